@@ -3,7 +3,7 @@
 #define OCT_EVAL_CLASSES_H
 
 #include "base/mem.h"
-#include "eval/set.h"
+#include "eval/sample_set.h"
 
 extern const oct_set_type oct_set_of_classes;
 

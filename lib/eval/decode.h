@@ -12,7 +12,7 @@
 #define OCT_EVAL_DECODE_H
 
 #include "base/mem.h"
-#include "eval/set.h"
+#include "eval/sample_set.h"
 
 enum { OCT_DECODE_RANK = 6, OCT_DECODE_LEVELS = 16, OCT_DECODE_ANCHORS = 32 };
 

@@ -3,7 +3,7 @@
 
 #include "data/array_files.h"
 #include "eval/correlation.h"
-#include "eval/match.h"
+#include "eval/match_boxes.h"
 
 #include "base/mem.h"
 

@@ -2,7 +2,7 @@
 #ifndef OCT_EVAL_DETECTIONS_H
 #define OCT_EVAL_DETECTIONS_H
 
-#include "eval/set.h"
+#include "eval/sample_set.h"
 
 /* Objects are those of the truth, in pixels of the picture; without one they are the boxes of the float model whose score counts for f1. */
 extern const oct_set_type oct_set_of_boxes;

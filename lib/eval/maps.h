@@ -2,7 +2,7 @@
 #ifndef OCT_EVAL_MAPS_H
 #define OCT_EVAL_MAPS_H
 
-#include "eval/set.h"
+#include "eval/sample_set.h"
 
 /* Of each picture the pixels of each class are counted: found rightly, found where it is not, not found where it is. Pixels of the truth whose class
  * is the rule's `ignore` do not count, nor do those that preprocessing cut off. */

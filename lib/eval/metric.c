@@ -6,7 +6,7 @@
 #include "eval/detections.h"
 #include "eval/maps.h"
 #include "eval/similarity.h"
-#include "eval/values.h"
+#include "eval/value_set.h"
 #include "kernels/math.h"
 
 #include <float.h>

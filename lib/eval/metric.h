@@ -6,7 +6,7 @@
 #ifndef OCT_EVAL_METRIC_H
 #define OCT_EVAL_METRIC_H
 
-#include "eval/set.h"
+#include "eval/sample_set.h"
 #include "eval/summary.h"
 
 /* ---- how far one tensor is from another, over everything fed ---- */

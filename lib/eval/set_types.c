@@ -3,7 +3,7 @@
 #include "eval/detections.h"
 #include "eval/maps.h"
 #include "eval/similarity.h"
-#include "eval/values.h"
+#include "eval/value_set.h"
 
 const oct_set_type *const oct_set_types[OCT_SET_KINDS] = {
     [OCT_SET_CLASSES] = &oct_set_of_classes,

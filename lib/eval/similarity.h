@@ -2,7 +2,7 @@
 #ifndef OCT_EVAL_SIMILARITY_H
 #define OCT_EVAL_SIMILARITY_H
 
-#include "eval/set.h"
+#include "eval/sample_set.h"
 
 extern const oct_set_type oct_set_of_pairs;
 

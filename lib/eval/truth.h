@@ -2,7 +2,7 @@
 #ifndef OCT_EVAL_TRUTH_H
 #define OCT_EVAL_TRUTH_H
 
-#include "eval/set.h"
+#include "eval/sample_set.h"
 
 typedef struct oct_truth oct_truth;
 

@@ -7,7 +7,7 @@
 #include "eval/maps.h"
 #include "eval/similarity.h"
 #include "eval/summary.h"
-#include "eval/values.h"
+#include "eval/value_set.h"
 
 #include "base/io.h"
 #include "base/mem.h"

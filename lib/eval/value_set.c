@@ -1,5 +1,5 @@
 /* Squared differences, sample by sample. */
-#include "eval/values.h"
+#include "eval/value_set.h"
 
 #include "eval/judging.h"
 #include "eval/summary.h"

@@ -1,5 +1,5 @@
 /* Sets of samples, and intervals of what is computed of them. */
-#include "eval/set.h"
+#include "eval/sample_set.h"
 
 #include "eval/bootstrap.h"
 

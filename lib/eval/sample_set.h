@@ -1,10 +1,10 @@
-/* lib/eval/set.h -- metrics of a set of samples, which are no mean of scores: F1, average precision, correlations.
+/* lib/eval/sample_set.h -- metrics of a set of samples, which are no mean of scores: F1, average precision, correlations.
  *
  * What a sample contributes is kept for each model, as counts or matched scores: memory grows by these with the samples, not by their outputs. The
  * value of a metric is a function of a set and of how often each sample is drawn, so that its paired interval comes from drawing the samples of both
  * models alike. */
-#ifndef OCT_EVAL_SET_H
-#define OCT_EVAL_SET_H
+#ifndef OCT_EVAL_SAMPLE_SET_H
+#define OCT_EVAL_SAMPLE_SET_H
 
 #include "base/pool.h"
 #include "data/data.h"

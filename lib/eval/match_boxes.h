@@ -1,6 +1,6 @@
-/* lib/eval/match.h -- which boxes meet which objects, as COCO's evaluation has it. Private to lib/eval. */
-#ifndef OCT_EVAL_MATCH_H
-#define OCT_EVAL_MATCH_H
+/* lib/eval/match_boxes.h -- which boxes meet which objects, as COCO's evaluation has it. Private to lib/eval. */
+#ifndef OCT_EVAL_MATCH_BOXES_H
+#define OCT_EVAL_MATCH_BOXES_H
 
 #include "eval/boxes.h"
 

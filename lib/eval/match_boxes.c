@@ -1,5 +1,5 @@
 /* COCO's matching, box by box. */
-#include "eval/match.h"
+#include "eval/match_boxes.h"
 
 #include "base/mem.h"
 

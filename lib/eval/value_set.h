@@ -1,8 +1,8 @@
-/* lib/eval/values.h -- squared differences to the float model's numbers, beside their range. */
-#ifndef OCT_EVAL_VALUES_H
-#define OCT_EVAL_VALUES_H
+/* lib/eval/value_set.h -- squared differences to the float model's numbers, beside their range. */
+#ifndef OCT_EVAL_VALUE_SET_H
+#define OCT_EVAL_VALUE_SET_H
 
-#include "eval/set.h"
+#include "eval/sample_set.h"
 
 extern const oct_set_type oct_set_of_values;
 
