@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "net.h"
+#include "passes/input_chain.h"
 #include "passes/opset.h"
 
 enum { CAP = 1 << 14 };
@@ -926,6 +927,85 @@ static void types_must_fit(void **state)
     }
 }
 
+/* x - mean and / std of channels, moved to dimension 1 and put in the opposite order, are one Sub and Div behind the Transpose; in reals without. */
+static void chains_of_pixels(void **state)
+{
+    enum { N = 1 * 3 * 2 * 3 };
+    static float want[N], got[N];
+    oct_graph *g = net_graph(13);
+    oct_input_chain c;
+    int x = net_input(g, "x", OCT_F32, "1,2,3,3"), y = NET_NODE(g, "Sub", "sub", "a", x, NET_F32(g, "m", "3", 10, 20, 30));
+    y = NET_NODE(g, "Transpose", "turn", "b", y);
+    GOOD(oct_node_set_ints(g, net_last, "perm", (const int64_t[]){ 0, 3, 1, 2 }, 4, err));
+    y = NET_NODE(g, "Gather", "order", "c", y, NET_S64(g, "i", "3", 2, 1, 0));
+    net_int(g, "axis", 1);
+    y = NET_NODE(g, "Mul", "mul", "d", y, NET_F32(g, "s", "3,1,1", 0.5f, 0.25f, 0.125f));
+    net_output(g, NET_NODE(g, "Relu", "relu", "y", y));
+    GOOD(oct_infer_shapes(g, err));
+    assert_true(oct_input_chain_find(g, x, &c));
+    assert_true(c.end == y && c.last && c.reversed && c.n == 3);
+    for (int i = 0; i < 3; i++) { /* in the order of the end */
+        assert_float_equal(c.mean[i], 30 - 10 * i, 1e-6);
+        assert_float_equal(c.std[i], (float)(2 << i), 1e-6);
+    }
+    GOOD(oct_input_chain_replace(g, &c, 20, 4, err));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_graph_check(g, err));
+    assert_int_equal(net_count(g, "Gather") + net_count(g, "Mul"), 0);
+    assert_int_equal(net_run(g, got, N), N);
+    float in[N];
+    net_fill(in, N, 77u);
+    for (int i = 0; i < N; i++) {
+        const float v = (in[i % 6 * 3 + i / 6] - 20) / 4;
+        want[i] = v > 0 ? v : 0;
+    }
+    assert_memory_equal(got, want, sizeof got);
+    GOOD(oct_input_chain_drop(g, "x", "d", err));
+    GOOD(oct_graph_check(g, err));
+    assert_int_equal(net_count(g, "Sub") + net_count(g, "Div"), 0);
+    assert_int_equal(net_count(g, "Transpose"), 1);
+    oct_graph_destroy(g);
+}
+
+/* Steps of numbers below 2, channels that are not told apart, a value that something else reads, and factors below 0 are none. */
+static void other_chains(void **state)
+{
+    static const float step[5] = { 100, 0.5f, 100, 100, -100 };
+    for (int i = 0; i < 5; i++) {
+        oct_graph *g = net_graph(13);
+        oct_input_chain c;
+        int x = net_input(g, "x", OCT_F32, i == 2 ? "1,5,3,4" : "1,3,5,4"), y = NET_NODE(g, "Div", "div", "a", x, NET_F32(g, "s", "", step[i]));
+        net_output(g, NET_NODE(g, "Relu", "relu", "y", y));
+        if (i == 3)
+            net_output(g, NET_NODE(g, "Neg", "neg", "z", x));
+        GOOD(oct_infer_shapes(g, err));
+        assert_int_equal(oct_input_chain_find(g, x, &c), i == 0);
+        oct_graph_destroy(g);
+    }
+}
+
+/* An input of bytes whose Cast goes. */
+static void chains_of_bytes(void **state)
+{
+    oct_graph *g = net_graph(13);
+    oct_input_chain c;
+    int x = net_input(g, "x", OCT_U8, "1,5,4,3"), y = NET_NODE(g, "Transpose", "turn", "b", x);
+    GOOD(oct_node_set_ints(g, net_last, "perm", (const int64_t[]){ 0, 3, 1, 2 }, 4, err));
+    y = NET_NODE(g, "Cast", "cast", "r", y);
+    net_int(g, "to", OCT_F32);
+    y = NET_NODE(g, "Div", "div", "a", y, NET_F32(g, "s", "", 64));
+    net_output(g, NET_NODE(g, "Relu", "relu", "y", y));
+    GOOD(oct_infer_shapes(g, err));
+    assert_true(oct_input_chain_of_bytes(g, x));
+    assert_false(oct_input_chain_find(g, x, &c));
+    GOOD(oct_input_chain_widen(g, x, err));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_graph_check(g, err));
+    assert_true(oct_input_chain_find(g, x, &c) && c.last && c.std[2] == 64);
+    assert_false(oct_input_chain_of_bytes(g, x));
+    oct_graph_destroy(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -938,6 +1018,7 @@ int main(void)
         cmocka_unit_test(folding_has_an_end), cmocka_unit_test(long_work_stays), cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
         cmocka_unit_test(raising_refuses),   cmocka_unit_test(early_operands),    cmocka_unit_test(early_unknown),
         cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention), cmocka_unit_test(einsum_is_matmul), cmocka_unit_test(attention_apart),
+        cmocka_unit_test(chains_of_pixels),   cmocka_unit_test(other_chains),     cmocka_unit_test(chains_of_bytes),
         cmocka_unit_test(scalars_per_tensor), cmocka_unit_test(operators_are_known), cmocka_unit_test(types_must_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
