@@ -130,19 +130,29 @@ static bool is_whole(const oct_end *e)
     return e->n == 1 && e->zero[0] == rintf(e->zero[0]) && e->zero[0] >= (float)least_of(e->type) && e->zero[0] <= (float)(least_of(e->type) + 255);
 }
 
-/* (v - zero) * scale: divided by the reciprocal of scale, as preprocessing divides by std. */
+/* (v - zero) * scale: divided by the reciprocal of scale, as preprocessing divides by std; without the steps that change nothing. */
 static oct_status compute_reals(oct_graph *g, const oct_end *e, int v, const char *base, int like, int *real, oct_err *err)
 {
     const int rank = g->value[like].shape.rank;
     float by[OCT_END_CHANNELS];
+    bool shifted = false, scaled = false;
     int in[2];
-    for (int c = 0; c < e->n; c++)
+    for (int c = 0; c < e->n; c++) {
         by[c] = 1.0f / e->scale[c];
+        shifted |= e->zero[c] != 0;
+        scaled |= by[c] != 1;
+    }
     OCT_TRY(cast(g, v, OCT_F32, base, like, &in[0], err));
-    OCT_TRY(channel_const(g, e, "_mean", e->zero, rank, &in[1], err));
-    OCT_TRY(add(g, "Sub", in, 2, base, OCT_F32, like, NULL, &in[0], err));
-    OCT_TRY(channel_const(g, e, "_std", by, rank, &in[1], err));
-    return add(g, "Div", in, 2, base, OCT_F32, like, NULL, real, err);
+    if (shifted) {
+        OCT_TRY(channel_const(g, e, "_mean", e->zero, rank, &in[1], err));
+        OCT_TRY(add(g, "Sub", in, 2, base, OCT_F32, like, NULL, &in[0], err));
+    }
+    if (scaled) {
+        OCT_TRY(channel_const(g, e, "_std", by, rank, &in[1], err));
+        OCT_TRY(add(g, "Div", in, 2, base, OCT_F32, like, NULL, &in[0], err));
+    }
+    *real = in[0];
+    return OCT_OK;
 }
 
 /* ---- changing a graph's ends ---- */
