@@ -64,6 +64,8 @@ typedef struct oct_conversion_end {
     oct_end close;   /* how the graph gets it, when everything else is done */
     const char *how; /* for people: how the type is reached, or why it is not; once the model is written */
     bool reached, compared; /* compared: whether pixels are folded is chosen by what outputs lose */
+    bool was_bytes;         /* the float model's input is of this type, too: the file has nothing to say of it */
+    const char *chain_end;  /* what the layers read of pixels that nodes of the model normalised (passes/input_chain.h); or NULL */
 } oct_conversion_end;
 
 /* Denormal numbers among a layer's weights; layers that have these weights in common with one are not listed again. */

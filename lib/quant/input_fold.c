@@ -267,9 +267,10 @@ oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s,
     r->why_not = r->why_not ? r->why_not : not_so;
     if (r->why_not)
         return OCT_OK;
-    if (!*before)
+    if (before && !*before)
         OCT_TRY(oct_graph_clone(g, before, err));
-    OCT_TRY(read_pixels(&f, *before, err));
+    if (before)
+        OCT_TRY(read_pixels(&f, *before, err));
     if (oct_graph_opset(g, "") < PADS_ARE_INPUTS) {
         OCT_TRY(oct_infer_shapes(g, err));
         OCT_TRY(oct_raise_opset(g, PADS_ARE_INPUTS, err));

@@ -22,7 +22,7 @@ typedef struct oct_input_fold {
 
 /* Folds the mean, std and order of s, which are there, into what reads input v of g; channels: the dimension of the channels. s becomes the steps that are left:
  * one mean and std, RGB. Where that changes what is rounded, *before becomes (a clone, if it is NULL) g as it was, with nodes that make what the input held of
- * what it holds now; to be destroyed by the caller, also after a failure. not_so: why that is not wanted, or NULL. */
+ * what it holds now; to be destroyed by the caller, also after a failure. before NULL: v is no input, and the caller sees to what makes it. not_so: why that is not wanted, or NULL. */
 oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s, const char *not_so, oct_graph **before, oct_input_fold *f, oct_err *err);
 
 #endif

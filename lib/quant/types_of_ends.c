@@ -2,6 +2,8 @@
  * all, so that whatever measures it has the float model's own inputs and outputs. */
 #include "quant/convert_int.h"
 
+#include "passes/input_chain.h"
+#include "passes/pass.h"
 #include "quant/input_fold.h"
 
 #include <string.h>
@@ -29,6 +31,24 @@ static const oct_end_ask *ask_for(const oct_conversion *c, const char *name, boo
     return all;
 }
 
+/* Where pixels are asked for, what nodes in front of the layers compute with is to be there as constants; and what is small alone, as layers that read
+ * pixels are. */
+static oct_status find_constants(const oct_conversion *c, oct_err *err)
+{
+    const oct_fold_bounds small = { 1 << 20, SIZE_MAX, 1e6 };
+    bool any = false;
+    for (size_t i = 0; i < c->o.n_ends; i++)
+        any |= !c->o.ends[i].output && c->o.ends[i].type != OCT_F16;
+    return any ? oct_fold_constants(c->m->graph, &small, NULL, err) : OCT_OK;
+}
+
+/* An input of uint8 whose pixels nodes of the model normalise becomes one of float32 until the model is written. */
+static bool are_bytes(const oct_conversion *c, int v)
+{
+    const oct_end_ask *a = ask_for(c, c->m->graph->value[v].name, false);
+    return a && a->type == OCT_U8 && oct_input_chain_of_bytes(c->m->graph, v);
+}
+
 /* Each must be about something. */
 static oct_status check_asks(const oct_conversion *c, oct_err *err)
 {
@@ -39,7 +59,7 @@ static oct_status check_asks(const oct_conversion *c, oct_err *err)
         bool found = false;
         for (size_t k = 0; k < (a->output ? g->n_output : g->n_input); k++) {
             const int v = a->output ? g->output[k] : g->input[k];
-            found |= is_end(g, v) && (!a->name || strcmp(a->name, g->value[v].name) == 0);
+            found |= (is_end(g, v) || (!a->output && are_bytes(c, v))) && (!a->name || strcmp(a->name, g->value[v].name) == 0);
         }
         if (!found)
             return a->name ? oct_fail(err, OCT_EUSAGE, "--%s-type: the model has no %s '%s' of float32", what, what, a->name)
@@ -114,6 +134,58 @@ static oct_status take_pixels(oct_conversion *c, oct_conversion_end *x, int v, i
     return OCT_OK;
 }
 
+/* What becomes of an input of pixels that the model normalises itself: folded, or bytes in front of these nodes. */
+static oct_status settle_chain(oct_conversion *c, oct_conversion_end *x, const oct_input_chain *chain, const oct_input_fold *f, oct_err *err)
+{
+    x->compared = f->why_not ? f->why_not == lost : !f->exact;
+    x->close.computed = f->why_not != NULL;
+    x->how = f->why_not ? oct_arena_printf(c->arena, "its pixels are normalised by nodes of the model, as %s", f->why_not)
+                        : "its pixels go in as they are, and mean, std and order of channels are in the layers that read them";
+    if (!x->how)
+        return oct_nomem(err);
+    if (f->why_not)
+        return OCT_OK;
+    OCT_TRY(oct_input_chain_replace(c->m->graph, chain, (float)f->zero, f->std, err));
+    x->chain_end = oct_arena_strdup(c->arena, c->m->graph->value[chain->end].name);
+    x->close.scale[0] = 1.0f / f->std;
+    x->close.zero[0] = (float)(f->zero + least_of(x->close.type));
+    for (size_t i = 0; i < f->n_reads; i++)
+        OCT_TRY(give(c, (oct_given_params){ .value = f->reads[i], .scale = x->close.scale[0], .zero = f->zero }, err));
+    return x->chain_end ? OCT_OK : oct_nomem(err);
+}
+
+/* The same where a chain of nodes behind the input normalises pixels; *found: whether there is one. */
+static oct_status take_chain(oct_conversion *c, oct_conversion_end *x, int v, bool *found, oct_err *err)
+{
+    oct_graph *before = NULL;
+    oct_input_chain chain;
+    oct_input_fold f;
+    oct_steps s = { 0 };
+    OCT_TRY(oct_infer_shapes(c->m->graph, err));
+    *found = oct_input_chain_find(c->m->graph, v, &chain);
+    if (!*found)
+        return OCT_OK;
+    s.n_mean = s.n_std = chain.n;
+    for (int i = 0; i < chain.n; i++) {
+        s.mean[i] = (float)chain.mean[i];
+        s.std[i] = (float)chain.std[i];
+    }
+    s.has_order = chain.reversed;
+    s.order = OCT_ORDER_BGR;
+    x->record.n = x->close.n = 1;
+    x->record.scale[0] = x->close.scale[0] = 1;
+    x->record.zero[0] = x->close.zero[0] = (float)least_of(x->record.type);
+    OCT_TRY(oct_graph_clone(c->m->graph, &before, err));
+    oct_status st = oct_input_fold_steps(c->m->graph, chain.end, 1, &s, c->o.unfolded ? lost : NULL, NULL, &f, err);
+    if (st == OCT_OK)
+        st = settle_chain(c, x, &chain, &f, err);
+    if (st == OCT_OK && !f.why_not && !f.exact && !c->from_pixels)
+        c->from_pixels = before;
+    else
+        oct_graph_destroy(before);
+    return st;
+}
+
 static oct_status take_input(oct_conversion *c, oct_conversion_end *x, int v, oct_steps *s, oct_err *err)
 {
     const oct_value *in = &c->m->graph->value[v];
@@ -123,8 +195,11 @@ static oct_status take_input(oct_conversion *c, oct_conversion_end *x, int v, oc
     const bool picture = in->shape.rank == 4;
     const bool last = picture && oct_input_is_nhwc(&(oct_input_desc){ .name = in->name, .dtype = in->dtype, .rank = in->shape.rank, .dims = dims }, s);
     x->record.nhwc = x->close.nhwc = c->o.nhwc && picture && !last;
+    bool chain = false;
+    if (x->record.type != OCT_F16 && !are_pixels(s))
+        OCT_TRY(take_chain(c, x, v, &chain, err));
     if (x->record.type == OCT_F16 || !are_pixels(s)) {
-        x->how = x->record.type == OCT_F16 ? as_it_is : NULL;
+        x->how = chain ? x->how : x->record.type == OCT_F16 ? as_it_is : NULL;
         return OCT_OK;
     }
     return take_pixels(c, x, v, !picture ? -1 : last ? 3 : 1, s, err);
@@ -137,6 +212,7 @@ oct_status oct_conversion_take_ends(oct_conversion *c, oct_steps *steps, oct_err
     const oct_graph *g = c->m->graph;
     if (!c->o.n_ends)
         return OCT_OK;
+    OCT_TRY(find_constants(c, err));
     OCT_TRY(check_asks(c, err));
     if (!(c->end = oct_arena_calloc(c->arena, g->n_input + g->n_output, sizeof *c->end)))
         return oct_nomem(err);
@@ -144,9 +220,13 @@ oct_status oct_conversion_take_ends(oct_conversion *c, oct_steps *steps, oct_err
         const bool output = i >= g->n_input;
         const int v = output ? g->output[i - g->n_input] : g->input[i];
         const oct_end_ask *a = ask_for(c, g->value[v].name, output);
-        if (!a || !is_end(g, v))
+        const bool bytes = a && !output && are_bytes(c, v);
+        if (!a || !(is_end(g, v) || bytes))
             continue;
+        if (bytes)
+            OCT_TRY(oct_input_chain_widen(c->m->graph, v, err));
         oct_conversion_end *x = &c->end[c->n_end++];
+        x->was_bytes = bytes;
         x->record = x->close = (oct_end){ .name = oct_arena_strdup(c->arena, g->value[v].name), .output = output, .type = a->type };
         if (!x->record.name)
             return oct_nomem(err);
@@ -212,6 +292,8 @@ static oct_status close_end(oct_conversion *c, oct_conversion_end *x, oct_buf *b
     const char *what = x->close.output ? "output" : "input", *type = oct_dtype_name(x->close.type);
     OCT_TRY(find_params(c, x, err));
     x->reached = x->close.n || x->close.type == OCT_F16;
+    if (x->chain_end)
+        OCT_TRY(oct_input_chain_drop(c->m->graph, x->close.name, x->chain_end, err));
     oct_err fault = OCT_ERR_INIT;
     const oct_status st = x->reached ? oct_end_close(c->m->graph, &x->close, &fault) : OCT_EUNSUPPORTED;
     if (st == OCT_EUNSUPPORTED) {
@@ -227,7 +309,8 @@ static oct_status close_end(oct_conversion *c, oct_conversion_end *x, oct_buf *b
     }
     OCT_TRY(add_comparison(c, x, err));
     oct_conversion_say(c, 0, "%s '%s' is %s%s: %s", what, x->close.name, type, x->close.nhwc ? ", NHWC" : "", x->how);
-    oct_end_put(b, &x->record);
+    if (!x->was_bytes)
+        oct_end_put(b, &x->record);
     return OCT_OK;
 }
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Converts networks of pictures to models that take a camera's bytes, and holds what folded preprocessing costs to half a decibel.
 
-    check_ends.py [--shared FOLDER] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+    check_ends.py [--shared FOLDER] [--own] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
-Networks: the demo and small ones with random weights, on its pictures; with --shared also the trained ones there, on theirs. Each is
+Networks: the demo and small ones with random weights, on its pictures; with --shared also the trained ones there, on theirs. Some begin with the nodes
+that normalise pixels, in the orders of exporters. Each is
 converted as it is and with --input-type u8. Where mean and std are whole and equal in all channels, both must compute the same; elsewhere each output
 of the second may have 0.5 dB less than the first, or it must be the first with Sub and Div in front of it. That holds on the samples that the report was
 made from (its figures), and, as samples differ, on others: to 0.5 dB and twice the standard error of the difference. Both in our runtime and
@@ -62,9 +63,42 @@ def two_stems(n, x):
 NETS = {"plain": plain, "unpadded": unpadded, "two_stems": two_stems}
 
 
-def write(name, pictures, path):
+# What stands in front, and the steps of --preprocess that it is; None: the numbers are no pixels.
+MEAN, STD = np.array([0.485, 0.456, 0.406], np.float32), np.array([0.229, 0.224, 0.225], np.float32)
+OWN = {
+    "exact": ([("Sub", 128), ("Mul", 1 / 64)], STEPS["exact"]),
+    "exact, NHWC": ([("Transpose",), ("Add", -128), ("Div", 64)], STEPS["exact"]),
+    "exact bytes": ([("Transpose",), ("Cast",), ("Sub", 128), ("Div", 64)], STEPS["exact"]),
+    "half": ([("Div", 127.5), ("Sub", 1)], STEPS["half"]),
+    "imagenet": ([("Transpose",), ("Div", 255), ("Sub", MEAN), ("Div", STD)], STEPS["imagenet"]),
+    "imagenet bytes": ([("Cast",), ("Mul", 1 / 255), ("Sub", MEAN), ("Div", STD), ("Transpose",)], STEPS["imagenet"]),
+    "caffe": ([("Gather",), ("Sub", np.array([104, 117, 123])), ("Transpose",)], STEPS["caffe"]),
+    "reals": ([("Sub", MEAN), ("Div", STD)], None),
+}
+
+
+def own(n, chain, pictures):
+    """The input and the nodes of a chain behind it; channels are last where a Transpose follows."""
+    last, kinds = "Transpose" in [c[0] for c in chain], [c[0] for c in chain]
+    x = n.input("image", pictures.transpose(0, 2, 3, 1) if last else pictures)
+    if "Cast" in kinds:
+        n.inputs[0].type.tensor_type.elem_type = onnx.TensorProto.UINT8
+    for kind, *by in chain:
+        if kind == "Transpose":
+            x, last = n.op(kind, x, perm=[0, 3, 1, 2]), False
+        elif kind == "Cast":
+            x = n.op(kind, x, to=onnx.TensorProto.FLOAT)
+        elif kind == "Gather":
+            x = n.op(kind, x, n.ints(2, 1, 0), axis=3 if last else 1)
+        else:
+            c = np.asarray(by[0], np.float32)
+            x = n.op(kind, x, n.const(c if last or c.ndim == 0 else c.reshape(-1, 1, 1)))
+    return x
+
+
+def write(name, pictures, path, chain=()):
     n = Net(name, 13)
-    y = NETS[name](n, n.input("image", pictures))
+    y = NETS[name](n, own(n, chain, pictures))
     n.output(n.fc(n.op("Flatten", n.gap(y)), 8, deviation=3))
     graph = onnx.helper.make_graph(n.nodes, name, n.inputs, n.outputs, n.inits)
     onnx.save(onnx.helper.make_model(graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", 13)]), path)
@@ -131,20 +165,66 @@ def check(c, name, model, calib, data, steps, more=()):
                 c.hold(f"{name}, {where}, output {i}: folded", lost <= MOST_LOSS + 2 * error, f"{lost:.2f} dB lost, standard error {error:.2f}")
 
 
+def check_own(c, name, chain, steps, pictures):
+    """A model with nodes of its own in front, on pictures as they are."""
+    model, plain_, one, two, three = (c.folder / f"{n}.onnx" for n in ("own", "plain", "own_float", "own_bytes", "plain_bytes"))
+    last, data = "Transpose" in [k[0] for k in chain], c.folder / "own.npy"
+    write("plain", pictures[:8], model, chain)
+    raw = pictures.transpose(0, 2, 3, 1) if last else pictures
+    if steps is None:
+        raw = raw / np.float32(255)
+    if "Cast" in [k[0] for k in chain]:
+        raw = raw.astype(np.uint8)
+    np.save(data, raw[:, None])
+    c.convert(model, one, "--data", data)
+    (end,) = c.convert(model, two, "--data", data, "--input-type", "u8")["ends"] or [{"how": ""}]
+    onnx.checker.check_model(onnx.load(two), full_check=True)
+    kinds = {n.op_type for n in onnx.load(two).graph.node}
+    if steps is None:
+        c.hold(f"{name}: left alone", "Sub" in kinds and "go in as they are" not in (end["how"] or ""), end["how"])
+        return
+    folded = "go in as they are" in end["how"]
+    bytes_ = raw.astype(np.uint8)
+    c.hold(f"{name}: takes bytes", onnx.load(two).graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.UINT8)
+    c.hold(f"{name}: no nodes of reals in front" if folded else f"{name}: the nodes stay", folded != ("Sub" in kinds), f"{end['how']}: {sorted(kinds)}")
+    want, real, got = (in_ort(m, x)[0] for m, x in ((model, raw), (one, raw), (two, bytes_)))
+    ours = c.run_ours(two, [x[None] for x in bytes_])[0].reshape(got.shape)
+    c.hold(f"{name}: ours", squares(got, ours)[1].sum() <= 1e-4 * squares(want, got)[1].sum() + 1e-9, "")
+    if not is_exact(steps):
+        lost, error = loss(want, real, got)
+        c.hold(f"{name}: loss", lost <= MOST_LOSS + 2 * error, f"{lost:.2f} dB lost, standard error {error:.2f}")
+        return
+    unfolded = c.run_ours(one, [x[None] for x in raw])[0].reshape(got.shape)
+    c.hold(f"{name}: bit for bit what it gives with its nodes", folded and np.array_equal(ours, unfolded))
+    if last:
+        return
+    write("plain", (pictures[:8] - np.float32(128)) / np.float32(64), plain_)  # the same weights
+    c.convert(model, two, "--data", data, "--input-type", "u8", "--no-recover")
+    np.save(data, pictures[:, None])
+    c.convert(plain_, three, "--data", data, "-p", steps, "--input-type", "u8", "--no-recover")
+    own_, plain_ = (c.run_ours(m, [x[None] for x in bytes_])[0] for m in (two, three))
+    c.hold(f"{name}: and what the model without them gives", np.array_equal(own_.ravel(), plain_.ravel()))
+
+
 def main():
     parser = options(__doc__)
     parser.add_argument("--shared", type=Path)
+    parser.add_argument("--own", action="store_true", help="only models with nodes of their own in front")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         c = Checker(args, Path(folder))
         demo, calib, data, _ = zoo.MODELS["demo"].paths(None)
-        for step, text in STEPS.items():
+        for step, text in STEPS.items() if not args.own else ():
             check(c, f"demo, {step}", demo, calib, data, text)
-        for name in NETS:
+        for name in NETS if not args.own else ():
             for step in ("caffe", "imagenet", "spread"):
                 shown = open_samples(calib, STEPS[step])
                 write(name, np.stack([shown.get(i) for i in range(8)]), c.folder / "m.onnx")
                 check(c, f"{name}, {step}", c.folder / "m.onnx", calib, data, STEPS[step])
+        shown = open_samples(calib, raw_of(STEPS["exact"]))
+        pictures = np.stack([np.asarray(shown.get(i), np.float32) for i in range(min(64, shown.count))])
+        for name, (chain, steps) in OWN.items():
+            check_own(c, f"own nodes, {name}", chain, steps, pictures)
         for name in TRAINED if args.shared else ():
             model, calib, data, _ = zoo.MODELS[name].paths(args.shared)
             check(c, name, model, calib, data, zoo.MODELS[name].preprocess)
