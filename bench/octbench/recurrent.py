@@ -1,5 +1,4 @@
 """bench/recurrent: GRU and RNN as float operators and as quantized bodies, in ONNX Runtime; and as qconvert writes them."""
-import json
 import tempfile
 import time
 from pathlib import Path
@@ -124,20 +123,18 @@ def in_turns(sessions, x, rounds):
 
 
 def converted(folder, kind, steps, batch, hidden, args):
-    """A row: what the float operator takes in ONNX Runtime; then of both forms that qconvert writes bytes, time and dB beside those of float, the
-    dB of the body against the stored form, and the body's time in our runtime."""
+    """A row: what the float operator takes in ONNX Runtime; then of both forms that qconvert writes bytes, time and dB beside those of float, and
+    the dB of the body against the stored form."""
     paths = {name: folder / f"{name}.onnx" for name in ("float", "stored", "body")}
     paths["float"].write_bytes(model(kind, "operator", steps, batch, hidden).SerializeToString())
     for name, scheme in (("stored", "weight-only"), ("body", "dynamic")):
         tool.run([args.build / "tools/qconvert/qconvert", paths["float"], "-o", paths[name], "-q", "--target", args.target, "--set", f"op:{kind}={scheme}"])
     x = np.random.default_rng(SEED + 1).standard_normal((steps, batch, hidden)).astype(F)
-    np.save(folder / "x.npy", x[None])
     sessions = {name: session(path.read_bytes()) for name, path in paths.items()}
     y = {name: s.run(None, {"x": x})[0] for name, s in sessions.items()}
     least, size = in_turns(sessions, x, args.rounds), {name: path.stat().st_size for name, path in paths.items()}
-    said = tool.run([args.build / "tools/qeval/qeval", paths["float"], paths["body"], "--data", folder / "x.npy", "--latency", "--threads", 1, "--json", "-", "-q"])
     return [least["float"], *(size[n] / size["float"] for n in ("stored", "body")), *(least[n] / least["float"] for n in ("stored", "body")),
-            *(db(y["float"], y[n]) for n in ("stored", "body")), db(y["stored"], y["body"]), json.loads(said)["ratio"]["latency"] or np.nan]
+            *(db(y["float"], y[n]) for n in ("stored", "body")), db(y["stored"], y["body"])]
 
 
 def db(want, got):
@@ -148,15 +145,15 @@ def db(want, got):
 
 def write_table(args):
     print(f"ONNX Runtime {ort.__version__}")
-    print("| | float, ms | size: stored | body | time: stored | body | dB: stored | body | body to stored | our time: body |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| | float, ms | size: stored | body | time: stored | body | dB: stored | body | body to stored |")
+    print("|---|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for kind in args.kinds.split(","):
             for hidden in args.hidden:
                 for batch in args.batch:
                     for steps in args.steps:
                         row = converted(Path(folder), kind, steps, batch, hidden, args)
-                        cells = (f"{v:.{n}f}" for v, n in zip(row, (3, 2, 2, 2, 2, 1, 1, 1, 2), strict=True))
+                        cells = (f"{v:.{n}f}" for v, n in zip(row, (3, 2, 2, 2, 2, 1, 1, 1), strict=True))
                         print(f"| {kind} {hidden}, batch {batch}, {steps} steps | {' | '.join(cells)} |", flush=True)
     return 0
 
