@@ -349,6 +349,34 @@ def check_domain(c):
             c.hold(f"{what}: ONNX Runtime", np.array_equal(theirs[0], want), f"{np.abs(theirs[0] - want).max()}")
 
 
+def check_domain_weights(c):
+    """A product by 4-bit constants behind DequantizeLinear of com.microsoft, by NumPy; converted it loads, and is the same or near."""
+    rng, T, (k, n) = np.random.default_rng(9), onnx.TensorProto, (47, 33)
+    model, out, data = (c.folder / f for f in ("domain.onnx", "out.onnx", "x.npy"))
+    x = rng.standard_normal((6, 5, k)).astype(np.float32)
+    np.save(data, x)
+    for kind, lo in ((T.INT4, -8), (T.UINT4, 0)):
+        for axis in (None, 0, 1):
+            count = () if axis is None else ((k, n)[axis],)
+            q, zero, scale = rng.integers(lo, lo + 16, (k, n)), rng.integers(lo, lo + 16, count), rng.uniform(0.02, 0.08, count).astype(np.float32)
+            inits = [onnx.helper.make_tensor("q", kind, q.shape, q.ravel().tolist()), numpy_helper.from_array(np.asarray(scale), "s"),
+                     onnx.helper.make_tensor("z", kind, zero.shape, np.atleast_1d(zero).tolist())]
+            nodes = [onnx.helper.make_node("DequantizeLinear", ["q", "s", "z"], ["w"], domain="com.microsoft", **({} if axis is None else {"axis": axis})),
+                     onnx.helper.make_node("MatMul", ["x", "w"], ["y"])]
+            ends = [[onnx.helper.make_tensor_value_info(v, T.FLOAT, ["n", m])] for v, m in (("x", k), ("y", n))]
+            onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, "net", *ends, inits), ir_version=10, opset_imports=[
+                onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("com.microsoft", 1)]), model)
+            s, z = (v[:, None] if axis == 0 else v for v in (scale, zero))
+            want = [x.astype(np.float64) @ ((q - z) * s.astype(np.float64))]
+            what = f"com.microsoft, constants of {T.DataType.Name(kind)}, {'tensor' if axis is None else f'axis {axis}'}"
+            c.hold(f"{what}: ours", sqnr(want, c.run_ours(model, list(x))) > 110)
+            for more in (["--data", data], ["--scheme", "dynamic"], ["--scheme", "weight-only"], ["--scheme", "fp16"]):
+                c.convert(model, out, *more)
+                theirs, ours = run_ort(out, list(x)), c.run_ours(out, list(x))
+                c.hold(f"{what}, {' '.join(map(str, more[:2])) if more[0] != '--data' else 'static'}: near", min(sqnr(want, theirs), sqnr(want, ours)) > 28,
+                       f"{sqnr(want, theirs):.1f} dB, ours {sqnr(want, ours):.1f} dB")
+
+
 def check_whole(c):
     """A first dimension that is fixed and no batch: all rows of a sample count."""
     model, out = c.folder / "whole.onnx", c.folder / "out.onnx"
@@ -373,6 +401,7 @@ def main():
         check_wide(c)
         check_given_scales(c)
         check_domain(c)
+        check_domain_weights(c)
         check_whole(c)
         return c.finish()
 
