@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static oct_target *opened_targets[16];
+static oct_target *opened_targets[32];
 
 static inline void close_targets(void)
 {

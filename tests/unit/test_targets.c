@@ -31,7 +31,7 @@ static void builtin_targets_have_their_names(void **state)
         assert_string_equal(oct_target_name(target_named(name)), name);
         assert_true(strlen(summary) > 10);
     }
-    assert_int_equal(n, 11);
+    assert_int_equal(n, 17);
     assert_string_equal(oct_target_builtin(0, NULL), "onnxruntime-x86");
     oct_target_builtin(1, &summary);
     assert_string_equal(summary, "ONNX Runtime on CPUs with AVX-512 VNNI or AVX-VNNI, and on ARM");
