@@ -37,7 +37,8 @@ RUNS_IN_ORT = {"onnxruntime-x86", "onnxruntime-vnni", "onnxruntime-arm64", "gene
 # readers: at most so many readers of a DequantizeLinear of activations; foreign: whether com.microsoft may be used; all: no float operator
 # between these stands without quantizers on both sides; one: operators whose inputs share a scale; same: operators between quantizers whose result has the
 # parameters of the input; fixed: {(operator, type): parameters} of results between quantizers; least: the smallest range of real numbers; static:
-# whether inputs must have fixed dimensions.
+# whether inputs must have fixed dimensions; powers: scales are powers of two; only: operators on integers; nothing: none are; whole: no layer has
+# quantized weights alone, or activations.
 MOVES = {"MaxPool", "Reshape", "Transpose", "Slice", "Squeeze", "Unsqueeze", "Flatten"}
 ORT = {"act": {"uint8", "int8"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": WEIGHTED, "output": {"Conv"}, "foreign": True, "same": MOVES,
        "fixed": {("Softmax", "uint8"): (1 / 256, 0), ("Softmax", "int8"): (1 / 256, -128)}}
@@ -48,6 +49,7 @@ RULES = {
     "openvino": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "same": MOVES | {"Split"}, "one": {"Concat"}},
     "openvino-npu": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "same": MOVES | {"Split"}, "static": True,
                      "one": {"Add", "Mul", "Sub", "Div", "Min", "Max", "Concat"}},
+    "openvino-gpu": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "same": MOVES | {"Split"}, "one": {"Concat"}},
     "tensorrt": {"act": {"int8"}, "w": {"int8"}, "middle": True, "bias": "float", "pc": WEIGHTED, "foreign": False, "readers": 1, "residual": True,
                  "own_quantizer": True},
     "qnn": {"act": {"uint8", "uint16"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": {"Conv", "ConvTranspose"},
@@ -55,6 +57,16 @@ RULES = {
             "foreign": True, "around": True, "static": True, "least": 1e-4,
             "fixed": {("Sigmoid", "uint16"): (1 / 65536, 0), ("Tanh", "uint16"): (1 / 32768, 32768)}},
     "xnnpack": {"static": True, "act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": WEIGHTED, "output": {"Conv"}, "foreign": False, "readers": 1},
+    "vitisai": {"act": {"int8"}, "w": {"int8"}, "middle": True, "powers": True, "bias": "int32", "pc": set(), "foreign": False, "readers": 1,
+                "own_quantizer": True, "static": True},
+    "nnapi": {"act": {"uint8"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": {"Conv"}, "foreign": False, "static": True,
+              "only": WEIGHTED - {"ConvTranspose"} | {"Resize", "AveragePool", "Add", "Mul", "Transpose", "Reshape", "Softmax", "Concat", "MaxPool"}},
+    "coreml": {"act": set(), "foreign": False, "static": True, "nothing": True},
+    "litert": {"act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv", "ConvTranspose"}, "foreign": False, "one": {"Concat"},
+               "same": {"AveragePool", "MaxPool", "Concat", "Reshape", "Resize", "Pad", "Gather", "Slice", "Transpose", "Squeeze", "SpaceToDepth"},
+               "fixed": {("Sigmoid", "int8"): (1 / 256, -128), ("Softmax", "int8"): (1 / 256, -128), ("Tanh", "int8"): (1 / 128, 0),
+                         ("LogSoftmax", "int8"): (16 / 256, 127)}},
+    "st-neuralart": {"act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": WEIGHTED, "foreign": False, "static": True, "whole": True},
     "octet": ORT | {"output": set()},
     "octet-avx2": ORT | {"output": set()},
     "generic": {"act": {"uint8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv"}, "output": {"Conv", "Gemm", "MatMul"}, "foreign": False},
@@ -185,8 +197,10 @@ def parameters(m, node):
 
 def check_scales(c, what, m, rule):
     """Of results between quantizers: those that are fixed, and those that are the input's."""
-    bad = {"fixed": [], "shared": [], "small": []}
+    bad = {"fixed": [], "shared": [], "small": [], "powers": []}
     for n in m.nodes:
+        if rule.get("powers") and n.op_type in ("QuantizeLinear", "DequantizeLinear") and (np.frexp(m.constants[n.input[1]])[0] != 0.5).any():
+            bad["powers"].append(n.name)
         if n.op_type == "QuantizeLinear" and parameters(m, n)[0] * (np.iinfo(parameters(m, n)[2]).max - np.iinfo(parameters(m, n)[2]).min) < rule.get("least", 0):
             bad["small"].append(n.name)
         source, readers = m.dequantized(n.input[0]) if n.input else None, m.readers.get(n.output[0], [])
@@ -296,6 +310,10 @@ def check_model(c, what, path, rule, left=()):
     layers = [n for n in m.nodes if n.op_type in WEIGHTED and m.on_integers(n)]
     wrong = [(n.name, w) for n in layers if (w := check_layer(m, rule, n))]
     c.hold(f"{what}: layers on integers", len(layers) > 0)
+    others = {n.op_type for n in m.nodes if m.on_integers(n) and m.quantized(through_clamp(m, n.output[0]))} - rule.get("only", {n.op_type for n in m.nodes})
+    c.hold(f"{what}: operators on integers", not others - {"Relu", "Clip", "QuantizeLinear"}, others)
+    mixed = [n.name for n in m.nodes if n.op_type in WEIGHTED and n.name not in left and not m.on_integers(n) and any(m.dequantized(i) for i in n.input[:2])]
+    c.hold(f"{what}: layers of reals and integers", not (rule.get("whole") and mixed), mixed[:3])
     c.hold(f"{what}: weights and biases", not wrong, wrong[:3])
     domains = {o.domain for o in m.proto.opset_import} - {"", "ai.onnx"}
     c.hold(f"{what}: domains", rule["foreign"] or not domains, domains)
@@ -347,6 +365,8 @@ def check_target(c, target, nets, openvino):
         report = c.convert(path, out, "--target", target, "--data", *data)
         c.hold(f"{what}: the report names it", report["target"] == target)
         check_shapes(c, what, path, report, RULES[target])
+        if RULES[target].get("nothing"):
+            c.hold(f"{what}: nothing is quantized", not {"QuantizeLinear", "DequantizeLinear"} & {n.op_type for n in onnx.load(out).graph.node})
         if name == "recurrent" or not report["int8_layers"]:
             onnx.checker.check_model(onnx.load(out))
             continue
