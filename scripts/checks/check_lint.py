@@ -33,6 +33,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from pylib import digest_models, peer, stands, tool
+from pylib.rows import Rows
 
 LEAST = 0.99
 OURS = {"ours, QDQ": (), "ours, operators": ("--format", "qoperator"), "ours, dynamic": ("--scheme", "dynamic")}
@@ -41,27 +42,6 @@ KINDS = ("float", *OURS, *THEIRS, "NNCF")
 FOR_OPENVINO = {"ours, openvino": ("--target", "openvino")}
 OURS_IN = OURS | FOR_OPENVINO
 KINDS_IN_OPENVINO = ("float", *FOR_OPENVINO, "ours, QDQ", "ours, operators", "ORT, QDQ", "ORT, operators", "NNCF")
-
-
-class Rows:
-    """Samples for ONNX Runtime's calibration: all inputs of a run each."""
-
-    def __init__(self, model):
-        with np.load(model.data) if model.data.suffix == ".npz" else open(model.data, "rb") as f:
-            arrays = {k: f[k] for k in f.files} if model.data.suffix == ".npz" else {"": np.load(f)}
-        inputs = peer.session(model.path).get_inputs()
-        if "" in arrays:
-            arrays = {inputs[0].name: arrays[""]}
-        self.arrays, self.ranks = arrays, {i.name: len(i.shape) for i in inputs}
-        self.types = {i.name: np.float32 if i.type == "tensor(float)" else None for i in inputs}
-        self.count = min(len(a) for a in arrays.values())
-
-    def get(self, i):
-        def one(name):
-            row = self.arrays[name][i]
-            row = row if row.ndim == self.ranks[name] else row[None]
-            return row.astype(self.types[name]) if self.types[name] else row
-        return {name: one(name) for name in self.ranks}
 
 
 def nncf_model(model, out):

@@ -15,6 +15,17 @@ def makes_integers(node):
     return node.op_type in ("QuantizeLinear", "QGemm", "ConvInteger", "MatMulInteger") or node.op_type.startswith("QLinear")
 
 
+def captured(node):
+    """Names that the graphs of a node read from outside of them."""
+    found = set()
+    for a in node.attribute:
+        for graph in ([a.g] if a.HasField("g") else []) + list(a.graphs):
+            own = {v.name for v in graph.input} | {t.name for t in graph.initializer} | {o for n in graph.node for o in n.output}
+            found |= {name for n in graph.node for name in (*n.input, *captured(n))} | {o.name for o in graph.output}
+            found -= own
+    return found - {""}
+
+
 @dataclass
 class Piece:
     name: str                    # the tensor it computes, as the model names it
@@ -81,7 +92,7 @@ class Cutter:
                 node = self.producer[name]
                 if node not in nodes:
                     nodes.append(node)
-                stack.extend(node.input)
+                stack.extend((*node.input, *captured(node)))
         order = {id(n): i for i, n in enumerate(self.model.graph.node)}
         nodes.sort(key=lambda n: order[id(n)])
         feeds.sort()
@@ -89,7 +100,8 @@ class Cutter:
 
     def _build(self, target, nodes, feeds, seen):
         rename = {name: f"in{i}" for i, name in enumerate(feeds)} | {target: "out"}
-        copies = []
+        # Graphs of nodes know these by their own names.
+        copies = [helper.make_node("Identity", [rename[name]], [name]) for name in sorted(set().union(*map(captured, nodes)) & set(feeds))]
         for node in nodes:
             copy = onnx.NodeProto()
             copy.CopyFrom(node)

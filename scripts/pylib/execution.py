@@ -4,7 +4,7 @@ import re
 from pylib import stands
 
 SUFFIX = re.compile(r"(/WithoutBiases|/DequantizationMultiply.*|_original)$")
-INTEGERS = {"u8", "i8", "uint8_t", "int8_t"}
+INTEGERS = {"u8", "i8"}
 # What passes values on and computes nothing.
 PASSES = {"Const", "Reorder", "Input", "Output", "Convert"}
 PRODUCTS = {"FullyConnected", "MatMul"}
@@ -23,15 +23,19 @@ def _text(value):
     return str(value.value if hasattr(value, "value") else value.astype(str))
 
 
-def graph_of(path):
+def layers_of(compiled):
     """The layers of its execution graph, in order: name, FIELDS, and "reads", the type of the first input, of each."""
-    import openvino
-
-    compiled = openvino.Core().compile_model(str(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
     for op in compiled.get_runtime_model().get_ordered_ops():
         info = op.get_rt_info()
         reads = op.input(0).get_element_type().get_type_name() if op.get_input_size() else ""
         yield {"name": op.get_friendly_name(), "reads": reads} | {key: _text(info[key]) if key in info else "" for key in FIELDS}
+
+
+def graph_of(path):
+    """layers_of() a file."""
+    import openvino
+
+    return layers_of(openvino.Core().compile_model(str(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}))
 
 
 class Execution:
