@@ -222,6 +222,18 @@ static void files_are_quantized_or_not(void **state)
     close_graph();
 }
 
+/* A target may load an operator on integers, and compute on reals. */
+static void operators_may_run_in_float(void **state)
+{
+    open_graph();
+    const int x = net_input(g, "x", OCT_U8, "1,4,8,8"), s = number(0.1f, false), z = zero(OCT_U8, 0);
+    const int w = net_const(g, "w", OCT_S8, "4,4,1,1", ones);
+    net_output(g, net_node(g, "QLinearConv", "conv", "c", x, s, z, w, s, zero(OCT_S8, 0), s, z, NET_END));
+    assert_int_equal(kind_of("onnxruntime-x86", "conv", NULL), OCT_STANDS_INTEGER);
+    assert_int_equal(kind_of("openvino", "conv", NULL), OCT_STANDS_FLOAT);
+    close_graph();
+}
+
 /* Numbers of 16 bits are not carried. */
 static void halves_stay_real(void **state)
 {
@@ -335,6 +347,7 @@ int main(void)
         cmocka_unit_test(openvino_carries_dequantizers), cmocka_unit_test(openvino_moves_strides),
         cmocka_unit_test(openvino_multiplies_centred_activations), cmocka_unit_test(openvino_joins_sums_of_few_dimensions),
         cmocka_unit_test(openvino_sums),               cmocka_unit_test(halves_stay_real),
+        cmocka_unit_test(operators_may_run_in_float),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,6 +151,58 @@ static void reductions_of_scatters_are_traps(void **state)
     }
 }
 
+/* Operators on integers that OpenVINO takes scales of wrongly, or does not have. */
+static void spellings_are_traps(void **state)
+{
+    static const struct {
+        const char *op, *scales;
+        bool trap;
+    } each[] = { { "QLinearConv", "4", true },           { "QLinearConv", "", false },        { "QLinearConv", "1", false },
+                 { "QLinearMatMul", "4", true },         { "com.microsoft.QGemm", "", true }, { "com.microsoft.QLinearConv", "", true },
+                 { "com.microsoft.QLinearAdd", "", false }, { "Conv", "4", false } };
+    static const float four[] = { 1, 2, 3, 4 };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(13);
+        const int x = net_input(g, "x", OCT_U8, "1,4,4,4"), s = net_const(g, "s", OCT_F32, each[i].scales, four);
+        NET_NODE(g, each[i].op, "node", "y", x, s, s, x, s, s, s, s);
+        assert_int_equal(oct_target_refuses(target_named("openvino"), g, net_last) != NULL, each[i].trap);
+        assert_null(oct_target_refuses(target_named("onnxruntime-x86"), g, net_last));
+        oct_graph_destroy(g);
+    }
+}
+
+/* What the files of some targets say as a whole, written down apart from them. */
+static void targets_differ(void **state)
+{
+    static const struct {
+        const char *name;
+        bool u8, s8, symmetric, powers, one_each, fixed, float_bias, channels_of_conv, channels_of_gemm;
+    } each[] = { { "openvino-gpu", true, true, false, false, false, false, true, true, true },
+                 { "vitisai", false, true, true, true, true, true, false, false, false },
+                 { "nnapi", true, false, false, false, false, true, false, true, false },
+                 { "litert", false, true, false, false, false, false, false, true, false },
+                 { "st-neuralart", false, true, false, false, false, true, false, true, true } };
+    float scale;
+    int32_t zero;
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        const oct_target *t = target_named(each[i].name);
+        assert_int_equal(oct_target_takes(t, OCT_U8, OCT_S8), each[i].u8);
+        assert_int_equal(oct_target_takes(t, OCT_S8, OCT_S8), each[i].s8);
+        assert_int_equal(oct_target_symmetric(t), each[i].symmetric);
+        assert_int_equal(oct_target_powers_of_two(t), each[i].powers);
+        assert_int_equal(oct_target_own_quantizers(t), each[i].one_each);
+        assert_int_equal(oct_target_static_shapes(t), each[i].fixed);
+        assert_int_equal(oct_target_float_bias(t), each[i].float_bias);
+        assert_int_equal(oct_target_per_channel(t, "Conv"), each[i].channels_of_conv);
+        assert_int_equal(oct_target_per_channel(t, "Gemm"), each[i].channels_of_gemm);
+        assert_true(oct_target_onnx_alone(t) && oct_target_untested(t) && oct_target_lists(t, "Conv", OCT_TARGET_STATIC));
+    }
+    assert_false(oct_target_lists(target_named("coreml"), "Conv", OCT_TARGET_STATIC));
+    assert_true(oct_target_scale_of(target_named("litert"), "Tanh", OCT_S8, &scale, &zero) && scale == 1.0f / 128 && zero == 0);
+    assert_true(oct_target_scale_of(target_named("litert"), "LogSoftmax", OCT_S8, &scale, &zero) && scale == 1.0f / 16 && zero == 127);
+    assert_false(oct_target_scale_of(target_named("litert"), "Tanh", OCT_U8, &scale, &zero));
+}
+
 static void conditions_compare_attributes(void **state)
 {
     oct_target *t = parsed(HEAD "op Gather static if axis=0,-2 else it gathers rows alone\nop Concat static if axis=1,absent else no\n");
@@ -177,7 +229,7 @@ static void conditions_compare_attributes(void **state)
 static void a_target_changes_what_it_inherits(void **state)
 {
     oct_target *t = parsed("name mine\r\nsummary  one more   # no comment \ninherits onnxruntime-x86\ntypes s8*s8\npair-sums exact\n"
-                           "op Conv,Softmax static per-tensor # all of them\nop MaxPool,LSTM,GRU,RNN float\nop Gemm,MatMul static\n");
+                           "op Conv,Softmax static per-tensor # all of them\nop MaxPool,LSTM,GRU,RNN,NonZero float\nop Gemm,MatMul static\n");
     assert_string_equal(oct_target_name(t), "mine");
     assert_true(oct_target_lists(t, "Softmax", OCT_TARGET_STATIC) && oct_target_lists(t, "Add", OCT_TARGET_STATIC));
     assert_false(oct_target_lists(t, "MaxPool", OCT_TARGET_STATIC));
@@ -335,7 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(builtin_targets_have_their_names), cmocka_unit_test(builtin_targets_run),
         cmocka_unit_test(a_node_runs_or_there_is_a_reason), cmocka_unit_test(traps_are_found_where_they_are),
-        cmocka_unit_test(reductions_of_scatters_are_traps),
+        cmocka_unit_test(reductions_of_scatters_are_traps), cmocka_unit_test(spellings_are_traps), cmocka_unit_test(targets_differ),
         cmocka_unit_test(conditions_compare_attributes),
         cmocka_unit_test(a_target_changes_what_it_inherits), cmocka_unit_test(properties_are_what_a_file_says), cmocka_unit_test(faults_name_place_and_remedy),
         cmocka_unit_test(files_are_read), cmocka_unit_test(memory_runs_out),
