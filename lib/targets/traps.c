@@ -1,4 +1,6 @@
 /* What a target does not load or run, though it is valid. */
+#include "passes/match.h"
+#include "targets/stand_int.h"
 #include "targets/target_int.h"
 
 #include <string.h>
@@ -102,6 +104,26 @@ static bool is_qlinear_unknown(const oct_graph *g, const oct_node *n)
     for (size_t i = 0; i < OCT_COUNT(ops); i++)
         any |= n->domain[0] && strcmp(n->op, ops[i]) == 0;
     return any;
+}
+
+/* The QuantizeLinear that alone reads a value, or NULL. */
+static const oct_node *quantizer_of(const oct_graph *g, int value)
+{
+    const oct_node *q = value >= 0 && oct_value_used_once(&g->value[value]) ? &g->node[g->value[value].uses[0].node] : NULL;
+    return q && oct_linear_is(g, q, "QuantizeLinear") ? q : NULL;
+}
+
+/* A maximum or minimum of real numbers that is quantized with a zero point, or as a part of what Concat joins. */
+static bool is_quantized_extreme(const oct_graph *g, const oct_node *n)
+{
+    const int p = g->value[n->in[0]].producer;
+    if (n->domain[0] || (strcmp(n->op, "ReduceMax") != 0 && strcmp(n->op, "ReduceMin") != 0) || g->value[n->in[0]].dtype != OCT_F32)
+        return false;
+    if (p >= 0 && strcmp(g->node[p].op, "DequantizeLinear") == 0)
+        return false;
+    const oct_node *q = quantizer_of(g, n->out[0]);
+    const oct_node *joins = oct_value_used_once(&g->value[n->out[0]]) ? &g->node[g->value[n->out[0]].uses[0].node] : NULL;
+    return q ? oct_linear_zero(g, q) != 0 : joins && oct_is_op(joins, "Concat") && quantizer_of(g, joins->out[0]);
 }
 
 static const struct {

@@ -171,6 +171,30 @@ static void spellings_are_traps(void **state)
     }
 }
 
+/* What OpenVINO rounds twice: extremes of real numbers that are quantized with a zero point, or behind a Concat. */
+static void quantized_extremes_are_traps(void **state)
+{
+    static const struct {
+        const char *op;
+        uint8_t zero;
+        bool dequantized, joined, trap;
+    } each[] = { { "ReduceMax", 3, false, false, true }, { "ReduceMin", 3, false, false, true }, { "ReduceMax", 0, false, false, false },
+                 { "ReduceMax", 0, false, true, true },  { "ReduceMax", 3, true, false, false }, { "ReduceMean", 3, false, false, false } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(13);
+        const int s = NET_F32(g, "s", "", 0.1f), z = net_const(g, "z", OCT_U8, "", &each[i].zero);
+        int x = net_input(g, "x", OCT_F32, "1,4,4,4");
+        if (each[i].dequantized)
+            x = NET_NODE(g, "DequantizeLinear", "from", "f", NET_NODE(g, "QuantizeLinear", "to", "t", x, s, z), s, z);
+        int y = NET_NODE(g, each[i].op, "node", "y", x);
+        const int node = net_last;
+        y = each[i].joined ? NET_NODE(g, "Concat", "join", "j", y) : y;
+        net_output(g, NET_NODE(g, "QuantizeLinear", "last", "q", y, s, z));
+        assert_int_equal(oct_target_refuses(target_named("openvino"), g, node) != NULL, each[i].trap);
+        oct_graph_destroy(g);
+    }
+}
+
 /* What the files of some targets say as a whole, written down apart from them. */
 static void targets_differ(void **state)
 {
@@ -273,7 +297,7 @@ static void faults_name_place_and_remedy(void **state)
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
         { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, trap, keeps, scale, op, costs, cost, pair-sums, bfloat16, quantized, dequantizing, signs, activations, biases, scales, shapes, placement, "
           "quantizers, dequantizers, com.microsoft, device" },
-        { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, qlinear-channels, qlinear-unknown" },
+        { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, qlinear-channels, qlinear-unknown, quantized-extremes" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
         { "name", "t:1:5: a name of up to 64 characters is missing", "" },
         { "name a/b", "t:1:7: a name is of letters, digits, '-', '.' and '_'", "" },
@@ -388,6 +412,7 @@ int main(void)
         cmocka_unit_test(builtin_targets_have_their_names), cmocka_unit_test(builtin_targets_run),
         cmocka_unit_test(a_node_runs_or_there_is_a_reason), cmocka_unit_test(traps_are_found_where_they_are),
         cmocka_unit_test(reductions_of_scatters_are_traps), cmocka_unit_test(spellings_are_traps), cmocka_unit_test(targets_differ),
+        cmocka_unit_test(quantized_extremes_are_traps),
         cmocka_unit_test(conditions_compare_attributes),
         cmocka_unit_test(a_target_changes_what_it_inherits), cmocka_unit_test(properties_are_what_a_file_says), cmocka_unit_test(faults_name_place_and_remedy),
         cmocka_unit_test(files_are_read), cmocka_unit_test(memory_runs_out),
