@@ -47,13 +47,13 @@ static oct_status check_file(npy *r, const oct_feed_ctx *ctx, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status npy_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, void **self, oct_err *err)
 {
     npy *r = oct_calloc(1, sizeof *r);
     if (!r)
         return oct_nomem(err);
     r->n_inputs = ctx->n;
-    oct_status s = oct_map_open(&r->map, path, err);
+    oct_status s = fd < 0 ? oct_map_open(&r->map, path, err) : oct_map_fd(&r->map, fd, path, err);
     if (s == OCT_OK && (s = check_file(r, ctx, err)) != OCT_OK)
         oct_within(err, "%s", path);
     if (s != OCT_OK) {
@@ -62,6 +62,16 @@ static oct_status npy_open(const oct_feed_ctx *ctx, const char *path, void **sel
     }
     *self = r;
     return OCT_OK;
+}
+
+static oct_status npy_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    return open_from(ctx, -1, path, self, err);
+}
+
+oct_status oct_read_npy_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err)
+{
+    return open_from(ctx, fd, name, self, err);
 }
 
 static int64_t npy_count(void *self)

@@ -265,11 +265,11 @@ static oct_status take_inputs(set *r, const oct_feed_ctx *ctx, bool extra, oct_e
     return OCT_OK;
 }
 
-static oct_status npz_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, void **self, oct_err *err)
 {
     set *r = NULL;
     OCT_TRY(create(ctx, path, &r, err));
-    oct_status s = oct_map_open(&r->map, path, err);
+    oct_status s = fd < 0 ? oct_map_open(&r->map, path, err) : oct_map_fd(&r->map, fd, path, err);
     if (s != OCT_OK) {
         set_close(r);
         return s;
@@ -277,6 +277,16 @@ static oct_status npz_open(const oct_feed_ctx *ctx, const char *path, void **sel
     if ((s = list_archive(r, ctx, err)) == OCT_OK && (s = take_inputs(r, ctx, true, err)) == OCT_OK)
         s = plan(r, &(oct_feed_ctx){ .inputs = r->inputs, .n = r->n_inputs }, err);
     return finish(s, r, self, err);
+}
+
+static oct_status npz_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    return open_from(ctx, -1, path, self, err);
+}
+
+oct_status oct_read_npz_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err)
+{
+    return open_from(ctx, fd, name, self, err);
 }
 
 oct_status oct_set_open_files(const oct_feed_ctx *ctx, const char *dir, char *const *paths, void **self, oct_err *err)

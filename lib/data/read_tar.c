@@ -36,6 +36,7 @@ typedef struct tar {
     struct archive *a;
     struct archive_entry *entry; /* of the header that was read last; libarchive does not look whether it has one itself */
     oct_stream in;
+    size_t n_read; /* bytes of its block that were read before the archive was opened */
     struct archive_entry *pending; /* read, but belongs to the next sample */
     bool started, seen, eof, over; /* seen: a header */
     int64_t samples;
@@ -92,6 +93,14 @@ static oct_status open_from(oct_origin from, const oct_feed_ctx *ctx, const char
     return OCT_OK;
 }
 
+static void take_stream(void *self, oct_stream *in, size_t n_read)
+{
+    tar *r = self;
+    r->in = *in;
+    r->n_read = n_read;
+    *in = (oct_stream)OCT_STREAM_INIT;
+}
+
 static int64_t tar_count(void *self)
 {
     return -1;
@@ -123,7 +132,8 @@ static oct_status broken(tar *r, oct_err *err)
 static la_ssize_t on_read(struct archive *a, void *self, const void **block)
 {
     tar *r = self;
-    ssize_t n = oct_stream_read(&r->in);
+    ssize_t n = r->n_read ? (ssize_t)r->n_read : oct_stream_read(&r->in);
+    r->n_read = 0;
     if (n < 0)
         r->la->archive_set_error(a, r->in.error, "%s", strerror(r->in.error));
     *block = r->in.block;
@@ -132,7 +142,8 @@ static la_ssize_t on_read(struct archive *a, void *self, const void **block)
 
 static la_int64_t on_skip(struct archive *a, void *self, la_int64_t n)
 {
-    return oct_stream_skip(&((tar *)self)->in, n);
+    tar *r = self;
+    return r->n_read ? 0 : oct_stream_skip(&r->in, n);
 }
 
 static oct_status start(tar *r, oct_err *err)
@@ -143,7 +154,8 @@ static oct_status start(tar *r, oct_err *err)
     if (!(r->a = r->la->archive_read_new()) || !(r->entry = r->la->archive_entry_new()))
         return oct_nomem(err);
     OCT_TRY(oct_archive_support(r->la, r->a, err));
-    OCT_TRY(oct_stream_open(&r->in, r->from, r->path + (r->from == OCT_FROM_COMMAND ? strlen(OCT_PIPE) : 0), err));
+    if (!r->in.block)
+        OCT_TRY(oct_stream_open(&r->in, r->from, r->path + (r->from == OCT_FROM_COMMAND ? strlen(OCT_PIPE) : 0), err));
     return r->la->archive_read_open2(r->a, r, NULL, on_read, on_skip, NULL) == ARCHIVE_OK ? OCT_OK : broken(r, err);
 }
 
@@ -414,6 +426,8 @@ static oct_status tar_rewind(void *self, oct_err *err)
     tar *r = self;
     if (r->from == OCT_FROM_DESCRIPTOR && r->started)
         return oct_fail(err, OCT_EUNSUPPORTED, "%s cannot be read twice", strcmp(r->path, "-") == 0 ? "standard input" : r->path);
+    if (!r->started)
+        return OCT_OK; /* a descriptor's first bytes are in hand */
     stop(r);
     r->started = r->over = false;
     return OCT_OK;
@@ -424,6 +438,10 @@ static oct_status tar_rewind(void *self, oct_err *err)
 static oct_status open_from(oct_origin from, const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
     return oct_fail(err, OCT_EUNSUPPORTED, "%s: this build reads no archives (libarchive)", path);
+}
+
+static void take_stream(void *self, oct_stream *in, size_t n_read)
+{
 }
 
 static int64_t tar_count(void *self)
@@ -453,9 +471,14 @@ static oct_status tar_open(const oct_feed_ctx *ctx, const char *path, void **sel
     return open_from(OCT_FROM_FILE, ctx, path, self, err);
 }
 
-static oct_status descriptor_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+oct_status oct_read_tar_stream(const oct_feed_ctx *ctx, oct_stream *in, size_t n_read, const char *name, void **self, oct_err *err)
 {
-    return open_from(OCT_FROM_DESCRIPTOR, ctx, path, self, err);
+    const oct_status s = open_from(OCT_FROM_DESCRIPTOR, ctx, name, self, err);
+    if (s == OCT_OK)
+        take_stream(*self, in, n_read);
+    else
+        oct_stream_close(in);
+    return s;
 }
 
 static oct_status command_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
@@ -484,7 +507,6 @@ static bool never_cheap(const char *path)
 
 #define TAR_STREAM .count = tar_count, .next = tar_next, .rewind = tar_rewind, .close = tar_close
 
-/* Tar shards (WebDataset: NNN.jpg + NNN.cls), compressed or not: files, descriptors, what a command prints. */
+/* Tar shards (WebDataset: NNN.jpg + NNN.cls), compressed or not: files, what a command prints. */
 const oct_reader oct_read_tar = { .claims = tar_claims, .open = tar_open, .is_cheap_to_pass = tar_is_cheap_to_pass, TAR_STREAM };
-const oct_reader oct_read_descriptor = { .open = descriptor_open, .is_cheap_to_pass = never_cheap, TAR_STREAM };
 const oct_reader oct_read_command = { .open = command_open, .is_cheap_to_pass = never_cheap, TAR_STREAM };

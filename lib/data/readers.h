@@ -6,6 +6,7 @@
 #define OCT_DATA_READERS_H
 
 #include "data/data.h"
+#include "data/stream.h"
 
 /* What the readers know of the model: the inputs that samples must fill. Lives as long as the source. */
 typedef struct oct_feed_ctx {
@@ -62,6 +63,11 @@ extern const oct_reader oct_read_testset; /* of oct_read_folder */
 /* Streams, which are no files: only a word of the user chooses one of these (spec.c), so no name found in a folder, a
  * pattern or a list can start a command. Their path is that word: "-" or the name of a descriptor (/dev/fd/63), "pipe:" and a command. */
 extern const oct_reader oct_read_descriptor, oct_read_command;
+/* Parts of the descriptor's: the arrays of a regular file that is open, under the name that messages have for it; an archive whose
+ * first n_read bytes are in the block of the stream, which is taken over, also on failure. */
+oct_status oct_read_npy_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err);
+oct_status oct_read_npz_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err);
+oct_status oct_read_tar_stream(const oct_feed_ctx *ctx, oct_stream *in, size_t n_read, const char *name, void **self, oct_err *err);
 /* The one of made samples (synthetic.h), where the caller allows that. */
 extern const oct_reader oct_read_synthetic;
 #define OCT_PIPE "pipe:"

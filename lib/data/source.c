@@ -210,7 +210,7 @@ static oct_status open_all(oct_source *s, oct_err *err)
         else if (__builtin_add_overflow(s->total, n, &s->total))
             return oct_fail(err, OCT_EMALFORMED, "%s: too many samples", l->path);
         if (!oct_source_keeps_open(s))
-            oct_leaf_close(l);
+            oct_leaf_rest(l);
     }
     return OCT_OK;
 }

@@ -112,6 +112,7 @@ void oct_source_release(oct_source *s, oct_slot *t);
 
 oct_status oct_leaf_open(oct_source *s, oct_leaf *l, oct_err *err); /* nothing when it is open */
 void oct_leaf_close(oct_leaf *l);
+void oct_leaf_rest(oct_leaf *l); /* the same, but for a descriptor, which cannot be opened again */
 bool oct_source_keeps_open(const oct_source *s); /* files are few enough to stay open */
 /* Finds how many samples there are, as far as the choice needs it; of a stream, keeps those that are chosen. */
 oct_status oct_source_count_all(oct_source *s, oct_err *err);

@@ -20,6 +20,12 @@ void oct_leaf_close(oct_leaf *l)
     l->self = NULL;
 }
 
+void oct_leaf_rest(oct_leaf *l)
+{
+    if (l->reader != &oct_read_descriptor)
+        oct_leaf_close(l);
+}
+
 bool oct_source_keeps_open(const oct_source *s)
 {
     return s->leaves.n <= KEPT_OPEN;
@@ -28,7 +34,7 @@ bool oct_source_keeps_open(const oct_source *s)
 static void leave_leaf(oct_source *s)
 {
     if (!oct_source_keeps_open(s))
-        oct_leaf_close(&s->leaves.v[s->leaf]);
+        oct_leaf_rest(&s->leaves.v[s->leaf]);
     s->leaf++;
 }
 
@@ -165,7 +171,7 @@ static oct_status walk(oct_source *s, oct_err *err)
         if (st == OCT_OK)
             st = l->reader->rewind(l->self, &fault);
         if (!oct_source_keeps_open(s) || st != OCT_OK)
-            oct_leaf_close(l);
+            oct_leaf_rest(l);
     }
     if (st == OCT_OK)
         s->total = n;
@@ -247,7 +253,7 @@ static bool walks_cheaply(const oct_source *s)
 oct_status oct_source_count_all(oct_source *s, oct_err *err)
 {
     for (size_t i = 0; i < s->leaves.n; i++)
-        s->once |= s->leaves.v[i].reader == &oct_read_descriptor;
+        s->once |= s->leaves.v[i].reader == &oct_read_descriptor && s->leaves.v[i].self && oct_read_descriptor.count(s->leaves.v[i].self) < 0;
     if (s->n_states && s->total < 0 && (s->once || !walks_cheaply(s)))
         s->first = true; /* states need all that lies between */
     const bool spread = s->asked > 0 && !s->first;

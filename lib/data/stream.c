@@ -59,18 +59,23 @@ oct_status oct_stream_open(oct_stream *s, oct_origin from, const char *what, oct
 }
 
 /* What is there, not a whole block: a sample that has arrived is not kept waiting for those behind it. */
-ssize_t oct_stream_read(oct_stream *s)
+ssize_t oct_stream_more(oct_stream *s, size_t at)
 {
     ssize_t n;
-    while ((n = read(s->fd, s->block, OCT_STREAM_BLOCK)) < 0 && (errno == EINTR || errno == EAGAIN))
+    while ((n = read(s->fd, s->block + at, OCT_STREAM_BLOCK - at)) < 0 && (errno == EINTR || errno == EAGAIN))
         if (errno == EAGAIN)
             poll(&(struct pollfd){ .fd = s->fd, .events = POLLIN }, 1, -1);
     if (n < 0)
         s->error = errno;
     s->ended = n == 0;
     for (ssize_t i = 0; i < n && s->n_head < OCT_STREAM_HEAD; i++)
-        s->head[s->n_head++] = s->block[i];
+        s->head[s->n_head++] = s->block[at + (size_t)i];
     return n;
+}
+
+ssize_t oct_stream_read(oct_stream *s)
+{
+    return oct_stream_more(s, 0);
 }
 
 /* Never beyond the end: what is not there must be missed. */

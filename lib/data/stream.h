@@ -31,6 +31,8 @@ typedef struct oct_stream {
 oct_status oct_stream_open(oct_stream *s, oct_origin from, const char *what, oct_err *err);
 /* Reads the next bytes into s->block. Returns their number, 0 at the end, or -1 with s->error set. */
 ssize_t oct_stream_read(oct_stream *s);
+/* The same behind the first `at` bytes of the block, which stay. */
+ssize_t oct_stream_more(oct_stream *s, size_t at);
 /* Skips up to n bytes without reading them. Returns how many; 0 where that is not possible. */
 int64_t oct_stream_skip(oct_stream *s, int64_t n);
 /* To be called at the end of the bytes. Reads what a command still writes and waits for it. Returns its exit status, -1 when a signal ended

@@ -48,7 +48,7 @@ typedef struct tool_data {
 #define TOOL_OPT_DATA(d)                                                                                                      \
     OPT_GROUP("Samples"),                                                                                                     \
         OPT_MULTI(0, "data", &(d)->specs, "SPEC", "samples: a folder, .csv, .npy, .npz or tar shard; a test set or quoted "     \
-                                                "pattern; - and pipe:CMD are tar streams"),                                    \
+                                                "pattern; - is standard input; pipe:CMD a tar stream"),                                    \
         OPT_MULTI('p', "preprocess", &(d)->preprocess, "STEPS", "steps on each, as imagenet or resize=256:crop=224"),   \
         OPT_INT('n', "samples", &(d)->samples, 1, INT64_MAX, "use N samples, spread over all"),                               \
         OPT_FLAG(0, "first", &(d)->first, "use the first N instead"), OPT_NEEDS("first", "samples"),                         \
