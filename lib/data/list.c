@@ -44,7 +44,7 @@ oct_entry *oct_list_add(oct_list *l, const char *name)
 
 static bool has_sound(const oct_list *l, const oct_entry *e)
 {
-    for (size_t i = 0; i < l->n_inputs; i++)
+    for (size_t i = 0; i < l->n_inputs && !l->ctx->as_files; i++)
         if (e->paths[i] && oct_is_sound_file(e->paths[i]))
             return true;
     return false;

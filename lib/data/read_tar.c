@@ -375,7 +375,7 @@ static oct_status open_sounds(tar *r, bool want, oct_item *item, oct_err *err)
     oct_status s = OCT_OK;
     for (size_t i = 0; s == OCT_OK && i < r->ctx->n; i++) {
         oct_part *p = &item->parts[i];
-        if (p->kind != OCT_PART_BYTES || !p->path || !oct_is_sound_file(p->path))
+        if (r->ctx->as_files || p->kind != OCT_PART_BYTES || !p->path || !oct_is_sound_file(p->path))
             continue;
         any = true;
         s = oct_sounds_take(&r->sounds, i, &p->array, p->path, err);

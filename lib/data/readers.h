@@ -15,6 +15,7 @@ typedef struct oct_feed_ctx {
     size_t n;
     const oct_input_desc *extra; /* n_extra inputs that have values without samples, and take those of arrays of their names */
     size_t n_extra;
+    bool as_files; /* recordings are given as files, too: they are not decoded */
 } oct_feed_ctx;
 
 typedef enum oct_part_kind {

@@ -8,6 +8,7 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
     calib_args c = { 0 };
     table_args t = { 0 };
     foreign_args f = { 0 };
+    pack_args p = { .size = "256MB" };
     char formats[120], observers[160];
     snprintf(formats, sizeof formats, "what to write: %s", oct_encoding_form_names());
     snprintf(observers, sizeof observers, "how ranges are chosen that are not pinned: %s", oct_observer_names());
@@ -40,12 +41,19 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
         OPT_FILE(0, "model", &f.model, "the float model, whose layers and weights ncnn's table names"),
         OPT_OUT('o', "output", &f.output, "the file"), OPT_REQUIRED("format"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
     };
+    const oct_cli_opt pack[] = {
+        OPT_POSITIONALS("SPEC", &p.specs, 1, "samples, one tensor each: a folder, .csv, .npy, .npz, .wav or tar shard; a quoted pattern"),
+        OPT_STR('o', "output", &p.output, "PREFIX", "shards are PREFIX-000000.tar and so on"),
+        OPT_INT(0, "count", &p.count, 1, INT64_MAX, "the most samples of a shard"),
+        OPT_STR(0, "shard-size", &p.size, "SIZE", "a shard of that size is full [default: 256MB]"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
+    };
     const oct_cli_command commands[] = {
         { "merge", "join the tables of parts into that of the whole", merge, "  qcalib merge a.calib b.calib -o m.calib\n" },
         { "show", "draw ranges and histograms", show, "  qcalib show m.calib\n" },
         { "diff", "compare two tables", diff, "  qcalib diff old.calib new.calib\n" },
         { "import", "make a table of ranges that another tool has found", import, "  qcalib import calibration.json --model m.onnx -o m.calib\n" },
         { "export", "write a table's ranges as another tool has them", export, "  qcalib export m.calib --format tensorrt -o m.cache\n" },
+        { "pack", "write samples as tar shards", pack, "  qcalib pack photos/ -o shards/photos --count 1000\n" },
     };
     oct_err err = OCT_ERR_INIT;
     oct_cli cli = {
@@ -64,6 +72,7 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
             : cli.command == &commands[1] ? qcalib_show(&cli, &t, &err)
             : cli.command == &commands[2] ? qcalib_diff(&cli, &t, &err)
             : cli.command == &commands[3] ? qcalib_import(&cli, &f, &err)
-                                          : qcalib_export(&cli, &f, &err);
+                                          : cli.command == &commands[4] ? qcalib_export(&cli, &f, &err)
+                                          : qcalib_pack(&cli, &p, &err);
     return tool_finish(&cli, s, &err);
 }

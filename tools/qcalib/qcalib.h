@@ -19,12 +19,19 @@ typedef struct foreign_args {
     const char *file, *table, *model, *format, *observer, *output;
 } foreign_args;
 
+typedef struct pack_args {
+    oct_cli_list specs;
+    const char *output, *size;
+    int64_t count;
+} pack_args;
+
 oct_status qcalib_run(oct_cli *cli, calib_args *a, oct_err *err);
 oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err);
 oct_status qcalib_show(oct_cli *cli, const table_args *a, oct_err *err);
 oct_status qcalib_diff(oct_cli *cli, const table_args *a, oct_err *err);
 oct_status qcalib_import(oct_cli *cli, const foreign_args *a, oct_err *err);
 oct_status qcalib_export(oct_cli *cli, const foreign_args *a, oct_err *err);
+oct_status qcalib_pack(oct_cli *cli, const pack_args *a, oct_err *err);
 /* Writes a table as JSON; a path of NULL: nowhere. */
 oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err);
 
