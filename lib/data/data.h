@@ -39,6 +39,7 @@ typedef struct oct_source_options {
      * to its end by oct_source_open, and samples are kept by hashes of their places (store.h), fewer if that many do not fit. */
     int64_t samples;
     bool first;                /* choose the first samples instead */
+    uint64_t seed;             /* another one chooses others; the order stays that of the data */
     size_t store_bytes;        /* for samples of a stream; 0: 256 MB */
     bool hold;                 /* leave at least a fifth unchosen, for oct_pick.aside */
     int64_t shard_i, shard_n;  /* of those chosen the ones at places p with p % shard_n == shard_i; shard_n 0: all */

@@ -248,6 +248,7 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
     s->skip_bad = o->skip_bad;
     s->asked = o->samples;
     s->first = o->first;
+    s->seed = o->seed;
     s->hold = o->hold;
     s->pick = (oct_pick){ .i = o->shard_i, .n = o->shard_n };
     s->store_bytes = o->store_bytes ? o->store_bytes : STORE_BYTES;

@@ -57,6 +57,7 @@ struct oct_source {
     /* Which samples are chosen, and which of them this pass gives. */
     int64_t asked, total, n_chosen; /* total: of all, -1 when not known; n_chosen: then as many as are asked for */
     bool first, hold, once;
+    uint64_t seed;
     size_t store_bytes;
     oct_store store;                /* of a stream */
     int64_t n_stream;               /* samples that it had; 0: there is no store */

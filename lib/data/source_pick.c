@@ -45,7 +45,7 @@ static bool chosen(const oct_source *s, int64_t index)
 {
     if (s->total < 0)
         return s->asked == 0 || index < s->asked;
-    return s->first ? index < s->n_chosen : oct_spread_has(s->total, s->n_chosen, index);
+    return s->first ? index < s->n_chosen : oct_spread_has(s->total, s->n_chosen, index, s->seed);
 }
 
 /* Whether a place of the side is in the part that is picked: one of each n. */
@@ -64,7 +64,7 @@ static bool wanted(const oct_source *s, bool side)
     if (!side || !is_part(p, s->at_side))
         return false;
     const int64_t place = s->at_side / (p->n > 1 ? p->n : 1);
-    return s->n_part < 0 ? !p->most || place < p->most : oct_spread_has(s->n_part, p->most, place);
+    return s->n_part < 0 ? !p->most || place < p->most : oct_spread_has(s->n_part, p->most, place, 0);
 }
 
 /* Goes on to the next sample. */
@@ -196,7 +196,7 @@ bool oct_source_skips(const oct_source *s, oct_status st, bool setup)
 static oct_status gather_leaf(oct_source *s, oct_leaf *l, oct_item *item, oct_err *err)
 {
     for (;;) {
-        const uint64_t hash = oct_place_hash((uint64_t)s->n_stream);
+        const uint64_t hash = oct_seeded_hash((uint64_t)s->n_stream, s->seed);
         const bool want = oct_store_wants(&s->store, hash);
         oct_err fault = OCT_ERR_INIT;
         bool over = false;

@@ -27,7 +27,7 @@ void oct_store_open(oct_store *s, size_t n_inputs, size_t room, size_t bound);
 void oct_store_free(oct_store *s);
 /* Whether a sample with this hash would be kept now. */
 bool oct_store_wants(const oct_store *s, uint64_t hash);
-/* Adds a sample. hash: oct_place_hash of index, or 0 for one that must be kept. Takes the contents of item and leaves it empty, with new parts.
+/* Adds a sample. hash: oct_seeded_hash of index, or 0 for one that must be kept. Takes the contents of item and leaves it empty, with new parts.
  * Drops samples that no longer fit; from then on there is room only for as many as are left. fault: why the sample is broken, or NULL. */
 oct_status oct_store_add(oct_store *s, uint64_t hash, int64_t index, oct_item *item, const oct_err *fault, oct_err *err);
 /* Marks the n_chosen samples with the smallest hashes as chosen, and orders all by index. */

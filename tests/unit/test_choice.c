@@ -20,23 +20,38 @@
 static void each_stratum_gives_one(void **state)
 {
     static const int64_t totals[] = { 1, 2, 3, 7, 64, 100, 2317, 10007 };
-    for (size_t k = 0; k < sizeof totals / sizeof totals[0]; k++)
-        for (int64_t total = totals[k], n = 1; n <= total; n += 1 + n / 7) {
+    for (size_t k = 0; k < 2 * sizeof totals / sizeof totals[0]; k++)
+        for (int64_t total = totals[k / 2], n = 1; n <= total; n += 1 + n / 7) {
             const int64_t strata = n > total / 2 ? total - n : n;
             int64_t chosen = 0, at = 0;
             for (int64_t i = 0; i < total; i++)
-                chosen += oct_spread_has(total, n, i);
+                chosen += oct_spread_has(total, n, i, k % 2 * 77);
             assert_int_equal(chosen, n);
             for (int64_t s = 0; s < strata; s++) {
                 const int64_t end = at + total / strata + (s < total % strata);
                 int64_t odd = 0;
                 for (; at < end; at++)
-                    odd += oct_spread_has(total, n, at) == (strata == n);
+                    odd += oct_spread_has(total, n, at, k % 2 * 77) == (strata == n);
                 assert_int_equal(odd, 1);
             }
         }
-    assert_true(oct_spread_has(5, 0, 4) && oct_spread_has(5, 9, 4));
-    assert_true(oct_spread_has(INT64_MAX, INT64_MAX - 1, 0) || oct_spread_has(INT64_MAX, INT64_MAX - 1, 1));
+    assert_true(oct_spread_has(5, 0, 4, 0) && oct_spread_has(5, 9, 4, 0));
+    assert_true(oct_spread_has(INT64_MAX, INT64_MAX - 1, 0, 0) || oct_spread_has(INT64_MAX, INT64_MAX - 1, 1, 0));
+}
+
+/* Two choices of a tenth have a tenth of themselves in common, and not all. */
+static void seeds_choose_others(void **state)
+{
+    for (uint64_t seed = 1; seed < 4; seed++) {
+        int both = 0, again = 0;
+        for (int64_t i = 0; i < 10000; i++) {
+            both += oct_spread_has(10000, 1000, i, 0) && oct_spread_has(10000, 1000, i, seed);
+            again += oct_spread_has(10000, 1000, i, seed) && oct_spread_has(10000, 1000, i, seed + 1);
+        }
+        assert_in_range(both, 60, 150);
+        assert_in_range(again, 60, 150);
+    }
+    assert_true(oct_seeded_hash(9, 0) == oct_place_hash(9) && oct_seeded_hash(9, 1) != oct_place_hash(9));
 }
 
 /* Data that repeats with the width of a stratum is met at all of its phases. */
@@ -45,7 +60,7 @@ static void periods_do_not_alias(void **state)
     enum { TOTAL = 8000, N = 800, PERIOD = TOTAL / N };
     int seen[PERIOD] = { 0 };
     for (int64_t i = 0; i < TOTAL; i++)
-        if (oct_spread_has(TOTAL, N, i))
+        if (oct_spread_has(TOTAL, N, i, 0))
             seen[i % PERIOD]++;
     for (int i = 0; i < PERIOD; i++)
         assert_in_range(seen[i], N / PERIOD / 2, 2 * N / PERIOD);
@@ -386,7 +401,7 @@ static int drop_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_stratum_gives_one),
+        cmocka_unit_test(each_stratum_gives_one), cmocka_unit_test(seeds_choose_others),
         cmocka_unit_test(periods_do_not_alias),
         cmocka_unit_test(a_fifth_stays_aside),
         cmocka_unit_test(chosen_are_spread),

@@ -33,6 +33,7 @@ typedef struct tool_data {
     oct_cli_list specs, preprocess;
     int64_t samples;      /* 0: all */
     bool first;           /* the first ones, not spread over all */
+    int64_t seed;         /* of the choice */
     bool hold;            /* leave at least a fifth unchosen */
     const char *labels;   /* file, or NULL */
     const char *shard;    /* "i/n", "auto" or NULL */
@@ -52,6 +53,8 @@ typedef struct tool_data {
         OPT_MULTI('p', "preprocess", &(d)->preprocess, "STEPS", "steps on each, as imagenet or resize=256:crop=224"),   \
         OPT_INT('n', "samples", &(d)->samples, 1, INT64_MAX, "use N samples, spread over all"),                               \
         OPT_FLAG(0, "first", &(d)->first, "use the first N instead"), OPT_NEEDS("first", "samples"),                         \
+        OPT_INT(0, "seed", &(d)->seed, 0, INT64_MAX, "choose other N: each seed its own, on every machine the same"),             \
+        OPT_NEEDS("seed", "samples"), OPT_CONFLICT("seed", "first"),                                                          \
         OPT_MULTI(0, "state", &(d)->states, "OUT=IN", "output OUT of a sample is input IN of the one behind it; zeros where a "  \
                                                   "recording begins"),                                                       \
         OPT_FLAG(0, "skip-bad", &(d)->skip_bad, "count and name broken samples instead of stopping")

@@ -135,7 +135,7 @@ oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data 
         states[i] = in[d->state[i].input].name;
     oct_source_options o = { .states = states, .n_states = d->n_state, .specs = d->specs.v, .n_specs = d->specs.n, .preprocess = d->preprocess.v, .n_preprocess = d->preprocess.n,
                              .inputs = in, .n_inputs = n, .labels = d->labels, .skip_bad = d->skip_bad,
-                             .samples = d->samples, .first = d->first, .hold = d->hold,
+                             .samples = d->samples, .first = d->first, .seed = (uint64_t)d->seed, .hold = d->hold,
                              .shard_i = d->shard_i, .shard_n = d->shard_n, .threads = threads, .synthetic = d->synthetic };
     return oct_source_open(&o, src, err);
 }

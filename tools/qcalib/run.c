@@ -46,6 +46,8 @@ static void set_name(const tool_data *d, oct_buf *b)
     }
     if (d->samples)
         oct_buf_printf(b, " %s=%lld", d->first ? "first" : "samples", (long long)d->samples);
+    if (d->seed)
+        oct_buf_printf(b, " seed=%lld", (long long)d->seed);
 }
 
 static oct_status describe(const calib_args *a, const oct_model *m, const oct_source *src, oct_calib *c, oct_err *err)
