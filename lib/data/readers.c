@@ -44,6 +44,16 @@ void oct_part_free(oct_part *p)
     *p = (oct_part){ 0 };
 }
 
+oct_status oct_part_own(oct_part *p, oct_err *err)
+{
+    const oct_array view = p->array;
+    if (view.owned || !view.data)
+        return OCT_OK;
+    OCT_TRY(oct_array_create(&p->array, view.dtype, view.rank, view.dims, err));
+    memcpy(p->array.data, view.data, view.bytes);
+    return OCT_OK;
+}
+
 void oct_item_free(oct_item *it, size_t n)
 {
     oct_free(it->name);

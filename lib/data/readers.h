@@ -102,6 +102,7 @@ char *oct_strdup(const char *s);
 char *oct_strprintf(const char *fmt, ...) OCT_PRINTF(1, 2);
 
 void oct_part_free(oct_part *p);
+oct_status oct_part_own(oct_part *p, oct_err *err); /* copies what is a view, so that the reader may be closed */
 void oct_item_free(oct_item *it, size_t n); /* leaves parts zeroed, usable again */
 
 bool oct_has_suffix(const char *path, const char *suffix); /* case ignored */

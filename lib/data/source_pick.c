@@ -133,6 +133,8 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
             over = true;
         else
             t->status = l->reader->next(l->self, want || s->visit, &t->item, &over, &t->err);
+        for (size_t i = 0; t->status == OCT_OK && !oct_source_keeps_open(s) && i < oct_source_parts(s); i++)
+            t->status = oct_part_own(&t->item.parts[i], &t->err); /* the file may be closed while the sample is decoded */
         t->setup = t->status == OCT_EIO; /* else the rest of a shard, or of all data, would count as one broken sample */
         if (over)
             leave_leaf(s);

@@ -63,18 +63,6 @@ static void pop(oct_store *s)
     }
 }
 
-/* Readers are closed before the samples are used. */
-static oct_status own(oct_array *a, oct_err *err)
-{
-    const oct_array view = *a;
-    if (view.owned || !view.data)
-        return OCT_OK;
-    oct_status st = oct_array_create(a, view.dtype, view.rank, view.dims, err);
-    if (st == OCT_OK)
-        memcpy(a->data, view.data, view.bytes);
-    return st;
-}
-
 static oct_status reserve(oct_store *s, oct_err *err)
 {
     if (s->n < s->cap)
@@ -93,7 +81,7 @@ oct_status oct_store_add(oct_store *s, uint64_t hash, int64_t index, oct_item *i
     OCT_TRY(reserve(s, err));
     oct_kept k = { .hash = hash, .index = index, .bytes = sizeof k };
     for (size_t i = 0; i < s->n_inputs; i++) {
-        OCT_TRY(own(&item->parts[i].array, err));
+        OCT_TRY(oct_part_own(&item->parts[i], err)); /* readers are closed before the samples are used */
         k.bytes += item->parts[i].array.bytes + (item->parts[i].path ? strlen(item->parts[i].path) : 0);
     }
     oct_part *fresh = oct_calloc(s->n_inputs + 1, sizeof *fresh);

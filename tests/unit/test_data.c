@@ -869,6 +869,35 @@ static void placing(void **state)
     }
 }
 
+/* With more files than stay open one is closed as soon as its samples are read, while others may still decode them. */
+static void closed_files_are_not_read(void **state)
+{
+    enum { FILES = 20, SIDE = 1500 };
+    static const char head[] = "\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 1500, 1500), }";
+    char name[16], spec[96], text[128];
+    memset(text, ' ', sizeof text);
+    memcpy(text, head, sizeof head - 1);
+    text[127] = '\n';
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "many%02d.npy", i);
+        write_file(in_scratch(name), text, sizeof text);
+        assert_int_equal(truncate(in_scratch(name), (off_t)sizeof text + 12 * SIDE * SIDE), 0); /* takes no room */
+    }
+    snprintf(spec, sizeof spec, "%s", in_scratch("many*.npy"));
+    oct_source *s = open_one(spec, "mean=0", input(OCT_F32, 4, nchw));
+    oct_batch b = OCT_BATCH_INIT;
+    int n = 0;
+    while (oct_source_next(s, 1, &b, NULL) == OCT_OK && b.n)
+        n++;
+    assert_int_equal(n, FILES);
+    oct_batch_free(&b);
+    oct_source_close(s);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "many%02d.npy", i);
+        unlink(in_scratch(name));
+    }
+}
+
 int main(void)
 {
     strcpy(scratch, "/tmp/octdata.XXXXXX");
@@ -883,7 +912,7 @@ int main(void)
         cmocka_unit_test(texts_of_steps), cmocka_unit_test(folders_lists_and_shards),
         cmocka_unit_test(test_cases), cmocka_unit_test(bad_samples_are_counted),
         cmocka_unit_test(npz_is_written), cmocka_unit_test(npz_without_memory), cmocka_unit_test(cut_and_changed_files),
-        cmocka_unit_test(failing_memory), cmocka_unit_test(claims_beyond_the_bytes),
+        cmocka_unit_test(failing_memory), cmocka_unit_test(claims_beyond_the_bytes), cmocka_unit_test(closed_files_are_not_read),
 #ifdef OWN_LIBC
         cmocka_unit_test(jpeg_that_claims_too_much), cmocka_unit_test(failing_memory_of_libjpeg), cmocka_unit_test(failing_memory_of_libarchive),
         cmocka_unit_test(threads_that_cannot_start),
