@@ -97,6 +97,8 @@ typedef struct oct_cli_opt {
 #define OPT_MULTI(l, nm, var, value, text) { OCT_CLI_MULTI, l, nm, OCT_CLI_VAR(oct_cli_list, var), value, text }
 #define OPT_INT(l, nm, var, lo, hi, text) { OCT_CLI_INT, l, nm, OCT_CLI_VAR(int64_t, var), "N", text, lo, hi }
 #define OPT_FLOAT(l, nm, var, lo, hi, text) { OCT_CLI_FLOAT, l, nm, OCT_CLI_VAR(double, var), "X", text, 0, 0, lo, hi }
+/* The same with a word for the value. */
+#define OPT_FLOAT_OF(l, nm, var, value, lo, hi, text) { OCT_CLI_FLOAT, l, nm, OCT_CLI_VAR(double, var), value, text, 0, 0, lo, hi }
 #define OPT_POSITIONAL(nm, var, text) { OCT_CLI_POSITIONAL, 0, nm, OCT_CLI_VAR(const char *, var), NULL, text, 1, 1 }
 #define OPT_OPTIONAL(nm, var, text) { OCT_CLI_POSITIONAL, 0, nm, OCT_CLI_VAR(const char *, var), NULL, text, 0, 1 }
 /* Takes what the other positionals leave, at least `least`; one per table. */

@@ -10,20 +10,20 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
     foreign_args f = { 0 };
     pack_args p = { .size = "256MB" };
     char formats[120], observers[160];
-    snprintf(formats, sizeof formats, "what to write: %s", oct_encoding_form_names());
-    snprintf(observers, sizeof observers, "how ranges are chosen that are not pinned: %s", oct_observer_names());
+    snprintf(formats, sizeof formats, "form of what is written: %s", oct_encoding_form_names());
+    snprintf(observers, sizeof observers, "how ranges are chosen (those that are not pinned): %s", oct_observer_names());
     const oct_cli_opt run[] = {
         OPT_POSITIONAL("MODEL", &c.model, "float ONNX model"),
         TOOL_OPT_DATA(&c.data),
         OPT_STR(0, "shard", &c.data.shard, "I/N", "use only part I of N, counted from 0; auto asks the job's environment"),
         OPT_GROUP("Output"),
-        OPT_OUT('o', "output", &c.output, "the table; compressed when the name ends in .gz"),
+        OPT_OUT('o', "output", &c.output, "file to write: the table; compressed when the name ends in .gz"),
         OPT_REQUIRED("data"), OPT_REQUIRED("output"), OPT_COMMON,
         OPT_USUAL("data preprocess samples shard output json threads quiet verbose"), OPT_END,
     };
     const oct_cli_opt merge[] = {
         OPT_POSITIONALS("TABLE", &t.tables, 2, "tables of parts of the samples"),
-        OPT_OUT('o', "output", &t.output, "the joined table"),
+        OPT_OUT('o', "output", &t.output, "file to write: the joined table"),
         OPT_FLAG(0, "partial", &t.partial, "write a table that lacks shards, marked as incomplete"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
     };
     const oct_cli_opt show[] = { OPT_POSITIONAL("TABLE", &t.table, "calibration table"), OPT_COMMON, OPT_END };
@@ -32,14 +32,14 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
     };
     const oct_cli_opt import[] = {
         OPT_POSITIONAL("FILE", &f.file, "ranges that another tool has found; their form is known by what is in them"),
-        OPT_FILE(0, "model", &f.model, "the float model that they are of"), OPT_OUT('o', "output", &f.output, "the table"),
+        OPT_FILE(0, "model", &f.model, "the float model: the ranges are of its tensors"), OPT_OUT('o', "output", &f.output, "file to write: the table"),
         OPT_REQUIRED("model"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
     };
     const oct_cli_opt export[] = {
         OPT_POSITIONAL("TABLE", &f.table, "calibration table"),
         OPT_STR(0, "format", &f.format, "NAME", formats), OPT_STR(0, "observer", &f.observer, "NAME", observers),
-        OPT_FILE(0, "model", &f.model, "the float model, whose layers and weights ncnn's table names"),
-        OPT_OUT('o', "output", &f.output, "the file"), OPT_REQUIRED("format"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
+        OPT_FILE(0, "model", &f.model, "the float model: ncnn's table names its layers and weights"),
+        OPT_OUT('o', "output", &f.output, "file to write: the ranges"), OPT_REQUIRED("format"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
     };
     const oct_cli_opt pack[] = {
         OPT_POSITIONALS("SPEC", &p.specs, 1, "samples, one tensor each: a folder, .csv, .npy, .npz, .wav or tar shard; a quoted pattern"),

@@ -148,7 +148,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
                        .bias_correction = true, .recover = true, .keep_io_types = true, .trials = 8, .budget = 3,
                        .argc = argc, .argv = argv };
     char observers[200];
-    snprintf(observers, sizeof observers, "how ranges are chosen, for every tensor: %s", oct_observer_names());
+    snprintf(observers, sizeof observers, "how ranges are chosen (for every tensor): %s", oct_observer_names());
 #define SAMPLES                                                                                                                     \
     TOOL_OPT_DATA(&a.data),                                                                                                         \
         OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, or ranges of another tool, instead of samples")
@@ -177,12 +177,12 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         CHOICES,
         OPT_GROUP("File size"),
         OPT_STR(0, "target-size", &a.target_size, "SIZE", "choose schemes by loss for bytes, so that the file has at most 25% of the float one, or 12MB"),
-        OPT_FLOAT(0, "target-bits", &a.target_bits, 0.5, 32, "the same, so that a weight takes X bits on average, scales included"),
+        OPT_FLOAT(0, "target-bits", &a.target_bits, 0.5, 32, "choose schemes so that a weight takes X bits on average, scales included"),
         OPT_GROUP("Goal"),
-        OPT_STR(0, "max-drop", &a.max_drop, "D", "the metric drops by no more: 0.01, 0.5% or 0.5r%"),
-        OPT_FLOAT(0, "min-sqnr", &a.min_sqnr, -100, 300, "the outputs' signal to quantization noise is at least X dB"),
-        OPT_STR(0, "min-agreement", &a.min_agreement, "P", "the largest output is the float model's for this share of samples: 0.99 or 99%"),
-        OPT_ENUM(0, "metric", &a.metric, oct_metric_names, "the metric that counts [default: the first that applies]"),
+        OPT_STR(0, "max-drop", &a.max_drop, "D", "how much worse the metric may be: 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"),
+        OPT_FLOAT_OF(0, "min-sqnr", &a.min_sqnr, "DB", -100, 300, "signal to quantization noise of the worst output"),
+        OPT_STR(0, "min-agreement", &a.min_agreement, "SHARE", "samples on which the largest output is the float model's: 99%, 0.99"),
+        OPT_ENUM(0, "metric", &a.metric, oct_metric_names, "metric to compute: the one that counts [default: the first that applies]"),
         OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it counts"),
         OPT_FLAG(0, "less-is-better", &a.command.smaller_is_better, "of what the command prints"),
         OPT_INT(0, "trials", &a.trials, 0, 1000, "try so many times to reach what was missed, by leaving layers float"),
@@ -190,12 +190,12 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         TOOL_OPT_LABELS(&a.data),
         OPT_FLAG(0, "strict", &a.strict, "exit 1, and write OUT.best.onnx instead, when a warning says that the model has lost much"),
         OPT_GROUP("What costs accuracy"),
-        OPT_FLAG(0, "sensitivity", &a.sensitivity, "measure what rounding each value and each layer alone costs at the outputs"),
-        OPT_STR(0, "sensitivity-file", &a.sensitivity_file, "FILE", "the same, and keep the measurements there: those that it has are not made again"),
+        OPT_FLAG(0, "sensitivity", &a.sensitivity, "measure what quantizing each value and each layer alone costs at the outputs"),
+        OPT_STR(0, "sensitivity-file", &a.sensitivity_file, "FILE", "what --sensitivity measures, and where it is kept: measurements that the file has are not made again"),
         OPT_GROUP("Output"),
-        OPT_OUT('o', "output", &a.output, "the converted model; without it, MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input"),
+        OPT_OUT('o', "output", &a.output, "file to write: the model; without it MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input"),
         OPT_ENUM(0, "format", &a.format, format_name,
-                 "how integer operators are written; weights in blocks are MatMulNBits unless qdq is asked for"),
+                 "form of what is written: how integer operators are spelt; weights in blocks are MatMulNBits unless qdq is asked for"),
         OPT_MULTI(0, "input-type", &a.input_types, "[NAME=]TYPE", "the model's inputs (or one) are u8, s8 or fp16; of pixels, mean, std and order of --preprocess become part of the model"),
         OPT_MULTI(0, "output-type", &a.output_types, "[NAME=]TYPE", "its outputs (or one) are u8, s8 or fp16"),
         OPT_ENUM(0, "input-layout", &a.input_layout, layout_name, "order of the axes of inputs that --input-type is about, where they are pictures"),
