@@ -105,8 +105,8 @@ static void put_range(oct_json *j, const oct_eval_layer *l)
     oct_json_str(j, "type", oct_dtype_name(r->dtype));
     oct_json_num(j, "scale", r->scale);
     oct_json_int(j, "zero_point", r->zero);
-    oct_json_num(j, "lo", r->lo);
-    oct_json_num(j, "hi", r->hi);
+    oct_json_num(j, "low", r->lo);
+    oct_json_num(j, "high", r->hi);
     oct_json_num(j, "clipped", l->clipped);
     oct_json_num(j, "saturated", l->saturated);
     oct_json_num(j, "codes_used", l->used);
@@ -119,8 +119,8 @@ static void put_histogram(oct_json *j, const oct_eval_histogram *h)
     oct_json_int(j, "values", (int64_t)h->n);
     oct_json_num(j, "min", h->min);
     oct_json_num(j, "max", h->max);
-    oct_json_num(j, "lo", h->lo);
-    oct_json_num(j, "hi", h->hi);
+    oct_json_num(j, "low", h->lo);
+    oct_json_num(j, "high", h->hi);
     oct_json_int(j, "below", (int64_t)h->below);
     oct_json_int(j, "above", (int64_t)h->above);
     oct_json_open(j, "bins", '[');

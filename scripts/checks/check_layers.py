@@ -192,7 +192,7 @@ def check_codes(check, label, layer, real, found):
     beyond = (real < lo - scale / 2) | (real > hi + scale / 2)
     r = layer["range"]
     check.hold(f"{label} range", r["type"] == codes.dtype.name.replace("uint", "u").replace("int", "s") or r["type"] == codes.dtype.name, r["type"])
-    check.hold(f"{label} scale", r["scale"] == float(scale) and r["zero_point"] == int(zero) and r["lo"] == float(lo) and r["hi"] == float(hi), (r, scale, zero))
+    check.hold(f"{label} scale", r["scale"] == float(scale) and r["zero_point"] == int(zero) and r["low"] == float(lo) and r["high"] == float(hi), (r, scale, zero))
     check.hold(f"{label} clipped", abs(r["clipped"] - beyond.mean()) <= FEW / 4, (r["clipped"], beyond.mean()))
     saturated = (beyond & ((codes == info.min) | (codes == info.max))).mean()
     check.hold(f"{label} saturated", abs(r["saturated"] - saturated) <= FEW, (r["saturated"], saturated))
@@ -203,11 +203,11 @@ def check_codes(check, label, layer, real, found):
 def check_histogram(check, label, h, real):
     check.hold(f"{label} histogram", h["values"] == real.size and np.allclose([h["min"], h["max"]], [real.min(), real.max()], rtol=1e-5, atol=1e-6) and
                sum(h["bins"]) + h["below"] + h["above"] == real.size, (h["values"], h["min"], h["max"]))
-    edges = np.linspace(h["lo"], h["hi"], 65)
+    edges = np.linspace(h["low"], h["high"], 65)
     got = np.cumsum([h["below"], *h["bins"]])
     want = np.array([(real <= e).sum() for e in edges])  # up to each edge; a clamp's point lies on one
-    wide = np.array([(real <= e + (h["hi"] - h["lo"]) / 64).sum() for e in edges])
-    near = np.array([(real <= e - (h["hi"] - h["lo"]) / 64).sum() for e in edges])
+    wide = np.array([(real <= e + (h["high"] - h["low"]) / 64).sum() for e in edges])
+    near = np.array([(real <= e - (h["high"] - h["low"]) / 64).sum() for e in edges])
     check.hold(f"{label} bins", bool(np.all((got >= near) & (got <= wide)) and np.abs(got - want).mean() < 0.01 * real.size), np.abs(got - want).max())
 
 
