@@ -190,7 +190,7 @@ static void put_figures(const ev_page *p, size_t k)
 static void put_setting(const ev_page *p)
 {
     const oct_eval_result *r = p->r;
-    char shared[OCT_BATCH_TEXT];
+    char shared[OCT_BATCH_TEXT], runner[OCT_RUNNER_TEXT];
     if (r->samples > 0)
         oct_buf_printf(p->b, "<p class=\"soft\">%lld sample%s", (long long)r->samples, r->samples == 1 ? "" : "s");
     else
@@ -211,6 +211,14 @@ static void put_setting(const ev_page *p)
     if (r->isa)
         oct_buf_printf(p->b, ", %s", r->isa);
     oct_buf_puts(p->b, "</p>\n");
+    for (size_t k = 0; k < r->n_models; k++)
+        if (oct_report_runner(runner, &r->models[k])) {
+            oct_buf_puts(p->b, "<p class=\"soft\">");
+            ev_page_text(p, ev_page_base(r->models[k].name));
+            oct_buf_puts(p->b, " ");
+            ev_page_text(p, runner);
+            oct_buf_puts(p->b, "</p>\n");
+        }
     for (size_t k = 0; k < r->n_models; k++)
         if (oct_report_batch(shared, r, k)) {
             oct_buf_puts(p->b, "<p class=\"mid\">");
