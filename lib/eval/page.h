@@ -16,7 +16,8 @@ typedef struct oct_page_layer {
     const char *remedy;     /* against sums that saturate */
     const char *observer;   /* that found the range of its output */
     double sqnr_weights, sqnr_output; /* dB, expected of rounding the weights, and of the grid of the output; NaN: not known */
-    uint64_t macs, weight_count;      /* 0: none, or not known */
+    double loss;            /* share of the loss at the outputs that it causes; 0: not known */
+    uint64_t macs;          /* multiply-accumulates of a sample; 0: none, or not known */
 } oct_page_layer;
 
 /* A line of a list. */

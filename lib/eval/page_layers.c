@@ -175,6 +175,7 @@ static void put_facts(const ev_page *p, const ev_page_row *row)
         range_facts(p, row->e);
     fact(p, "range found by", row->n ? row->n->observer : NULL);
     number_fact(p, "expected of the output's grid", "%.1f dB", row->n ? row->n->sqnr_output : NAN);
+    share_fact(p, "of the loss at the outputs", row->n && row->n->loss > 0 ? row->n->loss : NAN);
     if (row->n && row->n->macs) {
         snprintf(text, sizeof text, "%.3g million", (double)row->n->macs * 1e-6);
         fact(p, "multiply-accumulates", text);

@@ -4,12 +4,27 @@
 #include <math.h>
 #include <string.h>
 
-bool ev_page_has_costs(const ev_page *p)
+static bool has_rows(const ev_page *p)
 {
     for (size_t k = 1; k < p->r->n_models; k++)
         if (p->r->models[k].n_costs)
             return true;
     return false;
+}
+
+/* Steps are shown of models that cannot be laid beside the float one, and of that one where it is alone. */
+static bool shows_steps(const ev_page *p, size_t k)
+{
+    const oct_eval_model_result *m = &p->r->models[k];
+    return m->n_steps && !m->n_costs && (k || !has_rows(p));
+}
+
+bool ev_page_has_costs(const ev_page *p)
+{
+    for (size_t k = 0; k < p->r->n_models; k++)
+        if (shows_steps(p, k))
+            return true;
+    return has_rows(p);
 }
 
 /* ---- the waterfall ---- */
@@ -129,18 +144,47 @@ static void time_table(const ev_page *p, const oct_eval_model_result *m)
     oct_buf_puts(p->b, "</tbody></table>\n");
 }
 
+static void steps_table(const ev_page *p, const oct_eval_model_result *m)
+{
+    double most = 0;
+    for (size_t i = 0; i < m->n_steps; i++)
+        most = m->steps[i].seconds > most ? m->steps[i].seconds : most;
+    oct_buf_puts(p->b, "<table class=\"sort\">\n<caption>");
+    ev_page_name(p, ev_page_base(m->name));
+    oct_buf_puts(p->b, "</caption>\n<thead><tr><th scope=\"col\">step</th><th scope=\"col\" class=\"n\">ms</th><th scope=\"col\" class=\"n\">GMAC/s</th>"
+                       "<th scope=\"col\" class=\"strip wide\">time</th></tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < m->n_steps; i++) {
+        const oct_eval_step *s = &m->steps[i];
+        const char *kind = ev_page_kind(s->scheme, OCT_UNDEFINED);
+        oct_buf_printf(p->b, "<tr><th scope=\"row\" class=\"name dotted\"><span class=\"dot %s\"></span>", kind);
+        ev_page_name(p, s->name);
+        oct_buf_puts(p->b, " <small>");
+        ev_page_text(p, s->op);
+        oct_buf_printf(p->b, "</small></th><td class=\"n\">%.4f</td><td class=\"n\">", s->seconds * 1e3);
+        if (s->macs && s->seconds > 0)
+            oct_buf_printf(p->b, "%.1f", (double)s->macs / s->seconds * 1e-9);
+        oct_buf_printf(p->b, "</td><td class=\"strip wide\" data-v=\"%.9g\"><span class=\"bar %s\" style=\"width:%.1f%%\"></span></td></tr>\n", s->seconds * 1e3, kind,
+                       most > 0 ? 100 * s->seconds / most : 0);
+    }
+    oct_buf_puts(p->b, "</tbody></table>\n");
+}
+
 void ev_page_time(const ev_page *p)
 {
     if (!ev_page_has_costs(p))
         return;
     ev_page_section(p, "time", "Time by layer");
-    oct_buf_puts(p->b, "<p>A line holds all steps that lead to a layer's result. Pale numbers, marked ~, spread too widely to conclude from.</p>\n");
-    for (size_t k = 1; k < p->r->n_models; k++) {
-        if (!p->r->models[k].n_costs)
-            continue;
-        ev_page_model_title(p, k);
-        put_fall(p, &p->r->models[k]);
-        time_table(p, &p->r->models[k]);
+    if (has_rows(p))
+        oct_buf_puts(p->b, "<p>A line holds all steps that lead to a layer's result. Pale numbers, marked ~, spread too widely to conclude from.</p>\n");
+    for (size_t k = 0; k < p->r->n_models; k++) {
+        const oct_eval_model_result *m = &p->r->models[k];
+        if (shows_steps(p, k)) {
+            steps_table(p, m);
+        } else if (m->n_costs) {
+            ev_page_model_title(p, k);
+            put_fall(p, m);
+            time_table(p, m);
+        }
     }
     ev_page_section_end(p);
 }

@@ -231,7 +231,7 @@ void tool_command_line(oct_buf *b, const oct_cli *cli, int argc, char *const *ar
 {
     oct_buf_puts(b, cli->name);
     for (int i = 1; i < argc; i++) {
-        oct_buf_puts(b, " ");
+        oct_buf_puts(b, argv[i][0] == '-' && argv[i][1] ? " \\\n    " : " ");
         tool_quote(b, argv[i]);
     }
 }

@@ -96,7 +96,7 @@ oct_status tool_write_json(const char *path, oct_json *j, oct_err *err);
 
 /* Appends an argument as a shell would need it. */
 void tool_quote(oct_buf *b, const char *arg);
-/* Appends the command line, for a shell. */
+/* Appends the command line, for a shell: an option a line. */
 void tool_command_line(oct_buf *b, const oct_cli *cli, int argc, char *const *argv);
 /* File name without its folders. */
 const char *tool_base(const char *path);

@@ -42,8 +42,7 @@ static oct_status take_layers(page_work *w, oct_err *err)
         const oct_layer_decision *d = &l->d;
         list[i] = (oct_page_layer){ .name = l->name, .op = d->op, .scheme = d->integer && d->scheme == OCT_SCHEME_STATIC ? "int8" : oct_scheme_name(d->scheme),
                                     .why = d->why, .weights = weights_of(w->arena, d), .remedy = d->remedy, .observer = d->observer,
-                                    .sqnr_weights = d->sqnr_weights, .sqnr_output = d->sqnr_output, .macs = (uint64_t)l->macs,
-                                    .weight_count = (uint64_t)l->weight_count };
+                                    .sqnr_weights = d->sqnr_weights, .sqnr_output = d->sqnr_output, .loss = l->loss, .macs = (uint64_t)l->macs };
     }
     w->model[1].layer = list;
     w->model[1].n_layers = c->n_layers;
