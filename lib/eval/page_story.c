@@ -175,6 +175,23 @@ void ev_page_findings(const ev_page *p)
 
 /* ---- how to make it again ---- */
 
+/* Lines of a command end as in a shell; all else that ends a line is of a name, and shown as such. */
+static void command_lines(const ev_page *p, const char *command)
+{
+    static const char end[] = " \\\n";
+    const char *at;
+    while ((at = strstr(command, end))) {
+        oct_buf line = OCT_BUF_INIT;
+        oct_buf_add(&line, command, (size_t)(at - command));
+        ev_page_text(p, oct_buf_str(&line));
+        p->b->failed |= line.failed;
+        oct_buf_free(&line);
+        oct_buf_puts(p->b, end);
+        command = at + sizeof end - 1;
+    }
+    ev_page_text(p, command);
+}
+
 static void put_command(const ev_page *p, const char *title, const char *of, const char *command)
 {
     if (!command || !*command)
@@ -185,7 +202,7 @@ static void put_command(const ev_page *p, const char *title, const char *of, con
         ev_page_text(p, of);
     }
     oct_buf_puts(p->b, "</h4>\n<pre><code>");
-    ev_page_text(p, command);
+    command_lines(p, command);
     oct_buf_puts(p->b, "</code></pre>\n");
 }
 

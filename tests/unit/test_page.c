@@ -82,7 +82,7 @@ static void make_rest(made *m)
     m->line[1] = (oct_page_line){ "batchnorm", "bn2", "BatchNormalization" };
     m->line[2] = (oct_page_line){ "trap", evil, "is not loaded" };
     m->notes[1] = (oct_page_model){ m->note, LAYERS, { m->line, 2 }, { NULL, 0 }, { &m->line[2], 1 }, "qconvert float.onnx --data 'a b'" };
-    m->page = (oct_page_notes){ .title = "Evaluation", .command = "qeval float.onnx int8.onnx", .model = m->notes };
+    m->page = (oct_page_notes){ .title = "Evaluation", .command = "qeval float.onnx \\\n    --data 'a\nb'", .model = m->notes };
     m->gate = (oct_gate){ .kind = OCT_GATE_DROP, .metric = m->score[0][0].metric, .limit = { 0.04, false }, .text = "4%" };
     for (int k = 0; k < 2; k++)
         m->judged[k] = (oct_gate_result){ .gate = &m->gate, .model = (size_t)k + 1, .score = &m->score[k + 1][0], .estimate = m->score[k + 1][0].drop, .limit = 0.04,
@@ -142,7 +142,7 @@ static void a_page(void **state)
         "2 models against ", "<h2>int8.onnx</h2>", "mark mid\">Meets its gate", "4.00 times smaller", "2.50 times faster", "2.00 points worse", "Misses 1 of 1 gate.",
         "id=\"accuracy\"", "78.00 %", "class=\"limit\"", "60.00 %", "class=\"limit\"", "id=\"gates\"", "met?", "missed", "id=\"costs\"", "25.0 % of float", "id=\"layers\"",
         "id=\"m1-0\"", "id=\"m1-23\"", "id=\"m2-0\"", "id=\"time\"", "id=\"sizes\"", "25.0 %", "id=\"float\"", "1 of 24 nodes.", "the rule op:Odd", "id=\"changes\"",
-        "<td class=\"count\">2</td><td>batchnorm", "bn1", "id=\"findings\"", "is not loaded", "id=\"reproduce\"", "qconvert float.onnx --data 'a b'", "</html>",
+        "<td class=\"count\">2</td><td>batchnorm", "bn1", "id=\"findings\"", "is not loaded", "id=\"reproduce\"", "qconvert float.onnx --data 'a b'", "qeval float.onnx \\\n    --data 'a\\x0ab'<", "</html>",
     };
     in_order(page, story, OCT_COUNT(story));
     FILE *f = out ? fopen(out, "w") : NULL;
