@@ -112,6 +112,10 @@
       links.forEach(function (link) { open(link, yes); });
       button.textContent = yes ? "Close all" : "Open all";
     });
+    all(kind, "option").forEach(function (option) {
+      if (option.value && !bodies.some(function (body) { return body.getAttribute("data-kind") === option.value; }))
+        option.remove();
+    });
     tools.hidden = false;
     filter();
   });
