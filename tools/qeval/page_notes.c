@@ -80,7 +80,8 @@ static oct_status take_model(const oct_eval_model *models, const oct_eval_result
     oct_page_line *line;
     OCT_TRY(oct_lint_open(models[k].graph, NULL, lint, err));
     OCT_TRY(oct_lint_judge(*lint, t, &v, err));
-    OCT_TRY(take_layers(&r->models[k], &v, a, to, err));
+    if (!r->models[k].runner) /* the target is ours */
+        OCT_TRY(take_layers(&r->models[k], &v, a, to, err));
     OCT_TRY(take_changes(models[0].graph, (*lint)->read, a, &to->changes, err));
     OCT_TRY(tool_page_findings(*lint, &v, false, 0, &line, &to->findings.n, err));
     to->findings.v = line;
