@@ -39,14 +39,14 @@ static void put_table(const ev_page *p, const oct_class_table *t)
 {
     oct_buf_puts(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">class</th><th scope=\"col\" class=\"n\">samples</th>"
                        "<th scope=\"col\" class=\"n\">precision</th><th scope=\"col\" class=\"n\">recall</th><th scope=\"col\" class=\"n\">F1</th>"
-                       "<th scope=\"col\">taken for</th></tr></thead>\n<tbody>\n");
+                       "<th scope=\"col\" class=\"wide\">taken for</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < t->n_rows; i++) {
         const oct_class_row *r = &t->row[i];
         oct_buf_printf(p->b, "<tr><th scope=\"row\" class=\"n\">%lld</th><td class=\"n\">%llu</td>", (long long)r->class_number, (unsigned long long)r->samples);
         put_share(p, r->precision);
         put_share(p, r->recall);
         put_share(p, r->f1);
-        oct_buf_puts(p->b, "<td>");
+        oct_buf_puts(p->b, "<td class=\"wide\">");
         put_taken(p->b, t, r->class_number);
         oct_buf_puts(p->b, "</td></tr>\n");
     }
