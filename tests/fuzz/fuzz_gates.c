@@ -7,15 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { METRICS = 32 };
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Scores of both models for every metric, and times. */
-static void fill(oct_eval_result *r, oct_eval_model_result m[2], oct_eval_score s[2][16])
+static void fill(oct_eval_result *r, oct_eval_model_result m[2], oct_eval_score s[2][METRICS])
 {
     for (size_t k = 0; k < 2; k++) {
         m[k] = (oct_eval_model_result){ .name = "m", .scores = s[k], .size_bytes = 1000, .peak_bytes = 1 << 20,
                                         .speed = { 1.5, 1.4, 1.6, 40 }, .latency = { 4e-3, 3e-3, 5e-3, 40 } };
-        for (size_t i = 0; i < 16 && oct_metric_at(i); i++) {
+        for (size_t i = 0; i < METRICS && oct_metric_at(i); i++) {
             s[k][i] = (oct_eval_score){ oct_metric_at(i), 0.9, 0.91, 0.01, -0.02, 0.04, "made", false, 400 };
             r->n_scores = i + 1;
         }
@@ -26,7 +28,7 @@ static void judge(const oct_gates *g)
 {
     oct_err err = OCT_ERR_INIT;
     oct_eval_model_result m[2];
-    oct_eval_score s[2][16];
+    oct_eval_score s[2][METRICS];
     oct_eval_result r = { .arena = oct_arena_create(), .models = m, .n_models = 2 };
     const oct_gate_result *found;
     char words[OCT_GATE_TEXT], title[OCT_GATE_TITLE];
