@@ -53,10 +53,17 @@ static double score_at(const plane *p, size_t c, size_t y, size_t x)
     return p->v[c * p->class_step + (y * p->w + x) * p->pixel_step];
 }
 
+/* A place on a pixel but for rounding is on it: classes of equal scores, as quantized ones often are, stay equal. */
+static double on_pixel(double x)
+{
+    const double near = rint(x);
+    return fabs(x - near) < 1e-9 ? near : x;
+}
+
 /* Between pixels, as PyTorch interpolates without aligned corners. u and v: 0 to 1 across the map. */
 static double score_between(const plane *p, size_t c, double u, double v)
 {
-    const double x = fmax(u * (double)p->w - 0.5, 0), y = fmax(v * (double)p->h - 0.5, 0);
+    const double x = on_pixel(fmax(u * (double)p->w - 0.5, 0)), y = on_pixel(fmax(v * (double)p->h - 0.5, 0));
     const size_t x0 = (size_t)x < p->w ? (size_t)x : p->w - 1, y0 = (size_t)y < p->h ? (size_t)y : p->h - 1;
     const size_t x1 = x0 + 1 < p->w ? x0 + 1 : x0, y1 = y0 + 1 < p->h ? y0 + 1 : y0;
     const double fx = x - (double)x0, fy = y - (double)y0;

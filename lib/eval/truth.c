@@ -22,8 +22,9 @@ static const char *base_of(const char *path)
 
 static size_t stem_of(const char *base)
 {
+    const size_t n = strlen(base);
     const char *dot = strrchr(base, '.');
-    return dot && dot != base ? (size_t)(dot - base) : strlen(base);
+    return dot && dot != base && base[n - 1] != ']' ? (size_t)(dot - base) : n; /* "x.npy[3]" is a row */
 }
 
 static int compare_base(const char *have, const char *want, bool stem)
