@@ -111,13 +111,13 @@ def shares(net, boxes, form):
 
 
 def ssd(net):
-    boxes, rest = around_cells(net, 5 + CLASSES)
+    boxes, rest = around_cells(net, 6 + CLASSES)     # other than four scores, as boxes have
     net.out(net.add("Softmax", net.scaled(net.turned(rest), 2, 0), axis=2))
     net.out(shares(net, boxes, "corners"))
 
 
 def detr(net):
-    boxes, rest = around_cells(net, 5 + CLASSES)
+    boxes, rest = around_cells(net, 6 + CLASSES)
     net.out(net.scaled(net.turned(rest), 3, 0))
     net.out(shares(net, boxes, "centres"))
 
