@@ -178,7 +178,7 @@ static void call_workers(oct_pool *p)
 
 /* ---- pools ---- */
 
-static int processors(void)
+int oct_processors(void)
 {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
@@ -208,7 +208,7 @@ oct_pool *oct_pool_create(int n)
     pthread_mutex_init(&p->sleep, NULL);
     pthread_cond_init(&p->called, NULL);
     pthread_cond_init(&p->finished, NULL);
-    p->threads = n > 0 ? n : processors();
+    p->threads = n > 0 ? n : oct_processors();
     if (p->threads > 1 && !start_workers(p)) {
         oct_pool_destroy(p);
         return NULL;
@@ -235,7 +235,7 @@ void oct_pool_destroy(oct_pool *p)
 
 oct_status oct_pool_fail(int n, oct_err *err)
 {
-    oct_fail(err, OCT_ENOMEM, "cannot start %d threads: out of memory, or more than this process may have", n > 0 ? n : processors());
+    oct_fail(err, OCT_ENOMEM, "cannot start %d threads: out of memory, or more than this process may have", n > 0 ? n : oct_processors());
     oct_hint(err, "--threads asks for fewer");
     return OCT_ENOMEM;
 }

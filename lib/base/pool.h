@@ -13,6 +13,8 @@ bool oct_thread_start(pthread_t *t, void *(*fn)(void *), void *arg);
 
 typedef struct oct_pool oct_pool;
 
+int oct_processors(void); /* that this process may use */
+
 /* Makes a pool of n threads, the caller's included; n = 0: as many as the processors that this process may use. Returns NULL when there is
  * not enough memory, or the system does not start that many threads. */
 oct_pool *oct_pool_create(int n);

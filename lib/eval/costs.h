@@ -11,6 +11,7 @@
 
 /* Quartiles further apart than this share of the median are wide: the time is marked, and nothing is concluded from it. */
 #define OCT_WIDE_SPREAD 0.1
+bool oct_is_wide(double q1, double median, double q3);
 
 typedef struct oct_eval_cost {
     const char *scheme;   /* of the step with the most multiply-accumulates, or time; NULL: no step of this model belongs to the row */
@@ -20,7 +21,8 @@ typedef struct oct_eval_cost {
     uint64_t macs, bytes; /* multiply-accumulates; bytes read and written */
     uint64_t weights;     /* bytes of constants among these, as they are stored */
     uint64_t made;        /* bytes of results, which lie in the arena */
-    double roof;          /* share of the shortest possible time that oct_eval_machine tells in `seconds`: 1 is as fast as it can be. NaN: not measured */
+    double roof;          /* share of the shortest possible time that oct_eval_machine tells in `seconds`: 1 is as fast as it can be, and more says that the
+                           * machine was slower while it was measured. NaN: not measured */
 } oct_eval_cost;
 
 typedef struct oct_eval_cost_row {
@@ -28,8 +30,8 @@ typedef struct oct_eval_cost_row {
     oct_eval_cost was, is; /* of the float model, and of this one */
 } oct_eval_cost_row;
 
-/* What the machine can do at best with the threads and instruction sets of the run, measured beside it: products of matrices of 512 x 512 from the
- * cache, by the kernels that the models run with, and copying of memory that no cache holds. 0: not measured. */
+/* What the machine can do at best with the threads and instruction sets of the run, measured beside it: products of matrices of 512 x 512 by the
+ * kernels that the models run with, and copying of 128 kB by each thread, which its cache holds. 0: not measured. */
 typedef struct oct_eval_machine {
     double float_macs, int8_macs; /* multiply-accumulates a second */
     double bytes;                 /* read and written a second */

@@ -755,7 +755,8 @@ static oct_status time_models(evaluation *e, oct_eval_result *r, oct_err *err)
         t[k] = (ev_timed){ s->model->name, &s->engine, s->seconds, enough ? s->n_seconds : 0 };
     }
     oct_pool_alone(o->pool, o->time_samples);
-    return ev_time_models(t, e->n_subject, e->first, e->first_rows, o, r, err);
+    OCT_TRY(ev_time_models(t, e->n_subject, e->first, e->first_rows, o, r, err));
+    return o->profile ? ev_profile_models(t, e->n_subject, e->first, e->models, o->pool, r, err) : OCT_OK;
 }
 
 static oct_status fill_result(evaluation *e, oct_eval_result *r, oct_err *err)
@@ -785,8 +786,10 @@ oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *s
     oct_eval_result *r = a ? oct_arena_calloc(a, 1, sizeof *r) : NULL;
     oct_status s = r && e.arena ? OCT_OK : oct_nomem(err);
     const double began = oct_now();
-    if (r)
+    if (r) {
         r->arena = a;
+        oct_environment_read(&r->environment); /* before this run is itself the load */
+    }
     oct_decode_defaults(&e.rule);
     e.judging = (oct_judging){ .rule = o->rule ? o->rule : &e.rule, .truth = o->truth };
     if (s == OCT_OK)

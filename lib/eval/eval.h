@@ -12,6 +12,7 @@
 #include "data/data.h"
 #include "eval/classes.h"
 #include "eval/costs.h"
+#include "eval/environment.h"
 #include "eval/input_fit.h"
 #include "eval/judging.h"
 #include "eval/layer_pairs.h"
@@ -141,6 +142,7 @@ typedef struct oct_eval_result {
     int threads;
     double seconds;  /* that it took in all */
     const char *isa; /* set by the caller, for the report; may be NULL */
+    oct_environment environment; /* as the evaluation began */
     oct_eval_machine machine; /* measured where models are profiled */
 } oct_eval_result;
 

@@ -87,9 +87,16 @@ typedef struct ev_timed {
     size_t n;
 } ev_timed;
 
-/* Fills latency, peak_bytes, counts of steps and, if o->profile, steps of r->models. Where o asks for timing and t has no runs, the models
+/* Fills latency, peak_bytes and counts of steps of r->models. Where o asks for timing and t has no runs, the models
  * are run alternately on one sample (arrays; per_run samples in it). */
 oct_status ev_time_models(ev_timed *t, size_t n_models, const oct_array *arrays, int64_t per_run, const oct_eval_options *o,
                           oct_eval_result *r, oct_err *err);
+
+/* ---- profile.c, measure_machine.c ---- */
+
+/* Fills steps and costs of r->models, and r->machine. */
+oct_status ev_profile_models(ev_timed *t, size_t n_models, const oct_array *arrays, const oct_eval_model *models, oct_pool *pool, oct_eval_result *r,
+                             oct_err *err);
+oct_status ev_measure_machine(oct_pool *pool, oct_eval_machine *m, oct_err *err);
 
 #endif

@@ -70,32 +70,6 @@ static oct_status describe_plan(const ev_timed *t, const oct_array *arrays, oct_
     return OCT_OK;
 }
 
-enum { PROFILE_RUNS = 10 };
-
-static oct_status profile_plan(ev_timed *t, const oct_array *arrays, oct_arena *a, oct_eval_model_result *r, oct_err *err)
-{
-    oct_plan *p;
-    if (!t->engine->here)
-        return OCT_OK;
-    OCT_TRY(oct_runner_plan(t->engine->here, arrays, &p, err));
-    oct_plan_profile(p, true);
-    for (int i = 0; i < PROFILE_RUNS; i++)
-        OCT_TRY(oct_runner_run(t->engine->here, arrays, &p, err));
-    oct_plan_profile(p, false);
-    r->n_steps = oct_plan_n_steps(p);
-    if (!(r->steps = oct_arena_calloc(a, r->n_steps + 1, sizeof *r->steps)))
-        return oct_nomem(err);
-    for (size_t i = 0; i < r->n_steps; i++) {
-        oct_step_info s = oct_plan_step(p, i);
-        const char *name = oct_arena_strdup(a, s.name); /* the plan does not live as long */
-        if (!name)
-            return oct_nomem(err);
-        double per_call = s.calls ? s.seconds / (double)s.calls : 0;
-        r->steps[i] = (oct_eval_step){ name, oct_arena_strdup(a, s.op), s.scheme, per_call, s.macs, s.bytes };
-    }
-    return OCT_OK;
-}
-
 /* Ratios of pairs, not a ratio of medians: what slows the machine down slows both runs of a pair. */
 static oct_status compare_pairs(const ev_timed *reference, const ev_timed *t, oct_eval_speed *s, oct_err *err)
 {
@@ -139,7 +113,5 @@ oct_status ev_time_models(ev_timed *t, size_t n, const oct_array *arrays, int64_
         double each = (double)(per_run > 0 ? per_run : 1);
         r->models[k].latency = (oct_eval_latency){ q.median / each, q.q1 / each, q.q3 / each, (int)t[k].n };
     }
-    for (size_t k = 0; k < n && o->profile; k++)
-        OCT_TRY(profile_plan(&t[k], arrays, r->arena, &r->models[k], err));
     return OCT_OK;
 }

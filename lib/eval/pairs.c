@@ -230,7 +230,7 @@ static oct_status put_outer(listing *l, int v, oct_err *err)
     const oct_quant *q = s->g[PAIR_OTHER]->value[as].quant;
     int shown;
     OCT_TRY(choose_shown(f, y, as, &shown, err));
-    oct_pair p = { .value = f->spelled[PAIR_REAL]->value[v].name, .other = names[w].name, .shown = names[shown].name,
+    oct_pair p = { .value = f->spelled[PAIR_REAL]->value[v].name, .other = names[w].name, .shown = names[shown].name, .held = s->g[PAIR_OTHER]->value[as].name,
                    .how = (oct_pair_how)s->how[x], .order = l->order, .rank = s->way[x].rank, .quant = q && q->n > 0 ? q : NULL };
     memcpy(p.axes, s->way[x].at, sizeof p.axes);
     if (layer >= 0 && !f->weighed[layer])
@@ -248,7 +248,7 @@ static oct_status put_named(listing *l, const oct_value *v, oct_err *err)
     if (at.n != 1 || oct_value_place_of(l->f->spelled[PAIR_REAL], v->name, NULL).n > 1)
         return OCT_OK;
     const char *other = at.g->value[at.value].name;
-    return put(l, &(oct_pair){ .value = v->name, .other = other, .shown = other, .order = l->order }, err);
+    return put(l, &(oct_pair){ .value = v->name, .other = other, .shown = other, .held = other, .order = l->order }, err);
 }
 
 static oct_status list(listing *l, const oct_graph *g, oct_err *err)

@@ -13,6 +13,7 @@
 typedef struct oct_pair {
     const char *value, *other; /* the names in the two models */
     const char *shown;         /* the name under which the other's runtime shows what its readers read: other, or what rounds it for all of them */
+    const char *held;          /* the name of the value that holds these numbers once what the other spells of quantization is read (forms/forms.h) */
     oct_pair_how how;
     size_t order;              /* of value, among all that the float model computes, bodies too */
     int rank;                  /* of both, where the other has dimensions in another order; else 0 */

@@ -60,6 +60,10 @@ const char *oct_report_runner(char dst[OCT_RUNNER_TEXT], const oct_eval_model_re
 enum { OCT_BATCH_TEXT = 120 };
 const char *oct_report_batch(char dst[OCT_BATCH_TEXT], const oct_eval_result *r, size_t k);
 
+/* "Xeon Gold, 4 processors, avx512 of vnni, 2 threads, load 0.3; octet 0.1.0": for each report with times. Returns dst. */
+enum { OCT_ENVIRONMENT_TEXT = 256 };
+const char *oct_report_environment(char dst[OCT_ENVIRONMENT_TEXT], const oct_eval_result *r, const char *version);
+
 /* JSON and JUnit of an ONNX test case. */
 void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r, oct_buf *out);
 void oct_check_junit(const char *model, const char *dir, const oct_check_result *r, oct_buf *out);

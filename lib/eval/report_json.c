@@ -61,6 +61,7 @@ static void put_latency(oct_json *j, const oct_eval_latency *l)
     oct_json_num(j, "q1", l->q1 * 1e3);
     oct_json_num(j, "q3", l->q3 * 1e3);
     oct_json_int(j, "runs", l->runs);
+    oct_json_bool(j, "wide", oct_is_wide(l->q1, l->median, l->q3));
     oct_json_close(j);
 }
 
@@ -226,6 +227,56 @@ static void put_step(oct_json *j, const void *row)
     oct_json_int(j, "bytes", (int64_t)s->bytes);
 }
 
+static void put_cost(oct_json *j, const char *key, const oct_eval_cost *c)
+{
+    if (!c->steps) {
+        oct_json_null(j, key);
+        return;
+    }
+    oct_json_open(j, key, '{');
+    oct_json_str(j, "scheme", c->scheme);
+    oct_json_int(j, "steps", (int64_t)c->steps);
+    oct_json_num(j, "ms", c->seconds * 1e3);
+    oct_json_num(j, "q1", c->q1 * 1e3);
+    oct_json_num(j, "q3", c->q3 * 1e3);
+    oct_json_bool(j, "wide", c->wide);
+    oct_json_int(j, "macs", (int64_t)c->macs);
+    oct_json_int(j, "bytes", (int64_t)c->bytes);
+    oct_json_int(j, "weight_bytes", (int64_t)c->weights);
+    oct_json_int(j, "result_bytes", (int64_t)c->made);
+    oct_json_num(j, "roof", c->roof);
+    oct_json_close(j);
+}
+
+static void put_cost_row(oct_json *j, const void *row)
+{
+    const oct_eval_cost_row *c = row;
+    oct_json_str(j, "name", c->name);
+    oct_json_str(j, "op", c->op);
+    put_cost(j, "float", &c->was);
+    put_cost(j, "quant", &c->is);
+}
+
+static void put_environment(oct_json *j, const oct_eval_result *r)
+{
+    const oct_environment *e = &r->environment;
+    oct_json_open(j, "environment", '{');
+    oct_json_str(j, "cpu", *e->cpu ? e->cpu : NULL);
+    oct_json_int(j, "processors", e->processors);
+    oct_json_str(j, "isa_available", e->available);
+    oct_json_str(j, "isa_used", e->used);
+    oct_json_int(j, "threads", r->threads);
+    oct_json_num(j, "load", e->load);
+    if (r->machine.bytes > 0) {
+        oct_json_open(j, "peak", '{');
+        oct_json_num(j, "float_gmacs", r->machine.float_macs * 1e-9);
+        oct_json_num(j, "int8_gmacs", r->machine.int8_macs * 1e-9);
+        oct_json_num(j, "gbytes", r->machine.bytes * 1e-9);
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+}
+
 /* The fields that compare a model with the float one. */
 static void put_comparison(oct_json *j, const oct_eval_result *r, const oct_eval_model_result *m)
 {
@@ -274,6 +325,8 @@ static void put_model(oct_json *j, const char *key, const oct_eval_result *r, si
         put_classes(j, &m->classes);
     if (whole && m->n_steps)
         oct_json_rows(j, "profile", m->steps, m->n_steps, sizeof *m->steps, put_step);
+    if (whole && m->n_costs)
+        oct_json_rows(j, "costs", m->costs, m->n_costs, sizeof *m->costs, put_cost_row);
     oct_json_close(j);
 }
 
@@ -283,6 +336,7 @@ static void put_context(oct_json *j, const oct_eval_result *r, const oct_report_
     oct_json_str(j, "preprocess", c->preprocess);
     oct_json_int(j, "threads", r->threads);
     oct_json_str(j, "isa", r->isa);
+    put_environment(j, r);
 }
 
 /* The first drop that was asked, over all models; `gates` has all. */

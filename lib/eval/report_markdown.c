@@ -146,9 +146,8 @@ void oct_report_markdown(const oct_eval_result *r, const oct_report_context *c, 
     oct_buf_printf(out, "%lld samples", (long long)r->samples);
     if (r->bad_samples)
         oct_buf_printf(out, ", %lld broken and left out", (long long)r->bad_samples);
-    oct_buf_printf(out, "; %d thread%s; ", r->threads, r->threads == 1 ? "" : "s");
-    put_text(out, r->isa ? r->isa : "");
-    oct_buf_puts(out, r->isa ? "; " : "");
-    put_text(out, c->version);
+    char machine[OCT_ENVIRONMENT_TEXT];
+    oct_buf_puts(out, "; ");
+    put_text(out, oct_report_environment(machine, r, c->version));
     oct_buf_puts(out, "\n");
 }

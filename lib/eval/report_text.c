@@ -50,6 +50,18 @@ const char *oct_report_batch(char dst[OCT_BATCH_TEXT], const oct_eval_result *r,
     return dst;
 }
 
+const char *oct_report_environment(char dst[OCT_ENVIRONMENT_TEXT], const oct_eval_result *r, const char *version)
+{
+    const oct_environment *e = &r->environment;
+    char load[32] = "";
+    if (!isnan(e->load))
+        snprintf(load, sizeof load, ", load %.1f", e->load);
+    const bool all = strcmp(e->used, e->available) == 0;
+    snprintf(dst, OCT_ENVIRONMENT_TEXT, "%s%s%d processor%s, %s%s%s, %d thread%s%s; %s", e->cpu, *e->cpu ? ", " : "", e->processors, e->processors == 1 ? "" : "s", e->used,
+             all ? "" : " of ", all ? "" : e->available, r->threads, r->threads == 1 ? "" : "s", load, version ? version : "");
+    return dst;
+}
+
 /* What follows "met" or "missed": whether the samples can tell. */
 static const char *certainty(char dst[120], const oct_eval_score *s, const oct_eval_gate *g)
 {

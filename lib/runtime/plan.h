@@ -91,9 +91,11 @@ void oct_plan_profile(oct_plan *p, bool on);
 typedef struct oct_step_info {
     const char *name, *op; /* of the node; "" and "Reorder" for steps the plan added */
     const char *scheme;    /* "int8", "weight-only", "fp16", "bf16" or "float" */
+    const char *value;     /* the first that it computes, of the model that the plan was made of or made by passes over it; "" for none */
     double seconds;
     bool weighted;         /* a layer with weights (oct_step_has_weights) */
     uint64_t calls, macs, bytes; /* multiply-accumulates and bytes read and written per call */
+    uint64_t constants, made;    /* bytes of constants and of results among them */
 } oct_step_info;
 size_t oct_plan_n_steps(const oct_plan *p);
 oct_step_info oct_plan_step(const oct_plan *p, size_t i);

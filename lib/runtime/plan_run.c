@@ -227,18 +227,23 @@ size_t oct_plan_n_steps(const oct_plan *p)
     return n;
 }
 
-static oct_step_info step_info(const rt_step *st)
+static oct_step_info step_info(const oct_plan *p, const rt_step *st)
 {
     const oct_node *n = st->s.node;
     oct_step_info info = { .name = n ? n->name : "", .op = n ? n->op : "Reorder", .scheme = st->scheme, .seconds = st->seconds,
-                           .calls = st->calls, .macs = st->macs, .weighted = oct_step_has_weights(&st->s) };
+                           .calls = st->calls, .macs = st->macs, .weighted = oct_step_has_weights(&st->s), .value = "" };
+    if (st->s.n_out && st->s.out[0] && st->s.out[0]->value >= 0)
+        info.value = p->g->value[st->s.out[0]->value].name;
     if (!info.scheme)
         info.scheme = st->s.in_bf16 ? "bf16" : st->s.n_out && st->s.out[0] ? oct_operand_scheme(st->s.out[0]) : "float";
     for (int k = 0; k < st->s.n_in + st->s.n_out; k++) {
         const oct_operand *t = st->s.in[k];
         size_t bytes;
-        if (t && !st->alias && oct_dtype_bytes(t->dtype, t->count, &bytes))
-            info.bytes += bytes;
+        if (!t || st->alias || !oct_dtype_bytes(t->dtype, t->count, &bytes))
+            continue;
+        info.bytes += bytes;
+        info.constants += t->constant ? bytes : 0;
+        info.made += k >= st->s.n_in ? bytes : 0;
     }
     return info;
 }
@@ -246,9 +251,9 @@ static oct_step_info step_info(const rt_step *st)
 oct_step_info oct_plan_step(const oct_plan *p, size_t i)
 {
     oct_plan *inside;
-    oct_step_info info = { .name = "", .op = "", .scheme = "float" };
+    oct_step_info info = { .name = "", .op = "", .scheme = "float", .value = "" };
     if (!p->staged)
-        return step_info(p->step[i]);
+        return step_info(p, p->step[i]);
     for (size_t k = 0, n; rt_stage_part(p, k, &inside, &info); k++, i -= n) {
         n = inside ? oct_plan_n_steps(inside) : 1;
         if (i < n)

@@ -431,6 +431,7 @@ bool rt_stage_part(const oct_plan *p, size_t k, oct_plan **plan, oct_step_info *
             continue;
         const char *scheme = oct_op_of(p->g, id)->scheme;
         *info = (oct_step_info){ .name = n->name, .op = n->op, .scheme = scheme ? scheme : "float", .seconds = s->time[id].seconds,
+                                 .value = n->n_out && n->out[0] >= 0 ? p->g->value[n->out[0]].name : "",
                                  .calls = s->time[id].calls, .weighted = oct_node_has_weights(p->g, id) };
         return true;
     }

@@ -95,6 +95,11 @@ static void print_method(const oct_eval_result *r, FILE *f)
     fputs(n ? "\n" : "", f);
 }
 
+static bool is_wide(const oct_eval_latency *l)
+{
+    return oct_is_wide(l->q1, l->median, l->q3);
+}
+
 static void latency_row(oct_table *t, const oct_eval_result *r)
 {
     if (!r->models[0].latency.runs)
@@ -103,8 +108,10 @@ static void latency_row(oct_table *t, const oct_eval_result *r)
     oct_table_row(t);
     oct_table_cell(t, "latency");
     for (size_t k = 0; k < r->n_models; k++)
-        oct_table_cell(t, "%s", oct_fmt_ms(a, r->models[k].latency.median));
-    if (r->n_models == 2)
+        oct_table_cell(t, "%s%s", is_wide(&r->models[k].latency) ? "~" : "", oct_fmt_ms(a, r->models[k].latency.median));
+    if (r->n_models == 2 && (is_wide(&r->models[0].latency) || is_wide(&r->models[1].latency)))
+        oct_table_cell(t, "the times spread too widely to compare");
+    else if (r->n_models == 2)
         oct_table_cell(t, "%s", ratio_text(ratio, r->models[0].latency.median, r->models[1].latency.median, "faster", "slower"));
     oct_table_row(t);
     oct_table_cell(t, "  quartiles");
@@ -255,6 +262,68 @@ static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f,
     return st;
 }
 
+/* Time, rate and share of the roof of one side of a row; a time that spreads widely is marked, and nothing is said of its rate. */
+static void cost_cells(oct_table *t, const oct_eval_cost *c)
+{
+    char ms[32];
+    if (!c->steps) {
+        oct_table_cell(t, "%s", "");
+        oct_table_cell(t, "%s", "");
+        oct_table_cell(t, "%s", "");
+        return;
+    }
+    const bool rated = c->macs && c->seconds > 0 && !c->wide;
+    oct_table_cell(t, "%s%s", c->wide ? "~" : "", oct_fmt_ms(ms, c->seconds));
+    if (rated)
+        oct_table_cell(t, "%.1f", 2 * (double)c->macs / c->seconds * 1e-9);
+    else
+        oct_table_cell(t, "%s", "");
+    if (c->wide || isnan(c->roof))
+        oct_table_cell(t, "%s", "");
+    else
+        oct_table_cell(t, "%.0f %%", 100 * c->roof);
+}
+
+static void speed_cell(oct_table *t, const oct_eval_cost *was, const oct_eval_cost *is)
+{
+    if (was->steps && is->steps && !was->wide && !is->wide && is->seconds > 0)
+        oct_table_cell(t, "%.2f", was->seconds / is->seconds);
+    else
+        oct_table_cell(t, "%s", "");
+}
+
+static oct_status print_costs(const oct_eval_model_result *m, bool all, FILE *f, oct_err *err)
+{
+    char bytes[32];
+    size_t n = all || m->n_costs < PROFILE_ROWS ? m->n_costs : PROFILE_ROWS;
+    oct_table *t = oct_table_of("lllrrrrrrrrr", (const char *[]){ "layer", "op", "scheme", "float", "GOP/s", "roof", "quant", "GOP/s", "roof", "faster", "weights", "results" });
+    for (size_t i = 0; i < n; i++) {
+        const oct_eval_cost_row *c = &m->costs[i];
+        oct_table_row(t);
+        oct_table_cell(t, "%s", c->name);
+        oct_table_cell(t, "%s", c->op);
+        oct_table_cell(t, "%s", c->is.scheme ? c->is.scheme : "");
+        cost_cells(t, &c->was);
+        cost_cells(t, &c->is);
+        speed_cell(t, &c->was, &c->is);
+        oct_table_cell(t, "%s", oct_fmt_bytes(bytes, c->is.weights));
+        oct_table_cell(t, "%s", oct_fmt_bytes(bytes, c->is.made));
+    }
+    oct_status s = oct_table_print(t, f, err);
+    oct_table_destroy(t);
+    if (n < m->n_costs)
+        oct_print(f, "%zu layers more: --layers lists all, --json has their numbers\n", m->n_costs - n);
+    return s;
+}
+
+/* What the columns are, and the peaks that shares of the roof are of. */
+static void print_roof(const oct_eval_result *r, FILE *f)
+{
+    oct_print(f, "faster: float's time by quant's; weights and results: bytes of quant; ~: quartiles more than %.0f %% apart, nothing is concluded\n", 100 * OCT_WIDE_SPREAD);
+    oct_print(f, "roof: share of the shortest time by %.1f GOP/s float, %.1f GOP/s int8 (products of 512 x 512, measured here) and %.1f GB/s (copying in the cache)\n",
+              2e-9 * r->machine.float_macs, 2e-9 * r->machine.int8_macs, 1e-9 * r->machine.bytes);
+}
+
 /* The arena beside its lower bound. */
 static void print_arena(const oct_eval_model_result *m, FILE *f)
 {
@@ -263,9 +332,28 @@ static void print_arena(const oct_eval_model_result *m, FILE *f)
               oct_fmt_bytes(live, m->live_bytes));
 }
 
+static oct_status print_profiles(const oct_eval_result *r, bool all, FILE *f, oct_err *err)
+{
+    for (size_t k = 1; k < r->n_models; k++) {
+        const oct_eval_model_result *m = &r->models[k];
+        if (!m->n_costs)
+            continue;
+        oct_print(f, "\nlayers of %s beside those of %s\n", tool_base(m->name), tool_base(r->models[0].name));
+        OCT_TRY(print_costs(m, all, f, err));
+        print_roof(r, f);
+    }
+    for (size_t k = 0; k < r->n_models; k++)
+        if (r->models[k].n_steps) {
+            oct_print(f, "\nprofile of %s\n", tool_base(r->models[k].name));
+            OCT_TRY(print_steps(&r->models[k], all || r->n_models == 1, f, err));
+            print_arena(&r->models[k], f);
+        }
+    return OCT_OK;
+}
+
 oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, bool steps, FILE *f, oct_err *err)
 {
-    char count[32];
+    char count[32], machine[OCT_ENVIRONMENT_TEXT];
     for (size_t k = 0; k < r->n_models; k++)
         if (r->n_models > 2 && k)
             oct_print(f, "quant %-2zu %s\n", k, r->models[k].name);
@@ -302,11 +390,9 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
     }
     for (size_t k = r->n_models > 1 ? 1 : 0; k < r->n_models; k++)
         OCT_TRY(qeval_print_classes(r, k, f, err));
-    for (size_t k = 0; k < r->n_models; k++)
-        if (steps && r->models[k].n_steps) {
-            oct_print(f, "\nprofile of %s\n", tool_base(r->models[k].name));
-            OCT_TRY(print_steps(&r->models[k], all_layers || r->n_models == 1, f, err));
-            print_arena(&r->models[k], f);
-        }
+    if (steps)
+        OCT_TRY(print_profiles(r, all_layers, f, err));
+    if (r->models[0].latency.runs || (steps && r->models[0].n_steps))
+        oct_print(f, "\n%s\n", oct_report_environment(machine, r, c->version));
     return OCT_OK;
 }

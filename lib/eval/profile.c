@@ -1,0 +1,218 @@
+/* Where the time and the bytes of runs go: steps of models that run in turn, and layers of the float model beside what became of them. */
+#include "eval/eval_int.h"
+#include "eval/pairs.h"
+
+#include "base/io.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FEWEST = 5, MOST = 30 };
+static const double LONGEST = 2; /* seconds, beyond the fewest runs */
+
+/* The runs of a model's steps. */
+typedef struct profiled {
+    oct_plan *plan;
+    size_t n;          /* steps */
+    double *seconds;   /* [MOST][n], of each run */
+    double *so_far;    /* [n] */
+    int *row;          /* [n]; -1: of none */
+} profiled;
+
+static oct_status run_profiled(ev_timed *t, const oct_array *arrays, profiled *p, int run, oct_err *err)
+{
+    oct_plan *plan;
+    OCT_TRY(oct_runner_run(t->engine->here, arrays, &plan, err));
+    for (size_t i = 0; i < p->n && run >= 0; i++) {
+        const oct_step_info s = i < oct_plan_n_steps(plan) ? oct_plan_step(plan, i) : (oct_step_info){ .seconds = p->so_far[i] };
+        p->seconds[(size_t)run * p->n + i] = s.seconds - p->so_far[i];
+        p->so_far[i] = s.seconds;
+    }
+    return OCT_OK;
+}
+
+static oct_status begin(ev_timed *t, const oct_array *arrays, oct_arena *a, profiled *p, oct_err *err)
+{
+    OCT_TRY(oct_runner_plan(t->engine->here, arrays, &p->plan, err));
+    oct_plan_profile(p->plan, true);
+    OCT_TRY(run_profiled(t, arrays, p, -1, err)); /* then stages are planned */
+    oct_plan_profile(p->plan, true);
+    p->n = oct_plan_n_steps(p->plan);
+    p->seconds = oct_arena_calloc(a, MOST * p->n + 1, sizeof *p->seconds);
+    p->so_far = oct_arena_calloc(a, p->n + 1, sizeof *p->so_far);
+    p->row = oct_arena_alloc(a, (p->n + 1) * sizeof *p->row);
+    return p->seconds && p->so_far && p->row ? OCT_OK : oct_nomem(err);
+}
+
+static oct_status list_steps(const profiled *p, oct_arena *a, oct_eval_model_result *r, oct_err *err)
+{
+    r->n_steps = p->n;
+    if (!(r->steps = oct_arena_calloc(a, r->n_steps + 1, sizeof *r->steps)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < r->n_steps; i++) {
+        oct_step_info s = oct_plan_step(p->plan, i);
+        const char *name = oct_arena_strdup(a, s.name), *op = oct_arena_strdup(a, s.op); /* the plan does not live as long */
+        if (!name || !op)
+            return oct_nomem(err);
+        double per_call = s.calls ? s.seconds / (double)s.calls : 0;
+        r->steps[i] = (oct_eval_step){ name, op, s.scheme, per_call, s.macs, s.bytes };
+    }
+    return OCT_OK;
+}
+
+/* ---- rows ---- */
+
+static int find_step(const profiled *p, const char *a, const char *b, const char *c)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const char *value = oct_plan_step(p->plan, i).value;
+        if (*value && (strcmp(value, a) == 0 || strcmp(value, b) == 0 || strcmp(value, c) == 0))
+            return (int)i;
+    }
+    return -1;
+}
+
+/* Gives the steps before those that have a row to the next one's, and what is behind the last to that. */
+static void spread_rows(profiled *p, int last)
+{
+    for (size_t i = p->n; i-- > 0;) {
+        last = p->row[i] >= 0 ? p->row[i] : last;
+        p->row[i] = last;
+    }
+}
+
+/* Numbers the rows in the order of the float model's steps; returns how many there are. */
+static size_t number_rows(const oct_pairs *pairs, profiled *was, profiled *is)
+{
+    size_t n = 0;
+    int behind = -1;
+    for (size_t i = 0; i < is->n; i++)
+        is->row[i] = -1;
+    for (size_t i = 0; i < was->n; i++) {
+        const char *value = oct_plan_step(was->plan, i).value;
+        was->row[i] = -1;
+        for (size_t k = 0; k < pairs->n && *value; k++) {
+            const oct_pair *p = &pairs->pair[k];
+            const int other = strcmp(p->value, value) == 0 ? find_step(is, p->held, p->shown, p->other) : -1;
+            if (other < 0 || is->row[other] >= 0)
+                continue;
+            was->row[i] = is->row[other] = (int)n++;
+            behind = was->row[i];
+            break;
+        }
+    }
+    spread_rows(was, behind);
+    int last = behind; /* of the other's order */
+    for (size_t i = 0; i < is->n; i++)
+        last = is->row[i] >= 0 ? is->row[i] : last;
+    spread_rows(is, last);
+    return n;
+}
+
+/* The shortest possible time of a step. */
+static double shortest(const oct_eval_machine *m, const oct_step_info *s)
+{
+    const double peak = strcmp(s->scheme, "int8") == 0 ? m->int8_macs : m->float_macs;
+    return fmax(s->macs ? (double)s->macs / peak : 0, (double)s->bytes / m->bytes);
+}
+
+static void add_step(const oct_eval_machine *m, const profiled *p, size_t i, size_t *main, double *least, oct_eval_cost *c)
+{
+    const oct_step_info s = oct_plan_step(p->plan, i);
+    if (c->steps) {
+        const oct_step_info was = oct_plan_step(p->plan, *main);
+        *main = s.macs > was.macs || (s.macs == was.macs && s.seconds > was.seconds) ? i : *main;
+    } else {
+        *main = i;
+    }
+    c->steps++;
+    c->macs += s.macs;
+    c->bytes += s.bytes;
+    c->weights += s.constants;
+    c->made += s.made;
+    *least += m->bytes > 0 ? shortest(m, &s) : NAN;
+}
+
+static void fill_cost(const oct_eval_machine *m, const profiled *p, int row, int runs, oct_eval_cost *c, size_t *main)
+{
+    double seconds[MOST] = { 0 }, least = 0;
+    *c = (oct_eval_cost){ .roof = NAN };
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->row[i] != row)
+            continue;
+        add_step(m, p, i, main, &least, c);
+        for (int k = 0; k < runs; k++)
+            seconds[k] += p->seconds[(size_t)k * p->n + i];
+    }
+    if (!c->steps)
+        return;
+    const oct_quartiles q = oct_quartiles_of(seconds, (size_t)runs);
+    c->seconds = q.median;
+    c->q1 = q.q1;
+    c->q3 = q.q3;
+    c->wide = oct_is_wide(q.q1, q.median, q.q3);
+    c->roof = q.median > 0 ? least / q.median : NAN;
+    c->scheme = oct_plan_step(p->plan, *main).scheme;
+}
+
+static oct_status list_rows(const oct_pairs *pairs, profiled *was, profiled *is, int runs, oct_eval_result *r, oct_eval_model_result *m, oct_err *err)
+{
+    m->n_costs = number_rows(pairs, was, is);
+    if (!(m->costs = oct_arena_calloc(r->arena, m->n_costs + 1, sizeof *m->costs)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < m->n_costs; i++) {
+        oct_eval_cost_row *row = &m->costs[i];
+        size_t main = 0, other;
+        fill_cost(&r->machine, is, (int)i, runs, &row->is, &other);
+        fill_cost(&r->machine, was, (int)i, runs, &row->was, &main);
+        const oct_step_info s = oct_plan_step(was->plan, main);
+        row->name = oct_arena_strdup(r->arena, *s.name ? s.name : s.value);
+        row->op = oct_arena_strdup(r->arena, s.op);
+        if (!row->name || !row->op)
+            return oct_nomem(err);
+    }
+    return OCT_OK;
+}
+
+bool oct_is_wide(double q1, double median, double q3)
+{
+    return !(q3 - q1 <= OCT_WIDE_SPREAD * median);
+}
+
+static oct_status profile(ev_timed *t, size_t n, const oct_array *arrays, const oct_eval_model *models, oct_arena *a, oct_eval_result *r, oct_err *err)
+{
+    profiled *p = oct_arena_calloc(a, n, sizeof *p);
+    int runs = 0;
+    if (!p)
+        return oct_nomem(err);
+    for (size_t k = 0; k < n; k++)
+        OCT_TRY(begin(&t[k], arrays, a, &p[k], err));
+    for (const double began = oct_now(); runs < MOST && (runs < FEWEST || oct_now() - began < LONGEST); runs++)
+        for (size_t k = 0; k < n; k++)
+            OCT_TRY(run_profiled(&t[k], arrays, &p[k], runs, err));
+    for (size_t k = 0; k < n; k++) {
+        oct_plan_profile(p[k].plan, false);
+        OCT_TRY(list_steps(&p[k], r->arena, &r->models[k], err));
+    }
+    for (size_t k = 1; k < n; k++) {
+        oct_pairs pairs;
+        OCT_TRY(oct_pairs_find(models[0].graph, models[k].graph, &pairs, err));
+        const oct_status s = list_rows(&pairs, &p[0], &p[k], runs, r, &r->models[k], err);
+        oct_pairs_free(&pairs);
+        OCT_TRY(s);
+    }
+    return OCT_OK;
+}
+
+oct_status ev_profile_models(ev_timed *t, size_t n, const oct_array *arrays, const oct_eval_model *models, oct_pool *pool, oct_eval_result *r, oct_err *err)
+{
+    for (size_t k = 0; k < n; k++)
+        if (!t[k].engine->here) /* another runtime does not tell of steps */
+            return OCT_OK;
+    oct_arena *a = oct_arena_create();
+    oct_status s = a ? ev_measure_machine(pool, &r->machine, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        s = profile(t, n, arrays, models, a, r, err);
+    oct_arena_destroy(a);
+    return s;
+}
