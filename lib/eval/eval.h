@@ -133,6 +133,13 @@ typedef struct oct_eval_model_result {
     bool batch_scales;      /* it quantized several samples with scales that they share */
 } oct_eval_model_result;
 
+/* Latency of all models with so many threads and samples at a time. */
+typedef struct oct_sweep_cell {
+    int threads;
+    size_t batch;
+    const oct_eval_latency *of; /* [n_models], for one sample */
+} oct_sweep_cell;
+
 typedef struct oct_eval_result {
     oct_arena *arena; /* everything here; names of layers and outputs belong to the graphs, which must outlive it */
     oct_eval_model_result *models;
@@ -143,6 +150,8 @@ typedef struct oct_eval_result {
     double seconds;  /* that it took in all */
     const char *isa; /* set by the caller, for the report; may be NULL */
     oct_environment environment; /* as the evaluation began */
+    oct_sweep_cell *sweep; /* of oct_eval_sweep; NULL: not asked for */
+    size_t n_sweep;
     oct_eval_machine machine; /* measured where models are profiled */
 } oct_eval_result;
 

@@ -91,6 +91,10 @@ typedef struct ev_timed {
  * are run alternately on one sample (arrays; per_run samples in it). */
 oct_status ev_time_models(ev_timed *t, size_t n_models, const oct_array *arrays, int64_t per_run, const oct_eval_options *o,
                           oct_eval_result *r, oct_err *err);
+/* Runs the models in turn, at least so often and so long. */
+oct_status ev_time_rounds(ev_timed *t, size_t n_models, const oct_array *arrays, int least, double seconds, oct_err *err);
+/* Of at least one run, of so many samples each; sorts the seconds. */
+oct_eval_latency ev_latency_of(ev_timed *t, int64_t per_run);
 
 /* ---- profile.c, measure_machine.c ---- */
 

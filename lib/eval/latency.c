@@ -17,21 +17,32 @@ static oct_status run_once(ev_timed *t, const oct_array *arrays, double *seconds
     return s;
 }
 
-static oct_status run_rounds(ev_timed *t, size_t n, const oct_array *arrays, const oct_eval_options *o, oct_err *err)
+static oct_status run_rounds(ev_timed *t, size_t n, const oct_array *arrays, int least, double least_seconds, oct_progress_fn progress, void *arg, oct_err *err)
 {
-    const int least = o->latency_runs <= 0 ? EV_LEAST_RUNS : o->latency_runs < EV_MOST_RUNS ? o->latency_runs : EV_MOST_RUNS;
-    double begin = oct_now();
-    for (int i = -WARM_UP; i < EV_MOST_RUNS && (i < least || oct_now() - begin < o->latency_seconds); i++) {
+    const double begin = oct_now();
+    for (int i = -WARM_UP; i < EV_MOST_RUNS && (i < least || oct_now() - begin < least_seconds); i++) {
         double seconds;
         for (size_t k = 0; k < n; k++) {
             OCT_TRY(run_once(&t[k], arrays, &seconds, err));
             if (i >= 0)
                 t[k].seconds[t[k].n++] = seconds;
         }
-        if (o->progress && i >= 0)
-            o->progress(o->progress_arg, "timing", i + 1, 0);
+        if (progress && i >= 0)
+            progress(arg, "timing", i + 1, 0);
     }
     return OCT_OK;
+}
+
+oct_status ev_time_rounds(ev_timed *t, size_t n, const oct_array *arrays, int least, double seconds, oct_err *err)
+{
+    return run_rounds(t, n, arrays, least, seconds, NULL, NULL, err);
+}
+
+oct_eval_latency ev_latency_of(ev_timed *t, int64_t per_run)
+{
+    const oct_quartiles q = oct_quartiles_of(t->seconds, t->n);
+    const double each = (double)(per_run > 0 ? per_run : 1);
+    return (oct_eval_latency){ q.median / each, q.q1 / each, q.q3 / each, (int)t->n };
 }
 
 /* Whether a step is of a layer that a plan of other shapes had already. */
@@ -104,14 +115,12 @@ oct_status ev_time_models(ev_timed *t, size_t n, const oct_array *arrays, int64_
             return s;
         }
     }
+    const int least = o->latency_runs <= 0 ? EV_LEAST_RUNS : o->latency_runs < EV_MOST_RUNS ? o->latency_runs : EV_MOST_RUNS;
     if (o->latency_seconds > 0 && t[0].n == 0)
-        OCT_TRY(run_rounds(t, n, arrays, o, err));
+        OCT_TRY(run_rounds(t, n, arrays, least, o->latency_seconds, o->progress, o->progress_arg, err));
     for (size_t k = 1; k < n; k++) /* before the quartiles sort the seconds */
         OCT_TRY(compare_pairs(&t[0], &t[k], &r->models[k].speed, err));
-    for (size_t k = 0; k < n && t[k].n > 0; k++) {
-        oct_quartiles q = oct_quartiles_of(t[k].seconds, t[k].n);
-        double each = (double)(per_run > 0 ? per_run : 1);
-        r->models[k].latency = (oct_eval_latency){ q.median / each, q.q1 / each, q.q3 / each, (int)t[k].n };
-    }
+    for (size_t k = 0; k < n && t[k].n > 0; k++)
+        r->models[k].latency = ev_latency_of(&t[k], per_run);
     return OCT_OK;
 }

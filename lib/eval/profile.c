@@ -22,6 +22,8 @@ typedef struct profiled {
 static oct_status run_profiled(ev_timed *t, const oct_array *arrays, profiled *p, int run, oct_err *err)
 {
     oct_plan *plan;
+    if (!t->engine->here) /* another runtime does not tell of steps */
+        return OCT_OK;
     OCT_TRY(oct_runner_run(t->engine->here, arrays, &plan, err));
     for (size_t i = 0; i < p->n && run >= 0; i++) {
         const oct_step_info s = i < oct_plan_n_steps(plan) ? oct_plan_step(plan, i) : (oct_step_info){ .seconds = p->so_far[i] };
@@ -33,6 +35,8 @@ static oct_status run_profiled(ev_timed *t, const oct_array *arrays, profiled *p
 
 static oct_status begin(ev_timed *t, const oct_array *arrays, oct_arena *a, profiled *p, oct_err *err)
 {
+    if (!t->engine->here)
+        return OCT_OK;
     OCT_TRY(oct_runner_plan(t->engine->here, arrays, &p->plan, err));
     oct_plan_profile(p->plan, true);
     OCT_TRY(run_profiled(t, arrays, p, -1, err)); /* then stages are planned */
@@ -191,11 +195,15 @@ static oct_status profile(ev_timed *t, size_t n, const oct_array *arrays, const 
         for (size_t k = 0; k < n; k++)
             OCT_TRY(run_profiled(&t[k], arrays, &p[k], runs, err));
     for (size_t k = 0; k < n; k++) {
+        if (!p[k].plan)
+            continue;
         oct_plan_profile(p[k].plan, false);
         OCT_TRY(list_steps(&p[k], r->arena, &r->models[k], err));
     }
     for (size_t k = 1; k < n; k++) {
         oct_pairs pairs;
+        if (!p[0].plan || !p[k].plan)
+            continue;
         OCT_TRY(oct_pairs_find(models[0].graph, models[k].graph, &pairs, err));
         const oct_status s = list_rows(&pairs, &p[0], &p[k], runs, r, &r->models[k], err);
         oct_pairs_free(&pairs);
@@ -206,9 +214,6 @@ static oct_status profile(ev_timed *t, size_t n, const oct_array *arrays, const 
 
 oct_status ev_profile_models(ev_timed *t, size_t n, const oct_array *arrays, const oct_eval_model *models, oct_pool *pool, oct_eval_result *r, oct_err *err)
 {
-    for (size_t k = 0; k < n; k++)
-        if (!t[k].engine->here) /* another runtime does not tell of steps */
-            return OCT_OK;
     oct_arena *a = oct_arena_create();
     oct_status s = a ? ev_measure_machine(pool, &r->machine, err) : oct_nomem(err);
     if (s == OCT_OK)

@@ -277,6 +277,26 @@ static void put_environment(oct_json *j, const oct_eval_result *r)
     oct_json_close(j);
 }
 
+static void put_sweep(oct_json *j, const oct_eval_result *r)
+{
+    oct_json_open(j, "sweep", '[');
+    for (size_t i = 0; i < r->n_sweep; i++) {
+        const oct_sweep_cell *c = &r->sweep[i];
+        oct_json_open(j, NULL, '{');
+        oct_json_int(j, "threads", c->threads);
+        oct_json_int(j, "batch", (int64_t)c->batch);
+        oct_json_open(j, "models", '[');
+        for (size_t k = 0; k < r->n_models; k++) {
+            oct_json_open(j, NULL, '{');
+            put_latency(j, &c->of[k]);
+            oct_json_close(j);
+        }
+        oct_json_close(j);
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+}
+
 /* The fields that compare a model with the float one. */
 static void put_comparison(oct_json *j, const oct_eval_result *r, const oct_eval_model_result *m)
 {
@@ -440,6 +460,8 @@ void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_
     for (size_t k = 0; k < r->n_models; k++)
         put_model(j, NULL, r, k, true);
     oct_json_close(j);
+    if (r->n_sweep)
+        put_sweep(j, r);
     if (c->n_bad)
         oct_json_texts(j, "bad", c->bad, c->n_bad);
     oct_json_close(j);

@@ -5,6 +5,7 @@
 #include "cli/textfmt.h"
 #include "eval/outputs.h"
 #include "eval/scaled.h"
+#include "eval/sweep.h"
 #include "forms/ends.h"
 #include "kernels/cpu.h"
 #include "ops/op.h"
@@ -236,6 +237,21 @@ static oct_status open_judging(session *s, oct_err *err)
     return a->truth ? oct_truth_open(a->truth, &s->truth, err) : OCT_OK;
 }
 
+/* On samples of their own: those of the comparison have been taken, and what was said of them is kept. */
+static oct_status run_sweep(const session *s, oct_eval_result *r, oct_err *err)
+{
+    oct_source *src;
+    oct_input_desc *inputs;
+    size_t n;
+    if (!s->a->sweep)
+        return OCT_OK;
+    OCT_TRY(oct_eval_inputs(s->models, s->n_models, s->arena, &inputs, &n, err));
+    OCT_TRY(tool_open_inputs(inputs, n, &s->a->data, 0, &src, err));
+    const oct_status st = oct_eval_sweep(s->models, s->n_models, src, (int)s->cli->threads, r, err);
+    oct_source_close(src);
+    return st;
+}
+
 static oct_status compare(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
@@ -278,6 +294,8 @@ static oct_status compare(session *s, oct_err *err)
     warn_of_samples(s, r);
     oct_status st = collect_bad(s, &bad, &c.n_bad, err);
     c.bad = bad;
+    if (st == OCT_OK)
+        st = run_sweep(s, r, err);
     if (st == OCT_OK)
         st = judge(s, r, &c, err);
     if (st == OCT_OK)
@@ -419,7 +437,8 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_FLAG(0, "layers", &a.layers, "compare all layers over all samples"),
         OPT_FLAG(0, "latency", &a.latency, "time the models longer, in turn on one sample"),
         OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),
-        OPT_FLAG(0, "profile", &a.profile, "print time and throughput of each step"),
+        OPT_FLAG(0, "sweep", &a.sweep, "time the models with 1, 2, 4 ... threads up to --threads, and 1, 4 and 16 samples at a time, too"),
+        OPT_FLAG(0, "profile", &a.profile, "print time, throughput and bytes of each layer, float beside quantized, and of each step"),
         OPT_GROUP("Another runtime"),
         OPT_STR(0, "runner", &a.runner, "CMD", "a command that runs the models in another runtime: docs/runner.md"),
         OPT_ENUM(0, "runner-for", &a.runner_for, runner_for_name, "which models it runs [default: all]"),
@@ -446,7 +465,7 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_OUT(0, "html", &a.html, "write a page for the browser"),
         OPT_OUT(0, "junit", &a.junit, "write JUnit XML, for CI"),
         OPT_OUT(0, "markdown", &a.markdown, "write short tables in Markdown; for the summary of a CI job"),
-        OPT_REQUIRED("data"),
+        OPT_REQUIRED("data"), OPT_CONFLICT("sweep", "check"), OPT_CONFLICT("sweep", "runner"), OPT_CONFLICT("sweep", "outputs"), OPT_CONFLICT("sweep", "sensitivity"), OPT_CONFLICT("sweep", "sensitivity-file"),
         OPT_CONFLICT("check", "outputs"),
         OPT_CONFLICT("check", "html"), OPT_CONFLICT("check", "markdown"), OPT_CONFLICT("outputs", "markdown"), OPT_CONFLICT("sensitivity", "markdown"),
         OPT_CONFLICT("sensitivity-file", "markdown"), OPT_CONFLICT("baseline", "check"), OPT_CONFLICT("baseline", "outputs"), OPT_CONFLICT("baseline", "sensitivity"),

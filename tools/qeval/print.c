@@ -332,6 +332,39 @@ static void print_arena(const oct_eval_model_result *m, FILE *f)
               oct_fmt_bytes(live, m->live_bytes));
 }
 
+static oct_status print_sweep(const oct_eval_result *r, FILE *f, oct_err *err)
+{
+    char ms[32], title[24];
+    oct_table *t = oct_table_of("rr", (const char *[]){ "threads", "batch" });
+    if (!r->n_sweep) {
+        oct_table_destroy(t);
+        return OCT_OK;
+    }
+    for (size_t k = 0; k < r->n_models; k++) {
+        snprintf(title, sizeof title, r->n_models > 2 && k ? "quant %zu" : k ? "quant" : r->n_models > 1 ? "float" : "model", k);
+        oct_table_column(t, title, OCT_RIGHT);
+        if (k)
+            oct_table_column(t, "faster", OCT_RIGHT);
+    }
+    for (size_t i = 0; i < r->n_sweep; i++) {
+        const oct_eval_latency *of = r->sweep[i].of;
+        oct_table_row(t);
+        oct_table_cell(t, "%d", r->sweep[i].threads);
+        oct_table_cell(t, "%zu", r->sweep[i].batch);
+        for (size_t k = 0; k < r->n_models; k++) {
+            oct_table_cell(t, "%s%s", is_wide(&of[k]) ? "~" : "", oct_fmt_ms(ms, of[k].median));
+            if (k && !is_wide(&of[k]) && !is_wide(&of[0]))
+                oct_table_cell(t, "%.2f", of[0].median / of[k].median);
+            else if (k)
+                oct_table_cell(t, "%s", "");
+        }
+    }
+    oct_print(f, "\nlatency of a sample by threads and samples at a time\n");
+    const oct_status s = oct_table_print(t, f, err);
+    oct_table_destroy(t);
+    return s;
+}
+
 static oct_status print_profiles(const oct_eval_result *r, bool all, FILE *f, oct_err *err)
 {
     for (size_t k = 1; k < r->n_models; k++) {
@@ -390,9 +423,10 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
     }
     for (size_t k = r->n_models > 1 ? 1 : 0; k < r->n_models; k++)
         OCT_TRY(qeval_print_classes(r, k, f, err));
+    OCT_TRY(print_sweep(r, f, err));
     if (steps)
         OCT_TRY(print_profiles(r, all_layers, f, err));
-    if (r->models[0].latency.runs || (steps && r->models[0].n_steps))
+    if (r->models[0].latency.runs || r->n_sweep || (steps && r->models[0].n_steps))
         oct_print(f, "\n%s\n", oct_report_environment(machine, r, c->version));
     return OCT_OK;
 }

@@ -25,7 +25,7 @@ typedef struct qeval_args {
     const char *runner, *runner_for; /* a command that runs models, or NULL; which of them: "all" (also NULL), "quant" */
     double runner_timeout;           /* seconds */
     const char *decode, *truth; /* a rule for outputs, and a file of what is true of the samples; NULL: none */
-    bool per_class, layers, latency, profile, check, sensitivity;
+    bool per_class, layers, latency, sweep, profile, check, sensitivity;
     double rtol, atol;
     const char *outputs, *html, *junit, *markdown, *sensitivity_file;
 } qeval_args;
