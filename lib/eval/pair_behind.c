@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_ADVANCES = 6 };
+enum { MOST_ADVANCES = 6, MOST_STEPS = 1000 };
 
 /* ---- one node ---- */
 
@@ -119,27 +119,45 @@ static behind next_behind(const oct_graph *g, int value, int *result)
     return NOTHING;
 }
 
-/* Whether some operator reads both values, or nothing reads either. */
-static bool read_alike(const pair_search *s, int real, int other)
+/* Whether some operator reads both values, or nothing reads either. steps: how many readers may be looked at; then it is taken that none does. */
+static bool read_alike(const pair_search *s, int real, int other, int *steps)
 {
-    const oct_value *x = &s->g[PAIR_REAL]->value[real], *y = &s->g[PAIR_OTHER]->value[other];
+    const oct_graph *g = s->g[PAIR_REAL], *h = s->g[PAIR_OTHER];
+    const oct_value *x = &g->value[real], *y = &h->value[other];
     if (x->n_uses == 0 || y->n_uses == 0)
         return x->n_uses == y->n_uses;
     for (size_t i = 0; i < x->n_uses; i++) {
-        if (x->uses[i].slot == 0 && pair_is_same(s->g[PAIR_REAL], x->uses[i].node) && read_alike(s, s->g[PAIR_REAL]->node[x->uses[i].node].out[0], other))
-            return true;
-        for (size_t k = 0; k < y->n_uses; k++)
-            if (y->uses[k].slot == 0 && pair_is_same(s->g[PAIR_OTHER], y->uses[k].node)
-                    ? read_alike(s, real, s->g[PAIR_OTHER]->node[y->uses[k].node].out[0])
-                    : pair_same_operator(s, x->uses[i].node, y->uses[k].node))
+        const oct_use *u = &x->uses[i];
+        if (u->slot == 0 && pair_is_same(g, u->node)) {
+            if (--*steps > 0 && read_alike(s, g->node[u->node].out[0], other, steps))
                 return true;
+            continue;
+        }
+        for (size_t k = 0; k < y->n_uses && --*steps > 0; k++) {
+            const oct_use *w = &y->uses[k];
+            if (w->slot == 0 && pair_is_same(h, w->node) ? read_alike(s, real, h->node[w->node].out[0], steps) : pair_same_operator(s, u->node, w->node))
+                return true;
+        }
     }
     return false;
 }
 
-void pair_advance(const pair_search *s, int *real, int *other)
+/* Behind all affine functions that follow a value. */
+static int behind_affine(const oct_graph *g, int value)
+{
+    int next;
+    for (int i = 0; i < MOST_ADVANCES && next_behind(g, value, &next) == AFFINE; i++)
+        value = next;
+    return value;
+}
+
+void pair_advance(const pair_search *s, bool folded, int *real, int *other)
 {
     int f = *real, q = *other, next;
+    if (folded) {
+        *real = f = behind_affine(s->g[PAIR_REAL], f);
+        *other = q = behind_affine(s->g[PAIR_OTHER], q);
+    }
     for (int i = 0; i < MOST_ADVANCES; i++) {
         const behind kf = next_behind(s->g[PAIR_REAL], f, &next);
         if (kf && !(kinds_behind(s->g[PAIR_OTHER], q, 0) & (unsigned)kf)) {
@@ -151,7 +169,7 @@ void pair_advance(const pair_search *s, int *real, int *other)
             break;
         q = next;
     }
-    if ((f == *real && q == *other) || !read_alike(s, f, q))
+    if ((f == *real && q == *other) || !read_alike(s, f, q, &(int){ MOST_STEPS }))
         return;
     *real = f;
     *other = q;

@@ -171,14 +171,22 @@ static int count_differences(const pair_search *s, int f, int q)
     return differ;
 }
 
+/* What only moves elements must move them alike: another transposition is one that a model has alone. */
+static bool moves_alike(const pair_search *s, int f, int q)
+{
+    const oct_op *op = oct_op_of(s->g[PAIR_REAL], f);
+    return !op || !op->permutes || count_differences(s, f, q) == 0;
+}
+
 /* How well two nodes with the same inputs fit; -INFINITY: they do not. */
-static oct_status fit(const pair_search *s, int f, int q, double *score, oct_err *err)
+static oct_status fit(const pair_search *s, int f, int q, double *score, bool *folded, oct_err *err)
 {
     double db;
+    *folded = false;
     *score = -INFINITY;
-    if (!pair_same_operator(s, f, q))
+    if (!pair_same_operator(s, f, q) || !moves_alike(s, f, q))
         return OCT_OK;
-    OCT_TRY(pair_compare_weights(s, f, q, &db, err));
+    OCT_TRY(pair_compare_weights(s, f, q, &db, folded, err));
     if (isinf(db) && db < 0)
         return OCT_OK;
     *score = (isnan(db) ? 0 : fmin(db, 200)) - 10 * count_differences(s, f, q);
@@ -201,17 +209,16 @@ void pair_join(pair_search *s, int real, int other, oct_pair_how how, const pair
 static void gather(const pair_search *s, int value, int hops, int node[MOST_CANDIDATES], size_t *n)
 {
     const oct_graph *g = s->g[PAIR_REAL];
-    for (size_t i = 0; i < g->value[value].n_uses; i++) {
+    for (size_t i = 0; i < g->value[value].n_uses && *n < MOST_CANDIDATES; i++) {
         const oct_use *u = &g->value[value].uses[i];
         const oct_op *op = u->slot < 0 ? NULL : oct_op_of(g, u->node);
-        if (*n < MOST_CANDIDATES)
-            node[(*n)++] = u->node;
+        node[(*n)++] = u->node;
         if (op && u->slot == 0 && hops < PAIR_HOPS && g->node[u->node].n_out > 0 && g->node[u->node].out[0] >= 0 && (pair_is_same(g, u->node) || op->permutes || op->alias))
             gather(s, g->node[u->node].out[0], hops + 1, node, n);
     }
 }
 
-static void join_nodes(pair_search *s, int f, int q, const pair_way *net)
+static void join_nodes(pair_search *s, int f, int q, bool folded, const pair_way *net)
 {
     const oct_node *a = &s->g[PAIR_REAL]->node[f], *b = &s->g[PAIR_OTHER]->node[q];
     s->taken[PAIR_REAL][f] = s->taken[PAIR_OTHER][q] = true;
@@ -220,7 +227,7 @@ static void join_nodes(pair_search *s, int f, int q, const pair_way *net)
         if (x < 0 || y < 0)
             continue;
         if (k == 0)
-            pair_advance(s, &x, &y);
+            pair_advance(s, folded, &x, &y);
         pair_join(s, x, y, OCT_PAIR_STRUCTURE, net);
     }
 }
@@ -231,6 +238,7 @@ static oct_status match_node(pair_search *s, int q, bool *found, oct_err *err)
     int candidate[MOST_CANDIDATES], in[PAIR_HOPS], best = -1;
     size_t n = 0;
     double most = -INFINITY;
+    bool folded = false;
     pair_way net = { 0 }, way = { 0 };
     if (pair_data_inputs(s->g[PAIR_OTHER], &s->g[PAIR_OTHER]->node[q], in) < 1)
         return OCT_OK;
@@ -240,18 +248,20 @@ static oct_status match_node(pair_search *s, int q, bool *found, oct_err *err)
     gather(s, s->mate[PAIR_OTHER][from], 0, candidate, &n);
     for (size_t i = 0; i < n; i++) {
         double score;
+        bool behind;
         pair_way one = { 0 };
         if (s->taken[PAIR_REAL][candidate[i]] || !same_inputs(s, candidate[i], q, &one))
             continue;
-        OCT_TRY(fit(s, candidate[i], q, &score, err));
+        OCT_TRY(fit(s, candidate[i], q, &score, &behind, err));
         if (score > most) {
             most = score;
             best = candidate[i];
+            folded = behind;
             net = one;
         }
     }
     if (best >= 0)
-        join_nodes(s, best, q, &net);
+        join_nodes(s, best, q, folded, &net);
     *found |= best >= 0;
     return OCT_OK;
 }

@@ -152,8 +152,9 @@ static double compare_all(const reals *f, const reals *q, oct_eval_weights *w, o
 
 /* The better of the float model's weights and of those behind its passes, which have what follows the layer folded in; f->x NULL: there are none of
  * that shape. */
-static oct_status take_nearest(const pair_search *s, int real, const reals *q, reals *f, double *db, oct_err *err)
+static oct_status take_nearest(const pair_search *s, int real, const reals *q, reals *f, double *db, bool *folded, oct_err *err)
 {
+    double plain = NAN;
     *f = (reals){ 0 };
     *db = NAN;
     for (int k = 0; k < 2; k++) {
@@ -167,6 +168,7 @@ static oct_status take_nearest(const pair_search *s, int real, const reals *q, r
             return st;
         }
         const double mine = !other.x ? NAN : same_layer(&other.lie, &q->lie) ? compare_all(&other, q, NULL, NULL) : -INFINITY;
+        plain = k ? plain : mine;
         if (isnan(*db) || mine > *db)
             *db = mine;
         if (*db == mine && !(isinf(mine) && mine < 0)) {
@@ -176,17 +178,19 @@ static oct_status take_nearest(const pair_search *s, int real, const reals *q, r
             oct_free(other.x);
         }
     }
+    *folded = *db > plain + AHEAD_DB;
     return OCT_OK;
 }
 
-oct_status pair_compare_weights(const pair_search *s, int real, int other, double *db, oct_err *err)
+oct_status pair_compare_weights(const pair_search *s, int real, int other, double *db, bool *folded, oct_err *err)
 {
     reals f, q;
+    *folded = false;
     *db = NAN;
     OCT_TRY(take_weights(s->g[PAIR_OTHER], other, &q, err));
     if (!q.x)
         return OCT_OK;
-    const oct_status st = take_nearest(s, real, &q, &f, db, err);
+    const oct_status st = take_nearest(s, real, &q, &f, db, folded, err);
     if (st == OCT_OK)
         oct_free(f.x);
     oct_free(q.x);
@@ -194,18 +198,20 @@ oct_status pair_compare_weights(const pair_search *s, int real, int other, doubl
 }
 
 /* The float layer whose weights are nearest to those of a layer of the other graph; -1: none is near, or several are. */
-static oct_status find_nearest(const pair_search *s, int other, int *best, oct_err *err)
+static oct_status find_nearest(const pair_search *s, int other, int *best, bool *folded, oct_err *err)
 {
     double most = -INFINITY, second = -INFINITY;
     *best = -1;
     for (size_t i = 0; i < s->g[PAIR_REAL]->n_order; i++) {
         const int f = s->g[PAIR_REAL]->order[i];
         double db;
+        bool behind;
         if (s->taken[PAIR_REAL][f] || !oct_op_is_layer(oct_op_of(s->g[PAIR_REAL], f)) || s->mate[PAIR_REAL][s->g[PAIR_REAL]->node[f].out[0]] >= 0)
             continue;
-        OCT_TRY(pair_compare_weights(s, f, other, &db, err));
+        OCT_TRY(pair_compare_weights(s, f, other, &db, &behind, err));
         if (db > most) {
             second = most;
+            *folded = behind;
             most = db;
             *best = f;
         } else if (db > second) {
@@ -225,12 +231,13 @@ oct_status pair_by_weights(pair_search *s, bool *any, oct_err *err)
         int f = -1, y = s->g[PAIR_OTHER]->node[q].n_out ? s->g[PAIR_OTHER]->node[q].out[0] : -1;
         if (y < 0 || s->taken[PAIR_OTHER][q] || s->mate[PAIR_OTHER][y] >= 0 || !oct_op_is_layer(oct_op_of(s->g[PAIR_OTHER], q)))
             continue;
-        OCT_TRY(find_nearest(s, q, &f, err));
+        bool folded = false;
+        OCT_TRY(find_nearest(s, q, &f, &folded, err));
         if (f < 0)
             continue;
         int x = s->g[PAIR_REAL]->node[f].out[0];
         s->taken[PAIR_REAL][f] = s->taken[PAIR_OTHER][q] = true;
-        pair_advance(s, &x, &y);
+        pair_advance(s, folded, &x, &y);
         pair_join(s, x, y, OCT_PAIR_WEIGHTS, NULL);
         *any = true;
     }
@@ -242,9 +249,10 @@ oct_status pair_fill_weights(const pair_search *s, oct_pair *p, int real, int ot
     const int nf = pair_layer_of(s, PAIR_REAL, real), nq = pair_layer_of(s, PAIR_OTHER, other);
     reals f = { 0 }, q = { 0 };
     double db;
+    bool folded;
     oct_status st = nf >= 0 && nq >= 0 ? take_weights(s->g[PAIR_OTHER], nq, &q, err) : OCT_OK;
     if (st == OCT_OK && q.x && q.q)
-        st = take_nearest(s, nf, &q, &f, &db, err);
+        st = take_nearest(s, nf, &q, &f, &db, &folded, err);
     if (st == OCT_OK && f.x) {
         const size_t n = (size_t)(f.lie.outs * f.lie.matrices);
         oct_eval_channel *channel = oct_arena_calloc(s->arena, n + 1, sizeof *channel);

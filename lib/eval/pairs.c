@@ -140,7 +140,7 @@ static void join_names(finder *f)
         if (x < 0 || y < 0 || f->spelled[PAIR_OTHER]->value[w].producer < 0 || !pair_alike(&f->s, x, y))
             continue;
         const int was = x;
-        pair_advance(&f->s, &x, &y);
+        pair_advance(&f->s, false, &x, &y);
         pair_join(&f->s, x, y, x == was ? OCT_PAIR_NAME : OCT_PAIR_STRUCTURE, NULL);
     }
 }

@@ -34,8 +34,9 @@ bool pair_is_same(const oct_graph *g, int node);
 int pair_data_inputs(const oct_graph *g, const oct_node *n, int in[PAIR_HOPS]);
 /* Whether nodes of the two graphs are of one operator, as far as quantizers leave it. */
 bool pair_same_operator(const pair_search *s, int real, int other);
-/* Moves behind what one of the graphs alone has behind a value: clamps and affine functions that the other has before its one. */
-void pair_advance(const pair_search *s, int *real, int *other);
+/* Moves behind what one of the graphs alone has behind a value: clamps and affine functions that the other has before its one. folded: some of those
+ * of the float graph are in the weights of the other, so that its values are equal behind all affine functions alone. */
+void pair_advance(const pair_search *s, bool folded, int *real, int *other);
 /* The node of graph k that computes a value: not what rounds, casts, clamps, shifts or scales it; -1: none. */
 int pair_layer_of(const pair_search *s, int k, int value);
 /* Whether the same operators make two values, as far as a name can be believed. */
@@ -50,8 +51,9 @@ oct_status pair_walk(pair_search *s, oct_err *err);
 
 /* ---- pair_weights.c ---- */
 
-/* SQNR of a layer's weights against those of a float layer, in dB; -INFINITY where they are of other shapes, NaN where one has none. */
-oct_status pair_compare_weights(const pair_search *s, int real, int other, double *db, oct_err *err);
+/* SQNR of a layer's weights against those of a float layer, in dB; -INFINITY where they are of other shapes, NaN where one has none. *folded: what
+ * follows the float layer is in them. */
+oct_status pair_compare_weights(const pair_search *s, int real, int other, double *db, bool *folded, oct_err *err);
 /* Pairs the results of layers that have no mates yet. *any: there are some. */
 oct_status pair_by_weights(pair_search *s, bool *any, oct_err *err);
 /* What became of the weights of the layer that makes a pair. */
