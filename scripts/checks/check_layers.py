@@ -319,6 +319,28 @@ def check_all(check):
             second = check_one(check, f"{name} renamed", outputs, after, names, gone, xs, reals)
             same = [v for v in first if v not in second or any(first[v].get(k) != second[v].get(k) for k in ("sqnr_db", "own_sqnr_db", "histogram"))]
             check.hold(f"{name}: renaming changes nothing", not same, same)
+    check_by_weights(check, other, xs)
+
+
+def check_by_weights(check, source, xs):
+    """Behind an operator that is another one in the quantized model, layers are found by their weights, and what follows these by structure."""
+    other = onnx.ModelProto()
+    other.CopyFrom(source)
+    for n in other.graph.node:
+        if n.op_type == "GlobalAveragePool":
+            n.CopyFrom(helper.make_node("ReduceMean", list(n.input), list(n.output), name="mean", axes=[2, 3], keepdims=1))
+    onnx.save(other, check.folder / "source.onnx")
+    quantize_static(check.folder / "source.onnx", check.folder / "made.onnx", Reader(xs[:4]), quant_format=QuantFormat.QDQ, activation_type=QuantType.QUInt8,
+                    weight_type=QuantType.QInt8)
+    made = onnx.load(check.folder / "made.onnx")
+    after, names = renamed(made, 19)
+    now = names[lost(made, other).get("r3", "r3")]
+    onnx.save(after, check.folder / "quant.onnx")
+    tool.run([check.qeval, check.folder / "float.onnx", check.folder / "quant.onnx", "--data", check.folder / "x.npy", "--layers", "-q", "--json", check.folder / "report.json"])
+    layers = {x["value"]: x for x in json.loads((check.folder / "report.json").read_text())["models"][1]["layers"]}
+    check.hold("by weights: the mean has no counterpart", "p" not in layers, layers.get("p", {}).get("other"))
+    check.hold("by weights: the layer behind it", layers.get("r3", {}).get("paired_by") == "weights" and layers["r3"]["other"] == now, layers.get("r3"))
+    check.hold("by weights: what follows", layers.get("y", {}).get("paired_by") in ("name", "structure") and layers["r3"]["sqnr_db"] > 15, layers.get("y"))
 
 
 def lost(quantized, source):
