@@ -246,7 +246,10 @@ static oct_status run_sweep(const session *s, oct_eval_result *r, oct_err *err)
     if (!s->a->sweep)
         return OCT_OK;
     OCT_TRY(oct_eval_inputs(s->models, s->n_models, s->arena, &inputs, &n, err));
-    OCT_TRY(tool_open_inputs(inputs, n, &s->a->data, 0, &src, err));
+    tool_data d = s->a->data;
+    OCT_TRY(tool_read_states(s->models[0].graph, &d, err));
+    d.first |= d.n_state && d.samples;
+    OCT_TRY(tool_open_inputs(inputs, n, &d, 0, &src, err));
     const oct_status st = oct_eval_sweep(s->models, s->n_models, src, (int)s->cli->threads, r, err);
     oct_source_close(src);
     return st;
