@@ -191,13 +191,14 @@ static oct_status check_name(const parse *p, const oct_cli_opt *o, const char *v
     const char *name, *best = NULL, *summary;
     int cost = 1000;
     for (size_t i = 0; (name = o->names(i, &summary)); i++) {
-        if (strcmp(name, value) == 0) {
+        if (strcmp(name, value) == 0 && !strchr(name, '#')) {
             *out = name;
             return OCT_OK;
         }
         if (of_family(name, value))
             return (*out = oct_arena_strdup(p->cli->arena, value)) ? OCT_OK : oct_nomem(err);
-        best = nearest(value, best, &cost, name);
+        if (!strchr(name, '#'))
+            best = nearest(value, best, &cost, name);
     }
     oct_fail(err, OCT_EUSAGE, "--%s: unknown name '%s'", o->name, value);
     if (o->kind == OCT_CLI_ENUM_OR_FILE && oct_path_exists(value))

@@ -469,7 +469,8 @@ oct_status oct_metric_find(const char *name, const oct_metric **m, oct_err *err)
             *m = &metrics[i];
             return OCT_OK;
         }
-        oct_nearest_try(&near, metrics[i].name);
+        if (metrics[i].name[strlen(metrics[i].name) - 1] != '#')
+            oct_nearest_try(&near, metrics[i].name);
     }
     oct_fail(err, OCT_EUSAGE, "unknown metric '%s'", name);
     oct_nearest_hint(&near, 1, NULL, err);
