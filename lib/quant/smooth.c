@@ -82,11 +82,12 @@ static bool is_rounded(const smoother *s, int node)
     return node < (int)j->n_nodes && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(j->g, node)->weights.blocks;
 }
 
-/* A layer that is rounded and reads the last dimension of the value as its input channels. */
+/* A layer that is rounded and reads the last dimension of the value as its input channels. Not one that has its numbers in common with a table: they would
+ * stand in the file twice. */
 static bool reads(const smoother *s, oct_use u, const site *x, oct_scaled_layer *l)
 {
     const oct_qjob *j = s->c->job;
-    return u.slot == 0 && is_rounded(s, u.node) && oct_channel_axis(oct_op_of(j->g, u.node), &j->g->node[u.node]) == -1 &&
+    return u.slot == 0 && is_rounded(s, u.node) && !oct_is_tied(j, u.node) && oct_channel_axis(oct_op_of(j->g, u.node), &j->g->node[u.node]) == -1 &&
            oct_scaled_layer_of(j->g, u.node, l) && l->weights.ins == x->channels;
 }
 
