@@ -119,13 +119,14 @@ typedef struct oct_convert_opts {
 /* A point of the curve of size against loss: what the one before has, and one layer in more bytes. */
 typedef struct oct_size_point {
     const char *layer, *form; /* the layer, and what it becomes: "u4/block32", "8 bits" (as without a limit), "fp16", "float"; the first: "", "" */
-    double bytes, sqnr;       /* of the file, about; dB expected at the outputs, or without samples of all weights */
+    double bytes, sqnr;       /* of the file, about; dB expected at the outputs, or without samples of all weights and inputs */
     bool taken;               /* the result has the layer so, or in more bytes */
 } oct_size_point;
 
 /* One form for all layers that can have it, the others in float, within the limit; or form "": what was chosen layer by layer. */
 typedef struct oct_size_rival {
     const char *form;
+    bool between; /* of form "": what is between layers is float, which the policy has on integers */
     uint64_t bytes;
     double sqnr; /* dB, the smallest of outputs on samples that did not choose; without samples as oct_size_choice has it */
 } oct_size_rival;
@@ -137,7 +138,7 @@ typedef struct oct_size_choice {
     oct_size_point *point; /* [n] */
     size_t n;
     double sqnr;           /* expected of what was chosen */
-    bool measured;         /* loss is measured on samples; else it is that of the weights alone */
+    bool measured;         /* loss is measured on samples; else it is that of weights and inputs alone */
     bool missed;           /* nothing is so small */
     oct_size_rival *rival; /* [n_rivals], 0 where none fits; the first is of form "" */
     size_t n_rivals, taken; /* taken: the one that the result is */

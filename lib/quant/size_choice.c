@@ -8,6 +8,7 @@
 
 #include "base/size_text.h"
 #include "eval/summary.h"
+#include "kernels/math.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -101,6 +102,8 @@ static size_t list_steps(oct_size_units *u, step *s)
 static double begin(oct_size_units *u)
 {
     double bytes = 0;
+    if (u->others == OCT_SIZE_OTHERS_HALF)
+        u->others = OCT_SIZE_OTHERS_POLICY;
     for (size_t i = 0; i < u->n; i++) {
         oct_size_unit *x = &u->unit[i];
         x->at = x->aside ? 0 : first_form(x);
@@ -210,6 +213,11 @@ double oct_size_decibels(double noise)
     return noise > 0 ? -10 * oct_log10(noise) : INFINITY;
 }
 
+double oct_size_ratio(double decibels)
+{
+    return oct_exp(-decibels * 0.23025850929940458); /* ln(10) / 10 */
+}
+
 /* Sizes are `least` at its beginning, and what units take from there. */
 static oct_status draw_curve(oct_size_units *u, oct_err *err)
 {
@@ -260,7 +268,7 @@ static oct_status fit(oct_size_units *u, bool rounded, oct_err *err)
     uint64_t bytes;
     const double fewest = begin(u);
     OCT_TRY(apply(u, rounded, &c->size.least, err));
-    if (!rounded)
+    if (!c->size.limit)
         c->size.limit = (uint64_t)limit_of(u, (double)c->size.least, fewest);
     const double limit = (double)c->size.limit;
     double room = limit - (double)c->size.least;
@@ -280,18 +288,50 @@ static oct_status fit(oct_size_units *u, bool rounded, oct_err *err)
     return OCT_OK;
 }
 
+/* Whether the policy has a node between layers on integers. */
+static bool has_integers(const oct_size_units *u)
+{
+    for (size_t i = 0; i < u->j->n_layer; i++) {
+        const qnode *q = &u->node[u->j->layer[i]];
+        const oct_op *op = oct_op_of(u->j->g, u->j->layer[i]);
+        if (q->scheme == OCT_SCHEME_STATIC && !q->row.asked && op && op->quant != OCT_QUANT_WEIGHTED)
+            return true;
+    }
+    return false;
+}
+
+/* *own: the forms of the units that fit, with others as u has them; NULL: none do. */
+static oct_status fit_with(oct_size_units *u, oct_size_others others, int **own, oct_err *err)
+{
+    oct_size_choice *z = &u->c->size;
+    u->others = others;
+    OCT_TRY(fit(u, false, err));
+    *own = NULL;
+    if (z->now > z->limit)
+        return OCT_OK;
+    if (!(*own = oct_arena_calloc(u->a, u->n + 1, sizeof **own)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < u->n; i++)
+        (*own)[i] = u->unit[i].at;
+    return OCT_OK;
+}
+
 oct_status oct_size_choose(oct_conversion *c, oct_err *err)
 {
     const oct_size_limit *l = &c->o.size;
+    int *own[2] = { NULL, NULL };
     if (!l->bytes && !(l->share > 0) && !(l->bits > 0))
         return OCT_OK;
     if (!(c->size_units = oct_arena_calloc(c->arena, 1, sizeof *c->size_units)))
         return oct_nomem(err);
     OCT_TRY(oct_size_list(c, c->arena, c->size_units, err));
     c->size.measured = c->size_units->measured;
-    OCT_TRY(fit(c->size_units, false, err));
-    if (c->size.now <= c->size.limit && oct_size_noise(c->size_units) > 0)
-        OCT_TRY(oct_size_compare(c->size_units, err));
+    OCT_TRY(fit_with(c->size_units, OCT_SIZE_OTHERS_POLICY, &own[0], err));
+    const double noise = oct_size_noise(c->size_units);
+    if (has_integers(c->size_units) && noise > 0)
+        OCT_TRY(fit_with(c->size_units, OCT_SIZE_OTHERS_FLOAT, &own[1], err));
+    if ((own[0] || own[1]) && noise > 0)
+        OCT_TRY(oct_size_compare(c->size_units, own, err));
     return draw_curve(c->size_units, err);
 }
 

@@ -2,19 +2,22 @@
  *
  * The expected loss is a sum of estimates, and a choice among many takes those that err to its side. So where one form for all layers fits into
  * the same bytes, it is compared: with samples by the outputs of the quantized graphs, on the half that has not chosen; without by the same estimate.
- * Of each kind of form the one that is expected to lose least is tried, and of these the best few, as each costs a run of these samples. */
+ * Of each kind of form the one that is expected to lose least is tried. */
 #include "quant/size_choice_int.h"
 
 #include "eval/eval.h"
 
 #include <math.h>
 
-enum { MOST_RIVALS = 3, LEAST_SAMPLES = 4, MOST_SAMPLES = 32 };
+enum { LEAST_SAMPLES = 4, MOST_SAMPLES = 32 };
 #define MOST_MACS 4800000000 /* of the samples that compare, together */
-#define SLACK 1.01           /* bytes of units are known about */
+
+enum { OWN = -1, MOST = OCT_SIZE_FORMS + 2 };
 
 typedef struct rival {
-    int form;
+    int form;               /* of all units; OWN: as chosen unit by unit ... */
+    const int *own;         /* ... which is this */
+    oct_size_others others;
     double noise;
 } rival;
 
@@ -26,19 +29,17 @@ static int form_in(const oct_size_unit *x, int form)
     return x->option[form].there ? form : OCT_SIZE_FLOAT;
 }
 
-static void set_all(oct_size_units *u, int form)
+static void set_all(oct_size_units *u, const rival *r)
 {
+    u->others = r->others;
     for (size_t i = 0; i < u->n; i++)
-        u->unit[i].at = u->unit[i].aside ? 0 : form_in(&u->unit[i], form);
+        u->unit[i].at = r->form == OWN ? r->own[i] : u->unit[i].aside ? 0 : form_in(&u->unit[i], r->form);
 }
 
-/* Bytes of all units as they are. */
-static double bytes_now(const oct_size_units *u)
+/* As an option for all layers has it. */
+static oct_size_others others_of(int form)
 {
-    double bytes = 0;
-    for (size_t i = 0; i < u->n; i++)
-        bytes += u->unit[i].aside ? 0 : u->unit[i].option[u->unit[i].at].bytes;
-    return bytes;
+    return form == OCT_SIZE_HALF ? OCT_SIZE_OTHERS_HALF : oct_size_forms[form].scheme == OCT_SCHEME_AUTO ? OCT_SIZE_OTHERS_POLICY : OCT_SIZE_OTHERS_FLOAT;
 }
 
 static bool has_form(const oct_size_units *u, int form)
@@ -52,23 +53,28 @@ static bool has_form(const oct_size_units *u, int form)
 /* Blocks of as many bits are of one kind. */
 static bool same_kind(int a, int b)
 {
+    if (a == b || a == OWN || b == OWN)
+        return a == b && a != OWN;
     const oct_size_form *f = &oct_size_forms[a], *g = &oct_size_forms[b];
-    return a == b || (f->scheme == OCT_SCHEME_WEIGHT_ONLY && g->scheme == OCT_SCHEME_WEIGHT_ONLY && f->weights == g->weights);
+    return f->scheme == OCT_SCHEME_WEIGHT_ONLY && g->scheme == OCT_SCHEME_WEIGHT_ONLY && f->weights == g->weights;
 }
 
-/* The best few that may fit, the best first. room: bytes of all units. */
-static size_t list_rivals(oct_size_units *u, double room, rival r[OCT_SIZE_FORMS])
+/* What was chosen, then one form for all, the best first. What fits is known once it is decided, as nodes between layers take bytes, too. 0: none. */
+static size_t list_rivals(oct_size_units *u, int *const own[2], rival r[MOST])
 {
-    size_t n = 0;
+    size_t n = 0, first;
+    for (int i = 0; i < 2; i++)
+        if (own[i])
+            r[n++] = (rival){ .form = OWN, .own = own[i], .others = i ? OCT_SIZE_OTHERS_FLOAT : OCT_SIZE_OTHERS_POLICY };
+    first = n;
     for (int f = 0; f < OCT_SIZE_FORMS; f++) {
-        if (!has_form(u, f))
+        rival x = { .form = f, .others = others_of(f) };
+        if (!has_form(u, f) || (x.others == OCT_SIZE_OTHERS_POLICY && u->file[f] > u->c->size.limit))
             continue;
-        set_all(u, f);
-        if (bytes_now(u) > room * SLACK)
-            continue;
-        rival x = { f, oct_size_noise(u) };
+        set_all(u, &x);
+        x.noise = oct_size_noise(u);
         size_t at = n++;
-        for (; at > 0 && r[at - 1].noise > x.noise; at--)
+        for (; at > first && r[at - 1].noise > x.noise; at--)
             r[at] = r[at - 1];
         r[at] = x;
     }
@@ -123,48 +129,42 @@ static oct_status try_all(oct_size_units *u, oct_size_rival *x, bool *fits, oct_
     return *fits && u->measured ? measure(c, x, err) : OCT_OK;
 }
 
-oct_status oct_size_compare(oct_size_units *u, oct_err *err)
+/* Whether one of its kind, with less noise, is there. */
+static bool is_known(const rival *r, const size_t *at, size_t n, int form)
+{
+    bool known = false;
+    for (size_t k = 0; k < n; k++)
+        known |= same_kind(r[at[k]].form, form);
+    return known;
+}
+
+oct_status oct_size_compare(oct_size_units *u, int *const own[2], oct_err *err)
 {
     oct_size_choice *z = &u->c->size;
-    rival r[OCT_SIZE_FORMS + 1];
-    int *own = oct_arena_calloc(u->a, u->n + 1, sizeof *own);
-    z->rival = oct_arena_calloc(u->c->arena, 1 + MOST_RIVALS, sizeof *z->rival);
-    if (!own || !z->rival)
+    rival r[MOST];
+    size_t at[MOST];
+    const size_t n = list_rivals(u, own, r);
+    double most = -INFINITY;
+    if (!(z->rival = oct_arena_calloc(u->c->arena, MOST, sizeof *z->rival)))
         return oct_nomem(err);
-    const double room = bytes_now(u) + (double)(z->limit - z->now);
-    for (size_t i = 0; i < u->n; i++)
-        own[i] = u->unit[i].at;
-    const size_t n = list_rivals(u, room, r);
-    bool fits = true;
-    int best = -1, fitting[MOST_RIVALS];
-    for (size_t i = 0; i < u->n; i++)
-        u->unit[i].at = own[i];
-    z->rival[0] = (oct_size_rival){ .form = "" };
-    OCT_TRY(n ? try_all(u, &z->rival[0], &fits, err) : OCT_OK);
-    z->n_rivals = n > 0;
-    double most = isnan(z->rival[0].sqnr) ? -INFINITY : z->rival[0].sqnr;
-    for (size_t i = 0; i < n && z->n_rivals <= MOST_RIVALS; i++) {
+    for (size_t i = 0; i < n; i++) {
         oct_size_rival *x = &z->rival[z->n_rivals];
-        bool known = false; /* one of its kind, with less noise, fits */
-        for (size_t k = 1; k < z->n_rivals; k++)
-            known |= same_kind(fitting[k - 1], r[i].form);
-        if (known)
+        bool fits;
+        if (is_known(r, at, z->n_rivals, r[i].form))
             continue;
-        set_all(u, r[i].form);
-        x->form = oct_size_forms[r[i].form].name;
+        set_all(u, &r[i]);
+        *x = (oct_size_rival){ .form = r[i].form == OWN ? "" : oct_size_forms[r[i].form].name, .between = r[i].form == OWN && r[i].others == OCT_SIZE_OTHERS_FLOAT };
         OCT_TRY(try_all(u, x, &fits, err));
-        if (!fits)
+        if (!fits && i > 0)
             continue;
-        if (x->sqnr > most) {
-            most = x->sqnr;
-            best = r[i].form;
+        if (i == 0 || x->sqnr > most) {
+            most = isnan(x->sqnr) ? -INFINITY : x->sqnr;
             z->taken = z->n_rivals;
         }
-        fitting[z->n_rivals++ - 1] = r[i].form;
+        at[z->n_rivals++] = i;
     }
-    if (best >= 0)
-        set_all(u, best);
-    for (size_t i = 0; i < u->n && best < 0; i++)
-        u->unit[i].at = own[i];
-    return n ? oct_size_apply(u, err) : OCT_OK;
+    if (z->n_rivals == 1 && r[0].form == OWN)
+        z->n_rivals = 0;
+    set_all(u, &r[n ? at[z->taken] : 0]);
+    return oct_size_apply(u, err);
 }

@@ -2,7 +2,7 @@
  *
  * The whole model is decided once a form. What the weights of a layer cost at the outputs is measured where samples are: of blocks of 4 bits, and of
  * the policy's 8 bits with the values around. Other forms follow from these, as noise at the outputs goes with that of the weights. Without samples all
- * layers count alike, so that the relative error of the weights is what they cost. */
+ * layers count alike, so that the relative error of the weights is what they cost, and of the inputs where these are rounded (size_inputs.c). */
 #include "quant/size_choice_int.h"
 
 #include "data/data.h"
@@ -14,12 +14,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { FLOAT = OCT_SIZE_FLOAT, HALF, POLICY, PROBE = 5, DYNAMIC = 9 };
+enum { FLOAT = OCT_SIZE_FLOAT, HALF = OCT_SIZE_HALF, POLICY, PROBE = 6, DYNAMIC = 10 };
 const oct_size_form oct_size_forms[OCT_SIZE_FORMS] = {
     [FLOAT] = { "float", OCT_SCHEME_FLOAT, 0, 0 },
     [HALF] = { "fp16", OCT_SCHEME_FP16, 0, 0 },
     [POLICY] = { "8 bits", OCT_SCHEME_AUTO, 0, 0 },
     { "u8/block32", OCT_SCHEME_WEIGHT_ONLY, OCT_WEIGHT_U8, 32 },
+    { "u8/block64", OCT_SCHEME_WEIGHT_ONLY, OCT_WEIGHT_U8, 64 },
     { "u8/block128", OCT_SCHEME_WEIGHT_ONLY, OCT_WEIGHT_U8, 128 },
     [PROBE] = { "u4/block32", OCT_SCHEME_WEIGHT_ONLY, OCT_WEIGHT_U4, 32 },
     { "u4/block16", OCT_SCHEME_WEIGHT_ONLY, OCT_WEIGHT_U4, 16 },
@@ -29,8 +30,7 @@ const oct_size_form oct_size_forms[OCT_SIZE_FORMS] = {
 };
 
 #define LEAST 1e-3          /* of the noise: what layers cause less is not told apart */
-#define INPUT_NOISE 8.2e-5  /* of 8 bits over eight standard deviations: (8 / 255)^2 / 12, where quantizing an input when it runs is not measured */
-enum { NODE_BYTES = 200 };  /* what a form adds to the graph, about */
+enum { NODE_BYTES = 200, MOST_NODE_BYTES = 8 << 10 }; /* what a form adds to the graph at a node: about, and at most */
 
 /* ---- which ---- */
 
@@ -144,6 +144,19 @@ static void set_form(oct_size_units *u, const oct_size_unit *x, int form)
     }
 }
 
+/* What is between layers. */
+static void set_others(oct_size_units *u)
+{
+    for (size_t i = 0; i < u->j->n_layer && u->others != OCT_SIZE_OTHERS_POLICY; i++) {
+        const int id = u->j->layer[i];
+        qnode *q = &u->j->node[id];
+        if (unit_of(u, id) || q->row.asked || u->node[id].row.scheme == OCT_SCHEME_FLOAT)
+            continue;
+        q->row.scheme = u->others == OCT_SIZE_OTHERS_HALF ? OCT_SCHEME_FP16 : OCT_SCHEME_FLOAT;
+        q->row.rule = u->others == OCT_SIZE_OTHERS_HALF ? rule_of(&oct_size_forms[HALF]) : "what is between layers loses less so";
+    }
+}
+
 oct_status oct_size_apply(oct_size_units *u, oct_err *err)
 {
     oct_size_restore(u);
@@ -151,6 +164,7 @@ oct_status oct_size_apply(oct_size_units *u, oct_err *err)
     for (size_t i = 0; i < u->n; i++)
         if (!u->unit[i].aside)
             set_form(u, &u->unit[i], u->unit[i].at);
+    set_others(u);
     oct_conversion_changed(u->c);
     return oct_conversion_settle(u->c, err);
 }
@@ -214,7 +228,7 @@ static void collect(oct_size_units *u, int form)
             o->there &= !real && !isnan(sqnr);
         if (o->there && form != FLOAT) {
             o->bytes = halves > 0 ? x->elements * 2 + NODE_BYTES * halves : o->bytes;
-            o->error = pow(10, -sqnr / 10);
+            o->error = oct_size_ratio(sqnr);
             o->there = o->bytes < x->elements * sizeof(float);
         }
     }
@@ -270,21 +284,30 @@ static oct_status measure(oct_size_units *u, int form, oct_err *err)
     return OCT_OK;
 }
 
-/* What was not measured follows from the errors of the weights. */
+/* Of the inputs of a unit's layers, which the noise of the policy's static form has where it was measured. */
+static double inputs_noise(const oct_size_units *u, const oct_size_unit *x, oct_scheme scheme)
+{
+    double noise = 0;
+    for (size_t k = 0; k < x->n; k++)
+        noise += oct_size_input_noise(u, x->node[k], scheme);
+    return noise;
+}
+
+/* What was not measured follows from the errors of the weights, and of inputs in 8 bits. */
 static void expect(const oct_size_units *u, oct_size_unit *x)
 {
     const oct_size_option *probe = x->option[PROBE].there ? &x->option[PROBE] : &x->option[POLICY];
     const bool known = x->told && probe->there && probe->error > 0 && probe->noise > 0;
     const double gain = known ? probe->noise / probe->error : 1;
-    const bool dynamic = u->node[x->first].scheme == OCT_SCHEME_DYNAMIC;
+    const oct_scheme scheme = u->node[x->first].scheme;
     for (int f = 0; f < OCT_SIZE_FORMS; f++) {
         oct_size_option *o = &x->option[f];
         if (f != PROBE && (f != POLICY || !x->told))
             o->noise = gain * o->error;
         else if (!known)
             o->noise = o->error;
-        if ((f == POLICY && dynamic) || f == DYNAMIC)
-            o->noise += gain * INPUT_NOISE;
+        if (f == DYNAMIC || (f == POLICY && !(known && scheme == OCT_SCHEME_STATIC)))
+            o->noise += gain * inputs_noise(u, x, f == DYNAMIC ? OCT_SCHEME_DYNAMIC : scheme);
     }
 }
 
@@ -299,10 +322,12 @@ static oct_status try_form(oct_size_units *u, int form, oct_err *err)
     for (size_t i = 0; i < u->n; i++)
         u->unit[i].at = form;
     oct_status s = oct_size_apply(u, err);
-    if (s == OCT_OK && form == POLICY)
+    if (s == OCT_OK && (form == PROBE || form == POLICY))
         join_tied(u);
     if (s == OCT_OK)
         collect(u, form);
+    if (s == OCT_OK)
+        s = oct_conversion_size(u->c, &u->file[form], err);
     if (s == OCT_OK && (form == PROBE || form == POLICY) && can_measure(u->c))
         s = measure(u, form, err);
     oct_size_restore(u);
@@ -311,9 +336,41 @@ static oct_status try_form(oct_size_units *u, int form, oct_err *err)
     return s;
 }
 
+/* The form of the smallest file, of forms that quantize. */
+static int smallest(const oct_size_units *u)
+{
+    int best = PROBE;
+    for (int f = 0; f < OCT_SIZE_FORMS; f++)
+        if (f != FLOAT && f != HALF && u->file[f] < u->file[best])
+            best = f;
+    return best;
+}
+
+/* What a form adds to the graph is known about; files of one form for all units tell it, beside the smallest of them. Nodes have equal parts of that;
+ * where it is more than nodes take, numbers are stored twice (of tables that are tied to products), and it goes with the numbers. */
+static void settle_bytes(oct_size_units *u, int form, int least)
+{
+    double more = (double)u->file[form] - (double)u->file[least], nodes = 0, elements = 0;
+    for (size_t i = 0; i < u->n; i++) {
+        const oct_size_unit *x = &u->unit[i];
+        if (x->aside)
+            continue;
+        more -= x->option[x->option[form].there ? form : FLOAT].bytes - x->option[x->option[least].there ? least : FLOAT].bytes;
+        nodes += x->option[form].there ? (double)x->n : 0;
+        elements += x->option[form].there ? x->elements : 0;
+    }
+    const bool small = fabs(more) < nodes * MOST_NODE_BYTES;
+    for (size_t i = 0; i < u->n && nodes > 0; i++) {
+        const oct_size_unit *x = &u->unit[i];
+        double *bytes = &u->unit[i].option[form].bytes;
+        if (!x->aside && x->option[form].there)
+            *bytes = fmax(*bytes + more * (small ? (double)x->n / nodes : x->elements / elements), 1);
+    }
+}
+
 oct_status oct_size_list(oct_conversion *c, oct_arena *a, oct_size_units *u, oct_err *err)
 {
-    static const int order[OCT_SIZE_FORMS] = { POLICY, FLOAT, HALF, PROBE, 3, 4, 6, 7, 8, DYNAMIC };
+    static const int order[OCT_SIZE_FORMS] = { PROBE, POLICY, FLOAT, HALF, 3, 4, 5, 7, 8, 9, DYNAMIC };
     oct_qjob *j = c->job;
     *u = (oct_size_units){ .c = c, .j = j, .a = a };
     OCT_TRY(oct_conversion_settle(c, err));
@@ -327,6 +384,10 @@ oct_status oct_size_list(oct_conversion *c, oct_arena *a, oct_size_units *u, oct
             OCT_TRY(join_unit(u, j->layer[i], numbers_of(j, j->layer[i]), err));
     for (size_t i = 0; i < OCT_SIZE_FORMS; i++)
         OCT_TRY(try_form(u, order[i], err));
+    const int least = smallest(u);
+    for (int f = OCT_SIZE_FORMS - 1; f >= 0; f--) /* float last, which stands for what is not there */
+        if (f != least)
+            settle_bytes(u, f, least);
     for (size_t i = 0; i < u->n; i++)
         expect(u, &u->unit[i]);
     return OCT_OK;

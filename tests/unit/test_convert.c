@@ -381,7 +381,7 @@ static void best_is_taken(const oct_size_choice *x)
     assert_true(x->n_rivals == 0 || (!*x->rival[0].form && x->taken < x->n_rivals && x->samples > 0));
     for (size_t i = 0; i < x->n_rivals; i++) {
         assert_true(x->rival[i].bytes <= x->limit && x->rival[i].sqnr <= x->rival[x->taken].sqnr);
-        assert_true(i == 0 || *x->rival[i].form);
+        assert_true(*x->rival[i].form ? i > 0 : i == 0 || x->rival[i].between);
     }
 }
 

@@ -33,11 +33,11 @@ static oct_status print_rivals(const oct_size_choice *x, FILE *f, oct_err *err)
 {
     if (!x->n_rivals)
         return OCT_OK;
-    oct_table *t = oct_table_of("llrr", (const char *[]){ "", "form", "size", x->samples ? "output SQNR" : "weights SQNR" });
+    oct_table *t = oct_table_of("llrr", (const char *[]){ "", "form", "size", x->samples ? "output SQNR" : "expected SQNR" });
     for (size_t i = 0; i < x->n_rivals; i++) {
         char bytes[32], db[32];
         const oct_size_rival *r = &x->rival[i];
-        const char *cells[] = { i == x->taken ? "*" : "", *r->form ? r->form : "chosen layer by layer", oct_fmt_bytes(bytes, r->bytes), oct_fmt_db(db, r->sqnr) };
+        const char *cells[] = { i == x->taken ? "*" : "", *r->form ? r->form : r->between ? "the same, float between layers" : "chosen layer by layer", oct_fmt_bytes(bytes, r->bytes), oct_fmt_db(db, r->sqnr) };
         oct_table_texts(t, cells);
     }
     if (x->samples)
@@ -58,13 +58,13 @@ oct_status size_report_print(const session *s, FILE *f, oct_err *err)
     double most = x->point[0].sqnr;
     for (size_t i = 0; i < x->n; i++)
         most = isfinite(x->point[i].sqnr) ? fmax(most, x->point[i].sqnr) : most;
-    oct_table *t = oct_table_of("lrrrlll", (const char *[]){ "", "size", "of float", x->measured ? "output SQNR" : "weights SQNR", "", "and then", "becomes" });
+    oct_table *t = oct_table_of("lrrrlll", (const char *[]){ "", "size", "of float", x->measured ? "output SQNR" : "expected SQNR", "", "and then", "becomes" });
     size_t shown = 0, each = s->cli->verbose || x->n <= LINES ? 1 : (x->n + LINES - 1) / LINES;
     for (size_t i = 0; i < x->n; i++)
         if (i % each == 0 || i + 1 == x->n || (x->point[i].taken && (i + 1 == x->n || !x->point[i + 1].taken) && ++shown <= LINES))
             put_point(t, s, &x->point[i], x->point[0].sqnr, most);
     oct_print(f, "\nSize against loss, expected%s (* is what the model has; %s are allowed, it takes %s, with %s):\n",
-              x->measured ? " from samples" : " from the rounding of the weights alone", oct_fmt_bytes(limit, x->limit), oct_fmt_bytes(after, s->c.size_after),
+              x->measured ? " from samples" : " from the rounding of weights and inputs alone", oct_fmt_bytes(limit, x->limit), oct_fmt_bytes(after, s->c.size_after),
               oct_fmt_db(db, x->sqnr));
     oct_status st = oct_table_print(t, f, err);
     oct_table_destroy(t);
@@ -88,6 +88,7 @@ static void put_json_rival(oct_json *j, const void *row)
 {
     const oct_size_rival *r = row;
     oct_json_str(j, "form", *r->form ? r->form : NULL);
+    oct_json_bool(j, "float_between", r->between);
     oct_json_int(j, "bytes", (int64_t)r->bytes);
     if (isfinite(r->sqnr))
         oct_json_num(j, "sqnr_db", r->sqnr);
