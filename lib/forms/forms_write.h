@@ -56,8 +56,8 @@ oct_status oct_dedicate_pairs(oct_graph *g, bool quantizers, oct_err *err);
 oct_status oct_write_table(oct_graph *g, int id, const oct_quant *q, bool by_rows, oct_err *err);
 /* The same from a matrix in blocks along the columns of the table, whose quantized values lie as MatMulNBits has them, in whole blocks. */
 oct_status oct_write_block_table(oct_graph *g, int id, const oct_quant *q, oct_err *err);
-/* Input `slot` of a node, a constant of rank 3, becomes its quantized values as reals times their scales, one a row. Runtimes compute it once. */
-oct_status oct_write_stored(oct_graph *g, int id, int slot, const oct_quant *q, oct_err *err);
+/* Input `slot` of a node, a constant, becomes its quantized values as reals times their scales, whose dimensions, as many, are scales[]. Runtimes compute it once. */
+oct_status oct_write_stored(oct_graph *g, int id, int slot, const oct_quant *q, const int64_t *scales, oct_err *err);
 
 /* Writes the types of such nodes, and a Cast for each value and type that other nodes want. The graph must be without annotated values.
  * Graphs that nodes hold are left alone. */

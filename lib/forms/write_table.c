@@ -90,18 +90,17 @@ oct_status oct_write_block_table(oct_graph *g, int id, const oct_quant *q, oct_e
     return oct_edit_become(g, id, "GatherBlockQuantized", "com.microsoft", 0, err);
 }
 
-oct_status oct_write_stored(oct_graph *g, int id, int slot, const oct_quant *q, oct_err *err)
+oct_status oct_write_stored(oct_graph *g, int id, int slot, const oct_quant *q, const int64_t *scales, oct_err *err)
 {
     const int w = g->node[id].in[slot];
     const char *name = g->value[w].name;
-    const int64_t *dims = q->qvals->dims, rows[3] = { dims[0], dims[1], 1 };
     int in[2], numbers, real, cast;
     OCT_TRY(oct_edit_refer(g, name, "_quantized", q->qvals, &in[0], err));
     OCT_TRY(oct_edit_value(g, name, "_numbers", OCT_F32, w, &numbers, err));
     OCT_TRY(oct_edit_node(g, "Cast", in, 1, numbers, id, &cast, err));
     OCT_TRY(oct_node_set_int(g, cast, "to", OCT_F32, err));
     in[0] = numbers;
-    OCT_TRY(oct_edit_const(g, name, "_scale", OCT_F32, 3, rows, q->scale, &in[1], err));
+    OCT_TRY(oct_edit_const(g, name, "_scale", OCT_F32, q->qvals->rank, scales, q->scale, &in[1], err));
     OCT_TRY(oct_edit_value(g, name, "_stored", OCT_F32, w, &real, err));
     OCT_TRY(oct_edit_node(g, "Mul", in, 2, real, id, NULL, err));
     return oct_graph_set_input(g, id, slot, real, err);

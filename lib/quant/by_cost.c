@@ -1,7 +1,7 @@
 /* The choice by cost: a least cut between the nodes that run on integers and those that do not.
  *
  * Each node has a price on either side, and so has each border between them: an island of integers pays for the quantizers around it. A product on the real
- * side may be dynamic, whichever is cheaper. Weights left float have a price, too, as the file grows by them: at first so high that only what is far
+ * side may be dynamic, whichever is cheaper. Weights left float that cannot be stored in 8 bits have a price, too, as the file grows by them: at first so high that only what is far
  * from paying changes, and accuracy is that of the policy; then a share of the model's time for each share of its weights, then less, until the model is slower neither than float nor than all of it static or dynamic. Where a
  * target stands for several classes of CPUs, prices are the mean of the shares of float's time, and each class must hold.
  *
@@ -182,6 +182,7 @@ typedef struct chooser {
     oct_arena *arena;
     bool *could;             /* by node: on integers by the policy, so that there is a choice */
     bool *product;           /* ... and it may be dynamic */
+    double *grows;           /* by node: elements that the file has as floats where the node is float: of weights that are not stored in 8 bits */
     double weights;          /* elements of all of them */
     oct_scheme *best;        /* by node */
     double limit[MANY];      /* what each table must hold */
@@ -219,13 +220,15 @@ static oct_status open_choice(chooser *x, oct_qjob *j, oct_err *err)
         return oct_nomem(err);
     x->could = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->could);
     x->product = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->product);
+    x->grows = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->grows);
     x->best = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->best);
-    if (!x->could || !x->product || !x->best)
+    if (!x->could || !x->product || !x->grows || !x->best)
         return oct_nomem(err);
     for (size_t i = 0; i < j->g->n_order; i++) {
         const int id = j->g->order[i];
         const oct_tensor *w = oct_layer_weights(j->g, id);
         x->weights += w ? (double)w->count : 0;
+        x->grows[id] = w && oct_no_stored(j, id) ? (double)w->count : 0;
         x->could[id] = (oct_is_static(j, id) || (j->node[id].scheme == OCT_SCHEME_DYNAMIC && x->c->known[id])) && !j->node[id].row.asked;
         x->product[id] = x->could[id] && x->c->dynamic[id] && may_be_dynamic(j, id);
     }
@@ -235,8 +238,7 @@ static oct_status open_choice(chooser *x, oct_qjob *j, oct_err *err)
 /* What a node costs as reals, with a price of its weights, and whether dynamically. */
 static double real_price(const chooser *x, int id, double per_share, bool *dynamic)
 {
-    const oct_tensor *w = oct_layer_weights(x->j->g, id);
-    const double larger = w && x->weights > 0 ? 0.75 * (double)w->count / x->weights : 0; /* a float is four times as large */
+    const double larger = x->weights > 0 ? 0.75 * x->grows[id] / x->weights : 0; /* a float is four times as large */
     const double plain = share(x, x->c->node[id], OCT_COST_FLOAT) + per_share * larger;
     const double quantized = x->product[id] ? share(x, x->c->node[id], OCT_COST_DYNAMIC) * (1 + WIDE_MARGIN * per_share) : INFINITY;
     *dynamic = quantized < plain;

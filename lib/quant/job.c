@@ -212,7 +212,7 @@ static void describe(oct_qjob *j, int id, bool decided)
         d->per_channel = !d->block && (!tied || tied->quant.n > 1);
         d->sqnr_weights = tied ? tied->sqnr : q->table->sqnr;
     }
-    if (q->stored && q->scheme == OCT_SCHEME_WEIGHT_ONLY) {
+    if (q->stored && oct_is_stored(j, id)) {
         d->weights = OCT_S8;
         d->per_channel = true;
         d->sqnr_weights = q->stored->sqnr;

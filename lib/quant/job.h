@@ -42,9 +42,10 @@ typedef struct qtable {
     double sqnr;
 } qtable;
 
-/* The matrices of a recurrent layer that computes on reals (stored_matrices.c). */
+/* The weights of a layer that computes on reals (stored_weights.c). */
 typedef struct qstored {
-    oct_quant quant[2]; /* of inputs 1 and 2: s8 with a scale a row */
+    oct_quant quant[2]; /* of a recurrent layer's inputs 1 and 2: s8 with a scale a row; or of input 1: a scale for each output channel, n == 0 behind it */
+    const oct_tensor *of; /* input 1 */
     double sqnr;
 } qstored;
 
@@ -278,8 +279,10 @@ bool oct_tensor_is_finite(const oct_tensor *t);
 /* A float32 tensor in s8 with a scale for each row along its last dimension; adds the squares of its values and of what they are off by. */
 oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant, double *signal, double *noise, oct_err *err);
 
-/* Matrices of recurrent layers that are stored in 8 bits (stored_matrices.c): why not, or NULL; what they become; and the nodes that make them real. */
+/* Weights that are stored in 8 bits of layers that compute on reals (stored_weights.c): why not, or NULL; whether a layer's are; what they become; and the
+ * nodes that make them real. */
 const char *oct_no_stored(const oct_qjob *j, int node);
+bool oct_is_stored(const oct_qjob *j, int node);
 oct_status oct_decide_stored(oct_qjob *j, int node, oct_err *err);
 oct_status oct_annotate_stored(oct_qjob *j, oct_err *err);
 

@@ -38,7 +38,7 @@ static inline bool oct_layer_is_quantized(const oct_layer *l)
 }
 static inline bool oct_layer_is_weight_only(const oct_layer *l)
 {
-    return l->d.scheme == OCT_SCHEME_WEIGHT_ONLY;
+    return l->d.scheme == OCT_SCHEME_WEIGHT_ONLY || l->d.scheme == OCT_SCHEME_STORED;
 }
 
 #endif

@@ -77,15 +77,27 @@ static const char *no_ranges(const oct_qjob *j, int id, bool dynamic)
     return dynamic ? "no data: activations are quantized when it runs" : "no data for the ranges of its activations";
 }
 
-static const char slower[] = "by cost: on integers the target would be slower", cheaper[] = "by cost: the target is faster so than with given ranges";
+static const char slower[] = "by cost: on integers the target would be slower",
+                  stored[] = "by cost: on integers the target would be slower; its weights are stored in 8 bits", cheaper[] = "by cost: the target is faster so than with given ranges";
+
+/* On reals, with weights that are stored in 8 bits where they can be. */
+static void choose_reals(oct_qjob *j, int id, bool asked)
+{
+    const char *why = oct_no_stored(j, id);
+    oct_set_scheme(j, id, why ? OCT_SCHEME_FLOAT : OCT_SCHEME_STORED, asked ? (why ? why : j->node[id].row.rule) : why ? slower : stored);
+}
 
 static void choose_product(oct_qjob *j, int id)
 {
     const oct_policy_row *row = &j->node[id].row;
+    if (row->scheme == OCT_SCHEME_STORED || (row->scheme != OCT_SCHEME_FLOAT && j->node[id].by_cost == OCT_SCHEME_FLOAT)) {
+        choose_reals(j, id, row->scheme == OCT_SCHEME_STORED);
+        return;
+    }
     const bool data = j->opts.have_data && !j->node[id].rangeless, half = oct_scheme_is_half(row->scheme);
     const bool costs = j->node[id].by_cost == OCT_SCHEME_DYNAMIC;
     const oct_scheme scheme = costs || (row->scheme == OCT_SCHEME_STATIC && !data) ? OCT_SCHEME_DYNAMIC : row->scheme;
-    const char *why = row->scheme == OCT_SCHEME_FLOAT ? row->rule : j->node[id].by_cost == OCT_SCHEME_FLOAT ? slower : no_product(j, id);
+    const char *why = row->scheme == OCT_SCHEME_FLOAT ? row->rule : no_product(j, id);
     if (!why && row->block && scheme != OCT_SCHEME_WEIGHT_ONLY)
         why = "weights in blocks are for the scheme weight-only";
     if (!why && !half && oct_layer_weights(j->g, id) && oct_weights_grow(j, id, scheme == OCT_SCHEME_WEIGHT_ONLY && j->opts.bits != 8 ? 4 : 8))
@@ -103,10 +115,15 @@ static bool is_matrices(const oct_qjob *j, const oct_node *n, int slot)
     return slot < n->n_in && is_const(j, n->in[slot]) && oct_is_f32(j, n->in[slot]) && j->g->value[n->in[slot]].constant->rank == 3;
 }
 
+static bool asks_stored(const oct_policy_row *row)
+{
+    return row->scheme == OCT_SCHEME_WEIGHT_ONLY || row->scheme == OCT_SCHEME_STORED;
+}
+
 /* What computes on reals has its matrices in 8 bits in the file. */
 static void choose_stored(oct_qjob *j, int id, const char *why)
 {
-    const bool asked = j->node[id].row.scheme == OCT_SCHEME_WEIGHT_ONLY;
+    const bool asked = asks_stored(&j->node[id].row);
     const char *fault = oct_no_stored(j, id);
     if (fault)
         j->node[id].why = fault;
@@ -139,11 +156,11 @@ static void choose_recurrent(oct_qjob *j, int id)
     const char *why = oct_op_of(j->g, id)->body ? no_body(j, id) : NULL;
     if (row->scheme == OCT_SCHEME_FLOAT)
         j->node[id].why = row->rule;
-    else if (row->scheme != OCT_SCHEME_DYNAMIC && row->scheme != OCT_SCHEME_WEIGHT_ONLY)
+    else if (row->scheme != OCT_SCHEME_DYNAMIC && !asks_stored(row))
         j->node[id].why = "recurrent layers are quantized dynamically or not at all";
     else if (j->node[id].barred)
         choose_stored(j, id, j->node[id].barred);
-    else if (row->scheme == OCT_SCHEME_WEIGHT_ONLY || !runs(j, id, OCT_SCHEME_DYNAMIC, &j->node[id].why))
+    else if (asks_stored(row) || !runs(j, id, OCT_SCHEME_DYNAMIC, &j->node[id].why))
         choose_stored(j, id, "stored in 8 bits: the target has no integer form of it");
     else if (why)
         choose_stored(j, id, why);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { TENSOR, CHANNEL, FIRST_BLOCK }; /* granularities */
-static const char *const schemes[OCT_SCHEME_COUNT] = { "auto", "static", "dynamic", "weight-only", "fp16", "bf16", "float" };
+static const char *const schemes[OCT_SCHEME_COUNT] = { "auto", "static", "dynamic", "weight-only", "stored", "fp16", "bf16", "float" };
 static const char *const weights[OCT_WEIGHT_COUNT] = { "s8", "s7", "u8", "s4", "u4" }, *const activations[] = { "u8", "s8", "u16", "s16" };
 static const oct_dtype activation_types[OCT_COUNT(activations)] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16 };
 static const char *const granularities[] = { "tensor", "channel", "block16", "block32", "block64", "block128", "block256" };

@@ -25,13 +25,14 @@ typedef enum oct_scheme {
     OCT_SCHEME_STATIC,
     OCT_SCHEME_DYNAMIC,
     OCT_SCHEME_WEIGHT_ONLY,
+    OCT_SCHEME_STORED,
     OCT_SCHEME_FP16,
     OCT_SCHEME_BF16,
     OCT_SCHEME_FLOAT,
     OCT_SCHEME_COUNT
 } oct_scheme;
 
-const char *oct_scheme_name(oct_scheme s); /* "auto", "static", "dynamic", "weight-only", "fp16", "bf16", "float" */
+const char *oct_scheme_name(oct_scheme s); /* "auto", "static", "dynamic", "weight-only", "stored", "fp16", "bf16", "float" */
 /* False when there is no such scheme. */
 bool oct_scheme_parse(const char *text, oct_scheme *s);
 

@@ -617,7 +617,7 @@ static bool is_8bit_layer(const oct_qjob *j, int id)
 static oct_status decide(oct_qjob *j, int id, oct_pool *pool, oct_err *err)
 {
     const oct_scheme scheme = j->node[id].scheme;
-    if (scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT)
+    if (oct_is_stored(j, id))
         return oct_decide_stored(j, id, err);
     if (scheme == OCT_SCHEME_WEIGHT_ONLY)
         return !oct_layer_weights(j->g, id) ? OCT_OK : oct_make_blocks(j, id, pool, err);

@@ -42,7 +42,7 @@ def faults(name, reports):
         if own["us"] > limit * (1 + 1e-6) + room:
             yield f"{name}: {own['us']:.0f} us are expected by {own['costs']}, {limit:.0f} us are possible"
     for layer in reports["default"]["layers"]:
-        if layer["why"].startswith("by cost") and layer["scheme"] not in ("float", "dynamic"):
+        if layer["why"].startswith("by cost") and layer["scheme"] not in ("float", "dynamic", "stored"):
             yield f"{name}: {layer['name']} is {layer['scheme']}, {layer['why']}"
 
 

@@ -35,6 +35,7 @@ WAYS = {
     "4 bits": (["--scheme", "weight-only"], 10),
     "8 bits": (["--scheme", "weight-only", "--bits", "8"], 30),
     "blocks QDQ": (["--scheme", "weight-only", "--format", "qdq"], 10),
+    "stored": (["--scheme", "stored"], 30),
     "fp16": (["--scheme", "fp16"], 45),
     "bf16": (["--scheme", "bf16"], 20),
     "float": (["--scheme", "float"], 90),

@@ -156,6 +156,29 @@ static void what_is_asked_for_stays(void **state)
     becomes(SLOW, NULL, DYNAMIC, DYNAMIC, FLOAT, DYNAMIC);
 }
 
+/* x[4][64] -> MatMul a -> MatMul b -> y, both by 64 x 64: what is slower on integers has its weights in 8 bits, unless a rule wants it float. */
+static void what_stays_float_is_stored_small(void **state)
+{
+    static const char costs[] = TARGET SLOW;
+    made m;
+    GOOD(oct_target_parse(costs, "t", &m.target, err));
+    GOOD(oct_policy_create(NULL, &m.policy, err));
+    GOOD(oct_policy_add(m.policy, "name:b float - - -\n", "test", err));
+    oct_graph *g = m.g = net_graph(17);
+    int v = net_input(g, "x", OCT_F32, "4,64");
+    const int weights = net_random(g, "wa", "64,64", 1);
+    v = NET_NODE(g, "MatMul", "a", "va", v, weights);
+    v = NET_NODE(g, "MatMul", "b", "vb", v, net_random(g, "wb", "64,64", 2));
+    net_output(g, v);
+    const oct_qjob_opts o = { .policy = m.policy, .target = m.target, .have_data = true };
+    GOOD(oct_qjob_create(g, &o, &m.job, err));
+    assert_int_equal(layer(&m, "a")->scheme, OCT_SCHEME_STORED);
+    assert_int_equal(layer(&m, "b")->scheme, FLOAT);
+    assert_non_null(strstr(layer(&m, "a")->why, "by cost"));
+    assert_float_equal(layer(&m, "a")->expected, 1e6, 1e-6);
+    drop(&m);
+}
+
 static void short_runs_are_left_alone(void **state)
 {
     becomes("cost product float call=1e8\ncost product static call=1.2e8\n", NULL, AUTO, STATIC, STATIC, STATIC);
@@ -227,7 +250,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(cuts_are_the_least),          cmocka_unit_test(the_cheapest_wins),
                                         cmocka_unit_test(borders_count),               cmocka_unit_test(what_is_asked_for_stays),
-                                        cmocka_unit_test(short_runs_are_left_alone),   cmocka_unit_test(times_are_those_of_the_table),
+                                        cmocka_unit_test(what_stays_float_is_stored_small),
+        cmocka_unit_test(short_runs_are_left_alone),   cmocka_unit_test(times_are_those_of_the_table),
                                         cmocka_unit_test(each_class_must_hold),        cmocka_unit_test(faults_are_told) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
