@@ -118,9 +118,22 @@ def product(how, m, k, n):
         case.nodes.append(helper.make_node("DynamicQuantizeLinear", [x], ["xq", "xs", "xz"]))
         y = case.op("Cast", case.op("MatMulInteger", "xq", q, "xz", case.const(np.zeros(n, np.int8))), to=1)
         y = case.op("Add", case.op("Mul", y, case.op("Mul", "xs", case.const(scale))), case.const(case.rng.normal(size=n), F))
+    elif how.startswith("blocks"):
+        y = in_blocks(case, x, k, n, int(how[len("blocks")]), 4 if how.endswith("bytes") else 0)
     else:
         y = case.op("Gemm", x, *case.weights(w, 1, case.rng.normal(size=n)))
     return (m * k * n, m * n, m * k, k * n), took(case, y)
+
+
+def in_blocks(case, x, k, n, bits, level):
+    """MatMulNBits as qconvert writes it: blocks of 32 in 4 bits, of 128 where these divide the depth in 8, with a zero point each. level: accuracy_level."""
+    block = 32 if bits == 4 else next(b for b in (128, 64, 32) if k % b == 0)
+    blocks = -(-k // block)
+    packed = case.rng.integers(0, 256, (n, blocks, block * bits // 8), np.uint8)
+    scale, zero = np.full(n * blocks, 0.01, F), np.full((n, -(-blocks * bits // 8)), 0x88 if bits == 4 else 128, np.uint8)
+    extra = ["", case.const(case.rng.normal(size=n), F)]  # no order of groups; a bias
+    return case.op("MatMulNBits", x, case.const(packed), case.const(scale), case.const(zero.reshape(-1)), *extra, domain="com.microsoft", K=k, N=n, bits=bits,
+                   block_size=block, accuracy_level=level)
 
 
 def computed(how, b, m, k, n):
@@ -195,7 +208,7 @@ def took(case, y):
     return sum(t for _, t in own)
 
 
-TWO, ALL = ("float", "static"), ("float", "static", "dynamic")
+TWO, ALL = ("float", "static"), ("float", "static", "dynamic", "blocks4", "blocks8", "blocks4-bytes", "blocks8-bytes")
 MAPS = ((1, 16, 32, 32), (1, 64, 32, 32), (1, 32, 64, 64), (1, 128, 40, 40), (1, 96, 56, 56), (1, 64, 112, 112))
 FLAT = ((1, 32, 256), (1, 128, 384), (1, 128, 1536), (12, 128, 128), (64, 96, 128))
 BATCHED = ((1, 4, 64, 32), (1, 12, 128, 32), (1, 8, 64, 64), (1, 128, 12, 32), (1, 256, 5, 32), (2, 1024, 2, 32))
@@ -211,7 +224,7 @@ KINDS = {
     "conv-grouped": (conv, TWO, ((64, 64, 28, 3, 1, 8), (128, 128, 14, 3, 1, 32), (32, 32, 56, 3, 1, 4), (256, 256, 14, 3, 2, 32), (96, 96, 20, 3, 1, 2), (16, 16, 16, 3, 1, 4))),
     "conv-1d": (conv, TWO, ((64, 64, (1000,)), (128, 128, (400,)), (40, 128, (300,), 5), (64, 128, (500,), 3, 2), (256, 256, (100,)), (1, 64, (4000,), 16, 8))),
     "conv-3d": (conv, TWO, ((8, 16, (8, 32, 32)), (16, 32, (8, 16, 16)), (32, 32, (4, 16, 16)), (3, 16, (8, 32, 32)), (32, 64, (4, 14, 14)))),
-    "product": (product, ALL, ((1, 768, 768), (1, 768, 3072), (1, 2048, 768), (1, 512, 512), (1, 1024, 256), (8, 768, 768), (64, 768, 2048), (128, 384, 1536),
+    "product": (product, ALL, ((1, 768, 768), (1, 768, 3072), (1, 2048, 768), (1, 512, 512), (1, 1024, 256), (8, 768, 768), (8, 768, 2048), (128, 768, 768), (64, 768, 2048), (128, 384, 1536),
                                (128, 384, 384), (128, 1536, 384), (16, 256, 256), (4096, 32, 128), (1024, 64, 256), (256, 160, 640), (64, 256, 1024),
                                (197, 192, 768), (1024, 32, 32), (64, 768, 8000), (256, 160, 160), (32, 64, 64), (1, 128, 64))),
     "product-computed": (computed, TWO, ((12, 128, 32, 128), (12, 128, 128, 32), (8, 64, 64, 64), (1, 1024, 32, 64), (1, 1024, 64, 32), (12, 64, 64, 64), (4, 16, 16, 16),
@@ -256,7 +269,7 @@ def measured(kind):
             times.append(max(took_us, 0.5) * 1e6)
             ran.append(getattr(took, "ran", ""))
         costs, ratio = fit(rows, times)
-        print(f"{kind:18} {how:8}", " ".join(f"{n}={c:.4g}" for n, c in zip(TERMS, costs) if c), f"| fitted/measured {ratio.min():.2f}..{ratio.max():.2f}",
+        print(f"{kind:18} {how:13}", " ".join(f"{n}={c:.4g}" for n, c in zip(TERMS, costs) if c), f"| fitted/measured {ratio.min():.2f}..{ratio.max():.2f}",
               sorted(set(ran)), flush=True)
         yield how, costs
 

@@ -54,7 +54,7 @@ static oct_nbits_form form_of(const oct_qjob *j, int node, oct_weight_layout *l)
 {
     const oct_policy_row *row = &j->node[node].row;
     bool symmetric = row->block ? row->weights != OCT_WEIGHT_U4 && row->weights != OCT_WEIGHT_U8 : j->opts.symmetric;
-    oct_nbits_form f = { .bits = j->opts.bits ? j->opts.bits : is_head(j, node) ? HEAD_BITS : BITS,
+    oct_nbits_form f = { .bits = j->node[node].by_cost == OCT_SCHEME_WEIGHT_ONLY ? 8 : j->opts.bits ? j->opts.bits : is_head(j, node) ? HEAD_BITS : BITS,
                          .zero = symmetric ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE, .bytes = j->opts.block_bytes && !j->opts.blocks_qdq };
     if (row->block)
         f.bits = row->weights == OCT_WEIGHT_S4 || row->weights == OCT_WEIGHT_U4 ? 4 : 8;
@@ -63,6 +63,13 @@ static oct_nbits_form form_of(const oct_qjob *j, int node, oct_weight_layout *l)
     f.k = (size_t)l->ins;
     f.block = row->block ? (size_t)row->block : j->opts.block ? (size_t)j->opts.block : block_of(f);
     return f;
+}
+
+oct_cost_how oct_block_cost(const oct_qjob *j, int node)
+{
+    oct_weight_layout l = { 0 };
+    const oct_nbits_form f = form_of(j, node, &l);
+    return f.bytes ? (f.bits == 4 ? OCT_COST_BLOCKS4_BYTES : OCT_COST_BLOCKS8_BYTES) : f.bits == 4 ? OCT_COST_BLOCKS4 : OCT_COST_BLOCKS8;
 }
 
 const char *oct_no_blocks(const oct_qjob *j, int node)

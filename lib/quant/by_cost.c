@@ -1,15 +1,15 @@
 /* The choice by cost: a least cut between the nodes that run on integers and those that do not.
  *
  * Each node has a price on either side, and so has each border between them: an island of integers pays for the quantizers around it. A product on the real
- * side may be dynamic, whichever is cheaper. Weights left float that cannot be stored in 8 bits have a price, too, as the file grows by them: at first so high that only what is far
+ * side may be dynamic or have weights in blocks, whichever is cheaper. Weights left float that cannot be stored in 8 bits have a price, too, as the file grows by them: at first so high that only what is far
  * from paying changes, and accuracy is that of the policy; then a share of the model's time for each share of its weights, then less, until the model is slower neither than float nor than all of it static or dynamic. Where a
  * target stands for several classes of CPUs, prices are the mean of the shares of float's time, and each class must hold.
  *
+ * A body of If, Loop or Scan is chosen by itself, as how often it runs is not known.
+ *
  * What no table knows costs the same on both sides. Models of which a run is so short that calls decide are left alone, unless they lose much. */
-#include "quant/job.h"
-
 #include "ops/traits.h"
-#include "passes/pass.h"
+#include "quant/layer_costs_int.h"
 #include "quant/least_cut.h"
 
 #include <math.h>
@@ -17,162 +17,11 @@
 
 #define SHORT_RUN 500e3  /* ns in float: below, what a table says of calls is most of it ... */
 #define SHORT_LOSS 50e3  /* ... and as much may be lost */
+#define SHORT_BODY 20e3 /* ns in float of a body, below which all of it is calls ... */
+#define BODY_LOSS 0.1    /* ... and of a longer one, as it may run many times, this share of its time in float */
 #define MARGIN 0.05      /* of an integer node's time, which leaving integers must win at least: tables are not better than that ... */
 #define WIDE_MARGIN 0.2  /* ... and a product, where the model would do as it is, this much more, also for a dynamic form */
-#define USUAL 128        /* of a dimension that is not known, such as a sequence's */
-enum { MOST_NODES = 1 << 16, MANY = OCT_COST_TABLES };
-
-/* The costs of all nodes, by how they run; what is unknown is the same in each way. */
-struct oct_job_costs {
-    size_t n;                                     /* tables */
-    double (*node)[MANY][OCT_COST_HOWS];          /* by node; ns */
-    bool *known, *dynamic;                        /* by node: on floats and in another way, or dynamically, in each table */
-    double (*border)[MANY][2];                    /* by value; ns */
-    double on_floats[MANY];                       /* the whole model */
-};
-
-/* ---- costs ---- */
-
-static bool shapes_are_known(const oct_graph *g)
-{
-    for (size_t i = 0; i < g->n_order; i++) {
-        const oct_node *n = &g->node[g->order[i]];
-        for (int k = 0; k < n->n_out; k++) {
-            const oct_shape *s = n->out[k] >= 0 ? &g->value[n->out[k]].shape : NULL;
-            for (int d = 0; s && d < s->rank; d++)
-                if (s->d[d].n < 0)
-                    return false;
-        }
-    }
-    return true;
-}
-
-/* The graph with one sample and usual sizes in place of open dimensions of its inputs. */
-static oct_status settle_shapes(oct_graph *g, oct_err *err)
-{
-    for (size_t i = 0; i < g->n_input; i++) {
-        oct_dim d[OCT_MAX_RANK];
-        const oct_shape *s = &g->value[g->input[i]].shape;
-        const int rank = s->rank;
-        for (int k = 0; k < rank && k < OCT_MAX_RANK; k++)
-            d[k] = (oct_dim){ .n = s->d[k].n >= 0 ? s->d[k].n : k ? USUAL : 1 };
-        if (rank > 0 && rank <= OCT_MAX_RANK)
-            OCT_TRY(oct_graph_set_shape(g, g->input[i], rank, d, err));
-    }
-    return oct_infer_shapes(g, err);
-}
-
-static void fill_node(const oct_qjob *j, const oct_graph *g, int id, struct oct_job_costs *c)
-{
-    c->known[id] = c->dynamic[id] = true;
-    for (size_t t = 0; t < c->n; t++) {
-        double *cost = c->node[id][t];
-        for (int how = 0; how < OCT_COST_HOWS; how++)
-            cost[how] = oct_target_cost(j->opts.target, t, g, id, (oct_cost_how)how);
-        const double known = isnan(cost[OCT_COST_FLOAT]) ? 0 : cost[OCT_COST_FLOAT];
-        c->known[id] &= !isnan(cost[OCT_COST_FLOAT]) && (!isnan(cost[OCT_COST_STATIC]) || !isnan(cost[OCT_COST_DYNAMIC]));
-        c->dynamic[id] &= !isnan(cost[OCT_COST_FLOAT]) && !isnan(cost[OCT_COST_DYNAMIC]);
-        for (int how = 0; how < OCT_COST_HOWS; how++)
-            cost[how] = isnan(cost[how]) || isnan(cost[OCT_COST_FLOAT]) ? known : cost[how];
-        c->on_floats[t] += known;
-    }
-}
-
-static oct_status fill_costs(const oct_qjob *j, const oct_graph *g, struct oct_job_costs *c, oct_err *err)
-{
-    c->n = oct_target_n_costs(j->opts.target);
-    c->node = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->node);
-    c->known = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->known);
-    c->dynamic = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->dynamic);
-    c->border = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *c->border);
-    if (!c->node || !c->known || !c->dynamic || !c->border)
-        return oct_nomem(err);
-    for (size_t i = 0; i < j->g->n_order; i++)
-        if (!g->node[j->g->order[i]].dead)
-            fill_node(j, g, j->g->order[i], c);
-    for (size_t v = 0; v < j->n_values; v++)
-        for (size_t t = 0; t < c->n; t++)
-            for (int b = 0; b < 2; b++)
-                c->border[v][t][b] = oct_target_border_cost(j->opts.target, t, g, (int)v, (oct_cost_border)b);
-    return OCT_OK;
-}
-
-static oct_status find_costs(oct_qjob *j, oct_err *err)
-{
-    struct oct_job_costs *c = j->costs = oct_arena_calloc(j->arena, 1, sizeof *c);
-    oct_graph *copy = NULL;
-    oct_err ignored = { 0 };
-    if (!c)
-        return oct_nomem(err);
-    if (shapes_are_known(j->g))
-        return fill_costs(j, j->g, c, err);
-    OCT_TRY(oct_graph_clone(j->g, &copy, err));
-    /* Sizes that do not go together are no fault of the model's: then what is known counts. */
-    const bool settled = settle_shapes(copy, &ignored) == OCT_OK;
-    const oct_status s = fill_costs(j, settled ? copy : j->g, c, err);
-    oct_graph_destroy(copy);
-    return s;
-}
-
-/* ---- what is expected ---- */
-
-static oct_cost_how how_of(const oct_qjob *j, int id)
-{
-    return oct_is_static(j, id) ? OCT_COST_STATIC : j->node[id].scheme == OCT_SCHEME_DYNAMIC ? OCT_COST_DYNAMIC : OCT_COST_FLOAT;
-}
-
-/* Whether a use reads the reals of a value: all but integer nodes, and clamps that go away. */
-static bool reads_reals(const oct_qjob *j, const oct_use *u)
-{
-    return u->slot < 0 || (!j->node[u->node].absorbed && !(oct_is_static(j, u->node) && u->slot < oct_data_inputs(j, u->node)));
-}
-
-static bool has_real_reader(const oct_qjob *j, int value)
-{
-    const oct_value *v = &j->g->value[value];
-    bool any = v->is_output;
-    for (size_t i = 0; i < v->n_uses; i++)
-        any |= reads_reals(j, &v->uses[i]);
-    return any;
-}
-
-void oct_expect(oct_qjob *j)
-{
-    const struct oct_job_costs *c = j->costs;
-    if (!c)
-        return;
-    for (size_t t = 0; t < c->n; t++) {
-        double sum = 0;
-        for (size_t i = 0; i < j->g->n_order; i++) {
-            const int id = j->g->order[i];
-            if (id < (int)j->n_nodes && !j->node[id].absorbed)
-                sum += c->node[id][t][how_of(j, id)];
-        }
-        for (size_t v = 0; v < j->n_values; v++) {
-            if (!j->value[v].wanted || j->g->value[v].constant || j->g->value[v].dead)
-                continue;
-            const bool made = oct_is_static(j, oct_maker_node(j, (int)v));
-            sum += !made ? c->border[v][t][OCT_COST_QUANTIZE] : has_real_reader(j, (int)v) ? c->border[v][t][OCT_COST_DEQUANTIZE] : 0;
-        }
-        j->expected.on_floats[t] = c->on_floats[t];
-        j->expected.decided[t] = sum;
-    }
-    j->expected.n = c->n;
-    j->expected.least = 0;
-    for (size_t t = 1; t < c->n; t++)
-        if (j->expected.decided[t] * c->on_floats[j->expected.least] > j->expected.decided[j->expected.least] * c->on_floats[t])
-            j->expected.least = t;
-}
-
-void oct_expect_node(const oct_qjob *j, int id, double *on_floats, double *decided)
-{
-    const struct oct_job_costs *c = j->costs;
-    *on_floats = *decided = NAN;
-    if (!c || !c->n || id >= (int)j->n_nodes || !c->known[id] || j->node[id].absorbed)
-        return;
-    *on_floats = c->node[id][j->expected.least][OCT_COST_FLOAT];
-    *decided = c->node[id][j->expected.least][how_of(j, id)];
-}
+enum { MOST_NODES = 1 << 16 };
 
 /* ---- choices ---- */
 
@@ -182,15 +31,16 @@ typedef struct chooser {
     oct_arena *arena;
     bool *could;             /* by node: on integers by the policy, so that there is a choice */
     bool *product;           /* ... and it may be dynamic */
+    bool *blocks;            /* ... or in blocks by which the runtime quantizes its other factor */
     double *grows;           /* by node: elements that the file has as floats where the node is float: of weights that are not stored in 8 bits */
     double weights;          /* elements of all of them */
     oct_scheme *best;        /* by node */
-    double limit[MANY];      /* what each table must hold */
+    double limit[OCT_COST_TABLES];      /* what each table must hold */
     double excess;           /* of the best: the largest share beyond a limit; below 0: none */
 } chooser;
 
 /* Mean share of float's time. */
-static double share(const chooser *x, const double cost[MANY][OCT_COST_HOWS], oct_cost_how how)
+static double share(const chooser *x, const double cost[OCT_COST_TABLES][OCT_COST_HOWS], oct_cost_how how)
 {
     double sum = 0;
     for (size_t t = 0; t < x->c->n; t++)
@@ -213,6 +63,11 @@ static bool may_be_dynamic(const oct_qjob *j, int id)
            oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_DYNAMIC, NULL);
 }
 
+static bool may_be_blocks(const oct_qjob *j, int id)
+{
+    return j->opts.block_bytes && !j->opts.blocks_qdq && !oct_no_blocks(j, id) && oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_WEIGHT_ONLY, NULL);
+}
+
 static oct_status open_choice(chooser *x, oct_qjob *j, oct_err *err)
 {
     *x = (chooser){ .j = j, .c = j->costs, .arena = oct_arena_create(), .excess = INFINITY };
@@ -221,8 +76,9 @@ static oct_status open_choice(chooser *x, oct_qjob *j, oct_err *err)
     x->could = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->could);
     x->product = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->product);
     x->grows = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->grows);
+    x->blocks = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->blocks);
     x->best = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->best);
-    if (!x->could || !x->product || !x->grows || !x->best)
+    if (!x->could || !x->product || !x->blocks || !x->grows || !x->best)
         return oct_nomem(err);
     for (size_t i = 0; i < j->g->n_order; i++) {
         const int id = j->g->order[i];
@@ -231,18 +87,25 @@ static oct_status open_choice(chooser *x, oct_qjob *j, oct_err *err)
         x->grows[id] = w && oct_no_stored(j, id) ? (double)w->count : 0;
         x->could[id] = (oct_is_static(j, id) || (j->node[id].scheme == OCT_SCHEME_DYNAMIC && x->c->known[id])) && !j->node[id].row.asked;
         x->product[id] = x->could[id] && x->c->dynamic[id] && may_be_dynamic(j, id);
+        x->blocks[id] = x->product[id] && x->c->blocks[id] && may_be_blocks(j, id);
     }
     return OCT_OK;
 }
 
-/* What a node costs as reals, with a price of its weights, and whether dynamically. */
-static double real_price(const chooser *x, int id, double per_share, bool *dynamic)
+/* What a node costs as reals, with a price of its weights. *as: float, or of products in blocks or dynamic; of those that take as long as far as tables tell, what
+ * loses least, in this order. */
+static double real_price(const chooser *x, int id, double per_share, oct_scheme *as)
 {
+    static const oct_scheme schemes[] = { OCT_SCHEME_FLOAT, OCT_SCHEME_WEIGHT_ONLY, OCT_SCHEME_DYNAMIC };
     const double larger = x->weights > 0 ? 0.75 * x->grows[id] / x->weights : 0; /* a float is four times as large */
-    const double plain = share(x, x->c->node[id], OCT_COST_FLOAT) + per_share * larger;
-    const double quantized = x->product[id] ? share(x, x->c->node[id], OCT_COST_DYNAMIC) * (1 + WIDE_MARGIN * per_share) : INFINITY;
-    *dynamic = quantized < plain;
-    return fmin(plain, quantized);
+    const double wide = 1 + WIDE_MARGIN * per_share;
+    const double price[] = { share(x, x->c->node[id], OCT_COST_FLOAT) + per_share * larger,
+                             x->blocks[id] ? share(x, x->c->node[id], OCT_COST_BLOCKS8_BYTES) * wide : INFINITY,
+                             x->product[id] ? share(x, x->c->node[id], OCT_COST_DYNAMIC) * wide : INFINITY };
+    const double least = fmin(price[0], fmin(price[1], price[2])), most = least * (per_share > 0 ? 1 + MARGIN : 1);
+    const int k = price[0] <= most ? 0 : price[1] <= most ? 1 : 2;
+    *as = schemes[k];
+    return price[k];
 }
 
 /* Borders of a value: things n + 2v and n + 2v + 1 stand for "some reader reads reals" and "some reader reads integers". */
@@ -264,12 +127,12 @@ static oct_status price_borders(const chooser *x, oct_cut *cut, int value, const
         OCT_TRY(oct_cut_pay(cut, real, INFINITY, 0, err));
     for (size_t i = 0; i < v->n_uses; i++) {
         const oct_use *u = &v->uses[i];
-        if (u->slot >= 0 && on_integers[u->node] && !reads_reals(j, u)) {
+        if (u->slot >= 0 && on_integers[u->node] && !oct_reads_reals(j, u)) {
             OCT_TRY(oct_cut_split(cut, real, u->node, INFINITY, err));
             OCT_TRY(oct_cut_split(cut, u->node, integer, INFINITY, err));
             if (made && !oct_is_product(j, u->node)) /* others follow from what is before them */
                 OCT_TRY(oct_cut_split(cut, u->node, maker, INFINITY, err));
-        } else if (reads_reals(j, u)) {
+        } else if (oct_reads_reals(j, u)) {
             OCT_TRY(oct_cut_pay(cut, real, INFINITY, 0, err));
         }
     }
@@ -281,7 +144,8 @@ static oct_status choose(const chooser *x, double per_share, oct_scheme *chosen,
 {
     const oct_qjob *j = x->j;
     const size_t things = j->n_nodes + 2 * j->n_values;
-    bool dynamic, *on_integers = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *on_integers), *first = oct_arena_calloc(x->arena, things + 1, 1);
+    oct_scheme as;
+    bool *on_integers = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *on_integers), *first = oct_arena_calloc(x->arena, things + 1, 1);
     oct_cut *cut;
     if (!on_integers || !first)
         return oct_nomem(err);
@@ -291,7 +155,7 @@ static oct_status choose(const chooser *x, double per_share, oct_scheme *chosen,
             continue;
         const double here = share(x, x->c->node[id], OCT_COST_STATIC);
         const double margin = MARGIN + (oct_is_product(j, (int)id) ? WIDE_MARGIN * per_share : 0);
-        const double there = x->could[id] ? real_price(x, (int)id, per_share, &dynamic) + margin * here : INFINITY;
+        const double there = x->could[id] ? real_price(x, (int)id, per_share, &as) + margin * here : INFINITY;
         OCT_TRY(oct_cut_pay(cut, (int)id, here, there, err));
     }
     for (size_t v = 0; v < j->n_values; v++)
@@ -303,8 +167,8 @@ static oct_status choose(const chooser *x, double per_share, oct_scheme *chosen,
         if (!x->could[id] || (on_integers[id] && first[id]))
             continue;
         const bool is_dynamic = j->node[id].scheme == OCT_SCHEME_DYNAMIC;
-        (void)real_price(x, (int)id, per_share, &dynamic);
-        chosen[id] = !dynamic ? OCT_SCHEME_FLOAT : is_dynamic ? OCT_SCHEME_AUTO : OCT_SCHEME_DYNAMIC;
+        (void)real_price(x, (int)id, per_share, &as);
+        chosen[id] = as == OCT_SCHEME_DYNAMIC && is_dynamic ? OCT_SCHEME_AUTO : as;
     }
     return OCT_OK;
 }
@@ -375,7 +239,7 @@ static bool does_well(const oct_qjob *j)
 {
     bool all = true;
     for (size_t t = 0; t < j->costs->n; t++) {
-        const double room = j->expected.on_floats[t] < SHORT_RUN ? SHORT_LOSS : 0;
+        const double f = j->expected.on_floats[t], room = *j->where ? (f < SHORT_BODY ? INFINITY : BODY_LOSS * f) : f < SHORT_RUN ? SHORT_LOSS : 0;
         all &= j->expected.on_floats[t] <= 0 || j->expected.decided[t] <= j->expected.on_floats[t] + room;
     }
     return all;
@@ -384,9 +248,9 @@ static bool does_well(const oct_qjob *j)
 oct_status oct_choose_by_cost(oct_qjob *j, oct_err *err)
 {
     chooser x;
-    if (*j->where || oct_target_n_costs(j->opts.target) == 0 || j->n_nodes > MOST_NODES)
+    if (oct_target_n_costs(j->opts.target) == 0 || j->n_nodes > MOST_NODES)
         return OCT_OK;
-    OCT_TRY(find_costs(j, err));
+    OCT_TRY(oct_costs_find(j, err));
     oct_expect(j);
     if (j->opts.scheme != OCT_SCHEME_AUTO || does_well(j))
         return OCT_OK;

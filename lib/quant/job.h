@@ -58,7 +58,7 @@ typedef struct qnode {
     uint32_t rounds;       /* bit i: input i is read quantized, though the node computes on reals (place_around.c) */
     bool rounds_outputs;   /* and so are its results */
     oct_dtype activations; /* that it computes on, decided (types_meet.c) */
-    oct_scheme by_cost;    /* what the target's costs chose instead (by_cost.c): OCT_SCHEME_DYNAMIC or OCT_SCHEME_FLOAT; OCT_SCHEME_AUTO: nothing */
+    oct_scheme by_cost;    /* what the target's costs chose instead (by_cost.c): OCT_SCHEME_DYNAMIC, OCT_SCHEME_WEIGHT_ONLY (in 8 bits) or OCT_SCHEME_FLOAT; OCT_SCHEME_AUTO: nothing */
     bool rangeless;        /* found while deciding: a value that it reads or makes has no statistics */
     qweights *weights[2];  /* of inputs 1 and 2 (W and R of an LSTM), or NULL; products of one matrix in blocks share them */
     qtable *table;         /* what is picked from, or NULL */
@@ -114,7 +114,7 @@ struct oct_qjob {
     /* By value: what rounding did to the means of its channels on measured samples, [moved_channels[v]]; NULL: not measured. */
     double **moved;
     size_t *moved_channels;
-    struct oct_job_costs *costs; /* of by_cost.c; NULL: none are known */
+    struct oct_job_costs *costs; /* of layer_costs.c; NULL: none are known */
     oct_target_times expected; /* as it is placed */
     oct_observer_spec observer; /* where the policy names none */
     oct_observer_spec *chosen;  /* [n_values]: before that, of the root of those that share parameters; NULL: of none */
@@ -205,11 +205,11 @@ int oct_quantized_output(const oct_qjob *j, int node);
 
 /* by_cost.c: schemes by what layers take in the target, as its tables of costs tell: no clock, and no question to the CPU that converts, so choices are
  * the same everywhere. */
-/* Chooses, once nodes are placed, which of them leave the scheme of the policy: products become dynamic or stay float, other operators stay float. Layers of
+/* Chooses, once nodes are placed, which of them leave the scheme of the policy: products become dynamic, get weights in blocks (where the runtime may quantize the other factor by them) or stay float, other operators stay float. Layers of
  * which a rule of the user's sets the scheme stay as it says. Places anew where something was chosen. */
 oct_status oct_choose_by_cost(oct_qjob *j, oct_err *err);
 
-/* What is expected of the job as it is placed now, into j->expected. */
+/* layer_costs.c: what is expected of the job as it is placed now, into j->expected. */
 void oct_expect(oct_qjob *j);
 /* Of one node, by the table under which the model gains least: nanoseconds on floats, and as it is decided. NaN: unknown. */
 void oct_expect_node(const oct_qjob *j, int node, double *on_floats, double *decided);
@@ -306,6 +306,8 @@ const char *oct_no_turn(const oct_qjob *j, int node);
 
 /* block_weights.c: why a product's weights cannot be in blocks, or NULL. */
 const char *oct_no_blocks(const oct_qjob *j, int node);
+/* How tables of costs name a product whose weights are in the blocks that it would have. */
+oct_cost_how oct_block_cost(const oct_qjob *j, int node);
 /* Chooses parameters and quantized values of a product's weights, once: no statistics change them. */
 oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err);
 

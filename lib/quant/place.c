@@ -95,8 +95,8 @@ static void choose_product(oct_qjob *j, int id)
         return;
     }
     const bool data = j->opts.have_data && !j->node[id].rangeless, half = oct_scheme_is_half(row->scheme);
-    const bool costs = j->node[id].by_cost == OCT_SCHEME_DYNAMIC;
-    const oct_scheme scheme = costs || (row->scheme == OCT_SCHEME_STATIC && !data) ? OCT_SCHEME_DYNAMIC : row->scheme;
+    const bool costs = j->node[id].by_cost != OCT_SCHEME_AUTO;
+    const oct_scheme scheme = costs ? j->node[id].by_cost : row->scheme == OCT_SCHEME_STATIC && !data ? OCT_SCHEME_DYNAMIC : row->scheme;
     const char *why = row->scheme == OCT_SCHEME_FLOAT ? row->rule : no_product(j, id);
     if (!why && row->block && scheme != OCT_SCHEME_WEIGHT_ONLY)
         why = "weights in blocks are for the scheme weight-only";

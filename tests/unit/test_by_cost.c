@@ -61,7 +61,7 @@ static void cuts_are_the_least(void **state)
 
 /* ---- choices ---- */
 
-#define TARGET "name mine\nsummary a board\ntypes u8*s8 u8*u8\nop MatMul static dynamic\nop Sigmoid static\n"
+#define TARGET "name mine\nsummary a board\ntypes u8*s8 u8*u8\nop MatMul static dynamic weight-only\nop Sigmoid static\n"
 #define BORDERS "cost quantize float call=1e8\ncost dequantize float call=1e8\n" /* 0.1 ms each */
 
 typedef struct made {
@@ -156,12 +156,13 @@ static void what_is_asked_for_stays(void **state)
     becomes(SLOW, NULL, DYNAMIC, DYNAMIC, FLOAT, DYNAMIC);
 }
 
-/* x[4][64] -> MatMul a -> MatMul b -> y, both by 64 x 64: what is slower on integers has its weights in 8 bits, unless a rule wants it float. */
-static void what_stays_float_is_stored_small(void **state)
+/* x[4][64] -> MatMul a -> MatMul b -> y, both by 64 x 64; a rule wants b float. */
+static made make_wide(const char *costs, bool block_bytes)
 {
-    static const char costs[] = TARGET SLOW;
     made m;
-    GOOD(oct_target_parse(costs, "t", &m.target, err));
+    char text[1000];
+    snprintf(text, sizeof text, "%s%s", TARGET, costs);
+    GOOD(oct_target_parse(text, "t", &m.target, err));
     GOOD(oct_policy_create(NULL, &m.policy, err));
     GOOD(oct_policy_add(m.policy, "name:b float - - -\n", "test", err));
     oct_graph *g = m.g = net_graph(17);
@@ -170,13 +171,37 @@ static void what_stays_float_is_stored_small(void **state)
     v = NET_NODE(g, "MatMul", "a", "va", v, weights);
     v = NET_NODE(g, "MatMul", "b", "vb", v, net_random(g, "wb", "64,64", 2));
     net_output(g, v);
-    const oct_qjob_opts o = { .policy = m.policy, .target = m.target, .have_data = true };
+    const oct_qjob_opts o = { .policy = m.policy, .target = m.target, .have_data = true, .block_bytes = block_bytes };
     GOOD(oct_qjob_create(g, &o, &m.job, err));
+    return m;
+}
+
+/* What is slower on integers has its weights in 8 bits, unless a rule wants it float. */
+static void what_stays_float_is_stored_small(void **state)
+{
+    made m = make_wide(SLOW, false);
     assert_int_equal(layer(&m, "a")->scheme, OCT_SCHEME_STORED);
     assert_int_equal(layer(&m, "b")->scheme, FLOAT);
     assert_non_null(strstr(layer(&m, "a")->why, "by cost"));
     assert_float_equal(layer(&m, "a")->expected, 1e6, 1e-6);
     drop(&m);
+}
+
+/* Blocks lose less than one scale of all inputs: they win what tables cannot tell apart, where the runtime may quantize by them. */
+static void blocks_win_a_draw(void **state)
+{
+#define DRAW(blocks) BORDERS "cost product float call=1e9\ncost product static call=2e9\ncost product dynamic call=5e8\ncost product blocks8-bytes call=" blocks "\n"
+    static const struct {
+        const char *costs;
+        bool bytes;
+        oct_scheme a;
+    } each[] = { { DRAW("5e8"), true, OCT_SCHEME_WEIGHT_ONLY }, { DRAW("5e8"), false, DYNAMIC }, { DRAW("6e8"), true, DYNAMIC } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        made m = make_wide(each[i].costs, each[i].bytes);
+        assert_int_equal(layer(&m, "a")->scheme, each[i].a);
+        assert_float_equal(layer(&m, "a")->expected, 5e5, 1e-6);
+        drop(&m);
+    }
 }
 
 static void short_runs_are_left_alone(void **state)
@@ -251,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(cuts_are_the_least),          cmocka_unit_test(the_cheapest_wins),
                                         cmocka_unit_test(borders_count),               cmocka_unit_test(what_is_asked_for_stays),
                                         cmocka_unit_test(what_stays_float_is_stored_small),
+        cmocka_unit_test(blocks_win_a_draw),
         cmocka_unit_test(short_runs_are_left_alone),   cmocka_unit_test(times_are_those_of_the_table),
                                         cmocka_unit_test(each_class_must_hold),        cmocka_unit_test(faults_are_told) };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,8 @@ oct_status page_write(const session *s, oct_err *err);
 
 /* size_report.c: the curve of size against loss, where schemes were chosen for a size; else nothing. */
 oct_status size_report_print(const session *s, FILE *f, oct_err *err);
+/* times_report.c: expected times, of shorter runs than half a millisecond nothing. */
+oct_status times_report_print(const session *s, FILE *f, oct_err *err);
 void size_report_json(oct_json *j, const session *s);
 
 /* advice.c: what to try instead, samples or bf16, and what it would gain. */

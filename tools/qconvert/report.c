@@ -31,8 +31,6 @@ static size_t note(notes *all, const char *text)
     return all->n;
 }
 
-#define LEAST_TIME 500e3 /* ns: what is said of shorter runs is not worth a line */
-
 static const char *db(char dst[32], double v)
 {
     if (isnan(v))
@@ -297,17 +295,6 @@ static void layers_clause(const session *s, oct_buf *b)
             oct_buf_printf(b, "; %zu of %zu layers with weights %s", kinds[i].n, n.products, kinds[i].are);
 }
 
-/* What a run is expected to take, by the target's costs. */
-static void print_expected(const session *s, FILE *f)
-{
-    const oct_target_times x = oct_qjob_expected(s->c.job);
-    char before[32], after[32];
-    for (size_t i = 0; i < x.n; i++)
-        if (x.on_floats[i] >= LEAST_TIME)
-            oct_print(f, "%s: %s a run in float, %s so, by costs of one thread\n", oct_target_costs_name(s->target, i),
-                      oct_fmt_seconds(before, x.on_floats[i] / 1e9), oct_fmt_seconds(after, x.decided[i] / 1e9));
-}
-
 static void print_sentence(const session *s, FILE *f)
 {
     oct_buf b = OCT_BUF_INIT;
@@ -333,7 +320,7 @@ oct_status report_print(const session *s, oct_err *err)
     print_changes(s, f);
     print_methods(s, f);
     OCT_TRY(size_report_print(s, f, err));
-    print_expected(s, f);
+    OCT_TRY(times_report_print(s, f, err));
     if (s->c.o.sensitivity)
         OCT_TRY(tool_print_causes(&s->c.causes, s->cli->verbose, f, err));
     print_sentence(s, f);

@@ -1,0 +1,158 @@
+/* What the nodes of a job take on floats, on integers and in between, by the target's tables of costs, and what all of it takes as it is placed. */
+#include "quant/layer_costs_int.h"
+
+#include "ops/traits.h"
+#include "passes/pass.h"
+
+#include <math.h>
+
+#define USUAL 128 /* of a dimension that is not known, such as a sequence's */
+
+/* ---- costs ---- */
+
+static bool shapes_are_known(const oct_graph *g)
+{
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_node *n = &g->node[g->order[i]];
+        for (int k = 0; k < n->n_out; k++) {
+            const oct_shape *s = n->out[k] >= 0 ? &g->value[n->out[k]].shape : NULL;
+            for (int d = 0; s && d < s->rank; d++)
+                if (s->d[d].n < 0)
+                    return false;
+        }
+    }
+    return true;
+}
+
+/* The graph with one sample and usual sizes in place of open dimensions of its inputs. */
+static oct_status settle_shapes(oct_graph *g, oct_err *err)
+{
+    for (size_t i = 0; i < g->n_input; i++) {
+        oct_dim d[OCT_MAX_RANK];
+        const oct_shape *s = &g->value[g->input[i]].shape;
+        const int rank = s->rank;
+        for (int k = 0; k < rank && k < OCT_MAX_RANK; k++)
+            d[k] = (oct_dim){ .n = s->d[k].n >= 0 ? s->d[k].n : k ? USUAL : 1 };
+        if (rank > 0 && rank <= OCT_MAX_RANK)
+            OCT_TRY(oct_graph_set_shape(g, g->input[i], rank, d, err));
+    }
+    return oct_infer_shapes(g, err);
+}
+
+static void fill_node(const oct_qjob *j, const oct_graph *g, int id, struct oct_job_costs *c)
+{
+    c->known[id] = c->dynamic[id] = c->blocks[id] = true;
+    for (size_t t = 0; t < c->n; t++) {
+        double *cost = c->node[id][t];
+        for (int how = 0; how < OCT_COST_HOWS; how++)
+            cost[how] = oct_target_cost(j->opts.target, t, g, id, (oct_cost_how)how);
+        const double known = isnan(cost[OCT_COST_FLOAT]) ? 0 : cost[OCT_COST_FLOAT];
+        c->known[id] &= !isnan(cost[OCT_COST_FLOAT]) && (!isnan(cost[OCT_COST_STATIC]) || !isnan(cost[OCT_COST_DYNAMIC]));
+        c->dynamic[id] &= !isnan(cost[OCT_COST_FLOAT]) && !isnan(cost[OCT_COST_DYNAMIC]);
+        c->blocks[id] &= !isnan(cost[OCT_COST_FLOAT]) && !isnan(cost[OCT_COST_BLOCKS8_BYTES]);
+        for (int how = 0; how < OCT_COST_HOWS; how++)
+            cost[how] = isnan(cost[how]) || isnan(cost[OCT_COST_FLOAT]) ? known : cost[how];
+        c->on_floats[t] += known;
+    }
+}
+
+static oct_status fill_costs(const oct_qjob *j, const oct_graph *g, struct oct_job_costs *c, oct_err *err)
+{
+    c->n = oct_target_n_costs(j->opts.target);
+    c->node = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->node);
+    c->known = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->known);
+    c->dynamic = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->dynamic);
+    c->blocks = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->blocks);
+    c->border = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *c->border);
+    if (!c->node || !c->known || !c->dynamic || !c->blocks || !c->border)
+        return oct_nomem(err);
+    for (size_t i = 0; i < j->g->n_order; i++)
+        if (!g->node[j->g->order[i]].dead)
+            fill_node(j, g, j->g->order[i], c);
+    for (size_t v = 0; v < j->n_values; v++)
+        for (size_t t = 0; t < c->n; t++)
+            for (int b = 0; b < 2; b++)
+                c->border[v][t][b] = oct_target_border_cost(j->opts.target, t, g, (int)v, (oct_cost_border)b);
+    return OCT_OK;
+}
+
+oct_status oct_costs_find(oct_qjob *j, oct_err *err)
+{
+    struct oct_job_costs *c = j->costs = oct_arena_calloc(j->arena, 1, sizeof *c);
+    oct_graph *copy = NULL;
+    oct_err ignored = { 0 };
+    if (!c)
+        return oct_nomem(err);
+    if (*j->where || shapes_are_known(j->g)) /* what bodies take from outside has no shape in a copy */
+        return fill_costs(j, j->g, c, err);
+    OCT_TRY(oct_graph_clone(j->g, &copy, err));
+    /* Sizes that do not go together are no fault of the model's: then what is known counts. */
+    const bool settled = settle_shapes(copy, &ignored) == OCT_OK;
+    const oct_status s = fill_costs(j, settled ? copy : j->g, c, err);
+    oct_graph_destroy(copy);
+    return s;
+}
+
+/* ---- what is expected ---- */
+
+static oct_cost_how how_of(const oct_qjob *j, int id)
+{
+    switch (j->node[id].scheme) {
+    case OCT_SCHEME_STATIC: return oct_is_static(j, id) ? OCT_COST_STATIC : OCT_COST_FLOAT;
+    case OCT_SCHEME_DYNAMIC: return OCT_COST_DYNAMIC;
+    case OCT_SCHEME_WEIGHT_ONLY: return oct_op_of(j->g, id)->weights.blocks ? oct_block_cost(j, id) : OCT_COST_FLOAT;
+    default: return OCT_COST_FLOAT;
+    }
+}
+
+bool oct_reads_reals(const oct_qjob *j, const oct_use *u)
+{
+    return u->slot < 0 || (!j->node[u->node].absorbed && !(oct_is_static(j, u->node) && u->slot < oct_data_inputs(j, u->node)));
+}
+
+static bool has_real_reader(const oct_qjob *j, int value)
+{
+    const oct_value *v = &j->g->value[value];
+    bool any = v->is_output;
+    for (size_t i = 0; i < v->n_uses; i++)
+        any |= oct_reads_reals(j, &v->uses[i]);
+    return any;
+}
+
+void oct_expect(oct_qjob *j)
+{
+    const struct oct_job_costs *c = j->costs;
+    if (!c)
+        return;
+    for (size_t t = 0; t < c->n; t++) {
+        double sum = 0;
+        for (size_t i = 0; i < j->g->n_order; i++) {
+            const int id = j->g->order[i];
+            if (id < (int)j->n_nodes && !j->node[id].absorbed)
+                sum += c->node[id][t][how_of(j, id)];
+        }
+        for (size_t v = 0; v < j->n_values; v++) {
+            if (!j->value[v].wanted || j->g->value[v].constant || j->g->value[v].dead)
+                continue;
+            const bool made = oct_is_static(j, oct_maker_node(j, (int)v));
+            sum += !made ? c->border[v][t][OCT_COST_QUANTIZE] : has_real_reader(j, (int)v) ? c->border[v][t][OCT_COST_DEQUANTIZE] : 0;
+        }
+        j->expected.on_floats[t] = c->on_floats[t];
+        j->expected.decided[t] = sum;
+    }
+    j->expected.n = c->n;
+    j->expected.least = 0;
+    for (size_t t = 1; t < c->n; t++)
+        if (j->expected.decided[t] * c->on_floats[j->expected.least] > j->expected.decided[j->expected.least] * c->on_floats[t])
+            j->expected.least = t;
+}
+
+void oct_expect_node(const oct_qjob *j, int id, double *on_floats, double *decided)
+{
+    const struct oct_job_costs *c = j->costs;
+    *on_floats = *decided = NAN;
+    if (!c || !c->n || id >= (int)j->n_nodes || !c->known[id] || j->node[id].absorbed)
+        return;
+    *on_floats = c->node[id][j->expected.least][OCT_COST_FLOAT];
+    *decided = c->node[id][j->expected.least][how_of(j, id)];
+}
