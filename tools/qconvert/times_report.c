@@ -75,7 +75,8 @@ oct_status times_report_print(const session *s, FILE *f, oct_err *err)
     bool any = false, slower = false;
     for (size_t i = 0; i < x.n; i++)
         if (x.on_floats[i] >= LEAST_TIME) {
-            oct_print(f, "%s%s: %s a run in float, %s so, by costs of one thread\n", any ? "" : "\n", oct_target_costs_name(s->target, i),
+            fputs(any ? "" : "\n", f);
+            oct_print(f, "%s: %s a run in float, %s so, by costs of one thread\n", oct_target_costs_name(s->target, i),
                       oct_fmt_seconds(before, x.on_floats[i] / 1e9), oct_fmt_seconds(after, x.decided[i] / 1e9));
             any = true;
             slower |= x.decided[i] > SLOWER * x.on_floats[i];
