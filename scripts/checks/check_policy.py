@@ -3,10 +3,10 @@
 
     check_policy.py [--quick] [--only GLOB] [--all] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
-Networks: those of pylib/architectures.py, each in one way or two; --all: in all. --quick: none of them, and a smaller Llama-like network.
+Networks: those of pylib/bodies.py, and of pylib/architectures.py, each in one way or two; --all: in all. --quick: none of them, and a smaller Llama-like network.
 
 --dump-policy must make the same bytes when it is read back with --policy on the same samples with the same options, goals apart, but for octet.command and
-octet.trials of the metadata. The size that --dry-run foretells must be that of the file.
+octet.trials of the metadata. The size that --dry-run foretells must be that of the file, and the memory within a factor of two of what a run takes.
 
 --target-size: the file must not be larger, must load in ONNX Runtime, and at the size of 4 and of 8 bits in blocks a Llama-like network must
 lose no more than they do (a tenth of a dB is for which samples tell); twice the same bytes; what cannot be reached is exit 1, and a file of the least size that it names can be asked for.
@@ -30,7 +30,7 @@ packages.need("numpy", "onnx", "onnxruntime")
 import numpy as np
 import onnx
 
-from pylib import architectures, sized
+from pylib import architectures, bodies, sized
 from pylib.judge import Checker, options, run_ort, sqnr
 
 SHRINKS = ["--scheme", "weight-only", "--bits"]
@@ -45,6 +45,7 @@ WAYS = {
     "fp16": (["--scheme", "fp16"], True, ["--scheme", "fp16"]),
     "high": (["--effort", "high"], True, ["--effort", "high"]),
     "bf16": (["--scheme", "bf16"], False, ["--scheme", "bf16"]),
+    "stored": (["--scheme", "stored"], False, ["--scheme", "stored"]),
 }
 THIN = 6
 ORIGIN = ("octet.command", "octet.trials")
@@ -52,6 +53,12 @@ ORIGIN = ("octet.command", "octet.trials")
 
 def run(c, *args):
     return subprocess.run([c.qconvert, *map(str, args)], capture_output=True, text=True, timeout=300)
+
+
+def peak(c, *args):
+    """Bytes that a run takes at most; started by a process that is smaller, as Linux counts what starts it, too."""
+    code = "import os, sys; print(os.wait4(os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:]), 0)[2].ru_maxrss)"
+    return 1024 * int(subprocess.run([sys.executable, "-S", "-E", "-c", code, c.qconvert, *map(str, args)], capture_output=True, text=True, timeout=300).stdout.splitlines()[-1])
 
 
 def without_origin(path):
@@ -108,6 +115,10 @@ def check_sizes(c, name, model, data, inputs):
     for bits in (5, 7):
         if made(c, f"{name}, {bits} bits a weight", c.folder / "m.onnx", model, "--target-bits", bits):
             sizes[bits] = files(c.folder / "m.onnx")
+    foretold = c.folder / "r.json"
+    run(c, model, "--data", data, "--dry-run", "--json", foretold, "-q")
+    memory, told = peak(c, model, "--data", data, "-o", c.folder / "m.onnx", "-q"), json.loads(foretold.read_text())["estimate"]
+    c.hold(f"{name}: a dry run tells the memory", memory / 2 < told["memory_bytes"] < memory * 2 and told["seconds"] > 0, f"{told}, {memory}")
     r = run(c, model, "--target-size", "1kB", "-o", c.folder / "none.onnx")
     least = re.search(r"fewest that were found are (\d+)", r.stderr)
     c.hold(f"{name}: what cannot be reached", r.returncode == 1 and least and not (c.folder / "none.onnx").exists(), r.stderr)
@@ -148,6 +159,13 @@ def main():
             for k, way in enumerate(WAYS):
                 if args.all or (i + k) % THIN == 0:
                     check_round_trip(c, name, model, data, way)
+        for name in ("branches", "loop", "lstm", "nested", "one_matrix", "scan"):
+            if args.quick or not fnmatch(name, args.only):
+                continue
+            model, data = c.folder / f"{name}.onnx", c.folder / "bodies.npy"
+            np.save(data, np.stack(getattr(bodies, name)(model)[:16]))
+            for way in ("static", "dynamic", "stored"):
+                check_round_trip(c, name, model, data, way)
         if fnmatch("Llama", args.only):
             model, data = c.folder / "llama.onnx", c.folder / "rows.npy"
             net = sized.llama(layers=1, wide=128, inner=256, words=5000, heads=2) if args.quick else sized.llama()

@@ -295,6 +295,13 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_int(&j, "before", (int64_t)s->c.size_before);
     oct_json_int(&j, "after", (int64_t)s->c.size_after);
     oct_json_close(&j);
+    if (s->a->dry_run) {
+        const dry_estimate x = dry_estimated(s);
+        oct_json_open(&j, "estimate", '{');
+        oct_json_num(&j, "seconds", x.seconds);
+        oct_json_int(&j, "memory_bytes", (int64_t)x.memory);
+        oct_json_close(&j);
+    }
     oct_json_rows(&j, "layers", s->c.layers, s->c.n_layers, sizeof *s->c.layers, put_layer);
     oct_json_int(&j, "layers_with_weights", (int64_t)n.products);
     oct_json_int(&j, "int8_layers", (int64_t)n.integer);

@@ -54,6 +54,7 @@ typedef struct session {
     oct_goal goals[OCT_GOALS_MAX]; /* --max-drop, --min-sqnr, --min-agreement */
     size_t n_goals;
     double budget;        /* share */
+    double began;         /* oct_now() */
     oct_buf made_by;      /* the command as it will be recorded, as its length counts */
     double *other_db;     /* of the conversion that this one is compared with (fold_choice.c); or NULL */
 } session;
@@ -97,6 +98,12 @@ oct_status page_write(const session *s, oct_err *err);
 
 /* size_report.c: the curve of size against loss, where schemes were chosen for a size; else nothing. */
 oct_status size_report_print(const session *s, FILE *f, oct_err *err);
+/* dry_report.c: what a run without --dry-run is expected to take here, from what this one has taken until now: estimates. */
+typedef struct dry_estimate {
+    double seconds, memory; /* bytes, the most at a time */
+} dry_estimate;
+dry_estimate dry_estimated(const session *s);
+void dry_report_print(const session *s, FILE *f); /* nothing without --dry-run */
 /* times_report.c: expected times, of shorter runs than half a millisecond nothing. */
 oct_status times_report_print(const session *s, FILE *f, oct_err *err);
 void size_report_json(oct_json *j, const session *s);

@@ -3,6 +3,7 @@
 
 #include "data/synthetic.h"
 
+#include "base/io.h"
 #include "base/spill.h"
 
 #include <math.h>
@@ -12,14 +13,17 @@
 /* Sets what the options say of weights in blocks; policy and the scheme in o decide whether any layer could have them, else OCT_EUSAGE. */
 static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_policy *policy, oct_qjob_opts *o, oct_err *err)
 {
-    static const char *const names[] = { "bits", "block-size", "accuracy-level", "symmetric" };
+    enum { LEVEL = 2 };
+    static const char *const names[] = { "bits", "block-size", [LEVEL] = "accuracy-level", "symmetric" };
     const bool any = o->may_block || o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(policy, OCT_SCHEME_WEIGHT_ONLY));
-    for (size_t i = 0; i < OCT_COUNT(names); i++)
-        if (!any && oct_cli_given(cli, names[i])) {
+    for (size_t i = 0; i < OCT_COUNT(names); i++) {
+        const bool by_cost = i == LEVEL && o->scheme == OCT_SCHEME_AUTO && oct_target_n_costs(o->target) > 0; /* costs may choose blocks then */
+        if (!any && !by_cost && oct_cli_given(cli, names[i])) {
             oct_fail(err, OCT_EUSAGE, "--%s is for weights in blocks, which no layer gets", names[i]);
             oct_hint(err, "add --scheme weight-only, or a policy rule with that scheme");
             return OCT_EUSAGE;
         }
+    }
     o->bits = a->bits ? atoi(a->bits) : 0; /* one of the names of an option */
     o->block = a->block_size ? atoi(a->block_size) : 0;
     o->symmetric = a->symmetric;
@@ -226,7 +230,7 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
 {
     enum { IN_MEMORY = 48 << 20 }; /* small models need no file */
     oct_convert_opts o;
-    *s = (session){ .cli = cli, .a = a };
+    *s = (session){ .cli = cli, .a = a, .began = oct_now() };
     OCT_TRY(read_options(s, &o, err));
     OCT_TRY(oct_conversion_open(&s->c, &o, err));
     OCT_TRY(read_ends(s, err));

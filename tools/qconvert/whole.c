@@ -98,6 +98,7 @@ static oct_status convert(session *s, oct_err *err)
         return OCT_OK;
     OCT_TRY(report_print(s, err));
     verdict_goals(s, oct_cli_result(s->cli));
+    dry_report_print(s, oct_cli_result(s->cli));
     return advice_print(s, err);
 }
 
