@@ -10,7 +10,7 @@
 /* A layer of one model. Strings may be NULL but for name and op. */
 typedef struct oct_page_layer {
     const char *name, *op;  /* of the node */
-    const char *scheme;     /* "int8", "dynamic", "weight-only", "fp16", "bf16" or "float" */
+    const char *scheme;     /* "int8", "dynamic", "weight-only", "stored", "fp16", "bf16" or "float" */
     const char *why;        /* the rule that chose it, or why it stays float: one clause */
     const char *weights;    /* "s8, per channel" */
     const char *remedy;     /* against sums that saturate */

@@ -109,7 +109,7 @@ const char *ev_page_base(const char *path)
 
 const char *ev_page_kind(const char *scheme, oct_dtype codes)
 {
-    static const char *const kinds[][2] = { { "int8", "int8" }, { "static", "int8" }, { "dynamic", "int8" }, { "weight-only", "blocks" },
+    static const char *const kinds[][2] = { { "int8", "int8" }, { "static", "int8" }, { "dynamic", "int8" }, { "weight-only", "blocks" }, { "stored", "blocks" },
                                             { "fp16", "half" }, { "bf16", "half" } };
     if (codes == OCT_U16 || codes == OCT_S16)
         return "int16";
