@@ -1,5 +1,5 @@
-/* lib/data/pack.c -- samples to tar shards. */
-#include "data/pack.h"
+/* lib/data/shard_writer.c -- samples to tar shards. */
+#include "data/shard_writer.h"
 
 #include "data/npy.h"
 #include "data/spec.h"

@@ -1,6 +1,6 @@
-/* lib/data/pack.h -- samples as tar shards (WebDataset): NNNNNN.jpg or another suffix, and NNNNNN.cls for a label. */
-#ifndef OCT_DATA_PACK_H
-#define OCT_DATA_PACK_H
+/* lib/data/shard_writer.h -- samples as tar shards (WebDataset): NNNNNN.jpg or another suffix, and NNNNNN.cls for a label. */
+#ifndef OCT_DATA_SHARD_WRITER_H
+#define OCT_DATA_SHARD_WRITER_H
 
 #include "base/progress.h"
 #include "base/status.h"
