@@ -43,9 +43,9 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
     };
     const oct_cli_opt pack[] = {
         OPT_POSITIONALS("SPEC", &p.specs, 1, "samples, one tensor each: a folder, .csv, .npy, .npz, .wav or tar shard; a quoted pattern"),
-        OPT_STR('o', "output", &p.output, "PREFIX", "shards are PREFIX-000000.tar and so on"),
+        OPT_STR(0, "prefix", &p.output, "PREFIX", "shards are PREFIX-000000.tar and so on"),
         OPT_INT(0, "count", &p.count, 1, INT64_MAX, "the most samples of a shard"),
-        OPT_STR(0, "shard-size", &p.size, "SIZE", "a shard of that size is full [default: 256MB]"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
+        OPT_STR(0, "shard-size", &p.size, "SIZE", "a shard of that size is full [default: 256MB]"), OPT_REQUIRED("prefix"), OPT_COMMON, OPT_END,
     };
     const oct_cli_command commands[] = {
         { "merge", "join the tables of parts into that of the whole", merge, "  qcalib merge a.calib b.calib -o m.calib\n" },
@@ -53,7 +53,7 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
         { "diff", "compare two tables", diff, "  qcalib diff old.calib new.calib\n" },
         { "import", "make a table of ranges that another tool has found", import, "  qcalib import calibration.json --model m.onnx -o m.calib\n" },
         { "export", "write a table's ranges as another tool has them", export, "  qcalib export m.calib --format tensorrt -o m.cache\n" },
-        { "pack", "write samples as tar shards", pack, "  qcalib pack photos/ -o shards/photos --count 1000\n" },
+        { "pack", "write samples as tar shards", pack, "  qcalib pack photos/ --prefix photos --count 1000\n" },
     };
     oct_err err = OCT_ERR_INIT;
     oct_cli cli = {

@@ -26,8 +26,7 @@ static oct_status report(oct_cli *cli, const pack_args *a, int64_t samples, int6
         return OCT_OK;
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
-    oct_json_open(&j, NULL, '{');
-    oct_json_str(&j, "schema", "octet-shards-1");
+    tool_json_open(&j, "octet-shards-1");
     oct_json_str(&j, "prefix", a->output);
     oct_json_int(&j, "samples", samples);
     oct_json_int(&j, "shards", shards);
