@@ -465,12 +465,13 @@ oct_status oct_metric_find(const char *name, const oct_metric **m, oct_err *err)
         return OCT_OK;
     }
     for (size_t i = 0; i < OCT_COUNT(metrics); i++) {
-        if (strcmp(metrics[i].name, name) == 0 && name[3] != '#') {
+        if (strchr(metrics[i].name, '#'))
+            continue;
+        if (strcmp(metrics[i].name, name) == 0) {
             *m = &metrics[i];
             return OCT_OK;
         }
-        if (metrics[i].name[strlen(metrics[i].name) - 1] != '#')
-            oct_nearest_try(&near, metrics[i].name);
+        oct_nearest_try(&near, metrics[i].name);
     }
     oct_fail(err, OCT_EUSAGE, "unknown metric '%s'", name);
     oct_nearest_hint(&near, 1, NULL, err);
