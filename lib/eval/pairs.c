@@ -107,13 +107,18 @@ static oct_status read_graph(finder *f, int k, oct_graph **read, oct_err *err)
     return OCT_OK;
 }
 
-/* The float graph with its normalizations folded and so on, for the weights that layers have then. */
-static void fuse(finder *f, oct_graph **fused)
+/* The float graph with its normalizations folded and so on, for the weights that layers have then. A graph that no pass takes has none such. */
+static oct_status fuse(finder *f, oct_graph **fused, oct_err *err)
 {
-    if (oct_graph_clone(f->spelled[PAIR_REAL], fused, NULL) != OCT_OK)
-        return;
-    if (oct_infer_shapes(*fused, NULL) == OCT_OK && oct_passes_run(*fused, NULL, 0, NULL, NULL) == OCT_OK)
+    oct_err why = OCT_ERR_INIT;
+    oct_status s = oct_graph_clone(f->spelled[PAIR_REAL], fused, &why);
+    if (s == OCT_OK)
+        s = oct_infer_shapes(*fused, &why);
+    if (s == OCT_OK)
+        s = oct_passes_run(*fused, NULL, 0, NULL, &why);
+    if (s == OCT_OK)
         f->s.g[PAIR_FUSED] = *fused;
+    return s == OCT_ENOMEM ? oct_nomem(err) : OCT_OK;
 }
 
 static void join_inputs(finder *f)
@@ -281,7 +286,7 @@ static oct_status find(finder *f, oct_pairs *p, oct_err *err)
     if (s == OCT_ENOMEM)
         return oct_nomem(err);
     if (f->walks) {
-        fuse(f, &p->read[PAIR_FUSED]);
+        OCT_TRY(fuse(f, &p->read[PAIR_FUSED], err));
         OCT_TRY(search(f, err));
     }
     return list(&(listing){ .f = f, .p = p }, f->spelled[PAIR_REAL], err);
