@@ -69,6 +69,7 @@ typedef struct oct_batch {
     bool follows;        /* the first sample is the one behind the last sample before, of the same recording */
     const char **names;  /* [n], "dir/cat.jpg", "x.npy[12]"; borrowed until the next call */
     int64_t *indices;    /* [n], position in the stream, before sharding, counting broken samples */
+    int64_t *places;     /* [n], the same among those chosen; where a pick gives at most some of them, among those given */
     oct_picture_size *pictures; /* [n], for the first input that took one */
     void *store;         /* private */
 } oct_batch;

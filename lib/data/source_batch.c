@@ -34,6 +34,7 @@ void oct_batch_free(oct_batch *b)
     oct_free(b->pictures);
     oct_free(b->names);
     oct_free(b->indices);
+    oct_free(b->places);
     *b = (oct_batch)OCT_BATCH_INIT;
 }
 
@@ -78,6 +79,7 @@ static oct_status room_for(oct_batch *b, size_t n, oct_err *err)
     if (!grow((void **)&b->labels, st->room, want, sizeof *b->labels) ||
         !grow((void **)&b->names, st->room, want, sizeof *b->names) ||
         !grow((void **)&b->indices, st->room, want, sizeof *b->indices) ||
+        !grow((void **)&b->places, st->room, want, sizeof *b->places) ||
         !grow((void **)&b->pictures, st->room, want, sizeof *b->pictures))
         return oct_nomem(err);
     st->room = want;
@@ -193,6 +195,7 @@ static oct_status append(oct_source *s, oct_slot *t, oct_batch *b, size_t cap, o
     s->any_label |= label >= 0;
     b->labels[b->n] = label;
     b->indices[b->n] = t->index;
+    b->places[b->n] = t->place;
     b->pictures[b->n] = t->picture;
     if (t->picture_input >= 0)
         s->picture_input = t->picture_input + 1;

@@ -21,7 +21,7 @@ typedef struct oct_slot {
     oct_status status;
     oct_err err;
     oct_item item;
-    int64_t index;
+    int64_t index, place;
     bool begins;    /* the first of a recording: of a WAV file, else of a file or folder that a SPEC names */
     bool wanted;    /* it is given; else it is shown to the visitor alone */
     oct_array *out; /* one per input */
@@ -67,7 +67,7 @@ struct oct_source {
     size_t leaf;
     int64_t index;
     bool fresh;                     /* the next sample is the first of its leaf */
-    int64_t at_side, left;          /* how many of the side came by; still to be given */
+    int64_t at_side, left, n_wanted; /* how many of the side came by; still to be given; were to be given */
     /* The ring: samples [consumed, produced) are in slots. Guarded by lock. */
     pthread_mutex_t lock;
     pthread_cond_t changed;

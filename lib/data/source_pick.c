@@ -73,6 +73,7 @@ static void advance(oct_source *s, bool side, bool want)
     s->index++;
     s->at_side += side;
     s->left -= want;
+    s->n_wanted += want;
 }
 
 /* Whether samples may follow that are wanted. What is read to its end is checked to its end. */
@@ -87,6 +88,7 @@ static void fetch_kept(oct_source *s, oct_slot *t)
     while ((size_t)s->index < s->store.n) {
         const oct_kept *k = &s->store.v[s->index];
         const bool side = k->chosen != s->pick.aside, want = wanted(s, side);
+        t->place = s->pick.most ? s->n_wanted : s->at_side;
         advance(s, side, want);
         if (!want)
             continue;
@@ -143,6 +145,7 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
             continue;
         }
         t->index = s->index;
+        t->place = s->pick.most ? s->n_wanted : s->at_side;
         t->begins = s->fresh || (is_sound(s, &t->item) && !t->item.inside);
         t->wanted = want || over;
         s->fresh = over;
@@ -286,7 +289,7 @@ void oct_source_settle(oct_source *s)
     s->n_part = count_part(s);
     if (s->n_stream)
         oct_store_close(&s->store, s->n_chosen);
-    s->at_side = 0;
+    s->at_side = s->n_wanted = 0;
     s->left = s->asked || s->pick.most ? oct_source_count(s) : -1;
     if (s->left < 0)
         s->left = INT64_MAX;

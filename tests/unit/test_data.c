@@ -222,6 +222,7 @@ static void shards_and_limits(void **state)
         int64_t n = 0, count = oct_source_count(s);
         while (oct_source_next(s, 1, &b, NULL) == OCT_OK && b.n) {
             assert_int_equal(b.indices[0], part < 0 ? n : part + 3 * n);
+            assert_int_equal(b.places[0], b.indices[0]);
             assert_int_equal(((int64_t *)b.tensors[0].data)[0], 6 * b.indices[0]);
             n++;
         }
