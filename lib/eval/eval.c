@@ -1,4 +1,5 @@
 /* One pass over the samples: all models run each batch; scores and errors are gathered sample by sample. */
+#include "eval/error_sum.h"
 #include "eval/eval_int.h"
 #include "eval/tokens.h"
 
@@ -54,7 +55,8 @@ typedef struct subject {
     oct_engine engine;
     size_t *from;      /* output i of the reference is this model's output from[i] */
     ev_floats *out;    /* per output: the batch, f32 */
-    oct_error *total;  /* per output */
+    oct_error_sum *sum; /* per output */
+    oct_error *total;  /* the same rounded, once all is there */
     oct_error *sample; /* per output, of one sample */
     tally *tally;      /* per metric */
     double *seconds;   /* of the runs in which no model made a plan */
@@ -138,12 +140,13 @@ static oct_status create_subject(evaluation *e, subject *s, const oct_eval_model
     s->from = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->from);
     s->out = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->out);
     s->total = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->total);
+    s->sum = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->sum);
     s->sample = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->sample);
     s->seconds = oct_arena_calloc(e->arena, EV_MOST_RUNS, sizeof *s->seconds);
     s->tensor = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->tensor);
     s->dims = oct_arena_calloc(e->arena, (e->n_out + 1) * OCT_MAX_RANK, sizeof *s->dims);
     s->apart = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->apart);
-    if (!s->from || !s->out || !s->total || !s->sample || !s->seconds || !s->tensor || !s->dims || !s->apart)
+    if (!s->from || !s->out || !s->sum || !s->total || !s->sample || !s->seconds || !s->tensor || !s->dims || !s->apart)
         return oct_nomem(err);
     OCT_TRY(pair_outputs(e, s, err));
     const oct_engine_opts how = { e->o->pool, m->bf16, m->remote, m->name };
@@ -362,12 +365,11 @@ static void sample_errors(evaluation *e, subject *s, size_t i)
         if (!e->by_row[o] && i > 0)
             continue;
         if (s->apart[o]) { /* no value has one beside it */
-            s->total[o].broken++;
             s->sample[o].broken++;
-            continue;
+        } else {
+            oct_error_add(&s->sample[o], e->subject[0].out[o].v + at, s->out[o].v + at, n);
         }
-        oct_error_add(&s->sample[o], e->subject[0].out[o].v + at, s->out[o].v + at, n);
-        oct_error_join(&s->total[o], &s->sample[o]);
+        oct_error_sum_add(&s->sum[o], &s->sample[o]);
     }
 }
 
@@ -578,8 +580,10 @@ static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
     for (size_t i = 0; i < b->n; i++)
         OCT_TRY(score_sample(e, b, i, err));
     int64_t want = e->o->layer_samples;
-    if (e->layers && (want < 0 || e->layer_samples < want)) {
-        size_t n = want >= 0 && (int64_t)b->n > want - e->layer_samples ? (size_t)(want - e->layer_samples) : b->n;
+    size_t n = 0;
+    while (e->layers && n < b->n && (want < 0 || b->places[n] < want))
+        n++;
+    if (n) {
         OCT_TRY(ev_layers_feed(e->layers, e->arrays, rows, n, err));
         e->layer_samples += (int64_t)n;
     }
@@ -773,6 +777,9 @@ static oct_status fill_result(evaluation *e, oct_eval_result *r, oct_err *err)
     if (!(r->models = oct_arena_calloc(r->arena, r->n_models, sizeof *r->models)))
         return oct_nomem(err);
     OCT_TRY(ev_sets_finish(e->sets, err));
+    for (size_t k = 0; k < e->n_subject; k++)
+        for (size_t i = 0; i < e->n_out; i++)
+            e->subject[k].total[i] = oct_error_sum_value(&e->subject[k].sum[i]);
     for (size_t k = 0; k < e->n_subject; k++)
         OCT_TRY(fill_model(e, k, r, err));
     return time_models(e, r, err);

@@ -41,7 +41,7 @@ typedef struct oct_eval_options {
     const oct_truth *truth;           /* of the samples, beside labels; NULL: none */
     bool per_class;                   /* fill oct_eval_model_result.classes */
     const oct_metric_command *command; /* its metric comes first; NULL: none */
-    int64_t layer_samples;           /* samples over which layers are compared: 0 none, -1 all */
+    int64_t layer_samples;           /* samples over which layers are compared, broken ones counted: 0 none, -1 all */
     double latency_seconds;          /* time to spend on timing, in all; 0: no timing */
     int latency_runs;                /* the least number of runs of each model; 0: 9 */
     bool time_samples;               /* use the times of runs over the samples, except runs that made plans: of the first ones, which run on one

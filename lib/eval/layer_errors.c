@@ -224,7 +224,7 @@ static oct_status compare_value(void *arg, const char *value, const oct_operand 
     for (size_t k = 0; k < l->n && (int64_t)(k + 1) * row <= t->count; k++) {
         oct_error e = { 0 };
         oct_error_add(&e, real + k * (size_t)row, l->scratch.v + k * (size_t)row, (size_t)row);
-        oct_error_join(l->replacing ? &s->own[i] : &s->error[i], &e);
+        oct_error_sum_add(l->replacing ? &s->own[i] : &s->error[i], &e);
     }
     return l->replacing ? replace_value(s, i, real, t, err) : OCT_OK;
 }

@@ -52,10 +52,11 @@ static oct_status fill(const ev_layers *l, const ev_side *s, size_t i, oct_arena
 {
     const ev_codes *c = &s->codes[i];
     const ev_channels *real = &l->side->channels[i], *here = &s->channels[i];
-    e->error = s->error[i];
+    const oct_error own = oct_error_sum_value(&s->own[i]);
+    e->error = oct_error_sum_value(&s->error[i]);
     e->sqnr_db = oct_error_sqnr(&e->error);
-    e->has_own = !l->no_own && s->own[i].n > 0;
-    e->own_sqnr_db = e->has_own ? oct_error_sqnr(&s->own[i]) : NAN;
+    e->has_own = !l->no_own && own.n > 0;
+    e->own_sqnr_db = e->has_own ? oct_error_sqnr(&own) : NAN;
     e->range = c->known ? c->range : ev_range_of(NULL);
     ev_histogram_of(&l->stats[i], &e->range, &e->histogram);
     e->clipped = c->n ? (double)c->clipped / (double)c->n : NAN;

@@ -2,6 +2,7 @@
 #ifndef OCT_EVAL_LAYERS_INT_H
 #define OCT_EVAL_LAYERS_INT_H
 
+#include "eval/error_sum.h"
 #include "eval/eval_int.h"
 #include "eval/pairs.h"
 #include "eval/scaled.h"
@@ -14,8 +15,8 @@ typedef struct ev_side {
     const char **name;   /* per tap: what the model calls the value, or NULL */
     const char **shows;  /* those that are not NULL */
     size_t n_shows;
-    oct_error *error;    /* per tap, of everything before it too */
-    oct_error *own;      /* per tap, of the layer alone */
+    oct_error_sum *error; /* per tap, of everything before it too */
+    oct_error_sum *own;  /* per tap, of the layer alone */
     ev_codes *codes;     /* per tap */
     ev_channels *channels;
     const char **scheme; /* per tap; NULL: never shown */

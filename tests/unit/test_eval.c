@@ -1,4 +1,5 @@
 /* lib/eval: statistics and metrics against numbers computed elsewhere (mpmath, numpy), and whole evaluations. */
+#include "eval/error_sum.h"
 #include "eval/eval_int.h"
 #include "eval/report.h"
 #include "eval/outputs.h"
@@ -66,6 +67,23 @@ static void decibels(void **state)
 }
 
 /* ---- metrics ---- */
+
+/* Doubles would lose the ones beside 2^60; a sum of parts is that of all. */
+static void sums_of_errors(void **state)
+{
+    const double big = 0x1p60;
+    const oct_error e[] = { { .signal = big, .noise = 1, .max_abs = 1, .n = 3 }, { .signal = 1, .dot = -big, .max_abs = 4, .n = 2, .broken = 1 },
+                            { .signal = 255, .dot = big, .other = 0.5, .max_abs = 2, .n = 1 } };
+    oct_error_sum all = { 0 }, part[2] = { 0 };
+    for (size_t i = 0; i < 3; i++) {
+        oct_error_sum_add(&all, &e[i]);
+        oct_error_sum_add(&part[i % 2], &e[2 - i]);
+    }
+    oct_error_sum_merge(&part[1], &part[0]);
+    const oct_error x = oct_error_sum_value(&all), y = oct_error_sum_value(&part[1]);
+    assert_true(x.signal == big + 256 && x.noise == 1 && x.other == 0.5 && x.dot == 0 && x.max_abs == 4 && x.n == 6 && x.broken == 1);
+    assert_memory_equal(&x, &y, sizeof x);
+}
 
 static void errors(void **state)
 {
@@ -686,7 +704,7 @@ int main(void)
         cmocka_unit_test(means),
         cmocka_unit_test(quartiles),
         cmocka_unit_test(decibels),
-        cmocka_unit_test(errors),
+        cmocka_unit_test(errors), cmocka_unit_test(sums_of_errors),
         cmocka_unit_test(scores),
         cmocka_unit_test(divergences), cmocka_unit_test(limits),
         cmocka_unit_test(comparing), cmocka_unit_test(comparing_small), cmocka_unit_test(comparing_strings), cmocka_unit_test(comparing_sequences),
