@@ -3,12 +3,15 @@
 
 #include "eval/class_sums.h"
 #include "eval/judging.h"
+#include "eval/part_bytes.h"
 
 #include "base/mem.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MOST_CLASSES = 1 << 24 }; /* of a part */
 
 typedef struct pair {
     int32_t label, found;
@@ -63,7 +66,39 @@ static void classes_release(oct_set *s)
     oct_free(((classes *)s)->v);
 }
 
-const oct_set_type oct_set_of_classes = { sizeof(classes), classes_add, NULL, classes_release };
+/* Their number, how many classes there are, and the pairs. */
+static void classes_save(oct_set *s, oct_buf *b)
+{
+    classes *c = (classes *)s;
+    ev_put_u64(b, s->n);
+    ev_put_u64(b, c->classes);
+    for (size_t i = 0; i < s->n; i++) {
+        ev_put_u32(b, (uint32_t)c->v[i].label);
+        ev_put_u32(b, (uint32_t)c->v[i].found);
+    }
+    s->n = 0;
+}
+
+static oct_status classes_load(oct_set *s, ev_bytes *r, oct_err *err)
+{
+    classes *c = (classes *)s;
+    const size_t n = (size_t)ev_take_u64(r), most = (size_t)ev_take_u64(r);
+    r->bad |= n > r->n / 8 || most > MOST_CLASSES;
+    for (size_t i = 0; i < n && !r->bad; i++) {
+        const uint32_t label = ev_take_u32(r), found = ev_take_u32(r);
+        r->bad |= label >= most || found >= most;
+        if (r->bad)
+            return OCT_OK;
+        if (!OCT_SET_GROW(c->v, s->n, c->cap))
+            return oct_nomem(err);
+        c->v[s->n++] = (pair){ (int32_t)label, (int32_t)found };
+        c->classes = most > c->classes ? most : c->classes;
+        s->scratch = OCT_SUMS_OF_CLASS * c->classes;
+    }
+    return OCT_OK;
+}
+
+const oct_set_type oct_set_of_classes = { sizeof(classes), classes_add, NULL, classes_release, classes_save, classes_load };
 
 /* ---- shares ---- */
 

@@ -4,6 +4,7 @@
 #include "data/array_files.h"
 #include "eval/correlation.h"
 #include "eval/match_boxes.h"
+#include "eval/part_bytes.h"
 
 #include "base/mem.h"
 
@@ -251,7 +252,64 @@ static void boxes_release(oct_set *s)
     oct_free(d->match);
 }
 
-const oct_set_type oct_set_of_boxes = { sizeof(detections), boxes_add, boxes_finish, boxes_release };
+/* What was found, and what was to be found, of the samples in their order. */
+static void boxes_save(oct_set *s, oct_buf *b)
+{
+    detections *d = (detections *)s;
+    ev_put_u64(b, s->n);
+    ev_put_u64(b, d->n_f);
+    for (size_t i = 0; i < d->n_f; i++) {
+        const found *f = &d->f[i];
+        ev_put_f64(b, f->score);
+        ev_put_u32(b, (uint32_t)f->class_place);
+        ev_put_u32(b, f->match.hit | (uint32_t)f->match.ignored << 16);
+        ev_put_u32(b, f->beyond);
+    }
+    ev_put_u64(b, d->n_w);
+    for (size_t i = 0; i < d->n_w; i++) {
+        ev_put_u32(b, (uint32_t)d->w[i].class_place);
+        ev_put_u32(b, d->w[i].count);
+    }
+    s->n = d->n_f = d->n_w = 0;
+}
+
+static oct_status load_found(detections *d, ev_bytes *r, oct_err *err)
+{
+    for (size_t n = ev_take_count(r, 20); n > 0; n--) {
+        found f = { .sample = (uint32_t)d->base.n, .at = (uint32_t)d->n_f };
+        f.score = ev_take_f64(r);
+        f.class_place = (int32_t)ev_take_u32(r);
+        const uint32_t match = ev_take_u32(r);
+        f.match = (oct_match){ (uint16_t)match, (uint16_t)(match >> 16) };
+        f.beyond = ev_take_u32(r) != 0;
+        if (!OCT_SET_GROW(d->f, d->n_f, d->cap_f))
+            return oct_nomem(err);
+        d->f[d->n_f++] = f;
+    }
+    return OCT_OK;
+}
+
+static oct_status boxes_load(oct_set *s, ev_bytes *r, oct_err *err)
+{
+    detections *d = (detections *)s;
+    const size_t found_before = d->n_f, wanted_before = d->n_w;
+    const uint64_t samples = ev_take_u64(r);
+    r->bad |= samples > 1 || d->n_f > UINT32_MAX / 2 || s->n >= UINT32_MAX;
+    OCT_TRY(load_found(d, r, err));
+    for (size_t n = ev_take_count(r, 8); n > 0; n--) {
+        if (!OCT_SET_GROW(d->w, d->n_w, d->cap_w))
+            return oct_nomem(err);
+        d->w[d->n_w].sample = (uint32_t)s->n;
+        d->w[d->n_w].class_place = (int32_t)ev_take_u32(r);
+        d->w[d->n_w++].count = ev_take_u32(r);
+    }
+    r->bad |= !samples && (d->n_f > found_before || d->n_w > wanted_before);
+    s->n += r->bad ? 0 : (size_t)samples;
+    return OCT_OK;
+}
+
+const oct_set_type oct_set_of_boxes = { sizeof(detections), boxes_add, boxes_finish, boxes_release, boxes_save, boxes_load };
+
 
 /* ---- average precision ---- */
 

@@ -1,7 +1,5 @@
 /* One pass over the samples: all models run each batch; scores and errors are gathered sample by sample. */
-#include "eval/error_sum.h"
-#include "eval/eval_int.h"
-#include "eval/tokens.h"
+#include "eval/evaluation.h"
 
 #include "base/io.h"
 #include "kernels/math.h"
@@ -41,74 +39,9 @@ oct_status oct_eval_inputs(const oct_eval_model *models, size_t n_models, oct_ar
     return oct_inputs_describe(g, n_models, arena, inputs, n_inputs, err);
 }
 
-/* ---- state ---- */
+/* ---- setting up ---- */
 
-typedef struct tally {
-    oct_paired pair; /* against the reference model */
-    double sum;
-    double weight; /* tokens that the scores are of, where they are sums over tokens */
-    uint64_t n;
-} tally;
-
-typedef struct subject {
-    const oct_eval_model *model;
-    oct_engine engine;
-    size_t *from;      /* output i of the reference is this model's output from[i] */
-    ev_floats *out;    /* per output: the batch, f32 */
-    oct_error_sum *sum; /* per output */
-    oct_error *total;  /* the same rounded, once all is there */
-    oct_error *sample; /* per output, of one sample */
-    tally *tally;      /* per metric */
-    double *seconds;   /* of the runs in which no model made a plan */
-    size_t n_seconds;
-    double last;       /* of the last run */
-    const oct_plan *plan; /* of it; only compared; NULL: none, as in another runtime */
-    oct_set_tensor *tensor; /* per output: of one sample, for sets */
-    int64_t *dims;        /* their dimensions: [n_out][OCT_MAX_RANK] */
-    bool *apart;          /* per output: it has another number of values than the reference's in this batch */
-    oct_command_run *command; /* of a metric from a command, else NULL */
-    oct_input_fit *fit;
-    size_t n_fit;
-    oct_carry *carry;
-} subject;
-
-typedef struct evaluation {
-    const oct_eval_options *o;
-    const oct_eval_model *models;
-    oct_arena *arena;
-    oct_source *src;
-    oct_input_desc *inputs;
-    size_t n_inputs;
-    subject *subject;
-    const oct_array **arrays; /* per subject: what it read last */
-    size_t n_subject, n_out;
-    int64_t *count, *row; /* per output: elements in the batch, of one sample */
-    bool *by_row;         /* per output: divides into samples */
-    const oct_metric **metric;
-    size_t n_metric;
-    oct_metric_case kase;
-    oct_judging judging;
-    oct_decode rule;        /* of defaults */
-    ev_sets *sets;        /* NULL until metrics are decided */
-    bool logits;          /* what divergences take the first output for */
-    size_t width;         /* values of one distribution in it */
-    bool of_tokens;       /* a metric is about them, if there are some */
-    bool need_tokens;     /* one is about nothing else */
-    oct_tokens tokens;    /* of the batch */
-    bool decided;         /* which metrics: after the first batch */
-    bool timed;           /* enough runs were */
-    double seconds;       /* of these, in all */
-    bool one_number;      /* the command printed one for all samples */
-    ev_floats in;
-    const float *in_f32;  /* first input of the batch, when it has the shape of the first output */
-    oct_array *first;     /* the first sample, for timing */
-    int64_t first_rows;   /* samples in it */
-    int64_t most_rows;    /* samples in the largest batch; 0: all came alone */
-    ev_layers *layers;
-    int64_t layer_samples;
-} evaluation;
-
-static oct_status pair_outputs(const evaluation *e, subject *s, oct_err *err)
+static oct_status pair_outputs(const ev_evaluation *e, ev_subject *s, oct_err *err)
 {
     const oct_graph *ref = e->models[0].graph, *g = s->model->graph;
     if (g->n_output != ref->n_output)
@@ -124,7 +57,7 @@ static oct_status pair_outputs(const evaluation *e, subject *s, oct_err *err)
 }
 
 /* The states by this model's outputs. */
-static oct_status create_carry(const evaluation *e, subject *s, oct_err *err)
+static oct_status create_carry(const ev_evaluation *e, ev_subject *s, oct_err *err)
 {
     oct_state *states = oct_arena_calloc(e->arena, e->o->n_states + 1, sizeof *states);
     if (!states)
@@ -134,7 +67,7 @@ static oct_status create_carry(const evaluation *e, subject *s, oct_err *err)
     return oct_carry_create(states, e->o->n_states, e->n_inputs, &s->carry, err);
 }
 
-static oct_status create_subject(evaluation *e, subject *s, const oct_eval_model *m, oct_err *err)
+static oct_status create_subject(ev_evaluation *e, ev_subject *s, const oct_eval_model *m, oct_err *err)
 {
     s->model = m;
     s->from = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->from);
@@ -160,7 +93,7 @@ static oct_status create_subject(evaluation *e, subject *s, const oct_eval_model
     return st;
 }
 
-static oct_status setup(evaluation *e, const oct_eval_model *models, size_t n, oct_err *err)
+static oct_status setup(ev_evaluation *e, const oct_eval_model *models, size_t n, oct_err *err)
 {
     e->models = models;
     e->n_out = models[0].graph->n_output;
@@ -185,7 +118,7 @@ static oct_status setup(evaluation *e, const oct_eval_model *models, size_t n, o
     return OCT_OK;
 }
 
-static void teardown(evaluation *e)
+static void teardown(ev_evaluation *e)
 {
     for (size_t k = 0; k < e->n_subject; k++) {
         oct_engine_close(&e->subject[k].engine);
@@ -223,7 +156,7 @@ static bool same_shape(const oct_array *a, const oct_operand *t)
 }
 
 /* Whether there is what a metric of a set is a function of. */
-static oct_status check_set(const evaluation *e, const oct_metric *m, oct_err *err)
+static oct_status check_set(const ev_evaluation *e, const oct_metric *m, oct_err *err)
 {
     static const char *const things[] = { [OCT_SET_CLASSES] = "classes", [OCT_SET_MAPS] = "maps of classes", [OCT_SET_PAIRS] = "pairs of samples",
                                           [OCT_SET_BOXES] = "boxes" };
@@ -245,7 +178,7 @@ static oct_status check_set(const evaluation *e, const oct_metric *m, oct_err *e
 }
 
 /* Takes a metric that was asked for, once. */
-static oct_status take_metric(evaluation *e, const oct_metric *m, oct_err *err)
+static oct_status take_metric(ev_evaluation *e, const oct_metric *m, oct_err *err)
 {
     for (size_t i = 0; i < e->n_metric; i++)
         if (e->metric[i] == m)
@@ -263,7 +196,7 @@ static oct_status take_metric(evaluation *e, const oct_metric *m, oct_err *err)
 }
 
 /* A gate on which class is chosen says nothing where outputs are no classes. */
-static oct_status take_needed(evaluation *e, const oct_metric *m, oct_err *err)
+static oct_status take_needed(ev_evaluation *e, const oct_metric *m, oct_err *err)
 {
     if (m->kind != OCT_METRIC_PROPORTION || !m->relative || e->kase.classes >= 2 || e->kase.single)
         return take_metric(e, m, err);
@@ -272,7 +205,7 @@ static oct_status take_needed(evaluation *e, const oct_metric *m, oct_err *err)
     return OCT_EUSAGE;
 }
 
-static oct_status decide_metrics(evaluation *e, oct_err *err)
+static oct_status decide_metrics(ev_evaluation *e, oct_err *err)
 {
     const oct_eval_options *o = e->o;
     size_t room = 0;
@@ -296,7 +229,7 @@ static oct_status decide_metrics(evaluation *e, oct_err *err)
     }
     OCT_TRY(ev_sets_create(&e->judging, e->metric, e->n_metric, o->per_class, e->n_subject, &e->sets, err));
     for (size_t k = 0; k < e->n_subject; k++)
-        if (!(e->subject[k].tally = oct_arena_calloc(e->arena, e->n_metric + 1, sizeof(tally))))
+        if (!(e->subject[k].tally = oct_arena_calloc(e->arena, e->n_metric + 1, sizeof(ev_tally))))
             return oct_nomem(err);
     return OCT_OK;
 }
@@ -304,7 +237,7 @@ static oct_status decide_metrics(evaluation *e, oct_err *err)
 /* ---- one batch ---- */
 
 /* The shape of an output for one sample: without the dimension that counts samples, where there is one. */
-static void set_tensor(const evaluation *e, subject *s, size_t i, const oct_operand *t, int64_t rows)
+static void set_tensor(const ev_evaluation *e, ev_subject *s, size_t i, const oct_operand *t, int64_t rows)
 {
     const bool cut = t->rank > 0 && (rows > 0 ? t->dims[0] == rows : t->dims[0] == 1 && t->rank > 1);
     int64_t *dims = s->dims + i * OCT_MAX_RANK;
@@ -313,9 +246,9 @@ static void set_tensor(const evaluation *e, subject *s, size_t i, const oct_oper
                                      .n = (size_t)(cut && rows > 0 ? t->count / rows : t->count) };
 }
 
-static oct_status run_subject(evaluation *e, size_t k, const oct_batch *b, int64_t rows, bool *steady, oct_err *err)
+static oct_status run_subject(ev_evaluation *e, size_t k, const oct_batch *b, int64_t rows, bool *steady, oct_err *err)
 {
-    subject *s = &e->subject[k];
+    ev_subject *s = &e->subject[k];
     e->arrays[k] = oct_carry_arrays(s->carry, b->tensors, b->follows);
     oct_input_fit_add(s->fit, s->n_fit, e->arrays[k]);
     OCT_TRY(oct_engine_run(&s->engine, e->arrays[k], &s->last, err));
@@ -343,7 +276,7 @@ static oct_status run_subject(evaluation *e, size_t k, const oct_batch *b, int64
 }
 
 /* The first input as f32, for reconstruction. */
-static oct_status take_input(evaluation *e, const oct_batch *b, const oct_operand *out, oct_err *err)
+static oct_status take_input(ev_evaluation *e, const oct_batch *b, const oct_operand *out, oct_err *err)
 {
     e->in_f32 = NULL;
     if (b->n_tensors == 0 || !same_shape(&b->tensors[0], out) || b->tensors[0].dtype == OCT_STRING)
@@ -357,7 +290,7 @@ static oct_status take_input(evaluation *e, const oct_batch *b, const oct_operan
 
 /* Errors of sample i of the batch against the reference, per output. An output that does not divide into samples counts
  * once. */
-static void sample_errors(evaluation *e, subject *s, size_t i)
+static void sample_errors(ev_evaluation *e, ev_subject *s, size_t i)
 {
     for (size_t o = 0; o < e->n_out; o++) {
         size_t n = (size_t)e->row[o], at = e->by_row[o] ? i * n : 0;
@@ -373,7 +306,7 @@ static void sample_errors(evaluation *e, subject *s, size_t i)
     }
 }
 
-static oct_sample_view view_of(const evaluation *e, const subject *s, const oct_batch *b, size_t i)
+static oct_sample_view view_of(const ev_evaluation *e, const ev_subject *s, const oct_batch *b, size_t i)
 {
     size_t n = (size_t)e->row[0], at = e->by_row[0] ? i * n : 0;
     return (oct_sample_view){
@@ -392,7 +325,7 @@ static oct_sample_view view_of(const evaluation *e, const subject *s, const oct_
     };
 }
 
-static void add_score(tally *t, double reference, double score)
+void ev_add_score(ev_tally *t, double reference, double score)
 {
     if (isnan(score))
         return;
@@ -402,11 +335,11 @@ static void add_score(tally *t, double reference, double score)
 }
 
 /* Sample i of the batch for the sets of all models. */
-static oct_status add_to_sets(evaluation *e, const oct_batch *b, size_t i, oct_err *err)
+static oct_status add_to_sets(ev_evaluation *e, const oct_batch *b, size_t i, oct_err *err)
 {
     const int64_t rows = oct_batch_rows(e->src, b);
     for (size_t k = 0; k < e->n_subject; k++) {
-        subject *s = &e->subject[k];
+        ev_subject *s = &e->subject[k];
         for (size_t o = 0; o < e->n_out; o++)
             s->tensor[o].v = s->out[o].v + (e->by_row[o] ? i * s->tensor[o].n : 0);
         const oct_set_view v = { .name = b->names[i], .index = b->indices[i], .label = b->labels ? b->labels[i] : -1, .out = s->tensor,
@@ -421,7 +354,7 @@ static oct_status add_to_sets(evaluation *e, const oct_batch *b, size_t i, oct_e
     return OCT_OK;
 }
 
-static oct_status score_sample(evaluation *e, const oct_batch *b, size_t i, oct_err *err)
+static oct_status score_sample(ev_evaluation *e, const oct_batch *b, size_t i, oct_err *err)
 {
     int64_t label = b->labels ? b->labels[i] : -1;
     if (e->kase.classes && label >= (int64_t)e->kase.classes) {
@@ -443,14 +376,14 @@ static oct_status score_sample(evaluation *e, const oct_batch *b, size_t i, oct_
                 reference = score;
             if (e->metric[m]->weight && !isnan(score))
                 e->subject[k].tally[m].weight += e->metric[m]->weight(&v);
-            add_score(&e->subject[k].tally[m], reference, score);
+            ev_add_score(&e->subject[k].tally[m], reference, score);
         }
     }
     return ev_sets_wanted(e->sets) ? add_to_sets(e, b, i, err) : OCT_OK;
 }
 
 /* What the logits foretell, where a metric is about it. */
-static oct_status take_tokens(evaluation *e, const oct_batch *b, const oct_operand *out, oct_err *err)
+static oct_status take_tokens(ev_evaluation *e, const oct_batch *b, const oct_operand *out, oct_err *err)
 {
     if (!e->of_tokens)
         return OCT_OK;
@@ -463,7 +396,7 @@ static oct_status take_tokens(evaluation *e, const oct_batch *b, const oct_opera
 }
 
 /* Keeps the first sample alone, for timing. */
-static oct_status keep_first(evaluation *e, const oct_batch *b, int64_t rows, oct_err *err)
+static oct_status keep_first(ev_evaluation *e, const oct_batch *b, int64_t rows, oct_err *err)
 {
     bool cut = rows > 1 && oct_source_fixed_batch(e->src) <= 1;
     e->first_rows = rows > 1 && !cut ? rows : 1;
@@ -480,7 +413,7 @@ static oct_status keep_first(evaluation *e, const oct_batch *b, int64_t rows, oc
 }
 
 typedef struct first_plans {
-    evaluation *e;
+    ev_evaluation *e;
     const oct_batch *b;
 } first_plans;
 
@@ -497,11 +430,11 @@ static void make_first(void *arg, size_t begin, size_t end, size_t thread)
 }
 
 /* Of the runs in which no model made a plan. With times of samples further ones need not run on one thread. */
-static void take_times(evaluation *e)
+static void take_times(ev_evaluation *e)
 {
     const size_t least = (size_t)(e->o->latency_runs > 0 ? e->o->latency_runs : EV_LEAST_RUNS);
     for (size_t k = 0; k < e->n_subject; k++) {
-        subject *s = &e->subject[k];
+        ev_subject *s = &e->subject[k];
         s->seconds[s->n_seconds++] = s->last;
         e->seconds += s->last;
     }
@@ -527,7 +460,7 @@ static bool are_logits(const float *v, size_t n, size_t width)
 }
 
 /* What distributions the first output has: its classes, those of each token, or one number for two. */
-static void decide_distributions(evaluation *e)
+static void decide_distributions(ev_evaluation *e)
 {
     const oct_set_tensor *t = &e->subject[0].tensor[0];
     const oct_decode_scores as = e->judging.rule->scores;
@@ -536,7 +469,7 @@ static void decide_distributions(evaluation *e)
 }
 
 /* What outputs seem to be, from the first batch of the reference. */
-static void decide_case(evaluation *e, const oct_operand *out, int64_t rows)
+static void decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
 {
     const bool labels = oct_source_has_labels(e->src);
     const size_t classes = classes_of(out, e->by_row[0] || rows == 0);
@@ -548,7 +481,7 @@ static void decide_case(evaluation *e, const oct_operand *out, int64_t rows)
     decide_distributions(e);
 }
 
-static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
+static oct_status run_batch(ev_evaluation *e, const oct_batch *b, oct_err *err)
 {
     const int64_t rows = oct_batch_rows(e->src, b);
     e->most_rows = rows > e->most_rows ? rows : e->most_rows;
@@ -590,7 +523,7 @@ static oct_status run_batch(evaluation *e, const oct_batch *b, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status run_samples(evaluation *e, oct_err *err)
+static oct_status run_samples(ev_evaluation *e, oct_err *err)
 {
     oct_batch b = OCT_BATCH_INIT;
     oct_status s;
@@ -608,7 +541,7 @@ static oct_status run_samples(evaluation *e, oct_err *err)
 }
 
 /* Runs the command for each model; its metric is the first. */
-static oct_status run_command(evaluation *e, oct_err *err)
+static oct_status run_command(ev_evaluation *e, oct_err *err)
 {
     double *real = NULL, *values;
     size_t n_real = 0, n;
@@ -629,7 +562,7 @@ static oct_status run_command(evaluation *e, oct_err *err)
         for (size_t i = 0; i < n; i++) {
             proportion &= values[i] == 0 || values[i] == 1 || isnan(values[i]);
             if (!isnan(real[i])) /* pairs alone count */
-                add_score(&e->subject[k].tally[0], real[i], values[i]);
+                ev_add_score(&e->subject[k].tally[0], real[i], values[i]);
         }
     }
     e->one_number = n_real == 1;
@@ -671,17 +604,17 @@ oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limi
     return g;
 }
 
-static double value_of(const oct_metric *m, const tally *t)
+static double value_of(const oct_metric *m, const ev_tally *t)
 {
     const bool tokens = m->kind == OCT_METRIC_TOKENS;
     const double mean = t->n ? t->sum / (tokens ? t->weight : (double)t->n) : NAN;
     return tokens ? oct_exp(mean) : mean;
 }
 
-static oct_eval_score score_of(const evaluation *e, size_t k, size_t m)
+static oct_eval_score score_of(const ev_evaluation *e, size_t k, size_t m)
 {
     const oct_metric *metric = e->metric[m];
-    const subject *s = &e->subject[k];
+    const ev_subject *s = &e->subject[k];
     oct_eval_score c = { .metric = metric, .value = NAN, .reference = NAN, .drop = NAN, .lo = NAN, .hi = NAN };
     if ((k == 0 && metric->relative) || metric->kind == OCT_METRIC_SET)
         return c;
@@ -691,7 +624,7 @@ static oct_eval_score score_of(const evaluation *e, size_t k, size_t m)
         c.n = (uint64_t)oct_source_given(e->src);
         return c;
     }
-    const tally *t = &s->tally[m], *ref = &e->subject[0].tally[m];
+    const ev_tally *t = &s->tally[m], *ref = &e->subject[0].tally[m];
     c.n = e->one_number && m == 0 ? (uint64_t)oct_source_given(e->src) : t->n;
     c.value = value_of(metric, t);
     if (k == 0 || !ref->n)
@@ -702,7 +635,7 @@ static oct_eval_score score_of(const evaluation *e, size_t k, size_t m)
     return c;
 }
 
-static double agreement_of(const evaluation *e, size_t k)
+static double agreement_of(const ev_evaluation *e, size_t k)
 {
     for (size_t m = 0; m < e->n_metric && k > 0; m++)
         if (strcmp(e->metric[m]->name, "agreement") == 0 && e->subject[k].tally[m].n)
@@ -710,9 +643,9 @@ static double agreement_of(const evaluation *e, size_t k)
     return NAN;
 }
 
-static oct_status fill_model(const evaluation *e, size_t k, oct_eval_result *r, oct_err *err)
+static oct_status fill_model(const ev_evaluation *e, size_t k, oct_eval_result *r, oct_err *err)
 {
-    const subject *s = &e->subject[k];
+    const ev_subject *s = &e->subject[k];
     const oct_graph *ref = e->models[0].graph;
     oct_eval_model_result *m = &r->models[k];
     const char *runner = oct_engine_name(&s->engine);
@@ -747,14 +680,14 @@ static oct_status fill_model(const evaluation *e, size_t k, oct_eval_result *r, 
     return OCT_OK;
 }
 
-static oct_status time_models(evaluation *e, oct_eval_result *r, oct_err *err)
+static oct_status time_models(ev_evaluation *e, oct_eval_result *r, oct_err *err)
 {
     const oct_eval_options *o = e->o;
     ev_timed *t = oct_arena_calloc(e->arena, e->n_subject, sizeof *t);
     if (!t)
         return oct_nomem(err);
     for (size_t k = 0; k < e->n_subject; k++) {
-        subject *s = &e->subject[k];
+        ev_subject *s = &e->subject[k];
         const bool enough = o->time_samples && o->latency_seconds > 0 && s->n_seconds > 0 && s->n_seconds >= (size_t)o->latency_runs;
         t[k] = (ev_timed){ s->model->name, &s->engine, s->seconds, enough ? s->n_seconds : 0 };
     }
@@ -763,7 +696,7 @@ static oct_status time_models(evaluation *e, oct_eval_result *r, oct_err *err)
     return o->profile ? ev_profile_models(t, e->n_subject, e->first, e->models, o->pool, r, err) : OCT_OK;
 }
 
-static oct_status fill_result(evaluation *e, oct_eval_result *r, oct_err *err)
+static oct_status fill_result(ev_evaluation *e, oct_eval_result *r, oct_err *err)
 {
     r->n_models = e->n_subject;
     r->n_scores = e->n_metric;
@@ -788,7 +721,7 @@ static oct_status fill_result(evaluation *e, oct_eval_result *r, oct_err *err)
 oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o,
                     oct_eval_result **out, oct_err *err)
 {
-    evaluation e = { .o = o, .src = src, .arena = oct_arena_create() };
+    ev_evaluation e = { .o = o, .src = src, .arena = oct_arena_create() };
     oct_arena *a = oct_arena_create();
     oct_eval_result *r = a ? oct_arena_calloc(a, 1, sizeof *r) : NULL;
     oct_status s = r && e.arena ? OCT_OK : oct_nomem(err);

@@ -66,6 +66,11 @@ void ev_sets_destroy(ev_sets *s); /* NULL allowed */
 bool ev_sets_wanted(const ev_sets *s); /* whether samples are to be given */
 /* A sample as model k saw it; models in order. */
 oct_status ev_sets_add(ev_sets *s, size_t k, const oct_set_view *v, oct_err *err);
+/* For a part of an evaluation: samples are saved one by one, and not kept. Before the first. */
+void ev_sets_set_apart(ev_sets *s);
+void ev_sets_save(ev_sets *s, size_t k, oct_buf *b);
+/* What was saved of a sample, for model k; models in order. r->bad: it is none. */
+oct_status ev_sets_load(ev_sets *s, size_t k, struct ev_bytes *r, oct_err *err);
 oct_status ev_sets_finish(ev_sets *s, oct_err *err); /* after the last one */
 /* Fills what c, a score with its metric, says of model k. */
 oct_status ev_sets_score(const ev_sets *s, size_t k, oct_pool *pool, oct_eval_score *c, oct_err *err);

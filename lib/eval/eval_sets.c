@@ -1,5 +1,6 @@
 /* The sets of an evaluation: those that its metrics are functions of, for each model. */
 #include "eval/eval_int.h"
+#include "eval/part_bytes.h"
 
 #include "eval/bootstrap.h"
 
@@ -67,6 +68,39 @@ oct_status ev_sets_add(ev_sets *s, size_t k, const oct_set_view *v, oct_err *err
     if (s->of_task)
         OCT_TRY(s->of_task[k]->type->add(s->of_task[k], v, err));
     return s->of_values ? s->of_values[k]->type->add(s->of_values[k], v, err) : OCT_OK;
+}
+
+void ev_sets_set_apart(ev_sets *s)
+{
+    for (size_t k = 0; k < s->n_models; k++) {
+        if (s->of_task)
+            s->of_task[k]->apart = true;
+        if (s->of_values)
+            s->of_values[k]->apart = true;
+    }
+}
+
+void ev_sets_save(ev_sets *s, size_t k, oct_buf *b)
+{
+    if (s->of_task)
+        s->of_task[k]->type->save(s->of_task[k], b);
+    if (s->of_values)
+        s->of_values[k]->type->save(s->of_values[k], b);
+}
+
+/* The same samples count for every model. */
+static oct_status load(oct_set **set, size_t k, ev_bytes *r, oct_err *err)
+{
+    OCT_TRY(set[k]->type->load(set[k], r, err));
+    r->bad |= set[k]->n != set[0]->n;
+    return OCT_OK;
+}
+
+oct_status ev_sets_load(ev_sets *s, size_t k, ev_bytes *r, oct_err *err)
+{
+    if (s->of_task)
+        OCT_TRY(load(s->of_task, k, r, err));
+    return s->of_values ? load(s->of_values, k, r, err) : OCT_OK;
 }
 
 oct_status ev_sets_finish(ev_sets *s, oct_err *err)

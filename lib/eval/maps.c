@@ -3,6 +3,7 @@
 
 #include "eval/boxes.h"
 #include "eval/class_sums.h"
+#include "eval/part_bytes.h"
 
 #include "base/mem.h"
 
@@ -192,7 +193,50 @@ static void maps_release(oct_set *s)
     oct_free(((maps *)s)->sums);
 }
 
-const oct_set_type oct_set_of_maps = { sizeof(maps), maps_add, NULL, maps_release };
+/* Sums of classes, by the sample that they are of. */
+static void maps_save(oct_set *s, oct_buf *b)
+{
+    maps *m = (maps *)s;
+    ev_put_u64(b, s->n);
+    ev_put_u64(b, m->n);
+    for (size_t i = 0; i < m->n; i++) {
+        const counted *k = &m->v[i];
+        ev_put_u32(b, k->sample);
+        ev_put_u32(b, k->class_number);
+        ev_put_u32(b, k->hit);
+        ev_put_u32(b, k->extra);
+        ev_put_u32(b, k->missed);
+    }
+    s->n = m->n = 0;
+}
+
+static oct_status maps_load(oct_set *s, ev_bytes *r, oct_err *err)
+{
+    maps *m = (maps *)s;
+    const size_t before = s->n;
+    const uint64_t samples = ev_take_u64(r);
+    const size_t n = ev_take_count(r, 20);
+    r->bad |= samples > 1 || (n && !samples) || before >= UINT32_MAX;
+    for (size_t i = 0; i < n && !r->bad; i++) {
+        counted k = { .sample = ev_take_u32(r) };
+        k.class_number = ev_take_u32(r);
+        k.hit = ev_take_u32(r);
+        k.extra = ev_take_u32(r);
+        k.missed = ev_take_u32(r);
+        r->bad |= k.sample != 0 || k.class_number >= MOST_CLASSES;
+        if (r->bad)
+            return OCT_OK;
+        k.sample = (uint32_t)before;
+        OCT_TRY(reserve(m, (size_t)k.class_number + 1, err));
+        if (!OCT_SET_GROW(m->v, m->n, m->cap))
+            return oct_nomem(err);
+        m->v[m->n++] = k;
+    }
+    s->n += r->bad ? 0 : (size_t)samples;
+    return OCT_OK;
+}
+
+const oct_set_type oct_set_of_maps = { sizeof(maps), maps_add, NULL, maps_release, maps_save, maps_load };
 
 double oct_maps_miou(const oct_set *s, const double *draws, double *scratch)
 {

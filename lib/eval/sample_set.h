@@ -6,6 +6,7 @@
 #ifndef OCT_EVAL_SAMPLE_SET_H
 #define OCT_EVAL_SAMPLE_SET_H
 
+#include "base/buf.h"
 #include "base/pool.h"
 #include "data/data.h"
 
@@ -51,7 +52,10 @@ typedef struct oct_set {
     const oct_judging *judging;
     size_t n;       /* samples (of pairs: pairs) that count, by which draws go */
     size_t scratch; /* doubles that a value needs, once finished */
+    bool apart;     /* it is saved after each sample, so that what two of them make together cannot be made yet */
 } oct_set;
+
+struct ev_bytes; /* part_bytes.h */
 
 typedef struct oct_set_type {
     size_t size; /* of the structure that begins with an oct_set */
@@ -60,6 +64,10 @@ typedef struct oct_set_type {
     /* After the last sample: sorts and so on. NULL: nothing to do. */
     oct_status (*finish)(oct_set *s, oct_err *err);
     void (*release)(oct_set *s); /* what add and finish have made; not s itself */
+    /* Before finish, for parts of an evaluation (part.h): appends what the samples added so far contribute, and forgets them; adds what this wrote, of
+     * one sample. Bytes that it cannot have written are told by r->bad, and leave nothing that a metric could not be computed of. */
+    void (*save)(oct_set *s, oct_buf *b);
+    oct_status (*load)(oct_set *s, struct ev_bytes *r, oct_err *err);
 } oct_set_type;
 extern const oct_set_type *const oct_set_types[OCT_SET_KINDS];
 

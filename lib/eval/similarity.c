@@ -3,6 +3,7 @@
 
 #include "eval/correlation.h"
 #include "eval/judging.h"
+#include "eval/part_bytes.h"
 
 #include "base/mem.h"
 
@@ -118,25 +119,19 @@ static void drop_kept(pairs *p)
         oct_free(p->kept[--p->n_kept].v);
 }
 
-static oct_status pairs_add(oct_set *s, const oct_set_view *v, oct_err *err)
+/* The half of a pair that came last, with the one before it. */
+static oct_status join_last(pairs *p, oct_err *err)
 {
-    pairs *p = (pairs *)s;
-    size_t n = 0;
-    const oct_truth_pair *truth = s->judging->truth ? oct_truth_pairs(s->judging->truth, &n) : NULL;
-    if (!n)
-        return oct_fail(err, OCT_EUSAGE, "pairs of samples need their scores: --truth scores.npy, or a CSV with a column score");
-    if (!OCT_SET_GROW(p->kept, p->n_kept, p->cap_kept))
-        return oct_nomem(err);
-    embedding *e = &p->kept[p->n_kept];
-    *e = (embedding){ 0 };
-    p->n_kept++;
-    OCT_TRY(make_embedding(s, v, e, err));
-    if (!oct_truth_consecutive(s->judging->truth))
-        return OCT_OK;
+    size_t n;
+    const oct_truth *t = p->base.judging->truth;
+    const oct_truth_pair *truth = oct_truth_pairs(t, &n);
+    const embedding *e = &p->kept[p->n_kept - 1];
     oct_status st = OCT_OK;
+    if (!oct_truth_consecutive(t))
+        return OCT_OK;
     if (p->n_kept == 2 && e->index % 2 && e[-1].index == e->index - 1) {
         if ((uint64_t)e->index / 2 >= n)
-            st = oct_fail(err, OCT_EMALFORMED, "%s: %zu scores, and none for pair %lld (counted from 0)", oct_truth_path(s->judging->truth), n,
+            st = oct_fail(err, OCT_EMALFORMED, "%s: %zu scores, and none for pair %lld (counted from 0)", oct_truth_path(t), n,
                           (long long)e->index / 2);
         else
             st = add_pair(p, &e[-1], e, truth[e->index / 2].score, err);
@@ -147,6 +142,23 @@ static oct_status pairs_add(oct_set *s, const oct_set_view *v, oct_err *err)
         p->n_kept = 1;
     }
     return st;
+}
+
+static oct_status pairs_add(oct_set *s, const oct_set_view *v, oct_err *err)
+{
+    pairs *p = (pairs *)s;
+    size_t n = 0;
+    if (s->judging->truth)
+        oct_truth_pairs(s->judging->truth, &n);
+    if (!n)
+        return oct_fail(err, OCT_EUSAGE, "pairs of samples need their scores: --truth scores.npy, or a CSV with a column score");
+    if (!OCT_SET_GROW(p->kept, p->n_kept, p->cap_kept))
+        return oct_nomem(err);
+    embedding *e = &p->kept[p->n_kept];
+    *e = (embedding){ 0 };
+    p->n_kept++;
+    OCT_TRY(make_embedding(s, v, e, err));
+    return s->apart ? OCT_OK : join_last(p, err);
 }
 
 static const embedding *find_kept(const pairs *p, int64_t index)
@@ -201,7 +213,41 @@ static void pairs_release(oct_set *s)
     oct_free(p->by_y);
 }
 
-const oct_set_type oct_set_of_pairs = { sizeof(pairs), pairs_add, pairs_finish, pairs_release };
+/* The embeddings themselves: the other half of a pair is in another part. */
+static void pairs_save(oct_set *s, oct_buf *b)
+{
+    pairs *p = (pairs *)s;
+    ev_put_u64(b, p->n_kept);
+    for (size_t i = 0; i < p->n_kept; i++) {
+        ev_put_u64(b, (uint64_t)p->kept[i].index);
+        ev_put_u64(b, p->kept[i].n);
+        for (size_t k = 0; k < p->kept[i].n; k++)
+            ev_put_f64(b, p->kept[i].v[k]);
+    }
+    drop_kept(p);
+}
+
+static oct_status pairs_load(oct_set *s, ev_bytes *r, oct_err *err)
+{
+    pairs *p = (pairs *)s;
+    const uint64_t samples = ev_take_u64(r), index = samples ? ev_take_u64(r) : 0;
+    const size_t n = samples ? ev_take_count(r, 8) : 0, known = p->n_kept;
+    r->bad |= !s->judging->truth || samples > 1 || index > INT64_MAX || (known && index <= (uint64_t)p->kept[known - 1].index);
+    if (r->bad || !samples)
+        return OCT_OK;
+    if (!OCT_SET_GROW(p->kept, p->n_kept, p->cap_kept))
+        return oct_nomem(err);
+    embedding *e = &p->kept[p->n_kept];
+    *e = (embedding){ .index = (int64_t)index, .n = n, .v = oct_calloc(n + 1, sizeof *e->v) };
+    if (!e->v)
+        return oct_nomem(err);
+    p->n_kept++;
+    for (size_t i = 0; i < n; i++)
+        e->v[i] = ev_take_f64(r);
+    return join_last(p, err);
+}
+
+const oct_set_type oct_set_of_pairs = { sizeof(pairs), pairs_add, pairs_finish, pairs_release, pairs_save, pairs_load };
 
 /* ---- values ---- */
 

@@ -2,6 +2,7 @@
 #include "eval/value_set.h"
 
 #include "eval/judging.h"
+#include "eval/part_bytes.h"
 #include "eval/summary.h"
 
 #include "base/mem.h"
@@ -17,7 +18,16 @@ typedef struct values {
     one *v; /* [base.n] */
     size_t cap;
     double lo, hi; /* of the float model's */
+    bool ranged;   /* there are some */
 } values;
+
+/* What is not a number widens nothing. */
+static void widen(values *x, double lo, double hi)
+{
+    x->lo = !x->ranged || lo < x->lo || isnan(x->lo) ? lo : x->lo;
+    x->hi = !x->ranged || hi > x->hi || isnan(x->hi) ? hi : x->hi;
+    x->ranged = true;
+}
 
 static oct_status values_add(oct_set *s, const oct_set_view *v, oct_err *err)
 {
@@ -31,9 +41,7 @@ static oct_status values_add(oct_set *s, const oct_set_view *v, oct_err *err)
     *o = (one){ t->n == ref->n ? 0 : INFINITY, (double)t->n };
     for (size_t i = 0; i < t->n && t->n == ref->n; i++) {
         const double y = ref->v[i], d = y - (double)t->v[i];
-        const bool first = s->n == 0 && i == 0;
-        x->lo = first || y < x->lo ? y : x->lo;
-        x->hi = first || y > x->hi ? y : x->hi;
+        widen(x, y, y);
         o->squares += t->v[i] == ref->v[i] ? 0 : isfinite(d) ? d * d : INFINITY;
     }
     s->n++;
@@ -45,7 +53,40 @@ static void values_release(oct_set *s)
     oct_free(((values *)s)->v);
 }
 
-const oct_set_type oct_set_of_values = { sizeof(values), values_add, NULL, values_release };
+static void values_save(oct_set *s, oct_buf *b)
+{
+    values *x = (values *)s;
+    ev_put_u64(b, s->n);
+    ev_put_u64(b, x->ranged);
+    ev_put_f64(b, x->lo);
+    ev_put_f64(b, x->hi);
+    for (size_t i = 0; i < s->n; i++) {
+        ev_put_f64(b, x->v[i].squares);
+        ev_put_f64(b, x->v[i].count);
+    }
+    s->n = 0;
+    x->ranged = false;
+}
+
+static oct_status values_load(oct_set *s, ev_bytes *r, oct_err *err)
+{
+    values *x = (values *)s;
+    const size_t n = (size_t)ev_take_u64(r);
+    const bool ranged = ev_take_u64(r) != 0;
+    const double lo = ev_take_f64(r), hi = ev_take_f64(r);
+    r->bad |= n > r->n / 16;
+    if (ranged && !r->bad)
+        widen(x, lo, hi);
+    for (size_t i = 0; i < n && !r->bad; i++) {
+        if (!OCT_SET_GROW(x->v, s->n, x->cap))
+            return oct_nomem(err);
+        x->v[s->n].squares = ev_take_f64(r);
+        x->v[s->n++].count = ev_take_f64(r);
+    }
+    return OCT_OK;
+}
+
+const oct_set_type oct_set_of_values = { sizeof(values), values_add, NULL, values_release, values_save, values_load };
 
 double oct_values_share(const oct_set *s, const double *draws, double *scratch)
 {

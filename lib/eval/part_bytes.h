@@ -1,0 +1,172 @@
+/* lib/eval/part_bytes.h -- numbers and texts of a part's file (part.h): little-endian, checked as they are read. Private to lib/eval. */
+#ifndef OCT_EVAL_PART_BYTES_H
+#define OCT_EVAL_PART_BYTES_H
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "eval/error_sum.h"
+#include "eval/part.h"
+
+#include <string.h>
+
+static inline void ev_put_u64(oct_buf *b, uint64_t v)
+{
+    uint8_t le[8];
+    for (int i = 0; i < 8; i++)
+        le[i] = (uint8_t)(v >> 8 * i);
+    oct_buf_add(b, le, sizeof le);
+}
+
+static inline void ev_put_u32(oct_buf *b, uint32_t v)
+{
+    const uint8_t le[4] = { (uint8_t)v, (uint8_t)(v >> 8), (uint8_t)(v >> 16), (uint8_t)(v >> 24) };
+    oct_buf_add(b, le, sizeof le);
+}
+
+static inline void ev_put_f64(oct_buf *b, double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    ev_put_u64(b, bits);
+}
+
+static inline void ev_put_f32(oct_buf *b, float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    ev_put_u32(b, bits);
+}
+
+/* The first line of the file. */
+#define OCT_PART_MAGIC "octet-eval-part 1\n"
+
+/* NULL is told from "". */
+static inline void ev_put_text(oct_buf *b, const char *s)
+{
+    ev_put_u64(b, s ? strlen(s) + 1 : 0);
+    if (s)
+        oct_buf_add(b, s, strlen(s));
+}
+
+/* What is left of some bytes. Reading beyond their end gives 0 and sets `bad`, which is asked for once, at the end. */
+struct ev_bytes {
+    const uint8_t *p;
+    size_t n;
+    bool bad;
+};
+
+/* The next n bytes; NULL: there are fewer. */
+static inline const uint8_t *ev_take(ev_bytes *r, size_t n)
+{
+    if (r->bad || n > r->n) {
+        r->bad = true;
+        return NULL;
+    }
+    const uint8_t *p = r->p;
+    r->p += n;
+    r->n -= n;
+    return p;
+}
+
+static inline uint64_t ev_take_u64(ev_bytes *r)
+{
+    const uint8_t *p = ev_take(r, 8);
+    uint64_t v = 0;
+    for (int i = 0; p && i < 8; i++)
+        v |= (uint64_t)p[i] << 8 * i;
+    return v;
+}
+
+static inline uint32_t ev_take_u32(ev_bytes *r)
+{
+    const uint8_t *p = ev_take(r, 4);
+    return p ? p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24 : 0;
+}
+
+static inline double ev_take_f64(ev_bytes *r)
+{
+    const uint64_t bits = ev_take_u64(r);
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+static inline float ev_take_f32(ev_bytes *r)
+{
+    const uint32_t bits = ev_take_u32(r);
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* How many things of at least `least` bytes follow. 0, and bad, where they cannot. */
+static inline size_t ev_take_count(ev_bytes *r, size_t least)
+{
+    const uint64_t n = ev_take_u64(r);
+    if (least && n > r->n / least)
+        r->bad = true;
+    return r->bad ? 0 : (size_t)n;
+}
+
+/* The next n bytes as bytes of their own. */
+static inline ev_bytes ev_take_bytes(ev_bytes *r, uint64_t n)
+{
+    if (n > r->n)
+        r->bad = true;
+    const uint8_t *p = r->bad ? NULL : ev_take(r, (size_t)n);
+    return (ev_bytes){ p, p ? (size_t)n : 0, p == NULL };
+}
+
+/* In arena, or NULL: none, bad, or (*memory) no memory. */
+static inline const char *ev_take_text(ev_bytes *r, oct_arena *a, bool *memory)
+{
+    const size_t n = ev_take_count(r, 1);
+    if (!n)
+        return NULL;
+    const uint8_t *p = ev_take(r, n - 1);
+    if (p && memchr(p, 0, n - 1))
+        r->bad = true;
+    char *s = p && !r->bad ? oct_arena_strndup(a, (const char *)p, n - 1) : NULL;
+    *memory |= !s && !r->bad;
+    return s;
+}
+
+static inline void ev_put_xsum(oct_buf *b, const oct_xsum *s)
+{
+    for (int i = 0; i < OCT_XSUM_LIMBS; i++)
+        ev_put_u64(b, s->limb[i]);
+}
+
+static inline void ev_take_xsum(ev_bytes *r, oct_xsum *s)
+{
+    for (int i = 0; i < OCT_XSUM_LIMBS; i++)
+        s->limb[i] = ev_take_u64(r);
+}
+
+static inline void ev_put_sum(oct_buf *b, const oct_error_sum *s)
+{
+    ev_put_xsum(b, &s->signal);
+    ev_put_xsum(b, &s->noise);
+    ev_put_xsum(b, &s->other);
+    ev_put_xsum(b, &s->dot);
+    ev_put_f64(b, s->max_abs);
+    ev_put_u64(b, s->n);
+    ev_put_u64(b, s->broken);
+}
+
+/* Adds it to s. */
+static inline void ev_take_sum(ev_bytes *r, oct_error_sum *s)
+{
+    oct_error_sum x = { 0 };
+    ev_take_xsum(r, &x.signal);
+    ev_take_xsum(r, &x.noise);
+    ev_take_xsum(r, &x.other);
+    ev_take_xsum(r, &x.dot);
+    x.max_abs = ev_take_f64(r);
+    x.n = ev_take_u64(r);
+    x.broken = ev_take_u64(r);
+    if (!r->bad)
+        oct_error_sum_merge(s, &x);
+}
+
+#endif
