@@ -154,6 +154,7 @@ bool oct_source_has_labels(const oct_source *src); /* whether any sample given s
 /* Broken samples that were skipped so far: how many, and the message of the i-th (the first 100 are kept). */
 int64_t oct_source_bad_count(const oct_source *src);
 const char *oct_source_bad_text(const oct_source *src, size_t i); /* NULL beyond; borrowed */
+int64_t oct_source_bad_index(const oct_source *src, size_t i);    /* its position in the data; -1 beyond */
 
 int64_t oct_source_given(const oct_source *src); /* samples given so far */
 /* The error of who needs a sample where the source has given none: OCT_EMALFORMED, with the name of the data. */

@@ -375,6 +375,11 @@ int64_t oct_source_bad_count(const oct_source *s)
     return s->bad;
 }
 
+int64_t oct_source_bad_index(const oct_source *s, size_t i)
+{
+    return i < OCT_SOURCE_BAD_TEXTS && (int64_t)i < s->bad ? s->bad_index[i] : -1;
+}
+
 const char *oct_source_bad_text(const oct_source *s, size_t i)
 {
     return i < OCT_SOURCE_BAD_TEXTS && (int64_t)i < s->bad ? s->bad_text[i] : NULL;

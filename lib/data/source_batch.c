@@ -233,6 +233,8 @@ static oct_status close_batch(oct_batch *b, const bool *stack, size_t fixed, oct
 
 static oct_status count_bad(oct_source *s, oct_slot *t, oct_err *err)
 {
+    if (s->bad < OCT_SOURCE_BAD_TEXTS)
+        s->bad_index[s->bad] = t->index;
     if (s->bad < OCT_SOURCE_BAD_TEXTS && !(s->bad_text[s->bad] = oct_strdup(t->err.text)))
         return oct_nomem(err);
     if (s->bad == 0)

@@ -84,6 +84,7 @@ struct oct_source {
     int picture_input; /* 1 + the first that took a picture; 0: none yet */
     int64_t given, bad;
     char *bad_text[OCT_SOURCE_BAD_TEXTS];
+    int64_t bad_index[OCT_SOURCE_BAD_TEXTS];
     char bad_hint[sizeof ((oct_err *)0)->hint]; /* of the first */
 };
 

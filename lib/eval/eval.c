@@ -129,6 +129,7 @@ static void teardown(ev_evaluation *e)
     }
     for (size_t i = 0; e->first && i < e->n_inputs; i++)
         oct_array_free(&e->first[i]);
+    oct_buf_free(&e->first_blob);
     ev_release(&e->in);
     oct_tokens_free(&e->tokens);
     ev_layers_destroy(e->layers);
@@ -228,6 +229,10 @@ static oct_status decide_metrics(ev_evaluation *e, oct_err *err)
         e->of_tokens |= e->need_tokens || e->metric[i]->distributions;
     }
     OCT_TRY(ev_sets_create(&e->judging, e->metric, e->n_metric, o->per_class, e->n_subject, &e->sets, err));
+    e->score = oct_arena_calloc(e->arena, e->n_metric + 1, e->n_subject * sizeof *e->score);
+    e->weight = oct_arena_calloc(e->arena, e->n_metric + 1, e->n_subject * sizeof *e->weight);
+    if (!e->score || !e->weight)
+        return oct_nomem(err);
     for (size_t k = 0; k < e->n_subject; k++)
         if (!(e->subject[k].tally = oct_arena_calloc(e->arena, e->n_metric + 1, sizeof(ev_tally))))
             return oct_nomem(err);
@@ -325,13 +330,23 @@ static oct_sample_view view_of(const ev_evaluation *e, const ev_subject *s, cons
     };
 }
 
-void ev_add_score(ev_tally *t, double reference, double score)
+static void add_score(ev_tally *t, double reference, double score)
 {
     if (isnan(score))
         return;
     t->sum += score;
     t->n++;
     oct_paired_add(&t->pair, reference, score);
+}
+
+void ev_take_scores(ev_evaluation *e)
+{
+    for (size_t m = 0; m < e->n_metric; m++)
+        for (size_t k = 0; k < e->n_subject && e->metric[m]->score; k++) {
+            const size_t at = m * e->n_subject + k;
+            e->subject[k].tally[m].weight += e->weight[at];
+            add_score(&e->subject[k].tally[m], e->score[at - k], e->score[at]);
+        }
 }
 
 /* Sample i of the batch for the sets of all models. */
@@ -367,19 +382,20 @@ static oct_status score_sample(ev_evaluation *e, const oct_batch *b, size_t i, o
     for (size_t m = 0; m < e->n_metric; m++) {
         if (!e->metric[m]->score)
             continue;
-        double reference = NAN;
         for (size_t k = 0; k < e->n_subject; k++) {
             oct_sample_view v = view_of(e, &e->subject[k], b, i);
             v.k = e->metric[m]->k;
-            double score = e->subject[k].apart[0] ? NAN : e->metric[m]->score(&v);
-            if (k == 0)
-                reference = score;
-            if (e->metric[m]->weight && !isnan(score))
-                e->subject[k].tally[m].weight += e->metric[m]->weight(&v);
-            ev_add_score(&e->subject[k].tally[m], reference, score);
+            const double score = e->subject[k].apart[0] ? NAN : e->metric[m]->score(&v);
+            e->score[m * e->n_subject + k] = score;
+            e->weight[m * e->n_subject + k] = e->metric[m]->weight && !isnan(score) ? e->metric[m]->weight(&v) : 0;
         }
     }
-    return ev_sets_wanted(e->sets) ? add_to_sets(e, b, i, err) : OCT_OK;
+    if (ev_sets_wanted(e->sets))
+        OCT_TRY(add_to_sets(e, b, i, err));
+    if (e->part)
+        return ev_part_sample(e, b, i, err);
+    ev_take_scores(e);
+    return OCT_OK;
 }
 
 /* What the logits foretell, where a metric is about it. */
@@ -398,7 +414,7 @@ static oct_status take_tokens(ev_evaluation *e, const oct_batch *b, const oct_op
 /* Keeps the first sample alone, for timing. */
 static oct_status keep_first(ev_evaluation *e, const oct_batch *b, int64_t rows, oct_err *err)
 {
-    bool cut = rows > 1 && oct_source_fixed_batch(e->src) <= 1;
+    bool cut = rows > 1 && e->fixed_batch <= 1;
     e->first_rows = rows > 1 && !cut ? rows : 1;
     for (size_t i = 0; i < e->n_inputs; i++) {
         const oct_array *x = &b->tensors[i];
@@ -471,7 +487,7 @@ static void decide_distributions(ev_evaluation *e)
 /* What outputs seem to be, from the first batch of the reference. */
 static void decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
 {
-    const bool labels = oct_source_has_labels(e->src);
+    const bool labels = e->labels;
     const size_t classes = classes_of(out, e->by_row[0] || rows == 0);
     e->judging.classes = classes;
     e->judging.labels = labels;
@@ -481,9 +497,8 @@ static void decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
     decide_distributions(e);
 }
 
-static oct_status run_batch(ev_evaluation *e, const oct_batch *b, oct_err *err)
+oct_status ev_run_models(ev_evaluation *e, const oct_batch *b, int64_t rows, oct_err *err)
 {
-    const int64_t rows = oct_batch_rows(e->src, b);
     e->most_rows = rows > e->most_rows ? rows : e->most_rows;
     bool steady = true;
     if (!e->decided) {
@@ -508,8 +523,18 @@ static oct_status run_batch(ev_evaluation *e, const oct_batch *b, oct_err *err)
         OCT_TRY(decide_metrics(e, err));
         OCT_TRY(keep_first(e, b, rows, err));
         e->decided = true;
+        if (e->part)
+            OCT_TRY(ev_part_begin(e, rows, err));
     }
-    OCT_TRY(take_tokens(e, b, out, err));
+    return OCT_OK;
+}
+
+static oct_status run_batch(ev_evaluation *e, const oct_batch *b, oct_err *err)
+{
+    const int64_t rows = oct_batch_rows(e->src, b);
+    e->labels |= oct_source_has_labels(e->src);
+    OCT_TRY(ev_run_models(e, b, rows, err));
+    OCT_TRY(take_tokens(e, b, oct_engine_output(&e->subject[0].engine, e->subject[0].from[0]), err));
     for (size_t i = 0; i < b->n; i++)
         OCT_TRY(score_sample(e, b, i, err));
     int64_t want = e->o->layer_samples;
@@ -535,7 +560,9 @@ static oct_status run_samples(ev_evaluation *e, oct_err *err)
             e->o->progress(e->o->progress_arg, "comparing", oct_source_given(e->src), total > 0 ? total : 0);
     }
     oct_batch_free(&b);
-    if (s == OCT_OK && !e->decided)
+    e->given = oct_source_given(e->src);
+    e->bad = oct_source_bad_count(e->src);
+    if (s == OCT_OK && !e->decided && !e->part)
         return oct_source_none(e->src, err);
     return s;
 }
@@ -562,7 +589,7 @@ static oct_status run_command(ev_evaluation *e, oct_err *err)
         for (size_t i = 0; i < n; i++) {
             proportion &= values[i] == 0 || values[i] == 1 || isnan(values[i]);
             if (!isnan(real[i])) /* pairs alone count */
-                ev_add_score(&e->subject[k].tally[0], real[i], values[i]);
+                add_score(&e->subject[k].tally[0], real[i], values[i]);
         }
     }
     e->one_number = n_real == 1;
@@ -621,11 +648,11 @@ static oct_eval_score score_of(const ev_evaluation *e, size_t k, size_t m)
     if (metric->whole) {
         c.value = metric->whole(s->total, e->n_out);
         c.drop = metric->loss(s->total, e->n_out);
-        c.n = (uint64_t)oct_source_given(e->src);
+        c.n = (uint64_t)e->given;
         return c;
     }
     const ev_tally *t = &s->tally[m], *ref = &e->subject[0].tally[m];
-    c.n = e->one_number && m == 0 ? (uint64_t)oct_source_given(e->src) : t->n;
+    c.n = e->one_number && m == 0 ? (uint64_t)e->given : t->n;
     c.value = value_of(metric, t);
     if (k == 0 || !ref->n)
         return c;
@@ -701,11 +728,10 @@ static oct_status fill_result(ev_evaluation *e, oct_eval_result *r, oct_err *err
     r->n_models = e->n_subject;
     r->n_scores = e->n_metric;
     r->n_outputs = e->n_out;
-    r->samples = oct_source_given(e->src);
-    r->bad_samples = oct_source_bad_count(e->src);
+    r->samples = e->given;
+    r->bad_samples = e->bad;
     r->layer_samples = e->layer_samples;
-    const int64_t fixed = oct_source_fixed_batch(e->src);
-    r->batch = fixed > 1 ? (size_t)fixed : e->o->batch ? e->o->batch : 1;
+    r->batch = e->fixed_batch > 1 ? (size_t)e->fixed_batch : e->o->batch ? e->o->batch : 1;
     r->threads = e->o->time_samples ? 1 : oct_pool_threads(e->o->pool);
     if (!(r->models = oct_arena_calloc(r->arena, r->n_models, sizeof *r->models)))
         return oct_nomem(err);
@@ -718,31 +744,39 @@ static oct_status fill_result(ev_evaluation *e, oct_eval_result *r, oct_err *err
     return time_models(e, r, err);
 }
 
-oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o,
-                    oct_eval_result **out, oct_err *err)
+static void open_judging(ev_evaluation *e)
 {
-    ev_evaluation e = { .o = o, .src = src, .arena = oct_arena_create() };
+    oct_decode_defaults(&e->rule);
+    e->judging = (oct_judging){ .rule = e->o->rule ? e->o->rule : &e->rule, .truth = e->o->truth };
+    e->fixed_batch = e->src ? oct_source_fixed_batch(e->src) : 0;
+}
+
+/* Samples come from e->src or, where there is none, from parts. */
+static oct_status evaluate(ev_evaluation *e, const oct_eval_model *models, size_t n_models, oct_parts *parts, oct_eval_result **out, oct_err *err)
+{
     oct_arena *a = oct_arena_create();
     oct_eval_result *r = a ? oct_arena_calloc(a, 1, sizeof *r) : NULL;
-    oct_status s = r && e.arena ? OCT_OK : oct_nomem(err);
+    const oct_eval_options *o = e->o;
+    e->arena = oct_arena_create();
+    oct_status s = r && e->arena ? OCT_OK : oct_nomem(err);
     const double began = oct_now();
     if (r) {
         r->arena = a;
         oct_environment_read(&r->environment); /* before this run is itself the load */
+        e->kept = a;
     }
-    oct_decode_defaults(&e.rule);
-    e.judging = (oct_judging){ .rule = o->rule ? o->rule : &e.rule, .truth = o->truth };
+    open_judging(e);
     if (s == OCT_OK)
-        s = setup(&e, models, n_models, err);
+        s = setup(e, models, n_models, err);
     if (s == OCT_OK)
-        s = run_samples(&e, err);
+        s = e->src ? run_samples(e, err) : ev_join_parts(e, parts, err);
     if (s == OCT_OK && o->command)
-        s = run_command(&e, err);
+        s = run_command(e, err);
     if (s == OCT_OK)
-        s = fill_result(&e, r, err);
+        s = fill_result(e, r, err);
     if (r)
         r->seconds = oct_now() - began;
-    teardown(&e);
+    teardown(e);
     oct_pool_alone(o->pool, false);
     if (s != OCT_OK) {
         oct_arena_destroy(a);
@@ -750,6 +784,39 @@ oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *s
     }
     *out = r;
     return OCT_OK;
+}
+
+oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o, oct_eval_result **r, oct_err *err)
+{
+    ev_evaluation e = { .o = o, .src = src };
+    return evaluate(&e, models, n_models, NULL, r, err);
+}
+
+oct_status oct_eval_join(const oct_eval_model *models, size_t n_models, oct_parts *parts, const oct_eval_options *o, oct_joined *joined,
+                         oct_eval_result **r, oct_err *err)
+{
+    ev_evaluation e = { .o = o, .joined = joined };
+    return evaluate(&e, models, n_models, parts, r, err);
+}
+
+oct_status oct_eval_part(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o, oct_part_out *p, int64_t *samples,
+                         oct_err *err)
+{
+    ev_evaluation e = { .o = o, .src = src, .part = p, .arena = oct_arena_create() };
+    oct_status s = e.arena ? OCT_OK : oct_nomem(err);
+    open_judging(&e);
+    if (s == OCT_OK)
+        s = setup(&e, models, n_models, err);
+    if (s == OCT_OK)
+        s = run_samples(&e, err);
+    *samples = e.given;
+    if (s == OCT_OK)
+        s = ev_part_end(&e, err);
+    else
+        oct_part_abort(p);
+    teardown(&e);
+    oct_pool_alone(o->pool, false);
+    return s;
 }
 
 void oct_eval_free(oct_eval_result *r)

@@ -18,6 +18,7 @@
 #include "eval/layer_pairs.h"
 #include "eval/metric_command.h"
 #include "eval/metric.h"
+#include "eval/part.h"
 #include "graph/graph.h"
 #include "runtime/carry.h"
 
@@ -160,6 +161,21 @@ typedef struct oct_eval_result {
  * of a command, of the data and of the runtime as they come, with the model's name. */
 oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o,
                     oct_eval_result **r, oct_err *err);
+
+/* The same in parts. oct_eval_part writes what the samples of src contribute, which may be none, and commits or aborts p; nothing is timed. *samples: how
+ * many there were. OCT_EUNSUPPORTED: results depend on which samples come together, on those before, or on a command. */
+oct_status oct_eval_part(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o, oct_part_out *p, int64_t *samples,
+                         oct_err *err);
+/* From all parts what oct_eval finds of all samples, bit for bit; times are measured here, on the first sample. OCT_EMALFORMED: a part that holds
+ * something else, OCT_EUSAGE: metrics that the parts lack. joined: filled, in the result's arena. */
+typedef struct oct_joined {
+    const char *preprocess;  /* as oct_source_preprocess */
+    const char **bad;        /* n_bad messages of broken samples, in the order of the data */
+    size_t n_bad;
+    int64_t bad_samples;
+} oct_joined;
+oct_status oct_eval_join(const oct_eval_model *models, size_t n_models, oct_parts *parts, const oct_eval_options *o, oct_joined *joined,
+                         oct_eval_result **r, oct_err *err);
 void oct_eval_free(oct_eval_result *r); /* NULL allowed */
 
 /* The inputs that samples must fill, for oct_source_options; in arena. */

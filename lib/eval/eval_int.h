@@ -23,6 +23,10 @@ oct_status ev_layers_create(const oct_eval_model *models, size_t n_models, oct_p
 void ev_layers_destroy(ev_layers *l);
 /* Runs the first n samples of a batch of `rows` (oct_batch_rows) in all models. */
 oct_status ev_layers_feed(ev_layers *l, const oct_array *const *arrays, int64_t rows, size_t n, oct_err *err);
+/* What was gathered so far, and adding that of a part. r->bad: it is none of these models; label: the part's
+ * file. */
+oct_status ev_layers_save(const ev_layers *l, oct_buf *b, oct_err *err);
+oct_status ev_layers_load(ev_layers *l, struct ev_bytes *r, const char *label, oct_err *err);
 /* Layers of models[k], worst first, in arena. */
 oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_eval_layer **layers, size_t *n_layers,
                             oct_err *err);

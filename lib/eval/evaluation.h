@@ -4,6 +4,7 @@
 
 #include "eval/error_sum.h"
 #include "eval/eval_int.h"
+#include "eval/part.h"
 #include "eval/tokens.h"
 
 typedef struct ev_tally {
@@ -69,13 +70,30 @@ typedef struct ev_evaluation {
     int64_t most_rows;    /* samples in the largest batch; 0: all came alone */
     ev_layers *layers;
     int64_t layer_samples;
+    int64_t fixed_batch;  /* of the source; 0: free */
+    int64_t given, bad;   /* samples, once all came */
+    bool labels;          /* samples have them */
+    double *score, *weight; /* of a sample: [n_metric][n_subject] */
+    oct_part_out *part;   /* what samples contribute goes there, instead of into tallies and sets; NULL: it does not */
+    oct_buf first_blob;   /* of a part: its first sample */
+    oct_joined *joined;   /* of parts, else NULL */
+    oct_arena *kept;      /* the result's */
 } ev_evaluation;
 
 /* ---- eval.c, for eval_parts.c ---- */
 
-/* A score of a sample beside the float model's; NaN does not count. */
-void ev_add_score(ev_tally *t, double reference, double score);
-/* Runs the first batch, decides what is measured, and keeps its first sample for timing. */
-oct_status ev_begin(ev_evaluation *e, const oct_batch *b, oct_err *err);
+/* Counts the scores of a sample, in e->score and e->weight. NaN does not count. */
+void ev_take_scores(ev_evaluation *e);
+/* Runs a batch in all models; where it is the first, decides what is measured and keeps its first sample for timing. */
+oct_status ev_run_models(ev_evaluation *e, const oct_batch *b, int64_t rows, oct_err *err);
+
+/* ---- eval_parts.c ---- */
+
+/* Of a part: its first batch came; sample i of a batch has been scored and added to the sets; the last sample came. */
+oct_status ev_part_begin(ev_evaluation *e, int64_t rows, oct_err *err);
+oct_status ev_part_sample(ev_evaluation *e, const oct_batch *b, size_t i, oct_err *err);
+oct_status ev_part_end(ev_evaluation *e, oct_err *err);
+/* Everything that parts hold, as if their samples had been run here. */
+oct_status ev_join_parts(ev_evaluation *e, oct_parts *parts, oct_err *err);
 
 #endif

@@ -55,6 +55,13 @@ struct ev_bytes {
     bool bad;
 };
 
+/* What must be so in what a part holds. */
+static inline void ev_need(ev_bytes *r, bool so)
+{
+    if (!so)
+        r->bad = true;
+}
+
 /* The next n bytes; NULL: there are fewer. */
 static inline const uint8_t *ev_take(ev_bytes *r, size_t n)
 {
