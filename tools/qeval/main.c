@@ -33,6 +33,8 @@ typedef struct session {
     oct_baseline *baseline; /* NULL: none */
     oct_decode *decode;     /* likewise */
     oct_truth *truth;
+    oct_parts parts;        /* of merge */
+    qeval_joining joining;
 } session;
 
 /* ---- models ---- */
@@ -91,6 +93,8 @@ static oct_status load_models(session *s, oct_err *err)
         OCT_TRY(tool_load(s->cli, path, &s->loaded[k], err));
         s->models[k] = (oct_eval_model){ path, s->loaded[k]->graph, oct_model_bytes(s->loaded[k]),
                                          oct_model_meta(s->loaded[k], OCT_SCALED_KEY), false, is_remote(s, k) ? &s->remote : NULL };
+        if (s->parts.n && oct_model_hash(s->loaded[k]) != s->joining.hash[k])
+            return qeval_changed(path, err);
         if (k)
             OCT_TRY(is_remote(s, k) ? leave_ends(s, k, err) : match_ends(s, k, err));
     }
@@ -147,17 +151,17 @@ static void warn_of_fit(const session *s, const char *model, const oct_input_fit
 }
 
 /* The steps that a model was calibrated with, where they are known and others. A model of pixels has them inside. */
-static void warn_of_steps(const session *s, size_t k)
+static void warn_of_steps(const session *s, size_t k, const char *is)
 {
-    const char *was = oct_model_meta(s->loaded[k], "octet.preprocess"), *is = oct_source_preprocess(s->src);
+    const char *was = oct_model_meta(s->loaded[k], "octet.preprocess");
     if (was && is && *was && *is && strcmp(was, is) != 0 && !oct_model_meta(s->loaded[k], OCT_ENDS_KEY))
         oct_cli_warn(s->cli, "%s was calibrated with --preprocess %s, and these samples are prepared with %s", s->models[k].name, was, is);
 }
 
-static void warn_of_samples(const session *s, const oct_eval_result *r)
+static void warn_of_samples(const session *s, const oct_eval_result *r, const char *preprocess)
 {
     for (size_t k = 0; k < r->n_models && !s->models[k].bf16; k++) {
-        warn_of_steps(s, k);
+        warn_of_steps(s, k, preprocess);
         for (size_t i = 0; i < r->models[k].n_fit; i++)
             warn_of_fit(s, r->models[k].name, &r->models[k].fit[i]);
     }
@@ -255,56 +259,132 @@ static oct_status run_sweep(const session *s, oct_eval_result *r, oct_err *err)
     return st;
 }
 
-static oct_status compare(session *s, oct_err *err)
+/* What is asked of an evaluation, but for the metrics. */
+static oct_eval_options options_of(const session *s)
 {
     const qeval_args *a = s->a;
     /* Asking for one of the dear parts leaves out the other; asking for neither gives a little of both. Gates of times are worth long ones. */
     const bool timed = oct_gates_timed(&s->gates), asked = a->layers || a->latency;
     const bool no_latency = oct_cli_given(s->cli, "latency") && !a->latency;
     const bool no_layers = a->runner || (oct_cli_given(s->cli, "layers") && !a->layers);
-    oct_report_context c = { .version = "octet " OCT_VERSION, .data = a->data.specs.v, .n_data = a->data.specs.n };
-    const oct_metric **metrics, **needed;
-    size_t n_needed;
-    OCT_TRY(pick_metrics(s, &metrics, err));
-    OCT_TRY(oct_gates_metrics(&s->gates, &needed, &n_needed, err));
-    OCT_TRY(open_data(s, err));
-    oct_eval_options o = {
+    return (oct_eval_options){
         .pool = s->pool,
         .batch = (size_t)a->batch,
-        .metrics = a->metrics.n ? metrics : NULL,
-        .n_metrics = a->metrics.n,
-        .needed = needed,
-        .n_needed = n_needed,
         .rule = s->decode,
         .truth = s->truth,
         .per_class = a->per_class,
         .command = a->command.command ? &a->command : NULL,
-        .layer_samples = a->layers ? -1 : asked || no_layers ? 0 : CHEAP_LAYER_SAMPLES,
+        .layer_samples = s->parts.n ? s->joining.layer_samples : a->layers ? -1 : asked || no_layers ? 0 : CHEAP_LAYER_SAMPLES,
         .latency_seconds = a->latency || timed ? FULL_SECONDS : asked || no_latency ? 0 : CHEAP_SECONDS,
         .latency_runs = (int)a->runs,
         .profile = a->profile || a->html,
+        .states = s->states,
+        .n_states = s->n_states,
         .progress = oct_progress_report,
         .progress_arg = &s->cli->progress,
     };
-    o.states = s->states;
-    o.n_states = s->n_states;
-    oct_eval_result *r = NULL;
-    const char **bad;
-    OCT_TRY(oct_eval(s->models, s->n_models, s->src, &o, &r, err));
+}
+
+/* Metrics that were asked for, and those of gates: of the parts, where there are some, and of this command line. */
+static oct_status add_metrics(const session *s, oct_eval_options *o, oct_err *err)
+{
+    const oct_metric **asked, **of_parts = NULL, **of_gates;
+    size_t n_parts = 0, n;
+    OCT_TRY(pick_metrics(s, &asked, err));
+    OCT_TRY(oct_gates_metrics(&s->gates, &of_gates, &n, err));
+    if (s->joining.gates.n)
+        OCT_TRY(oct_gates_metrics(&s->joining.gates, &of_parts, &n_parts, err));
+    const oct_metric **needed = oct_arena_calloc(s->arena, n_parts + n + 1, sizeof *needed);
+    if (!needed)
+        return oct_nomem(err);
+    for (size_t i = 0; i < n_parts + n; i++)
+        needed[i] = i < n_parts ? of_parts[i] : of_gates[i - n_parts];
+    o->metrics = s->a->metrics.n ? asked : NULL;
+    o->n_metrics = s->a->metrics.n;
+    o->needed = needed;
+    o->n_needed = n_parts + n;
+    return OCT_OK;
+}
+
+/* Judges and reports. */
+static oct_status conclude(session *s, oct_eval_result *r, oct_report_context *c, oct_err *err)
+{
     r->isa = oct_isa_name(oct_isa_active());
+    warn_of_samples(s, r, c->preprocess);
+    OCT_TRY(run_sweep(s, r, err));
+    OCT_TRY(judge(s, r, c, err));
+    OCT_TRY(write_reports(s, r, c, s->a->layers, err));
+    return qeval_judge_gates(s->cli, r, c, err);
+}
+
+static oct_status compare(session *s, oct_err *err)
+{
+    const qeval_args *a = s->a;
+    oct_report_context c = { .version = "octet " OCT_VERSION, .data = a->data.specs.v, .n_data = a->data.specs.n };
+    OCT_TRY(open_data(s, err));
+    oct_eval_options o = options_of(s);
+    oct_eval_result *r = NULL;
+    const char **bad = NULL;
+    OCT_TRY(add_metrics(s, &o, err));
+    OCT_TRY(oct_eval(s->models, s->n_models, s->src, &o, &r, err));
     c.preprocess = oct_source_preprocess(s->src);
     tool_say_bad(s->cli, s->src);
-    warn_of_samples(s, r);
     oct_status st = collect_bad(s, &bad, &c.n_bad, err);
     c.bad = bad;
     if (st == OCT_OK)
-        st = run_sweep(s, r, err);
+        st = conclude(s, r, &c, err);
+    oct_eval_free(r);
+    return st;
+}
+
+/* What the samples of one part contribute, into a file. */
+static oct_status write_part(session *s, oct_err *err)
+{
+    const qeval_args *a = s->a;
+    const long long part = (long long)a->data.shard_i, parts = (long long)a->data.shard_n;
+    oct_buf asked = OCT_BUF_INIT;
+    oct_part_out p;
+    int64_t samples = 0;
+    OCT_TRY(open_data(s, err));
+    oct_eval_options o = options_of(s);
+    OCT_TRY(add_metrics(s, &o, err));
+    oct_status st = qeval_put_asked(a, s->loaded, o.layer_samples, &asked, err);
     if (st == OCT_OK)
-        st = judge(s, r, &c, err);
+        st = oct_part_create(&p, a->part, oct_buf_str(&asked), (uint32_t)part, (uint32_t)parts, err);
+    oct_buf_free(&asked);
     if (st == OCT_OK)
-        st = write_reports(s, r, &c, a->layers, err);
-    if (st == OCT_OK)
-        st = qeval_judge_gates(s->cli, r, &c, err);
+        st = oct_eval_part(s->models, s->n_models, s->src, &o, &p, &samples, err);
+    OCT_TRY(st);
+    tool_say_bad(s->cli, s->src);
+    if (!samples)
+        oct_cli_warn(s->cli, "shard %lld/%lld holds no samples", part, parts);
+    oct_cli_note(s->cli, 0, "%s: part %lld/%lld, %lld samples%s", a->part, part, parts, (long long)samples,
+                 s->gates.n ? "; 'qeval merge' judges the gates, of all parts" : "");
+    return OCT_OK;
+}
+
+static void say_joined(const session *s, const oct_joined *j)
+{
+    if (!j->bad_samples)
+        return;
+    oct_cli_warn(s->cli, "%lld broken sample%s left out", (long long)j->bad_samples, j->bad_samples == 1 ? " was" : "s were");
+    for (size_t i = 0; i < j->n_bad && (i < 5 || s->cli->verbose); i++)
+        oct_cli_note(s->cli, 0, "  %s", j->bad[i]);
+}
+
+/* The report of all samples, from parts. */
+static oct_status join_parts(session *s, oct_err *err)
+{
+    const qeval_args *a = s->a;
+    oct_joined j = { 0 };
+    oct_eval_options o = options_of(s);
+    oct_eval_result *r = NULL;
+    OCT_TRY(add_metrics(s, &o, err));
+    OCT_TRY(oct_eval_join(s->models, s->n_models, &s->parts, &o, &j, &r, err));
+    oct_report_context c = { .version = "octet " OCT_VERSION, .data = a->data.specs.v, .n_data = a->data.specs.n, .preprocess = j.preprocess,
+                             .bad = j.bad, .n_bad = j.n_bad };
+    say_joined(s, &j);
+    const oct_status st = conclude(s, r, &c, err);
     oct_eval_free(r);
     return st;
 }
@@ -365,25 +445,43 @@ static oct_status check_cases(session *s, oct_err *err)
 /* No output may be an input; asked before the work, not after it. */
 static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
 {
-    const char *const outs[] = { a->outputs, a->html, a->junit, a->markdown, cli->json };
+    const char *const outs[] = { a->part, a->outputs, a->html, a->junit, a->markdown, cli->json };
     const char *const one[] = { a->model, a->data.labels, a->truth, a->decode && strchr(a->decode, '/') ? a->decode : NULL, a->sensitivity_file, a->gates, a->baseline };
     for (size_t i = 0; i < OCT_COUNT(outs); i++) {
         OCT_TRY(tool_check_output(outs[i], one, OCT_COUNT(one), err));
         OCT_TRY(tool_check_output(outs[i], a->others.v, a->others.n, err));
         OCT_TRY(tool_check_output(outs[i], a->data.specs.v, a->data.specs.n, err));
+        OCT_TRY(tool_check_output(outs[i], a->parts.v, a->parts.n, err));
         if (outs[i] && a->sensitivity_file && oct_same_output(outs[i], a->sensitivity_file)) /* it may not be there yet */
             return oct_fail(err, OCT_EUSAGE, "%s: two outputs would go there", outs[i]);
     }
     return OCT_OK;
 }
 
-static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
+/* a gets what the parts were asked for. */
+static oct_status open_parts(session *s, qeval_args *a, oct_err *err)
 {
+    OCT_TRY(oct_parts_open(&s->parts, a->parts.v, a->parts.n, err));
+    OCT_TRY(qeval_take_asked(&s->parts.v[0], s->arena, a, &s->joining, err));
+    return check_outputs(a, s->cli, err);
+}
+
+static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
+{
+    OCT_TRY(tool_read_shard(&a->data, err));
     OCT_TRY(check_outputs(a, cli, err));
     if (a->sensitivity || a->sensitivity_file)
         return qeval_sensitivity(a, cli, err);
     session s = { .a = a, .cli = cli, .arena = oct_arena_create() };
-    oct_status st = s.arena ? qeval_read_gates(a, cli, &s.gates, err) : oct_nomem(err);
+    oct_status st = s.arena ? OCT_OK : oct_nomem(err);
+    if (st == OCT_OK && a->parts.n)
+        st = open_parts(&s, a, err);
+    if (st == OCT_OK)
+        st = qeval_read_gates(a, cli, &s.gates, err);
+    if (!s.gates.n) { /* those of the parts' command lines, where this one has none */
+        s.gates = s.joining.gates;
+        s.joining.gates = (oct_gates){ 0 };
+    }
     if (st == OCT_OK)
         st = qeval_read_baseline(a, s.arena, &s.baseline, err);
     if (st == OCT_OK)
@@ -395,12 +493,18 @@ static oct_status run(const qeval_args *a, oct_cli *cli, oct_err *err)
     if (st == OCT_OK)
         st = load_models(&s, err);
     if (st == OCT_OK)
-        st = a->check ? check_cases(&s, err) : a->outputs ? write_outputs(&s, err) : compare(&s, err);
+        st = a->check     ? check_cases(&s, err)
+             : a->outputs ? write_outputs(&s, err)
+             : a->part    ? write_part(&s, err)
+             : a->parts.n ? join_parts(&s, err)
+                          : compare(&s, err);
     oct_source_close(s.src);
     for (size_t k = 0; s.loaded && k < s.n_models; k++)
         oct_model_free(s.loaded[k]);
     oct_pool_destroy(s.pool);
     oct_gates_free(&s.gates);
+    oct_gates_free(&s.joining.gates);
+    oct_parts_close(&s.parts);
     oct_decode_close(s.decode);
     oct_truth_close(s.truth);
     oct_arena_destroy(s.arena);
@@ -420,6 +524,23 @@ static const char *runner_for_name(size_t i, const char **summary)
     return i < OCT_COUNT(names) ? names[i] : NULL;
 }
 
+/* Options that evaluations and merging have in common. a: qeval_args *. */
+#define QEVAL_OPT_GATES(a) \
+    OPT_GROUP("Gates: exit 1 when a quantized model does not meet one"), \
+    OPT_MULTI(0, "max-drop", &(a)->max_drop, "[M=]D", "how much worse the metric may be: M, else the first; 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"), \
+    OPT_STR(0, "min-agreement", &(a)->gate[OCT_GATE_AGREEMENT], "SHARE", "samples on which the largest output is the float model's: 99%, 0.99"), \
+    OPT_STR(0, "min-sqnr", &(a)->gate[OCT_GATE_SQNR], "DB", "signal to quantization noise of the worst output"), \
+    OPT_STR(0, "min-speedup", &(a)->gate[OCT_GATE_SPEEDUP], "R", "times as fast as the float model"), \
+    OPT_STR(0, "max-latency", &(a)->gate[OCT_GATE_LATENCY], "MS", "milliseconds for one sample, the median"), \
+    OPT_STR(0, "max-size", &(a)->gate[OCT_GATE_SIZE], "SIZE", "of the file: 12MB, 800kB, bytes, or 25% of the float model's"), \
+    OPT_STR(0, "max-memory", &(a)->gate[OCT_GATE_MEMORY], "SIZE", "of weights and intermediate tensors for one sample, in the same words"), \
+    OPT_FILE(0, "gates", &(a)->gates, "a file with such gates, one a line: max-drop top1 0.5%"), \
+    OPT_FILE(0, "baseline", &(a)->baseline, "an earlier --json report: what became worse than noise explains; sizes by more than 1 %")
+#define QEVAL_OPT_REPORTS(a) \
+    OPT_OUT(0, "html", &(a)->html, "write a page for the browser"), \
+    OPT_OUT(0, "junit", &(a)->junit, "write JUnit XML, for CI"), \
+    OPT_OUT(0, "markdown", &(a)->markdown, "write short tables in Markdown; for the summary of a CI job")
+
 int qeval_main(int argc, char **argv, const oct_cli_host *host)
 {
     qeval_args a = { .rtol = 1e-3, .atol = 1e-5, .runner_timeout = 120, .argc = argc, .argv = argv };
@@ -430,6 +551,8 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         TOOL_OPT_LABELS(&a.data),
         OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; only models that quantize dynamically depend on it [default: 1; with --outputs 8, or 1 for these]"),
         OPT_ENUM(0, "compute", &a.compute, compute_name, "run the float model so as well, and compare it like a quantized one; with --outputs, in place of float32"),
+        OPT_STR(0, "shard", &a.data.shard, "I/N", "run only part I of N of the samples, counted from 0; auto asks the job's environment"),
+        OPT_OUT('o', "output", &a.part, "with --shard: the file for 'qeval merge'"),
         OPT_GROUP("Comparison"),
         OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metric to compute: one or several [default: those that apply]"),
         OPT_ENUM_MORE(0, "decode", &a.decode, oct_decode_builtin, "RULE", "what the outputs mean: a rule, as nanodet or yolov8:score=0.3, or a file of one"),
@@ -446,17 +569,7 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_STR(0, "runner", &a.runner, "CMD", "a command that runs the models in another runtime: docs/runner.md"),
         OPT_ENUM(0, "runner-for", &a.runner_for, runner_for_name, "which models it runs [default: all]"),
         OPT_FLOAT(0, "runner-timeout", &a.runner_timeout, 0.01, 86400, "seconds for each answer [default: 120]"),
-        OPT_GROUP("Gates: exit 1 when a quantized model does not meet one"),
-        OPT_MULTI(0, "max-drop", &a.max_drop, "[M=]D",
-                  "how much worse the metric may be: M, else the first; 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"),
-        OPT_STR(0, "min-agreement", &a.gate[OCT_GATE_AGREEMENT], "SHARE", "samples on which the largest output is the float model's: 99%, 0.99"),
-        OPT_STR(0, "min-sqnr", &a.gate[OCT_GATE_SQNR], "DB", "signal to quantization noise of the worst output"),
-        OPT_STR(0, "min-speedup", &a.gate[OCT_GATE_SPEEDUP], "R", "times as fast as the float model"),
-        OPT_STR(0, "max-latency", &a.gate[OCT_GATE_LATENCY], "MS", "milliseconds for one sample, the median"),
-        OPT_STR(0, "max-size", &a.gate[OCT_GATE_SIZE], "SIZE", "of the file: 12MB, 800kB, bytes, or 25% of the float model's"),
-        OPT_STR(0, "max-memory", &a.gate[OCT_GATE_MEMORY], "SIZE", "of weights and intermediate tensors for one sample, in the same words"),
-        OPT_FILE(0, "gates", &a.gates, "a file with such gates, one a line: max-drop top1 0.5%"),
-        OPT_FILE(0, "baseline", &a.baseline, "an earlier --json report: what became worse than noise explains; sizes by more than 1 %"),
+        QEVAL_OPT_GATES(&a),
         OPT_GROUP("Instead of comparing"),
         OPT_OUT(0, "outputs", &a.outputs, "write the outputs of the model for all samples into an .npz"),
         OPT_FLAG(0, "sensitivity", &a.sensitivity, "measure what quantizing each value and each layer alone costs at the outputs"),
@@ -465,9 +578,7 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_FLOAT(0, "rtol", &a.rtol, 0, 1, "relative tolerance of --check"),
         OPT_FLOAT(0, "atol", &a.atol, 0, 1e9, "absolute tolerance of --check"),
         OPT_GROUP("Reports"),
-        OPT_OUT(0, "html", &a.html, "write a page for the browser"),
-        OPT_OUT(0, "junit", &a.junit, "write JUnit XML, for CI"),
-        OPT_OUT(0, "markdown", &a.markdown, "write short tables in Markdown; for the summary of a CI job"),
+        QEVAL_OPT_REPORTS(&a),
         OPT_REQUIRED("data"), OPT_CONFLICT("sweep", "check"), OPT_CONFLICT("sweep", "runner"), OPT_CONFLICT("sweep", "outputs"), OPT_CONFLICT("sweep", "sensitivity"), OPT_CONFLICT("sweep", "sensitivity-file"),
         OPT_CONFLICT("check", "outputs"),
         OPT_CONFLICT("check", "html"), OPT_CONFLICT("check", "markdown"), OPT_CONFLICT("outputs", "markdown"), OPT_CONFLICT("sensitivity", "markdown"),
@@ -487,16 +598,31 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_CONFLICT("sensitivity-file", "outputs"), OPT_CONFLICT("sensitivity-file", "html"), OPT_CONFLICT("sensitivity-file", "junit"), OPT_CONFLICT("sensitivity-file", "max-drop"),
         OPT_CONFLICT("sensitivity-file", "metric"), OPT_CONFLICT("sensitivity-file", "metric-cmd"), OPT_CONFLICT("sensitivity-file", "labels"), OPT_CONFLICT("sensitivity-file", "layers"),
         OPT_CONFLICT("sensitivity-file", "latency"), OPT_CONFLICT("sensitivity-file", "profile"),
+        OPT_NEEDS("shard", "output"), OPT_NEEDS("output", "shard"), OPT_CONFLICT("shard", "check"), OPT_CONFLICT("shard", "outputs"), OPT_CONFLICT("shard", "sensitivity"), OPT_CONFLICT("shard", "sensitivity-file"), OPT_CONFLICT("shard", "html"), OPT_CONFLICT("shard", "junit"), OPT_CONFLICT("shard", "markdown"), OPT_CONFLICT("shard", "json"), OPT_CONFLICT("shard", "baseline"), OPT_CONFLICT("shard", "latency"), OPT_CONFLICT("shard", "sweep"), OPT_CONFLICT("shard", "profile"), OPT_CONFLICT("shard", "runner"), OPT_CONFLICT("shard", "metric-cmd"), OPT_CONFLICT("shard", "state"),
         OPT_USUAL("data preprocess samples labels metric max-drop gates layers latency outputs check html junit markdown json threads quiet verbose"),
         OPT_COMMON,
         OPT_END,
+    };
+    const oct_cli_opt merge[] = {
+        OPT_POSITIONALS("PART", &a.parts, 1, "files of all parts of the samples, in any order"),
+        OPT_FLAG(0, "latency", &a.latency, "time the models longer, in turn on one sample"),
+        OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),
+        OPT_FLAG(0, "profile", &a.profile, "print time, throughput and bytes of each layer, float beside quantized, and of each step"),
+        QEVAL_OPT_GATES(&a),
+        OPT_GROUP("Reports"),
+        QEVAL_OPT_REPORTS(&a),
+        OPT_COMMON,
+        OPT_END,
+    };
+    const oct_cli_command commands[] = {
+        { "merge", "report on all samples, from the files of their parts", merge, "  qeval merge a.part b.part --max-drop 0.5% --json report.json\n" },
     };
     oct_err err = OCT_ERR_INIT;
     oct_cli cli = {
         .name = "qeval",
         .summary = "Compares a float ONNX model with quantized ones over the same samples: accuracy, error of every layer, "
                    "latency, memory, size. With one model, reports on it alone.",
-        .opts = opts,
+        .opts = opts, .commands = commands, .n_commands = OCT_COUNT(commands),
         .examples = "  qeval model.onnx model.int8.onnx --data eval.csv --preprocess imagenet\n"
                     "  qeval m.onnx m.int8.onnx --data 'eval/*.npy' --labels y.npy --max-drop 0.5%\n"
                     "  qeval model.onnx --data x.npy --outputs y.npz\n"

@@ -27,11 +27,24 @@ typedef struct qeval_args {
     const char *decode, *truth; /* a rule for outputs, and a file of what is true of the samples; NULL: none */
     bool per_class, layers, latency, sweep, profile, check, sensitivity;
     double rtol, atol;
+    const char *part;        /* the file of a part of the samples; NULL: it is about all */
+    oct_cli_list parts;      /* those to be joined; none: samples are run */
     const char *outputs, *html, *junit, *markdown, *sensitivity_file;
 } qeval_args;
 
 /* The comparison as tables. all_layers: every layer, not only the worst; steps: their profile, where there is one. */
 oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, bool steps, FILE *f, oct_err *err);
+
+/* parts.c: what parts of an evaluation have in common. Appends it as a text; loaded: the models. */
+oct_status qeval_put_asked(const qeval_args *a, oct_model *const *loaded, int64_t layer_samples, oct_buf *b, oct_err *err);
+typedef struct qeval_joining {
+    uint64_t *hash;        /* of each model, as oct_model_hash */
+    int64_t layer_samples; /* as in oct_eval_options */
+    oct_gates gates;       /* of the parts' command lines */
+} qeval_joining;
+/* Reads it into a, whose other fields stay, with texts in arena. OCT_EMALFORMED; OCT_EUSAGE: a file changed since. */
+oct_status qeval_take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err);
+oct_status qeval_changed(const char *path, oct_err *err); /* OCT_EUSAGE: the file is not what it was */
 
 /* page_notes.c: what the page says of the models. Open fills notes, which last until it is closed, also after a failure. */
 typedef struct qeval_page {

@@ -1,0 +1,229 @@
+/* What the parts of an evaluation have in common: models, samples and options, as JSON; the text is compared as a whole, and read when parts are
+ * joined. Commands are not in it: a file must not make a program run. */
+#include "qeval.h"
+
+#include "base/io.h"
+#include "base/json_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_TRUTH = 1 << 30, MOST_GATES = 1 << 20 };
+
+/* ---- writing ---- */
+
+static void put_hash(oct_json *j, uint64_t hash)
+{
+    char hex[20];
+    snprintf(hex, sizeof hex, "%016llx", (unsigned long long)hash);
+    oct_json_str(j, "hash", hex);
+}
+
+/* A file that samples are judged by; of a folder, the name alone. */
+static oct_status put_file(oct_json *j, const char *key, const char *path, oct_err *err)
+{
+    char *data;
+    size_t size;
+    if (!path)
+        return OCT_OK;
+    oct_json_open(j, key, '{');
+    oct_json_str(j, "path", path);
+    if (oct_path_exists(path) && !oct_path_is_dir(path)) {
+        OCT_TRY(oct_read_all(path, MOST_TRUTH, &data, &size, err));
+        put_hash(j, oct_hash(OCT_HASH_INIT, data, size));
+        oct_free(data);
+    }
+    oct_json_close(j);
+    return OCT_OK;
+}
+
+static oct_status put_gates(oct_json *j, const qeval_args *a, oct_err *err)
+{
+    char *text = NULL;
+    if (a->gates)
+        OCT_TRY(oct_read_text(a->gates, MOST_GATES, "a list of gates", &text, err));
+    oct_json_open(j, "gates", '{');
+    oct_json_texts(j, oct_gate_name(OCT_GATE_DROP), a->max_drop.v, a->max_drop.n);
+    for (size_t k = 0; k < OCT_GATE_KINDS; k++)
+        if (a->gate[k])
+            oct_json_str(j, oct_gate_name(k), a->gate[k]);
+    if (text)
+        oct_json_str(j, "file", text);
+    oct_json_close(j);
+    oct_free(text);
+    return OCT_OK;
+}
+
+oct_status qeval_put_asked(const qeval_args *a, oct_model *const *loaded, int64_t layer_samples, oct_buf *b, oct_err *err)
+{
+    oct_json j = OCT_JSON_INIT(b);
+    tool_json_open(&j, "octet-eval-part-1");
+    oct_json_open(&j, "models", '[');
+    for (size_t k = 0; k < 1 + a->others.n; k++) {
+        oct_json_open(&j, NULL, '{');
+        oct_json_str(&j, "path", k ? a->others.v[k - 1] : a->model);
+        put_hash(&j, oct_model_hash(loaded[k]));
+        oct_json_close(&j);
+    }
+    oct_json_close(&j);
+    oct_json_str(&j, "compute", a->compute);
+    oct_json_texts(&j, "data", a->data.specs.v, a->data.specs.n);
+    oct_json_texts(&j, "preprocess", a->data.preprocess.v, a->data.preprocess.n);
+    oct_json_int(&j, "samples", a->data.samples);
+    oct_json_bool(&j, "first", a->data.first);
+    oct_json_int(&j, "seed", a->data.seed);
+    oct_json_bool(&j, "skip_bad", a->data.skip_bad);
+    OCT_TRY(put_file(&j, "labels", a->data.labels, err));
+    OCT_TRY(put_file(&j, "truth", a->truth, err));
+    OCT_TRY(put_file(&j, "decode", a->decode, err));
+    oct_json_texts(&j, "metrics", a->metrics.v, a->metrics.n);
+    oct_json_bool(&j, "per_class", a->per_class);
+    oct_json_bool(&j, "layers", a->layers);
+    oct_json_int(&j, "layer_samples", layer_samples);
+    oct_json_int(&j, "batch", a->batch);
+    OCT_TRY(put_gates(&j, a, err));
+    oct_json_close(&j);
+    return b->failed ? oct_nomem(err) : OCT_OK;
+}
+
+/* ---- reading ---- */
+
+typedef struct reader {
+    const oct_tree *root;
+    oct_arena *arena;
+    bool ok, memory; /* memory: there was none */
+} reader;
+
+static const char *keep(reader *r, const char *text)
+{
+    const char *s = text ? oct_arena_strdup(r->arena, text) : NULL;
+    r->memory |= text && !s;
+    return s;
+}
+
+static const char *text_of(reader *r, const oct_tree *t, bool needed)
+{
+    r->ok &= !needed || oct_tree_text(t);
+    return keep(r, oct_tree_text(t));
+}
+
+static int64_t int_of(reader *r, const char *key)
+{
+    double v = 0;
+    r->ok &= oct_tree_number(oct_tree_member(r->root, key), &v) && v >= -1 && v < 0x1p53 && v == (double)(int64_t)v;
+    return r->ok ? (int64_t)v : 0;
+}
+
+static bool bool_of(reader *r, const char *key)
+{
+    bool v = false;
+    r->ok &= oct_tree_bool(oct_tree_member(r->root, key), &v);
+    return v;
+}
+
+static oct_cli_list list_of(reader *r, const oct_tree *t)
+{
+    oct_cli_list l = { .n = oct_tree_count(t) };
+    r->ok &= oct_tree_is_list(t);
+    l.v = oct_arena_calloc(r->arena, l.n + 1, sizeof *l.v);
+    r->memory |= !l.v;
+    for (size_t i = 0; i < l.n && l.v; i++)
+        r->ok &= (l.v[i] = text_of(r, oct_tree_at(t, i), true)) != NULL;
+    return l;
+}
+
+static uint64_t hash_of(reader *r, const oct_tree *t)
+{
+    const char *text = oct_tree_text(oct_tree_member(t, "hash"));
+    char *end = NULL;
+    const unsigned long long v = text ? strtoull(text, &end, 16) : 0;
+    r->ok &= text && *text && !*end;
+    return v;
+}
+
+/* A file must be what it was. */
+static oct_status take_file(reader *r, const char *key, const char **path, oct_err *err)
+{
+    const oct_tree *t = oct_tree_member(r->root, key);
+    char *data;
+    size_t size;
+    if (!t || !(*path = text_of(r, oct_tree_member(t, "path"), true)) || !oct_tree_member(t, "hash"))
+        return OCT_OK;
+    OCT_TRY(oct_read_all(*path, MOST_TRUTH, &data, &size, err));
+    const uint64_t hash = oct_hash(OCT_HASH_INIT, data, size);
+    oct_free(data);
+    return hash == hash_of(r, t) || !r->ok ? OCT_OK : qeval_changed(*path, err);
+}
+
+oct_status qeval_changed(const char *path, oct_err *err)
+{
+    oct_fail(err, OCT_EUSAGE, "%s is not what it was when the parts were made", path);
+    oct_hint(err, "make the parts again, or put the old file back");
+    return OCT_EUSAGE;
+}
+
+/* Gates of the parts' command lines. */
+static oct_status take_gates(reader *r, oct_gates *g, const char *label, oct_err *err)
+{
+    const oct_tree *t = oct_tree_member(r->root, "gates");
+    const oct_cli_list drops = list_of(r, oct_tree_member(t, oct_gate_name(OCT_GATE_DROP)));
+    for (size_t i = 0; i < drops.n && r->ok && !r->memory; i++)
+        OCT_TRY(oct_gates_add(g, oct_gate_name(OCT_GATE_DROP), drops.v[i], err));
+    for (size_t k = 0; k < OCT_GATE_KINDS; k++) {
+        const char *value = k == OCT_GATE_DROP ? NULL : text_of(r, oct_tree_member(t, oct_gate_name(k)), false);
+        if (value)
+            OCT_TRY(oct_gates_add(g, oct_gate_name(k), value, err));
+    }
+    const char *file = text_of(r, oct_tree_member(t, "file"), false);
+    return file ? oct_gates_read(g, file, label, err) : OCT_OK;
+}
+
+static oct_status take_all(reader *r, qeval_args *a, qeval_joining *q, oct_err *err)
+{
+    const oct_tree *models = oct_tree_member(r->root, "models");
+    const size_t n = oct_tree_count(models);
+    const char *schema = oct_tree_text(oct_tree_member(r->root, "schema"));
+    r->ok &= schema && strcmp(schema, "octet-eval-part-1") == 0 && oct_tree_is_list(models) && n >= 1;
+    q->hash = oct_arena_calloc(r->arena, n + 1, sizeof *q->hash);
+    const char **path = oct_arena_calloc(r->arena, n + 1, sizeof *path);
+    if (!q->hash || !path)
+        return oct_nomem(err);
+    for (size_t k = 0; k < n; k++) {
+        path[k] = text_of(r, oct_tree_member(oct_tree_at(models, k), "path"), true);
+        q->hash[k] = hash_of(r, oct_tree_at(models, k));
+    }
+    a->model = path[0];
+    a->others = (oct_cli_list){ path + 1, n ? n - 1 : 0 };
+    a->compute = text_of(r, oct_tree_member(r->root, "compute"), false);
+    a->data.specs = list_of(r, oct_tree_member(r->root, "data"));
+    a->data.preprocess = list_of(r, oct_tree_member(r->root, "preprocess"));
+    a->data.samples = int_of(r, "samples");
+    a->metrics = list_of(r, oct_tree_member(r->root, "metrics"));
+    a->per_class = bool_of(r, "per_class");
+    a->layers = bool_of(r, "layers");
+    q->layer_samples = int_of(r, "layer_samples");
+    a->batch = int_of(r, "batch");
+    r->ok &= a->batch >= 0 && (!a->compute || strcmp(a->compute, "bf16") == 0);
+    if (!r->ok || r->memory)
+        return OCT_OK;
+    OCT_TRY(take_file(r, "truth", &a->truth, err));
+    const oct_tree *decode = oct_tree_member(r->root, "decode");
+    if (oct_tree_member(decode, "hash"))
+        return take_file(r, "decode", &a->decode, err);
+    a->decode = text_of(r, oct_tree_member(decode, "path"), false);
+    return OCT_OK;
+}
+
+oct_status qeval_take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err)
+{
+    oct_tree *root;
+    OCT_TRY(oct_tree_parse(p->asked, strlen(p->asked), p->path, &root, err));
+    reader r = { root, arena, true, false };
+    oct_status s = take_all(&r, a, q, err);
+    if (s == OCT_OK && r.ok && !r.memory)
+        s = take_gates(&r, &q->gates, p->path, err);
+    oct_tree_free(root);
+    if (s == OCT_OK && r.memory)
+        return oct_nomem(err);
+    return s == OCT_OK && !r.ok ? oct_part_broken(p, "what was asked for is not told as this version tells it", err) : s;
+}
