@@ -2,8 +2,10 @@
 """Makes the first inputs of fuzz targets whose input is a message, of files of gates, of earlier reports, and of ranges in other tools' forms: testdata/fuzz/baseline/, external/,
 functions/, gates/, stored/ and encodings/.
 
-No file depends on the date or the machine. tests/fuzz/fuzz_external.c says how a model tells what files lie beside it."""
+With a built qeval as argument also parts of evaluations: part/. No file depends on the date or the machine. tests/fuzz/fuzz_external.c says how a model tells what files lie beside it."""
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -111,7 +113,19 @@ def baselines():
         (OUT / "baseline" / name).write_text(text)
 
 
+def parts(qeval):
+    """Parts of evaluations of testdata/demo.onnx beside itself: without a sample, of two, with layers."""
+    data = OUT.parent
+    compare = [qeval, "demo.onnx", "demo.onnx", "--data", "images/eval.csv", "--preprocess", "mean=127.5:std=127.5", "--threads", "1", "-q"]
+    (OUT / "part").mkdir(parents=True, exist_ok=True)
+    for name, more in (("none", ["-n", "1", "--shard", "1/2"]), ("two", ["-n", "2", "--shard", "0/1", "--per-class", "--no-layers"]),
+                       ("layers", ["-n", "1", "--shard", "0/1", "--layers", "--metric", "psnr,f1"])):
+        subprocess.run([*compare, *more, "-o", OUT / "part" / name], check=True, cwd=data)
+
+
 def main():
+    if len(sys.argv) > 1:
+        parts(Path(sys.argv[1]).resolve())
     stored()
     encodings()
     gates()

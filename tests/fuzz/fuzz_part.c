@@ -1,0 +1,54 @@
+/* Fuzz target: any bytes, with the checksum that belongs to them, as the part of an evaluation of a network beside itself. */
+#include "base/mem.h"
+#include "eval/eval.h"
+#include "eval/part.h"
+#include "onnx/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void join(oct_part *p, const oct_model *m, oct_pool *pool)
+{
+    const oct_eval_model models[] = { { .name = "a", .graph = m->graph }, { .name = "b", .graph = m->graph } };
+    const oct_eval_options o = { .pool = pool, .layer_samples = -1, .per_class = true };
+    size_t at = 0;
+    oct_parts parts = { .v = p, .n = 1, .at = &at };
+    oct_err err = OCT_ERR_INIT;
+    oct_joined j = { 0 };
+    oct_eval_result *r = NULL;
+    const oct_status s = oct_eval_join(models, 2, &parts, &o, &j, &r, &err);
+    if (s == OCT_OK && ((uint64_t)r->samples != p->samples || r->n_models != 2))
+        abort();
+    if (s != OCT_OK && s != OCT_EMALFORMED && s != OCT_EUSAGE && s != OCT_ENOMEM && s != OCT_ENUMERIC && s != OCT_EUNSUPPORTED)
+        abort();
+    oct_eval_free(r);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static oct_model *m;
+    static oct_pool *pool;
+    oct_err err = OCT_ERR_INIT;
+    oct_part p;
+    if (!m && oct_model_load(OCT_NET, &m, &err) != OCT_OK)
+        abort();
+    if (!pool && !(pool = oct_pool_create(1)))
+        return 0;
+    uint8_t *copy = size < 8 ? NULL : oct_alloc(size);
+    if (!copy)
+        return 0;
+    memcpy(copy, data, size);
+    const uint64_t hash = oct_hash(OCT_HASH_INIT, data, size - 8);
+    for (int i = 0; i < 8; i++)
+        copy[size - 8 + (size_t)i] = (uint8_t)(hash >> 8 * i);
+    const oct_status s = oct_part_parse(&p, copy, size, "fuzz", &err);
+    if (s == OCT_OK)
+        join(&p, m, pool);
+    else if (s != OCT_EMALFORMED && s != OCT_ENOMEM)
+        abort();
+    oct_part_close(&p);
+    oct_free(copy);
+    return 0;
+}
