@@ -1,5 +1,5 @@
 /* One pass over the samples: all models run each batch; scores and errors are gathered sample by sample. */
-#include "eval/evaluation.h"
+#include "eval/eval_int.h"
 
 #include "base/io.h"
 #include "kernels/math.h"

@@ -2,8 +2,8 @@
  *
  * A sample's record: for each metric that has scores and each model the score and the tokens that it is of; then what the model's sets got. The rest:
  * the first sample, sums of errors, what inputs took, layers, broken samples. */
-#include "eval/evaluation.h"
-#include "eval/part_bytes.h"
+#include "eval/eval_int.h"
+#include "eval/part_sums.h"
 #include "ops/op.h"
 
 #include <math.h>

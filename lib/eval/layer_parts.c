@@ -1,7 +1,7 @@
 /* A comparison layer by layer, of a part of the samples: written, and added to another. Everything in it is a sum, a count, an extreme or the same in
  * all parts. */
 #include "eval/layers_int.h"
-#include "eval/part_bytes.h"
+#include "eval/part_sums.h"
 
 #include "base/mem.h"
 #include "observers/calib.h"

@@ -35,7 +35,7 @@ typedef struct qeval_args {
 /* The comparison as tables. all_layers: every layer, not only the worst; steps: their profile, where there is one. */
 oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, bool steps, FILE *f, oct_err *err);
 
-/* parts.c: what parts of an evaluation have in common. Appends it as a text; loaded: the models. */
+/* asked.c: what parts of an evaluation have in common. Appends it as a text; loaded: the models. */
 oct_status qeval_put_asked(const qeval_args *a, oct_model *const *loaded, int64_t layer_samples, oct_buf *b, oct_err *err);
 typedef struct qeval_joining {
     uint64_t *hash;        /* of each model, as oct_model_hash */
