@@ -111,6 +111,22 @@ typedef oct_status (*oct_visit_fn)(void *arg, oct_array *arrays, bool follows, o
 /* done, which may be NULL, is called with arg when the source is closed. */
 void oct_source_set_visit(oct_source *src, oct_visit_fn fn, void (*done)(void *arg), void *arg);
 
+/* Where the reading of a pass stands: behind the samples of all batches that were given. */
+typedef struct oct_source_mark {
+    int64_t place;      /* samples before it, those that are not given included */
+    int64_t names_from; /* the first place whose name is in names */
+    uint64_t names;     /* oct_hash of the names from there on */
+    int64_t given, bad; /* samples before it that were given, and that were broken */
+} oct_source_mark;
+/* Not while another thread is inside oct_source_next. */
+oct_source_mark oct_source_where(const oct_source *src);
+/* Has the first pass go on behind a mark, as if what stands before it had been given; to be called before the first sample is taken. Streams are
+ * read up to there, files passed over without decoding; a visitor is shown all the same. text: the messages of the broken samples, of which
+ * there may be fewer than mark->bad. Where the samples before the mark have other names, oct_source_next fails with OCT_EUSAGE. OCT_ENOMEM. */
+oct_status oct_source_go_on(oct_source *src, const oct_source_mark *mark, const char *const *text, size_t n, oct_err *err);
+/* A hash of what the specs have led to: names of files and their sizes, commands, and the number of samples where it is known. */
+uint64_t oct_source_list_hash(const oct_source *src);
+
 /* Back to the first sample; counts start anew. OCT_EUNSUPPORTED for standard input. */
 oct_status oct_source_reset(oct_source *src, oct_err *err);
 

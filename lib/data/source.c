@@ -114,6 +114,7 @@ oct_slot *oct_source_peek(oct_source *s)
 
 void oct_source_release(oct_source *s, oct_slot *t)
 {
+    s->taken = t->mark;
     empty_slot(s, t);
     pthread_mutex_lock(&s->lock);
     s->consumed++;
@@ -284,6 +285,7 @@ oct_status oct_source_open(const oct_source_options *o, oct_source **src, oct_er
     s->arena = a;
     s->last = -2;
     s->fresh = true;
+    s->read = s->taken = s->from = (oct_source_mark){ .names = OCT_HASH_INIT };
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     oct_status st = set_up(s, o, err);
@@ -332,6 +334,7 @@ oct_status oct_source_reset(oct_source *s, oct_err *err)
     s->index = s->given = 0;
     s->last = -2;
     s->fresh = true;
+    s->read = s->taken = s->from = (oct_source_mark){ .names = OCT_HASH_INIT };
     s->failed = s->any_label = false;
     oct_source_settle(s);
     return OCT_OK;

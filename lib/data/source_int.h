@@ -3,6 +3,7 @@
  *   source.c         opening, decoding threads, what is known
  *   source_pick.c    which samples are chosen, and the next of them from the readers
  *   source_batch.c   samples joined to batches
+ *   source_mark.c    where a reading stands, and going on from there
  *   source_roles.c   which inputs samples fill, and what the others hold */
 #ifndef OCT_DATA_SOURCE_INT_H
 #define OCT_DATA_SOURCE_INT_H
@@ -24,6 +25,7 @@ typedef struct oct_slot {
     int64_t index, place;
     bool begins;    /* the first of a recording: of a WAV file, else of a file or folder that a SPEC names */
     bool wanted;    /* it is given; else it is shown to the visitor alone */
+    oct_source_mark mark; /* behind it; place and names alone */
     oct_array *out; /* one per input */
     oct_picture_size picture; /* of input picture_input; -1: none was one */
     int picture_input;
@@ -68,6 +70,8 @@ struct oct_source {
     int64_t index;
     bool fresh;                     /* the next sample is the first of its leaf */
     int64_t at_side, left, n_wanted; /* how many of the side came by; still to be given; were to be given */
+    oct_source_mark read, from;     /* behind the sample that was fetched last; where this pass goes on, place 0: at the first sample */
+    bool from_checked;
     /* The ring: samples [consumed, produced) are in slots. Guarded by lock. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -78,6 +82,7 @@ struct oct_source {
     uint64_t produced, consumed;
     bool fetching, ended, stop;
     /* What was given. */
+    oct_source_mark taken; /* behind the sample that left the ring last */
     bool failed;
     oct_err fault;
     bool any_label;
@@ -109,6 +114,13 @@ void oct_source_halt(oct_source *s);
 /* Waits for the next sample in order; release frees its place for another. */
 oct_slot *oct_source_peek(oct_source *s);
 void oct_source_release(oct_source *s, oct_slot *t);
+
+/* ---- source_mark.c ---- */
+
+/* Enters a sample that was fetched, or passed over, at place `index`. */
+void oct_source_mark_read(oct_source *s, int64_t index, const char *name, bool fine);
+/* Where the samples that are passed over have ended: whether they are those of the mark. */
+oct_status oct_source_check_mark(oct_source *s, oct_err *err);
 
 /* ---- source_pick.c ---- */
 

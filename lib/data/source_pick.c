@@ -92,10 +92,16 @@ static void fetch_kept(oct_source *s, oct_slot *t)
         advance(s, side, want);
         if (!want)
             continue;
+        if (k->index >= s->from.place && (t->status = oct_source_check_mark(s, &t->err)) != OCT_OK)
+            return;
         oct_item_free(&t->item, oct_source_parts(s));
         t->index = k->index;
         t->begins = true; /* others are missing between them */
         t->status = oct_store_view(&s->store, (size_t)(k - s->store.v), &t->item, &t->err);
+        oct_source_mark_read(s, k->index, t->item.name, t->status == OCT_OK && !k->fault);
+        t->mark = s->read;
+        if (k->index < s->from.place && t->status != OCT_ENOMEM)
+            continue;
         if (k->fault && t->status == OCT_OK) {
             t->err = *k->fault;
             t->status = k->fault->status;
@@ -103,7 +109,8 @@ static void fetch_kept(oct_source *s, oct_slot *t)
         t->setup = t->status == OCT_EIO;
         return;
     }
-    t->end = true;
+    t->status = oct_source_check_mark(s, &t->err);
+    t->end = t->status == OCT_OK;
 }
 
 /* Whether a sample is a window of a recording, rather than one of many that are a recording together. */
@@ -127,14 +134,17 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
     }
     while (s->leaf < s->leaves.n && more(s)) {
         oct_leaf *l = &s->leaves.v[s->leaf];
-        const bool side = chosen(s, s->index) != s->pick.aside, want = wanted(s, side);
+        const bool side = chosen(s, s->index) != s->pick.aside, mine = wanted(s, side), before = s->index < s->from.place, want = mine && !before;
         bool over = false;
         oct_item_free(&t->item, oct_source_parts(s));
+        t->setup = true;
+        if (!before && (t->status = oct_source_check_mark(s, &t->err)) != OCT_OK)
+            return;
         t->status = oct_leaf_open(s, l, &t->err);
         if (t->status != OCT_OK)
             over = true;
         else
-            t->status = l->reader->next(l->self, want || s->visit, &t->item, &over, &t->err);
+            t->status = l->reader->next(l->self, want || s->visit || (mine && s->skip_bad), &t->item, &over, &t->err); /* what is broken shows as it did before */
         for (size_t i = 0; t->status == OCT_OK && !oct_source_keeps_open(s) && i < oct_source_parts(s); i++)
             t->status = oct_part_own(&t->item.parts[i], &t->err); /* the file may be closed while the sample is decoded */
         t->setup = t->status == OCT_EIO; /* else the rest of a shard, or of all data, would count as one broken sample */
@@ -144,17 +154,22 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
             s->fresh = true;
             continue;
         }
+        oct_source_mark_read(s, s->index, t->item.name, t->status == OCT_OK);
+        t->mark = s->read;
         t->index = s->index;
         t->place = s->pick.most ? s->n_wanted : s->at_side;
         t->begins = s->fresh || (is_sound(s, &t->item) && !t->item.inside);
         t->wanted = want || over;
         s->fresh = over;
-        advance(s, side, want);
+        advance(s, side, mine);
+        if (before && t->status != OCT_OK && oct_source_skips(s, t->status, t->setup))
+            continue; /* it was counted before */
         if (t->wanted || s->visit)
             return;
     }
-    t->status = OCT_OK;
-    t->end = true;
+    t->status = oct_source_check_mark(s, &t->err);
+    t->setup = true;
+    t->end = t->status == OCT_OK;
 }
 
 /* ---- how many there are ---- */
