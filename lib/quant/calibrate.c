@@ -13,8 +13,14 @@ typedef struct shared {
     oct_source *src;
     const oct_calibrate_opts *opts;
     pthread_mutex_t lock;
+    pthread_cond_t changed;
     bool ended; /* also by a failure */
+    bool pausing;
+    size_t working, waiting; /* threads that have begun and not ended; those of them that wait for a checkpoint */
     int64_t done, total;
+    const oct_calib *before; /* what was there when this began */
+    struct worker *workers;
+    size_t n_workers;
 } shared;
 
 /* One thread's part. */
@@ -106,12 +112,54 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
     return s;
 }
 
+/* All that was gathered so far. It stays where it is, too, so that threads count on into bins that they have. */
+static oct_status sum_up(const shared *s, oct_calib *all, oct_err *err)
+{
+    OCT_TRY(oct_calib_add_statistics(all, s->before, err));
+    for (size_t i = 0; i < s->n_workers; i++)
+        OCT_TRY(oct_calib_add_statistics(all, s->workers[i].calib, err));
+    return OCT_OK;
+}
+
+/* Under the lock: waits until no other thread has a sample in hand, and gives what there is to the checkpoint. */
+static oct_status checkpoint(shared *s, oct_err *err)
+{
+    s->pausing = true;
+    while (s->waiting + 1 < s->working)
+        pthread_cond_wait(&s->changed, &s->lock);
+    oct_status st = OCT_OK;
+    if (!s->ended) { /* else a batch may have failed */
+        oct_calib *all = oct_calib_create();
+        st = all ? sum_up(s, all, err) : oct_nomem(err);
+        if (st == OCT_OK)
+            s->opts->keep(s->opts->keep_arg, all, s->src);
+        oct_calib_destroy(all);
+    }
+    s->pausing = false;
+    pthread_cond_broadcast(&s->changed);
+    return st;
+}
+
+/* Under the lock, between two batches of this thread. */
+static oct_status pause_for_checkpoint(shared *s, oct_err *err)
+{
+    if (!s->pausing)
+        return !s->ended && s->opts->due && s->opts->due(s->opts->keep_arg) ? checkpoint(s, err) : OCT_OK;
+    s->waiting++;
+    pthread_cond_broadcast(&s->changed);
+    while (s->pausing)
+        pthread_cond_wait(&s->changed, &s->lock);
+    s->waiting--;
+    return OCT_OK;
+}
+
 /* The next batch, under the lock. *more false at the end or after a failure of any thread. */
 static oct_status take(worker *w, bool *more, oct_err *err)
 {
     shared *s = w->s;
     pthread_mutex_lock(&s->lock);
-    oct_status st = OCT_OK;
+    oct_status st = pause_for_checkpoint(s, err);
+    s->ended |= st != OCT_OK;
     s->ended |= s->opts->limit && s->done >= s->opts->limit;
     *more = !s->ended;
     if (*more) {
@@ -143,11 +191,23 @@ static oct_status work(worker *w, oct_err *err)
 static oct_status run_worker(void *arg, size_t i, size_t thread, oct_err *err)
 {
     worker *w = &((worker *)arg)[i];
+    pthread_mutex_lock(&w->s->lock);
+    w->s->working++;
+    pthread_mutex_unlock(&w->s->lock);
     const oct_status st = work(w, err);
     pthread_mutex_lock(&w->s->lock);
     w->s->ended = true; /* there are no more, or the others need not go on */
+    w->s->working--;
+    pthread_cond_broadcast(&w->s->changed);
     pthread_mutex_unlock(&w->s->lock);
     return st;
+}
+
+/* The first sample decides on the number of channels: where it came before, that is known. */
+static oct_status same_channels(const oct_calib *before, oct_calib_tensor *t, oct_err *err)
+{
+    const oct_calib_tensor *b = oct_calib_find(before, t->name);
+    return b && b->chan.channels ? oct_chan_init(&t->chan, b->chan.channels, err) : OCT_OK;
 }
 
 static oct_status init_worker(worker *w, shared *s, oct_err *err)
@@ -162,8 +222,10 @@ static oct_status init_worker(worker *w, shared *s, oct_err *err)
     OCT_TRY(oct_runner_create(s->part ? s->part : s->g, &plans, NULL, 0, &w->runner, err));
     oct_runner_set_tap(w->runner, observe, w);
     for (size_t i = 0; i < o->n; i++)
-        if (!s->part || oct_runnable_has(s->part, o->values[i]))
+        if (!s->part || oct_runnable_has(s->part, o->values[i])) {
             OCT_TRY(oct_calib_add(w->calib, o->values[i], &w->tensor[i], err));
+            OCT_TRY(same_channels(s->before, w->tensor[i], err));
+        }
     return OCT_OK;
 }
 
@@ -181,12 +243,14 @@ static oct_status calibrate(const oct_graph *g, const oct_graph *part, oct_sourc
     size_t n = (size_t)oct_pool_threads(pool);
     if (pool)
         oct_pool_relax(pool);
-    shared s = { .g = g, .part = part, .src = src, .opts = opts, .total = opts->total ? opts->total : oct_source_count(src) };
-    worker *w = oct_calloc(n, sizeof *w);
+    shared s = { .g = g, .part = part, .src = src, .opts = opts, .total = opts->total ? opts->total : oct_source_count(src),
+                 .before = c, .n_workers = n };
+    worker *w = s.workers = oct_calloc(n, sizeof *w);
     oct_status st = !pool ? oct_pool_fail(opts->threads, err) : !w ? oct_nomem(err) : OCT_OK;
     if (s.total < 0)
         s.total = 0;
     pthread_mutex_init(&s.lock, NULL);
+    pthread_cond_init(&s.changed, NULL);
     for (size_t i = 0; st == OCT_OK && i < n; i++)
         st = init_worker(&w[i], &s, err);
     if (st == OCT_OK)
@@ -198,6 +262,7 @@ static oct_status calibrate(const oct_graph *g, const oct_graph *part, oct_sourc
     for (size_t i = 0; w && i < n; i++)
         free_worker(&w[i]);
     oct_free(w);
+    pthread_cond_destroy(&s.changed);
     pthread_mutex_destroy(&s.lock);
     oct_pool_destroy(pool);
     return st;

@@ -23,10 +23,15 @@ typedef struct oct_calibrate_opts {
     int threads;
     oct_progress_fn progress;  /* may be NULL */
     void *progress_arg;
+    /* For checkpoints; NULL: none. due is asked before each batch, one thread at a time; where it says so the threads finish their batches, and keep is given
+     * c with all that they have gathered, while src stands behind these samples and nothing else runs. */
+    bool (*due)(void *arg);
+    void (*keep)(void *arg, const oct_calib *so_far, const oct_source *src);
+    void *keep_arg;
 } oct_calibrate_opts;
 
-/* g: float graph; values that it does not compute (unknown names) are OCT_EUSAGE. src: positioned at the start; read to its end. Adds tensors
- * and the number of samples to c. No sample at all is OCT_EUSAGE (but for a part). Where an operator is unknown, the values that depend on
+/* g: float graph; values that it does not compute (unknown names) are OCT_EUSAGE. src: positioned at the start, or behind the
+ * samples that c holds already; read to its end. Adds tensors and the number of samples to c. No sample at all is OCT_EUSAGE (but for a part). Where an operator is unknown, the values that depend on
  * it are left out of c; when that leaves none, no sample is read. */
 oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err);
 
