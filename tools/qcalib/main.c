@@ -18,6 +18,7 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
         OPT_STR(0, "shard", &c.data.shard, "I/N", "use only part I of N, counted from 0; auto asks the job's environment"),
         OPT_GROUP("Output"),
         OPT_OUT('o', "output", &c.output, "file to write: the table; compressed when the name ends in .gz"),
+        OPT_FLAG(0, "resume", &c.resume, "keep a checkpoint, TABLE.checkpoint, and go on from it when the run was killed"),
         OPT_REQUIRED("data"), OPT_REQUIRED("output"), OPT_COMMON,
         OPT_USUAL("data preprocess samples shard output json threads quiet verbose"), OPT_END,
     };

@@ -6,6 +6,7 @@
 
 typedef struct calib_args {
     const char *model, *output;
+    bool resume;
     tool_data data;
 } calib_args;
 

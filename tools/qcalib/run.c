@@ -1,7 +1,9 @@
 /* qcalib MODEL: runs the samples through the model and writes the table. */
+#include "qcalib/checkpoint.h"
 #include "qcalib/qcalib.h"
 
 #include "cli/textfmt.h"
+#include "base/io.h"
 #include "observers/exercise.h"
 #include "quant/calibrate.h"
 #include "quant/quant.h"
@@ -76,40 +78,92 @@ static void warn_unexercised(oct_cli *cli, const oct_calib *c)
     oct_buf_free(&b);
 }
 
-static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const oct_graph *g, const wanted *w, oct_err *err)
+/* What decides on the table: a run that differs in one of these must not go on from the checkpoint of another. */
+static void bind(checkpoint *p, const calib_args *a, const oct_calib *c, const oct_source *src, const wanted *w)
 {
-    oct_source *src = NULL;
-    oct_calib *c = oct_calib_create();
-    oct_status s = c ? tool_open_data(g, &a->data, 0, &src, err) : oct_nomem(err);
-    if (s == OCT_OK && *oct_source_preprocess_words(src))
-        oct_cli_note(cli, 0, "preprocessing: %s", oct_source_preprocess_words(src));
-    if (s == OCT_OK)
-        tool_say_samples(cli, src);
+    char text[48];
+    uint64_t values = OCT_HASH_INIT;
+    oct_buf states = OCT_BUF_INIT;
+    for (size_t i = 0; i < w->n; i++) {
+        values = oct_hash(values, w->names[i], strlen(w->names[i]) + 1);
+        values = oct_hash(values, &w->axes[i], sizeof w->axes[i]);
+    }
+    for (size_t i = 0; i < a->data.states.n; i++)
+        oct_buf_printf(&states, "%s%s", i ? " " : "", a->data.states.v[i]);
+    checkpoint_bind(p, "version", OCT_VERSION);
+    checkpoint_bind_hash(p, "model", c->model_hash);
+    checkpoint_bind(p, "preprocess", c->preprocess);
+    checkpoint_bind(p, "data", c->shards[0].set);
+    snprintf(text, sizeof text, "%lld/%lld", (long long)a->data.shard_i, (long long)(a->data.shard_n ? a->data.shard_n : 1));
+    checkpoint_bind(p, "shard", text);
+    checkpoint_bind(p, "skip-bad", a->data.skip_bad ? "yes" : "no");
+    checkpoint_bind(p, "state", oct_buf_str(&states));
+    checkpoint_bind_hash(p, "files", oct_source_list_hash(src));
+    checkpoint_bind_hash(p, "tensors", values);
+    p->run.failed |= states.failed;
+    oct_buf_free(&states);
+}
+
+static oct_status open_samples(oct_cli *cli, const calib_args *a, const oct_model *m, const oct_graph *g, oct_source **src, oct_calib *c, oct_err *err)
+{
+    OCT_TRY(tool_open_data(g, &a->data, 0, src, err));
+    if (*oct_source_preprocess_words(*src))
+        oct_cli_note(cli, 0, "preprocessing: %s", oct_source_preprocess_words(*src));
+    tool_say_samples(cli, *src);
+    return describe(a, m, *src, c, err);
+}
+
+static void tell(oct_cli *cli, const calib_args *a, const oct_calib *c, const oct_source *src, size_t asked, double start)
+{
+    char took[32];
+    tool_say_bad(cli, src);
+    if (c->samples == 0)
+        oct_cli_warn(cli, "shard %lld/%lld holds no samples", (long long)a->data.shard_i, (long long)a->data.shard_n);
+    if (c->n_tensors < asked)
+        oct_cli_warn(cli, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here", asked - c->n_tensors, asked);
+    warn_unexercised(cli, c);
+    oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples, %s", a->output, c->n_tensors, (unsigned long long)c->samples,
+                 oct_fmt_seconds(took, oct_now() - start));
+}
+
+static oct_status gather(oct_cli *cli, const calib_args *a, const oct_graph *g, const wanted *w, oct_source *src, oct_calib *c, oct_err *err)
+{
+    checkpoint p = { 0 };
     oct_calibrate_opts o = { .values = w->names, .axes = w->axes, .n = w->n, .threads = (int)cli->threads, .part = a->data.shard_n > 1,
                              .progress = oct_progress_report, .progress_arg = &cli->progress };
-    if (s == OCT_OK)
-        s = describe(a, m, src, c, err);
-    if (s == OCT_OK)
-        oct_cli_note(cli, 1, "observing %zu tensors", w->n);
-    double start = oct_now();
-    if (s == OCT_OK)
-        s = oct_calibrate(g, src, &o, c, err);
+    oct_status s = a->resume ? checkpoint_open(&p, cli, a->output, err) : OCT_OK;
+    if (s == OCT_OK && a->resume) {
+        bind(&p, a, c, src, w);
+        s = checkpoint_take(&p, src, c, err);
+        o.before = (int64_t)c->samples;
+        o.due = checkpoint_due;
+        o.keep = checkpoint_keep;
+        o.keep_arg = &p;
+    }
+    if (s == OCT_OK && (s = oct_calibrate(g, src, &o, c, err)) == OCT_EUSAGE && o.before)
+        oct_hint(err, "remove %s to begin anew", p.path);
     if (s == OCT_OK)
         s = oct_calib_save(c, a->output, err);
     if (s == OCT_OK)
         s = qcalib_json(cli->json, c, err);
-    if (s == OCT_OK) {
-        char took[32];
-        tool_say_bad(cli, src);
-        if (c->samples == 0)
-            oct_cli_warn(cli, "shard %lld/%lld holds no samples", (long long)a->data.shard_i, (long long)a->data.shard_n);
-        if (c->n_tensors < w->n)
-            oct_cli_warn(cli, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
-                         w->n - c->n_tensors, w->n);
-        warn_unexercised(cli, c);
-        oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples, %s", a->output, c->n_tensors, (unsigned long long)c->samples,
-                     oct_fmt_seconds(took, oct_now() - start));
-    }
+    if (s == OCT_OK)
+        checkpoint_done(&p);
+    checkpoint_close(&p);
+    return s;
+}
+
+static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const oct_graph *g, const wanted *w, oct_err *err)
+{
+    oct_source *src = NULL;
+    oct_calib *c = oct_calib_create();
+    oct_status s = c ? open_samples(cli, a, m, g, &src, c, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        oct_cli_note(cli, 1, "observing %zu tensors", w->n);
+    const double start = oct_now();
+    if (s == OCT_OK)
+        s = gather(cli, a, g, w, src, c, err);
+    if (s == OCT_OK)
+        tell(cli, a, c, src, w->n, start);
     oct_source_close(src);
     oct_calib_destroy(c);
     return s;
@@ -168,6 +222,11 @@ oct_status qcalib_run(oct_cli *cli, calib_args *a, oct_err *err)
     oct_model *m = NULL;
     oct_graph *other = NULL;
     OCT_TRY(tool_read_shard(&a->data, err));
+    if (a->resume && oct_path_is_stream(a->output)) {
+        oct_fail(err, OCT_EUSAGE, "--resume keeps a checkpoint beside the table, and '%s' is no file", a->output);
+        oct_hint(err, "give a file to -o");
+        return OCT_EUSAGE;
+    }
     OCT_TRY(tool_check_output(a->output, a->data.specs.v, a->data.specs.n, err));
     OCT_TRY(tool_check_output(cli->json, a->data.specs.v, a->data.specs.n, err));
     OCT_TRY(tool_load(cli, a->model, &m, err));
