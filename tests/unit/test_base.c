@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/pool.h"
+#include "base/sha256.h"
 #include "base/spill.h"
 #include "base/utf8.h"
 #include "base/words.h"
@@ -26,6 +27,39 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* The digests are Python's hashlib's; lengths around the ends of blocks, taken in parts of many sizes. */
+static void digests_are_sha256(void **state)
+{
+    static const struct {
+        size_t n;
+        const char *digest;
+    } known[] = {
+        { 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+        { 1, "084fed08b978af4d7d196a7446a86b58009e636b611db16211b65a9aadff29c5" },
+        { 55, "e7313d333c272e639f790978283f9eb392e843d0f29b7016828bb1daa4aac70b" },
+        { 56, "4324d65f3c103567f5589c710bc08f8523f929a9272e3af36fc968e52abc6c27" },
+        { 63, "81c80242132f230c3bd41b3e63bbcff16107339549214a99614ff26664625055" },
+        { 64, "39e3d7b6b5d075d37d053ad89b24b41bef4f3c29760c84447cab3f3be1882241" },
+        { 65, "aacca6ff74fdbb296d165a45cecfa04e5127bc008770fbbdd48006f2d2fae95e" },
+        { 119, "9ce7368e4daf32341631b492e80359dc9f594b48453cd0dd5bf0b19279cc177e" },
+        { 120, "7836b787757e95e58b3ca5aec90b1b004e8deba1e50e9675af9cabf1a13a04b5" },
+        { 1000, "1e9bc38cbf860b9ec31918b065f9b52476c549a782e0e7990bed8ce3868d2371" }
+    };
+    unsigned char bytes[1000], digest[OCT_SHA256_BYTES];
+    char text[OCT_SHA256_TEXT];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 7 + 3);
+    for (size_t k = 0; k < OCT_COUNT(known); k++)
+        for (size_t part = 1; part < 200; part += 13) {
+            oct_sha256 s;
+            oct_sha256_begin(&s);
+            for (size_t at = 0; at < known[k].n; at += part)
+                oct_sha256_add(&s, bytes + at, known[k].n - at < part ? known[k].n - at : part);
+            oct_sha256_end(&s, digest);
+            assert_string_equal(oct_sha256_text(digest, text), known[k].digest);
+        }
+}
 
 static void sizes_overflow(void **state)
 {
@@ -666,6 +700,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_know_their_place),
         cmocka_unit_test(denormals_are_flushed_when_asked),
+        cmocka_unit_test(digests_are_sha256),
         cmocka_unit_test(sizes_overflow),
         cmocka_unit_test(arena_aligns_and_keeps),
         cmocka_unit_test(large_blocks_leave_memory), cmocka_unit_test(large_blocks_without_a_file_stay),
