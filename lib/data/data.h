@@ -18,6 +18,7 @@
 #ifndef OCT_DATA_DATA_H
 #define OCT_DATA_DATA_H
 
+#include "base/sha256.h"
 #include "data/array_files.h"
 #include "data/placing.h"
 #include "data/preprocess.h"
@@ -171,6 +172,11 @@ bool oct_source_has_labels(const oct_source *src); /* whether any sample given s
 int64_t oct_source_bad_count(const oct_source *src);
 const char *oct_source_bad_text(const oct_source *src, size_t i); /* NULL beyond; borrowed */
 int64_t oct_source_bad_index(const oct_source *src, size_t i);    /* its position in the data; -1 beyond */
+
+/* From here on a digest is kept of the samples that are given, in whichever pass (sample_sum.h). OCT_ENOMEM. */
+oct_status oct_source_sum(oct_source *src, oct_err *err);
+/* That digest, and of how many samples it is. Of a source that keeps none it is of none. */
+uint64_t oct_source_digest(const oct_source *src, unsigned char digest[OCT_SHA256_BYTES]);
 
 int64_t oct_source_given(const oct_source *src); /* samples given so far */
 /* The error of who needs a sample where the source has given none: OCT_EMALFORMED, with the name of the data. */

@@ -317,6 +317,8 @@ void oct_source_close(oct_source *s)
         oct_leaf_close(&s->leaves.v[i]);
     oct_labels_free(s->labels);
     oct_store_free(&s->store);
+    if (s->sum)
+        oct_sample_sum_free(s->sum);
     forget_bad(s);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
@@ -338,6 +340,20 @@ oct_status oct_source_reset(oct_source *s, oct_err *err)
     s->failed = s->any_label = false;
     oct_source_settle(s);
     return OCT_OK;
+}
+
+oct_status oct_source_sum(oct_source *s, oct_err *err)
+{
+    if (!s->sum && !(s->sum = oct_arena_calloc(s->arena, 1, sizeof *s->sum)))
+        return oct_nomem(err);
+    return OCT_OK;
+}
+
+uint64_t oct_source_digest(const oct_source *s, unsigned char digest[OCT_SHA256_BYTES])
+{
+    static const oct_sample_sum none;
+    oct_sample_sum_digest(s->sum ? s->sum : &none, digest);
+    return s->sum ? s->sum->n : 0;
 }
 
 void oct_source_set_visit(oct_source *s, oct_visit_fn fn, void (*done)(void *arg), void *arg)

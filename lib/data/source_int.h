@@ -9,6 +9,7 @@
 #define OCT_DATA_SOURCE_INT_H
 
 #include "data/labels.h"
+#include "data/sample_sum.h"
 #include "data/spec.h"
 #include "data/store.h"
 
@@ -88,6 +89,7 @@ struct oct_source {
     bool any_label;
     int picture_input; /* 1 + the first that took a picture; 0: none yet */
     int64_t given, bad;
+    oct_sample_sum *sum; /* NULL: nobody asked for it */
     char *bad_text[OCT_SOURCE_BAD_TEXTS];
     int64_t bad_index[OCT_SOURCE_BAD_TEXTS];
     char bad_hint[sizeof ((oct_err *)0)->hint]; /* of the first */

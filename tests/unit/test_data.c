@@ -12,6 +12,7 @@
 #include "data/data.h"
 #include "data/data_config.h"
 #include "data/image.h"
+#include "data/sample_sum.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -899,13 +900,42 @@ static void closed_files_are_not_read(void **state)
     }
 }
 
+/* The digests are of a Python script that follows formats.md. */
+static void digest_of_samples(void **state)
+{
+    static const char both[] = "f049ce0fbbb7004def5218fd783929994a7f57be96ec464fb751869a7d5ea3f1", none[] = "d5fe696dc1aa5c0a800bf800ce8fc6e26ab622c7dd7de4b9fd0c304fe4036256";
+    float x[] = { 1, 2 }, y[] = { 3, 4 };
+    const oct_array one = { .dtype = OCT_F32, .rank = 2, .dims = { 1, 2 }, .data = x, .bytes = sizeof x },
+                    two = { .dtype = OCT_F32, .rank = 2, .dims = { 1, 2 }, .data = y, .bytes = sizeof y };
+    unsigned char digest[OCT_SHA256_BYTES];
+    char text[OCT_SHA256_TEXT];
+    for (int order = 0; order < 2; order++) {
+        oct_sample_sum s = { 0 };
+        oct_sample_sum_digest(&s, digest);
+        assert_string_equal(oct_sha256_text(digest, text), none);
+        for (int pass = 0; pass < 2; pass++) {
+            assert_int_equal(oct_sample_sum_add(&s, order ? 70 : 0, order ? &two : &one, 1, NULL), OCT_OK);
+            assert_int_equal(oct_sample_sum_add(&s, order ? 0 : 70, order ? &one : &two, 1, NULL), OCT_OK);
+            oct_sample_sum_digest(&s, digest);
+            assert_string_equal(oct_sha256_text(digest, text), both);
+        }
+        oct_sample_sum_free(&s);
+    }
+    oct_sample_sum other = { 0 }; /* the same arrays, each at the other's place */
+    assert_int_equal(oct_sample_sum_add(&other, 0, &two, 1, NULL), OCT_OK);
+    assert_int_equal(oct_sample_sum_add(&other, 70, &one, 1, NULL), OCT_OK);
+    oct_sample_sum_digest(&other, digest);
+    assert_string_not_equal(oct_sha256_text(digest, text), both);
+    oct_sample_sum_free(&other);
+}
+
 int main(void)
 {
     strcpy(scratch, "/tmp/octdata.XXXXXX");
     if (!mkdtemp(scratch))
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(placing),
+        cmocka_unit_test(placing), cmocka_unit_test(digest_of_samples),
         cmocka_unit_test(npy_types_become_float), cmocka_unit_test(npy_forms),
         cmocka_unit_test(shards_and_limits), cmocka_unit_test(fixed_batch_is_padded),
         cmocka_unit_test(npz_feeds_several_inputs), cmocka_unit_test(pictures_equal_pillow),
