@@ -8,6 +8,19 @@
 
 #include <string.h>
 
+/* Made samples belong to the program. */
+static oct_status set_record(const oct_conversion *c, oct_err *err)
+{
+    oct_record r = *c->o.record;
+    oct_buf b = OCT_BUF_INIT;
+    if (c->src && !c->o.synthetic) /* while it is decided the length alone counts */
+        r.part[OCT_RECORD_SAMPLES] = c->read.there ? c->read : oct_record_samples(c->src);
+    oct_record_put(&r, &b);
+    const oct_status st = b.failed ? oct_nomem(err) : oct_model_set_meta(c->m, OCT_RECORD_KEY, oct_buf_str(&b), err);
+    oct_buf_free(&b);
+    return st;
+}
+
 static oct_status set_meta(const oct_conversion *c, const char *command, oct_err *err)
 {
     oct_model *m = c->m;
@@ -17,6 +30,8 @@ static oct_status set_meta(const oct_conversion *c, const char *command, oct_err
     if (st == OCT_OK && command)
         st = oct_model_set_meta(m, "octet.command", oct_buf_str(&b), err);
     oct_buf_free(&b);
+    if (st == OCT_OK && command && c->o.record)
+        st = set_record(c, err);
     const char *steps = c->src ? oct_source_preprocess(c->src) : c->calib ? c->calib->preprocess : "";
     if (st == OCT_OK && *steps)
         st = oct_model_set_meta(m, "octet.preprocess", steps, err);
@@ -117,18 +132,26 @@ static oct_status check(const oct_conversion *c, const char *output, const oct_m
     return st == OCT_EMALFORMED ? OCT_ENUMERIC : st == OCT_ENOMEM || st == OCT_EIO ? st : OCT_EINTERNAL;
 }
 
-oct_status oct_conversion_write(oct_conversion *c, const char *output, oct_err *err)
+oct_status oct_conversion_draft(oct_conversion *c, const char *output, oct_model_draft **d, oct_err *err)
 {
-    oct_model_draft *d;
+    *d = NULL;
     OCT_TRY(oct_conversion_close_ends(c, err));
     if (c->n_end)
         OCT_TRY(oct_model_size(c->m, output, NULL, &c->size_after, err));
     if (oct_conversion_no_gain(c))
         oct_conversion_say(c, OCT_NOTE_WARNING, "%s: %s", output, oct_conversion_no_gain(c));
-    OCT_TRY(oct_model_write(c->m, output, NULL, &d, err));
-    oct_status st = check(c, output, d, err);
+    OCT_TRY(oct_model_write(c->m, output, NULL, d, err));
+    const oct_status st = check(c, output, *d, err);
     if (st == OCT_OK)
-        return oct_model_draft_commit(d, err);
-    oct_model_draft_abort(d);
+        return OCT_OK;
+    oct_model_draft_abort(*d);
+    *d = NULL;
     return st;
+}
+
+oct_status oct_conversion_write(oct_conversion *c, const char *output, oct_err *err)
+{
+    oct_model_draft *d;
+    OCT_TRY(oct_conversion_draft(c, output, &d, err));
+    return oct_model_draft_commit(d, err);
 }

@@ -21,6 +21,7 @@
 #include "quant/layers.h"
 #include "quant/methods.h"
 #include "quant/norm_match.h"
+#include "quant/record.h"
 
 /* How a conversion speaks while it works. Functions may be NULL. */
 typedef struct oct_convert_listener {
@@ -101,6 +102,7 @@ typedef struct oct_convert_opts {
     const char *sensitivity_file; /* keeps these measurements, and those that it has are not made again; NULL: none */
     oct_size_limit size;   /* schemes are chosen for it, by loss for bytes, among all that the target runs */
     const char *made_by;   /* the command that will be recorded, as it counts; may be NULL */
+    const oct_record *record; /* digests of all inputs but samples, to be recorded with it; NULL: none are */
     const char *metric;    /* the one that counts; NULL: the first that applies */
     const oct_metric_command *command; /* a metric besides, which counts where `metric` is NULL; NULL: none */
     const oct_end_ask *ends; /* [n_ends]: types of inputs and outputs */
@@ -282,6 +284,7 @@ typedef struct oct_conversion {
     oct_goal_trial *trials;        /* the first: without any; NULL where nothing was tried */
     size_t n_trials;
     bool stopped;             /* by the time limit */
+    oct_record_entry read;    /* the samples that decided; not there: none did, or nothing is recorded */
     bool divided;             /* of the samples kept aside one half chose among trials, and the other judges */
 } oct_conversion;
 
@@ -315,6 +318,8 @@ oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *
 const char *oct_conversion_no_gain(const oct_conversion *c);
 /* Writes it, with a warning where nothing is gained, reads it back and checks it; what does not pass the check takes no place. */
 oct_status oct_conversion_write(oct_conversion *c, const char *output, oct_err *err);
+/* The same without the last step: the draft is to be committed or aborted. NULL after a failure. */
+oct_status oct_conversion_draft(oct_conversion *c, const char *output, oct_model_draft **d, oct_err *err);
 
 /* The score of a goal in the verdict. */
 oct_eval_score oct_conversion_goal_score(const oct_conversion *c, size_t goal);

@@ -5,8 +5,8 @@
 
 Networks: those of pylib/bodies.py, and of pylib/architectures.py, each in one way or two; --all: in all. --quick: none of them, and a smaller Llama-like network.
 
---dump-policy must make the same bytes when it is read back with --policy on the same samples with the same options, goals apart, but for octet.command and
-octet.trials of the metadata. The size that --dry-run foretells must be that of the file, and the memory within a factor of two of what a run takes.
+--dump-policy must make the same bytes when it is read back with --policy on the same samples with the same options, goals apart, but for octet.command, octet.record
+and octet.trials of the metadata. The size that --dry-run foretells must be that of the file, and the memory within a factor of two of what a run takes.
 
 --target-size: the file must not be larger, must load in ONNX Runtime, and at the size of 4 and of 8 bits in blocks a Llama-like network must
 lose no more than they do (a tenth of a dB is for which samples tell); twice the same bytes; what cannot be reached is exit 1, and a file of the least size that it names can be asked for.
@@ -48,7 +48,7 @@ WAYS = {
     "stored": (["--scheme", "stored"], False, ["--scheme", "stored"]),
 }
 THIN = 6
-ORIGIN = ("octet.command", "octet.trials")
+ORIGIN = ("octet.command", "octet.record", "octet.trials")
 
 
 def run(c, *args):

@@ -132,6 +132,30 @@ static void count_products(const oct_graph *g, size_t *integer, size_t *all)
     }
 }
 
+/* What is put is read back; the length does not depend on the number of samples; what is no record is refused. */
+static void records_are_read_back(void **state)
+{
+    oct_record r = { 0 }, q;
+    oct_buf b = OCT_BUF_INIT;
+    oct_err e = OCT_ERR_INIT;
+    memset(r.part[OCT_RECORD_SOURCE].sha256, 'a', OCT_SHA256_TEXT - 1);
+    memset(r.part[OCT_RECORD_SAMPLES].sha256, '7', OCT_SHA256_TEXT - 1);
+    r.part[OCT_RECORD_SOURCE].there = r.part[OCT_RECORD_SAMPLES].there = true;
+    oct_record_file(&r, OCT_RECORD_POLICY, "/dev/null"); /* no file that can be read again */
+    oct_record_put(&r, &b);
+    const size_t n = b.len;
+    oct_buf_cut(&b, 0);
+    r.part[OCT_RECORD_SAMPLES].n = 123456;
+    oct_record_put(&r, &b);
+    assert_int_equal(b.len, n);
+    GOOD(oct_record_read(oct_buf_str(&b), &q, err));
+    assert_memory_equal(&q, &r, sizeof q);
+    static const char *const bad[] = { "", "source", "source -x", "source sha256:12", "source -\nsource -", "samples -", "origin -", "source -\n" };
+    for (size_t i = 0; i < OCT_COUNT(bad); i++)
+        assert_int_equal(oct_record_read(bad[i], &q, &e), OCT_EMALFORMED);
+    oct_buf_free(&b);
+}
+
 /* 40 of 64 pictures calibrate and 24 judge; the file holds what the record says. */
 static void goes_all_the_way(void **state)
 {
@@ -457,7 +481,7 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_all_the_way),
+        cmocka_unit_test(records_are_read_back), cmocka_unit_test(goes_all_the_way),
         cmocka_unit_test(decisions_are_made_again),
         cmocka_unit_test(says_what_methods_did),
         cmocka_unit_test(measures_what_biases_make_up_for),

@@ -112,6 +112,10 @@ void session_command(const session *s, bool bare, oct_buf *b)
         oct_buf_printf(b, " --samples %lld", (long long)a->data.samples);
     if (a->data.first)
         oct_buf_puts(b, " --first");
+    if (oct_cli_given(s->cli, "seed"))
+        oct_buf_printf(b, " --seed %lld", (long long)a->data.seed);
+    for (size_t i = 0; i < a->data.states.n; i++)
+        add(b, "--state", a->data.states.v[i]);
     if (a->data.skip_bad)
         oct_buf_puts(b, " --skip-bad");
     if (a->calib)

@@ -56,6 +56,7 @@ typedef struct session {
     double budget;        /* share */
     double began;         /* oct_now() */
     oct_buf made_by;      /* the command as it will be recorded, as its length counts */
+    oct_record record;    /* digests of what is read, for the same place */
     double *other_db;     /* of the conversion that this one is compared with (fold_choice.c); or NULL */
 } session;
 

@@ -274,6 +274,19 @@ static oct_status take_ends(session *s, oct_cli_list *preprocess, oct_err *err)
     return OCT_OK;
 }
 
+/* Labels count where trials do (session_command). */
+static void take_record(session *s)
+{
+    const convert_args *a = s->a;
+    oct_record_model(&s->record, s->m);
+    oct_record_file(&s->record, OCT_RECORD_TABLE, a->calib);
+    oct_record_file(&s->record, OCT_RECORD_POLICY, a->policy);
+    oct_record_file(&s->record, OCT_RECORD_TARGET, target_file(a));
+    if (s->n_goals && a->trials)
+        oct_record_file(&s->record, OCT_RECORD_LABELS, a->data.labels);
+    s->c.o.record = &s->record;
+}
+
 oct_status session_take(session *s, oct_err *err)
 {
     const convert_args *a = s->a;
@@ -282,6 +295,8 @@ oct_status session_take(session *s, oct_err *err)
     if (s->made_by.failed)
         return oct_nomem(err);
     s->c.o.made_by = oct_buf_str(&s->made_by);
+    if (!a->no_save)
+        take_record(s);
     if (a->calib) {
         OCT_TRY(oct_conversion_read_table(&s->c, a->calib, err));
         tool_warn_incomplete(s->cli, a->calib, s->c.calib);
