@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "onnx/differ.h"
 #include "onnx/model.h"
 #include "onnx/proto.h"
 #include "onnx/wire.h"
@@ -364,6 +365,53 @@ static void external_weights(const oct_graph *g)
     assert_true(w[0] == 0 && w[1] == 1 && w[2] == 2);
     const float *c = oct_node_attr(&g->node[0], "value")->t->data;
     assert_true(c[0] == 8 && c[2] == 10);
+}
+
+static void *differ_from(oct_model *m, const oct_model *was, const char *says)
+{
+    oct_buf b = OCT_BUF_INIT;
+    save_as(m, temp("other.onnx"), 0);
+    oct_model_free(m);
+    m = load(temp("other.onnx"));
+    assert_true(oct_model_differs(m, was, &b));
+    assert_string_equal(oct_buf_str(&b), says);
+    oct_buf_free(&b);
+    oct_model_free(m);
+    return load(temp("was.onnx"));
+}
+
+/* One change at a time, each named by what holds it. */
+static void differences_are_named(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_buf b = OCT_BUF_INIT;
+    oct_model *m = load(fixture("ir3.onnx"));
+    m->graph->changed = true;
+    assert_int_equal(oct_node_set_float(m->graph, 0, "alpha", 0.5f, &err), OCT_OK);
+    assert_int_equal(oct_model_set_meta(m, "octet", "1", &err), OCT_OK);
+    save_as(m, temp("was.onnx"), 0);
+    oct_model_free(m);
+    oct_model *was = load(temp("was.onnx"));
+    m = load(temp("was.onnx"));
+    assert_false(oct_model_differs(m, was, &b));
+    Onnx__ModelProto *p = m->proto;
+    Onnx__GraphProto *g = p->graph;
+    oct_model_set_meta(m, "octet", "2", &err);
+    m = differ_from(m, was, "metadata_props 'octet': value: '2', should be '1'");
+    oct_model_set_meta(m, "more", "2", &err);
+    m = differ_from(m, was, "metadata_props: 2, should be 1");
+    p = m->proto;
+    p->graph->node[0]->attribute[p->graph->node[0]->n_attribute - 1]->f = 0.25f;
+    oct_buf_printf(&b, "graph '%s', node '%s' (%s), attribute 'alpha': f: 0.25, should be 0.5", p->graph->name, p->graph->node[0]->name, p->graph->node[0]->op_type);
+    m = differ_from(m, was, oct_buf_str(&b));
+    g = ((Onnx__ModelProto *)m->proto)->graph;
+    oct_buf_cut(&b, 0);
+    oct_buf_printf(&b, "graph '%s', node '%s' (%s): op_type: 'Other', should be '%s'", g->name, g->node[0]->name, "Other", g->node[0]->op_type);
+    g->node[0]->op_type = (char *)(uintptr_t)"Other";
+    m = differ_from(m, was, oct_buf_str(&b));
+    oct_model_free(m);
+    oct_model_free(was);
+    oct_buf_free(&b);
 }
 
 static void external_data_in_the_same_folder_stay(void **state)
@@ -836,7 +884,7 @@ int main(void)
         cmocka_unit_test(test_models_come_back_equal),
         cmocka_unit_test(real_models_come_back_equal),
         cmocka_unit_test(every_element_type_is_decoded),
-        cmocka_unit_test(a_graph_is_built),
+        cmocka_unit_test(a_graph_is_built), cmocka_unit_test(differences_are_named),
         cmocka_unit_test(captures_and_order),
         cmocka_unit_test(old_initializers_leave_the_inputs),
         cmocka_unit_test(changes_are_written),
