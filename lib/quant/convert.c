@@ -316,7 +316,7 @@ static oct_status check_measured(const oct_conversion *c, oct_err *err)
 oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err)
 {
     c->src = src;
-    if (src && c->o.record)
+    if (src && c->o.record && !c->o.synthetic)
         OCT_TRY(oct_source_sum(src, err));
     OCT_TRY(check_measured(c, err));
     OCT_TRY(list_methods(c, err));
@@ -325,7 +325,7 @@ oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *er
     oct_status st = open_job(c, err);
     if (st == OCT_OK)
         st = decide(c, err);
-    if (st == OCT_OK && src && c->o.record)
+    if (st == OCT_OK && src && c->o.record && !c->o.synthetic)
         c->read = oct_record_samples(src); /* what measures from here on decides nothing */
     if (st == OCT_EMALFORMED || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC || st == OCT_EINTERNAL)
         oct_within(err, "%s", c->o.name);
