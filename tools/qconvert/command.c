@@ -55,6 +55,15 @@ static void bare_name(oct_buf *b, const char *path)
     free(real);
 }
 
+bool command_is_like(const char *command, const char *bare)
+{
+    oct_buf b = OCT_BUF_INIT;
+    bare_words(&b, command);
+    const bool is = !b.failed && strcmp(oct_buf_str(&b), bare) == 0;
+    oct_buf_free(&b);
+    return is;
+}
+
 static void add_file(oct_buf *b, const char *option, const char *path, bool bare)
 {
     oct_buf name = OCT_BUF_INIT;
@@ -102,6 +111,10 @@ void session_command(const session *s, bool bare, oct_buf *b)
     } named[] = { { "--target", target_word(a) }, { "--scheme", a->scheme }, { "--bits", a->bits }, { "--block-size", a->block_size },
               { "--accuracy-level", a->accuracy_level },
               { "--effort", a->effort } };
+    if (bare && a->recorded) {
+        oct_buf_puts(b, a->recorded);
+        return;
+    }
     oct_buf_puts(b, s->cli->name);
     add_file(b, NULL, a->model, bare);
     for (size_t i = 0; i < a->data.specs.n; i++)

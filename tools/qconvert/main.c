@@ -126,8 +126,11 @@ static oct_status list_methods(oct_cli *cli, oct_err *err)
 
 static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 {
-    if (cli->command)
-        return strcmp(cli->command->name, "lint") == 0 ? qconvert_lint(cli, a, err) : qconvert_explain(cli, a, err);
+    const char *command = cli->command ? cli->command->name : "";
+    if (*command)
+        return strcmp(command, "lint") == 0     ? qconvert_lint(cli, a, err)
+               : strcmp(command, "verify") == 0 ? qconvert_verify(cli, a, err)
+                                                : qconvert_explain(cli, a, err);
     if (a->print_policy) {
         oct_buf b = OCT_BUF_INIT;
         oct_buf_puts(&b, oct_policy_builtin());
@@ -142,51 +145,86 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
     return a->list_methods ? list_methods(cli, err) : qconvert_run(cli, a, err);
 }
 
+/* Options that change what is written; a: convert_args *. */
+#define SAMPLES(a)                                                                                                              \
+    TOOL_OPT_DATA(&(a)->data),                                                                                                  \
+        OPT_FILE(0, "calib", &(a)->calib, "calibration table of qcalib, or ranges of another tool, instead of samples")
+#define CHOICES(a)                                                                                                              \
+    OPT_GROUP("What becomes of each layer"),                                                                                    \
+        OPT_FILE(0, "policy", &(a)->policy, "policy table; its rules come after the built-in ones"),                            \
+        OPT_MULTI(0, "set", &(a)->rules, "MATCH=COLUMNS", "one rule of a policy table, behind those of --policy: 'op:MatMul=dynamic'"), \
+        OPT_ENUM_OR_FILE(0, "target", &(a)->target, target_name, "where the model will run"),                                   \
+        OPT_ENUM(0, "scheme", &(a)->scheme, scheme_name, "one scheme, but for what the policy leaves float"),                   \
+        OPT_ENUM(0, "bits", &(a)->bits, bits_name, "of weights in blocks (weight-only); 4, and 8 of a token model's head, unless told"), \
+        OPT_ENUM(0, "block-size", &(a)->block_size, block_name, "weights of a column that share a scale (weight-only); 32, or of 8 bits what takes least, unless told"), \
+        OPT_ENUM(0, "accuracy-level", &(a)->accuracy_level, level_name, "of MatMulNBits (weight-only)"),                        \
+        OPT_FLAG(0, "symmetric", &(a)->symmetric, "blocks have no zero points of their own (weight-only)"),                     \
+        OPT_STR(0, "observer", &(a)->observer, "NAME", observers_help()),                                                              \
+        OPT_MULTI(0, "disable-pass", &(a)->disabled, "NAME", "leave out a graph pass"),                                         \
+        OPT_ENUM(0, "effort", &(a)->effort, effort_name, "whether methods are used that cost much more time"),                  \
+        OPT_MULTI(0, "method", &(a)->methods, "NAME", "use a method that wins accuracy back"),                                  \
+        OPT_MULTI(0, "no-method", &(a)->no_methods, "NAME", "do without it"),                                                   \
+        OPT_FLOAT(0, "budget", &(a)->budget, 0, 100, "percent of the multiply-accumulates that mixed precision may leave float [default: 3]"), \
+        OPT_FLAG(0, "recover", &(a)->recover, "use methods that measure on samples (with --data)"),                             \
+        OPT_FLAG(0, "bias-correction", &(a)->bias_correction, "use methods that work on biases")
+#define RULES OPT_CONFLICT("data", "calib"), OPT_NEEDS("preprocess", "data"), OPT_NEEDS("samples", "data"), OPT_NEEDS("skip-bad", "data")
+#define SIZES(a)                                                                                                                \
+    OPT_GROUP("File size"),                                                                                                 \
+        OPT_STR(0, "target-size", &(a)->target_size, "SIZE", "choose schemes by loss for bytes, so that the file has at most 25% of the float one, or 12MB"), \
+        OPT_FLOAT(0, "target-bits", &(a)->target_bits, 0.5, 32, "choose schemes so that a weight takes X bits on average, scales included")
+#define GOALS(a)                                                                                                                \
+    OPT_GROUP("Goal"),                                                                                                      \
+        OPT_STR(0, "max-drop", &(a)->max_drop, "D", "how much worse the metric may be: 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"), \
+        OPT_FLOAT_OF(0, "min-sqnr", &(a)->min_sqnr, "DB", -100, 300, "signal to quantization noise of the worst output"),       \
+        OPT_STR(0, "min-agreement", &(a)->min_agreement, "SHARE", "samples on which the largest output is the float model's: 99%, 0.99"), \
+        OPT_ENUM(0, "metric", &(a)->metric, oct_metric_names, "metric to compute: the one that counts [default: the first that applies]"), \
+        OPT_STR(0, "metric-cmd", &(a)->command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it counts"), \
+        OPT_FLAG(0, "less-is-better", &(a)->command.smaller_is_better, "of what the command prints"),                           \
+        OPT_INT(0, "trials", &(a)->trials, 0, 1000, "try so many times to reach what was missed, by leaving layers float"),     \
+        OPT_FLOAT(0, "time-limit", &(a)->time_limit, 0, 1e9, "begin no trial X seconds after the start; then the result depends on the machine")
+#define FORMS(a)                                                                                                                \
+    OPT_ENUM(0, "format", &(a)->format, format_name,                                                                        \
+                 "form of what is written: how integer operators are spelt; weights in blocks are MatMulNBits unless qdq is asked for"), \
+        OPT_MULTI(0, "input-type", &(a)->input_types, "[NAME=]TYPE", "the model's inputs (or one) are u8, s8 or fp16; of pixels, mean, std and order of --preprocess become part of the model"), \
+        OPT_MULTI(0, "output-type", &(a)->output_types, "[NAME=]TYPE", "its outputs (or one) are u8, s8 or fp16"),              \
+        OPT_ENUM(0, "input-layout", &(a)->input_layout, layout_name, "order of the axes of inputs that --input-type is about, where they are pictures"), \
+        OPT_FLAG(0, "keep-io-types", &(a)->keep_io_types, "with fp16 and bf16, inputs and outputs of the model stay float32")
+
+static const char *observers_help(void)
+{
+    static char text[200];
+    snprintf(text, sizeof text, "how ranges are chosen (for every tensor): %s", oct_observer_names());
+    return text;
+}
+
+/* What options say that are not given. */
+static convert_args defaults(int argc, char **argv)
+{
+    return (convert_args){ .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .accuracy_level = "0", .effort = "default",
+                           .bias_correction = true, .recover = true, .keep_io_types = true, .trials = 8, .budget = 3,
+                           .argc = argc, .argv = argv };
+}
+
+oct_status qconvert_read_command(oct_cli *cli, convert_args *a, int argc, char **argv, oct_err *err)
+{
+    const oct_cli_opt opts[] = { OPT_POSITIONAL("MODEL", &a->model, "float ONNX model"), SAMPLES(a), CHOICES(a), SIZES(a), GOALS(a),
+                                 TOOL_OPT_LABELS(&a->data), FORMS(a), OPT_END };
+    *a = defaults(argc, argv);
+    cli->opts = opts;
+    const oct_status s = oct_cli_parse(cli, argc, argv, err);
+    cli->opts = NULL;
+    return s;
+}
+
 int qconvert_main(int argc, char **argv, const oct_cli_host *host)
 {
-    convert_args a = { .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .accuracy_level = "0", .effort = "default",
-                       .bias_correction = true, .recover = true, .keep_io_types = true, .trials = 8, .budget = 3,
-                       .argc = argc, .argv = argv };
-    char observers[200];
-    snprintf(observers, sizeof observers, "how ranges are chosen (for every tensor): %s", oct_observer_names());
-#define SAMPLES                                                                                                                     \
-    TOOL_OPT_DATA(&a.data),                                                                                                         \
-        OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, or ranges of another tool, instead of samples")
-#define CHOICES                                                                                                                     \
-    OPT_GROUP("What becomes of each layer"),                                                                                        \
-        OPT_FILE(0, "policy", &a.policy, "policy table; its rules come after the built-in ones"),                                   \
-        OPT_MULTI(0, "set", &a.rules, "MATCH=COLUMNS", "one rule of a policy table, behind those of --policy: 'op:MatMul=dynamic'"),  \
-        OPT_ENUM_OR_FILE(0, "target", &a.target, target_name, "where the model will run"),                                   \
-        OPT_ENUM(0, "scheme", &a.scheme, scheme_name, "one scheme, but for what the policy leaves float"),                   \
-        OPT_ENUM(0, "bits", &a.bits, bits_name, "of weights in blocks (weight-only); 4, and 8 of a token model's head, unless told"), \
-        OPT_ENUM(0, "block-size", &a.block_size, block_name, "weights of a column that share a scale (weight-only); 32, or of 8 bits what takes least, unless told"), \
-        OPT_ENUM(0, "accuracy-level", &a.accuracy_level, level_name, "of MatMulNBits (weight-only)"),                                \
-        OPT_FLAG(0, "symmetric", &a.symmetric, "blocks have no zero points of their own (weight-only)"),                            \
-        OPT_STR(0, "observer", &a.observer, "NAME", observers),                                     \
-        OPT_MULTI(0, "disable-pass", &a.disabled, "NAME", "leave out a graph pass"),                                                \
-        OPT_ENUM(0, "effort", &a.effort, effort_name, "whether methods are used that cost much more time"),                          \
-        OPT_MULTI(0, "method", &a.methods, "NAME", "use a method that wins accuracy back"),                                         \
-        OPT_MULTI(0, "no-method", &a.no_methods, "NAME", "do without it"),                                                          \
-        OPT_FLOAT(0, "budget", &a.budget, 0, 100, "percent of the multiply-accumulates that mixed precision may leave float [default: 3]"),        \
-        OPT_FLAG(0, "recover", &a.recover, "use methods that measure on samples (with --data)"),                                    \
-        OPT_FLAG(0, "bias-correction", &a.bias_correction, "use methods that work on biases")
-#define RULES OPT_CONFLICT("data", "calib"), OPT_NEEDS("preprocess", "data"), OPT_NEEDS("samples", "data"), OPT_NEEDS("skip-bad", "data")
+    convert_args a = defaults(argc, argv);
     const oct_cli_opt run[] = {
         OPT_POSITIONAL("MODEL", &a.model, "float ONNX model"),
-        SAMPLES,
-        CHOICES,
-        OPT_GROUP("File size"),
-        OPT_STR(0, "target-size", &a.target_size, "SIZE", "choose schemes by loss for bytes, so that the file has at most 25% of the float one, or 12MB"),
-        OPT_FLOAT(0, "target-bits", &a.target_bits, 0.5, 32, "choose schemes so that a weight takes X bits on average, scales included"),
-        OPT_GROUP("Goal"),
-        OPT_STR(0, "max-drop", &a.max_drop, "D", "how much worse the metric may be: 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"),
-        OPT_FLOAT_OF(0, "min-sqnr", &a.min_sqnr, "DB", -100, 300, "signal to quantization noise of the worst output"),
-        OPT_STR(0, "min-agreement", &a.min_agreement, "SHARE", "samples on which the largest output is the float model's: 99%, 0.99"),
-        OPT_ENUM(0, "metric", &a.metric, oct_metric_names, "metric to compute: the one that counts [default: the first that applies]"),
-        OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it counts"),
-        OPT_FLAG(0, "less-is-better", &a.command.smaller_is_better, "of what the command prints"),
-        OPT_INT(0, "trials", &a.trials, 0, 1000, "try so many times to reach what was missed, by leaving layers float"),
-        OPT_FLOAT(0, "time-limit", &a.time_limit, 0, 1e9, "begin no trial X seconds after the start; then the result depends on the machine"),
+        SAMPLES(&a),
+        CHOICES(&a),
+        SIZES(&a),
+        GOALS(&a),
         TOOL_OPT_LABELS(&a.data),
         OPT_FLAG(0, "strict", &a.strict, "exit 1, and write OUT.best.onnx instead, when a warning says that the model has lost much"),
         OPT_GROUP("What costs accuracy"),
@@ -194,12 +232,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_STR(0, "sensitivity-file", &a.sensitivity_file, "FILE", "what --sensitivity measures, and where it is kept: measurements that the file has are not made again"),
         OPT_GROUP("Output"),
         OPT_OUT('o', "output", &a.output, "file to write: the model; without it MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input"),
-        OPT_ENUM(0, "format", &a.format, format_name,
-                 "form of what is written: how integer operators are spelt; weights in blocks are MatMulNBits unless qdq is asked for"),
-        OPT_MULTI(0, "input-type", &a.input_types, "[NAME=]TYPE", "the model's inputs (or one) are u8, s8 or fp16; of pixels, mean, std and order of --preprocess become part of the model"),
-        OPT_MULTI(0, "output-type", &a.output_types, "[NAME=]TYPE", "its outputs (or one) are u8, s8 or fp16"),
-        OPT_ENUM(0, "input-layout", &a.input_layout, layout_name, "order of the axes of inputs that --input-type is about, where they are pictures"),
-        OPT_FLAG(0, "keep-io-types", &a.keep_io_types, "with fp16 and bf16, inputs and outputs of the model stay float32"),
+        FORMS(&a),
         OPT_FLAG(0, "dry-run", &a.dry_run, "print the decision for every node and why; write nothing"),
         OPT_OUT(0, "dump-policy", &a.dump_policy, "the decisions as a policy table"),
         OPT_OUT(0, "html", &a.html, "write a page for the browser: verdict, errors and ranges by layer, what stayed float and why"),
@@ -223,17 +256,34 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_END,
     };
     const oct_cli_opt lint[] = { OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),
-                                 OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, for the ranges of its tensors"), CHOICES,
+                                 OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, for the ranges of its tensors"), CHOICES(&a),
                                  OPT_GROUP("Reports"), OPT_OUT(0, "sarif", &a.sarif, "write what was found as SARIF 2.1.0, for what shows it beside a change"), OPT_COMMON,
                                  OPT_USUAL("calib policy target scheme sarif json quiet"), OPT_END };
     const oct_cli_opt explain[] = {
         OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),
         OPT_POSITIONAL("NODE", &a.node, "name of a node, or of one of its outputs"),
-        SAMPLES, CHOICES, RULES, OPT_COMMON, OPT_USUAL("data preprocess calib policy target scheme json"), OPT_END,
+        SAMPLES(&a), CHOICES(&a), RULES, OPT_COMMON, OPT_USUAL("data preprocess calib policy target scheme json"), OPT_END,
+    };
+    const oct_cli_opt verify[] = {
+        OPT_POSITIONAL("MODEL", &a.model, "model that qconvert wrote"),
+        OPT_GROUP("What it was made from"),
+        OPT_FILE(0, "source", &a.source, "the float ONNX model"), OPT_REQUIRED("source"),
+        OPT_MULTI(0, "data", &a.data.specs, "SPEC", "the samples, if it was made with any"),
+        OPT_FILE(0, "calib", &a.calib, "the calibration table, or ranges of another tool"),
+        OPT_FILE(0, "policy", &a.policy, "the policy table"),
+        OPT_FILE(0, "target", &a.target, "the target's file, if it is none of the built-in ones"),
+        TOOL_OPT_LABELS(&a.data),
+        OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "the command of the metric; none is taken from the model"),
+        OPT_GROUP("Reports"),
+        OPT_OUT(0, "statement", &a.statement, "write what was verified as an in-toto statement"),
+        OPT_FILE(0, "evaluation", &a.evaluation, "report of qeval (--json) on this model, whose metrics go into the statement"),
+        OPT_NEEDS("evaluation", "statement"), OPT_CONFLICT("data", "calib"), OPT_COMMON, OPT_END,
     };
     const oct_cli_command commands[] = {
         { "lint", "say of each node whether the target runs it on integers, and why not", lint, "  qconvert lint m.onnx --target octet\n" },
         { "explain", "print all that is known of one node", explain, "  qconvert explain m.onnx /head/conv --calib m.calib\n" },
+        { "verify", "make a model again from what it was made from, and compare", verify,
+          "  qconvert verify m.int8.onnx --source m.onnx --data photos/\n" },
     };
     oct_err err = OCT_ERR_INIT;
     oct_cli cli = {

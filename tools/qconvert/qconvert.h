@@ -13,6 +13,8 @@ typedef struct convert_args {
     tool_data data;
     const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy, *max_drop, *metric, *sensitivity_file;
     const char *min_agreement, *target_size, *sarif;
+    const char *source, *statement, *evaluation; /* of verify */
+    const char *recorded; /* the command to record, instead of what these options say; NULL: none */
     double target_bits, min_sqnr, time_limit;
     int64_t trials;
     oct_metric_command command;    /* --metric-cmd; command NULL: none */
@@ -77,6 +79,11 @@ oct_status fold_take_back(session *s, oct_err *err);
 /* command.c: the command, in a form that does not depend on what cannot change the model. bare: files without their folders, for what is
  * written; else as they were given. Release with oct_buf_free. */
 void session_command(const session *s, bool bare, oct_buf *b);
+/* Whether a command without its folders is that text. */
+bool command_is_like(const char *command, const char *bare);
+
+/* main.c: reads a command as session_command writes it. No option is among those it takes that writes a file. Then as after oct_cli_parse. */
+oct_status qconvert_read_command(oct_cli *cli, convert_args *a, int argc, char **argv, oct_err *err);
 
 /* verdict.c: what was measured, in words. */
 void verdict_clause(const session *s, oct_buf *b);
@@ -116,5 +123,6 @@ oct_status advice_print(const session *s, oct_err *err);
 oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err);
 oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err);
 oct_status qconvert_explain(oct_cli *cli, const convert_args *a, oct_err *err);
+oct_status qconvert_verify(oct_cli *cli, const convert_args *a, oct_err *err);
 
 #endif

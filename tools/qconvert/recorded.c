@@ -1,0 +1,79 @@
+/* The command that a model's record holds, read as the options of a conversion. */
+#define _XOPEN_SOURCE 700
+#include "qconvert/qconvert.h"
+#include "qconvert/verify.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Splits a text as tool_quote writes it; words are put into `out`, which has room for all of it. False: it is no such text. */
+static bool split(const char *text, char *out, char **word, size_t most, size_t *n)
+{
+    *n = 0;
+    while (*text) {
+        if (*n == most)
+            return false;
+        word[(*n)++] = out;
+        for (bool quoted = false; *text && (quoted || *text != ' '); text++)
+            if (*text == '\'')
+                quoted = !quoted;
+            else if (!quoted && *text == '\\' && !*++text)
+                return false;
+            else
+                *out++ = *text;
+        *out++ = '\0';
+        text += *text == ' ';
+    }
+    return *n > 1;
+}
+
+static oct_status no_command(const char *model, oct_err *err)
+{
+    oct_fail(err, OCT_EMALFORMED, "%s: octet.command is none that this program writes", model);
+    oct_hint(err, "the record of the model was edited, or the name of one of its files begins with '-'");
+    return OCT_EMALFORMED;
+}
+
+/* Reads the words without a sound, and asks whether they would be recorded as they stand: then no option is among them that is not of a record. */
+static bool read_words(recorded *r, int n, char **word, const char *text)
+{
+    FILE *nobody = fopen("/dev/null", "w");
+    oct_buf b = OCT_BUF_INIT;
+    r->cli = (oct_cli){ .name = "qconvert", .summary = "", .out = nobody, .err = nobody };
+    bool good = nobody && qconvert_read_command(&r->cli, &r->a, n, word, NULL) == OCT_OK && !r->cli.done;
+    if (good) {
+        session s = { .cli = &r->cli, .a = &r->a };
+        s.n_goals = (r->a.max_drop != NULL) + (r->a.min_agreement != NULL) + oct_cli_given(&r->cli, "min-sqnr");
+        session_command(&s, true, &b);
+        good = !b.failed && strcmp(oct_buf_str(&b), text) == 0;
+    }
+    oct_buf_free(&b);
+    if (nobody)
+        fclose(nobody);
+    r->cli.out = r->cli.err = NULL;
+    return good;
+}
+
+/* A target's file was recorded without its folder, which tells it from the name of a built-in one. */
+static bool name_target(char **word, size_t n, oct_arena *arena)
+{
+    for (size_t i = 1; i + 1 < n; i++)
+        if (strcmp(word[i], "--target") == 0 && !(word[i + 1] = oct_arena_printf(arena, "./%s", word[i + 1])))
+            return false;
+    return true;
+}
+
+oct_status recorded_read(recorded *r, const char *model, const char *text, bool target_file, oct_arena *arena, oct_err *err)
+{
+    const size_t most = strlen(text) / 2 + 2;
+    size_t n;
+    char *words = oct_arena_alloc(arena, strlen(text) + 2), **word = oct_arena_calloc(arena, most + 1, sizeof *word);
+    if (!words || !word)
+        return oct_nomem(err);
+    const bool is = split(text, words, word, most, &n);
+    if (is && target_file && !name_target(word, n, arena))
+        return oct_nomem(err);
+    if (!is || strcmp(word[0], "qconvert") != 0 || !read_words(r, (int)n, word, text))
+        return no_command(model, err);
+    return OCT_OK;
+}

@@ -1,0 +1,292 @@
+/* qconvert verify MODEL: the model is made again from what its record names, and the bytes are compared. */
+#define _XOPEN_SOURCE 700
+#include "qconvert/verify.h"
+
+#include "base/io.h"
+#include "cli/textfmt.h"
+#include "data/synthetic.h"
+#include "onnx/differ.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the record ---- */
+
+static oct_status no_record(const verification *v, oct_err *err)
+{
+    const char *version = oct_model_meta(v->m, "octet.version");
+    if (!version)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s: has no record: qconvert did not write it, or its metadata were taken away", v->a->model);
+    if (strcmp(version, OCT_VERSION) != 0) {
+        oct_fail(err, OCT_EUNSUPPORTED, "%s: was made by version %.60s, and this is %s: other versions may write other bytes", v->a->model, version, OCT_VERSION);
+        oct_hint(err, "verify it with version %.60s", version);
+        return OCT_EUNSUPPORTED;
+    }
+    return oct_fail(err, OCT_EUNSUPPORTED, "%s: its record is not complete: octet.command or " OCT_RECORD_KEY " is missing", v->a->model);
+}
+
+static oct_status read_record(verification *v, oct_err *err)
+{
+    const char *version = oct_model_meta(v->m, "octet.version"), *record = oct_model_meta(v->m, OCT_RECORD_KEY), *trials = oct_model_meta(v->m, "octet.trials");
+    v->command = oct_model_meta(v->m, "octet.command");
+    if (!version || strcmp(version, OCT_VERSION) != 0 || !v->command || !record)
+        return no_record(v, err);
+    OCT_TRY_WITHIN(oct_record_read(record, &v->record, err), err, "%s", v->a->model);
+    OCT_TRY(recorded_read(&v->made, v->a->model, v->command, v->record.part[OCT_RECORD_TARGET].there, v->arena, err));
+    if (trials && strstr(trials, "until the time limit"))
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s: a time limit ended its trials, so its bytes depend on the machine and cannot be made again", v->a->model);
+    return OCT_OK;
+}
+
+/* ---- what was given ---- */
+
+/* What is needed and was not given, or the other way round. */
+static oct_status match_option(const verification *v, const char *option, bool made, bool given, oct_err *err)
+{
+    if (made == given)
+        return OCT_OK;
+    oct_fail(err, OCT_EUSAGE, made ? "%s: --%s is missing: it was made with one" : "%s: --%s is given, and it was made without", v->a->model, option);
+    oct_hint(err, "its command was: %.300s", v->command);
+    return OCT_EUSAGE;
+}
+
+static oct_status match_options(const verification *v, oct_err *err)
+{
+    const convert_args *a = v->a, *r = &v->made.a;
+    const bool made = r->data.specs.n == 1 && strcmp(r->data.specs.v[0], OCT_SYNTHETIC) == 0;
+    OCT_TRY(match_option(v, "data", r->data.specs.n > 0 && !made, a->data.specs.n > 0, err));
+    OCT_TRY(match_option(v, "calib", r->calib, a->calib, err));
+    OCT_TRY(match_option(v, "policy", r->policy, a->policy, err));
+    OCT_TRY(match_option(v, "target", target_file(r), oct_cli_given(v->cli, "target"), err));
+    OCT_TRY(match_option(v, "labels", r->data.labels, a->data.labels, err));
+    OCT_TRY(match_option(v, "metric-cmd", r->command.command, a->command.command, err));
+    if (a->command.command && !command_is_like(a->command.command, r->command.command))
+        return oct_fail(err, OCT_EUSAGE, "%s: --metric-cmd was '%.200s'", a->model, r->command.command);
+    return OCT_OK;
+}
+
+/* The recorded options, with files where they are now. */
+static void put_files(verification *v)
+{
+    const convert_args *a = v->a;
+    convert_args *x = &v->again;
+    *x = v->made.a;
+    x->recorded = v->command;
+    x->model = a->source;
+    if (a->data.specs.n)
+        x->data.specs = a->data.specs;
+    x->calib = a->calib;
+    x->policy = a->policy;
+    x->data.labels = a->data.labels;
+    x->command.command = a->command.command;
+    x->time_limit = 0; /* it ended nothing */
+    if (target_file(x))
+        x->target = a->target;
+}
+
+static oct_status match_part(const verification *v, oct_record_part p, const char *path, const oct_record_entry *is, oct_err *err)
+{
+    const oct_record_entry *was = &v->record.part[p];
+    if (was->there == is->there && strcmp(was->sha256, is->sha256) == 0 && was->n == is->n)
+        return OCT_OK;
+    if (was->there && is->there && strcmp(was->sha256, "-") == 0)
+        return OCT_OK; /* the bytes will tell */
+    oct_fail(err, OCT_EUSAGE, "%s: is not the %s that %s was made from", path, oct_record_words(p), v->a->model);
+    oct_hint(err, "its %s%.64s, the record has %s%.64s", is->there ? "SHA-256 is " : "SHA-256 is that of ", is->there ? is->sha256 : "nothing",
+             was->there ? "" : "none", was->there ? was->sha256 : "");
+    return OCT_EUSAGE;
+}
+
+/* All but samples, before any work. */
+static oct_status match_parts(const verification *v, oct_err *err)
+{
+    const convert_args *a = v->a;
+    const char *path[OCT_RECORD_PARTS] = { [OCT_RECORD_SOURCE] = a->source, [OCT_RECORD_SOURCE_DATA] = a->source, [OCT_RECORD_TABLE] = a->calib,
+                                           [OCT_RECORD_POLICY] = a->policy, [OCT_RECORD_TARGET] = a->target, [OCT_RECORD_LABELS] = a->data.labels };
+    oct_record r = { 0 };
+    oct_record_model(&r, v->s.m);
+    oct_record_file(&r, OCT_RECORD_TABLE, a->calib);
+    oct_record_file(&r, OCT_RECORD_POLICY, a->policy);
+    oct_record_file(&r, OCT_RECORD_TARGET, target_file(&v->again));
+    oct_record_file(&r, OCT_RECORD_LABELS, a->data.labels);
+    for (int p = 0; p < OCT_RECORD_SAMPLES; p++)
+        OCT_TRY(match_part(v, (oct_record_part)p, path[p] ? path[p] : a->model, &r.part[p], err));
+    return OCT_OK;
+}
+
+/* ---- making it again ---- */
+
+/* The draft has the model's name, which external data are called after, and takes no place; with such data it is made where the model lies, as what it
+ * refers to does. */
+static oct_status name_draft(verification *v, oct_err *err)
+{
+    const char *shared = getenv("TMPDIR"), *name = tool_base(v->a->model);
+    if (v->m->n_maps > (v->m->from_file ? 1u : 0u)) {
+        v->again.output = v->a->model;
+        return OCT_OK;
+    }
+    char *folder = oct_arena_printf(v->arena, "%s/octet-XXXXXX", shared && *shared ? shared : "/tmp");
+    if (!folder)
+        return oct_nomem(err);
+    if (!mkdtemp(folder))
+        return oct_fail_errno(err, "%s: cannot make a folder for what is made again", folder);
+    v->folder = folder;
+    v->again.output = oct_arena_printf(v->arena, "%s/%s", folder, strcmp(name, "-") == 0 ? "model.onnx" : name);
+    return v->again.output ? OCT_OK : oct_nomem(err);
+}
+
+static void take_manners(verification *v)
+{
+    oct_cli *own = &v->made.cli;
+    own->host = v->cli->host;
+    own->threads = v->cli->threads;
+    own->quiet = true;
+    own->is_data = v->cli->is_data;
+    own->out = v->cli->out;
+    own->err = v->cli->err;
+}
+
+static void pass_progress(void *cli, const char *what, int64_t done, int64_t total)
+{
+    tool_say_progress(cli, what, done, total);
+}
+
+/* Notes and warnings were said when the model was made. */
+static oct_status make_again(verification *v, oct_err *err)
+{
+    session *s = &v->s;
+    oct_status st = session_open(s, &v->made.cli, &v->again, err);
+    s->c.o.listener = (oct_convert_listener){ .progress = pass_progress, .arg = v->cli };
+    if (st == OCT_OK)
+        st = match_parts(v, err);
+    if (st == OCT_OK)
+        st = session_decide(s, err);
+    OCT_TRY(st);
+    if (v->record.part[OCT_RECORD_SAMPLES].there || s->c.read.there)
+        OCT_TRY(match_part(v, OCT_RECORD_SAMPLES, v->a->data.specs.n ? v->a->data.specs.v[0] : v->a->model, &s->c.read, err));
+    OCT_TRY(oct_conversion_make(&s->c, s->output, v->command, false, err));
+    return oct_conversion_draft(&s->c, s->output, &v->draft, err);
+}
+
+static oct_status compare(const verification *v, oct_err *err)
+{
+    oct_model *again;
+    oct_buf where = OCT_BUF_INIT;
+    OCT_TRY(oct_model_draft_load(v->draft, &again, err));
+    if (!again)
+        return oct_fail(err, OCT_EUSAGE, "%s: what is made again cannot be read back", v->a->model);
+    oct_status st = OCT_OK;
+    if (oct_model_differs(v->m, again, &where)) {
+        st = where.failed ? oct_nomem(err) : oct_fail(err, OCT_EGOAL, "%s: is not what its record says. First difference: %.700s", v->a->model, oct_buf_str(&where));
+        if (st == OCT_EGOAL)
+            oct_hint(err, "the model or its record was changed after it was written");
+    }
+    oct_buf_free(&where);
+    oct_model_free(again);
+    return st;
+}
+
+/* ---- what is said ---- */
+
+static void put_part(const verification *v, FILE *f, oct_record_part p, const char *path)
+{
+    const oct_record_entry *e = &v->record.part[p];
+    if (!e->there)
+        return;
+    oct_print(f, "  %s %s, ", oct_record_words(p), path ? tool_base(path) : "");
+    if (p == OCT_RECORD_SAMPLES)
+        oct_print(f, "%llu, ", (unsigned long long)e->n);
+    oct_print(f, strcmp(e->sha256, "-") == 0 ? "read once, so its hash is not known\n" : "sha256 %s\n", e->sha256);
+}
+
+static void print(const verification *v, FILE *f)
+{
+    const convert_args *a = v->a;
+    oct_print(f, "verified: %s is, to its last byte (%llu), what octet %s makes of:\n", a->model, (unsigned long long)oct_model_bytes(v->m), OCT_VERSION);
+    const char *path[OCT_RECORD_PARTS] = { [OCT_RECORD_SOURCE] = a->source, [OCT_RECORD_SOURCE_DATA] = a->source, [OCT_RECORD_TABLE] = a->calib,
+                                           [OCT_RECORD_POLICY] = a->policy, [OCT_RECORD_TARGET] = a->target, [OCT_RECORD_LABELS] = a->data.labels,
+                                           [OCT_RECORD_SAMPLES] = a->data.specs.n ? a->data.specs.v[0] : NULL };
+    for (int p = 0; p < OCT_RECORD_PARTS; p++)
+        put_part(v, f, (oct_record_part)p, path[p]);
+    oct_print(f, "  command %s\n", v->command);
+}
+
+static void put_json_part(oct_json *j, const oct_record *r, oct_record_part p)
+{
+    const oct_record_entry *e = &r->part[p];
+    oct_json_open(j, NULL, '{');
+    oct_json_str(j, "what", oct_record_name(p));
+    oct_json_str(j, "sha256", strcmp(e->sha256, "-") == 0 ? NULL : e->sha256);
+    if (p == OCT_RECORD_SAMPLES)
+        oct_json_int(j, "samples", (int64_t)e->n);
+    oct_json_close(j);
+}
+
+static oct_status write_json(const verification *v, bool same, const oct_err *why, oct_err *err)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_json j = OCT_JSON_INIT(&b);
+    tool_json_open(&j, "octet-verify-1");
+    oct_json_str(&j, "model", v->a->model);
+    oct_json_bool(&j, "verified", same);
+    oct_json_str(&j, "difference", same ? NULL : why->text);
+    oct_json_int(&j, "bytes", (int64_t)oct_model_bytes(v->m));
+    oct_json_str(&j, "command", v->command);
+    oct_json_open(&j, "inputs", '[');
+    for (int p = 0; p < OCT_RECORD_PARTS; p++)
+        if (v->record.part[p].there)
+            put_json_part(&j, &v->record, (oct_record_part)p);
+    oct_json_close(&j);
+    return tool_write_json(v->cli->json, &j, err);
+}
+
+/* ---- the whole ---- */
+
+static oct_status check_outputs(const verification *v, oct_err *err)
+{
+    const convert_args *a = v->a;
+    const char *const in[] = { a->model, a->source, a->calib, a->policy, a->data.labels, a->evaluation }, *const out[] = { v->cli->json, a->statement };
+    for (size_t i = 0; i < OCT_COUNT(out); i++) {
+        OCT_TRY(tool_check_output(out[i], in, OCT_COUNT(in), err));
+        OCT_TRY(tool_check_output(out[i], a->data.specs.v, a->data.specs.n, err));
+        OCT_TRY(tool_check_model_output(out[i], v->m, err));
+    }
+    return OCT_OK;
+}
+
+static oct_status verify(verification *v, oct_err *err)
+{
+    OCT_TRY(tool_load(v->cli, v->a->model, &v->m, err));
+    OCT_TRY(check_outputs(v, err));
+    OCT_TRY(read_record(v, err));
+    OCT_TRY(match_options(v, err));
+    put_files(v);
+    take_manners(v);
+    OCT_TRY(name_draft(v, err));
+    OCT_TRY(make_again(v, err));
+    const oct_status same = compare(v, err);
+    if ((same == OCT_OK || same == OCT_EGOAL) && v->cli->json)
+        OCT_TRY(write_json(v, same == OCT_OK, err, same == OCT_OK ? err : NULL));
+    OCT_TRY(same);
+    OCT_TRY(statement_write(v, err));
+    if (!v->cli->quiet)
+        print(v, oct_cli_result(v->cli));
+    return OCT_OK;
+}
+
+oct_status qconvert_verify(oct_cli *cli, const convert_args *a, oct_err *err)
+{
+    verification v = { .cli = cli, .a = a };
+    if (!(v.arena = oct_arena_create()))
+        return oct_nomem(err);
+    const oct_status st = verify(&v, err);
+    oct_model_draft_abort(v.draft);
+    session_close(&v.s);
+    if (v.folder)
+        rmdir(v.folder);
+    oct_model_free(v.m);
+    oct_arena_destroy(v.made.cli.arena);
+    oct_arena_destroy(v.arena);
+    return st;
+}
