@@ -2,7 +2,9 @@
 
 build_packages='gcc libc6-dev meson ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev zlib1g-dev
     libjpeg-dev libpng-dev libstb-dev libarchive-dev libjansson-dev'
-test_packages='libcmocka-dev libsimde-dev mandoc valgrind zsh fish python3 python3-venv'
+test_packages='libcmocka-dev libsimde-dev mandoc valgrind zsh fish parallel openmpi-bin python3 python3-venv'
+# These start services where there is systemd.
+slurm_packages='munge slurmctld slurmd slurm-client'
 browser_packages='chromium-headless-shell'
 cross_packages='gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user'
 

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""The files of share/cluster, each run by its engine on this machine: what is joined has the bytes of one run.
+
+    check_cluster.py parallel|mpi|slurm|kubernetes [--qcalib PROGRAM] [-v]
+
+The files are run as they are, but for the names of samples and steps, which users edit, too.
+    parallel     GNU parallel, 8 parts, one killed
+    mpi          mpirun of Open MPI, 4 ranks
+    slurm        a controller and two nodes (pylib/slurm.py): an array of 8, one task killed, one node lost
+    kubernetes   the manifest as Kubernetes' schema has it, and its command lines as pods run them
+
+Exit: 0 when all hold, 1 when not, 77 without the engine.
+"""
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages, slurm
+from pylib.slurm import wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARE, DATA = ROOT / "share/cluster", ROOT / "testdata"
+STEPS = "mean=127.5:std=127.5"
+# The samples of a job: a stream that waits in its midst for as long as there is a file "hold", and says who reads it.
+FEED = """\
+#!/bin/sh
+echo "$1 ${SLURM_ARRAY_TASK_ID-${PARALLEL_SEQ-${JOB_COMPLETION_INDEX-${OMPI_COMM_WORLD_RANK-0}}}}" >> reads
+head -c 20000 "$1"
+while [ -e hold ]; do sleep 0.05; done
+tail -c +20001 "$1"
+"""
+
+
+class Skipped(Exception):
+    pass
+
+
+class Check:
+    """A folder with the files of share/cluster, edited; the bytes of one run; what must hold, counted."""
+
+    def __init__(self, folder, args):
+        self.folder, self.verbose, self.failed, self.count = folder, args.verbose, 0, 0
+        self.env = os.environ | {"PATH": os.pathsep.join([str(folder / "bin"), os.environ["PATH"]]), "LC_ALL": "C.UTF-8"}
+        (folder / "bin").mkdir()
+        (folder / "bin/qcalib").symlink_to(Path(args.qcalib).resolve())
+        for path in SHARE.iterdir():
+            shutil.copy(path, folder)
+        shutil.copy(DATA / "demo.onnx", folder / "model.onnx")
+        (folder / "feed").write_text(FEED)
+        self.pack("train.tar", sorted((DATA / "images/calib").iterdir()))
+        self.edit("calibrate.sh", "'train/*.tar' --preprocess imagenet", f"'pipe:sh feed train.tar' --preprocess {STEPS}")
+        one = self.run("qcalib", "model.onnx", "--data", "pipe:sh feed train.tar", "--preprocess", STEPS, "-q", "-o", "one.calib", status=(0, 5))
+        if not (folder / "one.calib").exists():
+            raise Skipped(one.strip())
+        (folder / "reads").unlink()
+
+    def pack(self, name, files):
+        with tarfile.open(self.folder / name, "w") as tar:
+            for path in files:
+                tar.add(path, path.name)
+
+    def edit(self, name, old, new):
+        text = (self.folder / name).read_text()
+        if text.count(old) != 1:
+            raise RuntimeError(f"{name} has '{old}' {text.count(old)} times")
+        (self.folder / name).write_text(text.replace(old, new))
+
+    def hold(self, what, good, detail=""):
+        self.count += 1
+        self.failed += not good
+        if not good or self.verbose:
+            print(f"{'ok' if good else 'FAILED'}  {what} {detail}", flush=True)
+
+    def run(self, *command, env=None, status=(0,)):
+        """What it prints, in the folder."""
+        done = subprocess.run([str(c) for c in command], cwd=self.folder, env=env or self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=120)
+        if done.returncode not in status:
+            raise RuntimeError(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}")
+        return done.stdout
+
+    def reads(self):
+        """[what was read, by which part], in the order of the begins."""
+        path = self.folder / "reads"
+        return [tuple(line.split()) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def same(self, engine):
+        """What was joined is what one run makes."""
+        one, many = self.folder / "one.calib", self.folder / "model.calib"
+        self.hold(f"{engine}: the table of one run", many.exists() and one.read_bytes() == many.read_bytes())
+
+
+def need_program(*names):
+    for name in names:
+        if not shutil.which(name):
+            raise Skipped(f"there is no {name}")
+
+
+def readers(check):
+    """Ids of the qcalib that run in the folder."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if (place / "exe").readlink().name == "qcalib" and (place / "cwd").readlink() == check.folder:
+                found.append(int(place.name))
+        except OSError:
+            pass  # has ended
+    return found
+
+
+def parallel(check):
+    need_program("parallel")
+    (check.folder / "hold").touch()
+    run = subprocess.Popen(["sh", "parallel.sh", "8", "calibrate.sh", "--jobs", "8"], cwd=check.folder, env=check.env, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for("eight readers", lambda: len(check.reads()) == 8 or run.poll() is not None)
+    os.kill(readers(check)[0], signal.SIGKILL)
+    (check.folder / "hold").unlink()
+    check.hold("parallel: ends well", run.wait(60) == 0)
+    check.hold("parallel: the part that was killed was computed again", len(check.reads()) == 9, check.reads())
+    check.same("parallel")
+
+
+def mpi(check):
+    need_program("mpirun")
+    version = check.run("mpirun", "--version")
+    more = ["--oversubscribe", *(["--allow-run-as-root"] if os.getuid() == 0 else [])] if "Open MPI" in version else []
+    check.run("sh", "mpi.sh", "4", "calibrate.sh", *more)
+    check.hold("mpi: four ranks", sorted(r[1] for r in check.reads()) == list("0123"), check.reads())
+    check.same("mpi")
+
+
+def slurm_array(check):
+    if slurm.missing():
+        raise Skipped(f"packages are missing: {' '.join(slurm.missing())}")
+    place = check.folder / "slurm"
+    place.mkdir()
+    with slurm.Cluster(place, ["n1", "n2"], check.env) as cluster:
+        if "MULTIPLE_SLURMD" not in cluster.run("scontrol", "show", "config"):
+            raise Skipped("this slurmd runs one node a machine")
+        disturb(check, cluster)
+    check.same("slurm")
+
+
+def disturb(check, cluster):
+    """Both nodes are full of tasks that wait; one task is killed, one node lost, and then all may go on."""
+    (check.folder / "hold").touch()
+    cluster.run("sh", "slurm.sh", "8", "calibrate.sh", cwd=check.folder)
+    wait_for("eight tasks that read", lambda: len(check.reads()) == 8)
+    tasks = [t for t in cluster.tasks() if t.program == "qcalib"]
+    there = {n: {t.task for t in tasks if t.node == n} for n in cluster.nodes}
+    check.hold("slurm: both nodes have tasks", all(there.values()), there)
+    killed = next(t for t in tasks if t.node == "n1")
+    os.kill(killed.pid, signal.SIGKILL)
+    cluster.stop("n2")
+    wait_for("node n2 to be down", lambda: cluster.states().get("n2", "").startswith("down"))
+    (check.folder / "hold").unlink()
+    wait_for("the merge", lambda: (check.folder / "model.calib").exists() or not cluster.run("squeue", "-h"), 20)
+    again = {r[1] for r in check.reads()[8:]}
+    check.hold("slurm: the tasks of the lost node and the one that was killed ran again, and no others", again == there["n2"] | {killed.task}, again)
+
+
+def kubernetes(check):
+    import kubernetes_validate
+    import yaml
+    parts, merge = manifests = list(yaml.safe_load_all((check.folder / "kubernetes.yaml").read_text()))
+    for m in manifests:
+        kubernetes_validate.validate(m, kubernetes_validate.latest_version(), strict=True)
+    check.hold("kubernetes: its schema", True)
+    spec = parts["spec"]
+    check.hold("kubernetes: an indexed Job", spec["completionMode"] == "Indexed" and spec["completions"] == 8)
+    check.hold("kubernetes: the merge waits", merge["spec"]["suspend"] is True)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda i: run_pod(check, parts, {"JOB_COMPLETION_INDEX": str(i)}), range(spec["completions"])))
+    check.hold("kubernetes: eight pods", sorted(r[1] for r in check.reads()) == list("01234567"), check.reads())
+    run_pod(check, merge, {})
+    check.same("kubernetes")
+
+
+def run_pod(check, job, given):
+    """The container of a Job, its volume mounted at our folder: $(NAME) in its words is of its environment, as the kubelet has it."""
+    pod = job["spec"]["template"]["spec"]
+    container, = pod["containers"]
+    mount, = container["volumeMounts"]
+    if [mount["name"]] != [v["name"] for v in pod["volumes"]] or container["workingDir"] != mount["mountPath"]:
+        raise RuntimeError("it does not work in its volume")
+    own = {e["name"]: e["value"] for e in container.get("env", [])} | given
+    words = [re.sub(r"\$\((\w+)\)", lambda m: own.get(m[1], m[0]), w) for w in container["command"] + container["args"]]
+    check.run(*words, env=check.env | own)
+
+
+ENGINES = {"parallel": parallel, "mpi": mpi, "slurm": slurm_array, "kubernetes": kubernetes}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("engine", choices=ENGINES)
+    parser.add_argument("--qcalib", default=ROOT / "build/tools/qcalib/qcalib")
+    parser.add_argument("-v", "--verbose", action="store_true")
+    args = parser.parse_args()
+    if args.engine == "kubernetes":
+        packages.need("yaml", "kubernetes_validate")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that daemons end, too
+    with tempfile.TemporaryDirectory(prefix="octet-cluster-") as folder:
+        try:
+            check = Check(Path(folder).resolve(), args)
+            ENGINES[args.engine](check)
+        except Skipped as e:
+            print(f"skipped: {e}")
+            return 77
+    print(f"{check.count - check.failed} of {check.count} hold")
+    return 1 if check.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
