@@ -61,8 +61,10 @@ oct_status oct_stream_open(oct_stream *s, oct_origin from, const char *what, oct
 /* What is there, not a whole block: a sample that has arrived is not kept waiting for those behind it. */
 ssize_t oct_stream_more(oct_stream *s, size_t at)
 {
+    const size_t room = OCT_STREAM_BLOCK - at, most = s->passing && room > OCT_STREAM_PEEK ? OCT_STREAM_PEEK : room;
     ssize_t n;
-    while ((n = read(s->fd, s->block + at, OCT_STREAM_BLOCK - at)) < 0 && (errno == EINTR || errno == EAGAIN))
+    s->passing = false;
+    while ((n = read(s->fd, s->block + at, most)) < 0 && (errno == EINTR || errno == EAGAIN))
         if (errno == EAGAIN)
             poll(&(struct pollfd){ .fd = s->fd, .events = POLLIN }, 1, -1);
     if (n < 0)
@@ -86,7 +88,10 @@ int64_t oct_stream_skip(oct_stream *s, int64_t n)
         return 0;
     if (n > s->size - at)
         n = s->size - at;
-    return n > 0 && lseek(s->fd, (off_t)n, SEEK_CUR) >= 0 ? n : 0;
+    if (n <= 0 || lseek(s->fd, (off_t)n, SEEK_CUR) < 0)
+        return 0;
+    s->passing = n >= OCT_STREAM_BLOCK / 2;
+    return n;
 }
 
 static int wait_for(pid_t pid)

@@ -13,6 +13,7 @@
 #include "data/data_config.h"
 #include "data/image.h"
 #include "data/sample_sum.h"
+#include "data/stream.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -929,6 +930,45 @@ static void digest_of_samples(void **state)
     oct_sample_sum_free(&other);
 }
 
+/* The next bytes are those at `at` of a file whose 4-byte words count up. */
+static void reads_words(oct_stream *s, size_t at, size_t n)
+{
+    assert_int_equal(oct_stream_read(s), n);
+    for (size_t i = 0; i < n; i += sizeof(uint32_t)) {
+        uint32_t word;
+        memcpy(&word, s->block + i, sizeof word);
+        assert_int_equal(word, (at + i) / sizeof word);
+    }
+}
+
+/* Who passes over large members reads little but their headers; who reads on gets whole blocks. */
+static void little_is_read_behind_a_long_skip(void **state)
+{
+    enum { SIZE = 1 << 20, FAR = 100000 };
+    static uint32_t words[SIZE / sizeof(uint32_t)];
+    for (uint32_t i = 0; i < OCT_COUNT(words); i++)
+        words[i] = i;
+    write_file(in_scratch("words"), words, SIZE);
+    oct_stream s;
+    size_t at = 0;
+    assert_int_equal(oct_stream_open(&s, OCT_FROM_FILE, in_scratch("words"), NULL), OCT_OK);
+    reads_words(&s, at, OCT_STREAM_BLOCK);
+    at += OCT_STREAM_BLOCK;
+    assert_int_equal(oct_stream_skip(&s, FAR), FAR);
+    at += FAR;
+    reads_words(&s, at, OCT_STREAM_PEEK);
+    at += OCT_STREAM_PEEK;
+    reads_words(&s, at, OCT_STREAM_BLOCK);
+    at += OCT_STREAM_BLOCK;
+    assert_int_equal(oct_stream_skip(&s, 512), 512); /* a short way is read faster than passed over */
+    at += 512;
+    reads_words(&s, at, OCT_STREAM_BLOCK);
+    at += OCT_STREAM_BLOCK;
+    assert_int_equal(oct_stream_skip(&s, SIZE), SIZE - at);
+    assert_int_equal(oct_stream_read(&s), 0);
+    oct_stream_close(&s);
+}
+
 int main(void)
 {
     strcpy(scratch, "/tmp/octdata.XXXXXX");
@@ -944,13 +984,14 @@ int main(void)
         cmocka_unit_test(test_cases), cmocka_unit_test(bad_samples_are_counted),
         cmocka_unit_test(npz_is_written), cmocka_unit_test(npz_without_memory), cmocka_unit_test(cut_and_changed_files),
         cmocka_unit_test(failing_memory), cmocka_unit_test(claims_beyond_the_bytes), cmocka_unit_test(closed_files_are_not_read),
+        cmocka_unit_test(little_is_read_behind_a_long_skip),
 #ifdef OWN_LIBC
         cmocka_unit_test(jpeg_that_claims_too_much), cmocka_unit_test(failing_memory_of_libjpeg), cmocka_unit_test(failing_memory_of_libarchive),
         cmocka_unit_test(threads_that_cannot_start),
 #endif
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    static const char *const left[] = { "y.csv", "bad.png", "bad.csv", "out.npz", "empty" };
+    static const char *const left[] = { "y.csv", "bad.png", "bad.csv", "out.npz", "empty", "words" };
     for (size_t i = 0; i < OCT_COUNT(left); i++)
         remove(in_scratch(left[i]));
     rmdir(scratch);
