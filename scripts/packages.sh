@@ -2,7 +2,7 @@
 
 build_packages='gcc libc6-dev meson ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev zlib1g-dev
     libjpeg-dev libpng-dev libstb-dev libarchive-dev libjansson-dev'
-test_packages='libcmocka-dev libsimde-dev mandoc valgrind zsh fish parallel openmpi-bin python3 python3-venv'
+test_packages='libcmocka-dev libsimde-dev mandoc valgrind zsh fish curl parallel openmpi-bin python3 python3-venv'
 # These start services where there is systemd.
 slurm_packages='munge slurmctld slurmd slurm-client'
 browser_packages='chromium-headless-shell'

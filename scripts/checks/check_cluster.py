@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The files of share/cluster, each run by its engine on this machine: what is joined has the bytes of one run.
 
-    check_cluster.py parallel|mpi|slurm|kubernetes [--qcalib PROGRAM] [-v]
+    check_cluster.py parallel|mpi|slurm|kubernetes|streams [--qcalib PROGRAM] [-v]
 
 The files are run as they are, but for the names of samples and steps, which users edit, too.
     parallel     GNU parallel, 8 parts, one killed
     mpi          mpirun of Open MPI, 4 ranks
     slurm        a controller and two nodes (pylib/slurm.py): an array of 8, one task killed, one node lost
     kubernetes   the manifest as Kubernetes' schema has it, and its command lines as pods run them
+    streams      tar files that curl fetches (of this machine), each by one of three parts; one that is not there
 
 Exit: 0 when all hold, 1 when not, 77 without the engine.
 """
@@ -198,7 +199,26 @@ def run_pod(check, job, given):
     check.run(*words, env=check.env | own)
 
 
-ENGINES = {"parallel": parallel, "mpi": mpi, "slurm": slurm_array, "kubernetes": kubernetes}
+def streams(check):
+    need_program("parallel", "curl")
+    files = sorted((DATA / "images/calib").iterdir())
+    names = [f"train-{k:06d}.tar" for k in range(5)]
+    for k, name in enumerate(names):
+        check.pack(name, files[k::5])
+    check.edit("streams.sh", "files=128", "files=5")
+    check.edit("streams.sh", "https://storage.example/", f"file://{check.folder}/")
+    check.edit("streams.sh", "imagenet", STEPS)
+    check.run("qcalib", "model.onnx", *(w for n in names for w in ("--data", n)), "--preprocess", STEPS, "-q", "-o", "one.calib")
+    check.run("sh", "parallel.sh", "3", "streams.sh")
+    one, many = ([w for w in (check.folder / n).read_text().splitlines() if not w.startswith("shard ")] for n in ("one.calib", "model.calib"))
+    check.hold("streams: the table of one run, but for the names of the samples", one == many and len(one) > 10)
+    (check.folder / names[4]).unlink()
+    (check.folder / "streams.parts/1.calib").unlink()
+    said = check.run("sh", "streams.sh", "part", "1", "3", status=(3,))
+    check.hold("streams: a file that is missing is named, and no table is left", names[4] in said and not (check.folder / "streams.parts/1.calib").exists(), said)
+
+
+ENGINES = {"parallel": parallel, "mpi": mpi, "slurm": slurm_array, "kubernetes": kubernetes, "streams": streams}
 
 
 def main():
