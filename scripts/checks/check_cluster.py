@@ -163,11 +163,26 @@ def disturb(check, cluster):
     killed = next(t for t in tasks if t.node == "n1")
     os.kill(killed.pid, signal.SIGKILL)
     cluster.stop("n2")
+    hopeless = submit_hopeless(check, cluster)
     wait_for("node n2 to be down", lambda: cluster.states().get("n2", "").startswith("down"))
     (check.folder / "hold").unlink()
     wait_for("the merge", lambda: (check.folder / "model.calib").exists() or not cluster.run("squeue", "-h"), 20)
+    ended = [(job_says(cluster, job, "JobState"), job_says(cluster, job, "Restarts")) for job in hopeless]
+    check.hold("slurm: a part with a wrong option fails once, and its merge is cancelled", ended == [("FAILED", "0"), ("CANCELLED", "0")], ended)
     again = {r[1] for r in check.reads()[8:]}
     check.hold("slurm: the tasks of the lost node and the one that was killed ran again, and no others", again == there["n2"] | {killed.task}, again)
+
+
+def submit_hopeless(check, cluster):
+    """A job whose part cannot work; the ids of part and merge."""
+    shutil.copy(check.folder / "calibrate.sh", check.folder / "hopeless.sh")
+    check.edit("hopeless.sh", "--shard", "--sharp")
+    check.edit("hopeless.sh", "parts=calibrate.parts", "parts=hopeless.parts")
+    return re.findall(r"job (\d+)", cluster.run("sh", "slurm.sh", "1", "hopeless.sh", cwd=check.folder))
+
+
+def job_says(cluster, job, what):
+    return re.search(rf"{what}=(\w+)", cluster.run("scontrol", "show", "job", job))[1]
 
 
 def kubernetes(check):

@@ -26,9 +26,9 @@ submit)
 part)
     code=0
     sh "$job" part "$SLURM_ARRAY_TASK_ID" "$n" || code=$?
-    # Slurm starts the tasks of a lost node again by itself, but none that ended badly. A part that was killed or could not read a file
-    # (exit 3) gets two more tries; any other error would come again.
-    if { [ "$code" -eq 3 ] || [ "$code" -gt 128 ]; } && [ "${SLURM_RESTART_COUNT:-0}" -lt 2 ]; then
+    # Slurm starts the tasks of a lost node again by itself, but none that ended badly. A part that could not read a file (exit 3), had no
+    # memory (7) or was killed gets two more tries; any other error would come again.
+    if { [ "$code" -eq 3 ] || [ "$code" -eq 7 ] || [ "$code" -gt 128 ]; } && [ "${SLURM_RESTART_COUNT:-0}" -lt 2 ]; then
         scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"
     fi
     exit "$code"
