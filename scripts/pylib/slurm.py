@@ -4,6 +4,7 @@ The daemons run in the foreground on ports of 127.0.0.1, as whoever starts them,
 machine need a slurmd that was built for it (MULTIPLE_SLURMD, as Debian's is).
 """
 import os
+import re
 import shutil
 import signal
 import socket
@@ -18,11 +19,10 @@ PROGRAMS = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sb
 # and its tasks may start again five seconds later (both take minutes by default).
 CONF = """\
 ClusterName=octet
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={host}({address})
 SlurmctldPort={ports[0]}
-CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+{where}
 AuthType=auth/munge
-CredType=cred/munge
 AuthInfo=socket={folder}/munge.socket,cred_expire=5
 SlurmUser={user}
 SlurmdUser={user}
@@ -33,14 +33,10 @@ SlurmdPidFile={folder}/%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/%n.log
 ProctrackType=proctrack/pgid
-TaskPlugin=task/none
-MpiDefault=none
 SchedulerType=sched/builtin
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=100000
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
 SlurmdTimeout=4
 MessageTimeout=3
 TCPTimeout=1
@@ -62,6 +58,22 @@ def free_ports(count):
     for s in taken:
         s.close()
     return ports
+
+
+def version(env):
+    """(year, month) of Slurm."""
+    said = subprocess.run(["slurmd", "-V"], env=env, capture_output=True, text=True, check=True).stdout
+    return tuple(int(n) for n in re.search(r"(\d+)\.(\d+)", said).groups())
+
+
+def listens(host):
+    """(address, line of slurm.conf) of daemons on this machine. They bind to what the host's name leads to, or to all addresses: where that is no loopback
+    address, clients still come by that, and munge's key keeps out whoever else may come."""
+    try:
+        address = socket.gethostbyname(host)
+    except OSError:
+        address = ""
+    return (address, "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny") if address.startswith("127.") else ("127.0.0.1", "")
 
 
 def wait_for(what, condition, seconds=30):
@@ -91,12 +103,15 @@ class Cluster:
         self.conf = self.folder / "slurm.conf"
         self.env = env | {"SLURM_CONF": str(self.conf), "PATH": os.pathsep.join([env["PATH"], "/usr/sbin", "/sbin"])}
         host, ports = socket.gethostname().split(".")[0], free_ports(len(nodes) + 1)
-        lines = [f"NodeName={n} NodeHostname={host} NodeAddr=127.0.0.1 Port={p} CPUs={cpus} RealMemory=1000000" for n, p in zip(nodes, ports[1:], strict=True)]
+        address, where = listens(host)
+        lines = [f"NodeName={n} NodeHostname={host} NodeAddr={address} Port={p} CPUs={cpus} RealMemory=1000000" for n, p in zip(nodes, ports[1:], strict=True)]
         lines.append(f"PartitionName=all Nodes={','.join(nodes)} Default=YES MaxTime=INFINITE State=UP")
         for name in ("state", *nodes):
             (self.folder / name).mkdir()
         user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
-        self.conf.write_text(CONF.format(host=host, ports=ports, folder=self.folder, user=user) + "\n".join(lines) + "\n")
+        if version(self.env) >= (23, 11):  # from then on a node insists on control groups, which containers may lack
+            (self.folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
+        self.conf.write_text(CONF.format(host=host, address=address, where=where, ports=ports, folder=self.folder, user=user) + "\n".join(lines) + "\n")
 
     def __enter__(self):
         try:
@@ -105,12 +120,15 @@ class Cluster:
             for node in self.nodes:
                 self.start(node, "slurmd", "-D", "-N", node, "-f", self.conf)
             wait_for("idle nodes", lambda: self.states() == {n: "idle" for n in self.nodes})
-        except BaseException:
-            self.__exit__()
+        except BaseException as e:
+            self.__exit__(e)
             raise
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, failed, *_):
+        """Ends everything; after a failure with the last words of each daemon."""
+        if failed:
+            print(*(f"{p.name}: {line}" for p in sorted(self.folder.glob("*.out")) for line in p.read_text().splitlines()[-8:]), sep="\n")
         for node in self.nodes:
             self.stop(node)
         for daemon in reversed(self.daemons.values()):
