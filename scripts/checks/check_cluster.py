@@ -5,7 +5,7 @@
 
 The files are run as they are, but for the names of samples and steps, which users edit, too.
     parallel     GNU parallel, 8 parts, one killed
-    mpi          mpirun of Open MPI, 4 ranks
+    mpi          mpirun of Open MPI or MPICH, 4 ranks
     slurm        a controller and two nodes (pylib/slurm.py): an array of 8, one task killed, one node lost
     kubernetes   the manifest as Kubernetes' schema has it, and its command lines as pods run them
     streams      tar files that curl fetches (of this machine), each by one of three parts; one that is not there
@@ -34,7 +34,7 @@ STEPS = "mean=127.5:std=127.5"
 # The samples of a job: a stream that waits in its midst for as long as there is a file "hold", and says who reads it.
 FEED = """\
 #!/bin/sh
-echo "$1 ${SLURM_ARRAY_TASK_ID-${PARALLEL_SEQ-${JOB_COMPLETION_INDEX-${OMPI_COMM_WORLD_RANK-0}}}}" >> reads
+echo "$1 ${SLURM_ARRAY_TASK_ID-${PARALLEL_SEQ-${JOB_COMPLETION_INDEX-${OMPI_COMM_WORLD_RANK-${PMI_RANK-0}}}}}" >> reads
 head -c 20000 "$1"
 while [ -e hold ]; do sleep 0.05; done
 tail -c +20001 "$1"
@@ -126,6 +126,8 @@ def parallel(check):
     wait_for("eight readers", lambda: len(check.reads()) == 8 or run.poll() is not None)
     os.kill(readers(check)[0], signal.SIGKILL)
     (check.folder / "hold").unlink()
+    shown = re.search(r"```text\n(part\(\).*?)```", (ROOT / "docs/cluster.md").read_text(), re.S)[1]
+    check.hold("parallel: docs/cluster.md shows the commands of calibrate.sh", shown in (SHARE / "calibrate.sh").read_text())
     check.hold("parallel: ends well", run.wait(60) == 0)
     check.hold("parallel: the part that was killed was computed again", len(check.reads()) == 9, check.reads())
     check.same("parallel")

@@ -69,6 +69,14 @@ def pack_holes(path, first, count):
         f.write(bytes(1024))
 
 
+def fill_folder(folder, first, count):
+    """The same as a folder of pictures: a real one and empty ones, a hundred in a folder of theirs."""
+    for k in range(count):
+        place = folder / f"{k // 100:04d}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{k:08d}.jpg").write_bytes(first if k == 0 else b"")
+
+
 class Bench:
     def __init__(self, folder, build, model):
         self.folder, self.build, self.model = folder, build, model
@@ -128,6 +136,7 @@ class Bench:
 def measure(bench):
     found = {"start": bench.best(5, *bench.part("one.tar"))[0]}
     found["pass"] = (bench.best(3, *bench.part("holes.tar", "--shard", f"0/{PASSED}"))[0] - found["start"]) / PASSED
+    found["pass_file"] = (bench.best(3, *bench.part("folder", "--shard", f"0/{PASSED}"))[0] - found["start"]) / PASSED
     found["picture"] = bench.picture()
     found["merge"], found["merge_part"] = bench.merge()
     found["trial"] = min(bench.trial() for _ in range(2))
@@ -162,6 +171,7 @@ def text(cost, model):
              "| cost | of | time |", "| --- | --- | --- |",
              f"| start | a part | {spell(cost['start'])} |",
              f"| passing over | a sample of another part, in an uncompressed tar file | {spell(cost['pass'])} |",
+             f"| | the same, a file in a folder | {spell(cost['pass_file'])} |",
              f"| a picture | read, decoded, preprocessed, run and observed, with a part on each processor: processor time | {spell(cost['picture'])} |",
              f"| merge | a table | {spell(cost['merge_part'])} |", "",
              f"A calibration on {TRIED} pictures in {here} parts should take {spell(guess)} by these costs, and took {spell(cost['trial'])}; one process with "
@@ -193,6 +203,7 @@ def main():
         folder = Path(name)
         for file, count in (("one.tar", 1), ("few.tar", FEW), ("many.tar", MANY), ("tried.tar", TRIED)):
             pack(folder / file, pictures, count)
+        fill_folder(folder / "folder", pictures[0], PASSED)
         pack_holes(folder / "holes.tar", pictures[0], PASSED)
         bench = Bench(folder, args.build.resolve(), args.model.resolve())
         found = text(measure(bench), args.model)
