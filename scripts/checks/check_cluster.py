@@ -41,6 +41,10 @@ tail -c +20001 "$1"
 """
 
 
+# A part that asks its engine which one it is.
+AUTO = "qcalib model.onnx --data train.tar --preprocess " + STEPS + " -q --shard auto -o auto.${{{rank}}}.calib"
+
+
 class Skipped(Exception):
     pass
 
@@ -94,6 +98,13 @@ class Check:
         path = self.folder / "reads"
         return [tuple(line.split()) for line in path.read_text().splitlines()] if path.exists() else []
 
+    def auto(self, engine, parts):
+        """The files of parts that AUTO computed are all that one run holds."""
+        self.run("qcalib", "merge", *sorted(p.name for p in self.folder.glob("auto.*")), "-o", "all.auto")
+        self.run("qcalib", "model.onnx", "--data", "train.tar", "--preprocess", STEPS, "-q", "-o", "one.auto")
+        one, many = self.folder / "one.auto", self.folder / "all.auto"
+        self.hold(f"{engine}: --shard auto", one.read_bytes() == many.read_bytes() and len(list(self.folder.glob("auto.*"))) == parts)
+
     def same(self, engine):
         """What was joined is what one run makes."""
         one, many = self.folder / "one.calib", self.folder / "model.calib"
@@ -138,6 +149,8 @@ def mpi(check):
     version = check.run("mpirun", "--version")
     more = ["--oversubscribe", *(["--allow-run-as-root"] if os.getuid() == 0 else [])] if "Open MPI" in version else []
     check.run("sh", "mpi.sh", "4", "calibrate.sh", *more)
+    check.run("mpirun", *more, "-n", "4", "sh", "-c", AUTO.format(rank="OMPI_COMM_WORLD_RANK-$PMI_RANK"))
+    check.auto("mpi", 4)
     check.hold("mpi: four ranks", sorted(r[1] for r in check.reads()) == list("0123"), check.reads())
     check.same("mpi")
 
@@ -150,6 +163,10 @@ def slurm_array(check):
     with slurm.Cluster(place, ["n1", "n2"], check.env) as cluster:
         if "MULTIPLE_SLURMD" not in cluster.run("scontrol", "show", "config"):
             raise Skipped("this slurmd runs one node a machine")
+        # Numbers of an array need not begin with 0.
+        cluster.run("sbatch", "--array=4-6", "--wrap", AUTO.format(rank="SLURM_ARRAY_TASK_ID"), cwd=check.folder)
+        wait_for("an array of three", lambda: len(list(check.folder.glob("auto.*"))) == 3)
+        check.auto("slurm", 3)
         disturb(check, cluster)
     check.same("slurm")
 
