@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 PROGRAMS = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client", "setpriv": "util-linux"}
 
-# Nodes claim more processors and memory than the machine has, so that many tasks run side by side. A node that is silent for six seconds is lost,
+# Nodes claim more processors and memory than the machine has, so that many tasks run side by side. A node that is silent for eight seconds is lost,
 # and its tasks may start again five seconds later (both take minutes by default).
 CONF = """\
 ClusterName=octet
@@ -37,7 +37,7 @@ SchedulerType=sched/builtin
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=100000
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-SlurmdTimeout=4
+SlurmdTimeout=8
 MessageTimeout=3
 TCPTimeout=1
 SlurmctldTimeout=10
