@@ -82,7 +82,7 @@ class Bench:
         self.folder, self.build, self.model = folder, build, model
 
     def run(self, tool, *words):
-        """(seconds, seconds of processor time) of a run."""
+        """(seconds, most bytes of memory) of a run."""
         start = time.monotonic()
         child = subprocess.Popen([self.build / "tools" / tool / tool, *map(str, words), "-q"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         said = child.stderr.read().decode()
@@ -90,11 +90,11 @@ class Bench:
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
             raise RuntimeError(f"{tool} {words}: exit {child.returncode}: {said}")
-        return time.monotonic() - start, used.ru_utime + used.ru_stime
+        return time.monotonic() - start, used.ru_maxrss * 1024
 
     def best(self, times, *command):
-        runs = [self.run(*command) for _ in range(times)]
-        return min(r[0] for r in runs), min(r[1] for r in runs)
+        """Seconds of the fastest run."""
+        return min(self.run(*command)[0] for _ in range(times))
 
     def part(self, data, *more, out="x.calib"):
         return ("qcalib", self.model, "--data", data, "--preprocess", STEPS, "--threads", 1, *more, "-o", out)
@@ -119,8 +119,8 @@ class Bench:
         names = [f"p{k}.calib" for k in range(PARTS)]
         for k, name in enumerate(names):
             self.run(*self.part("few.tar", "--shard", f"{k}/{PARTS}", out=name))
-        few = self.best(5, "qcalib", "merge", *names[: PARTS // 4], "--partial", "-o", "m.calib")[0]
-        many = self.best(5, "qcalib", "merge", *names, "-o", "m.calib")[0]
+        few = self.best(5, "qcalib", "merge", *names[: PARTS // 4], "--partial", "-o", "m.calib")
+        many = self.best(5, "qcalib", "merge", *names, "-o", "m.calib")
         each = (many - few) / (PARTS - PARTS // 4)
         return max(0.0, many - each * PARTS), each
 
@@ -134,13 +134,14 @@ class Bench:
 
 
 def measure(bench):
-    found = {"start": bench.best(5, *bench.part("one.tar"))[0]}
-    found["pass"] = (bench.best(3, *bench.part("holes.tar", "--shard", f"0/{PASSED}"))[0] - found["start"]) / PASSED
-    found["pass_file"] = (bench.best(3, *bench.part("folder", "--shard", f"0/{PASSED}"))[0] - found["start"]) / PASSED
+    found = {"start": bench.best(5, *bench.part("one.tar"))}
+    found["pass"] = (bench.best(3, *bench.part("holes.tar", "--shard", f"0/{PASSED}")) - found["start"]) / PASSED
+    found["pass_file"] = (bench.best(3, *bench.part("folder", "--shard", f"0/{PASSED}")) - found["start"]) / PASSED
     found["picture"] = bench.picture()
     found["merge"], found["merge_part"] = bench.merge()
+    found["memory"], found["memory_many"] = (bench.run(*bench.part(data))[1] for data in ("few.tar", "tried.tar"))
     found["trial"] = min(bench.trial() for _ in range(2))
-    found["one"] = bench.best(2, "qcalib", bench.model, "--data", "tried.tar", "--preprocess", STEPS, "-o", "x.calib")[0]
+    found["one"] = bench.best(2, "qcalib", bench.model, "--data", "tried.tar", "--preprocess", STEPS, "-o", "x.calib")
     return found
 
 
@@ -174,6 +175,7 @@ def text(cost, model):
              f"| | the same, a file in a folder | {spell(cost['pass_file'])} |",
              f"| a picture | read, decoded, preprocessed, run and observed, with a part on each processor: processor time | {spell(cost['picture'])} |",
              f"| merge | a table | {spell(cost['merge_part'])} |", "",
+             f"A part takes {cost['memory'] / 1e6:.0f} MB of memory for {FEW} pictures and {cost['memory_many'] / 1e6:.0f} MB for {TRIED}. "
              f"A calibration on {TRIED} pictures in {here} parts should take {spell(guess)} by these costs, and took {spell(cost['trial'])}; one process with "
              f"{here} threads took {spell(cost['one'])}.", "",
              f"For the {IMAGENET:,} training pictures of ImageNet, and machines of {CORES} such processors with a part for every {OF_PART}, they give:", "",
