@@ -109,6 +109,13 @@ class Check:
         self.hold(f"{engine}: the table of one run", many.exists() and one.read_bytes() == many.read_bytes())
 
 
+def spoil(check, old, new):
+    """hopeless.sh: calibrate.sh with a fault."""
+    shutil.copy(check.folder / "calibrate.sh", check.folder / "hopeless.sh")
+    check.edit("hopeless.sh", old, new)
+    check.edit("hopeless.sh", "parts=calibrate.parts", "parts=hopeless.parts")
+
+
 def need_program(*names):
     for name in names:
         if not shutil.which(name):
@@ -140,6 +147,18 @@ def parallel(check):
     check.hold("parallel: ends well", run.wait(60) == 0)
     check.hold("parallel: the part that was killed was computed again", len(check.reads()) == 9, check.reads())
     check.same("parallel")
+    resume_parallel(check)
+
+
+def resume_parallel(check):
+    """A job of which each part fails, until its fault is put right: nothing is joined, and what failed is computed."""
+    spoil(check, "model.onnx --data", "model.onnx --date")
+    (check.folder / "model.calib").unlink()
+    check.run("sh", "parallel.sh", "2", "hopeless.sh", "--halt", "never", status=(1, 2))
+    check.hold("parallel: nothing is joined when parts fail", not (check.folder / "model.calib").exists())
+    check.edit("hopeless.sh", "--date", "--data")
+    check.run("sh", "parallel.sh", "2", "hopeless.sh", "--resume-failed")
+    check.same("parallel --resume-failed")
 
 
 def mpi(check):
@@ -190,9 +209,7 @@ def disturb(check, cluster):
 
 def submit_hopeless(check, cluster):
     """A job whose part cannot work; the ids of part and merge."""
-    shutil.copy(check.folder / "calibrate.sh", check.folder / "hopeless.sh")
-    check.edit("hopeless.sh", "--shard", "--sharp")
-    check.edit("hopeless.sh", "parts=calibrate.parts", "parts=hopeless.parts")
+    spoil(check, "--shard", "--sharp")
     return re.findall(r"job (\d+)", cluster.run("sh", "slurm.sh", "1", "hopeless.sh", cwd=check.folder))
 
 
