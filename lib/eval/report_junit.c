@@ -77,19 +77,44 @@ static void put_property(oct_buf *out, const char *name, const char *value)
     oct_buf_puts(out, "\"/>\n");
 }
 
+static void put_number(oct_buf *out, const char *name, long long value)
+{
+    char number[32];
+    snprintf(number, sizeof number, "%lld", value);
+    put_property(out, name, number);
+}
+
+/* The machine and its state, and the times with their quartiles; ~ where these are too far apart to conclude from. */
+static void put_environment(oct_buf *out, const oct_eval_result *r, size_t k)
+{
+    const oct_environment *e = &r->environment;
+    const oct_eval_latency *l = &r->models[k].latency;
+    char text[96];
+    put_property(out, "cpu", e->cpu);
+    put_number(out, "processors", e->processors);
+    put_property(out, "isa", r->isa);
+    put_property(out, "isa-available", e->available);
+    put_number(out, "threads", r->threads);
+    if (!isnan(e->load)) {
+        snprintf(text, sizeof text, "%.2f", e->load);
+        put_property(out, "load", text);
+    }
+    if (l->runs) {
+        snprintf(text, sizeof text, "%s%.4g (quartiles %.4g to %.4g, %d runs)", oct_is_wide(l->q1, l->median, l->q3) ? "~" : "", l->median * 1e3, l->q1 * 1e3, l->q3 * 1e3,
+                 l->runs);
+        put_property(out, "latency-ms", text);
+    }
+}
+
 /* What the numbers come from. */
 static void put_properties(oct_buf *out, const oct_eval_result *r, const oct_report_context *c, size_t k)
 {
-    char number[32];
     oct_buf_puts(out, "    <properties>\n");
     put_property(out, "version", c->version);
-    put_property(out, "isa", r->isa);
     if (r->models[k].runner)
         put_property(out, "runner", r->models[k].runner);
-    snprintf(number, sizeof number, "%d", r->threads);
-    put_property(out, "threads", number);
-    snprintf(number, sizeof number, "%lld", (long long)r->samples);
-    put_property(out, "samples", number);
+    put_environment(out, r, k);
+    put_number(out, "samples", (long long)r->samples);
     put_property(out, "preprocess", c->preprocess);
     oct_buf_puts(out, "    </properties>\n");
 }

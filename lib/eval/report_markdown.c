@@ -64,11 +64,20 @@ static void put_speed(oct_buf *b, const oct_eval_speed *s)
         oct_buf_printf(b, "%.2f times as fast (quartiles: %.2f to %.2f)", s->median, s->q1, s->q3);
 }
 
+/* A median, behind ~ where its quartiles are far apart. Escaped: two of them would strike through what is between. */
+static void put_latency(oct_buf *b, const oct_eval_latency *l)
+{
+    oct_buf_printf(b, "%s%.4g ms", oct_is_wide(l->q1, l->median, l->q3) ? "&#126;" : "", l->median * 1e3);
+}
+
 /* Of the only model. */
 static void put_own_costs(oct_buf *b, const oct_eval_model_result *m)
 {
-    if (m->latency.runs)
-        oct_buf_printf(b, "| latency | %.4g ms |\n", m->latency.median * 1e3);
+    if (m->latency.runs) {
+        oct_buf_puts(b, "| latency | ");
+        put_latency(b, &m->latency);
+        oct_buf_puts(b, " |\n");
+    }
     oct_buf_printf(b, "| size | %.4g MB |\n", (double)m->size_bytes * 1e-6);
     if (!m->runner)
         oct_buf_printf(b, "| memory | %.4g MB |\n", (double)m->peak_bytes * 1e-6);
@@ -78,7 +87,11 @@ static void put_costs(oct_buf *b, const oct_eval_result *r, size_t k)
 {
     const oct_eval_model_result *f = &r->models[0], *m = &r->models[k];
     if (m->latency.runs) {
-        oct_buf_printf(b, "| latency | %.4g ms | %.4g ms | ", f->latency.median * 1e3, m->latency.median * 1e3);
+        oct_buf_puts(b, "| latency | ");
+        put_latency(b, &f->latency);
+        oct_buf_puts(b, " | ");
+        put_latency(b, &m->latency);
+        oct_buf_puts(b, " | ");
         put_speed(b, &m->speed);
         oct_buf_puts(b, " |\n");
     }
