@@ -109,11 +109,14 @@ struct oct_pool {
 
 /* ---- waiting ---- */
 
-/* Calls of a network follow each other within microseconds, which is less than it takes to wake a thread. */
-enum { SPINS = 1000000 };
+/* Calls of a network follow each other within microseconds, which is less than it takes to wake a thread. Who waits for longer than that lets
+ * others have the processor in between: what decodes the next samples, or the thread that is waited for. */
+enum { SPINS = 1000000, SPINS_ALONE = 256 };
 
-static void pause_briefly(void)
+static void pause_briefly(int turn)
 {
+    if (turn % SPINS_ALONE == SPINS_ALONE - 1)
+        sched_yield();
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -134,7 +137,7 @@ static void wake(oct_pool *p, pthread_cond_t *who)
 static unsigned next_call(oct_pool *p, unsigned last)
 {
     unsigned now;
-    for (int i = 0; i < SPINS && !atomic_load_explicit(&p->relaxed, memory_order_relaxed); i++, pause_briefly())
+    for (int i = 0; i < SPINS && !atomic_load_explicit(&p->relaxed, memory_order_relaxed); pause_briefly(i++))
         if ((now = atomic_load_explicit(&p->calls, memory_order_acquire)) != last)
             return now;
     pthread_mutex_lock(&p->sleep);
@@ -146,7 +149,7 @@ static unsigned next_call(oct_pool *p, unsigned last)
 
 static void all_finished(oct_pool *p)
 {
-    for (int i = 0; i < SPINS && !atomic_load_explicit(&p->relaxed, memory_order_relaxed); i++, pause_briefly())
+    for (int i = 0; i < SPINS && !atomic_load_explicit(&p->relaxed, memory_order_relaxed); pause_briefly(i++))
         if (atomic_load_explicit(&p->working, memory_order_acquire) == 0)
             return;
     pthread_mutex_lock(&p->sleep);
