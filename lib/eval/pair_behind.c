@@ -30,6 +30,11 @@ static bool is_real(oct_dtype t)
     return t == OCT_F32 || t == OCT_F16 || t == OCT_BF16 || t == OCT_F64;
 }
 
+bool pair_is_integer(const oct_value *v)
+{
+    return !v->quant && v->dtype != OCT_UNDEFINED && !is_real(v->dtype);
+}
+
 /* Whether output 0 of a node is its input 0, but for rounding: the same elements in the same place. */
 bool pair_is_same(const oct_graph *g, int node)
 {
@@ -175,13 +180,36 @@ void pair_advance(const pair_search *s, bool folded, int *real, int *other)
     *other = q;
 }
 
+/* Whether a node shifts or scales its first input by constants. */
+static bool shifts(const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    int in[PAIR_HOPS];
+    return n->n_in == 2 && n->n_out == 1 && n->out[0] >= 0 && pair_data_inputs(g, n, in) == 1 && in[0] == n->in[0] && same_shape(&g->value[in[0]].shape, &g->value[n->out[0]].shape);
+}
+
+/* Whether a node multiplies integers by their scales, as rows of a table stored in 8 bits become reals: a middle may be taken off between. */
+static bool scales_integers(const oct_graph *g, int node)
+{
+    const oct_op *op = oct_op_of(g, node);
+    for (int k = 0; op && op->multiplies && k < g->node[node].n_in; k++) {
+        int p = g->node[node].in[k] >= 0 ? g->value[g->node[node].in[k]].producer : -1;
+        for (int hops = 0; hops < MOST_ADVANCES && p >= 0 && shifts(g, p); hops++)
+            p = g->value[g->node[p].in[0]].producer;
+        const oct_op *from = p >= 0 ? oct_op_of(g, p) : NULL;
+        if (from && from->converts && g->node[p].in[0] >= 0 && pair_is_integer(&g->value[g->node[p].in[0]]))
+            return true;
+    }
+    return false;
+}
+
 int pair_layer_of(const pair_search *s, int k, int value)
 {
     const oct_graph *g = s->g[k];
     for (int hops = 0; hops < PAIR_HOPS; hops++) {
         const int p = g->value[value].producer;
         int in[PAIR_HOPS];
-        if (p < 0)
+        if (p < 0 || scales_integers(g, p))
             return -1;
         const behind kind = pair_is_same(g, p) ? CLAMP : kind_of(g, p);
         if (kind == OTHER)

@@ -228,7 +228,7 @@ static oct_status put_outer(listing *l, int v, oct_err *err)
     finder *f = l->f;
     const pair_search *s = &f->s;
     const int x = f->now[PAIR_REAL][v], y = x >= 0 && f->back[PAIR_REAL][x] == v ? s->mate[PAIR_REAL][x] : -1, w = y >= 0 ? f->back[PAIR_OTHER][y] : -1;
-    if (w < 0 || f->spelled[PAIR_OTHER]->value[w].producer < 0 || f->spelled[PAIR_OTHER]->value[w].constant)
+    if (w < 0 || f->spelled[PAIR_OTHER]->value[w].producer < 0 || f->spelled[PAIR_OTHER]->value[w].constant || pair_is_integer(&s->g[PAIR_OTHER]->value[y]))
         return OCT_OK;
     const oct_value *names = f->spelled[PAIR_OTHER]->value;
     const int as = read_as(s->g[PAIR_OTHER], y), layer = pair_layer_of(s, PAIR_OTHER, y);

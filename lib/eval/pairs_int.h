@@ -30,6 +30,8 @@ enum { PAIR_HOPS = 12 }; /* nodes that are looked through one behind the other; 
 
 /* Whether output 0 of a node is its input 0, but for rounding: the same elements in the same place. */
 bool pair_is_same(const oct_graph *g, int node);
+/* Whether a value is of integers that are no quantized values: they stand for no reals. */
+bool pair_is_integer(const oct_value *v);
 /* The inputs of a node that are no constants: how many there are, and the first of them. */
 int pair_data_inputs(const oct_graph *g, const oct_node *n, int in[PAIR_HOPS]);
 /* Whether nodes of the two graphs are of one operator, as far as quantizers leave it. */
@@ -37,7 +39,8 @@ bool pair_same_operator(const pair_search *s, int real, int other);
 /* Moves behind what one of the graphs alone has behind a value: clamps and affine functions that the other has before its one. folded: some of those
  * of the float graph are in the weights of the other, so that its values are equal behind all affine functions alone. */
 void pair_advance(const pair_search *s, bool folded, int *real, int *other);
-/* The node of graph k that computes a value: not what rounds, casts, clamps, shifts or scales it; -1: none. */
+/* The node of graph k that computes a value: not what rounds, casts, clamps, shifts or scales it; -1: none, or integers that
+ * are scaled there. */
 int pair_layer_of(const pair_search *s, int k, int value);
 /* Whether the same operators make two values, as far as a name can be believed. */
 bool pair_alike(const pair_search *s, int real, int other);

@@ -4,11 +4,12 @@
     check_tables.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
 A table by itself, and one that a product multiplies by, too (tied embeddings), behind a Transpose or as Gemm has it, which must be stored once, also by
-conversions to 16-bit floats and of models of other floats.
+conversions to 16-bit floats and of models of other floats. Layer by layer their rows are compared as the reals that they stand for.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -21,6 +22,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from pylib import tool
 from pylib.judge import Checker, options, run_ort, sqnr
 
 ROWS, WIDE, LENGTH = 700, 96, 9
@@ -64,6 +66,26 @@ def check_one(check, scheme, tied, table, ids):
         check.hold(f"{what}: rows as NumPy rounds them", np.array_equal(rows, theirs[0][0]) and np.array_equal(rows, ours[0].reshape(rows.shape)))
 
 
+def check_pairs(check, table):
+    """Layer by layer the rows are compared as reals, by the name that they keep; under other names the integers are compared with nothing."""
+    path, out, report = check.folder / "float.onnx", check.folder / "out.onnx", check.folder / "layers.json"
+    model(path, "Transpose", table)
+    check.convert(path, out, "--scheme", "dynamic")
+    step = np.abs(table).max(1, keepdims=True) / np.float32(127)
+    ids = np.load(check.folder / "ids.npy")
+    want = sqnr([table[ids]], [(np.rint(table / step) * step)[ids]])
+    for other in ("rows", "renamed"):
+        m = onnx.load(out)
+        for node in m.graph.node:
+            for names in (node.input, node.output):
+                names[:] = [n.replace("rows", other) for n in names]
+        onnx.save(m, out)
+        tool.run([check.qeval, path, out, "--data", check.folder / "ids.npy", "--layers", "--no-latency", "-q", "--json", report])
+        found = [layer["sqnr_db"] for layer in json.loads(report.read_text())["models"][1]["layers"] if layer["value"] == "rows"]
+        right = len(found) == 1 and abs(found[0] - want) < 0.01 if other == "rows" else all(db > 20 for db in found)
+        check.hold(f"layers, {other}: rows are reals", right, f"{found}, NumPy {want:.2f} dB")
+
+
 def check_types(check, kind, table):
     path, out = check.folder / "typed.onnx", check.folder / "typed.out.onnx"
     model(path, "Transpose", table.astype(kind))
@@ -83,6 +105,7 @@ def main():
         for scheme, tied in (("dynamic", None), ("weight-only", None), ("dynamic", "Transpose"), ("static", "Transpose"), ("static", "Gemm"),
                              ("weight-only", "Transpose"), ("weight-only", "Gemm")):
             check_one(check, scheme, tied, table, ids)
+        check_pairs(check, table)
         for kind in (np.float16, np.float32, np.float64):
             check_types(check, kind, table)
     return check.finish()
