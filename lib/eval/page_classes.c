@@ -1,6 +1,10 @@
 /* Classes: how well each is found, and what its samples are taken for. */
 #include "eval/page_int.h"
 
+#include <math.h>
+
+enum { MANY_CLASSES = 30 }; /* more are shown when asked for */
+
 /* What samples of a class were taken for, most often first. */
 static void put_taken(oct_buf *b, const oct_class_table *t, int64_t label)
 {
@@ -30,33 +34,82 @@ bool ev_page_has_classes(const ev_page *p)
     return n > 0;
 }
 
-static void put_share(const ev_page *p, double share)
+static void put_share(const ev_page *p, double share, const char *class_name)
 {
-    oct_buf_printf(p->b, "<td class=\"n\" data-v=\"%.6g\">%.2f&nbsp;%%</td>", share, 100 * share);
+    oct_buf_printf(p->b, "<td class=\"%s\" data-v=\"%.6g\">%.2f&nbsp;%%</td>", class_name, share, 100 * share);
 }
 
-static void put_table(const ev_page *p, const oct_class_table *t)
+/* The row of a class in another table, whose rows go up by class; NULL: none of its samples was there, or taken for it. */
+static const oct_class_row *row_of(const oct_class_table *t, int64_t class_number)
 {
-    oct_buf_puts(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">class</th><th scope=\"col\" class=\"n\">samples</th>"
-                       "<th scope=\"col\" class=\"n\">precision</th><th scope=\"col\" class=\"n\">recall</th><th scope=\"col\" class=\"n\">F1</th>"
-                       "<th scope=\"col\" class=\"wide\">taken for</th></tr></thead>\n<tbody>\n");
+    for (size_t lo = 0, hi = t ? t->n_rows : 0; lo < hi;) {
+        const size_t at = lo + (hi - lo) / 2;
+        if (t->row[at].class_number == class_number)
+            return &t->row[at];
+        if (t->row[at].class_number < class_number)
+            lo = at + 1;
+        else
+            hi = at;
+    }
+    return NULL;
+}
+
+static double change_of(const oct_class_table *was, const oct_class_row *r)
+{
+    const oct_class_row *f = row_of(was, r->class_number);
+    return f ? r->f1 - f->f1 : r->samples ? r->f1 : NAN;
+}
+
+static void put_change(const ev_page *p, double change)
+{
+    if (isnan(change))
+        oct_buf_puts(p->b, "<td class=\"n\"></td>");
+    else
+        oct_buf_printf(p->b, "<td class=\"n%s\" data-v=\"%.6g\">%+.2f</td>", change < 0 ? " bad" : change > 0 ? " good" : "", change, 100 * change + 0.0);
+}
+
+static void put_rows(const ev_page *p, const oct_class_table *t, const oct_class_table *was)
+{
     for (size_t i = 0; i < t->n_rows; i++) {
         const oct_class_row *r = &t->row[i];
         oct_buf_printf(p->b, "<tr><th scope=\"row\" class=\"n\">%lld</th><td class=\"n\">%llu</td>", (long long)r->class_number, (unsigned long long)r->samples);
-        put_share(p, r->precision);
-        put_share(p, r->recall);
-        put_share(p, r->f1);
-        oct_buf_puts(p->b, "<td class=\"wide\">");
+        put_share(p, r->precision, "n wide");
+        put_share(p, r->recall, "n wide");
+        put_share(p, r->f1, "n");
+        if (was)
+            put_change(p, change_of(was, r));
+        oct_buf_puts(p->b, "<td>");
         put_taken(p->b, t, r->class_number);
         oct_buf_puts(p->b, "</td></tr>\n");
     }
-    oct_buf_puts(p->b, "</tbody>\n</table>\n");
+}
+
+/* How many classes lost and gained, and the rows: behind a line to open where there are many. */
+static void put_table(const ev_page *p, const oct_class_table *t, const oct_class_table *was)
+{
+    const bool many = t->n_rows > MANY_CLASSES;
+    size_t worse = 0, better = 0;
+    for (size_t i = 0; was && i < t->n_rows; i++) {
+        const double change = change_of(was, &t->row[i]);
+        worse += change < 0;
+        better += change > 0;
+    }
+    if (was)
+        oct_buf_printf(p->b, "<p>F1 is less than the float model's for %zu of %zu classes, and more for %zu.</p>\n", worse, t->n_rows, better);
+    if (many)
+        oct_buf_printf(p->b, "<details><summary>All %zu classes</summary>\n", t->n_rows);
+    oct_buf_printf(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">class</th><th scope=\"col\" class=\"n\">samples</th>"
+                         "<th scope=\"col\" class=\"n wide\">precision</th><th scope=\"col\" class=\"n wide\">recall</th><th scope=\"col\" class=\"n\">F1</th>%s"
+                         "<th scope=\"col\">taken for</th></tr></thead>\n<tbody>\n", was ? "<th scope=\"col\" class=\"n\">change, points</th>" : "");
+    put_rows(p, t, was);
+    oct_buf_printf(p->b, "</tbody>\n</table>\n%s", many ? "</details>\n" : "");
 }
 
 void ev_page_classes(const ev_page *p)
 {
     if (!ev_page_has_classes(p))
         return;
+    const oct_class_table *of_float = &p->r->models[0].classes;
     ev_page_section(p, "classes", "Classes");
     for (size_t k = 0; k < p->r->n_models; k++) {
         if (!p->r->models[k].classes.n_rows)
@@ -64,7 +117,7 @@ void ev_page_classes(const ev_page *p)
         oct_buf_puts(p->b, "<h3>");
         ev_page_text(p, ev_page_base(p->r->models[k].name));
         oct_buf_puts(p->b, "</h3>\n");
-        put_table(p, &p->r->models[k].classes);
+        put_table(p, &p->r->models[k].classes, k && of_float->n_rows ? of_float : NULL);
     }
     ev_page_section_end(p);
 }

@@ -42,7 +42,7 @@ def make(build, folder):
     run("qconvert", demo, *calib, "-o", "demo.int8.onnx", "--html", "convert.html", "--json", "convert.json")
     run("qconvert", demo, "--scheme", "fp16", "-o", "demo.fp16.onnx", "--html", "alone.html")
     run("qconvert", demo, "--scheme", "weight-only", "-o", "demo.int4.onnx")
-    run("qeval", demo, "demo.int8.onnx", "demo.fp16.onnx", "demo.int4.onnx", *judge, "--layers", "--html", "eval.html", "--json", "eval.json", "--max-size", "60%",  # one has more
+    run("qeval", demo, "demo.int8.onnx", "demo.fp16.onnx", "demo.int4.onnx", *judge, "--layers", "--per-class", "--html", "eval.html", "--json", "eval.json", "--max-size", "60%",  # one has more
         "--max-drop", "top1=20%", status=1)
     made = build / "tests/unit/test_page"  # has what no model here has
     if made.exists():

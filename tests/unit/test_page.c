@@ -22,7 +22,7 @@ typedef struct made {
     oct_page_layer note[LAYERS];
     oct_page_line line[3];
     oct_page_model notes[3];
-    oct_class_row class_row[2];
+    oct_class_row class_row[2], float_row[2];
     oct_confused cell[3];
     oct_gate gate;
     oct_gate_result judged[2];
@@ -87,6 +87,9 @@ static void make_rest(made *m)
     m->page = (oct_page_notes){ .title = "Evaluation", .command = "qeval float.onnx \\\n    --data 'a\nb'", .model = m->notes };
     m->class_row[0] = (oct_class_row){ 3, 10, 0.9, 0.8, 0.847 };
     m->class_row[1] = (oct_class_row){ 7, 5, 1, 0.6, 0.75 };
+    m->float_row[0] = (oct_class_row){ 3, 10, 0.9, 0.9, 0.9 };
+    m->float_row[1] = (oct_class_row){ 7, 5, 0.7, 0.7, 0.7 };
+    m->model[0].classes = (oct_class_table){ m->float_row, 2, m->cell, 0 };
     m->cell[0] = (oct_confused){ 3, 3, 8 };
     m->cell[1] = (oct_confused){ 3, 7, 2 };
     m->cell[2] = (oct_confused){ 7, 7, 3 };
@@ -149,7 +152,8 @@ static void a_page(void **state)
     const char *page = oct_buf_str(&b), *out = getenv("OCT_TEST_PAGE");
     static const char *const story[] = {
         "2 models against ", "<h2>int8.onnx</h2>", "mark mid\">Meets its gate", "4.00 times smaller", "2.50 times faster", "2.00 points worse", "Misses 1 of 1 gate.",
-        "id=\"accuracy\"", "78.00 %", "class=\"limit\"", "60.00 %", "class=\"limit\"", "id=\"gates\"", "met?", "missed", "id=\"classes\"", "80", "7 (2)", "id=\"costs\"", "25.0 % of float", "runs in onnxruntime 1", "id=\"layers\"",
+        "id=\"accuracy\"", "78.00 %", "class=\"limit\"", "60.00 %", "class=\"limit\"", "id=\"gates\"", "met?", "missed", "id=\"classes\"", "<td class=\"n\" data-v=\"0.7\">", "F1 is less than the float model's for 1 of 2 classes, and more for 1.",
+        "change, points", "bad\" data-v=\"-0.053\">-5.30<", "7 (2)", "good\" data-v=\"0.05\">+5.00<", "id=\"costs\"", "25.0 % of float", "runs in onnxruntime 1", "id=\"layers\"",
         "id=\"m1-0\"", "id=\"m1-23\"", "id=\"m2-0\"", "id=\"time\"", "id=\"sizes\"", "25.0 %", "id=\"float\"", "1 of 24 nodes.", "the rule op:Odd", "id=\"changes\"",
         "<td class=\"count\">2</td><td>batchnorm", "bn1", "id=\"findings\"", "is not loaded", "id=\"reproduce\"", "qconvert float.onnx --data 'a b'", "qeval float.onnx \\\n    --data 'a\\x0ab'<", "</html>",
     };
