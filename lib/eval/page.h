@@ -32,6 +32,13 @@ typedef struct oct_page_lines {
     size_t n;
 } oct_page_lines;
 
+/* A step of the curve of size against loss. */
+typedef struct oct_page_point {
+    double bytes, sqnr;       /* of the file; dB expected at the outputs */
+    bool taken;               /* the model has this step */
+    const char *layer, *form; /* what changed against the step before: a layer, and what it becomes; "": the first */
+} oct_page_point;
+
 /* Of one model of the evaluation. */
 typedef struct oct_page_model {
     const oct_page_layer *layer; /* in the order of the network */
@@ -40,6 +47,9 @@ typedef struct oct_page_model {
     oct_page_lines methods;      /* what was done for accuracy */
     oct_page_lines findings;     /* what is wrong, or may be */
     const char *command;         /* that made it; NULL: not known */
+    const oct_page_point *curve; /* [n_curve], where it was made for a size, by bytes */
+    size_t n_curve;
+    double limit;                /* of the curve: bytes that are allowed; 0: none */
 } oct_page_model;
 
 /* All is borrowed. */

@@ -74,6 +74,8 @@ bool ev_page_has_costs(const ev_page *p);
 void ev_page_time(const ev_page *p);                           /* page_time.c: by layer */
 bool ev_page_has_sizes(const ev_page *p);
 void ev_page_sizes(const ev_page *p);
+bool ev_page_has_curve(const ev_page *p);
+void ev_page_curve(const ev_page *p);                          /* page_curve.c: size against loss */
 bool ev_page_has_float(const ev_page *p);
 void ev_page_float(const ev_page *p);                          /* page_story.c: what stayed float */
 /* Lists of lines. */

@@ -33,6 +33,7 @@ static void put_nav(const ev_page *p)
         { ev_page_has_layers(p), "layers", "Layers" },
         { ev_page_has_costs(p), "time", "Time by layer" },
         { ev_page_has_sizes(p), "sizes", "Size by layer" },
+        { ev_page_has_curve(p), "curve", "Size against loss" },
         { ev_page_has_float(p), "float", "What stayed float" },
         { ev_page_has_list(p, EV_CHANGES), "changes", "Changes" },
         { ev_page_has_list(p, EV_METHODS), "methods", "Methods" },
@@ -62,6 +63,7 @@ void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_
     ev_page_layers(p);
     ev_page_time(p);
     ev_page_sizes(p);
+    ev_page_curve(p);
     ev_page_float(p);
     ev_page_changes(p);
     ev_page_methods(p);

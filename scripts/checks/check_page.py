@@ -42,12 +42,13 @@ def make(build, folder):
     run("qconvert", demo, *calib, "-o", "demo.int8.onnx", "--html", "convert.html", "--json", "convert.json")
     run("qconvert", demo, "--scheme", "fp16", "-o", "demo.fp16.onnx", "--html", "alone.html")
     run("qconvert", demo, "--scheme", "weight-only", "-o", "demo.int4.onnx")
+    run("qconvert", demo, "--target-size", "55%", "-o", "demo.sized.onnx", "--html", "sized.html")
     run("qeval", demo, "demo.int8.onnx", "demo.fp16.onnx", "demo.int4.onnx", *judge, "--layers", "--per-class", "--html", "eval.html", "--json", "eval.json", "--max-size", "60%",  # one has more
         "--max-drop", "top1=20%", status=1)
     made = build / "tests/unit/test_page"  # has what no model here has
     if made.exists():
         subprocess.run([made], env={"OCT_TEST_PAGE": str(folder / "made.html")}, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return {"convert": ("convert.html", None), **({"made": ("made.html", None)} if made.exists() else {}), "alone": ("alone.html", None), "eval": ("eval.html", "eval.json")}
+    return {"convert": ("convert.html", None), **({"made": ("made.html", None)} if made.exists() else {}), "alone": ("alone.html", None), "sized": ("sized.html", None), "eval": ("eval.html", "eval.json")}
 
 
 # What stands on another colour than its own, and how well it can be told from it (WCAG's contrast).

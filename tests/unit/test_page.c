@@ -22,6 +22,7 @@ typedef struct made {
     oct_page_layer note[LAYERS];
     oct_page_line line[3];
     oct_page_model notes[3];
+    oct_page_point curve[3];
     oct_class_row class_row[2], float_row[2];
     oct_confused cell[3];
     oct_gate gate;
@@ -84,6 +85,12 @@ static void make_rest(made *m)
     m->line[1] = (oct_page_line){ "batchnorm", "bn2", "BatchNormalization" };
     m->line[2] = (oct_page_line){ "trap", evil, "is not loaded" };
     m->notes[1] = (oct_page_model){ m->note, LAYERS, { m->line, 2 }, { NULL, 0 }, { &m->line[2], 1 }, "qconvert float.onnx --data 'a b'" };
+    m->curve[0] = (oct_page_point){ 1e6, 10, true, "", "" };
+    m->curve[1] = (oct_page_point){ 2e6, 30, true, "conv", "8 bits" };
+    m->curve[2] = (oct_page_point){ 5e6, 40, false, "fc<", "float" };
+    m->notes[1].curve = m->curve;
+    m->notes[1].n_curve = 3;
+    m->notes[1].limit = 3e6;
     m->page = (oct_page_notes){ .title = "Evaluation", .command = "qeval float.onnx \\\n    --data 'a\nb'", .model = m->notes };
     m->class_row[0] = (oct_class_row){ 3, 10, 0.9, 0.8, 0.847 };
     m->class_row[1] = (oct_class_row){ 7, 5, 1, 0.6, 0.75 };
@@ -154,7 +161,8 @@ static void a_page(void **state)
         "2 models against ", "<h2>int8.onnx</h2>", "mark mid\">Meets its gate", "4.00 times smaller", "2.50 times faster", "2.00 points worse", "Misses 1 of 1 gate.",
         "id=\"accuracy\"", "78.00 %", "class=\"limit\"", "60.00 %", "class=\"limit\"", "id=\"gates\"", "met?", "missed", "id=\"classes\"", "<td class=\"n\" data-v=\"0.7\">", "F1 is less than the float model's for 1 of 2 classes, and more for 1.",
         "change, points", "bad\" data-v=\"-0.053\">-5.30<", "7 (2)", "good\" data-v=\"0.05\">+5.00<", "id=\"costs\"", "25.0 % of float", "runs in onnxruntime 1", "id=\"layers\"",
-        "id=\"m1-0\"", "id=\"m1-23\"", "id=\"m2-0\"", "id=\"time\"", "id=\"sizes\"", "25.0 %", "id=\"float\"", "1 of 24 nodes.", "the rule op:Odd", "id=\"changes\"",
+        "id=\"m1-0\"", "id=\"m1-23\"", "id=\"m2-0\"", "id=\"time\"", "id=\"sizes\"", "25.0 %", 
+        "id=\"curve\"", "x1=\"320.0\"", "M0.0 156.0L160.0 54.7L640.0 4.0", "M160.0 54.7h0", "2.00 MB and 30.0 dB", "what was allowed, 3.00 MB", "all in the fewest bytes", "fc&lt;", "id=\"float\"", "1 of 24 nodes.", "the rule op:Odd", "id=\"changes\"",
         "<td class=\"count\">2</td><td>batchnorm", "bn1", "id=\"findings\"", "is not loaded", "id=\"reproduce\"", "qconvert float.onnx --data 'a b'", "qeval float.onnx \\\n    --data 'a\\x0ab'<", "</html>",
     };
     in_order(page, story, OCT_COUNT(story));

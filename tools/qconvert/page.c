@@ -132,6 +132,20 @@ static oct_status take_findings(page_work *w, oct_err *err)
     return OCT_OK;
 }
 
+static oct_status take_curve(page_work *w, oct_err *err)
+{
+    const oct_size_choice *x = &w->s->c.size;
+    oct_page_point *v = oct_arena_calloc(w->arena, x->n + 1, sizeof *v);
+    if (!v)
+        return oct_nomem(err);
+    for (size_t i = 0; i < x->n; i++)
+        v[i] = (oct_page_point){ x->point[i].bytes, x->point[i].sqnr, x->point[i].taken, x->point[i].layer, x->point[i].form };
+    w->model[1].curve = v;
+    w->model[1].n_curve = x->n;
+    w->model[1].limit = (double)x->limit;
+    return OCT_OK;
+}
+
 /* ---- the evaluation ---- */
 
 /* The verdict with the size of the file; without one, models of which the sizes alone are known. */
@@ -177,6 +191,7 @@ static oct_status fill(page_work *w, oct_err *err)
     OCT_TRY(take_changes(w, err));
     OCT_TRY(take_methods(w, err));
     OCT_TRY(take_findings(w, err));
+    OCT_TRY(take_curve(w, err));
     take_result(w);
     return write_page(w, err);
 }
