@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION = 1, LINE = 8192, NPY_START = 12, MOST_ARRAYS = 65535 };
+enum { VERSION = 1, LINE = 8192, NPY_START = 12, MOST_ARRAYS = 65535, AT_FIRST = 1 << 20 };
 static const int64_t MOST_BYTES = (int64_t)4 << 30; /* of one array */
 
 typedef struct result {
@@ -169,6 +169,25 @@ static oct_status pass_over(oct_remote *r, int64_t bytes, oct_err *err)
     return OCT_OK;
 }
 
+/* Memory grows with what comes, not with what is announced. */
+static oct_status read_data(oct_remote *r, result *x, size_t bytes, oct_err *err)
+{
+    for (size_t at = 0; at < bytes || !x->t.data;) {
+        const size_t want = bytes < AT_FIRST || bytes / 2 < at ? bytes : at < AT_FIRST ? AT_FIRST : 2 * at;
+        if (want > x->room || !x->t.data) {
+            void *more = oct_realloc(x->t.data, x->room, want ? want : 1);
+            if (!more)
+                return oct_nomem(err);
+            x->t.data = more;
+            x->room = want;
+        }
+        const size_t to = x->room < bytes ? x->room : bytes;
+        OCT_TRY(oct_kept_read(r->kept, (char *)x->t.data + at, to - at, err));
+        at = to;
+    }
+    return OCT_OK;
+}
+
 static oct_status read_output(oct_remote *r, oct_err *err)
 {
     const char *rest;
@@ -184,13 +203,7 @@ static oct_status read_output(oct_remote *r, oct_err *err)
         return oct_fail(err, OCT_EMALFORMED, "%s: the command gave output '%s' twice", r->o->command, rest + 1);
     const char *name = r->g->value[r->g->output[x - r->out]].name;
     OCT_TRY(read_head(r, name, (size_t)bytes, &head, err));
-    if (head.bytes > x->room || !x->t.data) {
-        oct_free(x->t.data);
-        x->room = head.bytes;
-        if (!(x->t.data = oct_alloc(head.bytes)))
-            return oct_nomem(err);
-    }
-    OCT_TRY(oct_kept_read(r->kept, x->t.data, head.bytes, err));
+    OCT_TRY(read_data(r, x, head.bytes, err));
     x->t = (oct_operand){ .dtype = head.dtype, .rank = head.rank, .count = head.count, .data = x->t.data, .value = -1 };
     memcpy(x->t.dims, head.dims, (size_t)head.rank * sizeof head.dims[0]);
     x->seen = true;
