@@ -268,12 +268,12 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_POSITIONAL("MODEL", &a.model, "model that qconvert wrote"),
         OPT_GROUP("What it was made from"),
         OPT_FILE(0, "source", &a.source, "the float ONNX model"), OPT_REQUIRED("source"),
-        OPT_MULTI(0, "data", &a.data.specs, "SPEC", "the samples, if it was made with any"),
-        OPT_FILE(0, "calib", &a.calib, "the calibration table, or ranges of another tool"),
-        OPT_FILE(0, "policy", &a.policy, "the policy table"),
-        OPT_FILE(0, "target", &a.target, "the target's file, if it is none of the built-in ones"),
+        OPT_MULTI(0, "data", &a.data.specs, "SPEC", "samples: those that it was made with, if there were any"),
+        OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, or ranges of another tool, that it was made with"),
+        OPT_FILE(0, "policy", &a.policy, "policy table; the one that it was made with"),
+        OPT_ENUM_OR_FILE(0, "target", &a.target, target_name, "where the model will run: the file of the target, if it is none of the built-in ones"),
         TOOL_OPT_LABELS(&a.data),
-        OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "the command of the metric; none is taken from the model"),
+        OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; none is taken from the model"),
         OPT_GROUP("Reports"),
         OPT_OUT(0, "statement", &a.statement, "write what was verified as an in-toto statement"),
         OPT_FILE(0, "evaluation", &a.evaluation, "report of qeval (--json) on this model, whose metrics go into the statement"),
@@ -282,7 +282,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
     const oct_cli_command commands[] = {
         { "lint", "say of each node whether the target runs it on integers, and why not", lint, "  qconvert lint m.onnx --target octet\n" },
         { "explain", "print all that is known of one node", explain, "  qconvert explain m.onnx /head/conv --calib m.calib\n" },
-        { "verify", "make a model again from what it was made from, and compare", verify,
+        { "verify", "make a model again, and compare all bytes", verify,
           "  qconvert verify m.int8.onnx --source m.onnx --data photos/\n" },
     };
     oct_err err = OCT_ERR_INIT;
@@ -291,8 +291,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         .summary = "Quantizes a float ONNX model to 8 bits, from samples or a calibration table, or to 16-bit floats.",
         .opts = run, .commands = commands, .n_commands = OCT_COUNT(commands),
         .examples = "  qconvert mobilenet.onnx --data photos/ --preprocess imagenet\n"
-                    "  qconvert mobilenet.onnx --data photos/ --preprocess imagenet --dry-run\n"
-                    "  qconvert mobilenet.onnx --calib mobilenet.calib --policy mine.txt -o out.onnx\n"
+                    "  qconvert mobilenet.onnx --calib mobilenet.calib -o out.onnx\n"
                     "  qconvert decoder.onnx --scheme weight-only --block-size 64\n",
     };
     tool_init(&cli, host);
