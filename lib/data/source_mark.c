@@ -42,6 +42,7 @@ oct_status oct_source_go_on(oct_source *s, const oct_source_mark *mark, const ch
 {
     for (size_t i = 0; i < n && i < OCT_SOURCE_BAD_TEXTS && (int64_t)i < mark->bad; i++) {
         oct_free(s->bad_text[i]);
+        s->bad_index[i] = -1; /* a mark does not hold it */
         if (!(s->bad_text[i] = oct_strdup(text[i])))
             return oct_nomem(err);
     }
