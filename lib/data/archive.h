@@ -17,7 +17,7 @@
     X(archive_read_new) X(archive_read_free) X(archive_read_open2) X(archive_read_next_header2) X(archive_read_data)               \
     X(archive_read_support_format_tar) X(archive_read_support_filter_gzip) X(archive_read_support_filter_bzip2)                    \
     X(archive_read_support_filter_xz) X(archive_read_support_filter_zstd) X(archive_read_support_filter_lz4)                       \
-    X(archive_set_error) X(archive_error_string) X(archive_errno) X(archive_entry_new) X(archive_entry_free)                       \
+    X(archive_read_header_position) X(archive_filter_bytes) X(archive_set_error) X(archive_error_string) X(archive_errno) X(archive_entry_new) X(archive_entry_free)                       \
     X(archive_entry_pathname) X(archive_entry_pathname_utf8) X(archive_entry_filetype) X(archive_entry_size)
 
 /* la.archive_read_new() and so on, with the types of archive.h. */

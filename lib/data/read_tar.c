@@ -40,6 +40,7 @@ typedef struct tar {
     struct archive_entry *pending; /* read, but belongs to the next sample */
     bool started, seen, eof, over; /* seen: a header */
     int64_t samples;
+    char member[128]; /* the one that was met last */
     oct_sounds sounds; /* of the sample that was read last */
     oct_item whole;    /* that sample, while it still has windows */
     char stranger[64]; /* suffix of a member that is nothing we know, for the message on an archive without samples */
@@ -106,27 +107,71 @@ static int64_t tar_count(void *self)
     return -1;
 }
 
+/* Adds to a message how far the reading came. */
+static oct_status where(const tar *r, oct_status s, oct_err *err)
+{
+    if (!err)
+        return s;
+    const oct_err why = *err;
+    oct_fail(err, s, "%s (byte %lld of the stream%s%s%s)", why.text, (long long)r->in.at, r->member[0] ? ", member '" : "", r->member, r->member[0] ? "'" : "");
+    memcpy(err->hint, why.hint, sizeof err->hint);
+    return s;
+}
+
 static oct_status command_failed(const tar *r, int code, oct_err *err)
 {
-    return oct_fail(err, OCT_EIO, "%s: the command failed (exit %d)", r->path, code);
+    oct_fail(err, OCT_EIO, "%s: the command failed (exit %d)", r->path, code);
+    return where(r, OCT_EIO, err);
+}
+
+/* An archive that ends too early: of a command it is what was not brought, not what is wrong with a sample. */
+static oct_status ended_early(const tar *r, const char *why, oct_err *err)
+{
+    const oct_status s = r->from == OCT_FROM_COMMAND ? OCT_EIO : OCT_EMALFORMED;
+    oct_fail(err, s, "%s: %s", r->path, why);
+    return where(r, s, err);
+}
+
+/* The answer in words of a server that was asked for an archive. */
+static bool is_answer(const tar *r)
+{
+    return r->from != OCT_FROM_FILE && r->in.n_head && (r->in.head[0] == '<' || r->in.head[0] == '{');
+}
+
+static oct_status no_archive(const tar *r, const char *why, oct_err *err)
+{
+    const char *other = oct_archive_refused(r->in.head, r->in.n_head);
+    if (r->from == OCT_FROM_COMMAND && r->in.at == 0)
+        return oct_fail(err, OCT_EIO, "%s: the command brought nothing", r->path);
+    if (is_answer(r)) {
+        const oct_status s = r->from == OCT_FROM_COMMAND ? OCT_EIO : OCT_EMALFORMED; /* no sample is broken: none was brought */
+        oct_fail(err, s, "%s: is no archive, but text that begins with '%c', as pages and messages of servers do", r->path, r->in.head[0]);
+        oct_hint(err, "with curl, --fail makes an error of most of them");
+        return where(r, s, err);
+    }
+    const oct_status s = other ? oct_fail(err, OCT_EUNSUPPORTED, "%s: is %s, which is not read here", r->path, other)
+                               : oct_fail(err, OCT_EMALFORMED, "%s: %s", r->path, why);
+    oct_hint(err, "archives are tar, plain or compressed with gzip, bzip2, xz, zstd or lz4; " OCT_PIPE "CMD reads what a command unpacks");
+    return s;
 }
 
 static oct_status broken(tar *r, oct_err *err)
 {
-    const int code = r->in.ended ? oct_stream_finish(&r->in) : 0; /* of a command that gave up: its fault, and no archive's */
-    const char *why = r->la->archive_error_string(r->a), *other = oct_archive_refused(r->in.head, r->in.n_head);
+    const bool ended = r->in.ended;
+    const int code = ended ? oct_stream_finish(&r->in) : 0; /* of a command that gave up: its fault, and no archive's */
+    const char *why = r->la->archive_error_string(r->a);
     if (code)
         return command_failed(r, code, err);
     if (r->in.error)
         return oct_fail(err, OCT_EIO, "%s: %s", r->path, strerror(r->in.error));
     if (r->la->archive_errno(r->a) == ENOMEM || !why) /* libarchive says nothing where it could not even keep a message */
         return oct_nomem(err);
-    if (r->seen)
-        return oct_fail(err, OCT_EMALFORMED, "%s: %s", r->path, why);
-    const oct_status s = other ? oct_fail(err, OCT_EUNSUPPORTED, "%s: is %s, which is not read here", r->path, other)
-                               : oct_fail(err, OCT_EMALFORMED, "%s: %s", r->path, why);
-    oct_hint(err, "archives are tar, plain or compressed with gzip, bzip2, xz, zstd or lz4; " OCT_PIPE "CMD reads what a command unpacks");
-    return s;
+    if (!r->seen)
+        return no_archive(r, why, err);
+    if (ended)
+        return ended_early(r, why, err);
+    oct_fail(err, OCT_EMALFORMED, "%s: %s", r->path, why);
+    return where(r, OCT_EMALFORMED, err);
 }
 
 static la_ssize_t on_read(struct archive *a, void *self, const void **block)
@@ -151,6 +196,7 @@ static oct_status start(tar *r, oct_err *err)
     r->started = true;
     r->eof = r->over = r->seen = false;
     r->samples = 0;
+    r->member[0] = 0;
     if (!(r->a = r->la->archive_read_new()) || !(r->entry = r->la->archive_entry_new()))
         return oct_nomem(err);
     OCT_TRY(oct_archive_support(r->la, r->a, err));
@@ -163,9 +209,12 @@ static oct_status start(tar *r, oct_err *err)
 static oct_status finish(tar *r, oct_err *err)
 {
     r->over = true;
-    int code = oct_stream_finish(&r->in);
+    const bool marked = r->la->archive_filter_bytes(r->a, 0) > r->la->archive_read_header_position(r->a);
+    const int code = oct_stream_finish(&r->in);
     if (code)
         return command_failed(r, code, err);
+    if (!marked && r->from != OCT_FROM_FILE && r->seen) /* a connection that was cut between two members looks so */
+        return ended_early(r, "the archive ends without the mark of its end: it may be cut short", err);
     if (r->samples == 0) {
         oct_fail(err, OCT_EMALFORMED, "%s: no samples in this archive%s%s", r->path,
                  r->stranger[0] ? "; its members end in ." : "", r->stranger);
@@ -205,6 +254,8 @@ static oct_status next_member(tar *r, struct archive_entry **e, const char **nam
         *name = r->la->archive_entry_pathname(member);
         if (!*name)
             *name = r->la->archive_entry_pathname_utf8(member);
+        if (*name)
+            snprintf(r->member, sizeof r->member, "%.120s", *name);
         *suffix = *name && r->la->archive_entry_filetype(member) == AE_IFREG ? suffix_of(*name) : NULL;
         if (*suffix) {
             *e = member;
@@ -263,7 +314,7 @@ static oct_status read_member(tar *r, struct archive_entry *e, const char *name,
         if (n < 0)
             return broken(r, err);
         if (n == 0)
-            return oct_fail(err, OCT_EMALFORMED, "%s: %s: cut short", r->path, name);
+            return ended_early(r, "cut short", err);
         at += n;
     }
     return OCT_OK;

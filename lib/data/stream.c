@@ -70,6 +70,7 @@ ssize_t oct_stream_more(oct_stream *s, size_t at)
     if (n < 0)
         s->error = errno;
     s->ended = n == 0;
+    s->at += n > 0 ? n : 0;
     for (ssize_t i = 0; i < n && s->n_head < OCT_STREAM_HEAD; i++)
         s->head[s->n_head++] = s->block[at + (size_t)i];
     return n;
@@ -91,6 +92,7 @@ int64_t oct_stream_skip(oct_stream *s, int64_t n)
     if (n <= 0 || lseek(s->fd, (off_t)n, SEEK_CUR) < 0)
         return 0;
     s->passing = n >= OCT_STREAM_BLOCK / 2;
+    s->at += n;
     return n;
 }
 

@@ -17,6 +17,7 @@ enum { OCT_STREAM_BLOCK = 1 << 16, OCT_STREAM_PEEK = 1 << 12, OCT_STREAM_HEAD = 
 typedef struct oct_stream {
     int fd;
     pid_t pid;                     /* of the command, or 0 */
+    int64_t at;                    /* bytes read or skipped so far */
     int64_t size;                  /* of a regular file that can be skipped in, else -1 */
     bool passing;                  /* much was skipped last: the next read takes little, as more may be skipped behind it */
     int error;                     /* errno of a read that failed, else 0 */
