@@ -7,6 +7,8 @@ Outputs are our runtime's. ONNX Runtime's of the float models differ by their la
 equal scores; those of the shared models are ONNX Runtime's. Where pycocotools is installed,
 it computes average precision, too. With the shared models NanoDet, the face detector and the voice detector are checked on their data.
 
+What 3 parts of the samples, joined by 'qeval merge', report must be the same to the last bit.
+
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
@@ -37,11 +39,24 @@ CLOSE = 1e-3    # where the last bit of an output may exchange two boxes of near
 STEPS = "mean=127.5:std=64"
 
 
+def hold_parts(c, model, quant, data, more, whole):
+    """Parts of the samples, joined, say the same to the last bit: values, drops and their intervals, classes."""
+    report, kept = c.folder / "joined.json", ("metrics", "drop", "classes", "output_sqnr_db", "agreement", "outputs")
+    for n in (3,):
+        parts = [c.folder / f"{i}.part" for i in range(n)]
+        for i, part in enumerate(parts):
+            tool.run([c.qeval, model, quant, "--data", data, "-q", "--shard", f"{i}/{n}", "-o", part, *more])
+        tool.run([c.qeval, "merge", *parts[::-1], "-q", "--no-latency", "--json", report])
+        joined = json.loads(report.read_text())["models"]
+        c.hold(f"{Path(model).stem}: {n} parts", [[m.get(k) for k in kept] for m in joined] == [[m.get(k) for k in kept] for m in whole], "another report")
+
+
 def evaluate(c, model, quant, data, *more):
     """{metric: (float's, quant's)} as the JSON report has them."""
     report = c.folder / "eval.json"
     tool.run([c.qeval, model, quant, "--data", data, "-q", "--no-latency", "--no-layers", "--json", report, *more])
     models = json.loads(report.read_text())["models"]
+    hold_parts(c, model, quant, data, more, models)
     return {name: (models[0]["metrics"].get(name), value) for name, value in models[1]["metrics"].items()}, models[1]["drop"]
 
 
