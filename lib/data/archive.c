@@ -58,6 +58,16 @@ static oct_status ask(const oct_libarchive *la, oct_err *err)
     return OCT_OK;
 }
 
+#ifdef OCT_ARCHIVE_LINKED
+static oct_status find(oct_libarchive *la, oct_err *err)
+{
+    (void)err;
+#define OCT_TAKE(name) la->name = name;
+    OCT_ARCHIVE_FUNCTIONS(OCT_TAKE)
+#undef OCT_TAKE
+    return OCT_OK;
+}
+#else
 static oct_status refuse(oct_err *err)
 {
     /* What the dynamic linker says where it has no memory; it does not tell otherwise. */
@@ -71,19 +81,26 @@ static oct_status refuse(oct_err *err)
     return OCT_EUNSUPPORTED;
 }
 
-static oct_status load(oct_err *err)
+static oct_status find(oct_libarchive *la, oct_err *err)
 {
     void *so = dlopen(OCT_ARCHIVE_SONAME, RTLD_NOW | RTLD_LOCAL);
     if (!so)
         return refuse(err);
-    oct_libarchive la;
     void *f;
 #define OCT_LOAD(name)                               \
     if (!(f = dlsym(so, #name)))                     \
         return refuse(err);                          \
-    memcpy(&la.name, &f, sizeof f);
+    memcpy(&la->name, &f, sizeof f);
     OCT_ARCHIVE_FUNCTIONS(OCT_LOAD)
 #undef OCT_LOAD
+    return OCT_OK;
+}
+#endif
+
+static oct_status load(oct_err *err)
+{
+    oct_libarchive la;
+    OCT_TRY(find(&la, err));
     OCT_TRY(ask(&la, err));
     library = la;
     loaded = true;
