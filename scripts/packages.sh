@@ -6,6 +6,7 @@ test_packages='libcmocka-dev libsimde-dev mandoc valgrind zsh fish curl parallel
 # These start services where there is systemd.
 slurm_packages='munge slurmctld slurmd slurm-client'
 browser_packages='chromium-headless-shell'
+deb_packages='debhelper dh-python dpkg-dev'
 cross_packages='gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user'
 
 say() {
