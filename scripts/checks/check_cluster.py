@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The files of share/cluster, each run by its engine on this machine: what is joined has the bytes of one run.
 
-    check_cluster.py parallel|mpi|slurm|kubernetes|streams [--qcalib PROGRAM] [-v]
+    check_cluster.py parallel|mpi|slurm|kubernetes|streams [--build FOLDER] [-v]
 
 The files are run as they are, but for the names of samples and steps, which users edit, too.
     parallel     GNU parallel, 8 parts, one killed
@@ -13,6 +13,8 @@ The files are run as they are, but for the names of samples and steps, which use
 Exit: 0 when all hold, 1 when not, 77 without the engine.
 """
 import argparse
+import csv
+import io
 import os
 import re
 import shutil
@@ -31,7 +33,7 @@ from pylib.slurm import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARE, DATA = ROOT / "share/cluster", ROOT / "testdata"
-TOOLS = ("qcalib", "qeval")
+TOOLS = ("qcalib", "qconvert", "qeval")
 STEPS = "mean=127.5:std=127.5"
 # The samples of a job: a stream that waits in its midst for as long as there is a file "hold", and says who reads it.
 FEED = """\
@@ -63,23 +65,40 @@ class Check:
         self.folder, self.verbose, self.failed, self.count = folder, args.verbose, 0, 0
         self.env = os.environ | {"PATH": os.pathsep.join([str(folder / "bin"), os.environ["PATH"]]), "LC_ALL": "C.UTF-8"}
         (folder / "bin").mkdir()
-        (folder / "bin/qcalib").symlink_to(Path(args.qcalib).resolve())
+        for tool in TOOLS:
+            (folder / "bin" / tool).symlink_to((args.build / "tools" / tool / tool).resolve())
         for path in SHARE.iterdir():
             shutil.copy(path, folder)
         shutil.copy(DATA / "demo.onnx", folder / "model.onnx")
         (folder / "feed").write_text(FEED)
-        self.pack("train.tar", sorted((DATA / "images/calib").iterdir()))
-        self.edit("calibrate.sh", "'train/*.tar' --preprocess imagenet", f"'pipe:sh feed train.tar' --preprocess {STEPS}")
-        one = self.run("qcalib", "model.onnx", "--data", "pipe:sh feed train.tar", "--preprocess", STEPS, "-q", "-o", "one.calib", status=(0, 5))
-        if not (folder / "one.calib").exists():
-            raise Skipped(one.strip())
+        self.pack("train.tar", [(p.name, p.read_bytes()) for p in sorted((DATA / "images/calib").iterdir())])
+        self.jobs = [self.calibration(), self.evaluation()]
         (folder / "reads").unlink()
-        self.jobs = [Job("calibrate", "train.tar", "model.calib", "one.calib")]
 
-    def pack(self, name, files):
+    def calibration(self):
+        """The job of calibrate.sh, and the table of one run."""
+        self.edit("calibrate.sh", "'train/*.tar' --preprocess imagenet", f"'pipe:sh feed train.tar' --preprocess {STEPS}")
+        said = self.run("qcalib", "model.onnx", "--data", "pipe:sh feed train.tar", "--preprocess", STEPS, "-q", "-o", "one.calib", status=(0, 5))
+        if not (self.folder / "one.calib").exists():
+            raise Skipped(said.strip())
+        return Job("calibrate", "train.tar", "model.calib", "one.calib")
+
+    def evaluation(self):
+        """The job of evaluate.sh, and the report of one run, with metrics and all layers."""
+        rows = list(csv.DictReader((DATA / "images/eval.csv").open()))
+        self.pack("eval.tar", [(f"{k:04d}.{suffix}", data) for k, row in enumerate(rows)
+                               for suffix, data in (("png", (DATA / "images" / row["file"]).read_bytes()), ("cls", row["label"].encode()))])
+        self.edit("evaluate.sh", "'val/*.tar' --preprocess imagenet", f"'pipe:sh feed eval.tar' --preprocess {STEPS}")
+        self.run("qconvert", "model.onnx", "--calib", "one.calib", "-q", "-o", "model.int8.onnx")
+        self.run("qeval", "model.onnx", "model.int8.onnx", "--data", "pipe:sh feed eval.tar", "--preprocess", STEPS, "--layers", "-q", "--json", "one.json")
+        return Job("evaluate", "eval.tar", "report.json", "one.json")
+
+    def pack(self, name, members):
         with tarfile.open(self.folder / name, "w") as tar:
-            for path in files:
-                tar.add(path, path.name)
+            for inside, data in members:
+                info = tarfile.TarInfo(inside)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
 
     def edit(self, name, old, new):
         text = (self.folder / name).read_text()
@@ -274,7 +293,7 @@ def run_pod(check, job, given):
 
 def streams(check):
     need_program("parallel", "curl")
-    files = sorted((DATA / "images/calib").iterdir())
+    files = [(p.name, p.read_bytes()) for p in sorted((DATA / "images/calib").iterdir())]
     names = [f"train-{k:06d}.tar" for k in range(5)]
     for k, name in enumerate(names):
         check.pack(name, files[k::5])
@@ -297,7 +316,7 @@ ENGINES = {"parallel": parallel, "mpi": mpi, "slurm": slurm_array, "kubernetes":
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("engine", choices=ENGINES)
-    parser.add_argument("--qcalib", default=ROOT / "build/tools/qcalib/qcalib")
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args()
     if args.engine == "kubernetes":

@@ -98,7 +98,7 @@ class Task(NamedTuple):
 class Cluster:
     """with Cluster(folder, ["n1", "n2"], os.environ) as c: c.run("sbatch", ...)"""
 
-    def __init__(self, folder, nodes, env, cpus=16):
+    def __init__(self, folder, nodes, env, cpus=32):
         self.folder, self.nodes, self.daemons = Path(folder).resolve(), nodes, {}
         self.conf = self.folder / "slurm.conf"
         self.env = env | {"SLURM_CONF": str(self.conf), "PATH": os.pathsep.join([env["PATH"], "/usr/sbin", "/sbin"])}
