@@ -599,7 +599,7 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_CONFLICT("sensitivity-file", "metric"), OPT_CONFLICT("sensitivity-file", "metric-cmd"), OPT_CONFLICT("sensitivity-file", "labels"), OPT_CONFLICT("sensitivity-file", "layers"),
         OPT_CONFLICT("sensitivity-file", "latency"), OPT_CONFLICT("sensitivity-file", "profile"),
         OPT_NEEDS("shard", "output"), OPT_NEEDS("output", "shard"), OPT_CONFLICT("shard", "check"), OPT_CONFLICT("shard", "outputs"), OPT_CONFLICT("shard", "sensitivity"), OPT_CONFLICT("shard", "sensitivity-file"), OPT_CONFLICT("shard", "html"), OPT_CONFLICT("shard", "junit"), OPT_CONFLICT("shard", "markdown"), OPT_CONFLICT("shard", "json"), OPT_CONFLICT("shard", "baseline"), OPT_CONFLICT("shard", "latency"), OPT_CONFLICT("shard", "sweep"), OPT_CONFLICT("shard", "profile"), OPT_CONFLICT("shard", "runner"), OPT_CONFLICT("shard", "metric-cmd"), OPT_CONFLICT("shard", "state"),
-        OPT_USUAL("data preprocess samples labels metric max-drop gates layers latency outputs check html junit markdown json threads quiet verbose"),
+        OPT_USUAL("data preprocess samples labels metric max-drop gates layers latency html junit markdown json threads quiet verbose"),
         OPT_COMMON,
         OPT_END,
     };
@@ -615,7 +615,7 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_END,
     };
     const oct_cli_command commands[] = {
-        { "merge", "report on all samples, from the files of their parts", merge, "  qeval merge a.part b.part --max-drop 0.5% --json report.json\n" },
+        { "merge", "report on all parts of the samples", merge, "  qeval merge a.part b.part --max-drop 0.5% --json report.json\n" },
     };
     oct_err err = OCT_ERR_INIT;
     oct_cli cli = {
