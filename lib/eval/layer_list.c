@@ -93,7 +93,9 @@ oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_
             continue;
         const oct_node *node = ev_computing_node(at.g, at.value);
         oct_eval_layer *e = &list[n++];
-        *e = (oct_eval_layer){ .value = l->tap[i], .other = s->pair[i]->other, .how = s->pair[i]->how, .order = l->order[i], .scheme = s->scheme[i] };
+        *e = (oct_eval_layer){ .value = l->tap[i], .other = s->pair[i]->other, .how = s->pair[i]->how, .order = l->order[i] };
+        if (!(e->scheme = oct_arena_strdup(arena, s->scheme[i]))) /* one that was read from a part lasts no longer than the sums */
+            return oct_nomem(err);
         e->name = node && node->name[0] ? node->name : e->value;
         if (*where && !(e->name = oct_arena_printf(arena, "%s%s", where, e->name)))
             return oct_nomem(err);
