@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Writes a wheel: the three programs, the module octet with the library in it, the manual pages, and the licenses of what is linked in.
+
+    make_wheel.py SOURCE BUILD LICENSES OUT
+
+SOURCE is the checkout, BUILD its build folder, LICENSES what static_deps.py laid. The wheel's tag names the glibc that its files need, as their
+symbols have it. Its bytes depend on what is in it and on SOURCE_DATE_EPOCH alone. Exit: 1 when a file needs a library that a manylinux
+system need not have.
+"""
+import base64
+import hashlib
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+PROGRAMS = ("qcalib", "qconvert", "qeval")
+# What the manylinux policy lets a wheel find on the system; none of the others is needed.
+SYSTEM = re.compile(r"lib(c|m|dl|pthread|rt)\.so\.\d+|ld-linux-.*")
+OLDEST = (2, 17)
+
+
+def asked(*words):
+    return subprocess.run([str(w) for w in words], capture_output=True, text=True, check=True, env=dict(os.environ, LC_ALL="C")).stdout
+
+
+def needed_glibc(path):
+    """The newest version of glibc's symbols that a file asks for; raises when it needs other libraries."""
+    others = [n for n in re.findall(r"NEEDED\s+(\S+)", asked("objdump", "-p", path)) if not SYSTEM.fullmatch(n)]
+    if others:
+        raise ValueError(f"{path.name} needs {', '.join(others)}")
+    versions = re.findall(r"\*UND\*.*\(?GLIBC_(\d+)\.(\d+)", asked("objdump", "-T", path))
+    return max([(int(a), int(b)) for a, b in versions], default=OLDEST)
+
+
+def stripped(path):
+    with tempfile.TemporaryDirectory(prefix="octet-wheel-") as folder:
+        to = Path(folder, "stripped")
+        asked("strip", "--strip-unneeded", "-o", to, path)
+        return to.read_bytes()
+
+
+def metadata(source, version):
+    text = (source / "README.md").read_text(encoding="utf-8")
+    return (f"Metadata-Version: 2.1\nName: octet\nVersion: {version}\nSummary: Post-training quantization of ONNX models\nLicense: Apache-2.0\n"
+            "Classifier: License :: OSI Approved :: Apache Software License\nClassifier: Operating System :: POSIX :: Linux\n"
+            "Requires-Python: >=3.8\nRequires-Dist: numpy\nDescription-Content-Type: text/markdown\n\n" + text)
+
+
+def contents(source, build, licenses, version, tag):
+    """Names in the wheel, with bytes and whether they are programs."""
+    info, data = f"octet-{version}.dist-info", f"octet-{version}.data"
+    files = [(f"octet/{p.name}", p.read_bytes(), False) for p in sorted((source / "python/octet").glob("*.py"))]
+    files.append(("octet/liboctet.so", stripped(build / f"tools/library/liboctet.so.{version}"), True))
+    files += [(f"{data}/scripts/{name}", stripped(build / "tools" / name / name), True) for name in PROGRAMS]
+    files += [(f"{data}/data/share/man/man1/{name}.1", (source / "man" / f"{name}.1").read_bytes(), False) for name in PROGRAMS]
+    files.append((f"{info}/licenses/LICENSE", (source / "LICENSE").read_bytes(), False))
+    files += [(f"{info}/licenses/{p.name}", p.read_bytes(), False) for p in sorted(licenses.iterdir())]
+    files.append((f"{info}/METADATA", metadata(source, version).encode(), False))
+    files.append((f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: octet\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), False))
+    record = "".join(f"{n},sha256={base64.urlsafe_b64encode(hashlib.sha256(b).digest()).decode().rstrip('=')},{len(b)}\n" for n, b, _ in files)
+    files.append((f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode(), False))
+    return files
+
+
+def write(path, files):
+    # A zip file knows no time before 1980.
+    date = max(time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", "0")))[:6], (1980, 1, 1, 0, 0, 0))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data, program in files:
+            entry = zipfile.ZipInfo(name, date)
+            entry.create_system, entry.compress_type = 3, zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100755 if program else 0o100644) << 16
+            archive.writestr(entry, data)
+
+
+def main():
+    source, build, licenses, out = (Path(a).resolve() for a in sys.argv[1:5])
+    version = re.search(r"^  version: '(.*)',", (source / "meson.build").read_text(encoding="utf-8"), re.MULTILINE).group(1)
+    binaries = [build / "tools" / name / name for name in PROGRAMS] + [build / f"tools/library/liboctet.so.{version}"]
+    try:
+        glibc = max(OLDEST, *map(needed_glibc, binaries))
+    except ValueError as e:
+        print(f"make_wheel.py: {e}\n  hint: build with the static libraries of static_deps.py", file=sys.stderr)
+        return 1
+    tag = f"py3-none-manylinux_{glibc[0]}_{glibc[1]}_{platform.machine()}"
+    write(out / f"octet-{version}-{tag}.whl", contents(source, build, licenses, version, tag))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
