@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""What scripts/package makes.
+
+    check_package.py BUILD [--wheel] [-v]
+
+Without --wheel, in seconds: the static libraries that a wheel brings link into a shared library whose streams are the process's own; a wheel of
+small programs has the form that pip takes, true hashes, a tag of the symbols that its files ask for, and the same bytes twice; programs that
+need other libraries are refused. With --wheel (minutes): scripts/package wheel twice, in two folders: the same bytes; installed with numpy into
+a fresh environment, programs and module write what those of BUILD write.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages, a compiler, or the static libraries.
+"""
+import argparse
+import base64
+import csv
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "pip")
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ROOT / "packaging/wheel"
+MODEL, STEPS = ROOT / "testdata/demo.onnx", "mean=127.5:std=127.5"
+CALIB, EVAL = ROOT / "testdata/images/calib.csv", ROOT / "testdata/images/eval.csv"
+PROGRAMS = ("qcalib", "qconvert", "qeval")
+
+READER = """
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+int read_stdin(void) {
+  json_error_t e;
+  json_t *j = json_loadf(stdin, 0, &e);
+  return !j && !strcmp(e.source, "<stdin>");
+}
+"""
+MODULE = """
+import sys, octet
+model, calib, held, steps, made = sys.argv[1:]
+octet.convert(model, data=calib, preprocess=steps, output=made)
+report = octet.evaluate(model, made, data=held, preprocess=steps, latency=False)
+assert report["quant"]["metrics"], report
+"""
+
+
+class Count:
+    def __init__(self, verbose):
+        self.verbose, self.held, self.all = verbose, 0, 0
+
+    def hold(self, what, good, why=""):
+        self.all += 1
+        self.held += bool(good)
+        if not good or self.verbose:
+            print(f"{'ok ' if good else 'FAILED'} {what} {'' if good else why}", flush=True)
+
+
+def ran(*words, **more):
+    return subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False, **more)
+
+
+def must(*words, **more):
+    done = ran(*words, **more)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, words))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def check_static(c, folder):
+    """Whether the libraries are there: without them nothing can be held."""
+    laid = ran(PARTS / "static_deps.py", folder / "static")
+    if laid.returncode:
+        print(laid.stderr, end="")
+        return False
+    (folder / "reader.c").write_text(READER)
+    (folder / "reader.map").write_text("{ global: read_stdin; local: *; };\n")
+    env = dict(os.environ, PKG_CONFIG_LIBDIR=str(folder / "static/lib/pkgconfig"))
+    flags = must("pkg-config", "--static", "--cflags", "--libs", "jansson", "libpng", env=env).split()
+    must("cc", "-shared", "-fPIC", folder / "reader.c", "-Wl,--whole-archive", *flags, "-Wl,--no-whole-archive", "-lm",
+         f"-Wl,--version-script={folder}/reader.map", "-o", folder / "reader.so")
+    said = ran(sys.executable, "-c", f"import ctypes, sys; sys.exit(7 * ctypes.CDLL('{folder}/reader.so').read_stdin())", input="no JSON")
+    c.hold("a shared library reads the process's own stdin", said.returncode == 7, said.stderr)
+    return True
+
+
+def small_build(folder):
+    """A build folder with programs that say their names, and a small library."""
+    for name in PROGRAMS:
+        (folder / "tools" / name).mkdir(parents=True)
+        (folder / f"{name}.c").write_text(f'#include <stdio.h>\nint main(void) {{ return puts("{name}") < 0; }}\n')
+        must("cc", folder / f"{name}.c", "-o", folder / "tools" / name / name)
+    (folder / "tools/library").mkdir()
+    (folder / "library.c").write_text("int answer(void) { return 42; }\n")
+    version = must("sed", "-n", "s/^  version: '\\(.*\\)',/\\1/p", ROOT / "meson.build").strip()
+    must("cc", "-shared", "-fPIC", folder / "library.c", "-o", folder / f"tools/library/liboctet.so.{version}")
+
+
+def newest_glibc(folder):
+    """As readelf has it, which make_wheel.py does not ask."""
+    found = [(0, 0)]
+    for path in folder.rglob("tools/*/*"):
+        if path.name.startswith(("q", "lib")):
+            words = must("readelf", "-W", "--version-info", path).replace("Name: GLIBC_", "\nGLIBC_").splitlines()
+            found += [tuple(int(n) for n in w.split()[0][6:].split(".")[:2]) for w in words if w.startswith("GLIBC_2")]
+    return max(found)
+
+
+def check_form(c, folder):
+    build, made = folder / "small", []
+    small_build(build)
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        env = dict(os.environ, SOURCE_DATE_EPOCH="1700000000")
+        must(PARTS / "make_wheel.py", ROOT, build, folder / "static/licenses", folder / name, env=env)
+        made += (folder / name).iterdir()
+    c.hold("wheel: the same bytes twice", made[0].read_bytes() == made[1].read_bytes() and made[0].name == made[1].name)
+    glibc = max((2, 17), newest_glibc(build))
+    c.hold("wheel: its tag is what its symbols need", f"-py3-none-manylinux_{glibc[0]}_{glibc[1]}_" in made[0].name, f"{made[0].name} {glibc}")
+    with zipfile.ZipFile(made[0]) as archive:
+        record = next(n for n in archive.namelist() if n.endswith("/RECORD"))
+        rows = {r[0]: r[1] for r in csv.reader(io.StringIO(archive.read(record).decode()))}
+        c.hold("wheel: every file is recorded", set(rows) == set(archive.namelist()))
+        wrong = [n for n, h in rows.items() if n != record
+                 and h != "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(archive.read(n)).digest()).decode().rstrip("=")]
+        c.hold("wheel: hashes are true", not wrong, wrong)
+        c.hold("wheel: licenses of what is linked in", sum("/licenses/" in n for n in rows) == 12, [n for n in rows if "/licenses/" in n])
+    must(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", folder / "site", made[0])
+    for name in PROGRAMS:
+        c.hold(f"wheel: {name} is installed and runs", must(folder / "site/bin" / name).strip() == name)
+    c.hold("wheel: the module has its library", (folder / "site/octet/liboctet.so").exists() and (folder / "site/octet/__init__.py").exists())
+
+
+def check_refused(c, build, folder):
+    (folder / "no").mkdir()
+    done = ran(PARTS / "make_wheel.py", ROOT, build, folder / "static/licenses", folder / "no")
+    c.hold("wheel: programs that need other libraries are refused", done.returncode == 1 and "needs lib" in done.stderr and "hint:" in done.stderr
+           and not list((folder / "no").iterdir()), done.stderr)
+
+
+def check_wheel(c, build, folder, built):
+    """scripts/package wheel, twice; built: one that is there already."""
+    wheels = [built] if built else []
+    while len(wheels) < 2:
+        out = folder / f"wheel{len(wheels)}"
+        must(ROOT / "scripts/package", "wheel", out)
+        wheels += out.glob("*.whl")
+    c.hold("package wheel: the same bytes twice", wheels[0].name == wheels[1].name and wheels[0].read_bytes() == wheels[1].read_bytes())
+    must(sys.executable, "-m", "venv", folder / "venv")
+    there = folder / "venv/bin"
+    must(there / "pip", "install", "--quiet", wheels[0])
+    for name, tool in (("ours", lambda t: build / "tools" / t / t), ("wheel", lambda t: there / t)):
+        at = folder / name
+        at.mkdir()
+        must(tool("qcalib"), MODEL, "--data", CALIB, "--preprocess", STEPS, "-o", "table.calib", cwd=at)
+        must(tool("qconvert"), MODEL, "--calib", "table.calib", "-o", "demo.onnx", cwd=at)
+        must(tool("qconvert"), MODEL, "--data", CALIB, "--preprocess", STEPS, "-o", "direct.onnx", cwd=at)
+        must(tool("qeval"), MODEL, "demo.onnx", "--data", EVAL, "--preprocess", STEPS, "--no-latency", "--outputs", "y.npz", cwd=at)
+    for name in ("table.calib", "demo.onnx", "direct.onnx", "y.npz"):
+        c.hold(f"package wheel: {name} is what the programs of the build write", (folder / "ours" / name).read_bytes() == (folder / "wheel" / name).read_bytes())
+    must(there / "python", "-c", MODULE, MODEL, CALIB, EVAL, STEPS, "module.onnx", cwd=folder)
+    c.hold("package wheel: the module writes the same", (folder / "module.onnx").read_bytes() == (folder / "ours/direct.onnx").read_bytes())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--wheel", action="store_true", help="make wheels and install one")
+    parser.add_argument("--built", type=Path, help="with --wheel: a wheel made already, the first of the two")
+    parser.add_argument("-v", "--verbose", action="store_true")
+    args = parser.parse_args()
+    if not all(map(shutil.which, ("cc", "pkg-config", "objcopy", "dpkg-query", "dpkg-architecture"))):
+        print("no compiler, or no distribution with dpkg")
+        return 77
+    c = Count(args.verbose)
+    with tempfile.TemporaryDirectory(prefix="octet-package-") as name:
+        folder = Path(name)
+        if not check_static(c, folder):
+            return 77
+        check_form(c, folder)
+        check_refused(c, args.build.resolve(), folder)
+        if args.wheel:
+            check_wheel(c, args.build.resolve(), folder, args.built)
+    print(f"{c.held} of {c.all} hold")
+    return 0 if c.held == c.all else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
