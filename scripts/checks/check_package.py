@@ -164,7 +164,8 @@ def check_wheel(c, build, folder, built):
         must(tool("qcalib"), MODEL, "--data", CALIB, "--preprocess", STEPS, "-o", "table.calib", cwd=at)
         must(tool("qconvert"), MODEL, "--calib", "table.calib", "-o", "demo.onnx", cwd=at)
         must(tool("qconvert"), MODEL, "--data", CALIB, "--preprocess", STEPS, "-o", "direct.onnx", cwd=at)
-        must(tool("qeval"), MODEL, "demo.onnx", "--data", EVAL, "--preprocess", STEPS, "--no-latency", "--outputs", "y.npz", cwd=at)
+        must(tool("qeval"), "demo.onnx", "--data", EVAL, "--preprocess", STEPS, "--outputs", "y.npz", cwd=at)
+        must(tool("qeval"), MODEL, "demo.onnx", "--data", EVAL, "--preprocess", STEPS, "--no-latency", "--json", "report.json", cwd=at)
     for name in ("table.calib", "demo.onnx", "direct.onnx", "y.npz"):
         c.hold(f"package wheel: {name} is what the programs of the build write", (folder / "ours" / name).read_bytes() == (folder / "wheel" / name).read_bytes())
     must(there / "python", "-c", MODULE, MODEL, CALIB, EVAL, STEPS, "module.onnx", cwd=folder)
