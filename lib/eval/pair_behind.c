@@ -214,7 +214,8 @@ int pair_layer_of(const pair_search *s, int k, int value)
         const behind kind = pair_is_same(g, p) ? CLAMP : kind_of(g, p);
         if (kind == OTHER)
             return p;
-        pair_data_inputs(g, &g->node[p], in);
+        if (!pair_data_inputs(g, &g->node[p], in)) /* of constants alone */
+            return p;
         if (g->value[in[0]].producer < 0)
             return p;
         value = in[0];

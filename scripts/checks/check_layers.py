@@ -343,6 +343,20 @@ def check_by_weights(check, source, xs):
     check.hold("by weights: what follows", layers.get("y", {}).get("paired_by") in ("name", "structure") and layers["r3"]["sqnr_db"] > 15, layers.get("y"))
 
 
+def check_constants(check):
+    """Values that the graph computes of constants alone, as exporters leave them: nothing stands before them."""
+    net = Net(7)
+    net.node("Cast", [net.const("half", value=np.arange(8, dtype=np.float16))], "shift", to=onnx.TensorProto.FLOAT)
+    net.node("Conv", ["x", net.const("w", 8, 3, 3, 3, scale=0.3)], "c")
+    net.node("GlobalAveragePool", ["c"], "p")
+    net.node("Flatten", ["p"], "f")
+    net.node("Add", ["f", "shift"], "y")
+    net.save(check.folder / "constants.onnx", [1, 3, 12, 12])
+    tool.run([check.qeval, check.folder / "constants.onnx", check.folder / "constants.onnx", "--data", check.folder / "x.npy", "--layers", "-q", "--json", check.folder / "report.json"])
+    layers = {x["value"]: x for x in json.loads((check.folder / "report.json").read_text())["models"][1]["layers"]}
+    check.hold("constants alone: all layers are found", {"c", "p", "y"} <= set(layers), sorted(layers))
+
+
 def lost(quantized, source):
     """{value of the float model: the one that holds it}: clamps that the quantizer left to the codes, and what `changed` renamed."""
     made = {o.removesuffix("_quantized") for n in quantized.graph.node for o in n.output}
@@ -371,6 +385,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check = Checker(args, Path(folder))
         check_all(check)
+        check_constants(check)
         return check.finish()
 
 
