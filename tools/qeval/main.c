@@ -478,7 +478,8 @@ static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
         st = open_parts(&s, a, err);
     if (st == OCT_OK)
         st = qeval_read_gates(a, cli, &s.gates, err);
-    if (!s.gates.n) { /* those of the parts' command lines, where this one has none */
+    if (st == OCT_OK && !s.gates.n) { /* those of the parts' command lines, where this one has none */
+        oct_gates_free(&s.gates);
         s.gates = s.joining.gates;
         s.joining.gates = (oct_gates){ 0 };
     }
