@@ -86,7 +86,10 @@ void ev_page_bytes(const ev_page *p, double bytes)
 void ev_page_ms(const ev_page *p, double seconds)
 {
     const double ms = seconds * 1e3;
-    oct_buf_printf(p->b, ms >= 100 ? "%.0f ms" : ms >= 10 ? "%.1f ms" : ms >= 1 ? "%.2f ms" : "%.3f ms", ms);
+    if (ms < 0.1)
+        oct_buf_printf(p->b, ms < 0.01 ? "%.1f µs" : "%.0f µs", seconds * 1e6);
+    else
+        oct_buf_printf(p->b, ms >= 100 ? "%.0f ms" : ms >= 10 ? "%.1f ms" : ms >= 1 ? "%.2f ms" : "%.3f ms", ms);
 }
 
 void ev_page_value(const ev_page *p, const oct_metric *m, double v)

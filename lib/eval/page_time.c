@@ -88,12 +88,28 @@ static void put_fall(const ev_page *p, const oct_eval_model_result *m)
 
 /* ---- tables ---- */
 
-/* Number cells sort by what they show in one unit. */
-static void ms_cell(const ev_page *p, const oct_eval_cost *c)
+/* One unit for a table, so that its cells can be compared: microseconds where a whole run takes less than a millisecond. */
+static bool in_us(const oct_eval_model_result *m)
+{
+    double sum = 0;
+    for (size_t i = 0; i < m->n_costs; i++)
+        sum += m->costs[i].was.seconds;
+    for (size_t i = 0; !m->n_costs && i < m->n_steps; i++)
+        sum += m->steps[i].seconds;
+    return sum < 1e-3;
+}
+
+static const char *unit(bool us)
+{
+    return us ? "µs" : "ms";
+}
+
+/* Number cells sort by milliseconds. */
+static void time_cell(const ev_page *p, const oct_eval_cost *c, bool us)
 {
     oct_buf_printf(p->b, "<td class=\"n%s\" data-v=\"%.9g\">", c->wide ? " soft" : "", c->seconds * 1e3);
     if (c->scheme)
-        oct_buf_printf(p->b, "%.3f%s", c->seconds * 1e3, c->wide ? "<span title=\"spread widely\">~</span>" : "");
+        oct_buf_printf(p->b, us ? "%.1f%s" : "%.3f%s", c->seconds * (us ? 1e6 : 1e3), c->wide ? "<span title=\"spread widely\">~</span>" : "");
     oct_buf_puts(p->b, "</td>");
 }
 
@@ -127,14 +143,17 @@ static void name_cell(const ev_page *p, const oct_eval_cost_row *c)
 
 static void time_table(const ev_page *p, const oct_eval_model_result *m)
 {
-    oct_buf_puts(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\">layer</th><th scope=\"col\" class=\"n\">float, ms</th><th scope=\"col\" class=\"n\">here, ms</th>"
-                       "<th scope=\"col\" class=\"n\">times</th><th scope=\"col\" class=\"n wide\">float, GMAC/s</th><th scope=\"col\" class=\"n wide\">here, GMAC/s</th>"
-                       "<th scope=\"col\" class=\"n wide\">of the roof</th></tr></thead>\n<tbody>\n");
+    const bool us = in_us(m);
+    oct_buf_printf(p->b,
+                   "<table class=\"sort\">\n<thead><tr><th scope=\"col\">layer</th><th scope=\"col\" class=\"n\">float, %s</th><th scope=\"col\" class=\"n\">here, %s</th>"
+                   "<th scope=\"col\" class=\"n\">times</th><th scope=\"col\" class=\"n wide\">float, GMAC/s</th><th scope=\"col\" class=\"n wide\">here, GMAC/s</th>"
+                   "<th scope=\"col\" class=\"n wide\">of the roof</th></tr></thead>\n<tbody>\n",
+                   unit(us), unit(us));
     for (size_t i = 0; i < m->n_costs; i++) {
         const oct_eval_cost_row *c = &m->costs[i];
         name_cell(p, c);
-        ms_cell(p, &c->was);
-        ms_cell(p, &c->is);
+        time_cell(p, &c->was, us);
+        time_cell(p, &c->is, us);
         ratio_cell(p, c);
         rate_cell(p, &c->was);
         rate_cell(p, &c->is);
@@ -147,12 +166,13 @@ static void time_table(const ev_page *p, const oct_eval_model_result *m)
 static void steps_table(const ev_page *p, const oct_eval_model_result *m)
 {
     double most = 0;
+    const bool us = in_us(m);
     for (size_t i = 0; i < m->n_steps; i++)
         most = m->steps[i].seconds > most ? m->steps[i].seconds : most;
     oct_buf_puts(p->b, "<table class=\"sort\">\n<caption>");
     ev_page_name(p, ev_page_base(m->name));
-    oct_buf_puts(p->b, "</caption>\n<thead><tr><th scope=\"col\">step</th><th scope=\"col\" class=\"n\">ms</th><th scope=\"col\" class=\"n\">GMAC/s</th>"
-                       "<th scope=\"col\" class=\"strip wide\">time</th></tr></thead>\n<tbody>\n");
+    oct_buf_printf(p->b, "</caption>\n<thead><tr><th scope=\"col\">step</th><th scope=\"col\" class=\"n\">%s</th><th scope=\"col\" class=\"n\">GMAC/s</th>"
+                         "<th scope=\"col\" class=\"strip wide\">time</th></tr></thead>\n<tbody>\n", unit(us));
     for (size_t i = 0; i < m->n_steps; i++) {
         const oct_eval_step *s = &m->steps[i];
         const char *kind = ev_page_kind(s->scheme, OCT_UNDEFINED);
@@ -160,7 +180,7 @@ static void steps_table(const ev_page *p, const oct_eval_model_result *m)
         ev_page_name(p, s->name);
         oct_buf_puts(p->b, " <small>");
         ev_page_text(p, s->op);
-        oct_buf_printf(p->b, "</small></th><td class=\"n\">%.4f</td><td class=\"n\">", s->seconds * 1e3);
+        oct_buf_printf(p->b, us ? "</small></th><td class=\"n\">%.2f</td><td class=\"n\">" : "</small></th><td class=\"n\">%.4f</td><td class=\"n\">", s->seconds * (us ? 1e6 : 1e3));
         if (s->macs && s->seconds > 0)
             oct_buf_printf(p->b, "%.1f", (double)s->macs / s->seconds * 1e-9);
         oct_buf_printf(p->b, "</td><td class=\"strip wide\" data-v=\"%.9g\"><span class=\"bar %s\" style=\"width:%.1f%%\"></span></td></tr>\n", s->seconds * 1e3, kind,
