@@ -104,7 +104,13 @@ void oct_record_put(const oct_record *r, oct_buf *b)
     }
 }
 
-/* A line, up to `end`. */
+/* Files may be pipes, which can be read only once; the model and the samples are hashed as they are read. */
+static bool may_be_unknown(int p)
+{
+    return p != OCT_RECORD_SOURCE && p != OCT_RECORD_SOURCE_DATA && p != OCT_RECORD_SAMPLES;
+}
+
+/* One line of n bytes. */
 static bool read_line(const char *line, size_t n, oct_record *r)
 {
     static const char prefix[] = "sha256:";
@@ -117,7 +123,7 @@ static bool read_line(const char *line, size_t n, oct_record *r)
     oct_record_entry *e = &r->part[p];
     const char *word = line + strlen(parts[p].name) + 1, *end = line + n;
     e->there = true;
-    if (end - word == 1 && *word == '-') {
+    if (end - word == 1 && *word == '-' && may_be_unknown(p)) {
         strcpy(e->sha256, "-");
         return true;
     }

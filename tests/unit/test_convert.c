@@ -150,7 +150,11 @@ static void records_are_read_back(void **state)
     assert_int_equal(b.len, n);
     GOOD(oct_record_read(oct_buf_str(&b), &q, err));
     assert_memory_equal(&q, &r, sizeof q);
-    static const char *const bad[] = { "", "source", "source -x", "source sha256:12", "source -\nsource -", "samples -", "origin -", "source -\n" };
+#define A16 "aaaaaaaaaaaaaaaa"
+#define SOURCE "source sha256:" A16 A16 A16 A16
+    static const char *const bad[] = { "", "source", "source -", "source sha256:12", SOURCE "a", SOURCE "\n", SOURCE "\n" SOURCE, SOURCE "\norigin -",
+                                       SOURCE "\nsamples -", SOURCE "\nsource-data -" };
+    GOOD(oct_record_read(SOURCE "\npolicy -", &q, err));
     for (size_t i = 0; i < OCT_COUNT(bad); i++)
         assert_int_equal(oct_record_read(bad[i], &q, &e), OCT_EMALFORMED);
     oct_buf_free(&b);
