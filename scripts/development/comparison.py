@@ -59,7 +59,7 @@ def costs():
 
     lines = [["seconds", *ratios(lambda r: float(r["seconds"]))], ["peak memory", *ratios(lambda r: float(r["peak_mb"]))],
              ["size of the file", *ratios(lambda r: float(r["size_after"]))]]
-    return len(pairs), table(["Octet's part of quantize_static's", "mean", "smallest", "largest"], lines)
+    return len(pairs), table(["Octet / quantize_static", "mean", "smallest", "largest"], lines)
 
 
 def latency(machine):
@@ -76,46 +76,46 @@ def page():
     times = "\n\n".join(f"{where}:\n\n{lines}" for where, lines in map(latency, machines))
     return f"""# Comparison with other tools
 
-Written by `scripts/development/comparison.py` from `tests/accuracy/results.csv`, `tests/accuracy/cost.csv` and `bench/results.csv`; do not edit. A test compares.
+Written by `scripts/development/comparison.py` from `tests/accuracy/results.csv`, `tests/accuracy/cost.csv` and `bench/results.csv`; do not edit it. A test compares it with them.
 [accuracy.md](accuracy.md) has each model, with intervals; [bench/README.md](../bench/README.md) says how times are measured.
 
 ## Accuracy
 
-How many points of top-1, AP50 or agreement quantized models lose against float, with {SAMPLES} samples for calibration and each tool's defaults. Less is better; below zero is a gain. Networks are small: differences of a point or less are mostly
-within noise. Each tool is compared over those models for which it has a figure. Figures of NNCF were recorded apart from the others, with other versions; of two figures the better one counts. "The best of its calibrations" is chosen by the evaluation
-samples themselves, which favours that line.
+The table shows how many points of top-1, AP50 or agreement quantized models lose against float, with {SAMPLES} calibration samples and each tool's defaults. Less is better; a number below zero is a gain. The networks are small: differences of a point or less are
+mostly within noise. Each tool is compared with Octet over the models for which it has a figure. The figures of NNCF were recorded at another time, with other versions; where there are two, the better one counts. "The best of its
+calibrations" is chosen on the evaluation samples themselves, which favours that line.
 
 {accuracy()}
 
-Where the kernels are exact (`session.x64quantprecision`, or a CPU with VNNI), ONNX Runtime's own quantization comes near on most models if its calibration is chosen well, and NNCF's figures are as good as Octet's. Without VNNI, sums of two
-products saturate in 16 bits, and models that are sensitive to it fail unless the tool prevents it.
+Where the kernels are exact (`session.x64quantprecision`, or a CPU with VNNI), ONNX Runtime's own quantization comes close on most models if its calibration is chosen well, and NNCF's figures are as good as Octet's. Without VNNI, the CPU adds two
+products in 16 bits, where the sum can saturate. Sensitive models then fail, unless the tool prevents it.
 
 ## What a conversion takes
 
-Over {count} models, `qconvert --data` with all its measuring beside `quantize_static`; ratios below 1 are in Octet's favour (the mean is geometric).
+`qconvert --data`, including all its measuring, compared with `quantize_static` over {count} models. Ratios below 1 are in Octet's favour; the mean is geometric.
 
 {spent}
 
 ## Speed of the quantized models
 
-Time as a part of ONNX Runtime's float time, one thread, batch 1. Weights of these networks are random, so this is about speed alone. Less is better.
+The time of each quantized model, divided by the float model's time in ONNX Runtime; one thread, batch 1. Less is better. The weights of these networks are random, so the table tells about speed alone.
 
 {times}
 
-Octet is no server: its runtime is for comparing models. Its models are made to run in other runtimes, and there the speed is that runtime's.
+Octet's runtime is for comparing models, not for serving them. The models are made to run in other runtimes, and have the speed of those.
 
 ## Which tool to choose
 
-- **Octet**: no Python; the same bytes everywhere; every decision with its reason; gates and intervals for a pipeline; models for CPUs without VNNI; many targets from one ONNX file.
-- **ONNX Runtime's quantization module**: you are in Python, and want to write your own calibration in it.
-- **NNCF with OpenVINO**, and a GPU vendor's own tool for its GPUs: you deploy on that runtime alone and want what only it has, such as quantization-aware training or formats of its own.
-- **llama.cpp and its kin**: large language models, in a runtime made for them.
+- **Octet**: you want no Python, the same bytes on every machine, a reason for every decision, gates and intervals for a pipeline, models that are safe on CPUs without VNNI, or many targets from one ONNX file.
+- **ONNX Runtime's quantization module**: you work in Python, and want to write your own calibration there.
+- **NNCF with OpenVINO**, and a GPU vendor's own tool for its GPUs: you deploy on that runtime alone, and want what only its tool has, such as quantization-aware training or formats of its own.
+- **llama.cpp and similar projects**: you run large language models, in a runtime made for them.
 
 ## What Octet does not do
 
-- It does not train: no quantization-aware training. Models that were trained so are read, run and judged.
-- It runs on CPUs. What it knows of GPUs and NPUs was read in documents and sources, where `qconvert --list-targets` says `untested on the device`.
-- It reads ONNX alone. Other formats must be exported first.
+- It does not train, so it offers no quantization-aware training. It does read, run and evaluate models that were trained that way.
+- It runs on CPUs only. For GPUs and NPUs, its rules were taken from documents and source code; `qconvert --list-targets` marks these targets as `untested on the device`.
+- It reads ONNX only. Models in other formats must be exported to ONNX first.
 """
 
 
