@@ -419,6 +419,17 @@ static oct_status give_window(tar *r, bool want, oct_item *item, oct_err *err)
     return s;
 }
 
+/* Takes over what is in a sample. Its array of parts stays: that is the caller's. */
+static void hold(tar *r, oct_item *item)
+{
+    oct_part *parts = r->whole.parts;
+    oct_item_free(&r->whole, r->ctx->n);
+    memcpy(parts, item->parts, r->ctx->n * sizeof *parts);
+    memset(item->parts, 0, r->ctx->n * sizeof *parts);
+    r->whole = (oct_item){ item->name, item->label, item->inside, parts };
+    item->name = NULL;
+}
+
 /* Opens the recordings among the members of a sample, and gives the first window. */
 static oct_status open_sounds(tar *r, bool want, oct_item *item, oct_err *err)
 {
@@ -437,10 +448,7 @@ static oct_status open_sounds(tar *r, bool want, oct_item *item, oct_err *err)
         oct_sounds_close(&r->sounds);
         return want || s == OCT_ENOMEM ? (oct_within(err, "%s", r->path), s) : OCT_OK;
     }
-    const oct_item t = r->whole;
-    r->whole = *item;
-    *item = t;
-    oct_item_free(item, r->ctx->n);
+    hold(r, item);
     return give_window(r, want, item, err);
 }
 

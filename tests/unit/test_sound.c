@@ -203,6 +203,13 @@ static void archives(void **state)
         oct_batch_free(&b);
         oct_source_close(s);
     }
+    /* One that is left within a recording. */
+    oct_source *s = open_sound(DATA "shard.tar", "frame=100", &wave2, 0);
+    oct_batch b = OCT_BATCH_INIT;
+    assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
+    assert_int_equal(b.n, 1);
+    oct_batch_free(&b);
+    oct_source_close(s);
 #endif
 }
 
