@@ -11,6 +11,32 @@
 
 enum { STORE_BYTES = 256 << 20 };
 
+/* ---- the ring ----
+ * A few samples always have room. Small ones have more, so that threads are woken for many of them at a time: waking one costs as much as decoding some. */
+
+enum { MOST_SLOTS = 64, RING_BYTES = 512 << 10 };
+
+static uint64_t in_ring(const oct_source *s)
+{
+    return s->produced - s->consumed;
+}
+
+static bool are_few(const oct_source *s)
+{
+    return in_ring(s) < (uint64_t)s->n_threads + 2;
+}
+
+static bool is_full(const oct_source *s)
+{
+    return !are_few(s) && (in_ring(s) >= s->depth || s->held >= RING_BYTES);
+}
+
+/* Whether another thread is worth waking. */
+static bool is_low(const oct_source *s)
+{
+    return are_few(s) || (in_ring(s) <= s->depth / 2 && s->held <= RING_BYTES / 2);
+}
+
 /* ---- decoding threads ---- */
 
 static void decode_part(const oct_source *s, oct_slot *t, size_t i)
@@ -42,29 +68,47 @@ static void decode(const oct_source *s, oct_slot *t)
         oct_source_fill_rest(s, t);
 }
 
+static size_t bytes_of(const oct_source *s, const oct_slot *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        n += t->out[i].bytes;
+    return n;
+}
+
+/* Under the lock, which it leaves meanwhile: the next sample. */
+static void produce(oct_source *s)
+{
+    oct_slot *t = &s->slots[s->produced++ % s->depth];
+    s->fetching = true;
+    pthread_mutex_unlock(&s->lock);
+    oct_source_fetch(s, t);
+    pthread_mutex_lock(&s->lock);
+    s->fetching = false;
+    s->ended = t->end;
+    if (is_low(s))
+        pthread_cond_signal(&s->room);
+    pthread_mutex_unlock(&s->lock);
+    if (!t->end && t->status == OCT_OK)
+        decode(s, t);
+    t->bytes = bytes_of(s, t);
+    pthread_mutex_lock(&s->lock);
+    s->held += t->bytes;
+    t->done = true;
+    if (s->awaited == t)
+        pthread_cond_signal(&s->arrived);
+}
+
 static void *worker(void *arg)
 {
     oct_source *s = arg;
     pthread_mutex_lock(&s->lock);
-    for (;;) {
-        while (!s->stop && (s->ended || s->fetching || s->produced - s->consumed >= s->depth))
-            pthread_cond_wait(&s->changed, &s->lock);
-        if (s->stop)
-            break;
-        oct_slot *t = &s->slots[s->produced++ % s->depth];
-        s->fetching = true;
-        pthread_mutex_unlock(&s->lock);
-        oct_source_fetch(s, t);
-        pthread_mutex_lock(&s->lock);
-        s->fetching = false;
-        s->ended = t->end;
-        pthread_cond_broadcast(&s->changed);
-        pthread_mutex_unlock(&s->lock);
-        if (!t->end && t->status == OCT_OK)
-            decode(s, t);
-        pthread_mutex_lock(&s->lock);
-        t->done = true;
-        pthread_cond_broadcast(&s->changed);
+    while (!s->stop) {
+        s->full |= is_full(s);
+        if (s->ended || s->fetching || s->full)
+            pthread_cond_wait(&s->room, &s->lock);
+        else
+            produce(s);
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;
@@ -84,13 +128,14 @@ static void empty_slot(oct_source *s, oct_slot *t)
     for (size_t i = 0; i < s->n_inputs; i++)
         oct_array_free(&t->out[i]);
     t->done = false;
+    t->bytes = 0;
 }
 
 void oct_source_halt(oct_source *s)
 {
     pthread_mutex_lock(&s->lock);
     s->stop = true;
-    pthread_cond_broadcast(&s->changed);
+    pthread_cond_broadcast(&s->room);
     pthread_mutex_unlock(&s->lock);
     while (s->running)
         pthread_join(s->threads[--s->running], NULL);
@@ -98,7 +143,8 @@ void oct_source_halt(oct_source *s)
         if (s->slots[i].item.parts)
             empty_slot(s, &s->slots[i]);
     s->produced = s->consumed = 0;
-    s->ended = s->fetching = false;
+    s->held = 0;
+    s->ended = s->fetching = s->full = false;
 }
 
 /* Waits for the next sample in order. */
@@ -106,19 +152,27 @@ oct_slot *oct_source_peek(oct_source *s)
 {
     oct_slot *t = &s->slots[s->consumed % s->depth];
     pthread_mutex_lock(&s->lock);
+    s->awaited = t;
     while (!(s->consumed < s->produced && t->done))
-        pthread_cond_wait(&s->changed, &s->lock);
+        pthread_cond_wait(&s->arrived, &s->lock);
+    s->awaited = NULL;
     pthread_mutex_unlock(&s->lock);
     return t;
 }
 
 void oct_source_release(oct_source *s, oct_slot *t)
 {
+    const size_t bytes = t->bytes;
     s->taken = t->mark;
     empty_slot(s, t);
     pthread_mutex_lock(&s->lock);
+    const bool was_low = is_low(s);
     s->consumed++;
-    pthread_cond_broadcast(&s->changed);
+    s->held -= bytes;
+    if (is_low(s) && (s->full || !was_low || are_few(s))) {
+        s->full = false;
+        pthread_cond_signal(&s->room);
+    }
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -218,7 +272,7 @@ static oct_status open_all(oct_source *s, oct_err *err)
 
 static oct_status make_ring(oct_source *s, oct_err *err)
 {
-    s->depth = (size_t)s->n_threads + 2;
+    s->depth = MOST_SLOTS;
     if (!(s->slots = oct_arena_calloc(s->arena, s->depth, sizeof *s->slots)))
         return oct_nomem(err);
     for (size_t i = 0; i < s->depth; i++) {
@@ -287,7 +341,8 @@ oct_status oct_source_open(const oct_source_options *o, oct_source **src, oct_er
     s->fresh = true;
     s->read = s->taken = s->from = (oct_source_mark){ .names = OCT_HASH_INIT };
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->changed, NULL);
+    pthread_cond_init(&s->room, NULL);
+    pthread_cond_init(&s->arrived, NULL);
     oct_status st = set_up(s, o, err);
     if (st != OCT_OK) {
         oct_source_close(s);
@@ -320,7 +375,8 @@ void oct_source_close(oct_source *s)
     if (s->sum)
         oct_sample_sum_free(s->sum);
     forget_bad(s);
-    pthread_cond_destroy(&s->changed);
+    pthread_cond_destroy(&s->room);
+    pthread_cond_destroy(&s->arrived);
     pthread_mutex_destroy(&s->lock);
     oct_arena_destroy(s->arena);
 }

@@ -31,6 +31,7 @@ typedef struct oct_slot {
     oct_picture_size picture; /* of input picture_input; -1: none was one */
     int picture_input;
     bool *stack, *shared;
+    size_t bytes; /* of out */
 } oct_slot;
 
 typedef enum oct_role {
@@ -75,12 +76,15 @@ struct oct_source {
     bool from_checked;
     /* The ring: samples [consumed, produced) are in slots. Guarded by lock. */
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t room, arrived;   /* decoding threads wait for room, the consumer for what arrives */
     pthread_t threads[OCT_SOURCE_THREADS];
     int running;
     oct_slot *slots;
     size_t depth;
     uint64_t produced, consumed;
+    size_t held;                    /* bytes of decoded samples */
+    const oct_slot *awaited;        /* by the consumer, that waits; NULL: it does not */
+    bool full;                      /* stays so until it has become low */
     bool fetching, ended, stop;
     /* What was given. */
     oct_source_mark taken; /* behind the sample that left the ring last */
