@@ -4,12 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Adds the 128-bit value v << (64 * at), sign-extended, with carry. */
+/* Adds the 128-bit value v << (64 * at), sign-extended, with carry: until the limbs above stay as they are. */
 static void add_at(oct_xsum *s, int at, uint64_t lo, uint64_t hi, bool negative)
 {
-    uint64_t fill = negative ? UINT64_MAX : 0;
+    const uint64_t fill = negative ? UINT64_MAX : 0;
     unsigned carry = 0;
     for (int i = at; i < OCT_XSUM_LIMBS; i++) {
+        if (i > at + 1 && carry == negative)
+            return; /* nothing is added, or -1 and a carry */
         uint64_t v = i == at ? lo : i == at + 1 ? hi : fill;
         uint64_t t = s->limb[i] + v;
         unsigned c = t < v;
