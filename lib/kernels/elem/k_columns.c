@@ -9,32 +9,42 @@ typedef float v8 __attribute__((vector_size(32)));
 typedef float v4 __attribute__((vector_size(16)));
 typedef double d4 __attribute__((vector_size(32)));
 typedef int32_t m8 __attribute__((vector_size(32)));
+typedef uint32_t u8 __attribute__((vector_size(32)));
 typedef int64_t l4 __attribute__((vector_size(32)));
 
 /* a where it is less (more) than b, and b where it is not or one of them is NaN. */
 #if defined(__AVX2__)
 #define LEAST(a, b) ((v8)_mm256_min_ps(a, b))
 #define MOST(a, b) ((v8)_mm256_max_ps(a, b))
+#define LESS(a, b) ((u8)_mm256_min_epu32((__m256i)(a), (__m256i)(b)))
+#define STORE(p, v) _mm256_storeu_ps(p, (__m256)(v)) /* (Copied as bytes v would stay in memory in GCC's loop.) */
 #else
 #define SELECT(mask, a, b) ((v8)(((mask) & (m8)(a)) | (~(mask) & (m8)(b))))
 #define LEAST(a, b) SELECT((a) < (b), a, b)
 #define MOST(a, b) SELECT((a) > (b), a, b)
+#define LESS(a, b) ((u8)SELECT((u8)(a) < (b), a, b))
+#define STORE(p, v) memcpy(p, &(v), sizeof(v))
 #endif
 
-static inline void extent(const float *x, size_t rows, size_t stride, float *min, float *max)
+/* Extremes, and the least magnitude that is no zero. (Min of unsigned numbers, of which zero is made the largest.) */
+static inline void extent(const float *x, size_t rows, size_t stride, float *min, float *max, float *least)
 {
     v8 lo, hi, v;
+    u8 small = (u8){ 0 } - 1;
     memcpy(&lo, x, sizeof lo);
     hi = lo;
-    for (size_t i = 1; i < rows; i++) {
+    for (size_t i = 0; i < rows; i++) {
         memcpy(&v, x + i * stride, sizeof v);
         lo = LEAST(v, lo);
         hi = MOST(v, hi);
+        small = LESS(((u8)v & 0x7fffffff) - 1, small);
     }
-    for (int k = 0; k < N; k++) { /* (Copied as bytes they would stay in memory in GCC's loop.) */
-        min[k] = lo[k];
-        max[k] = hi[k];
-    }
+    uint32_t all = UINT32_MAX;
+    STORE(min, lo);
+    STORE(max, hi);
+    for (int k = 0; k < N; k++)
+        all = small[k] < all ? small[k] : all;
+    *least = all == UINT32_MAX ? INFINITY : oct_float_of((int32_t)(all + 1));
 }
 
 static inline void load(const float *x, d4 *v)
@@ -46,6 +56,22 @@ static inline void load(const float *x, d4 *v)
     memcpy(&f, x, sizeof f);
     *v = __builtin_convertvector(f, d4);
 #endif
+}
+
+/* Sums of values that are multiples of what a first part is one of; returns whether one is NaN. */
+static inline bool sum_whole(const float *x, size_t rows, size_t stride, double *sum)
+{
+    d4 a = { 0 }, b = { 0 }, v, w;
+    for (size_t i = 0; i < rows; i++) {
+        load(x + i * stride, &v);
+        load(x + i * stride + 4, &w);
+        a += v;
+        b += w;
+    }
+    memcpy(sum, &a, sizeof a);
+    memcpy(sum + 4, &b, sizeof b);
+    const l4 nan = (a != a) | (b != b);
+    return (nan[0] | nan[1] | nan[2] | nan[3]) != 0;
 }
 
 /* Sums of the first or (second, a constant once inlined) the second parts; returns whether a value has more than the parts up to it. */
@@ -74,8 +100,8 @@ OCT_INLINE bool sum_part(const bool second, const float *x, size_t rows, size_t 
 
 void K(columns)(const float *x, size_t rows, size_t stride, oct_columns *c)
 {
-    extent(x, rows, stride, c->min, c->max);
-    float peak = 0;
+    float peak = 0, least;
+    extent(x, rows, stride, c->min, c->max, &least);
     for (size_t k = 0; k < N; k++) {
         const float lo = oct_absf(c->min[k]), hi = oct_absf(c->max[k]);
         peak = lo > peak ? lo : peak;
@@ -88,7 +114,9 @@ void K(columns)(const float *x, size_t rows, size_t stride, oct_columns *c)
     frexpf(peak, &top);
     const double magic[2] = { ldexp(1.5, 52 + top - 39), ldexp(1.5, 52 + top - 78) };
     memset(c->sum[1], 0, sizeof c->sum[1]);
-    /* One part is enough for nine blocks of activations in ten: what reaches 2^-15 of the largest fits. */
-    if (sum_part(false, x, rows, stride, magic, c->sum[0]))
+    /* One part is enough for nine blocks of activations in ten: the 24 bits of what reaches 2^-16 of the largest fit. */
+    if (least >= ldexpf(1, top - 16))
+        c->inexact = sum_whole(x, rows, stride, c->sum[0]);
+    else if (sum_part(false, x, rows, stride, magic, c->sum[0]))
         c->inexact = sum_part(true, x, rows, stride, magic, c->sum[1]);
 }
