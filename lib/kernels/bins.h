@@ -17,19 +17,19 @@ void oct_scan_f32(const float *x, size_t n, float tiny, oct_scan *s);
 size_t oct_count_equal_f32(const float *x, size_t n, float v);
 
 /* Bins per sign: with u = |x| * scale cut to an integer, 8 <= u < 2^14, the bin is base + u, for u >= 2^12 every second
- * step, for u >= 2^13 every fourth: so each of the three largest octaves has 2048 bins, and each below half of the one above. */
+ * step, for u >= 2^13 every fourth: so each of the three largest octaves has 2048 bins, and each below half of the one above. Octaves below these have
+ * eight bins each, fine + (bits of |x| >> 20). */
 typedef struct oct_bin_grid {
-    float scale[2];     /* of positive and of negative values; a power of two, or 0: every value is small */
-    int32_t base[2];
-    int32_t zero;       /* zeros, in turn, on zero .. zero + OCT_ZERO_BINS - 1 (one counter would wait for its own stores) */
-    int32_t small;      /* where values other than zero with u < 8 go */
+    float scale[2];     /* of positive and of negative values; a power of two, or 0: there are none, least is INT32_MAX */
+    int32_t base[2], fine[2];
+    int32_t least[2];   /* bits of the magnitude from which on the grid holds values; at least 1 */
+    int32_t zero;       /* stands for no bin */
+    int32_t small;      /* where values other than zero below that magnitude go */
 } oct_bin_grid;
-enum { OCT_ZERO_BINS = 8, OCT_GRID_TOP = 14, OCT_GRID_LEAST = 8 };
+enum { OCT_GRID_TOP = 14, OCT_GRID_LEAST = 8 };
 
-/* The bins of f32[n], finite and with u < 2^14; n < 2^31. Returns how many are small. */
-size_t oct_bin_index_f32(const float *x, size_t n, const oct_bin_grid *g, int32_t *bin);
-
-/* The first index from `at` on at which s32[n] holds v; n if there is none. */
-size_t oct_find_s32(const int32_t *x, size_t n, int32_t v, size_t at);
+/* The bins of f32[n] without zeros, in order; finite and with u < 2^14; n < 2^31. bin s32[n]. Returns how many bins there are; *small: how many of
+ * them are g->small. */
+size_t oct_bin_index_f32(const float *x, size_t n, const oct_bin_grid *g, int32_t *bin, size_t *small);
 
 #endif

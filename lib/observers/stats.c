@@ -74,6 +74,68 @@ static void fold(uint32_t *bins, uint64_t *wide, const oct_octave octave[512], c
     }
 }
 
+/* The largest octave of a sign; -1: there is none. */
+static int top_octave(const bool *used)
+{
+    int e = 254;
+    while (e >= 0 && !used[e])
+        e--;
+    return e;
+}
+
+/* The least octave down to which all below `top` are used. */
+static int run_below(const bool *used, int top)
+{
+    int e = top;
+    while (e > 1 && used[e - 1])
+        e--;
+    return e;
+}
+
+static bool any_below(const bool *used, int e)
+{
+    for (int i = 0; i < e; i++)
+        if (used[i])
+            return true;
+    return false;
+}
+
+/* The power of two 2^(e - 127). */
+static float power(int e)
+{
+    return e < 1 ? 0 : ldexpf(1.0f, e - 127);
+}
+
+/* A sign's values on the grid (kernels/bins.h): from the octave `known` up, below which none is used without a gap. False: most of them could be behind
+ * that gap. */
+static bool lay_sign(const oct_stats *s, int k, oct_quick *q)
+{
+    enum { LINEAR = OCT_GRID_TOP - 3, TOP_AT = 4096 + 2048 }; /* octaves of the linear part; where the largest begins */
+    const bool *used = s->used + 256 * k;
+    const oct_octave *octave = s->octave + 256 * k;
+    const int top = top_octave(used), known = run_below(used, top);
+    q->grid.least[k] = INT32_MAX;
+    if (top < 0)
+        return true;
+    if (top < OCT_GRID_TOP || top > 240 || (top - known + 1 < LINEAR && any_below(used, known)))
+        return false;
+    const float tiny = power(known);
+    memcpy(&q->grid.least[k], &tiny, sizeof tiny);
+    q->tiny = tiny > q->tiny ? tiny : q->tiny;
+    q->grid.scale[k] = ldexpf(1.0f, 127 + OCT_GRID_TOP - 1 - top);
+    q->grid.base[k] = (int32_t)octave[top].off - TOP_AT;
+    q->grid.fine[k] = (int32_t)octave[known].off - 8 * known; /* of use where that octave has eight bins */
+    (k ? &q->lo : &q->hi)[0] = k ? -power(top + 1) : power(top + 1);
+    return true;
+}
+
+static oct_quick quick_of(const oct_stats *s)
+{
+    oct_quick q = { .grid = { .zero = (int32_t)s->n_bins, .small = (int32_t)s->n_bins + OCT_ZERO_BINS } };
+    q.ok = s->bins && lay_sign(s, 0, &q) && lay_sign(s, 1, &q) && (q.hi > 0 || q.lo < 0);
+    return q;
+}
+
 oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err)
 {
     if (s->bins && memcmp(s->used, used, sizeof s->used) == 0)
@@ -99,6 +161,7 @@ oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err)
     s->n_bins = n;
     memcpy(s->octave, octave, sizeof octave);
     memcpy(s->used, used, sizeof s->used);
+    s->quick = quick_of(s);
     return OCT_OK;
 }
 
@@ -156,66 +219,6 @@ static void see_small(const float *x, size_t n, float tiny, bool used[512])
             used[float_bits(x[i]) >> 23] = true;
 }
 
-/* Octaves of a sign that lie on one linear grid (kernels/bins.h): ranks 0 to 10, when no octave among them is empty. */
-enum { LINEAR = OCT_GRID_TOP - 3 };
-
-/* The largest octave of a sign; -1: there is none. */
-static int top_octave(const bool *used)
-{
-    int e = 254;
-    while (e >= 0 && !used[e])
-        e--;
-    return e;
-}
-
-/* Whether a sign's octaves are as a grid needs them; no octave at all is well, too. */
-static bool is_linear(const bool *used, int top)
-{
-    for (int r = 0; r < LINEAR && top >= 0; r++)
-        if (top - r < 1 || !used[top - r])
-            return false;
-    return true;
-}
-
-/* The power of two 2^(e - 127). */
-static float power(int e)
-{
-    return e < 1 ? 0 : ldexpf(1.0f, e - 127);
-}
-
-/* How values can be counted without a table: tiny is the magnitude from which on every octave that can occur is known (as
- * long as values lie between lo and hi). */
-typedef struct linear {
-    bool ok;
-    float lo, hi, tiny;
-    oct_bin_grid grid;
-} linear;
-
-static linear linear_of(const oct_stats *s)
-{
-    linear l = { .grid = { .zero = (int32_t)s->n_bins, .small = (int32_t)s->n_bins + OCT_ZERO_BINS } };
-    float edge[2];
-    for (int k = 0; k < 2; k++) {
-        const bool *used = s->used + 256 * k;
-        int top = top_octave(used);
-        if (!is_linear(used, top) || top > 240)
-            return l;
-        edge[k] = top < 0 ? 0 : power(top + 1);
-        if (top < 0)
-            continue;
-        int least = top - LINEAR + 1, known = least;
-        while (known > 1 && used[known - 1])
-            known--;
-        l.tiny = power(known) > l.tiny ? power(known) : l.tiny;
-        l.grid.scale[k] = ldexpf(1.0f, 127 + OCT_GRID_TOP - 1 - top);
-        l.grid.base[k] = (int32_t)s->octave[256 * k + least].off - OCT_GRID_LEAST;
-    }
-    l.hi = edge[0];
-    l.lo = -edge[1];
-    l.ok = s->bins && (edge[0] > 0 || edge[1] > 0);
-    return l;
-}
-
 /* What one sample shows before it is counted. */
 typedef struct extent {
     float min, max;
@@ -224,24 +227,24 @@ typedef struct extent {
     bool any;
 } extent;
 
-static bool covers(const linear *l, const oct_scan *s)
+static bool covers(const oct_quick *q, const oct_scan *s)
 {
-    return l->ok && (s->min >= 0 || s->min > l->lo) && (s->max <= 0 || s->max < l->hi);
+    return q->ok && (s->min >= 0 || s->min > q->lo) && (s->max <= 0 || s->max < q->hi);
 }
 
 /* Looks at n values: which octaves they use, which extremes they have, whether NaN is among them. */
 static void first_look(const oct_stats *s, const float *x, size_t n, oct_scan *all, bool used[512])
 {
-    linear l = linear_of(s);
+    const oct_quick *q = &s->quick;
     *all = (oct_scan){ .min = INFINITY, .max = -INFINITY };
     for (size_t at = 0; at < n; at += IN_CACHE) {
         size_t part = n - at < IN_CACHE ? n - at : IN_CACHE;
         all->small = false;
-        oct_scan_f32(x + at, part, l.tiny, all);
-        if (l.ok && all->small)
-            see_small(x + at, part, l.tiny, used);
+        oct_scan_f32(x + at, part, q->tiny, all);
+        if (q->ok && all->small)
+            see_small(x + at, part, q->tiny, used);
     }
-    if (!covers(&l, all))
+    if (!covers(q, all))
         see(x, n, used);
 }
 
@@ -330,21 +333,24 @@ static void count_any(oct_stats *s, const float *x, size_t n)
         s->bins[bin_of(s, zero + i % OCT_ZERO_BINS, x[i])]++;
 }
 
-enum { PART = 512 }; /* where a small value is, all of a part is searched */
+enum { PART = 2048 };
 
-/* A part on the linear grid; the few small values one by one. */
-static void count_linear(oct_stats *s, const oct_bin_grid *g, const float *x, size_t n)
+/* A part on the grid; the few small values one by one. */
+static void count_quick(oct_stats *s, const oct_bin_grid *g, const float *x, size_t n)
 {
     int32_t bin[PART];
     uint32_t *bins = s->bins;
-    size_t small = oct_bin_index_f32(x, n, g, bin);
-    for (size_t i = 0; i < n; i++)
+    size_t small;
+    const size_t n_bin = oct_bin_index_f32(x, n, g, bin, &small);
+    for (size_t i = 0; i < n_bin; i++)
         bins[bin[i]]++;
-    for (size_t i = 0; small > 0; i++, small--) {
-        i = oct_find_s32(bin, n, g->small, i);
-        bins[bin_of(s, 0, x[i])]++;
-    }
+    for (size_t i = 0; small > 0; i++)
+        if (x[i] != 0 && (int32_t)(float_bits(x[i]) & 0x7fffffff) < g->least[signbit(x[i]) != 0]) {
+            bins[bin_of(s, 0, x[i])]++;
+            small--;
+        }
     bins[g->small] = 0;
+    s->zeros += n - n_bin;
 }
 
 /* Infinities fall on the first of the zeros' bins (their octave points there). */
@@ -363,14 +369,13 @@ enum { MOST_AT_ONCE = 1 << 30 }; /* narrow bins hold as many */
 /* After oct_stats_room for all n, or wide bins. */
 static oct_status count(oct_stats *s, const float *x, size_t n, const oct_scan *seen, uint64_t infinities, oct_err *err)
 {
-    linear l = linear_of(s);
-    bool fast = covers(&l, seen);
+    const bool fast = covers(&s->quick, seen);
     for (size_t begin = 0; begin < n; begin += MOST_AT_ONCE) {
         const size_t end = n - begin < MOST_AT_ONCE ? n : begin + MOST_AT_ONCE;
         if (n > UINT32_MAX)
             OCT_TRY(oct_stats_room(s, end - begin, err)); /* wide bins are there: does not fail */
         for (size_t at = begin; fast && at < end; at += PART)
-            count_linear(s, &l.grid, x + at, end - at < PART ? end - at : PART);
+            count_quick(s, &s->quick.grid, x + at, end - at < PART ? end - at : PART);
         if (!fast)
             count_any(s, x + begin, end - begin);
         s->zeros += take_zeros(s);

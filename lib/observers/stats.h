@@ -15,7 +15,11 @@
 #ifndef OCT_OBSERVERS_STATS_H
 #define OCT_OBSERVERS_STATS_H
 
+#include "kernels/bins.h"
 #include "observers/xsum.h"
+
+/* Zeros are counted on so many counters in turn: one would wait for its own stores. */
+enum { OCT_ZERO_BINS = 8 };
 
 /* Bins of an octave: those of rank 0..2, and of rank 10 and more. */
 #define OCT_STATS_BITS_MAX 11
@@ -25,6 +29,14 @@ typedef struct oct_octave {
     uint32_t off;   /* first bin */
     uint32_t shift; /* bin = off + (mantissa >> shift); 23 - shift is the number of bits kept */
 } oct_octave;
+
+/* How values are counted without a table of octaves: what follows from those that are used. */
+typedef struct oct_quick {
+    bool ok;
+    float lo, hi; /* values lie between, or are 0 */
+    float tiny;   /* the magnitude from which on every octave that can occur is known */
+    oct_bin_grid grid;
+} oct_quick;
 
 typedef struct oct_stats {
     uint64_t n;                  /* values seen, infinities included */
@@ -39,6 +51,7 @@ typedef struct oct_stats {
     uint32_t *bins;              /* owned; NULL before the first value other than zero. Narrow: half the cache misses while counting */
     uint64_t *wide;              /* owned; NULL before narrow counts could overflow: a bin's count is the sum of both */
     uint64_t narrow;             /* at least the sum of bins, below 2^32 */
+    oct_quick quick;             /* set by oct_stats_layout */
     size_t n_bins;               /* at most 2 * 8176 + 8 for each further octave */
 } oct_stats;
 

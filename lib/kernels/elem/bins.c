@@ -15,15 +15,9 @@ size_t oct_count_equal_f32(const float *x, size_t n, float v)
     return count;
 }
 
-size_t oct_bin_index_f32(const float *x, size_t n, const oct_bin_grid *g, int32_t *bin)
+size_t oct_bin_index_f32(const float *x, size_t n, const oct_bin_grid *g, int32_t *bin, size_t *small)
 {
-    size_t small;
-    oct_elem()->bin_index(x, n, g, bin, &small);
-    return small;
-}
-
-size_t oct_find_s32(const int32_t *x, size_t n, int32_t v, size_t at)
-{
-    oct_elem()->find(x, n, v, &at);
-    return at;
+    size_t n_bin;
+    oct_elem()->bin_index(x, n, g, bin, &n_bin, small);
+    return n_bin;
 }
