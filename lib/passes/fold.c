@@ -88,6 +88,16 @@ static double count_of(const oct_graph *g, const int *values, int n)
     return sum;
 }
 
+/* Whether a node's outputs hold elements of its inputs, and no more than these have: a file that asks for them has as many. */
+static bool only_moves(const oct_graph *g, int node, const oct_op *op)
+{
+    const oct_node *n = &g->node[node];
+    double there = 0.0;
+    for (int i = 0; i < n->n_in; i++)
+        there += n->in[i] >= 0 ? (double)g->value[n->in[i]].constant->count : 0.0;
+    return (op->moves || op->converts) && count_of(g, n->out, n->n_out) <= there;
+}
+
 /* Steps of the size of a product that a node takes at most; what an operator does with one element counts as one. */
 static double work_of(const oct_graph *g, int node, const oct_op *op)
 {
@@ -116,7 +126,8 @@ static oct_status fold_node(oct_graph *g, int node, folding *f, bool *folded, oc
         return oct_nomem(err);
     f->work += work;
     oct_err why = OCT_ERR_INIT;
-    oct_status s = oct_op_eval(g, node, f->most.output, g->arena, out, &why);
+    const size_t most = f->most.moved && only_moves(g, node, op) ? SIZE_MAX : f->most.output;
+    oct_status s = oct_op_eval(g, node, most, g->arena, out, &why);
     if (s == OCT_EUNSUPPORTED)
         return OCT_OK; /* stays as it is */
     if (s != OCT_OK) {
@@ -174,7 +185,7 @@ static oct_status fold_graph(oct_graph *g, folding *f, int *n_folded, oct_err *e
 
 oct_status oct_fold_constants(oct_graph *g, const oct_fold_bounds *bounds, int *n_folded, oct_err *err)
 {
-    folding f = { bounds ? *bounds : (oct_fold_bounds){ SIZE_MAX, SIZE_MAX, INFINITY }, 0.0 };
+    folding f = { bounds ? *bounds : (oct_fold_bounds){ SIZE_MAX, SIZE_MAX, INFINITY, false }, 0.0 };
     int count;
     OCT_TRY(fold_graph(g, &f, &count, err));
     if (n_folded)

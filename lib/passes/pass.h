@@ -61,10 +61,12 @@ oct_status oct_infer_shapes(oct_graph *g, oct_err *err);
 void oct_forget_shapes(oct_graph *g);
 
 /* Bounds of folding. Not folded are nodes whose outputs take more bytes than `output`, nodes that would raise the number of multiplications
- * done so far above `work`, and all that are left once the graph's arena exceeds `arena` bytes. */
+ * done so far above `work`, and all that are left once the graph's arena exceeds `arena` bytes. moved: `output` does not hold for what moves or
+ * converts elements of its inputs and has no more of them (Transpose, Cast, Concat; not Expand of a scalar). */
 typedef struct oct_fold_bounds {
     size_t output, arena;
     double work;
+    bool moved;
 } oct_fold_bounds;
 
 /* Evaluates nodes whose inputs are constants, and makes constants of values that shape inference knows completely.

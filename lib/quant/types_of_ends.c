@@ -35,7 +35,7 @@ static const oct_end_ask *ask_for(const oct_conversion *c, const char *name, boo
  * pixels are. */
 static oct_status find_constants(const oct_conversion *c, oct_err *err)
 {
-    const oct_fold_bounds small = { 1 << 20, SIZE_MAX, 1e6 };
+    const oct_fold_bounds small = { 1 << 20, SIZE_MAX, 1e6, false };
     bool any = false;
     for (size_t i = 0; i < c->o.n_ends; i++)
         any |= !c->o.ends[i].output && c->o.ends[i].type != OCT_F16;

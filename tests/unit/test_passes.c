@@ -500,6 +500,36 @@ static void weights_stay_small(void **state)
     oct_graph_destroy(g);
 }
 
+/* A table of 20 MB that the file has is moved and converted as smaller ones are; what makes as much from less, or computes, is left. */
+static void large_tables_move(void **state)
+{
+    enum { ROWS = 5 << 10, COLUMNS = 1 << 10 };
+    oct_graph *g = net_graph(17);
+    int x = net_input(g, "x", OCT_F32, "1,1024");
+    int16_t *half = oct_arena_calloc(g->arena, ROWS * COLUMNS, sizeof *half);
+    assert_non_null(half);
+    half[1] = 0x3c00; /* 1 */
+    int t = net_const(g, "t", OCT_F16, "5120,1024", half);
+    int wide = NET_NODE(g, "Cast", "cast", "wide", t);
+    net_int(g, "to", OCT_F32);
+    int turned = NET_NODE(g, "Transpose", "turn", "turned", wide);
+    NET_INTS(g, "perm", 1, 0);
+    net_output(g, NET_NODE(g, "MatMul", "fc", "y", x, turned));
+    int spread = NET_NODE(g, "Expand", "spread", "e", NET_F32(g, "s", "1", 2), NET_S64(g, "n", "1", ROWS * COLUMNS));
+    net_output(g, NET_NODE(g, "ReduceSum", "sum", "z", spread));
+    net_output(g, NET_NODE(g, "ReduceSum", "sum2", "u", NET_NODE(g, "Neg", "neg", "v", wide)));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_passes_run(g, NULL, 0, NULL, err));
+    assert_int_equal(net_count(g, "Cast") + net_count(g, "Transpose"), 0);
+    assert_int_equal(net_count(g, "Expand"), 1);
+    assert_int_equal(net_count(g, "Neg"), 1);
+    const oct_tensor *w = g->value[net_producer(g, "y")->in[1]].constant;
+    assert_non_null(w);
+    assert_true(w->dims[0] == COLUMNS && w->dims[1] == ROWS);
+    assert_true(((const float *)w->data)[ROWS] == 1 && ((const float *)w->data)[1] == 0);
+    oct_graph_destroy(g);
+}
+
 /* A chain that would fold to 64 times 16 MB. */
 static void folding_has_an_end(void **state)
 {
@@ -1015,6 +1045,7 @@ int main(void)
         cmocka_unit_test(gemm_alpha_beta),   cmocka_unit_test(chains),            cmocka_unit_test(matmul_rank),
         cmocka_unit_test(pads),              cmocka_unit_test(pad_used_twice),    cmocka_unit_test(identities),
         cmocka_unit_test(identity_of_output), cmocka_unit_test(captured_identity), cmocka_unit_test(folding),
+        cmocka_unit_test(large_tables_move),
         cmocka_unit_test(folding_has_an_end), cmocka_unit_test(long_work_stays), cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
         cmocka_unit_test(raising_refuses),   cmocka_unit_test(early_operands),    cmocka_unit_test(early_unknown),
         cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention), cmocka_unit_test(einsum_is_matmul), cmocka_unit_test(attention_apart),
