@@ -102,14 +102,12 @@ def on_integers(compiled):
 def run_openvino(piece, feeds, folder):
     """(the output for each feed, whether a product is on integers); None where inputs are codes that no quantizer makes, or something is quantized when it
     runs: OpenVINO computes that on real numbers."""
-    import openvino
-
     made = with_quantizers(piece.model)
     if not made or any(node.op_type in DYNAMIC for _, node, _ in stands.walk(piece.model.graph)):
         return None
     path = folder / "openvino.onnx"
     onnx.save(made[0], path)
-    compiled = openvino.Core().compile_model(str(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
+    compiled = execution.compiled(path)
     given = {v.any_name: v.any_name.removesuffix("_real") for v in compiled.inputs}
     runs = [next(iter(compiled({name: made[1].get(of, lambda x: x)(feed[of]) for name, of in given.items()}).values())).copy() for feed in feeds]
     return runs, on_integers(compiled)

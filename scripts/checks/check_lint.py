@@ -2,20 +2,19 @@
 """Compares what qconvert lint says of each node of a file, integer or float, with the graph that ONNX Runtime's optimizer leaves, and with
 OpenVINO's execution graph where its package is installed.
 
-    check_lint.py [--all] [--zoo FOLDER] [--shared FOLDER] [--only GLOB]... [--kind KIND]... [--runtime onnxruntime|openvino] [--qconvert PROGRAM] [-v]
+    check_lint.py [--all] [--zoo FOLDER] [--shared FOLDER] [--only GLOB]... [--kind KIND]... [--runtime onnxruntime|openvino] [--jobs N]
+                  [--qconvert PROGRAM] [-v]
 
 Each model is taken as it is, as qconvert writes it (QDQ, operators on integers, dynamic), as ONNX Runtime's quantizer does (QDQ, operators on
 integers, dynamic), and as NNCF does where that is installed; for OpenVINO all but the dynamic ones, and as qconvert writes it for both runtimes' targets.
 Conv, Gemm, MatMul, LSTM, pooling and Add are compared, in nested graphs too where the runtime's graph shows these. Quick: the
-bundled model and small networks; --all: all that tests hold and what make_zoo.py makes; --shared: the trained models too. It also holds
-that lint names models that a runtime does not load, or computes wrongly, for a reason that is known (lib/targets/traps.inc).
+bundled model and small networks; --all: all that tests hold and what make_zoo.py makes; --shared: the trained models too. Each file is made once
+for both runtimes, in processes apart, as a runtime or a quantizer may crash: that is told, and the other files are compared. It also holds that lint names models that a runtime does not load, or computes wrongly, for a reason that is known (lib/targets/traps.inc).
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when at least 99 % are right, 1 when not, 77 without the packages.
 """
 import argparse
-import contextlib
-import io
 import json
 import sys
 import tempfile
@@ -32,40 +31,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from pylib import digest_models, peer, stands, tool
-from pylib.rows import Rows
+from pylib import digest_models, isolated, peer, quantizers, stands, tool
 
 LEAST = 0.99
-OURS = {"ours, QDQ": (), "ours, operators": ("--format", "qoperator"), "ours, dynamic": ("--scheme", "dynamic")}
-THEIRS = {"ORT, QDQ": "qdq", "ORT, operators": "qoperator", "ORT, dynamic": "dynamic"}
-KINDS = ("float", *OURS, *THEIRS, "NNCF")
-FOR_OPENVINO = {"ours, openvino": ("--target", "openvino")}
-OURS_IN = OURS | FOR_OPENVINO
-KINDS_IN_OPENVINO = ("float", *FOR_OPENVINO, "ours, QDQ", "ours, operators", "ORT, QDQ", "ORT, operators", "NNCF")
-
-
-def nncf_model(model, out):
-    import nncf
-    nncf.set_log_level(50)
-    rows = Rows(model)
-    made = peer.modern(model.path)
-    with contextlib.redirect_stdout(io.StringIO()):  # progress
-        onnx.save(nncf.quantize(made, nncf.Dataset([rows.get(i) for i in range(min(4, rows.count))]), subset_size=4), out)
-
-
-def make(args, model, kind, out):
-    """Writes the model as `kind` says."""
-    if kind == "float":
-        return model.path
-    if kind in OURS_IN:
-        data = ("--data", model.data, *model.options) if kind != "ours, dynamic" else ()
-        tool.run([args.qconvert, model.path, "-o", out, "-q", "--no-recover", *OURS_IN[kind], *data])
-    elif kind in THEIRS:
-        peer.quantize(model.path, out, None if kind == "ORT, dynamic" else Rows(model), 4, "dynamic" if kind == "ORT, dynamic" else "minmax", whole=True,
-                      operators=kind == "ORT, operators")
-    else:
-        nncf_model(model, out)
-    return out
+KINDS_IN = {"onnxruntime": tuple(k for k in quantizers.KINDS if k != "ours, openvino"), "openvino": tuple(k for k in quantizers.KINDS if "dynamic" not in k)}
 
 
 def lint(args, path, folder, target="onnxruntime-x86"):
@@ -83,6 +52,10 @@ class Figures:
         if said["runs"] != is_so:
             self.wrong.append(f"{what}: lint says {said['runs']} ({said['why']}), it is {is_so}")
 
+    def join(self, other):
+        for name, mine in vars(self).items():
+            (mine.update if isinstance(mine, Counter) else mine.extend)(getattr(other, name))
+
     def share(self, kind=None, op=None):
         """(of how many nodes, the share that is right)"""
         these = {k: n for k, n in self.found.items() if kind in (None, k[0]) and op in (None, k[1])}
@@ -96,7 +69,7 @@ class Figures:
                   + ", ".join(f"{n} {said} is {so}" for (said, so), n in sorted(of.items())))
 
     def print(self):
-        for kind in dict.fromkeys((*KINDS, *KINDS_IN_OPENVINO)):
+        for kind in quantizers.KINDS:
             count, share = self.share(kind)
             if count or self.gone[kind]:
                 print(f"{kind:18} {100 * share:6.2f} % of {count:6} nodes; {self.gone[kind]} went")
@@ -106,6 +79,13 @@ class Figures:
         for (refused, named), n in sorted(self.loads.items()):
             print(f"{n} files {'are refused' if refused else 'load'}, lint names {'a' if named else 'no'} trap")
         return share
+
+
+def layers_of(path):
+    """(node's path, node, readers) of what is compared of a file."""
+    graph = onnx.load(path, load_external_data=False).graph
+    readers = stands.readers_of(graph)
+    return [(name, node, readers) for name, node, _ in stands.walk(graph) if node.op_type in stands.KINDS]
 
 
 def compare_openvino(args, figures, model, kind, path, folder):
@@ -119,14 +99,10 @@ def compare_openvino(args, figures, model, kind, path, folder):
         raise
     figures.loads[False, bool(report["traps"])] += 1
     said = {x["name"]: x for x in report["nodes"]}
-    graph = onnx.load(path, load_external_data=False).graph
-    readers = stands.readers_of(graph)
-    for name, node, _ in stands.walk(graph):
-        if node.op_type not in stands.KINDS or name not in said:
-            continue
-        is_so = made.of(node, readers)
+    for name, node, readers in layers_of(path):
+        is_so = made.of(node, readers) if name in said else None
         if is_so is None:
-            figures.gone[kind] += 1
+            figures.gone[kind] += name in said
         else:
             runs = "float" if said[name]["runs"] == "blocks" else said[name]["runs"]
             what = f"{model.name}, {kind}: {name} ({node.op_type} -> {sorted(made.found(node, readers))})"
@@ -136,30 +112,34 @@ def compare_openvino(args, figures, model, kind, path, folder):
 def compare(args, figures, model, kind, path, folder):
     opt = stands.optimized(path)
     said = {x["name"]: x for x in lint(args, path, folder)["nodes"]}
-    graph = onnx.load(path, load_external_data=False).graph
-    readers = stands.readers_of(graph)
-    for name, node, _ in stands.walk(graph):
-        if node.op_type not in stands.KINDS or name not in said:
-            continue
-        found = opt.of(node, readers)
+    for name, node, readers in layers_of(path):
+        found = opt.of(node, readers) if name in said else None
         if found is None:
-            figures.gone[kind] += 1
+            figures.gone[kind] += name in said
         else:
             figures.add(kind, f"{model.name}, {kind}: {name} ({node.op_type} -> {found.op_type})", node, said[name], opt.runs(found))
 
 
-def check_model(args, figures, model, kinds, folder, compare):
-    for kind in kinds:
-        if not model.data and kind not in ("float", "ours, dynamic", "ORT, dynamic"):
-            continue
-        out = folder / "made.onnx"
+HOW = {"onnxruntime": compare, "openvino": compare_openvino}
+
+
+def check_file(task):
+    """{runtime: Figures} of a model as one quantizer writes it; in a process of its own."""
+    args, model, kind, runtimes = task
+    figures = {r: Figures() for r in runtimes}
+    with tempfile.TemporaryDirectory(prefix="octet-lint-") as folder:
         try:
-            path = make(args, model, kind, out)
-            compare(args, figures, model, kind, path, folder)
-        except Exception as error:  # one of the tools refuses it: there is nothing to compare
-            figures.skipped.append(f"{model.name}, {kind}: {type(error).__name__}: {str(error)[:200]}")
-        for rest in folder.glob("made.onnx*"):
-            rest.unlink()
+            path = quantizers.write(args.qconvert, model, kind, Path(folder) / "made.onnx")
+        except Exception as error:  # the quantizer refuses it: there is nothing to compare
+            for f in figures.values():
+                f.skipped.append(f"{model.name}, {kind}, not made: {type(error).__name__}: {str(error)[:200]}")
+            return figures
+        for runtime, f in figures.items():
+            try:
+                HOW[runtime](args, f, model, kind, path, Path(folder))
+            except Exception as error:
+                f.skipped.append(f"{model.name}, {kind}, {runtime}: {type(error).__name__}: {str(error)[:200]}")
+    return figures
 
 
 def pool_of_lists(path):
@@ -228,17 +208,31 @@ def models(args, folder):
         print(f"the trained models are not there ({args.shared}): skipped")
 
 
-def check_runtime(args, runtime, kinds, how, them, folder):
-    """Whether lint is right of enough nodes of all models."""
-    figures = Figures()
-    kinds = [k for k in kinds if k in (args.kind or kinds) and (k != "NNCF" or packages.has("nncf"))]
-    for m in them:
-        check_model(args, figures, m, kinds, folder, how)
-    print(f"-- {runtime}")
-    share = figures.print()
-    for line in (figures.wrong + figures.skipped) if args.verbose else figures.wrong[:20]:
-        print(line)
-    return share >= LEAST and bool(figures.found)
+def tasks(args, runtimes, them):
+    """(args, model, kind, the runtimes that it is compared in)"""
+    for model in them:
+        for kind in args.kind or quantizers.KINDS:
+            where = [r for r in runtimes if kind in KINDS_IN[r]]
+            if where and (model.data or kind in quantizers.WITHOUT_SAMPLES) and (kind != "NNCF" or packages.has("nncf")):
+                yield args, model, kind, where
+
+
+def check_all(args, runtimes, them):
+    """Whether lint is right of enough nodes of all models, in each runtime."""
+    figures = {r: Figures() for r in runtimes}
+    for (_, model, kind, where), found, error in isolated.call_all(check_file, tasks(args, runtimes, them), args.jobs):
+        for runtime in where:
+            if error:
+                figures[runtime].skipped.append(f"{model.name}, {kind}: {type(error).__name__}: {error}")
+            else:
+                figures[runtime].join(found[runtime])
+    ok = True
+    for runtime, f in figures.items():
+        print(f"-- {runtime}")
+        ok &= f.print() >= LEAST and bool(f.found)
+        for line in (f.wrong + f.skipped) if args.verbose else f.wrong[:20]:
+            print(line)
+    return ok
 
 
 def main():
@@ -248,25 +242,22 @@ def main():
     parser.add_argument("--zoo", type=Path)
     parser.add_argument("--shared", type=Path)
     parser.add_argument("--only", action="append", metavar="GLOB")
-    parser.add_argument("--kind", action="append", choices=(*KINDS, *FOR_OPENVINO))
-    parser.add_argument("--runtime", choices=("onnxruntime", "openvino"), help="with this alone")
+    parser.add_argument("--kind", action="append", choices=quantizers.KINDS)
+    parser.add_argument("--runtime", choices=tuple(HOW), help="with this alone")
+    parser.add_argument("--jobs", type=int, default=1, help="files at once [default: 1]")
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args()
+    runtimes = [r for r in HOW if args.runtime in (None, r) and packages.has(r)]
+    for missing in (r for r in HOW if args.runtime in (None, r) and not packages.has(r)):
+        print(f"skipped: the package {missing} is not installed")
     with tempfile.TemporaryDirectory(prefix="octet-lint-") as folder:
         work = Path(folder) / "models"
         work.mkdir()
         them = [m for m in models(args, work) if not args.only or any(fnmatch(m.name, g) for g in args.only)]
-        ran, ok = 0, check_traps(args, Path(folder))
-        for runtime, kinds, how in (("onnxruntime", KINDS, compare), ("openvino", KINDS_IN_OPENVINO, compare_openvino)):
-            if args.runtime not in (None, runtime):
-                continue
-            if packages.has(runtime):
-                ran += 1
-                ok &= runtime != "openvino" or check_openvino_traps(args, Path(folder))
-                ok &= check_runtime(args, runtime, kinds, how, them, Path(folder))
-            else:
-                print(f"skipped: the package {runtime} is not installed")
-    return 77 if not ran else 0 if ok else 1
+        ok = check_traps(args, Path(folder))
+        ok &= "openvino" not in runtimes or check_openvino_traps(args, Path(folder))
+        ok &= not runtimes or check_all(args, runtimes, them)
+    return 77 if not runtimes else 0 if ok else 1
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """Which nodes of a file OpenVINO computes on integers, by its execution graph on CPUs: nodes paired by the names that it keeps of the file's."""
+import functools
 import re
 
 from pylib import stands
@@ -31,11 +32,21 @@ def layers_of(compiled):
         yield {"name": op.get_friendly_name(), "reads": reads} | {key: _text(info[key]) if key in info else "" for key in FIELDS}
 
 
-def graph_of(path):
-    """layers_of() a file."""
+@functools.cache
+def _core():
     import openvino
 
-    return layers_of(openvino.Core().compile_model(str(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}))
+    return openvino.Core()
+
+
+def compiled(path):
+    """A file for one thread, on floats of 32 bits where it is on floats."""
+    return _core().compile_model(str(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
+
+
+def graph_of(path):
+    """layers_of() a file."""
+    return layers_of(compiled(path))
 
 
 class Execution:
