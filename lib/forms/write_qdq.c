@@ -125,12 +125,13 @@ oct_status oct_write_matmul(oct_writer *w, int id, oct_err *err)
 
 /* ---- activations ---- */
 
-/* Nodes that give the quantized values as numbers. */
+/* Nodes that give the quantized values as numbers; borders to values with parameters of their own are written with these. */
 static oct_status complete_readers(oct_writer *w, int v, const int qval[3], const oct_quant *q, oct_err *err)
 {
     for (size_t i = 0; i < w->g->value[v].n_uses; i++) {
         const int node = w->g->value[v].uses[i].node;
-        if (oct_is_op(&w->g->node[node], "QuantizeLinear") && w->g->node[node].n_in == 1)
+        const oct_node *n = &w->g->node[node];
+        if (oct_is_op(n, "QuantizeLinear") && n->n_in == 1 && !w->g->value[n->out[0]].quant)
             OCT_TRY(complete(w, node, qval, q, err));
     }
     return OCT_OK;

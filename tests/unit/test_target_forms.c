@@ -194,23 +194,25 @@ static void biases_are_real(void **state)
     }
 }
 
-/* What is of 8 bits is rounded once more for a layer of 16, by quantizers of ONNX's domain where the target has no others. */
+/* What is of 8 bits is rounded once more for a layer of 16, and the other way round, by quantizers of ONNX's domain where the target has no others. */
 static void types_meet_in_a_second_pair(void **state)
 {
     (void)state;
-    for (int alone = 0; alone < 2; alone++) {
+    for (int i = 0; i < 4; i++) {
+        const bool alone = i & 1, to_wide = i & 2;
         oct_graph *g = convs("Relu");
         work k = decide(g, alone ? "types u8*s8 u16*s8\ncom.microsoft no\nop Conv static\n" : "types u8*s8 u16*s8\nop Conv static\n",
-                        "name:second - - u16 -\n", false);
+                        to_wide ? "name:second - - u16 -\n" : "name:first - - u16 -\n", false);
         GOOD(oct_qjob_rewrite(k.job, err));
         GOOD(oct_infer_shapes(g, err));
-        const oct_node *d16 = maker(g, named(g, "second")->in[0]), *q16 = maker(g, d16->in[0]), *d8 = maker(g, q16->in[0]);
-        assert_string_equal(d16->op, "DequantizeLinear");
-        assert_string_equal(q16->op, "QuantizeLinear");
-        assert_string_equal(d8->op, "DequantizeLinear");
-        assert_int_equal(g->value[d16->in[0]].dtype, OCT_U16);
-        assert_int_equal(g->value[d8->in[0]].dtype, OCT_U8);
-        assert_string_equal(q16->domain, alone ? "" : "com.microsoft");
+        const oct_node *d = maker(g, named(g, "second")->in[0]), *q = maker(g, d->in[0]), *before = maker(g, q->in[0]), *wide = to_wide ? q : maker(g, before->in[0]);
+        assert_string_equal(d->op, "DequantizeLinear");
+        assert_string_equal(q->op, "QuantizeLinear");
+        assert_string_equal(before->op, "DequantizeLinear");
+        assert_int_equal(g->value[d->in[0]].dtype, to_wide ? OCT_U16 : OCT_U8);
+        assert_int_equal(g->value[q->in[2]].constant->dtype, to_wide ? OCT_U16 : OCT_U8);
+        assert_int_equal(g->value[before->in[0]].dtype, to_wide ? OCT_U8 : OCT_U16);
+        assert_string_equal(wide->domain, alone ? "" : "com.microsoft");
         assert_int_equal(oct_graph_opset(g, ""), alone ? 21 : 13);
         assert_int_equal(oct_graph_opset(g, "com.microsoft") != 0, !alone);
         stop(&k, g);
