@@ -1,4 +1,4 @@
-/* lib/eval/part_bytes.h -- numbers and texts of a part's file (part.h): little-endian, checked as they are read. Private to lib/eval. */
+/* lib/eval/part_bytes.h -- numbers and texts of a part's file (part.h): little-endian, checked as they are read. For those who write and read parts. */
 #ifndef OCT_EVAL_PART_BYTES_H
 #define OCT_EVAL_PART_BYTES_H
 
@@ -35,9 +35,6 @@ static inline void ev_put_f32(oct_buf *b, float v)
     memcpy(&bits, &v, sizeof bits);
     ev_put_u32(b, bits);
 }
-
-/* The first line of the file. */
-#define OCT_PART_MAGIC "octet-eval-part 1\n"
 
 /* NULL is told from "". */
 static inline void ev_put_text(oct_buf *b, const char *s)

@@ -350,7 +350,7 @@ static oct_status write_part(session *s, oct_err *err)
     OCT_TRY(add_metrics(s, &o, err));
     oct_status st = qeval_put_asked(a, s->loaded, o.layer_samples, &asked, err);
     if (st == OCT_OK)
-        st = oct_part_create(&p, a->part, oct_buf_str(&asked), (uint32_t)part, (uint32_t)parts, err);
+        st = oct_part_create(&p, &oct_part_of_evaluation, a->part, oct_buf_str(&asked), (uint32_t)part, (uint32_t)parts, err);
     oct_buf_free(&asked);
     if (st == OCT_OK)
         st = oct_eval_part(s->models, s->n_models, s->src, &o, &p, &samples, err);
@@ -461,7 +461,8 @@ static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err
 /* a gets what the parts were asked for. */
 static oct_status open_parts(session *s, qeval_args *a, oct_err *err)
 {
-    OCT_TRY(oct_parts_open(&s->parts, a->parts.v, a->parts.n, err));
+    static const oct_part_form *const forms[] = { &oct_part_of_evaluation, NULL };
+    OCT_TRY(oct_parts_open(&s->parts, forms, a->parts.v, a->parts.n, err));
     OCT_TRY(qeval_take_asked(&s->parts.v[0], s->arena, a, &s->joining, err));
     return check_outputs(a, s->cli, err);
 }
