@@ -100,6 +100,7 @@ typedef struct oct_convert_opts {
     const double *budget;  /* of the multiply-accumulates, as a share: what mixed precision may leave float; NULL: 0.03, 0: none at all */
     bool sensitivity;      /* measure what each value and each layer's weights cost; else it is known of values alone, where a method measured it */
     const char *sensitivity_file; /* keeps these measurements, and those that it has are not made again; NULL: none */
+    struct oct_memo *sensitivity_parts; /* measurements of all parts (memo.h), beside which none are made for causes; NULL: there are none */
     oct_size_limit size;   /* schemes are chosen for it, by loss for bytes, among all that the target runs */
     const char *made_by;   /* the command that will be recorded, as it counts; may be NULL */
     const oct_record *record; /* digests of all inputs but samples, to be recorded with it; NULL: none are */
@@ -307,6 +308,9 @@ oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *er
 /* Instead of deciding: takes the decisions of a quantized model, of any form and from any tool, that was made from this one, and measures what each
  * costs (c->causes, c->culprits), where o.sensitivity is set. src: as in decide. OCT_EUSAGE: the two have nothing in common. */
 oct_status oct_conversion_adopt(oct_conversion *c, oct_source *src, const oct_graph *quantized, oct_adopted *found, oct_err *err);
+/* Behind adopt, where o.sensitivity is not set: measures the part-th of so many parts of that, and appends it to `rest`, for a part's file (memo.h).
+ * OCT_EUSAGE: nothing can be measured. */
+oct_status oct_conversion_sensitivity_part(oct_conversion *c, uint32_t part, uint32_t parts, oct_buf *rest, size_t *measured, oct_err *err);
 
 /* Makes the model that is to be written to output, in memory. judged: where there are samples, the float graph is kept for the judge.
  * command (may be NULL) goes into the metadata, and so do the trials. */

@@ -1,6 +1,6 @@
 /* Measurements as lines of text: a word, the sites from and to, noise and SQNR; before those of the same key a line with it. A tuned conversion has
  * two: of what was decided before trials, and of the result. */
-#include "quant/memo.h"
+#include "quant/memo_int.h"
 
 #include "base/buf.h"
 #include "base/io.h"
@@ -11,26 +11,8 @@
 #include <string.h>
 
 #define SAVE_SECONDS 2
-enum { MOST_BYTES = 64 << 20, WORD = 16, KEYS = 8 };
+enum { MOST_BYTES = 64 << 20 };
 static const char title[] = "octet sensitivity 1\n";
-
-typedef struct entry {
-    uint64_t key;
-    char what[WORD];
-    size_t from, to;
-    oct_sim_loss loss;
-} entry;
-
-struct oct_memo {
-    const char *path;
-    oct_arena *arena;
-    uint64_t key;
-    uint64_t others[KEYS]; /* of the file, the latest first */
-    size_t n_others;
-    entry *e;
-    size_t n, cap, saved;
-    double when;
-};
 
 /* ---- what they depend on ---- */
 
@@ -73,7 +55,7 @@ uint64_t oct_memo_key(const oct_conversion *c, const oct_sim *s)
 
 /* ---- the file ---- */
 
-static oct_status append(oct_memo *m, const entry *e, oct_err *err)
+oct_status oct_memo_append(oct_memo *m, const oct_memo_entry *e, oct_err *err)
 {
     if (m->n == m->cap && !OCT_GROW(m->arena, m->e, m->n, m->cap))
         return oct_nomem(err);
@@ -85,20 +67,20 @@ static void note_key(oct_memo *m, uint64_t key)
 {
     if (key == m->key)
         return;
-    memmove(m->others + 1, m->others, (KEYS - 1) * sizeof *m->others);
+    memmove(m->others + 1, m->others, (OCT_MEMO_KEYS - 1) * sizeof *m->others);
     m->others[0] = key;
-    m->n_others += m->n_others < KEYS;
+    m->n_others += m->n_others < OCT_MEMO_KEYS;
 }
 
 static oct_status read_entries(oct_memo *m, const char *text, oct_err *err)
 {
     uint64_t key = 0;
     for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-        entry e = { .key = key };
+        oct_memo_entry e = { .key = key };
         if (sscanf(line, "key %" SCNx64, &key) == 1)
             note_key(m, key);
         else if (sscanf(line, "%15s %zu %zu %lg %lg", e.what, &e.from, &e.to, &e.loss.noise, &e.loss.sqnr) == 5)
-            OCT_TRY(append(m, &e, err));
+            OCT_TRY(oct_memo_append(m, &e, err));
         else
             return oct_fail(err, OCT_EMALFORMED, "%s: a measurement has a word and four numbers, not \"%.*s\"", m->path, (int)strcspn(line, "\n"), line);
     }
@@ -124,13 +106,21 @@ static size_t count_entries(const oct_memo *m, uint64_t key)
     return n;
 }
 
-oct_status oct_memo_open(const char *path, uint64_t key, oct_arena *arena, oct_memo **out, size_t *known, oct_err *err)
+oct_status oct_memo_create(uint64_t key, oct_arena *arena, oct_memo **out, oct_err *err)
 {
-    oct_memo *m = oct_arena_calloc(arena, 1, sizeof *m);
-    oct_path_kind kind;
+    oct_memo *m = *out = oct_arena_calloc(arena, 1, sizeof *m);
     if (!m)
         return oct_nomem(err);
-    *m = (oct_memo){ .path = path, .arena = arena, .key = key, .when = oct_now() };
+    *m = (oct_memo){ .arena = arena, .key = key, .when = oct_now() };
+    return OCT_OK;
+}
+
+oct_status oct_memo_open(const char *path, uint64_t key, oct_arena *arena, oct_memo **out, size_t *known, oct_err *err)
+{
+    oct_memo *m;
+    oct_path_kind kind;
+    OCT_TRY(oct_memo_create(key, arena, &m, err));
+    m->path = path;
     OCT_TRY(oct_path_look(path, &kind, err));
     if (kind != OCT_PATH_NONE)
         OCT_TRY(read_file(m, err));
@@ -152,10 +142,10 @@ oct_status oct_memo_save(oct_memo *m, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
     oct_out o;
-    if (m->saved == m->n)
+    if (m->saved == m->n || !m->path)
         return OCT_OK;
     oct_buf_puts(&b, title);
-    for (size_t k = m->n_others < KEYS ? m->n_others : KEYS - 1; k > 0; k--) /* the latest last; of too many the oldest goes */
+    for (size_t k = m->n_others < OCT_MEMO_KEYS ? m->n_others : OCT_MEMO_KEYS - 1; k > 0; k--) /* the latest last; of too many the oldest goes */
         put_entries(m, m->others[k - 1], &b);
     put_entries(m, m->key, &b);
     oct_status s = b.failed ? oct_nomem(err) : oct_out_open(&o, m->path, err);
@@ -171,20 +161,31 @@ oct_status oct_memo_save(oct_memo *m, oct_err *err)
 
 /* ---- measurements ---- */
 
-bool oct_memo_find(const oct_memo *m, const char *what, size_t from, size_t to, oct_sim_loss *loss)
+bool oct_memo_find(oct_memo *m, const char *what, size_t from, size_t to, oct_sim_loss *loss)
 {
-    for (size_t i = 0; i < m->n; i++)
-        if (m->e[i].key == m->key && m->e[i].from == from && m->e[i].to == to && strcmp(m->e[i].what, what) == 0) {
-            *loss = m->e[i].loss;
+    for (size_t i = 0; i < m->n; i++) {
+        oct_memo_entry *e = &m->e[i];
+        if (e->key == m->key && e->from == from && e->to == to && strcmp(e->what, what) == 0) {
+            *loss = e->loss;
+            e->asked = true;
             return true;
         }
+    }
     return false;
 }
 
 oct_status oct_memo_add(oct_memo *m, const char *what, size_t from, size_t to, const oct_sim_loss *loss, oct_err *err)
 {
-    entry e = { .key = m->key, .from = from, .to = to, .loss = *loss };
+    oct_memo_entry e = { .key = m->key, .from = from, .to = to, .loss = *loss, .asked = true };
     snprintf(e.what, sizeof e.what, "%s", what);
-    OCT_TRY(append(m, &e, err));
+    OCT_TRY(oct_memo_append(m, &e, err));
     return oct_now() - m->when > SAVE_SECONDS ? oct_memo_save(m, err) : OCT_OK;
+}
+
+size_t oct_memo_asked(const oct_memo *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->n; i++)
+        n += m->e[i].asked;
+    return n;
 }

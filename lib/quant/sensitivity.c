@@ -1,7 +1,5 @@
 /* Dividing groups of sites until those that matter stand alone. */
-#include "quant/sensitivity.h"
-
-#include "quant/simulate_int.h"
+#include "quant/sensitivity_int.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,40 +9,30 @@
 #define MOST_MACS 6e11  /* of a search for the worst */
 enum { LEAST_WIDTH = 4 };
 
-/* Neighbours that are measured together. */
-typedef struct group {
-    size_t place, from, to; /* in `known`; sites */
-    double noise;
-} group;
-
-typedef struct search {
-    oct_sim *s;
-    oct_site *site; /* of one kind, in the order of the graph */
-    size_t n;
-    bool *on;       /* by value or by node */
-    double *known;  /* [4 n]: noise of groups, a group's halves at twice its place and behind; NAN: it was not measured */
-    group *group;   /* [2 n + 2] */
-    double least;   /* noise of a group that is not divided */
-    size_t width;   /* groups of a level that are divided at most, those with the most noise */
-    double untold;  /* the most noise of a group that was not divided for that */
-    oct_memo *memo;
-} search;
-
-static bool *flag_of(const search *x, size_t i)
+static bool *flag_of(const oct_site_search *x, size_t i)
 {
     return &x->on[x->site[i].value >= 0 ? x->site[i].value : x->site[i].node];
 }
 
 /* Measures what is not known yet. */
-static oct_status measure_mask(const search *x, const char *what, size_t from, size_t to, const oct_sim_mask *m, oct_sim_loss *loss, oct_err *err)
+static oct_status measure_mask(oct_sim *s, oct_memo *memo, const char *what, size_t from, size_t to, const oct_sim_mask *m, oct_sim_loss *loss, oct_err *err)
 {
-    if (x->memo && oct_memo_find(x->memo, what, from, to, loss))
+    if (memo && oct_memo_find(memo, what, from, to, loss))
         return OCT_OK;
-    OCT_TRY(oct_sim_measure(x->s, m, loss, err));
-    return x->memo ? oct_memo_add(x->memo, what, from, to, loss, err) : OCT_OK;
+    if (memo && oct_memo_is_closed(memo))
+        return oct_memo_lacks(memo, what, from, to, err);
+    OCT_TRY(oct_sim_measure(s, m, loss, err));
+    return memo ? oct_memo_add(memo, what, from, to, loss, err) : OCT_OK;
 }
 
-static oct_status measure(search *x, size_t from, size_t to, double *noise, oct_err *err)
+oct_status oct_sites_measure(oct_sim *s, oct_memo *memo, oct_site_kind kind, oct_sim_loss *loss, oct_err *err)
+{
+    static const char *const what[] = { [OCT_SITES_ALL] = "all", [OCT_SITES_WEIGHTS] = "weights", [OCT_SITES_VALUES] = "values" };
+    const oct_sim_mask m = { .weights = kind == OCT_SITES_VALUES ? OCT_SIM_FLOAT_WEIGHTS : OCT_SIM_ROUNDED_WEIGHTS, .no_values = kind == OCT_SITES_WEIGHTS };
+    return measure_mask(s, memo, what[kind], 0, 0, &m, loss, err);
+}
+
+static oct_status measure(oct_site_search *x, size_t from, size_t to, double *noise, oct_err *err)
 {
     const bool weights = x->site[from].node >= 0;
     oct_sim_loss loss;
@@ -52,27 +40,43 @@ static oct_status measure(search *x, size_t from, size_t to, double *noise, oct_
         *flag_of(x, i) = true;
     const oct_sim_mask m = { .value = weights ? NULL : x->on, .no_values = weights, .layer = x->on,
                              .weights = weights ? OCT_SIM_SOME_WEIGHTS : OCT_SIM_FLOAT_WEIGHTS };
-    const oct_status s = measure_mask(x, weights ? "weights-of" : "values-of", from, to, &m, &loss, err);
+    const oct_status s = measure_mask(x->s, x->memo, weights ? "weights-of" : "values-of", from, to, &m, &loss, err);
     for (size_t i = from; i < to; i++)
         *flag_of(x, i) = false;
     *noise = s == OCT_OK ? loss.noise : 0;
     return s;
 }
 
+oct_status oct_site_group_measure(oct_site_search *x, oct_site_group *g, oct_err *err)
+{
+    double *noise = &x->known[g->place];
+    if (isnan(*noise))
+        OCT_TRY(measure(x, g->from, g->to, noise, err));
+    g->noise = *noise;
+    return OCT_OK;
+}
+
+void oct_site_group_halve(const oct_site_group *g, oct_site_group half[2])
+{
+    const size_t middle = g->from + (g->to - g->from) / 2;
+    half[0] = (oct_site_group){ 2 * g->place, g->from, middle, 0 };
+    half[1] = (oct_site_group){ 2 * g->place + 1, middle, g->to, 0 };
+}
+
 static int by_place(const void *a, const void *b)
 {
-    const group *p = a, *q = b;
+    const oct_site_group *p = a, *q = b;
     return (p->from > q->from) - (p->from < q->from);
 }
 
 static int largest_first(const void *a, const void *b)
 {
-    const group *p = a, *q = b;
+    const oct_site_group *p = a, *q = b;
     return p->noise != q->noise ? (p->noise < q->noise ? 1 : -1) : by_place(a, b);
 }
 
 /* Leaves of groups those that are to be divided, in the order of the graph. */
-static size_t choose_groups(search *x, group *g, size_t n)
+static size_t choose_groups(oct_site_search *x, oct_site_group *g, size_t n)
 {
     size_t left = 0;
     for (size_t i = 0; i < n; i++)
@@ -86,36 +90,35 @@ static size_t choose_groups(search *x, group *g, size_t n)
     return x->width;
 }
 
-/* A level after the other, each in the order of the graph, so that a measurement goes on where the one before began to round. */
-static oct_status divide_all(search *x, oct_err *err)
+/* Each level in the order of the graph, so that a measurement goes on where the one before began to round. */
+oct_status oct_site_groups_divide(oct_site_search *x, size_t n, oct_err *err)
 {
-    size_t n = x->n ? 1 : 0;
-    group *g = x->group;
-    g[0] = (group){ 1, 0, x->n, 0 };
+    oct_site_group *g = x->group;
     x->untold = x->least;
     while (n > 0) {
         for (size_t i = 0; i < n; i++) {
-            double *noise = &x->known[g[i].place];
-            if (isnan(*noise))
-                OCT_TRY(measure(x, g[i].from, g[i].to, noise, err));
-            g[i].noise = *noise;
+            OCT_TRY(oct_site_group_measure(x, &g[i], err));
             if (g[i].to - g[i].from == 1)
-                x->site[g[i].from].noise = *noise;
+                x->site[g[i].from].noise = g[i].noise;
         }
         n = choose_groups(x, g, n);
         for (size_t i = n; i-- > 0;) {
-            const group whole = g[i];
-            const size_t middle = whole.from + (whole.to - whole.from) / 2;
-            g[2 * i] = (group){ 2 * whole.place, whole.from, middle, 0 };
-            g[2 * i + 1] = (group){ 2 * whole.place + 1, middle, whole.to, 0 };
+            const oct_site_group whole = g[i];
+            oct_site_group_halve(&whole, &g[2 * i]);
         }
         n *= 2;
     }
     return OCT_OK;
 }
 
+static oct_status divide_all(oct_site_search *x, oct_err *err)
+{
+    x->group[0] = (oct_site_group){ 1, 0, x->n, 0 };
+    return oct_site_groups_divide(x, x->n ? 1 : 0, err);
+}
+
 /* Sites of one kind; all: the noise of all of them. */
-static oct_status open_sites(search *x, double all, oct_arena *arena, oct_err *err)
+static oct_status open_sites(oct_site_search *x, double all, oct_arena *arena, oct_err *err)
 {
     x->known = oct_arena_calloc(arena, 4 * x->n + 2, sizeof *x->known);
     x->group = oct_arena_calloc(arena, 2 * x->n + 2, sizeof *x->group);
@@ -153,48 +156,57 @@ static size_t list_layers(const oct_qjob *j, oct_site *site)
     return n;
 }
 
-static oct_status measure_all(search *x, oct_sensitivity *out, oct_err *err)
-{
-    OCT_TRY(measure_mask(x, "all", 0, 0, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &out->all, err));
-    OCT_TRY(measure_mask(x, "weights", 0, 0, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS, .no_values = true }, &out->weights, err));
-    return measure_mask(x, "values", 0, 0, &(oct_sim_mask){ .weights = OCT_SIM_FLOAT_WEIGHTS }, &out->values, err);
-}
-
-static oct_status begin(search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, oct_arena *arena, oct_sensitivity *out, oct_err *err)
+oct_status oct_sites_open_values(oct_site_search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, double all, oct_arena *arena, oct_err *err)
 {
     const size_t most = j->n_values + j->n_nodes;
-    *x = (search){ .s = s, .memo = memo, .site = oct_arena_calloc(arena, most + 1, sizeof *x->site), .on = oct_arena_calloc(arena, most + 1, sizeof *x->on) };
-    *out = (oct_sensitivity){ .site = x->site, .samples = s->n_samples };
+    *x = (oct_site_search){ .s = s, .memo = memo, .site = oct_arena_calloc(arena, most + 1, sizeof *x->site), .on = oct_arena_calloc(arena, most + 1, sizeof *x->on) };
     if (!x->site || !x->on)
         return oct_nomem(err);
-    OCT_TRY(measure_all(x, out, err));
-    x->n = list_values(j, x->site);
-    return open_sites(x, out->values.noise, arena, err);
+    x->n = x->width = list_values(j, x->site);
+    return open_sites(x, all, arena, err);
+}
+
+oct_status oct_sites_open_layers(oct_site_search *x, const oct_site_search *values, const oct_qjob *j, oct_arena *arena, oct_err *err)
+{
+    *x = *values;
+    x->site += values->n;
+    x->n = x->width = list_layers(j, x->site);
+    return open_sites(x, NAN, arena, err); /* constants of operators that are no layers are rounded in `weights`, too */
+}
+
+static oct_status begin(oct_site_search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, oct_arena *arena, oct_sensitivity *out, oct_err *err)
+{
+    *out = (oct_sensitivity){ .samples = s->n_samples };
+    OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_ALL, &out->all, err));
+    OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_WEIGHTS, &out->weights, err));
+    OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_VALUES, &out->values, err));
+    OCT_TRY(oct_sites_open_values(x, s, j, memo, out->values.noise, arena, err));
+    out->site = x->site;
+    return OCT_OK;
 }
 
 oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_memo *memo, oct_arena *arena,
                                    oct_sensitivity *out, oct_err *err)
 {
-    search x;
+    oct_site_search x, layers;
     OCT_TRY(begin(&x, s, j, memo, arena, out, err));
     out->least = least;
     out->of_layers = weights;
     x.least = out->values.noise * least;
-    x.width = x.n;
     OCT_TRY(divide_all(&x, err));
     out->n = x.n;
-    x.site += x.n;
-    x.n = x.width = weights ? list_layers(j, x.site) : 0;
-    x.least = out->weights.noise * least;
-    OCT_TRY(open_sites(&x, NAN, arena, err)); /* constants of operators that are no layers are rounded in `weights`, too */
-    OCT_TRY(divide_all(&x, err));
-    out->n += x.n;
+    if (weights) {
+        OCT_TRY(oct_sites_open_layers(&layers, &x, j, arena, err));
+        layers.least = out->weights.noise * least;
+        OCT_TRY(divide_all(&layers, err));
+        out->n += layers.n;
+    }
     qsort(out->site, out->n, sizeof *out->site, by_noise);
     return OCT_OK;
 }
 
 /* The noise that is left without all sites that cause `share` of it or more. */
-static double left_without_worst(const search *x, double all, double share)
+static double left_without_worst(const oct_site_search *x, double all, double share)
 {
     for (double left = all;;) {
         double rest = all;
@@ -208,7 +220,7 @@ static double left_without_worst(const search *x, double all, double share)
 }
 
 /* So that all takes about MOST_MACS, but for a few groups that must be. */
-static size_t width_of(const search *x)
+static size_t width_of(const oct_site_search *x)
 {
     double levels = 1;
     for (size_t n = x->n; n > 1; n = (n + 1) / 2)
@@ -219,7 +231,7 @@ static size_t width_of(const search *x)
 
 oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, oct_arena *arena, oct_sensitivity *out, oct_err *err)
 {
-    search x;
+    oct_site_search x;
     OCT_TRY(begin(&x, s, j, NULL, arena, out, err));
     x.width = width_of(&x);
     for (double left = out->all.noise, before = INFINITY; left < before;) {

@@ -28,6 +28,10 @@ typedef struct oct_sensitivity {
 oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_memo *memo, oct_arena *arena,
                                    oct_sensitivity *out, oct_err *err);
 
+/* The part-th of so many parts of these measurements, into the memo: groups of sites, dealt out by what they are expected to take. Those of all parts are what
+ * a measurement of the whole asks for, and some more where a group that is divided at once turns out to cause little. */
+oct_status oct_sensitivity_measure_part(oct_sim *s, oct_qjob *j, double least, uint32_t part, uint32_t parts, oct_memo *memo, oct_arena *arena, oct_err *err);
+
 /* Values alone, and of these only what causes `share` or more of the noise of all that is rounded, or of what is left of it without those that
  * cause more. Many fewer measurements; of large models only the groups with the most noise are divided, and out->least says what was not
  * told apart. Allocated in arena. */
