@@ -9,6 +9,7 @@
 #include "forms/ends.h"
 #include "kernels/cpu.h"
 #include "ops/op.h"
+#include "quant/memo.h"
 
 #include <math.h>
 #include <string.h>
@@ -459,16 +460,39 @@ static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err
 }
 
 /* a gets what the parts were asked for. */
-static oct_status open_parts(session *s, qeval_args *a, oct_err *err)
+static oct_status take_parts(session *s, qeval_args *a, oct_err *err)
 {
-    static const oct_part_form *const forms[] = { &oct_part_of_evaluation, NULL };
-    OCT_TRY(oct_parts_open(&s->parts, forms, a->parts.v, a->parts.n, err));
     OCT_TRY(qeval_take_asked(&s->parts.v[0], s->arena, a, &s->joining, err));
     return check_outputs(a, s->cli, err);
 }
 
+static oct_status evaluate(session *s, qeval_args *a, oct_err *err)
+{
+    oct_cli *cli = s->cli;
+    if (a->parts.n)
+        OCT_TRY(take_parts(s, a, err));
+    OCT_TRY(qeval_read_gates(a, cli, &s->gates, err));
+    if (!s->gates.n) { /* those of the parts' command lines, where this one has none */
+        oct_gates_free(&s->gates);
+        s->gates = s->joining.gates;
+        s->joining.gates = (oct_gates){ 0 };
+    }
+    OCT_TRY(qeval_read_baseline(a, s->arena, &s->baseline, err));
+    OCT_TRY(open_judging(s, err));
+    if (!(s->pool = oct_pool_create((int)cli->threads)))
+        return oct_pool_fail((int)cli->threads, err);
+    s->remote = (oct_remote_opts){ a->runner, oct_pool_threads(s->pool), a->runner_timeout };
+    OCT_TRY(load_models(s, err));
+    return a->check     ? check_cases(s, err)
+           : a->outputs ? write_outputs(s, err)
+           : a->part    ? write_part(s, err)
+           : a->parts.n ? join_parts(s, err)
+                        : compare(s, err);
+}
+
 static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
 {
+    static const oct_part_form *const forms[] = { &oct_part_of_evaluation, &oct_part_of_sensitivity, NULL };
     OCT_TRY(tool_read_shard(&a->data, err));
     OCT_TRY(check_outputs(a, cli, err));
     if (a->sensitivity || a->sensitivity_file)
@@ -476,30 +500,9 @@ static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
     session s = { .a = a, .cli = cli, .arena = oct_arena_create() };
     oct_status st = s.arena ? OCT_OK : oct_nomem(err);
     if (st == OCT_OK && a->parts.n)
-        st = open_parts(&s, a, err);
+        st = oct_parts_open(&s.parts, forms, a->parts.v, a->parts.n, err);
     if (st == OCT_OK)
-        st = qeval_read_gates(a, cli, &s.gates, err);
-    if (st == OCT_OK && !s.gates.n) { /* those of the parts' command lines, where this one has none */
-        oct_gates_free(&s.gates);
-        s.gates = s.joining.gates;
-        s.joining.gates = (oct_gates){ 0 };
-    }
-    if (st == OCT_OK)
-        st = qeval_read_baseline(a, s.arena, &s.baseline, err);
-    if (st == OCT_OK)
-        st = open_judging(&s, err);
-    if (st == OCT_OK && !(s.pool = oct_pool_create((int)cli->threads)))
-        st = oct_pool_fail((int)cli->threads, err);
-    if (st == OCT_OK)
-        s.remote = (oct_remote_opts){ a->runner, oct_pool_threads(s.pool), a->runner_timeout };
-    if (st == OCT_OK)
-        st = load_models(&s, err);
-    if (st == OCT_OK)
-        st = a->check     ? check_cases(&s, err)
-             : a->outputs ? write_outputs(&s, err)
-             : a->part    ? write_part(&s, err)
-             : a->parts.n ? join_parts(&s, err)
-                          : compare(&s, err);
+        st = s.parts.n && s.parts.v[0].form == &oct_part_of_sensitivity ? qeval_join_sensitivity(a, &s.parts, cli, err) : evaluate(&s, a, err);
     oct_source_close(s.src);
     for (size_t k = 0; s.loaded && k < s.n_models; k++)
         oct_model_free(s.loaded[k]);
@@ -553,7 +556,7 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         TOOL_OPT_LABELS(&a.data),
         OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; only models that quantize dynamically depend on it [default: 1; with --outputs 8, or 1 for these]"),
         OPT_ENUM(0, "compute", &a.compute, compute_name, "run the float model so as well, and compare it like a quantized one; with --outputs, in place of float32"),
-        OPT_STR(0, "shard", &a.data.shard, "I/N", "use only part I of N, counted from 0; auto asks the job's environment"),
+        OPT_STR(0, "shard", &a.data.shard, "I/N", "use only part I of N, counted from 0, of the samples, or of what --sensitivity measures; auto asks the job's environment"),
         OPT_OUT('o', "output", &a.part, "file to write: the part, for 'qeval merge'"),
         OPT_GROUP("Comparison"),
         OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metric to compute: one or several [default: those that apply]"),
@@ -600,13 +603,13 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_CONFLICT("sensitivity-file", "outputs"), OPT_CONFLICT("sensitivity-file", "html"), OPT_CONFLICT("sensitivity-file", "junit"), OPT_CONFLICT("sensitivity-file", "max-drop"),
         OPT_CONFLICT("sensitivity-file", "metric"), OPT_CONFLICT("sensitivity-file", "metric-cmd"), OPT_CONFLICT("sensitivity-file", "labels"), OPT_CONFLICT("sensitivity-file", "layers"),
         OPT_CONFLICT("sensitivity-file", "latency"), OPT_CONFLICT("sensitivity-file", "profile"),
-        OPT_NEEDS("shard", "output"), OPT_NEEDS("output", "shard"), OPT_CONFLICT("shard", "check"), OPT_CONFLICT("shard", "outputs"), OPT_CONFLICT("shard", "sensitivity"), OPT_CONFLICT("shard", "sensitivity-file"), OPT_CONFLICT("shard", "html"), OPT_CONFLICT("shard", "junit"), OPT_CONFLICT("shard", "markdown"), OPT_CONFLICT("shard", "json"), OPT_CONFLICT("shard", "baseline"), OPT_CONFLICT("shard", "latency"), OPT_CONFLICT("shard", "sweep"), OPT_CONFLICT("shard", "profile"), OPT_CONFLICT("shard", "runner"), OPT_CONFLICT("shard", "metric-cmd"), OPT_CONFLICT("shard", "state"),
+        OPT_NEEDS("shard", "output"), OPT_NEEDS("output", "shard"), OPT_CONFLICT("shard", "check"), OPT_CONFLICT("shard", "outputs"), OPT_CONFLICT("shard", "html"), OPT_CONFLICT("shard", "junit"), OPT_CONFLICT("shard", "markdown"), OPT_CONFLICT("shard", "json"), OPT_CONFLICT("shard", "baseline"), OPT_CONFLICT("shard", "latency"), OPT_CONFLICT("shard", "sweep"), OPT_CONFLICT("shard", "profile"), OPT_CONFLICT("shard", "runner"), OPT_CONFLICT("shard", "metric-cmd"), OPT_CONFLICT("shard", "state"),
         OPT_USUAL("data preprocess samples labels metric max-drop gates layers latency html junit markdown json threads quiet verbose"),
         OPT_COMMON,
         OPT_END,
     };
     const oct_cli_opt merge[] = {
-        OPT_POSITIONALS("PART", &a.parts, 1, "files of all parts of the samples, in any order"),
+        OPT_POSITIONALS("PART", &a.parts, 1, "files of all parts, in any order"),
         OPT_FLAG(0, "latency", &a.latency, "time the models longer, in turn on one sample"),
         OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),
         OPT_FLAG(0, "profile", &a.profile, "print time, throughput and bytes of each layer, float beside quantized, and of each step"),
@@ -617,7 +620,7 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_END,
     };
     const oct_cli_command commands[] = {
-        { "merge", "report on all parts of the samples", merge, "  qeval merge a.part b.part --max-drop 0.5% --json report.json\n" },
+        { "merge", "report on all parts", merge, "  qeval merge a.part b.part --max-drop 0.5% --json report.json\n" },
     };
     oct_err err = OCT_ERR_INIT;
     oct_cli cli = {

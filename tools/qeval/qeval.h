@@ -45,6 +45,9 @@ typedef struct qeval_joining {
 /* Reads it into a, whose other fields stay, with texts in arena. OCT_EMALFORMED; OCT_EUSAGE: a file changed since. */
 oct_status qeval_take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err);
 oct_status qeval_changed(const char *path, oct_err *err); /* OCT_EUSAGE: the file is not what it was */
+/* The same of parts of measuring sensitivities, of which q->hash alone is filled. */
+oct_status qeval_put_asked_sensitivity(const qeval_args *a, oct_model *const *loaded, oct_buf *b, oct_err *err);
+oct_status qeval_take_asked_sensitivity(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err);
 
 /* page_notes.c: what the page says of the models. Open fills notes, which last until it is closed, also after a failure. */
 typedef struct qeval_page {
@@ -67,7 +70,10 @@ oct_status qeval_read_baseline(const qeval_args *a, oct_arena *arena, oct_baseli
 /* OCT_EGOAL with a line for each gate that was missed; all but the last are printed. */
 oct_status qeval_judge_gates(oct_cli *cli, const oct_eval_result *r, const oct_report_context *c, oct_err *err);
 
-/* rank_causes.c: measures what quantizing each value and each layer of the quantized model costs, prints it and writes the JSON. */
+/* rank_causes.c: measures what quantizing each value and each layer of the quantized model costs, prints it and writes the JSON; or writes a part of the
+ * measurements (a->part). */
 oct_status qeval_sensitivity(const qeval_args *a, oct_cli *cli, oct_err *err);
+/* The same from all parts: a gets what these were asked for. */
+oct_status qeval_join_sensitivity(qeval_args *a, const oct_parts *parts, oct_cli *cli, oct_err *err);
 
 #endif
