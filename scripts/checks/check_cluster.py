@@ -4,9 +4,9 @@
     check_cluster.py parallel|mpi|slurm|kubernetes|streams [--build FOLDER] [-v]
 
 The files are run as they are, but for the names of samples and steps, which users edit, too.
-    parallel     GNU parallel, 8 parts, one killed
+    parallel     GNU parallel, 8 parts, one killed, which goes on from its checkpoint
     mpi          mpirun of Open MPI or MPICH, 4 ranks
-    slurm        a controller and two nodes (pylib/slurm.py): an array of 8, one task killed, one node lost
+    slurm        a controller and two nodes (pylib/slurm.py): an array of 8, one task killed, one node lost; what starts again goes on from its checkpoint
     kubernetes   the manifest as Kubernetes' schema has it, and its command lines as pods run them
     streams      tar files that curl fetches (of this machine), each by one of three parts; one that is not there
 
@@ -36,13 +36,16 @@ ROOT = Path(__file__).resolve().parents[2]
 SHARE, DATA = ROOT / "share/cluster", ROOT / "testdata"
 TOOLS = ("qcalib", "qconvert", "qeval")
 STEPS = "mean=127.5:std=127.5"
-# The samples of a job: a stream that waits in its midst for as long as there is a file "hold", and says who reads it.
+# The samples of a job: a stream that waits in its midst for as long as there is a file "hold", and says who reads it. The pause before that is longer than
+# a calibration goes without its first checkpoint.
 FEED = """\
 #!/bin/sh
 echo "$1 ${SLURM_ARRAY_TASK_ID-${PARALLEL_SEQ-${JOB_COMPLETION_INDEX-${OMPI_COMM_WORLD_RANK-${PMI_RANK-0}}}}}" >> reads
-head -c 20000 "$1"
+head -c 100000 "$1"
+[ ! -e hold ] || sleep 0.3
+tail -c +100001 "$1" | head -c 100000
 while [ -e hold ]; do sleep 0.05; done
-tail -c +20001 "$1"
+tail -c +200001 "$1"
 """
 # A part that asks its engine which one it is.
 AUTO = "qcalib model.onnx --data train.tar --preprocess " + STEPS + " -q --shard auto -o auto.${{{rank}}}.calib"
@@ -127,6 +130,16 @@ class Check:
         lines = path.read_text().splitlines() if path.exists() else []
         return [part for stream, part in map(str.split, lines) if stream == job.stream]
 
+    def interrupted(self, job):
+        """Whether each of the eight parts waits in the midst of its samples; those of a calibration have a checkpoint by then."""
+        kept = len(list(self.folder.glob("calibrate.parts/*.checkpoint"))) if job.name == "calibrate" else 8
+        return len(self.reads(job)) == 8 and kept == 8
+
+    def resumed(self, engine, said, again):
+        """Of the parts of the calibration, those that ran again went on from their checkpoint, and no others; said: what it printed."""
+        found = sorted(re.findall(r"going on after [1-9]\d* samples \(calibrate.parts/(\d)", said))
+        self.hold(f"{engine}, calibrate: what ran again went on from its checkpoint", found == again, (found, again))
+
     def auto(self, engine, parts):
         """The files of parts that AUTO computed are all that one run holds."""
         self.run("qcalib", "merge", *sorted(p.name for p in self.folder.glob("auto.*")), "-o", "all.auto")
@@ -176,15 +189,20 @@ def parallel(check):
     check.hold("parallel: docs/cluster.md shows the commands of calibrate.sh", shown in (SHARE / "calibrate.sh").read_text())
     for job in check.jobs:
         (check.folder / "hold").touch()
-        run = subprocess.Popen(["sh", "parallel.sh", "8", f"{job.name}.sh", "--jobs", "8"], cwd=check.folder, env=check.env, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for("eight readers", lambda j=job, r=run: len(check.reads(j)) == 8 or r.poll() is not None)
+        said = check.folder / f"{job.name}.said"
+        with said.open("w") as out:
+            run = subprocess.Popen(["sh", "parallel.sh", "8", f"{job.name}.sh", "--jobs", "8"], cwd=check.folder, env=check.env, stdin=subprocess.DEVNULL,
+                                   stdout=out, stderr=subprocess.STDOUT)
+        wait_for("eight readers", lambda j=job, r=run: check.interrupted(j) or r.poll() is not None)
         os.kill(readers(check)[0], signal.SIGKILL)
         (check.folder / "hold").unlink()
         check.hold(f"parallel, {job.name}: ends well", run.wait(60) == 0)
         check.hold(f"parallel, {job.name}: the part that was killed was computed again", len(check.reads(job)) == 9, check.reads(job))
         check.same("parallel", job)
-    resume_parallel(check, check.jobs[0])
+    calibration = check.jobs[0]
+    # Numbers of GNU parallel begin with 1.
+    check.resumed("parallel", (check.folder / "calibrate.said").read_text(), [str(int(n) - 1) for n in check.reads(calibration)[8:]])
+    resume_parallel(check, calibration)
 
 
 def resume_parallel(check, job):
@@ -221,6 +239,7 @@ def slurm_array(check):
         wait_for("an array of three", lambda: len(list(check.folder.glob("auto.*"))) == 3)
         check.auto("slurm", 3)
         disturb(check, cluster)
+    check.resumed("slurm", "".join(p.read_text() for p in check.folder.glob("slurm-*.out")), sorted(check.reads(check.jobs[0])[8:]))
     for job in check.jobs:
         check.same("slurm", job)
 
@@ -230,7 +249,7 @@ def disturb(check, cluster):
     (check.folder / "hold").touch()
     for job in check.jobs:
         cluster.run("sh", "slurm.sh", "8", f"{job.name}.sh", cwd=check.folder)
-    wait_for("eight tasks of each job that read", lambda: all(len(check.reads(j)) == 8 for j in check.jobs))
+    wait_for("eight tasks of each job that read", lambda: all(map(check.interrupted, check.jobs)))
     tasks = [t for t in cluster.tasks() if t.program in TOOLS]
     killed = list({t.job: t for t in tasks if t.node == "n1"}.values())
     check.hold("slurm: tasks are on both nodes", killed and any(t.node == "n2" for t in tasks), tasks)

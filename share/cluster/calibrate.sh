@@ -5,12 +5,13 @@
 #   sh calibrate.sh merge N      joins the N parts
 #
 # Files are named from the folder it is started in, which every machine sees. THREADS: the threads of a part [default: all processors].
+# A part that is started again goes on from its checkpoint, which lies beside its table: see --resume in qcalib(1).
 set -eu
 parts=calibrate.parts
 
 part() {
     qcalib model.onnx --data 'train/*.tar' --preprocess imagenet \
-        ${THREADS:+--threads "$THREADS"} --shard "$1/$2" -o "$parts/$1.calib"
+        ${THREADS:+--threads "$THREADS"} --shard "$1/$2" --resume -o "$parts/$1.calib"
 }
 
 merge() {

@@ -6,6 +6,7 @@
 #   sh streams.sh merge N      joins the N parts
 #
 # A table names the commands that its samples came from: leave secrets in the environment. A transfer that ends early fails the part.
+# A part that is started again fetches its files again, but computes only what its checkpoint lacks.
 set -eu
 parts=streams.parts
 files=128 # train-000000.tar to train-000127.tar
@@ -16,7 +17,7 @@ fetch='curl --silent --show-error --fail --speed-limit 1000 --speed-time 60 http
 part() { # $1: its file; the others: --data SPEC of each tar file
     table=$1
     shift
-    qcalib model.onnx "$@" --preprocess imagenet ${THREADS:+--threads "$THREADS"} -o "$table"
+    qcalib model.onnx "$@" --preprocess imagenet ${THREADS:+--threads "$THREADS"} --resume -o "$table"
 }
 
 merge() {
