@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the first inputs of fuzz targets whose input is a message, of files of gates, of earlier reports, and of ranges in other tools' forms: testdata/fuzz/baseline/, external/,
-functions/, gates/, stored/ and encodings/.
+"""Makes the first inputs of fuzz targets whose input is a message, of files of gates, of earlier reports, of records, and of ranges in other tools' forms: testdata/fuzz/baseline/,
+external/, functions/, gates/, record/, stored/ and encodings/.
 
 With a built qeval as argument also parts of evaluations: part/. No file depends on the date or the machine. tests/fuzz/fuzz_external.c says how a model tells what files lie beside it."""
+import hashlib
 import json
 import subprocess
 import sys
@@ -113,6 +114,25 @@ def baselines():
         (OUT / "baseline" / name).write_text(text)
 
 
+def records():
+    '''What a written model says of its inputs, and the command that made it: what conversions write, and texts that none writes.'''
+    def line(part, more=""):
+        return f"{part} sha256:{hashlib.sha256(part.encode()).hexdigest()}{more}"
+
+    source, samples, image = line("source"), line("samples", " 000000000064"), "--preprocess mean=127.5:std=127.5"
+    files = [source, *map(line, ("source-data", "table", "policy", "target", "labels")), samples]
+    texts = {"source": ([source], "qconvert m.onnx"),
+             "samples": ([source, samples], f"qconvert m.onnx --data calib.csv {image} --samples 64"),
+             "files": (files, "qconvert m.onnx --data calib.csv --target t.target --calib t.calib --policy p.txt --max-drop 1% --labels l.npy"),
+             "choices": ([source], "qconvert m.onnx --target onnxruntime-x86 --scheme weight-only --bits 4 --block-size 32 --set 'name:a b=float' --disable-pass scalar"),
+             "goals": ([source, samples], f"qconvert m.onnx --data 'a b.npy' {image} --min-sqnr 30 --metric-cmd 'cat >/dev/null; echo '\\''0.5'\\''' --less-is-better --max-drop 1"),
+             "unknown": ([source, "samples -", "labels -"], "qconvert -- --data pipe:cat --data -"),
+             "twice": ([source, source], "qconvert m.onnx --json x.json -o y.onnx"), "cut": ([source[:50]], "qconvert 'm.onnx")}
+    (OUT / "record").mkdir(parents=True, exist_ok=True)
+    for name, (lines, command) in texts.items():
+        (OUT / "record" / name).write_text("\n".join(lines) + "\n\n" + command)
+
+
 def parts(qeval):
     """Parts of evaluations of testdata/demo.onnx beside itself: without a sample, of two, with layers."""
     data = OUT.parent
@@ -130,6 +150,7 @@ def main():
     encodings()
     gates()
     baselines()
+    records()
     outside("two", {"w.bin": "64", "v.bin": "32"}, weights("a", [4], location="w.bin", offset=0, length=16),
             weights("b", [4], location="v.bin", offset=16, length=16))
     outside("short", {"w.bin": "8"}, weights("a", [4], location="w.bin", length=16))

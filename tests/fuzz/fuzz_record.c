@@ -1,0 +1,75 @@
+/* Fuzz target: the record of a written model, as qconvert verify reads it. Two texts with an empty line between them: octet.record, and octet.command. What
+ * is read is written and read again, and a command may name nothing that a run would write. */
+#include "qconvert/verify.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_status(oct_status s)
+{
+    if (s != OCT_OK && s != OCT_EMALFORMED && s != OCT_ENOMEM)
+        abort();
+}
+
+static bool same(const oct_record *a, const oct_record *b)
+{
+    for (int p = 0; p < OCT_RECORD_PARTS; p++)
+        if (a->part[p].there != b->part[p].there || a->part[p].n != b->part[p].n || strcmp(a->part[p].sha256, b->part[p].sha256) != 0)
+            return false;
+    return true;
+}
+
+/* Whether it says that the target was a file. */
+static bool read_record(const char *text)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_buf b = OCT_BUF_INIT;
+    oct_record r, again;
+    const oct_status s = oct_record_read(text, &r, &err);
+    check_status(s);
+    if (s != OCT_OK)
+        return false;
+    oct_record_put(&r, &b);
+    if (!b.failed && (oct_record_read(oct_buf_str(&b), &again, &err) != OCT_OK || !same(&r, &again)))
+        abort();
+    oct_buf_free(&b);
+    return r.part[OCT_RECORD_TARGET].there;
+}
+
+static void read_command(const char *text, bool target_file)
+{
+    oct_err err = OCT_ERR_INIT;
+    recorded r = { 0 };
+    oct_arena *a = oct_arena_create();
+    if (!a)
+        return;
+    const oct_status s = recorded_read(&r, "fuzz", text, target_file, a, &err);
+    check_status(s);
+    if (s == OCT_OK && (!r.a.model || r.a.output || r.a.html || r.a.dump_policy || r.cli.json || r.cli.out || r.cli.err))
+        abort();
+    oct_arena_destroy(r.cli.arena);
+    oct_arena_destroy(a);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = oct_alloc(size + 1);
+    if (!text)
+        return 0;
+    memcpy(text, data, size);
+    text[size] = 0;
+    char *command = strstr(text, "\n\n");
+    if (command) {
+        *command = 0;
+        command += 2;
+    }
+    const bool target_file = read_record(text);
+    if (command)
+        read_command(command, target_file);
+    oct_free(text);
+    return 0;
+}
