@@ -89,7 +89,7 @@ oct_status oct_cli_load(oct_cli *cli, const oct_cli_opt *opts, oct_err *err)
         OPT_CONFLICT("quiet", "verbose"),
         { OCT_CLI_ACTION, 'h', "help", &cli->help, NULL, "print the options used most" },
         { OCT_CLI_ACTION, 0, "help-all", &cli->help_all, NULL, "print all options" },
-        { OCT_CLI_ENUM, 0, "completion", &cli->completion, "SHELL", "print a script by which a shell completes command lines", 0, 0, 0, 0, oct_cli_shell },
+        { OCT_CLI_ENUM, 0, "completion", &cli->completion, "SHELL", "print the script that completes command lines in a shell", 0, 0, 0, 0, oct_cli_shell },
         { OCT_CLI_ACTION, 0, "version", &cli->version, NULL, "print the version; with --verbose also whether AMX is used, and why not" },
         { OCT_CLI_ACTION, 0, "help-man", &cli->help_man, NULL, NULL },
     };

@@ -50,12 +50,12 @@ typedef struct tool_data {
     OPT_GROUP("Samples"),                                                                                                     \
         OPT_MULTI(0, "data", &(d)->specs, "SPEC", "samples: a folder, .csv, .npy, .npz or tar shard; a test set or quoted "     \
                                                 "pattern; - is standard input; pipe:CMD a tar stream"),                                    \
-        OPT_MULTI('p', "preprocess", &(d)->preprocess, "STEPS", "steps on each, as imagenet or resize=256:crop=224"),   \
+        OPT_MULTI('p', "preprocess", &(d)->preprocess, "STEPS", "steps, such as imagenet or resize=256:crop=224"),   \
         OPT_INT('n', "samples", &(d)->samples, 1, INT64_MAX, "use N samples, spread over all"),                               \
         OPT_FLAG(0, "first", &(d)->first, "use the first N instead"), OPT_NEEDS("first", "samples"),                         \
-        OPT_INT(0, "seed", &(d)->seed, 0, INT64_MAX, "choose other N: each seed its own, on every machine the same"),             \
+        OPT_INT(0, "seed", &(d)->seed, 0, INT64_MAX, "choose other N samples; a seed chooses the same ones on every machine"),             \
         OPT_NEEDS("seed", "samples"), OPT_CONFLICT("seed", "first"),                                                          \
-        OPT_MULTI(0, "state", &(d)->states, "OUT=IN", "output OUT of a sample is input IN of the one behind it; zeros where a "  \
+        OPT_MULTI(0, "state", &(d)->states, "OUT=IN", "output OUT of a sample is input IN of the next one; zeros where a "  \
                                                   "recording begins"),                                                       \
         OPT_FLAG(0, "skip-bad", &(d)->skip_bad, "count and name broken samples instead of stopping")
 #define TOOL_OPT_LABELS(d) OPT_FILE(0, "labels", &(d)->labels, "labels of the samples: an .npy of integers or a CSV")

@@ -18,7 +18,7 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
         OPT_STR(0, "shard", &c.data.shard, "I/N", "use only part I of N, counted from 0; auto asks the job's environment"),
         OPT_GROUP("Output"),
         OPT_OUT('o', "output", &c.output, "file to write: the table; compressed when the name ends in .gz"),
-        OPT_FLAG(0, "resume", &c.resume, "keep a checkpoint, TABLE.checkpoint, and go on from it when the run was killed"),
+        OPT_FLAG(0, "resume", &c.resume, "keep a checkpoint, TABLE.checkpoint; continue from it after the run was killed"),
         OPT_REQUIRED("data"), OPT_REQUIRED("output"), OPT_COMMON,
         OPT_USUAL("data preprocess samples shard output json threads quiet verbose"), OPT_END,
     };
@@ -32,21 +32,21 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
         OPT_POSITIONAL("A", &t.a, "calibration table"), OPT_POSITIONAL("B", &t.b, "the other one"), OPT_COMMON, OPT_END,
     };
     const oct_cli_opt import[] = {
-        OPT_POSITIONAL("FILE", &f.file, "ranges that another tool has found; their form is known by what is in them"),
-        OPT_FILE(0, "model", &f.model, "the float model: the ranges are of its tensors"), OPT_OUT('o', "output", &f.output, "file to write: the table"),
+        OPT_POSITIONAL("FILE", &f.file, "ranges that another tool has found; the form is recognized by its content"),
+        OPT_FILE(0, "model", &f.model, "the float model: the one whose tensors have these ranges"), OPT_OUT('o', "output", &f.output, "file to write: the table"),
         OPT_REQUIRED("model"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
     };
     const oct_cli_opt export[] = {
         OPT_POSITIONAL("TABLE", &f.table, "calibration table"),
         OPT_STR(0, "format", &f.format, "NAME", formats), OPT_STR(0, "observer", &f.observer, "NAME", observers),
-        OPT_FILE(0, "model", &f.model, "the float model: ncnn's table names its layers and weights"),
+        OPT_FILE(0, "model", &f.model, "the float model: the table of ncnn names its layers and weights"),
         OPT_OUT('o', "output", &f.output, "file to write: the ranges"), OPT_REQUIRED("format"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END,
     };
     const oct_cli_opt pack[] = {
         OPT_POSITIONALS("SPEC", &p.specs, 1, "samples, one tensor each: a folder, .csv, .npy, .npz, .wav or tar shard; a quoted pattern"),
         OPT_STR(0, "prefix", &p.output, "PREFIX", "shards are PREFIX-000000.tar and so on"),
-        OPT_INT(0, "count", &p.count, 1, INT64_MAX, "the most samples of a shard"),
-        OPT_STR(0, "shard-size", &p.size, "SIZE", "a shard of that size is full [default: 256MB]"), OPT_REQUIRED("prefix"), OPT_COMMON, OPT_END,
+        OPT_INT(0, "count", &p.count, 1, INT64_MAX, "at most N samples in a shard"),
+        OPT_STR(0, "shard-size", &p.size, "SIZE", "begin a new shard at this size [default: 256MB]"), OPT_REQUIRED("prefix"), OPT_COMMON, OPT_END,
     };
     const oct_cli_command commands[] = {
         { "merge", "join the tables of parts into that of the whole", merge, "  qcalib merge a.calib b.calib -o m.calib\n" },

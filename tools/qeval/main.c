@@ -533,14 +533,14 @@ static const char *runner_for_name(size_t i, const char **summary)
 #define QEVAL_OPT_GATES(a) \
     OPT_GROUP("Gates: exit 1 when a quantized model does not meet one"), \
     OPT_MULTI(0, "max-drop", &(a)->max_drop, "[M=]D", "how much worse the metric may be: M, else the first; 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"), \
-    OPT_STR(0, "min-agreement", &(a)->gate[OCT_GATE_AGREEMENT], "SHARE", "samples on which the largest output is the float model's: 99%, 0.99"), \
+    OPT_STR(0, "min-agreement", &(a)->gate[OCT_GATE_AGREEMENT], "SHARE", "share of samples on which the largest output is the float model's: 99%, 0.99"), \
     OPT_STR(0, "min-sqnr", &(a)->gate[OCT_GATE_SQNR], "DB", "signal to quantization noise of the worst output"), \
-    OPT_STR(0, "min-speedup", &(a)->gate[OCT_GATE_SPEEDUP], "R", "times as fast as the float model"), \
-    OPT_STR(0, "max-latency", &(a)->gate[OCT_GATE_LATENCY], "MS", "milliseconds for one sample, the median"), \
-    OPT_STR(0, "max-size", &(a)->gate[OCT_GATE_SIZE], "SIZE", "of the file: 12MB, 800kB, bytes, or 25% of the float model's"), \
-    OPT_STR(0, "max-memory", &(a)->gate[OCT_GATE_MEMORY], "SIZE", "of weights and intermediate tensors for one sample, in the same words"), \
+    OPT_STR(0, "min-speedup", &(a)->gate[OCT_GATE_SPEEDUP], "R", "at least R times as fast as the float model"), \
+    OPT_STR(0, "max-latency", &(a)->gate[OCT_GATE_LATENCY], "MS", "median time for one sample, in milliseconds"), \
+    OPT_STR(0, "max-size", &(a)->gate[OCT_GATE_SIZE], "SIZE", "size of the file: 12MB, 800kB, bytes, or 25% of the float model's"), \
+    OPT_STR(0, "max-memory", &(a)->gate[OCT_GATE_MEMORY], "SIZE", "memory for weights and intermediate tensors of one sample, written like --max-size"), \
     OPT_FILE(0, "gates", &(a)->gates, "a file with such gates, one a line: max-drop top1 0.5%"), \
-    OPT_FILE(0, "baseline", &(a)->baseline, "an earlier --json report: what became worse than noise explains; sizes by more than 1 %")
+    OPT_FILE(0, "baseline", &(a)->baseline, "an earlier --json report: nothing may be worse by more than noise explains, and sizes by more than 1 %")
 #define QEVAL_OPT_REPORTS(a) \
     OPT_OUT(0, "html", &(a)->html, "write a page for the browser"), \
     OPT_OUT(0, "junit", &(a)->junit, "write JUnit XML, for CI"), \
@@ -554,17 +554,17 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models, made by any tool"),
         TOOL_OPT_DATA(&a.data),
         TOOL_OPT_LABELS(&a.data),
-        OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; only models that quantize dynamically depend on it [default: 1; with --outputs 8, or 1 for these]"),
-        OPT_ENUM(0, "compute", &a.compute, compute_name, "run the float model so as well, and compare it like a quantized one; with --outputs, in place of float32"),
+        OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; only results of dynamically quantized models depend on it [default: 1; with --outputs 8, or 1 for such models]"),
+        OPT_ENUM(0, "compute", &a.compute, compute_name, "also run the float model in this type, and compare it like a quantized one; with --outputs, in place of float32"),
         OPT_STR(0, "shard", &a.data.shard, "I/N", "use only part I of N, counted from 0, of the samples, or of what --sensitivity measures; auto asks the job's environment"),
         OPT_OUT('o', "output", &a.part, "file to write: the part, for 'qeval merge'"),
         OPT_GROUP("Comparison"),
         OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metric to compute: one or several [default: those that apply]"),
         OPT_ENUM_MORE(0, "decode", &a.decode, oct_decode_builtin, "RULE", "what the outputs mean: a rule, as nanodet or yolov8:score=0.3, or a file of one"),
-        OPT_FILE(0, "truth", &a.truth, "what is true of the samples beside labels: boxes (COCO .json, .csv), maps of classes (a folder, .npy), scores of pairs (.csv, .npy)"),
-        OPT_FLAG(0, "per-class", &a.per_class, "report each class, and which was taken for which"),
+        OPT_FILE(0, "truth", &a.truth, "truth about the samples other than labels: boxes (COCO .json, .csv), maps of classes (a folder, .npy), scores of pairs (.csv, .npy)"),
+        OPT_FLAG(0, "per-class", &a.per_class, "report each class, and which classes are confused"),
         OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it comes first"),
-        OPT_FLAG(0, "less-is-better", &a.command.smaller_is_better, "of what the command prints"),
+        OPT_FLAG(0, "less-is-better", &a.command.smaller_is_better, "smaller numbers of --metric-cmd are better"),
         OPT_FLAG(0, "layers", &a.layers, "compare all layers over all samples"),
         OPT_FLAG(0, "latency", &a.latency, "time the models longer, in turn on one sample"),
         OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),
@@ -572,13 +572,13 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_FLAG(0, "profile", &a.profile, "print time, throughput and bytes of each layer, float beside quantized, and of each step"),
         OPT_GROUP("Another runtime"),
         OPT_STR(0, "runner", &a.runner, "CMD", "a command that runs the models in another runtime: docs/runner.md"),
-        OPT_ENUM(0, "runner-for", &a.runner_for, runner_for_name, "which models it runs [default: all]"),
+        OPT_ENUM(0, "runner-for", &a.runner_for, runner_for_name, "which models the command runs [default: all]"),
         OPT_FLOAT(0, "runner-timeout", &a.runner_timeout, 0.01, 86400, "seconds for each answer [default: 120]"),
         QEVAL_OPT_GATES(&a),
         OPT_GROUP("Instead of comparing"),
         OPT_OUT(0, "outputs", &a.outputs, "write the outputs of the model for all samples into an .npz"),
-        OPT_FLAG(0, "sensitivity", &a.sensitivity, "measure what quantizing each value and each layer alone costs at the outputs"),
-        OPT_STR(0, "sensitivity-file", &a.sensitivity_file, "FILE", "what --sensitivity measures, and where it is kept: measurements that the file has are not made again"),
+        OPT_FLAG(0, "sensitivity", &a.sensitivity, "measure the error at the outputs that quantizing each value and each layer alone causes"),
+        OPT_STR(0, "sensitivity-file", &a.sensitivity_file, "FILE", "keep what --sensitivity measures in FILE; measurements that it has are not repeated"),
         OPT_FLAG(0, "check", &a.check, "run an ONNX test case (--data DIR/test_data_set_0) and compare with its outputs"),
         OPT_FLOAT(0, "rtol", &a.rtol, 0, 1, "relative tolerance of --check"),
         OPT_FLOAT(0, "atol", &a.atol, 0, 1e9, "absolute tolerance of --check"),
