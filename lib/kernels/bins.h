@@ -23,13 +23,13 @@ typedef struct oct_bin_grid {
     float scale[2];     /* of positive and of negative values; a power of two, or 0: there are none, least is INT32_MAX */
     int32_t base[2], fine[2];
     int32_t least[2];   /* bits of the magnitude from which on the grid holds values; at least 1 */
-    int32_t zero;       /* stands for no bin */
+    int32_t zero;       /* zeros, in turn, on zero .. zero + OCT_ZERO_BINS - 1 (one counter would wait for its own stores) */
     int32_t small;      /* where values other than zero below that magnitude go */
 } oct_bin_grid;
-enum { OCT_GRID_TOP = 14, OCT_GRID_LEAST = 8 };
+enum { OCT_ZERO_BINS = 8, OCT_GRID_TOP = 14, OCT_GRID_LEAST = 8 };
 
-/* The bins of f32[n] without zeros, in order; finite and with u < 2^14; n < 2^31. bin s32[n]. Returns how many bins there are; *small: how many of
- * them are g->small. */
+/* The bins of f32[n] in order, finite and with u < 2^14; n < 2^31. bin s32[n]. Zeros may be left out: where leaving them out is faster than counting them. Returns
+ * how many bins there are; *small: how many of them are g->small. */
 size_t oct_bin_index_f32(const float *x, size_t n, const oct_bin_grid *g, int32_t *bin, size_t *small);
 
 #endif

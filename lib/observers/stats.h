@@ -18,9 +18,6 @@
 #include "kernels/bins.h"
 #include "observers/xsum.h"
 
-/* Zeros are counted on so many counters in turn: one would wait for its own stores. */
-enum { OCT_ZERO_BINS = 8 };
-
 /* Bins of an octave: those of rank 0..2, and of rank 10 and more. */
 #define OCT_STATS_BITS_MAX 11
 #define OCT_STATS_BITS_MIN 3

@@ -21,6 +21,16 @@ static int32_t bin_of(const oct_bin_grid *g, float x)
     return g->base[sign] + (int32_t)step;
 }
 
+/* Takes zeros out of a list of bins, as a kernel may. */
+static size_t without_zeros(const oct_bin_grid *g, int32_t *bin, size_t n)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        if (bin[i] < g->zero || bin[i] >= g->zero + OCT_ZERO_BINS)
+            bin[k++] = bin[i];
+    return k;
+}
+
 /* With and without negative values on the grid. */
 static void check_bins(oct_check *t, const oct_elem_table *k, float negative)
 {
@@ -40,6 +50,7 @@ static void check_bins(oct_check *t, const oct_elem_table *k, float negative)
             small += want[n_want++] == g.small;
         }
         k->bin_index(x, n, &g, got, &n_got, &found);
+        n_got = without_zeros(&g, got, n_got);
         oct_check_same(t, &n_want, &n_got, sizeof n_want, sizeof n_want, "values other than zero n %zu", n);
         oct_check_same(t, want, got, n_want * sizeof *want, sizeof *want, "bins n %zu", n);
         oct_check_same(t, &small, &found, sizeof small, sizeof small, "small values n %zu", n);

@@ -198,12 +198,13 @@ static void bins_of_long_tensors(void **state)
 {
     enum { N = 30000, PARTS = 3 };
     float *x = oct_alloc(PARTS * N * sizeof *x), *sorted = oct_alloc(PARTS * N * sizeof *x);
-    for (int kind = 0; kind < 5; kind++) {
+    for (int kind = 0; kind < 7; kind++) {
         for (size_t i = 0; i < PARTS * N; i++) {
             float v = bell();
             v = kind == 1 && v < 0 ? 0 : kind == 2 && v < 0 ? v / 64 : v;
-            x[i] = v > 6 ? 6 : v;
+            x[i] = kind == 5 ? rintf(v * 16) : kind == 6 ? ldexpf(v, -117) : v > 6 ? 6 : v; /* few octaves; such that scales would overflow */
         }
+        x[N + 5] = kind == 5 ? 0.3f : x[N + 5]; /* behind a gap */
         x[N + 7] = kind == 3 ? 1e-30f : x[N + 7]; /* new octaves below and above */
         x[2 * N + 9] = kind == 4 ? -77 : x[2 * N + 9];
         x[2 * N + 11] = kind == 4 ? 1e-41f : x[2 * N + 11];

@@ -73,6 +73,7 @@ static void tables_of(const oct_bin_grid *g, int sign, int32_t *top, int32_t off
     }
 }
 
+/* Zeros are left out. */
 OCT_INLINE size_t bins_of(const bool positive, const float *x, size_t n, const oct_bin_grid *g, int32_t *bin, size_t *small)
 {
     int32_t top[2], table[2][16], shift[16];
@@ -119,30 +120,24 @@ OCT_INLINE size_t index_row(const bool positive, const float *x, size_t n, const
     const int32_t zero = g->zero, small = g->small;
     int32_t found = 0;
     OCT_EACH
-    for (size_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < (uint32_t)n; i++) {
         const int32_t bits = oct_bits_of(x[i]), magnitude = bits & 0x7fffffff, neg = positive ? 0 : bits >> 31;
         const int32_t u = (int32_t)(positive ? oct_float_of(magnitude) * g->scale[0] : oct_float_of(magnitude) * oct_float_of(SELECT(neg, down, up)));
         /* The steps are a concave function of u: the least of its three lines. */
         const int32_t second = 2048 + (u >> 1), third = 4096 + (u >> 2), upper = LEAST(second, third);
         const int32_t coarse = LEAST(u, upper) + base + (neg & base_change), low = (magnitude >> 20) + fine + (neg & fine_change);
         const int32_t below = (magnitude - least - (neg & least_change)) >> 31, is_zero = (magnitude - 1) >> 31, is_low = (u - OCT_GRID_LEAST) >> 31;
-        const int32_t on = SELECT(is_low, low, coarse), off = SELECT(is_zero, zero, small);
+        const int32_t on = SELECT(is_low, low, coarse), off = SELECT(is_zero, zero + (int32_t)(i % OCT_ZERO_BINS), small);
         bin[i] = SELECT(below, off, on);
         found -= below & ~is_zero;
     }
     return (size_t)found;
 }
 
-/* Without zeros. */
 static size_t bins_of(bool positive, const float *x, size_t n, const oct_bin_grid *g, int32_t *bin, size_t *small)
 {
-    size_t k = 0;
     *small = positive ? index_row(true, x, n, g, bin) : index_row(false, x, n, g, bin);
-    for (size_t i = 0; i < n; i++) {
-        bin[k] = bin[i];
-        k += bin[i] != g->zero;
-    }
-    return k;
+    return n;
 }
 
 #endif
