@@ -31,10 +31,10 @@ static bool is_full(const oct_source *s)
     return !are_few(s) && (in_ring(s) >= s->depth || s->held >= RING_BYTES);
 }
 
-/* Whether another thread is worth waking. */
-static bool is_low(const oct_source *s)
+/* Whether it is filled to one of `parts` parts or less. */
+static bool is_low(const oct_source *s, size_t parts)
 {
-    return are_few(s) || (in_ring(s) <= s->depth / 2 && s->held <= RING_BYTES / 2);
+    return are_few(s) || (in_ring(s) <= s->depth / parts && s->held <= RING_BYTES / parts);
 }
 
 /* ---- decoding threads ---- */
@@ -86,9 +86,10 @@ static void produce(oct_source *s)
     pthread_mutex_lock(&s->lock);
     s->fetching = false;
     s->ended = t->end;
-    if (is_low(s))
-        pthread_cond_signal(&s->room);
+    const bool help = is_low(s, 4); /* this thread does not fill it alone */
     pthread_mutex_unlock(&s->lock);
+    if (help)
+        pthread_cond_signal(&s->room);
     if (!t->end && t->status == OCT_OK)
         decode(s, t);
     t->bytes = bytes_of(s, t);
@@ -166,14 +167,14 @@ void oct_source_release(oct_source *s, oct_slot *t)
     s->taken = t->mark;
     empty_slot(s, t);
     pthread_mutex_lock(&s->lock);
-    const bool was_low = is_low(s);
+    const bool was_low = is_low(s, 2);
     s->consumed++;
     s->held -= bytes;
-    if (is_low(s) && (s->full || !was_low || are_few(s))) {
-        s->full = false;
-        pthread_cond_signal(&s->room);
-    }
+    const bool wake = is_low(s, 2) && (s->full || !was_low || are_few(s));
+    s->full &= !wake;
     pthread_mutex_unlock(&s->lock);
+    if (wake) /* not before: who wakes wants the lock */
+        pthread_cond_signal(&s->room);
 }
 
 /* ---- opening ---- */
