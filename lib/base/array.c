@@ -181,21 +181,30 @@ oct_status oct_array_convert(oct_dtype from, const void *src, oct_dtype to, void
     return OCT_OK;
 }
 
+/* Whether NaN is among f32[n]; without a branch, so that the compiler takes many at a time. */
+static bool any_nan(const void *p, size_t from, size_t n)
+{
+    uint32_t any = 0;
+    for (size_t i = from; i < n; i++) {
+        LOAD(uint32_t, p, i);
+        any |= 0x7f800000u - (v & 0x7fffffffu); /* wraps for NaN */
+    }
+    return any >> 31;
+}
+
 int64_t oct_array_find_nan(const oct_array *a)
 {
+    enum { BLOCK = 1024 };
     if (!is_float(a->dtype))
         return -1;
     const size_t n = (size_t)oct_array_count(a);
-    for (size_t i = 0; i < n; i++) {
-        bool nan;
-        if (a->dtype == OCT_F32) { /* the common case, kept free of calls */
-            LOAD(uint32_t, a->data, i);
-            nan = (v & 0x7fffffffu) > 0x7f800000u;
-        } else {
-            nan = isnan(load_float(a->dtype, a->data, i));
-        }
-        if (nan)
-            return (int64_t)i;
+    for (size_t at = 0; at < n; at += BLOCK) {
+        const size_t end = n - at < BLOCK ? n : at + BLOCK;
+        if (a->dtype == OCT_F32 && !any_nan(a->data, at, end))
+            continue;
+        for (size_t i = at; i < end; i++)
+            if (isnan(load_float(a->dtype, a->data, i)))
+                return (int64_t)i;
     }
     return -1;
 }

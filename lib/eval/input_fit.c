@@ -1,6 +1,7 @@
 /* lib/eval/input_fit.c -- samples against the ranges of the quantizers behind a model's inputs. */
 #include "eval/input_fit.h"
 
+#include "kernels/bins.h"
 #include "ops/op.h"
 
 #include <math.h>
@@ -63,15 +64,13 @@ void oct_input_fit_add(oct_input_fit *fit, size_t n, const oct_array *arrays)
         const float *x = a->data;
         const size_t count = a->dtype == OCT_F32 ? (size_t)oct_array_count(a) : 0;
         const float lo = (float)f->lo, hi = (float)f->hi;
-        float min = INFINITY, max = -INFINITY;
+        oct_scan s = { .min = INFINITY, .max = -INFINITY };
         size_t outside = 0;
-        for (size_t k = 0; k < count; k++) {
-            min = x[k] < min ? x[k] : min;
-            max = x[k] > max ? x[k] : max;
+        oct_scan_f32(x, count, 0, &s);
+        for (size_t k = 0; k < count && (s.min < lo || s.max > hi); k++)
             outside += x[k] < lo || x[k] > hi;
-        }
-        f->min = fmin(f->min, (double)min);
-        f->max = fmax(f->max, (double)max);
+        f->min = fmin(f->min, (double)(s.min + 0.0f)); /* never -0 */
+        f->max = fmax(f->max, (double)(s.max + 0.0f));
         f->n += count;
         f->outside += outside;
     }
