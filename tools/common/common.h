@@ -36,7 +36,7 @@ typedef struct tool_data {
     int64_t seed;         /* of the choice */
     bool hold;            /* leave at least a fifth unchosen */
     const char *labels;   /* file, or NULL */
-    const char *shard;    /* "i/n", "auto" or NULL */
+    const char *shard;    /* "i/n", "auto", "auto/n" or NULL */
     int64_t shard_i, shard_n;
     bool skip_bad;
     bool synthetic;       /* samples may be made (data/synthetic.h) */
@@ -60,7 +60,7 @@ typedef struct tool_data {
         OPT_FLAG(0, "skip-bad", &(d)->skip_bad, "count and name broken samples instead of stopping")
 #define TOOL_OPT_LABELS(d) OPT_FILE(0, "labels", &(d)->labels, "labels of the samples: an .npy of integers or a CSV")
 
-/* Reads d->shard into shard_i and shard_n; "auto" asks the environment. OCT_EUSAGE. */
+/* Reads d->shard into shard_i and shard_n; "auto" asks the environment for both, "auto/n" for the part. OCT_EUSAGE. */
 oct_status tool_read_shard(tool_data *d, oct_err *err);
 /* Finds the states of the model in d->states. OCT_EUSAGE where there are no such outputs and inputs, or they do not go together. */
 oct_status tool_read_states(const oct_graph *g, tool_data *d, oct_err *err);

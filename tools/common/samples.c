@@ -3,70 +3,7 @@
 
 #include "cli/textfmt.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-
-static bool number(const char *text, int64_t *n)
-{
-    char *end;
-    errno = 0;
-    long long v = text ? strtoll(text, &end, 10) : -1;
-    if (!text || errno || end == text || *end || v < 0)
-        return false;
-    *n = v;
-    return true;
-}
-
-/* Rank and size as engines hand them to their jobs. base: what their first rank is. */
-static const struct {
-    const char *rank, *size, *base;
-} engines[] = {
-    { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL },
-    { "PMI_RANK", "PMI_SIZE", NULL },
-    { "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN" },
-    { "SLURM_PROCID", "SLURM_NTASKS", NULL },
-    { "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", NULL },
-};
-
-static oct_status shard_auto(tool_data *d, oct_err *err)
-{
-    for (size_t i = 0; i < OCT_COUNT(engines); i++) {
-        int64_t base = 0;
-        if (!number(getenv(engines[i].rank), &d->shard_i) || !number(getenv(engines[i].size), &d->shard_n))
-            continue;
-        if (engines[i].base)
-            number(getenv(engines[i].base), &base);
-        d->shard_i -= base;
-        if (d->shard_n < 1 || d->shard_i < 0 || d->shard_i >= d->shard_n)
-            return oct_fail(err, OCT_EUSAGE, "--shard auto: %s=%s is not a part of %s=%s", engines[i].rank, getenv(engines[i].rank),
-                            engines[i].size, getenv(engines[i].size));
-        return OCT_OK;
-    }
-    oct_fail(err, OCT_EUSAGE, "--shard auto: the environment names no rank and size (Slurm, Open MPI, PMI, indexed jobs)");
-    oct_hint(err, "give the part as --shard 0/4");
-    return OCT_EUSAGE;
-}
-
-oct_status tool_read_shard(tool_data *d, oct_err *err)
-{
-    if (!d->shard)
-        return OCT_OK;
-    if (strcmp(d->shard, "auto") == 0)
-        return shard_auto(d, err);
-    const char *slash = strchr(d->shard, '/');
-    char left[24];
-    size_t n = slash ? (size_t)(slash - d->shard) : sizeof left;
-    if (n < sizeof left) {
-        memcpy(left, d->shard, n);
-        left[n] = '\0';
-        if (number(left, &d->shard_i) && number(slash + 1, &d->shard_n) && d->shard_i < d->shard_n && d->shard_n <= INT32_MAX)
-            return OCT_OK;
-    }
-    oct_fail(err, OCT_EUSAGE, "--shard '%.100s' is neither auto nor a part like 0/4", d->shard);
-    oct_hint(err, "parts are counted from 0: 0/4, 1/4, 2/4, 3/4");
-    return OCT_EUSAGE;
-}
 
 /* ---- states ---- */
 

@@ -15,7 +15,7 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
     const oct_cli_opt run[] = {
         OPT_POSITIONAL("MODEL", &c.model, "float ONNX model"),
         TOOL_OPT_DATA(&c.data),
-        OPT_STR(0, "shard", &c.data.shard, "I/N", "use only part I of N, counted from 0; auto asks the job's environment"),
+        OPT_STR(0, "shard", &c.data.shard, "I/N", "use only part I of N, counted from 0; auto and auto/N ask the job's environment"),
         OPT_GROUP("Output"),
         OPT_OUT('o', "output", &c.output, "file to write: the table; compressed when the name ends in .gz"),
         OPT_FLAG(0, "resume", &c.resume, "keep a checkpoint, TABLE.checkpoint; continue from it after the run was killed"),

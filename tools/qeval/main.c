@@ -556,7 +556,7 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         TOOL_OPT_LABELS(&a.data),
         OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; only results of dynamically quantized models depend on it [default: 1; with --outputs 8, or 1 for such models]"),
         OPT_ENUM(0, "compute", &a.compute, compute_name, "also run the float model in this type, and compare it like a quantized one; with --outputs, in place of float32"),
-        OPT_STR(0, "shard", &a.data.shard, "I/N", "use only part I of N, counted from 0, of the samples, or of what --sensitivity measures; auto asks the job's environment"),
+        OPT_STR(0, "shard", &a.data.shard, "I/N", "use only part I of N, counted from 0, of the samples, or of what --sensitivity measures; auto and auto/N ask the job's environment"),
         OPT_OUT('o', "output", &a.part, "file to write: the part, for 'qeval merge'"),
         OPT_GROUP("Comparison"),
         OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metric to compute: one or several [default: those that apply]"),
