@@ -48,7 +48,7 @@ while [ -e hold ]; do sleep 0.05; done
 tail -c +200001 "$1"
 """
 # A part that asks its engine which one it is.
-AUTO = "qcalib model.onnx --data train.tar --preprocess " + STEPS + " -q --shard auto -o auto.${{{rank}}}.calib"
+AUTO = "qcalib model.onnx --data train.tar --preprocess " + STEPS + " -q --shard auto{of} -o auto.${{{rank}}}.calib"
 
 
 class Skipped(Exception):
@@ -187,6 +187,8 @@ def parallel(check):
     need_program("parallel")
     shown = re.search(r"```text\n(part\(\).*?)```", (ROOT / "docs/cluster.md").read_text(), re.S)[1]
     check.hold("parallel: docs/cluster.md shows the commands of calibrate.sh", shown in (SHARE / "calibrate.sh").read_text())
+    check.run("parallel", "-N0", AUTO.format(of="/3", rank="PARALLEL_SEQ"), ":::", "a", "b", "c")
+    check.auto("parallel", 3)
     for job in check.jobs:
         (check.folder / "hold").touch()
         said = check.folder / f"{job.name}.said"
@@ -220,7 +222,7 @@ def mpi(check):
     need_program("mpirun")
     version = check.run("mpirun", "--version")
     more = ["--oversubscribe", *(["--allow-run-as-root"] if os.getuid() == 0 else [])] if "Open MPI" in version else []
-    check.run("mpirun", *more, "-n", "4", "sh", "-c", AUTO.format(rank="OMPI_COMM_WORLD_RANK-$PMI_RANK"))
+    check.run("mpirun", *more, "-n", "4", "sh", "-c", AUTO.format(of="", rank="OMPI_COMM_WORLD_RANK-$PMI_RANK"))
     check.auto("mpi", 4)
     for job in check.jobs:
         check.run("sh", "mpi.sh", "4", f"{job.name}.sh", *more)
@@ -235,7 +237,7 @@ def slurm_array(check):
     place.mkdir()
     with slurm.Cluster(place, ["n1", "n2"], check.env) as cluster:
         # Numbers of an array need not begin with 0.
-        cluster.run("sbatch", "--array=4-6", "--wrap", AUTO.format(rank="SLURM_ARRAY_TASK_ID"), cwd=check.folder)
+        cluster.run("sbatch", "--array=4-6", "--wrap", AUTO.format(of="", rank="SLURM_ARRAY_TASK_ID"), cwd=check.folder)
         wait_for("an array of three", lambda: len(list(check.folder.glob("auto.*"))) == 3)
         check.auto("slurm", 3)
         disturb(check, cluster)
