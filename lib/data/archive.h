@@ -15,7 +15,7 @@
 /* Every function that is used. */
 #define OCT_ARCHIVE_FUNCTIONS(X)                                                                                                   \
     X(archive_read_new) X(archive_read_free) X(archive_read_open2) X(archive_read_next_header2) X(archive_read_data)               \
-    X(archive_read_support_format_tar) X(archive_read_support_filter_gzip) X(archive_read_support_filter_bzip2)                    \
+    X(archive_read_support_format_tar) X(archive_read_set_format_option) X(archive_read_support_filter_gzip) X(archive_read_support_filter_bzip2)                    \
     X(archive_read_support_filter_xz) X(archive_read_support_filter_zstd) X(archive_read_support_filter_lz4)                       \
     X(archive_read_header_position) X(archive_filter_bytes) X(archive_set_error) X(archive_error_string) X(archive_errno) X(archive_entry_new) X(archive_entry_free)                       \
     X(archive_entry_pathname) X(archive_entry_pathname_utf8) X(archive_entry_filetype) X(archive_entry_size)
@@ -30,7 +30,7 @@ typedef struct oct_libarchive {
 /* The library, loaded once for the process. OCT_EUNSUPPORTED when it cannot be loaded, with what to install; OCT_ENOMEM. Thread-safe. */
 oct_status oct_archive_load(const oct_libarchive **la, oct_err *err);
 
-/* Enables tar and the decompressors that start no program. */
+/* Enables tar, also several archives one behind the other, and the decompressors that start no program. */
 oct_status oct_archive_support(const oct_libarchive *la, struct archive *a, oct_err *err);
 
 /* What a file that begins with these n bytes is, when it is something known that is not read: "lzop data"; else NULL. */

@@ -27,6 +27,7 @@ static bool tar_claims(const char *path, bool is_folder)
 #include <stdio.h>
 
 enum { FIRST_ROOM = 1 << 20, MAX_MEMBER = 512 << 20 }; /* bytes of a member */
+enum { MAX_MET = 64 }; /* members of a sample that are remembered */
 
 typedef struct tar {
     const oct_feed_ctx *ctx;
@@ -37,10 +38,13 @@ typedef struct tar {
     struct archive_entry *entry; /* of the header that was read last; libarchive does not look whether it has one itself */
     oct_stream in;
     size_t n_read; /* bytes of its block that were read before the archive was opened */
+    size_t in_block; /* bytes of the block that was read last */
     struct archive_entry *pending; /* read, but belongs to the next sample */
     bool started, seen, eof, over; /* seen: a header */
     int64_t samples;
     char member[128]; /* the one that was met last */
+    uint64_t met[MAX_MET]; /* hashes of the members' names of the sample that is read */
+    size_t n_met;
     oct_sounds sounds; /* of the sample that was read last */
     oct_item whole;    /* that sample, while it still has windows */
     char stranger[64]; /* suffix of a member that is nothing we know, for the message on an archive without samples */
@@ -179,6 +183,7 @@ static la_ssize_t on_read(struct archive *a, void *self, const void **block)
     tar *r = self;
     ssize_t n = r->n_read ? (ssize_t)r->n_read : oct_stream_read(&r->in);
     r->n_read = 0;
+    r->in_block = n > 0 ? (size_t)n : r->in_block;
     if (n < 0)
         r->la->archive_set_error(a, r->in.error, "%s", strerror(r->in.error));
     *block = r->in.block;
@@ -205,14 +210,38 @@ static oct_status start(tar *r, oct_err *err)
     return r->la->archive_read_open2(r->a, r, NULL, on_read, on_skip, NULL) == ARCHIVE_OK ? OCT_OK : broken(r, err);
 }
 
+/* What follows a compressed archive and is not compressed alike: a decompressor ends there and says nothing. Zeros may. */
+static oct_status check_rest(tar *r, oct_err *err)
+{
+    int64_t rest = r->in.at - r->la->archive_filter_bytes(r->a, -1);
+    for (;;) {
+        const uint8_t *end = r->in.block + r->in_block;
+        for (const uint8_t *p = end - (rest < (int64_t)r->in_block ? rest : (int64_t)r->in_block); rest > 0 && p < end; p++)
+            if (*p) {
+                oct_fail(err, OCT_EMALFORMED, "%s: something follows the compressed archive that is not compressed in the same way", r->path);
+                oct_hint(err, "archives one behind the other are read where they are all plain, or all compressed alike");
+                return where(r, OCT_EMALFORMED, err);
+            }
+        const ssize_t n = rest > 0 ? oct_stream_read(&r->in) : 0;
+        if (n < 0)
+            return oct_fail(err, OCT_EIO, "%s: %s", r->path, strerror(r->in.error));
+        if (n == 0)
+            return OCT_OK;
+        rest = n;
+        r->in_block = (size_t)n;
+    }
+}
+
 /* At the end of the archive: a command must have ended well. What it still writes is read, so that it can. */
 static oct_status finish(tar *r, oct_err *err)
 {
     r->over = true;
     const bool marked = r->la->archive_filter_bytes(r->a, 0) > r->la->archive_read_header_position(r->a);
+    const oct_status s = check_rest(r, err);
     const int code = oct_stream_finish(&r->in);
     if (code)
         return command_failed(r, code, err);
+    OCT_TRY(s);
     if (!marked && r->from != OCT_FROM_FILE && r->seen) /* a connection that was cut between two members looks so */
         return ended_early(r, "the archive ends without the mark of its end: it may be cut short", err);
     if (r->samples == 0) {
@@ -354,12 +383,25 @@ static oct_status take(tar *r, struct archive_entry *e, const char *name, const 
     return input < 0 ? read_label(r, name, item, err) : read_member(r, e, name, &item->parts[input], err);
 }
 
+/* Whether a member of that name was met in this sample. It is then the first of another one: of an archive that follows. */
+static bool met_before(tar *r, const char *name)
+{
+    const uint64_t hash = oct_hash(OCT_HASH_INIT, name, strlen(name));
+    for (size_t i = 0; i < r->n_met; i++)
+        if (r->met[i] == hash)
+            return true;
+    if (r->n_met < MAX_MET)
+        r->met[r->n_met++] = hash;
+    return false;
+}
+
 /* Members of one base name. *any: some of them feed an input. */
 static oct_status read_group(tar *r, bool want, oct_item *item, bool *any, oct_err *err)
 {
     size_t base = 0;
     char *key = NULL;
     oct_status s = OCT_OK;
+    r->n_met = 0;
     for (;;) {
         struct archive_entry *e = NULL;
         const char *name = NULL, *suffix = NULL;
@@ -371,7 +413,7 @@ static oct_status read_group(tar *r, bool want, oct_item *item, bool *any, oct_e
             break;
         }
         size_t n = (size_t)(suffix - 1 - name);
-        if (key && (n != base || memcmp(key, name, n) != 0)) {
+        if ((key && (n != base || memcmp(key, name, n) != 0)) || met_before(r, name)) {
             r->pending = e;
             break;
         }
