@@ -26,27 +26,6 @@ typedef int64_t l4 __attribute__((vector_size(32)));
 #define STORE(p, v) memcpy(p, &(v), sizeof(v))
 #endif
 
-/* Extremes, and the least magnitude that is no zero. (Min of unsigned numbers, of which zero is made the largest.) */
-static inline void extent(const float *x, size_t rows, size_t stride, float *min, float *max, float *least)
-{
-    v8 lo, hi, v;
-    u8 small = (u8){ 0 } - 1;
-    memcpy(&lo, x, sizeof lo);
-    hi = lo;
-    for (size_t i = 0; i < rows; i++) {
-        memcpy(&v, x + i * stride, sizeof v);
-        lo = LEAST(v, lo);
-        hi = MOST(v, hi);
-        small = LESS(((u8)v & 0x7fffffff) - 1, small);
-    }
-    uint32_t all = UINT32_MAX;
-    STORE(min, lo);
-    STORE(max, hi);
-    for (int k = 0; k < N; k++)
-        all = small[k] < all ? small[k] : all;
-    *least = all == UINT32_MAX ? INFINITY : oct_float_of((int32_t)(all + 1));
-}
-
 static inline void load(const float *x, d4 *v)
 {
 #if defined(__AVX2__) /* (GCC converts halves one by one.) */
@@ -58,18 +37,51 @@ static inline void load(const float *x, d4 *v)
 #endif
 }
 
-/* Sums of values that are multiples of what a first part is one of; returns whether one is NaN. */
-static inline bool sum_whole(const float *x, size_t rows, size_t stride, double *sum)
+/* What one look at all values finds; the sums are right where every value is a multiple of what a first part is one of. */
+typedef struct look {
+    v8 min, max;
+    u8 least; /* magnitude less 1 of what is no zero: so that zero is the largest */
+    d4 sum[2];
+} look;
+
+OCT_INLINE void look_at(look *l, const float *x)
 {
-    d4 a = { 0 }, b = { 0 }, v, w;
-    for (size_t i = 0; i < rows; i++) {
-        load(x + i * stride, &v);
-        load(x + i * stride + 4, &w);
-        a += v;
-        b += w;
+    v8 v;
+    d4 a, b;
+    memcpy(&v, x, sizeof v);
+    load(x, &a);
+    load(x + 4, &b);
+    l->min = LEAST(v, l->min);
+    l->max = MOST(v, l->max);
+    l->least = LESS(((u8)v & 0x7fffffff) - 1, l->least);
+    l->sum[0] += a;
+    l->sum[1] += b;
+}
+
+/* Even rows and odd ones apart, as additions wait for each other. *least: the least magnitude that is no zero; returns whether a sum is NaN. */
+static inline bool look_at_rows(const float *x, size_t rows, size_t stride, oct_columns *c, float *least)
+{
+    look even = { .least = (u8){ 0 } - 1 }, odd;
+    memcpy(&even.min, x, sizeof even.min);
+    even.max = even.min;
+    odd = even;
+    for (size_t i = 0; i + 2 <= rows; i += 2) {
+        look_at(&even, x + i * stride);
+        look_at(&odd, x + (i + 1) * stride);
     }
-    memcpy(sum, &a, sizeof a);
-    memcpy(sum + 4, &b, sizeof b);
+    if (rows % 2)
+        look_at(&even, x + (rows - 1) * stride);
+    const v8 min = LEAST(odd.min, even.min), max = MOST(odd.max, even.max);
+    const u8 small = LESS(odd.least, even.least);
+    const d4 a = even.sum[0] + odd.sum[0], b = even.sum[1] + odd.sum[1];
+    STORE(c->min, min);
+    STORE(c->max, max);
+    memcpy(c->sum[0], &a, sizeof a);
+    memcpy(c->sum[0] + 4, &b, sizeof b);
+    uint32_t all = UINT32_MAX;
+    for (int k = 0; k < N; k++)
+        all = small[k] < all ? small[k] : all;
+    *least = all == UINT32_MAX ? INFINITY : oct_float_of((int32_t)(all + 1));
     const l4 nan = (a != a) | (b != b);
     return (nan[0] | nan[1] | nan[2] | nan[3]) != 0;
 }
@@ -101,7 +113,7 @@ OCT_INLINE bool sum_part(const bool second, const float *x, size_t rows, size_t 
 void K(columns)(const float *x, size_t rows, size_t stride, oct_columns *c)
 {
     float peak = 0, least;
-    extent(x, rows, stride, c->min, c->max, &least);
+    const bool nan = look_at_rows(x, rows, stride, c, &least);
     for (size_t k = 0; k < N; k++) {
         const float lo = oct_absf(c->min[k]), hi = oct_absf(c->max[k]);
         peak = lo > peak ? lo : peak;
@@ -116,7 +128,7 @@ void K(columns)(const float *x, size_t rows, size_t stride, oct_columns *c)
     memset(c->sum[1], 0, sizeof c->sum[1]);
     /* One part is enough for nine blocks of activations in ten: the 24 bits of what reaches 2^-16 of the largest fit. */
     if (least >= ldexpf(1, top - 16))
-        c->inexact = sum_whole(x, rows, stride, c->sum[0]);
+        c->inexact = nan;
     else if (sum_part(false, x, rows, stride, magic, c->sum[0]))
         c->inexact = sum_part(true, x, rows, stride, magic, c->sum[1]);
 }
