@@ -133,37 +133,37 @@ def write_page():
 
 Written by `scripts/development/accuracy.py` from `tests/accuracy/results.csv`, `cost.csv` and `half.csv`; do not edit.
 
-`qconvert MODEL --data CALIBRATION` with nothing else, beside `quantize_static` of ONNX Runtime (MinMax, QDQ, u8 activations, s8 weights
-per channel) with the same samples ({saturating}: no VNNI, so 16-bit sums saturate). Evaluation samples are others. "Exact
-kernels": the best of its MinMax, entropy and percentile calibrations, and of `quantize_dynamic` for transformers and recurrent networks, run with
-`session.x64quantprecision=1`, so that no 16-bit sum saturates ({others}). "NNCF, recorded": the better of two figures that
-were measured apart from these, with other versions.
+This page compares `qconvert MODEL --data CALIBRATION`, without further options, with `quantize_static` of ONNX Runtime (MinMax, QDQ, u8 activations, s8 weights
+per channel) on the same calibration samples ({saturating}: no VNNI, so 16-bit sums saturate). The samples for evaluation are different ones. "Exact
+kernels" is the best of ONNX Runtime's MinMax, entropy and percentile calibrations, and for transformers and recurrent networks also of `quantize_dynamic`. These models run with
+`session.x64quantprecision=1`, so that no 16-bit sum saturates ({others}). "NNCF, recorded" is the better of two figures that
+were measured separately, with other versions.
 
 ## Metric
 
-top1, agreement, spearman, ap50 and f1 are higher when better, mse lower. Detectors: AP at an overlap of one half; F1 and agreement are with float's
-boxes and decisions. `results.csv` has all paired 95 % intervals, other numbers of samples, and top-5 where there are 100 classes or more.
+Higher is better for top1, agreement, spearman, ap50 and f1, lower for mse. For detectors, ap50 is AP at an overlap of one half, and F1 compares with the float model's boxes;
+agreement compares with the float model's decisions. `results.csv` has all paired 95 % intervals, other numbers of calibration samples, and top-5 for models of 100 classes or more.
 
 {metric}
 ## Noise
 
-SQNR of the outputs against float, in dB, higher is better; the worst output where there are several. Layers: Conv, Gemm and MatMul of the graph
+SQNR of the outputs against float, in dB; higher is better. If a model has several outputs, the worst one counts. Layers are Conv, Gemm and MatMul in the graph
 that ONNX Runtime runs after its own optimization.
 
 {noise}
 ## Methods
 
-What each method gains: SQNR in dB with the defaults, less that without it. 0: the same file.
+What each method gains: the SQNR in dB with the defaults, minus the SQNR without the method. 0 means that the file is the same.
 
 {gains}
 ## 16-bit floats
 
-`qconvert MODEL --scheme fp16 --data CALIBRATION`: SQNR against float over eight evaluation samples, in dB, and size as a part of the float
-file's. ONNX Runtime keeps float32 between operators that have no kernel of 16 bits ([arithmetic.md](arithmetic.md)), and has none for bfloat16.
+`qconvert MODEL --scheme fp16 --data CALIBRATION`: SQNR against float over eight evaluation samples, in dB, and the size of the file divided by that of the float
+file. ONNX Runtime keeps float32 between operators that have no 16-bit kernel ([arithmetic.md](arithmetic.md)), and has none for bfloat16.
 
 {half_table()}
 ## Cost
 
-Seconds and peak memory of the whole command, size of the file as a part of the float file's. {where}.
+Seconds and peak memory of the whole command, and the size of the file divided by that of the float file. {where}.
 
 {spent}""")
