@@ -302,15 +302,15 @@ int main(int argc, char **argv)
     qsort(rows, n_rows, sizeof *rows, by_name);
     printf("# Operators\n\n"
            "Written by `scripts/generate/operators` from the table of operators (`lib/ops/ops.inc`); a test compares. %zu records.\n\n"
-           "- *opsets*: versions of the operator's domain that the record is for. Default-domain records hold for opsets from 7 on.\n"
+           "- *opsets*: versions of the operator's domain to which the record applies. Records of the default domain apply to opsets from 7 on.\n"
            "- *element types*: of the operator's main input (or output), found by asking the record with the cases of\n"
            "  `testdata/ops`. `float` is float16, bfloat16, float32 and float64; `int` and `uint` are of 8 to 64 bits. 16-bit floats\n"
            "  are computed in float32 and rounded once.\n"
            "- *int8*: the runtime computes it on 8-bit quantized tensors, in QDQ or QLinear form.\n"
            "- *qconvert*: schemes that it can choose. `static (octet)`: for this target, and not for the default one.\n"
-           "- *trait*: what quantization knows of it. A product has weights; one that keeps the parameters moves quantized values as they are; joined\n"
+           "- *trait*: what quantization knows of the operator. A product has weights; one that keeps the parameters moves quantized values unchanged; joined\n"
            "  parameters are shared by all inputs; arithmetic and functions have parameters of their own.\n\n"
-           "An operator that is not here is passed through by `qconvert`, in float, with its neighbours.\n\n",
+           "An operator that is not listed is copied by `qconvert`; it and its neighbours stay float.\n\n",
            n_rows);
     for (size_t i = 0; i < n_rows; i++) {
         const char *domain = rows[i].op->domain;
