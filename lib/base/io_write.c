@@ -81,7 +81,7 @@ oct_status oct_place_find(oct_place *p, const char *path, oct_err *err)
     if (there ? S_ISDIR(st.st_mode) : !p->path[p->folder])
         return oct_fail(err, OCT_EIO, "%s: %s", path, strerror(EISDIR));
     if (there && S_ISSOCK(st.st_mode))
-        return oct_fail(err, OCT_EIO, "%s: is a socket, which has no name to write to", path);
+        return oct_fail(err, OCT_EIO, "%s: this is a socket, which has no name to write to", path);
     if (strlen(p->path + p->folder) > NAME_MAX)
         return oct_fail(err, OCT_EIO, "%.500s: %s", path, strerror(ENAMETOOLONG));
     p->stream = there && !S_ISREG(st.st_mode);

@@ -146,11 +146,11 @@ static oct_status no_archive(const tar *r, const char *why, oct_err *err)
 {
     const char *other = oct_archive_refused(r->in.head, r->in.n_head);
     if (r->from == OCT_FROM_COMMAND && r->in.at == 0)
-        return oct_fail(err, OCT_EIO, "%s: the command brought nothing", r->path);
+        return oct_fail(err, OCT_EIO, "%s: the command delivered nothing", r->path);
     if (is_answer(r)) {
         const oct_status s = r->from == OCT_FROM_COMMAND ? OCT_EIO : OCT_EMALFORMED; /* no sample is broken: none was brought */
-        oct_fail(err, s, "%s: is no archive, but text that begins with '%c', as pages and messages of servers do", r->path, r->in.head[0]);
-        oct_hint(err, "with curl, --fail makes an error of most of them");
+        oct_fail(err, s, "%s: this is not an archive, but text that begins with '%c', such as a page or a message of a server", r->path, r->in.head[0]);
+        oct_hint(err, "with curl, --fail turns most of them into errors");
         return where(r, s, err);
     }
     const oct_status s = other ? oct_fail(err, OCT_EUNSUPPORTED, "%s: is %s, which is not read here", r->path, other)
@@ -538,7 +538,7 @@ static oct_status tar_rewind(void *self, oct_err *err)
 
 static oct_status open_from(oct_origin from, const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
-    return oct_fail(err, OCT_EUNSUPPORTED, "%s: this build reads no archives (libarchive)", path);
+    return oct_fail(err, OCT_EUNSUPPORTED, "%s: this build cannot read archives (libarchive)", path);
 }
 
 static void take_stream(void *self, oct_stream *in, size_t n_read)

@@ -59,8 +59,8 @@ oct_status oct_resampler_init(oct_resampler *r, int from, int to, oct_err *err)
     *r = (oct_resampler){ .from = from, .to = to, .down = from / common, .up = to / common };
     const double b = r->up < r->down ? ROLLOFF * (double)r->up / (double)r->down : ROLLOFF;
     if (ZEROS / b > MOST || (r->reach = (int64_t)ceil(ZEROS / b)) > MOST / r->up / 2 - 1) {
-        oct_fail(err, OCT_EUNSUPPORTED, "%d samples a second are not made of %d here: the filter would be too long", to, from);
-        oct_hint(err, "resample the recording before, as 'ffmpeg -i IN -ar %d OUT.wav' does", to);
+        oct_fail(err, OCT_EUNSUPPORTED, "%d samples a second cannot be made from %d: the filter would be too long", to, from);
+        oct_hint(err, "resample the recording first, as by 'ffmpeg -i IN -ar %d OUT.wav'", to);
         return OCT_EUNSUPPORTED;
     }
     const int64_t taps = 2 * r->reach + 2;

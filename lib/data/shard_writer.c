@@ -40,7 +40,7 @@ static oct_status check_free(const packer *p, oct_err *err)
     oct_buf_puts(&pattern, "-[0-9][0-9][0-9][0-9][0-9][0-9]*.tar");
     oct_status s = pattern.failed ? oct_nomem(err) : OCT_OK;
     if (s == OCT_OK && glob(oct_buf_str(&pattern), 0, NULL, &g) == 0) {
-        s = oct_fail(err, OCT_EUSAGE, "%s: is there already", g.gl_pathv[0]);
+        s = oct_fail(err, OCT_EUSAGE, "%s: the file exists already", g.gl_pathv[0]);
         oct_hint(err, "remove the shards of that name, or choose another");
         globfree(&g);
     }
@@ -176,7 +176,7 @@ static oct_status put_part(packer *p, const oct_part *part, oct_err *err)
     }
     if (part->kind == OCT_PART_ROW || part->kind == OCT_PART_WHOLE)
         return put_array(p, &part->array, err);
-    return oct_fail(err, OCT_EUNSUPPORTED, "%s: is no kind of file that a shard may hold", part->path ? part->path : "a sample");
+    return oct_fail(err, OCT_EUNSUPPORTED, "%s: a shard cannot hold this kind of file", part->path ? part->path : "a sample");
 }
 
 static oct_status put_sample(packer *p, const oct_item *item, oct_err *err)
@@ -225,7 +225,7 @@ static oct_status pack_all(packer *p, oct_err *err)
     for (size_t i = 0; i < leaves.n; i++)
         OCT_TRY(pack_leaf(p, &leaves.v[i], &item, err));
     if (p->samples == 0)
-        return oct_fail(err, OCT_EMALFORMED, "%s: holds no sample", p->o->specs[0]);
+        return oct_fail(err, OCT_EMALFORMED, "%s: it holds no sample", p->o->specs[0]);
     return close_shard(p, err);
 }
 

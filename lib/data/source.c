@@ -293,7 +293,7 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
 {
     if (o->n_inputs == 0) {
         oct_fail(err, OCT_EUSAGE, "the model has no inputs to feed");
-        oct_hint(err, "what it computes is constant: leave out the data");
+        oct_hint(err, "its result is constant: leave out the data");
         return OCT_EUSAGE;
     }
     if (o->n_specs == 0)
@@ -469,7 +469,7 @@ int64_t oct_source_given(const oct_source *s)
 oct_status oct_source_none(const oct_source *s, oct_err *err)
 {
     const oct_leaves *l = &s->leaves;
-    oct_fail(err, OCT_EMALFORMED, l->n > 1 ? "%s and what else is given hold no sample" : "%s: holds no sample", l->v[0].path);
+    oct_fail(err, OCT_EMALFORMED, l->n > 1 ? "%s and what else is given hold no sample" : "%s: it holds no sample", l->v[0].path);
     oct_hint(err, "give data with at least one sample to --data");
     return OCT_EMALFORMED;
 }

@@ -31,7 +31,7 @@ static oct_status add_file(const char *path, oct_arena *arena, oct_leaves *l, oc
     for (size_t i = 0; i < oct_n_readers; i++)
         if (oct_readers[i]->claims(path, kind == OCT_PATH_FOLDER))
             return add_leaf(oct_readers[i], path, arena, l, err);
-    oct_fail(err, OCT_EUSAGE, "%s: not a kind of data that is known", path);
+    oct_fail(err, OCT_EUSAGE, "%s: this is not a known kind of data", path);
     oct_hint(err, "data is a folder, a .csv, .npy, .npz, .pb, .wav, .jpg or .png file, or a .tar shard");
     return OCT_EUSAGE;
 }
@@ -120,8 +120,8 @@ static oct_status expand(const char *spec, int braces, oct_arena *arena, oct_lea
 static oct_status add_command(const char *spec, oct_arena *arena, oct_leaves *leaves, oct_err *err)
 {
     if (oct_path_exists(spec)) {
-        oct_fail(err, OCT_EUSAGE, "%s: is a file, and would be a command", spec);
-        oct_hint(err, "write ./%s for the file, and a space behind %s for the command", spec, OCT_PIPE);
+        oct_fail(err, OCT_EUSAGE, "%s: a file has this name, and it would be run as a command", spec);
+        oct_hint(err, "write ./%s for the file, or a space after %s for the command", spec, OCT_PIPE);
         return OCT_EUSAGE;
     }
     return add_leaf(&oct_read_command, spec, arena, leaves, err);
@@ -130,8 +130,8 @@ static oct_status add_command(const char *spec, oct_arena *arena, oct_leaves *le
 oct_status oct_spec_synthetic(oct_arena *arena, oct_leaves *leaves, oct_err *err)
 {
     if (oct_path_exists(OCT_SYNTHETIC)) {
-        oct_fail(err, OCT_EUSAGE, "%s: is a file or folder, and would be made samples", OCT_SYNTHETIC);
-        oct_hint(err, "write ./%s for what is there; made samples need another working folder", OCT_SYNTHETIC);
+        oct_fail(err, OCT_EUSAGE, "%s: a file or folder has this name, and the samples would be generated", OCT_SYNTHETIC);
+        oct_hint(err, "write ./%s for the file; to generate samples, use another working folder", OCT_SYNTHETIC);
         return OCT_EUSAGE;
     }
     return add_leaf(&oct_read_synthetic, OCT_SYNTHETIC, arena, leaves, err);

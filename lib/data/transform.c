@@ -103,7 +103,7 @@ static oct_status geometry(const oct_steps *s, oct_image *im, int *x0, int *y0, 
     *h = s->crop_h ? s->crop_h : im->h;
     if (*w > im->w || *h > im->h) {
         too_small(im, "crop", *w, *h, err);
-        oct_hint(err, "add resize=%d in front of crop", *w > *h ? *w : *h);
+        oct_hint(err, "add resize=%d before crop", *w > *h ? *w : *h);
         return OCT_EMALFORMED;
     }
     *x0 = oct_centre_of(im->w, *w);
@@ -460,7 +460,7 @@ static oct_status decode(const target *t, const oct_part *part, oct_array *out, 
         return oct_fail(err, OCT_EMALFORMED, "nothing for input '%s'", t->in->name);
     if (oct_steps_of_sound(t->steps) && !part->sound) {
         *t->setup = true;
-        oct_fail(err, OCT_EMALFORMED, "channel, rate, lead, frame and hop are for recordings, and the sample for input '%s' is none", t->in->name);
+        oct_fail(err, OCT_EMALFORMED, "channel, rate, lead, frame and hop are for recordings, and the sample for input '%s' is not one", t->in->name);
         oct_hint(err, "write INPUT/ before the steps to give them to the input of recordings");
         return OCT_EMALFORMED;
     }

@@ -29,7 +29,7 @@ static oct_status unsupported(uint32_t form, oct_err *err)
         oct_fail(err, OCT_EUNSUPPORTED, "its samples are %s", name);
     else
         oct_fail(err, OCT_EUNSUPPORTED, "its samples are of the form 0x%04x", (unsigned)form);
-    oct_hint(err, "store it as PCM, as 'ffmpeg -i IN OUT.wav' does");
+    oct_hint(err, "store it as PCM, as by 'ffmpeg -i IN OUT.wav'");
     return OCT_EUNSUPPORTED;
 }
 

@@ -100,7 +100,7 @@ static oct_status pin_channel(oct_calib_tensor *t, const said *s, size_t i, oct_
     }
     if (!s->lo || !s->hi || !number_at(s->lo, i, &lo) || !number_at(s->hi, i, &hi))
         return oct_fail(err, OCT_EMALFORMED, "it has neither scale and offset nor min and max");
-    return oct_encodings_pin(t, lo, hi) ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "%g to %g is no range of float32", lo, hi);
+    return oct_encodings_pin(t, lo, hi) ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "%g to %g is not a range of float32", lo, hi);
 }
 
 /* Pins t to what is said of all n channels: where there are several, a range that holds all. */

@@ -44,10 +44,10 @@ static oct_status read_tensor(oct_encodings *e, const char *name, const oct_tree
     OCT_TRY(oct_encodings_add(e, name, strlen(name), &t, err));
     if (!bound(tensor, "lowest", false, &lo) || !bound(tensor, "highest", true, &hi)) {
         oct_fail(err, OCT_EMALFORMED, "it has no 'lowest' and 'highest'");
-        oct_hint(err, "calibrate with one of MinMax, Entropy and Percentile");
+        oct_hint(err, "calibrate with MinMax, Entropy or Percentile");
         return OCT_EMALFORMED;
     }
-    return oct_encodings_pin(t, lo, hi) ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "%g to %g is no range of float32", lo, hi);
+    return oct_encodings_pin(t, lo, hi) ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "%g to %g is not a range of float32", lo, hi);
 }
 
 static oct_status read_tree(oct_encodings *e, oct_tree *root, const char *label, oct_err *err)

@@ -79,8 +79,8 @@ oct_status oct_encodings_parse(const void *data, size_t size, const char *label,
 {
     *e = (oct_encodings){ .form = oct_encoding_form_of(data, size) };
     if (!e->form) {
-        oct_fail(err, OCT_EMALFORMED, "%s: ranges in no form that is known", label);
-        oct_hint(err, "known are calibration tables and %s", oct_encoding_form_names());
+        oct_fail(err, OCT_EMALFORMED, "%s: its ranges are not in a known form", label);
+        oct_hint(err, "the known forms are calibration tables and %s", oct_encoding_form_names());
         return OCT_EMALFORMED;
     }
     if (!(e->ranges = oct_calib_create()))
@@ -107,7 +107,7 @@ oct_status oct_encodings_add(oct_encodings *e, const char *name, size_t n, oct_c
     if (n == 0 || memchr(name, 0, n))
         s = oct_fail(err, OCT_EMALFORMED, "a name is empty or holds a NUL");
     else if (oct_calib_find(e->ranges, copy))
-        s = oct_fail(err, OCT_EMALFORMED, "'%.200s' is there twice", copy);
+        s = oct_fail(err, OCT_EMALFORMED, "'%.200s' occurs twice", copy);
     else
         s = oct_calib_add(e->ranges, copy, t, err);
     oct_free(copy);

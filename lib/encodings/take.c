@@ -53,7 +53,7 @@ static oct_status none_taken(const oct_encodings *e, const char *label, const oc
     const char *name = e->ranges->n_tensors ? e->ranges->tensors[0]->name : NULL;
     oct_nearest near = { .word = name ? name : "", .most = 3 };
     if (!name)
-        return oct_fail(err, OCT_EUSAGE, "%s: it has no range of a tensor", label);
+        return oct_fail(err, OCT_EUSAGE, "%s: it has no range for any tensor", label);
     oct_fail(err, OCT_EUSAGE, "%s: made for another model: none of its %zu names, the first being '%.100s', is that of a %s of this one", label,
              e->ranges->n_tensors, name, e->form->by_layer ? "layer" : "tensor");
     for (size_t v = 0; v < g->n_value; v++)

@@ -46,7 +46,7 @@ oct_status oct_encodings_text(const oct_encoding_form *f, const oct_calib *c, oc
     oct_encoding_rows rows = { .v = oct_calloc(c->n_tensors + 1, sizeof *rows.v), .g = g };
     oct_status s = rows.v ? find_rows(f, c, observer, &rows, err) : oct_nomem(err);
     if (s == OCT_OK && rows.n == 0)
-        s = oct_fail(err, OCT_EUSAGE, "the table has no range of a tensor");
+        s = oct_fail(err, OCT_EUSAGE, "the table has no range for any tensor");
     if (s == OCT_OK)
         s = f->write(&rows, out, err);
     *n = f->by_layer ? rows.written : rows.n;

@@ -431,7 +431,7 @@ static oct_status read_tensor(reader *r, bool off, oct_err *err)
     const char *at = r->p;
     OCT_TRY(read_quoted(r, &name, err));
     oct_calib_tensor *t = NULL;
-    oct_status st = oct_calib_find(r->c, name) ? bad_at(r, at, err, "tensor '%.200s' is there twice", name)
+    oct_status st = oct_calib_find(r->c, name) ? bad_at(r, at, err, "tensor '%.200s' occurs twice", name)
                                                : oct_calib_add(r->c, name, &t, err);
     oct_free(name);
     OCT_TRY(st);
@@ -522,11 +522,11 @@ static oct_status read_version(reader *r, oct_err *err)
 {
     size_t n;
     if (!next_line(r))
-        return oct_fail(err, OCT_EMALFORMED, "%s: an empty file is no calibration table", r->label);
+        return oct_fail(err, OCT_EMALFORMED, "%s: an empty file is not a calibration table", r->label);
     const char *w = word(r, &n);
     if (!is_word(w, n, "octet-calibration")) {
         fault_at(r, w, err, "not a calibration table: the first line must be 'octet-calibration 1'");
-        oct_hint(err, "'qcalib import' makes one of ranges that another tool has found");
+        oct_hint(err, "'qcalib import' makes a table from ranges that another tool has found");
         return OCT_EMALFORMED;
     }
     w = word(r, &n);

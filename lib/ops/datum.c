@@ -138,7 +138,7 @@ oct_status oct_datum_push(oct_datum *s, oct_datum *x, oct_err *err)
 oct_status oct_datum_int(const oct_datum *x, const char *what, int64_t *v, oct_err *err)
 {
     if (x->kind != OCT_DATUM_TENSOR || x->t.count != 1)
-        return oct_fail(err, OCT_EMALFORMED, "%s is no single number", what);
+        return oct_fail(err, OCT_EMALFORMED, "%s is not a single number", what);
     switch (x->t.dtype) {
     case OCT_S64: *v = *(const int64_t *)x->t.data; return OCT_OK;
     case OCT_S32: *v = *(const int32_t *)x->t.data; return OCT_OK;

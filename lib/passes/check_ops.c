@@ -39,11 +39,11 @@ static oct_status is_known(const oct_graph *g, const oct_node *n, void *arg, oct
     oct_fail(err, OCT_EMALFORMED, "opset %lld has no operator '%s'", (long long)opset, n->op);
     const char *nearest = oct_signature_nearest(n->op);
     if (first)
-        oct_hint(err, "it is there from opset %lld on", (long long)first);
+        oct_hint(err, "it exists from opset %lld on", (long long)first);
     else if (nearest)
-        oct_hint(err, "did you mean '%s'? An operator of one's own belongs to a domain of one's own", nearest);
+        oct_hint(err, "did you mean '%s'? An operator of your own needs a domain of its own", nearest);
     else
-        oct_hint(err, "an operator of one's own belongs to a domain of one's own");
+        oct_hint(err, "an operator of your own needs a domain of its own");
     return OCT_EMALFORMED;
 }
 

@@ -340,7 +340,7 @@ oct_status oct_conversion_adopt(oct_conversion *c, oct_source *src, const oct_gr
     c->decided = true;
     if (found->values + found->layers == 0) {
         oct_fail(err, OCT_EUSAGE, "nothing that is quantized has a counterpart in %s", c->o.name);
-        oct_hint(err, "values pair by their names, layers by the names of what they make; first comes the float model, then what was made from it");
+        oct_hint(err, "values are paired by their names, layers by the names of what they make; give the float model first, then the model that was made from it");
         return OCT_EUSAGE;
     }
     const oct_status s = oct_conversion_find_causes(c, err);

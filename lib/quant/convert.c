@@ -308,7 +308,7 @@ static oct_status check_measured(const oct_conversion *c, oct_err *err)
     const char *place = oct_policy_measured(c->policy);
     if (!place || c->src || c->calib)
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "%s: the rule asks for what statistics of values tell, and there are none", place);
+    oct_fail(err, OCT_EUSAGE, "%s: the rule needs statistics of values, and there are none", place);
     oct_hint(err, "give samples with --data, or a table with --calib");
     return OCT_EUSAGE;
 }

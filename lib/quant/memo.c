@@ -93,7 +93,7 @@ static oct_status read_file(oct_memo *m, oct_err *err)
     OCT_TRY(oct_read_text(m->path, MOST_BYTES, "a file of sensitivities", &text, err));
     const oct_status s = strncmp(text, title, sizeof title - 1) == 0
                              ? read_entries(m, text + sizeof title - 1, err)
-                             : oct_fail(err, OCT_EMALFORMED, "%s: this is not a file of sensitivities, and stays as it is", m->path);
+                             : oct_fail(err, OCT_EMALFORMED, "%s: this is not a file of sensitivities, so it is left as it is", m->path);
     oct_free(text);
     return s;
 }

@@ -146,7 +146,7 @@ oct_status oct_record_read(const char *text, oct_record *r, oct_err *err)
     for (size_t line = 1;; line++) {
         const size_t n = strcspn(text, "\n");
         if (!read_line(text, n, r))
-            return oct_fail(err, OCT_EMALFORMED, OCT_RECORD_KEY ": line %zu is none of a record", line);
+            return oct_fail(err, OCT_EMALFORMED, OCT_RECORD_KEY ": line %zu is not a line of a record", line);
         if (!text[n])
             break;
         text += n + 1;

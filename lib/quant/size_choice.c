@@ -23,7 +23,7 @@ oct_status oct_size_limit_parse(const char *option, const char *text, oct_size_l
     *l = (oct_size_limit){ 0 };
     if (oct_size_text(text, &l->bytes, &l->share))
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "%s: '%.100s' is no size", option, text);
+    oct_fail(err, OCT_EUSAGE, "%s: '%.100s' is not a size", option, text);
     oct_hint(err, "give a share of the float file, as 25%%, or bytes, as 12MB or 800kB");
     return OCT_EUSAGE;
 }

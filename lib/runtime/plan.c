@@ -176,7 +176,7 @@ static oct_status no_room(const oct_plan *p, oct_err *err)
     if (largest)
         oct_within(err, "%s makes %s", oct_node_text(p->g, p->g->value[largest->t.value].producer, node, sizeof node),
                    oct_dims_text(shape, largest->t.rank, largest->t.dims));
-    oct_hint(err, "smaller inputs or fewer samples at a time take less");
+    oct_hint(err, "smaller inputs or fewer samples at a time need less memory");
     return OCT_ENOMEM;
 }
 

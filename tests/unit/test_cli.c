@@ -205,7 +205,7 @@ static void a_name_or_a_file(void **state)
     assert_non_null(f);
     fclose(f);
     expect_usage("diff|a|--by|a_name_or_a_file.txt",
-                 "qtest: --by: unknown name 'a_name_or_a_file.txt'\n  hint: a file is named with its folder: --by ./a_name_or_a_file.txt\n");
+                 "qtest: --by: unknown name 'a_name_or_a_file.txt'\n  hint: write a file with its folder: --by ./a_name_or_a_file.txt\n");
     remove("a_name_or_a_file.txt");
 }
 

@@ -508,7 +508,7 @@ static void folders_lists_and_shards(void **state)
     static const char *const piped[] = { ":d/000", ":d/001", ":d/002" };
     gives(pipe, NULL, 3, piped, (int64_t[]){ 3, 4, 5 });
     fails("pipe:exit 9", NULL, input(OCT_F32, 4, nchw), OCT_EIO, "pipe:exit 9: the command failed (exit 9)");
-    fails("pipe:exit 0", NULL, input(OCT_F32, 4, nchw), OCT_EIO, "the command brought nothing");
+    fails("pipe:exit 0", NULL, input(OCT_F32, 4, nchw), OCT_EIO, "the command delivered nothing");
 #endif
 #endif
     fails(at("case/test_data_set_0/output_0.txt"), NULL, input(OCT_F32, 4, nchw), OCT_EIO, "output_0.txt");

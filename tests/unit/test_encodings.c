@@ -209,11 +209,11 @@ static void errors_name_the_place(void **state)
         { "TRT-1\nx: 3f80000g\n", "t:2:", OCT_EMALFORMED },
         { "TRT-1\nx: bf800000\n", "t:2: -1 is no scale", OCT_EMALFORMED },
         { "TRT-1\nx: 7fc00000\n", "is no scale", OCT_EMALFORMED },
-        { "TRT-1\nx: 3f800000\n\nx: 3f800000\n", "t:4: 'x' is there twice", OCT_EMALFORMED },
+        { "TRT-1\nx: 3f800000\n\nx: 3f800000\n", "t:4: 'x' occurs twice", OCT_EMALFORMED },
         { "TRT-1\nz: 3f800000\n", "another model", OCT_EUSAGE },
         { "x 1\nr\n", "t:2: expected 'NAME NUMBER'", OCT_EMALFORMED },
         { "x 1e39\n", "t:1: the number is too large", OCT_EMALFORMED },
-        { "x nan\n", "no form", OCT_EMALFORMED },
+        { "x nan\n", "known form", OCT_EMALFORMED },
         { "x_param_0 1\nfirst\n", "t:2: expected a layer's name", OCT_EMALFORMED },
         { "x_param_0 1\nfirst -1\n", "t:2: expected positive", OCT_EMALFORMED },
         { "x_param_0 1\nfirst 1e-300\n", "no scale", OCT_EMALFORMED },
@@ -232,10 +232,10 @@ static void errors_name_the_place(void **state)
         { "{\"encodings\": [{\"name\": \"x\", \"output_dtype\": \"int64\"}]}", "'int64'", OCT_EMALFORMED },
         { "{\"x\": {\"CLS\": \"TensorData\", \"avg\": 1}}", "tensor 'x': it has no 'lowest'", OCT_EMALFORMED },
         { "{\"CLS\": \"TensorsData\", \"data\": 1}", "'data' is not an object", OCT_EMALFORMED },
-        { "{\"x\": {\"CLS\": \"TensorData\", \"lowest\": 2, \"highest\": 1}}", "no range", OCT_EMALFORMED },
-        { "{\"x\": {\"CLS\": \"TensorData\", \"lowest\": 0, \"highest\": 1e39}}", "no range", OCT_EMALFORMED },
+        { "{\"x\": {\"CLS\": \"TensorData\", \"lowest\": 2, \"highest\": 1}}", "not a range", OCT_EMALFORMED },
+        { "{\"x\": {\"CLS\": \"TensorData\", \"lowest\": 0, \"highest\": 1e39}}", "not a range", OCT_EMALFORMED },
         { "{\"x\": {\"CLS\": \"TensorData\", \"lowest\": [], \"highest\": 1}}", "'lowest'", OCT_EMALFORMED },
-        { "", "no form", OCT_EMALFORMED },
+        { "", "known form", OCT_EMALFORMED },
     };
     oct_graph *g = layers();
     for (size_t i = 0; i < OCT_COUNT(each); i++) {

@@ -139,7 +139,7 @@ static oct_status check_folder(const char *out, const oct_place *p, oct_err *err
     if (access(folder_of(p, folder), W_OK) != 0)
         return oct_fail_errno(err, "%s: cannot write to its folder", out);
     if (is_held(folder, p->path))
-        return oct_fail(err, OCT_EIO, "%s: belongs to another user, and nobody else may replace it in its folder", out);
+        return oct_fail(err, OCT_EIO, "%s: it belongs to another user, and nobody else may replace it in its folder", out);
     return OCT_OK;
 }
 

@@ -54,7 +54,7 @@ oct_status tool_read_states(const oct_graph *g, tool_data *d, oct_err *err)
     for (size_t i = 0; i < d->states.n; i++) {
         oct_state s;
         if (!read_state(g, d->states.v[i], &s)) {
-            oct_fail(err, OCT_EUSAGE, "--state %s: is no output and input of the model, joined by =", d->states.v[i]);
+            oct_fail(err, OCT_EUSAGE, "--state %s: this is not an output and an input of the model, joined by =", d->states.v[i]);
             if (g->n_output && g->n_input)
                 oct_hint(err, "its first output is '%s', its last input '%s'", g->value[g->output[0]].name, g->value[g->input[g->n_input - 1]].name);
             return OCT_EUSAGE;

@@ -151,7 +151,7 @@ static oct_status refuse_streams(const char *const *arguments, oct_err *err)
         const char *value = strchr(*a, '=');
         if (strcmp(*a, "-") != 0 && !(**a == '-' && value && strcmp(value, "=-") == 0))
             continue;
-        oct_fail(err, OCT_EUSAGE, "'%s': a library reads and writes files, not the streams of its process", *a);
+        oct_fail(err, OCT_EUSAGE, "'%s': the library reads and writes files, not the streams of its process", *a);
         oct_hint(err, "give the file's name; octet_report has the report as JSON");
         return OCT_EUSAGE;
     }

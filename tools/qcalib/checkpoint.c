@@ -64,7 +64,7 @@ static oct_status other_run(const checkpoint *p, const char *was, size_t n_was, 
     const bool same_name = n_was >= from && memcmp(was, is, from) == 0;
     oct_fail(err, OCT_EUSAGE, "%s: is of another run: %.*s was '%.*s' and is '%.*s'", p->path, (int)name, is, same_name ? (int)(n_was - from) : 0,
              same_name ? was + from : "", (int)(n_is - from), is + from);
-    oct_hint(err, "repeat the command that was killed, or remove the checkpoint to begin anew");
+    oct_hint(err, "repeat the command that was killed, or remove the checkpoint to start over");
     return OCT_EUSAGE;
 }
 
@@ -84,8 +84,8 @@ static oct_status check_run(const checkpoint *p, const char **at, const char *en
 
 static oct_status damaged(const checkpoint *p, oct_err *err)
 {
-    oct_fail(err, OCT_EMALFORMED, "%s: is no checkpoint, or damaged", p->path);
-    oct_hint(err, "remove it to begin anew");
+    oct_fail(err, OCT_EMALFORMED, "%s: this is not a checkpoint, or it is damaged", p->path);
+    oct_hint(err, "remove it to start over");
     return OCT_EMALFORMED;
 }
 

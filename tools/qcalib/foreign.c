@@ -13,8 +13,8 @@ static oct_status import_to(oct_cli *cli, const foreign_args *a, oct_model *m, o
     OCT_TRY(oct_encodings_load(a->file, m->graph, &c, &match, err));
     oct_status s = OCT_OK;
     if (!match.form) {
-        s = oct_fail(err, OCT_EUSAGE, "%s: a calibration table already", a->file);
-        oct_hint(err, "qconvert takes it as it is: --calib %s", a->file);
+        s = oct_fail(err, OCT_EUSAGE, "%s: this is already a calibration table", a->file);
+        oct_hint(err, "qconvert can read it directly: --calib %s", a->file);
     }
     if (s == OCT_OK)
         s = oct_calib_set_model(c, tool_base(a->model), oct_model_hash(m), err);
@@ -107,7 +107,7 @@ oct_status qcalib_export(oct_cli *cli, const foreign_args *a, oct_err *err)
     if (!f)
         return unknown_form(a->format, err);
     if (oct_encoding_form_needs_model(f) && !a->model)
-        return oct_fail(err, OCT_EUSAGE, "--format %s names layers and has scales of weights: it needs --model", a->format);
+        return oct_fail(err, OCT_EUSAGE, "--format %s needs --model, for the names of layers and the scales of weights", a->format);
     OCT_TRY(tool_check_output(a->output, in, OCT_COUNT(in), err));
     OCT_TRY(tool_check_output(cli->json, in, OCT_COUNT(in), err));
     OCT_TRY(oct_calib_load(a->table, &c, err));

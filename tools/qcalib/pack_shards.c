@@ -10,7 +10,7 @@ static oct_status read_size(const char *text, int64_t *size, oct_err *err)
     uint64_t bytes;
     double share;
     if (!oct_size_text(text, &bytes, &share) || share > 0 || bytes > INT64_MAX) {
-        oct_fail(err, OCT_EUSAGE, "--shard-size %s: is no size", text);
+        oct_fail(err, OCT_EUSAGE, "--shard-size %s: it is not a size", text);
         oct_hint(err, "give bytes, or as 100MB or 1GiB");
         return OCT_EUSAGE;
     }

@@ -141,7 +141,7 @@ static oct_status gather(oct_cli *cli, const calib_args *a, const oct_graph *g, 
         o.keep_arg = &p;
     }
     if (s == OCT_OK && (s = oct_calibrate(g, src, &o, c, err)) == OCT_EUSAGE && o.before)
-        oct_hint(err, "remove %s to begin anew", p.path);
+        oct_hint(err, "remove %s to start over", p.path);
     if (s == OCT_OK)
         s = oct_calib_save(c, a->output, err);
     if (s == OCT_OK)
@@ -201,7 +201,7 @@ static oct_status with_graphs(oct_cli *cli, const calib_args *a, oct_model *m, o
         add_wanted(&w, most);
         if (w.n == 0) {
             s = oct_fail(err, OCT_EUNSUPPORTED, "nothing in the model can be quantized with calibrated ranges");
-            oct_hint(err, "'qconvert MODEL --dry-run' says of every layer why");
+            oct_hint(err, "'qconvert MODEL --dry-run' gives the reason for every layer");
         }
     }
     if (s == OCT_OK)
@@ -223,7 +223,7 @@ oct_status qcalib_run(oct_cli *cli, calib_args *a, oct_err *err)
     oct_graph *other = NULL;
     OCT_TRY(tool_read_shard(&a->data, err));
     if (a->resume && oct_path_is_stream(a->output)) {
-        oct_fail(err, OCT_EUSAGE, "--resume keeps a checkpoint beside the table, and '%s' is no file", a->output);
+        oct_fail(err, OCT_EUSAGE, "--resume keeps a checkpoint beside the table, and '%s' is not a file", a->output);
         oct_hint(err, "give a file to -o");
         return OCT_EUSAGE;
     }

@@ -29,7 +29,7 @@ static bool split(const char *text, char *out, char **word, size_t most, size_t 
 
 static oct_status no_command(const char *model, oct_err *err)
 {
-    oct_fail(err, OCT_EMALFORMED, "%s: octet.command is none that this program writes", model);
+    oct_fail(err, OCT_EMALFORMED, "%s: octet.command is not a command that this program records", model);
     oct_hint(err, "the record of the model was edited, or the name of one of its files begins with '-'");
     return OCT_EMALFORMED;
 }

@@ -19,7 +19,7 @@ static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_p
     for (size_t i = 0; i < OCT_COUNT(names); i++) {
         const bool by_cost = i == LEVEL && o->scheme == OCT_SCHEME_AUTO && oct_target_n_costs(o->target) > 0; /* costs may choose blocks then */
         if (!any && !by_cost && oct_cli_given(cli, names[i])) {
-            oct_fail(err, OCT_EUSAGE, "--%s is for weights in blocks, which no layer gets", names[i]);
+            oct_fail(err, OCT_EUSAGE, "--%s is for weights in blocks, and no layer gets these", names[i]);
             oct_hint(err, "add --scheme weight-only, or a policy rule with that scheme");
             return OCT_EUSAGE;
         }
@@ -30,7 +30,7 @@ static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_p
     o->block_bytes = strcmp(a->accuracy_level, "4") == 0;
     o->blocks_qdq = (oct_cli_given(cli, "format") && strcmp(a->format, "qdq") == 0) || oct_target_onnx_alone(o->target);
     if (o->block_bytes && o->blocks_qdq)
-        return oct_fail(err, OCT_EUSAGE, "--accuracy-level is an attribute of MatMulNBits: --format qdq has no place for it");
+        return oct_fail(err, OCT_EUSAGE, "--accuracy-level is an attribute of MatMulNBits, which --format qdq does not write");
     return OCT_OK;
 }
 
@@ -68,10 +68,10 @@ static oct_status check_outputs(session *s, oct_err *err)
         OCT_TRY(tool_check_model_output(out[i], s->m, err));
         /* It is read before it is written, and written only if it was such a file. */
         if (out[i] && a->sensitivity_file && oct_same_output(out[i], a->sensitivity_file))
-            return oct_fail(err, OCT_EUSAGE, "%s: two outputs would go there", out[i]);
+            return oct_fail(err, OCT_EUSAGE, "%s: two outputs would be written there", out[i]);
         for (size_t k = 0; k < i; k++) /* the name of the model may not have been on the command line */
             if (out[i] && out[k] && oct_same_output(out[i], out[k]))
-                return oct_fail(err, OCT_EUSAGE, "%s: two outputs would go there", out[i]);
+                return oct_fail(err, OCT_EUSAGE, "%s: two outputs would be written there", out[i]);
     }
     return OCT_OK;
 }
@@ -122,7 +122,7 @@ static oct_status read_end(session *s, const char *option, const char *text, boo
         return oct_nomem(err);
     if (a->type)
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "--%s: '%s' is no type", option, type);
+    oct_fail(err, OCT_EUSAGE, "--%s: '%s' is not a type", option, type);
     oct_hint(err, "give u8, s8 or fp16, or NAME=u8");
     return OCT_EUSAGE;
 }
@@ -175,7 +175,7 @@ static oct_status asks_synthetic(const session *s, bool *synthetic, oct_err *err
     for (size_t i = 0; i < a->data.specs.n; i++)
         *synthetic |= strcmp(a->data.specs.v[i], OCT_SYNTHETIC) == 0;
     if (*synthetic && (a->data.specs.n > 1 || a->data.labels))
-        return oct_fail(err, OCT_EUSAGE, "--data %s makes samples: none others can be given, nor labels", OCT_SYNTHETIC);
+        return oct_fail(err, OCT_EUSAGE, "--data %s generates samples: no other samples can be given, and no labels", OCT_SYNTHETIC);
     if (*synthetic && s->n_goals) {
         oct_fail(err, OCT_EUSAGE, "%s cannot be judged on synthetic data", s->goals[0].option);
         oct_hint(err, "give samples with --data");

@@ -156,9 +156,9 @@ static oct_status put_report(oct_json *j, const verification *v, const char *tex
     const oct_tree *model = schema && strcmp(schema, "octet-eval-1") == 0 ? find_model(v, report) : NULL;
     oct_status st = OCT_OK;
     if (!schema || strcmp(schema, "octet-eval-1") != 0)
-        st = oct_fail(err, OCT_EMALFORMED, "%s: is no report of qeval", path);
+        st = oct_fail(err, OCT_EMALFORMED, "%s: this is not a report of qeval", path);
     else if (!model)
-        st = oct_fail(err, OCT_EUSAGE, "%s: has no model of the name and size of %s", path, v->a->model);
+        st = oct_fail(err, OCT_EUSAGE, "%s: it has no model of the name and size of %s", path, v->a->model);
     oct_sha256_begin(&h);
     oct_sha256_add(&h, text, size);
     oct_sha256_end(&h, digest);

@@ -17,13 +17,13 @@ static oct_status no_record(const verification *v, oct_err *err)
 {
     const char *version = oct_model_meta(v->m, "octet.version");
     if (!version)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s: has no record: qconvert did not write it, or its metadata were taken away", v->a->model);
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s: it has no record: qconvert did not write it, or its metadata were removed", v->a->model);
     if (strcmp(version, OCT_VERSION) != 0) {
-        oct_fail(err, OCT_EUNSUPPORTED, "%s: was made by version %.60s, and this is %s: other versions may write other bytes", v->a->model, version, OCT_VERSION);
+        oct_fail(err, OCT_EUNSUPPORTED, "%s: it was made by version %.60s, and this is %s: other versions may write other bytes", v->a->model, version, OCT_VERSION);
         oct_hint(err, "verify it with version %.60s", version);
         return OCT_EUNSUPPORTED;
     }
-    return oct_fail(err, OCT_EUNSUPPORTED, "%s: its record is not complete: octet.command or " OCT_RECORD_KEY " is missing", v->a->model);
+    return oct_fail(err, OCT_EUNSUPPORTED, "%s: its record is incomplete: octet.command or " OCT_RECORD_KEY " is missing", v->a->model);
 }
 
 static oct_status read_record(verification *v, oct_err *err)
@@ -46,7 +46,7 @@ static oct_status match_option(const verification *v, const char *option, bool m
 {
     if (made == given)
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, made ? "%s: --%s is missing: it was made with one" : "%s: --%s is given, and it was made without", v->a->model, option);
+    oct_fail(err, OCT_EUSAGE, made ? "%s: --%s is missing: the model was made with it" : "%s: --%s is given, but the model was made without it", v->a->model, option);
     oct_hint(err, "its command was: %.300s", v->command);
     return OCT_EUSAGE;
 }
@@ -92,7 +92,7 @@ static oct_status match_part(const verification *v, oct_record_part p, const cha
         return OCT_OK;
     if (was->there && is->there && strcmp(was->sha256, "-") == 0)
         return OCT_OK; /* the bytes will tell */
-    oct_fail(err, OCT_EUSAGE, "%s: is not the %s that %s was made from", path, oct_record_words(p), v->a->model);
+    oct_fail(err, OCT_EUSAGE, "%s: this is not the %s that %s was made from", path, oct_record_words(p), v->a->model);
     oct_hint(err, "its %s%.64s, the record has %s%.64s", is->there ? "SHA-256 is " : "SHA-256 is that of ", is->there ? is->sha256 : "nothing",
              was->there ? "" : "none", was->there ? was->sha256 : "");
     return OCT_EUSAGE;
@@ -130,7 +130,7 @@ static oct_status name_draft(verification *v, oct_err *err)
     if (!folder)
         return oct_nomem(err);
     if (!mkdtemp(folder))
-        return oct_fail_errno(err, "%s: cannot make a folder for what is made again", folder);
+        return oct_fail_errno(err, "%s: cannot make a folder for the model that is made again", folder);
     v->folder = folder;
     v->again.output = oct_arena_printf(v->arena, "%s/%s", folder, strcmp(name, "-") == 0 ? "model.onnx" : name);
     return v->again.output ? OCT_OK : oct_nomem(err);
@@ -175,10 +175,10 @@ static oct_status compare(const verification *v, oct_err *err)
     oct_buf where = OCT_BUF_INIT;
     OCT_TRY(oct_model_draft_load(v->draft, &again, err));
     if (!again)
-        return oct_fail(err, OCT_EUSAGE, "%s: what is made again cannot be read back", v->a->model);
+        return oct_fail(err, OCT_EUSAGE, "%s: the model that was made again cannot be read back", v->a->model);
     oct_status st = OCT_OK;
     if (oct_model_differs(v->m, again, &where)) {
-        st = where.failed ? oct_nomem(err) : oct_fail(err, OCT_EGOAL, "%s: is not what its record says. First difference: %.700s", v->a->model, oct_buf_str(&where));
+        st = where.failed ? oct_nomem(err) : oct_fail(err, OCT_EGOAL, "%s: it is not what its record says. First difference: %.700s", v->a->model, oct_buf_str(&where));
         if (st == OCT_EGOAL)
             oct_hint(err, "the model or its record was changed after it was written");
     }

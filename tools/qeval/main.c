@@ -62,7 +62,7 @@ static oct_status leave_ends(const session *s, size_t k, oct_err *err)
     if (!oct_model_meta(s->loaded[k], OCT_ENDS_KEY))
         return OCT_OK;
     oct_fail(err, OCT_EUNSUPPORTED, "%s: its inputs or outputs have other types than the float model's, and --runner runs the file as it is", s->models[k].name);
-    oct_hint(err, "compare it without --runner, or one that was made without --input-type and --output-type");
+    oct_hint(err, "compare it without --runner, or compare a model that was made without --input-type and --output-type");
     return OCT_EUNSUPPORTED;
 }
 
@@ -454,7 +454,7 @@ static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err
         OCT_TRY(tool_check_output(outs[i], a->data.specs.v, a->data.specs.n, err));
         OCT_TRY(tool_check_output(outs[i], a->parts.v, a->parts.n, err));
         if (outs[i] && a->sensitivity_file && oct_same_output(outs[i], a->sensitivity_file)) /* it may not be there yet */
-            return oct_fail(err, OCT_EUSAGE, "%s: two outputs would go there", outs[i]);
+            return oct_fail(err, OCT_EUSAGE, "%s: two outputs would be written there", outs[i]);
     }
     return OCT_OK;
 }

@@ -38,7 +38,7 @@ static oct_status load(session *s, oct_err *err)
     if (!oct_model_meta(s->quantized, OCT_SCALED_KEY))
         return OCT_OK;
     oct_fail(err, OCT_EUNSUPPORTED, "%s: channels were multiplied by factors when it was made, so its scales are not the float model's", path);
-    oct_hint(err, "qconvert --sensitivity measures it as it makes it");
+    oct_hint(err, "qconvert --sensitivity measures it when it makes the model");
     return OCT_EUNSUPPORTED;
 }
 

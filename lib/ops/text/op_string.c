@@ -432,7 +432,7 @@ static oct_status parse_element(oct_datum *y, int64_t i, const char *text, oct_e
         return OCT_OK;
     }
     if (!read_number(text, dom == OCT_DOM_F, &v))
-        return oct_fail(err, OCT_EMALFORMED, "'%.60s' is no number", text);
+        return oct_fail(err, OCT_EMALFORMED, "'%.60s' is not a number", text);
     if (dom == OCT_DOM_F) {
         float f = (float)v;
         oct_elem_store(y->t.dtype, oct_datum_data(y), i, 1, 1, OCT_DOM_F, &f);
