@@ -86,7 +86,7 @@ bool oct_tree_bool(const oct_tree *t, bool *v)
 
 oct_status oct_tree_parse(const char *text, size_t size, const char *label, oct_tree **root, oct_err *err)
 {
-    oct_fail(err, OCT_EUNSUPPORTED, "%s: this build reads no JSON", label);
+    oct_fail(err, OCT_EUNSUPPORTED, "%s: this build cannot read JSON", label);
     oct_hint(err, "build with jansson (meson configure -Djansson=enabled)");
     return OCT_EUNSUPPORTED;
 }

@@ -98,7 +98,7 @@ static oct_status open_table(const oct_decode_output *o, const char *what, const
     const oct_set_tensor *near;
     if (!t->n) {
         OCT_TRY(oct_output_find(o, 0, out, n_out, &near, err));
-        return oct_fail(err, OCT_EUSAGE, "--decode: %s: the rows of output '%s' do not lie together", what, near->name);
+        return oct_fail(err, OCT_EUSAGE, "--decode: %s: the rows of output '%s' are not contiguous", what, near->name);
     }
     if ((uint64_t)o->first >= t->columns || o->last >= (int64_t)t->columns)
         return oct_fail(err, OCT_EUSAGE, "--decode: %s: there are %zu columns, counted from 0", what, t->columns);
@@ -428,5 +428,5 @@ oct_status oct_boxes_input_size(const oct_set_view *v, double *w, double *h, oct
         *w = (double)(last ? d[1] : d[2]);
         return OCT_OK;
     }
-    return oct_fail(err, OCT_EUSAGE, "--decode: boxes are of pictures, and no input takes one");
+    return oct_fail(err, OCT_EUSAGE, "--decode: boxes need pictures, and no input takes one");
 }

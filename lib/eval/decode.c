@@ -43,7 +43,7 @@ static oct_status add_lines(const char *more, const char *word, oct_buf *b, oct_
     while (*more) {
         const char *at = more + 1, *end = at + strcspn(at, ":"), *equals = memchr(at, '=', (size_t)(end - at));
         if (!equals) {
-            oct_fail(err, OCT_EUSAGE, "--decode: '%.100s' is no key=value", at);
+            oct_fail(err, OCT_EUSAGE, "--decode: '%.100s' is not a key=value", at);
             oct_hint(err, "%.*s:score=0.3 adds a line to a rule", (int)strcspn(word, ":"), word);
             return OCT_EUSAGE;
         }
@@ -67,7 +67,7 @@ static oct_status unknown(const char *word, size_t n, oct_err *err)
         oct_nearest_try(&near, builtin[i].name);
     oct_fail(err, OCT_EUSAGE, "--decode: there is no rule '%s'", name);
     if (oct_path_exists(word))
-        oct_hint(err, "a file is named with its folder: --decode ./%s", word);
+        oct_hint(err, "write a file with its folder: --decode ./%s", word);
     else
         oct_nearest_hint(&near, 1, "--decode help lists all", err);
     return OCT_EUSAGE;

@@ -57,7 +57,7 @@ static oct_status read_number(const line *l, int i, double least, double most, d
     *v = strtod(l->word[i], &end);
     if (end != l->word[i] && !*end && !strpbrk(l->word[i], "xX") && *v >= least && *v <= most)
         return OCT_OK;
-    return oct_words_fault(l->w, l->at[i], err, "'%.60s' is no number from %g to %g", l->word[i], least, most);
+    return oct_words_fault(l->w, l->at[i], err, "'%.60s' is not a number from %g to %g", l->word[i], least, most);
 }
 
 static oct_status one_number(const line *l, double least, double most, double *v, oct_err *err)

@@ -217,7 +217,7 @@ static oct_status boxes_finish(oct_set *s, oct_err *err)
 {
     detections *d = (detections *)s;
     if (!s->n)
-        return oct_fail(err, OCT_EMALFORMED, "%s: names none of the samples", oct_truth_path(s->judging->truth));
+        return oct_fail(err, OCT_EMALFORMED, "%s: it names none of the samples", oct_truth_path(s->judging->truth));
     double *score = oct_calloc(d->n_f + 1, sizeof *score);
     d->by_score = oct_calloc(d->n_f + 1, sizeof *d->by_score);
     if (!score || !d->by_score) {

@@ -201,7 +201,7 @@ static oct_status take_needed(ev_evaluation *e, const oct_metric *m, oct_err *er
 {
     if (m->kind != OCT_METRIC_PROPORTION || !m->relative || e->kase.classes >= 2 || e->kase.single)
         return take_metric(e, m, err);
-    oct_fail(err, OCT_EUSAGE, "%s is of classes, and the first output is no list of them for each sample", m->name);
+    oct_fail(err, OCT_EUSAGE, "%s is for classes, and the first output is not a list of class scores for each sample", m->name);
     oct_hint(err, "--min-sqnr and --max-drop cosine=D judge any output");
     return OCT_EUSAGE;
 }
@@ -406,7 +406,7 @@ static oct_status take_tokens(ev_evaluation *e, const oct_batch *b, const oct_op
     OCT_TRY(oct_tokens_take(&e->tokens, e->inputs, b, out->rank, out->dims, err));
     if (!e->need_tokens || (e->tokens.length && (e->by_row[0] || b->n == 1)))
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "perplexity is of token models, and the first output is no logits of such inputs");
+    oct_fail(err, OCT_EUSAGE, "perplexity is for token models, and the first output does not have logits for such inputs");
     oct_hint(err, "it takes logits [N, L, V] and an input of token ids [N, L], int64 or int32");
     return OCT_EUSAGE;
 }

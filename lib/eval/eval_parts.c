@@ -14,7 +14,7 @@
 static oct_status put_array(oct_buf *b, const oct_array *a, oct_err *err)
 {
     if (a->dtype == OCT_STRING)
-        return oct_fail(err, OCT_EUNSUPPORTED, "--shard does not take models with inputs of strings");
+        return oct_fail(err, OCT_EUNSUPPORTED, "--shard cannot be used with models that have inputs of strings");
     ev_put_u32(b, (uint32_t)a->dtype);
     ev_put_u32(b, (uint32_t)a->rank);
     for (int i = 0; i < a->rank; i++)
@@ -32,7 +32,7 @@ static oct_status check_batches(const ev_evaluation *e, oct_err *err)
             continue;
         oct_fail(err, OCT_EUNSUPPORTED, "%s quantizes dynamically, with scales that the samples of a batch share: parts have other batches than the whole",
                  e->models[k].name);
-        oct_hint(err, "with --batch 1 they have not, where the model takes one sample at a time");
+        oct_hint(err, "with --batch 1 they have none, if the model takes one sample at a time");
         return OCT_EUNSUPPORTED;
     }
     return OCT_OK;
@@ -183,8 +183,8 @@ static oct_status check_metrics(const ev_evaluation *e, const oct_part *p, first
     }
     if (same && f->logits == e->logits && f->width == e->width && f->classes == e->judging.classes)
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "%s: %s", p->path, same ? "its first output was taken for something else than in other parts" : "it holds other metrics than are asked for");
-    oct_hint(err, "%s", same ? "say with --decode what the outputs mean, and make the parts again" : "ask for the metrics of the gates where the parts are made, too: there with --metric, or the gates themselves");
+    oct_fail(err, OCT_EUSAGE, "%s: %s", p->path, same ? "its first output had another meaning than in the other parts" : "it has other metrics than those that are asked for");
+    oct_hint(err, "%s", same ? "say with --decode what the outputs mean, and make the parts again" : "give the metrics of the gates also to the commands that make the parts: by --metric, or by the gates themselves");
     return OCT_EUSAGE;
 }
 

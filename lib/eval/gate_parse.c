@@ -53,7 +53,7 @@ static oct_status read_quantity(oct_gate *g, const char *unit, bool above_zero, 
 {
     if (read_number(g->text, unit, &g->value) && (!above_zero || g->value > 0))
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "--%s: '%.100s' is no %s", names[g->kind], g->text, above_zero ? "number above 0" : "number");
+    oct_fail(err, OCT_EUSAGE, "--%s: '%.100s' is not a %s", names[g->kind], g->text, above_zero ? "number above 0" : "number");
     oct_hint(err, "%s", hint);
     return OCT_EUSAGE;
 }
@@ -62,7 +62,7 @@ static oct_status read_bytes(oct_gate *g, oct_err *err)
 {
     uint64_t bytes;
     if (!oct_size_text(g->text, &bytes, &g->share)) {
-        oct_fail(err, OCT_EUSAGE, "--%s: '%.100s' is no size", names[g->kind], g->text);
+        oct_fail(err, OCT_EUSAGE, "--%s: '%.100s' is not a size", names[g->kind], g->text);
         oct_hint(err, "give a share of the float model's, as 25%%, or bytes, as 12MB or 800kB");
         return OCT_EUSAGE;
     }

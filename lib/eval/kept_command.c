@@ -114,7 +114,7 @@ void oct_kept_stop(oct_kept_command *k, bool patient)
 static oct_status fail_late(const oct_kept_command *k, oct_err *err)
 {
     oct_fail(err, OCT_EIO, "%s: no answer within %g s", k->shown, k->seconds);
-    oct_hint(err, "--runner-timeout gives it more time");
+    oct_hint(err, "--runner-timeout gives the command more time");
     return OCT_EIO;
 }
 
@@ -129,7 +129,7 @@ static oct_status fail_ended(oct_kept_command *k, oct_err *err)
         return oct_fail(err, OCT_EIO, "%s: a signal ended the command before it answered", k->shown);
     oct_fail(err, OCT_EIO, "%s: the command ended before it answered (exit %d)", k->shown, status);
     if (status == 126 || status == 127)
-        oct_hint(err, "the shell cannot run it: what it said stands above");
+        oct_hint(err, "the shell cannot run it; its message is above");
     return OCT_EIO;
 }
 
@@ -181,7 +181,7 @@ oct_status oct_kept_write(oct_kept_command *k, const void *p, size_t n, oct_err 
         short ready[2] = { 0 };
         OCT_TRY(await(k, true, ready, err));
         if (ready[0] && k->to == BLOCK)
-            return oct_fail(err, OCT_EMALFORMED, "%s: the command writes without being asked", k->shown);
+            return oct_fail(err, OCT_EMALFORMED, "%s: the command wrote without being asked", k->shown);
         if (ready[1]) {
             const ssize_t sent = write(k->in, at, n);
             if (sent < 0 && errno == EPIPE)

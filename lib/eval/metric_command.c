@@ -131,7 +131,7 @@ static oct_status judge(const reading *r, const char *command, oct_err *err)
         oct_fail(err, OCT_EMALFORMED, "%s: the command printed a number that is not finite", command);
     else
         return OCT_OK;
-    oct_hint(err, "it is to print one number for all samples, or one for each, and nothing else");
+    oct_hint(err, "it must print one number for all samples, or one for each, and nothing else");
     return OCT_EMALFORMED;
 }
 

@@ -54,13 +54,13 @@ static oct_status expect(oct_remote *r, const char *word, const char *form, cons
     if (said)
         return oct_fail(err, OCT_EIO, "%s: the command said: %s", r->o->command, said);
     oct_fail(err, OCT_EMALFORMED, "%s: the command wrote '%.200s' where '%s' is expected", r->o->command, r->line, form);
-    oct_hint(err, "docs/runner.md says what it is to write, and that nothing else goes to its standard output");
+    oct_hint(err, "docs/runner.md says what the command must write; nothing else may go to its standard output");
     return OCT_EMALFORMED;
 }
 
 static oct_status malformed(const oct_remote *r, oct_err *err)
 {
-    return oct_fail(err, OCT_EMALFORMED, "%s: the command wrote '%.200s', which is not as docs/runner.md has it", r->o->command, r->line);
+    return oct_fail(err, OCT_EMALFORMED, "%s: the command wrote '%.200s', which is not what docs/runner.md describes", r->o->command, r->line);
 }
 
 /* A whole number of at most `most` at *p, which moves behind it. */
@@ -99,7 +99,7 @@ static oct_status check_name(const oct_remote *r, const char *name, oct_err *err
 {
     if (!strchr(name, '\n') && strlen(name) < LINE / 2)
         return OCT_OK;
-    return oct_fail(err, OCT_EUNSUPPORTED, "%s: the name '%.60s' cannot be told to a command", r->o->command, name);
+    return oct_fail(err, OCT_EUNSUPPORTED, "%s: the name '%.60s' cannot be passed to a command", r->o->command, name);
 }
 
 static oct_status send_input(oct_remote *r, size_t i, const oct_array *a, oct_err *err)
@@ -110,7 +110,7 @@ static oct_status send_input(oct_remote *r, size_t i, const oct_array *a, oct_er
     oct_buf head = OCT_BUF_INIT, line = OCT_BUF_INIT;
     oct_status s = OCT_OK;
     if (v->kind != OCT_VALUE_TENSOR || !oct_npy_header(&head, type, a->rank, a->dims, 0) || !oct_dtype_bytes(type, oct_array_count(a), &bytes))
-        s = head.failed ? oct_nomem(err) : oct_fail(err, OCT_EUNSUPPORTED, "%s: input '%s' is of a type that cannot be told to a command", r->o->command, v->name);
+        s = head.failed ? oct_nomem(err) : oct_fail(err, OCT_EUNSUPPORTED, "%s: input '%s' has a type that cannot be passed to a command", r->o->command, v->name);
     if (s == OCT_OK) {
         oct_buf_printf(&line, "array %zu %s\n", head.len + bytes, v->name);
         oct_buf_add(&line, head.data, head.len);

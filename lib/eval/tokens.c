@@ -48,7 +48,7 @@ static oct_status shift_row(const int64_t *ids, int64_t *next, int64_t length, i
         const int64_t id = i + 1 < length ? ids[i + 1] : -1;
         if (id >= words) {
             oct_fail(err, OCT_EMALFORMED, "token %lld at position %lld, but the logits are of %lld", (long long)id, (long long)i + 1, (long long)words);
-            oct_hint(err, "perplexity is of models whose first output foretells the next token");
+            oct_hint(err, "perplexity is for models whose first output predicts the next token");
             return OCT_EMALFORMED;
         }
         next[i] = id < 0 ? -1 : id;

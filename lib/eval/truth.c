@@ -305,7 +305,7 @@ static oct_status read_any(oct_truth *t, oct_err *err)
     if (oct_has_suffix(t->path, ".npy"))
         OCT_TRY_WITHIN(read_array(t, err), err, "%s", t->path);
     else
-        return oct_fail(err, OCT_EUSAGE, "%s: what is true of samples is read from .json, .csv, .npy, .npz or a folder", t->path);
+        return oct_fail(err, OCT_EUSAGE, "%s: the truth about samples is read from .json, .csv, .npy, .npz or a folder", t->path);
     return OCT_OK;
 }
 

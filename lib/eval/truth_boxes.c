@@ -93,7 +93,7 @@ static oct_status place_objects(oct_truth *t, oct_tree *list, const numbered *im
         const numbered *im = whole(oct_tree_member(a, "image_id"), &id) ? find_id(image, t->n_names, id) : NULL;
         const numbered *c = im && whole(oct_tree_member(a, "category_id"), &id) ? find_id(category, t->n_classes, id) : NULL;
         if (!c)
-            return oct_fail(err, OCT_EMALFORMED, "%s: annotations[%zu] is of no image or of no category that there is", t->path, i);
+            return oct_fail(err, OCT_EMALFORMED, "%s: annotations[%zu] has an image or a category that does not exist", t->path, i);
         OCT_TRY(read_object(t, a, i, &t->object[i], err));
         t->object[i].class_place = c - category;
         of[i] = im->at;
@@ -126,7 +126,7 @@ static oct_status read_coco(oct_truth *t, oct_tree *root, oct_err *err)
     oct_tree *images = oct_tree_member(root, "images"), *list = oct_tree_member(root, "annotations"), *categories = oct_tree_member(root, "categories");
     numbered *image, *category;
     if (!oct_tree_is_list(images) || !oct_tree_is_list(list) || !oct_tree_is_list(categories)) {
-        oct_fail(err, OCT_EMALFORMED, "%s: these are no objects as COCO has them", t->path);
+        oct_fail(err, OCT_EMALFORMED, "%s: these are not objects in the form of COCO", t->path);
         oct_hint(err, "the lists images, annotations and categories are expected");
         return OCT_EMALFORMED;
     }

@@ -44,7 +44,7 @@ oct_status oct_truth_map(const oct_truth *t, const char *name, int64_t index, in
     const oct_truth_named *n = oct_truth_find(t, name, index);
     if (!n) {
         oct_fail(err, OCT_EMALFORMED, "%s: no map for sample '%s', or several", t->path, name);
-        oct_hint(err, "a map has the name of its sample, and .png or .npy behind it");
+        oct_hint(err, "a map has the name of its sample, with .png or .npy appended");
         return OCT_EMALFORMED;
     }
     return oct_map_file_read(n->path, v, h, w, err);

@@ -68,7 +68,7 @@ static void mistakes(void **state)
                 { "max-drop top1 x", "g:1:15: ", "not a drop" },                              { "max-drop sqnr 1r%", "g:1:15: ", "relative" },
                 { "min-agreement 101%", "g:1:15: ", "share of samples" },                     { "min-speedup 0", "g:1:13: ", "above 0" },
                 { "min-speedup 0x2", "g:1:13: ", "above 0" },                                 { "max-latency -1", "g:1:13: ", "above 0" },
-                { "min-sqnr inf", "g:1:10: ", "no number" },                                  { "max-size 5mb", "g:1:10: ", "no size" },
+                { "min-sqnr inf", "g:1:10: ", "not a number" },                                  { "max-size 5mb", "g:1:10: ", "not a size" },
                 { "\nmin-sqnr 3\nmin-sqnr 4", "g:3:10: ", "given twice: 3 and 4" },           { "max-drop top1 1\nmax-drop top1 1", "g:2:15: ", "given twice: top1=1 and top1=1" } };
     for (size_t i = 0; i < OCT_COUNT(bad); i++) {
         oct_gates g = { 0 };
