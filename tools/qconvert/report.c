@@ -86,7 +86,7 @@ static oct_status finish_table(oct_table *t, const notes *all, FILE *f, oct_err 
         oct_print(f, "%3zu  %s\n", i + 1, all->text[i]);
     }
     if (all->n)
-        fputs("  dB: signal to rounding noise of the weights (w) and of the grid of the output (out)\n", f);
+        fputs("  dB: signal to rounding noise, of the weights (w) and of the quantized output (out)\n", f);
     return st;
 }
 
@@ -133,8 +133,8 @@ static oct_status print_layers(const session *s, FILE *f, oct_err *err)
                       loss ? "that cause most of the loss at the outputs" : "with the lowest SQNR");
         st = finish_table(t, &all, f, err);
         if (loss)
-            oct_print(f, "  loss: of what values and layers cost at the outputs, each alone, the share of the layer's %s\n",
-                      s->c.causes.weights ? "output and weights" : "output");
+            oct_print(f, "  loss: share of the error at the model's outputs that rounding the layer's %s alone causes\n",
+                      s->c.causes.weights ? "output or weights" : "output");
     }
     oct_free(order);
     return st;

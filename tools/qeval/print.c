@@ -229,7 +229,7 @@ static void print_legend(const oct_eval_model_result *m, FILE *f)
     size_t by[3] = { 0 };
     for (size_t i = 0; i < m->n_layers; i++)
         by[m->layers[i].how]++;
-    oct_print(f, "saturated: values beyond the range; codes: the share of them that came up; dead: channels of one value here alone; weights: their SQNR\n");
+    oct_print(f, "saturated: values beyond the range; codes: share of the quantized values that occur; dead: channels that are constant only here; weights: SQNR of the weights\n");
     if (by[OCT_PAIR_NAME] == m->n_layers)
         return;
     oct_print(f, "of %zu layers %zu were found by name, %zu by structure, %zu by weights\n", m->n_layers, by[OCT_PAIR_NAME], by[OCT_PAIR_STRUCTURE], by[OCT_PAIR_WEIGHTS]);
