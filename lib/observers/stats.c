@@ -122,9 +122,8 @@ static bool lay_sign(const oct_stats *s, int k, oct_quick *q)
     const float tiny = power(known);
     memcpy(&q->grid.least[k], &tiny, sizeof tiny);
     q->tiny = tiny > q->tiny ? tiny : q->tiny;
-    q->grid.scale[k] = ldexpf(1.0f, 127 + OCT_GRID_TOP - 1 - top);
-    q->grid.base[k] = (int32_t)octave[top].off - TOP_AT;
-    q->grid.fine[k] = (int32_t)octave[known].off - 8 * known; /* of use where that octave has eight bins */
+    /* The fine bins are of use where the octave `known` has eight. */
+    oct_bin_lay(&q->grid, k, top, (int32_t)octave[top].off - TOP_AT, (int32_t)octave[known].off - 8 * known);
     (k ? &q->lo : &q->hi)[0] = k ? -power(top + 1) : power(top + 1);
     return true;
 }
@@ -333,7 +332,7 @@ static void count_any(oct_stats *s, const float *x, size_t n)
         s->bins[bin_of(s, zero + i % OCT_ZERO_BINS, x[i])]++;
 }
 
-enum { PART = 2048 };
+enum { PART = 1024 };
 
 /* A part on the grid; the few small values one by one. */
 static void count_quick(oct_stats *s, const oct_bin_grid *g, const float *x, size_t n)

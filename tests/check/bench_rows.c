@@ -92,7 +92,9 @@ static void run_scan(void *arg)
 static void run_bin_index(void *arg)
 {
     rows *r = arg;
-    const oct_bin_grid g = { .scale = { 128, 128 }, .base = { 0, 10000 }, .least = { 1, 1 }, .zero = 20000, .small = 20008 };
+    oct_bin_grid g = { .least = { 1, 1 }, .zero = 20000, .small = 20008 };
+    oct_bin_lay(&g, 0, 133, 0, 0);
+    oct_bin_lay(&g, 1, 133, 10000, 10000);
     size_t n_bin, small;
     for (size_t i = 0; i < N; i += ROW)
         r->k->bin_index(r->x + i, ROW, &g, r->bin, &n_bin, &small);

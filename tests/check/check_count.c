@@ -32,10 +32,12 @@ static size_t without_zeros(const oct_bin_grid *g, int32_t *bin, size_t n)
 }
 
 /* With and without negative values on the grid. */
-static void check_bins(oct_check *t, const oct_elem_table *k, float negative)
+static void check_bins(oct_check *t, const oct_elem_table *k, bool negative)
 {
-    const oct_bin_grid g = { { 2048, negative }, { 100, 9000 }, { 20000, 22000 }, { oct_bits_of(0x1p-12f), negative > 0 ? oct_bits_of(0x1p-14f) : INT32_MAX },
-                             30000, 30008 };
+    oct_bin_grid g = { .least = { oct_bits_of(0x1p-12f), negative ? oct_bits_of(0x1p-14f) : INT32_MAX }, .zero = 30000, .small = 30008 };
+    oct_bin_lay(&g, 0, 129, 100, 20000); /* values below 8, and below 0.5 */
+    if (negative)
+        oct_bin_lay(&g, 1, 125, 9000, 22000);
     for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
         const size_t n = sizes[i];
         float *x = oct_check_buffer(t, n * sizeof *x);
@@ -43,7 +45,7 @@ static void check_bins(oct_check *t, const oct_elem_table *k, float negative)
         size_t small = 0, n_want = 0, n_got, found;
         for (size_t c = 0; c < n; c++) {
             const float v = (float)(oct_check_below(t, 1 << 24) * 0x1p-24) * (oct_check_below(t, 4) ? 1.0f : oct_check_below(t, 2) ? 0.001f : 1e-5f);
-            x[c] = oct_check_below(t, 3) == 0 ? 0.0f : oct_check_below(t, 2) || negative == 0 ? v * 8.0f : v * -0.5f;
+            x[c] = oct_check_below(t, 3) == 0 ? 0.0f : oct_check_below(t, 2) || !negative ? v * 8.0f : v * -0.5f;
             if (x[c] == 0)
                 continue;
             want[n_want] = bin_of(&g, x[c]);
@@ -114,8 +116,8 @@ void check_count(oct_check *t)
     const oct_elem_table *k = oct_elem_tables(&n);
     for (size_t i = 0; i < n; i++)
         if ((k[i].isa & ~oct_isa_active()) == 0) {
-            check_bins(t, &k[i], 32768);
-            check_bins(t, &k[i], 0);
+            check_bins(t, &k[i], true);
+            check_bins(t, &k[i], false);
             check_columns(t, &k[i]);
         }
 }

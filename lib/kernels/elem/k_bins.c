@@ -61,32 +61,18 @@ void K(count_equal)(const float *x, size_t n, float v, size_t *count)
 
 #if defined(__AVX512F__)
 
-/* The grid by octaves: with `r` an octave's rank from the top, at most 15, the bin is off[r] + (bits of |x| >> shift[r]). */
-static void tables_of(const oct_bin_grid *g, int sign, int32_t *top, int32_t off[16], int32_t shift[16])
-{
-    const int32_t scale = oct_bits_of(g->scale[sign]) >> 23;
-    *top = scale ? 2 * 127 + OCT_GRID_TOP - 1 - scale : 0;
-    for (int r = 0; r < 16; r++) {
-        const int32_t u = 1 << (OCT_GRID_TOP - 1) >> r, second = 2048 + (u >> 1), third = 4096 + (u >> 2), upper = LEAST(second, third);
-        shift[r] = r < 2 ? 12 : r > OCT_GRID_TOP - 4 ? 20 : 10 + r;
-        off[r] = u < OCT_GRID_LEAST ? g->fine[sign] : g->base[sign] + LEAST(u, upper) - (int32_t)((uint32_t)(*top - r) << (23 - shift[r]));
-    }
-}
-
 /* Zeros are left out. */
 OCT_INLINE size_t bins_of(const bool positive, const float *x, size_t n, const oct_bin_grid *g, int32_t *bin, size_t *small)
 {
-    int32_t top[2], table[2][16], shift[16];
-    for (int sign = 0; sign < 2; sign++)
-        tables_of(g, sign, &top[sign], table[sign], shift);
-    const __m512i most = _mm512_set1_epi32(0x7fffffff), last = _mm512_set1_epi32(15), shifts = _mm512_loadu_si512(shift), off = _mm512_loadu_si512(table[0]),
-                  off_neg = _mm512_loadu_si512(table[1]), top_pos = _mm512_set1_epi32(top[0]), least = _mm512_set1_epi32(g->least[0]);
+    const __m512i most = _mm512_set1_epi32(0x7fffffff), last = _mm512_set1_epi32(15), shifts = _mm512_loadu_si512(oct_bin_shift),
+                  off = _mm512_loadu_si512(g->off[0]), off_neg = _mm512_loadu_si512(g->off[1]), top = _mm512_set1_epi32(g->top[0]),
+                  least = _mm512_set1_epi32(g->least[0]);
     size_t k = 0, found = 0;
     for (size_t i = 0; i < n; i += 16) {
         const __mmask16 some = n - i < 16 ? (__mmask16)((1u << (n - i)) - 1) : 0xffff;
         const __m512i bits = _mm512_maskz_loadu_epi32(some, x + i), v = _mm512_and_si512(bits, most);
         const __mmask16 neg = positive ? 0 : _mm512_movepi32_mask(bits), keep = _mm512_test_epi32_mask(v, v);
-        const __m512i at_top = positive ? top_pos : _mm512_mask_set1_epi32(top_pos, neg, top[1]);
+        const __m512i at_top = positive ? top : _mm512_mask_set1_epi32(top, neg, g->top[1]);
         const __m512i from = positive ? least : _mm512_mask_set1_epi32(least, neg, g->least[1]);
         const __m512i r = _mm512_min_epi32(_mm512_sub_epi32(at_top, _mm512_srli_epi32(v, 23)), last);
         __m512i o = _mm512_permutexvar_epi32(r, off);
