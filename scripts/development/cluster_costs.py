@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
-from pylib import packages
+from pylib import cost, packages
 
 packages.need("numpy", "PIL")
 import numpy as np
@@ -81,20 +81,24 @@ class Bench:
     def __init__(self, folder, build, model):
         self.folder, self.build, self.model = folder, build, model
 
+    def command(self, tool, *words):
+        return [self.build / "tools" / tool / tool, *map(str, words), "-q"]
+
     def run(self, tool, *words):
-        """(seconds, most bytes of memory) of a run."""
+        """Seconds of a run."""
         start = time.monotonic()
-        child = subprocess.Popen([self.build / "tools" / tool / tool, *map(str, words), "-q"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        said = child.stderr.read().decode()
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode:
-            raise RuntimeError(f"{tool} {words}: exit {child.returncode}: {said}")
-        return time.monotonic() - start, used.ru_maxrss * 1024
+        done = subprocess.run(self.command(tool, *words), cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{tool} {words}: exit {done.returncode}: {done.stderr}")
+        return time.monotonic() - start
+
+    def memory(self, *command):
+        """The most memory that a run takes, in MB."""
+        return cost.measured(self.command(*command), cwd=self.folder)[1]
 
     def best(self, times, *command):
         """Seconds of the fastest run."""
-        return min(self.run(*command)[0] for _ in range(times))
+        return min(self.run(*command) for _ in range(times))
 
     def part(self, data, *more, out="x.calib"):
         return ("qcalib", self.model, "--data", data, "--preprocess", STEPS, "--threads", 1, *more, "-o", out)
@@ -102,7 +106,7 @@ class Bench:
     def all_at_once(self, commands):
         """(seconds until all have ended, seconds of processor time of all)"""
         start, before = time.monotonic(), os.times()
-        programs = [subprocess.Popen([self.build / "tools" / c[0] / c[0], *map(str, c[1:]), "-q"], cwd=self.folder, stderr=subprocess.DEVNULL) for c in commands]
+        programs = [subprocess.Popen(self.command(*c), cwd=self.folder, stderr=subprocess.DEVNULL) for c in commands]
         if any([p.wait() for p in programs]):
             raise RuntimeError("a part failed")
         after = os.times()
@@ -139,15 +143,15 @@ def measure(bench):
     found["pass_file"] = (bench.best(3, *bench.part("folder", "--shard", f"0/{PASSED}")) - found["start"]) / PASSED
     found["picture"] = bench.picture()
     found["merge"], found["merge_part"] = bench.merge()
-    found["memory"], found["memory_many"] = (bench.run(*bench.part(data))[1] for data in ("few.tar", "tried.tar"))
+    found["memory"], found["memory_many"] = (bench.memory(*bench.part(data)) for data in ("few.tar", "tried.tar"))
     found["trial"] = min(bench.trial() for _ in range(2))
     found["one"] = bench.best(2, "qcalib", bench.model, "--data", "tried.tar", "--preprocess", STEPS, "-o", "x.calib")
     return found
 
 
-def foretold(cost, pictures, cores, parts):
+def foretold(found, pictures, cores, parts):
     """Seconds: (until the first picture and past those of others, pictures, merge)"""
-    return (cost["start"] + pictures * cost["pass"], pictures * cost["picture"] / cores, cost["merge"] + parts * cost["merge_part"])
+    return (found["start"] + pictures * found["pass"], pictures * found["picture"] / cores, found["merge"] + parts * found["merge_part"])
 
 
 def spell(seconds):
@@ -165,24 +169,24 @@ def processor():
     return "unknown"
 
 
-def text(cost, model):
+def text(found, model):
     here = os.cpu_count()
-    guess = sum(foretold(cost, TRIED, here, here))
+    guess = sum(foretold(found, TRIED, here, here))
     lines = [f"Measured with {model.name} on {here} processors ({processor()}), JPEG pictures of {WIDE} x {HIGH} and {BYTES // 1000} KB in the page cache:", "",
              "| cost | of | time |", "| --- | --- | --- |",
-             f"| start | a part | {spell(cost['start'])} |",
-             f"| passing over | a sample of another part, in an uncompressed tar file | {spell(cost['pass'])} |",
-             f"| | the same, a file in a folder | {spell(cost['pass_file'])} |",
-             f"| a picture | read, decoded, preprocessed, run and observed, with a part on each processor: processor time | {spell(cost['picture'])} |",
-             f"| merge | a table | {spell(cost['merge_part'])} |", "",
-             f"A part takes {cost['memory'] / 1e6:.0f} MB of memory for {FEW} pictures and {cost['memory_many'] / 1e6:.0f} MB for {TRIED}. "
-             f"A calibration on {TRIED} pictures in {here} parts should take {spell(guess)} by these costs, and took {spell(cost['trial'])}; one process with "
-             f"{here} threads took {spell(cost['one'])}.", "",
+             f"| start | a part | {spell(found['start'])} |",
+             f"| passing over | a sample of another part, in an uncompressed tar file | {spell(found['pass'])} |",
+             f"| | the same, a file in a folder | {spell(found['pass_file'])} |",
+             f"| a picture | read, decoded, preprocessed, run and observed, with a part on each processor: processor time | {spell(found['picture'])} |",
+             f"| merge | a table | {spell(found['merge_part'])} |", "",
+             f"A part takes {found['memory'] / 1e6:.0f} MB of memory for {FEW} pictures and {found['memory_many'] / 1e6:.0f} MB for {TRIED}. "
+             f"A calibration on {TRIED} pictures in {here} parts should take {spell(guess)} by these costs, and took {spell(found['trial'])}; one process with "
+             f"{here} threads took {spell(found['one'])}.", "",
              f"For the {IMAGENET:,} training pictures of ImageNet, and machines of {CORES} such processors with a part for every {OF_PART}, they give:", "",
              "| machines | parts | start and passing | pictures | merge | together | read by all machines |", "| --- | --- | --- | --- | --- | --- | --- |"]
     for machines in (1, 10, 100):
         parts = machines * CORES // OF_PART
-        times = foretold(cost, IMAGENET, machines * CORES, parts)
+        times = foretold(found, IMAGENET, machines * CORES, parts)
         lines.append(f"| {machines} | {parts} | {' | '.join(map(spell, times))} | {spell(sum(times))} | {IMAGENET * BYTES / times[1] / 1e6:,.0f} MB/s |")
     return "\n".join(lines)
 
