@@ -100,6 +100,7 @@ static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct
 {
     npy *r = self;
     if (r->at >= r->count) {
+        oct_map_forget(&r->map, r->map.data, r->map.size);
         *end = true;
         return OCT_OK;
     }
