@@ -3,8 +3,8 @@
 
     cluster_costs.py [--model FILE] [--build FOLDER] [--write]
 
-The samples are made: JPEG pictures of the size and length that ImageNet's have on average, in tar files. Costs are the fastest of several runs;
-those of a picture and of a merge are slopes between runs of few and many, and a picture's is processor time. Without --write the table is printed. Needs numpy and pillow: runs itself with OCT_PYTHON when that is set.
+The samples are made: JPEG pictures of the size and length that ImageNet's have on average, in tar files. Costs are processor time, the least of several runs, as other work
+on the machine slows some; those of a picture and of a merge are slopes between runs of few and many. Without --write the table is printed. Needs numpy and pillow: runs itself with OCT_PYTHON when that is set.
 """
 import argparse
 import io
@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
@@ -85,37 +84,39 @@ class Bench:
         return [self.build / "tools" / tool / tool, *map(str, words), "-q"]
 
     def run(self, tool, *words):
-        """Seconds of a run."""
-        start = time.monotonic()
-        done = subprocess.run(self.command(tool, *words), cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        if done.returncode:
-            raise RuntimeError(f"{tool} {words}: exit {done.returncode}: {done.stderr}")
-        return time.monotonic() - start
+        """Processor time of a run, in seconds."""
+        with subprocess.Popen(self.command(tool, *words), cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
+            said = child.stderr.read()
+            _, status, used = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            raise RuntimeError(f"{tool} {words}: exit {child.returncode}: {said}")
+        return used.ru_utime + used.ru_stime
 
     def memory(self, *command):
         """The most memory that a run takes, in MB."""
         return cost.measured(self.command(*command), cwd=self.folder)[1]
 
     def best(self, times, *command):
-        """Seconds of the fastest run."""
+        """Processor time of the cheapest run."""
         return min(self.run(*command) for _ in range(times))
 
     def part(self, data, *more, out="x.calib"):
         return ("qcalib", self.model, "--data", data, "--preprocess", STEPS, "--threads", 1, *more, "-o", out)
 
     def all_at_once(self, commands):
-        """(seconds until all have ended, seconds of processor time of all)"""
-        start, before = time.monotonic(), os.times()
+        """Processor time of all."""
+        before = os.times()
         programs = [subprocess.Popen(self.command(*c), cwd=self.folder, stderr=subprocess.DEVNULL) for c in commands]
         if any([p.wait() for p in programs]):
             raise RuntimeError("a part failed")
         after = os.times()
-        return time.monotonic() - start, after.children_user + after.children_system - before.children_user - before.children_system
+        return after.children_user + after.children_system - before.children_user - before.children_system
 
     def picture(self):
         """Processor time of a picture more, while every processor has a part."""
         cores = os.cpu_count()
-        few, many = (min(self.all_at_once([self.part(data, out=f"{k}.calib") for k in range(cores)])[1] for _ in range(4)) for data in ("few.tar", "many.tar"))
+        few, many = (min(self.all_at_once([self.part(data, out=f"{k}.calib") for k in range(cores)]) for _ in range(4)) for data in ("few.tar", "many.tar"))
         return (many - few) / (MANY - FEW) / cores
 
     def merge(self):
@@ -129,12 +130,10 @@ class Bench:
         return max(0.0, many - each * PARTS), each
 
     def trial(self):
-        """Seconds that a calibration takes here, a part for each processor."""
+        """Processor time of a calibration here, a part for each processor."""
         cores = os.cpu_count()
-        start = time.monotonic()
-        self.all_at_once([self.part("tried.tar", "--shard", f"{k}/{cores}", out=f"t{k}.calib") for k in range(cores)])
-        self.run("qcalib", "merge", *[f"t{k}.calib" for k in range(cores)], "-o", "t.calib")
-        return time.monotonic() - start
+        parts = self.all_at_once([self.part("tried.tar", "--shard", f"{k}/{cores}", out=f"t{k}.calib") for k in range(cores)])
+        return parts + self.run("qcalib", "merge", *[f"t{k}.calib" for k in range(cores)], "-o", "t.calib")
 
 
 def measure(bench):
@@ -171,16 +170,16 @@ def processor():
 
 def text(found, model):
     here = os.cpu_count()
-    guess = sum(foretold(found, TRIED, here, here))
+    guess = here * (found["start"] + TRIED * found["pass"]) + TRIED * found["picture"] + found["merge"] + here * found["merge_part"]
     lines = [f"Measured with {model.name} on {here} processors ({processor()}), JPEG pictures of {WIDE} x {HIGH} and {BYTES // 1000} KB in the page cache:", "",
-             "| cost | of | time |", "| --- | --- | --- |",
+             "| cost | of | processor time |", "| --- | --- | --- |",
              f"| start | a part | {spell(found['start'])} |",
              f"| passing over | a sample of another part, in an uncompressed tar file | {spell(found['pass'])} |",
              f"| | the same, a file in a folder | {spell(found['pass_file'])} |",
-             f"| a picture | read, decoded, preprocessed, run and observed, with a part on each processor: processor time | {spell(found['picture'])} |",
+             f"| a picture | read, decoded, preprocessed, run and observed, with a part on each processor | {spell(found['picture'])} |",
              f"| merge | a table | {spell(found['merge_part'])} |", "",
-             f"A part takes {found['memory'] / 1e6:.0f} MB of memory for {FEW} pictures and {found['memory_many'] / 1e6:.0f} MB for {TRIED}. "
-             f"A calibration on {TRIED} pictures in {here} parts should take {spell(guess)} by these costs, and took {spell(found['trial'])}; one process with "
+             f"A part takes {found['memory']:.0f} MB of memory for {FEW} pictures and {found['memory_many']:.0f} MB for {TRIED}. "
+             f"A calibration on {TRIED} pictures in {here} parts should take {spell(guess)} of processor time by these costs, and took {spell(found['trial'])}; one process with "
              f"{here} threads took {spell(found['one'])}.", "",
              f"For the {IMAGENET:,} training pictures of ImageNet, and machines of {CORES} such processors with a part for every {OF_PART}, they give:", "",
              "| machines | parts | start and passing | pictures | merge | together | read by all machines |", "| --- | --- | --- | --- | --- | --- | --- |"]
