@@ -44,18 +44,40 @@ static oct_status replace(oct_graph *g, int id, const char *base, const int in[6
     return bias >= 0 ? oct_edit_node(g, "Add", (int[]){ out, bias }, 2, y, before, NULL, err) : OCT_OK;
 }
 
-/* Those of the weights, as products that have these in common share them; MatMulInteger has no transposition. */
-static oct_status weights_of(oct_writer *w, int b, bool transposed, int out[3], oct_err *err)
+/* Whether another value than b has its quantized values, as a table of which rows are picked has. */
+static bool others_have(const oct_graph *g, int b, const oct_tensor *qvals)
+{
+    bool others = false;
+    for (size_t v = 0; v < g->n_value && !others; v++)
+        others = (int)v != b && !g->value[v].dead && g->value[v].n_uses && g->value[v].constant == qvals;
+    return others;
+}
+
+/* Transposed once more in the file; where others read them as they are, by a node, which runtimes run once, as they load the model. */
+static oct_status transpose(oct_writer *w, int b, int id, const oct_tensor *qvals, int *written, oct_err *err)
+{
+    oct_graph *g = w->g;
+    int plain, node;
+    if (!others_have(g, b, qvals)) {
+        OCT_TRY(oct_tensor_transposed(g->arena, qvals, &qvals, err));
+        return oct_write_qvals(w, b, qvals, written, err);
+    }
+    OCT_TRY(oct_write_qvals(w, b, qvals, &plain, err));
+    OCT_TRY(oct_edit_value(g, g->value[plain].name, "_transposed", qvals->dtype, -1, written, err));
+    OCT_TRY(oct_edit_node(g, "Transpose", &plain, 1, *written, id, &node, err));
+    return oct_node_set_ints(g, node, "perm", (const int64_t[]){ 1, 0 }, 2, err);
+}
+
+/* Those of the weights of node id, as products that have these in common share them; MatMulInteger has no transposition. */
+static oct_status weights_of(oct_writer *w, int b, int id, bool transposed, int out[3], oct_err *err)
 {
     const oct_quant *q = w->g->value[b].quant;
     const oct_tensor *qvals = q->qvals;
     int *written = &w->value[b].written[transposed];
     const char *base;
     OCT_TRY(oct_write_base(w, b, &base, err));
-    if (transposed && *written < 0)
-        OCT_TRY(oct_tensor_transposed(w->g->arena, qvals, &qvals, err));
     if (*written < 0)
-        OCT_TRY(oct_write_qvals(w, b, qvals, written, err));
+        OCT_TRY(transposed ? transpose(w, b, id, qvals, written, err) : oct_write_qvals(w, b, qvals, written, err));
     out[0] = *written;
     return oct_write_params(w, q, base, &out[1], &out[2], err);
 }
@@ -66,7 +88,7 @@ oct_status oct_write_dynamic(oct_writer *w, int id, oct_err *err)
     const oct_node *n = &g->node[id];
     const char *base = n->name[0] ? n->name : g->value[n->out[0]].name;
     int in[6];
-    OCT_TRY(weights_of(w, n->in[1], oct_is_op(n, "Gemm") && oct_node_int(n, "transB", 0), in + 3, err));
+    OCT_TRY(weights_of(w, n->in[1], id, oct_is_op(n, "Gemm") && oct_node_int(n, "transB", 0), in + 3, err));
     OCT_TRY(dynamic_input(g, id, base, in, err));
     return replace(g, id, base, in, err);
 }
