@@ -206,11 +206,12 @@ static void describe(oct_qjob *j, int id, bool decided)
         d->sqnr_weights = w->sqnr;
     }
     if (q->table && q->scheme != OCT_SCHEME_FLOAT) {
-        const qweights *tied = q->table->tied >= 0 ? j->node[q->table->tied].weights[0] : NULL;
-        d->weights = tied ? tied->quant.dtype : OCT_S8;
-        d->block = tied ? (int)tied->quant.block : 0;
-        d->per_channel = !d->block && (!tied || tied->quant.n > 1);
-        d->sqnr_weights = tied ? tied->sqnr : q->table->sqnr;
+        double sqnr = q->table->sqnr;
+        const oct_quant *tied = q->table->tied >= 0 ? oct_tied_weights(j, q->table->tied, &sqnr) : NULL;
+        d->weights = tied ? tied->dtype : OCT_S8;
+        d->block = tied ? (int)tied->block : 0;
+        d->per_channel = !d->block && (!tied || tied->n > 1);
+        d->sqnr_weights = sqnr;
     }
     if (q->stored && oct_is_stored(j, id)) {
         d->weights = OCT_S8;

@@ -271,6 +271,10 @@ bool oct_operand_stays_real(const oct_qjob *j, int value);
 const char *oct_no_table(const oct_qjob *j, int node, bool *is_table);
 /* Whether a product multiplies by the numbers of such a table. */
 bool oct_is_tied(const oct_qjob *j, int product);
+/* Whether a table of its numbers stays in the file as reals. */
+bool oct_tied_stays_real(const oct_qjob *j, int product);
+/* A product's quantized weights, which serve a table, with their SQNR in dB; NULL: it has none. */
+const oct_quant *oct_tied_weights(const oct_qjob *j, int product, double *sqnr);
 /* Quantizes all tables, after the products' weights, whose quantized values serve where they are the same numbers. */
 oct_status oct_decide_tables(oct_qjob *j, oct_err *err);
 /* In the graph that is being annotated. */

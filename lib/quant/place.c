@@ -87,6 +87,12 @@ static void choose_reals(oct_qjob *j, int id, bool asked)
     oct_set_scheme(j, id, why ? OCT_SCHEME_FLOAT : OCT_SCHEME_STORED, asked ? (why ? why : j->node[id].row.rule) : why ? slower : stored);
 }
 
+/* Whether weights in blocks would stand beside a table of the same numbers: DequantizeLinear in blocks makes all of it real, and rows cannot be picked. */
+static bool stores_with_table(const oct_qjob *j, int id)
+{
+    return j->opts.blocks_qdq && !j->node[id].row.asked && oct_is_tied(j, id) && !oct_no_stored(j, id);
+}
+
 static void choose_product(oct_qjob *j, int id)
 {
     const oct_policy_row *row = &j->node[id].row;
@@ -104,6 +110,8 @@ static void choose_product(oct_qjob *j, int id)
         why = "its weights are computed from fewer bytes than they would take in integers";
     if (why || half)
         oct_set_scheme(j, id, OCT_SCHEME_FLOAT, why ? why : row->rule);
+    else if (scheme == OCT_SCHEME_WEIGHT_ONLY && stores_with_table(j, id))
+        oct_set_scheme(j, id, OCT_SCHEME_STORED, "it has its numbers in common with a table of rows, and in QDQ form no rows are picked of blocks");
     else if (runs(j, id, scheme, &j->node[id].why))
         oct_set_scheme(j, id, scheme, scheme == OCT_SCHEME_DYNAMIC && !data ? no_ranges(j, id, true) : costs ? cheaper : row->rule);
     else if (scheme == OCT_SCHEME_DYNAMIC && row->scheme == OCT_SCHEME_STATIC && !data)

@@ -60,28 +60,58 @@ static bool same_numbers(const oct_qjob *j, int product, const oct_tensor *t)
     return true;
 }
 
+/* The next node behind the first `from` layers that picks from a table of the product's numbers, with its place; -1: none. */
+static int next_tied(const oct_qjob *j, int product, size_t *from)
+{
+    bool is_table;
+    while (*from < j->n_layer) {
+        const int id = j->layer[(*from)++];
+        const oct_op *op = oct_op_of(j->g, id);
+        if (op && op->picks && !oct_no_table(j, id, &is_table) && is_table && same_numbers(j, product, table_of(j, id)))
+            return id;
+    }
+    return -1;
+}
+
 bool oct_is_tied(const oct_qjob *j, int product)
 {
-    bool tied = false, is_table;
-    for (size_t i = 0; i < j->n_layer && !tied; i++) {
-        const int id = j->layer[i];
-        const oct_op *op = oct_op_of(j->g, id);
-        tied = op && op->picks && !oct_no_table(j, id, &is_table) && is_table && same_numbers(j, product, table_of(j, id));
+    return next_tied(j, product, &(size_t){ 0 }) >= 0;
+}
+
+bool oct_tied_stays_real(const oct_qjob *j, int product)
+{
+    size_t from = 0;
+    for (int id; (id = next_tied(j, product, &from)) >= 0;) {
+        const qnode *q = &j->node[id];
+        if (q->barred || q->row.scheme == OCT_SCHEME_FLOAT || oct_scheme_is_half(q->row.scheme))
+            return true;
     }
-    return tied;
+    return false;
+}
+
+const oct_quant *oct_tied_weights(const oct_qjob *j, int product, double *sqnr)
+{
+    const qnode *q = &j->node[product];
+    if (oct_is_stored(j, product)) {
+        *sqnr = q->stored ? q->stored->sqnr : NAN;
+        return q->stored ? &q->stored->quant[0] : NULL;
+    }
+    *sqnr = q->weights[0] ? q->weights[0]->sqnr : NAN;
+    return q->weights[0] ? &q->weights[0]->quant : NULL;
 }
 
 /* Whether a product's quantized weights can be picked from by the indices that a node has. */
 static bool serves(const oct_qjob *j, int product, int node)
 {
-    const qweights *w = j->node[product].weights[0];
     const oct_scheme scheme = j->node[product].scheme;
+    double sqnr;
+    const oct_quant *q = oct_tied_weights(j, product, &sqnr);
     oct_weight_layout l;
-    if (!w || !oct_layer_layout(j->g, product, &l))
+    if (!q || !oct_layer_layout(j->g, product, &l))
         return false;
     if (scheme == OCT_SCHEME_WEIGHT_ONLY)
-        return w->quant.block && l.ins % w->quant.block == 0 && !j->opts.blocks_qdq;
-    return (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC) && !w->quant.block &&
+        return q->block && l.ins % q->block == 0 && !j->opts.blocks_qdq;
+    return (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC || scheme == OCT_SCHEME_STORED) && !q->block &&
            (l.out_axis == 0 || j->g->value[j->g->node[node].in[1]].shape.rank >= 0);
 }
 
@@ -179,7 +209,8 @@ oct_status oct_annotate_tables(oct_qjob *j, oct_err *err)
         const qtable *x = has_table(j, id) ? j->node[id].table : NULL;
         if (!x)
             continue;
-        const oct_quant *q = x->tied >= 0 ? &j->node[x->tied].weights[0]->quant : &x->quant;
+        double sqnr;
+        const oct_quant *q = x->tied >= 0 ? oct_tied_weights(j, x->tied, &sqnr) : &x->quant;
         OCT_TRY(q->block ? oct_write_block_table(j->g, id, q, err) : oct_write_table(j->g, id, q, x->by_rows, err));
     }
     return OCT_OK;

@@ -35,6 +35,19 @@ static const char *no_stored_matrices(const oct_qjob *j, int node)
     return oct_tensor_is_finite(w) && oct_tensor_is_finite(r) ? NULL : "its weights are not finite";
 }
 
+/* Whether the weights stand in the file as they are for others: but for tables of the same numbers, which read what is stored. */
+static bool others_read(const oct_qjob *j, int node)
+{
+    const oct_value *v = &j->g->value[j->g->node[node].in[1]];
+    bool others = v->is_output, is_table;
+    for (size_t i = 0; i < v->n_uses && !others; i++) {
+        const oct_use u = v->uses[i];
+        const oct_op *op = u.slot == 0 ? oct_op_of(j->g, u.node) : NULL;
+        others = !(u.node == node && u.slot == 1) && !(op && op->picks && !oct_no_table(j, u.node, &is_table) && is_table);
+    }
+    return others || oct_tied_stays_real(j, node);
+}
+
 const char *oct_no_stored(const oct_qjob *j, int node)
 {
     oct_weight_layout l;
@@ -48,7 +61,7 @@ const char *oct_no_stored(const oct_qjob *j, int node)
         return "its weights are few";
     if (!oct_layer_layout(j->g, node, &l) || l.out_axis < 0)
         return "its weights are a vector";
-    if (j->g->value[n->in[1]].n_uses != 1 || j->g->value[n->in[1]].is_output || oct_is_tied(j, node))
+    if (others_read(j, node))
         return "others read its weights";
     if (oct_weights_grow(j, node, 8))
         return "its weights are computed from fewer bytes than they would take in integers";
