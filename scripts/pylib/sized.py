@@ -243,6 +243,19 @@ def llama(layers=2, wide=256, inner=768, words=6000, heads=4, length=12):
     return n.model(TensorProto.INT64)
 
 
+def tied(how, words=6000, wide=128, length=6):
+    """One layer between a table of words and a product by it: as a Transpose (of 16-bit floats that are cast), or as a Gemm that transposes."""
+    n = Net(14, 1, length)
+    table = n.rng.standard_normal((words, wide)) / np.sqrt(wide)
+    table = n.op("Cast", n.const(table.astype(np.float16)), to=TensorProto.FLOAT) if how == "cast" else n.const(table)
+    y = n.op("Relu", n.op("MatMul", n.op("Gather", table, "x"), n.weight(wide, wide)))
+    if how == "Gemm":
+        n.show(n.op("Gemm", n.op("Reshape", y, n.ints(length, wide)), table, transB=1), length, words)
+    else:
+        n.show(n.op("MatMul", y, n.op("Transpose", table, perm=[1, 0])), 1, length, words)
+    return n.model(TensorProto.INT64)
+
+
 def bert(layers=2, wide=384, inner=1536, words=5000, heads=12, length=12):
     """Two tables, layer normalization, GELU: MiniLM's shapes, with fewer words and layers."""
     n = Net(12, 1, length)
@@ -286,6 +299,10 @@ MODELS = {
     "RNN": lambda: recurrent("RNN", 1),
     "Llama": llama,
     "BERT": bert,
+    "tied": lambda: tied("Transpose"),
+    "tied, 16 bits": lambda: tied("cast"),
+    "tied, Gemm": lambda: tied("Gemm"),
+    "tied, large": lambda: tied("Transpose", words=36000),
 }
 
 
