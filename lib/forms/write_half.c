@@ -10,6 +10,7 @@
 
 typedef struct half_value {
     bool ours;              /* its 16-bit type was made here */
+    const oct_tensor *was;  /* of such a constant: as float32 */
     int stored;             /* of a constant: what its 16-bit form is in float32; -1 not made yet */
     int cast[OCT_BF16 + 1]; /* the same in another type, by type: float32, float16 or bfloat16; -1 not made yet */
 } half_value;
@@ -42,6 +43,7 @@ static oct_status grow(halver *h, oct_err *err)
         if (!OCT_GROW(h->g->arena, h->value, h->n_value, h->cap_value))
             return oct_nomem(err);
         h->value[h->n_value].ours = false;
+        h->value[h->n_value].was = NULL;
         h->value[h->n_value].stored = -1;
         memset(h->value[h->n_value++].cast, -1, sizeof h->value->cast);
     }
@@ -119,6 +121,7 @@ static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *
     OCT_TRY(narrowed(h, v, t, &half, err));
     if (all_take(h, v, t)) {
         retype(h, v, t);
+        h->value[v].was = h->g->value[v].constant;
         *out = v;
     } else {
         OCT_TRY(new_cast(h, v, t, out, err));
@@ -157,6 +160,41 @@ static oct_status store_constants(halver *h, int id, oct_err *err)
 
 /* ---- readers ---- */
 
+static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, oct_err *err);
+
+/* The matrix that constant v is transposed, where the file has that in type t for other readers; -1: there is none. */
+static int turned(const halver *h, int v, oct_dtype t)
+{
+    const oct_graph *g = h->g;
+    const oct_recipe *r = g->value[v].recipe;
+    const oct_op *op = r ? oct_op_find(r->node.domain, r->node.op, r->opset) : NULL;
+    const int from = op && op->permutes ? r->node.in[0] : -1;
+    if (from < 0 || g->value[from].dead || g->value[v].constant->rank != 2 || r->made[g->value[v].made_slot] != g->value[v].constant)
+        return -1;
+    if (h->value[from].ours)
+        return h->value[from].was == r->from[0] && g->value[from].dtype == t ? from : -1;
+    bool has = h->value[from].cast[t] >= 0;
+    for (size_t i = 0; i < g->value[from].n_uses; i++) {
+        const oct_use u = g->value[from].uses[i];
+        has |= u.slot >= 0 && computes_on(h, u.node) == t && oct_half_follows(&g->node[u.node], u.slot);
+    }
+    return has && g->value[from].constant == r->from[0] ? from : -1;
+}
+
+/* v as a node makes it of that, so that the numbers are stored once; runtimes run it as they load the model. */
+static oct_status turn(halver *h, int v, int from, oct_dtype t, int before, int *out, oct_err *err)
+{
+    const oct_node *was = &h->g->value[v].recipe->node;
+    int id;
+    if (h->g->value[from].dtype != t)
+        OCT_TRY(in_type(h, from, t, before, &from, err));
+    OCT_TRY(new_cast(h, v, t, out, err));
+    OCT_TRY(oct_edit_node(h->g, was->op, &from, 1, *out, before, &id, err));
+    h->g->node[id].attr = was->attr;
+    h->g->node[id].n_attr = h->g->node[id].cap_attr = was->n_attr;
+    return OCT_OK;
+}
+
 /* The value in type t, for a reader that stands at `before`. */
 static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, oct_err *err)
 {
@@ -164,8 +202,10 @@ static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, o
     *out = h->value[v].cast[t];
     if (*out >= 0)
         return OCT_OK;
-    if (x->constant && x->constant->data && x->dtype == OCT_F32 && !stays_wide(h, v, t))
-        return constant_in(h, v, t, out, err);
+    if (x->constant && x->constant->data && x->dtype == OCT_F32 && !stays_wide(h, v, t)) {
+        const int from = turned(h, v, t);
+        return from >= 0 ? turn(h, v, from, t, before, out, err) : constant_in(h, v, t, out, err);
+    }
     OCT_TRY(new_cast(h, v, t, out, err));
     return add_cast(h, v, *out, before, err);
 }

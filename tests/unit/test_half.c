@@ -462,6 +462,37 @@ static void rules_mix_types(void **state)
     stop(&w);
 }
 
+/* One table for what picks rows of it and, transposed, for a product is stored once; where the first stays float32, so does what is stored. */
+static void tied_tables_are_stored_once(void **state)
+{
+    static const char *const rules[] = { "op:MatMul,Gather fp16 - - -\n", "op:MatMul fp16 - - -\nop:Gather float - - -\n" };
+    for (size_t i = 0; i < OCT_COUNT(rules); i++) {
+        static float want[400], got[400];
+        oct_graph *g = net_graph(17), *before;
+        int x = net_input(g, "x", OCT_F32, "4,100"), t = net_random(g, "t", "100,100", 5);
+        int ids = NET_NODE(g, "ArgMax", "most", "ids", x);
+        net_int(g, "axis", 1);
+        net_int(g, "keepdims", 0);
+        int rows = NET_NODE(g, "Gather", "pick", "rows", t, ids);
+        int back = NET_NODE(g, "Transpose", "turn", "turned", t);
+        NET_INTS(g, "perm", 1, 0);
+        net_output(g, NET_NODE(g, "MatMul", "fc", "y", NET_NODE(g, "Add", "sum", "a", x, rows), back));
+        GOOD(oct_graph_clone(g, &before, err));
+        work w = start_with(g, OCT_SCHEME_AUTO, rules[i], false);
+        finish(&w, NULL, 0);
+        size_t bytes = 0;
+        for (size_t v = 0; v < g->n_value; v++)
+            bytes += !g->value[v].dead && g->value[v].constant && g->value[v].n_uses ? g->value[v].constant->bytes : 0;
+        assert_int_equal(bytes, 100 * 100 * (i ? 4 : 2));
+        assert_int_equal(net_count(g, "Transpose"), 1);
+        size_t size = net_run_with(before, NULL, NULL, want, 400);
+        assert_int_equal(net_run_with(g, NULL, NULL, got, 400), size);
+        assert_true(net_error(want, got, size) < 0.002);
+        oct_graph_destroy(before);
+        stop(&w);
+    }
+}
+
 /* What the model has quantized stays as it is. */
 static void quantized_layers_stay(void **state)
 {
@@ -583,6 +614,7 @@ int main(void)
         cmocka_unit_test(casts_of_the_model_are_used),
         cmocka_unit_test(rules_mix_types),
         cmocka_unit_test(recurrent_layers),
+        cmocka_unit_test(tied_tables_are_stored_once),
         cmocka_unit_test(quantized_layers_stay),
         cmocka_unit_test(types_follow_from_readers),
         cmocka_unit_test(unknown_types_stay_float),
