@@ -12,7 +12,7 @@ typedef struct oct_size_form {
     oct_weight_type weights;
     int block;         /* weights and block: of OCT_SCHEME_WEIGHT_ONLY */
 } oct_size_form;
-enum { OCT_SIZE_FLOAT, OCT_SIZE_HALF, OCT_SIZE_FORMS = 11 };
+enum { OCT_SIZE_FLOAT, OCT_SIZE_HALF, OCT_SIZE_FORMS = 12 };
 extern const oct_size_form oct_size_forms[OCT_SIZE_FORMS];
 
 /* A unit in a form. */

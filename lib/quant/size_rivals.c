@@ -2,7 +2,7 @@
  *
  * The expected loss is a sum of estimates, and a choice among many takes those that err to its side. So where one form for all layers fits into
  * the same bytes, it is compared: with samples by the outputs of the quantized graphs, on the half that has not chosen; without by the same estimate.
- * Of each kind of form the one that is expected to lose least is tried. */
+ * With samples, of blocks of as many bits those are not tried that are expected to lose clearly more than another form of them. */
 #include "quant/size_choice_int.h"
 
 #include "eval/eval.h"
@@ -13,6 +13,7 @@ enum { LEAST_SAMPLES = 4, MOST_SAMPLES = 32 };
 #define MOST_MACS 4800000000 /* of the samples that compare, together */
 
 enum { OWN = -1, MOST = OCT_SIZE_FORMS + 2 };
+#define CLEARLY 2.0 /* times the noise: between blocks of one width that is known better */
 
 typedef struct rival {
     int form;               /* of all units; OWN: as chosen unit by unit ... */
@@ -129,13 +130,13 @@ static oct_status try_all(oct_size_units *u, oct_size_rival *x, bool *fits, oct_
     return *fits && u->measured ? measure(c, x, err) : OCT_OK;
 }
 
-/* Whether one of its kind, with less noise, is there. */
-static bool is_known(const rival *r, const size_t *at, size_t n, int form)
+/* Whether one of its kind that was tried is expected to do clearly better. */
+static bool is_beaten(const rival *r, const size_t *at, size_t n, const rival *x)
 {
-    bool known = false;
+    bool beaten = false;
     for (size_t k = 0; k < n; k++)
-        known |= same_kind(r[at[k]].form, form);
-    return known;
+        beaten |= same_kind(r[at[k]].form, x->form) && r[at[k]].noise * CLEARLY < x->noise;
+    return beaten;
 }
 
 oct_status oct_size_compare(oct_size_units *u, int *const own[2], oct_err *err)
@@ -150,7 +151,7 @@ oct_status oct_size_compare(oct_size_units *u, int *const own[2], oct_err *err)
     for (size_t i = 0; i < n; i++) {
         oct_size_rival *x = &z->rival[z->n_rivals];
         bool fits;
-        if (is_known(r, at, z->n_rivals, r[i].form))
+        if (u->measured && is_beaten(r, at, z->n_rivals, &r[i]))
             continue;
         set_all(u, &r[i]);
         *x = (oct_size_rival){ .form = r[i].form == OWN ? "" : oct_size_forms[r[i].form].name, .between = r[i].form == OWN && r[i].others == OCT_SIZE_OTHERS_FLOAT };

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FLOAT = OCT_SIZE_FLOAT, HALF = OCT_SIZE_HALF, POLICY, PROBE = 6, DYNAMIC = 10 };
+enum { FLOAT = OCT_SIZE_FLOAT, HALF = OCT_SIZE_HALF, POLICY, PROBE = 6, DYNAMIC = 10, STORED };
 const oct_size_form oct_size_forms[OCT_SIZE_FORMS] = {
     [FLOAT] = { "float", OCT_SCHEME_FLOAT, 0, 0 },
     [HALF] = { "fp16", OCT_SCHEME_FP16, 0, 0 },
@@ -27,6 +27,7 @@ const oct_size_form oct_size_forms[OCT_SIZE_FORMS] = {
     { "u4/block64", OCT_SCHEME_WEIGHT_ONLY, OCT_WEIGHT_U4, 64 },
     { "u4/block128", OCT_SCHEME_WEIGHT_ONLY, OCT_WEIGHT_U4, 128 },
     [DYNAMIC] = { "dynamic", OCT_SCHEME_DYNAMIC, OCT_WEIGHT_S8, 0 },
+    [STORED] = { "stored", OCT_SCHEME_STORED, OCT_WEIGHT_S8, 0 },
 };
 
 #define LEAST 1e-3          /* of the noise: what layers cause less is not told apart */
@@ -370,7 +371,7 @@ static void settle_bytes(oct_size_units *u, int form, int least)
 
 oct_status oct_size_list(oct_conversion *c, oct_arena *a, oct_size_units *u, oct_err *err)
 {
-    static const int order[OCT_SIZE_FORMS] = { PROBE, POLICY, FLOAT, HALF, 3, 4, 5, 7, 8, 9, DYNAMIC };
+    static const int order[OCT_SIZE_FORMS] = { PROBE, POLICY, FLOAT, HALF, 3, 4, 5, 7, 8, 9, DYNAMIC, STORED };
     oct_qjob *j = c->job;
     *u = (oct_size_units){ .c = c, .j = j, .a = a };
     OCT_TRY(oct_conversion_settle(c, err));
