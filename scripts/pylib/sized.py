@@ -1,5 +1,5 @@
 """Models whose weights are stored in unusual ways: constants that several layers share, or that the graph computes from smaller ones; denormal
-numbers; tables of words."""
+numbers; tables of words; small networks of the usual shapes."""
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -274,6 +274,29 @@ def bert(layers=2, wide=384, inner=1536, words=5000, heads=12, length=12):
     return n.model(TensorProto.INT64)
 
 
+# ---- a convolutional network
+
+def convolutions(width=48, blocks=4, side=32, classes=100):
+    """Inverted residuals with norms, as of MobileNet, whose channels differ in size; and a last product."""
+    n = Net(15, 1, 3, side, side)
+    wide = 2 * width
+
+    def conv(y, ins, outs, kernel, clamp, **more):
+        grouped = more.get("group", 1)
+        y = n.op("Conv", y, n.const(n.rng.standard_t(5, (outs, ins // grouped, kernel, kernel)) / np.sqrt(ins // grouped * kernel**2)), pads=[kernel // 2] * 4, **more)
+        y = n.op("BatchNormalization", y, n.const(n.rng.lognormal(0, 0.5, outs)), n.weight(outs, scale=0.3), n.weight(outs, scale=0.1), n.const(n.rng.uniform(0.5, 1.5, outs)))
+        return n.op("Clip", y, n.const(np.float32(0)), n.const(np.float32(6))) if clamp else y
+
+    y = conv("x", 3, width, 3, True, strides=[2, 2])
+    for _ in range(blocks):
+        z = conv(conv(y, width, wide, 1, True), wide, wide, 3, True, group=wide)
+        y = n.op("Add", y, conv(z, wide, width, 1, False))
+    y = conv(y, width, 4 * width, 1, True)
+    y = n.op("Flatten", n.op("GlobalAveragePool", y))
+    n.show(n.op("Gemm", y, n.weight(classes, 4 * width), n.weight(classes, scale=0.1), transB=1), 1, classes)
+    return n.model()
+
+
 MODELS = {
     "one kernel, biases": shared_conv,
     "one kernel, no biases": lambda: shared_conv(biases=False),
@@ -319,7 +342,13 @@ def denormals(array):
 def samples(model, count=8, seed=0):
     given = model.graph.input[0].type.tensor_type
     dims, rng = (count, *(d.dim_value for d in given.shape.dim)), np.random.default_rng(seed)
-    return rng.integers(0, 5000, dims) if given.elem_type == TensorProto.INT64 else rng.standard_normal(dims).astype(np.float32)
+    if given.elem_type == TensorProto.INT64:
+        return rng.integers(0, 5000, dims)
+    x = rng.standard_normal(dims)
+    if len(dims) == 5 and min(dims[3:]) >= 32:  # pictures: coarse shapes, some brighter than others
+        coarse = rng.standard_normal((*dims[:3], dims[3] // 8, dims[4] // 8)) + rng.standard_normal((*dims[:3], 1, 1))
+        x = 0.3 * x + np.kron(coarse * rng.uniform(0.3, 1.5, (count, 1, 1, 1, 1)), np.ones((8, 8)))
+    return x.astype(np.float32)
 
 
 def save(name, path):
