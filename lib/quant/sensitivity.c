@@ -205,6 +205,27 @@ oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool w
     return OCT_OK;
 }
 
+oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer, oct_arena *arena, oct_sensitivity *out, oct_err *err)
+{
+    oct_site_search x;
+    *out = (oct_sensitivity){ .samples = s->n_samples, .of_layers = true };
+    OCT_TRY(oct_sites_measure(s, NULL, OCT_SITES_WEIGHTS, &out->weights, err));
+    x = (oct_site_search){ .s = s, .site = oct_arena_calloc(arena, j->n_nodes + 1, sizeof *x.site), .on = oct_arena_calloc(arena, j->n_nodes + 1, sizeof *x.on) };
+    if (!x.site || !x.on)
+        return oct_nomem(err);
+    x.n = list_layers(j, x.site);
+    out->site = x.site;
+    for (size_t i = 0; i < x.n; i++) {
+        x.site[out->n] = x.site[i];
+        if (!layer[x.site[i].node])
+            continue;
+        OCT_TRY(measure(&x, out->n, out->n + 1, &x.site[out->n].noise, err));
+        out->n++;
+    }
+    qsort(out->site, out->n, sizeof *out->site, by_noise);
+    return OCT_OK;
+}
+
 /* The noise that is left without all sites that cause `share` of it or more. */
 static double left_without_worst(const oct_site_search *x, double all, double share)
 {

@@ -32,6 +32,9 @@ oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool w
  * a measurement of the whole asks for, and some more where a group that is divided at once turns out to cause little. */
 oct_status oct_sensitivity_measure_part(oct_sim *s, oct_qjob *j, double least, uint32_t part, uint32_t parts, oct_memo *memo, oct_arena *arena, oct_err *err);
 
+/* Weights alone, of the layers that layer[n_nodes] has, each by itself. out->weights is of all layers; values are not measured. Allocated in arena. */
+oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer, oct_arena *arena, oct_sensitivity *out, oct_err *err);
+
 /* Values alone, and of these only what causes `share` or more of the noise of all that is rounded, or of what is left of it without those that
  * cause more. Many fewer measurements; of large models only the groups with the most noise are divided, and out->least says what was not
  * told apart. Allocated in arena. */

@@ -125,13 +125,23 @@ static void free_products(oct_size_units *u)
     }
 }
 
-static void set_form(oct_size_units *u, const oct_size_unit *x, int form)
+/* A table of its own is the same in every form; what else there is to know of it is decided anew. */
+static oct_status keep_table(oct_size_units *u, qnode *q, oct_err *err)
+{
+    const qtable *t = q->table;
+    q->table = NULL;
+    if (!t || t->tied >= 0 || !t->quant.qvals)
+        return OCT_OK;
+    return (q->table = oct_arena_memdup(u->j->arena, t, sizeof *t)) ? OCT_OK : oct_nomem(err);
+}
+
+static oct_status set_form(oct_size_units *u, const oct_size_unit *x, int form, oct_err *err)
 {
     const oct_size_form *f = &oct_size_forms[form];
     for (size_t k = 0; k < x->n; k++) {
         qnode *q = &u->j->node[x->node[k]];
+        OCT_TRY(keep_table(u, q, err));
         q->weights[0] = q->weights[1] = NULL;
-        q->table = NULL;
         q->stored = NULL;
         q->bias = NULL;
         if (f->scheme == OCT_SCHEME_AUTO)
@@ -143,6 +153,7 @@ static void set_form(oct_size_units *u, const oct_size_unit *x, int form)
             q->row.block = f->block;
         }
     }
+    return OCT_OK;
 }
 
 /* What is between layers. */
@@ -164,7 +175,7 @@ oct_status oct_size_apply(oct_size_units *u, oct_err *err)
     free_products(u);
     for (size_t i = 0; i < u->n; i++)
         if (!u->unit[i].aside)
-            set_form(u, &u->unit[i], u->unit[i].at);
+            OCT_TRY(set_form(u, &u->unit[i], u->unit[i].at, err));
     set_others(u);
     oct_conversion_changed(u->c);
     return oct_conversion_settle(u->c, err);
@@ -263,24 +274,54 @@ static void raise_to(oct_size_units *u, int form, double all)
         u->unit[i].option[form].noise *= all / sum;
 }
 
+/* What becomes of the weights' error at the outputs, as runs in a form have told; 0: they have not. */
+static double gain_of(const oct_size_unit *x, int form)
+{
+    const oct_size_option *probe = &x->option[form];
+    return x->told && probe->there && probe->error > 0 && probe->noise > 0 ? probe->noise / probe->error : 0;
+}
+
+/* Adds the noise of units' weights in a form: what the probe tells already follows from that, and the rest is measured. */
+static oct_status measure_weights(oct_size_units *u, oct_sim *sim, int form, oct_err *err)
+{
+    oct_sensitivity s;
+    bool *layer = oct_arena_calloc(u->a, u->j->n_nodes + 1, sizeof *layer);
+    if (!layer)
+        return oct_nomem(err);
+    for (size_t i = 0; i < u->n; i++) {
+        oct_size_unit *x = &u->unit[i];
+        const double gain = x->aside ? 0 : gain_of(x, PROBE);
+        x->option[form].noise += gain * x->option[form].error;
+        for (size_t k = 0; k < x->n && !x->aside; k++)
+            layer[x->node[k]] = gain <= 0;
+    }
+    OCT_TRY(oct_sensitivity_of_weights(sim, u->j, layer, u->a, &s, err));
+    for (size_t i = 0; i < s.n; i++) {
+        oct_size_unit *x = unit_of(u, s.site[i].node);
+        x->option[form].noise += fmax(s.site[i].noise, LEAST / 4 * s.weights.noise); /* it was too little to be told apart */
+        x->told = true;
+    }
+    if (form == PROBE) /* nothing else is rounded */
+        raise_to(u, form, s.weights.noise);
+    return OCT_OK;
+}
+
 /* Noise of all units in a form. */
 static oct_status measure(oct_size_units *u, int form, oct_err *err)
 {
     oct_sim *sim;
     oct_sensitivity s;
     OCT_TRY(oct_conversion_sim(u->c, OCT_SIM_MANY_RUNS, 0, &sim, err));
-    OCT_TRY(oct_sensitivity_measure(sim, u->j, LEAST, true, NULL, u->a, &s, err));
     u->measured = true;
     for (size_t i = 0; i < u->n; i++)
-        u->unit[i].option[form].noise = u->unit[i].option[form].there ? LEAST / 4 * s.weights.noise : 0; /* what was too little to be told apart */
-    for (size_t i = 0; i < s.n; i++) {
-        oct_size_unit *x = s.site[i].node >= 0 ? unit_of(u, s.site[i].node) : NULL;
-        if (x) {
-            x->option[form].noise += s.site[i].noise;
-            x->told = true;
-        } else if (s.site[i].value >= 0 && s.site[i].noise > 0)
+        u->unit[i].option[form].noise = 0;
+    OCT_TRY(measure_weights(u, sim, form, err));
+    if (form == PROBE)
+        return OCT_OK;
+    OCT_TRY(oct_sensitivity_measure(sim, u->j, LEAST, false, NULL, u->a, &s, err));
+    for (size_t i = 0; i < s.n; i++)
+        if (s.site[i].noise > 0)
             add_value(u, &s.site[i], form);
-    }
     raise_to(u, form, s.all.noise);
     return OCT_OK;
 }
@@ -297,9 +338,8 @@ static double inputs_noise(const oct_size_units *u, const oct_size_unit *x, oct_
 /* What was not measured follows from the errors of the weights, and of inputs in 8 bits. */
 static void expect(const oct_size_units *u, oct_size_unit *x)
 {
-    const oct_size_option *probe = x->option[PROBE].there ? &x->option[PROBE] : &x->option[POLICY];
-    const bool known = x->told && probe->there && probe->error > 0 && probe->noise > 0;
-    const double gain = known ? probe->noise / probe->error : 1;
+    const double told = gain_of(x, x->option[PROBE].there ? PROBE : POLICY), gain = told > 0 ? told : 1;
+    const bool known = told > 0;
     const oct_scheme scheme = u->node[x->first].scheme;
     for (int f = 0; f < OCT_SIZE_FORMS; f++) {
         oct_size_option *o = &x->option[f];
