@@ -2,7 +2,7 @@
  *
  * The expected loss is a sum of estimates, and a choice among many takes those that err to its side. So where one form for all layers fits into
  * the same bytes, it is compared: with samples by the outputs of the quantized graphs, on the half that has not chosen; without by the same estimate.
- * With samples, of blocks of as many bits those are not tried that are expected to lose clearly more than another form of them. */
+ * With samples those are not tried that are expected to lose far more than another one, or clearly more than another form of blocks of as many bits. */
 #include "quant/size_choice_int.h"
 
 #include "eval/eval.h"
@@ -13,7 +13,9 @@ enum { LEAST_SAMPLES = 4, MOST_SAMPLES = 32 };
 #define MOST_MACS 4800000000 /* of the samples that compare, together */
 
 enum { OWN = -1, MOST = OCT_SIZE_FORMS + 2 };
-#define CLEARLY 2.0 /* times the noise: between blocks of one width that is known better */
+/* Times the noise: between blocks of one width that is foretold well, between others within some 6 dB. */
+#define CLEARLY 2.0
+#define FAR 30.0
 
 typedef struct rival {
     int form;               /* of all units; OWN: as chosen unit by unit ... */
@@ -130,12 +132,12 @@ static oct_status try_all(oct_size_units *u, oct_size_rival *x, bool *fits, oct_
     return *fits && u->measured ? measure(c, x, err) : OCT_OK;
 }
 
-/* Whether one of its kind that was tried is expected to do clearly better. */
+/* Whether one that was tried is expected to do so much better that it is not worth a run. */
 static bool is_beaten(const rival *r, const size_t *at, size_t n, const rival *x)
 {
     bool beaten = false;
     for (size_t k = 0; k < n; k++)
-        beaten |= same_kind(r[at[k]].form, x->form) && r[at[k]].noise * CLEARLY < x->noise;
+        beaten |= r[at[k]].form != OWN && r[at[k]].noise * (same_kind(r[at[k]].form, x->form) ? CLEARLY : FAR) < x->noise;
     return beaten;
 }
 
