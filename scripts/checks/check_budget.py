@@ -39,7 +39,7 @@ ALIKE = {
     **{f"{bits} bits, {block}": ["--scheme", "weight-only", "--bits", bits, "--block-size", block] for bits, blocks in (("8", "32 64 128"), ("4", "16 32 64 128"))
        for block in blocks.split()},
 }
-LONGER = 512  # the command in the metadata, and some Casts
+LONGER, SHARE = 512, 0.001  # bytes, and of the file: the command in the metadata; Casts, and small constants between them that stay float
 
 
 def convert(c, what, model, out, *more):
@@ -60,7 +60,7 @@ def check_net(c, name, model, data, ways):
         if (way != "static" or seen) and convert(c, f"{name}, {way}", model, out, *seen, *ALIKE[way]):
             alike[way] = out.stat().st_size, sqnr(want, run_ort(out, inputs))
     for way, size in ((f"{way} and {more} %", int(size * (1 + more / 100))) for way, (size, _) in sorted(alike.items(), key=lambda item: item[1]) for more in (MORE[:1] if len(ways) < len(ALIKE) else MORE)):
-        room = size + LONGER
+        room = int(size * (1 + SHARE)) + LONGER
         best = max((db, other) for other, (bytes_, db) in alike.items() if bytes_ <= size)
         if not convert(c, f"{name}, size of {way}", model, out, *seen, "--target-size", room):
             continue
