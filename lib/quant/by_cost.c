@@ -1,7 +1,7 @@
 /* The choice by cost: a least cut between the nodes that run on integers and those that do not.
  *
  * Each node has a price on either side, and so has each border between them: an island of integers pays for the quantizers around it. A product on the real
- * side may be dynamic or have weights in blocks, whichever is cheaper. Weights left float that cannot be stored in 8 bits have a price, too, as the file grows by them: at first so high that only what is far
+ * side may be dynamic or have weights in blocks, whichever is cheaper; on integers activations have 16 bits where those of 8 save no time. Weights left float that cannot be stored in 8 bits have a price, too, as the file grows by them: at first so high that only what is far
  * from paying changes, and accuracy is that of the policy; then a share of the model's time for each share of its weights, then less, until the model is slower neither than float nor than all of it static or dynamic. Where a
  * target stands for several classes of CPUs, prices are the mean of the shares of float's time, and each class must hold.
  *
@@ -25,6 +25,12 @@ enum { MOST_NODES = 1 << 16 };
 
 /* ---- choices ---- */
 
+/* What a node becomes. */
+typedef struct choice {
+    oct_scheme scheme; /* OCT_SCHEME_AUTO: that of the policy ... */
+    bool wide;         /* ... with activations of 16 bits */
+} choice;
+
 typedef struct chooser {
     oct_qjob *j;
     const struct oct_job_costs *c;
@@ -32,9 +38,10 @@ typedef struct chooser {
     bool *could;             /* by node: on integers by the policy, so that there is a choice */
     bool *product;           /* ... and it may be dynamic */
     bool *blocks;            /* ... or in blocks by which the runtime quantizes its other factor */
+    bool *wide;              /* on integers with activations of 16 bits, which are no dearer there than of 8 */
     double *grows;           /* by node: elements that the file has as floats where the node is float: of weights that are not stored in 8 bits */
     double weights;          /* elements of all of them */
-    oct_scheme *best;        /* by node */
+    choice *best;            /* by node */
     double limit[OCT_COST_TABLES];      /* what each table must hold */
     double excess;           /* of the best: the largest share beyond a limit; below 0: none */
 } chooser;
@@ -68,6 +75,66 @@ static bool may_be_blocks(const oct_qjob *j, int id)
     return j->opts.block_bytes && !j->opts.blocks_qdq && !oct_no_blocks(j, id) && oct_target_runs(j->opts.target, j->g, id, OCT_TARGET_WEIGHT_ONLY, NULL);
 }
 
+/* ---- activations of 16 bits ---- */
+
+/* Whether a value would be rounded once more, between integer nodes of which some have 16 bits. */
+static bool meets_narrow(const chooser *x, int value, bool wide)
+{
+    const oct_value *v = &x->j->g->value[value];
+    const int maker = oct_maker_node(x->j, value);
+    bool any = oct_is_static(x->j, maker) && x->wide[maker] != wide;
+    for (size_t i = 0; i < v->n_uses; i++)
+        any |= oct_is_static(x->j, v->uses[i].node) && oct_reads_quantized(x->j, v->uses[i].node, v->uses[i].slot) && x->wide[v->uses[i].node] != wide;
+    return any;
+}
+
+/* Of conversions between a node of 16 bits and those of 8 beside it. */
+static double conversions(const chooser *x, int id)
+{
+    const oct_node *n = &x->j->g->node[id];
+    double sum = 0;
+    for (int k = 0; k <= oct_data_inputs(x->j, id); k++) {
+        const int v = k < oct_data_inputs(x->j, id) ? n->in[k] : oct_quantized_output(x->j, id);
+        if (v >= 0 && !x->j->g->value[v].constant && meets_narrow(x, v, true))
+            sum += border_share(x, v, OCT_COST_DEQUANTIZE) + border_share(x, v, OCT_COST_QUANTIZE);
+    }
+    return sum;
+}
+
+static double integer_price(const chooser *x, int id)
+{
+    return share(x, x->c->node[id], x->wide[id] ? OCT_COST_STATIC16 : OCT_COST_STATIC);
+}
+
+/* What takes no longer in 16 bits than in 8 has room for them; what no table knows, as data movement, goes with what is before it. */
+static bool starts_wide(const chooser *x, int id)
+{
+    const oct_node *n = &x->j->g->node[id];
+    bool wide = x->c->wide[id] && share(x, x->c->node[id], OCT_COST_STATIC16) <= share(x, x->c->node[id], OCT_COST_STATIC);
+    for (int k = 0; k < n->n_in && !x->c->known[id]; k++) {
+        const int maker = n->in[k] >= 0 ? oct_maker_node(x->j, n->in[k]) : -1;
+        wide |= maker >= 0 && x->wide[maker];
+    }
+    return wide && x->could[id] && oct_may_be_wide(x->j, id);
+}
+
+/* 16 bits lose less, so they are taken where they are no dearer; what pays more for conversions than it wins goes back, which may take others along. */
+static void find_wide(chooser *x)
+{
+    const oct_qjob *j = x->j;
+    for (size_t i = 0; i < j->g->n_order; i++)
+        if (j->g->order[i] < (int)j->n_nodes)
+            x->wide[j->g->order[i]] = starts_wide(x, j->g->order[i]);
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t id = 0; id < j->n_nodes; id++) {
+            const bool back = x->wide[id] && integer_price(x, (int)id) + conversions(x, (int)id) > share(x, x->c->node[id], OCT_COST_STATIC);
+            x->wide[id] &= !back;
+            again |= back;
+        }
+    }
+}
+
 static oct_status open_choice(chooser *x, oct_qjob *j, oct_err *err)
 {
     *x = (chooser){ .j = j, .c = j->costs, .arena = oct_arena_create(), .excess = INFINITY };
@@ -77,8 +144,9 @@ static oct_status open_choice(chooser *x, oct_qjob *j, oct_err *err)
     x->product = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->product);
     x->grows = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->grows);
     x->blocks = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->blocks);
+    x->wide = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->wide);
     x->best = oct_arena_calloc(x->arena, j->n_nodes + 1, sizeof *x->best);
-    if (!x->could || !x->product || !x->blocks || !x->grows || !x->best)
+    if (!x->could || !x->product || !x->blocks || !x->grows || !x->wide || !x->best)
         return oct_nomem(err);
     for (size_t i = 0; i < j->g->n_order; i++) {
         const int id = j->g->order[i];
@@ -89,6 +157,7 @@ static oct_status open_choice(chooser *x, oct_qjob *j, oct_err *err)
         x->product[id] = x->could[id] && x->c->dynamic[id] && may_be_dynamic(j, id);
         x->blocks[id] = x->product[id] && x->c->blocks[id] && may_be_blocks(j, id);
     }
+    find_wide(x);
     return OCT_OK;
 }
 
@@ -140,7 +209,7 @@ static oct_status price_borders(const chooser *x, oct_cut *cut, int value, const
 }
 
 /* The least cut from the state that the policy gives, which j is in. */
-static oct_status choose(const chooser *x, double per_share, oct_scheme *chosen, oct_err *err)
+static oct_status choose(const chooser *x, double per_share, choice *chosen, oct_err *err)
 {
     const oct_qjob *j = x->j;
     const size_t things = j->n_nodes + 2 * j->n_values;
@@ -153,7 +222,7 @@ static oct_status choose(const chooser *x, double per_share, oct_scheme *chosen,
     for (size_t id = 0; id < j->n_nodes; id++) {
         if (!(on_integers[id] = oct_is_static(j, (int)id)))
             continue;
-        const double here = share(x, x->c->node[id], OCT_COST_STATIC);
+        const double here = integer_price(x, (int)id);
         const double margin = MARGIN + (oct_is_product(j, (int)id) ? WIDE_MARGIN * per_share : 0);
         const double there = x->could[id] ? real_price(x, (int)id, per_share, &as) + margin * here : INFINITY;
         OCT_TRY(oct_cut_pay(cut, (int)id, here, there, err));
@@ -163,27 +232,30 @@ static oct_status choose(const chooser *x, double per_share, oct_scheme *chosen,
             OCT_TRY(price_borders(x, cut, (int)v, on_integers, err));
     oct_cut_solve(cut, first);
     for (size_t id = 0; id < j->n_nodes; id++) {
-        chosen[id] = OCT_SCHEME_AUTO;
-        if (!x->could[id] || (on_integers[id] && first[id]))
+        const bool stays = on_integers[id] && first[id];
+        chosen[id] = (choice){ OCT_SCHEME_AUTO, stays && x->wide[id] };
+        if (!x->could[id] || stays)
             continue;
         const bool is_dynamic = j->node[id].scheme == OCT_SCHEME_DYNAMIC;
         (void)real_price(x, (int)id, per_share, &as);
-        chosen[id] = as == OCT_SCHEME_DYNAMIC && is_dynamic ? OCT_SCHEME_AUTO : as;
+        chosen[id].scheme = as == OCT_SCHEME_DYNAMIC && is_dynamic ? OCT_SCHEME_AUTO : as;
     }
     return OCT_OK;
 }
 
-static oct_status place_as(const chooser *x, const oct_scheme *chosen, oct_err *err)
+static oct_status place_as(const chooser *x, const choice *chosen, oct_err *err)
 {
-    for (size_t id = 0; id < x->j->n_nodes; id++)
-        x->j->node[id].by_cost = chosen ? chosen[id] : OCT_SCHEME_AUTO;
+    for (size_t id = 0; id < x->j->n_nodes; id++) {
+        x->j->node[id].by_cost = chosen ? chosen[id].scheme : OCT_SCHEME_AUTO;
+        x->j->node[id].wide_by_cost = chosen && chosen[id].wide;
+    }
     OCT_TRY(oct_job_place(x->j, err));
     oct_expect(x->j);
     return OCT_OK;
 }
 
 /* Places a choice and keeps it where it is the first that holds all limits, or the one that misses them least. */
-static oct_status weigh(chooser *x, const oct_scheme *chosen, oct_err *err)
+static oct_status weigh(chooser *x, const choice *chosen, oct_err *err)
 {
     double excess = -INFINITY;
     OCT_TRY(place_as(x, chosen, err));
@@ -198,13 +270,13 @@ static oct_status weigh(chooser *x, const oct_scheme *chosen, oct_err *err)
 }
 
 /* The limits: float, and all of it as the policy says or dynamic. uniform[2]: these two as choices. */
-static oct_status set_limits(chooser *x, oct_scheme *uniform[2], oct_err *err)
+static oct_status set_limits(chooser *x, choice *uniform[2], oct_err *err)
 {
     for (int i = 0; i < 2; i++) {
         if (!(uniform[i] = oct_arena_calloc(x->arena, x->j->n_nodes + 1, sizeof **uniform)))
             return oct_nomem(err);
         for (size_t id = 0; id < x->j->n_nodes && i == 1; id++)
-            uniform[i][id] = x->product[id] ? OCT_SCHEME_DYNAMIC : x->could[id] ? OCT_SCHEME_FLOAT : OCT_SCHEME_AUTO;
+            uniform[i][id].scheme = x->product[id] ? OCT_SCHEME_DYNAMIC : x->could[id] ? OCT_SCHEME_FLOAT : OCT_SCHEME_AUTO;
         OCT_TRY(place_as(x, uniform[i], err));
         for (size_t t = 0; t < x->c->n; t++)
             x->limit[t] = fmin(i ? x->limit[t] : x->c->on_floats[t], x->j->expected.decided[t]);
@@ -215,7 +287,7 @@ static oct_status set_limits(chooser *x, oct_scheme *uniform[2], oct_err *err)
 static oct_status choose_best(chooser *x, oct_err *err)
 {
     static const double prices[] = { 16, 1, 0.25, 0.0625, 0 };
-    oct_scheme *uniform[2], *each[OCT_COUNT(prices)];
+    choice *uniform[2], *each[OCT_COUNT(prices)];
     OCT_TRY(set_limits(x, uniform, err));
     for (size_t i = 0; i < OCT_COUNT(prices); i++) {
         if (!(each[i] = oct_arena_calloc(x->arena, x->j->n_nodes + 1, sizeof **each)))
@@ -227,7 +299,7 @@ static oct_status choose_best(chooser *x, oct_err *err)
     for (int i = 0; i < 2 && x->excess > 0; i++)
         OCT_TRY(weigh(x, uniform[i], err));
     for (size_t id = 0; id < x->j->n_nodes; id++) /* all float */
-        each[0][id] = x->could[id] ? OCT_SCHEME_FLOAT : OCT_SCHEME_AUTO;
+        each[0][id] = (choice){ x->could[id] ? OCT_SCHEME_FLOAT : OCT_SCHEME_AUTO, false };
     if (x->excess > 0)
         OCT_TRY(weigh(x, each[0], err));
     return place_as(x, x->best, err);

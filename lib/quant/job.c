@@ -110,18 +110,13 @@ static void add_to_rule(const oct_qjob *j, oct_policy_row *row, const char *clau
     row->rule = rule ? rule : row->rule;
 }
 
-static bool takes(const oct_target *t, oct_dtype activations)
-{
-    return oct_target_takes(t, activations, OCT_U8) || oct_target_takes(t, activations, OCT_S8);
-}
-
 /* The type of activations that stands for one that the target does not take: of as many bits, else of others. */
 static oct_dtype taken_instead(const oct_target *t, oct_dtype asked)
 {
     static const oct_dtype narrow[] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16 }, wide[] = { OCT_U16, OCT_S16, OCT_U8, OCT_S8 };
     const oct_dtype *type = oct_dtype_bits(asked) == 8 ? narrow : wide;
     size_t i = 0;
-    while (i + 1 < OCT_COUNT(narrow) && !takes(t, type[i]))
+    while (i + 1 < OCT_COUNT(narrow) && !oct_takes_activations(t, type[i]))
         i++;
     return type[i];
 }
@@ -135,7 +130,7 @@ static void fit_target(const oct_qjob *j, const oct_op *op, oct_policy_row *row)
     if (!op || (op->quant == OCT_QUANT_NONE && !rounded) || !(fixed || row->scheme == OCT_SCHEME_DYNAMIC))
         return;
     row->symmetric |= oct_target_symmetric(t);
-    if (fixed && !takes(t, row->activations)) {
+    if (fixed && !oct_takes_activations(t, row->activations)) {
         row->activations = taken_instead(t, row->activations);
         add_to_rule(j, row, oct_arena_printf(j->arena, "the target takes %s activations", oct_policy_activations(row->activations)));
     }
@@ -170,6 +165,7 @@ static oct_status read_policy(oct_qjob *j, oct_err *err)
         if (*j->where && !facts.path)
             return oct_nomem(err);
         oct_policy_match(j->opts.policy, j->g, id, &facts, row);
+        j->node[id].widened = false;
         if (j->opts.scheme != OCT_SCHEME_AUTO && row->scheme != OCT_SCHEME_FLOAT) {
             bool no_form = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme == OCT_SCHEME_STATIC && !oct_scheme_is_half(j->opts.scheme);
             row->scheme = no_form ? OCT_SCHEME_FLOAT : j->opts.scheme;
@@ -192,7 +188,7 @@ static void describe(oct_qjob *j, int id, bool decided)
     oct_layer_decision *d = &j->node[id].decision;
     *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why,
                                .scheme = q->scheme, .on_floats = NAN, .expected = NAN, .sqnr_weights = NAN, .sqnr_output = NAN, .row = &q->row,
-                               .barred = q->barred != NULL };
+                               .barred = q->barred != NULL, .wide = q->wide && q->widened };
     d->integer = q->scheme == OCT_SCHEME_STATIC || q->scheme == OCT_SCHEME_DYNAMIC;
     oct_expect_node(j, id, &d->on_floats, &d->expected);
     if (decided && oct_half_type(j, id) && first && first->count) {

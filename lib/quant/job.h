@@ -50,11 +50,15 @@ typedef struct qstored {
 } qstored;
 
 typedef struct qnode {
-    oct_policy_row row;    /* what the policy asks for */
+    oct_policy_row row;    /* what the policy asks for; widened: with activations of 16 bits */
+    oct_policy_row ruled;  /* widened: the same as rules have it */
     oct_scheme scheme;     /* what the node gets */
     bool absorbed;         /* a clamp that goes away, because the quantizer of the integer node before it clamps */
     const char *why;
     const char *barred;    /* found while deciding: keeps the node float */
+    const char *wide;      /* found while deciding: its activations have 16 bits where it runs on integers, and why; NULL: nothing says so (wide.c) */
+    bool wide_by_cost;     /* the target's costs say so */
+    bool widened;
     uint32_t rounds;       /* bit i: input i is read quantized, though the node computes on reals (place_around.c) */
     bool rounds_outputs;   /* and so are its results */
     oct_dtype activations; /* that it computes on, decided (types_meet.c) */
@@ -143,6 +147,12 @@ static inline bool oct_is_product(const oct_qjob *j, int node)
     return oct_is_static(j, node) && oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
 }
 
+/* Whether a target takes a type of activations beside any weights. */
+static inline bool oct_takes_activations(const oct_target *t, oct_dtype activations)
+{
+    return oct_target_takes(t, activations, OCT_U8) || oct_target_takes(t, activations, OCT_S8);
+}
+
 /* The form in which a target runs a node of a scheme that quantizes it. */
 static inline oct_target_form oct_form_of(oct_scheme s)
 {
@@ -203,10 +213,20 @@ int oct_maker_node(const oct_qjob *j, int value);
 /* The value on which the quantizer behind node's output 0 stands: the output, or that of the clamp it does; or -1. */
 int oct_quantized_output(const oct_qjob *j, int node);
 
+/* wide.c: the type of 16 bits that a node's activations would have; OCT_UNDEFINED: the target takes none, or they are not of 8 bits. */
+oct_dtype oct_wide_type(const oct_qjob *j, int id);
+/* Whether a node on integers of 8 bits may have activations of 16: the target takes them, and no table says that they take longer than floats. */
+bool oct_may_be_wide(const oct_qjob *j, int id);
+/* Widens the rows of nodes that have a reason (wide, wide_by_cost), and narrows those that have none any more; before they are placed. */
+oct_status oct_fit_widths(oct_qjob *j, oct_err *err);
+/* Behind that: says so of those on integers. */
+void oct_tell_widths(oct_qjob *j);
+
 /* by_cost.c: schemes by what layers take in the target, as its tables of costs tell: no clock, and no question to the CPU that converts, so choices are
  * the same everywhere. */
-/* Chooses, once nodes are placed, which of them leave the scheme of the policy: products become dynamic, get weights in blocks (where the runtime may quantize the other factor by them) or stay float, other operators stay float. Layers of
- * which a rule of the user's sets the scheme stay as it says. Places anew where something was chosen. */
+/* Chooses, once nodes are placed, which of them leave the scheme of the policy: products become dynamic, get weights in blocks (where the runtime may quantize
+ * the other factor by them) or stay float, other operators stay float; what stays on integers may get activations of 16 bits. Layers of which a rule of the
+ * user's sets the scheme stay as it says. Places anew where something was chosen. */
 oct_status oct_choose_by_cost(oct_qjob *j, oct_err *err);
 
 /* layer_costs.c: what is expected of the job as it is placed now, into j->expected. */

@@ -41,7 +41,7 @@ static oct_status settle_shapes(oct_graph *g, oct_err *err)
 
 static void fill_node(const oct_qjob *j, const oct_graph *g, int id, struct oct_job_costs *c)
 {
-    c->known[id] = c->dynamic[id] = c->blocks[id] = true;
+    c->known[id] = c->dynamic[id] = c->blocks[id] = c->wide[id] = true;
     for (size_t t = 0; t < c->n; t++) {
         double *cost = c->node[id][t];
         for (int how = 0; how < OCT_COST_HOWS; how++)
@@ -49,6 +49,7 @@ static void fill_node(const oct_qjob *j, const oct_graph *g, int id, struct oct_
         const double known = isnan(cost[OCT_COST_FLOAT]) ? 0 : cost[OCT_COST_FLOAT];
         c->known[id] &= !isnan(cost[OCT_COST_FLOAT]) && (!isnan(cost[OCT_COST_STATIC]) || !isnan(cost[OCT_COST_DYNAMIC]));
         c->dynamic[id] &= !isnan(cost[OCT_COST_FLOAT]) && !isnan(cost[OCT_COST_DYNAMIC]);
+        c->wide[id] &= !isnan(cost[OCT_COST_FLOAT]) && !isnan(cost[OCT_COST_STATIC16]);
         c->blocks[id] &= !isnan(cost[OCT_COST_FLOAT]) && !isnan(cost[OCT_COST_BLOCKS8_BYTES]);
         for (int how = 0; how < OCT_COST_HOWS; how++)
             cost[how] = isnan(cost[how]) || isnan(cost[OCT_COST_FLOAT]) ? known : cost[how];
@@ -63,8 +64,9 @@ static oct_status fill_costs(const oct_qjob *j, const oct_graph *g, struct oct_j
     c->known = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->known);
     c->dynamic = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->dynamic);
     c->blocks = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->blocks);
+    c->wide = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *c->wide);
     c->border = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *c->border);
-    if (!c->node || !c->known || !c->dynamic || !c->blocks || !c->border)
+    if (!c->node || !c->known || !c->dynamic || !c->blocks || !c->wide || !c->border)
         return oct_nomem(err);
     for (size_t i = 0; i < j->g->n_order; i++)
         if (!g->node[j->g->order[i]].dead)
@@ -95,10 +97,15 @@ oct_status oct_costs_find(oct_qjob *j, oct_err *err)
 
 /* ---- what is expected ---- */
 
+static int bits_of(const oct_qjob *j, const oct_policy_row *row)
+{
+    return oct_dtype_bits(oct_asked_activations(j, row));
+}
+
 static oct_cost_how how_of(const oct_qjob *j, int id)
 {
     switch (j->node[id].scheme) {
-    case OCT_SCHEME_STATIC: return oct_is_static(j, id) ? OCT_COST_STATIC : OCT_COST_FLOAT;
+    case OCT_SCHEME_STATIC: return !oct_is_static(j, id) ? OCT_COST_FLOAT : bits_of(j, &j->node[id].row) == 16 ? OCT_COST_STATIC16 : OCT_COST_STATIC;
     case OCT_SCHEME_DYNAMIC: return OCT_COST_DYNAMIC;
     case OCT_SCHEME_WEIGHT_ONLY: return oct_op_of(j->g, id)->weights.blocks ? oct_block_cost(j, id) : OCT_COST_FLOAT;
     default: return OCT_COST_FLOAT;
@@ -119,6 +126,26 @@ static bool has_real_reader(const oct_qjob *j, int value)
     return any;
 }
 
+/* Whether an integer node reads a value in other bits than it is made in: then it is rounded once more. */
+static bool is_converted(const oct_qjob *j, int value)
+{
+    const int maker = oct_maker_node(j, value);
+    const oct_policy_row *row = oct_makes_quantized(j, maker) ? &j->node[maker].row : j->value[oct_params_root(j, value)].row;
+    const oct_value *v = &j->g->value[value];
+    bool any = false;
+    for (size_t i = 0; i < v->n_uses; i++)
+        any |= oct_reads_quantized(j, v->uses[i].node, v->uses[i].slot) && bits_of(j, &j->node[v->uses[i].node].row) != bits_of(j, row);
+    return any;
+}
+
+/* What stands on a value between nodes, by a table. */
+static double borders_of(const oct_qjob *j, int value, size_t t)
+{
+    const double *c = j->costs->border[value][t];
+    const bool made = oct_is_static(j, oct_maker_node(j, value)), real = made && has_real_reader(j, value), converted = is_converted(j, value);
+    return (made ? 0 : c[OCT_COST_QUANTIZE]) + (real || converted ? c[OCT_COST_DEQUANTIZE] : 0) + (converted ? c[OCT_COST_QUANTIZE] : 0);
+}
+
 void oct_expect(oct_qjob *j)
 {
     const struct oct_job_costs *c = j->costs;
@@ -131,12 +158,9 @@ void oct_expect(oct_qjob *j)
             if (id < (int)j->n_nodes && !j->node[id].absorbed)
                 sum += c->node[id][t][how_of(j, id)];
         }
-        for (size_t v = 0; v < j->n_values; v++) {
-            if (!j->value[v].wanted || j->g->value[v].constant || j->g->value[v].dead)
-                continue;
-            const bool made = oct_is_static(j, oct_maker_node(j, (int)v));
-            sum += !made ? c->border[v][t][OCT_COST_QUANTIZE] : has_real_reader(j, (int)v) ? c->border[v][t][OCT_COST_DEQUANTIZE] : 0;
-        }
+        for (size_t v = 0; v < j->n_values; v++)
+            if (j->value[v].wanted && !j->g->value[v].constant && !j->g->value[v].dead)
+                sum += borders_of(j, (int)v, t);
         j->expected.on_floats[t] = c->on_floats[t];
         j->expected.decided[t] = sum;
     }

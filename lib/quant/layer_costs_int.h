@@ -8,7 +8,8 @@
 struct oct_job_costs {
     size_t n;                                     /* tables */
     double (*node)[OCT_COST_TABLES][OCT_COST_HOWS];          /* by node; ns */
-    bool *known, *dynamic, *blocks;               /* by node: on floats and in another way, or dynamically, or in blocks of 8 bits, in each table */
+    bool *known, *dynamic, *blocks, *wide;        /* by node: on floats and in another way, or dynamically, in blocks of 8 bits, or with activations of 16, in
+                                                   * each table */
     double (*border)[OCT_COST_TABLES][2];                    /* by value; ns */
     double on_floats[OCT_COST_TABLES];                       /* the whole model */
 };

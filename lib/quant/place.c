@@ -544,9 +544,11 @@ static void ask_values(oct_qjob *j)
 
 oct_status oct_job_place(oct_qjob *j, oct_err *err)
 {
+    OCT_TRY(oct_fit_widths(j, err));
     do
         place(j);
     while (bar_clamps(j));
+    oct_tell_widths(j);
     ask_values(j);
     for (size_t i = 0; i < j->opts.n_given; i++)
         j->value[j->opts.given[i].value].ranged |= j->opts.given[i].range_alone;

@@ -53,7 +53,7 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     const bool blocks = oct_layer_is_weight_only(l) && l->d.block, whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
     const char *why = blocks || l->d.integer ? "" : l->d.why;
     dump_name(b, "name:", l->name);
-    oct_buf_puts(b, l->d.barred ? " & late" : "");
+    oct_buf_puts(b, l->d.barred || l->d.wide ? " & late" : "");
     if (blocks)
         oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", whole ? 'u' : 's', oct_dtype_bits(l->d.weights), l->d.block,
                        whole ? "asym" : "sym");

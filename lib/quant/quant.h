@@ -35,6 +35,7 @@ typedef struct oct_layer_decision {
     double on_floats, expected; /* ns of the node alone, by the table under which the model gains least: on floats, and as decided; NaN: unknown */
     double sqnr_output;    /* dB, expected rounding and clipping of the output; NaN: unknown */
     bool barred;           /* float, though no rule says so: that was found while deciding */
+    bool wide;             /* the same of activations of 16 bits */
     const oct_policy_row *row; /* what the policy asks for, as far as the target takes it */
 } oct_layer_decision;
 

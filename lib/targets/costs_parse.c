@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const hows[OCT_COST_HOWS] = { [OCT_COST_FLOAT] = "float", [OCT_COST_STATIC] = "static", [OCT_COST_DYNAMIC] = "dynamic",
+static const char *const hows[OCT_COST_HOWS] = { [OCT_COST_FLOAT] = "float", [OCT_COST_STATIC] = "static", [OCT_COST_STATIC16] = "static16", [OCT_COST_DYNAMIC] = "dynamic",
                                                  [OCT_COST_BLOCKS4] = "blocks4", [OCT_COST_BLOCKS8] = "blocks8",
                                                  [OCT_COST_BLOCKS4_BYTES] = "blocks4-bytes", [OCT_COST_BLOCKS8_BYTES] = "blocks8-bytes" };
 static const char *const terms[] = { "call", "mac", "out", "in", "weight" };

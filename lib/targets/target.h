@@ -103,9 +103,10 @@ const char *oct_target_here(void);
 
 enum { OCT_COST_TABLES = 4 }; /* of one target, at most */
 
-/* How a node runs; with weights in blocks of 4 or 8 bits, also where the runtime quantizes the other factor by the same blocks (accuracy_level 4). */
+/* How a node runs; on integers of given scales with activations of 8 or of 16 bits; with weights in blocks of 4 or 8 bits, also where the runtime quantizes the other factor by the same blocks (accuracy_level 4). */
 typedef enum oct_cost_how {
-    OCT_COST_FLOAT, OCT_COST_STATIC, OCT_COST_DYNAMIC, OCT_COST_BLOCKS4, OCT_COST_BLOCKS8, OCT_COST_BLOCKS4_BYTES, OCT_COST_BLOCKS8_BYTES, OCT_COST_HOWS
+    OCT_COST_FLOAT, OCT_COST_STATIC, OCT_COST_STATIC16, OCT_COST_DYNAMIC, OCT_COST_BLOCKS4, OCT_COST_BLOCKS8, OCT_COST_BLOCKS4_BYTES, OCT_COST_BLOCKS8_BYTES,
+    OCT_COST_HOWS
 } oct_cost_how;
 
 /* What becomes of a value between nodes. */
