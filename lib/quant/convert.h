@@ -172,12 +172,12 @@ typedef struct oct_cause {
     double gain;       /* dB, about, that the outputs gain where it alone is left float */
 } oct_cause;
 
-/* A node that stays float because of what rounding a value beside it would cost. */
+/* A node that stays float, or gets activations of 16 bits, because of what rounding a value beside it to 8 would cost. */
 typedef struct oct_promotion {
     const char *layer, *value; /* names */
     double macs;               /* share of the multiply-accumulates */
     double loss, gain;         /* share of the loss that the value causes; dB, about, that the outputs gain without it */
-    bool beyond_budget;
+    bool beyond_budget, wide;
 } oct_promotion;
 
 /* What was found by measuring causes. */

@@ -1,4 +1,5 @@
-/* Mixed precision: where few values cause most of the loss, the layers that make and read them stay float.
+/* Mixed precision: where few values cause most of the loss, the layers that make and read them get activations of 16 bits, where the target runs these on
+ * integers and no slower than floats (wide.c), or stay float. What 16 bits do not win is tried in float.
  *
  * Values are taken in the order of what they cost at the outputs while each still causes a good part of what is left, within a budget of
  * multiply-accumulates. Where that does not help a model that is of little use as it is, up to four layers more may go beyond it, if
@@ -35,7 +36,7 @@ enum {
 
 static const char nothing[] = "no few values cause the loss";
 
-/* Why a node stays float. */
+/* Why a node stays float or has 16 bits. */
 typedef struct reason {
     int root;           /* the value that is the cause */
     double share, gain; /* of the loss at the outputs; dB, of what was left when it was chosen */
@@ -53,7 +54,8 @@ typedef enum extent {
 typedef struct choice {
     oct_qjob *j;
     const oct_sensitivity *s;
-    int *floats;        /* by node: 0, or the attempt that chose it to be float */
+    int *floats;        /* by node: 0, or the attempt that chose it to be float ... */
+    int *wides;         /* ... or to have activations of 16 bits */
     int attempt;        /* from 1 on */
     extent extent;
     reason *reason;     /* by node */
@@ -65,17 +67,24 @@ typedef struct choice {
     struct {
         double spent, must_gain; /* dB */
         int dear, value;         /* beyond the budget: layers, and the last value, or -1 */
+        bool may_widen, widened;
     } now;                       /* of this attempt */
     bool *refused;      /* by value: alone beyond the budget, and did not win what it must */
 } choice;
 
 static bool would_take(const choice *x, int id, int root)
 {
-    return oct_is_static(x->j, id) && !x->floats[id] && oct_site_touches(x->j, id, root);
+    return oct_is_static(x->j, id) && !x->floats[id] && x->wides[id] != x->attempt && oct_site_touches(x->j, id, root);
+}
+
+/* Where the target wants all nodes between quantizers, those on reals round to 8 bits, too. */
+static bool would_widen(const choice *x, int id, int root)
+{
+    return x->now.may_widen && !x->floats[id] && !x->wides[id] && oct_may_be_wide(x->j, id) && oct_site_touches(x->j, id, root);
 }
 
 /* Multiply-accumulates of the layers around a value, and how many these are. Returns the number of nodes; 0 where the policy wants one of them
- * on integers by its name, as the value would be rounded all the same. */
+ * on integers of its bits by its name, as the value would be rounded all the same. */
 static int cost_of(const choice *x, int root, double *macs, int *layers)
 {
     int n = 0;
@@ -83,7 +92,7 @@ static int cost_of(const choice *x, int root, double *macs, int *layers)
     *layers = 0;
     for (size_t i = 0; i < x->j->n_layer; i++) {
         const int id = x->j->layer[i];
-        if (!would_take(x, id, root))
+        if (!would_take(x, id, root) && !would_widen(x, id, root))
             continue;
         if (x->j->node[id].row.named)
             return 0;
@@ -97,20 +106,24 @@ static int cost_of(const choice *x, int root, double *macs, int *layers)
 static oct_status take(choice *x, const reason *r, oct_err *err)
 {
     const char *name = oct_value_name(x->j->g, r->root);
-    const char *why = isfinite(r->gain) ? oct_arena_printf(x->j->arena, "left float: rounding '%s' alone would cause %.0f %% of the loss at the outputs (about "
+    const char *why = isfinite(r->gain) ? oct_arena_printf(x->j->arena, "rounding '%s' alone would cause %.0f %% of the loss at the outputs (about "
                                                            "%.1f dB are gained, for %.1f %% of the multiply-accumulates)", name, 100 * r->share, r->gain,
                                                            100 * r->macs)
-                                        : oct_arena_printf(x->j->arena, "left float: rounding '%s' alone would make outputs that are infinite or no numbers",
+                                        : oct_arena_printf(x->j->arena, "rounding '%s' alone would make outputs that are infinite or no numbers",
                                                            name);
-    if (!why)
+    const char *as_float = why ? oct_arena_printf(x->j->arena, "left float: %s", why) : NULL;
+    const char *as_wide = why ? oct_arena_printf(x->j->arena, "activations of 16 bits: %s", why) : NULL;
+    if (!as_float || !as_wide)
         return oct_nomem(err);
     for (size_t i = 0; i < x->j->n_layer; i++) {
         const int id = x->j->layer[i];
-        if (would_take(x, id, r->root)) {
-            x->floats[id] = x->attempt;
-            x->reason[id] = *r;
-            x->j->node[id].barred = why;
-        }
+        const bool widens = would_widen(x, id, r->root);
+        if (!widens && !would_take(x, id, r->root))
+            continue;
+        *(widens ? &x->wides[id] : &x->floats[id]) = x->attempt;
+        *(widens ? &x->j->node[id].wide : &x->j->node[id].barred) = widens ? as_wide : as_float;
+        x->reason[id] = *r;
+        x->now.widened |= widens;
     }
     return OCT_OK;
 }
@@ -179,37 +192,59 @@ static oct_status choose(choice *x, oct_err *err)
     return OCT_OK;
 }
 
-/* Nodes that an attempt chose; 0: that any did. */
-static size_t count(const choice *x, int attempt)
+/* Nodes that any attempt chose to be float, or to have 16 bits. */
+static size_t count(const choice *x, bool wide)
 {
     size_t n = 0;
     for (size_t id = 0; id < x->j->n_nodes; id++)
-        n += attempt ? x->floats[id] == attempt : x->floats[id] != 0;
+        n += wide ? x->wides[id] && !x->floats[id] : x->floats[id] != 0;
     return n;
+}
+
+/* Whether the attempt chose any node. */
+static bool has_chosen(const choice *x)
+{
+    bool any = false;
+    for (size_t id = 0; id < x->j->n_nodes; id++)
+        any |= x->floats[id] == x->attempt || x->wides[id] == x->attempt;
+    return any;
+}
+
+/* Forgets what the attempt chose. */
+static void forget(choice *x)
+{
+    for (size_t id = 0; id < x->j->n_nodes; id++)
+        if (x->floats[id] == x->attempt) {
+            x->floats[id] = 0;
+            x->j->node[id].barred = NULL;
+        } else if (x->wides[id] == x->attempt) {
+            x->wides[id] = 0;
+            x->j->node[id].wide = NULL;
+        }
+}
+
+static void give_back(oct_trial *t, oct_conversion *c)
+{
+    forget(t->arg);
+    oct_conversion_changed(c);
 }
 
 static oct_status take_some(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
 {
     choice *x = t->arg;
     (void)a;
+    x->now.may_widen = t->attempt == 0;
+    x->now.widened = false;
     OCT_TRY(choose(x, err));
     t->gain = fmax(LEAST_GAIN, x->now.must_gain);
-    if (x->extent == WITHIN_BUDGET ? count(x, x->attempt) > 0 : x->now.value >= 0)
+    t->attempts = x->now.widened ? 2 : t->attempts;
+    if (x->extent == WITHIN_BUDGET ? has_chosen(x) : x->now.value >= 0) {
         oct_conversion_changed(c);
-    else
+    } else {
+        forget(x); /* nothing beyond the budget: what is within it was tried before */
         r->why = nothing;
+    }
     return OCT_OK;
-}
-
-static void give_back(oct_trial *t, oct_conversion *c)
-{
-    choice *x = t->arg;
-    for (size_t id = 0; id < x->j->n_nodes; id++)
-        if (x->floats[id] == x->attempt) {
-            x->floats[id] = 0;
-            x->j->node[id].barred = NULL;
-        }
-    oct_conversion_changed(c);
 }
 
 static oct_status measure(oct_conversion *c, oct_sensitivity *out, oct_err *err)
@@ -219,7 +254,7 @@ static oct_status measure(oct_conversion *c, oct_sensitivity *out, oct_err *err)
     return oct_sensitivity_find_worst(s, c->job, LEAST_SHARE, c->arena, out, err);
 }
 
-/* What stays float goes into the record, with names that outlive the graph. */
+/* What stays float or has 16 bits goes into the record, with names that outlive the graph. */
 static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
 {
     c->n_promoted = 0;
@@ -229,10 +264,10 @@ static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
     for (size_t i = 0; i < x->j->n_layer; i++) {
         const int id = x->j->layer[i];
         const reason *r = &x->reason[id];
-        if (!x->floats[id])
+        if (!x->floats[id] && !x->wides[id])
             continue;
         oct_promotion *p = &c->promoted[c->n_promoted++];
-        *p = (oct_promotion){ .macs = (double)oct_node_macs(x->j->g, id) / x->macs, .loss = r->share, .gain = r->gain, .beyond_budget = r->beyond };
+        *p = (oct_promotion){ .macs = (double)oct_node_macs(x->j->g, id) / x->macs, .loss = r->share, .gain = r->gain, .beyond_budget = r->beyond, .wide = !x->floats[id] };
         p->layer = oct_arena_strdup(c->arena, oct_node_label(x->j->g, id));
         p->value = oct_arena_strdup(c->arena, oct_value_name(x->j->g, r->root));
         if (!p->layer || !p->value)
@@ -246,6 +281,7 @@ static oct_status attempt(oct_conversion *c, oct_trial *t, extent most, oct_meth
     choice *x = t->arg;
     x->attempt++;
     x->extent = most;
+    t->attempts = 0;
     r->why = NULL;
     OCT_TRY(oct_conversion_try(c, t, r, err));
     if (t->won) {
@@ -297,21 +333,26 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
     choice x = { .j = c->job, .calib = c->calib, .budget = c->o.budget ? *c->o.budget : BUDGET, .macs = (double)oct_graph_macs(c->job->g) };
     oct_trial t = { .size = OCT_SIM_MANY_RUNS, .act = take_some, .undo = give_back, .arg = &x };
     x.floats = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.floats);
+    x.wides = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.wides);
     x.reason = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.reason);
     x.refused = oct_arena_calloc(c->arena, x.j->n_values + 1, sizeof *x.refused);
-    if (!x.floats || !x.reason || !x.refused)
+    if (!x.floats || !x.wides || !x.reason || !x.refused)
         return oct_nomem(err);
     OCT_TRY(choose_floats(c, &t, r, err));
-    const size_t n = count(&x, 0);
-    r->why = n ? NULL : nothing;
-    r->measure = n ? r->measure : NULL; /* what was tried is not what the model has */
-    snprintf(r->choice, sizeof r->choice, n ? "%zu nodes stay float" : "", n);
+    const size_t n = count(&x, false), wide = count(&x, true);
+    r->why = n || wide ? NULL : nothing;
+    r->measure = n || wide ? r->measure : NULL; /* what was tried is not what the model has */
+    *r->choice = '\0';
+    if (wide)
+        snprintf(r->choice, sizeof r->choice, n ? "%zu nodes get 16 bits, %zu stay float" : "%zu nodes get activations of 16 bits", wide, n);
+    else if (n)
+        snprintf(r->choice, sizeof r->choice, "%zu nodes stay float", n);
     return record(c, &x, err);
 }
 
 const oct_method oct_method_mixed_precision = {
     .name = "mixed-precision",
-    .summary = "layers around the few values that cause most of the loss stay float",
+    .summary = "layers around the few values that cause most of the loss stay float, or have activations of 16 bits",
     .step = OCT_STEP_CHOICE,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,

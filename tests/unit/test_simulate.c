@@ -727,6 +727,45 @@ static work *converted_with_two_causes(float wide, float large)
     return w;
 }
 
+/* In the place of float 16 bits, where the target takes such activations and its costs do not say that they take longer. */
+static void planted_cause_gets_16_bits(void **state)
+{
+#define COSTS(kind, wide) "cost " kind " float mac=10\ncost " kind " static mac=5\ncost " kind " static16 mac=" wide "\n"
+#define ALL_COSTS(wide) COSTS("conv", wide) COSTS("conv-few", wide) COSTS("conv-1x1", wide)
+    static const struct {
+        const char *text;
+        bool wide;
+    } each[] = { { "types u8*s8 u16*s8\nop Conv static\n", true },
+                 { "types u8*s8 u16*s8\nop Conv static\n" ALL_COSTS("9"), true },
+                 { "types u8*s8 u16*s8\nop Conv static\n" ALL_COSTS("11"), false },
+                 { "types u8*s8\nop Conv static\n" ALL_COSTS("9"), false } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        work *w = new_work();
+        char text[1000];
+        snprintf(text, sizeof text, "name mine\nsummary a board\n%s", each[i].text);
+        oct_target_close(w->target);
+        GOOD(oct_target_parse(text, "t", &w->target, err));
+        w->o.job.target = w->target;
+        build_planted(w, 100, false);
+        for (int o = 0; o < 8; o++) /* the large channel counts for nothing, so that rounded weights cost little */
+            weights_in(w, "sw")[o * 4] = 0;
+        on(w, "mixed-precision");
+        decide(w);
+        const oct_qjob *j = w->c.job;
+        const qnode *stem = &j->node[node_named(w, "stem")], *body = &j->node[node_named(w, "body")];
+        const oct_quant *x = j->value[j->g->input[0]].quant;
+        const oct_method_result *r = method(w, "mixed-precision");
+        assert_true(w->c.n_promoted == 1 && w->c.promoted[0].wide == each[i].wide);
+        assert_string_equal(w->c.promoted[0].value, "x");
+        assert_int_equal(stem->scheme, each[i].wide ? OCT_SCHEME_STATIC : OCT_SCHEME_FLOAT);
+        assert_non_null(strstr(stem->why, each[i].wide ? "activations of 16 bits: rounding 'x' alone" : "left float: rounding 'x' alone"));
+        assert_true(each[i].wide ? x && x->dtype == OCT_U16 : !x);
+        assert_true(body->scheme == OCT_SCHEME_STATIC && body->row.activations == OCT_U8);
+        assert_true(r->ran && r->after > r->before + 3 && fabs(r->after - to_db(real_noise(w, "y", 1))) < 1);
+        free_work(w);
+    }
+}
+
 /* Each must win on its own: the second does not where the weights of the head cost more than it does. */
 static void values_beyond_the_budget_win_alone(void **state)
 {
@@ -736,6 +775,25 @@ static void values_beyond_the_budget_win_alone(void **state)
     assert_string_equal(w->c.promoted[0].value, "x");
     assert_int_equal(w->c.job->node[node_named(w, "body")].scheme, OCT_SCHEME_STATIC);
     assert_true(r->ran && r->after > r->before + 6 && r->after < 20);
+    free_work(w);
+}
+
+/* The weights of the head cost so much that the value within the budget, worth a try, does not win 1 dB; nothing is beyond the budget. */
+static void what_was_not_measured_does_not_stay(void **state)
+{
+    work *w = new_work();
+    build_planted(w, 25, false);
+    float *body = weights_in(w, "bw"), *head = weights_in(w, "hw");
+    for (int i = 0; i < 8 * 9; i++)
+        body[i] *= 1e-6f;
+    for (int o = 0; o < 8; o++)
+        head[o * 32] = 80;
+    on(w, "mixed-precision");
+    decide(w);
+    double share;
+    const oct_sensitivity *s = w->c.sensitivity;
+    assert_true(s->site[0].noise > 0.08 * s->all.noise && s->site[0].noise < 0.2 * s->all.noise); /* 1 dB is a fifth */
+    assert_true(w->c.n_promoted == 0 && float_layers(w, &share) == 0 && !method(w, "mixed-precision")->ran);
     free_work(w);
 }
 
@@ -2009,6 +2067,8 @@ int main(void)
         cmocka_unit_test(worst_values_are_found),
         cmocka_unit_test(planted_cause_stays_float),
         cmocka_unit_test(values_beyond_the_budget_win_alone),
+        cmocka_unit_test(planted_cause_gets_16_bits),
+        cmocka_unit_test(what_was_not_measured_does_not_stay),
         cmocka_unit_test(hidden_cause_stays_float),
         cmocka_unit_test(values_win_together),
         cmocka_unit_test(budgets),

@@ -120,7 +120,7 @@ static oct_status take_findings(page_work *w, oct_err *err)
         line[n++] = (oct_page_line){ "warning", NULL, c->warnings[i] };
     for (size_t i = 0; i < c->n_promoted; i++, n++) {
         const oct_promotion *p = &c->promoted[i];
-        line[n] = (oct_page_line){ "left float", p->layer, oct_arena_printf(w->arena, "rounding '%s' would cause %.0f %% of the loss", p->value, 100 * p->loss) };
+        line[n] = (oct_page_line){ p->wide ? "16 bits" : "left float", p->layer, oct_arena_printf(w->arena, "rounding '%s' would cause %.0f %% of the loss", p->value, 100 * p->loss) };
         if (!line[n].text)
             return oct_nomem(err);
     }

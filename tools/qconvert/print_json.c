@@ -204,6 +204,7 @@ static void put_promotion(oct_json *j, const void *row)
     oct_json_num(j, "loss_share", p->loss);
     oct_json_num(j, "gain_db", p->gain);
     oct_json_bool(j, "beyond_budget", p->beyond_budget);
+    oct_json_int(j, "bits", p->wide ? 16 : 32);
 }
 
 static void put_change(oct_json *j, const void *row)
