@@ -188,7 +188,7 @@ static void describe(oct_qjob *j, int id, bool decided)
     oct_layer_decision *d = &j->node[id].decision;
     *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why,
                                .scheme = q->scheme, .on_floats = NAN, .expected = NAN, .sqnr_weights = NAN, .sqnr_output = NAN, .row = &q->row,
-                               .barred = q->barred != NULL, .wide = q->wide && q->widened };
+                               .barred = q->barred != NULL, .wide = q->wide && q->widened, .rounded = q->scheme == OCT_SCHEME_FLOAT && q->rounds_outputs };
     d->integer = q->scheme == OCT_SCHEME_STATIC || q->scheme == OCT_SCHEME_DYNAMIC;
     oct_expect_node(j, id, &d->on_floats, &d->expected);
     if (decided && oct_half_type(j, id) && first && first->count) {
@@ -214,6 +214,8 @@ static void describe(oct_qjob *j, int id, bool decided)
         d->per_channel = true;
         d->sqnr_weights = q->stored->sqnr;
     }
+    if (v >= 0 && j->value[v].quant && d->rounded)
+        d->observer = j->value[v].observer;
     if (v >= 0 && j->value[v].quant && d->integer && !q->absorbed) {
         d->observer = j->value[v].observer;
         d->scale = j->value[v].quant->scale[0];

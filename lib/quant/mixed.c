@@ -80,7 +80,7 @@ static bool would_take(const choice *x, int id, int root)
 /* Where the target wants all nodes between quantizers, those on reals round to 8 bits, too. */
 static bool would_widen(const choice *x, int id, int root)
 {
-    return x->now.may_widen && !x->floats[id] && !x->wides[id] && oct_may_be_wide(x->j, id) && oct_site_touches(x->j, id, root);
+    return x->now.may_widen && !x->j->node[id].row.typed && !x->floats[id] && !x->wides[id] && oct_may_be_wide(x->j, id) && oct_site_touches(x->j, id, root);
 }
 
 /* Multiply-accumulates of the layers around a value, and how many these are. Returns the number of nodes; 0 where the policy wants one of them

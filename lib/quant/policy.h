@@ -56,6 +56,7 @@ typedef struct oct_policy_row {
     oct_observer_spec observer; /* .observer NULL: no rule names one; left to the job (quant/tune.c) */
     bool asked;                /* a rule of the user's set the scheme: it is not for costs to change */
     bool named;                /* a rule of the user's set the scheme of nodes of this name: it is not for mixed precision to change */
+    bool typed;                /* the same of the type of activations: they are not for mixed precision to widen */
     const char *rule;          /* text and place of the rule that set the scheme: "op:Conv (built-in:3)" */
 } oct_policy_row;
 

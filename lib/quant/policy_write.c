@@ -45,6 +45,11 @@ static void dump_observer(oct_buf *b, const oct_conversion *c, const oct_layer *
     oct_buf_puts(b, "\n");
 }
 
+static void put_activations(oct_buf *b, const oct_policy_row *row)
+{
+    oct_buf_printf(b, "%s/tensor/%s  ", oct_policy_activations(row->activations), row->symmetric ? "sym" : "asym");
+}
+
 static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
 {
     const oct_policy_row *row = l->d.row;
@@ -58,18 +63,20 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
         oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", whole ? 'u' : 's', oct_dtype_bits(l->d.weights), l->d.block,
                        whole ? "asym" : "sym");
     else if (l->d.integer)
-        oct_buf_printf(b, "  %s  %s/%s/sym  %s/tensor/%s  ", oct_scheme_name(l->d.scheme), oct_policy_parts[OCT_COLUMN_WEIGHTS][0].words[row->weights],
-                       row->per_channel ? "channel" : "tensor", oct_policy_activations(row->activations), row->symmetric ? "sym" : "asym");
-    else
-        oct_buf_printf(b, "  %s  -  -  -", oct_scheme_name(l->d.scheme));
-    if (!blocks && l->d.integer)
+        oct_buf_printf(b, "  %s  %s/%s/sym  ", oct_scheme_name(l->d.scheme), oct_policy_parts[OCT_COLUMN_WEIGHTS][0].words[row->weights],
+                       row->per_channel ? "channel" : "tensor");
+    else /* of what is between quantizers a scheme by name would take these away */
+        oct_buf_printf(b, l->d.rounded ? "  -  -  " : "  %s  -  -  -", oct_scheme_name(l->d.scheme));
+    if (!blocks && (l->d.integer || l->d.rounded)) {
+        put_activations(b, row);
         put_observer(b, row->observer);
+    }
     oct_buf_puts(b, "  # ");
     oct_text_clean(b, l->d.op, false);
     oct_buf_puts(b, *why ? ": " : "");
     oct_text_clean(b, why, false);
     oct_buf_puts(b, "\n");
-    if (!blocks && l->d.integer)
+    if (!blocks && (l->d.integer || l->d.rounded))
         dump_observer(b, c, l);
 }
 

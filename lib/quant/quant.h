@@ -36,6 +36,7 @@ typedef struct oct_layer_decision {
     double sqnr_output;    /* dB, expected rounding and clipping of the output; NaN: unknown */
     bool barred;           /* float, though no rule says so: that was found while deciding */
     bool wide;             /* the same of activations of 16 bits */
+    bool rounded;          /* computed on reals, between quantizers */
     const oct_policy_row *row; /* what the policy asks for, as far as the target takes it */
 } oct_layer_decision;
 
