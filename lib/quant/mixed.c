@@ -83,16 +83,26 @@ static bool would_widen(const choice *x, int id, int root)
     return x->now.may_widen && !x->j->node[id].row.typed && !x->floats[id] && !x->wides[id] && oct_may_be_wide(x->j, id) && oct_site_touches(x->j, id, root);
 }
 
+/* Whether the nodes around a value are widened together: none of them would have to be float. */
+static bool widens(const choice *x, int root)
+{
+    bool all = true;
+    for (size_t i = 0; i < x->j->n_layer; i++)
+        all &= !would_take(x, x->j->layer[i], root) || would_widen(x, x->j->layer[i], root);
+    return all;
+}
+
 /* Multiply-accumulates of the layers around a value, and how many these are. Returns the number of nodes; 0 where the policy wants one of them
  * on integers of its bits by its name, as the value would be rounded all the same. */
 static int cost_of(const choice *x, int root, double *macs, int *layers)
 {
+    const bool wide = widens(x, root);
     int n = 0;
     *macs = 0;
     *layers = 0;
     for (size_t i = 0; i < x->j->n_layer; i++) {
         const int id = x->j->layer[i];
-        if (!would_take(x, id, root) && !would_widen(x, id, root))
+        if (!would_take(x, id, root) && !(wide && would_widen(x, id, root)))
             continue;
         if (x->j->node[id].row.named)
             return 0;
@@ -115,15 +125,15 @@ static oct_status take(choice *x, const reason *r, oct_err *err)
     const char *as_wide = why ? oct_arena_printf(x->j->arena, "activations of 16 bits: %s", why) : NULL;
     if (!as_float || !as_wide)
         return oct_nomem(err);
+    const bool wide = widens(x, r->root);
     for (size_t i = 0; i < x->j->n_layer; i++) {
         const int id = x->j->layer[i];
-        const bool widens = would_widen(x, id, r->root);
-        if (!widens && !would_take(x, id, r->root))
+        if (wide ? !would_widen(x, id, r->root) : !would_take(x, id, r->root))
             continue;
-        *(widens ? &x->wides[id] : &x->floats[id]) = x->attempt;
-        *(widens ? &x->j->node[id].wide : &x->j->node[id].barred) = widens ? as_wide : as_float;
+        *(wide ? &x->wides[id] : &x->floats[id]) = x->attempt;
+        *(wide ? &x->j->node[id].wide : &x->j->node[id].barred) = wide ? as_wide : as_float;
         x->reason[id] = *r;
-        x->now.widened |= widens;
+        x->now.widened |= wide;
     }
     return OCT_OK;
 }

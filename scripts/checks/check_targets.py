@@ -26,6 +26,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from generate import make_nasty
 from pylib import digest_models, smallnets
 from pylib.judge import Checker, options, run_ort, sqnr
 
@@ -385,6 +386,36 @@ def check_wide(c, target, nets):
     c.hold(f"{target}: results in 16 bits", {"Sigmoid", "Tanh"} <= wide, wide)
 
 
+SLOW_16 = "".join(f"cost {kind} {how} mac={mac}\n" for kind in ("conv", "conv-few", "conv-1x1", "conv-depthwise")
+                  for how, mac in (("float", 10), ("static", 5), ("static16", 20)))
+
+
+def check_widened(c, target):
+    """What loses too much in 8 bits gets 16, unless the target's costs say that they take longer than floats; decisions that are written give the same."""
+    make_nasty.build("shared_weights", c.folder)
+    path, data, out = (c.folder / f"{target}-{name}" for name in ("loss.onnx", "loss.npy", "loss-out.onnx"))
+    (c.folder / "shared_weights.onnx").rename(path)
+    (c.folder / "shared_weights.calib.npy").rename(data)
+    samples = [x[None] for x in np.load(c.folder / "shared_weights.eval.npy")[:16]]
+    floats = run_ort(path, samples)
+    c.convert(path, out, "--target", target, "--data", data, "--no-method", "mixed-precision")
+    narrow = sqnr(floats[0], run_ort(out, samples)[0])
+    report = c.convert(path, out, "--target", target, "--data", data, "--dump-policy", c.folder / "loss.txt")
+    got, them = run_ort(out, samples), {p["layer"] for p in report["promotions"]}
+    m = check_model(c, f"{target}: 16 bits for the loss", out, RULES[target])
+    wide = {n.name for n in m.nodes if m.quantized(n.output[0]) and parameters(m, m.readers[n.output[0]][0])[2] == "uint16"}
+    c.hold(f"{target}: 16 bits for the loss", them and {p["bits"] for p in report["promotions"]} == {16} and them & wide, (them, wide))
+    c.hold(f"{target}: all layers stay on integers", report["int8_layers"] == report["layers_with_weights"])
+    c.hold(f"{target}: 16 bits win", sqnr(floats[0], got[0]) > narrow + 2, f"{narrow:.1f} dB, {sqnr(floats[0], got[0]):.1f} dB")
+    c.hold(f"{target}: ours and ONNX Runtime's outputs", sqnr(got[0], c.run_ours(out, samples)[0]) > 25)
+    first = onnx.load(out).graph.SerializeToString()
+    c.convert(path, out, "--target", target, "--data", data, "--policy", c.folder / "loss.txt")
+    c.hold(f"{target}: the decisions give the same", onnx.load(out).graph.SerializeToString() == first)
+    (c.folder / "slow.target").write_text(f"name slow\nsummary 16 bits are slow\ninherits {target}\n{SLOW_16}")
+    report = c.convert(path, out, "--target", c.folder / "slow.target", "--data", data)
+    c.hold(f"{target}: float where 16 bits are slower", report["promotions"] and {p["bits"] for p in report["promotions"]} == {32}, report["promotions"])
+
+
 def detector(shared, folder):
     """The detector among the trained models, with samples; its batch is fixed."""
     for m in digest_models.trained(folder, shared, lambda name: "nanodet" in name):
@@ -415,6 +446,7 @@ def main():
             check_target(c, target, nets, openvino)
             if target in WIDE:
                 check_wide(c, target, nets)
+                check_widened(c, target)
         return c.finish()
 
 
