@@ -25,8 +25,17 @@ static const oct_tensor *matrices(const oct_qjob *j, int node, int slot)
     return t && t->data && t->dtype == OCT_F32 && t->rank == 3 ? t : NULL;
 }
 
+/* Whether activations are quantized beside what is stored. */
+static bool has_quantizers(const oct_qjob *j)
+{
+    return j->opts.have_data && (j->opts.scheme == OCT_SCHEME_AUTO || j->opts.scheme == OCT_SCHEME_STATIC);
+}
+
 static const char *no_stored_matrices(const oct_qjob *j, int node)
 {
+    const char *trap = has_quantizers(j) ? oct_target_no_stored(j->opts.target, j->g, node) : NULL;
+    if (trap)
+        return trap;
     const oct_tensor *w = matrices(j, node, 1), *r = matrices(j, node, 2);
     if (!w || !r)
         return "its weights are not constants of float32";

@@ -72,6 +72,9 @@ bool oct_target_saturates(const oct_target *t);
 const char *oct_target_trap(const oct_target *t, const oct_graph *g, int node);
 /* Why the target does not load the graph g of a file as it stands, because of this node: a trap that its file names. NULL: it is none. */
 const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node);
+/* Why it does not load a node of g whose weights are stored in 8 bits, and made real as the model is loaded, in a model that quantizes activations: a trap
+ * that its file names. NULL: it does. */
+const char *oct_target_no_stored(const oct_target *t, const oct_graph *g, int node);
 /* The i-th trap that a file may name (traps.inc); NULL beyond the last. */
 const char *oct_target_trap_name(size_t i);
 /* Whether it has bfloat16 kernels. */

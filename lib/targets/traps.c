@@ -126,16 +126,66 @@ static bool is_quantized_extreme(const oct_graph *g, const oct_node *n)
     return q ? oct_linear_zero(g, q) != 0 : joins && oct_is_op(joins, "Concat") && quantizer_of(g, joins->out[0]);
 }
 
+static bool is_state_layer(const oct_node *n)
+{
+    return !n->domain[0] && (strcmp(n->op, "LSTM") == 0 || strcmp(n->op, "GRU") == 0);
+}
+
+static const oct_node *maker_of(const oct_graph *g, int value)
+{
+    const int p = value >= 0 ? g->value[value].producer : -1;
+    return p >= 0 && !g->node[p].domain[0] ? &g->node[p] : NULL;
+}
+
+/* Whether a constant of 8 bits is made real to give a value, but for a scale. */
+static bool is_made_real(const oct_graph *g, int value)
+{
+    const oct_node *n = maker_of(g, value);
+    const bool passes = n && n->n_in > 0 && n->in[0] >= 0 && (strcmp(n->op, "DequantizeLinear") == 0 || strcmp(n->op, "Cast") == 0);
+    const oct_tensor *from = passes ? g->value[n->in[0]].constant : NULL;
+    return from && (from->dtype == OCT_S8 || from->dtype == OCT_U8);
+}
+
+static bool is_dequantized(const oct_graph *g, int value)
+{
+    const oct_node *n = maker_of(g, value);
+    return is_made_real(g, value) || (n && strcmp(n->op, "Mul") == 0 && n->n_in == 2 && (is_made_real(g, n->in[0]) || is_made_real(g, n->in[1])));
+}
+
+/* Whether a graph, or one around it, quantizes activations. */
+static bool has_quantizer(const oct_graph *g)
+{
+    bool any = false;
+    for (; g && !any; g = g->outer)
+        for (size_t i = 0; i < g->n_order && !any; i++)
+            any = strcmp(g->node[g->order[i]].op, "QuantizeLinear") == 0;
+    return any;
+}
+
+static bool is_dequantized_state(const oct_graph *g, const oct_node *n)
+{
+    return is_state_layer(n) && n->n_in > 2 && (is_dequantized(g, n->in[1]) || is_dequantized(g, n->in[2])) && has_quantizer(g);
+}
+
+static bool may_be_dequantized_state(const oct_graph *g, const oct_node *n)
+{
+    (void)g;
+    return is_state_layer(n);
+}
+
 static const struct {
     const char *name, *why;
     bool (*is)(const oct_graph *g, const oct_node *n);
     bool half; /* if it computed on 16-bit floats; else as it stands */
+    bool (*stored)(const oct_graph *g, const oct_node *n); /* whether it would be with weights that are stored in 8 bits; NULL: never */
 } all[] = {
-#define OCT_TRAP(name, versions, what, why, is) { name, why, is, true },
-#define OCT_TRAP_AS_IT_STANDS(name, versions, what, why, is) { name, why, is, false },
+#define OCT_TRAP(name, versions, what, why, is) { name, why, is, true, NULL },
+#define OCT_TRAP_AS_IT_STANDS(name, versions, what, why, is) { name, why, is, false, NULL },
+#define OCT_TRAP_STORED(name, versions, what, why, is, stored) { name, why, is, false, stored },
 #include "targets/traps.inc"
 #undef OCT_TRAP
 #undef OCT_TRAP_AS_IT_STANDS
+#undef OCT_TRAP_STORED
 };
 
 const char *oct_target_trap_name(size_t i)
@@ -147,6 +197,14 @@ const char *oct_target_trap(const oct_target *t, const oct_graph *g, int node)
 {
     for (size_t i = 0; i < OCT_COUNT(all); i++)
         if (all[i].half && t->traps >> i & 1 && all[i].is(g, &g->node[node]))
+            return all[i].why;
+    return NULL;
+}
+
+const char *oct_target_no_stored(const oct_target *t, const oct_graph *g, int node)
+{
+    for (size_t i = 0; i < OCT_COUNT(all); i++)
+        if (all[i].stored && t->traps >> i & 1 && all[i].stored(g, &g->node[node]))
             return all[i].why;
     return NULL;
 }

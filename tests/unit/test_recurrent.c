@@ -70,15 +70,20 @@ static oct_graph *layer_of(const variant *v)
     return g;
 }
 
-static oct_policy *open_job(oct_graph *g, const char *rules, const char *target, oct_qjob **job)
+static oct_policy *open_job_with(oct_graph *g, const char *rules, const char *target, bool data, oct_qjob **job)
 {
     oct_policy *p;
     GOOD(oct_policy_create(NULL, &p, err));
     GOOD(oct_policy_add(p, rules, "test", err));
-    oct_qjob_opts o = { .policy = p, .target = target_named(target), .scheme = OCT_SCHEME_AUTO };
+    oct_qjob_opts o = { .policy = p, .target = target_named(target), .scheme = OCT_SCHEME_AUTO, .have_data = data };
     GOOD(oct_qjob_create(g, &o, job, err));
     GOOD(oct_qjob_decide(*job, NULL, err));
     return p;
+}
+
+static oct_policy *open_job(oct_graph *g, const char *rules, const char *target, oct_qjob **job)
+{
+    return open_job_with(g, rules, target, false, job);
 }
 
 /* With scales of rows and one for each direction, s8 and u8. */
@@ -149,11 +154,32 @@ static void stored_with_a_reason(void **state)
     }
 }
 
+/* OpenVINO does not load a GRU whose matrices are made real beside quantized activations; an RNN it does. */
+static void matrices_stay_float_where_they_are_not_loaded(void **state)
+{
+    for (int i = 0; i < 4; i++) {
+        const bool gru = i & 1, data = i & 2, refused = gru && data;
+        oct_graph *g = net_graph(14);
+        oct_qjob *job;
+        const int x = net_input(g, "x", OCT_F32, "2,1,9");
+        net_output(g, NET_NODE(g, gru ? "GRU" : "RNN", "layer", "y", x, net_random(g, "w", gru ? "1,192,9" : "1,64,9", 1), net_random(g, "r", gru ? "1,192,64" : "1,64,64", 2)));
+        net_int(g, "hidden_size", 64);
+        oct_policy *p = open_job_with(g, "first - - - -\n", "openvino", data, &job);
+        const oct_layer_decision *d = oct_qjob_layer(job, 0);
+        assert_int_equal(d->scheme, refused ? OCT_SCHEME_FLOAT : OCT_SCHEME_WEIGHT_ONLY);
+        assert_int_equal(strstr(d->why, "OpenVINO does not load") != NULL, refused);
+        oct_qjob_destroy(job);
+        oct_policy_destroy(p);
+        oct_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(written_is_what_was_annotated),
         cmocka_unit_test(stored_with_a_reason),
+        cmocka_unit_test(matrices_stay_float_where_they_are_not_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

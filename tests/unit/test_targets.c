@@ -297,7 +297,7 @@ static void faults_name_place_and_remedy(void **state)
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
         { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, trap, keeps, scale, op, costs, cost, pair-sums, bfloat16, quantized, dequantizing, signs, activations, biases, scales, shapes, placement, "
           "quantizers, dequantizers, com.microsoft, device" },
-        { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, qlinear-channels, qlinear-unknown, quantized-extremes" },
+        { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, qlinear-channels, qlinear-unknown, quantized-extremes, dequantized-states" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
         { "name", "t:1:5: a name of up to 64 characters is missing", "" },
         { "name a/b", "t:1:7: a name is of letters, digits, '-', '.' and '_'", "" },
