@@ -220,12 +220,22 @@ static int arithmetic_before(const carrier *c, int value)
     return op && op->quant == OCT_QUANT_ARITH && c->stand[id].kind == OCT_STANDS_INTEGER && c->stand[id].with < 0 ? id : -1;
 }
 
-/* Why the sum of a constant, or of what follows real numbers, is one of real numbers; NULL: it is not. */
+static bool is_fixed(const oct_shape *s)
+{
+    bool fixed = s->rank >= 0;
+    for (int i = 0; i < s->rank; i++)
+        fixed &= s->d[i].n >= 0;
+    return fixed;
+}
+
+/* Why the sum of a constant, or of what follows real numbers, is one of real numbers; NULL: it is not. Where dimensions are fixed the sum of a constant is
+ * generated as one pass with what dequantizes its input; else the dequantizer is a node of its own before it. */
 static const char *sum_of_reals(const carrier *c, const oct_node *n)
 {
+    const bool fixed = is_fixed(&c->g->value[n->out[0]].shape);
     const char *why = NULL;
     for (int i = 0; i < n->n_in && !why; i++)
-        why = is_constant(c, n->in[i])     ? "one of its inputs is constant"
+        why = is_constant(c, n->in[i]) && !fixed ? "one of its inputs is constant, and dimensions are free"
               : follows_reals(c, n->in[i]) ? "part of the sum of a constant before it"
                                            : NULL;
     return why;

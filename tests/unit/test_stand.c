@@ -323,6 +323,20 @@ static void openvino_joins_sums_of_few_dimensions(void **state)
 
 /* A sum reads bytes where one input is dequantized, or becomes part of a Conv whose result nothing else reads; a value that is read later too stays what it
  * is. */
+/* With fixed dimensions the sum of a constant is generated as one pass with what dequantizes its input. */
+static void openvino_sums_of_constants(void **state)
+{
+    (void)state;
+    for (int fixed = 0; fixed < 2; fixed++) {
+        open_graph();
+        const float k[3] = { 1, 2, 3 };
+        const int x = net_input(g, "x", OCT_F32, fixed ? "2,3" : "?,3");
+        net_output(g, net_node(g, "Add", "sum", "y", rounded(x, "xs", fine), net_const(g, "k", OCT_F32, "3", k), NET_END));
+        assert_int_equal(kind_of("openvino", "sum", NULL), fixed ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
 static void openvino_sums(void **state)
 {
     open_graph();
@@ -346,6 +360,7 @@ int main(void)
         cmocka_unit_test(quantizers_are_moved),        cmocka_unit_test(files_are_quantized_or_not),
         cmocka_unit_test(openvino_carries_dequantizers), cmocka_unit_test(openvino_moves_strides),
         cmocka_unit_test(openvino_multiplies_centred_activations), cmocka_unit_test(openvino_joins_sums_of_few_dimensions),
+        cmocka_unit_test(openvino_sums_of_constants),
         cmocka_unit_test(openvino_sums),               cmocka_unit_test(halves_stay_real),
         cmocka_unit_test(operators_may_run_in_float),
     };
