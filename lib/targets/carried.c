@@ -183,13 +183,30 @@ static bool read_later(const carrier *c, int value, int id)
     return later;
 }
 
+static bool is_fixed(const oct_shape *s)
+{
+    bool fixed = s->rank >= 0;
+    for (int i = 0; i < s->rank; i++)
+        fixed &= s->d[i].n >= 0;
+    return fixed;
+}
+
+/* Whether the other input of a sum is of real numbers and keeps it from a layer: it is read behind, or dimensions are fixed and no Conv on real numbers makes
+ * it, as the sum is generated with what is around it then. */
+static bool keeps_from_layer(const carrier *c, int other, int id)
+{
+    const int p = lone_producer(c, other);
+    const bool conv = p >= 0 && oct_is_op(&c->g->node[p], "Conv") && c->stand[p].kind == OCT_STANDS_FLOAT;
+    return !before(c, other) && (read_later(c, other, id) || (is_fixed(&c->g->value[c->g->node[id].out[0]].shape) && !conv));
+}
+
 /* The layer on integers that the sum of two becomes part of; -1: none. */
 static int layer_of_sum(const carrier *c, int id)
 {
     const oct_node *n = &c->g->node[id];
     for (int i = 0; i < 2 && n->n_in == 2; i++) {
         const int layer = layer_before(c, n->in[i]), other = n->in[1 - i];
-        if (layer >= 0 && other >= 0 && (before(c, other) || !read_later(c, other, id)))
+        if (layer >= 0 && other >= 0 && !keeps_from_layer(c, other, id))
             return layer;
     }
     return -1;
@@ -218,14 +235,6 @@ static int arithmetic_before(const carrier *c, int value)
     const int id = lone_producer(c, value);
     const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
     return op && op->quant == OCT_QUANT_ARITH && c->stand[id].kind == OCT_STANDS_INTEGER && c->stand[id].with < 0 ? id : -1;
-}
-
-static bool is_fixed(const oct_shape *s)
-{
-    bool fixed = s->rank >= 0;
-    for (int i = 0; i < s->rank; i++)
-        fixed &= s->d[i].n >= 0;
-    return fixed;
 }
 
 /* Why the sum of a constant, or of what follows real numbers, is one of real numbers; NULL: it is not. Where dimensions are fixed the sum of a constant is

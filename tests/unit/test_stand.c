@@ -337,10 +337,29 @@ static void openvino_sums_of_constants(void **state)
     }
 }
 
+/* With fixed dimensions a layer takes in a sum with real numbers only where a Conv on reals makes these. */
+static void openvino_sums_of_fixed_dimensions(void **state)
+{
+    static const struct {
+        const char *op, *dims;
+        bool joined;
+    } each[] = { { "Tanh", "?,4,8,8", true }, { "Tanh", "1,4,8,8", false }, { "Conv", "1,4,8,8", true }, { "Relu", "1,4,8,8", false }, { "Relu", "?,4,8,8", true } };
+    (void)state;
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        open_graph();
+        const int x = net_input(g, "x", OCT_F32, each[i].dims), w = net_random(g, "wr", "4,4,1,1", 3);
+        const int real = net_node(g, each[i].op, "real", "t", x, strcmp(each[i].op, "Conv") == 0 ? w : NET_END, NET_END);
+        const int c = net_node(g, "Conv", "conv", "c", rounded(x, "xr", fine), weights("w", "4,4,1,1", ones), NET_END);
+        net_output(g, net_node(g, "Add", "sum", "j", c, real, NET_END));
+        assert_int_equal(kind_of("openvino", "sum", NULL), each[i].joined ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
 static void openvino_sums(void **state)
 {
     open_graph();
-    const int x = net_input(g, "x", OCT_F32, "1,4,8,8"), t = net_node(g, "Tanh", "tanh", "t", x, NET_END);
+    const int x = net_input(g, "x", OCT_F32, "?,4,8,8"), t = net_node(g, "Tanh", "tanh", "t", x, NET_END);
     const int c = net_node(g, "Conv", "conv", "c", rounded(x, "xr", fine), weights("w", "4,4,1,1", ones), NET_END);
     net_output(g, net_node(g, "Add", "joined", "j", c, t, NET_END));
     assert_int_equal(kind_of("openvino", "joined", NULL), OCT_STANDS_INTEGER);
@@ -360,7 +379,7 @@ int main(void)
         cmocka_unit_test(quantizers_are_moved),        cmocka_unit_test(files_are_quantized_or_not),
         cmocka_unit_test(openvino_carries_dequantizers), cmocka_unit_test(openvino_moves_strides),
         cmocka_unit_test(openvino_multiplies_centred_activations), cmocka_unit_test(openvino_joins_sums_of_few_dimensions),
-        cmocka_unit_test(openvino_sums_of_constants),
+        cmocka_unit_test(openvino_sums_of_constants),  cmocka_unit_test(openvino_sums_of_fixed_dimensions),
         cmocka_unit_test(openvino_sums),               cmocka_unit_test(halves_stay_real),
         cmocka_unit_test(operators_may_run_in_float),
     };
