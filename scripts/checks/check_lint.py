@@ -8,8 +8,9 @@ OpenVINO's execution graph where its package is installed.
 Each model is taken as it is, as qconvert writes it (QDQ, operators on integers, dynamic), as ONNX Runtime's quantizer does (QDQ, operators on
 integers, dynamic), and as NNCF does where that is installed; for OpenVINO all but the dynamic ones, and as qconvert writes it for both runtimes' targets.
 Conv, Gemm, MatMul, LSTM, pooling and Add are compared, in nested graphs too where the runtime's graph shows these. Quick: the
-bundled model and small networks; --all: all that tests hold and what make_zoo.py makes; --shared: the trained models too. Each file is made once
-for both runtimes, in processes apart, as a runtime or a quantizer may crash: that is told, and the other files are compared. It also holds that lint names models that a runtime does not load, or computes wrongly, for a reason that is known (lib/targets/traps.inc).
+bundled model and small networks; --all: all that tests hold and what make_zoo.py makes; --shared: the trained models too. Each file is made once for both
+runtimes, in processes apart, as a runtime or a quantizer may crash: that is told, and the other files are compared (all of it: 11 minutes with --jobs 2).
+It also holds that lint names models that a runtime does not load, or computes wrongly, for a reason that is known (lib/targets/traps.inc).
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when at least 99 % are right, 1 when not, 77 without the packages.
