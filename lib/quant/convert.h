@@ -86,6 +86,12 @@ typedef struct oct_size_limit {
 /* "25%", "12MB", "1.5GiB", "80000": OCT_EUSAGE names the option. */
 oct_status oct_size_limit_parse(const char *option, const char *text, oct_size_limit *l, oct_err *err);
 
+/* What a process that rounds some layers for another one (round_parts.h) has written. */
+typedef struct oct_rounding_written {
+    const char *method, *next; /* next: the one that rounds on from that, NULL: there is none; method NULL: nothing was written */
+    size_t layers, of;         /* its own, and all */
+} oct_rounding_written;
+
 /* All is borrowed until the conversion is closed. */
 typedef struct oct_convert_opts {
     const char *name;      /* what messages and records call the model */
@@ -101,6 +107,9 @@ typedef struct oct_convert_opts {
     bool sensitivity;      /* measure what each value and each layer's weights cost; else it is known of values alone, where a method measured it */
     const char *sensitivity_file; /* keeps these measurements, and those that it has are not made again; NULL: none */
     struct oct_memo *sensitivity_parts; /* measurements of all parts (memo.h), beside which none are made for causes; NULL: there are none */
+    const struct oct_rounding_share *rounding_share; /* decide ends with a part of the rounding; NULL: it does not */
+    const char *const *rounding_files; /* [n_rounding_files]: such parts, from which weights are taken that would be rounded else (round_parts.h) */
+    size_t n_rounding_files;
     oct_size_limit size;   /* schemes are chosen for it, by loss for bytes, among all that the target runs */
     const char *made_by;   /* the command that will be recorded, as it counts; may be NULL */
     const oct_record *record; /* digests of all inputs but samples, to be recorded with it; NULL: none are */
@@ -251,6 +260,8 @@ typedef struct oct_conversion {
     bool out_of_memory;      /* in the log of changes or warnings */
     bool gathered, decided;  /* statistics are complete; decisions are those of the job's settings */
     uint64_t revision;       /* grows with each change of decisions */
+    struct oct_round_parts *round_parts; /* of the options' files; NULL: there are none */
+    oct_rounding_written written; /* of o.rounding_share: nothing else was decided */
     oct_pass_log log;         /* into `changes` */
     struct oct_sim_core *sim; /* the simulation while methods run, NULL: nobody has asked for it */
     oct_layer *layers;
@@ -301,7 +312,7 @@ oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_er
  * of each input of the model; those of inputs that hold pixels become what is left of them once mean, std and order are folded into the model.
  * OCT_EUSAGE: there is no such input or output, or none that the options are about. */
 oct_status oct_conversion_take_ends(oct_conversion *c, oct_steps *steps, oct_err *err);
-/* Prepares the graph, gathers statistics, runs the methods, decides every layer; or sets fold_lost. src: samples, opened for the model's inputs with
+/* Prepares the graph, gathers statistics, runs the methods, decides every layer; or sets fold_lost, or written. src: samples, opened for the model's inputs with
  * `hold`; borrowed; NULL: none. Errors of the model's content name it. OCT_EUSAGE when a method that was asked for lacks what it needs. */
 oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err);
 

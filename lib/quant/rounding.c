@@ -6,13 +6,13 @@
  * Where the target adds pairs of products in 16 bits, weights are rounded a second time, so that no pair can saturate: at steps from one
  * to two times their own, for each channel those with the least noise. Layers that lose little by it are taken so, unless the model loses
  * by them. */
+#include "quant/rounding_int.h"
+
 #include "quant/convert_int.h"
 #include "quant/ldlq.h"
 #include "quant/learned.h"
 #include "quant/simulate_int.h"
 #include "quant/trial.h"
-
-#include "ops/nn/window.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -28,49 +28,6 @@ static const double share[] = { 1, 0.85, 0.7 }; /* of the multiply-accumulates o
 #define MOST_LOST_DB 0.5 /* of a model that is not so fine, against weights to the nearest value */
 enum { WIDTHS = 16, TRIED_DEPTH = 256 }; /* steps between one and two times a channel's own */
 enum { COLLECT_BYTES = 48 << 20 }; /* of inputs that are kept at once */
-
-/* One of the layers that have their weights in common. */
-typedef struct rmember {
-    int node;
-    const char *input; /* the name that its input is shown under */
-    oct_window window; /* of a convolution */
-    int axis;          /* of a matrix product's input channels */
-} rmember;
-
-typedef struct rlayer {
-    int node;            /* the first member, which has the weights */
-    rmember *member;     /* each gives a part of the positions */
-    size_t n_member;
-    oct_weight_layout l;
-    bool kernel;
-    int64_t depth, outs; /* of one group */
-    int64_t rows;        /* positions, of all samples */
-    int limit, scales;   /* of its weights */
-    float *x;            /* [groups][depth][rows], while its inputs are kept */
-    bool *collected;     /* [samples * n_member]: the rows of a sample are there */
-    float *own;          /* steps of its weights, by channel that has one */
-    int8_t *qvals;       /* what its weights become */
-    bool bound;          /* and, if pairs are to be safe: */
-    int8_t *safe_qvals;
-    float *widened;
-    double noise[2];     /* of both */
-    oct_status status;
-} rlayer;
-
-typedef struct rounder {
-    oct_sim *s;
-    oct_qjob *j;
-    oct_arena *a;
-    rlayer *layer;
-    qweights **before;  /* by node */
-    double most_lost;   /* by safe pairs, of a layer */
-    bool safe;          /* layers are tried with safe pairs, where that costs little */
-    bool learns;        /* goes on from the weights that are there */
-    size_t n, from, to; /* those at hand */
-    size_t *queue;      /* [n]: these, the most work first, so that none is begun late that takes long */
-    atomic_size_t next; /* of the queue */
-    bool *wanted;       /* by value: what they read */
-} rounder;
 
 /* ---- which layers ---- */
 
@@ -104,6 +61,18 @@ static bool describe(const rounder *r, int id, rlayer *x)
     return x->depth > 1 && x->depth <= MOST_DEPTH && !(r->learns && x->n_member > 1);
 }
 
+/* What is rounded to what. */
+static void set_form(const rounder *r, rlayer *x)
+{
+    const qweights *q = r->j->node[x->node].weights[0];
+    x->limit = q->limit;
+    x->scales = q->quant.n;
+    x->to = (oct_rounded){ .node = x->node, .weights = (size_t)q->qvals->count, .scales = (size_t)q->quant.n };
+    /* Groups that share one step are rounded one after the other. */
+    x->bound = oct_pairs_need(r->j, x->node) != OCT_PAIRS_ANY && oct_adds_pairs(&x->l) && (x->scales > 1 || x->l.groups == 1);
+    x->to.bound = x->bound && !r->learns; /* safe pairs stay so, when there is something to learn */
+}
+
 /* In the order of the graph, but for those that read the same value, which stand together: so it is shown once. */
 static void insert(rounder *r, const rlayer *x)
 {
@@ -115,8 +84,9 @@ static void insert(rounder *r, const rlayer *x)
     r->layer[at] = *x;
 }
 
-static oct_status list_layers(rounder *r, oct_err *err)
+oct_status oct_rounder_list(rounder *r, oct_err *err)
 {
+    r->n = 0;
     r->layer = oct_arena_calloc(r->a, r->j->n_layer + 1, sizeof *r->layer);
     r->wanted = oct_arena_calloc(r->a, r->j->n_values + 1, sizeof *r->wanted);
     r->queue = oct_arena_calloc(r->a, r->j->n_layer + 1, sizeof *r->queue);
@@ -129,8 +99,10 @@ static oct_status list_layers(rounder *r, oct_err *err)
             most++;
         if (!(x.member = oct_arena_calloc(r->a, most, sizeof *x.member)))
             return oct_nomem(err);
-        if (describe(r, r->j->layer[i], &x))
-            insert(r, &x);
+        if (!describe(r, r->j->layer[i], &x))
+            continue;
+        set_form(r, &x);
+        insert(r, &x);
     }
     return OCT_OK;
 }
@@ -399,17 +371,17 @@ static oct_status round_group(rgroup *w, rlayer *x, int64_t group)
 {
     double noise[2] = { 0 };
     bool seen;
-    OCT_TRY(oct_ldlq_begin(w->k, x->bound ? w->pair : NULL, &seen));
+    OCT_TRY(oct_ldlq_begin(w->k, x->to.bound ? w->pair : NULL, &seen));
     OCT_TRY(oct_ldlq_round(w->k, w->own, x->limit, OCT_LDLQ_UNBOUND, w->noise));
-    keep_rounded(w, group, x->qvals, &noise[0]);
-    if (x->bound) {
+    keep_rounded(w, group, x->to.qvals, &noise[0]);
+    if (x->to.bound) {
         OCT_TRY(choose_steps(w));
         OCT_TRY(round_bound(w, w->best));
-        keep_rounded(w, group, x->safe_qvals, &noise[1]);
-        memcpy(x->widened + (x->scales > 1 ? group * x->outs : 0), w->best, (size_t)(x->scales > 1 ? x->outs : 1) * sizeof *w->best);
+        keep_rounded(w, group, x->to.safe_qvals, &noise[1]);
+        memcpy(x->to.widened + (x->scales > 1 ? group * x->outs : 0), w->best, (size_t)(x->scales > 1 ? x->outs : 1) * sizeof *w->best);
     }
     for (int i = 0; i < 2 && seen; i++)
-        x->noise[i] += noise[i];
+        x->to.noise[i] += noise[i];
     return OCT_OK;
 }
 
@@ -487,7 +459,7 @@ static oct_status learn_layer(const rounder *r, rlayer *x)
         s = oct_learn_rounding(&k.l, k.q);
         for (int64_t o = 0; o < x->outs; o++)
             for (int64_t i = 0; i < x->depth; i++)
-                x->qvals[oct_weight_at(&x->l, g, o, i)] = k.q[o * x->depth + i];
+                x->to.qvals[oct_weight_at(&x->l, g, o, i)] = k.q[o * x->depth + i];
     }
     close_learning(&k);
     return s;
@@ -522,21 +494,22 @@ static void round_part(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
+oct_status oct_rounder_make_results(rounder *r, rlayer *x, oct_err *err)
+{
+    oct_rounded *to = &x->to;
+    to->qvals = oct_arena_calloc(r->a, to->weights, 1);
+    to->safe_qvals = oct_arena_calloc(r->a, to->bound ? to->weights : 1, 1);
+    to->widened = oct_arena_calloc(r->a, to->scales, sizeof *to->widened);
+    return to->qvals && to->safe_qvals && to->widened ? OCT_OK : oct_nomem(err);
+}
+
 static oct_status make_places(rounder *r, rlayer *x, oct_err *err)
 {
-    const qweights *q = r->j->node[x->node].weights[0];
-    const size_t weights = (size_t)q->qvals->count, scales = (size_t)q->quant.n;
-    x->limit = q->limit;
-    x->scales = q->quant.n;
-    /* Groups that share one step are rounded one after the other. */
-    x->bound = oct_pairs_need(r->j, x->node) != OCT_PAIRS_ANY && oct_adds_pairs(&x->l) && (x->scales > 1 || x->l.groups == 1);
+    OCT_TRY(oct_rounder_make_results(r, x, err));
     x->x = oct_alloc(bytes_of(x));
     x->collected = oct_arena_calloc(r->a, r->s->n_samples * x->n_member + 1, sizeof *x->collected);
-    x->own = oct_arena_calloc(r->a, scales, sizeof *x->own);
-    x->qvals = oct_arena_calloc(r->a, weights, 1);
-    x->safe_qvals = oct_arena_calloc(r->a, x->bound ? weights : 1, 1);
-    x->widened = oct_arena_calloc(r->a, scales, sizeof *x->widened);
-    if (!x->x || !x->collected || !x->own || !x->qvals || !x->safe_qvals || !x->widened)
+    x->own = oct_arena_calloc(r->a, x->to.scales, sizeof *x->own);
+    if (!x->x || !x->collected || !x->own)
         return oct_nomem(err);
     return oct_own_steps(r->j, x->node, x->own, err);
 }
@@ -563,9 +536,8 @@ static oct_status round_some(rounder *r, oct_err *err)
     return st;
 }
 
-static oct_status round_all(rounder *r, oct_err *err)
+oct_status oct_rounder_round(rounder *r, oct_err *err)
 {
-    OCT_TRY(list_layers(r, err));
     for (r->from = 0; r->from < r->n; r->from = r->to) {
         size_t bytes = bytes_of(&r->layer[r->from]);
         for (r->to = r->from + 1; r->to < r->n && bytes + bytes_of(&r->layer[r->to]) <= COLLECT_BYTES; r->to++)
@@ -580,13 +552,13 @@ static oct_status round_all(rounder *r, oct_err *err)
 /* By what safe pairs multiply its noise. */
 static double loss_of(const rlayer *x)
 {
-    return x->noise[0] > 0 ? x->noise[1] / x->noise[0] : x->noise[1] > 0 ? INFINITY : 1;
+    return x->to.noise[0] > 0 ? x->to.noise[1] / x->to.noise[0] : x->to.noise[1] > 0 ? INFINITY : 1;
 }
 
 /* Whether that is little enough. */
 static bool takes_safe(const rounder *r, const rlayer *x)
 {
-    return x->bound && (oct_pairs_need(r->j, x->node) == OCT_PAIRS_SAFE_NEEDED || loss_of(x) <= r->most_lost);
+    return x->to.bound && (oct_pairs_need(r->j, x->node) == OCT_PAIRS_SAFE_NEEDED || loss_of(x) <= r->most_lost);
 }
 
 static const rlayer *layer_of(const rounder *r, int node)
@@ -606,9 +578,9 @@ static oct_status exchange(rounder *r, oct_err *err)
         const rlayer *x = layer_of(r, id);
         const bool safe = r->safe || oct_pairs_need(j, id) == OCT_PAIRS_SAFE_NEEDED;
         if (x && safe && takes_safe(r, x))
-            OCT_TRY(oct_take_weights(j, id, x->safe_qvals, x->widened, err));
+            OCT_TRY(oct_take_weights(j, id, x->to.safe_qvals, x->to.widened, err));
         else if (x)
-            OCT_TRY(oct_take_weights(j, id, x->qvals, NULL, err));
+            OCT_TRY(oct_take_weights(j, id, x->to.qvals, NULL, err));
         else if (safe && oct_is_product(j, id) && oct_layer_weights(j->g, id) && oct_weights_next(j, id, -1) == id)
             OCT_TRY(oct_make_safe(j, id, err));
     }
@@ -619,7 +591,8 @@ static oct_status exchange(rounder *r, oct_err *err)
 static oct_status prepare_exchange(rounder *r, oct_conversion *c, oct_err *err)
 {
     OCT_TRY(oct_conversion_sim(c, OCT_SIM_FEW_RUNS, 0, &r->s, err));
-    OCT_TRY(round_all(r, err));
+    OCT_TRY(oct_rounder_list(r, err));
+    OCT_TRY(oct_rounder_round_or_take(r, err));
     if (!(r->before = oct_arena_calloc(r->a, r->j->n_nodes + 1, sizeof *r->before)))
         return oct_nomem(err);
     for (size_t i = 0; i < r->j->n_nodes; i++)
@@ -689,35 +662,43 @@ static oct_status learn_with(oct_trial *t, oct_conversion *c, oct_method_result 
     OCT_TRY(prepare_exchange(x, c, err));
     for (size_t i = 0; i < x->n; i++) {
         const int id = x->layer[i].node;
-        OCT_TRY(oct_take_weights(x->j, id, x->layer[i].qvals, x->before[id]->widened, err));
+        OCT_TRY(oct_take_weights(x->j, id, x->layer[i].to.qvals, x->before[id]->widened, err));
     }
     oct_conversion_changed(c);
     return OCT_OK;
 }
 
 static const oct_sim_mask alone = { .no_values = true, .weights = OCT_SIM_ROUNDED_WEIGHTS }; /* rounded activations would only blur it */
-static const char of_weights[] = "output SQNR of rounded weights alone";
+
+/* x: but for c, a and the method's name. */
+static oct_status run_with(oct_conversion *c, rounder *x, oct_trial *t, oct_method_result *r, oct_err *err)
+{
+    x->c = c;
+    x->j = c->job;
+    x->method = r->method->name;
+    x->a = oct_arena_create();
+    t->arg = x;
+    oct_status s = !x->a ? oct_nomem(err) : c->o.rounding_share ? oct_rounder_write_part(x, err) : OCT_OK;
+    if (s == OCT_OK && !c->written.method)
+        s = oct_conversion_try(c, t, r, err);
+    if (r->measure)
+        r->measure = "output SQNR of rounded weights alone";
+    oct_arena_destroy(x->a);
+    return s;
+}
 
 static oct_status run_learned(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    rounder x = { .j = c->job, .a = oct_arena_create(), .learns = true };
-    oct_trial t = { .size = OCT_SIM_JUDGES, .mask = &alone, .act = learn_with, .undo = undo, .otherwise = "weights stay as they are", .arg = &x };
-    const oct_status s = x.a ? oct_conversion_try(c, &t, r, err) : oct_nomem(err);
-    if (r->measure)
-        r->measure = of_weights;
-    oct_arena_destroy(x.a);
-    return s;
+    rounder x = { .learns = true };
+    oct_trial t = { .size = OCT_SIM_JUDGES, .mask = &alone, .act = learn_with, .undo = undo, .otherwise = "weights stay as they are" };
+    return run_with(c, &x, &t, r, err);
 }
 
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    rounder x = { .j = c->job, .a = oct_arena_create() };
-    oct_trial t = { .size = OCT_SIM_JUDGES, .mask = &alone, .act = round_with, .undo = undo, .otherwise = "to the nearest value", .arg = &x };
-    const oct_status s = x.a ? oct_conversion_try(c, &t, r, err) : oct_nomem(err);
-    if (r->measure)
-        r->measure = of_weights;
-    oct_arena_destroy(x.a);
-    return s;
+    rounder x = { .learns = false };
+    oct_trial t = { .size = OCT_SIM_JUDGES, .mask = &alone, .act = round_with, .undo = undo, .otherwise = "to the nearest value" };
+    return run_with(c, &x, &t, r, err);
 }
 
 static void prepare(oct_qjob_opts *o)

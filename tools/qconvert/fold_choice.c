@@ -22,6 +22,13 @@ static oct_status copy_db(const oct_conversion *c, double **db, oct_err *err)
     return OCT_OK;
 }
 
+/* What was rounded in parts is of the conversion that was asked for. */
+static void round_here(session *s)
+{
+    s->c.o.rounding_files = NULL;
+    s->c.o.n_rounding_files = 0;
+}
+
 /* The conversion with preprocessing in front, as far as its methods go: what it says, measures for others and writes is left out. */
 static oct_status measure(session *s, double **db, oct_err *err)
 {
@@ -31,6 +38,7 @@ static oct_status measure(session *s, double **db, oct_err *err)
     apart.c.o.unfolded = true;
     apart.c.o.sensitivity = false;
     apart.c.o.n_goals = 0;
+    round_here(&apart);
     if (st == OCT_OK)
         st = session_decide(&apart, err);
     if (st == OCT_OK)
@@ -62,6 +70,7 @@ oct_status fold_take_back(session *s, oct_err *err)
     s->other_db = folded;
     s->c.o.other_db = folded;
     s->c.o.unfolded = true;
+    round_here(s);
     s->c.began = began;
     return st == OCT_OK ? session_decide(s, err) : st;
 }

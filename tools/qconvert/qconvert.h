@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "common/common.h"
 #include "quant/convert.h"
+#include "quant/round_parts.h"
 
 #include <string.h>
 
@@ -26,6 +27,7 @@ typedef struct convert_args {
     oct_cli_list methods, no_methods, rules; /* rules: --set */
     oct_cli_list input_types, output_types; /* [NAME=]TYPE */
     const char *input_layout;
+    oct_cli_list rounding_files;
     const char *html;
     int argc; /* the command line, for the page */
     char *const *argv;
@@ -59,6 +61,7 @@ typedef struct session {
     double began;         /* oct_now() */
     oct_buf made_by;      /* the command as it will be recorded, as its length counts */
     oct_record record;    /* digests of what is read, for the same place */
+    oct_rounding_share share; /* --shard */
     double *other_db;     /* of the conversion that this one is compared with (fold_choice.c); or NULL */
 } session;
 
