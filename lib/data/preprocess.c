@@ -19,9 +19,10 @@ const char *const oct_interp_names[] = { "bilinear", "linear", "bicubic", "neare
 const char *const oct_order_names[] = { "rgb", "bgr", "gray" };
 const char *const oct_layout_names[] = { "nchw", "nhwc" };
 static const char *const keys[] = { "resize", "interp", "crop", "order", "mean", "std", "layout", "precrop", "letterbox", "pad",
-                                    "rate", "frame", "hop", "lead", "channel", "value" };
+                                    "rate", "frame", "hop", "lead", "channel", "value", "ids", "length", "pad-id" };
+const oct_ids_name oct_ids_names[] = { { "u8", OCT_U8 }, { "u16", OCT_U16 }, { "u32", OCT_U32 }, { "i32", OCT_S32 }, { "i64", OCT_S64 }, { NULL, OCT_UNDEFINED } };
 
-enum { MAX_SIDE = 1 << 15, MAX_RATE = 1 << 20, MAX_FRAME = 1 << 28, MAX_CHANNEL = 255 };
+enum { MAX_LENGTH = 1 << 20, MAX_SIDE = 1 << 15, MAX_RATE = 1 << 20, MAX_FRAME = 1 << 28, MAX_CHANNEL = 255 };
 
 static void hint_nearest(oct_err *err, const char *word)
 {
@@ -31,7 +32,7 @@ static void hint_nearest(oct_err *err, const char *word)
     oct_nearest_hint(&near, 1, NULL, err);
     if (!near.n)
         oct_hint(err, "steps are precrop=, resize=, letterbox=, pad=, interp=, crop=, order=, mean=, std=, layout=, and of recordings "
-                      "channel=, rate=, lead=, frame=, hop=; INPUT/value= gives an input a number; presets are imagenet, imagenet-tf, caffe, unit");
+                      "channel=, rate=, lead=, frame=, hop=, and of token ids ids=, length=, pad-id=; INPUT/value= gives an input a number; presets are imagenet, imagenet-tf, caffe, unit");
 }
 
 /* 1..MAX_SIDE; the character after the number goes to *rest. */
@@ -183,6 +184,34 @@ static bool set_channel(oct_steps *s, const char *value)
     return true;
 }
 
+static bool set_ids(oct_steps *s, const char *value)
+{
+    for (const oct_ids_name *n = oct_ids_names; n->name; n++)
+        if (strcmp(value, n->name) == 0) {
+            s->ids = n->type;
+            return true;
+        }
+    return false;
+}
+
+static bool set_length(oct_steps *s, const char *value)
+{
+    if (strcmp(value, "none") != 0)
+        return set_count(value, 1, MAX_LENGTH, &s->length);
+    s->length = 0;
+    return true;
+}
+
+static bool set_pad_id(oct_steps *s, const char *value)
+{
+    int id = 0;
+    s->has_pad_id = strcmp(value, "none") != 0;
+    if (s->has_pad_id && !set_count(value, 0, INT32_MAX, &id))
+        return false;
+    s->pad_id = id;
+    return true;
+}
+
 static bool set_std(oct_steps *s, const char *value)
 {
     if (!parse_floats(value, s->std, &s->n_std))
@@ -220,6 +249,9 @@ static bool set_key(oct_steps *s, int key, const char *value)
     case 13: return set_count(value, 0, MAX_FRAME, &s->lead);
     case 14: return set_channel(s, value);
     case 15: return set_value(s, value);
+    case 16: return set_ids(s, value);
+    case 17: return set_length(s, value);
+    case 18: return set_pad_id(s, value);
     default:
         if ((at = find_name(value, oct_layout_names, OCT_COUNT(oct_layout_names))) >= 0) {
             s->layout = (oct_layout)at;
@@ -246,6 +278,9 @@ static const char *const expected[] = {
     "lead=64 (zeros in front of the recording)",
     "channel=mean, or channel=K, counted from 0",
     "value=N, a number, or value=none",
+    "ids=u8, u16, u32, i32 or i64",
+    "length=128 (tokens of a sample, 1 to 1048576) or length=none",
+    "pad-id=0 (the id that fills up) or pad-id=none",
 };
 
 static oct_status one_step(char *step, oct_steps *s, oct_err *err)

@@ -2,15 +2,17 @@
  *
  *   [PRESET:]precrop=0.875:resize=256:interp=bilinear:crop=224:order=rgb:mean=0:std=255:layout=nchw
  *   channel=0:rate=16000:lead=64:frame=512:hop=512
+ *   ids=u16:length=128:pad-id=0
  *
  * The order of the steps is fixed, whatever their order in the text: precrop, resize or letterbox, crop, order, (x - mean) / std, layout.
  * mean and std are on pixel values 0..255 and in the order of channels that `order` gives. Of recordings: channel, rate, lead, frame and hop
- * (sound.h), then mean and std on values from -1 to 1. INPUT/value=16000 stands alone: the input holds that number in every sample.
+ * (sound.h), then mean and std on values from -1 to 1. Of files of token ids: their type, the tokens of a sample, and what fills up (token_rows.h). INPUT/value=16000 stands alone: the input holds that number in every sample.
  * Later keys override. */
 #ifndef OCT_DATA_PREPROCESS_H
 #define OCT_DATA_PREPROCESS_H
 
 #include "base/buf.h"
+#include "base/dtype.h"
 
 typedef enum oct_interp {
     OCT_INTERP_BILINEAR, /* triangle, widened when shrinking: equals Pillow's BILINEAR */
@@ -42,6 +44,10 @@ typedef struct oct_steps {
     int channel;            /* of recordings: 0 is the mean of all, k + 1 channel k */
     int rate;               /* samples a second, 0: as they are stored */
     int lead, frame, hop;   /* samples; frame 0: the recording as a whole; hop 0: as long as the frame */
+    oct_dtype ids;          /* of token ids in a file without a header; undefined: not told */
+    int length;             /* tokens of a sample, 0: as many as there are */
+    bool has_pad_id;        /* shorter samples are filled up */
+    int64_t pad_id;
     bool has_value;         /* the input holds this number in every sample, and data need not have it */
     double value;
 } oct_steps;
@@ -52,6 +58,7 @@ oct_status oct_steps_parse(const char *text, const char *const *names, size_t n,
 
 bool oct_steps_any(const oct_steps *s);
 bool oct_steps_of_sound(const oct_steps *s); /* whether any is for recordings alone */
+bool oct_steps_of_tokens(const oct_steps *s); /* whether any is for files of token ids alone */
 int oct_steps_pad(const oct_steps *s); /* what stands around a letterboxed picture */
 void oct_steps_text(const oct_steps *s, const char *prefix, oct_buf *out);  /* canonical; prefix "" or "INPUT/" */
 void oct_steps_words(const oct_steps *s, oct_buf *out); /* "shorter side to 256 (bilinear), centre crop 224x224, ..." */

@@ -4,6 +4,11 @@
 
 #include "data/preprocess.h"
 
+typedef struct oct_ids_name {
+    const char *name; /* NULL ends the list */
+    oct_dtype type;
+} oct_ids_name;
+extern const oct_ids_name oct_ids_names[];
 extern const char *const oct_interp_names[], *const oct_order_names[], *const oct_layout_names[];
 
 #endif

@@ -12,12 +12,17 @@ int oct_steps_pad(const oct_steps *s)
 bool oct_steps_any(const oct_steps *s)
 {
     return s->precrop_w || s->precrop > 0 || s->letter_w || s->resize_short || s->resize_w || s->crop_w || s->has_order || s->n_mean || s->n_std || s->has_layout || s->has_value ||
-           oct_steps_of_sound(s);
+           oct_steps_of_sound(s) || oct_steps_of_tokens(s);
 }
 
 bool oct_steps_of_sound(const oct_steps *s)
 {
     return s->channel || s->rate || s->lead || s->frame || s->hop;
+}
+
+bool oct_steps_of_tokens(const oct_steps *s)
+{
+    return s->ids || s->length || s->has_pad_id;
 }
 
 static void put(oct_buf *out, const char *prefix, const char *key, bool *first)
@@ -69,6 +74,23 @@ static void put_sound(const oct_steps *s, const char *prefix, bool *first, oct_b
         }
 }
 
+static void put_tokens(const oct_steps *s, const char *prefix, bool *first, oct_buf *out)
+{
+    for (const oct_ids_name *n = oct_ids_names; n->name; n++)
+        if (s->ids == n->type) {
+            put(out, prefix, "ids", first);
+            oct_buf_puts(out, n->name);
+        }
+    if (s->length) {
+        put(out, prefix, "length", first);
+        oct_buf_printf(out, "%d", s->length);
+    }
+    if (s->has_pad_id) {
+        put(out, prefix, "pad-id", first);
+        oct_buf_printf(out, "%lld", (long long)s->pad_id);
+    }
+}
+
 void oct_steps_text(const oct_steps *s, const char *prefix, oct_buf *out)
 {
     bool first = true;
@@ -78,6 +100,7 @@ void oct_steps_text(const oct_steps *s, const char *prefix, oct_buf *out)
         oct_buf_puts(out, value_text(number, s->value));
     }
     put_sound(s, prefix, &first, out);
+    put_tokens(s, prefix, &first, out);
     if (s->precrop_w || s->precrop > 0) {
         put(out, prefix, "precrop", &first);
         if (s->precrop_w)
@@ -132,6 +155,16 @@ static void sound_words(const oct_steps *s, oct_buf *out)
         oct_buf_printf(out, "windows of %d every %d (zeros behind the end), ", s->frame, s->hop ? s->hop : s->frame);
 }
 
+static void token_words(const oct_steps *s, oct_buf *out)
+{
+    if (s->ids)
+        oct_buf_printf(out, "token ids of %s, ", oct_dtype_name(s->ids));
+    if (s->length)
+        oct_buf_printf(out, "%d tokens a sample, ", s->length);
+    if (s->has_pad_id)
+        oct_buf_printf(out, "filled up with %lld, ", (long long)s->pad_id);
+}
+
 void oct_steps_words(const oct_steps *s, oct_buf *out)
 {
     if (!oct_steps_any(s)) {
@@ -144,6 +177,7 @@ void oct_steps_words(const oct_steps *s, oct_buf *out)
         return;
     }
     sound_words(s, out);
+    token_words(s, out);
     if (s->precrop_w)
         oct_buf_printf(out, "centre %dx%d, ", s->precrop_w, s->precrop_h);
     if (s->precrop > 0) {
