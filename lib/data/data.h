@@ -10,7 +10,7 @@
  *   oct_batch_free(&b);
  *   oct_source_close(src);
  *
- * A SPEC is a folder, a CSV, an .npy, an .npz, a .pb, a tar shard, a pattern (* ? [..] or {000..127}), "-" (a tar
+ * A SPEC is a folder, a CSV, an .npy, an .npz, a .pb, a file of token ids, a tar shard, a pattern (* ? [..] or {000..127}), "-" (a tar
  * stream on standard input) or "pipe:CMD". README.md of this folder and the manual say how each is read.
  *
  * Memory depends on the batch and on a short queue, and for streams of which some samples are chosen on store_bytes; never on the

@@ -26,6 +26,14 @@ typedef enum oct_part_kind {
     OCT_PART_WHOLE, /* array with all dimensions of the input */
 } oct_part_kind;
 
+/* What a part has behind the tokens of its sample. */
+typedef enum oct_fill {
+    OCT_FILL_NOT,   /* it is no part of a text */
+    OCT_FILL_ID,    /* the id that the steps say; they may not say any */
+    OCT_FILL_ZEROS,
+    OCT_FILL_COUNT  /* what stands last, plus 1, 2, ... */
+} oct_fill;
+
 /* The part of a sample that is for one input. */
 typedef struct oct_part {
     oct_part_kind kind;
@@ -33,6 +41,8 @@ typedef struct oct_part {
     oct_array array; /* owned, or a view that lives until the reader is closed */
     bool shared;     /* the same in every sample: not stacked */
     bool sound;      /* a window of a recording, cut as the steps say */
+    oct_fill fill;   /* of a text: a row of OCT_S64, to be cut or filled up to length, 0: to what the model fixes (token_rows.h) */
+    int length;
 } oct_part;
 
 typedef struct oct_item {

@@ -4,6 +4,7 @@
 #include "data/npy.h"
 #include "data/placing.h"
 #include "data/readers.h"
+#include "data/token_rows.h"
 
 #include "base/io.h"
 #include "base/mem.h"
@@ -440,6 +441,15 @@ static oct_status from_bytes(const target *t, const uint8_t *p, size_t n, bool a
     return from_image(t, &im, out, err);
 }
 
+static oct_status from_tokens(const target *t, const oct_part *part, oct_array *out, bool *stack, oct_err *err)
+{
+    oct_array row = { 0 };
+    OCT_TRY(oct_token_fit(t->in, t->steps, part, &row, t->setup, err));
+    const oct_status s = from_array(t, &row, true, out, stack, err);
+    oct_array_free(&row);
+    return s;
+}
+
 static bool holds_array(const char *path)
 {
     return oct_has_suffix(path, ".npy") || oct_has_suffix(path, ".pb");
@@ -464,6 +474,14 @@ static oct_status decode(const target *t, const oct_part *part, oct_array *out, 
         oct_hint(err, "write INPUT/ before the steps to give them to the input of recordings");
         return OCT_EMALFORMED;
     }
+    if (oct_steps_of_tokens(t->steps) && !part->fill) {
+        *t->setup = true;
+        oct_fail(err, OCT_EMALFORMED, "ids, length and pad-id are for files of token ids, and the sample for input '%s' is from none", t->in->name);
+        oct_hint(err, "write INPUT/ before the steps to give them to the input of token ids");
+        return OCT_EMALFORMED;
+    }
+    if (part->fill)
+        return from_tokens(t, part, out, stack, err);
     if (part->kind == OCT_PART_FILE) {
         oct_map m;
         oct_status s = oct_map_open(&m, part->path, err);

@@ -144,6 +144,17 @@ def shard(name, mode):
                 t.addfile(member, io.BytesIO(data))
 
 
+def tokens():
+    """First inputs of the fuzz target of token files: steps, a zero, l for lines and d for a stream, the file."""
+    seeds = OUT.parent / "fuzz" / "tokens"
+    seeds.mkdir(parents=True, exist_ok=True)
+    ids = np.array([1, 2, 3, 40, 500, 6, 7])
+    for name, data in (("json", b'length=4:pad-id=0\0l{"input_ids": [1, 2, 3], "attention_mask": [1, 1, 0], "label": 2}\n\n{"input_ids":[4e0]}\n'),
+                       ("lists", b"pad-id=7\0l\xef\xbb\xbf[1, 2]\r\n3 4\t5,6\n"), ("u16", b"ids=u16:length=4:pad-id=2\0d" + ids.astype("<u2").tobytes()),
+                       ("i64", b"ids=i64:length=2\0d" + ids.astype("<i8").tobytes())):
+        (seeds / name).write_bytes(data)
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     pictures()
@@ -151,6 +162,7 @@ def main():
     windows()
     arrays()
     protos()
+    tokens()
     shard("shard-000.tar", "w")
     (OUT / "list.csv").write_text('file,label,name\r\nrgb.png,3,"a, b"\r\n"rgb.jpg",5,c\r\ngray.png,,d\r\n')
     for c, file in (("cat", "rgb.png"), ("dog", "gray.png"), ("dog", "rgb.jpg")):

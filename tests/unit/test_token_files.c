@@ -1,0 +1,274 @@
+/* lib/data, files of token ids: lines of JSON and of ids, streams without a header; what is cut, filled up and made beside the ids; broken files.
+ * Expected values are written down here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "data/data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[64];
+static const int64_t free2[2] = { -1, -1 }, four[2] = { -1, 4 };
+static const oct_input_desc text[] = { { "input_ids", OCT_S64, 2, free2 }, { "attention_mask", OCT_S64, 2, free2 }, { "position_ids", OCT_S32, 2, free2 },
+                                       { "token_type_ids:0", OCT_S64, 2, free2 } },
+                            short_ids[] = { { "x", OCT_S64, 2, four }, { "input_mask", OCT_F32, 2, four } }, bytes[] = { { "input_ids", OCT_U8, 2, free2 } };
+
+static const char *file(const char *name, const void *p, size_t n)
+{
+    static char paths[4][128];
+    static int round;
+    char *path = paths[round++ & 3];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(p, 1, n, f), n);
+    fclose(f);
+    return path;
+}
+
+static const char *words(const char *name, const char *t)
+{
+    return file(name, t, strlen(t));
+}
+
+static oct_source_options asks(const char *const *spec, const char *const *steps, const oct_input_desc *in, size_t n)
+{
+    return (oct_source_options){ .specs = spec, .n_specs = 1, .preprocess = steps, .n_preprocess = *steps != NULL, .inputs = in, .n_inputs = n };
+}
+
+/* The values of all inputs of all batches, an input a line, batches parted by bars. */
+static void gives(const char *spec, const char *steps, const oct_input_desc *in, size_t n, size_t batch, const char *want)
+{
+    oct_source *s;
+    oct_err err = OCT_ERR_INIT;
+    oct_batch b = OCT_BATCH_INIT;
+    oct_buf got = OCT_BUF_INIT;
+    const oct_source_options o = asks(&spec, &steps, in, n);
+    if (oct_source_open(&o, &s, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    oct_status st;
+    while ((st = oct_source_next(s, batch, &b, &err)) == OCT_OK && b.n) {
+        for (size_t i = 0; i < n; i++) {
+            const oct_array *a = &b.tensors[i];
+            assert_int_equal(a->dtype, in[i].dtype);
+            assert_int_equal(a->rank, 2);
+            assert_int_equal(a->dims[0], b.n);
+            double v[64];
+            assert_in_range(oct_array_count(a), 1, OCT_COUNT(v));
+            assert_int_equal(oct_array_convert(a->dtype, a->data, OCT_F64, v, (size_t)oct_array_count(a), NULL), OCT_OK);
+            for (int64_t k = 0; k < oct_array_count(a); k++)
+                oct_buf_printf(&got, "%s%g", k ? k % a->dims[1] ? " " : "," : "", v[k]);
+            oct_buf_puts(&got, i + 1 < n ? ";" : "|");
+        }
+    }
+    if (st != OCT_OK)
+        fail_msg("%s", err.text);
+    assert_string_equal(oct_buf_str(&got), want);
+    oct_buf_free(&got);
+    oct_batch_free(&b);
+    oct_source_close(s);
+}
+
+static void fails(const char *spec, const char *steps, const oct_input_desc *in, size_t n, oct_status want, const char *part)
+{
+    oct_source *s = NULL;
+    oct_err err = OCT_ERR_INIT;
+    oct_batch b = OCT_BATCH_INIT;
+    const oct_source_options o = asks(&spec, &steps, in, n);
+    oct_status st = oct_source_open(&o, &s, &err);
+    while (st == OCT_OK && (st = oct_source_next(s, 4, &b, &err)) == OCT_OK && b.n) {
+    }
+    if (st != want || (!strstr(err.text, part) && !strstr(err.hint, part)))
+        fail_msg("%s: status %d, '%s' / '%s', expected %d and '%s'", spec, st, err.text, err.hint, want, part);
+    oct_batch_free(&b);
+    oct_source_close(s);
+}
+
+#define LINES                                                                                                                                        \
+    "\xef\xbb\xbf{\"input_ids\": [5, 6], \"label\": 2}\r\n\n{\"input_ids\":[7,8],\"attention_mask\":[1,0],\"note\":\"a\"}\n[ 1, 2, 3 ]\n \t\n"              \
+    "{\"position_ids\": [9], \"input_ids\": [4]}"
+
+static void lines_of_json(void **state)
+{
+    const char *path = words("a.jsonl", LINES);
+    gives(path, NULL, text, 4, 8, "5 6,7 8;1 1,1 0;0 1,0 1;0 0,0 0|1 2 3;1 1 1;0 1 2;0 0 0|4;1;9;0|");
+    gives(path, "length=2:pad-id=99", text, 4, 8, "5 6,7 8,1 2,4 99;1 1,1 0,1 1,1 0;0 1,0 1,0 1,9 0;0 0,0 0,0 0,0 0|");
+    gives(path, "length=3:pad-id=0", text, 4, 3, "5 6 0,7 8 0,1 2 3;1 1 0,1 0 0,1 1 1;0 1 2,0 1 2,0 1 2;0 0 0,0 0 0,0 0 0|4 0 0;1 0 0;9 0 0;0 0 0|");
+    gives(path, "pad-id=3", short_ids, 2, 8, "5 6 3 3,7 8 3 3,1 2 3 3,4 3 3 3;1 1 0 0,1 1 0 0,1 1 1 0,1 0 0 0|");
+}
+
+static void labels_and_shards(void **state)
+{
+    const char *spec = words("a.jsonl", LINES), *steps = NULL;
+    oct_source *s;
+    oct_batch b = OCT_BATCH_INIT;
+    oct_source_options o = asks(&spec, &steps, text, 4);
+    assert_int_equal(oct_source_open(&o, &s, NULL), OCT_OK);
+    assert_int_equal(oct_source_count(s), 4);
+    for (int pass = 0; pass < 2; pass++) {
+        assert_int_equal(oct_source_next(s, 2, &b, NULL), OCT_OK);
+        assert_int_equal(b.n, 2);
+        assert_int_equal(b.labels[0], 2);
+        assert_int_equal(b.labels[1], -1);
+        assert_non_null(strstr(b.names[1], "a.jsonl[1]"));
+        assert_int_equal(oct_source_reset(s, NULL), OCT_OK);
+    }
+    oct_source_close(s);
+    o.shard_i = 1;
+    o.shard_n = 2;
+    assert_int_equal(oct_source_open(&o, &s, NULL), OCT_OK);
+    assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
+    assert_non_null(strstr(b.names[0], "a.jsonl[1]"));
+    assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
+    assert_non_null(strstr(b.names[0], "a.jsonl[3]"));
+    oct_batch_free(&b);
+    oct_source_close(s);
+}
+
+static void lines_of_ids(void **state)
+{
+    const char *path = words("a.txt", "1 2,3\n10\t 11 12\n\n4294967296");
+    gives(path, NULL, text, 2, 8, "1 2 3,10 11 12;1 1 1,1 1 1|4.29497e+09;1|");
+    gives(words("b.ndjson", "[200]\n[1]"), "length=2:pad-id=255", bytes, 1, 8, "200 255,1 255|");
+}
+
+static void streams(void **state)
+{
+    static const uint16_t u[] = { 1, 65535, 3, 4, 5 };
+    static const int64_t l[] = { 7, (int64_t)1 << 40, 9, 10 };
+    const char *path = file("u.bin", u, sizeof u);
+    gives(path, "ids=u16:length=2", text, 3, 8, "1 65535,3 4;1 1,1 1;0 1,0 1|");
+    gives(path, "ids=u16:length=2:pad-id=9", text, 3, 2, "1 65535,3 4;1 1,1 1;0 1,0 1|5 9;1 0;0 1|");
+    gives(path, "ids=u16", short_ids, 2, 8, "1 65535 3 4;1 1 1 1|");
+    gives(path, "ids=u16:pad-id=2:length=8", text, 1, 8, "1 65535 3 4 5 2 2 2|");
+    gives(file("l.bin", l, sizeof l), "ids=i64:length=2", text, 1, 8, "7 1.09951e+12,9 10|");
+    gives(file("b.bin", "\1\377", 2), "ids=u8:length=1", text, 1, 8, "1,255|");
+    gives(file("i.bin", (int32_t[]){ 3, 1 << 30 }, 8), "ids=i32:length=2", text, 1, 8, "3 1.07374e+09|");
+    path = file("u.bin", u, sizeof u);
+    fails(path, "length=2", text, 1, OCT_EUSAGE, "ids=u16");
+    fails(path, "ids=u16", text, 1, OCT_EUSAGE, "length=");
+    fails(path, "ids=u32:length=2", text, 1, OCT_EMALFORMED, "10 bytes are not whole token ids of 4");
+    fails(path, "ids=u16:length=6", text, 1, OCT_EMALFORMED, "pad-id=");
+    fails(path, "ids=u16:length=2", bytes, 1, OCT_ENUMERIC, "does not fit uint8");
+    fails(file("e.bin", "", 0), "ids=u16:length=6:pad-id=0", text, 1, OCT_EMALFORMED, "0 token ids");
+}
+
+static void broken_lines(void **state)
+{
+    static const struct {
+        const char *name, *text, *part;
+    } cases[] = {
+        { "x.jsonl", "{\"input_ids\": [1, 2]", "x.jsonl[0]" },
+        { "x.jsonl", "{\"input_ids\": [1]}\n{\"input_ids\": [1, 2.5]}", "x.jsonl[1]: element 1" },
+        { "x.jsonl", "{\"input_ids\": [1, \"2\"]}", "not a whole number" },
+        { "x.jsonl", "{\"input_ids\": [1e300]}", "not a whole number" },
+        { "x.jsonl", "{\"input_ids\": [[1]]}", "not a whole number" },
+        { "x.jsonl", "{\"input_ids\": 7}", "not a list" },
+        { "x.jsonl", "{\"ids\": [7]}", "no list of token ids" },
+        { "x.jsonl", "{\"input_ids\": []}", "no tokens" },
+        { "x.jsonl", "{\"input_ids\": [1, 2], \"attention_mask\": [1]}", "2 token ids, and 1 numbers for input 'attention_mask'" },
+        { "x.txt", "1 2 a", "character 5" },
+        { "x.txt", "1 -2", "character 3" },
+        { "x.txt", "1.5", "character 2" },
+        { "x.txt", "99999999999999999999", "too many digits" },
+        { "x.txt", "[]", "no tokens" },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++)
+        fails(words(cases[i].name, cases[i].text), NULL, text, 2, OCT_EMALFORMED, cases[i].part);
+    fails(file("z.txt", "1 \0 2", 5), NULL, text, 1, OCT_EMALFORMED, "character 3");
+    const char *three = words("x.txt", "1 2 3\n1 2 3 4 5");
+    fails(three, NULL, short_ids, 2, OCT_EMALFORMED, "pad-id=");
+    fails(three, "pad-id=0", short_ids, 2, OCT_EMALFORMED, "length=4");
+    fails(three, "length=5:pad-id=0", short_ids, 2, OCT_EMALFORMED, "takes 4 tokens");
+    fails(three, "length=4", text, 1, OCT_EMALFORMED, "pad-id=");
+    const oct_input_desc odd[] = { { "a", OCT_S64, 2, free2 }, { "b", OCT_S64, 2, free2 } }, one[] = { { "input_ids", OCT_S64, 2, free2 }, { "b", OCT_S64, 2, free2 } };
+    const oct_input_desc picture = { "image", OCT_F32, 4, (int64_t[]){ -1, 3, 4, 4 } };
+    fails(three, NULL, &picture, 1, OCT_EUNSUPPORTED, "'image' is [?,3,4,4]");
+    fails(three, NULL, odd, 2, OCT_EUNSUPPORTED, "input_ids");
+    fails(three, NULL, one, 2, OCT_EMALFORMED, "nothing for input 'b'");
+}
+
+static void long_lines(void **state)
+{
+    const size_t n = (4 << 20) + 100;
+    char *t = malloc(n);
+    assert_non_null(t);
+    memset(t, '1', n);
+    for (size_t i = 1; i < n; i += 2)
+        t[i] = ' ';
+    fails(file("long.txt", t, n), NULL, text, 1, OCT_EMALFORMED, ".bin");
+    free(t);
+}
+
+static void a_step_for_others(void **state)
+{
+    const char *root = getenv("OCT_SOURCE");
+    fails(words("x.txt", "1 2"), "frame=2", text, 1, OCT_EMALFORMED, "for recordings");
+    if (root)
+        assert_int_equal(chdir(root), 0);
+    fails("testdata/data/x_i8.npy", "length=2", text, 1, OCT_EMALFORMED, "files of token ids");
+    static const char *const wrong[] = { "length=0", "length=-1", "length=2x", "length=9999999", "pad-id=-1", "pad-id=", "ids=f32", "ids=" };
+    oct_steps steps = { 0 }, again = { 0 };
+    for (size_t i = 0; i < OCT_COUNT(wrong); i++)
+        assert_int_equal(oct_steps_parse(wrong[i], NULL, 1, &steps, NULL), OCT_EUSAGE);
+    oct_buf b = OCT_BUF_INIT;
+    steps = (oct_steps){ 0 };
+    assert_int_equal(oct_steps_parse("pad-id=0:length=128:ids=i64:mean=1", NULL, 1, &steps, NULL), OCT_OK);
+    oct_steps_text(&steps, "", &b);
+    assert_string_equal(oct_buf_str(&b), "ids=i64:length=128:pad-id=0:mean=1");
+    assert_int_equal(oct_steps_parse(oct_buf_str(&b), NULL, 1, &again, NULL), OCT_OK);
+    assert_memory_equal(&again, &steps, sizeof steps);
+    assert_int_equal(oct_steps_parse("pad-id=none:length=none", NULL, 1, &again, NULL), OCT_OK);
+    assert_true(!again.has_pad_id && !again.length);
+    oct_buf_free(&b);
+}
+
+static void broken_ones_are_counted(void **state)
+{
+    const char *spec = words("x.jsonl", "{\"input_ids\": [1]}\n{\n[3]\nx\n[4]"), *steps = NULL;
+    oct_source_options o = asks(&spec, &steps, text, 1);
+    oct_source *s;
+    oct_batch b = OCT_BATCH_INIT;
+    oct_err err = OCT_ERR_INIT;
+    o.skip_bad = true;
+    assert_int_equal(oct_source_open(&o, &s, &err), OCT_OK);
+    assert_int_equal(oct_source_next(s, 8, &b, &err), OCT_OK);
+    assert_int_equal(b.n, 3);
+    assert_int_equal(oct_source_bad_count(s), 2);
+    assert_int_equal(oct_source_bad_index(s, 1), 3);
+    oct_batch_free(&b);
+    oct_source_close(s);
+}
+
+static int make_folder(void **state)
+{
+    snprintf(folder, sizeof folder, "/tmp/oct-tokens-XXXXXX");
+    return mkdtemp(folder) == NULL;
+}
+
+static int drop_folder(void **state)
+{
+    static const char *const left[] = { "a.jsonl", "a.txt", "b.bin", "b.ndjson", "e.bin", "i.bin", "l.bin", "long.txt", "u.bin", "x.jsonl", "x.txt", "z.txt" };
+    char path[128];
+    for (size_t i = 0; i < OCT_COUNT(left); i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, left[i]);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_of_json), cmocka_unit_test(labels_and_shards), cmocka_unit_test(lines_of_ids), cmocka_unit_test(streams),
+        cmocka_unit_test(broken_lines), cmocka_unit_test(long_lines), cmocka_unit_test(a_step_for_others), cmocka_unit_test(broken_ones_are_counted),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
