@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Converts the token models of testdata/tokens to weights in blocks, and holds what that costs in perplexity.
 
-    check_tokens.py [--qconvert PROGRAM] [--qeval PROGRAM] [--models FOLDER] [-v]
+    check_tokens.py [--qconvert PROGRAM] [--qeval PROGRAM] [--qcalib PROGRAM] [--models FOLDER] [-v]
 
 Perplexities come from qeval and, of the logits of ONNX Runtime on the same file, from NumPy: they must be the same to the digits that qeval prints.
 With samples 4 bits may cost at most half of what they cost to the nearest value: of our own conversion without samples, and of plain rounding between the
 smallest and the largest weight of each block, made here.
+Texts of unequal length come as files of token ids too (lines of JSON and of ids, a stream): ONNX Runtime gets the arrays that these stand for, made here,
+and its logits are those of qeval. Calibration tables and converted models are those of the arrays.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -166,20 +168,108 @@ def batches_and_threads(check, path, folder):
     check.hold(f"{path.stem}: the same weights on any threads and instruction set", len(made) == 1)
 
 
+def texts(data, seed=3):
+    """Ids of each text, cut to lengths that were drawn."""
+    rng = np.random.default_rng(seed)
+    return [row[:n] for row, n in zip(data["input_ids"][:24], rng.integers(2, data["input_ids"].shape[1] + 1, 24))]
+
+
+def filled(rows, length, pad):
+    """The arrays that the files stand for: cut or filled up to a length."""
+    ids = np.full((len(rows), length), pad, np.int64)
+    mask = np.zeros_like(ids)
+    for i, row in enumerate(rows):
+        n = min(len(row), length)
+        ids[i, :n], mask[i, :n] = row[:n], 1
+    return {"input_ids": ids, "attention_mask": mask, "position_ids": np.broadcast_to(np.arange(length), ids.shape)}
+
+
+def token_files(folder, rows):
+    """{name: (file, steps)}: the same texts, but for the stream."""
+    with open(folder / "t.jsonl", "w") as f:
+        for i, row in enumerate(rows):
+            f.write(json.dumps({"text": f"number {i}", "input_ids": row.tolist(), **({"attention_mask": [1] * len(row)} if i % 2 else {})}) + "\n")
+    (folder / "t.txt").write_text("".join(" ".join(map(str, row)) + "\n" for row in rows))
+    np.concatenate(rows).astype("<u2").tofile(folder / "t.bin")
+    return {"lines of JSON": (folder / "t.jsonl", "pad-id=1"), "lines of ids": (folder / "t.txt", "pad-id=1"),
+            "a stream": (folder / "t.bin", "ids=u16:pad-id=1")}
+
+
+def logits(check, model, data, steps, *more):
+    out = check.folder / "logits.npz"
+    tool.run([check.qeval, model, "--data", data, "--preprocess", steps, "--outputs", out, "-q", *more])
+    with np.load(out) as arrays:
+        return [arrays[name] for name in arrays.files]
+
+
+def as_bytes(check, model, data, steps):
+    """A table and a model of these samples. Words that name the data are not compared."""
+    table, out = check.folder / "t.calib", check.folder / "t.onnx"
+    more = ["--preprocess", steps] if steps else []
+    tool.run([check.qcalib, model, "--data", data, *more, "-o", table, "-q"])
+    check.convert(model, out, "--data", data, *more)
+    made = onnx.load(out)
+    return [line for line in table.read_text().splitlines() if line.startswith(("tensor", "channel"))], [t.raw_data for t in made.graph.initializer]
+
+
+def from_files(check, path, data):
+    rows = texts(data)
+    length = data["input_ids"].shape[1]
+    for what, (file, steps) in token_files(check.folder, rows).items():
+        stream = np.concatenate(rows)
+        want = filled(rows if what != "a stream" else [stream[i:i + length] for i in range(0, len(stream), length)], length, 1)
+        session = peer.session(str(path))
+        wanted = {i.name: np.ascontiguousarray(want[i.name]) for i in session.get_inputs()}
+        real, got = session.run(None, wanted)[0], logits(check, path, file, steps)[0]
+        check.hold(f"{path.stem}, {what}: logits are those of ONNX Runtime on the arrays", real.shape == got.shape and np.allclose(real, got, rtol=1e-4, atol=1e-4),
+                   f"{real.shape}, {np.abs(real - got).max() if real.shape == got.shape else got.shape}")
+        np.savez(check.folder / "want.npz", **wanted)
+        ours_, theirs_ = as_bytes(check, path, file, steps), as_bytes(check, path, check.folder / "want.npz", None)
+        check.hold(f"{path.stem}, {what}: table and model of the arrays", len(ours_[0]) > 5 and ours_ == theirs_, str(len(ours_[0])))
+
+
+def ragged(check):
+    """A model that takes any length: each text keeps its own, and equal ones that follow each other share batches."""
+    net = onnx.helper.make_model(onnx.helper.make_graph(
+        [onnx.helper.make_node("Gather", ["table", "input_ids"], ["e"]), onnx.helper.make_node("MatMul", ["e", "head"], ["logits"])], "ragged",
+        [onnx.helper.make_tensor_value_info("input_ids", onnx.TensorProto.INT64, ["N", "L"])],
+        [onnx.helper.make_tensor_value_info("logits", onnx.TensorProto.FLOAT, ["N", "L", 512])],
+        [onnx.numpy_helper.from_array(np.random.default_rng(1).normal(size=shape).astype(np.float32), name) for name, shape in
+         (("table", (512, 16)), ("head", (16, 512)))]), opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    path = check.folder / "ragged.onnx"
+    onnx.save(net, path)
+    session, rng = peer.session(str(path)), np.random.default_rng(8)
+    rows = [rng.integers(0, 512, n) for n in (3, 3, 5, 3, 1, 5, 5)]
+    for what, (file, _) in token_files(check.folder, rows).items():
+        if what == "a stream":
+            continue
+        for batch in ("1", "4"):
+            got = logits(check, path, file, "length=none", "--batch", batch)
+            got = [row for chunk in got for row in chunk]
+            want = [session.run(None, {"input_ids": row[None]})[0][0] for row in rows]
+            check.hold(f"ragged, {what}, batch {batch}", len(got) == len(want) and all(a.shape == b.shape and np.allclose(a, b, rtol=1e-4, atol=1e-4)
+                                                                                     for a, b in zip(got, want)), str([g.shape for g in got]))
+
+
 def main():
     parser = options(__doc__)
+    parser.add_argument("--qcalib", default=tool.find("qcalib"))
     parser.add_argument("--models", type=Path, default=tool.ROOT / "testdata" / "tokens", help="folder of make_token_models.py")
     args = parser.parse_args()
     with np.load(args.models / "eval.npz") as arrays:
         data = dict(arrays)
     with tempfile.TemporaryDirectory() as folder:
         check = Checker(args, Path(folder))
+        check.qcalib = args.qcalib
         for name, forms in FORMS.items():
             for form in forms:
                 compare(check, args.models / f"{name}.onnx", args.models, data, form)
         batches_and_threads(check, args.models / "llama.onnx", args.models)
         heads(check, args.models)
         channels_that_stand_out(check, args.models, data)
+        for name in FORMS:
+            from_files(check, args.models / f"{name}.onnx", data)
+        ragged(check)
         return check.finish()
 
 
