@@ -5,7 +5,9 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "data/data.h"
+#include "eval/decode.h"
 #include "eval/follow.h"
+#include "eval/truth.h"
 #include "graph/graph.h"
 #include "observers/calib.h"
 #include "onnx/model.h"
@@ -59,6 +61,16 @@ typedef struct tool_data {
                                                   "recording begins"),                                                       \
         OPT_FLAG(0, "skip-bad", &(d)->skip_bad, "count and name broken samples instead of stopping")
 #define TOOL_OPT_LABELS(d) OPT_FILE(0, "labels", &(d)->labels, "labels of the samples: an .npy of integers or a CSV")
+/* What results are judged by beside labels, alike in all tools; a has members decode and truth, const char *. Their files are opened by tool_open_judging. */
+#define TOOL_OPT_JUDGING(a)                                                                                                   \
+    OPT_ENUM_MORE(0, "decode", &(a)->decode, oct_decode_builtin, "RULE",                                                      \
+                  "what the outputs mean: a rule, as nanodet or yolov8:score=0.3, or a file of one"),                          \
+        OPT_FILE(0, "truth", &(a)->truth,                                                                                     \
+                 "truth about the samples other than labels: boxes (COCO .json, .csv), maps of classes (a folder, .npy), scores of pairs (.csv, .npy)")
+/* The file that a rule is in; NULL: it is a built-in one, or there is none. */
+const char *tool_rule_file(const char *decode);
+/* NULL stays NULL. Close both, also after a failure. */
+oct_status tool_open_judging(const char *decode, const char *truth, oct_decode **rule, oct_truth **t, oct_err *err);
 
 /* Reads d->shard into shard_i and shard_n; "auto" asks the environment for both, "auto/n" for the part. OCT_EUSAGE. */
 oct_status tool_read_shard(tool_data *d, oct_err *err);

@@ -135,3 +135,17 @@ void tool_say_bad(oct_cli *cli, const oct_source *src)
     for (size_t i = 0; (text = oct_source_bad_text(src, i)) && (i < 5 || cli->verbose); i++)
         oct_cli_note(cli, 0, "  %s", text);
 }
+
+/* ---- what results are judged by ---- */
+
+const char *tool_rule_file(const char *decode)
+{
+    return decode && strchr(decode, '/') ? decode : NULL;
+}
+
+oct_status tool_open_judging(const char *decode, const char *truth, oct_decode **rule, oct_truth **t, oct_err *err)
+{
+    if (decode)
+        OCT_TRY(oct_decode_open(decode, rule, err));
+    return truth ? oct_truth_open(truth, t, err) : OCT_OK;
+}

@@ -234,14 +234,6 @@ static oct_status pick_metrics(const session *s, const oct_metric ***metrics, oc
     return OCT_OK;
 }
 
-static oct_status open_judging(session *s, oct_err *err)
-{
-    const qeval_args *a = s->a;
-    if (a->decode)
-        OCT_TRY(oct_decode_open(a->decode, &s->decode, err));
-    return a->truth ? oct_truth_open(a->truth, &s->truth, err) : OCT_OK;
-}
-
 /* On samples of their own: those of the comparison have been taken, and what was said of them is kept. */
 static oct_status run_sweep(const session *s, oct_eval_result *r, oct_err *err)
 {
@@ -447,7 +439,7 @@ static oct_status check_cases(session *s, oct_err *err)
 static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
 {
     const char *const outs[] = { a->part, a->outputs, a->html, a->junit, a->markdown, cli->json };
-    const char *const one[] = { a->model, a->data.labels, a->truth, a->decode && strchr(a->decode, '/') ? a->decode : NULL, a->sensitivity_file, a->gates, a->baseline };
+    const char *const one[] = { a->model, a->data.labels, a->truth, tool_rule_file(a->decode), a->sensitivity_file, a->gates, a->baseline };
     for (size_t i = 0; i < OCT_COUNT(outs); i++) {
         OCT_TRY(tool_check_output(outs[i], one, OCT_COUNT(one), err));
         OCT_TRY(tool_check_output(outs[i], a->others.v, a->others.n, err));
@@ -560,8 +552,7 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_OUT('o', "output", &a.part, "file to write: the part, for 'qeval merge'"),
         OPT_GROUP("Comparison"),
         OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metric to compute: one or several [default: those that apply]"),
-        OPT_ENUM_MORE(0, "decode", &a.decode, oct_decode_builtin, "RULE", "what the outputs mean: a rule, as nanodet or yolov8:score=0.3, or a file of one"),
-        OPT_FILE(0, "truth", &a.truth, "truth about the samples other than labels: boxes (COCO .json, .csv), maps of classes (a folder, .npy), scores of pairs (.csv, .npy)"),
+        TOOL_OPT_JUDGING(&a),
         OPT_FLAG(0, "per-class", &a.per_class, "report each class, and which classes are confused"),
         OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it comes first"),
         OPT_FLAG(0, "less-is-better", &a.command.smaller_is_better, "smaller numbers of --metric-cmd are better"),
