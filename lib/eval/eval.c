@@ -159,23 +159,10 @@ static bool same_shape(const oct_array *a, const oct_operand *t)
 /* Whether there is what a metric of a set is a function of. */
 static oct_status check_set(const ev_evaluation *e, const oct_metric *m, oct_err *err)
 {
-    static const char *const things[] = { [OCT_SET_CLASSES] = "classes", [OCT_SET_MAPS] = "maps of classes", [OCT_SET_PAIRS] = "pairs of samples",
-                                          [OCT_SET_BOXES] = "boxes" };
-    if (m->set[OCT_SET_VALUES])
+    OCT_TRY(oct_metric_suits(m, &e->judging, err));
+    if (m->set[OCT_SET_VALUES] || e->kase.set != OCT_SET_CLASSES || e->kase.labels)
         return OCT_OK;
-    if (m->set[e->kase.set]) {
-        if (m->truth && !e->kase.truth)
-            return oct_fail(err, OCT_EUSAGE, "metric '%s' needs what is true of the samples: --truth", m->name);
-        if (e->kase.set != OCT_SET_CLASSES || e->kase.labels)
-            return OCT_OK;
-        return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
-    }
-    size_t of = OCT_SET_CLASSES;
-    while (of + 1 < OCT_SET_VALUES && !m->set[of])
-        of++;
-    oct_fail(err, OCT_EUSAGE, "metric '%s' is of %s, and nothing says that outputs are these", m->name, things[of]);
-    oct_hint(err, "qeval takes a rule for outputs (--decode; 'help' lists those that are built in) and what is true of the samples (--truth)");
-    return OCT_EUSAGE;
+    return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
 }
 
 /* Takes a metric that was asked for, once. */

@@ -78,7 +78,7 @@ static oct_status read_drop(oct_gates *gates, oct_gate *g, oct_err *err)
         char *name = oct_arena_strndup(gates->arena, g->text, (size_t)(sign - g->text));
         if (!name)
             return oct_nomem(err);
-        g->command = strcmp(name, "command") == 0;
+        g->command = strcmp(name, OCT_COMMAND_METRIC) == 0;
         if (!g->command)
             OCT_TRY_WITHIN(oct_metric_find(name, &g->metric, err), err, "--%s", names[g->kind]);
     }
@@ -169,7 +169,7 @@ static oct_status read_line(oct_gates *g, oct_words *w, oct_err *err)
     oct_err what = OCT_ERR_INIT;
     if (*more && strcmp(name, names[OCT_GATE_DROP]) == 0 && !strchr(value, '=')) {
         const oct_metric *m;
-        if (strcmp(value, "command") != 0 && oct_metric_find(value, &m, &what) != OCT_OK)
+        if (strcmp(value, OCT_COMMAND_METRIC) != 0 && oct_metric_find(value, &m, &what) != OCT_OK)
             return misplaced(w, value_at, what.status, &what, err);
         value_at = more_at;
         if (!(value = oct_arena_printf(g->arena, "%s=%s", value, more)))

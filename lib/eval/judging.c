@@ -8,7 +8,7 @@
 
 oct_set_kind oct_judging_kind(const oct_judging *j)
 {
-    if (j->rule->judges)
+    if (j->rule && j->rule->judges)
         return j->rule->judges;
     return j->truth ? oct_truth_kind(j->truth) : OCT_SET_CLASSES;
 }

@@ -6,7 +6,7 @@
 #include "eval/truth.h"
 
 struct oct_judging {
-    const oct_decode *rule;   /* never NULL while an evaluation runs: what is not declared has its defaults */
+    const oct_decode *rule; /* NULL: nothing is declared. Never while an evaluation runs: what is not declared has its defaults */
     const oct_truth *truth; /* NULL: none but labels */
     size_t classes;         /* values per sample of the first output when it is [N, classes], else 0 */
     bool labels;            /* samples have class numbers */

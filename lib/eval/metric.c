@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "eval/classes.h"
 #include "eval/detections.h"
+#include "eval/judging.h"
 #include "eval/maps.h"
 #include "eval/similarity.h"
 #include "eval/value_set.h"
@@ -454,6 +455,22 @@ static size_t k_of(const char *name)
     char *end;
     const unsigned long k = strtoul(name + 3, &end, 10);
     return *end || k > MOST_K ? 0 : k;
+}
+
+oct_status oct_metric_suits(const oct_metric *m, const oct_judging *j, oct_err *err)
+{
+    static const char *const things[] = { [OCT_SET_CLASSES] = "classes", [OCT_SET_MAPS] = "maps of classes", [OCT_SET_PAIRS] = "pairs of samples",
+                                          [OCT_SET_BOXES] = "boxes" };
+    if (m->kind != OCT_METRIC_SET || m->set[OCT_SET_VALUES])
+        return OCT_OK;
+    if (m->set[oct_judging_kind(j)])
+        return m->truth && !j->truth ? oct_fail(err, OCT_EUSAGE, "metric '%s' needs what is true of the samples: --truth", m->name) : OCT_OK;
+    size_t of = OCT_SET_CLASSES;
+    while (of + 1 < OCT_SET_VALUES && !m->set[of])
+        of++;
+    oct_fail(err, OCT_EUSAGE, "metric '%s' is of %s, and nothing says that outputs are these", m->name, things[of]);
+    oct_hint(err, "a rule says what outputs are (--decode; 'help' lists those that are built in), and --truth what is true of the samples");
+    return OCT_EUSAGE;
 }
 
 oct_status oct_metric_find(const char *name, const oct_metric **m, oct_err *err)

@@ -97,6 +97,10 @@ oct_status oct_metric_find(const char *name, const oct_metric **m, oct_err *err)
 /* For option tables: name and summary of the i-th; "top#" stands for all of top-k. */
 const char *oct_metric_names(size_t i, const char **summary);
 
+/* Whether a metric is of what is judged, as far as the rule and the truth tell: before any sample is read. OCT_EUSAGE: it is a function of sets of another
+ * kind, or of a truth that is not there. */
+oct_status oct_metric_suits(const oct_metric *m, const oct_judging *j, oct_err *err);
+
 /* ---- how much worse is allowed ---- */
 
 /* "0.01" (the metric's own units), "0.5%" (0.005), "0.5r%" (relative to float). */

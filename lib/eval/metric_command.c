@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const char summary[] = "what the command of --metric-cmd prints";
-#define METRIC(kind, larger) { "command", summary, (kind) == OCT_METRIC_PROPORTION ? "%" : "", kind, larger, false, NULL, NULL, NULL }
+#define METRIC(kind, larger) { OCT_COMMAND_METRIC, summary, (kind) == OCT_METRIC_PROPORTION ? "%" : "", kind, larger, false, NULL, NULL, NULL }
 static const oct_metric means[2] = { METRIC(OCT_METRIC_MEAN, true), METRIC(OCT_METRIC_MEAN, false) };
 static const oct_metric shares[2] = { METRIC(OCT_METRIC_PROPORTION, true), METRIC(OCT_METRIC_PROPORTION, false) };
 

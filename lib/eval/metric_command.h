@@ -15,6 +15,7 @@ typedef struct oct_metric_command {
     bool smaller_is_better;
 } oct_metric_command;
 
+#define OCT_COMMAND_METRIC "command"
 /* The record of such a metric, called `command`. It has neither score nor whole: its values come from the command. proportion: they are
  * 0 or 1 for each sample. */
 const oct_metric *oct_command_metric(const oct_metric_command *c, bool proportion);

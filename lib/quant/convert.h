@@ -40,7 +40,7 @@ typedef struct oct_goal {
     const char *metric;   /* its name; NULL: the one that counts */
     oct_drop_limit limit;
 } oct_goal;
-enum { OCT_GOALS_MAX = 3 };
+enum { OCT_GOALS_MAX = 8 };
 
 /* One measurement of the goals. The first trial of a conversion is the result of its methods, with no layer left float for the goal. */
 typedef struct oct_goal_trial {
@@ -120,6 +120,8 @@ typedef struct oct_convert_opts {
     bool nhwc;             /* such inputs of pictures have their channels last */
     bool unfolded;         /* pixels are normalised in front of the model where layers that take that over would round otherwise */
     const double *other_db; /* by output: the methods_db of a conversion that does the other thing, with which this one is compared, as many; or NULL */
+    const oct_decode *rule; /* what the outputs mean to metrics; NULL: what they seem to be */
+    const oct_truth *truth; /* of the samples, beside labels; NULL: none */
     const oct_goal *goals; /* what the result is to hold, at most OCT_GOALS_MAX */
     size_t n_goals;
     int trials;            /* at most so many to reach them; 0: the result is judged only */

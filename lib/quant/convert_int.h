@@ -83,6 +83,8 @@ void oct_conversion_warn_of_loss(oct_conversion *c);
 
 /* judge.c: decides whether samples are kept aside, before any are read. calibrates: whether statistics are asked of them. */
 void oct_conversion_keep_aside(oct_conversion *c, bool calibrates);
+/* Whether the samples that judge are pairs, which are not divided. */
+bool oct_conversion_in_pairs(const oct_conversion *c);
 /* The samples that judge where no goal is set, for float graph fl: those kept aside, if there are any. */
 oct_pick oct_pick_judging(const oct_conversion *c, const oct_graph *fl);
 /* Why the result cannot be compared with the float graph fl over the samples; NULL: it can. */

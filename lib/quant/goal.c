@@ -488,7 +488,7 @@ static oct_status measure_first(tuning *t, oct_err *err)
 {
     oct_conversion *c = t->c;
     OCT_TRY(compare(t, &c->trials[0], err));
-    if (c->trials[0].met || !t->aside || !halves_decide(c, &c->trials[0]))
+    if (c->trials[0].met || !t->aside || oct_conversion_in_pairs(c) || !halves_decide(c, &c->trials[0]))
         return OCT_OK;
     const oct_goal_trial all = c->trials[0];
     c->divided = true;

@@ -21,9 +21,15 @@ const char *oct_conversion_unjudged(const oct_conversion *c, const oct_graph *fl
     return oct_runnable_whole(fl) ? NULL : "the model has an operator that cannot be run here";
 }
 
+/* Whether samples count by twos: a choice among them would leave few of which both halves are there. */
+bool oct_conversion_in_pairs(const oct_conversion *c)
+{
+    return oct_judging_kind(&(oct_judging){ .rule = c->o.rule, .truth = c->o.truth }) == OCT_SET_PAIRS;
+}
+
 void oct_conversion_keep_aside(oct_conversion *c, bool calibrates)
 {
-    const bool keep = calibrates && !oct_conversion_unjudged(c, c->m->graph);
+    const bool keep = calibrates && !oct_conversion_unjudged(c, c->m->graph) && !oct_conversion_in_pairs(c);
     oct_source_hold(c->src, keep);
     if (c->o.listener.chosen)
         c->o.listener.chosen(c->o.listener.arg, c->src);
@@ -43,7 +49,7 @@ static int64_t enough(const oct_graph *g)
 
 oct_pick oct_pick_judging(const oct_conversion *c, const oct_graph *fl)
 {
-    return (oct_pick){ .aside = c->judged == OCT_JUDGED_OTHERS, .most = enough(fl) };
+    return (oct_pick){ .aside = c->judged == OCT_JUDGED_OTHERS, .most = oct_conversion_in_pairs(c) ? 0 : enough(fl) };
 }
 
 static const oct_eval_score *find_score(const oct_eval_result *r, const char *metric)
@@ -74,7 +80,8 @@ oct_status oct_goal_scores(const oct_conversion *c, const oct_eval_result *r, oc
         const oct_eval_score *x = find_score(r, g->metric ? g->metric : c->o.metric);
         if (!x) {
             oct_fail(err, OCT_EUSAGE, "%s: no metric applies to these samples", g->option);
-            oct_hint(err, g->metric ? "it compares classes, and the first output has none" : "give --metric, and --labels where the data carries none");
+            oct_hint(err, g->metric ? "'%s' does not apply to what the outputs mean (--decode) and what is true of the samples (--labels, --truth)"
+                                    : "give --metric, and --labels where the data carries none", g->metric);
             return OCT_EUSAGE;
         }
         OCT_TRY(oct_drop_limit_check(&g->limit, x->metric, err));
@@ -92,31 +99,31 @@ static oct_status against_goals(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-/* The metric asked for and those of the goals, each once; none where those that apply are to be found. */
+/* The metrics of the goals. That of a command is known by its command. */
 static oct_status list_metrics(const oct_conversion *c, const oct_metric **metric, size_t *n, oct_err *err)
 {
-    *n = 0;
-    if (!c->o.metric)
-        return OCT_OK;
-    OCT_TRY(oct_metric_find(c->o.metric, &metric[(*n)++], err));
-    for (size_t i = 0; i < c->o.n_goals; i++)
-        if (c->o.goals[i].metric && strcmp(c->o.goals[i].metric, c->o.metric) != 0)
+    for (size_t i = *n = 0; i < c->o.n_goals; i++)
+        if (c->o.goals[i].metric && !(c->o.command && strcmp(c->o.goals[i].metric, OCT_COMMAND_METRIC) == 0))
             OCT_TRY(oct_metric_find(c->o.goals[i].metric, &metric[(*n)++], err));
     return OCT_OK;
 }
 
 oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models[2], bool timed, oct_eval_result **r, oct_err *err)
 {
-    const oct_metric *metric[1 + OCT_GOALS_MAX];
+    const oct_metric *counts = NULL, *needed[OCT_GOALS_MAX];
     oct_pool *pool = oct_pool_create(c->o.job.threads);
     if (!pool)
         return oct_pool_fail(c->o.job.threads, err);
     oct_pool_relax(pool);
     oct_eval_options o = { .latency_seconds = timed ? TIMING_SECONDS : 0, .time_samples = timed, .pool = pool,
                            .layer_samples = timed ? c->o.layer_samples : 0, .profile = timed && c->o.layer_samples,
-                           .command = c->o.command, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
-    oct_status st = list_metrics(c, metric, &o.n_metrics, err);
-    o.metrics = o.n_metrics ? metric : NULL;
+                           .rule = c->o.rule, .truth = c->o.truth, .command = c->o.command, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
+    oct_status st = list_metrics(c, needed, &o.n_needed, err);
+    o.needed = needed;
+    if (st == OCT_OK && c->o.metric)
+        st = oct_metric_find(c->o.metric, &counts, err);
+    o.n_metrics = counts != NULL;
+    o.metrics = counts ? &counts : NULL;
     if (st == OCT_OK)
         st = oct_eval(models, 2, c->src, &o, r, err);
     oct_pool_destroy(pool);

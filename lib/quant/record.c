@@ -13,6 +13,8 @@ static const struct {
     [OCT_RECORD_POLICY] = { "policy", "policy table" },
     [OCT_RECORD_TARGET] = { "target", "target file" },
     [OCT_RECORD_LABELS] = { "labels", "file of labels" },
+    [OCT_RECORD_TRUTH] = { "truth", "truth of the samples" },
+    [OCT_RECORD_RULE] = { "rule", "rule for outputs" },
     [OCT_RECORD_SAMPLES] = { "samples", "set of samples" },
 };
 

@@ -18,6 +18,8 @@ typedef enum oct_record_part {
     OCT_RECORD_POLICY,
     OCT_RECORD_TARGET,      /* the user's file; built-in ones belong to the program */
     OCT_RECORD_LABELS,      /* a file of them, where goals chose among trials by them */
+    OCT_RECORD_TRUTH,       /* the same of what is true of the samples; of a folder no digest */
+    OCT_RECORD_RULE,        /* and of a rule for outputs that is none of the built-in ones */
     OCT_RECORD_SAMPLES,     /* those that were read, as the model reads them (data/sample_sum.h) */
     OCT_RECORD_PARTS
 } oct_record_part;
