@@ -78,8 +78,8 @@ static void add_goals(const session *s, bool bare, oct_buf *b)
 {
     const convert_args *a = s->a;
     oct_buf words = OCT_BUF_INIT;
-    if (a->max_drop)
-        add(b, "--max-drop", a->max_drop);
+    for (size_t i = 0; i < a->max_drop.n; i++)
+        add(b, "--max-drop", a->max_drop.v[i]);
     if (oct_cli_given(s->cli, "min-sqnr"))
         oct_buf_printf(b, " --min-sqnr %.9g", a->min_sqnr);
     if (a->min_agreement)
@@ -97,6 +97,12 @@ static void add_goals(const session *s, bool bare, oct_buf *b)
         oct_buf_puts(b, " --less-is-better");
     if (a->data.labels)
         add_file(b, "--labels", a->data.labels, bare);
+    if (tool_rule_file(a->decode))
+        add_file(b, "--decode", a->decode, bare);
+    else if (a->decode)
+        add(b, "--decode", a->decode);
+    if (a->truth)
+        add_file(b, "--truth", a->truth, bare);
     if (oct_cli_given(s->cli, "trials"))
         oct_buf_printf(b, " --trials %lld", (long long)a->trials);
     if (a->time_limit > 0)

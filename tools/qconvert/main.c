@@ -174,10 +174,11 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
         OPT_FLOAT(0, "target-bits", &(a)->target_bits, 0.5, 32, "choose schemes so that a weight takes X bits on average, scales included")
 #define GOALS(a)                                                                                                                \
     OPT_GROUP("Goal"),                                                                                                      \
-        OPT_STR(0, "max-drop", &(a)->max_drop, "D", "how much worse the metric may be: 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"), \
+        OPT_MULTI(0, "max-drop", &(a)->max_drop, "[M=]D", "how much worse the metric may be: M, else the one that counts; 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"), \
         OPT_FLOAT_OF(0, "min-sqnr", &(a)->min_sqnr, "DB", -100, 300, "signal to quantization noise of the worst output"),       \
         OPT_STR(0, "min-agreement", &(a)->min_agreement, "SHARE", "share of samples on which the largest output is the float model's: 99%, 0.99"), \
-        OPT_ENUM(0, "metric", &(a)->metric, oct_metric_names, "metric to compute: the one that counts [default: the first that applies]"), \
+        OPT_ENUM(0, "metric", &(a)->metric, oct_metric_names, "metric to compute: the one that counts [default: the first that --max-drop names, or that applies]"), \
+        TOOL_OPT_JUDGING(a),                                                                                                    \
         OPT_STR(0, "metric-cmd", &(a)->command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it is the one that counts"), \
         OPT_FLAG(0, "less-is-better", &(a)->command.smaller_is_better, "smaller numbers of --metric-cmd are better"),                           \
         OPT_INT(0, "trials", &(a)->trials, 0, 1000, "try up to N times to reach a missed goal, by leaving layers float"),     \
@@ -243,7 +244,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_ACTION(0, "list-passes", &a.list_passes, "print the graph passes"),
         OPT_ACTION(0, "list-targets", &a.list_targets, "print the built-in targets"),
         OPT_ACTION(0, "list-methods", &a.list_methods, "print the methods that win accuracy back"),
-        RULES, OPT_NEEDS("max-drop", "data"), OPT_NEEDS("min-sqnr", "data"), OPT_NEEDS("min-agreement", "data"), OPT_NEEDS("metric", "data"),
+        RULES, OPT_NEEDS("max-drop", "data"), OPT_NEEDS("min-sqnr", "data"), OPT_NEEDS("min-agreement", "data"), OPT_NEEDS("metric", "data"), OPT_NEEDS("decode", "data"), OPT_NEEDS("truth", "data"),
         OPT_NEEDS("metric-cmd", "data"), OPT_NEEDS("less-is-better", "metric-cmd"), OPT_CONFLICT("metric-cmd", "metric"),
         OPT_NEEDS("input-layout", "input-type"), OPT_CONFLICT("dry-run", "min-sqnr"), OPT_CONFLICT("dry-run", "min-agreement"), OPT_NEEDS("sensitivity", "data"),
         OPT_NEEDS("sensitivity-file", "data"), OPT_NEEDS("labels", "data"), OPT_CONFLICT("dry-run", "max-drop"),
@@ -278,6 +279,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_FILE(0, "policy", &a.policy, "policy table; the one that the model was made with"),
         OPT_ENUM_OR_FILE(0, "target", &a.target, target_name, "where the model will run: the file of the target, if it is none of the built-in ones"),
         TOOL_OPT_LABELS(&a.data),
+        TOOL_OPT_JUDGING(&a),
         OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it is never taken from the model"),
         OPT_GROUP("Reports"),
         OPT_OUT(0, "statement", &a.statement, "write what was verified as an in-toto statement"),

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "common/common.h"
+#include "eval/gates.h"
 #include "quant/convert.h"
 #include "quant/round_parts.h"
 
@@ -12,7 +13,9 @@
 typedef struct convert_args {
     const char *model, *output, *node;
     tool_data data;
-    const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy, *max_drop, *metric, *sensitivity_file;
+    const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy, *metric, *sensitivity_file;
+    oct_cli_list max_drop; /* [METRIC=]D */
+    const char *decode, *truth; /* a rule for outputs, and a file of what is true of the samples; NULL: none */
     const char *min_agreement, *target_size, *sarif;
     const char *source, *statement, *evaluation; /* of verify */
     const char *recorded; /* the command to record, instead of what these options say; NULL: none */
@@ -57,6 +60,9 @@ typedef struct session {
     char *output;         /* path, also when nothing is written */
     oct_goal goals[OCT_GOALS_MAX]; /* --max-drop, --min-sqnr, --min-agreement */
     size_t n_goals;
+    oct_gates gates;      /* --max-drop as it was read */
+    oct_decode *rule;     /* what results are judged by; NULL: nothing is said */
+    oct_truth *truth;
     double budget;        /* share */
     double began;         /* oct_now() */
     oct_buf made_by;      /* the command as it will be recorded, as its length counts */

@@ -43,7 +43,7 @@ static bool read_words(recorded *r, int n, char **word, const char *text)
     bool good = nobody && qconvert_read_command(&r->cli, &r->a, n, word, NULL) == OCT_OK && !r->cli.done;
     if (good) {
         session s = { .cli = &r->cli, .a = &r->a };
-        s.n_goals = (r->a.max_drop != NULL) + (r->a.min_agreement != NULL) + oct_cli_given(&r->cli, "min-sqnr");
+        s.n_goals = r->a.max_drop.n + (r->a.min_agreement != NULL) + oct_cli_given(&r->cli, "min-sqnr");
         session_command(&s, true, &b);
         good = !b.failed && strcmp(oct_buf_str(&b), text) == 0;
     }
@@ -54,16 +54,16 @@ static bool read_words(recorded *r, int n, char **word, const char *text)
     return good;
 }
 
-/* A target's file was recorded without its folder, which tells it from the name of a built-in one. */
-static bool name_target(char **word, size_t n, oct_arena *arena)
+/* A file was recorded without its folder, which tells it from the name of what is built in. */
+static bool name_file(const char *option, char **word, size_t n, oct_arena *arena)
 {
     for (size_t i = 1; i + 1 < n; i++)
-        if (strcmp(word[i], "--target") == 0 && !(word[i + 1] = oct_arena_printf(arena, "./%s", word[i + 1])))
+        if (strcmp(word[i], option) == 0 && !(word[i + 1] = oct_arena_printf(arena, "./%s", word[i + 1])))
             return false;
     return true;
 }
 
-oct_status recorded_read(recorded *r, const char *model, const char *text, bool target_file, oct_arena *arena, oct_err *err)
+oct_status recorded_read(recorded *r, const char *model, const char *text, const oct_record *record, oct_arena *arena, oct_err *err)
 {
     const size_t most = strlen(text) / 2 + 2;
     size_t n;
@@ -71,7 +71,8 @@ oct_status recorded_read(recorded *r, const char *model, const char *text, bool 
     if (!words || !word)
         return oct_nomem(err);
     const bool is = split(text, words, word, most, &n);
-    if (is && target_file && !name_target(word, n, arena))
+    if (is && ((record->part[OCT_RECORD_TARGET].there && !name_file("--target", word, n, arena)) ||
+               (record->part[OCT_RECORD_RULE].there && !name_file("--decode", word, n, arena))))
         return oct_nomem(err);
     if (!is || strcmp(word[0], "qconvert") != 0 || !read_words(r, (int)n, word, text))
         return no_command(model, err);

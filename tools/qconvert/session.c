@@ -61,7 +61,7 @@ static oct_status check_outputs(session *s, oct_err *err)
 {
     const convert_args *a = s->a;
     const char *out[] = { a->dry_run || a->no_save ? NULL : s->output, a->dump_policy, s->cli->json, a->sarif, a->html };
-    const char *in[] = { a->model, a->calib, a->policy, a->data.labels, target_file(a), a->sensitivity_file };
+    const char *in[] = { a->model, a->calib, a->policy, a->data.labels, a->truth, tool_rule_file(a->decode), target_file(a), a->sensitivity_file };
     for (size_t i = 0; i < OCT_COUNT(out); i++) {
         OCT_TRY(tool_check_output(out[i], in, OCT_COUNT(in), err));
         OCT_TRY(tool_check_output(out[i], a->data.specs.v, a->data.specs.n, err));
@@ -153,18 +153,65 @@ static oct_goal *add_goal(session *s, const char *option, const char *metric)
     return g;
 }
 
+/* A drop of a metric that is named, of that of the command, or of the one that counts. */
+static oct_status read_drop(session *s, const char *text, oct_err *err)
+{
+    OCT_TRY(oct_gates_add(&s->gates, oct_gate_name(OCT_GATE_DROP), text, err));
+    const oct_gate *g = &s->gates.v[s->gates.n - 1];
+    if (g->command && !s->a->command.command) {
+        oct_fail(err, OCT_EUSAGE, "--max-drop asks for the metric of a command, and there is none");
+        oct_hint(err, "give it with --metric-cmd");
+        return OCT_EUSAGE;
+    }
+    add_goal(s, "--max-drop", g->metric ? g->metric->name : g->command ? OCT_COMMAND_METRIC : NULL)->limit = g->limit;
+    return OCT_OK;
+}
+
 static oct_status read_goals(session *s, oct_err *err)
 {
     const convert_args *a = s->a;
+    enum { OTHERS = 2 };
     oct_drop_limit least;
-    if (a->max_drop)
-        OCT_TRY(oct_drop_limit_parse(a->max_drop, &add_goal(s, "--max-drop", NULL)->limit, err));
+    if (a->max_drop.n > OCT_GOALS_MAX - OTHERS)
+        return oct_fail(err, OCT_EUSAGE, "--max-drop is given %zu times, at most %d are judged", a->max_drop.n, OCT_GOALS_MAX - OTHERS);
+    for (size_t i = 0; i < a->max_drop.n; i++)
+        OCT_TRY(read_drop(s, a->max_drop.v[i], err));
     if (oct_cli_given(s->cli, "min-sqnr"))
         add_goal(s, "--min-sqnr", "sqnr")->limit.value = pow(10, -a->min_sqnr / 10);
     if (!a->min_agreement)
         return OCT_OK;
     OCT_TRY(oct_agreement_parse("--min-agreement", a->min_agreement, &least, err));
     add_goal(s, "--min-agreement", "agreement")->limit = least;
+    return OCT_OK;
+}
+
+/* The metric that counts: the one asked for, else that of the command, else the first that a goal names. */
+static const char *counting(const session *s)
+{
+    if (s->a->metric || s->a->command.command)
+        return s->a->metric;
+    for (size_t i = 0; i < s->gates.n; i++)
+        if (s->gates.v[i].metric)
+            return s->gates.v[i].metric->name;
+    return NULL;
+}
+
+/* What results are judged by, and whether the metrics that are asked for are of that. */
+static oct_status read_judging(session *s, oct_convert_opts *o, oct_err *err)
+{
+    const oct_metric *m = NULL;
+    OCT_TRY(tool_open_judging(s->a->decode, s->a->truth, &s->rule, &s->truth, err));
+    o->rule = s->rule;
+    o->truth = s->truth;
+    o->metric = counting(s);
+    const oct_judging j = { .rule = s->rule, .truth = s->truth };
+    if (o->metric)
+        OCT_TRY(oct_metric_find(o->metric, &m, err));
+    if (m)
+        OCT_TRY(oct_metric_suits(m, &j, err));
+    for (size_t i = 0; i < s->gates.n; i++)
+        if (s->gates.v[i].metric)
+            OCT_TRY(oct_metric_suits(s->gates.v[i].metric, &j, err));
     return OCT_OK;
 }
 
@@ -175,8 +222,8 @@ static oct_status asks_synthetic(const session *s, bool *synthetic, oct_err *err
     *synthetic = false;
     for (size_t i = 0; i < a->data.specs.n; i++)
         *synthetic |= strcmp(a->data.specs.v[i], OCT_SYNTHETIC) == 0;
-    if (*synthetic && (a->data.specs.n > 1 || a->data.labels))
-        return oct_fail(err, OCT_EUSAGE, "--data %s generates samples: no other samples can be given, and no labels", OCT_SYNTHETIC);
+    if (*synthetic && (a->data.specs.n > 1 || a->data.labels || a->truth))
+        return oct_fail(err, OCT_EUSAGE, "--data %s generates samples: no other samples can be given, and no labels or truth", OCT_SYNTHETIC);
     if (*synthetic && s->n_goals) {
         oct_fail(err, OCT_EUSAGE, "%s cannot be judged on synthetic data", s->goals[0].option);
         oct_hint(err, "give samples with --data");
@@ -206,7 +253,7 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
 {
     const convert_args *a = s->a;
     OCT_TRY(oct_target_open(target_word(a), &s->target, err));
-    *o = (oct_convert_opts){ .name = a->model, .policy = a->policy, .rules = a->rules.v, .n_rules = a->rules.n, .observer = a->observer, .whole = a->data.skip_bad, .metric = a->metric,
+    *o = (oct_convert_opts){ .name = a->model, .policy = a->policy, .rules = a->rules.v, .n_rules = a->rules.n, .observer = a->observer, .whole = a->data.skip_bad,
                              .sensitivity = a->sensitivity || a->sensitivity_file, .sensitivity_file = a->sensitivity_file,
                              .listener = { tool_say_progress, tool_say_note, say_chosen, say_taken, s->cli } };
     o->job = (oct_qjob_opts){ .target = s->target, .disabled = a->disabled.v, .n_disabled = a->disabled.n,
@@ -215,6 +262,7 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "there is no scheme '%s'", a->scheme);
     OCT_TRY(method_options(a, &o->methods, err));
     OCT_TRY(read_goals(s, err));
+    OCT_TRY(read_judging(s, o, err));
     OCT_TRY(asks_synthetic(s, &o->synthetic, err));
     o->command = a->command.command ? &a->command : NULL;
     o->layer_samples = a->html ? PAGE_SAMPLES : 0;
@@ -291,8 +339,11 @@ static void take_record(session *s)
     oct_record_file(&s->record, OCT_RECORD_TABLE, a->calib);
     oct_record_file(&s->record, OCT_RECORD_POLICY, a->policy);
     oct_record_file(&s->record, OCT_RECORD_TARGET, target_file(a));
-    if (s->n_goals && a->trials)
+    if (s->n_goals && a->trials) {
         oct_record_file(&s->record, OCT_RECORD_LABELS, a->data.labels);
+        oct_record_file(&s->record, OCT_RECORD_TRUTH, a->truth);
+        oct_record_file(&s->record, OCT_RECORD_RULE, tool_rule_file(a->decode));
+    }
     s->c.o.record = &s->record;
 }
 
@@ -340,6 +391,9 @@ void session_close(session *s)
     oct_conversion_close(&s->c);
     oct_source_close(s->src);
     oct_target_close(s->target);
+    oct_gates_free(&s->gates);
+    oct_decode_close(s->rule);
+    oct_truth_close(s->truth);
     oct_model_free(s->m);
     oct_free(s->other_db);
     oct_buf_free(&s->made_by);

@@ -40,6 +40,8 @@ static const char *part_name(const verification *v, oct_record_part p)
            : p == OCT_RECORD_POLICY ? r->policy
            : p == OCT_RECORD_TARGET ? r->target
            : p == OCT_RECORD_LABELS ? r->data.labels
+           : p == OCT_RECORD_TRUTH  ? r->truth
+           : p == OCT_RECORD_RULE   ? r->decode
            : p != OCT_RECORD_SAMPLES ? r->model
            : r->data.specs.n        ? r->data.specs.v[0]
                                     : "";

@@ -33,7 +33,7 @@ static oct_status read_record(verification *v, oct_err *err)
     if (!version || strcmp(version, OCT_VERSION) != 0 || !v->command || !record)
         return no_record(v, err);
     OCT_TRY_WITHIN(oct_record_read(record, &v->record, err), err, "%s", v->a->model);
-    OCT_TRY(recorded_read(&v->made, v->a->model, v->command, v->record.part[OCT_RECORD_TARGET].there, v->arena, err));
+    OCT_TRY(recorded_read(&v->made, v->a->model, v->command, &v->record, v->arena, err));
     if (trials && strstr(trials, "until the time limit"))
         return oct_fail(err, OCT_EUNSUPPORTED, "%s: a time limit ended its trials, so its bytes depend on the machine and cannot be made again", v->a->model);
     return OCT_OK;
@@ -60,6 +60,8 @@ static oct_status match_options(const verification *v, oct_err *err)
     OCT_TRY(match_option(v, "policy", r->policy, a->policy, err));
     OCT_TRY(match_option(v, "target", target_file(r), oct_cli_given(v->cli, "target"), err));
     OCT_TRY(match_option(v, "labels", r->data.labels, a->data.labels, err));
+    OCT_TRY(match_option(v, "truth", r->truth, a->truth, err));
+    OCT_TRY(match_option(v, "decode", tool_rule_file(r->decode), tool_rule_file(a->decode), err));
     OCT_TRY(match_option(v, "metric-cmd", r->command.command, a->command.command, err));
     if (a->command.command && !command_is_like(a->command.command, r->command.command))
         return oct_fail(err, OCT_EUSAGE, "%s: --metric-cmd was '%.200s'", a->model, r->command.command);
@@ -79,10 +81,13 @@ static void put_files(verification *v)
     x->calib = a->calib;
     x->policy = a->policy;
     x->data.labels = a->data.labels;
+    x->truth = a->truth;
     x->command.command = a->command.command;
     x->time_limit = 0; /* it ended nothing */
     if (target_file(x))
         x->target = a->target;
+    if (tool_rule_file(x->decode))
+        x->decode = a->decode;
 }
 
 static oct_status match_part(const verification *v, oct_record_part p, const char *path, const oct_record_entry *is, oct_err *err)
@@ -98,18 +103,30 @@ static oct_status match_part(const verification *v, oct_record_part p, const cha
     return OCT_EUSAGE;
 }
 
+/* Where each part lies now; NULL: there is none. */
+static void list_paths(const convert_args *a, const char *path[OCT_RECORD_PARTS])
+{
+    const char *const of[OCT_RECORD_PARTS] = { [OCT_RECORD_SOURCE] = a->source, [OCT_RECORD_SOURCE_DATA] = a->source, [OCT_RECORD_TABLE] = a->calib,
+                                               [OCT_RECORD_POLICY] = a->policy, [OCT_RECORD_TARGET] = a->target, [OCT_RECORD_LABELS] = a->data.labels,
+                                               [OCT_RECORD_TRUTH] = a->truth, [OCT_RECORD_RULE] = tool_rule_file(a->decode),
+                                               [OCT_RECORD_SAMPLES] = a->data.specs.n ? a->data.specs.v[0] : NULL };
+    memcpy(path, of, sizeof of);
+}
+
 /* All but samples, before any work. */
 static oct_status match_parts(const verification *v, oct_err *err)
 {
     const convert_args *a = v->a;
-    const char *path[OCT_RECORD_PARTS] = { [OCT_RECORD_SOURCE] = a->source, [OCT_RECORD_SOURCE_DATA] = a->source, [OCT_RECORD_TABLE] = a->calib,
-                                           [OCT_RECORD_POLICY] = a->policy, [OCT_RECORD_TARGET] = a->target, [OCT_RECORD_LABELS] = a->data.labels };
+    const char *path[OCT_RECORD_PARTS];
+    list_paths(a, path);
     oct_record r = { 0 };
     oct_record_model(&r, v->s.m);
     oct_record_file(&r, OCT_RECORD_TABLE, a->calib);
     oct_record_file(&r, OCT_RECORD_POLICY, a->policy);
     oct_record_file(&r, OCT_RECORD_TARGET, target_file(&v->again));
     oct_record_file(&r, OCT_RECORD_LABELS, a->data.labels);
+    oct_record_file(&r, OCT_RECORD_TRUTH, a->truth);
+    oct_record_file(&r, OCT_RECORD_RULE, path[OCT_RECORD_RULE]);
     for (int p = 0; p < OCT_RECORD_SAMPLES; p++)
         OCT_TRY(match_part(v, (oct_record_part)p, path[p] ? path[p] : a->model, &r.part[p], err));
     return OCT_OK;
@@ -204,9 +221,8 @@ static void print(const verification *v, FILE *f)
 {
     const convert_args *a = v->a;
     oct_print(f, "verified: %s is, to its last byte (%llu), what octet %s makes of:\n", a->model, (unsigned long long)oct_model_bytes(v->m), OCT_VERSION);
-    const char *path[OCT_RECORD_PARTS] = { [OCT_RECORD_SOURCE] = a->source, [OCT_RECORD_SOURCE_DATA] = a->source, [OCT_RECORD_TABLE] = a->calib,
-                                           [OCT_RECORD_POLICY] = a->policy, [OCT_RECORD_TARGET] = a->target, [OCT_RECORD_LABELS] = a->data.labels,
-                                           [OCT_RECORD_SAMPLES] = a->data.specs.n ? a->data.specs.v[0] : NULL };
+    const char *path[OCT_RECORD_PARTS];
+    list_paths(a, path);
     for (int p = 0; p < OCT_RECORD_PARTS; p++)
         put_part(v, f, (oct_record_part)p, path[p]);
     oct_print(f, "  command %s\n", v->command);
@@ -246,7 +262,7 @@ static oct_status write_json(const verification *v, bool same, const oct_err *wh
 static oct_status check_outputs(const verification *v, oct_err *err)
 {
     const convert_args *a = v->a;
-    const char *const in[] = { a->model, a->source, a->calib, a->policy, a->data.labels, a->evaluation }, *const out[] = { v->cli->json, a->statement };
+    const char *const in[] = { a->model, a->source, a->calib, a->policy, a->data.labels, a->truth, tool_rule_file(a->decode), a->evaluation }, *const out[] = { v->cli->json, a->statement };
     for (size_t i = 0; i < OCT_COUNT(out); i++) {
         OCT_TRY(tool_check_output(out[i], in, OCT_COUNT(in), err));
         OCT_TRY(tool_check_output(out[i], a->data.specs.v, a->data.specs.n, err));

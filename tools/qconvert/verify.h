@@ -24,9 +24,9 @@ typedef struct verification {
     oct_model_draft *draft;
 } verification;
 
-/* recorded.c: reads the text of octet.command; target_file: the target is a file. OCT_EMALFORMED: no run of this program has written it. Texts live in
+/* recorded.c: reads the text of octet.command; record tells what of it is a file. OCT_EMALFORMED: no run of this program has written it. Texts live in
  * the arena. */
-oct_status recorded_read(recorded *r, const char *model, const char *text, bool target_file, oct_arena *arena, oct_err *err);
+oct_status recorded_read(recorded *r, const char *model, const char *text, const oct_record *record, oct_arena *arena, oct_err *err);
 
 /* statement.c: what was verified, as an in-toto statement, where --statement asks for it. */
 oct_status statement_write(const verification *v, oct_err *err);

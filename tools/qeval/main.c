@@ -470,7 +470,7 @@ static oct_status evaluate(session *s, qeval_args *a, oct_err *err)
         s->joining.gates = (oct_gates){ 0 };
     }
     OCT_TRY(qeval_read_baseline(a, s->arena, &s->baseline, err));
-    OCT_TRY(open_judging(s, err));
+    OCT_TRY(tool_open_judging(s->a->decode, s->a->truth, &s->decode, &s->truth, err));
     if (!(s->pool = oct_pool_create((int)cli->threads)))
         return oct_pool_fail((int)cli->threads, err);
     s->remote = (oct_remote_opts){ a->runner, oct_pool_threads(s->pool), a->runner_timeout };
