@@ -7,6 +7,8 @@ Outputs are our runtime's. ONNX Runtime's of the float models differ by their la
 equal scores; those of the shared models are ONNX Runtime's. Where pycocotools is installed,
 it computes average precision, too. With the shared models NanoDet, the face detector and the voice detector are checked on their data.
 
+Goals of qconvert on these metrics must be judged by what qeval says of the written model and the samples that calibration did not see.
+
 What 3 parts of the samples, joined by 'qeval merge', report must be the same to the last bit.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
@@ -16,6 +18,7 @@ import contextlib
 import csv
 import io
 import json
+import subprocess
 import sys
 import tempfile
 from fnmatch import fnmatch
@@ -66,6 +69,35 @@ def hold_scores(c, what, got, want):
         for who, mine, theirs in zip(("float", "quantized"), got[name], pair, strict=True):
             if theirs is not None:
                 c.hold(f"{what}: {name} of {who}", mine is not None and abs(mine - theirs) <= SAME * max(1, abs(theirs)), f"{mine} for {theirs}")
+
+
+def hold_goals(c, what, model, data, rest, metrics, judged, judged_rest):
+    """Goals on metrics, met as it is, tuned for, and out of reach: what qconvert says of the result is what qeval says of the file that it wrote. data and
+    judged: words of its command line; rest and judged_rest: those of qeval for the samples that did not calibrate."""
+    out, report = c.folder / "goal.onnx", c.folder / "goal.json"
+    for limit, trials in (("100%", 0), ("0", 4), ("-3%", 2)):
+        goals = [word for m in metrics for word in ("--max-drop", f"{m}={limit}")]
+        best = c.folder / "goal.best.onnx"
+        for path in (out, best):
+            path.unlink(missing_ok=True)
+        command = [c.qconvert, model, "-o", out, "-q", "--json", report, *data, *judged, *goals, "--trials", trials]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):
+            raise tool.ToolError(f"qconvert exit {done.returncode}: {done.stderr}")
+        said = json.loads(report.read_text())
+        met = all(g["met"] for g in said["goals"])
+        c.hold(f"{what}, {limit}: exit and files", (done.returncode, out.exists(), best.exists()) == ((0, True, False) if met else (1, False, True)),
+               f"exit {done.returncode}")
+        c.hold(f"{what}, {limit}: met", met == (limit == "100%") or limit == "0", str(said["goals"]))
+        got = c.folder / "goal_eval.json"
+        tool.run([c.qeval, model, out if met else best, "-q", "--no-latency", "--no-layers", "--json", got, *rest, *judged_rest])
+        of = json.loads(got.read_text())["models"][1]
+        if said["trials_on_other_samples"]:
+            continue        # half of the samples have chosen, and the other half judges
+        for g, m in zip(said["goals"], metrics, strict=True):
+            d = of["drop"][m]
+            same = (g["metric"], g["value"], g["drop"], g.get("low"), g.get("high")) == (m, of["metrics"][m], d["value"], d.get("low"), d.get("high"))
+            c.hold(f"{what}, {limit}: {m} is that of qeval", same, f"{g} for {of['metrics'][m]}, {d}")
 
 
 # ---- detectors ----
@@ -194,6 +226,10 @@ def check_detector(c, family, pictures, seed):
         for name in ("map", "f1"):
             d = drop[name]
             c.hold(f"{family.rule}: interval of {name}", d["low"] <= d["value"] <= d["high"] and d["samples"] == len(files), str(d))
+    if family.rule == "yolov8":
+        judged = ["--decode", family.word, "--truth", c.folder / "truth.json"]
+        hold_goals(c, family.rule, model, ["--data", pictures, "-p", steps, "-n", 4, "--first"], [w for f in files[4:] for w in ("--data", f)] + ["-p", steps],
+                   ["ap50", "map"], judged, judged)
     if said := [coco_says(c.folder / "truth.json", who, number) for who in found[:2]]:
         if said[0]:
             hold_scores(c, f"{family.rule}, pycocotools", got, {"map": [s[0] for s in said], "ap50": [s[1] for s in said]})
@@ -260,6 +296,8 @@ def check_pairs(c):
     said = [taskscores.correlations(o, scores) for o in outputs]
     got, _ = evaluate(c, model, quant, data, "--truth", c.folder / "scores.npy")
     hold_scores(c, "pairs", got, {"spearman": [s[0] for s in said], "pearson": [s[1] for s in said]})
+    judged = ["--truth", c.folder / "scores.npy"]
+    hold_goals(c, "pairs", model, ["--data", data], ["--data", data], ["spearman"], judged, judged)
 
 
 def check_maps(c):
@@ -275,6 +313,10 @@ def check_maps(c):
     np.save(c.folder / "truth.npy", truth.astype(np.uint8))
     got, _ = evaluate(c, model, quant, data, "--truth", c.folder / "truth.npy")
     hold_scores(c, "maps", got, {"miou": [taskscores.miou(o.argmax(1), truth, classes) for o in outputs]})
+    np.save(c.folder / "rest.npy", np.load(data)[6:])
+    np.save(c.folder / "rest_truth.npy", truth[6:].astype(np.uint8))
+    hold_goals(c, "maps", model, ["--data", data, "-n", 6, "--first"], ["--data", c.folder / "rest.npy"], ["miou"], ["--truth", c.folder / "truth.npy"],
+               ["--truth", c.folder / "rest_truth.npy"])
     folder = c.folder / "masks"
     folder.mkdir()
     for i, t in enumerate(truth):
