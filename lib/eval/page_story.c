@@ -206,6 +206,21 @@ static void put_command(const ev_page *p, const char *title, const char *of, con
     oct_buf_puts(p->b, "</code></pre>\n");
 }
 
+/* What the figures were measured on. */
+static void put_machine(const ev_page *p)
+{
+    const oct_eval_result *r = p->r;
+    char text[OCT_ENVIRONMENT_TEXT];
+    oct_buf_puts(p->b, "<h4>With</h4>\n<p>");
+    ev_page_text(p, r->environment.used ? oct_report_environment(text, r, p->c->version) : p->c->version ? p->c->version : "octet"); /* nothing was run: no machine has a part in it */
+    if (r->batch > 1)
+        oct_buf_printf(p->b, "; %zu samples at a time", r->batch);
+    if (r->machine.bytes > 0) /* a multiply-accumulate is two operations */
+        oct_buf_printf(p->b, "; at its best %.3g GFLOP/s in float, %.3g GOP/s in int8, %.3g GB/s", 2e-9 * r->machine.float_macs, 2e-9 * r->machine.int8_macs,
+                       1e-9 * r->machine.bytes);
+    oct_buf_puts(p->b, "</p>\n");
+}
+
 void ev_page_reproduce(const ev_page *p)
 {
     const oct_eval_result *r = p->r;
@@ -213,18 +228,6 @@ void ev_page_reproduce(const ev_page *p)
     for (size_t k = 0; k < r->n_models; k++)
         put_command(p, "What made", ev_page_base(r->models[k].name), ev_page_model(p, k)->command);
     put_command(p, "This page", NULL, p->c->page ? p->c->page->command : NULL);
-    oct_buf_puts(p->b, "<h4>With</h4>\n<p>");
-    ev_page_text(p, p->c->version ? p->c->version : "octet");
-    oct_buf_printf(p->b, "; %d thread%s", r->threads, r->threads == 1 ? "" : "s");
-    if (r->isa) {
-        oct_buf_puts(p->b, "; instruction set ");
-        ev_page_text(p, r->isa);
-    }
-    if (r->batch > 1)
-        oct_buf_printf(p->b, "; %zu samples at a time", r->batch);
-    if (r->machine.bytes > 0)
-        oct_buf_printf(p->b, "; the machine at its best: %.3g float and %.3g int8 multiply-accumulates, %.3g bytes a second", r->machine.float_macs, r->machine.int8_macs,
-                       r->machine.bytes);
-    oct_buf_puts(p->b, "</p>\n");
+    put_machine(p);
     ev_page_section_end(p);
 }
