@@ -23,8 +23,8 @@ static bool same(const oct_record *a, const oct_record *b)
     return true;
 }
 
-/* Whether it says that the target was a file. */
-static bool read_record(const char *text)
+/* An empty one, where the text is none. */
+static oct_record read_record(const char *text)
 {
     oct_err err = OCT_ERR_INIT;
     oct_buf b = OCT_BUF_INIT;
@@ -32,22 +32,22 @@ static bool read_record(const char *text)
     const oct_status s = oct_record_read(text, &r, &err);
     check_status(s);
     if (s != OCT_OK)
-        return false;
+        return (oct_record){ 0 };
     oct_record_put(&r, &b);
     if (!b.failed && (oct_record_read(oct_buf_str(&b), &again, &err) != OCT_OK || !same(&r, &again)))
         abort();
     oct_buf_free(&b);
-    return r.part[OCT_RECORD_TARGET].there;
+    return r;
 }
 
-static void read_command(const char *text, bool target_file)
+static void read_command(const char *text, const oct_record *record)
 {
     oct_err err = OCT_ERR_INIT;
     recorded r = { 0 };
     oct_arena *a = oct_arena_create();
     if (!a)
         return;
-    const oct_status s = recorded_read(&r, "fuzz", text, target_file, a, &err);
+    const oct_status s = recorded_read(&r, "fuzz", text, record, a, &err);
     check_status(s);
     if (s == OCT_OK && (!r.a.model || r.a.output || r.a.html || r.a.dump_policy || r.cli.json || r.cli.out || r.cli.err))
         abort();
@@ -67,9 +67,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         *command = 0;
         command += 2;
     }
-    const bool target_file = read_record(text);
+    const oct_record record = read_record(text);
     if (command)
-        read_command(command, target_file);
+        read_command(command, &record);
     oct_free(text);
     return 0;
 }
