@@ -118,7 +118,7 @@ def run_all(c, piece, feeds):
     path, data = c.folder / "piece.onnx", c.folder / "feeds.npz"
     onnx.save(piece.model, path)
     np.savez(data, **{name: np.stack([f[name] for f in feeds]) for name in feeds[0]})
-    session = peer.session(path)
+    session = peer.session(path, exact=True)
     found = {"ours": tool.run_qeval(c.qeval, path, data, c.folder / "out.npz")["out"], "onnxruntime": np.stack([session.run(None, f)[0] for f in feeds])}
     other = run_openvino(piece, feeds, c.folder) if packages.has("openvino") else None
     if other:
@@ -144,7 +144,7 @@ def check(c, table, model, target):
     out, rows = c.folder / "out.onnx", Rows(model)
     c.convert(model.path, out, "--target", target, "--no-recover", "--data", model.data, *model.options)
     cutter = Cutter(onnx.load(out))
-    session, given = peer.session(cutter.exposed().SerializeToString()), [rows.get(i) for i in range(min(SAMPLES, rows.count))]
+    session, given = peer.session(cutter.exposed().SerializeToString(), exact=True), [rows.get(i) for i in range(min(SAMPLES, rows.count))]
     names = [o.name for o in session.get_outputs()]
     tensors = [dict(zip(names, session.run(None, x), strict=True)) | x for x in given]
     for value in cutter.targets():
