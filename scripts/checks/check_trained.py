@@ -125,7 +125,7 @@ def check_qat(c):
             fused = {op: n for op, n in best.items() if op.startswith("QLinear")}
             c.hold(f"qat {what}, {form}: integers in ONNX Runtime", not isinstance(found, str) and all(found[op] >= n for op, n in fused.items()), f"{found}")
             if not isinstance(found, str):
-                theirs = run_ort(out, samples)
+                theirs = run_ort(out, samples, exact=True)
                 c.hold(f"qat {what}, {form}: as the model itself", sqnr(ours, theirs) > 60, f"{sqnr(ours, theirs):.1f} dB")
 
 
@@ -172,7 +172,7 @@ def check_attention(c):
         quantize_dynamic(model, source, op_types_to_quantize=["Attention"], extra_options={"DefaultTensorType": TensorProto.FLOAT}, **how)
         if what == "constant scales":
             onnx.save(with_constants(onnx.load(source)), source)
-        theirs = run_ort(source, tests)
+        theirs = run_ort(source, tests, exact=True)
         c.hold(f"qattention {what}: near the float model", sqnr(want, theirs) > 25, f"{sqnr(want, theirs):.1f} dB")
         ours = c.run_ours(source, tests)
         c.hold(f"qattention {what}: as ONNX Runtime", sqnr(theirs, ours) > 100, f"{sqnr(theirs, ours):.1f} dB")
@@ -184,7 +184,7 @@ def check_attention(c):
             c.hold(f"qattention {what}, {scheme}: kept", len(kept) == 2 and all(types[n.input[1]] in (TensorProto.UINT8, TensorProto.INT8) for n in kept))
             around = {layer["name"]: layer["scheme"] for layer in report["layers"] if layer["op"] in ("MatMul", "Gemm")}
             c.hold(f"qattention {what}, {scheme}: what is around", around == dict.fromkeys(("0.out", "1.out", "head"), scheme), f"{around}")
-            got, again = run_ort(out, tests), c.run_ours(out, tests)
+            got, again = run_ort(out, tests, exact=True), c.run_ours(out, tests)
             c.hold(f"qattention {what}, {scheme}: near the source", sqnr(theirs, got) > least, f"{sqnr(theirs, got):.1f} dB")
             c.hold(f"qattention {what}, {scheme}: ours as theirs", sqnr(got, again) > (45 if scheme in ("static", "fp16") else 90), f"{sqnr(got, again):.1f} dB")
 
@@ -201,7 +201,7 @@ def check_inputs(c):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), model)
     feeds = [{"x": rng.integers(0, 256, (1, 3, 8, 8)).astype(np.uint8)} | {n: np.full(1, s * k, np.float32) for n, s in scales.items()} for k in (0.5, 1, 2)]
     np.savez(data, **{n: np.stack([f[n] for f in feeds]) for n in feeds[0]})
-    theirs = run_ort(model, feeds)[0]
+    theirs = run_ort(model, feeds, exact=True)[0]
     ours = tool.run_qeval(c.qeval, model, data, c.folder / "inputs.out.npz", extra=["--batch", "1"])["y"].reshape(theirs.shape)
     apart = np.abs(ours.astype(int) - theirs.astype(int))
     c.hold("scales as inputs: codes as ONNX Runtime's", apart.max() <= 1 and (apart > 0).mean() < 0.01, f"{apart.max()}, {(apart > 0).mean():.4f} of them")
