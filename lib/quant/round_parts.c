@@ -206,12 +206,22 @@ bool oct_round_parts_used(const oct_round_parts *p, const char *method)
     return x && x->used;
 }
 
-static bool take_layer(ev_bytes r, oct_rounded *to)
+static bool within(const int8_t *q, size_t n, int limit)
 {
+    for (size_t i = 0; i < n; i++)
+        if (q[i] < -limit || q[i] > limit)
+            return false;
+    return true;
+}
+
+/* NULL, or what is wrong with it. */
+static const char *take_layer(ev_bytes r, oct_rounded *to)
+{
+    static const char size[] = "a layer of the part is not of the model's size";
     const uint64_t weights = ev_take_u64(&r), scales = ev_take_u64(&r);
     const bool bound = ev_take_u32(&r) != 0;
     if (r.bad || weights != to->weights || scales != to->scales || bound != to->bound)
-        return false;
+        return size;
     const uint8_t *q = ev_take(&r, to->weights);
     to->noise[0] = ev_take_f64(&r);
     if (q)
@@ -225,7 +235,10 @@ static bool take_layer(ev_bytes r, oct_rounded *to)
     }
     to->noise[1] = bound ? ev_take_f64(&r) : 0;
     ev_need(&r, to->noise[0] >= 0 && to->noise[1] >= 0);
-    return !r.bad && r.n == 0;
+    if (r.bad || r.n)
+        return size;
+    return within(to->qvals, to->weights, to->limit) && (!bound || within(to->safe_qvals, to->weights, to->limit))
+               ? NULL : "a weight of the part is beyond the range of the layer's integers";
 }
 
 oct_status oct_round_parts_take(const oct_round_parts *p, const char *method, oct_rounded *to, oct_err *err)
@@ -236,8 +249,10 @@ oct_status oct_round_parts_take(const oct_round_parts *p, const char *method, oc
         while (r.n && !r.bad) {
             const uint64_t node = ev_take_u64(&r);
             const ev_bytes record = ev_take_bytes(&r, ev_take_u64(&r));
-            if (node == (uint64_t)to->node && !record.bad)
-                return take_layer(record, to) ? OCT_OK : oct_part_broken(&x->parts.v[i], "a layer of the part is not of the model's size", err);
+            if (node != (uint64_t)to->node || record.bad)
+                continue;
+            const char *wrong = take_layer(record, to);
+            return wrong ? oct_part_broken(&x->parts.v[i], wrong, err) : OCT_OK;
         }
     }
     return oct_part_broken(&x->parts.v[0], "the parts have not each layer once", err);

@@ -19,6 +19,7 @@ extern const oct_part_form oct_part_of_rounding;
 typedef struct oct_rounded {
     int node;
     size_t weights, scales; /* how many */
+    int limit;              /* quantized values lie within -limit..limit */
     bool bound;             /* whether safe pairs were tried, too */
     int8_t *qvals;          /* [weights] */
     int8_t *safe_qvals;     /* [weights], and */
@@ -37,7 +38,7 @@ bool oct_round_parts_has(const oct_round_parts *p, const char *method);
 /* The same; *from: how many files. From then on they count as used. OCT_EUSAGE where it was another key. */
 oct_status oct_round_parts_use(oct_round_parts *p, const char *method, uint64_t key, size_t layers, size_t *from, oct_err *err);
 bool oct_round_parts_used(const oct_round_parts *p, const char *method);
-/* What it gave a layer. OCT_EMALFORMED. */
+/* What it gave a layer. OCT_EMALFORMED: not of its size, or a weight beyond its limit. */
 oct_status oct_round_parts_take(const oct_round_parts *p, const char *method, oct_rounded *to, oct_err *err);
 /* OCT_EUSAGE, with the file, where some are of a method that was not asked for. */
 oct_status oct_round_parts_end(const oct_round_parts *p, oct_err *err);

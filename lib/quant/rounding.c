@@ -67,7 +67,7 @@ static void set_form(const rounder *r, rlayer *x)
     const qweights *q = r->j->node[x->node].weights[0];
     x->limit = q->limit;
     x->scales = q->quant.n;
-    x->to = (oct_rounded){ .node = x->node, .weights = (size_t)q->qvals->count, .scales = (size_t)q->quant.n };
+    x->to = (oct_rounded){ .node = x->node, .weights = (size_t)q->qvals->count, .scales = (size_t)q->quant.n, .limit = q->limit };
     /* Groups that share one step are rounded one after the other. */
     x->bound = oct_pairs_need(r->j, x->node) != OCT_PAIRS_ANY && oct_adds_pairs(&x->l) && (x->scales > 1 || x->l.groups == 1);
     x->to.bound = x->bound && !r->learns; /* safe pairs stay so, when there is something to learn */
