@@ -1,4 +1,4 @@
-/* lib/quant/rounding_int.h -- the inside of compensated and learned rounding, shared by rounding.c and rounding_share.c. */
+/* lib/quant/rounding_int.h -- the inside of compensated and learned rounding, shared by rounding*.c. */
 #ifndef OCT_QUANT_ROUNDING_INT_H
 #define OCT_QUANT_ROUNDING_INT_H
 
@@ -50,8 +50,21 @@ typedef struct rounder {
     bool *wanted;       /* by value: what they read */
 } rounder;
 
-/* Layers that are rounded, with the form of what they become. */
+/* rounding_layers.c: layers that are rounded, with the form of what they become. */
 oct_status oct_rounder_list(rounder *r, oct_err *err);
+
+/* rounding_inputs.c: the values that the layers at hand read; by value. */
+const bool *oct_rounder_wants(rounder *r);
+/* Takes a value of a sample, which the simulation shows. r: a rounder. */
+void oct_rounder_collect(void *r, size_t sample, const char *name, const oct_operand *t);
+/* For samples that did not come by, or with other shapes. */
+void oct_rounder_clear_missing(const rounder *r, const rlayer *x);
+
+/* rounding_compensated.c, rounding_learned.c: a layer, of which the inputs are there. OCT_ENOMEM. */
+oct_status oct_rounder_compensate(const rounder *r, rlayer *x);
+oct_status oct_rounder_learn(const rounder *r, rlayer *x);
+
+/* rounding.c */
 oct_status oct_rounder_make_results(rounder *r, rlayer *x, oct_err *err);
 /* Rounds those that are listed. */
 oct_status oct_rounder_round(rounder *r, oct_err *err);
