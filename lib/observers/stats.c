@@ -341,8 +341,15 @@ static void count_quick(oct_stats *s, const oct_bin_grid *g, const float *x, siz
     uint32_t *bins = s->bins;
     size_t small;
     const size_t n_bin = oct_bin_index_f32(x, n, g, bin, &small);
-    for (size_t i = 0; i < n_bin; i++)
-        bins[bin[i]]++;
+    size_t counted = 0;
+    for (; counted + 4 <= n_bin; counted += 4) {
+        bins[bin[counted]]++;
+        bins[bin[counted + 1]]++;
+        bins[bin[counted + 2]]++;
+        bins[bin[counted + 3]]++;
+    }
+    for (; counted < n_bin; counted++)
+        bins[bin[counted]]++;
     for (size_t i = 0; small > 0; i++)
         if (x[i] != 0 && (int32_t)(float_bits(x[i]) & 0x7fffffff) < g->least[signbit(x[i]) != 0]) {
             bins[bin_of(s, 0, x[i])]++;

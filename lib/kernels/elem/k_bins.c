@@ -120,8 +120,58 @@ OCT_INLINE size_t index_row(const bool positive, const float *x, size_t n, const
     return (size_t)found;
 }
 
+#if defined(__AVX2__)
+
+enum { KEEP_1 = 0x03020100, KEEP_2 = 0x07060504, KEEP_3 = 0x0b0a0908, KEEP_4 = 0x0f0e0d0c };
+/* Which of four lanes come first, by the mask of those that stay. */
+static const int32_t kept_first[16][4] = {
+    { 0 }, { KEEP_1 }, { KEEP_2 }, { KEEP_1, KEEP_2 }, { KEEP_3 }, { KEEP_1, KEEP_3 }, { KEEP_2, KEEP_3 }, { KEEP_1, KEEP_2, KEEP_3 },
+    { KEEP_4 }, { KEEP_1, KEEP_4 }, { KEEP_2, KEEP_4 }, { KEEP_1, KEEP_2, KEEP_4 }, { KEEP_3, KEEP_4 }, { KEEP_1, KEEP_3, KEEP_4 },
+    { KEEP_2, KEEP_3, KEEP_4 }, { KEEP_1, KEEP_2, KEEP_3, KEEP_4 },
+};
+
+OCT_INLINE size_t put_kept(int32_t *to, __m128i v, unsigned mask)
+{
+    _mm_storeu_si128((__m128i *)to, _mm_shuffle_epi8(v, _mm_loadu_si128((const __m128i *)kept_first[mask])));
+    return (size_t)__builtin_popcount(mask);
+}
+
+/* Nothing is negative, as behind a Relu, where half of the values are zeros as a rule: these are left out. */
+static size_t positive_bins(const float *x, size_t n, const oct_bin_grid *g, int32_t *bin, size_t *small)
+{
+    const __m256i second = _mm256_set1_epi32(2048), third = _mm256_set1_epi32(4096), base = _mm256_set1_epi32(g->base[0]), fine = _mm256_set1_epi32(g->fine[0]),
+                  small_bin = _mm256_set1_epi32(g->small), least = _mm256_set1_epi32(g->least[0]), low_end = _mm256_set1_epi32(OCT_GRID_LEAST);
+    const __m256 scale = _mm256_set1_ps(g->scale[0]);
+    size_t k = 0, i = 0, found = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m256 v = _mm256_loadu_ps(x + i);
+        const __m256i bits = _mm256_castps_si256(v), u = _mm256_cvttps_epi32(_mm256_mul_ps(v, scale));
+        const __m256i upper = _mm256_min_epi32(_mm256_add_epi32(second, _mm256_srli_epi32(u, 1)), _mm256_add_epi32(third, _mm256_srli_epi32(u, 2)));
+        const __m256i coarse = _mm256_add_epi32(_mm256_min_epi32(u, upper), base), low = _mm256_add_epi32(_mm256_srli_epi32(bits, 20), fine);
+        const __m256i below = _mm256_cmpgt_epi32(least, bits);
+        const __m256i on = _mm256_blendv_epi8(coarse, low, _mm256_cmpgt_epi32(low_end, u)), b = _mm256_blendv_epi8(on, small_bin, below);
+        const unsigned some = (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_NEQ_UQ));
+        found += (size_t)__builtin_popcount(some & (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(below)));
+        k += put_kept(bin + k, _mm256_castsi256_si128(b), some & 15);
+        k += put_kept(bin + k, _mm256_extracti128_si256(b, 1), some >> 4);
+    }
+    int32_t rest[8];
+    found += index_row(true, x + i, n - i, g, rest);
+    for (size_t at = i; at < n; at++)
+        if (x[at] != 0)
+            bin[k++] = rest[at - i];
+    *small = found;
+    return k;
+}
+
+#endif
+
 static size_t bins_of(bool positive, const float *x, size_t n, const oct_bin_grid *g, int32_t *bin, size_t *small)
 {
+#if defined(__AVX2__)
+    if (positive)
+        return positive_bins(x, n, g, bin, small);
+#endif
     *small = positive ? index_row(true, x, n, g, bin) : index_row(false, x, n, g, bin);
     return n;
 }
