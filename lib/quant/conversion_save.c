@@ -42,7 +42,7 @@ static oct_status set_meta(const oct_conversion *c, const char *command, oct_err
     return st;
 }
 
-/* What the trials left float, so that the model tells how it came to be. */
+/* What the trials changed, so that the model tells how it came to be. */
 static oct_status set_trials(const oct_conversion *c, oct_err *err)
 {
     if (c->n_trials < 2 && !c->stopped)
@@ -53,6 +53,8 @@ static oct_status set_trials(const oct_conversion *c, oct_err *err)
     oct_buf b = OCT_BUF_INIT;
     oct_buf_printf(&b, "%zu%s, %s: %zu layers left float", c->n_trials - 1, c->stopped ? " until the time limit" : "",
                    c->trials[at].met ? "goal met" : "goal missed", c->trials[at].layers);
+    if (c->trials[at].wide)
+        oct_buf_printf(&b, ", %zu with activations of 16 bits", c->trials[at].wide);
     const oct_status s = b.failed ? oct_nomem(err) : oct_model_set_meta(c->m, "octet.trials", oct_buf_str(&b), err);
     oct_buf_free(&b);
     return s;

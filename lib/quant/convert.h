@@ -42,10 +42,11 @@ typedef struct oct_goal {
 } oct_goal;
 enum { OCT_GOALS_MAX = 8 };
 
-/* One measurement of the goals. The first trial of a conversion is the result of its methods, with no layer left float for the goal. */
+/* One measurement of the goals. The first trial of a conversion is the result of its methods, with no layer changed for the goal. */
 typedef struct oct_goal_trial {
     size_t layers;   /* with weights, left float */
-    double macs;     /* their share of the multiply-accumulates */
+    size_t wide;     /* with weights, that got activations of 16 bits */
+    double macs;     /* the share of the multiply-accumulates left float */
     double sqnr;     /* of the outputs, dB */
     bool met, taken; /* all goals; this is the result */
     uint64_t samples;
@@ -342,6 +343,9 @@ oct_status oct_conversion_draft(oct_conversion *c, const char *output, oct_model
 oct_eval_score oct_conversion_goal_score(const oct_conversion *c, size_t goal);
 /* "top1: 0.40 points worse (...), at most 0.50 points are allowed: met, ..."; of sqnr in dB. Returns dst. */
 const char *oct_goal_text(char dst[OCT_GATE_TEXT], const oct_goal *g, const oct_eval_score *s);
+/* "2 layers left float for the goal, with 1.0 % of the multiply-accumulates, and 1 with activations of 16 bits". Returns dst. */
+enum { OCT_TRIAL_TEXT = 200 };
+const char *oct_goal_trial_text(char dst[OCT_TRIAL_TEXT], const oct_goal_trial *t);
 /* The score that counts: the metric asked for, else the first that compares with the float model; NULL: none. */
 const oct_eval_score *oct_conversion_score(const oct_conversion *c);
 /* The options of a job of the run, for a forecast. */

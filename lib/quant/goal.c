@@ -1,10 +1,12 @@
-/* Trials that leave layers float until the result has what is asked of it.
+/* Trials that leave layers float, or give them activations of 16 bits, until the result has what is asked of it.
  *
  * What each value and each layer's weights cost at the outputs is measured once (sensitivity.h). It orders moves, each of which leaves one
- * layer or the layers around one value float: the most noise first, for the time that integers would have saved. A trial is a number of
+ * layer or the layers around one value float, or widens the layers around one value where the target runs 16 bits no slower than floats
+ * (wide.c): the most noise first, for the time that integers of 8 bits would have saved. So around a value 16 bits come before float, and
+ * what they do not win may still become float. A trial is a number of
  * moves from the first on. Their number is doubled until the goals are met, and then bisected; what is left of the trials looks for moves
  * that are not needed. Each begins where schemes were chosen, and rounds anew, so that it is what a conversion would be whose policy leaves those
- * layers float. */
+ * layers float, or gives them those types. */
 #include "base/io.h"
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
@@ -14,6 +16,7 @@
 #include <string.h>
 
 #define LEAST_SHARE 0.02      /* of the noise: what causes less is not told apart; of the worst cause's: nor is it one */
+#define WIDE_COST 0.5         /* of the time that integers of 8 bits save, activations of 16 lose so much */
 enum { LEAST_DIVIDED = 32 };  /* samples, where a metric has no interval */
 
 /* ---- in words ---- */
@@ -31,9 +34,18 @@ const char *oct_goal_text(char dst[OCT_GATE_TEXT], const oct_goal *g, const oct_
     return dst;
 }
 
+const char *oct_goal_trial_text(char dst[OCT_TRIAL_TEXT], const oct_goal_trial *t)
+{
+    const int n = snprintf(dst, OCT_TRIAL_TEXT, "%zu layer%s left float for the goal, with %.1f %% of the multiply-accumulates", t->layers,
+                           t->layers == 1 ? "" : "s", 100 * t->macs);
+    if (t->wide)
+        snprintf(dst + n, OCT_TRIAL_TEXT - (size_t)n, ", and %zu with activations of 16 bits", t->wide);
+    return dst;
+}
+
 /* ---- the moves ---- */
 
-/* Values that share parameters, and the nodes that make or read them. */
+/* Values that share parameters, and the nodes that make or read them rounded. */
 typedef struct place {
     int root;
     double noise; /* 0: does not count any more */
@@ -41,10 +53,14 @@ typedef struct place {
     size_t n;
 } place;
 
-/* Leaves float a layer, or (layer -1) all around a place. */
+/* What moves make of a node. */
+enum { AS_IT_WAS, WIDE, FLOATS };
+
+/* Leaves float a layer, or (layer -1) all around a place; or gives all around a place activations of 16 bits. */
 typedef struct move {
     int layer;
     const place *at;
+    bool wide;
 } move;
 
 typedef struct tuning {
@@ -56,20 +72,22 @@ typedef struct tuning {
     double *weights;     /* [n_nodes]: noise of rounding them */
     double noise;        /* of all places and weights */
     const char **barred; /* [n_nodes], before any trial */
-    bool *moved;         /* [n_nodes]: a move leaves the node float */
+    const char **wide;   /* [n_nodes], before any trial */
+    unsigned char *moved; /* [n_nodes]: what all moves together make of the node */
     move *moves;
     const char **why;    /* [n_moves] */
     int *order;          /* [n_moves]: a trial takes the first of them */
     int n_moves;
-    bool **tried;        /* [trials + 1][n_nodes]: what each left float */
+    unsigned char **tried; /* [trials + 1][n_nodes]: what each made of the nodes */
     size_t products;
     double macs;
     bool aside;          /* samples were kept aside */
 } tuning;
 
-static bool is_integer(const tuning *t, int id)
+/* Whether a node rounds what it makes and reads, on integers or on reals between quantizers. */
+static bool rounds(const oct_qjob *j, int id)
 {
-    return oct_is_static(t->j, id) && !t->moved[id];
+    return oct_is_static(j, id) || j->node[id].rounds;
 }
 
 static bool takes(const move *m, int id)
@@ -80,19 +98,45 @@ static bool takes(const move *m, int id)
     return id == m->layer;
 }
 
-/* Whether nothing that stays integer would make or read the values of a place; m NULL: now. */
-static bool frees(const tuning *t, const move *m, const place *p)
+/* Whether a move changes a node that it takes, after the moves before it. */
+static bool changes(const tuning *t, const move *m, int id)
 {
-    for (size_t i = 0; i < p->n; i++)
-        if (is_integer(t, p->node[i]) && !(m && takes(m, p->node[i])))
+    return rounds(t->j, id) && t->moved[id] < (m->wide ? WIDE : FLOATS);
+}
+
+static int size_of(const move *m)
+{
+    return m->layer >= 0 ? 1 : (int)m->at->n;
+}
+
+static int node_of(const move *m, int i)
+{
+    return m->layer >= 0 ? m->layer : m->at->node[i];
+}
+
+/* Whether all nodes that a move is to widen may be. */
+static bool may_widen(const tuning *t, const move *m)
+{
+    for (size_t i = 0; i < m->at->n; i++)
+        if (changes(t, m, m->at->node[i]) && (t->j->node[m->at->node[i]].row.typed || !oct_may_be_wide(t->j, m->at->node[i])))
             return false;
     return true;
 }
 
-/* What leaving a node float costs: multiply-accumulates, and a part for each layer, since borders take time too. */
-static double cost_of(const tuning *t, int id)
+/* Whether nothing that rounds to 8 bits would make or read the values of a place; m NULL: now. */
+static bool frees(const tuning *t, const move *m, const place *p)
 {
-    return (double)oct_node_macs(t->j->g, id) / t->macs + (oct_is_product(t->j, id) ? 1 : 0.1) / (double)t->products;
+    for (size_t i = 0; i < p->n; i++)
+        if (rounds(t->j, p->node[i]) && t->moved[p->node[i]] == AS_IT_WAS && !(m && takes(m, p->node[i])))
+            return false;
+    return true;
+}
+
+/* What a move costs at a node: multiply-accumulates, and a part for each layer, since borders take time too. */
+static double cost_of(const tuning *t, const move *m, int id)
+{
+    const double whole = (double)oct_node_macs(t->j->g, id) / t->macs + (oct_is_product(t->j, id) ? 1 : 0.1) / (double)t->products;
+    return whole * (m->wide ? WIDE_COST : t->moved[id] == WIDE ? 1 - WIDE_COST : 1);
 }
 
 /* The noise that a move takes away. */
@@ -100,12 +144,12 @@ static double gain_of(const tuning *t, const move *m, double *cost)
 {
     double noise = 0;
     *cost = 0;
-    for (size_t i = 0; i < (m->layer >= 0 ? 1 : m->at->n); i++) {
-        const int id = m->layer >= 0 ? m->layer : m->at->node[i];
-        if (!is_integer(t, id))
+    for (int i = 0; i < size_of(m); i++) {
+        const int id = node_of(m, i);
+        if (!changes(t, m, id))
             continue;
-        noise += t->weights[id];
-        *cost += cost_of(t, id);
+        noise += m->wide ? 0 : t->weights[id];
+        *cost += cost_of(t, m, id);
     }
     for (size_t k = 0; k < t->n_places && *cost > 0; k++)
         if (t->place[k].noise > 0 && frees(t, m, &t->place[k]))
@@ -117,14 +161,13 @@ static oct_status perform(tuning *t, const move *m, double noise, oct_err *err)
 {
     const char *what = m->layer >= 0 ? "the weights of" : "the value", *name = m->layer >= 0 ? oct_node_label(t->j->g, m->layer)
                                                                                             : oct_value_name(t->j->g, m->at->root);
-    const char *why = oct_arena_printf(t->j->arena, "left float to reach the goal: rounding %s '%s', and what goes with it, causes %.0f %% of the noise "
-                                                    "at the outputs", what, name, 100 * noise / t->noise);
+    const char *why = oct_arena_printf(t->j->arena, "%s to reach the goal: rounding %s '%s', and what goes with it, causes %.0f %% of the noise "
+                                                    "at the outputs", m->wide ? "activations of 16 bits" : "left float", what, name, 100 * noise / t->noise);
     if (!why)
         return oct_nomem(err);
-    for (size_t i = 0; i < (m->layer >= 0 ? 1 : m->at->n); i++) {
-        const int id = m->layer >= 0 ? m->layer : m->at->node[i];
-        t->moved[id] = true;
-    }
+    for (int i = 0; i < size_of(m); i++)
+        if (changes(t, m, node_of(m, i)))
+            t->moved[node_of(m, i)] = m->wide ? WIDE : FLOATS;
     for (size_t k = 0; k < t->n_places; k++)
         t->place[k].noise = frees(t, NULL, &t->place[k]) ? 0 : t->place[k].noise;
     t->moves[t->n_moves] = *m;
@@ -137,6 +180,8 @@ static oct_status perform(tuning *t, const move *m, double noise, oct_err *err)
 static void consider(const tuning *t, const move *m, move *best, double *most, double *noise)
 {
     double cost;
+    if (m->wide && !may_widen(t, m))
+        return;
     const double gain = gain_of(t, m, &cost);
     if (!(gain > 0) || !(gain / cost > *most))
         return;
@@ -149,29 +194,18 @@ static void consider(const tuning *t, const move *m, move *best, double *most, d
 static oct_status order_moves(tuning *t, oct_err *err)
 {
     for (;;) {
-        move best = { -1, NULL };
+        move best = { .layer = -1 };
         double most = 0, noise = 0;
         for (size_t k = 0; k < t->n_places; k++)
-            if (t->place[k].noise > 0)
-                consider(t, &(move){ -1, &t->place[k] }, &best, &most, &noise);
+            for (int wide = 1; t->place[k].noise > 0 && wide >= 0; wide--)
+                consider(t, &(move){ -1, &t->place[k], wide }, &best, &most, &noise);
         for (size_t i = 0; i < t->j->n_layer; i++)
-            if (oct_is_product(t->j, t->j->layer[i]) && is_integer(t, t->j->layer[i]))
-                consider(t, &(move){ t->j->layer[i], NULL }, &best, &most, &noise);
+            if (oct_is_product(t->j, t->j->layer[i]))
+                consider(t, &(move){ .layer = t->j->layer[i] }, &best, &most, &noise);
         if (!(most > 0))
             return OCT_OK;
         OCT_TRY(perform(t, &best, noise, err));
     }
-}
-
-static bool touches(const oct_qjob *j, int id, int root)
-{
-    const oct_node *n = &j->g->node[id];
-    for (int k = 0; k < n->n_in + n->n_out; k++) {
-        const int v = k < n->n_in ? n->in[k] : k == n->n_in ? oct_quantized_output(j, id) : n->out[k - n->n_in];
-        if (v >= 0 && j->value[v].wanted && oct_params_root(j, v) == root)
-            return true;
-    }
-    return false;
 }
 
 static oct_status add_place(tuning *t, const oct_site *s, oct_err *err)
@@ -181,7 +215,7 @@ static oct_status add_place(tuning *t, const oct_site *s, oct_err *err)
     if (!p->node)
         return oct_nomem(err);
     for (size_t i = 0; i < t->j->n_layer; i++)
-        if (oct_is_static(t->j, t->j->layer[i]) && touches(t->j, t->j->layer[i], s->value))
+        if (rounds(t->j, t->j->layer[i]) && oct_site_touches(t->j, t->j->layer[i], s->value))
             p->node[p->n++] = t->j->layer[i];
     return OCT_OK;
 }
@@ -215,16 +249,20 @@ static oct_status find_more(tuning *t, oct_err *err)
 static oct_status find_moves(tuning *t, oct_err *err)
 {
     oct_qjob *j = t->j;
+    const size_t n_moves = 2 * j->n_nodes + 1; /* each changes a node, which may become wide, and float */
     t->weights = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->weights);
     t->barred = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->barred);
+    t->wide = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->wide);
     t->moved = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->moved);
-    t->moves = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->moves);
-    t->order = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->order);
-    t->why = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->why);
-    if (!t->weights || !t->barred || !t->moved || !t->moves || !t->order || !t->why)
+    t->moves = oct_arena_calloc(t->a, n_moves, sizeof *t->moves);
+    t->order = oct_arena_calloc(t->a, n_moves, sizeof *t->order);
+    t->why = oct_arena_calloc(t->a, n_moves, sizeof *t->why);
+    if (!t->weights || !t->barred || !t->wide || !t->moved || !t->moves || !t->order || !t->why)
         return oct_nomem(err);
-    for (size_t id = 0; id < j->n_nodes; id++)
+    for (size_t id = 0; id < j->n_nodes; id++) {
         t->barred[id] = j->node[id].barred;
+        t->wide[id] = j->node[id].wide;
+    }
     return find_more(t, err);
 }
 
@@ -277,11 +315,11 @@ oct_status oct_goal_prepare(oct_conversion *c, oct_err *err)
     return d ? keep(c, c->arena, d, err) : oct_nomem(err);
 }
 
-/* Why one of the first n moves leaves a node float; NULL: none does. */
-static const char *moved_by(const tuning *t, int n, size_t id)
+/* Why one of the first n moves leaves a node float, or widens it; NULL: none does. */
+static const char *moved_by(const tuning *t, int n, size_t id, bool wide)
 {
     for (int i = 0; i < n; i++)
-        if (takes(&t->moves[t->order[i]], (int)id))
+        if (t->moves[t->order[i]].wide == wide && takes(&t->moves[t->order[i]], (int)id))
             return t->why[t->order[i]];
     return NULL;
 }
@@ -292,8 +330,9 @@ static oct_status decide(tuning *t, int n, oct_err *err)
     oct_conversion *c = t->c;
     restore(t, c->before_rounding);
     for (size_t id = 0; id < t->j->n_nodes; id++) {
-        const char *why = moved_by(t, n, id);
-        t->j->node[id].barred = why ? why : t->barred[id];
+        const char *floats = moved_by(t, n, id, false), *widens = floats ? NULL : moved_by(t, n, id, true);
+        t->j->node[id].barred = floats ? floats : t->barred[id];
+        t->j->node[id].wide = widens ? widens : t->wide[id];
     }
     oct_conversion_changed(c);
     OCT_TRY(oct_conversion_settle(c, err));
@@ -328,33 +367,42 @@ static oct_status compare(tuning *t, oct_goal_trial *x, oct_err *err)
 
 static void tell(const oct_conversion *c, const oct_goal_trial *x)
 {
-    char text[OCT_GATE_TEXT];
+    char text[OCT_GATE_TEXT], layers[OCT_TRIAL_TEXT];
     oct_buf b = OCT_BUF_INIT;
     for (size_t i = 0; i < c->o.n_goals; i++)
         oct_buf_printf(&b, "; %s", oct_goal_text(text, &c->o.goals[i], &x->score[i]));
     const size_t n = (size_t)(x - c->trials);
     if (n)
-        oct_conversion_say((oct_conversion *)(uintptr_t)c, 0, "trial %zu: %zu layer%s left float, with %.1f %% of the multiply-accumulates%s", n,
-                           x->layers, x->layers == 1 ? "" : "s", 100 * x->macs, oct_buf_str(&b));
+        oct_conversion_say((oct_conversion *)(uintptr_t)c, 0, "trial %zu: %s%s", n, oct_goal_trial_text(layers, x), oct_buf_str(&b));
     else
         oct_conversion_say((oct_conversion *)(uintptr_t)c, 0, "before trials%s", oct_buf_str(&b));
     oct_buf_free(&b);
 }
 
-/* *at: the trial of the first n moves, an earlier one where that left the same layers float. */
+/* What the first n moves make of a node that was decided as *q before. */
+static unsigned char made_of(const tuning *t, int n, const qnode *q, size_t id)
+{
+    if (q->absorbed || (q->scheme != OCT_SCHEME_STATIC && !q->rounds))
+        return AS_IT_WAS;
+    return moved_by(t, n, id, false) ? FLOATS : moved_by(t, n, id, true) ? WIDE : AS_IT_WAS;
+}
+
+/* *at: the trial of the first n moves, an earlier one where that made the same of all nodes. */
 static oct_status try_moves(tuning *t, int n, const decisions *first, size_t *at, oct_err *err)
 {
     oct_conversion *c = t->c;
     oct_goal_trial *x = &c->trials[c->n_trials];
-    bool *set = t->tried[c->n_trials] = oct_arena_calloc(t->a, t->j->n_nodes + 1, sizeof *set);
+    unsigned char *set = t->tried[c->n_trials] = oct_arena_calloc(t->a, t->j->n_nodes + 1, sizeof *set);
     if (!set)
         return oct_nomem(err);
     *x = (oct_goal_trial){ .layers = 0 };
-    for (size_t id = 0; id < t->j->n_nodes; id++)
-        if ((set[id] = first->node[id].scheme == OCT_SCHEME_STATIC && moved_by(t, n, id))) {
-            x->layers += oct_op_of(t->j->g, (int)id)->quant == OCT_QUANT_WEIGHTED;
-            x->macs += (double)oct_node_macs(t->j->g, (int)id) / t->macs;
-        }
+    for (size_t id = 0; id < t->j->n_nodes; id++) {
+        set[id] = made_of(t, n, &first->node[id], id);
+        if (set[id] == AS_IT_WAS || first->node[id].scheme != OCT_SCHEME_STATIC)
+            continue;
+        *(set[id] == WIDE ? &x->wide : &x->layers) += oct_op_of(t->j->g, (int)id)->quant == OCT_QUANT_WEIGHTED;
+        x->macs += set[id] == WIDE ? 0 : (double)oct_node_macs(t->j->g, (int)id) / t->macs;
+    }
     for (*at = 1; *at < c->n_trials; ++*at)
         if (memcmp(t->tried[*at], set, t->j->n_nodes * sizeof *set) == 0)
             return OCT_OK;
@@ -391,14 +439,16 @@ static bool alike(const oct_conversion *c, const oct_goal_trial *x, const oct_go
     return true;
 }
 
-/* Of two that have the goals, the one with fewer layers float; of two that have not, what is nearer to them, or by the outputs' SQNR
+/* Of two that have the goals, the one with fewer layers float, and then with fewer of 16 bits; of two that have not, what is nearer to them, or by the outputs' SQNR
  * where the samples cannot tell. */
 static bool is_better(const oct_conversion *c, const oct_goal_trial *x, const oct_goal_trial *than)
 {
     if (x->met != than->met)
         return x->met;
+    if (x->met && x->layers != than->layers)
+        return x->layers < than->layers;
     if (x->met)
-        return x->layers < than->layers || (x->layers == than->layers && x->macs < than->macs);
+        return x->macs < than->macs || (x->macs == than->macs && x->wide < than->wide);
     return alike(c, x, than) ? x->sqnr > than->sqnr : missing(c, x) < missing(c, than);
 }
 

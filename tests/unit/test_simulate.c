@@ -1009,6 +1009,54 @@ static void goal_leaves_the_culprit_float(void **state)
     free_work(plain);
 }
 
+/* Around a value 16 bits come before float, where the target takes them and its costs do not say that they take longer; weights that are the
+ * cause become float all the same. */
+static void goals_widen_before_they_leave_float(void **state)
+{
+    static const struct {
+        const char *target;
+        bool wide;
+        double db;
+        float channel; /* of the head's weights, beside those below 1; 0: values of the stem are the cause */
+    } each[] = { { "types u8*s8 u16*s8\nop Conv static\n", true, 30, 0 },
+                 { "types u8*s8 u16*s8\nop Conv static\n" ALL_COSTS("11"), false, 30, 0 },
+                 { "types u8*s8\nop Conv static\n", false, 30, 0 },
+                 { "types u8*s8 u16*s8\nop Conv static per-tensor\n", false, 34, 80 } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        work *w = new_work();
+        char text[1000];
+        snprintf(text, sizeof text, "name mine\nsummary a board\n%s", each[i].target);
+        oct_target_close(w->target);
+        GOOD(oct_target_parse(text, "t", &w->target, err));
+        w->o.job.target = w->target;
+        build_planted(w, each[i].channel > 0 ? 1 : 100, false);
+        for (int o = 0; o < 8; o++) { /* the large channel counts for nothing, so that rounded weights cost little */
+            weights_in(w, "sw")[o * 4] = 0;
+            if (each[i].channel > 0)
+                weights_in(w, "hw")[o * 32] = each[i].channel;
+        }
+        oct_goal goal = { .option = "--min-sqnr", .metric = "sqnr", .limit = { pow(10, -each[i].db / 10), false } };
+        w->o.goals = &goal;
+        w->o.n_goals = 1;
+        w->o.trials = 8;
+        decide(w);
+        const oct_qjob *j = w->c.job;
+        const char *culprit = each[i].channel > 0 ? "head" : "stem";
+        const oct_goal_trial *first = &w->c.trials[0], *taken = &w->c.trials[1];
+        assert_true(w->c.n_trials >= 2 && !first->met && taken->met && taken->taken);
+        assert_true(first->layers + first->wide == 0 && taken->layers == !each[i].wide && taken->wide == each[i].wide);
+        assert_true((taken->macs > 0) == !each[i].wide);
+        const qnode *q = &j->node[node_named(w, culprit)];
+        assert_int_equal(q->scheme, each[i].wide ? OCT_SCHEME_STATIC : OCT_SCHEME_FLOAT);
+        assert_true(strncmp(q->why, each[i].wide ? "activations of 16 bits to reach the goal" : "left float to reach the goal", 28) == 0);
+        assert_non_null(strstr(q->why, each[i].channel > 0 ? "rounding the weights of 'head'" : "rounding the value 'x'"));
+        assert_true(!each[i].wide || j->value[j->g->input[0]].quant->dtype == OCT_U16);
+        assert_true(j->node[node_named(w, "body")].row.activations == OCT_U8);
+        assert_true(to_db(real_noise(w, "y", 0)) > each[i].db); /* of other samples, by really quantized graphs */
+        free_work(w);
+    }
+}
+
 /* What is out of reach is left at the best that the trials found; what is reached at once takes none. */
 static void goals_end_with_their_trials(void **state)
 {
@@ -2075,6 +2123,7 @@ int main(void)
         cmocka_unit_test(layers_with_rules_of_their_own_are_left_alone),
         cmocka_unit_test(harmless_network_stays_integer),
         cmocka_unit_test(goal_leaves_the_culprit_float),
+        cmocka_unit_test(goals_widen_before_they_leave_float),
         cmocka_unit_test(goals_end_with_their_trials),
         cmocka_unit_test(unequal_channels_are_equalized),
         cmocka_unit_test(equal_channels_stay),

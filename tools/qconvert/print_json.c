@@ -80,6 +80,7 @@ static void put_trial(oct_json *j, const session *s, const oct_goal_trial *t)
 {
     oct_json_open(j, NULL, '{');
     oct_json_int(j, "layers_left_float", (int64_t)t->layers);
+    oct_json_int(j, "layers_of_16_bits", (int64_t)t->wide);
     number(j, "macs_share", t->macs);
     number(j, "output_sqnr_db", t->sqnr);
     oct_json_int(j, "samples", (int64_t)t->samples);

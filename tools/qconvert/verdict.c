@@ -123,14 +123,14 @@ void verdict_clause(const session *s, oct_buf *b)
 static void print_trials(const session *s, FILE *f)
 {
     const oct_conversion *c = &s->c;
+    char text[OCT_TRIAL_TEXT];
     size_t at = 0;
     while (at < c->n_trials && !c->trials[at].taken)
         at++;
     if (c->n_trials < 2 && !c->stopped)
         return;
-    const size_t n = c->n_trials - 1, layers = c->trials[at].layers;
-    oct_print(f, "%zu trial%s%s: %zu layer%s left float for the goal, with %.1f %% of the multiply-accumulates", n, n == 1 ? "" : "s",
-              c->stopped ? ", then the time limit ended them" : "", layers, layers == 1 ? "" : "s", 100 * c->trials[at].macs);
+    const size_t n = c->n_trials - 1;
+    oct_print(f, "%zu trial%s%s: %s", n, n == 1 ? "" : "s", c->stopped ? ", then the time limit ended them" : "", oct_goal_trial_text(text, &c->trials[at]));
     oct_print(f, c->divided ? "; %llu samples chose, others judge\n" : "; the samples that judge also chose (too few to decide in halves)\n",
               (unsigned long long)c->trials[at].samples);
 }
