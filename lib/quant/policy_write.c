@@ -53,7 +53,8 @@ static void put_activations(oct_buf *b, const oct_policy_row *row)
 static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
 {
     const oct_policy_row *row = l->d.row;
-    if (!*l->own || (l->d.graph == c->m->graph && (size_t)l->d.node >= c->n_prepared)) /* a method will add it again */
+    const bool added = l->d.graph == c->m->graph && (size_t)l->d.node >= c->n_prepared; /* a method will add it again, by the rules that are there */
+    if (!*l->own || (added && !l->d.wide))
         return;
     const bool blocks = oct_layer_is_weight_only(l) && l->d.block, whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
     const char *why = blocks || l->d.integer ? "" : l->d.why;

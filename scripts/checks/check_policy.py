@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Reads dumped policies back, and asks for sizes.
 
-    check_policy.py [--quick] [--only GLOB] [--all] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+    check_policy.py [--quick | --targets] [--target GLOB] [--only GLOB] [--all] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
 Networks: those of pylib/bodies.py, and of pylib/architectures.py, each in one way or two; --all: in all. --quick: none of them, and a smaller Llama-like network.
 
 --dump-policy must make the same bytes when it is read back with --policy on the same samples with the same options, goals apart, but for octet.command, octet.record
 and octet.trials of the metadata. The size that --dry-run foretells must be that of the file, and the memory within a factor of two of what a run takes.
+
+--targets: the same of a conversion by default for each built-in target, over the networks of pylib/smallnets.py and pylib/bodies.py, those of make_nasty.py
+and the models of testdata. What a target refuses, it must refuse again with the same words.
 
 --target-size: the file must not be larger, must load in ONNX Runtime, and at the size of 4 and of 8 bits in blocks a Llama-like network must
 lose no more than they do (a tenth of a dB is for which samples tell); twice the same bytes; what cannot be reached is exit 1, and a file of the least size that it names can be asked for.
@@ -30,7 +33,8 @@ packages.need("numpy", "onnx", "onnxruntime")
 import numpy as np
 import onnx
 
-from pylib import architectures, bodies, sized
+from generate import make_nasty
+from pylib import architectures, bodies, sized, smallnets
 from pylib.judge import Checker, options, run_ort, sqnr
 
 SHRINKS = ["--scheme", "weight-only", "--bits"]
@@ -48,6 +52,9 @@ WAYS = {
     "stored": (["--scheme", "stored"], False, ["--scheme", "stored"]),
 }
 THIN = 6
+BODIES = ("branches", "loop", "lstm", "nested", "one_matrix", "scan")
+TESTDATA = Path(__file__).resolve().parents[2] / "testdata" / "models"
+SPREAD = np.linspace(0.5, 1, 8, dtype=np.float32)  # what the inputs of testdata are multiplied by, a sample each
 ORIGIN = ("octet.command", "octet.record", "octet.trials")
 
 
@@ -92,6 +99,62 @@ def check_round_trip(c, name, model, data, way):
         r = run(c, model, *data, *more, "--dry-run", "--json", report, "-o", a, "--dump-policy", policy, "-q")
         told = json.loads(report.read_text())["size_bytes"]["after"] if r.returncode == 0 else r.stderr
         c.hold(f"{what}: a dry run tells the size", told == a.stat().st_size, f"{told}, {a.stat().st_size}")
+
+
+def small_networks(folder, matches):
+    """(name, model, samples) of the small networks."""
+    for name in ("encoder", "perceptron", "recurrent"):
+        if matches(name):
+            np.save(folder / f"{name}.npy", np.concatenate(getattr(smallnets, name)(folder / f"{name}.onnx"))[:, None])
+            yield name, folder / f"{name}.onnx", folder / f"{name}.npy"
+    for name in BODIES:
+        if matches(name):
+            np.save(folder / f"{name}.npy", np.stack(getattr(bodies, name)(folder / f"{name}.onnx")[:8]))
+            yield name, folder / f"{name}.onnx", folder / f"{name}.npy"
+    for name in make_nasty.NETS:
+        if matches(name):
+            make_nasty.build(name, folder)
+            yield name, folder / f"{name}.onnx", folder / f"{name}.calib.npy"
+    for model in sorted(TESTDATA.glob("*.onnx")):
+        arrays = model.with_suffix(".npz")
+        if matches(model.stem) and arrays.exists():
+            with np.load(arrays) as z:
+                inputs = {k[3:]: z[k] for k in z if k.startswith("in/")}
+            if not inputs:
+                continue
+            np.savez(folder / arrays.name, **{k: np.stack([x * f if x.dtype.kind == "f" else x for f in SPREAD]) for k, x in inputs.items()})
+            yield model.stem, model, folder / arrays.name
+
+
+def targets_of(c):
+    return [line.split()[0] for line in run(c, "--list-targets").stdout.splitlines()[2:]]
+
+
+def check_target(c, target, name, model, data):
+    """Whether the target took the model."""
+    a, b, policy = (c.folder / f for f in ("a.onnx", "b.onnx", "p.txt"))
+    for path in (a, b, policy):
+        path.unlink(missing_ok=True)
+    first = run(c, model, "--data", data, "--target", target, "--dump-policy", policy, "-o", a, "-q")
+    if first.returncode and not policy.exists():
+        return False
+    again = run(c, model, "--data", data, "--target", target, "--policy", policy, "-o", b, "-q")
+    c.hold(f"{name}, {target}: ends alike", again.returncode == first.returncode and again.stderr == first.stderr, first.stderr[-200:] + again.stderr[-300:])
+    if a.exists() and b.exists():
+        c.hold(f"{name}, {target}: the same bytes", without_origin(a) == without_origin(b))
+    return a.exists()
+
+
+def check_targets(c, args):
+    each, taken = targets_of(c), {}
+    c.hold("targets are listed", len(each) > 10, str(each))
+    for name, model, data in small_networks(c.folder, lambda n: fnmatch(n, args.only)):
+        for target in each:
+            if fnmatch(target, args.target):
+                taken.setdefault(target, []).append(check_target(c, target, name, model, data))
+    for target, made_ in taken.items():
+        print(f"{target}: {sum(made_)} of {len(made_)} networks convert")
+        c.hold(f"{target}: converts", any(made_))
 
 
 def files(path):
@@ -148,9 +211,14 @@ def main():
     parser.add_argument("--only", default="*", help="networks whose names match")
     parser.add_argument("--all", action="store_true", help="each in all ways")
     parser.add_argument("--quick", action="store_true", help="sizes of a small network alone")
+    parser.add_argument("--targets", action="store_true", help="small networks for each target, alone")
+    parser.add_argument("--target", default="*", help="targets whose names match")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         c = Checker(args, Path(folder))
+        if args.targets:
+            check_targets(c, args)
+            return c.finish()
         for i, name in enumerate(architectures.NETS):
             if args.quick or not fnmatch(name, args.only):
                 continue
@@ -159,7 +227,7 @@ def main():
             for k, way in enumerate(WAYS):
                 if args.all or (i + k) % THIN == 0:
                     check_round_trip(c, name, model, data, way)
-        for name in ("branches", "loop", "lstm", "nested", "one_matrix", "scan"):
+        for name in BODIES:
             if args.quick or not fnmatch(name, args.only):
                 continue
             model, data = c.folder / f"{name}.onnx", c.folder / "bodies.npy"
