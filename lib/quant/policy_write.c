@@ -57,6 +57,8 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     if (!*l->own || (added && !l->d.wide))
         return;
     const bool blocks = oct_layer_is_weight_only(l) && l->d.block, whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
+    /* matrices of a recurrent layer in 8 bits: weight-only would say that there are blocks, which take a later opset */
+    const bool recurrent = l->d.scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(l->d.graph, l->d.node)->quant == OCT_QUANT_RECURRENT;
     const char *why = blocks || l->d.integer ? "" : l->d.why;
     dump_name(b, "name:", l->name);
     oct_buf_puts(b, l->d.barred || l->d.wide ? " & late" : "");
@@ -67,7 +69,7 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
         oct_buf_printf(b, "  %s  %s/%s/sym  ", oct_scheme_name(l->d.scheme), oct_policy_parts[OCT_COLUMN_WEIGHTS][0].words[row->weights],
                        row->per_channel ? "channel" : "tensor");
     else /* of what is between quantizers a scheme by name would take these away */
-        oct_buf_printf(b, l->d.rounded ? "  -  -  " : "  %s  -  -  -", oct_scheme_name(l->d.scheme));
+        oct_buf_printf(b, l->d.rounded ? "  -  -  " : "  %s  -  -  -", oct_scheme_name(recurrent ? OCT_SCHEME_STORED : l->d.scheme));
     if (!blocks && (l->d.integer || l->d.rounded)) {
         put_activations(b, row);
         put_observer(b, row->observer);
