@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
-from pylib import packages
+from pylib import installed, packages
 
 packages.need("numpy", "onnxruntime")
 import numpy as np
@@ -30,17 +30,6 @@ CALIB, EVAL = ROOT / "testdata/images/calib.csv", ROOT / "testdata/images/eval.c
 CC = os.environ.get("CC", "cc").split()
 
 
-class Count:
-    def __init__(self, verbose):
-        self.verbose, self.held, self.all = verbose, 0, 0
-
-    def hold(self, what, good, why=""):
-        self.all += 1
-        self.held += bool(good)
-        if not good or self.verbose:
-            print(f"{'ok ' if good else 'FAILED'} {what} {'' if good else why}", flush=True)
-
-
 def command(*words, cwd, env=None, status=0):
     done = subprocess.run([str(w) for w in words], cwd=cwd, env=env, capture_output=True, text=True, check=False)
     if done.returncode != status:
@@ -48,7 +37,7 @@ def command(*words, cwd, env=None, status=0):
     return done.stdout
 
 
-def installed(build, folder):
+def install(build, folder):
     """The root, and the environment in which compilers and programs find what is in it."""
     root = folder / "root"
     command("meson", "install", "-C", build, "--no-rebuild", "--destdir", root, cwd=folder)
@@ -162,16 +151,15 @@ def main():
     if not shutil.which("pkg-config") or not shutil.which(CC[0]):
         print("no compiler or no pkg-config")
         return 77
-    c = Count(args.verbose)
+    c = installed.Count(args.verbose)
     with tempfile.TemporaryDirectory(prefix="octet-library-") as name:
         folder, build = Path(name), args.build.resolve()
-        _, env = installed(build, folder)
+        _, env = install(build, folder)
         want = with_programs(build, folder)
         for static in (False, True):
             check_examples(c, compiled(env, folder, static), env, folder, want, "static" if static else "shared")
         check_module(c, env, build, folder, want)
-    print(f"{c.held} of {c.all} hold")
-    return 0 if c.held == c.all else 1
+    return c.finish()
 
 
 if __name__ == "__main__":

@@ -18,22 +18,19 @@ import hashlib
 import io
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
-from pylib import packages
+from pylib import installed, packages
+from pylib.installed import PROGRAMS, must, ran
 
 packages.need("numpy", "pip")
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ROOT / "packaging/wheel"
-MODEL, STEPS = ROOT / "testdata/demo.onnx", "mean=127.5:std=127.5"
-CALIB, EVAL = ROOT / "testdata/images/calib.csv", ROOT / "testdata/images/eval.csv"
-PROGRAMS = ("qcalib", "qconvert", "qeval")
 
 READER = """
 #include <jansson.h>
@@ -45,35 +42,6 @@ int read_stdin(void) {
   return !j && !strcmp(e.source, "<stdin>");
 }
 """
-MODULE = """
-import sys, octet
-model, calib, held, steps, made = sys.argv[1:]
-octet.convert(model, data=calib, preprocess=steps, output=made)
-report = octet.evaluate(model, made, data=held, preprocess=steps, latency=False)
-assert report["quant"]["metrics"], report
-"""
-
-
-class Count:
-    def __init__(self, verbose):
-        self.verbose, self.held, self.all = verbose, 0, 0
-
-    def hold(self, what, good, why=""):
-        self.all += 1
-        self.held += bool(good)
-        if not good or self.verbose:
-            print(f"{'ok ' if good else 'FAILED'} {what} {'' if good else why}", flush=True)
-
-
-def ran(*words, **more):
-    return subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False, **more)
-
-
-def must(*words, **more):
-    done = ran(*words, **more)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(map(str, words))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def check_static(c, folder):
@@ -161,14 +129,11 @@ def check_wheel(c, build, folder, built):
     for name, tool in (("ours", lambda t: build / "tools" / t / t), ("wheel", lambda t: there / t)):
         at = folder / name
         at.mkdir()
-        must(tool("qcalib"), MODEL, "--data", CALIB, "--preprocess", STEPS, "-o", "table.calib", cwd=at)
-        must(tool("qconvert"), MODEL, "--calib", "table.calib", "-o", "demo.onnx", cwd=at)
-        must(tool("qconvert"), MODEL, "--data", CALIB, "--preprocess", STEPS, "-o", "direct.onnx", cwd=at)
-        must(tool("qeval"), "demo.onnx", "--data", EVAL, "--preprocess", STEPS, "--outputs", "y.npz", cwd=at)
-        must(tool("qeval"), MODEL, "demo.onnx", "--data", EVAL, "--preprocess", STEPS, "--no-latency", "--json", "report.json", cwd=at)
-    for name in ("table.calib", "demo.onnx", "direct.onnx", "y.npz"):
+        installed.walk(at, lambda at, program, *words, tool=tool: must(tool(program), *words, cwd=at), ROOT / "testdata")
+    for name in installed.WRITTEN:
         c.hold(f"package wheel: {name} is what the programs of the build write", (folder / "ours" / name).read_bytes() == (folder / "wheel" / name).read_bytes())
-    must(there / "python", "-c", MODULE, MODEL, CALIB, EVAL, STEPS, "module.onnx", cwd=folder)
+    images = ROOT / "testdata/images"
+    must(there / "python", "-c", installed.MODULE, ROOT / "testdata/demo.onnx", images / "calib.csv", images / "eval.csv", installed.STEPS, "module.onnx", cwd=folder)
     c.hold("package wheel: the module writes the same", (folder / "module.onnx").read_bytes() == (folder / "ours/direct.onnx").read_bytes())
 
 
@@ -182,7 +147,7 @@ def main():
     if not all(map(shutil.which, ("cc", "pkg-config", "objcopy", "dpkg-query", "dpkg-architecture"))):
         print("no compiler, or no distribution with dpkg")
         return 77
-    c = Count(args.verbose)
+    c = installed.Count(args.verbose)
     with tempfile.TemporaryDirectory(prefix="octet-package-") as name:
         folder = Path(name)
         if not check_static(c, folder):
@@ -191,8 +156,7 @@ def main():
         check_refused(c, args.build.resolve(), folder)
         if args.wheel:
             check_wheel(c, args.build.resolve(), folder, args.built)
-    print(f"{c.held} of {c.all} hold")
-    return 0 if c.held == c.all else 1
+    return c.finish()
 
 
 if __name__ == "__main__":
