@@ -8,7 +8,7 @@ slurm_packages='munge slurmctld slurmd slurm-client'
 browser_packages='chromium-headless-shell'
 deb_packages='debhelper dh-python dpkg-dev'
 # The static libraries that a wheel brings with it.
-wheel_packages='binutils dpkg-dev python3 libjpeg62-turbo-dev libbz2-dev liblzma-dev libzstd-dev liblz4-dev'
+wheel_packages='binutils dpkg-dev python3 python3-venv libjpeg62-turbo-dev libbz2-dev liblzma-dev libzstd-dev liblz4-dev'
 cross_packages='gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user'
 
 say() {

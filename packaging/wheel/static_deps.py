@@ -25,6 +25,7 @@ DEPS = {
 }
 HEADERS = ["libstb-dev"]    # a package of headers alone
 STREAMS = ("stdin", "stdout", "stderr")
+OWN = ("old_glibc", "own_streams")
 
 
 def asked(*words):
@@ -43,11 +44,15 @@ def lay_library(source, to):
     asked("objcopy", *[f"--redefine-sym={name}=octet_{name}" for name in STREAMS], source, to)
 
 
-def lay_streams(lib):
-    made = lib / "own_streams.o"
-    asked("cc", "-O2", "-fPIC", "-fvisibility=hidden", "-c", Path(__file__).with_name("own_streams.c"), "-o", made)
-    asked("ar", "rcsD", lib / "liboctet_streams.a", made)
-    made.unlink()
+def lay_own(lib):
+    """liboctet_own.a, of what stands beside this script."""
+    made = []
+    for name in OWN:
+        made.append(lib / f"{name}.o")
+        asked("cc", "-O2", "-fPIC", "-fvisibility=hidden", "-c", Path(__file__).with_name(f"{name}.c"), "-o", made[-1])
+    asked("ar", "rcsD", lib / "liboctet_own.a", *made)
+    for one in made:
+        one.unlink()
 
 
 def lay(folder):
@@ -55,7 +60,7 @@ def lay(folder):
     (lib / "pkgconfig").mkdir(parents=True, exist_ok=True)
     licenses.mkdir(exist_ok=True)
     place = Path("/usr/lib", asked("dpkg-architecture", "-qDEB_HOST_MULTIARCH").strip())
-    lay_streams(lib)
+    lay_own(lib)
     for package in [*HEADERS, *(d[0] for d in DEPS.values())]:
         lay_headers(package, include)
         shutil.copyfile(Path("/usr/share/doc", package, "copyright"), licenses / package)
@@ -65,7 +70,7 @@ def lay(folder):
         version = asked("dpkg-query", "-W", "-f", "${source:Upstream-Version}", package).strip().split("+")[0]
         (lib / "pkgconfig" / f"{name}.pc").write_text(
             f"Name: {name}\nDescription: {package}\nVersion: {version}\nCflags: -I{include}{further}\n"
-            f"Libs: -L{lib} {' '.join('-l' + one for one in libraries)} -loctet_streams\nlibdir={lib}\nincludedir={include}\n"
+            f"Libs: -L{lib} {' '.join('-l' + one for one in libraries)} -loctet_own\nlibdir={lib}\nincludedir={include}\n"
             + (f"Requires: {' '.join(private)}\n" if private else ""))
 
 

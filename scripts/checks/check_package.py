@@ -123,6 +123,7 @@ def check_wheel(c, build, folder, built):
         must(ROOT / "scripts/package", "wheel", out)
         wheels += out.glob("*.whl")
     c.hold("package wheel: the same bytes twice", wheels[0].name == wheels[1].name and wheels[0].read_bytes() == wheels[1].read_bytes())
+    c.hold("package wheel: for glibc 2.17", "-manylinux_2_17_" in wheels[0].name, wheels[0].name)
     must(sys.executable, "-m", "venv", folder / "venv")
     there = folder / "venv/bin"
     must(there / "pip", "install", "--quiet", wheels[0])
