@@ -86,10 +86,12 @@ def check_clean(c, clean, packages, build, folder):
     c.hold("clean root: apt installs octet, and no compiler", not there, there)
     want = folder / "want"
     want.mkdir()
-    installed.walk(want, lambda at, name, *words: installed.must(build / "tools" / name / name, *words, cwd=at), ROOT / "testdata")
+    (want / "testdata").symlink_to(ROOT / "testdata")
+    data = Path("testdata")
+    installed.walk(want, lambda at, name, *words: installed.must(build / "tools" / name / name, *words, cwd=at), data)
     shutil.copytree(ROOT / "testdata/images", clean.at / "root/testdata/images")
     shutil.copy(ROOT / "testdata/demo.onnx", clean.at / "root/testdata/demo.onnx")
-    installed.walk(Path("/root"), lambda at, name, *words: clean.run("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", at, name, *words), Path("/root/testdata"))
+    installed.walk(Path("/root"), lambda at, name, *words: clean.run("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", at, name, *words), data)
     for name in installed.WRITTEN:
         c.hold(f"clean root: {name} is what the programs of the build write", (clean.at / "root" / name).read_bytes() == (want / name).read_bytes())
     clean.install(*packages.values())

@@ -48,7 +48,7 @@ def must(*words, **more):
 
 def walk(at, run, data):
     """The demo calibrated, converted and evaluated: WRITTEN and report.json, in the folder `at`. run(at, program, word...) runs a program there; data
-    is the folder testdata, as that program sees it."""
+    is the folder testdata, as that program sees it: the table has that name."""
     model, calib, held = data / "demo.onnx", data / "images/calib.csv", data / "images/eval.csv"
     run(at, "qcalib", model, "--data", calib, "--preprocess", STEPS, "-o", "table.calib")
     run(at, "qconvert", model, "--calib", "table.calib", "-o", "demo.onnx")
