@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Holds qeval's task metrics against NumPy's on the same outputs: of small detectors in the usual families' styles, of classifiers, of maps and embeddings.
 
-    check_metrics.py [--only GLOB] [--shared FOLDER] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+    check_metrics.py [--only GLOB] [--shared FOLDER] [--minilm FILE] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
 Outputs are our runtime's. ONNX Runtime's of the float models differ by their last bits, and by them metrics of detectors are the same but for boxes of nearly
 equal scores; those of the shared models are ONNX Runtime's. Where pycocotools is installed,
-it computes average precision, too. With the shared models NanoDet, the face detector and the voice detector are checked on their data.
+it computes average precision, too. With the shared models NanoDet, the face detector and the voice detector are checked on their data, and MiniLM,
+which is not kept but written by a script beside them, where --minilm names it.
 
 Goals of qconvert on these metrics must be judged by what qeval says of the written model and the samples that calibration did not see.
 
@@ -365,15 +366,61 @@ def check_faces(c, shared):
     hold_scores(c, "ultraface_rfb_320", got, {"f1": [1.0, taskscores.f1(found[1], wanted, 0.7)]})
 
 
+def metrics_of_both(c, model, quant, data, *more):
+    """As evaluate, of the whole run alone."""
+    report = c.folder / "eval.json"
+    tool.run([c.qeval, model, quant, "--data", data, *more, "-q", "--no-latency", "--no-layers", "--json", report])
+    models = json.loads(report.read_text())["models"]
+    return {name: (models[0]["metrics"].get(name), value) for name, value in models[1]["metrics"].items()}
+
+
+def heard(outputs):
+    return outputs.reshape(-1) > 0.5
+
+
+def check_voice(c, shared):
+    """Agreement over its recorded states, and from its recording, where each model has states of its own."""
+    model, quant, speech = shared / "models/silero_vad_16k.onnx", c.folder / "silero.int8.onnx", shared / "data/silero"
+    kept = speech / "silero_vad_16k_frames.npz"
+    c.convert(model, quant, "--data", kept)
+    recorded, sessions = np.load(kept), [peer.session(m) for m in (model, quant)]
+    rate, stored = {"sr": np.array(16000)}, [heard(tool.run_qeval(c.qeval, m, kept, c.folder / "out.npz")["output"]) for m in (model, quant)]
+    theirs = [heard(np.concatenate([s.run(["output"], {"input": x, "state": h, **rate})[0] for x, h in zip(recorded["input"], recorded["state"])])) for s in sessions]
+    got, _ = evaluate(c, model, quant, kept, "--metric", "agreement")
+    hold_scores(c, "silero, recorded states", got, {"agreement": [None, float((stored[0] == stored[1]).mean())]})
+    hold_scores(c, "silero, recorded states, ONNX Runtime", got, {"agreement": [None, float((theirs[0] == theirs[1]).mean())]})
+    steps = ["-p", "rate=16000:lead=64:frame=576:hop=512", "-p", "sr/value=16000", "--state", "stateN=state"]
+    framed = [heard(tool.run_qeval(c.qeval, m, speech / "test_16k.wav", c.folder / "out.npz", extra=steps)["output"]) for m in (model, quant)]
+    got = metrics_of_both(c, model, quant, speech / "test_16k.wav", *steps, "--metric", "agreement")
+    hold_scores(c, "silero, its recording", got, {"agreement": [None, float((framed[0] == framed[1]).mean())]})
+
+
+def check_sentences(c, model, shared):
+    """Spearman's and Pearson's of 400 pairs, of float by ONNX Runtime as well."""
+    pairs, quant = shared / "data/stsb/eval.npz", c.folder / "minilm.int8.onnx"
+    c.convert(model, quant, "--data", shared / "data/stsb/calib.npz")
+    scores, decode = np.load(pairs)["scores"], ["--decode", "embeddings:output=sentence_embedding"]
+    got = metrics_of_both(c, model, quant, pairs, "--truth", pairs, *decode)
+    said = [taskscores.correlations(tool.run_qeval(c.qeval, m, pairs, c.folder / "out.npz")["sentence_embedding"], scores) for m in (model, quant)]
+    hold_scores(c, "minilm", got, {"spearman": [s[0] for s in said], "pearson": [s[1] for s in said]})
+    session, arrays = peer.session(model), np.load(pairs)
+    rows = [session.run(["sentence_embedding"], {i.name: arrays[i.name][at:at + 16] for i in session.get_inputs()})[0] for at in range(0, 2 * len(scores), 16)]
+    theirs = taskscores.correlations(np.concatenate(rows), scores)
+    for name, value in zip(("spearman", "pearson"), theirs):
+        c.hold(f"minilm: {name} by ONNX Runtime", f"{got[name][0]:.4f}" == f"{value:.4f}", f"{got[name][0]} for {value}")
+
+
 def check_shared(c, shared):
     check_nanodet(c, shared)
     check_faces(c, shared)
+    check_voice(c, shared)
 
 
 def main():
     parser = options(__doc__)
     parser.add_argument("--only", metavar="GLOB", default="*")
     parser.add_argument("--shared", type=Path, default=zoo.ROOT.parent / "shared", help="folder with models/ and data/ [%(default)s]")
+    parser.add_argument("--minilm", type=Path, metavar="FILE", help="MiniLM, as models/make_minilm.py of that folder writes it")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-metrics-") as folder:
         c = Checker(args, Path(folder))
@@ -383,6 +430,7 @@ def main():
                 check_detector(c, family, pictures, seed)
         for name, check in (("classes", lambda: [check_classes(c, *how) for how in ((7, "Softmax"), (7, ""), (2, "Softmax"), (1, "Sigmoid"))]),
                             ("pairs", lambda: check_pairs(c)), ("maps", lambda: check_maps(c)),
+                            ("minilm", lambda: check_sentences(c, args.minilm, args.shared) if args.minilm else None),
                             ("shared", lambda: check_shared(c, args.shared) if (args.shared / "models/nanodet_m_416.onnx").exists() else None)):
             if fnmatch(name, args.only):
                 check()
