@@ -8,10 +8,10 @@
 
 /* ---- columns of outputs ---- */
 
-/* One output as rows and columns. */
+/* One output as rows and columns: `inner` rows side by side, then those of the next column; with columns last it is 1. */
 typedef struct part {
     const float *v;
-    size_t rows, columns, row_step, column_step;
+    size_t rows, columns, inner;
 } part;
 
 /* Those that belong together, largest first; rows count through them. */
@@ -24,40 +24,56 @@ typedef struct table {
 /* Rows and columns of dims, by a pattern's rows or (none) all dimensions but the last. False: they are not of this shape. */
 static bool shape_part(const oct_decode_output *o, int rank, const int64_t *dims, part *p)
 {
-    int last_row = -1, first_row = -1;
-    p->rows = p->columns = 1;
+    int changes = 0;
+    bool in_rows = true;
+    p->rows = p->columns = p->inner = 1;
     for (int i = 0; i < rank; i++) {
         const bool is_row = o->rank ? o->dims[i] == OCT_OUTPUT_ROWS : rank == 1 || i < rank - 1;
         if (o->rank && o->dims[i] >= 0 && o->dims[i] != dims[i])
             return false;
         *(is_row ? &p->rows : &p->columns) *= (size_t)dims[i];
-        first_row = is_row && first_row < 0 ? i : first_row;
-        last_row = is_row ? i : last_row;
+        if (dims[i] == 1)
+            continue;
+        changes += is_row != in_rows;
+        in_rows = is_row;
+        p->inner *= is_row && changes ? (size_t)dims[i] : 1;
     }
-    size_t inner = 1;
-    for (int i = last_row + 1; i < rank; i++)
-        inner *= (size_t)dims[i];
-    const bool columns_last = inner == p->columns;
-    p->row_step = columns_last ? p->columns : 1;
-    p->column_step = columns_last ? 1 : p->rows;
-    return columns_last || inner == 1;
+    return changes <= 2;
+}
+
+/* Where the pattern says 9x4, one dimension of 36 becomes 9 and 4. dims[*rank]. */
+static bool split_dimension(const oct_decode_output *o, int *rank, int64_t *dims)
+{
+    const int at = o->joined + *rank - (o->rank - 1); /* of dimensions counted from the last */
+    if (!o->boxes)
+        return true;
+    if (at < 0 || at >= *rank || dims[at] % o->boxes)
+        return false;
+    memmove(dims + at + 1, dims + at, (size_t)(*rank - at) * sizeof *dims);
+    dims[at] = o->boxes;
+    dims[at + 1] /= o->boxes;
+    ++*rank;
+    return true;
 }
 
 /* A pattern may have a dimension of 1 in front that a sample's output does not have, or the other way round. */
 static bool fit_part(const oct_decode_output *o, const oct_set_tensor *t, part *p)
 {
-    int64_t dims[OCT_DECODE_RANK + 1] = { 1 };
+    int64_t dims[OCT_DECODE_RANK + 2] = { 1 };
+    int rank = t->rank;
     if ((o->name && strcmp(o->name, t->name) != 0) || t->rank > OCT_DECODE_RANK)
         return false;
     if (t->rank)
         memcpy(dims + 1, t->dims, (size_t)t->rank * sizeof *dims);
-    const int want = o->rank ? o->rank : t->rank;
+    if (!split_dimension(o, &rank, dims + 1))
+        return false;
+    const int want = o->rank ? o->rank : rank;
     p->v = t->v;
-    if (want == t->rank)
+    if (want == rank)
         return shape_part(o, want, dims + 1, p);
-    if (want == t->rank + 1)
+    if (want == rank + 1)
         return shape_part(o, want, dims, p);
-    return want == t->rank - 1 && dims[1] == 1 && shape_part(o, want, dims + 2, p);
+    return want == rank - 1 && dims[1] == 1 && shape_part(o, want, dims + 2, p);
 }
 
 static void insert_part(table *t, const part *p)
@@ -103,7 +119,7 @@ static oct_status open_table(const oct_decode_output *o, const char *what, const
     if ((uint64_t)o->first >= t->columns || o->last >= (int64_t)t->columns)
         return oct_fail(err, OCT_EUSAGE, "--decode: %s: there are %zu columns, counted from 0", what, t->columns);
     for (int i = 0; i < t->n; i++)
-        t->p[i].v += (size_t)o->first * t->p[i].column_step;
+        t->p[i].v += (size_t)o->first * t->p[i].inner;
     t->columns = (size_t)((o->last < 0 ? (int64_t)t->columns - 1 : o->last) - o->first + 1);
     return OCT_OK;
 }
@@ -114,8 +130,9 @@ static const float *row_at(const table *t, size_t row, size_t *step)
     int i = 0;
     while (row >= t->p[i].rows)
         row -= t->p[i++].rows;
-    *step = t->p[i].column_step;
-    return t->p[i].v + row * t->p[i].row_step;
+    const part *p = &t->p[i];
+    *step = p->inner;
+    return p->v + row / p->inner * p->columns * p->inner + row % p->inner;
 }
 
 static double at(const table *t, size_t row, size_t column)

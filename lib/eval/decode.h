@@ -22,6 +22,8 @@ typedef struct oct_decode_output {
     const char *name;            /* NULL: any */
     int rank;                    /* of the pattern; 0: none */
     int64_t dims[OCT_DECODE_RANK]; /* OCT_OUTPUT_ANY, OCT_OUTPUT_ROWS: along it lie boxes, or a number */
+    int64_t boxes;               /* of a pattern's "9x4": so many boxes along dims[joined], which is one dimension of the output with the next; 0: none */
+    int joined;
     int64_t first, last;         /* columns; last -1: to the end */
 } oct_decode_output;
 enum { OCT_OUTPUT_ANY = -1, OCT_OUTPUT_ROWS = -2 };

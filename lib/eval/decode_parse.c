@@ -86,31 +86,43 @@ static oct_status one_of(const line *l, const char *const *names, size_t n, size
 
 /* ---- outputs ---- */
 
+/* A dimension: "n", "*", "85", and "9x4" or "9x*", which become two. NULL: it is none of them. */
+static const char *read_dimension(const char *s, oct_decode_output *p)
+{
+    char *end;
+    int64_t *d = &p->dims[p->rank++];
+    if (*s == '*' || *s == 'n') {
+        *d = *s == '*' ? OCT_OUTPUT_ANY : OCT_OUTPUT_ROWS;
+        return s + 1;
+    }
+    *d = strtoll(s, &end, 10);
+    if (end == s || *d < 1)
+        return NULL;
+    if (*end != 'x')
+        return end;
+    if (p->boxes || p->rank == OCT_DECODE_RANK || end[1] == 'n')
+        return NULL;
+    p->boxes = *d;
+    p->joined = p->rank - 1;
+    *d = OCT_OUTPUT_ROWS;
+    return strchr(end + 1, 'x') ? NULL : read_dimension(end + 1, p);
+}
+
 /* "[n,85]" */
 static oct_status read_pattern(const line *l, int i, oct_decode_output *p, oct_err *err)
 {
-    int rows = 0;
     const char *s = l->word[i] + 1;
     for (p->rank = 0;; s++) {
-        char *end;
         if (p->rank == OCT_DECODE_RANK)
             return oct_words_fault(l->w, l->at[i], err, "a pattern has at most %d dimensions", OCT_DECODE_RANK);
-        int64_t *d = &p->dims[p->rank++];
-        if (*s == '*' || *s == 'n') {
-            *d = *s == '*' ? OCT_OUTPUT_ANY : OCT_OUTPUT_ROWS;
-            rows += *s++ == 'n';
-        } else {
-            *d = strtoll(s, &end, 10);
-            if (end == s || *d < 1)
-                break;
-            s = end;
-        }
+        if (!(s = read_dimension(s, p)))
+            break;
         if (*s == ']' && !s[1])
             return OCT_OK;
         if (*s != ',')
             break;
     }
-    return oct_words_fault(l->w, l->at[i], err, "'%.60s' is no pattern such as [n,85], [84,n] or [*,80]", l->word[i]);
+    return oct_words_fault(l->w, l->at[i], err, "'%.60s' is no pattern such as [n,85], [84,n], [*,80] or [9x4,n,n]", l->word[i]);
 }
 
 /* "4", "5..", "0..3" */
@@ -171,7 +183,8 @@ KEY(peak)
 
 KEY(output)
 {
-    return read_place(l, &l->r->output, err);
+    OCT_TRY(read_place(l, &l->r->output, err));
+    return l->r->output.boxes ? oct_words_fault(l->w, l->at[0], err, "only outputs of boxes have several in one dimension") : OCT_OK;
 }
 
 KEY(threshold)

@@ -209,7 +209,7 @@ def check_detector(c, family, pictures, seed):
         for of, o in zip(found, outputs, strict=True):
             of.append(in_picture(family.boxes(o), scale, shift))
     truth = make_truth(found[0], np.random.default_rng(seed))
-    ids = family.rule in ("detr", "torchvision")
+    ids = family.rule in ("detr", "torchvision", "retinanet")
     number = write_coco(c.folder / "truth.json", truth, ids)
     write_csv(c.folder / "truth.csv", truth)
     want = {}

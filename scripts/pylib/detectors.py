@@ -29,6 +29,11 @@ class Net:
         w = self.rng.normal(0, 1.5 / (stride * np.sqrt(3)), (channels, 3, stride, stride)).astype(np.float32)
         return self.add("Conv", "x", self.constant(w), strides=[stride, stride], kernel_shape=[stride, stride])
 
+    def padded(self, stride, channels, spread):
+        """[1,channels,h,w], where the last cells may hang over."""
+        w = self.rng.normal(0, spread / (stride * np.sqrt(3)), (channels, 3, stride, stride)).astype(np.float32)
+        return self.add("Conv", "x", self.constant(w), strides=[stride, stride], kernel_shape=[stride, stride], pads=[0, 0, -HEIGHT % stride, -WIDTH % stride])
+
     def rows(self, stride, channels):
         """[1,channels,cells]"""
         return self.add("Reshape", self.head(stride, channels), self.constant(np.array([1, channels, -1])))
@@ -101,6 +106,34 @@ def yolov7_raw(net):
         net.out(net.add("Transpose", head, perm=[0, 1, 3, 4, 2]))
 
 
+def pyramid(net, classes, flat):
+    """For each level shifts and scores of nine anchors, an anchor's columns adjacent: maps, or rows of all cells (flat)."""
+    parts = []
+    for s in taskscores.PYRAMID:
+        down, across = -(-HEIGHT // s), -(-WIDTH // s)
+        for columns, spread in ((4, 0.5), (classes, 1.5)):
+            head = net.padded(s, 9 * columns, spread)
+            if flat:
+                head = net.add("Reshape", head, net.constant(np.array([1, 9, columns, down, across])))
+                head = net.add("Reshape", net.add("Transpose", head, perm=[0, 3, 4, 1, 2]), net.constant(np.array([1, -1, columns])))
+            parts.append(head)
+    return parts[::2], parts[1::2]
+
+
+def retinanet(net):
+    boxes, logits = pyramid(net, CLASSES, True)
+    net.out(net.scaled(net.add("Concat", *logits, axis=1), 2, -2))
+    net.out(net.add("Concat", *boxes, axis=1))
+
+
+def retinanet_levels(net):
+    boxes, logits = pyramid(net, CLASSES, False)
+    for level in logits:
+        net.out(net.scores(level))
+    for level in boxes:
+        net.out(level)
+
+
 def shares(net, boxes, form):
     """Centre and size as shares of the input, as corners where the form asks for them."""
     c = net.add("Mul", boxes, net.constant(np.float32([1 / WIDTH, 1 / HEIGHT, 1 / WIDTH, 1 / HEIGHT]).reshape(1, 4, 1)))
@@ -163,6 +196,8 @@ FAMILIES = [
     Family("yolov8", yolov8, taskscores.yolov8, 0.05, 0.7, 300, ":score=0.05"),
     Family("yolox", yolox, taskscores.yolox, 0.001, 0.65),
     Family("ssd", ssd, taskscores.ssd, 0.01, 0.45, 200),
+    Family("retinanet", retinanet, taskscores.retinanet, 0.2, 0.5, 300, ":score=0.2"),
+    Family("retinanet-levels", retinanet_levels, taskscores.retinanet_levels, 0.2, 0.5, 100, ":score=0.2"),
     Family("detr", detr, taskscores.detr, 0.01, None, 100, best_alone=True),
     Family("torchvision", torchvision, None, 0.01, None, 100),
 ]

@@ -138,6 +138,48 @@ def yolov7_raw(outputs, width, height):
     return np.concatenate(boxes), np.concatenate(scores)
 
 
+PYRAMID = (8, 16, 32, 64, 128)
+
+
+def moved(anchors, deltas):
+    """What shifts and logarithms make of anchors, both [n][4]; corners."""
+    size, centre = anchors[:, 2:] - anchors[:, :2], (anchors[:, :2] + anchors[:, 2:]) / 2
+    half = np.exp(deltas[:, 2:]) * size / 2
+    centre = centre + deltas[:, :2] * size
+    return np.concatenate([centre - half, centre + half], 1)
+
+
+def retinanet(outputs, width, height):
+    """As torchvision: anchors about a cell's corner, whole pixels, three sizes of each ratio; those of a cell are adjacent."""
+    tables, parts = [o.astype(np.float64) for o in outputs.values()], []
+    deltas, logits = sorted(tables, key=lambda t: t.shape[1] != 4)
+    for s in PYRAMID:
+        sizes = np.array([int(4 * s * 2 ** (i / 3)) for i in range(3)])
+        tall = np.sqrt(np.array([0.5, 1, 2]))
+        h, w = (tall[:, None] * sizes).ravel(), (sizes / tall[:, None]).ravel()
+        base = np.round(np.stack([-w, -h, w, h], 1) / 2)
+        x, y = grid(width, height, s)
+        parts.append((np.stack([x, y, x, y], 1)[:, None] * s + base).reshape(-1, 4))
+    return moved(np.concatenate(parts), deltas), sigmoid(logits)
+
+
+def retinanet_levels(outputs, width, height):
+    """As the ONNX zoo: sides of anchors count the last pixel, as those of the boxes do."""
+    boxes, scores = [], []
+    for s in PYRAMID:
+        x, y = grid(width, height, s)
+        shape = (9, -1, len(x))
+        of_level = [o.astype(np.float64).reshape(shape) for o in outputs.values() if o.shape[1] * o.shape[2] == len(x)]
+        deltas, levels = sorted(of_level, key=lambda t: t.shape[1] != 4)
+        for a in range(9):
+            scale, ratio = 4 * 2 ** (a // 3 / 3), (1, 2, 0.5)[a % 3]
+            half = np.array([np.sqrt(s * s / ratio), np.sqrt(s * s / ratio) * ratio]) * scale / 2
+            low = np.stack([x, y], 1) * s + s / 2 - half
+            boxes.append(moved(np.concatenate([low, low + 2 * half + 1], 1), deltas[a].T))
+            scores.append(levels[a].T)
+    return np.concatenate(boxes), np.concatenate(scores)
+
+
 def ssd(outputs, width, height):
     boxes, scores = (next(o for o in outputs.values() if (o.shape[-1] == 4) == four).astype(np.float64) for four in (True, False))
     return boxes * [width, height, width, height], scores[:, 1:]

@@ -154,6 +154,35 @@ static void grids(void **state)
     oct_boxes_free(&b);
 }
 
+/* Two anchors of a cell in one dimension of channels, or behind cells; boxes of the second anchor in the second of 2 x 1 cells. */
+static void joined(void **state)
+{
+    float shifts[8][2] = { { 0 } }, scores[2][2] = { { 0 } }, last[2][8] = { { 0 } }, of_last[2][2] = { { 0 } };
+    shifts[4][1] = last[1][4] = 0.5f; /* by half of its width */
+    scores[1][1] = of_last[1][1] = 0.75f;
+    const out o[] = { { "b", 3, { 8, 1, 2 }, &shifts[0][0] }, { "s", 3, { 2, 1, 2 }, &scores[0][0] } };
+    const out z[] = { { "b", 3, { 1, 2, 8 }, &last[0][0] }, { "s", 3, { 1, 2, 2 }, &of_last[0][0] } };
+    oct_boxes b = { 0 };
+    oct_err err = OCT_ERR_INIT;
+#define ANCHORS "form deltas\nstrides 16\nanchors 16 4 6 8 10\n"
+    assert_int_equal(decode("boxes [2x4,n,n]\nscores [2x*,n,n]\norder anchor\n" ANCHORS, o, 2, NULL, 0, &b, &err), OCT_OK);
+    assert_int_equal(b.n, 1);
+    expect_box(&b, 0, (const double[]){ 24, 3, 32, 13 }, 0.75, 0);
+    assert_int_equal(decode("boxes b [n,n,2x4]\nscores s [n,n,2x*]\n" ANCHORS, z, 2, NULL, 0, &b, &err), OCT_OK);
+    assert_int_equal(b.n, 1);
+    expect_box(&b, 0, (const double[]){ 24, 3, 32, 13 }, 0.75, 0);
+    assert_int_equal(decode("boxes [3x4,n,n]\nscores [2x*,n,n]\n" ANCHORS, o, 2, NULL, 0, &b, &err), OCT_EUSAGE);
+    for (size_t i = 0; i < 4; i++) {
+        oct_decode *r;
+        const char *const lines[] = { "boxes [2x4,2xn]", "boxes [0x4,n]", "boxes [2x3x4,n]", "output [2x4,n]" };
+        char text[64];
+        snprintf(text, sizeof text, "judges %s\n%s\n", i == 3 ? "classes" : "boxes", lines[i]);
+        assert_int_equal(oct_decode_parse(text, "r", "", &r, &err), OCT_EMALFORMED);
+    }
+#undef ANCHORS
+    oct_boxes_free(&b);
+}
+
 /* Suppression inside: the outputs have no batch, and as many boxes as there are. */
 static void inside(void **state)
 {
@@ -298,7 +327,7 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_forms), cmocka_unit_test(columns),     cmocka_unit_test(distances), cmocka_unit_test(grids),
+        cmocka_unit_test(plain_forms), cmocka_unit_test(columns),     cmocka_unit_test(distances), cmocka_unit_test(grids), cmocka_unit_test(joined),
         cmocka_unit_test(inside),      cmocka_unit_test(suppression), cmocka_unit_test(matching),  cmocka_unit_test(precisions),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
