@@ -6,19 +6,19 @@
  *         fprintf(stderr, "%s\n%s\n", octet_error(o), octet_hint(o));
  *     octet_close(o);
  *
- * Calibrating, converting and evaluating take the arguments of the commands: qcalib(1), qconvert(1) and qeval(1) say what they mean, and the
- * results are the same bytes. Running a model takes arrays.
+ * The functions that calibrate, convert and evaluate take the arguments of the commands. The manuals qcalib(1), qconvert(1) and qeval(1)
+ * describe these arguments, and functions and commands write the same bytes. The functions that run a model take arrays.
  *
- * Link with `pkg-config --cflags --libs octet`. All of it is C11 without dependencies of its own headers.
+ * Compile and link with `pkg-config --cflags --libs octet`. The header is C11 and includes only standard headers.
  *
- * Ownership: what a function returns as `const` belongs to the object that it was asked of, and lasts until that object's next call or its
- * release. Everything given is borrowed for the call alone. Texts are UTF-8.
+ * Ownership: what a function returns as `const` belongs to the object that was its argument. It is valid until the next call with that
+ * object, or until the object is released. Unless a function says otherwise, it uses its arguments during the call only. Texts are UTF-8.
  *
- * Threads: an `octet` and an `octet_model` may be used by one thread at a time, different ones by different threads. octet_calibrate,
- * octet_convert and octet_evaluate of one process take turns. Results do not depend on the number of threads.
+ * Threads: only one thread at a time may use an `octet` or an `octet_model`. Different threads may use different objects. Within a process,
+ * calls of octet_calibrate, octet_convert and octet_evaluate wait for each other. Results do not depend on the number of threads.
  *
- * The library installs no signal handlers and prints nothing. A model file must not be cut short while it is in use: it is mapped, so that
- * the process would get SIGBUS. */
+ * The library installs no signal handlers and prints nothing. Do not truncate a model file while it is in use: the file is mapped, and the
+ * process would get SIGBUS. */
 #ifndef OCTET_OCTET_H
 #define OCTET_OCTET_H
 
@@ -35,56 +35,57 @@ extern "C" {
 #define OCTET_API
 #endif
 
-/* "0.1.0": of the library that runs, which may be newer than this header. */
+/* The version of the library that is running, such as "0.1.0". It may be newer than this header. */
 OCTET_API const char *octet_version(void);
 
-/* What became of a call. The numbers are the exit codes of the commands. */
+/* The result of a call. The numbers are the exit codes of the commands. */
 typedef enum octet_status {
     OCTET_OK = 0,
-    OCTET_GOAL = 1,        /* all was done, and a goal or gate is not met: octet_report has the results */
-    OCTET_USAGE = 2,       /* arguments that are unknown or contradict each other */
+    OCTET_GOAL = 1,        /* the work is done, but a goal or gate is not met: octet_report has the results */
+    OCTET_USAGE = 2,       /* an argument is unknown, or arguments contradict each other */
     OCTET_IO = 3,          /* cannot read or write */
-    OCTET_MALFORMED = 4,   /* an input breaks its format */
+    OCTET_MALFORMED = 4,   /* an input violates its format */
     OCTET_UNSUPPORTED = 5, /* a valid input that this version cannot process */
     OCTET_NUMERIC = 6,     /* NaN, overflow, an empty range */
     OCTET_NOMEM = 7,       /* out of memory */
-    OCTET_INTERNAL = 70    /* a fault of the library */
+    OCTET_INTERNAL = 70    /* a bug in the library */
 } octet_status;
 
-/* ---- a place for work: its listeners, its last error, its last report ---- */
+/* ---- a context: it holds the callbacks, the last error and the last report ---- */
 
 typedef struct octet octet;
 
-/* NULL when out of memory. */
+/* Makes a context, to be released with octet_close. Returns NULL when out of memory. */
 OCTET_API octet *octet_open(void);
-OCTET_API void octet_close(octet *o); /* NULL allowed */
+OCTET_API void octet_close(octet *o); /* o may be NULL */
 
-/* What went wrong in the last call that did not return OCTET_OK, in one line that names file, node and reason; "" when nothing did. */
+/* The error of the last call: one line that names the file, the node and the reason. "" if the call succeeded. */
 OCTET_API const char *octet_error(const octet *o);
-/* What to do about it, or "". */
+/* A remedy for that error, or "". */
 OCTET_API const char *octet_hint(const octet *o);
 
-/* Tells how far long work is: `what` it does ("calibrating"), `done` of `total` steps; total 0: not known. Called from the thread that made
- * the call, often. fn NULL: nobody is told. */
+/* Sets a function that is told the progress of long work: `what` is being done ("calibrating"), and that `done` of `total` steps are complete;
+ * total is 0 if it is not known. The function is called often, from the thread that called the library. fn may be NULL. */
 typedef void (*octet_progress_fn)(void *arg, const char *what, int64_t done, int64_t total);
 OCTET_API void octet_on_progress(octet *o, octet_progress_fn fn, void *arg);
 
-/* Tells each note and warning that the command would print on standard error, one line without its end. */
+/* Sets a function that gets each note and warning that the command would print on standard error, as one line without a newline. fn may be
+ * NULL. */
 typedef void (*octet_message_fn)(void *arg, int is_warning, const char *text);
 OCTET_API void octet_on_message(octet *o, octet_message_fn fn, void *arg);
 
 /* ---- the commands ---- */
 
-/* arguments: those of the command line behind the command's name, ended by NULL: { "model.onnx", "--data=x.npz", NULL }. Files that are
- * written have names; "-" is not taken. --json is added by itself, where it is not given and the command has it.
- * Errors: OCTET_GOAL and above as the manuals say. Nothing is half written. */
-OCTET_API octet_status octet_calibrate(octet *o, const char *const *arguments); /* qcalib(1), with merge, show, diff, import, export */
-OCTET_API octet_status octet_convert(octet *o, const char *const *arguments);   /* qconvert(1), with lint, explain */
-OCTET_API octet_status octet_evaluate(octet *o, const char *const *arguments);  /* qeval(1) */
+/* Each of these runs a command. `arguments` are those of its command line without the command's name, followed by NULL:
+ * { "model.onnx", "--data=x.npz", NULL }. "-" for standard input or output is refused (OCTET_USAGE). If the command can write a report and --json is not
+ * given, the function keeps the report for octet_report. The result is the exit code that the manual describes. No file is left half written. */
+OCTET_API octet_status octet_calibrate(octet *o, const char *const *arguments); /* qcalib(1), with its subcommands */
+OCTET_API octet_status octet_convert(octet *o, const char *const *arguments);   /* qconvert(1), with its subcommands */
+OCTET_API octet_status octet_evaluate(octet *o, const char *const *arguments);  /* qeval(1), with its subcommands */
 
-/* The JSON document that the last of them made, also where it returned OCTET_GOAL; "" when it made none. */
+/* The JSON report of the last of these calls, also if it returned OCTET_GOAL. "" if there is none. */
 OCTET_API const char *octet_report(const octet *o);
-/* What the last of them would have printed for people. */
+/* The text for people that the command would have printed in the last of these calls. */
 OCTET_API const char *octet_text(const octet *o);
 
 /* ---- running a model ---- */
@@ -108,42 +109,42 @@ typedef enum octet_type {
 
 enum { OCTET_MAX_RANK = 8 };
 
-/* A dense tensor in C order (the last dimension is next to each other), of real values as the model has them: those of a quantized input
- * of type uint8 are its codes. */
+/* A dense tensor in C order (elements along the last dimension are adjacent). The elements are what the model's input or output holds: for a
+ * quantized input of type uint8, the quantized values. */
 typedef struct octet_array {
-    const char *name; /* of an input; NULL: the inputs in their order. Of outputs: the output's */
+    const char *name; /* of the input or output. NULL for an input: its position among the arrays is that of the model's input */
     octet_type type;
     int rank;         /* 0 (one number) to OCTET_MAX_RANK */
     int64_t dims[OCTET_MAX_RANK];
-    const void *data; /* product of dims elements, of any alignment */
+    const void *data; /* as many elements as the product of dims; any alignment */
 } octet_array;
 
-/* What a model takes and gives: of dims those that are free are -1; rank -1: not known. */
+/* An input or output of a model. A dimension that is not fixed is -1; a rank that is not known is -1. */
 typedef struct octet_port {
     const char *name;
-    octet_type type;  /* or another number of ONNX's, which cannot be run */
+    octet_type type;  /* or another type number of ONNX; octet_model_run does not take arrays of such types */
     int rank;
     int64_t dims[OCTET_MAX_RANK];
 } octet_port;
 
 typedef struct octet_model octet_model;
 
-/* Loads a model from a file with its external data. threads: that run it, 0 one per processor. *m is to be released with octet_model_free;
- * it needs o no more. OCTET_IO, OCTET_MALFORMED, OCTET_UNSUPPORTED (also for operators that are not known), OCTET_NOMEM. */
+/* Loads a model from a file, with its external data. threads: how many threads run it; 0 means one for each processor. Release *m with
+ * octet_model_free; it may outlive o. Errors: OCTET_IO, OCTET_MALFORMED, OCTET_UNSUPPORTED (also for an unknown operator), OCTET_NOMEM. */
 OCTET_API octet_status octet_model_load(octet *o, const char *path, int threads, octet_model **m);
-/* The same from `size` bytes, which are borrowed until octet_model_free; external data is looked for in the current folder. */
+/* The same from `size` bytes at `data`, which must stay valid until octet_model_free. External data are looked for in the current folder. */
 OCTET_API octet_status octet_model_load_memory(octet *o, const void *data, size_t size, int threads, octet_model **m);
-OCTET_API void octet_model_free(octet_model *m); /* NULL allowed */
+OCTET_API void octet_model_free(octet_model *m); /* m may be NULL */
 
-/* Inputs that must be given, and outputs; NULL beyond the last. */
+/* The i-th input that must be given, and the i-th output. NULL beyond the last. */
 OCTET_API const octet_port *octet_model_input(const octet_model *m, size_t i);
 OCTET_API const octet_port *octet_model_output(const octet_model *m, size_t i);
-/* An entry of the model's metadata, or NULL. */
+/* The entry of the model's metadata with that key, or NULL. */
 OCTET_API const char *octet_model_metadata(const octet_model *m, const char *key);
 
-/* Runs the model on n_in arrays. *out: n_out arrays in the order of the outputs, which belong to m until its next run. Shapes may differ from
- * run to run where dimensions are free. Element types that differ from the input's are converted where no value changes.
- * OCTET_MALFORMED: an input is missing or has another shape; OCTET_UNSUPPORTED: a type; OCTET_NUMERIC, OCTET_NOMEM. */
+/* Runs the model on n_in arrays. *out is set to n_out arrays in the order of the outputs, which belong to m and are valid until its next run.
+ * Dimensions that the model does not fix may change from run to run. An array of another element type is converted if that changes no value.
+ * Errors: OCTET_MALFORMED (an input is missing or has the wrong shape), OCTET_UNSUPPORTED (the type of an array), OCTET_NUMERIC, OCTET_NOMEM. */
 OCTET_API octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, size_t n_in, const octet_array **out, size_t *n_out);
 
 #ifdef __cplusplus
