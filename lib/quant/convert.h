@@ -23,20 +23,20 @@
 #include "quant/norm_match.h"
 #include "quant/record.h"
 
-/* How a conversion speaks while it works. Functions may be NULL. */
+/* How a conversion reports while it works. Each function may be NULL. */
 typedef struct oct_convert_listener {
     oct_progress_fn progress;
-    void (*note)(void *arg, int level, const char *text); /* one line; level 0: for all, 1: for who wants more, OCT_NOTE_WARNING */
-    void (*chosen)(void *arg, const oct_source *src);     /* which samples are taken is settled */
+    void (*note)(void *arg, int level, const char *text); /* one line; level 0 is for everybody, 1 for verbose output, OCT_NOTE_WARNING is a warning */
+    void (*chosen)(void *arg, const oct_source *src);     /* it is settled which samples are used */
     void (*taken)(void *arg, const oct_source *src);      /* a pass over them has ended */
     void *arg;
 } oct_convert_listener;
 enum { OCT_NOTE_WARNING = -1 };
 
-/* A metric that may get worse by no more than a limit. An SQNR of at least D dB is a drop of at most 10^(-D/10), an agreement of at least P
- * one of 1 - P. */
+/* A metric that may get worse by no more than a limit. An SQNR of at least D dB is stated as a drop of at most 10^(-D/10), an agreement of at least P
+ * as a drop of at most 1 - P. */
 typedef struct oct_goal {
-    const char *option;   /* that asked for it, for messages */
+    const char *option;   /* the option that asked for it, for messages */
     const char *metric;   /* its name; NULL: the one that counts */
     oct_drop_limit limit;
 } oct_goal;
@@ -55,109 +55,111 @@ typedef struct oct_goal_trial {
 
 /* An input or output that is to have another type than float32. */
 typedef struct oct_end_ask {
-    const char *name; /* NULL: each that has no other one */
+    const char *name; /* each input or output that has no request of its own, if NULL */
     oct_dtype type;   /* OCT_U8, OCT_S8, OCT_F16 */
     bool output;
 } oct_end_ask;
 
-/* What became of it. */
+/* What became of such a request. */
 typedef struct oct_conversion_end {
     oct_end record;  /* what the file says of it */
-    oct_end close;   /* how the graph gets it, when everything else is done */
-    const char *how; /* for people: how the type is reached, or why it is not; once the model is written */
-    bool reached, compared; /* compared: whether pixels are folded is chosen by what outputs lose */
-    bool was_bytes;         /* the float model's input is of this type, too: the file has nothing to say of it */
-    const char *chain_end;  /* what the layers read of pixels that nodes of the model normalised (passes/input_chain.h); or NULL */
+    oct_end close;   /* how the graph is made to match, when everything else is done */
+    const char *how; /* for people, once the model is written: how the type is reached, or why it is not */
+    bool reached, compared; /* compared: the loss at the outputs decides whether the preprocessing of pixels is folded */
+    bool was_bytes;         /* the float model's input has this type already, so the file needs no entry for it */
+    const char *chain_end;  /* if nodes of the model normalise pixels: the value that the layers read of them (passes/input_chain.h); else NULL */
 } oct_conversion_end;
 
-/* Denormal numbers among a layer's weights; layers that have these weights in common with one are not listed again. */
+/* Denormal numbers among a layer's weights. If layers share weights, only the first of them is listed. */
 typedef struct oct_layer_denormals {
     const char *layer, *op;
     const void *first; /* the weights */
     uint64_t n, of;    /* denormal numbers, and all weights */
-    bool zeros;        /* the layer is quantized, or 16-bit: they are written as zeros */
+    bool zeros;        /* whether they are written as zeros: they are if the layer is quantized or in 16 bits */
 } oct_layer_denormals;
 
-/* A size that the file may have. */
+/* A limit for the size of the file: one of the three; all 0: no limit. */
 typedef struct oct_size_limit {
-    uint64_t bytes; /* at most; or ... */
-    double share;   /* ... of the float file; or ... */
-    double bits;    /* ... of a weight of the layers that can be chosen, scales included, on average; all 0: no limit */
+    uint64_t bytes; /* at most */
+    double share;   /* of the float file's bytes */
+    double bits;    /* for each weight of the layers that can be chosen, on average, scales included */
 } oct_size_limit;
 /* "25%", "12MB", "1.5GiB", "80000": OCT_EUSAGE names the option. */
 oct_status oct_size_limit_parse(const char *option, const char *text, oct_size_limit *l, oct_err *err);
 
-/* What a process that rounds some layers for another one (round_parts.h) has written. */
+/* What a process has written that rounds a part of the layers (round_parts.h). */
 typedef struct oct_rounding_written {
-    const char *method, *next; /* next: the one that rounds on from that, NULL: there is none; method NULL: nothing was written */
-    size_t layers, of;         /* its own, and all */
+    const char *method, *next; /* NULL: nothing was written; next: the method that continues from this one, or NULL */
+    size_t layers, of;         /* the layers in this part, and all layers */
 } oct_rounding_written;
 
-/* All is borrowed until the conversion is closed. */
+/* Everything is borrowed until the conversion is closed. */
 typedef struct oct_convert_opts {
     const char *name;      /* what messages and records call the model */
-    const char *policy;    /* file of rules behind the built-in ones, or NULL */
-    const char *const *rules; /* [n_rules]: one rule each, 'MATCH=COLUMNS', behind those of the file (--set) */
+    const char *policy;    /* a file of rules that follow the built-in ones, or NULL */
+    const char *const *rules; /* [n_rules]: one rule each, 'MATCH=COLUMNS', which follow those of the file (--set) */
     size_t n_rules;
-    const char *observer;  /* how ranges are chosen, for every tensor; NULL: by the policy */
+    const char *observer;  /* the observer for every tensor; NULL: the policy names it */
     oct_qjob_opts job;     /* target, scheme, blocks, passes, threads; the conversion sets policy, log, have_data and what methods set */
     oct_method_set methods;
-    bool synthetic;        /* samples are made (data/synthetic.h): they tell ranges, and choose nothing */
-    bool whole;            /* samples are not divided between what finds ranges and what compares them (some may be broken) */
-    const double *budget;  /* of the multiply-accumulates, as a share: what mixed precision may leave float; NULL: 0.03, 0: none at all */
-    bool sensitivity;      /* measure what each value and each layer's weights cost; else it is known of values alone, where a method measured it */
-    const char *sensitivity_file; /* keeps these measurements, and those that it has are not made again; NULL: none */
-    struct oct_memo *sensitivity_parts; /* measurements of all parts (memo.h), beside which none are made for causes; NULL: there are none */
-    const struct oct_rounding_share *rounding_share; /* decide ends with a part of the rounding; NULL: it does not */
-    const char *const *rounding_files; /* [n_rounding_files]: such parts, from which weights are taken that would be rounded else (round_parts.h) */
+    bool synthetic;        /* samples are generated (data/synthetic.h): they give ranges, and no method chooses by them */
+    bool whole;            /* samples are not divided into halves that find ranges and compare them, because some samples may be broken */
+    const double *budget;  /* the share of the multiply-accumulates that mixed precision may leave float; NULL: 0.03; 0: none */
+    /* measure the cost of each value and of each layer's weights; otherwise only those costs of values are known that a method measured */
+    bool sensitivity;
+    const char *sensitivity_file; /* a file that keeps these measurements; what it has is not measured again; NULL: none */
+    struct oct_memo *sensitivity_parts; /* measurements of all parts (memo.h), or NULL; with them, nothing is measured for causes */
+    const struct oct_rounding_share *rounding_share; /* oct_conversion_decide ends after rounding this part of the layers; NULL: it does not */
+    const char *const *rounding_files; /* [n_rounding_files]: files of such parts; their weights are used instead of rounding again (round_parts.h) */
     size_t n_rounding_files;
-    oct_size_limit size;   /* schemes are chosen for it, by loss for bytes, among all that the target runs */
-    const char *made_by;   /* the command that will be recorded, as it counts; may be NULL */
-    const oct_record *record; /* digests of all inputs but samples, to be recorded with it; NULL: none are */
-    const char *metric;    /* the one that counts; NULL: the first that applies */
-    const oct_metric_command *command; /* a metric besides, which counts where `metric` is NULL; NULL: none */
+    oct_size_limit size;   /* schemes are chosen for this size, by the loss for each byte saved, among all that the target runs */
+    const char *made_by;   /* the command to be recorded, with what can change the model; may be NULL */
+    const oct_record *record; /* digests of all inputs except the samples, to be recorded; NULL: nothing is recorded */
+    const char *metric;    /* the metric that counts; NULL: the first that applies */
+    const oct_metric_command *command; /* an additional metric, which counts if `metric` is NULL; NULL: none */
     const oct_end_ask *ends; /* [n_ends]: types of inputs and outputs */
     size_t n_ends;
-    bool nhwc;             /* such inputs of pictures have their channels last */
-    bool unfolded;         /* pixels are normalised in front of the model where layers that take that over would round otherwise */
-    const double *other_db; /* by output: the methods_db of a conversion that does the other thing, with which this one is compared, as many; or NULL */
-    const oct_decode *rule; /* what the outputs mean to metrics; NULL: what they seem to be */
-    const oct_truth *truth; /* of the samples, beside labels; NULL: none */
-    const oct_goal *goals; /* what the result is to hold, at most OCT_GOALS_MAX */
+    bool nhwc;             /* these inputs have pictures with the channels last */
+    bool unfolded;         /* if folding the preprocessing of pixels would change how layers are rounded, nodes in front of the model normalise instead */
+    const double *other_db; /* by output: methods_db of the conversion that does the opposite, with as many outputs, for comparison; or NULL */
+    const oct_decode *rule; /* what the outputs mean to the metrics; NULL: there is no rule */
+    const oct_truth *truth; /* the truth about the samples, other than labels; NULL: none */
+    const oct_goal *goals; /* what the result has to meet, at most OCT_GOALS_MAX */
     size_t n_goals;
-    int trials;            /* at most so many to reach them; 0: the result is judged only */
-    int64_t layer_samples; /* the verdict compares layers over so many of its samples, and times steps; 0: neither */
-    double time_limit;     /* seconds after its opening, when no more trials begin; 0: none. What is written then depends on the machine. */
+    int trials;            /* the largest number of trials to reach the goals; 0: the result is only judged */
+    int64_t layer_samples; /* on how many of its samples the verdict compares layers and times steps; 0: it does neither */
+    double time_limit;     /* seconds after opening at which no more trials begin; 0: no limit. With a limit, the result depends on the machine. */
     oct_convert_listener listener;
 } oct_convert_opts;
 
-/* A point of the curve of size against loss: what the one before has, and one layer in more bytes. */
+/* A point of the curve of size against loss: the previous point, with one layer in more bytes. */
 typedef struct oct_size_point {
-    const char *layer, *form; /* the layer, and what it becomes: "u4/block32", "8 bits" (as without a limit), "fp16", "float"; the first: "", "" */
-    double bytes, sqnr;       /* of the file, about; dB expected at the outputs, or without samples of all weights and inputs */
-    bool taken;               /* the result has the layer so, or in more bytes */
+    /* the layer, and its new form: "u4/block32", "8 bits" (the form without a limit), "fp16", "float"; both are "" in the first point */
+    const char *layer, *form;
+    double bytes, sqnr;       /* about, the bytes of the file, and the expected dB at the outputs (without samples: of all weights and inputs) */
+    bool taken;               /* the result has this form for the layer, or one of more bytes */
 } oct_size_point;
 
-/* One form for all layers that can have it, the others in float, within the limit; or form "": what was chosen layer by layer. */
+/* A form for all layers that can have it, with the others in float, if that is within the limit; form "" is the choice layer by layer. */
 typedef struct oct_size_rival {
     const char *form;
-    bool between; /* of form "": what is between layers is float, which the policy has on integers */
+    bool between; /* with form "": operators between layers are float, though the policy has them on integers */
     uint64_t bytes;
-    double sqnr; /* dB, the smallest of outputs on samples that did not choose; without samples as oct_size_choice has it */
+    double sqnr; /* dB of the worst output, on samples that did not choose; without samples as in oct_size_choice */
 } oct_size_rival;
 
 /* What was chosen for a size. */
 typedef struct oct_size_choice {
-    uint64_t limit, least; /* bytes; 0: there is none; least: the smallest that was found */
+    uint64_t limit, least; /* bytes; 0: no limit; least: the smallest size that was found */
     uint64_t now;          /* of the file as it is decided */
     oct_size_point *point; /* [n] */
     size_t n;
     double sqnr;           /* expected of what was chosen */
-    bool measured;         /* loss is measured on samples; else it is that of weights and inputs alone */
-    bool missed;           /* nothing is so small */
-    oct_size_rival *rival; /* [n_rivals], 0 where none fits; the first is of form "" */
-    size_t n_rivals, taken; /* taken: the one that the result is */
-    size_t samples;        /* that compared them; 0: none did */
+    bool measured;         /* the loss was measured on samples; otherwise it is estimated from weights and inputs */
+    bool missed;           /* even the smallest size exceeds the limit */
+    oct_size_rival *rival; /* [n_rivals], 0 if none fits; the first has form "" */
+    size_t n_rivals, taken; /* taken: the index of the result */
+    size_t samples;        /* how many samples compared the rivals; 0: none did */
 } oct_size_choice;
 
 /* Which samples a conversion is judged on. */
