@@ -1,32 +1,37 @@
 #!/usr/bin/env python3
 """Converts small networks of many architectures in every scheme that applies, and judges them with ONNX Runtime.
 
-    check_architectures.py [--only GLOB] [--all] [--models FOLDER] [--json FILE] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+    check_architectures.py [--only GLOB] [--all] [--models FOLDER | --shared FOLDER] [--lines FILE] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
 Networks: those of pylib/architectures.py, each in a third of the schemes; --all: in all; --models: NAME.onnx with its samples
-NAME.npz in a folder instead (scripts/development/export_architectures.py fills one).
+NAME.npz in a folder instead (scripts/development/export_architectures.py fills one); --shared: the trained models of that folder with their data.
+
+--lines: each network and scheme that is judged becomes a line of JSON at the end of FILE. What has a line of the same programs there, in which all holds, is not
+done again: a run that was stopped goes on. What failed is tried again. scripts/development/architecture_page.py makes a page of such files.
 
 Our float outputs must be those of ONNX Runtime. What is written must pass the ONNX checker where the model does, load in ONNX Runtime, stay
 finite and be no larger than the float file where float weights exceed 64 kB; where no layer is converted it may have 1 kB more, as it says what made it.
 
 Our runtime and ONNX Runtime's exact kernels must agree: their distance must be 20 dB (dynamic: 10) below that of the converted model to the float
-one, or below what moves ONNX Runtime's own outputs when inputs are multiplied by 1 + 2e-7, and dynamic ones when its optimizer is switched off. Where
-static ones do not, since a code that a last bit of float parts moves by one moves others behind it, scripts/development/agree must find no layer
-that differs. In 16 bits, where runtimes round at different places, 40 dB do, or twice the distance to the float model.
+one, or no more than ONNX Runtime's own outputs move by one of the moves of inputs of pylib/chaos.py, and dynamic ones when its optimizer is switched off.
+In 16 bits, where runtimes round at different places, 40 dB do, or twice the distance to the float model. Where static and 16-bit ones do not agree so, since
+a value that a last bit of float parts moves by one moves others behind it, scripts/development/agree must find no layer that differs.
 
 Static 8 bits must keep 20 dB, or as much as ONNX Runtime's quantize_static does: the mean of three turns, in each of which another third of the
 samples judges and the others calibrate. (One turn says little: of networks of random weights that keep 5 to 10 dB it is 2 dB off.) It may be below
-theirs by 0.5 dB, or by as much as theirs moves, up or down, when the samples that calibrate it are multiplied by 1 + 2e-7: in chaotic networks a
+theirs by 0.5 dB, or by as much as theirs moves, up or down, when the samples that calibrate it are multiplied by 1 + 2e-7 or 1 - 2e-7: in chaotic networks a
 last bit of a scale moves codes, each layer behind moves more of them, and what is kept is luck within these bounds. Networks with operators that
 our runtime does not know are judged by ONNX Runtime alone.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
+import hashlib
 import json
 import subprocess
 import sys
 import tempfile
+import time
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -37,11 +42,13 @@ packages.need("numpy", "onnx", "onnxruntime")
 import numpy as np
 import onnx
 
-from pylib import architectures, peer, tool
+from pylib import architectures, chaos, peer, tool, zoo
+from pylib.chaos import run_exact, run_ort
 from pylib.judge import Checker, options, sqnr
+from pylib.samples import open_samples
 
-MOVED = np.float32(1 + 2e-7)
 CLOSE = 0.5       # dB: as much as ONNX Runtime's quantizer
+SHARED = 24       # samples of a trained model
 TURNS = 3         # a third of the samples judges, the others calibrate
 LARGE = 64 << 10  # bytes of float weights from which on a file may not grow
 STATIC = ("static", "static-operators", "static-s8", "static-16")
@@ -62,6 +69,7 @@ FILES = {
     "wide.target": "name wide\nsummary activations of 16 bits\ninherits onnxruntime-x86\ntypes u8*u8 u8*s8 s8*s8 u16*s8\n",
 }
 MADE_BY = 1 << 10  # bytes of metadata
+HALVES = ("fp16", "bf16")
 UNLIKE = 40.0     # dB: bf16 and fp16 differ by this where runtimes round at different places
 
 
@@ -85,38 +93,6 @@ def constants(graph):
 
 def float_bytes(path):
     return sum(4 * int(np.prod(t.dims)) for t in constants(onnx.load(path).graph) if t.data_type == onnx.TensorProto.FLOAT)
-
-
-def batch_of(path):
-    """Whether the first axis of the inputs is of samples; otherwise a sample is the whole input."""
-    dims = onnx.load(path, load_external_data=False).graph.input[0].type.tensor_type.shape.dim
-    return not dims or not dims[0].HasField("dim_value") or dims[0].dim_value == 1
-
-
-def times(data, factor):
-    """The inputs of floats multiplied."""
-    return {k: v * factor if v.dtype == np.float32 else v for k, v in data.items()}
-
-
-def run_ort(model, data, batched, factor=None, optimize=True):
-    """[array of all samples] of the outputs of floats."""
-    session = peer.session(model, exact=True, optimize=optimize)
-    names = [i.name for i in session.get_inputs()]
-    rows = []
-    for i in range(len(data[names[0]])):
-        x = {k: data[k][i:i + 1] if batched else data[k][i] for k in names}
-        if factor:
-            x = times(x, factor)
-        rows.append(session.run(None, x))
-    return {o.name: np.stack([np.asarray(r[k]) for r in rows]) for k, o in enumerate(session.get_outputs()) if "float" in o.type}
-
-
-def run_exact(model, data, batched):
-    """The same without ONNX Runtime's optimizer where it fails with it, as it does on some models of its own quantizer."""
-    try:
-        return run_ort(model, data, batched)
-    except Exception:
-        return run_ort(model, data, batched, optimize=False)
 
 
 def run_ours(c, model, data, like):
@@ -149,11 +125,11 @@ def apart(c, model, rows):
 class Rows:
     """Calibration samples as peer.quantize reads them."""
 
-    def __init__(self, data, batched):
-        self.data, self.batched, self.count = data, batched, len(next(iter(data.values())))
+    def __init__(self, model, data):
+        self.data, self.count, self.session = data, len(next(iter(data.values()))), peer.session(model)
 
     def get(self, i):
-        return {k: v[i:i + 1] if self.batched else v[i] for k, v in self.data.items()}
+        return chaos.in_a_run(self.session, self.data, i)
 
 
 def parts(data, turn):
@@ -163,111 +139,192 @@ def parts(data, turn):
     return {k: v[~judges] for k, v in data.items()}, {k: v[judges] for k, v in data.items()}
 
 
-def kept_by(c, model, data, batched, make):
+def kept_by(c, model, data, make):
     """dB of each turn, as make(calibration samples, out) quantizes the model; None where one fails."""
     kept, out = [], c.folder / "turn.onnx"
     for turn in range(TURNS):
         calib, rows = parts(data, turn)
         try:
             make(calib, out)
-            kept.append(sqnr(run_ort(model, rows, batched), run_exact(out, rows, batched)))
+            kept.append(sqnr(run_ort(model, rows), run_exact(out, rows)))
         except Exception:
             return None
     return np.array(kept)
 
 
-def ours_and_theirs(c, model, data, batched):
+def ours_and_theirs(c, model, data):
     """What is kept with the defaults and with ONNX Runtime's quantizer, means of the turns in dB or None, and how far ours may be below theirs."""
     def ours(calib, out):
         np.savez(c.folder / "calib.npz", **calib)
         c.convert(model, out, "--data", c.folder / "calib.npz")
 
-    def theirs(calib, out):
-        samples = Rows(calib, batched)
+    def theirs(calib, out, factor=1):
+        samples = Rows(model, chaos.times(calib, factor))
         peer.quantize(model, out, samples, samples.count, whole=True)
 
-    kept = [kept_by(c, model, data, batched, make) for make in (ours, theirs)]
+    kept = [kept_by(c, model, data, make) for make in (ours, theirs)]
     mean = [None if k is None else float(k.mean()) for k in kept]
-    if None in mean or mean[0] >= mean[1] - CLOSE:
-        return *mean, CLOSE
-    moved = kept_by(c, model, data, batched, lambda calib, out: theirs(times(calib, MOVED), out))
-    return *mean, CLOSE if moved is None else max(CLOSE, float(np.abs(moved - kept[1]).mean()))
+    below = CLOSE
+    for factor in (1 + chaos.STEP, 1 - chaos.STEP):
+        if None in mean or mean[0] >= mean[1] - below:
+            break
+        moved = kept_by(c, model, data, lambda calib, out, by=factor: theirs(calib, out, by))
+        below = below if moved is None else max(below, float(np.abs(moved - kept[1]).mean()))
+    return *mean, below
 
 
-def check(c, name, model, data, schemes, table):
-    batched = batch_of(model)
-    calib, rows = parts(data, 0)
-    want = run_ort(model, rows, batched)
-    moved = sqnr(want, run_ort(model, rows, batched, MOVED))
-    foreign = unknown(c, model, rows)
-    if not foreign:
-        ours = sqnr(want, run_ours(c, model, rows, want))
-        c.hold(f"{name}: float", ours > min(80, moved - 6), f"{ours:.0f} dB, ONNX Runtime with moved inputs {moved:.0f}")
-    loose = why_not(lambda: onnx.checker.check_model(str(model), full_check=True))
-    large, before = float_bytes(model) > LARGE, model.stat().st_size
-    np.savez(c.folder / "calib.npz", **calib)
-    out = c.folder / "out.onnx"
-    for scheme in schemes:
-        what = f"{name} {scheme}"
+class Line:
+    """What is found of a network in a scheme: kept in the file as soon as it is known."""
+
+    def __init__(self, c, name, scheme):
+        self.c, self.what, self.row, self.bad = c, f"{name} {scheme}", {"name": name, "scheme": scheme}, []
+
+    def hold(self, what, condition, detail=""):
+        self.c.hold(f"{self.what}: {what}", condition, detail)
+        if not condition:
+            self.bad.append(f"{what} {detail}".strip())
+        return condition
+
+
+class Network:
+    """A float model with samples, and what both runtimes make of them."""
+
+    def __init__(self, c, name, model, data):
+        self.c, self.name, self.model, self.data = c, name, model, data
+        self.calib, self.rows = parts(data, 0)
+        np.savez(c.folder / "calib.npz", **self.calib)
+        self.want = run_ort(model, self.rows)
+        self.foreign = unknown(c, model, self.rows)
+        self.loose = why_not(lambda: onnx.checker.check_model(str(model), full_check=True))
+        self.large, self.bytes = float_bytes(model) > LARGE, model.stat().st_size
+
+    def float_line(self):
+        line = Line(self.c, self.name, "float")
+        line.row |= {"bytes": self.bytes, "weights": float_bytes(self.model)}
+        if self.foreign:
+            line.row["foreign"] = self.foreign
+            return line
+        same = line.row["same"] = sqnr(self.want, run_ours(self.c, self.model, self.rows, self.want))
+        moved = 0 if same >= 80 else chaos.moved(self.model, self.rows, self.want, same)
+        line.row["agrees"] = "nearly equal" if same >= 80 else "moves"
+        line.hold("the same in both", same >= 80 or same >= moved, f"{same:.0f} dB, ONNX Runtime with moved inputs {moved:.0f}")
+        return line
+
+    def line(self, scheme):
+        """Converts and judges it in a scheme."""
+        c, line, out = self.c, Line(self.c, self.name, scheme), self.c.folder / "out.onnx"
         more = [c.folder / m if m in FILES else m for m in SCHEMES[scheme]]
         more += ["--data", c.folder / "calib.npz"] if scheme in STATIC else []
         report = []
-        failed = why_not(lambda more=more, report=report: report.append(c.convert(model, out, *more)))
-        c.hold(f"{what}: converts", not failed, failed)
-        if failed:
-            table.append({"name": name, "scheme": scheme, "failed": failed})
-            continue
-        bad = "" if loose else why_not(lambda: onnx.checker.check_model(str(out), full_check=True))
-        c.hold(f"{what}: checker", not bad, bad)
+        failed = why_not(lambda: report.append(c.convert(self.model, out, *more)))
+        if not line.hold("converts", not failed, failed):
+            return line
+        self._judge_file(line, out, report[0]["layers"])
         bad = why_not(lambda: peer.session(out))
-        c.hold(f"{what}: loads", not bad, bad)
-        row = {"name": name, "scheme": scheme, "ratio": round(out.stat().st_size / before, 3)}
-        table.append(row)
-        none = not any(layer["scheme"] != "float" for layer in report[0]["layers"])
-        most = before + (MADE_BY if none else 0)
-        c.hold(f"{what}: size", not large or out.stat().st_size <= most, f"{row['ratio']:.3f} of the float file")
-        if bad:
-            row["failed"] = bad
-            continue
-        deployed = run_ort(out, rows, batched)
-        row["kept"] = sqnr(want, deployed)
-        c.hold(f"{what}: finite", row["kept"] > -200, "")
-        if foreign:
-            continue
-        bad = why_not(lambda: row.update(ours=run_ours(c, out, rows, deployed)))
-        c.hold(f"{what}: runs in ours", not bad, bad)
-        if bad:
-            row["failed"] = bad
-            continue
-        row["same"] = sqnr(deployed, row.pop("ours"))
-        apart_by = {"dynamic": 10, "fp16": -6, "bf16": -6}.get(scheme, 20)
-        enough = min(row["kept"] + apart_by, UNLIKE if scheme in ("fp16", "bf16") else 60, moved - 6)
-        if row["same"] <= enough:  # integers that a last bit moves by one may move others behind them
-            shifted = sqnr(deployed, run_ort(out, rows, batched, MOVED))
-            if scheme == "dynamic":
-                shifted = min(shifted, sqnr(deployed, run_ort(out, rows, batched, optimize=False)))
-            enough = min(enough, shifted - 6)
-        bad = "" if row["same"] > enough or scheme not in STATIC else apart(c, out, rows)
-        good = row["same"] > enough or (scheme in STATIC and not bad)
-        c.hold(f"{what}: the same in both", good, f"{row['same']:.1f} dB, {row['kept']:.1f} to float, {enough:.1f} needed {bad}")
-        if scheme == "static" and row["kept"] < 20:
-            row["turns"], row["theirs"], row["below"] = ours_and_theirs(c, model, data, batched)
-            enough = None not in (row["turns"], row["theirs"]) and row["turns"] >= row["theirs"] - row["below"]
-            c.hold(f"{what}: keeps enough", enough, f"{row['turns']} dB, theirs {row['theirs']}, may be {row['below']:.1f} below")
+        if not line.hold("loads", not bad, bad):
+            return line
+        deployed = run_ort(out, self.rows)
+        line.row["kept"] = sqnr(self.want, deployed)
+        line.hold("finite", line.row["kept"] > -200)
+        if not self.foreign:
+            self._judge_agreement(line, out, deployed)
+        if scheme == "static" and line.row["kept"] < 20:
+            self._judge_loss(line)
+        return line
+
+    def _judge_file(self, line, out, layers):
+        bad = "" if self.loose else why_not(lambda: onnx.checker.check_model(str(out), full_check=True))
+        line.hold("checker", not bad, bad)
+        converted = sum(layer["scheme"] != "float" for layer in layers)
+        size = out.stat().st_size
+        line.row |= {"ratio": round(size / self.bytes, 3), "layers": len(layers), "converted": converted}
+        line.hold("size", not self.large or size <= self.bytes + (0 if converted else MADE_BY), f"{line.row['ratio']:.3f} of the float file")
+
+    def _judge_agreement(self, line, out, deployed):
+        scheme, found = line.row["scheme"], []
+        bad = why_not(lambda: found.append(run_ours(self.c, out, self.rows, deployed)))
+        if not line.hold("runs in ours", not bad, bad):
+            return
+        same = line.row["same"] = sqnr(deployed, found[0])
+        far = {"dynamic": 10, "fp16": -6, "bf16": -6}.get(scheme, 20)
+        enough = min(line.row["kept"] + far, UNLIKE if scheme in HALVES else 60)
+        line.row["agrees"], moved, layers = "nearly equal", enough, ""
+        if same < enough:
+            line.row["agrees"], moved = "moves", chaos.moved(out, self.rows, deployed, same)
+            if scheme == "dynamic" and same < moved:
+                moved = min(moved, sqnr(deployed, run_ort(out, self.rows, optimize=False)))
+        if same < moved and (scheme in STATIC or scheme in HALVES):
+            line.row["agrees"], layers = "layers", apart(self.c, out, self.rows)
+            moved = moved if layers else same
+        line.hold("the same in both", same >= moved, f"{same:.1f} dB, {line.row['kept']:.1f} to float, {enough:.1f} needed, {moved:.1f} when moved {layers}")
+
+    def _judge_loss(self, line):
+        row = line.row
+        row["turns"], row["theirs"], row["below"] = ours_and_theirs(self.c, self.model, self.data)
+        enough = None not in (row["turns"], row["theirs"]) and row["turns"] >= row["theirs"] - row["below"]
+        line.hold("keeps enough", enough, f"{row['turns']} dB, theirs {row['theirs']}, may be {row['below']:.1f} below")
+
+
+class Lines:
+    """The file of lines, and what is known from an earlier run of the same programs."""
+
+    def __init__(self, path, programs):
+        self.path, self.good = path, set()
+        self.programs = hashlib.sha256(b"".join(Path(p).read_bytes() for p in programs)).hexdigest()[:16]
+        if path and path.exists():
+            rows = [json.loads(text) for text in path.read_text().splitlines()]
+            self.good = {(r["name"], r["scheme"]) for r in rows if not r["failed"] and r["programs"] == self.programs}
+
+    def add(self, row):
+        if self.path:
+            with self.path.open("a") as file:
+                file.write(json.dumps(row | {"programs": self.programs}) + "\n")
+
+
+def check(c, name, open_it, schemes, lines):
+    """open_it() gives the model and its samples."""
+    left = [s for s in ("float", *schemes) if (name, s) not in lines.good]
+    if not left:
+        return
+    network = Network(c, name, *open_it())
+    for scheme in left:
+        line, start = None, time.monotonic()
+        try:
+            line = network.float_line() if scheme == "float" else network.line(scheme)
+        except Exception as error:
+            line = Line(c, name, scheme)
+            line.hold("judged", False, " ".join(f"{type(error).__name__}: {error}".split())[:250])
+        lines.add(line.row | {"seconds": round(time.monotonic() - start, 1), "failed": line.bad})
+
+
+def shared_samples(known, shared):
+    """The samples that calibrate a trained model, as many as the others have."""
+    spec = known.paths(shared)[1]
+    samples = open_samples(str(spec), known.preprocess)
+    rows = [samples.get(int(i)) for i in np.linspace(0, samples.count - 1, min(samples.count, SHARED)).astype(int)]
+    rows = rows if isinstance(rows[0], dict) else [{"": r} for r in rows]
+    inputs = {i.name: i for i in peer.session(known.paths(shared)[0]).get_inputs()}
+    return {k or next(iter(inputs)): np.stack([r[k] for r in rows]) for k in rows[0] if not k or k in inputs}
+
+
+def stored(model):
+    with np.load(model.with_suffix(".npz")) as arrays:
+        return dict(arrays)
 
 
 def networks(args, folder):
-    """(name, model, samples) of each."""
+    """(name, function that gives the model and its samples) of each."""
     if args.models:
         for model in sorted(args.models.glob("*.onnx")):
-            if fnmatch(model.stem, args.only):
-                with np.load(model.with_suffix(".npz")) as arrays:
-                    yield model.stem, model, dict(arrays)
-        return
-    for name, write in architectures.ALL.items():
-        if fnmatch(name, args.only):
+            yield model.stem, lambda model=model: (model, stored(model))
+    elif args.shared:
+        for name, known in (zoo.MODELS | zoo.WHOLE | zoo.MADE).items():
+            if name != "demo" and known.paths(args.shared)[0].exists():
+                yield name, lambda known=known: (known.paths(args.shared)[0], shared_samples(known, args.shared))
+    else:
+        for name, write in architectures.ALL.items():
             model = folder / f"{name}.onnx"
-            yield name, model, write(model)
+            yield name, lambda model=model, write=write: (model, write(model))
 
 
 def main():
@@ -275,18 +332,19 @@ def main():
     parser.add_argument("--only", metavar="GLOB", default="*")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--models", type=Path)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--shared", type=Path)
+    parser.add_argument("--lines", type=Path)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-architectures-") as folder:
-        c, table = Checker(args, Path(folder)), []
+        c, lines = Checker(args, Path(folder)), Lines(args.lines, (args.qconvert, args.qeval))
         for name, text in FILES.items():
             (c.folder / name).write_text(text)
-        for number, (name, model, data) in enumerate(networks(args, c.folder)):
-            schemes = list(SCHEMES) if args.all or args.models else list(SCHEMES)[number % 3::3]
-            bad = why_not(lambda name=name, model=model, data=data, schemes=schemes: check(c, name, model, data, schemes, table))
+        for number, (name, open_it) in enumerate(networks(args, c.folder)):
+            if not fnmatch(name, args.only):
+                continue
+            schemes = list(SCHEMES) if args.all or args.models or args.shared else list(SCHEMES)[number % 3::3]
+            bad = why_not(lambda name=name, open_it=open_it, schemes=schemes: check(c, name, open_it, schemes, lines))
             c.hold(f"{name}: checked", not bad, bad)
-        if args.json:
-            args.json.write_text(json.dumps(table, indent=1) + "\n")
         return c.finish()
 
 
