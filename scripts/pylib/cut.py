@@ -1,7 +1,8 @@
-"""Cuts a quantized model into pieces between its integer tensors.
+"""Cuts a quantized model into pieces between its integer tensors, and one in float16 without these between its operators.
 
 An integer tensor is what a QuantizeLinear or a QLinear* operator makes from data (not from constants). A piece computes
-one of them, or one float output of the model, from the nearest such tensors above it and the model's inputs.
+one of them, or one float output of the model, from the nearest such tensors above it and the model's inputs. Where there is none, tensors of
+float16 that an operator computes stand for them: runtimes may keep more digits between operators than the file says, but not within a piece.
 """
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import onnx
 from onnx import helper, shape_inference
 
 CODES = (onnx.TensorProto.UINT8, onnx.TensorProto.INT8, onnx.TensorProto.UINT16, onnx.TensorProto.INT16)
+COPIES = {"Cast", "Concat", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"}
 
 
 def makes_integers(node):
@@ -46,6 +48,8 @@ class Cutter:
         self.info = {v.name: v for v in (*graph.input, *graph.value_info, *graph.output)}
         self.varying = self._varying(graph)
         self.integers = [n.output[0] for n in graph.node if makes_integers(n) and n.output[0] in self.varying]
+        self.halves = [] if self.integers else self._halves(graph)
+        self.cuts = self.integers + self.halves
 
     def _varying(self, graph):
         found = set(self.inputs)
@@ -54,16 +58,20 @@ class Cutter:
                 found.update(node.output)
         return found
 
+    def _halves(self, graph):
+        made = [o for n in graph.node if n.op_type not in COPIES for o in n.output if o in self.varying and o in self.info]
+        return [o for o in made if self.info[o].type.tensor_type.elem_type == onnx.TensorProto.FLOAT16]
+
     def targets(self):
-        cut = set(self.integers)
-        return self.integers + [o.name for o in self.model.graph.output if o.name in self.varying and o.name not in cut]
+        cut = set(self.cuts)
+        return self.cuts + [o.name for o in self.model.graph.output if o.name in self.varying and o.name not in cut]
 
     def exposed(self):
-        """The model with every integer tensor among its outputs."""
+        """The model with every tensor where it is cut among its outputs."""
         model = onnx.ModelProto()
         model.CopyFrom(self.model)
         have = {o.name for o in model.graph.output}
-        model.graph.output.extend(self._typed(name) for name in self.integers if name not in have)
+        model.graph.output.extend(self._typed(name) for name in self.cuts if name not in have)
         return model
 
     def _typed(self, name):
@@ -79,7 +87,7 @@ class Cutter:
         return kind if kind in CODES else onnx.TensorProto.UINT8
 
     def piece(self, target):
-        stop = set(self.integers) | set(self.inputs)
+        stop = set(self.cuts) | set(self.inputs)
         nodes, feeds, seen, stack = [], [], set(), [target]
         while stack:
             name = stack.pop()
