@@ -3,11 +3,12 @@
 
     check_agreement.py [--zoo FOLDER] [--shared FOLDER] [--only GLOB]... [--target NAME]... [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
-Models are converted as QDQ for the target and cut at every QuantizeLinear (pylib/cut.py). A piece gets codes that come from a run of the whole model
-in ONNX Runtime, so that what is compared is the layer's own error, none that has grown on the way. OpenVINO gets the real numbers of these codes and a
+Models are converted as QDQ for the target and cut at every QuantizeLinear (pylib/cut.py); and to float16, and cut at every operator. A piece gets codes that
+come from a run of the whole model in ONNX Runtime, by its exact kernels, so that what is compared is the layer's own error, none that has grown on the way. OpenVINO gets the real numbers of these codes and a
 QuantizeLinear before each, as it has them in whole models, since it looks for such pairs. For each kind of layer a line has the number of pieces, the share of
 equal codes and the largest difference, of OpenVINO also how many of them its execution graph shows on integers. Codes are at most 1 apart, but in pieces that
-REASONS has, which are counted apart. Real outputs are at most 1e-4 of their range apart.
+REASONS has, which are counted apart. Real outputs are at most 1e-4 of their range apart, those in float16 also
+where they are neighbours, and 2e-3 where the body of a loop or branch computes in it.
 
 The models: those of digest_models.small, or those of the folders that are given.
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
@@ -29,15 +30,16 @@ import onnx
 from onnx import helper, numpy_helper
 
 from pylib import digest_models, execution, peer, stands, tool
-from pylib.cut import Cutter
+from pylib.cut import Cutter, gap
 from pylib.judge import Checker, options
 from pylib.rows import Rows
 
 # (runtime, operator that a piece has among others): why it may differ by more.
 REASONS = {("openvino", op): "rounded to whole numbers before it is quantized" for op in ("ReduceMax", "ReduceMin")}
-SAMPLES, REALS = 4, 1e-4
+SAMPLES = 4
 DYNAMIC = {"DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "DynamicQuantizeLinear", "MatMulIntegerToFloat"}
 TARGETS = ("onnxruntime-vnni", "openvino")
+HALF = "float16"  # in place of a target: converted to it
 
 
 class Row:
@@ -48,15 +50,13 @@ class Row:
 
     def add(self, want, got, integer):
         """The largest difference: of codes, or of reals in parts of their range."""
-        gap = np.abs(want.astype(np.float64) - got.astype(np.float64))
-        if want.dtype.kind == "f":
-            gap /= float(want.max() - want.min()) or 1.0
+        apart = gap(want, got)
         self.pieces += 1
         self.integer += integer
-        self.values += gap.size
-        self.differ += int((gap > 0).sum())
-        self.most = max(self.most, float(gap.max(initial=0)))
-        return float(gap.max(initial=0))
+        self.values += apart.size
+        self.differ += int((apart > 0).sum())
+        self.most = max(self.most, float(apart.max(initial=0)))
+        return float(apart.max(initial=0))
 
     def __str__(self):
         return f"{self.pieces:5} pieces, {100 * (1 - self.differ / max(1, self.values)):8.4f} % of {self.values:9} equal, at most {self.most:.2g} apart"
@@ -134,15 +134,17 @@ def reason_of(runtime, piece):
 def check_piece(c, table, what, piece, feeds):
     found, integer = run_all(c, piece, feeds)
     for runtime in found.keys() - {"ours"}:
-        kind = reason_of(runtime, piece) or piece.op + (" (reals)" if piece.is_float else "")
+        within = f" (reals, {piece.reals})" if piece.is_float else ""
+        kind = reason_of(runtime, piece) or piece.op + within
         most = table[what[0], runtime, kind].add(found[runtime], found["ours"].reshape(found[runtime].shape), integer and runtime == "openvino")
-        if most > (REALS if piece.is_float else 1):
+        if most > (piece.reals if piece.is_float else 1):
             print(f"  {', '.join(what)}: {piece.name} ({piece.op}), {runtime}: {most:.2g} apart")
 
 
 def check(c, table, model, target):
     out, rows = c.folder / "out.onnx", Rows(model)
-    c.convert(model.path, out, "--target", target, "--no-recover", "--data", model.data, *model.options)
+    how = ["--scheme", "fp16"] if target == HALF else ["--target", target, "--no-recover", *model.options]
+    c.convert(model.path, out, "--data", model.data, *how)
     cutter = Cutter(onnx.load(out))
     session, given = peer.session(cutter.exposed().SerializeToString(), exact=True), [rows.get(i) for i in range(min(SAMPLES, rows.count))]
     names = [o.name for o in session.get_outputs()]
@@ -180,14 +182,15 @@ def main():
                 continue
             if args.verbose:
                 print(f"-- {m.name}", flush=True)
-            for target in args.target or TARGETS:
+            for target in args.target or (*TARGETS, HALF):
                 try:
                     check(c, table, m, target)
                 except Exception as error:
                     print(f"left out: {m.name}, {target}: {type(error).__name__}: {str(error)[:160]}")
         for (target, runtime, op), row in sorted(table.items()):
             print(f"{target:17} {runtime:12} {op:40} {row}" + (f", {row.integer} on integers" if runtime == "openvino" else ""))
-            c.hold(f"{target}, {runtime}: {op}", any(op.startswith(f"{of}: ") for _, of in REASONS) or row.most <= (REALS if op.endswith("(reals)") else 1), str(row))
+            most = float(op.rstrip(")").split("(reals, ")[1]) if "(reals, " in op else 1
+            c.hold(f"{target}, {runtime}: {op}", any(op.startswith(f"{of}: ") for _, of in REASONS) or row.most <= most, str(row))
         return c.finish()
 
 

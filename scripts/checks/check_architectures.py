@@ -115,7 +115,7 @@ def apart(c, model, rows):
     found = c.folder / "agree.json"
     found.unlink(missing_ok=True)
     agree = tool.ROOT / "scripts/development/agree"
-    done = subprocess.run([sys.executable, agree, model, "--qeval", c.qeval, "--data", c.folder / "rows.npz", "--samples", "4", "--json", found], capture_output=True,
+    done = subprocess.run([sys.executable, agree, model, "--exact", "--qeval", c.qeval, "--data", c.folder / "rows.npz", "--samples", "4", "--json", found], capture_output=True,
                           text=True, check=False)
     if done.returncode not in (0, 1) or not found.exists():
         return "agree: " + " ".join(done.stderr.split())[-200:]

@@ -24,7 +24,7 @@ def moves(data):
 
 def in_a_run(sess, data, i):
     """Inputs of sample i. Samples that have an axis less than the input stand for a batch of one, others are the whole input."""
-    return {v.name: data[v.name][i:i + 1] if data[v.name].ndim == len(v.shape) else data[v.name][i] for v in sess.get_inputs()}
+    return {v.name: data[v.name][i:i + 1] if data[v.name].ndim == len(v.shape) else np.asarray(data[v.name][i]) for v in sess.get_inputs()}
 
 
 def run_ort(model, data, optimize=True):

@@ -2,15 +2,27 @@
 
 An integer tensor is what a QuantizeLinear or a QLinear* operator makes from data (not from constants). A piece computes
 one of them, or one float output of the model, from the nearest such tensors above it and the model's inputs. Where there is none, tensors of
-float16 that an operator computes stand for them: runtimes may keep more digits between operators than the file says, but not within a piece.
+float16 stand for them: runtimes may keep more digits between operators than the file says, so that whole models differ.
 """
 from dataclasses import dataclass
 
+import numpy as np
 import onnx
 from onnx import helper, shape_inference
 
 CODES = (onnx.TensorProto.UINT8, onnx.TensorProto.INT8, onnx.TensorProto.UINT16, onnx.TensorProto.INT16)
-COPIES = {"Cast", "Concat", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"}
+REALS = 1e-4   # of their range, by which real outputs of a piece may differ
+BODIES = 2e-3  # where the body of a node computes in float16: it is not cut
+
+def gap(want, got):
+    """How far values are apart: integers in LSB, reals in parts of their range. Those of float16 are not apart that are neighbours."""
+    real = want.astype(np.float64)
+    apart = np.abs(real - got)
+    if want.dtype.kind != "f" or not want.size:
+        return apart
+    if want.dtype == np.float16:
+        apart[apart <= np.abs(real) * 2.0 ** -10] = 0
+    return apart / (float(real.max() - real.min()) or float(np.abs(real).max()) or 1.0)
 
 
 def makes_integers(node):
@@ -36,6 +48,13 @@ class Piece:
     model: onnx.ModelProto       # inputs renamed in0, in1...; output renamed out
     is_float: bool
 
+    @property
+    def reals(self):
+        """How far real outputs may be apart."""
+        values = (*self.model.graph.input, *self.model.graph.output)
+        half = any(v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16 for v in values)
+        return BODIES if half and any(a.HasField("g") for n in self.model.graph.node for a in n.attribute) else REALS
+
 
 class Cutter:
     def __init__(self, model):
@@ -59,7 +78,7 @@ class Cutter:
         return found
 
     def _halves(self, graph):
-        made = [o for n in graph.node if n.op_type not in COPIES for o in n.output if o in self.varying and o in self.info]
+        made = [o for n in graph.node for o in n.output if o in self.varying and o in self.info]
         return [o for o in made if self.info[o].type.tensor_type.elem_type == onnx.TensorProto.FLOAT16]
 
     def targets(self):
