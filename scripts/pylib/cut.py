@@ -29,6 +29,22 @@ def makes_integers(node):
     return node.op_type in ("QuantizeLinear", "QGemm", "ConvInteger", "MatMulInteger") or node.op_type.startswith("QLinear")
 
 
+def bodies(graph):
+    """Graphs that its nodes hold, and those within."""
+    for node in graph.node:
+        for a in node.attribute:
+            for body in ([a.g] if a.HasField("g") else []) + list(a.graphs):
+                yield body
+                yield from bodies(body)
+
+
+def is_half(graph):
+    """Whether a graph turns something to float16 or has it among its constants."""
+    half = onnx.TensorProto.FLOAT16
+    to = any(a.name == "to" and a.i == half for n in graph.node for a in n.attribute)
+    return to or any(t.data_type == half for t in graph.initializer)
+
+
 def captured(node):
     """Names that the graphs of a node read from outside of them."""
     found = set()
@@ -51,9 +67,7 @@ class Piece:
     @property
     def reals(self):
         """How far real outputs may be apart."""
-        values = (*self.model.graph.input, *self.model.graph.output)
-        half = any(v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16 for v in values)
-        return BODIES if half and any(a.HasField("g") for n in self.model.graph.node for a in n.attribute) else REALS
+        return BODIES if any(is_half(body) for body in bodies(self.model.graph)) else REALS
 
 
 class Cutter:
