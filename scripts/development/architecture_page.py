@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Writes docs/architectures.md from tests/accuracy/architectures.csv, and that table from lines of scripts/checks/check_architectures.py.
+
+    scripts/development/architecture_page.py [--check] [SOURCE=LINES...]
+
+SOURCE names where the networks of a file of lines come from: generated, torch, trained. Given some, the table is written anew from them. --check writes
+nothing, and exits 1 where the page is not what the table gives (a test does so).
+"""
+import csv
+import json
+import statistics
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGE, TABLE = ROOT / "docs/architectures.md", ROOT / "tests/accuracy/architectures.csv"
+FIELDS = ("source", "name", "scheme", "weights", "ratio", "layers", "converted", "kept", "same", "agrees", "turns", "theirs", "below", "failed")
+SOURCES = {"generated": "written by `scripts/pylib/architectures.py`, in the forms of exporters",
+           "torch": "exported by `scripts/development/export_architectures.py` from torchvision, timm and transformers",
+           "trained": "trained, of the zoo in `scripts/pylib/zoo.py`"}
+SCHEMES = ("float", "static", "static-operators", "static-s8", "static-16", "dynamic", "weights-8", "weights-4", "fp16", "bf16")
+LARGE = 64 << 10
+
+
+def collected(pairs):
+    """Rows of the last lines of each network and scheme."""
+    last = {}
+    for source, path in pairs:
+        for text in Path(path).read_text().splitlines():
+            line = json.loads(text)
+            last[source, line["name"], SCHEMES.index(line["scheme"])] = line | {"source": source, "failed": "; ".join(line["failed"])}
+    rows = [last[key] for key in sorted(last)]
+    return [{f: round(r[f], 2 if f in ("turns", "theirs", "below") else 1) if isinstance(r.get(f), float) and f != "ratio" else r.get(f, "") for f in FIELDS} for r in rows]
+
+
+def table(head, lines):
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [head, ["---"] + ["---:"] * (len(head) - 1), *lines])
+
+
+def numbers(rows, field):
+    return [float(r[field]) for r in rows if r[field] != ""]
+
+
+def by_scheme(rows, weights):
+    lines = []
+    for scheme in SCHEMES[1:]:
+        of = [r for r in rows if r["scheme"] == scheme]
+        if not of:
+            continue
+        ratios = numbers([r for r in of if weights[r["source"], r["name"]] > LARGE], "ratio")
+        kept, agree = numbers(of, "kept"), [sum(r["agrees"] == how for r in of) for how in ("nearly equal", "moves", "layers")]
+        lines.append([scheme, len(of), len(kept), *agree, f"{statistics.median(ratios):.3f}", f"{max(ratios):.3f}", f"{statistics.median(kept):.1f}", f"{min(kept):.1f}",
+                      sum(r["failed"] != "" for r in of)])
+    head = ["scheme", "networks", "load and run", "agree: nearly equal", "as moved inputs", "layer by layer", "size: median", "largest", "SQNR: median", "smallest", "do not hold"]
+    return table(head, lines)
+
+
+def by_network(rows, source):
+    of = {}
+    for r in rows:
+        if r["source"] == source:
+            of.setdefault(r["name"], {})[r["scheme"]] = r
+
+    def cell(r):
+        return "-" if r is None or r["kept"] == "" else f"{r['ratio']}, {r['kept']}{' *' if r['failed'] else ''}"
+
+    return table(["network", *SCHEMES[1:]], [[name, *[cell(them.get(s)) for s in SCHEMES[1:]]] for name, them in of.items()])
+
+
+def low(rows):
+    """Static 8 bits below 20 dB."""
+    lines = [[r["name"], r["kept"], r["turns"], r["theirs"], r["below"]] for r in rows if r["scheme"] == "static" and r["kept"] != "" and float(r["kept"]) < 20]
+    return table(["network", "SQNR", "ours, mean of three turns", "quantize_static's", "may be below by"], lines)
+
+
+def failing(rows):
+    lines = [f"- {r['name']}, {r['scheme']}: {r['failed']}" for r in rows if r["failed"]]
+    return "\n".join(lines) or "All networks hold in all schemes."
+
+
+def page():
+    with open(TABLE, newline="") as file:
+        rows = list(csv.DictReader(file))
+    weights = {(r["source"], r["name"]): int(r["weights"]) for r in rows if r["scheme"] == "float" and r["weights"]}
+    rows = [r for r in rows if (r["source"], r["name"]) in weights]
+    networks = "\n\n".join(f"### {source.capitalize()}\n\nThese networks are {what}.\n\n{by_network(rows, source)}" for source, what in SOURCES.items()
+                           if any(r["source"] == source for r in rows))
+    return f"""# Architectures
+
+Written by `scripts/development/architecture_page.py` from `tests/accuracy/architectures.csv`; do not edit it. A test compares it with them.
+
+`scripts/checks/check_architectures.py` converts {len(weights)} networks in nine schemes, and judges each file with ONNX Runtime's exact kernels and with ours. Most networks have random
+weights: the table tells whether operators and forms are converted rightly, and [accuracy.md](accuracy.md) what quantization costs trained models in their tasks.
+
+- **Agreement.** Both runtimes run the same converted file. Outputs are *nearly equal* where their distance is at least 20 dB (dynamic: 10) below that of the converted model to the
+  float one; in fp16 and bf16, where runtimes round at different places, where it is 40 dB below the outputs, or at most twice the distance to the float model. Deep networks of random weights are
+  chaotic: a last bit moves one quantized value by one, and that moves others behind it. There the measure is ONNX Runtime itself: outputs agree *as moved inputs* where they are no further apart
+  than ONNX Runtime's own are when the inputs are multiplied by numbers 2e-7 from 1 (eight such moves), or, for dynamic quantization, when its optimizer is switched off. Otherwise the file is cut, each
+  part gets the same numbers in both runtimes, and the parts agree *layer by layer*: integers within 1, float16 in one unit in the last place, other reals within 1e-4 of their range.
+- **Size** is that of the converted file in parts of the float file, of networks with more than 64 kB of float weights. None may be larger.
+- **SQNR** is the distance of the outputs to the float model's, in dB, on samples that did not calibrate. Where static 8 bits keep less than 20 dB, they must keep as much as
+  ONNX Runtime's `quantize_static` does with exact kernels.
+
+## By scheme
+
+{by_scheme(rows, weights)}
+
+## Static 8 bits below 20 dB
+
+{low(rows)}
+
+The last column says how far ours may be below: 0.5 dB, or as far as ONNX Runtime's own result moves when its calibration samples are multiplied by 1 + 2e-7 or 1 - 2e-7.
+
+## What does not hold
+
+{failing(rows)}
+
+## By network
+
+Each cell has the size in parts of the float file, and the SQNR in dB; a star marks what does not hold.
+
+{networks}
+"""
+
+
+def main():
+    given = [a.split("=", 1) for a in sys.argv[1:] if a != "--check"]
+    if any(len(pair) < 2 or pair[0] not in SOURCES for pair in given):
+        sys.exit(__doc__)
+    if "--check" in sys.argv[1:]:
+        if not PAGE.exists() or PAGE.read_text() != page():
+            print("docs/architectures.md is not what its table gives; scripts/development/architecture_page.py writes it")
+            return 1
+        return 0
+    if given:
+        with open(TABLE, "w", newline="") as file:
+            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(collected(given))
+    PAGE.write_text(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
