@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Exports architectures with random weights from torch, torchvision, timm, transformers, Keras and scikit-learn, as far as these are installed.
 
-    export_architectures.py FOLDER [NAME...]
+    export_architectures.py FOLDER [NAME...] [--seed N]
 
 FOLDER gets NAME.onnx and its samples NAME.npz, as `scripts/checks/check_architectures.py --models FOLDER` reads them. Needs no network: nothing
 is fetched. Best in environments of their own, one for each framework; FOLDER may be the same (versions: those it was last tried with):
@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 COUNT = 48
-FRAMEWORKS = ("torch", "keras", "scikit")  # exports/of_NAME.py: EXPORTS, and write(name, path, count), which gives samples
+FRAMEWORKS = ("torch", "keras", "scikit")  # exports/of_NAME.py: EXPORTS, and write(name, path, count, seed), which gives samples
 
 
 def installed():
@@ -42,6 +42,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--seed", type=int, default=0, help="other random weights and samples")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     logging.disable(logging.WARNING)
@@ -49,7 +50,7 @@ def main():
     for name in args.names or makers:
         model = args.folder / f"{name}.onnx"
         try:
-            np.savez(model.with_suffix(".npz"), **makers[name].write(name, model, COUNT))
+            np.savez(model.with_suffix(".npz"), **makers[name].write(name, model, COUNT, args.seed))
             made += 1
             print(name, flush=True)
         except Exception as error:

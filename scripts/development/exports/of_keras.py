@@ -108,9 +108,9 @@ def settle(model, data):
         model(data, training=True)
 
 
-def write(name, path, count):
+def write(name, path, count, seed):
     """Writes the model; its samples, {input: [sample][...]}."""
-    keras.utils.set_random_seed(sum(ord(c) * (i + 1) for i, c in enumerate(name)))
+    keras.utils.set_random_seed(1000 * seed + sum(ord(c) * (i + 1) for i, c in enumerate(name)))
     model = EXPORTS[name]()
     whole = "int" in str(model.inputs[0].dtype)
     form = model.inputs[0].shape[1:]

@@ -108,9 +108,9 @@ def settled(model, example):
     return model.eval()
 
 
-def write(name, path, count):
+def write(name, path, count, seed):
     """Writes the model; its samples, {input: [sample][...]}."""
-    torch.manual_seed(sum(ord(c) * (i + 1) for i, c in enumerate(name)))
+    torch.manual_seed(1000 * seed + sum(ord(c) * (i + 1) for i, c in enumerate(name)))
     model, inputs, dynamo = EXPORTS[name]()
     data = {k: draw(count) for k, draw in inputs.items()}
     model = settled(model, tuple(data.values()))
