@@ -261,8 +261,9 @@ static void consider_nodes(oct_nearest *n, const oct_graph *g, bool op)
 
 static oct_status no_such(const oct_match *m, const char *what, const oct_nearest *n, oct_err *err)
 {
+    const bool node = m->term->takes != OCT_TAKES_TYPES;
     oct_fail(err, OCT_EUSAGE, "%s: %s '%.100s'", m->place, what, n->word);
-    oct_nearest_hint(n, OCT_NEAREST, NULL, err);
+    oct_nearest_hint(n, OCT_NEAREST, n->n || !node ? NULL : "'qconvert MODEL --dry-run --dump-policy -' names all nodes", err);
     return OCT_EUSAGE;
 }
 

@@ -130,7 +130,9 @@ static oct_status read_term(reader *r, oct_match *m, oct_err *err)
             return read_operand(r, at, w + n, m, err);
         }
     }
-    return oct_words_unknown(&r->w, at, "match", w, known, OCT_TERMS, err);
+    const size_t end = strcspn(w, ":~<>=");
+    const char *word = oct_arena_strndup(r->p->arena, w, end + (w[end] != '\0')); /* what is looked for is no part of the keyword */
+    return word ? oct_words_unknown(&r->w, at, "match", word, known, OCT_TERMS, err) : oct_nomem(err);
 }
 
 static oct_status read_match(reader *r, oct_rule *rule, oct_err *err)
