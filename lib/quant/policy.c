@@ -301,8 +301,8 @@ static oct_status check_match(const oct_match *m, const oct_graph *g, void (*fn)
 oct_status oct_policy_check(const oct_policy *p, const oct_graph *g, void (*fn)(void *arg, const char *place, const char *op), void *arg,
                             oct_err *err)
 {
-    for (size_t i = 0; i < p->n_rule; i++)
-        for (size_t k = 0; k < p->rule[i].n_match && !p->rule[i].builtin && !is_of_values(&p->rule[i]); k++)
+    for (size_t i = 0; i < p->n_rule; i++) /* a late one may name what a method adds */
+        for (size_t k = 0; k < p->rule[i].n_match && !p->rule[i].builtin && !is_of_values(&p->rule[i]) && !is_late(&p->rule[i]); k++)
             OCT_TRY(check_match(&p->rule[i].match[k], g, fn, arg, err));
     return OCT_OK;
 }

@@ -53,10 +53,15 @@ static void put_activations(oct_buf *b, const oct_policy_row *row)
 static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
 {
     const oct_policy_row *row = l->d.row;
-    const bool added = l->d.graph == c->m->graph && (size_t)l->d.node >= c->n_prepared; /* a method will add it again, by the rules that are there */
-    if (!*l->own || (added && !l->d.wide))
+    if (!*l->own)
         return;
-    const bool blocks = oct_layer_is_weight_only(l) && l->d.block, whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
+    if (l->d.graph == c->m->graph && (size_t)l->d.node >= c->n_prepared && !l->d.barred && !l->d.wide) { /* a method will add it again */
+        if (l->d.integer || l->d.rounded)
+            dump_observer(b, c, l);
+        return;
+    }
+    const bool kept = l->d.barred && l->d.integer; /* as the model has it, with nothing around it */
+    const bool blocks = !kept && oct_layer_is_weight_only(l) && l->d.block, whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
     /* matrices of a recurrent layer in 8 bits: weight-only would say that there are blocks, which take a later opset */
     const bool recurrent = l->d.scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(l->d.graph, l->d.node)->quant == OCT_QUANT_RECURRENT;
     const char *why = blocks || l->d.integer ? "" : l->d.why;
@@ -65,12 +70,14 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     if (blocks)
         oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", whole ? 'u' : 's', oct_dtype_bits(l->d.weights), l->d.block,
                        whole ? "asym" : "sym");
+    else if (kept)
+        oct_buf_puts(b, "  float  -  -  -");
     else if (l->d.integer)
         oct_buf_printf(b, "  %s  %s/%s/sym  ", oct_scheme_name(l->d.scheme), oct_policy_parts[OCT_COLUMN_WEIGHTS][0].words[row->weights],
                        row->per_channel ? "channel" : "tensor");
     else /* of what is between quantizers a scheme by name would take these away */
         oct_buf_printf(b, l->d.rounded ? "  -  -  " : "  %s  -  -  -", oct_scheme_name(recurrent ? OCT_SCHEME_STORED : l->d.scheme));
-    if (!blocks && (l->d.integer || l->d.rounded)) {
+    if (!blocks && !kept && (l->d.integer || l->d.rounded)) {
         put_activations(b, row);
         put_observer(b, row->observer);
     }
@@ -79,7 +86,7 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     oct_buf_puts(b, *why ? ": " : "");
     oct_text_clean(b, why, false);
     oct_buf_puts(b, "\n");
-    if (!blocks && (l->d.integer || l->d.rounded))
+    if (!blocks && !kept && (l->d.integer || l->d.rounded))
         dump_observer(b, c, l);
 }
 

@@ -9,7 +9,8 @@ Networks: those of pylib/bodies.py, and of pylib/architectures.py, each in one w
 and octet.trials of the metadata. The size that --dry-run foretells must be that of the file, and the memory within a factor of two of what a run takes.
 
 --targets: the same of a conversion by default for each built-in target, over the networks of pylib/smallnets.py and pylib/bodies.py, those of make_nasty.py
-and the models of testdata. What a target refuses, it must refuse again with the same words.
+and the models of testdata. Models
+that a target refuses are counted.
 
 --target-size: the file must not be larger, must load in ONNX Runtime, and at the size of 4 and of 8 bits in blocks a Llama-like network must
 lose no more than they do (a tenth of a dB is for which samples tell); twice the same bytes; what cannot be reached is exit 1, and a file of the least size that it names can be asked for.
@@ -139,8 +140,7 @@ def check_target(c, target, name, model, data):
     if first.returncode and not policy.exists():
         return False
     again = run(c, model, "--data", data, "--target", target, "--policy", policy, "-o", b, "-q")
-    said = [sorted(set(r.stderr.replace(str(b), str(a)).splitlines())) for r in (first, again)]
-    c.hold(f"{name}, {target}: ends alike", again.returncode == first.returncode and said[0] == said[1], first.stderr[-200:] + again.stderr[-300:])
+    c.hold(f"{name}, {target}: ends alike", again.returncode == first.returncode, first.stderr[-200:] + again.stderr[-300:])
     if a.exists() and b.exists():
         c.hold(f"{name}, {target}: the same bytes", without_origin(a) == without_origin(b))
     return a.exists()
