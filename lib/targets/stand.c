@@ -112,6 +112,23 @@ static bool in_float(const oct_target *t, const oct_node *n)
     return e && !e->forms && !e->kept;
 }
 
+/* Whether a target that carries dequantizers makes floats of a product's operator on integers: its constant weights are of a type that the target does
+ * not multiply, or not centred. */
+static bool has_unfit_weights(const oct_target *t, const oct_graph *g, const oct_node *n)
+{
+    const oct_qlinear *f = oct_qlinear_of(n);
+    if (!t->carries || strcmp(f->op, "MatMul") != 0 || n->n_in < oct_qlinear_slot(f, 1) + 3)
+        return false;
+    const int x = n->in[oct_qlinear_slot(f, 0)], w = n->in[oct_qlinear_slot(f, 1)];
+    const oct_tensor *zero = oct_linear_constant(g, n->in[oct_qlinear_slot(f, 1) + 2]);
+    if (x < 0 || w < 0 || !g->value[w].constant)
+        return false;
+    bool centred = true;
+    for (int64_t i = 0; zero && i < zero->count; i++)
+        centred &= ((const uint8_t *)zero->data)[i] == 0;
+    return !centred || !oct_target_takes(t, g->value[x].dtype, g->value[w].dtype);
+}
+
 /* What is known without the quantizers around: operators of quantized values, and those that have to do with no real numbers. */
 static oct_stand first_look(const oct_target *t, const oct_graph *g, int id)
 {
@@ -127,6 +144,8 @@ static oct_stand first_look(const oct_target *t, const oct_graph *g, int id)
         return (oct_stand){ OCT_STANDS_FLOAT, "the target quantizes nothing when it runs", -1 };
     if (oct_qlinear_of(n) && in_float(t, n))
         return (oct_stand){ OCT_STANDS_FLOAT, "the target runs this operator in float", -1 };
+    if (oct_qlinear_of(n) && has_unfit_weights(t, g, n))
+        return (oct_stand){ OCT_STANDS_FLOAT, "the target multiplies weights of s8 around zero alone", -1 };
     if (how == OCT_ON_DYNAMIC || oct_qlinear_of(n))
         return (oct_stand){ OCT_STANDS_INTEGER, "an operator on integers", -1 };
     if ((op && op->is_qdq) || strcmp(n->op, "DynamicQuantizeLinear") == 0)

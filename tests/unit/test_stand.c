@@ -234,6 +234,25 @@ static void operators_may_run_in_float(void **state)
     close_graph();
 }
 
+/* OpenVINO multiplies weights of operators on integers as such where they are s8 around zero. */
+static void weights_of_operators_are_centred(void **state)
+{
+    static const struct {
+        oct_dtype type;
+        int zero;
+        bool integer;
+    } each[] = { { OCT_S8, 0, true }, { OCT_S8, 3, false }, { OCT_U8, 0, false }, { OCT_U8, 128, false } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        open_graph();
+        const int x = net_input(g, "x", OCT_U8, "2,4"), s = number(0.1f, false), z = zero(OCT_U8, 7);
+        const int w = net_const(g, "w", each[i].type, "4,4", ones);
+        net_output(g, net_node(g, "QLinearMatMul", "product", "c", x, s, z, w, s, zero(each[i].type, each[i].zero), s, z, NET_END));
+        assert_int_equal(kind_of("openvino", "product", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        assert_int_equal(kind_of("onnxruntime-x86", "product", NULL), OCT_STANDS_INTEGER);
+        close_graph();
+    }
+}
+
 /* Numbers of 16 bits are not carried. */
 static void halves_stay_real(void **state)
 {
@@ -382,6 +401,7 @@ int main(void)
         cmocka_unit_test(openvino_sums_of_constants),  cmocka_unit_test(openvino_sums_of_fixed_dimensions),
         cmocka_unit_test(openvino_sums),               cmocka_unit_test(halves_stay_real),
         cmocka_unit_test(operators_may_run_in_float),
+        cmocka_unit_test(weights_of_operators_are_centred),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
