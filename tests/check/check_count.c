@@ -45,7 +45,7 @@ static void check_bins(oct_check *t, const oct_elem_table *k, bool negative)
         size_t small = 0, n_want = 0, n_got, found;
         for (size_t c = 0; c < n; c++) {
             const float v = (float)(oct_check_below(t, 1 << 24) * 0x1p-24) * (oct_check_below(t, 4) ? 1.0f : oct_check_below(t, 2) ? 0.001f : 1e-5f);
-            x[c] = oct_check_below(t, 3) == 0 ? 0.0f : oct_check_below(t, 2) || !negative ? v * 8.0f : v * -0.5f;
+            x[c] = oct_check_below(t, 3) == 0 ? (oct_check_below(t, 2) ? 0.0f : -0.0f) : oct_check_below(t, 2) || !negative ? v * 8.0f : v * -0.5f;
             if (x[c] == 0)
                 continue;
             want[n_want] = bin_of(&g, x[c]);
