@@ -19,7 +19,8 @@ FLOAT = {"Conv", "FusedConv", "NhwcFusedConv", "Gemm", "FusedGemm", "MatMul", "F
 
 def unshared(path):
     """The model with quantized weights of its own for each layer, or None: with x64quantprecision ONNX Runtime 1.32 turns those of a layer, and their
-    zero points, into u8 under names made of theirs, and refuses a model where several layers have them."""
+    zero points, into u8 under names made of theirs, and refuses a model where several layers have them. A product in a body whose zero points are a
+    constant of the graph around it is left as it is, so the body gets a copy of them."""
     model = onnx.load_from_string(path) if isinstance(path, bytes) else onnx.load(path)
     tensors, nodes, seen = {t.name: t for t in model.graph.initializer}, list(model.graph.node), set()
     makers = {n.output[0]: n for n in nodes if n.op_type == "DequantizeLinear" and n.input[0] in tensors and len(tensors[n.input[0]].dims) > 1}
@@ -43,7 +44,21 @@ def unshared(path):
                 model.graph.node.insert(0, again)
                 node.input[i] = real
             seen.add(maker.input[0])
-    return model if len(tensors) < len(model.graph.initializer) else None
+    copied = False
+    for body in _bodies(model.graph):
+        for node in (n for n in body.node if n.op_type == "MatMulInteger" and n.input[3:] and n.input[3] in tensors):
+            own = body.initializer.add()
+            own.CopyFrom(tensors[node.input[3]])
+            own.name = node.input[3] = f"{node.input[3]}_of_{node.output[0]}"
+            copied = True
+    return model if copied or len(tensors) < len(model.graph.initializer) else None
+
+
+def _bodies(graph):
+    """All graphs nested in it."""
+    for attribute in (a for n in graph.node for a in n.attribute if a.HasField("g")):
+        yield attribute.g
+        yield from _bodies(attribute.g)
 
 
 def session(path, exact=False, optimized=None, threads=1, optimize=True):
