@@ -123,6 +123,8 @@ static bool has_unfit_weights(const oct_target *t, const oct_graph *g, const oct
     const oct_tensor *zero = oct_linear_constant(g, n->in[oct_qlinear_slot(f, 1) + 2]);
     if (x < 0 || w < 0 || !g->value[w].constant)
         return false;
+    if (zero && oct_dtype_bits(zero->dtype) != 8)
+        return true;
     bool centred = true;
     for (int64_t i = 0; zero && i < zero->count; i++)
         centred &= ((const uint8_t *)zero->data)[i] == 0;

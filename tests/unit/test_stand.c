@@ -57,9 +57,9 @@ static int zero(oct_dtype t, int v)
 {
     static int n;
     char name[20];
-    const int8_t byte = (int8_t)v;
+    const int32_t wide = v; /* little-endian: its first bytes are the value in any type */
     snprintf(name, sizeof name, "z%d", n++);
-    return net_const(g, name, t, "", &byte);
+    return net_const(g, name, t, "", &wide);
 }
 
 /* Quantized and back again, under `name`. */
@@ -238,15 +238,16 @@ static void operators_may_run_in_float(void **state)
 static void weights_of_operators_are_centred(void **state)
 {
     static const struct {
-        oct_dtype type;
+        oct_dtype type, zero_type;
         int zero;
         bool integer;
-    } each[] = { { OCT_S8, 0, true }, { OCT_S8, 3, false }, { OCT_U8, 0, false }, { OCT_U8, 128, false } };
+    } each[] = { { OCT_S8, OCT_S8, 0, true }, { OCT_S8, OCT_S8, 3, false }, { OCT_U8, OCT_U8, 0, false }, { OCT_U8, OCT_U8, 128, false },
+                 { OCT_S8, OCT_S16, 0, false } };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
         const int x = net_input(g, "x", OCT_U8, "2,4"), s = number(0.1f, false), z = zero(OCT_U8, 7);
         const int w = net_const(g, "w", each[i].type, "4,4", ones);
-        net_output(g, net_node(g, "QLinearMatMul", "product", "c", x, s, z, w, s, zero(each[i].type, each[i].zero), s, z, NET_END));
+        net_output(g, net_node(g, "QLinearMatMul", "product", "c", x, s, z, w, s, zero(each[i].zero_type, each[i].zero), s, z, NET_END));
         assert_int_equal(kind_of("openvino", "product", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
         assert_int_equal(kind_of("onnxruntime-x86", "product", NULL), OCT_STANDS_INTEGER);
         close_graph();
