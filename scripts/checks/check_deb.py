@@ -23,6 +23,7 @@ from pylib import installed
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = {"liboctet-dev", "liboctet0", "octet", "python3-octet"}
+PLACE = Path("/srv")  # of files in the clean root
 COMPILERS = ("cc", "gcc", "clang", "tcc", "c99")
 
 
@@ -51,7 +52,7 @@ class Clean:
     """A root of the distribution's smallest system."""
 
     def __init__(self, at, copied):
-        self.at = at
+        self.at, self.place = at, at / PLACE.relative_to("/")
         if copied:
             installed.must("cp", "-a", copied, at)
             return
@@ -62,7 +63,7 @@ class Clean:
             raise installed.MissingError(f"debootstrap {suite}: {(done.stdout + done.stderr).strip().splitlines()[-1:]}")
 
     def run(self, *words, status=0):
-        env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "HOME": "/root"}
+        env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8", "HOME": str(PLACE)}
         done = installed.ran("chroot", self.at, *words, env=env)
         if done.returncode != status:
             raise RuntimeError(f"{' '.join(map(str, words))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
@@ -70,8 +71,8 @@ class Clean:
 
     def install(self, *files):
         for f in files:
-            shutil.copy(f, self.at / "root" / f.name)
-        self.run("apt-get", "install", "-y", "--no-install-recommends", *(f"/root/{f.name}" for f in files))
+            shutil.copy(f, self.place / f.name)
+        self.run("apt-get", "install", "-y", "--no-install-recommends", *(PLACE / f.name for f in files))
 
     def files(self):
         """What is there that packages bring."""
@@ -89,16 +90,16 @@ def check_clean(c, clean, packages, build, folder):
     (want / "testdata").symlink_to(ROOT / "testdata")
     data = Path("testdata")
     installed.walk(want, lambda at, name, *words: installed.must(build / "tools" / name / name, *words, cwd=at), data)
-    shutil.copytree(ROOT / "testdata/images", clean.at / "root/testdata/images")
-    shutil.copy(ROOT / "testdata/demo.onnx", clean.at / "root/testdata/demo.onnx")
-    installed.walk(Path("/root"), lambda at, name, *words: clean.run("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", at, name, *words), data)
+    shutil.copytree(ROOT / "testdata/images", clean.place / "testdata/images")
+    shutil.copy(ROOT / "testdata/demo.onnx", clean.place / "testdata/demo.onnx")
+    installed.walk(PLACE, lambda at, name, *words: clean.run("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", at, name, *words), data)
     for name in installed.WRITTEN:
-        c.hold(f"clean root: {name} is what the programs of the build write", (clean.at / "root" / name).read_bytes() == (want / name).read_bytes())
+        c.hold(f"clean root: {name} is what the programs of the build write", (clean.place / name).read_bytes() == (want / name).read_bytes())
     clean.install(*packages.values())
     c.hold("clean root: the other packages bring no compiler", not [n for n in COMPILERS if (clean.at / "usr/bin" / n).exists()])
-    clean.run("sh", "-c", 'cd /root && exec python3 -c "$@"', "sh", installed.MODULE, "testdata/demo.onnx", "testdata/images/calib.csv", "testdata/images/eval.csv",
+    clean.run("sh", "-c", 'cd "$1" && shift && exec python3 -c "$@"', "sh", PLACE, installed.MODULE, "testdata/demo.onnx", "testdata/images/calib.csv", "testdata/images/eval.csv",
               installed.STEPS, "module.onnx")
-    c.hold("clean root: the module writes the same", (clean.at / "root/module.onnx").read_bytes() == (want / "direct.onnx").read_bytes())
+    c.hold("clean root: the module writes the same", (clean.place / "module.onnx").read_bytes() == (want / "direct.onnx").read_bytes())
     clean.run("apt-get", "purge", "-y", *packages)
     c.hold("clean root: purged, nothing is left", not clean.files(), sorted(map(str, clean.files())))
 
