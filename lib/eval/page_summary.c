@@ -5,25 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t count_missed(const ev_page *p, size_t k, size_t *n, bool *unsure)
+static size_t count_missed(const ev_page *p, size_t k, size_t *n, size_t *unsure)
 {
     size_t missed = 0;
     *n = 0;
-    *unsure = false;
+    *unsure = 0;
     for (size_t i = 0; i < p->c->n_gates; i++) {
         const oct_gate_result *g = &p->c->gates[i];
         *n += g->model == k;
-        *unsure |= g->model == k && g->unsure;
+        *unsure += g->model == k && g->unsure;
         missed += g->model == k && !g->met;
     }
     return missed;
 }
 
-/* "Meets all 3 gates." Green and red say what is certain. */
+/* "Meets all 3 gates; 1 is too near its limit to be certain." Green and red say what is certain. */
 static void put_gates(const ev_page *p, size_t k)
 {
-    size_t n;
-    bool unsure;
+    size_t n, unsure;
     const size_t missed = count_missed(p, k, &n, &unsure);
     if (!n)
         return;
@@ -34,7 +33,11 @@ static void put_gates(const ev_page *p, size_t k)
         oct_buf_printf(p->b, "Meets all %zu gates", n);
     else
         oct_buf_puts(p->b, "Meets its gate");
-    oct_buf_puts(p->b, unsure ? ", but what was measured cannot tell.</span> " : ".</span> ");
+    if (unsure && n > 1)
+        oct_buf_printf(p->b, "; %zu %s too near %s to be certain", unsure, unsure == 1 ? "is" : "are", unsure == 1 ? "its limit" : "their limits");
+    else if (unsure)
+        oct_buf_puts(p->b, ", but is too near its limit to be certain");
+    oct_buf_puts(p->b, ".</span> ");
 }
 
 /* The score that counts: the first that has a drop. */

@@ -160,7 +160,7 @@ static void a_page(void **state)
     assert_false(b.failed);
     const char *page = oct_buf_str(&b), *out = getenv("OCT_TEST_PAGE");
     static const char *const story[] = {
-        "2 models against ", "<h2>int8.onnx</h2>", "mark mid\">Meets its gate", "4.00 times smaller", "2.50 times faster", "2.00 points worse", "Misses 1 of 1 gate.",
+        "2 models against ", "<h2>int8.onnx</h2>", "mark mid\">Meets its gate, but is too near its limit to be certain.</span>", "4.00 times smaller", "2.50 times faster", "2.00 points worse", "Misses 1 of 1 gate.",
         "id=\"accuracy\"", "78.00 %", "class=\"limit\"", "60.00 %", "class=\"limit\"", "id=\"gates\"", "met?", "missed", "id=\"classes\"", "<td class=\"n\" data-v=\"0.7\">", "F1 is less than the float model's for 1 of 2 classes, and more for 1.",
         "change, points", "bad\" data-v=\"-0.053\">-5.30<", "7 (2)", "good\" data-v=\"0.05\">+5.00<", "id=\"costs\"", "25.0 % of float", "runs in onnxruntime 1", "id=\"layers\"",
         "id=\"m1-0\"", "id=\"m1-23\"", "id=\"m2-0\"", "id=\"time\"", "id=\"sizes\"", "25.0 %", 
@@ -176,6 +176,33 @@ static void a_page(void **state)
     }
     oct_buf_free(&b);
     free(m);
+}
+
+/* How many of several gates are uncertain. */
+static void uncertain_gates(void **state)
+{
+    static const struct {
+        bool met[2], unsure[2];
+        const char *said;
+    } each[] = {
+        { { true, true }, { false, false }, "mark good\">Meets all 2 gates.</span>" },
+        { { true, true }, { true, false }, "mark mid\">Meets all 2 gates; 1 is too near its limit to be certain.</span>" },
+        { { true, false }, { true, true }, "mark mid\">Misses 1 of 2 gates; 2 are too near their limits to be certain.</span>" },
+        { { true, false }, { false, false }, "mark bad\">Misses 1 of 2 gates.</span>" },
+    };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        made *m = make();
+        for (int k = 0; k < 2; k++) {
+            m->judged[k].model = 1;
+            m->judged[k].met = each[i].met[k];
+            m->judged[k].unsure = each[i].unsure[k];
+        }
+        oct_buf b = OCT_BUF_INIT;
+        oct_report_html(&m->result, &m->context, &b);
+        in_order(oct_buf_str(&b), &each[i].said, 1);
+        oct_buf_free(&b);
+        free(m);
+    }
 }
 
 /* Names from models make no element, and the page's script is its only one. */
@@ -313,7 +340,8 @@ static void names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_page), cmocka_unit_test(hostile_names), cmocka_unit_test(what_is_clipped), cmocka_unit_test(weights_by_channel),
+        cmocka_unit_test(a_page),
+        cmocka_unit_test(uncertain_gates), cmocka_unit_test(hostile_names), cmocka_unit_test(what_is_clipped), cmocka_unit_test(weights_by_channel),
         cmocka_unit_test(rows_in_order), cmocka_unit_test(wide_times), cmocka_unit_test(shares), cmocka_unit_test(kinds), cmocka_unit_test(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
