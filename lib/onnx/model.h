@@ -62,6 +62,8 @@ uint64_t oct_model_bytes(const oct_model *m);
 
 /* Sets a metadata entry (metadata_props), replacing one of the same key. Both strings are copied. */
 oct_status oct_model_set_meta(oct_model *m, const char *key, const char *value, oct_err *err);
+/* Removes the metadata entries of a key, if there are any. */
+void oct_model_drop_meta(oct_model *m, const char *key);
 /* The value of a metadata entry, or NULL. */
 const char *oct_model_meta(const oct_model *m, const char *key);
 

@@ -62,6 +62,16 @@ oct_status oct_model_set_meta(oct_model *m, const char *key, const char *value, 
     return OCT_OK;
 }
 
+void oct_model_drop_meta(oct_model *m, const char *key)
+{
+    Onnx__ModelProto *p = m->proto;
+    size_t kept = 0;
+    for (size_t i = 0; i < p->n_metadata_props; i++)
+        if (!p->metadata_props[i]->key || strcmp(p->metadata_props[i]->key, key) != 0)
+            p->metadata_props[kept++] = p->metadata_props[i];
+    p->n_metadata_props = kept;
+}
+
 const char *oct_model_meta(const oct_model *m, const char *key)
 {
     const Onnx__ModelProto *p = m->proto;

@@ -106,6 +106,13 @@ static double work_of(const oct_graph *g, int node, const oct_op *op)
     return op->work == OCT_WORK_PAIRS ? elements * elements : elements + (double)oct_node_macs(g, node);
 }
 
+/* Who reads the copy of a constant reads the constant: several layers keep one array. */
+static oct_status skip_copy(oct_graph *g, const oct_node *n, bool *folded, oct_err *err)
+{
+    *folded = true;
+    return oct_graph_replace_uses(g, n->out[0], n->in[0], err);
+}
+
 static oct_status fold_node(oct_graph *g, int node, folding *f, bool *folded, oct_err *err)
 {
     const oct_op *op = oct_op_of(g, node);
@@ -121,6 +128,8 @@ static oct_status fold_node(oct_graph *g, int node, folding *f, bool *folded, oc
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0 && g->value[n->out[k]].is_output)
             return OCT_OK; /* a graph output keeps its producer */
+    if (strcmp(n->op, "Identity") == 0 && !n->domain[0] && g->value[n->out[0]].n_uses)
+        return skip_copy(g, n, folded, err);
     oct_tensor **out = oct_arena_calloc(g->arena, (size_t)n->n_out + 1, sizeof *out);
     if (!out)
         return oct_nomem(err);

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { LEAST_SIZE = 64 << 10 }; /* bytes; below, what belongs to nodes weighs more than weights */
+
 /* Made samples belong to the program. */
 static oct_status set_record(const oct_conversion *c, oct_err *err)
 {
@@ -60,6 +62,18 @@ static oct_status set_trials(const oct_conversion *c, oct_err *err)
     return s;
 }
 
+/* The size of the file. One of a model in which nothing became smaller does not tell how it was made, as it would be larger for that. */
+static oct_status count_bytes(const oct_conversion *c, const char *output, uint64_t *bytes, oct_err *err)
+{
+    static const char *const tells[] = { "octet.version", "octet.command", OCT_RECORD_KEY };
+    OCT_TRY(oct_model_size(c->m, output, NULL, bytes, err));
+    if (*bytes <= c->size_before || c->size_before < LEAST_SIZE)
+        return OCT_OK;
+    for (size_t i = 0; i < sizeof tells / sizeof *tells; i++)
+        oct_model_drop_meta(c->m, tells[i]);
+    return oct_model_size(c->m, output, NULL, bytes, err);
+}
+
 static oct_status count_copy(oct_conversion *c, oct_graph *copy, uint64_t *bytes, oct_err *err)
 {
     oct_model *m = c->m;
@@ -71,7 +85,7 @@ static oct_status count_copy(oct_conversion *c, oct_graph *copy, uint64_t *bytes
         m->ir_version = 10;
     oct_status s = set_meta(c, c->o.made_by, err);
     if (s == OCT_OK)
-        s = oct_model_size(m, "", NULL, bytes, err);
+        s = count_bytes(c, "", bytes, err);
     m->graph = own;
     m->ir_version = ir;
     return s;
@@ -97,12 +111,11 @@ oct_status oct_conversion_make(oct_conversion *c, const char *output, const char
         m->ir_version = 10; /* the first with types of 4 bits */
     OCT_TRY(set_meta(c, command, err));
     OCT_TRY(set_trials(c, err));
-    return oct_model_size(m, output, NULL, &c->size_after, err);
+    return count_bytes(c, output, &c->size_after, err);
 }
 
 /* ---- what is won ---- */
 
-enum { LEAST_SIZE = 64 << 10 }; /* bytes; below, what belongs to nodes weighs more than weights */
 #define SMALLER 0.995
 
 const char *oct_conversion_no_gain(const oct_conversion *c)

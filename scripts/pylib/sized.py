@@ -55,6 +55,16 @@ def shared_conv(norms=False, biases=True):
     return n.model()
 
 
+def copied_biases():
+    """Three convolutions, two of which read copies of the bias of the first, as torch's exporter writes equal parameters."""
+    n = Net(2, 1, 64, 8, 8)
+    bias, y = n.weight(64, scale=0.1), "x"
+    for i in range(3):
+        y = n.op("Conv", y, n.weight(64, 64, 3, 3), n.op("Identity", bias) if i else bias, pads=[1, 1, 1, 1])
+    n.show(y, 1, 64, 8, 8)
+    return n.model()
+
+
 def shared_product(kind):
     """One matrix in five products."""
     wide = 128
@@ -301,6 +311,7 @@ MODELS = {
     "one kernel, biases": shared_conv,
     "one kernel, no biases": lambda: shared_conv(biases=False),
     "one kernel, norms": lambda: shared_conv(norms=True),
+    "one bias, copies": copied_biases,
     "one matrix, MatMul": lambda: shared_product("MatMul"),
     "one matrix, 2-D MatMul": lambda: shared_product("2-D"),
     "one matrix, no biases": lambda: shared_product("plain"),

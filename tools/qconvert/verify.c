@@ -17,7 +17,8 @@ static oct_status no_record(const verification *v, oct_err *err)
 {
     const char *version = oct_model_meta(v->m, "octet.version");
     if (!version)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s: it has no record: qconvert did not write it, or its metadata were removed", v->a->model);
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s: it has no record: qconvert did not write it, nothing in it became smaller, or its metadata were removed",
+                        v->a->model);
     if (strcmp(version, OCT_VERSION) != 0) {
         oct_fail(err, OCT_EUNSUPPORTED, "%s: it was made by version %.60s, and this is %s: other versions may write other bytes", v->a->model, version, OCT_VERSION);
         oct_hint(err, "verify it with version %.60s", version);
