@@ -87,10 +87,5 @@ def check(c, model, way):
     c.hold(f"{model.name}, {way}", len(said) - twins(out) <= run <= len(said), f"{len(said)} announced, {run} run: {said[:8]}, {counts}")
 
 
-def check_all(c, m):
-    for way in WAYS:
-        check(c, m, way)
-
-
 if __name__ == "__main__":
-    sys.exit(every_model.run(__doc__, dense_layers, check_all))
+    sys.exit(every_model.run(__doc__, dense_layers, WAYS, check))

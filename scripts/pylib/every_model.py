@@ -20,17 +20,21 @@ def _models(args, folder, layers):
         print(f"the trained models are not there ({args.shared}): skipped")
 
 
-def run(doc, layers, check):
-    """Calls check(Checker, Model) for each model that has samples; layers(folder) yields the check's own. Returns the exit code."""
+def run(doc, layers, ways, check, every=1):
+    """Calls check(Checker, Model, way) for each model that has samples in every `every`th of the ways in turn, with --all in all of them; layers(folder)
+    yields the check's own models. Returns the exit code."""
     parser = options(doc)
     parser.add_argument("--zoo", type=Path)
     parser.add_argument("--shared", type=Path)
     parser.add_argument("--only", action="append", metavar="GLOB")
+    parser.add_argument("--all", action="store_true", help="each model in all ways")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-every-") as folder:
         c, work = Checker(args, Path(folder)), Path(folder) / "models"
         work.mkdir()
-        for m in _models(args, work, layers):
+        for i, m in enumerate(_models(args, work, layers)):
             if m.data and (not args.only or any(fnmatch(m.name, g) for g in args.only)):
-                check(c, m)
+                for k, way in enumerate(ways):
+                    if args.all or (i + k) % every == 0:
+                        check(c, m, way)
         return c.finish()
