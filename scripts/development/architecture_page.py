@@ -3,7 +3,7 @@
 
     scripts/development/architecture_page.py [--check] [SOURCE=LINES...]
 
-SOURCE names where the networks of a file of lines come from: generated, torch, trained. Given some, the table is written anew from them. --check writes
+SOURCE names where the networks of a file of lines come from: generated, torch, keras, trained. Given some, the table is written anew from them. --check writes
 nothing, and exits 1 where the page is not what the table gives (a test does so).
 """
 import csv
@@ -17,6 +17,7 @@ PAGE, TABLE = ROOT / "docs/architectures.md", ROOT / "tests/accuracy/architectur
 FIELDS = ("source", "name", "scheme", "weights", "ratio", "layers", "converted", "kept", "same", "agrees", "turns", "theirs", "within", "failed")
 SOURCES = {"generated": "written by `scripts/pylib/architectures.py`, in the forms of exporters",
            "torch": "exported by `scripts/development/export_architectures.py` from torchvision, timm and transformers",
+           "keras": "exported by the same script from Keras and scikit-learn",
            "trained": "trained, of the zoo in `scripts/pylib/zoo.py`"}
 SCHEMES = ("float", "static", "static-operators", "static-s8", "static-16", "dynamic", "weights-8", "weights-4", "fp16", "bf16")
 LARGE = 64 << 10
