@@ -101,7 +101,7 @@ weights: the table tells whether operators and forms are converted rightly, and 
   chaotic: a last bit moves one quantized value by one, and that moves others behind it. There the measure is ONNX Runtime itself: outputs agree *as moved inputs* where they are no further apart
   than ONNX Runtime's own are when the inputs are multiplied by numbers 2e-7 from 1 (eight such moves), or, for dynamic quantization, when its optimizer is switched off. Otherwise the file is cut, each
   part gets the same numbers in both runtimes, and the parts agree *layer by layer*: integers within 1, float16 in one unit in the last place, other reals within 1e-4 of their range.
-  Networks with an operator that our runtime does not know (ai.onnx.ml's Scaler) are run by ONNX Runtime alone.
+  Networks with an operator that our runtime does not know (of ai.onnx.ml) are run by ONNX Runtime alone.
 - **Size** is that of the converted file in parts of the float file, of networks with more than 64 kB of float weights. None may be
   larger.
 - **SQNR** is the distance of the outputs to the float model's, in dB, on samples that did not calibrate. Where static 8 bits keep less than 20 dB, they must keep as much as

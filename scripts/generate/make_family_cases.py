@@ -727,7 +727,7 @@ def basic():
 
 
 def trees():
-    """ai.onnx.ml by its text: TreeEnsemble (ONNX Runtime takes the transforms SOFTMAX and LOGISTIC for each other), Binarizer and others."""
+    """ai.onnx.ml by its text: TreeEnsemble (ONNX Runtime takes the transforms SOFTMAX and LOGISTIC for each other), Binarizer, Scaler and others."""
     ml = {"domain": "ai.onnx.ml"}
     t = lambda v, kind: onnx.numpy_helper.from_array(np.array(v, kind))  # noqa: E731
     # tree 0: x0 <= 0.5 ? (x1 > -1 ? leaf 0 : leaf 1) : leaf 2; tree 1: x1 in {1, 2.5} ? leaf 3 : leaf 4
@@ -765,6 +765,27 @@ def trees():
     no("ArrayFeatureExtractor", 1, [f32(2, 3), s64(-1)], f32(2, 1), **ml)
     no("ArrayFeatureExtractor", 1, [f32(2, 3), ints(1, dtype=np.int32)], f32(2, 1), **ml)
     no("ArrayFeatureExtractor", 1, [np.array(1, np.float32), s64(0)], f32(1, 1), **ml)
+
+    each = {"offset": [1.5, -2.0, 0.0, 0.25], "scale": [2.0, -0.5, 4.0, 0.0]}
+    for dt in (np.float32, np.float64, np.int32, np.int64):
+        v = ints(3, 4, lo=-4, hi=5, dtype=dt)
+        real = v.astype(np.float64)
+        own("Scaler", 1, [v], [((real - each["offset"]) * each["scale"]).astype(np.float32)], **each, **ml)
+        own("Scaler", 1, [v[0]], [((real[0] - 0.5) * 3).astype(np.float32)], offset=[0.5], scale=[3.0], **ml)
+        for norm, by in (("MAX", real.max(1)), ("L1", np.abs(real).sum(1)), ("L2", np.sqrt((real * real).sum(1)))):
+            by[by == 0] = 1
+            own("Normalizer", 1, [v], [(real / by[:, None]).astype(np.float32)], tol=(1e-6, 1e-7), norm=norm, **ml)
+    own("Normalizer", 1, [np.zeros((1, 2), np.float32)], [np.zeros((1, 2), np.float32)], norm="L2", **ml)
+    gaps = np.array([[np.nan, 1, 0], [2, np.nan, np.nan]], np.float32)
+    own("Imputer", 1, [gaps], [np.array([[5, 1, 0], [2, 6, 7]], np.float32)], imputed_value_floats=[5.0, 6.0, 7.0], replaced_value_float=float("nan"), **ml)
+    own("Imputer", 1, [gaps], [np.array([[np.nan, 1, 9], [2, np.nan, np.nan]], np.float32)], imputed_value_floats=[9.0], replaced_value_float=0.0, **ml)
+    y = f32(2, 3)
+    for bad in ({"offset": [1.0]}, {"offset": [1.0, 2.0], "scale": [1.0]}, {"offset": [1.0], "scale": [1.0] * 4}):
+        no("Scaler", 1, [y], y, **bad, **ml)
+    no("Scaler", 1, [np.array(1, np.float32)], np.array(1, np.float32), offset=[1.0], scale=[1.0], **ml)
+    no("Normalizer", 1, [y], y, norm="L3", **ml)
+    no("Imputer", 1, [y], y, **ml)
+    no("Imputer", 1, [y], y, imputed_value_floats=[1.0, 2.0], **ml)
 
 
 def cell(op, gates, h, c, p, lbr, clip, forget):

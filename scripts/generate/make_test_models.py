@@ -1210,6 +1210,30 @@ def ml_features():
     return net.done(), None
 
 
+@model("ml_prepared")
+def ml_prepared():
+    """Scaler, Normalizer and Imputer: a number for all features or one for each, rows of zeros, missing values."""
+    net = Net("ml_prepared", 17, ir=8)
+    net.more_opsets.append(helper.make_opsetid(ML, 1))
+    x, i, gaps = net.input("x", [4, 5]), net.input("i", [2, 3], TensorProto.INT64), net.input("gaps", [3, 4])
+    net.node("Scaler", [x], "all", ML, offset=[0.5], scale=[-1.75])
+    net.node("Scaler", [x], "each", ML, offset=[0.5, -2.0, 0.0, 8.5, 1e-3], scale=[1.0, 0.3, -7.0, 0.0, 12.5])
+    net.node("Scaler", [i], "whole", ML, offset=[3.5, -2.0, 0.0], scale=[0.25, 1.5, -3.0])
+    net.output("all", [4, 5]), net.output("each", [4, 5]), net.output("whole", [2, 3])
+    for norm in ("MAX", "L1", "L2"):
+        net.node("Normalizer", [x], f"by_{norm}", ML, norm=norm)
+        net.output(f"by_{norm}", [4, 5])
+    net.node("Imputer", [gaps], "filled", ML, imputed_value_floats=[1.5, -2.5, 0.25, 9.0], replaced_value_float=float("nan"))
+    net.node("Imputer", [gaps], "raised", ML, imputed_value_floats=[0.125], replaced_value_float=0.0)
+    net.output("filled", [3, 4]), net.output("raised", [3, 4])
+    values = net.rng.normal(0, 2, (4, 5)).astype(np.float32)
+    values[1], values[2] = 0, np.abs(values[2])
+    holes = np.round(net.rng.normal(0, 1, (3, 4)), 1).astype(np.float32)
+    holes[0, 1] = holes[2] = np.nan
+    holes[1, :2] = 0
+    return net.done(), {"x": values, "i": np.array([[5, -2, 3], [16777217, 7, 0]], np.int64), "gaps": holes}
+
+
 # ---- writing
 
 NUMPY = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8, "tensor(int8)": np.int8, "tensor(bool)": np.bool_}
