@@ -23,7 +23,7 @@ def unshared(path):
     constant of the graph around it is left as it is, so the body gets a copy of them."""
     model = onnx.load_from_string(path) if isinstance(path, bytes) else onnx.load(path)
     tensors, nodes, seen = {t.name: t for t in model.graph.initializer}, list(model.graph.node), set()
-    makers = {n.output[0]: n for n in nodes if n.op_type == "DequantizeLinear" and n.input[0] in tensors and len(tensors[n.input[0]].dims) > 1}
+    makers = {n.output[0]: n for n in nodes if n.op_type == "DequantizeLinear" and n.input[0] in tensors and tensors[n.input[0]].data_type == onnx.TensorProto.INT8}
 
     def copy_of(name, reader):
         own = model.graph.initializer.add()
