@@ -67,8 +67,13 @@ static oct_status read_said(const oct_tree *t, said *s, oct_err *err)
     *s = (said){ .scale = oct_tree_member(t, "scale"), .offset = oct_tree_member(t, "offset"), .lo = oct_tree_member(t, "min"),
                  .hi = oct_tree_member(t, "max"), .real = dtype && strcasecmp(dtype, "float") == 0, .offset_sign = -1 };
     oct_tree_bool(symmetric ? symmetric : oct_tree_member(t, "is_sym"), &s->symmetric);
-    if (!read_bits(bits ? bits : oct_tree_member(t, "bw"), &s->bits))
+    const oct_tree *given = bits ? bits : oct_tree_member(t, "bw");
+    if (!given)
+        return oct_fail(err, OCT_EMALFORMED, "it has no 'bitwidth' ('bw' as of version 1.0.0)");
+    if (!read_bits(given, &s->bits))
         return oct_fail(err, OCT_EMALFORMED, "'%s' is not a whole number from 2 to 32", bits ? "bitwidth" : "bw");
+    if (dtype && !s->real && strcasecmp(dtype, "int") != 0)
+        return oct_fail(err, OCT_EMALFORMED, "'dtype' is '%.40s', neither int nor float", dtype);
     return OCT_OK;
 }
 
@@ -76,8 +81,6 @@ static oct_status read_said(const oct_tree *t, said *s, oct_err *err)
 static bool zero_of(const said *s, size_t i, double *zero)
 {
     const double middle = ldexp(1, s->bits - 1);
-    if (!s->offset && s->offset_sign < 0)
-        return false;
     *zero = 0;
     if (s->offset && !number_at(s->offset, i, zero))
         return false;
@@ -89,15 +92,38 @@ static bool zero_of(const said *s, size_t i, double *zero)
     return true;
 }
 
+/* Whether min and max, where there are both, are those of a scale and a zero point: to two steps, as values of one symmetric encoding are 255 or 256. */
+static bool agree(const said *s, size_t i, double scale, double zero)
+{
+    double lo, hi;
+    if (!s->lo || !s->hi || !number_at(s->lo, i, &lo) || !number_at(s->hi, i, &hi))
+        return true;
+    return fabs(lo + zero * scale) <= 2 * scale && fabs(hi - (ldexp(1, s->bits) - 1 - zero) * scale) <= 2 * scale;
+}
+
+static oct_status pin_scale(oct_calib_tensor *t, const said *s, size_t i, oct_err *err)
+{
+    double scale, zero;
+    const double middle = ldexp(1, s->bits - 1);
+    if (!number_at(s->scale, i, &scale) || !zero_of(s, i, &zero))
+        return oct_fail(err, OCT_EMALFORMED, "its scale and its zero point are not numbers, or not as many of each");
+    if (scale > 0 && s->symmetric && zero == 0 && !agree(s, i, scale, zero) && agree(s, i, scale, middle)) /* of signed values */
+        zero = middle;
+    if (!oct_encodings_pin_exact(t, s->bits, scale, zero))
+        return oct_fail(err, OCT_EMALFORMED, "scale %g and zero point %g are not those of %d bits", scale, zero, s->bits);
+    if (agree(s, i, scale, zero))
+        return OCT_OK;
+    oct_fail(err, OCT_EMALFORMED, "scale and offset (%g to %g) contradict min and max", (double)t->pin.lo, (double)t->pin.hi);
+    oct_hint(err, "take out min and max, or scale and offset");
+    return OCT_EMALFORMED;
+}
+
 /* Pins t to what is said of channel i. */
 static oct_status pin_channel(oct_calib_tensor *t, const said *s, size_t i, oct_err *err)
 {
-    double scale, zero, lo, hi;
-    if (s->scale && number_at(s->scale, i, &scale) && zero_of(s, i, &zero)) {
-        if (!oct_encodings_pin_exact(t, s->bits, scale, zero))
-            return oct_fail(err, OCT_EMALFORMED, "scale %g and zero point %g are not those of %d bits", scale, zero, s->bits);
-        return OCT_OK;
-    }
+    double lo, hi;
+    if (s->scale && (s->offset || s->offset_sign > 0))
+        return pin_scale(t, s, i, err);
     if (!s->lo || !s->hi || !number_at(s->lo, i, &lo) || !number_at(s->hi, i, &hi))
         return oct_fail(err, OCT_EMALFORMED, "it has neither scale and offset nor min and max");
     return oct_encodings_pin(t, lo, hi) ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "%g to %g is not a range of float32", lo, hi);
@@ -161,10 +187,23 @@ static oct_status read_all(oct_encodings *e, oct_tree *all, const char *label, c
     return OCT_OK;
 }
 
+enum { NEWEST = 2 }; /* the major number of the newest version that is known */
+
+static oct_status check_version(const oct_tree *root, const char *label, oct_err *err)
+{
+    const char *version = oct_tree_text(oct_tree_member(root, "version"));
+    if (!version || strtol(version, NULL, 10) <= NEWEST)
+        return OCT_OK;
+    oct_fail(err, OCT_EUNSUPPORTED, "%s: 'version' is '%.40s', which is newer than the known ones", label, version);
+    oct_hint(err, "export it as of version 0.6.1, 1.0.0 or 2.0.0");
+    return OCT_EUNSUPPORTED;
+}
+
 static oct_status read_tree(oct_encodings *e, oct_tree *root, const char *label, oct_err *err)
 {
     static const char *const lists[] = { "activation_encodings", "encodings" };
     bool any = false;
+    OCT_TRY(check_version(root, label, err));
     for (size_t i = 0; i < OCT_COUNT(lists); i++) {
         oct_tree *all = oct_tree_member(root, lists[i]);
         if (all && !oct_tree_is_object(all) && !oct_tree_is_list(all))
@@ -179,7 +218,7 @@ static oct_status read_tree(oct_encodings *e, oct_tree *root, const char *label,
 static oct_status read(oct_encodings *e, const char *text, size_t size, const char *label, oct_err *err)
 {
     oct_tree *root;
-    OCT_TRY(oct_tree_parse(text, size, label, &root, err));
+    OCT_TRY(oct_encoding_tree(text, size, label, &root, err));
     const oct_status s = read_tree(e, root, label, err);
     oct_tree_free(root);
     return s;
@@ -242,7 +281,7 @@ static oct_status write_objects(oct_encoding_rows *rows, oct_buf *out, oct_err *
         oct_json_str(&j, "dtype", "int");
         oct_json_str(&j, "is_symmetric", is_symmetric(r) ? "True" : "False");
         oct_json_num(&j, "max", scale * ((1 << r->bits) - 1 - r->q.zero));
-        oct_json_num(&j, "min", -scale * r->q.zero);
+        oct_json_num(&j, "min", 0 - scale * r->q.zero);
         oct_json_int(&j, "offset", -r->q.zero);
         oct_json_num(&j, "scale", scale);
         oct_json_close(&j);

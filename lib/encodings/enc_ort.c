@@ -1,5 +1,5 @@
 /* lib/encodings/enc_ort.c -- the calibration cache of ONNX Runtime's quantizer, JSON: for each tensor `lowest` and `highest`, an array of NumPy each; alone
- * (write_calibration_table) or as `data` of an object that names the method (save_tensors_data). */
+ * (write_calibration_table) or as `data` of an object that names the method (save_tensors_data). Up to release 1.14 it is a pair of numbers. */
 #include "encodings/encodings_int.h"
 
 #include "base/json.h"
@@ -8,10 +8,33 @@
 #include <math.h>
 #include <string.h>
 
+/* Steps over blanks, to what is no blank; 0: the end. */
+static char step(const char **p, const char *end)
+{
+    while (*p < end && **p && strchr(" \t\r\n", **p))
+        ++*p;
+    return *p < end ? **p : 0;
+}
+
+/* Whether the first member of an object is a list that begins with a number, as in `{"x": [-1.5, 2]`: up to 1.14 the file has pairs alone. */
+static bool is_pairs(const char *text, size_t size)
+{
+    const char *p = text, *end = text + size;
+    if (step(&p, end) != '{' || (p++, step(&p, end)) != '"')
+        return false;
+    for (p++; p < end && *p != '"'; p++)
+        p += *p == '\\' && p + 1 < end;
+    if (p == end || (p++, step(&p, end)) != ':' || (p++, step(&p, end)) != '[')
+        return false;
+    const char c = (p++, step(&p, end));
+    return c == '-' || (c >= '0' && c <= '9');
+}
+
 /* What the classes of its objects are called. */
 static bool claims(const char *text, size_t size)
 {
-    return oct_encoding_is_json(text, size) && (oct_encoding_holds(text, size, "\"TensorData\"") || oct_encoding_holds(text, size, "\"TensorsData\""));
+    return oct_encoding_is_json(text, size) &&
+           (oct_encoding_holds(text, size, "\"TensorData\"") || oct_encoding_holds(text, size, "\"TensorsData\"") || is_pairs(text, size));
 }
 
 /* The least or the largest of a number, or of lists of numbers in each other. */
@@ -33,7 +56,7 @@ static bool extreme(const oct_tree *t, bool most, int depth, double *v)
 
 static bool bound(const oct_tree *tensor, const char *name, bool most, double *v)
 {
-    const oct_tree *b = oct_tree_member(tensor, name);
+    const oct_tree *b = oct_tree_is_list(tensor) ? oct_tree_count(tensor) == 2 ? oct_tree_at(tensor, most) : NULL : oct_tree_member(tensor, name);
     return extreme(oct_tree_is_object(b) ? oct_tree_member(b, "data") : b, most, 8, v);
 }
 
@@ -43,7 +66,7 @@ static oct_status read_tensor(oct_encodings *e, const char *name, const oct_tree
     double lo, hi;
     OCT_TRY(oct_encodings_add(e, name, strlen(name), &t, err));
     if (!bound(tensor, "lowest", false, &lo) || !bound(tensor, "highest", true, &hi)) {
-        oct_fail(err, OCT_EMALFORMED, "it has no 'lowest' and 'highest'");
+        oct_fail(err, OCT_EMALFORMED, oct_tree_is_list(tensor) ? "expected a pair of numbers" : "it has no 'lowest' and 'highest' that are numbers");
         oct_hint(err, "calibrate with MinMax, Entropy or Percentile");
         return OCT_EMALFORMED;
     }
@@ -64,7 +87,7 @@ static oct_status read_tree(oct_encodings *e, oct_tree *root, const char *label,
 static oct_status read(oct_encodings *e, const char *text, size_t size, const char *label, oct_err *err)
 {
     oct_tree *root;
-    OCT_TRY(oct_tree_parse(text, size, label, &root, err));
+    OCT_TRY(oct_encoding_tree(text, size, label, &root, err));
     const oct_status s = read_tree(e, root, label, err);
     oct_tree_free(root);
     return s;

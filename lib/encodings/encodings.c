@@ -39,6 +39,13 @@ const char *oct_encoding_form_summary(const oct_encoding_form *f)
     return f->summary;
 }
 
+bool oct_encoding_is_table(const void *data, size_t size)
+{
+    static const char table[] = "octet-calibration";
+    const uint8_t *b = data;
+    return size == 0 || (size >= 2 && b[0] == 0x1f && b[1] == 0x8b) || (size >= sizeof table - 1 && memcmp(b, table, sizeof table - 1) == 0);
+}
+
 bool oct_encoding_form_needs_model(const oct_encoding_form *f)
 {
     return f->by_layer;
@@ -65,9 +72,7 @@ const oct_encoding_form *oct_encoding_form_find(const char *name)
 
 const oct_encoding_form *oct_encoding_form_of(const void *data, size_t size)
 {
-    static const char table[] = "octet-calibration";
-    const uint8_t *b = data;
-    if (size == 0 || (size >= 2 && b[0] == 0x1f && b[1] == 0x8b) || (size >= sizeof table - 1 && memcmp(b, table, sizeof table - 1) == 0))
+    if (oct_encoding_is_table(data, size))
         return NULL;
     for (size_t i = 0; i < OCT_COUNT(forms); i++)
         if (forms[i]->claims && forms[i]->claims(data, size))
@@ -80,6 +85,8 @@ oct_status oct_encodings_parse(const void *data, size_t size, const char *label,
     *e = (oct_encodings){ .form = oct_encoding_form_of(data, size) };
     if (!e->form) {
         oct_fail(err, OCT_EMALFORMED, "%s: its ranges are not in a known form", label);
+        if (size && memchr(data, 0, size))
+            oct_hint(err, "known forms are texts; beside ONNX Runtime's calibration.flatbuffers lies calibration.json, which has the same ranges");
         oct_hint(err, "the known forms are calibration tables and %s", oct_encoding_form_names());
         return OCT_EMALFORMED;
     }
@@ -182,6 +189,15 @@ oct_status oct_encoding_check_name(const char *name, const char *separators, oct
         if ((unsigned char)*p < 0x20 || strchr(separators, *p))
             return oct_fail(err, OCT_EUSAGE, "the name '%.200s' has no place in this form, because of a character in it", name);
     return OCT_OK;
+}
+
+oct_status oct_encoding_tree(const char *text, size_t size, const char *label, oct_tree **root, oct_err *err)
+{
+    const oct_status s = oct_tree_parse(text, size, label, root, err);
+    const bool signed_one = err && strstr(err->text, "near '-'") && oct_encoding_holds(text, size, "-Infinity");
+    if (s == OCT_EMALFORMED && (signed_one || (err && (strstr(err->text, "near 'NaN'") || strstr(err->text, "near 'Infinity'")))))
+        oct_hint(err, "the tool found no range for that tensor: look at its samples and calibrate again, or take the tensor's entry out");
+    return s;
 }
 
 bool oct_encoding_is_json(const char *text, size_t size)

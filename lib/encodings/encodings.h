@@ -25,6 +25,9 @@ bool oct_encoding_form_needs_model(const oct_encoding_form *f);
 /* The form that bytes have, by what they hold; NULL: none (they may be a calibration table). */
 const oct_encoding_form *oct_encoding_form_of(const void *data, size_t size);
 
+/* Whether bytes are those of a calibration table, packed or not, or none at all, which its reader tells. */
+bool oct_encoding_is_table(const void *data, size_t size);
+
 /* What a file says. */
 typedef struct oct_encodings {
     const oct_encoding_form *form;
@@ -43,7 +46,11 @@ typedef struct oct_encodings_match {
     size_t taken;   /* ranges of tensors of the model */
     size_t weights; /* entries of its weights */
     size_t others;  /* entries of what the model does not have */
+    char other[128], near[128]; /* the first of these, cut where it is longer, and the name that it may stand for: of a tensor that has no entry, or "" */
 } oct_encodings_match;
+
+/* What is said of m->others, where there are any, in text[size]. */
+void oct_encodings_say_others(const oct_encodings_match *m, char *text, size_t size);
 
 /* Pins the tensors of g that the file is about: those of its names, or the first inputs of its layers. Where several entries are about one tensor, its range
  * holds all of theirs. OCT_EUSAGE when there is none. */

@@ -2,6 +2,7 @@
 #ifndef OCT_ENCODINGS_ENCODINGS_INT_H
 #define OCT_ENCODINGS_ENCODINGS_INT_H
 
+#include "base/json_tree.h"
 #include "encodings/encodings.h"
 
 /* One tensor as it is written. */
@@ -53,6 +54,8 @@ oct_status oct_encoding_fault(const oct_encoding_line *l, oct_err *err, const ch
 bool oct_encoding_number(const char *w, size_t n, double *v);
 /* Whether a name can stand in a line; `separators`: characters that it may not have. Else OCT_EUSAGE. */
 oct_status oct_encoding_check_name(const char *name, const char *separators, oct_err *err);
+/* oct_tree_parse, with a hint where a number is none. */
+oct_status oct_encoding_tree(const char *text, size_t size, const char *label, oct_tree **root, oct_err *err);
 /* Whether text begins as a JSON object does. */
 bool oct_encoding_is_json(const char *text, size_t size);
 /* Whether text holds a word. */

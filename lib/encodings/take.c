@@ -5,15 +5,21 @@
 #include "base/mem.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-/* The first input of a layer, which is known by its name, or where it has none by its first result; -1: there is no such layer. */
+/* A layer is known by its name, or where it has none by its first result. */
+static const char *layer_name(const oct_graph *g, const oct_node *n)
+{
+    return *n->name || n->n_out == 0 || n->out[0] < 0 ? n->name : g->value[n->out[0]].name;
+}
+
+/* The first input of a layer; -1: there is none of that name. */
 static int input_of_layer(const oct_graph *g, const char *name)
 {
     for (size_t i = 0; i < g->n_order; i++) {
         const oct_node *n = &g->node[g->order[i]];
-        const char *own = *n->name || n->n_out == 0 || n->out[0] < 0 ? n->name : g->value[n->out[0]].name;
-        if (n->n_in > 0 && *own && strcmp(own, name) == 0)
+        if (n->n_in > 0 && *layer_name(g, n) && strcmp(layer_name(g, n), name) == 0)
             return n->in[0];
     }
     return -1;
@@ -29,12 +35,49 @@ static void pin_also(oct_calib_tensor *to, const oct_calib_tensor *from)
     to->exact = first || same ? from->exact : (oct_calib_exact){ 0 };
 }
 
+/* What entries of a form are about: layers that read something, or tensors that are computed. NULL: the i-th is not such. */
+static const char *subject_at(const oct_encoding_form *f, const oct_graph *g, size_t i)
+{
+    if (!f->by_layer)
+        return i < g->n_value && !g->value[i].dead && !g->value[i].constant ? g->value[i].name : NULL;
+    const oct_node *n = i < g->n_order ? &g->node[g->order[i]] : NULL;
+    return n && n->n_in > 0 && *layer_name(g, n) ? layer_name(g, n) : NULL;
+}
+
+/* The names that are nearest to one of the file's; `open`: of those alone that the file has no entry of. */
+static oct_nearest nearest_to(const oct_encodings *e, const char *name, const oct_graph *g, bool open)
+{
+    oct_nearest near = { .word = name, .most = 3 };
+    const size_t n = e->form->by_layer ? g->n_order : g->n_value;
+    for (size_t i = 0; i < n; i++) {
+        const char *subject = subject_at(e->form, g, i);
+        if (subject && !(open && oct_calib_find(e->ranges, subject)))
+            oct_nearest_try(&near, subject);
+    }
+    return near;
+}
+
+static void name_other(const oct_encodings *e, const char *name, const oct_graph *g, oct_encodings_match *m)
+{
+    const oct_nearest near = nearest_to(e, name, g, true);
+    snprintf(m->other, sizeof m->other, "%s", name);
+    snprintf(m->near, sizeof m->near, "%s", near.n ? near.name[0] : "");
+}
+
+void oct_encodings_say_others(const oct_encodings_match *m, char *text, size_t size)
+{
+    const int n = snprintf(text, size, "entries of nothing that the model has: %zu, the first '%s'", m->others, m->other);
+    if (m->near[0] && n > 0 && (size_t)n < size)
+        snprintf(text + n, size - (size_t)n, " (is '%s' meant?)", m->near);
+}
+
 static oct_status take_entry(const oct_encodings *e, const oct_calib_tensor *t, const oct_graph *g, oct_calib *into, oct_encodings_match *m, oct_err *err)
 {
     const int v = e->form->by_layer ? input_of_layer(g, t->name) : oct_graph_find(g, t->name);
     oct_calib_tensor *to;
     if (v < 0) {
-        m->others++;
+        if (!m->others++)
+            name_other(e, t->name, g, m);
         return OCT_OK;
     }
     if (g->value[v].constant) {
@@ -51,14 +94,13 @@ static oct_status take_entry(const oct_encodings *e, const oct_calib_tensor *t, 
 static oct_status none_taken(const oct_encodings *e, const char *label, const oct_graph *g, oct_err *err)
 {
     const char *name = e->ranges->n_tensors ? e->ranges->tensors[0]->name : NULL;
-    oct_nearest near = { .word = name ? name : "", .most = 3 };
     if (!name)
         return oct_fail(err, OCT_EUSAGE, "%s: it has no range for any tensor", label);
     oct_fail(err, OCT_EUSAGE, "%s: made for another model: none of its %zu names, the first being '%.100s', is that of a %s of this one", label,
              e->ranges->n_tensors, name, e->form->by_layer ? "layer" : "tensor");
-    for (size_t v = 0; v < g->n_value; v++)
-        if (!g->value[v].dead && !g->value[v].constant)
-            oct_nearest_try(&near, g->value[v].name);
+    if (!e->form->by_layer && input_of_layer(g, name) >= 0)
+        oct_hint(err, "'%.100s' is a layer: a table of ncnn begins with the lines of weights, %.100s_param_0", name, name);
+    const oct_nearest near = nearest_to(e, name, g, false);
     oct_nearest_hint(&near, 3, "make the file from this model, or rename what is in it", err);
     return OCT_EUSAGE;
 }
@@ -77,7 +119,7 @@ static oct_status from_bytes(const void *data, size_t size, const char *label, c
 {
     oct_encodings e;
     *m = (oct_encodings_match){ 0 };
-    if (!oct_encoding_form_of(data, size))
+    if (oct_encoding_is_table(data, size))
         return oct_calib_parse(data, size, label, out, err);
     oct_calib *c = oct_calib_create();
     oct_status s = oct_encodings_parse(data, size, label, &e, err);

@@ -71,7 +71,9 @@ def calibrated(folder, model, x):
     (folder / "table").mkdir()
     quant_utils.write_calibration_table(data.data, str(folder / "table"))
     (folder / "table/calibration.json").rename(folder / "table/cache.json")
-    return {n: (float(np.min(t.lowest)), float(np.max(t.highest))) for n, t in data.items()}
+    pairs = {n: (float(np.min(t.lowest)), float(np.max(t.highest))) for n, t in data.items()}  # as releases up to 1.14 write them
+    (folder / "table/pairs.json").write_text(json.dumps(pairs))
+    return pairs
 
 
 def groups(model):
@@ -108,7 +110,7 @@ def stored(path):
 def check_ort_read(check, model, ranges):
     """From ONNX Runtime's caches to scales."""
     float_model, folder, of = check.folder / "float.onnx", check.folder, groups(model)
-    for cache in ("saved/cache.json", "table/cache.json", "table/calibration.cache"):
+    for cache in ("saved/cache.json", "table/cache.json", "table/pairs.json", "table/calibration.cache"):
         report = check.convert(float_model, folder / "out.onnx", "--calib", folder / cache, "--target", "octet")
         got = stored(folder / "out.onnx")
         check.hold(f"{cache}: all layers are static", report["int8_layers"] == 5 and report["pinned"]["missing"] == 0, report["pinned"])

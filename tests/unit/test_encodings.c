@@ -85,6 +85,10 @@ static void forms_say_the_same(void **state)
         { "ort", "{\"x\": {\"lowest\": {\"data\": -1.5, \"dtype\": \"float32\", \"CLS\": \"numpy.array\"}, \"highest\": {\"data\": [0.5], \"dtype\": "
           "\"float32\", \"CLS\": \"numpy.array\"}, \"CLS\": \"TensorData\"}, \"r\": {\"lowest\": 1, \"highest\": [[2, 6.5]], \"CLS\": \"TensorData\"}}",
           { "x", -1.5f, 0.5f }, { "r", 0, 6.5f }, 2, 0, 0 },
+        { "ort", " {\"x\" : [ -1.5, 0.5], \"r\": [0.25, 6.5]}", { "x", -1.5f, 0.5f }, { "r", 0, 6.5f }, 2, 0, 0 },
+        { "aimet", "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"is_symmetric\": \"True\", \"offset\": 0, \"scale\": 0.02, \"min\": -2.56, \"max\": "
+          "2.54}], \"r\": [{\"bitwidth\": 8, \"is_symmetric\": \"True\", \"offset\": 0, \"scale\": 0.02, \"min\": 0, \"max\": 5.1}]}}",
+          { "x", -128 * 0.02f, 127 * 0.02f, { 8, 128, 0.02f } }, { "r", 0, 255 * 0.02f, { 8, 0, 0.02f } }, 2, 0, 0 },
         { "aimet", "{\"version\": \"0.6.1\", \"activation_encodings\": {\"x\": [{" AIMET_X "}], \"r\": [{\"bitwidth\": 4, \"min\": 0, \"max\": 6}]}, "
           "\"param_encodings\": {\"w1\": [], \"w2\": []}}", { "x", -114 * 0.0185f, 141 * 0.0185f, { 8, 114, 0.0185f } }, { "r", 0, 6 }, 2, 2, 0 },
         { "aimet", "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 16, \"is_symmetric\": \"True\", \"offset\": -32767, \"scale\": 0.001}], "
@@ -235,6 +239,15 @@ static void errors_name_the_place(void **state)
         { "{\"x\": {\"CLS\": \"TensorData\", \"lowest\": 2, \"highest\": 1}}", "not a range", OCT_EMALFORMED },
         { "{\"x\": {\"CLS\": \"TensorData\", \"lowest\": 0, \"highest\": 1e39}}", "not a range", OCT_EMALFORMED },
         { "{\"x\": {\"CLS\": \"TensorData\", \"lowest\": [], \"highest\": 1}}", "'lowest'", OCT_EMALFORMED },
+        { "{\"x\": [1]}", "tensor 'x': expected a pair of numbers", OCT_EMALFORMED },
+        { "{\"x\": [1, \"2\"]}", "tensor 'x': expected a pair of numbers", OCT_EMALFORMED },
+        { "{\"version\": \"3.0.0\", \"activation_encodings\": []}", "'version' is '3.0.0', which is newer", OCT_EUNSUPPORTED },
+        { "{\"activation_encodings\": {\"x\": [{\"scale\": 1, \"offset\": 0}]}}", "'x': it has no 'bitwidth'", OCT_EMALFORMED },
+        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"dtype\": \"bfloat\"}]}}", "'dtype' is 'bfloat'", OCT_EMALFORMED },
+        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"scale\": \"1\", \"offset\": 0}]}}", "not numbers", OCT_EMALFORMED },
+        { "{\"activation_encodings\": [{\"name\": \"x\", \"bw\": 8, \"scale\": [1, 2], \"offset\": [0]}]}", "not as many of each", OCT_EMALFORMED },
+        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"scale\": 1, \"offset\": 0, \"min\": -9, \"max\": 255}]}}", "contradict min and max",
+          OCT_EMALFORMED },
         { "", "known form", OCT_EMALFORMED },
     };
     oct_graph *g = layers();
@@ -253,6 +266,55 @@ static void errors_name_the_place(void **state)
         oct_encodings_free(&e);
         oct_calib_destroy(c);
     }
+    oct_graph_destroy(g);
+}
+
+/* What a hint says of files that look like one form and are of another, or none. */
+static void hints_say_what_to_do(void **state)
+{
+    static const struct {
+        const char *text, *hint;
+        size_t size; /* 0: all of the text */
+    } each[] = {
+        { "{\"x\": {\"CLS\": \"TensorData\", \"lowest\": NaN, \"highest\": 1}}", "calibrate again" },
+        { "{\"x\": {\"CLS\": \"TensorData\", \"lowest\": -Infinity, \"highest\": 1}}", "calibrate again" },
+        { "first 1\n", "a table of ncnn begins with the lines of weights" },
+        { "x_param_0 1\nfirts 1\n", "did you mean 'first'?" },
+        { "\x10\0\0\0\0\0\x06\0\x08\0", "calibration.json", 10 },
+        { "{\"a\": 1}", "the known forms are calibration tables and ort" },
+    };
+    oct_graph *g = layers();
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_err err = OCT_ERR_INIT;
+        oct_encodings e;
+        oct_encodings_match m;
+        if (each[i].text[0] == '{' && !reads_json())
+            continue;
+        oct_calib *c = oct_calib_create();
+        if (oct_encodings_parse(each[i].text, each[i].size ? each[i].size : strlen(each[i].text), "t", &e, &err) == OCT_OK)
+            assert_int_equal(oct_encodings_take(&e, "t", g, c, &m, &err), OCT_EUSAGE);
+        if (!strstr(err.hint, each[i].hint))
+            fail_msg("case %zu: '%s' lacks '%s'", i, err.hint, each[i].hint);
+        oct_encodings_free(&e);
+        oct_calib_destroy(c);
+    }
+    oct_graph_destroy(g);
+}
+
+/* An entry with a slip in its name is told, with the tensor that it may be about. */
+static void slips_are_named(void **state)
+{
+    oct_graph *g = layers();
+    oct_encodings_match m;
+    char text[200];
+    oct_calib *c = read_for("x 2.5\nrr 6.0\nno such name 1\n", g, "ort-cache", &m);
+    oct_encodings_say_others(&m, text, sizeof text);
+    assert_string_equal(text, "entries of nothing that the model has: 2, the first 'rr' (is 'r' meant?)");
+    oct_calib_destroy(c);
+    c = read_for("x 2.5\nr 6.0\ny 1\na 1\nrr 1\n", g, "ort-cache", &m);
+    oct_encodings_say_others(&m, text, sizeof text);
+    assert_string_equal(text, "entries of nothing that the model has: 1, the first 'rr'"); /* all tensors have entries */
+    oct_calib_destroy(c);
     oct_graph_destroy(g);
 }
 
@@ -309,6 +371,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forms_say_the_same), cmocka_unit_test(floats_stay), cmocka_unit_test(written_and_read),
         cmocka_unit_test(weights_have_scales), cmocka_unit_test(errors_name_the_place), cmocka_unit_test(names_without_a_place), cmocka_unit_test(no_memory),
+        cmocka_unit_test(hints_say_what_to_do), cmocka_unit_test(slips_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
