@@ -31,13 +31,14 @@ static oct_status look_at_value(oct_conversion *c, const oct_qjob *j, int value,
 }
 
 /* Values that conversions ask for, and that got no parameters as they have no range. */
-static size_t count_missing(const oct_conversion *c)
+static size_t count_missing(const oct_conversion *c, const char **first)
 {
     size_t n, missing = 0;
     const char *const *names = oct_qjob_values(c->job, NULL, &n);
     for (size_t i = 0; i < n; i++) {
         const int v = oct_calib_find(c->calib, names[i]) ? -1 : oct_graph_find(c->job->g, names[i]);
-        missing += v >= 0 && !c->job->value[v].quant;
+        if (v >= 0 && !c->job->value[v].quant && !missing++)
+            *first = names[i];
     }
     return missing;
 }
@@ -45,6 +46,7 @@ static size_t count_missing(const oct_conversion *c)
 oct_status oct_conversion_find_pinned(oct_conversion *c, oct_err *err)
 {
     size_t cap = 0, n;
+    const char *first = NULL;
     oct_pinned *p = &c->pinned;
     *p = (oct_pinned){ 0 };
     if (!c->calib || !from_elsewhere(c->calib) || !oct_qjob_has_qparams(c->job))
@@ -52,7 +54,7 @@ oct_status oct_conversion_find_pinned(oct_conversion *c, oct_err *err)
     for (size_t v = 0; v < c->job->n_values; v++)
         OCT_TRY(look_at_value(c, c->job, (int)v, &cap, err));
     oct_qjob_values(c->job, NULL, &n);
-    p->missing = count_missing(c);
+    p->missing = count_missing(c, &first);
     if (p->exact + p->n_misfit)
         oct_conversion_say(c, 0, "%s: %zu ranges are used, %zu of them with the scale and zero point that it says", c->table, p->ranges, p->exact);
     else
@@ -62,6 +64,7 @@ oct_status oct_conversion_find_pinned(oct_conversion *c, oct_err *err)
     if (p->n_misfit)
         oct_conversion_say(c, 0, "%zu tensors have the nearest parameters to those that it says (--verbose names them)", p->n_misfit);
     if (p->missing)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "%s has no range of %zu of %zu tensors: layers that need these are not static", c->table, p->missing, n);
+        oct_conversion_say(c, OCT_NOTE_WARNING, "%s has no range of %zu of %zu tensors, the first being '%.100s': layers that need these are not static",
+                           c->table, p->missing, n, first);
     return OCT_OK;
 }

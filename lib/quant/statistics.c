@@ -13,8 +13,11 @@ static void say_match(oct_conversion *c)
     oct_conversion_say(c, 0, "%s: %zu ranges (%s)", c->table, m->taken, oct_encoding_form_summary(m->form));
     if (m->weights)
         oct_conversion_say(c, 0, "%zu entries of weights are not taken: weights are rounded from what the model holds", m->weights);
-    if (m->others)
-        oct_conversion_say(c, 1, "%zu entries are of nothing that the model has", m->others);
+    if (m->others) {
+        char text[400];
+        oct_encodings_say_others(m, text, sizeof text);
+        oct_conversion_say(c, m->near[0] ? 0 : 1, "%s", text);
+    }
 }
 
 oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_err *err)

@@ -4,6 +4,13 @@
 #include "encodings/encodings.h"
 #include "quant/quant.h"
 
+static void say_others(oct_cli *cli, const oct_encodings_match *m)
+{
+    char text[400];
+    oct_encodings_say_others(m, text, sizeof text);
+    oct_cli_note(cli, 0, "%s", text);
+}
+
 static oct_status import_to(oct_cli *cli, const foreign_args *a, oct_model *m, oct_err *err)
 {
     oct_calib *c = NULL;
@@ -27,7 +34,7 @@ static oct_status import_to(oct_cli *cli, const foreign_args *a, oct_model *m, o
         if (match.weights)
             oct_cli_note(cli, 0, "%zu entries of weights are not taken", match.weights);
         if (match.others)
-            oct_cli_note(cli, 0, "%zu entries are of nothing that the model has", match.others);
+            say_others(cli, &match);
     }
     oct_calib_destroy(c);
     return s;
