@@ -175,6 +175,17 @@ static void say_target(oct_conversion *c)
     }
 }
 
+/* A rule that the target cannot follow has no effect that one would see. */
+static void say_unmet(oct_conversion *c)
+{
+    oct_dtype asked, taken;
+    const size_t n = oct_qjob_unmet(c->job, &asked, &taken);
+    if (n)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "the target %s takes no %s activations, which rules ask for: %zu node%s %s instead; 'qconvert --list-targets' has "
+                           "others",
+                           oct_target_name(c->o.job.target), oct_policy_activations(asked), n, n == 1 ? " has" : "s have", oct_policy_activations(taken));
+}
+
 static oct_status open_job(oct_conversion *c, oct_err *err)
 {
     OCT_TRY(oct_conversion_reopen(c, err));
@@ -185,6 +196,7 @@ static oct_status open_job(oct_conversion *c, oct_err *err)
     OCT_TRY(oct_policy_note(c->policy, c->m->graph, err));
     c->n_prepared = c->m->graph->n_node;
     say_target(c);
+    say_unmet(c);
     return oct_policy_check(c->policy, c->m->graph, absent, c, err);
 }
 

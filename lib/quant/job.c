@@ -131,6 +131,7 @@ static void fit_target(const oct_qjob *j, const oct_op *op, oct_policy_row *row)
         return;
     row->symmetric |= oct_target_symmetric(t);
     if (fixed && !oct_takes_activations(t, row->activations)) {
+        row->unmet = row->types_asked ? row->activations : OCT_UNDEFINED;
         row->activations = taken_instead(t, row->activations);
         add_to_rule(j, row, oct_arena_printf(j->arena, "the target takes %s activations", oct_policy_activations(row->activations)));
     }
@@ -138,6 +139,21 @@ static void fit_target(const oct_qjob *j, const oct_op *op, oct_policy_row *row)
         row->per_channel = false;
         add_to_rule(j, row, "the target takes one scale for all weights");
     }
+}
+
+size_t oct_qjob_unmet(const oct_qjob *j, oct_dtype *asked, oct_dtype *taken)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < j->n_all; i++) {
+        const oct_policy_row *row = &j->all[i].job->node[j->all[i].node].row;
+        if (row->unmet == OCT_UNDEFINED)
+            continue;
+        if (n++ == 0) {
+            *asked = row->unmet;
+            *taken = row->activations;
+        }
+    }
+    return n;
 }
 
 int64_t oct_graph_macs(const oct_graph *g)

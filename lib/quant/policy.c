@@ -141,6 +141,8 @@ static void apply(const oct_rule *r, int value[OCT_COLUMNS][OCT_PARTS], oct_poli
         row->asked = !r->builtin;
         row->named = row->asked && is_by_name(r);
     }
+    if (r->value[OCT_COLUMN_ACTIVATIONS][0] >= 0)
+        row->types_asked = !r->builtin;
     row->typed |= r->value[OCT_COLUMN_ACTIVATIONS][0] >= 0 && !r->builtin && is_by_name(r);
     row->observer = r->observer.observer ? r->observer : row->observer;
 }

@@ -57,6 +57,8 @@ typedef struct oct_policy_row {
     bool asked;                /* a rule of the user's set the scheme: it is not for costs to change */
     bool named;                /* a rule of the user's set the scheme of nodes of this name: it is not for mixed precision to change */
     bool typed;                /* the same of the type of activations: they are not for mixed precision to widen */
+    bool types_asked;          /* a rule of the user's set the type of activations */
+    oct_dtype unmet;           /* such a type that the target does not take, so that another stands for it (job.c); OCT_UNDEFINED: none */
     const char *rule;          /* text and place of the rule that set the scheme: "op:Conv (built-in:3)" */
 } oct_policy_row;
 

@@ -103,6 +103,8 @@ int64_t oct_graph_macs(const oct_graph *g);
 
 /* OCT_F16, OCT_BF16 or OCT_F64: the floats of the model, which are read as float32. OCT_UNDEFINED: they are. */
 oct_dtype oct_qjob_source(const oct_qjob *j);
+/* Nodes whose rules ask for a type of activations that the target does not take; of the first, that type and the one that stands for it. */
+size_t oct_qjob_unmet(const oct_qjob *j, oct_dtype *asked, oct_dtype *taken);
 
 /* Names of the values whose statistics decide() wants, from samples (calibrate.h) or a table; borrowed. axes[i]: dimension along
  * which per-channel moments are wanted too (inputs of products), -1 the last, 0 none. Those of bodies are among them, as the runtime shows
