@@ -109,15 +109,16 @@ static bool has_dynamic(const oct_target *t)
 static bool in_float(const oct_target *t, const oct_node *n)
 {
     const oct_target_op *e = n->domain[0] ? NULL : oct_target_entry(t, n->op);
-    return e && !e->forms && !e->kept;
+    return e && !e->forms && !e->kept && !e->fit_weights;
 }
 
-/* Whether a target that carries dequantizers makes floats of a product's operator on integers: its constant weights are of a type that the target does
- * not multiply, or not centred. */
+/* Whether the target makes floats of an operator on integers: its line says that weights must fit, and constant ones are of a type that the target does not
+ * multiply, or not centred. */
 static bool has_unfit_weights(const oct_target *t, const oct_graph *g, const oct_node *n)
 {
     const oct_qlinear *f = oct_qlinear_of(n);
-    if (!t->carries || strcmp(f->op, "MatMul") != 0 || n->n_in < oct_qlinear_slot(f, 1) + 3)
+    const oct_target_op *e = n->domain[0] ? NULL : oct_target_entry(t, n->op);
+    if (!e || !e->fit_weights || n->n_in < oct_qlinear_slot(f, 1) + 3)
         return false;
     const int x = n->in[oct_qlinear_slot(f, 0)], w = n->in[oct_qlinear_slot(f, 1)];
     const oct_tensor *zero = oct_linear_constant(g, n->in[oct_qlinear_slot(f, 1) + 2]);
@@ -147,7 +148,7 @@ static oct_stand first_look(const oct_target *t, const oct_graph *g, int id)
     if (oct_qlinear_of(n) && in_float(t, n))
         return (oct_stand){ OCT_STANDS_FLOAT, "the target runs this operator in float", -1 };
     if (oct_qlinear_of(n) && has_unfit_weights(t, g, n))
-        return (oct_stand){ OCT_STANDS_FLOAT, "the target multiplies weights of s8 around zero alone", -1 };
+        return (oct_stand){ OCT_STANDS_FLOAT, "its weights are not of a type that the target multiplies, around zero", -1 };
     if (how == OCT_ON_DYNAMIC || oct_qlinear_of(n))
         return (oct_stand){ OCT_STANDS_INTEGER, "an operator on integers", -1 };
     if ((op && op->is_qdq) || strcmp(n->op, "DynamicQuantizeLinear") == 0)

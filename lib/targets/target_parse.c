@@ -1,6 +1,7 @@
 /* Reads the text of a target file. */
 #include "targets/target_int.h"
 
+#include "forms/qlinear.h"
 #include "ops/op.h"
 #include "ops/signature.h"
 
@@ -219,8 +220,8 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
 {
     static const char *const known[] = { "static", "dynamic", "weight-only", "rounded", "residual", "float", "per-tensor", "needs-output",
                                          "clamp-needs-output", "crossed", "rounds-constants", "joins-sum", "scalar-scales", "signed",
-                                         "shared-inputs", "same-scale", "any-weights", "takes-sum", "if" };
-    const char *at, *word, *is_float = NULL;
+                                         "shared-inputs", "same-scale", "any-weights", "takes-sum", "if", "fit-weights" };
+    const char *at, *word, *is_float = NULL, *is_alone = NULL;
     while (!oct_words_done(&r->w)) {
         size_t i = 0;
         OCT_TRY(next(r, &word, &at, err));
@@ -232,7 +233,7 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
         case 2: e->forms |= OCT_TARGET_WEIGHT_ONLY; break;
         case 3: e->forms |= OCT_TARGET_ROUNDED; break;
         case 4: e->forms |= OCT_TARGET_RESIDUAL; break;
-        case 5: is_float = at; break;
+        case 5: is_float = is_alone = at; break;
         case 6: e->per_tensor = true; break;
         case 7: e->needs_output = true; break;
         case 8: e->clamp_needs_output = true; break;
@@ -246,22 +247,32 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
         case 16: e->any_weights = true; break;
         case 17: e->takes_sum = true; break;
         case 18: OCT_TRY(read_condition(r, e, err)); break;
+        case 19: e->fit_weights = true; is_alone = at; break;
         default: return oct_words_unknown(&r->w, at, "form or property", word, known, OCT_COUNT(known), err);
         }
     }
     const bool property = e->per_tensor || e->needs_output || e->clamp_needs_output || e->crossed || e->rounds || e->joins_sum || e->scalars ||
                           e->signs || e->shared_inputs || e->same_scale || e->any_weights || e->takes_sum;
-    if (is_float && (e->forms || property || e->attr))
-        return oct_words_fault(&r->w, is_float, err, "'float' stands alone");
+    if (is_alone && (e->forms || property || e->attr || (is_float && e->fit_weights)))
+        return oct_words_fault(&r->w, is_alone, err, "'%s' stands alone", is_alone == is_float ? "float" : "fit-weights");
     if (e->forms & OCT_TARGET_ROUNDED && e->forms != OCT_TARGET_ROUNDED)
         return oct_words_fault(&r->w, r->w.at, err, "'rounded' and another form stand together");
-    return is_float || e->forms ? OCT_OK : oct_words_fault(&r->w, r->w.at, err, "static, dynamic, weight-only, rounded, residual or float is expected");
+    return is_alone || e->forms ? OCT_OK : oct_words_fault(&r->w, r->w.at, err, "static, dynamic, weight-only, rounded, residual or float is expected");
 }
 
 /* The first of some forms. */
 static const char *form_name(unsigned forms)
 {
     return forms & OCT_TARGET_STATIC ? "static" : forms & OCT_TARGET_DYNAMIC ? "dynamic" : forms & OCT_TARGET_WEIGHT_ONLY ? "weight-only" : "residual";
+}
+
+static bool is_qlinear(const char *type)
+{
+    size_t n, i = 0;
+    const oct_qlinear *all = oct_qlinear_all(&n);
+    while (i < n && (*all[i].domain || strcmp(all[i].type, type) != 0))
+        i++;
+    return i < n;
 }
 
 /* What a text says of an operator replaces what an inherited one said. */
@@ -273,6 +284,8 @@ static oct_status set_entry(reader *r, const char *at, const oct_target_op *e, o
     oct_target_op *old = oct_target_entry(t, e->op);
     if (e->forms == OCT_TARGET_ROUNDED && oct_signature_first(e->op))
         forms = OCT_TARGET_ROUNDED;
+    if (e->fit_weights && !is_qlinear(e->op))
+        return oct_words_fault(&r->w, at, err, "%s is no operator on integers, which alone can be fit-weights", e->op);
     if (e->kept || !e->forms ? !oct_signature_first(e->op) : !forms) /* float: any operator */
         return no_operator(r, at, e->op, clamp, err);
     if (e->forms & ~forms)
