@@ -3,8 +3,8 @@
 
     check_targets.py [--qconvert PROGRAM] [--qeval PROGRAM] [--target NAME]... [--all] [--shared FOLDER] [-v]
 
-Small networks (convolutions with a residual sum, depthwise ones with a clamp, pooling with Concat and Resize, gates, an encoder, a perceptron) are
-converted for each target; --all adds a recurrent network, --shared the detector that is there. Each model passes the ONNX checker. RULES has what the
+Small networks (convolutions with a residual sum, depthwise ones with a clamp, pooling with Concat and Resize, a transposed convolution, gates, an
+encoder, a perceptron) are converted for each target; --all adds a recurrent network, --shared the detector that is there. Each model passes the ONNX checker. RULES has what the
 runtimes' documents and sources say of types, zero points, granularity, biases, where quantizers stand, scales that are fixed or shared, domains and shapes.
 
 Models for ONNX Runtime run there, and outputs are near ours; those for OpenVINO run in OpenVINO where its package is installed: layers run on
@@ -57,7 +57,7 @@ RULES = {
             "output": WEIGHTED | {"Add", "Mul", "Concat", "Resize", "Softmax", "Sigmoid", "LayerNormalization", "MaxPool", "AveragePool"},
             "foreign": True, "around": True, "static": True, "least": 1e-4,
             "fixed": {("Sigmoid", "uint16"): (1 / 65536, 0), ("Tanh", "uint16"): (1 / 32768, 32768)}},
-    "xnnpack": {"static": True, "act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": WEIGHTED, "output": {"Conv"}, "foreign": False, "readers": 1},
+    "xnnpack": {"static": True, "act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv"}, "output": {"Conv"}, "foreign": False, "readers": 1},
     "vitisai": {"act": {"int8"}, "w": {"int8"}, "middle": True, "powers": True, "bias": "int32", "pc": set(), "foreign": False, "readers": 1,
                 "own_quantizer": True, "static": True},
     "nnapi": {"act": {"uint8"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": {"Conv"}, "foreign": False, "static": True,
@@ -127,6 +127,15 @@ def pooled(path):
     return pictures(n, (1, 3, 16, 16))
 
 
+def upsampled(path):
+    n = smallnets.Net(13)
+    x = n.node("Relu", [conv(n, "x", 3, 16, stride=2)])
+    w = n.weights(16, 8, 2, 2, fan=64)
+    x = n.node("Relu", [n.node("ConvTranspose", [x, n.const(w), n.const(n.small(8))], strides=[2, 2])])
+    n.save(path, fixed([1, 3, 16, 16]), [conv(n, x, 8, 4)])
+    return pictures(n, (1, 3, 16, 16))
+
+
 def gates(path):
     n = smallnets.Net(15)
     x = n.node("Relu", [conv(n, "x", 3, 8)])
@@ -143,7 +152,7 @@ def perceptron(path):
     return smallnets.perceptron(path)
 
 
-NETS = {"residual": residual, "depthwise": depthwise, "pooled": pooled, "gates": gates, "encoder": encoder, "perceptron": perceptron}
+NETS = {"residual": residual, "depthwise": depthwise, "pooled": pooled, "upsampled": upsampled, "gates": gates, "encoder": encoder, "perceptron": perceptron}
 MORE = {"recurrent": smallnets.recurrent}
 # Activations that a target has in 16 bits where rules ask for it.
 WIDE = {"qnn": ("--set", "any=- - u16/tensor/asym -")}
