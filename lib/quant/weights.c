@@ -358,6 +358,8 @@ static const char *choose_type(const oct_qjob *j, int id, layer_weights *l, oct_
     *type = OCT_U8;
     if (j->node[id].row.weights == OCT_WEIGHT_U8 && oct_target_takes(t, activations, OCT_U8))
         return "u8 weights, as the policy says";
+    if (oct_target_wants_u8(t, oct_op_of(j->g, id)->type) && oct_target_takes(t, activations, OCT_U8))
+        return "u8 weights, as the target has them here";
     if (!oct_target_takes(t, activations, OCT_S8))
         return "u8 weights: the target takes no others";
     if (saturates(t, activations) && !is_safe(l))

@@ -171,6 +171,12 @@ bool oct_target_per_channel(const oct_target *t, const char *op)
     return !e || !e->per_tensor;
 }
 
+bool oct_target_wants_u8(const oct_target *t, const char *op)
+{
+    const oct_target_op *e = oct_target_entry(t, op);
+    return e && e->u8_weights;
+}
+
 bool oct_target_shares_inputs(const oct_target *t, const char *op)
 {
     const oct_target_op *e = oct_target_entry(t, op);

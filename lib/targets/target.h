@@ -58,6 +58,8 @@ bool oct_target_lists(const oct_target *t, const char *op, oct_target_form form)
 bool oct_target_needs_output(const oct_target *t, const char *op, bool clamped);
 /* Whether an operator's weights may have a scale per output channel. */
 bool oct_target_per_channel(const oct_target *t, const char *op);
+/* Whether an operator's weights are u8 where the target takes such beside its activations. */
+bool oct_target_wants_u8(const oct_target *t, const char *op);
 /* Whether an operator's inputs share their parameters, and whether its output has those of input 0. */
 bool oct_target_shares_inputs(const oct_target *t, const char *op);
 bool oct_target_keeps_scale(const oct_target *t, const char *op);

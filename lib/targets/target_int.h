@@ -17,6 +17,7 @@ typedef struct oct_target_op {
     bool joins_sum; /* with the sum of a constant that alone reads it, it is made one node before quantizers are looked for */
     bool scalars;   /* its scales must be of rank 0 */
     bool any_weights; /* files may give it weights of u8 or s8, whatever the target's types */
+    bool u8_weights;  /* weights are written as u8 */
     bool takes_sum;   /* a sum that reads its result, which nothing else does, becomes part of it */
     bool fit_weights; /* an operator on integers, which is in float where its constant weights are none of the target's types around zero */
     bool signs;     /* takes s8 activations also where `signs free` has all others become u8 */

@@ -34,7 +34,7 @@ WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 RUNS_IN_ORT = {"onnxruntime-x86", "onnxruntime-vnni", "onnxruntime-arm64", "generic"}
 
 # act: types of activations; w: of weights; middle: zero points in the middle of the type; bias: int32 or float; pc: operators whose weights may have a
-# scale per channel; output: operators with a quantizer behind each result; after: whether products may have a quantizer straight behind them;
+# scale per channel; matmul: the type of weights of MatMul; output: operators with a quantizer behind each result; after: whether products may have a quantizer straight behind them;
 # readers: at most so many readers of a DequantizeLinear of activations; foreign: whether com.microsoft may be used; all: no float operator
 # between these stands without quantizers on both sides; one: operators whose inputs share a scale; same: operators between quantizers whose result has the
 # parameters of the input; fixed: {(operator, type): parameters} of results between quantizers; least: the smallest range of real numbers; static:
@@ -53,7 +53,7 @@ RULES = {
     "openvino-gpu": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "same": MOVES | {"Split"}, "one": {"Concat"}},
     "tensorrt": {"act": {"int8"}, "w": {"int8"}, "middle": True, "bias": "float", "pc": WEIGHTED, "foreign": False, "readers": 1, "residual": True,
                  "own_quantizer": True},
-    "qnn": {"act": {"uint8", "uint16"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": {"Conv", "ConvTranspose"},
+    "qnn": {"act": {"uint8", "uint16"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": {"Conv", "ConvTranspose"}, "matmul": "uint8",
             "output": WEIGHTED | {"Add", "Mul", "Concat", "Resize", "Softmax", "Sigmoid", "LayerNormalization", "MaxPool", "AveragePool"},
             "foreign": True, "around": True, "static": True, "least": 1e-4,
             "fixed": {("Sigmoid", "uint16"): (1 / 65536, 0), ("Tanh", "uint16"): (1 / 32768, 32768)}},
@@ -268,6 +268,8 @@ def check_layer(m, rule, n):
         axis = 0 if any(a.name == "transB" and a.i for a in n.attribute) else 1
     if str(q.dtype) not in rule["w"]:
         return f"weights are {q.dtype}"
+    if n.op_type == "MatMul" and str(q.dtype) != rule.get("matmul", q.dtype):
+        return f"weights of MatMul are {q.dtype}"
     if str(m.constants[m.dequantized(n.input[0]).input[2]].dtype) == "int8" and q.dtype != np.int8:
         return "u8 weights beside s8 activations"
     middle = 0 if q.dtype == np.int8 else 128
