@@ -11,13 +11,13 @@
 
 /* What the written form asks for: DequantizeLinear takes channels from opset 13 on, blocks from 21; Conv and pooling take bfloat16 from
  * 22 on; MatMulNBits is of a domain of its own. */
-static int64_t least_opset(const oct_qjob_opts *o)
+static int64_t least_opset(const oct_qjob_opts *o, const oct_graph *g)
 {
     if (o->scheme == OCT_SCHEME_BF16)
         return oct_target_bfloat16(o->target) ? 22 : 13;
     if (o->scheme == OCT_SCHEME_WEIGHT_ONLY && !o->blocks_qdq)
         return 0;
-    bool blocks = o->may_block || o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(o->policy, OCT_SCHEME_WEIGHT_ONLY));
+    bool blocks = o->may_block || o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_asks_blocks(o->policy, g));
     const bool wide = oct_target_onnx_alone(o->target) && oct_policy_uses_16_bits(o->policy);
     return (o->blocks_qdq && blocks) || wide ? 21 : 13;
 }
@@ -54,7 +54,7 @@ static oct_status widen_floats(oct_graph *g, const oct_qjob_opts *o, oct_dtype *
 
 static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_dtype *source, oct_err *err)
 {
-    const int64_t least = least_opset(o);
+    const int64_t least = least_opset(o, g);
     OCT_TRY(oct_infer_shapes(g, err));
     OCT_TRY(oct_check_types(g, err));
     if (oct_graph_opset(g, "") < least) {
@@ -184,6 +184,7 @@ static oct_status read_policy(oct_qjob *j, oct_err *err)
         j->node[id].widened = false;
         if (j->opts.scheme != OCT_SCHEME_AUTO && row->scheme != OCT_SCHEME_FLOAT) {
             bool no_form = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme == OCT_SCHEME_STATIC && !oct_scheme_is_half(j->opts.scheme);
+            row->asked &= row->scheme == j->opts.scheme; /* a rule of another scheme did not ask for this one */
             row->scheme = no_form ? OCT_SCHEME_FLOAT : j->opts.scheme;
             row->rule = asked ? asked : row->rule;
         }

@@ -115,6 +115,59 @@ bool oct_policy_uses(const oct_policy *p, oct_scheme s)
     return false;
 }
 
+/* What the names of a match are of. */
+typedef struct named {
+    bool any, products;
+} named;
+
+static void find_named(const oct_match *m, size_t name, const oct_graph *g, oct_buf *where, named *is)
+{
+    const size_t here = where->len;
+    for (size_t i = 0; i < g->n_order; i++) {
+        const oct_graph *nested;
+        const int id = g->order[i];
+        const oct_op *op = oct_op_of(g, id);
+        oct_buf_puts(where, oct_node_label(g, id));
+        if (oct_match_has_name(m, name, g, id, oct_buf_str(where))) {
+            is->any = true;
+            is->products |= !op || op->quant == OCT_QUANT_WEIGHTED;
+        }
+        oct_buf_cut(where, here);
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++) {
+            oct_node_put_place(g, id, k, where);
+            find_named(m, name, nested, where, is);
+            oct_buf_cut(where, here);
+        }
+    }
+}
+
+/* Whether all names of a match are those of nodes that are no products. */
+static bool names_others(const oct_match *m, const oct_graph *g)
+{
+    bool others = oct_term_names(m->term) && !m->negated && m->n_names > 0;
+    for (size_t i = 0; i < m->n_names && others; i++) {
+        oct_buf where = OCT_BUF_INIT;
+        named is = { 0 };
+        find_named(m, i, g, &where, &is);
+        others = is.any && !is.products && !where.failed;
+        oct_buf_free(&where);
+    }
+    return others;
+}
+
+bool oct_policy_asks_blocks(const oct_policy *p, const oct_graph *g)
+{
+    for (size_t i = 0; i < p->n_rule; i++) {
+        const oct_rule *r = &p->rule[i];
+        bool others = r->value[OCT_COLUMN_SCHEME][0] != OCT_SCHEME_WEIGHT_ONLY - 1;
+        for (size_t k = 0; k < r->n_match && !others; k++)
+            others = names_others(&r->match[k], g);
+        if (!others)
+            return true;
+    }
+    return false;
+}
+
 bool oct_policy_uses_16_bits(const oct_policy *p)
 {
     bool any = false;

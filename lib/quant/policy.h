@@ -98,6 +98,9 @@ bool oct_policy_waits(const oct_policy *p);
 
 /* Whether a rule sets this scheme. */
 bool oct_policy_uses(const oct_policy *p, oct_scheme s);
+/* Whether a rule may ask for weights in blocks of a product of g: rules of the scheme weight-only do, but those by the names of other nodes, as of a Gather
+ * whose table has a scale a row. */
+bool oct_policy_asks_blocks(const oct_policy *p, const oct_graph *g);
 /* Whether some rule asks for activations of 16 bits. */
 bool oct_policy_uses_16_bits(const oct_policy *p);
 

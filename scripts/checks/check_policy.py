@@ -9,7 +9,8 @@ Networks: those of pylib/bodies.py, and of pylib/architectures.py, each in one w
 and octet.trials of the metadata. The size that --dry-run foretells must be that of the file, and the memory within a factor of two of what a run takes.
 
 --targets: the same of a conversion by default for the built-in targets, over the networks of pylib/smallnets.py and pylib/bodies.py, those of make_nasty.py
-and the models of testdata, each network for every fourth target; --all: for all. Models that a target refuses are counted.
+and the models of testdata, each network for every fourth target; of those with tables of words (pylib/sized.py) with 4 bits, too. --all: for all targets. Models
+that a target refuses are counted.
 
 --target-size: the file must not be larger, must load in ONNX Runtime, and at the size of 4 and of 8 bits in blocks a Llama-like network must
 lose no more than they do (a tenth of a dB is for which samples tell); twice the same bytes; what cannot be reached is exit 1, and a file of the least size that it names can be asked for.
@@ -53,6 +54,7 @@ WAYS = {
 }
 THIN = 6
 EVERY = 4  # of the targets
+TABLES = ("Llama", "tied")  # of words, which a product multiplies by, too
 BODIES = ("branches", "loop", "lstm", "nested", "one_matrix", "scan")
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata" / "models"
 SPREAD = np.linspace(0.5, 1, 8, dtype=np.float32)  # what the inputs of testdata are multiplied by, a sample each
@@ -112,6 +114,12 @@ def small_networks(folder, matches):
         if matches(name):
             np.save(folder / f"{name}.npy", np.stack(getattr(bodies, name)(folder / f"{name}.onnx")[:8]))
             yield name, folder / f"{name}.onnx", folder / f"{name}.npy"
+    for name in TABLES:
+        if matches(name):
+            model = sized.MODELS[name]()
+            onnx.save(model, folder / f"{name}.onnx")
+            np.save(folder / f"{name}.npy", sized.samples(model))
+            yield name, folder / f"{name}.onnx", folder / f"{name}.npy"
     for name in make_nasty.NETS:
         if matches(name):
             make_nasty.build(name, folder)
@@ -131,18 +139,18 @@ def targets_of(c):
     return [line.split()[0] for line in run(c, "--list-targets").stdout.splitlines()[2:]]
 
 
-def check_target(c, target, name, model, data):
-    """Whether the target took the model."""
+def check_target(c, target, name, model, data, *more):
+    """Whether the target took the model; more: options."""
     a, b, policy = (c.folder / f for f in ("a.onnx", "b.onnx", "p.txt"))
     for path in (a, b, policy):
         path.unlink(missing_ok=True)
-    first = run(c, model, "--data", data, "--target", target, "--dump-policy", policy, "-o", a, "-q")
+    first = run(c, model, "--data", data, "--target", target, *more, "--dump-policy", policy, "-o", a, "-q")
     if first.returncode and not policy.exists():
         return False
-    again = run(c, model, "--data", data, "--target", target, "--policy", policy, "-o", b, "-q")
+    again = run(c, model, "--data", data, "--target", target, *more, "--policy", policy, "-o", b, "-q")
     c.hold(f"{name}, {target}: ends alike", again.returncode == first.returncode, first.stderr[-200:] + again.stderr[-300:])
     if a.exists() and b.exists():
-        c.hold(f"{name}, {target}: the same bytes", without_origin(a) == without_origin(b))
+        c.hold(f"{name}, {target}{' '.join(['', *more])}: the same bytes", without_origin(a) == without_origin(b))
     return a.exists()
 
 
@@ -153,6 +161,8 @@ def check_targets(c, args):
         for k, target in enumerate(each):
             if fnmatch(target, args.target) and (args.all or (i + k) % EVERY == 0):
                 taken.setdefault(target, []).append(check_target(c, target, name, model, data))
+                if name in TABLES:
+                    check_target(c, target, name, model, data, *SHRINKS, "4")
     for target, made_ in taken.items():
         print(f"{target}: {sum(made_)} of {len(made_)} networks convert")
         c.hold(f"{target}: converts", any(made_))

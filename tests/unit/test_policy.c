@@ -380,6 +380,35 @@ static void observers_of_values(void **state)
     oct_graph_destroy(n.g);
 }
 
+/* Weights in blocks are of products: a rule by the name of another node asks for none. */
+static void blocks_are_of_products(void **state)
+{
+    static const struct {
+        const char *text;
+        bool blocks;
+    } each[] = {
+        { "any dynamic - - -", false },
+        { "any weight-only - - -", true },
+        { "op:MatMul weight-only - - -", true },
+        { "name:/head/fc weight-only - - -", true },
+        { "name:soft?max weight-only - - -", false },
+        { "name:/*/* weight-only - - -", true },
+        { "!name:soft?max weight-only - - -", true },
+        { "name:later weight-only - - -", true },
+        { "name:soft?max weight-only - - -\nname:/head/fc & late weight-only - - -", true },
+    };
+    net n = make_net();
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_policy *p;
+        assert_int_equal(oct_policy_create(NULL, &p, NULL), OCT_OK);
+        assert_int_equal(oct_policy_add(p, each[i].text, "t", NULL), OCT_OK);
+        if (oct_policy_asks_blocks(p, n.g) != each[i].blocks)
+            fail_msg("%s", each[i].text);
+        oct_policy_destroy(p);
+    }
+    oct_graph_destroy(n.g);
+}
+
 static void memory_runs_out(void **state)
 {
     oct_err err = OCT_ERR_INIT;
@@ -401,7 +430,7 @@ int main(void)
         cmocka_unit_test(builtin_table), cmocka_unit_test(columns_are_inherited), cmocka_unit_test(matches),
         cmocka_unit_test(faults_name_the_place), cmocka_unit_test(measured_properties), cmocka_unit_test(rules_of_options),
         cmocka_unit_test(rules_that_match_nothing), cmocka_unit_test(observers_of_values),
-        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(blocks_are_of_products), cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
