@@ -181,8 +181,8 @@ static void say_unmet(oct_conversion *c)
     oct_dtype asked, taken;
     const size_t n = oct_qjob_unmet(c->job, &asked, &taken);
     if (n)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "the target %s takes no %s activations, which rules ask for: %zu node%s %s instead; 'qconvert --list-targets' has "
-                           "others",
+        oct_conversion_say(c, OCT_NOTE_WARNING, "the target %s takes no %s activations, which rules ask for: %zu node%s %s instead; "
+                           "'qconvert --list-targets' has others",
                            oct_target_name(c->o.job.target), oct_policy_activations(asked), n, n == 1 ? " has" : "s have", oct_policy_activations(taken));
 }
 

@@ -46,6 +46,8 @@ static oct_status print_rivals(const oct_size_choice *x, FILE *f, oct_err *err)
         oct_print(f, "\nCompared with one form for all layers, as expected (* is taken):\n");
     const oct_status st = oct_table_print(t, f, err);
     oct_table_destroy(t);
+    if (x->samples && st == OCT_OK)
+        oct_print(f, "  weights are rounded to the nearest values here; methods of rounding follow, for what is taken alone\n");
     return st;
 }
 

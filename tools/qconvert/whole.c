@@ -141,7 +141,7 @@ static oct_status size_reached(const session *s, oct_err *err)
         OCT_TRY(report_json(s, err));
     oct_fail(err, OCT_EGOAL, "the file cannot be so small: %llu bytes are allowed, and the fewest that were found are %llu (%s, %.1f %% of the float file)",
              (unsigned long long)x->limit, (unsigned long long)x->least, oct_fmt_bytes(least, x->least), 100 * (double)x->least / (double)s->c.size_before);
-    oct_hint(err, "allow that size, or remove rules that keep layers as they are; nothing was written");
+    oct_hint(err, "allow that size, or remove rules that keep layers as they are; only products of matrices have forms of 4 bits; nothing was written");
     return OCT_EGOAL;
 }
 
