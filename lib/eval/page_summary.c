@@ -5,28 +5,30 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t count_missed(const ev_page *p, size_t k, size_t *n, size_t *unsure)
+static size_t count_missed(const ev_page *p, size_t k, size_t *n, size_t *unsure, size_t *failed)
 {
     size_t missed = 0;
     *n = 0;
     *unsure = 0;
+    *failed = 0;
     for (size_t i = 0; i < p->c->n_gates; i++) {
         const oct_gate_result *g = &p->c->gates[i];
         *n += g->model == k;
         *unsure += g->model == k && g->unsure;
         missed += g->model == k && !g->met;
+        *failed += g->model == k && !g->met && !g->unsure;
     }
     return missed;
 }
 
-/* "Meets all 3 gates; 1 is too near its limit to be certain." Green and red say what is certain. */
+/* "Meets all 3 gates; 1 is too near its limit to be certain." Green and red say what is certain: one gate that is missed for certain decides for all. */
 static void put_gates(const ev_page *p, size_t k)
 {
-    size_t n, unsure;
-    const size_t missed = count_missed(p, k, &n, &unsure);
+    size_t n, unsure, failed;
+    const size_t missed = count_missed(p, k, &n, &unsure, &failed);
     if (!n)
         return;
-    oct_buf_printf(p->b, "<span class=\"mark %s\">", unsure ? "mid" : missed ? "bad" : "good");
+    oct_buf_printf(p->b, "<span class=\"mark %s\">", failed ? "bad" : unsure ? "mid" : "good");
     if (missed)
         oct_buf_printf(p->b, "Misses %zu of %zu gate%s", missed, n, n == 1 ? "" : "s");
     else if (n > 1)

@@ -188,6 +188,8 @@ static void uncertain_gates(void **state)
         { { true, true }, { false, false }, "mark good\">Meets all 2 gates.</span>" },
         { { true, true }, { true, false }, "mark mid\">Meets all 2 gates; 1 is too near its limit to be certain.</span>" },
         { { true, false }, { true, true }, "mark mid\">Misses 1 of 2 gates; 2 are too near their limits to be certain.</span>" },
+        { { false, false }, { false, true }, "mark bad\">Misses 2 of 2 gates; 1 is too near its limit to be certain.</span>" }, /* the other is certain */
+        { { false, true }, { false, true }, "mark bad\">Misses 1 of 2 gates; 1 is too near its limit to be certain.</span>" },
         { { true, false }, { false, false }, "mark bad\">Misses 1 of 2 gates.</span>" },
     };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
