@@ -25,6 +25,7 @@ typedef struct oct_page_line {
     const char *kind;  /* the pass, or the kind of finding; several lines of one kind and text are shown as one */
     const char *where; /* a node; "" or NULL: no one place */
     const char *text;
+    size_t count;      /* how often; 0: once */
 } oct_page_line;
 
 typedef struct oct_page_lines {

@@ -107,7 +107,7 @@ static void fact(const ev_page *p, const char *term, const char *text)
     if (!text || !*text)
         return;
     oct_buf_printf(p->b, "<div><dt>%s</dt><dd>", term);
-    ev_page_text(p, text);
+    ev_page_name(p, text);
     oct_buf_puts(p->b, "</dd></div>");
 }
 
@@ -138,7 +138,7 @@ static void range_facts(const ev_page *p, const oct_eval_layer *l)
     fact(p, "output", text);
     share_fact(p, "beyond the range in float", l->clipped);
     share_fact(p, "saturated", l->saturated);
-    share_fact(p, "codes in use", l->used);
+    share_fact(p, "quantized values in use", l->used);
     if (l->dead) {
         snprintf(text, sizeof text, "%lld of %lld", (long long)l->dead, (long long)l->channels);
         fact(p, "channels that became constant", text);
@@ -174,7 +174,7 @@ static void put_facts(const ev_page *p, const ev_page_row *row)
     if (row->e)
         range_facts(p, row->e);
     fact(p, "range found by", row->n ? row->n->observer : NULL);
-    number_fact(p, "expected of the output's grid", "%.1f dB", row->n ? row->n->sqnr_output : NAN);
+    number_fact(p, "expected of the output's rounding", "%.1f dB", row->n ? row->n->sqnr_output : NAN);
     share_fact(p, "of the loss at the outputs", row->n && row->n->loss > 0 ? row->n->loss : NAN);
     if (row->n && row->n->macs) {
         snprintf(text, sizeof text, "%.3g million", (double)row->n->macs * 1e-6);
@@ -259,7 +259,7 @@ static void put_table(const ev_page *p, size_t k, const ev_page_row *rows, size_
     put_tools(p, k);
     oct_buf_puts(p->b, "<table class=\"layers sort\">\n<thead><tr><th scope=\"col\" class=\"n wide\">#</th><th scope=\"col\">layer</th><th scope=\"col\">type</th>"
                        "<th scope=\"col\" class=\"n\">own, dB</th><th scope=\"col\" class=\"n\">total, dB</th><th scope=\"col\" class=\"n wide\">clipped</th>"
-                       "<th scope=\"col\" class=\"n wide\">codes used</th></tr></thead>\n");
+                       "<th scope=\"col\" class=\"n wide\">values used</th></tr></thead>\n");
     for (size_t i = 0; i < n; i++) {
         put_row(p, k, &rows[i], i);
         put_details(p, k, &rows[i], i, n <= MOST_DRAWN || rank_of(rows, n, i) < MOST_DRAWN);

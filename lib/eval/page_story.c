@@ -99,17 +99,21 @@ bool ev_page_has_list(const ev_page *p, ev_page_list what)
     return what == EV_FINDINGS && p->c->n_bad;
 }
 
-static void put_line(const ev_page *p, oct_page_lines l, size_t i)
+static void put_line(const ev_page *p, oct_page_lines l, size_t i, bool counted)
 {
-    size_t n = 0, named = 0;
+    size_t n = 0, places = 0, named = 0;
     for (size_t o = 0; o < l.n; o++) {
         if (!alike(l.v[o].kind, l.v[i].kind) || !alike(l.v[o].text, l.v[i].text))
             continue;
         if (o < i)
             return;
-        n++;
+        n += l.v[o].count ? l.v[o].count : 1;
+        places++;
     }
-    oct_buf_printf(p->b, "<tr><td class=\"count\">%zu</td><td>", n);
+    oct_buf_puts(p->b, "<tr>");
+    if (counted)
+        oct_buf_printf(p->b, "<td class=\"count\">%zu</td>", n);
+    oct_buf_puts(p->b, counted ? "<td>" : "<td class=\"key\">");
     ev_page_text(p, l.v[i].kind);
     oct_buf_puts(p->b, "</td><td class=\"name\">");
     ev_page_text(p, l.v[i].text);
@@ -118,21 +122,22 @@ static void put_line(const ev_page *p, oct_page_lines l, size_t i)
             oct_buf_puts(p->b, named++ ? ", " : "<br><small>");
             ev_page_name(p, l.v[o].where);
         }
-    oct_buf_puts(p->b, !named ? "" : n > named ? " …</small>" : "</small>");
+    oct_buf_puts(p->b, !named ? "" : places > named ? " …</small>" : "</small>");
     oct_buf_puts(p->b, "</td></tr>\n");
 }
 
 static void put_lines(const ev_page *p, ev_page_list what, const char *kind, const char *text)
 {
+    const bool counted = what != EV_METHODS; /* a method is used once */
     for (size_t k = 0; k < p->r->n_models; k++) {
         const oct_page_lines l = lines_of(p, k, what);
         if (!l.n)
             continue;
         ev_page_model_title(p, k);
-        oct_buf_printf(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"count\">times</th><th scope=\"col\">%s</th><th scope=\"col\">%s</th></tr></thead>\n<tbody>\n", kind,
-                       text);
+        oct_buf_printf(p->b, "<table class=\"sort\">\n<thead><tr>%s%s</th><th scope=\"col\">%s</th></tr></thead>\n<tbody>\n",
+                       counted ? "<th scope=\"col\" class=\"count\">times</th><th scope=\"col\">" : "<th scope=\"col\" class=\"key\">", kind, text);
         for (size_t i = 0; i < l.n; i++)
-            put_line(p, l, i);
+            put_line(p, l, i, counted);
         oct_buf_puts(p->b, "</tbody></table>\n");
     }
 }
@@ -175,6 +180,19 @@ void ev_page_findings(const ev_page *p)
 
 /* ---- how to make it again ---- */
 
+/* A command of one line in lines of one option each, as that of the page is. */
+static void add_lines(oct_buf *b, const char *command)
+{
+    bool quoted = false;
+    for (const char *at = command; *at; at++) {
+        quoted ^= *at == '\'';
+        if (!quoted && *at == ' ' && at[1] == '-')
+            oct_buf_puts(b, " \\\n    ");
+        else
+            oct_buf_add(b, at, 1);
+    }
+}
+
 /* Lines of a command end as in a shell; all else that ends a line is of a name, and shown as such. */
 static void command_lines(const ev_page *p, const char *command)
 {
@@ -194,15 +212,22 @@ static void command_lines(const ev_page *p, const char *command)
 
 static void put_command(const ev_page *p, const char *title, const char *of, const char *command)
 {
+    oct_buf lines = OCT_BUF_INIT;
     if (!command || !*command)
         return;
+    if (of)
+        add_lines(&lines, command);
+    else
+        oct_buf_puts(&lines, command);
     oct_buf_printf(p->b, "<h4>%s", title);
     if (of) {
         oct_buf_puts(p->b, " ");
         ev_page_text(p, of);
     }
     oct_buf_puts(p->b, "</h4>\n<pre><code>");
-    command_lines(p, command);
+    command_lines(p, oct_buf_str(&lines));
+    p->b->failed |= lines.failed;
+    oct_buf_free(&lines);
     oct_buf_puts(p->b, "</code></pre>\n");
 }
 

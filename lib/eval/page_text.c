@@ -10,12 +10,26 @@ void ev_page_text(const ev_page *p, const char *s)
     oct_xml_text(p->b, s ? s : "");
 }
 
+static bool digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Bytes before the next character behind which a name may be broken. The point of a number is none. */
+static size_t to_end(const char *s, const char *ends)
+{
+    size_t n = strcspn(s, ends);
+    while (n && s[n] == '.' && digit(s[n - 1]) && digit(s[n + 1]))
+        n += 1 + strcspn(s + n + 1, ends);
+    return n;
+}
+
 void ev_page_name(const ev_page *p, const char *s)
 {
     static const char ends[] = "/_.:";
     char part[64];
     while (s && *s) {
-        size_t n = strcspn(s, ends);
+        size_t n = to_end(s, ends);
         const bool whole = n + 2 <= sizeof part;
         n = whole ? n + (s[n] != 0) : sizeof part - 1;
         while (!whole && n > 1 && ((unsigned char)s[n] & 0xC0) == 0x80) /* within a character */

@@ -83,7 +83,7 @@ static void put_fall(const ev_page *p, const oct_eval_model_result *m)
     ev_page_ms(p, was);
     oct_buf_puts(p->b, "; coloured: this one, ");
     ev_page_ms(p, sum);
-    oct_buf_puts(p->b, ".</figcaption></figure>\n");
+    oct_buf_puts(p->b, ". Each time is the median over runs in which steps were timed one by one; latency is that of whole runs.</figcaption></figure>\n");
 }
 
 /* ---- tables ---- */
@@ -146,7 +146,7 @@ static void time_table(const ev_page *p, const oct_eval_model_result *m)
     const bool us = in_us(m);
     oct_buf_printf(p->b,
                    "<table class=\"sort\">\n<thead><tr><th scope=\"col\">layer</th><th scope=\"col\" class=\"n\">float, %s</th><th scope=\"col\" class=\"n\">here, %s</th>"
-                   "<th scope=\"col\" class=\"n\">times</th><th scope=\"col\" class=\"n wide\">float, GMAC/s</th><th scope=\"col\" class=\"n wide\">here, GMAC/s</th>"
+                   "<th scope=\"col\" class=\"n\">speedup</th><th scope=\"col\" class=\"n wide\">float, GMAC/s</th><th scope=\"col\" class=\"n wide\">here, GMAC/s</th>"
                    "<th scope=\"col\" class=\"n wide\">of the roof</th></tr></thead>\n<tbody>\n",
                    unit(us), unit(us));
     for (size_t i = 0; i < m->n_costs; i++) {

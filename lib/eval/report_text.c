@@ -80,8 +80,9 @@ const char *oct_report_gate(char dst[OCT_GATE_TEXT], const oct_eval_score *s, co
 {
     const oct_eval_gate g = oct_eval_judge(s, limit);
     char drop[OCT_DROP_TEXT], allowed[48], sure[120];
-    snprintf(allowed, sizeof allowed, oct_metric_in_percent(s->metric) ? "%.4g points are" : "%.6g is",
-             oct_metric_in_percent(s->metric) ? g.allowed * 100 : g.allowed);
+    const bool points = oct_metric_in_percent(s->metric);
+    const double limit_said = points ? g.allowed * 100 : g.allowed;
+    snprintf(allowed, sizeof allowed, !points ? "%.6g is" : limit_said == 1 ? "%.4g point is" : "%.4g points are", limit_said);
     if (isnan(s->drop))
         snprintf(dst, OCT_GATE_TEXT, "%s is not a number: missed", s->metric->name);
     else

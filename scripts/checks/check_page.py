@@ -186,6 +186,13 @@ def numbers(b, name, page, report):
     need(shown == [f"{100 * v:.2f} %" for v in top], f"{name}: top1 {shown}, not {top}")
 
 
+def reasons(b, name, page):
+    """Why a layer is as it is, in words: rules are called rules."""
+    b.open(page.as_uri(), 1400)
+    why = set(b.value("Array.from(document.querySelectorAll('.facts dt')).filter(x => x.textContent === 'why').map(x => x.nextSibling.textContent)"))
+    need(any(w.startswith("by the rule 'any' (line ") and "of the built-in policy)" in w for w in why) and not any("(built-in:" in w for w in why), f"{name}: {why}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build", nargs="?", default=ROOT / "build", type=Path)
@@ -206,6 +213,8 @@ def main():
             keys(b, name, folder / page)
             addresses(b, name, folder / page)
             prints(b, name, folder / page)
+            if name == "convert":
+                reasons(b, name, folder / page)
             if report:
                 numbers(b, name, folder / page, folder / report)
             print(f"{name}: {(folder / page).stat().st_size} bytes")

@@ -553,6 +553,8 @@ static void goals_in_words(void **state)
     g = oct_eval_judge(&s, &limit);
     assert_true(!g.missed && !g.unsure && g.samples == 0);
     assert_non_null(strstr(oct_report_gate(text, &s, &limit), "allowed: met, and the whole interval is within the limit"));
+    limit.value = 0.01;
+    assert_non_null(strstr(oct_report_gate(text, &s, &limit), "at most 1 point is allowed"));
     limit = (oct_drop_limit){ -0.01, true }; /* better by 0.9 points at least */
     g = oct_eval_judge(&s, &limit);
     assert_true(g.missed && !g.unsure && fabs(g.allowed + 0.009) < 1e-15);

@@ -20,7 +20,7 @@ typedef struct made {
     oct_eval_cost_row cost[2][LAYERS];
     oct_eval_channel channel[CHANNELS];
     oct_page_layer note[LAYERS];
-    oct_page_line line[3];
+    oct_page_line line[5];
     oct_page_model notes[3];
     oct_page_point curve[3];
     oct_class_row class_row[2], float_row[2];
@@ -84,7 +84,10 @@ static void make_rest(made *m)
     m->line[0] = (oct_page_line){ "batchnorm", "bn1", "BatchNormalization" };
     m->line[1] = (oct_page_line){ "batchnorm", "bn2", "BatchNormalization" };
     m->line[2] = (oct_page_line){ "trap", evil, "is not loaded" };
-    m->notes[1] = (oct_page_model){ m->note, LAYERS, { m->line, 2 }, { NULL, 0 }, { &m->line[2], 1 }, "qconvert float.onnx --data 'a b'" };
+    m->line[3] = m->line[2]; /* methods and findings stand behind the changes */
+    m->line[2] = (oct_page_line){ "Clip", NULL, "35 in the float model, 0 in this one", 35 };
+    m->line[4] = (oct_page_line){ "bias", NULL, "output SQNR 40.0 dB" };
+    m->notes[1] = (oct_page_model){ m->note, LAYERS, { m->line, 3 }, { &m->line[4], 1 }, { &m->line[3], 1 }, "qconvert float.onnx --data 'a --b' -q" };
     m->curve[0] = (oct_page_point){ 1e6, 10, true, "", "" };
     m->curve[1] = (oct_page_point){ 2e6, 30, true, "conv", "8 bits" };
     m->curve[2] = (oct_page_point){ 5e6, 40, false, "fc<", "float" };
@@ -165,7 +168,7 @@ static void a_page(void **state)
         "change, points", "bad\" data-v=\"-0.053\">-5.30<", "7 (2)", "good\" data-v=\"0.05\">+5.00<", "id=\"costs\"", "25.0 % of float", "runs in onnxruntime 1", "id=\"layers\"",
         "id=\"m1-0\"", "id=\"m1-23\"", "id=\"m2-0\"", "id=\"time\"", "id=\"sizes\"", "25.0 %", 
         "id=\"curve\"", "x1=\"320.0\"", "M0.0 156.0L160.0 54.7L640.0 4.0", "M160.0 54.7h0", "2.00 MB and 30.0 dB", "what was allowed, 3.00 MB", "all in the fewest bytes", "fc&lt;", "id=\"float\"", "1 of 24 nodes.", "the rule op:Odd", "id=\"changes\"",
-        "<td class=\"count\">2</td><td>batchnorm", "bn1", "id=\"findings\"", "is not loaded", "id=\"reproduce\"", "qconvert float.onnx --data 'a b'", "qeval float.onnx \\\n    --data 'a\\x0ab'<",
+        "<td class=\"count\">2</td><td>batchnorm", "bn1", "<td class=\"count\">35</td><td>Clip", "id=\"methods\"", "<th scope=\"col\" class=\"key\">method", "<tr><td class=\"key\">bias", "id=\"findings\"", "is not loaded", "id=\"reproduce\"", "qconvert float.onnx \\\n    --data 'a --b' \\\n    -q<", "qeval float.onnx \\\n    --data 'a\\x0ab'<",
         "A &amp; B, 4 processors, avx2 of avx512, 2 threads, load 1.2; octet 1; at its best 56.3 GFLOP/s in float, 226 GOP/s in int8, 42.1 GB/s<", "</html>",
     };
     in_order(page, story, OCT_COUNT(story));
@@ -328,8 +331,8 @@ static void names(void **state)
 {
     oct_buf b = OCT_BUF_INIT;
     const ev_page p = { NULL, NULL, &b };
-    ev_page_name(&p, "a/b_c.d");
-    assert_string_equal(oct_buf_str(&b), "a/<wbr>b_<wbr>c.<wbr>d");
+    ev_page_name(&p, "a/b_c.d:1.5:.5");
+    assert_string_equal(oct_buf_str(&b), "a/<wbr>b_<wbr>c.<wbr>d:<wbr>1.5:<wbr>.<wbr>5");
     oct_buf_free(&b);
     char wide[3 * 50 + 1] = "";
     for (int i = 0; i < 50; i++)

@@ -31,6 +31,19 @@ static const char *weights_of(oct_arena *a, const oct_layer_decision *d)
     return oct_arena_printf(a, "%s%s", oct_dtype_name(d->weights), !d->integer ? "" : d->per_channel ? ", per channel" : ", per tensor");
 }
 
+/* The reason in words: "by the rule 'any' (line 7 of the built-in policy); the target takes s8 activations" of "any (built-in:7); the target ...". Of a rule of the
+ * user's the place stays as it is. */
+static const char *reason_of(oct_arena *a, const char *why)
+{
+    static const char built_in[] = " (built-in:";
+    const char *open = strstr(why, built_in);
+    const char *line = open ? open + sizeof built_in - 1 : "";
+    const int digits = (int)strspn(line, "0123456789");
+    if (digits && line[digits] == ')')
+        return oct_arena_printf(a, "by the rule '%.*s' (line %.*s of the built-in policy)%s", (int)(open - why), why, digits, line, line + digits + 1);
+    return strchr(why, ':') && strchr(why, '(') ? oct_arena_printf(a, "by the rule %s", why) : why;
+}
+
 static oct_status take_layers(page_work *w, oct_err *err)
 {
     const oct_conversion *c = &w->s->c;
@@ -41,8 +54,10 @@ static oct_status take_layers(page_work *w, oct_err *err)
         const oct_layer *l = &c->layers[i];
         const oct_layer_decision *d = &l->d;
         list[i] = (oct_page_layer){ .name = l->name, .op = d->op, .scheme = d->integer && d->scheme == OCT_SCHEME_STATIC ? "int8" : oct_scheme_name(d->scheme),
-                                    .why = d->why, .weights = weights_of(w->arena, d), .remedy = d->remedy, .observer = d->observer,
+                                    .why = reason_of(w->arena, d->why), .weights = weights_of(w->arena, d), .remedy = d->remedy, .observer = d->observer,
                                     .sqnr_weights = d->sqnr_weights, .sqnr_output = d->sqnr_output, .loss = l->loss, .macs = (uint64_t)l->macs };
+        if (!list[i].why)
+            return oct_nomem(err);
     }
     w->model[1].layer = list;
     w->model[1].n_layers = c->n_layers;

@@ -55,7 +55,7 @@ static oct_status count_line(const oct_graph *g, size_t i, const oct_graph *othe
         if (strcmp(g->node[g->order[k]].op, op) == 0)
             return OCT_OK;
     const char *text = oct_arena_printf(a, format, n, left);
-    v[lines->n++] = (oct_page_line){ op, NULL, text };
+    v[lines->n++] = (oct_page_line){ op, NULL, text, n - left };
     return text ? OCT_OK : oct_nomem(err);
 }
 
