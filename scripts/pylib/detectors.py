@@ -6,6 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 from pylib import taskscores
 
 WIDTH, HEIGHT, CLASSES, STRIDES = 96, 64, 3, (8, 16, 32)
+MOST_FOUND = 40     # rows of what TensorFlow's detectors give
 
 
 class Net:
@@ -155,25 +156,66 @@ def detr(net):
     net.out(shares(net, boxes, "centres"))
 
 
-def torchvision(net):
-    """Suppression inside: as many boxes as there are."""
+def suppressed(net):
+    """Boxes as corners [n,4], category ids [n] and scores [n] of as many boxes as there are."""
     boxes, rest = around_cells(net, 4 + CLASSES)
     turn = np.float32([[1, 0, -0.5, 0], [0, 1, 0, -0.5], [1, 0, 0.5, 0], [0, 1, 0, 0.5]])
     corners, scores = net.turned(net.add("MatMul", net.constant(turn), boxes)), net.scores(rest)
     kept = net.add("NonMaxSuppression", corners, scores, net.constant(np.array([20])), net.constant(np.float32([0.5])), net.constant(np.float32([0.3])))
     column = [net.add("Squeeze", net.add("Slice", kept, net.constant(np.array([i])), net.constant(np.array([i + 1])), net.constant(np.array([1]))),
                       net.constant(np.array([1]))) for i in range(3)]
-    net.out(net.add("Gather", net.add("Squeeze", corners, net.constant(np.array([0]))), column[2]), "boxes")
-    net.out(net.add("Add", column[1], net.constant(np.array([1]))), "labels", TensorProto.INT64)
-    net.out(net.add("GatherND", net.add("Squeeze", scores, net.constant(np.array([0]))), net.add("Slice", kept, net.constant(np.array([1])),
-            net.constant(np.array([3])), net.constant(np.array([1])))), "scores")
+    return (net.add("Gather", net.add("Squeeze", corners, net.constant(np.array([0]))), column[2]), net.add("Add", column[1], net.constant(np.array([1]))),
+            net.add("GatherND", net.add("Squeeze", scores, net.constant(np.array([0]))), net.add("Slice", kept, net.constant(np.array([1])),
+                    net.constant(np.array([3])), net.constant(np.array([1])))))
+
+
+def torchvision(net):
+    boxes, labels, scores = suppressed(net)
+    net.out(boxes, "boxes")
+    net.out(labels, "labels", TensorProto.INT64)
+    net.out(scores, "scores")
+
+
+def torchvision_table(outputs):
+    return np.column_stack([outputs["boxes"], outputs["scores"], outputs["labels"]])
+
+
+def filled(net, x, value, dims):
+    """Rows of x, then rows of the value: [1,MOST_FOUND,...]"""
+    whole = net.add("Concat", x, net.constant(np.full((MOST_FOUND, *dims), value, np.float32)), axis=0)
+    first = net.add("Slice", whole, net.constant(np.array([0])), net.constant(np.array([MOST_FOUND])))
+    return net.add("Reshape", first, net.constant(np.array([1, MOST_FOUND, *dims])))
+
+
+def tensorflow(net):
+    """Of fixed size: behind what was found stand rows that would score best, and count for nothing."""
+    boxes, labels, scores = suppressed(net)
+    shares_of = net.add("Mul", boxes, net.constant(np.float32([1 / WIDTH, 1 / HEIGHT, 1 / WIDTH, 1 / HEIGHT])))
+    turned = net.add("Gather", shares_of, net.constant(np.array([1, 0, 3, 2])), axis=1)     # y before x
+    count = net.add("Cast", net.add("Slice", net.add("Shape", scores), net.constant(np.array([0])), net.constant(np.array([1]))), to=TensorProto.FLOAT)
+    net.out(filled(net, turned, 0.5, (4,)), "detection_boxes")
+    net.out(filled(net, net.add("Cast", labels, to=TensorProto.FLOAT), 1, ()), "detection_classes")
+    net.out(filled(net, scores, 0.99, ()), "detection_scores")
+    net.out(net.add("Min", count, net.constant(np.float32([MOST_FOUND]))), "num_detections")
+
+
+def tensorflow_table(outputs):
+    n = int(outputs["num_detections"])
+    boxes = outputs["detection_boxes"][:n].astype(np.float64) * [HEIGHT, WIDTH, HEIGHT, WIDTH]
+    return np.column_stack([boxes[:, [1, 0, 3, 2]], outputs["detection_scores"][:n], outputs["detection_classes"][:n]])
+
+
+def ultraface(net):
+    boxes, rest = around_cells(net, 6)
+    net.out(net.add("Softmax", net.scaled(net.turned(rest), 2, 0), axis=2))
+    net.out(shares(net, boxes, "corners"))
 
 
 class Family:
     """least, limit, most and so on are those of the rule in share/decode, or what `more` makes of them."""
 
-    def __init__(self, rule, build, decode, least=0.001, limit=0.6, most=300, more="", **how):
-        self.rule, self.build, self.decode, self.more = rule, build, decode, more
+    def __init__(self, rule, build, decode, least=0.001, limit=0.6, most=300, more="", table=None, f1_least=None, **how):
+        self.rule, self.build, self.decode, self.more, self.table, self.f1_least = rule, build, decode, more, table, f1_least
         self.least, self.limit, self.most, self.how = least, limit, most, how
 
     @property
@@ -183,7 +225,7 @@ class Family:
     def boxes(self, outputs):
         """[n][6] in pixels of the input, of the outputs of one picture, without the batch."""
         if self.decode is None:     # suppressed inside
-            table = np.column_stack([outputs["boxes"], outputs["scores"], outputs["labels"]]).astype(np.float64).reshape(-1, 6)
+            table = self.table(outputs).astype(np.float64).reshape(-1, 6)
             return table[np.argsort(-table[:, 4], kind="stable")][:self.most]
         boxes, scores = self.decode(outputs, WIDTH, HEIGHT)
         return taskscores.suppress(boxes, scores, self.least, self.limit, self.most, **self.how)
@@ -199,5 +241,7 @@ FAMILIES = [
     Family("retinanet", retinanet, taskscores.retinanet, 0.2, 0.5, 300, ":score=0.2"),
     Family("retinanet-levels", retinanet_levels, taskscores.retinanet_levels, 0.2, 0.5, 100, ":score=0.2"),
     Family("detr", detr, taskscores.detr, 0.01, None, 100, best_alone=True),
-    Family("torchvision", torchvision, None, 0.01, None, 100),
+    Family("torchvision", torchvision, None, 0.01, None, 100, table=torchvision_table),
+    Family("tensorflow", tensorflow, None, 0.01, None, 100, table=tensorflow_table),
+    Family("ultraface", ultraface, taskscores.ssd, 0.7, 0.3, 10000, f1_least=0.7),
 ]
