@@ -55,6 +55,14 @@ const char *oct_policy_builtin(void)
     return builtin_policy;
 }
 
+const char *oct_policy_place(const char *reason)
+{
+    const char *open = strstr(reason, " ("), *close = open ? strchr(open, ')') : NULL, *colon = close;
+    while (colon && colon > open && colon[-1] >= '0' && colon[-1] <= '9')
+        colon--;
+    return colon && colon < close && colon[-1] == ':' ? open + 2 : NULL;
+}
+
 oct_status oct_policy_add(oct_policy *p, const char *text, const char *label, oct_err *err)
 {
     return oct_policy_parse(p, text, label, false, err);

@@ -67,6 +67,8 @@ typedef struct oct_policy oct_policy;
 /* The table's word for a type of activations: "u8", "s8", "u16", "s16". */
 const char *oct_policy_activations(oct_dtype t);
 
+/* In a reason that begins with a rule and its place, as oct_policy_row.rule does, the place, "built-in:3)..."; NULL: it begins with no rule. */
+const char *oct_policy_place(const char *reason);
 /* The built-in table (share/policy.txt), as text and parsed. */
 const char *oct_policy_builtin(void);
 /* The built-in rules, then those of the file (NULL: none). OCT_EMALFORMED with file, line, column and the reason. */

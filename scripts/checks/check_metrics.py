@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Holds qeval's task metrics against NumPy's on the same outputs: of small detectors in the usual families' styles, of classifiers, of maps and embeddings.
 
-    check_metrics.py [--only GLOB] [--shared FOLDER] [--minilm FILE] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+    check_metrics.py [--only GLOB] [--shared FOLDER] [--minilm FILE] [--whole] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
 Outputs are our runtime's. ONNX Runtime's of the float models differ by their last bits, and by them metrics of detectors are the same but for boxes of nearly
 equal scores; those of the shared models are ONNX Runtime's. Where pycocotools is installed,
 it computes average precision, too. With the shared models NanoDet, the face detector and the voice detector are checked on their data, and MiniLM,
-which is not kept but written by a script beside them, where --minilm names it.
+which is not kept but written by a script beside them, where --minilm names it. --whole takes all pictures and the detectors' int8 models, too, and minutes.
 
 Goals of qconvert on these metrics must be judged by what qeval says of the written model and the samples that calibration did not see.
 
@@ -392,6 +392,41 @@ def check_faces(c, shared):
     hold_scores(c, "ultraface_rfb_320", got, {"f1": [1.0, taskscores.f1(found[1], wanted, 0.7)]})
 
 
+def nanodet_boxes(outputs, i):
+    boxes, scores = taskscores.nanodet({n: o[i] for n, o in outputs.items()}, 416, 416)
+    return taskscores.suppress(boxes / 416, scores, 0.05, 0.6, 100, most_of_class=True)
+
+
+def face_boxes(outputs, i):
+    boxes = outputs["boxes"][i].astype(np.float64) * [320, 240, 320, 240]
+    return taskscores.suppress(boxes, outputs["scores"][i, :, 1:].astype(np.float64), np.float32(0.7), 0.3, 10 ** 6)
+
+
+def check_whole(c, shared):
+    """Float and int8 on all pictures, in our runtime and in ONNX Runtime: NumPy on the outputs of each."""
+    for name, folder, rule, boxes_of in (("nanodet_m_416", "coco/eval/images", "nanodet", nanodet_boxes), ("ultraface_rfb_320", "coco/eval/images", "ultraface", face_boxes)):
+        m, quant, data = zoo.MODELS[name], c.folder / f"{name}.int8.onnx", shared / "data" / folder
+        model, calib = m.paths(shared)[:2]
+        c.convert(model, quant, "--data", calib, "-p", m.preprocess)
+        samples = open_samples(data, m.preprocess)
+        judged = ["-p", m.preprocess, "--decode", rule, *(["--truth", shared / "data" / m.boxes] if m.boxes else [])]
+        ours = [tool.run_qeval(c.qeval, x, data, c.folder / "out.npz", m.preprocess) for x in (model, quant)]
+        theirs = [peer.run_all(peer.session(x), samples) for x in (model, quant)]
+        for where, outputs, more in (("", ours, []), (" in ONNX Runtime", theirs, ["--runner", f"'{sys.executable}' '{RUNNER}'"])):
+            found = [[boxes_of(o, i) for i in range(samples.count)] for o in outputs]
+            if m.boxes:
+                truth_of = m.truth(shared, samples)
+                truth = [np.array([[*row[1:], row[0], 0] for row in truth_of(n)]).reshape(-1, 6) for n in samples.names]
+                ap = [taskscores.average_precisions(f, truth) for f in found]
+                want = {"ap50": [a[:, 0].mean() for a in ap], "map": [a.mean() for a in ap]}
+            else:
+                truth = [np.concatenate([b[:, :4], b[:, 5:], b[:, 5:]], 1) if len(b) else np.zeros((0, 6)) for b in found[0]]
+                want = {"f1": [1.0, taskscores.f1(found[1], truth, 0.7)]}
+            got = metrics_of_both(c, model, quant, data, *judged, *more)
+            hold_scores(c, f"{name}, {samples.count} pictures{where}", got, want)
+            print(f"{name}, {samples.count} pictures{where}: " + ", ".join(f"{n} {v[0]:.6f} and {v[1]:.6f} as int8" for n, v in want.items()))
+
+
 def metrics_of_both(c, model, quant, data, *more):
     """As evaluate, of the whole run alone."""
     report = c.folder / "eval.json"
@@ -453,6 +488,7 @@ def main():
     parser.add_argument("--only", metavar="GLOB", default="*")
     parser.add_argument("--shared", type=Path, default=zoo.ROOT.parent / "shared", help="folder with models/ and data/ [%(default)s]")
     parser.add_argument("--minilm", type=Path, metavar="FILE", help="MiniLM, as models/make_minilm.py of that folder writes it")
+    parser.add_argument("--whole", action="store_true", help="all pictures, and int8 models of the shared detectors")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-metrics-") as folder:
         c = Judge(args, Path(folder))
@@ -463,6 +499,7 @@ def main():
         for name, check in (("classes", lambda: [check_classes(c, *how) for how in ((7, "Softmax"), (7, ""), (2, "Softmax"), (1, "Sigmoid"))]),
                             ("pairs", lambda: check_pairs(c)), ("tokens", lambda: check_tokens(c)), ("maps", lambda: check_maps(c)),
                             ("minilm", lambda: check_sentences(c, args.minilm, args.shared) if args.minilm else None),
+                            ("whole", lambda: check_whole(c, args.shared) if args.whole else None),
                             ("shared", lambda: check_shared(c, args.shared) if (args.shared / "models/nanodet_m_416.onnx").exists() else None)):
             if fnmatch(name, args.only):
                 check()

@@ -85,6 +85,11 @@ static void builtin_table(void **state)
     assert_false(row.symmetric);
     assert_null(row.observer.observer); /* measured by the job */
     assert_non_null(strstr(row.rule, "any (built-in:"));
+    assert_int_equal(strncmp(oct_policy_place(row.rule), "built-in:", 9), 0);
+    assert_null(oct_policy_place("name:/a (b) (my.policy:3)")); /* shown as it is */
+    assert_string_equal(oct_policy_place("op:Conv (my.policy:12); the target (7)"), "my.policy:12); the target (7)");
+    assert_null(oct_policy_place("no integer form"));
+    assert_null(oct_policy_place("left float: rounding 'x' alone would cause 94 % of the loss (about 4.0 dB are gained, for 0.0 % of the multiply-accumulates)"));
     oct_policy_match(p, n.g, n.soft, NULL, &row);
     assert_int_equal(row.scheme, OCT_SCHEME_FLOAT);
     assert_non_null(strstr(row.rule, "op:Softmax"));

@@ -35,13 +35,12 @@ static const char *weights_of(oct_arena *a, const oct_layer_decision *d)
  * user's the place stays as it is. */
 static const char *reason_of(oct_arena *a, const char *why)
 {
-    static const char built_in[] = " (built-in:";
-    const char *open = strstr(why, built_in);
-    const char *line = open ? open + sizeof built_in - 1 : "";
-    const int digits = (int)strspn(line, "0123456789");
-    if (digits && line[digits] == ')')
-        return oct_arena_printf(a, "by the rule '%.*s' (line %.*s of the built-in policy)%s", (int)(open - why), why, digits, line, line + digits + 1);
-    return strchr(why, ':') && strchr(why, '(') ? oct_arena_printf(a, "by the rule %s", why) : why;
+    static const char built_in[] = "built-in:";
+    const char *place = oct_policy_place(why);
+    if (!place || strncmp(place, built_in, sizeof built_in - 1) != 0)
+        return place ? oct_arena_printf(a, "by the rule %s", why) : why;
+    const char *line = place + sizeof built_in - 1, *end = strchr(line, ')');
+    return oct_arena_printf(a, "by the rule '%.*s' (line %.*s of the built-in policy)%s", (int)(place - why - 2), why, (int)(end - line), line, end + 1);
 }
 
 static oct_status take_layers(page_work *w, oct_err *err)

@@ -259,7 +259,7 @@ static void float_clause(const session *s, oct_buf *b)
     size_t shown = 0;
     for (size_t i = 0; i < s->c.n_layers && shown < 3; i++) {
         const oct_layer *l = &s->c.layers[i];
-        bool ruled = strchr(l->d.why, ':') && strchr(l->d.why, '(');
+        bool ruled = oct_policy_place(l->d.why) != NULL;
         bool first;
         if (oct_layer_is_quantized(l) || !(l->product || ruled) || !count_alike(s, l, &first) || !first)
             continue;
