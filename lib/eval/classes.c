@@ -160,14 +160,11 @@ static void fill_cells(const pair *v, size_t n, oct_class_table *t)
     }
 }
 
-static void fill_rows(const oct_class_sums *s, oct_class_table *t)
+void oct_class_row_add(oct_class_table *t, int64_t class_number, double hit, double extra, double missed, double own)
 {
-    for (size_t c = 0; c < s->n; c++) {
-        const double hit = s->hit[c], extra = s->extra[c], missed = s->missed[c];
-        if (hit + extra + missed > 0)
-            t->row[t->n_rows++] = (oct_class_row){ (int64_t)c, (uint64_t)(hit + missed), oct_share_of(OCT_SHARE_PRECISION, hit, extra, missed),
-                                                   oct_share_of(OCT_SHARE_RECALL, hit, extra, missed), oct_share_of(OCT_SHARE_F1, hit, extra, missed) };
-    }
+    if (hit + extra + missed > 0)
+        t->row[t->n_rows++] = (oct_class_row){ class_number, (uint64_t)(hit + missed), oct_share_of(OCT_SHARE_PRECISION, hit, extra, missed),
+                                               oct_share_of(OCT_SHARE_RECALL, hit, extra, missed), oct_share_of(OCT_SHARE_F1, hit, extra, missed), own };
 }
 
 oct_status oct_classes_table(const oct_set *s, oct_arena *arena, oct_class_table *t, oct_err *err)
@@ -186,6 +183,7 @@ oct_status oct_classes_table(const oct_set *s, oct_arena *arena, oct_class_table
     }
     fill_cells(sorted, s->n, t);
     const oct_class_sums sums = sums_of(c, NULL, scratch);
-    fill_rows(&sums, t);
+    for (size_t i = 0; i < sums.n; i++)
+        oct_class_row_add(t, (int64_t)i, sums.hit[i], sums.extra[i], sums.missed[i], NAN);
     return OCT_OK;
 }

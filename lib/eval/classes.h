@@ -18,8 +18,9 @@ double oct_classes_f1(const oct_set *s, const double *draws, double *scratch);
 /* A class that is there or was found. */
 typedef struct oct_class_row {
     int64_t class_number;
-    uint64_t samples; /* that are of it */
+    uint64_t samples; /* that are of it: samples, objects, or pixels */
     double precision, recall, f1;
+    double own;       /* that of the table's own metric */
 } oct_class_row;
 /* Samples of one class that were taken for one class. */
 typedef struct oct_confused {
@@ -31,7 +32,11 @@ typedef struct oct_class_table {
     size_t n_rows;
     oct_confused *cell; /* by label, then class taken for; those of no sample are left out */
     size_t n_cells;
+    const char *counts; /* what `samples` counts; NULL: samples */
+    const char *own;    /* the name of the metric that classes of this task have beside the others, all in percent; NULL: none */
 } oct_class_table;
+/* Adds a class of which so much was right, found where it is not, and not found; nothing where all are 0. */
+void oct_class_row_add(oct_class_table *t, int64_t class_number, double hit, double extra, double missed, double own);
 /* In arena. */
 oct_status oct_classes_table(const oct_set *s, oct_arena *arena, oct_class_table *t, oct_err *err);
 

@@ -346,26 +346,42 @@ static double average_precision(const found *f, size_t n, int t, double objects,
     return sum / RECALLS;
 }
 
+/* The boxes and objects of one class after the other: those that are there or were found. */
+typedef struct of_class {
+    int32_t place;
+    const found *f;
+    size_t n;       /* of f */
+    double objects;
+    size_t next_f, next_w;
+} of_class;
+
+static bool next_class(const detections *d, const double *draws, of_class *c)
+{
+    size_t f = c->next_f, w = c->next_w;
+    if (f == d->n_f && w == d->n_w)
+        return false;
+    c->place = w == d->n_w || (f < d->n_f && d->f[f].class_place < d->w[w].class_place) ? d->f[f].class_place : d->w[w].class_place;
+    c->f = d->f + f;
+    while (f < d->n_f && d->f[f].class_place == c->place)
+        f++;
+    for (c->objects = 0; w < d->n_w && d->w[w].class_place == c->place; w++)
+        c->objects += weight(draws, d->w[w].sample) * d->w[w].count;
+    c->n = f - c->next_f;
+    c->next_f = f;
+    c->next_w = w;
+    return true;
+}
+
 /* The mean over the classes that have objects, at the first n overlaps. */
 static double mean_precision(const oct_set *s, int overlaps, const double *draws, double *scratch)
 {
     const detections *d = (const detections *)s;
     double sum = 0, classes = 0;
-    size_t f = 0;
-    for (size_t w = 0, end; w < d->n_w; w = end) {
-        const int32_t place = d->w[w].class_place;
-        double objects = 0;
-        for (end = w; end < d->n_w && d->w[end].class_place == place; end++)
-            objects += weight(draws, d->w[end].sample) * d->w[end].count;
-        while (f < d->n_f && d->f[f].class_place < place)
-            f++;
-        size_t n = 0;
-        while (f + n < d->n_f && d->f[f + n].class_place == place)
-            n++;
-        if (!(objects > 0))
+    for (of_class c = { 0 }; next_class(d, draws, &c);) {
+        if (!(c.objects > 0))
             continue;
         for (int t = 0; t < overlaps; t++)
-            sum += average_precision(d->f + f, n, t, objects, draws, scratch, scratch + d->most);
+            sum += average_precision(c.f, c.n, t, c.objects, draws, scratch, scratch + d->most);
         classes++;
     }
     return classes > 0 ? sum / (classes * overlaps) : NAN;
@@ -393,8 +409,8 @@ static double f1_of(const counts *c)
     return whole > 0 ? 2 * c->right / whole : 1;
 }
 
-/* At the declared score, or where F1 is best: behind the last of equal scores. */
-static counts counts_of(const oct_set *s, const double *draws)
+/* At the declared score, or where F1 is best: behind the last of equal scores. *at (NULL: not asked for): the least score that counts. */
+static counts counts_of(const oct_set *s, const double *draws, double *at)
 {
     const detections *d = (const detections *)s;
     const double least = s->judging->rule->box.f1_score;
@@ -402,6 +418,8 @@ static counts counts_of(const oct_set *s, const double *draws)
     for (size_t i = 0; i < d->n_w; i++)
         c.objects += weight(draws, d->w[i].sample) * d->w[i].count;
     best = c;
+    if (at)
+        *at = least >= 0 ? least : INFINITY;
     for (size_t i = 0; i < d->n_f; i++) {
         const found *f = &d->f[d->by_score[i]];
         const double w = weight(draws, f->sample);
@@ -410,29 +428,56 @@ static counts counts_of(const oct_set *s, const double *draws)
         c.right += f->match.hit & 1 ? w : 0;
         c.wrong += (f->match.hit | f->match.ignored) & 1 ? 0 : w;
         const bool last = i + 1 == d->n_f || d->f[d->by_score[i + 1]].score < f->score;
-        if (last && (least >= 0 || f1_of(&c) > f1_of(&best)))
-            best = c;
+        if (!last || (least < 0 && !(f1_of(&c) > f1_of(&best))))
+            continue;
+        best = c;
+        if (at && least < 0)
+            *at = f->score;
     }
     return best;
 }
 
 double oct_boxes_f1(const oct_set *s, const double *draws, double *scratch)
 {
-    const counts c = counts_of(s, draws);
+    const counts c = counts_of(s, draws, NULL);
     (void)scratch;
     return f1_of(&c);
 }
 
 double oct_boxes_precision(const oct_set *s, const double *draws, double *scratch)
 {
-    const counts c = counts_of(s, draws);
+    const counts c = counts_of(s, draws, NULL);
     (void)scratch;
     return c.right + c.wrong > 0 ? c.right / (c.right + c.wrong) : 0;
 }
 
 double oct_boxes_recall(const oct_set *s, const double *draws, double *scratch)
 {
-    const counts c = counts_of(s, draws);
+    const counts c = counts_of(s, draws, NULL);
     (void)scratch;
     return c.objects > 0 ? c.right / c.objects : 1;
+}
+
+/* ---- tables ---- */
+
+oct_status oct_boxes_table(const oct_set *s, oct_arena *arena, oct_class_table *t, oct_err *err)
+{
+    const detections *d = (const detections *)s;
+    double least;
+    counts_of(s, NULL, &least);
+    *t = (oct_class_table){ .counts = "objects", .own = "ap50" };
+    double *scratch = oct_arena_calloc(arena, s->scratch + 1, sizeof *scratch);
+    t->row = oct_arena_calloc(arena, d->n_f + d->n_w + 1, sizeof *t->row);
+    if (!scratch || !t->row)
+        return oct_nomem(err);
+    for (of_class c = { 0 }; next_class(d, NULL, &c);) {
+        double right = 0, wrong = 0;
+        for (size_t i = 0; i < c.n && c.f[i].score >= least; i++) {
+            right += c.f[i].match.hit & 1;
+            wrong += !((c.f[i].match.hit | c.f[i].match.ignored) & 1);
+        }
+        oct_class_row_add(t, oct_truth_class_id(s->judging->truth, c.place), right, wrong, c.objects - right,
+                          c.objects > 0 ? average_precision(c.f, c.n, 0, c.objects, NULL, scratch, scratch + d->most) : NAN);
+    }
+    return OCT_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef OCT_EVAL_DETECTIONS_H
 #define OCT_EVAL_DETECTIONS_H
 
-#include "eval/sample_set.h"
+#include "eval/classes.h"
 
 /* Objects are those of the truth, in pixels of the picture; without one they are the boxes of the float model whose score counts for f1. */
 extern const oct_set_type oct_set_of_boxes;
@@ -15,5 +15,8 @@ double oct_boxes_map(const oct_set *s, const double *draws, double *scratch);
 double oct_boxes_f1(const oct_set *s, const double *draws, double *scratch);
 double oct_boxes_precision(const oct_set *s, const double *draws, double *scratch);
 double oct_boxes_recall(const oct_set *s, const double *draws, double *scratch);
+
+/* AP50 beside precision, recall and f1 at the score of oct_boxes_f1; of objects that are no crowds. In arena. */
+oct_status oct_boxes_table(const oct_set *s, oct_arena *arena, oct_class_table *t, oct_err *err);
 
 #endif

@@ -1,5 +1,7 @@
 /* The sets of an evaluation: those that its metrics are functions of, for each model. */
 #include "eval/eval_int.h"
+#include "eval/maps.h"
+#include "eval/detections.h"
 #include "eval/part_bytes.h"
 
 #include "eval/bootstrap.h"
@@ -38,7 +40,7 @@ oct_status ev_sets_create(const oct_judging *j, const oct_metric *const *metric,
                           oct_err *err)
 {
     const oct_set_kind kind = oct_judging_kind(j);
-    bool task = per_class && kind == OCT_SET_CLASSES, values = false;
+    bool task = per_class && (kind == OCT_SET_CLASSES || kind == OCT_SET_BOXES || kind == OCT_SET_MAPS), values = false;
     for (size_t i = 0; i < n_metric; i++) {
         task |= metric[i]->set[kind] != NULL;
         values |= metric[i]->set[OCT_SET_VALUES] != NULL;
@@ -148,5 +150,14 @@ void ev_set_drop(oct_eval_score *c, const oct_interval *d, bool flip)
 
 oct_status ev_sets_classes(const ev_sets *s, size_t k, oct_arena *arena, oct_class_table *t, oct_err *err)
 {
-    return s->of_task && s->kind == OCT_SET_CLASSES ? oct_classes_table(s->of_task[k], arena, t, err) : OCT_OK;
+    switch (s->of_task ? s->kind : OCT_SET_VALUES) {
+    case OCT_SET_CLASSES:
+        return oct_classes_table(s->of_task[k], arena, t, err);
+    case OCT_SET_BOXES:
+        return oct_boxes_table(s->of_task[k], arena, t, err);
+    case OCT_SET_MAPS:
+        return oct_maps_table(s->of_task[k], arena, t, err);
+    default:
+        return OCT_OK;
+    }
 }

@@ -238,9 +238,8 @@ static oct_status maps_load(oct_set *s, ev_bytes *r, oct_err *err)
 
 const oct_set_type oct_set_of_maps = { sizeof(maps), maps_add, NULL, maps_release, maps_save, maps_load };
 
-double oct_maps_miou(const oct_set *s, const double *draws, double *scratch)
+static oct_class_sums sums_of(const maps *m, const double *draws, double *scratch)
 {
-    const maps *m = (const maps *)s;
     const oct_class_sums sums = oct_class_sums_in(scratch, m->classes);
     for (size_t i = 0; i < m->n; i++) {
         const counted *c = &m->v[i];
@@ -249,5 +248,25 @@ double oct_maps_miou(const oct_set *s, const double *draws, double *scratch)
         sums.extra[c->class_number] += w * c->extra;
         sums.missed[c->class_number] += w * c->missed;
     }
+    return sums;
+}
+
+double oct_maps_miou(const oct_set *s, const double *draws, double *scratch)
+{
+    const oct_class_sums sums = sums_of((const maps *)s, draws, scratch);
     return oct_share_mean(OCT_SHARE_IOU, &sums);
+}
+
+oct_status oct_maps_table(const oct_set *s, oct_arena *arena, oct_class_table *t, oct_err *err)
+{
+    const maps *m = (const maps *)s;
+    *t = (oct_class_table){ .counts = "pixels", .own = "iou" };
+    double *scratch = oct_arena_calloc(arena, s->scratch + 1, sizeof *scratch);
+    t->row = oct_arena_calloc(arena, m->classes + 1, sizeof *t->row);
+    if (!scratch || !t->row)
+        return oct_nomem(err);
+    const oct_class_sums sums = sums_of(m, NULL, scratch);
+    for (size_t i = 0; i < sums.n; i++)
+        oct_class_row_add(t, (int64_t)i, sums.hit[i], sums.extra[i], sums.missed[i], oct_share_of(OCT_SHARE_IOU, sums.hit[i], sums.extra[i], sums.missed[i]));
+    return OCT_OK;
 }

@@ -36,7 +36,16 @@ bool ev_page_has_classes(const ev_page *p)
 
 static void put_share(const ev_page *p, double share, const char *class_name)
 {
-    oct_buf_printf(p->b, "<td class=\"%s\" data-v=\"%.6g\">%.2f&nbsp;%%</td>", class_name, share, 100 * share);
+    if (isnan(share))
+        oct_buf_printf(p->b, "<td class=\"%s\"></td>", class_name);
+    else
+        oct_buf_printf(p->b, "<td class=\"%s\" data-v=\"%.6g\">%.2f&nbsp;%%</td>", class_name, share, 100 * share);
+}
+
+/* What a class gains or loses is of the table's own metric, or F1. */
+static double worth(const oct_class_table *t, const oct_class_row *r)
+{
+    return t->own ? r->own : r->f1;
 }
 
 /* The row of a class in another table, whose rows go up by class; NULL: none of its samples was there, or taken for it. */
@@ -57,7 +66,7 @@ static const oct_class_row *row_of(const oct_class_table *t, int64_t class_numbe
 static double change_of(const oct_class_table *was, const oct_class_row *r)
 {
     const oct_class_row *f = row_of(was, r->class_number);
-    return f ? r->f1 - f->f1 : r->samples ? r->f1 : NAN;
+    return f ? worth(was, r) - worth(was, f) : r->samples ? worth(was, r) : NAN;
 }
 
 static void put_change(const ev_page *p, double change)
@@ -75,12 +84,17 @@ static void put_rows(const ev_page *p, const oct_class_table *t, const oct_class
         oct_buf_printf(p->b, "<tr><th scope=\"row\" class=\"n\">%lld</th><td class=\"n\">%llu</td>", (long long)r->class_number, (unsigned long long)r->samples);
         put_share(p, r->precision, "n wide");
         put_share(p, r->recall, "n wide");
-        put_share(p, r->f1, "n");
+        put_share(p, r->f1, t->own ? "n wide" : "n");
+        if (t->own)
+            put_share(p, r->own, "n");
         if (was)
             put_change(p, change_of(was, r));
-        oct_buf_puts(p->b, "<td>");
-        put_taken(p->b, t, r->class_number);
-        oct_buf_puts(p->b, "</td></tr>\n");
+        if (!t->own) {
+            oct_buf_puts(p->b, "<td>");
+            put_taken(p->b, t, r->class_number);
+            oct_buf_puts(p->b, "</td>");
+        }
+        oct_buf_puts(p->b, "</tr>\n");
     }
 }
 
@@ -95,12 +109,15 @@ static void put_table(const ev_page *p, const oct_class_table *t, const oct_clas
         better += change > 0;
     }
     if (was)
-        oct_buf_printf(p->b, "<p>F1 is less than the float model's for %zu of %zu classes, and more for %zu.</p>\n", worse, t->n_rows, better);
+        oct_buf_printf(p->b, "<p>%s is less than the float model's for %zu of %zu classes, and more for %zu.</p>\n", t->own ? t->own : "F1", worse, t->n_rows, better);
     if (many)
         oct_buf_printf(p->b, "<details><summary>All %zu classes</summary>\n", t->n_rows);
-    oct_buf_printf(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">class</th><th scope=\"col\" class=\"n\">samples</th>"
-                         "<th scope=\"col\" class=\"n wide\">precision</th><th scope=\"col\" class=\"n wide\">recall</th><th scope=\"col\" class=\"n\">F1</th>%s"
-                         "<th scope=\"col\">taken for</th></tr></thead>\n<tbody>\n", was ? "<th scope=\"col\" class=\"n\">change, points</th>" : "");
+    oct_buf_printf(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">class</th><th scope=\"col\" class=\"n\">%s</th>"
+                         "<th scope=\"col\" class=\"n wide\">precision</th><th scope=\"col\" class=\"n wide\">recall</th><th scope=\"col\" class=\"n%s\">F1</th>",
+                   t->counts ? t->counts : "samples", t->own ? " wide" : "");
+    if (t->own)
+        oct_buf_printf(p->b, "<th scope=\"col\" class=\"n\">%s</th>", t->own);
+    oct_buf_printf(p->b, "%s%s</tr></thead>\n<tbody>\n", was ? "<th scope=\"col\" class=\"n\">change, points</th>" : "", t->own ? "" : "<th scope=\"col\">taken for</th>");
     put_rows(p, t, was);
     oct_buf_printf(p->b, "</tbody>\n</table>\n%s", many ? "</details>\n" : "");
 }

@@ -192,14 +192,17 @@ static void put_layers(oct_json *j, const oct_eval_model_result *m, bool whole)
     oct_json_rows(j, "layers", m->layers, m->n_layers, sizeof *m->layers, whole ? put_whole_layer : put_layer);
 }
 
-static void put_class(oct_json *j, const void *row)
+static void put_class(oct_json *j, const oct_class_table *t, const oct_class_row *c)
 {
-    const oct_class_row *c = row;
+    oct_json_open(j, NULL, '{');
     oct_json_int(j, "class", c->class_number);
     oct_json_int(j, "samples", (int64_t)c->samples);
     oct_json_num(j, "precision", c->precision);
     oct_json_num(j, "recall", c->recall);
     oct_json_num(j, "f1", c->f1);
+    if (t->own)
+        oct_json_num(j, t->own, c->own);
+    oct_json_close(j);
 }
 
 static void put_confused(oct_json *j, const void *row)
@@ -212,8 +215,12 @@ static void put_confused(oct_json *j, const void *row)
 
 static void put_classes(oct_json *j, const oct_class_table *t)
 {
-    oct_json_rows(j, "classes", t->row, t->n_rows, sizeof *t->row, put_class);
-    oct_json_rows(j, "confusion", t->cell, t->n_cells, sizeof *t->cell, put_confused);
+    oct_json_open(j, "classes", '[');
+    for (size_t i = 0; i < t->n_rows; i++)
+        put_class(j, t, &t->row[i]);
+    oct_json_close(j);
+    if (!t->own) /* only a sample that has a class is taken for one */
+        oct_json_rows(j, "confusion", t->cell, t->n_cells, sizeof *t->cell, put_confused);
 }
 
 static void put_step(oct_json *j, const void *row)

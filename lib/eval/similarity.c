@@ -192,7 +192,7 @@ static oct_status pairs_finish(oct_set *s, oct_err *err)
     if (!oct_truth_consecutive(s->judging->truth))
         OCT_TRY(join_listed(p, err));
     if (!s->n)
-        return oct_fail(err, OCT_EMALFORMED, "%s: there is no pair of which both samples are there", oct_truth_path(s->judging->truth));
+        return oct_fail(err, OCT_EMALFORMED, "%s: there is no pair of which both samples are there; samples that are spread over all (-n) leave most pairs incomplete, those of --first do not", oct_truth_path(s->judging->truth));
     p->by_x = oct_calloc(s->n, sizeof *p->by_x);
     p->by_y = oct_calloc(s->n, sizeof *p->by_y);
     if (!p->by_x || !p->by_y)

@@ -35,6 +35,8 @@ bool oct_truth_in_shares(const oct_truth *t);
 /* How many classes there are, and the place of one by its category id (-1: none has it). In a CSV they are their numbers. */
 size_t oct_truth_classes(const oct_truth *t);
 int64_t oct_truth_place(const oct_truth *t, int64_t id);
+/* The category id of a place; places without one, and all without a truth (NULL), are the numbers themselves. */
+int64_t oct_truth_class_id(const oct_truth *t, int64_t class_place);
 
 /* ---- pairs ---- */
 

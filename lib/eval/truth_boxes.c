@@ -289,6 +289,11 @@ bool oct_truth_in_shares(const oct_truth *t)
     return t->in_shares;
 }
 
+int64_t oct_truth_class_id(const oct_truth *t, int64_t class_place)
+{
+    return t && t->id && class_place < (int64_t)t->n_classes ? t->id[class_place] : class_place;
+}
+
 size_t oct_truth_classes(const oct_truth *t)
 {
     return t->n_classes;

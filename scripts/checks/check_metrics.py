@@ -74,6 +74,13 @@ def hold_scores(c, what, got, want):
                 c.hold(f"{what}: {name} of {who}", mine is not None and abs(mine - theirs) <= SAME * max(1, abs(theirs)), f"{mine} for {theirs}")
 
 
+def hold_classes(c, what, k, want, names):
+    """want: {class: row of what the names say}, of model k."""
+    got = {row["class"]: [row[n] for n in names] for row in json.loads((c.folder / "eval.json").read_text())["models"][k]["classes"]}
+    same = got.keys() == want.keys() and all((a is None) == (b is None) and (a is None or abs(a - b) <= SAME) for n in want for a, b in zip(got[n], want[n], strict=True))
+    c.hold(f"{what}: classes of model {k}", same, f"{got} for {want}")
+
+
 def hold_goals(c, what, model, data, rest, metrics, judged, judged_rest):
     """Goals on metrics, met as it is, tuned for, and out of reach: what qconvert says of the result is what qeval says of the file that it wrote. data and
     judged: words of its command line; rest and judged_rest: those of qeval for the samples that did not calibrate."""
@@ -222,7 +229,13 @@ def check_detector(c, family, pictures, seed):
         for name, value in (("map", ap.mean()), ("ap50", ap[:, 0].mean()), ("f1", taskscores.f1(who, truth, family.f1_least))):
             want.setdefault(name, []).append(value)
     for truth_file in ("truth.json",) if ids else ("truth.json", "truth.csv"):
-        got, drop = evaluate(c, model, quant, pictures, "-p", steps, "--decode", family.word, "--truth", c.folder / truth_file)
+        got, drop = evaluate(c, model, quant, pictures, "-p", steps, "--decode", family.word, "--per-class", "--truth", c.folder / truth_file)
+        for k, who in enumerate(found[:2]):
+            if ids:
+                who = [b[np.isin(b[:, 5], list(number))] for b in who]
+            rows = taskscores.class_rows(who, truth, family.f1_least)
+            hold_classes(c, f"{family.rule}, {truth_file}", k, {number[n] if truth_file == "truth.json" else n: row for n, row in rows.items()},
+                         ("samples", "precision", "recall", "f1", "ap50"))
         hold_scores(c, f"{family.rule}, {truth_file}", got, {name: values[:2] for name, values in want.items()})
         for name, values in want.items():
             c.hold(f"{family.rule}: {name} by ONNX Runtime", abs(got[name][0] - values[2]) <= CLOSE, f"{got[name][0]} for {values[2]}")
@@ -338,7 +351,14 @@ def check_maps(c):
     truth = np.where(rng.random((20, 12, 16)) < 0.7, outputs[0].argmax(1), rng.integers(0, classes, (20, 12, 16)))
     truth[rng.random(truth.shape) < 0.05] = 255
     np.save(c.folder / "truth.npy", truth.astype(np.uint8))
-    got, _ = evaluate(c, model, quant, data, "--truth", c.folder / "truth.npy")
+    got, _ = evaluate(c, model, quant, data, "--truth", c.folder / "truth.npy", "--per-class")
+    for k, o in enumerate(outputs):
+        found, rows = o.argmax(1), {}
+        for n in range(classes):
+            a, b = (found == n) & (truth != 255), truth == n
+            hit, extra, missed = (int(x.sum()) for x in (a & b, a & ~b, b & ~a))
+            rows[n] = (hit + missed, hit / (hit + extra), hit / (hit + missed), 2 * hit / (2 * hit + extra + missed), hit / (hit + extra + missed))
+        hold_classes(c, "maps", k, rows, ("samples", "precision", "recall", "f1", "iou"))
     hold_scores(c, "maps", got, {"miou": [taskscores.miou(o.argmax(1), truth, classes) for o in outputs]})
     np.save(c.folder / "rest.npy", np.load(data)[6:])
     np.save(c.folder / "rest_truth.npy", truth[6:].astype(np.uint8))

@@ -259,16 +259,41 @@ def average_precisions(found, wanted, levels=np.linspace(0.5, 0.95, 10)):
     return np.array(result)
 
 
-def f1(found, wanted, least=None):
-    """Of all classes at an overlap of one half: at the score that is given, or where it is best."""
-    rows, total = [], sum(not o[5] for objects in wanted for o in objects)
+def matches(found, wanted):
+    """score, right and class of each box, at an overlap of one half."""
+    rows = []
     for boxes, objects in zip(found, wanted):
         for c in np.unique(boxes[:, 5]) if len(boxes) else ():
             of_class = boxes[boxes[:, 5] == c]
-            rows += zip(of_class[:, 4], match(of_class, [(*o[:4], o[5]) for o in objects if o[4] == c], 0.5))
-    scores, right = np.array([s for s, _ in rows]), np.array([r for _, r in rows])
-    best = 0.0
-    for at in np.unique(scores) if least is None else [least]:
+            rows += ((s, r, c) for s, r in zip(of_class[:, 4], match(of_class, [(*o[:4], o[5]) for o in objects if o[4] == c], 0.5)))
+    return np.array(rows).reshape(-1, 3).T
+
+
+def best_f1(found, wanted, least=None):
+    """F1 of all classes, and the score where it is best, or that is given; of equal ones the highest."""
+    scores, right, _ = matches(found, wanted)
+    total, best = sum(not o[5] for objects in wanted for o in objects), (0.0, np.inf)
+    for at in np.unique(scores)[::-1] if least is None else [least]:
         hits, misses = (((right == kind) & (scores >= at)).sum() for kind in (1, 0))
-        best = max(best, 2 * hits / (hits + misses + total))
-    return float(best)
+        one = 2 * hits / (hits + misses + total)
+        best = (float(one), at) if one > best[0] or least is not None else best
+    return best
+
+
+def f1(found, wanted, least=None):
+    """Of all classes at an overlap of one half: at the score that is given, or where it is best."""
+    return best_f1(found, wanted, least)[0]
+
+
+def class_rows(found, wanted, least=None):
+    """{class: (objects, precision, recall, f1, ap50 or None)} of those that are there or were found at the score that counts for f1."""
+    scores, right, classes = matches(found, wanted)
+    at, ap, rows = best_f1(found, wanted, least)[1], average_precisions(found, wanted), {}
+    there = sorted({int(o[4]) for objects in wanted for o in objects if not o[5]})
+    for c in sorted({int(c) for c in classes} | set(there)):
+        objects = sum(o[4] == c and not o[5] for o in (o for objects in wanted for o in objects))
+        hits, extra = (((right == kind) & (scores >= at) & (classes == c)).sum() for kind in (1, 0))
+        if hits + extra + objects:
+            rows[c] = (int(objects), hits / (hits + extra) if hits + extra else 0, hits / objects if objects else 0, 2 * hits / (hits + extra + objects),
+                       float(ap[there.index(c), 0]) if c in there else None)
+    return rows

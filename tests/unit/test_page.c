@@ -181,6 +181,25 @@ static void a_page(void **state)
     free(m);
 }
 
+/* Classes of boxes have their AP50, which what is gained or lost is of, and are taken for nothing. */
+static void classes_of_boxes(void **state)
+{
+    made *m = make();
+    oct_buf b = OCT_BUF_INIT;
+    for (int k = 0; k < 2; k++)
+        m->model[k].classes = (oct_class_table){ .row = k ? m->class_row : m->float_row, .n_rows = 2, .counts = "objects", .own = "ap50" };
+    m->float_row[0].own = 0.5;
+    m->class_row[0].own = 0.25;
+    m->float_row[1].own = m->class_row[1].own = NAN;
+    oct_report_html(&m->result, &m->context, &b);
+    static const char *const words[] = { "id=\"classes\"", "ap50 is less than the float model's for 1 of 2 classes, and more for 0.", ">objects</th>", ">ap50</th>", "25.00&nbsp;%", ">-25.00<",
+                                         "<td class=\"n\"></td>", "id=\"costs\"" };
+    in_order(oct_buf_str(&b), words, OCT_COUNT(words));
+    assert_null(strstr(oct_buf_str(&b), "taken for"));
+    oct_buf_free(&b);
+    free(m);
+}
+
 /* How many of several gates are uncertain. */
 static void uncertain_gates(void **state)
 {
@@ -346,7 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_page),
-        cmocka_unit_test(uncertain_gates), cmocka_unit_test(hostile_names), cmocka_unit_test(what_is_clipped), cmocka_unit_test(weights_by_channel),
+        cmocka_unit_test(classes_of_boxes), cmocka_unit_test(uncertain_gates), cmocka_unit_test(hostile_names), cmocka_unit_test(what_is_clipped), cmocka_unit_test(weights_by_channel),
         cmocka_unit_test(rows_in_order), cmocka_unit_test(wide_times), cmocka_unit_test(shares), cmocka_unit_test(kinds), cmocka_unit_test(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,8 @@
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
 
+#include <math.h>
+
 enum { MOST_MATRIX = 16, MOST_CONFUSED = 20 };
 
 static const oct_class_row *row_of(const oct_class_table *t, int64_t class_number)
@@ -16,7 +18,13 @@ static const oct_class_row *row_of(const oct_class_table *t, int64_t class_numbe
 
 static oct_status print_rows(const oct_class_table *f, const oct_class_table *q, FILE *out, oct_err *err)
 {
-    oct_table *t = oct_table_of("rrrrrr", (const char *[]){ "class", "samples", "precision", "recall", "f1", "f1 of float" });
+    oct_table *t = oct_table_of("rrrrrr", (const char *[]){ "class", q->counts ? q->counts : "samples", "precision", "recall", "f1", "f1 of float" });
+    char own_of_float[32];
+    snprintf(own_of_float, sizeof own_of_float, "%s of float", q->own ? q->own : "");
+    if (q->own) {
+        oct_table_column(t, q->own, OCT_RIGHT);
+        oct_table_column(t, own_of_float, OCT_RIGHT);
+    }
     for (size_t i = 0; i < q->n_rows; i++) {
         const oct_class_row *r = &q->row[i], *was = row_of(f, r->class_number);
         oct_table_row(t);
@@ -26,6 +34,10 @@ static oct_status print_rows(const oct_class_table *f, const oct_class_table *q,
         oct_table_cell(t, "%.2f %%", 100 * r->recall);
         oct_table_cell(t, "%.2f %%", 100 * r->f1);
         oct_table_cell(t, "%.2f %%", was ? 100 * was->f1 : 0);
+        for (int of_float = 0; q->own && of_float < 2; of_float++) {
+            const oct_class_row *x = of_float ? was : r;
+            oct_table_cell(t, x && !isnan(x->own) ? "%.2f %%" : "", x ? 100 * x->own : 0);
+        }
     }
     const oct_status s = oct_table_print(t, out, err);
     oct_table_destroy(t);
@@ -95,6 +107,8 @@ oct_status qeval_print_classes(const oct_eval_result *r, size_t k, FILE *out, oc
         return OCT_OK;
     oct_print(out, "\nclasses of %s\n", tool_base(r->models[k].name));
     OCT_TRY(print_rows(&r->models[0].classes, c, out, err));
+    if (!c->n_cells)
+        return OCT_OK;
     oct_print(out, c->n_rows <= MOST_MATRIX ? "\nlabels, and what they were taken for\n" : "\nwhat was taken for something else most often\n");
     return c->n_rows <= MOST_MATRIX ? print_matrix(c, out, err) : print_confused(c, out, err);
 }
