@@ -175,3 +175,51 @@ oct_status oct_baseline_judge(const oct_baseline *b, oct_eval_result *r, const o
     *result = x;
     return OCT_OK;
 }
+
+/* ---- what is not compared ---- */
+
+static bool then_has(const oct_baseline_model *was, const char *metric)
+{
+    for (size_t d = 0; d < was->n_drops; d++)
+        if (strcmp(was->drops[d].metric, metric) == 0)
+            return true;
+    return false;
+}
+
+/* SQNR is compared in any case, and the largest error in none. */
+static bool is_whole(const char *metric)
+{
+    const oct_metric *m;
+    return oct_metric_find(metric, &m, NULL) == OCT_OK && m->kind == OCT_METRIC_WHOLE;
+}
+
+static bool now_has(const oct_eval_model_result *m, size_t n, const char *metric)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(m->scores[i].metric->name, metric) == 0 && !isnan(m->scores[i].drop))
+            return true;
+    return false;
+}
+
+static void add_word(oct_buf *b, const char *word)
+{
+    oct_buf_printf(b, "%s%s", *oct_buf_str(b) ? ", " : "", word);
+}
+
+void oct_baseline_gaps(const oct_baseline *b, const oct_eval_result *r, oct_buf *now, oct_buf *then)
+{
+    for (size_t i = 0; i < r->n_scores; i++) {
+        const oct_metric *metric = r->models[0].scores[i].metric;
+        bool lacks = false;
+        for (size_t k = 1; k < r->n_models && metric->kind != OCT_METRIC_WHOLE; k++) {
+            const oct_baseline_model *was = find_model(b, r, k);
+            lacks |= was && !isnan(r->models[k].scores[i].drop) && !then_has(was, metric->name);
+        }
+        if (lacks)
+            add_word(now, metric->name);
+    }
+    const oct_baseline_model *was = r->n_models > 1 ? find_model(b, r, 1) : NULL; /* a report has the same metrics of all models */
+    for (size_t d = 0; was && d < was->n_drops; d++)
+        if (!is_whole(was->drops[d].metric) && !now_has(&r->models[1], r->n_scores, was->drops[d].metric))
+            add_word(then, was->drops[d].metric);
+}

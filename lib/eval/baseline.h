@@ -8,6 +8,7 @@
 #ifndef OCT_EVAL_BASELINE_H
 #define OCT_EVAL_BASELINE_H
 
+#include "base/buf.h"
 #include "eval/gates.h"
 
 #define OCT_BASELINE_DB 0.1
@@ -39,5 +40,9 @@ oct_status oct_baseline_read(const char *text, size_t size, const char *label, o
 
 /* Puts what is compared behind the n results at *result, which are in the arena of r. OCT_EUSAGE: a model has no counterpart. */
 oct_status oct_baseline_judge(const oct_baseline *b, oct_eval_result *r, const oct_gate_result **result, size_t *n, oct_err *err);
+
+/* Appends, with commas between, metrics with a drop that are not compared: to `now` those that the report does not have of each counterpart, to `then` those
+ * that it alone has. */
+void oct_baseline_gaps(const oct_baseline *b, const oct_eval_result *r, oct_buf *now, oct_buf *then);
 
 #endif

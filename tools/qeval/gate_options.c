@@ -9,7 +9,12 @@ static oct_status read_file(const char *path, oct_gates *g, oct_err *err)
 {
     char *text;
     OCT_TRY(oct_read_text(path, MOST_TEXT, "a list of gates", &text, err));
-    const oct_status s = oct_gates_read(g, text, path, err);
+    const size_t before = g->n;
+    oct_status s = oct_gates_read(g, text, path, err);
+    if (s == OCT_OK && g->n == before) { /* of a file that was emptied, nothing would ever fail again */
+        s = oct_fail(err, OCT_EMALFORMED, "%s: there is no gate in it", path);
+        oct_hint(err, "a line is a gate's name and its value, as 'max-drop top1 1%%'");
+    }
     oct_free(text);
     return s;
 }

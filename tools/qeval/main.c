@@ -170,6 +170,19 @@ static void warn_of_samples(const session *s, const oct_eval_result *r, const ch
 
 /* ---- gates ---- */
 
+/* A metric that only one of the reports has is not compared, and a drop of it would not be seen. */
+static void warn_of_gaps(const session *s, const oct_eval_result *r)
+{
+    oct_buf now = OCT_BUF_INIT, then = OCT_BUF_INIT;
+    oct_baseline_gaps(s->baseline, r, &now, &then);
+    if (*oct_buf_str(&now))
+        oct_cli_warn(s->cli, "%s does not have %s: not compared", s->baseline->label, oct_buf_str(&now));
+    if (*oct_buf_str(&then))
+        oct_cli_warn(s->cli, "%s has %s, not computed now: not compared", s->baseline->label, oct_buf_str(&then));
+    oct_buf_free(&now);
+    oct_buf_free(&then);
+}
+
 static oct_status judge(const session *s, oct_eval_result *r, oct_report_context *c, oct_err *err)
 {
     OCT_TRY(oct_gates_judge(&s->gates, r, &c->gates, &c->n_gates, err));
@@ -177,6 +190,7 @@ static oct_status judge(const session *s, oct_eval_result *r, oct_report_context
         return OCT_OK;
     if (!isnan(s->baseline->samples) && s->baseline->samples != (double)r->samples)
         oct_cli_warn(s->cli, "%s is of %.0f samples, and these are %lld", s->baseline->label, s->baseline->samples, (long long)r->samples);
+    warn_of_gaps(s, r);
     return oct_baseline_judge(s->baseline, r, &c->gates, &c->n_gates, err);
 }
 
