@@ -284,7 +284,8 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_GROUP("Reports"),
         OPT_OUT(0, "statement", &a.statement, "write what was verified as an in-toto statement"),
         OPT_FILE(0, "evaluation", &a.evaluation, "report of qeval (--json) on this model, whose metrics go into the statement"),
-        OPT_NEEDS("evaluation", "statement"), OPT_CONFLICT("data", "calib"), OPT_COMMON, OPT_END,
+        OPT_NEEDS("evaluation", "statement"), OPT_CONFLICT("data", "calib"), OPT_COMMON,
+        OPT_USUAL("source data calib policy target labels statement json quiet"), OPT_END,
     };
     const oct_cli_command commands[] = {
         { "lint", "say of each node whether the target runs it on integers, and why not", lint, "  qconvert lint m.onnx --target octet\n" },

@@ -621,6 +621,7 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         QEVAL_OPT_GATES(&a),
         OPT_GROUP("Reports"),
         QEVAL_OPT_REPORTS(&a),
+        OPT_USUAL("latency max-drop gates baseline html junit markdown json quiet"),
         OPT_COMMON,
         OPT_END,
     };
