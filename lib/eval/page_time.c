@@ -88,6 +88,8 @@ static void put_fall(const ev_page *p, const oct_eval_model_result *m)
 
 /* ---- tables ---- */
 
+#define WIDE_MARK "<span title=\"spread widely\">~</span>"
+
 /* One unit for a table, so that its cells can be compared: microseconds where a whole run takes less than a millisecond. */
 static bool in_us(const oct_eval_model_result *m)
 {
@@ -109,7 +111,7 @@ static void time_cell(const ev_page *p, const oct_eval_cost *c, bool us)
 {
     oct_buf_printf(p->b, "<td class=\"n%s\" data-v=\"%.9g\">", c->wide ? " soft" : "", c->seconds * 1e3);
     if (c->scheme)
-        oct_buf_printf(p->b, us ? "%.1f%s" : "%.3f%s", c->seconds * (us ? 1e6 : 1e3), c->wide ? "<span title=\"spread widely\">~</span>" : "");
+        oct_buf_printf(p->b, us ? "%.1f%s" : "%.3f%s", c->seconds * (us ? 1e6 : 1e3), c->wide ? WIDE_MARK : "");
     oct_buf_puts(p->b, "</td>");
 }
 
@@ -124,8 +126,8 @@ static void ratio_cell(const ev_page *p, const oct_eval_cost_row *c)
 static void rate_cell(const ev_page *p, const oct_eval_cost *c)
 {
     oct_buf_puts(p->b, "<td class=\"n wide\">");
-    if (c->macs && c->seconds > 0)
-        oct_buf_printf(p->b, "%.1f", (double)c->macs / c->seconds * 1e-9);
+    if (c->macs && c->seconds > 0 && !c->wide)
+        oct_buf_printf(p->b, "%.1f", 2 * (double)c->macs / c->seconds * 1e-9);
     oct_buf_puts(p->b, "</td>");
 }
 
@@ -146,7 +148,7 @@ static void time_table(const ev_page *p, const oct_eval_model_result *m)
     const bool us = in_us(m);
     oct_buf_printf(p->b,
                    "<table class=\"sort\">\n<thead><tr><th scope=\"col\">layer</th><th scope=\"col\" class=\"n\">float, %s</th><th scope=\"col\" class=\"n\">here, %s</th>"
-                   "<th scope=\"col\" class=\"n\">speedup</th><th scope=\"col\" class=\"n wide\">float, GMAC/s</th><th scope=\"col\" class=\"n wide\">here, GMAC/s</th>"
+                   "<th scope=\"col\" class=\"n\">speedup</th><th scope=\"col\" class=\"n wide\">float, GOP/s</th><th scope=\"col\" class=\"n wide\">here, GOP/s</th>"
                    "<th scope=\"col\" class=\"n wide\">of the roof</th></tr></thead>\n<tbody>\n",
                    unit(us), unit(us));
     for (size_t i = 0; i < m->n_costs; i++) {
@@ -157,7 +159,7 @@ static void time_table(const ev_page *p, const oct_eval_model_result *m)
         ratio_cell(p, c);
         rate_cell(p, &c->was);
         rate_cell(p, &c->is);
-        ev_page_share_cell(p, c->is.roof, "wide");
+        ev_page_share_cell(p, c->is.wide ? NAN : c->is.roof, "wide"); /* of a time that spreads widely nothing is said */
         oct_buf_puts(p->b, "</tr>\n");
     }
     oct_buf_puts(p->b, "</tbody></table>\n");
@@ -171,7 +173,7 @@ static void steps_table(const ev_page *p, const oct_eval_model_result *m)
         most = m->steps[i].seconds > most ? m->steps[i].seconds : most;
     oct_buf_puts(p->b, "<table class=\"sort\">\n<caption>");
     ev_page_name(p, ev_page_base(m->name));
-    oct_buf_printf(p->b, "</caption>\n<thead><tr><th scope=\"col\">step</th><th scope=\"col\" class=\"n\">%s</th><th scope=\"col\" class=\"n\">GMAC/s</th>"
+    oct_buf_printf(p->b, "</caption>\n<thead><tr><th scope=\"col\">step</th><th scope=\"col\" class=\"n\">%s</th><th scope=\"col\" class=\"n\">GOP/s</th>"
                          "<th scope=\"col\" class=\"strip wide\">time</th></tr></thead>\n<tbody>\n", unit(us));
     for (size_t i = 0; i < m->n_steps; i++) {
         const oct_eval_step *s = &m->steps[i];
@@ -180,9 +182,10 @@ static void steps_table(const ev_page *p, const oct_eval_model_result *m)
         ev_page_name(p, s->name);
         oct_buf_puts(p->b, " <small>");
         ev_page_text(p, s->op);
-        oct_buf_printf(p->b, us ? "</small></th><td class=\"n\">%.2f</td><td class=\"n\">" : "</small></th><td class=\"n\">%.4f</td><td class=\"n\">", s->seconds * (us ? 1e6 : 1e3));
-        if (s->macs && s->seconds > 0)
-            oct_buf_printf(p->b, "%.1f", (double)s->macs / s->seconds * 1e-9);
+        oct_buf_printf(p->b, "</small></th><td class=\"n%s\" data-v=\"%.9g\">", s->wide ? " soft" : "", s->seconds * 1e3);
+        oct_buf_printf(p->b, us ? "%.2f%s</td><td class=\"n\">" : "%.4f%s</td><td class=\"n\">", s->seconds * (us ? 1e6 : 1e3), s->wide ? WIDE_MARK : "");
+        if (s->macs && s->seconds > 0 && !s->wide)
+            oct_buf_printf(p->b, "%.1f", 2 * (double)s->macs / s->seconds * 1e-9);
         oct_buf_printf(p->b, "</td><td class=\"strip wide\" data-v=\"%.9g\"><span class=\"bar %s\" style=\"width:%.1f%%\"></span></td></tr>\n", s->seconds * 1e3, kind,
                        most > 0 ? 100 * s->seconds / most : 0);
     }
@@ -194,8 +197,8 @@ void ev_page_time(const ev_page *p)
     if (!ev_page_has_costs(p))
         return;
     ev_page_section(p, "time", "Time by layer");
-    if (has_rows(p))
-        oct_buf_puts(p->b, "<p>A line holds all steps that lead to a layer's result. Pale numbers, marked ~, spread too widely to conclude from.</p>\n");
+    oct_buf_printf(p->b, "<p>%sPale numbers, marked ~, spread too widely to conclude from. The roof is the shortest time that this machine could take.</p>\n",
+                   has_rows(p) ? "A line holds all steps that lead to a layer's result. " : "");
     for (size_t k = 0; k < p->r->n_models; k++) {
         const oct_eval_model_result *m = &p->r->models[k];
         if (shows_steps(p, k)) {

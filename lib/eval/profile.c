@@ -48,8 +48,9 @@ static oct_status begin(ev_timed *t, const oct_array *arrays, oct_arena *a, prof
     return p->seconds && p->so_far && p->row ? OCT_OK : oct_nomem(err);
 }
 
-static oct_status list_steps(const profiled *p, oct_arena *a, oct_eval_model_result *r, oct_err *err)
+static oct_status list_steps(const profiled *p, int runs, oct_arena *a, oct_eval_model_result *r, oct_err *err)
 {
+    double seconds[MOST];
     r->n_steps = p->n;
     if (!(r->steps = oct_arena_calloc(a, r->n_steps + 1, sizeof *r->steps)))
         return oct_nomem(err);
@@ -58,8 +59,10 @@ static oct_status list_steps(const profiled *p, oct_arena *a, oct_eval_model_res
         const char *name = oct_arena_strdup(a, s.name), *op = oct_arena_strdup(a, s.op); /* the plan does not live as long */
         if (!name || !op)
             return oct_nomem(err);
-        double per_call = s.calls ? s.seconds / (double)s.calls : 0;
-        r->steps[i] = (oct_eval_step){ name, op, s.scheme, per_call, s.macs, s.bytes };
+        for (int k = 0; k < runs; k++)
+            seconds[k] = p->seconds[(size_t)k * p->n + i];
+        const oct_quartiles q = oct_quartiles_of(seconds, (size_t)runs);
+        r->steps[i] = (oct_eval_step){ name, op, s.scheme, q.median, s.macs, s.bytes, oct_is_wide(q.q1, q.median, q.q3) };
     }
     return OCT_OK;
 }
@@ -198,7 +201,7 @@ static oct_status profile(ev_timed *t, size_t n, const oct_array *arrays, const 
         if (!p[k].plan)
             continue;
         oct_plan_profile(p[k].plan, false);
-        OCT_TRY(list_steps(&p[k], r->arena, &r->models[k], err));
+        OCT_TRY(list_steps(&p[k], runs, r->arena, &r->models[k], err));
     }
     for (size_t k = 1; k < n; k++) {
         oct_pairs pairs;

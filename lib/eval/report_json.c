@@ -230,6 +230,7 @@ static void put_step(oct_json *j, const void *row)
     oct_json_str(j, "op", s->op);
     oct_json_str(j, "scheme", s->scheme);
     oct_json_num(j, "ms", s->seconds * 1e3);
+    oct_json_bool(j, "wide", s->wide);
     oct_json_int(j, "macs", (int64_t)s->macs);
     oct_json_int(j, "bytes", (int64_t)s->bytes);
 }

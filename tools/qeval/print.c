@@ -240,7 +240,7 @@ static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f,
     char ms[32], bytes[32];
     double sum = 0;
     size_t n = all || m->n_steps < PROFILE_ROWS ? m->n_steps : PROFILE_ROWS;
-    oct_table *t = oct_table_of("lllrrrr", (const char *[]){ "step", "op", "scheme", "time", "share", "GMAC/s", "bytes" });
+    oct_table *t = oct_table_of("lllrrrr", (const char *[]){ "step", "op", "scheme", "time", "share", "GOP/s", "bytes" });
     for (size_t i = 0; i < m->n_steps; i++)
         sum += m->steps[i].seconds;
     for (size_t i = 0; i < n; i++) {
@@ -249,10 +249,10 @@ static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f,
         oct_table_cell(t, "%s", s->name);
         oct_table_cell(t, "%s", s->op);
         oct_table_cell(t, "%s", s->scheme);
-        oct_table_cell(t, "%s", oct_fmt_ms(ms, s->seconds));
+        oct_table_cell(t, "%s%s", s->wide ? "~" : "", oct_fmt_ms(ms, s->seconds));
         oct_table_cell(t, "%.1f %%", sum > 0 ? 100 * s->seconds / sum : 0);
-        if (s->macs && s->seconds > 0)
-            oct_table_cell(t, "%.1f", (double)s->macs / s->seconds * 1e-9);
+        if (s->macs && s->seconds > 0 && !s->wide)
+            oct_table_cell(t, "%.1f", 2 * (double)s->macs / s->seconds * 1e-9);
         else
             oct_table_cell(t, "%s", "");
         oct_table_cell(t, "%s", oct_fmt_bytes(bytes, s->bytes));
