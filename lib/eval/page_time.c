@@ -36,12 +36,12 @@ static const char *name_of(const oct_eval_cost_row *c)
     return c->name && *c->name ? c->name : c->op;
 }
 
-static void put_step(const ev_page *p, const oct_eval_cost_row *c, const oct_eval_cost *x, double at, double whole, size_t row, bool second)
+static void put_step(const ev_page *p, const oct_eval_cost_row *c, const oct_eval_cost *x, double at, double whole, size_t row, bool second, double thick)
 {
     if (!(x->seconds > 0))
         return;
-    oct_buf_printf(p->b, "<rect class=\"%s\" x=\"%.2f\" y=\"%zu\" width=\"%.2f\" height=\"4\"><title>", second ? ev_page_kind(x->scheme, OCT_UNDEFINED) : "float", 1000 * at / whole,
-                   row * ROW + (second ? 5 : 1), 1000 * x->seconds / whole < 0.6 ? 0.6 : 1000 * x->seconds / whole);
+    oct_buf_printf(p->b, "<rect class=\"%s\" x=\"%.2f\" y=\"%zu\" width=\"%.2f\" height=\"%.4g\"><title>", second ? ev_page_kind(x->scheme, OCT_UNDEFINED) : "float", 1000 * at / whole,
+                   row * ROW + (second ? 5 : 1), 1000 * x->seconds / whole < 0.6 ? 0.6 : 1000 * x->seconds / whole, thick);
     ev_page_text(p, name_of(c));
     oct_buf_puts(p->b, second ? ": " : ", float: ");
     ev_page_ms(p, x->seconds);
@@ -59,16 +59,18 @@ static void put_fall(const ev_page *p, const oct_eval_model_result *m)
     whole = was > is ? was : is;
     if (!(whole > 0))
         return;
+    /* Bars keep 3 pixels where rows are lower than that: they overlap those of the next rows, which begin elsewhere. */
     const size_t height = m->n_costs * PIXELS > MOST_HEIGHT ? MOST_HEIGHT : m->n_costs * PIXELS < LEAST_HEIGHT ? LEAST_HEIGHT : m->n_costs * PIXELS;
     oct_buf_printf(p->b, "<figure><div class=\"chart fall\"><svg viewBox=\"0 0 1000 %zu\" height=\"%zu\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Time of %zu layers one after "
                          "another\">\n",
                    m->n_costs * ROW, height, m->n_costs);
     for (int i = 0; i <= 4; i++)
         oct_buf_printf(p->b, "<line x1=\"%d\" x2=\"%d\" y1=\"0\" y2=\"%zu\"/>", 250 * i, 250 * i, m->n_costs * ROW);
+    const double thick = fmax(4, 3.0 * (double)(m->n_costs * ROW) / (double)height);
     was = 0;
     for (size_t i = 0; i < m->n_costs; i++) {
-        put_step(p, &m->costs[i], &m->costs[i].was, was, whole, i, false);
-        put_step(p, &m->costs[i], &m->costs[i].is, sum, whole, i, true);
+        put_step(p, &m->costs[i], &m->costs[i].was, was, whole, i, false, thick);
+        put_step(p, &m->costs[i], &m->costs[i].is, sum, whole, i, true, thick);
         was += m->costs[i].was.seconds;
         sum += m->costs[i].is.seconds;
     }
