@@ -362,7 +362,7 @@ static bool is_compared(const oct_metric_case *c)
 }
 
 static const oct_metric metrics[] = {
-    { "top1", "share of samples whose label is where the first output is largest; where it has one value, whose label is 1 if that is above the threshold, else 0", "%",
+    { "top1", "share of samples whose label is the place of the largest value in the first output (of an output of one value: 1 above the threshold, else 0)", "%",
       OCT_METRIC_PROPORTION, true, false, is_classified, score_top, NULL, 1 },
     { "top5", "share of samples whose label is among the five largest", "%", OCT_METRIC_PROPORTION, true, false, has_five, score_top, NULL, 5 },
     { "top#", "the same among the # largest: top3", "%", OCT_METRIC_PROPORTION, true, false, is_asked, score_top, NULL, 1 },

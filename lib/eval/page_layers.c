@@ -222,7 +222,7 @@ static void put_row(const ev_page *p, size_t k, const ev_page_row *row, size_t i
                    i + 1, k, i);
     ev_page_name(p, ev_page_row_name(row));
     oct_buf_puts(p->b, "</a> <small>");
-    ev_page_text(p, ev_page_row_op(row));
+    ev_page_name(p, ev_page_row_op(row));
     oct_buf_puts(p->b, "</small></th>");
     oct_buf_printf(p->b, "<td class=\"kind\"><span class=\"dot %s\"></span><span>", kind);
     ev_page_text(p, ev_page_row_scheme(row));

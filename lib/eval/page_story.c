@@ -47,9 +47,9 @@ static void float_line(const ev_page *p, const oct_page_model *m, size_t i)
         n++;
     }
     oct_buf_printf(p->b, "<tr><td class=\"count\">%zu</td><td>", n);
-    ev_page_text(p, l->op);
+    ev_page_name(p, l->op);
     oct_buf_puts(p->b, "</td><td class=\"name\">");
-    ev_page_text(p, l->why);
+    ev_page_name(p, l->why);
     oct_buf_puts(p->b, "<br><small>");
     size_t named = 0;
     for (size_t o = i; o < m->n_layers && named < NAMES; o++)
@@ -114,9 +114,9 @@ static void put_line(const ev_page *p, oct_page_lines l, size_t i, bool counted)
     if (counted)
         oct_buf_printf(p->b, "<td class=\"count\">%zu</td>", n);
     oct_buf_puts(p->b, counted ? "<td>" : "<td class=\"key\">");
-    ev_page_text(p, l.v[i].kind);
+    ev_page_name(p, l.v[i].kind);
     oct_buf_puts(p->b, "</td><td class=\"name\">");
-    ev_page_text(p, l.v[i].text);
+    ev_page_name(p, l.v[i].text);
     for (size_t o = i; o < l.n && named < NAMES; o++)
         if (alike(l.v[o].kind, l.v[i].kind) && alike(l.v[o].text, l.v[i].text) && l.v[o].where && *l.v[o].where) {
             oct_buf_puts(p->b, named++ ? ", " : "<br><small>");

@@ -10,36 +10,37 @@ void ev_page_text(const ev_page *p, const char *s)
     oct_xml_text(p->b, s ? s : "");
 }
 
-static bool digit(char c)
+static bool within(char c, char first, char last)
 {
-    return c >= '0' && c <= '9';
+    return c >= first && c <= last;
 }
 
-/* Bytes before the next character behind which a name may be broken. The point of a number is none. */
-static size_t to_end(const char *s, const char *ends)
+/* Whether a line may end behind s[i]: behind a separator, unless it is the point of a number, and between words written together, as in LayerNormalization. */
+static bool ends_part(const char *s, size_t i)
 {
-    size_t n = strcspn(s, ends);
-    while (n && s[n] == '.' && digit(s[n - 1]) && digit(s[n + 1]))
-        n += 1 + strcspn(s + n + 1, ends);
-    return n;
+    if (s[i] == '.' && i && within(s[i - 1], '0', '9') && within(s[i + 1], '0', '9'))
+        return false;
+    return strchr("/_.:,", s[i]) || (within(s[i], 'a', 'z') && within(s[i + 1], 'A', 'Z'));
 }
 
 void ev_page_name(const ev_page *p, const char *s)
 {
-    static const char ends[] = "/_.:";
     char part[64];
-    while (s && *s) {
-        size_t n = to_end(s, ends);
-        const bool whole = n + 2 <= sizeof part;
-        n = whole ? n + (s[n] != 0) : sizeof part - 1;
-        while (!whole && n > 1 && ((unsigned char)s[n] & 0xC0) == 0x80) /* within a character */
-            n--;
-        memcpy(part, s, n);
-        part[n] = 0;
+    size_t n = 0, kept = 0; /* bytes of s; of these in part */
+    for (; s && s[n]; n++) {
+        const bool inside = ((unsigned char)s[n] & 0xC0) == 0x80; /* a character, which is not cut; names need not be UTF-8 */
+        if (kept == sizeof part - 1 || (kept >= sizeof part - 4 && !inside)) {
+            part[kept] = 0;
+            ev_page_text(p, part);
+            kept = 0;
+        }
+        part[kept++] = s[n];
+        if (s[n + 1] && !ends_part(s, n))
+            continue;
+        part[kept] = 0;
         ev_page_text(p, part);
-        s += n;
-        if (*s && strchr(ends, part[n - 1]))
-            oct_buf_puts(p->b, "<wbr>");
+        oct_buf_puts(p->b, s[n + 1] ? "<wbr>" : "");
+        kept = 0;
     }
 }
 

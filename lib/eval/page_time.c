@@ -139,7 +139,7 @@ static void name_cell(const ev_page *p, const oct_eval_cost_row *c)
     ev_page_name(p, name_of(c));
     if (c->name && *c->name) {
         oct_buf_puts(p->b, " <small>");
-        ev_page_text(p, c->op);
+        ev_page_name(p, c->op);
         oct_buf_puts(p->b, "</small>");
     }
     oct_buf_puts(p->b, "</th>");

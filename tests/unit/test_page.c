@@ -167,7 +167,7 @@ static void a_page(void **state)
         "id=\"accuracy\"", "78.00 %", "class=\"limit\"", "60.00 %", "class=\"limit\"", "id=\"gates\"", "met?", "missed", "id=\"classes\"", "<td class=\"n\" data-v=\"0.7\">", "F1 is less than the float model's for 1 of 2 classes, and more for 1.",
         "change, points", "bad\" data-v=\"-0.053\">-5.30<", "7 (2)", "good\" data-v=\"0.05\">+5.00<", "id=\"costs\"", "25.0 % of float", "runs in onnxruntime 1", "id=\"layers\"",
         "id=\"m1-0\"", "id=\"m1-23\"", "id=\"m2-0\"", "id=\"time\"", "id=\"sizes\"", "25.0 %", 
-        "id=\"curve\"", "x1=\"320.0\"", "M0.0 156.0L160.0 54.7L640.0 4.0", "M160.0 54.7h0", "2.00 MB and 30.0 dB", "what was allowed, 3.00 MB", "all in the fewest bytes", "fc&lt;", "id=\"float\"", "1 of 24 nodes.", "the rule op:Odd", "id=\"changes\"",
+        "id=\"curve\"", "x1=\"320.0\"", "M0.0 156.0L160.0 54.7L640.0 4.0", "M160.0 54.7h0", "2.00 MB and 30.0 dB", "what was allowed, 3.00 MB", "all in the fewest bytes", "fc&lt;", "id=\"float\"", "1 of 24 nodes.", "the rule op:<wbr>Odd", "id=\"changes\"",
         "<td class=\"count\">2</td><td>batchnorm", "bn1", "<td class=\"count\">35</td><td>Clip", "id=\"methods\"", "<th scope=\"col\" class=\"key\">method", "<tr><td class=\"key\">bias", "id=\"findings\"", "is not loaded", "id=\"reproduce\"", "qconvert float.onnx \\\n    --data 'a --b' \\\n    -q<", "qeval float.onnx \\\n    --data 'a\\x0ab'<",
         "A &amp; B, 4 processors, avx2 of avx512, 2 threads, load 1.2; octet 1; at its best 56.3 GFLOP/s in float, 226 GOP/s in int8, 42.1 GB/s<", "</html>",
     };
@@ -372,14 +372,19 @@ static void names(void **state)
 {
     oct_buf b = OCT_BUF_INIT;
     const ev_page p = { NULL, NULL, &b };
-    ev_page_name(&p, "a/b_c.d:1.5:.5");
-    assert_string_equal(oct_buf_str(&b), "a/<wbr>b_<wbr>c.<wbr>d:<wbr>1.5:<wbr>.<wbr>5");
+    ev_page_name(&p, "a/b_c.d:1.5:.5,SkipNorm");
+    assert_string_equal(oct_buf_str(&b), "a/<wbr>b_<wbr>c.<wbr>d:<wbr>1.5:<wbr>.<wbr>5,<wbr>Skip<wbr>Norm");
     oct_buf_free(&b);
     char wide[3 * 50 + 1] = "";
     for (int i = 0; i < 50; i++)
         strcat(wide, "\xe2\x82\xac");
     ev_page_name(&p, wide);
     assert_string_equal(oct_buf_str(&b), wide);
+    oct_buf_free(&b);
+    char broken[201] = ""; /* middles of characters alone, which are shown as bytes */
+    memset(broken, 0x80, sizeof broken - 1);
+    ev_page_name(&p, broken);
+    assert_int_equal(count(oct_buf_str(&b), "\\x80"), 200);
     oct_buf_free(&b);
 }
 
