@@ -1,4 +1,5 @@
-/* Calibrates, converts and compares a model; the functions take the words of the commands.
+/* Calibrates, converts and compares a model. The functions take the arguments of the commands. Beside the model OUT, this writes the calibration
+ * table OUT.calib and the report OUT.json.
  *
  *     cc quantize.c $(pkg-config --cflags --libs octet) -o quantize
  *     ./quantize model.onnx samples.csv mean=127.5:std=127.5 out.onnx
@@ -23,6 +24,19 @@ static void warn(void *arg, int is_warning, const char *text)
         fprintf(stderr, "warning: %s\n", text);
 }
 
+/* Writes the report of the last call, and prints its text for people. */
+static octet_status report(const octet *o, const char *out)
+{
+    char name[4096];
+    snprintf(name, sizeof name, "%s.json", out);
+    fputs(octet_text(o), stdout);
+    FILE *f = fopen(name, "w");
+    if (!f)
+        return OCTET_IO;
+    const int written = fputs(octet_report(o), f);
+    return fclose(f) == 0 && written >= 0 ? OCTET_OK : OCTET_IO;
+}
+
 static octet_status quantize(octet *o, const char *model, const char *samples, const char *steps, const char *out)
 {
     char table[4096];
@@ -36,7 +50,7 @@ static octet_status quantize(octet *o, const char *model, const char *samples, c
     if (s == OCTET_OK)
         s = octet_evaluate(o, evaluate);
     if (s == OCTET_OK)
-        fputs(octet_text(o), stdout); /* octet_report has the numbers as JSON */
+        s = report(o, out);
     return s;
 }
 

@@ -1,7 +1,8 @@
 /* Runs a model on zeros and prints what its outputs hold.
  *
  *     cc run.c $(pkg-config --cflags --libs octet) -o run
- *     ./run model.onnx
+ *     ./run model.onnx        # a thread for each processor
+ *     ./run model.onnx 2      # two threads: the same results
  *
  * Exit: the status of what failed. */
 #include <octet/octet.h>
@@ -11,7 +12,7 @@
 
 enum { MOST_INPUTS = 16, LARGEST_ELEMENT = 8 };
 
-/* Zeros for an input; what is free is 1. */
+/* Fills *a with zeros, in the shape of the input; dimensions that the model leaves open are 1. */
 static int fill(octet_array *a, const octet_port *p)
 {
     size_t count = 1;
@@ -54,13 +55,13 @@ static octet_status run(octet *o, octet_model *m)
 
 int main(int argc, char **argv)
 {
-    octet *o = argc == 2 ? octet_open() : NULL;
+    octet *o = argc == 2 || argc == 3 ? octet_open() : NULL;
     octet_model *m;
     if (!o) {
-        fprintf(stderr, "usage: run MODEL\n");
+        fprintf(stderr, "usage: run MODEL [THREADS]\n");
         return OCTET_USAGE;
     }
-    octet_status s = octet_model_load(o, argv[1], 0, &m);
+    octet_status s = octet_model_load(o, argv[1], argc == 3 ? atoi(argv[2]) : 0, &m);
     if (s == OCTET_OK)
         s = run(o, m);
     if (s != OCTET_OK)

@@ -3,14 +3,16 @@
 
     check_library.py BUILD [-v]
 
-The example programs are compiled against the installed header, shared and static. What they and the module write are the bytes that the programs
-write; outputs are those of ONNX Runtime and, bit for bit, of qeval. Faults come with their status, text and hint.
+The example programs are compiled against the installed header, shared and static, and call each of its functions. They and the module write the same
+bytes as the programs. Outputs are those of ONNX Runtime and, bit for bit, those of qeval. Faults come with their status, text and hint.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages, a compiler or pkg-config.
 """
 import argparse
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -73,9 +75,17 @@ def with_programs(build, folder):
     tool = {t: build / "tools" / t / t for t in ("qcalib", "qconvert", "qeval")}
     command(tool["qcalib"], MODEL, "--data", CALIB, "--preprocess", STEPS, "-o", "out.onnx.calib", cwd=at)
     command(tool["qconvert"], MODEL, "--calib", "out.onnx.calib", "-o", "out.onnx", cwd=at)
+    command(tool["qeval"], MODEL, "out.onnx", "--data", CALIB, "--preprocess", STEPS, "--no-latency", "--json", "out.onnx.json", cwd=at)
     command(tool["qconvert"], MODEL, "--data", CALIB, "--preprocess", STEPS, "-o", "direct.onnx", cwd=at)
     command(tool["qeval"], "out.onnx", "--data", EVAL, "--preprocess", STEPS, "--outputs", "y.npz", "--batch", "1", cwd=at)
     return at
+
+
+def results(path):
+    """A report, without what it says of the machine: clock rate and load change between two runs."""
+    report = json.loads(path.read_text())
+    del report["environment"]
+    return report
 
 
 def check_examples(c, made, env, folder, want, kind):
@@ -84,6 +94,7 @@ def check_examples(c, made, env, folder, want, kind):
     said = command(made["quantize"], MODEL, CALIB, STEPS, "out.onnx", cwd=at, env=env)
     for name in ("out.onnx", "out.onnx.calib"):
         c.hold(f"{kind}: {name} is what the programs write", (at / name).read_bytes() == (want / name).read_bytes())
+    c.hold(f"{kind}: the report is that of the programs", results(at / "out.onnx.json") == results(want / "out.onnx.json"))
     c.hold(f"{kind}: progress and a report", "calibrating: 64 of 64" in said and "SQNR" in said, said)
     for name in ("out.onnx", MODEL):
         said = command(made["run"], name, cwd=at, env=env).split()
@@ -91,9 +102,23 @@ def check_examples(c, made, env, folder, want, kind):
         (i,) = session.get_inputs()
         (y,) = session.run(None, {i.name: np.zeros([d if isinstance(d, int) else 1 for d in i.shape], np.float32)})
         c.hold(f"{kind}: run {Path(name).name}", np.allclose(np.array(said[2:], float), y.ravel(), atol=1e-5), said)
+        c.hold(f"{kind}: run {Path(name).name} with two threads", command(made["run"], name, 2, cwd=at, env=env).split() == said)
+        said = command(made["inspect"], name, cwd=at, env=env).splitlines()
+        how = "another tool" if name == MODEL else "qconvert demo.onnx --calib out.onnx.calib"
+        c.hold(f"{kind}: inspect {Path(name).name}", said[1:3] == ["input image float32 [?,3,32,32]", "output prob float32 [?,10]"] and
+               said[3].startswith(f"made by {how}"), said)
     refused = subprocess.run([made["quantize"], "none.onnx", CALIB, STEPS, "no.onnx"], cwd=at, env=env, capture_output=True, text=True, check=False)
     c.hold(f"{kind}: a model that is not there", refused.returncode == 3 and "none.onnx" in refused.stderr and not (at / "no.onnx").exists(),
            refused.stderr)
+
+
+def check_all_shown(c):
+    """Each function of the header is in an example."""
+    header = (ROOT / "include/octet/octet.h").read_text()
+    examples = "".join(p.read_text() for p in (ROOT / "examples").glob("*.c"))
+    functions = set(re.findall(r"^OCTET_API .*?(octet_\w+)\(", header, re.MULTILINE))
+    missing = sorted(f for f in functions if not re.search(rf"\b{f}\(", examples))
+    c.hold("the examples call each function of the header", len(functions) > 10 and not missing, missing)
 
 
 MODULE = """
@@ -158,6 +183,7 @@ def main():
         want = with_programs(build, folder)
         for static in (False, True):
             check_examples(c, compiled(env, folder, static), env, folder, want, "static" if static else "shared")
+        check_all_shown(c)
         check_module(c, env, build, folder, want)
     return c.finish()
 
