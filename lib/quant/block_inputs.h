@@ -9,24 +9,24 @@
 #include "quant/convert.h"
 #include "quant/job.h"
 
-/* Positions that are kept of a value, spread evenly over the samples. */
+/* How many positions of a value are kept. They are spread evenly over the samples. */
 enum { OCT_BLOCK_ROWS = 8192 };
 
-/* A value that layers read. */
+/* A value that layers read, for which inputs are gathered. */
 typedef struct oct_block_input {
     const char *name;
-    int axis;        /* dimension of its channels; -1: the last */
-    int64_t depth;   /* their number */
-    float *x[2];     /* [depth][OCT_BLOCK_ROWS], zeroed by the caller: of the float model, and of the rounded one or NULL */
+    int axis;        /* the dimension that holds its channels; -1: the last */
+    int64_t depth;   /* how many channels */
+    float *x[2];     /* [depth][OCT_BLOCK_ROWS], zeroed by the caller. x[0]: inputs in the float model; x[1]: inputs in the rounded model, or NULL */
 } oct_block_input;
 
 typedef struct oct_block_inputs oct_block_inputs;
 
-/* Reads the samples of the half that chooses, as many as take some 4e11 multiply-accumulates, 8 to 128. names[n]: of all values that will be asked for;
- * borrowed. OCT_EUNSUPPORTED where the model does not run. */
+/* Opens the samples of the half that chooses: 8 to 128 samples, as many as take about 4e11 multiply-accumulates. names[n]: all values that will be asked
+ * for; borrowed. OCT_EUNSUPPORTED: the model cannot be run. */
 oct_status oct_block_inputs_open(oct_conversion *c, const char *const *names, size_t n, oct_block_inputs **b, oct_err *err);
-void oct_block_inputs_close(oct_block_inputs *b); /* NULL allowed */
-/* Fills x of n values. The rounded model is the job as it is decided now. Positions whose attention_mask is 0 are left out. */
+void oct_block_inputs_close(oct_block_inputs *b); /* b may be NULL */
+/* Fills x of n values. The rounded model is the job with its current decisions. Positions at which attention_mask is 0 are left out. */
 oct_status oct_block_inputs_take(oct_block_inputs *b, oct_block_input *group, size_t n, oct_err *err);
 
 #endif

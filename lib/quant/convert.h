@@ -162,74 +162,77 @@ typedef struct oct_size_choice {
     size_t samples;        /* how many samples compared the rivals; 0: none did */
 } oct_size_choice;
 
-/* Which samples a conversion is judged on. */
+/* The samples on which a conversion is judged. */
 typedef enum oct_judged_on {
-    OCT_JUDGED_OTHERS, /* that calibration did not see */
-    OCT_JUDGED_SAME,   /* those it was calibrated with, as there are too few to keep some aside */
-    OCT_JUDGED_ANY     /* nothing was calibrated */
+    OCT_JUDGED_OTHERS, /* samples that calibration did not see */
+    OCT_JUDGED_SAME,   /* the samples of calibration, because there are too few to keep some aside */
+    OCT_JUDGED_ANY     /* any samples: nothing was calibrated */
 } oct_judged_on;
 
-/* What a pass did. */
+/* A change that a pass made. */
 typedef struct oct_change {
     const char *pass, *what, *node;
 } oct_change;
 
-/* Something that is rounded, and what that alone costs at the outputs, everything else being float. */
+/* A value, or the weights of a layer, and what rounding it costs at the outputs while everything else stays float. */
 typedef struct oct_cause {
-    const char *value; /* its name; NULL: the weights and the bias of the layer */
-    const char *layer; /* name of the node that makes the value; "": an input of the model makes it */
-    const char *op;    /* of the layer; "" */
-    int node;          /* the layer in the job's graph, or -1 */
-    double noise;      /* of the signal, summed over the outputs */
-    double share;      /* of what all of them cost, each alone, or together where that is more: shares add up to at most 1 */
-    double sqnr;       /* dB, of the outputs if nothing else were rounded */
-    double gain;       /* dB, about, that the outputs gain where it alone is left float */
+    const char *value; /* the name of the value; NULL: the weights and the bias of the layer */
+    const char *layer; /* the name of the node that makes the value; "": the value is an input of the model */
+    const char *op;    /* the operator of the layer; "" if there is no layer */
+    int node;          /* the node of the layer in the job's graph, or -1 */
+    double noise;      /* the noise at the outputs relative to the signal, summed over the outputs */
+    /* its share of the cost of all causes. That cost is the larger of two: the sum of the single costs, and the cost of all together; so shares add up to at
+     * most 1. */
+    double share;
+    double sqnr;       /* SQNR of the outputs in dB if nothing else is rounded */
+    double gain;       /* approximate gain of the outputs in dB if this alone is left float */
 } oct_cause;
 
-/* A node that stays float, or gets activations of 16 bits, because of what rounding a value beside it to 8 would cost. */
+/* A node that stays float or gets 16-bit activations, because rounding a value beside it to 8 bits would cost too much. */
 typedef struct oct_promotion {
-    const char *layer, *value; /* names */
-    double macs;               /* share of the multiply-accumulates */
-    double loss, gain;         /* share of the loss that the value causes; dB, about, that the outputs gain without it */
+    const char *layer, *value; /* the names of the node and of the value */
+    double macs;               /* share of the multiply-accumulates of the model */
+    double loss, gain;         /* loss: the share of the loss that the value causes; gain: approximately how many dB the outputs gain without it */
     bool beyond_budget, wide;
 } oct_promotion;
 
-/* What was found by measuring causes. */
+/* The result of measuring the causes of the loss. */
 typedef struct oct_causes {
-    oct_cause *cause;  /* worst first */
-    size_t n, small;   /* small: things that cause less than `least` of the noise of their kind, and were not told apart */
+    oct_cause *cause;  /* [n], the worst first */
+    size_t n, small;   /* small: how many causes are below `least` of the noise of their kind; these were not measured one by one */
     double least;
-    bool weights;      /* of layers were measured too */
+    bool weights;      /* the weights of layers were measured too */
     size_t samples;
-    double all, of_values, of_weights; /* dB, of the outputs with everything rounded, or one kind; NaN: not measured */
-    double sum;        /* dB, of the outputs if the errors of all causes were independent */
+    /* SQNR of the outputs in dB with everything rounded, with the values alone, and with the weights alone; NaN: not measured */
+    double all, of_values, of_weights;
+    double sum;        /* SQNR of the outputs in dB if the errors of all causes were independent */
 } oct_causes;
 
-/* Few layers that cause most of the loss, and are not float. */
+/* A few quantized layers that cause most of the loss. */
 typedef struct oct_culprits {
-    const char *names; /* of the layers, for people; NULL: there are none */
+    const char *names; /* the names of the layers, as text for people; NULL: there are no such layers */
     size_t n;
-    double macs;       /* share of the multiply-accumulates */
-    double gain;       /* dB, measured on other samples than those that found them */
+    double macs;       /* their share of the multiply-accumulates */
+    double gain;       /* dB that the outputs gain without them, measured on other samples than those that found the layers */
 } oct_culprits;
 
-/* What of a quantized model has a counterpart in its float model. */
+/* How much of a quantized model has a counterpart in its float model. */
 typedef struct oct_adopted {
-    size_t values, layers;             /* activations; layers with quantized weights */
-    size_t other_values, other_layers; /* those that have none, or no scales before the model runs */
+    size_t values, layers;             /* activations, and layers with quantized weights, that have a counterpart */
+    size_t other_values, other_layers; /* those that have none, or whose scales are only known at run time */
 } oct_adopted;
 
-/* A tensor for which the table gives parameters that could not be taken as they are; its range was. */
+/* A tensor whose scale and zero point in the table could not be used; only its range was used. */
 typedef struct oct_misfit {
-    const char *tensor, *why; /* why: one clause */
+    const char *tensor, *why; /* why: the reason, as one clause */
 } oct_misfit;
 
-/* What became of a table whose ranges other tools have found. */
+/* How a table was used whose ranges come from another tool. */
 typedef struct oct_pinned {
-    size_t ranges, exact; /* tensors with such a range; of those the ones with the scale and zero point that the table gives */
+    size_t ranges, exact; /* ranges: the tensors with such a range; exact: those of them that have the scale and zero point of the table */
     oct_misfit *misfit;
     size_t n_misfit;
-    size_t missing;       /* tensors that lack a range, and so stayed real */
+    size_t missing;       /* tensors that have no range, and so stayed float */
 } oct_pinned;
 
 typedef struct oct_conversion {
@@ -238,121 +241,123 @@ typedef struct oct_conversion {
     oct_policy *policy;
     oct_model *m;      /* borrowed */
     oct_source *src;   /* borrowed; NULL without samples */
-    const char *table; /* path of a table that was read, or NULL; borrowed */
-    oct_calib *calib;  /* NULL without samples and table */
-    oct_encodings_match match; /* form NULL: the table is one of our own, or there is none */
+    const char *table; /* path of the table that was read; borrowed; NULL: none was */
+    oct_calib *calib;  /* NULL without samples and without a table */
+    oct_encodings_match match; /* how a table of another tool was matched; form NULL: the table is one of ours, or there is none */
     oct_pinned pinned;
-    oct_calib *half[2];      /* of calib what each half of the samples says, so that ranges are judged on others than made them; or NULL */
-    oct_norm_target *target; /* [n_target]: what the model says of the data it was trained with, where samples are made ... */
+    oct_calib *half[2];      /* the statistics of each half of the samples, so that ranges found on one half are judged on the other; or NULL */
+    oct_norm_target *target; /* [n_target]: if samples are generated, what the model's normalizations say about its training data */
     size_t n_target;
-    oct_graph *like;         /* ... and the graph that takes these as such data; else NULL */
+    oct_graph *like;         /* the graph over which generated samples are calibrated: its layers reach these targets (norm_match.h); or NULL */
     oct_conversion_end *end;
     size_t n_end;
-    oct_graph *from_pixels;   /* the float model as it was, of what layers that took over preprocessing read now, where they round otherwise for it; else
-                               * NULL */
-    double *methods_db;       /* [n_methods_db], by output: the SQNR of what the methods gave, on the samples that judge; or NULL: only o.unfolded and
-                               * o.other_db ask for it */
-    size_t n_methods_db, worst_db; /* worst_db: the output at which folding costs most */
-    const char *worst_output; /* its name */
-    bool fold_lost;           /* an output lost more by folding than it may (o.other_db): the conversion was given up, and is to be made again with o.unfolded */
-    oct_given_params *given; /* of the job's options */
+    /* the float model without the folding: added nodes compute its former inputs from the pixels. NULL unless folding changes how layers are rounded */
+    oct_graph *from_pixels;
+    /* [n_methods_db], by output: the SQNR that the methods reached on the samples that judge; NULL unless o.unfolded or o.other_db asks for it */
+    double *methods_db;
+    size_t n_methods_db, worst_db; /* worst_db: the output that loses most by folding */
+    const char *worst_output; /* the name of that output */
+    /* folding costs an output more than it may (see o.other_db): this conversion was given up, and must be made again with o.unfolded */
+    bool fold_lost;
+    oct_given_params *given; /* parameters of pixel inputs, which are known before any statistics; the job's options refer to them */
     oct_qjob *job;
-    size_t n_prepared;       /* nodes of the graph as methods found it; those that they add stand behind these */
+    size_t n_prepared;       /* how many nodes the graph had before the methods ran; nodes that methods add have higher numbers */
     oct_change *changes;
     size_t n_changes, cap_changes;
     const char **warnings;
     size_t n_warnings, cap_warnings;
-    bool out_of_memory;      /* in the log of changes or warnings */
-    bool gathered, decided;  /* statistics are complete; decisions are those of the job's settings */
-    uint64_t revision;       /* grows with each change of decisions */
-    struct oct_round_parts *round_parts; /* of the options' files; NULL: there are none */
-    oct_rounding_written written; /* of o.rounding_share: nothing else was decided */
-    oct_pass_log log;         /* into `changes` */
-    struct oct_sim_core *sim; /* the simulation while methods run, NULL: nobody has asked for it */
+    bool out_of_memory;      /* memory ran out while a change or a warning was logged */
+    bool gathered, decided;  /* gathered: statistics are complete; decided: the decisions are those of the job's current settings */
+    uint64_t revision;       /* grows whenever decisions change */
+    struct oct_round_parts *round_parts; /* the contents of o.rounding_files; NULL: there are none */
+    oct_rounding_written written; /* the part of the rounding that was written for o.rounding_share; nothing else was decided */
+    oct_pass_log log;         /* writes into `changes` */
+    struct oct_sim_core *sim; /* the simulation that methods share while they run; NULL: no method has asked for it yet */
     oct_layer *layers;
     size_t n_layers;
-    oct_arena *lasting;      /* of the job's decisions */
-    oct_arena *equalized;    /* constants of the graph that were scaled, or NULL */
-    oct_buf scaled;          /* what the metadata says of values whose channels a method multiplied (eval/scaled.h) */
-    oct_method_result *methods; /* of the table, in its order */
+    oct_arena *lasting;      /* memory of the job's decisions */
+    oct_arena *equalized;    /* memory of constants that were scaled; or NULL */
+    oct_buf scaled;          /* for the metadata: which values had their channels multiplied by a method, and by what (eval/scaled.h) */
+    oct_method_result *methods; /* [n_methods], in the order of the table */
     size_t n_methods;
-    const struct oct_sensitivity *sensitivity; /* of values, as a method has measured it; NULL: none has */
-    oct_causes causes;          /* n 0: not known */
+    const struct oct_sensitivity *sensitivity; /* the sensitivities of values, if a method has measured them; or NULL */
+    oct_causes causes;          /* n is 0 if nothing was measured */
     oct_culprits culprits;
     oct_promotion *promoted;
     size_t n_promoted;
-    uint64_t size_before, size_after; /* with external data */
-    oct_size_choice size;     /* what was chosen for o.size */
-    struct oct_size_units *size_units; /* while schemes may still change for it */
-    oct_graph *adopted;       /* the quantized model whose decisions were taken, or NULL */
-    oct_graph *fl;            /* the prepared float graph, where the result is judged */
+    uint64_t size_before, size_after; /* bytes of the files, external data included */
+    oct_size_choice size;     /* the choice for o.size */
+    struct oct_size_units *size_units; /* the choices of schemes that may still change for o.size */
+    oct_graph *adopted;       /* the quantized model whose decisions were adopted; or NULL */
+    oct_graph *fl;            /* the prepared float graph, with which the result is compared */
     oct_judged_on judged;
-    oct_eval_result *verdict; /* float against quantized; NULL: not measured */
-    double sqnr;              /* of the outputs on the samples of the verdict; NaN: not measured */
-    oct_layer_denormals *denormal; /* of layers that have any */
+    oct_eval_result *verdict; /* the comparison of the float and the quantized graph; NULL: there was none */
+    double sqnr;              /* SQNR of the outputs in dB on the samples of the verdict; NaN: not measured */
+    oct_layer_denormals *denormal; /* [n_denormal], of the layers that have denormal weights */
     size_t n_denormal;
     bool looked_for_denormals;
-    oct_denormals denormals;  /* of the float model, when they were looked for */
-    const char *unjudged;     /* why there is no verdict though there are samples; NULL: nothing to say */
-    bool missed;              /* a goal */
-    bool lossy;               /* a warning says that more is lost than need be, or than is of use */
-    double began;             /* seconds, as oct_now has them */
-    struct oct_decisions *before_rounding; /* of trials (goal.c); NULL: there will be none */
-    oct_goal_trial *trials;        /* the first: without any; NULL where nothing was tried */
+    oct_denormals denormals;  /* those of the float model, if looked_for_denormals */
+    const char *unjudged;     /* the reason why samples are there but nothing was judged; NULL: there is nothing to explain */
+    bool missed;              /* a goal was not reached */
+    bool lossy;               /* a warning says that the result loses more than necessary, or more than is useful */
+    double began;             /* when it began, in seconds as oct_now returns them */
+    struct oct_decisions *before_rounding; /* the decisions with which trials for the goals start (goal.c); NULL: there will be no trials */
+    oct_goal_trial *trials;        /* [n_trials]; the first has no layer changed for the goals; NULL: nothing was tried */
     size_t n_trials;
-    bool stopped;             /* by the time limit */
-    oct_record_entry read;    /* the samples that decided; not there: none did, or nothing is recorded */
-    bool divided;             /* of the samples kept aside one half chose among trials, and the other judges */
+    bool stopped;             /* the time limit ended the trials */
+    oct_record_entry read;    /* the record of the samples that decided; absent if no samples did, or nothing is recorded */
+    bool divided;             /* the samples kept aside were halved: one half chose among trials, and the other judges */
 } oct_conversion;
 
-/* Reads the policy. c is to be closed, also after a failure. OCT_EUSAGE, OCT_EIO, OCT_EMALFORMED. */
+/* Initializes *c and reads the policy. Call oct_conversion_close also after a failure. Errors: OCT_EUSAGE, OCT_EIO, OCT_EMALFORMED. */
 oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct_err *err);
 void oct_conversion_close(oct_conversion *c);
 
-/* The model, as it was loaded: borrowed, and its graph is changed from here on. */
+/* Sets the model, as it was loaded. It is borrowed, and its graph is changed from now on. */
 void oct_conversion_take(oct_conversion *c, oct_model *m);
-/* The calibration table at path, or ranges in a form of another tool (encodings/encodings.h); OCT_EUSAGE when it was made from another model. */
+/* Reads a calibration table, or ranges in the format of another tool (encodings/encodings.h). OCT_EUSAGE: the table was made from another model. */
 oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_err *err);
-/* Behind take and read_table, and before samples are opened: what inputs and outputs are to be, where the options ask for it. steps: the preprocessing
- * of each input of the model; those of inputs that hold pixels become what is left of them once mean, std and order are folded into the model.
- * OCT_EUSAGE: there is no such input or output, or none that the options are about. */
+/* Takes the types that the options ask for at inputs and outputs. Call it after take and read_table, and before samples are opened. steps: the preprocessing
+ * of each input. If mean, std and order of an input with pixels are folded into the model, its steps are reduced to the rest. OCT_EUSAGE: there is no such
+ * input or output, or none to which the options apply. */
 oct_status oct_conversion_take_ends(oct_conversion *c, oct_steps *steps, oct_err *err);
-/* Prepares the graph, gathers statistics, runs the methods, decides every layer; or sets fold_lost, or written. src: samples, opened for the model's inputs with
- * `hold`; borrowed; NULL: none. Errors of the model's content name it. OCT_EUSAGE when a method that was asked for lacks what it needs. */
+/* Prepares the graph, gathers statistics, runs the methods and decides every layer. It may end early, with fold_lost or written set. src: the samples,
+ * opened for the model's inputs with `hold`; borrowed; NULL: none. Errors in the model's content name the model. OCT_EUSAGE: a requested method lacks what
+ * it needs. */
 oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err);
 
-/* Instead of deciding: takes the decisions of a quantized model, of any form and from any tool, that was made from this one, and measures what each
- * costs (c->causes, c->culprits), where o.sensitivity is set. src: as in decide. OCT_EUSAGE: the two have nothing in common. */
+/* An alternative to deciding: adopts the decisions of a quantized model that was made from this one, in any form and by any tool. If o.sensitivity is set,
+ * it measures the cost of each decision (c->causes, c->culprits). src: as in decide. OCT_EUSAGE: the two models have nothing in common. */
 oct_status oct_conversion_adopt(oct_conversion *c, oct_source *src, const oct_graph *quantized, oct_adopted *found, oct_err *err);
-/* Behind adopt, where o.sensitivity is not set: measures the part-th of so many parts of that, and appends it to `rest`, for a part's file (memo.h).
- * OCT_EUSAGE: nothing can be measured. */
+/* For use after adopt, with o.sensitivity not set: makes the measurements of part number `part` of `parts`, and appends them to `rest`, which becomes the
+ * file of this part (memo.h). OCT_EUSAGE: nothing can be measured. */
 oct_status oct_conversion_sensitivity_part(oct_conversion *c, uint32_t part, uint32_t parts, oct_buf *rest, size_t *measured, oct_err *err);
 
-/* Makes the model that is to be written to output, in memory. judged: where there are samples, the float graph is kept for the judge.
- * command (may be NULL) goes into the metadata, and so do the trials. */
+/* Makes the model in memory, as it will be written to `output`. judged: if there are samples, keep the float graph for oct_conversion_judge. command (may be
+ * NULL) is recorded in the metadata, together with the trials. */
 oct_status oct_conversion_make(oct_conversion *c, const char *output, const char *command, bool judged, oct_err *err);
-/* Runs both graphs over samples; sets verdict, judged, sqnr and missed, or unjudged. */
+/* Runs both graphs over the samples. Sets verdict, judged, sqnr and missed; or unjudged. */
 oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *err);
-/* Why the result, made and judged, is of little use: it is not smaller than the model and, as far as is known, not faster. NULL: it is one of the two, or
- * the model is so small (64 kB) that nodes weigh more than weights, or nothing was to be quantized. */
+/* The reason why the judged result is of little use: it is not smaller than the model and, as far as is known, not faster. NULL: it is smaller or faster, or
+ * the model is so small (64 kB) that its nodes take more bytes than its weights, or there was nothing to quantize. */
 const char *oct_conversion_no_gain(const oct_conversion *c);
-/* Writes it, with a warning where nothing is gained, reads it back and checks it; what does not pass the check takes no place. */
+/* Writes the model, with a warning if nothing is gained; reads the file back and checks it. A file that fails the check does not replace the output. */
 oct_status oct_conversion_write(oct_conversion *c, const char *output, oct_err *err);
-/* The same without the last step: the draft is to be committed or aborted. NULL after a failure. */
+/* The same, except that the output is not replaced yet: the caller commits or aborts the draft. *d is NULL after a failure. */
 oct_status oct_conversion_draft(oct_conversion *c, const char *output, oct_model_draft **d, oct_err *err);
 
-/* The score of a goal in the verdict. */
+/* The score of a goal, taken from the verdict. */
 oct_eval_score oct_conversion_goal_score(const oct_conversion *c, size_t goal);
-/* "top1: 0.40 points worse (...), at most 0.50 points are allowed: met, ..."; of sqnr in dB. Returns dst. */
+/* Text such as "top1: 0.40 points worse (...), at most 0.50 points are allowed: met, ..."; for sqnr in dB. Returns dst. */
 const char *oct_goal_text(char dst[OCT_GATE_TEXT], const oct_goal *g, const oct_eval_score *s);
-/* "2 layers left float for the goal, with 1.0 % of the multiply-accumulates, and 1 with activations of 16 bits". Returns dst. */
+/* Text such as "2 layers left float for the goal, with 1.0 % of the multiply-accumulates, and 1 with activations of 16 bits". Returns dst. */
 enum { OCT_TRIAL_TEXT = 200 };
 const char *oct_goal_trial_text(char dst[OCT_TRIAL_TEXT], const oct_goal_trial *t);
-/* The score that counts: the metric asked for, else the first that compares with the float model; NULL: none. */
+/* The score that counts: that of the requested metric, else of the first metric that compares with the float model. NULL: there is none. */
 const oct_eval_score *oct_conversion_score(const oct_conversion *c);
-/* The options of a job of the run, for a forecast. */
+/* The options of a job as in this run, for a forecast. */
 oct_qjob_opts oct_conversion_job_opts(const oct_conversion *c);
-/* The decisions as rows of a policy table that makes them again. */
+/* Appends the decisions as rows of a policy table. A conversion with that table makes the same decisions. */
 void oct_conversion_put_policy(const oct_conversion *c, oct_buf *b);
 
 #endif
