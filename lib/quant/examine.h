@@ -1,4 +1,4 @@
-/* lib/quant/examine.h -- what is known of a model as it stands, whoever wrote it: how its nodes run in a target, and what goes wrong with it.
+/* lib/quant/examine.h -- examines a finished model, made by any tool: how its nodes run in a target, and what goes wrong there.
  *
  *   oct_lint *l;
  *   OCT_TRY(oct_lint_open(model->graph, table, &l, err));
@@ -12,18 +12,18 @@
 #include "observers/calib.h"
 #include "targets/stand.h"
 
-/* What goes wrong, or may. */
+/* What goes wrong, or may go wrong. */
 typedef enum oct_finding_kind {
-    OCT_FINDING_TRAP,      /* a target does not load it, though it is valid */
-    OCT_FINDING_COLLAPSE,  /* values of a small range on the grid of a wide one: few of its numbers are left */
-    OCT_FINDING_WRAPS,     /* a sum of products could leave int32 */
-    OCT_FINDING_SATURATES  /* sums of two products could leave int16, where a target adds them so */
+    OCT_FINDING_TRAP,      /* the target does not load the node, although it is valid ONNX */
+    OCT_FINDING_COLLAPSE,  /* values of a small range have the scale of a wide range, so that few quantized values are left for them */
+    OCT_FINDING_WRAPS,     /* a sum of products may exceed int32 */
+    OCT_FINDING_SATURATES  /* sums of two products may exceed int16, in a target that adds them in 16 bits */
 } oct_finding_kind;
 
 typedef struct oct_finding {
     oct_finding_kind kind;
-    const char *name, *op; /* of the node, behind the path to it */
-    const char *text;      /* a clause */
+    const char *name, *op; /* the name of the node, with the path to its graph in front */
+    const char *text;      /* the reason, as one clause */
 } oct_finding;
 
 /* "trap", "collapse", "wraps", "saturates" */
@@ -31,42 +31,43 @@ const char *oct_finding_name(oct_finding_kind kind);
 
 typedef struct oct_lint {
     oct_arena *arena;
-    oct_graph *g;    /* a copy of the model as its file spells it, with functions as nodes, constants folded, shapes inferred */
-    oct_graph *read; /* the same with its quantization on its values; nodes have the same indices */
+    oct_graph *g;    /* a copy of the model as it is in the file, with functions inlined, constants folded and shapes inferred */
+    oct_graph *read; /* the same with the quantization parameters attached to values; nodes have the same indices */
     const oct_calib *table; /* borrowed; may be NULL */
-    bool quantized;  /* it has quantized values */
-    size_t nodes;    /* of g and the graphs in it */
-    oct_finding *finding; /* but for traps, which depend on the target */
+    bool quantized;  /* the model has quantized values */
+    size_t nodes;    /* of g and of its subgraphs */
+    oct_finding *finding; /* all findings but traps, which depend on the target */
     size_t n_finding, cap_finding;
 } oct_lint;
 
-/* model is borrowed, and must outlive *l, as must table (ranges of its values; may be NULL). Errors of shape inference. */
+/* Examines a model. It is borrowed and must outlive *l; so must `table`, which has ranges of its values and may be NULL. Errors are those of shape
+ * inference. */
 oct_status oct_lint_open(const oct_graph *model, const oct_calib *table, oct_lint **l, oct_err *err);
-void oct_lint_close(oct_lint *l); /* NULL allowed */
+void oct_lint_close(oct_lint *l); /* l may be NULL */
 
 typedef struct oct_lint_node {
-    const char *name; /* behind the path to it: "If_3/then_branch/conv" */
+    const char *name; /* with the path to its graph in front: "If_3/then_branch/conv" */
     const char *op;
     oct_stand stand;
-    const char *with; /* the name of the node with which it becomes one, or NULL */
-    bool lost;        /* the file has quantized this layer, and it runs on real numbers */
+    const char *with; /* the node together with which it runs on integers, or NULL */
+    bool lost;        /* the file has quantized this layer, but the target computes it in float */
 } oct_lint_node;
 
 typedef struct oct_lint_verdict {
     const char *target;
-    oct_lint_node *node; /* those that compute */
+    oct_lint_node *node; /* nodes that compute something */
     size_t n, integer;
-    oct_finding *trap;   /* what it does not load */
+    oct_finding *trap;   /* nodes that the target does not load */
     size_t n_trap, cap_trap;
-    size_t layers, lost; /* products and recurrent layers that the file has quantized; those of them that run on real numbers */
-    const char *first_lost, *first_why; /* name and reason of the first of these, or NULL */
-    size_t saturating;   /* layers whose sums of two products may saturate there */
-    bool fits;           /* it loads, runs all that is quantized on integers, and gives exact sums */
+    size_t layers, lost; /* products and recurrent layers that the file has quantized, and those of them that the target computes in float */
+    const char *first_lost, *first_why; /* name and reason of the first of these; or NULL */
+    size_t saturating;   /* layers whose sums of two products may saturate in the target */
+    bool fits;           /* the target loads the model, runs everything that is quantized on integers, and gives exact sums */
 } oct_lint_verdict;
-/* In l's arena. */
+/* Judges the model for a target. The result is in l's arena. */
 oct_status oct_lint_judge(oct_lint *l, const oct_target *t, oct_lint_verdict *v, oct_err *err);
 
-/* spans.c: intervals that hold the values of a read graph, as far as operators, constants, grids and the table tell. */
+/* spans.c: intervals that contain the values of a graph, as far as operators, constants, quantization parameters and the table tell. */
 typedef struct oct_span {
     bool known;
     double lo, hi;

@@ -1,18 +1,18 @@
-/* lib/quant/expected.h -- what the layers of a job are expected to take in our runtime, by the table of costs (kernels/costs.inc) and no clock. */
+/* lib/quant/expected.h -- how long the layers of a job are expected to take in our runtime, by the table of costs (kernels/costs.inc). No clock is read. */
 #ifndef OCT_QUANT_EXPECTED_H
 #define OCT_QUANT_EXPECTED_H
 
 #include "kernels/cpu.h"
 #include "quant/layers.h"
 
-/* Picoseconds of one thread, products alone: each layer as it is decided, on integers or on floats; and all of them in bf16. Layers of which
- * the kernels are the same in both, such as convolutions with one input channel a group, and recurrent ones, do not count. Layers with an
- * unknown number of rows have as many as the table takes for usual. */
+/* Picoseconds on one thread, of matrix products and convolutions alone: with each layer as it is decided, on integers or in float; and with all of them in
+ * bf16. Layers that use the same kernels in both cases do not count, such as convolutions with one input channel a group, and recurrent layers. For layers
+ * with an unknown number of rows, the table's usual number is assumed. */
 typedef struct oct_expected {
     double decided, bf16;
 } oct_expected;
 
-/* With what `have` can run. Zeros where the table knows none of the kernels. */
+/* The times with the instruction sets of `have`. Zeros if the table knows none of the kernels. */
 oct_expected oct_expected_times(const oct_layer *layers, size_t n, oct_isa have);
 
 #endif

@@ -1,4 +1,4 @@
-/* lib/quant/ldlq_int.h -- the inside of rounding on second moments, shared by ldlq.c and ldlq_blocks.c. */
+/* lib/quant/ldlq_int.h -- internals of rounding by second moments, shared by ldlq.c and ldlq_blocks.c. */
 #ifndef OCT_QUANT_LDLQ_INT_H
 #define OCT_QUANT_LDLQ_INT_H
 
@@ -10,9 +10,9 @@ enum { OCT_LDLQ_TOGETHER = 64 }; /* inputs of a block */
 struct oct_ldlq {
     size_t depth, outs, rows;
     float *moments; /* [depth][depth] */
-    float *h;       /* [depth][depth], permuted; D on the diagonal, U' below it; the identity where there are no moments; before: packed inputs */
+    float *h;       /* [depth][depth], permuted: D on the diagonal and U' below it; the identity if there are no moments; before that, the packed inputs */
     float *given;   /* [depth][outs]: weights in the order of the inputs */
-    float *w, *e;   /* [depth][outs], permuted: weights, and what rounding left of them */
+    float *w, *e;   /* [depth][outs], permuted: first the weights, then their rounding errors */
     float *sum;     /* [OCT_LDLQ_TOGETHER][outs] */
     int8_t *qvals;  /* [depth][outs] in the order of the inputs */
     size_t *order;  /* [depth] */
@@ -21,11 +21,11 @@ struct oct_ldlq {
     oct_sgemm gemm;
 };
 
-/* c[m][n] = a[m][depth] b[depth][n], the rows of a lda and those of b ldb apart. OCT_ENOMEM. */
+/* c[m][n] = a[m][depth] b[depth][n]; lda and ldb are the distances between rows of a and of b. OCT_ENOMEM. */
 oct_status oct_ldlq_multiply(size_t m, size_t n, size_t depth, const float *a, size_t lda, const float *b, size_t ldb, float *c);
-/* sum[n][outs] from what e holds of the inputs before `from`: what those from..from + n make up for. OCT_ENOMEM. */
+/* sum[n][outs]: what inputs from..from + n have to compensate of the errors e of the inputs before `from`. */
 oct_status oct_ldlq_carry_over(oct_ldlq *k, size_t from, size_t n);
-/* Adds to input i's sum what it makes up for, of those from..end. */
+/* Adds to the sum of input i what it has to compensate of the errors of inputs from..end. */
 void oct_ldlq_carry(oct_ldlq *k, size_t from, size_t end, size_t i);
 
 #endif

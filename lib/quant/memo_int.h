@@ -1,4 +1,4 @@
-/* lib/quant/memo_int.h -- the inside of a memo, shared by memo.c and memo_parts.c. */
+/* lib/quant/memo_int.h -- internals of a memo, shared by memo.c and memo_parts.c. */
 #ifndef OCT_QUANT_MEMO_INT_H
 #define OCT_QUANT_MEMO_INT_H
 
@@ -11,15 +11,15 @@ typedef struct oct_memo_entry {
     char what[OCT_MEMO_WORD];
     size_t from, to;
     oct_sim_loss loss;
-    bool asked; /* found or added in this run */
+    bool asked; /* it was found or added in this run */
 } oct_memo_entry;
 
 struct oct_memo {
-    const char *path; /* NULL: it has no file */
-    const oct_parts *parts; /* those that it was joined from, or NULL: then it is not closed */
+    const char *path; /* NULL: the memo has no file */
+    const oct_parts *parts; /* the parts from which it was joined; NULL: the memo is not closed */
     oct_arena *arena;
     uint64_t key;
-    uint64_t others[OCT_MEMO_KEYS]; /* of the file, the latest first */
+    uint64_t others[OCT_MEMO_KEYS]; /* the keys in the file, the latest first */
     size_t n_others;
     oct_memo_entry *e;
     size_t n, cap, saved;
