@@ -8,7 +8,8 @@
 struct oct_job_costs {
     size_t n;                                     /* how many tables */
     double (*node)[OCT_COST_TABLES][OCT_COST_HOWS];          /* by node, in nanoseconds */
-    /* by node: whether every table has its time in float and also its time in another way; dynamically; with weights in 8-bit blocks; with 16-bit activations */
+    /* by node: whether every table has its time in float, and also its time in another way; when it is dynamic; with weights in 8-bit blocks; with 16-bit
+     * activations */
     bool *known, *dynamic, *blocks, *wide;
     double (*border)[OCT_COST_TABLES][2];                    /* by value, in nanoseconds */
     double on_floats[OCT_COST_TABLES];                       /* of the whole model */

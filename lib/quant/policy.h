@@ -6,8 +6,8 @@
  *     op:MatMul & const-b     dynamic  s8/channel/sym  u8/tensor/asym  -
  *     name:head.*             float    -               -               -
  *
- * A match consists of terms, joined by '&'. A '!' in front of a term negates it. If a fact is unknown, such as the rank of an unknown shape, neither the term nor
- * its negation matches. The terms:
+ * A match consists of terms, joined by '&'. A '!' in front of a term negates it. If a fact is unknown, such as the rank of an unknown shape, neither the
+ * term nor its negation matches. The terms:
  *
  *     op:A,B,...  name:GLOB  name~REGEX         operator types; the whole name of the node (RE2's syntax)
  *     first  last  io  const-b  depthwise  any

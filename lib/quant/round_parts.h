@@ -1,13 +1,14 @@
-/* lib/quant/round_parts.h -- rounding in parts: what some processes have rounded, for one that converts.
+/* lib/quant/round_parts.h -- rounding in parts: several processes round some layers each, and one process uses the results in its conversion.
  *
- * Where layers are rounded on inputs of the float model, none depends on another one. A part's file (eval/part.h) has a record for each of its layers, by
- * node: what its weights become. Behind the records stand the method, a key of all that rounding depends on, and how many layers there are in all. */
+ * This is possible when layers are rounded with inputs of the float model, because then no layer depends on another. The file of a part (eval/part.h) has a
+ * record for each of its layers, by node: the rounded weights. After the records it has the method, a key of everything that rounding depends on, and the
+ * total number of layers. */
 #ifndef OCT_QUANT_ROUND_PARTS_H
 #define OCT_QUANT_ROUND_PARTS_H
 
 #include "eval/part.h"
 
-/* Which layers a process rounds, for another one that converts, and where it writes what they become. */
+/* Which layers a process rounds for another process, and where it writes the result. */
 typedef struct oct_rounding_share {
     uint32_t part, parts;
     const char *path;
@@ -15,37 +16,38 @@ typedef struct oct_rounding_share {
 
 extern const oct_part_form oct_part_of_rounding;
 
-/* What a layer is rounded to; room of the caller's. */
+/* The result of rounding a layer, in memory of the caller. */
 typedef struct oct_rounded {
     int node;
-    size_t weights, scales; /* how many */
+    size_t weights, scales; /* how many weights, and how many scales */
     int limit;              /* quantized values lie within -limit..limit */
-    bool bound;             /* whether safe pairs were tried, too */
-    int8_t *qvals;          /* [weights] */
-    int8_t *safe_qvals;     /* [weights], and */
-    float *widened;         /* [scales], where it is bound */
-    double noise[2];        /* of both */
+    bool bound;             /* safe pairs were tried as well */
+    int8_t *qvals;          /* [weights]: the result */
+    int8_t *safe_qvals;     /* [weights]: the result with safe pairs, if `bound` */
+    float *widened;         /* [scales]: the factors on the scales with safe pairs, if `bound` */
+    double noise[2];        /* the noise of both results */
 } oct_rounded;
 
 typedef struct oct_round_parts oct_round_parts;
 
-/* Opens the files, which may be of several methods; path[n]: borrowed. *out NULL: n is 0. OCT_EUSAGE where parts do not belong together or lack one;
+/* Opens the files, which may be of several methods. path[n]: borrowed. *out is NULL if n is 0. OCT_EUSAGE: parts do not belong together, or one is missing.
  * OCT_EMALFORMED. */
 oct_status oct_round_parts_open(const char *const *path, size_t n, oct_round_parts **out, oct_err *err);
-void oct_round_parts_close(oct_round_parts *p); /* NULL allowed */
-/* Whether they have what the method gave. p NULL: they have not. */
+void oct_round_parts_close(oct_round_parts *p); /* p may be NULL */
+/* Whether the files have results of this method. p may be NULL: false. */
 bool oct_round_parts_has(const oct_round_parts *p, const char *method);
-/* The same; *from: how many files. From then on they count as used. OCT_EUSAGE where it was another key. */
+/* Uses the results of a method; *from: how many files have them. OCT_EUSAGE: the key is another one. */
 oct_status oct_round_parts_use(oct_round_parts *p, const char *method, uint64_t key, size_t layers, size_t *from, oct_err *err);
 bool oct_round_parts_used(const oct_round_parts *p, const char *method);
-/* What it gave a layer. OCT_EMALFORMED: not of its size, or a weight beyond its limit. */
+/* The result for a layer. OCT_EMALFORMED: it has another size, or a weight exceeds the limit. */
 oct_status oct_round_parts_take(const oct_round_parts *p, const char *method, oct_rounded *to, oct_err *err);
-/* OCT_EUSAGE, with the file, where some are of a method that was not asked for. */
+/* OCT_EUSAGE if some of the files are of a method that was not used; the message names the file. */
 oct_status oct_round_parts_end(const oct_round_parts *p, oct_err *err);
-/* OCT_EUSAGE: they have nothing of the method. */
+/* Fails with OCT_EUSAGE: the files have no results of this method. */
 oct_status oct_round_parts_lack(const oct_round_parts *p, const char *method, oct_err *err);
 
-/* Writes a part: of so many layers n are its own, by node. asked: of the file. */
+/* Writes a part that has n of all layers, by node. asked: a description of the work in JSON, which
+ * the file begins with. */
 oct_status oct_round_part_write(const oct_rounding_share *share, const char *asked, const char *method, uint64_t key, size_t layers, const oct_rounded *const *own,
                                 size_t n, oct_err *err);
 

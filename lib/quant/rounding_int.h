@@ -1,4 +1,4 @@
-/* lib/quant/rounding_int.h -- the inside of compensated and learned rounding, shared by rounding*.c. */
+/* lib/quant/rounding_int.h -- internals of compensated and learned rounding, shared by rounding*.c. */
 #ifndef OCT_QUANT_ROUNDING_INT_H
 #define OCT_QUANT_ROUNDING_INT_H
 
@@ -8,28 +8,28 @@
 
 #include <stdatomic.h>
 
-/* One of the layers that have their weights in common. */
+/* One of several layers that share their weights. */
 typedef struct rmember {
     int node;
-    const char *input; /* the name that its input is shown under */
-    oct_window window; /* of a convolution */
-    int axis;          /* of a matrix product's input channels */
+    const char *input; /* the name under which the simulation shows its input */
+    oct_window window; /* for a convolution */
+    int axis;          /* for a matrix product: the dimension of the input channels */
 } rmember;
 
 typedef struct rlayer {
-    int node;            /* the first member, which has the weights */
-    oct_rounded to;      /* what these become */
-    rmember *member;     /* each gives a part of the positions */
+    int node;            /* the first member, which owns the weights */
+    oct_rounded to;      /* the result of the rounding */
+    rmember *member;     /* each member contributes a part of the positions */
     size_t n_member;
     oct_weight_layout l;
     bool kernel;
-    int64_t depth, outs; /* of one group */
-    int64_t rows;        /* positions, of all samples */
-    int limit, scales;   /* of its weights */
-    bool bound;          /* pairs of these may have to be safe */
-    float *x;            /* [groups][depth][rows], while its inputs are kept */
-    bool *collected;     /* [samples * n_member]: the rows of a sample are there */
-    float *own;          /* steps of its weights, by channel that has one */
+    int64_t depth, outs; /* for one group */
+    int64_t rows;        /* the number of positions over all samples */
+    int limit, scales;   /* the bound of the quantized values, and the number of scales */
+    bool bound;          /* pairs of the weights may have to be safe from saturation */
+    float *x;            /* [groups][depth][rows], as long as the inputs are kept */
+    bool *collected;     /* [samples * n_member]: the rows of this sample are present */
+    float *own;          /* the scales of the weights, for each channel that has one */
     oct_status status;
 } rlayer;
 
@@ -40,38 +40,39 @@ typedef struct rounder {
     oct_arena *a;
     rlayer *layer;
     qweights **before;  /* by node */
-    double most_lost;   /* by safe pairs, of a layer */
-    bool safe;          /* layers are tried with safe pairs, where that costs little */
-    bool learns;        /* goes on from the weights that are there */
-    const char *method; /* its name */
-    size_t n, from, to; /* those at hand */
-    size_t *queue;      /* [n]: these, the most work first, so that none is begun late that takes long */
-    atomic_size_t next; /* of the queue */
-    bool *wanted;       /* by value: what they read */
+    double most_lost;   /* the largest ratio of noise with safe pairs to noise without, at which a layer gets safe pairs */
+    bool safe;          /* try layers with safe pairs, if that costs little */
+    bool learns;        /* start from the current weights */
+    const char *method; /* the name of the method */
+    size_t n, from, to; /* layers from..to are rounded now, out of n */
+    size_t *queue;      /* [n]: their order, the most work first, so that no long work starts late */
+    atomic_size_t next; /* the next in the queue */
+    bool *wanted;       /* by value: the inputs of these layers */
 } rounder;
 
-/* rounding_layers.c: layers that are rounded, with the form of what they become. */
+/* rounding_layers.c: finds the layers that will be rounded, and the form of their results. */
 oct_status oct_rounder_list(rounder *r, oct_err *err);
 
-/* rounding_inputs.c: the values that the layers at hand read; by value. */
+/* rounding_inputs.c: the values that the current layers read; by value. */
 const bool *oct_rounder_wants(rounder *r);
-/* Takes a value of a sample, which the simulation shows. r: a rounder. */
+/* Receives a value of a sample from the simulation. r: the rounder. */
 void oct_rounder_collect(void *r, size_t sample, const char *name, const oct_operand *t);
-/* For samples that did not come by, or with other shapes. */
+/* Zeroes the rows of samples that were not shown, or were shown with other shapes. */
 void oct_rounder_clear_missing(const rounder *r, const rlayer *x);
 
-/* rounding_compensated.c, rounding_learned.c: a layer, of which the inputs are there. OCT_ENOMEM. */
+/* rounding_compensated.c, rounding_learned.c: round a layer whose inputs are complete. OCT_ENOMEM. */
 oct_status oct_rounder_compensate(const rounder *r, rlayer *x);
 oct_status oct_rounder_learn(const rounder *r, rlayer *x);
 
 /* rounding.c */
 oct_status oct_rounder_make_results(rounder *r, rlayer *x, oct_err *err);
-/* Rounds those that are listed. */
+/* Rounds the layers in the list. */
 oct_status oct_rounder_round(rounder *r, oct_err *err);
 
-/* rounding_share.c: the same, but where parts have what the method gives, that is taken; trials behind it, which begin with other decisions, round. */
+/* rounding_share.c: the same, except that results in the files of parts are used. Later trials, which start with other decisions, round anew. */
 oct_status oct_rounder_round_or_take(rounder *r, oct_err *err);
-/* Lists, rounds and writes the part of the options (c->written), but where files have what the method gives, or no layer is rounded. */
+/* Lists and rounds the layers of the part that the options ask for, and writes it (c->written). Does nothing if files have the results of the method, or if
+ * no layer is rounded. */
 oct_status oct_rounder_write_part(rounder *r, oct_err *err);
 
 #endif
