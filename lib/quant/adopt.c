@@ -1,5 +1,5 @@
-/* The decisions of a model that is quantized already, put into a job of its float model: scales of values, quantized weights and biases. So what
- * each of them costs is measured in the float graph, whichever tool made the model. */
+/* Puts the decisions of a model that is already quantized into a job of its float model: scales of values, quantized weights and biases. Their costs can
+ * then be measured in the float graph, whichever tool made the model. */
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
 
@@ -11,21 +11,21 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST_DB 0.0 /* of weights against the float model's: below they are others, or lie in another order */
+#define LEAST_DB 0.0 /* dB of weights compared with those of the float model: below this they are different weights, or have another order */
 
 typedef struct adoption {
     oct_conversion *c;
     oct_qjob *j;
     const oct_graph *spelled; /* the quantized model */
-    oct_graph *q;      /* the same, with its quantization on its values; indices are those of `spelled` */
-    const int *now;    /* of these: the value that holds the same numbers in q */
-    const int *before; /* [n_values]: the value of that name in the quantized model, or -1 */
-    bool *taken;       /* [n_value of q]: values and weights that have a place in the float graph */
+    oct_graph *q;      /* the same, with quantization parameters attached to values; indices are those of `spelled` */
+    const int *now;    /* by value of `spelled`: the value with the same numbers in q */
+    const int *before; /* [n_values]: the value with the same name in the quantized model, or -1 */
+    bool *taken;       /* [n_value of q]: values and weights for which a place in the float graph was found */
 } adoption;
 
 /* ---- pairs ---- */
 
-/* The values of the quantized model that have a float value's name, or in operator form are its integers; -1: there is none. */
+/* The value of the quantized model that has the name of a float value, or holds its integers in operator form; -1: there is none. */
 static oct_status pair_names(adoption *a, const oct_graph *g, oct_err *err)
 {
     int *before = oct_arena_alloc(a->c->arena, (g->n_value + 1) * sizeof *before);
@@ -42,7 +42,7 @@ static oct_status pair_names(adoption *a, const oct_graph *g, oct_err *err)
     return OCT_OK;
 }
 
-/* The value of the quantized model that stands for one of the float graph, or -1. */
+/* The value of the quantized model that corresponds to one of the float graph, or -1. */
 static int other_value(const adoption *a, int v)
 {
     return v >= 0 && a->before[v] >= 0 ? a->now[a->before[v]] : -1;
@@ -54,7 +54,7 @@ static bool has_scale(const oct_value *v)
     return q && q->n == 1 && !q->block && !v->constant && (q->dtype == OCT_U8 || q->dtype == OCT_S8 || q->dtype == OCT_U16 || q->dtype == OCT_S16);
 }
 
-/* Where a value is rounded: itself, or (*copied) what a border makes of it for some readers; -1: it is not. */
+/* The value that is rounded for this one: the value itself, or (*copied) the result of a quantizer for some of its readers; -1: it is not rounded. */
 static int rounded_value(const adoption *a, int v, bool *copied)
 {
     const int x = other_value(a, v);
@@ -71,7 +71,7 @@ static int rounded_value(const adoption *a, int v, bool *copied)
     return -1;
 }
 
-/* The node of the quantized model that computes a value: not what only rounds it. */
+/* The node of the quantized model that computes a value; nodes that only round it are passed over. */
 static int computing_node(const adoption *a, int x)
 {
     int p = x >= 0 ? a->q->value[x].producer : -1;
@@ -87,7 +87,7 @@ static const oct_quant *weights_of(const adoption *a, int node)
     return w && w->qvals && w->n > 0 && !w->block && oct_dtype_bits(w->dtype) >= 8 ? w : NULL;
 }
 
-/* The node that multiplies with what has become of a layer's weights: it makes its result, or that of the clamp behind it, or has its name. */
+/* The node that multiplies by what a layer's weights have become. It computes the layer's output, or the output of the clamp after it, or has its name. */
 static int other_layer(const adoption *a, int id)
 {
     oct_epilogue e;
@@ -116,7 +116,7 @@ static oct_status copy_scale(const adoption *a, const oct_quant *from, const oct
     return OCT_OK;
 }
 
-/* The nodes that read what a border made, in the terms of the float graph: those whose other one reads it, or is not known. */
+/* Marks the nodes of the float graph that read a quantized copy of a value: their counterparts read it, or are unknown. */
 static void mark_readers(adoption *a, int v, int copy)
 {
     const oct_value *x = &a->j->g->value[v];
@@ -146,7 +146,7 @@ static oct_status adopt_value(adoption *a, int v, oct_err *err)
     return OCT_OK;
 }
 
-/* What only moves values does not round them again. */
+/* An operator that only moves values does not round them again, so its output shares their parameters. */
 static void share_scales(adoption *a)
 {
     oct_qjob *j = a->j;
@@ -165,7 +165,7 @@ static void share_scales(adoption *a)
 
 /* ---- weights ---- */
 
-/* The real numbers of quantized weights. */
+/* The real numbers that quantized weights stand for. */
 static oct_status real_weights(const adoption *a, const oct_quant *w, oct_tensor **real, oct_err *err)
 {
     const oct_tensor *t = w->qvals;
@@ -178,7 +178,7 @@ static oct_status real_weights(const adoption *a, const oct_quant *w, oct_tensor
     return OCT_OK;
 }
 
-/* Rows become columns, in place of what lies the other way round in the float model. */
+/* Transposes weights in place if they are the transpose of those in the float model. */
 static oct_status transpose(const adoption *a, oct_tensor **t, oct_err *err)
 {
     const int64_t rows = (*t)->dims[0], columns = (*t)->dims[1];
@@ -243,7 +243,7 @@ static oct_status adopt_layer(adoption *a, int id, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole model ---- */
 
 static void forget_decisions(oct_qjob *j)
 {
@@ -263,7 +263,7 @@ static oct_status read_quantized(adoption *a, oct_err *err)
     return a->taken ? OCT_OK : oct_nomem(err);
 }
 
-/* Whether passes over the float graph g take away a value that the quantized model rounds. */
+/* Whether passes over the float graph g remove a value that the quantized model rounds. */
 static oct_status passes_hide(adoption *a, const oct_graph *g, bool *hide, oct_err *err)
 {
     oct_graph *fused;
@@ -282,7 +282,7 @@ static oct_status passes_hide(adoption *a, const oct_graph *g, bool *hide, oct_e
     return s;
 }
 
-/* The float graph as the quantized model has it: with its nodes fused, or as it is. */
+/* Opens the job with nodes fused as in the quantized model, or not fused. */
 static oct_status open_job(adoption *a, oct_err *err)
 {
     oct_conversion *c = a->c;

@@ -1,9 +1,8 @@
-/* From decisions to a quantized graph: values get their quantization (graph/graph.h), and where real numbers become such a value a
- * node of one input stands as a border. lib/forms writes that as files spell it.
+/* Turns decisions into a quantized graph: values get their quantization parameters (graph/graph.h). Where float numbers become such a value, a node with one
+ * input, a border, is added. lib/forms writes the result in the form of files.
  *
- * Quantized values of constants are values of their own, named X_quantized for the constant X, which others may go on reading. A clamp that a
- * quantizer does goes away; the operator before it takes over its output's name, so that layers of the float and the quantized model
- * pair by name. */
+ * The quantized values of a constant X are a value of their own, named X_quantized; other nodes may still read X. A clamp that a quantizer performs is
+ * removed. The operator before it takes over the name of its output, so that layers of the float and the quantized model have the same names. */
 #include "quant/job.h"
 
 #include "forms/edit.h"
@@ -12,7 +11,7 @@
 
 #include <math.h>
 
-/* A quantized value, named after what it stands for, of the shape of value `like`, or of the quantized values for -1. */
+/* Makes a quantized value with this name and the shape of value `like`; like = -1: the shape of the quantized values. */
 static oct_status new_value(oct_qjob *j, const char *base, const char *suffix, const oct_quant *q, int like, int *v, oct_err *err)
 {
     OCT_TRY(oct_edit_value(j->g, base, suffix, OCT_F32, like, v, err));
@@ -22,7 +21,7 @@ static oct_status new_value(oct_qjob *j, const char *base, const char *suffix, c
 
 /* ---- weights and biases ---- */
 
-/* Products of one matrix in blocks share its value. */
+/* Products that share a matrix in blocks share its quantized value. */
 static oct_status annotate_weights(oct_qjob *j, int id, oct_err *err)
 {
     for (int i = 0; i < 2; i++) {
@@ -35,7 +34,7 @@ static oct_status annotate_weights(oct_qjob *j, int id, oct_err *err)
     return OCT_OK;
 }
 
-/* The bias as reals, for targets that take no others: as it was, but where a correction has moved it. */
+/* A float bias, for targets that support no other: the original one, or the corrected one. */
 static oct_status annotate_real_bias(oct_qjob *j, int id, const char *base, oct_err *err)
 {
     const oct_quant *b = j->node[id].bias;
@@ -97,7 +96,7 @@ static oct_status drop_clamps(oct_qjob *j, oct_err *err)
 
 /* ---- activations ---- */
 
-/* Nodes that read value v quantized by the parameters q (NULL: any) read value `to`. */
+/* Makes nodes that read value v with the parameters q (NULL: any) read value `to` instead. */
 static oct_status redirect_as(oct_qjob *j, int v, const oct_quant *q, int to, oct_err *err)
 {
     for (size_t i = 0; i < j->g->value[v].n_uses;) {
@@ -115,7 +114,7 @@ oct_status oct_redirect(oct_qjob *j, int v, int to, oct_err *err)
     return redirect_as(j, v, NULL, to, err);
 }
 
-/* A constant operand of an integer operator. */
+/* Quantizes a constant operand of an integer operator. */
 static oct_status annotate_constant(oct_qjob *j, int v, const oct_quant *shared, oct_err *err)
 {
     const oct_tensor *t = j->g->value[v].constant;
@@ -141,7 +140,7 @@ static bool any_reads_as(const oct_qjob *j, int v, const oct_quant *q)
     return any;
 }
 
-/* A border behind v, in front of those that read it so. */
+/* Adds a border after v for the nodes that read it quantized. */
 static oct_status add_border(oct_qjob *j, int v, const oct_quant *q, oct_err *err)
 {
     const int before = oct_edit_after(j->g, j->g->value[v].producer);
@@ -151,7 +150,7 @@ static oct_status add_border(oct_qjob *j, int v, const oct_quant *q, oct_err *er
     return oct_edit_node(j->g, "QuantizeLinear", &v, 1, to, before, NULL, err);
 }
 
-/* What an integer operator makes is quantized; what else does gets a border in front of its integer readers. */
+/* The output of an integer operator is quantized. A float value gets a border in front of its integer readers. */
 static oct_status annotate_value(oct_qjob *j, int v, const oct_quant *q, oct_err *err)
 {
     if (oct_makes_quantized(j, j->g->value[v].producer)) {
@@ -188,7 +187,7 @@ static oct_status annotate_values(oct_qjob *j, oct_err *err)
     return OCT_OK;
 }
 
-/* The input of a product is quantized when it runs; products that read one value share what becomes of it. */
+/* The input of a dynamic product is quantized when the model runs. Products that read the same value share the result. */
 static oct_status annotate_input(oct_qjob *j, int id, oct_err *err)
 {
     static const oct_quant dynamic = { .dtype = OCT_U8 };
@@ -202,7 +201,7 @@ static oct_status annotate_input(oct_qjob *j, int id, oct_err *err)
     return oct_graph_set_input(g, id, 0, v, err);
 }
 
-/* Layers with quantized weights: those whose activations have parameters, or the others. */
+/* Annotates layers with quantized weights: those whose activations have parameters, or the others. */
 static oct_status annotate_layers(oct_qjob *j, bool fixed, oct_err *err)
 {
     for (size_t i = 0; i < j->n_layer; i++) {
@@ -236,9 +235,9 @@ static oct_status annotate(oct_qjob *j, oct_err *err)
     return oct_graph_sort(j->g, err);
 }
 
-/* ---- 16-bit floats, and all of it ---- */
+/* ---- 16-bit floats, and the whole graph ---- */
 
-/* *any: whether a node is to compute on 16-bit floats. */
+/* *any: whether a node computes in 16-bit floats. */
 static oct_status half_opts(const oct_qjob *j, oct_half_opts *o, bool *any, oct_err *err)
 {
     oct_dtype *type = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *type);
@@ -260,7 +259,7 @@ static oct_status halve(oct_qjob *j, oct_err *err)
     OCT_TRY(half_opts(j, &o, &any, err));
     if (any)
         OCT_TRY(oct_half_write(j->g, &o, err));
-    oct_graph_prune(j->g); /* constants that have other types now, here or in bodies */
+    oct_graph_prune(j->g); /* removes constants that were replaced, here or in bodies */
     OCT_TRY(oct_graph_sort(j->g, err));
     return oct_graph_check(j->g, err);
 }
@@ -283,7 +282,7 @@ oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err)
     return halve(j, err);
 }
 
-/* Bodies that take one matrix from outside have quantized it each for itself. */
+/* If several bodies read the same matrix from outside, each has quantized it. This merges the copies. */
 enum { LEAST_SHARED = 256 };
 
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
@@ -291,7 +290,7 @@ oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
     OCT_TRY(oct_job_unfold(j, err));
     OCT_TRY(annotate(j, err));
     OCT_TRY(write_forms(j, err));
-    OCT_TRY(halve(j, err)); /* between written quantizers: Casts are named after what these make */
+    OCT_TRY(halve(j, err)); /* between written quantizers, because Casts are named after their results */
     OCT_TRY(oct_graph_share_constants(j->g, LEAST_SHARED, err));
     if (j->opts.source == OCT_F16 || j->opts.source == OCT_BF16)
         OCT_TRY(oct_source_write(j->g, j->opts.source, err));
@@ -320,7 +319,7 @@ oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
 oct_status oct_written_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
 {
     const oct_pass_log *log = j->opts.log;
-    j->opts.log = NULL; /* it will be told when it is done */
+    j->opts.log = NULL; /* the caller will log it when it happens */
     const oct_status s = make_copy(j, oct_qjob_rewrite, copy, err);
     j->opts.log = log;
     return s;

@@ -1,10 +1,8 @@
-/* Biases in the order of the layers: what each should make up for when those before it have been corrected, on inputs as the quantized
- * model has them (after Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, appendix D: empirical
- * bias correction).
+/* Corrects biases in the order of the layers. Each correction is measured on inputs from the quantized model in which the layers before have already been
+ * corrected (after Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, appendix D: empirical bias correction).
  *
- * The float model runs first and tells the means of each layer's channels, before any clamp. Then all samples go through the rounded model
- * together, layer by layer: at each its means are compared with those, and the difference goes into the bias and into the values that
- * the next layers read. */
+ * First the float model runs, and gives the mean of each layer's channels before any clamp. Then all samples go through the rounded model together, layer by
+ * layer. At each layer the means are compared. The difference is added to the bias, and to the values that the next layers read. */
 #include "quant/convert_int.h"
 #include "quant/simulate_int.h"
 #include "quant/trial.h"
@@ -12,40 +10,40 @@
 #include <math.h>
 #include <string.h>
 
-enum { LANE_BYTES = 48 << 20, LEAST_LANES = 4 }; /* of the tensors of all samples in progress */
+enum { LANE_BYTES = 48 << 20, LEAST_LANES = 4 }; /* memory for the tensors of all samples in progress */
 
 typedef struct sequence sequence;
 
 /* A layer whose bias is corrected. */
 typedef struct corrected {
     int node;
-    const char *name; /* of its output, before a clamp */
-    int rounded;      /* the job's value that is rounded there, or -1 */
-    int axis;         /* of its channels */
+    const char *name; /* the name of its output before a clamp */
+    int rounded;      /* the job's value that is rounded at that place, or -1 */
+    int axis;         /* the dimension that holds its channels */
     int64_t channels;
-    int64_t first;    /* of its channels among those of all layers */
-    double *real;     /* [channels]: means in the float model */
-    bool known;       /* they are */
-    double *shift;    /* [channels]: what the rounded model lacks */
+    int64_t first;    /* the index of its first channel among those of all layers */
+    double *real;     /* [channels]: the means in the float model */
+    bool known;       /* `real` is known */
+    double *shift;    /* [channels]: float mean minus mean in the rounded model */
 } corrected;
 
 /* A thread that runs the float model. */
 typedef struct reader {
     sequence *q;
     oct_runner *runner;
-    size_t lane; /* the sample at hand */
-    size_t next; /* layer whose output is shown next, most likely */
+    size_t lane; /* the sample that is running */
+    size_t next; /* the layer whose output will most likely be shown next */
 } reader;
 
-/* One sample in progress. */
+/* A sample on its way through the rounded model. */
 typedef struct lane {
     sequence *q;
     oct_runner *runner;
     oct_plan *plan;
-    const oct_operand *at; /* the output of the layer at hand */
+    const oct_operand *at; /* the output of the current layer */
     double *mean;          /* [channels of all layers] */
-    bool *shown;           /* [layers]: means of the float model are there */
-    size_t next;           /* tap that is shown next, most likely */
+    bool *shown;           /* [layers]: the means of the float model are known */
+    size_t next;           /* the tap that will most likely be shown next */
 } lane;
 
 struct sequence {
@@ -54,16 +52,16 @@ struct sequence {
     oct_arena *a;
     corrected *layer; /* in the order in which they run */
     size_t n;
-    const char **output; /* [n]: their names */
+    const char **output; /* [n]: the names of their outputs */
     reader *reader;      /* one for each thread */
     const char **tap;
-    int *tapped;     /* the job's value that the tap rounds, or -1 */
+    int *tapped;     /* by tap: the job's value that it rounds, or -1 */
     size_t n_taps;
-    int64_t channels; /* of all layers */
-    const oct_quant **kept; /* [n_nodes]: the biases as they were */
+    int64_t channels; /* the number of channels of all layers */
+    const oct_quant **kept; /* [n_nodes]: the biases before any correction */
     lane *lane;      /* one for each sample */
     size_t n_lanes;
-    const corrected *now; /* the layer at hand */
+    const corrected *now; /* the current layer */
 };
 
 /* ---- layers ---- */
@@ -77,7 +75,7 @@ static bool is_corrected(const oct_qjob *j, int id)
 static oct_status list_layers(sequence *q, oct_err *err)
 {
     const oct_qjob *j = q->j;
-    const oct_graph *g = q->s->core->graph[SIM_ROUNDED].g; /* has the job's nodes in the order of its plans */
+    const oct_graph *g = q->s->core->graph[SIM_ROUNDED].g; /* has the job's nodes in the order in which plans run them */
     q->layer = oct_arena_calloc(q->a, j->n_layer + 1, sizeof *q->layer);
     q->output = oct_arena_calloc(q->a, j->n_layer + 1, sizeof *q->output);
     if (!q->layer || !q->output)
@@ -101,7 +99,7 @@ static oct_status list_layers(sequence *q, oct_err *err)
     return OCT_OK;
 }
 
-/* Values that are rounded, and outputs of layers, which may be such values. */
+/* Lists the taps: values that are rounded, and outputs of layers. A value may be both. */
 static oct_status list_taps(sequence *q, oct_err *err)
 {
     const oct_sim_core *s = q->s->core;
@@ -120,7 +118,7 @@ static oct_status list_taps(sequence *q, oct_err *err)
             i++;
         if (i < s->n_taps) {
             q->layer[k].rounded = q->tapped[i];
-            q->tapped[i] = -1; /* once it has been corrected */
+            q->tapped[i] = -1; /* the layer's code rounds it, after the correction */
         } else if (i == q->n_taps) {
             q->tapped[q->n_taps] = -1;
             q->tap[q->n_taps++] = q->layer[k].name;
@@ -144,10 +142,10 @@ static oct_status show(void *arg, const char *name, const oct_operand *t, oct_er
     return OCT_OK;
 }
 
-/* Elements of one channel, and where they lie: positions [outer][inner] at steps of outer_step and inner_step. */
+/* How the elements of one channel are arranged: positions [outer][inner], at distances outer_step and inner_step. */
 typedef struct channel_view {
-    int64_t step;                    /* from channel to channel */
-    int64_t rank, dims[OCT_MAX_RANK], strides[OCT_MAX_RANK]; /* of the other dimensions */
+    int64_t step;                    /* the distance from one channel to the next */
+    int64_t rank, dims[OCT_MAX_RANK], strides[OCT_MAX_RANK]; /* the other dimensions */
     int64_t count;
 } channel_view;
 
@@ -166,7 +164,7 @@ static bool view_channels(const oct_operand *t, const corrected *x, channel_view
     return v->count > 0;
 }
 
-/* Element i of a channel, counted in the order of the dimensions. */
+/* The place of element i of a channel, counted in the order of the dimensions. */
 static int64_t place_of(const channel_view *v, int64_t i)
 {
     int64_t at = 0;
@@ -244,7 +242,7 @@ static void correct_part(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-/* The mean over all samples: each is one, whatever its shape. */
+/* The mean over all samples. Each sample has the same weight, whatever its shape. */
 static void join_means(const sequence *q, const corrected *x, double *mean)
 {
     memset(mean, 0, (size_t)x->channels * sizeof *mean);
@@ -277,14 +275,14 @@ static void close_lanes(sequence *q)
     }
 }
 
-/* The scale of the bias of channel c. */
+/* The scale of channel c's bias. */
 static float bias_scale(const sequence *q, const corrected *x, int64_t c)
 {
     const oct_quant *w = &q->j->node[x->node].weights[0]->quant;
     return q->j->value[q->j->g->node[x->node].in[0]].quant->scale[0] * w->scale[w->n > 1 ? c : 0];
 }
 
-/* Whole steps of the bias: what its rounding leaves is there for the layers behind it to make up for. */
+/* Rounds a shift to whole steps of the bias. The remainder is left for the layers after it to correct. */
 static double to_steps(const sequence *q, const corrected *x, int64_t c, double shift)
 {
     const double step = (double)bias_scale(q, x, c);
@@ -367,7 +365,7 @@ static oct_status run_real(sequence *q, oct_err *err)
 
 /* ---- biases ---- */
 
-/* The bias of a layer with what it lacks; one that had none gets one. */
+/* Adds the shift to the bias of a layer. A layer without a bias gets one. */
 static oct_status add_shift(const sequence *q, const corrected *x, oct_err *err)
 {
     qnode *n = &q->j->node[x->node];
@@ -391,7 +389,7 @@ static oct_status add_shift(const sequence *q, const corrected *x, oct_err *err)
     return OCT_OK;
 }
 
-/* Each lane has a plan of its own: as many as have room. */
+/* Each lane has a plan of its own, so there are only as many as memory allows. */
 static oct_status limit_lanes(sequence *q, oct_err *err)
 {
     const oct_plan_opts o = options(q);

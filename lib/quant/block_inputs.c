@@ -1,4 +1,4 @@
-/* Running the float model and the rounded one side by side, a group of layers at a time. */
+/* Runs the float model and the rounded model side by side, for one group of layers at a time. */
 #include "quant/block_inputs.h"
 
 #include "quant/convert_int.h"
@@ -16,8 +16,8 @@ enum { SAMPLE_BYTES = 64 << 20, STATE_BYTES = 256 << 20, LEAST_SAMPLES = 8, MOST
 typedef struct track {
     const oct_graph *g;
     oct_runner **runner;   /* [threads] */
-    oct_plan_state *state; /* [samples]: where the group before ended */
-    bool *passed;          /* [samples][names]: what was shown up to there */
+    oct_plan_state *state; /* [samples]: the state at the point where the run for the previous group ended */
+    bool *passed;          /* [samples][names]: the values that were shown before that point */
 } track;
 
 typedef struct worker {
@@ -33,13 +33,13 @@ struct oct_block_inputs {
     size_t threads, n_names, n_samples, n_inputs;
     const char *const *name;
     oct_array **sample;      /* [samples][inputs] */
-    int mask;                /* the input that says which positions count; -1: none */
+    int mask;                /* the input that says which positions count; -1: there is none */
     worker *worker;          /* [threads] */
     track track[2];
-    atomic_size_t kept;      /* bytes of states */
-    /* the group at hand: */
+    atomic_size_t kept;      /* bytes that the kept states take */
+    /* the current group: */
     oct_block_input *group;
-    size_t n_group, now;     /* now: the track that runs */
+    size_t n_group, now;     /* now: the track that is running */
 };
 
 /* ---- samples ---- */
@@ -93,14 +93,14 @@ static bool counts(const oct_array *mask, int64_t position)
     return !mask || (mask->dtype == OCT_S64 ? ((const int64_t *)mask->data)[position] : ((const int32_t *)mask->data)[position]) != 0;
 }
 
-/* The mask of a sample where it has one value a position. */
+/* The mask of a sample, if it has one value for each position. */
 static const oct_array *mask_of(const oct_block_inputs *b, size_t sample, int64_t positions)
 {
     const oct_array *m = b->mask >= 0 ? &b->sample[sample][b->mask] : NULL;
     return m && (m->dtype == OCT_S64 || m->dtype == OCT_S32) && oct_array_count(m) == positions ? m : NULL;
 }
 
-/* The inputs at one position, counted in C order of the other dimensions, into column `row`. */
+/* Copies the inputs at one position into column `row`. Positions are counted in C order of the other dimensions. */
 static void take_position(const oct_block_input *x, float *to, const oct_operand *t, const int64_t *strides, int axis, int64_t position, int64_t row)
 {
     const float *data = t->data;
@@ -114,7 +114,7 @@ static void take_position(const oct_block_input *x, float *to, const oct_operand
         to[k * OCT_BLOCK_ROWS + row] = data[offset + k * strides[axis]];
 }
 
-/* Positions spread evenly over those of the sample that count, as many as are its part of the rows. */
+/* Selects positions evenly among those of the sample that count, as many as the sample's share of the rows. */
 static void collect(const oct_block_inputs *b, const oct_block_input *x, float *to, size_t sample, const oct_operand *t)
 {
     const int axis = x->axis < 0 ? t->rank + x->axis : x->axis;
@@ -173,7 +173,7 @@ static bool is_wanted(const oct_block_inputs *b, size_t name)
 
 /* ---- runs ---- */
 
-/* Goes on from the state of the group before where nothing that is wanted lies in front of it. */
+/* Continues from the state of the previous group, if all wanted values come after it. */
 static oct_status begin(worker *w, oct_runner *r, oct_plan **plan, oct_err *err)
 {
     const oct_block_inputs *b = w->b;
@@ -205,7 +205,7 @@ static void save(worker *w, const oct_plan *plan, size_t last)
     }
     atomic_fetch_add(&b->kept, s->cap - before);
     memcpy(t->passed + w->sample * b->n_names, w->passed, b->n_names * sizeof *w->passed);
-    t->passed[w->sample * b->n_names + last] = false; /* it is shown once more from there */
+    t->passed[w->sample * b->n_names + last] = false; /* it will be shown again from there */
 }
 
 static oct_status run_sample(void *arg, size_t i, size_t thread, oct_err *err)
@@ -220,7 +220,7 @@ static oct_status run_sample(void *arg, size_t i, size_t thread, oct_err *err)
     oct_runner_set_tap(r, show, w);
     const oct_status s = begin(w, r, &plan, err);
     if (s == OCT_EUNSUPPORTED)
-        return oct_runner_run(r, b->sample[i], &plan, err); /* in stages, from begin to end */
+        return oct_runner_run(r, b->sample[i], &plan, err); /* the model runs in stages, from the beginning to the end */
     OCT_TRY(s);
     for (size_t k = 0; k < b->n_names; k++)
         if (!w->passed[k] && is_wanted(b, k) && oct_plan_shows(plan, b->name[k])) {

@@ -1,9 +1,9 @@
-/* Weights in blocks rounded so that their errors compensate each other on the layer's inputs (GPTQ: Frantar et al., 2023; ldlq.h).
+/* Rounds weights in blocks so that their errors compensate each other on the layer's inputs (GPTQ: Frantar et al., 2023; ldlq.h).
  *
- * Layers go in groups, in the order of the graph: a group is of layers none of which reads what another one makes. Inputs are those of the model whose
- * groups before are rounded, and weights are first replaced by those that make of these inputs what the float model makes of its own, by least
- * squares (GPTAQ: Li et al., 2025), so that errors of earlier layers are made up for, too. Scales and zero points are chosen for these weights as they are
- * without samples (blocks.h), before any of a column is rounded: inputs are rounded in the order of their moments, across blocks. */
+ * Layers are processed in groups, in the order of the graph. No layer of a group depends on another one of it. Inputs come from the model in which earlier
+ * groups are already rounded. Weights are first replaced by those that come closest in least squares, on these inputs, to the float model's results on its
+ * own inputs (GPTAQ: Li et al., 2025). This also compensates errors of earlier layers. Scales and zero points are those that the weights get without samples
+ * (blocks.h); they are chosen before any weight of a column is rounded, because inputs are rounded in the order of their moments, across blocks. */
 #include "quant/block_inputs.h"
 #include "quant/blocks.h"
 #include "quant/convert_int.h"
@@ -22,10 +22,10 @@ enum { MOST_DEPTH = 16384, MOST_GROUPS = 48 };
 typedef struct blayer {
     int node;
     oct_weight_layout l;
-    const char *input; /* what it reads */
+    const char *input; /* the name of its input */
     int axis;
-    int level;         /* layers in blocks in front of it, along the longest way */
-    size_t shown;      /* of the group's inputs, the one it reads */
+    int level;         /* how many layers in blocks precede it on the longest path */
+    size_t shown;      /* the index of its input among those of the group */
     qweights *made;
     oct_status status;
 } blayer;
@@ -34,10 +34,10 @@ typedef struct brounder {
     oct_conversion *c;
     oct_qjob *j;
     oct_arena *a;
-    blayer *layer;      /* by level, and within one in the order of the graph */
-    size_t n, from, to; /* the group at hand */
+    blayer *layer;      /* by level, and within a level in the order of the graph */
+    size_t n, from, to; /* layers from..to are the current group */
     int levels;
-    const char **name;  /* [n_names] values that they read, in the order of the graph */
+    const char **name;  /* [n_names] the values that the layers read, in the order of the graph */
     size_t n_names;
     oct_block_input *shown;
     size_t n_shown;
@@ -46,7 +46,7 @@ typedef struct brounder {
 
 /* ---- which layers ---- */
 
-/* Whether a node's weights in blocks are its own: not another product's, too, nor a table of which rows are picked. */
+/* Whether a node's weights in blocks are used by it alone: neither by another product nor as a table whose rows are picked. */
 static bool owns(const oct_qjob *j, int node)
 {
     const qweights *w = j->node[node].weights[0];
@@ -85,7 +85,7 @@ static void insert(brounder *r, const blayer *x)
     r->layer[at] = *x;
 }
 
-/* Appends the name of what a layer reads, once. */
+/* Adds the name of a layer's input to the list, if it is not there. */
 static void add_name(brounder *r, const char *name)
 {
     size_t i = 0;
@@ -125,7 +125,7 @@ static oct_status list_layers(brounder *r, oct_err *err)
 
 /* ---- groups ---- */
 
-/* Levels are joined where there are many. */
+/* The group of a layer. If there are many levels, several form a group. */
 static int group_of(const brounder *r, size_t i)
 {
     return r->levels > MOST_GROUPS ? r->layer[i].level * MOST_GROUPS / r->levels : r->layer[i].level;
@@ -145,7 +145,7 @@ static void free_shown(brounder *r)
     r->n_shown = 0;
 }
 
-/* What the group reads, each value once. In front of all layers both models read the same. */
+/* Lists the values that the group reads, each once. Before the first layers both models have the same values. */
 static oct_status list_shown(brounder *r, oct_err *err)
 {
     r->n_shown = 0;
@@ -182,7 +182,7 @@ static oct_status new_weights(const brounder *r, blayer *x, const oct_nbits_form
     return OCT_OK;
 }
 
-/* Packs quantized values [k][n] by columns, and sets the dB of what the weights lose. */
+/* Packs quantized values [k][n] by columns, and sets the SQNR of the weights in dB. */
 static void put_qvals(const blayer *x, const oct_nbits_form *f, const float *w, const uint8_t *q)
 {
     const oct_quant *to = &x->made->quant;

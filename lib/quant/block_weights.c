@@ -1,4 +1,4 @@
-/* Products whose weights are rounded in blocks: which, and how. */
+/* Decides which products get weights in blocks, and in which form. */
 #include "quant/blocks.h"
 #include "quant/job.h"
 
@@ -12,8 +12,8 @@ static size_t column_bytes(const oct_nbits_form *f)
     return oct_nbits_column_bytes(f) + oct_nbits_blocks(f) * sizeof(float) + oct_nbits_zero_bytes(f);
 }
 
-/* Where nobody says how large blocks are: of 8 bits, which lose little in any, those that take least, as scales are a tenth of it in small ones, and the
- * last block of a column may be mostly empty in large ones. */
+/* The block size if nothing determines it. With 8 bits any size loses little, so the fastest is chosen: in small blocks scales take a tenth of the time, and
+ * with large blocks the last block of a column may be mostly empty. */
 static size_t block_of(oct_nbits_form f)
 {
     size_t best = BLOCK;
@@ -26,7 +26,7 @@ static size_t block_of(oct_nbits_form f)
     return best;
 }
 
-/* Whether rows are picked from tables: the model is of tokens, or the like. */
+/* Whether rows are picked from tables. Then the model works on tokens or the like. */
 static bool picks_rows(const oct_qjob *j)
 {
     bool is_table = false;
@@ -36,7 +36,8 @@ static bool picks_rows(const oct_qjob *j)
     return is_table;
 }
 
-/* Whether a token model's output is what a product makes, as its logits are. Not one that is tied to a table: each bit of that is two. */
+/* Whether a product computes the output of a token model, such as logits. A product that is tied to a table does not count, because each of its bits counts
+ * twice. */
 static bool is_head(const oct_qjob *j, int node)
 {
     int v = j->g->node[node].out[0];
@@ -49,7 +50,7 @@ static bool is_head(const oct_qjob *j, int node)
     return picks_rows(j) && !oct_is_tied(j, node);
 }
 
-/* How the policy, or else the job, wants the matrix of a node. */
+/* The form that the policy, or else the job, wants for the matrix of a node. */
 static oct_nbits_form form_of(const oct_qjob *j, int node, oct_weight_layout *l)
 {
     const oct_policy_row *row = &j->node[node].row;
@@ -78,7 +79,7 @@ const char *oct_no_blocks(const oct_qjob *j, int node)
     oct_weight_layout l = { 0 };
     if (!oct_op_of(j->g, node)->weights.blocks)
         return "only products of matrices have weights in blocks";
-    if (oct_is_left_product(j, node)) { /* it was not turned */
+    if (oct_is_left_product(j, node)) { /* the product could not be rewritten */
         const char *why = oct_no_turn(j, node);
         return why ? why : "its constant is the first factor";
     }
@@ -91,7 +92,7 @@ const char *oct_no_blocks(const oct_qjob *j, int node)
     return bytes < (double)w->count * sizeof(float) ? NULL : "its columns are shorter than a block: nothing would be saved";
 }
 
-/* The same matrix in the same form, if another product has it already. */
+/* The weights of another product that has the same matrix in the same form; or NULL. */
 static qweights *made_before(const oct_qjob *j, int matrix, const oct_quant *q)
 {
     for (size_t i = 0; i < j->n_layer; i++) {
@@ -122,7 +123,7 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
         return oct_nomem(err);
     *q = (qweights){ .quant = quant, .matrix = matrix };
     OCT_TRY(oct_new_scales(j, &q->quant, 0, &scale, err));
-    /* By columns, as MatMulNBits has them. */
+    /* stored by columns, as in MatMulNBits */
     const int64_t dims[3] = { (int64_t)f.n, (int64_t)oct_nbits_blocks(&f), (int64_t)(f.block * (size_t)f.bits / 8) };
     OCT_TRY(oct_tensor_new(j->lasting, OCT_U8, 3, dims, &qvals, err));
     memset((void *)(uintptr_t)qvals->data, 0, qvals->bytes);

@@ -8,24 +8,24 @@
 #include <math.h>
 #include <string.h>
 
-/* Columns of a tile, which are quantized side by side, and of a work item: a row-major matrix is read by whole lines. */
+/* TILE columns are quantized side by side. ITEM columns are a work item, so that whole cache lines of a row-major matrix are read. */
 enum { TILE = OCT_QPARAMS_COLUMNS, ITEM = 4 * TILE, MOST_BLOCK = 256 };
 
-/* Weights below this are zeros: the reciprocal of a scale must be finite. */
+/* Weights below this become zeros, because the reciprocal of a scale must be finite. */
 #define LEAST_SCALE 0x1p-120f
 
-/* A block of TILE columns, and what is best for each so far. */
+/* A block of TILE columns, with the best parameters of each column so far. */
 typedef struct tile {
     float x[MOST_BLOCK * TILE]; /* [block][TILE] */
     uint8_t qvals[MOST_BLOCK * TILE];
-    oct_column_qparams best;    /* scale and zero of the steps */
-    float fit[TILE];            /* the scale to write */
-    double error[TILE];         /* squared, with that scale */
+    oct_column_qparams best;    /* the scale and zero point by which weights were rounded */
+    float fit[TILE];            /* the scale that will be written */
+    double error[TILE];         /* the squared error with that scale */
 } tile;
 
 /* ------------------------------------------------------------------ choosing */
 
-/* Keeps the parameters that are better than what is there; parameters without a usable scale are marked by 0. */
+/* Keeps the parameters of those columns where they are better. Parameters without a usable scale are marked by 0. */
 static void try_qparams(tile *t, size_t block, oct_column_qparams *g)
 {
     bool usable[TILE];
@@ -46,7 +46,7 @@ static void try_qparams(tile *t, size_t block, oct_column_qparams *g)
     }
 }
 
-/* The parameters between the ends of each column, both including 0, and the end that is farther from it. */
+/* The extremes of each column, extended to include 0, and the one that is farther from 0. */
 typedef struct range {
     float step[TILE], far[TILE];
     int32_t zero[TILE];
@@ -67,7 +67,7 @@ static void find_range(const float *x, size_t block, int top, range *r)
     }
 }
 
-/* Without better parameters all quantized values are the middle, and the error is the sum of squares. Returns that of all columns. */
+/* Sets the initial state: all quantized values are the middle one, and the error is the sum of squares. Returns the sum over all columns. */
 static double start(tile *t, size_t block, int top)
 {
     double sum = 0;
@@ -123,7 +123,7 @@ typedef struct job {
     double *sums; /* [items][2]: signal, noise */
 } job;
 
-/* Rows from k0 of the columns from `first`, zeros beyond the matrix. */
+/* Copies the columns from `first`, from row k0 on. Elements beyond the matrix are zeros. */
 static void gather(const job *w, size_t k0, size_t first, size_t columns, float *to)
 {
     const oct_nbits_form *f = w->f;
@@ -140,7 +140,7 @@ static void gather(const job *w, size_t k0, size_t first, size_t columns, float 
     }
 }
 
-/* Column j of a tile, packed. */
+/* Packs column j of a tile. */
 static void put_qvals(const tile *t, const oct_nbits_form *f, size_t j, uint8_t *to)
 {
     const uint8_t *q = t->qvals + j;

@@ -1,7 +1,7 @@
-/* Jobs of the graphs that nodes hold: If, Loop and Scan quantize inside as the graph around them does.
+/* Jobs of the graphs that nodes hold: the bodies of If, Loop and Scan are quantized like the graph around them.
  *
- * A body is decided and written by a job of its own. What goes in and out of it stays float32: a value that a body takes from
- * outside keeps its name and its type there, and gets a quantizer of its own inside. */
+ * A job of its own decides and writes each body. Inputs and outputs of a body stay float32. A value that a body takes from outside keeps its name and its
+ * type, and gets a quantizer inside the body. */
 #include "quant/job.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ oct_status oct_bodies_open(oct_qjob *j, oct_err *err)
     return OCT_OK;
 }
 
-/* A node, then what its graphs hold; bodies stand in the order of their nodes. to: the outermost job. */
+/* Lists each node, followed by the nodes of its bodies in order. to: the outermost job. */
 static oct_status list_layers(oct_qjob *to, oct_qjob *j, oct_err *err)
 {
     size_t k = 0;
@@ -59,12 +59,12 @@ static oct_status list_layers(oct_qjob *to, oct_qjob *j, oct_err *err)
     return OCT_OK;
 }
 
-/* One wanted value of one graph. */
+/* A wanted value in one of the graphs. */
 typedef struct mention {
     const char *name;
-    const oct_graph *g; /* where the value is made, and its index there: a captured one is of an outer graph */
+    const oct_graph *g; /* the graph that computes the value, and the index there; a captured value belongs to an outer graph */
     int value;
-    size_t at;          /* in order */
+    size_t at;          /* the position in the list */
     int axis;
 } mention;
 
@@ -98,7 +98,7 @@ static int by_name(const void *a, const void *b)
     return c ? c : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Branches may use one name for different values: these share statistics, and have no moments, as their channels are not the same. */
+/* Branches may use the same name for different values. These share statistics, and have no moments, because their channels differ. */
 static oct_status list_values(oct_qjob *j, mentions *all, oct_err *err)
 {
     j->all_wanted = oct_arena_calloc(j->arena, all->n + 1, sizeof *j->all_wanted);

@@ -1,13 +1,16 @@
-/* The choice by cost: a least cut between the nodes that run on integers and those that do not.
+/* Chooses schemes by cost. The choice is a minimum cut between nodes that run on integers and nodes that do not.
  *
- * Each node has a price on either side, and so has each border between them: an island of integers pays for the quantizers around it. A product on the real
- * side may be dynamic or have weights in blocks, whichever is cheaper; on integers activations have 16 bits where those of 8 save no time. Weights left float that cannot be stored in 8 bits have a price, too, as the file grows by them: at first so high that only what is far
- * from paying changes, and accuracy is that of the policy; then a share of the model's time for each share of its weights, then less, until the model is slower neither than float nor than all of it static or dynamic. Where a
- * target stands for several classes of CPUs, prices are the mean of the shares of float's time, and each class must hold.
+ * Each node has a price on either side, and so has each border between the sides: a group of integer nodes pays for the quantizers around it. On the float
+ * side, a product may be dynamic or have weights in blocks, whichever is cheaper. On the integer side, activations have 16 bits where 8 bits save no time.
+ * Weights that stay float and cannot be stored in 8 bits have a price as well, because they enlarge the file. At first that price is so high that only nodes
+ * with a large advantage change, and accuracy is that of the policy. Then the price is a fraction of the model's time for each fraction of its weights. It is
+ * lowered until the model is slower neither than the float model nor than the model with everything static or dynamic. If a target stands for several classes
+ * of CPUs, prices are the mean of the shares of float time, and the limits must hold for each class.
  *
- * A body of If, Loop or Scan is chosen by itself, as how often it runs is not known.
+ * The bodies of If, Loop and Scan are chosen separately, because it is not known how often they run.
  *
- * What no table knows costs the same on both sides. Models of which a run is so short that calls decide are left alone, unless they lose much. */
+ * A node that no table knows has the same cost on both sides. If a run of the model is so short that the overhead of calls dominates, nothing is changed
+ * unless much is lost. */
 #include "ops/traits.h"
 #include "quant/layer_costs_int.h"
 #include "quant/least_cut.h"
@@ -15,38 +18,38 @@
 #include <math.h>
 #include <string.h>
 
-#define SHORT_RUN 500e3  /* ns in float: below, what a table says of calls is most of it ... */
-#define SHORT_LOSS 50e3  /* ... and as much may be lost */
-#define SHORT_BODY 20e3 /* ns in float of a body, below which all of it is calls ... */
-#define BODY_LOSS 0.1    /* ... and of a longer one, as it may run many times, this share of its time in float */
-#define MARGIN 0.05      /* of an integer node's time, which leaving integers must win at least: tables are not better than that ... */
-#define WIDE_MARGIN 0.2  /* ... and a product, where the model would do as it is, this much more, also for a dynamic form */
+#define SHORT_RUN 500e3  /* ns in float: in shorter runs, most of the time that tables give is overhead of calls */
+#define SHORT_LOSS 50e3  /* ns that such a run may lose */
+#define SHORT_BODY 20e3 /* ns in float: in a shorter body, all of the time is overhead of calls */
+#define BODY_LOSS 0.1    /* the share of its float time that a longer body may lose, as it may run many times */
+#define MARGIN 0.05      /* the share of an integer node's time that leaving integers must gain, because tables are not more exact */
+#define WIDE_MARGIN 0.2  /* the additional share for a product, and for a dynamic form, if the model is fast enough without the change */
 enum { MOST_NODES = 1 << 16 };
 
 /* ---- choices ---- */
 
 /* What a node becomes. */
 typedef struct choice {
-    oct_scheme scheme; /* OCT_SCHEME_AUTO: that of the policy ... */
-    bool wide;         /* ... with activations of 16 bits */
+    oct_scheme scheme; /* OCT_SCHEME_AUTO: the scheme of the policy */
+    bool wide;         /* with 16-bit activations */
 } choice;
 
 typedef struct chooser {
     oct_qjob *j;
     const struct oct_job_costs *c;
     oct_arena *arena;
-    bool *could;             /* by node: on integers by the policy, so that there is a choice */
-    bool *product;           /* ... and it may be dynamic */
-    bool *blocks;            /* ... or in blocks by which the runtime quantizes its other factor */
-    bool *wide;              /* on integers with activations of 16 bits, which are no dearer there than of 8 */
-    double *grows;           /* by node: elements that the file has as floats where the node is float: of weights that are not stored in 8 bits */
-    double weights;          /* elements of all of them */
+    bool *could;             /* by node: the policy puts it on integers, so there is a choice */
+    bool *product;           /* by node: it may be dynamic */
+    bool *blocks;            /* by node: it may have weights in blocks, where the runtime quantizes the other factor in blocks */
+    bool *wide;              /* by node: it may have 16-bit activations on integers, at no higher cost than with 8 bits */
+    double *grows;           /* by node: how many weights the file gets as floats if the node is float, because they cannot be stored in 8 bits */
+    double weights;          /* the sum of `grows` */
     choice *best;            /* by node */
-    double limit[OCT_COST_TABLES];      /* what each table must hold */
-    double excess;           /* of the best: the largest share beyond a limit; below 0: none */
+    double limit[OCT_COST_TABLES];      /* by table: the time that must not be exceeded */
+    double excess;           /* of the best: the largest relative excess of a limit; negative: no limit is exceeded */
 } chooser;
 
-/* Mean share of float's time. */
+/* The mean of the shares of float time. */
 static double share(const chooser *x, const double cost[OCT_COST_TABLES][OCT_COST_HOWS], oct_cost_how how)
 {
     double sum = 0;
@@ -77,7 +80,7 @@ static bool may_be_blocks(const oct_qjob *j, int id)
 
 /* ---- activations of 16 bits ---- */
 
-/* Whether a value would be rounded once more, between integer nodes of which some have 16 bits. */
+/* Whether a value would be rounded a second time, between integer nodes of which some have 16 bits. */
 static bool meets_narrow(const chooser *x, int value, bool wide)
 {
     const oct_value *v = &x->j->g->value[value];
@@ -88,7 +91,7 @@ static bool meets_narrow(const chooser *x, int value, bool wide)
     return any;
 }
 
-/* Of conversions between a node of 16 bits and those of 8 beside it. */
+/* The cost of conversions between a 16-bit node and the 8-bit nodes beside it. */
 static double conversions(const chooser *x, int id)
 {
     const oct_node *n = &x->j->g->node[id];
@@ -106,7 +109,7 @@ static double integer_price(const chooser *x, int id)
     return share(x, x->c->node[id], x->wide[id] ? OCT_COST_STATIC16 : OCT_COST_STATIC);
 }
 
-/* What takes no longer in 16 bits than in 8 has room for them; what no table knows, as data movement, goes with what is before it. */
+/* Nodes that take no longer with 16 bits than with 8 may have 16 bits. A node that no table knows, such as data movement, follows the node before it. */
 static bool starts_wide(const chooser *x, int id)
 {
     const oct_node *n = &x->j->g->node[id];
@@ -118,7 +121,8 @@ static bool starts_wide(const chooser *x, int id)
     return wide && x->could[id] && oct_may_be_wide(x->j, id);
 }
 
-/* 16 bits lose less, so they are taken where they are no dearer; what pays more for conversions than it wins goes back, which may take others along. */
+/* 16 bits lose less accuracy, so nodes get them if they cost no more. A node that loses more by conversions than it gains returns to 8 bits; this may affect
+ * its neighbours. */
 static void find_wide(chooser *x)
 {
     const oct_qjob *j = x->j;
@@ -161,12 +165,12 @@ static oct_status open_choice(chooser *x, oct_qjob *j, oct_err *err)
     return OCT_OK;
 }
 
-/* What a node costs as reals, with a price of its weights. *as: float, or of products in blocks or dynamic; of those that take as long as far as tables tell, what
- * loses least, in this order. */
+/* The cost of a node on the float side, including the price of its weights. *as: float, or for a product in blocks or dynamic. If several take equally long
+ * according to the tables, the one that loses least accuracy is taken, in this order. */
 static double real_price(const chooser *x, int id, double per_share, oct_scheme *as)
 {
     static const oct_scheme schemes[] = { OCT_SCHEME_FLOAT, OCT_SCHEME_WEIGHT_ONLY, OCT_SCHEME_DYNAMIC };
-    const double larger = x->weights > 0 ? 0.75 * x->grows[id] / x->weights : 0; /* a float is four times as large */
+    const double larger = x->weights > 0 ? 0.75 * x->grows[id] / x->weights : 0; /* a float weight takes four times the bytes */
     const double wide = 1 + WIDE_MARGIN * per_share;
     const double price[] = { share(x, x->c->node[id], OCT_COST_FLOAT) + per_share * larger,
                              x->blocks[id] ? share(x, x->c->node[id], OCT_COST_BLOCKS8_BYTES) * wide : INFINITY,
@@ -177,14 +181,14 @@ static double real_price(const chooser *x, int id, double per_share, oct_scheme 
     return price[k];
 }
 
-/* Borders of a value: things n + 2v and n + 2v + 1 stand for "some reader reads reals" and "some reader reads integers". */
+/* The borders of a value: things n + 2v and n + 2v + 1 of the cut stand for "some reader reads floats" and "some reader reads integers". */
 static oct_status price_borders(const chooser *x, oct_cut *cut, int value, const bool *on_integers, oct_err *err)
 {
     const oct_qjob *j = x->j;
     const oct_value *v = &j->g->value[value];
     const int maker = oct_maker_node(j, value), real = (int)j->n_nodes + 2 * value, integer = real + 1;
     const bool made = maker >= 0 && on_integers[maker];
-    /* A product that needs no quantizer behind it gives reals at no cost. */
+    /* A product that needs no quantizer after it delivers floats at no cost. */
     const bool free_reals = made && oct_is_product(j, maker) && !oct_target_needs_output(j->opts.target, j->g->node[maker].op, false);
     if (made && !free_reals)
         OCT_TRY(oct_cut_split(cut, maker, real, border_share(x, value, OCT_COST_DEQUANTIZE), err));
@@ -199,7 +203,7 @@ static oct_status price_borders(const chooser *x, oct_cut *cut, int value, const
         if (u->slot >= 0 && on_integers[u->node] && !oct_reads_reals(j, u)) {
             OCT_TRY(oct_cut_split(cut, real, u->node, INFINITY, err));
             OCT_TRY(oct_cut_split(cut, u->node, integer, INFINITY, err));
-            if (made && !oct_is_product(j, u->node)) /* others follow from what is before them */
+            if (made && !oct_is_product(j, u->node)) /* the others follow the node before them */
                 OCT_TRY(oct_cut_split(cut, u->node, maker, INFINITY, err));
         } else if (oct_reads_reals(j, u)) {
             OCT_TRY(oct_cut_pay(cut, real, INFINITY, 0, err));
@@ -208,7 +212,7 @@ static oct_status price_borders(const chooser *x, oct_cut *cut, int value, const
     return OCT_OK;
 }
 
-/* The least cut from the state that the policy gives, which j is in. */
+/* The minimum cut, starting from the state of the policy, which j is in. */
 static oct_status choose(const chooser *x, double per_share, choice *chosen, oct_err *err)
 {
     const oct_qjob *j = x->j;
@@ -254,7 +258,7 @@ static oct_status place_as(const chooser *x, const choice *chosen, oct_err *err)
     return OCT_OK;
 }
 
-/* Places a choice and keeps it where it is the first that holds all limits, or the one that misses them least. */
+/* Places a choice. It becomes the best one if it is the first that meets all limits, or the one that misses them least. */
 static oct_status weigh(chooser *x, const choice *chosen, oct_err *err)
 {
     double excess = -INFINITY;
@@ -269,7 +273,7 @@ static oct_status weigh(chooser *x, const choice *chosen, oct_err *err)
     return OCT_OK;
 }
 
-/* The limits: float, and all of it as the policy says or dynamic. uniform[2]: these two as choices. */
+/* Sets the limits: the time in float, and with everything as the policy says or dynamic. uniform[2]: these two as choices. */
 static oct_status set_limits(chooser *x, choice *uniform[2], oct_err *err)
 {
     for (int i = 0; i < 2; i++) {
@@ -305,8 +309,9 @@ static oct_status choose_best(chooser *x, oct_err *err)
     return place_as(x, x->best, err);
 }
 
-/* Whether what the policy gives is no slower than float by any table, or loses little of a run so short that calls are most of it. It is kept then: tables
- * tell well what is slower than float, and less well which of two good choices is better (a single row of a product waits for memory, in them it does not). */
+/* Whether the choice of the policy is no slower than float by any table, or loses little in a run that consists mostly of call overhead. Then it is kept.
+ * Tables predict well what is slower than float, but less well which of two good choices is faster: a product with a single row waits for memory, which
+ * tables do not contain. */
 static bool does_well(const oct_qjob *j)
 {
     bool all = true;

@@ -1,4 +1,4 @@
-/* Calibration: samples through the float runtime, statistics of chosen values. */
+/* Calibration: runs samples through the float runtime, and gathers statistics of chosen values. */
 #include "quant/calibrate.h"
 
 #include "base/pool.h"
@@ -9,25 +9,25 @@
 #include <string.h>
 
 typedef struct shared {
-    const oct_graph *g, *part; /* part: of g, what can be run; NULL: all of it */
+    const oct_graph *g, *part; /* part: the part of g that can be run; NULL: all of g */
     oct_source *src;
     const oct_calibrate_opts *opts;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool ended; /* also by a failure */
+    bool ended; /* set at the end of the samples, and after a failure */
     bool pausing;
     size_t working, waiting; /* threads that have begun and not ended; those of them that wait for a checkpoint */
     int64_t done, total;
-    const oct_calib *before; /* what was there when this began */
+    const oct_calib *before; /* what had been gathered before this run */
     struct worker *workers;
     size_t n_workers;
 } shared;
 
-/* One thread's part. */
+/* The work of one thread. */
 typedef struct worker {
     shared *s;
     oct_calib *calib;
-    oct_calib_tensor **tensor; /* [opts->n]; NULL: not of what can be run */
+    oct_calib_tensor **tensor; /* [opts->n]; NULL: the value is not in the part that can be run */
     oct_runner *runner;
     oct_batch batch;
     int64_t rows; /* oct_batch_rows */
@@ -41,7 +41,7 @@ static int value_index(const oct_calibrate_opts *o, const char *name)
     return -1;
 }
 
-/* Rows that count: a model with a fixed batch gets its last sample repeated, where samples are its rows. */
+/* How many rows count. A model with a fixed batch size gets its last sample repeated to fill the batch. */
 static int64_t counted(const worker *w, const oct_operand *t)
 {
     int64_t rows = t->rank ? t->dims[0] : 1;
@@ -50,14 +50,14 @@ static int64_t counted(const worker *w, const oct_operand *t)
     return batched ? (int64_t)w->batch.n : rows;
 }
 
-/* Positions of a sample that count for the moments of its channels: a regular choice of about so many, the same for every
- * sample of a shape, so that tables still merge exactly. A mean of 64 samples needs no more. */
+/* How many positions of a sample are used for the moments of its channels. They are chosen regularly, and alike in every sample of a shape, so that tables
+ * still merge exactly. A mean over 64 samples needs no more. */
 enum { POSITIONS = 256 };
 
 static size_t position_step(size_t positions)
 {
     size_t step = positions / POSITIONS;
-    return step < 2 ? 1 : step | 1; /* odd: rows of even width are not hit at the same columns */
+    return step < 2 ? 1 : step | 1; /* an odd step does not always hit the same columns in rows of even width */
 }
 
 static oct_status channels(oct_calib_tensor *t, const oct_operand *x, const float *v, int64_t samples, int axis, bool all, oct_err *err)
@@ -72,19 +72,19 @@ static oct_status channels(oct_calib_tensor *t, const oct_operand *x, const floa
     if (t->chan.channels == 0)
         OCT_TRY(oct_chan_init(&t->chan, n, err));
     if (t->chan.channels != n || count == 0)
-        return OCT_OK; /* channels vary with the input: no moments */
+        return OCT_OK; /* the number of channels depends on the input, so there are no moments */
     size_t positions = count / n / inner / (size_t)samples, step = inner == 1 && !all ? position_step(positions) : 1;
     for (int64_t i = 0; i < samples; i++, v += positions * n * inner)
         OCT_TRY(oct_chan_update(&t->chan, v, positions, step, inner, err));
     return OCT_OK;
 }
 
-/* v: the elements of x, value i, in the order of its layout. */
+/* Gathers statistics of value i. v: the elements of x, in the order of its layout. */
 static oct_status take_values(worker *w, int i, const oct_operand *x, const float *v, oct_err *err)
 {
     const oct_calibrate_opts *o = w->s->opts;
     int64_t rows = counted(w, x), per_sample = rows > 0 ? x->count / (x->rank ? x->dims[0] : 1) : 0;
-    /* Every sample is one to the averages, whichever batch it came in. */
+    /* Each sample has the same weight in averages, whichever batch it was in. */
     bool batched = x->rank && w->batch.n > 1 && rows == (int64_t)w->batch.n;
     oct_stats *stats = &w->tensor[i]->stats;
     if (!o->moments_only)
@@ -100,7 +100,7 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
     const int i = value_index(w->s->opts, name);
     if (i < 0 || !w->tensor[i] || x->count == 0)
         return OCT_OK;
-    oct_operand as_it_lies = *x; /* converted element by element, in the order of its layout, in which float32 is read */
+    oct_operand as_it_lies = *x; /* converted element by element in the order of the layout; float32 is read in the same order */
     as_it_lies.layout = OCT_LAYOUT_PLAIN;
     float *made = x->dtype == OCT_F32 ? NULL : oct_alloc((size_t)x->count * sizeof *made);
     oct_status s = x->dtype == OCT_F32 ? OCT_OK : made ? oct_operand_to_f32(&as_it_lies, made, err) : oct_nomem(err);
@@ -112,7 +112,7 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
     return s;
 }
 
-/* All that was gathered so far. It stays where it is, too, so that threads count on into bins that they have. */
+/* Merges everything that was gathered so far. Threads keep what they have, and continue to count into it. */
 static oct_status sum_up(const shared *s, oct_calib *all, oct_err *err)
 {
     OCT_TRY(oct_calib_add_statistics(all, s->before, err));
@@ -121,14 +121,14 @@ static oct_status sum_up(const shared *s, oct_calib *all, oct_err *err)
     return OCT_OK;
 }
 
-/* Under the lock: waits until no other thread has a sample in hand, and gives what there is to the checkpoint. */
+/* Called with the lock held: waits until no other thread is working on a batch, and then gives everything gathered to the checkpoint. */
 static oct_status checkpoint(shared *s, oct_err *err)
 {
     s->pausing = true;
     while (s->waiting + 1 < s->working)
         pthread_cond_wait(&s->changed, &s->lock);
     oct_status st = OCT_OK;
-    if (!s->ended) { /* else a batch may have failed */
+    if (!s->ended) { /* otherwise a batch may have failed */
         oct_calib *all = oct_calib_create();
         st = all ? sum_up(s, all, err) : oct_nomem(err);
         if (st == OCT_OK)
@@ -140,7 +140,7 @@ static oct_status checkpoint(shared *s, oct_err *err)
     return st;
 }
 
-/* Under the lock, between two batches of this thread. */
+/* Called with the lock held, between two batches of this thread. */
 static oct_status pause_for_checkpoint(shared *s, oct_err *err)
 {
     if (!s->pausing)
@@ -153,7 +153,7 @@ static oct_status pause_for_checkpoint(shared *s, oct_err *err)
     return OCT_OK;
 }
 
-/* The next batch, under the lock. *more false at the end or after a failure of any thread. */
+/* Takes the next batch; called with the lock held. *more is false at the end, or after any thread failed. */
 static oct_status take(worker *w, bool *more, oct_err *err)
 {
     shared *s = w->s;
@@ -196,14 +196,14 @@ static oct_status run_worker(void *arg, size_t i, size_t thread, oct_err *err)
     pthread_mutex_unlock(&w->s->lock);
     const oct_status st = work(w, err);
     pthread_mutex_lock(&w->s->lock);
-    w->s->ended = true; /* there are no more, or the others need not go on */
+    w->s->ended = true; /* there are no more samples, or the other threads need not continue */
     w->s->working--;
     pthread_cond_broadcast(&w->s->changed);
     pthread_mutex_unlock(&w->s->lock);
     return st;
 }
 
-/* The first sample decides on the number of channels: where it came before, that is known. */
+/* The first sample determines the number of channels. If earlier samples were counted before, it is known already. */
 static oct_status same_channels(const oct_calib *before, oct_calib_tensor *t, oct_err *err)
 {
     const oct_calib_tensor *b = oct_calib_find(before, t->name);

@@ -1,17 +1,17 @@
-/* What causes the loss of a conversion: sensitivities as its record has them. */
+/* Finds the causes of a conversion's loss: the sensitivities, in the form of its record. */
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
 
 #include <math.h>
 
-#define LEAST 0.01 /* of the noise of a kind: what causes less is not told apart */
+#define LEAST 0.01 /* causes below this share of the noise of their kind are not measured separately */
 
 static double decibels(double noise)
 {
     return noise > 0 ? -10 * log10(noise) : INFINITY;
 }
 
-/* The layer of a site, or -1. */
+/* The node of a site's layer, or -1. */
 static int node_of(const oct_qjob *j, const oct_site *s)
 {
     if (s->node >= 0)
@@ -25,7 +25,7 @@ static oct_status set_cause(oct_conversion *c, const oct_site *s, double all, oc
     const oct_qjob *j = c->job;
     const int node = node_of(j, s);
     *x = (oct_cause){ .layer = "", .op = "", .node = node, .noise = s->noise, .share = s->noise / all, .sqnr = decibels(s->noise) };
-    /* Names outlive the graph that is written. */
+    /* Names must outlive the graph that is written. */
     if (node >= 0 && (!(x->layer = oct_arena_strdup(c->arena, oct_node_label(j->g, node))) ||
                       !(x->op = oct_arena_strdup(c->arena, j->g->node[node].op))))
         return oct_nomem(err);
@@ -42,8 +42,8 @@ static void add_to_layer(oct_conversion *c, const oct_cause *x)
             c->layers[i].loss += x->share;
 }
 
-/* What those that count cost, each alone. It may be more than they cost together, as errors of some make up for those of others: a bias is chosen
- * for what is rounded before it. Shares are of the larger of the two, so that they are parts of a whole. */
+/* The sum of what the counted sites cost alone. It may exceed what they cost together, because errors can compensate each other: a bias is chosen for the
+ * rounding before it. Shares refer to the larger of the two numbers, so that they are parts of a whole. */
 static double sum_of(const oct_qjob *j, const oct_sensitivity *s)
 {
     double sum = 0;
@@ -71,7 +71,7 @@ static oct_status record(oct_conversion *c, const oct_sensitivity *s, oct_err *e
     return oct_conversion_find_culprits(c, s, err);
 }
 
-/* What is known from parts or a file; NULL: nothing, and nothing keeps what will be. */
+/* Opens the memo of known measurements, from parts or a file. NULL: there is none, and new ones are not kept. */
 static oct_status open_memo(oct_conversion *c, const oct_sim *s, oct_memo **memo, oct_err *err)
 {
     size_t known = 0;

@@ -1,12 +1,12 @@
-/* From statistics to quantization parameters. */
+/* Chooses quantization parameters from statistics. */
 #include "quant/job.h"
 
 #include "eval/summary.h"
 
 #include <math.h>
 
-/* Keeps a node from a form that needs the range of a value: a product may still quantize its input when it runs, unless a person took the value
- * out of the table. */
+/* Bars a node from forms that need the range of a value. A product may still quantize its input at run time, unless a person removed the value from the
+ * table. */
 static void give_up_node(oct_qjob *j, int node, bool taken_out)
 {
     if (oct_is_product(j, node) && !taken_out)
@@ -15,7 +15,8 @@ static void give_up_node(oct_qjob *j, int node, bool taken_out)
         j->node[node].barred = "a tensor has no statistics in the calibration table";
 }
 
-/* Does so for the nodes that would quantize a value. A product may leave its result real, so where nobody took the value out only its readers are given up. */
+/* Bars all nodes that would quantize a value. The output of a product may stay float, so only its readers are barred, unless a person removed the value from
+ * the table. */
 static void give_up(oct_qjob *j, int value, bool taken_out)
 {
     const oct_value *v = &j->g->value[value];
@@ -30,11 +31,11 @@ static void give_up(oct_qjob *j, int value, bool taken_out)
         give_up_node(j, p, taken_out);
 }
 
-/* What the table pins of the values that share parameters. */
+/* What the table fixes for the values that share their parameters. */
 typedef struct pins {
     bool any;
-    oct_range range;       /* holds all of theirs */
-    oct_calib_exact exact; /* of one that has this range */
+    oct_range range;       /* a range that contains those of all of them */
+    oct_calib_exact exact; /* the exact parameters of one that has this range */
 } pins;
 
 static const oct_calib_tensor *pinned_tensor(const oct_qjob *j, const oct_calib *c, int v)
@@ -60,7 +61,7 @@ static pins find_pins(const oct_qjob *j, const oct_calib *c, int root)
     return p;
 }
 
-/* Says of each value with parameters of its own why they are not taken. */
+/* Records at each value whose own parameters were not used why they were not. */
 static void tell_misfits(oct_qjob *j, const oct_calib *c, int root, const pins *p, const char *misfit)
 {
     for (int v = root; v >= 0; v = j->value[v].next) {
@@ -71,8 +72,8 @@ static void tell_misfits(oct_qjob *j, const oct_calib *c, int root, const pins *
     }
 }
 
-/* Statistics of all that share the parameters, merged. Those that only move another one's data are the same values again, which
- * changes no range. *missing: one without statistics that no pin speaks for, or that was taken out, or -1. *whole: all have statistics. */
+/* Merges the statistics of all values that share their parameters. Values that are only moved are the same numbers again, and change no range. *missing: a
+ * value without statistics that no pinned range replaces, or that was removed; or -1. *whole: all have statistics. */
 static oct_status merge_stats(const oct_qjob *j, const oct_calib *c, int root, bool pinned, oct_stats *s, bool *whole, int *missing, oct_err *err)
 {
     *missing = -1;
@@ -110,8 +111,8 @@ static oct_status select_range(const qvalue *root, const oct_stats *s, oct_obser
     return oct_observe_range(s, r, qrange, sel, err);
 }
 
-/* Why parameters that are given cannot be a value's as they are; NULL: they can. A quantizer that also clamps must end where the clamp does, to half
- * a step. */
+/* The reason why given parameters cannot be used unchanged; NULL: they can. If the quantizer also performs a clamp, its range must end at the clamp, up to
+ * half a step. */
 static const char *misfit_of(const qvalue *root, const pins *p, oct_dtype type)
 {
     const oct_calib_exact *x = &p->exact;
@@ -125,7 +126,7 @@ static const char *misfit_of(const qvalue *root, const pins *p, oct_dtype type)
     return NULL;
 }
 
-/* A range that the table fixes, and where it can be what is given for it. */
+/* Uses a range that the table fixes, and if possible its exact parameters. */
 static oct_status select_pinned(const qvalue *root, const oct_stats *s, bool whole, const pins *p, oct_dtype type, oct_qrange qrange,
                                 oct_selection *sel, const char **misfit, oct_err *err)
 {
@@ -163,7 +164,7 @@ static oct_status set_parameters(oct_qjob *j, int root, oct_dtype type, const oc
     return OCT_OK;
 }
 
-/* As a policy names it. */
+/* The observer's name as in a policy. */
 static oct_status observer_text(oct_qjob *j, oct_observer_spec spec, const char **text, oct_err *err)
 {
     char param[32];
@@ -173,7 +174,7 @@ static oct_status observer_text(oct_qjob *j, oct_observer_spec spec, const char 
     return *text ? OCT_OK : oct_nomem(err);
 }
 
-/* The parameters that are given for one of the values that share theirs, or NULL. */
+/* The parameters given for one of the values that share them, or NULL. */
 static const oct_given_params *given_params(const oct_qjob *j, int root)
 {
     for (int v = root; v >= 0; v = j->value[v].next)
@@ -183,7 +184,7 @@ static const oct_given_params *given_params(const oct_qjob *j, int root)
     return NULL;
 }
 
-/* The parameters that the target has for the result of an operator which makes one of the values that share them. */
+/* The parameters that the target prescribes for the result of an operator that computes one of the values. */
 static bool fixed_params(const oct_qjob *j, int root, oct_dtype type, oct_qparams *q)
 {
     for (int v = root; v >= 0; v = j->value[v].next) {
@@ -194,7 +195,8 @@ static bool fixed_params(const oct_qjob *j, int root, oct_dtype type, oct_qparam
     return false;
 }
 
-/* The power of two above a scale or below it, whichever costs less by the statistics; whole: there are some of all values, else the one above. */
+/* Rounds a scale to the power of two above or below it, whichever loses less by the statistics. whole: statistics of all values are known; otherwise the one
+ * above is taken. */
 static oct_status round_scale(const oct_stats *s, bool whole, oct_qrange qrange, oct_selection *sel, oct_err *err)
 {
     int exponent;
@@ -213,7 +215,7 @@ static oct_status round_scale(const oct_stats *s, bool whole, oct_qrange qrange,
     return OCT_OK;
 }
 
-/* What the target has for the operator, what the table pins, or what an observer chooses. */
+/* Parameters prescribed by the target, or fixed by the table, or else chosen by an observer. */
 static oct_status select_params(oct_qjob *j, int root, oct_dtype type, const oct_stats *s, bool whole, const pins *pinned, oct_selection *sel,
                                 const char **misfit, oct_err *err)
 {

@@ -1,4 +1,4 @@
-/* From decisions to a model on disk: rewritten, written beside its place, read back, checked. */
+/* From decisions to a model on disk: rewritten, written to a temporary file beside the output, read back and checked. */
 #include "quant/convert_int.h"
 
 #include "base/utf8.h"
@@ -8,14 +8,14 @@
 
 #include <string.h>
 
-enum { LEAST_SIZE = 64 << 10 }; /* bytes; below, what belongs to nodes weighs more than weights */
+enum { LEAST_SIZE = 64 << 10 }; /* bytes; in smaller models, nodes take more bytes than weights */
 
-/* Made samples belong to the program. */
+/* Generated samples belong to the program, and are not recorded. */
 static oct_status set_record(const oct_conversion *c, oct_err *err)
 {
     oct_record r = *c->o.record;
     oct_buf b = OCT_BUF_INIT;
-    if (c->src && !c->o.synthetic) /* while it is decided the length alone counts */
+    if (c->src && !c->o.synthetic) /* while the size is still being decided, only the length of the record counts */
         r.part[OCT_RECORD_SAMPLES] = c->read.there ? c->read : oct_record_samples(c->src);
     oct_record_put(&r, &b);
     const oct_status st = b.failed ? oct_nomem(err) : oct_model_set_meta(c->m, OCT_RECORD_KEY, oct_buf_str(&b), err);
@@ -27,7 +27,7 @@ static oct_status set_meta(const oct_conversion *c, const char *command, oct_err
 {
     oct_model *m = c->m;
     oct_buf b = OCT_BUF_INIT;
-    oct_text_clean(&b, command ? command : "", false); /* paths need not be UTF-8, strings of a model must */
+    oct_text_clean(&b, command ? command : "", false); /* paths need not be UTF-8, but strings in a model must be */
     oct_status st = b.failed ? oct_nomem(err) : oct_model_set_meta(m, "octet.version", OCT_VERSION, err);
     if (st == OCT_OK && command)
         st = oct_model_set_meta(m, "octet.command", oct_buf_str(&b), err);
@@ -44,7 +44,7 @@ static oct_status set_meta(const oct_conversion *c, const char *command, oct_err
     return st;
 }
 
-/* What the trials changed, so that the model tells how it came to be. */
+/* What the trials changed, so that the model tells how it was made. */
 static oct_status set_trials(const oct_conversion *c, oct_err *err)
 {
     if (c->n_trials < 2 && !c->stopped)
@@ -108,13 +108,13 @@ oct_status oct_conversion_make(oct_conversion *c, const char *output, const char
     OCT_TRY(oct_qjob_rewrite(c->job, err));
     OCT_TRY(oct_infer_shapes(m->graph, err));
     if (oct_graph_opset(m->graph, "") >= 21 && m->ir_version < 10)
-        m->ir_version = 10; /* the first with types of 4 bits */
+        m->ir_version = 10; /* the first version with 4-bit types */
     OCT_TRY(set_meta(c, command, err));
     OCT_TRY(set_trials(c, err));
     return count_bytes(c, output, &c->size_after, err);
 }
 
-/* ---- what is won ---- */
+/* ---- what is gained ---- */
 
 #define SMALLER 0.995
 
@@ -130,8 +130,8 @@ const char *oct_conversion_no_gain(const oct_conversion *c)
     return "it is not smaller than the model it was made from, and whether it is faster was not measured";
 }
 
-/* Reads back what was written, before it replaces anything: what does not load, or has operands of types that operators do not take, is no
- * model (OCT_ENUMERIC). A stream cannot be read back. */
+/* Reads back what was written, before it replaces anything. It is an error (OCT_ENUMERIC) if the model does not load, or if operators do not support the
+ * types of their operands. A stream cannot be read back. */
 static oct_status check(const oct_conversion *c, const char *output, const oct_model_draft *d, oct_err *err)
 {
     oct_model *q;

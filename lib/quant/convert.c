@@ -1,4 +1,4 @@
-/* A conversion up to its decisions: policy, job, the methods in turn. */
+/* A conversion up to its decisions: policy, job, and methods in their order. */
 #include "quant/convert_int.h"
 
 #include "base/io.h"
@@ -83,7 +83,7 @@ void oct_conversion_close(oct_conversion *c)
     *c = (oct_conversion){ 0 };
 }
 
-/* A float model is expected; of a quantized one little is left to do. */
+/* A float model is expected. In a quantized model little remains to be done. */
 static void warn_quantized(oct_conversion *c)
 {
     const oct_graph *g = c->m->graph;
@@ -155,7 +155,7 @@ oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err)
     return c->out_of_memory ? oct_nomem(err) : OCT_OK;
 }
 
-/* What the target asks of the whole model, and how far it is known. */
+/* Reports the requirements of the target, and how well it is known. */
 static void say_target(oct_conversion *c)
 {
     const oct_graph *g = c->m->graph;
@@ -202,7 +202,7 @@ static oct_status open_job(oct_conversion *c, oct_err *err)
 
 /* ---- methods ---- */
 
-/* What a method needs and cannot have; NULL: nothing. */
+/* What a method needs and cannot get; NULL: it gets everything. */
 static const char *lacks(const oct_conversion *c, const oct_method *m)
 {
     const oct_method_needs needs = m->needs;
@@ -215,7 +215,7 @@ static const char *lacks(const oct_conversion *c, const oct_method *m)
     return NULL;
 }
 
-/* Before any work: what was asked for must not be without data. */
+/* Called before any work: a requested method must not lack data. */
 static oct_status list_methods(oct_conversion *c, oct_err *err)
 {
     const oct_method *const *all = oct_method_all(&c->n_methods);
@@ -234,7 +234,7 @@ static oct_status list_methods(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-/* What another method of the step would go on with, once a part of this one's work is written. */
+/* The method of this step that would continue from this one's work, after a part of it was written. */
 static const char *next_method(const oct_conversion *c, size_t i)
 {
     const oct_method *m = c->methods[i].method;
@@ -244,7 +244,7 @@ static const char *next_method(const oct_conversion *c, size_t i)
     return NULL;
 }
 
-/* Blocks are rounded by what those in front of them have become. */
+/* Blocks cannot be rounded in parts, because each layer depends on the rounding of the layers before it. */
 static oct_status refuse_blocks(const oct_method *m, oct_err *err)
 {
     oct_fail(err, OCT_EUSAGE, "--shard: %s cannot be divided: each layer is rounded on what those before it have become", m->name);
@@ -267,7 +267,7 @@ oct_status oct_conversion_run_step(oct_conversion *c, oct_method_step step, oct_
                 c->written.next = next_method(c, i);
                 return OCT_OK;
             }
-            if (step == OCT_STEP_GRAPH && c->src) /* all samples, for what calibrates */
+            if (step == OCT_STEP_GRAPH && c->src) /* methods that calibrate get all samples */
                 OCT_TRY(oct_source_pick(c->src, &(oct_pick){ 0 }, err));
         }
         r->ran = !r->why;
@@ -275,7 +275,7 @@ oct_status oct_conversion_run_step(oct_conversion *c, oct_method_step step, oct_
     return OCT_OK;
 }
 
-/* Samples that are there and cannot be run again. */
+/* Reports that there are samples, but that the model cannot be run on them again. */
 static void say_unmeasured(oct_conversion *c)
 {
     const char *why = oct_no_measuring(c);
@@ -291,7 +291,7 @@ oct_status oct_conversion_settle(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-/* Made samples are taken as the data that the model was trained with. */
+/* Generated samples take the place of the training data. */
 static oct_status match_training(oct_conversion *c, oct_err *err)
 {
     if (!c->o.synthetic)
@@ -301,7 +301,7 @@ static oct_status match_training(oct_conversion *c, oct_err *err)
     return oct_source_pick(c->src, &(oct_pick){ 0 }, err);
 }
 
-/* A part was written, or there is none to write. */
+/* Succeeds if a part was written; fails if there is nothing to write. */
 static oct_status end_of_share(const oct_conversion *c, oct_err *err)
 {
     bool taken = false;
@@ -370,7 +370,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     return oct_conversion_find_denormals(c, err);
 }
 
-/* Rules about statistics need some. */
+/* Rules about statistics need statistics. */
 static oct_status check_measured(const oct_conversion *c, oct_err *err)
 {
     const char *place = oct_policy_measured(c->policy);
@@ -395,7 +395,7 @@ oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *er
     if (st == OCT_OK)
         st = decide(c, err);
     if (st == OCT_OK && src && c->o.record && !c->o.synthetic)
-        c->read = oct_record_samples(src); /* what measures from here on decides nothing */
+        c->read = oct_record_samples(src); /* later measurements decide nothing */
     if (st == OCT_EMALFORMED || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC || st == OCT_EINTERNAL)
         oct_within(err, "%s", c->o.name);
     if (st == OCT_OK && !c->fold_lost && !c->written.method)

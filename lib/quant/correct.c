@@ -1,11 +1,10 @@
-/* Bias correction: what biases make up for, by weights.c. With a table, the shift of the means by rounded weights; with samples
- * also that by rounded activations, from the means of product inputs as quantization leaves them.
+/* Bias correction: measures the errors that weights.c corrects in biases. With a table, this is the shift of means caused by rounded weights. With samples, it
+ * is also the shift caused by rounded activations, from the means of the products' inputs after quantization.
  *
- * What a product should give on average is sum w E[x]; what it gives is sum wq E[xq], with xq its input in the quantized model.
- * Were xq taken from the quantized model itself, a layer would also make up for errors of the layers before it, which make
- * up for them too. So xq is taken with the products right: the float graph gets a second branch behind every product, in which
- * the product's float output is quantized and carried on through everything between products (Add, Concat, pools,
- * means), each result with its own parameters, up to the inputs of the next products. All layers can then be corrected at once. */
+ * On average, a product should give sum w E[x]. It gives sum wq E[xq], where xq is its input in the quantized model. If xq were measured in the quantized
+ * model itself, a layer would also correct errors of the layers before it, which they correct themselves. Therefore xq is measured with exact products: the
+ * float graph gets a second branch after every product. There, the product's float output is quantized and passes through everything between products (Add,
+ * Concat, pools, means), each result with its own quantization parameters, up to the inputs of the next products. So all layers can be corrected at once. */
 #include "forms/edit.h"
 #include "quant/convert_int.h"
 #include "quant/job.h"
@@ -16,11 +15,11 @@
 typedef struct brancher {
     oct_qjob *j;
     oct_graph *g;  /* a copy that grows the branches */
-    int before;    /* the node in front of which they grow: behind what they branch off, so that no value waits for long; -1: the end */
-    int *rounded;  /* [n_values]: the value's counterpart in the branch, or the value itself */
+    int before;    /* the node in front of which branches are inserted, after the value that they start from, so that no value must be kept long; -1: the end */
+    int *rounded;  /* [n_values]: the counterpart of a value in the branch, or the value itself */
 } brancher;
 
-/* x with the quantization parameters of value v: a border, whose readers see what rounding leaves. */
+/* Rounds x by the quantization parameters of value v: adds a border, whose readers see rounded values. */
 static oct_status fake_quantize(brancher *b, int v, int x, int *out, oct_err *err)
 {
     OCT_TRY(oct_edit_value(b->g, b->g->value[v].name, "_branch_rounded", OCT_F32, v, out, err));
@@ -28,7 +27,7 @@ static oct_status fake_quantize(brancher *b, int v, int x, int *out, oct_err *er
     return oct_edit_node(b->g, "QuantizeLinear", &x, 1, *out, b->before, NULL, err);
 }
 
-/* The node once more, on the branch's values. */
+/* Repeats the node on the values of the branch. */
 static oct_status repeat(brancher *b, int id, oct_err *err)
 {
     oct_graph *g = b->g;
@@ -78,7 +77,7 @@ static oct_status branch(brancher *b, oct_err *err)
     return OCT_OK;
 }
 
-/* Keeps how far the means of v's channels lie apart in a table that has those of both branches. */
+/* Stores the differences of the means of v's channels between the branches. The table has the means of both. */
 static oct_status keep_difference(oct_qjob *j, int v, const oct_calib *both, const char *rounded, oct_err *err)
 {
     const oct_calib_tensor *a = oct_calib_find(both, oct_value_name(j->g, v)), *b = oct_calib_find(both, rounded);
@@ -93,7 +92,7 @@ static oct_status keep_difference(oct_qjob *j, int v, const oct_calib *both, con
     return OCT_OK;
 }
 
-/* Moments of product inputs, as they are and on the branch, over the same samples. */
+/* Gathers moments of product inputs, without the branch and with it, over the same samples. */
 static oct_status gather(brancher *b, oct_conversion *c, oct_err *err)
 {
     oct_qjob *j = b->j;
@@ -159,9 +158,9 @@ static void prepare_weights(oct_qjob_opts *o)
     o->bias_weights = true;
 }
 
-/* ---- what it gained ---- */
+/* ---- the gain ---- */
 
-/* Squares of what means were off by, in steps of the outputs' scales, over all channels of corrected products. */
+/* Adds up the squared errors of means over all channels of corrected products, in steps of the outputs' scales. */
 static void add_up(const oct_qjob *j, qshift *sum)
 {
     for (size_t i = 0; i < j->n_layer; i++) {

@@ -1,4 +1,4 @@
-/* Which layers have denormal numbers among their weights. In integers and 16-bit floats these are zeros; what stays float32 keeps them. */
+/* Finds the layers that have denormal numbers among their weights. In integers and 16-bit floats these become zeros; in float32 they remain. */
 #include "quant/convert_int.h"
 
 #include "ops/traits.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* |x| < 2^-126 and not 0, by the bits: the loop becomes vector code. */
+/* Counts |x| < 2^-126 other than 0 by looking at the bits, so that the loop is vectorized. */
 static uint64_t count(const float *v, int64_t n)
 {
     uint64_t found = 0;
@@ -18,7 +18,7 @@ static uint64_t count(const float *v, int64_t n)
     return found;
 }
 
-/* The weights of a layer: input 1, of recurrent ones 1 and 2, of what picks from a table input 0; NULL behind the last. */
+/* The weights of a layer: input 1; for recurrent layers inputs 1 and 2; for a node that picks from a table input 0. NULL after the last. */
 static const oct_tensor *weights_at(const oct_layer *l, int i)
 {
     const oct_graph *g = l->d.graph;
@@ -31,7 +31,7 @@ static const oct_tensor *weights_at(const oct_layer *l, int i)
     return t && t->dtype == OCT_F32 && t->data ? t : NULL;
 }
 
-/* Whether an earlier layer has the same weights: these are counted there. */
+/* Whether an earlier layer has the same weights, and so has counted them. */
 static bool counted(const oct_conversion *c, const oct_tensor *t)
 {
     bool found = false;

@@ -1,10 +1,10 @@
-/* Equalization: layers are scaled against each other so that the channels of what stands between them use the same range (Nagel et al.,
- * Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.1). Weights have a scale per output channel here, so
- * what is gained is in the activations, which have one scale for all channels.
+/* Equalization: scales layers against each other so that the channels between them have similar ranges (Nagel et al., Data-Free Quantization Through Weight
+ * Equalization and Bias Correction, 2019, section 4.1). Weights have a scale for each output channel here. So the gain is in the activations, which have one
+ * scale for all channels.
  *
- * Full strength costs where a small channel counts little, as the weights that read it become small beside others. So each set of
- * layers gets the strength that a model of its noise finds best, and all of them stay only where the outputs of other samples become
- * better by a margin. Factors are powers of two: the float function is the same to the bit. */
+ * Full strength does harm if a small channel matters little, because the weights that read it become small in comparison with others. So each set of layers
+ * gets the strength that a model of its noise finds best. All changes together are kept only if the outputs of other samples improve by a margin. Factors
+ * are powers of two, so the float function does not change by a single bit. */
 #include "quant/convert_int.h"
 #include "quant/scaling.h"
 #include "quant/trial.h"
@@ -13,17 +13,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEAST_FALL 0.5   /* of the noise that a set's readers see, for it to be scaled */
-#define LEAST_GAIN 1.0   /* dB at the outputs, of all together */
+#define LEAST_FALL 0.5   /* a set is scaled if the noise that its readers see falls at least to this share */
+#define LEAST_GAIN 1.0   /* dB that the outputs must gain from all sets together */
 enum { STRENGTHS = 4, MOST_BITS = 10 };
 
 /* A set of layers with the ranges of its channels. */
 typedef struct set {
     const oct_scaling *s;
-    float *lo, *hi; /* [channels]: of the values that are quantized */
+    float *lo, *hi; /* [channels]: ranges of the values that are quantized */
     int *exponent;
     bool chosen;
-    double noise[2]; /* that its readers see, in parts of their signal: unscaled, and as chosen */
+    double noise[2]; /* the noise that its readers see relative to their signal: unscaled, and with the chosen factors */
 } set;
 
 typedef struct work {
@@ -31,8 +31,8 @@ typedef struct work {
     oct_arena *a;
     set *set;
     size_t n, chosen;
-    const oct_tensor **was; /* [n_was]: constants of the graph's values, before */
-    oct_arena *scaled;      /* those after */
+    const oct_tensor **was; /* [n_was]: the original constants, by value of the graph */
+    oct_arena *scaled;      /* memory of the scaled constants */
     size_t n_was;
 } work;
 
@@ -50,7 +50,7 @@ static bool take_ranges(set *x, const oct_calib *c, const char *name)
     return true;
 }
 
-/* The values that are quantized between the layers, and their ranges; sets without any have none to gain from. */
+/* Finds the values between the layers that are quantized, and their ranges. A set without such values has nothing to gain. */
 static oct_status find_ranges(work *w, oct_err *err)
 {
     const oct_qjob *j = w->c->job;
@@ -76,9 +76,9 @@ static oct_status find_ranges(work *w, oct_err *err)
     return st;
 }
 
-/* ---- how strongly ---- */
+/* ---- the strength ---- */
 
-/* Channels that are scaled by the power `strength` of what they lack to the largest one. What never moves stays. */
+/* Scales channels by a power `strength` of their ratio to the largest channel. Channels that are always zero are not changed. */
 static void scale_to(const set *x, int strength, int *exponent)
 {
     float top = 0;
@@ -94,13 +94,13 @@ static void scale_to(const set *x, int strength, int *exponent)
     }
 }
 
-/* What an input channel adds, scaled as is tried. */
+/* What an input channel contributes, with the factor that is tried. */
 typedef struct scaled_input {
-    double down, power, risen; /* of its weights; of its values, as they are and scaled */
+    double down, power, risen; /* down: the factor of its weights; power, risen: the power of its values, unscaled and scaled */
 } scaled_input;
 
-/* Noise of the signal in an output channel, bounded by 1, NaN without a signal: of the input, rounded in steps of `step`, and of the weights, rounded
- * with a scale of 8 bits. v: the channel's weights. */
+/* The noise of an output channel relative to its signal, at most 1; NaN without a signal. It is the noise of the input, rounded in steps of `step`, and of
+ * the weights, rounded to 8 bits. v: the channel's weights. */
 static double noise_at(const oct_weight_layout *l, const float *v, const scaled_input *in, double step)
 {
     double top = 0, signal = 0, spread = 0, risen = 0;
@@ -120,7 +120,7 @@ static double noise_at(const oct_weight_layout *l, const float *v, const scaled_
     return signal > 0 ? noise / (noise + signal) : NAN;
 }
 
-/* The same on average over the outputs of a reader. Channels are taken to reach four times their deviation. */
+/* The mean of that over the outputs of a reader. Channels are assumed to reach four times their standard deviation. */
 static double noise_of(const work *w, const set *x, const oct_scaled_layer *l, const int *exponent, scaled_input *in)
 {
     const oct_weight_layout *y = &l->weights;
@@ -167,7 +167,7 @@ static oct_status choose(const work *w, set *x, oct_err *err)
     for (int strength = 1; strength <= STRENGTHS; strength++) {
         scale_to(x, strength, tried);
         if (memcmp(tried, last, bytes) == 0)
-            continue; /* steps of a power of two may be too coarse to differ */
+            continue; /* factors are powers of two, so that two strengths may have the same */
         memcpy(last, tried, bytes);
         OCT_TRY(noise_behind(w, x, tried, &noise, err));
         if (!(noise < best))
@@ -180,7 +180,7 @@ static oct_status choose(const work *w, set *x, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether what all sets see falls by as much as the outputs would have to win. */
+/* Whether the noise that all sets see falls by as much as the outputs would have to gain. */
 static bool promises(const work *w)
 {
     double noise[2] = { 0 };
@@ -202,7 +202,7 @@ static oct_status scale(oct_trial *t, oct_conversion *c, oct_method_result *r, o
     return oct_conversion_reopen(c, err);
 }
 
-/* The tensors that were there, so that what is written stays as it was. */
+/* Restores the original tensors. */
 static void take_back(oct_trial *t, oct_conversion *c)
 {
     const work *w = t->arg;

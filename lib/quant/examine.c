@@ -1,4 +1,4 @@
-/* A model as it stands: its graphs walked, its nodes judged for a target. */
+/* Examines a finished model: walks its graphs, and judges its nodes for a target. */
 #include "quant/examine.h"
 
 #include "forms/forms.h"
@@ -86,7 +86,7 @@ void oct_lint_close(oct_lint *l)
 
 /* ---- judging ---- */
 
-/* Whether a node is a product or a recurrent layer of which the file has quantized something. */
+/* Whether a node is a product or a recurrent layer that the file has quantized at least in part. */
 static bool is_quantized_layer(const oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];

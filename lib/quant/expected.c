@@ -5,7 +5,7 @@
 #include "kernels/qgemm/qgemm.h"
 #include "ops/traits.h"
 
-/* The product that a layer is, a group of it; false: it has none that differs between types. */
+/* The size of the product that a layer computes, for one group. False: it has none whose time depends on the type. */
 static bool extent_of(const oct_layer *l, oct_extent *e, int64_t *groups)
 {
     const oct_node *node = &l->d.graph->node[l->d.node];

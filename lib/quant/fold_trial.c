@@ -1,16 +1,16 @@
-/* Judges preprocessing that is part of the first layers by what it costs at the outputs.
+/* Judges by the loss at the outputs whether preprocessing should be folded into the first layers.
  *
- * These layers round other weights then, and ranges behind them are found on other values, so what it costs shows in the whole result alone. It is
- * compared with a conversion whose preprocessing stands in front of the model, both with the float model, on samples that judge. */
+ * Folding changes which weights these layers round, and the ranges of the values after them. So its cost shows only in the complete result. The result is
+ * compared with a conversion in which the preprocessing stands in front of the model. Both are compared with the float model on the samples that judge. */
 #include "quant/convert_int.h"
 #include "quant/input_fold.h"
 #include "quant/job.h"
 
 #include <math.h>
 
-#define FLOAT_ROUNDING 90 /* dB: what is lost beyond is the rounding of floats, and of no integers */
+#define FLOAT_ROUNDING 90 /* dB: a better SQNR than this is limited by rounding of floats, not of integers */
 
-/* What is lost, by the outputs of a comparison. */
+/* Keeps the SQNR of each output from a comparison. */
 static oct_status keep(oct_conversion *c, const oct_eval_result *r, oct_err *err)
 {
     const double sign = c->o.unfolded ? -1 : 1;

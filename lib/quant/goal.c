@@ -1,12 +1,11 @@
-/* Trials that leave layers float, or give them activations of 16 bits, until the result has what is asked of it.
+/* Trials that leave layers float, or give them 16-bit activations, until the result reaches its goals.
  *
- * What each value and each layer's weights cost at the outputs is measured once (sensitivity.h). It orders moves, each of which leaves one
- * layer or the layers around one value float, or widens the layers around one value where the target runs 16 bits no slower than floats
- * (wide.c): the most noise first, for the time that integers of 8 bits would have saved. So around a value 16 bits come before float, and
- * what they do not win may still become float. A trial is a number of
- * moves from the first on. Their number is doubled until the goals are met, and then bisected; what is left of the trials looks for moves
- * that are not needed. Each begins where schemes were chosen, and rounds anew, so that it is what a conversion would be whose policy leaves those
- * layers float, or gives them those types. */
+ * The noise that each value and each layer's weights cause at the outputs is measured once (sensitivity.h). It determines the order of moves. A move leaves
+ * one layer float, or leaves the layers around one value float, or widens the layers around one value if the target runs 16 bits no slower than floats
+ * (wide.c). Moves come first that remove the most noise for the time that 8-bit integers would have saved. So around a value 16 bits come before float, and
+ * if they do not suffice, the layers may still become float. A trial makes the first n moves. The number n is doubled until the goals are met, then
+ * bisected. The remaining trials look for moves that are not needed. Each trial starts at the choice of schemes and rounds anew. Its result is that of a
+ * conversion whose policy leaves those layers float, or gives them those types. */
 #include "base/io.h"
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
@@ -15,11 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEAST_SHARE 0.02      /* of the noise: what causes less is not told apart; of the worst cause's: nor is it one */
-#define WIDE_COST 0.5         /* of the time that integers of 8 bits save, activations of 16 lose so much */
-enum { LEAST_DIVIDED = 32 };  /* samples, where a metric has no interval */
+/* causes with a smaller share of the noise are not measured separately; a cause with a smaller share of the worst cause's noise makes no move */
+#define LEAST_SHARE 0.02
+#define WIDE_COST 0.5         /* the share of the time saved by 8-bit integers that 16-bit activations are assumed to lose */
+enum { LEAST_DIVIDED = 32 };  /* how many samples each half needs, for a metric without an interval */
 
-/* ---- in words ---- */
+/* ---- as text ---- */
 
 const char *oct_goal_text(char dst[OCT_GATE_TEXT], const oct_goal *g, const oct_eval_score *s)
 {
@@ -45,10 +45,10 @@ const char *oct_goal_trial_text(char dst[OCT_TRIAL_TEXT], const oct_goal_trial *
 
 /* ---- the moves ---- */
 
-/* Values that share parameters, and the nodes that make or read them rounded. */
+/* Values that share parameters, and the nodes that compute or read them rounded. */
 typedef struct place {
     int root;
-    double noise; /* 0: does not count any more */
+    double noise; /* 0: the place does not count any more */
     int *node;
     size_t n;
 } place;
@@ -56,7 +56,7 @@ typedef struct place {
 /* What moves make of a node. */
 enum { AS_IT_WAS, WIDE, FLOATS };
 
-/* Leaves float a layer, or (layer -1) all around a place; or gives all around a place activations of 16 bits. */
+/* A move: leaves a layer float; or, with layer -1, leaves everything around a place float, or gives it 16-bit activations. */
 typedef struct move {
     int layer;
     const place *at;
@@ -69,22 +69,22 @@ typedef struct tuning {
     oct_arena *a;
     place *place;
     size_t n_places;
-    double *weights;     /* [n_nodes]: noise of rounding them */
-    double noise;        /* of all places and weights */
+    double *weights;     /* [n_nodes]: the noise from their rounded weights */
+    double noise;        /* the noise of all places and weights */
     const char **barred; /* [n_nodes], before any trial */
     const char **wide;   /* [n_nodes], before any trial */
     unsigned char *moved; /* [n_nodes]: what all moves together make of the node */
     move *moves;
     const char **why;    /* [n_moves] */
-    int *order;          /* [n_moves]: a trial takes the first of them */
+    int *order;          /* [n_moves]: their order; a trial takes the first ones */
     int n_moves;
-    unsigned char **tried; /* [trials + 1][n_nodes]: what each made of the nodes */
+    unsigned char **tried; /* [trials + 1][n_nodes]: what each trial made of the nodes */
     size_t products;
     double macs;
     bool aside;          /* samples were kept aside */
 } tuning;
 
-/* Whether a node rounds what it makes and reads, on integers or on reals between quantizers. */
+/* Whether a node rounds its inputs and outputs, on integers or in float between quantizers. */
 static bool rounds(const oct_qjob *j, int id)
 {
     return oct_is_static(j, id) || j->node[id].rounds;
@@ -98,7 +98,7 @@ static bool takes(const move *m, int id)
     return id == m->layer;
 }
 
-/* Whether a move changes a node that it takes, after the moves before it. */
+/* Whether a move still changes a node, after the moves before it. */
 static bool changes(const tuning *t, const move *m, int id)
 {
     return rounds(t->j, id) && t->moved[id] < (m->wide ? WIDE : FLOATS);
@@ -114,7 +114,7 @@ static int node_of(const move *m, int i)
     return m->layer >= 0 ? m->layer : m->at->node[i];
 }
 
-/* Whether all nodes that a move is to widen may be. */
+/* Whether all nodes may be widened that a move would widen. */
 static bool may_widen(const tuning *t, const move *m)
 {
     for (size_t i = 0; i < m->at->n; i++)
@@ -123,7 +123,7 @@ static bool may_widen(const tuning *t, const move *m)
     return true;
 }
 
-/* Whether nothing that rounds to 8 bits would make or read the values of a place; m NULL: now. */
+/* Whether no node that rounds to 8 bits would compute or read the values of a place after a move; m NULL: at present. */
 static bool frees(const tuning *t, const move *m, const place *p)
 {
     for (size_t i = 0; i < p->n; i++)
@@ -132,14 +132,14 @@ static bool frees(const tuning *t, const move *m, const place *p)
     return true;
 }
 
-/* What a move costs at a node: multiply-accumulates, and a part for each layer, since borders take time too. */
+/* The cost of a move at a node: multiply-accumulates, and a constant for each layer, because borders take time too. */
 static double cost_of(const tuning *t, const move *m, int id)
 {
     const double whole = (double)oct_node_macs(t->j->g, id) / t->macs + (oct_is_product(t->j, id) ? 1 : 0.1) / (double)t->products;
     return whole * (m->wide ? WIDE_COST : t->moved[id] == WIDE ? 1 - WIDE_COST : 1);
 }
 
-/* The noise that a move takes away. */
+/* The noise that a move removes. */
 static double gain_of(const tuning *t, const move *m, double *cost)
 {
     double noise = 0;
@@ -190,7 +190,7 @@ static void consider(const tuning *t, const move *m, move *best, double *most, d
     *noise = gain;
 }
 
-/* The moves that win most noise for the time they cost, each after those before it. */
+/* Orders the moves by the noise that they remove for their cost, where each comes after those before it. */
 static oct_status order_moves(tuning *t, oct_err *err)
 {
     for (;;) {
@@ -239,7 +239,7 @@ static oct_status find_sites(tuning *t, oct_err *err)
     return OCT_OK;
 }
 
-/* Moves behind those that are there, from what is decided now. */
+/* Adds moves after the existing ones, based on the current decisions. */
 static oct_status find_more(tuning *t, oct_err *err)
 {
     OCT_TRY(find_sites(t, err));
@@ -249,7 +249,7 @@ static oct_status find_more(tuning *t, oct_err *err)
 static oct_status find_moves(tuning *t, oct_err *err)
 {
     oct_qjob *j = t->j;
-    const size_t n_moves = 2 * j->n_nodes + 1; /* each changes a node, which may become wide, and float */
+    const size_t n_moves = 2 * j->n_nodes + 1; /* each move changes a node, which may become wide and later float */
     t->weights = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->weights);
     t->barred = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->barred);
     t->wide = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->wide);
@@ -268,7 +268,7 @@ static oct_status find_moves(tuning *t, oct_err *err)
 
 /* ---- one trial ---- */
 
-/* What is decided, as far as a trial changes it. All that these point at stays. */
+/* The decisions that a trial may change. The objects that they refer to are not changed. */
 typedef struct oct_decisions {
     qnode *node;
     qvalue *value;
@@ -315,7 +315,7 @@ oct_status oct_goal_prepare(oct_conversion *c, oct_err *err)
     return d ? keep(c, c->arena, d, err) : oct_nomem(err);
 }
 
-/* Why one of the first n moves leaves a node float, or widens it; NULL: none does. */
+/* The reason of the move, among the first n, that leaves a node float or widens it; NULL: there is none. */
 static const char *moved_by(const tuning *t, int n, size_t id, bool wide)
 {
     for (int i = 0; i < n; i++)
@@ -379,7 +379,7 @@ static void tell(const oct_conversion *c, const oct_goal_trial *x)
     oct_buf_free(&b);
 }
 
-/* What the first n moves make of a node that was decided as *q before. */
+/* What the first n moves make of a node whose decision was *q before. */
 static unsigned char made_of(const tuning *t, int n, const qnode *q, size_t id)
 {
     if (q->absorbed || (q->scheme != OCT_SCHEME_STATIC && !q->rounds))
@@ -387,7 +387,7 @@ static unsigned char made_of(const tuning *t, int n, const qnode *q, size_t id)
     return moved_by(t, n, id, false) ? FLOATS : moved_by(t, n, id, true) ? WIDE : AS_IT_WAS;
 }
 
-/* *at: the trial of the first n moves, an earlier one where that made the same of all nodes. */
+/* *at: the trial of the first n moves, or an earlier trial that made the same of all nodes. */
 static oct_status try_moves(tuning *t, int n, const decisions *first, size_t *at, oct_err *err)
 {
     oct_conversion *c = t->c;
@@ -415,7 +415,7 @@ static oct_status try_moves(tuning *t, int n, const decisions *first, size_t *at
 
 /* ---- which trial is best ---- */
 
-/* By what goals are missed, each as a share of what the first trial missed it by. */
+/* How far the goals are missed, each relative to how far the first trial missed it. */
 static double missing(const oct_conversion *c, const oct_goal_trial *x)
 {
     double sum = 0;
@@ -428,7 +428,7 @@ static double missing(const oct_conversion *c, const oct_goal_trial *x)
     return sum;
 }
 
-/* Whether the samples do not tell two trials apart by any goal: each lies within the other's interval. */
+/* Whether the samples cannot distinguish two trials by any goal: each lies within the interval of the other. */
 static bool alike(const oct_conversion *c, const oct_goal_trial *x, const oct_goal_trial *y)
 {
     for (size_t i = 0; i < c->o.n_goals; i++) {
@@ -439,8 +439,8 @@ static bool alike(const oct_conversion *c, const oct_goal_trial *x, const oct_go
     return true;
 }
 
-/* Of two that have the goals, the one with fewer layers float, and then with fewer of 16 bits; of two that have not, what is nearer to them, or by the outputs' SQNR
- * where the samples cannot tell. */
+/* Of two trials that reach the goals, the better one has fewer float layers, then fewer 16-bit layers. Of two that do not, the better one is nearer to the
+ * goals, or has the higher SQNR at the outputs if the samples cannot distinguish them. */
 static bool is_better(const oct_conversion *c, const oct_goal_trial *x, const oct_goal_trial *than)
 {
     if (x->met != than->met)
@@ -460,13 +460,13 @@ static bool may_go_on(oct_conversion *c)
     return !c->stopped && c->n_trials <= (size_t)c->o.trials;
 }
 
-/* How far the search has come: so many moves miss, so many are enough; of the order's first so many each is known to be needed. */
+/* The state of the search: the number of moves that is too small, the number that suffices, and how many of the first moves are known to be needed. */
 typedef struct bounds {
-    int missed, met, needed; /* met 0: not known of any number */
+    int missed, met, needed; /* met 0: no sufficient number is known */
 } bounds;
 
-/* One move less misses: so the last one is needed. It goes to the front, and the fewest of the others are looked for that it takes beside
- * it: the order is that of what moves win for their time, and not of what the goal lacks. */
+/* One move less is too few, so the last move is needed. It goes to the front, and then the search continues for the fewest other moves that it needs beside
+ * it. This helps because moves are ordered by noise for their cost, and not by what the goal lacks. */
 static void keep_last(tuning *t, bounds *b)
 {
     const int last = t->order[b->met - 1];
@@ -483,7 +483,7 @@ static oct_status next_moves(tuning *t, bounds *b, int *n, oct_err *err)
         keep_last(t, b);
     if (!may_go_on(t->c) || (b->met && b->needed >= b->met))
         return OCT_OK;
-    if (b->missed == t->n_moves && b->missed > 0) /* what was too little to be told apart is not beside what has gone */
+    if (b->missed == t->n_moves && b->missed > 0) /* noise that was too small to be measured separately matters after the larger noise is gone */
         OCT_TRY(find_more(t, err));
     if (b->met)
         *n = b->needed > b->missed ? b->needed : (b->missed + b->met) / 2;
@@ -519,8 +519,8 @@ static oct_status search(tuning *t, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether half of the samples are enough to decide every goal: then those that choose need not judge. An interval of half of them is
- * wider by the square root of 2. */
+/* Whether half of the samples suffice to decide every goal. Then the samples that choose need not judge as well. The interval of half the samples is wider
+ * by the square root of 2. */
 static bool halves_decide(const oct_conversion *c, const oct_goal_trial *x)
 {
     for (size_t i = 0; i < c->o.n_goals; i++) {
@@ -533,7 +533,7 @@ static bool halves_decide(const oct_conversion *c, const oct_goal_trial *x)
     return true;
 }
 
-/* The result without trials, on all samples that judge, or on the half that chooses. */
+/* Measures the result without trials, on all samples that judge, or on the half that chooses. */
 static oct_status measure_first(tuning *t, oct_err *err)
 {
     oct_conversion *c = t->c;
@@ -545,7 +545,7 @@ static oct_status measure_first(tuning *t, oct_err *err)
     OCT_TRY(compare(t, &c->trials[0], err));
     if (!c->trials[0].met)
         return OCT_OK;
-    c->divided = false; /* the half that chooses sees nothing to do */
+    c->divided = false; /* the half that chooses finds the goals met */
     c->trials[0] = all;
     return OCT_OK;
 }

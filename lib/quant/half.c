@@ -1,8 +1,8 @@
-/* Which nodes compute on 16-bit floats.
+/* Chooses the nodes that compute in 16-bit floats.
  *
- * The policy asks for it; a node stays float32 where its operator does not take the type, where its result becomes integers
- * (positions: 2049 is 2048 in float16), where float16 would not hold what it reads or makes (half_range.c), and where it stands among
- * float32 nodes with no weights near, so that it would only cost conversions. */
+ * The policy asks for it. A node stays float32 in these cases: its operator does not support the type; its result becomes integers, such as positions (2049
+ * would be 2048 in float16); float16 does not represent its inputs or outputs (half_range.c); or it stands among float32 nodes and far from weights, so that
+ * it would only add conversions. */
 #include "quant/job.h"
 
 #include "forms/forms_write.h"
@@ -13,13 +13,13 @@ oct_dtype oct_half_type(const oct_qjob *j, int node)
     return s == OCT_SCHEME_FP16 ? OCT_F16 : s == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_UNDEFINED;
 }
 
-/* ---- what operators take ---- */
+/* ---- what operators support ---- */
 
 static bool takes(const oct_qjob *j, int id, bool bf16)
 {
     const oct_op *op = oct_op_of(j->g, id);
     const int first = bf16 ? op->bf16 : op->f16;
-    const bool container = op->exec && !op->run; /* sequences and optionals are left alone */
+    const bool container = op->exec && !op->run; /* sequences and optionals are not changed */
     return !j->g->node[id].domain[0] && !container && first >= 0 && oct_graph_opset(j->g, "") >= first;
 }
 
@@ -40,7 +40,7 @@ static bool computes_floats(const oct_qjob *j, int id)
     return any;
 }
 
-/* Whether an operand's type is not known, as of what an operator of another domain makes: no Cast can be put in front of it. */
+/* Whether the type of an operand is unknown, such as the output of an operator of another domain. Then no Cast can be inserted before it. */
 static bool has_unknown(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
@@ -59,7 +59,7 @@ static bool is_marked(const oct_qjob *j, int id, const bool *marks)
     return marks ? marks[id] : op && op->is_qdq;
 }
 
-/* Whether a float tensor joins the node to one that is marked. */
+/* Whether a float tensor connects the node with a marked one. */
 static bool touches(const oct_qjob *j, int id, const bool *marks)
 {
     const oct_node *n = &j->g->node[id];
@@ -74,7 +74,7 @@ static bool touches(const oct_qjob *j, int id, const bool *marks)
     return any;
 }
 
-/* Whether it reads a constant that is worth storing in 16 bits. */
+/* Whether it reads a constant that is large enough to be stored in 16 bits. */
 static bool has_table(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
@@ -84,7 +84,7 @@ static bool has_table(const oct_qjob *j, int id)
     return table;
 }
 
-/* Why a node that is asked to compute on 16-bit floats cannot, or NULL. */
+/* The reason why a node that should compute in 16-bit floats cannot, or NULL. */
 static const char *no_half(const oct_qjob *j, int id, bool bf16)
 {
     if (oct_node_graph_at(&j->g->node[id], 0) || j->g->node[id].n_captured)
@@ -127,7 +127,7 @@ static bool counts(const oct_qjob *j, oct_use u)
     return op->converts ? n->out[0] >= 0 && !oct_is_f32(j, n->out[0]) : u.slot < 32 && op->counts >> u.slot & 1;
 }
 
-/* From the end: what feeds a number that counts counts, too, up to the next product. */
+/* From the end of the graph: whatever contributes to a number that counts must stay exact as well, up to the preceding product. */
 static void keep_counts(oct_qjob *j, bool *exact)
 {
     for (size_t i = j->g->n_order; i-- > 0;) {
@@ -177,7 +177,7 @@ static void drop_islands(oct_qjob *j, bool *reached)
     }
 }
 
-/* Ranges decide for float16 alone: bfloat16 reaches as far as float32. */
+/* Ranges matter only for float16, because bfloat16 has the range of float32. */
 static void want_ranges(oct_qjob *j, int id)
 {
     for (int i = 0; i < j->g->node[id].n_in + j->g->node[id].n_out; i++) {

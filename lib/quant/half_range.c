@@ -1,12 +1,13 @@
-/* What 16-bit floats and 8 bits do not hold: constants, values seen on samples, and without samples values of which too little is known.
+/* Finds what 16-bit floats and 8 bits cannot represent: constants, values seen on samples, and, without samples, values of which too little is known.
  *
- * float16 reaches from 6e-8 to 65504. A value is wide where it leaves that at the top: squares, powers, what is divided by something computed, and all
- * that follows from it until something settles its size (a root, a logarithm, a normalization). Of other values small magnitudes decide: Log and Div
- * make infinity of what is rounded to 0. Nodes that touch the former, and those that read or make the latter, stay float32. bfloat16 has the range of
- * float32, so constants alone are checked.
+ * float16 reaches from 6e-8 to 65504. A value is wide if it may exceed 65504: squares, powers, quotients with a computed divisor, and everything that follows
+ * until an operator limits the size (a root, a logarithm, a normalization). Of other values the small magnitudes are critical: Log and Div turn into infinity
+ * what was rounded to 0. Nodes that touch a wide value, and nodes that read or compute a value with critical small magnitudes, stay float32. bfloat16 has the
+ * range of float32, so that only constants are checked.
  *
- * 8 bits have one step from 0 to the largest value, so what makes values of which small magnitudes decide does not compute on them: a Fourier transform
- * in front of powers, the filters behind these, a running mean that is divided by. Unless the values were seen, and none was below that step. */
+ * With 8 bits there are 255 equal steps from 0 to the largest value. So a node does not compute on 8 bits if its results have critical small magnitudes: a
+ * Fourier transform before powers, the filters after these, a running mean that is a divisor. The exception are values that were seen on samples, none of
+ * which was smaller than one step. */
 #include "quant/job.h"
 
 #include "eval/summary.h"
@@ -17,16 +18,16 @@
 
 #define LARGEST_F16 65504.0
 #define LARGEST_BF16 3.3895313892515355e38
-#define HEADROOM 2     /* samples are not all inputs: float16 needs a bit to spare */
-#define LEAST_DB 30.0  /* of constants: denormals and zeros where there was an epsilon */
-#define NORMAL_F16 0x1p-14 /* below it float16 loses digits */
-#define TINY_F16 0x1p-19   /* what stays below has less than about 30 dB */
+#define HEADROOM 2     /* a factor: samples do not show all inputs, so float16 keeps one bit in reserve */
+#define LEAST_DB 30.0  /* of constants: below this, there are denormals, or zeros in place of an epsilon */
+#define NORMAL_F16 0x1p-14 /* below this, float16 loses digits */
+#define TINY_F16 0x1p-19   /* below this, the SQNR is less than about 30 dB */
 #define DIGITS_F16 0x1p11
-#define CODES 255          /* of 8 bits, from 0 to the largest value */
+#define CODES 255          /* steps of 8 bits from 0 to the largest value */
 
 /* ---- constants ---- */
 
-/* The signal to rounding noise in dB, and the largest finite magnitude, of a constant in 16 bits. */
+/* The SQNR in dB, and the largest finite magnitude, of a constant in 16 bits. */
 static double measure(const oct_tensor *c, oct_dtype t, double *largest)
 {
     enum { CHUNK = 1024 };
@@ -42,7 +43,7 @@ static double measure(const oct_tensor *c, oct_dtype t, double *largest)
         for (size_t i = 0; i < n; i++) {
             const double a = x[at + (int64_t)i], d = a - (double)y[i];
             if (!isfinite(a))
-                continue; /* infinities and NaN stay what they are */
+                continue; /* infinities and NaN do not change */
             *largest = fmax(*largest, fabs(a));
             signal += a * a;
             noise += d * d;
@@ -58,13 +59,13 @@ double oct_half_sqnr(const oct_tensor *c, oct_dtype t)
 
 /* ---- values ---- */
 
-/* What the statistics say of a value. */
+/* What statistics say about a value. */
 typedef struct fact {
     bool known, off, pinned;
-    double largest, least; /* magnitudes; least of those that are not 0, by its power of two */
+    double largest, least; /* magnitudes; `least` is the power of two below the smallest that is not 0 */
 } fact;
 
-/* The least power of two at or below a magnitude seen; 0: none was seen. */
+/* The largest power of two that is not above any magnitude seen; 0: none was seen. */
 static double least_octave(const oct_stats *s)
 {
     int least = 0x100;
@@ -83,21 +84,22 @@ static fact fact_of(const oct_qjob *j, const oct_calib *c, int value)
     return (fact){ true, s->off, s->pinned, fmax(fabs(lo), fabs(hi)), least_octave(&s->stats) };
 }
 
-/* By value: what is too large, or not known not to be; and what small magnitudes decide of. */
+/* By value: whether it is too large, or may be. */
 typedef enum width {
     FITS = 0,
-    SETTLED,   /* it fits, and follows from what was wide */
-    WIDE_HERE, /* it may not fit, from which nothing follows for what is made of it */
+    SETTLED,   /* it fits, and was computed from a wide value */
+    WIDE_HERE, /* it may not fit, but values computed from it are not wide for that reason */
     WIDE
 } width;
-typedef enum smallness { NOT_SMALL = 0, SMALL_TO_SUM, SMALL } smallness; /* SMALL_TO_SUM: nothing follows for what it is a sum or mean of */
+/* SMALL_TO_SUM: small magnitudes are critical, but not those of the terms of a sum or mean that gives the value */
+typedef enum smallness { NOT_SMALL = 0, SMALL_TO_SUM, SMALL } smallness;
 
 typedef struct ranges {
     oct_qjob *j;
     const oct_calib *c;
-    bool bytes; /* of 8 bits, not of 16-bit floats */
+    bool bytes; /* the check is for 8 bits, not for 16-bit floats */
     width *wide;
-    width *powers; /* what would be wide without samples: it tells a spectrum, however loud it was on samples */
+    width *powers; /* what would be wide without samples; this finds spectra, whatever their size on the samples */
     smallness *small;
     bool *changed;
 } ranges;
@@ -107,10 +109,10 @@ static bool is_variable(const oct_qjob *j, int value)
     return oct_is_f32(j, value) && !j->g->value[value].constant;
 }
 
-/* The widest that a node reads, constants included; wide: by value. */
+/* The widest value that a node reads, constants included. wide: by value. */
 static width widest_read(const ranges *r, int id, const width *wide)
 {
-    enum { MOST = 1 << 20 }; /* weights are no masks */
+    enum { MOST = 1 << 20 }; /* larger constants are weights, not masks */
     const oct_node *n = &r->j->g->node[id];
     width widest = FITS;
     for (int i = 0; i < n->n_in; i++) {
@@ -124,7 +126,7 @@ static width widest_read(const ranges *r, int id, const width *wide)
     return widest;
 }
 
-/* How wide the results of a node are as far as its operator says. */
+/* How wide the outputs of a node are, as far as its operator determines that. */
 static width width_made(const ranges *r, int id, const width *wide)
 {
     const oct_growth growth = oct_node_growth(r->j->g, id);
@@ -155,8 +157,8 @@ static bool reads_spectrum(const ranges *r, int id)
     return read == WIDE || read == SETTLED;
 }
 
-/* Whether small inputs make small outputs, so that what is lost of one is lost of the other. Of layers those do that filter a spectrum, so that
- * what feeds a spectrum and a logarithm is found; of operators that settle sizes those that do it to each element (Sqrt, not Softmax). */
+/* Whether small inputs give small outputs, so that a loss in the input is a loss in the output. This holds for layers that filter a spectrum, so that the
+ * source of a spectrum before a logarithm is found. Of operators that limit sizes, it holds for those that work element by element (Sqrt, but not Softmax). */
 static bool carries_small(const ranges *r, int id)
 {
     const oct_op *op = oct_op_of(r->j->g, id);
@@ -167,7 +169,7 @@ static bool carries_small(const ranges *r, int id)
            (op->settles && op->quant == OCT_QUANT_UNARY) || oct_op_clamp(r->j->g, id, &lo, &hi);
 }
 
-/* What is asked of a node's inputs by those who read its results. */
+/* What the readers of a node's outputs require of its inputs. */
 static smallness asked_of(const ranges *r, int id)
 {
     const oct_node *n = &r->j->g->node[id];
@@ -180,13 +182,13 @@ static smallness asked_of(const ranges *r, int id)
     return asked;
 }
 
-/* Smaller ones are lost. A layer's results are off by the rounding of what it reads, which is relative to the largest. */
+/* The smallest magnitude that is not lost. The outputs of a layer have an error from rounding its inputs, which is relative to the largest one. */
 static double least_held(const ranges *r, const fact *f)
 {
     return r->bytes ? f->largest / CODES : fmax(NORMAL_F16, f->largest / DIGITS_F16);
 }
 
-/* A logarithm tells small values apart however they come about; a divisor must only not be 0. */
+/* A logarithm distinguishes small values in any case; a divisor only must not be 0. */
 static void find_small(ranges *r, int id)
 {
     const oct_node *n = &r->j->g->node[id];
@@ -212,8 +214,8 @@ static oct_status bar(const ranges *r, int id, const char *why, oct_err *err)
     return why ? OCT_OK : oct_nomem(err);
 }
 
-/* Whether what a constant is less than float16's least step (6e-8) is lost without a trace: a bias joins its sum, whose own rounding is off by as much,
- * unless small values of it decide. */
+/* Whether constants below float16's smallest step (6e-8) may become 0. A bias may: it is added to a sum whose own rounding has errors of that size, unless
+ * small values of the sum are critical. */
 static bool may_vanish(const ranges *r, int id, int slot)
 {
     const oct_op *op = oct_op_of(r->j->g, id);
@@ -246,7 +248,7 @@ static oct_status check_seen(const ranges *r, int id, int value, const fact *f, 
     return OCT_OK;
 }
 
-/* A value that the node reads (slot) or makes (slot -1). */
+/* Checks a value that the node reads (slot) or computes (slot -1). */
 static oct_status check_value(const ranges *r, int id, int value, int slot, oct_err *err)
 {
     const char *name = r->j->g->value[value].name;
@@ -289,7 +291,7 @@ static oct_status check_all(const ranges *r, oct_err *err)
 
 /* ---- 8 bits ---- */
 
-/* Which output of an integer layer, or of what stands between them, has small values that decide; -1: none. A layer that the policy names is as it says. */
+/* The output of an integer layer, or of a node between such layers, that has critical small values; -1: none. Layers that the policy names are not changed. */
 static int deciding_output(const ranges *r, int id)
 {
     const qnode *q = &r->j->node[id];

@@ -1,8 +1,8 @@
-/* Runs what float16 is decided for on a few samples, and takes it back where values are lost.
+/* Runs the graph with float16 on a few samples, and returns nodes to float32 where values are lost.
  *
- * Statistics of the float model tell which values float16 holds, not what becomes of them where values that were rounded nearly cancel each other:
- * 1 / (a - b) of numbers around 1000 divides by 0. So the decided graph is run, and where a value is infinite or no number that was finite in float,
- * what makes it in float16 stays float32, or, where that is float32 already, what makes its inputs. */
+ * Statistics of the float model tell which values float16 can represent. They do not tell what happens when rounded values nearly cancel: 1 / (a - b) of
+ * numbers around 1000 may divide by 0. So the decided graph is run. If a value is infinite or NaN that was finite in float, the float16 node that computes
+ * it becomes float32; if that node is float32 already, the nodes that compute its inputs do. */
 #include "quant/convert_int.h"
 #include "quant/job.h"
 
@@ -17,7 +17,7 @@ typedef struct half_trial {
     oct_conversion *c;
     const char **name; /* [n]: values that are finite in float, in the order of the graph */
     size_t n;
-    const char *lost; /* the first in a run that is not; NULL: none */
+    const char *lost; /* the first of these in a run that is not finite; NULL: none */
 } half_trial;
 
 static bool has_float16(const oct_qjob *j)
@@ -28,7 +28,7 @@ static bool has_float16(const oct_qjob *j)
     return any;
 }
 
-/* Of a value that the table has; NaN would have ended the pass that made it. */
+/* Whether a value is finite in float, according to the table. A NaN would have ended calibration. */
 static bool is_finite_in_float(const half_trial *t, int value)
 {
     const oct_calib_tensor *s = oct_calib_find(t->c->calib, oct_value_name(t->c->job->g, value));
@@ -58,7 +58,7 @@ static oct_status look(void *arg, const char *value, const oct_operand *x, oct_e
     float *y = oct_alloc((size_t)x->count * sizeof *y);
     if (!y)
         return oct_nomem(err);
-    plain.layout = OCT_LAYOUT_PLAIN; /* the order of the elements does not matter */
+    plain.layout = OCT_LAYOUT_PLAIN; /* the order of the elements does not matter here */
     const oct_status s = oct_operand_to_f32(&plain, y, err);
     bool finite = true;
     for (int64_t i = 0; s == OCT_OK && i < x->count; i++)
@@ -85,7 +85,7 @@ static oct_status run_samples(half_trial *t, oct_runner *r, oct_err *err)
     return s;
 }
 
-/* Runs the graph as it is decided. */
+/* Runs the graph with the current decisions. */
 static oct_status run(half_trial *t, oct_err *err)
 {
     const oct_plan_opts o = { .taps = t->name, .n_taps = t->n, .no_passes = true };
@@ -105,7 +105,7 @@ static oct_status run(half_trial *t, oct_err *err)
     return s == OCT_OK ? oct_source_pick(t->c->src, &(oct_pick){ 0 }, err) : s;
 }
 
-/* Bars the nodes in float16 that are nearest to what makes the lost value: from the end, through nodes in float32. asked: [nodes], zeroed. */
+/* Bars the nearest float16 nodes before the lost value, looking through float32 nodes. asked: [nodes], zeroed. */
 static oct_status take_back(half_trial *t, bool *asked, bool *changed, oct_err *err)
 {
     oct_qjob *j = t->c->job;

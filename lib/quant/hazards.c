@@ -1,4 +1,4 @@
-/* What goes wrong in a quantized model whatever runs it: grids that are too wide for what lies on them, sums that wrap. */
+/* Finds faults of a quantized model that do not depend on the runtime: scales that are too large for their values, and sums that overflow. */
 #include "quant/job.h"
 #include "quant/examine.h"
 
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_LEVELS = 16 }; /* numbers of its grid that a range should reach: 4 of 8 bits */
+enum { LEAST_LEVELS = 16 }; /* how many quantized values a range should cover at least: 4 of 8 bits */
 
 const char *oct_finding_name(oct_finding_kind kind)
 {
@@ -24,9 +24,9 @@ static oct_status add(oct_lint *l, oct_finding_kind kind, const oct_graph *g, in
     return name ? OCT_OK : oct_nomem(err);
 }
 
-/* ---- grids ---- */
+/* ---- scales ---- */
 
-/* The quantization of a value, also where a border behind it alone makes it. */
+/* The quantization of a value, also if it exists only in a border after the value. */
 static const oct_quant *grid_behind(const oct_graph *g, int value)
 {
     const oct_value *v = &g->value[value];
@@ -49,7 +49,7 @@ static oct_status say_collapse(oct_lint *l, const oct_graph *g, int node, int va
                err);
 }
 
-/* Tensors side by side on one grid: by its scale, or before it is quantized by the range of all of them. */
+/* Tensors that are joined with one scale: that of the result, or, before it is quantized, the range of all of them. */
 static oct_status look_at_join(oct_lint *l, const oct_graph *g, int id, const char *where, const oct_span *span, oct_err *err)
 {
     const oct_node *n = &g->node[id];
@@ -63,7 +63,7 @@ static oct_status look_at_join(oct_lint *l, const oct_graph *g, int id, const ch
     return OCT_OK;
 }
 
-/* What is rounded to a grid that is far wider. */
+/* A value that is quantized with a far larger scale than it needs. */
 static oct_status look_at_grid(oct_lint *l, const oct_graph *g, int id, const char *where, const oct_span *span, oct_err *err)
 {
     const oct_node *n = &g->node[id];
@@ -77,7 +77,7 @@ static oct_status look_at_grid(oct_lint *l, const oct_graph *g, int id, const ch
 
 /* ---- sums ---- */
 
-/* The largest sum of products of one output channel: every activation at its farthest from the zero point. */
+/* The largest possible sum of products of one output channel, with every activation as far as possible from the zero point. */
 static int64_t largest_sum(const oct_weight_layout *l, const oct_quant *w, int farthest)
 {
     const int64_t depth = l->ins / l->groups * l->taps;

@@ -1,4 +1,4 @@
-/* Preprocessing of pixels as part of the first convolutions. */
+/* Folds the preprocessing of pixels into the first convolutions. */
 #include "quant/input_fold.h"
 
 #include "forms/edit.h"
@@ -13,8 +13,8 @@ enum { CHANNELS = 4, PIXEL_MAX = 255 };
 
 typedef struct folder {
     oct_graph *g;
-    int v, n; /* channels */
-    double mean[CHANNELS], std[CHANNELS], common; /* of the float model's channels; the std of all */
+    int v, n; /* the input, and its number of channels */
+    double mean[CHANNELS], std[CHANNELS], common; /* by channel of the float model; and one std for all */
     int zero;
     bool flip;
 } folder;
@@ -24,7 +24,7 @@ static int64_t clamp_pixel(double x)
     return x < 0 ? 0 : x > PIXEL_MAX ? PIXEL_MAX : (int64_t)rint(x);
 }
 
-/* Spreads the steps over channels, and finds what they have in common. *alike: they need no folding. */
+/* Expands the steps to all channels, and finds what they have in common. *alike: nothing needs to be folded. */
 static void read_steps(folder *f, const oct_steps *s, bool *alike)
 {
     double mean = 0, std = 0;
@@ -60,7 +60,7 @@ static bool is_padded(const oct_node *n)
     return any;
 }
 
-/* Why a reader cannot take the steps over, or NULL. */
+/* The reason why a reader of the input cannot absorb the steps, or NULL. */
 static const char *no_fold(const folder *f, oct_use u)
 {
     const oct_node *n = &f->g->node[u.node];
@@ -78,15 +78,15 @@ static const char *no_fold(const folder *f, oct_use u)
     return strcmp(pad, "NOTSET") == 0 || strcmp(pad, "VALID") == 0 ? NULL : "the convolution's padding is not written out";
 }
 
-/* The channel of the float model that kernel row `at` of w, an output and one of its inputs, reads. */
+/* The input channel of the float model for kernel row `at` of w; a row is one input of one output. */
 static int channel_of(const oct_tensor *w, int64_t groups, int64_t at)
 {
     const int64_t out = at / w->dims[1];
     return (int)(out / (w->dims[0] / groups) * w->dims[1] + at % w->dims[1]);
 }
 
-/* Noise of a convolution's outputs for pixels of all values alike, by the rules of uniform rounding: of what it reads, and of weights rounded to 8 bits by
- * output. folded: pixels are exact, and weights hold the channels' std. */
+/* The noise of a convolution's outputs for pixels with uniformly distributed values, by the formulas of uniform rounding: from rounding its input, and from
+ * rounding weights to 8 bits for each output. folded: pixels are exact, and the weights contain the std of each channel. */
 static double noise_of(const folder *f, const oct_node *n, bool folded)
 {
     const oct_tensor *w = reals(f->g, n->in[1]);
@@ -132,7 +132,7 @@ static const char *find_fault(const folder *f)
 
 /* ---- folding ---- */
 
-/* W'[c] = W[c] * common / std[c], in the order of the pixels; each output gets sum W[c] * (zero - mean[c]) / std[c]. */
+/* W'[c] = W[c] * common / std[c], in the order of the pixels' channels; each bias grows by sum W[c] * (zero - mean[c]) / std[c]. */
 static oct_status fold_conv(const folder *f, int id, oct_err *err)
 {
     const oct_node *n = &f->g->node[id];
@@ -163,7 +163,7 @@ static oct_status fold_conv(const folder *f, int id, oct_err *err)
     return oct_graph_set_input(f->g, id, 2, value, err);
 }
 
-/* The pads of a convolution, as Pad has them of a tensor of that rank. */
+/* The pads of a convolution, in the form of Pad for a tensor of this rank. */
 static oct_status pad_const(const folder *f, int id, int rank, int *v, oct_err *err)
 {
     int64_t pads[2 * OCT_MAX_RANK] = { 0 };
@@ -176,7 +176,7 @@ static oct_status pad_const(const folder *f, int id, int rank, int *v, oct_err *
     return oct_edit_const(f->g, f->g->value[f->v].name, "_pads", OCT_S64, 1, (const int64_t[]){ 2 * rank }, pads, v, err);
 }
 
-/* Split, a Pad for each channel, Concat: *to has a border of each channel's mean. */
+/* Inserts Split, a Pad for each channel, and Concat. In *to, the border of each channel has its mean. */
 static oct_status pad_channels(const folder *f, int id, int *to, oct_err *err)
 {
     oct_graph *g = f->g;
@@ -206,7 +206,7 @@ static oct_status pad_channels(const folder *f, int id, int *to, oct_err *err)
     return oct_node_set_int(g, node, "axis", 1, err);
 }
 
-/* What the input held in a graph as it was, from what it will hold: common / std[c] times it plus (zero - mean[c]) / std[c]. */
+/* Computes in the original graph the old input from the new one: common / std[c] times it, plus (zero - mean[c]) / std[c]. */
 static oct_status read_pixels(const folder *f, oct_graph *g, oct_err *err)
 {
     float by[CHANNELS], plus[CHANNELS];
