@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the written form asks for: DequantizeLinear takes channels from opset 13 on, blocks from 21; Conv and pooling take bfloat16 from
- * 22 on; MatMulNBits is of a domain of its own. */
+/* The opset that the written form needs: DequantizeLinear supports channels from 13 and blocks from 21 on; Conv and pooling support bfloat16 from 22 on.
+ * MatMulNBits belongs to a domain of its own. */
 static int64_t least_opset(const oct_qjob_opts *o, const oct_graph *g)
 {
     if (o->scheme == OCT_SCHEME_BF16)
@@ -22,7 +22,7 @@ static int64_t least_opset(const oct_qjob_opts *o, const oct_graph *g)
     return (o->blocks_qdq && blocks) || wide ? 21 : 13;
 }
 
-/* Says in the log what was not folded after all. */
+/* Logs which constants were not folded after all. */
 static void say_unfolded(const oct_pass_log *log, size_t n, size_t saved)
 {
     char text[96];
@@ -32,8 +32,8 @@ static void say_unfolded(const oct_pass_log *log, size_t n, size_t saved)
         log->change(log->arg, "fold", text, "");
 }
 
-/* Reads a model of other floats as one of float32, so that its layers are found and can be quantized. Its functions become nodes first, and what is constant
- * is computed in its own type. */
+/* Turns a model of another float type into one of float32, so that its layers are found and can be quantized. Before that, functions are inlined, and
+ * constants are computed in their own type. */
 static oct_status widen_floats(oct_graph *g, const oct_qjob_opts *o, oct_dtype *source, oct_err *err)
 {
     oct_widened w;
@@ -41,7 +41,7 @@ static oct_status widen_floats(oct_graph *g, const oct_qjob_opts *o, oct_dtype *
         return OCT_OK;
     OCT_TRY(oct_passes_flatten(g, err));
     OCT_TRY(oct_infer_shapes(g, err));
-    OCT_TRY(oct_unfold_moves(g, err)); /* a table and its transpose stay one */
+    OCT_TRY(oct_unfold_moves(g, err)); /* a table and its transpose remain one constant */
     OCT_TRY(oct_widen_floats(g, false, &w, err));
     *source = *source ? *source : w.widest;
     if (w.widest && o->log && o->log->change) {
@@ -110,7 +110,7 @@ static void add_to_rule(const oct_qjob *j, oct_policy_row *row, const char *clau
     row->rule = rule ? rule : row->rule;
 }
 
-/* The type of activations that stands for one that the target does not take: of as many bits, else of others. */
+/* A type of activations to replace one that the target does not support: with the same number of bits if possible. */
 static oct_dtype taken_instead(const oct_target *t, oct_dtype asked)
 {
     static const oct_dtype narrow[] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16 }, wide[] = { OCT_U16, OCT_S16, OCT_U8, OCT_S8 };
@@ -121,7 +121,7 @@ static oct_dtype taken_instead(const oct_target *t, oct_dtype asked)
     return type[i];
 }
 
-/* Activations and granularity that the target never takes give way to those that it takes, and the rule says so. (Types of weights follow
+/* Replaces types of activations and granularities that the target never supports by those that it does, and says so in the rule. (Types of weights follow
  * from those of activations: oct_weights_type.) */
 static void fit_target(const oct_qjob *j, const oct_op *op, oct_policy_row *row)
 {
@@ -194,7 +194,7 @@ static oct_status read_policy(oct_qjob *j, oct_err *err)
     return OCT_OK;
 }
 
-/* What a layer is meant to be, as statistics may still keep it float, or (decided) what it is. */
+/* Describes a layer: the intended decision, which statistics may still change to float, or (decided) the final one. */
 static void describe(oct_qjob *j, int id, bool decided)
 {
     const oct_node *n = &j->g->node[id];
@@ -256,7 +256,7 @@ oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, c
     OCT_TRY(allocate(j, err));
     OCT_TRY(read_policy(j, err));
     OCT_TRY(oct_turn_products(j, &turned, err));
-    if (turned) { /* there are more nodes and values now */
+    if (turned) { /* the graph has more nodes and values now */
         OCT_TRY(allocate(j, err));
         OCT_TRY(read_policy(j, err));
     }
@@ -328,8 +328,8 @@ const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *
 
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
-    /* A tensor without statistics takes its neighbours out, which may take others along: place again until none is left. */
-    OCT_TRY(oct_job_place(j, err)); /* forgets parameters of an earlier decision */
+    /* A tensor without statistics makes the nodes beside it float, which may affect others. So nodes are placed again until nothing changes. */
+    OCT_TRY(oct_job_place(j, err)); /* this drops parameters of an earlier decision */
     for (bool changed = true; changed;) {
         OCT_TRY(oct_choose_qparams(j, c, &changed, err));
         OCT_TRY(oct_bytes_check(j, c, &changed, err));

@@ -1,7 +1,7 @@
-/* What the conversion costs, measured: the prepared float graph and the quantized one over samples in our own runtime.
+/* Measures the cost of a conversion: runs the prepared float graph and the quantized one over samples in our own runtime.
  *
- * Ranges are fitted to the samples they come from, and so are the choices that are measured. On these the model looks better than it is.
- * So some samples are kept from all that, and judge. */
+ * Ranges fit the samples that they were found on, and so do choices that were measured. On these samples the model looks better than it is. So some samples
+ * are kept aside to judge the result. */
 #include "quant/convert_int.h"
 
 #include "eval/metric.h"
@@ -11,9 +11,9 @@
 #include <string.h>
 
 #define TIMING_SECONDS 0.08
-#define SUSPICIOUS 4 /* times faster than float: more than integers give on most CPUs */
+#define SUSPICIOUS 4 /* times faster than float: more than integers gain on most CPUs */
 
-/* Whether the float model runs here whole; where it does not, the quantized one cannot be compared with it. */
+/* Whether the whole float model runs here. If not, the quantized one cannot be compared with it. */
 const char *oct_conversion_unjudged(const oct_conversion *c, const oct_graph *fl)
 {
     if (oct_source_is_once(c->src))
@@ -21,7 +21,7 @@ const char *oct_conversion_unjudged(const oct_conversion *c, const oct_graph *fl
     return oct_runnable_whole(fl) ? NULL : "the model has an operator that cannot be run here";
 }
 
-/* Whether samples count by twos: a choice among them would leave few of which both halves are there. */
+/* Whether samples form pairs. Picking single samples would leave few complete pairs. */
 bool oct_conversion_in_pairs(const oct_conversion *c)
 {
     return oct_judging_kind(&(oct_judging){ .rule = c->o.rule, .truth = c->o.truth }) == OCT_SET_PAIRS;
@@ -39,8 +39,8 @@ void oct_conversion_keep_aside(oct_conversion *c, bool calibrates)
     c->judged = !calibrates ? OCT_JUDGED_ANY : x.aside > 0 ? OCT_JUDGED_OTHERS : OCT_JUDGED_SAME;
 }
 
-/* Samples that judge where no goal is set: enough for a statement, fewer for large models. A count, not a time: what a report says
- * must not depend on how busy the machine is. */
+/* How many samples judge if no goal is set: enough for a conclusion, and fewer for large models. This is a count and not a time, because a report must not
+ * depend on how busy the machine is. */
 static int64_t enough(const oct_graph *g)
 {
     const int64_t n = 100000000000 / oct_sample_macs(g);
@@ -99,7 +99,7 @@ static oct_status against_goals(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-/* The metrics of the goals. That of a command is known by its command. */
+/* The metrics of the goals. The metric of a command is identified by its command. */
 static oct_status list_metrics(const oct_conversion *c, const oct_metric **metric, size_t *n, oct_err *err)
 {
     for (size_t i = *n = 0; i < c->o.n_goals; i++)
@@ -130,7 +130,7 @@ oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models
     return st;
 }
 
-/* A float model may be slow because of denormal numbers; then its slowness is no merit of the quantized one. */
+/* A float model may be slow because of denormal numbers. Then the quantized one deserves no credit for being faster. */
 static oct_status look_for_denormals(oct_conversion *c, bool aside, oct_err *err)
 {
     if (!(c->verdict->models[1].speed.median > SUSPICIOUS) && oct_denormal_weights(c->fl) == 0)

@@ -1,4 +1,4 @@
-/* What the nodes of a job take on floats, on integers and in between, by the target's tables of costs, and what all of it takes as it is placed. */
+/* The time that each node of a job takes in float, on integers and in other ways, by the target's tables of costs; and the time of the whole placement. */
 #include "quant/layer_costs_int.h"
 
 #include "ops/traits.h"
@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define USUAL 128 /* of a dimension that is not known, such as a sequence's */
+#define USUAL 128 /* for a dimension that is not known, such as the length of a sequence */
 
 /* ---- costs ---- */
 
@@ -24,7 +24,7 @@ static bool shapes_are_known(const oct_graph *g)
     return true;
 }
 
-/* The graph with one sample and usual sizes in place of open dimensions of its inputs. */
+/* Sets the batch size to one, and other open dimensions of inputs to a usual size. */
 static oct_status settle_shapes(oct_graph *g, oct_err *err)
 {
     for (size_t i = 0; i < g->n_input; i++) {
@@ -85,17 +85,17 @@ oct_status oct_costs_find(oct_qjob *j, oct_err *err)
     oct_err ignored = { 0 };
     if (!c)
         return oct_nomem(err);
-    if (*j->where || shapes_are_known(j->g)) /* what bodies take from outside has no shape in a copy */
+    if (*j->where || shapes_are_known(j->g)) /* values that bodies take from outside have no shape in a copy */
         return fill_costs(j, j->g, c, err);
     OCT_TRY(oct_graph_clone(j->g, &copy, err));
-    /* Sizes that do not go together are no fault of the model's: then what is known counts. */
+    /* Sizes may be inconsistent through no fault of the model. Then only known shapes count. */
     const bool settled = settle_shapes(copy, &ignored) == OCT_OK;
     const oct_status s = fill_costs(j, settled ? copy : j->g, c, err);
     oct_graph_destroy(copy);
     return s;
 }
 
-/* ---- what is expected ---- */
+/* ---- expected times ---- */
 
 static int bits_of(const oct_qjob *j, const oct_policy_row *row)
 {
@@ -126,7 +126,7 @@ static bool has_real_reader(const oct_qjob *j, int value)
     return any;
 }
 
-/* Whether an integer node reads a value in other bits than it is made in: then it is rounded once more. */
+/* Whether an integer node reads a value with another number of bits than it was computed with. Then it is rounded a second time. */
 static bool is_converted(const oct_qjob *j, int value)
 {
     const int maker = oct_maker_node(j, value);
@@ -138,7 +138,7 @@ static bool is_converted(const oct_qjob *j, int value)
     return any;
 }
 
-/* What stands on a value between nodes, by a table. */
+/* The time of conversions that stand on a value between nodes, by one table. */
 static double borders_of(const oct_qjob *j, int value, size_t t)
 {
     const double *c = j->costs->border[value][t];

@@ -14,7 +14,7 @@ static int64_t layer_macs(const oct_graph *g, int node)
     return oct_node_has_weights(g, node) ? oct_node_macs(g, node) : 0;
 }
 
-/* Samples of a run: the batch where it is fixed. */
+/* The number of samples of a run: the batch size if it is fixed. */
 static int64_t samples_of_run(const oct_graph *g)
 {
     const oct_shape *s = g->n_input ? &g->value[g->input[0]].shape : NULL;
@@ -26,7 +26,7 @@ int64_t oct_sample_macs(const oct_graph *g)
     return oct_graph_macs(g) / samples_of_run(g) + 1;
 }
 
-/* What computes on quantized values of the file does so in the target if that runs it. read: the node's graph as it was read. */
+/* A node that computes on quantized values of the file keeps doing so if the target runs it. read: the graph of the node as it was read. */
 static oct_status keep_quantized(const oct_qjob *j, const oct_graph *read, oct_layer_decision *d, oct_err *err)
 {
     static const oct_scheme as[] = { [OCT_ON_QUANTIZED] = OCT_SCHEME_STATIC, [OCT_ON_DYNAMIC] = OCT_SCHEME_DYNAMIC,
@@ -57,7 +57,7 @@ static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_graph *read, c
     return l->name ? OCT_OK : oct_nomem(err);
 }
 
-/* The copy of a job's graph within that of an outer job's; nodes have the same indices. NULL: it is no body of that job. */
+/* The copy of a job's graph inside a copy of the outer job's graph; nodes have the same indices. NULL: it is not a body of that job. */
 static const oct_graph *copy_of(const oct_qjob *outer, const oct_graph *copy, const oct_qjob *job)
 {
     const oct_graph *found = outer == job ? copy : NULL;
@@ -68,7 +68,7 @@ static const oct_graph *copy_of(const oct_qjob *outer, const oct_graph *copy, co
     return found;
 }
 
-/* What spells quantized values, and is no layer: it went when the graph was read, or became a border. */
+/* Whether a node only expresses quantization, and so is no layer: it was removed when the graph was read, or became a border. */
 static bool is_spelling(const oct_graph *g, const oct_graph *read, int node)
 {
     const oct_op *op = oct_op_of(g, node);

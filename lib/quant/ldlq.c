@@ -1,7 +1,7 @@
-/* Rounding on second moments (ldlq.h), most of it as matrix products: of some inputs at a time.
+/* Rounding by second moments (ldlq.h). Most of the work is done as matrix products, for several inputs at a time.
  *
- * With H = (U + 1) D (U + 1)' the error is sum_k D_k (t_k - q_k)^2, where t_k is weight k with what it makes up for. Inputs that are
- * added in pairs come one after the other, and of a pair that would leave its bound both weights give way by what costs least. */
+ * With H = (U + 1) D (U + 1)' the error is sum_k D_k (t_k - q_k)^2, where t_k is weight k plus what it compensates. Inputs that are added in pairs follow
+ * each other. If a pair would exceed its bound, both weights are reduced so that the error grows least. */
 #include "quant/ldlq_int.h"
 
 #include "base/mem.h"
@@ -66,7 +66,7 @@ const int8_t *oct_ldlq_qvals(const oct_ldlq *k)
     return k->qvals;
 }
 
-/* By what an input is ordered: its diagonal, or the larger one of its pair. Unpaired ones come behind all pairs. */
+/* The key by which inputs are ordered: the diagonal element, or the larger one of a pair. Unpaired inputs come after all pairs. */
 static float rank_of(const oct_ldlq *k, size_t i)
 {
     const float own = k->moments[i * (k->depth + 1)];
@@ -78,7 +78,7 @@ static float rank_of(const oct_ldlq *k, size_t i)
     return own > other ? own : other;
 }
 
-/* Largest diagonal first; equal ones by place. A simple sort: it is nothing beside the rest. */
+/* Orders by decreasing diagonal, and equal ones by position. A simple sort suffices, because the rest takes far longer. */
 static void find_order(oct_ldlq *k)
 {
     size_t n = 0;
@@ -89,7 +89,7 @@ static void find_order(oct_ldlq *k)
         const size_t width = other == i ? 1 : 2;
         size_t at = n;
         if (other < i)
-            continue; /* is there, beside it */
+            continue; /* it was placed beside its partner */
         for (; at > 0 && rank_of(k, k->order[at - 1]) < v; at--)
             k->order[at - 1 + width] = k->order[at - 1];
         k->order[at + second] = i;
@@ -99,7 +99,7 @@ static void find_order(oct_ldlq *k)
     }
 }
 
-/* Rows from..end of H become columns of U, times D: each takes from those before it in the block. False: no numbers. */
+/* Turns rows from..end of H into columns of U times D. Each row subtracts the contributions of the rows before it in the block. False: not finite. */
 static bool factor_block(oct_ldlq *k, size_t from, size_t end)
 {
     const size_t d = k->depth;
@@ -133,7 +133,7 @@ oct_status oct_ldlq_multiply(size_t m, size_t n, size_t depth, const float *a, s
     return there ? OCT_OK : OCT_ENOMEM;
 }
 
-/* What the rows before a block take from it, some at a time, up to the diagonal. */
+/* Subtracts the contributions of the rows before a block, several at a time, up to the diagonal. */
 static oct_status update_rows(oct_ldlq *k, size_t from, size_t end)
 {
     const size_t d = k->depth, n = end - from;
@@ -163,8 +163,7 @@ static oct_status update_rows(oct_ldlq *k, size_t from, size_t end)
     return there ? OCT_OK : OCT_ENOMEM;
 }
 
-/* H = (U + 1) D (U + 1)' from the last row on, some rows at a time; row k then holds column k of U. *good: these
- * are numbers. */
+/* Computes H = (U + 1) D (U + 1)' starting from the last row, several rows at a time. Row k then holds column k of U. *good: the result is finite. */
 static oct_status factor(oct_ldlq *k, bool *good)
 {
     const size_t d = k->depth;
@@ -187,7 +186,7 @@ static oct_status factor(oct_ldlq *k, bool *good)
     return OCT_OK;
 }
 
-/* Moments below the diagonal, some rows at a time; those above it are the same. */
+/* Computes the moments below the diagonal, several rows at a time. H is symmetric. */
 void oct_ldlq_inputs(oct_ldlq *k, const float *x)
 {
     const size_t d = k->depth;
@@ -215,14 +214,14 @@ oct_status oct_ldlq_begin(oct_ldlq *k, const int64_t *pair, bool *seen)
     return OCT_OK;
 }
 
-/* sum[n][outs]: what the weights of inputs from..from + n make up for, of those before `from`. */
+/* sum[n][outs]: what the weights of inputs from..from + n compensate of the errors of inputs before `from`. */
 oct_status oct_ldlq_carry_over(oct_ldlq *k, size_t from, size_t n)
 {
     memset(k->sum, 0, n * k->outs * sizeof *k->sum);
     return from ? oct_ldlq_multiply(n, k->outs, from, k->h + from * k->depth, k->depth, k->e, k->outs, k->sum) : OCT_OK;
 }
 
-/* Adds to input i's sum what it makes up for, of those from..end. */
+/* Adds to the sum of input i what it compensates of the errors of inputs from..end. */
 void oct_ldlq_carry(oct_ldlq *k, size_t from, size_t end, size_t i)
 {
     const float *u = k->h + i * k->depth;
@@ -240,7 +239,7 @@ static inline float nearest(float v, float limit)
     return r > limit ? limit : r < -limit ? -limit : r;
 }
 
-/* Rounds weight o of input i to q, and adds to its noise. */
+/* Rounds weight o of input i to q, and adds its error to the noise. */
 static void put(oct_ldlq *k, size_t i, size_t o, float q, float scale, double *noise)
 {
     const float e = k->w[i * k->outs + o] - q * scale;
@@ -257,10 +256,10 @@ static void round_input(oct_ldlq *k, const float *scale, float limit, size_t i, 
         put(k, i, o, nearest((w[o] + sum[o]) / scale[o], limit), scale[o], &noise[o]);
 }
 
-/* Two weights of one input each, in steps: what they should be (the second one if the first had no error), and the first one's own value. */
+/* Two weights, one of each input of a pair, in steps: their targets (of the second one if the first had no error), and the original value of the first. */
 typedef struct bound_pair {
-    float first, second, own; /* positive where they would leave the bound */
-    float u, d[2];            /* what the second makes up for of the first's error; D */
+    float first, second, own; /* mirrored so that both are positive if they would exceed the bound */
+    float u, d[2];            /* u: how much of the first's error the second compensates; d: their elements of D */
 } bound_pair;
 
 static float second_of(const bound_pair *p, float first)
@@ -268,7 +267,7 @@ static float second_of(const bound_pair *p, float first)
     return p->second + p->u * (p->own - first);
 }
 
-/* The first of two weights that add up to `most`, with least error: minimum of d0 (first - a)^2 + d1 (second_of(a) - (most - a))^2. */
+/* The first of two weights with sum `most` that has the least error: the minimum of d0 (first - a)^2 + d1 (second_of(a) - (most - a))^2. */
 static float share(const bound_pair *p, float most)
 {
     const float v = 1 - p->u, rest = p->second + p->u * p->own - most;
@@ -276,7 +275,7 @@ static float share(const bound_pair *p, float most)
     return !(a > 1) ? 1 : a > most - 1 ? most - 1 : a;
 }
 
-/* Rounds inputs i and i + 1 so that weights of one sign add up to `most` at most. */
+/* Rounds inputs i and i + 1 so that weights of the same sign sum to at most `most`. */
 static void round_pair(oct_ldlq *k, const float *scale, float limit, float most, size_t i, double *noise)
 {
     const size_t n = k->outs, at = i % OCT_LDLQ_TOGETHER * n;
@@ -303,7 +302,7 @@ static void round_pair(oct_ldlq *k, const float *scale, float limit, float most,
     }
 }
 
-/* The inputs from..end; with pairs, `from` is even, and so only an unpaired input is alone. */
+/* Rounds the inputs from..end. With pairs, `from` is even, so that only an unpaired input stands alone. */
 static void round_block(oct_ldlq *k, const float *scale, float limit, float most, size_t from, size_t end, double *noise)
 {
     for (size_t i = from; i < end; i++) {
@@ -336,7 +335,7 @@ void oct_ldlq_expect(const oct_ldlq *k, const float *scale, size_t n, const floa
     const size_t d = k->depth;
     double even = 0;
     for (size_t i = 0; i < d; i++)
-        even += (double)k->h[i * (d + 1)] / 12; /* errors of rounding are spread evenly over a step */
+        even += (double)k->h[i * (d + 1)] / 12; /* rounding errors are uniformly distributed over a step */
     for (size_t f = 0; f < n; f++)
         for (size_t o = 0; o < k->outs; o++)
             cost[f * k->outs + o] = even * (double)scale[o] * (double)scale[o] * (double)factor[f] * (double)factor[f];
@@ -349,7 +348,7 @@ void oct_ldlq_expect(const oct_ldlq *k, const float *scale, size_t n, const floa
                 const float over = sum - (float)most * factor[f] * scale[o];
                 if (!(over > 0))
                     break;
-                cost[f * k->outs + o] += (double)over * (double)over * a * b / (a + b * v * v); /* the least of what share() minimizes */
+                cost[f * k->outs + o] += (double)over * (double)over * a * b / (a + b * v * v); /* the minimum of what share() minimizes */
             }
         }
     }

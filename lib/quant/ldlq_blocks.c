@@ -1,4 +1,4 @@
-/* Weights in blocks rounded on second moments, and what they should make of inputs that rounding has changed already. */
+/* Rounds weights in blocks by second moments, and adapts weights to inputs that rounding has already changed. */
 #include "quant/ldlq_int.h"
 
 #include "base/mem.h"
@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- aiming ---- */
+/* ---- adapting weights ---- */
 
-/* to[i][o] of permuted inputs: x (other - x)' times the weights. */
+/* to[i][o], for permuted inputs: x (other - x)' times the weights. */
 static oct_status cross(oct_ldlq *k, const float *x, const float *other, float *to)
 {
     const size_t d = k->depth, rows = k->rows;
@@ -31,7 +31,7 @@ static oct_status cross(oct_ldlq *k, const float *x, const float *other, float *
     return s;
 }
 
-/* Row i less f times row j. */
+/* Row i minus f times row j. */
 static void subtract(float *a, size_t outs, size_t i, size_t j, float f)
 {
     float *to = a + i * outs;
@@ -40,7 +40,7 @@ static void subtract(float *a, size_t outs, size_t i, size_t j, float f)
         to[o] -= f * from[o];
 }
 
-/* (U + 1) a = b in place, from the last row on; what a block gives those before it is a product. */
+/* Solves (U + 1) a = b in place, from the last row on. The contributions of a block to the rows before it are a matrix product. */
 static oct_status solve_upper(oct_ldlq *k, float *a)
 {
     const size_t d = k->depth, n = k->outs;
@@ -65,7 +65,7 @@ static oct_status solve_upper(oct_ldlq *k, float *a)
     return OCT_OK;
 }
 
-/* (U + 1)' a = b in place, from the first row on. */
+/* Solves (U + 1)' a = b in place, from the first row on. */
 static oct_status solve_lower(oct_ldlq *k, float *a)
 {
     const size_t d = k->depth, n = k->outs;
@@ -106,7 +106,7 @@ oct_status oct_ldlq_aim(oct_ldlq *k, const float *x, const float *other)
 
 /* ---- rounding ---- */
 
-/* Scales and zero points of a block side by side: [outs], from [outs][blocks]. */
+/* Copies the scales and zero points of one block from [outs][blocks] to [outs]. */
 static void take_block(const oct_ldlq_blocks *b, size_t outs, size_t block, float *scale, float *zero)
 {
     for (size_t o = 0; o < outs; o++) {
@@ -123,7 +123,7 @@ static void round_input(oct_ldlq *k, const float *scale, const float *zero, floa
     float *left = k->e + i * n;
     for (size_t o = 0; o < n; o++) {
         const float r = rintf((w[o] + sum[o]) / scale[o]) + zero[o];
-        const float q = r > 0 ? r < top ? r : top : 0; /* 0 where the scale is 0 and nothing is to be rounded */
+        const float q = r > 0 ? r < top ? r : top : 0; /* 0 if the scale is 0, because then there is nothing to round */
         left[o] = w[o] - (q - zero[o]) * scale[o];
         const double t = (double)left[o] + (double)sum[o];
         to[o] = (uint8_t)q;

@@ -8,17 +8,17 @@
 
 enum { SWEEPS = 4, LANES = 16 };
 
-/* One output at hand. */
+/* The output that is being improved. */
 typedef struct fit {
     const oct_learned *l;
-    size_t rows;      /* that choose */
+    size_t rows;      /* those that choose */
     const float *w;
     float scale;
     int8_t *q;        /* [depth] */
     float *want;      /* [rows]: clamped outputs of the float weights */
-    float *got;       /* [rows]: outputs of the quantized weights, not clamped */
-    float *error;     /* [rows]: of the clamped ones, 0 where the clamp holds, so that no small change is seen */
-    float *inside;    /* [rows]: 1, or 0 where the clamp holds */
+    float *got;       /* [rows]: outputs with the quantized weights, before the clamp */
+    float *error;     /* [rows]: the error after the clamp; 0 where the clamp is active, because there a small change has no effect */
+    float *inside;    /* [rows]: 1, or 0 where the clamp is active */
 } fit;
 
 static float clamped(const oct_learned *l, float y)
@@ -26,7 +26,7 @@ static float clamped(const oct_learned *l, float y)
     return y < l->lo ? l->lo : y > l->hi ? l->hi : y;
 }
 
-/* Sums in lanes, in an order that no instruction set changes. */
+/* Sums lanes, in an order that does not depend on the instruction set. */
 static float join(const float *lane)
 {
     float sum = 0;
@@ -47,7 +47,7 @@ static float dot(const float *a, const float *b, size_t n)
     return join(lane);
 }
 
-/* Of squares, where the output is inside of the clamp. */
+/* The sum of squares of a row of inputs, where the output is inside the clamp. */
 static float energy(const fit *f, const float *x)
 {
     float lane[LANES] = { 0 };
@@ -60,7 +60,7 @@ static float energy(const fit *f, const float *x)
     return join(lane);
 }
 
-/* Outputs of all rows with weights of `scale` times q, or with those of reals. */
+/* Computes the outputs of all rows, with weights `scale` times q or with float weights. */
 static void multiply(const fit *f, const int8_t *q, float bias, float *y)
 {
     const size_t rows = f->l->rows;
@@ -73,7 +73,7 @@ static void multiply(const fit *f, const int8_t *q, float bias, float *y)
     }
 }
 
-/* Squared error of rows from..to, with outputs moved by step * x. */
+/* The squared error of rows from..to if outputs change by step * x. */
 static double loss(const fit *f, const float *x, float step, size_t from, size_t to)
 {
     double sum = 0;
@@ -93,7 +93,7 @@ static void find_errors(fit *f)
     }
 }
 
-/* The whole steps that bring weight k nearest to the least error, as far as the clamp stays where it holds. */
+/* By how many steps weight k should change for the least error, on the assumption that the clamp stays active where it is. */
 static int steps_of(const fit *f, size_t k)
 {
     const float *x = f->l->x + k * f->l->rows, power = energy(f, x) * f->scale;
@@ -105,7 +105,7 @@ static int steps_of(const fit *f, size_t k)
     return (int)fminf(fmaxf((float)f->q[k] + d, lo), hi) - f->q[k];
 }
 
-/* Whether any weight was changed. */
+/* Tries each weight once. Returns whether any was changed. */
 static bool sweep(fit *f, double *least)
 {
     bool any = false;

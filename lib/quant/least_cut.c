@@ -1,21 +1,21 @@
-/* Dinic's algorithm, without recursion: levels by breadth, then paths along them until none is left. */
+/* Dinic's algorithm without recursion: it finds levels by breadth-first search, and then paths along the levels until there are no more. */
 #include "quant/least_cut.h"
 
 #include <math.h>
 
 typedef struct edge {
     int to, next; /* the next edge from the same node, or -1 */
-    double left;  /* capacity that is not used */
+    double left;  /* unused capacity */
 } edge;
 
 struct oct_cut {
     oct_arena *arena;
-    int n;            /* nodes: the things, the source, the sink */
+    int n;            /* the number of nodes: the things, the source and the sink */
     int *head;        /* by node: its first edge, or -1 */
-    edge *e;          /* those of a pair at 2k and 2k + 1 */
+    edge *e;          /* [n_edge]: the two directions of an edge are at 2k and 2k + 1 */
     size_t n_edge, cap_edge;
     int *level, *at, *queue, *path;
-    double most;      /* the largest finite capacity: what is below 1e-12 of it is 0 */
+    double most;      /* the largest finite capacity; less than 1e-12 of it counts as 0 */
 };
 
 oct_status oct_cut_create(oct_arena *a, size_t n, oct_cut **cut, oct_err *err)
@@ -63,7 +63,7 @@ oct_status oct_cut_split(oct_cut *c, int first, int second, double price, oct_er
     return price > 0 && first != second ? add(c, first, second, price, 0, err) : OCT_OK;
 }
 
-/* Levels from the source; whether the sink has one. */
+/* Finds the level of each node from the source. Returns whether the sink has one. */
 static bool find_levels(oct_cut *c)
 {
     const int source = c->n - 2, sink = c->n - 1;
@@ -92,7 +92,7 @@ static bool fill_path(oct_cut *c)
         const int k = c->at[u];
         if (k < 0 && u == source)
             return false;
-        if (k < 0) { /* a dead end: back, and not here again */
+        if (k < 0) { /* a dead end: go back, and do not come here again */
             u = c->e[c->path[--n] ^ 1].to;
             c->at[u] = c->e[c->at[u]].next;
         } else if (c->e[k].left > 1e-12 * c->most && c->level[c->e[k].to] == c->level[u] + 1) {
@@ -120,7 +120,7 @@ void oct_cut_solve(oct_cut *c, bool *first)
         bool any = false;
         while (fill_path(c))
             any = true;
-        if (!any) /* a path of infinite prices alone: what is asked for cannot be */
+        if (!any) /* a path with only infinite prices: there is no allowed choice */
             break;
     }
     for (int i = 0; i < c->n - 2; i++)

@@ -1,28 +1,29 @@
-/* No loss goes unsaid: scores that chance does not explain, outputs that are hardly the float model's, and few layers that cause most of it. */
+/* Warns of every kind of loss: scores that chance does not explain, outputs that differ much from the float model's, and a few layers that cause most of the
+ * loss. */
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
 
 #include <math.h>
 #include <string.h>
 
-#define GOOD_DB 30       /* of the outputs: what is lost beyond is not worth a warning */
-#define MUCH_DB 6        /* what few layers cause is */
-#define LEAST_SHARE 0.08 /* of the loss: what causes less is no suspect */
-#define LIKELY_SHARE 0.5 /* of all suspects: less is not measured */
-#define FEW 0.03         /* of the layers with weights */
-#define CLOSE_CALLS 0.1  /* of the classes of samples: so many others are no loss */
-enum { POOR_DB = 12 };   /* of the outputs: noise is a quarter of them in amplitude */
-enum { LEAST_FEW = 2 };  /* layers: one that makes a value, and one that reads it */
+#define GOOD_DB 30       /* dB at the outputs: a loss above this is not worth a warning */
+#define MUCH_DB 6        /* dB: a few layers must cause at least so much loss */
+#define LEAST_SHARE 0.08 /* share of the loss: a site that causes less is no suspect */
+#define LIKELY_SHARE 0.5 /* share of the loss of all suspects: if it is smaller, they are not measured */
+#define FEW 0.03         /* share of the layers with weights that counts as few */
+#define CLOSE_CALLS 0.1  /* share of samples whose class may change without being counted as a loss */
+enum { POOR_DB = 12 };   /* dB at the outputs: the noise has a quarter of their amplitude */
+enum { LEAST_FEW = 2 };  /* layers: the one that computes a value, and one that reads it */
 
-/* ---- few layers ---- */
+/* ---- a few layers ---- */
 
 typedef struct suspects {
     const oct_qjob *j;
-    bool *floats;  /* by node */
+    bool *floats;  /* by node: it would be float */
     bool *rounds;  /* by node: its weights stay rounded */
-    bool *value;   /* by value: rounded */
-    size_t n;      /* layers with weights that would be float */
-    double noise;  /* what would be gone, if errors are independent */
+    bool *value;   /* by value: it stays rounded */
+    size_t n;      /* how many layers with weights would be float */
+    double noise;  /* the noise that would be removed, if errors are independent */
 } suspects;
 
 static bool would_be_float(const suspects *x, const oct_site *s, int id)
@@ -30,7 +31,7 @@ static bool would_be_float(const suspects *x, const oct_site *s, int id)
     return oct_is_static(x->j, id) && !x->floats[id] && (s->node == id || (s->value >= 0 && oct_site_touches(x->j, id, s->value)));
 }
 
-/* Takes the layers around a site, if they are few enough. */
+/* Adds the layers around a site to the suspects, if they are few enough. */
 static void suspect(suspects *x, const oct_site *s, size_t most)
 {
     size_t more = 0;
@@ -88,7 +89,7 @@ static oct_status name_culprits(oct_conversion *c, const suspects *x, double gai
     return k->names ? OCT_OK : oct_nomem(err);
 }
 
-/* What they gain on the other half of the samples. */
+/* Measures their gain on the other half of the samples. */
 static oct_status measure_gain(oct_conversion *c, const suspects *x, double *before, double *after, oct_err *err)
 {
     oct_sim *s;
@@ -110,7 +111,7 @@ oct_status oct_conversion_find_culprits(oct_conversion *c, const oct_sensitivity
     if (!x.floats || !x.rounds || !x.value)
         return oct_nomem(err);
     suspect_worst(&x, s);
-    /* Large errors are not independent, so half of them may be nearly all. */
+    /* Large errors are not independent, so that half of the noise may be nearly all of it. */
     if (x.noise < LIKELY_SHARE * oct_sensitivity_left(j, s))
         return OCT_OK;
     OCT_TRY(measure_gain(c, &x, &before, &after, err));
@@ -119,9 +120,9 @@ oct_status oct_conversion_find_culprits(oct_conversion *c, const oct_sensitivity
 
 /* ---- warnings ---- */
 
-/* Whether the whole interval of a score of labels lies below the float model's; where there are none, that of the agreement below one that costs
- * no accuracy. Against itself a model has 100 %, and any four other classes of 64 would be significant: but close calls fall either way, and as
- * many of them are won as lost. Networks of 60 % top-1 have 5 to 7 % other classes, and the accuracy that they had. */
+/* Whether the whole interval of a score lies below the float model's. Without labels: whether the whole interval of the agreement lies below a value that
+ * costs no accuracy. A model agrees with itself by 100 %, so even four different classes of 64 would be significant. But close decisions change in both
+ * directions, and as many are improved as are damaged: networks of 60 % top-1 gave another class for 5 to 7 % of the samples, at the same accuracy. */
 static bool is_worse(const oct_eval_score *x)
 {
     if (!x || isnan(x->lo))

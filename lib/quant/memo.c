@@ -1,5 +1,5 @@
-/* Measurements as lines of text: a word, the sites from and to, noise and SQNR; before those of the same key a line with it. A tuned conversion has
- * two: of what was decided before trials, and of the result. */
+/* The file has measurements as lines of text: a word, the sites from and to, noise and SQNR. A line with the key precedes the measurements of that key. A
+ * conversion with goals has two keys: that of the decisions before trials, and that of the result. */
 #include "quant/memo_int.h"
 
 #include "base/buf.h"
@@ -14,7 +14,7 @@
 enum { MOST_BYTES = 64 << 20 };
 static const char title[] = "octet sensitivity 1\n";
 
-/* ---- what they depend on ---- */
+/* ---- the key ---- */
 
 static uint64_t hash_quant(uint64_t h, const oct_quant *q)
 {
@@ -145,7 +145,8 @@ oct_status oct_memo_save(oct_memo *m, oct_err *err)
     if (m->saved == m->n || !m->path)
         return OCT_OK;
     oct_buf_puts(&b, title);
-    for (size_t k = m->n_others < OCT_MEMO_KEYS ? m->n_others : OCT_MEMO_KEYS - 1; k > 0; k--) /* the latest last; of too many the oldest goes */
+    /* the latest last; if there are too many, the oldest is dropped */
+    for (size_t k = m->n_others < OCT_MEMO_KEYS ? m->n_others : OCT_MEMO_KEYS - 1; k > 0; k--)
         put_entries(m, m->others[k - 1], &b);
     put_entries(m, m->key, &b);
     oct_status s = b.failed ? oct_nomem(err) : oct_out_open(&o, m->path, err);

@@ -1,4 +1,4 @@
-/* Measurements in parts: what each part's file holds of them, and joining those. */
+/* Measurements in parts: the contents of a part's file, and joining the parts. */
 #include "quant/memo_int.h"
 
 #include "eval/part_bytes.h"
@@ -11,7 +11,7 @@ const oct_part_form oct_part_of_sensitivity = { "octet-sensitivity-part 1\n", "a
                                                 "models, samples and N of --shard I/N" };
 
 static const char *const words[] = { "all", "weights", "values", "weights-of", "values-of" };
-enum { OF_SITES = 3, ENTRY = 4 + 4 * 8 }; /* words from there on are of sites from..to; bytes */
+enum { OF_SITES = 3, ENTRY = 4 + 4 * 8 }; /* OF_SITES: words from this one on refer to sites from..to. ENTRY: bytes of an entry */
 
 static uint32_t word_of(const oct_memo_entry *e)
 {
@@ -66,7 +66,7 @@ static int by_entry(const void *a, const void *b)
     return sites ? sites : (x->part > y->part) - (x->part < y->part);
 }
 
-/* Whether a measurement may be one: of some sites, or of all, and with noise that is a number. */
+/* Reads a measurement, and checks it: it is of some sites or of all, and its noise is a number. */
 static bool take_entry(ev_bytes *r, oct_memo_entry *e)
 {
     const uint32_t word = ev_take_u32(r);
@@ -103,7 +103,7 @@ static oct_status take_part(const oct_parts *parts, size_t i, uint64_t *key, joi
     return OCT_OK;
 }
 
-/* Of measurements of one thing, the first part's; they must be the same. */
+/* Keeps the first part's measurement of each thing. Others must be equal to it. */
 static oct_status keep_each_once(oct_memo *m, const joined *x, size_t n, oct_err *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -126,7 +126,7 @@ static oct_status keep_each_once(oct_memo *m, const joined *x, size_t n, oct_err
 
 oct_status oct_memo_join(const oct_parts *parts, oct_arena *arena, oct_memo **out, oct_err *err)
 {
-    enum { MOST = 1 << 18 }; /* more than any model has, and few enough to look each up among all */
+    enum { MOST = 1 << 18 }; /* more than any model has, and few enough to search all for each lookup */
     oct_memo *m;
     size_t most = 0, n = 0;
     for (size_t i = 0; i < parts->n && most <= MOST; i++)

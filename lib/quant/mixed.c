@@ -1,16 +1,17 @@
-/* Mixed precision: where few values cause most of the loss, the layers that make and read them get activations of 16 bits, where the target runs these on
- * integers and no slower than floats (wide.c), or stay float. What 16 bits do not win is tried in float.
+/* Mixed precision. If a few values cause most of the loss, the layers that compute and read them get 16-bit activations, or stay float. They get 16 bits if the
+ * target runs these on integers and no slower than floats (wide.c). Where 16 bits do not help, float is tried.
  *
- * Values are taken in the order of what they cost at the outputs while each still causes a good part of what is left, within a budget of
- * multiply-accumulates. Where that does not help a model that is of little use as it is, up to four layers more may go beyond it, if
- * they win 6 dB each: a stem can be a seventh of a network, a Fourier transform more than a third. Around a value that is known to be
- * delicate, as few of its elements are many times larger than the others, 3 dB are enough: clipping may have hidden half of the loss.
- * What was chosen is measured, on other samples, and stays only where it wins: all within the budget as a whole, and then the values beyond it
- * one by one, each with what it leaves within the budget to be worth taking. Those that do not win alone may win together: where two clip the
- * same elements, as along a power spectrum, one alone gains nothing.
+ * Values are chosen in the order of the noise that they cause at the outputs, as long as each causes a good part of the remaining noise, within a budget of
+ * multiply-accumulates. If that does not help a model that is of little use as it is, up to four more layers may exceed the budget, if they gain 6 dB each: the
+ * first layers can be a seventh of a network, a Fourier transform more than a third. Around a value that is known to be delicate, because a few of its elements
+ * are many times larger than the others, 3 dB suffice: clipping may have hidden half of the loss.
  *
- * A value that causes nearly all of the loss hides what others cause. So once such a one is gone, ranges are chosen and everything is measured
- * anew, and more is chosen by that. */
+ * The choice is measured on other samples, and is kept only if it helps: first everything within the budget together, then the values beyond it one by one,
+ * each together with what it makes worthwhile within the budget. Values that do not help alone may help together: if two values clip the same elements, as
+ * along a power spectrum, one alone gains nothing.
+ *
+ * A value that causes nearly all of the loss hides the loss that others cause. After such a value is gone, ranges are chosen and everything is measured
+ * again, and the choice continues with the new measurements. */
 #include "observers/observer.h"
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
@@ -20,56 +21,56 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUDGET 0.03       /* of the multiply-accumulates, where no other is asked for */
-#define GOOD_DB 30        /* expected at the outputs: more is not bought */
-#define POOR_DB 20        /* less may be mended beyond the budget */
-#define LEAST_SHARE 0.08  /* of the noise that is left when a value is taken */
-#define LEAST_GAIN 1.0    /* dB, of all together */
-#define DEAR_GAIN 6.0     /* dB, of each layer beyond the budget */
-#define DELICATE_GAIN 3.0 /* dB, of each of these around a delicate value */
-#define HIDING_DB 3.0     /* won: loss that hid what the choice of ranges costs elsewhere, so that is made again */
-#define DELICATE 8        /* times what nine tenths of the elements stay below */
+#define BUDGET 0.03       /* share of the multiply-accumulates, if the user gives none */
+#define GOOD_DB 30        /* expected dB at the outputs: nothing more is chosen above this */
+#define POOR_DB 20        /* dB: below this, the budget may be exceeded */
+#define LEAST_SHARE 0.08  /* share of the remaining noise that a value must cause to be chosen */
+#define LEAST_GAIN 1.0    /* dB that all chosen values together must gain */
+#define DEAR_GAIN 6.0     /* dB that each layer beyond the budget must gain */
+#define DELICATE_GAIN 3.0 /* dB that each of these must gain around a delicate value */
+#define HIDING_DB 3.0     /* dB gained: so large a loss hid the loss by ranges elsewhere, so that ranges are chosen again */
+#define DELICATE 8        /* times the bound of nine tenths of the elements */
 enum {
-    MOST_DEAR = 4, /* layers beyond the budget */
-    MOST_TRIES = 6 /* of values beyond the budget */
+    MOST_DEAR = 4, /* the most layers beyond the budget */
+    MOST_TRIES = 6 /* the most values that are tried beyond the budget */
 };
 
 static const char nothing[] = "no few values cause the loss";
 
-/* Why a node stays float or has 16 bits. */
+/* The reason why a node stays float or has 16 bits. */
 typedef struct reason {
-    int root;           /* the value that is the cause */
-    double share, gain; /* of the loss at the outputs; dB, of what was left when it was chosen */
-    double macs;        /* of the nodes around that value */
-    bool beyond;        /* the budget */
+    int root;           /* the value that causes the loss */
+    double share, gain; /* share of the loss at the outputs; dB of the loss that remained when it was chosen */
+    double macs;        /* multiply-accumulates of the nodes around that value */
+    bool beyond;        /* it exceeds the budget */
 } reason;
 
-/* What an attempt may take. */
+/* What an attempt may choose. */
 typedef enum extent {
     WITHIN_BUDGET,
-    ONE_BEYOND, /* one value that was not refused */
+    ONE_BEYOND, /* one value that was not refused before */
     ALL_BEYOND
 } extent;
 
 typedef struct choice {
     oct_qjob *j;
     const oct_sensitivity *s;
-    int *floats;        /* by node: 0, or the attempt that chose it to be float ... */
-    int *wides;         /* ... or to have activations of 16 bits */
-    int attempt;        /* from 1 on */
+    int *floats;        /* by node: the number of the attempt that left it float; 0: none */
+    int *wides;         /* by node: the number of the attempt that gave it 16-bit activations; 0: none */
+    int attempt;        /* counted from 1 */
     extent extent;
     reason *reason;     /* by node */
     double budget;
-    double macs;        /* of the graph */
-    double spent;       /* of chosen layers within the budget */
-    int dear;           /* layers chosen beyond the budget */
+    double macs;        /* multiply-accumulates of the graph */
+    double spent;       /* those of the layers chosen within the budget */
+    int dear;           /* the number of layers chosen beyond the budget */
     const oct_calib *calib;
     struct {
         double spent, must_gain; /* dB */
-        int dear, value;         /* beyond the budget: layers, and the last value, or -1 */
+        int dear, value;         /* beyond the budget: the number of layers, and the last value, or -1 */
         bool may_widen, widened;
-    } now;                       /* of this attempt */
-    bool *refused;      /* by value: alone beyond the budget, and did not win what it must */
+    } now;                       /* for the current attempt */
+    bool *refused;      /* by value: tried alone beyond the budget, and it did not gain enough */
 } choice;
 
 static bool would_take(const choice *x, int id, int root)
@@ -77,13 +78,13 @@ static bool would_take(const choice *x, int id, int root)
     return oct_is_static(x->j, id) && !x->floats[id] && x->wides[id] != x->attempt && oct_site_touches(x->j, id, root);
 }
 
-/* Where the target wants all nodes between quantizers, those on reals round to 8 bits, too. */
+/* If the target wants quantizers around all nodes, nodes that compute in float round to 8 bits too. */
 static bool would_widen(const choice *x, int id, int root)
 {
     return x->now.may_widen && !x->j->node[id].row.typed && !x->floats[id] && !x->wides[id] && oct_may_be_wide(x->j, id) && oct_site_touches(x->j, id, root);
 }
 
-/* Whether the nodes around a value are widened together: none of them would have to be float. */
+/* Whether the nodes around a value can be widened together, without one that would have to be float. */
 static bool widens(const choice *x, int root)
 {
     bool all = true;
@@ -92,8 +93,8 @@ static bool widens(const choice *x, int root)
     return all;
 }
 
-/* Multiply-accumulates of the layers around a value, and how many these are. Returns the number of nodes; 0 where the policy wants one of them
- * on integers of its bits by its name, as the value would be rounded all the same. */
+/* The multiply-accumulates of the layers around a value, and the number of these layers. Returns the number of nodes. It is 0 if the policy demands by name
+ * that one of them runs on integers of its type, because then the value would be rounded in any case. */
 static int cost_of(const choice *x, int root, double *macs, int *layers)
 {
     const bool wide = widens(x, root);
@@ -138,7 +139,7 @@ static oct_status take(choice *x, const reason *r, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether few elements of a value are many times larger than the others. */
+/* Whether a few elements of a value are many times larger than the others. */
 static oct_status is_delicate(const choice *x, int root, bool *delicate, oct_err *err)
 {
     const oct_calib_tensor *t = oct_calib_find(x->calib, oct_value_name(x->j->g, root));
@@ -154,7 +155,7 @@ static oct_status is_delicate(const choice *x, int root, bool *delicate, oct_err
     return OCT_OK;
 }
 
-/* Whether a value may be taken, and whether it is beyond the budget. */
+/* Whether a value may be chosen, and whether it exceeds the budget. */
 static oct_status may_take(choice *x, int root, double macs, int layers, bool *may, bool *beyond, oct_err *err)
 {
     *beyond = x->spent + x->now.spent + macs > x->budget;
@@ -193,7 +194,7 @@ static oct_status choose(choice *x, oct_err *err)
         OCT_TRY(may_take(x, s->site[i].value, macs, layers, &may, &beyond, err));
         if (!may)
             continue;
-        /* Errors need not add up: what is left is no less than the next value causes. */
+        /* Errors need not add up: the remaining noise is at least what the next value causes. */
         const double next = i + 1 < s->n ? s->site[i + 1].noise : 0, before = left;
         left = isinf(left) ? next : fmax(fmax(left - s->site[i].noise, left * 1e-3), next);
         const double share = isinf(before) ? 1 : fmin(1, s->site[i].noise / s->all.noise);
@@ -202,7 +203,7 @@ static oct_status choose(choice *x, oct_err *err)
     return OCT_OK;
 }
 
-/* Nodes that any attempt chose to be float, or to have 16 bits. */
+/* The number of nodes that any attempt left float, or gave 16 bits. */
 static size_t count(const choice *x, bool wide)
 {
     size_t n = 0;
@@ -211,7 +212,7 @@ static size_t count(const choice *x, bool wide)
     return n;
 }
 
-/* Whether the attempt chose any node. */
+/* Whether the current attempt has chosen a node. */
 static bool has_chosen(const choice *x)
 {
     bool any = false;
@@ -220,7 +221,7 @@ static bool has_chosen(const choice *x)
     return any;
 }
 
-/* Forgets what the attempt chose. */
+/* Drops the choice of the current attempt. */
 static void forget(choice *x)
 {
     for (size_t id = 0; id < x->j->n_nodes; id++)
@@ -251,7 +252,7 @@ static oct_status take_some(oct_trial *t, oct_conversion *c, oct_method_result *
     if (x->extent == WITHIN_BUDGET ? has_chosen(x) : x->now.value >= 0) {
         oct_conversion_changed(c);
     } else {
-        forget(x); /* nothing beyond the budget: what is within it was tried before */
+        forget(x); /* there is nothing beyond the budget, and the choice within it was tried before */
         r->why = nothing;
     }
     return OCT_OK;
@@ -264,7 +265,7 @@ static oct_status measure(oct_conversion *c, oct_sensitivity *out, oct_err *err)
     return oct_sensitivity_find_worst(s, c->job, LEAST_SHARE, c->arena, out, err);
 }
 
-/* What stays float or has 16 bits goes into the record, with names that outlive the graph. */
+/* Records the nodes that stay float or have 16 bits, with names that outlive the graph. */
 static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
 {
     c->n_promoted = 0;
@@ -303,7 +304,7 @@ static oct_status attempt(oct_conversion *c, oct_trial *t, extent most, oct_meth
     return OCT_OK;
 }
 
-/* What is left measured, and attempts made on that. r->before: as it was before the first. */
+/* Measures the remaining loss, and makes attempts based on it. r->before: the loss before the first attempt. */
 static oct_status attempt_all(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
 {
     choice *x = t->arg;
@@ -351,7 +352,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
     OCT_TRY(choose_floats(c, &t, r, err));
     const size_t n = count(&x, false), wide = count(&x, true);
     r->why = n || wide ? NULL : nothing;
-    r->measure = n || wide ? r->measure : NULL; /* what was tried is not what the model has */
+    r->measure = n || wide ? r->measure : NULL; /* what was measured is not what the model has */
     *r->choice = '\0';
     if (wide)
         snprintf(r->choice, sizeof r->choice, n ? "%zu nodes get 16 bits, %zu stay float" : "%zu nodes get activations of 16 bits", wide, n);

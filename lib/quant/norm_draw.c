@@ -1,4 +1,4 @@
-/* The graph from the targets on: each is made of numbers that are drawn, and what does not follow from targets goes. */
+/* Builds the graph that starts at the targets: each is replaced by numbers that are drawn. Nodes that do not follow from targets are removed. */
 #include "quant/norm_draw.h"
 
 #include "data/synthetic.h"
@@ -9,16 +9,17 @@
 
 #include <string.h>
 
-/* Samples, in pairs of which one is the other's mirror image; and positions of a channel that are drawn for one: a map has each many times. */
+/* SAMPLES: they come in pairs, of which one is the mirror image of the other. MOST_DRAWN: how many numbers are drawn for a channel; in a map each of them
+ * occurs many times. */
 enum { SAMPLES = 32, MOST_DRAWN = 32 };
 
 typedef struct drawing {
     oct_graph *g; /* a copy */
-    bool *drawn;  /* [n_value of the original]: made of numbers that are drawn */
+    bool *drawn;  /* [n_value of the original]: it is computed from drawn numbers */
     size_t n_value;
 } drawing;
 
-/* The positions of a map of known size, of one sample; 0: a target of another kind. */
+/* How many positions a map of known size has in one sample; 0: the target has another shape. */
 static int64_t positions_of(const oct_value *v, int64_t channels)
 {
     const oct_shape *s = &v->shape;
@@ -31,7 +32,7 @@ static int64_t positions_of(const oct_value *v, int64_t channels)
     return n;
 }
 
-/* A value made of x, f32 of these dimensions, by a node in front of `before`. */
+/* Makes a value from x, f32 of these dimensions, by a node before `before`. */
 static oct_status put(oct_graph *g, const char *op, const char *name, int x, int operand, const int64_t dims[3], int before, int *y, oct_err *err)
 {
     OCT_TRY(oct_edit_value(g, name, "_drawn", OCT_F32, -1, y, err));
@@ -50,7 +51,7 @@ static oct_status add_input(oct_graph *g, const char *name, const int64_t dims[3
     return OCT_OK;
 }
 
-/* Which of the `drawn` numbers of a channel each position has. */
+/* Chooses for each position one of the `drawn` numbers of its channel. */
 static oct_status spread(oct_graph *g, const char *name, int64_t positions, int64_t drawn, int *v, oct_err *err)
 {
     oct_tensor *t;
@@ -84,7 +85,7 @@ static oct_status draw(drawing *d, int v, const oct_norm_target *t, int64_t posi
     return oct_edit_node(g, "Reshape", (int[]){ x, to }, 2, v, before, NULL, err);
 }
 
-/* ---- what follows ---- */
+/* ---- what follows from targets ---- */
 
 static bool follows(const drawing *d, int id)
 {
@@ -114,7 +115,7 @@ static void mark(drawing *d)
     }
 }
 
-/* Leaves what makes the values with these names. */
+/* Keeps only what computes the values with these names. */
 static oct_status show_alone(oct_graph *g, const char *const *name, size_t n, oct_err *err)
 {
     for (size_t i = 0; i < g->n_output; i++)

@@ -1,5 +1,5 @@
-/* Fixed-point iteration: all layers are measured in one pass, and each gets the change that would restore its own moments; as those before it
- * change too, this is repeated. */
+/* A fixed-point iteration. All layers are measured in one pass. Each gets the change that would restore its own moments. Since the layers before it change
+ * as well, this is repeated. */
 #include "quant/norm_match.h"
 
 #include "forms/edit.h"
@@ -9,14 +9,14 @@
 #include <math.h>
 
 enum { ROUNDS = 6, SAMPLES = 16 };
-#define MOST_GAIN 2.0 /* of a channel: one that hardly moves tells too little */
+#define MOST_GAIN 2.0 /* of a channel: if it hardly varies, its deviation says too little */
 
-/* A layer whose channels are changed. */
+/* A layer whose channels are scaled and shifted. */
 typedef struct matched {
     const oct_norm_target *target;
     oct_layer layer;
-    float *scale, *shift; /* [channels]: of what it makes in g */
-    const char *square;   /* the value that has its squares where it is measured */
+    float *scale, *shift; /* [channels]: applied to its output in g */
+    const char *square;   /* the value with the squares of its output, where the moments are measured */
 } matched;
 
 typedef struct match {
@@ -106,7 +106,7 @@ static oct_status gather(match *m, oct_graph *g, oct_calib *into, oct_err *err)
     return oct_calibrate(g, m->src, &o, into, err);
 }
 
-/* What the channels lack, on top of what they have been given. A channel that never moves says nothing. */
+/* Updates the change of the channels by what is still missing. A constant channel gives no information. */
 static void correct(matched *x, const oct_chan_stats *plain, const oct_chan_stats *square)
 {
     for (size_t c = 0; c < plain->channels; c++) {

@@ -1,10 +1,10 @@
-/* lib/quant/pinned.c -- what became of ranges and parameters that a table fixes, as other tools have found them. */
+/* lib/quant/pinned.c -- reports how ranges and parameters that another tool found, and that a table fixes, were used. */
 #include "quant/convert_int.h"
 #include "quant/job.h"
 
 #include <string.h>
 
-/* Whether another tool's ranges are in the table: pinned by hand they stand on statistics. */
+/* Whether the table has ranges of another tool. Ranges that were pinned by hand have statistics. */
 static bool from_elsewhere(const oct_calib *c)
 {
     for (size_t i = 0; i < c->n_tensors; i++)
@@ -30,7 +30,7 @@ static oct_status look_at_value(oct_conversion *c, const oct_qjob *j, int value,
     return OCT_OK;
 }
 
-/* Values that conversions ask for, and that got no parameters as they have no range. */
+/* Counts the values that needed parameters but got none, because the table has no range for them. */
 static size_t count_missing(const oct_conversion *c, const char **first)
 {
     size_t n, missing = 0;

@@ -1,7 +1,7 @@
-/* Placement: which nodes run on integers, which values get a quantizer, which share quantization parameters.
+/* Placement: which nodes run on integers, which values get a quantizer, and which values share quantization parameters.
  *
- * Products are chosen by the policy and the target. Other operators follow from them: one runs on integers when its inputs are
- * there as integers anyway and its output is wanted as integers, so that no quantizer is placed that only costs. */
+ * Products are chosen by the policy and the target. Other operators follow from them: an operator runs on integers if its inputs are available as integers
+ * anyway, and its output is needed as integers. So no quantizer is placed without a benefit. */
 #include "forms/qlinear.h"
 #include "quant/job.h"
 
@@ -28,7 +28,7 @@ static void join(oct_qjob *j, int a, int b)
 
 /* ---- products ---- */
 
-/* Whether the target runs a node in a scheme that quantizes it; else *why says why not. */
+/* Whether the target runs a node in a quantized scheme. If not, *why is set to the reason. */
 static bool runs(const oct_qjob *j, int id, oct_scheme scheme, const char **why)
 {
     const char *fault = scheme == OCT_SCHEME_WEIGHT_ONLY ? oct_no_blocks(j, id)
@@ -40,7 +40,7 @@ static bool runs(const oct_qjob *j, int id, oct_scheme scheme, const char **why)
     return !fault && oct_target_runs(j->opts.target, j->g, id, oct_form_of(scheme), why);
 }
 
-/* Whether a value is what integers in the file stand for. */
+/* Whether a value is the dequantized form of integers in the file. */
 static bool has_integers(const oct_qjob *j, int value)
 {
     const int p = j->g->value[value].producer;
@@ -48,7 +48,7 @@ static bool has_integers(const oct_qjob *j, int value)
     return op && op->is_qdq && is_const(j, j->g->node[p].in[0]);
 }
 
-/* Why a product can be quantized in no scheme, or NULL. */
+/* The reason why a product cannot be quantized in any scheme, or NULL. */
 static const char *no_product(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
@@ -56,7 +56,7 @@ static const char *no_product(const oct_qjob *j, int id)
     const oct_tensor *w = oct_layer_weights(j->g, id);
     if (n->n_captured || !oct_is_f32(j, n->in[0]) || n->out[0] < 0 || (n->n_in > 1 && !oct_is_f32(j, n->in[1])))
         return "its tensors are not float32";
-    if (is_const(j, n->in[0]) && (w || !op->weights.computed)) /* else both factors are data, of which one happens to be known */
+    if (is_const(j, n->in[0]) && (w || !op->weights.computed)) /* otherwise both factors are data, and one happens to be known */
         return "its data input is a constant";
     if (!op->weights.computed && !w)
         return n->n_in > 1 && has_integers(j, n->in[1]) ? "its weights are integers, and its input is not" : "its weights are not constant";
@@ -69,7 +69,7 @@ static const char *no_product(const oct_qjob *j, int id)
     return n->n_in > 2 && n->in[2] >= 0 && !is_const(j, n->in[2]) ? "its bias is not constant" : NULL;
 }
 
-/* What is said of a product that would have ranges, and does not. */
+/* The reason that is reported for a product that lacks ranges. */
 static const char *no_ranges(const oct_qjob *j, int id, bool dynamic)
 {
     if (j->node[id].rangeless)
@@ -80,14 +80,15 @@ static const char *no_ranges(const oct_qjob *j, int id, bool dynamic)
 static const char slower[] = "by cost: on integers the target would be slower",
                   stored[] = "by cost: on integers the target would be slower; its weights are stored in 8 bits", cheaper[] = "by cost: the target is faster so than with given ranges";
 
-/* On reals, with weights that are stored in 8 bits where they can be. */
+/* Chooses float, with weights that are stored in 8 bits if possible. */
 static void choose_reals(oct_qjob *j, int id, bool asked)
 {
     const char *why = oct_no_stored(j, id);
     oct_set_scheme(j, id, why ? OCT_SCHEME_FLOAT : OCT_SCHEME_STORED, asked ? (why ? why : j->node[id].row.rule) : why ? slower : stored);
 }
 
-/* Whether weights in blocks would stand beside a table of the same numbers: DequantizeLinear in blocks makes all of it real, and rows cannot be picked. */
+/* Whether weights in blocks would exist beside a table of the same numbers. DequantizeLinear in blocks makes a float copy of the whole matrix, from which
+ * rows cannot be picked cheaply. */
 static bool stores_with_table(const oct_qjob *j, int id)
 {
     return j->opts.blocks_qdq && !j->node[id].row.asked && oct_is_tied(j, id) && !oct_no_stored(j, id);
@@ -128,7 +129,7 @@ static bool asks_stored(const oct_policy_row *row)
     return row->scheme == OCT_SCHEME_WEIGHT_ONLY || row->scheme == OCT_SCHEME_STORED;
 }
 
-/* What computes on reals has its matrices in 8 bits in the file. */
+/* Stores the matrices in 8 bits of a layer that computes in float. */
 static void choose_stored(oct_qjob *j, int id, const char *why)
 {
     const bool asked = asks_stored(&j->node[id].row);
@@ -139,12 +140,12 @@ static void choose_stored(oct_qjob *j, int id, const char *why)
         oct_set_scheme(j, id, OCT_SCHEME_WEIGHT_ONLY, asked ? "its matrices are stored in 8 bits" : why);
 }
 
-/* From which state on products in the body of a Scan take less time than the operator on reals with one sequence: in ONNX Runtime 0.9 of it at 256 and
- * twice of it at 128; with the u8 weights that sums of pairs may call for 1.1 at 256 and 0.9 at 320 (bench/recurrent, docs/kernels-lab.md). Ours takes half
- * of it at 256. */
+/* The size of the state from which on products in the body of a Scan are faster than the float operator, with one sequence. Measured in ONNX Runtime
+ * (bench/recurrent, docs/kernels-lab.md): with 256 they take 0.9 of its time, with 128 twice its time. With u8 weights, which may be needed against
+ * saturation of pairs, they take 1.1 at 256 and 0.9 at 320. In our runtime they take half of it at 256. */
 enum { LEAST_STATE = 256, LEAST_STATE_U8 = 320 };
 
-/* Why what is to be dynamic has its matrices stored instead, as the whole sentence; NULL: it need not. */
+/* The reason why matrices are stored in 8 bits instead of being multiplied dynamically, as a complete sentence; NULL: there is none. */
 static const char *no_body(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
@@ -172,7 +173,7 @@ static void choose_recurrent(oct_qjob *j, int id)
         choose_stored(j, id, "stored in 8 bits: the target has no integer form of it");
     else if (why)
         choose_stored(j, id, why);
-    else if (!is_matrices(j, n, 1) || !is_matrices(j, n, 2)) /* and so are X and the states, all of one type */
+    else if (!is_matrices(j, n, 1) || !is_matrices(j, n, 2)) /* so are X and the states: all have one type */
         j->node[id].why = "its weights are not constants of float32";
     else if (oct_no_integer(oct_op_of(j->g, id), n))
         j->node[id].why = oct_no_integer(oct_op_of(j->g, id), n);
@@ -180,7 +181,7 @@ static void choose_recurrent(oct_qjob *j, int id)
         oct_set_scheme(j, id, OCT_SCHEME_DYNAMIC, row->rule);
 }
 
-/* Rows of a table are kept in 8 bits; what is picked of them is real. */
+/* The rows of a table are kept in 8 bits. The rows that are picked become float. */
 static void choose_table(oct_qjob *j, int id)
 {
     const oct_policy_row *row = &j->node[id].row;
@@ -198,7 +199,7 @@ static void choose_table(oct_qjob *j, int id)
 
 /* ---- clamps ---- */
 
-/* A clamp behind an integer node joins its quantizer when nothing else sees the unclamped value. */
+/* A clamp after an integer node is performed by the quantizer, if nothing else reads the unclamped value. */
 static void choose_clamp(oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
@@ -243,7 +244,7 @@ int oct_data_inputs(const oct_qjob *j, int node)
     }
 }
 
-/* Whether an integer node reads the value as data, also through a clamp that goes away; or, if so asked, a product by itself. */
+/* Whether an integer node reads the value as data, possibly through a clamp that is removed. by_product: only a product that reads it directly counts. */
 static bool is_read(const oct_qjob *j, int value, bool by_product)
 {
     const oct_value *v = &j->g->value[value];
@@ -257,7 +258,7 @@ static bool is_read(const oct_qjob *j, int value, bool by_product)
     return false;
 }
 
-/* Whether a node that is no product has an integer form here; *why: why not, where there is something to say. */
+/* Whether a node that is not a product has an integer form here. *why: the reason why not, if there is something to report. */
 static bool candidate(const oct_qjob *j, int id, const char **why)
 {
     const oct_node *n = &j->g->node[id];
@@ -286,7 +287,7 @@ static bool candidate(const oct_qjob *j, int id, const char **why)
     return real;
 }
 
-/* Why an integer candidate does not pay, or NULL: all data inputs are there as integers, and some output is read so. */
+/* The reason why running a candidate on integers has no benefit, or NULL: all its data inputs are available as integers, and an output is read as integers. */
 static const char *does_not_pay(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
@@ -312,7 +313,7 @@ static void choose_others(oct_qjob *j)
     }
     for (bool again = true; again;) {
         again = false;
-        for (size_t i = 0; i < g->n_order; i++) /* clamps follow what is before them */
+        for (size_t i = 0; i < g->n_order; i++) /* clamps follow the node before them */
             if (j->node[g->order[i]].absorbed || j->node[g->order[i]].scheme == OCT_SCHEME_FLOAT)
                 choose_clamp(j, g->order[i]);
         for (size_t i = 0; i < g->n_order; i++) {
@@ -335,7 +336,7 @@ static void want_output(oct_qjob *j, int id)
     const bool needs = oct_target_everywhere(j->opts.target) || oct_target_needs_output(j->opts.target, n->op, clamped);
     if (!oct_is_product(j, id) || needs || is_read(j, v, false) || j->value[v].wanted) {
         j->value[v].wanted = true;
-    } else if (v != n->out[0]) { /* without a quantizer the clamp has to stay */
+    } else if (v != n->out[0]) { /* without a quantizer, the clamp must stay */
         const int clamp = j->g->value[v].producer;
         oct_set_scheme(j, clamp, OCT_SCHEME_FLOAT, "its result leaves as real numbers");
         j->node[clamp].absorbed = false;
@@ -362,7 +363,7 @@ static void want_values(oct_qjob *j)
     }
 }
 
-/* Whether the quantizers of all inputs of a node clamp alike, by what is joined so far. */
+/* Whether the quantizers of all inputs of a node perform the same clamp, as far as values are joined so far. */
 static bool clamps_agree(const oct_qjob *j, const oct_node *n)
 {
     float lo = 0, hi = 0;
@@ -377,7 +378,7 @@ static bool clamps_agree(const oct_qjob *j, const oct_node *n)
     return agree;
 }
 
-/* Those that the target wants to be one beside: of inputs, and of a result with its first input. */
+/* Joins values for which the target needs the same parameters: inputs with each other, and an output with the first input. */
 static void share_as_asked(oct_qjob *j)
 {
     for (size_t i = 0; i < j->g->n_order; i++) {
@@ -395,8 +396,8 @@ static void share_as_asked(oct_qjob *j)
     }
 }
 
-/* Parameters that must be one: data movement keeps quantized values. Concat shares where no input's clamp depends on its own parameters: a
- * quantizer that also clamps must end where the clamp does, which a wider shared range would not. */
+/* Joins values that must have the same parameters. Data movement keeps quantized values. The inputs of Concat share parameters unless a quantizer that
+ * performs a clamp would get a wider range: its range must end where the clamp does. */
 static void share_parameters(oct_qjob *j, oct_quant_trait trait)
 {
     for (size_t i = 0; i < j->g->n_order; i++) {
@@ -423,9 +424,8 @@ static const oct_policy_row *reader_row(const oct_qjob *j, int value)
     return NULL;
 }
 
-/* Links those that share parameters, in the order of values, and gathers at the root what is asked of all: the row of the operator that
- * makes the first value that one makes, else of the first reader; parameters around zero where a rule says so for one; a range inside
- * of every clamp. */
+/* Links the values that share parameters, in order, and collects their requirements at the root: the row of the operator that computes the first computed
+ * value, else of the first reader; symmetric parameters if a rule asks for them for one value; and bounds inside all clamps. */
 static void link_groups(oct_qjob *j)
 {
     for (size_t v = j->n_values; v-- > 0;) {
@@ -448,7 +448,7 @@ static void link_groups(oct_qjob *j)
     }
 }
 
-/* A quantizer that also clamps must end where the clamp does, which parameters around zero do not: such clamps stay nodes. */
+/* A quantizer that performs a clamp must have a range that ends at the clamp. Symmetric parameters do not have that, so that such clamps remain nodes. */
 static bool bar_clamps(oct_qjob *j)
 {
     bool any = false;
@@ -464,7 +464,7 @@ static bool bar_clamps(oct_qjob *j)
     return any;
 }
 
-/* Why a node stays float that is no product and that nothing makes integer. */
+/* The reason why a node stays float that is not a product and does not become integer. */
 static const char *without_scheme(const oct_qjob *j, int id, const oct_op *op)
 {
     if (!op)
@@ -506,7 +506,7 @@ static void place(oct_qjob *j)
     link_groups(j);
 }
 
-/* What rules name as the observer of a value that no integer node makes: rules of values, else those of the node that makes it. */
+/* The observer that rules name for a value that no integer node computes: that of a rule for values, else that of a rule for the node that computes it. */
 static oct_observer_spec named_observer(const oct_qjob *j, int v)
 {
     const oct_observer_spec o = oct_policy_observer_of(j->opts.policy, j->g->value[v].name, j->opts.late);
@@ -514,7 +514,7 @@ static oct_observer_spec named_observer(const oct_qjob *j, int v)
     return o.observer || maker < 0 ? o : j->node[maker].row.observer;
 }
 
-/* Without such a rule its row is that of a reader, whose observer is meant for what the reader makes. */
+/* Without such a rule, the value's row is that of a reader, whose observer is meant for the reader's output. So the default is used. */
 static oct_status name_observers(oct_qjob *j, oct_err *err)
 {
     for (size_t v = 0; v < j->n_values; v++) {
@@ -534,7 +534,7 @@ static oct_status name_observers(oct_qjob *j, oct_err *err)
     return OCT_OK;
 }
 
-/* With rules about statistics, those of all real values are gathered. */
+/* If rules ask for statistics, those of all float values are gathered. */
 static void ask_values(oct_qjob *j)
 {
     for (size_t v = 0; v < j->n_values && oct_policy_measured(j->opts.policy); v++)

@@ -1,5 +1,5 @@
-/* Quantizers around nodes that compute on real numbers: where the target wants every node between quantizers, and around sums that it adds up in
- * the layer before them. Such nodes keep the scheme float. */
+/* Places quantizers around nodes that compute in float: around every node, if the target wants that, and around additions that the target fuses into the
+ * layer before them. Such nodes keep the scheme float. */
 #include "quant/job.h"
 
 #include "forms/forms_write.h"
@@ -11,8 +11,8 @@ bool oct_reads_quantized(const oct_qjob *j, int node, int slot)
     return oct_is_static(j, node) ? slot < oct_data_inputs(j, node) : slot < 32 && j->node[node].rounds >> slot & 1;
 }
 
-/* Rules that keep an operator from integers do so for its accuracy or time; where the target wants quantizers around it, only a rule for its name
- * takes them away. */
+/* Rules that keep an operator off integers do so for its accuracy or time. If the target wants quantizers around it, only a rule for the node's name
+ * prevents them. */
 static bool is_asked_for(const oct_qjob *j, int id)
 {
     const oct_policy_row *row = &j->node[id].row;
@@ -21,7 +21,7 @@ static bool is_asked_for(const oct_qjob *j, int id)
     return fixed && asked && !j->node[id].barred && !j->node[id].absorbed;
 }
 
-/* All operands of float32, if there are any of them that are data. */
+/* Marks all float32 operands for rounding, if any of them is data. */
 static void round_all(oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
@@ -42,14 +42,14 @@ static void round_all(oct_qjob *j, int id)
     j->node[id].why = "computed on reals between quantizers, as the target wants it";
 }
 
-/* The layer that alone makes an input of a sum, and nothing but it: its place in the order, or -1. */
+/* The position of the layer that alone computes an input of an addition and whose output nothing else reads; or -1. */
 static int layer_before(const oct_qjob *j, int value)
 {
     const oct_value *v = value >= 0 ? &j->g->value[value] : NULL;
     return v && v->producer >= 0 && oct_is_product(j, v->producer) && oct_value_used_once(v) ? v->producer : -1;
 }
 
-/* The layer that ends last adds up the other input, which is rounded. */
+/* The layer that comes last in the order performs the addition of the other input, which is rounded. */
 static void round_residual(oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];

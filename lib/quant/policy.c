@@ -1,4 +1,4 @@
-/* The policy table: which rules fit a node, and what they add up to. */
+/* The policy table: which rules match a node, and the row that results. */
 #include "quant/policy_int.h"
 
 #include "base/io.h"
@@ -280,7 +280,7 @@ static void note_values(oct_rule *r, const oct_graph *g)
         r->match[0].found[0] = r->match[0].found[0] || oct_match_has_value(&r->match[0], g->value[v].name);
 }
 
-/* where: the path to g, with room for those to its nodes; it is given back as it was. */
+/* where: the path to g, with room for the paths to its nodes. It is unchanged on return. */
 static void note_graph(oct_policy *p, const oct_graph *g, oct_buf *where)
 {
     const size_t here = where->len;
@@ -364,7 +364,7 @@ static oct_status check_match(const oct_match *m, const oct_graph *g, void (*fn)
 oct_status oct_policy_check(const oct_policy *p, const oct_graph *g, void (*fn)(void *arg, const char *place, const char *op), void *arg,
                             oct_err *err)
 {
-    for (size_t i = 0; i < p->n_rule; i++) /* a late one may name what a method adds */
+    for (size_t i = 0; i < p->n_rule; i++) /* a late rule may name a node that a method adds */
         for (size_t k = 0; k < p->rule[i].n_match && !p->rule[i].builtin && !is_of_values(&p->rule[i]) && !is_late(&p->rule[i]); k++)
             OCT_TRY(check_match(&p->rule[i].match[k], g, fn, arg, err));
     return OCT_OK;

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the reader stands, and what it adds to. */
+/* The position of the reader, and the policy to which it adds rules. */
 typedef struct reader {
     oct_policy *p;
     oct_words w;
 } reader;
 
-/* The next word; in a match it also ends at '&'. A backslash takes the character after it along. */
+/* The next word. In a match it also ends at '&'. A backslash includes the following character. */
 static char *word(reader *r, bool in_match, const char **start)
 {
     *start = r->w.at;
@@ -78,7 +78,7 @@ static oct_status read_number(reader *r, const char *at, const char *text, oct_m
     return good ? OCT_OK : oct_words_fault(&r->w, at + strlen(m->term->word), err, "%s", wanted[takes]);
 }
 
-/* In its place it is said what of the expression is wrong. */
+/* An error in the expression is reported at its place. */
 static oct_status read_regex(reader *r, const char *at, const char *text, oct_match *m, oct_err *err)
 {
     oct_err why = OCT_ERR_INIT;
@@ -86,7 +86,7 @@ static oct_status read_regex(reader *r, const char *at, const char *text, oct_ma
     return s == OCT_OK ? OCT_OK : s == OCT_ENOMEM ? oct_nomem(err) : oct_words_fault(&r->w, at + strlen(m->term->word), err, "%s", why.text);
 }
 
-/* What stands in a term behind its word. */
+/* Reads what follows the word of a term. */
 static oct_status read_operand(reader *r, const char *at, char *text, oct_match *m, oct_err *err)
 {
     switch (m->term->takes) {
@@ -131,7 +131,7 @@ static oct_status read_term(reader *r, oct_match *m, oct_err *err)
         }
     }
     const size_t end = strcspn(w, ":~<>=");
-    const char *word = oct_arena_strndup(r->p->arena, w, end + (w[end] != '\0')); /* what is looked for is no part of the keyword */
+    const char *word = oct_arena_strndup(r->p->arena, w, end + (w[end] != '\0')); /* the number or pattern that follows is not part of the keyword */
     return word ? oct_words_unknown(&r->w, at, "match", word, known, OCT_TERMS, err) : oct_nomem(err);
 }
 
@@ -173,7 +173,7 @@ static oct_status check_weights(reader *r, const char *at, const int *value, oct
                                                      : "u4 and u8 blocks have zero points: 'asym' is expected");
 }
 
-/* Words with slashes between them, as in "s8/channel/sym". */
+/* Words separated by slashes, as in "s8/channel/sym". */
 static oct_status read_parts(reader *r, const char *at, char *w, oct_column column, int *value, oct_err *err)
 {
     char *s = w;
@@ -218,7 +218,7 @@ static oct_status read_column(reader *r, size_t column, oct_rule *rule, oct_err 
     return column < OCT_COLUMNS ? read_parts(r, at, w, (oct_column)column, rule->value[column], err) : read_observer(r, at, w, rule, err);
 }
 
-/* What a rule of values may not have. */
+/* Checks that a rule about values has only what is allowed there. */
 static oct_status check_values(reader *r, const char *at, const oct_rule *rule, oct_err *err)
 {
     bool of_values = false, sets = false;
@@ -256,7 +256,8 @@ static oct_status read_line(reader *r, bool builtin, oct_err *err)
     return OCT_OK;
 }
 
-/* The '=' of 'MATCH=COLUMNS', or NULL: of those that no backslash precedes, the first with a scheme or '-' behind it, as names may have some. */
+/* The '=' of 'MATCH=COLUMNS', or NULL. Names may contain '=' as well, so it is the first one without a backslash before it and with a scheme or '-' after
+ * it. */
 static char *columns_of(char *text)
 {
     for (char *s = text; *s; s++) {
@@ -285,7 +286,7 @@ oct_status oct_policy_set(oct_policy *p, const char *text, const char *label, si
     char *equals = columns_of(line), *first = strchr(line, '=');
     if (strchr(line, '\n'))
         return oct_words_fault(&r.w, strchr(line, '\n'), err, "one rule is expected, on one line");
-    if (!equals) { /* the fault is that of what stands behind the first one */
+    if (!equals) { /* report what is wrong after the first '=' */
         const char *word = first ? first + 1 : r.w.end;
         const oct_policy_part *schemes = &oct_policy_parts[OCT_COLUMN_SCHEME][0];
         char *copy = oct_arena_strndup(p->arena, word, strcspn(word, " \t"));
@@ -302,7 +303,7 @@ oct_status oct_policy_parse(oct_policy *p, const char *text, const char *label, 
     while (oct_words_line(&r.w)) {
         oct_status s = read_line(&r, builtin, err);
         if (s != OCT_OK) {
-            p->n_rule = before; /* all of a text or nothing */
+            p->n_rule = before; /* a text is added completely or not at all */
             return s;
         }
     }

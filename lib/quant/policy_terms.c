@@ -1,4 +1,4 @@
-/* The terms of a match: whether a node fits one. */
+/* The terms of a match: whether a node matches a term. */
 #include "quant/policy_int.h"
 
 #include "eval/summary.h"
@@ -62,7 +62,7 @@ static oct_policy_fit fits_name(const oct_match *m, const oct_graph *g, int node
 
 /* ---- places ---- */
 
-/* Whether no layer with constant weights stands before the node; with term->arg 1: after it. */
+/* Whether no layer with constant weights comes before the node; if term->arg is 1: after it. */
 static oct_policy_fit is_end(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     if (g->outer || !oct_layer_weights(g, node))
@@ -94,7 +94,7 @@ static oct_policy_fit is_depthwise(const oct_match *m, const oct_graph *g, int n
 
 /* ---- numbers ---- */
 
-/* The sign of term->arg says which side of the match's number x is to be on. */
+/* Compares x with the match's number. The sign of term->arg says on which side x must be. */
 static oct_policy_fit compare(const oct_match *m, double x)
 {
     return fit_if((x > m->number) - (x < m->number) == m->term->arg);
@@ -134,7 +134,7 @@ static oct_policy_fit macs_are(const oct_match *m, const oct_graph *g, int node,
     return f->macs > 0 ? compare(m, 100 * macs / (double)f->macs) : OCT_RULE_FITS_UNKNOWN;
 }
 
-/* The statistics of what a node makes; NULL: not known. */
+/* The statistics of a node's output; NULL: not known. */
 static const oct_stats *stats_of(const oct_graph *g, int node, const oct_policy_facts *f)
 {
     const oct_node *n = &g->node[node];
@@ -148,7 +148,7 @@ static oct_policy_fit range_is(const oct_match *m, const oct_graph *g, int node,
     return s ? compare(m, fmax(fabs((double)s->min), fabs((double)s->max))) : OCT_RULE_FITS_UNKNOWN;
 }
 
-/* What 8 bits without clipping by hand would make of it: the usual type and the usual observer, whatever the layer gets. */
+/* The SQNR that 8 bits would give: with the usual type and the usual observer, whatever the layer gets. */
 static oct_policy_fit sqnr_is(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)
 {
     const oct_stats *s = stats_of(g, node, f);

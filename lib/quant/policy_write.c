@@ -1,4 +1,4 @@
-/* Decisions as rows of a policy table. */
+/* Writes decisions as rows of a policy table. */
 #include "quant/convert.h"
 #include "quant/job.h"
 #include "quant/policy_int.h"
@@ -12,7 +12,7 @@ static void dump_name(oct_buf *b, const char *term, const char *name)
     oct_buf_puts(b, term);
     for (size_t n; *name; name += n) {
         const uint32_t c = oct_utf8_char(name, 4, &n);
-        if (oct_char_unsafe(c)) { /* a byte that is no printed character of ASCII */
+        if (oct_char_unsafe(c)) { /* a byte that is not a printable ASCII character */
             for (size_t i = 0; i < n; i++)
                 oct_buf_puts(b, "[^!-~]");
             continue;
@@ -31,14 +31,14 @@ static void put_observer(oct_buf *b, oct_observer_spec o)
         oct_buf_printf(b, "=%s", oct_f64_text(param, o.param));
 }
 
-/* The observer that was found for what a layer makes, where no rule named it. */
+/* Writes the observer that was found for a layer's output, if no rule named it. */
 static void dump_observer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
 {
     oct_observer_spec o = oct_qjob_observer(c->job);
     if (l->d.row->observer.observer)
         return;
     if (l->d.observer)
-        oct_observer_parse(l->d.observer, &o, NULL); /* a pinned range has none: the usual one stays */
+        oct_observer_parse(l->d.observer, &o, NULL); /* a pinned range has no observer: the default remains */
     dump_name(b, "name:", l->name);
     oct_buf_puts(b, " & late  -  -  -  ");
     put_observer(b, o);
@@ -60,9 +60,9 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
             dump_observer(b, c, l);
         return;
     }
-    const bool kept = l->d.barred && l->d.integer; /* as the model has it, with nothing around it */
+    const bool kept = l->d.barred && l->d.integer; /* as in the model, without quantizers around it */
     const bool blocks = !kept && oct_layer_is_weight_only(l) && l->d.block, whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
-    /* matrices of a recurrent layer in 8 bits: weight-only would say that there are blocks, which take a later opset */
+    /* the matrices of a recurrent layer in 8 bits: weight-only would imply blocks, which need a later opset */
     const bool recurrent = l->d.scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(l->d.graph, l->d.node)->quant == OCT_QUANT_RECURRENT;
     const char *why = blocks || l->d.integer ? "" : l->d.why;
     dump_name(b, "name:", l->name);
@@ -75,7 +75,7 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     else if (l->d.integer)
         oct_buf_printf(b, "  %s  %s/%s/sym  ", oct_scheme_name(l->d.scheme), oct_policy_parts[OCT_COLUMN_WEIGHTS][0].words[row->weights],
                        row->per_channel ? "channel" : "tensor");
-    else /* of what is between quantizers a scheme by name would take these away */
+    else /* a scheme given by name would remove the quantizers around it */
         oct_buf_printf(b, l->d.rounded ? "  -  -  " : "  %s  -  -  -", oct_scheme_name(recurrent ? OCT_SCHEME_STORED : l->d.scheme));
     if (!blocks && !kept && (l->d.integer || l->d.rounded)) {
         put_activations(b, row);
@@ -90,7 +90,7 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
         dump_observer(b, c, l);
 }
 
-/* The observers of values that no layer's row speaks of. */
+/* Writes the observers of values that no layer's row determines. */
 static void dump_values(oct_buf *b, const oct_qjob *j)
 {
     for (size_t v = 0; v < j->n_values; v++) {

@@ -1,4 +1,4 @@
-/* Digests of a conversion's inputs, as a text. */
+/* Computes digests of a conversion's inputs, and writes and reads them as text. */
 #include "quant/record.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void close_entry(oct_record_entry *e, oct_sha256 *h)
     e->there = true;
 }
 
-/* Large files leave memory as they are read. */
+/* Large files are removed from memory while they are read. */
 static void add_map(oct_sha256 *h, const oct_map *m)
 {
     const size_t step = 16 << 20;
@@ -106,13 +106,13 @@ void oct_record_put(const oct_record *r, oct_buf *b)
     }
 }
 
-/* Files may be pipes, which can be read only once; the model and the samples are hashed as they are read. */
+/* Files may be pipes, which can be read only once. The model and the samples are hashed while they are read. */
 static bool may_be_unknown(int p)
 {
     return p != OCT_RECORD_SOURCE && p != OCT_RECORD_SOURCE_DATA && p != OCT_RECORD_SAMPLES;
 }
 
-/* One line of n bytes. */
+/* Reads one line of n bytes. */
 static bool read_line(const char *line, size_t n, oct_record *r)
 {
     static const char prefix[] = "sha256:";

@@ -10,7 +10,7 @@
 const oct_part_form oct_part_of_rounding = { "octet-rounding-part 1\n", "rounding", "another rounding", "qconvert --shard", "model, samples, options and N of --shard I/N" };
 static const oct_part_form *const forms[] = { &oct_part_of_rounding, NULL };
 
-/* Those of one method. */
+/* The files of one method. */
 typedef struct round_set {
     const char *method;
     uint64_t key, layers;
@@ -79,7 +79,7 @@ static oct_status read_rest(const oct_part *p, oct_arena *arena, round_set *x, o
     return r.bad || r.n || !x->method ? oct_part_broken(p, "what was rounded is cut short", err) : OCT_OK;
 }
 
-/* The method of a file. */
+/* Finds the method of a file. */
 static oct_status look(const char *path, oct_arena *arena, const char **method, oct_err *err)
 {
     oct_part p;
@@ -110,7 +110,7 @@ static oct_status check_set(round_set *x, oct_arena *arena, oct_err *err)
     return layers == x->layers ? OCT_OK : oct_part_broken(&x->parts.v[0], "the parts have not each layer once", err);
 }
 
-/* Opens the files of one method together; method[n]: of each path. */
+/* Opens the files of one method together. method[n]: the method of each path. */
 static oct_status open_set(oct_round_parts *p, const char *const *path, const char *const *method, size_t n, size_t first, oct_err *err)
 {
     round_set *x = &p->set[p->n];
@@ -214,7 +214,7 @@ static bool within(const int8_t *q, size_t n, int limit)
     return true;
 }
 
-/* NULL, or what is wrong with it. */
+/* Reads the result of a layer. NULL, or what is wrong with it. */
 static const char *take_layer(ev_bytes r, oct_rounded *to)
 {
     static const char size[] = "a layer of the part is not of the model's size";
