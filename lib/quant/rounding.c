@@ -1,12 +1,11 @@
-/* Weights rounded so that errors compensate each other at the layer's output (ldlq.h), instead of each to the nearest value.
+/* Rounds weights so that their errors compensate each other at the layer's output (ldlq.h), instead of rounding each to the nearest value.
  *
- * Layers (rounding_layers.c) are rounded on inputs of the float model (rounding_inputs.c), by rounding_compensated.c or, in a second method that goes on from
- * there, by rounding_learned.c. Here are the work of all threads, and the methods. Scales stay, but for safe pairs, and decisions that
+ * Layers (rounding_layers.c) are rounded on inputs of the float model (rounding_inputs.c), by rounding_compensated.c. A second method, rounding_learned.c,
+ * continues from that result. This file distributes the work among threads, and has the methods. Scales do not change, except for safe pairs. Decisions that
  * are made again keep these weights (weights.c).
  *
- * Where the target adds pairs of products in 16 bits, weights are rounded a second time, so that no pair can saturate: at steps from one
- * to two times their own, for each channel those with the least noise. Layers that lose little by it are taken so, unless the model loses
- * by them. */
+ * If the target adds pairs of products in 16 bits, weights are rounded a second time so that no pair can saturate: with scales of one to two times their
+ * own, where each channel gets the scale with the least noise. Layers that lose little by this get these weights, unless the whole model loses too much. */
 #include "quant/rounding_int.h"
 
 #include "quant/convert_int.h"
@@ -17,13 +16,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* By what safe pairs may multiply a layer's noise: 3 dB; 6 dB in a model whose weights alone leave so much that no metric tells. */
+/* By how much safe pairs may multiply a layer's noise: 3 dB. It is 6 dB in a fine model: with rounded weights alone, the SQNR of its outputs is so high that no
+ * metric shows the loss. */
 #define MOST_LOST 2.0
 #define MOST_LOST_FINE 4.0
-static const double share[] = { 1, 0.85, 0.7 }; /* of the multiply-accumulates of these layers, in each attempt those that lose least; at last none */
+/* in each attempt, the share of the multiply-accumulates of these layers that gets safe pairs, those first that lose least; in the last attempt none */
+static const double share[] = { 1, 0.85, 0.7 };
 #define FINE_DB 40.0
-#define MOST_LOST_DB 0.5 /* of a model that is not so fine, against weights to the nearest value */
-enum { COLLECT_BYTES = 48 << 20 }; /* of inputs that are kept at once */
+#define MOST_LOST_DB 0.5 /* dB that a model that is not fine may lose, compared with weights rounded to the nearest value */
+enum { COLLECT_BYTES = 48 << 20 }; /* memory for the inputs that are kept at a time */
 
 /* ---- the work ---- */
 
@@ -32,7 +33,7 @@ static size_t bytes_of(const rlayer *x)
     return (size_t)(x->l.groups * x->depth * x->rows) * sizeof(float);
 }
 
-/* Moments, factors, and the rounding itself. */
+/* The work of moments, factorization and rounding. */
 static int64_t work_of(const rlayer *x)
 {
     return x->l.groups * x->depth * x->depth * (x->rows + x->depth + 2 * x->outs);
@@ -50,7 +51,7 @@ static void fill_queue(rounder *r)
     atomic_store(&r->next, 0);
 }
 
-/* Whichever thread is free takes the next layer. */
+/* A thread that is free takes the next layer. */
 static void round_part(void *arg, size_t begin, size_t end, size_t thread)
 {
     rounder *r = arg;
@@ -81,7 +82,7 @@ static oct_status make_places(rounder *r, rlayer *x, oct_err *err)
     return oct_own_steps(r->j, x->node, x->own, err);
 }
 
-/* Layers whose inputs fit into memory together. */
+/* Rounds layers whose inputs fit into memory together. */
 static oct_status round_some(rounder *r, oct_err *err)
 {
     oct_status st = OCT_OK;
@@ -114,15 +115,15 @@ oct_status oct_rounder_round(rounder *r, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- in place of the nearest ones ---- */
+/* ---- replacing weights ---- */
 
-/* By what safe pairs multiply its noise. */
+/* The factor by which safe pairs increase a layer's noise. */
 static double loss_of(const rlayer *x)
 {
     return x->to.noise[0] > 0 ? x->to.noise[1] / x->to.noise[0] : x->to.noise[1] > 0 ? INFINITY : 1;
 }
 
-/* Whether that is little enough. */
+/* Whether a layer gets safe pairs: they are needed, or the factor is small enough. */
 static bool takes_safe(const rounder *r, const rlayer *x)
 {
     return x->to.bound && (oct_pairs_need(r->j, x->node) == OCT_PAIRS_SAFE_NEEDED || loss_of(x) <= r->most_lost);
@@ -136,7 +137,7 @@ static const rlayer *layer_of(const rounder *r, int node)
     return NULL;
 }
 
-/* Exchanges the weights of all layers for compensated ones; those that take another one's follow when all is decided anew. */
+/* Replaces the weights of all layers by the rounded ones. Layers that share weights follow when everything is decided anew. */
 static oct_status exchange(rounder *r, oct_err *err)
 {
     oct_qjob *j = r->j;
@@ -154,7 +155,7 @@ static oct_status exchange(rounder *r, oct_err *err)
     return OCT_OK;
 }
 
-/* Rounds, and keeps what was there. */
+/* Rounds, and keeps the old weights. */
 static oct_status prepare_exchange(rounder *r, oct_conversion *c, oct_err *err)
 {
     OCT_TRY(oct_conversion_sim(c, OCT_SIM_FEW_RUNS, 0, &r->s, err));
@@ -173,7 +174,7 @@ static int by_loss(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of the layers that lose no more than `most`, those that lose least, as many as have that share of their multiply-accumulates. */
+/* Among the layers with a factor of at most `most`, chooses those with the smallest factors, up to this share of their multiply-accumulates. */
 static oct_status choose_safe(rounder *r, double most, double part, oct_err *err)
 {
     const rlayer **x = oct_arena_calloc(r->a, r->n + 1, sizeof *x);
@@ -235,9 +236,10 @@ static oct_status learn_with(oct_trial *t, oct_conversion *c, oct_method_result 
     return OCT_OK;
 }
 
-static const oct_sim_mask alone = { .no_values = true, .weights = OCT_SIM_ROUNDED_WEIGHTS }; /* rounded activations would only blur it */
+/* noise of rounded activations would make the comparison less exact */
+static const oct_sim_mask alone = { .no_values = true, .weights = OCT_SIM_ROUNDED_WEIGHTS };
 
-/* x: but for c, a and the method's name. */
+/* x: complete except for c, a and the name of the method. */
 static oct_status run_with(oct_conversion *c, rounder *x, oct_trial *t, oct_method_result *r, oct_err *err)
 {
     x->c = c;

@@ -1,4 +1,4 @@
-/* Compensated rounding of a layer, group by group, on its inputs; and a second time so that no pair of products saturates in 16 bits. */
+/* Compensated rounding of a layer, group by group, on its inputs. It is done a second time so that no pair of products saturates in 16 bits. */
 #include "quant/rounding_int.h"
 
 #include "quant/convert_int.h"
@@ -6,17 +6,18 @@
 
 #include <string.h>
 
-enum { WIDTHS = 16, TRIED_DEPTH = 256 }; /* steps between one and two times a channel's own */
+/* WIDTHS: scales that are tried between one and two times a channel's own. TRIED_DEPTH: layers with fewer inputs try more */
+enum { WIDTHS = 16, TRIED_DEPTH = 256 };
 
-/* What rounding a group takes. */
+/* Working memory for rounding a group. */
 typedef struct rgroup {
     const rlayer *x;
     oct_ldlq *k;
     int64_t *pair;               /* [depth] */
-    float *own, *scale;          /* [outs] steps of the weights, and those they are rounded to */
-    float *centre, *factor;      /* [outs] by which the steps are multiplied: around which and what is tried, ... */
-    float *best;                 /* ... and the best one, ... */
-    double *noise, *least;       /* ... by the noise that is expected, or was found */
+    float *own, *scale;          /* [outs]: the scales of the weights, and those by which they are rounded */
+    float *centre, *factor;      /* [outs]: factors on the scales: the centre of those that are tried, and the one that is tried */
+    float *best;                 /* the best factor */
+    double *noise, *least;       /* the noise with a factor, and the least so far; expected or measured */
     double *expected;            /* [WIDTHS + 1][outs] */
 } rgroup;
 
@@ -52,7 +53,7 @@ static bool open_group(rgroup *w, const rlayer *x)
     return w->k && w->pair && w->own && w->scale && w->centre && w->factor && w->best && w->noise && w->least && w->expected;
 }
 
-/* Keeps factors with less noise[outs] than the best so far; outputs of one step have one noise. */
+/* Keeps the factors whose noise[outs] is the least so far. Outputs that share a scale share a sum of noise. */
 static void keep_best(rgroup *w, double *noise, bool first)
 {
     const int64_t outs = w->x->outs;
@@ -74,7 +75,7 @@ static oct_status round_bound(rgroup *w, const float *factor)
     return oct_ldlq_round(w->k, w->scale, w->x->limit, OCT_PAIR_MOST, w->noise);
 }
 
-/* Factors from 1 to 2: by what is to be expected, and of layers with few inputs, where chance decides, those near by are tried. */
+/* Chooses factors from 1 to 2 by the expected noise. In layers with few inputs chance has a large effect, so nearby factors are tried as well. */
 static oct_status choose_steps(rgroup *w)
 {
     const int64_t outs = w->x->outs;
@@ -99,7 +100,7 @@ static oct_status choose_steps(rgroup *w)
     return OCT_OK;
 }
 
-/* Takes what a group was rounded to, and its noise. */
+/* Keeps the rounded values of a group, and its noise. */
 static void keep_rounded(const rgroup *w, int64_t group, int8_t *qvals, double *noise)
 {
     const rlayer *x = w->x;

@@ -1,4 +1,4 @@
-/* Inputs of the layers that are rounded: those of the float model, at positions spread over the samples by a hash. */
+/* Gathers the inputs of the layers that are rounded, from the float model. A hash chooses positions spread over the samples. */
 #include "quant/rounding_int.h"
 
 #include "quant/simulate_int.h"
@@ -12,8 +12,8 @@ static uint64_t mix(uint64_t x) /* the finalizer of splitmix64 */
     return x ^ (x >> 31);
 }
 
-/* Some positions' inputs into columns of x from `row` on: some, since inputs of one position are far apart there. at: where each dimension
- * starts, by position; t of f32. */
+/* Copies the inputs at some positions to columns of x from `row` on. They are copied for several positions at once, because the inputs of one position are
+ * far apart there. at: by position, the start in each dimension; t has type f32. */
 enum { PATCHES = 16 };
 static void take_patches(const rlayer *x, const oct_window *w, const oct_operand *t, const int64_t *strides, int64_t (*at)[OCT_MAX_RANK], int n,
                          int64_t row)
@@ -99,7 +99,7 @@ const bool *oct_rounder_wants(rounder *r)
     return r->wanted;
 }
 
-/* The rows of the part-th of all parts: member k of sample i has part i * n_member + k. */
+/* The rows of a share: member k of sample i has share i * n_member + k. */
 static void find_rows(const rounder *r, const rlayer *x, size_t part, int64_t *first, int64_t *rows)
 {
     const int64_t parts = (int64_t)(r->s->n_samples * x->n_member);
@@ -107,7 +107,7 @@ static void find_rows(const rounder *r, const rlayer *x, size_t part, int64_t *f
     *rows = ((int64_t)part + 1) * x->rows / parts - *first;
 }
 
-/* On any thread: each sample has rows of its own. */
+/* May run on any thread: each sample has rows of its own. */
 void oct_rounder_collect(void *arg, size_t sample, const char *name, const oct_operand *t)
 {
     rounder *r = arg;

@@ -1,4 +1,4 @@
-/* Which layers are rounded by what they read, and the form of what they become. */
+/* Chooses the layers whose weights are rounded on their inputs, and the form of the results. */
 #include "quant/rounding_int.h"
 
 #include "quant/convert_int.h"
@@ -17,7 +17,7 @@ static bool describe_member(const rounder *r, int id, bool kernel, rmember *m)
     return m->input && (!kernel || oct_window_of_weights(n, g->value[n->in[1]].shape, &m->window, NULL) == OCT_OK);
 }
 
-/* Layers that have their weights in common are one; what each gives behind its own clamp is not learned together. x->member: room for all. */
+/* Layers that share their weights are one entry. If they have clamps of their own, their outputs are not learned together. x->member: room for all of them. */
 static bool describe(const rounder *r, int id, rlayer *x)
 {
     const oct_graph *g = r->j->g;
@@ -30,7 +30,7 @@ static bool describe(const rounder *r, int id, rlayer *x)
     x->outs = x->l.outs / x->l.groups;
     x->rows = (x->l.groups > 1 ? DEPTHWISE_ROWS : x->depth < LEAST_ROWS ? LEAST_ROWS : x->depth) * (r->learns ? 2 : 1);
     if (x->kernel && x->l.out_axis != 0)
-        return false; /* a transposed convolution reads its inputs otherwise */
+        return false; /* a transposed convolution reads its inputs in another way */
     size_t n = 0;
     for (int of = -1; (of = oct_weights_next(r->j, id, of)) >= 0; n++)
         if (!describe_member(r, of, x->kernel, &x->member[n]))
@@ -39,19 +39,19 @@ static bool describe(const rounder *r, int id, rlayer *x)
     return x->depth > 1 && x->depth <= MOST_DEPTH && !(r->learns && x->n_member > 1);
 }
 
-/* What is rounded to what. */
+/* Sets the form of the result: type, scales and bounds. */
 static void set_form(const rounder *r, rlayer *x)
 {
     const qweights *q = r->j->node[x->node].weights[0];
     x->limit = q->limit;
     x->scales = q->quant.n;
     x->to = (oct_rounded){ .node = x->node, .weights = (size_t)q->qvals->count, .scales = (size_t)q->quant.n, .limit = q->limit };
-    /* Groups that share one step are rounded one after the other. */
+    /* Groups that share one scale are rounded one after the other. */
     x->bound = oct_pairs_need(r->j, x->node) != OCT_PAIRS_ANY && oct_adds_pairs(&x->l) && (x->scales > 1 || x->l.groups == 1);
-    x->to.bound = x->bound && !r->learns; /* safe pairs stay so, when there is something to learn */
+    x->to.bound = x->bound && !r->learns; /* learning keeps safe pairs safe */
 }
 
-/* In the order of the graph, but for those that read the same value, which stand together: so it is shown once. */
+/* Inserts in the order of the graph, except that layers that read the same value are neighbours, so that it is shown once. */
 static void insert(rounder *r, const rlayer *x)
 {
     size_t at = r->n;

@@ -1,10 +1,10 @@
-/* Learned rounding of a layer, group by group, from the weights that it has. */
+/* Learned rounding of a layer, group by group, starting from its current weights. */
 #include "quant/rounding_int.h"
 
 #include "quant/convert_int.h"
 #include "quant/learned.h"
 
-/* A group of a layer, by outputs. */
+/* A group of a layer, by output. */
 typedef struct lgroup {
     oct_learned l;
     float *w, *scale;
@@ -20,7 +20,7 @@ static void close_learning(lgroup *k)
     oct_free(k->pair);
 }
 
-/* Pairs that are safe stay so. The last quarter of the positions, of samples of their own, judges each output. */
+/* Prepares learning. Safe pairs stay safe. The last quarter of the positions, which come from separate samples, judges each output. */
 static bool open_learning(lgroup *k, const rounder *r, const rlayer *x)
 {
     const oct_qjob *j = r->j;

@@ -1,4 +1,4 @@
-/* Rounding in parts: which layers a process rounds for another one, and taking what others have rounded. */
+/* Rounding in parts: chooses the layers that a process rounds for another one, and uses the results of such processes. */
 #include "quant/rounding_int.h"
 
 #include "base/json.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All that rounding depends on: decisions and samples, and of each layer its weights and how they are rounded. */
+/* A hash of everything that rounding depends on: decisions and samples, and for each layer its weights and how they are rounded. */
 static uint64_t key_of(const rounder *r)
 {
     const uint64_t decided = oct_memo_key(r->c, r->s);
@@ -51,7 +51,7 @@ typedef struct dealt {
     size_t at;
 } dealt;
 
-/* About: moments, factors and rounding; or sweeps over weights, each of which looks at all rows. */
+/* The approximate work: moments, factorization and rounding; or for learning, sweeps over the weights, where each looks at all rows. */
 static double cost_of(const rounder *r, const rlayer *x)
 {
     const double groups = (double)x->l.groups, depth = (double)x->depth, outs = (double)x->outs, rows = (double)x->rows;
@@ -64,7 +64,7 @@ static int dearest_first(const void *a, const void *b)
     return x->cost != y->cost ? (x->cost < y->cost ? 1 : -1) : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Leaves the layers of a part: those with the most work first, each to the part that has least. */
+/* Keeps only the layers of one part. Layers are dealt out by decreasing work, each to the part with the least work. */
 static oct_status deal(rounder *r, const oct_rounding_share *share, oct_err *err)
 {
     const size_t parts = share->parts < r->n ? share->parts : r->n;

@@ -1,5 +1,5 @@
-/* Tables of which nodes pick rows, such as embeddings: 8 bits with a scale a row, whatever the scheme, as nothing is computed on them. Where a
- * product multiplies by the same numbers (tied embeddings) its quantized weights are the table, so that they are stored once. */
+/* Tables of which nodes pick rows, such as embeddings. They get 8 bits with a scale for each row, whatever the scheme, because nothing is computed on them.
+ * If a product multiplies by the same numbers (tied embeddings), its quantized weights serve as the table, so that they are stored once. */
 #include "quant/job.h"
 
 #include "eval/summary.h"
@@ -9,9 +9,9 @@
 
 #include <math.h>
 
-/* What smaller tables save is not worth the nodes. */
+/* elements: for smaller tables the saving is not worth the additional nodes */
 enum { LEAST = 1 << 14 };
-#define LEAST_SCALE 0x1p-120f /* of a row; smaller rows are zeros */
+#define LEAST_SCALE 0x1p-120f /* the smallest scale of a row; rows with smaller numbers become zeros */
 
 static const oct_tensor *table_of(const oct_qjob *j, int node)
 {
@@ -44,7 +44,7 @@ const char *oct_no_table(const oct_qjob *j, int node, bool *is_table)
     return q->finite ? NULL : "its table has values that are not finite";
 }
 
-/* ---- products by the same numbers ---- */
+/* ---- products with the same numbers ---- */
 
 static bool same_numbers(const oct_qjob *j, int product, const oct_tensor *t)
 {
@@ -60,7 +60,7 @@ static bool same_numbers(const oct_qjob *j, int product, const oct_tensor *t)
     return true;
 }
 
-/* The next node behind the first `from` layers that picks from a table of the product's numbers, with its place; -1: none. */
+/* The next node after the first `from` layers that picks from a table with the product's numbers, and its place; -1: there is none. */
 static int next_tied(const oct_qjob *j, int product, size_t *from)
 {
     bool is_table;
@@ -100,7 +100,7 @@ const oct_quant *oct_tied_weights(const oct_qjob *j, int product, double *sqnr)
     return q->weights[0] ? &q->weights[0]->quant : NULL;
 }
 
-/* Whether a product's quantized weights can be picked from by the indices that a node has. */
+/* Whether rows can be picked from a product's quantized weights with the indices of a node. */
 static bool serves(const oct_qjob *j, int product, int node)
 {
     const oct_scheme scheme = j->node[product].scheme;
@@ -128,7 +128,7 @@ static int tied_product(const oct_qjob *j, int node)
 
 /* ---- tables of their own ---- */
 
-/* A row at a time: the largest magnitude becomes 127. */
+/* Quantizes row by row: the largest magnitude of each becomes 127. */
 oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant, double *signal, double *noise, oct_err *err)
 {
     const int64_t columns = t->dims[t->rank - 1], rows = columns ? t->count / columns : 0;
@@ -163,7 +163,7 @@ static oct_status quantize_table(oct_qjob *j, const oct_tensor *t, qtable *x, oc
     return OCT_OK;
 }
 
-/* Of another node that picks from it, or NULL. */
+/* The quantized table of another node that picks from the same table, or NULL. */
 static qtable *made_before(const oct_qjob *j, int node)
 {
     for (size_t i = 0; i < j->n_layer && j->layer[i] != node; i++) {

@@ -1,7 +1,7 @@
-/* Weights that are safe from saturation in 16 bits by construction, instead of u8 ones, which ONNX Runtime multiplies in slower kernels.
+/* Weights that are constructed to be safe from saturation in 16 bits, instead of u8 weights, which ONNX Runtime multiplies with slower kernels.
  *
- * The work is done where weights are rounded: with samples rounding.c keeps pairs within their bound and chooses steps that suit, else
- * weights.c widens steps until they are. What is here lets them, and counts. */
+ * The work is done where weights are rounded. With samples, rounding.c keeps pairs within their bound and chooses suitable scales. Without, weights.c
+ * increases scales until pairs are safe. This file enables that, and counts the result. */
 #include "quant/convert_int.h"
 #include "quant/job.h"
 
@@ -18,7 +18,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
     return OCT_OK;
 }
 
-/* What layers have that integers compute, and those of them with s8 weights, by themselves and as they are. */
+/* The size of layers that run on integers, and of those with s8 weights: all of these, and those that are safe without a change. */
 typedef struct extent {
     double all, before, after;
 } extent;
@@ -50,7 +50,7 @@ static void gain(const oct_conversion *c, oct_method_result *r)
 {
     extent macs = { 0 }, weights = { 0 };
     add_up(c->job, &macs, &weights);
-    const extent *e = macs.all > 0 ? &macs : &weights; /* shapes may be unknown */
+    const extent *e = macs.all > 0 ? &macs : &weights; /* multiply-accumulates are unknown if shapes are */
     if (e->all == 0) {
         r->ran = false;
         r->why = "no layer has weights of 8 bits";

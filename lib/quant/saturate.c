@@ -1,4 +1,4 @@
-/* The proof that 16-bit pair sums cannot overflow. */
+/* Proves that sums of pairs cannot exceed 16 bits. */
 #include "quant/job.h"
 
 static bool pair_safe(int a, int b)
@@ -9,13 +9,13 @@ static bool pair_safe(int a, int b)
 
 bool oct_adds_pairs(const oct_weight_layout *l)
 {
-    /* ONNX Runtime's depthwise kernel widens before it adds. It is for groups of one input and one output; with more outputs the taps
-     * of a channel are multiplied as a matrix, in pairs. */
+    /* ONNX Runtime's depthwise kernel converts to 32 bits before it adds. It is used for groups of one input and one output. With more outputs, the taps of
+     * a channel are multiplied as a matrix, in pairs. */
     return !(oct_is_depthwise(l) && l->outs == l->groups);
 }
 
-/* Convolutions are packed as matrices whose rows are (ky, kx, ic), whether they are computed as matrices or (channels by fours) directly:
- * MlasGemmPackB behind QLinearConv's ReorderFilter, MlasConvSymPackW. */
+/* Convolutions are packed as matrices with rows (ky, kx, ic), both if they are computed as matrices and, four channels at a time, directly: MlasGemmPackB
+ * after QLinearConv's ReorderFilter, and MlasConvSymPackW. */
 int64_t oct_pair_of(const oct_weight_layout *l, int64_t k)
 {
     const int64_t ins = l->ins / l->groups, other = (k % l->taps * ins + k / l->taps) ^ 1;

@@ -1,4 +1,4 @@
-/* Finding what takes a factor together, by walking from value to value, and giving it. */
+/* Finds everything that must get the same factor by walking from value to value; and applies factors. */
 #include "quant/scaling.h"
 
 #include "eval/scaled.h"
@@ -9,7 +9,7 @@
 typedef struct walk {
     const oct_graph *g;
     oct_scaling *s;
-    int *of;   /* [n_value]: 1 + the scaling that has the value, 0: none */
+    int *of;   /* [n_value]: 1 + the index of the scaling that contains the value; 0: none */
     int mark;
     bool ok;
 } walk;
@@ -30,7 +30,7 @@ bool oct_constant_scales(const oct_graph *g, int value)
     return true;
 }
 
-/* A bias may be absent. */
+/* A missing bias can be scaled, too. */
 static bool bias_scales(const oct_graph *g, int node)
 {
     const oct_node *n = &g->node[node];
@@ -48,7 +48,7 @@ bool oct_scaled_layer_of(const oct_graph *g, int node, oct_scaled_layer *l)
     return true;
 }
 
-/* The dimension of a layer's output that has its channels. */
+/* The dimension of a layer's output that holds its channels. */
 static int made_axis(const oct_graph *g, int node)
 {
     return oct_op_of(g, node)->weights.kernel ? 1 : g->value[g->node[node].out[0]].shape.rank - 1;
@@ -87,7 +87,7 @@ static void meet(walk *w, int v, int axis)
     s->value[s->n_values++] = (oct_scaled){ v, axis };
 }
 
-/* The dimension of input `slot` that output 0 keeps at `axis`; -1: none. */
+/* The dimension of input `slot` that becomes dimension `axis` of output 0; -1: none. */
 static int axis_behind(const oct_graph *g, int node, int slot, int axis)
 {
     const int v = g->node[node].in[slot], rank = v >= 0 ? g->value[v].shape.rank : 0;
@@ -107,7 +107,7 @@ static void meet_inputs(walk *w, int node, int axis)
             meet(w, n->in[i], axis_behind(w->g, node, i, axis));
 }
 
-/* Who makes a value, and who reads it: layers, or others that hand the factor on. */
+/* Continues at the node that computes a value, and at those that read it: layers, or operators that pass the factor on. */
 static void go_on(walk *w, oct_scaled at)
 {
     const oct_value *x = &w->g->value[at.value];
@@ -140,7 +140,7 @@ static void find_from(walk *w, int value, int axis)
 
 /* ---- all of a graph ---- */
 
-/* Lists of which each scaling takes its part, so that all of them together have no more entries than there are values and uses. */
+/* Lists from which each scaling takes a part, so that all of them together have no more entries than there are values and uses. */
 static bool new_lists(const oct_graph *g, oct_arena *a, oct_scaling *s)
 {
     size_t uses = 0;
@@ -169,7 +169,7 @@ oct_status oct_scalings_find(const oct_graph *g, oct_arena *arena, oct_scaling *
         w.s = &s;
         w.mark++;
         find_from(&w, node->out[0], made_axis(g, l.node));
-        next.value += s.n_values; /* also of one that failed: its values are marked */
+        next.value += s.n_values; /* also after a failure, because its values are marked */
         if (!w.ok)
             continue;
         next.maker += s.n_makers;
@@ -182,7 +182,7 @@ oct_status oct_scalings_find(const oct_graph *g, oct_arena *arena, oct_scaling *
 
 /* ---- factors ---- */
 
-/* The tensor that takes the scaled elements of a value's constant; it may be that constant. */
+/* The tensor for the scaled elements of a value's constant. It may be that constant itself. */
 static oct_status scaled_tensor(const oct_scaler *k, int value, float **to, oct_err *err)
 {
     const oct_tensor *old = k->g->value[value].constant;
@@ -196,7 +196,7 @@ static oct_status scaled_tensor(const oct_scaler *k, int value, float **to, oct_
     return OCT_OK;
 }
 
-/* inputs: by the input channels of the weights, divided. */
+/* inputs: by the input channels of the weights, with division. */
 static oct_status scale_weights(const oct_scaler *k, const oct_scaled_layer *l, const int *exponent, bool inputs, oct_err *err)
 {
     const int v = k->g->node[l->node].in[1];

@@ -1,12 +1,12 @@
-/* Dividing groups of sites until those that matter stand alone. */
+/* Divides groups of sites until those that matter stand alone. */
 #include "quant/sensitivity_int.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define MARGIN 0.75     /* of a share: groups that cause less are not divided, though noise does not add up to the last */
-#define LEAST_LEFT 1e-3 /* of the noise of all: less is not to be known without measuring anew */
-#define MOST_MACS 6e11  /* of a search for the worst */
+#define MARGIN 0.75     /* of a threshold: groups that cause less are not divided. It is below 1 because noise does not add up exactly */
+#define LEAST_LEFT 1e-3 /* share of all noise: what remains below this is not known without new measurements */
+#define MOST_MACS 6e11  /* multiply-accumulates of a search for the worst sites */
 enum { LEAST_WIDTH = 4 };
 
 static bool *flag_of(const oct_site_search *x, size_t i)
@@ -75,7 +75,7 @@ static int largest_first(const void *a, const void *b)
     return p->noise != q->noise ? (p->noise < q->noise ? 1 : -1) : by_place(a, b);
 }
 
-/* Leaves of groups those that are to be divided, in the order of the graph. */
+/* Keeps those groups that will be divided, in the order of the graph. */
 static size_t choose_groups(oct_site_search *x, oct_site_group *g, size_t n)
 {
     size_t left = 0;
@@ -90,7 +90,7 @@ static size_t choose_groups(oct_site_search *x, oct_site_group *g, size_t n)
     return x->width;
 }
 
-/* Each level in the order of the graph, so that a measurement goes on where the one before began to round. */
+/* Each level is measured in the order of the graph, so that a measurement can continue where the previous one began to round. */
 oct_status oct_site_groups_divide(oct_site_search *x, size_t n, oct_err *err)
 {
     oct_site_group *g = x->group;
@@ -117,7 +117,7 @@ static oct_status divide_all(oct_site_search *x, oct_err *err)
     return oct_site_groups_divide(x, x->n ? 1 : 0, err);
 }
 
-/* Sites of one kind; all: the noise of all of them. */
+/* Opens a search among sites of one kind. all: the noise of all of them. */
 static oct_status open_sites(oct_site_search *x, double all, oct_arena *arena, oct_err *err)
 {
     x->known = oct_arena_calloc(arena, 4 * x->n + 2, sizeof *x->known);
@@ -171,7 +171,7 @@ oct_status oct_sites_open_layers(oct_site_search *x, const oct_site_search *valu
     *x = *values;
     x->site += values->n;
     x->n = x->width = list_layers(j, x->site);
-    return open_sites(x, NAN, arena, err); /* constants of operators that are no layers are rounded in `weights`, too */
+    return open_sites(x, NAN, arena, err); /* OCT_SIM_ROUNDED_WEIGHTS also rounds constants of operators that are not layers */
 }
 
 static oct_status begin(oct_site_search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, oct_arena *arena, oct_sensitivity *out, oct_err *err)
@@ -226,7 +226,7 @@ oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer
     return OCT_OK;
 }
 
-/* The noise that is left without all sites that cause `share` of it or more. */
+/* The noise that remains without the sites that cause at least `share` of it. */
 static double left_without_worst(const oct_site_search *x, double all, double share)
 {
     for (double left = all;;) {
@@ -240,7 +240,7 @@ static double left_without_worst(const oct_site_search *x, double all, double sh
     }
 }
 
-/* So that all takes about MOST_MACS, but for a few groups that must be. */
+/* Limits the number of groups so that the search takes about MOST_MACS, except for a few groups that must be measured. */
 static size_t width_of(const oct_site_search *x)
 {
     double levels = 1;

@@ -1,32 +1,32 @@
-/* Measuring sensitivities in parts. The search divides groups by what it has measured, so which measurements it takes is not known before. But what a
- * group takes depends on nothing outside of it, if it comes to that: so groups of some depth are tasks, each with all that is inside of it, and those
- * above them are tasks of one measurement. All parts find the same tasks, and deal them out alike. */
+/* Measures sensitivities in parts. The search divides groups depending on what it has measured. So it is not known in advance which measurements it will
+ * make. But the measurements inside a group depend on nothing outside it. Therefore groups of a certain depth are tasks that include everything inside them,
+ * and each group above is a task of one measurement. All parts compute the same tasks, and distribute them in the same way. */
 #include "quant/sensitivity_int.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { TASKS_A_PART = 8 }; /* at least, of each kind, where there are as many sites */
+enum { TASKS_A_PART = 8 }; /* the least number of tasks of each kind for a part, if there are so many sites */
 
 typedef struct task {
     oct_site_group group;
-    bool weights, whole; /* whole: with all that is inside of it */
+    bool weights, whole; /* whole: the task includes everything inside the group */
     double cost;
-    size_t at, part;     /* at: in the list */
+    size_t at, part;     /* at: the index in the list */
 } task;
 
 typedef struct work {
     const oct_qjob *j;
-    oct_site_search of[2]; /* values, weights */
+    oct_site_search of[2]; /* the searches: values, weights */
     task *task;
     size_t n;
-    double *behind; /* by node: of the graph, what is computed from there on */
+    double *behind; /* by node: the work of computing the graph from there to its end */
     double all;
 } work;
 
-/* ---- what there is to do ---- */
+/* ---- the tasks ---- */
 
-/* Multiply-accumulates, and some for each node. */
+/* Weighs nodes by their multiply-accumulates plus a constant. */
 static oct_status weigh_nodes(work *w, oct_arena *arena, oct_err *err)
 {
     const oct_graph *g = w->j->g;
@@ -38,7 +38,7 @@ static oct_status weigh_nodes(work *w, oct_arena *arena, oct_err *err)
     return OCT_OK;
 }
 
-/* A run of values goes on from where the first of them is made; one of weights begins anew. */
+/* The work of a run. With rounded values it starts at the first of them; with rounded weights it starts at the beginning. */
 static double run_cost(const work *w, const oct_site_search *x, size_t from)
 {
     const oct_site *s = &x->site[from];
@@ -54,7 +54,7 @@ static void add_task(work *w, bool weights, const oct_site_group *g, bool whole)
     w->n++;
 }
 
-/* A level after the other; x->group is room for groups. */
+/* Lists tasks level by level. x->group: room for groups. */
 static void list_tasks(work *w, bool weights, size_t wanted)
 {
     const oct_site_search *x = &w->of[weights];
@@ -89,7 +89,7 @@ static int by_place(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* The dearest first, each to the part that has least. */
+/* Distributes the tasks by decreasing work, each to the part with the least work. */
 static oct_status deal(work *w, size_t parts, oct_arena *arena, oct_err *err)
 {
     double *load = oct_arena_calloc(arena, parts, sizeof *load);
@@ -107,7 +107,7 @@ static oct_status deal(work *w, size_t parts, oct_arena *arena, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- doing it ---- */
+/* ---- doing the work ---- */
 
 static int by_first_site(const void *a, const void *b)
 {
@@ -149,11 +149,11 @@ oct_status oct_sensitivity_measure_part(oct_sim *s, oct_qjob *j, double least, u
     oct_sim_loss all, loss[2];
     if (part == 0)
         OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_ALL, &all, err));
-    /* From these each part knows what is too little to be divided. */
+    /* These tell each part which noise is too small to be divided. */
     OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_WEIGHTS, &loss[1], err));
     OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_VALUES, &loss[0], err));
     OCT_TRY(open_work(&w, s, least, loss, memo, arena, err));
-    const size_t most = w.of[0].n + w.of[1].n + 1, used = parts < most ? parts : most; /* what is beyond has nothing to do */
+    const size_t most = w.of[0].n + w.of[1].n + 1, used = parts < most ? parts : most; /* parts beyond this number have nothing to do */
     for (int k = 0; k < 2; k++)
         list_tasks(&w, k, used * TASKS_A_PART);
     OCT_TRY(deal(&w, used, arena, err));

@@ -1,5 +1,5 @@
-/* Layers that multiply by one constant, as a kernel that is moved over several scales of a picture: they have one quantized form of it, so that a
- * file stores it once. Its steps leave room for the bias of each of them. */
+/* Layers that multiply by the same constant, such as a kernel that is applied to several scales of a picture. They share its quantized form, so that a file
+ * stores it once. Its scales leave room for the bias of each layer. */
 #include "quant/job.h"
 
 static bool same_layout(const oct_weight_layout *a, const oct_weight_layout *b)
@@ -8,7 +8,7 @@ static bool same_layout(const oct_weight_layout *a, const oct_weight_layout *b)
            a->out_axis == b->out_axis && a->in_axis == b->in_axis && a->out_step == b->out_step && a->in_step == b->in_step;
 }
 
-/* Whether a node has 8-bit weights in one matrix. */
+/* Whether a node has 8-bit weights that are a single matrix. */
 static bool has_weights(const oct_qjob *j, int id)
 {
     const oct_scheme scheme = j->node[id].scheme;

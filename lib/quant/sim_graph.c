@@ -1,5 +1,5 @@
-/* The graph in which parts of a job's rounding can be switched on: float nodes, constants as rounding leaves them, and values of their own
- * for what integer operators read of values that others read as they are. */
+/* Builds the graph in which parts of a job's rounding can be switched on: it has float nodes and rounded constants. Where integer operators read a value
+ * that others read in float, they get a copy of it as a value of its own. */
 #include "quant/simulate.h"
 
 #include "forms/edit.h"
@@ -10,7 +10,8 @@
 
 /* ---- constants ---- */
 
-/* What quantized weights stand for. Channels are found once a row: in it one stays, or the next one follows after each step. */
+/* The real numbers that quantized weights stand for. Channels are looked up once for each row: in a row the channel is constant, or increases by one after
+ * each step. */
 static void to_reals(const qweights *w, const oct_weight_layout *l, float *real)
 {
     const int8_t *qvals = w->qvals->data;
@@ -23,7 +24,7 @@ static void to_reals(const qweights *w, const oct_weight_layout *l, float *real)
     }
 }
 
-/* The same of weights in blocks, which lie by columns. */
+/* The same for weights in blocks, which are stored by columns. */
 static oct_status blocks_to_reals(const oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, float *real, oct_err *err)
 {
     const oct_nbits_form f = oct_blocks_form(&w->quant, oct_layer_weights(j->g, id)->dims);
@@ -42,7 +43,7 @@ static oct_status blocks_to_reals(const oct_qjob *j, int id, const qweights *w, 
 
 static oct_status round_weights(oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, oct_err *err)
 {
-    const oct_tensor *own = oct_layer_weights(j->g, id), *real = w->qvals; /* float32: what they stand for, already */
+    const oct_tensor *own = oct_layer_weights(j->g, id), *real = w->qvals; /* float32: they are real numbers already */
     if (!real || real->dtype != OCT_F32) {
         oct_tensor *made;
         OCT_TRY(oct_tensor_new(j->g->arena, OCT_F32, own->rank, own->dims, &made, err));
@@ -89,7 +90,7 @@ static oct_status round_layer(oct_qjob *j, int id, oct_err *err)
     return bias && oct_is_product(j, id) ? round_bias(j, id, bias, err) : OCT_OK;
 }
 
-/* A constant operand of an integer operator. */
+/* Rounds a constant operand of an integer operator. */
 static oct_status round_constant(oct_qjob *j, int v, oct_err *err)
 {
     const oct_tensor *t = j->g->value[v].constant;
@@ -106,7 +107,7 @@ static oct_status round_constant(oct_qjob *j, int v, oct_err *err)
 
 /* ---- values ---- */
 
-/* What integer operators read of a value that they did not make: a copy, since others read the value as it is. */
+/* Makes the copy that integer operators read of a value that is not computed on integers, because others read the value in float. */
 static oct_status copy_value(oct_qjob *j, int v, int *to, oct_err *err)
 {
     static const float one = 1;
@@ -118,7 +119,7 @@ static oct_status copy_value(oct_qjob *j, int v, int *to, oct_err *err)
     return oct_edit_node(g, "Mul", (int[]){ v, c }, 2, *to, oct_edit_after(g, g->value[v].producer), NULL, err);
 }
 
-/* Whether a node reads the quantized value: one that only has a quantizer behind it, for a target that wants them everywhere, is read as it is. */
+/* Whether a node reads the quantized value. If a value only has a quantizer because the target wants one everywhere, its readers read it in float. */
 static bool has_quantized_reader(const oct_qjob *j, int v)
 {
     bool any = false;
@@ -152,9 +153,9 @@ static oct_status add_taps(oct_qjob *j, bool constants, oct_arena *arena, const 
 
 /* ---- outputs ---- */
 
-/* What an output is made of in front of a Softmax, a Sigmoid and the like; the output where it is none. Behind them most errors vanish,
- * and few samples would tell of luck. Not so behind the Sigmoid of a map: its values are many, and most of them so far from 0 in front of it
- * that they would drown the few that matter. */
+/* The value before a Softmax, Sigmoid or the like at an output; otherwise the output itself. After these functions most errors vanish, so that results on
+ * few samples would depend on luck. The Sigmoid of a map is an exception: it has many values, and most of them are so far from 0 before it that they would
+ * outweigh the few that matter. */
 static int logits_of(const oct_graph *g, int v)
 {
     const bool map = g->value[v].shape.rank > 3;
@@ -197,7 +198,7 @@ oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_ar
 {
     oct_graph *own = j->g, *copy;
     OCT_TRY(oct_graph_clone(own, &copy, err));
-    j->g = copy; /* indices are the same in both */
+    j->g = copy; /* nodes and values have the same indices in both */
     oct_status s = build(j, rounds, constants, arena, tap, err);
     j->g = own;
     if (s == OCT_OK)

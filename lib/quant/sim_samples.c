@@ -1,10 +1,10 @@
-/* The samples of a simulation: read once, and run through the float model once. */
+/* The samples of a simulation. They are read once, and run through the float model once. */
 #include "quant/convert_int.h"
 #include "quant/simulate_int.h"
 
-enum { SIM_BYTES = 64 << 20 }; /* inputs and outputs of a half that are kept */
+enum { SIM_BYTES = 64 << 20 }; /* memory for the kept inputs and outputs of a half */
 
-/* Of the inputs of a sample, and of its outputs as far as their shapes are known. */
+/* The bytes of a sample's inputs, and of its outputs as far as their shapes are known. */
 static size_t bytes_of(const oct_graph *g, const oct_batch *b)
 {
     size_t n = 0;
@@ -65,7 +65,7 @@ size_t oct_sim_samples(const oct_sim_core *s, oct_sim_size size)
     return (size_t)(n < least ? least : n > size.most ? size.most : n);
 }
 
-/* Shapes that only samples tell may make runs longer than the model's own say: then fewer samples stay, spread over those that were read. */
+/* Shapes that only samples tell may make runs longer than expected from the model. Then fewer samples are kept, spread over those that were read. */
 static oct_status drop_samples(oct_sim_core *s, oct_sim *h, oct_err *err)
 {
     sim_graph *real = &s->graph[SIM_REAL];

@@ -1,5 +1,5 @@
-/* Beginning where rounding begins: measurements that round a few values each come in the order of the graph, mostly, and up to the first
- * of their values a run is as the one before it. What it has come to there is kept, and the next one goes on from it. */
+/* Starts runs where rounding starts. Measurements that round a few values each are mostly made in the order of the graph. Up to the first rounded value, a
+ * run equals the one before it. So the state at that point is kept, and the next run continues from it. */
 #include "quant/simulate_int.h"
 
 #include "quant/convert_int.h"
@@ -40,7 +40,7 @@ void oct_sim_drop_states(oct_sim_core *s)
         }
 }
 
-/* Whether nothing that is to be rounded or shown was passed on the way to the state. */
+/* Whether no value that will be rounded or shown was passed before the state. */
 static bool is_usable(const oct_sim_core *s, const sim_sample *x)
 {
     bool usable = x->state.at > 0;
@@ -49,7 +49,7 @@ static bool is_usable(const oct_sim_core *s, const sim_sample *x)
     return usable;
 }
 
-/* Puts the state back, or begins anew. */
+/* Restores the state, or starts at the beginning. */
 static oct_status begin(sim_worker *w, oct_runner *r, bool restore, oct_plan **plan, oct_err *err)
 {
     sim_sample *x = w->s->set->sample[w->sample];
@@ -70,17 +70,17 @@ static oct_status show_sample(sim_worker *w, oct_runner *r, oct_plan **plan, oct
     size_t last = s->n_taps;
     const oct_status st = begin(w, r, is_usable(s, x), plan, err);
     if (st == OCT_EUNSUPPORTED)
-        return oct_runner_run(r, x->input, plan, err); /* in stages, from begin to end */
+        return oct_runner_run(r, x->input, plan, err); /* the model runs in stages, from beginning to end */
     OCT_TRY(st);
     for (size_t i = 0; i < s->n_taps; i++)
         if (s->wanted[s->tapped[i]] && !w->passed[i] && oct_plan_shows(*plan, s->tap[i])) {
             OCT_TRY(oct_plan_advance(*plan, s->tap[i], &shown, err));
             last = i;
         }
-    if (last == s->n_taps) /* nothing was left to show */
+    if (last == s->n_taps) /* there was nothing left to show */
         return OCT_OK;
     memcpy(x->passed, w->passed, s->n_taps * sizeof *x->passed);
-    x->passed[last] = false; /* it is shown once more from there */
+    x->passed[last] = false; /* it will be shown again from there */
     if (!oct_plan_save(*plan, &x->state))
         oct_plan_state_free(&x->state);
     return OCT_OK;
@@ -100,7 +100,7 @@ oct_status oct_sim_run_sample(sim_worker *w, oct_runner *r, oct_plan **plan, oct
     w->ahead = !is_usable(s, x);
     const oct_status st = begin(w, r, !w->ahead, plan, err);
     if (st == OCT_EUNSUPPORTED)
-        return oct_runner_run(r, x->input, plan, err); /* in stages: no state is ever kept */
+        return oct_runner_run(r, x->input, plan, err); /* the model runs in stages, and no state is ever kept */
     OCT_TRY(st);
     return oct_plan_advance(*plan, NULL, &shown, err);
 }

@@ -1,4 +1,5 @@
-/* Running the simulation: samples divided among threads, errors summed sample by sample. What decisions change is made anew. */
+/* Runs the simulation: samples are distributed among threads, and errors are summed sample by sample. What depends on decisions is made anew when they
+ * change. */
 #include "quant/simulate_int.h"
 
 #include "quant/convert_int.h"
@@ -59,7 +60,7 @@ static oct_status take_output(oct_sim_core *s, sim_sample *x, size_t k, const oc
     if (!(x->output[k] = oct_arena_calloc(s->arena, (size_t)y->count + 1, sizeof(float))))
         return oct_nomem(err);
     if (oct_operand_to_f32(y, x->output[k], NULL) != OCT_OK)
-        x->count[k] = 0; /* no numbers: does not count */
+        x->count[k] = 0; /* not finite: this output does not count */
     return OCT_OK;
 }
 
@@ -100,7 +101,7 @@ static oct_status run_sample(void *arg, size_t i, size_t thread, oct_err *err)
         return OCT_OK;
     if (!s->keep)
         return compare(w, x, plan, err);
-    /* The arena belongs to all threads. */
+    /* All threads share the arena. */
     pthread_mutex_lock(&s->lock);
     oct_status st = OCT_OK;
     for (size_t k = 0; k < s->n_outputs && st == OCT_OK; k++)
@@ -133,7 +134,7 @@ static void drop_graph(oct_sim_core *s, sim_graph *g)
 
 oct_status oct_sim_run(oct_sim_core *s, const oct_sim *set, sim_graph *g, oct_err *err)
 {
-    for (int i = 0; i < SIM_GRAPHS; i++) /* plans of one graph at a time: weights and tensors of several would be the most memory */
+    for (int i = 0; i < SIM_GRAPHS; i++) /* plans of one graph at a time, because the weights and tensors of several would need most of the memory */
         if (&s->graph[i] != g)
             drop_graph(s, &s->graph[i]);
     if (g != &s->graph[SIM_REAL])
@@ -194,7 +195,7 @@ oct_status oct_sim_make_graph(oct_sim_core *s, sim_constants kind, const bool *r
     if (!tap || !none || !g->runner)
         return oct_nomem(err);
     OCT_TRY(oct_sim_graph(j, kind == SIM_REAL ? none : rounds, kind == SIM_ROUNDED, s->decided, &g->g, tap, err));
-    return s->tap ? OCT_OK : list_taps(s, tap, err); /* the names are the same in all */
+    return s->tap ? OCT_OK : list_taps(s, tap, err); /* the names are the same in all graphs */
 }
 
 /* ---- measuring ---- */
@@ -254,7 +255,7 @@ oct_status oct_sim_show(oct_sim *s, const bool *value, void (*show)(void *arg, s
     return st;
 }
 
-/* ---- of a conversion ---- */
+/* ---- the simulation of a conversion ---- */
 
 static oct_status open_core(oct_sim_core *s, oct_err *err)
 {
@@ -306,11 +307,11 @@ static oct_status need_core(oct_conversion *c, oct_err *err)
 
 oct_status oct_conversion_sim(oct_conversion *c, oct_sim_size size, int half, oct_sim **sim, oct_err *err)
 {
-    const int kept = c->o.whole ? 0 : half; /* halves of what is not divided are the same */
+    const int kept = c->o.whole ? 0 : half; /* if samples are not divided, both halves are the same */
     OCT_TRY(need_core(c, err));
     OCT_TRY(oct_sim_follow(c->sim, err));
     OCT_TRY(oct_sim_need_half(c->sim, kept, err));
-    OCT_TRY(oct_sim_make_graph(c->sim, SIM_REAL, NULL, err)); /* taps are there */
+    OCT_TRY(oct_sim_make_graph(c->sim, SIM_REAL, NULL, err)); /* this makes the taps */
     const oct_sim *all = &c->sim->half[kept];
     const size_t n = oct_sim_samples(c->sim, size);
     oct_sim *s = oct_arena_calloc(c->sim->arena, 1, sizeof *s);
@@ -318,7 +319,7 @@ oct_status oct_conversion_sim(oct_conversion *c, oct_sim_size size, int half, oc
         return oct_nomem(err);
     s->core = c->sim;
     s->n_samples = n < all->n_samples ? n : all->n_samples;
-    for (size_t i = 0; i < s->n_samples; i++) /* spread over those that are kept */
+    for (size_t i = 0; i < s->n_samples; i++) /* spread over the samples that are kept */
         s->sample[i] = all->sample[i * all->n_samples / s->n_samples];
     *sim = s;
     return OCT_OK;

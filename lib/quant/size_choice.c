@@ -1,9 +1,9 @@
-/* Schemes for a size: one form for each unit, so that the loss expected at the outputs, a sum over the units, is least within the bytes.
+/* Chooses schemes for a size: a form for each unit, so that the expected loss at the outputs, a sum over the units, is the least within the limit.
  *
- * The curve of size against loss takes steps along the lower convex hulls of the units' forms, those first that save most loss for a byte. One size is
- * reached better than its steps do, by dynamic programming over sizes: a large layer may be worth that many small ones stay small. Bytes of units are
- * known about, so the file is made and counted, and what it has too much is taken from the room until it fits: the same on every machine, as no clock
- * and no file system is asked. */
+ * The curve of size against loss takes steps along the lower convex hulls of the units' forms, those first that reduce the loss most for each byte. A single
+ * size is reached better by dynamic programming over sizes, because several small layers may have to stay small for a large one. Bytes of units are known
+ * only approximately. So the file is made and its size is counted, and the room is reduced by the excess until the file fits. The result is the same on
+ * every machine, because neither a clock nor a file system is involved. */
 #include "quant/size_choice_int.h"
 
 #include "base/size_text.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROUNDS = 16, END_BYTES = 1 << 10 }; /* END_BYTES: what types of an input or output add to the file at most */
+enum { MOST_ROUNDS = 16, END_BYTES = 1 << 10 }; /* END_BYTES: the most bytes that the types of an input or output add to the file */
 
 /* ---- the limit ---- */
 
@@ -28,7 +28,7 @@ oct_status oct_size_limit_parse(const char *option, const char *text, oct_size_l
     return OCT_EUSAGE;
 }
 
-/* In bytes of the file, of which `least` with units of `bytes` are known. */
+/* The limit in bytes of the file. `least` are its known bytes when units take `bytes`. */
 static double limit_of(const oct_size_units *u, double least, double bytes)
 {
     const oct_conversion *c = u->c;
@@ -44,11 +44,11 @@ static double limit_of(const oct_size_units *u, double least, double bytes)
 
 typedef struct step {
     size_t unit;
-    int form;            /* that it leads to */
-    double bytes, noise; /* more of the one, less of the other */
+    int form;            /* the form after the step */
+    double bytes, noise; /* additional bytes, and noise that is removed */
 } step;
 
-/* The form from which a unit goes on: of those with more bytes and less noise, where most noise is saved for a byte; -1: none. */
+/* The next form of a unit: of those with more bytes and less noise, the one that removes most noise for each byte; -1: there is none. */
 static int next_form(const oct_size_unit *x, int at)
 {
     int best = -1;
@@ -63,7 +63,7 @@ static int next_form(const oct_size_unit *x, int at)
     return best;
 }
 
-/* The fewest bytes; of as many, the least noise. */
+/* The form with the fewest bytes, and among several the least noise. */
 static int first_form(const oct_size_unit *x)
 {
     int best = 0;
@@ -84,7 +84,7 @@ static int by_worth(const void *a, const void *b)
     return p->unit != q->unit ? (p->unit < q->unit ? -1 : 1) : (p->bytes > q->bytes) - (p->bytes < q->bytes);
 }
 
-/* All steps, in the order in which they are taken. */
+/* Lists all steps in the order in which they are taken. */
 static size_t list_steps(oct_size_units *u, step *s)
 {
     size_t n = 0;
@@ -98,7 +98,7 @@ static size_t list_steps(oct_size_units *u, step *s)
     return n;
 }
 
-/* Everything in its fewest bytes. */
+/* Puts all units in their smallest form. */
 static double begin(oct_size_units *u)
 {
     double bytes = 0;
@@ -114,17 +114,17 @@ static double begin(oct_size_units *u)
 
 /* ---- the least loss within a size ---- */
 
-enum { MOST_CELLS = 1 << 24, MOST_ROOM = 1 << 14 }; /* of the table; steps of the size */
+enum { MOST_CELLS = 1 << 24, MOST_ROOM = 1 << 14 }; /* the most cells of the table; the most steps of the size */
 
 typedef struct table {
-    size_t room;    /* in units of `grain` bytes, of what is above the fewest bytes */
+    size_t room;    /* in units of `grain` bytes: what may be used beyond the smallest forms */
     double grain;
-    double *noise;  /* [room + 1]: the least of the units so far within so much */
+    double *noise;  /* [room + 1]: the least noise of the units so far, within so many bytes */
     double *next;
-    uint8_t *form;  /* [units][room + 1]: which form of the unit that takes */
+    uint8_t *form;  /* [units][room + 1]: the form of the unit in that solution */
 } table;
 
-/* Bytes above the fewest, rounded up: what fits in the table fits in the file. */
+/* Bytes beyond the smallest form, rounded up: what fits in the table fits in the file. */
 static size_t rounded_up(const oct_size_unit *x, int form, double grain)
 {
     const double above = x->option[form].bytes - x->option[first_form(x)].bytes;
@@ -153,7 +153,7 @@ static void add_unit(const table *t, const oct_size_unit *x, uint8_t *form)
     memcpy(t->noise, t->next, (t->room + 1) * sizeof *t->noise);
 }
 
-/* What the steps behind it leave: a step of a unit that still fits, as the table rounds up. */
+/* Uses the room that remains, because the table rounds up: takes steps of units that still fit. */
 static void fill_rest(oct_size_units *u, const step *s, size_t n, double room)
 {
     for (size_t i = 0; i < u->n; i++)
@@ -168,7 +168,7 @@ static void fill_rest(oct_size_units *u, const step *s, size_t n, double room)
     }
 }
 
-/* The forms of least noise that take `room` bytes more than the fewest. */
+/* The forms with the least noise that take at most `room` bytes beyond the smallest forms. */
 static oct_status choose_within(oct_size_units *u, const step *s, size_t n, double room, oct_err *err)
 {
     begin(u);
@@ -218,7 +218,7 @@ double oct_size_ratio(double decibels)
     return oct_exp(-decibels * 0.23025850929940458); /* ln(10) / 10 */
 }
 
-/* Sizes are `least` at its beginning, and what units take from there. */
+/* Draws the curve. Its first point has `least` bytes; units add their bytes to that. */
 static oct_status draw_curve(oct_size_units *u, oct_err *err)
 {
     oct_conversion *c = u->c;
@@ -248,7 +248,7 @@ static oct_status draw_curve(oct_size_units *u, oct_err *err)
 
 /* ---- choosing ---- */
 
-/* Makes decisions, with what follows them where `rounded`, and counts the file. */
+/* Makes decisions, including what follows them if `rounded`, and counts the bytes of the file. */
 static oct_status apply(oct_size_units *u, bool rounded, uint64_t *bytes, oct_err *err)
 {
     OCT_TRY(oct_size_apply(u, err));
@@ -288,7 +288,7 @@ static oct_status fit(oct_size_units *u, bool rounded, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether the policy has a node between layers on integers. */
+/* Whether the policy puts a node between layers on integers. */
 static bool has_integers(const oct_size_units *u)
 {
     for (size_t i = 0; i < u->j->n_layer; i++) {
@@ -300,7 +300,7 @@ static bool has_integers(const oct_size_units *u)
     return false;
 }
 
-/* *own: the forms of the units that fit, with others as u has them; NULL: none do. */
+/* *own: forms of the units that fit the limit, with the other nodes as in u; NULL: there are none. */
 static oct_status fit_with(oct_size_units *u, oct_size_others others, int **own, oct_err *err)
 {
     oct_size_choice *z = &u->c->size;

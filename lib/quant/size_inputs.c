@@ -21,7 +21,7 @@ enum { LEVELS = 255, MOST_STEPS = 32 };
 #define PRODUCT 17.0
 
 typedef struct spread {
-    double range, power; /* hi - lo; the mean square, for each value that is not exact */
+    double range, power; /* range: hi - lo; power: the mean square of those values that are not exact */
 } spread;
 
 static double noise_of(spread s)
@@ -29,7 +29,7 @@ static double noise_of(spread s)
     return s.power > 0 ? s.range * s.range / (12.0 * LEVELS * LEVELS * s.power) : 0;
 }
 
-/* The largest factor beside the mean square of all; 1 for one factor, or what is no array of reals. */
+/* The largest factor relative to the root mean square of all; 1 for a single factor, or if it is not a float array. */
 static double largest_of(const oct_tensor *t)
 {
     double squares = 0, most = 0;
@@ -57,7 +57,7 @@ static bool is_bounded(const oct_graph *g, int value)
     return op && op->fixed_range;
 }
 
-/* The factor that has the shape of a product's values: the other one is a constant, a gate, or one number a row. -1: both have it. */
+/* The factor that has the shape of a product's result; the other one is a constant, a gate, or one number for each row. -1: both have that shape. */
 static int main_factor(const oct_graph *g, const oct_node *n, double *largest)
 {
     for (int k = 0; k < 2; k++) {
@@ -70,7 +70,7 @@ static int main_factor(const oct_graph *g, const oct_node *n, double *largest)
     return -1;
 }
 
-/* Whether a node passes the values of its first input on, in number and size. */
+/* Whether a node passes on the values of its first input, in number and size. */
 static bool passes(const oct_op *op)
 {
     return op->alias || op->permutes || op->picks || op->is_qdq || op->converts || op->quant == OCT_QUANT_SAME;
@@ -108,7 +108,7 @@ static spread spread_of(const oct_graph *g, int value)
     return (spread){ fmax(NORMAL, ONE_CHANNEL * largest), 1 };
 }
 
-/* Of the whole range of a value in 8 bits, as layers have it that quantize their inputs when they run. */
+/* The noise of rounding the whole range of a value to 8 bits, as layers do that quantize their inputs at run time. */
 static double dynamic_noise(const oct_size_units *u, int value)
 {
     const oct_graph *g = u->j->g;
@@ -121,7 +121,7 @@ static double dynamic_noise(const oct_size_units *u, int value)
     return noise_of(spread_of(g, value));
 }
 
-/* Of a value whose parameters are decided. */
+/* The noise of a value whose parameters are decided. */
 static double static_noise(const oct_size_units *u, int value)
 {
     const oct_qjob *j = u->j;
@@ -131,7 +131,7 @@ static double static_noise(const oct_size_units *u, int value)
     return noise_of(spread_of(j->g, value));
 }
 
-/* Whether a layer reads the value: then its rounding is counted there. */
+/* Whether a layer reads the value. Then the noise of rounding it is counted at that layer. */
 static bool layer_reads(const oct_size_units *u, int value)
 {
     const oct_value *v = &u->j->g->value[value];

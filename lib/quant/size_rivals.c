@@ -1,8 +1,9 @@
-/* One form for all layers, against what was chosen layer by layer.
+/* Compares one form for all layers with the choice layer by layer.
  *
- * The expected loss is a sum of estimates, and a choice among many takes those that err to its side. So where one form for all layers fits into
- * the same bytes, it is compared: with samples by the outputs of the quantized graphs, on the half that has not chosen; without by the same estimate.
- * With samples those are not tried that are expected to lose far more than another one, or clearly more than another form of blocks of as many bits. */
+ * The expected loss is a sum of estimates. A choice among many prefers those whose estimates are too low. So if one form for all layers fits the limit as
+ * well, both are compared. With samples this uses the outputs of the quantized graphs, on the half that has not chosen; without samples, the same estimate.
+ * With samples, a form is not tried if it is expected to lose far more than another one, or clearly more than another form of blocks with the same number of
+ * bits. */
 #include "quant/size_choice_int.h"
 
 #include "eval/eval.h"
@@ -10,23 +11,23 @@
 #include <math.h>
 
 enum { LEAST_SAMPLES = 4, MOST_SAMPLES = 32 };
-#define MOST_MACS 4800000000 /* of the samples that compare, together */
+#define MOST_MACS 4800000000 /* multiply-accumulates of all samples that compare, together */
 
 enum { OWN = -1, MOST = OCT_SIZE_FORMS + 2 };
-/* Times the noise: between blocks of one width that is foretold well, between others within some 6 dB. */
+/* A factor on the noise. Among blocks with the same number of bits the estimate is that exact; among other forms it may be off by about 6 dB. */
 #define CLEARLY 2.0
 #define FAR 30.0
 
 typedef struct rival {
-    int form;               /* of all units; OWN: as chosen unit by unit ... */
-    const int *own;         /* ... which is this */
+    int form;               /* the form of all units; OWN: those chosen unit by unit */
+    const int *own;         /* these forms */
     oct_size_others others;
     double noise;
 } rival;
 
-/* ---- which ---- */
+/* ---- the candidates ---- */
 
-/* Layers that cannot have the form are float, as with an option for all of them. */
+/* The form of a unit. Layers that cannot have the form for all are float, as with the option for all layers. */
 static int form_in(const oct_size_unit *x, int form)
 {
     return x->option[form].there ? form : OCT_SIZE_FLOAT;
@@ -39,7 +40,7 @@ static void set_all(oct_size_units *u, const rival *r)
         u->unit[i].at = r->form == OWN ? r->own[i] : u->unit[i].aside ? 0 : form_in(&u->unit[i], r->form);
 }
 
-/* As an option for all layers has it. */
+/* The form of the other nodes, as with the option for all layers. */
 static oct_size_others others_of(int form)
 {
     return form == OCT_SIZE_HALF ? OCT_SIZE_OTHERS_HALF : oct_size_forms[form].scheme == OCT_SCHEME_AUTO ? OCT_SIZE_OTHERS_POLICY : OCT_SIZE_OTHERS_FLOAT;
@@ -53,7 +54,7 @@ static bool has_form(const oct_size_units *u, int form)
     return false;
 }
 
-/* Blocks of as many bits are of one kind. */
+/* Whether both are blocks with the same number of bits. */
 static bool same_kind(int a, int b)
 {
     if (a == b || a == OWN || b == OWN)
@@ -62,7 +63,8 @@ static bool same_kind(int a, int b)
     return f->scheme == OCT_SCHEME_WEIGHT_ONLY && g->scheme == OCT_SCHEME_WEIGHT_ONLY && f->weights == g->weights;
 }
 
-/* What was chosen, then one form for all, the best first. What fits is known once it is decided, as nodes between layers take bytes, too. 0: none. */
+/* Lists the choice unit by unit, followed by the forms for all, the best first. Whether one fits is known only after deciding, because nodes between layers
+ * take bytes too. 0: there are none. */
 static size_t list_rivals(oct_size_units *u, int *const own[2], rival r[MOST])
 {
     size_t n = 0, first;
@@ -84,9 +86,9 @@ static size_t list_rivals(oct_size_units *u, int *const own[2], rival r[MOST])
     return n;
 }
 
-/* ---- what they lose ---- */
+/* ---- their loss ---- */
 
-/* Of the outputs of the graph as it is decided: dB, the smallest. */
+/* The smallest SQNR in dB of an output of the graph with its current decisions. */
 static oct_status run(oct_conversion *c, const oct_graph *quantized, const oct_eval_options *o, oct_size_rival *x, oct_err *err)
 {
     const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, { c->o.name, quantized, 0 } };
@@ -121,7 +123,7 @@ static oct_status measure(oct_conversion *c, oct_size_rival *x, oct_err *err)
     return s;
 }
 
-/* Decides with the units as they are, and fills x where that fits. */
+/* Decides with the current forms of the units, and fills x if the result fits. */
 static oct_status try_all(oct_size_units *u, oct_size_rival *x, bool *fits, oct_err *err)
 {
     oct_conversion *c = u->c;
@@ -132,7 +134,7 @@ static oct_status try_all(oct_size_units *u, oct_size_rival *x, bool *fits, oct_
     return *fits && u->measured ? measure(c, x, err) : OCT_OK;
 }
 
-/* Whether one that was tried is expected to do so much better that it is not worth a run. */
+/* Whether a form that was tried is expected to be so much better that this one is not worth a run. */
 static bool is_beaten(const rival *r, const size_t *at, size_t n, const rival *x)
 {
     bool beaten = false;

@@ -1,8 +1,9 @@
-/* What each unit of a model takes and costs in each form.
+/* Finds the bytes and the loss of each unit of a model in each form.
  *
- * The whole model is decided once a form. What the weights of a layer cost at the outputs is measured where samples are: of blocks of 4 bits, and of
- * the policy's 8 bits with the values around. Other forms follow from these, as noise at the outputs goes with that of the weights. Without samples all
- * layers count alike, so that the relative error of the weights is what they cost, and of the inputs where these are rounded (size_inputs.c). */
+ * The whole model is decided once for each form. If there are samples, the loss at the outputs from the weights of each layer is measured for two forms:
+ * blocks of 4 bits, and the policy's 8 bits together with the values around. The loss of other forms follows from these, because noise at the outputs is
+ * proportional to that of the weights. Without samples all layers are weighted equally: the loss is the relative error of the weights, plus that of the
+ * inputs if these are rounded (size_inputs.c). */
 #include "quant/size_choice_int.h"
 
 #include "data/data.h"
@@ -30,10 +31,10 @@ const oct_size_form oct_size_forms[OCT_SIZE_FORMS] = {
     [STORED] = { "stored", OCT_SCHEME_STORED, OCT_WEIGHT_S8, 0 },
 };
 
-#define LEAST 1e-3          /* of the noise: what layers cause less is not told apart */
-enum { NODE_BYTES = 200, MOST_NODE_BYTES = 8 << 10 }; /* what a form adds to the graph at a node: about, and at most */
+#define LEAST 1e-3          /* share of the noise: layers that cause less are not measured separately */
+enum { NODE_BYTES = 200, MOST_NODE_BYTES = 8 << 10 }; /* bytes that a form adds to the graph at a node: approximately, and at most */
 
-/* ---- which ---- */
+/* ---- the units ---- */
 
 static const oct_tensor *numbers_of(const oct_qjob *j, int id)
 {
@@ -76,7 +77,7 @@ static oct_size_unit *unit_of(oct_size_units *u, int id)
     return NULL;
 }
 
-/* A table that is tied to a product goes with it; its numbers are the product's, and in the float file, too, computed from these. */
+/* Joins a table that is tied to a product with the product. Its numbers are those of the product, also in the float file, where they are computed from them. */
 static void join_tied(oct_size_units *u)
 {
     for (size_t i = 0; i < u->n; i++) {
@@ -111,7 +112,7 @@ static const char *rule_of(const oct_size_form *f)
     }
 }
 
-/* Products of activations have no weights: integers would cost accuracy and save no bytes. */
+/* Products of two activations have no weights. On integers they would lose accuracy and save no bytes, so they become float. */
 static void free_products(oct_size_units *u)
 {
     for (size_t i = 0; i < u->j->n_layer; i++) {
@@ -125,7 +126,7 @@ static void free_products(oct_size_units *u)
     }
 }
 
-/* A table of its own is the same in every form; what else there is to know of it is decided anew. */
+/* A table of its own is the same in every form, and is kept. Everything else about it is decided anew. */
 static oct_status keep_table(oct_size_units *u, qnode *q, oct_err *err)
 {
     const qtable *t = q->table;
@@ -156,7 +157,7 @@ static oct_status set_form(oct_size_units *u, const oct_size_unit *x, int form, 
     return OCT_OK;
 }
 
-/* What is between layers. */
+/* Sets the form of the nodes between layers. */
 static void set_others(oct_size_units *u)
 {
     for (size_t i = 0; i < u->j->n_layer && u->others != OCT_SIZE_OTHERS_POLICY; i++) {
@@ -181,7 +182,7 @@ oct_status oct_size_apply(oct_size_units *u, oct_err *err)
     return oct_conversion_settle(u->c, err);
 }
 
-/* ---- what a unit takes ---- */
+/* ---- the bytes of a unit ---- */
 
 static double bytes_of(const oct_quant *q, const oct_tensor *qvals)
 {
@@ -190,7 +191,7 @@ static double bytes_of(const oct_quant *q, const oct_tensor *qvals)
     return values + (double)q->n * (sizeof(float) + zero);
 }
 
-/* Adds what a node has of its own; *error: of its weights. */
+/* Adds the bytes of a node's own constants; *error: that of its weights. */
 static double node_bytes(const oct_qjob *j, int id, const qweights **last, double *sqnr)
 {
     const qnode *q = &j->node[id];
@@ -246,14 +247,14 @@ static void collect(oct_size_units *u, int form)
     }
 }
 
-/* ---- what it costs ---- */
+/* ---- the loss of a unit ---- */
 
 static bool can_measure(const oct_conversion *c)
 {
     return c->src && !c->o.synthetic && oct_runnable_whole(c->m->graph) && !oct_source_is_once(c->src);
 }
 
-/* A value's noise goes to the layers around it in equal parts. */
+/* Divides the noise of a value equally among the layers around it. */
 static void add_value(oct_size_units *u, const oct_site *s, int form)
 {
     size_t n = 0;
@@ -264,7 +265,7 @@ static void add_value(oct_size_units *u, const oct_site *s, int form)
             unit_of(u, u->j->layer[i])->option[form].noise += s->noise / (double)n;
 }
 
-/* What was not told apart is there, too: together units cost as much as all that is rounded. */
+/* Adds the noise of the units that were not measured separately: together, all units cost as much as everything that is rounded. */
 static void raise_to(oct_size_units *u, int form, double all)
 {
     double sum = 0;
@@ -274,14 +275,14 @@ static void raise_to(oct_size_units *u, int form, double all)
         u->unit[i].option[form].noise *= all / sum;
 }
 
-/* What becomes of the weights' error at the outputs, as runs in a form have told; 0: they have not. */
+/* The ratio of the noise at the outputs to the error of the weights, as measured in a form; 0: it was not measured. */
 static double gain_of(const oct_size_unit *x, int form)
 {
     const oct_size_option *probe = &x->option[form];
     return x->told && probe->there && probe->error > 0 && probe->noise > 0 ? probe->noise / probe->error : 0;
 }
 
-/* Adds the noise of units' weights in a form: what the probe tells already follows from that, and the rest is measured. */
+/* Adds the noise of the units' weights in a form. It is computed from the measurement with the probe if that suffices, and else measured. */
 static oct_status measure_weights(oct_size_units *u, oct_sim *sim, int form, oct_err *err)
 {
     oct_sensitivity s;
@@ -298,7 +299,7 @@ static oct_status measure_weights(oct_size_units *u, oct_sim *sim, int form, oct
     OCT_TRY(oct_sensitivity_of_weights(sim, u->j, layer, u->a, &s, err));
     for (size_t i = 0; i < s.n; i++) {
         oct_size_unit *x = unit_of(u, s.site[i].node);
-        x->option[form].noise += fmax(s.site[i].noise, LEAST / 4 * s.weights.noise); /* it was too little to be told apart */
+        x->option[form].noise += fmax(s.site[i].noise, LEAST / 4 * s.weights.noise); /* it was too small to be measured separately */
         x->told = true;
     }
     if (form == PROBE) /* nothing else is rounded */
@@ -306,7 +307,7 @@ static oct_status measure_weights(oct_size_units *u, oct_sim *sim, int form, oct
     return OCT_OK;
 }
 
-/* Noise of all units in a form. */
+/* Measures the noise of all units in a form. */
 static oct_status measure(oct_size_units *u, int form, oct_err *err)
 {
     oct_sim *sim;
@@ -326,7 +327,7 @@ static oct_status measure(oct_size_units *u, int form, oct_err *err)
     return OCT_OK;
 }
 
-/* Of the inputs of a unit's layers, which the noise of the policy's static form has where it was measured. */
+/* The noise from the inputs of a unit's layers. The measured noise of the policy's static form contains it. */
 static double inputs_noise(const oct_size_units *u, const oct_size_unit *x, oct_scheme scheme)
 {
     double noise = 0;
@@ -335,7 +336,7 @@ static double inputs_noise(const oct_size_units *u, const oct_size_unit *x, oct_
     return noise;
 }
 
-/* What was not measured follows from the errors of the weights, and of inputs in 8 bits. */
+/* Computes what was not measured from the errors of the weights, and of inputs in 8 bits. */
 static void expect(const oct_size_units *u, oct_size_unit *x)
 {
     const double told = gain_of(x, x->option[PROBE].there ? PROBE : POLICY), gain = told > 0 ? told : 1;
@@ -377,7 +378,7 @@ static oct_status try_form(oct_size_units *u, int form, oct_err *err)
     return s;
 }
 
-/* The form of the smallest file, of forms that quantize. */
+/* Among the forms that quantize, the one with the smallest file. */
 static int smallest(const oct_size_units *u)
 {
     int best = PROBE;
@@ -387,8 +388,9 @@ static int smallest(const oct_size_units *u)
     return best;
 }
 
-/* What a form adds to the graph is known about; files of one form for all units tell it, beside the smallest of them. Nodes have equal parts of that;
- * where it is more than nodes take, numbers are stored twice (of tables that are tied to products), and it goes with the numbers. */
+/* What a form adds to the graph is known only approximately. Files with one form for all units show it, in comparison with the smallest of them. It is
+ * divided equally among the nodes. If it is more than nodes can take, numbers are stored twice (in tables that are tied to products), and it is divided in
+ * proportion to the numbers. */
 static void settle_bytes(oct_size_units *u, int form, int least)
 {
     double more = (double)u->file[form] - (double)u->file[least], nodes = 0, elements = 0;
@@ -426,7 +428,7 @@ oct_status oct_size_list(oct_conversion *c, oct_arena *a, oct_size_units *u, oct
     for (size_t i = 0; i < OCT_SIZE_FORMS; i++)
         OCT_TRY(try_form(u, order[i], err));
     const int least = smallest(u);
-    for (int f = OCT_SIZE_FORMS - 1; f >= 0; f--) /* float last, which stands for what is not there */
+    for (int f = OCT_SIZE_FORMS - 1; f >= 0; f--) /* float is last, because it replaces forms that do not exist */
         if (f != least)
             settle_bytes(u, f, least);
     for (size_t i = 0; i < u->n; i++)

@@ -1,9 +1,9 @@
-/* Smoothing: what normalization makes has channels of very unequal ranges, and one scale for all of them. So the channels are divided by
- * factors, which the layers that read them multiply their weights by (Xiao et al., SmoothQuant, 2023): 2^k next to
- * sqrt(max |x| / max |w|), so that activations and weights share the burden. Powers of two leave the float function as it is to the bit.
+/* Smoothing. The channels of normalized values have very different ranges, but one scale. So the channels are divided by factors, and the layers that read them
+ * multiply their weights by the same factors (Xiao et al., SmoothQuant, 2023). The factors are powers of two near sqrt(max |x| / max |w|), so that activations
+ * and weights share the difficulty. Powers of two leave the float function unchanged to the bit.
  *
- * Where only layers read the values, their factor and shift of the normalization (or whatever constants they are made by) take the
- * factors. Where others read them too, such as the sum around a block, a product is put in front of the layers. */
+ * If only layers read the values, the factors go into scale and shift of the normalization (or whatever constants compute the values). If others read them
+ * too, such as the addition around a block, a multiplication is inserted before the layers. */
 #include "quant/convert_int.h"
 #include "quant/scaling.h"
 #include "quant/trial.h"
@@ -14,38 +14,38 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEAST_GAIN 0.5 /* dB at the outputs, of the smoothed values and the layers that read them alone */
+#define LEAST_GAIN 0.5 /* dB at the outputs that the change must gain, with only the smoothed values and the layers that read them rounded */
 enum { MOST_CONSTANTS = 4 };
-static const double shares[] = { 0.5, 0.25, 0.75 }; /* exponents that are tried of weights in blocks */
+static const double shares[] = { 0.5, 0.25, 0.75 }; /* the exponents that are tried for weights in blocks */
 
 typedef struct site {
-    int value;                    /* as it is made ... */
-    int read;                     /* ... and as layers read it */
-    int product;                  /* the node in between, or -1 */
+    int value;                    /* the value as it is computed */
+    int read;                     /* the value as layers read it */
+    int product;                  /* the node between these two, or -1 */
     int64_t channels;
-    int constant[MOST_CONSTANTS]; /* which make its channels what they are */
+    int constant[MOST_CONSTANTS]; /* the constants that determine the ranges of its channels */
     int n_constants;
-    bool folds;                   /* nothing but layers reads it, and the constants are its own */
+    bool folds;                   /* only layers read it, and no other node uses the constants */
     oct_scaled_layer *reader;
     size_t n_readers;
-    int *exponent;                /* [channels]: the values take 2^exponent */
-    float *top;                   /* [channels]: their largest magnitudes; of weights in blocks */
+    int *exponent;                /* [channels]: the values are multiplied by 2^exponent */
+    float *top;                   /* [channels]: the largest magnitudes; for weights in blocks only */
 } site;
 
 typedef struct smoother {
     oct_conversion *c;
-    bool blocks;            /* layers are those with weights in blocks, which alone are rounded */
+    bool blocks;            /* the layers are those with weights in blocks, and only these are rounded */
     oct_arena *a;
     site *site;
     size_t n;
-    const oct_tensor **was; /* constants of the graph's values, before */
-    oct_status undone;      /* OCT_ENOMEM: it could not be */
-    oct_sim_mask mask;      /* the values that layers of the sites read, and these layers */
+    const oct_tensor **was; /* [n_was]: the original constants, by value of the graph */
+    oct_status undone;      /* OCT_ENOMEM: the change could not be undone */
+    oct_sim_mask mask;      /* the values that layers of the sites read, and the weights of these layers */
 } smoother;
 
 /* ---- sites ---- */
 
-/* Constants of one element a channel that the channels of v are proportional to, along the last dimension; false: there are none. */
+/* Finds constants with one element for each channel to which the channels of v are proportional, along the last dimension. False: there are none. */
 static bool find_constants(const oct_graph *g, int v, site *x, int depth)
 {
     const oct_tensor *t = g->value[v].constant;
@@ -73,7 +73,7 @@ static bool find_constants(const oct_graph *g, int v, site *x, int depth)
     return product ? any : all;
 }
 
-/* A layer on integers; or with weights in blocks. */
+/* Whether a layer is rounded: it is on integers, or has weights in blocks. */
 static bool is_rounded(const smoother *s, int node)
 {
     const oct_qjob *j = s->c->job;
@@ -82,8 +82,8 @@ static bool is_rounded(const smoother *s, int node)
     return node < (int)j->n_nodes && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(j->g, node)->weights.blocks;
 }
 
-/* A layer that is rounded and reads the last dimension of the value as its input channels. Not one that has its numbers in common with a table: they would
- * stand in the file twice. */
+/* Whether the use is by a layer that is rounded, with the value's last dimension as its input channels. A layer that shares its numbers with a table does
+ * not count, because the file would then contain them twice. */
 static bool reads(const smoother *s, oct_use u, const site *x, oct_scaled_layer *l)
 {
     const oct_qjob *j = s->c->job;
@@ -94,7 +94,7 @@ static bool reads(const smoother *s, oct_use u, const site *x, oct_scaled_layer 
 static oct_status find_readers(smoother *s, site *x, oct_err *err)
 {
     const oct_value *v = &s->c->job->g->value[x->value];
-    bool by_products = false; /* integer layers that cannot be scaled */
+    bool by_products = false; /* an integer layer reads it that cannot be scaled */
     if (!(x->reader = oct_arena_calloc(s->a, v->n_uses + 1, sizeof *x->reader)) ||
         !(x->exponent = oct_arena_calloc(s->a, (size_t)x->channels, sizeof *x->exponent)))
         return oct_nomem(err);
@@ -107,14 +107,14 @@ static oct_status find_readers(smoother *s, site *x, oct_err *err)
         by_products |= v->uses[i].slot >= 0 && is_rounded(s, v->uses[i].node);
     }
     x->folds &= !v->is_output;
-    if (by_products || (s->blocks && !x->folds)) /* a product in front of weights in blocks would cost more than it wins */
+    if (by_products || (s->blocks && !x->folds)) /* a multiplication in front of weights in blocks would cost more than it gains */
         x->n_readers = 0;
     return OCT_OK;
 }
 
 static oct_status find_sites(smoother *s, oct_err *err)
 {
-    enum { DEPTH = 2 }; /* Add, Mul: how exporters spell normalization */
+    enum { DEPTH = 2 }; /* Add, Mul: the operators of a normalization as exporters write it */
     const oct_graph *g = s->c->job->g;
     if (!(s->site = oct_arena_calloc(s->a, g->n_order + 1, sizeof *s->site)))
         return oct_nomem(err);
@@ -135,7 +135,7 @@ static oct_status find_sites(smoother *s, oct_err *err)
 
 /* ---- factors ---- */
 
-/* The largest weights by input channel. */
+/* Finds the largest weight of each input channel. */
 static void find_largest(const oct_graph *g, const oct_scaled_layer *l, float *largest)
 {
     const oct_tensor *t = oct_layer_weights(g, l->node);
@@ -146,7 +146,7 @@ static void find_largest(const oct_graph *g, const oct_scaled_layer *l, float *l
     }
 }
 
-/* Around their mean, so that values keep their magnitude. Dead channels stay. Whether any does not. */
+/* Sets exponents around their mean, so that values keep their magnitude. Channels of zeros do not change. Returns whether any exponent differs from 0. */
 static bool set_exponents(site *x, const oct_chan *range, const float *largest)
 {
     double sum = 0;
@@ -167,8 +167,8 @@ static bool set_exponents(site *x, const oct_chan *range, const float *largest)
     return any;
 }
 
-/* Activation-aware (AWQ: Lin et al., 2023, section 3.2): weights take the `share`-th power of their inputs' magnitudes, around the mean, so that those whose
- * errors count most have the finest steps. Whether any is not 1. */
+/* Activation-aware (AWQ: Lin et al., 2023, section 3.2): weights are multiplied by the power `share` of the magnitudes of their inputs, relative to the
+ * mean, so that weights whose errors matter most get the finest steps. Returns whether any factor differs from 1. */
 static bool set_by_inputs(site *x, double share)
 {
     double sum = 0;
@@ -196,7 +196,7 @@ static oct_status keep_tops(smoother *s, site *x, const oct_chan *range, oct_err
     return OCT_OK;
 }
 
-/* Sites whose channels are alike drop out. */
+/* Drops sites whose channels have similar ranges. */
 static oct_status choose(smoother *s, const oct_calib *c, oct_err *err)
 {
     const oct_graph *g = s->c->job->g;
@@ -318,7 +318,7 @@ static oct_status act(oct_trial *t, oct_conversion *c, oct_method_result *r, oct
     return set_mask(s, err);
 }
 
-/* The factors that values themselves took. */
+/* Records the factors of values that were scaled themselves. */
 static oct_status record(const smoother *s, const site *x, oct_err *err)
 {
     const oct_graph *g = s->c->m->graph;

@@ -1,4 +1,5 @@
-/* Intervals that hold values, without samples: by what operators' records, constants and grids say; with a table, by its ranges. */
+/* Intervals that contain values, computed without samples: from the records of operators, constants and quantization parameters, and from the ranges of a
+ * table if there is one. */
 #include "quant/examine.h"
 
 #include "ops/op.h"
@@ -29,7 +30,7 @@ static oct_span sum(oct_span a, oct_span b)
     return (oct_span){ a.known && b.known, a.lo + b.lo, a.hi + b.hi };
 }
 
-/* Of a constant of reals, or of quantized values with one scale. */
+/* The interval of a constant: of floats, or of quantized values with one scale. */
 static oct_span constant_span(const oct_value *v)
 {
     const oct_tensor *t = v->constant;
@@ -46,7 +47,7 @@ static oct_span constant_span(const oct_value *v)
     return s;
 }
 
-/* What the numbers of a type can stand for. */
+/* The interval of what the quantized values of a type can represent. */
 static oct_span grid_span(const oct_quant *q)
 {
     if (!q || q->n != 1 || (q->dtype != OCT_U8 && q->dtype != OCT_S8))

@@ -1,4 +1,4 @@
-/* What samples or a table say of the values that a conversion wants to know. */
+/* Statistics of the values that a conversion asks for, from samples or a table. */
 #include "quant/convert_int.h"
 
 #include "observers/exercise.h"
@@ -37,7 +37,7 @@ oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_er
     return OCT_EUSAGE;
 }
 
-/* Whether samples choose how weights in blocks are rounded. */
+/* Whether samples determine how weights in blocks are rounded. */
 static bool rounds_blocks(const oct_conversion *c)
 {
     bool any = false;
@@ -69,7 +69,7 @@ static void warn_unexercised(oct_conversion *c)
     oct_buf_free(&b);
 }
 
-/* A half of few samples, some of them broken, may have none. */
+/* If there are few samples and some are broken, a half may be empty. */
 oct_pick oct_pick_half(const oct_conversion *c, int h, int64_t most)
 {
     return c->o.whole ? (oct_pick){ .most = most } : (oct_pick){ .most = most, .i = h, .n = 2, .mixed = true };
@@ -97,7 +97,7 @@ static void warn_incomplete(oct_conversion *c)
     warn_unexercised(c);
 }
 
-/* What one half never shows is as in both. */
+/* Values that one half never showed get the statistics of both. */
 static oct_status complete_half(const oct_conversion *c, oct_calib *half, oct_err *err)
 {
     for (size_t i = 0; i < c->calib->n_tensors; i++) {
@@ -109,7 +109,7 @@ static oct_status complete_half(const oct_conversion *c, oct_calib *half, oct_er
     return OCT_OK;
 }
 
-/* Whether ranges will be judged, and there are two samples to make them from others. */
+/* Whether ranges will be judged, and there are at least two samples, so that they can be judged on other samples than those that they come from. */
 static bool wants_halves(const oct_conversion *c)
 {
     const int64_t n = oct_source_count(c->src);
@@ -133,7 +133,7 @@ static oct_status gather_halves(oct_conversion *c, oct_calibrate_opts *o, oct_er
     return oct_source_pick(c->src, &(oct_pick){ 0 }, err);
 }
 
-/* What follows from the moments that the model remembers, in place of what made samples say. */
+/* Replaces statistics of generated samples by those that follow from the moments in the model. */
 static oct_status draw_remembered(oct_conversion *c, const oct_calibrate_opts *o, oct_err *err)
 {
     const oct_norm_draw_opts what = { .values = o->values, .axes = o->axes, .n = o->n, .threads = o->threads };
@@ -170,7 +170,7 @@ oct_status oct_statistics_gather(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-/* A table made for integers need not have all values that 16-bit floats must hold. */
+/* A table that was made for integers may lack values that 16-bit floats must represent. */
 void oct_statistics_warn(oct_conversion *c)
 {
     size_t n, missing = 0;

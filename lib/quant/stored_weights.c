@@ -1,6 +1,6 @@
-/* Weights of layers that compute on reals, stored in 8 bits and made real by operators of constants, which runtimes do once, as they load the model:
- * matrices of recurrent layers that the target has no integer form of, with a scale a row; and weights of layers that stay on reals for their time, with
- * a scale for each output channel. */
+/* Layers that compute in float with weights stored in 8 bits. Operators on constants convert the weights to float; runtimes execute these once, when they
+ * load the model. This is done for matrices of recurrent layers that have no integer form in the target, with a scale for each row; and for weights of
+ * layers that stay float because that is faster, with a scale for each output channel. */
 #include "quant/job.h"
 
 #include "eval/summary.h"
@@ -9,8 +9,8 @@
 
 #include <math.h>
 
-enum { LEAST = 1 << 12 }; /* values; what smaller ones save is not worth the nodes */
-#define LEAST_SCALE 0x1p-120f /* of a channel; smaller channels are zeros */
+enum { LEAST = 1 << 12 }; /* elements; for smaller weights the saving is not worth the additional nodes */
+#define LEAST_SCALE 0x1p-120f /* the smallest scale of a channel; channels with smaller numbers become zeros */
 
 static bool is_recurrent(const oct_qjob *j, int node)
 {
@@ -25,7 +25,7 @@ static const oct_tensor *matrices(const oct_qjob *j, int node, int slot)
     return t && t->data && t->dtype == OCT_F32 && t->rank == 3 ? t : NULL;
 }
 
-/* Whether activations are quantized beside what is stored. */
+/* Whether the target would also quantize activations beside stored weights. */
 static bool has_quantizers(const oct_qjob *j)
 {
     return j->opts.have_data && (j->opts.scheme == OCT_SCHEME_AUTO || j->opts.scheme == OCT_SCHEME_STATIC);
@@ -44,7 +44,7 @@ static const char *no_stored_matrices(const oct_qjob *j, int node)
     return oct_tensor_is_finite(w) && oct_tensor_is_finite(r) ? NULL : "its weights are not finite";
 }
 
-/* Whether the weights stand in the file as they are for others: but for tables of the same numbers, which read what is stored. */
+/* Whether the float weights stay in the file for other readers. Tables with the same numbers do not count, because they read the stored weights. */
 static bool others_read(const oct_qjob *j, int node)
 {
     const oct_value *v = &j->g->value[j->g->node[node].in[1]];
@@ -82,13 +82,13 @@ bool oct_is_stored(const oct_qjob *j, int node)
     return j->node[node].scheme == OCT_SCHEME_STORED || (is_recurrent(j, node) && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY);
 }
 
-/* The channel of element e along a dimension behind which there are `inner` elements. */
+/* The channel of element e along a dimension, where `inner` elements belong to each of its indices. */
 static size_t channel_of(int64_t e, int64_t inner, int64_t channels)
 {
     return (size_t)(e / inner % channels);
 }
 
-/* The largest magnitude of a channel becomes 127. */
+/* Rounds so that the largest magnitude of each channel becomes 127. */
 static oct_status quantize_channels(oct_qjob *j, const oct_tensor *t, int axis, oct_quant *quant, double *signal, double *noise, oct_err *err)
 {
     const int64_t channels = t->dims[axis];

@@ -1,4 +1,4 @@
-/* Measure, act, measure again, and keep or give back. */
+/* A trial: measures, changes decisions, measures again, and keeps or undoes the change. */
 #include "quant/trial.h"
 
 #include "quant/convert_int.h"
@@ -25,7 +25,7 @@ static oct_status settle_with_few(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-/* One attempt, which is undone where it does not win. */
+/* One attempt. It is undone if it does not help. */
 static oct_status attempt(oct_conversion *c, oct_trial *t, double before, double noise, oct_method_result *r, oct_arena *a, oct_err *err)
 {
     oct_sim_loss after;
@@ -60,7 +60,7 @@ static oct_status try_with(oct_conversion *c, oct_trial *t, oct_method_result *r
     return OCT_OK;
 }
 
-/* With statistics of its own, which are few. */
+/* A trial of a changed graph, with statistics of its own over a few samples. */
 static oct_status try_graph(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_arena *a, oct_err *err)
 {
     oct_calib *own = c->calib;
@@ -78,7 +78,7 @@ oct_status oct_conversion_try(oct_conversion *c, oct_trial *t, oct_method_result
     oct_arena *a = oct_arena_create();
     const oct_status s = !a ? oct_nomem(err) : t->graph ? try_graph(c, t, r, a, err) : try_with(c, t, r, a, err);
     if (c->sim)
-        oct_sim_drop_runners(c->sim); /* what comes next wants the memory, and mostly other graphs */
+        oct_sim_drop_runners(c->sim); /* the next steps need the memory, and mostly other graphs */
     oct_arena_destroy(a);
     return s;
 }

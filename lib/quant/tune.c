@@ -1,16 +1,16 @@
-/* Which observer chooses the range of each tensor: measured, not guessed.
+/* Chooses the observer for the range of each tensor by measurements.
  *
- * Least squared error clips rare large values, which most layers forgive and some do not. So each tensor is rounded with each candidate, and
- * what counts is the error behind the layers that read it: the float model runs, its values are rounded as they are shown, and where the next
- * ones are shown, they are compared with those of the float model and set back to them. So one run tells the cost of a candidate for all
- * tensors, each on real inputs, and behind whatever activation follows.
+ * Minimizing the squared error of a tensor clips rare large values. Most layers tolerate this, but some do not. So each tensor is rounded with each candidate,
+ * and the error after the layers that read it is compared. The float model runs, and its values are rounded when they are shown. When the next values are
+ * shown, they are compared with those of the float model and replaced by these. So a single run gives the cost of a candidate for all tensors, each with real
+ * inputs, and after any activation that follows.
  *
- * Ranges that are measured on one half of the samples are made from the statistics of the other: what clips the values that made it seems
- * better than it is. 16 bits have room for what lies beyond all samples: there twice their range is taken where no other wins.
+ * Ranges that are judged on one half of the samples come from the statistics of the other half. Otherwise, a range that clips the values it was made from would
+ * seem better than it is. 16 bits have room for values beyond all samples: there, twice the range is used unless another candidate is better.
  *
- * Each candidate for the whole model is measured at the outputs, sample by sample: one that wins by chance is not taken. The choice per
- * tensor is compared with the best of them on the other half of the samples. In small models others of a tensor's candidates are tried at
- * the outputs as well, and the other half says whether that stays. Rows of the policy that name an observer keep it. */
+ * Each candidate for the whole model is measured at the outputs, sample by sample, so that chance does not decide. The choice for each tensor is compared
+ * with the best of these on the other half of the samples. In small models, other candidates of single tensors are tried at the outputs as well, and the
+ * other half decides whether they are kept. Rows of the policy that name an observer are not changed. */
 #include "kernels/reduce.h"
 #include "quant/convert_int.h"
 #include "quant/simulate_int.h"
@@ -20,31 +20,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Widest ranges first: among nearly equal ones that is safer for data unlike the samples. The last one is wider still, for 16 bits alone. */
+/* The widest ranges come first: among nearly equal candidates a wide one is safer for data that differ from the samples. The last one is wider still, and is
+ * used only for 16 bits. */
 static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse", "hist-percentile=99.99", "hist-percentile=99.9", "minmax=2" };
 enum { N = sizeof candidates / sizeof candidates[0], ROOMY = N - 1, USUAL = 2 }; /* USUAL: oct_observer_default */
-#define SAMPLES ((oct_sim_size){ 2400000000, 4, 32 }) /* of each half */
-#define BEHIND_DB 0.5      /* on one half: what is so far behind another candidate is not measured on the other */
-#define CLEARLY 0.9        /* times the cost of what suits the model: less is worth another candidate for a tensor */
-#define MARGIN_DB 0.3      /* at the outputs: what another candidate for the whole model must win */
-#define EACH_DB 2.0        /* what a choice per tensor must win over that: it fits these samples more closely than what will come */
-#define CHANCE 1.0         /* standard errors that what a sample wins must be above 0 */
-#define LITTLE 0.01        /* of the mean noise of a sample: less is not told apart */
-#define NEAR 2.0           /* times the cost: other candidates of a tensor that are tried at the outputs */
-#define STEP_DB 0.05       /* that such a trial must win */
-#define TRIAL_MACS 8e9     /* that they may take together; too few of them are not begun */
+#define SAMPLES ((oct_sim_size){ 2400000000, 4, 32 }) /* for each half */
+#define BEHIND_DB 0.5      /* on one half: a candidate that is so far behind another one is not measured on the other half */
+#define CLEARLY 0.9        /* a factor on the cost of the candidate for the whole model: a tensor gets another one only below it */
+#define MARGIN_DB 0.3      /* dB at the outputs that another candidate for the whole model must gain */
+#define EACH_DB 2.0        /* dB that a choice for each tensor must gain over that, because it fits these samples more closely than future data */
+#define CHANCE 1.0         /* how many standard errors the mean gain of a sample must be above 0 */
+#define LITTLE 0.01        /* share of the mean noise of a sample: smaller differences are ignored */
+#define NEAR 2.0           /* a factor on the cost: candidates of a tensor within it are tried at the outputs */
+#define STEP_DB 0.05       /* dB that such a trial must gain */
+#define TRIAL_MACS 8e9     /* multiply-accumulates of all such trials; they are not started if this allows too few of them */
 enum { LEAST_TRIALS = 8, MOST_TRIALS = 200 };
-enum { LEAST_JUDGES = 16 }; /* samples of a half that may say whether a choice per tensor is better: fewer tell of luck */
-enum { LANES = 4, LANE_BYTES = 48 << 20 }; /* samples at a time, and what each may hold of the float model's values */
+enum { LEAST_JUDGES = 16 }; /* how many samples a half needs to judge a choice for each tensor; fewer would be too much a matter of chance */
+enum { LANES = 4, LANE_BYTES = 48 << 20 }; /* how many samples run at a time, and the memory for the float model's values of each */
 
-/* A sample at hand. */
+/* A sample that is running. */
 typedef struct lane {
     float **real;   /* [taps]: values of the float model; NULL: not kept */
-    size_t used;    /* of them, in all */
+    size_t used;    /* how much of the memory they use */
     int64_t *count; /* [taps] */
     double *signal; /* [taps] */
     double *error;  /* [taps][N] */
-    size_t next;    /* tap that is shown next, most likely */
+    size_t next;    /* the tap that will most likely be shown next */
     bool failed;
 } lane;
 
@@ -55,17 +56,17 @@ typedef struct search {
     oct_sim *half[2];
     const oct_sim_core *core;
     size_t taps;
-    int n;                     /* candidates that this job has */
+    int n;                     /* how many candidates this job has */
     bool *all;                 /* [n_values]: true */
     oct_observer_spec spec[N];
-    const oct_quant **made[2][N]; /* [n_values]: parameters by each, of what is judged on either half */
+    const oct_quant **made[2][N]; /* [n_values]: the parameters by each candidate, for judging on either half */
     lane *lane;                /* [samples] */
-    size_t first;              /* sample of those at hand */
-    int now;                   /* candidate; -1: real values are kept */
-    double (*cost)[N];         /* [n_values], at the root: noise behind the readers, of the signal */
-    unsigned char *choice;     /* [n_values], at the root */
-    int suits;                 /* the candidate for all */
-    double *db;                /* [samples of both halves]: room */
+    size_t first;              /* the first of the samples that are running */
+    int now;                   /* the candidate that is measured; -1: the float values are kept */
+    double (*cost)[N];         /* [n_values], at the root: the noise after the readers, relative to the signal */
+    unsigned char *choice;     /* [n_values], at the root: the chosen candidate */
+    int suits;                 /* the candidate for the whole model */
+    double *db;                /* [samples of both halves]: working memory */
 } search;
 
 /* ---- candidates ---- */
@@ -91,7 +92,7 @@ static oct_status make_candidate(search *x, int half, int k, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether a value has 16 bits, once there are candidates. */
+/* Whether a value has 16 bits; to be called after the candidates are known. */
 static bool has_room(const oct_qjob *j)
 {
     for (size_t v = 0; v < j->n_values; v++)
@@ -100,8 +101,8 @@ static bool has_room(const oct_qjob *j)
     return false;
 }
 
-/* What is judged on a half comes from the other one, as far as there are statistics of halves: ranges that fit the very values that they are
- * judged on seem better than they are, narrow ones most. */
+/* Makes the parameters that are judged on a half from the statistics of the other half, if there are statistics of halves. Ranges that fit the values on
+ * which they are judged seem better than they are, narrow ranges most of all. */
 static oct_status make_candidates(search *x, oct_err *err)
 {
     const oct_observer_spec usual = x->j->observer;
@@ -112,16 +113,16 @@ static oct_status make_candidates(search *x, oct_err *err)
     return OCT_OK;
 }
 
-/* Gives values the parameters of candidate k, or where k is N those that are chosen, to be judged on a half. */
+/* Gives values the parameters of candidate k, or, if k is N, of the chosen candidates, for judging on a half. */
 static void use(const search *x, int half, int k)
 {
     for (size_t v = 0; v < x->j->n_values; v++)
         x->j->value[v].quant = x->made[half][k < N ? k : x->choice[oct_params_root(x->j, (int)v)]][v];
 }
 
-/* ---- errors behind the readers ---- */
+/* ---- errors after the readers ---- */
 
-enum { IN_CACHE = 4096 }; /* values at a time */
+enum { IN_CACHE = 4096 }; /* how many values are processed at a time */
 
 static double power_of(const float *v, size_t n)
 {
@@ -192,7 +193,7 @@ static void free_values(const search *x, lane *w)
     w->real = NULL;
 }
 
-/* Some samples of the first half, from one on. */
+/* Runs some samples of the first half, starting with the given one. */
 static oct_status run_lanes(search *x, oct_sim *some, oct_err *err)
 {
     bool failed = false;
@@ -212,7 +213,7 @@ static oct_status run_lanes(search *x, oct_sim *some, oct_err *err)
     return s == OCT_OK && failed ? oct_nomem(err) : s;
 }
 
-/* Adds the noise at a tap to the cost of each tensor that it was computed from. todo: [n_value + 1], values still to be followed back. */
+/* Adds the noise at a tap to the cost of each tensor that it was computed from. todo: [n_value + 1], a list of values to be followed backwards. */
 static void charge(search *x, const oct_graph *g, const int *tap_of, int tap, const double *noise, bool *seen, int *todo)
 {
     size_t n = 0;
@@ -278,9 +279,9 @@ static oct_status measure_costs(search *x, oct_sim *s, oct_err *err)
 
 /* ---- errors at the outputs ---- */
 
-/* What a choice costs at the outputs. Weights stay as they are: their noise would hide what ranges cost, and is not of their making. */
+/* The loss of a choice at the outputs. Weights are not rounded, because their noise would hide the effect of ranges. */
 typedef struct outcome {
-    double *noise[2]; /* of each half, [samples]: noise of the signal of the half, summed over the outputs; NULL: not measured */
+    double *noise[2]; /* by half, [samples]: the noise relative to the signal of the half, summed over the outputs; NULL: not measured */
     double sqnr[2];   /* dB */
 } outcome;
 
@@ -325,8 +326,8 @@ static double sum_of(const search *x, int half, const outcome *o)
     return sum;
 }
 
-/* db[]: what each sample loses from one choice to the other, of the halves from one on. What is small beside the others' noise counts for
- * little. Returns how many. */
+/* db[]: how many dB each sample of the halves `from`..1 changes from one choice to the other. Differences that are small in comparison with the noise count
+ * little. Returns how many there are. */
 static size_t losses(const search *x, int from, const outcome *was, const outcome *now)
 {
     size_t n = 0;
@@ -338,7 +339,7 @@ static size_t losses(const search *x, int from, const outcome *was, const outcom
     return n;
 }
 
-/* Whether the noise of the halves from one on falls by so many dB, and that of a sample by more than chance. */
+/* Whether the noise of the halves `from`..1 falls by this many dB, and by more than chance explains. */
 static bool wins(const search *x, int from, const outcome *was, const outcome *now, double gain)
 {
     double before = 0, after = 0, sum = 0, squares = 0;
@@ -358,13 +359,13 @@ static bool wins(const search *x, int from, const outcome *was, const outcome *n
 
 /* ---- choosing ---- */
 
-/* The candidate of the widest ranges. */
+/* The candidate with the widest ranges. */
 static int widest(const search *x)
 {
     return x->n > ROOMY ? ROOMY : 0;
 }
 
-/* The candidate that suits the whole model: a narrower one where it wins. The second half is asked where the first one shows a gain. */
+/* Chooses the candidate for the whole model: a narrower one if it is better. The second half is measured if the first one shows a gain. */
 static oct_status choose_one(search *x, outcome *o, oct_err *err)
 {
     int best = widest(x);
@@ -385,8 +386,8 @@ static oct_status choose_one(search *x, outcome *o, oct_err *err)
     return OCT_OK;
 }
 
-/* One for all, or another where that costs a tensor clearly less. What no further layer reads is not clipped: there the largest values
- * say most, and nothing behind averages the error. */
+/* Chooses for each tensor the candidate for the whole model, or another one if that costs clearly less. A value that no other layer reads is not clipped:
+ * there the largest values matter most, and no later layer averages the error. */
 static void choose_each(search *x, int usual)
 {
     for (size_t v = 0; v < x->j->n_values; v++) {
@@ -398,7 +399,7 @@ static void choose_each(search *x, int usual)
     }
 }
 
-/* The searched tensor of the greatest cost that is not done, or -1. */
+/* Among the searched tensors that are not done, the one with the greatest cost; or -1. */
 static int next_of(const search *x, const bool *done)
 {
     int worst = -1;
@@ -408,7 +409,7 @@ static int next_of(const search *x, const bool *done)
     return worst;
 }
 
-/* Tries other candidates of a tensor at the outputs; *runs: how many more may be. */
+/* Tries other candidates of a tensor at the outputs. *runs: how many runs remain. */
 static oct_status refine_one(search *x, int v, int *runs, double *best, oct_err *err)
 {
     const double limit = NEAR * x->cost[v][x->choice[v]];
@@ -428,7 +429,7 @@ static oct_status refine_one(search *x, int v, int *runs, double *best, oct_err 
     return OCT_OK;
 }
 
-/* One tensor after the other, the costliest first, on one half; the other one says whether that stays. */
+/* Improves one tensor after the other, those with the greatest cost first, on one half. The other half decides whether the result is kept. */
 static oct_status refine(search *x, outcome *chosen, oct_err *err)
 {
     const size_t n = x->j->n_values;
@@ -454,7 +455,7 @@ static oct_status refine(search *x, outcome *chosen, oct_err *err)
     return OCT_OK;
 }
 
-/* A choice per tensor, where it is better than that for the whole model. */
+/* Chooses a candidate for each tensor, if that is better than one for the whole model. */
 static oct_status choose_tensors(search *x, outcome *chosen, oct_err *err)
 {
     outcome each = { { NULL } };
@@ -501,7 +502,7 @@ static oct_status search_ranges(search *x, oct_method_result *r, oct_err *err)
     return choose(x, r, err);
 }
 
-/* What was chosen becomes the job's; the record has the candidate of most tensors. */
+/* Transfers the choice to the job. The record names the candidate that most tensors have. */
 static oct_status settle(search *x, oct_method_result *r, oct_err *err)
 {
     oct_qjob *j = x->j;
@@ -536,7 +537,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
         r->why = "no layer has a choice of observers";
         return OCT_OK;
     }
-    c->job->chosen = NULL; /* of an earlier search */
+    c->job->chosen = NULL; /* a choice of an earlier search */
     search x = { .c = c, .j = c->job, .a = oct_arena_create() };
     oct_status s = x.a ? search_ranges(&x, r, err) : oct_nomem(err);
     if (s == OCT_OK)

@@ -1,13 +1,13 @@
-/* Products whose constant is their first factor, W X, made X^T W^T with a Transpose before and behind, where they are to be dynamic: that form is a
- * fast one, one operator in ONNX Runtime. MatMulInteger with W first is not: its weights must be u8 there, and what it gives is made real by nodes of
- * their own. And where their weights are to be in blocks, which MatMulNBits takes as its second factor alone. */
+/* Rewrites products whose constant is the first factor, W X, as X^T W^T with a Transpose before and after. This is done if they will be dynamic, because
+ * that form is fast: one operator in ONNX Runtime. MatMulInteger with W as the first factor is not: its weights must be u8, and additional nodes convert its
+ * result to float. It is also done if the weights will be in blocks, because MatMulNBits takes them only as the second factor. */
 #include "quant/job.h"
 
 #include "forms/forms_write.h"
 #include "ops/traits.h"
 
-/* Transposes cost as much as M + K products of each column, about; integers win a part of M K. Measured in ONNX Runtime, from here on no number of
- * columns between 16 and 1024 was slower than float. */
+/* The Transposes take about as long as M + K products of each column, while integers save a part of M K. In measurements with ONNX Runtime, from this limit
+ * on no number of columns between 16 and 1024 was slower than float. */
 #define LEAST_GAIN 48
 
 static bool pays(const oct_tensor *w)
@@ -15,14 +15,14 @@ static bool pays(const oct_tensor *w)
     return (double)w->dims[0] * (double)w->dims[1] >= LEAST_GAIN * ((double)w->dims[0] + (double)w->dims[1]);
 }
 
-/* Whether a node is asked to be dynamic, or would be without data. */
+/* Whether a node should be dynamic, or would be without data. */
 static bool wants_dynamic(const oct_qjob *j, int id)
 {
     const oct_scheme scheme = j->node[id].row.scheme;
     return scheme == OCT_SCHEME_DYNAMIC || (scheme == OCT_SCHEME_STATIC && !j->opts.have_data);
 }
 
-/* Whether small values of a value may decide about a logarithm or a quotient before a layer reads them: then the product will be kept float. */
+/* Whether small values of a tensor may be critical for a logarithm or a quotient before a layer reads them. Then the product will be kept float. */
 static bool may_decide(const oct_graph *g, int value)
 {
     enum { MOST = 32 };
@@ -52,7 +52,7 @@ static bool is_turnable(const oct_qjob *j, int id)
     const oct_target_form form = blocks ? OCT_TARGET_WEIGHT_ONLY : OCT_TARGET_DYNAMIC;
     if (!(blocks || wants_dynamic(j, id)) || oct_no_turn(j, id) || !oct_target_lists(j->opts.target, n->op, form))
         return false;
-    return blocks || !may_decide(j->g, n->out[0]); /* activations stay real beside blocks */
+    return blocks || !may_decide(j->g, n->out[0]); /* with weights in blocks, activations stay float */
 }
 
 bool oct_is_left_product(const oct_qjob *j, int id)

@@ -1,5 +1,5 @@
-/* Where activations of two types meet: a node computes on one type, that of what it makes. What it reads of another type is rounded once more, to
- * parameters of its own type; data movement shares parameters, and so never converts. */
+/* Values that are computed on one type and read on another. A node computes on one type, which is that of its output. An input of another type is rounded a
+ * second time, to parameters of the node's type. Data movement shares parameters, and so never converts. */
 #include "quant/job.h"
 
 static size_t place_of(oct_dtype t)
@@ -7,7 +7,7 @@ static size_t place_of(oct_dtype t)
     return t == OCT_U8 ? 0 : t == OCT_S8 ? 1 : t == OCT_U16 ? 2 : 3;
 }
 
-/* That of the quantizer behind it, or what its rule asks for. */
+/* The type of the quantizer after the node, or the type that its rule asks for. */
 static oct_dtype type_of(const oct_qjob *j, int id)
 {
     const int v = oct_makes_quantized(j, id) ? oct_quantized_output(j, id) : -1;

@@ -1,5 +1,5 @@
-/* Types of inputs and outputs that were asked for: planned before the samples are opened, as pixels change what these are; given to the model last of
- * all, so that whatever measures it has the float model's own inputs and outputs. */
+/* Gives inputs and outputs the requested types. This is planned before the samples are opened, because pixels change the samples' form. The model is changed
+ * at the very end, so that all measurements use the float model's own inputs and outputs. */
 #include "quant/convert_int.h"
 
 #include "passes/input_chain.h"
@@ -16,7 +16,7 @@ static bool is_end(const oct_graph *g, int v)
     return g->value[v].dtype == OCT_F32 && g->value[v].kind == OCT_VALUE_TENSOR;
 }
 
-/* ---- what is asked for ---- */
+/* ---- the requests ---- */
 
 static const oct_end_ask *ask_for(const oct_conversion *c, const char *name, bool output)
 {
@@ -31,8 +31,8 @@ static const oct_end_ask *ask_for(const oct_conversion *c, const char *name, boo
     return all;
 }
 
-/* Where pixels are asked for, what nodes in front of the layers compute with is to be there as constants; and what is small alone, as layers that read
- * pixels are. */
+/* If pixels are requested, whatever nodes before the layers compute with must be available as constants. So constants are folded, but only small ones; those of
+ * layers that read pixels are small. */
 static oct_status find_constants(const oct_conversion *c, oct_err *err)
 {
     const oct_fold_bounds small = { 1 << 20, SIZE_MAX, 1e6, false };
@@ -42,14 +42,14 @@ static oct_status find_constants(const oct_conversion *c, oct_err *err)
     return any ? oct_fold_constants(c->m->graph, &small, NULL, err) : OCT_OK;
 }
 
-/* An input of uint8 whose pixels nodes of the model normalise becomes one of float32 until the model is written. */
+/* If nodes of the model normalise pixels of a uint8 input, the input becomes float32 until the model is written. */
 static bool are_bytes(const oct_conversion *c, int v)
 {
     const oct_end_ask *a = ask_for(c, c->m->graph->value[v].name, false);
     return a && a->type == OCT_U8 && oct_input_chain_of_bytes(c->m->graph, v);
 }
 
-/* Each must be about something. */
+/* Checks that each request refers to an input or output. */
 static oct_status check_asks(const oct_conversion *c, oct_err *err)
 {
     const oct_graph *g = c->m->graph;
@@ -80,7 +80,7 @@ static bool are_pixels(const oct_steps *s)
     return s->n_mean || s->n_std || s->has_order;
 }
 
-/* Of the steps as they were: what the model reads of a pixel. */
+/* Records the original steps: what the model reads for a pixel. */
 static void record_steps(oct_end *e, const oct_steps *s, int channels)
 {
     e->axis = channels < 0 ? 0 : channels;
@@ -105,7 +105,7 @@ static oct_status give(oct_conversion *c, oct_given_params p, oct_err *err)
     return OCT_OK;
 }
 
-/* An input of pixels: what can be is folded; else its reals are computed from it. */
+/* An input of pixels. The preprocessing is folded if possible; otherwise nodes compute the float input from the pixels. */
 static oct_status take_pixels(oct_conversion *c, oct_conversion_end *x, int v, int channels, oct_steps *s, oct_err *err)
 {
     oct_input_fold f = { 0 };
@@ -134,7 +134,7 @@ static oct_status take_pixels(oct_conversion *c, oct_conversion_end *x, int v, i
     return OCT_OK;
 }
 
-/* What becomes of an input of pixels that the model normalises itself: folded, or bytes in front of these nodes. */
+/* Decides for an input of pixels that the model normalises itself: fold the normalization, or place bytes before these nodes. */
 static oct_status settle_chain(oct_conversion *c, oct_conversion_end *x, const oct_input_chain *chain, const oct_input_fold *f, oct_err *err)
 {
     x->compared = f->why_not ? f->why_not == lost : !f->exact;
@@ -154,7 +154,7 @@ static oct_status settle_chain(oct_conversion *c, oct_conversion_end *x, const o
     return x->chain_end ? OCT_OK : oct_nomem(err);
 }
 
-/* The same where a chain of nodes behind the input normalises pixels; *found: whether there is one. */
+/* The same if a chain of nodes after the input normalises pixels. *found: whether there is such a chain. */
 static oct_status take_chain(oct_conversion *c, oct_conversion_end *x, int v, bool *found, oct_err *err)
 {
     oct_graph *before = NULL;
@@ -240,9 +240,9 @@ oct_status oct_conversion_take_ends(oct_conversion *c, oct_steps *steps, oct_err
     return OCT_OK;
 }
 
-/* ---- the end of the conversion ---- */
+/* ---- at the end of the conversion ---- */
 
-/* Of an output that no quantizer makes: all that was seen on the samples. */
+/* The parameters of an output that has no quantizer: they cover all values seen on the samples. */
 static oct_status params_of_range(const oct_conversion *c, oct_end *e, oct_err *err)
 {
     const oct_calib_tensor *t = c->calib ? oct_calib_find(c->calib, e->name) : NULL;
@@ -257,7 +257,7 @@ static oct_status params_of_range(const oct_conversion *c, oct_end *e, oct_err *
     return OCT_OK;
 }
 
-/* The parameters of an end whose reals are rounded: those of the quantizer that is there, or for outputs of the range. */
+/* The parameters of an input or output whose float values are rounded: those of its quantizer, or for outputs those of the range. */
 static oct_status find_params(const oct_conversion *c, oct_conversion_end *x, oct_err *err)
 {
     if (x->how || x->close.type == OCT_F16)
@@ -273,7 +273,7 @@ static oct_status find_params(const oct_conversion *c, oct_conversion_end *x, oc
     return OCT_OK;
 }
 
-/* What either choice costs, at the output where folding costs most. */
+/* Adds the loss of both choices, at the output that loses most by folding. */
 static oct_status add_comparison(const oct_conversion *c, oct_conversion_end *x, oct_err *err)
 {
     if (!x->compared)

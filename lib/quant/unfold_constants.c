@@ -1,10 +1,10 @@
-/* Constants that would make the file larger than the nodes that computed them (passes/unfold.h): what each takes is known once all is decided. */
+/* Restores nodes whose folded constants would make the file larger (passes/unfold.h). How many bytes each takes is known when everything is decided. */
 #include "quant/job.h"
 
 #include "forms/forms_write.h"
 #include "passes/unfold.h"
 
-enum { LEAST_GROWTH = 16 << 10 }; /* bytes of one matrix */
+enum { LEAST_GROWTH = 16 << 10 }; /* bytes that a matrix must save */
 
 static const oct_qjob *job_of(const oct_qjob *j, const oct_graph *g)
 {
@@ -14,7 +14,7 @@ static const oct_qjob *job_of(const oct_qjob *j, const oct_graph *g)
     return found;
 }
 
-/* The forms that readers of a constant want. */
+/* The forms in which readers need a constant. */
 typedef struct wanted_forms {
     bool real, half, operand, other;
 } wanted_forms;
@@ -24,12 +24,12 @@ static void add_form(const oct_qjob *j, int v, oct_use u, wanted_forms *f)
     const qnode *n = u.node < (int)j->n_nodes ? &j->node[u.node] : NULL;
     const bool quantized = n && n->scheme != OCT_SCHEME_FLOAT;
     if (u.slot < 0)
-        return; /* what stands for it in the nested graph tells */
+        return; /* the value inside the nested graph determines it */
     if (quantized && oct_is_static(j, u.node) && u.slot < oct_data_inputs(j, u.node) && v < (int)j->n_values && j->value[v].quant)
         f->operand = true;
     else if (quantized && ((u.slot > 0 && u.slot < 3 && (n->weights[u.slot - 1] || n->stored)) || (u.slot == 2 && (n->bias || n->scheme == OCT_SCHEME_WEIGHT_ONLY)) ||
                            (u.slot == 0 && n->table)))
-        f->other = true; /* matrices in blocks have a constant bias */
+        f->other = true; /* weights in blocks need a constant bias */
     else if (oct_half_type(j, u.node) && oct_half_follows(&j->g->node[u.node], u.slot) && oct_is_f32(j, v))
         f->half = true;
     else

@@ -1,14 +1,13 @@
-/* Quantized weights and biases.
+/* Quantizes weights and biases.
  *
- * Weights are symmetric: w = s_w * q. Bias is int32 at s_x * s_w. Where that would overflow (a channel of tiny weights with
- * a large bias), s_w grows until the bias fits; the weights then use fewer quantized values, which costs nothing against their size.
- * Where the target adds pairs in 16 bits, s_w also grows until pairs cannot saturate, if that costs little (saturate.c); rounding.c finds
- * better ones with samples.
+ * Weights are symmetric: w = s_w * q. A bias is int32 with scale s_x * s_w. If it would overflow (a channel with tiny weights and a large bias), s_w is
+ * increased until the bias fits. The weights then use fewer quantized values, which does no harm in comparison with the bias. If the target adds pairs in 16
+ * bits, s_w is also increased until pairs cannot saturate, if that costs little (saturate.c); with samples, rounding.c finds better weights.
  *
- * Bias correction (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.2): rounding
- * the weights shifts output channel o by the sum over inputs of (wq - w)[o][c] * E[x_c]; the bias takes it back. E[x_c] comes
- * from the calibration table. Rounding the activations shifts it too where many values are the same (a constant background, zeros
- * beside a clamp): with samples at hand E[xq_c] is measured, and the bias takes back sum w E[x] - sum wq E[xq]. */
+ * Bias correction (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.2): rounding the weights shifts
+ * output channel o by the sum over inputs of (wq - w)[o][c] * E[x_c], and the bias compensates this. E[x_c] comes from the calibration table. Rounding the
+ * activations shifts the channel as well if many values are equal (a constant background, zeros at a clamp). With samples, E[xq_c] is measured, and the bias
+ * compensates sum w E[x] - sum wq E[xq]. */
 #include "quant/job.h"
 
 #include "base/pool.h"
@@ -17,23 +16,23 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_WIDENED 1.585 /* by how much mean squared steps may grow for safe pairs: 2 dB */
+#define MOST_WIDENED 1.585 /* by how much the mean square of scales may grow for safe pairs: 2 dB */
 
-/* The weights of a layer, how they lie, and which share a scale. */
+/* The weights of a layer, their layout, and which of them share a scale. */
 typedef struct weights_view {
     const oct_tensor *w;
     oct_weight_layout l;
-    int64_t per; /* output channels that share a scale, counted over all matrices */
+    int64_t per; /* how many output channels share a scale, counted over all matrices */
 } weights_view;
 
-/* Walks the elements in order with the channels they belong to. Divisions happen once a row: in it one channel stays, and the other
- * is the next after each run of taps. */
+/* Iterates over the elements in order, with their channels. Divisions are made only once for each row: within a row one channel is constant, and the other
+ * increases by one after each run of taps. */
 typedef struct walk {
     const weights_view *s;
-    int64_t row, left_row, left_taps; /* elements */
-    int64_t next_out, next_in;        /* which of the two goes on */
-    int64_t out, in;                  /* of one matrix `in` */
-    int64_t scale;                    /* the index of out's scale */
+    int64_t row, left_row, left_taps; /* the elements of a row, those that remain of it, and the taps that remain of a run */
+    int64_t next_out, next_in;        /* how much each channel increases after a run */
+    int64_t out, in;                  /* the channels of the element; `in` is counted within one matrix */
+    int64_t scale;                    /* the index of the scale of `out` */
 } walk;
 
 static walk begin(const weights_view *s)
@@ -60,7 +59,7 @@ static inline void step_to(walk *x, int64_t e)
     x->scale = x->s->per == 1 ? x->out : x->out / x->s->per;
 }
 
-/* The largest magnitude of each channel; old: as in round_weights. */
+/* Finds the largest magnitude of each channel. old: as in round_weights. */
 static oct_status find_largest(qweights *q, const qweights *old, const weights_view *s, oct_err *err)
 {
     if (old && old->quant.n == q->quant.n) {
@@ -102,7 +101,7 @@ static const float *bias_of(const oct_qjob *j, int node)
     return t && t->dtype == OCT_F32 ? t->data : NULL;
 }
 
-/* Keeps every bias within 2^30 steps. */
+/* Increases scales so that every bias stays within 2^30 steps. */
 static void make_room(qweights *q, const float *bias, const weights_view *s, float sx)
 {
     for (int64_t o = 0; bias && o < s->l.outs; o++) {
@@ -112,7 +111,7 @@ static void make_room(qweights *q, const float *bias, const weights_view *s, flo
     }
 }
 
-/* What weights are and what rounding left of them. */
+/* Adds the squares of the weights, and those of their rounding errors. */
 static void add_noise(qweights *q, const weights_view *s)
 {
     const float *v = s->w->data;
@@ -127,7 +126,7 @@ static void add_noise(qweights *q, const weights_view *s)
     }
 }
 
-/* old: the same layer's weights of an earlier decision, or NULL; their quantized values stay where the scales did. */
+/* old: the weights of the same layer from an earlier decision, or NULL. Their quantized values are kept where the scales have not changed. */
 static oct_status round_weights(oct_qjob *j, qweights *q, const qweights *old, const weights_view *s, oct_err *err)
 {
     if (old && old->limit == q->limit && old->quant.n == q->quant.n &&
@@ -156,12 +155,12 @@ static oct_status round_weights(oct_qjob *j, qweights *q, const qweights *old, c
 
 /* ---- bias correction ---- */
 
-/* Means of the channels of a product's input; rounded: of what its quantized values stand for, NULL where that was not measured. */
+/* The means of the channels of a product's input. rounded: those of the dequantized input; NULL: not measured. */
 typedef struct means {
     double *real, *rounded;
 } means;
 
-/* Leaves NULL where there is nothing to correct by. real is to be freed. */
+/* The result has NULL if there is nothing to correct by. The caller frees `real`. */
 static oct_status find_means(const oct_qjob *j, const oct_calib *c, int value, int64_t channels, means *m, oct_err *err)
 {
     const oct_calib_tensor *t = c ? oct_calib_find(c, oct_value_name(j->g, value)) : NULL;
@@ -179,8 +178,8 @@ static oct_status find_means(const oct_qjob *j, const oct_calib *c, int value, i
     return OCT_OK;
 }
 
-/* The products of `run` weights of a row from element e on with means in double: sums in four turns, as one would wait for its last addition
- * each time. sum: of the weights with real means, of the quantized ones with real and with rounded means. */
+/* Multiplies `run` weights of a row, from element e on, by means, in double. Four sums take turns, because a single one would wait for each addition. sum:
+ * of weights with float means, of quantized weights with float means, and of quantized weights with rounded means. */
 static void add_products(const float *v, const int8_t *qvals, int64_t e, int64_t run, const double *real, const double *rounded, double sum[3])
 {
     double lane[3][4] = { { 0 } };
@@ -202,7 +201,7 @@ static void add_products(const float *v, const int8_t *qvals, int64_t e, int64_t
         sum[k] = lane[k][0] + lane[k][1] + (lane[k][2] + lane[k][3]);
 }
 
-/* correct() where `run` elements in a row belong to one output channel and s->l.taps to one input channel. row: room for 2 * run. */
+/* The same as correct(), if `run` elements in a row belong to one output channel, and s->l.taps to one input channel. row: room for 2 * run. */
 static void correct_rows(const qweights *q, const weights_view *s, const double *real, const double *rounded, int64_t run, double *row,
                          double *own, double *all)
 {
@@ -221,7 +220,7 @@ static void correct_rows(const qweights *q, const weights_view *s, const double 
     }
 }
 
-/* own[o] = sum w * E[x] - sum wq * E[x], and all[o] with E[xq] behind: what the layer should give on average less what it gives. */
+/* own[o] = sum w * E[x] - sum wq * E[x], and all[o] the same with E[xq] in the second sum: the mean that the layer should give minus the mean that it gives. */
 static bool correct(const qweights *q, const weights_view *s, const double *real, const double *rounded, double *own, double *all)
 {
     const int8_t *qvals = q->qvals->data;
@@ -243,11 +242,11 @@ static bool correct(const qweights *q, const weights_view *s, const double *real
     return true;
 }
 
-/* What the channels are to be shifted by: outs of them, and as many again for the work. */
+/* The shifts to be corrected: one for each of `outs` channels, followed by as many numbers of working memory. */
 static double *find_shift(const oct_qjob *j, const qweights *q, const weights_view *s, const means *m, qshift *sums)
 {
     const int64_t outs = s->l.outs;
-    double *all = oct_calloc(2 * (size_t)outs, sizeof *all), *own = all ? all + outs : NULL; /* own: by rounded weights alone */
+    double *all = oct_calloc(2 * (size_t)outs, sizeof *all), *own = all ? all + outs : NULL; /* own: the shifts by rounded weights alone */
     if (!all || !correct(q, s, m->real, m->rounded ? m->rounded : m->real, own, all)) {
         oct_free(all);
         return NULL;
@@ -262,7 +261,7 @@ static double *find_shift(const oct_qjob *j, const qweights *q, const weights_vi
     return all;
 }
 
-/* The bias with the shift (may be NULL) as s32 at s_x * s_w. */
+/* The bias plus the shift (may be NULL), as s32 with scale s_x * s_w. */
 static oct_status round_bias(oct_qjob *j, int id, const weights_view *s, const qweights *q, const double *shift, float sx, oct_err *err)
 {
     const float *bias = bias_of(j, id);
@@ -303,7 +302,7 @@ static oct_status make_bias(oct_qjob *j, const oct_calib *c, int id, const weigh
 
 /* ---- types ---- */
 
-/* The quantized inputs of one layer: those of an LSTM have one type. */
+/* The quantized inputs of one layer. Those of an LSTM have the same type. */
 typedef struct layer_weights {
     int n;
     weights_view s[2];
@@ -330,7 +329,7 @@ oct_dtype oct_activations_of(const oct_qjob *j, int id)
     return x ? x->dtype : OCT_U8;
 }
 
-/* Whether sums of pairs of products with these activations saturate: 16 bits of an activation are not multiplied so. */
+/* Whether sums of pairs of products with these activations saturate. 16-bit activations are not multiplied in this way. */
 static bool saturates(const oct_target *t, oct_dtype activations)
 {
     return oct_target_saturates(t) && oct_dtype_bits(activations) == 8;
@@ -349,8 +348,8 @@ oct_pair_need oct_pairs_need(const oct_qjob *j, int id)
     return j->opts.safe_pairs && asked != OCT_WEIGHT_U8 ? OCT_PAIRS_SAFE_WANTED : OCT_PAIRS_ANY;
 }
 
-/* The type of weights that the target takes beside activations of a layer, and the sentence that says why, or NULL. The same integers as
- * u8 with zero point 128 are a form that ONNX Runtime multiplies without saturation. */
+/* The type of weights that the target supports with the activations of a layer, and the sentence that gives the reason, or NULL. The same integers as u8
+ * with zero point 128 are a form that ONNX Runtime multiplies without saturation. */
 static const char *choose_type(const oct_qjob *j, int id, layer_weights *l, oct_dtype *type)
 {
     const oct_target *t = j->opts.target;
@@ -371,7 +370,7 @@ static const char *choose_type(const oct_qjob *j, int id, layer_weights *l, oct_
     return saturates(t, activations) ? "s8 weights, proved safe from saturation" : NULL;
 }
 
-/* The quantized values and the zero points in the type that is written; old: as in round_weights. */
+/* Stores quantized values and zero points in the type that is written. old: as in round_weights. */
 static oct_status write_qvals(oct_qjob *j, qweights *q, const qweights *old, oct_err *err)
 {
     const bool flip = q->quant.dtype == OCT_U8;
@@ -398,7 +397,7 @@ static oct_status view_weights(const oct_qjob *j, int id, int slot, weights_view
     s->w = j->g->value[n->in[slot]].constant;
     if (!oct_weight_layout_of(oct_op_of(j->g, id), n, slot, s->w->rank, s->w->dims, &s->l))
         return oct_fail(err, OCT_EINTERNAL, "weights of %d dimensions", s->w->rank);
-    /* Where groups share indices of this dimension, its scales would not tell their channels apart. */
+    /* If groups share indices of this dimension, its scales would not distinguish their channels. */
     const bool each = j->node[id].row.per_channel && s->l.outs == s->w->dims[s->l.out_axis];
     s->per = each ? 1 : s->l.outs;
     return OCT_OK;
@@ -417,7 +416,7 @@ static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, q
     q->limit = j->node[id].row.weights == OCT_WEIGHT_S7 ? 64 : 127;
     q->quant.n = (int)(s->l.matrices * s->l.outs / s->per);
     q->quant.axis = !recurrent ? s->l.out_axis : each ? s->l.in_axis : 0;
-    q->quant.block = recurrent && each ? s->l.ins : 0; /* a row of each direction's matrix */
+    q->quant.block = recurrent && each ? s->l.ins : 0; /* a row of the matrix of each direction */
     q->largest = oct_arena_calloc(j->arena, (size_t)q->quant.n, sizeof *q->largest);
     return q->largest ? oct_new_scales(j, &q->quant, 0, &(float *){ NULL }, err) : oct_nomem(err);
 }
@@ -428,7 +427,7 @@ static float input_step(const oct_qjob *j, int id)
     return x ? x->scale[0] : 0;
 }
 
-/* The least power of two that is not below a scale. */
+/* The smallest power of two that is not below a scale. */
 static float power_above(float scale)
 {
     int exponent;
@@ -458,8 +457,8 @@ static oct_status quantize(oct_qjob *j, int id, layer_weights *l, oct_err *err)
     return OCT_OK;
 }
 
-/* Steps so wide that no pair of weights of one sign adds up to more than `limit` of them, and so, rounded, to more than limit + 1; *loss:
- * by what that multiplies their mean square. */
+/* Increases scales so that no two weights of the same sign in a pair sum to more than `limit` steps, which is at most limit + 1 after rounding. *loss: the
+ * factor on their mean square. */
 static oct_status widen(oct_qjob *j, int id, const weights_view *s, qweights *q, double *loss, oct_err *err)
 {
     const oct_weight_layout *l = &s->l;
@@ -491,7 +490,7 @@ static oct_status widen(oct_qjob *j, int id, const weights_view *s, qweights *q,
     *loss = after / before;
     return OCT_OK;
 }
-/* Safe pairs by wider steps alone, where the target needs them or they cost little. */
+/* Makes pairs safe by larger scales alone, if the target needs it or it costs little. */
 static oct_status make_safe(oct_qjob *j, int id, layer_weights *l, oct_err *err)
 {
     const oct_pair_need need = oct_pairs_need(j, id);
@@ -512,14 +511,14 @@ static oct_status make_safe(oct_qjob *j, int id, layer_weights *l, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether a decision makes weights safe: the first one, or where there is no other way. */
+/* Whether a decision makes weights safe: it is the first one, or there is no other way. */
 static bool makes_safe(const oct_qjob *j, int id)
 {
     const bool later = j->node[id].weights[0] || (j->opts.rounds_later && oct_is_product(j, id));
     return !later || oct_pairs_need(j, id) == OCT_PAIRS_SAFE_NEEDED;
 }
 
-/* Weights of 8 bits. */
+/* Quantizes weights to 8 bits. */
 static oct_status quantize_layer(oct_qjob *j, int id, oct_err *err)
 {
     qnode *n = &j->node[id];
@@ -547,7 +546,7 @@ static oct_status quantize_layer(oct_qjob *j, int id, oct_err *err)
     return OCT_OK;
 }
 
-/* Of a layer with quantized weights, where the activation has parameters before it runs. */
+/* Quantizes the bias of a layer with quantized weights, if the parameters of its activations are known before it runs. */
 static oct_status quantize_bias(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
 {
     qnode *n = &j->node[id];
@@ -573,7 +572,7 @@ oct_status oct_make_safe(oct_qjob *j, int id, oct_err *err)
     return OCT_OK;
 }
 
-/* A product's weights with steps, without quantized values. */
+/* Starts a product's weights with scales, but without quantized values. */
 static oct_status begin_weights(oct_qjob *j, int id, const float *widened, weights_view *s, qweights **q, oct_err *err)
 {
     OCT_TRY(open_weights(j, id, 1, s, q, err));
@@ -613,7 +612,8 @@ oct_status oct_take_weights(oct_qjob *j, int id, const int8_t *qvals, const floa
 static bool is_8bit_layer(const oct_qjob *j, int id)
 {
     const oct_scheme scheme = j->node[id].scheme;
-    return (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC) && oct_layer_weights(j->g, id); /* without, both operands are activations */
+    /* without constant weights, both operands are activations */
+    return (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC) && oct_layer_weights(j->g, id);
 }
 
 static oct_status decide(oct_qjob *j, int id, oct_pool *pool, oct_err *err)
@@ -626,7 +626,7 @@ static oct_status decide(oct_qjob *j, int id, oct_pool *pool, oct_err *err)
     return is_8bit_layer(j, id) && oct_weights_next(j, id, -1) == id ? quantize_layer(j, id, err) : OCT_OK;
 }
 
-/* What rests on the weights of the first of the layers that have them in common. */
+/* Decides what depends on weights that a layer takes from the first of the layers that share them. */
 static oct_status follow(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
 {
     if (!is_8bit_layer(j, id))
@@ -635,7 +635,7 @@ static oct_status follow(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
     return quantize_bias(j, c, id, err);
 }
 
-/* Threads for rounding in blocks; NULL when no layer needs them. */
+/* Threads for rounding in blocks; NULL if no layer needs them. */
 static oct_status blocks_pool(const oct_qjob *j, oct_pool **pool, oct_err *err)
 {
     bool any = false;

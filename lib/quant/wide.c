@@ -1,10 +1,10 @@
-/* Activations of 16 bits in the place of 8, on integers as well: of layers that lose too much in 8 bits, where the target runs that no slower than floats, and
- * of layers that its costs say so of. What is widened is the node's row, for as long as there is a reason. */
+/* 16-bit activations instead of 8 bits on integers: for layers that lose too much in 8 bits, if the target runs 16 bits no slower than floats, and for
+ * layers for which its costs suggest it. A widened node has a changed row, as long as there is a reason. */
 #include "quant/layer_costs_int.h"
 
 #include "observers/observer.h"
 
-#define ROOM "minmax=2" /* of ranges: 16 bits have room for what lies beyond all samples */
+#define ROOM "minmax=2" /* times the range: 16 bits have room for values beyond all samples */
 
 static const char by_cost[] = "by cost: with activations of 16 bits the target takes no longer";
 
