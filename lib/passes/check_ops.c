@@ -1,4 +1,4 @@
-/* Whether a graph's nodes are operators that ONNX knows, and whether their operands have the types that these take. */
+/* Checks that a graph's nodes are operators that ONNX defines, and that their operands have types that these operators accept. */
 #include "passes/pass.h"
 
 #include "ops/op.h"
@@ -9,7 +9,7 @@
 
 typedef oct_status (*check_node)(const oct_graph *g, const oct_node *n, void *arg, oct_err *err);
 
-/* Each node of g and of the graphs nested in it; errors name the node. */
+/* Calls a check for each node of g and of its subgraphs. Errors name the node. */
 static oct_status each(const oct_graph *g, check_node check, void *arg, oct_err *err)
 {
     for (size_t i = 0; i < g->n_order; i++) {
@@ -55,7 +55,7 @@ oct_status oct_check_operators(const oct_graph *g, const char **newer, oct_err *
 
 /* ---- types ---- */
 
-/* What the letters of a signature stand for in a node: the first operand of each, and its type. */
+/* What the type letters of a signature stand for in a node: by letter, the first operand with it and that operand's type. */
 typedef struct binding {
     const oct_graph *g;
     const oct_node *n;

@@ -1,4 +1,4 @@
-/* Constant folding: nodes on constants, and values that shape inference knows wholly. */
+/* Constant folding: computes nodes whose inputs are constant, and values that shape inference knows completely. */
 #include "passes/pass.h"
 
 #include "ops/traits.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Whether all inputs are numbers that are there; where a value is quantized it is not its constant that is read. */
+/* Whether all inputs are available constants. Readers of a quantized value do not read its constant. */
 static bool all_constant(const oct_graph *g, const oct_node *n)
 {
     for (int i = 0; i < n->n_in; i++)
@@ -25,7 +25,7 @@ static bool foldable(const oct_graph *g, const oct_node *n, const oct_op *op)
     return strcmp(n->op, "DequantizeLinear") != 0 && all_constant(g, n);
 }
 
-/* Replaces a produced value by a constant: its producer loses it, so that pruning can remove the node. */
+/* Replaces a computed value by a constant. The node that computed it loses this output, so that pruning can remove the node. */
 static void make_constant(oct_graph *g, int node, int slot, const oct_tensor *t, const oct_recipe *recipe)
 {
     int v = g->node[node].out[slot];
@@ -63,15 +63,15 @@ static oct_status fold_known(oct_graph *g, int node, bool *folded, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- how much there is to compute ---- */
+/* ---- how much work there is ---- */
 
-/* Bounds, and the work of what was folded until now. */
+/* The bounds, and the work of everything that was folded so far. */
 typedef struct folding {
     oct_fold_bounds most;
     double work;
 } folding;
 
-/* Elements of those that have a known shape. */
+/* The number of elements of those values that have a known shape. */
 static double count_of(const oct_graph *g, const int *values, int n)
 {
     double sum = 0.0;
@@ -88,7 +88,7 @@ static double count_of(const oct_graph *g, const int *values, int n)
     return sum;
 }
 
-/* Whether a node's outputs hold elements of its inputs, and no more than these have: a file that asks for them has as many. */
+/* Whether a node's outputs consist of elements of its inputs, and have no more of them. Then a file that asks for them is as large. */
 static bool only_moves(const oct_graph *g, int node, const oct_op *op)
 {
     const oct_node *n = &g->node[node];
@@ -98,7 +98,7 @@ static bool only_moves(const oct_graph *g, int node, const oct_op *op)
     return (op->moves || op->converts) && count_of(g, n->out, n->n_out) <= there;
 }
 
-/* Steps of the size of a product that a node takes at most; what an operator does with one element counts as one. */
+/* The most operations that a node takes. Whatever an operator does with one element counts as one. */
 static double work_of(const oct_graph *g, int node, const oct_op *op)
 {
     const oct_node *n = &g->node[node];
@@ -127,7 +127,7 @@ static oct_status fold_node(oct_graph *g, int node, folding *f, bool *folded, oc
         return OCT_OK;
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0 && g->value[n->out[k]].is_output)
-            return OCT_OK; /* a graph output keeps its producer */
+            return OCT_OK; /* a graph output must be computed by a node */
     if (strcmp(n->op, "Identity") == 0 && !n->domain[0] && g->value[n->out[0]].n_uses)
         return skip_copy(g, n, folded, err);
     oct_tensor **out = oct_arena_calloc(g->arena, (size_t)n->n_out + 1, sizeof *out);
@@ -138,7 +138,7 @@ static oct_status fold_node(oct_graph *g, int node, folding *f, bool *folded, oc
     const size_t most = f->most.moved && only_moves(g, node, op) ? SIZE_MAX : f->most.output;
     oct_status s = oct_op_eval(g, node, most, g->arena, out, &why);
     if (s == OCT_EUNSUPPORTED)
-        return OCT_OK; /* stays as it is */
+        return OCT_OK; /* the node is not folded */
     if (s != OCT_OK) {
         if (err)
             *err = why;
@@ -153,8 +153,8 @@ static oct_status fold_node(oct_graph *g, int node, folding *f, bool *folded, oc
     return OCT_OK;
 }
 
-/* Folds the graphs that a node holds, in which values that are constant outside are constant too. A graph whose shapes contradict each other
- * stays as it is: it may be a branch that is never taken with them. */
+/* Folds the subgraphs that a node holds, where values that are constant outside are constant too. A subgraph with contradictory shapes is left as it is,
+ * because it may be a branch that is never taken. */
 static oct_status fold_graph(oct_graph *g, folding *f, int *n_folded, oct_err *err);
 static oct_status fold_nested(oct_graph *g, int node, folding *f, int *count, oct_err *err)
 {

@@ -51,7 +51,7 @@ bool oct_channel_const(oct_graph *g, int value, const oct_layer *l, int rank, fl
     const oct_tensor *t = float_const(g, value);
     if (!t || t->rank > rank || t->count < 1)
         return false;
-    /* All dimensions 1 but the channels'. */
+    /* All dimensions must be 1, except that of the channels. */
     int channel = t->rank - rank + (l->conv ? 1 : rank - 1);
     for (int i = 0; i < t->rank; i++)
         if (t->dims[i] != 1 && (i != channel || t->dims[i] != l->channels))
@@ -67,7 +67,7 @@ bool oct_channel_const(oct_graph *g, int value, const oct_layer *l, int rank, fl
 
 enum { SMALL_WEIGHTS = 4096 }; /* bytes */
 
-/* Whether two nodes of one operator compute the same of their first inputs. */
+/* Whether two nodes with the same operator do the same with their first inputs. */
 static bool same_but_input(const oct_graph *g, int a, int b)
 {
     const oct_node *x = &g->node[a], *y = &g->node[b];
@@ -78,7 +78,7 @@ static bool same_but_input(const oct_graph *g, int a, int b)
     return same;
 }
 
-/* Whether graphs around g read a value of them, too, that one of g stands for. */
+/* Whether a graph around g also reads the outer value that a value of g stands for. */
 static bool read_outside(const oct_graph *g, int value)
 {
     bool read = false;
@@ -89,7 +89,7 @@ static bool read_outside(const oct_graph *g, int value)
     return read;
 }
 
-/* The node that alone reads what a layer makes from its weights; -1: there is none, or the use is no such one. */
+/* The node that alone reads the layer's output, where the layer uses the weights as in this use; -1: there is none, or the use is of another kind. */
 static int tail_of(const oct_graph *g, oct_use u)
 {
     int slot;
@@ -144,7 +144,7 @@ static oct_status affine_bias(oct_graph *g, const oct_layer *l, const float *sca
         return oct_nomem(err);
     OCT_TRY(oct_graph_new_value(g, base, OCT_F32, &v, err));
     oct_graph_set_const(g, v, t);
-    /* A Gemm without a bias may have any beta. */
+    /* For a Gemm without a bias, beta does not matter. */
     oct_node_drop_attr(g, l->node, "beta");
     return oct_graph_set_input(g, l->node, 2, v, err);
 }

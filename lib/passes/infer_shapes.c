@@ -1,4 +1,4 @@
-/* Shape inference: asks each operator in topological order. */
+/* Shape inference: calls each operator's inference in topological order. */
 #include "passes/pass.h"
 
 #include "ops/core/quantized.h"
@@ -65,7 +65,7 @@ static oct_status infer_forward(oct_graph *g, oct_err *err)
 oct_status oct_infer_shapes(oct_graph *g, oct_err *err)
 {
     OCT_TRY(infer_forward(g, err));
-    return oct_infer_types(g) ? infer_forward(g, err) : OCT_OK; /* more may follow from types than from none */
+    return oct_infer_types(g) ? infer_forward(g, err) : OCT_OK; /* known types may allow further shapes to be inferred */
 }
 
 void oct_forget_shapes(oct_graph *g)

@@ -1,5 +1,5 @@
-/* Element types that no operator tells going forward: of what operators without a record make, by the operands that a signature wants to be of
- * the same type, before and behind. */
+/* Infers element types that no operator determines from its inputs: outputs of operators without a record. They follow from signatures that require operands
+ * to have the same type, in both directions. */
 #include "passes/infer_types.h"
 
 #include "ops/op.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { LETTERS = 26, MOST_ROUNDS = 16 }; /* each goes through the graph both ways */
+enum { LETTERS = 26, MOST_ROUNDS = 16 }; /* each round goes through the graph in both directions */
 
 static bool is_open(const oct_graph *g, int value)
 {
@@ -24,7 +24,7 @@ static bool any_open(const oct_graph *g, const oct_node *n)
     return any;
 }
 
-/* The only type of a set, or OCT_UNDEFINED. */
+/* The only type in a set, or OCT_UNDEFINED. */
 static oct_dtype only_type(uint32_t set)
 {
     return set && !(set & (set - 1)) ? (oct_dtype)__builtin_ctz(set) : OCT_UNDEFINED;
@@ -43,7 +43,7 @@ static bool set_type(oct_graph *g, int value, oct_dtype t)
     return true;
 }
 
-/* Operands of one letter have one type. */
+/* Operands with the same letter have the same type. */
 static bool infer_operands(oct_graph *g, const oct_node *n)
 {
     const oct_signature *s = oct_signature_find(n->domain, n->op, oct_node_opset(g, n));
@@ -68,7 +68,7 @@ static bool infer_operands(oct_graph *g, const oct_node *n)
     return any;
 }
 
-/* What is quantized with a real scale is of its type: whole numbers may be, too, but nobody does that. */
+/* A value that is quantized with a float scale has the type of the scale. It may also be an integer according to ONNX, but this does not occur. */
 static bool infer_quantized(oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];
@@ -79,7 +79,7 @@ static bool infer_quantized(oct_graph *g, int id)
     return letter && s->set[letter - 'A'] >> scale & 1 && set_type(g, n->in[0], scale);
 }
 
-/* What a nested graph found of values that it takes from outside. */
+/* Takes over what a subgraph found about values that it captures. */
 static bool take_back(oct_graph *g, const oct_graph *nested)
 {
     bool any = false;

@@ -4,8 +4,8 @@
 
 #include "graph/graph.h"
 
-/* Sets element types that are not known yet and follow from those of operands that must be of one type, in either direction, and from what
- * nested graphs found of values that they capture. Returns whether it set one. */
+/* Sets element types that were unknown and follow from those of operands that must have the same type, in either direction, or from what subgraphs found
+ * about values that they capture. Returns whether a type was set. */
 bool oct_infer_types(oct_graph *g);
 
 #endif

@@ -1,6 +1,6 @@
 #include "passes/inline.h"
 
-/* Outputs that a node of the body makes take over the values of the node that goes. */
+/* An output that a node of the body computes takes the place of the removed node's output. */
 static void map_outputs(const oct_graph *g, int node, const oct_graph *body, int *map)
 {
     const oct_node *n = &g->node[node];
@@ -11,7 +11,7 @@ static void map_outputs(const oct_graph *g, int node, const oct_graph *body, int
     }
 }
 
-/* The others (a captured value, an input, a constant, an output given twice) are copied. */
+/* Other outputs (a captured value, an input, a constant, an output that occurs twice) are copied. */
 static oct_status copy_outputs(oct_graph *g, int node, const oct_graph *body, const int *map, oct_err *err)
 {
     for (int k = 0; k < g->node[node].n_out; k++) {

@@ -1,4 +1,4 @@
-/* Preprocessing that a model begins with. */
+/* Finds preprocessing at the beginning of a model. */
 #include "passes/input_chain.h"
 
 #include "passes/match.h"
@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST_OF_PIXELS 2 /* the mean or std of one channel at least; those of numbers between -1 and 1 are smaller */
+#define LEAST_OF_PIXELS 2 /* at least the mean or std of one channel of pixels; for inputs between -1 and 1 these are smaller */
 
-/* Where a walk along the chain has come to: channels lie along `axis`, of factor * x + term. */
+/* The state of a walk along the chain: channels are along `axis`, and hold factor * x + term. */
 typedef struct walk {
     const oct_graph *g;
     int v, axis, n, steps;
@@ -16,7 +16,7 @@ typedef struct walk {
     bool reversed;
 } walk;
 
-/* A constant of one number, or one a channel. */
+/* Reads a constant with one number, or one for each channel. */
 static bool spread(const walk *w, int value, double *x)
 {
     const oct_tensor *t = value >= 0 ? w->g->value[value].constant : NULL;
@@ -46,7 +46,7 @@ static bool take_affine(walk *w, const oct_node *n, int slot)
     return true;
 }
 
-/* Indices that count channels down. */
+/* Accepts indices that reverse the channels. */
 static bool take_reversal(walk *w, const oct_node *n)
 {
     const oct_tensor *t = n->n_in == 2 && n->in[1] >= 0 ? w->g->value[n->in[1]].constant : NULL;
@@ -120,7 +120,7 @@ bool oct_input_chain_find(const oct_graph *g, int input, oct_input_chain *c)
     return v->dtype == OCT_F32 && v->shape.rank == 4 && (walk_from(g, input, 3, c) || walk_from(g, input, 1, c));
 }
 
-/* What a Cast to float32 makes that alone reads an input of uint8, as it is or moved by a Transpose; -1. */
+/* The output of a Cast to float32 that alone reads a uint8 input, directly or after a Transpose; or -1. */
 static int cast_of(const oct_graph *g, int input)
 {
     const oct_value *v = &g->value[input];
@@ -139,7 +139,7 @@ bool oct_input_chain_of_bytes(const oct_graph *g, int input)
     return real >= 0 && oct_input_chain_find(g, real, &c);
 }
 
-/* ---- changing it ---- */
+/* ---- changing the chain ---- */
 
 oct_status oct_input_chain_widen(oct_graph *g, int input, oct_err *err)
 {

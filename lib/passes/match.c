@@ -1,4 +1,4 @@
-/* Finding what several nodes spell. */
+/* Finds operators that are expressed by several nodes. */
 #include "passes/match.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Raising the opset, one version at a time. */
+/* Raises the opset, one version at a time. */
 #include "passes/opset.h"
 
 #include "ops/op.h"
@@ -34,7 +34,7 @@ static oct_status raise_range(oct_graph *g, size_t at, int until, int64_t from, 
             oct_within(err, "%s", text);
             return s;
         }
-        /* raise() may have put nodes before this one. */
+        /* raise() may have inserted nodes before this one. */
         while (g->order[i] != id)
             i++;
     }

@@ -1,8 +1,8 @@
-/* Fusion: activations that a model spells with elementwise nodes become one operator: Gelu (by Erf, Tanh or Sigmoid), Swish, HardSwish
- * and Mish.
+/* Fusion: recognizes activations that a model expresses by elementwise nodes, and makes each one operator: Gelu (by Erf, Tanh or Sigmoid), Swish, HardSwish and
+ * Mish.
  *
- * Every spelling is a function T of a polynomial in x, and a polynomial in x and T: Gelu is T = erf(0.7071 x) and 0.5 x + 0.5 x T,
- * whatever the order of its products. So nodes around T are read as polynomials and their coefficients compared. */
+ * Each of these consists of a function T of a polynomial in x, and a polynomial in x and T. For Gelu, T = erf(0.7071 x), and the result is 0.5 x + 0.5 x T,
+ * in whatever order it is multiplied. So the nodes around T are read as polynomials, and their coefficients are compared. */
 #include "passes/match.h"
 
 #include "ops/op.h"
@@ -19,8 +19,8 @@ typedef struct poly {
 
 typedef struct search {
     const oct_graph *g;
-    int x, t;  /* values; t -1: none yet */
-    int steps; /* left: a hostile graph may share nodes in many ways */
+    int x, t;  /* values; t is -1 as long as it is not found */
+    int steps; /* how many remain, because a hostile graph may share nodes in many ways */
     oct_match *m;
 } search;
 
@@ -40,7 +40,7 @@ static poly sum_of(poly a, poly b, double sign)
     return a;
 }
 
-/* False when a power is too high. */
+/* False: a power is too high. */
 static bool product_of(const poly *a, const poly *b, poly *y)
 {
     poly sum = { 0 };
@@ -93,7 +93,7 @@ static bool is_arithmetic(const oct_node *n)
            n->n_in == 2 && n->in[0] >= 0 && n->in[1] >= 0 && n->n_out == 1;
 }
 
-/* A value as a polynomial; the nodes on the way join the match. */
+/* Reads a value as a polynomial. The nodes on the way join the match. */
 static bool read_poly(search *s, int value, int depth, poly *y)
 {
     double v;
@@ -120,7 +120,7 @@ static bool read_poly(search *s, int value, int depth, poly *y)
     return read_poly(s, n->in[0], depth - 1, &a) && read_poly(s, n->in[1], depth - 1, &b) && combine(n, &a, &b, y);
 }
 
-/* Within what rounding constants to float32 may leave. */
+/* Compares with a tolerance for the rounding of constants to float32. */
 static bool matches(const poly *a, const poly *want)
 {
     for (int i = 0; i < 2 * POWERS; i++) {
@@ -178,7 +178,7 @@ static bool by_sigmoid(const poly *p, activation *a)
     return is_linear(p);
 }
 
-/* What T = f(p(x)) may become. */
+/* The activation that T = f(p(x)) may become. */
 static bool activation_of(const oct_graph *g, int id, const poly *p, activation *a)
 {
     const oct_node *n = &g->node[id];
@@ -202,7 +202,7 @@ static bool activation_of(const oct_graph *g, int id, const poly *p, activation 
 
 /* ------------------------------------------------------------------ finding them */
 
-/* From T upwards through what reads it, until the polynomial is the wanted one; its node, or -1. */
+/* Goes from T through its readers until the polynomial is the wanted one. Returns the node, or -1. */
 static int find_root(search *s, const poly *want)
 {
     int at = s->t;
@@ -223,7 +223,7 @@ static bool is_float(const oct_graph *g, int value)
     return g->value[value].dtype == OCT_F32;
 }
 
-/* Whether T and x give the wanted polynomial somewhere, and nothing in between is seen. */
+/* Whether T and x give the wanted polynomial at some node, and no intermediate result is visible elsewhere. */
 static bool ends_well(search *s, const activation *a, found *y)
 {
     y->x = s->x;
@@ -231,7 +231,7 @@ static bool ends_well(search *s, const activation *a, found *y)
     return y->root >= 0 && oct_match_holds(s->g, s->m, y->root) && oct_same_dims(s->g, s->x, s->g->node[y->root].out[0]);
 }
 
-/* T of node f with x given. */
+/* Tries T of node f with this x. */
 static bool match_at(const oct_graph *g, int f, int x, found *y, activation *a)
 {
     search s = { g, x, -1, STEPS, &y->m };
@@ -255,7 +255,7 @@ static bool match_mish(const oct_graph *g, int f, found *y, activation *a)
     return ends_well(&s, a, y);
 }
 
-/* Values that may be x: those that the argument of T is made of by arithmetic. */
+/* Values that may be x: those from which the argument of T is computed by arithmetic. */
 static int candidates(const oct_graph *g, int value, int depth, int *list, int n)
 {
     for (int i = 0; i < n; i++)

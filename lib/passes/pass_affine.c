@@ -1,4 +1,4 @@
-/* Pass: Mul, Div, Add and Sub by per-channel constants behind a convolution or product go into its weights and bias. */
+/* Pass: folds Mul, Div, Add and Sub by per-channel constants after a convolution or product into its weights and bias. */
 #include "passes/fuse.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@ typedef struct affine {
     float *scale, *shift;
 } affine;
 
-/* What tail does to its input x as x * scale + shift; false when it is something else. */
+/* The effect of tail on its input x as x * scale + shift; false: it is something else. */
 static bool affine_of(oct_graph *g, const oct_layer *l, int tail, int slot, affine *a)
 {
     const oct_node *n = &g->node[tail];
@@ -40,14 +40,14 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
             continue;
         int tail;
         while ((tail = oct_sole_reader(g, g->node[id].out[0], &slot)) >= 0 && affine_of(g, &l, tail, slot, &a)) {
-            /* A MatMul has no bias; the shift is for the pass that makes it a Gemm. */
+            /* A MatMul has no bias. The pass that turns it into a Gemm handles the shift. */
             if (a.shift ? strcmp(g->node[id].op, "MatMul") == 0 : !oct_layer_scalable(g, &l, tail))
                 break;
             oct_pass_note(log, self, g->node[tail].op, g->node[tail].name);
             OCT_TRY(oct_layer_affine(g, &l, a.scale, a.shift, err));
             OCT_TRY(oct_layer_absorb(g, id, tail, err));
         }
-        /* Absorbed nodes stood behind this one: its position is unchanged. */
+        /* Absorbed nodes followed this one, so its position has not changed. */
         while (i < g->n_order && g->order[i] != id)
             i--;
     }

@@ -1,13 +1,12 @@
-/* Fusion: MatMul - scale - mask - Softmax - MatMul becomes Attention, which never holds the scores of all rows.
+/* Fusion: MatMul - scale - mask - Softmax - MatMul becomes Attention, which never needs memory for the scores of all rows.
  *
- * Factors may stand at the scores, at the queries or at the keys. Transposes from and to [batch, length, heads, depth], and the Reshapes
- * beside them, become strides: Attention reads and writes [batch, length, heads * depth]. Products of three dimensions count as one
- * head each. */
+ * Factors may be applied to the scores, the queries or the keys. Transposes from and to [batch, length, heads, depth], and the Reshapes beside them, become
+ * strides: Attention reads and writes [batch, length, heads * depth]. Products of three dimensions are treated as having one head. */
 #include "passes/match.h"
 
 #include <string.h>
 
-/* A tensor of heads: as [batch][heads][length][depth], or, `flat`, a value [batch][length][heads][depth] before its transpose. */
+/* A tensor with heads: [batch][heads][length][depth]; or, if `flat`, the value [batch][length][heads][depth] before its transpose. */
 typedef struct part {
     int value;
     bool flat;
@@ -15,13 +14,13 @@ typedef struct part {
 
 typedef struct attention {
     oct_match m;
-    int root, pv;             /* nodes: the last one, and the second product */
-    int mask;                 /* value or -1 */
+    int root, pv;             /* nodes: the last one, and the second matrix product */
+    int mask;                 /* the value of the mask, or -1 */
     double scale;
     part q, k, v;
     bool flat;                /* the result is [batch][length][heads][depth] */
     int64_t b, h, s, t, d, e; /* batch, heads, rows, keys, depths of q and k, and of v */
-    int rank;                 /* of the products */
+    int rank;                 /* the rank of the products */
 } attention;
 
 /* ------------------------------------------------------------------ what leads to the products */
@@ -33,7 +32,7 @@ static bool permutes(const oct_graph *g, int id, const int64_t *perm, int rank)
     return n == rank && memcmp(p, perm, (size_t)rank * sizeof *p) == 0;
 }
 
-/* The input of a Transpose by perm that makes a value; -1 when there is none. */
+/* The input of the Transpose with this perm that computes a value; -1: there is none. */
 static int before_transpose(const oct_graph *g, int value, const int64_t *perm, int rank)
 {
     const int id = oct_made_by(g, value, "Transpose", 1);
@@ -43,7 +42,7 @@ static int before_transpose(const oct_graph *g, int value, const int64_t *perm, 
 static const int64_t swap_heads[4] = { 0, 2, 1, 3 }, swap_last4[4] = { 0, 1, 3, 2 }, swap_last3[3] = { 0, 2, 1 },
                      keys_last[4] = { 0, 2, 3, 1 };
 
-/* What a value is a constant multiple of; the factor joins the scale. */
+/* The value of which this one is a constant multiple. The factor becomes part of the scale. */
 static int before_factor(const oct_graph *g, int value, double *scale)
 {
     const int mul = oct_made_by(g, value, "Mul", 2), div = oct_made_by(g, value, "Div", 2);
@@ -68,7 +67,7 @@ static part heads_of(const oct_graph *g, int value, int rank, double *scale)
     return from >= 0 ? (part){ from, true } : (part){ value, false };
 }
 
-/* Keys come transposed; false when they do not. */
+/* Finds the keys, which are transposed. False: they are not. */
 static bool keys_of(const oct_graph *g, int value, int rank, attention *a)
 {
     value = before_factor(g, value, &a->scale);
@@ -88,7 +87,7 @@ static int matmul_of(const oct_graph *g, int value)
     return oct_made_by(g, value, "MatMul", 2);
 }
 
-/* Through factors to the product that makes the scores; its node or -1. */
+/* Finds the product that computes the scores, through multiplications by factors. Returns its node or -1. */
 static int match_scaled(const oct_graph *g, int value, oct_match *m, double *scale)
 {
     for (int i = 0; i < 3; i++) {
@@ -103,7 +102,7 @@ static int match_scaled(const oct_graph *g, int value, oct_match *m, double *sca
     return id >= 0 && oct_match_add(m, id) ? id : -1;
 }
 
-/* The product that makes what Softmax reads: with a mask added last, or without one. */
+/* Finds the product that computes the input of Softmax: with a mask added at the end, or without one. */
 static int match_scores(const oct_graph *g, int value, attention *a)
 {
     const int add = oct_made_by(g, value, "Add", 2);
@@ -185,8 +184,8 @@ static bool read_sizes(const oct_graph *g, int scores, attention *a)
 
 /* ------------------------------------------------------------------ matching */
 
-/* A Transpose back behind the second product, and a Reshape that joins the heads. Not with queries that are transposed already: the result
- * lies as they do. */
+/* Finds a Transpose after the second product, and a Reshape that joins the heads. Not if the queries are already transposed, because then the result has the
+ * same layout. */
 static void match_result(const oct_graph *g, attention *a)
 {
     int id = oct_only_reader(g, g->node[a->root].out[0]);
@@ -233,7 +232,7 @@ static oct_status reshaped(oct_graph *g, int from, int rank, const int64_t *dims
     return oct_match_reshape(g, from, *to, before, err);
 }
 
-/* A part as Attention takes it. */
+/* Brings a tensor into the form that Attention takes. */
 static oct_status give(oct_graph *g, const attention *a, part p, int64_t length, int64_t depth, int *value, oct_err *err)
 {
     const int64_t joined[3] = { a->b, length, a->h * depth }, single[4] = { a->b, 1, length, depth };
@@ -258,7 +257,7 @@ static oct_status give_mask(oct_graph *g, const attention *a, int *value, oct_er
     return reshaped(g, a->mask, 4, (const int64_t[]){ d[0], 1, d[1], d[2] }, a->root, value, err);
 }
 
-/* Attention's own result where it is not that of the root: behind it a Reshape makes that. */
+/* If Attention's result has another form than that of the root, adds a Reshape after it. */
 static oct_status show_result(oct_graph *g, const attention *a, int made, int out, oct_err *err)
 {
     const int64_t joined[3] = { a->b, a->s, a->h * a->e }, single[4] = { a->b, 1, a->s, a->e };
@@ -267,7 +266,7 @@ static oct_status show_result(oct_graph *g, const attention *a, int made, int ou
         return OCT_OK;
     OCT_TRY(oct_match_value(g, out, a->flat ? 3 : 4, a->flat ? joined : single, &own, err));
     OCT_TRY(oct_graph_set_output(g, made, 0, own, err));
-    return oct_match_reshape(g, own, out, -1, err); /* sorted later */
+    return oct_match_reshape(g, own, out, -1, err); /* the order is restored later */
 }
 
 static oct_status replace(oct_graph *g, const attention *a, const oct_pass *self, const oct_pass_log *log, oct_err *err)

@@ -67,11 +67,11 @@ static oct_status after_layer(oct_graph *g, int bn, bool *fused, oct_err *err)
     if (p < 0 || oct_sole_reader(g, n->in[0], &slot) != bn || !oct_layer_of(g, p, &l) ||
         l.channels != g->value[n->in[1]].constant->count)
         return OCT_OK;
-    /* A MatMul result of rank above 2 has its channels last, BatchNormalization's are at 1. */
+    /* The result of a MatMul with rank above 2 has its channels last, while BatchNormalization has them in dimension 1. */
     if (!l.conv && g->value[n->in[0]].shape.rank != 2)
         return OCT_OK;
     if (strcmp(g->node[p].op, "MatMul") == 0)
-        return OCT_OK; /* has no bias; becomes a Gemm first */
+        return OCT_OK; /* a MatMul has no bias, and becomes a Gemm first */
     if (!oct_layer_scalable(g, &l, bn))
         return OCT_OK;
     float *scale, *shift;

@@ -1,5 +1,5 @@
-/* Fusion: a MatMul of more than two dimensions with a constant matrix, and the Add of a constant row behind it, become a Gemm between
- * Reshapes, which move nothing. Its sums start at the bias. (pass_gemm.c does this for two dimensions, in models too.) */
+/* Fusion: a MatMul of more than two dimensions with a constant matrix, followed by the Add of a constant row, becomes a Gemm between Reshapes, which move no
+ * data. Its sums start at the bias. (pass_gemm.c does this for two dimensions, also in models that are written.) */
 #include "passes/fuse.h"
 #include "passes/match.h"
 

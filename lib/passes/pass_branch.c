@@ -1,9 +1,9 @@
-/* Pass: an If whose condition is constant becomes the branch it takes. */
+/* Pass: an If with a constant condition is replaced by the branch that it takes. */
 #include "passes/inline.h"
 
 #include <string.h>
 
-/* The branch, or NULL when the condition is not known. */
+/* The branch that is taken, or NULL if the condition is not known. */
 static oct_graph *taken_branch(const oct_graph *g, const oct_node *n)
 {
     if (!oct_is_op(n, "If") || n->n_in < 1 || n->in[0] < 0)

@@ -1,4 +1,4 @@
-/* Pass: operands that lie at an axis, as before opset 7, get the dimensions that make them lie there in newer opsets too. */
+/* Pass: before opset 7, an operand could be aligned at an axis. Such operands get the dimensions that align them in the same way in newer opsets. */
 #include "passes/pass.h"
 
 #include "ops/core/args.h"
@@ -19,7 +19,7 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
             continue;
         OCT_TRY(oct_within_node(g, id, oct_raise_early(g, id, opset, err), err));
         oct_pass_note(log, self, g->node[id].op, g->node[id].name);
-        i++; /* the Unsqueeze stands before it */
+        i++; /* the Unsqueeze was inserted before it */
     }
     return OCT_OK;
 }

@@ -1,12 +1,12 @@
-/* Pass: an Einsum of data and a constant that is the product with one matrix becomes MatMul, so that it can be quantized. Dimensions that the
- * product sums, and those that it makes, are merged around it; the constant is brought into the order of both. */
+/* Pass: an Einsum of data and a constant that equals a product with one matrix becomes a MatMul, so that it can be quantized. The dimensions over which the
+ * product sums, and those that it adds, are merged around it. The constant is brought into the order of both. */
 #include "passes/pass.h"
 
 #include "ops/nn/einsum.h"
 
 #include <string.h>
 
-/* Labels of the data that the product keeps, that it sums, and labels that the constant brings. */
+/* The labels of the data that the product keeps, those over which it sums, and the labels that the constant adds. */
 typedef struct plan {
     int node, x, w; /* values */
     oct_einsum_term data, weights, out, kept, summed, made;
@@ -26,7 +26,7 @@ static void append(oct_einsum_term *t, int8_t label)
     t->label[t->n++] = label;
 }
 
-/* Sorts labels into the plan; false where the product is not one matrix for all data, or sums an operand alone. */
+/* Sorts labels into the plan. False: the product is not one with a single matrix for all data, or it sums over a single operand. */
 static bool sort_labels(plan *p)
 {
     if (repeats(&p->data) || repeats(&p->weights) || repeats(&p->out))
@@ -57,7 +57,7 @@ static int64_t size_of(const oct_graph *g, const plan *p, int label)
     return g->value[p->w].constant->dims[place_of(&p->weights, label)];
 }
 
-/* What is summed has known sizes, the same in both: an Einsum may repeat a dimension of 1. */
+/* Whether the dimensions of the sum have known sizes that are the same in both operands. An Einsum may otherwise broadcast a dimension of 1. */
 static bool sizes_agree(const oct_graph *g, const plan *p)
 {
     bool agree = true;
@@ -86,7 +86,7 @@ static bool read_plan(const oct_graph *g, int id, plan *p)
     return sort_labels(p) && sizes_agree(g, p);
 }
 
-/* A node before the Einsum, of one or two inputs; *out is its result, named after `base`. */
+/* Adds a node before the Einsum, with one or two inputs; *out is its result, named after `base`. */
 static oct_status emit(oct_graph *g, const plan *p, const char *base, const char *op, int a, int b, int *out, oct_err *err)
 {
     const char *name = g->node[p->node].name;
@@ -99,7 +99,7 @@ static oct_status emit(oct_graph *g, const plan *p, const char *base, const char
     return oct_graph_set_output(g, id, 0, *out, err);
 }
 
-/* v, whose dimensions have the labels of `is`, in the order of a and then b. */
+/* Transposes v, whose dimensions have the labels of `is`, to the order of a followed by b. */
 static oct_status order(oct_graph *g, const plan *p, const oct_einsum_term *is, const oct_einsum_term *a, const oct_einsum_term *b, const char *base, int *v, oct_err *err)
 {
     int64_t perm[OCT_MAX_RANK];
@@ -134,7 +134,7 @@ static int64_t product_of(const oct_graph *g, const plan *p, const oct_einsum_te
 static oct_status rewrite(oct_graph *g, const plan *p, oct_err *err)
 {
     const int y = g->node[p->node].out[0];
-    int64_t dims[OCT_MAX_RANK] = { 0 }; /* 0: as it is */
+    int64_t dims[OCT_MAX_RANK] = { 0 }; /* 0: the dimension is copied */
     int x = p->x, w = p->w;
     const char *const name = g->value[y].name, *const weights = g->value[w].name;
     OCT_TRY(order(g, p, &p->weights, &p->summed, &p->made, weights, &w, err));

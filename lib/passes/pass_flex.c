@@ -1,5 +1,5 @@
-/* Pass: FlexAttention becomes the nodes of its definition: attention whose scores and probabilities go through graphs of the model.
- * Where types, heads or the size of a head are not known yet, it stays. */
+/* Pass: replaces FlexAttention by the nodes of its definition: attention whose scores and probabilities pass through graphs of the model. It is kept if
+ * types, the number of heads or their size are not known yet. */
 #include "passes/pass.h"
 
 #include "ops/core/elem.h"
@@ -8,10 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-/* What the definition depends on. */
+/* The facts that the definition depends on. */
 typedef struct flex {
     int node;
-    oct_dtype type, precision; /* of the inputs; of the scores */
+    oct_dtype type, precision; /* the type of the inputs, and that of the scores */
     int64_t heads, kv_heads;
     float scale;
 } flex;
@@ -37,9 +37,9 @@ static bool read_flex(const oct_graph *g, int node, flex *f)
            (depth > 0 || oct_node_attr(n, "scale"));
 }
 
-/* ---- nodes before the one that goes ---- */
+/* ---- nodes before the one that is replaced ---- */
 
-/* Adds a node of one or two inputs; *out: a new value of type t, or `last` where that is >= 0. */
+/* Adds a node with one or two inputs. *out: a new value of type t, or `last` if that is >= 0. */
 static oct_status emit(oct_graph *g, const flex *f, const char *op, int a, int b, oct_dtype t, int last, int *out, oct_err *err)
 {
     int id;
@@ -67,7 +67,7 @@ static oct_status cast(oct_graph *g, const flex *f, int x, oct_dtype to, int las
     return oct_node_set_int(g, producer(g, *out), "to", to, err);
 }
 
-/* Heads of keys or values as often as queries share them. */
+/* Repeats heads of keys or values as often as queries share them. */
 static oct_status repeat_heads(oct_graph *g, const flex *f, int x, int *out, oct_err *err)
 {
     int index;
@@ -84,7 +84,7 @@ static oct_status repeat_heads(oct_graph *g, const flex *f, int x, int *out, oct
     return oct_node_set_int(g, producer(g, *out), "axis", 1, err);
 }
 
-/* The root of the scale, with which both queries and keys are multiplied. */
+/* The square root of the scale; both queries and keys are multiplied by it. */
 static oct_status root_of_scale(oct_graph *g, const flex *f, int *value, oct_err *err)
 {
     const float root = sqrtf(f->scale);
@@ -93,7 +93,7 @@ static oct_status root_of_scale(oct_graph *g, const flex *f, int *value, oct_err
     return oct_graph_new_const(g, "scale", f->type, 0, NULL, &bytes, value, err);
 }
 
-/* Puts a graph of the node, where it has one, on the way: *x becomes its output. */
+/* Inserts a graph of the node, if it has one: *x becomes the graph's output. */
 static oct_status modify(oct_graph *g, const flex *f, const char *attr, int *x, oct_err *err)
 {
     const oct_graph *body = oct_node_graph(&g->node[f->node], attr);

@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-/* Bounds, so that a small file cannot ask for much memory or time. A constant of more than MAX_FOLDED bytes is not made (an Expand of a scalar
- * stays), unless it is a large one moved, as a table of words that is transposed for the last product: then the file is as large. Nothing folds any more once the graph takes MAX_BYTES and MAX_TIMES the bytes of its constants, or after max_work
- * multiplications in all, which take a few seconds. */
+/* Bounds, so that a small file cannot demand much memory or time. A constant of more than MAX_FOLDED bytes is not made (an Expand of a scalar is kept),
+ * unless it is a large constant that was moved, such as a table of words that is transposed for the last product: then the file is as large. Folding ends
+ * when the graph takes MAX_BYTES plus MAX_TIMES the bytes of its constants, or after max_work multiplications in all, which take a few seconds. */
 enum { MAX_FOLDED = 16 << 20, MAX_BYTES = 256 << 20, MAX_TIMES = 8 };
 static const double max_work = 0x1p36;
 
@@ -23,7 +23,7 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
     int n;
     char text[64];
     if (g->outer)
-        return OCT_OK; /* nested graphs are done with the outermost one */
+        return OCT_OK; /* nested graphs are folded together with the outermost one */
     OCT_TRY(oct_fold_constants(g, &(oct_fold_bounds){ MAX_FOLDED, largest_arena(g), max_work, true }, &n, err));
     if (n) {
         snprintf(text, sizeof text, "%d node%s computed", n, n > 1 ? "s" : "");

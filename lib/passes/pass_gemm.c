@@ -1,6 +1,6 @@
-/* Pass: a 2-D MatMul with a constant matrix becomes a Gemm, with the Add of a constant row behind it as bias. ONNX Runtime runs
- * MatMul + Add without a quantizer between them in float; a Gemm is an integer operator. A Gemm whose first factor is the constant becomes MatMul
- * and Add, since only of MatMul both factors can be data. */
+/* Pass: a 2-D MatMul with a constant matrix becomes a Gemm, and the Add of a constant row after it becomes its bias. ONNX Runtime runs MatMul and Add in
+ * float if there is no quantizer between them, but a Gemm is an integer operator. Conversely, a Gemm whose first factor is the constant becomes MatMul and
+ * Add, because only a MatMul can have data as both factors. */
 #include "passes/fuse.h"
 
 static bool bias_add(oct_graph *g, int tail, int slot, const oct_layer *l)
@@ -29,7 +29,7 @@ static oct_status to_gemm(oct_graph *g, int id, const oct_pass *self, const oct_
     return oct_layer_absorb(g, id, tail, err);
 }
 
-/* A Gemm whose first factor is the constant, as it is or turned, and the second as it is. */
+/* Whether a Gemm has a constant as the first factor, transposed or not, and the second factor not transposed. */
 static bool is_turned(const oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];
@@ -39,7 +39,7 @@ static bool is_turned(const oct_graph *g, int id)
            (!biased || oct_node_float(n, "beta", 1) == 1) && oct_node_int(n, "transB", 0) == 0;
 }
 
-/* A node in front of `before`, or at the end; *out: what it makes. */
+/* Adds a node before `before`, or at the end; *out: its result. */
 static oct_status add_node(oct_graph *g, const char *op, int a, int b, int before, int *out, oct_err *err)
 {
     int id;
@@ -52,7 +52,7 @@ static oct_status add_node(oct_graph *g, const char *op, int a, int b, int befor
     return oct_graph_set_output(g, id, 0, *out, err);
 }
 
-/* A MatMul, whose factors may both be data, and an Add. */
+/* Makes a MatMul, whose factors may both be data, and an Add. */
 static oct_status from_gemm(oct_graph *g, int id, const oct_pass *self, const oct_pass_log *log, oct_err *err)
 {
     const int bias = g->node[id].n_in > 2 ? g->node[id].in[2] : -1, next = oct_graph_next(g, id);

@@ -1,4 +1,4 @@
-/* Pass: removes operators that pass their input through: Identity, Dropout in inference, Cast to the same type, Reshape to the same shape. */
+/* Pass: removes operators that pass on their input unchanged: Identity, Dropout in inference, Cast to the same type, Reshape to the same shape. */
 #include "passes/pass.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static bool passes_through(const oct_graph *g, const oct_node *n)
             return false;
     const oct_value *x = &g->value[n->in[0]], *y = &g->value[n->out[0]];
     if (y->quant || (x->quant && y->is_output))
-        return false; /* rounded behind it, or another value that keeps its name */
+        return false; /* its output is rounded, or is another value whose name is needed */
     if (strcmp(n->op, "Identity") == 0)
         return true;
     if (strcmp(n->op, "Dropout") == 0) {
@@ -40,8 +40,8 @@ static bool passes_through(const oct_graph *g, const oct_node *n)
     return false;
 }
 
-/* Takes the node out. A graph output must keep its name: then the producer of the input makes it, if nothing shows the
- * input itself; otherwise the node stays. */
+/* Removes the node. A graph output must keep its name: the node that computes the input then computes the output, if the input is visible nowhere else;
+ * otherwise the node is kept. */
 static oct_status bypass(oct_graph *g, int id, bool *gone, oct_err *err)
 {
     int x = g->node[id].in[0], y = g->node[id].out[0];

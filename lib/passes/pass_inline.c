@@ -1,22 +1,22 @@
-/* Pass: calls of model-local functions become the nodes of their bodies.
+/* Pass: replaces calls of model-local functions by the nodes of their bodies.
  *
- * A body may have been written for another opset than the model. Nodes of an older one are raised; of a newer one they are
- * taken when their operators did not change in between. Where that does not do, the call stays. */
+ * A body may be written for another opset than the model. Nodes of an older opset are raised. Nodes of a newer one are used if their operators did not
+ * change in between. Otherwise the call is kept. */
 #include "passes/inline.h"
 
 #include "passes/opset.h"
 
 #include <string.h>
 
-/* How deep calls may nest, and how much all inlining of a model may copy: nodes (calls and those in nested graphs too), values, bytes of
- * names, bytes of attributes and constants. The last, as a written model holds them once for each copy, may be this much and
- * MAX_TIMES what the functions hold themselves. */
+/* How deep calls may nest, and how much all inlining in a model may copy: nodes (calls and nodes of subgraphs included), values, bytes of names, and bytes
+ * of attributes and constants. A written model contains the last once for each copy, so their bound is this many bytes plus MAX_TIMES what the functions
+ * contain. */
 enum { MOST_NESTED = 64, MOST_NODES = 1 << 18, MOST_VALUES = 1 << 20, MOST_NAME_BYTES = 64 << 20, MOST_BYTES = 256 << 20, MAX_TIMES = 8 };
 
-/* What one copy of a body takes, or what all copies took. */
+/* What one copy of a body takes, or all copies together. */
 typedef struct amount {
     size_t nodes, values, names, name_bytes, bytes;
-    size_t refs; /* attributes that the call gives */
+    size_t refs; /* attributes whose values come from the call */
 } amount;
 
 /* ---- what can be inlined ---- */
@@ -41,7 +41,7 @@ static bool fits(const oct_graph *g, const oct_graph *body)
     return from == to || from == 0 || to == 0 || same_meaning(body, from, to);
 }
 
-/* How deep calls nest, from f on; a function that calls itself nests without end. Visited ones are not walked through again. */
+/* Checks how deep calls nest, starting at f. A function that calls itself nests without end. Functions that were visited are not walked again. */
 static oct_status check_calls(const oct_graph *g, const oct_graph *body, bool *seen, int level, oct_err *err)
 {
     if (level > MOST_NESTED)
@@ -92,7 +92,7 @@ static void measure_value(const oct_value *v, amount *sum)
     sum->bytes = plus(sum->bytes, v->constant && v->outer < 0 ? v->constant->bytes : 0);
 }
 
-/* Adds what a copy of a body takes; captured values count, as they are copied too. */
+/* Adds what a copy of a body takes. Captured values count, because they are copied too. */
 static void measure(const oct_graph *body, amount *sum)
 {
     for (size_t i = 0; i < body->n_value; i++)
@@ -116,11 +116,11 @@ static void measure(const oct_graph *body, amount *sum)
 typedef struct inlining {
     const oct_pass *self;
     const oct_pass_log *log;
-    bool checked;    /* that calls do not nest without end */
+    bool checked;    /* it was checked that calls do not nest without end */
     bool *gone;      /* by function: its calls were inlined */
-    bool *stays;     /* a call was not */
-    amount *each;    /* by function: a copy of its body */
-    amount done;     /* all copies until now */
+    bool *stays;     /* a call was not inlined */
+    amount *each;    /* by function: what a copy of its body takes */
+    amount done;     /* what all copies took so far */
     size_t most_bytes;
 } inlining;
 
@@ -128,14 +128,14 @@ static void measure_all(const oct_graph *g, inlining *l)
 {
     size_t held = 0;
     for (size_t i = 0; i < g->n_function; i++) {
-        l->each[i] = (amount){ .nodes = 1 }; /* the call, so that empty functions are not free */
+        l->each[i] = (amount){ .nodes = 1 }; /* the call itself, so that empty functions count too */
         measure(g->function[i].body, &l->each[i]);
         held = plus(held, l->each[i].bytes);
     }
     l->most_bytes = plus(MOST_BYTES, times(held, MAX_TIMES));
 }
 
-/* Counts the copy that a call is about to become. */
+/* Counts the copy that will replace a call. */
 static oct_status count_copy(inlining *l, const oct_node *call, const oct_function *f, const amount *a, oct_err *err)
 {
     amount *d = &l->done;
@@ -161,7 +161,7 @@ static oct_status count_copy(inlining *l, const oct_node *call, const oct_functi
 
 /* ---- one call ---- */
 
-/* An attribute of the body that refers to one of the call's. */
+/* Fills an attribute of the body that refers to one of the call. */
 static oct_status fill(void *arg, oct_attr *a, oct_err *err)
 {
     const void *const *from = arg;
@@ -251,7 +251,7 @@ static oct_status inline_all(oct_graph *g, inlining *l, oct_err *err)
     return OCT_OK;
 }
 
-/* Functions that nothing calls any more go, unless one stays that might call them. */
+/* Removes functions that nothing calls, unless a remaining function might call them. */
 static void drop_functions(oct_graph *g, const inlining *l)
 {
     bool all = true;
@@ -264,7 +264,7 @@ static void drop_functions(oct_graph *g, const inlining *l)
 static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *log, oct_err *err)
 {
     if (g->outer || !g->n_function)
-        return OCT_OK; /* nested graphs are done with the outermost one */
+        return OCT_OK; /* nested graphs are processed together with the outermost one */
     inlining l = { .self = self, .log = log };
     l.gone = oct_calloc(g->n_function, sizeof *l.gone);
     l.stays = oct_calloc(g->n_function, sizeof *l.stays);

@@ -1,8 +1,8 @@
-/* Pass: what a Loop or Scan only hands from one iteration to the next, as exporters do with weights, is taken from the graph around it. There it
- * may be a constant. */
+/* Pass: a state that a Loop or Scan only passes from one iteration to the next is taken from the graph around it instead, where it may be constant.
+ * Exporters write weights as such states. */
 #include "passes/pass.h"
 
-/* Where the states of a node stand: input, first + k of it; the body's input, body_in + k, and output, body_out + k; its own output k. */
+/* The positions of a node's states: input first + k of the node; input body_in + k and output body_out + k of the body; output k of the node. */
 typedef struct states {
     oct_graph *body;
     int first, n;
@@ -21,7 +21,7 @@ static bool find_states(const oct_graph *g, const oct_node *n, states *s)
            s->body->n_output >= s->body_out + (size_t)s->n;
 }
 
-/* Whether a body hands its state k on as it came; perhaps through Identity. */
+/* Whether a body passes on its state k unchanged, possibly through Identity. */
 static bool hands_on(const states *s, int k)
 {
     const oct_graph *b = s->body;
@@ -44,7 +44,7 @@ static void drop_at(int *list, size_t *n, size_t at)
         list[i] = list[i + 1];
 }
 
-/* The body reads the value `outer` of the graph around it in the place of its state k, which it has no more. */
+/* Makes the body read the outer value `outer` instead of its state k, which is removed. */
 static oct_status take_from_outside(const states *s, int k, int outer, oct_err *err)
 {
     oct_graph *b = s->body;
@@ -80,7 +80,7 @@ static oct_status drop_output(oct_graph *g, int id, int slot, oct_err *err)
     return OCT_OK;
 }
 
-/* What the graph shows keeps its name: Identity makes it. */
+/* A value that is visible outside keeps its name: an Identity computes it. */
 static oct_status stand_in(oct_graph *g, int left, int start, oct_err *err)
 {
     int id;
@@ -94,7 +94,7 @@ static oct_status stand_in(oct_graph *g, int left, int start, oct_err *err)
     return oct_graph_set_output(g, id, 0, left, err);
 }
 
-/* What remains is the start, after any number of iterations. */
+/* The result of the state is its start value, after any number of iterations. */
 static oct_status remove_state(oct_graph *g, int id, const states *s, int k, oct_err *err)
 {
     const int outer = g->node[id].in[s->first + k], left = k < g->node[id].n_out ? g->node[id].out[k] : -1;
@@ -106,7 +106,7 @@ static oct_status remove_state(oct_graph *g, int id, const states *s, int k, oct
     return oct_graph_set_captures(g, id, err);
 }
 
-/* A state that the body also shows as a result stays. */
+/* A state is kept if the body also returns it as a result. */
 static bool can_go(const oct_graph *g, int id, const states *s, int k)
 {
     const int in = s->body->input[s->body_in + (size_t)k];

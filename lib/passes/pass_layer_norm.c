@@ -1,8 +1,7 @@
-/* Fusion: LayerNormalization and RMSNormalization that a model spells with ReduceMean and elementwise nodes.
+/* Fusion: LayerNormalization and RMSNormalization that a model expresses by ReduceMean and elementwise nodes.
  *
- * d = x - mean(x), or d = x for RMS; v = mean(d d); then d / sqrt(v + eps) in one of its forms, and behind it a factor and (but for RMS) a
- * shift that vary along the normalised axes alone. TensorFlow's form multiplies the factor into 1 / sqrt(v + eps) first:
- * x r + (beta - mean r). */
+ * d = x - mean(x), or d = x for RMS; v = mean(d d); then d / sqrt(v + eps) in one of its forms. A factor may follow, and a shift unless it is RMS; both vary
+ * only along the normalized axes. TensorFlow's form first multiplies the factor and 1 / sqrt(v + eps): x r + (beta - mean r). */
 #include "passes/match.h"
 
 #include "ops/core/args.h"
@@ -12,16 +11,16 @@
 
 typedef struct norm {
     oct_match m;
-    int root;        /* node that makes the result */
+    int root;        /* the node that computes the result */
     int x, axis;
-    int d, mean;     /* values: what is squared, and the mean in it; mean -1: RMS */
+    int d, mean;     /* values: the one that is squared, and the mean in it; mean is -1 for RMS */
     int gamma, beta; /* values or -1 */
     double eps;
 } norm;
 
 /* ------------------------------------------------------------------ parts */
 
-/* Axes of a ReduceMean that are the last ones, kept: the first of them; else -1. */
+/* The first axis of a ReduceMean over the last axes that keeps dimensions; else -1. */
 static int first_axis(oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];
@@ -39,7 +38,7 @@ static int first_axis(oct_graph *g, int id)
     return first < rank && mask >> first << first == mask && (mask & ((1u << first) - 1)) == 0 ? first : -1;
 }
 
-/* The node of a mean of `value` over the last axes. */
+/* The node that computes a mean of `value` over the last axes. */
 static int mean_of(oct_graph *g, int mean, int *value, int *axis)
 {
     const int id = oct_maker(g, mean);
@@ -50,7 +49,7 @@ static int mean_of(oct_graph *g, int mean, int *value, int *axis)
     return *axis >= 0 ? id : -1;
 }
 
-/* The node that squares; *d: what. Two nodes may make the same difference: *other is the other one's value. */
+/* The node that squares; *d: what it squares. Two nodes may compute the same difference: *other is the value of the second. */
 static int square_of(const oct_graph *g, int value, int *d)
 {
     const int pow = oct_made_by(g, value, "Pow", 2), mul = oct_made_by(g, value, "Mul", 2);
@@ -65,7 +64,7 @@ static int square_of(const oct_graph *g, int value, int *d)
     return mul;
 }
 
-/* mean(d d) + eps, all nodes in the match. */
+/* Matches mean(d d) + eps, and adds all its nodes. */
 static bool match_variance(oct_graph *g, int value, norm *y)
 {
     const int add = oct_made_by(g, value, "Add", 2);
@@ -79,7 +78,7 @@ static bool match_variance(oct_graph *g, int value, norm *y)
     return squares >= 0 && oct_match_add(&y->m, add) && oct_match_add(&y->m, mean) && oct_match_add(&y->m, squares);
 }
 
-/* sqrt(v + eps), or with `inverse` 1 / sqrt(v + eps). */
+/* Matches sqrt(v + eps), or with `inverse` 1 / sqrt(v + eps). */
 static bool match_root(oct_graph *g, int value, bool inverse, norm *y)
 {
     const int sqrt = oct_made_by(g, value, "Sqrt", 1), pow = oct_made_by(g, value, "Pow", 2);
@@ -97,7 +96,7 @@ static bool match_root(oct_graph *g, int value, bool inverse, norm *y)
            match_root(g, g->node[div].in[1], false, y);
 }
 
-/* Whether value is x minus its mean over the axes; its nodes join the match. */
+/* Whether a value is x minus its mean over the axes. Its nodes join the match. */
 static bool match_centered(oct_graph *g, int value, int axis, oct_match *m, int *x, int *mean)
 {
     const int sub = oct_made_by(g, value, "Sub", 2);
@@ -112,7 +111,8 @@ static bool match_centered(oct_graph *g, int value, int axis, oct_match *m, int 
 
 /* ------------------------------------------------------------------ the quotient */
 
-/* What is divided: the value that is squared, or the same difference made again. RMS when it is no difference, or one that others need. */
+/* Finds what is divided: the value that is squared, or the same difference computed a second time. It is RMS if the value is not a difference, or is one
+ * that other nodes need. */
 static bool match_dividend(oct_graph *g, int value, norm *y)
 {
     oct_match with = y->m;
@@ -130,7 +130,7 @@ static bool match_dividend(oct_graph *g, int value, norm *y)
     return value == y->d && oct_match_holds(g, &y->m, y->root);
 }
 
-/* d / sqrt(v + eps) or d * (1 / sqrt(v + eps)) at node id. */
+/* Matches d / sqrt(v + eps) or d * (1 / sqrt(v + eps)) at node id. */
 static bool match_quotient(oct_graph *g, int id, norm *y)
 {
     const oct_node *n = &g->node[id];
@@ -149,7 +149,7 @@ static bool match_quotient(oct_graph *g, int id, norm *y)
 
 /* ------------------------------------------------------------------ factor and shift */
 
-/* A float tensor that varies along the normalised axes alone. */
+/* Whether a value is a float tensor that varies only along the normalized axes. */
 static bool is_factor(const oct_graph *g, const norm *y, int value)
 {
     const oct_value *x = &g->value[y->x], *f = value >= 0 ? &g->value[value] : NULL;
@@ -164,7 +164,7 @@ static bool is_factor(const oct_graph *g, const norm *y, int value)
     return true;
 }
 
-/* Takes in the one node behind the root that multiplies by a factor, or adds a shift. */
+/* Adds the node after the root that multiplies by a factor, or adds a shift, if it is the only reader. */
 static int match_behind(const oct_graph *g, const char *op, norm *y)
 {
     const int out = g->node[y->root].out[0], id = oct_only_reader(g, out);
@@ -175,7 +175,7 @@ static int match_behind(const oct_graph *g, const char *op, norm *y)
     return other;
 }
 
-/* x r + (beta - mean r), r = gamma / sqrt(v + eps), at an Add. */
+/* Matches x r + (beta - mean r), r = gamma / sqrt(v + eps), at an Add. */
 static bool match_spread(oct_graph *g, int id, norm *y)
 {
     if (oct_made_by(g, g->node[id].n_out == 1 ? g->node[id].out[0] : -1, "Add", 2) != id)

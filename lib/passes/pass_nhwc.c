@@ -1,6 +1,6 @@
-/* Pass: com.microsoft's operators with channels last (QLinearConv, QLinearAveragePool and QLinearGlobalAveragePool with channels_last,
- * NhwcMaxPool), which ONNX Runtime's optimizer writes, become those with channels first between two Transposes. Inside, the runtime has
- * channels last in any case. */
+/* Pass: ONNX Runtime's optimizer writes operators of com.microsoft with channels last (QLinearConv, QLinearAveragePool and QLinearGlobalAveragePool with
+ * channels_last, NhwcMaxPool). They become the operators with channels first between two Transposes. The runtime itself computes with channels last in any
+ * case. */
 #include "passes/pass.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static bool is_nhwc(const oct_graph *g, const oct_node *n)
     return false;
 }
 
-/* Where dimension i of the result comes from. */
+/* The dimension of the input that becomes dimension i of the result. */
 static int64_t source(int i, int rank, bool to_last)
 {
     if (i == 0)
@@ -27,7 +27,7 @@ static int64_t source(int i, int rank, bool to_last)
     return to_last ? (i == rank - 1 ? 1 : i + 1) : (i == 1 ? rank - 1 : i - 1);
 }
 
-/* Whether a value is one with channels first, transposed: then that one, else -1. */
+/* If a value is the transpose of one with channels first, that one; else -1. */
 static int before_transpose(const oct_graph *g, int value, int rank)
 {
     const int id = g->value[value].producer;
@@ -53,7 +53,7 @@ static oct_status transpose(oct_graph *g, int from, int to, int rank, bool to_la
     return oct_graph_set_output(g, id, 0, to, err);
 }
 
-/* next: the node behind it in the order, or -1. */
+/* next: the node that follows it in the order, or -1. */
 static oct_status to_channels_first(oct_graph *g, int id, int next, oct_err *err)
 {
     const int x = g->node[id].in[0], y = g->node[id].out[0], rank = g->value[x].shape.rank;

@@ -1,9 +1,9 @@
-/* Pass: a constant Pad with zeros on the spatial dimensions goes into the pads of the convolution behind it. */
+/* Pass: moves a constant Pad with zeros on the spatial dimensions into the pads of the convolution after it. */
 #include "passes/fuse.h"
 
 #include <string.h>
 
-/* Pads of the Pad node, [2 * rank]; false when it is not a constant one with value 0. */
+/* The pads of the Pad node, [2 * rank]. False: it is not a constant Pad with value 0. */
 static bool zero_pads(const oct_graph *g, const oct_node *n, int rank, int64_t *pads)
 {
     if (!oct_is_op(n, "Pad") || strcmp(oct_node_str(n, "mode", "constant"), "constant") != 0)
@@ -48,7 +48,7 @@ static oct_status try_pad(oct_graph *g, int id, bool *fused, oct_err *err)
         own = NULL;
     for (int i = 0; i < 2 * s; i++) {
         int64_t pad = pads[i < s ? 2 + i : rank + 2 + i - s];
-        /* A negative one crops: the convolution's own zeros stand where data was, so it stays. */
+        /* A negative pad crops. The zeros of the convolution would then replace data, so the Pad is kept. */
         if (pad < 0 || pad > INT32_MAX)
             return OCT_OK;
         merged[i] = pad + (own ? own[i] : 0);

@@ -1,6 +1,6 @@
-/* Pass: com.microsoft's Attention, which ONNX Runtime's optimizer writes, has the weights of queries, keys and values inside, where nothing quantizes them. It
- * becomes MatMul, Split and MultiHeadAttention, which adds the bias and does the rest alike. Stays: what has a past or makes a present, which are joined in
- * another way, rotates, or has a mask that MultiHeadAttention does not take. */
+/* Pass: ONNX Runtime's optimizer writes Attention of com.microsoft, which contains the weights of queries, keys and values, where nothing quantizes them. It
+ * becomes MatMul, Split and MultiHeadAttention, which adds the bias and computes the rest in the same way. It is kept in these cases: it has a past or a
+ * present, which are joined in another way; it rotates; or it has a mask that MultiHeadAttention does not support. */
 #include "passes/pass.h"
 
 #include "ops/traits.h"
@@ -10,7 +10,7 @@
 enum { X, WEIGHTS, BIAS, MASK, PAST, SCORES, PAST_LENGTH };
 enum { PARTS = 3, SPLIT_TAKES_INPUT = 13 };
 
-/* Sizes of queries, keys and values; false where they do not make up the columns. */
+/* The sizes of queries, keys and values. False: they do not add up to the number of columns. */
 static bool part_sizes(const oct_node *n, int64_t columns, int64_t sizes[PARTS])
 {
     int count;
@@ -27,7 +27,8 @@ static bool same_dim(const oct_dim *a, const oct_dim *b)
     return a->n >= 0 ? a->n == b->n : b->n < 0 && a->sym && b->sym && strcmp(a->sym, b->sym) == 0;
 }
 
-/* Masks of both: a length for each sample, a number for each key, or for each pair. Lists of starts and ends, and of four dimensions, are Attention's alone. */
+/* Both operators support masks with a length for each sample, or a number for each key or each pair. Only Attention supports lists of starts and ends, and
+ * masks of four dimensions. */
 static bool takes_mask(const oct_graph *g, const oct_node *n)
 {
     const int m = n->n_in > MASK ? n->in[MASK] : -1;
@@ -52,7 +53,7 @@ static bool suits(const oct_graph *g, const oct_node *n, int64_t sizes[PARTS])
            g->value[n->in[X]].dtype == OCT_F32 && takes_mask(g, n) && part_sizes(n, w->dims[1], sizes);
 }
 
-/* A value of x's shape but for the last dimension. */
+/* Makes a value with the shape of x except for the last dimension. */
 static oct_status new_part(oct_graph *g, int x, const char *base, const char *suffix, int64_t columns, int *v, oct_err *err)
 {
     oct_dim d[OCT_MAX_RANK];

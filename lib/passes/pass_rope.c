@@ -1,6 +1,6 @@
-/* Fusion: x cos + rotate(x) sin, where rotate(x) joins the second half of the last dimension, negated, and the first, becomes
- * RotaryEmbedding. The tables are as wide as x and must be two equal halves: by their numbers, or because a Concat of one value with
- * itself is what they are computed from. The operator does the same operations in the same order: the result is the same bits. */
+/* Fusion: x cos + rotate(x) sin becomes RotaryEmbedding, where rotate(x) joins the negated second half of the last dimension and the first half. The tables
+ * are as wide as x. Their two halves must be equal: by their numbers, or because they are computed from a Concat of a value with itself. The operator makes
+ * the same operations in the same order, so the result is the same to the bit. */
 #include "passes/match.h"
 
 #include "ops/core/args.h"
@@ -12,9 +12,9 @@ enum { DEEPEST = 8 };
 typedef struct rope {
     oct_match m;
     int root;
-    int x, table[2];  /* values: of x, cos and sin */
-    int64_t dims[OCT_MAX_RANK];  /* of x: batch, heads, length, depth */
-    bool batched;     /* tables for each sample */
+    int x, table[2];  /* values: x, cos and sin */
+    int64_t dims[OCT_MAX_RANK];  /* dimensions of x: batch, heads, length, depth */
+    bool batched;     /* the tables differ from sample to sample */
 } rope;
 
 /* ------------------------------------------------------------------ rotate(x) */
@@ -24,7 +24,7 @@ static bool is_last(int64_t axis, int rank)
     return axis == -1 || axis == rank - 1;
 }
 
-/* Whether a value is the first (or second) half of the last dimension of x; its node joins the match. */
+/* Whether a value is the first (or second) half of the last dimension of x. Its node joins the match. */
 static bool is_half(oct_graph *g, int value, rope *y, bool second)
 {
     const int id = oct_maker(g, value);
@@ -65,7 +65,7 @@ static bool equal_numbers(const oct_tensor *t)
     return true;
 }
 
-/* Whether the two halves of the last dimension are computed alike. */
+/* Whether the two halves of the last dimension are computed in the same way. */
 static bool halves_equal(oct_graph *g, int value, int depth)
 {
     const oct_value *v = &g->value[value];
@@ -81,7 +81,7 @@ static bool halves_equal(oct_graph *g, int value, int depth)
     if (oct_is_op(n, "Cos") || oct_is_op(n, "Sin") || oct_is_op(n, "Cast") ||
         ((oct_is_op(n, "Mul") || oct_is_op(n, "Div")) && n->n_in == 2 && oct_number_of(g, n->in[1], &number)))
         return halves_equal(g, n->in[0], depth - 1);
-    /* What adds or picks in other dimensions keeps the last one whole. */
+    /* A node that adds or picks in other dimensions does not change the last one. */
     if (oct_is_op(n, "Gather"))
         return oct_node_int(n, "axis", 0) >= 0 && oct_node_int(n, "axis", 0) < from - 1 && halves_equal(g, n->in[0], depth - 1);
     return (oct_is_op(n, "Unsqueeze") || oct_is_op(n, "Slice") || oct_is_op(n, "Squeeze")) && rank > 0 && from > 0 &&
@@ -89,7 +89,7 @@ static bool halves_equal(oct_graph *g, int value, int depth)
            halves_equal(g, n->in[0], depth - 1);
 }
 
-/* [batch or 1, 1, length, depth], leading ones left out or not. */
+/* Whether the shape is [batch or 1, 1, length, depth], where leading dimensions may be missing. */
 static bool table_fits(const oct_graph *g, int value, const rope *y, bool *batched)
 {
     int64_t d[OCT_MAX_RANK], full[4] = { 1, 1, 1, 1 };
@@ -141,7 +141,7 @@ static bool match(oct_graph *g, int id, rope *y)
 
 /* ------------------------------------------------------------------ rewriting */
 
-/* A node of one output of known shape, before the root. */
+/* Adds a node with one output of known shape, before the root. */
 static oct_status add_node(oct_graph *g, const rope *y, const char *op, int64_t opset, const int *in, int n_in, int rank,
                            const int64_t *dims, int *value, oct_err *err)
 {
@@ -155,7 +155,7 @@ static oct_status add_node(oct_graph *g, const rope *y, const char *op, int64_t 
     return oct_graph_set_output(g, id, 0, *value, err);
 }
 
-/* The first half of a table as [positions][half]. */
+/* The first half of a table, as [positions][half]. */
 static oct_status half_table(oct_graph *g, const rope *y, int table, int *value, oct_err *err)
 {
     const int rank = g->value[table].shape.rank;
@@ -174,7 +174,7 @@ static oct_status half_table(oct_graph *g, const rope *y, int table, int *value,
     return add_node(g, y, "Reshape", 14, in, 2, 2, flat, value, err);
 }
 
-/* The row of the tables of each token. */
+/* The row of the tables for each token. */
 static oct_status positions(oct_graph *g, const rope *y, int *value, oct_err *err)
 {
     const int64_t dims[2] = { y->dims[0], y->dims[2] };

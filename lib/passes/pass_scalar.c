@@ -1,5 +1,6 @@
-/* Pass: scales and zero points per tensor become scalars. Torch's QAT export gives them one dimension of one element, which ONNX Runtime takes for a scale per
- * channel in places: it leaves such layers in float, and for some opsets refuses the model. What is stored with one channel keeps its scale per channel. */
+/* Pass: scales and zero points of whole tensors become scalars. Torch's QAT export gives them one dimension with one element. ONNX Runtime treats that in
+ * some places as a scale for each channel: it leaves such layers in float, and for some opsets it refuses the model. A constant with a single channel keeps
+ * its scale for each channel. */
 #include "passes/pass.h"
 
 #include "ops/op.h"
@@ -14,7 +15,7 @@ static bool is_one_in_a_row(const oct_graph *g, const oct_node *n, int slot)
     return t && t->data && t->rank == 1 && t->count == 1;
 }
 
-/* Constants of one channel have a scale of that channel. */
+/* Whether a constant has one channel, so that its scale is that of the channel. */
 static bool has_channels(const oct_graph *g, const oct_node *n)
 {
     const oct_value *x = &g->value[n->in[0]];
@@ -22,7 +23,7 @@ static bool has_channels(const oct_graph *g, const oct_node *n)
     return x->constant && at >= 0 && at < x->shape.rank && x->shape.d[at].n == 1;
 }
 
-/* The scalar of a constant, which those that read it share. */
+/* The scalar for a constant. All its readers share it. */
 static oct_status scalar_of(oct_graph *g, int from, int *v, oct_err *err)
 {
     const oct_tensor *t = g->value[from].constant;

@@ -1,5 +1,5 @@
-/* Pass: constants of the same numbers become one, as of layers with common weights behind which the same normalization was fused, and as some exporters
- * store them. */
+/* Pass: constants with the same numbers become one. They occur in layers with shared weights after which the same normalization was fused, and some
+ * exporters write them. */
 #include "passes/pass.h"
 
 #include "base/io.h"
@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST = 4096, PROBES = 16, MOST_COMPARED = 16 }; /* bytes; places that are compared first; with how many others all is compared */
+/* LEAST: bytes. PROBES: elements that are compared first. MOST_COMPARED: with how many others all elements are compared */
+enum { LEAST = 4096, PROBES = 16, MOST_COMPARED = 16 };
 
 typedef struct entry {
     const oct_tensor *t;
-    uint64_t hash; /* of type, dimensions and a few places */
+    uint64_t hash; /* of the type, the dimensions and a few elements */
     int value;
 } entry;
 
@@ -45,7 +46,7 @@ static bool is_shareable(const oct_value *v)
            v->n_uses && !oct_value_is_captured(v);
 }
 
-/* The first of those before i in the sorted list that are the same; what is not the same has another hash nearly always. */
+/* The first equal one before i in the sorted list. Different ones nearly always have different hashes. */
 static const entry *first_same(const entry *list, size_t i)
 {
     const entry *found = NULL;

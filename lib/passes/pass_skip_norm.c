@@ -1,5 +1,5 @@
-/* Fusion: a sum that is normalised along its last dimension becomes com.microsoft's SkipLayerNormalization (or
- * SkipSimplifiedLayerNormalization), which reads both terms once. Where others read the sum, it is the operator's fourth output. */
+/* Fusion: an addition whose result is normalized along its last dimension becomes SkipLayerNormalization (or SkipSimplifiedLayerNormalization) of
+ * com.microsoft, which reads both terms once. If other nodes read the sum, it becomes the operator's fourth output. */
 #include "passes/match.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static bool is_rms(const oct_node *n)
     return oct_is_op(n, "RMSNormalization") || oct_is_op(n, "SimplifiedLayerNormalization");
 }
 
-/* A normalisation of rows by one scale (and shift) each. */
+/* Whether a node normalizes rows, with one scale (and shift) for each element of a row. */
 static bool is_row_norm(const oct_graph *g, const oct_node *n)
 {
     const bool rms = is_rms(n);
@@ -38,7 +38,7 @@ static bool is_row_norm(const oct_graph *g, const oct_node *n)
     return is_row(g, n->in[1], last) && (rms || shift < 0 || is_row(g, shift, last));
 }
 
-/* Terms of the same shape; a row that is added to all (a bias) belongs to the product before it. */
+/* The terms must have the same shape. A row that is added to all others (a bias) belongs to the product before it. */
 static bool match(const oct_graph *g, int id, skip *s)
 {
     const oct_node *n = &g->node[id];
@@ -46,7 +46,7 @@ static bool match(const oct_graph *g, int id, skip *s)
         return false;
     const int add = oct_made_by(g, n->in[0], "Add", 2);
     *s = (skip){ id, add, add >= 0 ? g->node[add].in[0] : -1, add >= 0 ? g->node[add].in[1] : -1 };
-    for (int i = 1; i < n->n_in; i++) /* a scale made of the sum would come before it */
+    for (int i = 1; i < n->n_in; i++) /* a scale that is computed from the sum would have to precede it */
         if (n->in[i] >= 0 && !g->value[n->in[i]].constant)
             return false;
     return add >= 0 && oct_same_dims(g, s->x, n->in[0]) && oct_same_dims(g, s->other, n->in[0]) &&

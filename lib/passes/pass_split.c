@@ -1,5 +1,5 @@
-/* Pass: com.microsoft's FusedConv and FusedGemm, which ONNX Runtime's optimizer writes, become what they were: Conv or Gemm, the Add
- * behind it, and the activation. The runtime joins them again; and they can be quantized. */
+/* Pass: ONNX Runtime's optimizer writes FusedConv and FusedGemm of com.microsoft. They are split into Conv or Gemm, the Add after it, and the activation.
+ * The runtime fuses them again, and so they can be quantized. */
 #include "passes/pass.h"
 
 #include "ops/core/args.h"
@@ -9,7 +9,7 @@
 
 enum { MOST_PARAMS = 2 };
 
-/* Functions that these operators apply, with their attributes in the order of FusedConv's activation_params. */
+/* Functions that these operators apply, with attributes in the order of FusedConv's activation_params. */
 typedef struct activation {
     const char *op, *attr[MOST_PARAMS];
     int since;
@@ -37,7 +37,7 @@ static bool is_fused(const oct_node *n)
            n->n_in > 1 && n->n_out == 1 && n->out[0] >= 0;
 }
 
-/* A name without a record here, or of a newer opset, leaves the node as it is. */
+/* If an operator has no record here, or needs a newer opset, the node is not split. */
 static bool find_activation(const oct_graph *g, const oct_node *n, const activation **a)
 {
     const char *name = oct_node_str(n, "activation", "");
@@ -51,7 +51,7 @@ static bool find_activation(const oct_graph *g, const oct_node *n, const activat
     return *a != NULL;
 }
 
-/* Parameter i of the activation: FusedConv has a list of all, FusedGemm an attribute each. */
+/* Parameter i of the activation: FusedConv has one list of all, and FusedGemm has an attribute for each. */
 static bool param_of(const oct_node *n, const activation *a, int i, float *v)
 {
     char name[40];
@@ -66,7 +66,7 @@ static bool param_of(const oct_node *n, const activation *a, int i, float *v)
     return oct_node_attr(n, name) != NULL;
 }
 
-/* A node behind `from` that makes a new value, or `last` when that is >= 0. */
+/* Adds a node after `from` that computes a new value, or `last` if that is >= 0. */
 static oct_status append(oct_graph *g, const char *op, int from, int other, int before, int last, int *node, int *out, oct_err *err)
 {
     *out = last;
@@ -90,8 +90,8 @@ static oct_status set_params(oct_graph *g, int node, const activation *a, const 
     return oct_raise_float(g, node, "max", 2, err);
 }
 
-/* The node itself becomes the product, with what it keeps of its attributes; the others stand behind it. next: the node before
- * which they are put, or -1. */
+/* The node itself becomes the Conv or Gemm, with those attributes that it keeps, and the others follow it. next: the node before which they are inserted, or
+ * -1. */
 static oct_status split(oct_graph *g, int id, int next, const activation *a, oct_err *err)
 {
     const bool conv = strcmp(g->node[id].op, "FusedConv") == 0;

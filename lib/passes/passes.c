@@ -1,4 +1,4 @@
-/* The table of passes, and running them. */
+/* The table of passes, and the functions that run them. */
 #include "passes/pass.h"
 
 #include "base/buf.h"
@@ -84,7 +84,7 @@ static oct_status run_here(oct_graph *g, const oct_pass *p, const oct_pass_log *
     return OCT_OK;
 }
 
-/* One pass over g and the graphs nested in it. */
+/* Runs one pass over g and its subgraphs. */
 static oct_status run_pass(oct_graph *g, const oct_pass *p, const oct_pass_log *log, oct_err *err)
 {
     OCT_TRY(run_here(g, p, log, err));
@@ -130,7 +130,7 @@ static oct_status run_once(oct_graph *g, const choice *c, const oct_pass_log *lo
     return OCT_OK;
 }
 
-/* One fusion may open the way for another: Conv + Mul + BatchNormalization. Each change removes a node. */
+/* One fusion may enable another, as in Conv + Mul + BatchNormalization, so passes are repeated. Each change removes a node. */
 static oct_status run_all(oct_graph *g, const choice *chosen, const oct_pass_log *log, oct_err *err)
 {
     for (counting c = { 1, log }; c.changes;) {

@@ -1,4 +1,4 @@
-/* lib/passes/to_float32.c -- types of values, constants, attributes; Casts at the ends. */
+/* lib/passes/to_float32.c -- changes types of values, constants and attributes to float32, and adds Casts at inputs and outputs. */
 #include "passes/to_float32.h"
 
 #include "ops/core/elem.h"
@@ -7,14 +7,14 @@
 #include <float.h>
 #include <string.h>
 
-enum { CHUNK = OCT_COUNT(((oct_chunk *)0)->f) }; /* elements that are converted at a time */
+enum { CHUNK = OCT_COUNT(((oct_chunk *)0)->f) }; /* how many elements are converted at a time */
 
 static bool is_narrow(oct_dtype t)
 {
     return t == OCT_F16 || t == OCT_BF16 || t == OCT_F64;
 }
 
-/* ---- what there is ---- */
+/* ---- what the graph contains ---- */
 
 static void look(const oct_graph *g, oct_widened *w, bool *others)
 {
@@ -35,7 +35,7 @@ static void look(const oct_graph *g, oct_widened *w, bool *others)
 
 /* ---- constants ---- */
 
-/* Doubles as floats; what is finite stays so. */
+/* Rounds doubles to floats. Finite numbers stay finite. */
 static void round_doubles(const double *x, int64_t n, float *y)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -69,7 +69,7 @@ static bool is_end(const oct_graph *g, int v)
     return !g->outer && (g->value[v].is_input || g->value[v].is_output);
 }
 
-/* Whether a constant is the second factor of products and nothing else. */
+/* Whether a constant is used only as the second factor of products. */
 static bool is_weights(const oct_graph *g, int v)
 {
     const oct_value *x = &g->value[v];
@@ -104,7 +104,7 @@ static oct_status widen_values(oct_graph *g, bool keeps_weights, oct_widened *w,
 
 /* ---- attributes ---- */
 
-/* An attribute that names an element type by its number. */
+/* Whether an attribute gives an element type by its number. */
 static bool names_type(const oct_attr *a)
 {
     static const char *const names[] = { "to", "dtype", "output_dtype", "output_datatype", "precision", "softmax_precision", "stash_type" };
@@ -129,7 +129,7 @@ static oct_status widen_attributes(oct_graph *g, int id, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- the ends ---- */
+/* ---- inputs and outputs ---- */
 
 static oct_status add_cast(oct_graph *g, int from, int to, int before, oct_err *err)
 {
@@ -140,7 +140,7 @@ static oct_status add_cast(oct_graph *g, int from, int to, int before, oct_err *
     return oct_node_set_int(g, id, "to", g->value[to].dtype, err);
 }
 
-/* A value of float32 with the shape of v, named after it. */
+/* Makes a float32 value with the shape of v, named after it. */
 static oct_status wide_value(oct_graph *g, int v, int *wide, oct_err *err)
 {
     const char *name = oct_arena_printf(g->arena, "%s_float32", g->value[v].name);
@@ -159,7 +159,7 @@ static oct_status keep_input(oct_graph *g, int v, oct_err *err)
     return add_cast(g, v, wide, g->n_order ? g->order[0] : -1, err);
 }
 
-/* Whoever makes an output makes it in float32; readers take that. A constant is there twice. */
+/* The node that computes an output computes it in float32, and other readers read that. A constant output exists twice. */
 static oct_status keep_output(oct_graph *g, int v, oct_err *err)
 {
     const int p = g->value[v].producer;
@@ -178,7 +178,8 @@ static oct_status keep_output(oct_graph *g, int v, oct_err *err)
     return add_cast(g, wide, v, -1, err);
 }
 
-/* Inputs and outputs of the outermost graph that have one of the types. An output stays as it is that is an input, or what a Cast or a constant gives to nobody else. */
+/* Adds Casts at inputs and outputs of the outermost graph with one of these types. An output is left as it is if it is an input, or if a Cast or a constant
+ * gives it to no other reader. */
 static oct_status keep_ends(oct_graph *g, oct_err *err)
 {
     for (size_t i = 0; i < g->n_input; i++)

@@ -1,9 +1,9 @@
-/* Folding undone where it makes a file larger.
+/* Undoes folding where it makes a file larger.
  *
- * A folded constant costs what it takes in the file. To compute it costs the constants that it comes from, but for those that stand there anyway, and
- * its nodes. Constants that have a source in common are worth computing together, though each by itself may not be. So first each that saves by
- * itself is taken, again and again, since sources that one needs are there for the others; then all that hang together by sources, where they save
- * together. (The best choice is a minimum cut; this one never makes a file larger.) */
+ * A folded constant costs its bytes in the file. Computing it costs its nodes, and the constants that it is computed from, except those that are in the file
+ * anyway. It may be worthwhile to compute several constants with a common source, although it is not for each alone. So first each constant is taken that
+ * saves bytes by itself. This is repeated, because its sources are then available to others. Finally, groups of constants connected by sources are taken if
+ * they save bytes together. (The best choice is a minimum cut. This choice never makes a file larger.) */
 #include "passes/unfold.h"
 
 #include "passes/pass.h"
@@ -17,11 +17,11 @@ enum { NODE_BYTES = 100, MOST_ROUNDS = 16 };
 typedef struct source {
     const oct_tensor *t;
     size_t bytes;
-    bool there; /* in the file anyway */
-    int set;    /* of sources that hang together: union-find parent */
+    bool there; /* it is in the file anyway */
+    int set;    /* groups of connected sources: the parent in a union-find forest */
 } source;
 
-/* A constant that may be computed. */
+/* A constant that could be computed. */
 typedef struct item {
     oct_graph *g;
     int value;
@@ -35,16 +35,16 @@ typedef struct unfolder {
     oct_arena *arena;
     item *item;
     size_t n, cap;
-    const oct_tensor **from; /* sources of items, one after the other; then sorted copies become `source` */
-    size_t *at;              /* the same as indices of `source` */
+    const oct_tensor **from; /* the sources of all items, one after the other; sorted copies of them become `source` */
+    size_t *at;              /* the same, as indices of `source` */
     size_t n_from, cap_from;
-    const oct_tensor **real; /* of constants that stand in the file as they are, sorted */
+    const oct_tensor **real; /* constants that are in the file anyway, sorted */
     size_t n_real, cap_real;
     source *source;          /* sorted by tensor */
     size_t n_source;
 } unfolder;
 
-/* ---- what there is ---- */
+/* ---- the constants ---- */
 
 static oct_status add_item(unfolder *u, oct_graph *g, int v, size_t bytes, oct_err *err)
 {
@@ -157,7 +157,7 @@ static int root(unfolder *u, int s)
     return s;
 }
 
-/* The first source of an item that is not there, or -1. */
+/* The first source of an item that is not in the file yet, or -1. */
 static int missing(const unfolder *u, const item *x)
 {
     for (size_t i = x->first; i < x->first + x->n; i++)
@@ -203,7 +203,7 @@ static oct_status take_together(unfolder *u, size_t *saved, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- and what becomes of it ---- */
+/* ---- applying the choice ---- */
 
 static oct_status sort_all(oct_graph *g, oct_err *err)
 {

@@ -1,9 +1,9 @@
-/* Folded constants that hold the numbers of another one in another order or shape are moved by nodes again. */
+/* Makes folded constants that hold the numbers of another one in another order or shape values that nodes compute again. */
 #include "passes/unfold.h"
 
 #include "ops/op.h"
 
-/* Whether a recipe only moves elements of input 0, which is what the file has, or moved itself. */
+/* Whether a recipe only moves elements of input 0, which is in the file, or is moved from such a constant. */
 static bool only_moves(const oct_graph *g, int value)
 {
     for (int steps = 0; steps < OCT_RECIPE_NODES; steps++) {
@@ -14,7 +14,7 @@ static bool only_moves(const oct_graph *g, int value)
         const int from = r->node.in[0];
         for (int i = 1; i < r->node.n_in; i++)
             if (r->from[i] && r->from[i]->dtype == r->from[0]->dtype)
-                return false; /* Concat: its numbers come from several */
+                return false; /* Concat: its numbers come from several constants */
         if (!g->value[from].recipe || g->value[from].recipe->made[g->value[from].made_slot] != r->from[0])
             return true;
         value = from;
