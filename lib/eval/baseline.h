@@ -22,23 +22,23 @@ typedef struct oct_baseline_drop {
 typedef struct oct_baseline_model {
     const char *name;
     double size_bytes, peak_bytes;
-    double sqnr_db; /* INFINITY: equal; NaN: not known */
+    double sqnr_db; /* INFINITY: the outputs are equal; NaN: not known */
     oct_baseline_drop *drops;
     size_t n_drops;
 } oct_baseline_model;
 
 typedef struct oct_baseline {
     const char *label;
-    oct_baseline_model *models; /* the quantized ones */
+    oct_baseline_model *models; /* the quantized models */
     size_t n_models;
     double samples;
 } oct_baseline;
 
-/* Reads a report that `qeval --json` wrote; all in arena. OCT_EMALFORMED: it is none, of another schema, or has no quantized model;
- * OCT_EUNSUPPORTED: this build reads no JSON. */
+/* Reads a report that `qeval --json` wrote; everything is in arena. OCT_EMALFORMED: the file is not a report, has another schema, or has no quantized model.
+ * OCT_EUNSUPPORTED: this build cannot read JSON. */
 oct_status oct_baseline_read(const char *text, size_t size, const char *label, oct_arena *arena, oct_baseline **b, oct_err *err);
 
-/* Puts what is compared behind the n results at *result, which are in the arena of r. OCT_EUSAGE: a model has no counterpart. */
+/* Appends the results of the comparison to the n results at *result, which are in the arena of r. OCT_EUSAGE: a model has no counterpart. */
 oct_status oct_baseline_judge(const oct_baseline *b, oct_eval_result *r, const oct_gate_result **result, size_t *n, oct_err *err);
 
 /* Appends, with commas between, metrics with a drop that are not compared: to `now` those that the report does not have of each counterpart, to `then` those

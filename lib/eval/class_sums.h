@@ -1,24 +1,24 @@
-/* lib/eval/class_sums.h -- precision, recall and the like from counts of each class. Private to lib/eval. */
+/* lib/eval/class_sums.h -- precision, recall and similar metrics from the counts of each class. Private to lib/eval. */
 #ifndef OCT_EVAL_CLASS_SUMS_H
 #define OCT_EVAL_CLASS_SUMS_H
 
 #include "base/status.h"
 
-/* Of each of n classes: how often it was rightly found, found where it is not, and not found where it is. */
+/* Counts for each of n classes: true positives, false positives and false negatives. */
 typedef struct oct_class_sums {
     double *hit, *extra, *missed; /* [n] each */
     size_t n;
 } oct_class_sums;
 
-enum { OCT_SUMS_OF_CLASS = 3 }; /* doubles that a class takes */
-/* In scratch, zeroed: f64[3 n]. */
+enum { OCT_SUMS_OF_CLASS = 3 }; /* how many doubles a class needs */
+/* Places the counts in scratch, f64[3 n], and zeroes them. */
 oct_class_sums oct_class_sums_in(double *scratch, size_t n);
 
 typedef enum oct_share { OCT_SHARE_PRECISION, OCT_SHARE_RECALL, OCT_SHARE_F1, OCT_SHARE_IOU } oct_share;
 
-/* Of one class; what would be divided by 0 is 0 (NaN for the IoU). */
+/* Metrics of one class. A division by 0 gives 0 (NaN for the IoU). */
 double oct_share_of(oct_share what, double hit, double extra, double missed);
-/* The mean over the classes that are there or were found, as scikit-learn has it. NaN: there are none. */
+/* The mean over the classes that occur in the truth or in the predictions, as in scikit-learn. NaN: there are none. */
 double oct_share_mean(oct_share what, const oct_class_sums *s);
 
 #endif

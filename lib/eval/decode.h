@@ -16,15 +16,16 @@
 
 enum { OCT_DECODE_RANK = 6, OCT_DECODE_LEVELS = 16, OCT_DECODE_ANCHORS = 32 };
 
-/* An output, or several that belong together, and columns of it: by name, by a pattern of its dimensions without the batch, or by both. */
+/* Selects an output, or several that belong together, and columns of it: by name, by a pattern of its dimensions without the batch, or by both. */
 typedef struct oct_decode_output {
     bool given;
     const char *name;            /* NULL: any */
-    int rank;                    /* of the pattern; 0: none */
-    int64_t dims[OCT_DECODE_RANK]; /* OCT_OUTPUT_ANY, OCT_OUTPUT_ROWS: along it lie boxes, or a number */
-    int64_t boxes;               /* of a pattern's "9x4": so many boxes along dims[joined], which is one dimension of the output with the next; 0: none */
+    int rank;                    /* the number of dimensions in the pattern; 0: there is no pattern */
+    int64_t dims[OCT_DECODE_RANK]; /* a number, or OCT_OUTPUT_ANY, or OCT_OUTPUT_ROWS: the boxes are along this dimension */
+    /* for a pattern such as "9x4": this many boxes along dims[joined], which is joined with the next dimension in the output; 0: none */
+    int64_t boxes;
     int joined;
-    int64_t first, last;         /* columns; last -1: to the end */
+    int64_t first, last;         /* columns; last is -1 for the last column */
 } oct_decode_output;
 enum { OCT_OUTPUT_ANY = -1, OCT_OUTPUT_ROWS = -2 };
 
@@ -36,10 +37,10 @@ typedef enum oct_box_form {
     OCT_FORM_YXYX,
     OCT_FORM_XYWH,
     OCT_FORM_CXCYWH,
-    OCT_FORM_LTRB,  /* distances from a cell's point to the sides */
-    OCT_FORM_GRID,  /* centre from a cell's corner, logarithms of the size, in strides (YOLOX) */
-    OCT_FORM_YOLO,  /* sigmoids against a cell and an anchor (YOLOv5, v7) */
-    OCT_FORM_DELTAS /* shifts against a prior and logarithms of its factors (SSD, RetinaNet) */
+    OCT_FORM_LTRB,  /* distances from a cell's point to the sides of the box */
+    OCT_FORM_GRID,  /* the centre from a cell's corner, and logarithms of the size, in strides (YOLOX) */
+    OCT_FORM_YOLO,  /* sigmoids, relative to a cell and an anchor (YOLOv5, v7) */
+    OCT_FORM_DELTAS /* shifts relative to a prior, and logarithms of the factors on its size (SSD, RetinaNet) */
 } oct_box_form;
 typedef enum oct_box_unit { OCT_UNIT_PIXELS, OCT_UNIT_INPUT, OCT_UNIT_STRIDE } oct_box_unit;
 
@@ -49,51 +50,51 @@ typedef struct oct_box_rule {
     oct_box_unit unit;
     double stride[OCT_DECODE_LEVELS];
     int n_strides;
-    double anchor[OCT_DECODE_LEVELS][2 * OCT_DECODE_ANCHORS]; /* width and height in pixels, of each stride */
-    int n_anchors;       /* of a cell, the same for all strides; 0: none */
-    bool anchor_major;   /* all cells of the first anchor, then those of the next */
-    const char *priors;  /* an .npy of [n,4]: centre and size as shares of the input; NULL: none */
+    double anchor[OCT_DECODE_LEVELS][2 * OCT_DECODE_ANCHORS]; /* for each stride, widths and heights in pixels */
+    int n_anchors;       /* the number of anchors of a cell, the same for all strides; 0: none */
+    bool anchor_major;   /* the order is all cells of the first anchor, then all cells of the next */
+    const char *priors;  /* path of an .npy file with [n,4]: centre and size as shares of the input; NULL: none */
     double offset, shift; /* a cell's point: (i + offset) * stride + shift */
     double variance[4];
-    int bins;            /* of a distribution over distances; 0: distances as they are */
+    int bins;            /* how many bins a distribution over distances has; 0: outputs are the distances */
     oct_activation activation;
-    int background;      /* 0: none; 1: the first column of scores, -1: the last */
-    int64_t first_class; /* what class numbers of the model begin with */
-    bool ids;            /* classes are category ids of the truth, not places in its list */
-    bool best_alone;     /* a box has its best class alone, not each whose score is enough */
-    double score;        /* least */
-    double nms;          /* overlap; above 1: none */
-    bool nms_all;        /* across classes */
-    int64_t most;        /* boxes of a picture, or of a class of it */
+    int background;      /* the column of scores that means background: 0: none; 1: the first; -1: the last */
+    int64_t first_class; /* the number of the model's first class */
+    bool ids;            /* classes are category ids of the truth, and not positions in its list */
+    bool best_alone;     /* a box gets only its best class, and not each class with a sufficient score */
+    double score;        /* the least score */
+    double nms;          /* the largest overlap; above 1: no suppression */
+    bool nms_all;        /* suppress boxes of all classes together */
+    int64_t most;        /* the most boxes of a picture, or of each class in it */
     bool most_of_class;
-    double f1_score;     /* least score that counts for f1, precision and recall; below 0: where f1 is best */
+    double f1_score;     /* the least score that counts for f1, precision and recall; negative: the score with the best f1 */
 } oct_box_rule;
 
 typedef struct oct_decode {
     oct_arena *arena;
     oct_set_kind judges;
-    oct_decode_output output;        /* of classes, maps and pairs */
-    double peak;             /* of psnr; 0: what the values span */
-    double threshold;        /* of one score for two classes; above it: class 1 */
+    oct_decode_output output;        /* the output for classes, maps and pairs */
+    double peak;             /* for psnr; 0: the range of the values */
+    double threshold;        /* for a single score with two classes: above it is class 1 */
     bool has_threshold;
-    bool macro;              /* also of two classes */
-    oct_decode_scores scores;  /* what divergences take the output for */
-    bool classes_last;       /* of maps: dimension of classes */
-    int64_t ignore;          /* label of pixels that do not count */
-    bool bilinear;           /* of maps: scores are interpolated to the truth's size; else the nearest pixel counts */
+    bool macro;              /* macro averages also for two classes */
+    oct_decode_scores scores;  /* how divergences interpret the output */
+    bool classes_last;       /* for maps: the classes are in the last dimension */
+    int64_t ignore;          /* the label of pixels that do not count */
+    bool bilinear;           /* for maps: interpolate scores to the size of the truth; false: take the nearest pixel */
     oct_pooling pooling;
     oct_box_rule box;
 } oct_decode;
 
-/* The i-th built-in rule's name and summary (may be NULL); NULL beyond the last. */
+/* Name and summary (may be NULL) of the i-th built-in rule. NULL after the last. */
 const char *oct_decode_builtin(size_t i, const char **summary);
 
-/* A built-in rule or, where the word has a '/' in it, that of a file; `:key=value` behind a built-in one's name adds lines: "nanodet:score=0.3:nms=0.5".
- * OCT_EUSAGE: there is none of that name. OCT_EMALFORMED with file, line and column. To be released with oct_decode_close. */
+/* Opens a built-in rule, or, if the word contains a '/', the rule in that file. `:key=value` after the name of a built-in rule adds lines:
+ * "nanodet:score=0.3:nms=0.5". OCT_EUSAGE: there is no such rule. OCT_EMALFORMED with file, line and column. Release it with oct_decode_close. */
 oct_status oct_decode_open(const char *word, oct_decode **r, oct_err *err);
-/* The rule that a text describes; label names it in messages; folder: where its files are, "" or ending in '/'. */
+/* Parses the text of a rule. label: its name in messages. folder: the folder of its files, "" or ending in '/'. */
 oct_status oct_decode_parse(const char *text, const char *label, const char *folder, oct_decode **r, oct_err *err);
-/* What counts where nothing is declared. */
+/* The values that hold if nothing is declared. */
 void oct_decode_defaults(oct_decode *r);
 void oct_decode_close(oct_decode *r); /* NULL allowed */
 

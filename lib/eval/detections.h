@@ -1,17 +1,16 @@
-/* lib/eval/detections.h -- boxes that were found, matched with the objects that are there. */
+/* lib/eval/detections.h -- metrics of detectors: predicted boxes are matched with objects. */
 #ifndef OCT_EVAL_DETECTIONS_H
 #define OCT_EVAL_DETECTIONS_H
 
 #include "eval/classes.h"
 
-/* Objects are those of the truth, in pixels of the picture; without one they are the boxes of the float model whose score counts for f1. */
+/* Objects are those of the truth, in pixels of the picture. Without a truth, they are those boxes of the float model whose score counts for f1. */
 extern const oct_set_type oct_set_of_boxes;
 
-/* Average precision at 101 recalls as COCO has it, mean over the classes that have objects: at an overlap of 0.5, and the mean over 0.50, 0.55 ...
- * 0.95. */
+/* Average precision at 101 recalls as in COCO, averaged over the classes that have objects: at an overlap of 0.5, and the mean over 0.50, 0.55 ... 0.95. */
 double oct_boxes_ap50(const oct_set *s, const double *draws, double *scratch);
 double oct_boxes_map(const oct_set *s, const double *draws, double *scratch);
-/* Of all classes together, at an overlap of 0.5, of boxes whose score is at least the rule's f1-score, or the one where F1 is best. */
+/* Of all classes together, at an overlap of 0.5. They use boxes whose score is at least the rule's f1-score, or the score with the best F1. */
 double oct_boxes_f1(const oct_set *s, const double *draws, double *scratch);
 double oct_boxes_precision(const oct_set *s, const double *draws, double *scratch);
 double oct_boxes_recall(const oct_set *s, const double *draws, double *scratch);

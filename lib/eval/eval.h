@@ -23,64 +23,65 @@
 #include "runtime/carry.h"
 
 typedef struct oct_eval_model {
-    const char *name;       /* shown: the path */
+    const char *name;       /* the name in reports: the path */
     const oct_graph *graph; /* borrowed; not changed */
-    uint64_t size_bytes;    /* the file with its external data */
-    const char *scaled;     /* its metadata of that name (scaled.h), or NULL */
-    bool bf16;              /* run as oct_plan_opts.bf16 says */
-    const oct_remote_opts *remote; /* another runtime runs the file `name`; NULL: ours */
+    uint64_t size_bytes;    /* bytes of the file and its external data */
+    const char *scaled;     /* its metadata `octet.scaled` (scaled.h), or NULL */
+    bool bf16;              /* run it as described at oct_plan_opts.bf16 */
+    const oct_remote_opts *remote; /* the other runtime that runs the file `name`; NULL: ours */
 } oct_eval_model;
 
 typedef struct oct_eval_options {
     oct_pool *pool;
-    size_t batch;                    /* samples at a time; 0: 1. A batch the model fixes overrides it. */
-    const oct_metric *const *metrics; /* NULL: those that apply */
+    size_t batch;                    /* how many samples run together; 0: 1. If the model fixes its batch size, that is used instead. */
+    const oct_metric *const *metrics; /* NULL: the metrics that apply */
     size_t n_metrics;
-    const oct_metric *const *needed;  /* n_needed metrics more, which gates ask for; those that are there already count once */
+    const oct_metric *const *needed;  /* [n_needed]: additional metrics that gates ask for; those that are computed anyway count once */
     size_t n_needed;
-    const oct_decode *rule;             /* what the outputs mean; NULL: what they seem to be */
-    const oct_truth *truth;           /* of the samples, beside labels; NULL: none */
+    const oct_decode *rule;             /* what the outputs mean; NULL: it is inferred from their shapes */
+    const oct_truth *truth;           /* the truth about the samples, other than labels; NULL: none */
     bool per_class;                   /* fill oct_eval_model_result.classes */
-    const oct_metric_command *command; /* its metric comes first; NULL: none */
-    int64_t layer_samples;           /* samples over which layers are compared, broken ones counted: 0 none, -1 all */
-    double latency_seconds;          /* time to spend on timing, in all; 0: no timing */
-    int latency_runs;                /* the least number of runs of each model; 0: 9 */
-    bool time_samples;               /* use the times of runs over the samples, except runs that made plans: of the first ones, which run on one
-                                      * thread until latency_runs and latency_seconds are reached, if there are latency_runs in all */
+    const oct_metric_command *command; /* a metric of a command, which comes first; NULL: none */
+    int64_t layer_samples;           /* how many samples are used to compare layers, broken ones counted; 0: none, -1: all */
+    double latency_seconds;          /* how many seconds to spend on timing in all; 0: no timing */
+    int latency_runs;                /* the least number of timed runs of each model; 0: 9 */
+    /* take the times from runs over the samples, if there are latency_runs of them. The first runs then use one thread, until latency_runs and
+     * latency_seconds are reached; runs that made plans do not count */
+    bool time_samples;
     bool profile;                    /* gather oct_eval_model_result.steps */
-    const oct_state *states;         /* n_states outputs of the first model that become inputs for the next sample of a recording; each model has its own.
-                                      * The source is opened with these inputs as its states. */
+    /* [n_states]: outputs of the first model that become inputs for the next sample of a recording. Each model has its own. The source must be opened with
+     * these inputs as its states. */
+    const oct_state *states;
     size_t n_states;
     oct_progress_fn progress;        /* may be NULL */
     void *progress_arg;
 } oct_eval_options;
 
-/* A metric of one model. */
+/* The value of a metric for one model. */
 typedef struct oct_eval_score {
     const oct_metric *metric;
-    double value;      /* NaN: does not apply to this model */
-    double reference;  /* the float model's; NaN: has none */
-    double drop;       /* how much worse than float; NaN when this is the float model or has no reference */
+    double value;      /* NaN: the metric does not apply to this model */
+    double reference;  /* the value for the float model; NaN: it has none */
+    double drop;       /* how much worse than the float model; NaN: this is the float model, or there is no reference */
     double lo, hi;     /* 95 % paired interval of the drop; NaN: none */
-    const char *method; /* of the interval, for people; NULL: none */
-    bool within_noise; /* the interval holds 0 */
-    uint64_t n;        /* samples that counted */
-    double per_sample; /* tokens of each, on average, where scores are of tokens */
+    const char *method; /* the name of the method of the interval; NULL: none */
+    bool within_noise; /* the interval contains 0 */
+    uint64_t n;        /* how many samples counted */
+    double per_sample; /* tokens of a sample on average, if the scores are about tokens */
 } oct_eval_score;
 
-/* How a score compares with a limit of its drop. The estimate decides whether the limit is met, the interval whether there are enough
- * samples to be sure. */
+/* How a score compares with a limit on its drop. The estimate decides whether the limit is met. The interval decides whether the samples suffice to be sure. */
 typedef struct oct_eval_gate {
     double allowed;   /* the limit, in the units of the drop */
-    bool missed;      /* the drop is beyond it, or unknown */
+    bool missed;      /* the drop exceeds the limit, or is unknown */
     bool unsure;      /* the limit lies inside the interval */
-    uint64_t samples; /* if unsure: about how many samples would be enough; 0: not known */
+    uint64_t samples; /* if unsure: approximately how many samples would suffice; 0: not known */
 } oct_eval_gate;
 oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limit);
 
 typedef struct oct_eval_output {
     const char *name;
-    double sqnr_db;    /* INFINITY: equal; NaN: values that are not finite differ */
+    double sqnr_db;    /* INFINITY: the outputs are equal; NaN: values differ that are not finite */
     double cosine, max_abs;
 } oct_eval_output;
 
@@ -89,16 +90,16 @@ typedef struct oct_eval_latency {
     int runs;              /* 0: not timed */
 } oct_eval_latency;
 
-/* How many times faster than the reference, of pairs of runs that followed each other: quartiles over the pairs. */
+/* How many times faster a model is than the reference, from pairs of consecutive runs: the quartiles over the pairs. */
 typedef struct oct_eval_speed {
     double median, q1, q3;
-    int runs; /* pairs; 0: not timed, or the reference itself */
+    int runs; /* how many pairs; 0: it was not timed, or is the reference itself */
 } oct_eval_speed;
 
-/* What can be concluded from a speed. */
+/* The conclusion from a speed. */
 typedef enum oct_speed_verdict {
-    OCT_SPEED_UNKNOWN, /* few runs, or the quartiles are more than a factor of 1.5 apart: the machine did other things */
-    OCT_SPEED_SAME,    /* the quartiles lie on both sides of 1 */
+    OCT_SPEED_UNKNOWN, /* there are few runs, or the quartiles differ by more than a factor of 1.5, because the machine was busy */
+    OCT_SPEED_SAME,    /* 1 lies between the quartiles */
     OCT_SPEED_FASTER,
     OCT_SPEED_SLOWER
 } oct_speed_verdict;
@@ -113,48 +114,49 @@ typedef struct oct_eval_step {
 
 typedef struct oct_eval_model_result {
     const char *name;
-    const char *runner;     /* name and version of the runtime that ran it; NULL: ours. What a plan says is 0 with another */
+    const char *runner;     /* name and version of the other runtime; NULL: ours. With another runtime, fields that come from our plan are 0 */
     oct_eval_score *scores; /* the same metrics in the same order for every model */
     oct_eval_output *outputs;
-    double sqnr_db;         /* the smallest of outputs */
-    double agreement;       /* NaN: no classes */
-    oct_eval_layer *layers; /* worst first, by their own error where it is known */
+    double sqnr_db;         /* the smallest SQNR of an output */
+    double agreement;       /* NaN: there are no classes */
+    oct_eval_layer *layers; /* the worst first, by their own error if it is known */
     size_t n_layers;
     oct_eval_latency latency;
     oct_eval_speed speed;
-    uint64_t size_bytes, peak_bytes; /* peak: arena and weights of the plan for one sample */
-    uint64_t arena_bytes, live_bytes; /* for intermediate tensors; live: the largest sum of those alive at one step, the lower bound */
-    oct_class_table classes; /* where samples have labels and per_class is asked for */
-    size_t integer_steps, weighted_steps; /* weighted: layers with constant weights; integer: those that run as int8 */
+    uint64_t size_bytes, peak_bytes; /* peak: the arena and the weights of the plan for one sample */
+    /* arena: memory for intermediate tensors; live: the largest sum of the tensors alive at one step, a lower bound of the arena */
+    uint64_t arena_bytes, live_bytes;
+    oct_class_table classes; /* filled if samples have labels and per_class is set */
+    size_t integer_steps, weighted_steps; /* weighted: how many layers have constant weights; integer: how many of them run on int8 */
     oct_eval_step *steps;
     size_t n_steps;
-    oct_eval_cost_row *costs; /* with oct_eval_options.profile, of all models but the first: in the order of the float model's run */
+    oct_eval_cost_row *costs; /* if oct_eval_options.profile is set, for all models but the first: in the order of the float model's run */
     size_t n_costs;
-    oct_input_fit *fit;     /* its quantized inputs, and the values they were fed */
+    oct_input_fit *fit;     /* its quantized inputs, with the range of the values that they got */
     size_t n_fit;
-    bool batch_scales;      /* it quantized several samples with scales that they share */
+    bool batch_scales;      /* it quantized several samples with common scales */
 } oct_eval_model_result;
 
-/* Latency of all models with so many threads and samples at a time. */
+/* The latency of all models for a number of threads and a batch size. */
 typedef struct oct_sweep_cell {
     int threads;
     size_t batch;
-    const oct_eval_latency *of; /* [n_models], for one sample */
+    const oct_eval_latency *of; /* [n_models]: times for one sample */
 } oct_sweep_cell;
 
 typedef struct oct_eval_result {
-    oct_arena *arena; /* everything here; names of layers and outputs belong to the graphs, which must outlive it */
+    oct_arena *arena; /* all memory of the result. The names of layers and outputs belong to the graphs, which must outlive it */
     oct_eval_model_result *models;
     size_t n_models, n_scores, n_outputs;
     int64_t samples, bad_samples, layer_samples;
-    size_t batch; /* samples at a time: what was asked for, or the models fix */
+    size_t batch; /* how many samples ran together: as requested, or as the models demand */
     int threads;
-    double seconds;  /* that it took in all */
-    const char *isa; /* set by the caller, for the report; may be NULL */
-    oct_environment environment; /* as the evaluation began */
-    oct_sweep_cell *sweep; /* of oct_eval_sweep; NULL: not asked for */
+    double seconds;  /* the duration of the evaluation */
+    const char *isa; /* instruction set, set by the caller for the report; may be NULL */
+    oct_environment environment; /* the state of the machine at the beginning */
+    oct_sweep_cell *sweep; /* set by oct_eval_sweep; NULL: it was not called */
     size_t n_sweep;
-    oct_eval_machine machine; /* measured where models are profiled */
+    oct_eval_machine machine; /* measured if models are profiled */
 } oct_eval_result;
 
 /* Runs all models over all samples of src (opened for oct_eval_inputs of the same graphs). *r is to be released with
@@ -163,15 +165,15 @@ typedef struct oct_eval_result {
 oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o,
                     oct_eval_result **r, oct_err *err);
 
-/* The same in parts. oct_eval_part writes what the samples of src contribute, which may be none, and commits or aborts p; nothing is timed. *samples: how
- * many there were. OCT_EUNSUPPORTED: results depend on which samples come together, on those before, or on a command. */
+/* The same in parts. oct_eval_part writes the contributions of the samples of src (possibly none), and commits or aborts p. Nothing is timed. *samples: how
+ * many there were. OCT_EUNSUPPORTED: results depend on which samples run together, on earlier samples, or on a command. */
 oct_status oct_eval_part(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o, oct_part_out *p, int64_t *samples,
                          oct_err *err);
-/* From all parts what oct_eval finds of all samples, bit for bit; times are measured here, on the first sample. OCT_EMALFORMED: a part that holds
- * something else, OCT_EUSAGE: metrics that the parts lack. joined: filled, in the result's arena. */
+/* Joins all parts to the result that oct_eval has for all samples, bit for bit. Times are measured here, on the first sample. OCT_EMALFORMED: the contents
+ * of a part do not match. OCT_EUSAGE: the parts lack metrics. joined: filled; its memory is in the arena of the result. */
 typedef struct oct_joined {
-    const char *preprocess;  /* as oct_source_preprocess */
-    const char **bad;        /* n_bad messages of broken samples, in the order of the data */
+    const char *preprocess;  /* as from oct_source_preprocess */
+    const char **bad;        /* [n_bad]: messages about broken samples, in the order of the data */
     size_t n_bad;
     int64_t bad_samples;
 } oct_joined;
@@ -179,7 +181,7 @@ oct_status oct_eval_join(const oct_eval_model *models, size_t n_models, oct_part
                          oct_eval_result **r, oct_err *err);
 void oct_eval_free(oct_eval_result *r); /* NULL allowed */
 
-/* The inputs that samples must fill, for oct_source_options; in arena. */
+/* The inputs that samples must provide, for oct_source_options; in arena. */
 oct_status oct_eval_inputs(const oct_eval_model *models, size_t n_models, oct_arena *arena, oct_input_desc **inputs,
                            size_t *n_inputs, oct_err *err);
 

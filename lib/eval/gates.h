@@ -1,7 +1,7 @@
-/* lib/eval/gates.h -- what a quantized model must reach, checked after an evaluation for each of them.
+/* lib/eval/gates.h -- gates: limits that are checked after an evaluation for each quantized model.
  *
- * A gate has the name of its option (max-drop, min-speedup, ...) and a value. The estimate decides whether it is met; `unsure` says that
- * what was measured cannot tell: the limit lies inside the interval, or the times are too widely spread. */
+ * A gate has the name of its option (max-drop, min-speedup, ...) and a value. The estimate decides whether it is met. `unsure` says that the measurement
+ * does not suffice: the limit lies inside the interval, or the times vary too much. */
 #ifndef OCT_EVAL_GATES_H
 #define OCT_EVAL_GATES_H
 
@@ -16,20 +16,20 @@ typedef enum oct_gate_kind {
     OCT_GATE_SIZE,      /* max-size: bytes of the file, or a share of the float one's: "25%", "12MB" */
     OCT_GATE_MEMORY,    /* max-memory: the same of the arena and weights for one sample */
     OCT_GATE_KINDS,
-    OCT_GATE_BASELINE = OCT_GATE_KINDS /* not to be worse than in an earlier report (baseline.h) */
+    OCT_GATE_BASELINE = OCT_GATE_KINDS /* the model must not be worse than in an earlier report (baseline.h) */
 } oct_gate_kind;
 
 typedef struct oct_gate {
     oct_gate_kind kind;
-    const oct_metric *metric; /* of a drop, agreement and sqnr; NULL: see `command`, or the first metric with a drop */
+    const oct_metric *metric; /* for a drop, agreement and sqnr; NULL: see `command`, or else the first metric with a drop */
     bool command;             /* the metric is that of --metric-cmd */
-    oct_drop_limit limit;     /* of drop and agreement: how much worse is allowed */
-    double value;             /* of the others: dB, times, milliseconds, bytes; 0: `share` */
-    double share;             /* of the float model's bytes */
-    const char *text;         /* the value as it was given */
+    oct_drop_limit limit;     /* for a drop and agreement: how much worse is allowed */
+    double value;             /* for the others: dB, times, milliseconds or bytes; 0: see `share` */
+    double share;             /* a share of the float model's bytes */
+    const char *text;         /* the value as the user wrote it */
 } oct_gate;
 
-/* Gates in the order in which they were given. {0} is the empty list; release with oct_gates_free. */
+/* Gates in the order in which they were added. {0} is the empty list. Release it with oct_gates_free. */
 typedef struct oct_gates {
     oct_arena *arena;
     oct_gate *v;
@@ -37,33 +37,33 @@ typedef struct oct_gates {
 } oct_gates;
 void oct_gates_free(oct_gates *g);
 
-/* The name of the i-th kind, "max-drop", or "baseline"; NULL beyond. */
+/* The name of the i-th kind, such as "max-drop", or "baseline"; NULL after the last. */
 const char *oct_gate_name(size_t kind);
-/* Adds a gate by its name and value. OCT_EUSAGE: a value that is none, an unknown metric, a gate that was given before. */
+/* Adds a gate by name and value. OCT_EUSAGE: the value is not valid, the metric is unknown, or the gate was added before. */
 oct_status oct_gates_add(oct_gates *g, const char *name, const char *value, oct_err *err);
-/* Adds the gates of a text: a line for each, its name and value, of max-drop also the metric between (`max-drop top1 0.5%`); `#` before a
- * word begins a comment. OCT_EMALFORMED with label, line and column. */
+/* Adds the gates of a text. Each line has a name and a value; for max-drop, the metric may stand between them (`max-drop top1 0.5%`). `#` before a word
+ * begins a comment. OCT_EMALFORMED with label, line and column. */
 oct_status oct_gates_read(oct_gates *g, const char *text, const char *label, oct_err *err);
-/* Whether one of them needs times. NULL: none; else its name. */
+/* The name of a gate that needs times; NULL: there is none. */
 const char *oct_gates_timed(const oct_gates *g);
-/* The metrics that must be computed for them, in the arena of g. */
+/* The metrics that the gates need, in the arena of g. */
 oct_status oct_gates_metrics(const oct_gates *g, const oct_metric ***metrics, size_t *n, oct_err *err);
 
-/* A gate of one model. */
+/* The result of a gate for one model. */
 typedef struct oct_gate_result {
     const oct_gate *gate;
-    size_t model;                /* of oct_eval_result.models, from 1 */
-    const oct_eval_score *score; /* of the metric; NULL: it is about none */
+    size_t model;                /* the index in oct_eval_result.models, from 1 */
+    const oct_eval_score *score; /* the name of the metric; NULL: the gate is not about a metric */
     double estimate, limit;      /* in the units of the gate: drop, share, dB, times, ms, bytes */
-    const char *subject;         /* of a baseline: "top1", "sqnr", "size", "memory"; else NULL */
-    double before;               /* of a baseline: the old estimate, from which the limit follows */
+    const char *subject;         /* for a baseline, what was compared: "top1", "sqnr", "size", "memory"; else NULL */
+    double before;               /* for a baseline: the old estimate, on which the limit is based */
     double lo, hi;               /* NaN: there is no interval */
-    const char *method;          /* of the interval; NULL: none */
+    const char *method;          /* the method of the interval; NULL: none */
     bool met, unsure;
-    uint64_t samples_needed;     /* about how many could tell; 0: not known, or enough are there */
+    uint64_t samples_needed;     /* approximately how many samples would suffice; 0: not known, or there are enough */
 } oct_gate_result;
 
-/* All gates of all quantized models, model by model, in the arena of r. OCT_EUSAGE: there is no such model, or no metric with a drop. */
+/* The results of all gates for all quantized models, model by model, in the arena of r. OCT_EUSAGE: there is no quantized model, or no metric with a drop. */
 oct_status oct_gates_judge(const oct_gates *g, oct_eval_result *r, const oct_gate_result **result, size_t *n, oct_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* lib/eval/judging.h -- by what outputs are judged: a rule that says what they mean, and what is true of the samples. */
+/* lib/eval/judging.h -- how outputs are judged: a rule that says what they mean, and the truth about the samples. */
 #ifndef OCT_EVAL_JUDGING_H
 #define OCT_EVAL_JUDGING_H
 
@@ -6,18 +6,18 @@
 #include "eval/truth.h"
 
 struct oct_judging {
-    const oct_decode *rule; /* NULL: nothing is declared. Never while an evaluation runs: what is not declared has its defaults */
-    const oct_truth *truth; /* NULL: none but labels */
+    const oct_decode *rule; /* NULL: nothing is declared. During an evaluation it is not NULL, because undeclared keys have default values */
+    const oct_truth *truth; /* NULL: there is nothing but labels */
     size_t classes;         /* values per sample of the first output when it is [N, classes], else 0 */
-    bool labels;            /* samples have class numbers */
+    bool labels;            /* samples have labels */
     bool compared;          /* there is a model besides the float one */
 };
 
-/* The kind of set that metrics of this task are of: what the rule says, else what the truth is of, else classes. */
+/* The kind of set that the metrics of this task need: as the rule says, else as the truth is, else classes. */
 oct_set_kind oct_judging_kind(const oct_judging *j);
 
-/* The output of a place among n of a sample; NULL: there is none, which OCT_EUSAGE names with those that there are. Without a name or pattern the
- * first of `rank` dimensions (0: of any). */
+/* Finds an output among the n outputs of a sample; NULL: there is none, and OCT_EUSAGE lists those that there are. Without a name or a pattern it is the
+ * first one with `rank` dimensions (0: any). */
 oct_status oct_output_find(const oct_decode_output *p, int rank, const oct_set_tensor *out, size_t n, const oct_set_tensor **t, oct_err *err);
 bool oct_output_fits(const oct_decode_output *p, const oct_set_tensor *t);
 
