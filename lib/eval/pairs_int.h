@@ -1,65 +1,66 @@
-/* lib/eval/pairs_int.h -- the parts of pairing: pairs.c (names, and the list), pair_walk.c (structure), pair_behind.c (nodes), pair_weights.c (weights). */
+/* lib/eval/pairs_int.h -- internals of finding pairs: pairs.c (names, and the list), pair_walk.c (structure), pair_behind.c (nodes), pair_weights.c
+ * (weights). */
 #ifndef OCT_EVAL_PAIRS_INT_H
 #define OCT_EVAL_PAIRS_INT_H
 
 #include "eval/pairs.h"
 #include "ops/op.h"
 
-enum { PAIR_REAL, PAIR_OTHER, PAIR_FUSED }; /* the float model; the other; the float model behind the passes, with the same indices */
+enum { PAIR_REAL, PAIR_OTHER, PAIR_FUSED }; /* the float model; the other model; the float model after the passes, with the same indices */
 
-/* How dimensions lie: dimension i is dimension at[i] of something else. */
+/* The order of dimensions: dimension i is dimension at[i] of the counterpart. */
 typedef struct pair_way {
-    int rank; /* 0: as they are */
+    int rank; /* 0: the same order */
     int at[OCT_MAX_RANK];
-    bool reshaped; /* other dimensions, elements in the same order */
+    bool reshaped; /* the dimensions differ, but the elements have the same order */
 } pair_way;
 
-/* A search in the outermost graphs, whose quantization has been read (forms/forms.h). */
+/* A search in the outermost graphs, after their quantization was read (forms/forms.h). */
 typedef struct pair_search {
     oct_arena *arena;
     oct_graph *g[3];   /* g[PAIR_FUSED] may be NULL */
-    int *mate[2];      /* by value: that of the other graph with the same numbers, or -1 */
-    pair_way *way;     /* by value of the float graph: how its mate's dimensions lie */
+    int *mate[2];      /* by value: the value of the other graph with the same numbers, or -1 */
+    pair_way *way;     /* by value of the float graph: the order of its counterpart's dimensions */
     uint8_t *how;      /* by value of the float graph: oct_pair_how */
     bool *taken[2];    /* by node */
 } pair_search;
 
-enum { PAIR_HOPS = 12 }; /* nodes that are looked through one behind the other; and most data inputs of a node */
+enum { PAIR_HOPS = 12 }; /* the most nodes that are passed over in sequence; also the most data inputs of a node */
 
 /* ---- pair_behind.c ---- */
 
-/* Whether output 0 of a node is its input 0, but for rounding: the same elements in the same place. */
+/* Whether output 0 of a node equals its input 0 except for rounding: the same elements in the same places. */
 bool pair_is_same(const oct_graph *g, int node);
-/* Whether a value is of integers that are no quantized values: they stand for no reals. */
+/* Whether the integers of a value are not quantized values, and so represent no real numbers. */
 bool pair_is_integer(const oct_value *v);
-/* The inputs of a node that are no constants: how many there are, and the first of them. */
+/* The inputs of a node that are not constants. Returns how many there are. */
 int pair_data_inputs(const oct_graph *g, const oct_node *n, int in[PAIR_HOPS]);
-/* Whether nodes of the two graphs are of one operator, as far as quantizers leave it. */
+/* Whether nodes of the two graphs have the same operator, if changes by quantizers are ignored. */
 bool pair_same_operator(const pair_search *s, int real, int other);
-/* Moves behind what one of the graphs alone has behind a value: clamps and affine functions that the other has before its one. folded: some of those
- * of the float graph are in the weights of the other, so that its values are equal behind all affine functions alone. */
+/* Moves both values forward over nodes that only one of the graphs has: clamps and affine functions that the other graph applies earlier. folded: some of
+ * the float graph's are folded into the weights of the other, so that values are equal only after all affine functions. */
 void pair_advance(const pair_search *s, bool folded, int *real, int *other);
-/* The node of graph k that computes a value: not what rounds, casts, clamps, shifts or scales it; -1: none, or integers that
- * are scaled there. */
+/* The node of graph k that computes a value, where nodes that round, cast, clamp, shift or scale it are passed over; -1: there is none, or the node scales
+ * integers. */
 int pair_layer_of(const pair_search *s, int k, int value);
-/* Whether the same operators make two values, as far as a name can be believed. */
+/* Whether the same operators compute two values, as far as a name can be trusted. */
 bool pair_alike(const pair_search *s, int real, int other);
 
 /* ---- pair_walk.c ---- */
 
-/* Pairs two values, unless one has a mate. */
+/* Pairs two values, unless one of them has a counterpart already. */
 void pair_join(pair_search *s, int real, int other, oct_pair_how how, const pair_way *way);
-/* Pairs what follows from what is paired. */
+/* Pairs all values that can be reached from pairs. */
 oct_status pair_walk(pair_search *s, oct_err *err);
 
 /* ---- pair_weights.c ---- */
 
-/* SQNR of a layer's weights against those of a float layer, in dB; -INFINITY where they are of other shapes, NaN where one has none. *folded: what
- * follows the float layer is in them. */
+/* The SQNR in dB of a layer's weights compared with those of a float layer; -INFINITY: their shapes differ; NaN: a layer has none. *folded: nodes after the
+ * float layer are folded into them. */
 oct_status pair_compare_weights(const pair_search *s, int real, int other, double *db, bool *folded, oct_err *err);
-/* Pairs the results of layers that have no mates yet. *any: there are some. */
+/* Pairs the outputs of layers that have no counterparts yet. *any: some were paired. */
 oct_status pair_by_weights(pair_search *s, bool *any, oct_err *err);
-/* What became of the weights of the layer that makes a pair. */
+/* Compares the weights of the layer that computes a pair. */
 oct_status pair_fill_weights(const pair_search *s, oct_pair *p, int real, int other, oct_err *err);
 
 #endif

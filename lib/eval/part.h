@@ -1,8 +1,9 @@
-/* lib/eval/part.h -- the file of a part of some work: of an evaluation, what some of the samples contributed, from which the whole is put together.
+/* lib/eval/part.h -- the file of a part of some work. For an evaluation, it has the contributions of some of the samples, from which the whole result is
+ * computed. docs/formats.md describes it.
  *
- * docs/formats.md describes it. A part is written while its samples are run, a record each, so that memory does not grow with them; parts are read side by
- * side, in the order of the samples. A file is checked as a whole (length, checksum) before anything of it is believed, and every size in it
- * again where it is read. Other work that is divided has the same file, with a first line of its own (oct_part_form). */
+ * A part is written while its samples run, one record each, so that memory does not grow with their number. Parts are read side by side, in the order of the
+ * samples. The length and the checksum of a file are checked before its contents are used, and every size in it is checked when it is read. Other divided
+ * work has files of the same form, with another first line (oct_part_form). */
 #ifndef OCT_EVAL_PART_H
 #define OCT_EVAL_PART_H
 
@@ -11,12 +12,12 @@
 
 typedef struct ev_bytes ev_bytes; /* part_bytes.h */
 
-/* What it is a part of. */
+/* The kind of work. */
 typedef struct oct_part_form {
     const char *magic;      /* the first line of the file, with its end */
-    const char *of, *other; /* "an evaluation", "another evaluation" */
-    const char *made_by;    /* the command, up to the part: "qeval --shard" */
-    const char *go;         /* what is the same in parts that go together */
+    const char *of, *other; /* for messages: "an evaluation", "another evaluation" */
+    const char *made_by;    /* the command without the part: "qeval --shard" */
+    const char *go;         /* what must be the same in parts that belong together */
 } oct_part_form;
 extern const oct_part_form oct_part_of_evaluation;
 
@@ -25,16 +26,16 @@ extern const oct_part_form oct_part_of_evaluation;
 typedef struct oct_part_out {
     oct_out out;
     uint64_t hash, samples;
-    int64_t last; /* index of the last sample */
+    int64_t last; /* the index of the last sample */
 } oct_part_out;
 
-/* asked: what all parts have in common, a text; index of count: which part this is. OCT_EIO. */
+/* asked: a text that all parts have in common. index of count: which part this is. OCT_EIO. */
 oct_status oct_part_create(oct_part_out *p, const oct_part_form *form, const char *path, const char *asked, uint32_t index, uint32_t count, oct_err *err);
-/* A sample, by its position in the data, which rises; or what else has a record. */
+/* Adds the record of a sample. index: its position in the data, which must increase; or the number of another kind of record. */
 oct_status oct_part_add(oct_part_out *p, int64_t index, const oct_buf *record, oct_err *err);
-/* The rest, which is no sample's; the file takes its place. Closes p either way. */
+/* Writes the rest, which belongs to no sample, and replaces the output by the file. Closes p in any case. */
 oct_status oct_part_commit(oct_part_out *p, const oct_buf *rest, oct_err *err);
-void oct_part_abort(oct_part_out *p); /* after commit: does nothing */
+void oct_part_abort(oct_part_out *p); /* does nothing after a commit */
 
 /* ---- reading ---- */
 
@@ -49,28 +50,28 @@ typedef struct oct_part {
     size_t n_records, n_rest; /* bytes */
 } oct_part;
 
-/* forms: those that may be, up to a NULL. path: borrowed. OCT_EMALFORMED: no part, cut short, or changed. */
+/* forms: the accepted kinds, terminated by NULL. path: borrowed. OCT_EMALFORMED: it is not a part, is cut short, or was changed. */
 oct_status oct_part_open(oct_part *p, const oct_part_form *const *forms, const char *path, oct_err *err);
-/* The same of bytes in memory, which are borrowed; label: what messages call them. */
+/* The same for bytes in memory, which are borrowed. label: their name in messages. */
 oct_status oct_part_parse(oct_part *p, const oct_part_form *const *forms, const void *data, size_t size, const char *label, oct_err *err);
 void oct_part_close(oct_part *p);
 
-/* Parts of one whole, in any order. */
+/* Parts of the same whole, given in any order. */
 typedef struct oct_parts {
-    oct_part *v; /* by their index */
+    oct_part *v; /* by index */
     size_t n;
-    size_t *at;  /* [n]: bytes of records that were taken */
+    size_t *at;  /* [n]: how many bytes of the records have been read */
 } oct_parts;
 
-/* Opens them all. A part that is there twice, with the same bytes, counts once. OCT_EUSAGE, with the file and a remedy, where two files of a part
- * differ, one is missing, or is of another whole. */
+/* Opens all parts. A part that is given twice with the same bytes counts once. OCT_EUSAGE, with the file and a remedy: two files of the same part differ, a
+ * part is missing, or one belongs to another whole. */
 oct_status oct_parts_open(oct_parts *p, const oct_part_form *const *forms, const char *const *path, size_t n, oct_err *err);
 void oct_parts_close(oct_parts *p);
-/* The next sample in the order of the data, and its part. *from NULL: there is no more. OCT_EMALFORMED. */
+/* The next sample in the order of the data, and its part. *from is NULL after the last. OCT_EMALFORMED. */
 oct_status oct_parts_next(oct_parts *p, int64_t *index, ev_bytes *record, const oct_part **from, oct_err *err);
 uint64_t oct_parts_samples(const oct_parts *p);
 
-/* What is to be said of a part whose contents are not as they should be. */
+/* The error that the contents of a part are not valid. */
 oct_status oct_part_broken(const oct_part *p, const char *what, oct_err *err);
 
 #endif

@@ -36,7 +36,7 @@ static inline void ev_put_f32(oct_buf *b, float v)
     ev_put_u32(b, bits);
 }
 
-/* NULL is told from "". */
+/* NULL and "" are different. */
 static inline void ev_put_text(oct_buf *b, const char *s)
 {
     ev_put_u64(b, s ? strlen(s) + 1 : 0);
@@ -44,14 +44,14 @@ static inline void ev_put_text(oct_buf *b, const char *s)
         oct_buf_add(b, s, strlen(s));
 }
 
-/* What is left of some bytes. Reading beyond their end gives 0 and sets `bad`, which is asked for once, at the end. */
+/* The remaining bytes of some data. Reading beyond their end gives 0 and sets `bad`, which is checked once at the end. */
 struct ev_bytes {
     const uint8_t *p;
     size_t n;
     bool bad;
 };
 
-/* What must be so in what a part holds. */
+/* A condition that valid data meet. */
 static inline void ev_need(ev_bytes *r, bool so)
 {
     if (!so)
@@ -102,7 +102,7 @@ static inline float ev_take_f32(ev_bytes *r)
     return v;
 }
 
-/* How many things of at least `least` bytes follow. 0, and bad, where they cannot. */
+/* A count of things of at least `least` bytes each. If there is no room for so many, 0, and `bad` is set. */
 static inline size_t ev_take_count(ev_bytes *r, size_t least)
 {
     const uint64_t n = ev_take_u64(r);
@@ -111,7 +111,7 @@ static inline size_t ev_take_count(ev_bytes *r, size_t least)
     return r->bad ? 0 : (size_t)n;
 }
 
-/* The next n bytes as bytes of their own. */
+/* The next n bytes, to be read separately. */
 static inline ev_bytes ev_take_bytes(ev_bytes *r, uint64_t n)
 {
     if (n > r->n)
@@ -120,7 +120,7 @@ static inline ev_bytes ev_take_bytes(ev_bytes *r, uint64_t n)
     return (ev_bytes){ p, p ? (size_t)n : 0, p == NULL };
 }
 
-/* In arena, or NULL: none, bad, or (*memory) no memory. */
+/* A string in arena; or NULL: the string is NULL, the data are bad, or (*memory) memory ran out. */
 static inline const char *ev_take_text(ev_bytes *r, oct_arena *a, bool *memory)
 {
     const size_t n = ev_take_count(r, 1);

@@ -28,7 +28,7 @@ static inline void ev_put_sum(oct_buf *b, const oct_error_sum *s)
     ev_put_u64(b, s->broken);
 }
 
-/* Adds it to s. */
+/* Adds a saved sum to s. */
 static inline void ev_take_sum(ev_bytes *r, oct_error_sum *s)
 {
     oct_error_sum x = { 0 };

@@ -1,4 +1,4 @@
-/* lib/eval/report.h -- what an evaluation found, for machines and for a browser. One writer each, into a buffer. */
+/* lib/eval/report.h -- writes the results of an evaluation, for programs and for a browser. Each writer appends to a buffer. */
 #ifndef OCT_EVAL_REPORT_H
 #define OCT_EVAL_REPORT_H
 
@@ -7,68 +7,68 @@
 #include "eval/eval.h"
 #include "eval/gates.h"
 
-/* The JSON's forms (share/schema): the number grows when a field goes or changes its meaning. */
+/* The versions of the JSON schemas (share/schema). A number increases if a field is removed or changes its meaning. */
 #define OCT_EVAL_SCHEMA "octet-eval-1"
 #define OCT_CHECK_SCHEMA "octet-check-1"
 
-/* What was asked, for the reports. All borrowed; may be NULL. */
+/* The options of the evaluation, for the reports. Everything is borrowed, and may be NULL. */
 typedef struct oct_report_context {
     const char *version;      /* "octet 0.1.0" */
-    const char *preprocess;   /* canonical text */
-    const char *const *data;  /* the SPECs */
+    const char *preprocess;   /* in canonical form */
+    const char *const *data;  /* the values of --data */
     size_t n_data;
-    const oct_gate_result *gates; /* n_gates of them, model by model */
+    const oct_gate_result *gates; /* [n_gates], model by model */
     size_t n_gates;
-    const char *const *bad;   /* messages of samples that were skipped */
+    const char *const *bad;   /* messages about samples that were skipped */
     size_t n_bad;
-    const struct oct_page_notes *page; /* of the HTML report alone (page.h) */
+    const struct oct_page_notes *page; /* only for the HTML report (page.h) */
 } oct_report_context;
 
 void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
-/* JUnit XML: a suite for each quantized model (or the only model), with the environment as properties, a test case for the samples, for each
- * metric and for each gate; a gate that is missed is a failure. */
+/* Writes JUnit XML: a suite for each quantized model (or for the only model), with the environment as properties, and a test case for the samples, for each
+ * metric and for each gate. A missed gate is a failure. */
 void oct_report_junit(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
-/* Markdown for the summary of a job: for each quantized model, or the only one, a table of measurements and one of gates with marks. Names are
+/* Writes Markdown for the summary of a job: for each quantized model, or the only one, a table of measurements and a table of gates with marks. Names are
  * escaped. */
 void oct_report_markdown(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
-/* One page, complete in itself: nothing is fetched. It can be read without its script, which sorts and filters; light and dark. Memory that fails is
- * told by out->failed. */
+/* Writes a page that is complete in itself and loads nothing. It can be read without its script, which sorts and filters; it supports light and dark
+ * colours. If memory runs out, out->failed is set. */
 void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
 
 
-/* "0.40 points worse (95 %: -0.20 to 1.00, n = 400), within noise", for people. The interval is of what the word says and so holds
- * the number before it. Empty when there is nothing to compare. Returns dst. */
+/* Text for people: "0.40 points worse (95 %: -0.20 to 1.00, n = 400), within noise". The interval is expressed in the direction of the word, so that it
+ * contains the number. "" if there is nothing to compare. Returns dst. */
 enum { OCT_DROP_TEXT = 160, OCT_GATE_TEXT = 320 };
 const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s);
-/* "top1: 0.40 points worse (95 %: -0.20 to 1.00, n = 400), at most 0.50 are allowed: met, but the limit lies inside the interval,
- * and 400 samples cannot tell; about 14000 would". Returns dst. */
+/* Text such as "top1: 0.40 points worse (95 %: -0.20 to 1.00, n = 400), at most 0.50 are allowed: met, but the limit lies inside the interval, and 400
+ * samples cannot tell; about 14000 would". Returns dst. */
 const char *oct_report_gate(char dst[OCT_GATE_TEXT], const oct_eval_score *s, const oct_drop_limit *limit);
 
-/* The same of any gate: "size: 25123 bytes, at most 20000 are allowed: missed". Returns dst. */
+/* The same for any gate: "size: 25123 bytes, at most 20000 are allowed: missed". Returns dst. */
 const char *oct_report_gate_result(char dst[OCT_GATE_TEXT], const oct_gate_result *g);
-/* "max-drop top1", "max-size": the gate's name, with its metric where it is about a drop. Returns dst. */
+/* The name of a gate, with its metric if it is about a drop: "max-drop top1", "max-size". Returns dst. */
 enum { OCT_GATE_TITLE = 64 };
 const char *oct_report_gate_title(char dst[OCT_GATE_TITLE], const oct_gate_result *g);
-/* Whether all gates of models[k] are met; k 0: of all models. */
+/* Whether all gates of models[k] are met; k = 0: those of all models. */
 bool oct_report_met(const oct_report_context *c, size_t k);
 
-/* "runs in onnxruntime 1.32.0"; NULL when it runs here. Returns dst. */
+/* "runs in onnxruntime 1.32.0"; NULL if our runtime runs the model. Returns dst. */
 enum { OCT_RUNNER_TEXT = 128 };
 const char *oct_report_runner(char dst[OCT_RUNNER_TEXT], const oct_eval_model_result *m);
 
-/* "quantizes dynamically, with scales of 8 samples together: its results depend on the batch"; NULL when it does not. Returns dst. */
+/* "quantizes dynamically, with scales of 8 samples together: its results depend on the batch"; NULL if it does not. Returns dst. */
 enum { OCT_BATCH_TEXT = 120 };
 const char *oct_report_batch(char dst[OCT_BATCH_TEXT], const oct_eval_result *r, size_t k);
 
-/* "Xeon Gold, 4 processors, avx512 of vnni, 2 threads, load 0.3; octet 0.1.0": for each report with times. Returns dst. */
+/* "Xeon Gold, 4 processors, avx512 of vnni, 2 threads, load 0.3; octet 0.1.0": to be shown in reports with times. Returns dst. */
 enum { OCT_ENVIRONMENT_TEXT = 256 };
 const char *oct_report_environment(char dst[OCT_ENVIRONMENT_TEXT], const oct_eval_result *r, const char *version);
 
-/* JSON and JUnit of an ONNX test case. */
+/* Write JSON and JUnit XML for an ONNX test case. */
 void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r, oct_buf *out);
 void oct_check_junit(const char *model, const char *dir, const oct_check_result *r, oct_buf *out);
 
-/* Appends text for XML and HTML: &, <, > and quotes as entities, what neither can hold as in oct_char_clean. */
+/* Appends text for XML and HTML: &, <, > and quotes become entities, and characters that neither allows are replaced as by oct_char_clean. */
 void oct_xml_text(oct_buf *out, const char *s);
 
 #endif

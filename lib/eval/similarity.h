@@ -1,4 +1,4 @@
-/* lib/eval/similarity.h -- embeddings of samples, and how similar pairs of them are beside given scores. */
+/* lib/eval/similarity.h -- compares the similarity of embeddings of samples with given scores of pairs. */
 #ifndef OCT_EVAL_SIMILARITY_H
 #define OCT_EVAL_SIMILARITY_H
 
@@ -6,7 +6,7 @@
 
 extern const oct_set_type oct_set_of_pairs;
 
-/* Of the cosines of the pairs' embeddings with the scores. */
+/* Correlations of the cosines of the pairs' embeddings with the scores. */
 double oct_pairs_spearman(const oct_set *s, const double *draws, double *scratch);
 double oct_pairs_pearson(const oct_set *s, const double *draws, double *scratch);
 

@@ -1,4 +1,4 @@
-/* lib/eval/truth_int.h -- within lib/eval: what truths of every kind are made of. */
+/* lib/eval/truth_int.h -- internals of lib/eval: the representation of all kinds of truth. */
 #ifndef OCT_EVAL_TRUTH_INT_H
 #define OCT_EVAL_TRUTH_INT_H
 
@@ -6,11 +6,11 @@
 #include "data/list.h"
 #include "eval/truth.h"
 
-/* A sample that the truth names: by its path, or by its position. */
+/* A sample that the truth names, by its path or by its position. */
 typedef struct oct_truth_named {
-    const char *path, *base; /* NULL: by position */
+    const char *path, *base; /* NULL: the name is a position */
     int64_t index;
-    size_t first, count;     /* of boxes: its objects */
+    size_t first, count;     /* for boxes: its objects */
 } oct_truth_named;
 
 struct oct_truth {
@@ -20,30 +20,30 @@ struct oct_truth {
     oct_truth_named *name;   /* sorted by base and path, or by index */
     size_t n_names;
     bool by_index;
-    /* boxes */
+    /* for boxes: */
     oct_object *object;      /* grouped by name */
     size_t n_objects;
-    int64_t *id;             /* category ids by place; NULL: places are the numbers themselves */
+    int64_t *id;             /* the category id of each class; NULL: classes are numbered themselves */
     size_t n_classes;
-    bool all;                /* what is not named has no objects */
-    bool in_shares;          /* boxes are shares of the picture */
-    bool by_stem;            /* names are the samples' but for what follows the last dot */
-    /* pairs */
+    bool all;                /* samples that are not named have no objects */
+    bool in_shares;          /* boxes are given as shares of the picture's size */
+    bool by_stem;            /* names are those of the samples without the extension */
+    /* for pairs: */
     oct_truth_pair *pair;
     size_t n_pairs;
     bool consecutive;
-    /* maps */
-    oct_array maps;          /* [N,H,W], or none */
+    /* for maps: */
+    oct_array maps;          /* [N,H,W], or empty */
 };
 
-/* Sorts the names; afterwards oct_truth_find can be asked. */
+/* Sorts the names. Call it before oct_truth_find. */
 void oct_truth_sort(oct_truth *t);
-/* The named sample that this one is: of the same path, or else alone with its last component. NULL: none. */
+/* The named sample for this sample: the one with the same path, or else the only one with the same last component. NULL: there is none. */
 const oct_truth_named *oct_truth_find(const oct_truth *t, const char *name, int64_t index);
 
 /* truth_boxes.c */
 oct_status oct_truth_read_coco(oct_truth *t, const char *text, size_t size, oct_err *err);
-/* Of a CSV whose header has x1. */
+/* Reads boxes from a CSV file whose header has x1. */
 oct_status oct_truth_read_boxes(oct_truth *t, const char *text, size_t size, oct_err *err);
 /* truth_yolo.c */
 oct_status oct_truth_read_yolo(oct_truth *t, const oct_names *names, oct_err *err);
