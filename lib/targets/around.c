@@ -131,14 +131,19 @@ static bool covers(const oct_graph *g, const oct_node *q, int clamp)
            s * (float)((s8 ? 127 : 255) - oct_linear_zero(g, q)) <= hi;
 }
 
-/* The quantizer of output `value`, also behind a clamp; *why: the clamp is in the way. */
+enum { CLAMPS = 2 }; /* in a row, which quantizers make needless: ONNX Runtime leaves a third */
+
+/* The quantizer of output `value`, also behind clamps; *why: a clamp is in the way. */
 static const oct_node *output_quantizer(finder *f, int value, const char **why)
 {
-    const int clamp = clamp_behind(f->g, value);
-    if (clamp < 0)
-        return f->to[value];
-    const oct_node *q = f->to[f->g->node[clamp].out[0]];
-    if (!q || !covers(f->g, q, clamp)) {
+    int clamp[CLAMPS], n = 0;
+    while (n < CLAMPS && (clamp[n] = clamp_behind(f->g, value)) >= 0)
+        value = f->g->node[clamp[n++]].out[0];
+    const oct_node *q = f->to[value];
+    bool all = q != NULL;
+    for (int i = 0; i < n && all; i++)
+        all = covers(f->g, q, clamp[i]);
+    if (n && !all) {
         *why = q ? "the grid of its result goes beyond the Relu or Clip behind it" : "a Relu or Clip without a quantizer stands behind it";
         return NULL;
     }

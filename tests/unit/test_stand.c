@@ -93,14 +93,14 @@ static int weights(const char *name, const char *dims, const void *bytes)
 static const grid fine = { 0.02f, OCT_U8, 0, false };
 static const int8_t ones[256] = { 1, 1, 1 };
 
-/* x -> Conv [-> Relu] -> out, with and without a quantizer behind. */
-static void conv(const grid *out, bool relu)
+/* x -> Conv [-> Relu ...] -> out, with and without a quantizer behind. */
+static void conv(const grid *out, int relus)
 {
     open_graph();
     const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", fine);
     int y = net_node(g, "Conv", "conv", "c", x, weights("w", "4,4,1,1", ones), NET_END);
-    if (relu)
-        y = net_node(g, "Relu", "relu", "r", y, NET_END);
+    for (int i = 0; i < relus; i++)
+        y = net_node(g, "Relu", (const char *[]){ "relu", "relu2", "relu3" }[i], (const char *[]){ "r", "r2", "r3" }[i], y, NET_END);
     net_output(g, out ? rounded(y, "y", *out) : y);
 }
 
@@ -108,14 +108,18 @@ static void conv_needs_a_quantizer(void **state)
 {
     static const struct {
         grid q;
-        bool none, relu, integer;
+        bool none;
+        int relus;
+        bool integer;
     } each[] = {
-        { { 0.02f, OCT_U8, 0, false }, false, false, true },     { .none = true },
-        { { 0.02f, OCT_U8, 0, false }, false, true, true },      { { 0.02f, OCT_U8, 3, false }, false, true, false },
-        { { 0.02f, OCT_S8, -128, false }, false, true, true },   { { 0.02f, OCT_S8, 0, false }, false, true, false },
+        { { 0.02f, OCT_U8, 0, false }, false, 0, true },    { .none = true },
+        { { 0.02f, OCT_U8, 0, false }, false, 1, true },    { { 0.02f, OCT_U8, 3, false }, false, 1, false },
+        { { 0.02f, OCT_S8, -128, false }, false, 1, true }, { { 0.02f, OCT_S8, 0, false }, false, 1, false },
+        { { 0.02f, OCT_U8, 0, false }, false, 2, true },    { { 0.02f, OCT_U8, 3, false }, false, 2, false },
+        { { 0.02f, OCT_U8, 0, false }, false, 3, false }, /* as ONNX Runtime leaves the third */
     };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
-        conv(each[i].none ? NULL : &each[i].q, each[i].relu);
+        conv(each[i].none ? NULL : &each[i].q, each[i].relus);
         assert_int_equal(kind_of("onnxruntime-x86", "conv", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
         assert_int_equal(kind_of("onnxruntime-x86", "xr", NULL), OCT_STANDS_APART);
         close_graph();
@@ -125,12 +129,12 @@ static void conv_needs_a_quantizer(void **state)
 static void reasons_name_what_is_missing(void **state)
 {
     const char *why;
-    conv(NULL, false);
+    conv(NULL, 0);
     assert_int_equal(kind_of("onnxruntime-x86", "conv", &why), OCT_STANDS_FLOAT);
     assert_string_equal(why, "nothing quantizes its result");
     assert_int_equal(kind_of("octet", "conv", NULL), OCT_STANDS_INTEGER); /* ours makes reals of its sums */
     close_graph();
-    conv(&(grid){ 0.02f, OCT_U8, 3, false }, true);
+    conv(&(grid){ 0.02f, OCT_U8, 3, false }, 1);
     assert_int_equal(kind_of("onnxruntime-x86", "conv", &why), OCT_STANDS_FLOAT);
     assert_string_equal(why, "the grid of its result goes beyond the Relu or Clip behind it");
     close_graph();
