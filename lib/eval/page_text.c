@@ -18,6 +18,8 @@ static bool within(char c, char first, char last)
 /* Whether a line may end behind s[i]: behind a separator, unless it is the point of a number, and between words written together, as in LayerNormalization. */
 static bool ends_part(const char *s, size_t i)
 {
+    if (i == 0 && s[0] == '/') /* the root of a path */
+        return false;
     if (s[i] == '.' && i && within(s[i - 1], '0', '9') && within(s[i + 1], '0', '9'))
         return false;
     return strchr("/_.:,", s[i]) || (within(s[i], 'a', 'z') && within(s[i + 1], 'A', 'Z'));
@@ -116,7 +118,7 @@ void ev_page_value(const ev_page *p, const oct_metric *m, double v)
     else if (strcmp(m->unit, "dB") == 0)
         ev_page_db(p, v);
     else
-        oct_buf_printf(p->b, "%.6g%s%s", v, *m->unit ? " " : "", m->unit);
+        oct_buf_printf(p->b, fabs(v) < 0.1 ? "%.4g%s%s" : "%.6g%s%s", v, *m->unit ? " " : "", m->unit); /* six digits tell 0.999239 from 1 */
 }
 
 const char *ev_page_base(const char *path)

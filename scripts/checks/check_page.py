@@ -69,6 +69,26 @@ WIDE = """(width => Array.from(document.querySelectorAll('body *')).filter(e => 
   .map(e => e.tagName + '.' + e.className).slice(0, 5))(%d)"""
 
 
+# Texts that lie on each other: lines of text as they are drawn, from the top down.
+OVER = """(() => {
+  const lines = [], seen = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let n; (n = walk.nextNode());) {
+    if (!n.data.trim() || !n.parentElement.checkVisibility() || n.parentElement.closest('svg, script, style, .skip') || getComputedStyle(n.parentElement).position === 'absolute') continue;
+    const r = document.createRange();
+    r.selectNodeContents(n);
+    for (const x of r.getClientRects()) if (x.width > 1) lines.push([x, n]);
+  }
+  lines.sort((a, b) => a[0].top - b[0].top);
+  for (let i = 0; i < lines.length; i++)
+    for (let k = i + 1; k < lines.length && lines[k][0].top < lines[i][0].bottom - 4; k++) {
+      const a = lines[i][0], b = lines[k][0];
+      if (lines[i][1] !== lines[k][1] && Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - b.top > 4)
+        seen.push(lines[i][1].data.trim().slice(0, 30) + ' | ' + lines[k][1].data.trim().slice(0, 30));
+    }
+  return seen.slice(0, 5);
+})()"""
+
+
 def look(b, name, page, pictures):
     """At every width, light and dark, with layers closed and open."""
     for width in WIDTHS:
@@ -82,6 +102,8 @@ def look(b, name, page, pictures):
                 need(dark == (b.value("parseInt(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0])") < 80), f"{at}: the colour behind it")
                 wide = b.value("document.scrollingElement.scrollWidth")
                 need(wide <= width, f"{at}: {wide} px wide: {b.value(WIDE % width) if wide > width else ''}")
+                over = b.value(OVER) if not dark else []
+                need(over == [], f"{at}: text on text: {over}")
                 hard = b.value(CONTRAST) if width == WIDTHS[0] else {}
                 need(hard == {}, f"{at}: hard to read: {hard}")
                 if pictures:

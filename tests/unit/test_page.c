@@ -378,6 +378,9 @@ static void names(void **state)
     char wide[3 * 50 + 1] = "";
     for (int i = 0; i < 50; i++)
         strcat(wide, "\xe2\x82\xac");
+    ev_page_name(&p, "/model/LeakyRelu");
+    assert_string_equal(oct_buf_str(&b), "/model/<wbr>Leaky<wbr>Relu");
+    oct_buf_free(&b);
     ev_page_name(&p, wide);
     assert_string_equal(oct_buf_str(&b), wide);
     oct_buf_free(&b);
