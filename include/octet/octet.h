@@ -64,8 +64,8 @@ OCTET_API const char *octet_error(const octet *o);
 /* A remedy for that error, or "". */
 OCTET_API const char *octet_hint(const octet *o);
 
-/* Sets a function that is told the progress of long work: `what` is being done ("calibrating"), and that `done` of `total` steps are complete;
- * total is 0 if it is not known. The function is called often, from the thread that called the library. fn may be NULL. */
+/* Sets a function that reports the progress of long work: what is being done, such as "calibrating", and that `done` of `total` steps are complete. total is
+ * 0 if it is not known. The function is called often, from the thread that called the library. fn may be NULL. */
 typedef void (*octet_progress_fn)(void *arg, const char *what, int64_t done, int64_t total);
 OCTET_API void octet_on_progress(octet *o, octet_progress_fn fn, void *arg);
 
@@ -112,7 +112,7 @@ enum { OCTET_MAX_RANK = 8 };
 /* A dense tensor in C order (elements along the last dimension are adjacent). The elements are what the model's input or output holds: for a
  * quantized input of type uint8, the quantized values. */
 typedef struct octet_array {
-    const char *name; /* of the input or output. NULL for an input: its position among the arrays is that of the model's input */
+    const char *name; /* the name of the input or output. NULL for an input: then its position among the arrays is that of the model's input */
     octet_type type;
     int rank;         /* 0 (one number) to OCTET_MAX_RANK */
     int64_t dims[OCTET_MAX_RANK];
@@ -122,7 +122,7 @@ typedef struct octet_array {
 /* An input or output of a model. A dimension that is not fixed is -1; a rank that is not known is -1. */
 typedef struct octet_port {
     const char *name;
-    octet_type type;  /* or another type number of ONNX; octet_model_run does not take arrays of such types */
+    octet_type type;  /* may also be another type number of ONNX; octet_model_run does not accept arrays of such types */
     int rank;
     int64_t dims[OCTET_MAX_RANK];
 } octet_port;
@@ -136,7 +136,7 @@ OCTET_API octet_status octet_model_load(octet *o, const char *path, int threads,
 OCTET_API octet_status octet_model_load_memory(octet *o, const void *data, size_t size, int threads, octet_model **m);
 OCTET_API void octet_model_free(octet_model *m); /* m may be NULL */
 
-/* The i-th input that must be given, and the i-th output. NULL beyond the last. */
+/* The i-th of the inputs that must be given, and the i-th output. NULL after the last. */
 OCTET_API const octet_port *octet_model_input(const octet_model *m, size_t i);
 OCTET_API const octet_port *octet_model_output(const octet_model *m, size_t i);
 /* The entry of the model's metadata with that key, or NULL. */

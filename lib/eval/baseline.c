@@ -1,4 +1,4 @@
-/* An earlier report, held against what is measured now. */
+/* Compares an earlier report with the present measurements. */
 #include "eval/baseline.h"
 
 #include "base/json_tree.h"
@@ -54,7 +54,7 @@ static oct_status read_model(oct_tree *model, oct_arena *arena, const char *labe
         return oct_nomem(err);
     OCT_TRY(read_bytes(model, "size_bytes", label, &m->size_bytes, err));
     m->peak_bytes = NAN;
-    if (!oct_tree_text(oct_tree_member(model, "runner"))) /* another runtime does not say its memory */
+    if (!oct_tree_text(oct_tree_member(model, "runner"))) /* another runtime does not report its memory */
         OCT_TRY(read_bytes(model, "peak_bytes", label, &m->peak_bytes, err));
     m->sqnr_db = read_db(model);
     return read_drops(model, arena, m, err);

@@ -1,11 +1,11 @@
-/* Draws, and BCa's bounds. */
+/* Random draws, and the bounds of BCa. */
 #include "eval/bootstrap.h"
 
 #include "eval/summary.h"
 
 #include <math.h>
 
-static const double Z = 1.9599639845400545; /* 97.5 % point of the normal distribution */
+static const double Z = 1.9599639845400545; /* 97.5 % quantile of the normal distribution */
 
 /* The output function of SplitMix64. */
 uint64_t oct_draw_bits(uint64_t counter)
@@ -16,7 +16,7 @@ uint64_t oct_draw_bits(uint64_t counter)
     return x ^ (x >> 31);
 }
 
-/* 97.5 % point of Student's t: a table for few degrees of freedom, then the expansion of Abramowitz and Stegun 26.7.5. */
+/* 97.5 % quantile of Student's t: a table for few degrees of freedom, then the expansion of Abramowitz and Stegun 26.7.5. */
 static double student(uint64_t df)
 {
     static const double few[] = { 0, 12.7062047361747, 4.30265272974946, 3.18244630528371, 2.77644510519779 };
@@ -40,7 +40,7 @@ double oct_bootstrap_acceleration(double m2, double m3)
     return m2 > 0 ? m3 / (6 * m2 * sqrt(m2)) : 0;
 }
 
-/* The share of resamples that BCa takes for a bound whose normal point is z. */
+/* The quantile of the resamples that BCa uses for a bound with normal quantile z. */
 static double share_of(double bias, double acceleration, double z)
 {
     const double w = bias + z, room = 1 - acceleration * w;

@@ -1,4 +1,4 @@
-/* Outputs become boxes: where rows and columns are, what a row's box and scores are. */
+/* Computes boxes from outputs: finds rows and columns, and from each row a box and its scores. */
 #include "eval/boxes.h"
 
 #include "base/mem.h"
@@ -8,20 +8,20 @@
 
 /* ---- columns of outputs ---- */
 
-/* One output as rows and columns: `inner` rows side by side, then those of the next column; with columns last it is 1. */
+/* An output as rows and columns. `inner` rows are adjacent, followed by the same rows of the next column; if columns are last, inner is 1. */
 typedef struct part {
     const float *v;
     size_t rows, columns, inner;
 } part;
 
-/* Those that belong together, largest first; rows count through them. */
+/* Outputs that belong together, the largest first. Row numbers continue from one to the next. */
 typedef struct table {
     part p[OCT_DECODE_LEVELS];
     int n;
     size_t rows, columns;
 } table;
 
-/* Rows and columns of dims, by a pattern's rows or (none) all dimensions but the last. False: they are not of this shape. */
+/* The rows and columns of dims, by the rows of a pattern, or without one, by all dimensions but the last. False: the shape does not match. */
 static bool shape_part(const oct_decode_output *o, int rank, const int64_t *dims, part *p)
 {
     int changes = 0;
@@ -41,10 +41,10 @@ static bool shape_part(const oct_decode_output *o, int rank, const int64_t *dims
     return changes <= 2;
 }
 
-/* Where the pattern says 9x4, one dimension of 36 becomes 9 and 4. dims[*rank]. */
+/* If the pattern says 9x4, splits a dimension of 36 into 9 and 4. dims[*rank]. */
 static bool split_dimension(const oct_decode_output *o, int *rank, int64_t *dims)
 {
-    const int at = o->joined + *rank - (o->rank - 1); /* of dimensions counted from the last */
+    const int at = o->joined + *rank - (o->rank - 1); /* for dimensions counted from the last */
     if (!o->boxes)
         return true;
     if (at < 0 || at >= *rank || dims[at] % o->boxes)
@@ -56,7 +56,7 @@ static bool split_dimension(const oct_decode_output *o, int *rank, int64_t *dims
     return true;
 }
 
-/* A pattern may have a dimension of 1 in front that a sample's output does not have, or the other way round. */
+/* The pattern may have a leading dimension of 1 that a sample's output does not have, or the other way round. */
 static bool fit_part(const oct_decode_output *o, const oct_set_tensor *t, part *p)
 {
     int64_t dims[OCT_DECODE_RANK + 2] = { 1 };
@@ -98,7 +98,7 @@ static bool has_part(const table *t, const float *v)
     return false;
 }
 
-/* taken: outputs that are something else as a whole (NULL: none), for places that ask for whole outputs. */
+/* taken: outputs that are already used completely for something else (NULL: none). Keys that ask for a whole output skip these. */
 static oct_status open_table(const oct_decode_output *o, const char *what, const table *taken, const oct_set_tensor *out, size_t n_out, table *t,
                              oct_err *err)
 {
@@ -124,7 +124,7 @@ static oct_status open_table(const oct_decode_output *o, const char *what, const
     return OCT_OK;
 }
 
-/* Where row `row` begins, and its step between columns. */
+/* The first element of row `row`, and the distance between its columns. */
 static const float *row_at(const table *t, size_t row, size_t *step)
 {
     int i = 0;
@@ -144,10 +144,10 @@ static double at(const table *t, size_t row, size_t column)
 
 /* ---- cells ---- */
 
-/* What a row belongs to: a cell of a grid and an anchor, or a prior. */
+/* What a row belongs to: a cell of a grid with an anchor, or a prior. */
 typedef struct cell {
-    double x, y, stride;       /* of the grid */
-    double cx, cy, aw, ah;     /* its point or its prior's centre; the size of its anchor or prior */
+    double x, y, stride;       /* the position in the grid */
+    double cx, cy, aw, ah;     /* the centre of the cell or prior, and the size of the anchor or prior */
 } cell;
 
 static size_t cells_across(double side, double stride)
@@ -193,7 +193,7 @@ static double sigmoid(double x)
     return 1 / (1 + oct_exp(-x));
 }
 
-/* The four numbers of a row; of bins, what the softmax over each side's expects. */
+/* The four numbers of a row. With bins, each is the expectation under the softmax of a side's bins. */
 static void read_sides(const oct_box_rule *b, const table *boxes, size_t row, double d[4])
 {
     size_t step;
@@ -224,7 +224,7 @@ static void set_centred(oct_box *x, double cx, double cy, double w, double h)
     x->y2 = cy + h / 2;
 }
 
-/* d in units: ux and uy pixels. */
+/* d is in units of ux and uy pixels. */
 static void set_plain(oct_box *x, oct_box_form form, const double d[4], double ux, double uy)
 {
     switch (form) {
@@ -277,7 +277,7 @@ typedef struct decoding {
     const float *priors;
     table boxes, scores, objectness, classes;
     size_t rows;
-    double *score; /* [columns] of a row */
+    double *score; /* [columns]: the scores of a row */
     oct_boxes *out;
 } decoding;
 
@@ -302,7 +302,8 @@ static void read_scores(const decoding *d, size_t row)
         d->score[i] *= times;
 }
 
-/* The place in the truth of a column of scores (begin: of the first class), or of a number that an output gives; -1: it has none. */
+/* The position in the truth of a class: that of a column of scores (begin: the first class), or that of a number in an output; -1: the truth does not have
+ * it. */
 static int64_t place_of_column(const decoding *d, size_t column, size_t begin)
 {
     if (d->b->ids)

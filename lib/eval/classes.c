@@ -1,4 +1,4 @@
-/* The label and the class found, sample by sample. */
+/* The label and the predicted class of each sample. */
 #include "eval/classes.h"
 
 #include "eval/class_sums.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CLASSES = 1 << 24 }; /* of a part */
+enum { MOST_CLASSES = 1 << 24 }; /* limit for the number in a part's file */
 
 typedef struct pair {
     int32_t label, found;
@@ -35,7 +35,7 @@ size_t oct_class_of(const float *v, size_t n, double threshold)
     return best;
 }
 
-/* Of two scores, too, where a threshold is declared. */
+/* Two scores are also compared with the threshold, if one is declared. */
 static size_t found_class(const oct_decode *r, const oct_set_tensor *t)
 {
     if (t->n == 2 && r->has_threshold)
@@ -66,7 +66,7 @@ static void classes_release(oct_set *s)
     oct_free(((classes *)s)->v);
 }
 
-/* Their number, how many classes there are, and the pairs. */
+/* Writes the number of samples, the number of classes, and the pairs. */
 static void classes_save(oct_set *s, oct_buf *b)
 {
     classes *c = (classes *)s;

@@ -1,4 +1,4 @@
-/* Where rules are: built in, or in files. */
+/* Finds rules: built-in ones, and those in files. */
 #include "eval/decode.h"
 
 #include "base/buf.h"
@@ -37,7 +37,7 @@ static oct_status open_file(const char *path, oct_decode **r, oct_err *err)
     return s;
 }
 
-/* ":key=value:..." as lines; what has no '=' belongs to the value before it, as names of outputs may have a ':'. */
+/* Turns ":key=value:..." into lines. A piece without '=' belongs to the value before it, because names of outputs may contain a ':'. */
 static oct_status add_lines(const char *more, const char *word, oct_buf *b, oct_err *err)
 {
     while (*more) {

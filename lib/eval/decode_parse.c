@@ -1,4 +1,4 @@
-/* Rules as people write them. */
+/* Parses the text of rules. */
 #include "base/words.h"
 #include "eval/decode.h"
 
@@ -8,7 +8,7 @@
 
 enum { WORDS = 2 * OCT_DECODE_ANCHORS + 2, CLASSES = 1 << OCT_SET_CLASSES, MAPS = 1 << OCT_SET_MAPS, PAIRS = 1 << OCT_SET_PAIRS, BOXES = 1 << OCT_SET_BOXES };
 
-/* A line: its words behind the key, and where they begin. */
+/* A line: its words after the key, and their positions. */
 typedef struct line {
     oct_words *w;
     oct_decode *r;
@@ -86,7 +86,7 @@ static oct_status one_of(const line *l, const char *const *names, size_t n, size
 
 /* ---- outputs ---- */
 
-/* A dimension: "n", "*", "85", and "9x4" or "9x*", which become two. NULL: it is none of them. */
+/* A dimension: "n", "*", "85"; or "9x4" or "9x*", which become two. NULL: it is none of these. */
 static const char *read_dimension(const char *s, oct_decode_output *p)
 {
     char *end;
@@ -288,7 +288,7 @@ KEY(strides)
     return OCT_OK;
 }
 
-/* A stride, then widths and heights. */
+/* A stride, followed by widths and heights. */
 KEY(anchors)
 {
     oct_box_rule *b = &l->r->box;
@@ -393,7 +393,7 @@ KEY(score)
     return one_number(l, 0, 1, &l->r->box.score, err);
 }
 
-/* "none", or an overlap with "class" or "all" behind it. */
+/* "none", or an overlap, which "class" or "all" may follow. */
 KEY(nms)
 {
     oct_box_rule *b = &l->r->box;
@@ -432,7 +432,7 @@ KEY(f1_score)
 
 static const struct {
     const char *name;
-    unsigned kinds; /* for which; 0: all */
+    unsigned kinds; /* the kinds to which it applies; 0: all */
     key_fn read;
 } keys[] = {
     { "summary", 0, key_summary },          { "judges", 0, key_judges },

@@ -1,4 +1,4 @@
-/* Denormal numbers of a float model. Many CPUs take a hundred times as long for them, which a quantized model never does. */
+/* Denormal numbers of a float model. Many CPUs take a hundred times as long for them. A quantized model has none. */
 #include "eval/denormal.h"
 #include "eval/eval_int.h"
 
@@ -75,7 +75,7 @@ static oct_status time_pairs(const oct_graph *g, const oct_array *sample, oct_ev
     oct_runner *r = NULL;
     oct_plan *p;
     oct_status s = oct_runner_create(g, NULL, NULL, 0, &r, err);
-    for (int i = -1; i < PAIRS && s == OCT_OK; i++) { /* the first pair makes the plan */
+    for (int i = -1; i < PAIRS && s == OCT_OK; i++) { /* the first pair only makes the plan */
         double seconds[2];
         for (int flush = 0; flush < 2 && s == OCT_OK; flush++) {
             oct_flush_denormals(flush);

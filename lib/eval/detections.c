@@ -1,4 +1,4 @@
-/* What was found in each picture, and what is to be found. */
+/* The boxes and the objects of each picture. */
 #include "eval/detections.h"
 
 #include "data/array_files.h"
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OF_CLASS = 100 }; /* boxes of a class that average precision counts in a picture */
+enum { MOST_OF_CLASS = 100 }; /* how many boxes of a class count for average precision in a picture */
 
 typedef struct found {
     double score;
-    uint32_t sample, at; /* at: in the order in which they came */
+    uint32_t sample, at; /* at: the position in the original order */
     int32_t class_place;
     oct_match match;
-    bool beyond;         /* MOST_OF_CLASS better ones are in its picture */
+    bool beyond;         /* its picture has MOST_OF_CLASS better boxes of this class */
 } found;
 
 typedef struct wanted {
@@ -30,16 +30,16 @@ typedef struct wanted {
 
 typedef struct detections {
     oct_set base;
-    found *f;            /* once finished: by class, best first */
-    wanted *w;           /* likewise by class */
+    found *f;            /* after finish: by class, and within a class the best first */
+    wanted *w;           /* after finish: by class */
     uint32_t *by_score;  /* [n_f] */
     size_t n_f, cap_f, n_w, cap_w;
-    oct_boxes boxes, truth; /* of a sample */
-    oct_object *objects;    /* of a class of it */
+    oct_boxes boxes, truth; /* of the current sample */
+    oct_object *objects;    /* those of one class */
     oct_match *match;
     size_t cap_objects, cap_match;
     oct_array priors;
-    size_t most;         /* the most that were found of a class */
+    size_t most;         /* the largest number of boxes of a class */
 } detections;
 
 /* ---- a sample ---- */
@@ -55,7 +55,7 @@ static oct_status load_priors(detections *d, oct_err *err)
     return oct_fail(err, OCT_EMALFORMED, "%s: priors are float32 of shape [n,4]: centre x, centre y, width, height as shares of the input", path);
 }
 
-/* From pixels of the input to those of the picture. */
+/* Converts pixels of the input to pixels of the picture. */
 static void to_picture(const oct_set_view *v, oct_boxes *b)
 {
     if (!v->source)
@@ -69,7 +69,7 @@ static void to_picture(const oct_set_view *v, oct_boxes *b)
     }
 }
 
-/* The float model's boxes as objects. */
+/* Takes the float model's boxes as objects. */
 static oct_status objects_of_float(detections *d, const oct_set_view *v, double w, double h, const oct_object **o, size_t *n, oct_err *err)
 {
     const oct_judging *j = d->base.judging;
@@ -131,7 +131,7 @@ static oct_status add_found(detections *d, const oct_box *b, size_t n, oct_err *
     return OCT_OK;
 }
 
-/* Class by class; b and o are sorted by it. */
+/* Matches class by class. b and o are sorted by class. */
 static oct_status add_classes(detections *d, const oct_boxes *b, const oct_object *o, size_t n, oct_err *err)
 {
     for (size_t i = 0, k = 0, i_end, k_end; i < b->n || k < n; i = i_end, k = k_end) {
@@ -150,7 +150,7 @@ static oct_status add_classes(detections *d, const oct_boxes *b, const oct_objec
     return OCT_OK;
 }
 
-/* The objects of the truth, in an array of our own, in pixels of the picture; w and h are the input's sides, where there was none. */
+/* Copies the objects of the truth, in pixels of the picture. w and h: the size of the input if there was no picture. */
 static oct_status objects_of_truth(detections *d, const oct_set_view *v, double w, double h, const oct_object *o, size_t n, oct_err *err)
 {
     const oct_picture_size p = v->batch->pictures[v->row];
@@ -252,7 +252,7 @@ static void boxes_release(oct_set *s)
     oct_free(d->match);
 }
 
-/* What was found, and what was to be found, of the samples in their order. */
+/* Writes the boxes and the objects of the samples, in order. */
 static void boxes_save(oct_set *s, oct_buf *b)
 {
     detections *d = (detections *)s;
@@ -320,7 +320,7 @@ static double weight(const double *draws, uint32_t sample)
     return draws ? draws[sample] : 1;
 }
 
-/* Of f[n], of one class and best first, at the t-th overlap; there are `objects`. recall, precision: [n] each. */
+/* For f[n], which are of one class and best first, at the t-th overlap, with so many `objects`. recall, precision: [n] each. */
 static double average_precision(const found *f, size_t n, int t, double objects, const double *draws, double *recall, double *precision)
 {
     double right = 0, wrong = 0, sum = 0, most = 0;
@@ -372,7 +372,7 @@ static bool next_class(const detections *d, const double *draws, of_class *c)
     return true;
 }
 
-/* The mean over the classes that have objects, at the first n overlaps. */
+/* The mean over the classes that have objects, for the first n overlaps. */
 static double mean_precision(const oct_set *s, int overlaps, const double *draws, double *scratch)
 {
     const detections *d = (const detections *)s;
@@ -409,7 +409,7 @@ static double f1_of(const counts *c)
     return whole > 0 ? 2 * c->right / whole : 1;
 }
 
-/* At the declared score, or where F1 is best: behind the last of equal scores. *at (NULL: not asked for): the least score that counts. */
+/* The counts at the declared score, or where F1 is best; equal scores are not separated. *at (NULL: not asked for): the least score that counts. */
 static counts counts_of(const oct_set *s, const double *draws, double *at)
 {
     const detections *d = (const detections *)s;

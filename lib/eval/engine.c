@@ -1,4 +1,4 @@
-/* What runs a model: a plan here, or a command. */
+/* Runs a model with a plan of our runtime, or with a command. */
 #include "eval/engine.h"
 
 #include "base/io.h"

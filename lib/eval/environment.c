@@ -1,4 +1,4 @@
-/* The machine, from what Linux shows under /proc; elsewhere less is known. */
+/* Describes the machine with what Linux shows under /proc. On other systems less is known. */
 #include "eval/environment.h"
 
 #include "base/pool.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The text behind "model name : " of the first processor; other machines than x86 have no such line. */
+/* The text after "model name : " of the first processor. Only x86 machines have such a line. */
 static void read_name(char *dst, size_t size)
 {
     char line[256];

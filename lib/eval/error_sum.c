@@ -1,4 +1,4 @@
-/* Exact sums of errors. Those of a sample are sums of products of float32 values and so multiples of 2^-298, far below 2^320. */
+/* Exact sums of errors. The errors of a sample are sums of products of float32 values. So they are multiples of 2^-298, and far below 2^320. */
 #include "eval/error_sum.h"
 
 void oct_error_sum_add(oct_error_sum *s, const oct_error *e)

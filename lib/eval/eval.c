@@ -1,4 +1,4 @@
-/* One pass over the samples: all models run each batch; scores and errors are gathered sample by sample. */
+/* Evaluates in one pass over the samples: all models run each batch, and scores and errors are gathered sample by sample. */
 #include "eval/eval_int.h"
 
 #include "base/io.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- small things ---- */
+/* ---- helpers ---- */
 
 oct_status ev_reserve(ev_floats *f, size_t n, oct_err *err)
 {
@@ -56,7 +56,7 @@ static oct_status pair_outputs(const ev_evaluation *e, ev_subject *s, oct_err *e
     return OCT_OK;
 }
 
-/* The states by this model's outputs. */
+/* Finds the states among this model's outputs. */
 static oct_status create_carry(const ev_evaluation *e, ev_subject *s, oct_err *err)
 {
     oct_state *states = oct_arena_calloc(e->arena, e->o->n_states + 1, sizeof *states);
@@ -137,9 +137,9 @@ static void teardown(ev_evaluation *e)
     oct_arena_destroy(e->arena);
 }
 
-/* ---- which metrics ---- */
+/* ---- choice of metrics ---- */
 
-/* Values per sample when a tensor is [N, classes] with ones elsewhere. */
+/* How many values a sample has if a tensor is [N, classes] with other dimensions of 1. */
 static size_t classes_of(const oct_operand *t, bool by_row)
 {
     int wide = 0;
@@ -156,7 +156,7 @@ static bool same_shape(const oct_array *a, const oct_operand *t)
     return a->rank == t->rank && memcmp(a->dims, t->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
 }
 
-/* Whether there is what a metric of a set is a function of. */
+/* Checks that a metric of a set has what it needs. */
 static oct_status check_set(const ev_evaluation *e, const oct_metric *m, oct_err *err)
 {
     OCT_TRY(oct_metric_suits(m, &e->judging, err));
@@ -165,7 +165,7 @@ static oct_status check_set(const ev_evaluation *e, const oct_metric *m, oct_err
     return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
 }
 
-/* Takes a metric that was asked for, once. */
+/* Adds a requested metric, if it is not there. */
 static oct_status take_metric(ev_evaluation *e, const oct_metric *m, oct_err *err)
 {
     for (size_t i = 0; i < e->n_metric; i++)
@@ -183,7 +183,7 @@ static oct_status take_metric(ev_evaluation *e, const oct_metric *m, oct_err *er
     return OCT_OK;
 }
 
-/* A gate on which class is chosen says nothing where outputs are no classes. */
+/* A gate on agreement has no meaning if the outputs are not classes. */
 static oct_status take_needed(ev_evaluation *e, const oct_metric *m, oct_err *err)
 {
     if (m->kind != OCT_METRIC_PROPORTION || !m->relative || e->kase.classes >= 2 || e->kase.single)
@@ -228,7 +228,7 @@ static oct_status decide_metrics(ev_evaluation *e, oct_err *err)
 
 /* ---- one batch ---- */
 
-/* The shape of an output for one sample: without the dimension that counts samples, where there is one. */
+/* The shape of an output for one sample: without the batch dimension, if there is one. */
 static void set_tensor(const ev_evaluation *e, ev_subject *s, size_t i, const oct_operand *t, int64_t rows)
 {
     const bool cut = t->rank > 0 && (rows > 0 ? t->dims[0] == rows : t->dims[0] == 1 && t->rank > 1);
@@ -267,7 +267,7 @@ static oct_status run_subject(ev_evaluation *e, size_t k, const oct_batch *b, in
     return s->command ? oct_command_add(s->command, &s->engine, e->src, b, err) : OCT_OK;
 }
 
-/* The first input as f32, for reconstruction. */
+/* Converts the first input to f32, for reconstruction. */
 static oct_status take_input(ev_evaluation *e, const oct_batch *b, const oct_operand *out, oct_err *err)
 {
     e->in_f32 = NULL;
@@ -280,8 +280,7 @@ static oct_status take_input(ev_evaluation *e, const oct_batch *b, const oct_ope
     return OCT_OK;
 }
 
-/* Errors of sample i of the batch against the reference, per output. An output that does not divide into samples counts
- * once. */
+/* The errors of sample i of the batch compared with the reference, for each output. An output that cannot be divided into samples counts once. */
 static void sample_errors(ev_evaluation *e, ev_subject *s, size_t i)
 {
     for (size_t o = 0; o < e->n_out; o++) {
@@ -289,7 +288,7 @@ static void sample_errors(ev_evaluation *e, ev_subject *s, size_t i)
         s->sample[o] = (oct_error){ 0 };
         if (!e->by_row[o] && i > 0)
             continue;
-        if (s->apart[o]) { /* no value has one beside it */
+        if (s->apart[o]) { /* the outputs differ in size, so that no values correspond */
             s->sample[o].broken++;
         } else {
             oct_error_add(&s->sample[o], e->subject[0].out[o].v + at, s->out[o].v + at, n);
@@ -336,7 +335,7 @@ void ev_take_scores(ev_evaluation *e)
         }
 }
 
-/* Sample i of the batch for the sets of all models. */
+/* Adds sample i of the batch to the sets of all models. */
 static oct_status add_to_sets(ev_evaluation *e, const oct_batch *b, size_t i, oct_err *err)
 {
     const int64_t rows = oct_batch_rows(e->src, b);
@@ -385,7 +384,7 @@ static oct_status score_sample(ev_evaluation *e, const oct_batch *b, size_t i, o
     return OCT_OK;
 }
 
-/* What the logits foretell, where a metric is about it. */
+/* Finds the tokens that logits should predict, if a metric needs them. */
 static oct_status take_tokens(ev_evaluation *e, const oct_batch *b, const oct_operand *out, oct_err *err)
 {
     if (!e->of_tokens)
@@ -398,7 +397,7 @@ static oct_status take_tokens(ev_evaluation *e, const oct_batch *b, const oct_op
     return OCT_EUSAGE;
 }
 
-/* Keeps the first sample alone, for timing. */
+/* Keeps the first sample, for timing. */
 static oct_status keep_first(ev_evaluation *e, const oct_batch *b, int64_t rows, oct_err *err)
 {
     bool cut = rows > 1 && e->fixed_batch <= 1;
@@ -420,7 +419,7 @@ typedef struct first_plans {
     const oct_batch *b;
 } first_plans;
 
-/* A failure here is not reported: it occurs again when the model is run. */
+/* A failure here is not reported, because it occurs again when the model runs. */
 static void make_first(void *arg, size_t begin, size_t end, size_t thread)
 {
     const first_plans *f = arg;
@@ -432,7 +431,7 @@ static void make_first(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-/* Of the runs in which no model made a plan. With times of samples further ones need not run on one thread. */
+/* Takes times of runs in which no model made a plan. When there are enough, further runs need not use a single thread. */
 static void take_times(ev_evaluation *e)
 {
     const size_t least = (size_t)(e->o->latency_runs > 0 ? e->o->latency_runs : EV_LEAST_RUNS);
@@ -446,7 +445,7 @@ static void take_times(ev_evaluation *e)
         oct_pool_alone(e->o->pool, false);
 }
 
-/* Whether rows of v[n] are logits: they are no shares that sum up to 1. */
+/* Whether rows of v[n] are logits: they are not probabilities with sum 1. */
 static bool are_logits(const float *v, size_t n, size_t width)
 {
     for (size_t at = 0; width && at + width <= n; at += width) {
@@ -462,7 +461,7 @@ static bool are_logits(const float *v, size_t n, size_t width)
     return false;
 }
 
-/* What distributions the first output has: its classes, those of each token, or one number for two. */
+/* Which distributions the first output has: over its classes, over those of each token, or over two classes given by one number. */
 static void decide_distributions(ev_evaluation *e)
 {
     const oct_set_tensor *t = &e->subject[0].tensor[0];
@@ -471,7 +470,7 @@ static void decide_distributions(ev_evaluation *e)
     e->logits = as == OCT_SCORES_AUTO ? are_logits(e->subject[0].out[0].v, (size_t)e->row[0], e->width) : as == OCT_SCORES_LOGITS;
 }
 
-/* What outputs seem to be, from the first batch of the reference. */
+/* Infers from the first batch of the reference what the outputs mean. */
 static void decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
 {
     const bool labels = e->labels;
@@ -554,7 +553,7 @@ static oct_status run_samples(ev_evaluation *e, oct_err *err)
     return s;
 }
 
-/* Runs the command for each model; its metric is the first. */
+/* Runs the command for each model. Its metric is the first one. */
 static oct_status run_command(ev_evaluation *e, oct_err *err)
 {
     double *real = NULL, *values;
@@ -575,7 +574,7 @@ static oct_status run_command(ev_evaluation *e, oct_err *err)
                             e->models[0].name, n, e->models[k].name);
         for (size_t i = 0; i < n; i++) {
             proportion &= values[i] == 0 || values[i] == 1 || isnan(values[i]);
-            if (!isnan(real[i])) /* pairs alone count */
+            if (!isnan(real[i])) /* only pairs count */
                 add_score(&e->subject[k].tally[0], real[i], values[i]);
         }
     }
@@ -591,13 +590,13 @@ static double risen(double more, const oct_eval_score *c)
     return c->reference * oct_expm1(more / c->per_sample);
 }
 
-/* The interval of the mean difference of logarithms over samples, as that of a factor of the reference. */
+/* Turns the interval of the mean difference of logarithms into one of a factor on the reference. */
 static oct_interval as_factors(const oct_interval *d, const oct_eval_score *c)
 {
     return (oct_interval){ risen(d->mean, c), risen(d->lo, c), risen(d->hi, c) };
 }
 
-/* The interval of how much worse, from that of how much more. */
+/* Sets the interval of the drop from that of the difference. */
 static void set_drop(oct_eval_score *c, const oct_paired *p)
 {
     oct_interval d = c->metric->kind == OCT_METRIC_PROPORTION ? oct_paired_proportion(p) : oct_paired_mean(p);
@@ -738,7 +737,7 @@ static void open_judging(ev_evaluation *e)
     e->fixed_batch = e->src ? oct_source_fixed_batch(e->src) : 0;
 }
 
-/* Samples come from e->src or, where there is none, from parts. */
+/* The samples come from e->src, or from parts if there is none. */
 static oct_status evaluate(ev_evaluation *e, const oct_eval_model *models, size_t n_models, oct_parts *parts, oct_eval_result **out, oct_err *err)
 {
     oct_arena *a = oct_arena_create();
@@ -749,7 +748,7 @@ static oct_status evaluate(ev_evaluation *e, const oct_eval_model *models, size_
     const double began = oct_now();
     if (r) {
         r->arena = a;
-        oct_environment_read(&r->environment); /* before this run is itself the load */
+        oct_environment_read(&r->environment); /* before this run itself causes load */
         e->kept = a;
     }
     open_judging(e);

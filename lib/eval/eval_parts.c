@@ -1,7 +1,7 @@
-/* An evaluation in parts: what samples contribute is written, and taken up again in the order of the samples.
+/* An evaluation in parts. The contributions of samples are written, and later read in the order of the samples.
  *
- * A sample's record: for each metric that has scores and each model the score and the tokens that it is of; then what the model's sets got. The rest:
- * the first sample, sums of errors, what inputs took, layers, broken samples. */
+ * The record of a sample has, for each metric with scores and each model, the score and the number of tokens; then the contributions to the model's sets.
+ * The rest of the file has the first sample, sums of errors, ranges of inputs, layers and broken samples. */
 #include "eval/eval_int.h"
 #include "eval/part_sums.h"
 #include "ops/op.h"
@@ -24,7 +24,7 @@ static oct_status put_array(oct_buf *b, const oct_array *a, oct_err *err)
     return OCT_OK;
 }
 
-/* Results that depend on which samples come together would be others in parts. */
+/* If results depend on which samples run together, they would differ in parts. */
 static oct_status check_batches(const ev_evaluation *e, oct_err *err)
 {
     for (size_t k = 0; k < e->n_subject; k++) {
@@ -154,7 +154,7 @@ typedef struct first_sample {
     bool labels, logits;
     size_t width, classes;
     int64_t fixed_batch, rows;
-    ev_bytes after; /* names of metrics, arrays */
+    ev_bytes after; /* the data that follow: names of metrics, arrays */
 } first_sample;
 
 static first_sample open_first(ev_bytes r)
@@ -170,7 +170,7 @@ static first_sample open_first(ev_bytes r)
     return f;
 }
 
-/* Whether the part measured what is measured here. */
+/* Whether the part has the metrics that are measured here. */
 static oct_status check_metrics(const ev_evaluation *e, const oct_part *p, first_sample *f, oct_err *err)
 {
     const size_t n = ev_take_count(&f->after, 8);
@@ -209,7 +209,7 @@ static oct_status run_first(ev_evaluation *e, const oct_part *p, const first_sam
         s = ev_run_models(e, &b, f.rows, err);
     for (size_t i = 0; arrays && i < e->n_inputs; i++)
         oct_array_free(&arrays[i]);
-    for (size_t k = 0; k < e->n_subject; k++) /* it is among the samples of the parts */
+    for (size_t k = 0; k < e->n_subject; k++) /* the first sample is among the samples of the parts */
         for (size_t i = 0; i < e->subject[k].n_fit; i++) {
             oct_input_fit *fit = &e->subject[k].fit[i];
             fit->min = INFINITY;
@@ -295,7 +295,7 @@ static int by_place(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* The first of them in the order of the data. What ends the reading of a file early is found by every part, and counts once. */
+/* Lists the first broken samples in the order of the data. If a file cannot be read to its end, every part finds the same fault, which counts once. */
 static oct_status list_bad(ev_evaluation *e, gathered *g, oct_err *err)
 {
     enum { MOST = 100 };
@@ -348,7 +348,7 @@ oct_status ev_join_parts(ev_evaluation *e, oct_parts *parts, oct_err *err)
     OCT_TRY(oct_parts_next(parts, &index, &record, &p, err));
     if (!p)
         return no_samples(parts, err);
-    /* Which part has the first sample of all. */
+    /* Finds the part that has the first of all samples. */
     ev_bytes r = { p->rest, p->n_rest, false };
     bool memory = false;
     (void)ev_take_text(&r, e->arena, &memory);

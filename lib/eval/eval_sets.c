@@ -1,4 +1,4 @@
-/* The sets of an evaluation: those that its metrics are functions of, for each model. */
+/* The sets of an evaluation, on which some metrics are defined, for each model. */
 #include "eval/eval_int.h"
 #include "eval/maps.h"
 #include "eval/detections.h"
@@ -11,7 +11,7 @@
 struct ev_sets {
     oct_set_kind kind;
     size_t n_models;
-    oct_set **of_task, **of_values; /* per model; NULL: no metric needs them */
+    oct_set **of_task, **of_values; /* per model; NULL: no metric needs such sets */
 };
 
 void ev_sets_destroy(ev_sets *s)
@@ -90,7 +90,7 @@ void ev_sets_save(ev_sets *s, size_t k, oct_buf *b)
         s->of_values[k]->type->save(s->of_values[k], b);
 }
 
-/* The same samples count for every model. */
+/* Loads a sample for model k. The same samples must count for every model. */
 static oct_status load(oct_set **set, size_t k, ev_bytes *r, oct_err *err)
 {
     OCT_TRY(set[k]->type->load(set[k], r, err));
@@ -140,7 +140,7 @@ oct_status ev_sets_score(const ev_sets *s, size_t k, oct_pool *pool, oct_eval_sc
 
 void ev_set_drop(oct_eval_score *c, const oct_interval *d, bool flip)
 {
-    c->drop = (flip ? -d->mean : d->mean) + 0.0; /* no -0 */
+    c->drop = (flip ? -d->mean : d->mean) + 0.0; /* avoids -0 */
     c->lo = (flip ? -d->hi : d->lo) + 0.0;
     c->hi = (flip ? -d->lo : d->hi) + 0.0;
     c->within_noise = oct_interval_holds(d, 0);

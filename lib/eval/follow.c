@@ -1,4 +1,4 @@
-/* States of samples as a model leaves them. */
+/* Computes the states of recorded samples. */
 #include "eval/follow.h"
 
 #include "base/mem.h"

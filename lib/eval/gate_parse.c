@@ -1,4 +1,4 @@
-/* Gates as people write them: one by name and value, or a text with a line for each. */
+/* Parses gates: one by name and value, or a text with one in each line. */
 #include "base/size_text.h"
 #include "base/words.h"
 #include "eval/gates.h"
@@ -41,7 +41,7 @@ static oct_status reserve(oct_gates *g, oct_err *err)
 
 /* ---- values ---- */
 
-/* A finite number in plain digits, with a unit behind it or without. */
+/* A finite decimal number, which the unit may follow. */
 static bool read_number(const char *text, const char *unit, double *v)
 {
     char *end;
@@ -131,7 +131,7 @@ oct_status oct_gates_add(oct_gates *g, const char *name, const char *value, oct_
 
 /* ---- a text ---- */
 
-/* The next word, "" at the end of the line. */
+/* The next word; "" at the end of the line. */
 static oct_status next(oct_gates *g, oct_words *w, const char **word, const char **at, oct_err *err)
 {
     const bool done = oct_words_done(w);
@@ -142,7 +142,7 @@ static oct_status next(oct_gates *g, oct_words *w, const char **word, const char
     return *word ? OCT_OK : oct_nomem(err);
 }
 
-/* What is wrong with a value, at its place. */
+/* Adds to an error about a value the place of the value. */
 static oct_status misplaced(const oct_words *w, const char *at, oct_status s, const oct_err *what, oct_err *err)
 {
     if (s == OCT_ENOMEM)

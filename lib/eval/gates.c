@@ -1,11 +1,11 @@
-/* What was measured against what was asked. */
+/* Compares measurements with gates. */
 #include "eval/gates.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { FEWEST_RUNS = 9 };
-/* Quartiles of times that lie further apart say that the machine did other things, as oct_eval_speed_judge has it of ratios. */
+/* If the quartiles of times differ by more than this factor, the machine was busy. oct_eval_speed_judge uses the same factor for ratios. */
 static const double WIDEST = 1.5;
 
 const char *oct_gates_timed(const oct_gates *g)
@@ -69,7 +69,7 @@ static oct_status judge_metric(oct_gate_result *x, const oct_eval_result *r, oct
     return OCT_OK;
 }
 
-/* ---- the others ---- */
+/* ---- other gates ---- */
 
 static void judge_speedup(oct_gate_result *x, const oct_eval_speed *s)
 {

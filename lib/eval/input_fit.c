@@ -1,4 +1,4 @@
-/* lib/eval/input_fit.c -- samples against the ranges of the quantizers behind a model's inputs. */
+/* lib/eval/input_fit.c -- compares samples with the ranges of the quantizers after a model's inputs. */
 #include "eval/input_fit.h"
 
 #include "kernels/bins.h"
@@ -16,7 +16,7 @@ static const oct_tensor *constant_of(const oct_graph *g, const oct_node *n, int 
     return t && t->data && t->count == 1 ? t : NULL;
 }
 
-/* What the integers behind a quantizer can stand for; false: it is not of one scale and 8 bits. */
+/* The range that the integers of a quantizer can represent. False: it does not have one scale and 8 bits. */
 static bool range_of(const oct_graph *g, const oct_node *n, double *lo, double *hi)
 {
     const oct_tensor *s = constant_of(g, n, 1), *z = constant_of(g, n, 2);

@@ -1,4 +1,4 @@
-/* What an evaluation judges, and which outputs a place means. */
+/* What an evaluation judges, and which output a selector means. */
 #include "eval/judging.h"
 
 #include "base/buf.h"

@@ -17,18 +17,18 @@
 #include <unistd.h>
 
 enum { BLOCK = 1 << 16 };
-static const double PATIENCE = 2, GRACE = 1; /* seconds to end by itself, and after SIGTERM */
+static const double PATIENCE = 2, GRACE = 1; /* seconds to wait for the end: by itself, and after SIGTERM */
 
 struct oct_kept_command {
     const char *shown;
-    int in, out; /* its standard input and output; -1: closed */
+    int in, out; /* our ends of its standard input and output; -1: closed */
     pid_t pid;
     double seconds, deadline;
-    size_t from, to;       /* of block: what was read and not taken */
+    size_t from, to;       /* the part of the block that was read but not taken yet */
     char block[BLOCK];
 };
 
-/* ---- its life ---- */
+/* ---- starting and ending ---- */
 
 static oct_status start(oct_kept_command *k, const char *line, oct_err *err)
 {
@@ -69,7 +69,7 @@ static void nap(void)
     nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 }
 
-/* Whether it ended within some seconds. It is not reaped, so that its group still has its number. */
+/* Whether it ended within some seconds. It is not reaped yet, so that its group keeps its number. */
 static bool ended_within(const oct_kept_command *k, double seconds)
 {
     for (const double until = oct_now() + seconds;; nap()) {
@@ -81,7 +81,7 @@ static bool ended_within(const oct_kept_command *k, double seconds)
     }
 }
 
-/* Ends it with all it started, and waits for it. The exit status; -1 when a signal ended it. */
+/* Ends the command with everything that it started, and waits for it. Returns the exit status; -1 if a signal ended it. */
 static int reap(oct_kept_command *k)
 {
     int status = 0;
@@ -118,7 +118,7 @@ static oct_status fail_late(const oct_kept_command *k, oct_err *err)
     return OCT_EIO;
 }
 
-/* It closed its output, or its input. A shell says 127 where it finds no such program. */
+/* It has closed its output or its input. A shell exits with 127 if it does not find the program. */
 static oct_status fail_ended(oct_kept_command *k, oct_err *err)
 {
     const bool ended = ended_within(k, GRACE);
@@ -140,7 +140,7 @@ void oct_kept_turn(oct_kept_command *k)
     k->deadline = oct_now() + k->seconds;
 }
 
-/* Waits until its output, or with in its input too, is ready. */
+/* Waits until its output is ready, or, if `in` is set, until its output or its input is. */
 static oct_status await(const oct_kept_command *k, bool in, short ready[2], oct_err *err)
 {
     struct pollfd p[2] = { { .fd = k->out, .events = POLLIN }, { .fd = in ? k->in : -1, .events = POLLOUT } };
@@ -159,7 +159,7 @@ static oct_status await(const oct_kept_command *k, bool in, short ready[2], oct_
     return OCT_OK;
 }
 
-/* Reads what is there into the room that the block has. */
+/* Reads what is available into the free room of the block. */
 static oct_status take(oct_kept_command *k, oct_err *err)
 {
     if (k->from == k->to)
@@ -185,7 +185,7 @@ oct_status oct_kept_write(oct_kept_command *k, const void *p, size_t n, oct_err 
         if (ready[1]) {
             const ssize_t sent = write(k->in, at, n);
             if (sent < 0 && errno == EPIPE)
-                return OCT_OK; /* what it said before it ended is read next, or that it said nothing */
+                return OCT_OK; /* what it wrote before its end is read next; or the error is that it wrote nothing */
             if (sent < 0 && errno != EAGAIN && errno != EINTR)
                 return oct_fail_errno(err, "%s", k->shown);
             at += sent > 0 ? sent : 0;
@@ -197,7 +197,7 @@ oct_status oct_kept_write(oct_kept_command *k, const void *p, size_t n, oct_err 
     return OCT_OK;
 }
 
-/* Something to read, waited for. */
+/* Waits for something to read, and reads it. */
 static oct_status fill(oct_kept_command *k, oct_err *err)
 {
     short ready[2] = { 0 };

@@ -1,4 +1,4 @@
-/* Timing: all models in turn on the same sample, so that what disturbs the machine disturbs all of them alike. */
+/* Timing. All models run in turn on the same sample, so that disturbances of the machine affect all of them equally. */
 #include "eval/eval_int.h"
 
 #include "base/io.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { WARM_UP = 3, FEWEST_PAIRS = 5 };
-static const double WIDEST = 1.5; /* quartiles of pairs further apart say nothing */
+static const double WIDEST = 1.5; /* if the quartiles of pairs differ by more than this factor, nothing is concluded */
 
 static oct_status run_once(ev_timed *t, const oct_array *arrays, double *seconds, oct_err *err)
 {
@@ -45,7 +45,7 @@ oct_eval_latency ev_latency_of(ev_timed *t, int64_t per_run)
     return (oct_eval_latency){ q.median / each, q.q1 / each, q.q3 / each, (int)t->n };
 }
 
-/* Whether a step is of a layer that a plan of other shapes had already. */
+/* Whether a step belongs to a layer that an earlier plan for other shapes already had. */
 static bool is_known_layer(const oct_plan *p, size_t step, const char *name)
 {
     for (size_t i = 0; i < step && *name; i++) {
@@ -56,8 +56,8 @@ static bool is_known_layer(const oct_plan *p, size_t step, const char *name)
     return false;
 }
 
-/* What the plan for one sample says of itself, once it has run: models that run in stages are planned then, and note what ran outside of
- * plans when they are profiled. */
+/* Takes figures from the plan for one sample, after it has run. Models that run in stages are planned during the run. If they are profiled, they also note
+ * what ran outside plans. */
 static oct_status describe_plan(const ev_timed *t, const oct_array *arrays, oct_eval_model_result *r, oct_err *err)
 {
     oct_plan *p;
@@ -81,7 +81,7 @@ static oct_status describe_plan(const ev_timed *t, const oct_array *arrays, oct_
     return OCT_OK;
 }
 
-/* Ratios of pairs, not a ratio of medians: what slows the machine down slows both runs of a pair. */
+/* Compares ratios of pairs, not the ratio of medians: what slows the machine down affects both runs of a pair. */
 static oct_status compare_pairs(const ev_timed *reference, const ev_timed *t, oct_eval_speed *s, oct_err *err)
 {
     const size_t n = reference->n < t->n ? reference->n : t->n;
@@ -118,7 +118,7 @@ oct_status ev_time_models(ev_timed *t, size_t n, const oct_array *arrays, int64_
     const int least = o->latency_runs <= 0 ? EV_LEAST_RUNS : o->latency_runs < EV_MOST_RUNS ? o->latency_runs : EV_MOST_RUNS;
     if (o->latency_seconds > 0 && t[0].n == 0)
         OCT_TRY(run_rounds(t, n, arrays, least, o->latency_seconds, o->progress, o->progress_arg, err));
-    for (size_t k = 1; k < n; k++) /* before the quartiles sort the seconds */
+    for (size_t k = 1; k < n; k++) /* must precede the sorting of the times */
         OCT_TRY(compare_pairs(&t[0], &t[k], &r->models[k].speed, err));
     for (size_t k = 0; k < n && t[k].n > 0; k++)
         r->models[k].latency = ev_latency_of(&t[k], per_run);

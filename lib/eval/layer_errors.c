@@ -1,8 +1,8 @@
-/* Layer by layer: the reference model's values are kept for one batch, the others' compared as they are computed. Each of these runs twice:
- * once as it is, and once with the reference's values put in place of its own once they are compared. There every layer reads what the
- * reference reads, as far as its parameters can hold it, and its error is its own.
+/* Compares layer by layer. The reference model's values are kept for one batch, and those of the other models are compared while they are computed. Each of the
+ * other models runs twice: once unchanged; and once with its values replaced by those of the reference after they were compared. In the second run every layer
+ * reads what the reference reads, as far as its quantization parameters can represent that, so that its error is its own.
  *
- * Values of bodies are shown once an iteration: the k-th time of one model belongs to the k-th of the other. */
+ * Values of bodies are shown once in each iteration: the k-th time in one model corresponds to the k-th time in the other. */
 #include "eval/layers_int.h"
 #include "ops/op.h"
 
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is compared ---- */
+/* ---- the compared values ---- */
 
-/* Which values follow from inputs. Others may lie in constants, which nobody may write to. */
+/* Which values are computed from inputs. Others may be in constants, which must not be written to. */
 static bool *find_varying(oct_arena *a, const oct_graph *g)
 {
     bool *varies = oct_arena_calloc(a, g->n_value + 1, sizeof *varies);
@@ -30,7 +30,7 @@ static bool *find_varying(oct_arena *a, const oct_graph *g)
     return varies;
 }
 
-/* The reference's values that some model has, too. */
+/* Chooses the values of the reference that another model also has. */
 static oct_status choose_taps(ev_layers *l, const oct_graph *reference, oct_err *err)
 {
     size_t most = 0;
@@ -71,8 +71,8 @@ static int find_tap(const ev_side *s, const char *name)
     return -1;
 }
 
-/* y gets the elements of x in the other order of dimensions: y, or (back) x, has dims[rank], and its dimension i is dimension axes[i] of the
- * other one. */
+/* Copies the elements of x to y in the other order of dimensions. The tensor that has dims[rank], y or (back) x, has as its dimension i dimension axes[i] of
+ * the other one. */
 static void permute(const float *x, int rank, const int64_t *dims, const int *axes, bool back, float *y)
 {
     int64_t step[OCT_MAX_RANK], stride[OCT_MAX_RANK], at[OCT_MAX_RANK] = { 0 }, n = 1;
@@ -95,7 +95,7 @@ static void permute(const float *x, int rank, const int64_t *dims, const int *ax
     }
 }
 
-/* The numbers of a shown value in the reference's order of dimensions, as this model holds them. */
+/* Reads the numbers of a shown value, as this model has them, in the reference's order of dimensions. */
 static oct_status read_value(const ev_side *s, int i, const oct_operand *t, float *to, oct_err *err)
 {
     const oct_pair *p = s->pair[i];
@@ -107,7 +107,7 @@ static oct_status read_value(const ev_side *s, int i, const oct_operand *t, floa
     return OCT_OK;
 }
 
-/* How many elements of a tensor are of the samples that count. */
+/* How many rows of a tensor belong to samples that count. */
 static size_t rows_of(const ev_layers *l, const oct_operand *t)
 {
     int64_t first;
@@ -115,7 +115,7 @@ static size_t rows_of(const ev_layers *l, const oct_operand *t)
     return (size_t)(n < t->count ? n : t->count);
 }
 
-/* The dimensions of a shown value in the reference's order. */
+/* The dimensions of a shown value, in the reference's order. */
 static void real_dims(const ev_side *s, int i, const oct_operand *t, oct_operand *as)
 {
     const oct_pair *p = s->pair[i];
@@ -124,7 +124,7 @@ static void real_dims(const ev_side *s, int i, const oct_operand *t, oct_operand
         as->dims[p->axes[d]] = t->dims[d];
 }
 
-/* Room for n more elements behind those that are kept. */
+/* Makes room for n more elements after the kept ones. */
 static oct_status extend(ev_shown *k, int64_t n, oct_err *err)
 {
     const size_t used = k->n ? (size_t)k->end[k->n - 1] : 0, need = used + (size_t)n;
@@ -159,10 +159,11 @@ static oct_status keep_value(void *arg, const char *value, const oct_operand *t,
     const size_t n = rows_of(l, t);
     OCT_TRY(ev_channels_add(&s->channels[i], l->arena, t, k->values.v + used, n, err));
     const oct_status st = oct_stats_update(&l->stats[i], k->values.v + used, n, NULL);
-    return st == OCT_ENOMEM ? oct_nomem(err) : OCT_OK; /* what is not a number stands in no histogram */
+    return st == OCT_ENOMEM ? oct_nomem(err) : OCT_OK; /* a value that is not finite is in no histogram */
 }
 
-/* What is equal stays: it may lie in the inputs of the run. kept: the reference's values, in its order of dimensions. */
+/* Replaces a value by the kept values of the reference, which have its order of dimensions. A value that is equal is not written to, because it may be in
+ * the inputs of the run. */
 static oct_status replace_value(const ev_side *s, int i, const float *kept, const oct_operand *t, oct_err *err)
 {
     const ev_layers *l = s->l;
@@ -178,10 +179,10 @@ static oct_status replace_value(const ev_side *s, int i, const float *kept, cons
     if (scaled)
         oct_scaled_undo(scaled, t->rank, t->dims, true, l->scratch.v);
     const oct_status st = oct_operand_from_f32(t, l->scratch.v, err);
-    return st == OCT_EUNSUPPORTED ? OCT_OK : st; /* then the layers that read it have its error too */
+    return st == OCT_EUNSUPPORTED ? OCT_OK : st; /* then the error of the layers that read it includes the error of the value */
 }
 
-/* Codes and channels of a run as it is. real: the reference's values; t has its dimensions. */
+/* Counts the quantized values and channels in a run without replaced values. real: the reference's values; t has its dimensions. */
 static oct_status note_codes(ev_side *s, int i, const float *real, const oct_operand *t, oct_err *err)
 {
     ev_codes *c = &s->codes[i];
@@ -317,7 +318,7 @@ void ev_layers_destroy(ev_layers *l)
 
 /* ---- running ---- */
 
-/* What the step of that name computes on; NULL: there is none. */
+/* The type on which the step with this name computes; NULL: there is no such step. */
 static const char *step_scheme(const oct_plan *p, const char *name)
 {
     for (size_t i = 0; *name && i < oct_plan_n_steps(p); i++) {
@@ -328,7 +329,8 @@ static const char *step_scheme(const oct_plan *p, const char *name)
     return NULL;
 }
 
-/* A layer is what its step computes on, and its value what that leaves: integers make real results, too. A branch has steps once it has been taken. */
+/* Names the scheme of each value: that on which the step of its layer computes. Integer steps can have float results. The steps of a branch exist only after
+ * it was taken. */
 static void name_schemes(const ev_layers *l, ev_side *s, const oct_plan *p)
 {
     for (size_t i = 0; i < l->n_tap; i++) {
@@ -340,7 +342,7 @@ static void name_schemes(const ev_layers *l, ev_side *s, const oct_plan *p)
     s->news = false;
 }
 
-/* own: what the float model reads. */
+/* own: layers read the values of the float model. */
 static oct_status run_side(ev_layers *l, ev_side *s, const oct_array *arrays, const oct_array *own, oct_err *err)
 {
     oct_plan *p;
@@ -357,7 +359,7 @@ static oct_status run_side(ev_layers *l, ev_side *s, const oct_array *arrays, co
     const oct_status st = oct_runner_begin(s->runner, own, &p, err);
     if (st == OCT_OK)
         return oct_plan_advance(p, NULL, &shown, err);
-    l->no_own = st == OCT_EUNSUPPORTED; /* it runs in stages, whose results may lie in constants */
+    l->no_own = st == OCT_EUNSUPPORTED; /* the model runs in stages, and its results may be in constants */
     return l->no_own ? OCT_OK : st;
 }
 

@@ -1,4 +1,4 @@
-/* What a comparison layer by layer found, as a list. */
+/* Makes the list of layers with the results of a comparison. */
 #include "eval/layers_int.h"
 #include "ops/op.h"
 
@@ -36,7 +36,7 @@ static int worst_first(const void *x, const void *y)
     return strcmp(a->value, b->value);
 }
 
-/* Whether channels of what a layer reads or makes are not the float model's as they are: then its weights are not, either. */
+/* Whether channels that a layer reads or computes were scaled in comparison with the float model. Then its weights differ, too. */
 static bool is_scaled(const ev_side *s, const oct_graph *g, const oct_node *n)
 {
     bool any = false;
@@ -47,7 +47,7 @@ static bool is_scaled(const ev_side *s, const oct_graph *g, const oct_node *n)
     return any;
 }
 
-/* What was gathered of tap i. */
+/* Fills in what was gathered for tap i. */
 static oct_status fill(const ev_layers *l, const ev_side *s, size_t i, oct_arena *arena, oct_eval_layer *e, oct_err *err)
 {
     const ev_codes *c = &s->codes[i];
@@ -94,7 +94,7 @@ oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_
         const oct_node *node = ev_computing_node(at.g, at.value);
         oct_eval_layer *e = &list[n++];
         *e = (oct_eval_layer){ .value = l->tap[i], .other = s->pair[i]->other, .how = s->pair[i]->how, .order = l->order[i] };
-        if (!(e->scheme = oct_arena_strdup(arena, s->scheme[i]))) /* one that was read from a part lasts no longer than the sums */
+        if (!(e->scheme = oct_arena_strdup(arena, s->scheme[i]))) /* a scheme that was read from a part exists no longer than the sums */
             return oct_nomem(err);
         e->name = node && node->name[0] ? node->name : e->value;
         if (*where && !(e->name = oct_arena_printf(arena, "%s%s", where, e->name)))

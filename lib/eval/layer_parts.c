@@ -1,5 +1,5 @@
-/* A comparison layer by layer, of a part of the samples: written, and added to another. Everything in it is a sum, a count, an extreme or the same in
- * all parts. */
+/* Writes the comparison of layers for a part of the samples, and adds it to another one. All of its contents are sums, counts, extremes, or the same in all
+ * parts. */
 #include "eval/layers_int.h"
 #include "eval/part_sums.h"
 
@@ -10,7 +10,7 @@
 
 enum { MOST_CHANNELS = 1 << 16 };
 
-/* ---- histograms, as a calibration table: its reader trusts nothing ---- */
+/* ---- histograms, in the form of a calibration table, whose reader checks everything ---- */
 
 static oct_status add_stats(oct_calib *c, size_t i, const oct_stats *s, oct_err *err)
 {
@@ -71,7 +71,7 @@ static void save_channels(const ev_channels *c, oct_buf *b)
     }
 }
 
-/* A part may not have come by a value. */
+/* A part may not have seen a value. */
 static oct_status load_channels(ev_channels *c, oct_arena *a, ev_bytes *r, oct_err *err)
 {
     const size_t n = ev_take_count(r, 8);
@@ -171,7 +171,7 @@ static oct_status load_side(ev_layers *l, ev_side *s, ev_bytes *r, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- all ---- */
+/* ---- everything together ---- */
 
 oct_status ev_layers_save(const ev_layers *l, oct_buf *b, oct_err *err)
 {

@@ -1,4 +1,4 @@
-/* What the values of a tensor take in the float model, and what the quantized one's codes make of them. */
+/* The values of a tensor in the float model, and which quantized values represent them. */
 #include "eval/eval_int.h"
 
 #include "kernels/quantize.h"
@@ -8,7 +8,7 @@
 
 enum { CHUNK = 4096, MOST_CHANNELS = 1 << 16 };
 
-/* ---- ranges and codes ---- */
+/* ---- ranges and quantized values ---- */
 
 oct_eval_range ev_range_of(const oct_quant *q)
 {
@@ -75,7 +75,7 @@ double ev_codes_used(const ev_codes *c)
 
 /* ---- channels ---- */
 
-/* The dimension of channels: that of pictures where the runtime lays the tensor out so, else the last. */
+/* The dimension of the channels: that of pictures if the runtime stores the tensor in that layout, else the last one. */
 static int channel_axis(const oct_operand *t)
 {
     return t->rank >= 4 || (t->rank == 3 && t->layout == OCT_LAYOUT_CHANNELS_LAST) ? 1 : t->rank - 1;
@@ -126,7 +126,7 @@ bool ev_channels_known(const ev_channels *real, const ev_channels *here)
 
 /* ---- histograms ---- */
 
-/* The value below which a share of all lies. */
+/* The quantile of a histogram. */
 static double quantile(const oct_stats *s, double share)
 {
     oct_bin b;
@@ -140,8 +140,8 @@ static double quantile(const oct_stats *s, double share)
     return s->max;
 }
 
-/* The ends of what is shown: of what is seen, but no further out than half the width of the chosen range, or of what all but a thousandth of the
- * values take. */
+/* The ends of the displayed histogram. It shows all values seen, but at most half the width of the chosen range beyond it, or beyond what all but a
+ * thousandth of the values take. */
 static void choose_ends(const oct_stats *s, const oct_eval_range *r, oct_eval_histogram *h)
 {
     const bool ranged = r->hi > r->lo;

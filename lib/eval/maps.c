@@ -1,4 +1,4 @@
-/* Pixels of each class, sample by sample. */
+/* Counts the pixels of each class, sample by sample. */
 #include "eval/maps.h"
 
 #include "eval/boxes.h"
@@ -19,14 +19,14 @@ typedef struct maps {
     oct_set base;
     counted *v;
     size_t n, cap, classes;
-    uint32_t *sums; /* [3][room]: of a sample */
+    uint32_t *sums; /* [3][room]: counts of a sample */
     size_t room;
 } maps;
 
-/* What is read: scores [classes][h][w] or [h][w][classes], or class numbers [h][w]. */
+/* What is read from an output: scores [classes][h][w] or [h][w][classes], or class numbers [h][w]. */
 typedef struct plane {
     const float *v;
-    size_t classes, h, w, class_step, pixel_step; /* classes 0: numbers */
+    size_t classes, h, w, class_step, pixel_step; /* classes is 0 for class numbers */
     const oct_decode *rule;
 } plane;
 
@@ -54,14 +54,14 @@ static double score_at(const plane *p, size_t c, size_t y, size_t x)
     return p->v[c * p->class_step + (y * p->w + x) * p->pixel_step];
 }
 
-/* A place on a pixel but for rounding is on it: classes of equal scores, as quantized ones often are, stay equal. */
+/* A position that is on a pixel except for rounding is moved onto it. So classes with equal scores, as quantized ones often have, stay equal. */
 static double on_pixel(double x)
 {
     const double near = rint(x);
     return fabs(x - near) < 1e-9 ? near : x;
 }
 
-/* Between pixels, as PyTorch interpolates without aligned corners. u and v: 0 to 1 across the map. */
+/* Interpolates between pixels as PyTorch does without aligned corners. u and v: 0 to 1 across the map. */
 static double score_between(const plane *p, size_t c, double u, double v)
 {
     const double x = on_pixel(fmax(u * (double)p->w - 0.5, 0)), y = on_pixel(fmax(v * (double)p->h - 0.5, 0));
@@ -72,7 +72,7 @@ static double score_between(const plane *p, size_t c, double u, double v)
            fy * ((1 - fx) * score_at(p, c, y1, x0) + fx * score_at(p, c, y1, x1));
 }
 
-/* The class at a place; -1: the number there is none. */
+/* The class at a position; -1: the number there is not a class. */
 static int64_t class_at(const plane *p, double u, double v)
 {
     const size_t x = (size_t)(u * (double)p->w), y = (size_t)(v * (double)p->h);
@@ -92,7 +92,7 @@ static int64_t class_at(const plane *p, double u, double v)
     return p->classes == 1 ? most > p->rule->threshold : (int64_t)best;
 }
 
-/* Room for the sums of n classes, which are zeros. */
+/* Makes room for the counts of n classes, which are zero. */
 static oct_status reserve(maps *m, size_t n, oct_err *err)
 {
     if (n > m->room) {
@@ -112,12 +112,12 @@ static oct_status reserve(maps *m, size_t n, oct_err *err)
     return OCT_OK;
 }
 
-/* Where the centre of a pixel of the truth lies in the output, 0 to 1. */
+/* The position of the centre of a pixel of the truth in the output, from 0 to 1. */
 typedef struct place {
     double sx, tx, sy, ty;
 } place;
 
-/* A map as large as the stored picture is placed as that was; another one lies on the model's input. */
+/* A map with the size of the stored picture is placed like the picture. Another map covers the model's input. */
 static oct_status place_truth(const oct_set_view *v, int64_t h, int64_t w, place *p, oct_err *err)
 {
     double in_w, in_h;
@@ -154,7 +154,7 @@ static oct_status count_pixels(maps *m, const plane *p, const place *at, const i
     return OCT_OK;
 }
 
-/* Keeps the sums of the sample, and clears them. */
+/* Stores the counts of the sample, and zeroes them. */
 static oct_status keep_sums(maps *m, oct_err *err)
 {
     for (size_t c = 0; c < m->classes; c++) {
@@ -193,7 +193,7 @@ static void maps_release(oct_set *s)
     oct_free(((maps *)s)->sums);
 }
 
-/* Sums of classes, by the sample that they are of. */
+/* Writes the counts of classes for each sample. */
 static void maps_save(oct_set *s, oct_buf *b)
 {
     maps *m = (maps *)s;

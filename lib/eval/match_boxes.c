@@ -11,7 +11,7 @@ static double overlap_of(const oct_box *x, const oct_object *o)
     return o->crowd ? oct_overlap_crowd(x, &as) : oct_overlap(x, &as);
 }
 
-/* The object that a box takes, or n. overlap[n] are its overlaps; those of no crowd come first (order). */
+/* The object that a box is matched with, or n. overlap[n] are its overlaps. Objects that are not crowds come first in `order`. */
 static size_t best_object(const oct_object *objects, const size_t *order, const double *overlap, const bool *taken, size_t n, double least)
 {
     size_t best = n;
@@ -20,7 +20,7 @@ static size_t best_object(const oct_object *objects, const size_t *order, const 
         if (taken[o] && !objects[o].crowd)
             continue;
         if (best < n && !objects[best].crowd && objects[o].crowd)
-            break; /* what is no crowd is better than any crowd */
+            break; /* any other object is preferred to a crowd */
         if (overlap[o] < least)
             continue;
         least = overlap[o];
@@ -29,7 +29,7 @@ static size_t best_object(const oct_object *objects, const size_t *order, const 
     return best;
 }
 
-/* No crowds, then crowds, both in their order. */
+/* Orders objects: first those that are not crowds, then crowds, each in their order. */
 static void order_objects(const oct_object *objects, size_t n, size_t *order)
 {
     size_t at = 0;
@@ -39,7 +39,7 @@ static void order_objects(const oct_object *objects, size_t n, size_t *order)
                 order[at++] = i;
 }
 
-/* As NumPy's linspace has them. */
+/* The overlaps as NumPy's linspace computes them. */
 static double least_overlap(int t)
 {
     return t == OCT_OVERLAPS - 1 ? 0.95 : t * ((0.95 - 0.5) / (OCT_OVERLAPS - 1)) + 0.5;

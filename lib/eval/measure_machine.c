@@ -1,4 +1,4 @@
-/* What the machine can do at best: a product of matrices by the kernels that models run with, in float and in integers, and copying. */
+/* Measures the peak performance of the machine: a matrix product with the kernels that models run, in float and in integers, and copying. */
 #include "eval/eval_int.h"
 
 #include "base/io.h"
@@ -20,7 +20,7 @@ static oct_status add_node(oct_graph *g, const char *op, const int *in, int n_in
     return oct_graph_set_output(g, node, 0, *value, err);
 }
 
-/* Rounded to codes, and back: a value that a product of integers reads or makes. */
+/* Adds a quantizer and its inverse: for a value that an integer product reads or computes. */
 static oct_status add_rounding(oct_graph *g, int scale, int zero, const char *codes, const char *reals, int *value, oct_err *err)
 {
     int q;
@@ -78,7 +78,7 @@ static oct_status build(oct_graph *g, bool integers, oct_err *err)
     return oct_graph_sort(g, err);
 }
 
-/* Multiply-accumulates a second of the fastest run of the product's step. */
+/* Multiply-accumulates per second in the fastest run of the product's step. */
 static oct_status time_product(const oct_graph *g, oct_pool *pool, double *rate, oct_err *err)
 {
     const oct_plan_opts opts = { .pool = pool };
@@ -111,7 +111,7 @@ static oct_status measure_product(bool integers, oct_pool *pool, double *rate, o
 
 /* ---- copying ---- */
 
-/* As much for each thread as stays in its own cache: no step moves its operands faster. */
+/* Each thread copies what fits its own cache: no step can move its operands faster. */
 typedef struct copying {
     uint8_t *to;
     const uint8_t *from;
@@ -123,7 +123,7 @@ static void copy(void *arg, size_t begin, size_t end, size_t thread)
     for (size_t i = begin; i < end; i++)
         for (int k = 0; k < COPIES; k++) {
             memcpy(c->to + i * COPY_BYTES, c->from + i * COPY_BYTES, COPY_BYTES);
-            __asm__ volatile("" : : "r"(c->to) : "memory"); /* each is made */
+            __asm__ volatile("" : : "r"(c->to) : "memory"); /* keeps the compiler from dropping the copy */
         }
 }
 

@@ -60,7 +60,7 @@ static bool all_finite(const float *y, const float *yq, size_t n)
     return !bad;
 }
 
-/* As add_one for each, for a block of finite values. */
+/* The same as add_one for each element, for a block of finite values. */
 static void add_block(oct_error *e, lanes *s, const float *y, const float *yq)
 {
     double most[LANES] = { 0 };
@@ -127,7 +127,7 @@ double oct_error_cosine(const oct_error *e)
 
 /* ---- scores ---- */
 
-/* Whether `label` is among the k largest; of equal values the smaller index comes first, and NaN comes last. */
+/* Whether `label` is among the k largest values. Of equal values the one with the smaller index comes first; NaN comes last. */
 static double in_top(const float *v, size_t n, int64_t label, size_t k)
 {
     if (label < 0)
@@ -147,7 +147,7 @@ static double score_top(const oct_sample_view *s)
     return in_top(s->out, s->n_out, s->label, s->k);
 }
 
-/* A single value is taken for the probability of one of two classes. */
+/* A single value is interpreted as the probability of one of two classes. */
 static double score_agreement(const oct_sample_view *s)
 {
     return oct_class_of(s->out, s->n_out, s->threshold) == oct_class_of(s->ref, s->n_out, s->threshold);
@@ -174,7 +174,7 @@ static double score_cosine(const oct_sample_view *s)
     return least;
 }
 
-/* -log of the share that softmax gives to one of n values; INFINITY where it is none, or a value is NaN. */
+/* -log of the softmax probability of one of n values; INFINITY if there is no such value, or one is NaN. */
 static double surprise(const float *v, size_t n, int64_t at)
 {
     float most = -INFINITY;
@@ -214,7 +214,7 @@ static double count_tokens(const oct_sample_view *s)
 
 /* ---- divergence ---- */
 
-static const double LEAST_SHARE = 1e-7; /* probabilities count as at least this: quantized ones are often 0 */
+static const double LEAST_SHARE = 1e-7; /* smaller probabilities are set to this, because quantized ones are often 0 */
 
 static double share_at_least(double p)
 {
@@ -226,7 +226,7 @@ static double term(double p, double q)
     return p * oct_log(p / q);
 }
 
-/* Of one number for two classes. */
+/* The divergence for one number that stands for two classes. */
 static double divergence_of_one(double p, double q, bool logits)
 {
     if (logits) {
@@ -239,7 +239,7 @@ static double divergence_of_one(double p, double q, bool logits)
 static double divergence_of_logits(const float *p, const float *q, size_t n)
 {
     double sum = 0;
-    const double p0 = surprise(p, n, 0), q0 = surprise(q, n, 0); /* the logarithm of the whole is v[0] plus this */
+    const double p0 = surprise(p, n, 0), q0 = surprise(q, n, 0); /* the logarithm of the sum is v[0] plus this */
     if (!isfinite(p0) || !isfinite(q0))
         return INFINITY;
     const double p_all = (double)p[0] + p0, q_all = (double)q[0] + q0;
@@ -260,7 +260,7 @@ static double divergence(const float *p, const float *q, size_t n, bool logits)
     return isnan(sum) ? INFINITY : sum;
 }
 
-/* Of language models at the positions that perplexity counts. */
+/* For language models: at the positions that count for perplexity. */
 static double score_divergence(const oct_sample_view *s)
 {
     double sum = 0, counted = 0;
@@ -328,7 +328,7 @@ static bool is_reconstruction(const oct_metric_case *c)
     return c->set == OCT_SET_CLASSES && c->reconstruction && !c->labels;
 }
 
-/* Whether outputs foretell the next token cannot be seen: only who asks for it gets it. */
+/* It cannot be seen whether outputs predict the next token, so that this metric is computed only on request. */
 static bool is_asked(const oct_metric_case *c)
 {
     (void)c;
@@ -345,7 +345,7 @@ static bool is_detected(const oct_metric_case *c)
     return c->set == OCT_SET_BOXES && c->truth;
 }
 
-/* Without objects that are true float's boxes are, which is something to say where there is another model. */
+/* Without a truth, the boxes of the float model are the objects. This is meaningful only if there is another model. */
 static bool has_boxes(const oct_metric_case *c)
 {
     return c->set == OCT_SET_BOXES && (c->truth || c->compared);
@@ -421,11 +421,11 @@ bool oct_metric_in_percent(const oct_metric *m)
     return m->unit[0] == '%';
 }
 
-/* ---- top-k of any k ---- */
+/* ---- top-k for any k ---- */
 
 enum { MOST_K = 999 };
 
-/* Records that were asked for; they last as long as the process, as those of the table do. */
+/* Records that were requested. They exist until the process ends, like those of the table. */
 static struct {
     oct_metric m;
     char name[8];
@@ -447,7 +447,7 @@ static const oct_metric *make_top(size_t k)
     return &made[k].m;
 }
 
-/* k of "top3"; 0: it is none. */
+/* The k of "top3"; 0: the name is not of that form. */
 static size_t k_of(const char *name)
 {
     if (strncmp(name, "top", 3) != 0 || name[3] < '1' || name[3] > '9')
@@ -502,7 +502,7 @@ oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *er
     char *end;
     double v = strtod(text, &end);
     bool relative = false;
-    if (strpbrk(text, "xX \t")) /* accepted by strtod, but never meant */
+    if (strpbrk(text, "xX \t")) /* strtod accepts these, but nobody means them */
         end = (char *)text;
     if (end != text && strcmp(end, "%") == 0) {
         v /= 100;
@@ -549,6 +549,6 @@ double oct_drop_allowed(const oct_drop_limit *d, double reference)
 bool oct_drop_exceeds(const oct_drop_limit *d, double reference, double drop)
 {
     const double allowed = oct_drop_allowed(d, reference);
-    /* The last bits of means of thousands of scores are not worth failing over. */
+    /* A difference in the last bits of means over thousands of scores is no reason to fail. */
     return !(drop <= allowed + 4 * DBL_EPSILON * fmax(fabs(reference), fabs(allowed)));
 }

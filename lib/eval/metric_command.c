@@ -84,11 +84,11 @@ oct_status oct_command_add(oct_command_run *r, const oct_engine *e, const oct_so
 /* ---- what it prints ---- */
 
 typedef struct reading {
-    double *values; /* [most] */
+    double *values; /* [most]: the numbers read so far */
     size_t n, most;
-    char word[64];  /* that has begun; longer ones are no numbers */
+    char word[64];  /* the word that has begun; a longer one is not a number */
     size_t length;
-    char bad[64];   /* the first that is no number; "": none */
+    char bad[64];   /* the first word that is not a number; "": none */
 } reading;
 
 static void end_word(reading *r)
@@ -143,7 +143,7 @@ static oct_status read_numbers(reading *r, const char *command, const char *line
     while ((got = oct_stream_read(&s)) > 0 && r->n <= r->most)
         read_block(r, s.block, (size_t)got);
     end_word(r);
-    const bool flood = got > 0; /* what never ends is not waited for */
+    const bool flood = got > 0; /* output that does not end is not read to its end */
     oct_status st = s.error ? oct_fail(err, OCT_EIO, "%s: %s", command, strerror(s.error)) : OCT_OK;
     const int code = flood || s.error ? 0 : oct_stream_finish(&s);
     if (code)

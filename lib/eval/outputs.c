@@ -1,4 +1,4 @@
-/* A model's outputs over samples, into an .npz. */
+/* Writes a model's outputs over samples to an .npz. */
 #include "eval/outputs.h"
 
 #include <string.h>
@@ -53,7 +53,7 @@ oct_status oct_output_writer_open(const oct_graph *g, const size_t *from, const 
     return s;
 }
 
-/* The rows of an output that are samples; of a batch the model fixes, the last may be repetitions. */
+/* Appends the rows of an output that belong to samples. If the model fixes the batch size, the last rows may be repetitions. */
 oct_status oct_output_writer_add(oct_output_writer *w, const oct_engine *e, const oct_source *src, const oct_batch *b, oct_err *err)
 {
     const int64_t rows = oct_batch_rows(src, b);

@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-/* What a strip shows of a score: the change from float, in the units in which it is printed. */
+/* How a strip shows a score: the change from the float model, in the units in which it is printed. */
 typedef struct strip {
-    double lo, hi; /* of the drawing */
+    double lo, hi; /* the ends of the drawing */
     double unit;
-    bool flip;     /* a drop is a fall of the value */
-    const char *of; /* unit behind a number */
+    bool flip;     /* a drop means that the value falls */
+    const char *of; /* the unit after a number */
 } strip;
 
 static double change(const strip *s, double drop)
@@ -22,7 +22,7 @@ static double place(const strip *s, double v)
     return 2 + 96 * (v - s->lo) / (s->hi - s->lo);
 }
 
-/* The limit of a gate on this score, as a drop; NaN: there is none. */
+/* The limit of a gate on this score, as a drop; NaN: there is no such gate. */
 static double limit_of(const ev_page *p, size_t k, size_t i)
 {
     for (size_t g = 0; g < p->c->n_gates; g++) {
@@ -43,7 +43,7 @@ static void widen(strip *s, double v)
     s->hi = v > s->hi ? v : s->hi;
 }
 
-/* One scale for all models. False: nothing has an interval. */
+/* Chooses one scale for all models. False: no score has an interval. */
 static bool make_strip(const ev_page *p, size_t i, strip *s)
 {
     const oct_metric *m = p->r->models[0].scores[i].metric;
@@ -106,7 +106,7 @@ static void put_row(const ev_page *p, const strip *s, bool drawn, size_t k, size
     oct_buf_puts(p->b, "</tr>\n");
 }
 
-/* How the intervals of metric i are computed; NULL: it has none. */
+/* The method of the intervals of metric i; NULL: it has none. */
 static const char *method_of(const ev_page *p, size_t i)
 {
     for (size_t k = 1; k < p->r->n_models; k++)
@@ -115,7 +115,7 @@ static const char *method_of(const ev_page *p, size_t i)
     return NULL;
 }
 
-/* A group of rows: what it is of, and the scale of its drawings. */
+/* Writes the rows of a metric, with the scale of their drawings. */
 static void put_metric(const ev_page *p, size_t i)
 {
     strip s;

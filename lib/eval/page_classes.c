@@ -1,11 +1,11 @@
-/* Classes: how well each is found, and what its samples are taken for. */
+/* Classes: how many samples of each are recognized, and with which classes they are confused. */
 #include "eval/page_int.h"
 
 #include <math.h>
 
-enum { MANY_CLASSES = 30 }; /* more are shown when asked for */
+enum { MANY_CLASSES = 30 }; /* more classes are shown only when opened */
 
-/* What samples of a class were taken for, most often first. */
+/* The classes predicted for samples of a class, the most frequent first. */
 static void put_taken(oct_buf *b, const oct_class_table *t, int64_t label)
 {
     uint64_t most = UINT64_MAX;
@@ -48,7 +48,7 @@ static double worth(const oct_class_table *t, const oct_class_row *r)
     return t->own ? r->own : r->f1;
 }
 
-/* The row of a class in another table, whose rows go up by class; NULL: none of its samples was there, or taken for it. */
+/* The row of a class in another table, whose rows are in ascending order of class; NULL: it has no such row. */
 static const oct_class_row *row_of(const oct_class_table *t, int64_t class_number)
 {
     for (size_t lo = 0, hi = t ? t->n_rows : 0; lo < hi;) {
@@ -98,7 +98,7 @@ static void put_rows(const ev_page *p, const oct_class_table *t, const oct_class
     }
 }
 
-/* How many classes lost and gained, and the rows: behind a line to open where there are many. */
+/* How many classes became worse and better, followed by the rows. If there are many, they are folded. */
 static void put_table(const ev_page *p, const oct_class_table *t, const oct_class_table *was)
 {
     const bool many = t->n_rows > MANY_CLASSES;

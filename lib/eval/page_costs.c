@@ -18,7 +18,7 @@ static void put_number(const ev_page *p, int what, double v)
         ev_page_bytes(p, v);
 }
 
-/* What is said beside a bar. */
+/* The text beside a bar. */
 static void put_words(const ev_page *p, int what, size_t k)
 {
     const oct_eval_model_result *f = &p->r->models[0], *m = &p->r->models[k];

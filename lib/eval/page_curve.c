@@ -1,12 +1,12 @@
-/* The curve of a model that was made for a size: what more bytes would gain, and where the model stands. */
+/* The curve of a model that was made for a size: the gain of more bytes, and the position of the model. */
 #include "eval/page_int.h"
 
 #include <math.h>
 
-enum { WIDTH = 640, HEIGHT = 160, MOST_STEPS = 400 }; /* in units of the drawing; steps that are drawn */
+enum { WIDTH = 640, HEIGHT = 160, MOST_STEPS = 400 }; /* size in units of the drawing; the most steps that are drawn */
 
 typedef struct scale {
-    double least, most, worst, best; /* bytes; dB */
+    double least, most, worst, best; /* in bytes; in dB */
 } scale;
 
 bool ev_page_has_curve(const ev_page *p)
@@ -35,14 +35,14 @@ static double x_of(const scale *s, double bytes)
     return s->most > s->least ? WIDTH * (bytes - s->least) / (s->most - s->least) : 0;
 }
 
-/* What is not finite has no loss, and stands at the top. */
+/* A value that is not finite means no loss, and is at the top. */
 static double y_of(const scale *s, double db)
 {
     const double share = isfinite(db) && s->best > s->worst ? (db - s->worst) / (s->best - s->worst) : 1;
     return HEIGHT - 4 - (HEIGHT - 8) * share;
 }
 
-/* The last step that the model has; it has those before, too, or what comes after them. */
+/* The last step of the curve that the model has taken. It includes all steps before. */
 static const oct_page_point *taken_of(const oct_page_model *m)
 {
     const oct_page_point *last = &m->curve[0];

@@ -1,15 +1,15 @@
-/* Drawings of a layer: the values it takes with the range that was chosen for them, and the scales of its weights. */
+/* Draws a layer: its values with the range that was chosen for them, and the scales of its weights. */
 #include "eval/page_int.h"
 
 #include "kernels/math.h"
 
 #include <math.h>
 
-enum { WIDTH = 64, HEIGHT = 96, COLUMNS = 96 }; /* a unit of height is a pixel */
+enum { WIDTH = 64, HEIGHT = 96, COLUMNS = 96 }; /* one unit of height is one pixel */
 
 /* ---- values ---- */
 
-/* Counts by their logarithm, so that the tails are seen. */
+/* The height for a count is logarithmic, so that the tails are visible. */
 static double tall(uint64_t count, uint64_t most)
 {
     return count ? 1 + (HEIGHT - 2) * (double)(oct_logf(1 + (float)count) / oct_logf(1 + (float)most)) : 0;
@@ -21,7 +21,7 @@ static double across(const oct_eval_histogram *h, double v)
     return x < 0 ? 0 : x > WIDTH ? WIDTH : x;
 }
 
-/* The bins within the range, or those beyond it: the outline of those that stand beside each other. */
+/* Draws the bins inside the range, or those outside: the outline of adjacent bins. */
 static void put_bins(const ev_page *p, const oct_eval_layer *l, uint64_t most, bool beyond)
 {
     const oct_eval_histogram *h = &l->histogram;
@@ -75,7 +75,7 @@ void ev_page_draw_values(const ev_page *p, const oct_eval_layer *l)
 
 /* ---- weights ---- */
 
-/* What a column shows of the channels that share it: the largest scale, the worst SQNR. */
+/* What a column shows for the channels that share it: the largest scale and the worst SQNR. */
 typedef struct column {
     double scale, db;
 } column;
@@ -100,9 +100,9 @@ static size_t gather(const oct_eval_weights *w, column *c, double *least, double
     return n;
 }
 
-#define DECADES 3.0f /* of scales, below the largest */
+#define DECADES 3.0f /* how many decades of scales are shown below the largest one */
 
-/* Scales by their logarithm: those of channels differ by orders of magnitude. */
+/* The height for a scale is logarithmic, because the scales of channels differ by orders of magnitude. */
 static double tall_scale(double scale, double most)
 {
     const double h = scale > 0 ? 1 + (double)(oct_logf((float)(scale / most)) / (DECADES * 2.3025851f)) : 0;

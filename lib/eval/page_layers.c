@@ -1,4 +1,4 @@
-/* Errors layer by layer: a chart in the order of the network, and a table whose rows open. */
+/* Errors layer by layer: a chart in the order of the network, and a table whose rows can be opened. */
 #include "eval/page_int.h"
 
 #include "base/mem.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_DRAWN = 400 }; /* layers whose values and weights are drawn, for the size of the page: those of the largest error */
+enum { MOST_DRAWN = 400 }; /* how many layers have drawings of values and weights, those with the largest error; limits the size of the page */
 
 bool ev_page_has_layers(const ev_page *p)
 {
@@ -19,7 +19,7 @@ bool ev_page_has_layers(const ev_page *p)
 
 /* ---- the chart ---- */
 
-#define QUIET 80.0 /* dB at its foot: 0.01 % of the signal */
+#define QUIET 80.0 /* dB at the bottom: 0.01 % of the signal */
 
 static double height(double db)
 {
@@ -59,7 +59,7 @@ static void put_bars(const ev_page *p, size_t k, const ev_page_row *rows, size_t
     }
 }
 
-/* With the error of everything before, as a line. */
+/* Draws the SQNR that includes the error of everything before, as a line. */
 static void put_sum(const ev_page *p, const ev_page_row *rows, size_t n)
 {
     size_t x = 0;
@@ -243,7 +243,7 @@ static void put_tools(const ev_page *p, size_t k)
                    k, k, k, k, k, k);
 }
 
-/* How many layers err as much as this one or more. */
+/* How many layers have at least as large an error as this one. */
 static size_t rank_of(const ev_page_row *rows, size_t n, size_t i)
 {
     const oct_eval_layer *e = rows[i].e;

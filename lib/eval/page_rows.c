@@ -1,4 +1,4 @@
-/* The layers of a model: what was measured of each beside what was decided for it, in the order of the network. */
+/* The layers of a model: measurements beside decisions, in the order of the network. */
 #include "eval/page_int.h"
 
 #include "base/mem.h"
@@ -16,7 +16,7 @@ const char *ev_page_row_op(const ev_page_row *row)
     return row->e && *row->e->op ? row->e->op : row->n ? row->n->op : "";
 }
 
-/* What was decided says more than what runs: a dynamic product runs as int8, too. */
+/* The decided scheme says more than the one that runs: a dynamic product also runs as int8. */
 const char *ev_page_row_scheme(const ev_page_row *row)
 {
     return row->n && row->n->scheme ? row->n->scheme : row->e ? row->e->scheme : "";
@@ -54,7 +54,7 @@ static ev_page_row *find(ev_page_row *notes, size_t n, const char *name)
     return lo < n && strcmp(notes[lo].n->name, name) == 0 ? &notes[lo] : NULL;
 }
 
-/* Layers that were not compared stand behind the compared one before them. */
+/* A layer that was not compared is placed after the last compared layer before it. */
 static void place_others(ev_page_row *notes, size_t n)
 {
     double last = -1;

@@ -1,9 +1,9 @@
-/* What stayed float and why, what was changed, what is wrong, and how to make it again. */
+/* Which layers stayed float and why, what was changed, what is wrong, and how to make the model again. */
 #include "eval/page_int.h"
 
 #include <string.h>
 
-enum { NAMES = 6 }; /* of layers or nodes that a line names */
+enum { NAMES = 6 }; /* how many layers or nodes a line names */
 
 static bool alike(const char *a, const char *b)
 {
@@ -33,7 +33,7 @@ bool ev_page_has_float(const ev_page *p)
     return false;
 }
 
-/* One line for an operator and a reason; nothing where an earlier layer has written it. */
+/* Writes one line for an operator and a reason, unless an earlier layer has written it. */
 static void float_line(const ev_page *p, const oct_page_model *m, size_t i)
 {
     const oct_page_layer *l = &m->layer[i];
@@ -193,7 +193,7 @@ static void add_lines(oct_buf *b, const char *command)
     }
 }
 
-/* Lines of a command end as in a shell; all else that ends a line is of a name, and shown as such. */
+/* Lines of a command end as in a shell. Any other line break is part of a name, and is shown as text. */
 static void command_lines(const ev_page *p, const char *command)
 {
     static const char end[] = " \\\n";
@@ -231,13 +231,14 @@ static void put_command(const ev_page *p, const char *title, const char *of, con
     oct_buf_puts(p->b, "</code></pre>\n");
 }
 
-/* What the figures were measured on. */
+/* Describes the machine on which the figures were measured. */
 static void put_machine(const ev_page *p)
 {
     const oct_eval_result *r = p->r;
     char text[OCT_ENVIRONMENT_TEXT];
     oct_buf_puts(p->b, "<h4>With</h4>\n<p>");
-    ev_page_text(p, r->environment.used ? oct_report_environment(text, r, p->c->version) : p->c->version ? p->c->version : "octet"); /* nothing was run: no machine has a part in it */
+    /* nothing was run, so that the machine does not matter */
+    ev_page_text(p, r->environment.used ? oct_report_environment(text, r, p->c->version) : p->c->version ? p->c->version : "octet");
     if (r->batch > 1)
         oct_buf_printf(p->b, "; %zu samples at a time", r->batch);
     if (r->machine.bytes > 0) /* a multiply-accumulate is two operations */

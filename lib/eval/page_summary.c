@@ -1,4 +1,4 @@
-/* The top of the page: what came out, in a sentence, and the figures that carry it. */
+/* The top of the page: the result in a sentence, and the key figures. */
 #include "eval/page_int.h"
 
 #include <math.h>
@@ -21,7 +21,8 @@ static size_t count_missed(const ev_page *p, size_t k, size_t *n, size_t *unsure
     return missed;
 }
 
-/* "Meets all 3 gates; 1 is too near its limit to be certain." Green and red say what is certain: one gate that is missed for certain decides for all. */
+/* "Meets all 3 gates; 1 is too near its limit to be certain." Green and red are used only for certain results: one gate that is missed for
+ * certain makes it red. */
 static void put_gates(const ev_page *p, size_t k)
 {
     size_t n, unsure, failed;
@@ -42,7 +43,7 @@ static void put_gates(const ev_page *p, size_t k)
     oct_buf_puts(p->b, ".</span> ");
 }
 
-/* The score that counts: the first that has a drop. */
+/* The score that counts: the first one that has a drop. */
 static const oct_eval_score *main_score(const ev_page *p, size_t k)
 {
     for (size_t i = 0; i < p->r->n_scores; i++)
@@ -163,7 +164,7 @@ static void score_figure(const ev_page *p, const oct_eval_score *s)
     close_figure(p);
 }
 
-enum { MOST_SCORES = 2 }; /* the table has all */
+enum { MOST_SCORES = 2 }; /* others are only in the table */
 
 static void put_figures(const ev_page *p, size_t k)
 {

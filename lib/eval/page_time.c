@@ -1,4 +1,4 @@
-/* Time and bytes layer by layer, float beside quantized. */
+/* Time and bytes layer by layer, with the float and the quantized model side by side. */
 #include "eval/page_int.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ static bool has_rows(const ev_page *p)
     return false;
 }
 
-/* Steps are shown of models that cannot be laid beside the float one, and of that one where it is alone. */
+/* Steps are shown for models whose layers cannot be compared with the float model's, and for a float model alone. */
 static bool shows_steps(const ev_page *p, size_t k)
 {
     const oct_eval_model_result *m = &p->r->models[k];
@@ -29,7 +29,7 @@ bool ev_page_has_costs(const ev_page *p)
 
 /* ---- the waterfall ---- */
 
-enum { ROW = 10, PIXELS = 8, MOST_HEIGHT = 560, LEAST_HEIGHT = 60 }; /* ROW: in units of the drawing */
+enum { ROW = 10, PIXELS = 8, MOST_HEIGHT = 560, LEAST_HEIGHT = 60 }; /* ROW: height in units of the drawing */
 
 static const char *name_of(const oct_eval_cost_row *c)
 {
@@ -48,7 +48,7 @@ static void put_step(const ev_page *p, const oct_eval_cost_row *c, const oct_eva
     oct_buf_puts(p->b, "</title></rect>\n");
 }
 
-/* Each layer begins where the one before it ends: float above, quantized below. */
+/* Each layer begins where the previous one ends: float above, quantized below. */
 static void put_fall(const ev_page *p, const oct_eval_model_result *m)
 {
     double was = 0, is = 0, whole = 0, sum = 0;
@@ -92,7 +92,7 @@ static void put_fall(const ev_page *p, const oct_eval_model_result *m)
 
 #define WIDE_MARK "<span title=\"spread widely\">~</span>"
 
-/* One unit for a table, so that its cells can be compared: microseconds where a whole run takes less than a millisecond. */
+/* Chooses one unit for a table, so that its cells can be compared: microseconds if a whole run takes less than a millisecond. */
 static bool in_us(const oct_eval_model_result *m)
 {
     double sum = 0;
@@ -108,7 +108,7 @@ static const char *unit(bool us)
     return us ? "µs" : "ms";
 }
 
-/* Number cells sort by milliseconds. */
+/* Cells with numbers are sorted by milliseconds. */
 static void time_cell(const ev_page *p, const oct_eval_cost *c, bool us)
 {
     oct_buf_printf(p->b, "<td class=\"n%s\" data-v=\"%.9g\">", c->wide ? " soft" : "", c->seconds * 1e3);
@@ -243,7 +243,7 @@ static void size_table(const ev_page *p, const oct_eval_model_result *m, uint64_
     oct_buf_puts(p->b, "</tbody></table>\n");
 }
 
-/* Of the largest layer. */
+/* The bytes of the largest layer. */
 static uint64_t most_bytes(const oct_eval_model_result *m)
 {
     uint64_t most = 0;

@@ -1,4 +1,4 @@
-/* What stands at the sides of a pair of values: what leaves a value as it is, and clamps and affine functions that one of two models has alone. */
+/* Nodes around a pair of values: those that do not change a value, and clamps and affine functions that only one of two models has. */
 #include "eval/pairs_int.h"
 
 #include "ops/core/quantized.h"
@@ -35,7 +35,7 @@ bool pair_is_integer(const oct_value *v)
     return !v->quant && v->dtype != OCT_UNDEFINED && !is_real(v->dtype);
 }
 
-/* Whether output 0 of a node is its input 0, but for rounding: the same elements in the same place. */
+/* Whether output 0 of a node equals its input 0 except for rounding: the same elements in the same places. */
 bool pair_is_same(const oct_graph *g, int node)
 {
     const oct_node *n = &g->node[node];
@@ -74,7 +74,7 @@ bool pair_same_operator(const pair_search *s, int f, int q)
     return oct_op_clamp(s->g[PAIR_REAL], f, &lo, &hi) && oct_op_clamp(s->g[PAIR_OTHER], q, &lo, &hi);
 }
 
-/* ---- behind a node ---- */
+/* ---- nodes that follow a value ---- */
 
 typedef enum behind {
     NOTHING = 0, CLAMP = 1, AFFINE = 2, OTHER = 4
@@ -95,7 +95,7 @@ static behind kind_of(const oct_graph *g, int node)
     return op->quant == OCT_QUANT_ARITH || op->adds || op->multiplies || strcmp(n->op, "BatchNormalization") == 0 ? AFFINE : OTHER;
 }
 
-/* The kinds of all that reads a value, by bits, beyond what leaves it as it is. */
+/* The kinds of all nodes that read a value, as a set of bits. Nodes that do not change it are passed over. */
 static unsigned kinds_behind(const oct_graph *g, int value, int hops)
 {
     unsigned kinds = 0;
@@ -107,7 +107,7 @@ static unsigned kinds_behind(const oct_graph *g, int value, int hops)
     return kinds;
 }
 
-/* The one node that reads a value, if it is a clamp or affine: its kind and its result. */
+/* If a clamp or affine node alone reads a value: its kind and its result. */
 static behind next_behind(const oct_graph *g, int value, int *result)
 {
     for (int hops = 0; hops < PAIR_HOPS && oct_value_used_once(&g->value[value]); hops++) {
@@ -124,7 +124,7 @@ static behind next_behind(const oct_graph *g, int value, int *result)
     return NOTHING;
 }
 
-/* Whether some operator reads both values, or nothing reads either. steps: how many readers may be looked at; then it is taken that none does. */
+/* Whether some operator reads both values, or nothing reads either. steps: how many readers may be examined; when it is used up, the answer is no. */
 static bool read_alike(const pair_search *s, int real, int other, int *steps)
 {
     const oct_graph *g = s->g[PAIR_REAL], *h = s->g[PAIR_OTHER];
@@ -147,7 +147,7 @@ static bool read_alike(const pair_search *s, int real, int other, int *steps)
     return false;
 }
 
-/* Behind all affine functions that follow a value. */
+/* The value after all affine functions that follow this one. */
 static int behind_affine(const oct_graph *g, int value)
 {
     int next;
@@ -188,7 +188,7 @@ static bool shifts(const oct_graph *g, int node)
     return n->n_in == 2 && n->n_out == 1 && n->out[0] >= 0 && pair_data_inputs(g, n, in) == 1 && in[0] == n->in[0] && same_shape(&g->value[in[0]].shape, &g->value[n->out[0]].shape);
 }
 
-/* Whether a node multiplies integers by their scales, as rows of a table stored in 8 bits become reals: a middle may be taken off between. */
+/* Whether a node multiplies integers by their scales, as when rows of a table stored in 8 bits become float. A zero point may be subtracted before. */
 static bool scales_integers(const oct_graph *g, int node)
 {
     const oct_op *op = oct_op_of(g, node);
@@ -214,7 +214,7 @@ int pair_layer_of(const pair_search *s, int k, int value)
         const behind kind = pair_is_same(g, p) ? CLAMP : kind_of(g, p);
         if (kind == OTHER)
             return p;
-        if (!pair_data_inputs(g, &g->node[p], in)) /* of constants alone */
+        if (!pair_data_inputs(g, &g->node[p], in)) /* it is computed from constants alone */
             return p;
         if (g->value[in[0]].producer < 0)
             return p;

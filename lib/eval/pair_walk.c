@@ -1,4 +1,4 @@
-/* Pairs by structure: both graphs are walked from paired values through the same operators. */
+/* Finds pairs by structure: both graphs are walked from paired values through the same operators. */
 #include "eval/pairs_int.h"
 
 #include "ops/traits.h"
@@ -8,9 +8,9 @@
 
 enum { MOST_CANDIDATES = 64 };
 
-/* ---- moves ---- */
+/* ---- nodes that move values ---- */
 
-/* `way` from a node's output to its input; false: it cannot be followed. */
+/* Follows `way` from a node's output to its input. False: that is not possible. */
 static bool follow_permutation(const oct_graph *g, const oct_node *n, pair_way *way)
 {
     const int rank = g->value[n->out[0]].shape.rank;
@@ -28,7 +28,7 @@ static bool follow_permutation(const oct_graph *g, const oct_node *n, pair_way *
     return true;
 }
 
-/* One step towards what a value is made of, through nodes that only move it; -1: there is none. */
+/* One step towards the origin of a value, through a node that only moves it; -1: there is no such node. */
 static int go_up(const oct_graph *g, int value, pair_way *way)
 {
     const int p = g->value[value].producer;
@@ -46,7 +46,7 @@ static int go_up(const oct_graph *g, int value, pair_way *way)
     return n->in[0];
 }
 
-/* The nearest value with a mate from which this one is moved; -1: none. */
+/* The nearest paired value of which this one is moved elements; -1: there is none. */
 static int find_mated(const pair_search *s, int k, int value, pair_way *way)
 {
     for (int hops = 0; value >= 0 && hops < PAIR_HOPS; hops++) {
@@ -57,7 +57,7 @@ static int find_mated(const pair_search *s, int k, int value, pair_way *way)
     return -1;
 }
 
-/* Whether `value` is moved from `from`. */
+/* Whether `value` consists of moved elements of `from`. */
 static bool comes_from(const oct_graph *g, int value, int from, pair_way *way)
 {
     for (int hops = 0; value >= 0 && hops < PAIR_HOPS; hops++) {
@@ -76,7 +76,7 @@ static bool is_trivial(const pair_way *w)
     return true;
 }
 
-/* How v, an input in the other graph, lies against u, one of the float graph; false: they are not the same values. */
+/* How the dimensions of v, an input in the other graph, correspond to those of u in the float graph. False: they are different values. */
 static bool relate(const pair_search *s, int u, int v, pair_way *net)
 {
     pair_way wq = { 0 }, wf = { 0 };
@@ -94,7 +94,7 @@ static bool relate(const pair_search *s, int u, int v, pair_way *net)
     if (wq.reshaped || wf.reshaped || (wq.rank && wq.rank != rank) || (wf.rank && wf.rank != rank))
         return false;
     net->rank = rank;
-    for (int i = 0; i < rank; i++) { /* dimension i of v is dimension d of f; which dimension of u is that? */
+    for (int i = 0; i < rank; i++) { /* dimension i of v is dimension d of f: find the dimension of u */
         const int m = wq.rank ? wq.at[i] : i, d = own->rank ? own->at[m] : m;
         for (int j = 0; j < rank; j++)
             if ((wf.rank ? wf.at[j] : j) == d)
@@ -105,9 +105,9 @@ static bool relate(const pair_search *s, int u, int v, pair_way *net)
     return true;
 }
 
-/* ---- one node against another ---- */
+/* ---- comparing two nodes ---- */
 
-/* Whether a node treats all elements alike, wherever they lie. */
+/* Whether a node treats all elements in the same way, wherever they are. */
 static bool is_elementwise(const oct_graph *g, int node)
 {
     float lo, hi;
@@ -121,7 +121,7 @@ static bool is_elementwise(const oct_graph *g, int node)
     return oct_op_clamp(g, node, &lo, &hi) || op->adds || op->multiplies || (op->layout == OCT_RULE_ANY && op->quant == OCT_QUANT_UNARY && !op->reduces);
 }
 
-/* Whether two nodes compute on the same values; net: how the other's lie. */
+/* Whether two nodes compute on the same values. net: the order of the other's dimensions. */
 static bool same_inputs(const pair_search *s, int f, int q, pair_way *net)
 {
     int u[PAIR_HOPS], v[PAIR_HOPS];
@@ -156,7 +156,7 @@ static bool same_attribute(const oct_attr *a, const oct_attr *b)
     }
 }
 
-/* How many constants and attributes differ, weights apart. */
+/* How many constants and attributes differ, other than weights. */
 static int count_differences(const pair_search *s, int f, int q)
 {
     const oct_node *a = &s->g[PAIR_REAL]->node[f], *b = &s->g[PAIR_OTHER]->node[q];
@@ -171,14 +171,14 @@ static int count_differences(const pair_search *s, int f, int q)
     return differ;
 }
 
-/* What only moves elements must move them alike: another transposition is one that a model has alone. */
+/* Nodes that only move elements must move them in the same way. If not, it is a transposition that only one model has. */
 static bool moves_alike(const pair_search *s, int f, int q)
 {
     const oct_op *op = oct_op_of(s->g[PAIR_REAL], f);
     return !op || !op->permutes || count_differences(s, f, q) == 0;
 }
 
-/* How well two nodes with the same inputs fit; -INFINITY: they do not. */
+/* How well two nodes with the same inputs match; -INFINITY: they do not. */
 static oct_status fit(const pair_search *s, int f, int q, double *score, bool *folded, oct_err *err)
 {
     double db;
@@ -205,7 +205,7 @@ void pair_join(pair_search *s, int real, int other, oct_pair_how how, const pair
     s->way[real] = way ? *way : (pair_way){ 0 };
 }
 
-/* Nodes of the float graph that read a value, or what is moved from it. */
+/* The nodes of the float graph that read a value, or moved elements of it. */
 static void gather(const pair_search *s, int value, int hops, int node[MOST_CANDIDATES], size_t *n)
 {
     const oct_graph *g = s->g[PAIR_REAL];
@@ -232,7 +232,7 @@ static void join_nodes(pair_search *s, int f, int q, bool folded, const pair_way
     }
 }
 
-/* Finds the float node of one node of the other graph. */
+/* Finds the float node that corresponds to a node of the other graph. */
 static oct_status match_node(pair_search *s, int q, bool *found, oct_err *err)
 {
     int candidate[MOST_CANDIDATES], in[PAIR_HOPS], best = -1;

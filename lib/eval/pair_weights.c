@@ -1,4 +1,4 @@
-/* Pairs by weights, and what quantizing left of these: output channel by output channel, whichever way the two models lay them out. */
+/* Finds pairs by weights, and compares the quantized weights with the float ones, for each output channel, whatever their layouts. */
 #include "eval/pairs_int.h"
 
 #include "base/array.h"
@@ -9,14 +9,14 @@
 #include <math.h>
 #include <string.h>
 
-static const double LEAST_DB = 6, AHEAD_DB = 3; /* of a pair, and before the next best */
+static const double LEAST_DB = 6, AHEAD_DB = 3; /* dB that a pair must have, and by which it must be better than the next best */
 
-/* Weights as reals. */
+/* Weights as float numbers. */
 typedef struct reals {
     const char *name;
-    const oct_quant *q; /* NULL: they are reals in the model */
+    const oct_quant *q; /* NULL: they are float in the model */
     oct_weight_layout lie;
-    float *x;           /* owned */
+    float *x;           /* owned by this structure */
     size_t n;
 } reals;
 
@@ -70,7 +70,7 @@ static bool fits_quant(const oct_value *v, int rank, const int64_t *dims, size_t
     return q->block ? rank == 2 : (size_t)q->qvals->count == n && (q->n == 1 || (q->axis >= 0 && q->axis < rank && dims[q->axis] == q->n));
 }
 
-/* The weights of a node; r->x NULL: it has none that are constant and understood. */
+/* The weights of a node. r->x is NULL if it has none that are constant and understood. */
 static oct_status take_weights(const oct_graph *g, int node, reals *r, oct_err *err)
 {
     const oct_node *n = &g->node[node];
@@ -91,7 +91,7 @@ static oct_status take_weights(const oct_graph *g, int node, reals *r, oct_err *
     const oct_status s = decode(v, dims, r, err);
     if (s == OCT_OK || s == OCT_ENOMEM)
         return s;
-    oct_free(r->x); /* a form that cannot be decoded is none that is understood */
+    oct_free(r->x); /* a form that cannot be decoded counts as not understood */
     r->x = NULL;
     return OCT_OK;
 }
@@ -101,7 +101,7 @@ static bool same_layer(const oct_weight_layout *a, const oct_weight_layout *b)
     return a->matrices == b->matrices && a->groups == b->groups && a->outs == b->outs && a->ins == b->ins && a->taps == b->taps;
 }
 
-/* An output channel of quantized weights against the float ones. */
+/* The error of an output channel of quantized weights, compared with the float ones. */
 typedef struct channel_error {
     oct_error error;
     size_t clipped;
@@ -150,8 +150,7 @@ static double compare_all(const reals *f, const reals *q, oct_eval_weights *w, o
     return oct_error_sqnr(&all);
 }
 
-/* The better of the float model's weights and of those behind its passes, which have what follows the layer folded in; f->x NULL: there are none of
- * that shape. */
+/* The better of two: the float model's weights, and those after its passes, into which following nodes are folded. f->x is NULL if neither has that shape. */
 static oct_status take_nearest(const pair_search *s, int real, const reals *q, reals *f, double *db, bool *folded, oct_err *err)
 {
     double plain = NAN;
@@ -197,7 +196,7 @@ oct_status pair_compare_weights(const pair_search *s, int real, int other, doubl
     return st;
 }
 
-/* The float layer whose weights are nearest to those of a layer of the other graph; -1: none is near, or several are. */
+/* The float layer whose weights are nearest to those of a layer in the other graph; -1: none is near, or several are. */
 static oct_status find_nearest(const pair_search *s, int other, int *best, bool *folded, oct_err *err)
 {
     double most = -INFINITY, second = -INFINITY;

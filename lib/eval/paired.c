@@ -1,4 +1,4 @@
-/* Intervals of paired differences, and what they say. */
+/* Intervals of paired differences, and conclusions from them. */
 #include "eval/summary.h"
 
 #include "eval/bootstrap.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double Z = 1.9599639845400545; /* 97.5 % point of the normal distribution */
+static const double Z = 1.9599639845400545; /* 97.5 % quantile of the normal distribution */
 
 void oct_paired_add(oct_paired *p, double reference, double other)
 {
@@ -17,7 +17,7 @@ void oct_paired_add(oct_paired *p, double reference, double other)
     p->sum += d;
     if (p->n <= OCT_PAIRED_KEPT)
         p->kept[p->n - 1] = d;
-    /* Moments about the running mean (Pebay 2008), which do not cancel where the mean is far from 0. */
+    /* Moments about the running mean (Pebay 2008), which do not suffer from cancellation if the mean is far from 0. */
     const double n = (double)p->n, shift = (d - p->mean) / n, grown = shift * shift * n * (n - 1);
     p->m3 += grown * shift * (n - 2) - 3 * shift * p->m2;
     p->m2 += grown;
@@ -26,21 +26,21 @@ void oct_paired_add(oct_paired *p, double reference, double other)
 
 /* ---- proportions ---- */
 
-/* Samples by which the observed count is brought nearer to the expected one. Counts come in steps, and the smallest
- * coverage is where a step at either end leaves the interval at once. */
+/* By how many samples the observed count is moved towards the expected one. Counts change in steps, and coverage is smallest where a step at either end
+ * leaves the interval. */
 static const double NEARER = 0.1;
 
-/* The score statistic of the hypothesis that a sample goes up more often than down by `d`, for d >= 0: what was observed beyond
- * it, over the standard deviation under it. The rate of going down, which the hypothesis leaves open, is the likeliest one
- * under it: the positive root q of 2n q^2 + ((2n - up + down) d - up - down) q - down d (1 - d) = 0. */
+/* The score statistic of the hypothesis that the rate of rising exceeds the rate of falling by d, for d >= 0: the observed excess beyond it, divided by the
+ * standard deviation under it. The hypothesis leaves the rate of falling open. Its likeliest value under the hypothesis is the positive root q of 2n q^2 +
+ * ((2n - up + down) d - up - down) q - down d (1 - d) = 0. */
 static double score_beyond(double n, double up, double down, double d)
 {
     const double b = (2 * n - up + down) * d - up - down, c = down * d * (1 - d);
     const double root = sqrt(b * b + 8 * n * c);
-    const double q = b > 0 ? 2 * c / (b + root) : (root - b) / (4 * n); /* no difference of what is nearly equal */
+    const double q = b > 0 ? 2 * c / (b + root) : (root - b) / (4 * n); /* avoids the difference of nearly equal numbers */
     const double beyond = up - down - n * d, variance = n * (2 * q + d * (1 - d));
     const double nearer = fabs(beyond) > NEARER ? beyond - copysign(NEARER, beyond) : 0;
-    return nearer == 0 ? 0 : nearer / sqrt(variance); /* infinite where the hypothesis leaves no room for what was observed */
+    return nearer == 0 ? 0 : nearer / sqrt(variance); /* infinite if the hypothesis does not allow what was observed */
 }
 
 static double score(double n, double up, double down, double d)
@@ -48,7 +48,7 @@ static double score(double n, double up, double down, double d)
     return d >= 0 ? score_beyond(n, up, down, d) : -score_beyond(n, down, up, -d);
 }
 
-/* The largest difference that the counts do not refute, by bisection: the statistic falls as d grows. */
+/* The largest difference that the counts do not reject, by bisection: the statistic falls as d grows. */
 static double upper_bound(double n, double up, double down)
 {
     double lo = (up - down) / n, hi = 1;
@@ -72,9 +72,9 @@ oct_interval oct_paired_proportion(const oct_paired *p)
 
 /* ---- means ---- */
 
-/* What m2 and m3, sums of squared and cubed deviations, say of a mean of n. */
+/* What m2 and m3, sums of squared and cubed deviations, say about a mean of n. */
 typedef struct moments {
-    double error;        /* standard deviation of the mean, with n for n - 1 */
+    double error;        /* standard error of the mean, with n in place of n - 1 */
     double acceleration; /* how fast that changes with the mean: a sixth of the mean's skewness */
 } moments;
 
@@ -101,7 +101,7 @@ static oct_interval by_student(const oct_paired *p, double mean)
 
 enum { RESAMPLES = 10000 };
 
-/* The mean of n values drawn from v[n], the number `at` of the resamples. Each 64 bits choose two. */
+/* The mean of n values drawn from v[n], for resample number `at`. Each 64 bits choose two values. */
 static double resampled(const double *v, size_t n, uint64_t at)
 {
     double sum = 0;
@@ -114,7 +114,7 @@ static double resampled(const double *v, size_t n, uint64_t at)
     return sum / (double)n;
 }
 
-/* v: the differences, ascending, not all equal. They become deviations from the mean. */
+/* v: the differences, ascending, not all equal. They are replaced by deviations from the mean. */
 static oct_interval by_bootstrap(double *v, size_t n, double mean)
 {
     double m2 = 0, m3 = 0, means[RESAMPLES], lo, hi;
@@ -151,7 +151,7 @@ oct_interval oct_paired_mean(const oct_paired *p)
     return by_bootstrap(v, p->n, none.mean);
 }
 
-/* ---- what an interval says ---- */
+/* ---- conclusions from an interval ---- */
 
 bool oct_interval_holds(const oct_interval *i, double value)
 {
@@ -162,7 +162,7 @@ uint64_t oct_interval_samples(const oct_interval *i, uint64_t n, double value)
 {
     const double apart = fabs(value - i->mean), half = value > i->mean ? i->hi - i->mean : i->mean - i->lo;
     const double want = (double)n * (half / apart) * (half / apart);
-    if (!(apart > 0) || !(want <= 1e15)) /* NaN too */
+    if (!(apart > 0) || !(want <= 1e15)) /* also if it is NaN */
         return 0;
     uint64_t least = (uint64_t)ceil(want), unit = 1;
     while (least / unit > 99)

@@ -1,4 +1,4 @@
-/* Which values of two models are one: by name, and the list of all. */
+/* Finds corresponding values of two models: by name, and the list of all pairs. */
 #include "eval/pairs_int.h"
 
 #include "forms/forms.h"
@@ -15,8 +15,7 @@ const char *oct_pair_word(oct_pair_how how)
 
 /* ---- names ---- */
 
-/* The value of a graph that stands for a name: itself, or in operator form the integers that the runtime shows under it. -1:
- * none. */
+/* The value of a graph that stands for a name: the value itself, or in operator form the integers that the runtime shows under that name. -1: none. */
 static int find_value(const oct_graph *g, const char *name)
 {
     int at = oct_graph_find(g, name);
@@ -53,7 +52,7 @@ oct_value_place oct_value_place_of(const oct_graph *g, const char *name, oct_buf
     return p;
 }
 
-/* Whether a value is worth comparing: computed, and real. */
+/* Whether a value is worth comparing: it is computed, and has real numbers. */
 static bool is_compared(const oct_value *v)
 {
     return !v->dead && v->producer >= 0 && !v->constant && (v->dtype == OCT_F32 || v->dtype == OCT_UNDEFINED || v->dtype == OCT_F16);
@@ -64,15 +63,15 @@ static bool is_compared(const oct_value *v)
 typedef struct finder {
     pair_search s;
     const oct_graph *spelled[2];
-    const int *now[2]; /* by value of `spelled`: that of s.g with the same numbers */
-    int *back[2];      /* by value of s.g: the one of `spelled` that is looked at for it, or -1 */
-    int *reals;        /* by value of s.g[PAIR_OTHER]: the one of `spelled` that is made of its codes, or -1 */
-    bool *weighed;     /* by node of s.g[PAIR_OTHER]: a pair has its weights */
-    bool walks;        /* both graphs have been read */
+    const int *now[2]; /* by value of `spelled`: the value of s.g with the same numbers */
+    int *back[2];      /* by value of s.g: the value of `spelled` that is compared for it, or -1 */
+    int *reals;        /* by value of s.g[PAIR_OTHER]: the value of `spelled` that is dequantized from it, or -1 */
+    bool *weighed;     /* by node of s.g[PAIR_OTHER]: its weights belong to a pair */
+    bool walks;        /* both graphs were read, so that they can be walked */
 } finder;
 
-/* How well a spelled value stands for the numbers that it holds: what a layer leaves is better than codes, and these are better than what is made of them
- * for readers, as a runtime on integers never makes it. */
+/* How well a value of `spelled` represents its numbers. The output of a layer is better than its quantized values, and these are better than dequantized
+ * values for readers, because an integer runtime never computes those. */
 static int rank_of(const oct_graph *g, int v)
 {
     const int p = g->value[v].producer;
@@ -107,7 +106,7 @@ static oct_status read_graph(finder *f, int k, oct_graph **read, oct_err *err)
     return OCT_OK;
 }
 
-/* The float graph with its normalizations folded and so on, for the weights that layers have then. A graph that no pass takes has none such. */
+/* The float graph after its passes, for example with normalizations folded, for comparing its weights. NULL if the passes do not accept the graph. */
 static oct_status fuse(finder *f, oct_graph **fused, oct_err *err)
 {
     oct_err why = OCT_ERR_INIT;
@@ -135,7 +134,7 @@ static void join_inputs(finder *f)
         pair_join(&f->s, g->input[i], h->input[i], OCT_PAIR_NAME, NULL);
 }
 
-/* Values of the same name in the outermost graphs. */
+/* Pairs values with the same name in the outermost graphs. */
 static void join_names(finder *f)
 {
     const oct_graph *g = f->spelled[PAIR_REAL];
@@ -182,7 +181,7 @@ static oct_status put(listing *l, const oct_pair *pair, oct_err *err)
     return OCT_OK;
 }
 
-/* What all readers of a value read: itself, or what each of them rounds it to alike. */
+/* What all readers of a value read: the value itself, or its rounded form if all of them round it alike. */
 static int read_as(const oct_graph *g, int v)
 {
     int as = v;
@@ -197,7 +196,7 @@ static int read_as(const oct_graph *g, int v)
     return as;
 }
 
-/* Whether no node computes on a value's codes: then its reals can be other than these stand for. */
+/* Whether no node computes on a value's quantized values. Then its real numbers may differ from what these represent. */
 static oct_status is_read_as_reals(const oct_graph *g, int v, bool *reals, oct_err *err)
 {
     *reals = true;
@@ -210,7 +209,7 @@ static oct_status is_read_as_reals(const oct_graph *g, int v, bool *reals, oct_e
     return OCT_OK;
 }
 
-/* The spelled value that is shown for `as`, which readers of y read. */
+/* The value of `spelled` that is shown for `as`, which the readers of y read. */
 static oct_status choose_shown(const finder *f, int y, int as, int *shown, oct_err *err)
 {
     const oct_graph *g = f->s.g[PAIR_OTHER];
@@ -245,8 +244,7 @@ static oct_status put_outer(listing *l, int v, oct_err *err)
     return put(l, &p, err);
 }
 
-/* A value of a nested graph, or of graphs that were not read: by name alone. Names that several graphs of a nest use for values of their own are
- * left out. */
+/* A value of a subgraph, or of graphs that were not read: by name alone. A name that several subgraphs use for values of their own is left out. */
 static oct_status put_named(listing *l, const oct_value *v, oct_err *err)
 {
     const oct_value_place at = oct_value_place_of(l->f->spelled[PAIR_OTHER], v->name, NULL);

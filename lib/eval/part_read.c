@@ -1,9 +1,9 @@
-/* Parts, as they are read. */
+/* Reads parts. */
 #include "eval/part_bytes.h"
 
 #include <stdlib.h>
 
-enum { TAIL = 24 }; /* bytes of the rest, samples, checksum */
+enum { TAIL = 24 }; /* bytes: the size of the rest, the number of samples, the checksum */
 
 const oct_part_form oct_part_of_evaluation = { "octet-eval-part 1\n", "an evaluation", "another evaluation", "qeval --shard",
                                                "models, samples, options and N of --shard I/N" };
@@ -22,7 +22,7 @@ static oct_status not_a_part(const oct_part *p, const char *what, oct_err *err)
     return OCT_EMALFORMED;
 }
 
-/* Whether records of samples, in rising order, fill the bytes. */
+/* Whether the bytes are records of samples in ascending order. */
 static bool records_fill(const oct_part *p)
 {
     ev_bytes r = { p->records, p->n_records, false };
@@ -37,7 +37,7 @@ static bool records_fill(const oct_part *p)
     return !r.bad && n == p->samples;
 }
 
-/* Whether the bytes begin as a form does. */
+/* Whether the bytes begin with the first line of a form. */
 static bool is_of(const oct_part_form *form, const void *data, size_t size)
 {
     const size_t magic = strlen(form->magic);
@@ -103,7 +103,7 @@ void oct_part_close(oct_part *p)
     *p = (oct_part){ 0 };
 }
 
-/* ---- many of them ---- */
+/* ---- several parts ---- */
 
 static oct_status check_same(const oct_part *first, const oct_part *x, oct_err *err)
 {
@@ -120,7 +120,7 @@ static int by_index(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Closes those that are there already with the same bytes; v is by index. */
+/* Closes parts that are there already with the same bytes. v is by index. */
 static oct_status drop_repeated(oct_parts *p, oct_err *err)
 {
     size_t n = 0;
@@ -144,7 +144,7 @@ static oct_status drop_repeated(oct_parts *p, oct_err *err)
     return s;
 }
 
-/* v is by index, each once. */
+/* v is by index, and has each part once. */
 static oct_status check_whole(const oct_parts *p, oct_err *err)
 {
     for (uint32_t i = 0; i < p->v[0].count; i++)

@@ -1,4 +1,4 @@
-/* A part, as it is written. */
+/* Writes a part. */
 #include "eval/part_bytes.h"
 
 static void put(oct_part_out *p, const void *data, size_t n)

@@ -1,4 +1,4 @@
-/* Where the time and the bytes of runs go: steps of models that run in turn, and layers of the float model beside what became of them. */
+/* Where runs spend time and bytes: the steps of models that run in turn, and the layers of the float model beside their counterparts. */
 #include "eval/eval_int.h"
 #include "eval/pairs.h"
 
@@ -8,21 +8,21 @@
 #include <string.h>
 
 enum { FEWEST = 5, MOST = 30 };
-static const double LONGEST = 2; /* seconds, beyond the fewest runs */
+static const double LONGEST = 2; /* seconds for runs beyond the least number */
 
-/* The runs of a model's steps. */
+/* The profiled runs of a model. */
 typedef struct profiled {
     oct_plan *plan;
-    size_t n;          /* steps */
+    size_t n;          /* how many steps */
     double *seconds;   /* [MOST][n], of each run */
     double *so_far;    /* [n] */
-    int *row;          /* [n]; -1: of none */
+    int *row;          /* [n]; -1: it belongs to no row */
 } profiled;
 
 static oct_status run_profiled(ev_timed *t, const oct_array *arrays, profiled *p, int run, oct_err *err)
 {
     oct_plan *plan;
-    if (!t->engine->here) /* another runtime does not tell of steps */
+    if (!t->engine->here) /* another runtime does not report steps */
         return OCT_OK;
     OCT_TRY(oct_runner_run(t->engine->here, arrays, &plan, err));
     for (size_t i = 0; i < p->n && run >= 0; i++) {
@@ -39,7 +39,7 @@ static oct_status begin(ev_timed *t, const oct_array *arrays, oct_arena *a, prof
         return OCT_OK;
     OCT_TRY(oct_runner_plan(t->engine->here, arrays, &p->plan, err));
     oct_plan_profile(p->plan, true);
-    OCT_TRY(run_profiled(t, arrays, p, -1, err)); /* then stages are planned */
+    OCT_TRY(run_profiled(t, arrays, p, -1, err)); /* models that run in stages are planned during this run */
     oct_plan_profile(p->plan, true);
     p->n = oct_plan_n_steps(p->plan);
     p->seconds = oct_arena_calloc(a, MOST * p->n + 1, sizeof *p->seconds);
@@ -56,7 +56,7 @@ static oct_status list_steps(const profiled *p, int runs, oct_arena *a, oct_eval
         return oct_nomem(err);
     for (size_t i = 0; i < r->n_steps; i++) {
         oct_step_info s = oct_plan_step(p->plan, i);
-        const char *name = oct_arena_strdup(a, s.name), *op = oct_arena_strdup(a, s.op); /* the plan does not live as long */
+        const char *name = oct_arena_strdup(a, s.name), *op = oct_arena_strdup(a, s.op); /* the plan does not exist as long */
         if (!name || !op)
             return oct_nomem(err);
         for (int k = 0; k < runs; k++)
@@ -79,7 +79,7 @@ static int find_step(const profiled *p, const char *a, const char *b, const char
     return -1;
 }
 
-/* Gives the steps before those that have a row to the next one's, and what is behind the last to that. */
+/* Assigns steps without a row to the next step that has one, and those at the end to the row `last`. */
 static void spread_rows(profiled *p, int last)
 {
     for (size_t i = p->n; i-- > 0;) {
@@ -88,7 +88,7 @@ static void spread_rows(profiled *p, int last)
     }
 }
 
-/* Numbers the rows in the order of the float model's steps; returns how many there are. */
+/* Numbers the rows in the order of the float model's steps. Returns how many there are. */
 static size_t number_rows(const oct_pairs *pairs, profiled *was, profiled *is)
 {
     size_t n = 0;
@@ -109,7 +109,7 @@ static size_t number_rows(const oct_pairs *pairs, profiled *was, profiled *is)
         }
     }
     spread_rows(was, behind);
-    int last = behind; /* of the other's order */
+    int last = behind; /* in the order of the other model */
     for (size_t i = 0; i < is->n; i++)
         last = is->row[i] >= 0 ? is->row[i] : last;
     spread_rows(is, last);

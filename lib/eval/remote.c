@@ -1,4 +1,4 @@
-/* The protocol of docs/runner.md, from our side. */
+/* Our side of the protocol of docs/runner.md. */
 #include "eval/remote.h"
 
 #include "base/io.h"
@@ -15,12 +15,12 @@
 #include <string.h>
 
 enum { VERSION = 1, LINE = 8192, NPY_START = 12, MOST_ARRAYS = 65535, AT_FIRST = 1 << 20 };
-static const int64_t MOST_BYTES = (int64_t)4 << 30; /* of one array */
+static const int64_t MOST_BYTES = (int64_t)4 << 30; /* limit for one array */
 
 typedef struct result {
-    oct_operand t; /* data is owned */
-    size_t room;   /* bytes of data */
-    bool seen;     /* in this answer */
+    oct_operand t; /* its data are owned */
+    size_t room;   /* the capacity of data, in bytes */
+    bool seen;     /* this answer contains it */
 } result;
 
 struct oct_remote {
@@ -31,20 +31,20 @@ struct oct_remote {
     char *name;
     oct_model_inputs in;
     result *out; /* [g->n_output] */
-    bool failed; /* it is not waited for */
+    bool failed; /* do not wait for its end */
     char line[LINE];
 };
 
-/* ---- what it says ---- */
+/* ---- its messages ---- */
 
-/* The words behind a line's first one, if that is `word`. */
+/* The words after the first word of a line, if that is `word`. */
 static const char *behind(const char *line, const char *word)
 {
     const size_t n = strlen(word);
     return strncmp(line, word, n) == 0 && line[n] == ' ' ? line + n + 1 : NULL;
 }
 
-/* Reads a line that begins with `word`; *rest is what follows. A line "error TEXT" is the command's own fault. */
+/* Reads a line that begins with `word`; *rest is what follows. A line "error TEXT" reports an error of the command. */
 static oct_status expect(oct_remote *r, const char *word, const char *form, const char **rest, oct_err *err)
 {
     OCT_TRY(oct_kept_line(r->kept, r->line, sizeof r->line, err));
@@ -63,7 +63,7 @@ static oct_status malformed(const oct_remote *r, oct_err *err)
     return oct_fail(err, OCT_EMALFORMED, "%s: the command wrote '%.200s', which is not what docs/runner.md describes", r->o->command, r->line);
 }
 
-/* A whole number of at most `most` at *p, which moves behind it. */
+/* Reads an integer of at most `most` at *p, and moves *p behind it. */
 static bool number(const char **p, int64_t most, int64_t *v)
 {
     if (**p < '0' || **p > '9')
@@ -93,7 +93,7 @@ static oct_status greet(oct_remote *r, oct_err *err)
     return r->name ? OCT_OK : oct_nomem(err);
 }
 
-/* ---- arrays out ---- */
+/* ---- sending arrays ---- */
 
 static oct_status check_name(const oct_remote *r, const char *name, oct_err *err)
 {
@@ -123,7 +123,7 @@ static oct_status send_input(oct_remote *r, size_t i, const oct_array *a, oct_er
     return s;
 }
 
-/* ---- arrays in ---- */
+/* ---- receiving arrays ---- */
 
 static result *find(oct_remote *r, const char *name)
 {
@@ -133,7 +133,7 @@ static result *find(oct_remote *r, const char *name)
     return NULL;
 }
 
-/* The head of an .npy of `bytes` in all, which must be what it says. */
+/* Reads the head of an .npy that has `bytes` in all, and checks it. */
 static oct_status read_head(oct_remote *r, const char *name, size_t bytes, oct_npy *head, oct_err *err)
 {
     uint8_t start[NPY_START];
@@ -160,7 +160,7 @@ static oct_status read_head(oct_remote *r, const char *name, size_t bytes, oct_n
     return OCT_OK;
 }
 
-/* A runtime may know more outputs, or other names of them. */
+/* Skips an array: a runtime may return additional outputs, or use other names for them. */
 static oct_status pass_over(oct_remote *r, int64_t bytes, oct_err *err)
 {
     uint8_t part[4096];
@@ -169,7 +169,7 @@ static oct_status pass_over(oct_remote *r, int64_t bytes, oct_err *err)
     return OCT_OK;
 }
 
-/* Memory grows with what comes, not with what is announced. */
+/* Memory grows with the data that arrive, not with the size that is announced. */
 static oct_status read_data(oct_remote *r, result *x, size_t bytes, oct_err *err)
 {
     for (size_t at = 0; at < bytes || !x->t.data;) {
@@ -210,7 +210,7 @@ static oct_status read_output(oct_remote *r, oct_err *err)
     return OCT_OK;
 }
 
-/* "done SECONDS COUNT", and whether that can be: a run takes some time, and not longer than its answer. */
+/* Reads "done SECONDS COUNT" and checks it: a run takes some time, and not longer than the answer. */
 static oct_status read_done(oct_remote *r, double began, double *seconds, int64_t *count, oct_err *err)
 {
     const char *rest;

@@ -1,4 +1,4 @@
-/* The HTML report: one page, complete in itself. Everything stands in it as text and drawings; the script sorts and filters tables and opens layers. */
+/* The HTML report: a page that is complete in itself. All contents are text and drawings. The script sorts and filters tables, and opens layers. */
 #include "eval/page_int.h"
 
 static const char style[] =

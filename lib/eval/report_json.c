@@ -1,4 +1,4 @@
-/* The JSON report. Fields stay as they are; new ones may come. */
+/* The JSON report. Fields do not change; new ones may be added. */
 #include "eval/report.h"
 
 #include "base/json.h"
@@ -13,7 +13,7 @@ static void open_report(oct_json *j, const char *schema)
     oct_json_str(j, "version", OCT_VERSION);
 }
 
-/* A decibel value: null with "exact" for equal tensors. */
+/* A value in dB. For equal tensors it is null, and "exact" is set. */
 static void put_db(oct_json *j, const char *key, double db)
 {
     oct_json_num(j, key, db);
@@ -94,7 +94,7 @@ static void put_own(oct_json *j, double db)
         oct_json_bool(j, "own_exact", true);
 }
 
-/* How the value is quantized, and what that leaves of the float model's values. */
+/* The quantization of the value, and its effect on the float model's values. */
 static void put_range(oct_json *j, const oct_eval_layer *l)
 {
     const oct_eval_range *r = &l->range;
@@ -305,7 +305,7 @@ static void put_sweep(oct_json *j, const oct_eval_result *r)
     oct_json_close(j);
 }
 
-/* The fields that compare a model with the float one. */
+/* Fields that compare a model with the float model. */
 static void put_comparison(oct_json *j, const oct_eval_result *r, const oct_eval_model_result *m)
 {
     const oct_eval_model_result *f = &r->models[0];
@@ -317,7 +317,7 @@ static void put_comparison(oct_json *j, const oct_eval_result *r, const oct_eval
     oct_json_close(j);
 }
 
-/* What our plan says of itself; another runtime does not say it. */
+/* Figures from our plan, which another runtime does not report. */
 static void put_of_plan(oct_json *j, const oct_eval_model_result *m, const char *key, uint64_t n)
 {
     if (m->runner)
@@ -367,7 +367,7 @@ static void put_context(oct_json *j, const oct_eval_result *r, const oct_report_
     put_environment(j, r);
 }
 
-/* The first drop that was asked, over all models; `gates` has all. */
+/* The first requested drop, for all models. `gates` has all of them. */
 static void put_goal(oct_json *j, const oct_report_context *c)
 {
     const oct_gate_result *first = NULL;

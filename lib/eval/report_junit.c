@@ -1,4 +1,4 @@
-/* JUnit XML, which CI systems show as tests; and text made safe for XML. */
+/* JUnit XML, which CI systems show as tests; and escaping of text for XML. */
 #include "eval/report.h"
 
 #include "base/utf8.h"
@@ -84,7 +84,7 @@ static void put_number(oct_buf *out, const char *name, long long value)
     put_property(out, name, number);
 }
 
-/* The machine and its state, and the times with their quartiles; ~ where these are too far apart to conclude from. */
+/* The machine and its state, and times with their quartiles; ~ marks times whose quartiles are too far apart for a conclusion. */
 static void put_environment(oct_buf *out, const oct_eval_result *r, size_t k)
 {
     const oct_environment *e = &r->environment;
@@ -106,7 +106,7 @@ static void put_environment(oct_buf *out, const oct_eval_result *r, size_t k)
     }
 }
 
-/* What the numbers come from. */
+/* Where the numbers come from. */
 static void put_properties(oct_buf *out, const oct_eval_result *r, const oct_report_context *c, size_t k)
 {
     oct_buf_puts(out, "    <properties>\n");

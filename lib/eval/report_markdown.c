@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Text that neither Markdown nor the HTML in it takes for anything else: marks as numbered entities, what cannot be seen as in oct_char_clean. */
+/* Appends text so that neither Markdown nor HTML interprets it: special characters become numeric entities, and invisible ones are replaced as by
+ * oct_char_clean. */
 static void put_text(oct_buf *b, const char *s)
 {
     char one[12];
@@ -52,7 +53,7 @@ static void put_scores(oct_buf *b, const oct_eval_result *r, size_t k)
     }
 }
 
-/* What is said of a speed, which makes no claim where times spread widely. */
+/* The text about a speed. It makes no claim if times vary widely. */
 static void put_speed(oct_buf *b, const oct_eval_speed *s)
 {
     const oct_speed_verdict v = oct_eval_speed_judge(s);
@@ -64,13 +65,13 @@ static void put_speed(oct_buf *b, const oct_eval_speed *s)
         oct_buf_printf(b, "%.2f times as fast (quartiles: %.2f to %.2f)", s->median, s->q1, s->q3);
 }
 
-/* A median, behind ~ where its quartiles are far apart. Escaped: two of them would strike through what is between. */
+/* A median, with ~ before it if the quartiles are far apart. The ~ is escaped, because two of them would strike out the text between them. */
 static void put_latency(oct_buf *b, const oct_eval_latency *l)
 {
     oct_buf_printf(b, "%s%.4g ms", oct_is_wide(l->q1, l->median, l->q3) ? "&#126;" : "", l->median * 1e3);
 }
 
-/* Of the only model. */
+/* The costs if there is only one model. */
 static void put_own_costs(oct_buf *b, const oct_eval_model_result *m)
 {
     if (m->latency.runs) {
@@ -123,7 +124,7 @@ static void put_gates(oct_buf *b, const oct_report_context *c, size_t k)
     }
 }
 
-/* What ran it and the float model, where that is not our runtime. */
+/* Which runtime ran the model and the float model, if it is not ours. */
 static void put_runners(oct_buf *b, const oct_eval_result *r, size_t k)
 {
     const char *is = r->models[k].runner, *was = r->models[0].runner;

@@ -1,11 +1,11 @@
-/* Differences and goals in words. */
+/* Texts about differences and goals. */
 #include "eval/report.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* "0.40 points worse", or what else is said before the interval. */
+/* "0.40 points worse", or another text before the interval. */
 static int put_drop(char *dst, size_t size, const oct_eval_score *s)
 {
     const char *word = s->drop == 0 ? "difference" : s->drop < 0 ? "better" : "worse";
@@ -25,7 +25,7 @@ const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s)
     const bool points = oct_metric_in_percent(s->metric), better = s->drop < 0;
     const double unit = points ? 100 : 1;
     int n = put_drop(dst, OCT_DROP_TEXT, s);
-    /* The interval is of what the word says: for "better", that of the gain. */
+    /* The interval has the direction of the word: for "better", it is that of the gain. */
     const double lo = (better ? -s->hi : s->lo) * unit + 0.0, hi = (better ? -s->lo : s->hi) * unit + 0.0;
     if (!isnan(s->lo) && n > 0 && n < OCT_DROP_TEXT)
         snprintf(dst + n, (size_t)(OCT_DROP_TEXT - n),
@@ -62,7 +62,7 @@ const char *oct_report_environment(char dst[OCT_ENVIRONMENT_TEXT], const oct_eva
     return dst;
 }
 
-/* What follows "met" or "missed": whether the samples can tell. */
+/* The text after "met" or "missed": whether the samples suffice. */
 static const char *certainty(char dst[120], const oct_eval_score *s, const oct_eval_gate *g)
 {
     int n = 0;
@@ -108,7 +108,7 @@ bool oct_report_met(const oct_report_context *c, size_t k)
     return true;
 }
 
-/* Whether what was measured can tell. */
+/* Whether the measurement suffices. */
 static const char *doubt(const oct_gate_result *g)
 {
     if (!g->unsure)
@@ -119,7 +119,7 @@ static const char *doubt(const oct_gate_result *g)
                                                  : ", but the times are few or spread too widely to tell";
 }
 
-/* The number of a gate that is about no drop, with its interval, and what is asked. */
+/* The number of a gate that is not about a drop, with its interval and its limit. */
 static int put_estimate(char *dst, const oct_gate_result *g)
 {
     const int size = OCT_GATE_TEXT;

@@ -1,4 +1,4 @@
-/* Sets of samples, and intervals of what is computed of them. */
+/* Sets of samples, and intervals of functions of them. */
 #include "eval/sample_set.h"
 
 #include "eval/bootstrap.h"
@@ -8,7 +8,7 @@
 #include <math.h>
 
 enum { RESAMPLES = 2000, GROUPS = 200, LEAST_CAPACITY = 64 };
-static const double MOST_WITHOUT = 0.05; /* share of resamples without a value */
+static const double MOST_WITHOUT = 0.05; /* the largest share of resamples that may have no value */
 
 bool oct_set_grow(void **v, size_t n, size_t *cap, size_t size)
 {
@@ -62,8 +62,8 @@ oct_status oct_set_value_of(const oct_set *s, oct_set_value fn, double *value, o
 typedef struct resampling {
     const oct_set *reference, *other;
     oct_set_value fn;
-    size_t n, groups, room; /* room: doubles of a thread */
-    double *memory, *value; /* value: [groups] with one left out, then [RESAMPLES] */
+    size_t n, groups, room; /* room: working memory of a thread, in doubles */
+    double *memory, *value; /* value: [groups] with one group left out each, followed by [RESAMPLES] */
 } resampling;
 
 static void draw(double *draws, size_t n, uint64_t at)
@@ -97,7 +97,7 @@ static void resample(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-/* From what is left where a group is not there: the less remains, the more the group added. */
+/* The acceleration from the values without one group each: the smaller the value without a group, the more the group contributes. */
 static double acceleration_of(const double *left, size_t n)
 {
     double mean = 0, m2 = 0, m3 = 0;
@@ -111,7 +111,7 @@ static double acceleration_of(const double *left, size_t n)
     return isfinite(m3) ? oct_bootstrap_acceleration(m2, m3) : 0;
 }
 
-/* Moves the values that are numbers to the front. */
+/* Moves the values that are not NaN to the front. */
 static size_t keep_numbers(double *v, size_t n)
 {
     size_t kept = 0;

@@ -1,4 +1,4 @@
-/* Lines "AXIS F,F,... NAME": the name is last, as it may have spaces. */
+/* Lines have the form "AXIS F,F,... NAME". The name is last because it may contain spaces. */
 #include "eval/scaled.h"
 
 #include "base/utf8.h"

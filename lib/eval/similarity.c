@@ -1,4 +1,4 @@
-/* Embeddings, and the cosines of pairs. Of consecutive pairs one embedding is kept at a time; of pairs that are listed all are. */
+/* Embeddings, and the cosines of pairs. For consecutive pairs one embedding is kept at a time; for listed pairs all are. */
 #include "eval/similarity.h"
 
 #include "eval/correlation.h"
@@ -11,23 +11,23 @@
 #include <string.h>
 
 typedef struct embedding {
-    int64_t index; /* of the sample */
+    int64_t index; /* the position of the sample */
     double *v;     /* [n] */
     size_t n;
 } embedding;
 
 typedef struct pairs {
     oct_set base;
-    double *x, *y;          /* [base.n]: cosines and scores */
+    double *x, *y;          /* [base.n]: cosines, and given scores */
     size_t cap_x, cap_y;
-    uint32_t *by_x, *by_y;  /* [base.n]: ascending */
-    embedding *kept;        /* by index */
+    uint32_t *by_x, *by_y;  /* [base.n]: indices in ascending order */
+    embedding *kept;        /* by the positions of the samples */
     size_t n_kept, cap_kept;
 } pairs;
 
 /* ---- embeddings ---- */
 
-/* The mask of the sample's tokens, 1 where one counts; NULL: all count. In made, s64[length]. */
+/* The mask of the sample's tokens: 1 if a token counts. NULL: all count. Memory for it: made, s64[length]. */
 static oct_status read_mask(const oct_set_view *v, int64_t length, int64_t *made, const int64_t **mask, oct_err *err)
 {
     *mask = NULL;
@@ -44,7 +44,7 @@ static oct_status read_mask(const oct_set_view *v, int64_t length, int64_t *made
     return OCT_OK;
 }
 
-/* The mean of the rows of t that the mask leaves. */
+/* The mean of the rows of t that the mask keeps. */
 static oct_status mean_rows(const oct_set_view *v, const oct_set_tensor *t, double *e, oct_err *err)
 {
     const size_t length = (size_t)t->dims[0], n = (size_t)t->dims[1];
@@ -119,7 +119,7 @@ static void drop_kept(pairs *p)
         oct_free(p->kept[--p->n_kept].v);
 }
 
-/* The half of a pair that came last, with the one before it. */
+/* Joins the second half of a pair, which came last, with the first. */
 static oct_status join_last(pairs *p, oct_err *err)
 {
     size_t n;
@@ -136,7 +136,7 @@ static oct_status join_last(pairs *p, oct_err *err)
         else
             st = add_pair(p, &e[-1], e, truth[e->index / 2].score, err);
         drop_kept(p);
-    } else if (p->n_kept == 2) { /* the one before is without its other half */
+    } else if (p->n_kept == 2) { /* the embedding before it has no other half */
         oct_free(p->kept[0].v);
         p->kept[0] = p->kept[1];
         p->n_kept = 1;
@@ -213,7 +213,7 @@ static void pairs_release(oct_set *s)
     oct_free(p->by_y);
 }
 
-/* The embeddings themselves: the other half of a pair is in another part. */
+/* Writes the embeddings themselves, because the other half of a pair may be in another part. */
 static void pairs_save(oct_set *s, oct_buf *b)
 {
     pairs *p = (pairs *)s;

@@ -1,11 +1,11 @@
-/* Overlaps, and which boxes stay. */
+/* Overlaps of boxes, and non-maximum suppression. */
 #include "eval/boxes.h"
 
 #include "base/mem.h"
 
 #include <stdlib.h>
 
-enum { MOST_CANDIDATES = 30000 }; /* the best so many are looked at */
+enum { MOST_CANDIDATES = 30000 }; /* only this many of the best boxes are examined */
 
 void oct_boxes_free(oct_boxes *b)
 {

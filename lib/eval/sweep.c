@@ -1,4 +1,4 @@
-/* Latency by threads and batch: each cell has plans and a pool of its own. */
+/* Latency by threads and batch size. Each cell has its own plans and its own pool. */
 #include "eval/sweep.h"
 
 #include "eval/eval_int.h"
@@ -72,7 +72,7 @@ static oct_status run(sweep *w, oct_source *src, int threads, oct_err *err)
     for (size_t i = 0; i < MOST_BATCHES && s == OCT_OK; i++) {
         s = oct_source_next(src, BATCHES[i], &b, err);
         const int64_t rows = s == OCT_OK && b.n ? oct_batch_rows(src, &b) : 0, each = rows > 0 ? rows : 1;
-        if (s != OCT_OK || b.n == 0 || each <= last) /* no more samples, or no more at a time */
+        if (s != OCT_OK || b.n == 0 || each <= last) /* there are no more samples, or the model does not accept more at a time */
             break;
         s = time_batch(w, &b, each, threads, err);
         last = each;

@@ -11,7 +11,7 @@
 
 /* ---- comparing ---- */
 
-/* "[0,3]" of element `at`; "" of a scalar. */
+/* "[0,3]" for element `at`; "" for a scalar. */
 static const char *index_text(char text[96], const oct_tensor *t, int64_t at)
 {
     size_t len = 0;
@@ -52,7 +52,7 @@ static void compare_values(const char *name, const oct_tensor *want, const doubl
     }
 }
 
-/* As numbers; those of less than 16 bits as what they stand for. */
+/* Converts to doubles. Types of less than 16 bits become the numbers that they represent. */
 static oct_status to_doubles(const oct_tensor *t, double *v, oct_err *err)
 {
     if (!oct_is_small(t->dtype))
@@ -62,7 +62,8 @@ static oct_status to_doubles(const oct_tensor *t, double *v, oct_err *err)
     return OCT_OK;
 }
 
-/* Two units in the last place of a 16-bit float at least: expected values are rounded at each step inside an operator, ours after it. */
+/* For 16-bit floats the tolerance is at least two units in the last place, because expected values are rounded at each step inside an operator, and ours
+ * only at its end. */
 static oct_check_options tolerance(oct_dtype t, const oct_check_options *given)
 {
     oct_check_options o = *given;
@@ -198,7 +199,7 @@ static oct_status datum_of(const oct_stored_value *v, oct_datum **x, oct_err *er
     return v->n ? oct_datum_borrow(v->t[0]->dtype, v->t[0]->rank, v->t[0]->dims, v->t[0]->data, x, err) : oct_datum_none(x, err);
 }
 
-/* The values in a folder's files of a kind, by number; NULL where there is no file. */
+/* The values in a folder's files of a kind, by number; NULL: there is no such file. */
 typedef struct files {
     oct_stored_value **v;
     size_t n;
@@ -211,7 +212,7 @@ static oct_status load_file(const oct_graph *g, const int *value, size_t n, cons
     return oct_value_load_pb(path, k < n ? g->value[value[k]].kind : OCT_VALUE_TENSOR, a, f->v[k], err);
 }
 
-/* Files beyond the n values of the model are there where an initializer is an input too. */
+/* There may be more files than the n values of the model, if an initializer is also an input. */
 static oct_status load_files(const oct_graph *g, const int *value, size_t n, const char *dir, const char *kind, oct_arena *a, files *f, oct_err *err)
 {
     size_t cap = 0;
@@ -304,8 +305,8 @@ static oct_status run_graph(const oct_graph *g, const oct_plan_input *shapes, oc
 
 enum { SETTLED_ELEMENTS = 64 };
 
-/* A copy of g in which small inputs of rank 0 and 1 are constants, as the scales of quantized operators have to be; shapes and in: of the
- * inputs that are left. */
+/* A copy of g in which small inputs of rank 0 and 1 are constants, as the scales of quantized operators must be. shapes and in: those of the remaining
+ * inputs. */
 static oct_status settle_inputs(const oct_graph *g, oct_plan_input *shapes, oct_datum **in, oct_graph **copy, oct_err *err)
 {
     OCT_TRY(oct_graph_clone(g, copy, err));
@@ -350,7 +351,7 @@ static oct_status run_case(const oct_graph *g, const char *dir, oct_datum *const
     oct_status s = run_graph(g, shapes, in, want, o, r, &first);
     if (s == OCT_EUNSUPPORTED && g->n_input) {
         const oct_status again = run_settled(g, shapes, in, want, o, a, r, &second);
-        /* If it is still unsupported, the error of the model as it is is reported. */
+        /* If this does not help, the error for the unchanged model is reported. */
         if (again != OCT_EUNSUPPORTED) {
             first = second;
             s = again;

@@ -1,4 +1,4 @@
-/* The tokens that logits foretell: the inputs' ids, one position later. */
+/* The tokens that logits predict: the ids of the input, shifted by one position. */
 #include "eval/tokens.h"
 
 #include "base/mem.h"
@@ -10,7 +10,7 @@ static bool fits(const oct_array *a, const int64_t *dims)
     return (a->dtype == OCT_S64 || a->dtype == OCT_S32) && a->rank == 2 && a->dims[0] == dims[0] && a->dims[1] == dims[1];
 }
 
-/* The input of that name; else, where any is true, the first that fits; -1: none. */
+/* The input of that name; else, if `any` is true, the first that fits; -1: there is none. */
 static int find_input(const oct_input_desc *inputs, const oct_batch *b, const char *name, bool any, const int64_t *dims)
 {
     int found = -1;
@@ -41,7 +41,7 @@ void oct_tokens_free(oct_tokens *t)
     *t = (oct_tokens){ 0 };
 }
 
-/* next from the ids of one row. */
+/* Computes `next` from the ids of one row. */
 static oct_status shift_row(const int64_t *ids, int64_t *next, int64_t length, int64_t words, oct_err *err)
 {
     for (int64_t i = 0; i < length; i++) {

@@ -1,4 +1,4 @@
-/* Opening what is true of samples; pairs. */
+/* Opens the truth about samples; pairs. */
 #include "eval/truth_int.h"
 
 #include "base/io.h"
@@ -24,7 +24,7 @@ static size_t stem_of(const char *base)
 {
     const size_t n = strlen(base);
     const char *dot = strrchr(base, '.');
-    return dot && dot != base && base[n - 1] != ']' ? (size_t)(dot - base) : n; /* "x.npy[3]" is a row */
+    return dot && dot != base && base[n - 1] != ']' ? (size_t)(dot - base) : n; /* "x.npy[3]" is a row of an array */
 }
 
 static int compare_base(const char *have, const char *want, bool stem)
@@ -36,7 +36,7 @@ static int compare_base(const char *have, const char *want, bool stem)
     return d ? d : (n > m) - (n < m);
 }
 
-/* By what stands before the last dot, then as a whole. */
+/* Compares what precedes the last dot, and then the whole name. */
 static int by_base(const void *a, const void *b)
 {
     const oct_truth_named *x = a, *y = b;
@@ -66,7 +66,7 @@ void oct_truth_sort(oct_truth *t)
         qsort(t->name, t->n_names, sizeof *t->name, t->by_index ? by_index : t->by_stem ? by_base : by_whole_base);
 }
 
-/* Whether `path` is `name` or its end. */
+/* Whether `path` equals `name` or is the end of it. */
 static bool ends_so(const char *name, const char *path)
 {
     const size_t n = strlen(name), m = strlen(path);
@@ -214,7 +214,7 @@ static oct_status read_array(oct_truth *t, oct_err *err)
     return s;
 }
 
-/* Scores that stand beside a model's inputs: the array of that name, read as samples are. */
+/* Scores that are stored with a model's inputs: the array of that name, read like samples. */
 static oct_status take_scores(oct_truth *t, oct_source *src, oct_err *err)
 {
     oct_batch b = OCT_BATCH_INIT;
@@ -246,7 +246,7 @@ static oct_status read_archive(oct_truth *t, oct_err *err)
     return s;
 }
 
-/* What a CSV is of, by its header. */
+/* Finds the kind of a CSV file by its header. */
 static oct_status read_csv(oct_truth *t, const char *text, size_t size, oct_err *err)
 {
     char *f[OCT_CSV_FIELDS];
@@ -277,7 +277,7 @@ static oct_status read_text(oct_truth *t, bool json, oct_err *err)
     return s;
 }
 
-/* Texts are objects, pictures and arrays maps. */
+/* In a folder, text files are objects, and pictures and arrays are maps. */
 static oct_status read_folder(oct_truth *t, oct_err *err)
 {
     oct_names names;

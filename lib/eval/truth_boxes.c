@@ -1,4 +1,4 @@
-/* Objects in pictures: as COCO has them, or in a CSV. */
+/* Objects in pictures, from COCO's JSON or from a CSV file. */
 #include "eval/truth_int.h"
 
 #include "data/csv.h"
@@ -12,7 +12,7 @@
 
 typedef struct numbered {
     int64_t id;
-    size_t at; /* among images or categories as they stand */
+    size_t at; /* the position among images or categories in the file */
 } numbered;
 
 static int by_id(const void *a, const void *b)
@@ -36,7 +36,7 @@ static bool whole(const oct_tree *t, int64_t *v)
     return true;
 }
 
-/* The ids of a list's members, ascending. */
+/* The ids of a list's members, in ascending order. */
 static oct_status read_ids(const oct_truth *t, oct_tree *list, const char *what, numbered **ids, oct_err *err)
 {
     const size_t n = oct_tree_count(list);
@@ -84,7 +84,7 @@ static oct_status read_object(const oct_truth *t, oct_tree *a, size_t i, oct_obj
     return OCT_OK;
 }
 
-/* Which picture and class each annotation is of, and how many a picture has. */
+/* Finds the picture and the class of each annotation, and counts the objects of each picture. */
 static oct_status place_objects(oct_truth *t, oct_tree *list, const numbered *image, const numbered *category, size_t *of, oct_err *err)
 {
     int64_t id;
@@ -102,7 +102,7 @@ static oct_status place_objects(oct_truth *t, oct_tree *list, const numbered *im
     return OCT_OK;
 }
 
-/* Brings the objects of each picture together, in their order. */
+/* Places the objects of each picture together, in their order. */
 static oct_status group(oct_truth *t, const size_t *of, oct_err *err)
 {
     oct_object *sorted = oct_arena_calloc(t->arena, t->n_objects + 1, sizeof *sorted);
@@ -163,7 +163,7 @@ oct_status oct_truth_read_coco(oct_truth *t, const char *text, size_t size, oct_
 enum { FILE_NAME, SAMPLE, CLASS, X1, Y1, X2, Y2, CROWD, COLUMNS };
 static const char *const columns[COLUMNS] = { "file", "sample", "class", "x1", "y1", "x2", "y2", "crowd" };
 
-/* A line: its picture, and an object where it has one. */
+/* A line: its picture, and an object if it has one. */
 typedef struct row {
     oct_truth_named name;
     bool any;
@@ -274,7 +274,7 @@ oct_status oct_truth_read_boxes(oct_truth *t, const char *text, size_t size, oct
     return take_rows(t, v, n_rows, err);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 bool oct_truth_objects(const oct_truth *t, const char *name, int64_t index, const oct_object **o, size_t *n)
 {

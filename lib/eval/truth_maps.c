@@ -1,4 +1,4 @@
-/* Maps of classes: of a folder, a file a sample, or of one array. */
+/* Maps of classes, from a folder with a file for each sample, or from one array. */
 #include "eval/truth_int.h"
 
 #include "data/map_file.h"

@@ -1,4 +1,4 @@
-/* Objects of a folder of texts, as YOLO's trainers have them: a line an object, class and centre and size as shares of the picture. */
+/* Objects from a folder of text files as used for training YOLO: each line is an object, with class, centre and size as shares of the picture. */
 #include "eval/truth_int.h"
 
 #include "base/io.h"

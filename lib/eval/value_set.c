@@ -17,11 +17,11 @@ typedef struct values {
     oct_set base;
     one *v; /* [base.n] */
     size_t cap;
-    double lo, hi; /* of the float model's */
-    bool ranged;   /* there are some */
+    double lo, hi; /* the range of the float model's values */
+    bool ranged;   /* the range is known */
 } values;
 
-/* What is not a number widens nothing. */
+/* A NaN does not widen the range. */
 static void widen(values *x, double lo, double hi)
 {
     x->lo = !x->ranged || lo < x->lo || isnan(x->lo) ? lo : x->lo;

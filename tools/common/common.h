@@ -1,4 +1,4 @@
-/* tools/common/common.h -- what the tools share: the start, the model's samples, outputs that are not inputs. */
+/* tools/common/common.h -- shared by the tools: start and end, the model's samples, and checks that outputs are not inputs. */
 #ifndef OCT_TOOLS_COMMON_H
 #define OCT_TOOLS_COMMON_H
 
@@ -12,42 +12,42 @@
 #include "observers/calib.h"
 #include "onnx/model.h"
 
-/* The tools as functions: what main does in the programs (tools/common/program.c), where host is NULL, and what the library calls, one at a time.
- * Return the exit code. */
+/* The tools as functions. The main function of the programs calls them with host NULL (tools/common/program.c); the library calls them one at a time. They
+ * return the exit code. */
 int qcalib_main(int argc, char **argv, const oct_cli_host *host);
 int qconvert_main(int argc, char **argv, const oct_cli_host *host);
 int qeval_main(int argc, char **argv, const oct_cli_host *host);
 
-/* The first call: sees to the descriptors 0 to 2 of a program, fills what --version and --help say of instruction sets. Before oct_cli_parse. */
+/* The first call, before oct_cli_parse: makes sure that a program has the descriptors 0 to 2, and sets what --version and --help say about instruction sets. */
 void tool_init(oct_cli *cli, const oct_cli_host *host);
-/* After it: guards files of a program, warns of what killed runs left where outputs go, applies --isa. */
+/* The call after oct_cli_parse: protects the files of a program, warns of files that killed runs have left beside outputs, and applies --isa. */
 oct_status tool_start(oct_cli *cli, oct_err *err);
-/* The last: oct_cli_finish, and nothing remains for a next run in the same process. */
+/* The last call: oct_cli_finish, and cleaning up for a further run in the same process. */
 int tool_finish(oct_cli *cli, oct_status s, oct_err *err);
 
-/* Loads a model. A folder, or what is data by its name, is OCT_EUSAGE with a hint to --data. */
+/* Loads a model. OCT_EUSAGE with a hint to --data: it is a folder, or its name is that of samples. */
 oct_status tool_load(oct_cli *cli, const char *path, oct_model **m, oct_err *err);
 
 enum { TOOL_STATES = 256 };
 
-/* How samples are asked for on the command line. */
+/* The options about samples. */
 typedef struct tool_data {
     oct_cli_list specs, preprocess;
     int64_t samples;      /* 0: all */
-    bool first;           /* the first ones, not spread over all */
-    int64_t seed;         /* of the choice */
-    bool hold;            /* leave at least a fifth unchosen */
+    bool first;           /* take the first ones, and do not spread the choice over all */
+    int64_t seed;         /* the seed of the choice */
+    bool hold;            /* leave at least a fifth of the samples unchosen */
     const char *labels;   /* file, or NULL */
     const char *shard;    /* "i/n", "auto", "auto/n" or NULL */
     int64_t shard_i, shard_n;
     bool skip_bad;
-    bool synthetic;       /* samples may be made (data/synthetic.h) */
+    bool synthetic;       /* samples may be generated (data/synthetic.h) */
     oct_cli_list states;  /* OUT=IN */
-    oct_state state[TOOL_STATES]; /* the same by number, of tool_read_states */
+    oct_state state[TOOL_STATES]; /* the states as numbers, from tool_read_states */
     size_t n_state;
 } tool_data;
 
-/* The options that fill it, the same for every tool; d: tool_data *. Options of one tool's own follow in the group. */
+/* The options that fill it, the same for all tools; d: tool_data *. Options of a single tool follow in the group. */
 #define TOOL_OPT_DATA(d)                                                                                                      \
     OPT_GROUP("Samples"),                                                                                                     \
         OPT_MULTI(0, "data", &(d)->specs, "SPEC", "samples: a folder, .csv, .npy, .npz or tar shard; a test set or quoted "     \
@@ -61,41 +61,41 @@ typedef struct tool_data {
                                                   "recording begins"),                                                       \
         OPT_FLAG(0, "skip-bad", &(d)->skip_bad, "count and name broken samples instead of stopping")
 #define TOOL_OPT_LABELS(d) OPT_FILE(0, "labels", &(d)->labels, "labels of the samples: an .npy of integers or a CSV")
-/* What results are judged by beside labels, alike in all tools; a has members decode and truth, const char *. Their files are opened by tool_open_judging. */
+/* Options about how results are judged, the same for all tools. a has the members decode and truth, const char *. tool_open_judging opens their files. */
 #define TOOL_OPT_JUDGING(a)                                                                                                   \
     OPT_ENUM_MORE(0, "decode", &(a)->decode, oct_decode_builtin, "RULE",                                                      \
                   "what the outputs mean: a rule, as nanodet or yolov8:score=0.3, or a file of one"),                          \
         OPT_FILE(0, "truth", &(a)->truth,                                                                                     \
                  "truth about the samples other than labels: boxes (COCO .json, .csv), maps of classes (a folder, .npy), scores of pairs (.csv, .npy)")
-/* The file that a rule is in; NULL: it is a built-in one, or there is none. */
+/* The file of a rule; NULL: it is built in, or there is none. */
 const char *tool_rule_file(const char *decode);
 /* NULL stays NULL. Close both, also after a failure. */
 oct_status tool_open_judging(const char *decode, const char *truth, oct_decode **rule, oct_truth **t, oct_err *err);
 
-/* Reads d->shard into shard_i and shard_n; "auto" asks the environment for both, "auto/n" for the part. OCT_EUSAGE. */
+/* Parses d->shard into shard_i and shard_n. "auto" takes both from the environment, and "auto/n" only the part. OCT_EUSAGE. */
 oct_status tool_read_shard(tool_data *d, oct_err *err);
-/* Finds the states of the model in d->states. OCT_EUSAGE where there are no such outputs and inputs, or they do not go together. */
+/* Finds the states in d->states in the model. OCT_EUSAGE: there are no such outputs and inputs, or they do not match. */
 oct_status tool_read_states(const oct_graph *g, tool_data *d, oct_err *err);
-/* Opens the samples for n inputs. Its states have been read. */
+/* Opens the samples for n inputs. The states must have been read. */
 oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src, oct_err *err);
-/* The same for the inputs of g, whose states are those that g leaves (eval/follow.h). g must outlive the source. */
+/* The same for the inputs of g. The states of samples are computed by running g (eval/follow.h). g must outlive the source. */
 oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, oct_source **src, oct_err *err);
-/* Says which samples were chosen, where not all are used. */
+/* Reports which samples were chosen, if not all are used. */
 void tool_say_samples(oct_cli *cli, const oct_source *src);
-/* Says how many samples were broken and which. */
+/* Reports how many samples were broken, and which. */
 void tool_say_bad(oct_cli *cli, const oct_source *src);
 
-/* Warns of a calibration table that lacks shards, and names them. */
+/* Warns if a calibration table lacks shards, and names them. */
 void tool_warn_incomplete(oct_cli *cli, const char *path, const oct_calib *c);
 
-/* Fails when `out` (NULL never does) is one of the files, also through links, matches one of the patterns or is a folder, and when its
- * folder does not exist: before the work, not after it. What this does not see, because a list names it, is seen when the file is
- * opened (oct_out_claim). in: n paths, NULLs allowed. */
+/* Fails before any work if `out` cannot be the output: it is one of the files, also through links; it matches one of the patterns; it is a folder; or its
+ * folder does not exist. out NULL never fails. Inputs that only a list names are noticed when the file is opened (oct_out_claim). in: n paths, which may be
+ * NULL. */
 oct_status tool_check_output(const char *out, const char *const *in, size_t n, oct_err *err);
-/* The same against a model's files. */
+/* The same for the files of a model. */
 oct_status tool_check_model_output(const char *out, const oct_model *m, oct_err *err);
 
-/* An oct_conversion's listener whose argument is the oct_cli: progress, and lines by their level. */
+/* Functions for the listener of an oct_conversion whose argument is the oct_cli: progress, and lines according to their level. */
 void tool_say_progress(void *cli, const char *what, int64_t done, int64_t total);
 void tool_say_note(void *cli, int level, const char *text);
 
@@ -103,14 +103,14 @@ void tool_say_note(void *cli, int level, const char *text);
 oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err);
 /* Opens the outermost level of j with its schema (share/schema/SCHEMA.json) and the version of this program. */
 void tool_json_open(oct_json *j, const char *schema);
-/* Closes the outermost level of j, writes the text so and frees it. */
+/* Closes the outermost level of j, writes the text and frees it. */
 oct_status tool_write_json(const char *path, oct_json *j, oct_err *err);
 
-/* Appends an argument as a shell would need it. */
+/* Appends an argument, quoted for a shell. */
 void tool_quote(oct_buf *b, const char *arg);
-/* Appends the command line, for a shell: an option a line. */
+/* Appends the command line for a shell, with one option in each line. */
 void tool_command_line(oct_buf *b, const oct_cli *cli, int argc, char *const *argv);
-/* File name without its folders. */
+/* The name of a file without its folders. */
 const char *tool_base(const char *path);
 
 #endif

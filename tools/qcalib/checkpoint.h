@@ -1,7 +1,8 @@
-/* tools/qcalib/checkpoint.h -- what a run with --resume keeps beside its table, so that another can go on from there when it is killed.
+/* tools/qcalib/checkpoint.h -- what a run with --resume keeps beside its table, so that another run can continue if it is killed.
  *
- * One file, TABLE.checkpoint, replaced as a whole. It is written 0.2 s after the start, then each time a tenth of the time so far has passed, but at least
- * 50 times what writing one takes, and at most a minute: about a tenth of the work is lost at most, for 2 % of the time at most. It says for what run it is. */
+ * It is one file, TABLE.checkpoint, which is always replaced as a whole. It is written 0.2 s after the start; then each time after a tenth of the time so
+ * far, but at least after 50 times the duration of writing it, and at most after a minute. So at most about a tenth of the work is lost, for at most 2 % of
+ * the time. The file says which run it belongs to. */
 #ifndef OCT_TOOLS_QCALIB_CHECKPOINT_H
 #define OCT_TOOLS_QCALIB_CHECKPOINT_H
 
@@ -10,23 +11,23 @@
 typedef struct checkpoint {
     oct_cli *cli;
     char *path;      /* owned */
-    oct_buf run;     /* what must be the same: a line each, NAME VALUE */
-    double begin, last, asked, cost; /* seconds: of oct_now, and what the last one took */
-    bool failed;     /* one could not be written: said once */
+    oct_buf run;     /* what must be the same: a line "NAME VALUE" for each */
+    double begin, last, asked, cost; /* in seconds: times from oct_now, and how long writing the last one took */
+    bool failed;     /* one could not be written, which is reported once */
 } checkpoint;
 
-/* The checkpoint of a table that is a file. */
+/* Opens the checkpoint of a table that is a file. */
 oct_status checkpoint_open(checkpoint *p, oct_cli *cli, const char *table, oct_err *err);
-/* Adds something that must be the same in the run that goes on. name: one word, or several joined by '-'. */
+/* Adds something that must be the same in the run that continues. name: one word, or several joined by '-'. */
 void checkpoint_bind(checkpoint *p, const char *name, const char *value);
 void checkpoint_bind_hash(checkpoint *p, const char *name, uint64_t value);
-/* Takes up what there is: adds statistics and samples to c, has src go on behind them. Nothing where there is no checkpoint. OCT_EUSAGE for one of another run, with
- * the first difference, OCT_EMALFORMED. */
+/* Continues from an existing checkpoint: adds its statistics and samples to c, and positions src after them. Does nothing if there is no checkpoint.
+ * OCT_EUSAGE: it belongs to another run; the message has the first difference. OCT_EMALFORMED. */
 oct_status checkpoint_take(checkpoint *p, oct_source *src, oct_calib *c, oct_err *err);
-/* For oct_calibrate_opts; arg: the checkpoint. A checkpoint that cannot be written is warned of, and the run goes on. */
+/* For oct_calibrate_opts; arg: the checkpoint. If a checkpoint cannot be written, there is a warning, and the run continues. */
 bool checkpoint_due(void *arg);
 void checkpoint_keep(void *arg, const oct_calib *so_far, const oct_source *src);
-/* The table is written: removes the file. */
+/* Removes the file, after the table was written. */
 void checkpoint_done(checkpoint *p);
 void checkpoint_close(checkpoint *p);
 

@@ -33,7 +33,7 @@ oct_status qcalib_diff(oct_cli *cli, const table_args *a, oct_err *err);
 oct_status qcalib_import(oct_cli *cli, const foreign_args *a, oct_err *err);
 oct_status qcalib_export(oct_cli *cli, const foreign_args *a, oct_err *err);
 oct_status qcalib_pack(oct_cli *cli, const pack_args *a, oct_err *err);
-/* Writes a table as JSON; a path of NULL: nowhere. */
+/* Writes a table as JSON. path NULL: does nothing. */
 oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err);
 
 #endif

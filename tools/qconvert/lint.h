@@ -1,4 +1,4 @@
-/* tools/qconvert/lint.h -- the reports of qconvert lint. */
+/* tools/qconvert/lint.h -- reports of qconvert lint. */
 #ifndef OCT_TOOLS_QCONVERT_LINT_H
 #define OCT_TOOLS_QCONVERT_LINT_H
 
@@ -6,7 +6,7 @@
 
 #include "quant/examine.h"
 
-/* sarif.c: what was found in the model `model` for the target t, as SARIF 2.1.0, into a file. */
+/* sarif.c: writes the findings about `model` for the target t to a file, as SARIF 2.1.0. */
 oct_status lint_sarif(const char *file, const char *model, const oct_lint *l, const oct_target *t, const oct_lint_verdict *v, oct_err *err);
 
 #endif

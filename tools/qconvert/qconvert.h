@@ -1,4 +1,4 @@
-/* tools/qconvert/qconvert.h -- one conversion, from arguments to report; shared by the files that do its steps. */
+/* tools/qconvert/qconvert.h -- a conversion from arguments to report; shared by the files that implement the steps. */
 #ifndef OCT_TOOLS_QCONVERT_H
 #define OCT_TOOLS_QCONVERT_H
 
@@ -15,26 +15,26 @@ typedef struct convert_args {
     tool_data data;
     const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy, *metric, *sensitivity_file;
     oct_cli_list max_drop; /* [METRIC=]D */
-    const char *decode, *truth; /* a rule for outputs, and a file of what is true of the samples; NULL: none */
+    const char *decode, *truth; /* a rule for outputs, and a file with the truth about the samples; NULL: not given */
     const char *min_agreement, *target_size, *sarif;
-    const char *source, *statement, *evaluation; /* of verify */
-    const char *recorded; /* the command to record, instead of what these options say; NULL: none */
+    const char *source, *statement, *evaluation; /* options of verify */
+    const char *recorded; /* the command to record instead of these options; NULL: record these */
     double target_bits, min_sqnr, time_limit;
     int64_t trials;
-    oct_metric_command command;    /* --metric-cmd; command NULL: none */
-    const char *bits, *block_size, *accuracy_level; /* of weights in blocks */
+    oct_metric_command command;    /* the metric of --metric-cmd; its command is NULL if it is not given */
+    const char *bits, *block_size, *accuracy_level; /* for weights in blocks */
     const char *effort;
     bool symmetric, sensitivity, strict;
-    double budget;         /* percent */
-    oct_cli_list disabled; /* passes */
-    oct_cli_list methods, no_methods, rules; /* rules: --set */
+    double budget;         /* in percent */
+    oct_cli_list disabled; /* disabled passes */
+    oct_cli_list methods, no_methods, rules; /* methods that are on and off, and the rules of --set */
     oct_cli_list input_types, output_types; /* [NAME=]TYPE */
     const char *input_layout;
     oct_cli_list rounding_files;
     const char *html;
     int argc; /* the command line, for the page */
     char *const *argv;
-    bool dry_run, no_save; /* no_save: of lint and explain */
+    bool dry_run, no_save; /* no_save: for lint and explain */
     bool print_policy, list_passes, list_targets, list_methods, bias_correction, recover, keep_io_types;
 } convert_args;
 
@@ -44,7 +44,7 @@ static inline const char *target_file(const convert_args *a)
     return oct_target_is_file(a->target) ? a->target : NULL;
 }
 
-/* The target's name, where --target auto is that of this machine, or its file. */
+/* The name of the target, where --target auto means this machine's; or its file. */
 static inline const char *target_word(const convert_args *a)
 {
     return strcmp(a->target, "auto") == 0 ? oct_target_here() : a->target;
@@ -53,79 +53,79 @@ static inline const char *target_word(const convert_args *a)
 typedef struct session {
     oct_cli *cli;
     const convert_args *a;
-    oct_conversion c;     /* what was done */
+    oct_conversion c;     /* the conversion */
     oct_model *m;
     oct_target *target;
     oct_source *src;      /* NULL without --data */
-    char *output;         /* path, also when nothing is written */
+    char *output;         /* its path, also if nothing will be written */
     oct_goal goals[OCT_GOALS_MAX]; /* --max-drop, --min-sqnr, --min-agreement */
     size_t n_goals;
-    oct_gates gates;      /* --max-drop as it was read */
-    oct_decode *rule;     /* what results are judged by; NULL: nothing is said */
+    oct_gates gates;      /* --max-drop as parsed */
+    oct_decode *rule;     /* how results are judged; NULL: no rule is given */
     oct_truth *truth;
-    double budget;        /* share */
-    double began;         /* oct_now() */
-    oct_buf made_by;      /* the command as it will be recorded, as its length counts */
-    oct_record record;    /* digests of what is read, for the same place */
+    double budget;        /* as a share */
+    double began;         /* the time of the start, from oct_now() */
+    oct_buf made_by;      /* the command that will be recorded; it is needed early because its length counts */
+    oct_record record;    /* digests of inputs that will be recorded */
     oct_rounding_share share; /* --shard */
-    double *other_db;     /* of the conversion that this one is compared with (fold_choice.c); or NULL */
+    double *other_db;     /* the SQNRs of the conversion that this one is compared with (fold_choice.c); or NULL */
 } session;
 
-/* session.c: options and the model, the samples, then the decisions. close releases all, also after a failure. */
+/* session.c: opens options and the model, takes the samples, then decides. close releases everything, also after a failure. */
 oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err *err);
-oct_status session_take(session *s, oct_err *err); /* part of decide */
+oct_status session_take(session *s, oct_err *err); /* a part of session_decide */
 oct_status session_decide(session *s, oct_err *err);
 void session_close(session *s);
-/* The layers of g, which holds the session's model, as they would be with samples. They last as long as *job, which the caller destroys, also
- * after a failure. */
+/* The layers of g, which holds the session's model, as they would be with samples. They exist as long as *job, which the caller destroys, also after a
+ * failure. */
 oct_status session_preview(const session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n, oct_err *err);
 
-/* fold_choice.c: for decide, where preprocessing is to be part of layers that round otherwise for it (--input-type). Before: has a conversion without that
- * measured on the samples. After: makes the conversion without it, in a session opened anew, where an output lost more than it may. */
+/* fold_choice.c: used by session_decide if preprocessing may be folded into layers whose rounding changes by that (--input-type). Before: measures a
+ * conversion without folding on the samples. After: if an output lost too much, makes the conversion without folding, in a new session. */
 oct_status fold_measure(session *s, oct_err *err);
 oct_status fold_take_back(session *s, oct_err *err);
 
-/* command.c: the command, in a form that does not depend on what cannot change the model. bare: files without their folders, for what is
- * written; else as they were given. Release with oct_buf_free. */
+/* command.c: the command in a form that is independent of everything that cannot change the model. bare: without the folders of files, as it is written to
+ * the model; else with the paths as given. Release it with oct_buf_free. */
 void session_command(const session *s, bool bare, oct_buf *b);
-/* Whether a command without its folders is that text. */
+/* Whether a command equals that text, if folders are ignored. */
 bool command_is_like(const char *command, const char *bare);
 
-/* main.c: reads a command as session_command writes it. No option is among those it takes that writes a file. Then as after oct_cli_parse. */
+/* main.c: parses a command in the form of session_command. It accepts no option that writes a file. Errors as from oct_cli_parse. */
 oct_status qconvert_read_command(oct_cli *cli, convert_args *a, int argc, char **argv, oct_err *err);
 
-/* verdict.c: what was measured, in words. */
+/* verdict.c: texts about what was measured. */
 void verdict_clause(const session *s, oct_buf *b);
 /* " on 64 samples that calibration did not see" */
 void verdict_samples(const session *s, uint64_t n, oct_buf *b);
 /* "difference -1.56 points, 95 % interval -5.81 to 2.70" */
 void verdict_difference(const oct_eval_score *x, oct_buf *b);
 
-/* "goal: ..." for each, and what the trials for them did. */
+/* Prints "goal: ..." for each goal, and what the trials did. */
 void verdict_goals(const session *s, FILE *f);
 
 /* report.c, print_json.c */
 oct_status report_print(const session *s, oct_err *err);
 oct_status report_json(const session *s, oct_err *err);
-/* Opens an object with what was decided for a layer; whoever asks closes it. */
+/* Opens an object with the decision about a layer. The caller closes it. */
 void report_decision(oct_json *j, const void *layer);
 
-/* page.c: the page for a browser, where --html asks for it. */
+/* page.c: writes the page for a browser, if --html asks for it. */
 oct_status page_write(const session *s, oct_err *err);
 
-/* size_report.c: the curve of size against loss, where schemes were chosen for a size; else nothing. */
+/* size_report.c: prints the curve of size against loss, if schemes were chosen for a size. */
 oct_status size_report_print(const session *s, FILE *f, oct_err *err);
-/* dry_report.c: what a run without --dry-run is expected to take here, from what this one has taken until now: estimates. */
+/* dry_report.c: estimates what a run without --dry-run takes on this machine, from what this run has taken so far. */
 typedef struct dry_estimate {
-    double seconds, memory; /* bytes, the most at a time */
+    double seconds, memory; /* memory: the most bytes at a time */
 } dry_estimate;
 dry_estimate dry_estimated(const session *s);
-void dry_report_print(const session *s, FILE *f); /* nothing without --dry-run */
-/* times_report.c: expected times, of shorter runs than half a millisecond nothing. */
+void dry_report_print(const session *s, FILE *f); /* prints nothing without --dry-run */
+/* times_report.c: prints expected times, unless a run takes less than half a millisecond. */
 oct_status times_report_print(const session *s, FILE *f, oct_err *err);
 void size_report_json(oct_json *j, const session *s);
 
-/* advice.c: what to try instead, samples or bf16, and what it would gain. */
+/* advice.c: what else to try, such as samples or bf16, and the gain. */
 oct_status advice_print(const session *s, oct_err *err);
 
 /* The commands. */
