@@ -1,5 +1,5 @@
 #define _XOPEN_SOURCE 700
-/* What the tools share: start, models, outputs. */
+/* What the tools share: start and end, models, outputs. */
 #include "common/common.h"
 
 #include "kernels/cpu.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const oct_cli_host *host; /* of the run, or NULL */
+static const oct_cli_host *host; /* the host of the current run, or NULL */
 
 void tool_init(oct_cli *cli, const oct_cli_host *h)
 {
@@ -55,7 +55,7 @@ int tool_finish(oct_cli *cli, oct_status s, oct_err *err)
     return oct_cli_finish(cli, s, err);
 }
 
-/* A folder, or a file that is data by its name; models may be called .pb, as tensors are. */
+/* A folder, or a file whose name is that of samples. Models may have the extension .pb, like tensors. */
 static bool is_data(const char *path)
 {
     const size_t n = strlen(path);
@@ -110,7 +110,7 @@ static const char *folder_of(const oct_place *p, char folder[PATH_MAX])
     return folder;
 }
 
-/* Whether `out` is the file `in` names, or one that the pattern or folder `in` would read. */
+/* Whether `out` is the file that `in` names, or one that the pattern or folder `in` would read. */
 static bool reads(const char *in, const char *out, const oct_place *p)
 {
     char folder[PATH_MAX];
@@ -120,12 +120,12 @@ static bool reads(const char *in, const char *out, const oct_place *p)
         return false;
     if (strpbrk(in, "*?[") && (fnmatch(in, out, FNM_PATHNAME) == 0 || fnmatch(in, p->path, FNM_PATHNAME) == 0))
         return true;
-    /* A file of a folder of samples; models there are not samples. */
+    /* A file in a folder of samples. Models in such a folder are not samples. */
     const char *dot = strrchr(p->path + p->folder, '.');
     return oct_path_is_dir(in) && !(dot && strcmp(dot, ".onnx") == 0) && oct_same_file(folder_of(p, folder), in);
 }
 
-/* In such a folder a file can be replaced by its owner only. */
+/* In such a folder only its owner can replace a file. */
 static bool is_held(const char *folder, const char *path)
 {
     struct stat f, st;

@@ -1,4 +1,4 @@
-/* What lint finds, for a page. */
+/* Findings of lint, for a page. */
 #include "common/page_findings.h"
 
 static void take(oct_page_line *lines, size_t *n, const oct_finding *f)
@@ -13,7 +13,7 @@ oct_status tool_page_findings(const oct_lint *l, const oct_lint_verdict *v, bool
         return oct_nomem(err);
     for (size_t i = 0; i < v->n_trap; i++)
         take(*lines, n, &v->trap[i]);
-    for (size_t i = 0; i < l->n_finding; i++) /* sums of two matter where the target adds them in 16 bits */
+    for (size_t i = 0; i < l->n_finding; i++) /* sums of two products matter if the target adds them in 16 bits */
         if (l->finding[i].kind != OCT_FINDING_SATURATES || saturates)
             take(*lines, n, &l->finding[i]);
     return OCT_OK;

@@ -1,4 +1,4 @@
-/* What rounding each value and each layer costs at the outputs, worst first. */
+/* Prints the cost at the outputs of rounding each value and each layer, the worst first. */
 #include "common/print_causes.h"
 
 #include "cli/text_table.h"
@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-#define MUCH_LESS 0.5 /* dB that are worth a word */
+#define MUCH_LESS 0.5 /* dB: smaller differences are not mentioned */
 enum { ROWS = 16, BAR = 20 };
 
-/* Characters of a share, one for a twentieth. */
+/* A bar for a share, with one character for each twentieth. */
 static const char *bar_text(char dst[BAR + 1], double share)
 {
     const int n = (int)(share * BAR + 0.5);

@@ -1,4 +1,4 @@
-/* The programs' main; the build says which tool TOOL_MAIN is. */
+/* The main function of the programs. The build defines TOOL_MAIN as the tool's function. */
 #include "common/common.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* The samples of a command line: options to an open source. */
+/* Opens the samples of a command line. */
 #include "common/common.h"
 
 #include "cli/textfmt.h"
@@ -7,7 +7,7 @@
 
 /* ---- states ---- */
 
-/* The value of that name among n; -1: none. */
+/* The value with that name among n values; -1: there is none. */
 static int find_value(const oct_graph *g, const int *values, size_t n, const char *name, size_t length)
 {
     for (size_t i = 0; i < n; i++)
@@ -16,7 +16,7 @@ static int find_value(const oct_graph *g, const int *values, size_t n, const cha
     return -1;
 }
 
-/* "OUT=IN", or the other way round where that alone has a meaning; names may hold the sign themselves. */
+/* "OUT=IN", or the other way round if only that is possible. Names may contain '=' as well. */
 static bool read_state(const oct_graph *g, const char *text, oct_state *s)
 {
     for (int turned = 0; turned < 2; turned++)
@@ -136,7 +136,7 @@ void tool_say_bad(oct_cli *cli, const oct_source *src)
         oct_cli_note(cli, 0, "  %s", text);
 }
 
-/* ---- what results are judged by ---- */
+/* ---- how results are judged ---- */
 
 const char *tool_rule_file(const char *decode)
 {

@@ -1,4 +1,4 @@
-/* --shard: the part of the samples that this process takes, as it is given or as an engine told the process. */
+/* --shard: the part of the samples for this process, as given or as the engine that started the process tells. */
 #include "common/common.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@ static bool number(const char *text, int64_t *n)
     return true;
 }
 
-/* How engines tell their jobs which of how many they are, innermost first. size NULL: this one does not say how many. from, or what the variable
- * `first` holds: the number of the first job. */
+/* How engines tell their jobs the number of the job and of how many, innermost first. size NULL: this engine does not tell how many. from, or what the
+ * variable `first` holds: the number of the first job. */
 static const struct engine {
     const char *name, *rank, *size, *first;
     int64_t from;
@@ -43,8 +43,8 @@ static oct_status check_number(const char *name, int64_t *n, oct_err *err)
     return !text || number(text, n) ? OCT_OK : oct_fail(err, OCT_EUSAGE, "--shard auto: %s='%.40s' is no number", name, text);
 }
 
-/* The engine that runs this process; NULL: none says so. wanted: how many parts there are to be, 0 where the engine is to say. A job of its own, with one
- * process in it, divides nothing: another engine may. */
+/* The engine that runs this process; NULL: none is recognized. wanted: the number of parts, or 0 if the engine determines it. A job with a single process
+ * divides nothing, so that another engine may apply. */
 static const struct engine *find_engine(int64_t wanted)
 {
     const struct engine *unknown = NULL, *other = NULL, *single = NULL;
@@ -92,7 +92,7 @@ static oct_status no_size(const struct engine *e, oct_err *err)
     return OCT_EUSAGE;
 }
 
-/* n: how many parts there are; 0: the engine says it. */
+/* n: the number of parts; 0: the engine determines it. */
 static oct_status shard_auto(tool_data *d, int64_t n, oct_err *err)
 {
     const struct engine *e = find_engine(n);
@@ -104,7 +104,7 @@ static oct_status shard_auto(tool_data *d, int64_t n, oct_err *err)
         OCT_TRY(check_number(e->size, &size, err));
     if (!n && !variable(e->size))
         return no_size(e, err);
-    /* Of an array that repeats some of its tasks, numbers are the parts. */
+    /* If an array repeats some of its tasks, their numbers are those of the parts. */
     if (e->first && (!n || size == n))
         OCT_TRY(check_number(e->first, &first, err));
     d->shard_i -= first;

@@ -1,4 +1,4 @@
-/* The commands as functions of the library. They are the tools, with listeners in place of a terminal. */
+/* The commands as functions of the library. They call the tools with listeners in place of a terminal. */
 #define _POSIX_C_SOURCE 200809L
 #include "octet_int.h"
 
@@ -92,7 +92,8 @@ static void progress(void *arg, const char *what, int64_t done, int64_t total)
         o->progress(o->progress_arg, what ? what : "working", done, total);
 }
 
-/* A command that went away must not end the process: its pipe then gives an error. Threads made meanwhile inherit what is blocked here. */
+/* Blocks SIGPIPE, so that a command that has ended does not end the process: writing to its pipe then gives an error. Threads that are created meanwhile
+ * inherit the blocked signals. */
 typedef struct pipes {
     sigset_t before;
     bool pending;
@@ -118,7 +119,7 @@ static void restore_pipes(const pipes *p)
     sigset_t one;
     sigemptyset(&one);
     sigaddset(&one, SIGPIPE);
-    if (!p->pending && pipe_pending()) /* ours */
+    if (!p->pending && pipe_pending()) /* the signal is ours */
         sigtimedwait(&one, NULL, &(struct timespec){ 0 });
     pthread_sigmask(SIG_SETMASK, &p->before, NULL);
 }
@@ -134,7 +135,7 @@ static bool asks(const char *const *arguments, const char *option)
     return false;
 }
 
-/* Whether a run with --json would be refused: pages and lists have none. */
+/* Whether a run with --json would be refused, because there is no report: for pages of help and lists. */
 static bool has_report(const char *const *arguments)
 {
     static const char *const none[] = { "--json", "--outputs", "--help", "--help-all", "--version", "--completion", "--print-policy", "--list-passes",
@@ -158,7 +159,7 @@ static oct_status refuse_streams(const char *const *arguments, oct_err *err)
     return OCT_OK;
 }
 
-/* The command line; its strings are borrowed. */
+/* Makes the command line. Its strings are borrowed. */
 static char **line_of(const char *name, const char *const *arguments, int *argc)
 {
     size_t n = 0;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct octet_model {
-    oct_arena *arena; /* what follows, but for what is closed */
+    oct_arena *arena; /* memory of everything below, except what must be closed */
     oct_model *model;
     oct_pool *pool;
     oct_runner *runner;
@@ -68,7 +68,7 @@ static oct_status prepare(octet_model *m, int threads, oct_err *err)
     return oct_runner_create(g, &(oct_plan_opts){ .pool = m->pool }, m->want, m->n_in, &m->runner, err);
 }
 
-/* data NULL: from the file `path`. */
+/* data NULL: loads the file `path`. */
 static octet_status load(octet *o, const char *path, const void *data, size_t size, int threads, octet_model **out)
 {
     oct_err err = OCT_ERR_INIT;
@@ -117,7 +117,7 @@ const char *octet_model_metadata(const octet_model *m, const char *key)
 
 /* ---- a run ---- */
 
-/* The input that is meant: by its name, else by its place. -1: there is none. */
+/* The input for an array: by its name, else by its position. -1: there is none. */
 static int input_of(const octet_model *m, const octet_array *a, size_t place)
 {
     if (!a->name)

@@ -1,5 +1,5 @@
-/* The checkpoints of qcalib --resume: a file of one line that identifies it, with a hash of all that follows; the lines of what run it is; where the reading stood; messages
- * of broken samples; and what was gathered, as a table. */
+/* The checkpoints of qcalib --resume. The file has: a first line that identifies it, with a hash of everything that follows; lines that say which run it
+ * belongs to; the position of reading; messages about broken samples; and what was gathered, as a calibration table. */
 #include "qcalib/checkpoint.h"
 
 #include "base/io.h"
@@ -43,7 +43,7 @@ void checkpoint_bind_hash(checkpoint *p, const char *name, uint64_t value)
 
 /* ---- reading ---- */
 
-/* The next line from *at, without its end; false at the end of the text. */
+/* Finds the next line from *at, without its end. False: the text has ended. */
 static bool next_line(const char **at, const char *end, const char **line, size_t *n)
 {
     const char *nl = *at < end ? memchr(*at, '\n', (size_t)(end - *at)) : NULL;
@@ -68,7 +68,7 @@ static oct_status other_run(const checkpoint *p, const char *was, size_t n_was, 
     return OCT_EUSAGE;
 }
 
-/* Line by line what this run is, against what the killed one was. */
+/* Compares this run with the killed one, line by line. */
 static oct_status check_run(const checkpoint *p, const char **at, const char *end, oct_err *err)
 {
     const char *mine = oct_buf_str(&p->run), *stop = mine + p->run.len, *is, *was;
@@ -108,7 +108,7 @@ static bool read_mark(const char *line, size_t n, oct_source_mark *m)
     return *at == 0 && !errno && m->place > 0 && m->names_from >= 0 && m->names_from <= m->place && m->bad >= 0 && m->bad <= m->place;
 }
 
-/* What follows the lines of the run. */
+/* Reads what follows the lines of the run. */
 static oct_status take(const checkpoint *p, const char *at, const char *end, oct_source *src, oct_calib *c, oct_err *err)
 {
     oct_source_mark m = { 0 };
@@ -120,7 +120,7 @@ static oct_status take(const checkpoint *p, const char *at, const char *end, oct
     for (; n_bad < most; n_bad++) {
         if (!next_line(&at, end, &line, &n))
             return damaged(p, err);
-        ((char *)(uintptr_t)line)[n] = 0; /* of the text that was read */
+        ((char *)(uintptr_t)line)[n] = 0; /* the line is in the text that was read, which may be changed */
         bad[n_bad] = line;
     }
     oct_calib *sum = NULL;

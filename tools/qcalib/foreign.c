@@ -1,4 +1,4 @@
-/* qcalib import and export: ranges as other tools write them. */
+/* qcalib import and export: ranges in the formats of other tools. */
 #include "qcalib/qcalib.h"
 
 #include "encodings/encodings.h"
@@ -62,7 +62,7 @@ static oct_status unknown_form(const char *name, oct_err *err)
     return OCT_EUSAGE;
 }
 
-/* The model's layers as conversions have them: with what is fused into them. */
+/* Prepares the model's layers as conversions do: with nodes fused into them. */
 static oct_status layers_of(oct_cli *cli, const foreign_args *a, const oct_calib *c, oct_model **m, oct_err *err)
 {
     oct_policy *policy = NULL;

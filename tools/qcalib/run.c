@@ -1,4 +1,4 @@
-/* qcalib MODEL: runs the samples through the model and writes the table. */
+/* qcalib MODEL: runs the samples through the model, and writes the table. */
 #include "qcalib/checkpoint.h"
 #include "qcalib/qcalib.h"
 
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Values to observe: what any policy could ask of any target, so that a table need not be made again when they change. */
+/* The values to observe: everything that any policy could ask of any target, so that the table can be used again when they change. */
 typedef struct wanted {
     const char **names;
     int *axes;
@@ -35,7 +35,7 @@ static void add_wanted(wanted *w, const oct_qjob *j)
     }
 }
 
-/* The name under which parts of the same samples meet in `qcalib merge`: the specs as they were given. */
+/* The name by which `qcalib merge` recognizes parts of the same samples: the values of --data as given. */
 static void set_name(const tool_data *d, oct_buf *b)
 {
     for (size_t i = 0; i < d->specs.n; i++) {
@@ -78,7 +78,7 @@ static void warn_unexercised(oct_cli *cli, const oct_calib *c)
     oct_buf_free(&b);
 }
 
-/* What decides on the table: a run that differs in one of these must not go on from the checkpoint of another. */
+/* Everything that determines the table. A run that differs in one of these must not continue from the checkpoint of another. */
 static void bind(checkpoint *p, const calib_args *a, const oct_calib *c, const oct_source *src, const wanted *w)
 {
     char text[48];
@@ -169,7 +169,7 @@ static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const
     return s;
 }
 
-/* Two jobs ask for values: the default one, and one of our own runtime's target with every node integer. */
+/* Two jobs ask for values: the default one, and one for our own runtime with every node on integers. */
 static oct_status with_graphs(oct_cli *cli, const calib_args *a, oct_model *m, oct_graph *other, oct_err *err)
 {
     oct_policy *policy = NULL, *all = NULL;

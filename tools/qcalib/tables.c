@@ -1,4 +1,4 @@
-/* qcalib merge, show and diff: what is done with finished tables. */
+/* qcalib merge, show and diff: commands on finished tables. */
 #include "qcalib/qcalib.h"
 
 #include "base/json.h"
@@ -11,7 +11,7 @@
 
 enum { COLUMNS = 32 };
 
-/* A sum that lacks samples is not taken for one of all, unless that is asked for. */
+/* A merged table that lacks samples is refused unless the user allows it. */
 static oct_status check_whole(oct_cli *cli, const table_args *a, const oct_calib *sum, oct_err *err)
 {
     oct_buf missing = OCT_BUF_INIT;
@@ -47,7 +47,7 @@ oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
             oct_within(err, "%s", a->tables.v[i]);
         oct_calib_destroy(c);
     }
-    assert(s != OCT_OK || sum); /* one table at least is asked for on the command line */
+    assert(s != OCT_OK || sum); /* the command line requires at least one table */
     if (s == OCT_OK)
         s = check_whole(cli, a, sum, err);
     if (s == OCT_OK)
@@ -60,7 +60,7 @@ oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
     return s;
 }
 
-/* Counts of the values between lo and hi in equal steps; a bin counts where its middle is, at the ends where its values are. */
+/* Counts values between lo and hi in equal steps. A bin is counted at its middle, and the outermost ones where their values are. */
 static void histogram(const oct_stats *s, double lo, double hi, uint64_t count[COLUMNS])
 {
     oct_bin b;
@@ -71,7 +71,7 @@ static void histogram(const oct_stats *s, double lo, double hi, uint64_t count[C
     }
 }
 
-/* The interval that is drawn: without mask-like values. */
+/* The interval that is drawn, without values that are used as masks. */
 static void drawn_range(const oct_stats *s, double *lo, double *hi)
 {
     double bound = oct_stats_masks(s, NULL);

@@ -1,5 +1,5 @@
-/* After a conversion: what to try instead, and what it would gain. Without samples, the command with some; for a target with bfloat16, where that
- * is expected to beat what was decided. */
+/* Advice after a conversion: what else to try, and the expected gain. Without samples, it is a command with samples. For a target with bfloat16, it is
+ * bfloat16 if that is expected to be faster than the decisions. */
 #include "qconvert/qconvert.h"
 
 #include "cli/textfmt.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Whether an integer layer before this one has the same weights, as those of several bodies may. */
+/* Whether an earlier integer layer has the same weights, as may happen in several bodies. */
 static bool has_counted(const oct_layer *layers, size_t i)
 {
     const oct_tensor *w = oct_layer_weights(layers[i].d.graph, layers[i].d.node);
@@ -21,7 +21,7 @@ static bool has_counted(const oct_layer *layers, size_t i)
     return false;
 }
 
-/* Bytes by which the file shrinks when integer layers have a byte a weight. */
+/* How many bytes the file loses if integer layers have one byte for each weight. */
 static uint64_t saved_bytes(const oct_layer *layers, size_t n)
 {
     uint64_t bytes = 0;
@@ -31,7 +31,7 @@ static uint64_t saved_bytes(const oct_layer *layers, size_t n)
     return bytes;
 }
 
-/* What samples would make of the model as it is in the file. */
+/* Counts what the layers of the model in the file would become with samples. */
 static oct_status forecast(const session *s, oct_layer_count *out, uint64_t *saved, oct_err *err)
 {
     oct_model *m = NULL;
@@ -48,8 +48,8 @@ static oct_status forecast(const session *s, oct_layer_count *out, uint64_t *sav
     return st;
 }
 
-/* Whether c channels of h by w are a picture rather than a spectrogram or another table: colour, or one channel about as high as wide.
- * h and w below 1: not known. */
+/* Whether c channels of h by w are a picture, and not a spectrogram or another table: three channels, or one channel about as high as wide. h and w below 1:
+ * not known. */
 static bool is_picture(int64_t c, int64_t h, int64_t w)
 {
     enum { SMALLEST = 16 };
@@ -57,7 +57,7 @@ static bool is_picture(int64_t c, int64_t h, int64_t w)
     return shaped ? c == 3 || c == 1 : !known && c == 3;
 }
 
-/* What the samples are likely to be, from the shape of the first input. */
+/* Guesses from the shape of the first input what the samples are. */
 static void guess_data(const oct_graph *g, oct_buf *b)
 {
     static const oct_dim none[4] = { { 0 } };
@@ -110,7 +110,7 @@ static oct_status ask_for_samples(const session *s, oct_err *err)
               oct_fmt_percent(text, n.weights ? (double)n.integer_weights / (double)n.weights : 0));
     if (n.macs)
         oct_print(f, ", %s of the multiplications", oct_fmt_percent(part, (double)n.integer_macs / (double)n.macs));
-    if (saved < s->c.size_before) /* weights that the file does not hold as floats may be more */
+    if (saved < s->c.size_before) /* weights that the file does not store as floats may count for more */
         oct_print(f, ", a file of about %s", oct_fmt_bytes(text, s->c.size_before - saved));
     fputs(".\n", f);
     if (s->m->graph->n_input > 1) {
@@ -122,10 +122,10 @@ static oct_status ask_for_samples(const session *s, oct_err *err)
     return OCT_OK;
 }
 
-/* Where products in bf16 are expected to take less time here than what was decided. */
+/* Recommends bf16 if products in bf16 are expected to take less time here than the decisions. */
 static void prefer_bf16(const session *s)
 {
-    enum { WORTH_SAYING = 95 }; /* percent of the time */
+    enum { WORTH_SAYING = 95 }; /* percent of the time, at most */
     const oct_expected t = oct_expected_times(s->c.layers, s->c.n_layers, oct_isa_active());
     if (!oct_target_bfloat16(s->target) || oct_scheme_is_half(s->c.o.job.scheme) || t.bf16 * 100 >= t.decided * WORTH_SAYING)
         return;
@@ -138,6 +138,6 @@ static void prefer_bf16(const session *s)
 oct_status advice_print(const session *s, oct_err *err)
 {
     prefer_bf16(s);
-    /* for a size, samples change what is chosen, and not how much */
+    /* with a size, samples change what is chosen, but not the size */
     return s->c.calib || s->c.size.n ? OCT_OK : ask_for_samples(s, err);
 }

@@ -1,5 +1,5 @@
 #define _XOPEN_SOURCE 700
-/* The command of a run, as a text. */
+/* Writes the command of a run as text. */
 #include "qconvert/qconvert.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static void add(oct_buf *b, const char *option, const char *value)
     tool_quote(b, value);
 }
 
-/* A command's words without the folders in them. */
+/* A command's words, without the folders in them. */
 static void bare_words(oct_buf *b, const char *command)
 {
     while (*command) {
@@ -28,7 +28,7 @@ static void bare_words(oct_buf *b, const char *command)
     }
 }
 
-/* What a file, a folder or a pattern is called, wherever it lies. */
+/* The name of a file, a folder or a pattern, independent of where it is. */
 static void bare_name(oct_buf *b, const char *path)
 {
     static const char pipe[] = "pipe:";
@@ -49,7 +49,7 @@ static void bare_name(oct_buf *b, const char *path)
             oct_buf_add(b, path + at, n - at);
             break;
         }
-        path = real; /* the folder one is in has a name, too */
+        path = real; /* the current folder has a name, too */
         n = strlen(path);
     }
     free(real);
@@ -166,7 +166,7 @@ void session_command(const session *s, bool bare, oct_buf *b)
         add(b, "--target-size", a->target_size);
     if (oct_cli_given(s->cli, "target-bits"))
         oct_buf_printf(b, " --target-bits %.9g", a->target_bits);
-    if (s->n_goals && a->trials) /* what is asked of the result changes it only through trials */
+    if (s->n_goals && a->trials) /* goals change the result only through trials */
         add_goals(s, bare, b);
     if (!a->recover)
         oct_buf_puts(b, " --no-recover");

@@ -1,4 +1,4 @@
-/* What a run without --dry-run takes: estimates, by what this run has taken and what judging and writing add to it. */
+/* Estimates what a run without --dry-run takes: from what this run has taken, and what judging and writing add. */
 #include "qconvert/qconvert.h"
 
 #include "base/io.h"
@@ -8,16 +8,16 @@
 
 #include <stdio.h>
 
-enum { MOST_JUDGED = 64, RUNS = 2 }; /* samples, and models that run on each */
+enum { MOST_JUDGED = 64, RUNS = 2 }; /* the most samples that judge, and how many models run on each */
 
-/* Seconds of a multiply-accumulate on one thread: of a product of usual size, by the kernels' table of costs; 0: not known. */
+/* Seconds for a multiply-accumulate on one thread, in a product of usual size, by the kernels' table of costs; 0: not known. */
 static double seconds_of_mac(void)
 {
     const oct_extent e = { .rows = 64, .n = 256, .depth = 256 };
     return oct_sgemm_choose(oct_isa_active(), &e).cost * 1e-12 / (64.0 * 256 * 256);
 }
 
-/* The most bytes that were in memory until now; 0: the system does not tell. */
+/* The most bytes that were in memory so far; 0: the system does not tell. */
 static double most_memory(void)
 {
     FILE *f = fopen("/proc/self/status", "r");
@@ -31,7 +31,7 @@ static double most_memory(void)
     return (double)kib * 1024;
 }
 
-/* Samples that judge, as far as they are counted. */
+/* How many samples judge, as far as they are counted. */
 static double judging(const session *s)
 {
     if (!s->src)
@@ -44,7 +44,7 @@ static double judging(const session *s)
 dry_estimate dry_estimated(const session *s)
 {
     const double macs = (double)oct_layers_count(s->c.layers, s->c.n_layers).macs;
-    const double most = most_memory(), model = s->src ? (double)s->c.size_after : 0; /* of which the judged plan packs the weights */
+    const double most = most_memory(), model = s->src ? (double)s->c.size_after : 0; /* the plan that is judged packs the weights */
     return (dry_estimate){ .seconds = oct_now() - s->began + judging(s) * RUNS * macs * seconds_of_mac(), .memory = most + model };
 }
 

@@ -1,4 +1,4 @@
-/* qconvert explain: all that is known of one node. */
+/* qconvert explain: prints everything that is known about one node. */
 #include "qconvert/qconvert.h"
 
 #include "cli/textfmt.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The layer of that name, or that makes a value of that name. */
+/* The layer with that name, or that computes a value with that name. */
 static const oct_layer *find(const session *s, const char *name)
 {
     for (size_t i = 0; i < s->c.n_layers; i++)
@@ -69,7 +69,7 @@ static void put_attributes(FILE *f, const oct_node *n)
     }
 }
 
-/* " per channel", " in blocks of 32"; "" for 16-bit floats. */
+/* " per channel" or " in blocks of 32"; "" for 16-bit floats. */
 static const char *layer_grain(const oct_layer_decision *d, char dst[32])
 {
     if (!d->block)

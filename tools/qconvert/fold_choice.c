@@ -1,9 +1,9 @@
-/* Whether preprocessing becomes part of the first layers, where these round otherwise for it: conversions of both kinds are compared. */
+/* Decides whether preprocessing becomes part of the first layers, if their rounding changes by that: conversions of both kinds are compared. */
 #include "qconvert/qconvert.h"
 
 #include <string.h>
 
-/* What is read from standard input is there once. */
+/* Standard input can be read only once. */
 static bool can_open_again(const session *s)
 {
     bool can = strcmp(s->a->model, "-") != 0;
@@ -22,14 +22,14 @@ static oct_status copy_db(const oct_conversion *c, double **db, oct_err *err)
     return OCT_OK;
 }
 
-/* What was rounded in parts is of the conversion that was asked for. */
+/* Rounding in parts belongs to the conversion that the user asked for, and so is not used here. */
 static void round_here(session *s)
 {
     s->c.o.rounding_files = NULL;
     s->c.o.n_rounding_files = 0;
 }
 
-/* The conversion with preprocessing in front, as far as its methods go: what it says, measures for others and writes is left out. */
+/* Makes the conversion with preprocessing in front of the model, up to its methods. It prints nothing, measures nothing else, and writes nothing. */
 static oct_status measure(session *s, double **db, oct_err *err)
 {
     session apart;

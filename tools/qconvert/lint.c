@@ -1,4 +1,4 @@
-/* qconvert lint: what a target makes of each node of a model as it stands, what goes wrong, and which targets the file fits. A float model is shown by what a
+/* qconvert lint: how a target runs each node of a finished model, what goes wrong, and which targets the file fits. For a float model it shows what a
  * conversion would make of it. */
 #include "qconvert/lint.h"
 
@@ -9,11 +9,11 @@ typedef struct linter {
     session s;
     oct_calib *table; /* --calib */
     oct_lint *l;
-    oct_qjob *job;      /* of a float model: what a conversion would do */
+    oct_qjob *job;      /* for a float model: the intended decisions of a conversion */
     oct_layer *layers;
     size_t n_layers;
-    oct_lint_verdict v; /* of the target that was asked for */
-    oct_lint_verdict *all; /* of every built-in one */
+    oct_lint_verdict v; /* for the requested target */
+    oct_lint_verdict *all; /* for every built-in target */
     size_t n_all;
 } linter;
 
@@ -102,7 +102,7 @@ static void print_count(const linter *x, FILE *f)
         oct_print(f, "\nA float model: %zu of %zu nodes would run on integers in %s.\n", c.integer_nodes, c.nodes, x->v.target);
 }
 
-/* Sums of two matter in the target only where it adds them in 16 bits. */
+/* Sums of two products matter only in a target that adds them in 16 bits. */
 static void print_findings(const linter *x, FILE *f, const oct_finding *finding, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -146,7 +146,7 @@ static oct_status print(const linter *x, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole command ---- */
 
 static oct_status judge_all(linter *x, oct_err *err)
 {
@@ -163,7 +163,7 @@ static oct_status judge_all(linter *x, oct_err *err)
         oct_lint_verdict *v = &x->all[x->n_all];
         v->target = oct_target_builtin(x->n_all, NULL);
         const char *why = v->first_why ? v->first_why : "";
-        v->first_why = oct_arena_strdup(x->l->arena, why); /* of the target, which goes; its nodes are not read again */
+        v->first_why = oct_arena_strdup(x->l->arena, why); /* this text belongs to the target, which is closed; its nodes are not needed again */
         oct_target_close(t);
         OCT_TRY(s);
         if (!v->first_why)
@@ -179,7 +179,7 @@ static oct_status lint(linter *x, oct_cli *cli, const convert_args *a, oct_err *
         OCT_TRY(oct_calib_load(a->calib, &x->table, err));
     OCT_TRY_WITHIN(oct_lint_open(x->s.m->graph, x->table, &x->l, err), err, "%s", a->model);
     OCT_TRY(judge_all(x, err));
-    if (!x->l->quantized) /* last, as it changes the model's graph */
+    if (!x->l->quantized) /* last, because it changes the model's graph */
         OCT_TRY_WITHIN(session_preview(&x->s, x->s.m->graph, &x->job, &x->layers, &x->n_layers, err), err, "%s", a->model);
     if (cli->json)
         OCT_TRY(lint_json(x, err));

@@ -55,7 +55,7 @@ static const char *layout_name(size_t i, const char **summary)
     return names[i];
 }
 
-/* Prints and destroys it. */
+/* Prints the table and destroys it. */
 static oct_status print_list(oct_cli *cli, oct_table *t, oct_err *err)
 {
     oct_status s = oct_table_print(t, oct_cli_result(cli), err);
@@ -86,7 +86,7 @@ static const char *pass_name(size_t i, const char **summary)
     return i < n ? p[i]->name : NULL;
 }
 
-/* Names and their summaries, as a table with a heading for each. */
+/* Prints names and their summaries, as a table with a heading for each. */
 static oct_status list(oct_cli *cli, const char *what, const char *meaning, oct_cli_names_fn names, oct_err *err)
 {
     const char *name, *summary;
@@ -145,7 +145,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
     return a->list_methods ? list_methods(cli, err) : qconvert_run(cli, a, err);
 }
 
-/* Options that change what is written; a: convert_args *. */
+/* Options that change what is written. a: convert_args *. */
 #define SAMPLES(a)                                                                                                              \
     TOOL_OPT_DATA(&(a)->data),                                                                                                  \
         OPT_FILE(0, "calib", &(a)->calib, "calibration table of qcalib, or ranges of another tool, instead of samples")
@@ -198,7 +198,7 @@ static const char *observers_help(void)
     return text;
 }
 
-/* What options say that are not given. */
+/* The values of options that are not given. */
 static convert_args defaults(int argc, char **argv)
 {
     return (convert_args){ .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .accuracy_level = "0", .effort = "default",

@@ -1,4 +1,4 @@
-/* The page of a conversion: its verdict as qeval's page shows an evaluation, and the record of what was decided and done. */
+/* The page of a conversion: its verdict in the form of qeval's page, and the record of decisions and changes. */
 #include "qconvert/qconvert.h"
 
 #include "cli/textfmt.h"
@@ -14,7 +14,7 @@
 typedef struct page_work {
     const session *s;
     oct_arena *arena;
-    oct_lint *lint; /* of the written model */
+    oct_lint *lint; /* findings about the written model */
     oct_page_model model[2];
     oct_eval_model_result of[2];
     oct_eval_result result;
@@ -120,7 +120,7 @@ static oct_status denormal_line(page_work *w, const oct_layer_denormals *d, oct_
     return text ? OCT_OK : oct_nomem(err);
 }
 
-/* Warnings, layers left float for what they would cost, denormal weights, and what lint says of the model as it is written. */
+/* Lists warnings, layers that were left float because of their cost, denormal weights, and the findings of lint about the written model. */
 static oct_status take_findings(page_work *w, oct_err *err)
 {
     const oct_conversion *c = &w->s->c;
@@ -160,9 +160,9 @@ static oct_status take_curve(page_work *w, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- the evaluation ---- */
+/* ---- the verdict as an evaluation ---- */
 
-/* The verdict with the size of the file; without one, models of which the sizes alone are known. */
+/* The verdict, with the size of the file. Without a verdict: models of which only the sizes are known. */
 static void take_result(page_work *w)
 {
     const oct_conversion *c = &w->s->c;

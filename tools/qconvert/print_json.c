@@ -1,4 +1,4 @@
-/* The report for machines: schema "octet-convert-1". */
+/* The JSON report, with schema "octet-convert-1". */
 #include "qconvert/qconvert.h"
 
 #include "common/print_causes.h"
@@ -93,7 +93,7 @@ static void put_trial(oct_json *j, const session *s, const oct_goal_trial *t)
     oct_json_close(j);
 }
 
-/* The goals, how the result stands to them, and the trials on the way. */
+/* Writes the goals, how the result compares with them, and the trials. */
 static void put_goals(oct_json *j, const session *s)
 {
     uint64_t needed = 0;
@@ -119,7 +119,7 @@ static void put_goals(oct_json *j, const session *s)
     oct_json_bool(j, "stopped_by_time_limit", s->c.stopped);
 }
 
-/* How many times faster, with what the runs let one say of it. */
+/* Writes how many times faster the model is, and what the runs allow to conclude. */
 static void put_speed(oct_json *j, const char *key, const oct_eval_speed *s)
 {
     static const char *const words[] = { [OCT_SPEED_UNKNOWN] = "unknown", [OCT_SPEED_SAME] = "same", [OCT_SPEED_FASTER] = "faster",
@@ -136,7 +136,7 @@ static void put_speed(oct_json *j, const char *key, const oct_eval_speed *s)
     oct_json_close(j);
 }
 
-/* Which samples it is judged on, and how many. */
+/* Writes on which samples the result is judged, and on how many. */
 static void put_judged(oct_json *j, const session *s)
 {
     static const char *const names[] = { [OCT_JUDGED_OTHERS] = "unseen", [OCT_JUDGED_SAME] = "calibration", [OCT_JUDGED_ANY] = "any" };
@@ -225,7 +225,7 @@ static void put_denormal(oct_json *j, const void *row)
     oct_json_bool(j, "zeros", d->zeros);
 }
 
-/* An input or output whose type was asked for. */
+/* Writes an input or output whose type was requested. */
 static void put_end(oct_json *j, const void *row)
 {
     const oct_conversion_end *e = row;
@@ -243,7 +243,7 @@ static void put_misfit(oct_json *j, const void *row)
     oct_json_str(j, "why", m->why);
 }
 
-/* Ranges that another tool has found. */
+/* Writes how ranges of another tool were used. */
 static void put_pinned(oct_json *j, const oct_conversion *c)
 {
     const oct_pinned *p = &c->pinned;
@@ -259,7 +259,7 @@ static void put_pinned(oct_json *j, const oct_conversion *c)
     oct_json_close(j);
 }
 
-/* By each table of the target's. */
+/* Writes the expected times, for each table of the target. */
 static void put_expected(oct_json *j, const session *s)
 {
     const oct_target_times x = oct_qjob_expected(s->c.job);

@@ -1,4 +1,4 @@
-/* The command that a model's record holds, read as the options of a conversion. */
+/* Parses the command in a model's record as options of a conversion. */
 #define _XOPEN_SOURCE 700
 #include "qconvert/qconvert.h"
 #include "qconvert/verify.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Splits a text as tool_quote writes it; words are put into `out`, which has room for all of it. False: it is no such text. */
+/* Splits a text that was written by tool_quote. The words are stored in `out`, which is large enough. False: the text has another form. */
 static bool split(const char *text, char *out, char **word, size_t most, size_t *n)
 {
     *n = 0;
@@ -34,7 +34,8 @@ static oct_status no_command(const char *model, oct_err *err)
     return OCT_EMALFORMED;
 }
 
-/* Reads the words without a sound, and asks whether they would be recorded as they stand: then no option is among them that is not of a record. */
+/* Parses the words without printing anything, and checks that they would be recorded in the same form. So they contain no option that is not part of
+ * records. */
 static bool read_words(recorded *r, int n, char **word, const char *text)
 {
     FILE *nobody = fopen("/dev/null", "w");
@@ -54,7 +55,7 @@ static bool read_words(recorded *r, int n, char **word, const char *text)
     return good;
 }
 
-/* A file was recorded without its folder, which tells it from the name of what is built in. */
+/* A file was recorded without its folder, which distinguishes it from the name of something built in. This gives it a folder. */
 static bool name_file(const char *option, char **word, size_t n, oct_arena *arena)
 {
     for (size_t i = 1; i + 1 < n; i++)

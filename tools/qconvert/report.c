@@ -1,4 +1,4 @@
-/* The report for people: layers, what stayed float and why, what the passes did, one sentence to paste. */
+/* The report as text: layers, what stayed float and why, what passes changed, and a summary in one sentence. */
 #include "qconvert/qconvert.h"
 
 #include "common/print_causes.h"
@@ -11,13 +11,13 @@
 
 enum { ALL_BELOW = 24, WORST = 8, REASONS = 12, MAX_NOTES = 64, WRAP = 100 };
 
-/* Reasons are long and few, so rows carry their number and a legend follows the table. */
+/* Reasons are long and few. So rows have the number of a reason, and a legend follows the table. */
 typedef struct notes {
     const char *text[MAX_NOTES];
     size_t n;
 } notes;
 
-/* The number of a reason, from 1; 0 for none or when there are too many. */
+/* The number of a reason, from 1; 0: there is none, or there are too many. */
 static size_t note(notes *all, const char *text)
 {
     if (!text || !*text)
@@ -76,7 +76,7 @@ static void layer_row(oct_table *t, const oct_layer *l, bool with_loss, notes *a
     oct_table_texts(t, cells);
 }
 
-/* Prints and destroys it. */
+/* Prints the table and destroys it. */
 static oct_status finish_table(oct_table *t, const notes *all, FILE *f, oct_err *err)
 {
     oct_status st = oct_table_print(t, f, err);
@@ -96,7 +96,7 @@ static double worth(const oct_layer *l)
     return w < o ? w : o;
 }
 
-/* Those first that cause most of the loss, as far as that is known, then those of the lowest SQNR. */
+/* Sorts layers: first those that cause most of the loss, if that is known; then those with the lowest SQNR. */
 static int by_worth(const void *a, const void *b)
 {
     const oct_layer *x = *(const oct_layer *const *)a, *y = *(const oct_layer *const *)b;
@@ -106,7 +106,7 @@ static int by_worth(const void *a, const void *b)
     return p < q ? -1 : p > q ? 1 : x < y ? -1 : x > y;
 }
 
-/* All layers, or the worst ones, where showing all would bury them. */
+/* Prints all layers, or the worst ones if there are many. */
 static oct_status print_layers(const session *s, FILE *f, oct_err *err)
 {
     const bool whole = s->c.n_layers <= ALL_BELOW || s->cli->verbose || s->a->dry_run;
@@ -140,7 +140,7 @@ static oct_status print_layers(const session *s, FILE *f, oct_err *err)
     return st;
 }
 
-/* How many layers stayed float as l did, of its operator and for its reason; *first: none before it did. */
+/* How many layers stayed float with the operator and the reason of l. *first: no earlier layer did. */
 static size_t count_alike(const session *s, const oct_layer *l, bool *first)
 {
     size_t n = 0;
@@ -155,7 +155,7 @@ static size_t count_alike(const session *s, const oct_layer *l, bool *first)
     return n;
 }
 
-/* "3 Softmax (/a/softmax, ...): op:Softmax (built-in:8)", a line per reason and operator. */
+/* Prints "3 Softmax (/a/softmax, ...): op:Softmax (built-in:8)", one line for each reason and operator. */
 static void print_float(const session *s, FILE *f)
 {
     size_t lines = 0, hidden = 0;
@@ -176,7 +176,7 @@ static void print_float(const session *s, FILE *f)
         oct_print(f, "  and %zu more reasons (-v shows them)\n", hidden);
 }
 
-/* Layers with denormal weights, and what becomes of these. */
+/* Prints layers with denormal weights, and how these are written. */
 static void print_denormals(const session *s, FILE *f)
 {
     uint64_t n = 0, of = 0, zeros = 0;
@@ -228,7 +228,7 @@ static const char *measured(char dst[48], double v, const char *unit)
     return dst;
 }
 
-/* What methods did, and with -v why others did not. */
+/* Prints what methods did, and with -v why others did not run. */
 static void print_methods(const session *s, FILE *f)
 {
     size_t lines = 0;
@@ -253,7 +253,7 @@ static void print_methods(const session *s, FILE *f)
 
 /* ---- the summary ---- */
 
-/* "Softmax by op:Softmax (built-in:8)" for the first few kinds of layers that stayed float though they have weights, or by a rule. */
+/* "Softmax by op:Softmax (built-in:8)", for the first few kinds of layers that stayed float although they have weights, or because of a rule. */
 static void float_clause(const session *s, oct_buf *b)
 {
     size_t shown = 0;
@@ -280,7 +280,7 @@ static void size_clause(const session *s, oct_buf *b)
     oct_buf_printf(b, " %s (%s to %s)", tool_base(s->a->model), oct_fmt_bytes(before, s->c.size_before), oct_fmt_bytes(after, s->c.size_after));
 }
 
-/* "5 of 6 layers with weights are int8"; weights in blocks are told apart by their bits. */
+/* "5 of 6 layers with weights are int8"; weights in blocks are distinguished by their bits. */
 static void layers_clause(const session *s, oct_buf *b)
 {
     const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
@@ -289,7 +289,7 @@ static void layers_clause(const session *s, oct_buf *b)
         const char *are;
     } kinds[] = { { n.integer, "are int8" }, { n.half, "are 16-bit floats" }, { n.blocks4, "have them in 4 bits" },
                   { n.blocks8, "have them in 8 bits" } };
-    const bool none = n.products && !(n.half + n.blocks4 + n.blocks8); /* of the other kinds: then int8 is named in any case */
+    const bool none = n.products && !(n.half + n.blocks4 + n.blocks8); /* no layer of another kind: then int8 is named in any case */
     for (size_t i = 0; i < OCT_COUNT(kinds); i++)
         if (kinds[i].n || (i == 0 && none))
             oct_buf_printf(b, "; %zu of %zu layers with weights %s", kinds[i].n, n.products, kinds[i].are);

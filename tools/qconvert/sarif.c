@@ -1,4 +1,4 @@
-/* qconvert lint --sarif: findings as SARIF 2.1.0 has them, for what shows them beside a change. */
+/* qconvert lint --sarif: findings as SARIF 2.1.0, for systems that show them beside a change. */
 #include "qconvert/lint.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@ typedef struct rule {
     const char *id, *level, *title, *help;
 } rule;
 
-/* By oct_finding_kind; one more for a layer that lost its integers. */
+/* Indexed by oct_finding_kind; one more for a quantized layer that runs in float. */
 enum { FLOAT_LAYER = OCT_FINDING_SATURATES + 1, N_RULES };
 static const rule rules[N_RULES] = {
     [OCT_FINDING_TRAP] = { "trap", "error", "The target does not load this node, though it is valid",
@@ -32,7 +32,7 @@ static void put_text(oct_json *j, const char *key, const char *text)
     oct_json_close(j);
 }
 
-/* A path as a URI reference: bytes that a URI cannot hold as %XX. */
+/* A path as a URI reference: bytes that are not allowed in a URI become %XX. */
 static void put_uri(oct_json *j, const char *path)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
@@ -72,7 +72,7 @@ static void put_driver(oct_json *j)
     oct_json_close(j);
 }
 
-/* The file, and the node in it. A model has no lines: what needs one gets the first. */
+/* The file, and the node in it. A model has no lines, so systems that need a line get the first. */
 static void put_location(oct_json *j, const char *path, const char *node)
 {
     oct_json_open(j, "locations", '[');

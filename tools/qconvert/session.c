@@ -1,4 +1,4 @@
-/* From arguments to a conversion: its options, its files, what it says. */
+/* From arguments to a conversion: its options, its files, and its messages. */
 #include "qconvert/qconvert.h"
 
 #include "data/synthetic.h"
@@ -10,21 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sets what the options say of weights in blocks; policy and the scheme in o decide whether any layer could have them, else OCT_EUSAGE. */
+/* Sets the options for weights in blocks. OCT_EUSAGE: by the policy and the scheme in o, no layer can have such weights. */
 static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_policy *policy, oct_qjob_opts *o, oct_err *err)
 {
     enum { LEVEL = 2 };
     static const char *const names[] = { "bits", "block-size", [LEVEL] = "accuracy-level", "symmetric" };
     const bool any = o->may_block || o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(policy, OCT_SCHEME_WEIGHT_ONLY));
     for (size_t i = 0; i < OCT_COUNT(names); i++) {
-        const bool by_cost = i == LEVEL && o->scheme == OCT_SCHEME_AUTO && oct_target_n_costs(o->target) > 0; /* costs may choose blocks then */
+        const bool by_cost = i == LEVEL && o->scheme == OCT_SCHEME_AUTO && oct_target_n_costs(o->target) > 0; /* then costs may choose blocks */
         if (!any && !by_cost && oct_cli_given(cli, names[i])) {
             oct_fail(err, OCT_EUSAGE, "--%s is for weights in blocks, and no layer gets these", names[i]);
             oct_hint(err, "add --scheme weight-only, or a policy rule with that scheme");
             return OCT_EUSAGE;
         }
     }
-    o->bits = a->bits ? atoi(a->bits) : 0; /* one of the names of an option */
+    o->bits = a->bits ? atoi(a->bits) : 0; /* a is one of the names that the option allows */
     o->block = a->block_size ? atoi(a->block_size) : 0;
     o->symmetric = a->symmetric;
     o->block_bytes = strcmp(a->accuracy_level, "4") == 0;
@@ -34,7 +34,7 @@ static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_p
     return OCT_OK;
 }
 
-/* ---- what is written where ---- */
+/* ---- names of outputs ---- */
 
 /* model.onnx -> model.int8.onnx, or .int4.onnx, .fp16.onnx */
 static oct_status name_output(session *s, oct_err *err)
@@ -56,7 +56,7 @@ static oct_status name_output(session *s, oct_err *err)
     return s->output ? OCT_OK : oct_nomem(err);
 }
 
-/* Every file that this run writes, against every file that it reads. */
+/* Checks every file that this run writes against every file that it reads. */
 static oct_status check_outputs(session *s, oct_err *err)
 {
     const convert_args *a = s->a;
@@ -67,7 +67,7 @@ static oct_status check_outputs(session *s, oct_err *err)
         OCT_TRY(tool_check_output(out[i], a->data.specs.v, a->data.specs.n, err));
         OCT_TRY(tool_check_output(out[i], a->rounding_files.v, a->rounding_files.n, err));
         OCT_TRY(tool_check_model_output(out[i], s->m, err));
-        /* It is read before it is written, and written only if it was such a file. */
+        /* This file is read before it is written, and written only if it was of that kind. */
         if (out[i] && a->sensitivity_file && oct_same_output(out[i], a->sensitivity_file))
             return oct_fail(err, OCT_EUSAGE, "%s: two outputs would be written there", out[i]);
         for (size_t k = 0; k < i; k++) /* the name of the model may not have been on the command line */
@@ -77,7 +77,7 @@ static oct_status check_outputs(session *s, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- what it says ---- */
+/* ---- messages ---- */
 
 static void say_chosen(void *cli, const oct_source *src)
 {
@@ -91,7 +91,7 @@ static void say_taken(void *cli, const oct_source *src)
 
 /* ---- options ---- */
 
-enum { PAGE_SAMPLES = 16 }; /* over which a page compares layers */
+enum { PAGE_SAMPLES = 16 }; /* how many samples a page uses to compare layers */
 
 static oct_status method_options(const convert_args *a, oct_method_set *set, oct_err *err)
 {
@@ -107,7 +107,7 @@ static oct_status method_options(const convert_args *a, oct_method_set *set, oct
     return OCT_OK;
 }
 
-/* "[NAME=]TYPE"; names may hold the sign themselves. */
+/* "[NAME=]TYPE". A name may contain '=' as well. */
 static oct_status read_end(session *s, const char *option, const char *text, bool output, oct_end_ask *a, oct_err *err)
 {
     static const struct {
@@ -153,7 +153,7 @@ static oct_goal *add_goal(session *s, const char *option, const char *metric)
     return g;
 }
 
-/* A drop of a metric that is named, of that of the command, or of the one that counts. */
+/* A drop of a named metric, of the metric of the command, or of the one that counts. */
 static oct_status read_drop(session *s, const char *text, oct_err *err)
 {
     OCT_TRY(oct_gates_add(&s->gates, oct_gate_name(OCT_GATE_DROP), text, err));
@@ -185,7 +185,7 @@ static oct_status read_goals(session *s, oct_err *err)
     return OCT_OK;
 }
 
-/* The metric that counts: the one asked for, else that of the command, else the first that a goal names. */
+/* The metric that counts: the requested one, else that of the command, else the first that a goal names. */
 static const char *counting(const session *s)
 {
     if (s->a->metric || s->a->command.command)
@@ -196,7 +196,7 @@ static const char *counting(const session *s)
     return NULL;
 }
 
-/* What results are judged by, and whether the metrics that are asked for are of that. */
+/* Reads how results are judged, and checks that the requested metrics suit that. */
 static oct_status read_judging(session *s, oct_convert_opts *o, oct_err *err)
 {
     const oct_metric *m = NULL;
@@ -215,7 +215,7 @@ static oct_status read_judging(session *s, oct_convert_opts *o, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether samples are made, which none others may stand beside. */
+/* Whether samples will be generated. Then there must be no others. */
 static oct_status asks_synthetic(const session *s, bool *synthetic, oct_err *err)
 {
     const convert_args *a = s->a;
@@ -232,7 +232,7 @@ static oct_status asks_synthetic(const session *s, bool *synthetic, oct_err *err
     return OCT_OK;
 }
 
-/* A size leaves no bytes for layers that other options would leave float. */
+/* With a limit for the size, other options must not leave layers float. */
 static oct_status size_options(const session *s, oct_convert_opts *o, oct_err *err)
 {
     const convert_args *a = s->a;
@@ -293,13 +293,13 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
     OCT_TRY(read_ends(s, err));
     OCT_TRY(block_options(cli, a, s->c.policy, &s->c.o.job, err));
     OCT_TRY(name_output(s, err));
-    if (!a->data.specs.n) /* nothing but the model is large: what is made of its tensors waits in a file where the output will be */
+    if (!a->data.specs.n) /* Only the model is large. What is made of its tensors is kept in a file beside the output */
         oct_spill_open(s->output, IN_MEMORY);
     OCT_TRY(tool_load(cli, a->model, &s->m, err));
     return check_outputs(s, err);
 }
 
-/* Preprocessing that becomes part of the model is taken from the samples: steps that override it stand behind the user's. */
+/* Preprocessing that becomes part of the model is removed from that of the samples: steps that override it follow the user's. */
 static oct_status take_ends(session *s, oct_cli_list *preprocess, oct_err *err)
 {
     const oct_graph *g = s->m->graph;
@@ -331,7 +331,7 @@ static oct_status take_ends(session *s, oct_cli_list *preprocess, oct_err *err)
     return OCT_OK;
 }
 
-/* Labels count where trials do (session_command). */
+/* Labels are recorded only if there are trials (session_command). */
 static void take_record(session *s)
 {
     const convert_args *a = s->a;

@@ -1,4 +1,4 @@
-/* What was chosen for a size, and the curve of size against loss. */
+/* Reports the choice for a size, and the curve of size against loss. */
 #include "qconvert/qconvert.h"
 
 #include "cli/text_table.h"
@@ -8,7 +8,7 @@
 
 enum { LINES = 20, BAR = 30 };
 
-/* A bar of the loss that is left, as long as dB go from the best to the worst. */
+/* A bar for the remaining loss: its length is proportional to dB between the best and the worst. */
 static const char *bar(char dst[BAR + 1], double sqnr, double least, double most)
 {
     const double share = most > least && isfinite(sqnr) ? (sqnr - least) / (most - least) : 1;
@@ -28,7 +28,7 @@ static void put_point(oct_table *t, const session *s, const oct_size_point *p, d
     oct_table_texts(t, cells);
 }
 
-/* What was chosen layer by layer, and one form for all of them. */
+/* Prints the choice layer by layer beside one form for all layers. */
 static oct_status print_rivals(const oct_size_choice *x, FILE *f, oct_err *err)
 {
     if (!x->n_rivals)

@@ -1,4 +1,4 @@
-/* What was verified, as an in-toto statement: what the model is, and what it was made from. */
+/* Writes an in-toto statement about what was verified: the model, and what it was made from. */
 #include "qconvert/verify.h"
 
 #include "base/io.h"
@@ -14,7 +14,7 @@ static void put_digest(oct_json *j, const char *sha256)
     oct_json_close(j);
 }
 
-/* Of the model's file and of its external data. */
+/* The model's file and its external data. */
 static void put_subjects(oct_json *j, const verification *v)
 {
     static const oct_record_part parts[] = { OCT_RECORD_SOURCE, OCT_RECORD_SOURCE_DATA };
@@ -32,7 +32,7 @@ static void put_subjects(oct_json *j, const verification *v)
     oct_json_close(j);
 }
 
-/* The names are those of the command: what the files are called now may be other than what they were. */
+/* The names are those in the recorded command, because the files may have other names now. */
 static const char *part_name(const verification *v, oct_record_part p)
 {
     const convert_args *r = &v->made.a;
@@ -77,7 +77,7 @@ static void put_layers(oct_json *j, const session *s)
     oct_json_int(j, "blocks4", (int64_t)n.blocks4);
     oct_json_int(j, "blocks8", (int64_t)n.blocks8);
     oct_json_close(j);
-    oct_json_open(j, "schemes", '{'); /* of layers with weights */
+    oct_json_open(j, "schemes", '{'); /* counts of layers with weights */
     for (int k = 0; k < OCT_SCHEME_COUNT; k++) {
         size_t of = 0;
         for (size_t i = 0; i < c->n_layers; i++)
@@ -129,7 +129,7 @@ static void put_metrics(oct_json *j, const oct_tree *model)
     oct_json_close(j);
 }
 
-/* The entry of that model: of its name and its size. NULL: there is none. */
+/* The entry of that model, found by its name and its size. NULL: there is none. */
 static const oct_tree *find_model(const verification *v, const oct_tree *report)
 {
     const oct_tree *models = oct_tree_member(report, "models");
@@ -188,7 +188,7 @@ static oct_status put_evaluation(oct_json *j, const verification *v, oct_err *er
     return st;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole statement ---- */
 
 oct_status statement_write(const verification *v, oct_err *err)
 {

@@ -1,5 +1,5 @@
-/* What a run is expected to take by the target's tables of costs: in all, and by the layers that change most. What it takes here is measured at the end and stands
- * in the sentence. */
+/* Reports how long a run is expected to take by the target's tables of costs: in all, and for the layers that change most. The time on this machine is
+ * measured at the end, and is part of the summary. */
 #include "qconvert/qconvert.h"
 
 #include "cli/text_table.h"
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 enum { SHOWN = 8 };
-#define LEAST_TIME 500e3 /* ns: what is said of shorter runs is not worth a line */
-#define LEAST_SHARE 0.01 /* of a run */
-#define SLOWER 1.05      /* tables are not better than that */
+#define LEAST_TIME 500e3 /* ns: shorter runs are not reported */
+#define LEAST_SHARE 0.01 /* share of a run's time */
+#define SLOWER 1.05      /* a factor; tables are not more exact */
 
 static double change(const oct_layer *l)
 {

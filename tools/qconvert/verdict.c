@@ -1,4 +1,4 @@
-/* What was measured, in words: no share of samples without their number and an interval, no speed that the runs do not carry. */
+/* Texts about measurements. A share of samples always has their number and an interval, and a speed is stated only if the runs support it. */
 #include "qconvert/qconvert.h"
 
 #include "cli/textfmt.h"
@@ -25,7 +25,7 @@ void verdict_samples(const session *s, uint64_t n, oct_buf *b)
 
 void verdict_difference(const oct_eval_score *x, oct_buf *b)
 {
-    /* A drop is how much worse; a difference is after minus before. */
+    /* A drop says how much worse; a difference is the value after minus the value before. */
     const bool points = oct_metric_in_percent(x->metric), flip = x->metric->larger_is_better;
     const double unit = points ? 100 : 1, d = (flip ? -x->drop : x->drop) * unit + 0.0;
     const double lo = (flip ? -x->hi : x->lo) * unit + 0.0, hi = (flip ? -x->lo : x->hi) * unit + 0.0;
@@ -36,7 +36,7 @@ void verdict_difference(const oct_eval_score *x, oct_buf *b)
         oct_buf_printf(b, points ? "95 %% interval %.2f to %.2f" : "95 %% interval %.4g to %.4g", lo, hi);
 }
 
-/* How often both models choose the same class. */
+/* How often both models predict the same class. */
 static void put_agreement(const session *s, const oct_eval_score *x, oct_buf *b)
 {
     oct_buf_printf(b, "; %s ", x->metric->name);
@@ -75,7 +75,7 @@ static void put_speed(const oct_eval_speed *x, oct_buf *b)
         oct_buf_puts(b, "; how fast was not measured, as the runs differ too much (a busy machine?)");
 }
 
-/* What denormal numbers cost the float model; whether they are why the other one is faster is for the pairs of runs to say. */
+/* How much denormal numbers slow down the float model. Whether they are the reason why the quantized one is faster, only the pairs of runs tell. */
 static void put_denormals(const oct_denormals *d, oct_buf *b)
 {
     const oct_speed_verdict v = oct_eval_speed_judge(&d->flushed);
@@ -119,7 +119,7 @@ void verdict_clause(const session *s, oct_buf *b)
         verdict_samples(s, (uint64_t)s->c.verdict->samples, b);
 }
 
-/* What the trials came to. */
+/* Prints the result of the trials. */
 static void print_trials(const session *s, FILE *f)
 {
     const oct_conversion *c = &s->c;
@@ -141,7 +141,7 @@ void verdict_goals(const session *s, FILE *f)
     if (!s->c.verdict || !s->n_goals)
         return;
     print_trials(s, f);
-    for (size_t i = 0; i < s->n_goals; i++) { /* how the metric stands to it, and whether the samples can tell */
+    for (size_t i = 0; i < s->n_goals; i++) { /* the value of the metric for each goal, and whether the samples suffice */
         const oct_eval_score x = oct_conversion_goal_score(&s->c, i);
         oct_print(f, "goal: %s\n", oct_goal_text(text, &s->goals[i], &x));
     }

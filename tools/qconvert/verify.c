@@ -1,4 +1,4 @@
-/* qconvert verify MODEL: the model is made again from what its record names, and the bytes are compared. */
+/* qconvert verify MODEL: makes the model again from what its record names, and compares the bytes. */
 #define _XOPEN_SOURCE 700
 #include "qconvert/verify.h"
 
@@ -40,9 +40,9 @@ static oct_status read_record(verification *v, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- what was given ---- */
+/* ---- the given files ---- */
 
-/* What is needed and was not given, or the other way round. */
+/* Checks that each needed file was given, and no other. */
 static oct_status match_option(const verification *v, const char *option, bool made, bool given, oct_err *err)
 {
     if (made == given)
@@ -69,7 +69,7 @@ static oct_status match_options(const verification *v, oct_err *err)
     return OCT_OK;
 }
 
-/* The recorded options, with files where they are now. */
+/* Puts the present files into the recorded options. */
 static void put_files(verification *v)
 {
     const convert_args *a = v->a;
@@ -84,7 +84,7 @@ static void put_files(verification *v)
     x->data.labels = a->data.labels;
     x->truth = a->truth;
     x->command.command = a->command.command;
-    x->time_limit = 0; /* it ended nothing */
+    x->time_limit = 0; /* the time limit did not end the recorded conversion early */
     if (target_file(x))
         x->target = a->target;
     if (tool_rule_file(x->decode))
@@ -97,14 +97,14 @@ static oct_status match_part(const verification *v, oct_record_part p, const cha
     if (was->there == is->there && strcmp(was->sha256, is->sha256) == 0 && was->n == is->n)
         return OCT_OK;
     if (was->there && is->there && strcmp(was->sha256, "-") == 0)
-        return OCT_OK; /* the bytes will tell */
+        return OCT_OK; /* the comparison of bytes will tell */
     oct_fail(err, OCT_EUSAGE, "%s: this is not the %s that %s was made from", path, oct_record_words(p), v->a->model);
     oct_hint(err, "its %s%.64s, the record has %s%.64s", is->there ? "SHA-256 is " : "SHA-256 is that of ", is->there ? is->sha256 : "nothing",
              was->there ? "" : "none", was->there ? was->sha256 : "");
     return OCT_EUSAGE;
 }
 
-/* Where each part lies now; NULL: there is none. */
+/* Lists the present path of each input; NULL: there is none. */
 static void list_paths(const convert_args *a, const char *path[OCT_RECORD_PARTS])
 {
     const char *const of[OCT_RECORD_PARTS] = { [OCT_RECORD_SOURCE] = a->source, [OCT_RECORD_SOURCE_DATA] = a->source, [OCT_RECORD_TABLE] = a->calib,
@@ -114,7 +114,7 @@ static void list_paths(const convert_args *a, const char *path[OCT_RECORD_PARTS]
     memcpy(path, of, sizeof of);
 }
 
-/* All but samples, before any work. */
+/* Compares the digests of all inputs except samples, before any work. */
 static oct_status match_parts(const verification *v, oct_err *err)
 {
     const convert_args *a = v->a;
@@ -135,8 +135,8 @@ static oct_status match_parts(const verification *v, oct_err *err)
 
 /* ---- making it again ---- */
 
-/* The draft has the model's name, which external data are called after, and takes no place; with such data it is made where the model lies, as what it
- * refers to does. */
+/* Names the draft. It has the model's name, because external data are named after it, and it replaces nothing. With external data it is made in the model's
+ * folder, because the paths in it are relative. */
 static oct_status name_draft(verification *v, oct_err *err)
 {
     const char *shared = getenv("TMPDIR"), *name = tool_base(v->a->model);
@@ -170,7 +170,7 @@ static void pass_progress(void *cli, const char *what, int64_t done, int64_t tot
     tool_say_progress(cli, what, done, total);
 }
 
-/* Notes and warnings were said when the model was made. */
+/* Notes and warnings are not repeated. */
 static oct_status make_again(verification *v, oct_err *err)
 {
     session *s = &v->s;
@@ -205,7 +205,7 @@ static oct_status compare(const verification *v, oct_err *err)
     return st;
 }
 
-/* ---- what is said ---- */
+/* ---- the report ---- */
 
 static void put_part(const verification *v, FILE *f, oct_record_part p, const char *path)
 {
@@ -258,7 +258,7 @@ static oct_status write_json(const verification *v, bool same, const oct_err *wh
     return tool_write_json(v->cli->json, &j, err);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole verification ---- */
 
 static oct_status check_outputs(const verification *v, oct_err *err)
 {

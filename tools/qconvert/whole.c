@@ -1,4 +1,4 @@
-/* qconvert MODEL: the whole way, and what is said about it. */
+/* qconvert MODEL: the whole conversion, and its messages. */
 #define _XOPEN_SOURCE 700
 #include "qconvert/qconvert.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* model.int8.onnx -> model.int8.best.onnx: where a model goes that missed its goal. NULL: no memory. */
+/* model.int8.onnx -> model.int8.best.onnx: the name for a model that missed its goal. NULL: memory ran out. */
 static char *best_name(const session *s)
 {
     size_t n = strlen(s->output);
@@ -18,7 +18,7 @@ static char *best_name(const session *s)
     return oct_arena_printf(s->c.arena, "%.*s.best.onnx", (int)n, s->output);
 }
 
-/* External data as oct_model_save names it after its model. */
+/* Whether it is a file of external data as oct_model_save names it after its model. */
 static bool is_data_of(const char *path, const char *model)
 {
     const char *base = tool_base(path), *name = tool_base(model);
@@ -26,7 +26,7 @@ static bool is_data_of(const char *path, const char *model)
     return strncmp(base, name, n) == 0 && base[n] == '.' && strspn(base + n + 1, "0123456789abcdef") == 16 && strcmp(base + n + 17, ".data") == 0;
 }
 
-/* What an earlier run that missed its goal has put beside the output is out of date. It goes if it is a model of ours. */
+/* Removes the model that an earlier run has written beside the output because it missed its goal, if it is one of ours. */
 static void remove_best(const session *s)
 {
     const char *path = best_name(s);
@@ -44,7 +44,7 @@ static void remove_best(const session *s)
     oct_model_free(m);
 }
 
-/* The decisions as a policy table that makes them again. */
+/* Writes the decisions as a policy table. A conversion with that table makes the same decisions. */
 static oct_status dump_policy(const session *s, const char *command, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
@@ -57,13 +57,13 @@ static oct_status dump_policy(const session *s, const char *command, oct_err *er
     return st;
 }
 
-/* A goal was not met, or with --strict more is lost than need be. */
+/* Whether a goal was missed, or with --strict more is lost than necessary. */
 static bool is_refused(const session *s)
 {
     return s->c.missed || (s->a->strict && (s->c.lossy || s->c.unjudged));
 }
 
-/* Judged before it is written, so that what misses its goal goes elsewhere. */
+/* Judges before writing, so that a model that misses its goal is written to another name. */
 static oct_status save(session *s, oct_err *err)
 {
     OCT_TRY(oct_conversion_judge(&s->c, s->output, err));
@@ -102,7 +102,7 @@ static oct_status convert(session *s, oct_err *err)
     return advice_print(s, err);
 }
 
-/* A goal that was not met is said last, and is the exit code. */
+/* A missed goal is reported last, and determines the exit code. */
 static oct_status goal(const session *s, oct_err *err)
 {
     if (!is_refused(s))
@@ -130,7 +130,7 @@ static oct_status goal(const session *s, oct_err *err)
     return OCT_EGOAL;
 }
 
-/* A size that no choice of schemes has: nothing is written. */
+/* Fails if no choice of schemes has the requested size: then nothing is written. */
 static oct_status size_reached(const session *s, oct_err *err)
 {
     const oct_size_choice *x = &s->c.size;
@@ -145,7 +145,7 @@ static oct_status size_reached(const session *s, oct_err *err)
     return OCT_EGOAL;
 }
 
-/* A part of the rounding was written, and nothing else. */
+/* Reports that a part of the rounding was written, and nothing else. */
 static void say_written(const session *s)
 {
     const oct_rounding_written *w = &s->c.written;

@@ -1,5 +1,5 @@
-/* What the parts of an evaluation, or of measuring sensitivities, have in common: models, samples and options, as JSON; the text is compared as a whole,
- * and read when parts are joined. Commands are not in it: a file must not make a program run. */
+/* What the parts of an evaluation, or of a measurement of sensitivities, have in common: models, samples and options, as JSON. The text is compared as a
+ * whole, and parsed when parts are joined. It contains no commands, because a file must not start a program. */
 #include "qeval.h"
 
 #include "base/io.h"
@@ -19,7 +19,7 @@ static void put_hash(oct_json *j, uint64_t hash)
     oct_json_str(j, "hash", hex);
 }
 
-/* A file that samples are judged by; of a folder, the name alone. */
+/* A file by which samples are judged; for a folder, only its name. */
 static oct_status put_file(oct_json *j, const char *key, const char *path, oct_err *err)
 {
     char *data;
@@ -56,7 +56,7 @@ static oct_status put_gates(oct_json *j, const qeval_args *a, oct_err *err)
 
 static const char of_evaluation[] = "octet-eval-part-1", of_sensitivity[] = "octet-sensitivity-part-1";
 
-/* What is run on what. */
+/* Which models run on which samples. */
 static void put_run(oct_json *j, const qeval_args *a, oct_model *const *loaded)
 {
     oct_json_open(j, "models", '[');
@@ -108,7 +108,7 @@ oct_status qeval_put_asked(const qeval_args *a, oct_model *const *loaded, int64_
 typedef struct reader {
     const oct_tree *root;
     oct_arena *arena;
-    bool ok, memory; /* memory: there was none */
+    bool ok, memory; /* memory: memory ran out */
 } reader;
 
 static const char *keep(reader *r, const char *text)
@@ -158,7 +158,7 @@ static uint64_t hash_of(reader *r, const oct_tree *t)
     return v;
 }
 
-/* A file must be what it was. */
+/* Checks that a file has not changed. */
 static oct_status take_file(reader *r, const char *key, const char **path, oct_err *err)
 {
     const oct_tree *t = oct_tree_member(r->root, key);
@@ -179,7 +179,7 @@ oct_status qeval_changed(const char *path, oct_err *err)
     return OCT_EUSAGE;
 }
 
-/* Gates of the parts' command lines. */
+/* Reads the gates of the parts' command lines. */
 static oct_status take_gates(reader *r, oct_gates *g, const char *label, oct_err *err)
 {
     const oct_tree *t = oct_tree_member(r->root, "gates");
@@ -240,7 +240,7 @@ static oct_status take_all(reader *r, qeval_args *a, qeval_joining *q, oct_err *
     return OCT_OK;
 }
 
-/* Samples will be read, but nothing that a file says is started: those of commands are not taken in parts. */
+/* Samples will be read, but nothing that a file names is started: samples from commands are not accepted in parts. */
 static oct_status take_sensitivity(reader *r, qeval_args *a, qeval_joining *q, oct_err *err)
 {
     OCT_TRY(take_run(r, of_sensitivity, a, q, err));

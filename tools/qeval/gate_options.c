@@ -1,4 +1,4 @@
-/* Gates: from options and a file, before the work; what was missed, after it. */
+/* Gates: read from options and from a file before the work, and judged after it. */
 #include "qeval.h"
 
 #include "base/io.h"
@@ -36,7 +36,7 @@ static oct_status reject(const char *gate, const char *why, const char *remedy, 
     return OCT_EUSAGE;
 }
 
-/* What can be known before the work. */
+/* Checks what can be known before the work. */
 static oct_status check(const qeval_args *a, const oct_cli *cli, const oct_gates *g, oct_err *err)
 {
     if (!g->n)

@@ -1,4 +1,4 @@
-/* qeval: compares a float model and quantized ones: accuracy, errors, latency, memory, size. */
+/* qeval: compares a float model with quantized ones: accuracy, errors, latency, memory and size. */
 #include "qeval.h"
 
 #include "base/io.h"
@@ -17,7 +17,7 @@
 enum { CHEAP_LAYER_SAMPLES = 16, OUTPUTS_BATCH = 8 };
 static const double CHEAP_SECONDS = 0.5, FULL_SECONDS = 3;
 
-/* What lives through a run. */
+/* What exists as long as the run. */
 typedef struct session {
     const qeval_args *a;
     oct_cli *cli;
@@ -29,18 +29,18 @@ typedef struct session {
     oct_source *src;
     const oct_state *states;
     size_t n_states;
-    oct_remote_opts remote; /* of --runner */
+    oct_remote_opts remote; /* for --runner */
     oct_gates gates;
-    oct_baseline *baseline; /* NULL: none */
-    oct_decode *decode;     /* likewise */
+    oct_baseline *baseline; /* NULL: not given */
+    oct_decode *decode;     /* NULL: not given */
     oct_truth *truth;
-    oct_parts parts;        /* of merge */
+    oct_parts parts;        /* for merge */
     qeval_joining joining;
 } session;
 
 /* ---- models ---- */
 
-/* The float model in bf16: beside itself, where models are compared; else in its place. */
+/* Adds the float model in bf16: beside the float model if models are compared, else in its place. */
 static oct_status add_bf16(session *s, oct_err *err)
 {
     oct_eval_model *m = &s->models[s->a->outputs ? 0 : s->n_models++];
@@ -56,7 +56,7 @@ static bool is_remote(const session *s, size_t k)
     return s->a->runner && (k || !s->a->runner_for || strcmp(s->a->runner_for, "quant") != 0);
 }
 
-/* Another runtime runs the file as it is. */
+/* Another runtime runs the file unchanged, so the types of its inputs and outputs must be those of the float model. */
 static oct_status leave_ends(const session *s, size_t k, oct_err *err)
 {
     if (!oct_model_meta(s->loaded[k], OCT_ENDS_KEY))
@@ -66,7 +66,7 @@ static oct_status leave_ends(const session *s, size_t k, oct_err *err)
     return OCT_EUNSUPPORTED;
 }
 
-/* A model whose inputs or outputs have other types than the first one's gets nodes around it that give them these, as its metadata say. */
+/* If inputs or outputs of a model have other types than those of the first model, adds nodes that convert them, according to its metadata. */
 static oct_status match_ends(session *s, size_t k, oct_err *err)
 {
     const oct_graph *first = s->models[0].graph;
@@ -112,7 +112,7 @@ static oct_status open_data(session *s, oct_err *err)
     OCT_TRY(oct_eval_inputs(s->models, s->n_models, s->arena, &inputs, &n, err));
     tool_data d = a->data;
     OCT_TRY(tool_read_states(s->models[0].graph, &d, err));
-    d.first |= d.n_state && d.samples; /* states need all that lies between */
+    d.first |= d.n_state && d.samples; /* states need all samples in between */
     OCT_TRY(tool_open_inputs(inputs, n, &d, 0, &s->src, err));
     s->n_states = d.n_state;
     if (!(s->states = oct_arena_memdup(s->arena, d.state, sizeof d.state)))
@@ -124,7 +124,7 @@ static oct_status open_data(session *s, oct_err *err)
     return OCT_OK;
 }
 
-/* What was skipped, for the reports; the messages stay valid while the source is open. */
+/* Collects the samples that were skipped, for the reports. The messages are valid as long as the source is open. */
 static oct_status collect_bad(session *s, const char ***bad, size_t *n, oct_err *err)
 {
     size_t count = 0;
@@ -138,7 +138,7 @@ static oct_status collect_bad(session *s, const char ***bad, size_t *n, oct_err 
     return OCT_OK;
 }
 
-/* ---- whether samples are what the models were calibrated for ---- */
+/* ---- whether samples match the calibration of the models ---- */
 
 static void warn_of_fit(const session *s, const char *model, const oct_input_fit *f)
 {
@@ -151,7 +151,7 @@ static void warn_of_fit(const session *s, const char *model, const oct_input_fit
                      model, f->input, f->lo, f->hi, f->min, f->max);
 }
 
-/* The steps that a model was calibrated with, where they are known and others. A model of pixels has them inside. */
+/* Warns if a model was calibrated with other preprocessing. A model that takes pixels has the preprocessing inside. */
 static void warn_of_steps(const session *s, size_t k, const char *is)
 {
     const char *was = oct_model_meta(s->loaded[k], "octet.preprocess");
@@ -236,7 +236,7 @@ static oct_status write_reports(session *s, oct_eval_result *r, const oct_report
     return write_report(s->a->junit, oct_report_junit, r, c, err);
 }
 
-/* ---- the three things it does ---- */
+/* ---- evaluating, writing a part, joining parts ---- */
 
 static oct_status pick_metrics(const session *s, const oct_metric ***metrics, oct_err *err)
 {
@@ -248,7 +248,7 @@ static oct_status pick_metrics(const session *s, const oct_metric ***metrics, oc
     return OCT_OK;
 }
 
-/* On samples of their own: those of the comparison have been taken, and what was said of them is kept. */
+/* Uses a source of its own, because the samples of the comparison are consumed, and messages about them are kept. */
 static oct_status run_sweep(const session *s, oct_eval_result *r, oct_err *err)
 {
     oct_source *src;
@@ -266,11 +266,12 @@ static oct_status run_sweep(const session *s, oct_eval_result *r, oct_err *err)
     return st;
 }
 
-/* What is asked of an evaluation, but for the metrics. */
+/* The options of an evaluation, except for the metrics. */
 static oct_eval_options options_of(const session *s)
 {
     const qeval_args *a = s->a;
-    /* Asking for one of the dear parts leaves out the other; asking for neither gives a little of both. Gates of times are worth long ones. */
+    /* A request for one of the two slow measurements (layers, latency) leaves out the other. Without a request, both are made briefly. Gates on times
+     * justify long measurements. */
     const bool timed = oct_gates_timed(&s->gates), asked = a->layers || a->latency;
     const bool no_latency = oct_cli_given(s->cli, "latency") && !a->latency;
     const bool no_layers = a->runner || (oct_cli_given(s->cli, "layers") && !a->layers);
@@ -292,7 +293,7 @@ static oct_eval_options options_of(const session *s)
     };
 }
 
-/* Metrics that were asked for, and those of gates: of the parts, where there are some, and of this command line. */
+/* Adds requested metrics and those of gates: of the parts, if there are any, and of this command line. */
 static oct_status add_metrics(const session *s, oct_eval_options *o, oct_err *err)
 {
     const oct_metric **asked, **of_parts = NULL, **of_gates;
@@ -313,7 +314,7 @@ static oct_status add_metrics(const session *s, oct_eval_options *o, oct_err *er
     return OCT_OK;
 }
 
-/* Judges and reports. */
+/* Judges the result and writes the reports. */
 static oct_status conclude(session *s, oct_eval_result *r, oct_report_context *c, oct_err *err)
 {
     r->isa = oct_isa_name(oct_isa_active());
@@ -344,7 +345,7 @@ static oct_status compare(session *s, oct_err *err)
     return st;
 }
 
-/* What the samples of one part contribute, into a file. */
+/* Writes the contributions of the samples of one part to a file. */
 static oct_status write_part(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
@@ -379,7 +380,7 @@ static void say_joined(const session *s, const oct_joined *j)
         oct_cli_note(s->cli, 0, "  %s", j->bad[i]);
 }
 
-/* The report of all samples, from parts. */
+/* Makes the report for all samples from parts. */
 static oct_status join_parts(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
@@ -449,7 +450,7 @@ static oct_status check_cases(session *s, oct_err *err)
     return OCT_OK;
 }
 
-/* No output may be an input; asked before the work, not after it. */
+/* Checks, before the work, that no output is an input. */
 static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
 {
     const char *const outs[] = { a->part, a->outputs, a->html, a->junit, a->markdown, cli->json };
@@ -459,13 +460,13 @@ static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err
         OCT_TRY(tool_check_output(outs[i], a->others.v, a->others.n, err));
         OCT_TRY(tool_check_output(outs[i], a->data.specs.v, a->data.specs.n, err));
         OCT_TRY(tool_check_output(outs[i], a->parts.v, a->parts.n, err));
-        if (outs[i] && a->sensitivity_file && oct_same_output(outs[i], a->sensitivity_file)) /* it may not be there yet */
+        if (outs[i] && a->sensitivity_file && oct_same_output(outs[i], a->sensitivity_file)) /* the file may not exist yet */
             return oct_fail(err, OCT_EUSAGE, "%s: two outputs would be written there", outs[i]);
     }
     return OCT_OK;
 }
 
-/* a gets what the parts were asked for. */
+/* a gets the options of the parts. */
 static oct_status take_parts(session *s, qeval_args *a, oct_err *err)
 {
     OCT_TRY(qeval_take_asked(&s->parts.v[0], s->arena, a, &s->joining, err));
@@ -478,7 +479,7 @@ static oct_status evaluate(session *s, qeval_args *a, oct_err *err)
     if (a->parts.n)
         OCT_TRY(take_parts(s, a, err));
     OCT_TRY(qeval_read_gates(a, cli, &s->gates, err));
-    if (!s->gates.n) { /* those of the parts' command lines, where this one has none */
+    if (!s->gates.n) { /* the gates of the parts' command lines, if this one has none */
         oct_gates_free(&s->gates);
         s->gates = s->joining.gates;
         s->joining.gates = (oct_gates){ 0 };
@@ -535,7 +536,7 @@ static const char *runner_for_name(size_t i, const char **summary)
     return i < OCT_COUNT(names) ? names[i] : NULL;
 }
 
-/* Options that evaluations and merging have in common. a: qeval_args *. */
+/* Options that evaluating and merging have in common. a: qeval_args *. */
 #define QEVAL_OPT_GATES(a) \
     OPT_GROUP("Gates: exit 1 when a quantized model does not meet one"), \
     OPT_MULTI(0, "max-drop", &(a)->max_drop, "[M=]D", "how much worse the metric may be: M, else the first; 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"), \

@@ -1,4 +1,4 @@
-/* What the page says of models beside what was measured: how each node runs and why, which operators are gone, what made the file. */
+/* Additional contents for the page about the models: how each node runs and why, which operators are gone, and what made the file. */
 #include "qeval/qeval.h"
 
 #include "common/page_findings.h"
@@ -7,14 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Of which runtime the reasons are: the one that evaluates. */
+/* The runtime that the reasons are about: the one that evaluates. */
 static const char target_name[] = "octet";
 
 static const char *scheme_of(const oct_eval_model_result *m, const oct_lint_node *node)
 {
     if (node->stand.kind == OCT_STANDS_BLOCKS)
         return "weight-only";
-    for (size_t i = 0; i < m->n_layers; i++) /* 16-bit floats are no question of the target's */
+    for (size_t i = 0; i < m->n_layers; i++) /* 16-bit floats do not depend on the target */
         if (strcmp(m->layers[i].name, node->name) == 0 && strcmp(m->layers[i].scheme, "int8") != 0)
             return m->layers[i].scheme;
     return node->stand.kind == OCT_STANDS_INTEGER ? "int8" : "float";
@@ -33,7 +33,7 @@ static oct_status take_layers(const oct_eval_model_result *m, const oct_lint_ver
     return OCT_OK;
 }
 
-/* ---- operators that are gone, or new ---- */
+/* ---- operators that disappeared or are new ---- */
 
 static size_t count_op(const oct_graph *g, const char *op)
 {
@@ -43,7 +43,7 @@ static size_t count_op(const oct_graph *g, const char *op)
     return n;
 }
 
-/* A line for the operator of node i of g, where the other graph has fewer and no earlier node of g has it. */
+/* Adds a line for the operator of node i of g, if the other graph has fewer nodes with it and no earlier node of g has it. */
 static oct_status count_line(const oct_graph *g, size_t i, const oct_graph *other, const char *format, oct_arena *a, oct_page_lines *lines, oct_page_line *v, oct_err *err)
 {
     const oct_op *record = oct_op_of(g, g->order[i]);
@@ -80,7 +80,7 @@ static oct_status take_model(const oct_eval_model *models, const oct_eval_result
     oct_page_line *line;
     OCT_TRY(oct_lint_open(models[k].graph, NULL, lint, err));
     OCT_TRY(oct_lint_judge(*lint, t, &v, err));
-    if (!r->models[k].runner) /* the target is ours */
+    if (!r->models[k].runner) /* the reasons are about our runtime */
         OCT_TRY(take_layers(&r->models[k], &v, a, to, err));
     OCT_TRY(take_changes(models[0].graph, (*lint)->read, a, &to->changes, err));
     OCT_TRY(tool_page_findings(*lint, &v, false, 0, &line, &to->findings.n, err));

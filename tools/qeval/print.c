@@ -1,4 +1,4 @@
-/* qeval's tables for people. */
+/* Prints qeval's tables. */
 #include "qeval.h"
 
 #include "cli/text_table.h"
@@ -52,7 +52,7 @@ static void score_rows(oct_table *t, const oct_eval_result *r)
     }
 }
 
-/* With several models beside float: a line of differences for each metric and model, below the table. */
+/* If several models are compared with the float model: a line below the table for each metric and model, with the difference. */
 static void print_drops(const oct_eval_result *r, FILE *f)
 {
     char drop[OCT_DROP_TEXT];
@@ -64,7 +64,7 @@ static void print_drops(const oct_eval_result *r, FILE *f)
         }
 }
 
-/* A line for each gate, model by model: a mark, and the words. */
+/* A line for each gate, model by model: a mark and a text. */
 static void print_gates(const oct_eval_result *r, const oct_report_context *c, FILE *f)
 {
     char text[OCT_GATE_TEXT];
@@ -77,7 +77,7 @@ static void print_gates(const oct_eval_result *r, const oct_report_context *c, F
     }
 }
 
-/* What the intervals are, where there are any. */
+/* Explains the intervals, if there are any. */
 static void print_method(const oct_eval_result *r, FILE *f)
 {
     const char *said[3] = { NULL };
@@ -223,7 +223,7 @@ static oct_status print_layers(const oct_eval_model_result *m, bool all, FILE *f
     return s;
 }
 
-/* What the columns are, and how the layers were found where names alone do not tell. */
+/* Explains the columns, and how layers were matched if not by names alone. */
 static void print_legend(const oct_eval_model_result *m, FILE *f)
 {
     size_t by[3] = { 0 };
@@ -262,7 +262,7 @@ static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f,
     return st;
 }
 
-/* Time, rate and share of the roof of one side of a row; a time that spreads widely is marked, and nothing is said of its rate. */
+/* Time, rate and share of the peak for one side of a row. A time that varies widely is marked, and its rate is left out. */
 static void cost_cells(oct_table *t, const oct_eval_cost *c)
 {
     char ms[32];
@@ -316,7 +316,7 @@ static oct_status print_costs(const oct_eval_model_result *m, bool all, FILE *f,
     return s;
 }
 
-/* What the columns are, and the peaks that shares of the roof are of. */
+/* Explains the columns, and gives the peaks to which shares refer. */
 static void print_roof(const oct_eval_result *r, FILE *f)
 {
     oct_print(f, "faster: float's time by quant's; weights and results: bytes of quant; ~: quartiles more than %.0f %% apart, nothing is concluded\n", 100 * OCT_WIDE_SPREAD);
@@ -324,7 +324,7 @@ static void print_roof(const oct_eval_result *r, FILE *f)
               2e-9 * r->machine.float_macs, 2e-9 * r->machine.int8_macs, 1e-9 * r->machine.bytes);
 }
 
-/* The arena beside its lower bound. */
+/* The arena and its lower bound. */
 static void print_arena(const oct_eval_model_result *m, FILE *f)
 {
     char arena[32], live[32];

@@ -1,4 +1,4 @@
-/* Classes: what each was taken for. */
+/* Classes: with which other classes each is confused. */
 #include "qeval.h"
 
 #include "cli/text_table.h"
@@ -52,7 +52,7 @@ static uint64_t cell_of(const oct_class_table *t, int64_t label, int64_t taken_f
     return 0;
 }
 
-/* Labels down, what they were taken for across. */
+/* Prints a matrix: labels down, predicted classes across. */
 static oct_status print_matrix(const oct_class_table *c, FILE *out, oct_err *err)
 {
     char name[24];
@@ -73,7 +73,7 @@ static oct_status print_matrix(const oct_class_table *c, FILE *out, oct_err *err
     return s;
 }
 
-/* The wrong cells that hold most samples, one after the other; of equal ones the first. */
+/* The wrong cell with the next largest number of samples; of equal ones the first. */
 static const oct_confused *next_largest(const oct_class_table *c, const oct_confused *last)
 {
     const oct_confused *best = NULL;

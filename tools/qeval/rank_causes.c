@@ -1,4 +1,4 @@
-/* What quantizing each value and each layer of a model costs, whichever tool made it. */
+/* Measures the cost of quantizing each value and each layer of a model, whichever tool made the model. */
 #include "qeval.h"
 
 #include "cli/textfmt.h"
@@ -13,15 +13,15 @@ typedef struct session {
     const qeval_args *a;
     oct_cli *cli;
     oct_model *model, *quantized;
-    oct_target *target; /* what may run on integers does not matter, but a job has one */
+    oct_target *target; /* the target has no influence here, but a job needs one */
     oct_source *src;
     oct_conversion c;
     oct_adopted found;
-    const uint64_t *hash; /* of both models when parts were made; NULL: they were not */
-    oct_memo *parts;      /* what these have measured */
+    const uint64_t *hash; /* hashes of both models when the parts were made; NULL: there are no parts */
+    oct_memo *parts;      /* the measurements of the parts */
 } session;
 
-/* Parts know their models. */
+/* Checks that the parts were made from these models. */
 static oct_status check_hashes(const session *s, oct_err *err)
 {
     if (s->hash && oct_model_hash(s->model) != s->hash[0])
@@ -42,7 +42,7 @@ static oct_status load(session *s, oct_err *err)
     return OCT_EUNSUPPORTED;
 }
 
-/* 'merge' reads the samples again, and starts no commands. */
+/* 'merge' reads the samples again, and must not start commands. */
 static oct_status check_source(const session *s, oct_err *err)
 {
     bool once = oct_source_is_once(s->src);
@@ -65,7 +65,7 @@ static oct_status measure(session *s, oct_err *err)
     s->c.o.job.target = s->target;
     oct_conversion_take(&s->c, s->model);
     tool_data d = a->data;
-    d.shard_n = 0; /* parts are of the measurements, each on the same samples */
+    d.shard_n = 0; /* the measurements are divided into parts, and each uses the same samples */
     OCT_TRY(tool_open_data(s->model->graph, &d, 0, &s->src, err));
     if (a->part)
         OCT_TRY(check_source(s, err));
@@ -171,7 +171,7 @@ oct_status qeval_sensitivity(const qeval_args *a, oct_cli *cli, oct_err *err)
     return run(&s, err);
 }
 
-/* What merging takes for parts of evaluations. */
+/* Refuses options that merging accepts only for parts of evaluations. */
 static oct_status check_options(const oct_cli *cli, oct_err *err)
 {
     static const char *const no[] = { "latency", "runs", "profile", "max-drop", "min-agreement", "min-sqnr", "min-speedup", "max-latency", "max-size", "max-memory",
