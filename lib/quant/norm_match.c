@@ -9,7 +9,7 @@
 #include <math.h>
 
 enum { ROUNDS = 6, SAMPLES = 16 };
-#define MOST_GAIN 2.0 /* of a channel: if it hardly varies, its deviation says too little */
+#define MOST_GAIN 2.0 /* the most by which a channel is scaled, up or down; if it hardly varies, its deviation says too little */
 
 /* A layer whose channels are scaled and shifted. */
 typedef struct matched {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* WIDTHS: scales that are tried between one and two times a channel's own. TRIED_DEPTH: layers with fewer inputs try more */
+/* WIDTHS: steps of the factor between one and two. TRIED_DEPTH: layers with at most so many inputs are rounded with several factors to compare their noise */
 enum { WIDTHS = 16, TRIED_DEPTH = 256 };
 
 /* Working memory for rounding a group. */
