@@ -38,7 +38,7 @@ typedef struct smoother {
     oct_arena *a;
     site *site;
     size_t n;
-    const oct_tensor **was; /* [n_was]: the original constants, by value of the graph */
+    const oct_tensor **was; /* by value of the graph: the original constants */
     oct_status undone;      /* OCT_ENOMEM: the change could not be undone */
     oct_sim_mask mask;      /* the values that layers of the sites read, and the weights of these layers */
 } smoother;
