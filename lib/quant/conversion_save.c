@@ -62,12 +62,13 @@ static oct_status set_trials(const oct_conversion *c, oct_err *err)
     return s;
 }
 
-/* The size of the file. One of a model in which nothing became smaller does not tell how it was made, as it would be larger for that. */
+/* The size of the file. If nothing in the model became smaller, the file does not tell how it was made, because that would make it larger than the float model;
+ * but the record of a model that had one is replaced. */
 static oct_status count_bytes(const oct_conversion *c, const char *output, uint64_t *bytes, oct_err *err)
 {
     static const char *const tells[] = { "octet.version", "octet.command", OCT_RECORD_KEY };
     OCT_TRY(oct_model_size(c->m, output, NULL, bytes, err));
-    if (*bytes <= c->size_before || c->size_before < LEAST_SIZE)
+    if (*bytes <= c->size_before || c->size_before < LEAST_SIZE || c->recorded)
         return OCT_OK;
     for (size_t i = 0; i < sizeof tells / sizeof *tells; i++)
         oct_model_drop_meta(c->m, tells[i]);

@@ -101,6 +101,7 @@ void oct_conversion_take(oct_conversion *c, oct_model *m)
 {
     c->m = m;
     c->size_before = oct_model_bytes(m);
+    c->recorded = oct_model_meta(m, OCT_RECORD_KEY) != NULL;
     warn_quantized(c);
 }
 

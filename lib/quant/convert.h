@@ -286,6 +286,7 @@ typedef struct oct_conversion {
     oct_promotion *promoted;
     size_t n_promoted;
     uint64_t size_before, size_after; /* bytes of the files, external data included */
+    bool recorded;                    /* the model that is converted has a record of its own */
     oct_size_choice size;     /* the choice for o.size */
     struct oct_size_units *size_units; /* the choices of schemes that may still change for o.size */
     oct_graph *adopted;       /* the quantized model whose decisions were adopted; or NULL */
