@@ -307,6 +307,20 @@ static void openvino_carries_dequantizers(void **state)
     }
 }
 
+/* OpenVINO averages in float where the last windows may hang over. */
+static void openvino_averages_whole_windows(void **state)
+{
+    for (int ceil = 0; ceil <= 1; ceil++) {
+        open_graph();
+        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", fine), y = net_node(g, "AveragePool", "pool", "p", x, NET_END);
+        NET_INTS(g, "kernel_shape", 3, 3);
+        net_int(g, "ceil_mode", ceil);
+        net_output(g, y);
+        assert_int_equal(kind_of("openvino", "pool", NULL), ceil ? OCT_STANDS_FLOAT : OCT_STANDS_INTEGER);
+        close_graph();
+    }
+}
+
 /* Strides of a kernel of one element go before the dequantizer that nothing else reads. */
 static void openvino_moves_strides(void **state)
 {
@@ -409,7 +423,7 @@ int main(void)
         cmocka_unit_test(conv_needs_a_quantizer),      cmocka_unit_test(reasons_name_what_is_missing),
         cmocka_unit_test(sums_join_products),          cmocka_unit_test(operators_between_quantizers),
         cmocka_unit_test(quantizers_are_moved),        cmocka_unit_test(files_are_quantized_or_not),
-        cmocka_unit_test(openvino_carries_dequantizers), cmocka_unit_test(openvino_moves_strides),
+        cmocka_unit_test(openvino_averages_whole_windows), cmocka_unit_test(openvino_carries_dequantizers), cmocka_unit_test(openvino_moves_strides),
         cmocka_unit_test(openvino_multiplies_centred_activations), cmocka_unit_test(openvino_joins_sums_of_few_dimensions),
         cmocka_unit_test(openvino_sums_of_constants),  cmocka_unit_test(openvino_sums_of_fixed_dimensions),
         cmocka_unit_test(openvino_sums),               cmocka_unit_test(halves_stay_real),
