@@ -194,7 +194,9 @@ static void choose_table(oct_qjob *j, int id)
     else if (why)
         j->node[id].why = why;
     else
-        oct_set_scheme(j, id, OCT_SCHEME_WEIGHT_ONLY, "rows of a table are stored in 8 bits");
+        oct_set_scheme(j, id, OCT_SCHEME_WEIGHT_ONLY,
+                       row->block && row->asked ? "rows of a table are in blocks where a product that shares its numbers has them so, and else in 8 bits"
+                                                : "rows of a table are stored in 8 bits");
 }
 
 /* ---- clamps ---- */

@@ -66,6 +66,15 @@ def check_one(check, scheme, tied, table, ids):
         check.hold(f"{what}: rows as NumPy rounds them", np.array_equal(rows, theirs[0][0]) and np.array_equal(rows, ours[0].reshape(rows.shape)))
 
 
+def check_rule(check, table):
+    """A rule that asks for blocks of a table alone is told what a table gets."""
+    path, out = check.folder / "float.onnx", check.folder / "out.onnx"
+    model(path, None, table)
+    report = check.convert(path, out, "--set", "op:Gather=weight-only u4/block32/asym")
+    why = [x["why"] for x in report["layers"] if x["op"] == "Gather"]
+    check.hold("a rule of blocks: the reason says what the table has", len(why) == 1 and "else in 8 bits" in why[0] and stored(out) == ROWS * WIDE, why)
+
+
 def check_pairs(check, table):
     """Layer by layer the rows are compared as reals, by the name that they keep; under other names the integers are compared with nothing."""
     path, out, report = check.folder / "float.onnx", check.folder / "out.onnx", check.folder / "layers.json"
@@ -105,6 +114,7 @@ def main():
         for scheme, tied in (("dynamic", None), ("weight-only", None), ("dynamic", "Transpose"), ("static", "Transpose"), ("static", "Gemm"),
                              ("weight-only", "Transpose"), ("weight-only", "Gemm")):
             check_one(check, scheme, tied, table, ids)
+        check_rule(check, table)
         check_pairs(check, table)
         for kind in (np.float16, np.float32, np.float64):
             check_types(check, kind, table)
