@@ -66,7 +66,7 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     const bool recurrent = l->d.scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(l->d.graph, l->d.node)->quant == OCT_QUANT_RECURRENT;
     const char *why = blocks || l->d.integer ? "" : l->d.why;
     dump_name(b, "name:", l->name);
-    oct_buf_puts(b, l->d.barred || l->d.wide ? " & late" : "");
+    oct_buf_puts(b, l->d.barred || l->d.wide || l->d.rangeless ? " & late" : "");
     if (blocks)
         oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", whole ? 'u' : 's', oct_dtype_bits(l->d.weights), l->d.block,
                        whole ? "asym" : "sym");

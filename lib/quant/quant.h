@@ -35,6 +35,7 @@ typedef struct oct_layer_decision {
     double on_floats, expected; /* nanoseconds of this node in float, and as it is decided, by the table with which the model gains least; NaN: unknown */
     double sqnr_output;    /* expected SQNR of rounding and clipping the output, in dB; NaN: unknown */
     bool barred;           /* it stays float although no rule says so: the reason was found while deciding */
+    bool rangeless;        /* it stays float because a value that it reads or makes has no statistics */
     bool wide;             /* it has 16-bit activations for such a reason */
     bool rounded;          /* it computes in float, between quantizers */
     const oct_policy_row *row; /* what the policy asks for, as far as the target supports it */
