@@ -26,21 +26,21 @@
 #include "observers/qparams.h"
 #include "observers/stats.h"
 
-/* Parameters that are given, not chosen: real = scale * (q - zero), 0 <= q < 2^bits. A signed type has the same less 2^(bits - 1). */
+/* Parameters that are given and not chosen: real = scale * (q - zero), 0 <= q < 2^bits. For a signed type, q and zero are 2^(bits - 1) less. */
 typedef struct oct_calib_exact {
-    int bits; /* 8 or 16; 0: none are given */
+    int bits; /* 8 or 16; 0: no parameters are given */
     int32_t zero;
     float scale;
 } oct_calib_exact;
 
 typedef struct oct_calib_tensor {
     char *name;   /* owned by the table */
-    bool off;     /* commented out: stays float */
-    bool pinned;  /* range fixed by hand, or by another tool; then there need not be statistics */
+    bool off;     /* the tensor is commented out, and stays float */
+    bool pinned;  /* the range was fixed by hand, or by another tool; then statistics may be missing */
     oct_range pin;
-    oct_calib_exact exact; /* of pinned ones: parameters to take as they are, where the quantized type has as many bits */
+    oct_calib_exact exact; /* for a pinned tensor: parameters that are used as they are, if the quantized type has that many bits */
     oct_stats stats;
-    oct_chan_stats chan; /* channels == 0: none kept */
+    oct_chan_stats chan; /* channels is 0 if there are no moments */
 } oct_calib_tensor;
 
 /* Part `index` of `count` of a data set, count >= 1. The whole set is 0/1. */
@@ -58,7 +58,7 @@ typedef struct oct_calib {
     size_t n_shards, cap_shards;
     oct_calib_tensor **tensors; /* in the order added; a tensor's address does not change */
     size_t n_tensors, cap_tensors;
-    uint32_t *slots; /* hash index over names */
+    uint32_t *slots; /* a hash table of the names */
     size_t n_slots;
 } oct_calib;
 
@@ -69,35 +69,35 @@ void oct_calib_destroy(oct_calib *c); /* NULL allowed */
 oct_status oct_calib_set_model(oct_calib *c, const char *name, uint64_t hash, oct_err *err);
 oct_status oct_calib_set_preprocess(oct_calib *c, const char *text, oct_err *err);
 
-/* Records a part of a data set. OCT_EUSAGE when it overlaps one that is there; all parts of a set
- * become 0/1, so that merging every shard gives the table of one run. */
+/* Records a part of a data set. OCT_EUSAGE: it overlaps one that is recorded. When all parts of a set are there, they become 0/1, so that merging all shards
+ * gives the table of one run. */
 oct_status oct_calib_add_shard(oct_calib *c, const char *set, uint32_t index, uint32_t count, oct_err *err);
 
-/* Appends the shards that the table lacks of sets that it holds in part, "shards 0/7, 3/7 to 5/7 of 'images'". Returns whether there are any.
- * Set names are as in the table: not safe to print. */
+/* For sets that the table contains in part, appends the missing shards: "shards 0/7, 3/7 to 5/7 of 'images'". Returns whether any are missing. Names of sets
+ * are as in the table, and not safe to print. */
 bool oct_calib_missing(const oct_calib *c, oct_buf *b);
 
-/* The range that a tensor has, pinned or as wide as what was seen. */
+/* The range of a tensor: the pinned one, or that of the values seen. */
 oct_range oct_calib_range(const oct_calib_tensor *t);
-/* Whether two tensors are pinned alike, or neither is. */
+/* Whether two tensors have the same pin, or none has one. */
 bool oct_calib_same_pin(const oct_calib_tensor *a, const oct_calib_tensor *b);
 
-/* NULL when there is none. */
+/* NULL: there is no such tensor. */
 oct_calib_tensor *oct_calib_find(const oct_calib *c, const char *name);
-/* Finds or adds with empty statistics. OCT_ENOMEM. */
+/* Finds a tensor, or adds it with empty statistics. OCT_ENOMEM. */
 oct_status oct_calib_add(oct_calib *c, const char *name, oct_calib_tensor **out, oct_err *err);
 
-/* Adds the statistics and the count of samples of `from`, whatever else the tables say; tensors that `into` lacks
- * are added, too. Moments stay those of `into` where the numbers of channels differ. After OCT_ENOMEM `into` may only be destroyed. */
+/* Adds the statistics and the number of samples of `from`, whatever else the tables say. Tensors that `into` lacks are added. If the numbers of channels
+ * differ, the moments of `into` do not change. After OCT_ENOMEM `into` may only be destroyed. */
 oct_status oct_calib_add_statistics(oct_calib *into, const oct_calib *from, oct_err *err);
 
-/* Adds `from` to `into`. OCT_EUSAGE when the models, preprocessing, tensors or pinned ranges differ or a
- * shard is in both; `into` is then unchanged. After OCT_ENOMEM `into` may only be destroyed. */
+/* Adds `from` to `into`. OCT_EUSAGE: models, preprocessing, tensors or pinned ranges differ, or a shard is in both; then `into` is unchanged. After
+ * OCT_ENOMEM `into` may only be destroyed. */
 oct_status oct_calib_merge(oct_calib *into, const oct_calib *from, oct_err *err);
 
-/* The text. Byte-identical for equal content. Check out->failed. */
+/* Appends the table as text. Equal tables give the same bytes. Check out->failed. */
 void oct_calib_text(const oct_calib *c, oct_buf *out);
-/* Writes it to a file ("-": standard output), through a temporary one; compressed when path ends in ".gz". */
+/* Writes the table to a file ("-": standard output) by way of a temporary file; compressed if path ends in ".gz". */
 oct_status oct_calib_save(const oct_calib *c, const char *path, oct_err *err);
 
 /* Reads text or gzip. *out is set only on success. OCT_EMALFORMED with "label:line:column: reason". */
@@ -105,14 +105,14 @@ oct_status oct_calib_parse(const void *data, size_t size, const char *label, oct
 /* Reads a file ("-": standard input). */
 oct_status oct_calib_load(const char *path, oct_calib **out, oct_err *err);
 
-/* One tensor's difference between two tables. */
+/* The difference of one tensor between two tables. */
 typedef struct oct_calib_change {
     const char *name;
     const oct_calib_tensor *a, *b; /* NULL: not in that table */
-    double change; /* largest move of min or max, relative to the larger of the two widths; 0: same range */
+    double change; /* the larger change of min and max, relative to the larger of the two widths; 0: the ranges are equal */
 } oct_calib_change;
-/* Tensors whose statistics, pin or state differ, in a's order, then those only in b. *out is released
- * with oct_free and borrows from both tables. */
+/* Lists tensors whose statistics, pin or state differ, in a's order, followed by those that only b has. Release *out with oct_free; it borrows from both
+ * tables. */
 oct_status oct_calib_diff(const oct_calib *a, const oct_calib *b, oct_calib_change **out, size_t *n, oct_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* lib/observers/chan.h -- per channel: range and exact mean of activations. */
+/* lib/observers/chan.h -- the range and the exact mean of each channel of activations. */
 #ifndef OCT_OBSERVERS_CHAN_H
 #define OCT_OBSERVERS_CHAN_H
 
@@ -19,12 +19,11 @@ typedef struct oct_chan_stats {
 oct_status oct_chan_init(oct_chan_stats *s, size_t channels, oct_err *err);
 void oct_chan_free(oct_chan_stats *s);
 
-/* Feeds x, f32[outer][channels][inner]: NCHW is outer = N, inner = H * W; NHWC is outer = N * H * W,
- * inner = 1. Of the outer ones every step-th counts, step >= 1. Infinities are left out. OCT_ENUMERIC on NaN (index given): a part
- * of x has been counted. */
+/* Adds x, f32[outer][channels][inner]: for NCHW, outer = N and inner = H * W; for NHWC, outer = N * H * W and inner = 1. Only every step-th of the outer
+ * ones counts, step >= 1. Infinities are left out. OCT_ENUMERIC: there is a NaN (the message has its index); then a part of x has been added. */
 oct_status oct_chan_update(oct_chan_stats *s, const float *x, size_t outer, size_t step, size_t inner, oct_err *err);
-/* Bit for bit what s would be had it seen both. OCT_EUSAGE when the channels differ. */
+/* The result is, bit for bit, as if s had got the values of both. OCT_EUSAGE: the numbers of channels differ. */
 oct_status oct_chan_merge(oct_chan_stats *s, const oct_chan_stats *o, oct_err *err);
-double oct_chan_mean(const oct_chan *c); /* 0 when n is 0 */
+double oct_chan_mean(const oct_chan *c); /* 0 if n is 0 */
 
 #endif

@@ -1,4 +1,4 @@
-/* lib/observers/exercise.h -- whether the samples behind a table exercise the model: a range is only as good as what was seen. */
+/* lib/observers/exercise.h -- whether the samples of a table make the model's values vary: a range is only as good as the samples. */
 #ifndef OCT_OBSERVERS_EXERCISE_H
 #define OCT_OBSERVERS_EXERCISE_H
 
@@ -6,16 +6,16 @@
 #include "observers/calib.h"
 
 typedef struct oct_exercise {
-    size_t layers, still;   /* tensors with moments of at least 8 channels; those of them where most channels have one value in all samples */
-    const char *stillest;   /* the one of these with the largest share; borrowed from the table */
-    size_t still_channels, channels; /* its own */
-    size_t ranges, unmoved; /* tensors with a range; those that do not move over two samples or more: the same extremes, as often, in each */
+    size_t layers, still;   /* layers: tensors with moments of at least 8 channels; still: those of them in which most channels are constant over all samples */
+    const char *stillest;   /* the name of the tensor with the largest share of constant channels; borrowed from the table */
+    size_t still_channels, channels; /* its constant channels, and all of its channels */
+    size_t ranges, unmoved; /* ranges: tensors with a range; unmoved: those that have the same extremes, equally often, in each of at least two samples */
 } oct_exercise;
 
 oct_exercise oct_calib_exercise(const oct_calib *c);
 
-/* What is wrong with it, in one sentence; nothing is added when all is well. Channels may be still
- * because the model is so, and a clamp may hold a range in place, so it takes most channels of a layer, and most ranges of a model. */
+/* Appends one sentence about what is wrong, or nothing. Channels may be constant because the model makes them so, and a clamp may fix a range. So only most
+ * channels of a layer, or most ranges of a model, are a reason. */
 void oct_exercise_tell(const oct_exercise *x, oct_buf *b);
 
 #endif

@@ -1,5 +1,5 @@
-/* lib/observers/observer.h -- reduces a tensor's statistics to the real interval that the
- * quantized integers will cover. One file per observer (obs_<name>.c); table: observers.c. */
+/* lib/observers/observer.h -- observers choose from a tensor's statistics the interval that the quantized values will cover. Each has a file (obs_<name>.c);
+ * observers.c has the table. */
 #ifndef OCT_OBSERVERS_OBSERVER_H
 #define OCT_OBSERVERS_OBSERVER_H
 
@@ -10,7 +10,7 @@ typedef struct oct_view oct_view; /* view.h: statistics prepared for range selec
 
 typedef struct oct_observer {
     const char *name, *summary;
-    bool has_param; /* may be written NAME=VALUE; param is the default */
+    bool has_param; /* it can be written NAME=VALUE; param is the default value */
     double param, param_min, param_max;
     void (*select)(const oct_view *v, oct_qrange g, double param, oct_range *out);
 } oct_observer;
@@ -25,23 +25,23 @@ typedef struct oct_observer_spec {
     const oct_observer *observer;
     double param;
 } oct_observer_spec;
-/* OCT_EUSAGE for an unknown name (with the nearest one) or a bad parameter. */
+/* OCT_EUSAGE: the name is unknown (the hint has the nearest one), or the parameter is not valid. */
 oct_status oct_observer_parse(const char *text, oct_observer_spec *spec, oct_err *err);
 oct_observer_spec oct_observer_default(void); /* hist-mse */
 
-/* A chosen range and what it costs. */
+/* A chosen range, and its cost. */
 typedef struct oct_selection {
     oct_range range;
-    oct_qparams q;      /* of that range */
-    double mse;         /* expected squared error of one value, clipping included */
+    oct_qparams q;      /* the parameters for the range */
+    double mse;         /* expected squared error of a value, clipping included */
     double signal;      /* mean square of the values, so that SQNR = signal / mse */
-    double clipped;     /* share of values outside the quantized values' real interval */
-    uint64_t excluded;  /* mask-like values and infinities that were left out of all of the above */
+    double clipped;     /* share of the values outside the interval of the quantized values */
+    uint64_t excluded;  /* how many mask-like values and infinities were left out of all of this */
 } oct_selection;
 
-/* OCT_ENUMERIC when no finite value was seen; OCT_ENOMEM. At most about 1 ms. */
+/* Chooses a range. OCT_ENUMERIC: no finite value was seen. OCT_ENOMEM. Takes at most about 1 ms. */
 oct_status oct_observe(const oct_stats *s, oct_observer_spec spec, oct_qrange g, oct_selection *out, oct_err *err);
-/* The same costs for a range given by hand. */
+/* The cost of a given range. */
 oct_status oct_observe_range(const oct_stats *s, oct_range r, oct_qrange g, oct_selection *out, oct_err *err);
 
 #endif

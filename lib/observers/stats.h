@@ -18,7 +18,7 @@
 #include "kernels/bins.h"
 #include "observers/xsum.h"
 
-/* Bins of an octave: those of rank 0..2, and of rank 10 and more. */
+/* Bits that select a bin within an octave: for rank 0..2, and for rank 10 and more. */
 #define OCT_STATS_BITS_MAX 11
 #define OCT_STATS_BITS_MIN 3
 
@@ -27,11 +27,11 @@ typedef struct oct_octave {
     uint32_t shift; /* bin = off + (mantissa >> shift); 23 - shift is the number of bits kept */
 } oct_octave;
 
-/* How values are counted without a table of octaves: what follows from those that are used. */
+/* How values are counted without looking up the octave; computed from the octaves in use. */
 typedef struct oct_quick {
     bool ok;
-    float lo, hi; /* values lie between, or are 0 */
-    float tiny;   /* the magnitude from which on every octave that can occur is known */
+    float lo, hi; /* values are between these, or 0 */
+    float tiny;   /* from this magnitude on, every octave that can occur is known */
     oct_bin_grid grid;
 } oct_quick;
 
@@ -68,12 +68,12 @@ bool oct_stats_equal(const oct_stats *a, const oct_stats *b);
 /* Finite values seen. */
 uint64_t oct_stats_finite(const oct_stats *s);
 
-/* What bin i holds. */
+/* The count of bin i. */
 static inline uint64_t oct_stats_count(const oct_stats *s, size_t i)
 {
     return s->bins[i] + (s->wide ? s->wide[i] : 0);
 }
-/* The same to be set (place v anew), after oct_stats_room for all of them. */
+/* Sets that count (then place v anew); oct_stats_room must have been called for all of them. */
 static inline void oct_stats_set_count(oct_stats *s, size_t i, uint64_t v)
 {
     if (s->wide)
@@ -81,24 +81,23 @@ static inline void oct_stats_set_count(oct_stats *s, size_t i, uint64_t v)
     else
         s->bins[i] = (uint32_t)v;
 }
-/* Room for n more values in narrow bins, or where n is 2^32 or more in wide ones. */
+/* Makes room for n more values in narrow bins, or, if n is 2^32 or more, in wide ones. */
 oct_status oct_stats_room(oct_stats *s, uint64_t n, oct_err *err);
 
 /* Lays out the bins for the octaves in `used`, which must include s->used, folding bins where needed. */
 oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err);
 
-/* Walks the bins that hold something, in increasing order of value; start with *at = 0. Exact zeros come
- * as a bin with lo == hi == 0. lo and hi are edges in real units (2^128 is the last one). */
+/* Iterates over the bins that are not empty, in increasing order of value; start with *at = 0. Zeros are a bin with lo == hi == 0. lo and hi are real
+ * numbers; the last edge is 2^128. */
 typedef struct oct_bin {
     double lo, hi;
     uint64_t count;
 } oct_bin;
 bool oct_stats_next(const oct_stats *s, size_t *at, oct_bin *bin);
 
-/* Mask-like values: those beyond a gap of 16 times in magnitude above all others that are not zero, and at
- * least 4096 away when negative (attention masks add -10000, -65504, -1e9, -FLT_MAX) or 2^24 when positive.
- * A function of the octaves alone. Returns the magnitude at and above which values are excluded, a power of
- * two, or +infinity; *excluded (NULL allowed): how many finite values that is. */
+/* Mask-like values: those that are at least 16 times as large as all other values except zero, and at least 4096 in magnitude if they are negative
+ * (attention masks add -10000, -65504, -1e9 or -FLT_MAX), or 2^24 if they are positive. This depends only on the octaves. Returns the magnitude from which
+ * on values are excluded, a power of two, or +infinity. *excluded (may be NULL): how many finite values these are. */
 double oct_stats_masks(const oct_stats *s, uint64_t *excluded);
 
 #endif

@@ -1,5 +1,5 @@
-/* lib/observers/xsum.h -- exact sums of float32 values and of their squares: a 704-bit fixed-point
- * number, so that addition is exact and its order does not matter. */
+/* lib/observers/xsum.h -- exact sums of float32 values and of their squares. A sum is a fixed-point number of 704 bits, so that additions are exact and
+ * their order does not matter. */
 #ifndef OCT_OBSERVERS_XSUM_H
 #define OCT_OBSERVERS_XSUM_H
 
@@ -8,7 +8,7 @@
 #define OCT_XSUM_LIMBS 11
 #define OCT_XSUM_EXP (-320) /* weight of the lowest bit: 2^-320 */
 
-/* Two's complement, lowest limb first. All zero is the sum of nothing. Room for 2^64 squares of float32. */
+/* Two's complement, lowest limb first. All zero is the empty sum. There is room for 2^64 squares of float32. */
 typedef struct oct_xsum {
     uint64_t limb[OCT_XSUM_LIMBS];
 } oct_xsum;

@@ -12,26 +12,25 @@
 #include "targets/target.h"
 
 typedef enum oct_stand_kind {
-    OCT_STANDS_FLOAT = 0, /* computes on real numbers */
-    OCT_STANDS_INTEGER,   /* computes on integers, or moves them */
-    OCT_STANDS_BLOCKS,    /* a product of real numbers and weights of few bits */
-    OCT_STANDS_APART      /* there is no such question: it spells quantized values, or has no real numbers at all */
+    OCT_STANDS_FLOAT = 0, /* it computes in float */
+    OCT_STANDS_INTEGER,   /* it computes on integers, or moves them */
+    OCT_STANDS_BLOCKS,    /* a product of float activations and weights of few bits */
+    OCT_STANDS_APART      /* the question does not apply: the node expresses quantization, or has no float values at all */
 } oct_stand_kind;
 
 typedef struct oct_stand {
     oct_stand_kind kind;
-    const char *why; /* a clause, never NULL, that lasts as long as the target */
-    int with;        /* the node with which it becomes one in the target; -1: none */
+    const char *why; /* the reason, as one clause, never NULL; it exists as long as the target */
+    int with;        /* the node into which the target fuses this one; -1: none */
 } oct_stand;
 
-/* Of each node of g, by its index: *stand is in arena. Graphs that nodes hold are asked about apart. g: as a file spells it, with shapes inferred and
- * constants folded. */
+/* Judges each node of g, by index: *stand is in arena. Subgraphs must be judged separately. g: as in a file, with shapes inferred and constants folded. */
 oct_status oct_target_stands(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand **stand, oct_err *err);
 
-/* Whether g, or a graph that a node of it holds, has quantized values in any spelling. */
+/* Whether g or a subgraph has quantized values in any form. */
 bool oct_has_quantized(const oct_graph *g);
 
-/* How a node of a graph that has been read (forms/forms.h) computes where the target runs it; *why (may be NULL) says why on reals. */
+/* How a node of a graph that was read (forms/forms.h) computes if the target runs it. *why (may be NULL): the reason for float. */
 oct_status oct_target_computes(const oct_target *t, const oct_graph *read, int node, oct_compute *how, const char **why, oct_err *err);
 
 #endif

@@ -20,83 +20,83 @@
 
 #include "graph/graph.h"
 
-/* The forms in which a target can run a quantized operator. */
+/* The forms in which a target can run a quantized operator, as bits. */
 typedef enum oct_target_form {
-    OCT_TARGET_STATIC = 1,     /* on integers whose scales the model has */
-    OCT_TARGET_DYNAMIC = 2,    /* on integers; the scale of the activation is found when it runs */
+    OCT_TARGET_STATIC = 1,     /* on integers, with scales that the model contains */
+    OCT_TARGET_DYNAMIC = 2,    /* on integers, with scales of activations that are computed at run time */
     OCT_TARGET_WEIGHT_ONLY = 4, /* on float activations, with weights in blocks */
-    OCT_TARGET_ROUNDED = 8,    /* between DequantizeLinear and QuantizeLinear, whatever it computes on */
-    OCT_TARGET_RESIDUAL = 16   /* a sum, computed with the product that makes one input; the other one is quantized */
+    OCT_TARGET_ROUNDED = 8,    /* in any way, between DequantizeLinear and QuantizeLinear */
+    OCT_TARGET_RESIDUAL = 16   /* an addition, fused into the product that computes one of its inputs; the other input is quantized */
 } oct_target_form;
 
 typedef struct oct_target oct_target;
 
-/* The i-th built-in target's name and one-line summary (may be NULL), the default first; NULL beyond the last. */
+/* The name of the i-th built-in target and its summary in one line (may be NULL), the default target first; NULL after the last. */
 const char *oct_target_builtin(size_t i, const char **summary);
 
-/* Whether a user's word for a target is that of a file: it has a '/' in it. */
+/* Whether a user's word for a target is the path of a file: it contains a '/'. */
 bool oct_target_is_file(const char *word);
-/* A built-in target, or (oct_target_is_file) that of a user's file. OCT_EUSAGE: there is none of that name. OCT_EMALFORMED with file,
- * line, column and a remedy. Errors of reading. Release with oct_target_close. */
+/* Opens a built-in target, or (oct_target_is_file) the one in a file. OCT_EUSAGE: there is none with that name. OCT_EMALFORMED with file, line, column and a
+ * remedy. Errors of reading. Release it with oct_target_close. */
 oct_status oct_target_open(const char *word, oct_target **t, oct_err *err);
-/* The target that a text describes; label names the text in messages. */
+/* Parses the text of a target. label: its name in messages. */
 oct_status oct_target_parse(const char *text, const char *label, oct_target **t, oct_err *err);
 void oct_target_close(oct_target *t); /* NULL allowed */
 
 const char *oct_target_name(const oct_target *t);
 
-/* Whether the target runs a node of g in a form. Where it does not, *why (may be NULL) is the reason, a clause for reports that lasts as
- * long as the target. Asked of the operator, its attributes, and for the dynamic form of products their weights, which must be constant. */
+/* Whether the target runs a node of g in a form. If not, *why (may be NULL) is the reason, as one clause, which exists as long as the target. The answer
+ * depends on the operator and its attributes; for the dynamic form of products also on their weights, which must be constant. */
 bool oct_target_runs(const oct_target *t, const oct_graph *g, int node, oct_target_form form, const char **why);
-/* The same of a node that a file has quantized in this form: the target may run more of these than it has conversions place. */
+/* The same for a node that a file has quantized in this form. The target may run more of these than conversions make. */
 bool oct_target_keeps(const oct_target *t, const oct_graph *g, int node, oct_target_form form, const char **why);
-/* Whether it runs nodes of an operator type in a form, if only under a condition. */
+/* Whether it runs an operator type in a form at all, possibly under a condition. */
 bool oct_target_lists(const oct_target *t, const char *op, oct_target_form form);
 
-/* Whether an operator runs on integers only with a quantizer behind its output; clamped: behind a Relu or Clip that alone reads it, and that one
- * node alone reads. */
+/* Whether an operator runs on integers only with a quantizer after its output. clamped: its output is read only by a Relu or Clip, and that only by one
+ * node. */
 bool oct_target_needs_output(const oct_target *t, const char *op, bool clamped);
 /* Whether an operator's weights may have a scale per output channel. */
 bool oct_target_per_channel(const oct_target *t, const char *op);
-/* Whether an operator's weights are u8 where the target takes such beside its activations. */
+/* Whether an operator's weights are written as u8 where the target supports u8 weights with its activations. */
 bool oct_target_wants_u8(const oct_target *t, const char *op);
-/* Whether an operator's inputs share their parameters, and whether its output has those of input 0. */
+/* Whether an operator's inputs must share their parameters, and whether its output must have those of input 0. */
 bool oct_target_shares_inputs(const oct_target *t, const char *op);
 bool oct_target_keeps_scale(const oct_target *t, const char *op);
-/* Whether the result of an operator has given parameters where it is of a type. */
+/* Whether the target prescribes parameters for the output of an operator in this type. */
 bool oct_target_scale_of(const oct_target *t, const char *op, oct_dtype type, float *scale, int32_t *zero);
-/* Whether operators with weights take this pair of types: activations OCT_U8, OCT_S8, OCT_U16 or OCT_S16, weights OCT_U8 or OCT_S8. */
+/* Whether operators with weights support this pair of types: activations OCT_U8, OCT_S8, OCT_U16 or OCT_S16, and weights OCT_U8 or OCT_S8. */
 bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weights);
-/* Whether sums of two products of u8 activations and s8 weights saturate at 16 bits on some of its CPUs. */
+/* Whether sums of two products of u8 activations and s8 weights saturate at 16 bits on some of the target's CPUs. */
 bool oct_target_saturates(const oct_target *t);
-/* Why the target cannot be given a node of g that computes on 16-bit floats, though the operator takes them: a trap that its file names. NULL: it
- * can. */
+/* The reason why a node of g must not compute in 16-bit floats in the target, although the operator supports them: a trap that the target file names. NULL:
+ * it may. */
 const char *oct_target_trap(const oct_target *t, const oct_graph *g, int node);
-/* Why the target does not load the graph g of a file as it stands, because of this node: a trap that its file names. NULL: it is none. */
+/* The reason why the target does not load the graph g of a file because of this node: a trap that the target file names. NULL: there is none. */
 const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node);
-/* Why it does not load a node of g whose weights are stored in 8 bits, and made real as the model is loaded, in a model that quantizes activations: a trap
- * that its file names. NULL: it does. */
+/* The reason why the target does not load a node of g with weights stored in 8 bits, in a model that quantizes activations: a trap that the target file
+ * names. NULL: it loads it. */
 const char *oct_target_no_stored(const oct_target *t, const oct_graph *g, int node);
-/* The i-th trap that a file may name (traps.inc); NULL beyond the last. */
+/* The i-th trap that a file can name (traps.inc); NULL after the last. */
 const char *oct_target_trap_name(size_t i);
 /* Whether it has bfloat16 kernels. */
 bool oct_target_bfloat16(const oct_target *t);
-/* Whether all activations have the zero point 0 (of u8 and u16: the middle), also behind a Relu. */
+/* Whether all activations must have zero point 0 (for u8 and u16: the middle), even after a Relu. */
 bool oct_target_symmetric(const oct_target *t);
-/* Whether biases of layers on integers are float32, not int32. */
+/* Whether biases of integer layers must be float32 instead of int32. */
 bool oct_target_float_bias(const oct_target *t);
-/* Whether scales of activations and weights are powers of two. */
+/* Whether scales of activations and weights must be powers of two. */
 bool oct_target_powers_of_two(const oct_target *t);
 /* Whether all inputs of a model must have fixed dimensions. */
 bool oct_target_static_shapes(const oct_target *t);
-/* Whether it has operators of ONNX's own domain alone, none of com.microsoft. */
+/* Whether it supports only operators of ONNX's own domain, and none of com.microsoft. */
 bool oct_target_onnx_alone(const oct_target *t);
-/* Whether operators are quantized wherever they have a form, and not only between others on integers. */
+/* Whether operators are quantized wherever they have a form, and not only between other integer operators. */
 bool oct_target_everywhere(const oct_target *t);
-/* Whether each reader of a value has a QuantizeLinear (and so a DequantizeLinear), or a DequantizeLinear, of its own. */
+/* Whether each reader of a value must have its own QuantizeLinear (and so its own DequantizeLinear), or its own DequantizeLinear. */
 bool oct_target_own_quantizers(const oct_target *t);
 bool oct_target_own_dequantizers(const oct_target *t);
-/* Whether nobody has run what is made for it on its device: its rules were read in documents. */
+/* Whether nobody has run models for it on its device, so that its rules were only taken from documents. */
 bool oct_target_untested(const oct_target *t);
 /* The built-in target of the machine that this runs on. */
 const char *oct_target_here(void);
@@ -119,13 +119,13 @@ typedef enum oct_cost_border { OCT_COST_QUANTIZE, OCT_COST_DEQUANTIZE } oct_cost
 
 /* How many tables a target has. */
 size_t oct_target_n_costs(const oct_target *t);
-/* The name of the i-th, as "onnxruntime-avx2"; lasts as long as the target. */
+/* The name of the i-th table, such as "onnxruntime-avx2"; it exists as long as the target. */
 const char *oct_target_costs_name(const oct_target *t, size_t i);
 
-/* Nanoseconds that node of g takes by the i-th table, whose quantizers do not count; NaN: its kind has no line there, or its shapes are not known. A
- * product of the dynamic form is counted with what quantizes its input. */
+/* Nanoseconds that a node of g takes according to the i-th table, without quantizers around it. NaN: the table has no line for its kind, or shapes are not
+ * known. For a product in the dynamic form, quantizing its input is included. */
 double oct_target_cost(const oct_target *t, size_t i, const oct_graph *g, int node, oct_cost_how how);
-/* Nanoseconds of a border on a value of g; 0 where nothing is known of it. */
+/* Nanoseconds of a conversion on a value of g; 0 if nothing is known about it. */
 double oct_target_border_cost(const oct_target *t, size_t i, const oct_graph *g, int value, oct_cost_border border);
 
 #endif

@@ -1,4 +1,4 @@
-/* lib/targets/target_int.h -- the inside of a target, shared by its parser and its questions. */
+/* lib/targets/target_int.h -- internals of a target, shared by its parser and its queries. */
 #ifndef OCT_TARGETS_TARGET_INT_H
 #define OCT_TARGETS_TARGET_INT_H
 
@@ -7,31 +7,31 @@
 
 enum { OCT_TARGET_ACTIVATIONS = 4 }; /* types of activations: u8, s8, u16, s16 */
 
-/* What a line says of one operator. */
+/* What a line says about one operator. */
 typedef struct oct_target_op {
     const char *op;
-    unsigned forms; /* oct_target_form; 0: float */
+    unsigned forms; /* bits of oct_target_form; 0: float */
     bool needs_output, clamp_needs_output, per_tensor, shared_inputs, same_scale;
-    bool crossed;   /* quantizers before and behind it are moved over it */
-    bool rounds;    /* constant weights and biases that a file has as reals are quantized when it is loaded */
-    bool joins_sum; /* with the sum of a constant that alone reads it, it is made one node before quantizers are looked for */
+    bool crossed;   /* quantizers before and after it are moved across it */
+    bool rounds;    /* constant float weights and biases in a file are quantized when it is loaded */
+    bool joins_sum; /* together with the addition of a constant that alone reads it, it becomes one node before quantizers are looked for */
     bool scalars;   /* its scales must be of rank 0 */
     bool any_weights; /* files may give it weights of u8 or s8, whatever the target's types */
     bool u8_weights;  /* weights are written as u8 */
-    bool takes_sum;   /* a sum that reads its result, which nothing else does, becomes part of it */
-    bool fit_weights; /* an operator on integers, which is in float where its constant weights are none of the target's types around zero */
-    bool signs;     /* takes s8 activations also where `signs free` has all others become u8 */
-    bool kept;      /* of `keeps`: on integers in files that have it so, never placed */
-    /* The condition: the attribute has one of the values, or is absent where that is allowed. attr NULL: none. */
+    bool takes_sum;   /* an addition that alone reads its output becomes part of it */
+    bool fit_weights; /* an operator on integers, which runs in float if its constant weights are not of a type that the target multiplies, around zero */
+    bool signs;     /* it supports s8 activations even if `signs free` makes all others u8 */
+    bool kept;      /* from `keeps`: it runs on integers if a file has it so, but conversions never make it so */
+    /* The condition: the attribute has one of the values, or is absent if that is allowed. attr NULL: there is none. */
     const char *attr;
     const char **value;
     size_t n_value;
     bool absent;
-    const char *otherwise; /* the clause where it does not hold */
-    int depth;             /* 0: of the file itself, 1: of the target that it inherits, ... */
+    const char *otherwise; /* the reason if the condition does not hold */
+    int depth;             /* 0: the line is in the file itself; 1: in the target that it inherits from; ... */
 } oct_target_op;
 
-/* The parameters that the result of an operator has, where it is of a type. */
+/* The parameters that the output of an operator has in a type. */
 typedef struct oct_target_scale {
     const char *op;
     oct_dtype type;
