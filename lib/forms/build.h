@@ -1,11 +1,11 @@
-/* lib/forms/build.h -- adding several nodes in a row: what is made is asked for fault once, at the end. */
+/* lib/forms/build.h -- adds several nodes in a row; errors are checked once, at the end. */
 #ifndef OCT_FORMS_BUILD_H
 #define OCT_FORMS_BUILD_H
 
 #include "graph/graph.h"
 
-/* Where nodes are added: in front of node `before` (-1: at the end). The first fault stays in status, and in err; then nothing more is added, and
- * the values that the calls give are 0. */
+/* Where nodes are added: before node `before` (-1: at the end). The first error is kept in status and in err. After it nothing is added, and the calls
+ * return value 0. */
 typedef struct oct_builder {
     oct_graph *g;
     int before;
@@ -13,19 +13,20 @@ typedef struct oct_builder {
     oct_err *err;
 } oct_builder;
 
-/* Takes up a status; whether all is well so far. */
+/* Keeps a status. Returns whether there was no error so far. */
 bool oct_build_good(oct_builder *b, oct_status s);
 
-/* A node of the default domain that makes a new value, which is given: "<base><suffix>", of this type and no known shape. node (may be NULL): its index. */
+/* Adds a node of the default domain that computes a new value, which is returned: "<base><suffix>", with this type and unknown shape. node (may be NULL):
+ * the index of the node. */
 int oct_build(oct_builder *b, const char *op, const char *base, const char *suffix, oct_dtype type, const int *in, int n_in, int *node);
-/* The same of float32, from one input (second < 0) or two. */
+/* The same for a float32 value, with one input (second < 0) or two. */
 int oct_build_real(oct_builder *b, const char *op, const char *base, const char *suffix, int first, int second);
-/* A node that makes value `out`, which is there. */
+/* Adds a node that computes the existing value `out`. */
 void oct_build_to(oct_builder *b, const char *op, const int *in, int n_in, int out, int *node);
-/* A Split of a float32 value along its last dimension. */
+/* Adds a Split of a float32 value along its last dimension. */
 void oct_build_split(oct_builder *b, const char *base, int v, const int64_t sizes[2], const char *const suffix[2], int part[2]);
 
-/* Constants "<base><suffix>": data of rank and dims, which are copied; n int64. */
+/* Constants "<base><suffix>". f32: data with rank and dims, which are copied; n int64. */
 int oct_build_const(oct_builder *b, const char *base, const char *suffix, oct_dtype type, int rank, const int64_t *dims, const void *data);
 int oct_build_list(oct_builder *b, const char *base, const char *suffix, const int64_t *i, int64_t n);
 

@@ -15,33 +15,33 @@ typedef struct oct_end {
     const char *name;
     bool output;
     oct_dtype type;  /* OCT_U8, OCT_S8 or OCT_F16 */
-    bool nhwc;       /* channels are the last dimension, and dimension 1 in the float model */
-    bool reversed;   /* channels are in the opposite order of the float model's */
-    int axis;        /* of the float model's channels, where there are several */
-    int n;           /* of scale and zero, in the float model's order of channels; 0: none */
+    bool nhwc;       /* the channels are the last dimension here, and dimension 1 in the float model */
+    bool reversed;   /* the channels are in the opposite order compared with the float model */
+    int axis;        /* the dimension of the channels in the float model, if there are several scales */
+    int n;           /* how many scales and zeros there are, in the float model's order of channels; 0: none */
     float scale[OCT_END_CHANNELS], zero[OCT_END_CHANNELS];
-    /* For oct_end_close: the reals are computed from the integers by Sub and Div; else a QuantizeLinear of that scale and zero point goes
-     * away, and a DequantizeLinear stands in front of other readers. */
+    /* For oct_end_close. true: Sub and Div compute the float values from the integers. false: a QuantizeLinear with that scale and zero point is removed,
+     * and other readers get a DequantizeLinear. */
     bool computed;
 } oct_end;
 
-/* The parameters of the quantizer that reads input e->name, or that makes output e->name, of a graph as files spell it, go into n, scale[0] and zero[0],
- * for e->type; n stays 0 where none is there. */
+/* Finds the quantizer that reads input e->name, or computes output e->name, in a graph as in files, and stores its parameters in n, scale[0] and zero[0],
+ * for e->type. n stays 0 if there is none. */
 void oct_end_find(const oct_graph *g, oct_end *e);
-/* Gives an input or output of float32 the type of e, in a graph as files spell it; it keeps its name. Needs e->n, but for OCT_F16.
- * OCT_EUNSUPPORTED for a value that a nested graph reads. */
+/* Changes a float32 input or output to the type of e, in a graph as in files. It keeps its name. Needs e->n, except for OCT_F16. OCT_EUNSUPPORTED: a
+ * subgraph reads the value. */
 oct_status oct_end_close(oct_graph *g, const oct_end *e, oct_err *err);
-/* The opposite, around a model that was read: nodes that make what input e->name holds of the float model's input, or the reals of an output. Where
- * the graph has no such end it stays as it is. */
+/* The opposite, for a model that was read: adds nodes that compute the integers of input e->name from the float model's input, or the float values of an
+ * output. Does nothing if the graph has no such input or output. */
 oct_status oct_end_reopen(oct_graph *g, const oct_end *e, oct_err *err);
 
-/* What reads an input of a graph reads factor[c] * x + term[c] instead, of each of its n channels, dimension 1, after these were put in the opposite order
- * where `reversed`. */
+/* Makes the readers of an input read factor[c] * x + term[c] for each of its n channels (dimension 1), after the order of the channels was reversed if
+ * `reversed`. */
 oct_status oct_input_scale(oct_graph *g, const char *input, bool reversed, int n, const float *factor, const float *term, oct_err *err);
 
 /* Appends a line of the metadata. Check b->failed. */
 void oct_end_put(oct_buf *b, const oct_end *e);
-/* Reads the metadata's text (NULL: none) into arena; lines that are not understood are passed over. OCT_ENOMEM. */
+/* Parses the metadata (NULL: there are none) into arena. Lines that are not understood are skipped. OCT_ENOMEM. */
 oct_status oct_ends_read(const char *text, oct_arena *arena, oct_end **ends, size_t *n, oct_err *err);
 
 #endif

@@ -12,8 +12,8 @@
 #include "graph/graph.h"
 
 typedef struct oct_read_opts {
-    bool operators_only; /* only what cannot be run as it stands: QLinear operators; all else stays as it is spelled */
-    const int *seen;     /* values inside of spelled products that somebody looks at (-1: none): such products stay as they are */
+    bool operators_only; /* read only what cannot be run in its present form: QLinear operators; leave everything else */
+    const int *seen;     /* values inside dynamically quantized products that are looked at (-1: none); such products are not read */
     size_t n_seen;
 } oct_read_opts;
 
@@ -26,9 +26,9 @@ typedef struct oct_read_opts {
  * only its quantizer read it. Nodes that nothing reads any more are left for oct_graph_prune. */
 oct_status oct_forms_read(oct_graph *g, const oct_read_opts *opts, const int **now, oct_err *err);
 
-/* For a runtime, behind reading: QLinear operators that were left, as their scales or zero points are made when the model runs, become the operator on
- * reals between DequantizeLinear and QuantizeLinear, in nested graphs too. Their products are sums of float32: a code may differ by one from that
- * of exact sums. */
+/* For a runtime, after reading: QLinear operators whose scales or zero points are computed at run time could not be read. They become float operators
+ * between DequantizeLinear and QuantizeLinear, also in subgraphs. Their products are float32 sums, so that a quantized value may differ by one from that of
+ * exact sums. */
 oct_status oct_forms_take_apart(oct_graph *g, oct_err *err);
 
 #endif
