@@ -5,6 +5,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 import keras
 import numpy as np
+import onnx
 import tensorflow as tf
 import tf2onnx
 from keras import layers
@@ -108,6 +109,15 @@ def settle(model, data):
         model(data, training=True)
 
 
+def drop_unread(path):
+    """Constants of normalization layers stay inputs, which nothing reads after the exporter's folding."""
+    model = onnx.load(path)
+    kept = [i for i in model.graph.input if any(i.name in node.input for node in model.graph.node)]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
+    onnx.save(model, path)
+
+
 def write(name, path, count, seed):
     """Writes the model; its samples, {input: [sample][...]}."""
     keras.utils.set_random_seed(1000 * seed + sum(ord(c) * (i + 1) for i, c in enumerate(name)))
@@ -119,4 +129,5 @@ def write(name, path, count, seed):
     wanted = [tf.TensorSpec((1, *form), tf.int32 if whole else tf.float32, name="x")]
     run = tf.function(lambda x: model(x, training=False), input_signature=wanted)
     tf2onnx.convert.from_function(run, input_signature=wanted, opset=17, output_path=str(path))
+    drop_unread(path)
     return {"x": data}
