@@ -523,7 +523,7 @@ oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *er
 oct_status oct_agreement_parse(const char *option, const char *text, oct_drop_limit *d, oct_err *err)
 {
     const oct_status st = oct_drop_limit_parse(text, d, NULL);
-    if (st == OCT_OK && !d->relative && d->value >= 0 && d->value <= 1) {
+    if (st == OCT_OK && !d->relative && d->value > 0 && d->value <= 1) {
         d->value = 1 - d->value;
         return OCT_OK;
     }
@@ -534,6 +534,11 @@ oct_status oct_agreement_parse(const char *option, const char *text, oct_drop_li
 
 oct_status oct_drop_limit_check(const oct_drop_limit *d, const oct_metric *m, oct_err *err)
 {
+    if (d->value >= 1 && oct_metric_in_percent(m)) {
+        oct_fail(err, OCT_EUSAGE, "a drop of %g is %g points of %s, and no model drops further", d->value, d->value * 100, m->name);
+        oct_hint(err, "one point is 1%% or 0.01");
+        return OCT_EUSAGE;
+    }
     if (!d->relative || !m->lost)
         return OCT_OK;
     oct_fail(err, OCT_EUSAGE, "a drop of %s cannot be relative to the float model, of which %s says nothing", m->name, m->name);

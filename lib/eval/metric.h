@@ -112,7 +112,8 @@ typedef struct oct_drop_limit {
 oct_status oct_drop_limit_parse(const char *text, oct_drop_limit *d, oct_err *err);
 /* "0.99" or "99%": the least share of samples that agree, converted to a limit on agreement's drop. OCT_EUSAGE names the option. */
 oct_status oct_agreement_parse(const char *option, const char *text, oct_drop_limit *d, oct_err *err);
-/* Checks that the limit can be used for the metric. OCT_EUSAGE: it is relative, and the float model has no value. */
+/* Checks that the limit can be used for the metric. OCT_EUSAGE: it is relative, and the float model has no value; or it is 1 or more of a metric in percent,
+ * so that no model could miss it. */
 oct_status oct_drop_limit_check(const oct_drop_limit *d, const oct_metric *m, oct_err *err);
 /* The limit as an absolute drop. */
 double oct_drop_allowed(const oct_drop_limit *d, double reference);

@@ -75,7 +75,7 @@ void oct_model_drop_meta(oct_model *m, const char *key)
 const char *oct_model_meta(const oct_model *m, const char *key)
 {
     const Onnx__ModelProto *p = m->proto;
-    for (size_t i = 0; i < p->n_metadata_props; i++)
+    for (size_t i = 0; p && i < p->n_metadata_props; i++) /* a model that was not loaded has none */
         if (p->metadata_props[i]->key && strcmp(p->metadata_props[i]->key, key) == 0)
             return p->metadata_props[i]->value;
     return NULL;

@@ -36,6 +36,7 @@ UNFIT = {
     "models/custom_op": "the runtime does not know its operator", "models/scan_op8_lengths": "qconvert refuses its opset",
     "models/sparse_initializer": "it has no values to run on", "onnx/sparse": "it has no values to run on",
     "models/ml_labels": "its samples are NaN", "models/ml_trees": "its samples are NaN",
+    "models/ml_prepared": "its samples are NaN",
 }
 # Steps that convert between reals and codes, or between layouts, are no layers.
 PRODUCTS = {"Conv", "ConvTranspose", "Gemm", "MatMul", "LSTM", "GRU", "RNN"}

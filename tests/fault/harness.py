@@ -81,7 +81,7 @@ def jobs():
 
 
 # Denormals are looked for where a speed is suspicious, which it may be on a busy machine.
-MEASURED = re.compile(r"second|time|latency|(^|_)ms$|^costs$|_us|load|speed|memory|bytes_per|faster|runs|peak|spread|denormals")
+MEASURED = re.compile(r"second|time|latency|(^|_)ms$|^costs$|^wide$|_us|load|speed|memory|bytes_per|faster|runs|peak|spread|denormals")
 
 
 def known(v, path=""):

@@ -567,6 +567,14 @@ static void goals_in_words(void **state)
     limit.relative = true;
     assert_int_equal(oct_drop_limit_check(&limit, s.metric, NULL), OCT_EUSAGE);
     assert_int_equal(oct_drop_limit_check(&limit, metric_of("top1"), NULL), OCT_OK);
+    for (int relative = 0; relative < 2; relative++) { /* 1 is 100 points: nobody means that */
+        limit = (oct_drop_limit){ 1, relative };
+        assert_int_equal(oct_drop_limit_check(&limit, metric_of("top1"), NULL), OCT_EUSAGE);
+        limit.value = 0.99;
+        assert_int_equal(oct_drop_limit_check(&limit, metric_of("top1"), NULL), OCT_OK);
+    }
+    limit = (oct_drop_limit){ 1, false };
+    assert_int_equal(oct_drop_limit_check(&limit, metric_of("mse"), NULL), OCT_OK);
 }
 
 static void xml_is_safe(void **state)

@@ -64,12 +64,13 @@ static void mistakes(void **state)
         const char *text, *place, *words;
     } bad[] = { { "max-drop top1 0.5%\n  min-spedup 2", "g:2:3: ", "no gate 'min-spedup'" },   { "min-sqnr", "g:1:9: ", "missing" },
                 { "min-sqnr 30 dB", "g:1:13: ", "end of the line" },                          { "max-drop topp 1%", "g:1:10: ", "'topp'" },
-                { "max-drop top1 1 2", "g:1:17: ", "end of the line" },                       { "max-drop top1=1 2", "g:1:17: ", "end of the line" },
+                { "max-drop top1 0 2", "g:1:17: ", "end of the line" },                       { "max-drop top1=0 2", "g:1:17: ", "end of the line" },
+                { "max-drop top1 1", "g:1:15: ", "100 points of top1" },                      { "min-agreement 0", "g:1:15: ", "share of samples" },
                 { "max-drop top1 x", "g:1:15: ", "not a drop" },                              { "max-drop sqnr 1r%", "g:1:15: ", "relative" },
                 { "min-agreement 101%", "g:1:15: ", "share of samples" },                     { "min-speedup 0", "g:1:13: ", "above 0" },
                 { "min-speedup 0x2", "g:1:13: ", "above 0" },                                 { "max-latency -1", "g:1:13: ", "above 0" },
                 { "min-sqnr inf", "g:1:10: ", "not a number" },                                  { "max-size 5mb", "g:1:10: ", "not a size" },
-                { "\nmin-sqnr 3\nmin-sqnr 4", "g:3:10: ", "given twice: 3 and 4" },           { "max-drop top1 1\nmax-drop top1 1", "g:2:15: ", "given twice: top1=1 and top1=1" } };
+                { "\nmin-sqnr 3\nmin-sqnr 4", "g:3:10: ", "given twice: 3 and 4" },           { "max-drop top1 0\nmax-drop top1 0", "g:2:15: ", "given twice: top1=0 and top1=0" } };
     for (size_t i = 0; i < OCT_COUNT(bad); i++) {
         oct_gates g = { 0 };
         oct_err err = OCT_ERR_INIT;
@@ -174,7 +175,7 @@ static void unknown(void **state)
     x.s[1][1].value = INFINITY;
     assert_true(judged(&x, "min-sqnr", "1000", words).met && strstr(words, "equal"));
     x.s[1][0].drop = x.s[1][0].value = NAN;
-    assert_false(judged(&x, "min-agreement", "0", words).met);
+    assert_false(judged(&x, "min-agreement", "0.01", words).met);
     oct_arena_destroy(x.r.arena);
 }
 
