@@ -70,7 +70,7 @@ static bool fits_quant(const oct_value *v, int rank, const int64_t *dims, size_t
     return q->block ? rank == 2 : (size_t)q->qvals->count == n && (q->n == 1 || (q->axis >= 0 && q->axis < rank && dims[q->axis] == q->n));
 }
 
-/* The weights of a node. r->x is NULL if it has none that are constant and understood. */
+/* The weights of a node. r->x is NULL after an error, and if the node has none that are constant and understood. */
 static oct_status take_weights(const oct_graph *g, int node, reals *r, oct_err *err)
 {
     const oct_node *n = &g->node[node];
@@ -89,11 +89,11 @@ static oct_status take_weights(const oct_graph *g, int node, reals *r, oct_err *
     if (!(r->x = oct_calloc(r->n, sizeof *r->x)))
         return oct_nomem(err);
     const oct_status s = decode(v, dims, r, err);
-    if (s == OCT_OK || s == OCT_ENOMEM)
-        return s;
+    if (s == OCT_OK)
+        return OCT_OK;
     oct_free(r->x); /* a form that cannot be decoded counts as not understood */
     r->x = NULL;
-    return OCT_OK;
+    return s == OCT_ENOMEM ? s : OCT_OK;
 }
 
 static bool same_layer(const oct_weight_layout *a, const oct_weight_layout *b)
@@ -150,7 +150,8 @@ static double compare_all(const reals *f, const reals *q, oct_eval_weights *w, o
     return oct_error_sqnr(&all);
 }
 
-/* The better of two: the float model's weights, and those after its passes, into which following nodes are folded. f->x is NULL if neither has that shape. */
+/* The better of two: the float model's weights, and those after its passes, into which following nodes are folded. f->x is NULL if neither has that shape,
+ * and after an error. */
 static oct_status take_nearest(const pair_search *s, int real, const reals *q, reals *f, double *db, bool *folded, oct_err *err)
 {
     double plain = NAN;
@@ -164,6 +165,7 @@ static oct_status take_nearest(const pair_search *s, int real, const reals *q, r
         const oct_status st = take_weights(g, real, &other, err);
         if (st != OCT_OK) {
             oct_free(f->x);
+            f->x = NULL;
             return st;
         }
         const double mine = !other.x ? NAN : same_layer(&other.lie, &q->lie) ? compare_all(&other, q, NULL, NULL) : -INFINITY;
