@@ -6,7 +6,10 @@
  * inputs, and after any activation that follows.
  *
  * Ranges that are judged on one half of the samples come from the statistics of the other half. Otherwise, a range that clips the values it was made from would
- * seem better than it is. 16 bits have room for values beyond all samples: there, twice the range is used unless another candidate is better.
+ * seem better than it is. But these ranges have seen half as many samples as those of the model that is written, and so miss more values: a new value exceeds
+ * the largest of n by a chance of 1/(n + 1). So the noise at the outputs is the mean of that with these ranges and of that with ranges from all samples, where
+ * nothing exceeds the largest value: about what a new sample meets. 16 bits have room for values beyond all samples: there, twice the range is used unless
+ * another candidate is better.
  *
  * Each candidate for the whole model is measured at the outputs, sample by sample, so that chance does not decide. The choice for each tensor is compared
  * with the best of these on the other half of the samples. In small models, other candidates of single tensors are tried at the outputs as well, and the
@@ -27,7 +30,7 @@ enum { N = sizeof candidates / sizeof candidates[0], ROOMY = N - 1, USUAL = 2 };
 #define SAMPLES ((oct_sim_size){ 2400000000, 4, 32 }) /* for each half */
 #define BEHIND_DB 0.5      /* on one half: a candidate that is so far behind another one is not measured on the other half */
 #define CLEARLY 0.9        /* a factor on the cost of the candidate for the whole model: a tensor gets another one only below it */
-#define MARGIN_DB 0.3      /* dB at the outputs that another candidate for the whole model must gain */
+#define MARGIN_DB 0.5      /* dB at the outputs that another candidate for the whole model must gain; more if few samples make most of the noise */
 #define EACH_DB 2.0        /* dB that a choice for each tensor must gain over that, because it fits these samples more closely than future data */
 #define CHANCE 1.0         /* how many standard errors the mean gain of a sample must be above 0 */
 #define LITTLE 0.01        /* share of the mean noise of a sample: smaller differences are ignored */
@@ -36,6 +39,7 @@ enum { N = sizeof candidates / sizeof candidates[0], ROOMY = N - 1, USUAL = 2 };
 #define TRIAL_MACS 8e9     /* multiply-accumulates of all such trials; they are not started if this allows too few of them */
 enum { LEAST_TRIALS = 8, MOST_TRIALS = 200 };
 enum { LEAST_JUDGES = 16 }; /* how many samples a half needs to judge a choice for each tensor; fewer would be too much a matter of chance */
+enum { OF_ALL = 2 };        /* beside the halves 0 and 1, whose parameters are from the other one: parameters from all samples */
 enum { LANES = 4, LANE_BYTES = 48 << 20 }; /* how many samples run at a time, and the memory for the float model's values of each */
 
 /* A sample that is running. */
@@ -59,7 +63,7 @@ typedef struct search {
     int n;                     /* how many candidates this job has */
     bool *all;                 /* [n_values]: true */
     oct_observer_spec spec[N];
-    const oct_quant **made[2][N]; /* [n_values]: the parameters by each candidate, for judging on either half */
+    const oct_quant **made[OF_ALL + 1][N]; /* [n_values]: the parameters by each candidate, for judging on either half, and OF_ALL */
     lane *lane;                /* [samples] */
     size_t first;              /* the first of the samples that are running */
     int now;                   /* the candidate that is measured; -1: the float values are kept */
@@ -76,7 +80,13 @@ static bool is_searched(const search *x, size_t v)
     return x->j->value[v].quant && x->j->value[v].same == (int)v && !x->j->g->value[v].constant;
 }
 
-static oct_status make_candidate(search *x, int half, int k, oct_err *err)
+/* Whether there are statistics of halves, which few samples lack. */
+static bool has_halves(const search *x)
+{
+    return x->c->half[0];
+}
+
+static oct_status make_candidate(search *x, int from, int k, oct_err *err)
 {
     oct_qjob *j = x->j;
     const oct_quant **made = oct_arena_calloc(x->a, j->n_values + 1, sizeof *made);
@@ -85,10 +95,10 @@ static oct_status make_candidate(search *x, int half, int k, oct_err *err)
         return oct_nomem(err);
     OCT_TRY(oct_observer_parse(candidates[k], &x->spec[k], err));
     j->observer = x->spec[k];
-    OCT_TRY(oct_choose_qparams(j, x->c->half[0] ? x->c->half[!half] : x->c->calib, &changed, err));
+    OCT_TRY(oct_choose_qparams(j, has_halves(x) && from != OF_ALL ? x->c->half[!from] : x->c->calib, &changed, err));
     for (size_t v = 0; v < j->n_values; v++)
         made[v] = j->value[v].quant;
-    x->made[half][k] = made;
+    x->made[from][k] = made;
     return OCT_OK;
 }
 
@@ -101,23 +111,22 @@ static bool has_room(const oct_qjob *j)
     return false;
 }
 
-/* Makes the parameters that are judged on a half from the statistics of the other half, if there are statistics of halves. Ranges that fit the values on
- * which they are judged seem better than they are, narrow ranges most of all. */
+/* Makes the parameters that are judged on a half from the statistics of the other half, if there are statistics of halves, and those OF_ALL. */
 static oct_status make_candidates(search *x, oct_err *err)
 {
     const oct_observer_spec usual = x->j->observer;
     for (int k = 0; k < N && (k < ROOMY || has_room(x->j)); x->n = ++k)
-        for (int half = 0; half < 2; half++)
-            OCT_TRY(make_candidate(x, half, k, err));
+        for (int from = 0; from <= OF_ALL; from++)
+            OCT_TRY(make_candidate(x, from, k, err));
     x->j->observer = usual;
     return OCT_OK;
 }
 
-/* Gives values the parameters of candidate k, or, if k is N, of the chosen candidates, for judging on a half. */
-static void use(const search *x, int half, int k)
+/* Gives values the parameters of candidate k, or, if k is N, of the chosen candidates: those for judging on a half, or those OF_ALL. */
+static void use(const search *x, int from, int k)
 {
     for (size_t v = 0; v < x->j->n_values; v++)
-        x->j->value[v].quant = x->made[half][k < N ? k : x->choice[oct_params_root(x->j, (int)v)]][v];
+        x->j->value[v].quant = x->made[from][k < N ? k : x->choice[oct_params_root(x->j, (int)v)]][v];
 }
 
 /* ---- errors after the readers ---- */
@@ -285,28 +294,41 @@ typedef struct outcome {
     double sqnr[2];   /* dB */
 } outcome;
 
-static void add_noise(const oct_sim *s, size_t output, double *noise)
+static void add_noise(const oct_sim *s, size_t output, double share, double *noise)
 {
     double signal = 0;
     for (size_t i = 0; i < s->n_samples; i++)
         signal += s->sample[i]->error[output].signal;
     for (size_t i = 0; i < s->n_samples && signal > 0; i++) {
         const oct_error *e = &s->sample[i]->error[output];
-        noise[i] += e->broken ? INFINITY : e->noise / signal;
+        noise[i] += e->broken ? INFINITY : share * e->noise / signal;
     }
+}
+
+/* Measures with the parameters from one set of samples, which counts for a share of the outcome. Returns the noise of the worst output in *noise. */
+static oct_status measure_share(const search *x, int half, int from, int k, double share, double *to, double *noise, oct_err *err)
+{
+    oct_sim *s = x->half[half];
+    oct_sim_loss loss;
+    use(x, from, k);
+    OCT_TRY(oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_FLOAT_WEIGHTS }, &loss, err));
+    for (size_t i = 0; i < x->core->n_outputs; i++)
+        add_noise(s, i, share, to);
+    *noise += share * pow(10, -loss.sqnr / 10);
+    return OCT_OK;
 }
 
 static oct_status measure(const search *x, int half, int k, outcome *o, oct_err *err)
 {
-    oct_sim *s = x->half[half];
-    oct_sim_loss loss;
-    use(x, half, k);
-    OCT_TRY(oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_FLOAT_WEIGHTS }, &loss, err));
-    o->sqnr[half] = loss.sqnr;
-    if (!(o->noise[half] = oct_arena_calloc(x->a, s->n_samples + 1, sizeof(double))))
+    double noise = 0, *of = oct_arena_calloc(x->a, x->half[half]->n_samples + 1, sizeof *of);
+    if (!of)
         return oct_nomem(err);
-    for (size_t k_out = 0; k_out < x->core->n_outputs; k_out++)
-        add_noise(s, k_out, o->noise[half]);
+    const double share = has_halves(x) ? 0.5 : 1;
+    OCT_TRY(measure_share(x, half, half, k, share, of, &noise, err));
+    if (has_halves(x))
+        OCT_TRY(measure_share(x, half, OF_ALL, k, share, of, &noise, err));
+    o->noise[half] = of;
+    o->sqnr[half] = -10 * log10(noise);
     return OCT_OK;
 }
 
@@ -339,7 +361,21 @@ static size_t losses(const search *x, int from, const outcome *was, const outcom
     return n;
 }
 
-/* Whether the noise of the halves `from`..1 falls by this many dB, and by more than chance explains. */
+/* How many times more samples there are than make the noise: n sum x^2 / (sum x)^2, 1 if all have the same. */
+static double concentration(const search *x, int from, const outcome *o)
+{
+    double n = 0, sum = 0, squares = 0;
+    for (int h = from; h < 2; h++)
+        for (size_t i = 0; i < x->half[h]->n_samples; i++) {
+            n++;
+            sum += o->noise[h][i];
+            squares += o->noise[h][i] * o->noise[h][i];
+        }
+    return squares > 0 && isfinite(squares) ? n * squares / (sum * sum) : 1;
+}
+
+/* Whether the noise of the halves `from`..1 falls by this many dB, and by more than chance explains. If few samples make most of the noise, a range may cut the
+ * values of the next such sample, which costs far more than it gained: then it must gain more. */
 static bool wins(const search *x, int from, const outcome *was, const outcome *now, double gain)
 {
     double before = 0, after = 0, sum = 0, squares = 0;
@@ -354,6 +390,7 @@ static bool wins(const search *x, int from, const outcome *was, const outcome *n
     for (size_t i = 0; i < n; i++)
         squares += (x->db[i] - mean) * (x->db[i] - mean);
     const double error = n > 1 ? sqrt(squares / (double)(n - 1) / (double)n) : 0;
+    gain += MARGIN_DB * (concentration(x, from, was) - 1);
     return after * pow(10, gain / 10) <= before && -mean >= CHANCE * error;
 }
 
@@ -433,7 +470,7 @@ static oct_status refine_one(search *x, int v, int *runs, double *best, oct_err 
 static oct_status refine(search *x, outcome *chosen, oct_err *err)
 {
     const size_t n = x->j->n_values;
-    const double most = TRIAL_MACS / ((double)x->core->macs * (double)x->half[0]->n_samples);
+    const double most = TRIAL_MACS / ((double)x->core->macs * (double)x->half[0]->n_samples * (has_halves(x) ? 2 : 1));
     int runs = most > MOST_TRIALS ? MOST_TRIALS : (int)most;
     unsigned char *before = oct_arena_memdup(x->a, x->choice, n);
     bool *done = oct_arena_calloc(x->a, n + 1, sizeof *done);
