@@ -15,12 +15,13 @@ typedef struct oct_array {
     bool owned;   /* data is released by oct_array_free; otherwise it is a view */
 } oct_array;
 
-/* An input of the model that samples must fill. */
+/* An input of the model that samples fill. */
 typedef struct oct_input_desc {
     const char *name;
     oct_dtype dtype;
     int rank;            /* -1: unknown */
     const int64_t *dims; /* [rank], -1 for a free one; borrowed */
+    bool unread;         /* nothing of the model reads it: without anything said of it, it holds zeros */
 } oct_input_desc;
 
 /* Gives a an owned, uninitialised block for dtype and dims. OCT_EUNSUPPORTED for a rank above

@@ -37,7 +37,7 @@ typedef struct oct_slot {
 typedef enum oct_role {
     OCT_ROLE_DATA, /* samples fill it */
     OCT_ROLE_STATE, /* zeros, or what samples have for it */
-    OCT_ROLE_VALUE  /* value= */
+    OCT_ROLE_VALUE  /* value=; zeros where nothing reads it */
 } oct_role;
 
 struct oct_source {

@@ -11,6 +11,15 @@ static bool is_state(const oct_source_options *o, const char *name)
     return false;
 }
 
+/* An input that nothing reads, as converters leave them, asks for no data where another one takes them. */
+static oct_role role_of(const oct_source *s, const oct_source_options *o, size_t i, bool needs_all)
+{
+    const oct_input_desc *in = &s->inputs[i];
+    if (is_state(o, in->name))
+        return OCT_ROLE_STATE;
+    return s->steps[i].has_value || (in->unread && !needs_all) ? OCT_ROLE_VALUE : OCT_ROLE_DATA;
+}
+
 oct_status oct_source_assign(oct_source *s, const oct_source_options *o, oct_err *err)
 {
     const size_t n = s->n_inputs;
@@ -21,11 +30,15 @@ oct_status oct_source_assign(oct_source *s, const oct_source_options *o, oct_err
     if (!data || !extra || !steps || !s->role || !s->part)
         return oct_nomem(err);
     s->ctx = (oct_feed_ctx){ .inputs = data, .steps = steps, .extra = extra };
+    size_t n_read = 0;
+    for (size_t i = 0; i < n; i++)
+        n_read += role_of(s, o, i, false) == OCT_ROLE_DATA;
     for (size_t i = 0; i < n; i++) {
-        s->role[i] = is_state(o, s->inputs[i].name) ? OCT_ROLE_STATE : s->steps[i].has_value ? OCT_ROLE_VALUE : OCT_ROLE_DATA;
+        s->role[i] = role_of(s, o, i, n_read == 0);
         s->part[i] = SIZE_MAX;
+        const bool given = s->role[i] == OCT_ROLE_VALUE && s->steps[i].has_value;
         if (s->role[i] != OCT_ROLE_DATA) /* steps for all inputs are for those of the samples */
-            s->steps[i] = (oct_steps){ .has_value = s->role[i] == OCT_ROLE_VALUE, .value = s->role[i] == OCT_ROLE_VALUE ? s->steps[i].value : 0 };
+            s->steps[i] = (oct_steps){ .has_value = given, .value = given ? s->steps[i].value : 0 };
         if (s->role[i] != OCT_ROLE_DATA)
             continue;
         steps[s->ctx.n] = s->steps[i];
@@ -78,7 +91,7 @@ static oct_status fill(const oct_source *s, oct_slot *t, size_t i)
     OCT_TRY(oct_array_create(&t->out[i], shape.dtype, shape.rank, shape.dims, &t->err));
     t->stack[i] = s->role[i] == OCT_ROLE_VALUE && shape.rank > 0 && shape.dims[0] == 1;
     t->shared[i] = !t->stack[i];
-    const oct_status st = set_all(&s->inputs[i], s->role[i] == OCT_ROLE_VALUE ? s->steps[i].value : 0, &t->out[i], &t->err);
+    const oct_status st = set_all(&s->inputs[i], s->steps[i].value, &t->out[i], &t->err);
     if (st != OCT_OK)
         oct_within(&t->err, "value= of input '%s'", s->inputs[i].name);
     return st;

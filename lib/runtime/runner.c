@@ -98,6 +98,11 @@ static void merge_dims(int64_t *dims, int rank, const oct_value *v)
             dims[k] = v->shape.d[k].n;
 }
 
+static bool is_read(const oct_value *v)
+{
+    return v->n_uses > 0 || v->is_output || v->dtype == OCT_STRING;
+}
+
 oct_status oct_inputs_describe(const oct_graph *const *g, size_t n, oct_arena *arena, oct_input_desc **inputs,
                                size_t *n_inputs, oct_err *err)
 {
@@ -111,14 +116,17 @@ oct_status oct_inputs_describe(const oct_graph *const *g, size_t n, oct_arena *a
             return oct_nomem(err);
         for (int k = 0; k < v->shape.rank; k++)
             dims[k] = v->shape.d[k].n;
+        bool read = is_read(v);
         for (size_t m = 1; m < n; m++) {
             int at = oct_graph_find(g[m], v->name);
             if (at < 0 && i < g[m]->n_input)
                 at = g[m]->input[i];
-            if (at >= 0)
-                merge_dims(dims, v->shape.rank, &g[m]->value[at]);
+            if (at < 0)
+                continue;
+            merge_dims(dims, v->shape.rank, &g[m]->value[at]);
+            read |= is_read(&g[m]->value[at]);
         }
-        d[i] = (oct_input_desc){ v->name, v->dtype, v->shape.rank, dims };
+        d[i] = (oct_input_desc){ v->name, v->dtype, v->shape.rank, dims, !read };
     }
     *inputs = d;
     *n_inputs = g[0]->n_input;

@@ -26,8 +26,8 @@ oct_status oct_runner_begin(oct_runner *r, const oct_array *arrays, oct_plan **p
 /* Shown what every plan of this runner computes from its next run on (oct_plan_set_tap); fn NULL: nothing. */
 void oct_runner_set_tap(oct_runner *r, oct_tap_fn fn, void *arg);
 
-/* The inputs that samples must fill for all of n graphs at once: names and types of g[0], dimensions known where any
- * of them fixes one. Allocated in arena. */
+/* The inputs that samples fill for all of n graphs at once: names and types of g[0], dimensions known where any of them fixes one, unread where nothing in any
+ * of them reads one. Strings always count as read. Allocated in arena. */
 oct_status oct_inputs_describe(const oct_graph *const *g, size_t n, oct_arena *arena, oct_input_desc **inputs,
                                size_t *n_inputs, oct_err *err);
 

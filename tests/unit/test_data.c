@@ -292,6 +292,34 @@ static void npz_feeds_several_inputs(void **state)
     fails(at("stored.npz"), NULL, &(oct_input_desc){ "y", OCT_F32, 3, one }, OCT_EMALFORMED, "no array for input 'y'");
 }
 
+/* An .npy holds one array: inputs that nothing reads are no others, unless all are so. They hold zeros, even if samples have arrays of their names. */
+static void unread_inputs_are_zeros(void **state)
+{
+    static const int64_t mask[2] = { -1, 5 }, one[3] = { 1, 3, 2 }, st[3] = { 2, 1, 3 };
+    const oct_input_desc in[3] = { { "training", OCT_BOOL, 0, NULL, true }, { "x", OCT_F32, 3, rows32, false }, { "mask", OCT_F32, 2, mask, true } };
+    oct_batch b = OCT_BATCH_INIT;
+    oct_source *s = open_with(at("x_f4.npy"), "mean=1", in, 3, (oct_source_options){ 0 });
+    assert_int_equal(oct_source_next(s, 2, &b, NULL), OCT_OK);
+    assert_true(b.n == 2 && b.tensors[0].rank == 0 && *(const uint8_t *)b.tensors[0].data == 0);
+    assert_true(b.tensors[1].dims[0] == 2 && b.tensors[2].rank == 2 && b.tensors[2].dims[0] == 2 && b.tensors[2].dims[1] == 5);
+    for (int i = 0; i < 10; i++)
+        assert_true(((const float *)b.tensors[2].data)[i] == 0);
+    assert_string_equal(oct_source_preprocess(s), "x/mean=1");
+    assert_non_null(strstr(oct_source_preprocess_words(s), "input 'mask': zeros, as nothing reads it"));
+    oct_source_close(s);
+    const oct_input_desc alone = { "x", OCT_F32, 3, rows32, true };
+    s = open_with(at("x_f4.npy"), NULL, &alone, 1, (oct_source_options){ 0 });
+    assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
+    assert_true(((const float *)b.tensors[0].data)[1] != 0);
+    oct_source_close(s);
+    const oct_input_desc stored[3] = { { "x", OCT_F32, 3, one, false }, { "state", OCT_F32, 3, st, true }, { "sr", OCT_S64, 0, NULL, true } };
+    s = open_with(at("stored.npz"), NULL, stored, 3, (oct_source_options){ 0 });
+    assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
+    assert_true(((const float *)b.tensors[0].data)[4] != 0 && *(const int64_t *)b.tensors[2].data == 0);
+    oct_batch_free(&b);
+    oct_source_close(s);
+}
+
 #ifdef __GNUC__
 #define MAYBE_UNUSED __attribute__((unused)) /* a build without pictures leaves some tests empty */
 #else
@@ -978,7 +1006,7 @@ int main(void)
         cmocka_unit_test(placing), cmocka_unit_test(digest_of_samples),
         cmocka_unit_test(npy_types_become_float), cmocka_unit_test(npy_forms),
         cmocka_unit_test(shards_and_limits), cmocka_unit_test(fixed_batch_is_padded),
-        cmocka_unit_test(npz_feeds_several_inputs), cmocka_unit_test(pictures_equal_pillow),
+        cmocka_unit_test(npz_feeds_several_inputs), cmocka_unit_test(unread_inputs_are_zeros), cmocka_unit_test(pictures_equal_pillow),
         cmocka_unit_test(linear_is_unwidened), cmocka_unit_test(steps_apply_in_order),
         cmocka_unit_test(texts_of_steps), cmocka_unit_test(folders_lists_and_shards),
         cmocka_unit_test(test_cases), cmocka_unit_test(bad_samples_are_counted),

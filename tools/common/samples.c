@@ -2,6 +2,7 @@
 #include "common/common.h"
 
 #include "cli/textfmt.h"
+#include "runtime/runner.h"
 
 #include <string.h>
 
@@ -81,27 +82,17 @@ oct_status tool_open_data(const oct_graph *g, const tool_data *asked, int thread
 {
     tool_data read = *asked, *d = &read;
     OCT_TRY(tool_read_states(g, d, err));
-    oct_input_desc *in = oct_calloc(g->n_input + 1, sizeof *in);
-    int64_t *dims = oct_calloc(g->n_input + 1, OCT_MAX_RANK * sizeof *dims);
-    if (!in || !dims) {
-        oct_free(in);
-        oct_free(dims);
-        return oct_nomem(err);
-    }
-    for (size_t i = 0; i < g->n_input; i++) {
-        const oct_value *v = &g->value[g->input[i]];
-        int64_t *at = dims + i * OCT_MAX_RANK;
-        for (int k = 0; k < v->shape.rank; k++)
-            at[k] = v->shape.d[k].n;
-        in[i] = (oct_input_desc){ .name = v->name, .dtype = v->dtype, .rank = v->shape.rank, .dims = at };
-    }
-    oct_status s = tool_open_inputs(in, g->n_input, d, threads, src, err);
+    oct_arena *a = oct_arena_create();
+    oct_input_desc *in;
+    size_t n;
+    oct_status s = a ? oct_inputs_describe(&g, 1, a, &in, &n, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        s = tool_open_inputs(in, n, d, threads, src, err);
     if (s == OCT_OK && d->n_state && (s = oct_follow(*src, g, d->state, d->n_state, err)) != OCT_OK) {
         oct_source_close(*src);
         *src = NULL;
     }
-    oct_free(in);
-    oct_free(dims);
+    oct_arena_destroy(a);
     return s;
 }
 
