@@ -624,11 +624,24 @@ static double value_of(const oct_metric *m, const ev_tally *t)
     return tokens ? oct_exp(mean) : mean;
 }
 
+/* The share of samples that guessing gets right: k of the classes. One value is of two classes. */
+static double chance_of(const ev_evaluation *e, const oct_metric *m)
+{
+    const size_t classes = e->kase.single ? 2 : e->kase.classes;
+    return m->k && !m->relative && classes > m->k ? (double)m->k / (double)classes : NAN;
+}
+
+bool oct_eval_is_guess(const oct_eval_score *s)
+{
+    enum { ENOUGH = 20 };
+    return s->n >= ENOUGH && s->value <= s->chance + 2 * sqrt(s->chance * (1 - s->chance) / (double)s->n);
+}
+
 static oct_eval_score score_of(const ev_evaluation *e, size_t k, size_t m)
 {
     const oct_metric *metric = e->metric[m];
     const ev_subject *s = &e->subject[k];
-    oct_eval_score c = { .metric = metric, .value = NAN, .reference = NAN, .drop = NAN, .lo = NAN, .hi = NAN };
+    oct_eval_score c = { .metric = metric, .value = NAN, .reference = NAN, .drop = NAN, .lo = NAN, .hi = NAN, .chance = chance_of(e, metric) };
     if ((k == 0 && metric->relative) || metric->kind == OCT_METRIC_SET)
         return c;
     if (metric->whole) {

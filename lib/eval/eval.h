@@ -68,7 +68,10 @@ typedef struct oct_eval_score {
     bool within_noise; /* the interval contains 0 */
     uint64_t n;        /* how many samples counted */
     double per_sample; /* tokens of a sample on average, if the scores are about tokens */
+    double chance;     /* its value for guessed classes; NaN: it is not of classes */
 } oct_eval_score;
+/* Whether the samples do not show that the model does better than guessing (within two standard errors), and are so many, 20 and more, that a useful one would. */
+bool oct_eval_is_guess(const oct_eval_score *s);
 
 /* How a score compares with a limit on its drop. The estimate decides whether the limit is met. The interval decides whether the samples suffice to be sure. */
 typedef struct oct_eval_gate {

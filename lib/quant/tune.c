@@ -30,7 +30,8 @@ enum { N = sizeof candidates / sizeof candidates[0], ROOMY = N - 1, USUAL = 2 };
 #define SAMPLES ((oct_sim_size){ 2400000000, 4, 32 }) /* for each half */
 #define BEHIND_DB 0.5      /* on one half: a candidate that is so far behind another one is not measured on the other half */
 #define CLEARLY 0.9        /* a factor on the cost of the candidate for the whole model: a tensor gets another one only below it */
-#define MARGIN_DB 0.5      /* dB at the outputs that another candidate for the whole model must gain; more if few samples make most of the noise */
+#define MARGIN_DB 0.5      /* dB at the outputs that another candidate for the whole model must gain */
+#define FEW_DB 0.3         /* dB more for each time that there are more samples than make the noise */
 #define EACH_DB 2.0        /* dB that a choice for each tensor must gain over that, because it fits these samples more closely than future data */
 #define CHANCE 1.0         /* how many standard errors the mean gain of a sample must be above 0 */
 #define LITTLE 0.01        /* share of the mean noise of a sample: smaller differences are ignored */
@@ -390,7 +391,7 @@ static bool wins(const search *x, int from, const outcome *was, const outcome *n
     for (size_t i = 0; i < n; i++)
         squares += (x->db[i] - mean) * (x->db[i] - mean);
     const double error = n > 1 ? sqrt(squares / (double)(n - 1) / (double)n) : 0;
-    gain += MARGIN_DB * (concentration(x, from, was) - 1);
+    gain += FEW_DB * (concentration(x, from, was) - 1);
     return after * pow(10, gain / 10) <= before && -mean >= CHANCE * error;
 }
 

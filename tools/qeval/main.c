@@ -151,6 +151,19 @@ static void warn_of_fit(const session *s, const char *model, const oct_input_fit
                      model, f->input, f->lo, f->hi, f->min, f->max);
 }
 
+/* A float model that guesses is fed or judged wrongly, and then a comparison with it means little. */
+static void warn_of_guesses(const session *s, const oct_eval_result *r)
+{
+    for (size_t i = 0; i < r->n_scores; i++) {
+        const oct_eval_score *c = &r->models[0].scores[i];
+        if (!oct_eval_is_guess(c))
+            continue;
+        oct_cli_warn(s->cli, "%s: %s is %.3g %% of %llu samples, and guessing has %.3g %%: do --preprocess and the order of the labels fit it?", r->models[0].name,
+                     c->metric->name, 100 * c->value, (unsigned long long)c->n, 100 * c->chance);
+        return;
+    }
+}
+
 /* Warns if a model was calibrated with other preprocessing. A model that takes pixels has the preprocessing inside. */
 static void warn_of_steps(const session *s, size_t k, const char *is)
 {
@@ -161,6 +174,7 @@ static void warn_of_steps(const session *s, size_t k, const char *is)
 
 static void warn_of_samples(const session *s, const oct_eval_result *r, const char *preprocess)
 {
+    warn_of_guesses(s, r);
     for (size_t k = 0; k < r->n_models && !s->models[k].bf16; k++) {
         warn_of_steps(s, k, preprocess);
         for (size_t i = 0; i < r->models[k].n_fit; i++)
