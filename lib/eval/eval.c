@@ -211,6 +211,8 @@ static oct_status decide_metrics(ev_evaluation *e, oct_err *err)
             e->metric[e->n_metric++] = oct_metric_at(i);
     for (size_t i = 0; i < o->n_needed; i++)
         OCT_TRY(take_needed(e, o->needed[i], err));
+    if (o->main_limit && e->n_metric && e->metric[0]->kind == OCT_METRIC_PROPORTION) /* others may have no drop; then the limit is of a later one */
+        OCT_TRY(oct_drop_limit_check(o->main_limit, e->metric[0], err));
     for (size_t i = 0; i < e->n_metric; i++) {
         e->need_tokens |= e->metric[i]->kind == OCT_METRIC_TOKENS;
         e->of_tokens |= e->need_tokens || e->metric[i]->distributions;

@@ -38,6 +38,7 @@ typedef struct oct_eval_options {
     size_t n_metrics;
     const oct_metric *const *needed;  /* [n_needed]: additional metrics that gates ask for; those that are computed anyway count once */
     size_t n_needed;
+    const oct_drop_limit *main_limit; /* of the first metric: refused before the run if it cannot be one of a share; NULL: none */
     const oct_decode *rule;             /* what the outputs mean; NULL: it is inferred from their shapes */
     const oct_truth *truth;           /* the truth about the samples, other than labels; NULL: none */
     bool per_class;                   /* fill oct_eval_model_result.classes */

@@ -41,6 +41,14 @@ static const oct_eval_score *score_of(const oct_eval_result *r, size_t k, const 
     return NULL;
 }
 
+const oct_drop_limit *oct_gates_main_limit(const oct_gates *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->v[i].kind == OCT_GATE_DROP && !g->v[i].metric && !g->v[i].command)
+            return &g->v[i].limit;
+    return NULL;
+}
+
 static oct_status judge_metric(oct_gate_result *x, const oct_eval_result *r, oct_err *err)
 {
     const oct_eval_score *s = x->score = score_of(r, x->model, x->gate);

@@ -49,6 +49,9 @@ const char *oct_gates_timed(const oct_gates *g);
 /* The metrics that the gates need, in the arena of g. */
 oct_status oct_gates_metrics(const oct_gates *g, const oct_metric ***metrics, size_t *n, oct_err *err);
 
+/* The limit on the drop of the first metric; NULL: there is none. */
+const oct_drop_limit *oct_gates_main_limit(const oct_gates *g);
+
 /* The result of a gate for one model. */
 typedef struct oct_gate_result {
     const oct_gate *gate;

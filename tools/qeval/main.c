@@ -325,6 +325,7 @@ static oct_status add_metrics(const session *s, oct_eval_options *o, oct_err *er
     o->n_metrics = s->a->metrics.n;
     o->needed = needed;
     o->n_needed = n_parts + n;
+    o->main_limit = oct_gates_main_limit(&s->gates);
     return OCT_OK;
 }
 
