@@ -101,7 +101,7 @@ static oct_status redirect_as(oct_qjob *j, int v, const oct_quant *q, int to, oc
 {
     for (size_t i = 0; i < j->g->value[v].n_uses;) {
         oct_use u = j->g->value[v].uses[i];
-        if (oct_reads_quantized(j, u.node, u.slot) && (!q || oct_read_as(j, u.node, v) == q))
+        if (oct_reads_quantized(j, u.node, u.slot) && (!q || oct_read_as(j, u.node, u.slot) == q))
             OCT_TRY(oct_graph_set_input(j->g, u.node, u.slot, to, err));
         else
             i++;
@@ -135,7 +135,7 @@ static bool any_reads_as(const oct_qjob *j, int v, const oct_quant *q)
     bool any = false;
     for (size_t i = 0; i < j->g->value[v].n_uses && !any; i++) {
         const oct_use u = j->g->value[v].uses[i];
-        any = oct_reads_quantized(j, u.node, u.slot) && oct_read_as(j, u.node, v) == q;
+        any = oct_reads_quantized(j, u.node, u.slot) && oct_read_as(j, u.node, u.slot) == q;
     }
     return any;
 }

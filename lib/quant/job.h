@@ -257,8 +257,8 @@ oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oc
 
 /* types_meet.c: chooses parameters of a value for readers that compute on another type than the node that makes it. */
 oct_status oct_choose_conversions(oct_qjob *j, const oct_calib *c, oct_err *err);
-/* The parameters of a quantized input as this node reads it: those of the value, or those of its conversion to another type; NULL: there are none. */
-const oct_quant *oct_read_as(const oct_qjob *j, int node, int value);
+/* The parameters of a node's quantized input, as it reads it: those of the value, or those of its conversion to another type; NULL: there are none. */
+const oct_quant *oct_read_as(const oct_qjob *j, int node, int slot);
 /* Parameters of this type that an observer chooses from the statistics of the values that share their parameters with `root`. */
 oct_status oct_params_as(oct_qjob *j, const oct_calib *c, int root, oct_dtype type, const oct_quant **q, oct_err *err);
 /* The type of activations that a policy row asks for. */

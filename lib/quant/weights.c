@@ -325,7 +325,7 @@ static bool is_safe(layer_weights *l)
 oct_dtype oct_activations_of(const oct_qjob *j, int id)
 {
     const oct_op *op = oct_op_of(j->g, id);
-    const oct_quant *x = op->quant == OCT_QUANT_RECURRENT ? NULL : oct_read_as(j, id, j->g->node[id].in[0]);
+    const oct_quant *x = op->quant == OCT_QUANT_RECURRENT ? NULL : oct_read_as(j, id, 0);
     return x ? x->dtype : OCT_U8;
 }
 
@@ -423,7 +423,7 @@ static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, q
 
 static float input_step(const oct_qjob *j, int id)
 {
-    const oct_quant *x = oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT ? NULL : oct_read_as(j, id, j->g->node[id].in[0]);
+    const oct_quant *x = oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT ? NULL : oct_read_as(j, id, 0);
     return x ? x->scale[0] : 0;
 }
 

@@ -177,6 +177,12 @@ bool oct_target_wants_u8(const oct_target *t, const char *op)
     return e && e->u8_weights;
 }
 
+bool oct_target_narrows_others(const oct_target *t, const char *op)
+{
+    const oct_target_op *e = oct_target_entry(t, op);
+    return e && e->others_narrow;
+}
+
 bool oct_target_shares_inputs(const oct_target *t, const char *op)
 {
     const oct_target_op *e = oct_target_entry(t, op);

@@ -60,6 +60,8 @@ bool oct_target_needs_output(const oct_target *t, const char *op, bool clamped);
 bool oct_target_per_channel(const oct_target *t, const char *op);
 /* Whether an operator's weights are written as u8 where the target supports u8 weights with its activations. */
 bool oct_target_wants_u8(const oct_target *t, const char *op);
+/* Whether only the first input of an operator may have 16 bits: the others are quantized to 8. */
+bool oct_target_narrows_others(const oct_target *t, const char *op);
 /* Whether an operator's inputs must share their parameters, and whether its output must have those of input 0. */
 bool oct_target_shares_inputs(const oct_target *t, const char *op);
 bool oct_target_keeps_scale(const oct_target *t, const char *op);

@@ -18,6 +18,7 @@ typedef struct oct_target_op {
     bool scalars;   /* its scales must be of rank 0 */
     bool any_weights; /* files may give it weights of u8 or s8, whatever the target's types */
     bool u8_weights;  /* weights are written as u8 */
+    bool others_narrow; /* only its first input has 16 bits: the others are read in 8 */
     bool takes_sum;   /* an addition that alone reads its output becomes part of it */
     bool fit_weights; /* an operator on integers, which runs in float if its constant weights are not of a type that the target multiplies, around zero */
     bool signs;     /* it supports s8 activations even if `signs free` makes all others u8 */

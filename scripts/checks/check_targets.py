@@ -34,7 +34,7 @@ WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 RUNS_IN_ORT = {"onnxruntime-x86", "onnxruntime-vnni", "onnxruntime-arm64", "generic"}
 
 # act: types of activations; w: of weights; middle: zero points in the middle of the type; bias: int32 or float; pc: operators whose weights may have a
-# scale per channel; matmul: the type of weights of MatMul; output: operators with a quantizer behind each result; after: whether products may have a quantizer straight behind them;
+# scale per channel; matmul: the type of weights of MatMul; narrow: operators whose inputs behind the first have 8 bits beside one of 16; output: operators with a quantizer behind each result; after: whether products may have a quantizer straight behind them;
 # readers: at most so many readers of a DequantizeLinear of activations; foreign: whether com.microsoft may be used; all: no float operator
 # between these stands without quantizers on both sides; one: operators whose inputs share a scale; same: operators between quantizers whose result has the
 # parameters of the input; fixed: {(operator, type): parameters} of results between quantizers; least: the smallest range of real numbers; static:
@@ -54,6 +54,7 @@ RULES = {
     "tensorrt": {"act": {"int8"}, "w": {"int8"}, "middle": True, "bias": "float", "pc": WEIGHTED, "foreign": False, "readers": 1, "residual": True,
                  "own_quantizer": True},
     "qnn": {"act": {"uint8", "uint16"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": {"Conv", "ConvTranspose"}, "matmul": "uint8",
+            "narrow": {"MatMul", "LayerNormalization"},
             "output": WEIGHTED | {"Add", "Mul", "Concat", "Resize", "Softmax", "Sigmoid", "LayerNormalization", "MaxPool", "AveragePool"},
             "foreign": True, "around": True, "static": True, "least": 1e-4,
             "fixed": {("Sigmoid", "uint16"): (1 / 65536, 0), ("Tanh", "uint16"): (1 / 32768, 32768)}},
@@ -282,6 +283,12 @@ def check_layer(m, rule, n):
     return check_bias(m, rule, n, scale)
 
 
+def is_narrow(m, n):
+    """Whether the inputs behind the first, which has 16 bits or 8, have 8."""
+    them = [m.dequantized(i) for i in n.input[1:]]
+    return all(d is not None and m.constants[d.input[2]].dtype.itemsize == 1 for d in them)
+
+
 def check_bias(m, rule, n, scale):
     if len(n.input) < 3 or not n.input[2]:
         return None
@@ -322,6 +329,8 @@ def check_model(c, what, path, rule, left=()):
     layers = [n for n in m.nodes if n.op_type in WEIGHTED and m.on_integers(n)]
     wrong = [(n.name, w) for n in layers if (w := check_layer(m, rule, n))]
     c.hold(f"{what}: layers on integers", len(layers) > 0)
+    broad = [n.name for n in m.nodes if n.op_type in rule.get("narrow", ()) and m.on_integers(n) and not is_narrow(m, n)]
+    c.hold(f"{what}: one input of 16 bits", not broad, broad[:3])
     mixed = [n.name for n in m.nodes if n.op_type in WEIGHTED and n.name not in left and not m.on_integers(n) and any(m.dequantized(i) for i in n.input[:2])]
     c.hold(f"{what}: layers of reals and integers", not (rule.get("whole") and mixed), mixed[:3])
     c.hold(f"{what}: weights and biases", not wrong, wrong[:3])
@@ -388,13 +397,15 @@ def check_target(c, target, nets, openvino):
 
 
 def check_wide(c, target, nets):
-    """Activations of 16 bits, and their fixed scales."""
-    path, _, data = nets["gates"]
-    out = c.folder / f"{target}-wide.onnx"
-    c.convert(path, out, "--target", target, "--data", *data, *WIDE[target])
-    m = check_model(c, f"{target}: 16 bits", out, RULES[target])
-    wide = {n.op_type for n in m.nodes if m.quantized(n.output[0]) and parameters(m, m.readers[n.output[0]][0])[2] == "uint16"}
-    c.hold(f"{target}: results in 16 bits", {"Sigmoid", "Tanh"} <= wide, wide)
+    """Activations of 16 bits, their fixed scales, and what has 8 bits beside them."""
+    wide = set()
+    for name in ("gates", "encoder"):
+        path, _, data = nets[name]
+        out = c.folder / f"{target}-wide.onnx"
+        c.convert(path, out, "--target", target, "--data", *data, *WIDE[target])
+        m = check_model(c, f"{target}: {name} in 16 bits", out, RULES[target])
+        wide |= {n.op_type for n in m.nodes if m.quantized(n.output[0]) and parameters(m, m.readers[n.output[0]][0])[2] == "uint16"}
+    c.hold(f"{target}: results in 16 bits", {"Sigmoid", "Tanh", "MatMul", "LayerNormalization"} <= wide, wide)
 
 
 SLOW_16 = "".join(f"cost {kind} {how} mac={mac}\n" for kind in ("conv", "conv-few", "conv-1x1", "conv-depthwise")

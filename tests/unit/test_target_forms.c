@@ -219,6 +219,25 @@ static void types_meet_in_a_second_pair(void **state)
     }
 }
 
+/* Of 16 bits is only the first input where the target wants that, also where both are one value. */
+static void others_are_narrow(void **state)
+{
+    (void)state;
+    for (int narrow = 0; narrow <= 1; narrow++) {
+        oct_graph *g = net_graph(13);
+        const int x = net_input(g, "x", OCT_F32, "3,3");
+        net_output(g, NET_NODE(g, "MatMul", "square", "y", x, x));
+        work k = decide(g, narrow ? "types u8*u8 u16*u8\nplacement everywhere\nop MatMul static others-narrow\n"
+                                  : "types u8*u8 u16*u8\nplacement everywhere\nop MatMul static\n", "any - - u16 -\n", false);
+        GOOD(oct_qjob_rewrite(k.job, err));
+        GOOD(oct_infer_shapes(g, err));
+        const oct_node *n = named(g, "square");
+        assert_int_equal(g->value[maker(g, n->in[0])->in[0]].dtype, OCT_U16);
+        assert_int_equal(g->value[maker(g, n->in[1])->in[0]].dtype, narrow ? OCT_U8 : OCT_U16);
+        stop(&k, g);
+    }
+}
+
 static void readers_have_their_own(void **state)
 {
     static const struct {
@@ -271,7 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scales_are_powers_of_two), cmocka_unit_test(results_have_the_scale_of_inputs),
         cmocka_unit_test(parameters_are_fixed), cmocka_unit_test(biases_are_real),
-        cmocka_unit_test(types_meet_in_a_second_pair), cmocka_unit_test(readers_have_their_own),
+        cmocka_unit_test(others_are_narrow), cmocka_unit_test(types_meet_in_a_second_pair), cmocka_unit_test(readers_have_their_own),
         cmocka_unit_test(weights_are_narrow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -318,6 +318,7 @@ static void faults_name_place_and_remedy(void **state)
         { "op QLinearMatMul fit-weights static", "t:1:18: 'fit-weights' stands alone", "" },
         { "op QLinearMatMul float fit-weights", "t:1:24: 'fit-weights' stands alone", "" },
         { "op MatMul float u8-weights", "t:1:11: 'float' stands alone", "" },
+        { "op MatMul float others-narrow", "t:1:11: 'float' stands alone", "" },
         { "op Conv fit-weights", "t:1:4: Conv is no operator on integers, which alone can be fit-weights", "" },
         { "activations symetric", "t:1:13: there is no kind of zero points 'symetric'", "did you mean 'symmetric'?" },
         { "biases none", "t:1:8: there is no type of biases 'none'", "one of int32, float" },
