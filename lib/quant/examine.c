@@ -104,9 +104,9 @@ static bool is_quantized_layer(const oct_graph *g, int id)
     return false;
 }
 
-static oct_status take_trap(oct_lint *l, const oct_target *t, const oct_graph *g, int id, const char *name, oct_lint_verdict *v, oct_err *err)
+static oct_status take_trap(oct_lint *l, const oct_target *t, const oct_graph *g, int id, bool integer, const char *name, oct_lint_verdict *v, oct_err *err)
 {
-    const char *why = oct_target_refuses(t, g, id);
+    const char *why = oct_target_refuses(t, g, id, integer);
     if (!why)
         return OCT_OK;
     if (!OCT_GROW(l->arena, v->trap, v->n_trap, v->cap_trap))
@@ -127,7 +127,7 @@ static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph 
         const char *name = oct_arena_printf(l->arena, "%s%s", where, oct_node_label(g, id));
         if (!name)
             return oct_nomem(err);
-        OCT_TRY(take_trap(l, t, g, id, name, v, err));
+        OCT_TRY(take_trap(l, t, g, id, s->kind == OCT_STANDS_INTEGER, name, v, err));
         if (s->kind != OCT_STANDS_APART) {
             v->node[v->n++] = (oct_lint_node){ name, g->node[id].op, *s, s->with >= 0 ? oct_node_label(g, s->with) : NULL, false };
             v->integer += s->kind == OCT_STANDS_INTEGER;

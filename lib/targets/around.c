@@ -8,7 +8,6 @@
 #include "passes/match.h"
 #include "targets/target_int.h"
 
-#include <math.h>
 #include <string.h>
 
 /* The quantizer or dequantizer beside a value; NULL: there is none. */
@@ -23,12 +22,6 @@ typedef struct finder {
 
 /* ---- parameters ---- */
 
-static float scale_at(const oct_graph *g, const oct_node *q, int64_t i)
-{
-    const oct_tensor *s = oct_linear_constant(g, q->in[1]);
-    return s->dtype != OCT_F32 ? NAN : ((const float *)s->data)[s->count > 1 ? i : 0];
-}
-
 static bool is_single(const oct_graph *g, const oct_node *q)
 {
     return oct_linear_constant(g, q->in[1])->count == 1;
@@ -36,7 +29,7 @@ static bool is_single(const oct_graph *g, const oct_node *q)
 
 static bool same_parameters(const oct_graph *g, const oct_node *a, const oct_node *b)
 {
-    return is_single(g, a) && is_single(g, b) && scale_at(g, a, 0) == scale_at(g, b, 0) && oct_linear_zero(g, a) == oct_linear_zero(g, b) &&
+    return is_single(g, a) && is_single(g, b) && oct_linear_scale(g, a, 0) == oct_linear_scale(g, b, 0) && oct_linear_zero(g, a) == oct_linear_zero(g, b) &&
            oct_linear_type(g, a) == oct_linear_type(g, b);
 }
 
@@ -125,7 +118,7 @@ static int clamp_behind(const oct_graph *g, int value)
 static bool covers(const oct_graph *g, const oct_node *q, int clamp)
 {
     const bool s8 = oct_linear_type(g, q) == OCT_S8;
-    const float s = scale_at(g, q, 0);
+    const float s = oct_linear_scale(g, q, 0);
     float lo, hi;
     return is_single(g, q) && oct_op_clamp(g, clamp, &lo, &hi) && s * (float)((s8 ? -128 : 0) - oct_linear_zero(g, q)) >= lo &&
            s * (float)((s8 ? 127 : 255) - oct_linear_zero(g, q)) <= hi;
@@ -213,8 +206,8 @@ static const char *unequal(const finder *f, const oct_target_op *e, const oct_no
     return NULL;
 }
 
-/* The bias of a product: none, int32 on the scales' product, or a constant that the target rounds. */
-static const char *bad_bias(const finder *f, const oct_node *n, int slot, bool rounds)
+/* The bias of a product: none, int32 on the scales' product unless the target does not ask for that, or a constant that the target rounds. */
+static const char *bad_bias(const finder *f, const oct_target_op *e, const oct_node *n, int slot, bool rounds)
 {
     const int b = oct_input_at(n, slot);
     const oct_node *d = b >= 0 ? f->from[b] : NULL;
@@ -224,14 +217,10 @@ static const char *bad_bias(const finder *f, const oct_node *n, int slot, bool r
         return rounds && oct_linear_constant(f->g, b) ? NULL : "its bias is not quantized";
     if (oct_linear_type(f->g, d) != OCT_S32)
         return "its bias is not of int32";
-    const oct_node *x = f->from[n->in[0]], *w = f->from[n->in[1]];
-    const int64_t count = oct_linear_constant(f->g, d->in[1])->count;
-    for (int64_t i = 0; w && i < count; i++) {
-        const float want = scale_at(f->g, x, 0) * scale_at(f->g, w, oct_linear_constant(f->g, w->in[1])->count > i ? i : 0);
-        if (fabsf(scale_at(f->g, d, i) - want) > 0.01f * want)
-            return "the scale of its bias is not the product of those of input and weights";
-    }
-    return NULL;
+    const oct_node *w = f->from[n->in[1]];
+    return !w || e->any_bias || oct_linear_fits_bias(f->g, f->from[n->in[0]], w, d)
+               ? NULL
+               : "the scale of its bias is not the product of those of input and weights";
 }
 
 /* Whether the operator makes reals of its sums whatever is behind it; then real biases do not matter, either. */
@@ -262,7 +251,7 @@ static const char *product(finder *f, const oct_target_op *e, const oct_node *n,
         return "a scale of its input is not one number";
     if (w && e->per_tensor && !is_single(f->g, w))
         return "the target takes one scale for all its weights";
-    return bias ? bad_bias(f, n, bias, rounds) : NULL;
+    return bias ? bad_bias(f, e, n, bias, rounds) : NULL;
 }
 
 static const char *moves(finder *f, const oct_node *n)
@@ -313,13 +302,24 @@ static const char *functions(finder *f, const oct_target_op *e, const oct_node *
 
 /* ---- nodes ---- */
 
+/* Whether scales of weights stand as the target reads them: one number, a row with one for each column (axis 1), or blocks of columns (axis 0). It takes no
+ * negative axis. */
+static bool has_block_scales(const oct_graph *g, const oct_node *w)
+{
+    const oct_tensor *s = oct_linear_constant(g, w->in[1]);
+    const int64_t axis = oct_node_int(w, "axis", 1), columns = oct_linear_constant(g, w->in[0])->dims[1];
+    if (oct_node_int(w, "block_size", 0))
+        return axis == 0;
+    return s->rank == 0 || (s->rank == 1 && s->count == columns && axis == 1);
+}
+
 /* Weights that alone are quantized: a product of real numbers. */
 static bool is_blocks(const finder *f, const oct_node *n, const oct_op *op)
 {
     const oct_node *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
     const char *transposed = op->weights.transposed;
     return op->weights.blocks && w && !f->from[n->in[0]] && !(transposed && oct_node_int(n, transposed, 0)) && oct_linear_constant(f->g, w->in[0]) && f->g->value[w->in[0]].shape.rank == 2 &&
-           oct_target_lists(f->t, n->op, OCT_TARGET_WEIGHT_ONLY) && !f->to[n->out[0]];
+           has_block_scales(f->g, w) && oct_target_lists(f->t, n->op, OCT_TARGET_WEIGHT_ONLY) && !f->to[n->out[0]];
 }
 
 static bool same_dim(const oct_dim *a, const oct_dim *b)

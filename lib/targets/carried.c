@@ -148,29 +148,61 @@ static int swish_input(const carrier *c, const oct_node *n)
     return -1;
 }
 
+/* The input of a node of two that a constant scales; -1: none. */
+static int scaled_input(const carrier *c, const oct_node *n)
+{
+    const bool product = oct_is_op(n, "Mul");
+    for (int i = 0; i < 2 && n->n_in == 2 && (product || oct_is_op(n, "Div")); i++)
+        if (is_constant(c, n->in[1 - i]) && (product || i == 0))
+            return n->in[i];
+    return -1;
+}
+
 /* The node before n whose layer n becomes part of: what scales by a constant, and x * sigmoid(x); -1: none. */
 static int joined(const carrier *c, const oct_node *n)
 {
     const int x = oct_is_op(n, "Mul") ? swish_input(c, n) : -1;
     if (x >= 0)
         return c->g->value[x].producer;
-    if (oct_is_op(n, "BatchNormalization"))
-        return lone_producer(c, n->in[0]);
-    for (int i = 0; i < 2 && oct_is_op(n, "Mul") && n->n_in == 2; i++)
-        if (is_constant(c, n->in[1 - i]))
-            return lone_producer(c, n->in[i]);
-    return -1;
+    return lone_producer(c, oct_is_op(n, "BatchNormalization") ? n->in[0] : scaled_input(c, n));
+}
+
+static bool is_fixed(const oct_shape *s)
+{
+    bool fixed = s->rank >= 0;
+    for (int i = 0; i < s->rank; i++)
+        fixed &= s->d[i].n >= 0;
+    return fixed;
+}
+
+/* Whether a layer's bias is a pass of real numbers behind it: several nodes read it, and dimensions are free. */
+static bool has_bias_apart(const carrier *c, int id)
+{
+    const oct_node *n = &c->g->node[id];
+    const int b = oct_op_of(c->g, id)->weights.bias ? oct_input_at(n, oct_op_of(c->g, id)->weights.bias) : -1;
+    return b >= 0 && c->g->value[b].n_uses > 1 && !is_fixed(&c->g->value[n->out[0]].shape);
+}
+
+/* Whether a node is a layer that takes in a sum behind it. */
+static bool takes_sum(const carrier *c, int id)
+{
+    const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
+    const oct_target_op *e = op ? line_of(c, &c->g->node[id]) : NULL;
+    return e && e->takes_sum && op->quant == OCT_QUANT_WEIGHTED && !has_bias_apart(c, id);
+}
+
+/* The layer on integers that takes in a sum behind a node, where that is the layer or part of it; -1: none. */
+static int layer_at(const carrier *c, int id)
+{
+    for (int next; id >= 0 && (next = joined(c, &c->g->node[id])) >= 0;)
+        id = next;
+    return takes_sum(c, id) && c->stand[id].kind == OCT_STANDS_INTEGER ? id : -1;
 }
 
 /* The layer on integers whose result alone is this input of a sum, which it takes in; -1: none. */
 static int layer_before(const carrier *c, int value)
 {
-    int id = lone_producer(c, value);
-    for (int next; id >= 0 && (next = joined(c, &c->g->node[id])) >= 0;)
-        id = next;
-    const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
-    const oct_target_op *e = op ? line_of(c, &c->g->node[id]) : NULL;
-    return e && e->takes_sum && op->quant == OCT_QUANT_WEIGHTED && c->stand[id].kind == OCT_STANDS_INTEGER ? id : -1;
+    return layer_at(c, lone_producer(c, value));
 }
 
 /* Whether a value is read behind a node: a layer that adds to it writes its result in its place. */
@@ -183,19 +215,32 @@ static bool read_later(const carrier *c, int value, int id)
     return later;
 }
 
-static bool is_fixed(const oct_shape *s)
+/* Whether a constant is one number, or one for each channel of what it is added to, as a bias is. */
+static bool is_bias(const carrier *c, int constant, int sum)
 {
-    bool fixed = s->rank >= 0;
-    for (int i = 0; i < s->rank; i++)
-        fixed &= s->d[i].n >= 0;
-    return fixed;
+    const oct_shape *k = &c->g->value[constant].shape, *y = &c->g->value[c->g->node[sum].out[0]].shape;
+    bool bias = k->rank >= 0 && y->rank >= 0;
+    for (int i = 0; i < k->rank; i++)
+        bias &= k->d[i].n == 1 || i + y->rank - k->rank == 1;
+    return bias;
 }
 
-/* Whether the other input of a sum is of real numbers and keeps it from a layer: it is read behind, or dimensions are fixed and no Conv on real numbers makes
- * it, as the sum is generated with what is around it then. */
+/* Whether a quantizer alone reads a node's result, or what clamps it. */
+static bool is_quantized_behind(const carrier *c, int id)
+{
+    int next = only_reader(c->g, c->g->node[id].out[0]);
+    if (next >= 0 && oct_op_of(c->g, next) && oct_op_of(c->g, next)->clamp)
+        next = only_reader(c->g, c->g->node[next].out[0]);
+    return next >= 0 && oct_linear_is(c->g, &c->g->node[next], "QuantizeLinear");
+}
+
+/* Whether the other input of a sum is of real numbers and keeps it from a layer: a constant that is no bias, without a quantizer behind the sum; or it is
+ * read behind, or dimensions are fixed and no Conv on real numbers makes it, as the sum is generated with what is around it then. */
 static bool keeps_from_layer(const carrier *c, int other, int id)
 {
     const int p = lone_producer(c, other);
+    if (oct_linear_constant(c->g, other))
+        return !is_bias(c, other, id) && !is_quantized_behind(c, id);
     const bool conv = p >= 0 && oct_is_op(&c->g->node[p], "Conv") && c->stand[p].kind == OCT_STANDS_FLOAT;
     return !before(c, other) && (read_later(c, other, id) || (is_fixed(&c->g->value[c->g->node[id].out[0]].shape) && !conv));
 }
@@ -219,14 +264,84 @@ static int before_linear(const carrier *c, int value, const char *type)
     return id >= 0 && oct_linear_is(c->g, &c->g->node[id], type) ? id : -1;
 }
 
-/* Whether an input is what a sum of a constant makes of real numbers, quantized for this node alone: it is computed in the same pass as that. */
-static bool follows_reals(const carrier *c, int value)
+/* What makes the real numbers of an input that is quantized for this node alone; -1: none, or they are read elsewhere. */
+static int before_quantizer(const carrier *c, int value)
 {
     const int d = before_linear(c, value, "DequantizeLinear");
     const int q = d >= 0 ? before_linear(c, c->g->node[d].in[0], "QuantizeLinear") : -1;
-    const int sum = q >= 0 ? lone_producer(c, c->g->node[q].in[0]) : -1;
-    const oct_op *op = sum >= 0 ? oct_op_of(c->g, sum) : NULL;
-    return op && op->adds && c->stand[sum].kind == OCT_STANDS_FLOAT;
+    return q >= 0 ? lone_producer(c, c->g->node[q].in[0]) : -1;
+}
+
+static bool reads_constant(const carrier *c, const oct_node *n)
+{
+    bool any = false;
+    for (int i = 0; i < n->n_in; i++)
+        any |= is_constant(c, n->in[i]);
+    return any;
+}
+
+/* Whether an input is quantized for this node alone, of what arithmetic on two values of real numbers makes, or the bias of a layer that is apart: it is
+ * computed in the same pass as that. */
+static bool follows_reals(const carrier *c, int value)
+{
+    const int id = before_quantizer(c, value);
+    const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
+    if (op && op->quant == OCT_QUANT_WEIGHTED)
+        return has_bias_apart(c, id);
+    return op && op->quant == OCT_QUANT_ARITH && c->stand[id].kind == OCT_STANDS_FLOAT && !reads_constant(c, &c->g->node[id]) && layer_at(c, id) < 0;
+}
+
+/* The input of a node that computes element by element on nothing else but constants; -1: it does not. */
+static int only_operand(const carrier *c, const oct_node *n, const oct_op *op)
+{
+    for (int i = 0; i < 2 && op->adds && n->n_in == 2; i++)
+        if (is_constant(c, n->in[1 - i]))
+            return n->in[i];
+    return op->clamp || op->quant == OCT_QUANT_UNARY ? n->in[0] : -1;
+}
+
+/* The line of the operator that takes in the quantizer of a value which that alone reads, with what is computed element by element before it; or NULL. */
+static const oct_target_op *taker_of(const carrier *c, int value)
+{
+    for (int id = lone_producer(c, value), next; id >= 0; id = next) {
+        const oct_node *n = &c->g->node[id];
+        const oct_op *op = oct_op_of(c->g, id);
+        const oct_target_op *e = op ? line_of(c, n) : NULL;
+        if (!op || (e && (e->takes_quantizer || e->takes_shared_quantizer)))
+            return e;
+        next = joined(c, n);
+        if (next < 0)
+            next = lone_producer(c, only_operand(c, n, op));
+    }
+    return NULL;
+}
+
+/* Whether a node moves bytes. */
+static bool moves_bytes(const carrier *c, int id)
+{
+    const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
+    return op && op->quant == OCT_QUANT_SAME && c->stand[id].kind == OCT_STANDS_INTEGER;
+}
+
+/* Whether an input comes as bytes where dimensions are fixed. If not, its quantizer is generated with the node that reads it, as one pass that reads real
+ * numbers: unless the quantizer is part of what is before it. */
+static bool comes_as_bytes(const carrier *c, int value)
+{
+    const oct_node *d = before(c, value);
+    if (!is_carried(c, value) || is_constant(c, value))
+        return false;
+    while (value != d->out[0]) {
+        const int p = c->g->value[value].producer;
+        if (moves_bytes(c, p) || !oct_op_of(c->g, p))
+            return true;
+        value = oct_is_op(&c->g->node[p], "Mul") ? scaled_input(c, &c->g->node[p]) : c->g->node[p].in[0];
+    }
+    const int q = c->g->value[d->in[0]].producer, real = q >= 0 ? c->g->node[q].in[0] : -1;
+    if (q < 0 || !oct_linear_is(c->g, &c->g->node[q], "QuantizeLinear") || moves_bytes(c, c->g->value[real].producer))
+        return true;
+    const bool shared = !oct_value_used_once(&c->g->value[d->in[0]]) || !oct_value_used_once(&c->g->value[d->out[0]]);
+    const oct_target_op *e = taker_of(c, real);
+    return e && (e->takes_quantizer || shared);
 }
 
 /* Arithmetic on integers whose result this input alone is. */
@@ -237,17 +352,36 @@ static int arithmetic_before(const carrier *c, int value)
     return op && op->quant == OCT_QUANT_ARITH && c->stand[id].kind == OCT_STANDS_INTEGER && c->stand[id].with < 0 ? id : -1;
 }
 
-/* Why the sum of a constant, or of what follows real numbers, is one of real numbers; NULL: it is not. Where dimensions are fixed the sum of a constant is
- * generated as one pass with what dequantizes its input; else the dequantizer is a node of its own before it. */
-static const char *sum_of_reals(const carrier *c, const oct_node *n)
+/* Whether the dequantizer of a value that a constant is added to is a node of its own where dimensions are free: it subtracts a zero point, or values are
+ * u8 and the constant is not one number. */
+static bool dequantizes_apart(const carrier *c, const oct_node *n)
 {
-    const bool fixed = is_fixed(&c->g->value[n->out[0]].shape);
-    const char *why = NULL;
-    for (int i = 0; i < n->n_in && !why; i++)
-        why = is_constant(c, n->in[i]) && !fixed ? "one of its inputs is constant, and dimensions are free"
-              : follows_reals(c, n->in[i]) ? "part of the sum of a constant before it"
-                                           : NULL;
-    return why;
+    bool apart = false, single = true;
+    for (int i = 0; i < n->n_in; i++) {
+        const oct_tensor *k = oct_linear_constant(c->g, n->in[i]);
+        single &= !k || k->count == 1;
+    }
+    for (int i = 0; i < n->n_in; i++)
+        if (is_carried(c, n->in[i]) && !is_constant(c, n->in[i]))
+            apart |= oct_linear_zero(c->g, before(c, n->in[i])) != 0 || (oct_linear_type(c->g, before(c, n->in[i])) == OCT_U8 && !single);
+    return apart;
+}
+
+/* Why arithmetic on two values of which one at least is quantized computes on real numbers; NULL: it reads bytes. Where dimensions are fixed it is generated as
+ * one pass with what is around it, quantizers included. Else quantizers are nodes of their own, or part of what is before them. */
+static const char *on_reals(const carrier *c, const oct_node *n)
+{
+    bool bytes = false, reals = false, layer = false;
+    for (int i = 0; i < n->n_in; i++) {
+        bytes |= comes_as_bytes(c, n->in[i]);
+        reals |= follows_reals(c, n->in[i]);
+        layer |= layer_at(c, before_quantizer(c, n->in[i])) >= 0;
+    }
+    if (is_fixed(&c->g->value[n->out[0]].shape))
+        return bytes ? NULL : "its inputs are quantized in the same pass";
+    if (reads_constant(c, n))
+        return dequantizes_apart(c, n) ? "one of its inputs is constant, and dimensions are free" : NULL;
+    return reals && !layer ? "part of the arithmetic on real numbers before it" : NULL;
 }
 
 /* A sum: part of a layer or of what is computed before it, or a pass of its own that reads at least one of its inputs as bytes. */
@@ -260,7 +394,7 @@ static void judge_sum(carrier *c, int id)
         with = with < 0 ? arithmetic_before(c, n->in[i]) : with;
         bytes |= is_carried(c, n->in[i]) && !is_constant(c, n->in[i]);
     }
-    settle(c, id, with >= 0 ? NULL : !bytes ? "its inputs are not quantized" : sum_of_reals(c, n));
+    settle(c, id, with >= 0 ? NULL : !bytes ? "its inputs are not quantized" : on_reals(c, n));
     if (with >= 0)
         c->stand[id] = (oct_stand){ OCT_STANDS_INTEGER, "part of the layer before it", with };
 }
@@ -274,6 +408,8 @@ static void judge_function(carrier *c, int id)
     for (int i = 0; i < (moves ? 1 : n->n_in) && !why; i++)
         if (i == 0 || (n->in[i] >= 0 && c->g->value[n->in[i]].dtype == OCT_F32))
             why = !is_carried(c, n->in[i]) ? "its inputs are not all quantized" : is_constant(c, n->in[i]) ? "one of its inputs is constant" : NULL;
+    if (!why && oct_op_of(c->g, id)->quant == OCT_QUANT_ARITH)
+        why = on_reals(c, n);
     settle(c, id, why);
 }
 

@@ -1,6 +1,7 @@
 /* QuantizeLinear and DequantizeLinear whose parameters a file has, as targets look at them. */
 #include "targets/stand_int.h"
 
+#include <math.h>
 #include <string.h>
 
 const oct_tensor *oct_linear_constant(const oct_graph *g, int value)
@@ -26,4 +27,22 @@ int oct_linear_zero(const oct_graph *g, const oct_node *q)
 {
     const oct_tensor *z = q->n_in > 2 ? oct_linear_constant(g, q->in[2]) : NULL;
     return !z ? 0 : z->dtype == OCT_U8 ? *(const uint8_t *)z->data : z->dtype == OCT_S8 ? *(const int8_t *)z->data : 0;
+}
+
+float oct_linear_scale(const oct_graph *g, const oct_node *q, int64_t i)
+{
+    const oct_tensor *s = oct_linear_constant(g, q->in[1]);
+    return s->dtype != OCT_F32 ? NAN : ((const float *)s->data)[s->count > 1 ? i : 0];
+}
+
+bool oct_linear_fits_bias(const oct_graph *g, const oct_node *x, const oct_node *w, const oct_node *b)
+{
+    enum { PARTS = 100 }; /* of the product: less is what rounding may leave */
+    const int64_t count = oct_linear_constant(g, b->in[1])->count, channels = oct_linear_constant(g, w->in[1])->count;
+    bool fits = true;
+    for (int64_t i = 0; i < count; i++) {
+        const float want = oct_linear_scale(g, x, 0) * oct_linear_scale(g, w, channels > i ? i : 0);
+        fits &= !(fabsf(oct_linear_scale(g, b, i) - want) > want / PARTS);
+    }
+    return fits;
 }

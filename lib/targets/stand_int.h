@@ -19,5 +19,9 @@ bool oct_linear_is(const oct_graph *g, const oct_node *n, const char *op);
 oct_dtype oct_linear_type(const oct_graph *g, const oct_node *q);
 /* The first zero point, for 8-bit types; 0 for other types, where it is not needed. */
 int oct_linear_zero(const oct_graph *g, const oct_node *q);
+/* The i-th scale, or the only one; NaN: it is not float32. */
+float oct_linear_scale(const oct_graph *g, const oct_node *q, int64_t i);
+/* Whether the scale that dequantizes a bias is the product of those of input and weights, which x and w dequantize. */
+bool oct_linear_fits_bias(const oct_graph *g, const oct_node *x, const oct_node *w, const oct_node *b);
 
 #endif

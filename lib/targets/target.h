@@ -74,8 +74,9 @@ bool oct_target_saturates(const oct_target *t);
 /* The reason why a node of g must not compute in 16-bit floats in the target, although the operator supports them: a trap that the target file names. NULL:
  * it may. */
 const char *oct_target_trap(const oct_target *t, const oct_graph *g, int node);
-/* The reason why the target does not load the graph g of a file because of this node: a trap that the target file names. NULL: there is none. */
-const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node);
+/* The reason why the target does not load the graph g of a file because of this node, or computes it wrongly: a trap that the target file names. integer: the
+ * target runs the node on integers (stand.h). NULL: there is none. */
+const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node, bool integer);
 /* The reason why the target does not load a node of g with weights stored in 8 bits, in a model that quantizes activations: a trap that the target file
  * names. NULL: it loads it. */
 const char *oct_target_no_stored(const oct_target *t, const oct_graph *g, int node);

@@ -126,6 +126,20 @@ static bool is_quantized_extreme(const oct_graph *g, const oct_node *n)
     return q ? oct_linear_zero(g, q) != 0 : joins && oct_is_op(joins, "Concat") && quantizer_of(g, joins->out[0]);
 }
 
+/* The DequantizeLinear that makes an input of a node, or NULL. */
+static const oct_node *dequantizer_of(const oct_graph *g, const oct_node *n, int slot)
+{
+    const int v = oct_input_at(n, slot), p = v >= 0 ? g->value[v].producer : -1;
+    return p >= 0 && oct_linear_is(g, &g->node[p], "DequantizeLinear") ? &g->node[p] : NULL;
+}
+
+/* Gemm with an int32 bias whose scale is not the product of the others'. */
+static bool is_gemm_of_other_bias(const oct_graph *g, const oct_node *n)
+{
+    const oct_node *x = dequantizer_of(g, n, 0), *w = dequantizer_of(g, n, 1), *b = dequantizer_of(g, n, 2);
+    return oct_is_op(n, "Gemm") && x && w && b && oct_linear_type(g, b) == OCT_S32 && !oct_linear_fits_bias(g, x, w, b);
+}
+
 static bool is_state_layer(const oct_node *n)
 {
     return !n->domain[0] && (strcmp(n->op, "LSTM") == 0 || strcmp(n->op, "GRU") == 0);
@@ -177,14 +191,17 @@ static const struct {
     const char *name, *why;
     bool (*is)(const oct_graph *g, const oct_node *n);
     bool half; /* if it computed on 16-bit floats; else as it stands */
+    bool integer; /* if it computes on integers */
     bool (*stored)(const oct_graph *g, const oct_node *n); /* whether it would be with weights that are stored in 8 bits; NULL: never */
 } all[] = {
-#define OCT_TRAP(name, versions, what, why, is) { name, why, is, true, NULL },
-#define OCT_TRAP_AS_IT_STANDS(name, versions, what, why, is) { name, why, is, false, NULL },
-#define OCT_TRAP_STORED(name, versions, what, why, is, stored) { name, why, is, false, stored },
+#define OCT_TRAP(name, versions, what, why, is) { name, why, is, true, false, NULL },
+#define OCT_TRAP_AS_IT_STANDS(name, versions, what, why, is) { name, why, is, false, false, NULL },
+#define OCT_TRAP_ON_INTEGERS(name, versions, what, why, is) { name, why, is, false, true, NULL },
+#define OCT_TRAP_STORED(name, versions, what, why, is, stored) { name, why, is, false, false, stored },
 #include "targets/traps.inc"
 #undef OCT_TRAP
 #undef OCT_TRAP_AS_IT_STANDS
+#undef OCT_TRAP_ON_INTEGERS
 #undef OCT_TRAP_STORED
 };
 
@@ -209,14 +226,14 @@ const char *oct_target_no_stored(const oct_target *t, const oct_graph *g, int no
     return NULL;
 }
 
-const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node)
+const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node, bool integer)
 {
     const oct_node *n = &g->node[node];
     const oct_dtype type = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].dtype : OCT_UNDEFINED;
     if (n->n_in < 1 || n->n_out < 1 || n->in[0] < 0 || n->out[0] < 0)
         return NULL;
     for (size_t i = 0; i < OCT_COUNT(all); i++)
-        if (t->traps >> i & 1 && (!all[i].half || type == OCT_F16) && all[i].is(g, n))
+        if (t->traps >> i & 1 && (!all[i].half || type == OCT_F16) && (!all[i].integer || integer) && all[i].is(g, n))
             return all[i].why;
     return NULL;
 }

@@ -169,6 +169,32 @@ def qlinear_channels(path):
     return path
 
 
+def gemm_bias(path, factor):
+    """A Gemm on integers whose bias has `factor` times the scale that it should have: unless that is 1, lib/targets/traps.inc calls it gemm-bias."""
+    rng = np.random.default_rng(6)
+    constants = {"s": np.float32(0.02), "z": np.uint8(120), "w": rng.integers(-127, 128, (6, 4)).astype(np.int8), "sw": np.float32(0.01), "zw": np.int8(0),
+                 "b": rng.integers(-9000, 9000, 4).astype(np.int32), "sb": np.float32(0.0002 * factor), "zb": np.int32(0)}
+    nodes = [helper.make_node("QuantizeLinear", ["x", "s", "z"], ["a"]), helper.make_node("DequantizeLinear", ["a", "s", "z"], ["xd"]),
+             helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["wd"]), helper.make_node("DequantizeLinear", ["b", "sb", "zb"], ["bd"]),
+             helper.make_node("Gemm", ["xd", "wd", "bd"], ["y"], name="gemm")]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 6])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 4])], [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    return path
+
+
+def check_biases(args, folder):
+    """Whether ONNX Runtime adds a bias of another scale wrongly, and only that, and lint says so."""
+    x, found = np.random.default_rng(4).standard_normal((3, 6)).astype(np.float32), {}
+    for factor in (1, 4):
+        path = gemm_bias(folder / "trap.onnx", factor)
+        want, got = (peer.session(path, optimize=o).run(None, {"x": x})[0] for o in (False, True))
+        found[factor] = bool(np.abs(want - got).max() > 0.1), [t["node"] for t in lint(args, path, folder)["traps"]]
+    ok = found == {1: (False, []), 4: (True, ["gemm"])}
+    print(f"{'ok' if ok else 'FAILED'}  gemm-bias: by the factor of its scale (wrong in ONNX Runtime, lint names): {found}")
+    return ok
+
+
 def dequantized_states(path, quantizer):
     """A GRU by matrices of 8 bits; quantizer: with one behind it, which lib/targets/traps.inc calls dequantized-states."""
     rng, constants, nodes = np.random.default_rng(5), {"s": np.float32(0.02), "zs": np.int8(0), "zy": np.uint8(128)}, []
@@ -289,7 +315,7 @@ def main():
         work = Path(folder) / "models"
         work.mkdir()
         them = [m for m in models(args, work) if not args.only or any(fnmatch(m.name, g) for g in args.only)]
-        ok = check_traps(args, Path(folder))
+        ok = check_traps(args, Path(folder)) & check_biases(args, Path(folder))
         ok &= "openvino" not in runtimes or (check_openvino_traps(args, Path(folder)) & check_states(args, Path(folder)))
         ok &= not runtimes or check_all(args, runtimes, them)
     return 77 if not runtimes else 0 if ok else 1

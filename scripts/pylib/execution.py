@@ -15,7 +15,8 @@ CONVS = {"Convolution", "GroupConvolution"}
 ALIKE = {"Conv": CONVS, "Gemm": PRODUCTS, "MatMul": PRODUCTS, "MaxPool": POOLS, "AveragePool": POOLS, "GlobalAveragePool": POOLS,
          "GlobalMaxPool": POOLS, "LSTM": {"LSTMSequence", "LSTMCell", "RNNSeq", "RNNCell"}, "Add": PRODUCTS | CONVS | {"Eltwise", "Subgraph", "Add"}}
 # Of these the type is OpenVINO's runtimePrecision, the smallest one that is read. Of all others it is that of the first input, since a product of float
-# activations and weights of 8 bits computes on floats, though its runtimePrecision is u8.
+# activations and weights of 8 bits computes on floats, though its runtimePrecision is u8. The first input also decides about a sum that has no name in its
+# layer and stands before a quantizer that has one: the smallest type may be that of what the layer reads behind the quantizer.
 ELEMENTWISE = {"Eltwise", "Subgraph", "Add"}
 FIELDS = ("layerType", "runtimePrecision", "originalLayersNames")
 
@@ -56,21 +57,22 @@ class Execution:
         self.layers = {}
         for layer in layers:
             kind = layer["layerType"]
-            runs = layer["runtimePrecision"].lower() if kind in ELEMENTWISE else layer["reads"]
+            runs = (layer["runtimePrecision"].lower() if kind in ELEMENTWISE else layer["reads"], layer["reads"])
             names = {SUFFIX.sub("", name.strip()) for name in (*layer.get("originalLayersNames", "").split(","), layer["name"])} - {""}
             for name in names if kind not in PASSES else ():
-                self.layers.setdefault(name, set()).add((kind, runs))
+                self.layers.setdefault(name, set()).add((kind, *runs))
 
-    def _named(self, node, kinds):
+    def _named(self, node, kinds, first):
+        """first: by the type of the first input."""
         them = set().union(*(self.layers.get(name, set()) for name in {node.name, *node.output} - {""}))
-        return {(kind, runs) for kind, runs in them if kind in kinds}
+        return {(kind, reads if first else runs) for kind, runs, reads in them if kind in kinds}
 
     def found(self, node, readers):
         """{(kind of layer, type)} that compute the node: those of its name, or of the node behind it that it became part of."""
         kinds = ALIKE[stands.KINDS[node.op_type]]
         joined = stands.JOINED_SUM if stands.KINDS[node.op_type] == "Add" else stands.JOINED
         for _ in range(8):
-            them = self._named(node, kinds)
+            them = self._named(node, kinds, node.op_type == "QuantizeLinear")
             behind = readers.get(node.output[0], ())
             if them or len(behind) != 1 or behind[0].op_type not in joined:
                 return them

@@ -276,6 +276,44 @@ static void halves_stay_real(void **state)
     close_graph();
 }
 
+/* ONNX Runtime compares the scale of a bias with those of input and weights for Conv alone. */
+static void biases_of_other_scales(void **state)
+{
+    static const int32_t bias[4] = { 1, 2, 3, 4 };
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const bool gemm = i & 1, fits = i & 2;
+        open_graph();
+        const int x = rounded(net_input(g, "x", OCT_F32, gemm ? "2,4" : "1,4,8,8"), "xr", fine), w = weights("w", gemm ? "4,4" : "4,4,1,1", ones);
+        const int b = net_node(g, "DequantizeLinear", "b", "b", net_const(g, "b_codes", OCT_S32, "4", bias), number(fits ? 0.002f : 0.003f, false),
+                               zero(OCT_S32, 0), NET_END);
+        net_output(g, rounded(net_node(g, gemm ? "Gemm" : "Conv", "node", "c", x, w, b, NET_END), "y", fine));
+        assert_int_equal(kind_of("onnxruntime-x86", "node", NULL), gemm || fits ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
+/* It makes MatMulNBits of weights whose scales are one number, or one for each column along axis 1, which no negative number stands for. */
+static void block_scales_stand_along_columns(void **state)
+{
+    static const struct {
+        const char *scales;
+        int axis;
+        bool blocks;
+    } each[] = { { "", 1, true }, { "", -1, true }, { "1", 1, false }, { "6", 1, true }, { "6", -1, false }, { "4", 0, false } };
+    static const float s[6] = { 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f };
+    (void)state;
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        open_graph();
+        const int x = net_input(g, "x", OCT_F32, "2,4");
+        const int w = net_node(g, "DequantizeLinear", "w", "w", net_const(g, "codes", OCT_S8, "4,6", ones), net_const(g, "s", OCT_F32, each[i].scales, s), NET_END);
+        net_int(g, "axis", each[i].axis);
+        net_output(g, net_node(g, "Gemm", "product", "y", x, w, NET_END));
+        assert_int_equal(kind_of("onnxruntime-x86", "product", NULL), each[i].blocks ? OCT_STANDS_BLOCKS : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
 /* ---- OpenVINO: what dequantizes a value is carried on, and what is behind a node does not matter ---- */
 
 static void openvino_carries_dequantizers(void **state)
@@ -369,16 +407,100 @@ static void openvino_joins_sums_of_few_dimensions(void **state)
 
 /* A sum reads bytes where one input is dequantized, or becomes part of a Conv whose result nothing else reads; a value that is read later too stays what it
  * is. */
-/* With fixed dimensions the sum of a constant is generated as one pass with what dequantizes its input. */
+/* With fixed dimensions the sum of a constant is generated as one pass with the quantizer of its input, and reads bytes only where these are made before.
+ * With free ones the dequantizer is a node of its own where it subtracts a zero point, or where u8 meet several numbers. */
 static void openvino_sums_of_constants(void **state)
 {
+    static const struct {
+        const char *dims, *constant;
+        grid in;
+        bool bytes, integer;
+    } each[] = {
+        { "2,3", "3", { 0.02f, OCT_U8, 0, false }, false, false },  { "2,3", "3", { 0.02f, OCT_U8, 0, false }, true, true },
+        { "?,3", "3", { 0.02f, OCT_U8, 0, false }, false, false },  { "?,3", "", { 0.02f, OCT_U8, 0, false }, false, true },
+        { "?,3", "", { 0.02f, OCT_U8, 7, false }, false, false },   { "?,3", "3", { 0.02f, OCT_S8, 0, false }, false, true },
+        { "?,3", "3", { 0.02f, OCT_S8, 5, false }, false, false },
+    };
     (void)state;
-    for (int fixed = 0; fixed < 2; fixed++) {
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
         const float k[3] = { 1, 2, 3 };
-        const int x = net_input(g, "x", OCT_F32, fixed ? "2,3" : "?,3");
-        net_output(g, net_node(g, "Add", "sum", "y", rounded(x, "xs", fine), net_const(g, "k", OCT_F32, "3", k), NET_END));
-        assert_int_equal(kind_of("openvino", "sum", NULL), fixed ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        const int x = each[i].bytes ? net_node(g, "DequantizeLinear", "xs", "xs", net_input(g, "x", OCT_U8, each[i].dims), number(0.02f, false), NET_END)
+                                    : rounded(net_input(g, "x", OCT_F32, each[i].dims), "xs", each[i].in);
+        net_output(g, net_node(g, "Add", "sum", "y", x, net_const(g, "k", OCT_F32, each[i].constant, k), NET_END));
+        assert_int_equal(kind_of("openvino", "sum", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
+/* A constant of one number for each channel is the bias of the Conv before it; one of others joins it where a quantizer is behind. */
+static void openvino_sums_of_biases(void **state)
+{
+    static const struct {
+        const char *dims, *constant;
+        bool quantized, joined;
+    } each[] = { { "1,4,8,8", "4,1,1", false, true }, { "1,4,8,8", "", false, true },   { "1,4,8,8", "8", false, false },
+                 { "1,4,8,8", "8", true, true },      { "?,4,8,8", "8", false, false }, { "?,4,8,8", "1,4,1,1", false, true } };
+    static const float k[8] = { 1, 2, 3 };
+    (void)state;
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        open_graph();
+        const int x = rounded(net_input(g, "x", OCT_F32, each[i].dims), "xr", fine);
+        const int c = net_node(g, "Conv", "conv", "c", x, weights("w", "4,4,1,1", ones), NET_END);
+        int y = net_node(g, "Add", "sum", "a", c, net_const(g, "k", OCT_F32, each[i].constant, k), NET_END);
+        y = net_node(g, "Relu", "relu", "r", y, NET_END);
+        net_output(g, each[i].quantized ? rounded(y, "ys", fine) : y);
+        assert_int_equal(kind_of("openvino", "sum", NULL), each[i].joined ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
+/* Where dimensions are fixed, a sum reads bytes if the quantizer of one of its inputs is part of what is before it: of a Conv that it alone reads, of a MatMul
+ * if several read the quantized values. */
+static void openvino_sums_of_quantized(void **state)
+{
+    static const struct {
+        const char *op;
+        int readers; /* of the real numbers; of the quantized ones */
+        int quantized;
+        bool integer;
+    } each[] = { { "Conv", 1, 1, true },    { "Conv", 2, 1, false },   { "Exp", 1, 1, false },  { "Exp", 1, 2, false },
+                 { "MatMul", 1, 1, false }, { "MatMul", 1, 2, true }, { "Concat", 1, 1, true }, { "MaxPool", 1, 1, false } };
+    (void)state;
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        open_graph();
+        const int x = net_input(g, "x", OCT_F32, "1,4,8,8"), w = net_random(g, "wr", strcmp(each[i].op, "Conv") == 0 ? "4,4,1,1" : "8,8", 3);
+        const bool two = strcmp(each[i].op, "Conv") == 0 || strcmp(each[i].op, "MatMul") == 0;
+        const int real = net_node(g, each[i].op, "real", "t", x, two ? w : NET_END, NET_END);
+        if (strcmp(each[i].op, "MaxPool") == 0)
+            NET_INTS(g, "kernel_shape", 1, 1);
+        if (strcmp(each[i].op, "Concat") == 0)
+            net_int(g, "axis", 1);
+        const int q = rounded(real, "q", fine);
+        net_output(g, net_node(g, "Add", "sum", "j", rounded(net_input(g, "z", OCT_F32, "1,4,8,8"), "zr", fine), q, NET_END));
+        if (each[i].readers == 2)
+            net_output(g, net_node(g, "Exp", "exp", "e", real, NET_END));
+        if (each[i].quantized == 2)
+            net_output(g, net_node(g, "Conv", "conv", "c", q, weights("w", "4,4,1,1", ones), NET_END));
+        assert_int_equal(kind_of("openvino", "sum", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
+/* A bias of two layers is a pass of real numbers behind each of them where dimensions are free; a sum of what is quantized there is part of that. */
+static void openvino_shared_biases(void **state)
+{
+    static const char *const dims[] = { "?,4,8,8", "1,4,8,8" };
+    static const float k[4] = { 1, 2, 3, 4 };
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const bool shared = i & 1, fixed = i & 2;
+        open_graph();
+        const int x = rounded(net_input(g, "x", OCT_F32, dims[fixed]), "xr", fine), w = weights("w", "4,4,1,1", ones), b = net_const(g, "b", OCT_F32, "4", k);
+        const int c = net_node(g, "Conv", "conv", "c", x, w, b, NET_END);
+        net_output(g, net_node(g, "Conv", "other", "o", x, w, shared ? b : NET_END, NET_END));
+        net_output(g, net_node(g, "Add", "sum", "j", rounded(c, "cr", fine), x, NET_END));
+        assert_int_equal(kind_of("openvino", "sum", NULL), shared && !fixed ? OCT_STANDS_FLOAT : OCT_STANDS_INTEGER);
         close_graph();
     }
 }
@@ -426,6 +548,9 @@ int main(void)
         cmocka_unit_test(openvino_averages_whole_windows), cmocka_unit_test(openvino_carries_dequantizers), cmocka_unit_test(openvino_moves_strides),
         cmocka_unit_test(openvino_multiplies_centred_activations), cmocka_unit_test(openvino_joins_sums_of_few_dimensions),
         cmocka_unit_test(openvino_sums_of_constants),  cmocka_unit_test(openvino_sums_of_fixed_dimensions),
+        cmocka_unit_test(openvino_sums_of_biases),     cmocka_unit_test(openvino_sums_of_quantized),
+        cmocka_unit_test(openvino_shared_biases),      cmocka_unit_test(biases_of_other_scales),
+        cmocka_unit_test(block_scales_stand_along_columns),
         cmocka_unit_test(openvino_sums),               cmocka_unit_test(halves_stay_real),
         cmocka_unit_test(operators_may_run_in_float),
         cmocka_unit_test(weights_of_operators_are_centred),

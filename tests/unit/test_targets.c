@@ -165,8 +165,8 @@ static void spellings_are_traps(void **state)
         oct_graph *g = net_graph(13);
         const int x = net_input(g, "x", OCT_U8, "1,4,4,4"), s = net_const(g, "s", OCT_F32, each[i].scales, four);
         NET_NODE(g, each[i].op, "node", "y", x, s, s, x, s, s, s, s);
-        assert_int_equal(oct_target_refuses(target_named("openvino"), g, net_last) != NULL, each[i].trap);
-        assert_null(oct_target_refuses(target_named("onnxruntime-x86"), g, net_last));
+        assert_int_equal(oct_target_refuses(target_named("openvino"), g, net_last, false) != NULL, each[i].trap);
+        assert_null(oct_target_refuses(target_named("onnxruntime-x86"), g, net_last, true));
         oct_graph_destroy(g);
     }
 }
@@ -190,7 +190,30 @@ static void quantized_extremes_are_traps(void **state)
         const int node = net_last;
         y = each[i].joined ? NET_NODE(g, "Concat", "join", "j", y) : y;
         net_output(g, NET_NODE(g, "QuantizeLinear", "last", "q", y, s, z));
-        assert_int_equal(oct_target_refuses(target_named("openvino"), g, node) != NULL, each[i].trap);
+        assert_int_equal(oct_target_refuses(target_named("openvino"), g, node, false) != NULL, each[i].trap);
+        oct_graph_destroy(g);
+    }
+}
+
+/* Biases of Gemm that ONNX Runtime takes for ones of another scale, where it runs the layer on integers. */
+static void biases_are_traps(void **state)
+{
+    static const struct {
+        const char *op;
+        float scale; /* of the bias */
+        bool integer, trap;
+    } each[] = { { "Gemm", 0.03f, true, true }, { "Gemm", 0.02f, true, false }, { "Gemm", 0.03f, false, false }, { "Conv", 0.03f, true, false } };
+    static const int32_t bias[4] = { 1, 2, 3, 4 };
+    static const int8_t bytes[16] = { 1, 2, 3, 4 };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(13);
+        const int sx = NET_F32(g, "sx", "", 0.1f), sw = NET_F32(g, "sw", "", 0.2f), sb = NET_F32(g, "sb", "", each[i].scale);
+        const int x = NET_NODE(g, "DequantizeLinear", "xd", "xr", net_input(g, "x", OCT_S8, "2,4"), sx);
+        const int w = NET_NODE(g, "DequantizeLinear", "wd", "wr", net_const(g, "w", OCT_S8, "4,4", bytes), sw);
+        const int b = NET_NODE(g, "DequantizeLinear", "bd", "br", net_const(g, "b", OCT_S32, "4", bias), sb);
+        net_output(g, NET_NODE(g, each[i].op, "node", "y", x, w, b));
+        assert_int_equal(oct_target_refuses(target_named("onnxruntime-x86"), g, net_last, each[i].integer) != NULL, each[i].trap);
+        assert_null(oct_target_refuses(target_named("octet"), g, net_last, each[i].integer));
         oct_graph_destroy(g);
     }
 }
@@ -297,7 +320,7 @@ static void faults_name_place_and_remedy(void **state)
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
         { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, trap, keeps, scale, op, costs, cost, pair-sums, bfloat16, quantized, dequantizing, signs, activations, biases, scales, shapes, placement, "
           "quantizers, dequantizers, com.microsoft, device" },
-        { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, qlinear-channels, qlinear-unknown, quantized-extremes, dequantized-states" },
+        { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, gemm-bias, qlinear-channels, qlinear-unknown, quantized-extremes, dequantized-states" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
         { "name", "t:1:5: a name of up to 64 characters is missing", "" },
         { "name a/b", "t:1:7: a name is of letters, digits, '-', '.' and '_'", "" },
@@ -416,7 +439,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(builtin_targets_have_their_names), cmocka_unit_test(builtin_targets_run),
         cmocka_unit_test(a_node_runs_or_there_is_a_reason), cmocka_unit_test(traps_are_found_where_they_are),
-        cmocka_unit_test(reductions_of_scatters_are_traps), cmocka_unit_test(spellings_are_traps), cmocka_unit_test(targets_differ),
+        cmocka_unit_test(reductions_of_scatters_are_traps), cmocka_unit_test(biases_are_traps), cmocka_unit_test(spellings_are_traps), cmocka_unit_test(targets_differ),
         cmocka_unit_test(quantized_extremes_are_traps),
         cmocka_unit_test(conditions_compare_attributes),
         cmocka_unit_test(a_target_changes_what_it_inherits), cmocka_unit_test(properties_are_what_a_file_says), cmocka_unit_test(faults_name_place_and_remedy),
