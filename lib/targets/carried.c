@@ -291,13 +291,20 @@ static bool follows_reals(const carrier *c, int value)
     return op && op->quant == OCT_QUANT_ARITH && c->stand[id].kind == OCT_STANDS_FLOAT && !reads_constant(c, &c->g->node[id]) && layer_at(c, id) < 0;
 }
 
+static bool takes_quantizers(const oct_target_op *e)
+{
+    return e && (e->takes_quantizer || e->takes_shared_quantizer);
+}
+
 /* The input of a node that computes element by element on nothing else but constants; -1: it does not. */
 static int only_operand(const carrier *c, const oct_node *n, const oct_op *op)
 {
     for (int i = 0; i < 2 && op->adds && n->n_in == 2; i++)
         if (is_constant(c, n->in[1 - i]))
             return n->in[i];
-    return op->clamp || op->quant == OCT_QUANT_UNARY ? n->in[0] : -1;
+    if (scaled_input(c, n) >= 0)
+        return scaled_input(c, n);
+    return op->clamp || (op->quant == OCT_QUANT_UNARY && !takes_quantizers(line_of(c, n))) ? n->in[0] : -1;
 }
 
 /* The line of the operator that takes in the quantizer of a value which that alone reads, with what is computed element by element before it; or NULL. */
@@ -307,7 +314,7 @@ static const oct_target_op *taker_of(const carrier *c, int value)
         const oct_node *n = &c->g->node[id];
         const oct_op *op = oct_op_of(c->g, id);
         const oct_target_op *e = op ? line_of(c, n) : NULL;
-        if (!op || (e && (e->takes_quantizer || e->takes_shared_quantizer)))
+        if (!op || takes_quantizers(e))
             return e;
         next = joined(c, n);
         if (next < 0)
@@ -344,12 +351,16 @@ static bool comes_as_bytes(const carrier *c, int value)
     return e && (e->takes_quantizer || shared);
 }
 
-/* Arithmetic on integers whose result this input alone is. */
+/* Arithmetic on integers whose result this input alone is, but for what is computed on that element by element; -1: there is none. */
 static int arithmetic_before(const carrier *c, int value)
 {
-    const int id = lone_producer(c, value);
-    const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
-    return op && op->quant == OCT_QUANT_ARITH && c->stand[id].kind == OCT_STANDS_INTEGER && c->stand[id].with < 0 ? id : -1;
+    int id = lone_producer(c, value);
+    for (const oct_op *op; id >= 0; id = op ? lone_producer(c, only_operand(c, &c->g->node[id], op)) : -1) {
+        op = oct_op_of(c->g, id);
+        if (op && op->quant == OCT_QUANT_ARITH && c->stand[id].kind == OCT_STANDS_INTEGER && c->stand[id].with < 0)
+            return id;
+    }
+    return -1;
 }
 
 /* Whether the dequantizer of a value that a constant is added to is a node of its own where dimensions are free: it subtracts a zero point, or values are

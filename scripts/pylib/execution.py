@@ -16,7 +16,7 @@ ALIKE = {"Conv": CONVS, "Gemm": PRODUCTS, "MatMul": PRODUCTS, "MaxPool": POOLS, 
          "GlobalMaxPool": POOLS, "LSTM": {"LSTMSequence", "LSTMCell", "RNNSeq", "RNNCell"}, "Add": PRODUCTS | CONVS | {"Eltwise", "Subgraph", "Add"}}
 # Of these the type is OpenVINO's runtimePrecision, the smallest one that is read. Of all others it is that of the first input, since a product of float
 # activations and weights of 8 bits computes on floats, though its runtimePrecision is u8. The first input also decides about a sum that has no name in its
-# layer and stands before a quantizer that has one: the smallest type may be that of what the layer reads behind the quantizer.
+# layer and stands before a quantizer that has one, with more behind it: the smallest type may be that of what the layer reads there.
 ELEMENTWISE = {"Eltwise", "Subgraph", "Add"}
 FIELDS = ("layerType", "runtimePrecision", "originalLayersNames")
 
@@ -58,14 +58,14 @@ class Execution:
         for layer in layers:
             kind = layer["layerType"]
             runs = (layer["runtimePrecision"].lower() if kind in ELEMENTWISE else layer["reads"], layer["reads"])
-            names = {SUFFIX.sub("", name.strip()) for name in (*layer.get("originalLayersNames", "").split(","), layer["name"])} - {""}
-            for name in names if kind not in PASSES else ():
-                self.layers.setdefault(name, set()).add((kind, *runs))
+            own = [SUFFIX.sub("", name.strip()) for name in layer.get("originalLayersNames", "").split(",")]
+            for name in {*own, SUFFIX.sub("", layer["name"])} - {""} if kind not in PASSES else ():
+                self.layers.setdefault(name, set()).add((kind, *runs, name == own[-1]))
 
-    def _named(self, node, kinds, first):
-        """first: by the type of the first input."""
+    def _named(self, node, kinds, before):
+        """before: what stands before the node, and has no name itself."""
         them = set().union(*(self.layers.get(name, set()) for name in {node.name, *node.output} - {""}))
-        return {(kind, reads if first else runs) for kind, runs, reads in them if kind in kinds}
+        return {(kind, reads if before and not last else runs) for kind, runs, reads, last in them if kind in kinds}
 
     def found(self, node, readers):
         """{(kind of layer, type)} that compute the node: those of its name, or of the node behind it that it became part of."""
