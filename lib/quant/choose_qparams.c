@@ -27,7 +27,8 @@ static void give_up(oct_qjob *j, int value, bool taken_out)
             give_up_node(j, v->uses[i].node, taken_out);
             any = true;
         }
-    if (p >= 0 && (taken_out || !any || !oct_is_product(j, p) || oct_target_needs_output(j->opts.target, j->g->node[p].op, j->g->node[p].out[0] != value)))
+    const bool needs = p >= 0 && (!oct_is_product(j, p) || oct_target_needs_output(j->opts.target, j->g->node[p].op, j->g->node[p].out[0] != value));
+    if (p >= 0 && (taken_out || !any || (needs && oct_makes_quantized(j, p))))
         give_up_node(j, p, taken_out);
 }
 

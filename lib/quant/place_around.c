@@ -21,6 +21,16 @@ static bool is_asked_for(const oct_qjob *j, int id)
     return fixed && asked && !j->node[id].barred && !j->node[id].absorbed;
 }
 
+/* Whether a node clamps what a layer on real numbers makes for it alone. It stays with that layer: a quantizer in between would lose and gain nothing, and the
+ * value has no statistics where the clamp was removed when samples were measured. */
+static bool clamps_reals(const oct_qjob *j, int id)
+{
+    const oct_op *op = oct_op_of(j->g, id);
+    const oct_value *v = op && op->clamp ? &j->g->value[j->g->node[id].in[0]] : NULL;
+    const oct_op *before = v && v->producer >= 0 && oct_value_used_once(v) ? oct_op_of(j->g, v->producer) : NULL;
+    return before && before->quant == OCT_QUANT_WEIGHTED && !oct_makes_quantized(j, v->producer);
+}
+
 /* Marks all float32 operands for rounding, if any of them is data. */
 static void round_all(oct_qjob *j, int id)
 {
@@ -37,6 +47,10 @@ static void round_all(oct_qjob *j, int id)
     }
     if (!real || !data || n->n_captured)
         return;
+    if (clamps_reals(j, id)) {
+        j->node[id].why = "computed on reals, as the layer before it";
+        return;
+    }
     j->node[id].rounds = rounds;
     j->node[id].rounds_outputs = true;
     j->node[id].why = "computed on reals between quantizers, as the target wants it";

@@ -487,6 +487,22 @@ static void openvino_sums_of_quantized(void **state)
     }
 }
 
+/* What is computed element by element behind arithmetic on bytes is part of that. */
+static void openvino_sums_behind_functions(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const bool bytes = i & 1, pools = i & 2;
+        open_graph();
+        const int a = net_input(g, "a", OCT_F32, "?,4,8,8"), b = net_input(g, "b", OCT_F32, "?,4,8,8");
+        int y = net_node(g, "Mul", "product", "m", bytes ? rounded(a, "ar", fine) : a, bytes ? rounded(b, "br", fine) : b, NET_END);
+        y = net_node(g, pools ? "GlobalAveragePool" : "Tanh", "node", "t", y, NET_END);
+        net_output(g, net_node(g, "Add", "sum", "s", y, number(1, false), NET_END));
+        assert_int_equal(kind_of("openvino", "sum", NULL), bytes && !pools ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
 /* A bias of two layers is a pass of real numbers behind each of them where dimensions are free; a sum of what is quantized there is part of that. */
 static void openvino_shared_biases(void **state)
 {
@@ -549,7 +565,7 @@ int main(void)
         cmocka_unit_test(openvino_multiplies_centred_activations), cmocka_unit_test(openvino_joins_sums_of_few_dimensions),
         cmocka_unit_test(openvino_sums_of_constants),  cmocka_unit_test(openvino_sums_of_fixed_dimensions),
         cmocka_unit_test(openvino_sums_of_biases),     cmocka_unit_test(openvino_sums_of_quantized),
-        cmocka_unit_test(openvino_shared_biases),      cmocka_unit_test(biases_of_other_scales),
+        cmocka_unit_test(openvino_shared_biases),      cmocka_unit_test(openvino_sums_behind_functions),      cmocka_unit_test(biases_of_other_scales),
         cmocka_unit_test(block_scales_stand_along_columns),
         cmocka_unit_test(openvino_sums),               cmocka_unit_test(halves_stay_real),
         cmocka_unit_test(operators_may_run_in_float),

@@ -219,6 +219,47 @@ static void types_meet_in_a_second_pair(void **state)
     }
 }
 
+/* A clamp of what a layer makes on real numbers is left with the layer, also where the layer is given up after samples were measured, when what the clamp reads
+ * has no statistics: both keep the reason that they have. */
+static void clamps_stay_with_layers(void **state)
+{
+    static const char rounds[] = "types u8*s8\nplacement everywhere\nop Conv static needs-output\nop Relu rounded\n";
+    (void)state;
+    for (int late = 0; late <= 1; late++) {
+        oct_graph *g = convs("Relu");
+        work k = decide(g, rounds, late ? NULL : "name:first float\n", false);
+        const int first = g->value[oct_graph_find(g, "a")].producer, clamp = g->value[oct_graph_find(g, "r")].producer;
+        if (late) {
+            k.job->node[first].barred = "it loses too much";
+            GOOD(oct_qjob_decide(k.job, k.calib, err));
+            assert_string_equal(k.job->node[first].why, "it loses too much");
+        }
+        assert_string_equal(k.job->node[clamp].why, "computed on reals, as the layer before it");
+        GOOD(oct_qjob_rewrite(k.job, err));
+        const oct_node *second = named(g, "second"), *relu = named(g, "between");
+        assert_string_equal(maker(g, second->in[0])->op, "DequantizeLinear");
+        assert_string_equal(maker(g, relu->in[0])->name, "first");
+        stop(&k, g);
+    }
+}
+
+/* Where a table lacks what a rounded node reads, the node is given up, and a float layer before it keeps its own reason. */
+static void float_layers_keep_reasons(void **state)
+{
+    (void)state;
+    oct_graph *g = convs("Softmax");
+    work k = decide(g, "types u8*s8\nplacement everywhere\nop Conv static needs-output\nop Softmax rounded\n", NULL, false);
+    const int first = g->value[oct_graph_find(g, "a")].producer, softmax = g->value[oct_graph_find(g, "r")].producer;
+    oct_calib *none = oct_calib_create();
+    assert_non_null(none);
+    k.job->node[first].barred = "it loses too much";
+    GOOD(oct_qjob_decide(k.job, none, err));
+    assert_string_equal(k.job->node[softmax].barred, "a tensor has no statistics in the calibration table");
+    assert_string_equal(k.job->node[first].why, "it loses too much");
+    oct_calib_destroy(none);
+    stop(&k, g);
+}
+
 /* Of 16 bits is only the first input where the target wants that, also where both are one value. */
 static void others_are_narrow(void **state)
 {
@@ -290,6 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scales_are_powers_of_two), cmocka_unit_test(results_have_the_scale_of_inputs),
         cmocka_unit_test(parameters_are_fixed), cmocka_unit_test(biases_are_real),
+        cmocka_unit_test(clamps_stay_with_layers), cmocka_unit_test(float_layers_keep_reasons),
         cmocka_unit_test(others_are_narrow), cmocka_unit_test(types_meet_in_a_second_pair), cmocka_unit_test(readers_have_their_own),
         cmocka_unit_test(weights_are_narrow),
     };
