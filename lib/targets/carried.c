@@ -280,6 +280,22 @@ static bool reads_constant(const carrier *c, const oct_node *n)
     return any;
 }
 
+/* How many numbers a constant has, before it is dequantized. */
+static int64_t count_of(const carrier *c, int constant)
+{
+    const oct_tensor *k = oct_linear_constant(c->g, constant);
+    return (k ? k : oct_linear_constant(c->g, before(c, constant)->in[0]))->count;
+}
+
+/* Whether a node reads a constant that becomes part of it: of real numbers, or one number. */
+static bool folds_constant(const carrier *c, const oct_node *n)
+{
+    bool any = false;
+    for (int i = 0; i < n->n_in; i++)
+        any |= is_constant(c, n->in[i]) && (oct_linear_constant(c->g, n->in[i]) || count_of(c, n->in[i]) == 1);
+    return any;
+}
+
 /* Whether an input is quantized for this node alone, of what arithmetic on two values of real numbers makes, or the bias of a layer that is apart: it is
  * computed in the same pass as that. */
 static bool follows_reals(const carrier *c, int value)
@@ -288,7 +304,7 @@ static bool follows_reals(const carrier *c, int value)
     const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
     if (op && op->quant == OCT_QUANT_WEIGHTED)
         return has_bias_apart(c, id);
-    return op && op->quant == OCT_QUANT_ARITH && c->stand[id].kind == OCT_STANDS_FLOAT && !reads_constant(c, &c->g->node[id]) && layer_at(c, id) < 0;
+    return op && op->quant == OCT_QUANT_ARITH && c->stand[id].kind == OCT_STANDS_FLOAT && !folds_constant(c, &c->g->node[id]) && layer_at(c, id) < 0;
 }
 
 static bool takes_quantizers(const oct_target_op *e)
@@ -331,8 +347,8 @@ static bool moves_bytes(const carrier *c, int id)
 }
 
 /* Whether an input comes as bytes where dimensions are fixed. If not, its quantizer is generated with the node that reads it, as one pass that reads real
- * numbers: unless the quantizer is part of what is before it. */
-static bool comes_as_bytes(const carrier *c, int value)
+ * numbers: unless the quantizer is part of what is before it. alone: the other input is constant. */
+static bool comes_as_bytes(const carrier *c, int value, bool alone)
 {
     const oct_node *d = before(c, value);
     if (!is_carried(c, value) || is_constant(c, value))
@@ -348,7 +364,7 @@ static bool comes_as_bytes(const carrier *c, int value)
         return true;
     const bool shared = !oct_value_used_once(&c->g->value[d->in[0]]) || !oct_value_used_once(&c->g->value[d->out[0]]);
     const oct_target_op *e = taker_of(c, real);
-    return e && (e->takes_quantizer || shared);
+    return e && (e->takes_quantizer || shared || alone);
 }
 
 /* Arithmetic on integers whose result this input alone is, but for what is computed on that element by element; -1: there is none. */
@@ -368,10 +384,8 @@ static int arithmetic_before(const carrier *c, int value)
 static bool dequantizes_apart(const carrier *c, const oct_node *n)
 {
     bool apart = false, single = true;
-    for (int i = 0; i < n->n_in; i++) {
-        const oct_tensor *k = oct_linear_constant(c->g, n->in[i]);
-        single &= !k || k->count == 1;
-    }
+    for (int i = 0; i < n->n_in; i++)
+        single &= !is_constant(c, n->in[i]) || count_of(c, n->in[i]) == 1;
     for (int i = 0; i < n->n_in; i++)
         if (is_carried(c, n->in[i]) && !is_constant(c, n->in[i]))
             apart |= oct_linear_zero(c->g, before(c, n->in[i])) != 0 || (oct_linear_type(c->g, before(c, n->in[i])) == OCT_U8 && !single);
@@ -384,7 +398,7 @@ static const char *on_reals(const carrier *c, const oct_node *n)
 {
     bool bytes = false, reals = false, layer = false;
     for (int i = 0; i < n->n_in; i++) {
-        bytes |= comes_as_bytes(c, n->in[i]);
+        bytes |= comes_as_bytes(c, n->in[i], reads_constant(c, n));
         reals |= follows_reals(c, n->in[i]);
         layer |= layer_at(c, before_quantizer(c, n->in[i])) >= 0;
     }

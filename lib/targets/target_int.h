@@ -20,7 +20,7 @@ typedef struct oct_target_op {
     bool u8_weights;  /* weights are written as u8 */
     bool others_narrow; /* only its first input has 16 bits: the others are read in 8 */
     bool takes_sum;   /* an addition that alone reads its output becomes part of it */
-    bool takes_quantizer, takes_shared_quantizer; /* so does a quantizer; one whose quantized values have several readers */
+    bool takes_quantizer, takes_shared_quantizer; /* so does a quantizer; one whose quantized values have several readers, or a sum of a constant */
     bool fit_weights; /* an operator on integers, which runs in float if its constant weights are not of a type that the target multiplies, around zero */
     bool any_bias;  /* a bias of int32 may have any scale, as far as the choice of its form goes */
     bool signs;     /* it supports s8 activations even if `signs free` makes all others u8 */
