@@ -14,14 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROUNDS = 16, END_BYTES = 1 << 10 }; /* END_BYTES: the most bytes that the types of an input or output add to the file */
+enum {
+    MOST_ROUNDS = 16,
+    END_BYTES = 1 << 10, /* the most bytes that the types of an input or output add to the file */
+    PERCENT = 100        /* up to this, a number of bytes is a share whose sign was forgotten */
+};
 
 /* ---- the limit ---- */
 
 oct_status oct_size_limit_parse(const char *option, const char *text, oct_size_limit *l, oct_err *err)
 {
     *l = (oct_size_limit){ 0 };
-    if (oct_size_text(text, &l->bytes, &l->share))
+    const bool known = oct_size_text(text, &l->bytes, &l->share);
+    if (known && l->bytes && l->bytes <= PERCENT) {
+        oct_fail(err, OCT_EUSAGE, "%s: '%.100s' is %u bytes, less than any model has", option, text, (unsigned)l->bytes);
+        oct_hint(err, "did you mean %u%%?", (unsigned)l->bytes);
+        return OCT_EUSAGE;
+    }
+    if (known)
         return OCT_OK;
     oct_fail(err, OCT_EUSAGE, "%s: '%.100s' is not a size", option, text);
     oct_hint(err, "give a share of the float file, as 25%%, or bytes, as 12MB or 800kB");
