@@ -21,7 +21,18 @@ typedef struct heard {
     int chosen, taken;
     int64_t done, total; /* of the last report of "calibrating" */
     bool backwards;
+    oct_conversion *c;
+    const char *lost; /* a value whose statistics are lost when they were gathered, as if there had been none; NULL: none, or done */
 } heard;
+
+static void lose(heard *h)
+{
+    oct_calib_tensor *t = oct_calib_find(h->c->calib, h->lost);
+    assert_non_null(t);
+    oct_stats_free(&t->stats);
+    oct_stats_init(&t->stats);
+    h->lost = NULL;
+}
 
 static void on_progress(void *arg, const char *what, int64_t done, int64_t total)
 {
@@ -47,7 +58,10 @@ static void on_chosen(void *arg, const oct_source *src)
 
 static void on_taken(void *arg, const oct_source *src)
 {
-    ((heard *)arg)->taken++;
+    heard *h = arg;
+    h->taken++;
+    if (h->lost && h->c->gathered)
+        lose(h);
 }
 
 typedef struct work {
@@ -192,8 +206,9 @@ static void goes_all_the_way(void **state)
     tear_down(&w);
 }
 
-/* Converts demo.onnx by rules; what was decided is in `decisions`, the model's bytes, to be freed, in *bytes. */
-static void convert_by(const char *rules, oct_buf *decisions, char **bytes, size_t *n)
+/* Converts demo.onnx by rules, without the statistics of `lost` (NULL: with all); what was decided is in `decisions`, the model's bytes, to be freed, in
+ * *bytes. */
+static void convert_by(const char *rules, const char *lost, oct_buf *decisions, char **bytes, size_t *n)
 {
     char images[300], policy[100];
     work w;
@@ -203,7 +218,10 @@ static void convert_by(const char *rules, oct_buf *decisions, char **bytes, size
     set_up(&w, "demo.onnx");
     open_samples(&w, data(images, "images/calib.csv"), "mean=127.5:std=127.5", 24);
     w.o.policy = policy;
+    w.heard.c = &w.c;
+    w.heard.lost = lost;
     GOOD(decide(&w, err));
+    assert_null(w.heard.lost);
     oct_conversion_put_policy(&w.c, decisions);
     GOOD(oct_conversion_make(&w.c, w.output, "by a policy", true, err));
     GOOD(oct_conversion_judge(&w.c, w.output, err));
@@ -224,15 +242,36 @@ static void decisions_are_made_again(void **state)
     oct_buf decisions = OCT_BUF_INIT, again = OCT_BUF_INIT;
     char *bytes[2];
     size_t n[2];
-    convert_by(rules, &decisions, &bytes[0], &n[0]);
+    convert_by(rules, NULL, &decisions, &bytes[0], &n[0]);
     assert_non_null(strstr(oct_buf_str(&decisions), "\nvalue:image & late  -  -  -  hist-percentile=97\n"));
-    convert_by(oct_buf_str(&decisions), &again, &bytes[1], &n[1]);
+    convert_by(oct_buf_str(&decisions), NULL, &again, &bytes[1], &n[1]);
     assert_int_equal(n[0], n[1]);
     assert_memory_equal(bytes[0], bytes[1], n[0]);
     for (int i = 0; i < 2; i++)
         oct_free(bytes[i]);
     oct_buf_free(&decisions);
     oct_buf_free(&again);
+}
+
+/* Layers that were given up for want of statistics, after the methods had changed the graph with them, are given up then again, not before: the same bytes. */
+static void late_decisions_are_made_again(void **state)
+{
+    static const char *const lost[] = { "clip2_out", "bn4_out", "relu2_out" };
+    for (size_t i = 0; i < OCT_COUNT(lost); i++) {
+        oct_buf decisions = OCT_BUF_INIT, again = OCT_BUF_INIT;
+        char *bytes[2];
+        size_t n[2];
+        convert_by("name:softmax float\n", lost[i], &decisions, &bytes[0], &n[0]);
+        assert_non_null(strstr(oct_buf_str(&decisions), "a tensor has no statistics"));
+        assert_non_null(strstr(oct_buf_str(&decisions), " & late  float"));
+        convert_by(oct_buf_str(&decisions), NULL, &again, &bytes[1], &n[1]);
+        assert_int_equal(n[0], n[1]);
+        assert_memory_equal(bytes[0], bytes[1], n[0]);
+        for (int k = 0; k < 2; k++)
+            oct_free(bytes[k]);
+        oct_buf_free(&decisions);
+        oct_buf_free(&again);
+    }
 }
 
 /* The observer that the record names gives the scale that it has, where the table's tensor alone decides. */
@@ -389,7 +428,7 @@ static void sizes_are_read(void **state)
         double share;
         uint64_t bytes;
     } good[] = { { "25%", 0.25, 0 }, { "12.5%", 0.125, 0 }, { "12MB", 0, 12000000 }, { "1.5kB", 0, 1500 }, { "2KiB", 0, 2048 }, { "80000", 0, 80000 } };
-    static const char *const bad[] = { "", "x", "0", "-3MB", "25 %", "3TB", "nan%", "1e300", "0.5B", "2000%" };
+    static const char *const bad[] = { "", "x", "0", "-3MB", "25 %", "3TB", "nan%", "1e300", "0.5B", "2000%", "25", "100", "25B" };
     oct_size_limit l;
     for (size_t i = 0; i < OCT_COUNT(good); i++) {
         GOOD(oct_size_limit_parse("--target-size", good[i].text, &l, err));
@@ -401,6 +440,9 @@ static void sizes_are_read(void **state)
             fail_msg("'%s'", bad[i]);
         assert_non_null(strstr(err.text, "--target-size"));
     }
+    oct_err few = OCT_ERR_INIT;
+    assert_int_equal(oct_size_limit_parse("--target-size", "25", &l, &few), OCT_EUSAGE);
+    assert_string_equal(few.hint, "did you mean 25%?");
 }
 
 /* Of what fits, that which loses least on samples that did not choose is taken. */
@@ -486,7 +528,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_are_read_back), cmocka_unit_test(goes_all_the_way),
-        cmocka_unit_test(decisions_are_made_again),
+        cmocka_unit_test(decisions_are_made_again), cmocka_unit_test(late_decisions_are_made_again),
         cmocka_unit_test(says_what_methods_did),
         cmocka_unit_test(measures_what_biases_make_up_for),
         cmocka_unit_test(measures_inputs_in_stages),
