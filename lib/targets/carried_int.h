@@ -1,0 +1,64 @@
+/* lib/targets/carried_int.h -- internals of targets that carry dequantizers forward, shared by carried.c and carried_sums.c. */
+#ifndef OCT_TARGETS_CARRIED_INT_H
+#define OCT_TARGETS_CARRIED_INT_H
+
+#include "ops/op.h"
+#include "passes/match.h"
+#include "targets/stand_int.h"
+#include "targets/target_int.h"
+
+typedef struct carrier {
+    const oct_target *t;
+    const oct_graph *g;
+    const oct_node **from; /* [n_value]: the DequantizeLinear that stands before it once all were carried; NULL: real numbers */
+    size_t *place;         /* [n_node]: in g's order */
+    oct_stand *stand;
+} carrier;
+
+static inline const oct_target_op *line_of(const carrier *c, const oct_node *n)
+{
+    return n->domain[0] ? NULL : oct_target_entry(c->t, n->op);
+}
+
+static inline const oct_node *before(const carrier *c, int value)
+{
+    return value >= 0 ? c->from[value] : NULL;
+}
+
+static inline bool is_constant(const carrier *c, int value)
+{
+    const oct_node *d = before(c, value);
+    return value >= 0 && (oct_linear_constant(c->g, value) || (d && oct_linear_constant(c->g, d->in[0])));
+}
+
+/* Whether a value's quantized ones are of a type that some operator with weights multiplies. */
+static inline bool is_carried(const carrier *c, int value)
+{
+    const oct_node *d = before(c, value);
+    const oct_dtype type = d ? oct_linear_type(c->g, d) : OCT_UNDEFINED;
+    return (type == OCT_U8 || type == OCT_S8) && (oct_target_takes(c->t, type, OCT_U8) || oct_target_takes(c->t, type, OCT_S8));
+}
+
+static inline int only_reader(const oct_graph *g, int value)
+{
+    return value >= 0 && oct_value_used_once(&g->value[value]) ? g->value[value].uses[0].node : -1;
+}
+
+/* The node before a value that it alone reads; -1: none. */
+static inline int lone_producer(const carrier *c, int value)
+{
+    return value >= 0 && oct_value_used_once(&c->g->value[value]) ? c->g->value[value].producer : -1;
+}
+
+static inline void settle(carrier *c, int id, const char *why)
+{
+    c->stand[id].kind = why ? OCT_STANDS_FLOAT : OCT_STANDS_INTEGER;
+    c->stand[id].why = why ? why : "quantized in the model";
+}
+
+/* carried_sums.c: judges a sum: part of a layer or of what is computed before it, or a pass of its own that reads at least one of its inputs as bytes. */
+void oct_carried_judge_sum(carrier *c, int id);
+/* Why arithmetic on two values of which one at least is quantized computes on real numbers; NULL: it reads bytes. */
+const char *oct_carried_on_reals(const carrier *c, const oct_node *n);
+
+#endif
