@@ -92,6 +92,15 @@ static bool qparams_fit(const forms_qparams *qparams, int64_t axis, const oct_te
     return qparams->block >= 0;
 }
 
+/* Whether all channels have the same parameters, as oct_keep_real_layers writes them. */
+static bool are_equal(const float *scales, const int32_t *zeros, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++)
+        if (scales[i] != scales[0] || zeros[i] != zeros[0])
+            return false;
+    return true;
+}
+
 oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int qvals, const oct_quant **q, oct_err *err)
 {
     oct_graph *g = r->g;
@@ -118,8 +127,8 @@ oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int qvals
         if (!isfinite(scales[i]) || (scales[i] <= 0.0f && qparams->block == 0))
             return OCT_OK; /* in blocks a scale may bring a sign */
     }
-    const bool one = n == 1 && qparams->block == 0;
-    const oct_quant made = { .n = (int)n, .axis = one ? 0 : (int)axis, .scale = scales, .zp = zeros, .dtype = v->dtype, .block = qparams->block };
+    const bool one = qparams->block == 0 && (n == 1 || (!qparams->count && !v->constant && are_equal(scales, zeros, n)));
+    const oct_quant made = { .n = one ? 1 : (int)n, .axis = one ? 0 : (int)axis, .scale = scales, .zp = zeros, .dtype = v->dtype, .block = qparams->block };
     forms_value *of = known(r, qparams->scale);
     if (!of || (!(of->qparams && oct_quant_same(of->qparams, &made)) && !(of->qparams = oct_arena_memdup(g->arena, &made, sizeof made))))
         return oct_nomem(err);

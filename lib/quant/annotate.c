@@ -271,6 +271,8 @@ static oct_status write_forms(oct_qjob *j, oct_err *err)
     OCT_TRY(oct_bodies_do(j, write_forms, err));
     OCT_TRY(half_opts(j, &half, &any, err));
     OCT_TRY(oct_forms_write(j->g, &(oct_forms_write_opts){ j->opts.blocks_qdq, j->opts.operators, &half }, err));
+    if (oct_target_rounds_constants(j->opts.target))
+        OCT_TRY(oct_keep_real_layers(j->g, err));
     const bool quantizers = oct_target_own_quantizers(j->opts.target);
     const bool each = quantizers || oct_target_own_dequantizers(j->opts.target);
     return each && !j->opts.operators ? oct_dedicate_pairs(j->g, quantizers, err) : OCT_OK;

@@ -229,13 +229,14 @@ static bool real_results(const oct_target_op *e)
     return !e->needs_output && !e->clamp_needs_output;
 }
 
-static const char *product(finder *f, const oct_target_op *e, const oct_node *n, int bias, const oct_node *to, bool clamped, bool gemm)
+/* gemm: it becomes a Gemm together with a sum. constants: then float weights are rounded, too. */
+static const char *product(finder *f, const oct_target_op *e, const oct_node *n, int bias, const oct_node *to, bool clamped, bool gemm, bool constants)
 {
     const oct_node *x = f->from[n->in[0]], *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
     const bool rounds = (e->rounds || gemm) && (to || real_results(e));
     if (!x)
         return "its input is not quantized";
-    if (!w && !(rounds && !gemm && oct_linear_constant(f->g, n->in[1])))
+    if (!w && !(rounds && (constants || !gemm) && oct_linear_constant(f->g, n->in[1])))
         return "its weights are not quantized";
     if (e->needs_output && !to && !clamped)
         return "nothing quantizes its result";
@@ -374,7 +375,9 @@ static void judge_product(finder *f, const oct_target_op *e, int id, const oct_o
         why = "its result has other readers beside the quantizer";
     if (!why && sum >= 0 && (!vector || (!to && !real_results(e))))
         why = vector ? "nothing quantizes its sum with the bias behind it" : "what is added to it is no constant row";
-    const char *other = product(f, e, n, op->weights.bias, to, clamped, sum >= 0);
+    /* In more than two dimensions a Reshape stands behind that Gemm, and a quantizer moves over it, but not over a Relu or Clip. */
+    const bool constants = sum >= 0 && to && (f->g->value[n->in[0]].shape.rank == 2 || to->in[0] == value);
+    const char *other = product(f, e, n, op->weights.bias, to, clamped, sum >= 0, constants);
     settle(f, id, other ? other : why);
     if (sum >= 0) {
         f->stand[end] = f->stand[id];

@@ -252,6 +252,14 @@ bool oct_target_everywhere(const oct_target *t)
     return t->everywhere;
 }
 
+bool oct_target_rounds_constants(const oct_target *t)
+{
+    for (size_t i = 0; i < t->n_op; i++)
+        if (t->op[i].rounds)
+            return true;
+    return false;
+}
+
 bool oct_target_own_quantizers(const oct_target *t)
 {
     return t->own_quantizers;

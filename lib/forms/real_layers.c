@@ -1,0 +1,139 @@
+/* Layers on real numbers between quantizers, which a runtime would quantize.
+ *
+ * ONNX Runtime 1.32 (WeightBiasQuantization, before its fusions) rounds constant weights of a Conv, ConvTranspose or Gemm to 8 bits with one scale for all of them, if
+ * a DequantizeLinear of one scale makes the input, and one QuantizeLinear reads the result, at once or behind Relu and Clip. Conv and Gemm then run on integers, and
+ * sums saturate without VNNI. So a layer that stays real because it loses too much, or is no faster, would be quantized in a worse way than any that was considered.
+ * It leaves the layer alone if the DequantizeLinear has a scale for each channel. Thus the layer gets one of its own, with the same number for each of them. */
+#include "forms/edit.h"
+#include "forms/forms_write.h"
+
+#include "passes/match.h"
+
+#include <string.h>
+
+enum { OPSET = 13 }; /* the first one with scales for channels */
+
+static const oct_tensor *constant_of(const oct_graph *g, int v)
+{
+    const oct_tensor *t = v >= 0 && !g->value[v].quant ? g->value[v].constant : NULL;
+    return t && t->data ? t : NULL;
+}
+
+/* Whether weights are float32 numbers that are known when the model is loaded: a constant, or what a Cast and a Mul make of constants (oct_write_stored). */
+static bool are_known(const oct_graph *g, int v, int depth)
+{
+    const int p = g->value[v].producer;
+    if (p < 0 || depth == 0)
+        return constant_of(g, v);
+    const oct_node *n = &g->node[p];
+    bool known = !g->value[v].quant && (oct_is_op(n, "Mul") || oct_is_op(n, "Cast"));
+    for (int i = 0; i < n->n_in && known; i++)
+        known = n->in[i] >= 0 && are_known(g, n->in[i], depth - 1);
+    return known;
+}
+
+/* A dimension of the layer's input, and its size as the weights tell it. */
+typedef struct channels {
+    int axis;
+    int64_t n;
+} channels;
+
+static bool channels_of(const oct_graph *g, const oct_node *n, channels *c)
+{
+    enum { DEPTH = 2 };
+    const oct_value *w = n->n_in > 1 && n->in[1] >= 0 ? &g->value[n->in[1]] : NULL;
+    int64_t dims[OCT_MAX_RANK];
+    if (!w || w->dtype != OCT_F32 || w->shape.rank < 2 || !oct_shape_known(&w->shape, dims) || !are_known(g, n->in[1], DEPTH))
+        return false;
+    if (oct_is_op(n, "Conv"))
+        *c = (channels){ 1, dims[1] * oct_node_int(n, "group", 1) };
+    else if (oct_is_op(n, "ConvTranspose"))
+        *c = (channels){ 1, dims[0] };
+    else if (oct_is_op(n, "Gemm"))
+        *c = (channels){ !oct_node_int(n, "transA", 0), dims[oct_node_int(n, "transB", 0) != 0] };
+    else if (oct_is_op(n, "MatMul")) /* becomes a Gemm together with the Add behind it */
+        *c = (channels){ g->value[n->in[0]].shape.rank - 1, dims[w->shape.rank - 2] };
+    else
+        return false;
+    return c->axis >= 0 && c->n > 1; /* one number counts as one scale, whatever its shape */
+}
+
+/* What a quantizer may be moved over towards the layer. */
+static bool is_passed(const oct_node *n)
+{
+    static const char *const ops[] = { "Relu", "Clip", "MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice" };
+    for (size_t i = 0; i < OCT_COUNT(ops); i++)
+        if (oct_is_op(n, ops[i]))
+            return true;
+    return false;
+}
+
+static bool is_quantizer(const oct_node *n, const char *op)
+{
+    return strcmp(n->op, op) == 0 && n->n_in >= 2 && n->n_out == 1 && n->in[0] >= 0 && n->out[0] >= 0;
+}
+
+static bool is_quantized_behind(const oct_graph *g, int id)
+{
+    int next = oct_only_reader(g, g->node[id].out[0]);
+    if (oct_is_op(&g->node[id], "MatMul"))
+        next = next >= 0 && oct_is_op(&g->node[next], "Add") ? oct_only_reader(g, g->node[next].out[0]) : -1;
+    while (next >= 0 && is_passed(&g->node[next]) && g->node[next].n_out == 1)
+        next = oct_only_reader(g, g->node[next].out[0]);
+    return next >= 0 && is_quantizer(&g->node[next], "QuantizeLinear");
+}
+
+/* A constant with n times the number of another one. */
+static oct_status repeat(oct_graph *g, int v, int64_t n, int *to, oct_err *err)
+{
+    const oct_tensor *one = constant_of(g, v);
+    oct_tensor *t;
+    OCT_TRY(oct_tensor_new(g->arena, one->dtype, 1, &n, &t, err));
+    char *p = (char *)(uintptr_t)t->data;
+    for (int64_t i = 0; i < n; i++)
+        memcpy(p + (size_t)i * one->bytes, one->data, one->bytes);
+    return oct_edit_refer(g, g->value[v].name, "_of_channels", t, to, err);
+}
+
+static oct_status give_channels(oct_graph *g, int id, int dequantizer, const channels *c, oct_err *err)
+{
+    const oct_node from = g->node[dequantizer];
+    int in[3] = { from.in[0], -1, -1 }, real, node;
+    for (int i = 1; i < from.n_in && i < 3; i++)
+        if (from.in[i] >= 0)
+            OCT_TRY(repeat(g, from.in[i], c->n, &in[i], err));
+    const int out = from.out[0];
+    OCT_TRY(oct_edit_value(g, g->value[out].name, "_of_channels", g->value[out].dtype, out, &real, err));
+    OCT_TRY(oct_edit_node(g, from.op, in, in[2] >= 0 ? 3 : 2, real, id, &node, err));
+    if (from.domain[0])
+        OCT_TRY(oct_edit_become(g, node, from.op, from.domain, 0, err));
+    OCT_TRY(oct_node_set_int(g, node, "axis", c->axis, err));
+    return oct_graph_set_input(g, id, 0, real, err);
+}
+
+/* The dequantizer of one scale that makes the input of a node; -1: there is none. */
+static int dequantizer_of(const oct_graph *g, const oct_node *n)
+{
+    const int p = n->n_in && n->in[0] >= 0 ? g->value[n->in[0]].producer : -1;
+    if (p < 0 || !is_quantizer(&g->node[p], "DequantizeLinear"))
+        return -1;
+    const oct_tensor *scale = constant_of(g, g->node[p].in[1]);
+    return scale && scale->count == 1 && (g->node[p].n_in < 3 || g->node[p].in[2] < 0 || constant_of(g, g->node[p].in[2])) ? p : -1;
+}
+
+oct_status oct_keep_real_layers(oct_graph *g, oct_err *err)
+{
+    const size_t n = g->n_order;
+    const int *order = oct_arena_memdup(g->arena, g->order, (n + 1) * sizeof *order);
+    if (!order)
+        return oct_nomem(err);
+    for (size_t i = 0; i < n && oct_graph_opset(g, "") >= OPSET; i++) {
+        const oct_node *node = &g->node[order[i]];
+        const int p = node->n_out == 1 && node->out[0] >= 0 ? dequantizer_of(g, node) : -1;
+        channels c;
+        if (p >= 0 && channels_of(g, node, &c) && is_quantized_behind(g, order[i]))
+            OCT_TRY(give_channels(g, order[i], p, &c, err));
+    }
+    oct_graph_prune(g); /* dequantizers that nothing reads any more */
+    return oct_graph_sort(g, err);
+}
