@@ -45,8 +45,8 @@ static oct_status dedicate(oct_graph *g, int id, bool quantizers, oct_err *err)
 oct_status oct_dedicate_pairs(oct_graph *g, bool quantizers, oct_err *err)
 {
     const size_t n = g->n_order;
-    const int *order = oct_arena_memdup(g->arena, g->order, (n + 1) * sizeof *order);
-    if (!order)
+    const int *order = oct_arena_memdup(g->arena, g->order, n * sizeof *order);
+    if (n && !order)
         return oct_nomem(err);
     for (size_t i = 0; i < n; i++) {
         const oct_node *d = &g->node[order[i]];

@@ -124,8 +124,8 @@ static int dequantizer_of(const oct_graph *g, const oct_node *n)
 oct_status oct_keep_real_layers(oct_graph *g, oct_err *err)
 {
     const size_t n = g->n_order;
-    const int *order = oct_arena_memdup(g->arena, g->order, (n + 1) * sizeof *order);
-    if (!order)
+    const int *order = oct_arena_memdup(g->arena, g->order, n * sizeof *order);
+    if (n && !order)
         return oct_nomem(err);
     for (size_t i = 0; i < n && oct_graph_opset(g, "") >= OPSET; i++) {
         const oct_node *node = &g->node[order[i]];

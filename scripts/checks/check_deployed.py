@@ -4,7 +4,8 @@
     check_deployed.py [--zoo FOLDER] [--shared FOLDER] [--only GLOB]... [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
 Models are converted for ONNX Runtime, and its optimizer is asked for the graph that it would run. Conv, Gemm, MatMul and LSTM on integers
-are counted there, in nested graphs too, and in the report. The models: those of testdata/, small networks, dense layers in the forms in which
+are counted there, in nested graphs too, and in the report; also where every second product stays float between integer ones ("halves"), whose constants
+ONNX Runtime would quantize. The models: those of testdata/, small networks, dense layers in the forms in which
 ONNX Runtime fuses a sum, with --zoo those that make_zoo.py made there, with --shared the trained ones.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
@@ -25,7 +26,7 @@ from pylib import every_model, peer
 from pylib.digest_models import Model
 from pylib.plainnet import Net
 
-WAYS = {"qdq": (), "qoperator": ("--format", "qoperator"), "dynamic": ("--scheme", "dynamic")}
+WAYS = {"qdq": (), "qoperator": ("--format", "qoperator"), "dynamic": ("--scheme", "dynamic"), "halves": (), "halves, qoperator": ("--format", "qoperator")}
 INTEGER = peer.INTEGER | {"DynamicQuantizeLSTM"}
 ANNOUNCED = {"Conv", "Gemm", "MatMul", "LSTM", "QLinearConv", "QLinearMatMul", "QGemm", "MatMulInteger", "ConvInteger"}
 
@@ -76,7 +77,12 @@ def twins(path):
 def check(c, model, way):
     out, data = c.folder / "out.onnx", ("--data", model.data, *model.options)
     try:
-        report = c.convert(model.path, out, "--no-recover", *WAYS[way], *(() if way == "dynamic" else data))
+        args = ("--no-recover", *WAYS[way], *(() if way == "dynamic" else data))
+        report = c.convert(model.path, out, *args)
+        if way.startswith("halves"):
+            said = [x["name"] for x in report["layers"] if x["integer"] and x["op"] in ANNOUNCED]
+            (c.folder / "halves.policy").write_text("".join(f"name:{name} float\n" for name in said[::2]))
+            report = c.convert(model.path, out, *args, "--policy", c.folder / "halves.policy")
         counts = peer.node_counts(out)
     except Exception as error:  # refused by one of them: nothing is announced, or nothing runs
         if c.verbose:

@@ -14,12 +14,13 @@ import onnxruntime as ort
 ort.set_default_logger_severity(4)
 INTEGER = {"QLinearConv", "QGemm", "QLinearMatMul", "MatMulIntegerToFloat", "DynamicQuantizeMatMul", "MatMulInteger",
            "ConvInteger"}
+INTEGER_WEIGHTS = {"QLinearConv": (3, 5), "QLinearMatMul": (3, 5), "QGemm": (3, 5)}  # inputs of weights and zero points
 FLOAT = {"Conv", "FusedConv", "NhwcFusedConv", "Gemm", "FusedGemm", "MatMul", "FusedMatMul", "ConvTranspose"}
 
 
 def unshared(path):
     """The model with quantized weights of its own for each layer, or None: with x64quantprecision ONNX Runtime 1.32 turns those of a layer, and their
-    zero points, into u8 under names made of theirs, and refuses a model where several layers have them. A product in a body whose zero points are a
+    zero points, into u8 under names made of theirs, and refuses a model where several layers have them, in either form. A product in a body whose zero points are a
     constant of the graph around it is left as it is, so the body gets a copy of them."""
     model = onnx.load_from_string(path) if isinstance(path, bytes) else onnx.load(path)
     tensors, nodes, seen = {t.name: t for t in model.graph.initializer}, list(model.graph.node), set()
@@ -44,6 +45,12 @@ def unshared(path):
                 model.graph.node.insert(0, again)
                 node.input[i] = real
             seen.add(maker.input[0])
+    for node in nodes:
+        for i in INTEGER_WEIGHTS.get(node.op_type, ()):
+            name = node.input[i] if i < len(node.input) else ""
+            if name in tensors and tensors[name].data_type == onnx.TensorProto.INT8:
+                node.input[i] = copy_of(name, node) if name in seen else name
+                seen.add(name)
     copied = False
     for body in _bodies(model.graph):
         for node in (n for n in body.node if n.op_type == "MatMulInteger" and n.input[3:] and n.input[3] in tensors):

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "forms/forms.h"
 #include "net.h"
 #include "quant/job.h"
 
@@ -306,6 +307,39 @@ static void readers_have_their_own(void **state)
     }
 }
 
+/* A real layer between quantizers reads equal scales of channels where the target would round its weights, and what it reads beside others stays one scale for
+ * these. Read again, both are one value. */
+static void real_layers_stay_so(void **state)
+{
+    (void)state;
+    for (int rounds = 0; rounds < 2; rounds++) {
+        oct_graph *g = net_graph(13);
+        int x = net_input(g, "x", OCT_F32, "2,3,6,6");
+        const int a = NET_NODE(g, "Conv", "first", "a", x, net_random(g, "w1", "4,3,3,3", 3));
+        const int b = NET_NODE(g, "Conv", "middle", "b", a, net_random(g, "w2", "4,4,3,3", 4));
+        const int r = NET_NODE(g, "Relu", "relu", "r", b);
+        net_output(g, NET_NODE(g, "Conv", "third", "y", r, net_random(g, "w3", "2,4,1,1", 5)));
+        net_output(g, NET_NODE(g, "Conv", "beside", "z", a, net_random(g, "w4", "2,4,1,1", 6)));
+        work k = decide(g, rounds ? "types u8*s8\nop Conv static rounds-constants\n" : "types u8*s8\nop Conv static\n", "name:middle float\n", false);
+        GOOD(oct_qjob_rewrite(k.job, err));
+        const oct_node *middle = maker(g, named(g, "middle")->in[0]), *beside = maker(g, named(g, "beside")->in[0]);
+        assert_string_equal(middle->op, "DequantizeLinear");
+        assert_int_equal(middle->in[0], beside->in[0]);
+        assert_int_equal(middle != beside, rounds);
+        const oct_tensor *scale = g->value[middle->in[1]].constant, *one = g->value[beside->in[1]].constant;
+        const oct_tensor *zero = g->value[middle->in[2]].constant, *first = g->value[beside->in[2]].constant;
+        assert_true(one->count == 1 && scale->count == (rounds ? 4 : 1) && zero->count == scale->count && oct_node_int(middle, "axis", 1) == 1);
+        for (int64_t i = 0; i < scale->count; i++) {
+            assert_true(((const float *)scale->data)[i] == *(const float *)one->data);
+            assert_true(((const uint8_t *)zero->data)[i] == *(const uint8_t *)first->data);
+        }
+        GOOD(oct_forms_read(g, &(oct_read_opts){ 0 }, NULL, err));
+        assert_int_equal(named(g, "middle")->in[0], named(g, "beside")->in[0]);
+        assert_int_equal(g->value[named(g, "middle")->in[0]].quant->n, 1);
+        stop(&k, g);
+    }
+}
+
 /* The weight farthest from 0 becomes 127 steps, or -127: never -128, and the same around 128 of u8. */
 static void weights_are_narrow(void **state)
 {
@@ -333,7 +367,7 @@ int main(void)
         cmocka_unit_test(parameters_are_fixed), cmocka_unit_test(biases_are_real),
         cmocka_unit_test(clamps_stay_with_layers), cmocka_unit_test(float_layers_keep_reasons),
         cmocka_unit_test(others_are_narrow), cmocka_unit_test(types_meet_in_a_second_pair), cmocka_unit_test(readers_have_their_own),
-        cmocka_unit_test(weights_are_narrow),
+        cmocka_unit_test(weights_are_narrow), cmocka_unit_test(real_layers_stay_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
