@@ -85,6 +85,8 @@ def check(c, model, way):
             report = c.convert(model.path, out, *args, "--policy", c.folder / "halves.policy")
         counts = peer.node_counts(out)
     except Exception as error:  # refused by one of them: nothing is announced, or nothing runs
+        if "exit -" in str(error):
+            c.hold(f"{model.name}, {way}", False, f"it crashed: {error}")
         if c.verbose:
             print(f"left out: {model.name}, {way}: {str(error)[:160]}")
         return
