@@ -38,10 +38,10 @@ RUNS_IN_ORT = {"onnxruntime-x86", "onnxruntime-vnni", "onnxruntime-arm64", "gene
 # readers: at most so many readers of a DequantizeLinear of activations; foreign: whether com.microsoft may be used; all: no float operator
 # between these stands without quantizers on both sides; one: operators whose inputs share a scale; same: operators between quantizers whose result has the
 # parameters of the input; fixed: {(operator, type): parameters} of results between quantizers; least: the smallest range of real numbers; static:
-# whether inputs must have fixed dimensions; powers: scales are powers of two; only: operators on integers; nothing: none are; whole: no layer has
+# whether inputs must have fixed dimensions; rounds: layers of floats are quantized behind a dequantizer of one scale; powers: scales are powers of two; only: operators on integers; nothing: none are; whole: no layer has
 # quantized weights alone, or activations.
 MOVES = {"MaxPool", "Reshape", "Transpose", "Slice", "Squeeze", "Unsqueeze", "Flatten"}
-ORT = {"act": {"uint8", "int8"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": WEIGHTED, "output": {"Conv"}, "foreign": True, "same": MOVES,
+ORT = {"act": {"uint8", "int8"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": WEIGHTED, "output": {"Conv"}, "foreign": True, "same": MOVES, "rounds": True,
        "fixed": {("Softmax", "uint8"): (1 / 256, 0), ("Softmax", "int8"): (1 / 256, -128)}}
 RULES = {
     "onnxruntime-x86": ORT,
@@ -69,8 +69,8 @@ RULES = {
                "fixed": {("Sigmoid", "int8"): (1 / 256, -128), ("Softmax", "int8"): (1 / 256, -128), ("Tanh", "int8"): (1 / 128, 0),
                          ("LogSoftmax", "int8"): (16 / 256, 127)}},
     "st-neuralart": {"act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": WEIGHTED, "foreign": False, "static": True, "whole": True},
-    "octet": ORT | {"output": set()},
-    "octet-avx2": ORT | {"output": set()},
+    "octet": ORT | {"output": set(), "rounds": False},
+    "octet-avx2": ORT | {"output": set(), "rounds": False},
     "generic": {"act": {"uint8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv"}, "output": {"Conv", "Gemm", "MatMul"}, "foreign": False},
 }
 
@@ -234,9 +234,31 @@ def check_shapes(c, what, path, report, rule):
     c.hold(f"{what}: free dimensions are named", named == (free and rule.get("static", False)), report["warnings"])
 
 
+def is_real(m, node):
+    """A layer with weights of float numbers."""
+    return node.op_type in WEIGHTED and m.dequantized(node.input[1]) is None
+
+
+def is_kept_real(m, dequantizer, scale, zero):
+    """One number for all channels, before a layer that the runtime would quantize behind one of a single scale."""
+    readers = m.readers.get(dequantizer.output[0], [])
+    return len(readers) == 1 and is_real(m, readers[0]) and scale.ndim == 1 and (scale == scale[0]).all() and (zero == zero[0]).all() and zero.shape == scale.shape
+
+
+def is_rounded(m, node):
+    """Whether the runtime quantizes the layer when it loads the model: constant weights of floats between a dequantizer of one scale and a quantizer."""
+    source = m.dequantized(node.input[0]) if node.input else None
+    if node.op_type == "MatMul" or source is None or not is_real(m, node) or node.input[1] not in m.constants or m.constants[source.input[1]].size > 1:
+        return False
+    end = through_clamp(m, node.output[0])
+    return m.quantized(end) and len(m.readers[end]) == 1
+
+
 def check_quantizers(c, what, m, rule):
-    bad = {k: [] for k in ("type", "zero", "scale", "readers", "domain")}
+    bad = {k: [] for k in ("type", "zero", "scale", "readers", "domain", "rounded")}
     for n in m.nodes:
+        if rule.get("rounds") and is_rounded(m, n):
+            bad["rounded"].append(n.name)
         if n.op_type not in ("QuantizeLinear", "DequantizeLinear"):
             continue
         zero, scale = m.constants[n.input[2]], m.constants[n.input[1]]
@@ -248,7 +270,8 @@ def check_quantizers(c, what, m, rule):
             bad["type"].append((n.name, kind))
         if rule.get("middle") and int(zero) != (0 if kind.startswith("i") else 1 << (zero.dtype.itemsize * 8 - 1)):
             bad["zero"].append((n.name, int(zero)))
-        if scale.ndim or zero.ndim or not scale > 0:
+        kept = rule.get("rounds") and n.op_type == "DequantizeLinear" and is_kept_real(m, n, scale, zero)
+        if not kept and (scale.ndim or zero.ndim or not scale > 0):
             bad["scale"].append(n.name)
         if n.op_type == "DequantizeLinear" and len(m.readers.get(n.output[0], [])) > rule.get("readers", 1 << 30):
             bad["readers"].append(n.name)
