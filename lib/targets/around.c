@@ -379,6 +379,8 @@ static void judge_product(finder *f, const oct_target_op *e, int id, const oct_o
     const bool constants = sum >= 0 && to && (f->g->value[n->in[0]].shape.rank == 2 || to->in[0] == value);
     const char *other = product(f, e, n, op->weights.bias, to, clamped, sum >= 0, constants);
     settle(f, id, other ? other : why);
+    if (!other && !why && !f->from[n->in[1]])
+        f->stand[id].why = "the target quantizes its float weights when it loads the model, with one scale for all";
     if (sum >= 0) {
         f->stand[end] = f->stand[id];
         f->stand[end].with = id;
