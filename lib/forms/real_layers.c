@@ -38,6 +38,14 @@ typedef struct channels {
     int64_t n;
 } channels;
 
+/* One number counts as one scale, whatever its shape. So a single channel gives way to another dimension of which more is known. */
+static bool are_several(const oct_shape *s, channels *c)
+{
+    for (int i = 1; i < s->rank && c->n <= 1; i++)
+        *c = (channels){ i, s->d[i].n };
+    return c->n > 1;
+}
+
 static bool channels_of(const oct_graph *g, const oct_node *n, channels *c)
 {
     enum { DEPTH = 2 };
@@ -55,7 +63,7 @@ static bool channels_of(const oct_graph *g, const oct_node *n, channels *c)
         *c = (channels){ g->value[n->in[0]].shape.rank - 1, dims[w->shape.rank - 2] };
     else
         return false;
-    return c->axis >= 0 && c->n > 1; /* one number counts as one scale, whatever its shape */
+    return c->axis >= 0 && are_several(&g->value[n->in[0]].shape, c);
 }
 
 /* What a quantizer may be moved over towards the layer. */

@@ -340,6 +340,24 @@ static void real_layers_stay_so(void **state)
     }
 }
 
+/* One channel has no scales that differ in shape from one scale: the rows have some. */
+static void single_channels_stay_real(void **state)
+{
+    (void)state;
+    oct_graph *g = net_graph(13);
+    int x = net_input(g, "x", OCT_F32, "2,3,6,6");
+    const int a = NET_NODE(g, "Conv", "first", "a", x, net_random(g, "w1", "1,3,3,3", 3));
+    const int b = NET_NODE(g, "Conv", "middle", "b", a, net_random(g, "w2", "4,1,3,3", 4));
+    net_output(g, NET_NODE(g, "Conv", "third", "y", b, net_random(g, "w3", "2,4,1,1", 5)));
+    GOOD(oct_infer_shapes(g, err));
+    work k = decide(g, "types u8*s8\nop Conv static rounds-constants\n", "name:middle float\n", false);
+    GOOD(oct_qjob_rewrite(k.job, err));
+    const oct_node *d = maker(g, named(g, "middle")->in[0]);
+    assert_int_equal(oct_node_int(d, "axis", 1), 2);
+    assert_int_equal(g->value[d->in[1]].constant->count, 4); /* rows behind 3x3 without pads */
+    stop(&k, g);
+}
+
 /* The weight farthest from 0 becomes 127 steps, or -127: never -128, and the same around 128 of u8. */
 static void weights_are_narrow(void **state)
 {
@@ -368,6 +386,7 @@ int main(void)
         cmocka_unit_test(clamps_stay_with_layers), cmocka_unit_test(float_layers_keep_reasons),
         cmocka_unit_test(others_are_narrow), cmocka_unit_test(types_meet_in_a_second_pair), cmocka_unit_test(readers_have_their_own),
         cmocka_unit_test(weights_are_narrow), cmocka_unit_test(real_layers_stay_so),
+        cmocka_unit_test(single_channels_stay_real),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
