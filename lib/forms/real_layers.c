@@ -63,10 +63,10 @@ static bool channels_of(const oct_graph *g, const oct_node *n, channels *c)
         *c = (channels){ g->value[n->in[0]].shape.rank - 1, dims[w->shape.rank - 2] };
     else
         return false;
-    return c->axis >= 0 && are_several(&g->value[n->in[0]].shape, c);
+    return c->axis >= 0;
 }
 
-/* What a quantizer may be moved over towards the layer. */
+/* What quantizers and dequantizers may be moved over towards the layer. */
 static bool is_passed(const oct_node *n)
 {
     static const char *const ops[] = { "Relu", "Clip", "MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice" };
@@ -119,14 +119,32 @@ static oct_status give_channels(oct_graph *g, int id, int dequantizer, const cha
     return oct_graph_set_input(g, id, 0, real, err);
 }
 
-/* The dequantizer of one scale that makes the input of a node; -1: there is none. */
-static int dequantizer_of(const oct_graph *g, const oct_node *n)
+/* What makes the first input of a node; -1: no node. */
+static int maker_of(const oct_graph *g, int id)
 {
-    const int p = n->n_in && n->in[0] >= 0 ? g->value[n->in[0]].producer : -1;
+    const oct_node *n = &g->node[id];
+    return n->n_in && n->in[0] >= 0 ? g->value[n->in[0]].producer : -1;
+}
+
+/* The dequantizer of one scale that makes the input of a node; -1: there is none. */
+static int dequantizer_of(const oct_graph *g, int id)
+{
+    const int p = maker_of(g, id);
     if (p < 0 || !is_quantizer(&g->node[p], "DequantizeLinear"))
         return -1;
     const oct_tensor *scale = constant_of(g, g->node[p].in[1]);
     return scale && scale->count == 1 && (g->node[p].n_in < 3 || g->node[p].in[2] < 0 || constant_of(g, g->node[p].in[2])) ? p : -1;
+}
+
+/* The first of the nodes that move the layer's input, if there are any: a dequantizer before it may be moved over them. *c: for its input then. */
+static int first_mover(const oct_graph *g, int id, channels *c)
+{
+    for (int p = maker_of(g, id); p >= 0 && is_passed(&g->node[p]) && g->node[p].n_out == 1; p = maker_of(g, id)) {
+        if (!oct_is_op(&g->node[p], "MaxPool"))
+            *c = (channels){ 0 };
+        id = p;
+    }
+    return c->n > 1 || are_several(&g->value[g->node[id].in[0]].shape, c) ? id : -1;
 }
 
 oct_status oct_keep_real_layers(oct_graph *g, oct_err *err)
@@ -137,10 +155,12 @@ oct_status oct_keep_real_layers(oct_graph *g, oct_err *err)
         return oct_nomem(err);
     for (size_t i = 0; i < n && oct_graph_opset(g, "") >= OPSET; i++) {
         const oct_node *node = &g->node[order[i]];
-        const int p = node->n_out == 1 && node->out[0] >= 0 ? dequantizer_of(g, node) : -1;
         channels c;
-        if (p >= 0 && channels_of(g, node, &c) && is_quantized_behind(g, order[i]))
-            OCT_TRY(give_channels(g, order[i], p, &c, err));
+        if (node->n_out != 1 || node->out[0] < 0 || !channels_of(g, node, &c) || !is_quantized_behind(g, order[i]))
+            continue;
+        const int reader = first_mover(g, order[i], &c), p = reader >= 0 ? dequantizer_of(g, reader) : -1;
+        if (p >= 0)
+            OCT_TRY(give_channels(g, reader, p, &c, err));
     }
     oct_graph_prune(g); /* dequantizers that nothing reads any more */
     return oct_graph_sort(g, err);

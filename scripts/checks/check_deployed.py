@@ -53,6 +53,23 @@ def clamped(path, act, readers):
     return net.save(path, [1, 24])
 
 
+def pooled(path):
+    """Convs with a MaxPool between each two: quantizers are moved over it."""
+    net, y = Net(3), "x"
+    for i, (n, m) in enumerate(((3, 8), (8, 8), (8, 12), (12, 8), (8, 8))):
+        y = net.node("Conv", [y, net.const(f"w{i}", m, n, 3, 3, scale=0.2), net.const(f"b{i}", m)], f"c{i}", pads=[1, 1, 1, 1])
+        y = net.node("Relu", [y], f"r{i}")
+        y = net.node("MaxPool", [y], "y" if i == 4 else f"p{i}", kernel_shape=[2, 2], strides=[2, 2])
+    return net.save(path, [1, 3, 64, 64])
+
+
+def own_models(folder):
+    path = folder / "pooled.onnx"
+    np.save(path.with_suffix(".npy"), np.stack(pooled(path)))
+    yield Model("pooled", path, path.with_suffix(".npy"))
+    yield from dense_layers(folder)
+
+
 def dense_layers(folder):
     for act in ("Relu", "Clip"):
         for readers in (1, 2):
@@ -96,4 +113,4 @@ def check(c, model, way):
 
 
 if __name__ == "__main__":
-    sys.exit(every_model.run(__doc__, dense_layers, WAYS, check))
+    sys.exit(every_model.run(__doc__, own_models, WAYS, check))
