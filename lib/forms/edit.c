@@ -1,6 +1,8 @@
 /* Adding values and nodes. */
 #include "forms/edit.h"
 
+#include <string.h>
+
 int oct_edit_after(oct_graph *g, int node)
 {
     return node >= 0 ? oct_graph_next(g, node) : g->n_order ? g->order[0] : -1;
@@ -86,4 +88,9 @@ int oct_edit_output_slot(const oct_graph *g, int node, int value)
     while (slot + 1 < g->node[node].n_out && g->node[node].out[slot] != value)
         slot++;
     return slot;
+}
+
+bool oct_edit_is_quantizer(const oct_node *n, const char *op)
+{
+    return strcmp(n->op, op) == 0 && n->n_in >= 2 && n->n_out == 1 && n->in[0] >= 0 && n->out[0] >= 0;
 }

@@ -23,6 +23,8 @@ oct_status oct_edit_node(oct_graph *g, const char *op, const int *in, int n_in, 
 oct_status oct_edit_square(oct_graph *g, int v, int *to, oct_err *err);
 /* Changes the operator of a node, which keeps its name. op and domain are not copied; the domain is imported if necessary. opset 0: that of the graph. */
 oct_status oct_edit_become(oct_graph *g, int node, const char *op, const char *domain, int64_t opset, oct_err *err);
+/* Whether a node is a QuantizeLinear or DequantizeLinear (op), of any domain, with a scale. */
+bool oct_edit_is_quantizer(const oct_node *n, const char *op);
 /* The output slot of a node that holds a value. */
 int oct_edit_output_slot(const oct_graph *g, int node, int value);
 

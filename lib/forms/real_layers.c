@@ -76,11 +76,6 @@ static bool is_passed(const oct_node *n)
     return false;
 }
 
-static bool is_quantizer(const oct_node *n, const char *op)
-{
-    return strcmp(n->op, op) == 0 && n->n_in >= 2 && n->n_out == 1 && n->in[0] >= 0 && n->out[0] >= 0;
-}
-
 static bool is_quantized_behind(const oct_graph *g, int id)
 {
     int next = oct_only_reader(g, g->node[id].out[0]);
@@ -88,7 +83,7 @@ static bool is_quantized_behind(const oct_graph *g, int id)
         next = next >= 0 && oct_is_op(&g->node[next], "Add") ? oct_only_reader(g, g->node[next].out[0]) : -1;
     while (next >= 0 && is_passed(&g->node[next]) && g->node[next].n_out == 1)
         next = oct_only_reader(g, g->node[next].out[0]);
-    return next >= 0 && is_quantizer(&g->node[next], "QuantizeLinear");
+    return next >= 0 && oct_edit_is_quantizer(&g->node[next], "QuantizeLinear");
 }
 
 /* A constant with n times the number of another one. */
@@ -130,7 +125,7 @@ static int maker_of(const oct_graph *g, int id)
 static int dequantizer_of(const oct_graph *g, int id)
 {
     const int p = maker_of(g, id);
-    if (p < 0 || !is_quantizer(&g->node[p], "DequantizeLinear"))
+    if (p < 0 || !oct_edit_is_quantizer(&g->node[p], "DequantizeLinear"))
         return -1;
     const oct_tensor *scale = constant_of(g, g->node[p].in[1]);
     return scale && scale->count == 1 && (g->node[p].n_in < 3 || g->node[p].in[2] < 0 || constant_of(g, g->node[p].in[2])) ? p : -1;
