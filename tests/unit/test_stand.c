@@ -293,6 +293,37 @@ static void biases_of_other_scales(void **state)
     }
 }
 
+/* ONNX Runtime rounds float weights of a MatMul with a sum between quantizers as those of a Gemm, but in three dimensions not with a Relu before the quantizer, and
+ * never where the input has several scales. Kinds: those of the graphs that ONNX Runtime 1.32 leaves of these. */
+static void weights_of_sums_are_rounded(void **state)
+{
+    static const struct {
+        const char *dims;
+        bool relu, channels;
+        oct_stand_kind kind;
+    } each[] = { { "2,4", false, false, OCT_STANDS_INTEGER }, { "2,4", true, false, OCT_STANDS_INTEGER }, { "2,2,4", false, false, OCT_STANDS_INTEGER },
+                 { "2,2,4", true, false, OCT_STANDS_FLOAT },  { "2,4", true, true, OCT_STANDS_FLOAT } };
+    static const float row[4] = { 1, 2, 3, 4 }, scales[4] = { 0.02f, 0.02f, 0.02f, 0.02f };
+    static const uint8_t zeros[4] = { 0 };
+    (void)state;
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        open_graph();
+        int x = rounded(net_input(g, "x", OCT_F32, each[i].dims), "xr", fine);
+        if (each[i].channels) {
+            x = net_node(g, "DequantizeLinear", "d", "d", g->node[g->value[x].producer].in[0], net_const(g, "s", OCT_F32, "4", scales),
+                         net_const(g, "z", OCT_U8, "4", zeros), NET_END);
+            net_int(g, "axis", 1);
+        }
+        int y = net_node(g, "MatMul", "product", "p", x, net_random(g, "w", "4,4", 3), NET_END);
+        y = net_node(g, "Add", "sum", "a", y, net_const(g, "b", OCT_F32, "4", row), NET_END);
+        y = each[i].relu ? net_node(g, "Relu", "relu", "r", y, NET_END) : y;
+        net_output(g, rounded(y, "y", fine));
+        assert_int_equal(kind_of("onnxruntime-x86", "product", NULL), each[i].kind);
+        assert_int_equal(kind_of("onnxruntime-x86", "sum", NULL), each[i].kind);
+        close_graph();
+    }
+}
+
 /* It makes MatMulNBits of weights whose scales are one number, or one for each column along axis 1, which no negative number stands for. */
 static void block_scales_stand_along_columns(void **state)
 {
@@ -566,6 +597,7 @@ int main(void)
         cmocka_unit_test(openvino_sums_of_constants),  cmocka_unit_test(openvino_sums_of_fixed_dimensions),
         cmocka_unit_test(openvino_sums_of_biases),     cmocka_unit_test(openvino_sums_of_quantized),
         cmocka_unit_test(openvino_shared_biases),      cmocka_unit_test(openvino_sums_behind_functions),      cmocka_unit_test(biases_of_other_scales),
+        cmocka_unit_test(weights_of_sums_are_rounded),
         cmocka_unit_test(block_scales_stand_along_columns),
         cmocka_unit_test(openvino_sums),               cmocka_unit_test(halves_stay_real),
         cmocka_unit_test(operators_may_run_in_float),
