@@ -111,7 +111,7 @@ static oct_status take_trap(oct_lint *l, const oct_target *t, const oct_graph *g
         return OCT_OK;
     if (!OCT_GROW(l->arena, v->trap, v->n_trap, v->cap_trap))
         return oct_nomem(err);
-    v->trap[v->n_trap++] = (oct_finding){ OCT_FINDING_TRAP, name, g->node[id].op, why };
+    v->trap[v->n_trap++] = (oct_finding){ .kind = OCT_FINDING_TRAP, .name = name, .op = g->node[id].op, .text = why };
     return OCT_OK;
 }
 
@@ -155,8 +155,8 @@ oct_status oct_lint_judge(oct_lint *l, const oct_target *t, oct_lint_verdict *v,
     if (!(v->node = oct_arena_calloc(l->arena, l->nodes + 1, sizeof *v->node)))
         return oct_nomem(err);
     OCT_TRY(judge_graph(l, t, l->g, "", v, err));
-    for (size_t i = 0; i < l->n_finding && oct_target_saturates(t); i++)
-        v->saturating += l->finding[i].kind == OCT_FINDING_SATURATES;
+    for (size_t i = 0; i < l->n_finding; i++)
+        v->saturating += l->finding[i].kind == OCT_FINDING_SATURATES && oct_finding_concerns(&l->finding[i], t);
     v->fits = !v->n_trap && !v->lost && !v->saturating && (v->layers || !l->quantized);
     return OCT_OK;
 }

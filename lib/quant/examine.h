@@ -24,7 +24,11 @@ typedef struct oct_finding {
     oct_finding_kind kind;
     const char *name, *op; /* the name of the node, with the path to its graph in front */
     const char *text;      /* the reason, as one clause */
+    unsigned sums;         /* OCT_FINDING_SATURATES: bit k is set if it concerns targets that add in the way k, an oct_pair_sums */
 } oct_finding;
+
+/* Whether a finding concerns a target: those of sums depend on how it adds products. */
+bool oct_finding_concerns(const oct_finding *f, const oct_target *t);
 
 /* "trap", "collapse", "wraps", "saturates" */
 const char *oct_finding_name(oct_finding_kind kind);

@@ -15,12 +15,17 @@ const char *oct_finding_name(oct_finding_kind kind)
     return names[kind];
 }
 
+bool oct_finding_concerns(const oct_finding *f, const oct_target *t)
+{
+    return f->kind != OCT_FINDING_SATURATES || (f->sums >> oct_target_pair_sums(t) & 1);
+}
+
 static oct_status add(oct_lint *l, oct_finding_kind kind, const oct_graph *g, int node, const char *where, const char *text, oct_err *err)
 {
     if (!text || !OCT_GROW(l->arena, l->finding, l->n_finding, l->cap_finding))
         return oct_nomem(err);
     const char *name = oct_arena_printf(l->arena, "%s%s", where, oct_node_label(g, node));
-    l->finding[l->n_finding++] = (oct_finding){ kind, name, g->node[node].op, text };
+    l->finding[l->n_finding++] = (oct_finding){ .kind = kind, .name = name, .op = g->node[node].op, .text = text };
     return name ? OCT_OK : oct_nomem(err);
 }
 
@@ -95,6 +100,36 @@ static int64_t largest_sum(const oct_weight_layout *l, const oct_quant *w, int f
     return most * farthest;
 }
 
+/* The ways of adding, by bits, in which pairs of s8 weights could saturate. */
+static unsigned saturating_sums(const oct_weight_layout *lay, const int8_t *qvals)
+{
+    unsigned sums = 0;
+    for (int k = OCT_SUMS_EXACT; k < OCT_PAIR_SUMS; k++)
+        sums |= oct_pairs_safe((oct_pair_sums)k, lay, qvals) ? 0 : 1u << k;
+    return sums;
+}
+
+static bool is_centred(const oct_quant *q, bool lowest)
+{
+    return q->n == 1 && (q->dtype == OCT_S8 || q->dtype == OCT_U8) &&
+           (q->zp[0] == (q->dtype == OCT_S8 ? 0 : 128) || (lowest && q->zp[0] == (q->dtype == OCT_S8 ? -128 : 0)));
+}
+
+/* OpenVINO multiplies two activations on integers if both are centred, the second around 0. ONNX Runtime makes u8 of them, whose sums are exact. */
+static unsigned saturating_activations(const oct_quant *x, const oct_quant *w)
+{
+    return is_centred(x, true) && is_centred(w, false) ? 1u << OCT_SUMS_IN_TAPS : 0;
+}
+
+static oct_status say_saturates(oct_lint *l, const oct_graph *g, int id, const char *where, unsigned sums, oct_err *err)
+{
+    if (!sums)
+        return OCT_OK;
+    OCT_TRY(add(l, OCT_FINDING_SATURATES, g, id, where, "sums of two of its products can leave 16 bits, where they are added so", err));
+    l->finding[l->n_finding - 1].sums = sums;
+    return OCT_OK;
+}
+
 static oct_status look_at_sums(oct_lint *l, const oct_graph *g, int id, const char *where, oct_err *err)
 {
     const oct_node *n = &g->node[id];
@@ -102,11 +137,13 @@ static oct_status look_at_sums(oct_lint *l, const oct_graph *g, int id, const ch
     const oct_quant *x = n->n_in > 1 && n->in[0] >= 0 ? g->value[n->in[0]].quant : NULL;
     const oct_quant *w = n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].quant : NULL;
     oct_weight_layout lay;
-    if (!op || op->quant != OCT_QUANT_WEIGHTED || !x || !w || w->block || !w->qvals || !w->qvals->data || (w->dtype != OCT_S8 && w->dtype != OCT_U8) ||
+    if (op && op->quant == OCT_QUANT_WEIGHTED && x && w && !w->block && !w->qvals)
+        return say_saturates(l, g, id, where, saturating_activations(x, w), err);
+    if (!op || op->quant != OCT_QUANT_WEIGHTED || !x || !w || w->block || !w->qvals->data || (w->dtype != OCT_S8 && w->dtype != OCT_U8) ||
         x->n > 1 || !oct_weight_layout_of(op, n, 1, w->qvals->rank, w->qvals->dims, &lay))
         return OCT_OK;
-    if (w->dtype == OCT_S8 && (x->n == 0 || x->dtype == OCT_U8 || x->dtype == OCT_S8) && !oct_pairs_safe(&lay, w->qvals->data))
-        OCT_TRY(add(l, OCT_FINDING_SATURATES, g, id, where, "sums of two of its products can leave 16 bits, where they are added so", err));
+    if (w->dtype == OCT_S8 && (x->n == 0 || x->dtype == OCT_U8 || x->dtype == OCT_S8))
+        OCT_TRY(say_saturates(l, g, id, where, saturating_sums(&lay, w->qvals->data), err));
     const int64_t most = largest_sum(&lay, w, 255);
     if (most > INT32_MAX)
         return add(l, OCT_FINDING_WRAPS, g, id, where,

@@ -342,13 +342,13 @@ oct_cost_how oct_block_cost(const oct_qjob *j, int node);
 oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err);
 
 /* saturate.c: whether the sum of two neighbouring u8 x s8 products along k fits 16 bits for all values of the activations. It does if in each pair the
- * positive weights sum to at most OCT_PAIR_MOST, and the negative ones to no less than its negative (255 * 128 < 2^15). Pairs are formed as in ONNX
- * Runtime's kernels, along k = (ky, kx, ic). qvals: all matrices, in ONNX's layout. */
+ * positive weights sum to at most OCT_PAIR_MOST, and the negative ones to no less than its negative (255 * 128 < 2^15). sums says which weights form
+ * pairs; OCT_SUMS_EXACT: none do. qvals: all matrices, in ONNX's layout. */
 enum { OCT_PAIR_MOST = 128 };
-bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *qvals);
-/* Whether a layer with this layout adds pairs in 16 bits at all. */
-bool oct_adds_pairs(const oct_weight_layout *l);
+bool oct_pairs_safe(oct_pair_sums sums, const oct_weight_layout *l, const int8_t *qvals);
+/* Whether a layer with this layout adds pairs in 16 bits. */
+bool oct_adds_pairs(oct_pair_sums sums, const oct_weight_layout *l);
 /* The weight that is paired with weight k of an output channel; -1: none. Both are counted within the group: ic * taps + tap. */
-int64_t oct_pair_of(const oct_weight_layout *l, int64_t k);
+int64_t oct_pair_of(oct_pair_sums sums, const oct_weight_layout *l, int64_t k);
 
 #endif

@@ -20,7 +20,7 @@ void oct_ldlq_destroy(oct_ldlq *k); /* l may be NULL */
  * nearest value. */
 void oct_ldlq_inputs(oct_ldlq *k, const float *x);
 /* Starts to round with these inputs. *seen: there are usable moments; if not, noise is that of the weights. pair[depth]: the input with which each one is
- * added in 16 bits, or -1; pairs are mutual, and at most one input has none. NULL: sums have 32 bits. Borrowed until the next call. OCT_ENOMEM. */
+ * added in 16 bits, or -1; pairs are mutual. NULL: sums have 32 bits. Borrowed until the next call. OCT_ENOMEM. */
 oct_status oct_ldlq_begin(oct_ldlq *k, const int64_t *pair, bool *seen);
 
 /* The place for the weights, float[depth][outs], and that of the rounded weights, int8_t[depth][outs]. */

@@ -28,6 +28,12 @@ static void join(oct_qjob *j, int a, int b)
 
 /* ---- products ---- */
 
+/* Whether sums of s8 products may saturate in the target, and it has no u8 in their place: weights can be made safe, activations cannot. */
+static bool saturates(const oct_target *t)
+{
+    return oct_target_saturates(t) && !oct_target_takes(t, OCT_U8, OCT_U8);
+}
+
 /* Whether the target runs a node in a quantized scheme. If not, *why is set to the reason. */
 static bool runs(const oct_qjob *j, int id, oct_scheme scheme, const char **why)
 {
@@ -35,6 +41,8 @@ static bool runs(const oct_qjob *j, int id, oct_scheme scheme, const char **why)
                         : scheme == OCT_SCHEME_DYNAMIC && !oct_op_of(j->g, id)->dynamic ? "no dynamic form in the target" : NULL;
     if (!fault && scheme == OCT_SCHEME_DYNAMIC && oct_is_left_product(j, id))
         fault = oct_no_turn(j, id);
+    if (!fault && scheme == OCT_SCHEME_STATIC && !oct_layer_weights(j->g, id) && saturates(j->opts.target))
+        fault = "sums of products of two activations could saturate on some of the target's CPUs";
     if (fault)
         *why = fault;
     return !fault && oct_target_runs(j->opts.target, j->g, id, oct_form_of(scheme), why);

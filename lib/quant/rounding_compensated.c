@@ -49,7 +49,7 @@ static bool open_group(rgroup *w, const rlayer *x)
     w->least = oct_calloc(outs, sizeof *w->least);
     w->expected = oct_calloc((WIDTHS + 1) * outs, sizeof *w->expected);
     for (int64_t i = 0; w->pair && i < x->depth; i++)
-        w->pair[i] = oct_pair_of(&x->l, i);
+        w->pair[i] = oct_pair_of(x->sums, &x->l, i);
     return w->k && w->pair && w->own && w->scale && w->centre && w->factor && w->best && w->noise && w->least && w->expected;
 }
 

@@ -26,6 +26,7 @@ typedef struct rlayer {
     int64_t depth, outs; /* for one group */
     int64_t rows;        /* the number of positions over all samples */
     int limit, scales;   /* the bound of the quantized values, and the number of scales */
+    oct_pair_sums sums;
     bool bound;          /* pairs of the weights may have to be safe from saturation */
     float *x;            /* [groups][depth][rows], as long as the inputs are kept */
     bool *collected;     /* [samples * n_member]: the rows of this sample are present */

@@ -27,11 +27,11 @@ static bool open_learning(lgroup *k, const rounder *r, const rlayer *x)
     const size_t n = (size_t)(x->outs * x->depth);
     const qvalue *v = &j->value[oct_params_root(j, oct_quantized_output(j, x->node))];
     const qweights *had = j->node[x->node].weights[0];
-    const bool safe = x->bound && oct_pairs_safe(&x->l, had->qvals->data);
+    const bool safe = x->bound && oct_pairs_safe(x->sums, &x->l, had->qvals->data);
     *k = (lgroup){ .w = oct_calloc(n, sizeof *k->w), .scale = oct_calloc((size_t)x->outs, sizeof *k->scale), .q = oct_calloc(n, 1),
                    .pair = oct_calloc((size_t)x->depth, sizeof *k->pair) };
     for (int64_t i = 0; k->pair && i < x->depth; i++)
-        k->pair[i] = safe ? oct_pair_of(&x->l, i) : -1;
+        k->pair[i] = safe ? oct_pair_of(x->sums, &x->l, i) : -1;
     k->l = (oct_learned){ .depth = (size_t)x->depth, .outs = (size_t)x->outs, .rows = (size_t)x->rows, .held = (size_t)x->rows / 4, .w = k->w,
                           .scale = k->scale, .lo = v->clamp_lo, .hi = v->clamp_hi, .limit = x->limit, .pair = k->pair, .most = OCT_PAIR_MOST };
     return k->w && k->scale && k->q && k->pair;

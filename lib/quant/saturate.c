@@ -1,4 +1,9 @@
-/* Proves that sums of pairs cannot exceed 16 bits. */
+/* Proves that sums of pairs cannot exceed 16 bits.
+ *
+ * Kernels that add in pairs differ in which weights they pair. ONNX Runtime packs convolutions as matrices with rows (ky, kx, ic), both if they are computed as
+ * matrices and, four channels at a time, directly: MlasGemmPackB after QLinearConv's ReorderFilter, and MlasConvSymPackW. oneDNN, which OpenVINO uses, does so
+ * for groups whose channels do not fill its blocks. Its direct kernels take four channels of one tap, filled up with zeros: jit_avx2 and jit_avx512_core
+ * x8s8s32x. Which it is was seen in OpenVINO 2026.4 by models with two weights that are not 0 (scripts/checks/check_saturation.py). */
 #include "quant/job.h"
 
 static bool pair_safe(int a, int b)
@@ -7,26 +12,27 @@ static bool pair_safe(int a, int b)
     return positive <= OCT_PAIR_MOST && negative <= OCT_PAIR_MOST;
 }
 
-bool oct_adds_pairs(const oct_weight_layout *l)
+/* Depthwise kernels convert to 32 bits before they add. They are used for groups of one input and one output. With more outputs, the taps of a channel are
+ * multiplied as a matrix, in pairs. */
+bool oct_adds_pairs(oct_pair_sums sums, const oct_weight_layout *l)
 {
-    /* ONNX Runtime's depthwise kernel converts to 32 bits before it adds. It is used for groups of one input and one output. With more outputs, the taps of
-     * a channel are multiplied as a matrix, in pairs. */
-    return !(oct_is_depthwise(l) && l->outs == l->groups);
+    return sums != OCT_SUMS_EXACT && !(oct_is_depthwise(l) && l->outs == l->groups);
 }
 
-/* Convolutions are packed as matrices with rows (ky, kx, ic), both if they are computed as matrices and, four channels at a time, directly: MlasGemmPackB
- * after QLinearConv's ReorderFilter, and MlasConvSymPackW. */
-int64_t oct_pair_of(const oct_weight_layout *l, int64_t k)
+int64_t oct_pair_of(oct_pair_sums sums, const oct_weight_layout *l, int64_t k)
 {
-    const int64_t ins = l->ins / l->groups, other = (k % l->taps * ins + k / l->taps) ^ 1;
+    const int64_t ins = l->ins / l->groups, ic = k / l->taps, tap = k % l->taps;
+    if (sums == OCT_SUMS_IN_TAPS && l->groups == 1)
+        return (ic ^ 1) < ins ? (ic ^ 1) * l->taps + tap : -1;
+    const int64_t other = (tap * ins + ic) ^ 1;
     return other < ins * l->taps ? other % ins * l->taps + other / ins : -1;
 }
 
-bool oct_pairs_safe(const oct_weight_layout *l, const int8_t *qvals)
+bool oct_pairs_safe(oct_pair_sums sums, const oct_weight_layout *l, const int8_t *qvals)
 {
-    const int64_t depth = oct_adds_pairs(l) ? l->ins / l->groups * l->taps : 0;
+    const int64_t depth = oct_adds_pairs(sums, l) ? l->ins / l->groups * l->taps : 0;
     for (int64_t k = 0; k < depth; k++) {
-        const int64_t other = oct_pair_of(l, k);
+        const int64_t other = oct_pair_of(sums, l, k);
         if (other >= 0 && other < k)
             continue;
         for (int64_t g = 0; g < l->matrices * l->groups; g++)

@@ -309,13 +309,13 @@ typedef struct layer_weights {
     qweights *q[2];
 } layer_weights;
 
-static bool is_safe(layer_weights *l)
+static bool is_safe(oct_pair_sums sums, layer_weights *l)
 {
     bool all = true;
     for (int i = 0; i < l->n; i++) {
         qweights *q = l->q[i];
         if (!q->checked)
-            q->safe = oct_pairs_safe(&l->s[i].l, q->qvals->data);
+            q->safe = oct_pairs_safe(sums, &l->s[i].l, q->qvals->data);
         q->checked = true;
         all &= q->safe;
     }
@@ -361,8 +361,12 @@ static const char *choose_type(const oct_qjob *j, int id, layer_weights *l, oct_
         return "u8 weights, as the target has them here";
     if (!oct_target_takes(t, activations, OCT_S8))
         return "u8 weights: the target takes no others";
-    if (saturates(t, activations) && !is_safe(l))
-        return "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
+    if (saturates(t, activations) && !is_safe(oct_target_pair_sums(t), l)) {
+        if (oct_target_takes(t, activations, OCT_U8))
+            return "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
+        *type = OCT_S8;
+        return "s8 weights, which could saturate 16 bits on CPUs without VNNI";
+    }
     *type = OCT_S8;
     for (int i = 0; i < l->n; i++)
         if (l->q[i]->widened)
@@ -463,6 +467,7 @@ static oct_status widen(oct_qjob *j, int id, const weights_view *s, qweights *q,
 {
     const oct_weight_layout *l = &s->l;
     const int64_t depth = l->ins / l->groups * l->taps, outs = l->outs / l->groups;
+    const oct_pair_sums sums = oct_target_pair_sums(j->opts.target);
     const float *w = s->w->data;
     float *widened = oct_arena_calloc(j->arena, (size_t)q->quant.n, sizeof *widened);
     double before = 0, after = 0;
@@ -471,7 +476,7 @@ static oct_status widen(oct_qjob *j, int id, const weights_view *s, qweights *q,
     for (int c = 0; c < q->quant.n; c++)
         widened[c] = 1;
     for (int64_t k = 0; k < depth; k++) {
-        const int64_t other = oct_pair_of(l, k);
+        const int64_t other = oct_pair_of(sums, l, k);
         for (int64_t g = 0; other > k && g < l->matrices * l->groups; g++)
             for (int64_t o = 0; o < outs; o++) {
                 const int64_t c = (g * outs + o) / s->per;
@@ -495,7 +500,7 @@ static oct_status make_safe(oct_qjob *j, int id, layer_weights *l, oct_err *err)
 {
     const oct_pair_need need = oct_pairs_need(j, id);
     double worst = 1;
-    if (need == OCT_PAIRS_ANY || is_safe(l))
+    if (need == OCT_PAIRS_ANY || is_safe(oct_target_pair_sums(j->opts.target), l))
         return OCT_OK;
     for (int i = 0; i < l->n; i++) {
         double loss = 1;

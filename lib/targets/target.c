@@ -212,9 +212,14 @@ bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weig
     return t->takes[a][weights == OCT_S8];
 }
 
+oct_pair_sums oct_target_pair_sums(const oct_target *t)
+{
+    return t->pair_sums;
+}
+
 bool oct_target_saturates(const oct_target *t)
 {
-    return t->saturates;
+    return t->pair_sums != OCT_SUMS_EXACT;
 }
 
 bool oct_target_bfloat16(const oct_target *t)

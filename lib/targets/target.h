@@ -69,7 +69,11 @@ bool oct_target_keeps_scale(const oct_target *t, const char *op);
 bool oct_target_scale_of(const oct_target *t, const char *op, oct_dtype type, float *scale, int32_t *zero);
 /* Whether operators with weights support this pair of types: activations OCT_U8, OCT_S8, OCT_U16 or OCT_S16, and weights OCT_U8 or OCT_S8. */
 bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weights);
-/* Whether sums of two products of u8 activations and s8 weights saturate at 16 bits on some of the target's CPUs. */
+/* How the target adds products of u8 activations and s8 weights on some of its CPUs: exactly, or two of them in 16 bits, where they saturate. The two are neighbours
+ * along k = (ky, kx, ic), or in a convolution without groups neighbouring channels of the same tap, of which the last of an odd number stands alone. */
+typedef enum oct_pair_sums { OCT_SUMS_EXACT, OCT_SUMS_ALONG_K, OCT_SUMS_IN_TAPS, OCT_PAIR_SUMS } oct_pair_sums;
+oct_pair_sums oct_target_pair_sums(const oct_target *t);
+/* Whether sums of two products saturate at 16 bits on some of its CPUs. */
 bool oct_target_saturates(const oct_target *t);
 /* The reason why a node of g must not compute in 16-bit floats in the target, although the operator supports them: a trap that the target file names. NULL:
  * it may. */

@@ -62,7 +62,8 @@ typedef struct oct_cost_work {
 struct oct_target {
     oct_arena *arena;
     const char *name, *summary;
-    bool saturates, bfloat16, runs_all, carries, signs_free, symmetric, float_bias, powers_of_two, static_shapes, onnx_alone, everywhere, untested;
+    oct_pair_sums pair_sums;
+    bool bfloat16, runs_all, carries, signs_free, symmetric, float_bias, powers_of_two, static_shapes, onnx_alone, everywhere, untested;
     bool own_quantizers, own_dequantizers;
     oct_target_scale *scale;
     size_t n_scale, cap_scale;

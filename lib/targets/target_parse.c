@@ -94,7 +94,6 @@ static const struct {
     const char *key, *what, *words[2];
     size_t member;
 } choices[] = {
-    { "pair-sums", "kind of sums", { "exact", "saturate" }, offsetof(oct_target, saturates) },
     { "bfloat16", "answer", { "no", "yes" }, offsetof(oct_target, bfloat16) },
     { "quantized", "extent", { "listed", "all" }, offsetof(oct_target, runs_all) },
     { "dequantizing", "kind of search", { "beside", "carried" }, offsetof(oct_target, carries) },
@@ -138,6 +137,20 @@ static oct_status read_types(reader *r, oct_err *err)
         r->t->takes[i / 2][i % 2] = true;
     }
     return OCT_OK;
+}
+
+static oct_status read_sums(reader *r, oct_err *err)
+{
+    static const char *const kinds[OCT_PAIR_SUMS] = { "exact", "saturate", "saturate-in-taps" };
+    const char *at, *word;
+    int i = 0;
+    OCT_TRY(next(r, &word, &at, err));
+    while (i < OCT_PAIR_SUMS && strcmp(word, kinds[i]) != 0)
+        i++;
+    if (i == OCT_PAIR_SUMS)
+        return oct_words_unknown(&r->w, at, "kind of sums", word, kinds, OCT_PAIR_SUMS, err);
+    r->t->pair_sums = (oct_pair_sums)i;
+    return end_of_line(r, err);
 }
 
 /* ---- operators ---- */
@@ -462,8 +475,8 @@ static oct_status read_cost(reader *r, oct_err *err)
 
 /* ---- the whole ---- */
 
-enum { NAME, SUMMARY, INHERITS, TYPES, TRAP, KEEPS, SCALE, OP, COSTS, COST, OTHERS };
-static const char *const others[OTHERS] = { "name", "summary", "inherits", "types", "trap", "keeps", "scale", "op", "costs", "cost" };
+enum { NAME, SUMMARY, INHERITS, TYPES, SUMS, TRAP, KEEPS, SCALE, OP, COSTS, COST, OTHERS };
+static const char *const others[OTHERS] = { "name", "summary", "inherits", "types", "pair-sums", "trap", "keeps", "scale", "op", "costs", "cost" };
 
 static oct_status read_key(reader *r, unsigned *key, oct_err *err)
 {
@@ -495,6 +508,7 @@ static oct_status read_line(reader *r, oct_err *err)
     case SUMMARY: return rest(r, "the summary", &r->t->summary, err);
     case INHERITS: return read_inherits(r, err);
     case TYPES: return read_types(r, err);
+    case SUMS: return read_sums(r, err);
     case TRAP: return read_trap(r, err);
     case KEEPS: return read_keeps(r, err);
     case SCALE: return read_scale(r, err);
@@ -530,10 +544,6 @@ static oct_status check(const reader *r, oct_err *err)
                            "add u8*s8 or u8*u8 to the line 'types', or leave 'dynamic' out");
     if (t->powers_of_two && !t->symmetric)
         return whole_fault(r, err, "scales that are powers of two do not end where clamps do", "add a line 'activations symmetric'");
-    /* Weights that could saturate are written as u8. */
-    if (t->saturates && t->takes[0][1] && !t->takes[0][0])
-        return whole_fault(r, err, "pair sums saturate, and the target takes no u8 weights in their place",
-                           "add u8*u8 to the line 'types', or write 'pair-sums exact'");
     return OCT_OK;
 }
 

@@ -172,6 +172,70 @@ static void sums_wrap_and_saturate(void **state)
     }
 }
 
+/* A Conv of 3 channels and 3 taps with two weights that are not 0. */
+static oct_graph *two_weights(int a, int b)
+{
+    oct_graph *g = net_graph(13);
+    int8_t w[9] = { 0 };
+    const uint8_t zero = 0;
+    w[a] = w[b] = 127;
+    const int s = real(g, "s", 0.02f), z = net_const(g, "zero", OCT_U8, "", &zero);
+    const int x = NET_NODE(g, "DequantizeLinear", "xr", "xr", NET_NODE(g, "QuantizeLinear", "xq", "xq", net_input(g, "x", OCT_F32, "1,3,1,9"), s, z), s, z);
+    const int m = NET_NODE(g, "DequantizeLinear", "wr", "wr", net_const(g, "w", OCT_S8, "1,3,1,3", w), real(g, "ws", 0.1f), code(g, "wz", 0));
+    const int y = NET_NODE(g, "Conv", "product", "m", x, m);
+    net_output(g, NET_NODE(g, "DequantizeLinear", "yr", "yr", NET_NODE(g, "QuantizeLinear", "yq", "yq", y, s, z), s, z));
+    return g;
+}
+
+/* Which weights are added together depends on the target. */
+static void sums_saturate_in_some_targets(void **state)
+{
+    static const struct {
+        int a, b; /* ic * 3 + tap */
+        bool along_k, in_taps;
+    } each[] = { { 0, 3, true, true }, { 6, 1, true, false }, { 1, 4, false, true }, { 0, 1, false, false } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = two_weights(each[i].a, each[i].b);
+        oct_lint *l = examined(g, NULL);
+        oct_lint_verdict v;
+        GOOD(oct_lint_judge(l, target_named("onnxruntime-x86"), &v, err));
+        assert_int_equal(v.saturating, each[i].along_k);
+        GOOD(oct_lint_judge(l, target_named("openvino"), &v, err));
+        assert_int_equal(v.saturating, each[i].in_taps);
+        GOOD(oct_lint_judge(l, target_named("openvino-vnni"), &v, err));
+        assert_int_equal(v.saturating, 0);
+        oct_lint_close(l);
+        oct_graph_destroy(g);
+    }
+}
+
+/* Two activations: OpenVINO multiplies them on integers if both zero points are in the middle, or that of the first at the end. */
+static void products_of_activations_saturate(void **state)
+{
+    static const struct {
+        uint8_t a, b;
+        bool saturates;
+    } each[] = { { 128, 128, true }, { 0, 128, true }, { 128, 0, false }, { 0, 0, false }, { 100, 128, false }, { 128, 127, false } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(13);
+        int in[2];
+        for (int k = 0; k < 2; k++) {
+            const char *const names[2][5] = { { "a", "az", "aq", "ar", "as" }, { "b", "bz", "bq", "br", "bs" } };
+            const int s = real(g, names[k][4], 0.02f), z = net_const(g, names[k][1], OCT_U8, "", k ? &each[i].b : &each[i].a);
+            in[k] = NET_NODE(g, "DequantizeLinear", names[k][3], names[k][3], NET_NODE(g, "QuantizeLinear", names[k][2], names[k][2], net_input(g, names[k][0], OCT_F32, "4,4"), s, z), s, z);
+        }
+        net_output(g, NET_NODE(g, "MatMul", "product", "m", in[0], in[1]));
+        oct_lint *l = examined(g, NULL);
+        oct_lint_verdict v;
+        GOOD(oct_lint_judge(l, target_named("openvino"), &v, err));
+        assert_int_equal(v.saturating, each[i].saturates);
+        GOOD(oct_lint_judge(l, target_named("onnxruntime-x86"), &v, err));
+        assert_int_equal(v.saturating, 0);
+        oct_lint_close(l);
+        oct_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +243,8 @@ int main(void)
         cmocka_unit_test(tables_have_ranges),
         cmocka_unit_test(quantized_scores_collapse),
         cmocka_unit_test(sums_wrap_and_saturate),
+        cmocka_unit_test(sums_saturate_in_some_targets),
+        cmocka_unit_test(products_of_activations_saturate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

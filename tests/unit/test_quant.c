@@ -375,31 +375,49 @@ static void saturation_proof_equals_trying(void **state)
         for (int j = 0; j < 2; j++)
             for (int k = 0; k < 6; k += 2)
                 bad |= pair_overflows(w[k * 2 + j], w[(k + 1) * 2 + j]);
-        assert_int_equal(oct_pairs_safe(&l, w), !bad);
+        assert_int_equal(oct_pairs_safe(OCT_SUMS_ALONG_K, &l, w), !bad);
         safe += !bad;
     }
     assert_true(safe > 500 && safe < 3500); /* both answers were tried */
     const oct_weight_layout pair = layout_of("Gemm", 1, 2, (const int64_t[]){ 2, 1 });
-    assert_true(oct_pairs_safe(&pair, (const int8_t[]){ 127, 1 }));
-    assert_false(oct_pairs_safe(&pair, (const int8_t[]){ 127, 2 }));
-    assert_true(oct_pairs_safe(&pair, (const int8_t[]){ -128, 0 }));
-    assert_false(oct_pairs_safe(&pair, (const int8_t[]){ -128, -1 }));
+    assert_true(oct_pairs_safe(OCT_SUMS_ALONG_K, &pair, (const int8_t[]){ 127, 1 }));
+    assert_false(oct_pairs_safe(OCT_SUMS_ALONG_K, &pair, (const int8_t[]){ 127, 2 }));
+    assert_true(oct_pairs_safe(OCT_SUMS_ALONG_K, &pair, (const int8_t[]){ -128, 0 }));
+    assert_false(oct_pairs_safe(OCT_SUMS_ALONG_K, &pair, (const int8_t[]){ -128, -1 }));
 }
 
 /* Pairs of a convolution are along k = (ky, kx, ic): with an odd number of channels some are of two taps. */
 static void saturation_proof_has_channels_innermost(void **state)
 {
     const oct_weight_layout even = layout_of("Conv", 1, 4, (const int64_t[]){ 1, 2, 1, 2 });
-    assert_false(oct_pairs_safe(&even, (const int8_t[]){ 127, 0, 127, 0 })); /* along the channels */
-    assert_true(oct_pairs_safe(&even, (const int8_t[]){ 127, 127, 0, 0 }));  /* along the taps */
+    assert_false(oct_pairs_safe(OCT_SUMS_ALONG_K, &even, (const int8_t[]){ 127, 0, 127, 0 })); /* along the channels */
+    assert_true(oct_pairs_safe(OCT_SUMS_ALONG_K, &even, (const int8_t[]){ 127, 127, 0, 0 }));  /* along the taps */
     const oct_weight_layout odd = layout_of("Conv", 1, 4, (const int64_t[]){ 1, 3, 1, 3 });
     static const int k[9] = { 0, 3, 6, 1, 4, 7, 2, 5, 8 }; /* where the elements stand in that order */
     for (int a = 0; a < 9; a++)
         for (int b = a + 1; b < 9; b++) {
             int8_t w[9] = { 0 };
             w[a] = w[b] = -127;
-            assert_int_equal(oct_pairs_safe(&odd, w), k[a] / 2 != k[b] / 2);
+            assert_int_equal(oct_pairs_safe(OCT_SUMS_ALONG_K, &odd, w), k[a] / 2 != k[b] / 2);
         }
+}
+
+/* Pairs within a tap: channels 2i and 2i + 1 of a convolution without groups; the last of an odd number has none. Groups have pairs along k. */
+static void saturation_proof_knows_pairs_in_taps(void **state)
+{
+    const oct_weight_layout odd = layout_of("Conv", 1, 4, (const int64_t[]){ 1, 3, 1, 3 });
+    const oct_weight_layout groups = layout_of("Conv", 2, 4, (const int64_t[]){ 2, 3, 1, 3 });
+    for (int a = 0; a < 9; a++)
+        for (int b = a + 1; b < 9; b++) {
+            int8_t w[18] = { 0 };
+            w[a] = w[b] = 127;
+            assert_int_equal(oct_pairs_safe(OCT_SUMS_IN_TAPS, &odd, w), !(a < 3 && b == a + 3));
+            assert_int_equal(oct_pairs_safe(OCT_SUMS_IN_TAPS, &groups, w), oct_pairs_safe(OCT_SUMS_ALONG_K, &groups, w));
+            assert_true(oct_pairs_safe(OCT_SUMS_EXACT, &odd, w));
+        }
+    const oct_weight_layout matrix = layout_of("Gemm", 1, 2, (const int64_t[]){ 4, 1 });
+    assert_false(oct_pairs_safe(OCT_SUMS_IN_TAPS, &matrix, (const int8_t[]){ 0, 0, 127, 127 }));
+    assert_true(oct_pairs_safe(OCT_SUMS_IN_TAPS, &matrix, (const int8_t[]){ 0, 127, 127, 0 }));
 }
 
 /* Groups of one input and one output are added wider; with two outputs they are a matrix product, in pairs of taps. */
@@ -408,16 +426,16 @@ static void saturation_proof_knows_depthwise(void **state)
     const int8_t w[8] = { 127, 127, 0, 0, 0, 0, 0, 0 };
     const oct_weight_layout one = layout_of("Conv", 2, 4, (const int64_t[]){ 2, 1, 1, 2 });
     const oct_weight_layout two = layout_of("Conv", 2, 4, (const int64_t[]){ 4, 1, 1, 2 });
-    assert_true(oct_pairs_safe(&one, w));
-    assert_false(oct_pairs_safe(&two, w));
+    assert_true(oct_pairs_safe(OCT_SUMS_ALONG_K, &one, w));
+    assert_false(oct_pairs_safe(OCT_SUMS_ALONG_K, &two, w));
 }
 
 /* Output channels of a transposed convolution are dimension 1: pairs are of different rows. */
 static void saturation_proof_knows_transposed(void **state)
 {
     const oct_weight_layout l = layout_of("ConvTranspose", 1, 4, (const int64_t[]){ 2, 2, 1, 1 });
-    assert_true(oct_pairs_safe(&l, (const int8_t[]){ 127, 127, 0, 0 }));
-    assert_false(oct_pairs_safe(&l, (const int8_t[]){ 127, 0, 127, 0 }));
+    assert_true(oct_pairs_safe(OCT_SUMS_ALONG_K, &l, (const int8_t[]){ 127, 127, 0, 0 }));
+    assert_false(oct_pairs_safe(OCT_SUMS_ALONG_K, &l, (const int8_t[]){ 127, 0, 127, 0 }));
 }
 
 /* ------------------------------------------------------------------ dynamic */
@@ -823,6 +841,7 @@ int main(void)
         cmocka_unit_test(output_that_is_read_keeps_its_name),
         cmocka_unit_test(saturation_proof_equals_trying),
         cmocka_unit_test(saturation_proof_has_channels_innermost),
+        cmocka_unit_test(saturation_proof_knows_pairs_in_taps),
         cmocka_unit_test(saturation_proof_knows_depthwise),
         cmocka_unit_test(saturation_proof_knows_transposed),
         cmocka_unit_test(odd_groups_stay_float),

@@ -102,11 +102,10 @@ static void print_count(const linter *x, FILE *f)
         oct_print(f, "\nA float model: %zu of %zu nodes would run on integers in %s.\n", c.integer_nodes, c.nodes, x->v.target);
 }
 
-/* Sums of two products matter only in a target that adds them in 16 bits. */
 static void print_findings(const linter *x, FILE *f, const oct_finding *finding, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (finding[i].kind != OCT_FINDING_SATURATES || oct_target_saturates(x->s.target))
+        if (oct_finding_concerns(&finding[i], x->s.target))
             oct_print(f, "%s: '%s' (%s): %s\n", oct_finding_name(finding[i].kind), finding[i].name, finding[i].op, finding[i].text);
 }
 

@@ -129,7 +129,7 @@ static oct_status take_findings(page_work *w, oct_err *err)
     size_t n;
     OCT_TRY(oct_lint_open(c->m->graph, NULL, &w->lint, err));
     OCT_TRY(oct_lint_judge(w->lint, w->s->target, &v, err));
-    OCT_TRY(tool_page_findings(w->lint, &v, oct_target_saturates(w->s->target), c->n_warnings + c->n_promoted + c->n_denormal + 1, &line, &n, err));
+    OCT_TRY(tool_page_findings(w->lint, &v, w->s->target, c->n_warnings + c->n_promoted + c->n_denormal + 1, &line, &n, err));
     for (size_t i = 0; i < c->n_warnings; i++)
         line[n++] = (oct_page_line){ "warning", NULL, c->warnings[i] };
     for (size_t i = 0; i < c->n_promoted; i++, n++) {

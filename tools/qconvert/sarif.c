@@ -116,7 +116,7 @@ static void put_result(oct_json *j, const char *path, size_t of, const char *nod
 static void put_findings(oct_json *j, const char *path, const oct_target *t, const oct_finding *f, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (f[i].kind != OCT_FINDING_SATURATES || oct_target_saturates(t))
+        if (oct_finding_concerns(&f[i], t))
             put_result(j, path, f[i].kind, f[i].name, f[i].op, f[i].text);
 }
 

@@ -83,7 +83,7 @@ static oct_status take_model(const oct_eval_model *models, const oct_eval_result
     if (!r->models[k].runner) /* the reasons are about our runtime */
         OCT_TRY(take_layers(&r->models[k], &v, a, to, err));
     OCT_TRY(take_changes(models[0].graph, (*lint)->read, a, &to->changes, err));
-    OCT_TRY(tool_page_findings(*lint, &v, false, 0, &line, &to->findings.n, err));
+    OCT_TRY(tool_page_findings(*lint, &v, t, 0, &line, &to->findings.n, err));
     to->findings.v = line;
     return OCT_OK;
 }
