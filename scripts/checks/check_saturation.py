@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Judges what qconvert writes on a CPU without VNNI, where ONNX Runtime adds products in 16 bits that saturate.
+"""Judges what qconvert writes on a CPU without VNNI, where ONNX Runtime and OpenVINO add products in 16 bits that saturate.
 
     check_saturation.py [--shared ../shared] [--qconvert PROGRAM] [--qeval PROGRAM] [-v] [NETWORK ...]
 
@@ -13,10 +13,16 @@ samples, so that most of their multiply-accumulates have s8 weights, and must gi
 that is quantized. Converted for CPUs with VNNI they must not. With names of networks these alone are judged. Of a network whose weights alone cost
 much, the share of s8 weights is judged alone: there only a part of the layers may take them.
 
+Where its package is installed, OpenVINO runs the same layers, and transposed convolutions, on this CPU by its kernels for AVX2 (ONEDNN_MAX_CPU_ISA): those for
+the target `openvino` must be as exact, and those for `openvino-vnni` must not. Of trained networks it prints how often the class is that of the float model; for
+`openvino` it must be that of our runtime in nearly all samples.
+
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages or the emulator.
 """
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -29,16 +35,20 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from pylib import tool, zoo
+from pylib import execution, tool, zoo
 from pylib.judge import Checker, options, run_ort, sqnr
 from pylib.samples import open_samples
 
+# Of one input for each output, in OpenVINO also with one input for all: nothing is added in pairs.
+UNPAIRED = ("depthwise", "depthwise 5x5", "depthwise 1-D", "one channel, one output", "conv of one channel")
 EXACT = 45.0  # dB: a step more or less in some outputs; a saturated sum costs tens of dB
 SAMPLES = 6
 NETWORKS = ("multipliers", "kws_dscnn", "resnet8_cifar10")
 FRAIL = ("mobilenet_v2_100_224",)
+CLASSIFIERS = ("kws_dscnn", "resnet8_cifar10", "mobilenet_v1_025_224", "mobilenet_v2_100_224", "squeezenet_v10_227")
+CLASSIFIED, ALIKE = 300, 0.95
 NETWORK_SAMPLES, SHARE = 8, 0.6
-RUN = "--run"
+RUN, RUN_OPENVINO = "--run", "--run-openvino"
 
 
 def weights(order, outs, ins, taps, rng):
@@ -70,6 +80,13 @@ def product(op, k, n, batch=(), **attrs):
     return make
 
 
+def transposed(outs, ins, taps, **attrs):
+    def make(order, rng):
+        w = weights(order, outs, ins, taps, rng)
+        return "ConvTranspose", [w.swapaxes(0, 1).copy()], attrs, (ins, *(t + 4 for t in taps))
+    return make
+
+
 LAYERS = {
     "conv 1x1": conv(8, 21, (1, 1)),
     "conv 3x3": conv(8, 5, (3, 3)),
@@ -94,12 +111,17 @@ LAYERS = {
     "Gemm": product("Gemm", 33, 16, ()),
     "Gemm with transB": product("Gemm", 33, 16, (), transB=1),
 }
+# Of these OpenVINO has integer forms, too.
+TRANSPOSED = {
+    "transposed conv 3x3": transposed(8, 5, (3, 3)),
+    "transposed conv with strides": transposed(8, 6, (2, 2), strides=[2, 2]),
+}
 ORDERS = ("same", "mixed", "last", "first")
 
 
 def save(path, layer, order, rng):
     """The layer between x and y; returns samples near the upper end, where sums saturate."""
-    op, consts, attrs, shape = LAYERS[layer](order, rng)
+    op, consts, attrs, shape = (LAYERS | TRANSPOSED)[layer](order, rng)
     names = [f"w{i}" for i in range(len(consts))]
     g = helper.make_graph([helper.make_node(op, ["x", *names], ["y"], name="layer", **attrs)], "g",
                           [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, *shape])],
@@ -183,11 +205,20 @@ def show_quantized(source, path):
     onnx.save(m, path)
 
 
+def in_openvino(folder):
+    """As emulated(), in OpenVINO."""
+    for model in sorted(Path(folder).glob("*.onnx")):
+        run = execution.compiled(model)
+        rows = [[np.array(y) for y in run([x]).values()] for x in np.load(model.with_suffix(".npy"))[:, None]]
+        np.savez(model.with_suffix(".avx2.npz"), **{f"out{i}": np.concatenate(ys) for i, ys in enumerate(zip(*rows, strict=True))})
+    return 0
+
+
 class Cases:
     """Converted models in a folder, with what ours makes of them."""
 
-    def __init__(self, c):
-        self.c, self.folder, self.made, self.networks = c, c.folder / "run", [], []
+    def __init__(self, c, name):
+        self.c, self.folder, self.made, self.networks = c, c.folder / name, [], []
         self.folder.mkdir()
 
     def add(self, what, source, x, *how, safe=True):
@@ -258,6 +289,68 @@ def add_layers(cases):
         cases.add(f"{layer} for VNNI", source, x, "--target", "onnxruntime-vnni", safe=False)
 
 
+def add_openvino(cases):
+    source, signed = cases.c.folder / "source.onnx", cases.c.folder / "signed.policy"
+    signed.write_text("any - - s8/tensor/sym -\n")
+    for layer in LAYERS | TRANSPOSED:
+        for order in reversed(ORDERS):
+            x = save(source, layer, order, np.random.default_rng(7))
+            cases.add(f"OpenVINO: {layer}, {order}", source, x, "--target", "openvino")
+        cases.add(f"OpenVINO: {layer}, signed activations", source, x, "--target", "openvino", "--policy", signed)
+        if layer not in UNPAIRED:
+            cases.add(f"OpenVINO: {layer} for VNNI", source, x, "--target", "openvino-vnni", safe=False)
+    x = save_both(source, np.random.default_rng(8))
+    cases.add("OpenVINO: two activations", source, x, "--target", "openvino")
+    cases.add("OpenVINO: two signed activations", source, x, "--target", "openvino", "--policy", signed)
+    cases.add("OpenVINO: two signed activations for VNNI", source, x, "--target", "openvino-vnni", "--policy", signed, safe=False)
+
+
+def run_openvino(folder):
+    if subprocess.run([sys.executable, __file__, RUN_OPENVINO, folder], env=os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX2"}, check=False).returncode:
+        sys.exit("check_saturation.py: OpenVINO failed")
+
+
+def classes(ys):
+    return ys.reshape(len(ys), -1).argmax(1)
+
+
+def judge_classes(c, shared):
+    """Of trained networks: the share of samples with the class of the float model."""
+    folder, made = c.folder / "classes", []
+    folder.mkdir()
+    for name in CLASSIFIERS:
+        known = zoo.MODELS[name]
+        model, calib, data, _ = known.paths(shared)
+        if not model.exists():
+            continue
+        samples = open_samples(str(data), known.preprocess)
+        x = np.stack([samples.get(int(i)) for i in np.linspace(0, samples.count - 1, min(samples.count, CLASSIFIED)).astype(int)])
+        floats = classes(run_ort(model, list(x[:, None]))[0])
+        for target in ("openvino", "openvino-vnni"):
+            at = folder / f"{name}.{target}.onnx"
+            c.convert(model, at, "--data", calib, "--samples", "64", *(["--preprocess", known.preprocess] if known.preprocess else []), "--target", target)
+            np.save(at.with_suffix(".npy"), x)
+            made.append((name, target, at, floats, classes(c.run_ours(at, list(x))[0])))
+    run_openvino(folder)
+    for name, target, at, floats, ours in made:
+        theirs = classes(next(iter(np.load(at.with_suffix(".avx2.npz")).values())))
+        same = 100 * float((theirs == floats).mean())
+        print(f"  {name}, {target}: the class of the float model in {same:.1f} % of {len(floats)} samples in OpenVINO without VNNI, {100 * float((ours == floats).mean()):.1f} % in ours")
+        if target == "openvino":
+            c.hold(f"{name}: the classes of our runtime", (theirs == ours).mean() >= ALIKE, f"{100 * float((theirs == ours).mean()):.1f} %")
+
+
+def judge_openvino(c, shared):
+    if not packages.has("openvino"):
+        print("OpenVINO is not installed: its sums are not judged")
+        return
+    cases = Cases(c, "openvino")
+    add_openvino(cases)
+    run_openvino(cases.folder)
+    cases.judge()
+    judge_classes(c, shared)
+
+
 def add_networks(cases, names, shared):
     """By name; a trained one whose model is not in `shared` is left out."""
     for name in names:
@@ -288,7 +381,7 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as folder:
         c = Checker(args, Path(folder))
-        cases = Cases(c)
+        cases = Cases(c, "run")
         if not args.networks:
             add_layers(cases)
         add_networks(cases, args.networks or NETWORKS + FRAIL, args.shared)
@@ -296,8 +389,11 @@ def main():
             sys.exit("check_saturation.py: ONNX Runtime failed on the emulated CPU")
         cases.judge()
         cases.judge_networks()
+        if not args.networks:
+            judge_openvino(c, args.shared)
         return c.finish()
 
 
 if __name__ == "__main__":
-    sys.exit(emulated(sys.argv[2]) if sys.argv[1:2] == [RUN] else main())
+    run = {RUN: emulated, RUN_OPENVINO: in_openvino}.get(sys.argv[1] if len(sys.argv) > 1 else "")
+    sys.exit(run(sys.argv[2]) if run else main())

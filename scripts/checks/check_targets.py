@@ -38,7 +38,7 @@ RUNS_IN_ORT = {"onnxruntime-x86", "onnxruntime-vnni", "onnxruntime-arm64", "gene
 # readers: at most so many readers of a DequantizeLinear of activations; foreign: whether com.microsoft may be used; all: no float operator
 # between these stands without quantizers on both sides; one: operators whose inputs share a scale; same: operators between quantizers whose result has the
 # parameters of the input; fixed: {(operator, type): parameters} of results between quantizers; least: the smallest range of real numbers; static:
-# whether inputs must have fixed dimensions; rounds: layers of floats are quantized behind a dequantizer of one scale; powers: scales are powers of two; only: operators on integers; nothing: none are; whole: no layer has
+# whether inputs must have fixed dimensions; pairs: weights may not saturate 16 bits, and two activations are not multiplied on integers; rounds: layers of floats are quantized behind a dequantizer of one scale; powers: scales are powers of two; only: operators on integers; nothing: none are; whole: no layer has
 # quantized weights alone, or activations.
 MOVES = {"MaxPool", "Reshape", "Transpose", "Slice", "Squeeze", "Unsqueeze", "Flatten"}
 ORT = {"act": {"uint8", "int8"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": WEIGHTED, "output": {"Conv"}, "foreign": True, "same": MOVES, "rounds": True,
@@ -47,7 +47,8 @@ RULES = {
     "onnxruntime-x86": ORT,
     "onnxruntime-vnni": ORT,
     "onnxruntime-arm64": ORT | {"w": {"int8"}},
-    "openvino": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "same": MOVES | {"Split"}, "one": {"Concat"}},
+    "openvino": {"pairs": True, "act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "same": MOVES | {"Split"}, "one": {"Concat"}},
+    "openvino-vnni": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "same": MOVES | {"Split"}, "one": {"Concat"}},
     "openvino-npu": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "same": MOVES | {"Split"}, "static": True,
                      "one": {"Add", "Mul", "Sub", "Div", "Min", "Max", "Concat"}},
     "openvino-gpu": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "same": MOVES | {"Split"}, "one": {"Concat"}},
@@ -281,11 +282,31 @@ def check_quantizers(c, what, m, rule):
         c.hold(f"{what}: {key} of quantizers", not found, found[:3])
 
 
+def most_of_pair(q, n):
+    """The largest sum of magnitudes of two weights of one sign that are multiplied together: channels 2i and 2i + 1 of a tap, or in groups neighbours of (ky, kx, ic)."""
+    group = next((a.i for a in n.attribute if a.name == "group"), 1)
+    if n.op_type == "Conv":
+        rows = q.reshape(*q.shape[:2], -1).swapaxes(1, 2).astype(int)  # [outs][taps][ins]
+        if group > 1:
+            if q.shape[1] == 1 and q.shape[0] == group:
+                return 0
+            rows = rows.reshape(len(rows), 1, -1)
+    elif n.op_type == "ConvTranspose":
+        rows = q.reshape(*q.shape[:2], -1).transpose(1, 2, 0).astype(int)
+    else:
+        rows = (q if any(a.name == "transB" and a.i for a in n.attribute) else q.T).astype(int)[:, None]
+    if rows.shape[-1] % 2:
+        rows = np.concatenate([rows, np.zeros((*rows.shape[:-1], 1), int)], -1)
+    return max(int(np.maximum(sign * rows, 0).reshape(-1, 2).sum(1).max()) for sign in (1, -1))
+
+
 def check_layer(m, rule, n):
     """What is wrong with a layer on integers."""
     w = m.weights(n)
     if w is None:
-        return None
+        return "two activations" if rule.get("pairs") else None
+    if rule.get("pairs") and most_of_pair(m.constants[w.input[0]], n) > 128:
+        return "weights of a pair"
     q, scale, zero = (m.constants[i] for i in w.input)
     axis = {"Conv": 0, "ConvTranspose": 1, "MatMul": 1}.get(n.op_type, None)
     if n.op_type == "Gemm":
