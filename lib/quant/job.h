@@ -68,6 +68,8 @@ typedef struct qnode {
      * before */
     oct_scheme by_cost;
     bool rangeless;        /* found while deciding: an input or output has no statistics */
+    /* found while deciding: of a Concat, bit k: input k has parameters of its own; bit OCT_PARTED_OUTPUT: the output has (part_joins.c) */
+    uint32_t parted;
     qweights *weights[2];  /* of inputs 1 and 2 (W and R of an LSTM), or NULL; products that share a matrix in blocks share these */
     qtable *table;         /* the quantized table that it picks from, or NULL */
     qstored *stored;       /* its weights in 8 bits if it computes in float, or NULL */
@@ -254,6 +256,11 @@ double oct_half_sqnr(const oct_tensor *c, oct_dtype t);
 
 /* choose_qparams.c: chooses scale and zero point of all values that need them. */
 oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
+
+/* part_joins.c: called when parameters are chosen. Values that share them with what a Concat joins, and would lose too much, get their own when nodes are
+ * placed anew; or the Concat is barred, if the target needs one scale. *changed is set if there are new ones. */
+enum { OCT_PARTED_OUTPUT = 31 };
+void oct_part_joins(oct_qjob *j, const oct_calib *c, bool *changed);
 
 /* types_meet.c: chooses parameters of a value for readers that compute on another type than the node that makes it. */
 oct_status oct_choose_conversions(oct_qjob *j, const oct_calib *c, oct_err *err);

@@ -407,7 +407,7 @@ static void share_as_asked(oct_qjob *j)
 }
 
 /* Joins values that must have the same parameters. Data movement keeps quantized values. The inputs of Concat share parameters unless a quantizer that
- * performs a clamp would get a wider range: its range must end where the clamp does. */
+ * performs a clamp would get a wider range: its range must end where the clamp does. Nor do values that would lose too much (part_joins.c). */
 static void share_parameters(oct_qjob *j, oct_quant_trait trait)
 {
     for (size_t i = 0; i < j->g->n_order; i++) {
@@ -418,9 +418,11 @@ static void share_parameters(oct_qjob *j, oct_quant_trait trait)
         for (int k = 0; trait == OCT_QUANT_SAME && k < n->n_out; k++)
             if (n->out[k] >= 0)
                 join(j, n->in[0], n->out[k]);
-        const bool all = trait == OCT_QUANT_JOIN && clamps_agree(j, n);
+        const uint32_t parted = j->node[id].parted;
+        const bool all = trait == OCT_QUANT_JOIN && clamps_agree(j, n) && !(parted >> OCT_PARTED_OUTPUT);
         for (int k = 0; all && k < n->n_in; k++)
-            join(j, n->in[k], n->out[0]);
+            if (k >= OCT_PARTED_OUTPUT || !(parted >> k & 1))
+                join(j, n->in[k], n->out[0]);
     }
 }
 

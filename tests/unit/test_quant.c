@@ -269,6 +269,78 @@ static void concat_shares_where_clamps_agree(void **state)
     }
 }
 
+/* A Conv of 1x1 whose results are `size` times as large as with weights up to 1. */
+static int sized_conv(oct_graph *g, const char *name, const char *y, int x, int ins, float size, uint32_t seed)
+{
+    char wname[20], dims[20];
+    snprintf(wname, sizeof wname, "w_%s", name);
+    snprintf(dims, sizeof dims, "3,%d,1,1", ins);
+    const int w = net_random(g, wname, dims, seed);
+    float *v = (float *)(uintptr_t)g->value[w].constant->data;
+    for (int64_t i = 0; i < g->value[w].constant->count; i++)
+        v[i] *= size;
+    return NET_NODE(g, "Conv", name, y, x, w);
+}
+
+static float scale_of(const work *k, int value)
+{
+    return k->job->value[oct_params_root(k->job, value)].quant->scale[0];
+}
+
+/* What a Concat joins has its own scale where it is read elsewhere, too, and would lose two bits; where the target needs one scale, the Concat stays float
+ * if four are lost. */
+static void concat_parts_what_would_be_lost(void **state)
+{
+    static const struct {
+        const char *target;
+        float size;
+        bool read, parted, real;
+    } each[] = { { "onnxruntime-x86", 0.01f, true, true, false },  { "onnxruntime-x86", 0.01f, false, false, false }, { "onnxruntime-x86", 0.5f, true, false, false },
+                 { "onnxruntime-x86", 0.15f, true, true, false },  { "openvino", 0.01f, true, false, true },          { "openvino", 0.15f, true, false, false },
+                 { "openvino", 0.01f, false, false, false },       { "litert", 0.01f, true, false, true } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(13);
+        const int x = net_input(g, "x", OCT_F32, "1,2,5,5");
+        const int a = sized_conv(g, "ca", "a", x, 2, each[i].size, 3), b = sized_conv(g, "cb", "b", x, 2, 1, 3), c = NET_NODE(g, "Concat", "cat", "c", a, b);
+        net_int(g, "axis", 1);
+        net_output(g, sized_conv(g, "cy", "y", c, 6, 1, 5));
+        if (each[i].read)
+            net_output(g, sized_conv(g, "cz", "z", a, 3, 1, 6));
+        work k = start(g, NULL, each[i].target, false);
+        GOOD(oct_qjob_decide(k.job, k.calib, err));
+        assert_int_equal(layer(&k, "cat")->integer, !each[i].real);
+        if (each[i].real)
+            assert_string_equal(layer(&k, "cat")->why, "its inputs have ranges that are too far apart for one scale");
+        if (!each[i].real)
+            assert_true(scale_of(&k, b) == scale_of(&k, c));
+        if (each[i].parted)
+            assert_true(scale_of(&k, a) < 1.01f * each[i].size * scale_of(&k, c));
+        else
+            assert_int_equal(scale_of(&k, a) == scale_of(&k, c), !each[i].real);
+        stop(&k, g);
+    }
+}
+
+/* A small result of a Concat whose input is joined with something large elsewhere. */
+static void concat_parts_its_result(void **state)
+{
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, "1,2,5,5");
+    const int a = sized_conv(g, "ca", "a", x, 2, 0.01f, 3), b = sized_conv(g, "cb", "b", x, 2, 0.01f, 4), large = sized_conv(g, "cl", "l", x, 2, 1, 3);
+    const int near = NET_NODE(g, "Concat", "near", "n", a, b);
+    net_int(g, "axis", 1);
+    const int far = NET_NODE(g, "Concat", "far", "f", a, large);
+    net_int(g, "axis", 1);
+    net_output(g, sized_conv(g, "cy", "y", near, 6, 1, 5));
+    net_output(g, sized_conv(g, "cz", "z", far, 6, 1, 6));
+    work k = start(g, NULL, "onnxruntime-x86", false);
+    GOOD(oct_qjob_decide(k.job, k.calib, err));
+    assert_true(layer(&k, "near")->integer && layer(&k, "far")->integer);
+    assert_true(scale_of(&k, large) == scale_of(&k, far));
+    assert_true(scale_of(&k, near) < 0.02f * scale_of(&k, far) && scale_of(&k, a) < 0.02f * scale_of(&k, far));
+    stop(&k, g);
+}
+
 static void tensor_without_statistics_stays_float(void **state)
 {
     oct_graph *g = two_convs();
@@ -836,6 +908,8 @@ int main(void)
         cmocka_unit_test(a_kernel_is_quantized_once), cmocka_unit_test(bias_correction_restores_the_mean),
         cmocka_unit_test(quantizer_does_the_relu),
         cmocka_unit_test(concat_shares_where_clamps_agree),
+        cmocka_unit_test(concat_parts_what_would_be_lost),
+        cmocka_unit_test(concat_parts_its_result),
         cmocka_unit_test(tensor_without_statistics_stays_float),
         cmocka_unit_test(pins_give_ranges_and_parameters),
         cmocka_unit_test(output_that_is_read_keeps_its_name),
