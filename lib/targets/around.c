@@ -1,5 +1,5 @@
-/* Targets that find operators by the quantizers around them, as ONNX Runtime does: DequantizeLinear before every input, QuantizeLinear behind every
- * output, of types and parameters that the operator on integers takes. */
+/* Targets that recognize operators on integers by the quantizers around them, as ONNX Runtime does: DequantizeLinear before every input and QuantizeLinear
+ * after every output, with types and parameters that the operator on integers supports. */
 #include "targets/stand_int.h"
 
 #include "forms/qlinear.h"
@@ -10,12 +10,12 @@
 
 #include <string.h>
 
-/* The quantizer or dequantizer beside a value; NULL: there is none. */
+/* The quantizers beside each value; NULL: there is none. */
 typedef struct finder {
     const oct_target *t;
     const oct_graph *g;
-    const oct_node **from; /* [n_value]: what dequantizes it, also where the target moves that behind what moves data */
-    const oct_node **to;   /* [n_value]: what alone reads it, and quantizes it */
+    const oct_node **from; /* [n_value]: the node whose parameters dequantize the value; the target may have moved it there across data movement */
+    const oct_node **to;   /* [n_value]: the QuantizeLinear that is the value's only reader, also if the target moved it there */
     bool *found;           /* [n_value]: `to` is known */
     oct_stand *stand;
 } finder;
@@ -46,7 +46,7 @@ static const oct_target_op *line_of(const oct_target *t, const oct_node *n)
     return n->domain[0] ? NULL : oct_target_entry(t, n->op);
 }
 
-/* Whether the operator takes bytes in the node's opset, as ONNX has it. */
+/* Whether ONNX allows bytes as input of the operator in the node's opset. */
 static bool takes_bytes(const oct_graph *g, const oct_node *n)
 {
     const oct_signature *s = oct_signature_find(n->domain, n->op, oct_node_opset(g, n));
@@ -55,7 +55,7 @@ static bool takes_bytes(const oct_graph *g, const oct_node *n)
     return !set || set >> OCT_U8 & 1;
 }
 
-/* Whether the target moves quantizers over the node. */
+/* Whether the target moves quantizers across the node. */
 static bool is_crossed(const finder *f, const oct_node *n)
 {
     const oct_target_op *e = line_of(f->t, n);
@@ -67,7 +67,7 @@ static const oct_node *quantizer_behind(finder *f, int value)
     const oct_node *n = only_reader(f->g, value);
     if (f->found[value])
         return f->to[value];
-    f->found[value] = true; /* a graph has no circles, but hostile files may be deep: one visit for each value */
+    f->found[value] = true; /* found from the end of the graph on, without recursion, because graphs in hostile files may be deep */
     if (n && oct_linear_is(f->g, n, "QuantizeLinear"))
         f->to[value] = n;
     else if (n && is_crossed(f, n) && f->found[n->out[0]] && f->to[n->out[0]] && is_single(f->g, f->to[n->out[0]]))
@@ -75,7 +75,7 @@ static const oct_node *quantizer_behind(finder *f, int value)
     return f->to[value];
 }
 
-/* From the end, so that what is behind is known; then from the start. */
+/* Finds quantizers from the end of the graph on, because they move backwards; then dequantizers from its start on. */
 static void find(finder *f)
 {
     const oct_graph *g = f->g;
@@ -94,7 +94,7 @@ static void find(finder *f)
         if (!is_crossed(f, n))
             continue;
         if (f->to[n->out[0]] && f->to[n->in[0]] == f->to[n->out[0]] && !f->from[n->in[0]])
-            f->from[n->in[0]] = f->to[n->in[0]]; /* the quantizer went before the node, and what dequantizes behind it */
+            f->from[n->in[0]] = f->to[n->in[0]]; /* the target moved the quantizer before the node, and the node reads what it quantizes */
         if (f->from[n->in[0]] && is_single(g, f->from[n->in[0]])) {
             const oct_node *q = only_reader(g, n->out[0]);
             if (!q || strcmp(q->op, "QuantizeLinear") != 0)
@@ -103,9 +103,9 @@ static void find(finder *f)
     }
 }
 
-/* ---- what stands behind a node ---- */
+/* ---- what follows a node ---- */
 
-/* A clamp that alone reads the node's result and is read once; -1: none. */
+/* The clamp that is the only reader of a value and has only one reader itself; -1: none. */
 static int clamp_behind(const oct_graph *g, int value)
 {
     const oct_value *v = &g->value[value];
@@ -114,7 +114,7 @@ static int clamp_behind(const oct_graph *g, int value)
     return op && op->clamp && oct_value_used_once(&g->value[g->node[id].out[0]]) ? id : -1;
 }
 
-/* Whether the quantizer's own limits are within those of the clamp. */
+/* Whether the range of the quantizer lies within that of the clamp. */
 static bool covers(const oct_graph *g, const oct_node *q, int clamp)
 {
     const bool s8 = oct_linear_type(g, q) == OCT_S8;
@@ -124,9 +124,9 @@ static bool covers(const oct_graph *g, const oct_node *q, int clamp)
            s * (float)((s8 ? 127 : 255) - oct_linear_zero(g, q)) <= hi;
 }
 
-enum { CLAMPS = 2 }; /* in a row, which quantizers make needless: ONNX Runtime leaves a third */
+enum { CLAMPS = 2 }; /* the most consecutive clamps that a quantizer makes redundant: ONNX Runtime keeps a third one */
 
-/* The quantizer of output `value`, also behind clamps; *why: a clamp is in the way. */
+/* The quantizer after output `value`, or after the clamps that follow it; NULL: there is none. *why is set if a clamp is the reason. */
 static const oct_node *output_quantizer(finder *f, int value, const char **why)
 {
     int clamp[CLAMPS], n = 0;
@@ -143,7 +143,7 @@ static const oct_node *output_quantizer(finder *f, int value, const char **why)
     return q;
 }
 
-/* Whether a quantizer behind a value is not its only reader. */
+/* Whether a value is read by a quantizer, but not only by that. */
 static bool is_shared(const oct_graph *g, int value)
 {
     const oct_value *v = &g->value[value];
@@ -160,8 +160,8 @@ static bool read_once(const oct_graph *g, int value)
     return g->value[value].n_uses + g->value[value].is_output <= 1;
 }
 
-/* Whether quantizer, dequantizer and reader follow each other alone at a value that `from` dequantizes: where it is not what that makes, the target
- * puts a pair there of its own. */
+/* Whether a value that `from` dequantizes has only one reader, and so have its quantized values: quantizer, dequantizer and reader form a chain. If the
+ * value is not the result of `from`, the target inserts a new pair before it, and only the value's readers count. */
 static bool is_lone_input(const oct_graph *g, const oct_node *from, int value)
 {
     const bool own = from->out[0] == value && strcmp(from->op, "DequantizeLinear") == 0;
@@ -169,21 +169,21 @@ static bool is_lone_input(const oct_graph *g, const oct_node *from, int value)
     return read_once(g, value) && (!own || (g->value[codes].producer >= 0 && read_once(g, codes)));
 }
 
-/* The same of a quantizer behind a node. */
+/* Whether the only reader of a quantizer is a DequantizeLinear with only one reader. */
 static bool is_lone_output(const oct_graph *g, const oct_node *to)
 {
     const oct_node *d = only_reader(g, to->out[0]);
     return d && oct_linear_is(g, d, "DequantizeLinear") && read_once(g, d->out[0]);
 }
 
-/* The row of the target's types for a type of activations; -1: none. */
+/* The row of oct_target.takes for a type of activations; -1: none. lone: quantizer, dequantizer and reader form a chain, so that s8 may become u8. */
 static int row_of(const finder *f, oct_dtype type, bool lone)
 {
     const bool becomes_u8 = type == OCT_S8 && f->t->signs_free && lone;
     return type == OCT_U8 || becomes_u8 ? 0 : type == OCT_S8 ? 1 : type == OCT_U16 ? 2 : type == OCT_S16 ? 3 : -1;
 }
 
-/* Of a value that is dequantized. */
+/* The row of a value that is dequantized. */
 static int input_row(const finder *f, int value)
 {
     return row_of(f, oct_linear_type(f->g, f->from[value]), is_lone_input(f->g, f->from[value], value));
@@ -194,7 +194,7 @@ static int output_row(const finder *f, const oct_node *to)
     return row_of(f, oct_linear_type(f->g, to), is_lone_output(f->g, to));
 }
 
-/* Types and ranks of scales, of inputs and output alike. */
+/* Why two operands (inputs, or an input and the output) do not agree in type, or one has an unsuitable scale; NULL: they fit. */
 static const char *unequal(const finder *f, const oct_target_op *e, const oct_node *first, int row, const oct_node *other, int other_row)
 {
     if (row < 0 || row > 1 || row != other_row)
@@ -206,7 +206,8 @@ static const char *unequal(const finder *f, const oct_target_op *e, const oct_no
     return NULL;
 }
 
-/* The bias of a product: none, int32 on the scales' product unless the target does not ask for that, or a constant that the target rounds. */
+/* Why the bias of a product does not fit. NULL: there is none, or its scale is the product of the other scales (unless the target accepts any), or it is a
+ * constant that the target quantizes (rounds). */
 static const char *bad_bias(const finder *f, const oct_target_op *e, const oct_node *n, int slot, bool rounds)
 {
     const int b = oct_input_at(n, slot);
@@ -223,13 +224,14 @@ static const char *bad_bias(const finder *f, const oct_target_op *e, const oct_n
                : "the scale of its bias is not the product of those of input and weights";
 }
 
-/* Whether the operator makes reals of its sums whatever is behind it; then real biases do not matter, either. */
+/* Whether the operator can return its sums as real numbers, so that it runs on integers whatever follows it. */
 static bool real_results(const oct_target_op *e)
 {
     return !e->needs_output && !e->clamp_needs_output;
 }
 
-/* gemm: it becomes a Gemm together with a sum. constants: then float weights are rounded, too. */
+/* Why a product runs in float; NULL: it runs on integers. gemm: it becomes a Gemm together with a sum. constants: the target then quantizes its float weights,
+ * too. */
 static const char *product(finder *f, const oct_target_op *e, const oct_node *n, int bias, const oct_node *to, bool clamped, bool gemm, bool constants)
 {
     const oct_node *x = f->from[n->in[0]], *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
@@ -280,7 +282,7 @@ static const char *moves(finder *f, const oct_node *n)
     return NULL;
 }
 
-/* All real inputs and the output are of one type. */
+/* Why an operator that needs all real inputs and the output in one type runs in float; NULL: it runs on integers. */
 static const char *functions(finder *f, const oct_target_op *e, const oct_node *n, const oct_node *to)
 {
     const oct_node *first = NULL;
@@ -303,8 +305,8 @@ static const char *functions(finder *f, const oct_target_op *e, const oct_node *
 
 /* ---- nodes ---- */
 
-/* Whether scales of weights stand as the target reads them: one number, a row with one for each column (axis 1), or blocks of columns (axis 0). It takes no
- * negative axis. */
+/* Whether the target supports the form in which scales of weights are stored: one number, one for each column (axis 1), or blocks along the columns (axis 0).
+ * A negative axis is not supported. */
 static bool has_block_scales(const oct_graph *g, const oct_node *w)
 {
     const oct_tensor *s = oct_linear_constant(g, w->in[1]);
@@ -314,7 +316,7 @@ static bool has_block_scales(const oct_graph *g, const oct_node *w)
     return s->rank == 0 || (s->rank == 1 && s->count == columns && axis == 1);
 }
 
-/* Weights that alone are quantized: a product of real numbers. */
+/* Whether only the weights of a product are quantized, in a form in which the target multiplies them by real numbers. */
 static bool is_blocks(const finder *f, const oct_node *n, const oct_op *op)
 {
     const oct_node *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
@@ -328,8 +330,8 @@ static bool same_dim(const oct_dim *a, const oct_dim *b)
     return a->n >= 0 ? a->n == b->n : b->n < 0 && a->sym && b->sym && strcmp(a->sym, b->sym) == 0;
 }
 
-/* The sum that alone reads a product of matrices, and becomes one operator with it before quantizers are looked for; -1: none. *vector: what
- * is added is a constant row. */
+/* The sum that is the only reader of a product of matrices and becomes one operator with it before the target looks for quantizers; -1: none. *vector: the
+ * other summand is a constant row. */
 static int joined_sum(const finder *f, const oct_target_op *e, const oct_node *n, bool *vector)
 {
     const oct_graph *g = f->g;
@@ -375,7 +377,7 @@ static void judge_product(finder *f, const oct_target_op *e, int id, const oct_o
         why = "its result has other readers beside the quantizer";
     if (!why && sum >= 0 && (!vector || (!to && !real_results(e))))
         why = vector ? "nothing quantizes its sum with the bias behind it" : "what is added to it is no constant row";
-    /* In more than two dimensions a Reshape stands behind that Gemm, and a quantizer moves over it, but not over a Relu or Clip. */
+    /* With more than two dimensions, a Reshape follows that Gemm. A quantizer moves across the Reshape, but not across a Relu or Clip. */
     const bool constants = sum >= 0 && to && (f->g->value[n->in[0]].shape.rank == 2 || to->in[0] == value);
     const char *other = product(f, e, n, op->weights.bias, to, clamped, sum >= 0, constants);
     settle(f, id, other ? other : why);
@@ -387,7 +389,7 @@ static void judge_product(finder *f, const oct_target_op *e, int id, const oct_o
     }
 }
 
-/* The bias behind an operator on integers that is scaled by a product: part of it. */
+/* A bias that is added after the result of MatMulInteger is scaled becomes part of that operator. */
 static void join_bias(finder *f, int id)
 {
     static const char *const path[] = { "Cast", "Mul", "Add" };

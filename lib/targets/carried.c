@@ -1,13 +1,13 @@
-/* Targets that carry the DequantizeLinear of a value forward, through operators that move values, clamp or pool them, to those that compute on the
- * quantized values then, as OpenVINO does: whether results are quantized does not matter. */
+/* Targets that carry DequantizeLinear forward, across operators that move, clamp or pool values, to operators that then compute on the quantized values, as
+ * OpenVINO does. Whether results are quantized does not matter. */
 #include "targets/carried_int.h"
 
 #include <string.h>
 
-enum { DEEPEST_SUM = 3 }; /* rank up to which the sum of a constant joins a product of matrices */
+enum { DEEPEST_SUM = 3 }; /* the largest rank of a product of matrices with which the addition of a constant is fused */
 
-/* Whether the target has no zero point to subtract there: 0 of either type, and where a quantizer makes the values, which it may then write in the
- * other type of 8 bits, also the lowest of s8 and the middle of u8. */
+/* Whether the target has no zero point to subtract, because it is 0. If a quantizer makes the values, this includes 128 of u8 and -128 of s8: the target may
+ * let the quantizer write the other type of 8 bits, in which these zero points are 0. */
 static bool is_centred(const carrier *c, const oct_node *d)
 {
     const int zero = oct_linear_zero(c->g, d), p = c->g->value[d->in[0]].producer;
@@ -22,8 +22,8 @@ static bool is_lowest(const carrier *c, const oct_node *d)
 
 /* ---- products ---- */
 
-/* Whether a Conv takes single elements, some of them left out, of a value that nothing else reads: the target leaves them out before it
- * dequantizes, and finds no dequantizer then. */
+/* Whether a Conv has strides and a kernel of one element, and is the only reader of a DequantizeLinear. The target then skips elements before it dequantizes
+ * the others, and finds no dequantizer at the Conv. */
 static bool skips_elements(const carrier *c, const oct_node *n)
 {
     const oct_attr *strides = oct_node_attr(n, "strides");
@@ -56,7 +56,7 @@ static const char *product(const carrier *c, const oct_target_op *e, const oct_n
     return skips_elements(c, n) ? "strides of a kernel of one element go before the dequantizer that it alone reads" : NULL;
 }
 
-/* The sum of a constant that alone reads a product of matrices; -1: none. */
+/* The addition of a constant that is the only reader of a product of matrices; -1: none. */
 static int constant_sum(const carrier *c, const oct_node *n)
 {
     const int id = only_reader(c->g, n->out[0]);
@@ -82,14 +82,13 @@ static void judge_product(carrier *c, const oct_target_op *e, int id)
     }
 }
 
-/* ---- functions, and what moves values ---- */
+/* ---- functions and data movement ---- */
 
-/* What computes on all of its inputs. */
 static void judge_function(carrier *c, int id)
 {
     const oct_node *n = &c->g->node[id];
     const char *why = NULL;
-    const bool moves = oct_op_of(c->g, id)->quant == OCT_QUANT_SAME; /* inputs behind the first say where */
+    const bool moves = oct_op_of(c->g, id)->quant == OCT_QUANT_SAME; /* its other inputs are indices, shapes and the like */
     for (int i = 0; i < (moves ? 1 : n->n_in) && !why; i++)
         if (i == 0 || (n->in[i] >= 0 && c->g->value[n->in[i]].dtype == OCT_F32))
             why = !is_carried(c, n->in[i]) ? "its inputs are not all quantized" : is_constant(c, n->in[i]) ? "one of its inputs is constant" : NULL;
@@ -98,13 +97,13 @@ static void judge_function(carrier *c, int id)
     settle(c, id, why);
 }
 
-/* Whether a node scales quantized values by constants, which become part of what dequantizes them. */
+/* Whether a node scales quantized values by constants, which become part of the dequantizer. */
 static bool scales(const carrier *c, const oct_node *n)
 {
     return before(c, n->in[0]) && (oct_is_op(n, "BatchNormalization") || (oct_is_op(n, "Mul") && n->n_in == 2 && is_constant(c, n->in[1])));
 }
 
-/* What stands before the results of a node that moves, clamps or pools quantized values; all of its inputs must be. */
+/* Carries the dequantizer across a node that moves, clamps or pools quantized values. All its real inputs that are not constant must be quantized. */
 static void carry(carrier *c, const oct_node *n)
 {
     const oct_node *d = before(c, n->in[0]);
@@ -116,8 +115,8 @@ static void carry(carrier *c, const oct_node *n)
             c->from[n->out[k]] = d;
 }
 
-/* Whether it is a Pad that dequantizers are not carried through: of constants that are not the zero point; and, where the zero point is not the lowest
- * value, for several readers, as measured. */
+/* Whether it is a Pad that dequantizers are not carried across, because its constant is not 0, or because there is a zero point to subtract. According to
+ * measurements, they are not carried either if the zero point is not the lowest value and the result has several readers. */
 static bool pads_reals(const carrier *c, const oct_node *n)
 {
     const int at = oct_input_at(n, 2);

@@ -10,8 +10,8 @@
 typedef struct carrier {
     const oct_target *t;
     const oct_graph *g;
-    const oct_node **from; /* [n_value]: the DequantizeLinear that stands before it once all were carried; NULL: real numbers */
-    size_t *place;         /* [n_node]: in g's order */
+    const oct_node **from; /* [n_value]: the DequantizeLinear that was carried to the value; NULL: the value has real numbers */
+    size_t *place;         /* [n_node]: the node's position in g's order */
     oct_stand *stand;
 } carrier;
 
@@ -31,7 +31,7 @@ static inline bool is_constant(const carrier *c, int value)
     return value >= 0 && (oct_linear_constant(c->g, value) || (d && oct_linear_constant(c->g, d->in[0])));
 }
 
-/* Whether a value's quantized ones are of a type that some operator with weights multiplies. */
+/* Whether a value is dequantized from 8 bits, of a type that operators with weights support as activations. */
 static inline bool is_carried(const carrier *c, int value)
 {
     const oct_node *d = before(c, value);
@@ -44,7 +44,7 @@ static inline int only_reader(const oct_graph *g, int value)
     return value >= 0 && oct_value_used_once(&g->value[value]) ? g->value[value].uses[0].node : -1;
 }
 
-/* The node before a value that it alone reads; -1: none. */
+/* The node that makes a value with only one reader; -1: none. */
 static inline int lone_producer(const carrier *c, int value)
 {
     return value >= 0 && oct_value_used_once(&c->g->value[value]) ? c->g->value[value].producer : -1;
@@ -56,9 +56,10 @@ static inline void settle(carrier *c, int id, const char *why)
     c->stand[id].why = why ? why : "quantized in the model";
 }
 
-/* carried_sums.c: judges a sum: part of a layer or of what is computed before it, or a pass of its own that reads at least one of its inputs as bytes. */
+/* carried_sums.c: judges a sum. It runs on integers if it is fused with a layer or with arithmetic before it, or if its own kernel reads at least one of its
+ * inputs as bytes. */
 void oct_carried_judge_sum(carrier *c, int id);
-/* Why arithmetic on two values of which one at least is quantized computes on real numbers; NULL: it reads bytes. */
+/* Why arithmetic on two values, at least one of which is quantized, computes on real numbers; NULL: it reads bytes. */
 const char *oct_carried_on_reals(const carrier *c, const oct_node *n);
 
 #endif

@@ -1,8 +1,8 @@
-/* Sums and products of two values in targets that carry dequantizers forward: which layer they become part of, and what a pass of their own reads. Seen in
- * OpenVINO's execution graphs (scripts/checks/check_lint.py). */
+/* Sums and products of two values in targets that carry dequantizers forward: the layer with which they are fused, or else what their own kernel reads. These
+ * rules were derived from OpenVINO's execution graphs; scripts/checks/check_lint.py checks them. */
 #include "targets/carried_int.h"
 
-/* The input of x * sigmoid(x), x being read twice, or -1. */
+/* x if the node computes x * sigmoid(x) and nothing else reads x; else -1. */
 static int swish_input(const carrier *c, const oct_node *n)
 {
     for (int i = 0; i < 2 && n->n_in == 2; i++) {
@@ -13,7 +13,7 @@ static int swish_input(const carrier *c, const oct_node *n)
     return -1;
 }
 
-/* The input of a node of two that a constant scales; -1: none. */
+/* The input that a Mul or Div scales by a constant; -1: none. */
 static int scaled_input(const carrier *c, const oct_node *n)
 {
     const bool product = oct_is_op(n, "Mul");
@@ -23,7 +23,7 @@ static int scaled_input(const carrier *c, const oct_node *n)
     return -1;
 }
 
-/* The node before n whose layer n becomes part of: what scales by a constant, and x * sigmoid(x); -1: none. */
+/* The node before n with which n is fused, because n scales its result by a constant or computes x * sigmoid(x) of it; -1: none. */
 static int joined(const carrier *c, const oct_node *n)
 {
     const int x = oct_is_op(n, "Mul") ? swish_input(c, n) : -1;
@@ -40,7 +40,7 @@ static bool is_fixed(const oct_shape *s)
     return fixed;
 }
 
-/* Whether a layer's bias is a pass of real numbers behind it: several nodes read it, and dimensions are free. */
+/* Whether a layer's bias is added in real numbers by a kernel after it, because several nodes read the bias and dimensions are free. */
 static bool has_bias_apart(const carrier *c, int id)
 {
     const oct_node *n = &c->g->node[id];
@@ -48,7 +48,7 @@ static bool has_bias_apart(const carrier *c, int id)
     return b >= 0 && c->g->value[b].n_uses > 1 && !is_fixed(&c->g->value[n->out[0]].shape);
 }
 
-/* Whether a node is a layer that takes in a sum behind it. */
+/* Whether a node is a layer with which a sum after it is fused. */
 static bool takes_sum(const carrier *c, int id)
 {
     const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
@@ -56,7 +56,7 @@ static bool takes_sum(const carrier *c, int id)
     return e && e->takes_sum && op->quant == OCT_QUANT_WEIGHTED && !has_bias_apart(c, id);
 }
 
-/* The layer on integers that takes in a sum behind a node, where that is the layer or part of it; -1: none. */
+/* The layer on integers with which a sum after a node is fused: the node itself, or the layer that the node is part of; -1: none. */
 static int layer_at(const carrier *c, int id)
 {
     for (int next; id >= 0 && (next = joined(c, &c->g->node[id])) >= 0;)
@@ -64,13 +64,13 @@ static int layer_at(const carrier *c, int id)
     return takes_sum(c, id) && c->stand[id].kind == OCT_STANDS_INTEGER ? id : -1;
 }
 
-/* The layer on integers whose result alone is this input of a sum, which it takes in; -1: none. */
+/* The layer on integers with which a sum is fused if it is the only reader of this value; -1: none. */
 static int layer_before(const carrier *c, int value)
 {
     return layer_at(c, lone_producer(c, value));
 }
 
-/* Whether a value is read behind a node: a layer that adds to it writes its result in its place. */
+/* Whether a value is read after a node. A layer that adds its result to a value overwrites that value. */
 static bool read_later(const carrier *c, int value, int id)
 {
     const oct_value *v = &c->g->value[value];
@@ -80,7 +80,7 @@ static bool read_later(const carrier *c, int value, int id)
     return later;
 }
 
-/* Whether a constant is one number, or one for each channel of what it is added to, as a bias is. */
+/* Whether a constant has the shape of a bias: one number, or one for each channel of the sum. */
 static bool is_bias(const carrier *c, int constant, int sum)
 {
     const oct_shape *k = &c->g->value[constant].shape, *y = &c->g->value[c->g->node[sum].out[0]].shape;
@@ -90,7 +90,7 @@ static bool is_bias(const carrier *c, int constant, int sum)
     return bias;
 }
 
-/* Whether a quantizer alone reads a node's result, or what clamps it. */
+/* Whether the only reader of a node's result is a quantizer, or a clamp whose only reader is a quantizer. */
 static bool is_quantized_behind(const carrier *c, int id)
 {
     int next = only_reader(c->g, c->g->node[id].out[0]);
@@ -99,8 +99,9 @@ static bool is_quantized_behind(const carrier *c, int id)
     return next >= 0 && oct_linear_is(c->g, &c->g->node[next], "QuantizeLinear");
 }
 
-/* Whether the other input of a sum is of real numbers and keeps it from a layer: a constant that is no bias, without a quantizer behind the sum; or it is
- * read behind, or dimensions are fixed and no Conv on real numbers makes it, as the sum is generated with what is around it then. */
+/* Whether the other input of a sum has real numbers and prevents a fusion of the sum with a layer. A constant does unless it has the shape of a bias or a
+ * quantizer follows the sum. Other values do if they are read later, or if dimensions are fixed and no Conv on real numbers makes them: then the sum is
+ * generated together with the nodes around it. */
 static bool keeps_from_layer(const carrier *c, int other, int id)
 {
     const int p = lone_producer(c, other);
@@ -110,7 +111,7 @@ static bool keeps_from_layer(const carrier *c, int other, int id)
     return !before(c, other) && (read_later(c, other, id) || (is_fixed(&c->g->value[c->g->node[id].out[0]].shape) && !conv));
 }
 
-/* The layer on integers that the sum of two becomes part of; -1: none. */
+/* The layer on integers with which a sum of two values is fused; -1: none. */
 static int layer_of_sum(const carrier *c, int id)
 {
     const oct_node *n = &c->g->node[id];
@@ -122,14 +123,14 @@ static int layer_of_sum(const carrier *c, int id)
     return -1;
 }
 
-/* The quantizer or dequantizer (type) that makes a value which one node alone reads; -1: none. */
+/* The QuantizeLinear or DequantizeLinear (type) that makes a value with only one reader; -1: none. */
 static int before_linear(const carrier *c, int value, const char *type)
 {
     const int id = lone_producer(c, value);
     return id >= 0 && oct_linear_is(c->g, &c->g->node[id], type) ? id : -1;
 }
 
-/* What makes the real numbers of an input that is quantized for this node alone; -1: none, or they are read elsewhere. */
+/* The node that makes the real numbers of an input, if they are quantized only for the node that reads this input; else -1. */
 static int before_quantizer(const carrier *c, int value)
 {
     const int d = before_linear(c, value, "DequantizeLinear");
@@ -145,14 +146,14 @@ static bool reads_constant(const carrier *c, const oct_node *n)
     return any;
 }
 
-/* How many numbers a constant has, before it is dequantized. */
+/* The number of elements of a constant, which may be dequantized. */
 static int64_t count_of(const carrier *c, int constant)
 {
     const oct_tensor *k = oct_linear_constant(c->g, constant);
     return (k ? k : oct_linear_constant(c->g, before(c, constant)->in[0]))->count;
 }
 
-/* Whether a node reads a constant that becomes part of it: of real numbers, or one number. */
+/* Whether a node reads a constant that becomes part of it: one that is not quantized, or one with a single element. */
 static bool folds_constant(const carrier *c, const oct_node *n)
 {
     bool any = false;
@@ -161,8 +162,8 @@ static bool folds_constant(const carrier *c, const oct_node *n)
     return any;
 }
 
-/* Whether an input is quantized for this node alone, of what arithmetic on two values of real numbers makes, or the bias of a layer that is apart: it is
- * computed in the same pass as that. */
+/* Whether an input is quantized only for the node that reads it, from the result of arithmetic on two values in real numbers, or of a layer whose bias is
+ * added by a kernel after it. The node then becomes part of the kernel that computes this result. */
 static bool follows_reals(const carrier *c, int value)
 {
     const int id = before_quantizer(c, value);
@@ -177,7 +178,7 @@ static bool takes_quantizers(const oct_target_op *e)
     return e && (e->takes_quantizer || e->takes_shared_quantizer);
 }
 
-/* The input of a node that computes element by element on nothing else but constants; -1: it does not. */
+/* The only input of an elementwise node that is not constant; -1: the node is not of that kind, or takes in quantizers after it. */
 static int only_operand(const carrier *c, const oct_node *n, const oct_op *op)
 {
     for (int i = 0; i < 2 && op->adds && n->n_in == 2; i++)
@@ -188,7 +189,8 @@ static int only_operand(const carrier *c, const oct_node *n, const oct_op *op)
     return op->clamp || (op->quant == OCT_QUANT_UNARY && !takes_quantizers(line_of(c, n))) ? n->in[0] : -1;
 }
 
-/* The line of the operator that takes in the quantizer of a value which that alone reads, with what is computed element by element before it; or NULL. */
+/* The line of the operator with which the quantizer of a value is fused; NULL: there is none. Elementwise nodes between the two are fused as well. Each result
+ * between the two must have only one reader. */
 static const oct_target_op *taker_of(const carrier *c, int value)
 {
     for (int id = lone_producer(c, value), next; id >= 0; id = next) {
@@ -211,8 +213,8 @@ static bool moves_bytes(const carrier *c, int id)
     return op && op->quant == OCT_QUANT_SAME && c->stand[id].kind == OCT_STANDS_INTEGER;
 }
 
-/* Whether an input comes as bytes where dimensions are fixed. If not, its quantizer is generated with the node that reads it, as one pass that reads real
- * numbers: unless the quantizer is part of what is before it. alone: the other input is constant. */
+/* Whether an input comes as bytes if dimensions are fixed. If it does not, its quantizer is generated together with the node that reads it, as one kernel that
+ * reads real numbers. A quantizer that is fused with the operator before it makes bytes. alone: the other input is constant. */
 static bool comes_as_bytes(const carrier *c, int value, bool alone)
 {
     const oct_node *d = before(c, value);
@@ -232,7 +234,7 @@ static bool comes_as_bytes(const carrier *c, int value, bool alone)
     return e && (e->takes_quantizer || shared || alone);
 }
 
-/* Arithmetic on integers whose result this input alone is, but for what is computed on that element by element; -1: there is none. */
+/* The arithmetic on integers that makes an input, also through elementwise nodes, if each result on the way has only one reader; else -1. */
 static int arithmetic_before(const carrier *c, int value)
 {
     int id = lone_producer(c, value);
@@ -244,8 +246,8 @@ static int arithmetic_before(const carrier *c, int value)
     return -1;
 }
 
-/* Whether the dequantizer of a value that a constant is added to is a node of its own where dimensions are free: it subtracts a zero point, or values are
- * u8 and the constant is not one number. */
+/* Whether the dequantizer of a value that is combined with a constant stays a node of its own if dimensions are free: it subtracts a zero point, or the values
+ * are u8 and the constant has several elements. */
 static bool dequantizes_apart(const carrier *c, const oct_node *n)
 {
     bool apart = false, single = true;
@@ -257,8 +259,8 @@ static bool dequantizes_apart(const carrier *c, const oct_node *n)
     return apart;
 }
 
-/* Why arithmetic on two values of which one at least is quantized computes on real numbers; NULL: it reads bytes. Where dimensions are fixed it is generated as
- * one pass with what is around it, quantizers included. Else quantizers are nodes of their own, or part of what is before them. */
+/* If dimensions are fixed, the arithmetic is generated as one kernel together with the nodes around it, quantizers included. Otherwise quantizers are nodes of
+ * their own, or fused with the nodes before them. */
 const char *oct_carried_on_reals(const carrier *c, const oct_node *n)
 {
     bool bytes = false, reals = false, layer = false;
@@ -274,7 +276,6 @@ const char *oct_carried_on_reals(const carrier *c, const oct_node *n)
     return reals && !layer ? "part of the arithmetic on real numbers before it" : NULL;
 }
 
-/* A sum: part of a layer or of what is computed before it, or a pass of its own that reads at least one of its inputs as bytes. */
 void oct_carried_judge_sum(carrier *c, int id)
 {
     const oct_node *n = &c->g->node[id];

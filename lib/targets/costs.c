@@ -1,4 +1,4 @@
-/* What a node takes: its kind, its work, and the line of the table for them. */
+/* The costs of nodes: a node's kind and work, and the line of the table that applies to them. */
 #include "targets/target_int.h"
 
 #include "ops/traits.h"
@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { FEW = 4 }; /* channels of pictures: convolutions of so few gather their inputs in other kernels */
+enum { FEW = 4 }; /* input channels, as of images: convolutions with no more than these gather their inputs in other kernels */
 
-/* Operators whose costs are those of another: they move as much data in the same way. */
+/* Operators that cost as much as another one, because they move as much data in the same way. */
 static const struct {
     const char *op, *as;
 } alike[] = { { "Split", "Slice" }, { "Gather", "Slice" }, { "DepthToSpace", "Transpose" } };
@@ -36,7 +36,7 @@ static const char *kind_of_kernel(const oct_node *n, const oct_tensor *w, const 
     return l->ins <= FEW ? "conv-few" : l->taps == 1 ? "conv-1x1" : "conv";
 }
 
-/* Elements of a value's shape; 0: not known. */
+/* The number of a value's elements; 0: not known. */
 static double elements(const oct_graph *g, int value)
 {
     double n = 1;
@@ -48,7 +48,7 @@ static double elements(const oct_graph *g, int value)
     return n;
 }
 
-/* A node's kind, NULL for none, and its work. */
+/* A node's kind (NULL: it has none) and its work. */
 static const char *kind_of(const oct_graph *g, int node, oct_cost_work *work)
 {
     const oct_node *n = &g->node[node];
@@ -75,13 +75,13 @@ static const char *kind_of(const oct_graph *g, int node, oct_cost_work *work)
     if (!oct_layer_layout(g, node, &l) || l.outs < 1)
         return NULL;
     work->weights = (double)w->count;
-    work->in = work->macs / ((double)l.outs / (double)l.groups); /* once for each position of the kernel */
+    work->in = work->macs / ((double)l.outs / (double)l.groups); /* an element counts once for each position of the kernel that reads it */
     return op->weights.kernel ? kind_of_kernel(n, w, &l) : l.matrices == 1 ? "product" : NULL;
 }
 
 /* ---- nodes that run as one ---- */
 
-/* x * sigmoid(x) is one kernel on floats: the product has all of its costs. *part: this node is the sigmoid. */
+/* Whether a node is part of x * sigmoid(x), which is one kernel on floats. The whole cost is counted at the Mul. *part: the node is the Sigmoid. */
 static bool in_swish(const oct_graph *g, int node, bool *part)
 {
     const oct_node *n = &g->node[node];

@@ -1,4 +1,4 @@
-/* Reads lines of costs: `cost KIND HOW TERM=PICOSECONDS...`, in a table of its own or in a target file. */
+/* Reads lines of costs, `cost KIND HOW TERM=PICOSECONDS...`, from a table or from a target file. */
 #include "targets/target_int.h"
 
 #include "ops/op.h"
@@ -11,7 +11,7 @@ static const char *const hows[OCT_COST_HOWS] = { [OCT_COST_FLOAT] = "float", [OC
                                                  [OCT_COST_BLOCKS4_BYTES] = "blocks4-bytes", [OCT_COST_BLOCKS8_BYTES] = "blocks8-bytes" };
 static const char *const terms[] = { "call", "mac", "out", "in", "weight" };
 
-/* What costs are listed of beside operators by their names in ONNX. */
+/* The kinds that a line can name, in addition to the names of operators in ONNX. */
 static const char *const kinds[] = { "conv", "conv-few", "conv-1x1", "conv-depthwise", "conv-grouped", "conv-1d", "conv-3d", "product",
                                      "product-computed", "Swish", "quantize", "dequantize" };
 
@@ -23,7 +23,7 @@ static size_t place(const char *const *list, size_t n, const char *word)
     return i;
 }
 
-/* A number of picoseconds, 0 to 1e15, in decimal: what strtod takes beyond that, as "inf" and "0x1p3", it does not get. */
+/* A decimal number of picoseconds, 0 to 1e15. Other texts that strtod accepts, such as "inf" and "0x1p3", are rejected. */
 static bool number(const char *text, double *v)
 {
     char *end;
@@ -51,7 +51,7 @@ static oct_status read_term(const oct_words *w, const char *at, char *word, oct_
     return OCT_OK;
 }
 
-/* The next word in an arena, and where it begins; "" at the end of the line. */
+/* Copies the next word into an arena; "" at the end of the line. *at: where it begins. */
 static oct_status next(oct_words *w, oct_arena *a, char **word, const char **at, oct_err *err)
 {
     const bool done = oct_words_done(w);
@@ -62,7 +62,7 @@ static oct_status next(oct_words *w, oct_arena *a, char **word, const char **at,
     return *word ? OCT_OK : oct_nomem(err);
 }
 
-/* Operators by name: those that Octet has a record of. */
+/* Whether Octet has a record of an operator with this name. */
 static bool is_operator(const char *word)
 {
     size_t n;
@@ -115,7 +115,7 @@ oct_status oct_costs_parse(const char *text, const char *label, oct_arena *a, oc
         OCT_TRY(next(&w, a, &word, &at, err));
         switch (place(keys, OCT_COUNT(keys), word)) {
         case 0:
-        case 1: w.at = w.end; break; /* for people */
+        case 1: w.at = w.end; break; /* only for people who read the table */
         case 2: OCT_TRY(oct_cost_read(&w, a, t, err)); break;
         default: return oct_words_unknown(&w, at, "key", word, keys, OCT_COUNT(keys), err);
         }

@@ -1,4 +1,4 @@
-/* Which target this machine is. */
+/* The target that stands for this machine. */
 #include "targets/target.h"
 
 #include "kernels/cpu.h"

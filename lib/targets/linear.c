@@ -1,4 +1,4 @@
-/* QuantizeLinear and DequantizeLinear whose parameters a file has, as targets look at them. */
+/* QuantizeLinear and DequantizeLinear with constant parameters, as targets look at them. */
 #include "targets/stand_int.h"
 
 #include <math.h>
@@ -22,7 +22,6 @@ oct_dtype oct_linear_type(const oct_graph *g, const oct_node *q)
     return g->value[strcmp(q->op, "QuantizeLinear") == 0 ? q->out[0] : q->in[0]].dtype;
 }
 
-/* The first zero point, of 8 bits; that of other types is not asked for. */
 int oct_linear_zero(const oct_graph *g, const oct_node *q)
 {
     const oct_tensor *z = q->n_in > 2 ? oct_linear_constant(g, q->in[2]) : NULL;
@@ -37,7 +36,7 @@ float oct_linear_scale(const oct_graph *g, const oct_node *q, int64_t i)
 
 bool oct_linear_fits_bias(const oct_graph *g, const oct_node *x, const oct_node *w, const oct_node *b)
 {
-    enum { PARTS = 100 }; /* of the product: less is what rounding may leave */
+    enum { PARTS = 100 }; /* a difference of less than a hundredth of the product is taken for an error of rounding */
     const int64_t count = oct_linear_constant(g, b->in[1])->count, channels = oct_linear_constant(g, w->in[1])->count;
     bool fits = true;
     for (int64_t i = 0; i < count; i++) {

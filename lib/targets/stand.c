@@ -1,4 +1,5 @@
-/* How nodes stand in targets that look for quantizers around operators, and in those that compute wherever values are quantized. */
+/* Which nodes a target runs on integers: what all targets have in common, and targets that compute on integers wherever values are quantized. Targets that look
+ * for quantizers or carry dequantizers are in around.c and carried.c. */
 #include "targets/stand.h"
 
 #include "forms/forms.h"
@@ -8,9 +9,9 @@
 
 #include <string.h>
 
-/* ---- operators that are of quantized values themselves ---- */
+/* ---- operators on quantized values ---- */
 
-/* What an operator that is one of integers, or of weights in blocks, computes on wherever it runs. */
+/* What an operator computes on according to its type only: an operator on integers, one with weights in blocks, or any other. */
 static oct_compute by_itself(const oct_op *op)
 {
     return !op || !op->scheme ? OCT_ON_REALS : strcmp(op->scheme, "int8") == 0 ? OCT_ON_DYNAMIC : OCT_ON_BLOCKS;
@@ -35,7 +36,7 @@ bool oct_has_quantized(const oct_graph *g)
     return false;
 }
 
-/* ---- targets that run what our own operators can ---- */
+/* ---- targets that run whatever our own operators can run ---- */
 
 oct_status oct_target_computes(const oct_target *t, const oct_graph *read, int node, oct_compute *how, const char **why, oct_err *err)
 {
@@ -50,7 +51,7 @@ oct_status oct_target_computes(const oct_target *t, const oct_graph *read, int n
     return OCT_OK;
 }
 
-/* What spells quantized values: it went when the graph was read, or became a border. */
+/* Whether a node only expresses quantization: it was removed when the graph was read, or became a border. */
 static bool is_spelling(const oct_graph *g, const oct_graph *read, int node)
 {
     const oct_op *op = oct_op_of(g, node);
@@ -88,7 +89,7 @@ static oct_status stand_runtime(const oct_target *t, const oct_graph *g, oct_sta
     return s;
 }
 
-/* ---- all ---- */
+/* ---- all targets ---- */
 
 static bool is_real(const oct_graph *g, int value)
 {
@@ -96,7 +97,7 @@ static bool is_real(const oct_graph *g, int value)
     return t == OCT_F32 || t == OCT_F16 || t == OCT_BF16 || t == OCT_F64;
 }
 
-/* Whether it runs any operator on integers whose scales are found when it runs. */
+/* Whether the target runs any operator on integers with scales that are computed at run time. */
 static bool has_dynamic(const oct_target *t)
 {
     for (size_t i = 0; i < t->n_op; i++)
@@ -112,8 +113,8 @@ static bool in_float(const oct_target *t, const oct_node *n)
     return e && !e->forms && !e->kept && !e->fit_weights;
 }
 
-/* Whether the target makes floats of an operator on integers: its line says that weights must fit, and constant ones are of a type that the target does not
- * multiply, or not centred. */
+/* Whether the target converts an operator on integers to float: its line says fit-weights, and its constant weights have a type that the target does not
+ * multiply, or a zero point other than 0. */
 static bool has_unfit_weights(const oct_target *t, const oct_graph *g, const oct_node *n)
 {
     const oct_qlinear *f = oct_qlinear_of(n);
@@ -132,7 +133,7 @@ static bool has_unfit_weights(const oct_target *t, const oct_graph *g, const oct
     return !centred || !oct_target_takes(t, g->value[x].dtype, g->value[w].dtype);
 }
 
-/* What is known without the quantizers around: operators of quantized values, and those that have to do with no real numbers. */
+/* What is known without looking at the quantizers around a node: whether it is an operator on quantized values, or has no real numbers. */
 static oct_stand first_look(const oct_target *t, const oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];

@@ -1,4 +1,4 @@
-/* lib/targets/stand.h -- what a target runs on integers of a file as it stands, whoever wrote it: the one answer that lint, reports and checks have.
+/* lib/targets/stand.h -- which nodes of a file a target runs on integers, whoever wrote the file. Lint, reports and checks all take their answer from here.
  *
  *   OCT_TRY(oct_target_stands(t, g, arena, &stand, err));
  *   for (size_t i = 0; i < g->n_order; i++)

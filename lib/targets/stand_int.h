@@ -5,7 +5,7 @@
 
 #include "targets/stand.h"
 
-/* Judges the nodes that are OCT_STANDS_FLOAT so far; by index. */
+/* Judges the nodes that are OCT_STANDS_FLOAT so far. stand is indexed by node. */
 oct_status oct_target_stand_around(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand *stand, oct_err *err);
 oct_status oct_target_stand_carried(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand *stand, oct_err *err);
 

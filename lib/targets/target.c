@@ -1,4 +1,4 @@
-/* The built-in targets, and what can be asked of one. */
+/* The built-in targets, and the questions that a target answers. */
 #include "targets/target_int.h"
 
 #include "base/io.h"

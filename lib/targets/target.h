@@ -69,8 +69,9 @@ bool oct_target_keeps_scale(const oct_target *t, const char *op);
 bool oct_target_scale_of(const oct_target *t, const char *op, oct_dtype type, float *scale, int32_t *zero);
 /* Whether operators with weights support this pair of types: activations OCT_U8, OCT_S8, OCT_U16 or OCT_S16, and weights OCT_U8 or OCT_S8. */
 bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weights);
-/* How the target adds products of u8 activations and s8 weights on some of its CPUs: exactly, or two of them in 16 bits, where they saturate. The two are neighbours
- * along k = (ky, kx, ic), or in a convolution without groups neighbouring channels of the same tap, of which the last of an odd number stands alone. */
+/* How the target adds products of u8 activations and s8 weights on some of its CPUs: exactly, or two of them in 16 bits, where they saturate. The two are
+ * neighbours along k = (ky, kx, ic), or, in a convolution without groups, neighbouring channels of the same tap; the last of an odd number of channels is
+ * then added without a partner. */
 typedef enum oct_pair_sums { OCT_SUMS_EXACT, OCT_SUMS_ALONG_K, OCT_SUMS_IN_TAPS, OCT_PAIR_SUMS } oct_pair_sums;
 oct_pair_sums oct_target_pair_sums(const oct_target *t);
 /* Whether sums of two products saturate at 16 bits on some of its CPUs. */
@@ -117,7 +118,8 @@ const char *oct_target_here(void);
 
 enum { OCT_COST_TABLES = 4 }; /* of one target, at most */
 
-/* How a node runs; on integers of given scales with activations of 8 or of 16 bits; with weights in blocks of 4 or 8 bits, also where the runtime quantizes the other factor by the same blocks (accuracy_level 4). */
+/* How a node runs: in float; on integers of given scales, with activations of 8 or of 16 bits; with dynamic scales; or with weights in blocks of 4 or 8 bits.
+ * BYTES: the runtime then quantizes the other factor by the same blocks (accuracy_level 4). */
 typedef enum oct_cost_how {
     OCT_COST_FLOAT, OCT_COST_STATIC, OCT_COST_STATIC16, OCT_COST_DYNAMIC, OCT_COST_BLOCKS4, OCT_COST_BLOCKS8, OCT_COST_BLOCKS4_BYTES, OCT_COST_BLOCKS8_BYTES,
     OCT_COST_HOWS

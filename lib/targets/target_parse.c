@@ -14,12 +14,12 @@
 
 enum { MOST_DEPTH = 8 };
 
-/* Where the reader stands, and what it adds to. */
+/* The position in the text, and the target that is being filled. */
 typedef struct reader {
     oct_target *t;
     oct_words w;
-    int depth;      /* 1: the text is that of an inherited target, ... */
-    unsigned given; /* keys that the text has, bit by place */
+    int depth;      /* 0: the text is the file itself; 1: the target that it inherits from; ... */
+    unsigned given; /* bit i: the text has key i (read_key) */
 } reader;
 
 static oct_status parse(oct_target *t, const char *text, const char *label, int depth, oct_err *err);
@@ -40,7 +40,7 @@ static oct_status end_of_line(reader *r, oct_err *err)
     return oct_words_done(&r->w) ? OCT_OK : oct_words_fault(&r->w, r->w.at, err, "the end of the line is expected");
 }
 
-/* All that is left of the line, without blanks around it. */
+/* The rest of the line, without blanks around it. */
 static oct_status rest(reader *r, const char *what, const char **text, oct_err *err)
 {
     oct_words_skip(&r->w);
@@ -84,7 +84,7 @@ static oct_status read_inherits(reader *r, oct_err *err)
     if (r->depth == MOST_DEPTH)
         return oct_words_fault(&r->w, at, err, "targets inherit each other in a circle");
     OCT_TRY(parse(r->t, text, word, r->depth + 1, err));
-    r->t->name = name; /* all but these */
+    r->t->name = name; /* name and summary are not inherited */
     r->t->summary = summary;
     return end_of_line(r, err);
 }
@@ -155,8 +155,8 @@ static oct_status read_sums(reader *r, oct_err *err)
 
 /* ---- operators ---- */
 
-/* Forms that some record of an operator type could be given, beside quantizers around it. 0: the type is unknown, no record quantizes it, or
- * (*clamp) the quantizer of the operator before it does its work. */
+/* The forms, other than `rounded`, that some record of an operator type has. 0: the type is unknown, no record quantizes it, or it is a clamp (*clamp), which
+ * the quantizer of the operator before it performs. */
 static unsigned forms_of(const char *type, bool *clamp)
 {
     size_t n;
@@ -228,7 +228,7 @@ static oct_status read_condition(reader *r, oct_target_op *e, oct_err *err)
     return rest(r, "the reason after 'else'", &e->otherwise, err);
 }
 
-/* The words behind the operators. */
+/* The words after the operators. */
 static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
 {
     static const char *const known[] = { "static", "dynamic", "weight-only", "rounded", "residual", "float", "per-tensor", "needs-output",
@@ -281,7 +281,7 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
     return is_alone || e->forms ? OCT_OK : oct_words_fault(&r->w, r->w.at, err, "static, dynamic, weight-only, rounded, residual or float is expected");
 }
 
-/* The first of some forms. */
+/* The name of the first of these forms. */
 static const char *form_name(unsigned forms)
 {
     return forms & OCT_TARGET_STATIC ? "static" : forms & OCT_TARGET_DYNAMIC ? "dynamic" : forms & OCT_TARGET_WEIGHT_ONLY ? "weight-only" : "residual";
@@ -296,7 +296,7 @@ static bool is_qlinear(const char *type)
     return i < n;
 }
 
-/* What a text says of an operator replaces what an inherited one said. */
+/* A line about an operator replaces one that was inherited. */
 static oct_status set_entry(reader *r, const char *at, const oct_target_op *e, oct_err *err)
 {
     oct_target *t = r->t;
@@ -367,7 +367,7 @@ static oct_status read_trap(reader *r, oct_err *err)
     return end_of_line(r, err);
 }
 
-/* ---- scales that an operator's result has ---- */
+/* ---- prescribed scales of results ---- */
 
 /* N or N/D, above 0. */
 static oct_status read_number(reader *r, float *value, oct_err *err)
@@ -417,7 +417,7 @@ static oct_status read_scale(reader *r, oct_err *err)
     OCT_TRY(read_number(r, &e.scale, err));
     OCT_TRY(read_zero(r, e.type, &e.zero, err));
     oct_target *t = r->t;
-    while (k < t->n_scale && (t->scale[k].type != e.type || strcmp(t->scale[k].op, e.op) != 0)) /* one that was inherited gives way */
+    while (k < t->n_scale && (t->scale[k].type != e.type || strcmp(t->scale[k].op, e.op) != 0)) /* an earlier or inherited line is replaced */
         k++;
     if (k == t->n_scale && !OCT_GROW(t->arena, t->scale, t->n_scale, t->cap_scale))
         return oct_nomem(err);
@@ -428,7 +428,7 @@ static oct_status read_scale(reader *r, oct_err *err)
 
 /* ---- costs ---- */
 
-/* Tables that a file names, or has, take the place of those that it inherits. */
+/* Tables that a file names or contains replace those that it inherits. */
 static void begin_costs(reader *r)
 {
     if (r->t->n_costs && r->t->costs_depth != r->depth)
@@ -526,7 +526,7 @@ static oct_status whole_fault(const reader *r, oct_err *err, const char *reason,
     return OCT_EMALFORMED;
 }
 
-/* What only the whole text shows. */
+/* Checks what only the whole text shows. */
 static oct_status check(const reader *r, oct_err *err)
 {
     const oct_target *t = r->t;

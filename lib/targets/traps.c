@@ -1,11 +1,11 @@
-/* What a target does not load or run, though it is valid. */
+/* Valid nodes that a target does not load, or computes wrongly. */
 #include "passes/match.h"
 #include "targets/stand_int.h"
 #include "targets/target_int.h"
 
 #include <string.h>
 
-/* Whether the node only passes input 0 on, as far as the runtime's rewriting goes. */
+/* Whether the runtime, when it rewrites graphs, takes the node for one that only passes input 0 on. */
 static bool passes_on(const oct_node *n)
 {
     static const char *const ops[] = { "Identity", "Cast", "Reshape", "Dropout", "Squeeze", "Unsqueeze", "Expand" };
@@ -26,7 +26,7 @@ static bool same_ranks(const oct_graph *g, const oct_node *n)
     return a >= 0 && a == b;
 }
 
-/* Whether a product of operands of unequal ranks reads the value, directly or what is passed on of it. */
+/* Whether a product of operands with unequal ranks reads the value, directly or through nodes that pass it on. */
 static bool reaches_product(const oct_graph *g, int value, int depth)
 {
     enum { DEEPEST = 8 };
@@ -76,7 +76,7 @@ static bool is_list(const oct_graph *g, int value)
     return value >= 0 && g->value[value].constant && g->value[value].constant->rank > 0;
 }
 
-/* AveragePool between quantizers of which one has its scale as a list of one number. */
+/* AveragePool between quantizers, at least one of which has a list of one number as its scale. */
 static bool is_pool_of_lists(const oct_graph *g, const oct_node *n)
 {
     if (n->domain[0] || strcmp(n->op, "AveragePool") != 0 || n->in[0] < 0 || n->out[0] < 0)
@@ -106,14 +106,14 @@ static bool is_qlinear_unknown(const oct_graph *g, const oct_node *n)
     return any;
 }
 
-/* The QuantizeLinear that alone reads a value, or NULL. */
+/* The QuantizeLinear that is the only reader of a value, or NULL. */
 static const oct_node *quantizer_of(const oct_graph *g, int value)
 {
     const oct_node *q = value >= 0 && oct_value_used_once(&g->value[value]) ? &g->node[g->value[value].uses[0].node] : NULL;
     return q && oct_linear_is(g, q, "QuantizeLinear") ? q : NULL;
 }
 
-/* A maximum or minimum of real numbers that is quantized with a zero point, or as a part of what Concat joins. */
+/* A maximum or minimum of real numbers that is quantized with a zero point other than 0, or after a Concat. */
 static bool is_quantized_extreme(const oct_graph *g, const oct_node *n)
 {
     const int p = g->value[n->in[0]].producer;
@@ -133,7 +133,7 @@ static const oct_node *dequantizer_of(const oct_graph *g, const oct_node *n, int
     return p >= 0 && oct_linear_is(g, &g->node[p], "DequantizeLinear") ? &g->node[p] : NULL;
 }
 
-/* Gemm with an int32 bias whose scale is not the product of the others'. */
+/* Gemm with an int32 bias whose scale is not the product of those of input and weights. */
 static bool is_gemm_of_other_bias(const oct_graph *g, const oct_node *n)
 {
     const oct_node *x = dequantizer_of(g, n, 0), *w = dequantizer_of(g, n, 1), *b = dequantizer_of(g, n, 2);
@@ -151,7 +151,7 @@ static const oct_node *maker_of(const oct_graph *g, int value)
     return p >= 0 && !g->node[p].domain[0] ? &g->node[p] : NULL;
 }
 
-/* Whether a constant of 8 bits is made real to give a value, but for a scale. */
+/* Whether a value is a constant of 8 bits that a node converts to real numbers, with or without its scale. */
 static bool is_made_real(const oct_graph *g, int value)
 {
     const oct_node *n = maker_of(g, value);
@@ -190,9 +190,9 @@ static bool may_be_dequantized_state(const oct_graph *g, const oct_node *n)
 static const struct {
     const char *name, *why;
     bool (*is)(const oct_graph *g, const oct_node *n);
-    bool half; /* if it computed on 16-bit floats; else as it stands */
-    bool integer; /* if it computes on integers */
-    bool (*stored)(const oct_graph *g, const oct_node *n); /* whether it would be with weights that are stored in 8 bits; NULL: never */
+    bool half; /* it applies only to nodes that compute on 16-bit floats */
+    bool integer; /* it applies only to nodes that run on integers */
+    bool (*stored)(const oct_graph *g, const oct_node *n); /* whether the node would be such a case with weights stored in 8 bits; NULL: never */
 } all[] = {
 #define OCT_TRAP(name, versions, what, why, is) { name, why, is, true, false, NULL },
 #define OCT_TRAP_AS_IT_STANDS(name, versions, what, why, is) { name, why, is, false, false, NULL },
