@@ -1,4 +1,5 @@
-/* Operators on integers that reading left, as their scales are made when the model runs: between borders of the standard they compute on reals. */
+/* Operators on integers that were not read, because their scales are computed at run time, become float operators between DequantizeLinear and
+ * QuantizeLinear. */
 #include "forms/edit.h"
 #include "forms/forms.h"
 #include "forms/qlinear.h"
@@ -8,7 +9,7 @@ static int input(const oct_node *n, int slot)
     return slot >= 0 && slot < n->n_in ? n->in[slot] : -1;
 }
 
-enum { OPSET = 13 }; /* that of the nodes around: scales per channel */
+enum { OPSET = 13 }; /* of the nodes that are added: the first one with scales per channel */
 
 static oct_status around(oct_graph *g, const char *op, const int *in, int n_in, int out, int before, int *node, oct_err *err)
 {
@@ -16,7 +17,7 @@ static oct_status around(oct_graph *g, const char *op, const int *in, int n_in, 
     return oct_edit_become(g, *node, op, "", OPSET, err);
 }
 
-/* A DequantizeLinear of an input in front of the node; scales lie along axis where there are several. */
+/* Adds a DequantizeLinear of an input before the node. axis: the dimension of the scales, if there are several. */
 static oct_status dequantize(oct_graph *g, int id, int value, const int params[2], int axis, int *v, oct_err *err)
 {
     const bool zero = params[1] >= 0;
@@ -70,7 +71,7 @@ static oct_status apart(oct_graph *g, int id, const oct_qlinear *f, int n_data, 
     return y[0] >= 0 ? quantize(g, id, y, err) : OCT_OK;
 }
 
-/* Whether all that a node needs is there, and means what the table says (see is_plain of read_qlinear.c). */
+/* Whether a node has all inputs that it needs, and they mean what the table says (see is_plain in read_qlinear.c). */
 static bool is_whole(const oct_graph *g, const oct_node *n, const oct_qlinear *f, int n_data)
 {
     bool whole = n_data >= 1 && n->n_out == 1 && n->out[0] >= 0 && (input(n, f->y) >= 0 || f->y_real) && !oct_node_int(n, "channels_last", 0) &&

@@ -1,4 +1,4 @@
-/* Adding several nodes in a row. */
+/* Adds several nodes in a row. */
 #include "forms/build.h"
 
 #include "forms/edit.h"

@@ -1,10 +1,10 @@
-/* A DequantizeLinear, and a QuantizeLinear before it where asked, for each reader of a quantized activation. */
+/* Gives each reader of a quantized activation a DequantizeLinear and, if requested, a QuantizeLinear of its own. */
 #include "forms/edit.h"
 #include "forms/forms_write.h"
 
 #include "passes/match.h"
 
-/* A copy of a quantizer of one scale, which reads `from`; *to: what it makes. */
+/* Adds a copy of a QuantizeLinear or DequantizeLinear with one scale, which reads `from`. *to: its output. */
 static oct_status copy_node(oct_graph *g, int id, int from, int *to, oct_err *err)
 {
     const oct_node *n = &g->node[id];
@@ -23,7 +23,7 @@ static oct_status dedicate(oct_graph *g, int id, bool quantizers, oct_err *err)
     for (size_t kept = g->value[real].is_output ? 0 : 1; g->value[real].n_uses > kept;) {
         const oct_use u = g->value[real].uses[kept];
         int from = qvals, to;
-        if (u.slot < 0) { /* a body takes it by its name */
+        if (u.slot < 0) { /* a subgraph reads it by its name */
             kept++;
             continue;
         }

@@ -1,4 +1,4 @@
-/* Adding values and nodes. */
+/* Adds values and nodes. */
 #include "forms/edit.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Inputs and outputs of other types than the float model's. */
+/* Inputs and outputs with other types than those of the float model. */
 #include "forms/ends.h"
 
 #include "forms/edit.h"
@@ -16,7 +16,7 @@ static int least_of(oct_dtype t)
 
 /* ---- finding ---- */
 
-/* The scale and zero point of a QuantizeLinear or DequantizeLinear of one scale, as type t has them; false: it has others. */
+/* The scale and the zero point, converted to type t, of a QuantizeLinear or DequantizeLinear with one constant scale; false: the node is of another kind. */
 static bool params_of(const oct_graph *g, int node, oct_dtype t, float *scale, float *zero)
 {
     const oct_node *n = &g->node[node];
@@ -40,7 +40,7 @@ static int end_at(const oct_graph *g, const oct_end *e)
     return -1;
 }
 
-/* The node that rounds an input, or whose result an output is; -1. */
+/* The QuantizeLinear that reads an input, or the DequantizeLinear that computes an output; -1: there is none. */
 static int quantizer_of(const oct_graph *g, int v, bool output, oct_dtype t, float *scale, float *zero)
 {
     const int p = g->value[v].producer;
@@ -62,7 +62,7 @@ void oct_end_find(const oct_graph *g, oct_end *e)
 
 /* ---- nodes ---- */
 
-/* A node at the end of the order, which is sorted later, and the value that it makes. */
+/* Adds a node at the end of the order, which is sorted later. *to: its new output. */
 static oct_status add(oct_graph *g, const char *op, const int *in, int n_in, const char *base, oct_dtype t, int like, int *node, int *to, oct_err *err)
 {
     int made; /* to may be one of in */
@@ -79,7 +79,7 @@ static oct_status cast(oct_graph *g, int v, oct_dtype t, const char *base, int l
     return oct_node_set_int(g, node, "to", t, err);
 }
 
-/* Moves dimension 1 to the end, or (back) the last to place 1. */
+/* Moves dimension 1 to the end, or (back) the last dimension to place 1. */
 static oct_status move_channels(oct_graph *g, int *v, bool back, const char *base, oct_err *err)
 {
     const oct_shape from = g->value[*v].shape;
@@ -108,17 +108,17 @@ static oct_status reverse_channels(oct_graph *g, int *v, const oct_end *e, int a
     return oct_node_set_int(g, node, "axis", axis, err);
 }
 
-/* Scale or zero point of each channel, so that it is spread over a tensor of the float model's dimensions. */
+/* Adds a constant with a number for each channel, in a shape that broadcasts to a tensor with the float model's dimensions. */
 static oct_status channel_const(oct_graph *g, const oct_end *e, const char *suffix, const float *x, int rank, int *v, oct_err *err)
 {
     const int64_t dims[OCT_MAX_RANK] = { e->n, 1, 1, 1, 1, 1, 1, 1 };
     return oct_edit_const(g, e->name, suffix, OCT_F32, e->n > 1 ? rank - e->axis : 0, dims, x, v, err);
 }
 
-/* QuantizeLinear (or DequantizeLinear) of one scale. */
+/* Adds a QuantizeLinear, or (de) a DequantizeLinear, with one scale. */
 static oct_status quantizer(oct_graph *g, const oct_end *e, bool de, int v, const char *base, int like, int *to, oct_err *err)
 {
-    const uint8_t zero = (uint8_t)(int)e->zero[0]; /* also of s8, whose bytes are the same */
+    const uint8_t zero = (uint8_t)(int)e->zero[0]; /* for s8, too: the byte is the same */
     int in[3] = { v, -1, -1 };
     OCT_TRY(oct_edit_const(g, e->name, "_scale", OCT_F32, 0, NULL, e->scale, &in[1], err));
     OCT_TRY(oct_edit_const(g, e->name, "_zero_point", e->type, 0, NULL, &zero, &in[2], err));
@@ -130,7 +130,7 @@ static bool is_whole(const oct_end *e)
     return e->n == 1 && e->zero[0] == rintf(e->zero[0]) && e->zero[0] >= (float)least_of(e->type) && e->zero[0] <= (float)(least_of(e->type) + 255);
 }
 
-/* (v - zero) * scale: divided by the reciprocal of scale, as preprocessing divides by std; without the steps that change nothing. */
+/* Computes (v - zero) * scale as a division by 1 / scale, because preprocessing divides by std. Steps that change nothing are left out. */
 static oct_status compute_reals(oct_graph *g, const oct_end *e, int v, const char *base, int like, int *real, oct_err *err)
 {
     const int rank = g->value[like].shape.rank;
@@ -157,7 +157,7 @@ static oct_status compute_reals(oct_graph *g, const oct_end *e, int v, const cha
 
 /* ---- changing a graph's ends ---- */
 
-/* Renames a value, which the nodes around it have by name where they are saved as they were. */
+/* Renames a value. The nodes around it are marked as changed, because unchanged nodes are saved with the old name. */
 static oct_status rename_value(oct_graph *g, int v, const char *name, oct_err *err)
 {
     if (g->value[v].producer >= 0)
@@ -168,7 +168,7 @@ static oct_status rename_value(oct_graph *g, int v, const char *name, oct_err *e
     return oct_graph_rename(g, v, name, err);
 }
 
-/* A new value takes the place and the name of an input or output; the old one is named after it. */
+/* Value `by` takes the place and the name of input or output `old`, which is renamed to that name with a suffix. */
 static oct_status replace_end(oct_graph *g, int old, bool output, const char *suffix, int by, oct_err *err)
 {
     const char *name = g->value[old].name, *other = oct_arena_printf(g->arena, "%s%s", name, suffix);
@@ -197,7 +197,7 @@ static oct_status finish(oct_graph *g, oct_err *err)
     return oct_graph_check(g, err);
 }
 
-/* An input of e's type in the place of v, and the value that has its elements as v's stand. */
+/* Adds an input of e's type in place of v. *same: the value that has its elements in the layout of v. */
 static oct_status new_input(oct_graph *g, const oct_end *e, int v, int *same, oct_err *err)
 {
     const oct_shape s = g->value[v].shape;
@@ -215,7 +215,7 @@ static oct_status new_input(oct_graph *g, const oct_end *e, int v, int *same, oc
     return e->reversed ? reverse_channels(g, same, e, e->axis, e->name, err) : OCT_OK;
 }
 
-/* Nodes that make of v what they would make of `same`: quantizers with these parameters, Casts to the type. */
+/* Removes the nodes that convert v to e's type (quantizers with e's parameters, and Casts). Their readers read `same` instead. */
 static oct_status drop_rounding(oct_graph *g, const oct_end *e, int v, int same, oct_err *err)
 {
     for (size_t i = 0; i < g->value[v].n_uses;) {
@@ -236,7 +236,7 @@ static oct_status drop_rounding(oct_graph *g, const oct_end *e, int v, int same,
     return OCT_OK;
 }
 
-/* Whether a node gives elements of its data inputs as they are, or constants that e's type holds. */
+/* Whether a node only moves elements of its data inputs, or, for Pad, adds a known constant. */
 static bool only_moves(const oct_graph *g, const oct_node *n)
 {
     const oct_value *fill = n->n_in > 2 && n->in[2] >= 0 ? &g->value[n->in[2]] : NULL;
@@ -253,7 +253,7 @@ static bool inputs_are(const oct_graph *g, const oct_node *n, const bool *of)
     return all && only_moves(g, n);
 }
 
-/* Marks the values that hold elements of v alone, and whether only what moves them and quantizers of e's parameters read them. */
+/* Marks in of[] the values that consist of elements of v. Returns whether only nodes that move them and quantizers with e's parameters read these values. */
 static bool moved_from(const oct_graph *g, const oct_end *e, int v, bool *of)
 {
     bool only = e->n == 1 && !e->computed;
@@ -276,7 +276,7 @@ static bool moved_from(const oct_graph *g, const oct_end *e, int v, bool *of)
     return only;
 }
 
-/* What is filled in by Pad, as e's type has it. */
+/* Replaces the constant that a Pad fills in by its quantized value. */
 static oct_status fill_integers(oct_graph *g, const oct_end *e, int node, oct_err *err)
 {
     const oct_tensor *t = g->value[g->node[node].in[2]].constant;
@@ -342,7 +342,8 @@ static oct_status close_output(oct_graph *g, const oct_end *e, int v, oct_err *e
     return finish(g, err);
 }
 
-/* Whether a value has the dimensions that e speaks of: pictures', and few channels where these are told apart. moved: it is the one of the file. */
+/* Whether a value has the dimensions that e needs: those of images for nhwc, and few channels if these have their own scales or are reversed. moved: the value
+ * is the one in the file, whose channels may be the last dimension. */
 static bool has_dims(const oct_graph *g, const oct_end *e, int v, bool moved)
 {
     const oct_shape *s = &g->value[v].shape;
@@ -366,7 +367,7 @@ oct_status oct_end_close(oct_graph *g, const oct_end *e, oct_err *err)
 
 /* ---- the way back ---- */
 
-/* round(x / scale + zero), clamped, for each channel. */
+/* Computes round(x / scale + zero), clamped, for each channel. */
 static oct_status round_channels(oct_graph *g, const oct_end *e, int x, int *to, oct_err *err)
 {
     const int rank = g->value[x].shape.rank;
@@ -422,7 +423,7 @@ oct_status oct_end_reopen(oct_graph *g, const oct_end *e, oct_err *err)
     return finish(g, err);
 }
 
-/* ---- the float model of other inputs ---- */
+/* ---- scaled inputs ---- */
 
 oct_status oct_input_scale(oct_graph *g, const char *input, bool reversed, int n, const float *factor, const float *term, oct_err *err)
 {
@@ -455,7 +456,7 @@ static void put_floats(oct_buf *b, const float *x, int n)
 void oct_end_put(oct_buf *b, const oct_end *e)
 {
     if (e->name[strcspn(e->name, "\n")])
-        return; /* it does not fit a line */
+        return; /* a name with a line break does not fit into a line */
     const float one = 1, none = 0;
     oct_buf_printf(b, "%s %s %s %s %d", e->output ? "output" : "input", oct_dtype_name(e->type), e->nhwc ? "nhwc" : "-", e->reversed ? "reversed" : "-",
                    e->axis);
@@ -464,7 +465,7 @@ void oct_end_put(oct_buf *b, const oct_end *e)
     oct_buf_printf(b, " %s\n", e->name);
 }
 
-/* "a,b,c": how many numbers were read up to the space behind them; 0: it is no such list. */
+/* Reads "a,b,c" up to the space after it, and returns how many numbers these are; 0: the text is not such a list. */
 static int read_floats(char **at, float *x)
 {
     for (int n = 0; n < OCT_END_CHANNELS;) {

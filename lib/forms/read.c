@@ -1,4 +1,4 @@
-/* Reading forms: integer values and what they stand for, and the walk over the graph. */
+/* Reads forms: integer values and the values that represent them, and the walk over the graph. */
 #include "forms/edit.h"
 #include "forms/read_int.h"
 
@@ -15,7 +15,7 @@ bool forms_is(const oct_node *n, const char *op)
     return strcmp(n->op, op) == 0 && (n->domain[0] == 0 || strcmp(n->domain, "com.microsoft") == 0);
 }
 
-/* What is known of a value; NULL: no memory. */
+/* What is known about a value; NULL: out of memory. */
 static forms_value *known(forms_reader *r, int v)
 {
     while (r->n_value <= (size_t)v) {
@@ -34,7 +34,7 @@ bool forms_seen(const forms_reader *r, int v)
     return false;
 }
 
-/* Whoever asks for a value is told of another. */
+/* Notes that value `to` replaces value `from`. */
 static oct_status move(forms_reader *r, int from, int to, oct_err *err)
 {
     forms_value *x = known(r, from);
@@ -125,7 +125,7 @@ oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int qvals
         scales[i] = scales[s->count > 1 ? i : 0];
         zeros[i] = zeros[z && z->count == 1 ? 0 : i];
         if (!isfinite(scales[i]) || (scales[i] <= 0.0f && qparams->block == 0))
-            return OCT_OK; /* in blocks a scale may bring a sign */
+            return OCT_OK; /* in blocks, scales may be negative */
     }
     const bool one = qparams->block == 0 && (n == 1 || (!qparams->count && !v->constant && are_equal(scales, zeros, n)));
     const oct_quant made = { .n = one ? 1 : (int)n, .axis = one ? 0 : (int)axis, .scale = scales, .zp = zeros, .dtype = v->dtype, .block = qparams->block };
@@ -160,7 +160,7 @@ oct_status forms_add_annotated(forms_reader *r, int qvals, int v, oct_err *err)
     return OCT_OK;
 }
 
-/* One that reading has found: v stands for the quantized values from now on. */
+/* The same for a value that reading has found or made: from now on, v replaces the quantized values. */
 static oct_status new_annotated(forms_reader *r, int qvals, int v, oct_err *err)
 {
     OCT_TRY(forms_add_annotated(r, qvals, v, err));
@@ -175,7 +175,7 @@ oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, con
     return *stem ? OCT_OK : oct_nomem(err);
 }
 
-/* A new value like `qvals`, named as what these are quantized values of: X_quantized is of X. */
+/* Adds a value with the shape of `qvals`. If these are named X_quantized, it is named X. */
 static oct_status new_value(forms_reader *r, int qvals, oct_dtype real, int *v, oct_err *err)
 {
     const oct_graph *g = r->g;
@@ -184,7 +184,7 @@ static oct_status new_value(forms_reader *r, int qvals, oct_dtype real, int *v, 
     return oct_edit_value(r->g, name, "", real, qvals, v, err);
 }
 
-/* What quantized values stand for that a quantizer makes of reals; NULL: they are made otherwise, or it is not read. */
+/* The quantization of values that a QuantizeLinear computes from real numbers; NULL: something else computes them, or the node cannot be read. */
 static oct_status quantizer_of(forms_reader *r, int qvals, const oct_quant **q, oct_err *err)
 {
     const oct_graph *g = r->g;
@@ -197,7 +197,7 @@ static oct_status quantizer_of(forms_reader *r, int qvals, const oct_quant **q, 
     return real == OCT_F32 || oct_is_half(real) ? forms_params_of(r, n, qvals, q, err) : OCT_OK;
 }
 
-/* The quantizer makes v, and the quantized values are its numbers for who reads them still. */
+/* Makes a quantizer the border that computes v. If the quantized values are still needed, a second border computes them from v. */
 static oct_status make_border(forms_reader *r, int id, int qvals, int v, oct_err *err)
 {
     oct_graph *g = r->g;
@@ -226,7 +226,7 @@ oct_status forms_annotated_of(forms_reader *r, int qvals, const oct_quant *q, oc
     OCT_TRY(quantizer_of(r, qvals, &own, err));
     const bool rounds = own && oct_quant_same(own, q) && g->value[g->node[id].in[0]].dtype == real;
     if (rounds && oct_quant_same(g->value[g->node[id].in[0]].quant, q)) {
-        *v = g->node[id].in[0]; /* what is on this parameters already: the quantized values are its numbers */
+        *v = g->node[id].in[0]; /* it has these parameters already, and the quantized values are its numbers */
         oct_graph_cut_inputs(g, id, 1);
         return new_annotated(r, qvals, *v, err);
     }
@@ -244,7 +244,7 @@ oct_status forms_annotated_of(forms_reader *r, int qvals, const oct_quant *q, oc
     return new_annotated(r, qvals, *v, err);
 }
 
-/* The first value that carries what quantized values stand for; -1: none. */
+/* The first value that carries the quantization of these quantized values; -1: there is none. */
 static int first_annotated(const forms_reader *r, int qvals)
 {
     const forms_annotated *t = (size_t)qvals < r->n_value ? r->value[qvals].annotated : NULL;
@@ -275,7 +275,7 @@ oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quan
     return new_annotated(r, qvals, v, err);
 }
 
-/* Quantized values that nobody asks for any more become what stands for them: written again, that has its name and its place. */
+/* Quantized values that are no longer needed become the value that carries their quantization. When it is written again, it gets their name and their place. */
 static oct_status settle(forms_reader *r, int qvals, oct_err *err)
 {
     oct_graph *g = r->g;
@@ -300,7 +300,7 @@ static oct_status settle(forms_reader *r, int qvals, oct_err *err)
     return forms_replace(r, v, qvals, err);
 }
 
-/* Borders that were there already. */
+/* Notes a border that the graph had before. */
 static oct_status note_border(forms_reader *r, const oct_node *n, oct_err *err)
 {
     if (!oct_border_of(r->g, n))
@@ -343,7 +343,7 @@ static oct_status read_node(forms_reader *r, int id, oct_err *err)
     return read_nested(r, id, err);
 }
 
-/* Where each of n values is to be found. */
+/* Lists the values that now have the numbers of the first n values. */
 static oct_status tell(forms_reader *r, size_t n, const int **now, oct_err *err)
 {
     int *list = oct_arena_alloc(r->g->arena, (n + 1) * sizeof *list);
@@ -362,7 +362,7 @@ static oct_status read_graph(oct_graph *g, const oct_read_opts *opts, const int 
 {
     forms_reader r = { .g = g, .opts = opts };
     const size_t values = g->n_value, n = g->n_order;
-    const int *at = oct_arena_memdup(g->arena, g->order, n * sizeof *at); /* the nodes that were there */
+    const int *at = oct_arena_memdup(g->arena, g->order, n * sizeof *at); /* the nodes that the graph had */
     if (!at)
         return oct_nomem(err);
     for (size_t i = 0; i < n; i++)

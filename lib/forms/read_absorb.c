@@ -1,9 +1,9 @@
-/* Quantizers behind nodes that run on quantized values. */
+/* Quantizers after nodes that run on quantized values. */
 #include "forms/edit.h"
 #include "forms/read_int.h"
 
-/* The border that alone reads output k of a node, or what a clamp makes of it that the node can compute, and makes quantized values of it; -1:
- * none. *end: what it reads. */
+/* The border that quantizes output k of a node, directly or after a clamp that the node can perform, if nothing else reads the results on the way; -1: there is
+ * none. *end: the value that the border reads. */
 static int border_behind(const oct_graph *g, const oct_node *n, const oct_op *op, int k, int *end)
 {
     oct_epilogue e;
@@ -42,7 +42,7 @@ oct_status forms_absorb(forms_reader *r, int id, oct_err *err)
         const int border = border_behind(g, n, op, k, &end);
         const int q = border >= 0 ? g->node[border].out[0] : -1;
         if (q < 0 || g->value[end].quant != g->value[q].quant)
-            continue; /* was rounded before, to other parameters */
+            continue; /* it had other parameters before */
         if (how != OCT_ON_QUANTIZED) {
             g->value[end].quant = NULL;
             continue;

@@ -1,4 +1,4 @@
-/* com.microsoft.MatMulNBits: a product with a matrix in blocks, whose quantized values stay as they are. (DequantizeLinear in blocks: read_qdq.c) */
+/* com.microsoft.MatMulNBits: a product with a matrix in blocks, whose quantized values stay as they are. DequantizeLinear in blocks is in read_qdq.c. */
 #include "forms/edit.h"
 #include "forms/read_int.h"
 
@@ -27,7 +27,7 @@ static bool read_form(const oct_node *n, oct_nbits_form *f)
     return f->n * oct_nbits_blocks(f) <= INT32_MAX;
 }
 
-/* The matrix as a value [k][n]; products of one matrix share it. */
+/* The matrix as a value [k][n]. Products with the same matrix share it. */
 static oct_status matrix(forms_reader *r, int id, int qvals, const oct_nbits_form *f, const oct_tensor *scale, const oct_tensor *zero, int *v,
                          oct_err *err)
 {
@@ -60,7 +60,7 @@ oct_status forms_read_blocks(forms_reader *r, int id, oct_err *err)
     int w;
     OCT_TRY(matrix(r, id, given, &f, scale, zero, &w, err));
     if (g->value[w].shape.d[0].n != (int64_t)f.k)
-        return OCT_OK; /* the quantized values are a matrix of another depth already */
+        return OCT_OK; /* the quantized values were read as a matrix of another depth before */
     oct_graph_cut_inputs(g, id, 1);
     OCT_TRY(oct_graph_set_input(g, id, 1, w, err));
     if (bias >= 0)

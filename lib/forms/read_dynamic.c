@@ -1,10 +1,10 @@
-/* Dynamic quantization: DynamicQuantizeLinear - MatMulInteger - Cast - Mul by s_a * s_b is a MatMul of what is quantized when run. */
+/* Dynamic quantization: DynamicQuantizeLinear - MatMulInteger - Cast - Mul by s_a * s_b is a MatMul whose first factor is quantized at run time. */
 #include "forms/edit.h"
 #include "forms/read_int.h"
 
 #include "passes/match.h"
 
-/* The nodes of a chain but for the product, and the parameters of the weights. */
+/* The nodes of a chain, except for the product, and the parameters of the weights. */
 typedef struct chain {
     int quantizer, cast, mul, scales;
     forms_qparams qparams;
@@ -19,14 +19,14 @@ static int quantizer_of(const oct_graph *g, const oct_node *mm)
     return is && g->value[n->in[0]].dtype == OCT_F32 ? id : -1;
 }
 
-/* The node of an operator that alone reads what a node makes, where nobody looks at that; -1: none. */
+/* The node with this operator that is the only reader of a node's output, unless that output is looked at; -1: there is none. */
 static int behind(const forms_reader *r, int id, const char *op)
 {
     const int value = r->g->node[id].out[0], next = forms_seen(r, value) ? -1 : oct_only_reader(r->g, value);
     return next >= 0 && oct_is_op(&r->g->node[next], op) && r->g->node[next].n_out == 1 ? next : -1;
 }
 
-/* Scale and zero point of the weights, each one or one a column. */
+/* Finds scale and zero point of the weights: one for all columns, or one for each. */
 static bool find_qparams(const oct_graph *g, const oct_node *mm, int scale, forms_qparams *qparams)
 {
     const int zero = oct_input_at(mm, 3);
@@ -56,7 +56,7 @@ static bool match(const forms_reader *r, int id, chain *c)
     return find_qparams(g, mm, oct_other_input(&g->node[c->scales], g->node[c->quantizer].out[1]), &c->qparams);
 }
 
-/* The value that carries what x is quantized to; products of one x share it. */
+/* The value after the border that quantizes x. Products that read the same x share it. */
 static oct_status quantized(forms_reader *r, int quantizer, int *v, oct_err *err)
 {
     static const oct_quant dynamic = { .dtype = OCT_U8 };

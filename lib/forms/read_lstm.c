@@ -6,7 +6,7 @@
 
 enum { FIRST_QPARAMS = 8, INPUTS = 12 }; /* scale and zero point of W, then of R */
 
-/* The parameters of the matrix at a slot, of the quantized values [dirs][rows][k]: a scale for each direction, or for each row of each. NULL: it is
+/* The parameters of the matrix at a slot, after it is transposed to [dirs][rows][k]: a scale for each direction, or for each row of each direction. NULL: it is
  * not read. */
 static oct_status qparams_of(forms_reader *r, const oct_node *n, int slot, const oct_quant **q, oct_err *err)
 {

@@ -1,9 +1,9 @@
-/* Operators that move quantized values as they are between those that compute on them: what comes out stands for what it stood for. */
+/* Operators that move quantized values unchanged between operators that compute on them: the results have the quantization of the inputs. */
 #include "forms/read_int.h"
 
 #include <string.h>
 
-/* Whether the operator takes quantized values from input i to its outputs as they are. Pad and its like bring numbers of their own. */
+/* Whether the operator moves quantized values from input i to its outputs unchanged. Pad adds numbers of its own. */
 static bool carries(const oct_op *op, int i)
 {
     if (op->quant == OCT_QUANT_SAME)
@@ -11,7 +11,7 @@ static bool carries(const oct_op *op, int i)
     return op->quant == OCT_QUANT_JOIN;
 }
 
-/* Annotated values of the inputs, which have the same parameters; *same is NULL when they have not. */
+/* Finds annotated values for the inputs. *same: the parameters that they all have; NULL: they have none in common. */
 static oct_status find_inputs(forms_reader *r, int id, const oct_op *op, int *to, const oct_quant **same, oct_err *err)
 {
     const oct_node *n = &r->g->node[id];
@@ -30,7 +30,7 @@ static oct_status find_inputs(forms_reader *r, int id, const oct_op *op, int *to
     return OCT_OK;
 }
 
-/* What the node reads and makes is taken for quantized, or for quantized values again. from: the inputs. */
+/* Makes the node read and compute annotated values (to is OCT_F32), or integers again. in: its inputs. from, to: the old and the new type of its outputs. */
 static oct_status suppose(oct_graph *g, int id, const oct_op *op, const int *in, const oct_quant *q, oct_dtype from, oct_dtype to, oct_err *err)
 {
     for (int i = 0; i < g->node[id].n_in; i++)

@@ -1,10 +1,10 @@
-/* QuantizeLinear and DequantizeLinear as the default domain has them: scales and zero points are inputs. */
+/* QuantizeLinear and DequantizeLinear, with scales and zero points as inputs. */
 #include "forms/edit.h"
 #include "forms/read_int.h"
 
 #include "kernels/half.h"
 
-/* Whether something reads a value that plans cannot compute, and that takes constants as they are: SequenceConstruct, the captures of If. */
+/* Whether a value is read by a node that plans cannot compute and that takes constants as they are: for example SequenceConstruct, or If by its captures. */
 static bool leaves_plans(const oct_graph *g, int value)
 {
     const oct_value *v = &g->value[value];
@@ -35,7 +35,7 @@ oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
     oct_graph_cut_inputs(g, id, 0);
     OCT_TRY(forms_annotated_of(r, qvals, q, real, d, id, &v, err));
     if (v != d && oct_edit_keeps(g, d) && (oct_edit_keeps(g, v) || g->value[v].producer < 0)) {
-        g->value[d].quant = q; /* a second name: the quantized values are taken for the same once more */
+        g->value[d].quant = q; /* d is a second name of v: another border reads the quantized values */
         OCT_TRY(oct_graph_set_input(g, id, 0, qvals, err));
         return oct_graph_set_output(g, id, 0, d, err);
     }

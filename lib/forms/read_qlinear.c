@@ -1,4 +1,4 @@
-/* Reading QLinear operators, as the table tells them. */
+/* Reads QLinear operators by the table of qlinear.h. */
 #include "forms/edit.h"
 #include "forms/qlinear.h"
 #include "forms/read_int.h"
@@ -36,7 +36,7 @@ static oct_status read_params(forms_reader *r, const oct_node *n, qnode *x, bool
     return OCT_OK;
 }
 
-/* Quantization of the bias: s_x * s_w. */
+/* The quantization of the bias, with scale s_x * s_w. */
 static oct_status bias_quant(forms_reader *r, const qnode *x, const oct_quant **q, oct_err *err)
 {
     const oct_quant *w = x->q[1];
@@ -49,7 +49,7 @@ static oct_status bias_quant(forms_reader *r, const qnode *x, const oct_quant **
     return forms_quant(r, &(oct_quant){ .n = w->n, .scale = scale, .zp = zero, .dtype = OCT_S32 }, q, err);
 }
 
-/* The node becomes the operator on reals. */
+/* Turns the node into the operator on real numbers. */
 static oct_status become(forms_reader *r, int id, qnode *x, oct_err *err)
 {
     oct_graph *g = r->g;
@@ -67,7 +67,8 @@ static oct_status become(forms_reader *r, int id, qnode *x, oct_err *err)
     return x->y ? forms_take_output(r, id, 0, x->y, err) : OCT_OK;
 }
 
-/* A bias that a factor joins has another scale; channels last are a pass's (passes/pass_nhwc.c). */
+/* Whether the table describes the node. It does not if a factor gives the bias another scale. Channels as the last dimension are left to a pass
+ * (passes/pass_nhwc.c). */
 static bool is_plain(const qnode *x, const oct_node *n)
 {
     const bool factor = at(x, x->f->bias) >= 0 && oct_node_float(n, "alpha", 1.0f) != 1.0f;

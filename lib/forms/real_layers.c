@@ -1,9 +1,10 @@
-/* Layers on real numbers between quantizers, which a runtime would quantize.
+/* Layers with float weights between quantizers, which a runtime would quantize.
  *
- * ONNX Runtime 1.32 (WeightBiasQuantization, before its fusions) rounds constant weights of a Conv, ConvTranspose or Gemm to 8 bits with one scale for all of them, if
- * a DequantizeLinear of one scale makes the input, and one QuantizeLinear reads the result, at once or behind Relu and Clip. Conv and Gemm then run on integers, and
- * sums saturate without VNNI. So a layer that stays real because it loses too much, or is no faster, would be quantized in a worse way than any that was considered.
- * It leaves the layer alone if the DequantizeLinear has a scale for each channel. Thus the layer gets one of its own, with the same number for each of them. */
+ * ONNX Runtime 1.32 (WeightBiasQuantization, before its fusions) rounds the constant weights of a Conv, ConvTranspose or Gemm to 8 bits with one common scale
+ * if a DequantizeLinear with one scale computes the input and a single QuantizeLinear reads the result, directly or after Relu and Clip. Conv and Gemm then run
+ * on integers, and sums saturate without VNNI. So a layer that stays float, because it would lose too much or is no faster on integers, would be quantized in
+ * a worse way than any that was considered. The runtime does not change a layer whose DequantizeLinear has a scale for each channel. Therefore the layer gets
+ * a DequantizeLinear of its own, with the same scale for each channel. */
 #include "forms/edit.h"
 #include "forms/forms_write.h"
 
@@ -19,7 +20,7 @@ static const oct_tensor *constant_of(const oct_graph *g, int v)
     return t && t->data ? t : NULL;
 }
 
-/* Whether weights are float32 numbers that are known when the model is loaded: a constant, or what a Cast and a Mul make of constants (oct_write_stored). */
+/* Whether weights are known when the model is loaded: they are constant, or a Cast and a Mul compute them from constants (oct_write_stored). */
 static bool are_known(const oct_graph *g, int v, int depth)
 {
     const int p = g->value[v].producer;
@@ -32,13 +33,13 @@ static bool are_known(const oct_graph *g, int v, int depth)
     return known;
 }
 
-/* A dimension of the layer's input, and its size as the weights tell it. */
+/* The dimension of a layer's input along which the scales are repeated, and its size. */
 typedef struct channels {
     int axis;
     int64_t n;
 } channels;
 
-/* One number counts as one scale, whatever its shape. So a single channel gives way to another dimension of which more is known. */
+/* The runtime takes an array of one number for a single scale. So if there is only one channel, another dimension with a known size is used. */
 static bool are_several(const oct_shape *s, channels *c)
 {
     for (int i = 1; i < s->rank && c->n <= 1; i++)
@@ -59,14 +60,14 @@ static bool channels_of(const oct_graph *g, const oct_node *n, channels *c)
         *c = (channels){ 1, dims[0] };
     else if (oct_is_op(n, "Gemm"))
         *c = (channels){ !oct_node_int(n, "transA", 0), dims[oct_node_int(n, "transB", 0) != 0] };
-    else if (oct_is_op(n, "MatMul")) /* becomes a Gemm together with the Add behind it */
+    else if (oct_is_op(n, "MatMul")) /* becomes a Gemm together with the Add after it */
         *c = (channels){ g->value[n->in[0]].shape.rank - 1, dims[w->shape.rank - 2] };
     else
         return false;
     return c->axis >= 0;
 }
 
-/* What quantizers and dequantizers may be moved over towards the layer. */
+/* Whether the runtime may move quantizers and dequantizers across a node towards the layer. */
 static bool is_passed(const oct_node *n)
 {
     static const char *const ops[] = { "Relu", "Clip", "MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice" };
@@ -86,7 +87,7 @@ static bool is_quantized_behind(const oct_graph *g, int id)
     return next >= 0 && oct_edit_is_quantizer(&g->node[next], "QuantizeLinear");
 }
 
-/* A constant with n times the number of another one. */
+/* Adds a constant of n elements, each of which is the only element of constant v. */
 static oct_status repeat(oct_graph *g, int v, int64_t n, int *to, oct_err *err)
 {
     const oct_tensor *one = constant_of(g, v);
@@ -114,14 +115,14 @@ static oct_status give_channels(oct_graph *g, int id, int dequantizer, const cha
     return oct_graph_set_input(g, id, 0, real, err);
 }
 
-/* What makes the first input of a node; -1: no node. */
+/* The node that computes the first input of a node; -1: there is none. */
 static int maker_of(const oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];
     return n->n_in && n->in[0] >= 0 ? g->value[n->in[0]].producer : -1;
 }
 
-/* The dequantizer of one scale that makes the input of a node; -1: there is none. */
+/* The DequantizeLinear with one scale that computes the first input of a node; -1: there is none. */
 static int dequantizer_of(const oct_graph *g, int id)
 {
     const int p = maker_of(g, id);
@@ -131,7 +132,8 @@ static int dequantizer_of(const oct_graph *g, int id)
     return scale && scale->count == 1 && (g->node[p].n_in < 3 || g->node[p].in[2] < 0 || constant_of(g, g->node[p].in[2])) ? p : -1;
 }
 
-/* The first of the nodes that move the layer's input, if there are any: a dequantizer before it may be moved over them. *c: for its input then. */
+/* The first of the nodes that move the layer's input, or the layer itself if there are none. The runtime may move a dequantizer across all of them, so *c is
+ * set for the input of the first one. -1: no dimension of that input is known to have several elements. */
 static int first_mover(const oct_graph *g, int id, channels *c)
 {
     for (int p = maker_of(g, id); p >= 0 && is_passed(&g->node[p]) && g->node[p].n_out == 1; p = maker_of(g, id)) {

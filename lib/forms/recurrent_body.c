@@ -38,7 +38,7 @@ const char *oct_recurrent_function(const oct_node *n, int64_t d, int i)
 
 /* ---- products ---- */
 
-/* Rows of one direction's matrix as the columns of one for MatMul. */
+/* `count` rows of one direction's matrix, as the columns of a matrix for MatMul. */
 static oct_status columns_of(oct_graph *g, const oct_quant *q, int64_t d, int64_t first, int64_t count, const oct_quant **columns, oct_err *err)
 {
     const int64_t rows = q->qvals->dims[1], k = q->qvals->dims[2], at = d * rows + first, dims[2] = { k, count };
@@ -99,7 +99,7 @@ typedef struct step {
     const oct_recurrent *l;
     const oct_quant *r;
     int64_t d;
-    const char *name, *again; /* of its products */
+    const char *name, *again; /* the names of its products */
     float *bias;
     int h, x, mask;
 } step;
@@ -162,7 +162,7 @@ static void body_output(oct_builder *b, int v)
     b->g->output[b->g->n_output++] = v;
 }
 
-/* What a step leaves, and what it shows: where a sequence is over, the state that was, and zeros. */
+/* Adds the outputs of a step: the state for the next step, and the result of this one. After the end of a sequence these are the old state and zeros. */
 static void end_step(step *s, int new)
 {
     static const float zero = 0;

@@ -1,4 +1,4 @@
-/* W X as X^T W^T between two Transposes. */
+/* Rewrites W X as X^T W^T between two Transposes. */
 #include "forms/edit.h"
 #include "forms/forms_write.h"
 #include "passes/match.h"
@@ -30,7 +30,7 @@ static oct_status turn_matrix(oct_graph *g, int w, int *turned, oct_err *err)
     return oct_edit_refer(g, g->value[w].name, "_turned", made, turned, err);
 }
 
-/* A value for what another one is with its last two dimensions in turn. */
+/* Adds a value for v with its last two dimensions exchanged. */
 static oct_status turned_value(oct_graph *g, int v, int *turned, oct_err *err)
 {
     oct_dim d[OCT_MAX_RANK];

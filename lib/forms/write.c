@@ -1,5 +1,4 @@
-/* Writes a quantized graph: which value comes when, so that the constants of a layer stand together and those of activations behind
- * them. */
+/* Writes a quantized graph. Values are written in such an order that the constants of a layer stand together, and those of activations after them. */
 #include "forms/write_int.h"
 
 #include "ops/op.h"
@@ -62,7 +61,7 @@ static const oct_quant *quant_at(const oct_graph *g, int node, int slot)
     return v >= 0 ? g->value[v].quant : NULL;
 }
 
-/* Whether products alone read a constant, as their weights. */
+/* Whether a constant is read only as input 1 of nodes, as weights of products are. */
 static bool only_weights(const oct_graph *g, int v)
 {
     bool only = !g->value[v].is_output;
@@ -99,7 +98,7 @@ static oct_status write_product(oct_writer *w, int id, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- the other values, in the order of those that they stand for ---- */
+/* ---- the other values, in the order of those that they represent ---- */
 
 typedef struct position {
     int of, value;
@@ -126,7 +125,7 @@ static oct_status position_of(const oct_writer *w, int v, position *t, oct_err *
     return OCT_OK;
 }
 
-/* Whether a value is left to be written with others. */
+/* Whether a value still has to be written, and is not written by the form of the node that reads it. */
 static bool waits(const oct_writer *w, const oct_value *x)
 {
     return !x->dead && x->quant && x->quant->n && !(x->quant->qvals && x->n_uses && w->node[x->uses[0].node].spelling >= OCT_SPELLED_DYNAMIC);
@@ -173,12 +172,12 @@ static oct_status begin(oct_writer *w, oct_err *err)
         return oct_nomem(err);
     for (size_t v = 0; v < g->n_value; v++)
         if (g->value[v].outer >= 0)
-            g->value[v].quant = NULL; /* files have reals outside */
+            g->value[v].quant = NULL; /* in files, subgraphs capture real numbers */
     for (size_t i = 0; i < g->n_order; i++)
         w->node[g->order[i]].spelling = spelling_of(g, g->order[i]);
-    for (size_t i = 0; i < g->n_order; i++) /* it may become another operator, which has a form on integers */
+    for (size_t i = 0; i < g->n_order; i++) /* a MatMul may become another operator that has a form on integers */
         OCT_TRY(oct_write_matmul(w, g->order[i], err));
-    w->value = oct_arena_calloc(g->arena, g->n_value + 1, sizeof *w->value); /* those that were made here, too */
+    w->value = oct_arena_calloc(g->arena, g->n_value + 1, sizeof *w->value); /* including those that were made here */
     if (!w->value)
         return oct_nomem(err);
     for (size_t v = 0; v < g->n_value; v++)
@@ -186,7 +185,7 @@ static oct_status begin(oct_writer *w, oct_err *err)
     return w->o->operators ? oct_write_plan_operators(w, err) : OCT_OK;
 }
 
-/* Layers that become several nodes. */
+/* Rewrites layers that become several nodes. */
 static oct_status expand(oct_graph *g, oct_err *err)
 {
     const size_t n = g->n_order;
@@ -216,7 +215,7 @@ static oct_status write_nested(oct_graph *g, const oct_forms_write_opts *o, oct_
 
 /* ---- constants that are written once ---- */
 
-/* Values of the same numbers side by side, in the order of the graph. */
+/* Sorts values with the same data next to each other, in the order of the graph. */
 static int by_data(const void *a, const void *b)
 {
     const oct_value *x = *(const oct_value *const *)a, *y = *(const oct_value *const *)b;
@@ -229,7 +228,7 @@ static bool same_tensor(const oct_tensor *a, const oct_tensor *b)
     return a->data == b->data && a->dtype == b->dtype && a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
 }
 
-/* Quantized values that a product and a table have in common; values of the file stay as they are. */
+/* A product and a table with the same quantized values share one constant. Values of the file are not changed. */
 static oct_status share_constants(oct_graph *g, oct_err *err)
 {
     const oct_value **made = oct_arena_calloc(g->arena, g->n_value + 1, sizeof *made);

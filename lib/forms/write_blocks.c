@@ -1,4 +1,4 @@
-/* Weights in blocks: com.microsoft.MatMulNBits in place of the product, or DequantizeLinear in front of it. */
+/* Weights in blocks: com.microsoft.MatMulNBits in place of the product, or DequantizeLinear before it. */
 #include "forms/write_int.h"
 
 #include "ops/core/block_matrix.h"
@@ -12,7 +12,7 @@ static oct_nbits_form form_of(const oct_graph *g, int v)
 
 /* ---- MatMulNBits ---- */
 
-/* Quantized values, scale and, unless they are in the middle, zero points: values that follow each other. */
+/* Adds constants of the quantized values, the scales and, unless these are in the middle, the zero points. The indices of these values are consecutive. */
 static oct_status operator_constants(oct_writer *w, int b, const oct_nbits_form *f, oct_err *err)
 {
     const oct_quant *q = w->g->value[b].quant;
@@ -48,7 +48,7 @@ static oct_status write_operator(oct_writer *w, int id, const oct_nbits_form *f,
         OCT_TRY(bias_row(g, bias, (int64_t)f->n, &row, err));
         OCT_TRY(oct_graph_set_input(g, id, 5, row, err));
     }
-    g->node[id].n_attr = 0; /* Gemm's */
+    g->node[id].n_attr = 0; /* these are Gemm's */
     g->node[id].origin = NULL;
     OCT_TRY(oct_node_set_int(g, id, "K", (int64_t)f->k, err));
     OCT_TRY(oct_node_set_int(g, id, "N", (int64_t)f->n, err));
@@ -85,7 +85,7 @@ oct_status oct_write_blocks(oct_writer *w, int id, oct_err *err)
 {
     const int b = w->g->node[id].in[1];
     if (!w->g->value[b].quant)
-        return OCT_OK; /* written for another product */
+        return OCT_OK; /* it was written for another product */
     const oct_nbits_form f = form_of(w->g, b);
     return w->o->blocks_qdq || !oct_value_by_columns(&w->g->value[b]) ? oct_write_block_constant(w, b, id, err) : write_operator(w, id, &f, err);
 }

@@ -1,12 +1,11 @@
-/* x -> DynamicQuantizeLinear -> MatMulInteger -> Cast -> Mul by (s_x * s_w) [-> Add bias], the form that ONNX Runtime fuses to one
- * operator. */
+/* x -> DynamicQuantizeLinear -> MatMulInteger -> Cast -> Mul by (s_x * s_w) [-> Add bias], the form that ONNX Runtime fuses into one operator. */
 #include "forms/write_int.h"
 
 #include "passes/match.h"
 
 #include <string.h>
 
-/* Quantized values, scale and zero point of the product's input; products that read one value share them. */
+/* Quantized values, scale and zero point of the product's input. Products that read the same value share them. */
 static oct_status dynamic_input(oct_graph *g, int id, const char *base, int out[3], oct_err *err)
 {
     const int qvals = g->node[id].in[0], border = g->value[qvals].producer, x = g->node[border].in[0];
@@ -44,7 +43,7 @@ static oct_status replace(oct_graph *g, int id, const char *base, const int in[6
     return bias >= 0 ? oct_edit_node(g, "Add", (int[]){ out, bias }, 2, y, before, NULL, err) : OCT_OK;
 }
 
-/* Whether another value than b has its quantized values, as a table of which rows are picked has. */
+/* Whether another value than b has the same quantized values, for example a table whose rows are picked. */
 static bool others_have(const oct_graph *g, int b, const oct_tensor *qvals)
 {
     bool others = false;
@@ -53,7 +52,8 @@ static bool others_have(const oct_graph *g, int b, const oct_tensor *qvals)
     return others;
 }
 
-/* Transposed once more in the file; where others read them as they are, by a node, which runtimes run once, as they load the model. */
+/* Writes the quantized values transposed. If another value has them as they are, a Transpose computes them instead, which runtimes run once when they load the
+ * model. */
 static oct_status transpose(oct_writer *w, int b, int id, const oct_tensor *qvals, int *written, oct_err *err)
 {
     oct_graph *g = w->g;
@@ -68,7 +68,8 @@ static oct_status transpose(oct_writer *w, int b, int id, const oct_tensor *qval
     return oct_node_set_ints(g, node, "perm", (const int64_t[]){ 1, 0 }, 2, err);
 }
 
-/* Those of the weights of node id, as products that have these in common share them; MatMulInteger has no transposition. */
+/* Quantized values, scale and zero point of the weights of node id. Products with the same weights share them. transposed: the product transposes its weights.
+ * As MatMulInteger cannot do this, they are then written transposed. */
 static oct_status weights_of(oct_writer *w, int b, int id, bool transposed, int out[3], oct_err *err)
 {
     const oct_quant *q = w->g->value[b].quant;

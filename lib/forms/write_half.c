@@ -1,5 +1,5 @@
-/* Writes 16-bit floats into the graph: types of nodes that compute on them, and a Cast for each value and type that the other
- * side wants, shared by all its readers. */
+/* Writes 16-bit floats into the graph: the types of nodes that compute on them, and a Cast for each value that is needed in another type, which all readers in
+ * that type share. */
 #include "forms/edit.h"
 #include "forms/forms_write.h"
 
@@ -10,9 +10,9 @@
 
 typedef struct half_value {
     bool ours;              /* its 16-bit type was made here */
-    const oct_tensor *was;  /* of such a constant: as float32 */
-    int stored;             /* of a constant: what its 16-bit form is in float32; -1 not made yet */
-    int cast[OCT_BF16 + 1]; /* the same in another type, by type: float32, float16 or bfloat16; -1 not made yet */
+    const oct_tensor *was;  /* if it is such a constant: its float32 numbers */
+    int stored;             /* for a constant: the value that a Cast computes in float32 from its 16-bit form; -1: not made yet */
+    int cast[OCT_BF16 + 1]; /* by type (float32, float16 or bfloat16): the value that has the same numbers in this type; -1: not made yet */
 } half_value;
 
 typedef struct halver {
@@ -50,7 +50,7 @@ static oct_status grow(halver *h, oct_err *err)
     return OCT_OK;
 }
 
-/* A value named after v and the type, of v's shape. */
+/* Adds a value for v in another type, with v's shape, named after v and the type. */
 static oct_status new_cast(halver *h, int v, oct_dtype t, int *cast, oct_err *err)
 {
     const char *suffix = oct_arena_printf(h->g->arena, "_%s", oct_dtype_name(t));
@@ -91,7 +91,8 @@ static bool all_take(const halver *h, int v, oct_dtype t)
     return all;
 }
 
-/* Whether a large constant is read as it is, too: then a Cast makes the other form of it. (Nested graphs that capture it tell by what stands for it.) */
+/* Whether a large constant is also read as it is, so that a Cast computes its other form. Captures do not count: for them, the values of nested graphs that
+ * represent the constant decide. */
 static bool stays_wide(const halver *h, int v, oct_dtype t)
 {
     const oct_value *x = &h->g->value[v];
@@ -103,7 +104,7 @@ static bool stays_wide(const halver *h, int v, oct_dtype t)
     return wide && x->constant->count >= OCT_HALF_TABLE;
 }
 
-/* Denormal numbers of float32, which bfloat16 holds in part, are zeros: float32 computes with what is stored, and slowly with these. */
+/* Rounds a constant to type t. Denormal numbers, some of which bfloat16 can represent, become 0, because float32 arithmetic on them is slow. */
 static oct_status narrowed(const halver *h, int v, oct_dtype t, oct_tensor **half, oct_err *err)
 {
     const oct_tensor *k = h->g->value[v].constant;
@@ -130,7 +131,7 @@ static oct_status constant_in(halver *h, int v, oct_dtype t, int *out, oct_err *
     return OCT_OK;
 }
 
-/* A constant in type t, and a Cast of it back to float32, which is what readers get. */
+/* Adds the constant in type t, and a Cast of it back to float32, whose output readers get. */
 static oct_status store(halver *h, int v, oct_dtype t, int before, oct_err *err)
 {
     int half, wide;
@@ -162,7 +163,7 @@ static oct_status store_constants(halver *h, int id, oct_err *err)
 
 static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, oct_err *err);
 
-/* The matrix that constant v is transposed, where the file has that in type t for other readers; -1: there is none. */
+/* The matrix of which constant v is the transpose, if the file has that matrix in type t for other readers; -1: there is none. */
 static int turned(const halver *h, int v, oct_dtype t)
 {
     const oct_graph *g = h->g;
@@ -181,7 +182,7 @@ static int turned(const halver *h, int v, oct_dtype t)
     return has && g->value[from].constant == r->from[0] ? from : -1;
 }
 
-/* v as a node makes it of that, so that the numbers are stored once; runtimes run it as they load the model. */
+/* Adds a node that computes v in type t from that matrix, so that the numbers are stored only once. Runtimes run it when they load the model. */
 static oct_status turn(halver *h, int v, int from, oct_dtype t, int before, int *out, oct_err *err)
 {
     const oct_node *was = &h->g->value[v].recipe->node;
@@ -195,7 +196,7 @@ static oct_status turn(halver *h, int v, int from, oct_dtype t, int before, int 
     return OCT_OK;
 }
 
-/* The value in type t, for a reader that stands at `before`. */
+/* Finds or makes the value in type t, for reader `before`. */
 static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, oct_err *err)
 {
     const oct_value *x = &h->g->value[v];
@@ -210,7 +211,7 @@ static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, o
     return add_cast(h, v, *out, before, err);
 }
 
-/* Whether a node takes its inputs in any type, and its results do not depend on which. */
+/* Whether a node takes its inputs in any type, and its results do not depend on the type. */
 static bool takes_any(const halver *h, int id)
 {
     const oct_node *n = &h->g->node[id];
@@ -235,14 +236,14 @@ static oct_status convert_inputs(halver *h, int id, oct_err *err)
 
 /* ---- outputs ---- */
 
-/* The node makes v in another type, and a Cast makes v from that. */
+/* Makes the node compute value `cast`, which is v in another type, and adds a Cast that computes v from it. */
 static oct_status cast_output(halver *h, int id, int v, int cast, oct_err *err)
 {
     OCT_TRY(oct_graph_set_output(h->g, id, oct_edit_output_slot(h->g, id, v), cast, err));
     return add_cast(h, cast, v, oct_edit_after(h->g, id), err);
 }
 
-/* Output v in type t. Where its name must stand for float32, that is a Cast's. */
+/* Gives output v of a node type t. If the value with this name must stay float32, a Cast computes it. */
 static oct_status output_in(halver *h, int id, int v, oct_dtype t, oct_err *err)
 {
     const oct_value *x = &h->g->value[v];
@@ -262,7 +263,7 @@ static oct_status convert_outputs(halver *h, int id, oct_err *err)
     if (strcmp(h->g->node[id].op, "Cast") == 0)
         OCT_TRY(oct_node_set_int(h->g, id, "to", t, err));
     oct_infer c = { h->g, id, oct_graph_opset(h->g, h->g->node[id].domain) };
-    OCT_TRY(oct_op_of(h->g, id)->infer(&c, err)); /* says which outputs follow */
+    OCT_TRY(oct_op_of(h->g, id)->infer(&c, err)); /* tells which outputs have the type */
     for (int k = 0; k < h->g->node[id].n_out; k++) {
         const int v = h->g->node[id].out[k];
         if (v >= 0 && h->g->value[v].dtype == t)
@@ -271,14 +272,14 @@ static oct_status convert_outputs(halver *h, int id, oct_err *err)
     return OCT_OK;
 }
 
-/* ---- the graph's ends ---- */
+/* ---- inputs and outputs of the graph ---- */
 
 static bool is_plain_float(const oct_value *v)
 {
     return v->dtype == OCT_F32 && !v->constant && !oct_value_is_captured(v);
 }
 
-/* Outputs that float nodes make: a Cast makes them, from a value that takes over their readers. */
+/* Outputs of the graph that float nodes compute: now a Cast computes them, from a new value that takes over their readers. */
 static oct_status halve_graph_outputs(halver *h, oct_err *err)
 {
     for (size_t i = 0; i < h->g->n_output; i++) {
@@ -307,7 +308,7 @@ oct_status oct_half_write(oct_graph *g, const oct_half_opts *o, oct_err *err)
             OCT_TRY(convert_outputs(&h, id, err));
         else if (oct_half_of(o, id))
             OCT_TRY(store_constants(&h, id, err));
-        while (g->order[i] != id) /* Casts were put before it */
+        while (g->order[i] != id) /* Casts were added before it */
             i++;
     }
     return o->ends ? halve_graph_outputs(&h, err) : OCT_OK;

@@ -3,7 +3,7 @@
 
 enum { FIRST_PARAMS = 8 }; /* scale and zero point of W, then of R */
 
-/* Quantized values as [dirs][k][rows], scale and zero point of one matrix at their slots, the last two from `params` on. */
+/* Sets the inputs for one matrix: the quantized values, [dirs][k][rows], at `slot`, and scale and zero point from slot `params` on. */
 static oct_status set_matrix(oct_writer *w, int node, int slot, int params, oct_err *err)
 {
     oct_graph *g = w->g;
@@ -29,7 +29,7 @@ oct_status oct_write_lstm(oct_writer *w, int id, oct_err *err)
     oct_graph_cut_inputs(w->g, id, FIRST_PARAMS);
     OCT_TRY(set_matrix(w, id, 1, FIRST_PARAMS, err));
     OCT_TRY(set_matrix(w, id, 2, FIRST_PARAMS + 2, err));
-    oct_node_drop_attr(w->g, id, "layout"); /* 0, which is the only one there */
+    oct_node_drop_attr(w->g, id, "layout"); /* it is 0, the only layout of the new operator */
     w->g->node[id].origin = NULL;
     return oct_edit_become(w->g, id, "DynamicQuantizeLSTM", "com.microsoft", 0, err);
 }

@@ -1,5 +1,4 @@
-/* QuantizeLinear and DequantizeLinear around real operators. Scales of activations are scalars (rank 0), as ONNX Runtime's fusions
- * ask. */
+/* QuantizeLinear and DequantizeLinear around real operators. Scales of activations are scalars (rank 0), because ONNX Runtime's fusions require that. */
 #include "forms/write_int.h"
 
 #include "base/array.h"
@@ -47,13 +46,13 @@ oct_status oct_write_params(oct_writer *w, const oct_quant *q, const char *base,
 
 /* ---- nodes ---- */
 
-/* 16 and 4 bits came to both operators with opset 21; those of com.microsoft have them before. */
+/* Both operators support 16 and 4 bits from opset 21 on. Before that, those of com.microsoft do. */
 static bool is_foreign(const oct_graph *g, oct_dtype t)
 {
     return (oct_dtype_bits(t) == 16 || oct_dtype_bits(t) == 4) && oct_graph_opset(g, "") < 21;
 }
 
-/* Gives a QuantizeLinear or DequantizeLinear its parameters: quantized value has their constants, behind the quantized values. */
+/* Gives a QuantizeLinear or DequantizeLinear its parameters. qval: quantized values, and the constants of scale and zero point. */
 static oct_status complete(oct_writer *w, int node, const int qval[3], const oct_quant *q, oct_err *err)
 {
     OCT_TRY(oct_graph_set_input(w->g, node, 1, qval[1], err));
@@ -97,9 +96,9 @@ static bool is_row(const oct_graph *g, int v)
     return t && t->data && t->dtype == OCT_F32 && t->rank == 1;
 }
 
-/* Before it looks for quantizers, ONNX Runtime makes a Gemm of a MatMul and of the Add behind it. Between quantizers, and where it adds
- * a row, that Gemm is of integers; one of a computed sum, or of three dimensions and with a real result, is not. It leaves sums alone behind a Gemm,
- * and those of a matrix of one row from three dimensions on. */
+/* Before ONNX Runtime looks for quantizers, it makes a Gemm of a MatMul and the Add after it. Between quantizers, that Gemm runs on integers if it adds a
+ * row. It does not if the other summand is computed, or if there are three dimensions and a real result. ONNX Runtime does not fuse an Add after a Gemm,
+ * nor, with three dimensions or more, the Add of a matrix with one row. So this writes the MatMul as a Gemm, or the row as such a matrix. */
 oct_status oct_write_matmul(oct_writer *w, int id, oct_err *err)
 {
     oct_graph *g = w->g;
@@ -125,7 +124,7 @@ oct_status oct_write_matmul(oct_writer *w, int id, oct_err *err)
 
 /* ---- activations ---- */
 
-/* Nodes that give the quantized values as numbers; borders to values with parameters of their own are written with these. */
+/* Completes the nodes that give the quantized values as numbers. Borders to values with parameters of their own are written together with those values. */
 static oct_status complete_readers(oct_writer *w, int v, const int qval[3], const oct_quant *q, oct_err *err)
 {
     for (size_t i = 0; i < w->g->value[v].n_uses; i++) {
@@ -137,9 +136,9 @@ static oct_status complete_readers(oct_writer *w, int v, const int qval[3], cons
     return OCT_OK;
 }
 
-/* from -> QuantizeLinear -> quantized values -> DequantizeLinear -> real, behind what makes `from`: the border's input, or what the operator makes,
- * which nothing may read beside the quantizer. An operator on integers makes the quantized values itself. A name that is needed (graph output,
- * subgraph) stays that of the real value. quantized value: scale and zero point; the quantized values are filled in. */
+/* Adds from -> QuantizeLinear -> quantized values -> DequantizeLinear -> real after the node that computes `from`: the border's input, or the operator's
+ * result, which only the quantizer may read. An operator on integers computes the quantized values itself. A name that is needed (graph output, subgraph)
+ * stays the name of the real value. qval: scale and zero point; the quantized values are filled in. */
 static oct_status write_pair(oct_writer *w, int v, int border, int qval[3], const oct_quant *q, oct_err *err)
 {
     oct_graph *g = w->g;
@@ -177,7 +176,7 @@ oct_status oct_write_activation(oct_writer *w, int v, oct_err *err)
     int qval[3];
     OCT_TRY(oct_write_params(w, q, g->value[border >= 0 ? g->node[p].in[0] : v].name, &qval[1], &qval[2], err));
     OCT_TRY(complete_readers(w, v, qval, q, err));
-    g->value[v].quant = NULL; /* it is what a DequantizeLinear of integers makes, now or as it was */
+    g->value[v].quant = NULL; /* a DequantizeLinear of integers computes it, a new one or the one that did before */
     if (p < 0 || !oct_is_op(&g->node[p], "DequantizeLinear"))
         return write_pair(w, v, border, qval, q, err);
     qval[0] = g->node[p].in[0];

@@ -1,8 +1,8 @@
-/* Operators on integers, by the table of qlinear.h, and operators that move data, which take quantized values as they are when these mean the same
- * before and behind.
+/* Operators on integers, by the table of qlinear.h, and operators that move data, which take quantized values unchanged if their inputs and outputs have the
+ * same parameters.
  *
- * A node is written so only when that computes what the node computes on reals between DequantizeLinear and QuantizeLinear: on the types
- * that ONNX Runtime has kernels for, with a bias at exactly s_x * s_w. All others stay between these two. */
+ * A node is written in this way only if it then computes the same as on real numbers between DequantizeLinear and QuantizeLinear: with types for which ONNX
+ * Runtime has kernels, and with a bias whose scale is exactly s_x * s_w. All other nodes stay between these two. */
 #include "forms/read_int.h"
 #include "forms/write_int.h"
 
@@ -13,21 +13,21 @@
 
 /* ---- values ---- */
 
-/* Quantization of a value, per tensor or per channel: its own, or what the file's nodes say; NULL: none. */
+/* The quantization of a value, per tensor or per channel: its own, or the one that the file's QuantizeLinear or DequantizeLinear gives it; NULL: none. */
 static const oct_quant *quant_of(const oct_writer *w, int v)
 {
     const oct_quant *q = v < 0 ? NULL : w->g->value[v].quant ? w->g->value[v].quant : w->value[v].q;
     return q && q->n && !q->block ? q : NULL;
 }
 
-/* That of an activation that integer kernels take: u8 or s8, one scale. */
+/* The same for an activation that integer kernels take: u8 or s8, with one scale. */
 static const oct_quant *activation(const oct_writer *w, int v)
 {
     const oct_quant *q = quant_of(w, v);
     return q && q->n == 1 && (q->dtype == OCT_U8 || q->dtype == OCT_S8) ? q : NULL;
 }
 
-/* The quantized value that an output is: itself, or what the quantizer makes that alone reads it; -1: it stays real. */
+/* The quantized value for an output: itself, or the output of the quantizer that is its only reader; -1: it stays real. */
 static int quantized_output(const oct_writer *w, int v)
 {
     const int reader = v >= 0 ? oct_only_reader(w->g, v) : -1;
@@ -36,7 +36,7 @@ static int quantized_output(const oct_writer *w, int v)
     return activation(w, q) ? q : -1;
 }
 
-/* The quantization that a QuantizeLinear or DequantizeLinear of the file stands for: of its output. */
+/* Notes the quantization that a QuantizeLinear or DequantizeLinear of the file gives to its output. */
 static oct_status note_pair(oct_writer *w, forms_reader *r, int id, oct_err *err)
 {
     const oct_graph *g = w->g;
@@ -67,8 +67,8 @@ static bool all_equal(const oct_quant *q)
     return true;
 }
 
-/* Weights: u8 with u8 activations alone; of a matrix or a kernel, but for MatMul's, which may be a second activation. Per channel of the
- * output, but for stacks of matrices; zero points then equal (one of them all). */
+/* The quantization of weights, if the operator supports it; else NULL. u8 needs u8 activations. Weights must be constant, except those of MatMul, which may
+ * be a second activation. There may be a scale for each output channel, except for stacks of matrices, if all zero points are equal. */
 static const oct_quant *weights(const oct_writer *w, const oct_op *op, const oct_node *n, const oct_qlinear *f, const oct_quant *x)
 {
     const oct_quant *q = quant_of(w, n->in[1]);
@@ -101,8 +101,8 @@ static bool all_ones(const oct_node *n, const char *attr)
     return true;
 }
 
-/* What the integer operator cannot do beyond what attributes leave no integer form for. Pools take pictures and signals; opset 19 brought
- * dilations, and another divisor where ceil_mode and padding meet. ONNX Runtime's Softmax rounds 1 / scale down: exact for 1/256 alone. */
+/* Whether a node is within limits of the integer operator that oct_no_integer does not check. Pools take three or four dimensions, and no dilations. ceil_mode
+ * with counted padding is excluded, because opset 19 changed its divisor. ONNX Runtime's Softmax rounds 1 / scale down, which is exact only for 1/256. */
 static bool within_limits(const oct_graph *g, const oct_node *n, const oct_quant *y)
 {
     const int rank = g->value[n->in[0]].shape.rank;
@@ -127,7 +127,7 @@ static bool has_form(const oct_writer *w, const oct_op *op, const oct_node *n, c
     return (behind < 0 || is_bias(w, behind, x, q)) && within_limits(w->g, n, y);
 }
 
-/* Those for which ONNX Runtime has kernels of both u8 and s8. */
+/* Operators for which ONNX Runtime has kernels for both u8 and s8. */
 static const char *const moves[] = { "MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split",
                                      "Gather", "Resize", "Expand", "Tile", "Identity", "DepthToSpace", "SpaceToDepth",
                                      "ReduceMax", "ReduceMin" };
@@ -140,21 +140,21 @@ static bool is_move(const oct_graph *g, const oct_node *n)
     if (!listed)
         return false;
     const int rank = g->value[n->in[0]].shape.rank;
-    if (strcmp(n->op, "MaxPool") == 0) /* 8-bit integers came with opset 12, here and to the reductions */
+    if (strcmp(n->op, "MaxPool") == 0) /* this and the reductions support 8-bit integers from opset 12 on */
         return oct_graph_opset(g, "") >= 12 && n->n_out == 1 && rank >= 3 && rank <= 4;
     if (strncmp(n->op, "Reduce", 6) == 0)
         return oct_graph_opset(g, "") >= 12;
-    /* The value beyond the edge is a real number. */
+    /* In this mode, the number for positions beyond the edge is a real one. */
     return strcmp(n->op, "Resize") != 0 || strcmp(oct_node_str(n, "coordinate_transformation_mode", ""), "tf_crop_and_resize") != 0;
 }
 
-/* How many inputs of a node that moves data are data. */
+/* How many of the first inputs of a node that moves data are the data. */
 static int moved_inputs(const oct_node *n)
 {
     return oct_is_op(n, "Concat") ? n->n_in : 1;
 }
 
-/* Whether quantized values mean the same in all that is moved, before and behind. */
+/* Whether a node moves data, and all its data inputs and outputs have the same parameters. */
 static bool moves_qvals(const oct_writer *w, const oct_node *n)
 {
     const oct_quant *x = activation(w, oct_input_at(n, 0));
@@ -171,7 +171,8 @@ static bool moves_qvals(const oct_writer *w, const oct_node *n)
     return true;
 }
 
-/* The inputs of the operator on integers: tensor, scale and zero point of its data, and where they do not come first what a bias and the result have. */
+/* Allocates the inputs of the operator on integers: tensor, scale and zero point of each data input, and places for the bias and for scale and zero point of
+ * the result. */
 static oct_status make_inputs(oct_graph *g, const oct_node *n, oct_node_plan *plan, oct_err *err)
 {
     plan->n_in = oct_qlinear_slot(plan->f, plan->f->n_data < 0 ? n->n_in : plan->f->n_data) + 3;
@@ -261,7 +262,7 @@ oct_status oct_write_given_pairs(oct_writer *w, const int *order, size_t n, oct_
     return OCT_OK;
 }
 
-/* Attributes that the integer operator has beside or instead of the real one's. */
+/* Changes the attributes of the real operator to those of the integer operator. */
 static oct_status fit_attributes(oct_graph *g, int id, const oct_qlinear *f, oct_err *err)
 {
     if (strcmp(f->op, "Gemm") == 0)

@@ -1,6 +1,6 @@
-/* A GRU or RNN with quantized matrices: the product of X is one of all steps, and a Scan goes through the steps, whose body has those of the state.
- * What is made is a quantized graph in turn, whose products write_dynamic.c writes. Sequences that are shorter keep their state where a step is
- * beyond their length, in either direction, and give zeros there. */
+/* A GRU or RNN with quantized matrices becomes one product of X for all steps, and a Scan over the steps, whose body has the products of the state. The
+ * result is a quantized graph as well, whose products write_dynamic.c writes. In steps beyond the length of a sequence, in either direction, its state does
+ * not change and its results are zeros. */
 #include "forms/recurrent_int.h"
 #include "forms/write_int.h"
 
@@ -49,9 +49,10 @@ const char *oct_no_body(const oct_graph *g, int id)
     return NULL;
 }
 
-/* ---- around it ---- */
+/* ---- around the Scan ---- */
 
-/* Sums of both biases for X; a late reset keeps that of the state's last gate apart, which multiplies it. state: that one behind zeros, or NULL. */
+/* The sums of both biases, for the product of X. With a late reset, the state's bias of the last gate stays apart, because the reset gate multiplies it.
+ * *state: this bias after zeros for the other gates, or NULL. */
 static float *biases(oct_recurrent *l, int64_t d, float **state)
 {
     const int v = oct_input_at(l->n, 3);
@@ -76,7 +77,7 @@ static int turned(oct_builder *b, const char *base, const char *suffix, int v)
     return to;
 }
 
-/* A dimension of X as its steps lie in front: a number without dimensions, or (list) a list of it. */
+/* The size of a dimension of X, whose first dimension is that of the steps: a scalar, or (list) a list of one number. */
 static int size_of(oct_recurrent *l, int64_t dim, bool list)
 {
     const int shape = oct_build(&l->b, "Shape", l->base, "_shape", OCT_S64, &l->x, 1, NULL);
@@ -101,7 +102,7 @@ static int find_mask(oct_recurrent *l)
     return oct_build(b, "Unsqueeze", l->base, "_counts", OCT_BOOL, (const int[]){ counts, oct_build_list(b, l->base, "_axis", (const int64_t[]){ 2 }, 1) }, 2, NULL);
 }
 
-/* States at the beginning, by direction. */
+/* The initial states, by direction. */
 static void first_states(oct_recurrent *l, int h0[2])
 {
     oct_builder *b = &l->b;
@@ -125,7 +126,8 @@ static void first_states(oct_recurrent *l, int h0[2])
     }
 }
 
-/* Directions side by side at an axis as value `to`, of the layer (-1: nobody reads it); turn: the first two dimensions change places then. */
+/* Joins the parts of all directions along a new axis into value `to` of the layer (-1: it does not exist). turn: then the first two dimensions are
+ * exchanged. */
 static void join(oct_recurrent *l, const int *part, int64_t axis, bool turn, int to)
 {
     oct_builder *b = &l->b;
@@ -200,7 +202,7 @@ oct_status oct_write_recurrent(oct_graph *g, int id, oct_err *err)
     join(&l, all, l.batch_first ? 2 : 1, l.batch_first, y);
     join(&l, last, l.batch_first ? 1 : 0, false, y_h);
     const int shown = y >= 0 ? y : y_h;
-    if (l.b.status == OCT_OK && shown >= 0 && n.name[0]) /* layers of both models pair by name */
+    if (l.b.status == OCT_OK && shown >= 0 && n.name[0]) /* layers of the float and the quantized model are matched by name */
         g->node[g->value[shown].producer].name = n.name;
     return l.b.status;
 }

@@ -1,4 +1,4 @@
-/* Large constants of float32 stand in the 16-bit type of the model that they come from, with a Cast behind them. */
+/* Stores large float32 constants in the 16-bit type of the model that they come from, with a Cast after them. */
 #include "forms/edit.h"
 #include "forms/forms_write.h"
 
@@ -6,16 +6,17 @@
 
 #include <string.h>
 
-enum { LEAST = 128 }; /* elements from which on a Cast takes less than it saves */
+enum { LEAST = 128 }; /* the number of elements from which on a Cast takes less space than it saves */
 
-/* What rounding may add where passes have made new numbers, as a folded BatchNormalization does: less than the type's own arithmetic in one layer. The power of
- * the numbers by that of the noise, 50 dB for float16's 11 bits, 40 for bfloat16's 8: room for a few small ones. */
+/* The least ratio of the power of the numbers to that of the rounding noise if passes have computed new numbers, for example by folding a BatchNormalization:
+ * 50 dB for the 11 bits of float16, and 40 dB for the 8 bits of bfloat16. This is less noise than the type's own arithmetic adds in one layer, and leaves room
+ * for a few small numbers. */
 static double least_ratio(oct_dtype type)
 {
     return type == OCT_F16 ? 1e5 : 1e4;
 }
 
-/* t in a 16-bit type, or *half NULL where the type does not hold its numbers. */
+/* Rounds t to a 16-bit type. *half is NULL if the type cannot represent its numbers. */
 static oct_status to_half(oct_arena *a, const oct_tensor *t, oct_dtype type, oct_tensor **half, oct_err *err)
 {
     enum { PART = 1024 };
@@ -35,7 +36,7 @@ static oct_status to_half(oct_arena *a, const oct_tensor *t, oct_dtype type, oct
             noise += d * d;
         }
     }
-    *half = noise == 0 || noise * least_ratio(type) < power ? made : NULL; /* an infinity or NaN that was not there is above all */
+    *half = noise == 0 || noise * least_ratio(type) < power ? made : NULL; /* a new infinity or NaN makes both comparisons false */
     return OCT_OK;
 }
 

@@ -1,13 +1,13 @@
-/* A table of rows of reals becomes one of quantized values with a scale a row (or one for all), in operators of the default domain: the
- * quantized rows and their scales are picked alike, and what was picked is made real. So no runtime makes the whole table real. Of a matrix in blocks com.microsoft.GatherBlockQuantized
- * does this, on what MatMulNBits has. */
+/* Tables of rows are written as quantized values with a scale for each row (or one for all), in operators of the default domain: quantized rows and their
+ * scales are picked in the same way, and only the picked rows are converted to real numbers. So no runtime converts the whole table. For a matrix in blocks,
+ * com.microsoft.GatherBlockQuantized does this, with the constants that MatMulNBits has. */
 #include "forms/edit.h"
 #include "forms/forms_write.h"
 
 #include "ops/core/block_matrix.h"
 #include "passes/match.h"
 
-/* A node of the default domain in front of `before` that makes a new value named after y; out may be where the input stands. */
+/* Adds a node of the default domain before node `before`, and a new value named after y that it computes. out may point to an input. */
 static oct_status step(oct_graph *g, const char *op, const char *suffix, oct_dtype t, int y, const int *in, int n_in, int before, int *node, int *out,
                        oct_err *err)
 {
@@ -18,7 +18,7 @@ static oct_status step(oct_graph *g, const char *op, const char *suffix, oct_dty
     return OCT_OK;
 }
 
-/* The quantized rows, whose dimension stands last. */
+/* Picks the quantized rows, whose elements are the last dimension. */
 static oct_status pick(oct_graph *g, int id, const oct_quant *q, bool by_rows, int *rows, oct_err *err)
 {
     const int table = g->node[id].in[0], ids = g->node[id].in[1], y = g->node[id].out[0];
