@@ -27,7 +27,7 @@ static oct_status set_text(char **field, const char *text, oct_err *err)
     return OCT_OK;
 }
 
-/* Room for one more pointer-sized or larger element. */
+/* Makes room for one more element. */
 static bool grow(void **v, size_t n, size_t *cap, size_t elem)
 {
     if (n < *cap)
@@ -86,7 +86,7 @@ oct_status oct_calib_set_preprocess(oct_calib *c, const char *text, oct_err *err
     return set_text(&c->preprocess, text, err);
 }
 
-/* Where a name is, or where it would go. The index is never full. */
+/* The slot of a name, or the one where it belongs. The hash table is never full. */
 static uint32_t *slot_of(const oct_calib *c, const char *name)
 {
     size_t mask = c->n_slots - 1;
@@ -138,7 +138,7 @@ oct_status oct_calib_add(oct_calib *c, const char *name, oct_calib_tensor **out,
     return OCT_OK;
 }
 
-/* Two parts are disjoint when they are different parts of one division of a set, or of different sets. */
+/* Fails unless s is disjoint from all recorded parts: they are of other sets, or other parts of the same division of its set. */
 static oct_status check_shard(const oct_calib *c, const oct_calib_shard *s, oct_err *err)
 {
     for (size_t i = 0; i < c->n_shards; i++) {
@@ -162,7 +162,7 @@ static int by_shard(const void *a, const void *b)
     return c ? c : (x->index > y->index) - (x->index < y->index);
 }
 
-/* All parts of a set become 0/1. */
+/* If all parts of a set are there, they become 0/1. */
 static void join_shards(oct_calib *c, const char *set, uint32_t count)
 {
     size_t n = 0;
@@ -208,7 +208,7 @@ oct_status oct_calib_add_shard(oct_calib *c, const char *set, uint32_t index, ui
     return OCT_OK;
 }
 
-/* "0/7, 3/7 to 5/7" for the parts that v[n], of one division and in order, leaves out. */
+/* Appends the parts of a division that v[n], which is in order, does not have: "0/7, 3/7 to 5/7". */
 static void put_gaps(const oct_calib_shard *v, size_t n, oct_buf *b)
 {
     enum { MOST = 12 };

@@ -1,5 +1,4 @@
-/* lib/observers/calib.h -- the calibration table: statistics per tensor, kept as text that a person can read,
- * diff and edit.
+/* lib/observers/calib.h -- the calibration table: statistics of each tensor, kept as text that a person can read, compare and edit.
  *
  *     octet-calibration 1
  *     model "mobilenet.onnx" 0f3a5c7799aabbcc
@@ -13,12 +12,11 @@
  *      chan 0 12544 -1.5 5.25 -3p8
  *     end
  *
- * A table that lacks shards of a set says so in a comment above them, which is made from the shard lines.
+ * A table that lacks shards of a set says so in a comment above the shard lines.
  *
- * Lines that begin with a space belong to the tensor above: one per octave of the histogram (sign, exponent,
- * counts) and per channel. `#` begins a comment; a tensor line commented out is remembered as "stays
- * float". `pin lo hi` at the end of a tensor's line fixes its range, `as u8 scale zero` behind it also its parameters. lib/observers/README.md describes
- * every line. */
+ * Lines that begin with a space belong to the tensor above them: one for each octave of the histogram (sign, exponent, counts) and one for each channel. `#`
+ * begins a comment. A tensor whose line is commented out stays float. `pin lo hi` at the end of a tensor's line fixes its range, and `as u8 scale zero` after
+ * that also its parameters. lib/observers/README.md describes every line. */
 #ifndef OCT_OBSERVERS_CALIB_H
 #define OCT_OBSERVERS_CALIB_H
 

@@ -1,4 +1,4 @@
-/* lib/observers/calib_read.c -- reading the calibration table. Any bytes may come. */
+/* lib/observers/calib_read.c -- reads calibration tables from bytes that may be anything. */
 #include "observers/calib.h"
 #include "observers/calib_digits.h"
 
@@ -18,7 +18,7 @@
 typedef struct reader {
     const char *label;
     const char *p, *end;    /* what is left of the line */
-    const char *line, *next; /* its begin; the next one */
+    const char *line, *next; /* where the line begins, and where the next one does */
     const char *limit;
     size_t number;
     oct_calib *c;
@@ -44,7 +44,7 @@ static void fault_at(const reader *r, const char *p, oct_err *err, const char *f
     va_end(ap);
     oct_fail(err, OCT_EMALFORMED, "%s:%zu:%zu: %s", r->label, r->number, (size_t)(p - r->line) + 1, text);
 }
-/* A macro, so that static analysis sees that it never is OCT_OK. */
+/* A macro, so that static analysis sees that it is never OCT_OK. */
 #define bad_at(...) (fault_at(__VA_ARGS__), OCT_EMALFORMED)
 
 static bool next_line(reader *r)
@@ -55,7 +55,7 @@ static bool next_line(reader *r)
     r->line = r->p = r->next;
     r->end = nl ? nl : r->limit;
     r->next = nl ? nl + 1 : r->limit;
-    if (r->end > r->p && r->end[-1] == '\r') /* edited elsewhere */
+    if (r->end > r->p && r->end[-1] == '\r') /* edited on another system */
         r->end--;
     r->number++;
     return true;
@@ -143,7 +143,7 @@ static int hex_value(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* One escape behind a backslash; -1 when it is none. */
+/* The character of an escape after a backslash; -1: it is not one. */
 static int unescape(reader *r)
 {
     if (r->p < r->end && (*r->p == '"' || *r->p == '\\'))
@@ -155,7 +155,7 @@ static int unescape(reader *r)
     return v > 0 ? v : -1;
 }
 
-/* A quoted text; released with oct_free. */
+/* Reads a quoted text. Release it with oct_free. */
 static oct_status read_quoted(reader *r, char **out, oct_err *err)
 {
     skip_blanks(r);
@@ -210,7 +210,7 @@ static bool read_count(const char **p, const char *end, uint64_t *v)
     return false;
 }
 
-/* Counts of an octave of n bins into v (zeroed); their sum is added to r->total. */
+/* Reads the counts of an octave of n bins into v, which must be zeroed. Their sum is added to r->total. */
 static oct_status read_counts(reader *r, uint64_t *v, size_t n, oct_err *err)
 {
     size_t len, i = 0;
@@ -268,7 +268,7 @@ static oct_status read_channels(reader *r, oct_err *err)
     if (r->t->chan.channels)
         return bad_at(r, at, err, "a second 'channels' line");
     OCT_TRY(read_u64(r, UINT32_MAX, &n, err));
-    /* Each channel takes a line: a number beyond the file's rest is not believed. */
+    /* Each channel takes a line, so the rest of the file limits their number. */
     if (n == 0 || n > (uint64_t)(r->limit - r->line) / 12)
         return bad_at(r, at, err, "%llu channels do not fit into the file", (unsigned long long)n);
     r->chan_next = 0;
@@ -316,7 +316,7 @@ static bool holds(oct_bin b, float v, uint64_t count)
     return in && count >= 1 && count <= b.count;
 }
 
-/* Smallest and largest value must lie in the outermost bins: range selection relies on it. */
+/* Whether the extremes lie in the outermost bins that are not empty. The choice of ranges relies on this. */
 static bool agrees(const oct_stats *s)
 {
     if (oct_stats_finite(s) == 0)
@@ -330,7 +330,7 @@ static bool agrees(const oct_stats *s)
     return holds(b, s->max, s->max_count) && s->samples >= 1 && s->samples <= s->n;
 }
 
-/* The tensor's lines have ended. */
+/* Completes a tensor after its last line. */
 static oct_status finish_tensor(reader *r, oct_err *err)
 {
     oct_calib_tensor *t = r->t;
@@ -339,7 +339,7 @@ static oct_status finish_tensor(reader *r, oct_err *err)
     r->t = NULL;
     oct_stats *s = &t->stats;
     if (t->off && !r->any_octave && t->chan.channels == 0) {
-        oct_stats_init(s); /* all its lines are commented out: only the name is left */
+        oct_stats_init(s); /* all its lines are commented out, so that only the name is known */
         return OCT_OK;
     }
     uint64_t rest = 0;
@@ -362,7 +362,7 @@ static oct_status finish_tensor(reader *r, oct_err *err)
     return OCT_OK;
 }
 
-/* "as u8 SCALE ZERO", or nothing. */
+/* Reads "as u8 SCALE ZERO", or nothing. */
 static oct_status read_exact(reader *r, oct_calib_exact *x, oct_err *err)
 {
     size_t n;
@@ -558,7 +558,7 @@ static oct_status read_part(reader *r, oct_err *err)
     return bad_at(r, w, err, "expected '+', '-', 'channels' or 'chan'");
 }
 
-/* A tensor's line behind '#': "#tensor" or "# tensor" and a quote. Leaves r->p on the name. */
+/* Whether a tensor's line is commented out: "#tensor" or "# tensor", and a quote. If so, r->p is then at the name. */
 static bool is_commented_tensor(reader *r)
 {
     const char *from = r->p;
@@ -659,7 +659,7 @@ static oct_status inflate_all(z_stream *z, const char *label, char **text, size_
         rc = inflate(z, Z_NO_FLUSH);
         used = cap - z->avail_out;
         if (rc == Z_STREAM_END && z->avail_in > 0)
-            rc = inflateReset(z); /* members may be joined */
+            rc = inflateReset(z); /* a file may have several members */
         else if (rc == Z_STREAM_END)
             break;
         if (rc == Z_OK || (rc == Z_BUF_ERROR && z->avail_out == 0))

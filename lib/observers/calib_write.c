@@ -10,7 +10,7 @@
 
 #define END_LINE "end\n" /* its absence shows that a file was cut short */
 
-/* What must not be printed is written byte by byte, so that the table is valid UTF-8 and can be looked at. */
+/* Characters that must not be printed are written as escapes, byte by byte, so that the table is valid UTF-8 and safe to print. */
 static void put_quoted(oct_buf *b, const char *s)
 {
     oct_buf_add(b, "\"", 1);
@@ -45,7 +45,7 @@ static void put_sum(oct_buf *b, const oct_xsum *s)
     oct_xsum_text(s, b);
 }
 
-/* A count in base 32: the last digit is one of DIGITS_LAST, those before of DIGITS_MORE. */
+/* Writes a count in base 32 (calib_digits.h). */
 static void put_count(oct_buf *b, uint64_t v)
 {
     char text[13];
@@ -56,7 +56,7 @@ static void put_count(oct_buf *b, uint64_t v)
     oct_buf_add(b, text + at, sizeof text - (size_t)at);
 }
 
-/* n bins from `first`. Runs of two and more zeros are '.' and their length; those at the end are left out. */
+/* Writes n bins from `first` on. Two or more zeros in a row are written as '.' and their number. Zeros at the end are left out. */
 static void put_counts(oct_buf *b, const oct_stats *s, size_t first, size_t n)
 {
     while (n && oct_stats_count(s, first + n - 1) == 0)
@@ -174,7 +174,7 @@ void oct_calib_text(const oct_calib *c, oct_buf *out)
     oct_buf_puts(out, END_LINE);
 }
 
-/* Where text goes: compressed or not. */
+/* The file to which text is written, compressed or not. */
 typedef struct sink {
     oct_out out;
     z_stream z;
@@ -189,7 +189,7 @@ static bool sink_write(sink *s, const char *p, size_t n, bool last)
     }
     uint8_t chunk[1 << 14];
     s->z.next_in = (Bytef *)p;
-    do { /* a tensor's text is far below 4 GiB; longer ones go in pieces */
+    do { /* zlib takes less than 4 GiB at once */
         size_t piece = n > (1u << 30) ? 1u << 30 : n;
         s->z.avail_in = (uInt)piece;
         n -= piece;
@@ -204,7 +204,7 @@ static bool sink_write(sink *s, const char *p, size_t n, bool last)
     return true;
 }
 
-/* One tensor's text at a time, so that the whole is never in memory. */
+/* Writes the text of one tensor at a time, so that the whole text is never in memory. */
 static oct_status write_all(const oct_calib *c, sink *s, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;

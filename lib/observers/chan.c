@@ -47,8 +47,8 @@ static void take_column(oct_chan *to, const oct_columns *c, size_t k, size_t row
     oct_xsum_add(&to->sum, c->sum[1][k]);
 }
 
-/* Columns from .. OCT_COLUMNS - 1 of at most OCT_COLUMN_ROWS rows; `next`: 1 when each is a channel, 0 when all are the same. False
- * on NaN. */
+/* Adds columns from .. OCT_COLUMNS - 1 of at most OCT_COLUMN_ROWS rows. next: 1 if each column is a channel of its own, 0 if all belong to one. False: there is
+ * a NaN. */
 static bool add_columns(oct_chan *to, size_t next, const float *x, size_t rows, size_t stride, size_t from)
 {
     oct_columns c;
@@ -63,7 +63,7 @@ static bool add_columns(oct_chan *to, size_t next, const float *x, size_t rows, 
     return true;
 }
 
-/* x f32[rows][channels], rows `stride` apart: as many at a time as stay in a cache while all channels are visited. */
+/* Adds x f32[rows][channels], with rows `stride` apart. It takes as many rows at a time as stay in the cache while all channels are visited. */
 static bool add_nhwc(oct_chan_stats *s, const float *x, size_t rows, size_t stride)
 {
     const size_t n = s->channels;
@@ -77,7 +77,7 @@ static bool add_nhwc(oct_chan_stats *s, const float *x, size_t rows, size_t stri
     }
     for (size_t at = 0; at < rows; at += block)
         for (size_t c = 0; c < n; c += OCT_COLUMNS) {
-            /* The last columns overlap with those before. */
+            /* The last group of columns overlaps with the one before it. */
             const size_t begin = c + OCT_COLUMNS <= n ? c : n - OCT_COLUMNS, some = rows - at < block ? rows - at : block;
             if (!add_columns(s->c + begin, 1, x + at * stride + begin, some, stride, c - begin))
                 return false;
@@ -85,7 +85,7 @@ static bool add_nhwc(oct_chan_stats *s, const float *x, size_t rows, size_t stri
     return true;
 }
 
-/* x f32[n], all of one channel. */
+/* Adds x f32[n], which is all of one channel. */
 static bool add_run(oct_chan *c, const float *x, size_t n)
 {
     const size_t rows = n / OCT_COLUMNS;

@@ -28,8 +28,8 @@ static void look_at_channels(oct_exercise *x, const oct_calib_tensor *t)
     }
 }
 
-/* Every sample's minimum is at least the smallest: they are all equal when their sum is as if they were. A clamp that all samples reach
- * does that too, but they reach it in different numbers. */
+/* No sample's minimum is below the smallest one, so they are all equal if their sum is that of equal ones. A clamp that all samples reach has the same effect,
+ * but then samples usually have different numbers of values at the clamp. */
 static bool is_unmoved(const oct_stats *s)
 {
     const double n = (double)s->samples;

@@ -7,7 +7,7 @@ static void select_avg(const oct_view *v, oct_qrange g, double param, oct_range 
     oct_range full = oct_view_range(v);
     double n = s->samples ? (double)s->samples : 1;
     double lo = oct_xsum_value(&s->min_sum) / n, hi = oct_xsum_value(&s->max_sum) / n;
-    /* Masks would pull a mean beyond what counts. */
+    /* Mask-like values could pull a mean beyond the range of the values that count. */
     out->lo = lo < full.lo ? full.lo : lo < 0 ? oct_view_f32(lo) : 0;
     out->hi = hi > full.hi ? full.hi : hi > 0 ? oct_view_f32(hi) : 0;
 }

@@ -1,6 +1,5 @@
-/* lib/observers/obs_entropy.c -- the range whose quantized distribution diverges least (Kullback-Leibler)
- * from that of the values: Migacz, "8-bit inference with TensorRT", GTC 2017. Exact zeros are left out,
- * since every grid holds them exactly. */
+/* lib/observers/obs_entropy.c -- the range whose quantized distribution diverges least (Kullback-Leibler) from that of the values: Migacz, "8-bit inference
+ * with TensorRT", GTC 2017. Exact zeros are left out, because 0 is always represented exactly. */
 #include "observers/view.h"
 
 #include <math.h>
@@ -8,7 +7,7 @@
 
 #define SIDE_BINS 2048
 
-/* Values on a linear grid through zero, magnitudes per sign. */
+/* A histogram with bins of equal width, which begin at 0, for the magnitudes of each sign (0: positive). */
 typedef struct linear {
     double width;
     int bins[2];
@@ -35,7 +34,7 @@ static void fill(const oct_view *v, linear *l)
     }
 }
 
-/* Bin i of the range cut to n[1] negative and n[0] positive bins, from the lowest; *beyond: what was clipped onto it. */
+/* The count of bin i, from the lowest on, of a range of n[1] negative and n[0] positive bins. *beyond: how many clipped values are added to it. */
 static double count_at(const linear *l, const int n[2], const double clipped[2], int i, double *beyond)
 {
     *beyond = 0;
@@ -51,8 +50,8 @@ static double x_log_x(double c)
     return c > 0 ? c * oct_log(c) : 0;
 }
 
-/* Divergence of the values, clipped onto the ends, from their quantized form, each level spread evenly over
- * its bins that are not empty. +infinity when a bin holds clipped values alone. */
+/* The divergence of the values, with those outside clipped onto the ends, from their quantized form, in which each level is spread evenly over its bins that
+ * are not empty. +infinity if a level has only clipped values. */
 static double divergence(const linear *l, const int n[2], const double clipped[2], int levels, double total)
 {
     int bins = n[0] + n[1];

@@ -1,4 +1,4 @@
-/* lib/observers/obs_minmax.c -- the range of all values, or a wider one: what comes later may lie beyond what was seen. */
+/* lib/observers/obs_minmax.c -- the range of all values, or a wider one, because later values may lie beyond those that were seen. */
 #include "observers/view.h"
 
 static void select_minmax(const oct_view *v, oct_qrange g, double param, oct_range *out)

@@ -1,4 +1,4 @@
-/* lib/observers/obs_mse.c -- the range of least expected squared error: rounding inside against clipping outside. */
+/* lib/observers/obs_mse.c -- the range with the least expected squared error, which is that of rounding inside the range and of clipping outside. */
 #include "observers/view.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@ typedef struct limits {
     double pos, neg;
 } limits;
 
-/* Rounding noise s^2 / 12 inside, but x^2 where values round to zero; squared distance outside. The point at
- * the peak costs nothing when the range ends on it. */
+/* The squared errors of one side: s^2 / 12 for each value inside, but x^2 for those that round to 0, and the squared distance from the end, times weight, for
+ * those outside. Values at the peak cost nothing if the range ends there. */
 static double side_cost(const oct_view *v, int side, double end, double s, double weight)
 {
     const oct_side *d = &v->side[side];
@@ -32,8 +32,6 @@ static double cost(const oct_view *v, oct_qrange g, limits r, double weight)
     return side_cost(v, 0, g.symmetric ? top : r.pos, s, weight) + side_cost(v, 1, g.symmetric ? top : r.neg, s, weight);
 }
 
-/* Moves one magnitude, or both with the same factor, to the least cost in [1/2, 2] of where it is: the clipping
- * error is convex in the end of the range and the rounding error quadratic, so bisection by thirds does. */
 static limits scaled(limits r, double f, bool pos, bool neg, limits full)
 {
     if (pos)
@@ -43,6 +41,8 @@ static limits scaled(limits r, double f, bool pos, bool neg, limits full)
     return r;
 }
 
+/* Moves one magnitude, or both by the same factor, to the least cost within factors of 1/2 to 2. Ternary search suffices, because the clipping error is convex
+ * in the end of the range and the rounding error is quadratic. */
 static limits descend(const oct_view *v, oct_qrange g, limits r, bool pos, bool neg, limits full, double w)
 {
     double lo = 0.5, hi = 2;
@@ -62,7 +62,7 @@ static oct_range range_of(limits r)
     return (oct_range){ oct_view_f32(0 - r.neg), oct_view_f32(r.pos) };
 }
 
-/* Replaces *best when r is better by the exact cost. */
+/* Replaces *best by r if that costs less: by the exact cost if there is no weight and there are not too many quantized values. */
 static void try(const oct_view *v, oct_qrange g, limits r, double w, oct_range *best, double *least)
 {
     oct_range range = range_of(r);

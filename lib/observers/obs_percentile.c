@@ -1,7 +1,7 @@
-/* lib/observers/obs_percentile.c -- the range that all but a given share of the values lie in. */
+/* lib/observers/obs_percentile.c -- the range that contains all but a given share of the values. */
 #include "observers/view.h"
 
-/* Smallest magnitude that at most `over` of the side's values exceed. */
+/* The smallest magnitude that at most `over` values of the side exceed. */
 static double cut(const oct_view *v, int side, double over)
 {
     const oct_side *d = &v->side[side];
@@ -18,7 +18,7 @@ static double cut(const oct_view *v, int side, double over)
     return hi;
 }
 
-/* Each tail may lose the share; a symmetric range has one tail, of magnitudes. */
+/* Each tail may lose the share. A symmetric range has only one tail, that of magnitudes. */
 static void select_percentile(const oct_view *v, oct_qrange g, double param, oct_range *out)
 {
     double over = v->count * ((100 - param) / 100) * (1 + 1e-9); /* 100 - 99.9 is a little less than 0.1 */

@@ -1,4 +1,4 @@
-/* lib/observers/observers.c -- the table of observers, and what a range costs. */
+/* lib/observers/observers.c -- the table of observers, and the cost of ranges. */
 #include "observers/view.h"
 
 #include <math.h>
@@ -89,7 +89,7 @@ oct_status oct_observer_parse(const char *text, oct_observer_spec *spec, oct_err
     return OCT_OK;
 }
 
-/* Values more than half a step outside what the quantized values reach. */
+/* How many values of a side have a magnitude above `end`. */
 static double outside(const oct_view *v, int side, double end)
 {
     const oct_side *d = &v->side[side];

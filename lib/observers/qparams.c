@@ -1,4 +1,4 @@
-/* lib/observers/qparams.c -- from a real interval to scale and zero point. */
+/* lib/observers/qparams.c -- computes scale and zero point from an interval. */
 #include "observers/qparams.h"
 
 #include <float.h>

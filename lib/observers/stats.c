@@ -1,4 +1,4 @@
-/* lib/observers/stats.c -- tensor statistics: feeding and merging. */
+/* lib/observers/stats.c -- tensor statistics: adding values, and merging. */
 #include "observers/stats.h"
 
 #include "base/mem.h"
@@ -25,7 +25,7 @@ uint64_t oct_stats_finite(const oct_stats *s)
     return s->n - s->inf[0] - s->inf[1];
 }
 
-/* Fills the octaves of one sign, largest first, and returns the bins they take. */
+/* Lays out the octaves of one sign, ranked from the largest down, from bin `off` on, and returns the bin after the last. */
 static uint32_t place_sign(oct_octave *octave, const bool *used, uint32_t off)
 {
     uint32_t sizes[255] = { 0 };
@@ -46,7 +46,7 @@ static uint32_t place_sign(oct_octave *octave, const bool *used, uint32_t off)
     return off;
 }
 
-/* An octave of `from`, at f, into `to`, at t, where bins are as wide or wider. */
+/* Adds octave f of `from` to octave t of `to`, whose bins are at least as wide. */
 static void fold_narrow(uint32_t *to, oct_octave t, const uint32_t *from, oct_octave f)
 {
     uint32_t n = 1u << (23 - f.shift), down = t.shift - f.shift;
@@ -83,7 +83,7 @@ static int top_octave(const bool *used)
     return e;
 }
 
-/* The least octave down to which all below `top` are used. */
+/* The smallest octave from which on all octaves up to `top` are used. */
 static int run_below(const bool *used, int top)
 {
     int e = top;
@@ -106,11 +106,11 @@ static float power(int e)
     return e < 1 ? 0 : ldexpf(1.0f, e - 127);
 }
 
-/* A sign's values on the grid (kernels/bins.h): from the octave `known` up, below which none is used without a gap. False: most of them could be behind
- * that gap. */
+/* Lays the values of a sign on the grid (kernels/bins.h), from octave `known` on, which has a gap below it. False: the grid does not support them, or most of
+ * them could lie below that gap. */
 static bool lay_sign(const oct_stats *s, int k, oct_quick *q)
 {
-    enum { LINEAR = OCT_GRID_TOP - 3, TOP_AT = 4096 + 2048 }; /* octaves of the linear part; where the largest begins */
+    enum { LINEAR = OCT_GRID_TOP - 3, TOP_AT = 4096 + 2048 }; /* the number of octaves in the linear part; the bin where the largest one begins */
     const bool *used = s->used + 256 * k;
     const oct_octave *octave = s->octave + 256 * k;
     const int top = top_octave(used), known = run_below(used, top);
@@ -122,7 +122,7 @@ static bool lay_sign(const oct_stats *s, int k, oct_quick *q)
     const float tiny = power(known);
     memcpy(&q->grid.least[k], &tiny, sizeof tiny);
     q->tiny = tiny > q->tiny ? tiny : q->tiny;
-    /* The fine bins are of use where the octave `known` has eight. */
+    /* The fine bins are right only if octave `known` has eight bins. */
     oct_bin_lay(&q->grid, k, top, (int32_t)octave[top].off - TOP_AT, (int32_t)octave[known].off - 8 * known);
     (k ? &q->lo : &q->hi)[0] = k ? -power(top + 1) : power(top + 1);
     return true;
@@ -144,7 +144,7 @@ oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err)
     n = place_sign(octave + 256, used + 256, n);
     octave[255].off = octave[511].off = n; /* nothing is counted there */
     octave[255].shift = octave[511].shift = 23;
-    /* Behind the bins: those of zeros, and one for values that a grid does not hold (kernels/bins.h). */
+    /* After the bins come those of zeros, and one for values that are not on the grid (kernels/bins.h). */
     uint32_t *bins = oct_calloc(n + OCT_ZERO_BINS + 1, sizeof *bins);
     uint64_t *wide = s->wide ? oct_calloc(n + 1, sizeof *wide) : NULL;
     if (!bins || (s->wide && !wide)) {
@@ -191,11 +191,11 @@ static uint32_t float_bits(float f)
     return b;
 }
 
-/* How much is looked at in one go: a block is still in the first cache when it is read again. */
+/* How many values are looked at in one go: a block of them is still in the first-level cache when it is read again. */
 enum { IN_CACHE = 4096 };
 
-/* Which of the 512 combinations of sign and exponent occur. Two tables: neighbours are often alike, and a store waits for
- * the one before it to the same place. Zeros of either sign share an exponent with the subnormals. */
+/* Marks which of the 512 combinations of sign and exponent occur. There are two tables, because neighbours often have the same exponent, and a store waits for
+ * an earlier one to the same place. Zeros have the same exponent as subnormal numbers, so these are looked for separately. */
 static void see(const float *x, size_t n, bool used[512])
 {
     uint8_t seen[2][512] = { 0 };
@@ -210,7 +210,7 @@ static void see(const float *x, size_t n, bool used[512])
     }
 }
 
-/* The same of values other than zero that are below tiny in magnitude: few, as a rule. */
+/* The same for values other than zero with magnitudes below tiny, of which there are usually few. */
 static void see_small(const float *x, size_t n, float tiny, bool used[512])
 {
     for (size_t i = 0; i < n; i++)
@@ -218,10 +218,10 @@ static void see_small(const float *x, size_t n, float tiny, bool used[512])
             used[float_bits(x[i]) >> 23] = true;
 }
 
-/* What one sample shows before it is counted. */
+/* What is known about a sample before its values are counted. */
 typedef struct extent {
     float min, max;
-    uint64_t min_count, max_count; /* values that equal them; 0 where they are 0: zeros are counted apart */
+    uint64_t min_count, max_count; /* how many values equal them; 0 for an extreme of 0, because zeros are counted separately */
     uint64_t inf[2];
     bool any;
 } extent;
@@ -231,7 +231,7 @@ static bool covers(const oct_quick *q, const oct_scan *s)
     return q->ok && (s->min >= 0 || s->min > q->lo) && (s->max <= 0 || s->max < q->hi);
 }
 
-/* Looks at n values: which octaves they use, which extremes they have, whether NaN is among them. */
+/* Finds the octaves that n values use, their extremes, and whether there is a NaN. */
 static void first_look(const oct_stats *s, const float *x, size_t n, oct_scan *all, bool used[512])
 {
     const oct_quick *q = &s->quick;
@@ -263,7 +263,7 @@ static uint64_t count_equal(const float *x, size_t n, float v)
     return c;
 }
 
-/* Extremes of the finite values; -0 becomes 0: which of them came first must not show. */
+/* The extremes of the finite values. -0 becomes 0, because the result must not depend on which of the two came first. */
 static extent extent_of(const float *x, size_t n, oct_scan s)
 {
     extent e = { 0 };
@@ -294,7 +294,7 @@ static void join_extreme(float *v, uint64_t *count, bool any, float o, uint64_t 
     }
 }
 
-/* Adds a sample's extremes; how often they occur matters only where nothing more extreme was seen before. */
+/* Adds a sample's extremes. How often they occur matters only if nothing more extreme was seen before. */
 static void add_extent(oct_stats *s, const float *x, size_t n, const oct_scan *seen)
 {
     extent e = extent_of(x, n, *seen);
@@ -315,7 +315,7 @@ static void add_extent(oct_stats *s, const float *x, size_t n, const oct_scan *s
     oct_xsum_add(&s->max_sum, e.max);
 }
 
-/* Where a value is counted, whatever it is; without a branch, since zeros come at random. */
+/* The bin of any value; `zero` for zeros. There is no branch, because zeros come at random. */
 static inline uint32_t bin_of(const oct_stats *s, uint32_t zero, float x)
 {
     uint32_t b = float_bits(x);
@@ -334,7 +334,7 @@ static void count_any(oct_stats *s, const float *x, size_t n)
 
 enum { PART = 1024 };
 
-/* A part on the grid; the few small values one by one. */
+/* Counts a part by the grid, and its few small values one by one. */
 static void count_quick(oct_stats *s, const oct_bin_grid *g, const float *x, size_t n)
 {
     int32_t bin[PART];
@@ -359,7 +359,7 @@ static void count_quick(oct_stats *s, const oct_bin_grid *g, const float *x, siz
     s->zeros += n - n_bin;
 }
 
-/* Infinities fall on the first of the zeros' bins (their octave points there). */
+/* Empties the bins of zeros and returns their sum. It includes infinities, whose octaves point to the first of these bins. */
 static uint64_t take_zeros(oct_stats *s)
 {
     uint64_t c = 0;
@@ -370,16 +370,16 @@ static uint64_t take_zeros(oct_stats *s)
     return c;
 }
 
-enum { MOST_AT_ONCE = 1 << 30 }; /* narrow bins hold as many */
+enum { MOST_AT_ONCE = 1 << 30 }; /* narrow bins can count that many */
 
-/* After oct_stats_room for all n, or wide bins. */
+/* Counts n values, for which oct_stats_room was called. */
 static oct_status count(oct_stats *s, const float *x, size_t n, const oct_scan *seen, uint64_t infinities, oct_err *err)
 {
     const bool fast = covers(&s->quick, seen);
     for (size_t begin = 0; begin < n; begin += MOST_AT_ONCE) {
         const size_t end = n - begin < MOST_AT_ONCE ? n : begin + MOST_AT_ONCE;
         if (n > UINT32_MAX)
-            OCT_TRY(oct_stats_room(s, end - begin, err)); /* wide bins are there: does not fail */
+            OCT_TRY(oct_stats_room(s, end - begin, err)); /* cannot fail, because there are wide bins */
         for (size_t at = begin; fast && at < end; at += PART)
             count_quick(s, &s->quick.grid, x + at, end - at < PART ? end - at : PART);
         if (!fast)

@@ -1,17 +1,15 @@
-/* lib/observers/stats.h -- what is kept of the values that one tensor takes over a calibration set.
+/* lib/observers/stats.h -- statistics of the values that one tensor takes over a calibration set.
  *
- * The state is a function of the multiset of values alone (and, for the averages, of where samples begin
- * and end): any order, batching and sharding with oct_stats_merge() gives the same bits.
+ * The state depends only on the multiset of values (and, for the averages, on where samples begin and end): any order, batching and sharding with
+ * oct_stats_merge() gives the same bits.
  *
- * The histogram. An octave is the set of values of one sign and one binary exponent. An octave that holds
- * no value takes no memory. The others are ranked, per sign, from the largest magnitude down, and the
- * octave of rank r is cut into 2^b(r) bins of equal width, b(r) = min(11, max(3, 13 - r)). So every bin is
- * a power of two wide and lies on a grid through zero; a chosen range has at least 8 bins for each 8-bit
- * quantized value while no more than two octaves hold larger values (outliers, masks); and a mask of -10000 or
- * -FLT_MAX takes one octave of its own instead of stretching everybody's bins. Three mantissa bits are
- * kept of every value whatever comes, which is what decides on outliers.
- * Why it is order-free: adding values only adds octaves, so an octave's rank only grows and its bins only
- * fold pairwise, never split; folded counts are what counting at the coarser width would have given. */
+ * The histogram. An octave is the set of values of one sign and one binary exponent. An octave without values takes no memory. The others are ranked, for each
+ * sign, from the largest magnitude down, and the octave of rank r is divided into 2^b(r) bins of equal width, b(r) = min(11, max(3, 13 - r)). So the width of
+ * every bin is a power of two, and its ends are multiples of it. A chosen range has at least 8 bins for each 8-bit quantized value if no more than two octaves
+ * have larger values (outliers, masks). A mask of -10000 or -FLT_MAX takes one octave of its own, instead of stretching the bins of all values. At least three
+ * bits of each mantissa are kept in any case, which suffices to judge outliers.
+ * Why the order does not matter: adding values only adds octaves, so the rank of an octave only grows, and its bins are only joined in pairs, never split. The
+ * joined counts are the same as if values had been counted in the wider bins from the start. */
 #ifndef OCT_OBSERVERS_STATS_H
 #define OCT_OBSERVERS_STATS_H
 
@@ -23,11 +21,11 @@
 #define OCT_STATS_BITS_MIN 3
 
 typedef struct oct_octave {
-    uint32_t off;   /* first bin */
+    uint32_t off;   /* its first bin */
     uint32_t shift; /* bin = off + (mantissa >> shift); 23 - shift is the number of bits kept */
 } oct_octave;
 
-/* How values are counted without looking up the octave; computed from the octaves in use. */
+/* For counting values without looking up their octaves; computed from the octaves in use. */
 typedef struct oct_quick {
     bool ok;
     float lo, hi; /* values are between these, or 0 */
@@ -40,14 +38,14 @@ typedef struct oct_stats {
     uint64_t zeros;              /* exact zeros of either sign; they are in no bin */
     uint64_t inf[2];             /* +inf, -inf; they are in no bin */
     float min, max;              /* of the finite values, exact, never -0; 0 when there is none */
-    uint64_t min_count, max_count; /* how many values equal them (a clamp shows here) */
+    uint64_t min_count, max_count; /* how many values equal them: many if there is a clamp */
     uint64_t samples;            /* samples with a finite value */
     oct_xsum min_sum, max_sum;   /* exact sums of the samples' minima and maxima */
     oct_octave octave[512];      /* by the top nine bits of a float32: sign (1: negative), exponent */
     bool used[512];              /* octaves that hold a value */
-    uint32_t *bins;              /* owned; NULL before the first value other than zero. Narrow: half the cache misses while counting */
-    uint64_t *wide;              /* owned; NULL before narrow counts could overflow: a bin's count is the sum of both */
-    uint64_t narrow;             /* at least the sum of bins, below 2^32 */
+    uint32_t *bins;              /* owned; NULL before the first value other than zero. Narrow counts halve the cache misses */
+    uint64_t *wide;              /* owned; NULL until narrow counts could overflow. The count of a bin is the sum of both */
+    uint64_t narrow;             /* at least the sum of bins; below 2^32 */
     oct_quick quick;             /* set by oct_stats_layout */
     size_t n_bins;               /* at most 2 * 8176 + 8 for each further octave */
 } oct_stats;
@@ -55,17 +53,17 @@ typedef struct oct_stats {
 void oct_stats_init(oct_stats *s);
 void oct_stats_free(oct_stats *s);
 
-/* Feeds one sample, or a batch of them.
+/* Adds one sample, or a batch of them.
  *   x       f32[samples][n], contiguous, borrowed for the call; n = 0 changes nothing
- * OCT_ENUMERIC on NaN (the message gives the index in x) and OCT_ENOMEM leave the statistics unchanged.
- * Infinities are counted apart. About 1 ns a value; memory changes only when a new exponent appears. */
+ * OCT_ENUMERIC: there is a NaN (the message has its index in x). After this and after OCT_ENOMEM, the statistics are unchanged. Infinities are counted
+ * separately. Takes about 1 ns for each value. Memory changes only when a new exponent appears. */
 oct_status oct_stats_update(oct_stats *s, const float *x, size_t n, oct_err *err);
 oct_status oct_stats_update_batch(oct_stats *s, const float *x, size_t samples, size_t n, oct_err *err);
 
-/* Adds o's values to s: bit for bit what s would be had it seen both. Unchanged on OCT_ENOMEM. */
+/* Adds o's values to s. The result is, bit for bit, as if s had got the values of both. After OCT_ENOMEM, s is unchanged. */
 oct_status oct_stats_merge(oct_stats *s, const oct_stats *o, oct_err *err);
 bool oct_stats_equal(const oct_stats *a, const oct_stats *b);
-/* Finite values seen. */
+/* How many finite values were seen. */
 uint64_t oct_stats_finite(const oct_stats *s);
 
 /* The count of bin i. */
@@ -73,7 +71,7 @@ static inline uint64_t oct_stats_count(const oct_stats *s, size_t i)
 {
     return s->bins[i] + (s->wide ? s->wide[i] : 0);
 }
-/* Sets that count (then place v anew); oct_stats_room must have been called for all of them. */
+/* Sets that count, in bins that were just laid out. oct_stats_room must have been called for the sum of all counts. */
 static inline void oct_stats_set_count(oct_stats *s, size_t i, uint64_t v)
 {
     if (s->wide)
@@ -84,7 +82,7 @@ static inline void oct_stats_set_count(oct_stats *s, size_t i, uint64_t v)
 /* Makes room for n more values in narrow bins, or, if n is 2^32 or more, in wide ones. */
 oct_status oct_stats_room(oct_stats *s, uint64_t n, oct_err *err);
 
-/* Lays out the bins for the octaves in `used`, which must include s->used, folding bins where needed. */
+/* Lays out the bins for the octaves in `used`, which must include s->used. Bins are joined where necessary. */
 oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err);
 
 /* Iterates over the bins that are not empty, in increasing order of value; start with *at = 0. Zeros are a bin with lo == hi == 0. lo and hi are real

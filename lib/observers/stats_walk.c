@@ -1,4 +1,4 @@
-/* lib/observers/stats_walk.c -- reading the histogram: bins in order of value, mask-like values. */
+/* lib/observers/stats_walk.c -- reads the histogram: bins in the order of values, and mask-like values. */
 #include "observers/stats.h"
 
 #include <assert.h>
@@ -34,7 +34,7 @@ static oct_bin bin_of(const oct_stats *s, uint32_t at)
 {
     int sign = at >= sign_begin(s, 1);
     int base = sign ? 256 : 0;
-    int lo = 0, hi = 254; /* the last octave that begins at or before `at`: of equal ones, the used one */
+    int lo = 0, hi = 254; /* the last octave that begins at or before `at`; of several that begin there, this is the one in use */
     while (lo < hi) {
         int mid = (lo + hi + 1) / 2;
         if (s->octave[base + mid].off <= at)
@@ -49,7 +49,7 @@ bool oct_stats_next(const oct_stats *s, size_t *at, oct_bin *bin)
 {
     size_t neg = s->bins ? sign_begin(s, 1) : 0, n_neg = s->n_bins - neg;
     assert(s->bins || s->n_bins == 0);
-    /* Steps: the negative bins backwards, zero, the positive bins. */
+    /* The order: the negative bins backwards, zero, the positive bins. */
     for (; *at < s->n_bins + 1; ++*at) {
         size_t i = *at;
         if (i == n_neg) {
@@ -77,8 +77,8 @@ static uint64_t octave_count(const oct_stats *s, int o)
     return c;
 }
 
-/* Walks down from the largest exponent, for as long as everything above could be masks, and cuts at the lowest
- * gap. Exponents 5 apart mean values at least 16 times apart. */
+/* Walks down from the largest exponent as long as everything above could be masks, and cuts at the lowest gap. If exponents differ by 5, values differ at least
+ * by a factor of 16. */
 double oct_stats_masks(const oct_stats *s, uint64_t *excluded)
 {
     const int gap = 5, least_pos = 127 + 24, least_neg = 127 + 12;

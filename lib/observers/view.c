@@ -1,4 +1,4 @@
-/* lib/observers/view.c -- running moments over the histogram, and the exact cost of quantization parameters. */
+/* lib/observers/view.c -- cumulative moments over the histogram, and the cost of quantization parameters. */
 #include "observers/view.h"
 
 #include "base/mem.h"
@@ -22,7 +22,7 @@ static double bin_edge(uint32_t e, uint32_t i, uint32_t shift)
     return f;
 }
 
-/* spread: the variance within the bin, its width squared over 12. */
+/* spread: the variance within the bin, which is its width squared, divided by 12. */
 static oct_moments spread_moments(double lo, double hi, double spread, double count)
 {
     double mid = (lo + hi) / 2;
@@ -45,7 +45,7 @@ static oct_moments minus(oct_moments a, oct_moments b)
     return (oct_moments){ a.n - b.n, a.s1 - b.s1, a.s2 - b.s2 };
 }
 
-/* The exact peak of a side when no mask-like value hides it. */
+/* Sets the exact peak of a side, unless a mask-like value hides it. */
 static void set_peak(oct_view *v, int sign)
 {
     const oct_stats *s = v->stats;
@@ -56,13 +56,13 @@ static void set_peak(oct_view *v, int sign)
     }
 }
 
-/* The bins of an octave, whose sums follow sum[0]; *top: the end of the last that holds something. */
+/* Adds the bins of an octave: their cumulative moments follow sum[0]. *top: the end of the last bin that is not empty. */
 static void add_octave(const oct_view *v, const oct_side *d, uint32_t e, oct_octave o, oct_moments *sum, double *top)
 {
     const uint32_t n = 1u << (23 - o.shift);
     const double begin = bin_edge(e, 0, o.shift), w = bin_edge(e, 1, o.shift) - begin, spread = w * w / 12;
     for (uint32_t i = 0; i < n; i++) {
-        const double lo = begin + i * w, hi = lo + w; /* exactly: 24 bits are enough */
+        const double lo = begin + i * w, hi = lo + w; /* exact, because 24 bits suffice */
         double c = lo < v->bound ? (double)oct_stats_count(v->stats, o.off + i) : 0;
         *top = c > 0 ? hi : *top;
         if (d->peak >= lo && d->peak < hi)
@@ -153,14 +153,14 @@ oct_moments oct_view_below(const oct_view *v, int side, double x)
     return plus(d->sum[at + i], bin_moments(lo, x, part.n * ((x - lo) / (hi - lo))));
 }
 
-/* Sum of (x - c)^2 from the moments of x. */
+/* The sum of (x - c)^2, from the moments of x. */
 static double spread_around(oct_moments m, double c)
 {
     double e = m.s2 - 2 * c * m.s1 + c * c * m.n;
     return e > 0 ? e : 0;
 }
 
-/* Each quantized value's cell is [(k - 1/2) s, (k + 1/2) s); the last one takes all beyond. */
+/* The values in [(k - 1/2) s, (k + 1/2) s) are rounded to k. The last quantized value also takes all values beyond. */
 static double side_error(const oct_view *v, int side, double s, int32_t qvals)
 {
     const oct_side *d = &v->side[side];

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Adds the 128-bit value v << (64 * at), sign-extended, with carry: until the limbs above stay as they are. */
+/* Adds the 128-bit value (hi, lo) << (64 * at), sign-extended and with carry, up to the limb from which on none changes. */
 static void add_at(oct_xsum *s, int at, uint64_t lo, uint64_t hi, bool negative)
 {
     const uint64_t fill = negative ? UINT64_MAX : 0;
@@ -28,12 +28,12 @@ void oct_xsum_add(oct_xsum *s, double x)
     memcpy(&bits, &x, sizeof bits);
     int e = (int)(bits >> 52 & 2047);
     uint64_t m = bits & ((1ull << 52) - 1);
-    if (e == 0) /* a subnormal double is no multiple of 2^-320 but for zero */
+    if (e == 0) /* zero: subnormal doubles are not multiples of 2^-320 */
         return;
     m |= 1ull << 52;
     int at = e - 1075 - OCT_XSUM_EXP; /* position of m's lowest bit */
     if (at < 0) {
-        m >>= -at; /* exact: only zero bits leave */
+        m >>= -at; /* exact, because only zero bits are lost */
         at = 0;
     }
     int word = at / 64, shift = at % 64;
@@ -59,7 +59,7 @@ void oct_xsum_merge(oct_xsum *s, const oct_xsum *o)
     }
 }
 
-/* Magnitude of s; returns whether it was negative. */
+/* The magnitude of s. Returns whether s is negative. */
 static bool magnitude(const oct_xsum *s, uint64_t m[OCT_XSUM_LIMBS])
 {
     bool negative = s->limb[OCT_XSUM_LIMBS - 1] >> 63;
@@ -71,7 +71,7 @@ static bool magnitude(const oct_xsum *s, uint64_t m[OCT_XSUM_LIMBS])
     return negative;
 }
 
-/* 64 bits of m from bit `at` on; bits below 0 are zero. */
+/* The 64 bits of m from bit `at` on. Bits below 0 are zero. */
 static uint64_t bits_at(const uint64_t m[OCT_XSUM_LIMBS], int at)
 {
     if (at < 0)
@@ -96,7 +96,7 @@ double oct_xsum_value(const oct_xsum *s)
     bool sticky = false;
     for (int i = 0; i * 64 < low; i++)
         sticky |= (low - i * 64 >= 64 ? m[i] : m[i] & ((1ull << (low - i * 64)) - 1)) != 0;
-    /* The lowest of 64 bits stands for all that was cut: the conversion then rounds as the whole would. */
+    /* The lowest of the 64 bits represents all bits that were cut off, so that the conversion rounds as if it had them. */
     double d = ldexp((double)(v | sticky), low + OCT_XSUM_EXP);
     return negative ? -d : d;
 }

@@ -21,7 +21,7 @@ void oct_xsum_merge(oct_xsum *s, const oct_xsum *o);
 double oct_xsum_value(const oct_xsum *s);
 /* Appends "-1a2bp-24": a hexadecimal integer without trailing zero digits times a power of two. */
 void oct_xsum_text(const oct_xsum *s, oct_buf *out);
-/* Reads that form from p[0..n); false when it is not one or does not fit. */
+/* Parses p[0..n), which must have that form. false: it does not, or the number does not fit. */
 bool oct_xsum_parse(oct_xsum *s, const char *p, size_t n);
 
 #endif
