@@ -106,7 +106,7 @@ static double work_of(const oct_graph *g, int node, const oct_op *op)
     return op->work == OCT_WORK_PAIRS ? elements * elements : elements + (double)oct_node_macs(g, node);
 }
 
-/* Who reads the copy of a constant reads the constant: several layers keep one array. */
+/* Makes readers of the copy of a constant read the constant itself, so that several layers share one array. */
 static oct_status skip_copy(oct_graph *g, const oct_node *n, bool *folded, oct_err *err)
 {
     *folded = true;

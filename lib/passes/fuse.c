@@ -89,7 +89,7 @@ static bool read_outside(const oct_graph *g, int value)
     return read;
 }
 
-/* The node that alone reads the layer's output, where the layer uses the weights as in this use; -1: there is none, or the use is of another kind. */
+/* The only reader of a layer's output, if u is the layer's use of its weights; -1: there is none, or the use is of another kind. */
 static int tail_of(const oct_graph *g, oct_use u)
 {
     int slot;

@@ -120,7 +120,7 @@ bool oct_input_chain_find(const oct_graph *g, int input, oct_input_chain *c)
     return v->dtype == OCT_F32 && v->shape.rank == 4 && (walk_from(g, input, 3, c) || walk_from(g, input, 1, c));
 }
 
-/* The output of a Cast to float32 that alone reads a uint8 input, directly or after a Transpose; or -1. */
+/* The output of a Cast to float32 that is the only reader of a uint8 input, directly or after a Transpose; or -1. */
 static int cast_of(const oct_graph *g, int input)
 {
     const oct_value *v = &g->value[input];

@@ -1,6 +1,6 @@
 /* lib/passes/pass.h -- graph passes: each has a file, and all are in one table (passes.c).
  *
- * A pass changes the graph in place. It may be run again: its own output it does not change. A pass handles one graph; subgraphs are given to it in turn.
+ * A pass changes the graph in place. It may be run again, and does not change its own output. A pass handles one graph; subgraphs are given to it in turn.
  * After every pass the graph is sorted, pruned and, in debug builds, checked. */
 #ifndef OCT_PASSES_PASS_H
 #define OCT_PASSES_PASS_H

@@ -2,7 +2,7 @@
  *
  * BN(x) = x * s + b per channel, s = gamma / sqrt(var + eps), b = beta - mean * s (Ioffe and Szegedy, 2015, section 3.1). After a
  * layer: weights times s, bias times s plus b. Before a convolution: weights of input channel c times s[c], and the
- * bias gains the sum over taps of w * b[c]; exact only where no padding is read, because BN(0) is not 0. */
+ * bias gains the sum over taps of w * b[c]. This is exact only if no padding is read, because BN(0) is not 0. */
 #include "passes/fuse.h"
 
 #include <math.h>

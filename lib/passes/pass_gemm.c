@@ -29,7 +29,7 @@ static oct_status to_gemm(oct_graph *g, int id, const oct_pass *self, const oct_
     return oct_layer_absorb(g, id, tail, err);
 }
 
-/* Whether a Gemm has a constant as the first factor, transposed or not, and the second factor not transposed. */
+/* Whether a node is a Gemm with a constant as the first factor, transposed or not, and with data as the second one, not transposed. */
 static bool is_turned(const oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];

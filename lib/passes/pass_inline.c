@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* How deep calls may nest, and how much all inlining in a model may copy: nodes (calls and nodes of subgraphs included), values, bytes of names, and bytes
- * of attributes and constants. A written model contains the last once for each copy, so their bound is this many bytes plus MAX_TIMES what the functions
- * contain. */
+ * of attributes and constants. A written model contains attributes and constants once for each copy, so the bound of their bytes is MOST_BYTES plus MAX_TIMES
+ * the bytes that the functions contain. */
 enum { MOST_NESTED = 64, MOST_NODES = 1 << 18, MOST_VALUES = 1 << 20, MOST_NAME_BYTES = 64 << 20, MOST_BYTES = 256 << 20, MAX_TIMES = 8 };
 
 /* What one copy of a body takes, or all copies together. */
@@ -41,7 +41,7 @@ static bool fits(const oct_graph *g, const oct_graph *body)
     return from == to || from == 0 || to == 0 || same_meaning(body, from, to);
 }
 
-/* Checks how deep calls nest, starting at f. A function that calls itself nests without end. Functions that were visited are not walked again. */
+/* Checks how deep calls nest, starting at `body`. A function that calls itself nests without end. Functions that were visited are not walked again. */
 static oct_status check_calls(const oct_graph *g, const oct_graph *body, bool *seen, int level, oct_err *err)
 {
     if (level > MOST_NESTED)
@@ -60,7 +60,7 @@ static oct_status check_calls(const oct_graph *g, const oct_graph *body, bool *s
     return OCT_OK;
 }
 
-/* ---- how much it may be ---- */
+/* ---- bounds of copies ---- */
 
 static size_t plus(size_t a, size_t b)
 {

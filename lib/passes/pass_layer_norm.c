@@ -38,7 +38,7 @@ static int first_axis(oct_graph *g, int id)
     return first < rank && mask >> first << first == mask && (mask & ((1u << first) - 1)) == 0 ? first : -1;
 }
 
-/* The node that computes a mean of `value` over the last axes. */
+/* The node that computes `mean` as the mean of *value over the last axes, from *axis on; -1: there is none. */
 static int mean_of(oct_graph *g, int mean, int *value, int *axis)
 {
     const int id = oct_maker(g, mean);
@@ -49,7 +49,7 @@ static int mean_of(oct_graph *g, int mean, int *value, int *axis)
     return *axis >= 0 ? id : -1;
 }
 
-/* The node that squares; *d: what it squares. Two nodes may compute the same difference: *other is the value of the second. */
+/* The node that computes a value as a square; -1: there is none. *d: the value that is squared. */
 static int square_of(const oct_graph *g, int value, int *d)
 {
     const int pow = oct_made_by(g, value, "Pow", 2), mul = oct_made_by(g, value, "Mul", 2);
@@ -164,7 +164,7 @@ static bool is_factor(const oct_graph *g, const norm *y, int value)
     return true;
 }
 
-/* Adds the node after the root that multiplies by a factor, or adds a shift, if it is the only reader. */
+/* Adds the node after the root that multiplies by a factor, or adds a shift, if it is the only reader. Returns the factor or shift; -1: there is none. */
 static int match_behind(const oct_graph *g, const char *op, norm *y)
 {
     const int out = g->node[y->root].out[0], id = oct_only_reader(g, out);

@@ -1,6 +1,6 @@
-/* Pass: ONNX Runtime's optimizer writes Attention of com.microsoft, which contains the weights of queries, keys and values, where nothing quantizes them. It
- * becomes MatMul, Split and MultiHeadAttention, which adds the bias and computes the rest in the same way. It is kept in these cases: it has a past or a
- * present, which are joined in another way; it rotates; or it has a mask that MultiHeadAttention does not support. */
+/* Pass: ONNX Runtime's optimizer writes Attention of com.microsoft, which contains the weights of queries, keys and values, so that they cannot be
+ * quantized. It becomes MatMul, Split and MultiHeadAttention, which adds the bias and computes the rest in the same way. It is kept in these cases: it has a
+ * past or a present, which are joined in another way; it rotates; or it has a mask that MultiHeadAttention does not support. */
 #include "passes/pass.h"
 
 #include "ops/traits.h"

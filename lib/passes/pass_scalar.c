@@ -1,6 +1,6 @@
 /* Pass: scales and zero points of whole tensors become scalars. Torch's QAT export gives them one dimension with one element. ONNX Runtime treats that in
- * some places as a scale for each channel: it leaves such layers in float, and for some opsets it refuses the model. A constant with a single channel keeps
- * its scale for each channel. */
+ * some places as a scale for each channel: it leaves such layers in float, and for some opsets it refuses the model. A constant with only one channel keeps
+ * its list of one scale. */
 #include "passes/pass.h"
 
 #include "ops/op.h"
@@ -53,7 +53,7 @@ static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_
         return OCT_OK;
     const oct_tensor *s = n->in[SCALE] >= 0 ? g->value[n->in[SCALE]].constant : NULL;
     if (!s || s->count != 1)
-        return OCT_OK; /* a zero point for all channels */
+        return OCT_OK; /* one zero point, but a scale for each channel */
     for (int slot = SCALE; slot < QPARAMS_END; slot++)
         if (is_one_in_a_row(g, n, slot))
             OCT_TRY(make_scalar(g, id, slot, err));

@@ -46,7 +46,7 @@ static bool is_shareable(const oct_value *v)
            v->n_uses && !oct_value_is_captured(v);
 }
 
-/* The first equal one before i in the sorted list. Different ones nearly always have different hashes. */
+/* The first equal constant before i in the sorted list. Different constants nearly always have different hashes. */
 static const entry *first_same(const entry *list, size_t i)
 {
     const entry *found = NULL;

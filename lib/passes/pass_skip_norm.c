@@ -38,7 +38,7 @@ static bool is_row_norm(const oct_graph *g, const oct_node *n)
     return is_row(g, n->in[1], last) && (rms || shift < 0 || is_row(g, shift, last));
 }
 
-/* The terms must have the same shape. A row that is added to all others (a bias) belongs to the product before it. */
+/* Both terms must have the same shape and not be constant. A row that is added to all rows (a bias) belongs to the product before it. */
 static bool match(const oct_graph *g, int id, skip *s)
 {
     const oct_node *n = &g->node[id];

@@ -178,8 +178,8 @@ static oct_status keep_output(oct_graph *g, int v, oct_err *err)
     return add_cast(g, wide, v, -1, err);
 }
 
-/* Adds Casts at inputs and outputs of the outermost graph with one of these types. An output is left as it is if it is an input, or if a Cast or a constant
- * gives it to no other reader. */
+/* Adds Casts at inputs and outputs of the outermost graph with one of these types. An output is left as it is if it is an input, or if it is a constant or the
+ * result of a Cast and nothing else reads it. */
 static oct_status keep_ends(oct_graph *g, oct_err *err)
 {
     for (size_t i = 0; i < g->n_input; i++)

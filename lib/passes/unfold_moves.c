@@ -1,9 +1,9 @@
-/* Makes folded constants that hold the numbers of another one in another order or shape values that nodes compute again. */
+/* Folded constants that have the numbers of another one, in another order or shape, become values that nodes compute again. */
 #include "passes/unfold.h"
 
 #include "ops/op.h"
 
-/* Whether a recipe only moves elements of input 0, which is in the file, or is moved from such a constant. */
+/* Whether a constant was only moved, in one or several steps, from input 0 of its recipe, which is a constant of the file. */
 static bool only_moves(const oct_graph *g, int value)
 {
     for (int steps = 0; steps < OCT_RECIPE_NODES; steps++) {
