@@ -2,6 +2,7 @@
 #include "forms/ends.h"
 
 #include "forms/edit.h"
+#include "kernels/quantize.h"
 #include "passes/match.h"
 
 #include <math.h>
@@ -280,8 +281,9 @@ static bool moved_from(const oct_graph *g, const oct_end *e, int v, bool *of)
 static oct_status fill_integers(oct_graph *g, const oct_end *e, int node, oct_err *err)
 {
     const oct_tensor *t = g->value[g->node[node].in[2]].constant;
-    const uint8_t q = (uint8_t)(int)rintf(*(const float *)t->data / e->scale[0] + e->zero[0]);
+    uint8_t q;
     int fill;
+    oct_quantize_f32(NULL, e->type, t->data, 1, e->scale[0], (int32_t)e->zero[0], &q);
     OCT_TRY(oct_edit_const(g, e->name, "_fill", e->type, 0, NULL, &q, &fill, err));
     return oct_graph_set_input(g, node, 2, fill, err);
 }

@@ -117,11 +117,12 @@ static int clamp_behind(const oct_graph *g, int value)
 /* Whether the range of the quantizer lies within that of the clamp. */
 static bool covers(const oct_graph *g, const oct_node *q, int clamp)
 {
-    const bool s8 = oct_linear_type(g, q) == OCT_S8;
+    const oct_dtype t = oct_linear_type(g, q);
+    const int levels = oct_dtype_bits(t) < 16 ? 1 << oct_dtype_bits(t) : 1 << 16, least = t == OCT_S8 || t == OCT_S16 ? -levels / 2 : 0, zero = oct_linear_zero(g, q);
     const float s = oct_linear_scale(g, q, 0);
     float lo, hi;
-    return is_single(g, q) && oct_op_clamp(g, clamp, &lo, &hi) && s * (float)((s8 ? -128 : 0) - oct_linear_zero(g, q)) >= lo &&
-           s * (float)((s8 ? 127 : 255) - oct_linear_zero(g, q)) <= hi;
+    return is_single(g, q) && oct_op_clamp(g, clamp, &lo, &hi) && s * (float)(least - zero) >= lo &&
+           s * (float)(least + levels - 1 - zero) <= hi;
 }
 
 enum { CLAMPS = 2 }; /* the most consecutive clamps that a quantizer makes redundant: ONNX Runtime keeps a third one */

@@ -25,7 +25,13 @@ oct_dtype oct_linear_type(const oct_graph *g, const oct_node *q)
 int oct_linear_zero(const oct_graph *g, const oct_node *q)
 {
     const oct_tensor *z = q->n_in > 2 ? oct_linear_constant(g, q->in[2]) : NULL;
-    return !z ? 0 : z->dtype == OCT_U8 ? *(const uint8_t *)z->data : z->dtype == OCT_S8 ? *(const int8_t *)z->data : 0;
+    switch (z ? z->dtype : OCT_UNDEFINED) {
+    case OCT_U8: return *(const uint8_t *)z->data;
+    case OCT_S8: return *(const int8_t *)z->data;
+    case OCT_U16: return *(const uint16_t *)z->data;
+    case OCT_S16: return *(const int16_t *)z->data;
+    default: return 0;
+    }
 }
 
 float oct_linear_scale(const oct_graph *g, const oct_node *q, int64_t i)

@@ -17,7 +17,7 @@ const oct_tensor *oct_linear_constant(const oct_graph *g, int value);
 bool oct_linear_is(const oct_graph *g, const oct_node *n, const char *op);
 /* The type of the quantized values. */
 oct_dtype oct_linear_type(const oct_graph *g, const oct_node *q);
-/* The first zero point, for 8-bit types; 0 for other types, where it is not needed. */
+/* The first zero point, for types of 8 and 16 bits; 0 for other types, which no rule concerns. */
 int oct_linear_zero(const oct_graph *g, const oct_node *q);
 /* The i-th scale, or the only one; NaN: it is not float32. */
 float oct_linear_scale(const oct_graph *g, const oct_node *q, int64_t i);

@@ -126,6 +126,24 @@ static void conv_needs_a_quantizer(void **state)
     }
 }
 
+/* Zero points of 16 bits count as those of 8 do: a range that begins below a Relu's does not replace it. */
+static void wide_quantizers_replace_clamps(void **state)
+{
+    static const struct {
+        int zero;
+        bool integer;
+    } each[] = { { 0, true }, { 3, false }, { 32768, false } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        open_graph();
+        const grid wide = { 0.001f, OCT_U16, 0, false }, result = { 0.001f, OCT_U16, each[i].zero, false };
+        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", wide);
+        const int c = net_node(g, "Conv", "conv", "c", x, weights("w", "4,4,1,1", ones), NET_END);
+        net_output(g, rounded(net_node(g, "Relu", "relu", "r", c, NET_END), "y", result));
+        assert_int_equal(kind_of("qnn", "conv", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
 static void reasons_name_what_is_missing(void **state)
 {
     const char *why;
@@ -589,7 +607,7 @@ static void openvino_sums(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv_needs_a_quantizer),      cmocka_unit_test(reasons_name_what_is_missing),
+        cmocka_unit_test(conv_needs_a_quantizer),      cmocka_unit_test(wide_quantizers_replace_clamps), cmocka_unit_test(reasons_name_what_is_missing),
         cmocka_unit_test(sums_join_products),          cmocka_unit_test(operators_between_quantizers),
         cmocka_unit_test(quantizers_are_moved),        cmocka_unit_test(files_are_quantized_or_not),
         cmocka_unit_test(openvino_averages_whole_windows), cmocka_unit_test(openvino_carries_dequantizers), cmocka_unit_test(openvino_moves_strides),
