@@ -86,6 +86,7 @@ typedef struct qvalue {
     bool asked;       /* a rule may ask for its statistics, or may make a node static that needs them */
     int axis;         /* for per-channel moments, the dimension that holds the channels; -1: the last; 0: no moments */
     int same;         /* a value with the same parameters (the parent in a union-find forest); the root refers to itself */
+    int group;        /* the root of the values that share parameters for another reason than a Concat */
     int next;         /* a list that starts at the root: the next wanted value with the same parameters, or -1 */
     float clamp_lo, clamp_hi; /* at the root: the bounds of the clamp that the quantizers perform; -inf and inf if there is none */
     /* set at the root: */
@@ -260,7 +261,7 @@ oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oc
 /* part_joins.c: called when parameters are chosen. Values that share them with what a Concat joins, and would lose too much, get their own when nodes are
  * placed anew; or the Concat is barred, if the target needs one scale. *changed is set if there are new ones. */
 enum { OCT_PARTED_OUTPUT = 31 };
-void oct_part_joins(oct_qjob *j, const oct_calib *c, bool *changed);
+oct_status oct_part_joins(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
 
 /* types_meet.c: chooses parameters of a value for readers that compute on another type than the node that makes it. */
 oct_status oct_choose_conversions(oct_qjob *j, const oct_calib *c, oct_err *err);

@@ -1,24 +1,21 @@
 /* Values whose range is much smaller than that of the values with which a Concat joins them.
  *
  * What a Concat joins shares parameters, so that it copies quantized values. An integer node that reads one of these values besides the Concat, or the result,
- * would find few quantized values left of it: none, where a residual is joined with what hundreds of its size were computed from. Such a value has parameters
- * of its own, and the Concat rounds it once more. If the target needs one scale, the Concat stays float where nearly nothing would be left. */
+ * would find few quantized values left of it: none, where a residual is joined with what hundreds of its size were computed from. Such a value, with those that
+ * only move its elements, has parameters of its own, and the Concat rounds it once more. If the target needs one scale, the Concat stays float where nearly
+ * nothing would be left. */
 #include "quant/job.h"
 
 /* The ratio of ranges from which on values are parted: two of eight bits would be lost; and from which on a Concat stays float: four would be. */
 enum { FAR = 4, VERY_FAR = 16 };
 
-/* Whether an integer node other than the Concat reads a value. */
-static bool is_read_elsewhere(const oct_qjob *j, int value, int concat)
-{
-    const oct_value *v = &j->g->value[value];
-    for (size_t i = 0; i < v->n_uses; i++)
-        if (v->uses[i].node != concat && oct_is_static(j, v->uses[i].node) && oct_reads_quantized(j, v->uses[i].node, v->uses[i].slot))
-            return true;
-    return false;
-}
+/* Values that share parameters because their elements are moved, by the index of qvalue.group. */
+typedef struct group {
+    oct_range range; /* the smallest with zero that contains all of them, as the table has it */
+    bool known;      /* the table has it */
+    int reader[2];   /* integer nodes that compute on them, at most two; -1: none */
+} group;
 
-/* The smallest range with zero that contains a value, as the table has it; false: it has none. */
 static bool range_of(const oct_qjob *j, const oct_calib *c, int value, oct_range *r)
 {
     const oct_calib_tensor *t = c ? oct_calib_find(c, oct_value_name(j->g, value)) : NULL;
@@ -29,38 +26,105 @@ static bool range_of(const oct_qjob *j, const oct_calib *c, int value, oct_range
     return true;
 }
 
-/* Whether shared parameters cover `far` times the range of a value. */
-static bool is_narrow(const oct_qjob *j, const oct_calib *c, int value, int far)
+static void add_readers(const oct_qjob *j, int value, group *to)
 {
-    const oct_quant *q = j->value[oct_params_root(j, value)].quant;
-    oct_range r;
-    if (!q || !range_of(j, c, value, &r) || !(r.hi > r.lo))
-        return false;
-    return far * (double)(r.hi - r.lo) < (double)q->scale[0] * (double)((1 << oct_dtype_bits(q->dtype)) - 1);
+    const oct_value *v = &j->g->value[value];
+    for (size_t i = 0; i < v->n_uses; i++) {
+        const int id = v->uses[i].node;
+        if (!oct_is_static(j, id) || !oct_reads_quantized(j, id, v->uses[i].slot) || oct_op_of(j->g, id)->quant == OCT_QUANT_SAME)
+            continue;
+        if (to->reader[0] < 0)
+            to->reader[0] = id;
+        else if (to->reader[0] != id)
+            to->reader[1] = id;
+    }
 }
 
-static void part(oct_qjob *j, int concat, uint32_t bit, bool bars, bool *changed)
+static void find_groups(const oct_qjob *j, const oct_calib *c, group *of)
 {
-    if (bars)
-        j->node[concat].barred = "its inputs have ranges that are too far apart for one scale";
-    else
-        j->node[concat].parted |= bit;
+    for (size_t v = 0; v < j->n_values; v++)
+        of[v] = (group){ .reader = { -1, -1 } };
+    for (size_t v = 0; v < j->n_values; v++) {
+        group *to = &of[j->value[v].group];
+        oct_range r;
+        if (!j->value[v].wanted)
+            continue;
+        add_readers(j, (int)v, to);
+        if (range_of(j, c, (int)v, &r)) {
+            to->range = (oct_range){ r.lo < to->range.lo ? r.lo : to->range.lo, r.hi > to->range.hi ? r.hi : to->range.hi };
+            to->known = true;
+        }
+    }
+}
+
+static bool is_read_elsewhere(const group *of, int concat)
+{
+    return (of->reader[0] >= 0 && of->reader[0] != concat) || of->reader[1] >= 0;
+}
+
+/* Whether parameters cover `far` times a range. */
+static bool is_narrow(const oct_quant *q, oct_range r, int far)
+{
+    return q && r.hi > r.lo && far * (double)(r.hi - r.lo) < (double)q->scale[0] * (double)((1 << oct_dtype_bits(q->dtype)) - 1);
+}
+
+static bool is_lost(const oct_qjob *j, const group *of, int value, int concat)
+{
+    const group *g = &of[j->value[value].group];
+    return g->known && is_read_elsewhere(g, concat) && is_narrow(j->value[oct_params_root(j, value)].quant, g->range, FAR);
+}
+
+/* The same of a value alone, where what the target needs makes it share parameters with the whole. */
+static bool is_lost_alone(const oct_qjob *j, const oct_calib *c, int value, int concat)
+{
+    group own = { .reader = { -1, -1 } };
+    add_readers(j, value, &own);
+    return is_read_elsewhere(&own, concat) && range_of(j, c, value, &own.range) &&
+           is_narrow(j->value[oct_params_root(j, value)].quant, own.range, VERY_FAR);
+}
+
+static void part(oct_qjob *j, int concat, const group *of, bool *changed)
+{
+    const oct_node *n = &j->g->node[concat];
+    uint32_t bits = 0;
+    for (int k = 0; k < n->n_in && k < OCT_PARTED_OUTPUT; k++)
+        bits |= is_lost(j, of, n->in[k], concat) ? 1u << k : 0;
+    bits |= is_lost(j, of, n->out[0], concat) ? 1u << OCT_PARTED_OUTPUT : 0;
+    *changed |= (bits & ~j->node[concat].parted) != 0;
+    j->node[concat].parted |= bits;
+}
+
+static void bar(oct_qjob *j, int concat, const oct_calib *c, bool *changed)
+{
+    const oct_node *n = &j->g->node[concat];
+    bool lost = oct_target_keeps_scale(j->opts.target, n->op) && is_lost_alone(j, c, n->out[0], concat);
+    for (int k = 0; k < n->n_in; k++)
+        lost |= is_lost_alone(j, c, n->in[k], concat);
+    if (!lost || j->node[concat].barred)
+        return;
+    j->node[concat].barred = "its inputs have ranges that are too far apart for one scale";
     *changed = true;
 }
 
-void oct_part_joins(oct_qjob *j, const oct_calib *c, bool *changed)
+oct_status oct_part_joins(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
 {
+    group *of = NULL;
     for (size_t i = 0; i < j->g->n_order; i++) {
         const int id = j->g->order[i];
         const oct_node *n = &j->g->node[id];
         if (!oct_is_static(j, id) || oct_op_of(j->g, id)->quant != OCT_QUANT_JOIN)
             continue;
-        const bool keeps = oct_target_keeps_scale(j->opts.target, n->op), shares = keeps || oct_target_shares_inputs(j->opts.target, n->op);
-        const int root = oct_params_root(j, n->out[0]);
-        for (int k = 0; k < n->n_in && k < OCT_PARTED_OUTPUT; k++)
-            if (oct_params_root(j, n->in[k]) == root && is_read_elsewhere(j, n->in[k], id) && is_narrow(j, c, n->in[k], shares ? VERY_FAR : FAR))
-                part(j, id, 1u << k, shares, changed);
-        if (!(j->node[id].parted >> OCT_PARTED_OUTPUT) && is_read_elsewhere(j, n->out[0], id) && is_narrow(j, c, n->out[0], keeps ? VERY_FAR : FAR))
-            part(j, id, 1u << OCT_PARTED_OUTPUT, keeps, changed);
+        if (oct_target_shares_inputs(j->opts.target, n->op) || oct_target_keeps_scale(j->opts.target, n->op)) {
+            bar(j, id, c, changed);
+            continue;
+        }
+        if (!of) {
+            if (!(of = oct_calloc(j->n_values, sizeof *of)))
+                return oct_nomem(err);
+            find_groups(j, c, of);
+        }
+        part(j, id, of, changed);
     }
+    oct_free(of);
+    return OCT_OK;
 }

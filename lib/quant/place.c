@@ -514,6 +514,8 @@ static void place(oct_qjob *j)
     want_values(j);
     share_parameters(j, OCT_QUANT_SAME);
     share_as_asked(j);
+    for (size_t v = 0; v < j->n_values; v++)
+        j->value[v].group = oct_params_root(j, (int)v);
     share_parameters(j, OCT_QUANT_JOIN);
     link_groups(j);
 }

@@ -321,6 +321,25 @@ static void concat_parts_what_would_be_lost(void **state)
     }
 }
 
+/* Parts of one value share its scale, whichever of them is read elsewhere. */
+static void concat_parts_all_that_was_split(void **state)
+{
+    oct_graph *g = net_graph(13);
+    const int x = net_input(g, "x", OCT_F32, "1,2,5,5");
+    const int a = sized_conv(g, "ca", "a", x, 2, 0.01f, 3), turned = NET_NODE(g, "Transpose", "turn", "t", a);
+    NET_INTS(g, "perm", 0, 1, 3, 2);
+    const int large = sized_conv(g, "cl", "l", x, 2, 1, 3), all = NET_NODE(g, "Concat", "all", "c", a, turned, large);
+    net_int(g, "axis", 1);
+    net_output(g, sized_conv(g, "cy", "y", all, 9, 1, 5));
+    net_output(g, sized_conv(g, "cz", "z", turned, 3, 1, 6));
+    work k = start(g, NULL, "onnxruntime-x86", false);
+    GOOD(oct_qjob_decide(k.job, k.calib, err));
+    assert_true(layer(&k, "all")->integer && layer(&k, "turn")->integer);
+    assert_true(scale_of(&k, large) == scale_of(&k, all) && scale_of(&k, a) == scale_of(&k, turned));
+    assert_true(scale_of(&k, turned) < 0.02f * scale_of(&k, all));
+    stop(&k, g);
+}
+
 /* A small result of a Concat whose input is joined with something large elsewhere. */
 static void concat_parts_its_result(void **state)
 {
@@ -909,6 +928,7 @@ int main(void)
         cmocka_unit_test(quantizer_does_the_relu),
         cmocka_unit_test(concat_shares_where_clamps_agree),
         cmocka_unit_test(concat_parts_what_would_be_lost),
+        cmocka_unit_test(concat_parts_all_that_was_split),
         cmocka_unit_test(concat_parts_its_result),
         cmocka_unit_test(tensor_without_statistics_stays_float),
         cmocka_unit_test(pins_give_ranges_and_parameters),
