@@ -40,6 +40,7 @@ typedef struct oct_target_scale {
     oct_dtype type;
     float scale;
     int32_t zero;
+    int depth; /* as oct_target_op.depth */
 } oct_target_scale;
 
 /* Picoseconds of a call, and of each multiply-accumulate, element of the outputs, element that is read, and element of the weights. */

@@ -402,7 +402,7 @@ static oct_status read_scale(reader *r, oct_err *err)
 {
     static const char *const names[] = { "u8", "s8", "u16", "s16" };
     static const oct_dtype types[] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16 };
-    oct_target_scale e;
+    oct_target_scale e = { .depth = r->depth };
     const char *at, *word;
     size_t i = 0, k = 0;
     OCT_TRY(next(r, &e.op, &at, err));
@@ -414,11 +414,13 @@ static oct_status read_scale(reader *r, oct_err *err)
     if (i == OCT_COUNT(names))
         return oct_words_unknown(&r->w, at, "type of activations", word, names, OCT_COUNT(names), err);
     e.type = types[i];
+    while (k < r->t->n_scale && (r->t->scale[k].type != e.type || strcmp(r->t->scale[k].op, e.op) != 0)) /* an inherited line is replaced */
+        k++;
+    if (k < r->t->n_scale && r->t->scale[k].depth == r->depth)
+        return oct_words_fault(&r->w, at, err, "%s of %s stands in two lines of this file", e.op, word);
     OCT_TRY(read_number(r, &e.scale, err));
     OCT_TRY(read_zero(r, e.type, &e.zero, err));
     oct_target *t = r->t;
-    while (k < t->n_scale && (t->scale[k].type != e.type || strcmp(t->scale[k].op, e.op) != 0)) /* an earlier or inherited line is replaced */
-        k++;
     if (k == t->n_scale && !OCT_GROW(t->arena, t->scale, t->n_scale, t->cap_scale))
         return oct_nomem(err);
     t->n_scale += k == t->n_scale;

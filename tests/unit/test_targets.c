@@ -354,6 +354,7 @@ static void faults_name_place_and_remedy(void **state)
         { "scale Tanh s8 1/128 128", "t:1:21: a zero point of int8 is expected, -128 to 127", "" },
         { "scale Tanh u16 1/128 x", "t:1:22: a zero point of uint16 is expected, 0 to 65535", "" },
         { "scale Tanh u8 1/128 128 1", "t:1:25: the end of the line is expected", "" },
+        { "scale Tanh u8 1/128 128\nscale Tanh s8 1/128 0\nscale Tanh u8 1/256 128", "t:3:12: Tanh of u8 stands in two lines of this file", "" },
         { "op Mul residual", "t:1:4: Mul has no residual form", "" },
         { "op Mul rounded static", "t:1:22: 'rounded' and another form stand together", "" },
         { HEAD "scales powers-of-two", "t: scales that are powers of two do not end where clamps do", "add a line 'activations symmetric'" },
