@@ -3,7 +3,7 @@
  * Kernels that add in pairs differ in which weights they pair. ONNX Runtime packs convolutions as matrices with rows (ky, kx, ic), both if they are computed as
  * matrices and, four channels at a time, directly: MlasGemmPackB after QLinearConv's ReorderFilter, and MlasConvSymPackW. oneDNN, which OpenVINO uses, does so
  * for groups whose channels do not fill its blocks. Its direct kernels take four channels of one tap, filled up with zeros: jit_avx2 and jit_avx512_core
- * x8s8s32x. Which it is was seen in OpenVINO 2026.4 by models with two weights that are not 0 (scripts/checks/check_saturation.py). */
+ * x8s8s32x. For AVX2 this was seen in OpenVINO 2026.4, by models with two weights that are not 0; AVX-512 without VNNI was not tried. */
 #include "quant/job.h"
 
 static bool pair_safe(int a, int b)
