@@ -115,10 +115,13 @@ static bool is_centred(const oct_quant *q, bool lowest)
            (q->zp[0] == (q->dtype == OCT_S8 ? 0 : 128) || (lowest && q->zp[0] == (q->dtype == OCT_S8 ? -128 : 0)));
 }
 
-/* OpenVINO multiplies two activations on integers if both are centred, the second around 0. ONNX Runtime makes u8 of them, whose sums are exact. */
-static unsigned saturating_activations(const oct_quant *x, const oct_quant *w)
+/* OpenVINO multiplies two activations on integers if both are centred, the second around 0. ONNX Runtime makes u8 of an s8 activation with one reader, so that
+ * its sums are exact; if the second has more, it stays s8, and they saturate. */
+static unsigned saturating_activations(const oct_value *x, const oct_value *w)
 {
-    return is_centred(x, true) && is_centred(w, false) ? 1u << OCT_SUMS_IN_TAPS : 0;
+    const bool bytes = oct_dtype_bits(x->quant->dtype) == 8;
+    return (is_centred(x->quant, true) && is_centred(w->quant, false) ? 1u << OCT_SUMS_IN_TAPS : 0) |
+           (bytes && w->quant->dtype == OCT_S8 && !oct_value_used_once(w) ? 1u << OCT_SUMS_ALONG_K : 0);
 }
 
 static oct_status say_saturates(oct_lint *l, const oct_graph *g, int id, const char *where, unsigned sums, oct_err *err)
@@ -138,7 +141,7 @@ static oct_status look_at_sums(oct_lint *l, const oct_graph *g, int id, const ch
     const oct_quant *w = n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].quant : NULL;
     oct_weight_layout lay;
     if (op && op->quant == OCT_QUANT_WEIGHTED && x && w && !w->block && !w->qvals)
-        return say_saturates(l, g, id, where, saturating_activations(x, w), err);
+        return say_saturates(l, g, id, where, saturating_activations(&g->value[n->in[0]], &g->value[n->in[1]]), err);
     if (!op || op->quant != OCT_QUANT_WEIGHTED || !x || !w || w->block || !w->qvals->data || (w->dtype != OCT_S8 && w->dtype != OCT_U8) ||
         x->n > 1 || !oct_weight_layout_of(op, n, 1, w->qvals->rank, w->qvals->dims, &lay))
         return OCT_OK;

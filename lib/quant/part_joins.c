@@ -1,9 +1,8 @@
 /* Values whose range is much smaller than that of the values with which a Concat joins them.
  *
  * What a Concat joins shares parameters, so that it copies quantized values. An integer node that reads one of these values besides the Concat, or the result,
- * would find few quantized values left of it: none, where a residual is joined with what hundreds of its size were computed from. Such a value, with those that
- * only move its elements, has parameters of its own, and the Concat rounds it once more. If the target needs one scale, the Concat stays float where nearly
- * nothing would be left. */
+ * would find few quantized values left of it. So such a value, together with those that only move its elements, has parameters of its own, and the Concat rounds
+ * it once more. If the target needs one scale, the Concat stays float where nearly nothing would be left. */
 #include "quant/job.h"
 
 /* The ratio of ranges from which on values are parted: two of eight bits would be lost; and from which on a Concat stays float: four would be. */

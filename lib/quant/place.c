@@ -28,10 +28,13 @@ static void join(oct_qjob *j, int a, int b)
 
 /* ---- products ---- */
 
-/* Whether sums of s8 products may saturate in the target, and it has no u8 in their place: weights can be made safe, activations cannot. */
-static bool saturates(const oct_target *t)
+/* Whether sums of a product of two activations may saturate: weights can be made safe, activations cannot. With u8 they do not where the target multiplies u8 by
+ * u8; s8 activations become u8 there if they have one reader. */
+static bool saturates(const oct_qjob *j, int id)
 {
-    return oct_target_saturates(t) && !oct_target_takes(t, OCT_U8, OCT_U8);
+    const oct_target *t = j->opts.target;
+    const bool is_signed = oct_asked_activations(j, &j->node[id].row) == OCT_S8 && !oct_value_used_once(&j->g->value[j->g->node[id].in[1]]);
+    return oct_target_saturates(t) && (is_signed || !oct_target_takes(t, OCT_U8, OCT_U8));
 }
 
 /* Whether the target runs a node in a quantized scheme. If not, *why is set to the reason. */
@@ -41,7 +44,7 @@ static bool runs(const oct_qjob *j, int id, oct_scheme scheme, const char **why)
                         : scheme == OCT_SCHEME_DYNAMIC && !oct_op_of(j->g, id)->dynamic ? "no dynamic form in the target" : NULL;
     if (!fault && scheme == OCT_SCHEME_DYNAMIC && oct_is_left_product(j, id))
         fault = oct_no_turn(j, id);
-    if (!fault && scheme == OCT_SCHEME_STATIC && !oct_layer_weights(j->g, id) && saturates(j->opts.target))
+    if (!fault && scheme == OCT_SCHEME_STATIC && !oct_layer_weights(j->g, id) && saturates(j, id))
         fault = "sums of products of two activations could saturate on some of the target's CPUs";
     if (fault)
         *why = fault;

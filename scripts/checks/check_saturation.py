@@ -149,14 +149,18 @@ def save_lstm(path, order, rng):
     return [rng.choice([0.0, 1.0], (1, size), p=[0.1, 0.9]).astype(np.float32) for _ in range(SAMPLES * seq)]
 
 
-def save_both(path, rng):
-    """A product of two activations, behind products of their own."""
+def save_both(path, rng, twice=False):
+    """A product of two activations, behind products of their own. twice: the second is read by another product, too."""
     eye = np.eye(16, dtype=np.float32)
     nodes = [helper.make_node("MatMul", ["x", "wa"], ["a"], name="a"), helper.make_node("MatMul", ["x", "wb"], ["b"], name="b"),
              helper.make_node("Transpose", ["b"], ["bt"], name="t", perm=[0, 2, 1]), helper.make_node("MatMul", ["a", "bt"], ["c"], name="layer"),
              helper.make_node("MatMul", ["c", "wc"], ["y"], name="y")]
+    ends = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 8, 8])]
+    if twice:
+        nodes.append(helper.make_node("MatMul", ["bt", "wc"], ["z"], name="z"))
+        ends.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, [1, 16, 8]))
     g = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 16])],
-                          [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 8, 8])],
+                          ends,
                           [numpy_helper.from_array(v, n) for n, v in (("wa", eye), ("wb", eye), ("wc", np.eye(8, dtype=np.float32)))])
     onnx.save(onnx.shape_inference.infer_shapes(helper.make_model(g, ir_version=8, opset_imports=[helper.make_opsetid("", 13)])), path)
     return samples(rng, (8, 16))
@@ -283,6 +287,10 @@ def add_layers(cases):
     x = save_both(source, np.random.default_rng(8))
     cases.add("two activations", source, x)
     cases.add("two signed activations", source, x, "--policy", signed)
+    x = save_both(source, np.random.default_rng(8), twice=True)
+    cases.add("two activations, one read twice", source, x)
+    cases.add("two signed activations, one read twice", source, x, "--policy", signed)
+    cases.add("two signed activations, one read twice, for VNNI", source, x, "--policy", signed, "--target", "onnxruntime-vnni", safe=False)
     for layer in ("conv 3x3", "groups", "MatMul", "depthwise, 2 outputs a channel"):
         x = save(source, layer, "same", np.random.default_rng(7))
         cases.add(f"{layer}, operator form", source, x, "--format", "qoperator")

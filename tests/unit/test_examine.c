@@ -187,6 +187,29 @@ static oct_graph *two_weights(int a, int b)
     return g;
 }
 
+/* An s8 activation that two nodes read stays s8 in ONNX Runtime. */
+static void products_of_signed_activations_saturate(void **state)
+{
+    const int8_t zero = 0;
+    for (int readers = 1; readers < 3; readers++) {
+        oct_graph *g = net_graph(13);
+        const int s = real(g, "s", 0.02f), z = net_const(g, "z", OCT_S8, "", &zero);
+        const int a = NET_NODE(g, "DequantizeLinear", "ar", "ar", NET_NODE(g, "QuantizeLinear", "aq", "aq", net_input(g, "a", OCT_F32, "4,4"), s, z), s, z);
+        const int b = NET_NODE(g, "DequantizeLinear", "br", "br", NET_NODE(g, "QuantizeLinear", "bq", "bq", net_input(g, "b", OCT_F32, "4,4"), s, z), s, z);
+        net_output(g, NET_NODE(g, "MatMul", "product", "m", a, b));
+        if (readers > 1)
+            net_output(g, NET_NODE(g, "Relu", "relu", "r", b));
+        oct_lint *l = examined(g, NULL);
+        oct_lint_verdict v;
+        GOOD(oct_lint_judge(l, target_named("onnxruntime-x86"), &v, err));
+        assert_int_equal(v.saturating, readers > 1);
+        GOOD(oct_lint_judge(l, target_named("onnxruntime-vnni"), &v, err));
+        assert_int_equal(v.saturating, 0);
+        oct_lint_close(l);
+        oct_graph_destroy(g);
+    }
+}
+
 /* Which weights are added together depends on the target. */
 static void sums_saturate_in_some_targets(void **state)
 {
@@ -245,6 +268,7 @@ int main(void)
         cmocka_unit_test(sums_wrap_and_saturate),
         cmocka_unit_test(sums_saturate_in_some_targets),
         cmocka_unit_test(products_of_activations_saturate),
+        cmocka_unit_test(products_of_signed_activations_saturate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
