@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { BITS = 4, HEAD_BITS = 8, BLOCK = 32, LARGEST_BLOCK = 128 };
+enum { BITS = 4, HEAD_BITS = 8, BLOCK = 32, LARGEST_BLOCK = 128, MOST_READERS = 64 };
 
 /* Bytes of a column. */
 static size_t column_bytes(const oct_nbits_form *f)
@@ -36,18 +36,36 @@ static bool picks_rows(const oct_qjob *j)
     return is_table;
 }
 
-/* Whether a product computes the output of a token model, such as logits. A product that is tied to a table does not count, because each of its bits counts
- * twice. */
+/* Whether a product or attention computes with a value, or with what only moves or converts its elements. *left bounds how many values are looked at, as paths
+ * that part and join are walked anew; at 0 the answer is yes. */
+static bool is_computed_with(const oct_graph *g, int v, int *left)
+{
+    const oct_value *x = &g->value[v];
+    bool any = (*left)-- <= 0;
+    for (size_t i = 0; i < x->n_uses && !any; i++) {
+        const oct_op *op = x->uses[i].slot >= 0 ? oct_op_of(g, x->uses[i].node) : NULL;
+        const int out = g->node[x->uses[i].node].out[0];
+        if (op && (op->alias || op->moves || op->converts || op->quant == OCT_QUANT_SAME || op->quant == OCT_QUANT_JOIN))
+            any = out >= 0 && is_computed_with(g, out, left);
+        else
+            any = oct_op_is_layer(op) || (op && op->work == OCT_WORK_PAIRS);
+    }
+    return any;
+}
+
+/* Whether a product computes the output of a token model, such as logits, also if it is converted to another float type. A product that is tied to a table does
+ * not count, because each of its bits counts twice. Keys and values that a decoder gives out for its next step do not count either: the attention beside
+ * them reads them like those of any layer. */
 static bool is_head(const oct_qjob *j, int node)
 {
-    int v = j->g->node[node].out[0];
+    int v = j->g->node[node].out[0], left = MOST_READERS;
     for (const oct_value *x = &j->g->value[v]; !x->is_output; x = &j->g->value[v]) {
         const oct_op *op = x->n_uses == 1 && x->uses[0].slot == 0 ? oct_op_of(j->g, x->uses[0].node) : NULL;
-        if (!op || !(op->quant == OCT_QUANT_SAME || op->fixed_range))
+        if (!op || !(op->quant == OCT_QUANT_SAME || op->fixed_range || op->converts))
             return false;
         v = j->g->node[x->uses[0].node].out[0];
     }
-    return picks_rows(j) && !oct_is_tied(j, node);
+    return !is_computed_with(j->g, v, &left) && picks_rows(j) && !oct_is_tied(j, node);
 }
 
 /* The form that the policy, or else the job, wants for the matrix of a node. */

@@ -364,12 +364,46 @@ static void stays_float(void **state)
     done(&w, g);
 }
 
+/* A token model: a table, then products to logits (converted to 16 bits or not), and to keys that attention reads and that are given out. */
+static oct_graph *tokens(bool half, bool keys_are_read)
+{
+    oct_graph *g = net_graph(17);
+    const int ids = net_input(g, "ids", OCT_S64, "5"), x = NET_NODE(g, "Gather", "table", "x", net_random(g, "rows", "300,64", 1), ids);
+    const int k = NET_NODE(g, "MatMul", "key", "k", x, net_random(g, "wk", "64,64", 2));
+    const int present = NET_NODE(g, "Transpose", "turn", "present", k);
+    const int read = keys_are_read ? NET_NODE(g, "MatMul", "attend", "attend", x, present) : NET_NODE(g, "ReduceMean", "mean", "mean", present);
+    const int h = NET_NODE(g, "Add", "sum", "h", x, NET_NODE(g, "ReduceMean", "reduce", "reduced", read));
+    const int logits = NET_NODE(g, "MatMul", "head", "logits", h, net_random(g, "wh", "64,300", 3));
+    net_output(g, present);
+    net_output(g, half ? NET_NODE(g, "Cast", "cast", "logits16", logits) : logits);
+    if (half)
+        net_int(g, "to", 10);
+    else
+        NET_NODE(g, "ArgMax", "best", "token", logits);
+    return g;
+}
+
+/* The product of the logits is a head and gets 8 bits, also if its output is converted or if the largest is picked from it. Keys are none, if attention
+ * reads them beside the output. */
+static void heads_are_told(void **state)
+{
+    for (int form = 0; form < 4; form++) {
+        const bool half = form & 1, read = form & 2;
+        oct_graph *g = tokens(half, read);
+        work w = convert(g, (oct_qjob_opts){ 0 }, NULL);
+        assert_int_equal(layer(&w, "head")->weights, OCT_U8);
+        assert_int_equal(layer(&w, "key")->weights, read ? OCT_U4 : OCT_U8);
+        done(&w, g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(qparams_are_found), cmocka_unit_test(no_worse_than_plain), cmocka_unit_test(beyond_the_end),
         cmocka_unit_test(odd_blocks),      cmocka_unit_test(same_everywhere),     cmocka_unit_test(both_forms),
         cmocka_unit_test(layers_are_told), cmocka_unit_test(stays_float),         cmocka_unit_test(first_factors_are_turned),
+        cmocka_unit_test(heads_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
