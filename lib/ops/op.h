@@ -169,6 +169,7 @@ struct oct_op {
     const char *domain; /* "" default, "com.microsoft", ... */
     int since, until;   /* first and last opset (inclusive) this record is for; until 0: open */
     int min_in, max_in; /* max -1: any number */
+    uint32_t optional;  /* bit i: input i may be absent, although a later one of the first min_in must be there */
     int min_out, max_out;
 
     /* Sets element type, shape and (where they matter) known values of the outputs, as far as they follow.

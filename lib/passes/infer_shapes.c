@@ -14,7 +14,7 @@ oct_status oct_check_arity(const oct_graph *g, int id, const oct_op *op, oct_err
         return oct_fail(err, OCT_EMALFORMED, "%d inputs and %d outputs, which %s of opset %lld does not allow", n->n_in, n->n_out,
                         n->op, (long long)oct_node_opset(g, n));
     for (int k = 0; k < op->min_in; k++)
-        if (n->in[k] < 0)
+        if (n->in[k] < 0 && !(op->optional >> k & 1))
             return oct_fail(err, OCT_EMALFORMED, "input %d is missing", k);
     for (int k = 0; k < op->min_out; k++)
         if (n->out[k] < 0)

@@ -6,6 +6,7 @@
 #include "kernels/cpu.h"
 #include "kernels/half.h"
 #include "op_case.h"
+#include "passes/pass.h"
 
 #include <glob.h>
 #include <math.h>
@@ -507,10 +508,12 @@ static bool run_case(op_case *c, oct_pool *two)
     if (op == NULL || op->run == NULL)
         return problem(c, "no record", "is it in ops.inc?");
     mark(op);
-    if (c->n_in < op->min_in || (op->max_in >= 0 && c->n_in > op->max_in) || (op->max_out >= 0 && c->n_out > op->max_out))
-        return problem(c, "arity", "outside of the record's limits");
     oct_infer ctx = { c->g, c->node, c->opset };
-    oct_status s = op->infer(&ctx, &err);
+    oct_status s = oct_check_arity(c->g, c->node, op, &err);
+    if (s != OCT_OK && !c->refuses)
+        return problem(c, "arity", err.text);
+    if (s == OCT_OK)
+        s = op->infer(&ctx, &err);
     if (c->refuses && s != OCT_OK)
         return true;
     if (s != OCT_OK)
