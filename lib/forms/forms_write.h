@@ -68,7 +68,8 @@ oct_status oct_write_stored(oct_graph *g, int id, int slot, const oct_quant *q, 
 /* Writes the types of such nodes, and adds a Cast for each value and type that other nodes need. The graph must have no annotated values. Subgraphs are not
  * changed. */
 oct_status oct_half_write(oct_graph *g, const oct_half_opts *o, oct_err *err);
-/* Whether input `slot` has the type on which the operator computes. The scales of Resize, for example, do not. */
+/* Whether input `slot` has the type on which the operator computes. The scales of Resize, for example, do not; those of
+ * operators of com.microsoft follow that may be of float16. */
 bool oct_half_follows(const oct_node *n, int slot);
 
 /* Float32 constants of g and its subgraphs with 128 elements or more become Casts of the same numbers in a 16-bit type, that of the original model, so that

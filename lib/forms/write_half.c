@@ -5,6 +5,7 @@
 
 #include "kernels/half.h"
 #include "ops/op.h"
+#include "ops/signature.h"
 
 #include <string.h>
 
@@ -24,6 +25,9 @@ typedef struct halver {
 
 bool oct_half_follows(const oct_node *n, int slot)
 {
+    const oct_signature *s = n->domain[0] ? oct_signature_find(n->domain, n->op, INT64_MAX) : NULL;
+    if (s)
+        return oct_signature_takes(s, slot, OCT_F16);
     if (strcmp(n->op, "Resize") == 0 || strcmp(n->op, "Upsample") == 0 || strcmp(n->op, "Dropout") == 0)
         return slot == 0;
     return strcmp(n->op, "Shape") != 0 && strcmp(n->op, "Size") != 0;

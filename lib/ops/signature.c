@@ -53,6 +53,13 @@ char oct_signature_letter(const char *list, int i)
     return (size_t)i + 2 < n ? list[i] : end == '*' ? list[n - 2] : 0;
 }
 
+bool oct_signature_takes(const oct_signature *s, int slot, oct_dtype t)
+{
+    const char letter = oct_signature_letter(s->in, slot);
+    const uint32_t set = letter ? s->set[letter - 'A'] : 0;
+    return set == 0 || set >> t & 1;
+}
+
 int64_t oct_signature_newest(void)
 {
     return OCT_SIGNATURES_OPSET;

@@ -4,6 +4,8 @@
 
 #include "base/dtype.h"
 
+#include <stdbool.h>
+
 /* One version of an operator. in and out have a letter for each operand: those of one letter are of one type, out of `set` of that
  * letter (bit t: element type t is in it; 0: any). After the last letter, '*' repeats that operand with the same type, '~' with any types. A line
  * without inputs and outputs says only that the operator exists. */
@@ -18,6 +20,8 @@ typedef struct oct_signature {
 const oct_signature *oct_signature_find(const char *domain, const char *op, int64_t opset);
 /* The letter of operand i in a signature's list; 0: it may have any type. */
 char oct_signature_letter(const char *list, int i);
+/* Whether input `slot` may be of type t. */
+bool oct_signature_takes(const oct_signature *s, int slot, oct_dtype t);
 /* The newest opset of the default domain whose operators are all known. */
 int64_t oct_signature_newest(void);
 /* The first opset of the default domain that has the operator; 0: none has. */

@@ -6,6 +6,7 @@
 #include "quant/job.h"
 
 #include "forms/forms_write.h"
+#include "ops/signature.h"
 
 oct_dtype oct_half_type(const oct_qjob *j, int node)
 {
@@ -15,12 +16,28 @@ oct_dtype oct_half_type(const oct_qjob *j, int node)
 
 /* ---- what operators support ---- */
 
+/* Whether an operator of com.microsoft takes bfloat16 where it takes float16. */
+static bool takes_bf16(const oct_qjob *j, int id, const oct_signature *s)
+{
+    const oct_node *n = &j->g->node[id];
+    bool all = true;
+    for (int i = 0; i < n->n_in; i++)
+        all &= !oct_is_f32(j, n->in[i]) || !oct_half_follows(n, i) || oct_signature_takes(s, i, OCT_BF16);
+    return all;
+}
+
+/* The types of the default domain's operators depend on the opset, and are in the records; those of com.microsoft are in the signatures. What computes on
+ * integers stays as it is. */
 static bool takes(const oct_qjob *j, int id, bool bf16)
 {
+    const oct_node *n = &j->g->node[id];
     const oct_op *op = oct_op_of(j->g, id);
     const int first = bf16 ? op->bf16 : op->f16;
     const bool container = op->exec && !op->run; /* sequences and optionals are not changed */
-    return !j->g->node[id].domain[0] && !container && first >= 0 && oct_graph_opset(j->g, "") >= first;
+    if (container || first < 0 || oct_graph_opset(j->g, "") < first)
+        return false;
+    const oct_signature *s = n->domain[0] ? oct_signature_find(n->domain, n->op, INT64_MAX) : NULL;
+    return !n->domain[0] || (s && !op->scheme && (!bf16 || takes_bf16(j, id, s)));
 }
 
 int oct_half_operand(const oct_qjob *j, int id, int i)

@@ -6,7 +6,7 @@
 Models: those of testdata/, small networks, and N mixes of nodes whose types converters lose (pylib/mixes.py); --shared: trained ones. Of each that
 ONNX Runtime loads, what --scheme fp16 and bf16 write, with float32 and with 16-bit inputs and outputs, must load, too, and pass the ONNX checker where
 the model does. Foreign operators stand for ones that take float32 alone. Of mixes the outputs of fp16 must be finite where the float model's are,
-with samples and without. The traps of lib/targets/traps.inc are tried as they are: where the installed version loads one, this is said; what is
+with samples and without. Operators of com.microsoft compute in float16 where ONNX Runtime has them so. The traps of lib/targets/traps.inc are tried as they are: where the installed version loads one, this is said; what is
 written in their place for ONNX Runtime must load.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
@@ -134,6 +134,57 @@ def check_cancelling(c, samples, data):
     c.hold("cancelling: SQNR", found > 60, f"{found:.1f} dB")
 
 
+# ---- operators of com.microsoft, as ONNX Runtime's transformer tools and model builders write them
+
+VECTOR, HEADS = "vector", "heads"  # constants of 64 values, and (for Attention) the weights and biases of queries, keys and values
+MICROSOFT = {  # operator: its inputs after the data, its attributes; "x": the data again
+    "SkipLayerNormalization": (["x", VECTOR, VECTOR], {"epsilon": 1e-5}),
+    "SkipSimplifiedLayerNormalization": (["x", VECTOR], {"epsilon": 1e-5}),
+    "BiasGelu": ([VECTOR], {}),
+    "FastGelu": ([], {}),
+    "QuickGelu": ([], {}),
+    "Gelu": ([], {}),
+    "MultiHeadAttention": (["x", "x"], {"num_heads": 4}),
+    "Attention": ([HEADS, HEADS], {"num_heads": 4}),
+    "GroupQueryAttention": (["x", "x", "", "", "last", "total"], {"num_heads": 4, "kv_num_heads": 4}),
+    "RotaryEmbedding": (["positions", "cosines", "sines"], {"num_heads": 4}),
+}
+
+
+def microsoft(op):
+    """Two products of [1,8,64] with the operator between them."""
+    rng = np.random.default_rng(7)
+    inputs, attributes = MICROSOFT[op]
+    angles = rng.normal(size=(8, 8))
+    constants = {"w0": rng.normal(0, 0.1, (64, 64)), "w1": rng.normal(0, 0.1, (64, 64)), VECTOR: rng.normal(1, 0.1, 64), "cosines": np.cos(angles),
+                 "sines": np.sin(angles), "heads1": rng.normal(0, 0.1, (64, 192)), "heads2": rng.normal(0, 0.1, 192)}
+    constants = {k: v.astype(np.float32) for k, v in constants.items()}
+    constants |= {"last": np.array([7], np.int32), "total": np.array(8, np.int32), "positions": np.arange(8)[None]}
+    names = ["m", *("m" if i == "x" else f"heads{k}" if i == HEADS else i for k, i in enumerate(inputs, 1))]
+    nodes = [helper.make_node("MatMul", ["x", "w0"], ["m"]), helper.make_node(op, names, ["o"], domain="com.microsoft", **attributes),
+             helper.make_node("MatMul", ["o", "w1"], ["y"])]
+    used = {i for n in nodes for i in n.input}
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 64])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 8, 64])],
+                              [numpy_helper.from_array(v, k) for k, v in constants.items() if k in used])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=8)
+
+
+def check_microsoft(c):
+    """They compute in float16, too, so that only the ends have a Cast."""
+    samples = [np.random.default_rng(k).normal(size=(1, 8, 64)).astype(np.float32) for k in range(4)]
+    for op in MICROSOFT:
+        model, out = c.folder / "microsoft.onnx", c.folder / "microsoft-half.onnx"
+        onnx.save(microsoft(op), model)
+        report = c.convert(model, out, "--scheme", "fp16")
+        wide = [f"{layer['op']}: {layer['why']}" for layer in report["layers"] if layer["scheme"] != "fp16"]
+        c.hold(f"{op}: all is float16", not wide, f"{wide}")
+        casts = sum(n.op_type == "Cast" for n in onnx.load(out).graph.node)
+        c.hold(f"{op}: a Cast at each end", casts == 2, f"{casts}")
+        found = sqnr(outputs(model, samples), outputs(out, samples))
+        c.hold(f"{op}: SQNR", found > 60, f"{found:.1f} dB")
+
+
 # ---- traps
 
 def _model(nodes, shape, constants=(), opset=17):
@@ -194,6 +245,7 @@ def main():
             if fnmatch(f"mix/{seed}", args.only):
                 check_mix(c, loader, seed, samples, data)
         check_cancelling(c, samples, data)
+        check_microsoft(c)
         check_traps(c, loader)
         return c.finish()
 
