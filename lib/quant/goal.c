@@ -80,7 +80,6 @@ typedef struct tuning {
     int n_moves;
     unsigned char **tried; /* [trials + 1][n_nodes]: what each trial made of the nodes */
     size_t products;
-    double macs;
     bool aside;          /* samples were kept aside */
 } tuning;
 
@@ -135,7 +134,7 @@ static bool frees(const tuning *t, const move *m, const place *p)
 /* The cost of a move at a node: multiply-accumulates, and a constant for each layer, because borders take time too. */
 static double cost_of(const tuning *t, const move *m, int id)
 {
-    const double whole = (double)oct_node_macs(t->j->g, id) / t->macs + (oct_is_product(t->j, id) ? 1 : 0.1) / (double)t->products;
+    const double whole = oct_work_share(t->j, id) + (oct_is_product(t->j, id) ? 1 : 0.1) / (double)t->products;
     return whole * (m->wide ? WIDE_COST : t->moved[id] == WIDE ? 1 - WIDE_COST : 1);
 }
 
@@ -401,7 +400,7 @@ static oct_status try_moves(tuning *t, int n, const decisions *first, size_t *at
         if (set[id] == AS_IT_WAS || first->node[id].scheme != OCT_SCHEME_STATIC)
             continue;
         *(set[id] == WIDE ? &x->wide : &x->layers) += oct_op_of(t->j->g, (int)id)->quant == OCT_QUANT_WEIGHTED;
-        x->macs += set[id] == WIDE ? 0 : (double)oct_node_macs(t->j->g, (int)id) / t->macs;
+        x->macs += set[id] == WIDE ? 0 : oct_work_share(t->j, (int)id);
     }
     for (*at = 1; *at < c->n_trials; ++*at)
         if (memcmp(t->tried[*at], set, t->j->n_nodes * sizeof *set) == 0)
@@ -566,7 +565,7 @@ static oct_status tune(tuning *t, oct_err *err)
 
 oct_status oct_goal_reach(oct_conversion *c, oct_err *err)
 {
-    tuning t = { .c = c, .j = c->job, .macs = (double)oct_graph_macs(c->job->g), .aside = c->judged == OCT_JUDGED_OTHERS };
+    tuning t = { .c = c, .j = c->job, .aside = c->judged == OCT_JUDGED_OTHERS };
     for (size_t i = 0; i < t.j->n_layer; i++)
         t.products += oct_is_product(t.j, t.j->layer[i]);
     if (!has_trials(c) || !t.products || oct_conversion_unjudged(c, c->job->g))

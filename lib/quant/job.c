@@ -260,6 +260,7 @@ oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, c
         OCT_TRY(allocate(j, err));
         OCT_TRY(read_policy(j, err));
     }
+    OCT_TRY(oct_job_count_work(j, err));
     OCT_TRY(oct_job_place(j, err));
     OCT_TRY(oct_choose_by_cost(j, err));
     for (size_t i = 0; i < j->n_layer; i++)

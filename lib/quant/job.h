@@ -131,6 +131,8 @@ struct oct_qjob {
     /* [n_values], indexed by the root of values that share parameters: an observer that has precedence; NULL: there is none at all */
     oct_observer_spec *chosen;
     qnode *node;       /* [n_nodes], indexed by the node of g */
+    double *work;      /* [n_nodes]: multiply-accumulates, with usual sizes for dimensions that the model leaves open */
+    double all_work;   /* of all layers */
     qvalue *value;     /* [n_values] */
     size_t n_nodes, n_values;
     int *layer;        /* [n_layer], nodes in order */
@@ -212,6 +214,16 @@ void oct_bodies_move(oct_qjob *j, oct_graph *g);
 void oct_place_around(oct_qjob *j);
 /* place.c: chooses schemes of nodes, the values that need parameters, and which of them share parameters. It is called again after more nodes were barred. */
 oct_status oct_job_place(oct_qjob *j, oct_err *err);
+/* usual_shapes.c: counts the multiply-accumulates of the nodes, once in the life of a job. If nothing is known of the sizes, every weight counts once. */
+oct_status oct_job_count_work(oct_qjob *j, oct_err *err);
+/* The share of all multiply-accumulates that a node has. */
+static inline double oct_work_share(const oct_qjob *j, int node)
+{
+    return j->work[node] / j->all_work;
+}
+/* A copy of the job's graph in which dimensions of inputs that are open have usual sizes: one sample, and 128 of everything else. *copy is NULL if all sizes are
+ * known, if such sizes contradict each other, or for a body. */
+oct_status oct_usual_shapes(const oct_qjob *j, oct_graph **copy, oct_err *err);
 /* The root of the values that share their parameters with this one. */
 int oct_params_root(const oct_qjob *j, int value);
 /* How many of the first inputs of an integer node are activations. */

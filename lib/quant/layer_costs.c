@@ -6,38 +6,7 @@
 
 #include <math.h>
 
-#define USUAL 128 /* for a dimension that is not known, such as the length of a sequence */
-
 /* ---- costs ---- */
-
-static bool shapes_are_known(const oct_graph *g)
-{
-    for (size_t i = 0; i < g->n_order; i++) {
-        const oct_node *n = &g->node[g->order[i]];
-        for (int k = 0; k < n->n_out; k++) {
-            const oct_shape *s = n->out[k] >= 0 ? &g->value[n->out[k]].shape : NULL;
-            for (int d = 0; s && d < s->rank; d++)
-                if (s->d[d].n < 0)
-                    return false;
-        }
-    }
-    return true;
-}
-
-/* Sets the batch size to one, and other open dimensions of inputs to a usual size. */
-static oct_status settle_shapes(oct_graph *g, oct_err *err)
-{
-    for (size_t i = 0; i < g->n_input; i++) {
-        oct_dim d[OCT_MAX_RANK];
-        const oct_shape *s = &g->value[g->input[i]].shape;
-        const int rank = s->rank;
-        for (int k = 0; k < rank && k < OCT_MAX_RANK; k++)
-            d[k] = (oct_dim){ .n = s->d[k].n >= 0 ? s->d[k].n : k ? USUAL : 1 };
-        if (rank > 0 && rank <= OCT_MAX_RANK)
-            OCT_TRY(oct_graph_set_shape(g, g->input[i], rank, d, err));
-    }
-    return oct_infer_shapes(g, err);
-}
 
 static void fill_node(const oct_qjob *j, const oct_graph *g, int id, struct oct_job_costs *c)
 {
@@ -81,16 +50,11 @@ static oct_status fill_costs(const oct_qjob *j, const oct_graph *g, struct oct_j
 oct_status oct_costs_find(oct_qjob *j, oct_err *err)
 {
     struct oct_job_costs *c = j->costs = oct_arena_calloc(j->arena, 1, sizeof *c);
-    oct_graph *copy = NULL;
-    oct_err ignored = { 0 };
+    oct_graph *copy;
     if (!c)
         return oct_nomem(err);
-    if (*j->where || shapes_are_known(j->g)) /* values that bodies take from outside have no shape in a copy */
-        return fill_costs(j, j->g, c, err);
-    OCT_TRY(oct_graph_clone(j->g, &copy, err));
-    /* Sizes may be inconsistent through no fault of the model. Then only known shapes count. */
-    const bool settled = settle_shapes(copy, &ignored) == OCT_OK;
-    const oct_status s = fill_costs(j, settled ? copy : j->g, c, err);
+    OCT_TRY(oct_usual_shapes(j, &copy, err));
+    const oct_status s = fill_costs(j, copy ? copy : j->g, c, err);
     oct_graph_destroy(copy);
     return s;
 }

@@ -61,7 +61,6 @@ typedef struct choice {
     extent extent;
     reason *reason;     /* by node */
     double budget;
-    double macs;        /* multiply-accumulates of the graph */
     double spent;       /* those of the layers chosen within the budget */
     int dear;           /* the number of layers chosen beyond the budget */
     const oct_calib *calib;
@@ -107,7 +106,7 @@ static int cost_of(const choice *x, int root, double *macs, int *layers)
             continue;
         if (x->j->node[id].row.named)
             return 0;
-        *macs += (double)oct_node_macs(x->j->g, id) / x->macs;
+        *macs += oct_work_share(x->j, id);
         *layers += oct_is_product(x->j, id);
         n++;
     }
@@ -278,7 +277,7 @@ static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
         if (!x->floats[id] && !x->wides[id])
             continue;
         oct_promotion *p = &c->promoted[c->n_promoted++];
-        *p = (oct_promotion){ .macs = (double)oct_node_macs(x->j->g, id) / x->macs, .loss = r->share, .gain = r->gain, .beyond_budget = r->beyond, .wide = !x->floats[id] };
+        *p = (oct_promotion){ .macs = oct_work_share(x->j, id), .loss = r->share, .gain = r->gain, .beyond_budget = r->beyond, .wide = !x->floats[id] };
         p->layer = oct_arena_strdup(c->arena, oct_node_label(x->j->g, id));
         p->value = oct_arena_strdup(c->arena, oct_value_name(x->j->g, r->root));
         if (!p->layer || !p->value)
@@ -341,7 +340,7 @@ static oct_status choose_floats(oct_conversion *c, oct_trial *t, oct_method_resu
 
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    choice x = { .j = c->job, .calib = c->calib, .budget = c->o.budget ? *c->o.budget : BUDGET, .macs = (double)oct_graph_macs(c->job->g) };
+    choice x = { .j = c->job, .calib = c->calib, .budget = c->o.budget ? *c->o.budget : BUDGET };
     oct_trial t = { .size = OCT_SIM_MANY_RUNS, .act = take_some, .undo = give_back, .arg = &x };
     x.floats = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.floats);
     x.wides = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.wides);

@@ -186,11 +186,11 @@ static oct_status choose_safe(rounder *r, double most, double part, oct_err *err
     for (size_t i = 0; i < r->n; i++)
         if (takes_safe(r, &r->layer[i])) {
             x[n++] = &r->layer[i];
-            all += (double)oct_node_macs(r->j->g, r->layer[i].node);
+            all += r->j->work[r->layer[i].node];
         }
     qsort(x, n, sizeof *x, by_loss);
     r->most_lost = 0;
-    for (size_t i = 0; i < n && (sum += (double)oct_node_macs(r->j->g, x[i]->node)) <= part * all; i++) {
+    for (size_t i = 0; i < n && (sum += r->j->work[x[i]->node]) <= part * all; i++) {
         r->most_lost = loss_of(x[i]);
         r->safe = true;
     }

@@ -911,6 +911,53 @@ static void branch_that_never_ran_is_dynamic(void **state)
     stop(&w, g);
 }
 
+/* Two convolutions, the first of which halves height and width, and a product; sizes as in dims. */
+static oct_qjob *halving(const char *dims, oct_graph **g, oct_policy *policy)
+{
+    *g = net_graph(17);
+    const int x = net_input(*g, "x", OCT_F32, dims);
+    const int a = NET_NODE(*g, "Conv", "first", "a", x, net_random(*g, "w1", "8,3,3,3", 1));
+    NET_INTS(*g, "strides", 2, 2);
+    NET_INTS(*g, "pads", 1, 1, 1, 1);
+    const int b = NET_NODE(*g, "Conv", "second", "b", a, net_random(*g, "w2", "16,8,3,3", 2));
+    NET_INTS(*g, "pads", 1, 1, 1, 1);
+    const int c = NET_NODE(*g, "Flatten", "flat", "c", NET_NODE(*g, "GlobalAveragePool", "pool", "p", b));
+    net_output(*g, NET_NODE(*g, "MatMul", "last", "y", c, net_random(*g, "w3", "16,10", 3)));
+    oct_qjob *job;
+    GOOD(oct_qjob_create(*g, &(oct_qjob_opts){ .policy = policy, .target = target_named("onnxruntime-x86"), .have_data = true }, &job, err));
+    return job;
+}
+
+/* Where height and width are open, layers have the shares of the work that they have for fixed sizes: of 128 positions in each direction, 64 are left
+ * behind the first convolution. If the rank is unknown too, every weight counts once. */
+static void open_sizes_have_shares(void **state)
+{
+    const double first = 64 * 64 * 8 * 27, second = 64 * 64 * 16 * 72, last = 160, all = first + second + last;
+    const double weights = 216 + 1152 + 160;
+    static const char *const dims[] = { "1,3,128,128", "1,3,h,w", "n,3,h,w", "" };
+    oct_policy *policy;
+    GOOD(oct_policy_create(NULL, &policy, err));
+    for (size_t i = 0; i < OCT_COUNT(dims); i++) {
+        oct_graph *g;
+        oct_qjob *job = halving(*dims[i] ? dims[i] : "1,3,h,w", &g, policy);
+        if (!*dims[i]) {
+            for (size_t v = 0; v < g->n_value; v++)
+                g->value[v].shape.rank = g->value[v].constant ? g->value[v].shape.rank : -1;
+            GOOD(oct_job_count_work(job, err));
+        }
+        const double want[] = { *dims[i] ? first / all : 216 / weights, *dims[i] ? second / all : 1152 / weights, *dims[i] ? last / all : 160 / weights };
+        static const char *const names[] = { "first", "second", "last" };
+        for (size_t k = 0; k < OCT_COUNT(want); k++) {
+            const double got = oct_work_share(job, decision_of(job, names[k])->node);
+            if (fabs(got - want[k]) > 1e-9)
+                fail_msg("sizes '%s', layer '%s': share %.6f, want %.6f", dims[i], names[k], got, want[k]);
+        }
+        oct_qjob_destroy(job);
+        oct_graph_destroy(g);
+    }
+    oct_policy_destroy(policy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -939,6 +986,7 @@ int main(void)
         cmocka_unit_test(saturation_proof_knows_depthwise),
         cmocka_unit_test(saturation_proof_knows_transposed),
         cmocka_unit_test(odd_groups_stay_float),
+        cmocka_unit_test(open_sizes_have_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
