@@ -6,6 +6,7 @@
 #include "passes/pass.h"
 #include "quant/convert.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +137,13 @@ static bool is_held(const char *folder, const char *path)
 static oct_status check_folder(const char *out, const oct_place *p, oct_err *err)
 {
     char folder[PATH_MAX];
-    if (access(folder_of(p, folder), W_OK) != 0)
+    const bool writes = access(folder_of(p, folder), W_OK) == 0;
+    if (!writes && errno == ENOENT) {
+        oct_fail(err, OCT_EIO, "%s: there is no folder '%s'", out, folder);
+        oct_hint(err, "make it first: mkdir -p '%s'", folder);
+        return OCT_EIO;
+    }
+    if (!writes)
         return oct_fail_errno(err, "%s: cannot write to its folder", out);
     if (is_held(folder, p->path))
         return oct_fail(err, OCT_EIO, "%s: it belongs to another user, and nobody else may replace it in its folder", out);
