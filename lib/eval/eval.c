@@ -5,6 +5,7 @@
 #include "kernels/math.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- helpers ---- */
@@ -79,7 +80,10 @@ static oct_status create_subject(ev_evaluation *e, ev_subject *s, const oct_eval
     s->tensor = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->tensor);
     s->dims = oct_arena_calloc(e->arena, (e->n_out + 1) * OCT_MAX_RANK, sizeof *s->dims);
     s->apart = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->apart);
-    if (!s->from || !s->out || !s->sum || !s->total || !s->sample || !s->seconds || !s->tensor || !s->dims || !s->apart)
+    s->match = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->match);
+    s->compared = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->compared);
+    s->row = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->row);
+    if (!s->from || !s->out || !s->sum || !s->total || !s->sample || !s->seconds || !s->tensor || !s->dims || !s->apart || !s->match || !s->compared || !s->row)
         return oct_nomem(err);
     OCT_TRY(pair_outputs(e, s, err));
     const oct_engine_opts how = { e->o->pool, m->bf16, m->remote, m->name };
@@ -100,6 +104,7 @@ static oct_status setup(ev_evaluation *e, const oct_eval_model *models, size_t n
     if (e->n_out == 0)
         return oct_fail(err, OCT_EMALFORMED, "%s: the model has no outputs", models[0].name);
     OCT_TRY(oct_eval_inputs(models, n, e->arena, &e->inputs, &e->n_inputs, err));
+    OCT_TRY(ev_outputs_open(e, err));
     e->subject = oct_arena_calloc(e->arena, n, sizeof *e->subject);
     e->count = oct_arena_calloc(e->arena, e->n_out, sizeof *e->count);
     e->row = oct_arena_calloc(e->arena, e->n_out, sizeof *e->row);
@@ -131,6 +136,7 @@ static void teardown(ev_evaluation *e)
         oct_array_free(&e->first[i]);
     oct_buf_free(&e->first_blob);
     ev_release(&e->in);
+    ev_outputs_close(e);
     oct_tokens_free(&e->tokens);
     ev_layers_destroy(e->layers);
     ev_sets_destroy(e->sets);
@@ -139,16 +145,16 @@ static void teardown(ev_evaluation *e)
 
 /* ---- choice of metrics ---- */
 
-/* How many values a sample has if a tensor is [N, classes] with other dimensions of 1. */
-static size_t classes_of(const oct_operand *t, bool by_row)
+/* The shape of an output for one sample, without dimensions of 1: *n is the last one's size. Returns how many there are. */
+static int wide_dims(const oct_set_tensor *t, int64_t *n)
 {
     int wide = 0;
-    int64_t n = 1;
-    for (int k = by_row ? 1 : 0; k < t->rank; k++) {
+    *n = 1;
+    for (int k = 0; k < t->rank; k++) {
         wide += t->dims[k] > 1;
-        n = t->dims[k] > 1 ? t->dims[k] : n;
+        *n = t->dims[k] > 1 ? t->dims[k] : *n;
     }
-    return wide == 1 && t->rank >= 2 ? (size_t)n : 0;
+    return wide;
 }
 
 static bool same_shape(const oct_array *a, const oct_operand *t)
@@ -165,9 +171,28 @@ static oct_status check_set(const ev_evaluation *e, const oct_metric *m, oct_err
     return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
 }
 
-/* Adds a requested metric, if it is not there. */
-static oct_status take_metric(ev_evaluation *e, const oct_metric *m, oct_err *err)
+/* Whether the metric is defined for the outputs. A rule that names an output means that one, which its set looks for. */
+static oct_status check_shapes(const ev_evaluation *e, const oct_metric *m, oct_err *err)
 {
+    const oct_set_tensor *t = &e->subject[0].tensor[0];
+    const bool of_class = m->kind == OCT_METRIC_SET && m->set[OCT_SET_CLASSES] && e->kase.set == OCT_SET_CLASSES;
+    char dims[96], shape[120];
+    if (m->kind == OCT_METRIC_SET && e->judging.rule->output.given)
+        return OCT_OK;
+    oct_dims_text(dims, t->rank, t->dims);
+    snprintf(shape, sizeof shape, "%s for a sample", dims);
+    if (of_class && !e->kase.list && !e->kase.single) {
+        oct_fail(err, OCT_EUSAGE, "metric '%s' is of one class for each sample, and the first output is %s", m->name, shape);
+        oct_hint(err, "a rule may say which output has the scores (--decode)");
+        return OCT_EUSAGE;
+    }
+    return oct_metric_check(m, &e->kase, shape, err);
+}
+
+/* Adds a requested metric, if it is not there. */
+static oct_status take_metric(ev_evaluation *e, const oct_metric *asked, oct_err *err)
+{
+    const oct_metric *m = oct_metric_as(asked, &e->kase);
     for (size_t i = 0; i < e->n_metric; i++)
         if (e->metric[i] == m)
             return OCT_OK;
@@ -179,18 +204,9 @@ static oct_status take_metric(ev_evaluation *e, const oct_metric *m, oct_err *er
         return oct_fail(err, OCT_EUSAGE, "metric '%s' is of distributions over classes, and the first output has none", m->name);
     if (m->relative && !e->kase.compared)
         return oct_fail(err, OCT_EUSAGE, "metric '%s' compares two models, and there is one", m->name);
+    OCT_TRY(check_shapes(e, asked, err));
     e->metric[e->n_metric++] = m;
     return OCT_OK;
-}
-
-/* A gate on agreement has no meaning if the outputs are not classes. */
-static oct_status take_needed(ev_evaluation *e, const oct_metric *m, oct_err *err)
-{
-    if (m->kind != OCT_METRIC_PROPORTION || !m->relative || e->kase.classes >= 2 || e->kase.single)
-        return take_metric(e, m, err);
-    oct_fail(err, OCT_EUSAGE, "%s is for classes, and the first output is not a list of class scores for each sample", m->name);
-    oct_hint(err, "--min-sqnr and --max-drop cosine=D judge any output");
-    return OCT_EUSAGE;
 }
 
 static oct_status decide_metrics(ev_evaluation *e, oct_err *err)
@@ -208,9 +224,9 @@ static oct_status decide_metrics(ev_evaluation *e, oct_err *err)
         OCT_TRY(take_metric(e, o->metrics[i], err));
     for (size_t i = 0; !o->metrics && i < room; i++)
         if (oct_metric_at(i)->applies(&e->kase))
-            e->metric[e->n_metric++] = oct_metric_at(i);
+            e->metric[e->n_metric++] = oct_metric_as(oct_metric_at(i), &e->kase);
     for (size_t i = 0; i < o->n_needed; i++)
-        OCT_TRY(take_needed(e, o->needed[i], err));
+        OCT_TRY(take_metric(e, o->needed[i], err));
     if (o->main_limit && e->n_metric && e->metric[0]->kind == OCT_METRIC_PROPORTION) /* others may have no drop; then the limit is of a later one */
         OCT_TRY(oct_drop_limit_check(o->main_limit, e->metric[0], err));
     for (size_t i = 0; i < e->n_metric; i++) {
@@ -230,16 +246,6 @@ static oct_status decide_metrics(ev_evaluation *e, oct_err *err)
 
 /* ---- one batch ---- */
 
-/* The shape of an output for one sample: without the batch dimension, if there is one. */
-static void set_tensor(const ev_evaluation *e, ev_subject *s, size_t i, const oct_operand *t, int64_t rows)
-{
-    const bool cut = t->rank > 0 && (rows > 0 ? t->dims[0] == rows : t->dims[0] == 1 && t->rank > 1);
-    int64_t *dims = s->dims + i * OCT_MAX_RANK;
-    memcpy(dims, t->dims, sizeof t->dims);
-    s->tensor[i] = (oct_set_tensor){ .name = e->models[0].graph->value[e->models[0].graph->output[i]].name, .rank = t->rank - cut, .dims = dims + cut,
-                                     .n = (size_t)(cut && rows > 0 ? t->count / rows : t->count) };
-}
-
 static oct_status run_subject(ev_evaluation *e, size_t k, const oct_batch *b, int64_t rows, bool *steady, oct_err *err)
 {
     ev_subject *s = &e->subject[k];
@@ -251,17 +257,14 @@ static oct_status run_subject(ev_evaluation *e, size_t k, const oct_batch *b, in
     s->plan = s->engine.plan;
     for (size_t i = 0; i < e->n_out; i++) {
         const oct_operand *t = oct_engine_output(&s->engine, s->from[i]);
-        int64_t first, row = oct_row_elements(t->rank, t->dims, rows, &first);
+        int64_t first;
+        s->row[i] = oct_row_elements(t->rank, t->dims, rows, &first);
         s->apart[i] = k && e->count[i] != t->count;
-        set_tensor(e, s, i, t, rows);
+        ev_output_shape(e, s, i, t, rows);
         if (k == 0) {
             e->count[i] = t->count;
-            e->row[i] = row;
-            e->by_row[i] = rows > 0 && row * rows == t->count;
-        } else if (s->apart[i] && oct_judging_kind(&e->judging) != OCT_SET_BOXES) {
-            return oct_fail(err, OCT_EMALFORMED, "output '%s' has %lld values, that of %s has %lld",
-                            e->models[0].graph->value[e->models[0].graph->output[i]].name, (long long)t->count, e->models[0].name,
-                            (long long)e->count[i]);
+            e->row[i] = s->row[i];
+            e->by_row[i] = rows > 0 && s->row[i] * rows == t->count;
         }
         OCT_TRY(ev_reserve(&s->out[i], (size_t)t->count, err));
         OCT_TRY(oct_operand_to_f32(t, s->out[i].v, err));
@@ -282,23 +285,6 @@ static oct_status take_input(ev_evaluation *e, const oct_batch *b, const oct_ope
     return OCT_OK;
 }
 
-/* The errors of sample i of the batch compared with the reference, for each output. An output that cannot be divided into samples counts once. */
-static void sample_errors(ev_evaluation *e, ev_subject *s, size_t i)
-{
-    for (size_t o = 0; o < e->n_out; o++) {
-        size_t n = (size_t)e->row[o], at = e->by_row[o] ? i * n : 0;
-        s->sample[o] = (oct_error){ 0 };
-        if (!e->by_row[o] && i > 0)
-            continue;
-        if (s->apart[o]) { /* the outputs differ in size, so that no values correspond */
-            s->sample[o].broken++;
-        } else {
-            oct_error_add(&s->sample[o], e->subject[0].out[o].v + at, s->out[o].v + at, n);
-        }
-        oct_error_sum_add(&s->sum[o], &s->sample[o]);
-    }
-}
-
 static oct_sample_view view_of(const ev_evaluation *e, const ev_subject *s, const oct_batch *b, size_t i)
 {
     size_t n = (size_t)e->row[0], at = e->by_row[0] ? i * n : 0;
@@ -308,6 +294,8 @@ static oct_sample_view view_of(const ev_evaluation *e, const ev_subject *s, cons
         .n_out = n,
         .in = e->in_f32 ? e->in_f32 + at : NULL,
         .errors = s->sample,
+        .match = s->match,
+        .codes = e->kase.codes,
         .n_errors = e->n_out,
         .label = b->labels ? b->labels[i] : -1,
         .next = e->of_tokens && e->tokens.length ? e->tokens.next + i * e->tokens.length : NULL,
@@ -366,14 +354,14 @@ static oct_status score_sample(ev_evaluation *e, const oct_batch *b, size_t i, o
         return OCT_EMALFORMED;
     }
     for (size_t k = 0; k < e->n_subject; k++)
-        sample_errors(e, &e->subject[k], i);
+        OCT_TRY(ev_outputs_compare(e, &e->subject[k], i, err));
     for (size_t m = 0; m < e->n_metric; m++) {
         if (!e->metric[m]->score)
             continue;
         for (size_t k = 0; k < e->n_subject; k++) {
             oct_sample_view v = view_of(e, &e->subject[k], b, i);
             v.k = e->metric[m]->k;
-            const double score = e->subject[k].apart[0] ? NAN : e->metric[m]->score(&v);
+            const double score = e->subject[k].apart[0] && !e->metric[m]->of_all ? NAN : e->metric[m]->score(&v);
             e->score[m * e->n_subject + k] = score;
             e->weight[m * e->n_subject + k] = e->metric[m]->weight && !isnan(score) ? e->metric[m]->weight(&v) : 0;
         }
@@ -391,7 +379,7 @@ static oct_status take_tokens(ev_evaluation *e, const oct_batch *b, const oct_op
 {
     if (!e->of_tokens)
         return OCT_OK;
-    OCT_TRY(oct_tokens_take(&e->tokens, e->inputs, b, out->rank, out->dims, err));
+    OCT_TRY(oct_tokens_take(&e->tokens, e->models[0].graph, e->inputs, b, out->rank, out->dims, e->need_tokens, err));
     if (!e->need_tokens || (e->tokens.length && (e->by_row[0] || b->n == 1)))
         return OCT_OK;
     oct_fail(err, OCT_EUSAGE, "perplexity is for token models, and the first output does not have logits for such inputs");
@@ -468,20 +456,47 @@ static void decide_distributions(ev_evaluation *e)
 {
     const oct_set_tensor *t = &e->subject[0].tensor[0];
     const oct_decode_scores as = e->judging.rule->scores;
-    e->width = e->kase.classes ? e->kase.classes : e->kase.single ? 1 : t->rank == 2 ? (size_t)t->dims[1] : 0;
+    int64_t last;
+    (void)wide_dims(t, &last);
+    e->width = e->kase.single ? 1 : e->kase.list || e->kase.positions ? (size_t)last : 0;
     e->logits = as == OCT_SCORES_AUTO ? are_logits(e->subject[0].out[0].v, (size_t)e->row[0], e->width) : as == OCT_SCORES_LOGITS;
+}
+
+static bool is_float(oct_dtype t)
+{
+    return t == OCT_F32 || t == OCT_F64 || t == OCT_F16 || t == OCT_BF16;
+}
+
+/* Whether the first output is a Softmax or the like over its last dimension. */
+static bool ends_in_competition(const oct_graph *g)
+{
+    const oct_value *v = &g->value[g->output[0]];
+    const oct_op *op = v->producer >= 0 ? oct_op_of(g, v->producer) : NULL;
+    const int64_t axis = op && op->competes ? oct_node_int(&g->node[v->producer], "axis", -1) : 0;
+    return op && op->competes && (axis == -1 || axis == v->shape.rank - 1);
 }
 
 /* Infers from the first batch of the reference what the outputs mean. */
 static void decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
 {
-    const bool labels = e->labels;
-    const size_t classes = classes_of(out, e->by_row[0] || rows == 0);
-    e->judging.classes = classes;
-    e->judging.labels = labels;
-    e->judging.compared = e->n_subject > 1;
-    e->kase = (oct_metric_case){ labels, classes, e->row[0] == 1, e->in_f32 != NULL, e->n_subject > 1, oct_judging_kind(&e->judging),
-                                 e->judging.truth != NULL };
+    const oct_set_tensor *t = &e->subject[0].tensor[0];
+    const bool scores = e->form[0] == OCT_HOLDS_NUMBERS || (e->form[0] == OCT_HOLDS_CODES && is_float(out->dtype)); /* float codes: Hardmax */
+    int64_t last;
+    const int wide = wide_dims(t, &last);
+    oct_metric_case *c = &e->kase;
+    *c = (oct_metric_case){ .labels = e->labels, .single = e->row[0] == 1 && (e->by_row[0] || rows == 0), .reconstruction = e->in_f32 != NULL,
+                            .compared = e->n_subject > 1, .set = oct_judging_kind(&e->judging), .truth = e->judging.truth != NULL };
+    c->list = scores && wide == 1 && (e->by_row[0] || rows == 0);
+    c->classes = c->list && out->rank >= 2 ? (size_t)last : 0;
+    c->positions = scores && wide == 2 && t->dims[t->rank - 1] > 1 && (e->by_row[0] || rows == 0) ? t->n / (size_t)last : 0;
+    c->competes = ends_in_competition(e->models[0].graph);
+    c->codes = e->form[0] == OCT_HOLDS_CODES && !scores;
+    c->numbers = oct_output_is_numbers(e->form[0]);
+    for (size_t i = 0; i < e->n_out; i++)
+        *(oct_output_is_numbers(e->form[i]) ? &c->any_numbers : &c->any_codes) = true;
+    e->judging.classes = c->classes;
+    e->judging.labels = e->labels;
+    e->judging.compared = c->compared;
     decide_distributions(e);
 }
 
@@ -674,7 +689,6 @@ static double agreement_of(const ev_evaluation *e, size_t k)
 static oct_status fill_model(const ev_evaluation *e, size_t k, oct_eval_result *r, oct_err *err)
 {
     const ev_subject *s = &e->subject[k];
-    const oct_graph *ref = e->models[0].graph;
     oct_eval_model_result *m = &r->models[k];
     const char *runner = oct_engine_name(&s->engine);
     m->name = oct_arena_strdup(r->arena, s->model->name);
@@ -700,9 +714,10 @@ static oct_status fill_model(const ev_evaluation *e, size_t k, oct_eval_result *
     memcpy(m->fit, s->fit, s->n_fit * sizeof *m->fit);
     m->agreement = agreement_of(e, k);
     m->sqnr_db = oct_metric_sqnr(s->total, e->n_out);
-    for (size_t i = 0; i < e->n_out; i++)
-        m->outputs[i] = (oct_eval_output){ ref->value[ref->output[i]].name, oct_error_sqnr(&s->total[i]),
-                                           oct_error_cosine(&s->total[i]), s->total[i].max_abs };
+    for (size_t i = 0; i < e->n_out; i++) {
+        ev_output_result(e, s, i, &m->outputs[i]);
+        m->broken |= m->outputs[i].broken;
+    }
     if (e->layers && k > 0)
         OCT_TRY(ev_layers_result(e->layers, k, r->arena, &m->layers, &m->n_layers, err));
     return OCT_OK;

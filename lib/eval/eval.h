@@ -18,6 +18,7 @@
 #include "eval/layer_pairs.h"
 #include "eval/metric_command.h"
 #include "eval/metric.h"
+#include "eval/output_form.h"
 #include "eval/part.h"
 #include "graph/graph.h"
 #include "runtime/carry.h"
@@ -85,8 +86,14 @@ oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limi
 
 typedef struct oct_eval_output {
     const char *name;
-    double sqnr_db;    /* INFINITY: the outputs are equal; NaN: values differ that are not finite */
-    double cosine, max_abs;
+    oct_output_form form;
+    double sqnr_db;    /* INFINITY: the outputs are equal; NaN: values differ that are not finite, or no numbers were compared */
+    double cosine, max_abs; /* NaN: no numbers were compared */
+    double matched;    /* of codes and rows: the share of all of them that was found again; NaN: it consists of numbers, or there were none */
+    bool broken;       /* values differ that are not finite */
+    uint64_t compared; /* how many samples were compared. Numbers of another length are not */
+    uint64_t apart;    /* in how many samples it has another number of values than the reference's */
+    double longer;     /* how many values it has more than the reference's, over all samples: 0.1 is a tenth; negative: less; NaN: the reference has none */
 } oct_eval_output;
 
 typedef struct oct_eval_latency {
@@ -121,7 +128,8 @@ typedef struct oct_eval_model_result {
     const char *runner;     /* name and version of the other runtime; NULL: ours. With another runtime, fields that come from our plan are 0 */
     oct_eval_score *scores; /* the same metrics in the same order for every model */
     oct_eval_output *outputs;
-    double sqnr_db;         /* the smallest SQNR of an output */
+    double sqnr_db;         /* the smallest SQNR of an output; NaN also where no numbers were compared */
+    bool broken;            /* values of an output differ that are not finite */
     double agreement;       /* NaN: there are no classes */
     oct_eval_layer *layers; /* the worst first, by their own error if it is known */
     size_t n_layers;

@@ -4,6 +4,7 @@
 
 #include "eval/error_sum.h"
 #include "eval/eval.h"
+#include "eval/output_match.h"
 #include "eval/part.h"
 #include "eval/tokens.h"
 #include "observers/stats.h"
@@ -123,6 +124,13 @@ typedef struct ev_tally {
     uint64_t n;
 } ev_tally;
 
+/* What was compared of an output, over all samples. */
+typedef struct ev_output_tally {
+    oct_match_count match;     /* of codes and rows */
+    uint64_t compared, apart;  /* samples: those that were compared, and those where the output has another number of values than the reference's */
+    uint64_t values, ref_values; /* how many values it has, and how many the reference has */
+} ev_output_tally;
+
 typedef struct ev_subject {
     const oct_eval_model *model;
     oct_engine engine;
@@ -131,6 +139,9 @@ typedef struct ev_subject {
     oct_error_sum *sum; /* per output */
     oct_error *total;  /* the same rounded, at the end */
     oct_error *sample; /* per output: the error of one sample */
+    oct_match_count *match; /* per output: the same of codes and rows */
+    ev_output_tally *compared; /* per output */
+    int64_t *row;      /* per output: how many elements it has for one sample */
     ev_tally *tally;     /* per metric */
     double *seconds;   /* times of the runs in which no model made a plan */
     size_t n_seconds;
@@ -157,6 +168,10 @@ typedef struct ev_evaluation {
     size_t n_subject, n_out;
     int64_t *count, *row; /* per output: how many elements it has for the batch, and for one sample */
     bool *by_row;         /* per output: it can be divided into samples */
+    oct_output_form *form; /* per output */
+    int *open_axis;       /* per output: the dimension whose size is not known before a run, if it cannot be the batch; else -1 */
+    ev_floats rows[2], near; /* rows of the two outputs that are compared, and what is near in their columns */
+    ev_floats taken;      /* bytes: rows that were found again */
     const oct_metric **metric;
     size_t n_metric;
     oct_metric_case kase;
@@ -193,6 +208,18 @@ typedef struct ev_evaluation {
 void ev_take_scores(ev_evaluation *e);
 /* Runs a batch in all models. After the first batch it decides what is measured, and keeps its first sample for timing. */
 oct_status ev_run_models(ev_evaluation *e, const oct_batch *b, int64_t rows, oct_err *err);
+
+/* ---- eval_outputs.c ---- */
+
+/* Finds out what the outputs consist of, and along which dimension rows lie. */
+oct_status ev_outputs_open(ev_evaluation *e, oct_err *err);
+void ev_outputs_close(ev_evaluation *e);
+/* Sets the shape of output i for one sample, s->tensor[i], from its values t for the batch and s->row[i]: without the batch dimension, if there is one. Several rows
+ * of a batch may belong to one sample. */
+void ev_output_shape(const ev_evaluation *e, ev_subject *s, size_t i, const oct_operand *t, int64_t rows);
+/* Compares the outputs for sample i of the batch with the reference. An output that cannot be divided into samples counts once. */
+oct_status ev_outputs_compare(ev_evaluation *e, ev_subject *s, size_t i, oct_err *err);
+void ev_output_result(const ev_evaluation *e, const ev_subject *s, size_t i, oct_eval_output *o);
 
 /* ---- eval_parts.c ---- */
 

@@ -89,8 +89,16 @@ static void put_bad(const ev_evaluation *e, oct_buf *b)
 
 static void put_subject(const ev_evaluation *e, const ev_subject *s, oct_buf *b)
 {
-    for (size_t i = 0; i < e->n_out; i++)
+    for (size_t i = 0; i < e->n_out; i++) {
+        const ev_output_tally *t = &s->compared[i];
         ev_put_sum(b, &s->sum[i]);
+        ev_put_u64(b, t->match.found);
+        ev_put_u64(b, t->match.of);
+        ev_put_u64(b, t->compared);
+        ev_put_u64(b, t->apart);
+        ev_put_u64(b, t->values);
+        ev_put_u64(b, t->ref_values);
+    }
     ev_put_u64(b, s->n_fit);
     for (size_t i = 0; i < s->n_fit; i++) {
         ev_put_f64(b, s->fit[i].min);
@@ -251,8 +259,16 @@ static oct_status take_bad(ev_evaluation *e, ev_bytes *r, gathered *g, oct_err *
 
 static void take_subject(const ev_evaluation *e, ev_subject *s, ev_bytes *r)
 {
-    for (size_t i = 0; i < e->n_out; i++)
+    for (size_t i = 0; i < e->n_out; i++) {
+        ev_output_tally *t = &s->compared[i];
         ev_take_sum(r, &s->sum[i]);
+        t->match.found += ev_take_u64(r);
+        t->match.of += ev_take_u64(r);
+        t->compared += ev_take_u64(r);
+        t->apart += ev_take_u64(r);
+        t->values += ev_take_u64(r);
+        t->ref_values += ev_take_u64(r);
+    }
     ev_need(r, ev_take_u64(r) == s->n_fit);
     for (size_t i = 0; i < s->n_fit && !r->bad; i++) {
         oct_input_fit *f = &s->fit[i];

@@ -142,31 +142,69 @@ static double in_top(const float *v, size_t n, int64_t label, size_t k)
 
 static double score_top(const oct_sample_view *s)
 {
+    if (s->codes && s->n_out == 1)
+        return s->label < 0 ? NAN : s->out[0] == (float)s->label;
     if (s->n_out == 1 && s->label >= 0)
         return s->k > 1 || oct_class_of(s->out, 1, s->threshold) == (size_t)s->label;
     return in_top(s->out, s->n_out, s->label, s->k);
 }
 
-/* A single value is interpreted as the probability of one of two classes. */
+/* A single value is interpreted as the probability of one of two classes, unless it is the class. */
 static double score_agreement(const oct_sample_view *s)
 {
+    if (s->codes && s->n_out == 1)
+        return s->out[0] == s->ref[0];
     return oct_class_of(s->out, s->n_out, s->threshold) == oct_class_of(s->ref, s->n_out, s->threshold);
 }
 
-static double score_mse(const oct_sample_view *s)
+/* The share of positions at which both models give the largest score to the same class. NaN gives it to none. */
+static double score_positions(const oct_sample_view *s)
+{
+    size_t same = 0, n = 0;
+    for (size_t at = 0; s->width && at + s->width <= s->n_out; at += s->width, n++) {
+        const size_t a = oct_class_of(s->ref + at, s->width, s->threshold), b = oct_class_of(s->out + at, s->width, s->threshold);
+        same += a == b && a < s->width && !isnan(s->ref[at + a]) && !isnan(s->out[at + a]);
+    }
+    return n ? (double)same / (double)n : NAN;
+}
+
+static double score_matched(const oct_sample_view *s)
+{
+    double least = NAN;
+    for (size_t i = 0; s->match && i < s->n_errors; i++) {
+        const oct_match_count *m = &s->match[i];
+        if (m->of)
+            least = fmin(least, (double)m->found / (double)m->of);
+    }
+    return least;
+}
+
+static double mean_square(const float *want, const oct_sample_view *s)
 {
     if (!s->n_out)
         return NAN;
-    const float *want = s->in ? s->in : s->ref;
     oct_error e = { 0 };
     oct_error_add(&e, want, s->out, s->n_out);
     return e.broken ? INFINITY : e.noise / (double)s->n_out;
 }
 
+static double score_mse(const oct_sample_view *s)
+{
+    return mean_square(s->in ? s->in : s->ref, s);
+}
+
+static double score_mse_of_float(const oct_sample_view *s)
+{
+    return mean_square(s->ref, s);
+}
+
 static double score_cosine(const oct_sample_view *s)
 {
-    double least = 1;
+    double least = NAN;
     for (size_t i = 0; i < s->n_errors; i++) {
+        if (!s->errors[i].n)
+            continue;
+        least = isnan(least) ? 1 : least;
         double c = oct_error_cosine(&s->errors[i]);
         if (!(c >= least))
             least = isnan(c) ? 0 : c;
@@ -275,12 +313,14 @@ static double score_divergence(const oct_sample_view *s)
 
 double oct_metric_sqnr(const oct_error *outputs, size_t n)
 {
-    double least = INFINITY;
+    double least = NAN;
     for (size_t i = 0; i < n; i++) {
+        if (!outputs[i].n)
+            continue;
         double db = oct_error_sqnr(&outputs[i]);
         if (isnan(db))
             return NAN;
-        least = db < least ? db : least;
+        least = fmin(least, db);
     }
     return least;
 }
@@ -288,22 +328,25 @@ double oct_metric_sqnr(const oct_error *outputs, size_t n)
 /* The largest share of an output's signal that is noise: 0.01 is 20 dB. */
 static double noise_share(const oct_error *outputs, size_t n)
 {
-    double most = 0;
+    double most = NAN;
     for (size_t i = 0; i < n; i++) {
         const oct_error *e = &outputs[i];
+        if (!e->n)
+            continue;
         double share = e->broken ? INFINITY : e->noise == 0 ? 0 : e->noise / e->signal;
-        most = share > most ? share : most;
+        most = fmax(most, share);
     }
     return most;
 }
 
 static double whole_max(const oct_error *outputs, size_t n)
 {
-    double most = 0;
+    double most = NAN;
     for (size_t i = 0; i < n; i++) {
         if (outputs[i].broken)
             return INFINITY;
-        most = outputs[i].max_abs > most ? outputs[i].max_abs : most;
+        if (outputs[i].n)
+            most = fmax(most, outputs[i].max_abs);
     }
     return most;
 }
@@ -320,7 +363,46 @@ static bool has_five(const oct_metric_case *c)
 
 static bool has_classes(const oct_metric_case *c)
 {
-    return c->set == OCT_SET_CLASSES && c->compared && c->classes >= 2 && !c->reconstruction;
+    return c->set == OCT_SET_CLASSES && c->compared && !c->reconstruction &&
+           (c->classes >= 2 || (c->single && c->codes) || (c->positions && c->competes));
+}
+
+/* Where the outputs are boxes, maps or embeddings, metrics of these say more. */
+static bool has_codes(const oct_metric_case *c)
+{
+    return c->set == OCT_SET_CLASSES && c->compared && c->any_codes;
+}
+
+/* ---- for which outputs a metric is defined ---- */
+
+static bool has_one_class(const oct_metric_case *c)
+{
+    return c->single || c->list;
+}
+
+static bool has_class_or_positions(const oct_metric_case *c)
+{
+    return c->single || c->list || c->positions;
+}
+
+static bool has_any_codes(const oct_metric_case *c)
+{
+    return c->any_codes;
+}
+
+static bool has_numbers(const oct_metric_case *c)
+{
+    return c->numbers;
+}
+
+static bool has_any_numbers(const oct_metric_case *c)
+{
+    return c->any_numbers;
+}
+
+static bool has_any_compared_numbers(const oct_metric_case *c)
+{
+    return c->compared && c->any_numbers;
 }
 
 static bool is_reconstruction(const oct_metric_case *c)
@@ -356,49 +438,73 @@ static bool is_mapped(const oct_metric_case *c)
     return c->set == OCT_SET_MAPS && c->truth;
 }
 
-static bool is_compared(const oct_metric_case *c)
+#define ONE_CLASS "one class for each sample: [N, C], or one value, [N] or [N, 1]"
+#define NUMBERS "real numbers in fixed places, of any shape"
+
+/* Agreement where each sample has a class at each of its positions. */
+static const oct_metric agreement_of_positions = {
+    "agreement", "share of positions where the largest output is the float model's, mean over samples", "%", .kind = OCT_METRIC_MEAN,
+    .larger_is_better = true, .relative = true, .score = score_positions,
+};
+
+static const oct_metric *agreement_as(const oct_metric_case *c)
 {
-    return c->compared;
+    return !c->list && !c->single && c->positions ? &agreement_of_positions : NULL;
+}
+
+/* The squared error where there is nothing but the float model's output to be wrong against: the float model has none. */
+static const oct_metric mse_of_float = {
+    "mse", "mean squared error to the float output", "", .kind = OCT_METRIC_MEAN, .relative = true, .score = score_mse_of_float,
+    .lost = "is the mean squared error to float's outputs",
+};
+
+static const oct_metric *mse_as(const oct_metric_case *c)
+{
+    return c->reconstruction ? NULL : &mse_of_float;
 }
 
 static const oct_metric metrics[] = {
     { "top1", "share of samples whose label is the place of the largest value in the first output (of an output of one value: 1 above the threshold, else 0)", "%",
-      OCT_METRIC_PROPORTION, true, false, is_classified, score_top, NULL, 1 },
-    { "top5", "share of samples whose label is among the five largest", "%", OCT_METRIC_PROPORTION, true, false, has_five, score_top, NULL, 5 },
-    { "top#", "the same among the # largest: top3", "%", OCT_METRIC_PROPORTION, true, false, is_asked, score_top, NULL, 1 },
-    { "ap50", "average precision of boxes at an overlap of 0.5, at 101 recalls, mean over classes", "%", OCT_METRIC_SET, true, false, is_detected,
+      ONE_CLASS, has_one_class, OCT_METRIC_PROPORTION, true, false, is_classified, score_top, NULL, 1 },
+    { "top5", "share of samples whose label is among the five largest", "%", ONE_CLASS, has_one_class, OCT_METRIC_PROPORTION, true, false, has_five, score_top, NULL, 5 },
+    { "top#", "the same among the # largest: top3", "%", ONE_CLASS, has_one_class, OCT_METRIC_PROPORTION, true, false, is_asked, score_top, NULL, 1 },
+    { "ap50", "average precision of boxes at an overlap of 0.5, at 101 recalls, mean over classes", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_detected,
       .truth = true, .set = { [OCT_SET_BOXES] = oct_boxes_ap50 } },
-    { "map", "mean of average precisions at overlaps of 0.50, 0.55 ... 0.95, as COCO has it", "%", OCT_METRIC_SET, true, false, is_detected,
+    { "map", "mean of average precisions at overlaps of 0.50, 0.55 ... 0.95, as COCO has it", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_detected,
       .truth = true, .set = { [OCT_SET_BOXES] = oct_boxes_map } },
     { "f1", "F1: the mean over classes, or that of the second class where there are two; of boxes at an overlap of 0.5, at the score that the rule gives or where it is best", "%",
-      OCT_METRIC_SET, true, false, has_boxes, .set = { [OCT_SET_CLASSES] = oct_classes_f1, [OCT_SET_BOXES] = oct_boxes_f1 } },
-    { "precision", "share of what was found that is right, over classes and scores as f1", "%", OCT_METRIC_SET, true, false, is_asked,
+      NULL, NULL, OCT_METRIC_SET, true, false, has_boxes, .set = { [OCT_SET_CLASSES] = oct_classes_f1, [OCT_SET_BOXES] = oct_boxes_f1 } },
+    { "precision", "share of what was found that is right, over classes and scores as f1", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_asked,
       .set = { [OCT_SET_CLASSES] = oct_classes_precision, [OCT_SET_BOXES] = oct_boxes_precision } },
-    { "recall", "share of what is there that was found, over classes and scores as f1", "%", OCT_METRIC_SET, true, false, is_asked,
+    { "recall", "share of what is there that was found, over classes and scores as f1", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_asked,
       .set = { [OCT_SET_CLASSES] = oct_classes_recall, [OCT_SET_BOXES] = oct_boxes_recall } },
-    { "miou", "intersection over union of the pixels of a class, mean over classes", "%", OCT_METRIC_SET, true, false, is_mapped, .truth = true,
+    { "miou", "intersection over union of the pixels of a class, mean over classes", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_mapped, .truth = true,
       .set = { [OCT_SET_MAPS] = oct_maps_miou } },
-    { "spearman", "rank correlation of the cosines of pairs of embeddings with their scores", "", OCT_METRIC_SET, true, false, is_paired,
+    { "spearman", "rank correlation of the cosines of pairs of embeddings with their scores", "", NULL, NULL, OCT_METRIC_SET, true, false, is_paired,
       .truth = true, .set = { [OCT_SET_PAIRS] = oct_pairs_spearman } },
-    { "pearson", "linear correlation of the same", "", OCT_METRIC_SET, true, false, is_paired, .truth = true,
+    { "pearson", "linear correlation of the same", "", NULL, NULL, OCT_METRIC_SET, true, false, is_paired, .truth = true,
       .set = { [OCT_SET_PAIRS] = oct_pairs_pearson } },
     { "mse", "mean squared error: of the reconstruction when the output has the input's shape, else to the float output", "",
-      OCT_METRIC_MEAN, false, false, is_reconstruction, score_mse, NULL },
-    { "agreement", "share of samples where the largest output is the float model's", "%", OCT_METRIC_PROPORTION, true, true,
-      has_classes, score_agreement, NULL },
-    { "cosine", "cosine to the float outputs, the smallest over the outputs, mean over samples", "", OCT_METRIC_MEAN, true,
-      true, is_compared, score_cosine, NULL },
+      NUMBERS, has_numbers, OCT_METRIC_MEAN, false, false, is_reconstruction, score_mse, NULL, .as = mse_as },
+    { "agreement", "share of samples where the largest output is the float model's; of outputs [N, L, C], share of the positions", "%",
+      "one class for each sample, [N, C], [N] or [N, 1], or for each position, [N, L, C]", has_class_or_positions, OCT_METRIC_PROPORTION, true, true,
+      has_classes, score_agreement, NULL, .as = agreement_as },
+    { "matched", "share of the float model's answers that are the same, and of its chosen or sorted rows that are found again within a tenth; the smallest over "
+      "such outputs, mean over samples", "%", "truth values, classes or places, or rows that values choose or sort", has_any_codes, OCT_METRIC_MEAN, true, true,
+      has_codes, score_matched, NULL, .of_all = true },
+    { "cosine", "cosine to the float outputs, the smallest over the outputs, mean over samples", "", NUMBERS, has_any_numbers, OCT_METRIC_MEAN, true,
+      true, has_any_compared_numbers, score_cosine, NULL, .of_all = true },
     { "sqnr", "signal to quantization noise of the outputs over the whole set, the smallest over the outputs; its drop is the share of "
-      "the signal that is noise (0.01 at 20 dB)", "dB", OCT_METRIC_WHOLE, true, true, is_compared, .whole = oct_metric_sqnr, .loss = noise_share,
+      "the signal that is noise (0.01 at 20 dB)", "dB", NUMBERS, has_any_numbers, OCT_METRIC_WHOLE, true, true, has_any_compared_numbers, .whole = oct_metric_sqnr, .loss = noise_share,
       .lost = "of the signal is noise" },
     { "psnr", "peak signal to noise ratio: the squared span of the float output's values over their mean squared error; its drop is the inverse of that", "dB",
-      OCT_METRIC_SET, true, true, is_asked, .set = { [OCT_SET_VALUES] = oct_values_psnr }, .set_loss = oct_values_share,
+      NUMBERS, has_numbers, OCT_METRIC_SET, true, true, is_asked, .set = { [OCT_SET_VALUES] = oct_values_psnr }, .set_loss = oct_values_share,
       .lost = "of the squared peak is error" },
     { "kl", "divergence of the output's distributions from float's, in nats, mean over samples; values that sum up to 1 are taken as they are (1e-7 at "
-      "least), others are logits", "", OCT_METRIC_MEAN, false, true, is_asked, score_divergence, .distributions = true },
+      "least), others are logits", "", "distributions over classes: [N, C], [N, L, C], or one value for two classes", has_class_or_positions, OCT_METRIC_MEAN, false, true, is_asked, score_divergence, .distributions = true },
     { "perplexity", "exp of the mean negative log-likelihood that the first output, logits, gives to the next token, where only tokens whose "
-      "attention_mask is not 0 count", "", OCT_METRIC_TOKENS, false, false, is_asked, score_tokens, count_tokens },
-    { "maxerr", "largest absolute difference to the float outputs", "", OCT_METRIC_WHOLE, false, true, is_compared, .whole = whole_max,
+      "attention_mask is not 0 count", "", "logits of the next token, [N, L, V], for token ids [N, L]", NULL, OCT_METRIC_TOKENS, false, false, is_asked, score_tokens, count_tokens },
+    { "maxerr", "largest absolute difference to the float outputs", "", NUMBERS, has_any_numbers, OCT_METRIC_WHOLE, false, true, has_any_compared_numbers, .whole = whole_max,
       .loss = whole_max, .lost = "between some value and float's" },
 };
 
@@ -414,6 +520,23 @@ const char *oct_metric_names(size_t i, const char **summary)
     if (summary)
         *summary = metrics[i].summary;
     return metrics[i].name;
+}
+
+const oct_metric *oct_metric_as(const oct_metric *m, const oct_metric_case *c)
+{
+    const oct_metric *other = m->as ? m->as(c) : NULL;
+    return other ? other : m;
+}
+
+oct_status oct_metric_check(const oct_metric *m, const oct_metric_case *c, const char *shape, oct_err *err)
+{
+    if (!m->defined || m->defined(c))
+        return OCT_OK;
+    oct_fail(err, OCT_EUSAGE, "metric '%s' is defined for %s, and the first output is %s%s", m->name, m->shapes, shape,
+             c->codes ? " of truth values or classes" : !c->numbers ? " of rows that values choose or sort" : "");
+    oct_hint(err, c->any_codes ? "'matched' says which share of such an output is the float model's%s" : "'sqnr' and 'cosine' compare numbers of any shape%s",
+             c->set == OCT_SET_CLASSES ? "; a rule may say what the outputs mean (--decode)" : "");
+    return OCT_EUSAGE;
 }
 
 bool oct_metric_in_percent(const oct_metric *m)

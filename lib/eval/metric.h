@@ -6,6 +6,7 @@
 #ifndef OCT_EVAL_METRIC_H
 #define OCT_EVAL_METRIC_H
 
+#include "eval/output_match.h"
 #include "eval/sample_set.h"
 #include "eval/summary.h"
 
@@ -24,7 +25,8 @@ typedef struct oct_error {
 void oct_error_add(oct_error *e, const float *y, const float *yq, size_t n);
 void oct_error_join(oct_error *e, const oct_error *part);
 double oct_error_sqnr(const oct_error *e);   /* in dB; INFINITY if all are equal, NaN if there are broken elements */
-double oct_metric_sqnr(const oct_error *outputs, size_t n); /* the smallest of several; NaN if one is NaN */
+/* The smallest of several; NaN if one is NaN. Outputs of which nothing was compared (n is 0) do not count; NaN if there are no others. */
+double oct_metric_sqnr(const oct_error *outputs, size_t n);
 double oct_error_cosine(const oct_error *e); /* 1 if both tensors are all zero, 0 if one is */
 
 /* ---- metrics ---- */
@@ -36,13 +38,15 @@ typedef struct oct_sample_view {
     size_t n_out;
     const float *in;     /* f32[n_out]: the first input, if it has the shape of the first output; else NULL */
     const oct_error *errors; /* one per output, of this sample */
+    const oct_match_count *match; /* one per output: of codes and rows, how much of them was found again; NULL: there are none */
     size_t n_errors;
+    bool codes;          /* the first output is an answer itself (oct_output_form), and no score */
     int64_t label;       /* -1: there is none */
     const int64_t *next; /* [tokens]: the token that the values at each position predict (n_out / tokens values); -1: that position does not count */
     size_t tokens;       /* 0: the outputs are not about tokens */
     size_t k;            /* for top-k: oct_metric.k */
     double threshold;    /* for outputs with one value: above it is class 1 */
-    size_t width;        /* how many values form a distribution; it divides n_out. 0: there are no distributions */
+    size_t width;        /* how many values form a distribution, or are the scores of one position; it divides n_out. 0: there are none */
     bool logits;         /* the distributions are the softmax of these values */
 } oct_sample_view;
 
@@ -50,7 +54,13 @@ typedef struct oct_sample_view {
 typedef struct oct_metric_case {
     bool labels;         /* samples have labels */
     size_t classes;      /* how many values the first output has for a sample if its shape is [N, classes], ignoring dimensions of 1; else 0 */
+    bool list;           /* the first output has the scores of one class for each sample: as `classes`, but [classes] suffices where samples run alone */
+    size_t positions;    /* how many positions the first output has for a sample if its shape is [positions, classes], ignoring dimensions of 1; else 0 */
+    bool competes;       /* the first output is a Softmax or the like over its last dimension */
     bool single;         /* the first output has one value for each sample */
+    bool codes;          /* the first output consists of answers, not of scores: truth values, classes */
+    bool numbers;        /* it consists of real numbers in fixed places */
+    bool any_numbers, any_codes; /* some output does; some output consists of codes or rows (oct_output_form) */
     bool reconstruction; /* the first input has the shape of the first output */
     bool compared;       /* there are other models than the float model */
     oct_set_kind set;    /* the kind of set for the task */
@@ -67,6 +77,8 @@ typedef enum oct_metric_kind {
 
 typedef struct oct_metric {
     const char *name, *summary, *unit;
+    const char *shapes; /* the outputs for which it is defined, N being the samples. NULL: any; those of sets are found by the rule */
+    bool (*defined)(const oct_metric_case *c); /* NULL: always */
     oct_metric_kind kind;
     bool larger_is_better;
     bool relative; /* it compares with the float model's outputs, and so says nothing about the float model itself */
@@ -78,6 +90,8 @@ typedef struct oct_metric {
     size_t k;             /* for top-k */
     bool truth;           /* it needs a truth other than labels */
     bool distributions;   /* it needs oct_sample_view.width */
+    bool of_all;          /* its scores are of all outputs, not of the first alone */
+    const struct oct_metric *(*as)(const oct_metric_case *c); /* the record that this name stands for with such outputs; NULL, or returns NULL: this one */
     /* For OCT_METRIC_SET: functions for the value, by the kinds of sets for which it is defined. If the metric says nothing about the float model, also one
      * for the drop. */
     oct_set_value set[OCT_SET_KINDS], set_loss;
@@ -97,6 +111,11 @@ const oct_metric *oct_metric_at(size_t i);
 oct_status oct_metric_find(const char *name, const oct_metric **m, oct_err *err);
 /* For tables of options: name and summary of the i-th metric. "top#" stands for all of top-k. */
 const char *oct_metric_names(size_t i, const char **summary);
+
+/* The record that a metric's name stands for with such outputs: another one of the same name where the outputs give it another meaning. */
+const oct_metric *oct_metric_as(const oct_metric *m, const oct_metric_case *c);
+/* OCT_EUSAGE: the metric is not defined for such outputs; shape: that of the first output, for the message. */
+oct_status oct_metric_check(const oct_metric *m, const oct_metric_case *c, const char *shape, oct_err *err);
 
 /* Whether a metric suits what is judged, as far as the rule and the truth tell; called before any sample is read. OCT_EUSAGE: it is a function of another
  * kind of set, or needs a truth that is missing. */

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const char summary[] = "what the command of --metric-cmd prints";
-#define METRIC(kind, larger) { OCT_COMMAND_METRIC, summary, (kind) == OCT_METRIC_PROPORTION ? "%" : "", kind, larger, false, NULL, NULL, NULL }
+#define METRIC(k, larger) { OCT_COMMAND_METRIC, summary, (k) == OCT_METRIC_PROPORTION ? "%" : "", .kind = k, .larger_is_better = larger }
 static const oct_metric means[2] = { METRIC(OCT_METRIC_MEAN, true), METRIC(OCT_METRIC_MEAN, false) };
 static const oct_metric shares[2] = { METRIC(OCT_METRIC_PROPORTION, true), METRIC(OCT_METRIC_PROPORTION, false) };
 

@@ -72,6 +72,10 @@ static void put_output(oct_json *j, const void *row)
     put_db(j, "sqnr_db", o->sqnr_db);
     oct_json_num(j, "cosine", o->cosine);
     oct_json_num(j, "max_abs_error", o->max_abs);
+    oct_json_str(j, "holds", oct_output_form_name(o->form));
+    oct_json_num(j, "matched", o->matched);
+    oct_json_int(j, "compared", (int64_t)o->compared);
+    oct_json_int(j, "other_length", (int64_t)o->apart);
 }
 
 static void put_fit(oct_json *j, const void *row)

@@ -10,17 +10,71 @@ static bool fits(const oct_array *a, const int64_t *dims)
     return (a->dtype == OCT_S64 || a->dtype == OCT_S32) && a->rank == 2 && a->dims[0] == dims[0] && a->dims[1] == dims[1];
 }
 
-/* The input of that name; else, if `any` is true, the first that fits; -1: there is none. */
-static int find_input(const oct_input_desc *inputs, const oct_batch *b, const char *name, bool any, const int64_t *dims)
+/* How likely an input holds the ids; the smallest is the likeliest. */
+typedef enum likelihood { DECODER_IDS, DECODER, INPUT_IDS, SAME_SYMBOL, ANY, OTHER } likelihood;
+
+static bool names_other(const char *name)
 {
-    int found = -1;
-    for (size_t i = b->n_tensors; i-- > 0;)
-        if (fits(&b->tensors[i], dims) && (any || strcmp(inputs[i].name, name) == 0))
-            found = (int)i;
-    for (size_t i = 0; i < b->n_tensors && any; i++)
-        if (fits(&b->tensors[i], dims) && strcmp(inputs[i].name, name) == 0)
-            found = (int)i;
-    return found;
+    static const char *const words[] = { "mask", "position", "type", "segment", "length", "past" };
+    for (size_t i = 0; i < OCT_COUNT(words); i++)
+        if (strstr(name, words[i]))
+            return true;
+    return false;
+}
+
+/* The symbol of the second dimension of a value; NULL: it has none. */
+static const char *symbol_of(const oct_graph *g, int v)
+{
+    return v >= 0 && g->value[v].shape.rank >= 2 && g->value[v].shape.d[1].n < 0 ? g->value[v].shape.d[1].sym : NULL;
+}
+
+static likelihood likelihood_of(const oct_graph *g, const char *name)
+{
+    const char *at = symbol_of(g, oct_graph_find(g, name)), *out = symbol_of(g, g->output[0]);
+    if (names_other(name))
+        return OTHER;
+    if (strcmp(name, "decoder_input_ids") == 0)
+        return DECODER_IDS;
+    if (strstr(name, "decoder"))
+        return DECODER;
+    return strcmp(name, "input_ids") == 0 ? INPUT_IDS : at && out && strcmp(at, out) == 0 ? SAME_SYMBOL : ANY;
+}
+
+/* The input that holds the ids. *ids is -1 if there is none: also where a decoder's ids have another shape than the logits, which are then not about them. */
+static oct_status find_ids(const oct_graph *g, const oct_input_desc *inputs, const oct_batch *b, const int64_t *dims, bool asked, int *ids, bool *decoder, oct_err *err)
+{
+    likelihood best = OTHER;
+    int second = -1;
+    *ids = -1;
+    for (size_t i = 0; i < b->n_tensors; i++) {
+        const likelihood l = likelihood_of(g, inputs[i].name);
+        const bool whole = b->tensors[i].dtype == OCT_S64 || b->tensors[i].dtype == OCT_S32;
+        if (!whole || (l > DECODER && !fits(&b->tensors[i], dims)) || l == OTHER || l > best)
+            continue;
+        second = l == best ? (int)i : -1;
+        *ids = l == best ? *ids : (int)i;
+        best = l;
+    }
+    *decoder = best <= DECODER;
+    if (*ids >= 0 && !fits(&b->tensors[*ids], dims))
+        *ids = -1;
+    if (*ids < 0 || second < 0)
+        return OCT_OK;
+    if (asked) {
+        oct_fail(err, OCT_EUSAGE, "the logits may be about the tokens of input '%s' or of '%s'", inputs[*ids].name, inputs[second].name);
+        oct_hint(err, "perplexity takes an input named decoder_input_ids or input_ids, or the one whose length has the symbol of the logits' length");
+        return OCT_EUSAGE;
+    }
+    *ids = -1;
+    return OCT_OK;
+}
+
+static int find_mask(const oct_input_desc *inputs, const oct_batch *b, const char *name, const int64_t *dims)
+{
+    for (size_t i = 0; i < b->n_tensors; i++)
+        if (strcmp(inputs[i].name, name) == 0 && fits(&b->tensors[i], dims))
+            return (int)i;
+    return -1;
 }
 
 static oct_status reserve(oct_tokens *t, size_t n, oct_err *err)
@@ -62,17 +116,24 @@ static void mask_row(const int64_t *mask, int64_t *next, int64_t length)
         next[i] = mask[i] && mask[i + 1] ? next[i] : -1;
 }
 
-oct_status oct_tokens_take(oct_tokens *t, const oct_input_desc *inputs, const oct_batch *b, int rank, const int64_t *dims, oct_err *err)
+oct_status oct_tokens_take(oct_tokens *t, const oct_graph *g, const oct_input_desc *inputs, const oct_batch *b, int rank, const int64_t *dims, bool asked, oct_err *err)
 {
+    int ids = -1;
+    bool decoder = false, beyond = false;
     t->length = 0;
-    const int ids = rank == 3 ? find_input(inputs, b, "input_ids", true, dims) : -1;
-    const int mask = ids >= 0 ? find_input(inputs, b, "attention_mask", false, dims) : -1;
+    if (rank == 3)
+        OCT_TRY(find_ids(g, inputs, b, dims, asked, &ids, &decoder, err));
+    const int mask = ids >= 0 ? find_mask(inputs, b, decoder ? "decoder_attention_mask" : "attention_mask", dims) : -1;
     if (ids < 0 || dims[1] < 1)
         return OCT_OK;
     const size_t n = (size_t)(dims[0] * dims[1]);
     OCT_TRY(reserve(t, n, err));
-    t->length = (size_t)dims[1];
     OCT_TRY(oct_array_convert(b->tensors[ids].dtype, b->tensors[ids].data, OCT_S64, t->made, n, err));
+    for (size_t i = 0; i < n; i++)
+        beyond |= t->made[i] >= dims[2];
+    if (beyond && !asked)
+        return OCT_OK;
+    t->length = (size_t)dims[1];
     for (int64_t r = 0; r < dims[0]; r++)
         OCT_TRY(shift_row(t->made + r * dims[1], t->next + r * dims[1], dims[1], dims[2], err));
     if (mask >= 0) {

@@ -133,6 +133,15 @@ typedef enum oct_growth {
     OCT_GROWS_BY_POWER    /* unless input 1 is a constant from 0 to 1 */
 } oct_growth;
 
+/* How values decide on outputs: a small change of a value that is near a limit changes such outputs as a whole, or moves them. */
+typedef enum oct_decision {
+    OCT_DECIDES_NOT = 0,
+    OCT_DECIDES, /* each element is one of a few answers: a truth value, a class, the place of the largest (Greater, ArgMax) */
+    OCT_LISTS,   /* the number of the outputs' rows, or their order, follows from values as well (NonZero, NonMaxSuppression) */
+    OCT_SORTS,   /* output 0 has the values themselves in their order, and output 1 their places (TopK) */
+    OCT_RETURNS  /* what was taken out goes back to its place, so that an order that values chose ends here (ScatterElements) */
+} oct_decision;
+
 /* ------------------------------------------------------------------ the record */
 
 /* Which layouts run() accepts. */
@@ -234,6 +243,9 @@ struct oct_op {
     uint32_t delicate; /* bit i: small values of input i decide: what is rounded to 0 makes results infinite or NaN (Log, the divisor of Div) */
     bool settles;      /* results are of moderate size whatever that of the inputs (Log, Sqrt, normalizations) */
     bool reduces;      /* output 0 joins elements of input 0 along dimensions (ReduceMean) */
+
+    oct_decision decision;
+    uint32_t chooses; /* bit i: input i says which elements or rows of input 0 the output has (Gather, Compress) */
 
     oct_quant_trait quant;
     bool fixed_range;           /* the output's range does not depend on data (Sigmoid, Softmax, Tanh) ... */

@@ -56,7 +56,7 @@ static const oct_eval_score *find_score(const oct_eval_result *r, const char *me
 {
     for (size_t i = 0; i < r->n_scores; i++) {
         const oct_eval_score *s = &r->models[1].scores[i];
-        if (!isnan(s->drop) && (!metric || strcmp(s->metric->name, metric) == 0))
+        if (metric ? strcmp(s->metric->name, metric) == 0 : !isnan(s->drop))
             return s;
     }
     return NULL;

@@ -4,6 +4,7 @@
 #include "quant/sensitivity.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define GOOD_DB 30       /* dB at the outputs: a loss above this is not worth a warning */
@@ -127,7 +128,29 @@ static bool is_worse(const oct_eval_score *x)
 {
     if (!x || isnan(x->lo))
         return false;
-    return x->metric->relative ? x->metric->kind == OCT_METRIC_PROPORTION && x->lo > CLOSE_CALLS : x->drop > 0 && !x->within_noise;
+    return x->metric->relative ? oct_metric_in_percent(x->metric) && x->lo > CLOSE_CALLS : x->drop > 0 && !x->within_noise;
+}
+
+/* Says of each output how far its length is from the float model's, which no metric of values tells. Returns whether one differs by more than decisions that were
+ * close explain. */
+static bool warn_of_lengths(oct_conversion *c)
+{
+    bool far = false;
+    for (size_t i = 0; c->verdict && i < c->verdict->n_outputs; i++) {
+        const oct_eval_output *o = &c->verdict->models[1].outputs[i];
+        const bool differs = isnan(o->longer) ? o->apart > 0 : fabs(o->longer) > CLOSE_CALLS;
+        char longer[64] = "";
+        if (!o->apart)
+            continue;
+        if (o->longer != 0 && !isnan(o->longer))
+            snprintf(longer, sizeof longer, ", by %.1f %% in all", 100 * o->longer);
+        oct_conversion_say(c, differs ? OCT_NOTE_WARNING : 0, "output '%s' has another length than the float model's on %llu of %lld samples%s; %s", o->name,
+                           (unsigned long long)o->apart, (long long)c->verdict->samples, longer,
+                           !oct_output_is_numbers(o->form) ? "its rows are compared as a set"
+                           : o->compared ? "its values are compared on the others" : "its values could not be compared");
+        far |= differs;
+    }
+    return far;
 }
 
 static void warn_of_culprits(oct_conversion *c)
@@ -144,7 +167,7 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
     const oct_eval_score *x = oct_conversion_score(c);
     const oct_culprits *k = &c->culprits;
     const char *hint = "--sensitivity shows what causes it, --policy FILE leaves layers float";
-    const bool worse = is_worse(x), broken = c->verdict && isnan(c->sqnr), poor = c->sqnr < POOR_DB;
+    const bool worse = is_worse(x), broken = c->verdict && c->verdict->models[1].broken, lengths = warn_of_lengths(c), poor = c->sqnr < POOR_DB;
     if (worse && x->metric->relative)
         oct_conversion_say(c, OCT_NOTE_WARNING, "%s with the float model is %.1f %%, and below %.0f %% by more than chance; %s", x->metric->name,
                            100 * x->value, 100 * (1 - CLOSE_CALLS), hint);
@@ -156,5 +179,5 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
         oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR %.1f dB is below %d: little of what the float model says is left; %s", c->sqnr, POOR_DB, hint);
     if (k->names)
         warn_of_culprits(c);
-    c->lossy = worse || broken || poor || k->names;
+    c->lossy = worse || broken || poor || lengths || k->names;
 }

@@ -2,6 +2,7 @@
  * that others read in float, they get a copy of it as a value of its own. */
 #include "quant/simulate.h"
 
+#include "eval/output_form.h"
 #include "forms/edit.h"
 #include "kernels/quantize.h"
 #include "ops/core/block_matrix.h"
@@ -173,33 +174,64 @@ static int logits_of(const oct_graph *g, int v)
     return found;
 }
 
-static void take_logits(oct_graph *g)
+/* The value of the copy from which a real number is measured: as integer operators read it, or before a Softmax. */
+static int measured(const oct_graph *g, int v, const char *tap)
 {
-    for (size_t k = 0; k < g->n_output; k++)
-        g->output[k] = logits_of(g, g->output[k]);
-    for (size_t v = 0; v < g->n_value; v++)
-        g->value[v].is_output = false;
-    for (size_t k = 0; k < g->n_output; k++)
-        g->value[g->output[k]].is_output = true;
-    oct_graph_prune(g);
+    const int logits = logits_of(g, v), read = tap ? oct_graph_find(g, tap) : -1;
+    return logits == v && read >= 0 ? read : logits;
 }
 
-static oct_status build(oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, const char **tap, oct_err *err)
+/* Makes outputs of the values on which errors are measured. For outputs that are answers, or rows that values chose, these are the real numbers before the
+ * decision: a mask is as good as the scores that its threshold cuts. own: the graph without rounding, of which the values are the same in every copy, so that
+ * outputs correspond whatever is rounded. rows[k]: the rows of output k are in an order that values chose. */
+static oct_status take_reals(const oct_graph *own, oct_graph *g, const char *const *tap, oct_arena *arena, bool *rows, oct_err *err)
+{
+    int *value = oct_arena_calloc(arena, own->n_value + 1, sizeof *value), *output = oct_arena_calloc(g->arena, own->n_value + 1, sizeof *output);
+    bool *taken = oct_arena_calloc(arena, own->n_value + 1, sizeof *taken);
+    size_t n, kept = 0;
+    if (!value || !output || !taken)
+        return oct_nomem(err);
+    OCT_TRY(oct_output_reals(own, value, rows, &n, err));
+    if (n == 0) {
+        memcpy(value, own->output, own->n_output * sizeof *value);
+        n = own->n_output;
+    }
+    for (size_t k = 0; k < n; k++) {
+        const int v = value[k], from = logits_of(own, v); /* in the copy, where they end depends on what is rounded */
+        if (taken[from] && !own->value[v].is_output)
+            continue;
+        taken[from] = true;
+        rows[kept] = rows[k];
+        output[kept++] = own->value[v].is_output ? logits_of(g, v) : measured(g, v, tap[v]);
+    }
+    g->output = output;
+    g->n_output = kept;
+    for (size_t v = 0; v < g->n_value; v++)
+        g->value[v].is_output = false;
+    for (size_t k = 0; k < kept; k++)
+        g->value[output[k]].is_output = true;
+    oct_graph_prune(g);
+    return OCT_OK;
+}
+
+static oct_status build(oct_qjob *j, const oct_graph *own, const bool *rounds, bool constants, oct_arena *arena, const char **tap, bool *rows, oct_err *err)
 {
     for (size_t i = 0; i < j->n_layer; i++)
         if (!rounds || rounds[j->layer[i]])
             OCT_TRY(round_layer(j, j->layer[i], err));
     OCT_TRY(add_taps(j, constants, arena, tap, err));
-    take_logits(j->g);
+    OCT_TRY(take_reals(own, j->g, tap, arena, rows, err));
     return oct_graph_sort(j->g, err);
 }
 
-oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g, const char **tap, oct_err *err)
+oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g, const char **tap, bool **rows, oct_err *err)
 {
     oct_graph *own = j->g, *copy;
+    if (!(*rows = oct_arena_calloc(arena, own->n_value + 1, sizeof **rows)))
+        return oct_nomem(err);
     OCT_TRY(oct_graph_clone(own, &copy, err));
     j->g = copy; /* nodes and values have the same indices in both */
-    oct_status s = build(j, rounds, constants, arena, tap, err);
+    oct_status s = build(j, own, rounds, constants, arena, tap, *rows, err);
     j->g = own;
     if (s == OCT_OK)
         *g = copy;

@@ -95,9 +95,9 @@ oct_status oct_sim_need_half(oct_sim_core *s, int half, oct_err *err)
     *h = (oct_sim){ .n_samples = 0 };
     if (!(h->sample = oct_arena_calloc(s->arena, samples + 1, sizeof *h->sample)))
         return oct_nomem(err);
+    OCT_TRY(oct_sim_make_graph(s, SIM_REAL, NULL, err)); /* its outputs are those of which samples are kept */
     OCT_TRY(oct_source_pick(s->c->src, &pick, err));
     OCT_TRY(read_samples(s, h, samples, err));
-    OCT_TRY(oct_sim_make_graph(s, SIM_REAL, NULL, err));
     OCT_TRY(drop_samples(s, h, err));
     s->keep = true;
     const oct_status st = oct_sim_run(s, h, &s->graph[SIM_REAL], err);

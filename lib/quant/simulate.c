@@ -2,6 +2,7 @@
  * change. */
 #include "quant/simulate_int.h"
 
+#include "eval/output_match.h"
 #include "quant/convert_int.h"
 
 #include <math.h>
@@ -64,15 +65,48 @@ static oct_status take_output(oct_sim_core *s, sim_sample *x, size_t k, const oc
     return OCT_OK;
 }
 
+/* Sorts the rows of the output like those of the float model. */
+static oct_status sort_rows(sim_worker *w, const float *real, const oct_operand *y, oct_err *err)
+{
+    int axis = 0;
+    while (axis + 1 < y->rank && y->dims[axis] == 1)
+        axis++;
+    const size_t n = y->rank ? (size_t)y->dims[axis] : 1, columns = (size_t)y->count / n, all = (size_t)y->count;
+    OCT_TRY(reserve(w, (int64_t)(2 * all + n / sizeof(float) + 1), err));
+    OCT_TRY(oct_operand_to_f32(y, w->plain + all, err));
+    oct_rows_by_nearest(real, w->plain + all, n, columns, w->plain, (uint8_t *)(w->plain + 2 * all));
+    return OCT_OK;
+}
+
+/* What one of two outputs lacks counts as 0 there. */
+static oct_status compare_lengths(sim_worker *w, oct_error *e, const float *real, int64_t n, const oct_operand *y, oct_err *err)
+{
+    OCT_TRY(reserve(w, n > y->count ? n : y->count, err));
+    memset(w->plain, 0, (size_t)(n > y->count ? n : y->count) * sizeof(float));
+    OCT_TRY(oct_operand_to_f32(y, w->plain, err));
+    oct_error_add(e, real, w->plain, (size_t)n);
+    for (int64_t i = n; i < y->count; i++)
+        e->noise += (double)w->plain[i] * (double)w->plain[i];
+    return OCT_OK;
+}
+
 static oct_status compare(sim_worker *w, sim_sample *x, const oct_plan *plan, oct_err *err)
 {
     for (size_t k = 0; k < w->s->n_outputs; k++) {
         const oct_operand *y = oct_plan_output(plan, k);
         x->error[k] = (oct_error){ 0 };
-        if (!x->count[k] || y->count != x->count[k])
+        if (!x->count[k])
             continue;
-        OCT_TRY(reserve(w, y->count, err));
-        OCT_TRY(oct_operand_to_f32(y, w->plain, err));
+        if (y->count != x->count[k]) {
+            OCT_TRY(compare_lengths(w, &x->error[k], x->output[k], x->count[k], y, err));
+            continue;
+        }
+        if (w->s->rows[k]) {
+            OCT_TRY(sort_rows(w, x->output[k], y, err));
+        } else {
+            OCT_TRY(reserve(w, y->count, err));
+            OCT_TRY(oct_operand_to_f32(y, w->plain, err));
+        }
         oct_error_add(&x->error[k], x->output[k], w->plain, (size_t)y->count);
     }
     return OCT_OK;
@@ -194,7 +228,8 @@ oct_status oct_sim_make_graph(oct_sim_core *s, sim_constants kind, const bool *r
     g->runner = oct_calloc(s->threads, sizeof(oct_runner *));
     if (!tap || !none || !g->runner)
         return oct_nomem(err);
-    OCT_TRY(oct_sim_graph(j, kind == SIM_REAL ? none : rounds, kind == SIM_ROUNDED, s->decided, &g->g, tap, err));
+    OCT_TRY(oct_sim_graph(j, kind == SIM_REAL ? none : rounds, kind == SIM_ROUNDED, s->decided, &g->g, tap, &s->rows, err));
+    s->n_outputs = g->g->n_output;
     return s->tap ? OCT_OK : list_taps(s, tap, err); /* the names are the same in all graphs */
 }
 

@@ -57,8 +57,9 @@ oct_status oct_sim_show(oct_sim *s, const bool *value, void (*show)(void *arg, s
 
 /* The graph that such a plan runs: a copy of the job's graph in which integer operators read float values through values of their own. rounds[node]: whether
  * the weights and bias of the node are rounded; NULL: all are. constants: the same for constants of other operators. tap[v], allocated in arena: the name of
- * the value that is rounded instead of v; NULL: none. */
-oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g, const char **tap, oct_err *err);
+ * the value that is rounded instead of v; NULL: none. Its outputs are the values on which errors are measured: the outputs of the job's graph, or real numbers
+ * before them. (*rows)[n_output], allocated in arena: whether the rows of such an output are in an order that values chose. */
+oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g, const char **tap, bool **rows, oct_err *err);
 /* Whether the simulation can round the weights of a node: the job rounds them with scales for channels or with one scale. */
 bool oct_sim_rounds(const oct_qjob *j, int node);
 /* Rounds the values of t, float32 in its own layout, by the quantization parameters of value v, in place. */

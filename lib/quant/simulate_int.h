@@ -60,6 +60,7 @@ struct oct_sim_core {
     int *tapped;      /* the corresponding value of the job */
     size_t n_taps;
     sim_graph graph[SIM_GRAPHS];
+    bool *rows; /* [n_outputs]: the rows are in an order that values chose; the same in all graphs */
     /* the current run: */
     const oct_sim *set;
     const oct_sim_mask *mask;

@@ -255,12 +255,14 @@ static oct_status charge_all(search *x, size_t samples, oct_err *err)
     memset(tap_of, -1, g->n_value * sizeof *tap_of);
     for (size_t i = 0; i < x->taps; i++) {
         const int v = oct_graph_find(g, x->core->tap[i]);
-        if (v < 0)
-            return oct_fail(err, OCT_EINTERNAL, "'%s' is shown by no node of the simulation", x->core->tap[i]);
-        tap_of[v] = (int)i;
+        if (v >= 0) /* those behind the values on which errors are measured are not in the graph, and cost nothing */
+            tap_of[v] = (int)i;
     }
     for (size_t i = 0; i < x->taps; i++) {
         double signal = 0, noise[N] = { 0 };
+        const int v = oct_graph_find(g, x->core->tap[i]);
+        if (v < 0)
+            continue;
         for (size_t s = 0; s < samples; s++) {
             signal += x->lane[s].signal[i];
             for (int k = 0; k < N; k++)
@@ -269,7 +271,7 @@ static oct_status charge_all(search *x, size_t samples, oct_err *err)
         for (int k = 0; k < N; k++)
             noise[k] = signal > 0 ? noise[k] / signal : 0;
         memset(seen, 0, g->n_value * sizeof *seen);
-        charge(x, g, tap_of, oct_graph_find(g, x->core->tap[i]), noise, seen, todo);
+        charge(x, g, tap_of, v, noise, seen, todo);
     }
     return OCT_OK;
 }

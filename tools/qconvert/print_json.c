@@ -321,6 +321,8 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_texts(&j, "warnings", s->c.warnings, s->c.n_warnings);
     oct_json_bool(&j, "lossy", s->c.lossy);
     tool_json_causes(&j, &s->c.causes);
+    if (s->c.verdict && isnan(s->c.sqnr)) /* measured, but no output has numbers that correspond */
+        oct_json_num(&j, "output_sqnr_db", s->c.sqnr);
     number(&j, "output_sqnr_db", s->c.sqnr);
     put_verdict(&j, s);
     return tool_write_json(s->cli->json, &j, err);

@@ -103,8 +103,11 @@ void verdict_clause(const session *s, oct_buf *b)
     const oct_eval_score *x = oct_conversion_score(&s->c);
     const bool shares = x && x->metric->relative && oct_metric_in_percent(x->metric);
     const bool scores = x && !x->metric->relative && x->metric->kind != OCT_METRIC_WHOLE;
+    const bool against_float = x && x->metric->relative && x->metric->kind == OCT_METRIC_MEAN && !shares && s->c.o.metric;
     if (shares)
         put_agreement(s, x, b);
+    else if (against_float)
+        oct_buf_printf(b, "; %s %.4g against the float model", x->metric->name, x->value);
     else if (scores)
         put_score(s, x, b);
     if (isinf(s->c.sqnr))

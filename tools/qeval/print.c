@@ -5,6 +5,7 @@
 #include "cli/textfmt.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { WORST = 8, PROFILE_ROWS = 30 };
@@ -171,16 +172,47 @@ static oct_status print_summary(const oct_eval_result *r, FILE *f, oct_err *err)
 
 /* ---- outputs, layers, steps ---- */
 
+/* Whether there is more to say of the outputs than what the metrics say. */
+static bool needs_outputs(const oct_eval_result *r, const oct_eval_model_result *m)
+{
+    bool needs = r->n_outputs > 1;
+    for (size_t i = 0; i < r->n_outputs; i++)
+        needs |= m->outputs[i].apart > 0;
+    return needs;
+}
+
+static void number_cell(oct_table *t, const char *form, double v)
+{
+    char text[32] = "";
+    if (!isnan(v))
+        snprintf(text, sizeof text, form, v);
+    oct_table_cell(t, "%s", text);
+}
+
 static oct_status print_outputs(const oct_eval_result *r, const oct_eval_model_result *m, FILE *f, oct_err *err)
 {
     char db[32];
-    oct_table *t = oct_table_of("lrrr", (const char *[]){ "output", "SQNR", "cosine", "max error" });
+    bool codes = false, apart = false;
     for (size_t i = 0; i < r->n_outputs; i++) {
+        codes |= !oct_output_is_numbers(m->outputs[i].form);
+        apart |= m->outputs[i].apart > 0;
+    }
+    oct_table *t = oct_table_of(codes && apart ? "lrrrrr" : codes || apart ? "lrrrr" : "lrrr",
+                                (const char *[]){ "output", "SQNR", "cosine", "max error", codes ? "matched" : "other length", "other length" });
+    for (size_t i = 0; i < r->n_outputs; i++) {
+        const oct_eval_output *o = &m->outputs[i];
+        const bool numbers = !isnan(o->sqnr_db) || o->broken;
         oct_table_row(t);
-        oct_table_cell(t, "%s", m->outputs[i].name);
-        oct_table_cell(t, "%s", oct_fmt_db(db, m->outputs[i].sqnr_db));
-        oct_table_cell(t, "%.6f", m->outputs[i].cosine);
-        oct_table_cell(t, "%.4g", m->outputs[i].max_abs);
+        oct_table_cell(t, "%s", o->name);
+        oct_table_cell(t, "%s", numbers ? oct_fmt_db(db, o->sqnr_db) : "");
+        number_cell(t, "%.6f", o->cosine);
+        number_cell(t, "%.4g", o->max_abs);
+        if (codes)
+            number_cell(t, "%.2f %%", 100 * o->matched);
+        if (apart && o->apart)
+            oct_table_cell(t, "%llu of %lld samples", (unsigned long long)o->apart, (long long)r->samples);
+        else if (apart)
+            oct_table_cell(t, "%s", "");
     }
     oct_status s = oct_table_print(t, f, err);
     oct_table_destroy(t);
@@ -410,7 +442,7 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
     print_gates(r, c, f);
     for (size_t k = 1; k < r->n_models; k++) {
         const oct_eval_model_result *m = &r->models[k];
-        if (r->n_outputs > 1) {
+        if (needs_outputs(r, m)) {
             oct_print(f, "\n");
             OCT_TRY(print_outputs(r, m, f, err));
         }

@@ -27,7 +27,7 @@ static oct_status binarizer_run(const oct_step *s, const oct_run *r, oct_err *er
 
 const oct_op oct_op_binarizer = {
     .type = "Binarizer", .domain = ML, .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = binarizer_prepare, .run = binarizer_run,
+    .infer = oct_infer_like, .prepare = binarizer_prepare, .run = binarizer_run, .decision = OCT_DECIDES,
 };
 
 /* ------------------------------------------------------------------ ArrayFeatureExtractor */
@@ -77,5 +77,5 @@ static oct_status extractor_run(const oct_step *s, const oct_run *r, oct_err *er
 
 const oct_op oct_op_array_feature_extractor = {
     .type = "ArrayFeatureExtractor", .domain = ML, .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = extractor_infer, .prepare = extractor_prepare, .run = extractor_run, .moves = true,
+    .infer = extractor_infer, .prepare = extractor_prepare, .run = extractor_run, .moves = true, .chooses = 1u << 1,
 };

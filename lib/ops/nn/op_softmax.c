@@ -285,4 +285,5 @@ const oct_op oct_op_log_softmax = {
 const oct_op oct_op_hardmax = {
     .type = "Hardmax", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .infer = softmax_infer, .prepare = hardmax_prepare, .run = hardmax_run, .raise = softmax_raise, .widens = true,
+    .decision = OCT_DECIDES,
 };

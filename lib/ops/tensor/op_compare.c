@@ -273,7 +273,7 @@ static oct_status qlinear_where_run(const oct_step *s, const oct_run *r, oct_err
     const oct_op oct_op_##name = {                                                                            \
         .type = onnx, .domain = "", .since = first, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,     \
         .infer = compare_infer, .prepare = compare_prepare, .run = compare_run, .layout = OCT_RULE_ANY,       \
-        .exec = strings, .raise = oct_raise_early,                                                            \
+        .exec = strings, .raise = oct_raise_early, .decision = OCT_DECIDES,                                   \
     }
 
 COMPARISON(equal, "Equal", 6, oct_strings_equal);

@@ -96,7 +96,7 @@ static oct_status gather_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 const oct_op oct_op_gather = {
     .type = "Gather", .domain = "", .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = gather_infer, .prepare = gather_prepare, .run = gather_run, .moves = true, .picks = true,
+    .infer = gather_infer, .prepare = gather_prepare, .run = gather_run, .moves = true, .picks = true, .chooses = 1u << 1,
     .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
 };
 
@@ -142,7 +142,7 @@ static oct_status elements_run(const oct_step *s, const oct_run *r, oct_err *err
 
 const oct_op oct_op_gather_elements = {
     .type = "GatherElements", .domain = "", .since = 11, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = elements_infer, .prepare = gather_prepare, .run = elements_run, .moves = true,
+    .infer = elements_infer, .prepare = gather_prepare, .run = elements_run, .moves = true, .chooses = 1u << 1,
     .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
 };
 

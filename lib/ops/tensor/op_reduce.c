@@ -495,6 +495,7 @@ static oct_status arg_run(const oct_step *s, const oct_run *r, oct_err *err)
     const oct_op oct_op_##name = {                                                                      \
         .type = onnx, .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,   \
         .infer = arg_infer, .prepare = rows_prepare, .run = arg_run, .layout = OCT_RULE_ANY,            \
+        .decision = OCT_DECIDES,                                                                        \
     }
 
 ARG(argmax, "ArgMax");

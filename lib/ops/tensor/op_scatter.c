@@ -141,7 +141,7 @@ static oct_status elements_run(const oct_step *s, const oct_run *r, oct_err *err
 
 const oct_op oct_op_scatter_elements = {
     .type = "ScatterElements", .domain = "", .since = 11, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = scatter_prepare, .run = elements_run, .moves = true,
+    .infer = oct_infer_like, .prepare = scatter_prepare, .run = elements_run, .moves = true, .decision = OCT_RETURNS,
 };
 
 /* Opset 11 renamed it. */
@@ -157,6 +157,7 @@ static oct_status scatter_raise(oct_graph *g, int node, int64_t from, oct_err *e
 const oct_op oct_op_scatter = {
     .type = "Scatter", .domain = "", .since = 9, .until = 10, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
     .infer = oct_infer_like, .prepare = scatter_prepare, .run = elements_run, .raise = scatter_raise, .moves = true, .bf16 = -1,
+    .decision = OCT_RETURNS,
 };
 
 /* ------------------------------------------------------------------ tuples of indices */
@@ -207,7 +208,7 @@ static oct_status scatter_nd_run(const oct_step *s, const oct_run *r, oct_err *e
 
 const oct_op oct_op_scatter_nd = {
     .type = "ScatterND", .domain = "", .since = 11, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = scatter_prepare, .run = scatter_nd_run, .moves = true,
+    .infer = oct_infer_like, .prepare = scatter_prepare, .run = scatter_nd_run, .moves = true, .decision = OCT_RETURNS,
 };
 
 static oct_status gather_nd_infer(const oct_infer *c, oct_err *err)
@@ -267,5 +268,5 @@ static oct_status gather_nd_run(const oct_step *s, const oct_run *r, oct_err *er
 
 const oct_op oct_op_gather_nd = {
     .type = "GatherND", .domain = "", .since = 11, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = gather_nd_infer, .prepare = gather_nd_prepare, .run = gather_nd_run, .moves = true,
+    .infer = gather_nd_infer, .prepare = gather_nd_prepare, .run = gather_nd_run, .moves = true, .chooses = 1u << 1,
 };

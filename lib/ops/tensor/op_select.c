@@ -90,6 +90,7 @@ static oct_status nonzero_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_nonzero = {
     .type = "NonZero", .domain = "", .since = 9, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .infer = nonzero_infer, .prepare = nonzero_prepare, .measure = nonzero_measure, .run = nonzero_run,
+    .decision = OCT_LISTS,
 };
 
 /* ------------------------------------------------------------------ Compress */
@@ -178,6 +179,7 @@ static oct_status compress_run(const oct_step *s, const oct_run *r, oct_err *err
 const oct_op oct_op_compress = {
     .type = "Compress", .domain = "", .since = 9, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
     .infer = compress_infer, .prepare = compress_prepare, .measure = compress_measure, .run = compress_run, .moves = true, .bf16 = 28,
+    .chooses = 1u << 1,
 };
 
 /* ------------------------------------------------------------------ Unique */
@@ -339,4 +341,5 @@ static oct_status unique_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_unique = {
     .type = "Unique", .domain = "", .since = 11, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 4,
     .infer = unique_infer, .prepare = unique_prepare, .measure = unique_measure, .run = unique_run, .bf16 = 28,
+    .decision = OCT_LISTS,
 };

@@ -134,6 +134,7 @@ static oct_status topk_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 const oct_op oct_op_topk = {
     .type = "TopK", .domain = "", .since = 1, .min_in = 1, .max_in = 2, .min_out = 2, .max_out = 2,
     .infer = topk_infer, .prepare = topk_prepare, .run = topk_run, .raise = topk_raise, .bf16 = 24,
+    .decision = OCT_SORTS,
 };
 
 /* ------------------------------------------------------------------ CumSum, CumProd */

@@ -453,7 +453,7 @@ UNARY(log, "Log", 6, .delicate = 1, .settles = true);
 UNARY(sqrt, "Sqrt", 6, .settles = true);
 UNARY(reciprocal, "Reciprocal", 6, .grows = OCT_GROWS, .delicate = 1);
 UNARY(abs, "Abs", 6, .homogeneous = 1);
-UNARY(sign, "Sign", 9, .until = 0);
+UNARY(sign, "Sign", 9, .decision = OCT_DECIDES);
 UNARY(floor, "Floor", 6, .until = 0);
 UNARY(ceil, "Ceil", 6, .until = 0);
 UNARY(round, "Round", 11, .until = 0);
@@ -486,7 +486,7 @@ const oct_op oct_op_clip = {
     const oct_op oct_op_##name = {                                                                           \
         .type = onnx, .domain = "", .since = first, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,    \
         .infer = bool_infer, .prepare = test_prepare, .run = test_run, .layout = OCT_RULE_ANY,               \
-        __VA_ARGS__                                                                                          \
+        .decision = OCT_DECIDES, __VA_ARGS__                                                                 \
     }
 
 TEST(not, "Not", 1, .until = 0);

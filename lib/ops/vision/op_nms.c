@@ -197,4 +197,5 @@ static oct_status nms_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_non_max_suppression = {
     .type = "NonMaxSuppression", .domain = "", .since = 10, .min_in = 2, .max_in = 5, .min_out = 1, .max_out = 1,
     .work = OCT_WORK_PAIRS, .infer = nms_infer, .prepare = nms_prepare, .measure = nms_measure, .run = nms_run, .f16 = -1, .bf16 = -1,
+    .decision = OCT_LISTS,
 };
