@@ -485,7 +485,7 @@ static void decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
     const int wide = wide_dims(t, &last);
     oct_metric_case *c = &e->kase;
     *c = (oct_metric_case){ .labels = e->labels, .single = e->row[0] == 1 && (e->by_row[0] || rows == 0), .reconstruction = e->in_f32 != NULL,
-                            .compared = e->n_subject > 1, .set = oct_judging_kind(&e->judging), .truth = e->judging.truth != NULL };
+                            .compared = e->n_subject > 1 || e->o->only_float, .set = oct_judging_kind(&e->judging), .truth = e->judging.truth != NULL };
     c->list = scores && wide == 1 && (e->by_row[0] || rows == 0);
     c->classes = c->list && out->rank >= 2 ? (size_t)last : 0;
     c->positions = scores && wide == 2 && t->dims[t->rank - 1] > 1 && (e->by_row[0] || rows == 0) ? t->n / (size_t)last : 0;

@@ -55,6 +55,7 @@ typedef struct oct_eval_options {
      * these inputs as its states. */
     const oct_state *states;
     size_t n_states;
+    bool only_float;                 /* there is one model, and metrics that compare it with another are checked as if there were one */
     oct_progress_fn progress;        /* may be NULL */
     void *progress_arg;
 } oct_eval_options;

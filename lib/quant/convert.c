@@ -329,9 +329,10 @@ static oct_status end_of_share(const oct_conversion *c, oct_err *err)
 
 static oct_status decide(oct_conversion *c, oct_err *err)
 {
-    if (c->src)
+    if (c->src) {
         OCT_TRY(oct_statistics_begin(c, err));
-    else if (c->calib && !oct_qjob_has_qparams(c->job))
+        OCT_TRY(oct_conversion_check_metrics(c, err));
+    } else if (c->calib && !oct_qjob_has_qparams(c->job))
         oct_statistics_warn(c);
     OCT_TRY(oct_conversion_run_step(c, OCT_STEP_GRAPH, err));
     oct_policy_check_values(c->policy, absent_value, c); /* methods may have made some of them */

@@ -88,6 +88,9 @@ bool oct_conversion_in_pairs(const oct_conversion *c);
 oct_pick oct_pick_judging(const oct_conversion *c, const oct_graph *fl);
 /* The reason why the result cannot be compared with float graph fl over the samples; NULL: it can. */
 const char *oct_conversion_unjudged(const oct_conversion *c, const oct_graph *fl);
+/* Checks on one sample that the metrics that count, and those of the goals, are defined for the outputs: before the work, not after it. OCT_EUSAGE: one is not.
+ * All chosen samples are picked afterwards. */
+oct_status oct_conversion_check_metrics(oct_conversion *c, oct_err *err);
 /* Compares two graphs over the picked samples, by the metrics that count and those of the goals. timed: also compare their speed, as the final verdict does. */
 oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models[2], bool timed, oct_eval_result **r, oct_err *err);
 /* Finds the score of each goal, in the order of the goals, among those of the second model of a comparison. Checks the limits. OCT_EUSAGE: there is no such

@@ -130,6 +130,33 @@ oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models
     return st;
 }
 
+/* Whether the metrics that are asked for are defined for the outputs, as far as one sample tells: before the work that depends on it, not after. */
+oct_status oct_conversion_check_metrics(oct_conversion *c, oct_err *err)
+{
+    const oct_metric *metric[OCT_GOALS_MAX + 1];
+    oct_eval_result *r = NULL;
+    oct_err why = OCT_ERR_INIT;
+    size_t n;
+    if ((!c->o.metric && !c->o.n_goals) || c->o.command || oct_conversion_in_pairs(c) || oct_conversion_unjudged(c, c->m->graph))
+        return OCT_OK;
+    OCT_TRY(list_metrics(c, metric, &n, err));
+    if (c->o.metric)
+        OCT_TRY(oct_metric_find(c->o.metric, &metric[n++], err));
+    OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .most = 1 }, err));
+    oct_pool *pool = oct_pool_create(1);
+    if (!pool)
+        return oct_pool_fail(1, err);
+    const oct_eval_options o = { .pool = pool, .metrics = metric, .n_metrics = n, .only_float = true, .rule = c->o.rule, .truth = c->o.truth };
+    const oct_eval_model model = { c->o.name, c->m->graph, c->size_before };
+    const oct_status s = oct_eval(&model, 1, c->src, &o, &r, &why);
+    oct_pool_destroy(pool);
+    oct_eval_free(r);
+    if (s != OCT_EUSAGE) /* what else fails will fail where it counts */
+        return oct_source_pick(c->src, &(oct_pick){ 0 }, err);
+    *err = why;
+    return s;
+}
+
 /* A float model may be slow because of denormal numbers. Then the quantized one deserves no credit for being faster. */
 static oct_status look_for_denormals(oct_conversion *c, bool aside, oct_err *err)
 {
@@ -138,6 +165,13 @@ static oct_status look_for_denormals(oct_conversion *c, bool aside, oct_err *err
     OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .aside = aside }, err));
     c->looked_for_denormals = true;
     return oct_denormals_find(c->fl, c->src, &c->denormals, err);
+}
+
+/* Whether a model is written though it could not be compared with the float model: where nothing was asked about the outcome, and the outputs are at fault. */
+static bool may_go_unjudged(const oct_conversion *c, oct_status s)
+{
+    return (s == OCT_EMALFORMED || s == OCT_EUNSUPPORTED) && !c->o.n_goals && !c->o.metric && !c->o.command && !c->o.rule && !c->o.truth &&
+           !oct_source_has_labels(c->src);
 }
 
 oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *err)
@@ -152,7 +186,15 @@ oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *
         pick = (oct_pick){ .aside = pick.aside, .i = c->divided, .n = c->divided ? 2 : 0 };
     OCT_TRY(oct_source_pick(c->src, &pick, err));
     const oct_eval_model models[2] = { { c->o.name, c->fl, c->size_before }, { output, c->m->graph, 0 } };
-    OCT_TRY(oct_conversion_compare(c, models, true, &c->verdict, err));
+    oct_err failed = OCT_ERR_INIT;
+    const oct_status st = oct_conversion_compare(c, models, true, &c->verdict, &failed);
+    if (st != OCT_OK && may_go_unjudged(c, st)) {
+        oct_conversion_say(c, OCT_NOTE_WARNING, "what it costs could not be measured: %s", failed.text);
+        return (c->unjudged = oct_arena_strdup(c->arena, failed.text)) ? OCT_OK : oct_nomem(err);
+    }
+    if (st != OCT_OK)
+        *err = failed;
+    OCT_TRY(st);
     c->sqnr = c->verdict->models[1].sqnr_db;
     if (c->o.listener.taken)
         c->o.listener.taken(c->o.listener.arg, c->src);

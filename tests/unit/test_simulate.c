@@ -1146,6 +1146,7 @@ static void losses_are_warned_of(void **state)
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         oct_eval_model_result models[2] = { { 0 } };
         oct_eval_result r = { .models = models, .n_models = 2 };
+        models[1].broken = isnan(cases[i].sqnr);
         oct_conversion c = { .verdict = cases[i].judged ? &r : NULL, .sqnr = cases[i].sqnr, .arena = oct_arena_create(),
                              .culprits = { .names = cases[i].culprits, .n = 1, .gain = 7 } };
         oct_conversion_warn_of_loss(&c);
