@@ -26,6 +26,11 @@ int oct_dtype_bits(oct_dtype t)
     return (unsigned)t < OCT_DTYPE_COUNT ? types[t].bits : 0;
 }
 
+bool oct_dtype_is_real(oct_dtype t)
+{
+    return t == OCT_F32 || t == OCT_F64 || t == OCT_F16 || t == OCT_BF16;
+}
+
 bool oct_dtype_bytes(oct_dtype t, int64_t n, size_t *bytes)
 {
     int bits = oct_dtype_bits(t);

@@ -43,6 +43,22 @@ static size_t found_class(const oct_decode *r, const oct_set_tensor *t)
     return oct_class_of(t->v, t->n, r->threshold);
 }
 
+/* An output that is the class itself. How many classes there are is not known but from those that occur. */
+static oct_status add_answer(classes *c, int64_t label, float found, const char *name, oct_err *err)
+{
+    enum { MOST = 1 << 20 }; /* sums are kept for each class up to the largest */
+    if (!(found >= 0 && found < (float)MOST) || label >= MOST)
+        return oct_fail(err, OCT_EMALFORMED, "%s: label %lld and class %g are not both from 0 to %d", name, (long long)label, (double)found, MOST - 1);
+    if (!OCT_SET_GROW(c->v, c->base.n, c->cap))
+        return oct_nomem(err);
+    const pair p = { (int32_t)label, (int32_t)found };
+    const size_t n = (size_t)(p.label > p.found ? p.label : p.found) + 1;
+    c->v[c->base.n++] = p;
+    c->classes = n > c->classes ? n : c->classes < 2 ? 2 : c->classes;
+    c->base.scratch = OCT_SUMS_OF_CLASS * c->classes;
+    return OCT_OK;
+}
+
 static oct_status classes_add(oct_set *s, const oct_set_view *v, oct_err *err)
 {
     classes *c = (classes *)s;
@@ -50,6 +66,8 @@ static oct_status classes_add(oct_set *s, const oct_set_view *v, oct_err *err)
     if (v->label < 0)
         return OCT_OK;
     OCT_TRY(oct_output_find(&s->judging->rule->output, 0, v->out, v->n_out, &t, err));
+    if (t->codes && t->n == 1)
+        return add_answer(c, v->label, t->v[0], v->name, err);
     const size_t n = t->n == 1 ? 2 : t->n;
     if (!t->n || (uint64_t)v->label >= n || n > INT32_MAX)
         return oct_fail(err, OCT_EMALFORMED, "%s: label %lld, but output '%s' has %zu classes (counted from 0)", v->name, (long long)v->label, t->name, n);

@@ -462,11 +462,6 @@ static void decide_distributions(ev_evaluation *e)
     e->logits = as == OCT_SCORES_AUTO ? are_logits(e->subject[0].out[0].v, (size_t)e->row[0], e->width) : as == OCT_SCORES_LOGITS;
 }
 
-static bool is_float(oct_dtype t)
-{
-    return t == OCT_F32 || t == OCT_F64 || t == OCT_F16 || t == OCT_BF16;
-}
-
 /* Whether the first output is a Softmax or the like over its last dimension. */
 static bool ends_in_competition(const oct_graph *g)
 {
@@ -480,7 +475,7 @@ static bool ends_in_competition(const oct_graph *g)
 static void decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
 {
     const oct_set_tensor *t = &e->subject[0].tensor[0];
-    const bool scores = e->form[0] == OCT_HOLDS_NUMBERS || (e->form[0] == OCT_HOLDS_CODES && is_float(out->dtype)); /* float codes: Hardmax */
+    const bool scores = e->form[0] == OCT_HOLDS_NUMBERS || (e->form[0] == OCT_HOLDS_CODES && oct_dtype_is_real(out->dtype)); /* float codes: Hardmax */
     int64_t last;
     const int wide = wide_dims(t, &last);
     oct_metric_case *c = &e->kase;
@@ -488,7 +483,7 @@ static void decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
                             .compared = e->n_subject > 1 || e->o->only_float, .set = oct_judging_kind(&e->judging), .truth = e->judging.truth != NULL };
     c->list = scores && wide == 1 && (e->by_row[0] || rows == 0);
     c->classes = c->list && out->rank >= 2 ? (size_t)last : 0;
-    c->positions = scores && wide == 2 && t->dims[t->rank - 1] > 1 && (e->by_row[0] || rows == 0) ? t->n / (size_t)last : 0;
+    c->positions = e->form[0] == OCT_HOLDS_NUMBERS && wide == 2 && t->dims[t->rank - 1] > 1 && (e->by_row[0] || rows == 0) ? t->n / (size_t)last : 0;
     c->competes = ends_in_competition(e->models[0].graph);
     c->codes = e->form[0] == OCT_HOLDS_CODES && !scores;
     c->numbers = oct_output_is_numbers(e->form[0]);

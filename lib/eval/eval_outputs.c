@@ -49,7 +49,8 @@ void ev_output_shape(const ev_evaluation *e, ev_subject *s, size_t i, const oct_
     if (!cut && divides && t->rank > 0)
         dims[0] /= rows;
     s->tensor[i] = (oct_set_tensor){ .name = e->models[0].graph->value[e->models[0].graph->output[i]].name, .rank = t->rank - cut, .dims = dims + cut,
-                                     .n = (size_t)(divides ? s->row[i] : t->count) };
+                                     .n = (size_t)(divides ? s->row[i] : t->count),
+                                     .codes = e->form[i] == OCT_HOLDS_CODES && !oct_dtype_is_real(t->dtype) };
 }
 
 /* All dimensions of an output for one sample, and its values. */

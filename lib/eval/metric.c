@@ -385,6 +385,11 @@ static bool has_class_or_positions(const oct_metric_case *c)
     return c->single || c->list || c->positions;
 }
 
+static bool has_distributions(const oct_metric_case *c)
+{
+    return !c->codes && has_class_or_positions(c);
+}
+
 static bool has_any_codes(const oct_metric_case *c)
 {
     return c->any_codes;
@@ -501,7 +506,7 @@ static const oct_metric metrics[] = {
       NUMBERS, has_numbers, OCT_METRIC_SET, true, true, is_asked, .set = { [OCT_SET_VALUES] = oct_values_psnr }, .set_loss = oct_values_share,
       .lost = "of the squared peak is error" },
     { "kl", "divergence of the output's distributions from float's, in nats, mean over samples; values that sum up to 1 are taken as they are (1e-7 at "
-      "least), others are logits", "", "distributions over classes: [N, C], [N, L, C], or one value for two classes", has_class_or_positions, OCT_METRIC_MEAN, false, true, is_asked, score_divergence, .distributions = true },
+      "least), others are logits", "", "distributions over classes: [N, C], [N, L, C], or one value for two classes", has_distributions, OCT_METRIC_MEAN, false, true, is_asked, score_divergence, .distributions = true },
     { "perplexity", "exp of the mean negative log-likelihood that the first output, logits, gives to the next token, where only tokens whose "
       "attention_mask is not 0 count", "", "logits of the next token, [N, L, V], for token ids [N, L]", NULL, OCT_METRIC_TOKENS, false, false, is_asked, score_tokens, count_tokens },
     { "maxerr", "largest absolute difference to the float outputs", "", NUMBERS, has_any_numbers, OCT_METRIC_WHOLE, false, true, has_any_compared_numbers, .whole = whole_max,

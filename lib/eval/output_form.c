@@ -30,11 +30,6 @@ bool oct_output_is_numbers(oct_output_form f)
     return f == OCT_HOLDS_NUMBERS || f == OCT_HOLDS_SORTED;
 }
 
-static bool is_float(oct_dtype t)
-{
-    return t == OCT_F32 || t == OCT_F64 || t == OCT_F16 || t == OCT_BF16;
-}
-
 static bool has_dim(const oct_shape *s, int64_t n)
 {
     for (int i = 0; i < s->rank; i++)
@@ -72,7 +67,7 @@ static facts join_inputs(const oct_graph *g, const facts *f, int node, const oct
         const facts *in = &f[n->in[i]];
         const bool places = chooses(op, i);
         x.sorted |= in->sorted && !is_weighted(op) && !op->reduces;
-        *floats |= is_float(v->dtype);
+        *floats |= oct_dtype_is_real(v->dtype);
         if (in->kind != EXACT && !(places && in->kind == REAL))
             x.kind = x.kind == REAL || in->kind == REAL ? REAL : CODES;
         if (hands_on(op, i) && in->rows && (!x.rows || places)) {
@@ -110,16 +105,16 @@ static facts find_facts(const oct_graph *g, const facts *f, int node, int out)
     const oct_value *v = &g->value[g->node[node].out[out]];
     bool floats;
     if (v->constant || !op)
-        return (facts){ .kind = v->constant || !is_float(v->dtype) ? EXACT : REAL };
+        return (facts){ .kind = v->constant || !oct_dtype_is_real(v->dtype) ? EXACT : REAL };
     facts x = join_inputs(g, f, node, op, &floats);
     if (op->decision == OCT_DECIDES || op->decision == OCT_LISTS || op->decision == OCT_SORTS)
         return decide(g, node, op, x, out);
     if (is_weighted(op)) {
         x.kind = REAL;
         x.layered |= x.rows != 0;
-    } else if (x.kind == EXACT && floats && is_float(v->dtype)) {
+    } else if (x.kind == EXACT && floats && oct_dtype_is_real(v->dtype)) {
         x.kind = REAL; /* rows of a table of floats, which can be rounded */
-    } else if (x.kind == REAL && !is_float(v->dtype) && floats && !op->converts && !op->is_qdq) {
+    } else if (x.kind == REAL && !oct_dtype_is_real(v->dtype) && floats && !op->converts && !op->is_qdq) {
         x.kind = EXACT; /* Shape, Size */
     }
     /* A reduction along the rows leaves no order. */
@@ -134,7 +129,7 @@ static oct_status walk(const oct_graph *g, facts **f, oct_err *err)
     if (!(*f = oct_calloc(g->n_value + 1, sizeof **f)))
         return oct_nomem(err);
     for (size_t v = 0; v < g->n_value; v++)
-        if (g->value[v].producer < 0 && !g->value[v].constant && is_float(g->value[v].dtype))
+        if (g->value[v].producer < 0 && !g->value[v].constant && oct_dtype_is_real(g->value[v].dtype))
             (*f)[v].kind = REAL;
     for (size_t i = 0; i < g->n_order; i++) {
         const oct_node *n = &g->node[g->order[i]];

@@ -19,6 +19,7 @@ typedef struct oct_set_tensor {
     const int64_t *dims; /* without the batch, if the output can be divided into samples */
     const float *v;
     size_t n;
+    bool codes;          /* a single value is the class itself, not its score (ArgMax) */
 } oct_set_tensor;
 
 /* A sample as a model and the float model saw it. */
