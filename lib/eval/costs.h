@@ -31,6 +31,8 @@ typedef struct oct_eval_cost_row {
     const char *name, *op; /* of the float model's step with the most multiply-accumulates, or the longest time */
     oct_eval_cost was, is; /* the cost in the float model, and in this one */
 } oct_eval_cost_row;
+/* How many times faster the steps became, for every report. NaN: a model has none, or a time is wide. */
+double oct_eval_cost_faster(const oct_eval_cost *was, const oct_eval_cost *is);
 
 /* The peak performance of the machine with the threads and instruction sets of the run, measured beside it: matrix products of 512 x 512 with the kernels
  * that the models use, and copying of 128 kB by each thread, which fits its cache. 0: not measured. */

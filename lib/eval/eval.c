@@ -2,6 +2,7 @@
 #include "eval/eval_int.h"
 
 #include "base/io.h"
+#include "eval/bootstrap.h"
 #include "kernels/math.h"
 
 #include <math.h>
@@ -619,11 +620,23 @@ static void set_drop(oct_eval_score *c, const oct_paired *p)
         c->method = c->metric->kind == OCT_METRIC_PROPORTION ? "Tango's score interval" : oct_paired_mean_method(p->n);
 }
 
+oct_interval oct_eval_change(const oct_eval_score *s)
+{
+    if (!s->metric->larger_is_better || s->metric->lost)
+        return (oct_interval){ s->drop, s->lo, s->hi };
+    return (oct_interval){ 0 - s->drop, 0 - s->hi, 0 - s->lo }; /* not -s->drop, which makes -0 of 0 */
+}
+
+bool oct_eval_has_few(const oct_eval_score *s)
+{
+    return s->metric->kind != OCT_METRIC_WHOLE && isnan(s->lo) && !isnan(s->drop) && s->n < OCT_BCA_LEAST;
+}
+
 oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limit)
 {
     const oct_interval d = { s->drop, s->lo, s->hi };
     oct_eval_gate g = { .allowed = oct_drop_allowed(limit, s->reference), .missed = oct_drop_exceeds(limit, s->reference, s->drop) };
-    g.unsure = oct_interval_holds(&d, g.allowed);
+    g.unsure = oct_interval_holds(&d, g.allowed) || oct_eval_has_few(s);
     if (g.unsure)
         g.samples = oct_interval_samples(&d, s->n, g.allowed);
     return g;

@@ -73,14 +73,20 @@ typedef struct oct_eval_score {
     double per_sample; /* tokens of a sample on average, if the scores are about tokens */
     double chance;     /* its value for guessed classes; NaN: it is not of classes */
 } oct_eval_score;
+/* The change of the metric's value against the float model, as value minus reference, with its interval: the sign is that of the change, whichever way is
+ * better. For metrics whose drop is not a difference of values (oct_metric.lost), the drop itself. Every report shows this. */
+oct_interval oct_eval_change(const oct_eval_score *s);
 /* Whether the samples do not show that the model does better than guessing (within two standard errors), and are so many, 20 and more, that a useful one would. */
 bool oct_eval_is_guess(const oct_eval_score *s);
+
+/* Whether a score of samples has no interval because there are too few of them (fewer than OCT_BCA_LEAST): then no limit is met or missed for certain. */
+bool oct_eval_has_few(const oct_eval_score *s);
 
 /* How a score compares with a limit on its drop. The estimate decides whether the limit is met. The interval decides whether the samples suffice to be sure. */
 typedef struct oct_eval_gate {
     double allowed;   /* the limit, in the units of the drop */
     bool missed;      /* the drop exceeds the limit, or is unknown */
-    bool unsure;      /* the limit lies inside the interval */
+    bool unsure;      /* the limit lies inside the interval, or the samples are too few for one */
     uint64_t samples; /* if unsure: approximately how many samples would suffice; 0: not known */
 } oct_eval_gate;
 oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limit);

@@ -8,21 +8,15 @@
 typedef struct strip {
     double lo, hi; /* the ends of the drawing */
     double unit;
-    bool flip;     /* a drop means that the value falls */
     const char *of; /* the unit after a number */
 } strip;
-
-static double change(const strip *s, double drop)
-{
-    return (s->flip ? -drop : drop) * s->unit + 0.0;
-}
 
 static double place(const strip *s, double v)
 {
     return 2 + 96 * (v - s->lo) / (s->hi - s->lo);
 }
 
-/* The limit of a gate on this score, as a drop; NaN: there is no such gate. */
+/* The limit of a gate on this score, as a change of the value; NaN: there is no such gate. */
 static double limit_of(const ev_page *p, size_t k, size_t i)
 {
     for (size_t g = 0; g < p->c->n_gates; g++) {
@@ -30,9 +24,9 @@ static double limit_of(const ev_page *p, size_t k, size_t i)
         if (x->model != k || x->score != &p->r->models[k].scores[i] || x->subject)
             continue;
         if (x->gate->kind == OCT_GATE_DROP)
-            return x->limit;
+            return oct_eval_change(&(oct_eval_score){ .metric = x->score->metric, .drop = x->limit }).mean;
         if (x->gate->kind == OCT_GATE_AGREEMENT)
-            return x->score->reference - x->limit;
+            return x->limit - x->score->reference;
     }
     return NAN;
 }
@@ -48,18 +42,19 @@ static bool make_strip(const ev_page *p, size_t i, strip *s)
 {
     const oct_metric *m = p->r->models[0].scores[i].metric;
     bool any = false;
-    *s = (strip){ .unit = oct_metric_in_percent(m) ? 100 : 1, .flip = m->larger_is_better, .of = oct_metric_in_percent(m) ? " points" : "" };
+    *s = (strip){ .unit = oct_metric_in_percent(m) ? 100 : 1, .of = oct_metric_in_percent(m) ? " points" : "" };
     for (size_t k = 1; k < p->r->n_models; k++) {
         const oct_eval_score *x = &p->r->models[k].scores[i];
         const double limit = limit_of(p, k, i);
+        const oct_interval change = oct_eval_change(x);
         if (isnan(x->lo) || isinf(x->lo) || isinf(x->hi) || isnan(x->hi) || !isfinite(x->drop))
             continue;
         any = true;
-        widen(s, change(s, x->lo));
-        widen(s, change(s, x->hi));
-        widen(s, change(s, x->drop));
+        widen(s, change.lo * s->unit);
+        widen(s, change.hi * s->unit);
+        widen(s, change.mean * s->unit);
         if (isfinite(limit))
-            widen(s, change(s, limit));
+            widen(s, limit * s->unit);
     }
     const double room = (s->hi - s->lo) * 0.06;
     s->lo -= room;
@@ -75,15 +70,16 @@ static void put_strip(const ev_page *p, const strip *s, size_t k, size_t i)
         oct_buf_puts(p->b, "<td class=\"strip none\"></td>");
         return;
     }
-    const double lo = place(s, change(s, s->flip ? x->hi : x->lo)), hi = place(s, change(s, s->flip ? x->lo : x->hi));
+    const oct_interval change = oct_eval_change(x);
+    const double lo = place(s, change.lo * s->unit), hi = place(s, change.hi * s->unit), at = place(s, limit * s->unit);
     oct_buf_printf(p->b, "<td class=\"strip\"><svg height=\"28\" role=\"img\" aria-label=\"%.3g, 95 %% interval %.3g to %.3g%s\">"
                          "<line x1=\"2%%\" x2=\"98%%\" y1=\"14\" y2=\"14\"/><line class=\"zero\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"3\" y2=\"25\"/>",
-                   change(s, x->drop), change(s, s->flip ? x->hi : x->lo), change(s, s->flip ? x->lo : x->hi), s->of, place(s, 0), place(s, 0));
+                   change.mean * s->unit, change.lo * s->unit, change.hi * s->unit, s->of, place(s, 0), place(s, 0));
     if (isfinite(limit))
-        oct_buf_printf(p->b, "<line class=\"limit\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"1\" y2=\"27\"/>", place(s, change(s, limit)), place(s, change(s, limit)));
+        oct_buf_printf(p->b, "<line class=\"limit\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"1\" y2=\"27\"/>", at, at);
     oct_buf_printf(p->b, "<line class=\"span\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"14\" y2=\"14\"/><line class=\"end\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"10\" y2=\"18\"/>"
                          "<line class=\"end\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"10\" y2=\"18\"/><circle cx=\"%.2f%%\" cy=\"14\" r=\"4.5\"/></svg></td>",
-                   lo, hi, lo, lo, hi, hi, place(s, change(s, x->drop)));
+                   lo, hi, lo, lo, hi, hi, place(s, change.mean * s->unit));
 }
 
 static void put_row(const ev_page *p, const strip *s, bool drawn, size_t k, size_t i)

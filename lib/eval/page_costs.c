@@ -23,14 +23,13 @@ static void put_words(const ev_page *p, int what, size_t k)
 {
     const oct_eval_model_result *f = &p->r->models[0], *m = &p->r->models[k];
     const double was = measure(f, what), is = measure(m, what);
+    char words[OCT_SPEED_TEXT];
     if (k && what != LATENCY && was > 0)
         oct_buf_printf(p->b, "%.1f %% of float", 100 * is / was);
     if (what != LATENCY)
         return;
-    if (k && oct_eval_speed_judge(&m->speed) != OCT_SPEED_UNKNOWN)
-        oct_buf_printf(p->b, "%.2f times float's speed (quartiles of %d pairs: %.2f to %.2f)", m->speed.median, m->speed.runs, m->speed.q1, m->speed.q3);
-    else if (k)
-        oct_buf_puts(p->b, "times are few or spread too widely to compare");
+    if (k)
+        ev_page_text(p, oct_report_speed(words, &m->speed));
     oct_buf_puts(p->b, k ? "<br><small>" : "<small>");
     oct_buf_puts(p->b, "quartiles ");
     ev_page_ms(p, m->latency.q1);

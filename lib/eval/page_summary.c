@@ -67,19 +67,11 @@ static void put_size(const ev_page *p, const oct_eval_model_result *f, const oct
 
 static void put_speed(const ev_page *p, const oct_eval_model_result *m)
 {
-    switch (oct_eval_speed_judge(&m->speed)) {
-    case OCT_SPEED_FASTER:
-        oct_buf_printf(p->b, ", and %.2f times faster", m->speed.median);
-        break;
-    case OCT_SPEED_SLOWER:
-        oct_buf_printf(p->b, ", and %.2f times slower", 1 / m->speed.median);
-        break;
-    case OCT_SPEED_SAME:
-        oct_buf_puts(p->b, ", and as fast");
-        break;
-    case OCT_SPEED_UNKNOWN:
-        break;
-    }
+    char words[OCT_SPEED_TEXT];
+    if (!m->speed.runs)
+        return;
+    oct_buf_puts(p->b, oct_eval_speed_judge(&m->speed) == OCT_SPEED_UNKNOWN ? "; " : ", and ");
+    ev_page_text(p, oct_report_speed(words, &m->speed));
 }
 
 static void put_verdict(const ev_page *p, size_t k)
@@ -137,14 +129,15 @@ static void time_figure(const ev_page *p, const oct_eval_model_result *f, const 
 {
     if (!m->latency.runs)
         return;
+    char words[OCT_SPEED_TEXT];
     open_figure(p, "Latency");
     ev_page_ms(p, m->latency.median);
     oct_buf_puts(p->b, "<small>");
     if (m != f) {
         oct_buf_puts(p->b, "float ");
         ev_page_ms(p, f->latency.median);
-        if (oct_eval_speed_judge(&m->speed) == OCT_SPEED_UNKNOWN)
-            oct_buf_puts(p->b, "; <span class=\"mid\">spread too wide to compare</span>");
+        if (m->speed.runs && oct_eval_speed_judge(&m->speed) == OCT_SPEED_UNKNOWN)
+            oct_buf_printf(p->b, "; <span class=\"mid\">%s</span>", oct_report_speed(words, &m->speed));
     }
     close_figure(p);
 }

@@ -120,8 +120,9 @@ static void time_cell(const ev_page *p, const oct_eval_cost *c, bool us)
 static void ratio_cell(const ev_page *p, const oct_eval_cost_row *c)
 {
     oct_buf_puts(p->b, "<td class=\"n\">");
-    if (c->was.seconds > 0 && c->is.seconds > 0)
-        oct_buf_printf(p->b, c->was.wide || c->is.wide ? "<span class=\"soft\">%.2f</span>" : "%.2f", c->was.seconds / c->is.seconds);
+    const double faster = oct_eval_cost_faster(&c->was, &c->is);
+    if (!isnan(faster))
+        oct_buf_printf(p->b, "%.2f", faster);
     oct_buf_puts(p->b, "</td>");
 }
 

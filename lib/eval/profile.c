@@ -186,6 +186,11 @@ bool oct_is_wide(double q1, double median, double q3)
     return !(q3 - q1 <= OCT_WIDE_SPREAD * median);
 }
 
+double oct_eval_cost_faster(const oct_eval_cost *was, const oct_eval_cost *is)
+{
+    return was->steps && is->steps && !was->wide && !is->wide && is->seconds > 0 ? was->seconds / is->seconds : NAN;
+}
+
 static oct_status profile(ev_timed *t, size_t n, const oct_array *arrays, const oct_eval_model *models, oct_arena *a, oct_eval_result *r, oct_err *err)
 {
     profiled *p = oct_arena_calloc(a, n, sizeof *p);

@@ -3,6 +3,7 @@
 #define OCT_EVAL_REPORT_H
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "eval/testcase.h"
 #include "eval/eval.h"
 #include "eval/gates.h"
@@ -36,12 +37,12 @@ void oct_report_markdown(const oct_eval_result *r, const oct_report_context *c, 
 void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
 
 
-/* Text for people: "0.40 points worse (95 %: -0.20 to 1.00, n = 400), within noise". The interval is expressed in the direction of the word, so that it
- * contains the number. "" if there is nothing to compare. Returns dst. */
+/* Text for people: "-0.40 points (95 %: -1.00 to 0.20, n = 400), within noise". Numbers are signed changes (oct_eval_change), and a word at the end says what
+ * they mean: within noise, worse or better. "" if there is nothing to compare. Returns dst. */
 enum { OCT_DROP_TEXT = 160, OCT_GATE_TEXT = 320 };
 const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s);
-/* Text such as "top1: 0.40 points worse (95 %: -0.20 to 1.00, n = 400), at most 0.50 are allowed: met, but the limit lies inside the interval, and 400
- * samples cannot tell; about 14000 would". Returns dst. */
+/* Text such as "top1: -0.40 points (95 %: -1.00 to 0.20, n = 400), within noise, at most 0.5 points worse are allowed: met, but the limit lies inside the
+ * interval: 400 samples cannot tell, about 15000 would". Returns dst. */
 const char *oct_report_gate(char dst[OCT_GATE_TEXT], const oct_eval_score *s, const oct_drop_limit *limit);
 
 /* The same for any gate: "size: 25123 bytes, at most 20000 are allowed: missed". Returns dst. */
@@ -51,6 +52,13 @@ enum { OCT_GATE_TITLE = 64 };
 const char *oct_report_gate_title(char dst[OCT_GATE_TITLE], const oct_gate_result *g);
 /* Whether all gates of models[k] are met; k = 0: those of all models. */
 bool oct_report_met(const oct_report_context *c, size_t k);
+
+/* How fast a model is against the reference, for every report: "1.25 times faster (half of 30 pairs of runs: 1.20 to 1.31)", "as fast (...)", or that the
+ * times do not tell (oct_eval_speed_judge decides). "" if it was not timed. Returns dst. */
+enum { OCT_SPEED_TEXT = 120 };
+const char *oct_report_speed(char dst[OCT_SPEED_TEXT], const oct_eval_speed *s);
+/* The same for programs: an object with the verdict in a word, how many pairs of runs there were, and the quartiles where the runs support a verdict. */
+void oct_report_json_speed(oct_json *j, const char *key, const oct_eval_speed *s);
 
 /* "runs in onnxruntime 1.32.0"; NULL if our runtime runs the model. Returns dst. */
 enum { OCT_RUNNER_TEXT = 128 };

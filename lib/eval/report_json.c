@@ -65,6 +65,22 @@ static void put_latency(oct_json *j, const oct_eval_latency *l)
     oct_json_close(j);
 }
 
+void oct_report_json_speed(oct_json *j, const char *key, const oct_eval_speed *s)
+{
+    static const char *const words[] = { [OCT_SPEED_UNKNOWN] = "unknown", [OCT_SPEED_SAME] = "same", [OCT_SPEED_FASTER] = "faster",
+                                         [OCT_SPEED_SLOWER] = "slower" };
+    const oct_speed_verdict v = oct_eval_speed_judge(s);
+    oct_json_open(j, key, '{');
+    oct_json_str(j, "verdict", words[v]);
+    oct_json_int(j, "runs", s->runs);
+    if (v != OCT_SPEED_UNKNOWN) {
+        oct_json_num(j, "median", s->median);
+        oct_json_num(j, "q1", s->q1);
+        oct_json_num(j, "q3", s->q3);
+    }
+    oct_json_close(j);
+}
+
 static void put_output(oct_json *j, const void *row)
 {
     const oct_eval_output *o = row;
@@ -315,6 +331,8 @@ static void put_comparison(oct_json *j, const oct_eval_result *r, const oct_eval
     const oct_eval_model_result *f = &r->models[0];
     oct_json_num(j, "agreement", m->agreement);
     put_db(j, "output_sqnr_db", m->sqnr_db);
+    if (m->speed.runs)
+        oct_report_json_speed(j, "speed", &m->speed);
     oct_json_open(j, "ratio", '{');
     oct_json_num(j, "latency", m->latency.runs ? m->latency.median / f->latency.median : NAN);
     oct_json_num(j, "size", f->size_bytes ? (double)m->size_bytes / (double)f->size_bytes : NAN);

@@ -89,7 +89,7 @@ static void put_environment(oct_buf *out, const oct_eval_result *r, size_t k)
 {
     const oct_environment *e = &r->environment;
     const oct_eval_latency *l = &r->models[k].latency;
-    char text[96];
+    char text[OCT_SPEED_TEXT];
     put_property(out, "cpu", e->cpu);
     put_number(out, "processors", e->processors);
     put_property(out, "isa", r->isa);
@@ -104,6 +104,8 @@ static void put_environment(oct_buf *out, const oct_eval_result *r, size_t k)
                  l->runs);
         put_property(out, "latency-ms", text);
     }
+    if (r->models[k].speed.runs)
+        put_property(out, "speed", oct_report_speed(text, &r->models[k].speed));
 }
 
 /* Where the numbers come from. */

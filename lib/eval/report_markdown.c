@@ -53,18 +53,6 @@ static void put_scores(oct_buf *b, const oct_eval_result *r, size_t k)
     }
 }
 
-/* The text about a speed. It makes no claim if times vary widely. */
-static void put_speed(oct_buf *b, const oct_eval_speed *s)
-{
-    const oct_speed_verdict v = oct_eval_speed_judge(s);
-    if (v == OCT_SPEED_UNKNOWN)
-        oct_buf_puts(b, "times are few or spread too widely to tell");
-    else if (v == OCT_SPEED_SAME)
-        oct_buf_puts(b, "as fast");
-    else
-        oct_buf_printf(b, "%.2f times as fast (quartiles: %.2f to %.2f)", s->median, s->q1, s->q3);
-}
-
 /* A median, with ~ before it if the quartiles are far apart. The ~ is escaped, because two of them would strike out the text between them. */
 static void put_latency(oct_buf *b, const oct_eval_latency *l)
 {
@@ -87,13 +75,14 @@ static void put_own_costs(oct_buf *b, const oct_eval_model_result *m)
 static void put_costs(oct_buf *b, const oct_eval_result *r, size_t k)
 {
     const oct_eval_model_result *f = &r->models[0], *m = &r->models[k];
+    char words[OCT_SPEED_TEXT];
     if (m->latency.runs) {
         oct_buf_puts(b, "| latency | ");
         put_latency(b, &f->latency);
         oct_buf_puts(b, " | ");
         put_latency(b, &m->latency);
         oct_buf_puts(b, " | ");
-        put_speed(b, &m->speed);
+        oct_buf_puts(b, oct_report_speed(words, &m->speed));
         oct_buf_puts(b, " |\n");
     }
     for (int row = 0; row < (f->runner || m->runner ? 1 : 2); row++) {

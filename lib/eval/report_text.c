@@ -1,20 +1,30 @@
 /* Texts about differences and goals. */
 #include "eval/report.h"
 
+#include "eval/bootstrap.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* "0.40 points worse", or another text before the interval. */
-static int put_drop(char *dst, size_t size, const oct_eval_score *s)
+/* "-0.40 points", or another text before the interval. */
+static int put_change(char *dst, size_t size, const oct_eval_score *s)
 {
-    const char *word = s->drop == 0 ? "difference" : s->drop < 0 ? "better" : "worse";
+    const double change = oct_eval_change(s).mean;
     if (s->drop == 0 && s->lo == 0 && s->hi == 0)
         return snprintf(dst, size, "the same on every sample");
     if (s->metric->lost)
         return snprintf(dst, size, "%.4g %s", s->drop, s->metric->lost);
-    return oct_metric_in_percent(s->metric) ? snprintf(dst, size, "%.2f points %s", fabs(s->drop) * 100, word)
-                                                    : snprintf(dst, size, "%.4g %s", fabs(s->drop), word);
+    return oct_metric_in_percent(s->metric) ? snprintf(dst, size, change == 0 ? "%.2f points" : "%+.2f points", change * 100)
+                                            : snprintf(dst, size, change == 0 ? "%.4g" : "%+.4g", change);
+}
+
+/* What the change means, so that nobody has to know which way is better. */
+static const char *meaning(const oct_eval_score *s)
+{
+    if (s->within_noise)
+        return s->hi > s->lo ? ", within noise" : "";
+    return s->metric->lost || s->drop == 0 ? "" : s->drop < 0 ? ", better" : ", worse";
 }
 
 const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s)
@@ -22,15 +32,31 @@ const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s)
     dst[0] = 0;
     if (isnan(s->drop))
         return dst;
-    const bool points = oct_metric_in_percent(s->metric), better = s->drop < 0;
+    const bool points = oct_metric_in_percent(s->metric);
     const double unit = points ? 100 : 1;
-    int n = put_drop(dst, OCT_DROP_TEXT, s);
-    /* The interval has the direction of the word: for "better", it is that of the gain. */
-    const double lo = (better ? -s->hi : s->lo) * unit + 0.0, hi = (better ? -s->lo : s->hi) * unit + 0.0;
+    const oct_interval change = oct_eval_change(s);
+    int n = put_change(dst, OCT_DROP_TEXT, s);
     if (!isnan(s->lo) && n > 0 && n < OCT_DROP_TEXT)
-        snprintf(dst + n, (size_t)(OCT_DROP_TEXT - n),
-                 points ? " (95 %%: %.2f to %.2f, n = %llu)%s" : " (95 %%: %.4g to %.4g, n = %llu)%s", lo, hi, (unsigned long long)s->n,
-                 s->within_noise && s->hi > s->lo ? ", within noise" : "");
+        n += snprintf(dst + n, (size_t)(OCT_DROP_TEXT - n), points ? " (95 %%: %.2f to %.2f, n = %llu)" : " (95 %%: %.4g to %.4g, n = %llu)", change.lo * unit,
+                      change.hi * unit, (unsigned long long)s->n);
+    if (n > 0 && n < OCT_DROP_TEXT)
+        snprintf(dst + n, (size_t)(OCT_DROP_TEXT - n), "%s", meaning(s));
+    return dst;
+}
+
+const char *oct_report_speed(char dst[OCT_SPEED_TEXT], const oct_eval_speed *s)
+{
+    const oct_speed_verdict v = oct_eval_speed_judge(s);
+    const bool slower = v == OCT_SPEED_SLOWER;
+    const double median = slower ? 1 / s->median : s->median, lo = slower ? 1 / s->q3 : s->q1, hi = slower ? 1 / s->q1 : s->q3;
+    const char *word = slower ? "slower" : "faster";
+    dst[0] = 0;
+    if (s->runs && v == OCT_SPEED_UNKNOWN)
+        snprintf(dst, OCT_SPEED_TEXT, "the times are few or spread too widely to compare");
+    else if (s->runs && v == OCT_SPEED_SAME)
+        snprintf(dst, OCT_SPEED_TEXT, "as fast (half of %d pairs of runs: %.2f to %.2f times float's speed)", s->runs, lo, hi);
+    else if (s->runs)
+        snprintf(dst, OCT_SPEED_TEXT, "%.2f times %s (half of %d pairs of runs: %.2f to %.2f)", median, word, s->runs, lo, hi);
     return dst;
 }
 
@@ -66,8 +92,12 @@ const char *oct_report_environment(char dst[OCT_ENVIRONMENT_TEXT], const oct_eva
 static const char *certainty(char dst[120], const oct_eval_score *s, const oct_eval_gate *g)
 {
     int n = 0;
+    if (oct_eval_has_few(s)) {
+        snprintf(dst, 120, ", but %llu sample%s too few for an interval: at least %d are needed", (unsigned long long)s->n, s->n == 1 ? " is" : "s are", OCT_BCA_LEAST);
+        return dst;
+    }
     if (isnan(s->lo))
-        return "";
+        return s->metric->kind == OCT_METRIC_WHOLE ? "" : ", without an interval";
     if (!g->unsure)
         return g->missed ? ", and the whole interval is beyond the limit" : ", and the whole interval is within the limit";
     n = snprintf(dst, 120, ", but the limit lies inside the interval: %llu samples cannot tell", (unsigned long long)s->n);
@@ -82,7 +112,7 @@ const char *oct_report_gate(char dst[OCT_GATE_TEXT], const oct_eval_score *s, co
     char drop[OCT_DROP_TEXT], allowed[48], sure[120];
     const bool points = oct_metric_in_percent(s->metric);
     const double limit_said = points ? g.allowed * 100 : g.allowed;
-    snprintf(allowed, sizeof allowed, !points ? "%.6g is" : limit_said == 1 ? "%.4g point is" : "%.4g points are", limit_said);
+    snprintf(allowed, sizeof allowed, s->metric->lost ? "%.6g is" : !points ? "%.6g worse is" : limit_said == 1 ? "%.4g point worse is" : "%.4g points worse are", limit_said);
     if (isnan(s->drop))
         snprintf(dst, OCT_GATE_TEXT, "%s is not a number: missed", s->metric->name);
     else
@@ -147,7 +177,7 @@ static void put_agreement(char *dst, const oct_gate_result *g)
              g->met ? "met" : "missed", certainty(sure, g->score, &j));
 }
 
-/* "top1: 1.00 points worse (95 %: ...), 0.25 points worse last time: met, as it is within noise". */
+/* "top1: -1.00 points (95 %: ...), worse; -0.25 points, worse last time: met, as the interval holds that". */
 static void put_drop_before(char *dst, const oct_gate_result *g)
 {
     char now[OCT_DROP_TEXT], was[OCT_DROP_TEXT];

@@ -349,7 +349,7 @@ oct_status oct_conversion_draft(oct_conversion *c, const char *output, oct_model
 
 /* The score of a goal, taken from the verdict. */
 oct_eval_score oct_conversion_goal_score(const oct_conversion *c, size_t goal);
-/* Text such as "top1: 0.40 points worse (...), at most 0.50 points are allowed: met, ..."; for sqnr in dB. Returns dst. */
+/* Text such as "top1: -0.40 points (...), worse, at most 0.5 points worse are allowed: met, ..."; for sqnr in dB. Returns dst. */
 const char *oct_goal_text(char dst[OCT_GATE_TEXT], const oct_goal *g, const oct_eval_score *s);
 /* Text such as "2 layers left float for the goal, with 1.0 % of the multiply-accumulates, and 1 with activations of 16 bits". Returns dst. */
 enum { OCT_TRIAL_TEXT = 200 };

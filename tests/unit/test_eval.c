@@ -520,19 +520,57 @@ static void differences_in_words(void **state)
 {
     const oct_metric *top1 = metric_of("top1"), *mse = metric_of("mse");
     char text[OCT_DROP_TEXT];
-    /* One of 400 gained: the gain is 0.25 points, in [-0.75, 1.44]; as a drop it has the other sign. */
+    /* One of 400 gained: the change is 0.25 points, in [-0.75, 1.44]; as a drop it has the other sign. */
     oct_eval_score s = { .metric = top1, .drop = -0.0025, .lo = -0.01444, .hi = 0.00753, .n = 400, .within_noise = true };
-    assert_string_equal(oct_report_drop(text, &s), "0.25 points better (95 %: -0.75 to 1.44, n = 400), within noise");
+    assert_string_equal(oct_report_drop(text, &s), "+0.25 points (95 %: -0.75 to 1.44, n = 400), within noise");
     s = (oct_eval_score){ .metric = top1, .drop = 0.02, .lo = 0.005, .hi = 0.035, .n = 300 };
-    assert_string_equal(oct_report_drop(text, &s), "2.00 points worse (95 %: 0.50 to 3.50, n = 300)");
+    assert_string_equal(oct_report_drop(text, &s), "-2.00 points (95 %: -3.50 to -0.50, n = 300), worse");
     s = (oct_eval_score){ .metric = top1, .drop = 0, .lo = -0.005, .hi = 0.005, .n = 800, .within_noise = true };
-    assert_string_equal(oct_report_drop(text, &s), "0.00 points difference (95 %: -0.50 to 0.50, n = 800), within noise");
+    assert_string_equal(oct_report_drop(text, &s), "0.00 points (95 %: -0.50 to 0.50, n = 800), within noise");
     s = (oct_eval_score){ .metric = mse, .drop = -1.5, .lo = -2, .hi = -1, .n = 20 };
-    assert_string_equal(oct_report_drop(text, &s), "1.5 better (95 %: 1 to 2, n = 20)");
+    assert_string_equal(oct_report_drop(text, &s), "-1.5 (95 %: -2 to -1, n = 20), better");
     s = (oct_eval_score){ .metric = mse, .n = 7, .within_noise = true };
     assert_string_equal(oct_report_drop(text, &s), "the same on every sample (95 %: 0 to 0, n = 7)");
     s.drop = NAN;
     assert_string_equal(oct_report_drop(text, &s), "");
+}
+
+/* Whichever way a metric is better, the number is the value minus the reference, and lies within its interval. */
+static void changes_have_one_sign(void **state)
+{
+    static const char *const names[] = { "top1", "ap50", "map", "f1", "mse", "perplexity", "spearman" };
+    char text[OCT_DROP_TEXT];
+    for (size_t i = 0; i < OCT_COUNT(names); i++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            const oct_metric *m = metric_of(names[i]);
+            const double reference = 0.5, value = 0.5 + 0.02 * sign, drop = m->larger_is_better ? reference - value : value - reference;
+            const oct_eval_score s = { .metric = m, .value = value, .reference = reference, .drop = drop, .lo = drop - 0.01, .hi = drop + 0.01, .n = 50 };
+            const double unit = oct_metric_in_percent(m) ? 100 : 1;
+            double said, lo, hi;
+            oct_report_drop(text, &s);
+            assert_int_equal(sscanf(strchr(text, ':') ? text : "", oct_metric_in_percent(m) ? "%lf points (95 %%: %lf to %lf" : "%lf (95 %%: %lf to %lf", &said, &lo, &hi), 3);
+            if (fabs(said - (value - reference) * unit) > 1e-9 || !(lo < said && said < hi))
+                fail_msg("%s of %g after %g: '%s'", names[i], value, reference, text);
+            assert_non_null(strstr(text, (sign > 0) == m->larger_is_better ? ", better" : ", worse"));
+        }
+}
+
+/* A limit is not plainly met by so few samples that there is no interval. */
+static void few_samples_are_said(void **state)
+{
+    static const char *const names[] = { "ap50", "map", "f1", "top1" };
+    char text[OCT_GATE_TEXT];
+    const oct_drop_limit limit = { 0.1, false };
+    for (size_t i = 0; i < OCT_COUNT(names); i++) {
+        oct_eval_score s = { .metric = metric_of(names[i]), .value = 0.5, .reference = 0.5, .lo = NAN, .hi = NAN, .n = 9 };
+        const oct_eval_gate g = oct_eval_judge(&s, &limit);
+        assert_true(!g.missed && g.unsure);
+        if (!strstr(oct_report_gate(text, &s, &limit), "met, but 9 samples are too few for an interval: at least 10 are needed"))
+            fail_msg("%s", text);
+        s.n = 10;
+        s.lo = s.hi = 0;
+        assert_false(oct_eval_judge(&s, &limit).unsure);
+    }
 }
 
 static void goals_in_words(void **state)
@@ -544,7 +582,7 @@ static void goals_in_words(void **state)
     oct_eval_gate g = oct_eval_judge(&s, &limit);
     assert_true(!g.missed && g.unsure && g.samples == 15000 && g.allowed == 0.005);
     assert_string_equal(oct_report_gate(text, &s, &limit),
-                        "top1: 0.40 points worse (95 %: -0.20 to 1.00, n = 400), within noise, at most 0.5 points are allowed: met, but the "
+                        "top1: -0.40 points (95 %: -1.00 to 0.20, n = 400), within noise, at most 0.5 points worse are allowed: met, but the "
                         "limit lies inside the interval: 400 samples cannot tell, about 15000 would");
     limit.value = 0.001;
     g = oct_eval_judge(&s, &limit);
@@ -554,7 +592,7 @@ static void goals_in_words(void **state)
     assert_true(!g.missed && !g.unsure && g.samples == 0);
     assert_non_null(strstr(oct_report_gate(text, &s, &limit), "allowed: met, and the whole interval is within the limit"));
     limit.value = 0.01;
-    assert_non_null(strstr(oct_report_gate(text, &s, &limit), "at most 1 point is allowed"));
+    assert_non_null(strstr(oct_report_gate(text, &s, &limit), "at most 1 point worse is allowed"));
     limit = (oct_drop_limit){ -0.01, true }; /* better by 0.9 points at least */
     g = oct_eval_judge(&s, &limit);
     assert_true(g.missed && !g.unsure && fabs(g.allowed + 0.009) < 1e-15);
@@ -596,6 +634,12 @@ static void speeds(void **state)
     assert_int_equal(oct_eval_speed_judge(&few), OCT_SPEED_UNKNOWN);
     assert_int_equal(oct_eval_speed_judge(&noisy), OCT_SPEED_UNKNOWN);
     assert_int_equal(oct_eval_speed_judge(&none), OCT_SPEED_UNKNOWN);
+    char text[OCT_SPEED_TEXT];
+    assert_string_equal(oct_report_speed(text, &faster), "2.30 times faster (half of 20 pairs of runs: 2.20 to 2.40)");
+    assert_string_equal(oct_report_speed(text, &slower), "2.00 times slower (half of 20 pairs of runs: 1.67 to 2.22)");
+    assert_string_equal(oct_report_speed(text, &same), "as fast (half of 20 pairs of runs: 0.97 to 1.20 times float's speed)");
+    assert_string_equal(oct_report_speed(text, &noisy), "the times are few or spread too widely to compare");
+    assert_string_equal(oct_report_speed(text, &none), "");
 }
 
 /* ---- scaled channels ---- */
@@ -724,7 +768,7 @@ int main(void)
         cmocka_unit_test(layers_of_bodies),
         cmocka_unit_test(metrics_that_cannot_be),
         cmocka_unit_test(failing_memory),
-        cmocka_unit_test(differences_in_words),
+        cmocka_unit_test(differences_in_words), cmocka_unit_test(changes_have_one_sign), cmocka_unit_test(few_samples_are_said),
         cmocka_unit_test(goals_in_words),
         cmocka_unit_test(xml_is_safe),
         cmocka_unit_test(tokens_are_surprising),

@@ -140,7 +140,7 @@ static void judging(void **state)
         { "min-agreement", "98%", 0.99, 0.98, true, true, "agreement: 99.00 % (95 %: 97.00 to 100.00, n = 400), at least 98 % is asked: met, but" },
         { "min-agreement", "0.995", 0.99, 0.995, false, true, "400 samples cannot tell, about 2400 would" }, /* 400 (0.012 / 0.005)^2 = 2304 */
         { "min-agreement", "0.9", 0.99, 0.9, true, false, "the whole interval is within the limit" },
-        { "max-drop", "0.5%", 0.01, 0.005, false, true, "agreement: 1.00 points worse" },
+        { "max-drop", "0.5%", 0.01, 0.005, false, true, "agreement: -1.00 points" },
         { "max-drop", "sqnr=0.2%", 1e-3, 2e-3, true, false, "sqnr: 0.001 of the signal is noise" },
     };
     char words[OCT_GATE_TEXT];

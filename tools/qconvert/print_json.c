@@ -119,23 +119,6 @@ static void put_goals(oct_json *j, const session *s)
     oct_json_bool(j, "stopped_by_time_limit", s->c.stopped);
 }
 
-/* Writes how many times faster the model is, and what the runs allow to conclude. */
-static void put_speed(oct_json *j, const char *key, const oct_eval_speed *s)
-{
-    static const char *const words[] = { [OCT_SPEED_UNKNOWN] = "unknown", [OCT_SPEED_SAME] = "same", [OCT_SPEED_FASTER] = "faster",
-                                         [OCT_SPEED_SLOWER] = "slower" };
-    const oct_speed_verdict v = oct_eval_speed_judge(s);
-    oct_json_open(j, key, '{');
-    oct_json_str(j, "verdict", words[v]);
-    oct_json_int(j, "runs", s->runs);
-    if (v != OCT_SPEED_UNKNOWN) {
-        number(j, "median", s->median);
-        number(j, "q1", s->q1);
-        number(j, "q3", s->q3);
-    }
-    oct_json_close(j);
-}
-
 /* Writes on which samples the result is judged, and on how many. */
 static void put_judged(oct_json *j, const session *s)
 {
@@ -154,12 +137,12 @@ static void put_verdict(oct_json *j, const session *s)
         return;
     put_judged(j, s);
     const oct_eval_score *x = oct_conversion_score(&s->c);
-    put_speed(j, "speed", &s->c.verdict->models[1].speed);
+    oct_report_json_speed(j, "speed", &s->c.verdict->models[1].speed);
     if (s->c.looked_for_denormals) {
         oct_json_open(j, "denormals", '{');
         oct_json_int(j, "weights", (int64_t)s->c.denormals.weights);
         oct_json_int(j, "values", (int64_t)s->c.denormals.values);
-        put_speed(j, "flushed", &s->c.denormals.flushed);
+        oct_report_json_speed(j, "flushed", &s->c.denormals.flushed);
         oct_json_close(j);
     }
     if (x) {

@@ -25,11 +25,10 @@ void verdict_samples(const session *s, uint64_t n, oct_buf *b)
 
 void verdict_difference(const oct_eval_score *x, oct_buf *b)
 {
-    /* A drop says how much worse; a difference is the value after minus the value before. */
-    const bool points = oct_metric_in_percent(x->metric), flip = x->metric->larger_is_better;
-    const double unit = points ? 100 : 1, d = (flip ? -x->drop : x->drop) * unit + 0.0;
-    const double lo = (flip ? -x->hi : x->lo) * unit + 0.0, hi = (flip ? -x->lo : x->hi) * unit + 0.0;
-    oct_buf_printf(b, points ? "difference %.2f points, " : "difference %.4g, ", d);
+    const bool points = oct_metric_in_percent(x->metric);
+    const oct_interval change = oct_eval_change(x);
+    const double unit = points ? 100 : 1, lo = change.lo * unit, hi = change.hi * unit;
+    oct_buf_printf(b, points ? "difference %.2f points, " : "difference %.4g, ", change.mean * unit);
     if (isnan(lo) || isnan(hi))
         oct_buf_puts(b, x->n < 2 ? "too few samples for an interval" : "without an interval");
     else
@@ -64,15 +63,9 @@ static void put_score(const session *s, const oct_eval_score *x, oct_buf *b)
 
 static void put_speed(const oct_eval_speed *x, oct_buf *b)
 {
-    const oct_speed_verdict v = oct_eval_speed_judge(x);
-    const bool slower = v == OCT_SPEED_SLOWER;
-    if (v == OCT_SPEED_FASTER || slower)
-        oct_buf_printf(b, "; %.2f times %s here (half of %d runs: %.2f to %.2f)", slower ? 1 / x->median : x->median,
-                       slower ? "slower" : "faster", x->runs, slower ? 1 / x->q3 : x->q1, slower ? 1 / x->q1 : x->q3);
-    else if (v == OCT_SPEED_SAME)
-        oct_buf_puts(b, "; about as fast here");
-    else if (x->runs)
-        oct_buf_puts(b, "; how fast was not measured, as the runs differ too much (a busy machine?)");
+    char words[OCT_SPEED_TEXT];
+    if (x->runs)
+        oct_buf_printf(b, "; measured here in Octet's own runtime: %s", oct_report_speed(words, x));
 }
 
 /* How much denormal numbers slow down the float model. Whether they are the reason why the quantized one is faster, only the pairs of runs tell. */

@@ -53,16 +53,19 @@ static void score_rows(oct_table *t, const oct_eval_result *r)
     }
 }
 
-/* If several models are compared with the float model: a line below the table for each metric and model, with the difference. */
+/* If several models are compared with the float model: a line below the table for each metric and model, with the difference, and one for its speed. */
 static void print_drops(const oct_eval_result *r, FILE *f)
 {
-    char drop[OCT_DROP_TEXT];
-    for (size_t k = 1; k < r->n_models && r->n_models > 2; k++)
+    char drop[OCT_DROP_TEXT], speed[OCT_SPEED_TEXT];
+    for (size_t k = 1; k < r->n_models && r->n_models > 2; k++) {
         for (size_t i = 0; i < r->n_scores; i++) {
             const oct_eval_score *s = &r->models[k].scores[i];
             if (!s->metric->relative && !isnan(s->drop))
                 oct_print(f, "%s, %s: %s\n", tool_base(r->models[k].name), s->metric->name, oct_report_drop(drop, s));
         }
+        if (r->models[k].speed.runs)
+            oct_print(f, "%s, latency: %s\n", tool_base(r->models[k].name), oct_report_speed(speed, &r->models[k].speed));
+    }
 }
 
 /* A line for each gate, model by model: a mark and a text. */
@@ -105,15 +108,13 @@ static void latency_row(oct_table *t, const oct_eval_result *r)
 {
     if (!r->models[0].latency.runs)
         return;
-    char a[32], b[32], c[32], ratio[64];
+    char a[32], b[32], c[32], words[OCT_SPEED_TEXT];
     oct_table_row(t);
     oct_table_cell(t, "latency");
     for (size_t k = 0; k < r->n_models; k++)
         oct_table_cell(t, "%s%s", is_wide(&r->models[k].latency) ? "~" : "", oct_fmt_ms(a, r->models[k].latency.median));
-    if (r->n_models == 2 && (is_wide(&r->models[0].latency) || is_wide(&r->models[1].latency)))
-        oct_table_cell(t, "the times spread too widely to compare");
-    else if (r->n_models == 2)
-        oct_table_cell(t, "%s", ratio_text(ratio, r->models[0].latency.median, r->models[1].latency.median, "faster", "slower"));
+    if (r->n_models == 2)
+        oct_table_cell(t, "%s", oct_report_speed(words, &r->models[1].speed));
     oct_table_row(t);
     oct_table_cell(t, "  quartiles");
     for (size_t k = 0; k < r->n_models; k++) {
@@ -318,10 +319,11 @@ static void cost_cells(oct_table *t, const oct_eval_cost *c)
 
 static void speed_cell(oct_table *t, const oct_eval_cost *was, const oct_eval_cost *is)
 {
-    if (was->steps && is->steps && !was->wide && !is->wide && is->seconds > 0)
-        oct_table_cell(t, "%.2f", was->seconds / is->seconds);
-    else
+    const double faster = oct_eval_cost_faster(was, is);
+    if (isnan(faster))
         oct_table_cell(t, "%s", "");
+    else
+        oct_table_cell(t, "%.2f", faster);
 }
 
 static oct_status print_costs(const oct_eval_model_result *m, bool all, FILE *f, oct_err *err)
