@@ -25,6 +25,9 @@
 
 /* Whether pictures for an input have their channels last: layout= decides; else whether its last dimension alone can be channels. */
 bool oct_input_is_nhwc(const oct_input_desc *in, const oct_steps *s);
+/* Whether an input has the type and shape of pictures, and not of tokens, of a cache, of coordinates, a spectrogram or another table: real numbers or bytes, rank
+ * 4, with three channels of an open size, or three or one of known sides, none below 16 and none more than twice the other. */
+bool oct_input_is_picture(const oct_input_desc *in);
 
 /* All strings and arrays are borrowed for the call of oct_source_open only. */
 typedef struct oct_source_options {

@@ -61,6 +61,7 @@ bool oct_steps_of_sound(const oct_steps *s); /* whether any is for recordings al
 bool oct_steps_of_tokens(const oct_steps *s); /* whether any is for files of token ids alone */
 int oct_steps_pad(const oct_steps *s); /* what stands around a letterboxed picture */
 void oct_steps_text(const oct_steps *s, const char *prefix, oct_buf *out);  /* canonical; prefix "" or "INPUT/" */
-void oct_steps_words(const oct_steps *s, oct_buf *out); /* "shorter side to 256 (bilinear), centre crop 224x224, ..." */
+/* "shorter side to 256 (bilinear), centre crop 224x224, ..."; picture: what no step means for pictures is said as well. */
+void oct_steps_words(const oct_steps *s, bool picture, oct_buf *out);
 
 #endif

@@ -165,10 +165,10 @@ static void token_words(const oct_steps *s, oct_buf *out)
         oct_buf_printf(out, "filled up with %lld, ", (long long)s->pad_id);
 }
 
-void oct_steps_words(const oct_steps *s, oct_buf *out)
+void oct_steps_words(const oct_steps *s, bool picture, oct_buf *out)
 {
     if (!oct_steps_any(s)) {
-        oct_buf_puts(out, "values as they are (pictures: RGB, 0..255)");
+        oct_buf_puts(out, picture ? "values as they are (pictures: RGB, 0..255)" : "values as they are");
         return;
     }
     if (s->has_value) {

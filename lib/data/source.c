@@ -231,7 +231,7 @@ static oct_status describe_steps(oct_source *s, oct_err *err)
         else if (s->role[i] == OCT_ROLE_VALUE && !s->steps[i].has_value)
             oct_buf_puts(&words, "zeros, as nothing reads it");
         else
-            oct_steps_words(&s->steps[i], &words);
+            oct_steps_words(&s->steps[i], oct_input_is_picture(&s->inputs[i]), &words);
     }
     s->text = keep(s->arena, &text);
     s->words = keep(s->arena, &words);

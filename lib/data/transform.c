@@ -36,6 +36,20 @@ bool oct_input_is_nhwc(const oct_input_desc *in, const oct_steps *s)
     return in->rank >= 3 && channels_like(in->dims[in->rank - 1]) && !channels_like(in->dims[in->rank - 3]);
 }
 
+bool oct_input_is_picture(const oct_input_desc *in)
+{
+    enum { SMALLEST = 16 };
+    const oct_dtype t = in->dtype;
+    if (in->rank != 4 || (t != OCT_F32 && t != OCT_F16 && t != OCT_BF16 && t != OCT_F64 && t != OCT_U8))
+        return false;
+    const int64_t *d = in->dims;
+    const bool last = d[1] != 3 && d[1] != 1 && (d[3] == 3 || d[3] == 1);
+    const int64_t c = d[last ? 3 : 1], h = d[last ? 1 : 2], w = d[last ? 2 : 3];
+    if (h < 1 && w < 1)
+        return c == 3;
+    return (c == 3 || c == 1) && h >= SMALLEST && w >= SMALLEST && h <= 2 * w && w <= 2 * h;
+}
+
 static int64_t model_dim(const target *t, char which)
 {
     if (t->in->rank != 4 && t->in->rank != 3)

@@ -269,7 +269,7 @@ static void texts(void **state)
     oct_steps_text(&st, "", &t);
     assert_string_equal(oct_buf_str(&t), "channel=0:rate=16000:lead=64:frame=512:hop=160");
     oct_buf_free(&t);
-    oct_steps_words(&st, &t);
+    oct_steps_words(&st, false, &t);
     assert_string_equal(oct_buf_str(&t), "channel 0, 16000 samples a second, 64 zeros in front, windows of 512 every 160 (zeros behind the end), values as they are");
     oct_buf_free(&t);
     static const char *const bad[] = { "rate=0", "rate=16000x", "frame=0", "hop=-1", "lead=", "channel=256", "channel=left", "frame=999999999" };

@@ -80,6 +80,9 @@ oct_status tool_read_states(const oct_graph *g, tool_data *d, oct_err *err);
 oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src, oct_err *err);
 /* The same for the inputs of g. The states of samples are computed by running g (eval/follow.h). g must outlive the source. */
 oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, oct_source **src, oct_err *err);
+/* Warns of inputs of g, as it was loaded, whose pixels the model scales itself (passes/input_pixels.h) where --preprocess makes other numbers of them than
+ * it takes. Faults in the steps are left to those who open the samples. */
+void tool_warn_pixels(oct_cli *cli, const oct_graph *g, const oct_cli_list *preprocess);
 /* Reports which samples were chosen, if not all are used. */
 void tool_say_samples(oct_cli *cli, const oct_source *src);
 /* Reports how many samples were broken, and which. */

@@ -1,9 +1,12 @@
 /* Opens the samples of a command line. */
 #include "common/common.h"
 
+#include "base/mem.h"
 #include "cli/textfmt.h"
+#include "passes/input_pixels.h"
 #include "runtime/runner.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- states ---- */
@@ -94,6 +97,54 @@ oct_status tool_open_data(const oct_graph *g, const tool_data *asked, int thread
     }
     oct_arena_destroy(a);
     return s;
+}
+
+/* ---- pixels that the model scales itself ---- */
+
+/* The least and the largest number that the steps make of pixels. */
+static void range_of(const oct_steps *s, double *lo, double *hi)
+{
+    *lo = INFINITY;
+    *hi = -INFINITY;
+    for (int c = 0; c == 0 || c < s->n_mean || c < s->n_std; c++) {
+        const double mean = s->n_mean ? (double)s->mean[s->n_mean > 1 ? c : 0] : 0, std = s->n_std ? (double)s->std[s->n_std > 1 ? c : 0] : 1;
+        *lo = fmin(*lo, -mean / std);
+        *hi = fmax(*hi, (255 - mean) / std);
+    }
+}
+
+static void warn_of_input(oct_cli *cli, const oct_graph *g, int input, const oct_steps *s)
+{
+    static const double least[] = { [OCT_PIXELS_BYTES] = 0, [OCT_PIXELS_UNIT] = 0, [OCT_PIXELS_SIGNED] = -1 },
+                        most[] = { [OCT_PIXELS_BYTES] = 255, [OCT_PIXELS_UNIT] = 1, [OCT_PIXELS_SIGNED] = 1 };
+    static const char *const remedy[] = { [OCT_PIXELS_BYTES] = "leave out mean and std", [OCT_PIXELS_UNIT] = "give mean=0:std=255",
+                                          [OCT_PIXELS_SIGNED] = "give mean=127.5:std=127.5" };
+    enum { PICTURE = 4 };
+    double lo, hi;
+    const oct_pixels p = g->value[input].shape.rank == PICTURE && s->n_mean + s->n_std && !oct_steps_of_sound(s) ? oct_input_pixels(g, input) : OCT_PIXELS_UNKNOWN;
+    if (p == OCT_PIXELS_UNKNOWN)
+        return;
+    range_of(s, &lo, &hi);
+    const double near = 0.1 * (most[p] - least[p]);
+    if (!(fabs(lo - least[p]) <= near && fabs(hi - most[p]) <= near))
+        oct_cli_warn(cli, "the model scales the pixels of input '%s' itself and takes %g to %g, but --preprocess makes %.4g to %.4g of them before: %s, or they are scaled twice",
+                     g->value[input].name, least[p], most[p], lo, hi, remedy[p]);
+}
+
+void tool_warn_pixels(oct_cli *cli, const oct_graph *g, const oct_cli_list *preprocess)
+{
+    oct_steps *steps = oct_calloc(g->n_input + 1, sizeof *steps);
+    const char **names = oct_calloc(g->n_input + 1, sizeof *names);
+    oct_err err = OCT_ERR_INIT;
+    bool good = steps && names;
+    for (size_t i = 0; i < g->n_input && good; i++)
+        names[i] = g->value[g->input[i]].name;
+    for (size_t i = 0; i < preprocess->n && good; i++)
+        good = oct_steps_parse(preprocess->v[i], names, g->n_input, steps, &err) == OCT_OK;
+    for (size_t i = 0; i < g->n_input && good; i++)
+        warn_of_input(cli, g, g->input[i], &steps[i]);
+    oct_free(steps);
+    oct_free(names);
 }
 
 void tool_say_samples(oct_cli *cli, const oct_source *src)

@@ -235,6 +235,7 @@ oct_status qcalib_run(oct_cli *cli, calib_args *a, oct_err *err)
         s = tool_check_model_output(cli->json, m, err);
     if (s == OCT_OK)
         s = oct_graph_clone(m->graph, &other, err);
+    tool_warn_pixels(cli, m->graph, &a->data.preprocess);
     if (s == OCT_OK) {
         s = with_graphs(cli, a, m, other, err);
         if (s != OCT_OK && s != OCT_ENOMEM && s != OCT_EUSAGE && s != OCT_EIO)

@@ -5,11 +5,96 @@
 #include "cli/textfmt.h"
 #include "kernels/cost.h"
 #include "ops/traits.h"
+#include "passes/input_pixels.h"
 #include "quant/expected.h"
 
 #include <string.h>
 
-/* Whether an earlier integer layer has the same weights, as may happen in several bodies. */
+/* What the samples are, as far as the model tells. */
+typedef struct picture {
+    bool is, last; /* they are pictures; and their channels are last */
+    int64_t c, h, w;
+    oct_pixels pixels;
+} picture;
+
+/* Guesses from the type and the shape of the only input whether samples are pictures, and of which size. */
+static bool guess_picture(const oct_graph *g, picture *p)
+{
+    int64_t d[4];
+    const oct_value *v = g->n_input == 1 ? &g->value[g->input[0]] : NULL;
+    if (!v || v->shape.rank != 4)
+        return false;
+    for (int i = 0; i < 4; i++)
+        d[i] = v->shape.d[i].n > 0 ? v->shape.d[i].n : -1;
+    p->last = d[1] != 3 && d[1] != 1 && (d[3] == 3 || d[3] == 1);
+    p->c = d[p->last ? 3 : 1];
+    p->h = d[p->last ? 1 : 2];
+    p->w = d[p->last ? 2 : 3];
+    return oct_input_is_picture(&(oct_input_desc){ .name = v->name, .dtype = v->dtype, .rank = 4, .dims = d });
+}
+
+/* The steps that give pixels the numbers which the model takes, as words of --preprocess; "": none. Where the model does not tell, they are those of its kind. */
+static const char *guess_numbers(const picture *p)
+{
+    switch (p->pixels) {
+    case OCT_PIXELS_BYTES:
+        return "";
+    case OCT_PIXELS_UNIT:
+        return "mean=0:std=255";
+    case OCT_PIXELS_SIGNED:
+        return "mean=127.5:std=127.5";
+    default:
+        return p->c == 1 ? "unit" : p->last ? "imagenet-tf" : p->h == 224 || p->h < 1 ? "imagenet" : "unit";
+    }
+}
+
+static void put_step(oct_buf *b, bool *any, const char *step)
+{
+    if (!*step)
+        return;
+    oct_buf_printf(b, "%s%s", *any ? ":" : " --preprocess ", step);
+    *any = true;
+}
+
+/* Steps to the size of the model, of which the presets for 224 x 224 have some. */
+static void put_size(oct_buf *b, bool *any, const picture *p, bool preset)
+{
+    char step[80] = "";
+    const bool usual = p->h == 224 && p->w == 224 && p->c != 1;
+    if (p->h < 1 || p->w < 1 || (usual && preset))
+        return;
+    if (usual || (p->last && p->c == 3))
+        snprintf(step, sizeof step, "resize=%lld:crop=%lldx%lld", (long long)((p->h < p->w ? p->h : p->w) * 256 / 224), (long long)p->w, (long long)p->h);
+    else
+        snprintf(step, sizeof step, "resize=%lldx%lld", (long long)p->w, (long long)p->h);
+    put_step(b, any, step);
+}
+
+static void put_data(const oct_graph *g, const picture *p, oct_buf *b)
+{
+    if (!p->is) {
+        oct_buf_puts(b, g->n_input == 1 ? " --data SAMPLES.npy" : " --data SAMPLES.npz");
+        return;
+    }
+    const char *numbers = guess_numbers(p);
+    bool any = false;
+    oct_buf_puts(b, " --data PHOTOS/");
+    put_step(b, &any, numbers);
+    put_step(b, &any, p->c == 1 ? "order=gray" : "");
+    put_step(b, &any, p->last ? "layout=nhwc" : "");
+    put_size(b, &any, p, strncmp(numbers, "imagenet", 8) == 0);
+}
+
+/* ---- what samples would change ---- */
+
+/* What the layers of the model in the file would become with samples. */
+typedef struct forecast {
+    oct_layer_count n;
+    double bytes;  /* by how much weights would take more than now; negative: less */
+    picture p;
+} forecast;
+
+/* Whether an earlier layer has the same weights, as may happen in several bodies. */
 static bool has_counted(const oct_layer *layers, size_t i)
 {
     const oct_tensor *w = oct_layer_weights(layers[i].d.graph, layers[i].d.node);
@@ -21,69 +106,88 @@ static bool has_counted(const oct_layer *layers, size_t i)
     return false;
 }
 
-/* How many bytes the file loses if integer layers have one byte for each weight. */
-static uint64_t saved_bytes(const oct_layer *layers, size_t n)
+/* The bytes of a layer's weights in the file, and about those of the nodes around it: QuantizeLinear and DequantizeLinear with their names, and for each output
+ * channel a scale and a zero point of the weights and of the bias. */
+static double layer_bytes(const oct_layer *l)
 {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < n; i++)
-        if (layers[i].product && layers[i].d.integer && !has_counted(layers, i))
-            bytes += 3 * (uint64_t)layers[i].weight_count;
-    return bytes;
+    enum { OF_NODES = 450, OF_CHANNEL = 12 };
+    const bool is_static = l->d.integer && l->d.scheme == OCT_SCHEME_STATIC;
+    const double channels = l->product && l->depth > 0 ? (double)l->weight_count / (double)l->depth : 0;
+    const double around = is_static ? OF_NODES + OF_CHANNEL * channels : 0;
+
+    const bool half = l->d.scheme == OCT_SCHEME_FP16 || l->d.scheme == OCT_SCHEME_BF16;
+    const bool four = l->d.weights == OCT_S4 || l->d.weights == OCT_U4;
+    return around + (double)l->weight_count * (four ? 0.5 : l->d.integer || oct_layer_is_weight_only(l) ? 1 : half ? 2 : 4);
 }
 
-/* Counts what the layers of the model in the file would become with samples. */
-static oct_status forecast(const session *s, oct_layer_count *out, uint64_t *saved, oct_err *err)
+/* The layer of that name now; NULL: there is none. Both lists have nearly the same order, so the search begins where the last one ended. */
+static const oct_layer *layer_now(const session *s, const char *name, size_t *at)
+{
+    for (size_t i = 0; i < s->c.n_layers; i++) {
+        const oct_layer *l = &s->c.layers[(*at + i) % s->c.n_layers];
+        if (strcmp(l->name, name) == 0) {
+            *at = (*at + i + 1) % s->c.n_layers;
+            return l;
+        }
+    }
+    return NULL;
+}
+
+static void compare_layers(const session *s, const oct_layer *layers, size_t n, forecast *f)
+{
+    size_t at = 0;
+    f->n = oct_layers_count(layers, n);
+    for (size_t i = 0; i < n; i++) {
+        const oct_layer *now = has_counted(layers, i) ? NULL : layer_now(s, layers[i].name, &at);
+        if (now)
+            f->bytes += layer_bytes(&layers[i]) - layer_bytes(now);
+    }
+}
+
+/* Reads the model again, as it was before the conversion. */
+static oct_status look_ahead(const session *s, forecast *f, oct_err *err)
 {
     oct_model *m = NULL;
     oct_qjob *job = NULL;
     oct_layer *layers = NULL;
     size_t n = 0;
     oct_status st = oct_model_load(s->a->model, &m, err);
+    if (st == OCT_OK && (f->p.is = guess_picture(m->graph, &f->p)))
+        f->p.pixels = oct_input_pixels(m->graph, m->graph->input[0]);
     if (st == OCT_OK)
         st = session_preview(s, m->graph, &job, &layers, &n, err);
-    *out = oct_layers_count(layers, n);
-    *saved = st == OCT_OK ? saved_bytes(layers, n) : 0;
+    if (st == OCT_OK)
+        compare_layers(s, layers, n, f);
     oct_qjob_destroy(job);
     oct_model_free(m);
     return st;
 }
 
-/* Whether c channels of h by w are a picture, and not a spectrogram or another table: three channels, or one channel about as high as wide. h and w below 1:
- * not known. */
-static bool is_picture(int64_t c, int64_t h, int64_t w)
+/* What the command is expected to gain. Methods that measure what layers lose may leave some of them float, which nobody can tell without samples. */
+static void print_gain(const session *s, const forecast *f, size_t now, FILE *out)
 {
-    enum { SMALLEST = 16 };
-    const bool known = h > 0 && w > 0, shaped = known && h >= SMALLEST && w >= SMALLEST && h <= 2 * w && w <= 2 * h;
-    return shaped ? c == 3 || c == 1 : !known && c == 3;
-}
-
-/* Guesses from the shape of the first input what the samples are. */
-static void guess_data(const oct_graph *g, oct_buf *b)
-{
-    static const oct_dim none[4] = { { 0 } };
-    const oct_shape *s = g->n_input == 1 ? &g->value[g->input[0]].shape : NULL;
-    const oct_dim *d = s && s->rank == 4 ? s->d : none;
-    const bool last = d[1].n != 3 && d[1].n != 1 && (d[3].n == 3 || d[3].n == 1);
-    const int64_t c = d[last ? 3 : 1].n, h = d[last ? 1 : 2].n, w = d[last ? 2 : 3].n;
-    if (!is_picture(c, h, w)) {
-        oct_buf_puts(b, g->n_input == 1 ? " --data SAMPLES.npy" : " --data SAMPLES.npz");
+    enum { LEAST_SIZE = 32 << 10 };
+    char text[32], part[32];
+    const oct_layer_count *n = &f->n;
+    if (n->integer <= now) {
+        fputs("Then the ranges of activations are known beforehand, so that nothing is measured while the model runs, and losses are measured.\n"
+              "No more layers would be int8, and the file would be about as large.\n", out);
         return;
     }
-    oct_buf_puts(b, " --data PHOTOS/ --preprocess ");
-    oct_buf_puts(b, c == 1 ? "unit:order=gray" : last ? "imagenet-tf:layout=nhwc" : h == 224 || h < 1 ? "imagenet" : "unit");
-    if (h < 1 || w < 1 || (h == 224 && w == 224 && c != 1))
-        return;
-    if (last && c == 3)
-        oct_buf_printf(b, ":resize=%lld:crop=%lldx%lld", (long long)((h < w ? h : w) * 256 / 224), (long long)w, (long long)h);
-    else
-        oct_buf_printf(b, ":resize=%lldx%lld", (long long)w, (long long)h);
+    const double bytes = (double)s->c.size_after + f->bytes;
+    oct_print(out, "Then up to %zu of %zu would be int8: %s of the weights", n->integer, n->products,
+              oct_fmt_percent(text, n->weights ? (double)n->integer_weights / (double)n->weights : 0));
+    if (n->macs)
+        oct_print(out, ", %s of the multiplications", oct_fmt_percent(part, (double)n->integer_macs / (double)n->macs));
+    if (bytes > 0 && s->c.size_before >= LEAST_SIZE) /* in smaller files names and nodes take more than weights */
+        oct_print(out, ", a file of about %s (%s now)", oct_fmt_bytes(text, (uint64_t)bytes), oct_fmt_bytes(part, s->c.size_after));
+    fputs(".\nLayers that then lose too much stay float.\n", out);
 }
 
 static oct_status ask_for_samples(const session *s, oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
-    oct_layer_count n;
-    char text[32], part[32];
+    forecast x = { 0 };
     const size_t now = oct_layers_count(s->c.layers, s->c.n_layers).integer;
     if (strcmp(s->a->model, "-") == 0 || s->c.o.job.scheme == OCT_SCHEME_BF16 || s->c.o.job.scheme == OCT_SCHEME_DYNAMIC ||
         s->c.o.job.scheme == OCT_SCHEME_WEIGHT_ONLY)
@@ -94,25 +198,19 @@ static oct_status ask_for_samples(const session *s, oct_err *err)
               "On CPUs float16 halves the file and is not faster than float32; 8 bits are.\n", f);
         return OCT_OK;
     }
-    uint64_t saved;
-    OCT_TRY(forecast(s, &n, &saved, err));
-    if (n.integer == 0)
+    OCT_TRY(look_ahead(s, &x, err));
+    if (x.n.integer == 0)
         return OCT_OK;
-    oct_print(f, "\nThere were no samples: %zu of %zu layers with weights %s float%s.\n", n.products - now, n.products,
-              n.products - now == 1 ? "stays" : "stay", now < n.products ? " (an integer Conv needs the range of its input and output)" : "");
+    const size_t left = x.n.products > now ? x.n.products - now : 0;
+    oct_print(f, left ? "\nThere were no samples: %zu of %zu layers with weights %s float (an integer Conv needs the range of its input and output).\n"
+                      : "\nThere were no samples.\n", left, x.n.products, left == 1 ? "stays" : "stay");
     oct_buf b = OCT_BUF_INIT;
     session_command(s, false, &b);
-    guess_data(s->m->graph, &b);
-    oct_print(f, "With some 100 typical samples try:\n");
+    put_data(s->m->graph, &x.p, &b);
+    oct_print(f, "With some 100 typical samples try%s:\n", x.p.pixels == OCT_PIXELS_BYTES ? " (the model scales pixels of 0 to 255 itself, so there is no mean and no std)" : "");
     oct_print(f, "\n    %s\n\n", oct_buf_str(&b));
     oct_buf_free(&b);
-    oct_print(f, "Then %zu of %zu would be int8: %s of the weights", n.integer, n.products,
-              oct_fmt_percent(text, n.weights ? (double)n.integer_weights / (double)n.weights : 0));
-    if (n.macs)
-        oct_print(f, ", %s of the multiplications", oct_fmt_percent(part, (double)n.integer_macs / (double)n.macs));
-    if (saved < s->c.size_before) /* weights that the file does not store as floats may count for more */
-        oct_print(f, ", a file of about %s", oct_fmt_bytes(text, s->c.size_before - saved));
-    fputs(".\n", f);
+    print_gain(s, &x, now, f);
     if (s->m->graph->n_input > 1) {
         oct_print(f, "The .npz holds an array per input:");
         for (size_t i = 0; i < s->m->graph->n_input; i++)

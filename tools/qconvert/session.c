@@ -362,6 +362,8 @@ oct_status session_take(session *s, oct_err *err)
         tool_warn_incomplete(s->cli, a->calib, s->c.calib);
     }
     tool_data d = a->data;
+    if (d.specs.n)
+        tool_warn_pixels(s->cli, s->m->graph, &d.preprocess);
     d.hold = true;
     d.synthetic = s->c.o.synthetic;
     if (s->c.o.n_ends)

@@ -113,6 +113,7 @@ static oct_status open_data(session *s, oct_err *err)
     tool_data d = a->data;
     OCT_TRY(tool_read_states(s->models[0].graph, &d, err));
     d.first |= d.n_state && d.samples; /* states need all samples in between */
+    tool_warn_pixels(s->cli, s->models[0].graph, &d.preprocess);
     OCT_TRY(tool_open_inputs(inputs, n, &d, 0, &s->src, err));
     s->n_states = d.n_state;
     if (!(s->states = oct_arena_memdup(s->arena, d.state, sizeof d.state)))
