@@ -216,6 +216,10 @@ typedef struct oct_culprits {
     double gain;       /* dB that the outputs gain without them, measured on other samples than those that found the layers */
 } oct_culprits;
 
+/* "with them in float the outputs gain 7.3 dB, for 1.2 % of the multiply-accumulates", or that the outputs would be the float model's. Returns dst. */
+enum { OCT_CULPRITS_TEXT = 160 };
+const char *oct_culprits_text(char dst[OCT_CULPRITS_TEXT], const oct_culprits *k);
+
 /* How much of a quantized model has a counterpart in its float model. */
 typedef struct oct_adopted {
     size_t values, layers;             /* activations, and layers with quantized weights, that have a counterpart */
@@ -292,6 +296,7 @@ typedef struct oct_conversion {
     oct_graph *adopted;       /* the quantized model whose decisions were adopted; or NULL */
     oct_graph *fl;            /* the prepared float graph, with which the result is compared */
     oct_judged_on judged;
+    double seen_sqnr;         /* the SQNR on samples that calibrated, where it is far better than on those that judge; NaN: it is not */
     oct_eval_result *verdict; /* the comparison of the float and the quantized graph; NULL: there was none */
     double sqnr;              /* SQNR of the outputs in dB on the samples of the verdict; NaN: not measured */
     oct_layer_denormals *denormal; /* [n_denormal], of the layers that have denormal weights */

@@ -36,8 +36,11 @@ const char *oct_goal_text(char dst[OCT_GATE_TEXT], const oct_goal *g, const oct_
 
 const char *oct_goal_trial_text(char dst[OCT_TRIAL_TEXT], const oct_goal_trial *t)
 {
-    const int n = snprintf(dst, OCT_TRIAL_TEXT, "%zu layer%s left float for the goal, with %.1f %% of the multiply-accumulates", t->layers,
-                           t->layers == 1 ? "" : "s", 100 * t->macs);
+    char macs[OCT_MACS_TEXT], share[OCT_MACS_TEXT + 16] = "";
+    if (t->layers)
+        snprintf(share, sizeof share, ", with %s", oct_macs_text(macs, t->macs));
+    const int n = t->layers ? snprintf(dst, OCT_TRIAL_TEXT, "%zu layer%s left float for the goal%s", t->layers, t->layers == 1 ? "" : "s", share)
+                            : snprintf(dst, OCT_TRIAL_TEXT, "no layer left float for the goal");
     if (t->wide)
         snprintf(dst + n, OCT_TRIAL_TEXT - (size_t)n, ", and %zu with activations of 16 bits", t->wide);
     return dst;

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define TIMING_SECONDS 0.08
+#define CLOSE_DB 30        /* with more, outputs are close to those of the float model, whatever they are on other samples */
+#define MUCH_BETTER_DB 3   /* samples differ by less */
 #define SUSPICIOUS 4 /* times faster than float: more than integers gain on most CPUs */
 
 /* Whether the whole float model runs here. If not, the quantized one cannot be compared with it. */
@@ -174,6 +176,29 @@ static bool may_go_unjudged(const oct_conversion *c, oct_status s)
            !oct_source_has_labels(c->src);
 }
 
+/* Ranges and choices may fit the samples that made them far better than others. Few samples tell this, and only where much is lost does it matter. */
+static oct_status compare_seen(oct_conversion *c, const oct_eval_model models[2], oct_err *err)
+{
+    c->seen_sqnr = NAN;
+    if (c->judged != OCT_JUDGED_OTHERS || !(c->sqnr < CLOSE_DB) || c->verdict->samples < 1)
+        return OCT_OK;
+    const oct_pick pick = { .most = enough(c->fl) };
+    oct_pool *pool = oct_pool_create(c->o.job.threads);
+    oct_eval_result *r = NULL;
+    if (!pool)
+        return oct_pool_fail(c->o.job.threads, err);
+    oct_pool_relax(pool);
+    const oct_eval_options o = { .pool = pool, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
+    oct_status s = oct_source_pick(c->src, &pick, err);
+    if (s == OCT_OK)
+        s = oct_eval(models, 2, c->src, &o, &r, err);
+    if (s == OCT_OK && r->models[1].sqnr_db > c->sqnr + MUCH_BETTER_DB)
+        c->seen_sqnr = r->models[1].sqnr_db;
+    oct_pool_destroy(pool);
+    oct_eval_free(r);
+    return s;
+}
+
 oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *err)
 {
     const char *why = c->src ? oct_conversion_unjudged(c, c->fl) : NULL;
@@ -199,6 +224,7 @@ oct_status oct_conversion_judge(oct_conversion *c, const char *output, oct_err *
     if (c->o.listener.taken)
         c->o.listener.taken(c->o.listener.arg, c->src);
     OCT_TRY(look_for_denormals(c, pick.aside, err));
+    OCT_TRY(compare_seen(c, models, err));
     oct_conversion_warn_of_loss(c);
     return against_goals(c, err);
 }

@@ -7,6 +7,7 @@
 #include "quant/job.h"
 #include "targets/stand.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int64_t layer_macs(const oct_graph *g, int node)
@@ -19,6 +20,20 @@ static int64_t samples_of_run(const oct_graph *g)
 {
     const oct_shape *s = g->n_input ? &g->value[g->input[0]].shape : NULL;
     return s && s->rank > 1 && s->d[0].n > 0 ? s->d[0].n : 1;
+}
+
+const char *oct_macs_text(char dst[OCT_MACS_TEXT], double share)
+{
+    static const char of[] = "multiply-accumulates";
+    if (!(share > 0))
+        snprintf(dst, OCT_MACS_TEXT, "no %s", of);
+    else if (share < 0.001)
+        snprintf(dst, OCT_MACS_TEXT, "less than 0.1 %% of the %s", of);
+    else if (share > 0.9995)
+        snprintf(dst, OCT_MACS_TEXT, "all %s", of);
+    else
+        snprintf(dst, OCT_MACS_TEXT, "%.1f %% of the %s", 100 * share, of);
+    return dst;
 }
 
 int64_t oct_sample_macs(const oct_graph *g)

@@ -29,6 +29,11 @@ typedef struct oct_layer_count {
 } oct_layer_count;
 oct_layer_count oct_layers_count(const oct_layer *layers, size_t n);
 
+/* A share of the multiply-accumulates for people: "12.3 % of the multiply-accumulates", "less than 0.1 % of ...", "no multiply-accumulates", "all ...".
+ * Returns dst. */
+enum { OCT_MACS_TEXT = 64 };
+const char *oct_macs_text(char dst[OCT_MACS_TEXT], double share);
+
 /* The oct_graph_macs of one sample, that is, of one row if the batch size is fixed; at least 1. */
 int64_t oct_sample_macs(const oct_graph *g);
 

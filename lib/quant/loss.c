@@ -153,13 +153,24 @@ static bool warn_of_lengths(oct_conversion *c)
     return far;
 }
 
+const char *oct_culprits_text(char dst[OCT_CULPRITS_TEXT], const oct_culprits *k)
+{
+    char macs[OCT_MACS_TEXT];
+    const char *them = k->n == 1 ? "it" : "them";
+    if (isfinite(k->gain))
+        snprintf(dst, OCT_CULPRITS_TEXT, "with %s in float the outputs gain %.1f dB, for %s", them, k->gain, oct_macs_text(macs, k->macs));
+    else
+        snprintf(dst, OCT_CULPRITS_TEXT, "with %s in float the outputs equal the float model's, for %s", them, oct_macs_text(macs, k->macs));
+    return dst;
+}
+
 static void warn_of_culprits(oct_conversion *c)
 {
+    char text[OCT_CULPRITS_TEXT];
     const oct_culprits *k = &c->culprits;
     const bool one = k->n == 1;
-    oct_conversion_say(c, OCT_NOTE_WARNING, "%zu node%s cause%s most of the loss: %s; with %s in float the outputs gain %.1f dB, for %.1f %% of the "
-                       "multiply-accumulates; rows \"name:NODE float\" of --policy leave %s so", k->n, one ? "" : "s", one ? "s" : "", k->names,
-                       one ? "it" : "them", k->gain, 100 * k->macs, one ? "it" : "them");
+    oct_conversion_say(c, OCT_NOTE_WARNING, "%zu node%s cause%s most of the loss: %s; %s; rows \"name:NODE float\" of --policy leave %s so", k->n,
+                       one ? "" : "s", one ? "s" : "", k->names, oct_culprits_text(text, k), one ? "it" : "them");
 }
 
 void oct_conversion_warn_of_loss(oct_conversion *c)
@@ -177,6 +188,9 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
         oct_conversion_say(c, OCT_NOTE_WARNING, "values of the outputs that are not finite differ from the float model's; %s", hint);
     else if (poor)
         oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR %.1f dB is below %d: little of what the float model says is left; %s", c->sqnr, POOR_DB, hint);
+    if (!isnan(c->seen_sqnr))
+        oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR is %.1f dB on samples that calibration saw, and %.1f dB on others: ranges and choices fit the samples too closely; "
+                           "give more of them, or samples that differ more", c->seen_sqnr, c->sqnr);
     if (k->names)
         warn_of_culprits(c);
     c->lossy = worse || broken || poor || lengths || k->names;

@@ -1,8 +1,7 @@
 /* The table of methods, and which of them a conversion uses. */
 #include "quant/methods.h"
 
-#include "base/buf.h"
-
+#include <math.h>
 #include <string.h>
 
 #define OCT_METHOD(m) extern const oct_method m;
@@ -32,6 +31,38 @@ const char *oct_method_needs_name(oct_method_needs n)
 {
     static const char *const names[] = { [OCT_NEEDS_NOTHING] = "nothing", [OCT_NEEDS_STATISTICS] = "statistics", [OCT_NEEDS_SAMPLES] = "samples" };
     return names[n];
+}
+
+bool oct_method_is_worse(const oct_method_result *r)
+{
+    const bool less_is_better = strcmp(r->unit ? r->unit : "", "steps") == 0;
+    return r->measure && (less_is_better ? r->after > r->before : r->after < r->before);
+}
+
+static void put_measured(oct_buf *out, double v, const char *unit)
+{
+    const bool db = strcmp(unit, "dB") == 0;
+    if (isinf(v) && v > 0 && db)
+        oct_buf_puts(out, "exact");
+    else if (!isfinite(v))
+        oct_buf_puts(out, "not finite");
+    else
+        oct_buf_printf(out, db ? "%.1f %s" : *unit ? "%.2g %s" : "%.2g%s", v, unit);
+}
+
+void oct_method_text(const oct_method_result *r, oct_buf *out)
+{
+    if (!r->measure) {
+        oct_buf_puts(out, *r->choice ? r->choice : r->method->summary);
+        return;
+    }
+    oct_buf_printf(out, "%s%s%s ", r->choice, *r->choice ? ", " : "", r->measure);
+    put_measured(out, r->after, r->unit);
+    oct_buf_puts(out, " (without: ");
+    put_measured(out, r->before, r->unit);
+    if (oct_method_is_worse(r))
+        oct_buf_printf(out, "; kept, as %s", r->although ? r->although : "other measures are better");
+    oct_buf_puts(out, ")");
 }
 
 oct_method_set oct_methods_default(void)

@@ -115,10 +115,10 @@ static int cost_of(const choice *x, int root, double *macs, int *layers)
 
 static oct_status take(choice *x, const reason *r, oct_err *err)
 {
+    char macs[OCT_MACS_TEXT];
     const char *name = oct_value_name(x->j->g, r->root);
     const char *why = isfinite(r->gain) ? oct_arena_printf(x->j->arena, "rounding '%s' alone would cause %.0f %% of the loss at the outputs (about "
-                                                           "%.1f dB are gained, for %.1f %% of the multiply-accumulates)", name, 100 * r->share, r->gain,
-                                                           100 * r->macs)
+                                                           "%.1f dB are gained, for %s)", name, 100 * r->share, r->gain, oct_macs_text(macs, r->macs))
                                         : oct_arena_printf(x->j->arena, "rounding '%s' alone would make outputs that are infinite or no numbers",
                                                            name);
     const char *as_float = why ? oct_arena_printf(x->j->arena, "left float: %s", why) : NULL;

@@ -210,6 +210,7 @@ static oct_status round_with(oct_trial *t, oct_conversion *c, oct_method_result 
     OCT_TRY(exchange(x, err));
     t->gain = x->safe ? -MOST_LOST_DB : 0;
     t->enough = x->safe ? FINE_DB : 0;
+    t->worth = "these weights cannot saturate sums of pairs";
     oct_conversion_changed(c);
     return OCT_OK;
 }

@@ -40,10 +40,12 @@ static oct_status attempt(oct_conversion *c, oct_trial *t, double before, double
     t->won |= t->enough > 0 && after.sqnr >= t->enough;
     r->measure = "output SQNR";
     r->unit = "dB";
-    if (t->won)
+    if (t->won) {
         r->after = after.sqnr;
-    else
+        r->although = t->gain < 0 || t->enough > 0 ? t->worth : "the noise of all outputs together is less";
+    } else {
         t->undo(t, c);
+    }
     if (!t->won && t->otherwise)
         snprintf(r->choice, sizeof r->choice, "%s (%.1f dB)", t->otherwise, after.sqnr);
     return OCT_OK;

@@ -18,6 +18,7 @@ struct oct_trial {
     /* how many dB the smallest SQNR of an output must gain; a negative number: may lose; 0: the noise must fall. act may set it. */
     double gain;
     double enough;         /* an SQNR in dB that suffices, whatever it was before; 0: none does */
+    const char *worth;     /* what a loss that such a gain or SQNR allows is accepted for, as one clause */
     int attempts;          /* how often act is called until the change helps; 0: once. act may lower it. */
     int attempt;           /* the number of the attempt, from 0 */
     const char *otherwise; /* the name of the choice if the change does not help; NULL: the method sets it */

@@ -522,6 +522,7 @@ static oct_status choose(search *x, oct_method_result *r, oct_err *err)
     r->unit = "dB";
     r->before = (o[USUAL].sqnr[0] + o[USUAL].sqnr[1]) / 2;
     r->after = (chosen.sqnr[0] + chosen.sqnr[1]) / 2;
+    r->although = "wide ranges are safer for other samples, and narrower ones do not gain more than chance";
     return OCT_OK;
 }
 

@@ -77,23 +77,6 @@ static oct_status take_changes(page_work *w, oct_err *err)
     return OCT_OK;
 }
 
-static const char *measured(char dst[48], double v, const char *unit)
-{
-    if (strcmp(unit, "dB") == 0)
-        return oct_fmt_db(dst, v);
-    snprintf(dst, 48, "%.2g%s%s", v, *unit ? " " : "", unit);
-    return dst;
-}
-
-/* "minmax; output SQNR 23.1 dB, 23.3 dB without" */
-static const char *gained(oct_arena *a, const oct_method_result *r)
-{
-    char with[48], without[48];
-    if (!r->measure)
-        return *r->choice ? r->choice : r->method->summary;
-    return oct_arena_printf(a, "%s%s%s %s, %s without", r->choice, *r->choice ? "; " : "", r->measure, measured(with, r->after, r->unit), measured(without, r->before, r->unit));
-}
-
 static oct_status take_methods(page_work *w, oct_err *err)
 {
     const oct_conversion *c = &w->s->c;
@@ -104,7 +87,10 @@ static oct_status take_methods(page_work *w, oct_err *err)
     for (size_t i = 0; i < c->n_methods; i++) {
         if (!c->methods[i].ran)
             continue;
-        v[n] = (oct_page_line){ c->methods[i].method->name, NULL, gained(w->arena, &c->methods[i]) };
+        oct_buf text = OCT_BUF_INIT;
+        oct_method_text(&c->methods[i], &text);
+        v[n] = (oct_page_line){ c->methods[i].method->name, NULL, text.failed ? NULL : oct_arena_strdup(w->arena, oct_buf_str(&text)) };
+        oct_buf_free(&text);
         if (!v[n++].text)
             return oct_nomem(err);
     }

@@ -126,6 +126,8 @@ static void put_judged(oct_json *j, const session *s)
     oct_json_open(j, "judged_on", '{');
     oct_json_int(j, "samples", s->c.verdict->samples);
     oct_json_str(j, "which", names[s->c.judged]);
+    if (!isnan(s->c.seen_sqnr))
+        oct_json_num(j, "seen_sqnr_db", s->c.seen_sqnr);
     oct_json_close(j);
 }
 
@@ -176,6 +178,8 @@ static void put_method(oct_json *j, const void *row)
         oct_json_str(j, "unit", r->unit);
         number(j, "before", r->before);
         number(j, "after", r->after);
+        if (oct_method_is_worse(r) && r->although)
+            oct_json_str(j, "although", r->although);
     }
 }
 

@@ -219,35 +219,23 @@ static void print_changes(const session *s, FILE *f)
     }
 }
 
-/* "31.2 dB", "0.012 steps" */
-static const char *measured(char dst[48], double v, const char *unit)
-{
-    if (strcmp(unit, "dB") == 0)
-        return oct_fmt_db(dst, v);
-    snprintf(dst, 48, "%.2g %s", v, unit);
-    return dst;
-}
-
 /* Prints what methods did, and with -v why others did not run. */
 static void print_methods(const session *s, FILE *f)
 {
     size_t lines = 0;
-    char with[48], without[48];
     for (size_t i = 0; i < s->c.n_methods; i++) {
         const oct_method_result *r = &s->c.methods[i];
+        oct_buf text = OCT_BUF_INIT;
         if (!r->ran && !s->cli->verbose)
             continue;
         if (lines++ == 0)
-            fputs("\nMethods:\n", f);
-        oct_print(f, "  %s: %s", r->method->name, r->ran ? r->choice : "not used: ");
-        if (!r->ran)
-            oct_print(f, "%s", r->why);
-        else if (r->measure)
-            oct_print(f, "%s%s %s (without: %s)", *r->choice ? ", " : "", r->measure, measured(with, r->after, r->unit),
-                      measured(without, r->before, r->unit));
+            fputs("\nMethods, measured on samples that calibrate:\n", f);
+        if (r->ran)
+            oct_method_text(r, &text);
         else
-            oct_print(f, "%s", *r->choice ? "" : "used");
-        fputc('\n', f);
+            oct_buf_printf(&text, "not used: %s", r->why);
+        oct_print(f, "  %s: %s\n", r->method->name, oct_buf_str(&text));
+        oct_buf_free(&text);
     }
 }
 

@@ -88,9 +88,9 @@ static void print_found(const session *s, FILE *f)
 
 static void print_culprits(const oct_culprits *k, FILE *f)
 {
+    char text[OCT_CULPRITS_TEXT];
     if (k->names)
-        oct_print(f, "%zu node%s cause%s most of the loss: %s; in float the outputs gain %.1f dB, for %.1f %% of the multiply-accumulates\n", k->n,
-                  k->n == 1 ? "" : "s", k->n == 1 ? "s" : "", k->names, k->gain, 100 * k->macs);
+        oct_print(f, "%zu node%s cause%s most of the loss: %s; %s\n", k->n, k->n == 1 ? "" : "s", k->n == 1 ? "s" : "", k->names, oct_culprits_text(text, k));
 }
 
 static oct_status write_json(const session *s, oct_err *err)
