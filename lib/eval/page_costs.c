@@ -40,7 +40,7 @@ static void put_words(const ev_page *p, int what, size_t k)
 
 static void put_measure(const ev_page *p, int what)
 {
-    static const char *const titles[MEASURES][2] = { { "File size", "with external data" }, { "Latency", "of one sample, the median" },
+    static const char *const titles[MEASURES][2] = { { "File size", "with external data" }, { "Latency", "of one sample, the median, measured on this machine" },
                                                      { "Memory", "weights and intermediate tensors for one sample" } };
     double most = 0;
     for (size_t k = 0; k < p->r->n_models; k++)

@@ -18,6 +18,7 @@
 #include "eval/report.h"
 #include "forms/ends.h"
 #include "onnx/model.h"
+#include "quant/float_bytes.h"
 #include "quant/layers.h"
 #include "quant/methods.h"
 #include "quant/norm_match.h"
@@ -290,6 +291,8 @@ typedef struct oct_conversion {
     oct_promotion *promoted;
     size_t n_promoted;
     uint64_t size_before, size_after; /* bytes of the files, external data included */
+    oct_float_bytes *floats;          /* [n_floats]: what above a twentieth of the bytes stayed float, unless that was asked for */
+    size_t n_floats;
     bool recorded;                    /* the model that is converted has a record of its own */
     oct_size_choice size;     /* the choice for o.size */
     struct oct_size_units *size_units; /* the choices of schemes that may still change for o.size */

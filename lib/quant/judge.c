@@ -180,7 +180,7 @@ static bool may_go_unjudged(const oct_conversion *c, oct_status s)
 static oct_status compare_seen(oct_conversion *c, const oct_eval_model models[2], oct_err *err)
 {
     c->seen_sqnr = NAN;
-    if (c->judged != OCT_JUDGED_OTHERS || !(c->sqnr < CLOSE_DB) || c->verdict->samples < 1)
+    if (c->judged != OCT_JUDGED_OTHERS || c->o.synthetic || !(c->sqnr < CLOSE_DB) || c->verdict->samples < 1)
         return OCT_OK;
     const oct_pick pick = { .most = enough(c->fl) };
     oct_pool *pool = oct_pool_create(c->o.job.threads);

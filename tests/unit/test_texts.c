@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "net.h"
 #include "quant/convert.h"
 #include "quant/layers.h"
 #include "quant/methods.h"
@@ -78,8 +79,40 @@ static void culprits_and_trials(void **state)
     assert_string_equal(oct_goal_trial_text(trial, &t), "3 layers left float for the goal, with 50.0 % of the multiply-accumulates");
 }
 
+/* Of a file of 10000 bytes: a table of 4000 and another of 1200 that Gather reads, a matrix of 600, a vector of 40, and scales of 2000. */
+static void bytes_that_stay_float(void **state)
+{
+    oct_graph *g = net_graph(13);
+    oct_arena *a = oct_arena_create();
+    const oct_layer layers[] = { { .own = "pick", .name = "pick", .d = { .scheme = OCT_SCHEME_FLOAT, .why = "op:Gather (--set:1)" } },
+                                 { .own = "mul", .name = "mul", .d = { .scheme = OCT_SCHEME_FLOAT, .why = "the target runs it in float" } } };
+    oct_float_bytes *list;
+    size_t n;
+    oct_buf b = OCT_BUF_INIT;
+    const int x = net_input(g, "x", OCT_F32, "1,15"), i = net_input(g, "i", OCT_S64, "2"), q = net_input(g, "q", OCT_S8, "500,1");
+    net_output(g, NET_NODE(g, "Gather", "pick", "t", net_random(g, "table", "100,10", 1), i));
+    net_output(g, NET_NODE(g, "Gather", "other", "u", net_random(g, "small", "30,10", 2), i));
+    net_output(g, NET_NODE(g, "MatMul", "mul", "y", x, net_random(g, "w", "15,10", 3)));
+    net_output(g, NET_NODE(g, "Neg", "neg", "v", net_random(g, "few", "10", 4)));
+    net_output(g, NET_NODE(g, "DequantizeLinear", "dq", "r", q, net_random(g, "scales", "500", 5)));
+    GOOD(oct_float_bytes_find(g, 10000, layers, OCT_COUNT(layers), a, &list, &n, err));
+    assert_int_equal(n, 2);
+    assert_true(list[0].bytes == 5200 && list[0].n == 2 && list[1].bytes == 600 && list[1].n == 1);
+    assert_true(fabs(list[0].share - 0.52) < 1e-12 && fabs(list[1].share - 0.06) < 1e-12);
+    oct_float_bytes_text(list, n, &b);
+    assert_string_equal(oct_buf_str(&b), "58 % of its bytes are float: Gather (most in table and others) by the rule op:Gather (--set:1), MatMul (w) because the target runs it in float");
+    oct_buf_free(&b);
+    GOOD(oct_float_bytes_find(g, 1000000, layers, OCT_COUNT(layers), a, &list, &n, err));
+    assert_int_equal(n, 0);
+    oct_float_bytes_text(list, n, &b);
+    assert_string_equal(oct_buf_str(&b), "");
+    oct_buf_free(&b);
+    oct_arena_destroy(a);
+    oct_graph_destroy(g);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(methods), cmocka_unit_test(shares), cmocka_unit_test(culprits_and_trials) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(methods), cmocka_unit_test(shares), cmocka_unit_test(culprits_and_trials), cmocka_unit_test(bytes_that_stay_float) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -228,7 +228,7 @@ static void prefer_bf16(const session *s)
     if (!oct_target_bfloat16(s->target) || oct_scheme_is_half(s->c.o.job.scheme) || t.bf16 * 100 >= t.decided * WORTH_SAYING)
         return;
     char text[32];
-    oct_print(oct_cli_result(s->cli), "\nOn this CPU (%s) the products of these layers are expected to take %s of the time in bf16, which needs no samples:\n"
+    oct_print(oct_cli_result(s->cli), "\nEstimated by the table of costs for CPUs of this class (%s): the products of these layers take %s of the time in bf16, which needs no samples:\n"
               "try --scheme bf16, or qeval --compute bf16 for what it would lose.\n",
               oct_cost_class(), oct_fmt_percent(text, t.bf16 / t.decided));
 }

@@ -115,7 +115,7 @@ static oct_status take_findings(page_work *w, oct_err *err)
     size_t n;
     OCT_TRY(oct_lint_open(c->m->graph, NULL, &w->lint, err));
     OCT_TRY(oct_lint_judge(w->lint, w->s->target, &v, err));
-    OCT_TRY(tool_page_findings(w->lint, &v, w->s->target, c->n_warnings + c->n_promoted + c->n_denormal + 1, &line, &n, err));
+    OCT_TRY(tool_page_findings(w->lint, &v, w->s->target, c->n_warnings + c->n_promoted + c->n_denormal + 2, &line, &n, err));
     for (size_t i = 0; i < c->n_warnings; i++)
         line[n++] = (oct_page_line){ "warning", NULL, c->warnings[i] };
     for (size_t i = 0; i < c->n_promoted; i++, n++) {
@@ -126,6 +126,14 @@ static oct_status take_findings(page_work *w, oct_err *err)
     }
     for (size_t i = 0; i < c->n_denormal; i++)
         OCT_TRY(denormal_line(w, &c->denormal[i], &line[n++], err));
+    if (c->n_floats) {
+        oct_buf text = OCT_BUF_INIT;
+        oct_float_bytes_text(c->floats, c->n_floats, &text);
+        line[n++] = (oct_page_line){ "size", NULL, text.failed ? NULL : oct_arena_strdup(w->arena, oct_buf_str(&text)) };
+        oct_buf_free(&text);
+        if (!line[n - 1].text)
+            return oct_nomem(err);
+    }
     if (c->unjudged)
         line[n++] = (oct_page_line){ "not judged", NULL, c->unjudged };
     w->model[1].findings = (oct_page_lines){ line, n };

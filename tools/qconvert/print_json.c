@@ -195,6 +195,15 @@ static void put_promotion(oct_json *j, const void *row)
     oct_json_int(j, "bits", p->wide ? 16 : 32);
 }
 
+static void put_floats(oct_json *j, const void *row)
+{
+    const oct_float_bytes *f = row;
+    oct_json_str(j, "op", f->op);
+    oct_json_int(j, "bytes", (int64_t)f->bytes);
+    oct_json_num(j, "share", f->share);
+    oct_json_str(j, "largest", f->largest);
+}
+
 static void put_change(oct_json *j, const void *row)
 {
     const oct_change *c = row;
@@ -284,6 +293,7 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_int(&j, "before", (int64_t)s->c.size_before);
     oct_json_int(&j, "after", (int64_t)s->c.size_after);
     oct_json_close(&j);
+    oct_json_rows(&j, "float_bytes", s->c.floats, s->c.n_floats, sizeof *s->c.floats, put_floats);
     if (s->a->dry_run) {
         const dry_estimate x = dry_estimated(s);
         oct_json_open(&j, "estimate", '{');

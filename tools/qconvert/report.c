@@ -288,6 +288,10 @@ static void print_sentence(const session *s, FILE *f)
     oct_buf b = OCT_BUF_INIT;
     size_clause(s, &b);
     layers_clause(s, &b);
+    if (s->c.n_floats) {
+        oct_buf_puts(&b, "; ");
+        oct_float_bytes_text(s->c.floats, s->c.n_floats, &b);
+    }
     verdict_clause(s, &b);
     if (oct_conversion_no_gain(&s->c))
         oct_buf_printf(&b, "; %s", oct_conversion_no_gain(&s->c));

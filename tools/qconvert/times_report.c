@@ -36,7 +36,7 @@ static oct_status print_changes(const session *s, const oct_target_times *x, FIL
         if (!*s->c.layers[i].d.where && change(&s->c.layers[i]) >= LEAST_SHARE * whole)
             order[n++] = &s->c.layers[i];
     qsort(order, n, sizeof *order, by_change);
-    oct_table *t = oct_table_of("llrr", (const char *[]){ "layer", "scheme", "in float", "so" });
+    oct_table *t = oct_table_of("llrr", (const char *[]){ "layer", "scheme", "in float", "as decided" });
     for (size_t i = 0; i < n && (s->cli->verbose || i < SHOWN); i++) {
         char before[32], after[32];
         snprintf(before, sizeof before, "%.1f %%", 100 * order[i]->d.on_floats / whole);
@@ -45,7 +45,7 @@ static oct_status print_changes(const session *s, const oct_target_times *x, FIL
         oct_table_texts(t, cells);
     }
     if (n)
-        oct_print(f, "\nExpected to change most, of a run in float by %s:\n", oct_target_costs_name(s->target, x->least));
+        oct_print(f, "\nEstimated to change most, in shares of a run in float by %s:\n", oct_target_costs_name(s->target, x->least));
     const oct_status st = n ? oct_table_print(t, f, err) : OCT_OK;
     oct_table_destroy(t);
     oct_free(order);
@@ -75,8 +75,8 @@ oct_status times_report_print(const session *s, FILE *f, oct_err *err)
     bool any = false, slower = false;
     for (size_t i = 0; i < x.n; i++)
         if (x.on_floats[i] >= LEAST_TIME) {
-            fputs(any ? "" : "\n", f);
-            oct_print(f, "%s: %s a run in float, %s so, by costs of one thread\n", oct_target_costs_name(s->target, i),
+            fputs(any ? "" : "\nEstimated, not measured here: by the target's tables of costs, which come from other machines, on one thread a run takes\n", f);
+            oct_print(f, "  by %s %s in float, %s as decided\n", oct_target_costs_name(s->target, i),
                       oct_fmt_seconds(before, x.on_floats[i] / 1e9), oct_fmt_seconds(after, x.decided[i] / 1e9));
             any = true;
             slower |= x.decided[i] > SLOWER * x.on_floats[i];
