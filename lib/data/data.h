@@ -71,7 +71,7 @@ typedef struct oct_batch {
     size_t n_tensors;
     int64_t *labels;     /* [n], -1 where there is none */
     bool follows;        /* the first sample is the one behind the last sample before, of the same recording */
-    const char **names;  /* [n], "dir/cat.jpg", "x.npy[12]"; borrowed until the next call */
+    const char **names;  /* [n], "dir/cat.jpg", "x.npy[12]", "x.jsonl:13" by its line; borrowed until the next call */
     int64_t *indices;    /* [n], position in the stream, before sharding, counting broken samples */
     int64_t *places;     /* [n], the same among those chosen; where a pick gives at most some of them, among those given */
     oct_picture_size *pictures; /* [n], for the first input that took one */
@@ -80,6 +80,8 @@ typedef struct oct_batch {
 
 #define OCT_BATCH_INIT { 0 }
 void oct_batch_free(oct_batch *b);
+/* Adds to an error of a run on the batch which samples these are: "sample 'x.jsonl:3'", "samples 'a.png' to 'h.png'". */
+void oct_batch_within(const oct_batch *b, oct_err *err);
 
 /* Opens the specs and checks what can be checked without decoding. *src is to be closed with oct_source_close.
  *   OCT_EUSAGE        a preprocessing text that cannot be read, a shard out of range, nothing that looks like data

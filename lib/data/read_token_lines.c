@@ -15,7 +15,7 @@ typedef struct lines {
     oct_map map;
     size_t ids; /* the input that takes them */
     size_t at, forgotten;
-    int64_t index;
+    int64_t line; /* the number of the last line that was read, from 1 */
 } lines;
 
 static void lines_close(void *self)
@@ -50,8 +50,8 @@ static bool is_blank(const char *t, size_t n)
     return true;
 }
 
-/* The next line that holds anything. */
-static bool next_line(const oct_map *m, size_t *at, const char **line, size_t *n)
+/* The next line that holds anything. *number: of the line, from 1; it must be 0 at the beginning. */
+static bool next_line(const oct_map *m, size_t *at, const char **line, size_t *n, int64_t *number)
 {
     const char *text = (const char *)m->data;
     if (*at == 0 && m->size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
@@ -61,6 +61,7 @@ static bool next_line(const oct_map *m, size_t *at, const char **line, size_t *n
         *line = text + *at;
         *n = (end ? (size_t)(end - text) : m->size) - *at;
         *at += *n + (end != NULL);
+        ++*number;
         if (!is_blank(*line, *n))
             return true;
     }
@@ -71,8 +72,8 @@ static int64_t lines_count(void *self)
 {
     const lines *r = self;
     const char *line;
-    int64_t count = 0;
-    for (size_t at = 0, n; next_line(&r->map, &at, &line, &n);)
+    int64_t count = 0, number = 0;
+    for (size_t at = 0, n; next_line(&r->map, &at, &line, &n, &number);)
         count++;
     oct_map_forget(&r->map, r->map.data, r->map.size);
     return count;
@@ -96,7 +97,7 @@ static oct_status read_ids(const char *t, size_t n, int64_t *v, int64_t *count, 
                 return oct_fail(err, OCT_EMALFORMED, "character %zu: a token id of too many digits", from + 1);
         if (i == from || (i < n && (!strchr(" \t\r,]", t[i]) || !t[i]))) {
             oct_fail(err, OCT_EMALFORMED, "character %zu: not a token id", i + 1);
-            oct_hint(err, "a line holds ids as whole numbers, or a JSON object with a list for each input");
+            oct_hint(err, OCT_TOKENIZER_HINT);
             return OCT_EMALFORMED;
         }
         if (v)
@@ -131,8 +132,11 @@ static oct_status parse_list(const lines *r, size_t i, const oct_tree *list, oct
     const size_t n = oct_tree_count(list);
     OCT_TRY(oct_token_row(r->ctx, r->ids, i, (int64_t)n, part, err));
     for (size_t k = 0; k < n; k++)
-        if (!whole(oct_tree_at(list, k), (int64_t *)part->array.data + k))
-            return oct_fail(err, OCT_EMALFORMED, "element %zu (counted from 0) for input '%s' is not a whole number", k, name);
+        if (!whole(oct_tree_at(list, k), (int64_t *)part->array.data + k)) {
+            oct_fail(err, OCT_EMALFORMED, "element %zu (counted from 0) for input '%s' is not a whole number", k, name);
+            oct_hint(err, OCT_TOKENIZER_HINT);
+            return OCT_EMALFORMED;
+        }
     return OCT_OK;
 }
 
@@ -155,7 +159,7 @@ static oct_status parse_object(const lines *r, const char *t, size_t n, oct_item
 {
     oct_tree *root;
     int64_t label;
-    OCT_TRY(oct_tree_parse(t, n, "the line", &root, err));
+    OCT_TRY(oct_tree_parse(t, n, "JSON", &root, err));
     oct_status s = OCT_OK;
     for (size_t i = 0; s == OCT_OK && i < r->ctx->n; i++) {
         const oct_tree *list = find_member(r, i, root);
@@ -185,11 +189,11 @@ static oct_status lines_next(void *self, bool want, oct_item *item, bool *end, o
     lines *r = self;
     const char *line;
     size_t n;
-    if (!next_line(&r->map, &r->at, &line, &n)) {
+    if (!next_line(&r->map, &r->at, &line, &n, &r->line)) {
         *end = true;
         return OCT_OK;
     }
-    if (!(item->name = oct_strprintf("%s[%lld]", r->map.path, (long long)r->index++)))
+    if (!(item->name = oct_strprintf("%s:%lld", r->map.path, (long long)r->line)))
         return oct_nomem(err);
     oct_status s = want ? parse_line(r, line, n, item, err) : OCT_OK;
     if (s != OCT_OK)
@@ -205,7 +209,7 @@ static oct_status lines_rewind(void *self, oct_err *err)
 {
     lines *r = self;
     r->at = r->forgotten = 0;
-    r->index = 0;
+    r->line = 0;
     return OCT_OK;
 }
 

@@ -19,6 +19,14 @@ static void drop_names(oct_batch *b)
     st->names = 0;
 }
 
+void oct_batch_within(const oct_batch *b, oct_err *err)
+{
+    if (b->n == 1)
+        oct_within(err, "sample '%s'", b->names[0]);
+    else if (b->n)
+        oct_within(err, "samples '%s' to '%s'", b->names[0], b->names[b->n - 1]);
+}
+
 void oct_batch_free(oct_batch *b)
 {
     store *st = b->store;

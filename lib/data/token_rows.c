@@ -85,8 +85,11 @@ static oct_status make_row(const oct_feed_ctx *ctx, size_t ids, size_t i, int64_
 oct_status oct_token_complete(const oct_feed_ctx *ctx, size_t ids, oct_part *parts, oct_err *err)
 {
     const int64_t n = parts[ids].kind == OCT_PART_NONE ? 0 : parts[ids].array.dims[0];
-    if (parts[ids].kind == OCT_PART_NONE)
-        return oct_fail(err, OCT_EMALFORMED, "no list of token ids for input '%s'", ctx->inputs[ids].name);
+    if (parts[ids].kind == OCT_PART_NONE) {
+        oct_fail(err, OCT_EMALFORMED, "no list of token ids for input '%s'", ctx->inputs[ids].name);
+        oct_hint(err, OCT_TOKENIZER_HINT);
+        return OCT_EMALFORMED;
+    }
     if (n == 0)
         return oct_fail(err, OCT_EMALFORMED, "no tokens");
     for (size_t i = 0; i < ctx->n; i++)

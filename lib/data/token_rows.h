@@ -8,6 +8,8 @@
 
 #include "data/readers.h"
 
+#define OCT_TOKENIZER_HINT "the model's tokenizer makes ids of text; a line holds them as whole numbers, or as a JSON object with a list for each input"
+
 /* Finds the input of the ids. OCT_EUNSUPPORTED when no input, or more than one, can be meant, or it is not
  * [samples, tokens]. */
 oct_status oct_token_input(const oct_feed_ctx *ctx, size_t *at, oct_err *err);

@@ -507,6 +507,7 @@ oct_status ev_run_models(ev_evaluation *e, const oct_batch *b, int64_t rows, oct
     for (size_t k = 0; k < e->n_subject; k++) {
         oct_status s = run_subject(e, k, b, rows, &steady, err);
         if (s != OCT_OK) {
+            oct_batch_within(b, err);
             oct_within(err, "%s", e->models[k].name);
             if (k && s == OCT_EMALFORMED)
                 oct_hint(err, "models are compared on the samples that the first one takes: the others' inputs must be of the same shapes");

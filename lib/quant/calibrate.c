@@ -183,7 +183,10 @@ static oct_status work(worker *w, oct_err *err)
         if (!more)
             return OCT_OK;
         w->rows = oct_batch_rows(w->s->src, &w->batch);
-        OCT_TRY(oct_runner_run(w->runner, w->batch.tensors, &plan, err));
+        const oct_status ran = oct_runner_run(w->runner, w->batch.tensors, &plan, err);
+        if (ran != OCT_OK && !strstr(err->text, w->batch.names[0])) /* what observes values names the sample, too */
+            oct_batch_within(&w->batch, err);
+        OCT_TRY(ran);
         w->calib->samples += w->batch.n;
     }
 }

@@ -117,7 +117,7 @@ static void labels_and_shards(void **state)
         assert_int_equal(b.n, 2);
         assert_int_equal(b.labels[0], 2);
         assert_int_equal(b.labels[1], -1);
-        assert_non_null(strstr(b.names[1], "a.jsonl[1]"));
+        assert_non_null(strstr(b.names[1], "a.jsonl:3"));
         assert_int_equal(oct_source_reset(s, NULL), OCT_OK);
     }
     oct_source_close(s);
@@ -125,9 +125,9 @@ static void labels_and_shards(void **state)
     o.shard_n = 2;
     assert_int_equal(oct_source_open(&o, &s, NULL), OCT_OK);
     assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
-    assert_non_null(strstr(b.names[0], "a.jsonl[1]"));
+    assert_non_null(strstr(b.names[0], "a.jsonl:3"));
     assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
-    assert_non_null(strstr(b.names[0], "a.jsonl[3]"));
+    assert_non_null(strstr(b.names[0], "a.jsonl:6"));
     oct_batch_free(&b);
     oct_source_close(s);
 }
@@ -165,16 +165,18 @@ static void broken_lines(void **state)
     static const struct {
         const char *name, *text, *part;
     } cases[] = {
-        { "x.jsonl", "{\"input_ids\": [1, 2]", "x.jsonl[0]" },
-        { "x.jsonl", "{\"input_ids\": [1]}\n{\"input_ids\": [1, 2.5]}", "x.jsonl[1]: element 1" },
+        { "x.jsonl", "{\"input_ids\": [1, 2]", "x.jsonl:1: JSON:1:" },
+        { "x.jsonl", "{\"input_ids\": [1]}\n{\"input_ids\": [1, 2.5]}", "x.jsonl:2: element 1" },
         { "x.jsonl", "{\"input_ids\": [1, \"2\"]}", "not a whole number" },
         { "x.jsonl", "{\"input_ids\": [1e300]}", "not a whole number" },
         { "x.jsonl", "{\"input_ids\": [[1]]}", "not a whole number" },
         { "x.jsonl", "{\"input_ids\": 7}", "not a list" },
-        { "x.jsonl", "{\"ids\": [7]}", "no list of token ids" },
+        { "x.jsonl", "{\"ids\": [7]}", "the model's tokenizer makes ids" },
         { "x.jsonl", "{\"input_ids\": []}", "no tokens" },
         { "x.jsonl", "{\"input_ids\": [1, 2], \"attention_mask\": [1]}", "2 token ids, and 1 numbers for input 'attention_mask'" },
-        { "x.txt", "1 2 a", "character 5" },
+        { "x.txt", "1 2 a", "x.txt:1: character 5" },
+        { "x.txt", "\n1 2\n \n3 hello", "x.txt:4: character 3" },
+        { "x.txt", "a text", "the model's tokenizer makes ids" },
         { "x.txt", "1 -2", "character 3" },
         { "x.txt", "1.5", "character 2" },
         { "x.txt", "99999999999999999999", "too many digits" },

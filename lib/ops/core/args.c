@@ -197,3 +197,10 @@ oct_status oct_raise_early(oct_graph *g, int node, int64_t from, oct_err *err)
     OCT_TRY(oct_node_set_ints(g, unsqueeze, "axes", axes, tail, err));
     return oct_graph_set_input(g, node, 1, wide, err);
 }
+
+oct_status oct_index_outside(int64_t index, int64_t n, oct_err *err)
+{
+    oct_fail(err, OCT_EMALFORMED, "index %lld is outside of an axis of %lld elements", (long long)index, (long long)n);
+    oct_hint(err, "token ids beyond a model's table come from another tokenizer than the model's");
+    return OCT_EMALFORMED;
+}

@@ -22,6 +22,9 @@ bool oct_step_scalar(const oct_step *s, const char *attr, int slot, double absen
 /* OCT_EUNSUPPORTED unless all inputs that are there are of type t. others: a bit for each slot that is not looked at. */
 oct_status oct_step_types(const oct_step *s, oct_dtype t, uint32_t others, oct_err *err);
 
+/* Fails with OCT_EMALFORMED, as the index is outside of an axis of n elements. The hint is about token ids, which are the usual case. */
+oct_status oct_index_outside(int64_t index, int64_t n, oct_err *err);
+
 /* Sorted axes as a mask of rank bits; OCT_EMALFORMED for an axis outside or given twice. */
 oct_status oct_axes_mask(const int64_t *axes, int n, int rank, uint32_t *mask, oct_err *err);
 

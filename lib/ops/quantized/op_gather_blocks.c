@@ -1,5 +1,6 @@
 /* com.microsoft.GatherBlockQuantized: what is picked from quantized values of 2, 4 or 8 bits with a scale a block along one axis, made real.
  * Bytes of less than 8 bits hold several values of the last dimension, the lowest bits first. */
+#include "ops/core/args.h"
 #include "ops/core/infer.h"
 #include "ops/core/small.h"
 
@@ -109,7 +110,7 @@ static oct_status gather_run(const oct_step *s, const oct_run *r, oct_err *err)
         for (int64_t k = 0; k < ids->count; k++) {
             const int64_t id = ids->dtype == OCT_S64 ? ((const int64_t *)ids->data)[k] : ((const int32_t *)ids->data)[k];
             if (id < -g.n || id >= g.n)
-                return oct_fail(err, OCT_EMALFORMED, "index %lld is outside of an axis of %lld elements", (long long)id, (long long)g.n);
+                return oct_index_outside(id, g.n, err);
             const int64_t first = (o * g.n + (id < 0 ? id + g.n : id)) * g.inner;
             for (int64_t e = first; e < first + g.inner; e++) {
                 const int64_t c = e / g.behind % g.length, at = (e / g.behind / g.length * g.blocks + c / g.block) * g.behind + e % g.behind;

@@ -22,7 +22,7 @@ static oct_status index_at(const oct_operand *t, int64_t i, int64_t n, int64_t *
 {
     int64_t v = t->dtype == OCT_S64 ? ((const int64_t *)t->data)[i] : ((const int32_t *)t->data)[i];
     if (v < -n || v >= n)
-        return oct_fail(err, OCT_EMALFORMED, "index %lld is outside of an axis of %lld elements", (long long)v, (long long)n);
+        return oct_index_outside(v, n, err);
     *index = v < 0 ? v + n : v;
     return OCT_OK;
 }
