@@ -57,7 +57,7 @@ oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct
     OCT_TRY(oct_observer_parse(o->observer, &spec, err));
     oct_buf b = OCT_BUF_INIT;
     oct_buf_printf(&b, "any - - - %s\n", o->observer);
-    oct_status st = b.failed ? oct_nomem(err) : oct_policy_add(c->policy, oct_buf_str(&b), "--observer", err);
+    oct_status st = b.failed ? oct_nomem(err) : oct_policy_add(c->policy, oct_buf_str(&b), OCT_POLICY_OBSERVER, err);
     oct_buf_free(&b);
     return st;
 }
@@ -187,6 +187,17 @@ static void say_unmet(oct_conversion *c)
                            oct_target_name(c->o.job.target), oct_policy_activations(asked), n, n == 1 ? " has" : "s have", oct_policy_activations(taken));
 }
 
+/* Of rules that another option makes void one would see nothing, either. */
+static oct_status say_void(oct_conversion *c, oct_err *err)
+{
+    oct_void_rule *list;
+    size_t n;
+    OCT_TRY(oct_qjob_void_rules(c->job, c->arena, &list, &n, err));
+    for (size_t i = 0; i < n; i++)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "the rule %s has no effect on %zu node%s: %s", list[i].rule, list[i].nodes, list[i].nodes == 1 ? "" : "s", list[i].why);
+    return OCT_OK;
+}
+
 static oct_status open_job(oct_conversion *c, oct_err *err)
 {
     OCT_TRY(oct_conversion_reopen(c, err));
@@ -198,6 +209,7 @@ static oct_status open_job(oct_conversion *c, oct_err *err)
     c->n_prepared = c->m->graph->n_node;
     say_target(c);
     say_unmet(c);
+    OCT_TRY(say_void(c, err));
     return oct_policy_check(c->policy, c->m->graph, absent, c, err);
 }
 

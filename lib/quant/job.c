@@ -156,6 +156,54 @@ size_t oct_qjob_unmet(const oct_qjob *j, oct_dtype *asked, oct_dtype *taken)
     return n;
 }
 
+typedef struct void_rules {
+    oct_arena *arena;
+    oct_void_rule *v;
+    size_t n, room;
+} void_rules;
+
+static oct_status add_void(void_rules *x, const char *rule, const char *why, oct_err *err)
+{
+    for (size_t i = 0; i < x->n; i++)
+        if (strcmp(x->v[i].rule, rule) == 0 && strcmp(x->v[i].why, why) == 0) {
+            x->v[i].nodes++;
+            return OCT_OK;
+        }
+    if (!OCT_GROW(x->arena, x->v, x->n, x->room))
+        return oct_nomem(err);
+    x->v[x->n++] = (oct_void_rule){ rule, why, 1 };
+    return OCT_OK;
+}
+
+oct_status oct_qjob_void_rules(const oct_qjob *j, oct_arena *arena, oct_void_rule **list, size_t *n, oct_err *err)
+{
+    void_rules x = { .arena = arena };
+    const oct_scheme s = j->opts.scheme;
+    const bool rounds = s == OCT_SCHEME_AUTO || s == OCT_SCHEME_STATIC || s == OCT_SCHEME_FLOAT;
+    const char *decides = oct_arena_printf(arena, "--scheme %s decides there", oct_scheme_name(s));
+    const char *no_types = oct_arena_printf(arena, "--scheme %s rounds no activations beforehand", oct_scheme_name(s));
+    if (!decides || !no_types)
+        return oct_nomem(err);
+    for (size_t i = 0; i < j->n_all; i++) {
+        const oct_qjob *of = j->all[i].job;
+        const oct_policy_row *row = &of->node[j->all[i].node].row;
+        const oct_op *op = oct_op_of(of->g, j->all[i].node);
+        if (!op || op->quant == OCT_QUANT_NONE)
+            continue;
+        if (row->scheme_replaced)
+            OCT_TRY(add_void(&x, row->scheme_replaced, decides, err));
+        if (row->types_rule && !rounds && s != OCT_SCHEME_DYNAMIC && row->scheme == s)
+            OCT_TRY(add_void(&x, row->types_rule, no_types, err));
+        if (row->observer_rule && !rounds && row->scheme == s)
+            OCT_TRY(add_void(&x, row->observer_rule, no_types, err));
+        if (row->observer_replaced)
+            OCT_TRY(add_void(&x, row->observer_replaced, OCT_POLICY_OBSERVER " replaces its observer", err));
+    }
+    *list = x.v;
+    *n = x.n;
+    return OCT_OK;
+}
+
 int64_t oct_graph_macs(const oct_graph *g)
 {
     int64_t macs = 0;
@@ -184,6 +232,8 @@ static oct_status read_policy(oct_qjob *j, oct_err *err)
         j->node[id].widened = false;
         if (j->opts.scheme != OCT_SCHEME_AUTO && row->scheme != OCT_SCHEME_FLOAT) {
             bool no_form = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme == OCT_SCHEME_STATIC && !oct_scheme_is_half(j->opts.scheme);
+            if (row->asked && row->scheme != j->opts.scheme)
+                row->scheme_replaced = row->rule;
             row->asked &= row->scheme == j->opts.scheme; /* a rule of another scheme did not ask for this one */
             row->scheme = no_form ? OCT_SCHEME_FLOAT : j->opts.scheme;
             row->rule = asked ? asked : row->rule;

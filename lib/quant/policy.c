@@ -202,10 +202,17 @@ static void apply(const oct_rule *r, int value[OCT_COLUMNS][OCT_PARTS], oct_poli
         row->asked = !r->builtin;
         row->named = row->asked && is_by_name(r);
     }
-    if (r->value[OCT_COLUMN_ACTIVATIONS][0] >= 0)
+    if (r->value[OCT_COLUMN_ACTIVATIONS][0] >= 0) {
         row->types_asked = !r->builtin;
+        row->types_rule = r->builtin ? NULL : r->text;
+    }
     row->typed |= r->value[OCT_COLUMN_ACTIVATIONS][0] >= 0 && !r->builtin && is_by_name(r);
-    row->observer = r->observer.observer ? r->observer : row->observer;
+    if (!r->observer.observer)
+        return;
+    if (strstr(r->text, " (" OCT_POLICY_OBSERVER ":"))
+        row->observer_replaced = row->observer_rule;
+    row->observer = r->observer;
+    row->observer_rule = r->builtin ? NULL : r->text;
 }
 
 static bool fits(const oct_match *m, const oct_graph *g, int node, const oct_policy_facts *f)

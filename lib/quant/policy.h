@@ -70,7 +70,13 @@ typedef struct oct_policy_row {
     bool types_asked;          /* a rule of the user sets the type of activations */
     oct_dtype unmet;           /* the type that such a rule asks for, if the target does not take it and another stands for it (job.c); else OCT_UNDEFINED */
     const char *rule;          /* text and place of the rule that sets the scheme: "op:Conv (built-in:3)" */
+    /* Rules of the user: those that set the type of activations and the observer, that whose observer --observer replaces, and that whose scheme --scheme replaces
+     * (job.c). NULL: there is none. */
+    const char *types_rule, *observer_rule, *observer_replaced, *scheme_replaced;
 } oct_policy_row;
+
+/* The label of the rule that --observer stands for. */
+#define OCT_POLICY_OBSERVER "--observer"
 
 typedef struct oct_policy oct_policy;
 

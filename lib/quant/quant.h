@@ -105,6 +105,13 @@ int64_t oct_graph_macs(const oct_graph *g);
 
 /* OCT_F16, OCT_BF16 or OCT_F64: the float type of the model, which is read as float32. OCT_UNDEFINED: the model has float32. */
 oct_dtype oct_qjob_source(const oct_qjob *j);
+/* A rule of the user that another option makes void. */
+typedef struct oct_void_rule {
+    const char *rule, *why; /* "op:MatMul (--set:1)"; "--scheme static decides" */
+    size_t nodes;           /* at which the rule would have decided something */
+} oct_void_rule;
+/* All such rules, in arena, in the order of the nodes. */
+oct_status oct_qjob_void_rules(const oct_qjob *j, oct_arena *arena, oct_void_rule **list, size_t *n, oct_err *err);
 /* Nodes whose rules ask for a type of activations that the target does not take; of the first, that type and the one that stands for it. */
 size_t oct_qjob_unmet(const oct_qjob *j, oct_dtype *asked, oct_dtype *taken);
 
