@@ -107,12 +107,13 @@ static bool has_counted(const oct_layer *layers, size_t i)
 }
 
 /* The bytes of a layer's weights in the file, and about those of the nodes around it: QuantizeLinear and DequantizeLinear with their names, and for each output
- * channel a scale and a zero point of the weights and of the bias. */
+ * channel that has its own a scale and a zero point of the weights and of the bias. */
 static double layer_bytes(const oct_layer *l)
 {
     enum { OF_NODES = 450, OF_CHANNEL = 12 };
     const bool is_static = l->d.integer && l->d.scheme == OCT_SCHEME_STATIC;
-    const double channels = l->product && l->depth > 0 ? (double)l->weight_count / (double)l->depth : 0;
+    const bool by_channel = l->product && l->depth > 0 && l->d.row && l->d.row->per_channel;
+    const double channels = by_channel ? (double)l->weight_count / (double)l->depth : 0;
     const double around = is_static ? OF_NODES + OF_CHANNEL * channels : 0;
 
     const bool half = l->d.scheme == OCT_SCHEME_FP16 || l->d.scheme == OCT_SCHEME_BF16;
