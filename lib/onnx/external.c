@@ -11,6 +11,15 @@ bool oct_tensor_is_external(const Onnx__TensorProto *t)
     return t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
 }
 
+size_t oct_tensor_bytes(const Onnx__TensorProto *t)
+{
+    size_t bytes;
+    int64_t count;
+    const bool known = t->data_type > 0 && t->data_type < OCT_DTYPE_COUNT && oct_count(t->dims, (int)t->n_dims, &count) &&
+                       oct_dtype_bytes((oct_dtype)t->data_type, count, &bytes);
+    return known ? bytes : SIZE_MAX;
+}
+
 static const char *entry(const Onnx__TensorProto *t, const char *key)
 {
     for (size_t i = 0; i < t->n_external_data; i++) {
@@ -108,8 +117,6 @@ static oct_status stated_range(const Onnx__TensorProto *t, size_t want, size_t *
         return oct_fail(err, OCT_EMALFORMED, "the offset of its external data, '%s', is no number", at);
     if (len && !parse_size(len, length))
         return oct_fail(err, OCT_EMALFORMED, "the length of its external data, '%s', is no number", len);
-    if (!len && want == SIZE_MAX)
-        return oct_fail(err, OCT_EUNSUPPORTED, "the length of its external data is not stated");
     if (want != SIZE_MAX && *length != want)
         return oct_fail(err, OCT_EMALFORMED, "its external data are stated as %zu bytes, its shape and type need %zu",
                         *length, want);
@@ -139,6 +146,8 @@ static oct_status find_bytes(oct_model *m, const Onnx__TensorProto *t, size_t wa
     OCT_TRY(stated_range(t, want, &offset, size, err));
     const oct_map *map = NULL;
     OCT_TRY(find_map(m, location, &map, err));
+    if (*size == SIZE_MAX && offset <= map->size) /* neither a type that is known nor a length: all that follows */
+        *size = map->size - offset;
     if (offset > map->size || *size > map->size - offset)
         return oct_fail(err, OCT_EMALFORMED, "its external data, %zu bytes at offset %zu, run past the end of '%s' (%zu bytes)",
                         *size, offset, map->path, map->size);
@@ -154,4 +163,16 @@ oct_status oct_external_bytes(oct_model *m, const Onnx__TensorProto *t, size_t w
     if (s != OCT_OK)
         oct_within(err, "tensor '%s'", t->name ? t->name : "");
     return s;
+}
+
+static oct_status find_file(void *model, Onnx__TensorProto *t, oct_err *err)
+{
+    const uint8_t *data;
+    size_t size;
+    return oct_tensor_is_external(t) ? oct_external_bytes(model, t, oct_tensor_bytes(t), &data, &size, err) : OCT_OK;
+}
+
+oct_status oct_external_find(oct_model *m, oct_err *err)
+{
+    return oct_proto_tensors(m->proto, find_file, m, err);
 }

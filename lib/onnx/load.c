@@ -472,6 +472,7 @@ static oct_status load(oct_model *m, oct_err *err)
     OCT_TRY(load_opsets(m->graph, p->opset_import, p->n_opset_import, err));
     OCT_TRY(load_build(&b));
     OCT_TRY(load_functions(&b, p));
+    OCT_TRY(oct_external_find(m, err));
     m->graph->changed = false;
     return OCT_OK;
 }

@@ -82,12 +82,12 @@ typedef struct oct_save_options {
  * initializers leave the inputs, and the IR version becomes at least 4, which allows that. Opsets are the
  * graph's. All else is kept.
  *
- * External data: references stay as they are when the output lies in the model's own folder. Elsewhere, all
- * tensors are embedded if the message then fits max_bytes. If not, tensors of 1 KB and more go to a new file
- * beside the output, OUT.<16 hex digits of the content's hash>.data, written, synced and renamed before the
- * model is, and removed again if the model then fails.
+ * External data: what is written refers to no file of the model that was read, in any folder. All tensors are
+ * embedded if the message then fits max_bytes. If not, tensors of 1 KB and more go to a new file beside the
+ * output, OUT.<16 hex digits of the content's hash>.data, written, synced and renamed before the model is, and
+ * removed again if the model then fails.
  *
- * OCT_EUSAGE: the output is the model file or one of its external data files. OCT_EIO: cannot write.
+ * OCT_EUSAGE: an output is the model file or one of its external data files. OCT_EIO: cannot write.
  * OCT_EUNSUPPORTED: too large for a stream. OCT_ENOMEM. Weights are written from where they are. */
 oct_status oct_model_save(oct_model *m, const char *path, const oct_save_options *options, oct_err *err);
 /* Bytes of all files that the saved model would need, external data included. Writes nothing. OCT_ENOMEM, and OCT_EIO or

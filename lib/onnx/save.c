@@ -83,13 +83,6 @@ const char *oct_model_meta(const oct_model *m, const char *key)
 
 /* ---- where tensors' bytes go ---- */
 
-/* The folder part of a path with its '/', or "./". */
-static const char *folder_of(oct_arena *a, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? oct_arena_strndup(a, path, (size_t)(slash - path) + 1) : oct_arena_strdup(a, "./");
-}
-
 static oct_status collect(void *arg, Onnx__TensorProto *t, oct_err *err)
 {
     save *s = arg;
@@ -111,12 +104,8 @@ static oct_status change(save *s, Onnx__TensorProto *t)
 static oct_status embed(save *s, Onnx__TensorProto *t)
 {
     const uint8_t *data;
-    size_t size, want;
-    int64_t count;
-    if (t->data_type <= 0 || t->data_type >= OCT_DTYPE_COUNT || !oct_count(t->dims, (int)t->n_dims, &count) ||
-        !oct_dtype_bytes((oct_dtype)t->data_type, count, &want))
-        want = SIZE_MAX;
-    OCT_TRY(oct_external_bytes(s->m, t, want, &data, &size, s->err));
+    size_t size;
+    OCT_TRY(oct_external_bytes(s->m, t, oct_tensor_bytes(t), &data, &size, s->err));
     OCT_TRY(change(s, t));
     t->has_raw_data = true;
     t->raw_data = (ProtobufCBinaryData){ size, (uint8_t *)(uintptr_t)data };
@@ -125,17 +114,20 @@ static oct_status embed(save *s, Onnx__TensorProto *t)
     return OCT_OK;
 }
 
-/* References stay valid only in the model's own folder. */
+/* A reference would bind the result to a file that is the source's: whoever moves the one loses the other, and whoever writes it again changes both. */
 static oct_status embed_all(save *s)
 {
-    const char *from = folder_of(s->msg.arena, s->m->path), *to = folder_of(s->msg.arena, s->path);
-    if (!from || !to)
-        return oct_nomem(s->err);
-    if (!oct_path_is_stream(s->path) && oct_same_file(from, to))
-        return OCT_OK;
     for (size_t i = 0; i < s->n_tensor; i++)
         if (oct_tensor_is_external(s->tensor[i]))
             OCT_TRY(embed(s, s->tensor[i]));
+    return OCT_OK;
+}
+
+static oct_status refuse_inputs(const save *s, const char *path)
+{
+    for (size_t i = 0; i < s->m->n_maps; i++)
+        if (oct_same_file(path, s->m->maps[i].path))
+            return oct_fail(s->err, OCT_EUSAGE, "%s: the output would replace an input file", path);
     return OCT_OK;
 }
 
@@ -198,6 +190,7 @@ static oct_status spill(save *s)
     if (oct_path_is_stream(s->path))
         return oct_fail(s->err, OCT_EUNSUPPORTED, "the model is too large for one message; give it a file name");
     OCT_TRY(name_data_file(s, &base));
+    OCT_TRY(refuse_inputs(s, s->data_path));
     const size_t n = strlen(base) + 1;
     if (!(s->out->location = oct_alloc(n)))
         return oct_nomem(s->err);
@@ -224,20 +217,12 @@ static oct_status write_message(save *s)
     return oct_out_seal(&s->out->model, s->err);
 }
 
-static oct_status refuse_inputs(const save *s)
-{
-    for (size_t i = 0; i < s->m->n_maps; i++)
-        if (oct_same_file(strcmp(s->path, "-") == 0 ? "/dev/stdout" : s->path, s->m->maps[i].path))
-            return oct_fail(s->err, OCT_EUSAGE, "%s: the output would replace an input file", s->path);
-    return OCT_OK;
-}
-
 static oct_status run(save *s)
 {
     OCT_TRY(oct_message_make(s->m, &s->msg, s->err));
     OCT_TRY(oct_proto_tensors(&s->msg.model.base, collect, s, s->err));
     OCT_TRY(embed_all(s));
-    OCT_TRY(refuse_inputs(s));
+    OCT_TRY(refuse_inputs(s, strcmp(s->path, "-") == 0 ? "/dev/stdout" : s->path));
     if (protobuf_c_message_get_packed_size(&s->msg.model.base) > s->limit) {
         OCT_TRY(spill(s));
         if (protobuf_c_message_get_packed_size(&s->msg.model.base) > INT_MAX)
@@ -265,41 +250,17 @@ static oct_status count_spilled(save *s, uint64_t *bytes)
     return OCT_OK;
 }
 
-/* Bytes of the model's own external data files that tensors refer to still. */
-static oct_status count_kept(save *s, uint64_t *bytes)
-{
-    bool *used = oct_arena_calloc(s->msg.arena, s->m->n_maps + 1, sizeof *used);
-    if (!used)
-        return oct_nomem(s->err);
-    for (size_t i = 0; i < s->n_tensor; i++) {
-        const uint8_t *data;
-        size_t size;
-        if (!oct_tensor_is_external(s->tensor[i]))
-            continue;
-        OCT_TRY(oct_external_bytes(s->m, s->tensor[i], SIZE_MAX, &data, &size, s->err));
-        for (size_t k = 0; k < s->m->n_maps; k++) {
-            const oct_map *map = &s->m->maps[k];
-            const bool in = map->data && data >= map->data && data < map->data + map->size;
-            *bytes += in && !used[k] ? map->size : 0;
-            used[k] |= in;
-        }
-    }
-    return OCT_OK;
-}
-
 static oct_status measure(save *s, uint64_t *bytes)
 {
-    uint64_t data = 0;
     OCT_TRY(oct_message_make(s->m, &s->msg, s->err));
     OCT_TRY(oct_proto_tensors(&s->msg.model.base, collect, s, s->err));
     OCT_TRY(embed_all(s));
-    OCT_TRY(count_kept(s, &data));
-    *bytes = data + protobuf_c_message_get_packed_size(&s->msg.model.base);
-    if (*bytes - data <= s->limit)
+    *bytes = protobuf_c_message_get_packed_size(&s->msg.model.base);
+    if (*bytes <= s->limit)
         return OCT_OK;
     uint64_t spilled = 0;
     OCT_TRY(count_spilled(s, &spilled));
-    *bytes = data + spilled + protobuf_c_message_get_packed_size(&s->msg.model.base);
+    *bytes = spilled + protobuf_c_message_get_packed_size(&s->msg.model.base);
     return OCT_OK;
 }
 

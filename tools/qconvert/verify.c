@@ -135,8 +135,8 @@ static oct_status match_parts(const verification *v, oct_err *err)
 
 /* ---- making it again ---- */
 
-/* Names the draft. It has the model's name, because external data are named after it, and it replaces nothing. With external data it is made in the model's
- * folder, because the paths in it are relative. */
+/* Names the draft. It has the model's name, because external data are named after it, and it replaces nothing. With external data, which are larger than 2 GB,
+ * it is made in the model's folder: the folder of temporary files may be too small. */
 static oct_status name_draft(verification *v, oct_err *err)
 {
     const char *shared = getenv("TMPDIR"), *name = tool_base(v->a->model);
