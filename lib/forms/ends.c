@@ -237,12 +237,17 @@ static oct_status drop_rounding(oct_graph *g, const oct_end *e, int v, int same,
     return OCT_OK;
 }
 
-/* Whether a node only moves elements of its data inputs, or, for Pad, adds a known constant. */
+static bool fills_constant(const oct_node *n)
+{
+    return strcmp(oct_node_str(n, "mode", "constant"), "constant") == 0;
+}
+
+/* Whether a node only moves elements of its data inputs, or, for Pad, repeats them or adds a known constant. */
 static bool only_moves(const oct_graph *g, const oct_node *n)
 {
     const oct_value *fill = n->n_in > 2 && n->in[2] >= 0 ? &g->value[n->in[2]] : NULL;
     if (oct_is_op(n, "Pad"))
-        return strcmp(oct_node_str(n, "mode", "constant"), "constant") == 0 && fill && fill->constant && fill->constant->data && fill->constant->dtype == OCT_F32;
+        return !fills_constant(n) || !fill || (fill->constant && fill->constant->data && fill->constant->dtype == OCT_F32);
     return oct_is_op(n, "Split") || oct_is_op(n, "Concat") || oct_is_op(n, "Transpose");
 }
 
@@ -277,13 +282,17 @@ static bool moved_from(const oct_graph *g, const oct_end *e, int v, bool *of)
     return only;
 }
 
-/* Replaces the constant that a Pad fills in by its quantized value. */
+/* Replaces the constant that a Pad fills in, 0 where it names none, by its quantized value. */
 static oct_status fill_integers(oct_graph *g, const oct_end *e, int node, oct_err *err)
 {
-    const oct_tensor *t = g->value[g->node[node].in[2]].constant;
+    const oct_node *n = &g->node[node];
+    const float none = 0;
     uint8_t q;
     int fill;
-    oct_quantize_f32(NULL, e->type, t->data, 1, e->scale[0], (int32_t)e->zero[0], &q);
+    if (!fills_constant(n))
+        return OCT_OK;
+    const void *real = n->n_in > 2 && n->in[2] >= 0 ? g->value[n->in[2]].constant->data : &none;
+    oct_quantize_f32(NULL, e->type, real, 1, e->scale[0], (int32_t)e->zero[0], &q);
     OCT_TRY(oct_edit_const(g, e->name, "_fill", e->type, 0, NULL, &q, &fill, err));
     return oct_graph_set_input(g, node, 2, fill, err);
 }
@@ -427,17 +436,17 @@ oct_status oct_end_reopen(oct_graph *g, const oct_end *e, oct_err *err)
 
 /* ---- scaled inputs ---- */
 
-oct_status oct_input_scale(oct_graph *g, const char *input, bool reversed, int n, const float *factor, const float *term, oct_err *err)
+oct_status oct_input_scale(oct_graph *g, const char *input, int axis, bool reversed, int n, const float *factor, const float *term, oct_err *err)
 {
     const int v = oct_graph_find(g, input);
     const size_t n_uses = g->value[v].n_uses;
     const oct_use *use = oct_arena_memdup(g->arena, g->value[v].uses, n_uses * sizeof *use);
-    oct_end e = { .name = input, .axis = 1, .n = n };
+    oct_end e = { .name = input, .axis = axis, .n = n };
     int in[2] = { v, -1 };
     if (!use)
         return oct_nomem(err);
     if (reversed)
-        OCT_TRY(reverse_channels(g, &in[0], &e, 1, input, err));
+        OCT_TRY(reverse_channels(g, &in[0], &e, axis, input, err));
     OCT_TRY(channel_const(g, &e, "_factor", factor, g->value[v].shape.rank, &in[1], err));
     OCT_TRY(add(g, "Mul", in, 2, input, OCT_F32, v, NULL, &in[0], err));
     OCT_TRY(channel_const(g, &e, "_term", term, g->value[v].shape.rank, &in[1], err));

@@ -35,9 +35,9 @@ oct_status oct_end_close(oct_graph *g, const oct_end *e, oct_err *err);
  * output. Does nothing if the graph has no such input or output. */
 oct_status oct_end_reopen(oct_graph *g, const oct_end *e, oct_err *err);
 
-/* Makes the readers of an input read factor[c] * x + term[c] for each of its n channels (dimension 1), after the order of the channels was reversed if
- * `reversed`. */
-oct_status oct_input_scale(oct_graph *g, const char *input, bool reversed, int n, const float *factor, const float *term, oct_err *err);
+/* Makes the readers of an input read factor[c] * x + term[c] for each of its n channels (dimension `axis`), after the order of the channels was reversed
+ * if `reversed`. */
+oct_status oct_input_scale(oct_graph *g, const char *input, int axis, bool reversed, int n, const float *factor, const float *term, oct_err *err);
 
 /* Appends a line of the metadata. Check b->failed. */
 void oct_end_put(oct_buf *b, const oct_end *e);

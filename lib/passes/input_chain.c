@@ -103,7 +103,7 @@ static bool walk_from(const oct_graph *g, int input, int axis, oct_input_chain *
         w.factor[i] = 1;
     while (take_node(&w))
         continue;
-    *c = (oct_input_chain){ .input = input, .end = w.v, .n = w.n, .last = axis == 3, .reversed = w.reversed };
+    *c = (oct_input_chain){ .input = input, .end = w.v, .n = w.n, .last = axis == 3, .axis = w.axis, .reversed = w.reversed };
     for (int i = 0; i < w.n; i++) {
         c->std[i] = 1 / w.factor[i];
         c->mean[i] = -w.term[i] / w.factor[i];
@@ -111,13 +111,22 @@ static bool walk_from(const oct_graph *g, int input, int axis, oct_input_chain *
             return false;
         pixels |= c->std[i] >= LEAST_OF_PIXELS || c->mean[i] >= LEAST_OF_PIXELS;
     }
-    return w.steps > 0 && w.axis == 1 && pixels;
+    return w.steps > 0 && pixels;
 }
 
 bool oct_input_chain_find(const oct_graph *g, int input, oct_input_chain *c)
 {
     const oct_value *v = &g->value[input];
-    return v->dtype == OCT_F32 && v->shape.rank == 4 && (walk_from(g, input, 3, c) || walk_from(g, input, 1, c));
+    if (v->dtype != OCT_F32 || v->shape.rank != 4)
+        return false;
+    const bool last = walk_from(g, input, 3, c);
+    oct_input_chain first;
+    if (last && c->axis == 1)
+        return true;
+    if (!walk_from(g, input, 1, &first))
+        return last;
+    *c = first;
+    return true;
 }
 
 /* The output of a Cast to float32 that is the only reader of a uint8 input, directly or after a Transpose; or -1. */
@@ -178,7 +187,7 @@ oct_status oct_input_chain_replace(oct_graph *g, const oct_input_chain *c, float
     int at = c->input, end = c->end, shifted = -1, constant[2];
     OCT_TRY(oct_graph_new_const_f32(g, "input_mean", 0, NULL, &zero, &constant[0], err));
     OCT_TRY(oct_graph_new_const_f32(g, "input_std", 0, NULL, &std, &constant[1], err));
-    if (c->last) {
+    if (c->last && c->axis == 1) {
         int turned = -1;
         OCT_TRY(append(g, "Transpose", at, -1, first, &turned, err));
         at = turned;

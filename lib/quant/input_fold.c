@@ -3,17 +3,21 @@
 
 #include "forms/edit.h"
 #include "forms/ends.h"
+#include "passes/input_moves.h"
 #include "passes/match.h"
 #include "passes/opset.h"
 
 #include <math.h>
 #include <string.h>
 
+#define WHOLE 1e-3 /* of a pixel: floats of preprocessing are not more exact */
 enum { CHANNELS = 4, PIXEL_MAX = 255 };
 
 typedef struct folder {
     oct_graph *g;
     int v, n; /* the input, and its number of channels */
+    oct_input_place *place; /* [n_place]: the input, and what nodes make of it by moving its elements */
+    size_t n_place;
     double mean[CHANNELS], std[CHANNELS], common; /* by channel of the float model; and one std for all */
     int zero;
     bool flip;
@@ -60,8 +64,35 @@ static bool is_padded(const oct_node *n)
     return any;
 }
 
+/* The pixel of channel c that stands for x in the float model, before it is rounded. */
+static double pixel_of(const folder *f, int c, double x)
+{
+    return x * f->std[c] + f->mean[c];
+}
+
+/* Whether no byte stands for a border of x in some channel. Zeros, which the convolution itself pads with, may be rounded to the nearest pixel. */
+static bool has_no_pixel(const folder *f, double x)
+{
+    bool none = false;
+    for (int c = 0; c < f->n; c++) {
+        const double p = pixel_of(f, c, x), off = x == 0 ? 0.5 : WHOLE;
+        none |= !(p >= -off && p <= PIXEL_MAX + off && fabs(p - rint(p)) <= off);
+    }
+    return none;
+}
+
+/* Whether the node moves the elements of the input. If it is a Pad, b is its border. */
+static bool is_move(const folder *f, const oct_node *n, int axis, oct_border *b, bool *pads)
+{
+    bool moves = false;
+    for (size_t i = 1; i < f->n_place && n->n_out == 1; i++)
+        moves |= f->place[i].value == n->out[0];
+    *pads = moves && oct_input_border(f->g, n, axis, b);
+    return moves;
+}
+
 /* The reason why a reader of the input cannot absorb the steps, or NULL. */
-static const char *no_fold(const folder *f, oct_use u)
+static const char *no_fold(const folder *f, int axis, oct_use u)
 {
     const oct_node *n = &f->g->node[u.node];
     if (!oct_is_op(n, "Conv") || u.slot != 0)
@@ -70,10 +101,12 @@ static const char *no_fold(const folder *f, oct_use u)
     const int64_t groups = oct_node_int(n, "group", 1);
     if (!w || (n->n_in > 2 && n->in[2] >= 0 && !reals(f->g, n->in[2])))
         return "the convolution's weights are not constant";
-    if (w->rank < 3 || groups < 1 || w->dims[0] % groups || w->dims[1] * groups != f->n)
+    if (axis != 1 || w->rank < 3 || groups < 1 || w->dims[0] % groups || w->dims[1] * groups != f->n)
         return "its channels are not those of the steps";
     if (f->flip && groups > 1)
         return "the convolution has groups of channels, whose order is that of its outputs";
+    if (is_padded(n) && has_no_pixel(f, 0))
+        return "no pixel stands for the zeros around the picture";
     const char *pad = oct_node_str(n, "auto_pad", "NOTSET");
     return strcmp(pad, "NOTSET") == 0 || strcmp(pad, "VALID") == 0 ? NULL : "the convolution's padding is not written out";
 }
@@ -114,19 +147,44 @@ static double noise_of(const folder *f, const oct_node *n, bool folded)
     return noise;
 }
 
+/* The reason why a Pad cannot have its border in pixels, or NULL. */
+static const char *find_border_fault(const folder *f)
+{
+    for (size_t i = 0; i < f->n_place; i++) {
+        const oct_value *v = &f->g->value[f->place[i].value];
+        for (size_t k = 0; k < v->n_uses; k++) {
+            oct_border b;
+            bool pads;
+            if (is_move(f, &f->g->node[v->uses[k].node], f->place[i].axis, &b, &pads) && pads && b.constant && has_no_pixel(f, b.value))
+                return "no pixel stands for the value of a Pad around the picture";
+        }
+    }
+    return NULL;
+}
+
 static const char *find_fault(const folder *f)
 {
-    const oct_value *v = &f->g->value[f->v];
     double folded = 0, own = 0;
-    if (v->is_output || v->n_uses == 0)
-        return "something else than a convolution reads it";
-    for (size_t i = 0; i < v->n_uses; i++) {
-        const char *why = no_fold(f, v->uses[i]);
-        if (why)
-            return why;
-        folded += noise_of(f, &f->g->node[v->uses[i].node], true);
-        own += noise_of(f, &f->g->node[v->uses[i].node], false);
+    for (size_t i = 0; i < f->n_place; i++) {
+        const oct_value *v = &f->g->value[f->place[i].value];
+        if (v->is_output || v->n_uses == 0)
+            return "something else than a convolution reads it";
+        for (size_t k = 0; k < v->n_uses; k++) {
+            const oct_node *n = &f->g->node[v->uses[k].node];
+            oct_border b;
+            bool pads;
+            if (is_move(f, n, f->place[i].axis, &b, &pads))
+                continue;
+            const char *why = no_fold(f, f->place[i].axis, v->uses[k]);
+            if (why)
+                return why;
+            folded += noise_of(f, n, true);
+            own += noise_of(f, n, false);
+        }
     }
+    const char *why = find_border_fault(f);
+    if (why)
+        return why;
     return folded <= own * pow(10, OCT_FOLD_LOSS / 10) ? NULL : "its channels differ so much that rounded weights would lose more than 0.5 dB";
 }
 
@@ -176,23 +234,35 @@ static oct_status pad_const(const folder *f, int id, int rank, int *v, oct_err *
     return oct_edit_const(f->g, f->g->value[f->v].name, "_pads", OCT_S64, 1, (const int64_t[]){ 2 * rank }, pads, v, err);
 }
 
-/* Inserts Split, a Pad for each channel, and Concat. In *to, the border of each channel has its mean. */
-static oct_status pad_channels(const folder *f, int id, int *to, oct_err *err)
+/* What stands for x of the float model around channel c of the pixels. */
+static float fill_of(const folder *f, int c, double x)
+{
+    return (float)(((double)clamp_pixel(pixel_of(f, f->flip ? f->n - 1 - c : c, x)) - f->zero) / f->common);
+}
+
+static bool fills_differ(const folder *f, double x)
+{
+    bool differ = false;
+    for (int c = 1; c < f->n; c++)
+        differ |= fill_of(f, c, x) != fill_of(f, 0, x);
+    return differ;
+}
+
+/* Inserts Split, a Pad for each channel, and Concat before a node. pads: a constant. In *to, what stands for x is around each channel of value v. */
+static oct_status pad_channels(const folder *f, oct_input_place at, int id, int pads, double x, int *to, oct_err *err)
 {
     oct_graph *g = f->g;
     const char *name = g->value[f->v].name;
-    const int rank = reals(g, g->node[id].in[1])->rank;
     const int64_t ones[CHANNELS] = { 1, 1, 1, 1 }, n = f->n;
-    int split[2] = { f->v, -1 }, part[CHANNELS], node, pads;
-    OCT_TRY(pad_const(f, id, rank, &pads, err));
+    int split[2] = { at.value, -1 }, part[CHANNELS], node;
     OCT_TRY(oct_edit_const(g, name, "_split", OCT_S64, 1, &n, ones, &split[1], err));
-    OCT_TRY(oct_graph_add_node(g, "Split", "", oct_arena_printf(g->arena, "%s_Split", name), 2, f->n, id, &node, err));
-    OCT_TRY(oct_node_set_int(g, node, "axis", 1, err));
+    const char *number = g->value[split[1]].name + strlen(name) + strlen("_split"); /* of a second one; names of values are unique */
+    OCT_TRY(oct_graph_add_node(g, "Split", "", oct_arena_printf(g->arena, "%s_Split%s", name, number), 2, f->n, id, &node, err));
+    OCT_TRY(oct_node_set_int(g, node, "axis", at.axis, err));
     for (int i = 0; i < 2; i++)
         OCT_TRY(oct_graph_set_input(g, node, i, split[i], err));
     for (int c = 0; c < f->n; c++) {
-        const int like = f->flip ? f->n - 1 - c : c;
-        const float fill = (float)(((double)clamp_pixel(f->mean[like]) - f->zero) / f->common);
+        const float fill = fill_of(f, c, x);
         int in[3] = { -1, pads, -1 };
         OCT_TRY(oct_edit_value(g, name, "_channel", OCT_F32, -1, &part[c], err));
         OCT_TRY(oct_graph_set_output(g, node, c, part[c], err));
@@ -203,7 +273,39 @@ static oct_status pad_channels(const folder *f, int id, int *to, oct_err *err)
     }
     OCT_TRY(oct_edit_value(g, name, "_with_border", OCT_F32, -1, to, err));
     OCT_TRY(oct_edit_node(g, "Concat", part, f->n, *to, id, &node, err));
-    return oct_node_set_int(g, node, "axis", 1, err);
+    return oct_node_set_int(g, node, "axis", at.axis, err);
+}
+
+/* The pads of a Pad for all dimensions: its own input, or those that its axes name. */
+static oct_status whole_pads(const folder *f, const oct_node *n, int *v, oct_err *err)
+{
+    int64_t pads[2 * OCT_MAX_RANK] = { 0 };
+    const int rank = f->g->value[f->v].shape.rank;
+    *v = n->in[1];
+    if (n->n_in < 4 || n->in[3] < 0)
+        return OCT_OK;
+    const oct_tensor *own = f->g->value[n->in[1]].constant, *axes = f->g->value[n->in[3]].constant;
+    for (int64_t i = 0; i < axes->count; i++) {
+        const int64_t d = ((const int64_t *)axes->data)[i], at = d < 0 ? d + rank : d;
+        pads[at] = ((const int64_t *)own->data)[i];
+        pads[rank + at] = ((const int64_t *)own->data)[axes->count + i];
+    }
+    return oct_edit_const(f->g, f->g->value[f->v].name, "_pads", OCT_S64, 1, (const int64_t[]){ 2 * rank }, pads, v, err);
+}
+
+/* Gives a Pad with a constant border the pixels that stand for it. *to: what its readers read then. */
+static oct_status fold_pad(const folder *f, oct_input_place at, int id, double x, int *to, oct_err *err)
+{
+    int fill, pads;
+    if (fills_differ(f, x)) {
+        OCT_TRY(whole_pads(f, &f->g->node[id], &pads, err));
+        OCT_TRY(pad_channels(f, at, id, pads, x, to, err));
+        return oct_graph_replace_uses(f->g, f->g->node[id].out[0], *to, err);
+    }
+    const float one = fill_of(f, 0, x);
+    *to = f->g->node[id].out[0];
+    OCT_TRY(oct_edit_const(f->g, f->g->value[f->v].name, "_border", OCT_F32, 0, NULL, &one, &fill, err));
+    return oct_graph_set_input(f->g, id, 2, fill, err);
 }
 
 /* Computes in the original graph the old input from the new one: common / std[c] times it, plus (zero - mean[c]) / std[c]. */
@@ -214,36 +316,76 @@ static oct_status read_pixels(const folder *f, oct_graph *g, oct_err *err)
         by[c] = (float)(f->common / f->std[c]);
         plus[c] = (float)((f->zero - f->mean[c]) / f->std[c]);
     }
-    return oct_input_scale(g, f->g->value[f->v].name, f->flip, f->n, by, plus, err);
+    return oct_input_scale(g, f->g->value[f->v].name, f->place[0].axis, f->flip, f->n, by, plus, err);
 }
 
-static bool means_differ(const folder *f)
+static oct_status add_read(const folder *f, oct_input_fold *r, size_t *cap, int value, oct_err *err)
 {
-    bool differ = false;
-    for (int c = 0; c < f->n; c++)
-        differ |= clamp_pixel(f->mean[c]) != f->zero;
-    return differ;
+    for (size_t i = 0; i < r->n_reads; i++)
+        if (r->reads[i] == value)
+            return OCT_OK;
+    if (!OCT_GROW(f->g->arena, r->reads, r->n_reads, *cap))
+        return oct_nomem(err);
+    r->reads[r->n_reads++] = value;
+    return OCT_OK;
+}
+
+/* Folds the steps into one reader of a place. */
+static oct_status fold_reader(const folder *f, size_t place, int id, oct_input_fold *r, size_t *cap, oct_err *err)
+{
+    oct_graph *g = f->g;
+    oct_input_place at = f->place[place];
+    oct_border b;
+    bool pads;
+    int to = at.value;
+    if (is_move(f, &g->node[id], at.axis, &b, &pads)) {
+        const int out = g->node[id].out[0];
+        OCT_TRY(add_read(f, r, cap, at.value, err));
+        if (!pads || !b.constant)
+            return OCT_OK;
+        OCT_TRY(fold_pad(f, at, id, b.value, &to, err));
+        for (size_t i = place + 1; i < f->n_place; i++)
+            if (f->place[i].value == out)
+                f->place[i].value = to;
+        return OCT_OK;
+    }
+    OCT_TRY(fold_conv(f, id, err));
+    if (is_padded(&g->node[id]) && (fills_differ(f, 0) || fill_of(f, 0, 0) != 0)) {
+        int own;
+        OCT_TRY(pad_const(f, id, reals(g, g->node[id].in[1])->rank, &own, err));
+        OCT_TRY(pad_channels(f, at, id, own, 0, &to, err));
+        OCT_TRY(oct_graph_set_input(g, id, 0, to, err));
+        oct_node_drop_attr(g, id, "pads");
+    }
+    return add_read(f, r, cap, to, err);
 }
 
 static oct_status fold_all(const folder *f, oct_input_fold *r, oct_err *err)
 {
     oct_graph *g = f->g;
-    oct_use *use = oct_arena_memdup(g->arena, g->value[f->v].uses, g->value[f->v].n_uses * sizeof *use);
-    r->n_reads = g->value[f->v].n_uses;
-    if (!use || !(r->reads = oct_arena_calloc(g->arena, r->n_reads, sizeof *r->reads)))
-        return oct_nomem(err);
-    for (size_t i = 0; i < r->n_reads; i++) {
-        OCT_TRY(fold_conv(f, use[i].node, err));
-        r->reads[i] = f->v;
-        if (!means_differ(f) || !is_padded(&g->node[use[i].node]))
-            continue;
-        OCT_TRY(pad_channels(f, use[i].node, &r->reads[i], err));
-        OCT_TRY(oct_graph_set_input(g, use[i].node, 0, r->reads[i], err));
-        oct_node_drop_attr(g, use[i].node, "pads");
+    size_t cap = 0;
+    for (size_t i = 0; i < f->n_place; i++) {
+        const oct_value *v = &g->value[f->place[i].value];
+        const size_t n = v->n_uses;
+        const oct_use *use = oct_arena_memdup(g->arena, v->uses, n * sizeof *use);
+        if (!use)
+            return oct_nomem(err);
+        for (size_t k = 0; k < n; k++)
+            OCT_TRY(fold_reader(f, i, use[k].node, r, &cap, err));
     }
     oct_graph_prune(g);
     OCT_TRY(oct_infer_shapes(g, err));
     return oct_graph_check(g, err);
+}
+
+/* Nothing needs to be folded: all places hold the numbers that the float model has there. */
+static oct_status keep_all(const folder *f, oct_input_fold *r, oct_err *err)
+{
+    size_t cap = 0;
+    r->why_not = find_border_fault(f);
+    for (size_t i = 0; i < f->n_place; i++)
+        OCT_TRY(add_read(f, r, &cap, f->place[i].value, err));
+    return OCT_OK;
 }
 
 oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s, const char *not_so, oct_graph **before, oct_input_fold *r, oct_err *err)
@@ -258,12 +400,11 @@ oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s,
     r->std = (float)f.common;
     r->zero = f.zero;
     r->exact = alike;
-    if (alike) {
-        r->n_reads = 1;
-        r->reads = oct_arena_memdup(g->arena, &v, sizeof v);
-        return r->reads ? OCT_OK : oct_nomem(err);
-    }
-    r->why_not = channels != 1 ? "its channels are not dimension 1" : find_fault(&f);
+    OCT_TRY(oct_infer_shapes(g, err));
+    OCT_TRY(oct_input_places(g, v, channels < 0 ? 1 : channels, g->arena, &f.place, &f.n_place, err));
+    if (alike)
+        return keep_all(&f, r, err);
+    r->why_not = channels < 0 ? "its channels are not dimension 1" : find_fault(&f);
     r->why_not = r->why_not ? r->why_not : not_so;
     if (r->why_not)
         return OCT_OK;
@@ -271,10 +412,8 @@ oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s,
         OCT_TRY(oct_graph_clone(g, before, err));
     if (before)
         OCT_TRY(read_pixels(&f, *before, err));
-    if (oct_graph_opset(g, "") < PADS_ARE_INPUTS) {
-        OCT_TRY(oct_infer_shapes(g, err));
+    if (oct_graph_opset(g, "") < PADS_ARE_INPUTS)
         OCT_TRY(oct_raise_opset(g, PADS_ARE_INPUTS, err));
-    }
     OCT_TRY(fold_all(&f, r, err));
     s->n_mean = s->n_std = 1;
     s->mean[0] = (float)f.zero;

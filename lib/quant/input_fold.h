@@ -2,7 +2,8 @@
  *
  * The model then reads p = (pixel - zero) / std, with one std and one integer zero for all channels, so that a byte represents p exactly. If the steps have
  * this form already, the model is not changed. Otherwise the convolutions that read the input absorb the differences between channels: in their weights, in
- * their biases, and in their padding. A Pad of each channel with its own mean replaces the zeros around the normalised picture. */
+ * their biases, and in their padding. A Pad of each channel with its own mean replaces the zeros around the normalised picture. Between the input and the
+ * convolutions there may be nodes that only move pixels: Transpose, and Pad, whose value becomes the pixel that stands for it. */
 #ifndef OCT_QUANT_INPUT_FOLD_H
 #define OCT_QUANT_INPUT_FOLD_H
 
@@ -17,7 +18,7 @@ typedef struct oct_input_fold {
     bool exact;          /* the layers that read the pixels are rounded as those that read the float model's own input */
     float std;           /* one std for all channels */
     int32_t zero;        /* 0..255 */
-    int *reads;          /* values with such numbers that the convolutions read, or the input itself; in g's arena */
+    int *reads;          /* values with such numbers: what the convolutions read, or the input itself, and all that moving nodes read and make; in g's arena */
     size_t n_reads;
 } oct_input_fold;
 

@@ -176,7 +176,7 @@ static oct_status take_chain(oct_conversion *c, oct_conversion_end *x, int v, bo
     x->record.scale[0] = x->close.scale[0] = 1;
     x->record.zero[0] = x->close.zero[0] = (float)least_of(x->record.type);
     OCT_TRY(oct_graph_clone(c->m->graph, &before, err));
-    oct_status st = oct_input_fold_steps(c->m->graph, chain.end, 1, &s, c->o.unfolded ? lost : NULL, NULL, &f, err);
+    oct_status st = oct_input_fold_steps(c->m->graph, chain.end, chain.axis, &s, c->o.unfolded ? lost : NULL, NULL, &f, err);
     if (st == OCT_OK)
         st = settle_chain(c, x, &chain, &f, err);
     if (st == OCT_OK && !f.why_not && !f.exact && !c->from_pixels)
