@@ -182,6 +182,8 @@ static inline bool oct_is_f32(const oct_qjob *j, int value)
 
 /* Whether a node reads an input as integers, or after a quantizer. If it runs on integers, these inputs are its activations. */
 bool oct_reads_quantized(const oct_qjob *j, int node, int slot);
+/* The clamp that belongs to a layer on integers, as the target takes it: no quantizer stands between the two. -1: there is none. */
+int oct_clamp_of(const oct_qjob *j, int node);
 /* Whether the outputs of a node pass a quantizer: the node runs on integers, or stands between quantizers. */
 static inline bool oct_makes_quantized(const oct_qjob *j, int node)
 {

@@ -127,9 +127,21 @@ static bool covers(const oct_graph *g, const oct_node *q, int clamp)
 
 enum { CLAMPS = 2 }; /* the most consecutive clamps that a quantizer makes redundant: ONNX Runtime keeps a third one */
 
-/* The quantizer after output `value`, or after the clamps that follow it; NULL: there is none. *why is set if a clamp is the reason. */
-static const oct_node *output_quantizer(finder *f, int value, const char **why)
+/* The clamp that belongs to an operator, as its line says, and alone reads its result; -1: there is none. */
+static int own_clamp(const finder *f, const oct_target_op *e, int value)
 {
+    const oct_value *v = &f->g->value[value];
+    const int id = e && e->takes_clamp && oct_value_used_once(v) && v->uses[0].slot == 0 ? v->uses[0].node : -1;
+    const oct_op *op = id >= 0 ? oct_op_of(f->g, id) : NULL;
+    return op && op->clamp ? id : -1;
+}
+
+/* The quantizer after output `value` of an operator, or after the clamps that follow it; NULL: there is none. *why is set if a clamp is the reason. */
+static const oct_node *output_quantizer(finder *f, const oct_target_op *e, int value, const char **why)
+{
+    const int own = own_clamp(f, e, value);
+    if (own >= 0)
+        return f->to[f->g->node[own].out[0]];
     int clamp[CLAMPS], n = 0;
     while (n < CLAMPS && (clamp[n] = clamp_behind(f->g, value)) >= 0)
         value = f->g->node[clamp[n++]].out[0];
@@ -355,8 +367,12 @@ static int joined_sum(const finder *f, const oct_target_op *e, const oct_node *n
 
 static void settle(finder *f, int id, const char *why)
 {
+    const oct_node *n = &f->g->node[id];
+    const int clamp = own_clamp(f, line_of(f->t, n), n->out[0]);
     f->stand[id].kind = why ? OCT_STANDS_FLOAT : OCT_STANDS_INTEGER;
     f->stand[id].why = why ? why : "quantized in the model";
+    if (clamp >= 0 && !why)
+        f->stand[clamp] = (oct_stand){ OCT_STANDS_INTEGER, "part of the layer before it", id };
 }
 
 static void judge_product(finder *f, const oct_target_op *e, int id, const oct_op *op)
@@ -365,7 +381,7 @@ static void judge_product(finder *f, const oct_target_op *e, int id, const oct_o
     bool vector = false;
     const char *why = NULL;
     const int sum = joined_sum(f, e, n, &vector), end = sum >= 0 ? sum : id, value = f->g->node[end].out[0];
-    const oct_node *to = output_quantizer(f, value, &why);
+    const oct_node *to = output_quantizer(f, e, value, &why);
     const bool clamped = why != NULL;
     if (!clamped && is_blocks(f, n, op)) {
         f->stand[id].kind = OCT_STANDS_BLOCKS;
@@ -435,7 +451,7 @@ static void judge(finder *f, int id)
         settle(f, id, moves(f, n));
         return;
     }
-    const oct_node *to = output_quantizer(f, n->out[0], &why);
+    const oct_node *to = output_quantizer(f, e, n->out[0], &why);
     const char *other = functions(f, e, n, to);
     settle(f, id, why ? why : other);
 }

@@ -165,6 +165,12 @@ bool oct_target_needs_output(const oct_target *t, const char *op, bool clamped)
     return e && (e->needs_output || (clamped && e->clamp_needs_output));
 }
 
+bool oct_target_takes_clamp(const oct_target *t, const char *op)
+{
+    const oct_target_op *e = oct_target_entry(t, op);
+    return e && e->takes_clamp;
+}
+
 bool oct_target_per_channel(const oct_target *t, const char *op)
 {
     const oct_target_op *e = oct_target_entry(t, op);

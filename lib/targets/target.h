@@ -56,6 +56,8 @@ bool oct_target_lists(const oct_target *t, const char *op, oct_target_form form)
 /* Whether an operator runs on integers only with a quantizer after its output. clamped: its output is read only by a Relu or Clip, and that only by one
  * node. */
 bool oct_target_needs_output(const oct_target *t, const char *op, bool clamped);
+/* Whether a Relu or Clip that alone reads an operator's result belongs to it, so that no quantizer stands between. */
+bool oct_target_takes_clamp(const oct_target *t, const char *op);
 /* Whether an operator's weights may have a scale per output channel. */
 bool oct_target_per_channel(const oct_target *t, const char *op);
 /* Whether an operator's weights are written as u8 where the target supports u8 weights with its activations. */

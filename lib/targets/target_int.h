@@ -22,6 +22,7 @@ typedef struct oct_target_op {
     bool takes_sum;   /* an addition that is the only reader of its output becomes part of it */
     bool takes_quantizer, takes_shared_quantizer; /* so does a quantizer: any; only one with several readers, or whose reader is a sum with a constant */
     bool fit_weights; /* an operator on integers that runs in float unless its constant weights have zero point 0 and a type that the target multiplies */
+    bool takes_clamp; /* a Relu or Clip that alone reads its result belongs to it: no quantizer stands between */
     bool any_bias;  /* it runs on integers whatever the scale of an int32 bias */
     bool signs;     /* it supports s8 activations even if `signs free` makes all others u8 */
     bool kept;      /* from `keeps`: it runs on integers if a file has quantized it, but conversions never quantize it */

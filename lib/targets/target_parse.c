@@ -235,7 +235,7 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
                                          "clamp-needs-output", "crossed", "rounds-constants", "joins-sum", "scalar-scales", "signed",
                                          "shared-inputs", "same-scale", "any-weights", "takes-sum", "if", "fit-weights",
                                          "u8-weights", "others-narrow", "takes-quantizer", "takes-shared-quantizer",
-                                         "any-bias" };
+                                         "any-bias", "takes-clamp" };
     const char *at, *word, *is_float = NULL, *is_alone = NULL;
     while (!oct_words_done(&r->w)) {
         size_t i = 0;
@@ -268,12 +268,13 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
         case 22: e->takes_quantizer = true; break;
         case 23: e->takes_shared_quantizer = true; break;
         case 24: e->any_bias = true; break;
+        case 25: e->takes_clamp = true; break;
         default: return oct_words_unknown(&r->w, at, "form or property", word, known, OCT_COUNT(known), err);
         }
     }
     const bool property = e->per_tensor || e->needs_output || e->clamp_needs_output || e->crossed || e->rounds || e->joins_sum || e->scalars ||
                           e->signs || e->shared_inputs || e->same_scale || e->any_weights || e->u8_weights || e->others_narrow || e->takes_sum ||
-                          e->takes_quantizer || e->takes_shared_quantizer || e->any_bias;
+                          e->takes_quantizer || e->takes_shared_quantizer || e->any_bias || e->takes_clamp;
     if (is_alone && (e->forms || property || e->attr || (is_float && e->fit_weights)))
         return oct_words_fault(&r->w, is_alone, err, "'%s' stands alone", is_alone == is_float ? "float" : "fit-weights");
     if (e->forms & OCT_TARGET_ROUNDED && e->forms != OCT_TARGET_ROUNDED)
