@@ -59,6 +59,27 @@ static oct_status annotate_real_bias(oct_qjob *j, int id, const char *base, oct_
     return oct_graph_set_input(j->g, id, 2, v, err);
 }
 
+/* The same bias as bytes, with one scale of its own (weights.c has rounded it so that this changes nothing). */
+static oct_status bytes_of(oct_qjob *j, const oct_quant *b, const oct_quant **bytes, oct_err *err)
+{
+    oct_quant *q = oct_arena_calloc(j->g->arena, 1, sizeof *q);
+    float *scale = oct_arena_calloc(j->g->arena, 1, sizeof *scale);
+    int32_t *zero = oct_arena_calloc(j->g->arena, 1, sizeof *zero);
+    oct_tensor *t;
+    if (!q || !scale || !zero)
+        return oct_nomem(err);
+    const int64_t channels = b->qvals->count;
+    OCT_TRY(oct_tensor_new(j->g->arena, OCT_S8, 1, &channels, &t, err));
+    *scale = oct_own_bias_scale(b);
+    for (int64_t o = 0; o < channels; o++) {
+        const double real = ((const int32_t *)b->qvals->data)[o] * (double)b->scale[b->n > 1 ? o * b->n / channels : 0];
+        ((int8_t *)(uintptr_t)t->data)[o] = (int8_t)rint(real / (double)*scale);
+    }
+    *q = (oct_quant){ .n = 1, .scale = scale, .zp = zero, .dtype = OCT_S8, .qvals = t };
+    *bytes = q;
+    return OCT_OK;
+}
+
 static oct_status annotate_bias(oct_qjob *j, int id, oct_err *err)
 {
     const oct_node *n = &j->g->node[id];
@@ -71,7 +92,10 @@ static oct_status annotate_bias(oct_qjob *j, int id, oct_err *err)
         return oct_nomem(err);
     if (oct_target_float_bias(j->opts.target))
         return annotate_real_bias(j, id, base, err);
-    OCT_TRY(new_value(j, base, "_quantized", j->node[id].bias, -1, &v, err));
+    const oct_quant *b = j->node[id].bias;
+    if (oct_target_own_bias(j->opts.target))
+        OCT_TRY(bytes_of(j, b, &b, err));
+    OCT_TRY(new_value(j, base, "_quantized", b, -1, &v, err));
     return oct_graph_set_input(j->g, id, 2, v, err);
 }
 

@@ -385,6 +385,8 @@ static oct_status add_shift(const sequence *q, const corrected *x, oct_err *err)
         ((int32_t *)(uintptr_t)qvals->data)[c] = r > 2147483647.0 ? INT32_MAX : r < -2147483648.0 ? INT32_MIN : (int32_t)r;
     }
     b->qvals = qvals;
+    if (oct_target_own_bias(q->j->opts.target))
+        oct_round_to_own_bias(b);
     n->bias = b;
     return OCT_OK;
 }

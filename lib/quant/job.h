@@ -300,6 +300,11 @@ oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err);
 
 /* The type of the activations by which a layer's weights are multiplied. */
 oct_dtype oct_activations_of(const oct_qjob *j, int node);
+/* weights.c: biases of s8 with one scale of their own, for targets that have such: the least power of two, not below a step of the bias, in which its values fit
+ * into a byte; and the bias rounded to whole numbers of that, which stays s32. */
+float oct_own_bias_scale(const oct_quant *b);
+void oct_round_to_own_bias(oct_quant *b);
+
 /* shared_weights.c: iterates over the layers that share their 8-bit weights with a node, the node included: the first whose index is above `after`; -1:
  * there are no more. The first one (after = -1) owns the weights, and the others use them. */
 int oct_weights_next(const oct_qjob *j, int node, int after);

@@ -261,6 +261,39 @@ static double *find_shift(const oct_qjob *j, const qweights *q, const weights_vi
     return all;
 }
 
+enum { BYTE_MOST = 127 };
+
+/* The step of a bias in a channel. */
+static double bias_step(const oct_quant *b, int64_t channel, int64_t channels)
+{
+    return (double)b->scale[b->n > 1 ? channel * b->n / channels : 0];
+}
+
+float oct_own_bias_scale(const oct_quant *b)
+{
+    const int64_t channels = b->qvals->count;
+    const int32_t *q = b->qvals->data;
+    double most = 0, scale = 0;
+    for (int64_t o = 0; o < channels; o++) {
+        most = fmax(most, fabs(q[o] * bias_step(b, o, channels)));
+        scale = fmax(scale, bias_step(b, o, channels));
+    }
+    while (scale * BYTE_MOST < most)
+        scale *= 2;
+    return (float)scale;
+}
+
+void oct_round_to_own_bias(oct_quant *b)
+{
+    const int64_t channels = b->qvals->count;
+    int32_t *q = (int32_t *)(uintptr_t)b->qvals->data;
+    const double scale = (double)oct_own_bias_scale(b);
+    for (int64_t o = 0; o < channels; o++) {
+        const double steps = scale / bias_step(b, o, channels); /* a power of two */
+        q[o] = (int32_t)(fmax(-BYTE_MOST, fmin(BYTE_MOST, rint(q[o] / steps))) * steps);
+    }
+}
+
 /* The bias plus the shift (may be NULL), as s32 with scale s_x * s_w. */
 static oct_status round_bias(oct_qjob *j, int id, const weights_view *s, const qweights *q, const double *shift, float sx, oct_err *err)
 {
@@ -282,6 +315,8 @@ static oct_status round_bias(oct_qjob *j, int id, const weights_view *s, const q
         ((int32_t *)(uintptr_t)qvals->data)[o] = r > 2147483647.0 ? INT32_MAX : r < -2147483648.0 ? INT32_MIN : (int32_t)r;
     }
     b->qvals = qvals;
+    if (oct_target_own_bias(j->opts.target))
+        oct_round_to_own_bias(b);
     j->node[id].bias = b;
     return OCT_OK;
 }

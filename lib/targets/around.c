@@ -229,6 +229,8 @@ static const char *bad_bias(const finder *f, const oct_target_op *e, const oct_n
         return NULL;
     if (!d)
         return rounds && oct_linear_constant(f->g, b) ? NULL : "its bias is not quantized";
+    if (f->t->own_bias && oct_linear_type(f->g, d) == OCT_S8)
+        return NULL;
     if (oct_linear_type(f->g, d) != OCT_S32)
         return "its bias is not of int32";
     const oct_node *w = f->from[n->in[1]];

@@ -243,6 +243,11 @@ bool oct_target_float_bias(const oct_target *t)
     return t->float_bias;
 }
 
+bool oct_target_own_bias(const oct_target *t)
+{
+    return t->own_bias;
+}
+
 bool oct_target_powers_of_two(const oct_target *t)
 {
     return t->powers_of_two;

@@ -95,6 +95,8 @@ bool oct_target_bfloat16(const oct_target *t);
 bool oct_target_symmetric(const oct_target *t);
 /* Whether biases of integer layers must be float32 instead of int32. */
 bool oct_target_float_bias(const oct_target *t);
+/* Whether they must be s8, with one scale of their own, a power of two. */
+bool oct_target_own_bias(const oct_target *t);
 /* Whether scales of activations and weights must be powers of two. */
 bool oct_target_powers_of_two(const oct_target *t);
 /* Whether all inputs of a model must have fixed dimensions. */

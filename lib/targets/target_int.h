@@ -65,7 +65,7 @@ struct oct_target {
     oct_arena *arena;
     const char *name, *summary;
     oct_pair_sums pair_sums;
-    bool bfloat16, runs_all, carries, signs_free, symmetric, float_bias, powers_of_two, static_shapes, onnx_alone, everywhere, untested;
+    bool bfloat16, runs_all, carries, signs_free, symmetric, float_bias, own_bias, powers_of_two, static_shapes, onnx_alone, everywhere, untested;
     bool own_quantizers, own_dequantizers;
     oct_target_scale *scale;
     size_t n_scale, cap_scale;

@@ -89,34 +89,38 @@ static oct_status read_inherits(reader *r, oct_err *err)
     return end_of_line(r, err);
 }
 
-/* Keys whose value is one of two words, of which the second sets a member. */
+/* Keys whose value is one of some words, of which all but the first set a member of their own. */
+enum { WORDS = 3 };
 static const struct {
-    const char *key, *what, *words[2];
-    size_t member;
+    const char *key, *what, *words[WORDS];
+    size_t member[WORDS - 1];
 } choices[] = {
-    { "bfloat16", "answer", { "no", "yes" }, offsetof(oct_target, bfloat16) },
-    { "quantized", "extent", { "listed", "all" }, offsetof(oct_target, runs_all) },
-    { "dequantizing", "kind of search", { "beside", "carried" }, offsetof(oct_target, carries) },
-    { "signs", "answer", { "kept", "free" }, offsetof(oct_target, signs_free) },
-    { "activations", "kind of zero points", { "any", "symmetric" }, offsetof(oct_target, symmetric) },
-    { "biases", "type of biases", { "int32", "float" }, offsetof(oct_target, float_bias) },
-    { "scales", "kind of scales", { "any", "powers-of-two" }, offsetof(oct_target, powers_of_two) },
-    { "shapes", "kind of shapes", { "any", "static" }, offsetof(oct_target, static_shapes) },
-    { "placement", "placement", { "paying", "everywhere" }, offsetof(oct_target, everywhere) },
-    { "quantizers", "number", { "shared", "one-each" }, offsetof(oct_target, own_quantizers) },
-    { "dequantizers", "number", { "shared", "one-each" }, offsetof(oct_target, own_dequantizers) },
-    { "com.microsoft", "answer", { "yes", "no" }, offsetof(oct_target, onnx_alone) },
-    { "device", "state", { "tested", "untested" }, offsetof(oct_target, untested) },
+    { "bfloat16", "answer", { "no", "yes" }, { offsetof(oct_target, bfloat16) } },
+    { "quantized", "extent", { "listed", "all" }, { offsetof(oct_target, runs_all) } },
+    { "dequantizing", "kind of search", { "beside", "carried" }, { offsetof(oct_target, carries) } },
+    { "signs", "answer", { "kept", "free" }, { offsetof(oct_target, signs_free) } },
+    { "activations", "kind of zero points", { "any", "symmetric" }, { offsetof(oct_target, symmetric) } },
+    { "biases", "type of biases", { "int32", "float", "int8" }, { offsetof(oct_target, float_bias), offsetof(oct_target, own_bias) } },
+    { "scales", "kind of scales", { "any", "powers-of-two" }, { offsetof(oct_target, powers_of_two) } },
+    { "shapes", "kind of shapes", { "any", "static" }, { offsetof(oct_target, static_shapes) } },
+    { "placement", "placement", { "paying", "everywhere" }, { offsetof(oct_target, everywhere) } },
+    { "quantizers", "number", { "shared", "one-each" }, { offsetof(oct_target, own_quantizers) } },
+    { "dequantizers", "number", { "shared", "one-each" }, { offsetof(oct_target, own_dequantizers) } },
+    { "com.microsoft", "answer", { "yes", "no" }, { offsetof(oct_target, onnx_alone) } },
+    { "device", "state", { "tested", "untested" }, { offsetof(oct_target, untested) } },
 };
 
 static oct_status read_choice(reader *r, size_t i, oct_err *err)
 {
     const char *at, *word;
     OCT_TRY(next(r, &word, &at, err));
-    const bool second = strcmp(word, choices[i].words[1]) == 0;
-    if (!second && strcmp(word, choices[i].words[0]) != 0)
-        return oct_words_unknown(&r->w, at, choices[i].what, word, choices[i].words, 2, err);
-    *(bool *)((char *)r->t + choices[i].member) = second;
+    size_t k = 0, n = choices[i].words[WORDS - 1] ? WORDS : WORDS - 1;
+    while (k < n && strcmp(word, choices[i].words[k]) != 0)
+        k++;
+    if (k == n)
+        return oct_words_unknown(&r->w, at, choices[i].what, word, choices[i].words, n, err);
+    for (size_t m = 1; m < n; m++)
+        *(bool *)((char *)r->t + choices[i].member[m - 1]) = m == k;
     return end_of_line(r, err);
 }
 
@@ -545,6 +549,8 @@ static oct_status check(const reader *r, oct_err *err)
     if (dynamic && !t->takes[0][0] && !t->takes[0][1])
         return whole_fault(r, err, "dynamic quantization makes u8 activations, which the target does not take",
                            "add u8*s8 or u8*u8 to the line 'types', or leave 'dynamic' out");
+    if (t->own_bias && !t->powers_of_two)
+        return whole_fault(r, err, "biases of int8 are added as they are only where all scales are powers of two", "add a line 'scales powers-of-two'");
     if (t->powers_of_two && !t->symmetric)
         return whole_fault(r, err, "scales that are powers of two do not end where clamps do", "add a line 'activations symmetric'");
     return OCT_OK;

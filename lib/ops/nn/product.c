@@ -14,12 +14,33 @@ static const oct_operand *bias_of(const oct_step *s, int bias)
     return bias >= 0 && bias < s->n_in ? s->in[bias] : NULL;
 }
 
+/* How many times s_x * s_w of a channel the scale of a quantized bias is. */
+static double bias_steps(const oct_step *s, const oct_operand *b, int64_t channel)
+{
+    const oct_quant *x = s->in[0]->q, *w = s->in[1]->q;
+    return (double)b->q->scale[b->q->n > 1 ? channel : 0] / (double)(x->scale[0] * w->scale[w->n > 1 ? channel : 0]);
+}
+
+/* Whether a bias of s8 is, in every channel, a whole number of steps of s_x * s_w, which int32 can hold. */
+static bool bytes_fit(const oct_step *s, const oct_operand *b, int64_t channels)
+{
+    const double most = 0x1p24;
+    for (int64_t i = 0; i < channels; i++) {
+        const double steps = bias_steps(s, b, i);
+        if (b->q->zp[b->q->n > 1 ? i : 0] != 0 || !(steps >= 1 && steps <= most) || steps != rint(steps))
+            return false;
+    }
+    return true;
+}
+
 static bool bias_fits(const oct_step *s, const oct_operand *b, int64_t channels)
 {
     if (!b->constant || b->count != channels)
         return false;
     if (b->dtype == OCT_F32)
         return true;
+    if (b->dtype == OCT_S8 && b->q && (b->q->n == 1 || b->q->n == channels))
+        return bytes_fit(s, b, channels);
     if (b->dtype != OCT_S32 || !b->q || (b->q->n != 1 && b->q->n != channels))
         return false;
     const oct_quant *x = s->in[0]->q, *w = s->in[1]->q;
@@ -59,6 +80,10 @@ oct_status oct_product_bias(const oct_step *s, const oct_prep *p, int64_t channe
             v[i] = ((const int32_t *)b->data)[i];
             continue;
         }
+        if (b->dtype == OCT_S8) {
+            v[i] = ((const int8_t *)b->data)[i] * (int32_t)bias_steps(s, b, i);
+            continue;
+        }
         double q = rint((double)((const float *)b->data)[i] / (double)(x->scale[0] * w->scale[w->n > 1 ? i : 0]));
         v[i] = q >= 2147483647.0 ? INT32_MAX : q <= -2147483648.0 ? INT32_MIN : (int32_t)q;
     }
@@ -72,9 +97,10 @@ static oct_status real_bias(const oct_step *s, const oct_prep *p, const oct_oper
     float *v = oct_arena_aligned(p->arena, (size_t)channels * sizeof *v, 64);
     if (!v)
         return oct_nomem(err);
-    const int32_t *q = b->data;
-    for (int64_t i = 0; i < channels; i++)
-        v[i] = b->dtype == OCT_F32 ? ((const float *)b->data)[i] : (float)q[i] * b->q->scale[b->q->n > 1 ? i : 0];
+    for (int64_t i = 0; i < channels; i++) {
+        const int32_t q = b->dtype == OCT_S32 ? ((const int32_t *)b->data)[i] : b->dtype == OCT_S8 ? ((const int8_t *)b->data)[i] : 0;
+        v[i] = b->dtype == OCT_F32 ? ((const float *)b->data)[i] : (float)q * b->q->scale[b->q->n > 1 ? i : 0];
+    }
     out->bias = v;
     return OCT_OK;
 }
