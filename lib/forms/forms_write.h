@@ -72,6 +72,10 @@ oct_status oct_half_write(oct_graph *g, const oct_half_opts *o, oct_err *err);
  * operators of com.microsoft follow that may be of float16. */
 bool oct_half_follows(const oct_node *n, int slot);
 
+/* Gives each convolution and pool of g, without its subgraphs, the attributes kernel_shape, strides, pads, dilations and group that it lacks, with the values that
+ * ONNX says for these; pads only where no other attribute computes them. Meaning and results stay. OCT_ENOMEM. */
+oct_status oct_write_defaults(oct_graph *g, oct_err *err);
+
 /* Float32 constants of g and its subgraphs with 128 elements or more become Casts of the same numbers in a 16-bit type, that of the original model, so that
  * unchanged constants take no more bytes than before. Numbers that passes have computed are rounded to that type, if it can represent them. Runtimes compute
  * the Cast once. */

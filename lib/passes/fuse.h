@@ -37,6 +37,8 @@ oct_status oct_layer_affine(oct_graph *g, const oct_layer *l, const float *scale
 
 /* The number of channels (dimension 1) of a BatchNormalization with constant parameters; 0: the node is something else. */
 int64_t oct_norm_channels(const oct_graph *g, int node);
+/* Makes depthwise convolutions, with a kernel of one element, of all such nodes in g and its subgraphs whose input is known to have three dimensions or more. */
+oct_status oct_norms_to_convs(oct_graph *g, const oct_pass_log *log, oct_err *err);
 /* What the BatchNormalization says about the training data: mean and standard deviation of each channel of its output, [channels]. */
 void oct_norm_moments(const oct_graph *g, int node, float *mean, float *deviation);
 

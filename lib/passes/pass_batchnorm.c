@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+extern const oct_pass oct_pass_batchnorm; /* below, and in the table */
+
 static bool is_batchnorm(const oct_graph *g, const oct_node *n)
 {
     if (!oct_is_op(n, "BatchNormalization") || n->n_in != 5 || oct_node_int(n, "training_mode", 0) ||
@@ -158,6 +160,50 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
         i += !fused;
     }
     return OCT_OK;
+}
+
+/* ---- as a convolution ---- */
+
+/* [C,1,1..], as a convolution that multiplies each channel by one number. */
+static oct_status make_depthwise(oct_graph *g, int id, int rank, oct_err *err)
+{
+    static const char *const own[] = { "epsilon", "momentum", "training_mode", "spatial" };
+    const int64_t channels = g->value[g->node[id].in[1]].constant->count;
+    const char *base = g->value[g->node[id].in[1]].name, *base_of_shift = g->value[g->node[id].in[2]].name;
+    int64_t dims[OCT_MAX_RANK] = { channels };
+    float *scale, *shift;
+    int v;
+    for (int i = 1; i < rank; i++)
+        dims[i] = 1;
+    OCT_TRY(affine_of(g, &g->node[id], channels, &scale, &shift, err));
+    OCT_TRY(oct_graph_new_const_f32(g, base, rank, dims, scale, &v, err));
+    OCT_TRY(oct_graph_set_input(g, id, 1, v, err));
+    OCT_TRY(oct_graph_new_const_f32(g, base_of_shift, 1, &channels, shift, &v, err));
+    OCT_TRY(oct_graph_set_input(g, id, 2, v, err));
+    oct_graph_cut_inputs(g, id, 3);
+    for (int k = 1; k < g->node[id].n_out; k++)
+        OCT_TRY(oct_graph_set_output(g, id, k, -1, err));
+    g->node[id].n_out = 1;
+    for (size_t i = 0; i < OCT_COUNT(own); i++)
+        oct_node_drop_attr(g, id, own[i]);
+    g->node[id].op = "Conv";
+    g->node[id].changed = g->changed = true;
+    return oct_node_set_int(g, id, "group", channels, err);
+}
+
+oct_status oct_norms_to_convs(oct_graph *g, const oct_pass_log *log, oct_err *err)
+{
+    for (size_t i = 0; i < g->n_nested; i++)
+        OCT_TRY(oct_norms_to_convs(g->nested[i], log, err));
+    for (size_t i = 0; i < g->n_order; i++) {
+        const int id = g->order[i], rank = oct_norm_channels(g, id) && g->node[id].in[0] >= 0 ? g->value[g->node[id].in[0]].shape.rank : 0;
+        if (rank < 3)
+            continue;
+        OCT_TRY(make_depthwise(g, id, rank, err));
+        oct_pass_note(log, &oct_pass_batchnorm, "BatchNormalization as depthwise Conv", g->node[id].name);
+    }
+    oct_graph_prune(g);
+    return oct_infer_shapes(g, err);
 }
 
 const oct_pass oct_pass_batchnorm = { "batchnorm", "fold BatchNormalization into Conv, ConvTranspose and Gemm", run };

@@ -297,6 +297,8 @@ static oct_status write_forms(oct_qjob *j, oct_err *err)
     OCT_TRY(oct_forms_write(j->g, &(oct_forms_write_opts){ j->opts.blocks_qdq, j->opts.operators, &half }, err));
     if (oct_target_rounds_constants(j->opts.target))
         OCT_TRY(oct_keep_real_layers(j->g, err));
+    if (oct_target_writes_defaults(j->opts.target))
+        OCT_TRY(oct_write_defaults(j->g, err));
     const bool quantizers = oct_target_own_quantizers(j->opts.target);
     const bool each = quantizers || oct_target_own_dequantizers(j->opts.target);
     return each && !j->opts.operators ? oct_dedicate_pairs(j->g, quantizers, err) : OCT_OK;
@@ -318,7 +320,7 @@ oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
     OCT_TRY(write_forms(j, err));
     OCT_TRY(halve(j, err)); /* between written quantizers, because Casts are named after their results */
     OCT_TRY(oct_graph_share_constants(j->g, LEAST_SHARED, err));
-    if (j->opts.source == OCT_F16 || j->opts.source == OCT_BF16)
+    if (j->opts.source == OCT_F16 || (j->opts.source == OCT_BF16 && !oct_target_no_bfloat16(j->opts.target)))
         OCT_TRY(oct_source_write(j->g, j->opts.source, err));
     return oct_graph_check(j->g, err);
 }

@@ -1,6 +1,7 @@
 /* A quantization job: its steps in turn, and its decisions. */
 #include "quant/job.h"
 
+#include "passes/fuse.h"
 #include "passes/opset.h"
 #include "passes/to_float32.h"
 #include "passes/unfold.h"
@@ -68,6 +69,8 @@ static oct_status prepare_graph(oct_graph *g, const oct_qjob_opts *o, oct_dtype 
     }
     OCT_TRY(widen_floats(g, o, source, err));
     OCT_TRY(oct_passes_run(g, o->disabled, o->n_disabled, o->log, err));
+    if (oct_target_norms_are_convs(o->target))
+        OCT_TRY(oct_norms_to_convs(g, o->log, err));
     if (!oct_scheme_is_half(o->scheme))
         return OCT_OK;
     size_t n, saved;

@@ -233,6 +233,21 @@ bool oct_target_bfloat16(const oct_target *t)
     return t->bfloat16;
 }
 
+bool oct_target_no_bfloat16(const oct_target *t)
+{
+    return t->no_bfloat16;
+}
+
+bool oct_target_norms_are_convs(const oct_target *t)
+{
+    return t->norms_are_convs;
+}
+
+bool oct_target_writes_defaults(const oct_target *t)
+{
+    return t->writes_defaults;
+}
+
 bool oct_target_symmetric(const oct_target *t)
 {
     return t->symmetric;

@@ -91,6 +91,12 @@ const char *oct_target_no_stored(const oct_target *t, const oct_graph *g, int no
 const char *oct_target_trap_name(size_t i);
 /* Whether it has bfloat16 kernels. */
 bool oct_target_bfloat16(const oct_target *t);
+/* Whether it loads no bfloat16 tensors at all. */
+bool oct_target_no_bfloat16(const oct_target *t);
+/* Whether it runs BatchNormalization only as a depthwise convolution. */
+bool oct_target_norms_are_convs(const oct_target *t);
+/* Whether it wants the attributes of convolutions and pools written out also where they have ONNX's defaults. */
+bool oct_target_writes_defaults(const oct_target *t);
 /* Whether all activations must have zero point 0 (for u8 and u16: the middle), even after a Relu. */
 bool oct_target_symmetric(const oct_target *t);
 /* Whether biases of integer layers must be float32 instead of int32. */

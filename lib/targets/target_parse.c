@@ -95,7 +95,7 @@ static const struct {
     const char *key, *what, *words[WORDS];
     size_t member[WORDS - 1];
 } choices[] = {
-    { "bfloat16", "answer", { "no", "yes" }, { offsetof(oct_target, bfloat16) } },
+    { "bfloat16", "answer", { "no", "yes", "never" }, { offsetof(oct_target, bfloat16), offsetof(oct_target, no_bfloat16) } },
     { "quantized", "extent", { "listed", "all" }, { offsetof(oct_target, runs_all) } },
     { "dequantizing", "kind of search", { "beside", "carried" }, { offsetof(oct_target, carries) } },
     { "signs", "answer", { "kept", "free" }, { offsetof(oct_target, signs_free) } },
@@ -106,6 +106,8 @@ static const struct {
     { "placement", "placement", { "paying", "everywhere" }, { offsetof(oct_target, everywhere) } },
     { "quantizers", "number", { "shared", "one-each" }, { offsetof(oct_target, own_quantizers) } },
     { "dequantizers", "number", { "shared", "one-each" }, { offsetof(oct_target, own_dequantizers) } },
+    { "batchnorm", "form", { "kept", "depthwise" }, { offsetof(oct_target, norms_are_convs) } },
+    { "attributes", "extent", { "given", "written" }, { offsetof(oct_target, writes_defaults) } },
     { "com.microsoft", "answer", { "yes", "no" }, { offsetof(oct_target, onnx_alone) } },
     { "device", "state", { "tested", "untested" }, { offsetof(oct_target, untested) } },
 };

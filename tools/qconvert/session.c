@@ -29,6 +29,11 @@ static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_p
     o->symmetric = a->symmetric;
     o->block_bytes = strcmp(a->accuracy_level, "4") == 0;
     o->blocks_qdq = (oct_cli_given(cli, "format") && strcmp(a->format, "qdq") == 0) || oct_target_onnx_alone(o->target);
+    if (o->scheme == OCT_SCHEME_BF16 && oct_target_no_bfloat16(o->target)) {
+        oct_fail(err, OCT_EUSAGE, "--scheme bf16: the target %s loads no bfloat16 tensors", oct_target_name(o->target));
+        oct_hint(err, "convert with samples and without --scheme: what stays float32 in the file is the device's own affair");
+        return OCT_EUSAGE;
+    }
     if (o->block_bytes && o->blocks_qdq)
         return oct_fail(err, OCT_EUSAGE, "--accuracy-level is an attribute of MatMulNBits, which --format qdq does not write");
     return OCT_OK;
