@@ -51,9 +51,11 @@ oct_status oct_forms_write(oct_graph *g, const oct_forms_write_opts *o, oct_err 
  * not changed. */
 oct_status oct_dedicate_pairs(oct_graph *g, bool quantizers, oct_err *err);
 
-/* In a written graph: gives each Conv, ConvTranspose, Gemm and MatMul with float32 weights between quantizers a DequantizeLinear of its own with a scale for
- * each channel, all the same, so that runtimes which round such weights when they load the model (oct_target_rounds_constants) do not. From opset 13 on, and
- * where the input has a known dimension of more than 1 after the first. Subgraphs are not changed. */
+/* Whether ONNX Runtime rounds the float32 weights of a node to 8 bits, with one scale for all, when it loads the graph, because the node is a Conv,
+ * ConvTranspose, Gemm or MatMul between a DequantizeLinear with one scale and a QuantizeLinear. g: as in a file, with shapes inferred. */
+bool oct_rounds_at_load(const oct_graph *g, int node);
+/* In a written graph: gives each such layer a DequantizeLinear of its own with a scale for each channel, all the same, so that the runtime does not round. From
+ * opset 13 on, and where the input has a known dimension of more than 1 after the first. Subgraphs are not changed. */
 oct_status oct_keep_real_layers(oct_graph *g, oct_err *err);
 
 /* Makes node id, which picks rows of a table by its input 1 (oct_op.picks), pick quantized rows. q->qvals: 8 bits, [rows][columns], or if not by_rows,

@@ -2,7 +2,7 @@
  *
  * ONNX Runtime 1.32 (WeightBiasQuantization, before its fusions) rounds the constant weights of a Conv, ConvTranspose or Gemm to 8 bits with one common scale
  * if a DequantizeLinear with one scale computes the input and a single QuantizeLinear reads the result, directly or after Relu and Clip. Conv and Gemm then run
- * on integers, and sums saturate without VNNI. So a layer that stays float, because it would lose too much or is no faster on integers, would be quantized in
+ * on integers, and sums saturate without VNNI. It does so before it asks its providers (QNN, XNNPACK, NNAPI and others) what they take. So a layer that stays float, because it would lose too much or is no faster on integers, would be quantized in
  * a worse way than any that was considered. The runtime does not change a layer whose DequantizeLinear has a scale for each channel. Therefore the layer gets
  * a DequantizeLinear of its own, with the same scale for each channel. */
 #include "forms/edit.h"
@@ -40,11 +40,10 @@ typedef struct channels {
 } channels;
 
 /* The runtime takes an array of one number for a single scale. So if there is only one channel, another dimension with a known size is used. */
-static bool are_several(const oct_shape *s, channels *c)
+static void find_several(const oct_shape *s, channels *c)
 {
     for (int i = 1; i < s->rank && c->n <= 1; i++)
         *c = (channels){ i, s->d[i].n };
-    return c->n > 1;
 }
 
 static bool channels_of(const oct_graph *g, const oct_node *n, channels *c)
@@ -133,7 +132,7 @@ static int dequantizer_of(const oct_graph *g, int id)
 }
 
 /* The first of the nodes that move the layer's input, or the layer itself if there are none. The runtime may move a dequantizer across all of them, so *c is
- * set for the input of the first one. -1: no dimension of that input is known to have several elements. */
+ * set for the input of the first one; c->n is at most 1 if no dimension of that input is known to have several elements. */
 static int first_mover(const oct_graph *g, int id, channels *c)
 {
     for (int p = maker_of(g, id); p >= 0 && is_passed(&g->node[p]) && g->node[p].n_out == 1; p = maker_of(g, id)) {
@@ -141,7 +140,26 @@ static int first_mover(const oct_graph *g, int id, channels *c)
             *c = (channels){ 0 };
         id = p;
     }
-    return c->n > 1 || are_several(&g->value[g->node[id].in[0]].shape, c) ? id : -1;
+    if (c->n <= 1)
+        find_several(&g->value[g->node[id].in[0]].shape, c);
+    return id;
+}
+
+/* The DequantizeLinear because of which the runtime rounds the weights of a layer, and the node that reads it towards the layer; -1: there is none. */
+static int rounding_cause(const oct_graph *g, int id, channels *c, int *reader)
+{
+    const oct_node *n = &g->node[id];
+    if (n->n_out != 1 || n->out[0] < 0 || n->n_in < 1 || n->in[0] < 0 || !channels_of(g, n, c) || !is_quantized_behind(g, id))
+        return -1;
+    *reader = first_mover(g, id, c);
+    return dequantizer_of(g, *reader);
+}
+
+bool oct_rounds_at_load(const oct_graph *g, int node)
+{
+    channels c;
+    int reader;
+    return rounding_cause(g, node, &c, &reader) >= 0;
 }
 
 oct_status oct_keep_real_layers(oct_graph *g, oct_err *err)
@@ -151,12 +169,10 @@ oct_status oct_keep_real_layers(oct_graph *g, oct_err *err)
     if (n && !order)
         return oct_nomem(err);
     for (size_t i = 0; i < n && oct_graph_opset(g, "") >= OPSET; i++) {
-        const oct_node *node = &g->node[order[i]];
         channels c;
-        if (node->n_out != 1 || node->out[0] < 0 || !channels_of(g, node, &c) || !is_quantized_behind(g, order[i]))
-            continue;
-        const int reader = first_mover(g, order[i], &c), p = reader >= 0 ? dequantizer_of(g, reader) : -1;
-        if (p >= 0)
+        int reader;
+        const int p = rounding_cause(g, order[i], &c, &reader);
+        if (p >= 0 && c.n > 1)
             OCT_TRY(give_channels(g, reader, p, &c, err));
     }
     oct_graph_prune(g); /* dequantizers that nothing reads any more */

@@ -295,7 +295,7 @@ static oct_status write_forms(oct_qjob *j, oct_err *err)
     OCT_TRY(oct_bodies_do(j, write_forms, err));
     OCT_TRY(half_opts(j, &half, &any, err));
     OCT_TRY(oct_forms_write(j->g, &(oct_forms_write_opts){ j->opts.blocks_qdq, j->opts.operators, &half }, err));
-    if (oct_target_rounds_constants(j->opts.target))
+    if (oct_target_loads_in_ort(j->opts.target))
         OCT_TRY(oct_keep_real_layers(j->g, err));
     if (oct_target_writes_defaults(j->opts.target))
         OCT_TRY(oct_write_defaults(j->g, err));

@@ -283,12 +283,9 @@ bool oct_target_everywhere(const oct_target *t)
     return t->everywhere;
 }
 
-bool oct_target_rounds_constants(const oct_target *t)
+bool oct_target_loads_in_ort(const oct_target *t)
 {
-    for (size_t i = 0; i < t->n_op; i++)
-        if (t->op[i].rounds)
-            return true;
-    return false;
+    return !t->never_in_ort;
 }
 
 bool oct_target_own_quantizers(const oct_target *t)

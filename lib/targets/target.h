@@ -114,8 +114,9 @@ bool oct_target_everywhere(const oct_target *t);
 /* Whether each reader of a value must have its own QuantizeLinear (and so its own DequantizeLinear), or its own DequantizeLinear. */
 bool oct_target_own_quantizers(const oct_target *t);
 bool oct_target_own_dequantizers(const oct_target *t);
-/* Whether it quantizes float32 weights of layers between quantizers when it loads a model. */
-bool oct_target_rounds_constants(const oct_target *t);
+/* Whether ONNX Runtime may load its files, be it as the runtime itself, for a provider of it, or to look at results. It then rounds float32 weights of layers
+ * between quantizers (oct_rounds_at_load of forms/forms_write.h). */
+bool oct_target_loads_in_ort(const oct_target *t);
 /* Whether nobody has run models for it on its device, so that its rules were only taken from documents. */
 bool oct_target_untested(const oct_target *t);
 /* The built-in target of the machine that this runs on. */

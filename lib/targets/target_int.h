@@ -66,7 +66,7 @@ struct oct_target {
     const char *name, *summary;
     oct_pair_sums pair_sums;
     bool bfloat16, runs_all, carries, signs_free, symmetric, float_bias, own_bias, powers_of_two, static_shapes, onnx_alone, everywhere, untested;
-    bool own_quantizers, own_dequantizers, no_bfloat16, norms_are_convs, writes_defaults;
+    bool own_quantizers, own_dequantizers, no_bfloat16, norms_are_convs, writes_defaults, never_in_ort;
     oct_target_scale *scale;
     size_t n_scale, cap_scale;
     uint32_t traps; /* bit i: of oct_target_trap_name(i) */

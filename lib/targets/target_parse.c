@@ -109,6 +109,7 @@ static const struct {
     { "batchnorm", "form", { "kept", "depthwise" }, { offsetof(oct_target, norms_are_convs) } },
     { "attributes", "extent", { "given", "written" }, { offsetof(oct_target, writes_defaults) } },
     { "com.microsoft", "answer", { "yes", "no" }, { offsetof(oct_target, onnx_alone) } },
+    { "onnxruntime", "answer", { "loads", "never" }, { offsetof(oct_target, never_in_ort) } },
     { "device", "state", { "tested", "untested" }, { offsetof(oct_target, untested) } },
 };
 

@@ -54,25 +54,25 @@ RULES = {
     "openvino-gpu": {"act": {"uint8", "int8"}, "w": {"int8"}, "bias": "float", "pc": WEIGHTED, "foreign": False, "same": MOVES | {"Split"}, "one": {"Concat"}},
     "tensorrt": {"act": {"int8"}, "w": {"int8"}, "middle": True, "bias": "float", "pc": WEIGHTED, "foreign": False, "readers": 1, "residual": True,
                  "own_quantizer": True},
-    "qnn": {"act": {"uint8", "uint16"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": {"Conv", "ConvTranspose"}, "matmul": "uint8",
+    "qnn": {"rounds": True, "act": {"uint8", "uint16"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": {"Conv", "ConvTranspose"}, "matmul": "uint8",
             "narrow": {"MatMul", "LayerNormalization"},
             "output": WEIGHTED | {"Add", "Mul", "Concat", "Resize", "Softmax", "Sigmoid", "LayerNormalization", "MaxPool", "AveragePool"},
             "foreign": True, "around": True, "static": True, "least": 1e-4,
             "fixed": {("Sigmoid", "uint16"): (1 / 65536, 0), ("Tanh", "uint16"): (1 / 32768, 32768)}},
-    "xnnpack": {"static": True, "act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv"}, "output": {"Conv"}, "foreign": False, "readers": 1},
-    "vitisai": {"act": {"int8"}, "w": {"int8"}, "middle": True, "powers": True, "bias": "int32", "pc": set(), "foreign": False, "readers": 1,
+    "xnnpack": {"rounds": True, "static": True, "act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv"}, "output": {"Conv"}, "foreign": False, "readers": 1},
+    "vitisai": {"rounds": True, "act": {"int8"}, "w": {"int8"}, "middle": True, "powers": True, "bias": "int32", "pc": set(), "foreign": False, "readers": 1,
                 "own_quantizer": True, "static": True},
-    "nnapi": {"act": {"uint8"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": {"Conv"}, "foreign": False, "static": True,
+    "nnapi": {"rounds": True, "act": {"uint8"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": {"Conv"}, "foreign": False, "static": True,
               "only": WEIGHTED - {"ConvTranspose"} | {"Resize", "AveragePool", "Add", "Mul", "Transpose", "Reshape", "Softmax", "Concat", "MaxPool"}},
     "coreml": {"act": set(), "foreign": False, "static": True, "nothing": True},
-    "litert": {"act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv", "ConvTranspose"}, "foreign": False, "one": {"Concat"},
+    "litert": {"rounds": True, "act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv", "ConvTranspose"}, "foreign": False, "one": {"Concat"},
                "same": {"AveragePool", "MaxPool", "Concat", "Reshape", "Resize", "Pad", "Gather", "Slice", "Transpose", "Squeeze", "SpaceToDepth"},
                "fixed": {("Sigmoid", "int8"): (1 / 256, -128), ("Softmax", "int8"): (1 / 256, -128), ("Tanh", "int8"): (1 / 128, 0),
                          ("LogSoftmax", "int8"): (16 / 256, 127)}},
-    "st-neuralart": {"act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": WEIGHTED, "foreign": False, "static": True, "whole": True},
+    "st-neuralart": {"rounds": True, "act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": WEIGHTED, "foreign": False, "static": True, "whole": True},
     "octet": ORT | {"output": set(), "rounds": False},
     "octet-avx2": ORT | {"output": set(), "rounds": False},
-    "generic": {"act": {"uint8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv"}, "output": {"Conv", "Gemm", "MatMul"}, "foreign": False},
+    "generic": {"rounds": True, "act": {"uint8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv"}, "output": {"Conv", "Gemm", "MatMul"}, "foreign": False},
 }
 
 
@@ -422,6 +422,37 @@ def check_runs(c, what, target, path, out, samples, m, openvino):
         check_openvino(c, what, out, samples, ours, sum(n.op_type in ("Conv", "Gemm") and m.on_integers(n) for n in m.nodes))
 
 
+def real_between(path, kind):
+    """Three layers, of which the middle one has channels of very different sizes, so that one scale for its weights would cost much."""
+    n = smallnets.Net(16)
+    spread = np.exp(1.5 * n.rng.standard_normal(24)).astype(np.float32)
+    if kind == "Gemm":
+        first, last = (n.const(n.weights(*shape)) for shape in ((12, 24), (24, 6)))
+        x = n.node("Gemm", ["x", first, n.const(n.small(24))], "first")
+        x = n.node("Gemm", [x, n.const(n.weights(24, 24) * spread), n.const(n.small(24))], "middle")
+        n.save(path, fixed([4, 12]), [n.node("Gemm", [x, last, n.const(n.small(6))], "last")])
+        return pictures(n, (4, 12), 16)
+    x = conv(n, "x", 3, 24, name="first")
+    w = n.weights(24, 24, 3, 3, fan=216) * (spread[:, None, None, None] if kind == "Conv" else spread[None, :, None, None])
+    x = n.node(kind, [x, n.const(w), n.const(n.small(24))], "middle", pads=[1] * 4)
+    x = n.node("Relu", [x])
+    n.save(path, fixed([1, 3, 12, 12]), [conv(n, x, 24, 4, name="last")])
+    return pictures(n, (1, 3, 12, 12), 16)
+
+
+def check_real(c, target):
+    """A layer that stays float between others is not rounded by ONNX Runtime when it loads the file. The weights have 7 bits, so that no CPU saturates."""
+    for kind in ("Conv", "ConvTranspose", "Gemm"):
+        path, data, out = (c.folder / f"{target}-real.{end}" for end in ("onnx", "npy", "int8.onnx"))
+        samples = real_between(path, kind)
+        np.save(data, np.stack(samples))
+        for wide in ((), WIDE[target]) if target in WIDE else ((),):
+            report = c.convert(path, out, "--target", target, "--data", data, "--set", "any=- s7/channel/sym - -", *wide, "--set", "name:middle=float",
+                               "--no-method", "mixed-precision")
+            near = sqnr(run_ort(out, samples), c.run_ours(out, samples))
+            c.hold(f"{target}: a real {kind} stays so in ONNX Runtime{', 16 bits' if wide else ''}", near > 40 and report["int8_layers"] < 3, f"{near:.1f} dB")
+
+
 def check_target(c, target, nets, openvino):
     for name, (path, samples, data) in nets.items():
         what, out = f"{target}: {name}", c.folder / f"{target}-{name}.onnx"
@@ -510,6 +541,8 @@ def main():
         nets |= dict(detector(args.shared, c.folder)) if args.shared else {}
         for target in args.target or RULES:
             check_target(c, target, nets, openvino)
+            if RULES[target].get("rounds"):
+                check_real(c, target)
             if target in WIDE:
                 check_wide(c, target, nets)
                 check_widened(c, target)

@@ -288,13 +288,19 @@ static void a_target_changes_what_it_inherits(void **state)
     oct_target_close(t);
 }
 
+static bool never_in_ort(const oct_target *t)
+{
+    return !oct_target_loads_in_ort(t);
+}
+
 static void properties_are_what_a_file_says(void **state)
 {
     static bool (*const asked[])(const oct_target *) = { oct_target_symmetric, oct_target_float_bias, oct_target_powers_of_two,
                                                          oct_target_static_shapes, oct_target_everywhere, oct_target_own_quantizers,
-                                                         oct_target_own_dequantizers, oct_target_onnx_alone, oct_target_untested };
+                                                         oct_target_own_dequantizers, oct_target_onnx_alone, oct_target_untested, never_in_ort };
     oct_target *none = parsed(HEAD), *all = parsed(HEAD "activations symmetric\nbiases float\nscales powers-of-two\nshapes static\nplacement everywhere\n"
-                                                  "quantizers one-each\ndequantizers one-each\ncom.microsoft no\ndevice untested\n");
+                                                  "quantizers one-each\ndequantizers one-each\ncom.microsoft no\ndevice untested\n"
+                                                  "onnxruntime never\n");
     for (size_t i = 0; i < OCT_COUNT(asked); i++)
         assert_true(!asked[i](none) && asked[i](all));
     oct_target_close(none);
@@ -319,7 +325,7 @@ static void faults_name_place_and_remedy(void **state)
     } each[] = {
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
         { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, pair-sums, trap, keeps, scale, op, costs, cost, bfloat16, quantized, dequantizing, signs, activations, biases, scales, shapes, placement, "
-          "quantizers, dequantizers, com.microsoft, device" },
+          "quantizers, dequantizers, com.microsoft, onnxruntime, device" },
         { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, gemm-bias, qlinear-channels, qlinear-unknown, quantized-extremes, dequantized-states" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
         { "name", "t:1:5: a name of up to 64 characters is missing", "" },
