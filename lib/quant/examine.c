@@ -86,7 +86,8 @@ void oct_lint_close(oct_lint *l)
 
 /* ---- judging ---- */
 
-/* Whether a node is a product or a recurrent layer that the file has quantized at least in part. */
+/* Whether a node is a product or a recurrent layer that the file has quantized: its weights, or both factors. One of real weights between quantizers was left
+ * float. */
 static bool is_quantized_layer(const oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];
@@ -97,6 +98,8 @@ static bool is_quantized_layer(const oct_graph *g, int id)
     if (op && op->scheme)
         return true;
     for (int i = 0; i < 2 && i < n->n_in && oct_op_is_layer(op); i++) {
+        if (i == 0 && n->n_in > 1 && n->in[1] >= 0 && g->value[n->in[1]].constant)
+            continue;
         const int p = n->in[i] >= 0 ? g->value[n->in[i]].producer : -1;
         if (p >= 0 && oct_op_of(g, p) && oct_op_of(g, p)->is_qdq)
             return true;
@@ -106,7 +109,7 @@ static bool is_quantized_layer(const oct_graph *g, int id)
 
 static oct_status take_trap(oct_lint *l, const oct_target *t, const oct_graph *g, int id, bool integer, const char *name, oct_lint_verdict *v, oct_err *err)
 {
-    const char *why = oct_target_refuses(t, g, id, integer);
+    const char *lacks = oct_target_lacks(t, g, id), *why = lacks ? lacks : oct_target_refuses(t, g, id, integer);
     if (!why)
         return OCT_OK;
     if (!OCT_GROW(l->arena, v->trap, v->n_trap, v->cap_trap))
@@ -157,6 +160,6 @@ oct_status oct_lint_judge(oct_lint *l, const oct_target *t, oct_lint_verdict *v,
     OCT_TRY(judge_graph(l, t, l->g, "", v, err));
     for (size_t i = 0; i < l->n_finding; i++)
         v->saturating += l->finding[i].kind == OCT_FINDING_SATURATES && oct_finding_concerns(&l->finding[i], t);
-    v->fits = !v->n_trap && !v->lost && !v->saturating && (v->layers || !l->quantized);
+    v->fits = !v->n_trap && !v->lost && !v->saturating && (v->layers || v->integer || !l->quantized);
     return OCT_OK;
 }

@@ -66,7 +66,7 @@ typedef struct oct_lint_verdict {
     size_t layers, lost; /* products and recurrent layers that the file has quantized, and those of them that the target computes in float */
     const char *first_lost, *first_why; /* name and reason of the first of these; or NULL */
     size_t saturating;   /* layers whose sums of two products may saturate in the target */
-    bool fits;           /* the target loads the model, runs everything that is quantized on integers, and gives exact sums */
+    bool fits;           /* the target loads the model, runs every quantized layer on integers, and gives exact sums */
 } oct_lint_verdict;
 /* Judges the model for a target. The result is in l's arena. */
 oct_status oct_lint_judge(oct_lint *l, const oct_target *t, oct_lint_verdict *v, oct_err *err);

@@ -390,6 +390,8 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
         OCT_TRY(oct_half_check(j, c, &changed, err));
         if (!changed)
             OCT_TRY(oct_part_joins(j, c, &changed, err));
+        if (!changed)
+            changed = oct_fit_factors(j);
         if (changed)
             OCT_TRY(oct_job_place(j, err));
     }

@@ -70,6 +70,7 @@ typedef struct qnode {
     bool rangeless;        /* found while deciding: an input or output has no statistics */
     /* found while deciding: of a Concat, bit k: input k has parameters of its own; bit OCT_PARTED_OUTPUT: the output has (part_joins.c) */
     uint32_t parted;
+    unsigned centred;      /* found while deciding: bit i: input i of a product of two activations has parameters around 0, as the target needs it (factors.c) */
     qweights *weights[2];  /* of inputs 1 and 2 (W and R of an LSTM), or NULL; products that share a matrix in blocks share these */
     qtable *table;         /* the quantized table that it picks from, or NULL */
     qstored *stored;       /* its weights in 8 bits if it computes in float, or NULL */
@@ -276,6 +277,10 @@ oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oc
  * placed anew; or the Concat is barred, if the target needs one scale. *changed is set if there are new ones. */
 enum { OCT_PARTED_OUTPUT = 31 };
 oct_status oct_part_joins(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
+
+/* factors.c: called when parameters are chosen. Products of two activations that the target does not multiply with these parameters get others around 0, or are
+ * barred. The result is whether something has changed. */
+bool oct_fit_factors(oct_qjob *j);
 
 /* types_meet.c: chooses parameters of a value for readers that compute on another type than the node that makes it. */
 oct_status oct_choose_conversions(oct_qjob *j, const oct_calib *c, oct_err *err);

@@ -441,8 +441,18 @@ static const oct_policy_row *reader_row(const oct_qjob *j, int value)
     return NULL;
 }
 
+/* Whether a product of two activations needs this value around 0. */
+static bool is_centred(const oct_qjob *j, int value)
+{
+    const oct_value *v = &j->g->value[value];
+    bool any = false;
+    for (size_t i = 0; i < v->n_uses; i++)
+        any |= oct_is_product(j, v->uses[i].node) && v->uses[i].slot >= 0 && v->uses[i].slot < 2 && j->node[v->uses[i].node].centred >> v->uses[i].slot & 1;
+    return any;
+}
+
 /* Links the values that share parameters, in order, and collects their requirements at the root: the row of the operator that computes the first computed
- * value, else of the first reader; symmetric parameters if a rule asks for them for one value; and bounds inside all clamps. */
+ * value, else of the first reader; symmetric parameters if a rule or a product asks for them for one value; and bounds inside all clamps. */
 static void link_groups(oct_qjob *j)
 {
     for (size_t v = j->n_values; v-- > 0;) {
@@ -452,7 +462,7 @@ static void link_groups(oct_qjob *j)
         const int p = oct_maker_node(j, (int)v);
         const bool made = oct_makes_quantized(j, p);
         const oct_policy_row *row = made ? &j->node[p].row : reader_row(j, (int)v);
-        root->symmetric |= row && row->symmetric;
+        root->symmetric |= (row && row->symmetric) || is_centred(j, (int)v);
         root->apart |= x->apart;
         root->row = row && (made || !root->made) ? row : root->row;
         root->made |= made;

@@ -15,7 +15,7 @@ typedef struct finder {
     const oct_target *t;
     const oct_graph *g;
     const oct_node **from; /* [n_value]: the node whose parameters dequantize the value; the target may have moved it there across data movement */
-    const oct_node **to;   /* [n_value]: the QuantizeLinear that is the value's only reader, also if the target moved it there */
+    const oct_node **to;   /* [n_value]: the QuantizeLinear that is the value's only reader, also if the target moved it there; or the first of several alike */
     bool *found;           /* [n_value]: `to` is known */
     oct_stand *stand;
 } finder;
@@ -62,15 +62,31 @@ static bool is_crossed(const finder *f, const oct_node *n)
     return e && e->crossed && n->n_out >= 1 && n->out[0] >= 0 && n->in[0] >= 0 && takes_bytes(f->g, n);
 }
 
+/* The QuantizeLinear that quantizes a value for all its readers, in targets that have one for each reader: all readers are quantizers, and have the same
+ * parameters. */
+static const oct_node *common_quantizer(const finder *f, int value)
+{
+    const oct_value *v = &f->g->value[value];
+    const oct_node *first = v->n_uses && !v->is_output && v->uses[0].slot == 0 ? &f->g->node[v->uses[0].node] : NULL;
+    bool all = first && f->t->own_quantizers;
+    for (size_t i = 0; i < v->n_uses && all; i++) {
+        const oct_node *q = &f->g->node[v->uses[i].node];
+        all = v->uses[i].slot == 0 && oct_linear_is(f->g, q, "QuantizeLinear") && same_parameters(f->g, first, q);
+    }
+    return all ? first : NULL;
+}
+
 static const oct_node *quantizer_behind(finder *f, int value)
 {
     const oct_node *n = only_reader(f->g, value);
     if (f->found[value])
         return f->to[value];
     f->found[value] = true; /* found from the end of the graph on, without recursion, because graphs in hostile files may be deep */
-    if (n && oct_linear_is(f->g, n, "QuantizeLinear"))
+    if (!n)
+        f->to[value] = common_quantizer(f, value);
+    else if (oct_linear_is(f->g, n, "QuantizeLinear"))
         f->to[value] = n;
-    else if (n && is_crossed(f, n) && f->found[n->out[0]] && f->to[n->out[0]] && is_single(f->g, f->to[n->out[0]]))
+    else if (is_crossed(f, n) && f->found[n->out[0]] && f->to[n->out[0]] && is_single(f->g, f->to[n->out[0]]))
         f->to[value] = f->to[n->out[0]];
     return f->to[value];
 }
@@ -219,14 +235,16 @@ static const char *unequal(const finder *f, const oct_target_op *e, const oct_no
     return NULL;
 }
 
-/* Why the bias of a product does not fit. NULL: there is none, or its scale is the product of the other scales (unless the target accepts any), or it is a
- * constant that the target quantizes (rounds). */
+/* Why the bias of a product does not fit. NULL: there is none, or the target adds real numbers and it is not quantized, or its scale is the product of the other
+ * scales (unless the target accepts any), or it is a constant that the target quantizes (rounds). */
 static const char *bad_bias(const finder *f, const oct_target_op *e, const oct_node *n, int slot, bool rounds)
 {
     const int b = oct_input_at(n, slot);
     const oct_node *d = b >= 0 ? f->from[b] : NULL;
-    if (b < 0)
+    if (b < 0 || (!d && f->t->float_bias))
         return NULL;
+    if (d && f->t->float_bias)
+        return "its bias is quantized, and the target adds real numbers";
     if (!d)
         return rounds && oct_linear_constant(f->g, b) ? NULL : "its bias is not quantized";
     if (f->t->own_bias && oct_linear_type(f->g, d) == OCT_S8)
@@ -431,6 +449,43 @@ static void join_bias(finder *f, int id)
     f->stand[at] = (oct_stand){ OCT_STANDS_INTEGER, "part of the product before it", id };
 }
 
+/* ---- targets that want quantizers on inputs alone ---- */
+
+/* Whether additions are computed in the layer before them, and clamps with that. */
+static bool fuses_forward(const oct_target *t)
+{
+    for (size_t i = 0; i < t->n_op; i++)
+        if (t->op[i].forms & OCT_TARGET_RESIDUAL)
+            return true;
+    return false;
+}
+
+/* The layer on integers that alone makes a value, possibly with a sum behind it, and whose result nothing else reads; -1: there is none. sums: such a sum
+ * counts. */
+static int layer_before(const finder *f, int value, bool sums)
+{
+    const oct_value *v = value >= 0 ? &f->g->value[value] : NULL;
+    const int p = v && oct_value_used_once(v) ? v->producer : -1;
+    const oct_op *op = p >= 0 ? oct_op_of(f->g, p) : NULL;
+    if (!op || f->stand[p].kind != OCT_STANDS_INTEGER || (op->quant != OCT_QUANT_WEIGHTED && !(sums && op->adds)))
+        return -1;
+    return op->adds ? f->stand[p].with : p;
+}
+
+/* A sum or a clamp that such a target computes in the layer before it. Whether it is one is the result; if so, the node is judged. */
+static bool is_fused_forward(finder *f, int id, const oct_op *op)
+{
+    const oct_node *n = &f->g->node[id];
+    int layer = op->clamp ? layer_before(f, n->in[0], true) : -1;
+    for (int i = 0; i < 2 && layer < 0 && n->n_in == 2 && oct_target_runs(f->t, f->g, id, OCT_TARGET_RESIDUAL, NULL); i++)
+        if (n->in[1 - i] >= 0 && f->from[n->in[1 - i]])
+            layer = layer_before(f, n->in[i], false);
+    if (layer < 0)
+        return false;
+    f->stand[id] = (oct_stand){ OCT_STANDS_INTEGER, op->clamp ? "part of the layer before it" : "added up in the layer before it", layer };
+    return true;
+}
+
 static void judge(finder *f, int id)
 {
     const oct_node *n = &f->g->node[id];
@@ -440,6 +495,8 @@ static void judge(finder *f, int id)
     if (f->stand[id].kind == OCT_STANDS_INTEGER)
         join_bias(f, id);
     if (f->stand[id].kind != OCT_STANDS_FLOAT || f->stand[id].with >= 0 || !op || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
+        return;
+    if ((op->clamp || op->adds) && fuses_forward(f->t) && is_fused_forward(f, id, op))
         return;
     if (!e || !(e->forms & OCT_TARGET_STATIC || e->kept) || (op->integer && !e->kept && !oct_target_runs(f->t, f->g, id, OCT_TARGET_STATIC, &why))) {
         f->stand[id].why = why ? why : "the target runs this operator in float";

@@ -218,6 +218,18 @@ bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weig
     return t->takes[a][weights == OCT_S8];
 }
 
+const char *oct_target_no_factors(const oct_target *t, const char *op, oct_dtype x, oct_dtype y)
+{
+    const oct_target_op *e = oct_target_entry(t, op);
+    return oct_target_takes(t, x, y) || t->runs_all || (e && e->any_weights) ? NULL : "the target does not multiply two activations of these types";
+}
+
+const char *oct_target_no_factor(const oct_target *t, const oct_quant *q)
+{
+    const bool centred = q->n == 1 && (q->zp[0] == 0 || q->zp[0] == (q->dtype == OCT_U8 ? 128 : -128));
+    return t->carries && !centred ? "the product of two activations needs zero points of 0 in the target" : NULL;
+}
+
 oct_pair_sums oct_target_pair_sums(const oct_target *t)
 {
     return t->pair_sums;

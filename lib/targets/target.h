@@ -71,6 +71,10 @@ bool oct_target_keeps_scale(const oct_target *t, const char *op);
 bool oct_target_scale_of(const oct_target *t, const char *op, oct_dtype type, float *scale, int32_t *zero);
 /* Whether operators with weights support this pair of types: activations OCT_U8, OCT_S8, OCT_U16 or OCT_S16, and weights OCT_U8 or OCT_S8. */
 bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weights);
+/* The reason why an operator does not multiply two activations of 8 bits of these types on integers; NULL: it does. */
+const char *oct_target_no_factors(const oct_target *t, const char *op, oct_dtype x, oct_dtype y);
+/* The same of one of them because of its parameters. */
+const char *oct_target_no_factor(const oct_target *t, const oct_quant *q);
 /* How the target adds products of u8 activations and s8 weights on some of its CPUs: exactly, or two of them in 16 bits, where they saturate. The two are
  * neighbours along k = (ky, kx, ic), or, in a convolution without groups, neighbouring channels of the same tap; the last of an odd number of channels is
  * then added without a partner. */
@@ -84,6 +88,8 @@ const char *oct_target_trap(const oct_target *t, const oct_graph *g, int node);
 /* The reason why the target does not load the graph g of a file because of this node, or computes it wrongly: a trap that the target file names. integer: the
  * target runs the node on integers (stand.h). NULL: there is none. */
 const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node, bool integer);
+/* The reason why the target has no operator of this node's domain and type, as far as its file and the schemas of operators tell; NULL: it has one. */
+const char *oct_target_lacks(const oct_target *t, const oct_graph *g, int node);
 /* The reason why the target does not load a node of g with weights stored in 8 bits, in a model that quantizes activations: a trap that the target file
  * names. NULL: it loads it. */
 const char *oct_target_no_stored(const oct_target *t, const oct_graph *g, int node);

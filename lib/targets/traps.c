@@ -1,4 +1,6 @@
 /* Valid nodes that a target does not load, or computes wrongly. */
+#include "ops/op.h"
+#include "ops/signature.h"
 #include "passes/match.h"
 #include "targets/stand_int.h"
 #include "targets/target_int.h"
@@ -224,6 +226,23 @@ const char *oct_target_no_stored(const oct_target *t, const oct_graph *g, int no
         if (all[i].stored && t->traps >> i & 1 && all[i].stored(g, &g->node[node]))
             return all[i].why;
     return NULL;
+}
+
+/* Whether runtimes may know an operator: it is in ONNX's own domain, or in a domain of ONNX or of ONNX Runtime, whose operators are not all listed here. */
+static bool may_be_known(const oct_graph *g, const oct_node *n)
+{
+    return n->domain[0] ? strncmp(n->domain, "ai.onnx", 7) == 0 || strncmp(n->domain, "com.microsoft", 13) == 0
+                        : oct_signature_find("", n->op, oct_node_opset(g, n)) != NULL;
+}
+
+const char *oct_target_lacks(const oct_target *t, const oct_graph *g, int node)
+{
+    const oct_node *n = &g->node[node];
+    if (n->domain[0] && t->onnx_alone)
+        return "the target has only operators of ONNX's own domain";
+    if (oct_op_of(g, node))
+        return NULL;
+    return t->runs_all ? "Octet does not have this operator" : may_be_known(g, n) ? NULL : "the operator is unknown: it is neither ONNX's nor ONNX Runtime's";
 }
 
 const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node, bool integer)

@@ -7,12 +7,13 @@ Small networks (convolutions with a residual sum, depthwise ones with a clamp, p
 encoder, a perceptron) are converted for each target; --all adds a recurrent network, --shared the detector that is there. Each model passes the ONNX checker. RULES has what the
 runtimes' documents and sources say of types, zero points, granularity, biases, where quantizers stand, scales that are fixed or shared, domains and shapes.
 
-Models for ONNX Runtime run there, and outputs are near ours; those for OpenVINO run in OpenVINO where its package is installed: layers run on
+Lint of each model finds what the conversion has announced. Models for ONNX Runtime run there, and outputs are near ours; those for OpenVINO run in OpenVINO where its package is installed: layers run on
 integers by its execution graph. Outputs of every model are near those of the float model.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -27,7 +28,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from generate import make_nasty
-from pylib import digest_models, smallnets
+from pylib import digest_models, smallnets, tool
 from pylib.judge import Checker, options, run_ort, sqnr
 
 WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
@@ -453,11 +454,35 @@ def check_real(c, target):
             c.hold(f"{target}: a real {kind} stays so in ONNX Runtime{', 16 bits' if wide else ''}", near > 40 and report["int8_layers"] < 3, f"{near:.1f} dB")
 
 
+# Whether OpenVINO generates a sum together with quantizers depends on the nodes around it (docs/formats.md), which no placement asks.
+BY_NEIGHBOURS = {target: {"Add"} for target in RULES if target.startswith("openvino")}
+
+
+def check_announced(c, what, target, report, out):
+    """Lint of a file that was made for a target finds what the conversion has announced: the same layers on integers, and no other operator in float that was
+    announced there. It may find more: what the target moves bytes through, and what it computes in the layer before."""
+    found_in = c.folder / "found.json"
+    tool.run([c.qconvert, "lint", out, "--target", target, "-q", "--json", found_in])
+    found = json.loads(found_in.read_text())
+    nodes, bad = {x["name"]: x for x in found["nodes"]}, []
+    for x in report["layers"]:
+        n = nodes.get(x["name"])
+        if n is None or x["op"] in BY_NEIGHBOURS.get(target, ()):
+            continue
+        more = n["integer"] and x["op"] not in WEIGHTED and ("with" in n or x["op"] in MOVES)
+        if n["integer"] != x["integer"] and not more:
+            bad.append(f"{x['name']} ({x['op']}): announced {'int8' if x['integer'] else 'float'}, found {n['runs']}: {n['why']}")
+    c.hold(f"{what}: lint finds what was announced", not bad, bad[:3])
+    fits = [t for t in found["targets"] if t["name"] == target]
+    c.hold(f"{what}: it fits its target", target not in {t["name"] for t in found["targets"]} or fits[0]["fits"], fits)
+
+
 def check_target(c, target, nets, openvino):
     for name, (path, samples, data) in nets.items():
         what, out = f"{target}: {name}", c.folder / f"{target}-{name}.onnx"
         report = c.convert(path, out, "--target", target, "--data", *data)
         c.hold(f"{what}: the report names it", report["target"] == target)
+        check_announced(c, what, target, report, out)
         check_shapes(c, what, path, report, RULES[target])
         placed = {x["op"] for x in report["layers"] if x["integer"]} - {"Relu", "Clip"}
         c.hold(f"{what}: operators on integers", "only" not in RULES[target] or placed <= RULES[target]["only"], placed)

@@ -70,6 +70,52 @@ static void float_head_would_collapse(void **state)
     oct_graph_destroy(g);
 }
 
+static bool fits(oct_lint *l, const char *target, const char **why)
+{
+    oct_target *t;
+    oct_lint_verdict v;
+    GOOD(oct_target_open(target, &t, err));
+    GOOD(oct_lint_judge(l, t, &v, err));
+    *why = v.n_trap ? v.trap[0].text : NULL;
+    oct_target_close(t);
+    return v.fits;
+}
+
+/* A file fits no target that lacks one of its operators, be it quantized or not. */
+static void operators_of_other_domains(void **state)
+{
+    static const struct {
+        const char *op, *domain, *target, *why; /* NULL: it fits */
+    } each[] = {
+        { "FastGelu", "com.microsoft", "onnxruntime-x86", NULL },
+        { "FastGelu", "com.microsoft", "qnn", NULL },
+        { "FastGelu", "com.microsoft", "tensorrt", "the target has only operators of ONNX's own domain" },
+        { "FastGelu", "com.microsoft", "litert", "the target has only operators of ONNX's own domain" },
+        { "FastGelu", "com.microsoft", "generic", "the target has only operators of ONNX's own domain" },
+        { "Plugin", "com.example", "onnxruntime-x86", "the operator is unknown: it is neither ONNX's nor ONNX Runtime's" },
+        { "Plugin", "com.example", "octet", "Octet does not have this operator" },
+        { "CropAndResize", "com.microsoft", "onnxruntime-x86", NULL }, /* which has it, though Octet does not know it */
+        { "CropAndResize", "com.microsoft", "octet", "Octet does not have this operator" },
+        { "Gelu", "", "octet", NULL },
+    };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(20);
+        const char *why;
+        const int y = NET_NODE(g, each[i].op, "other", "y", net_input(g, "x", OCT_F32, "1,4"));
+        GOOD(oct_graph_set_opset(g, each[i].domain[0] ? each[i].domain : "", each[i].domain[0] ? 1 : 20, err));
+        g->node[g->value[y].producer].domain = each[i].domain;
+        net_output(g, y);
+        oct_lint *l = examined(g, NULL);
+        const bool fit = fits(l, each[i].target, &why);
+        if (fit != !each[i].why || (why && strcmp(why, each[i].why) != 0))
+            print_error("%s of '%s' for %s: fits %d, '%s'; wanted '%s'\n", each[i].op, each[i].domain, each[i].target, fit, why ? why : "", each[i].why ? each[i].why : "");
+        assert_int_equal(fit, !each[i].why);
+        assert_true(!why == !each[i].why && (!why || strcmp(why, each[i].why) == 0));
+        oct_lint_close(l);
+        oct_graph_destroy(g);
+    }
+}
+
 static void put_range(oct_calib *c, const char *name, float lo, float hi)
 {
     oct_calib_tensor *t;
@@ -262,7 +308,7 @@ static void products_of_activations_saturate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(float_head_would_collapse),
+        cmocka_unit_test(operators_of_other_domains), cmocka_unit_test(float_head_would_collapse),
         cmocka_unit_test(tables_have_ranges),
         cmocka_unit_test(quantized_scores_collapse),
         cmocka_unit_test(sums_wrap_and_saturate),

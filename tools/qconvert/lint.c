@@ -118,7 +118,7 @@ static void print_misfit(FILE *f, const oct_lint_verdict *v)
     else if (v->saturating)
         oct_print(f, "not %s: sums of %zu layer%s may saturate at 16 bits\n", v->target, v->saturating, v->saturating == 1 ? "" : "s");
     else
-        oct_print(f, "not %s: nothing in it is a quantized layer\n", v->target);
+        oct_print(f, "not %s: nothing in it runs on integers\n", v->target);
 }
 
 static void print_fits(const linter *x, FILE *f)
