@@ -2,11 +2,15 @@
  *
  * What a Concat joins shares parameters, so that it copies quantized values. An integer node that reads one of these values besides the Concat, or the result,
  * would find few quantized values left of it. So such a value, together with those that only move its elements, has parameters of its own, and the Concat rounds
- * it once more. If the target needs one scale, the Concat stays float where nearly nothing would be left. */
+ * it once more. If the target needs one scale, the Concat stays float where nearly nothing would be left.
+ *
+ * Where the result leaves the integers, as an output of the model or to a float operator that picks among its elements, each part counts for itself: scores beside
+ * boxes in pixels would all be the same number. There a Concat never rounds a part to few numbers: it stays float, and so does what moves its elements behind it. */
 #include "quant/job.h"
 
 /* The ratio of ranges from which on values are parted: two of eight bits would be lost; and from which on a Concat stays float: four would be. */
 enum { FAR = 4, VERY_FAR = 16 };
+enum { LEAST_CODES = 32 }; /* how many quantized values the range of a part has at least, where the result leaves the integers */
 
 /* Values that share parameters because their elements are moved, by the index of qvalue.group. */
 typedef struct group {
@@ -105,6 +109,95 @@ static void bar(oct_qjob *j, int concat, const oct_calib *c, bool *changed)
     *changed = true;
 }
 
+/* ---- results that leave the integers ---- */
+
+static bool moves_or_joins(const oct_qjob *j, int id)
+{
+    const oct_quant_trait t = oct_is_static(j, id) ? oct_op_of(j->g, id)->quant : OCT_QUANT_NONE;
+    return t == OCT_QUANT_SAME || t == OCT_QUANT_JOIN;
+}
+
+/* Whether a node reads real numbers one by one: it computes in float, and is no layer, in whose sums parts of small range matter less. */
+static bool picks_reals(const oct_qjob *j, int id)
+{
+    const bool quantized = id >= (int)j->n_nodes || oct_is_static(j, id) || j->node[id].absorbed || j->node[id].rounds;
+    return !quantized && !oct_op_is_layer(oct_op_of(j->g, id));
+}
+
+/* Marks the values that leave the integers, directly or through nodes that move or join them: leaves[n_values]. */
+static void find_leaving(const oct_qjob *j, bool *leaves)
+{
+    for (size_t v = 0; v < j->n_values; v++) {
+        const oct_value *x = &j->g->value[v];
+        leaves[v] = x->is_output;
+        for (size_t i = 0; i < x->n_uses && !leaves[v]; i++)
+            leaves[v] = picks_reals(j, x->uses[i].node);
+    }
+    for (size_t i = j->g->n_order; i-- > 0;) {
+        const oct_node *n = &j->g->node[j->g->order[i]];
+        bool any = false;
+        for (int k = 0; k < n->n_out && moves_or_joins(j, j->g->order[i]); k++)
+            any |= n->out[k] >= 0 && leaves[n->out[k]];
+        for (int k = 0; k < n->n_in && any; k++)
+            if (n->in[k] >= 0)
+                leaves[n->in[k]] = true;
+    }
+}
+
+/* Whether an input of a Concat would keep few quantized values with the parameters of the result. */
+static bool keeps_few(const oct_qjob *j, const oct_calib *c, const oct_node *n)
+{
+    const oct_quant *q = j->value[oct_params_root(j, n->out[0])].quant;
+    bool few = false;
+    for (int k = 0; q && k < n->n_in; k++) {
+        oct_range r;
+        if (range_of(j, c, n->in[k], &r) && r.hi > r.lo)
+            few |= (double)(r.hi - r.lo) < LEAST_CODES * (double)q->scale[0];
+    }
+    return few;
+}
+
+/* Bars the nodes that move or join the values behind a Concat that is barred, because they would give them one scale once more. */
+static void bar_behind(oct_qjob *j, const bool *leaves, bool *behind)
+{
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        const int id = j->g->order[i];
+        const oct_node *n = &j->g->node[id];
+        bool any = false;
+        for (int k = 0; k < n->n_in; k++)
+            any |= n->in[k] >= 0 && behind[n->in[k]];
+        if (!any || !moves_or_joins(j, id) || j->node[id].barred)
+            continue;
+        j->node[id].barred = "it moves what a Concat on real numbers has joined";
+        for (int k = 0; k < n->n_out; k++)
+            if (n->out[k] >= 0)
+                behind[n->out[k]] = leaves[n->out[k]];
+    }
+}
+
+/* Bars each Concat whose result leaves the integers, and of which a part would keep few quantized values. */
+static oct_status bar_leaving(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
+{
+    bool *leaves = oct_calloc(2 * j->n_values + 1, sizeof *leaves), *behind = leaves ? leaves + j->n_values : NULL;
+    bool any = false;
+    if (!leaves)
+        return oct_nomem(err);
+    find_leaving(j, leaves);
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        const int id = j->g->order[i];
+        const oct_node *n = &j->g->node[id];
+        if (!oct_is_static(j, id) || oct_op_of(j->g, id)->quant != OCT_QUANT_JOIN || j->node[id].barred || !leaves[n->out[0]] || !keeps_few(j, c, n))
+            continue;
+        j->node[id].barred = "with one scale for all, a part of its result would keep few numbers, and the result leaves as real numbers";
+        behind[n->out[0]] = any = true;
+    }
+    if (any)
+        bar_behind(j, leaves, behind);
+    *changed |= any;
+    oct_free(leaves);
+    return OCT_OK;
+}
+
 oct_status oct_part_joins(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
 {
     group *of = NULL;
@@ -125,5 +218,5 @@ oct_status oct_part_joins(oct_qjob *j, const oct_calib *c, bool *changed, oct_er
         part(j, id, of, changed);
     }
     oct_free(of);
-    return OCT_OK;
+    return *changed ? OCT_OK : bar_leaving(j, c, changed, err);
 }

@@ -321,6 +321,46 @@ static void concat_parts_what_would_be_lost(void **state)
     }
 }
 
+/* A Concat whose result leaves the integers joins no part that would keep fewer than 32 quantized values; what moves the result stays float with it. A result that
+ * layers alone read is joined as before. */
+static void concat_keeps_parts_of_outputs(void **state)
+{
+    static const struct {
+        const char *target;
+        float size;   /* of the smaller part */
+        int reader;   /* 0: an output; 1: an output, behind a Transpose; 2: a layer and Exp; 3: a layer */
+        bool real;
+    } each[] = { { "qnn", 0.01f, 0, true },    { "qnn", 0.5f, 0, false },          { "qnn", 0.01f, 1, true },       { "st-neuralart", 0.1f, 1, true },
+                 { "litert", 0.01f, 0, true }, { "litert", 0.5f, 0, false },       { "onnxruntime-x86", 0.01f, 2, true }, { "onnxruntime-x86", 0.5f, 2, false },
+                 { "qnn", 0.01f, 3, false },   { "onnxruntime-x86", 0.01f, 3, false } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(13);
+        const int x = net_input(g, "x", OCT_F32, "1,2,5,5");
+        const int a = sized_conv(g, "ca", "a", x, 2, each[i].size, 3), b = sized_conv(g, "cb", "b", x, 2, 1, 3), c = NET_NODE(g, "Concat", "cat", "c", a, b);
+        net_int(g, "axis", 1);
+        if (each[i].reader >= 2)
+            net_output(g, sized_conv(g, "cy", "y", c, 6, 1, 5));
+        if (each[i].reader == 2)
+            net_output(g, NET_NODE(g, "Exp", "exp", "e", c));
+        if (each[i].reader == 1) {
+            net_output(g, NET_NODE(g, "Transpose", "turn", "t", c));
+            NET_INTS(g, "perm", 0, 2, 3, 1);
+        }
+        if (each[i].reader == 0)
+            net_output(g, c);
+        work k = start(g, NULL, each[i].target, false);
+        GOOD(oct_qjob_decide(k.job, k.calib, err));
+        if (layer(&k, "cat")->integer == each[i].real)
+            print_error("case %zu, %s: Concat on integers: %d, wanted %d\n", i, each[i].target, layer(&k, "cat")->integer, !each[i].real);
+        assert_int_equal(layer(&k, "cat")->integer, !each[i].real);
+        if (each[i].reader == 1)
+            assert_int_equal(layer(&k, "turn")->integer, !each[i].real);
+        if (each[i].real && each[i].reader < 2) /* each part keeps its own numbers */
+            assert_true(scale_of(&k, a) < 1.01f * each[i].size * scale_of(&k, b));
+        stop(&k, g);
+    }
+}
+
 /* Parts of one value share its scale, whichever of them is read elsewhere. */
 static void concat_parts_all_that_was_split(void **state)
 {
@@ -974,7 +1014,7 @@ int main(void)
         cmocka_unit_test(a_kernel_is_quantized_once), cmocka_unit_test(bias_correction_restores_the_mean),
         cmocka_unit_test(quantizer_does_the_relu),
         cmocka_unit_test(concat_shares_where_clamps_agree),
-        cmocka_unit_test(concat_parts_what_would_be_lost),
+        cmocka_unit_test(concat_keeps_parts_of_outputs), cmocka_unit_test(concat_parts_what_would_be_lost),
         cmocka_unit_test(concat_parts_all_that_was_split),
         cmocka_unit_test(concat_parts_its_result),
         cmocka_unit_test(tensor_without_statistics_stays_float),
