@@ -93,6 +93,7 @@ static void warn_quantized(oct_conversion *c)
         n += strcmp(op, "DequantizeLinear") == 0 || strncmp(op, "QLinear", 7) == 0 || strcmp(op, "MatMulInteger") == 0 ||
              strcmp(op, "MatMulNBits") == 0 || strncmp(op, "DynamicQuantize", 15) == 0;
     }
+    c->was_quantized = n > 0;
     if (n)
         oct_conversion_say(c, OCT_NOTE_WARNING, "%s is quantized already (%zu nodes); what is quantized stays as it is", c->o.name, n);
 }

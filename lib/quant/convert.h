@@ -271,6 +271,7 @@ typedef struct oct_conversion {
     size_t n_changes, cap_changes;
     const char **warnings;
     size_t n_warnings, cap_warnings;
+    size_t first_fault, n_faults; /* those of the warnings that say what lint finds in the result */
     bool out_of_memory;      /* memory ran out while a change or a warning was logged */
     bool gathered, decided;  /* gathered: statistics are complete; decided: the decisions are those of the job's current settings */
     uint64_t revision;       /* grows whenever decisions change */
@@ -294,6 +295,7 @@ typedef struct oct_conversion {
     oct_float_bytes *floats;          /* [n_floats]: what above a twentieth of the bytes stayed float, unless that was asked for */
     size_t n_floats;
     bool recorded;                    /* the model that is converted has a record of its own */
+    bool was_quantized;               /* the model that is converted has quantized values */
     oct_size_choice size;     /* the choice for o.size */
     struct oct_size_units *size_units; /* the choices of schemes that may still change for o.size */
     oct_graph *adopted;       /* the quantized model whose decisions were adopted; or NULL */

@@ -80,6 +80,9 @@ oct_status oct_conversion_find_culprits(oct_conversion *c, const struct oct_sens
 /* Warns of what a judged conversion has lost, and sets c->lossy. */
 void oct_conversion_warn_of_loss(oct_conversion *c);
 
+/* said.c: warns of all that lint finds in the result for its target, and sets c->lossy if there is something. Call it when the model is made. */
+oct_status oct_conversion_find_faults(oct_conversion *c, oct_err *err);
+
 /* judge.c: decides, before any sample is read, whether samples are kept aside. calibrates: whether statistics are taken from the samples. */
 void oct_conversion_keep_aside(oct_conversion *c, bool calibrates);
 /* Whether the samples that judge form pairs. Such samples are not divided. */

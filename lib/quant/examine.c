@@ -27,15 +27,18 @@ static oct_status place_of(oct_arena *a, const char *where, const oct_graph *g, 
     return *place ? OCT_OK : oct_nomem(err);
 }
 
-static oct_status find_hazards(oct_lint *l, const oct_graph *read, const char *where, oct_err *err)
+typedef oct_status finder(oct_lint *l, const oct_graph *g, const char *where, oct_err *err);
+
+/* Looks for faults in a graph and in those that its nodes hold. */
+static oct_status find_all(oct_lint *l, finder *find, const oct_graph *g, const char *where, oct_err *err)
 {
     const oct_graph *nested;
     const char *place;
-    OCT_TRY(oct_hazards_find(l, read, where, err));
-    for (size_t i = 0; i < read->n_order; i++)
-        for (size_t k = 0; (nested = oct_node_graph_at(&read->node[read->order[i]], k)); k++) {
-            OCT_TRY(place_of(l->arena, where, read, read->order[i], k, &place, err));
-            OCT_TRY(find_hazards(l, nested, place, err));
+    OCT_TRY(find(l, g, where, err));
+    for (size_t i = 0; i < g->n_order; i++)
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++) {
+            OCT_TRY(place_of(l->arena, where, g, g->order[i], k, &place, err));
+            OCT_TRY(find_all(l, find, nested, place, err));
         }
     return OCT_OK;
 }
@@ -52,7 +55,8 @@ static oct_status look(oct_lint *l, const oct_graph *model, oct_err *err)
     OCT_TRY(oct_graph_clone(l->g, &l->read, err));
     OCT_TRY(oct_forms_read(l->read, NULL, NULL, err));
     oct_graph_prune(l->read);
-    return find_hazards(l, l->read, "", err);
+    OCT_TRY(find_all(l, oct_hazards_find, l->read, "", err));
+    return find_all(l, oct_rounded_find, l->g, "", err);
 }
 
 oct_status oct_lint_open(const oct_graph *model, const oct_calib *table, oct_lint **out, oct_err *err)

@@ -17,7 +17,9 @@ typedef enum oct_finding_kind {
     OCT_FINDING_TRAP,      /* the target does not load the node, although it is valid ONNX */
     OCT_FINDING_COLLAPSE,  /* values of a small range have the scale of a wide range, so that few quantized values are left for them */
     OCT_FINDING_WRAPS,     /* a sum of products may exceed int32 */
-    OCT_FINDING_SATURATES  /* sums of two products may exceed int16, in a target that adds them in 16 bits */
+    OCT_FINDING_SATURATES, /* sums of two products may exceed int16, in a target that adds them in 16 bits */
+    OCT_FINDING_ROUNDS,    /* ONNX Runtime rounds the float weights of a layer between quantizers when it loads the file */
+    OCT_FINDING_KINDS
 } oct_finding_kind;
 
 typedef struct oct_finding {
@@ -27,10 +29,10 @@ typedef struct oct_finding {
     unsigned sums;         /* OCT_FINDING_SATURATES: bit k is set if it concerns targets that add in the way k, an oct_pair_sums */
 } oct_finding;
 
-/* Whether a finding concerns a target: those of sums depend on how it adds products. */
+/* Whether a finding concerns a target: those of sums depend on how it adds products, and those of rounding on whether ONNX Runtime may load its files. */
 bool oct_finding_concerns(const oct_finding *f, const oct_target *t);
 
-/* "trap", "collapse", "wraps", "saturates" */
+/* "trap", "collapse", "wraps", "saturates", "rounds" */
 const char *oct_finding_name(oct_finding_kind kind);
 
 typedef struct oct_lint {
@@ -80,5 +82,7 @@ oct_status oct_spans_find(const oct_graph *read, const oct_calib *table, oct_are
 
 /* hazards.c: the findings of one graph; `where` is the path to it. */
 oct_status oct_hazards_find(oct_lint *l, const oct_graph *read, const char *where, oct_err *err);
+/* The same of layers that ONNX Runtime rounds when it loads the graph; g: as it is in the file. */
+oct_status oct_rounded_find(oct_lint *l, const oct_graph *g, const char *where, oct_err *err);
 
 #endif

@@ -1,7 +1,8 @@
-/* Finds faults of a quantized model that do not depend on the runtime: scales that are too large for their values, and sums that overflow. */
+/* Finds faults of a quantized model: scales that are too large for their values, sums that overflow, and layers that a runtime would round. */
 #include "quant/job.h"
 #include "quant/examine.h"
 
+#include "forms/forms_write.h"
 #include "ops/traits.h"
 
 #include <math.h>
@@ -11,12 +12,14 @@ enum { LEAST_LEVELS = 16 }; /* how many quantized values a range should cover at
 
 const char *oct_finding_name(oct_finding_kind kind)
 {
-    static const char *const names[] = { "trap", "collapse", "wraps", "saturates" };
+    static const char *const names[OCT_FINDING_KINDS] = { "trap", "collapse", "wraps", "saturates", "rounds" };
     return names[kind];
 }
 
 bool oct_finding_concerns(const oct_finding *f, const oct_target *t)
 {
+    if (f->kind == OCT_FINDING_ROUNDS)
+        return oct_target_loads_in_ort(t);
     return f->kind != OCT_FINDING_SATURATES || (f->sums >> oct_target_pair_sums(t) & 1);
 }
 
@@ -151,6 +154,15 @@ static oct_status look_at_sums(oct_lint *l, const oct_graph *g, int id, const ch
     if (most > INT32_MAX)
         return add(l, OCT_FINDING_WRAPS, g, id, where,
                    oct_arena_printf(l->arena, "with extreme quantized values its sum can reach %lld, and wraps at 2^31", (long long)most), err);
+    return OCT_OK;
+}
+
+oct_status oct_rounded_find(oct_lint *l, const oct_graph *g, const char *where, oct_err *err)
+{
+    for (size_t i = 0; i < g->n_order; i++)
+        if (oct_rounds_at_load(g, g->order[i]))
+            OCT_TRY(add(l, OCT_FINDING_ROUNDS, g, g->order[i], where,
+                        "it is float between quantizers, and ONNX Runtime rounds its weights to 8 bits with one scale for all when it loads the file", err));
     return OCT_OK;
 }
 

@@ -193,5 +193,5 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
                            "give more of them, or samples that differ more", c->seen_sqnr, c->sqnr);
     if (k->names)
         warn_of_culprits(c);
-    c->lossy = worse || broken || poor || lengths || k->names;
+    c->lossy |= worse || broken || poor || lengths || k->names;
 }

@@ -170,6 +170,31 @@ static void quantized_scores_collapse(void **state)
     oct_graph_destroy(g);
 }
 
+/* A Conv of float weights between quantizers would be rounded by ONNX Runtime, unless each channel has a scale of its own. */
+static void real_layers_are_rounded(void **state)
+{
+    for (int channels = 0; channels < 2; channels++) {
+        oct_graph *g = net_graph(13);
+        const int x = net_input(g, "x", OCT_F32, "1,2,4,4");
+        const int s = real(g, "s", 0.02f), z = code(g, "z", 0);
+        const int q = NET_NODE(g, "QuantizeLinear", "xq", "xq", x, s, z);
+        const int ss = channels ? net_const(g, "ss", OCT_F32, "2", (const float[]){ 0.02f, 0.02f }) : s;
+        const int d = NET_NODE(g, "DequantizeLinear", "xd", "xd", q, ss, channels ? net_const(g, "zz", OCT_S8, "2", (const int8_t[]){ 0, 0 }) : z);
+        const int y = NET_NODE(g, "Conv", "conv", "y", d, net_random(g, "w", "3,2,1,1", 5));
+        net_output(g, quantized(g, y, "out", 0.1f));
+        oct_lint *l = examined(g, NULL);
+        const oct_finding *f = only(l, OCT_FINDING_ROUNDS);
+        assert_int_equal(f == NULL, channels);
+        if (f) {
+            assert_string_equal(f->name, "conv");
+            assert_true(oct_finding_concerns(f, target_named("qnn")) && oct_finding_concerns(f, target_named("onnxruntime-x86")));
+            assert_false(oct_finding_concerns(f, target_named("tensorrt")) || oct_finding_concerns(f, target_named("openvino")));
+        }
+        oct_lint_close(l);
+        oct_graph_destroy(g);
+    }
+}
+
 /* ---- sums, and what fits ---- */
 
 /* A product of so many terms whose weights are all `w`, between quantizers. */
@@ -311,6 +336,7 @@ int main(void)
         cmocka_unit_test(operators_of_other_domains), cmocka_unit_test(float_head_would_collapse),
         cmocka_unit_test(tables_have_ranges),
         cmocka_unit_test(quantized_scores_collapse),
+        cmocka_unit_test(real_layers_are_rounded),
         cmocka_unit_test(sums_wrap_and_saturate),
         cmocka_unit_test(sums_saturate_in_some_targets),
         cmocka_unit_test(products_of_activations_saturate),

@@ -115,9 +115,10 @@ static oct_status take_findings(page_work *w, oct_err *err)
     size_t n;
     OCT_TRY(oct_lint_open(c->m->graph, NULL, &w->lint, err));
     OCT_TRY(oct_lint_judge(w->lint, w->s->target, &v, err));
-    OCT_TRY(tool_page_findings(w->lint, &v, w->s->target, c->n_warnings + c->n_promoted + c->n_denormal + 2, &line, &n, err));
+    OCT_TRY(tool_page_findings(w->lint, &v, w->s->target, c->n_warnings - c->n_faults + c->n_promoted + c->n_denormal + 2, &line, &n, err));
     for (size_t i = 0; i < c->n_warnings; i++)
-        line[n++] = (oct_page_line){ "warning", NULL, c->warnings[i] };
+        if (i < c->first_fault || i >= c->first_fault + c->n_faults) /* the others are findings already */
+            line[n++] = (oct_page_line){ "warning", NULL, c->warnings[i] };
     for (size_t i = 0; i < c->n_promoted; i++, n++) {
         const oct_promotion *p = &c->promoted[i];
         line[n] = (oct_page_line){ p->wide ? "16 bits" : "left float", p->layer, oct_arena_printf(w->arena, "rounding '%s' would cause %.0f %% of the loss", p->value, 100 * p->loss) };

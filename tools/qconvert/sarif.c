@@ -8,7 +8,7 @@ typedef struct rule {
 } rule;
 
 /* Indexed by oct_finding_kind; one more for a quantized layer that runs in float. */
-enum { FLOAT_LAYER = OCT_FINDING_SATURATES + 1, N_RULES };
+enum { FLOAT_LAYER = OCT_FINDING_KINDS, N_RULES };
 static const rule rules[N_RULES] = {
     [OCT_FINDING_TRAP] = { "trap", "error", "The target does not load this node, though it is valid",
                            "Convert for the target again (qconvert --target), or replace the node by the form that the message names." },
@@ -19,6 +19,9 @@ static const rule rules[N_RULES] = {
                             "Weights and the most extreme activations together exceed an int32. Quantize the weights per channel, or leave the layer in float." },
     [OCT_FINDING_SATURATES] = { "saturates", "warning", "Sums of two products can leave 16 bits",
                                 "CPUs without VNNI add two products in 16 bits, which saturate. Convert for the target again: qconvert proves sums safe or uses weights that are." },
+    [OCT_FINDING_ROUNDS] = { "rounds", "warning", "ONNX Runtime rounds a layer that the file has in float",
+                             "It rounds the weights when it loads the file, in a worse way than a conversion. Convert for the target again: qconvert writes such layers so that "
+                             "they stay float." },
     [FLOAT_LAYER] = { "float-layer", "warning", "A quantized layer runs on real numbers in the target",
                       "Its quantization costs accuracy and gives no integer kernel. The message says what is missing; qconvert --target writes the form that the target runs." },
 };
