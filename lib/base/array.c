@@ -1,8 +1,10 @@
 /* lib/base/array.c -- arrays: creation, conversion between element types, search for NaN. */
 #include "base/array.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,6 +107,23 @@ static double load_float(oct_dtype t, const void *p, size_t i)
     }
 }
 
+/* Whether the integer is exactly that number of type t: floats hold integers up to 2^digits, and of larger ones those that end in as many zero bits more. */
+static bool is_exact(oct_dtype t, uint64_t magnitude)
+{
+    const int digits = t == OCT_F64 ? 53 : t == OCT_F32 ? 24 : t == OCT_F16 ? 11 : 8;
+    if (magnitude == 0)
+        return true;
+    const int length = 64 - __builtin_clzll(magnitude), zeros = __builtin_ctzll(magnitude);
+    return length - zeros <= digits && (t != OCT_F16 || length <= 16);
+}
+
+/* Whether a finite number stays finite as type t, rounded to the nearest. */
+static bool stays_finite(oct_dtype t, double x)
+{
+    const double largest = t == OCT_F16 ? 65519.99 : t == OCT_BF16 ? 0x1.feffffp127 : t == OCT_F32 ? 0x1.fffffefffffffp127 : DBL_MAX;
+    return !isfinite(x) || fabs(x) <= largest;
+}
+
 static void store_float(oct_dtype t, void *dst, size_t i, double x)
 {
     float f = (float)x;
@@ -147,6 +166,32 @@ static oct_status convert_ints(oct_dtype from, const void *src, oct_dtype to, vo
     return OCT_OK;
 }
 
+static oct_status convert_floats(oct_dtype from, const void *src, oct_dtype to, void *dst, size_t n, oct_err *err)
+{
+    char text[32];
+    for (size_t i = 0; i < n; i++) {
+        const double x = load_float(from, src, i);
+        if (!stays_finite(to, x))
+            return oct_fail(err, OCT_ENUMERIC, "value %s at index %zu is too large for %s", oct_f64_text(text, x), i, oct_dtype_name(to));
+        store_float(to, dst, i, x);
+    }
+    return OCT_OK;
+}
+
+static oct_status convert_ints_to_floats(oct_dtype from, const void *src, oct_dtype to, void *dst, size_t n, oct_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool big;
+        const int64_t v = load_int(from, src, i, &big);
+        const bool negative = v < 0 && !big;
+        if (!is_exact(to, negative ? 0 - (uint64_t)v : (uint64_t)v))
+            return oct_fail(err, OCT_ENUMERIC, big ? "value %llu at index %zu is not a number of %s" : "value %lld at index %zu is not a number of %s", (long long)v,
+                            i, oct_dtype_name(to));
+        store_float(to, dst, i, big ? (double)(uint64_t)v : (double)v);
+    }
+    return OCT_OK;
+}
+
 oct_status oct_array_convert(oct_dtype from, const void *src, oct_dtype to, void *dst, size_t n, oct_err *err)
 {
     size_t bytes;
@@ -167,18 +212,7 @@ oct_status oct_array_convert(oct_dtype from, const void *src, oct_dtype to, void
         }
         return OCT_OK;
     }
-    for (size_t i = 0; i < n; i++) {
-        bool big = false;
-        double x;
-        if (is_float(from))
-            x = load_float(from, src, i);
-        else {
-            int64_t v = load_int(from, src, i, &big);
-            x = big ? (double)(uint64_t)v : (double)v;
-        }
-        store_float(to, dst, i, x);
-    }
-    return OCT_OK;
+    return is_float(from) ? convert_floats(from, src, to, dst, n, err) : convert_ints_to_floats(from, src, to, dst, n, err);
 }
 
 /* Whether NaN is among f32[n]; without a branch, so that the compiler takes many at a time. */

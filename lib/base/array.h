@@ -33,9 +33,9 @@ int64_t oct_array_count(const oct_array *a); /* elements */
 /* "[3,224,224]" into dst; dims of -1 print as ?. Returns dst. */
 char *oct_dims_text(char dst[96], int rank, const int64_t *dims);
 
-/* Converts n elements. Allowed: integers and bool to any integer or bool type that holds every value,
- * anything numeric to f32, f64, f16 and bf16. From float to an integer type is OCT_EUNSUPPORTED; an integer
- * out of range is OCT_ENUMERIC (the message gives the index). src and dst need no alignment and must not overlap. */
+/* Converts n elements. Allowed: integers and bool to any integer, bool or float type that holds every value exactly, and floats to f32, f64, f16
+ * and bf16, rounded to the nearest. From float to an integer type is OCT_EUNSUPPORTED. OCT_ENUMERIC, with the index: an integer that the type does not hold,
+ * or a finite float that would become infinite. src and dst need no alignment and must not overlap. */
 oct_status oct_array_convert(oct_dtype from, const void *src, oct_dtype to, void *dst, size_t n, oct_err *err);
 
 /* Index of the first NaN, or -1. Types other than f16, bf16, f32 and f64 hold none. */

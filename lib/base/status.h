@@ -20,10 +20,11 @@ typedef enum oct_status {
     OCT_EUNSUPPORTED = 5,  /* a valid input that this version cannot process         */
     OCT_ENUMERIC = 6,      /* NaN, overflow, empty range                             */
     OCT_ENOMEM = 7,        /* out of memory                                          */
+    OCT_ESTOPPED = 8,      /* the caller asked to stop (base/stop.h); never of a program */
     OCT_EINTERNAL = 70     /* our own bug                                            */
 } oct_status;
 
-/* A fault: its code and one line of text. Fixed size, so that reporting never allocates. */
+/* A fault: its code and one line of text. Fixed size, so that reporting never allocates; a text that does not fit is cut between characters. */
 typedef struct oct_err {
     oct_status status;
     char text[1000]; /* "m.onnx: node 'conv1' (Conv): input 'w' is [64,3,7], expected 4-D" */

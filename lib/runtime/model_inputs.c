@@ -43,19 +43,26 @@ void oct_model_inputs_free(oct_model_inputs *x)
         oct_array_free(&x->converted[i]);
 }
 
-/* The array in the model's element type. */
+static bool is_aligned(const oct_array *a)
+{
+    const size_t bits = (size_t)oct_dtype_bits(a->dtype);
+    return bits <= 8 || (uintptr_t)a->data % (bits / 8) == 0;
+}
+
+/* The array in the model's element type, aligned. */
 static oct_status convert(oct_model_inputs *x, size_t i, const oct_array *a, oct_err *err)
 {
     const oct_value *v = &x->g->value[x->g->input[i]];
+    const oct_dtype to = v->dtype == OCT_UNDEFINED ? a->dtype : v->dtype;
     x->data[i] = a->data;
-    if (v->dtype == OCT_UNDEFINED || v->dtype == a->dtype)
+    if (to == a->dtype && is_aligned(a))
         return OCT_OK;
     oct_array *c = &x->converted[i];
-    if (c->dtype != v->dtype || oct_array_count(c) != oct_array_count(a)) {
+    if (c->dtype != to || oct_array_count(c) != oct_array_count(a)) {
         oct_array_free(c);
-        OCT_TRY(oct_array_create(c, v->dtype, a->rank, a->dims, err));
+        OCT_TRY(oct_array_create(c, to, a->rank, a->dims, err));
     }
-    const oct_status s = oct_array_convert(a->dtype, a->data, v->dtype, c->data, (size_t)oct_array_count(a), err);
+    const oct_status s = oct_array_convert(a->dtype, a->data, to, c->data, (size_t)oct_array_count(a), err);
     if (s != OCT_OK)
         oct_within(err, "input '%s'", v->name);
     x->data[i] = c->data;

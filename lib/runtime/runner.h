@@ -16,7 +16,7 @@ void oct_runner_destroy(oct_runner *r); /* NULL allowed */
 
 /* The plan for arrays of these shapes, made now if it is not there; borrowed, valid until the next call. */
 oct_status oct_runner_plan(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err);
-/* Runs the arrays. Element types that differ from the model's are converted where no value changes. Results are read
+/* Runs the arrays. Element types that differ from the model's are converted as oct_array_convert does. Results are read
  * from *plan, until the next call. */
 oct_status oct_runner_run(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err);
 

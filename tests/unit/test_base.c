@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/dtype.h"
 #include "base/flush.h"
@@ -645,6 +646,94 @@ static void errors_gather_context(void **state)
     assert_string_equal(err.hint, "--list shows all");
 }
 
+/* The bytes of s behind the last whole character. */
+static size_t torn(const char *s)
+{
+    size_t n;
+    for (; *s; s += n)
+        if (oct_utf8_char(s, strlen(s), &n) == OCT_BAD_CHAR)
+            return strlen(s);
+    return 0;
+}
+
+/* Texts that do not fit end between characters, wherever the limit falls. */
+static void errors_are_cut_between_characters(void **state)
+{
+    static const char *const letters[] = { "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80" };
+    char long_name[1200];
+    for (size_t k = 0; k < OCT_COUNT(letters); k++)
+        for (int shift = 0; shift < 4; shift++) {
+            oct_err err = OCT_ERR_INIT;
+            long_name[0] = 0;
+            while (strlen(long_name) + 5 < sizeof long_name)
+                strcat(long_name, letters[k]);
+            oct_fail(&err, OCT_EMALFORMED, "%.*s%s", shift, "abc", long_name);
+            oct_hint(&err, "%.*s%s", shift, "abc", long_name);
+            assert_int_equal(torn(err.text), 0);
+            assert_int_equal(torn(err.hint), 0);
+            assert_true(strlen(err.text) + 4 >= sizeof err.text); /* no more is lost than the character */
+            oct_within(&err, "%.*s", shift + 1, "abcd");
+            assert_int_equal(torn(err.text), 0);
+            assert_true(strlen(err.text) + 4 >= sizeof err.text);
+            oct_within(&err, "%s", long_name);
+            assert_int_equal(torn(err.text), 0);
+        }
+    oct_err bytes = OCT_ERR_INIT;
+    memset(long_name, '\xbf', sizeof long_name - 1); /* no character at all: the bytes stay as they are */
+    long_name[sizeof long_name - 1] = 0;
+    oct_fail(&bytes, OCT_EIO, "%s", long_name);
+    assert_int_equal(strlen(bytes.text), sizeof bytes.text - 1);
+}
+
+typedef struct converted {
+    oct_dtype from, to;
+    double value; /* of a float; else the bits of `whole` are the value */
+    int64_t whole;
+    oct_status status;
+} converted;
+
+/* What a type holds is computed by hand: its digits, and its largest number. */
+static void conversions_change_no_value(void **state)
+{
+    static const converted cases[] = {
+        { OCT_S64, OCT_F32, 0, (1 << 24), OCT_OK },
+        { OCT_S64, OCT_F32, 0, (1 << 24) + 1, OCT_ENUMERIC },
+        { OCT_S64, OCT_F32, 0, -(1 << 24) - 1, OCT_ENUMERIC },
+        { OCT_S64, OCT_F32, 0, (1 << 24) + 2, OCT_OK },
+        { OCT_S64, OCT_F32, 0, INT64_MIN, OCT_OK },
+        { OCT_S64, OCT_F32, 0, INT64_MAX, OCT_ENUMERIC },
+        { OCT_U64, OCT_F64, 0, -1, OCT_ENUMERIC }, /* 2^64 - 1 */
+        { OCT_U64, OCT_F64, 0, INT64_MIN, OCT_OK }, /* 2^63 */
+        { OCT_S64, OCT_F64, 0, (INT64_C(1) << 53) + 1, OCT_ENUMERIC },
+        { OCT_S32, OCT_F16, 0, 2049, OCT_ENUMERIC },
+        { OCT_S32, OCT_F16, 0, 65504, OCT_OK },
+        { OCT_S32, OCT_F16, 0, 65536, OCT_ENUMERIC },
+        { OCT_S32, OCT_BF16, 0, 257, OCT_ENUMERIC },
+        { OCT_U8, OCT_BF16, 0, 255, OCT_OK },
+        { OCT_F64, OCT_F32, 1e300, 0, OCT_ENUMERIC },
+        { OCT_F64, OCT_F32, -1e300, 0, OCT_ENUMERIC },
+        { OCT_F64, OCT_F32, 3.4028234e38, 0, OCT_OK },
+        { OCT_F64, OCT_F32, 3.4028236e38, 0, OCT_ENUMERIC },
+        { OCT_F64, OCT_F32, 0.1, 0, OCT_OK }, /* rounded */
+        { OCT_F64, OCT_F32, INFINITY, 0, OCT_OK },
+        { OCT_F64, OCT_F32, NAN, 0, OCT_OK },
+        { OCT_F64, OCT_F16, 65519.5, 0, OCT_OK }, /* nearer to 65504 than to the next, which there is not */
+        { OCT_F64, OCT_F16, 65520, 0, OCT_ENUMERIC },
+        { OCT_F64, OCT_BF16, 3.4e38, 0, OCT_ENUMERIC },
+        { OCT_F64, OCT_S32, 1, 0, OCT_EUNSUPPORTED },
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        const converted *c = &cases[i];
+        uint64_t to = 0;
+        oct_err err = OCT_ERR_INIT;
+        const void *from = c->from == OCT_F64 ? (const void *)&c->value : (const void *)&c->whole;
+        const oct_status s = oct_array_convert(c->from, from, c->to, &to, 1, &err);
+        if (s != c->status)
+            fail_msg("case %zu, %g or %lld from %s to %s: status %d, wanted %d (%s)", i, c->value, (long long)c->whole, oct_dtype_name(c->from),
+                     oct_dtype_name(c->to), s, c->status, err.text);
+    }
+}
+
 static oct_status fails_within(oct_err *err)
 {
     OCT_TRY_WITHIN(OCT_OK, err, "not reached");
@@ -715,7 +804,8 @@ int main(void)
         cmocka_unit_test(pool_takes_over_from_a_slow_thread),
         cmocka_unit_test(pool_tells_the_first_failure),
         cmocka_unit_test(pool_without_threads_is_none),
-        cmocka_unit_test(errors_gather_context), cmocka_unit_test(failures_are_forwarded),
+        cmocka_unit_test(errors_gather_context), cmocka_unit_test(errors_are_cut_between_characters),
+        cmocka_unit_test(conversions_change_no_value), cmocka_unit_test(failures_are_forwarded),
         cmocka_unit_test(output_takes_its_place_last), /* at the end: a claim outlasts its file, whose number another may get */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
