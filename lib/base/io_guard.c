@@ -3,11 +3,11 @@
 #include "base/io.h"
 #include "base/io_int.h"
 
+#include "base/fork.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ struct oct_doomed {
     char name[256];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of those who change the lists; handlers only read */
+/* OCT_LOCK_FILES is of those who change the lists; handlers only read. */
 static _Atomic(oct_mapped *) all_mapped;
 static _Atomic(oct_doomed *) all_doomed;
 static oct_mapped *unused_mapped;
@@ -43,7 +43,7 @@ oct_mapped *oct_mapped_add(const uint8_t *data, size_t size, const char *path)
     if (!copy)
         return NULL;
     memcpy(copy, path, n);
-    pthread_mutex_lock(&lock);
+    oct_lock(OCT_LOCK_FILES);
     oct_mapped *m = unused_mapped;
     if (m) {
         unused_mapped = m->next_unused;
@@ -56,7 +56,7 @@ oct_mapped *oct_mapped_add(const uint8_t *data, size_t size, const char *path)
         m->size = size;
         m->data = data;
     }
-    pthread_mutex_unlock(&lock);
+    oct_unlock(OCT_LOCK_FILES);
     if (!m)
         oct_free(copy);
     return m;
@@ -66,17 +66,17 @@ void oct_mapped_remove(oct_mapped *m)
 {
     if (!m)
         return;
-    pthread_mutex_lock(&lock);
+    oct_lock(OCT_LOCK_FILES);
     m->data = NULL;
     oct_free(m->path);
     m->next_unused = unused_mapped;
     unused_mapped = m;
-    pthread_mutex_unlock(&lock);
+    oct_unlock(OCT_LOCK_FILES);
 }
 
 oct_doomed *oct_doom(int folder, const char *name)
 {
-    pthread_mutex_lock(&lock);
+    oct_lock(OCT_LOCK_FILES);
     oct_doomed *d = unused_doomed;
     if (d) {
         unused_doomed = d->next_unused;
@@ -89,7 +89,7 @@ oct_doomed *oct_doom(int folder, const char *name)
         snprintf(d->name, sizeof d->name, "%s", name);
         d->on = true;
     }
-    pthread_mutex_unlock(&lock);
+    oct_unlock(OCT_LOCK_FILES);
     return d;
 }
 
@@ -97,11 +97,11 @@ void oct_spare(oct_doomed *d)
 {
     if (!d)
         return;
-    pthread_mutex_lock(&lock);
+    oct_lock(OCT_LOCK_FILES);
     d->on = false;
     d->next_unused = unused_doomed;
     unused_doomed = d;
-    pthread_mutex_unlock(&lock);
+    oct_unlock(OCT_LOCK_FILES);
 }
 
 /* ---- in handlers ---- */

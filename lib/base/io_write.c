@@ -4,6 +4,7 @@
 #include "base/io_int.h"
 
 #include "base/mem.h"
+#include "base/stop.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -452,6 +453,8 @@ static void sync_folder(oct_out *o)
 oct_status oct_out_commit(oct_out *o, oct_err *err)
 {
     oct_status s = oct_out_seal(o, err);
+    if (s == OCT_OK)
+        s = oct_stop_check(err);
     if (s == OCT_OK && o->file) {
         if (rename_temp(o))
             sync_folder(o);
@@ -486,6 +489,8 @@ oct_status oct_out_commit_both(oct_out *part, oct_out *o, oct_err *err)
     oct_status s = oct_out_seal(part, err);
     if (s == OCT_OK)
         s = oct_out_seal(o, err);
+    if (s == OCT_OK)
+        s = oct_stop_check(err);
     if (s == OCT_OK)
         s = rename_both(part, o, err);
     oct_out_abort(part);

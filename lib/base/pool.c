@@ -1,32 +1,58 @@
 #define _GNU_SOURCE
 #include "base/pool.h"
 
+#include "base/fork.h"
 #include "base/mem.h"
+#include "base/number_locale.h"
+#include "base/stack.h"
+#include "base/stop.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 
-/* Of a thread's stack: twice what the deepest calls of workers and decoders take. Sanitizers make frames several times as large, so that
- * they keep the system's size. */
+/* Of a thread's stack. Sanitizers make frames several times as large, so that they keep the system's size. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { STACK = 0 };
 #elif defined(__has_feature)
-enum { STACK = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer) ? 0 : 512 << 10 };
+enum { STACK = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer) ? 0 : OCT_STACK_LEAST };
 #else
-enum { STACK = 512 << 10 };
+enum { STACK = OCT_STACK_LEAST };
 #endif
+
+typedef struct thread_start {
+    void *(*fn)(void *);
+    void *arg;
+} thread_start;
+
+/* A new thread has the locale of the process. */
+static void *start_thread(void *arg)
+{
+    const thread_start start = *(thread_start *)arg;
+    oct_number_locale locale;
+    oct_free(arg);
+    oct_number_locale_enter(&locale);
+    void *result = start.fn(start.arg);
+    oct_number_locale_leave(&locale);
+    return result;
+}
 
 bool oct_thread_start(pthread_t *t, void *(*fn)(void *), void *arg)
 {
     pthread_attr_t attr;
-    if (pthread_attr_init(&attr) != 0)
+    thread_start *start = oct_alloc(sizeof *start);
+    if (!start || pthread_attr_init(&attr) != 0) {
+        oct_free(start);
         return false;
+    }
+    *start = (thread_start){ fn, arg };
     if (STACK)
         pthread_attr_setstacksize(&attr, STACK);
-    const bool ok = pthread_create(t, &attr, fn, arg) == 0;
+    const bool ok = pthread_create(t, &attr, start_thread, start) == 0;
     pthread_attr_destroy(&attr);
+    if (!ok)
+        oct_free(start);
     return ok;
 }
 
@@ -42,7 +68,8 @@ typedef struct job {
     void (*fn)(void *, size_t, size_t, size_t);
     void *arg;
     size_t n, tile, threads;
-    struct lane *lanes; /* NULL for one thread */
+    struct lane *lanes;      /* NULL for one thread */
+    const atomic_bool *stop; /* the flag that the caller looks at (base/stop.h) */
 } job;
 
 static bool claim(struct lane *l)
@@ -98,6 +125,7 @@ struct oct_pool {
     struct lane *lanes;     /* one a thread, of the call that holds `busy` */
     struct worker *workers; /* one for each of the threads but the caller's */
     int started;
+    atomic_uint forks; /* oct_forks() when they were started */
     job job; /* the call that all work on; stays while it does */
     bool stop;
     pthread_mutex_t busy;  /* held during a call */
@@ -166,7 +194,9 @@ static void *work(void *arg)
         call = next_call(p, call);
         if (p->stop)
             return NULL;
+        oct_stop_watch(p->job.stop);
         run_lane(&p->job, w->lane);
+        oct_stop_watch(NULL); /* the flag may be gone when the caller is */
         if (atomic_fetch_sub_explicit(&p->working, 1, memory_order_acq_rel) == 1)
             wake(p, &p->finished);
     }
@@ -180,6 +210,32 @@ static void call_workers(oct_pool *p)
 }
 
 /* ---- pools ---- */
+
+static void init_locks(oct_pool *p)
+{
+    pthread_mutex_init(&p->busy, NULL);
+    pthread_mutex_init(&p->sleep, NULL);
+    pthread_cond_init(&p->called, NULL);
+    pthread_cond_init(&p->finished, NULL);
+}
+
+/* A child that was forked has none of the workers. The caller takes their lanes, too. */
+static void lose_workers(oct_pool *p)
+{
+    oct_lock(OCT_LOCK_POOLS);
+    if (atomic_load_explicit(&p->forks, memory_order_relaxed) != oct_forks()) {
+        p->started = 0;
+        init_locks(p);
+        atomic_store_explicit(&p->forks, oct_forks(), memory_order_release);
+    }
+    oct_unlock(OCT_LOCK_POOLS);
+}
+
+static void look_for_fork(oct_pool *p)
+{
+    if (atomic_load_explicit(&p->forks, memory_order_acquire) != oct_forks())
+        lose_workers(p);
+}
 
 int oct_processors(void)
 {
@@ -207,10 +263,8 @@ oct_pool *oct_pool_create(int n)
     oct_pool *p = oct_calloc(1, sizeof *p);
     if (!p)
         return NULL;
-    pthread_mutex_init(&p->busy, NULL);
-    pthread_mutex_init(&p->sleep, NULL);
-    pthread_cond_init(&p->called, NULL);
-    pthread_cond_init(&p->finished, NULL);
+    init_locks(p);
+    p->forks = oct_forks();
     p->threads = n > 0 ? n : oct_processors();
     if (p->threads > 1 && !start_workers(p)) {
         oct_pool_destroy(p);
@@ -223,6 +277,7 @@ void oct_pool_destroy(oct_pool *p)
 {
     if (!p)
         return;
+    look_for_fork(p);
     p->stop = true;
     call_workers(p);
     for (int i = 0; i < p->started; i++)
@@ -271,7 +326,9 @@ void oct_pool_for(oct_pool *p, size_t n, size_t tile,
             run_tile(&j, i, 0);
         return;
     }
+    look_for_fork(p);
     pthread_mutex_lock(&p->busy);
+    j.stop = oct_stop_watched();
     j.lanes = p->lanes;
     j.threads = (size_t)p->threads;
     share(j.lanes, j.threads, tiles);
@@ -296,7 +353,9 @@ static void run_attempts(void *arg, size_t begin, size_t end, size_t thread)
     attempts *a = arg;
     for (size_t i = begin; i < end; i++) {
         oct_err err = OCT_ERR_INIT;
-        const oct_status s = a->fn(a->arg, i, thread, &err);
+        oct_status s = oct_stop_check(&err);
+        if (s == OCT_OK)
+            s = a->fn(a->arg, i, thread, &err);
         if (s == OCT_OK)
             continue;
         pthread_mutex_lock(&a->lock);

@@ -7,8 +7,8 @@
 
 #include <pthread.h>
 
-/* Starts a thread that is to be joined. Its stack is small, as those of a pool are: the system's default of 8 MB each would take most of the
- * address space where that is limited. Returns false when the system starts no thread, for lack of memory or of processes. */
+/* Starts a thread that is to be joined. It reads and writes numbers as in "C" (base/number_locale.h). Its stack is small, as those of a pool are: the system's
+ * default of 8 MB each would take most of the address space where that is limited. Returns false when the system starts no thread, for lack of memory or of processes. */
 bool oct_thread_start(pthread_t *t, void *(*fn)(void *), void *arg);
 
 typedef struct oct_pool oct_pool;
@@ -19,6 +19,7 @@ int oct_processors(void); /* that this process may use */
  * not enough memory, or the system does not start that many threads. */
 oct_pool *oct_pool_create(int n);
 oct_status oct_pool_fail(int n, oct_err *err); /* OCT_ENOMEM, with the message for a pool of n threads that could not be made */
+/* A child made by fork() may use and destroy a pool of its parent; all runs on the calling thread then. */
 void oct_pool_destroy(oct_pool *p);
 /* Makes threads sleep between calls, and the caller at the end of one, instead of spinning. For few, long calls: on a busy machine spinning
  * takes time from the threads that have work. */
@@ -33,7 +34,8 @@ void oct_pool_alone(oct_pool *p, bool alone);
  * must not call oct_pool_for itself. */
 void oct_pool_for(oct_pool *p, size_t n, size_t tile,
                   void (*fn)(void *arg, size_t begin, size_t end, size_t thread), void *arg);
-/* The same for items that may fail, one at a time: of those that did, the failure of the first in order is returned. All are tried. */
+/* The same for items that may fail, one at a time: of those that did, the failure of the first in order is returned. All are tried, unless the caller is
+ * asked to stop (base/stop.h). */
 oct_status oct_pool_try(oct_pool *p, size_t n, oct_status (*fn)(void *arg, size_t item, size_t thread, oct_err *err), void *arg, oct_err *err);
 
 #endif

@@ -1,17 +1,16 @@
 #define _GNU_SOURCE
 #include "base/spill.h"
 
+#include "base/fork.h"
 #include "base/io.h"
 #include "base/mem.h"
 
 #ifdef __linux__
 #include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* A part of the file that is mapped: blocks are cut from its beginning. Mappings are few in a process. */
 typedef struct mapping {
     struct mapping *next;
@@ -31,7 +30,7 @@ static struct {
 
 void oct_spill_close(void)
 {
-    pthread_mutex_lock(&lock);
+    oct_lock(OCT_LOCK_SPILL);
     for (mapping *w = spill.first, *next; w; w = next) {
         next = w->next;
         munmap(w->data, w->size);
@@ -43,7 +42,7 @@ void oct_spill_close(void)
     spill.on = false;
     spill.end = 0;
     spill.first = NULL;
-    pthread_mutex_unlock(&lock);
+    oct_unlock(OCT_LOCK_SPILL);
 }
 
 /* Room is reserved first: without it a write to the mapping would end the process. */
@@ -85,12 +84,12 @@ static void *alloc_block(size_t size)
     void *p = NULL;
     if (size > (size_t)1 << 46)
         return NULL;
-    pthread_mutex_lock(&lock);
+    oct_lock(OCT_LOCK_SPILL);
     if (spill.on && size <= spill.keep)
         spill.keep -= size;
     else if (spill.on && !(p = block_of_file(whole_pages(size))))
         spill.on = false;
-    pthread_mutex_unlock(&lock);
+    oct_unlock(OCT_LOCK_SPILL);
     return p;
 }
 
@@ -103,12 +102,12 @@ static void free_block(void *p, size_t size)
 void oct_spill_open(const char *beside, size_t keep)
 {
     oct_spill_close();
-    pthread_mutex_lock(&lock);
+    oct_lock(OCT_LOCK_SPILL);
     spill.on = strlen(beside) < sizeof spill.beside;
     if (spill.on)
         strcpy(spill.beside, beside);
     spill.keep = keep;
-    pthread_mutex_unlock(&lock);
+    oct_unlock(OCT_LOCK_SPILL);
     static const oct_large_blocks blocks = { OCT_SPILL_LEAST, alloc_block, free_block };
     oct_arena_large_blocks(&blocks);
 }

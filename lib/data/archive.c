@@ -4,11 +4,11 @@
 
 #ifdef OCT_HAVE_ARCHIVE
 
+#include "base/fork.h"
 #include "base/mem.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 
 /* The decompressors that are meant, by their first bytes. */
@@ -27,7 +27,6 @@ static const struct {
     { "a rar archive", "Rar!" }, { "a cpio archive", "07070" }, { "an rpm package", "\xed\xab\xee\xdb" }, { "an ar archive", "!<arch>" },
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static oct_libarchive library;
 static bool loaded, inside[N_FILTERS];
 
@@ -109,9 +108,9 @@ static oct_status load(oct_err *err)
 
 oct_status oct_archive_load(const oct_libarchive **la, oct_err *err)
 {
-    pthread_mutex_lock(&lock);
+    oct_lock(OCT_LOCK_ARCHIVES);
     oct_status s = loaded ? OCT_OK : load(err);
-    pthread_mutex_unlock(&lock);
+    oct_unlock(OCT_LOCK_ARCHIVES);
     *la = &library;
     return s;
 }

@@ -2,6 +2,7 @@
 #include "data/source_int.h"
 
 #include "base/mem.h"
+#include "base/stop.h"
 
 #include <string.h>
 
@@ -270,6 +271,7 @@ static oct_status fill(oct_source *s, size_t max, oct_batch *b, bool *stack, siz
 {
     size_t cap = 1;
     for (;;) {
+        OCT_TRY(oct_stop_check(err));
         oct_slot *t = oct_source_peek(s);
         if (t->end)
             return b->n ? OCT_OK : at_end(s, err);

@@ -2,6 +2,7 @@
 #include "eval/metric.h"
 
 #include "base/buf.h"
+#include "base/fork.h"
 #include "eval/classes.h"
 #include "eval/detections.h"
 #include "eval/judging.h"
@@ -12,7 +13,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -561,8 +561,7 @@ static struct {
 
 static const oct_metric *make_top(size_t k)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&lock);
+    oct_lock(OCT_LOCK_METRICS);
     if (!made[k].m.name) {
         made[k].m = metrics[0];
         made[k].m.applies = is_asked;
@@ -571,7 +570,7 @@ static const oct_metric *make_top(size_t k)
         made[k].m.summary = "share of samples whose label is among so many largest";
         made[k].m.name = made[k].name;
     }
-    pthread_mutex_unlock(&lock);
+    oct_unlock(OCT_LOCK_METRICS);
     return &made[k].m;
 }
 

@@ -2,6 +2,7 @@
 #include "passes/pass.h"
 
 #include "base/buf.h"
+#include "base/stop.h"
 
 #include <string.h>
 
@@ -75,6 +76,7 @@ static void count_change(void *arg, const char *pass, const char *what, const ch
 
 static oct_status run_here(oct_graph *g, const oct_pass *p, const oct_pass_log *log, oct_err *err)
 {
+    OCT_TRY(oct_stop_check(err));
     if (p->run)
         return p->run(g, p, log, err);
     const int count = (int)g->n_node;

@@ -11,6 +11,7 @@
 #include "quant/simulate_int.h"
 #include "quant/trial.h"
 
+#include "base/stop.h"
 #include "eval/summary.h"
 #include "ops/core/block_matrix.h"
 
@@ -277,7 +278,9 @@ static oct_status round_groups(brounder *r, oct_block_inputs *b, oct_err *err)
     oct_status s = pool ? OCT_OK : oct_pool_fail(r->c->o.job.threads, err);
     for (r->from = 0; r->from < r->n && s == OCT_OK; r->from = r->to) {
         find_group(r);
-        s = round_group(r, b, pool, err);
+        s = oct_stop_check(err);
+        if (s == OCT_OK)
+            s = round_group(r, b, pool, err);
         if (r->c->o.listener.progress)
             r->c->o.listener.progress(r->c->o.listener.arg, "rounding", (int64_t)r->to, (int64_t)r->n);
     }

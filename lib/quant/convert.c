@@ -3,6 +3,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "passes/pass.h"
 #include "quant/round_parts.h"
 
@@ -272,6 +273,7 @@ oct_status oct_conversion_run_step(oct_conversion *c, oct_method_step step, oct_
         oct_method_result *r = &c->methods[i];
         if (r->method->step != step)
             continue;
+        OCT_TRY(oct_stop_check(err));
         r->why = c->o.methods.on[i] ? lacks(c, r->method) : "switched off";
         if (!r->why && c->o.rounding_share && r->method->of_blocks && step == OCT_STEP_ROUNDING)
             return refuse_blocks(r->method, err);

@@ -1,6 +1,7 @@
 /* A quantization job: its steps in turn, and its decisions. */
 #include "quant/job.h"
 
+#include "base/stop.h"
 #include "passes/fuse.h"
 #include "passes/opset.h"
 #include "passes/to_float32.h"
@@ -385,6 +386,7 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
     /* A tensor without statistics makes the nodes beside it float, which may affect others. So nodes are placed again until nothing changes. */
     OCT_TRY(oct_job_place(j, err)); /* this drops parameters of an earlier decision */
     for (bool changed = true; changed;) {
+        OCT_TRY(oct_stop_check(err));
         OCT_TRY(oct_choose_qparams(j, c, &changed, err));
         OCT_TRY(oct_bytes_check(j, c, &changed, err));
         OCT_TRY(oct_half_check(j, c, &changed, err));

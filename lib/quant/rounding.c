@@ -8,6 +8,7 @@
  * own, where each channel gets the scale with the least noise. Layers that lose little by this get these weights, unless the whole model loses too much. */
 #include "quant/rounding_int.h"
 
+#include "base/stop.h"
 #include "quant/convert_int.h"
 #include "quant/simulate_int.h"
 #include "quant/trial.h"
@@ -99,7 +100,7 @@ static oct_status round_some(rounder *r, oct_err *err)
         oct_free(r->layer[i].x);
         r->layer[i].x = NULL;
         if (st == OCT_OK && r->layer[i].status != OCT_OK)
-            st = oct_nomem(err);
+            st = r->layer[i].status == OCT_ESTOPPED ? oct_stop_check(err) : oct_nomem(err);
     }
     return st;
 }

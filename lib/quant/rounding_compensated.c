@@ -1,6 +1,7 @@
 /* Compensated rounding of a layer, group by group, on its inputs. It is done a second time so that no pair of products saturates in 16 bits. */
 #include "quant/rounding_int.h"
 
+#include "base/stop.h"
 #include "quant/convert_int.h"
 #include "quant/ldlq.h"
 
@@ -153,7 +154,9 @@ oct_status oct_rounder_compensate(const rounder *r, rlayer *x)
     oct_status s = open_group(&w, x) ? OCT_OK : OCT_ENOMEM;
     for (int64_t g = 0; g < x->l.groups && s == OCT_OK; g++) {
         take_group(&w, weights, g);
-        s = round_group(&w, x, g);
+        s = oct_stop_check(NULL);
+        if (s == OCT_OK)
+            s = round_group(&w, x, g);
     }
     close_group(&w);
     return s;

@@ -1,6 +1,7 @@
 /* Learned rounding of a layer, group by group, starting from its current weights. */
 #include "quant/rounding_int.h"
 
+#include "base/stop.h"
 #include "quant/convert_int.h"
 #include "quant/learned.h"
 
@@ -60,7 +61,9 @@ oct_status oct_rounder_learn(const rounder *r, rlayer *x)
     oct_status s = open_learning(&k, r, x) ? OCT_OK : OCT_ENOMEM;
     for (int64_t g = 0; g < x->l.groups && s == OCT_OK; g++) {
         take_learning(&k, r, x, g);
-        s = oct_learn_rounding(&k.l, k.q);
+        s = oct_stop_check(NULL);
+        if (s == OCT_OK)
+            s = oct_learn_rounding(&k.l, k.q);
         for (int64_t o = 0; o < x->outs; o++)
             for (int64_t i = 0; i < x->depth; i++)
                 x->to.qvals[oct_weight_at(&x->l, g, o, i)] = k.q[o * x->depth + i];

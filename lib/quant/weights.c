@@ -11,6 +11,7 @@
 #include "quant/job.h"
 
 #include "base/pool.h"
+#include "base/stop.h"
 #include "eval/summary.h"
 
 #include <math.h>
@@ -693,7 +694,8 @@ oct_status oct_decide_weights(oct_qjob *j, const oct_calib *c, oct_err *err)
     OCT_TRY(blocks_pool(j, &pool, err));
     oct_status s = OCT_OK;
     for (size_t i = 0; i < j->n_layer && s == OCT_OK; i++)
-        s = oct_within_node(j->g, j->layer[i], decide(j, j->layer[i], pool, err), err);
+        if ((s = oct_stop_check(err)) == OCT_OK)
+            s = oct_within_node(j->g, j->layer[i], decide(j, j->layer[i], pool, err), err);
     for (size_t i = 0; i < j->n_layer && s == OCT_OK; i++)
         s = oct_within_node(j->g, j->layer[i], follow(j, c, j->layer[i], err), err);
     oct_pool_destroy(pool);

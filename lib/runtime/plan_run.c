@@ -5,6 +5,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/stop.h"
 
 #include <assert.h>
 #include <string.h>
@@ -75,6 +76,7 @@ oct_status oct_plan_advance(oct_plan *p, const char *until, bool *shown, oct_err
 {
     oct_run r = { .pool = p->opts.pool, .scratch = p->scratch, .iteration = p->iteration };
     for (*shown = false; p->at < p->n_step && !*shown;) {
+        OCT_TRY(oct_stop_check(err));
         rt_step *st = p->step[p->at++];
         OCT_TRY(run_step(p, st, &r, err));
         *shown = shows(st, until);

@@ -7,6 +7,7 @@
 #include "runtime/staged_int.h"
 
 #include "base/io.h"
+#include "base/stop.h"
 #include "ops/core/quantized.h"
 #include "ops/traits.h"
 #include "passes/pass.h"
@@ -248,6 +249,7 @@ static oct_status run_ready(oct_plan *p, bool *any, oct_err *err)
         int id = p->g->order[i];
         if (p->staged->done[id] || !is_ready(p, &p->g->node[id]) || !runs_alone(p, id))
             continue;
+        OCT_TRY(oct_stop_check(err));
         OCT_TRY(run_node(p, id, err));
         *any = true;
     }
@@ -293,6 +295,7 @@ oct_status rt_stage_run(oct_plan *p, oct_datum *const *in, oct_err *err)
     }
     while (s->left) {
         rt_stage *st;
+        OCT_TRY(oct_stop_check(err));
         OCT_TRY(find_stage(p, &st, err));
         bool any = st->n_node > 0;
         OCT_TRY(run_stage(p, st, err));

@@ -1,6 +1,7 @@
 #include "ops/core/packed.h"
 
-#include <pthread.h>
+#include "base/fork.h"
+
 #include <string.h>
 
 /* Smaller ones are not worth a comparison. */
@@ -23,7 +24,6 @@ typedef struct oct_packed_ref {
     bool known; /* the entry is in the table */
 } oct_packed_ref;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static entry *table[BUCKETS];
 
 static void *bytes_of(entry *e)
@@ -83,10 +83,10 @@ void *oct_packed_done(const oct_prep *p, void *packed, size_t size)
         return packed;
     entry *own = r->e;
     own->hash = hash_of(packed, size);
-    pthread_mutex_lock(&lock);
+    oct_lock(OCT_LOCK_WEIGHTS);
     r->e = equal_to(own);
     r->known = true;
-    pthread_mutex_unlock(&lock);
+    oct_unlock(OCT_LOCK_WEIGHTS);
     if (r->e != own)
         oct_free(own);
     return bytes_of(r->e);
@@ -108,9 +108,9 @@ static bool drop(entry *e, bool known)
 void oct_packed_release(oct_packed_refs *refs)
 {
     for (oct_packed_ref *r = refs->first; r; r = r->next) {
-        pthread_mutex_lock(&lock);
+        oct_lock(OCT_LOCK_WEIGHTS);
         const bool last = drop(r->e, r->known);
-        pthread_mutex_unlock(&lock);
+        oct_unlock(OCT_LOCK_WEIGHTS);
         if (last)
             oct_free(r->e);
     }
