@@ -12,13 +12,24 @@
  * Compile and link with `pkg-config --cflags --libs octet`. The header is C11 and includes only standard headers.
  *
  * Ownership: what a function returns as `const` belongs to the object that was its argument. It is valid until the next call with that
- * object, or until the object is released. Unless a function says otherwise, it uses its arguments during the call only. Texts are UTF-8.
+ * object, or until the object is released. Unless a function says otherwise, it uses its arguments during the call only. Texts that the library makes are
+ * valid UTF-8; in errors and messages a byte of a name that is not is shown as \xff. Names of inputs, outputs and metadata are the bytes of the file.
  *
- * Threads: only one thread at a time may use an `octet` or an `octet_model`. Different threads may use different objects. Within a process,
- * calls of octet_calibrate, octet_convert and octet_evaluate wait for each other. Results do not depend on the number of threads.
+ * Wrong arguments: a NULL, a number of threads or a rank that no call allows, and the like are answered by OCTET_USAGE or the status that a function names.
+ * What cannot be seen must be right: pointers that are not NULL, sizes of memory, and that an object is not released yet.
  *
- * The library installs no signal handlers and prints nothing. Do not truncate a model file while it is in use: the file is mapped, and the
- * process would get SIGBUS. */
+ * Threads: only one thread at a time may use an `octet` or an `octet_model`; a call with one that another call is using returns OCTET_USAGE. Different threads
+ * may use different objects. Within a process, calls of octet_calibrate, octet_convert and octet_evaluate wait for each other. Results do not depend on the
+ * number of threads. A thread may have as little as OCTET_STACK_MIN bytes of stack: if less than 512 kB are left, a call starts a thread that does the work.
+ *
+ * Callbacks are called one at a time, while the caller waits, from the caller's thread or one that the library has started. They may call octet_stop, and use
+ * other objects, but run no command: that returns OCTET_USAGE. They must not wait for a thread that runs one.
+ *
+ * Processes: a child made by fork may use the objects of its parent, on the calling thread alone. What a call of another thread was using when the process was
+ * forked stays in use in the child: OCTET_USAGE. A child that is forked in a callback must not return from it.
+ *
+ * The locale of the process changes nothing: numbers are read and written with a point. The library installs no signal handlers and prints nothing. Do not
+ * truncate a model file while it is in use: the file is mapped, and the process would get SIGBUS. */
 #ifndef OCTET_OCTET_H
 #define OCTET_OCTET_H
 
@@ -47,9 +58,13 @@ typedef enum octet_status {
     OCTET_MALFORMED = 4,   /* an input violates its format */
     OCTET_UNSUPPORTED = 5, /* a valid input that this version cannot process */
     OCTET_NUMERIC = 6,     /* NaN, overflow, an empty range */
-    OCTET_NOMEM = 7,       /* out of memory */
+    OCTET_NOMEM = 7,       /* out of memory, or of threads */
+    OCTET_STOPPED = 8,     /* octet_stop was called */
     OCTET_INTERNAL = 70    /* a bug in the library */
 } octet_status;
+
+/* The least stack that a calling thread needs; musl gives a thread 128 kB. */
+enum { OCTET_STACK_MIN = 64 * 1024 };
 
 /* ---- a context: it holds the callbacks, the last error and the last report ---- */
 
@@ -57,15 +72,20 @@ typedef struct octet octet;
 
 /* Makes a context, to be released with octet_close. Returns NULL when out of memory. */
 OCTET_API octet *octet_open(void);
-OCTET_API void octet_close(octet *o); /* o may be NULL */
+OCTET_API void octet_close(octet *o); /* o may be NULL. While a call is using o, as in a callback, nothing happens */
 
-/* The error of the last call: one line that names the file, the node and the reason. "" if the call succeeded. */
+/* Asks the call that is using o to end soon: before the next step of a model, layer, sample or file it returns OCTET_STOPPED. No file is left half written; a
+ * file that was complete before stays. Without such a call, and for NULL, nothing happens. May be called from any thread, from callbacks and from signal
+ * handlers, as long as o is not released. A wait for a command that the arguments start (--runner, --metric-cmd, pipe:) is not cut short. */
+OCTET_API void octet_stop(octet *o);
+
+/* The error of the last call: one line that names the file, the node and the reason. "" if the call succeeded, or if o is NULL. */
 OCTET_API const char *octet_error(const octet *o);
 /* A remedy for that error, or "". */
 OCTET_API const char *octet_hint(const octet *o);
 
 /* Sets a function that reports the progress of long work: what is being done, such as "calibrating", and that `done` of `total` steps are complete. total is
- * 0 if it is not known. The function is called often, from the thread that called the library. fn may be NULL. */
+ * 0 if it is not known. The function is called often. fn may be NULL. */
 typedef void (*octet_progress_fn)(void *arg, const char *what, int64_t done, int64_t total);
 OCTET_API void octet_on_progress(octet *o, octet_progress_fn fn, void *arg);
 
@@ -77,8 +97,10 @@ OCTET_API void octet_on_message(octet *o, octet_message_fn fn, void *arg);
 /* ---- the commands ---- */
 
 /* Each of these runs a command. `arguments` are those of its command line without the command's name, followed by NULL:
- * { "model.onnx", "--data=x.npz", NULL }. "-" for standard input or output is refused (OCTET_USAGE). If the command can write a report and --json is not
- * given, the function keeps the report for octet_report. The result is the exit code that the manual describes. No file is left half written. */
+ * { "model.onnx", "--data=x.npz", NULL }. What begins with '-' is an option, and a SPEC that begins with "pipe:" is a command: put "./" before names from
+ * elsewhere, or "--" before the names of models. Standard input, output and error are refused (OCTET_USAGE), as "-" and as /dev/stdout and the like. If the
+ * command can write a report and --json is not given, the function keeps the report for octet_report. The result is the exit code that the manual describes. No
+ * file is left half written. */
 OCTET_API octet_status octet_calibrate(octet *o, const char *const *arguments); /* qcalib(1), with its subcommands */
 OCTET_API octet_status octet_convert(octet *o, const char *const *arguments);   /* qconvert(1), with its subcommands */
 OCTET_API octet_status octet_evaluate(octet *o, const char *const *arguments);  /* qeval(1), with its subcommands */
@@ -129,22 +151,24 @@ typedef struct octet_port {
 
 typedef struct octet_model octet_model;
 
-/* Loads a model from a file, with its external data. threads: how many threads run it; 0 means one for each processor. Release *m with
- * octet_model_free; it may outlive o. Errors: OCTET_IO, OCTET_MALFORMED, OCTET_UNSUPPORTED (also for an unknown operator), OCTET_NOMEM. */
+/* Loads a model from a file, with its external data. threads: how many threads run it, at most 1024; 0 means one for each processor. Release *m with
+ * octet_model_free; it may outlive o. On failure *m is NULL. Errors: OCTET_USAGE, OCTET_IO, OCTET_MALFORMED, OCTET_UNSUPPORTED (also for an unknown operator), OCTET_NOMEM. */
 OCTET_API octet_status octet_model_load(octet *o, const char *path, int threads, octet_model **m);
-/* The same from `size` bytes at `data`, which must stay valid until octet_model_free. External data are looked for in the current folder. */
+/* The same from `size` bytes at `data`, of any alignment, which must stay valid until octet_model_free. External data are looked for in the current folder. */
 OCTET_API octet_status octet_model_load_memory(octet *o, const void *data, size_t size, int threads, octet_model **m);
-OCTET_API void octet_model_free(octet_model *m); /* m may be NULL */
+OCTET_API void octet_model_free(octet_model *m); /* m may be NULL. While a run is using m, nothing happens */
 
-/* The i-th of the inputs that must be given, and the i-th output. NULL after the last. */
+/* The i-th of the inputs that must be given, and the i-th output. NULL after the last, and if m is NULL. */
 OCTET_API const octet_port *octet_model_input(const octet_model *m, size_t i);
 OCTET_API const octet_port *octet_model_output(const octet_model *m, size_t i);
 /* The entry of the model's metadata with that key, or NULL. */
 OCTET_API const char *octet_model_metadata(const octet_model *m, const char *key);
 
 /* Runs the model on n_in arrays. *out is set to n_out arrays in the order of the outputs, which belong to m and are valid until its next run.
- * Dimensions that the model does not fix may change from run to run. An array of another element type is converted if that changes no value.
- * Errors: OCTET_MALFORMED (an input is missing or has the wrong shape), OCTET_UNSUPPORTED (the type of an array), OCTET_NUMERIC, OCTET_NOMEM. */
+ * They stay valid when the arrays of `in` are released. Dimensions that the model does not fix may change from run to run.
+ * An array of another element type is converted: integers to any type that holds each value exactly, and floats to floats, rounded to the nearest. A value
+ * that does not fit, as 2^24+1 and 1e300 do not fit float32, is OCTET_NUMERIC; floats for an input of integers are OCTET_UNSUPPORTED.
+ * Errors: OCTET_USAGE, OCTET_MALFORMED (an input is missing or has the wrong shape), OCTET_UNSUPPORTED (the type of an array), OCTET_NUMERIC, OCTET_NOMEM. */
 OCTET_API octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, size_t n_in, const octet_array **out, size_t *n_out);
 
 #ifdef __cplusplus

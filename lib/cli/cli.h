@@ -124,13 +124,13 @@ typedef struct oct_cli_command {
     const char *examples; /* as in oct_cli */
 } oct_cli_command;
 
-/* Another program in which the tool runs as a function: what a terminal would show goes to it. */
+/* Another program in which the tool runs as a function: what a terminal would show goes to it. Arguments that name its standard streams are OCT_EUSAGE. */
 typedef struct oct_cli_host {
     void (*say)(void *arg, bool warning, const char *text); /* notes and warnings, a line each; NULL: nobody listens */
     oct_progress_fn progress;                               /* NULL: nobody listens */
     void *arg;                                              /* of both */
     FILE *out;                                              /* takes what the tool prints for people ... */
-    oct_buf *documents;                                     /* ... and this what goes to "-" */
+    oct_buf *documents;                                     /* ... and this the report that --json would write */
     oct_err *err;                                           /* takes the fault that ends it */
 } oct_cli_host;
 

@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "octet_int.h"
 
+#include "base/fork.h"
+#include "base/stop.h"
 #include "common/common.h"
 
 #include <pthread.h>
@@ -10,87 +12,54 @@
 #include <string.h>
 #include <time.h>
 
-const char *octet_version(void)
+/* ---- callbacks ---- */
+
+static _Thread_local bool inside; /* this thread is in a callback */
+
+/* The caller's functions have the caller's locale. They may be called by threads of a pool. */
+typedef struct visit {
+    locale_t locale;
+    bool inside;
+} visit;
+
+static visit begin_visit(octet *o)
 {
-    return OCT_VERSION;
+    pthread_mutex_lock(&o->speaking);
+    const visit v = { uselocale(o->locale), inside };
+    inside = true;
+    return v;
 }
 
-octet *octet_open(void)
+static void end_visit(octet *o, visit v)
 {
-    return oct_calloc(1, sizeof(octet));
+    inside = v.inside;
+    uselocale(v.locale);
+    pthread_mutex_unlock(&o->speaking);
 }
-
-static void forget_last(octet *o)
-{
-    oct_buf_free(&o->report);
-    free(o->text);
-    o->text = NULL;
-    o->err = (oct_err)OCT_ERR_INIT;
-}
-
-void octet_close(octet *o)
-{
-    if (!o)
-        return;
-    forget_last(o);
-    oct_free(o);
-}
-
-octet_status octet_end(octet *o, oct_status s, const oct_err *err)
-{
-    o->err = s == OCT_OK ? (oct_err)OCT_ERR_INIT : *err;
-    if (s != OCT_OK && !o->err.text[0])
-        oct_fail(&o->err, s, "%s", oct_status_name(s));
-    return (octet_status)s;
-}
-
-const char *octet_error(const octet *o)
-{
-    return o->err.text;
-}
-
-const char *octet_hint(const octet *o)
-{
-    return o->err.hint;
-}
-
-const char *octet_report(const octet *o)
-{
-    return o->report.len ? oct_buf_str(&o->report) : "";
-}
-
-const char *octet_text(const octet *o)
-{
-    return o->text ? o->text : "";
-}
-
-void octet_on_progress(octet *o, octet_progress_fn fn, void *arg)
-{
-    o->progress = fn;
-    o->progress_arg = arg;
-}
-
-void octet_on_message(octet *o, octet_message_fn fn, void *arg)
-{
-    o->message = fn;
-    o->message_arg = arg;
-}
-
-/* ---- a run of a tool ---- */
 
 static void say(void *arg, bool warning, const char *text)
 {
-    const octet *o = arg;
-    if (o->message)
-        o->message(o->message_arg, warning, text);
+    octet *o = arg;
+    char line[2000] = "";
+    if (!o->message)
+        return;
+    octet_clean(line, sizeof line, text);
+    const visit v = begin_visit(o);
+    o->message(o->message_arg, warning, line);
+    end_visit(o, v);
 }
 
 static void progress(void *arg, const char *what, int64_t done, int64_t total)
 {
-    const octet *o = arg;
-    if (o->progress)
-        o->progress(o->progress_arg, what ? what : "working", done, total);
+    octet *o = arg;
+    if (!o->progress)
+        return;
+    const visit v = begin_visit(o);
+    o->progress(o->progress_arg, what ? what : "working", done, total);
+    end_visit(o, v);
 }
+
+/* ---- SIGPIPE ---- */
 
 /* Blocks SIGPIPE, so that a command that has ended does not end the process: writing to its pipe then gives an error. Threads that are created meanwhile
  * inherit the blocked signals. */
@@ -124,98 +93,127 @@ static void restore_pipes(const pipes *p)
     pthread_sigmask(SIG_SETMASK, &p->before, NULL);
 }
 
-typedef int (*tool_fn)(int argc, char **argv, const oct_cli_host *host);
+/* ---- turns ---- */
 
-static bool asks(const char *const *arguments, const char *option)
+/* The tools have state of their own, so that one command runs at a time. */
+static struct {
+    bool taken;
+    unsigned forks; /* oct_forks() when it was */
+} turn;
+
+static bool try_turn(bool *lost)
 {
-    const size_t n = strlen(option);
-    for (; *arguments; arguments++)
-        if (strncmp(*arguments, option, n) == 0 && (!(*arguments)[n] || (*arguments)[n] == '='))
-            return true;
-    return false;
+    oct_lock(OCT_LOCK_TURN);
+    const bool mine = !turn.taken;
+    *lost = turn.taken && turn.forks != oct_forks();
+    if (mine) {
+        turn.taken = true;
+        turn.forks = oct_forks();
+    }
+    oct_unlock(OCT_LOCK_TURN);
+    return mine;
 }
 
-/* Whether a run with --json would be refused, because there is no report: for pages of help and lists. */
-static bool has_report(const char *const *arguments)
+static oct_status take_turn(oct_err *err)
 {
-    static const char *const none[] = { "--json", "--outputs", "--help", "--help-all", "--version", "--completion", "--print-policy", "--list-passes",
-                                        "--list-targets", "--list-methods" };
-    for (size_t i = 0; i < OCT_COUNT(none); i++)
-        if (asks(arguments, none[i]))
-            return false;
-    return true;
-}
-
-static oct_status refuse_streams(const char *const *arguments, oct_err *err)
-{
-    for (const char *const *a = arguments; *a; a++) {
-        const char *value = strchr(*a, '=');
-        if (strcmp(*a, "-") != 0 && !(**a == '-' && value && strcmp(value, "=-") == 0))
-            continue;
-        oct_fail(err, OCT_EUSAGE, "'%s': the library reads and writes files, not the streams of its process", *a);
-        oct_hint(err, "give the file's name; octet_report has the report as JSON");
-        return OCT_EUSAGE;
+    bool lost;
+    if (inside)
+        return oct_fail(err, OCT_EUSAGE, "a callback of a command cannot run a command");
+    while (!try_turn(&lost)) {
+        if (lost) {
+            oct_fail(err, OCT_EUSAGE, "this process was forked while a thread of its parent ran a command, whose state cannot be used here");
+            oct_hint(err, "start a new program in the child, or fork before");
+            return OCT_EUSAGE;
+        }
+        OCT_TRY(oct_stop_check(err));
+        nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
     }
     return OCT_OK;
 }
 
-/* Makes the command line. Its strings are borrowed. */
-static char **line_of(const char *name, const char *const *arguments, int *argc)
+static void end_turn(void)
+{
+    oct_lock(OCT_LOCK_TURN);
+    turn.taken = false;
+    oct_unlock(OCT_LOCK_TURN);
+}
+
+/* ---- a run of a tool ---- */
+
+typedef struct command {
+    const char *name;
+    int (*tool)(int argc, char **argv, const oct_cli_host *host);
+    const char *const *arguments;
+} command;
+
+static void forget_last(octet *o)
+{
+    oct_buf_free(&o->report);
+    free(o->text);
+    o->text = NULL;
+}
+
+/* The strings are borrowed. */
+static char **line_of(const command *c, int *argc)
 {
     size_t n = 0;
-    while (arguments[n])
+    while (c->arguments[n])
         n++;
-    char **argv = oct_calloc(n + 3, sizeof *argv);
+    char **argv = n < INT32_MAX ? oct_calloc(n + 2, sizeof *argv) : NULL;
     if (!argv)
         return NULL;
-    argv[(*argc)++] = (char *)name;
+    argv[(*argc)++] = (char *)c->name;
     for (size_t i = 0; i < n; i++)
-        argv[(*argc)++] = (char *)arguments[i];
-    if (has_report(arguments))
-        argv[(*argc)++] = (char *)"--json=-";
+        argv[(*argc)++] = (char *)c->arguments[i];
     return argv;
 }
 
-static octet_status run(octet *o, const char *name, tool_fn tool, const char *const *arguments)
+static oct_status run_tool(octet *o, const command *c, FILE *out, oct_err *err)
 {
-    static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-    oct_err err = OCT_ERR_INIT;
-    size_t size;
+    const oct_cli_host host = { say, progress, o, out, &o->report, err };
     int argc = 0;
-    forget_last(o);
-    oct_status s = refuse_streams(arguments, &err);
-    if (s != OCT_OK)
-        return octet_end(o, s, &err);
-    char **argv = line_of(name, arguments, &argc);
-    FILE *out = argv ? open_memstream(&o->text, &size) : NULL;
-    if (!out) {
-        oct_free(argv);
-        return octet_end(o, oct_nomem(&err), &err);
-    }
-    const oct_cli_host host = { say, progress, o, out, &o->report, &err };
     pipes p;
-    pthread_mutex_lock(&turn);
+    char **argv = line_of(c, &argc);
+    if (!argv)
+        return oct_nomem(err);
     block_pipes(&p);
-    s = (oct_status)tool(argc, argv, &host);
+    const oct_status s = (oct_status)c->tool(argc, argv, &host);
     restore_pipes(&p);
-    pthread_mutex_unlock(&turn);
-    if (fclose(out) != 0 && s == OCT_OK)
-        s = oct_nomem(&err);
     oct_free(argv);
-    return octet_end(o, s, &err);
+    return s;
+}
+
+static oct_status run_command(octet *o, void *arg, oct_err *err)
+{
+    const command *c = arg;
+    size_t size;
+    forget_last(o);
+    if (!c->arguments)
+        return oct_fail(err, OCT_EUSAGE, "the list of arguments is NULL");
+    FILE *out = open_memstream(&o->text, &size);
+    if (!out)
+        return oct_nomem(err);
+    oct_status s = take_turn(err);
+    if (s == OCT_OK) {
+        s = run_tool(o, c, out, err);
+        end_turn();
+    }
+    if (fclose(out) != 0 && s == OCT_OK)
+        s = oct_nomem(err);
+    return s;
 }
 
 octet_status octet_calibrate(octet *o, const char *const *arguments)
 {
-    return run(o, "qcalib", qcalib_main, arguments);
+    return octet_do(o, run_command, &(command){ "qcalib", qcalib_main, arguments });
 }
 
 octet_status octet_convert(octet *o, const char *const *arguments)
 {
-    return run(o, "qconvert", qconvert_main, arguments);
+    return octet_do(o, run_command, &(command){ "qconvert", qconvert_main, arguments });
 }
 
 octet_status octet_evaluate(octet *o, const char *const *arguments)
 {
-    return run(o, "qeval", qeval_main, arguments);
+    return octet_do(o, run_command, &(command){ "qeval", qeval_main, arguments });
 }

@@ -1,13 +1,23 @@
 /* Running a model on arrays. */
 #include "octet_int.h"
 
+#include "base/io.h"
 #include "onnx/model.h"
 #include "passes/pass.h"
 #include "runtime/runner.h"
 
 #include <string.h>
 
+enum { MOST_THREADS = 1024 }; /* as of --threads */
+
+/* Memory for an output that the plan left in the caller's input. */
+typedef struct copy {
+    void *data;
+    size_t cap;
+} copy;
+
 struct octet_model {
+    atomic_bool busy; /* a run uses this */
     oct_arena *arena; /* memory of everything below, except what must be closed */
     oct_model *model;
     oct_pool *pool;
@@ -16,13 +26,16 @@ struct octet_model {
     octet_port *input, *output;
     oct_array *fed;     /* [n_in] */
     octet_array *made;  /* [n_out] */
+    copy *copy;         /* [n_out] */
     size_t n_in, n_out;
 };
 
 void octet_model_free(octet_model *m)
 {
-    if (!m)
+    if (!m || atomic_load(&m->busy))
         return;
+    for (size_t i = 0; m->copy && i < m->n_out; i++)
+        oct_free(m->copy[i].data);
     oct_runner_destroy(m->runner);
     oct_pool_destroy(m->pool);
     oct_model_free(m->model);
@@ -57,7 +70,8 @@ static oct_status prepare(octet_model *m, int threads, oct_err *err)
     m->output = oct_arena_calloc(m->arena, m->n_out + 1, sizeof *m->output);
     m->fed = oct_arena_calloc(m->arena, m->n_in + 1, sizeof *m->fed);
     m->made = oct_arena_calloc(m->arena, m->n_out + 1, sizeof *m->made);
-    if (!m->input || !m->output || !m->fed || !m->made)
+    m->copy = oct_arena_calloc(m->arena, m->n_out + 1, sizeof *m->copy);
+    if (!m->input || !m->output || !m->fed || !m->made || !m->copy)
         return oct_nomem(err);
     for (size_t i = 0; i < m->n_in; i++)
         m->input[i] = port_of(m->want[i].name, m->want[i].dtype, m->want[i].rank, m->want[i].dims);
@@ -68,51 +82,95 @@ static oct_status prepare(octet_model *m, int threads, oct_err *err)
     return oct_runner_create(g, &(oct_plan_opts){ .pool = m->pool }, m->want, m->n_in, &m->runner, err);
 }
 
-/* data NULL: loads the file `path`. */
-static octet_status load(octet *o, const char *path, const void *data, size_t size, int threads, octet_model **out)
+typedef struct source {
+    const char *path;
+    const void *data; /* NULL: the file `path` is read */
+    size_t size;
+    int threads;
+    octet_model **out;
+} source;
+
+static oct_status check_source(const source *x, oct_err *err)
 {
-    oct_err err = OCT_ERR_INIT;
+    if (!x->out)
+        return oct_fail(err, OCT_EUSAGE, "there is no place for the model: m is NULL");
+    if (!x->path)
+        return oct_fail(err, OCT_EUSAGE, "the path is NULL");
+    if (x->threads < 0 || x->threads > MOST_THREADS)
+        return oct_fail(err, OCT_EUSAGE, "%d threads: not between 0 and %d", x->threads, MOST_THREADS);
+    return OCT_OK;
+}
+
+static oct_status load(octet *o, void *arg, oct_err *err)
+{
+    const source *x = arg;
+    OCT_TRY(check_source(x, err));
     oct_arena *a = oct_arena_create();
     octet_model *m = a ? oct_arena_calloc(a, 1, sizeof *m) : NULL;
-    *out = NULL;
     if (!m) {
         oct_arena_destroy(a);
-        return octet_end(o, oct_nomem(&err), &err);
+        return oct_nomem(err);
     }
     m->arena = a;
-    oct_status s = data ? oct_model_load_mem(data, size, path, &m->model, &err) : oct_model_load(path, &m->model, &err);
-    if (s == OCT_OK && (s = prepare(m, threads, &err)) != OCT_OK)
-        oct_within(&err, "%s", path);
+    oct_status s = x->data ? oct_model_load_mem(x->data, x->size, x->path, &m->model, err) : oct_model_load(x->path, &m->model, err);
+    if (s == OCT_OK && (s = prepare(m, x->threads, err)) != OCT_OK)
+        oct_within(err, "%s", x->path);
     if (s == OCT_OK)
-        *out = m;
+        *x->out = m;
     else
         octet_model_free(m);
-    return octet_end(o, s, &err);
+    return s;
+}
+
+/* "-" would be standard input, which is the process's own. */
+static oct_status load_file(octet *o, void *arg, oct_err *err)
+{
+    const source *x = arg;
+    OCT_TRY(check_source(x, err));
+    const int fd = oct_path_fd(x->path);
+    if (strcmp(x->path, "-") == 0 || (fd >= 0 && fd <= 2))
+        return oct_fail(err, OCT_EUSAGE, "'%s': the library reads and writes files, not the streams of its process", x->path);
+    return load(o, arg, err);
 }
 
 octet_status octet_model_load(octet *o, const char *path, int threads, octet_model **m)
 {
-    return load(o, path, NULL, 0, threads, m);
+    if (m)
+        *m = NULL;
+    return octet_do(o, load_file, &(source){ .path = path, .threads = threads, .out = m });
+}
+
+static oct_status load_bytes(octet *o, void *arg, oct_err *err)
+{
+    source *x = arg;
+    if (!x->data && x->size) {
+        OCT_TRY(check_source(x, err));
+        return oct_fail(err, OCT_EUSAGE, "%zu bytes at NULL", x->size);
+    }
+    x->data = x->data ? x->data : "";
+    return load(o, x, err);
 }
 
 octet_status octet_model_load_memory(octet *o, const void *data, size_t size, int threads, octet_model **m)
 {
-    return load(o, "model in memory", data ? data : "", size, threads, m);
+    if (m)
+        *m = NULL;
+    return octet_do(o, load_bytes, &(source){ .path = "model in memory", .data = data, .size = size, .threads = threads, .out = m });
 }
 
 const octet_port *octet_model_input(const octet_model *m, size_t i)
 {
-    return i < m->n_in ? &m->input[i] : NULL;
+    return m && i < m->n_in ? &m->input[i] : NULL;
 }
 
 const octet_port *octet_model_output(const octet_model *m, size_t i)
 {
-    return i < m->n_out ? &m->output[i] : NULL;
+    return m && i < m->n_out ? &m->output[i] : NULL;
 }
 
 const char *octet_model_metadata(const octet_model *m, const char *key)
 {
-    return oct_model_meta(m->model, key);
+    return m && key ? oct_model_meta(m->model, key) : NULL;
 }
 
 /* ---- a run ---- */
@@ -171,6 +229,32 @@ static oct_status take_arrays(octet_model *m, const octet_array *in, size_t n_in
     return s;
 }
 
+/* Whether the bytes are those of an array that the caller gave, or a part of it. */
+static bool is_of_input(const octet_model *m, const void *p, size_t bytes)
+{
+    const uintptr_t at = (uintptr_t)p;
+    bool any = false;
+    for (size_t i = 0; i < m->n_in && !any; i++) {
+        const uintptr_t from = (uintptr_t)m->fed[i].data;
+        any = bytes && at < from + m->fed[i].bytes && from < at + bytes;
+    }
+    return any;
+}
+
+static oct_status own_output(copy *c, const void **data, size_t bytes, oct_err *err)
+{
+    if (bytes > c->cap) {
+        oct_free(c->data);
+        c->data = oct_alloc(bytes);
+        c->cap = c->data ? bytes : 0;
+        if (!c->data)
+            return oct_nomem(err);
+    }
+    memcpy(c->data, *data, bytes);
+    *data = c->data;
+    return OCT_OK;
+}
+
 static oct_status give_output(octet_model *m, const oct_plan *plan, size_t i, oct_err *err)
 {
     static const char nothing[1];
@@ -182,23 +266,57 @@ static oct_status give_output(octet_model *m, const oct_plan *plan, size_t i, oc
     *a = (octet_array){ .name = m->output[i].name, .type = (octet_type)t->dtype, .rank = t->rank, .data = t->data ? t->data : nothing };
     for (int k = 0; k < t->rank; k++)
         a->dims[k] = t->dims[k];
+    return is_of_input(m, a->data, bytes) ? own_output(&m->copy[i], &a->data, bytes, err) : OCT_OK;
+}
+
+typedef struct given {
+    octet_model *m;
+    const octet_array *in;
+    size_t n_in;
+    const octet_array **out;
+    size_t *n_out;
+} given;
+
+static oct_status check_given(const given *x, oct_err *err)
+{
+    if (!x->out || !x->n_out)
+        return oct_fail(err, OCT_EUSAGE, "there is no place for the outputs: %s is NULL", x->out ? "n_out" : "out");
+    if (!x->m)
+        return oct_fail(err, OCT_EUSAGE, "the model is NULL");
+    if (!x->in && x->n_in)
+        return oct_fail(err, OCT_EUSAGE, "%zu arrays at NULL", x->n_in);
     return OCT_OK;
+}
+
+static oct_status run_arrays(const given *x, oct_err *err)
+{
+    oct_plan *plan;
+    octet_model *m = x->m;
+    OCT_TRY(take_arrays(m, x->in, x->n_in, err));
+    OCT_TRY(oct_runner_run(m->runner, m->fed, &plan, err));
+    for (size_t i = 0; i < m->n_out; i++)
+        OCT_TRY(give_output(m, plan, i, err));
+    *x->out = m->made;
+    *x->n_out = m->n_out;
+    return OCT_OK;
+}
+
+static oct_status run(octet *o, void *arg, oct_err *err)
+{
+    const given *x = arg;
+    OCT_TRY(check_given(x, err));
+    if (atomic_exchange(&x->m->busy, true))
+        return oct_fail(err, OCT_EUSAGE, "the model is in use by another call");
+    const oct_status s = run_arrays(x, err);
+    atomic_store(&x->m->busy, false);
+    return s;
 }
 
 octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, size_t n_in, const octet_array **out, size_t *n_out)
 {
-    oct_err err = OCT_ERR_INIT;
-    oct_plan *plan;
-    *out = NULL;
-    *n_out = 0;
-    oct_status s = take_arrays(m, in, n_in, &err);
-    if (s == OCT_OK)
-        s = oct_runner_run(m->runner, m->fed, &plan, &err);
-    for (size_t i = 0; i < m->n_out && s == OCT_OK; i++)
-        s = give_output(m, plan, i, &err);
-    if (s == OCT_OK) {
-        *out = m->made;
-        *n_out = m->n_out;
-    }
-    return octet_end(o, s, &err);
+    if (out)
+        *out = NULL;
+    if (n_out)
+        *n_out = 0;
+    return octet_do(o, run, &(given){ m, in, n_in, out, n_out });
 }

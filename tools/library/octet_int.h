@@ -1,4 +1,4 @@
-/* tools/library/octet_int.h -- internals of the library: the contents of an octet. */
+/* tools/library/octet_int.h -- internals of the library: the contents of an octet, and what surrounds each call. */
 #ifndef OCT_TOOLS_OCTET_INT_H
 #define OCT_TOOLS_OCTET_INT_H
 
@@ -6,17 +6,31 @@
 
 #include "base/buf.h"
 
+#include <locale.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
 struct octet {
     octet_progress_fn progress;
     void *progress_arg;
     octet_message_fn message;
     void *message_arg;
-    oct_buf report; /* of the last command */
-    char *text;     /* of the last command; NULL: none */
-    oct_err err;    /* of the last call */
+    pthread_mutex_t speaking; /* held while one of these functions is called */
+    oct_buf report;   /* of the last command */
+    char *text;       /* of the last command; NULL: none */
+    oct_err err;      /* of the last call */
+    locale_t locale;  /* of the thread that called */
+    atomic_bool busy; /* a call is using this */
+    atomic_bool stop; /* that call is to end (octet_stop) */
 };
 
-/* Ends a call. Keeps the error if s is not OCT_OK. */
-octet_status octet_end(octet *o, oct_status s, const oct_err *err);
+typedef oct_status (*octet_work_fn)(octet *o, void *arg, oct_err *err);
+
+/* A call of the library: does the work and keeps its error. OCTET_USAGE, without work, if o is NULL or another call uses it. During the work numbers are read
+ * and written with a point, the thread has stack enough (base/stack.h), and octet_stop ends it. */
+octet_status octet_do(octet *o, octet_work_fn work, void *arg);
+
+/* Writes s into dst of `size` bytes in one line of valid UTF-8, cut between characters: names come from files and may hold anything. */
+void octet_clean(char *dst, size_t size, const char *s);
 
 #endif

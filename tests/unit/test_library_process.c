@@ -1,0 +1,482 @@
+/* The library in processes that fork, set a locale, give little stack, get signals, and ask to stop. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "german.h"
+#include "library_case.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+static const char steps[] = "--preprocess=mean=127.5:std=127.5";
+
+static octet_status convert(octet *o, const char *output)
+{
+    const char *words[] = { lib.model, lib.samples, steps, "-n", "16", output, NULL };
+    return octet_convert(o, words);
+}
+
+static void load(octet *o, int threads, octet_model **m)
+{
+    if (octet_model_load(o, lib.model, threads, m) != OCTET_OK)
+        fail_msg("%s", octet_error(o));
+}
+
+static float picture[2 * 3 * 32 * 32];
+static const octet_array pictures = { .type = OCTET_FLOAT32, .rank = 4, .dims = { 2, 3, 32, 32 }, .data = picture };
+enum { CLASSES = 10 };
+
+static octet_status run(octet *o, octet_model *m, float y[2 * CLASSES])
+{
+    const octet_array *out;
+    size_t n;
+    const octet_status s = octet_model_run(o, m, &pictures, 1, &out, &n);
+    if (s == OCTET_OK)
+        memcpy(y, out->data, 2 * CLASSES * sizeof *y);
+    return s;
+}
+
+/* ---- stopping ---- */
+
+typedef struct stopper {
+    octet *o;
+    int calls, after; /* stops at the call number `after` */
+} stopper;
+
+static void stop_at(void *arg, const char *what, int64_t done, int64_t total)
+{
+    stopper *s = arg;
+    if (++s->calls == s->after)
+        octet_stop(s->o);
+}
+
+static void a_callback_stops_a_command(void **state)
+{
+    stopper s = { .o = octet_open() };
+    octet_on_progress(s.o, stop_at, &s);
+    for (int after = 1; after <= 16; after += 5) {
+        s.calls = 0;
+        s.after = after;
+        if (convert(s.o, "--output=stopped.onnx") != OCTET_STOPPED)
+            fail_msg("stopped at report %d: '%s'", after, octet_error(s.o));
+        assert_string_equal(octet_error(s.o), "stopped");
+        assert_int_not_equal(access("stopped.onnx", F_OK), 0);
+    }
+    s.calls = s.after = 0;
+    octet_stop(s.o); /* no call is there to stop */
+    assert_int_equal(convert(s.o, "--output=stopped.onnx"), OCTET_OK);
+    assert_int_equal(access("stopped.onnx", F_OK), 0);
+    octet_close(s.o);
+}
+
+static octet *of_signal;
+static atomic_int signals;
+
+static void on_alarm(int sig)
+{
+    octet_stop(of_signal);
+    atomic_fetch_add(&signals, 1);
+}
+
+/* The timer fires until the call has been stopped, wherever it is. */
+static void a_signal_handler_stops_a_command(void **state)
+{
+    const struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
+    struct sigaction act = { .sa_handler = on_alarm, .sa_flags = SA_RESTART }, before;
+    of_signal = octet_open();
+    sigaction(SIGALRM, &act, &before);
+    setitimer(ITIMER_REAL, &often, NULL);
+    const octet_status s = convert(of_signal, "--output=signalled.onnx");
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    assert_int_equal(s, OCTET_STOPPED);
+    assert_true(signals > 0);
+    assert_int_not_equal(access("signalled.onnx", F_OK), 0);
+    octet_close(of_signal);
+}
+
+typedef struct other_thread {
+    octet *o;
+    atomic_bool over;
+} other_thread;
+
+static void *stop_always(void *arg)
+{
+    other_thread *t = arg;
+    while (!atomic_load(&t->over))
+        octet_stop(t->o);
+    return NULL;
+}
+
+/* One that waits for its turn is stopped, too. */
+static void another_thread_stops_a_run(void **state)
+{
+    pthread_t thread;
+    octet_model *m;
+    float y[2 * CLASSES];
+    other_thread t = { .o = octet_open() };
+    load(t.o, 2, &m);
+    assert_int_equal(pthread_create(&thread, NULL, stop_always, &t), 0);
+    octet_status s = OCTET_OK;
+    for (int i = 0; i < 10000 && s == OCTET_OK; i++)
+        s = run(t.o, m, y);
+    assert_int_equal(s, OCTET_STOPPED);
+    assert_int_equal(convert(t.o, "--output=other.onnx"), OCTET_STOPPED);
+    atomic_store(&t.over, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(run(t.o, m, y), OCTET_OK);
+    octet_model_free(m);
+    octet_close(t.o);
+}
+
+/* ---- callbacks ---- */
+
+typedef struct visitor {
+    octet *o, *other;
+    octet_model *m;
+    int calls, wrong;
+    octet_status same, command, model;
+} visitor;
+
+static void call_back(void *arg, const char *what, int64_t done, int64_t total)
+{
+    visitor *v = arg;
+    float y[2 * CLASSES];
+    if (v->calls++)
+        return;
+    v->same = convert(v->o, "--output=inner.onnx");
+    v->command = convert(v->other, "--output=inner.onnx");
+    v->model = run(v->other, v->m, y);
+    octet_close(v->o); /* it is in use */
+}
+
+/* Neither deadlock nor crash; other objects can be used. */
+static void a_callback_runs_no_command(void **state)
+{
+    visitor v = { .o = octet_open(), .other = octet_open() };
+    load(v.other, 1, &v.m);
+    octet_on_progress(v.o, call_back, &v);
+    assert_int_equal(convert(v.o, "--output=outer.onnx"), OCTET_OK);
+    assert_int_equal(v.same, OCTET_USAGE);
+    assert_int_equal(v.command, OCTET_USAGE);
+    assert_int_equal(v.model, OCTET_OK);
+    assert_int_not_equal(access("inner.onnx", F_OK), 0);
+    octet_model_free(v.m);
+    octet_close(v.other);
+    octet_close(v.o);
+}
+
+/* ---- locale ---- */
+
+static size_t read_file(const char *name, char **text)
+{
+    FILE *f = fopen(name, "rb");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    const size_t n = (size_t)ftell(f);
+    rewind(f);
+    *text = calloc(n + 1, 1);
+    assert_int_equal(fread(*text, 1, n, f), n);
+    fclose(f);
+    return n;
+}
+
+static void assert_same_files(const char *a, const char *b)
+{
+    char *x, *y;
+    const size_t n = read_file(a, &x);
+    if (read_file(b, &y) != n || memcmp(x, y, n) != 0)
+        fail_msg("%s and %s differ", a, b);
+    free(x);
+    free(y);
+}
+
+/* Between two digits of a report there is never a comma: items of lists are in lines of their own. */
+static void assert_points(const char *json)
+{
+    assert_int_equal(*json, '{');
+    for (const char *s = strchr(json, ','); s; s = strchr(s + 1, ','))
+        if (isdigit((unsigned char)s[-1]) && isdigit((unsigned char)s[1]))
+            fail_msg("%.*s", 40, s - 10 > json ? s - 10 : json);
+}
+
+static void write_half(void *arg, const char *what, int64_t done, int64_t total)
+{
+    snprintf(arg, 8, "%g", 0.5);
+}
+
+static octet_status convert_learned(octet *o, const char *output)
+{
+    const char *words[] = { lib.model, lib.samples, steps, "-n", "16", "--observer=hist-percentile=99.9", "--min-sqnr=3.5", output, NULL };
+    return octet_convert(o, words);
+}
+
+static void commas_of_the_process_change_nothing(void **state)
+{
+    char of_callback[8] = "";
+    octet *o = octet_open();
+    assert_int_equal(convert_learned(o, "--output=point.onnx"), OCTET_OK);
+    if (!german_begin()) {
+        octet_close(o);
+        skip();
+    }
+    octet_on_progress(o, write_half, of_callback);
+    const octet_status s = convert_learned(o, "--output=comma.onnx");
+    const char *words[] = { lib.model, "comma.onnx", lib.samples, steps, "-n", "16", "--no-latency", "--json=comma.json", "--min-sqnr=3.5", NULL };
+    const octet_status e = s == OCTET_OK ? octet_evaluate(o, words) : s;
+    german_end();
+    if (e != OCTET_OK)
+        fail_msg("%s", octet_error(o));
+    char *json;
+    read_file("comma.json", &json);
+    assert_points(json);
+    assert_same_files("point.onnx", "comma.onnx");
+    assert_string_equal(of_callback, "0,5"); /* which belongs to the process */
+    free(json);
+    octet_close(o);
+}
+
+/* ---- fork ---- */
+
+typedef struct shared_model {
+    octet *o;
+    octet_model *m;
+    float y[2 * CLASSES];
+} shared_model;
+
+/* The exit status of a child that runs fn, or 256 + the signal that ended it. A child that hangs is ended by SIGALRM. */
+static int in_child(int (*fn)(void *arg), void *arg)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        _exit(fn(arg));
+    }
+    int status;
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+}
+
+static int run_in_child(void *arg)
+{
+    const shared_model *x = arg;
+    float y[2 * CLASSES];
+    const octet_status s = run(x->o, x->m, y);
+    octet_model_free(x->m);
+    octet_close(x->o);
+    return s != OCTET_OK ? 10 + (int)s : memcmp(y, x->y, sizeof y) != 0;
+}
+
+static void a_child_runs_the_model_of_its_parent(void **state)
+{
+    shared_model x = { .o = octet_open() };
+    load(x.o, 4, &x.m);
+    assert_int_equal(run(x.o, x.m, x.y), OCTET_OK);
+    assert_int_equal(in_child(run_in_child, &x), 0);
+    assert_int_equal(run_in_child(&x), 0); /* the parent still does */
+}
+
+static atomic_bool converting;
+
+static void *convert_always(void *arg)
+{
+    octet *o = octet_open();
+    octet_status s = OCTET_OK;
+    while (atomic_load(&converting) && s == OCTET_OK)
+        s = convert(o, "--output=beside.onnx");
+    octet_close(o);
+    return (void *)(intptr_t)s;
+}
+
+static int convert_in_child(void *arg)
+{
+    octet *o = octet_open();
+    const octet_status s = convert(o, "--output=child.onnx");
+    return s != OCTET_OK && s != OCTET_USAGE;
+}
+
+/* A child of a process that is running a command in another thread may be told so, but does not wait. */
+static void a_child_does_not_wait_for_threads_of_its_parent(void **state)
+{
+    pthread_t thread;
+    void *s;
+    atomic_store(&converting, true);
+    assert_int_equal(pthread_create(&thread, NULL, convert_always, NULL), 0);
+    for (int i = 0; i < 5; i++) {
+        usleep(20000);
+        assert_int_equal(in_child(convert_in_child, NULL), 0);
+    }
+    atomic_store(&converting, false);
+    pthread_join(thread, &s);
+    assert_int_equal((intptr_t)s, OCTET_OK);
+}
+
+/* ---- threads ---- */
+
+typedef struct taker {
+    octet_model *m;
+    pthread_barrier_t *start;
+    int done, refused, wrong;
+} taker;
+
+static void *take_model(void *arg)
+{
+    taker *t = arg;
+    octet *o = octet_open();
+    const octet_array *out;
+    size_t n;
+    pthread_barrier_wait(t->start);
+    for (int i = 0; i < 200; i++) {
+        const octet_status s = octet_model_run(o, t->m, &pictures, 1, &out, &n);
+        t->done += s == OCTET_OK;
+        t->refused += s == OCTET_USAGE;
+        t->wrong += s != OCTET_OK && s != OCTET_USAGE;
+    }
+    octet_close(o);
+    return NULL;
+}
+
+/* Two threads that use one model at once do not meet in it. */
+static void a_model_in_use_is_refused(void **state)
+{
+    octet *o = octet_open();
+    octet_model *m;
+    pthread_barrier_t start;
+    pthread_t thread[3];
+    taker t[3];
+    load(o, 2, &m);
+    pthread_barrier_init(&start, NULL, 3);
+    for (int i = 0; i < 3; i++) {
+        t[i] = (taker){ .m = m, .start = &start };
+        assert_int_equal(pthread_create(&thread[i], NULL, take_model, &t[i]), 0);
+    }
+    int done = 0;
+    for (int i = 0; i < 3; i++) {
+        pthread_join(thread[i], NULL);
+        done += t[i].done;
+        assert_int_equal(t[i].wrong, 0);
+        assert_int_equal(t[i].done + t[i].refused, 200);
+    }
+    assert_true(done > 0);
+    pthread_barrier_destroy(&start);
+    octet_model_free(m);
+    octet_close(o);
+}
+
+/* ---- stacks ---- */
+
+typedef struct all_calls {
+    octet_status status[6];
+    char error[1000];
+} all_calls;
+
+/* Each function that works, one after the other; the first failure ends it. */
+static void *call_all(void *arg)
+{
+    all_calls *c = arg;
+    octet *o = octet_open();
+    octet_model *m = NULL;
+    float *y = malloc(2 * CLASSES * sizeof *y);
+    const char *calibrate[] = { lib.model, lib.samples, steps, "-n", "16", "--output=stack.calib", NULL };
+    const char *convert_all[] = { lib.model, lib.samples, steps, "-n", "32", "--output=stack.onnx", "--html=stack.html", "--sensitivity", NULL };
+    const char *evaluate[] = { lib.model, "stack.onnx", lib.samples, steps, "--html=eval.html", "--layers", NULL };
+    const char *lint[] = { "lint", "stack.onnx", NULL };
+    c->status[0] = octet_model_load(o, lib.model, 2, &m);
+    c->status[1] = c->status[0] ? c->status[0] : run(o, m, y);
+    octet_model_free(m);
+    c->status[2] = octet_calibrate(o, calibrate);
+    c->status[3] = octet_convert(o, convert_all);
+    if (!c->status[3])
+        c->status[4] = octet_evaluate(o, evaluate);
+    snprintf(c->error, sizeof c->error, "%s", octet_error(o));
+    c->status[5] = octet_convert(o, lint);
+    free(y);
+    octet_close(o);
+    return NULL;
+}
+
+static void assert_all_done(const all_calls *c)
+{
+    for (size_t i = 0; i < sizeof c->status / sizeof *c->status; i++)
+        if (c->status[i] != OCTET_OK)
+            fail_msg("call %zu: status %d (%s)", i, c->status[i], c->error);
+}
+
+static void threads_may_have_small_stacks(void **state)
+{
+    static const size_t sizes[] = { OCTET_STACK_MIN, 128 << 10, 600 << 10 };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        pthread_attr_t attr;
+        pthread_t thread;
+        all_calls c = { .error = "" };
+        pthread_attr_init(&attr);
+        assert_int_equal(pthread_attr_setstacksize(&attr, sizes[i]), 0);
+        assert_int_equal(pthread_create(&thread, &attr, call_all, &c), 0);
+        pthread_attr_destroy(&attr);
+        pthread_join(thread, NULL);
+        assert_all_done(&c);
+    }
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FRAMES_ARE_LARGER 1
+#elif defined(__has_feature)
+#define FRAMES_ARE_LARGER (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer))
+#else
+#define FRAMES_ARE_LARGER 0
+#endif
+
+/* What a call works with in place is the 512 kB of the header: the calls above take less than half of them. The bytes of a stack that were never written are those
+ * that have not changed. */
+static void calls_take_half_of_the_stack_they_ask_for(void **state)
+{
+    enum { SIZE = 1 << 20, LEAST = 512 << 10, PAINT = 0x5c };
+    if (FRAMES_ARE_LARGER)
+        skip();
+    unsigned char *stack = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_attr_t attr;
+    pthread_t thread;
+    all_calls c = { .error = "" };
+    assert_ptr_not_equal(stack, MAP_FAILED);
+    memset(stack, PAINT, SIZE);
+    pthread_attr_init(&attr);
+    assert_int_equal(pthread_attr_setstack(&attr, stack, SIZE), 0);
+    assert_int_equal(pthread_create(&thread, &attr, call_all, &c), 0);
+    pthread_attr_destroy(&attr);
+    pthread_join(thread, NULL);
+    size_t untouched = 0;
+    while (untouched < SIZE && stack[untouched] == PAINT)
+        untouched++;
+    munmap(stack, SIZE);
+    assert_all_done(&c);
+    if (SIZE - untouched > LEAST / 2)
+        fail_msg("%zu bytes of stack were used, at most %d wanted", SIZE - untouched, LEAST / 2);
+    print_message("# %zu bytes of stack\n", SIZE - untouched);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_callback_stops_a_command),
+        cmocka_unit_test(a_signal_handler_stops_a_command),
+        cmocka_unit_test(another_thread_stops_a_run),
+        cmocka_unit_test(a_callback_runs_no_command),
+        cmocka_unit_test(commas_of_the_process_change_nothing),
+        cmocka_unit_test(a_child_runs_the_model_of_its_parent),
+        cmocka_unit_test(a_child_does_not_wait_for_threads_of_its_parent),
+        cmocka_unit_test(a_model_in_use_is_refused),
+        cmocka_unit_test(threads_may_have_small_stacks),
+        cmocka_unit_test(calls_take_half_of_the_stack_they_ask_for),
+    };
+    return cmocka_run_group_tests(tests, library_set_up, library_tear_down);
+}
