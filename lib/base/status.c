@@ -31,6 +31,14 @@ static void print_whole(char *text, size_t size, const char *fmt, va_list ap)
         drop_cut_character(text);
 }
 
+void oct_print_whole(char *dst, size_t size, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    print_whole(dst, size, fmt, ap);
+    va_end(ap);
+}
+
 oct_status oct_fail(oct_err *err, oct_status s, const char *fmt, ...)
 {
     if (!err)

@@ -51,6 +51,9 @@ void oct_within(oct_err *err, const char *fmt, ...) OCT_PRINTF(2, 3);
 /* Sets the remedy shown under the message. The first hint stays. */
 void oct_hint(oct_err *err, const char *fmt, ...) OCT_PRINTF(2, 3);
 
+/* snprintf that cuts between characters, for texts that become part of an error. */
+void oct_print_whole(char *dst, size_t size, const char *fmt, ...) OCT_PRINTF(3, 4);
+
 /* "cannot read or write", ... for a code; never NULL. */
 const char *oct_status_name(oct_status s);
 

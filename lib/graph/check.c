@@ -13,10 +13,10 @@ const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size)
 {
     const oct_node *n = &g->node[node];
     if (n->name[0])
-        snprintf(dst, size, "node '%s' (%s)", n->name, n->op);
+        oct_print_whole(dst, size, "node '%s' (%s)", n->name, n->op);
     else
-        snprintf(dst, size, "node #%d (%s, output '%s')", node, n->op,
-                 n->n_out && n->out[0] >= 0 ? g->value[n->out[0]].name : "");
+        oct_print_whole(dst, size, "node #%d (%s, output '%s')", node, n->op,
+                        n->n_out && n->out[0] >= 0 ? g->value[n->out[0]].name : "");
     return dst;
 }
 

@@ -25,6 +25,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+from numpy import ma # here: a child must not find it half imported
 
 __all__ = ["Error", "Model", "Pipe", "calibrate", "convert", "evaluate", "version"]
 
@@ -146,8 +147,8 @@ class _Place:
 
 def _plain(x):
     """An array without hidden values."""
-    if isinstance(x, np.ma.MaskedArray):
-        if np.ma.is_masked(x):
+    if isinstance(x, ma.MaskedArray):
+        if ma.is_masked(x):
             raise TypeError("a masked array has values that are hidden; give x.filled(value) or x.compressed()")
         x = x.data
     x = np.asarray(x)

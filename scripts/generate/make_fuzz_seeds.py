@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the first inputs of fuzz targets whose input is a message, of files of gates, of earlier reports, of records, of parts of rounding
-and of sensitivities, and of ranges in other tools' forms: testdata/fuzz/baseline/, external/, functions/, gates/, record/, rounding_part/, sensitivity_part/, stored/ and
+"""Makes the first inputs of fuzz targets whose input is a message, of sequences of calls, of files of gates, of earlier reports, of records, of parts of rounding
+and of sensitivities, and of ranges in other tools' forms: testdata/fuzz/baseline/, calls/, external/, functions/, gates/, record/, rounding_part/, sensitivity_part/, stored/ and
 encodings/.
 
 With a built qeval as argument also parts of evaluations: part/. No file depends on the date or the machine. tests/fuzz/fuzz_external.c says how a model tells what files lie beside it."""
@@ -190,7 +190,34 @@ def parts(qeval):
         subprocess.run([*compare, *more, "-o", OUT / "part" / name], check=True, cwd=data)
 
 
+def calls():
+    """Sequences of calls, as tests/fuzz/fuzz_calls.c reads them: a byte for the call, then what it takes."""
+    opened, loaded = [0, 0], [1, 0, 0, 0, 0, 2, 0]  # octet 0; model 0 with it: Identity of float32, one thread, from memory
+    from_file = [1, 1, 0, 2, 0, 1, 1]               # model 1: Relu, from m.onnx
+    array = [0, 2, 3, 2, 4, 0] + list(range(32)) + [0]  # no name, float32, [2,4], no shift; then data
+    run = [2, 0, 0, 1] + array
+    moved = [2, 0, 0, 1] + [0, 2, 3, 2, 4, 1] + list(range(33)) + [0]
+    huge = [2, 0, 0, 1] + [0, 2, 3, 7, 4, 0]
+    words = ["m.onnx", "--data=x.csv", "--output=o.onnx", "-o-", "--", "--json=r.json", "lint", "--scheme=dynamic", "--help"]
+
+    def command(which, *arguments):
+        return [4, 0, which, len(arguments)] + [words.index(a) for a in arguments] + [0]
+
+    sequences = {
+        "run": opened + loaded + run + [7, 0, 0, 0, 0] + run + moved + [8, 0] + run,
+        "misuse": [2, 2, 3, 0] + [4, 2, 1, 0, 16] + opened + [2, 0, 3, 1] + array + loaded + huge + [5, 0] + [9, 0],
+        "convert": opened + from_file + command(1, "m.onnx", "--scheme=dynamic", "--output=o.onnx") + command(1, "m.onnx", "-o-") + command(1, "--", "m.onnx"),
+        "callbacks": opened + [0, 1] + from_file + [6, 0, 1, 1] + command(1, "m.onnx", "--scheme=dynamic") + [4, 1, 1, 1, 0, 0] + [5, 0] + command(1, "lint", "m.onnx"),
+        "evaluate": opened + from_file + command(2, "m.onnx", "m.onnx", "--data=x.csv") + command(0, "--help") + [7, 0, 1, 2, 1],
+    }
+    for name, sequence in sequences.items():
+        path = OUT / "calls" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(sequence))
+
+
 def main():
+    calls()
     if len(sys.argv) > 1:
         parts(Path(sys.argv[1]).resolve())
     sensitivity_parts()

@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+"""The Python module, used wrongly and in processes that fork, set a locale, get signals and run threads. Each case is a process of its own with a time limit,
+so that a crash or a wait without end is a case that fails.
+
+    check_module.py BUILD [-v] [NAME...]
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import installed, packages
+
+packages.need("numpy", "onnx")
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT = 60
+# What each case may use. Samples are [64, 8]; the network is small enough to convert in milliseconds, and runs on threads where a case asks for them.
+HEAD = """
+import copy, json, locale, multiprocessing, os, pathlib, pickle, signal, subprocess, sys, tarfile, threading, time
+import numpy as np, onnx
+from onnx import TensorProto as T, helper as h, numpy_helper as nh
+import octet
+
+def model(nodes, ins, outs, init=()):
+    return h.make_model(h.make_graph(nodes, "g", ins, outs, list(init)), opset_imports=[h.make_opsetid("", 17)], ir_version=8)
+
+def values(name, *dims, kind=T.FLOAT):
+    return h.make_tensor_value_info(name, kind, dims)
+
+def network():
+    r = np.random.default_rng(0)
+    w = [nh.from_array(r.normal(size=s).astype("f4"), f"w{i}") for i, s in enumerate([(8, 64), (64, 4)])]
+    return model([h.make_node("MatMul", ["x", "w0"], ["a"], name="first"), h.make_node("Relu", ["a"], ["b"], name="act"),
+                  h.make_node("MatMul", ["b", "w1"], ["y"], name="last")], [values("x", "N", 8)], [values("y", "N", 4)], w)
+
+def refused(call, *words, kind=octet.Error, status=None):
+    try:
+        call()
+    except kind as e:
+        assert all(w in str(e) for w in words), str(e)
+        assert status is None or e.status == status, (e.status, str(e))
+        return e
+    raise SystemExit(f"nothing was raised, wanted {kind.__name__} {words}")
+
+x = np.random.default_rng(1).normal(size=(64, 8)).astype("f4")
+onnx.save(network(), "net.onnx")
+want = np.maximum(x @ nh.to_array(network().graph.initializer[0]), 0) @ nh.to_array(network().graph.initializer[1])
+"""
+CASES = {
+    # ---- names ----
+    "names_start_nothing": """
+for name in ("--runner=touch pwned;true", "--metric-cmd=touch pwned;echo 1 #.onnx", "-ofile", "--help", "pipe:touch pwned", "cmd:touch pwned"):
+    refused(lambda: octet.evaluate("net.onnx", name, data=x), name, status=3)
+    refused(lambda: octet.convert(name, data=x), name, status=3)
+    refused(lambda: octet.evaluate("net.onnx", "net.onnx", data=name), status=3 if ":" in name else None)
+assert not os.path.exists("pwned") and not os.path.exists("file")
+""",
+    "names_of_files_work": """
+for name in ("--json.onnx", "-o-", "--metric-cmd=touch pwned;echo 1 #.onnx", "pipe:touch pwned", "lint", "verify"):
+    onnx.save(network(), "./" + name)
+    assert octet.convert(name, output="out.onnx", scheme="bf16")["layers"], name
+np.save("./pipe:x.npy", x)
+os.rename("./pipe:x.npy", "./pipe:x") if False else None
+assert octet.convert("net.onnx", data="pipe:x.npy", output="out.onnx")
+assert octet.convert("net.onnx", data=pathlib.Path("pipe:x.npy"), output="out.onnx") and not os.path.exists("pwned")
+""",
+    "a_pipe_is_asked_for": """
+np.save("a.npy", x)
+with tarfile.open("x.tar", "w") as t:
+    for i, row in enumerate(x):
+        np.save(f"{i:03}.npy", row)
+        t.add(f"{i:03}.npy")
+octet.convert("net.onnx", data=octet.Pipe("cat x.tar"), output="piped.onnx")
+octet.convert("net.onnx", data="x.tar", output="plain.onnx")
+y, z = octet.Model("piped.onnx")(x)[0], octet.Model("plain.onnx")(x)[0]
+assert y.tobytes() == z.tobytes()
+""",
+    "streams_stay": """
+before = os.dup(1)
+os.dup2(os.open("stdout", os.O_WRONLY | os.O_CREAT), 1)
+for name in ("-", "/dev/stdout", "/dev/fd/1", "/dev/stderr"):
+    refused(lambda: octet.convert("net.onnx", data=x, output=name), "streams", status=2)
+    refused(lambda: octet.convert("net.onnx", data=x, html=name), "streams", status=2)
+os.dup2(before, 1)
+assert os.path.getsize("stdout") == 0
+""",
+    "nul_is_refused": """
+for call in (lambda: octet.convert("net.onnx", data=x, output="short.onnx\\0/../long.onnx"), lambda: octet.convert("net.onnx\\0", data=x),
+             lambda: octet.Model("net.onnx\\0.txt"), lambda: octet.Model(b"net.onnx\\0.txt"), lambda: octet.evaluate("net.onnx", "net.onnx", data="a\\0b"),
+             lambda: octet.Model("net.onnx")(**{"x\\0": x}), lambda: octet.Model("net.onnx").metadata("a\\0b")):
+    refused(call, kind=ValueError)
+assert not os.path.exists("short.onnx")
+""",
+    "names_of_any_bytes": """
+name = os.fsdecode(b"no\\xff.onnx")
+for _ in range(3):
+    assert "no" in str(refused(lambda: octet.Model(name), status=3))
+    refused(lambda: octet.convert(name, data=x), status=3)
+onnx.save(network(), name)
+assert octet.Model(name)(x)[0].shape == (64, 4) and octet.convert(name, data=x, output=os.fsdecode(b"out\\xfe.onnx"))
+assert os.path.exists(b"out\\xfe.onnx") and octet.Model(b"out\\xfe.onnx")
+""",
+    # ---- errors ----
+    "errors_are_text": """
+for n in range(440, 490): # the text is cut in the middle of a character by some of them
+    onnx.save(model([h.make_node("Foo", ["x"], ["y"], name="\\u00e4" * n)], [values("x", "N", 4)], [values("y", "N", 4)]), "foo.onnx")
+    e = refused(lambda: octet.Model("foo.onnx"))
+    assert "\\ufffd" not in str(e) and "\\\\x" not in str(e), str(e)
+""",
+    "errors_are_sent": """
+octet.convert("net.onnx", data=x, output="o.onnx")
+e = refused(lambda: octet.evaluate("net.onnx", "o.onnx", data=x, min_sqnr=1000), status=1)
+f = pickle.loads(pickle.dumps(e))
+assert type(f) is octet.Error and str(f) == str(e) and (f.status, f.hint, f.report) == (e.status, e.hint, e.report) and f.report
+with multiprocessing.Pool(1) as pool:
+    refused(lambda: pool.map(octet.Model, ["missing.onnx"]), "missing.onnx", status=3)
+""",
+    # ---- models ----
+    "copies_are_models": """
+m = octet.Model("net.onnx", threads=1)
+c, d, p = copy.copy(m), copy.deepcopy(m), pickle.loads(pickle.dumps(m))
+del m
+for other in (c, d, p):
+    assert np.abs(other(x)[0] - want).max() < 1e-4
+""",
+    "failed_models_are_released": """
+for path, threads in (("missing.onnx", 0), ("net.onnx", -1), ("net.onnx", 100000), ("net.onnx", 2**32 + 1), (".", 0), ("/dev/stdin", 0), ("", 0)):
+    refused(lambda: octet.Model(path, threads))
+refused(lambda: octet.Model("net.onnx", "two"), kind=TypeError)
+refused(lambda: octet.Model(None), kind=TypeError)
+assert octet.Model("net.onnx", threads=2)(x)[0].shape == (64, 4)
+""",
+    "outputs_are_own": """
+onnx.save(model([h.make_node("Identity", ["x"], ["y"])], [values("x", "N")], [values("y", "N")]), "id.onnx")
+m = octet.Model("id.onnx")
+for n in range(1, 2000, 97):
+    a = np.arange(n, dtype="f4")
+    y, = m(a)
+    a[:] = -1
+    m(a)
+    assert y.tolist() == list(range(n))
+""",
+    "values_stay": """
+onnx.save(model([h.make_node("Identity", ["x"], ["y"])], [values("x", "N")], [values("y", "N")]), "id.onnx")
+m = octet.Model("id.onnx")
+refused(lambda: m(np.array([0, 1e300])), "index 1", "float32", status=6)
+refused(lambda: m(np.array([0, 0, 2**24 + 1])), "16777217", "index 2", status=6)
+for a in (np.array([2**24]), np.array([0.1, np.inf, -np.inf, 3e38]), np.array([True, False]), np.array([255], "u1"), np.array([65504], "f2")):
+    y, = m(a)
+    assert y.tobytes() == a.astype("f4").tobytes(), a
+""",
+    "hidden_values_are_refused": """
+m = octet.Model("net.onnx")
+hidden = np.ma.masked_array(x, mask=np.arange(x.size).reshape(x.shape) == 9)
+for call in (lambda: m(hidden), lambda: octet.convert("net.onnx", data=hidden), lambda: octet.convert("net.onnx", data={"x": hidden}),
+             lambda: m(np.array([[object()]])), lambda: octet.convert("net.onnx", data=np.array([[None]]))):
+    refused(call, kind=TypeError)
+open_ = np.ma.masked_array(x, mask=False)
+assert m(open_)[0].tobytes() == m(x)[0].tobytes() and octet.convert("net.onnx", data=open_, output="o.onnx")
+assert m(hidden.filled(0))[0].shape == (64, 4)
+""",
+    "arrays_of_any_kind": """
+m = octet.Model("net.onnx")
+y = m(x)[0].tobytes()
+raw = np.zeros(x.nbytes + 1, "u1")
+raw[1:] = x.view("u1").ravel()
+for a in (np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2], raw[1:].view("f4").reshape(x.shape), x.astype("f8")):
+    assert m(a)[0].tobytes() == y
+assert m(x[:0])[0].shape == (0, 4)
+for a in (x.astype(">f4"), x.astype("c8"), np.zeros((1,) * 9, "f4"), np.array(["a"]), "text", None, np.zeros(1, "M8[s]")):
+    refused(lambda: m(a), kind=(TypeError))
+for call in (lambda: m(), lambda: m(x, x), lambda: m(none=x), lambda: m(x, x=x), lambda: m(x[0]), lambda: m(x[:, :3]), lambda: m(np.float32(1))):
+    refused(call, status=4)
+""",
+    "names_of_arrays": """
+net = network()
+for name in ("file", "args", "x/y", "\\u00e4", "--x"):
+    net.graph.input[0].name = net.graph.node[0].input[0] = name
+    onnx.save(net, "named.onnx")
+    assert octet.convert("named.onnx", data={name: x}, output="o.onnx") and octet.Model("o.onnx")(**{name: x})[0].shape == (64, 4), name
+refused(lambda: octet.convert("named.onnx", data={"a\\0b": x}), kind=(octet.Error, ValueError))
+""",
+    "several_arrays": """
+octet.convert("net.onnx", data=[x[:40], x[40:]], output="two.onnx")
+octet.convert("net.onnx", data=x, output="one.onnx")
+assert octet.Model("two.onnx")(x)[0].tobytes() == octet.Model("one.onnx")(x)[0].tobytes()
+""",
+    # ---- callbacks and signals ----
+    "exceptions_end_the_call": """
+for kind in (KeyboardInterrupt, ZeroDivisionError, SystemExit, octet.Error):
+    def progress(*a):
+        raise kind("own", 0, "") if kind is octet.Error else kind("own")
+    refused(lambda: octet.convert("net.onnx", data=x, output="o.onnx", progress=progress), kind=kind)
+    assert not os.path.exists("o.onnx")
+refused(lambda: octet.convert("net.onnx", data=x, progress=lambda: None), kind=TypeError)
+assert octet.convert("net.onnx", data=x, output="o.onnx", progress=lambda *a: None)
+""",
+    "a_call_in_a_callback": """
+seen = []
+def progress(*a):
+    if not seen:
+        seen.append(refused(lambda: octet.evaluate("net.onnx", "net.onnx", data=x), "callback", status=2))
+        seen.append(octet.Model("net.onnx")(x)[0])
+assert octet.convert("net.onnx", data=x, output="o.onnx", progress=progress)
+assert len(seen) == 2 and np.abs(seen[1] - want).max() < 1e-4
+refused(lambda: octet.convert("net.onnx", data=x, output="p.onnx", progress=lambda *a: octet.convert("net.onnx", data=x)), "callback", status=2)
+assert not os.path.exists("p.onnx")
+""",
+    # The signal comes from outside any callback. So many samples take longer than it.
+    "ctrl_c_ends_the_call": """
+many = np.repeat(x, 20000, axis=0)
+begun = threading.Event()
+def interrupt():
+    begun.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt).start()
+refused(lambda: octet.convert("net.onnx", data=many, output="o.onnx", progress=lambda *a: begun.set()), kind=KeyboardInterrupt)
+assert not os.path.exists("o.onnx")
+""",
+    "handlers_of_signals_run": """
+seen = []
+signal.signal(signal.SIGUSR1, lambda *a: seen.append(threading.current_thread() is threading.main_thread()))
+def progress(*a):
+    if not seen:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        time.sleep(0.05)
+assert octet.convert("net.onnx", data=x, output="o.onnx", progress=progress) and seen and all(seen)
+""",
+    # ---- locale ----
+    "locale": """
+octet.convert("net.onnx", data=x, output="point.onnx", min_sqnr=3.5)
+os.mkdir("locales")
+made = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", "locales/de_DE.UTF-8"], capture_output=True, check=False) if os.path.exists("/usr/bin/localedef") else None
+os.environ["LOCPATH"] = os.path.abspath("locales")
+try:
+    locale.setlocale(locale.LC_ALL, "de_DE.UTF-8")
+except locale.Error:
+    sys.exit("skip: there is no locale de_DE.UTF-8, and none can be made")
+assert locale.str(0.5) == "0,5"
+octet.convert("net.onnx", data=x, output="comma.onnx", min_sqnr=3.5)
+report = octet.evaluate("point.onnx", "comma.onnx", data=x, json="r.json", min_sqnr=3.5)
+json.load(open("r.json"))
+assert pathlib.Path("point.onnx").read_bytes() == pathlib.Path("comma.onnx").read_bytes() and locale.str(0.5) == "0,5"
+""",
+    # ---- processes and threads ----
+    "children": """
+m = octet.Model("net.onnx", threads=2)
+big = np.repeat(x, 500, axis=0)
+y = m(big)[0]
+for how in ("fork", "spawn"):
+    with multiprocessing.get_context(how).Pool(2) as pool:
+        for z in pool.map(m, [big] * 4): # a copy in a spawned process loads the file again
+            assert z[0].tobytes() == y.tobytes(), how
+""",
+    "a_child_of_a_run": """
+big = np.repeat(x, 500, axis=0)
+m = octet.Model("net.onnx", threads=2)
+over = threading.Event()
+def work():
+    while not over.is_set():
+        m(big)
+        octet.convert("net.onnx", data=x, output="beside.onnx")
+t = threading.Thread(target=work)
+def child(i):
+    signal.alarm(20)
+    for call in (lambda: m(big), lambda: octet.convert("net.onnx", data=x, output=f"child{i}.onnx")):
+        try:
+            call()
+        except octet.Error as e: # what the thread was using, is in use
+            if e.status != 2:
+                return 1
+    return 0
+t.start()
+ends = []
+for i in range(10):
+    time.sleep(0.01)
+    if (process := os.fork()) == 0:
+        os._exit(child(i))
+    ends.append(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+over.set()
+t.join()
+assert ends == [0] * 10, ends
+""",
+    "threads_take_turns": """
+m = octet.Model("net.onnx", threads=2)
+wrong = []
+def work(k):
+    for _ in range(50):
+        if np.abs(m(x[k:k + 8])[0] - want[k:k + 8]).max() > 1e-4:
+            wrong.append(k)
+    octet.convert("net.onnx", data=x, output=f"{k}.onnx")
+threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+[t.start() for t in threads], [t.join() for t in threads]
+assert not wrong and all(pathlib.Path(f"{k}.onnx").read_bytes() == pathlib.Path("0.onnx").read_bytes() for k in range(4)), wrong
+""",
+    "small_stacks": """
+threading.stack_size(128 << 10)
+done = []
+def work():
+    done.append(octet.Model("net.onnx")(x)[0].shape)
+    done.append(octet.convert("net.onnx", data=x, output="o.onnx", html="o.html"))
+    done.append(octet.evaluate("net.onnx", "o.onnx", data=x, html="e.html"))
+t = threading.Thread(target=work)
+t.start(), t.join()
+assert len(done) == 3
+octet.convert("net.onnx", data=x, output="main.onnx")
+""",
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of a case; without any, all run")
+    parser.add_argument("-v", "--verbose", action="store_true")
+    args = parser.parse_args()
+    c = installed.Count(args.verbose)
+    env = dict(os.environ, OCTET_LIBRARY=str(args.build.resolve() / "tools/library/liboctet.so.0"), PYTHONPATH=str(ROOT / "python"))
+    for name in args.names or CASES:
+        with tempfile.TemporaryDirectory(prefix="octet-module-") as folder:
+            script = Path(folder, "case.py") # spawned processes load it
+            script.write_text(HEAD.replace("\nx = ", "\nif __name__ == '__main__':\n  pass\nx = ") + "\nif __name__ == '__main__':\n" +
+                              "".join(f"    {line}\n" for line in CASES[name].splitlines()))
+            try:
+                done = subprocess.run([sys.executable, script], cwd=folder, env=env, capture_output=True, text=True, errors="replace", timeout=LIMIT, check=False)
+            except subprocess.TimeoutExpired:
+                c.hold(name, False, f"still running after {LIMIT} s")
+                continue
+            if done.stderr.startswith("skip: "):
+                print(name, done.stderr.strip())
+            else:
+                c.hold(name, done.returncode == 0, f"exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
