@@ -7,7 +7,17 @@
  * Exit: the status of what failed. */
 #include <octet/octet.h>
 
+#include <signal.h>
 #include <stdio.h>
+
+static octet *running;
+
+/* Ctrl-C: the call ends with OCTET_STOPPED, and leaves no half file. */
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    octet_stop(running);
+}
 
 static void show(void *arg, const char *what, int64_t done, int64_t total)
 {
@@ -64,6 +74,8 @@ int main(int argc, char **argv)
     octet *o = octet_open();
     if (!o)
         return OCTET_NOMEM;
+    running = o;
+    signal(SIGINT, on_interrupt);
     octet_on_progress(o, show, &last);
     octet_on_message(o, warn, NULL);
     const octet_status s = quantize(o, argv[1], argv[2], argv[3], argv[4]);
