@@ -167,11 +167,20 @@ oct_status oct_target_stand_carried(const oct_target *t, const oct_graph *g, oct
     carrier c = { .t = t, .g = g, .stand = stand };
     c.from = oct_arena_calloc(arena, g->n_value + 1, sizeof *c.from);
     c.place = oct_arena_calloc(arena, g->n_node + 1, sizeof *c.place);
-    if (!c.from || !c.place)
+    c.last = oct_arena_calloc(arena, g->n_value + 1, sizeof *c.last);
+    c.walk = oct_arena_calloc(arena, g->n_node + 1, sizeof *c.walk);
+    if (!c.from || !c.place || !c.last || !c.walk)
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_order; i++)
         c.place[g->order[i]] = i;
-    for (size_t i = 0; i < g->n_order; i++)
+    for (size_t v = 0; v < g->n_value; v++)
+        for (size_t i = 0; i < g->value[v].n_uses; i++) {
+            const size_t place = c.place[g->value[v].uses[i].node];
+            c.last[v] = place > c.last[v] ? place : c.last[v];
+        }
+    for (size_t i = 0; i < g->n_order; i++) {
         judge(&c, g->order[i]);
+        oct_carried_note(&c, g->order[i]);
+    }
     return OCT_OK;
 }

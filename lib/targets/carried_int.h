@@ -12,8 +12,18 @@ typedef struct carrier {
     const oct_graph *g;
     const oct_node **from; /* [n_value]: the DequantizeLinear that was carried to the value; NULL: the value has real numbers */
     size_t *place;         /* [n_node]: the node's position in g's order */
+    size_t *last;          /* [n_value]: the place of the value's last reader; 0: there is none */
     oct_stand *stand;
+    struct oct_walks *walk; /* [n_node]: what has been found by walking back from the node, once it is judged */
 } carrier;
+
+/* Where walks back through nodes end. Each node's walk is its own answer or the walk of one node before it, so that a chain of n nodes takes n steps, not n^2. */
+typedef struct oct_walks {
+    int layer;                   /* the layer on integers with which a sum after the node is fused: the node itself, or the layer that it is part of; -1: none */
+    int arithmetic;              /* the arithmetic on integers that makes the node's result, also through elementwise nodes; -1: none */
+    const oct_target_op *taker;  /* the line of the operator with which a quantizer of the result is fused; NULL: there is none */
+    bool moved;                  /* the result is carried, and reached this node through one that moves bytes */
+} oct_walks;
 
 static inline const oct_target_op *line_of(const carrier *c, const oct_node *n)
 {
@@ -59,6 +69,8 @@ static inline void settle(carrier *c, int id, const char *why)
 /* carried_sums.c: judges a sum. It runs on integers if it is fused with a layer or with arithmetic before it, or if its own kernel reads at least one of its
  * inputs as bytes. */
 void oct_carried_judge_sum(carrier *c, int id);
+/* Fills c->walk of a node. All nodes before it must have been judged and noted, and the node itself judged. */
+void oct_carried_note(carrier *c, int id);
 /* Why arithmetic on two values, at least one of which is quantized, computes on real numbers; NULL: it reads bytes. */
 const char *oct_carried_on_reals(const carrier *c, const oct_node *n);
 

@@ -56,12 +56,9 @@ static bool takes_sum(const carrier *c, int id)
     return e && e->takes_sum && op->quant == OCT_QUANT_WEIGHTED && !has_bias_apart(c, id);
 }
 
-/* The layer on integers with which a sum after a node is fused: the node itself, or the layer that the node is part of; -1: none. */
-static int layer_at(const carrier *c, int id)
+static int layer_at(const carrier *c, int id) /* as in oct_walks; id may be -1 */
 {
-    for (int next; id >= 0 && (next = joined(c, &c->g->node[id])) >= 0;)
-        id = next;
-    return takes_sum(c, id) && c->stand[id].kind == OCT_STANDS_INTEGER ? id : -1;
+    return id >= 0 ? c->walk[id].layer : -1;
 }
 
 /* The layer on integers with which a sum is fused if it is the only reader of this value; -1: none. */
@@ -73,11 +70,7 @@ static int layer_before(const carrier *c, int value)
 /* Whether a value is read after a node. A layer that adds its result to a value overwrites that value. */
 static bool read_later(const carrier *c, int value, int id)
 {
-    const oct_value *v = &c->g->value[value];
-    bool later = v->is_output;
-    for (size_t i = 0; i < v->n_uses && !later; i++)
-        later = c->place[v->uses[i].node] > c->place[id];
-    return later;
+    return c->g->value[value].is_output || c->last[value] > c->place[id];
 }
 
 /* Whether a constant has the shape of a bias: one number, or one for each channel of the sum. */
@@ -193,17 +186,8 @@ static int only_operand(const carrier *c, const oct_node *n, const oct_op *op)
  * between the two must have only one reader. */
 static const oct_target_op *taker_of(const carrier *c, int value)
 {
-    for (int id = lone_producer(c, value), next; id >= 0; id = next) {
-        const oct_node *n = &c->g->node[id];
-        const oct_op *op = oct_op_of(c->g, id);
-        const oct_target_op *e = op ? line_of(c, n) : NULL;
-        if (!op || takes_quantizers(e))
-            return e;
-        next = joined(c, n);
-        if (next < 0)
-            next = lone_producer(c, only_operand(c, n, op));
-    }
-    return NULL;
+    const int id = lone_producer(c, value);
+    return id >= 0 ? c->walk[id].taker : NULL;
 }
 
 /* Whether a node moves bytes. */
@@ -220,12 +204,9 @@ static bool comes_as_bytes(const carrier *c, int value, bool alone)
     const oct_node *d = before(c, value);
     if (!is_carried(c, value) || is_constant(c, value))
         return false;
-    while (value != d->out[0]) {
-        const int p = c->g->value[value].producer;
-        if (moves_bytes(c, p) || !oct_op_of(c->g, p))
-            return true;
-        value = oct_is_op(&c->g->node[p], "Mul") ? scaled_input(c, &c->g->node[p]) : c->g->node[p].in[0];
-    }
+    const int p = c->g->value[value].producer;
+    if (value != d->out[0] && p >= 0 && c->walk[p].moved)
+        return true;
     const int q = c->g->value[d->in[0]].producer, real = q >= 0 ? c->g->node[q].in[0] : -1;
     if (q < 0 || !oct_linear_is(c->g, &c->g->node[q], "QuantizeLinear") || moves_bytes(c, c->g->value[real].producer))
         return true;
@@ -237,13 +218,8 @@ static bool comes_as_bytes(const carrier *c, int value, bool alone)
 /* The arithmetic on integers that makes an input, also through elementwise nodes, if each result on the way has only one reader; else -1. */
 static int arithmetic_before(const carrier *c, int value)
 {
-    int id = lone_producer(c, value);
-    for (const oct_op *op; id >= 0; id = op ? lone_producer(c, only_operand(c, &c->g->node[id], op)) : -1) {
-        op = oct_op_of(c->g, id);
-        if (op && op->quant == OCT_QUANT_ARITH && c->stand[id].kind == OCT_STANDS_INTEGER && c->stand[id].with < 0)
-            return id;
-    }
-    return -1;
+    const int id = lone_producer(c, value);
+    return id >= 0 ? c->walk[id].arithmetic : -1;
 }
 
 /* Whether the dequantizer of a value that is combined with a constant stays a node of its own if dimensions are free: it subtracts a zero point, or the values
@@ -288,4 +264,33 @@ void oct_carried_judge_sum(carrier *c, int id)
     settle(c, id, with >= 0 ? NULL : !bytes ? "its inputs are not quantized" : oct_carried_on_reals(c, n));
     if (with >= 0)
         c->stand[id] = (oct_stand){ OCT_STANDS_INTEGER, "part of the layer before it", with };
+}
+
+/* Whether the dequantizer before a node was carried to its result through a node that moves bytes, this one included. */
+static bool is_moved(const carrier *c, int id, const oct_op *op)
+{
+    const oct_node *n = &c->g->node[id];
+    const oct_node *d = n->n_out > 0 ? before(c, n->out[0]) : NULL;
+    if (!d || d->out[0] == n->out[0])
+        return false;
+    if (!op || moves_bytes(c, id))
+        return true;
+    const int value = oct_is_op(n, "Mul") ? scaled_input(c, n) : n->in[0], p = value >= 0 && value != d->out[0] ? c->g->value[value].producer : -1;
+    return p >= 0 && c->walk[p].moved;
+}
+
+void oct_carried_note(carrier *c, int id)
+{
+    const oct_node *n = &c->g->node[id];
+    const oct_op *op = oct_op_of(c->g, id);
+    const oct_target_op *e = op ? line_of(c, n) : NULL;
+    const bool walks = op && n->n_in > 0;
+    const int part = walks ? joined(c, n) : -1, operand = walks ? lone_producer(c, only_operand(c, n, op)) : -1;
+    const int next = part >= 0 ? part : operand;
+    const bool integer = c->stand[id].kind == OCT_STANDS_INTEGER;
+    oct_walks *w = &c->walk[id];
+    w->layer = part >= 0 ? c->walk[part].layer : integer && takes_sum(c, id) ? id : -1;
+    w->arithmetic = op && op->quant == OCT_QUANT_ARITH && integer && c->stand[id].with < 0 ? id : operand >= 0 ? c->walk[operand].arithmetic : -1;
+    w->taker = !op || takes_quantizers(e) ? e : next >= 0 ? c->walk[next].taker : NULL;
+    w->moved = is_moved(c, id, op);
 }
