@@ -62,13 +62,8 @@ static oct_status choose_taps(ev_layers *l, const oct_graph *reference, oct_err 
 
 static int find_tap(const ev_side *s, const char *name)
 {
-    for (size_t i = 0; i < s->l->n_tap; i++)
-        if (s->name[i] == name)
-            return (int)i;
-    for (size_t i = 0; i < s->l->n_tap; i++)
-        if (s->name[i] && strcmp(s->name[i], name) == 0)
-            return (int)i;
-    return -1;
+    const size_t i = oct_name_map_find(&s->tap_of, name);
+    return i == SIZE_MAX ? -1 : (int)i;
 }
 
 /* Copies the elements of x to y in the other order of dimensions. The tensor that has dims[rank], y or (back) x, has as its dimension i dimension axes[i] of
@@ -244,6 +239,7 @@ static oct_status create_side(ev_layers *l, ev_side *s, oct_pool *pool, const oc
     s->shows = oct_arena_calloc(l->arena, n, sizeof *s->shows);
     if (!s->error || !s->own || !s->codes || !s->channels || !s->scheme || !s->shown || !s->pair || !s->name || !s->shows)
         return oct_nomem(err);
+    OCT_TRY(oct_name_map_init(&s->tap_of, l->n_tap, l->arena, err));
     OCT_TRY(oct_scaled_read(s->model->scaled, l->arena, &s->scaled, &s->n_scaled, err));
     for (size_t i = 0, k = 0; i < l->n_tap; i++) {
         while (k < s->pairs.n && s->pairs.pair[k].order < l->order[i])
@@ -253,6 +249,9 @@ static oct_status create_side(ev_layers *l, ev_side *s, oct_pool *pool, const oc
         if (s->name[i])
             s->shows[s->n_shows++] = s->name[i];
     }
+    for (size_t i = l->n_tap; i-- > 0;) /* of two taps with one name, plans show the last one */
+        if (s->name[i])
+            oct_name_map_add(&s->tap_of, s->name[i], i);
     oct_plan_opts opts = { .pool = pool, .taps = s->shows, .n_taps = s->n_shows, .bf16 = s->model->bf16 };
     oct_status st = oct_runner_create(s->model->graph, &opts, feed, n_feed, &s->runner, err);
     if (st != OCT_OK)
@@ -318,28 +317,24 @@ void ev_layers_destroy(ev_layers *l)
 
 /* ---- running ---- */
 
-/* The type on which the step with this name computes; NULL: there is no such step. */
-static const char *step_scheme(const oct_plan *p, const char *name)
-{
-    for (size_t i = 0; *name && i < oct_plan_n_steps(p); i++) {
-        const oct_step_info s = oct_plan_step(p, i);
-        if (strcmp(s.name, name) == 0)
-            return s.scheme;
-    }
-    return NULL;
-}
-
 /* Names the scheme of each value: that on which the step of its layer computes. Integer steps can have float results. The steps of a branch exist only after
  * it was taken. */
-static void name_schemes(const ev_layers *l, ev_side *s, const oct_plan *p)
+static oct_status name_schemes(const ev_layers *l, ev_side *s, const oct_plan *p, oct_err *err)
 {
-    for (size_t i = 0; i < l->n_tap; i++) {
+    oct_name_map steps;
+    oct_arena *a = oct_arena_create();
+    oct_status status = a ? oct_name_map_init(&steps, oct_plan_n_steps(p), a, err) : oct_nomem(err);
+    for (size_t i = 0; status == OCT_OK && i < oct_plan_n_steps(p); i++)
+        oct_name_map_add(&steps, oct_plan_step(p, i).name, i);
+    for (size_t i = 0; status == OCT_OK && i < l->n_tap; i++) {
         const oct_value_place at = s->scheme[i] ? oct_value_place_of(s->model->graph, s->name[i], NULL) : (oct_value_place){ .n = 0 };
         const oct_node *n = at.n ? ev_computing_node(at.g, at.value) : NULL;
-        const char *own = n ? step_scheme(p, n->name) : NULL;
-        s->scheme[i] = own ? own : s->scheme[i];
+        const size_t step = n && *n->name ? oct_name_map_find(&steps, n->name) : SIZE_MAX;
+        s->scheme[i] = step != SIZE_MAX ? oct_plan_step(p, step).scheme : s->scheme[i];
     }
-    s->news = false;
+    oct_arena_destroy(a);
+    s->news &= status != OCT_OK;
+    return status;
 }
 
 /* own: layers read the values of the float model. */
@@ -350,7 +345,7 @@ static oct_status run_side(ev_layers *l, ev_side *s, const oct_array *arrays, co
     memset(s->shown, 0, l->n_tap * sizeof *s->shown);
     OCT_TRY(oct_runner_run(s->runner, arrays, &p, err));
     if (s->news)
-        name_schemes(l, s, p);
+        OCT_TRY(name_schemes(l, s, p, err));
     if (s == l->side || l->no_own)
         return OCT_OK;
     l->replacing = true;

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_DRAWN = 400 }; /* how many layers have drawings of values and weights, those with the largest error; limits the size of the page */
@@ -243,15 +244,35 @@ static void put_tools(const ev_page *p, size_t k)
                    k, k, k, k, k, k);
 }
 
-/* How many layers have at least as large an error as this one. */
-static size_t rank_of(const ev_page_row *rows, size_t n, size_t i)
+/* NAN: it was not compared. */
+static double error_of(const ev_page_row *row)
 {
-    const oct_eval_layer *e = rows[i].e;
-    const double db = e ? (e->has_own ? e->own_sqnr_db : e->sqnr_db) : NAN;
-    size_t before = 0;
-    for (size_t o = 0; o < n; o++)
-        before += rows[o].e && (rows[o].e->has_own ? rows[o].e->own_sqnr_db : rows[o].e->sqnr_db) < db;
-    return before;
+    return !row->e ? NAN : row->e->has_own ? row->e->own_sqnr_db : row->e->sqnr_db;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The SQNR above which rows have no drawings, because MOST_DRAWN others have a larger error. */
+static double drawn_limit(const ev_page *p, const ev_page_row *rows, size_t n)
+{
+    double *db = n > MOST_DRAWN ? oct_alloc(n * sizeof *db) : NULL, limit = INFINITY;
+    size_t known = 0;
+    if (n <= MOST_DRAWN)
+        return limit;
+    p->b->failed |= !db;
+    for (size_t i = 0; db && i < n; i++)
+        if (!isnan(error_of(&rows[i])))
+            db[known++] = error_of(&rows[i]);
+    if (known > MOST_DRAWN) {
+        qsort(db, known, sizeof *db, by_number);
+        limit = db[MOST_DRAWN - 1];
+    }
+    oct_free(db);
+    return limit;
 }
 
 static void put_table(const ev_page *p, size_t k, const ev_page_row *rows, size_t n)
@@ -260,9 +281,10 @@ static void put_table(const ev_page *p, size_t k, const ev_page_row *rows, size_
     oct_buf_puts(p->b, "<table class=\"layers sort\">\n<thead><tr><th scope=\"col\" class=\"n wide\">#</th><th scope=\"col\">layer</th><th scope=\"col\">type</th>"
                        "<th scope=\"col\" class=\"n\">own, dB</th><th scope=\"col\" class=\"n\">total, dB</th><th scope=\"col\" class=\"n wide\">clipped</th>"
                        "<th scope=\"col\" class=\"n wide\">values used</th></tr></thead>\n");
+    const double limit = drawn_limit(p, rows, n);
     for (size_t i = 0; i < n; i++) {
         put_row(p, k, &rows[i], i);
-        put_details(p, k, &rows[i], i, n <= MOST_DRAWN || rank_of(rows, n, i) < MOST_DRAWN);
+        put_details(p, k, &rows[i], i, !(error_of(&rows[i]) > limit));
     }
     oct_buf_puts(p->b, "</table>\n");
 }

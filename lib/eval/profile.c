@@ -3,6 +3,7 @@
 #include "eval/pairs.h"
 
 #include "base/io.h"
+#include "base/name_map.h"
 
 #include <math.h>
 #include <string.h>
@@ -69,14 +70,46 @@ static oct_status list_steps(const profiled *p, int runs, oct_arena *a, oct_eval
 
 /* ---- rows ---- */
 
-static int find_step(const profiled *p, const char *a, const char *b, const char *c)
+/* The first steps that compute values, by the values' names. */
+static oct_status map_steps(const profiled *p, oct_arena *a, oct_name_map *m, oct_err *err)
 {
+    OCT_TRY(oct_name_map_init(m, p->n, a, err));
     for (size_t i = 0; i < p->n; i++) {
         const char *value = oct_plan_step(p->plan, i).value;
-        if (*value && (strcmp(value, a) == 0 || strcmp(value, b) == 0 || strcmp(value, c) == 0))
-            return (int)i;
+        if (*value)
+            oct_name_map_add(m, value, i);
     }
-    return -1;
+    return OCT_OK;
+}
+
+/* The first step that computes the value of a pair, under any of its names; -1: none. */
+static int find_step(const oct_name_map *steps, const oct_pair *p)
+{
+    const char *const names[] = { p->held, p->shown, p->other };
+    size_t first = SIZE_MAX;
+    for (size_t i = 0; i < OCT_COUNT(names); i++) {
+        const size_t at = *names[i] ? oct_name_map_find(steps, names[i]) : SIZE_MAX;
+        first = at < first ? at : first;
+    }
+    return first == SIZE_MAX ? -1 : (int)first;
+}
+
+/* The pairs of each value of the float model, in their order: `next` leads from one to the next with the same value. */
+static oct_status map_pairs(const oct_pairs *pairs, oct_arena *a, oct_name_map *m, size_t **next, oct_err *err)
+{
+    OCT_TRY(oct_name_map_init(m, pairs->n, a, err));
+    size_t *last = oct_arena_calloc(a, pairs->n + 1, sizeof *last); /* of those with the value of the first one */
+    if (!last || !(*next = oct_arena_calloc(a, pairs->n + 1, sizeof **next)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < pairs->n; i++) {
+        const size_t first = oct_name_map_find(m, pairs->pair[i].value);
+        (*next)[i] = SIZE_MAX;
+        oct_name_map_add(m, pairs->pair[i].value, i);
+        if (first != SIZE_MAX)
+            (*next)[last[first]] = i;
+        last[first == SIZE_MAX ? i : first] = i;
+    }
+    return OCT_OK;
 }
 
 /* Assigns steps without a row to the next step that has one, and those at the end to the row `last`. */
@@ -88,22 +121,25 @@ static void spread_rows(profiled *p, int last)
     }
 }
 
-/* Numbers the rows in the order of the float model's steps. Returns how many there are. */
-static size_t number_rows(const oct_pairs *pairs, profiled *was, profiled *is)
+/* Numbers the rows in the order of the float model's steps, *n of them. */
+static oct_status number_rows(const oct_pairs *pairs, profiled *was, profiled *is, oct_arena *a, size_t *n, oct_err *err)
 {
-    size_t n = 0;
+    oct_name_map steps, values;
+    size_t *next;
     int behind = -1;
+    OCT_TRY(map_steps(is, a, &steps, err));
+    OCT_TRY(map_pairs(pairs, a, &values, &next, err));
+    *n = 0;
     for (size_t i = 0; i < is->n; i++)
         is->row[i] = -1;
     for (size_t i = 0; i < was->n; i++) {
         const char *value = oct_plan_step(was->plan, i).value;
         was->row[i] = -1;
-        for (size_t k = 0; k < pairs->n && *value; k++) {
-            const oct_pair *p = &pairs->pair[k];
-            const int other = strcmp(p->value, value) == 0 ? find_step(is, p->held, p->shown, p->other) : -1;
+        for (size_t k = *value ? oct_name_map_find(&values, value) : SIZE_MAX; k != SIZE_MAX; k = next[k]) {
+            const int other = find_step(&steps, &pairs->pair[k]);
             if (other < 0 || is->row[other] >= 0)
                 continue;
-            was->row[i] = is->row[other] = (int)n++;
+            was->row[i] = is->row[other] = (int)(*n)++;
             behind = was->row[i];
             break;
         }
@@ -113,7 +149,29 @@ static size_t number_rows(const oct_pairs *pairs, profiled *was, profiled *is)
     for (size_t i = 0; i < is->n; i++)
         last = is->row[i] >= 0 ? is->row[i] : last;
     spread_rows(is, last);
-    return n;
+    return OCT_OK;
+}
+
+/* The steps in the order of their rows: those of row r are at[first[r]] .. at[first[r + 1] - 1]. */
+typedef struct row_steps {
+    size_t *first, *at;
+} row_steps;
+
+static oct_status sort_steps(const profiled *p, size_t rows, oct_arena *a, row_steps *s, oct_err *err)
+{
+    s->first = oct_arena_calloc(a, rows + 2, sizeof *s->first);
+    s->at = oct_arena_calloc(a, p->n + 1, sizeof *s->at);
+    if (!s->first || !s->at)
+        return oct_nomem(err);
+    for (size_t i = 0; i < p->n; i++)
+        if (p->row[i] >= 0)
+            s->first[p->row[i] + 2]++; /* one further than where it belongs: filling moves it there */
+    for (size_t r = 2; r <= rows; r++)
+        s->first[r + 1] += s->first[r];
+    for (size_t i = 0; i < p->n; i++)
+        if (p->row[i] >= 0)
+            s->at[s->first[p->row[i] + 1]++] = i;
+    return OCT_OK;
 }
 
 /* The shortest possible time of a step. */
@@ -140,16 +198,15 @@ static void add_step(const oct_eval_machine *m, const profiled *p, size_t i, siz
     *least += m->bytes > 0 ? shortest(m, &s) : NAN;
 }
 
-static void fill_cost(const oct_eval_machine *m, const profiled *p, int row, int runs, oct_eval_cost *c, size_t *main)
+static void fill_cost(const oct_eval_machine *m, const profiled *p, const row_steps *of, size_t row, int runs, oct_eval_cost *c, size_t *main)
 {
     double seconds[MOST] = { 0 }, least = 0;
     *c = (oct_eval_cost){ .roof = NAN };
-    for (size_t i = 0; i < p->n; i++) {
-        if (p->row[i] != row)
-            continue;
+    for (size_t k = of->first[row]; k < of->first[row + 1]; k++) {
+        const size_t i = of->at[k];
         add_step(m, p, i, main, &least, c);
-        for (int k = 0; k < runs; k++)
-            seconds[k] += p->seconds[(size_t)k * p->n + i];
+        for (int run = 0; run < runs; run++)
+            seconds[run] += p->seconds[(size_t)run * p->n + i];
     }
     if (!c->steps)
         return;
@@ -162,16 +219,19 @@ static void fill_cost(const oct_eval_machine *m, const profiled *p, int row, int
     c->scheme = oct_plan_step(p->plan, *main).scheme;
 }
 
-static oct_status list_rows(const oct_pairs *pairs, profiled *was, profiled *is, int runs, oct_eval_result *r, oct_eval_model_result *m, oct_err *err)
+static oct_status list_rows(const oct_pairs *pairs, profiled *was, profiled *is, int runs, oct_arena *a, oct_eval_result *r, oct_eval_model_result *m, oct_err *err)
 {
-    m->n_costs = number_rows(pairs, was, is);
+    row_steps of_was, of_is;
+    OCT_TRY(number_rows(pairs, was, is, a, &m->n_costs, err));
+    OCT_TRY(sort_steps(was, m->n_costs, a, &of_was, err));
+    OCT_TRY(sort_steps(is, m->n_costs, a, &of_is, err));
     if (!(m->costs = oct_arena_calloc(r->arena, m->n_costs + 1, sizeof *m->costs)))
         return oct_nomem(err);
     for (size_t i = 0; i < m->n_costs; i++) {
         oct_eval_cost_row *row = &m->costs[i];
         size_t main = 0, other;
-        fill_cost(&r->machine, is, (int)i, runs, &row->is, &other);
-        fill_cost(&r->machine, was, (int)i, runs, &row->was, &main);
+        fill_cost(&r->machine, is, &of_is, i, runs, &row->is, &other);
+        fill_cost(&r->machine, was, &of_was, i, runs, &row->was, &main);
         const oct_step_info s = oct_plan_step(was->plan, main);
         row->name = oct_arena_strdup(r->arena, *s.name ? s.name : s.value);
         row->op = oct_arena_strdup(r->arena, s.op);
@@ -213,7 +273,7 @@ static oct_status profile(ev_timed *t, size_t n, const oct_array *arrays, const 
         if (!p[0].plan || !p[k].plan)
             continue;
         OCT_TRY(oct_pairs_find(models[0].graph, models[k].graph, &pairs, err));
-        const oct_status s = list_rows(&pairs, &p[0], &p[k], runs, r, &r->models[k], err);
+        const oct_status s = list_rows(&pairs, &p[0], &p[k], runs, a, r, &r->models[k], err);
         oct_pairs_free(&pairs);
         OCT_TRY(s);
     }

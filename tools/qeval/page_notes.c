@@ -1,6 +1,7 @@
 /* Additional contents for the page about the models: how each node runs and why, which operators are gone, and what made the file. */
 #include "qeval/qeval.h"
 
+#include "base/name_map.h"
 #include "common/page_findings.h"
 #include "ops/op.h"
 
@@ -10,23 +11,29 @@
 /* The runtime that the reasons are about: the one that evaluates. */
 static const char target_name[] = "octet";
 
-static const char *scheme_of(const oct_eval_model_result *m, const oct_lint_node *node)
+/* floats: the layers that compute in floats, of any width, by name. */
+static const char *scheme_of(const oct_eval_model_result *m, const oct_name_map *floats, const oct_lint_node *node)
 {
     if (node->stand.kind == OCT_STANDS_BLOCKS)
         return "weight-only";
-    for (size_t i = 0; i < m->n_layers; i++) /* 16-bit floats do not depend on the target */
-        if (strcmp(m->layers[i].name, node->name) == 0 && strcmp(m->layers[i].scheme, "int8") != 0)
-            return m->layers[i].scheme;
+    const size_t layer = oct_name_map_find(floats, node->name);
+    if (layer != SIZE_MAX) /* 16-bit floats do not depend on the target */
+        return m->layers[layer].scheme;
     return node->stand.kind == OCT_STANDS_INTEGER ? "int8" : "float";
 }
 
 static oct_status take_layers(const oct_eval_model_result *m, const oct_lint_verdict *v, oct_arena *a, oct_page_model *to, oct_err *err)
 {
+    oct_name_map floats;
     oct_page_layer *list = oct_arena_calloc(a, v->n + 1, sizeof *list);
     if (!list)
         return oct_nomem(err);
+    OCT_TRY(oct_name_map_init(&floats, m->n_layers, a, err));
+    for (size_t i = 0; i < m->n_layers; i++)
+        if (strcmp(m->layers[i].scheme, "int8") != 0)
+            oct_name_map_add(&floats, m->layers[i].name, i);
     for (size_t i = 0; i < v->n; i++)
-        list[i] = (oct_page_layer){ .name = v->node[i].name, .op = v->node[i].op, .scheme = scheme_of(m, &v->node[i]), .why = v->node[i].stand.why, .sqnr_weights = NAN,
+        list[i] = (oct_page_layer){ .name = v->node[i].name, .op = v->node[i].op, .scheme = scheme_of(m, &floats, &v->node[i]), .why = v->node[i].stand.why, .sqnr_weights = NAN,
                                     .sqnr_output = NAN };
     to->layer = list;
     to->n_layers = v->n;
@@ -35,41 +42,57 @@ static oct_status take_layers(const oct_eval_model_result *m, const oct_lint_ver
 
 /* ---- operators that disappeared or are new ---- */
 
-static size_t count_op(const oct_graph *g, const char *op)
+/* How often each operator stands in a graph. */
+typedef struct op_counts {
+    oct_name_map number; /* of an operator, in the order in which they first appear */
+    size_t *first, *n;   /* by number: its first place in the order of the graph, and how many nodes there are */
+} op_counts;
+
+static oct_status count_ops(const oct_graph *g, oct_arena *a, op_counts *c, oct_err *err)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < g->n_order; i++)
-        n += strcmp(g->node[g->order[i]].op, op) == 0;
-    return n;
+    OCT_TRY(oct_name_map_init(&c->number, g->n_order, a, err));
+    c->first = oct_arena_calloc(a, g->n_order + 1, sizeof *c->first);
+    c->n = oct_arena_calloc(a, g->n_order + 1, sizeof *c->n);
+    if (!c->first || !c->n)
+        return oct_nomem(err);
+    for (size_t i = 0; i < g->n_order; i++) {
+        const char *op = g->node[g->order[i]].op;
+        oct_name_map_add(&c->number, op, c->number.n);
+        const size_t k = oct_name_map_find(&c->number, op);
+        c->first[k] = c->n[k]++ ? c->first[k] : i;
+    }
+    return OCT_OK;
 }
 
-/* Adds a line for the operator of node i of g, if the other graph has fewer nodes with it and no earlier node of g has it. */
-static oct_status count_line(const oct_graph *g, size_t i, const oct_graph *other, const char *format, oct_arena *a, oct_page_lines *lines, oct_page_line *v, oct_err *err)
+/* Adds a line for each operator of g of which the other graph has fewer nodes. */
+static oct_status add_lines(const oct_graph *g, const op_counts *own, const op_counts *other, const char *format, oct_arena *a, oct_page_lines *lines, oct_page_line *v,
+                            oct_err *err)
 {
-    const oct_op *record = oct_op_of(g, g->order[i]);
-    const char *op = g->node[g->order[i]].op;
-    const size_t n = count_op(g, op), left = count_op(other, op);
-    if (n <= left || (record && record->is_qdq))
-        return OCT_OK;
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(g->node[g->order[k]].op, op) == 0)
-            return OCT_OK;
-    const char *text = oct_arena_printf(a, format, n, left);
-    v[lines->n++] = (oct_page_line){ op, NULL, text, n - left };
-    return text ? OCT_OK : oct_nomem(err);
+    for (size_t k = 0; k < own->number.n; k++) {
+        const int id = g->order[own->first[k]];
+        const oct_op *record = oct_op_of(g, id);
+        const size_t there = oct_name_map_find(&other->number, g->node[id].op), left = there == SIZE_MAX ? 0 : other->n[there];
+        if (own->n[k] <= left || (record && record->is_qdq))
+            continue;
+        const char *text = oct_arena_printf(a, format, own->n[k], left);
+        if (!text)
+            return oct_nomem(err);
+        v[lines->n++] = (oct_page_line){ g->node[id].op, NULL, text, own->n[k] - left };
+    }
+    return OCT_OK;
 }
 
 static oct_status take_changes(const oct_graph *was, const oct_graph *is, oct_arena *a, oct_page_lines *lines, oct_err *err)
 {
+    op_counts before, after;
     oct_page_line *v = oct_arena_calloc(a, was->n_order + is->n_order + 1, sizeof *v);
     if (!v)
         return oct_nomem(err);
     *lines = (oct_page_lines){ v, 0 };
-    for (size_t i = 0; i < was->n_order; i++)
-        OCT_TRY(count_line(was, i, is, "%zu in the float model, %zu in this one", a, lines, v, err));
-    for (size_t i = 0; i < is->n_order; i++)
-        OCT_TRY(count_line(is, i, was, "%zu in this one, %zu in the float model", a, lines, v, err));
-    return OCT_OK;
+    OCT_TRY(count_ops(was, a, &before, err));
+    OCT_TRY(count_ops(is, a, &after, err));
+    OCT_TRY(add_lines(was, &before, &after, "%zu in the float model, %zu in this one", a, lines, v, err));
+    return add_lines(is, &after, &before, "%zu in this one, %zu in the float model", a, lines, v, err);
 }
 
 /* ---- a model ---- */
