@@ -17,17 +17,22 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+
+enum { OCT_RESAMPLE_MOST = 64 }; /* output samples for an input sample: a header that claims one sample a second must not turn 20 kB into gigabytes */
 
 typedef struct oct_resampler {
     int from, to;     /* the rates */
     int64_t down, up; /* the same without their common divisor */
     int64_t reach;    /* output n reads the inputs floor(t) - reach .. floor(t) + reach + 1 at most */
-    double *h;        /* [up][2 * reach + 2] */
+    double *h;        /* [up][2 * reach + 2], of which those phases are computed that have been asked for */
+    bool *known;      /* [up] */
 } oct_resampler;
 
-/* Computes the coefficients, up * (2 * reach + 2) of them; released with oct_resampler_free. Rates are 1 or more. OCT_EUNSUPPORTED where rates have so
- * small a common divisor that there would be more than 64 MB of them; OCT_ENOMEM. */
+/* Makes room for the coefficients, up * (2 * reach + 2) of them, and computes none: time follows the samples that are made, as a small file may claim any
+ * rate. Released with oct_resampler_free. Rates are 1 or more. OCT_EUNSUPPORTED where rates have so small a common divisor that there would be more than 64 MB
+ * of them, or `to` is more than OCT_RESAMPLE_MOST times `from`; OCT_ENOMEM. */
 oct_status oct_resampler_init(oct_resampler *r, int from, int to, oct_err *err);
 void oct_resampler_free(oct_resampler *r); /* leaves it zeroed */
 
@@ -37,7 +42,8 @@ int64_t oct_resampled_count(const oct_resampler *r, int64_t n);
 /* floor(n * down / up), for n >= 0. */
 int64_t oct_resample_at(const oct_resampler *r, int64_t n);
 
-/* Output n from x, whose first element is input floor(t) - reach, of 2 * reach + 2. */
-double oct_resample_one(const oct_resampler *r, int64_t n, const double *x);
+/* Output n from x, whose first element is input floor(t) - reach, of 2 * reach + 2. The first of a phase computes its coefficients, so that one thread at a
+ * time may call it. */
+double oct_resample_one(oct_resampler *r, int64_t n, const double *x);
 
 #endif

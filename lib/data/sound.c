@@ -13,7 +13,7 @@ struct oct_sound {
     oct_wav wav;
     const oct_input_desc *in;
     const oct_steps *steps;
-    const oct_resampler *filter; /* NULL: the rate stays */
+    oct_resampler *filter;       /* NULL: the rate stays */
     int64_t n;                   /* samples at the wanted rate */
 };
 
@@ -110,7 +110,7 @@ int64_t oct_sound_windows(const oct_sound *s)
 /* The outputs first .. first + n - 1, all within the recording, from the inputs that they read. */
 static oct_status resample(const oct_sound *s, int64_t first, int64_t n, float *out, oct_err *err)
 {
-    const oct_resampler *r = s->filter;
+    oct_resampler *r = s->filter;
     const int64_t from = oct_resample_at(r, first) - r->reach, to = oct_resample_at(r, first + n - 1) + r->reach + 2;
     size_t bytes;
     double *x = oct_mul_size((size_t)(to - from), sizeof *x, &bytes) ? oct_alloc(bytes) : NULL;

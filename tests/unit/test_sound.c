@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "data/data.h"
 #include "data/data_config.h"
+#include "data/resample.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -115,6 +116,51 @@ static void other_rates(void **state)
     equals("mono16.wav", "rate=44100", "mono16.44100.npy", 0, 0x1p-24);
     equals("mono16.wav", "rate=8000", "mono16.8000.npy", 0, 0x1p-24);
     fails(DATA "mono16.wav", "rate=1048573", &wave2, OCT_EUNSUPPORTED, "filter would be too long");
+}
+
+/* Writes a WAV of n bytes that claims this many samples a second, and gives its path. */
+static const char *claiming(uint32_t rate, uint32_t n)
+{
+    static char path[64];
+    uint8_t head[44] = "RIFF....WAVEfmt \x10\0\0\0\1\0\1\0........\1\0\10\0data";
+    const uint32_t at[][2] = { { 4, 36 + n }, { 24, rate }, { 28, rate }, { 40, n } };
+    for (size_t i = 0; i < OCT_COUNT(at); i++)
+        for (int k = 0; k < 4; k++)
+            head[at[i][0] + (uint32_t)k] = (uint8_t)(at[i][1] >> 8 * k);
+    snprintf(path, sizeof path, "/tmp/octet-claims-%d.wav", (int)getpid());
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(head, 1, sizeof head, f), sizeof head);
+    for (uint32_t i = 0; i < n; i++)
+        fputc(128, f);
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+/* What a header claims decides neither memory nor time: at most 64 samples come from one, and a filter is computed only where it is applied. */
+static void claimed_rates(void **state)
+{
+    oct_resampler r;
+    size_t computed = 0;
+    fails(claiming(1, 1000), "rate=16000", &wave2, OCT_EUNSUPPORTED, "more than 64 for each");
+    oct_source *s = open_sound(claiming(250, 1000), "rate=16000", &wave2, 0);
+    oct_batch b = OCT_BATCH_INIT;
+    assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
+    assert_int_equal(b.tensors[0].dims[1], 64 * 1000);
+    oct_batch_free(&b);
+    oct_source_close(s);
+    unlink(claiming(1, 1));
+
+    double x[1000] = { 0 };
+    assert_int_equal(oct_resampler_init(&r, 44101, 16000, NULL), OCT_OK);
+    assert_true(2 * r.reach + 2 <= (int64_t)OCT_COUNT(x));
+    for (int64_t n = 0; n < 3; n++)
+        oct_resample_one(&r, n, x);
+    for (int64_t p = 0; p < r.up; p++)
+        computed += r.known[p];
+    if (computed != 3)
+        fail_msg("three samples computed %zu of %lld phases, 3 are needed", computed, (long long)r.up);
+    oct_resampler_free(&r);
 }
 
 /* Window k of the recording at a rate, by the rule in sound.h. */
@@ -295,7 +341,7 @@ int main(void)
     if (root && chdir(root) != 0)
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms), cmocka_unit_test(other_rates), cmocka_unit_test(windows), cmocka_unit_test(shapes_and_parts),
+        cmocka_unit_test(forms), cmocka_unit_test(other_rates), cmocka_unit_test(claimed_rates), cmocka_unit_test(windows), cmocka_unit_test(shapes_and_parts),
         cmocka_unit_test(archives), cmocka_unit_test(states_follow), cmocka_unit_test(texts), cmocka_unit_test(faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
