@@ -72,7 +72,7 @@ static oct_status transforms(png_structp png, png_infop info, bool numbers, oct_
         png_set_expand_gray_1_2_4_to_8(png);
     if (depth == 16)
         png_set_strip_16(png);
-    if (type & PNG_COLOR_MASK_ALPHA)
+    if (type & PNG_COLOR_MASK_ALPHA || png_get_valid(png, info, PNG_INFO_tRNS)) /* the expansion of a palette makes alpha of transparent entries */
         png_set_strip_alpha(png);
     return OCT_OK;
 }
