@@ -116,7 +116,7 @@ oct_status oct_conversion_make(oct_conversion *c, const char *output, const char
     OCT_TRY(count_bytes(c, output, &c->size_after, err));
     if (c->o.job.scheme == OCT_SCHEME_FLOAT)
         return OCT_OK;
-    return oct_float_bytes_find(m->graph, c->size_after, c->layers, c->n_layers, c->arena, &c->floats, &c->n_floats, err);
+    return oct_float_bytes_find(m->graph, c->size_after, c->arena, &c->floats, &c->n_floats, err);
 }
 
 /* ---- what is gained ---- */

@@ -2,7 +2,6 @@
 #include "quant/float_bytes.h"
 
 #include "ops/op.h"
-#include "quant/policy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,6 @@ enum { MOST_NAMED = 3 };
 
 typedef struct adding {
     oct_arena *arena;
-    const oct_layer *layers;
-    size_t n_layers;
     oct_float_bytes *list;
     size_t n, room;
 } adding;
@@ -24,14 +21,6 @@ static bool reads_reals(const oct_graph *g, int node)
     return !op || (!op->is_qdq && !op->scheme);
 }
 
-static const char *reason(const adding *a, const char *node)
-{
-    for (size_t i = 0; i < a->n_layers; i++)
-        if (strcmp(a->layers[i].own, node) == 0)
-            return oct_layer_is_quantized(&a->layers[i]) ? "" : a->layers[i].d.why;
-    return "";
-}
-
 static oct_status add(adding *a, const oct_graph *g, int reader, const char *name, uint64_t bytes, oct_err *err)
 {
     const char *op = reader >= 0 ? g->node[reader].op : "";
@@ -41,7 +30,7 @@ static oct_status add(adding *a, const oct_graph *g, int reader, const char *nam
     if (i == a->n) {
         if (!OCT_GROW(a->arena, a->list, a->n, a->room))
             return oct_nomem(err);
-        a->list[a->n++] = (oct_float_bytes){ .op = op, .why = "" };
+        a->list[a->n++] = (oct_float_bytes){ .op = op };
     }
     oct_float_bytes *x = &a->list[i];
     x->bytes += bytes;
@@ -49,7 +38,6 @@ static oct_status add(adding *a, const oct_graph *g, int reader, const char *nam
     if (bytes > x->most) {
         x->most = bytes;
         x->largest = name;
-        x->why = reader >= 0 ? reason(a, oct_node_label(g, reader)) : "";
     }
     return OCT_OK;
 }
@@ -77,10 +65,9 @@ static int by_bytes(const void *a, const void *b)
     return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : strcmp(x->op, y->op);
 }
 
-oct_status oct_float_bytes_find(const oct_graph *g, uint64_t file, const oct_layer *layers, size_t n_layers, oct_arena *arena, oct_float_bytes **list, size_t *n,
-                                oct_err *err)
+oct_status oct_float_bytes_find(const oct_graph *g, uint64_t file, oct_arena *arena, oct_float_bytes **list, size_t *n, oct_err *err)
 {
-    adding a = { .arena = arena, .layers = layers, .n_layers = n_layers };
+    adding a = { .arena = arena };
     OCT_TRY(add_graph(&a, g, err));
     if (a.n)
         qsort(a.list, a.n, sizeof *a.list, by_bytes);
@@ -97,12 +84,8 @@ void oct_float_bytes_text(const oct_float_bytes *list, size_t n, oct_buf *out)
         share += list[i].share;
     if (n)
         oct_buf_printf(out, "%.0f %% of its bytes are float: ", 100 * share);
-    for (size_t i = 0; i < n && i < MOST_NAMED; i++) {
-        const oct_float_bytes *x = &list[i];
-        oct_buf_printf(out, "%s%s (%s%s%s)", i ? ", " : "", *x->op ? x->op : "in nested graphs", x->n > 1 ? "most in " : "", x->largest, x->n > 1 ? " and others" : "");
-        if (*x->why)
-            oct_buf_printf(out, " %s %s", oct_policy_place(x->why) ? "by the rule" : "because", x->why);
-    }
+    for (size_t i = 0; i < n && i < MOST_NAMED; i++)
+        oct_buf_printf(out, "%s%s (%s%s)", i ? ", " : "", *list[i].op ? list[i].op : "in nested graphs", list[i].largest, list[i].n > 1 ? " and others" : "");
     if (n > MOST_NAMED)
         oct_buf_printf(out, " and %zu more operators", n - MOST_NAMED);
 }
