@@ -17,17 +17,19 @@ typedef struct facts {
     int64_t rows; /* values chose the rows or their order: the number of rows, or OPEN; 0: no */
     bool layered; /* an operator with weights stands behind that choice */
     bool sorted;  /* numbers in the order of their size */
+    bool varying; /* how many there are depends on values */
 } facts;
 
 const char *oct_output_form_name(oct_output_form f)
 {
-    static const char *const names[] = { [OCT_HOLDS_NUMBERS] = "numbers", [OCT_HOLDS_SORTED] = "sorted numbers", [OCT_HOLDS_CODES] = "codes", [OCT_HOLDS_ROWS] = "rows" };
+    static const char *const names[] = { [OCT_HOLDS_NUMBERS] = "numbers", [OCT_HOLDS_SORTED] = "sorted numbers", [OCT_HOLDS_VARYING] = "varying numbers",
+                                         [OCT_HOLDS_CODES] = "codes", [OCT_HOLDS_ROWS] = "rows" };
     return names[f];
 }
 
 bool oct_output_is_numbers(oct_output_form f)
 {
-    return f == OCT_HOLDS_NUMBERS || f == OCT_HOLDS_SORTED;
+    return f == OCT_HOLDS_NUMBERS || f == OCT_HOLDS_SORTED || f == OCT_HOLDS_VARYING;
 }
 
 static bool has_dim(const oct_shape *s, int64_t n)
@@ -54,6 +56,14 @@ static bool hands_on(const oct_op *op, int slot)
     return op->decision != OCT_RETURNS && (!is_weighted(op) || slot == 0);
 }
 
+static bool has_real_input(const oct_graph *g, const oct_node *n)
+{
+    bool any = false;
+    for (int i = 0; i < n->n_in; i++)
+        any |= n->in[i] >= 0 && oct_dtype_is_real(g->value[n->in[i]].dtype);
+    return any;
+}
+
 /* What the inputs of a node have in common. A mask that chooses elements leaves as many as it has ones. */
 static facts join_inputs(const oct_graph *g, const facts *f, int node, const oct_op *op, bool *floats)
 {
@@ -66,6 +76,7 @@ static facts join_inputs(const oct_graph *g, const facts *f, int node, const oct
         const oct_value *v = &g->value[n->in[i]];
         const facts *in = &f[n->in[i]];
         const bool places = chooses(op, i);
+        x.varying |= in->varying || (in->kind != EXACT && !oct_dtype_is_real(v->dtype) && !places && (op->counts >> (i & 31) & 1 || has_real_input(g, n)));
         x.sorted |= in->sorted && !is_weighted(op) && !op->reduces;
         *floats |= oct_dtype_is_real(v->dtype);
         if (in->kind != EXACT && !(places && in->kind == REAL))
@@ -121,6 +132,7 @@ static facts find_facts(const oct_graph *g, const facts *f, int node, int out)
     if (x.rows > 0 ? !has_dim(&v->shape, x.rows) : x.rows == OPEN && op->reduces && !has_dim(&v->shape, -1))
         x.rows = 0;
     x.layered &= x.rows != 0;
+    x.varying &= has_dim(&v->shape, -1);
     return x;
 }
 
@@ -142,7 +154,7 @@ static oct_status walk(const oct_graph *g, facts **f, oct_err *err)
 
 static oct_output_form form_of(const facts *f)
 {
-    return f->rows ? OCT_HOLDS_ROWS : f->kind == CODES ? OCT_HOLDS_CODES : f->sorted ? OCT_HOLDS_SORTED : OCT_HOLDS_NUMBERS;
+    return f->rows ? OCT_HOLDS_ROWS : f->kind == CODES ? OCT_HOLDS_CODES : f->varying ? OCT_HOLDS_VARYING : f->sorted ? OCT_HOLDS_SORTED : OCT_HOLDS_NUMBERS;
 }
 
 oct_status oct_output_forms(const oct_graph *g, oct_output_form *form, oct_err *err)

@@ -10,12 +10,13 @@
 typedef enum oct_output_form {
     OCT_HOLDS_NUMBERS, /* real numbers, each in its place */
     OCT_HOLDS_SORTED,  /* the same in the order of their size, so that places mean nothing (TopK's values) */
+    OCT_HOLDS_VARYING,  /* real numbers, as many as values say (Tile, Range, Loop by a computed number): no list of classes */
     OCT_HOLDS_CODES,   /* answers, each in its place: equal or not (Greater, ArgMax, and what only chooses constants by them) */
     OCT_HOLDS_ROWS     /* rows whose number or order values chose (TopK, NonZero, NonMaxSuppression, Compress) */
 } oct_output_form;
 
 bool oct_output_is_numbers(oct_output_form f); /* in places that correspond, so that differences are errors */
-/* "numbers", "sorted numbers", "codes", "rows" */
+/* "numbers", "sorted numbers", "varying numbers", "codes", "rows" */
 const char *oct_output_form_name(oct_output_form f);
 
 /* form[g->n_output]. The graph must be sorted, and its types and shapes inferred. */
