@@ -170,7 +170,7 @@ typedef struct ev_evaluation {
     bool *by_row;         /* per output: it can be divided into samples */
     oct_output_form *form; /* per output */
     int *open_axis;       /* per output: the dimension whose size is not known before a run, if it cannot be the batch; else -1 */
-    ev_floats rows[2], near; /* rows of the two outputs that are compared, and what is near in their columns */
+    ev_floats rows[2], scale; /* rows of the two outputs that are compared, and what their columns are measured by */
     ev_floats taken;      /* bytes: rows that were found again */
     const oct_metric **metric;
     size_t n_metric;

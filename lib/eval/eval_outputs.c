@@ -36,7 +36,7 @@ void ev_outputs_close(ev_evaluation *e)
 {
     ev_release(&e->rows[0]);
     ev_release(&e->rows[1]);
-    ev_release(&e->near);
+    ev_release(&e->scale);
     ev_release(&e->taken);
 }
 
@@ -106,7 +106,7 @@ static oct_status match_rows(ev_evaluation *e, const sample_output *a, const sam
     const size_t columns = axis < 0 ? 1 : n_a ? a->n / n_a : n_b ? b->n / n_b : 1;
     OCT_TRY(ev_reserve(&e->rows[0], a->n + 1, err));
     OCT_TRY(ev_reserve(&e->rows[1], b->n + 1, err));
-    OCT_TRY(ev_reserve(&e->near, columns + 1, err));
+    OCT_TRY(ev_reserve(&e->scale, columns + 1, err));
     OCT_TRY(ev_reserve(&e->taken, n_b / sizeof(float) + 1, err));
     if (axis >= 0) {
         gather_rows(a, axis, e->rows[0].v);
@@ -115,7 +115,7 @@ static oct_status match_rows(ev_evaluation *e, const sample_output *a, const sam
         memcpy(e->rows[0].v, a->v, a->n * sizeof(float));
         memcpy(e->rows[1].v, b->v, b->n * sizeof(float));
     }
-    *m = oct_match_rows(e->rows[0].v, n_a, e->rows[1].v, n_b, columns, (uint8_t *)e->taken.v, e->near.v);
+    *m = oct_match_rows(e->rows[0].v, n_a, e->rows[1].v, n_b, columns, (uint8_t *)e->taken.v, e->scale.v);
     return OCT_OK;
 }
 

@@ -110,6 +110,14 @@ static facts decide(const oct_graph *g, int node, const oct_op *op, facts x, int
     return x;
 }
 
+static bool has_body(const oct_node *n)
+{
+    bool any = false;
+    for (size_t i = 0; i < n->n_attr; i++)
+        any |= n->attr[i].type == OCT_ATTR_GRAPH || n->attr[i].type == OCT_ATTR_GRAPHS;
+    return any;
+}
+
 static facts find_facts(const oct_graph *g, const facts *f, int node, int out)
 {
     const oct_op *op = oct_op_of(g, node);
@@ -120,13 +128,15 @@ static facts find_facts(const oct_graph *g, const facts *f, int node, int out)
     facts x = join_inputs(g, f, node, op, &floats);
     if (op->decision == OCT_DECIDES || op->decision == OCT_LISTS || op->decision == OCT_SORTS)
         return decide(g, node, op, x, out);
-    if (is_weighted(op)) {
+    if (has_body(&g->node[node])) { /* what a body takes from the graph around it is no input, so that a condition is not all that it computes from */
+        x = (facts){ .kind = oct_dtype_is_real(v->dtype) ? REAL : EXACT, .varying = x.varying };
+    } else if (is_weighted(op)) {
         x.kind = REAL;
         x.layered |= x.rows != 0;
     } else if (x.kind == EXACT && floats && oct_dtype_is_real(v->dtype)) {
         x.kind = REAL; /* rows of a table of floats, which can be rounded */
     } else if (x.kind == REAL && !oct_dtype_is_real(v->dtype) && floats && !op->converts && !op->is_qdq) {
-        x.kind = EXACT; /* Shape, Size */
+        x = (facts){ .kind = EXACT }; /* Shape, Size */
     }
     /* A reduction along the rows leaves no order. */
     if (x.rows > 0 ? !has_dim(&v->shape, x.rows) : x.rows == OPEN && op->reduces && !has_dim(&v->shape, -1))

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define NEAR 0.1f /* of a column's largest magnitude: a box moved by less than that is the same box */
+#define NEAR 0.1 /* of the columns' largest magnitudes: a box moved by less than that is the same box */
 
 oct_match_count oct_match_codes(const float *ref, size_t n_ref, const float *other, size_t n_other)
 {
@@ -24,32 +24,38 @@ static bool is_whole(const float *v, size_t n, size_t columns)
     return true;
 }
 
-/* How far a value of a column may be away. */
-static float reach_of(const float *ref, size_t n_ref, const float *other, size_t n_other, size_t columns)
+/* What a difference in a column is multiplied by; 0: values must be equal. */
+static float scale_of(const float *ref, size_t n_ref, const float *other, size_t n_other, size_t columns)
 {
     float most = 0;
     if (is_whole(ref, n_ref, columns) && is_whole(other, n_other, columns))
         return 0;
     for (size_t i = 0; i < n_ref; i++)
         most = fabsf(ref[i * columns]) > most ? fabsf(ref[i * columns]) : most;
-    return isfinite(most) ? NEAR * most : 0;
+    return most > 0 && isfinite(most) ? 1 / most : 0;
 }
 
-static bool is_near(const float *a, const float *b, size_t columns, const float *near)
+static bool is_near(const float *a, const float *b, size_t columns, const float *scale)
 {
-    for (size_t k = 0; k < columns; k++)
-        if (!(a[k] == b[k] || fabsf(a[k] - b[k]) <= near[k]))
+    double sum = 0;
+    size_t n = 0;
+    for (size_t k = 0; k < columns; k++) {
+        if (scale[k] == 0 && a[k] != b[k])
             return false;
-    return true;
+        const double d = ((double)a[k] - (double)b[k]) * (double)scale[k];
+        sum += scale[k] == 0 ? 0 : d * d;
+        n += scale[k] != 0;
+    }
+    return sum <= NEAR * NEAR * (double)n;
 }
 
 /* The row of the other that is like row i, or n_other. */
-static size_t find_row(const float *row, size_t i, const float *other, size_t n_other, size_t columns, const uint8_t *taken, const float *near)
+static size_t find_row(const float *row, size_t i, const float *other, size_t n_other, size_t columns, const uint8_t *taken, const float *scale)
 {
     for (size_t d = 0; d <= OCT_MATCH_REACH && (d <= i || i + d < n_other); d++) {
-        if (i + d < n_other && !taken[i + d] && is_near(row, other + (i + d) * columns, columns, near))
+        if (i + d < n_other && !taken[i + d] && is_near(row, other + (i + d) * columns, columns, scale))
             return i + d;
-        if (d && d <= i && i - d < n_other && !taken[i - d] && is_near(row, other + (i - d) * columns, columns, near))
+        if (d && d <= i && i - d < n_other && !taken[i - d] && is_near(row, other + (i - d) * columns, columns, scale))
             return i - d;
     }
     return n_other;
@@ -96,14 +102,14 @@ void oct_rows_by_nearest(const float *ref, const float *other, size_t n, size_t 
     }
 }
 
-oct_match_count oct_match_rows(const float *ref, size_t n_ref, const float *other, size_t n_other, size_t columns, uint8_t *taken, float *near)
+oct_match_count oct_match_rows(const float *ref, size_t n_ref, const float *other, size_t n_other, size_t columns, uint8_t *taken, float *scale)
 {
     oct_match_count c = { 0, n_ref < n_other ? n_other : n_ref };
     memset(taken, 0, n_other);
     for (size_t k = 0; k < columns; k++)
-        near[k] = reach_of(ref + k, n_ref, other + k, n_other, columns);
+        scale[k] = scale_of(ref + k, n_ref, other + k, n_other, columns);
     for (size_t i = 0; i < n_ref; i++) {
-        const size_t at = find_row(ref + i * columns, i, other, n_other, columns, taken, near);
+        const size_t at = find_row(ref + i * columns, i, other, n_other, columns, taken, scale);
         if (at < n_other) {
             taken[at] = 1;
             c.found++;

@@ -97,10 +97,10 @@ def save(case, path, noise):
 
 def found_rows(ref, other):
     """Greedy, as output_match.h describes it, for few rows."""
-    near = np.abs(ref).max(0) * 0.1
+    ref, other, most = ref.astype(np.float64), other.astype(np.float64), np.abs(ref).max(0).astype(np.float64)
     taken, found = set(), 0
     for i, row in enumerate(ref):
-        at = next((j for j in sorted(range(len(other)), key=lambda j: (abs(j - i), j < i)) if j not in taken and (np.abs(other[j] - row) <= near).all()), None)
+        at = next((j for j in sorted(range(len(other)), key=lambda j: (abs(j - i), j < i)) if j not in taken and np.sqrt((((other[j] - row) / most) ** 2).mean()) <= 0.1), None)
         if at is not None:
             taken.add(at)
             found += 1
