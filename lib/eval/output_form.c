@@ -15,9 +15,9 @@ enum { OPEN = -1 }; /* rows: their number is not known */
 typedef struct facts {
     kind kind;
     int64_t rows; /* values chose the rows or their order: the number of rows, or OPEN; 0: no */
-    bool layered; /* an operator with weights stands behind that choice */
     bool sorted;  /* numbers in the order of their size */
     bool varying; /* how many there are depends on values */
+    bool layered; /* an operator with weights stands behind that choice, or behind what says how many there are */
 } facts;
 
 const char *oct_output_form_name(oct_output_form f)
@@ -77,6 +77,7 @@ static facts join_inputs(const oct_graph *g, const facts *f, int node, const oct
         const facts *in = &f[n->in[i]];
         const bool places = chooses(op, i);
         x.varying |= in->varying || (in->kind != EXACT && !oct_dtype_is_real(v->dtype) && !places && (op->counts >> (i & 31) & 1 || has_real_input(g, n)));
+        x.layered |= in->varying && in->layered;
         x.sorted |= in->sorted && !is_weighted(op) && !op->reduces;
         *floats |= oct_dtype_is_real(v->dtype);
         if (in->kind != EXACT && !(places && in->kind == REAL))
@@ -132,7 +133,7 @@ static facts find_facts(const oct_graph *g, const facts *f, int node, int out)
         x = (facts){ .kind = oct_dtype_is_real(v->dtype) ? REAL : EXACT, .varying = x.varying };
     } else if (is_weighted(op)) {
         x.kind = REAL;
-        x.layered |= x.rows != 0;
+        x.layered |= x.rows != 0 || x.varying;
     } else if (x.kind == EXACT && floats && oct_dtype_is_real(v->dtype)) {
         x.kind = REAL; /* rows of a table of floats, which can be rounded */
     } else if (x.kind == REAL && !oct_dtype_is_real(v->dtype) && floats && !op->converts && !op->is_qdq) {
@@ -141,8 +142,8 @@ static facts find_facts(const oct_graph *g, const facts *f, int node, int out)
     /* A reduction along the rows leaves no order. */
     if (x.rows > 0 ? !has_dim(&v->shape, x.rows) : x.rows == OPEN && op->reduces && !has_dim(&v->shape, -1))
         x.rows = 0;
-    x.layered &= x.rows != 0;
     x.varying &= has_dim(&v->shape, -1);
+    x.layered &= x.rows != 0 || x.varying;
     return x;
 }
 
@@ -180,7 +181,8 @@ oct_status oct_output_forms(const oct_graph *g, oct_output_form *form, oct_err *
 /* Whether the real numbers behind a value are to be found in front of its node. */
 static bool goes_on(const oct_graph *g, const facts *f, int v)
 {
-    return !oct_output_is_numbers(form_of(&f[v])) && !f[v].layered && g->value[v].producer >= 0;
+    const oct_output_form form = form_of(&f[v]);
+    return form != OCT_HOLDS_NUMBERS && form != OCT_HOLDS_SORTED && !f[v].layered && g->value[v].producer >= 0;
 }
 
 /* Goes back from the values in list[n], which grows at its end; what is not passed is kept. */

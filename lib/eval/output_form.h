@@ -22,8 +22,8 @@ const char *oct_output_form_name(oct_output_form f);
 /* form[g->n_output]. The graph must be sorted, and its types and shapes inferred. */
 oct_status oct_output_forms(const oct_graph *g, oct_output_form *form, oct_err *err);
 
-/* Finds the real numbers behind the outputs: an output of real numbers itself, and for others the real numbers that the decisions are about, where only operators
- * without weights stand between. If weights stand behind a choice (the decoder of a detector that sorts its queries), the output itself is named.
+/* Finds the real numbers behind the outputs: an output of real numbers itself, and for others the numbers that the decisions are about, and those that are repeated
+ * or cut to a length together with the length, where only operators without weights stand between. If weights stand behind a choice (the decoder of a detector that sorts its queries), the output itself is named.
  * value[g->n_value]: the values, each once; rows[g->n_value]: whether the rows of
  * value[i] are in an order that values chose; *n: how many: none if the decisions are about the inputs of the model. */
 oct_status oct_output_reals(const oct_graph *g, int *value, bool *rows, size_t *n, oct_err *err);

@@ -78,15 +78,15 @@ static oct_status sort_rows(sim_worker *w, const float *real, const oct_operand 
     return OCT_OK;
 }
 
-/* What one of two outputs lacks counts as 0 there. */
+/* Of outputs of two lengths the shared part counts; all is lost if there is none. */
 static oct_status compare_lengths(sim_worker *w, oct_error *e, const float *real, int64_t n, const oct_operand *y, oct_err *err)
 {
+    const int64_t shared = n < y->count ? n : y->count;
     OCT_TRY(reserve(w, n > y->count ? n : y->count, err));
-    memset(w->plain, 0, (size_t)(n > y->count ? n : y->count) * sizeof(float));
     OCT_TRY(oct_operand_to_f32(y, w->plain, err));
-    oct_error_add(e, real, w->plain, (size_t)n);
-    for (int64_t i = n; i < y->count; i++)
-        e->noise += (double)w->plain[i] * (double)w->plain[i];
+    if (shared == 0)
+        memset(w->plain, 0, (size_t)n * sizeof(float));
+    oct_error_add(e, real, w->plain, (size_t)(shared ? shared : n));
     return OCT_OK;
 }
 

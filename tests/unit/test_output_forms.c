@@ -144,6 +144,33 @@ static void rows_before_a_layer(void **state)
     oct_graph_destroy(g);
 }
 
+/* A length that values say: what is repeated and how often stand behind it, and a list of classes it is not. */
+static void lengths(void **state)
+{
+    (void)state;
+    oct_graph *g = net_graph(13);
+    net_input(g, "x", OCT_F32, "1,5");
+    weights(g, "w", "5,5");
+    weights(g, "v", "5,1");
+    weights(g, "u", "5,5");
+    NET_S64(g, "one", "1", 1);
+    node(g, "MatMul", "frame", "x w");
+    node(g, "MatMul", "rate", "x v");
+    node(g, "Reshape", "flat", "rate one");
+    node(g, "Cast", "count", "flat");
+    net_int(g, "to", OCT_S64);
+    node(g, "Concat", "times", "count one");
+    net_int(g, "axis", 0);
+    node(g, "Tile", "wave", "frame times");
+    node(g, "MatMul", "decoded", "wave u");
+    check(g, "frame", OCT_HOLDS_NUMBERS);
+    check(g, "wave", OCT_HOLDS_VARYING);
+    check(g, "decoded", OCT_HOLDS_VARYING);
+    check_reals(g, "wave", "frame times", false);
+    check_reals(g, "decoded", "decoded", false);
+    oct_graph_destroy(g);
+}
+
 static void codes_are_equal_or_not(void **state)
 {
     (void)state;
@@ -200,6 +227,7 @@ int main(void)
         cmocka_unit_test(answers),
         cmocka_unit_test(rows),
         cmocka_unit_test(rows_before_a_layer),
+        cmocka_unit_test(lengths),
         cmocka_unit_test(codes_are_equal_or_not),
         cmocka_unit_test(rows_are_found_in_any_place),
         cmocka_unit_test(rows_are_sorted_by_the_nearest),

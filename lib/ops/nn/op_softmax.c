@@ -279,7 +279,7 @@ const oct_op oct_op_softmax = {
 const oct_op oct_op_log_softmax = {
     .type = "LogSoftmax", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
     .infer = softmax_infer, .prepare = softmax_prepare, .run = softmax_run, .layout = OCT_RULE_ANY,
-    .raise = softmax_raise, .settles = true,
+    .raise = softmax_raise, .settles = true, .competes = true,
 };
 
 const oct_op oct_op_hardmax = {
