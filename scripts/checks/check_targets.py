@@ -36,12 +36,17 @@ RUNS_IN_ORT = {"onnxruntime-x86", "onnxruntime-vnni", "onnxruntime-arm64", "gene
 
 # act: types of activations; w: of weights; middle: zero points in the middle of the type; bias: int32 or float; pc: operators whose weights may have a
 # scale per channel; matmul: the type of weights of MatMul; narrow: operators whose inputs behind the first have 8 bits beside one of 16; output: operators with a quantizer behind each result; after: whether products may have a quantizer straight behind them;
-# readers: at most so many readers of a DequantizeLinear of activations; foreign: whether com.microsoft may be used; all: no float operator
-# between these stands without quantizers on both sides; one: operators whose inputs share a scale; same: operators between quantizers whose result has the
+# readers: at most so many readers of a DequantizeLinear of activations; foreign: whether com.microsoft may be used; all: operators that
+# stand between quantizers, wherever they are; one: operators whose inputs share a scale; same: operators between quantizers whose result has the
 # parameters of the input; fixed: {(operator, type): parameters} of results between quantizers; least: the smallest range of real numbers; static:
-# whether inputs must have fixed dimensions; pairs: weights may not saturate 16 bits, and two activations are not multiplied on integers; rounds: layers of floats are quantized behind a dequantizer of one scale; powers: scales are powers of two; only: operators on integers; nothing: none are; whole: no layer has
+# whether inputs must have fixed dimensions; takes_clamps: operators whose Relu or Clip has no quantizer in front; written: attributes of convolutions and pools have
+# no defaults left out, and no BatchNormalization or bfloat16 is left; pairs: weights may not saturate 16 bits, and two activations are not multiplied on integers; rounds: layers of floats are quantized behind a dequantizer of one scale; powers: scales are powers of two; only: operators on integers; nothing: none are; whole: no layer has
 # quantized weights alone, or activations.
 MOVES = {"MaxPool", "Reshape", "Transpose", "Slice", "Squeeze", "Unsqueeze", "Flatten"}
+# What the quantizer of AMD's tool for convolutional networks puts pairs around, by its registry and those of ONNX Runtime's that it calls for the rest.
+AMD = WEIGHTED | MOVES | {"Add", "Mul", "Sub", "Div", "Min", "Max", "Relu", "Clip", "PRelu", "LeakyRelu", "Sigmoid", "HardSigmoid", "Tanh", "Concat", "Split", "Gather",
+                          "AveragePool", "GlobalAveragePool", "Resize", "DepthToSpace", "SpaceToDepth", "ReduceMean", "Softmax", "LayerNormalization",
+                          "LpNormalization", "InstanceNormalization", "Erf"}
 ORT = {"act": {"uint8", "int8"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": WEIGHTED, "output": {"Conv"}, "foreign": True, "same": MOVES, "rounds": True,
        "fixed": {("Softmax", "uint8"): (1 / 256, 0), ("Softmax", "int8"): (1 / 256, -128)}}
 RULES = {
@@ -61,8 +66,9 @@ RULES = {
             "foreign": True, "around": True, "static": True, "least": 1e-4,
             "fixed": {("Sigmoid", "uint16"): (1 / 65536, 0), ("Tanh", "uint16"): (1 / 32768, 32768)}},
     "xnnpack": {"rounds": True, "static": True, "act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv"}, "output": {"Conv"}, "foreign": False, "readers": 1},
-    "vitisai": {"rounds": True, "act": {"int8"}, "w": {"int8"}, "middle": True, "powers": True, "bias": "int32", "pc": set(), "foreign": False, "readers": 1,
-                "own_quantizer": True, "static": True},
+    "vitisai": {"rounds": True, "act": {"int8"}, "w": {"int8"}, "middle": True, "powers": True, "bias": "int8", "pc": set(), "foreign": False, "readers": 1,
+                "own_quantizer": True, "static": True, "one": {"Concat"}, "same": MOVES | {"Concat", "AveragePool", "GlobalAveragePool"}, "all": AMD, "written": True,
+                "takes_clamps": {"Conv", "ConvTranspose", "Gemm", "MatMul", "Add", "MaxPool", "AveragePool", "GlobalAveragePool"}},
     "nnapi": {"rounds": True, "act": {"uint8"}, "w": {"uint8", "int8"}, "bias": "int32", "pc": {"Conv"}, "foreign": False, "static": True,
               "only": WEIGHTED - {"ConvTranspose"} | {"Resize", "AveragePool", "Add", "Mul", "Transpose", "Reshape", "Softmax", "Concat", "MaxPool"}},
     "coreml": {"act": set(), "foreign": False, "static": True, "nothing": True},
@@ -155,6 +161,27 @@ def perceptron(path):
     return smallnets.perceptron(path)
 
 
+def norms(path):
+    """BatchNormalization that nothing takes, and operators without an integer form."""
+    n = smallnets.Net(16)
+
+    def norm(x, channels):
+        return n.node("BatchNormalization", [x, *(n.const(v) for v in (1 + n.small(channels), n.small(channels), n.small(channels), 1 + np.abs(n.small(channels))))])
+
+    x = n.node("Relu", [norm(n.node("Relu", [conv(n, "x", 3, 8)]), 8)])
+    x = n.node("PRelu", [conv(n, x, 8, 8), n.const(np.abs(n.small(8, 1, 1)))])
+    x = n.node("Mul", [x, n.node("HardSigmoid", [conv(n, x, 8, 8, k=1)])])
+    x = n.node("Resize", [x, "", n.const(np.array([1, 1, 2, 2], np.float32))], mode="linear")
+    x = n.node("LayerNormalization", [norm(x, 8), n.const(1 + n.small(32)), n.const(n.small(32))], axis=-1)
+    x = n.node("DepthToSpace", [n.node("Add", [x, n.node("LeakyRelu", [conv(n, x, 8, 8)])])], blocksize=2)
+    x = n.node("Sub", [x, n.node("Max", [x, n.node("MaxPool", [x], kernel_shape=[1, 1])])])
+    x = n.node("ReduceMean", [conv(n, n.node("AveragePool", [x], kernel_shape=[2, 2], strides=[2, 2]), 2, 12)], axes=[2, 3], keepdims=0)
+    n.save(path, fixed([1, 3, 16, 16]), [n.node("Gemm", [x, n.const(n.weights(12, 5)), n.const(n.small(5))])])
+    return pictures(n, (1, 3, 16, 16))
+
+
+# For targets with a rule `all` alone.
+WHOLE = {"norms": norms}
 NETS = {"residual": residual, "depthwise": depthwise, "pooled": pooled, "upsampled": upsampled, "gates": gates, "encoder": encoder, "perceptron": perceptron}
 MORE = {"recurrent": smallnets.recurrent}
 # Activations that a target has in 16 bits where rules ask for it.
@@ -340,6 +367,8 @@ def check_bias(m, rule, n, scale):
     if rule["bias"] == "float":
         return None if n.input[2] in m.constants and m.constants[n.input[2]].dtype == np.float32 else "the bias is not float"
     b = m.dequantized(n.input[2])
+    if rule["bias"] == "int8":
+        return None if b is not None and m.constants[b.input[0]].dtype == np.int8 and m.constants[b.input[1]].size == 1 else "the bias is not int8"
     if b is None or m.constants[b.input[0]].dtype != np.int32:
         return "the bias is not int32"
     sx = m.constants[m.dequantized(n.input[0]).input[1]]
@@ -369,8 +398,47 @@ def check_placement(c, what, m, rule, left):
     c.hold(f"{what}: quantizers before operators", not around, around[:3])
 
 
+ATTRIBUTES = {"Conv": {"kernel_shape", "strides", "pads", "dilations", "group"}, "MaxPool": {"kernel_shape", "strides", "pads"},
+              "AveragePool": {"kernel_shape", "strides", "pads"}}
+
+
+def check_written(c, what, m):
+    short = [n.name for n in m.nodes if ATTRIBUTES.get(n.op_type, set()) - {a.name for a in n.attribute}]
+    c.hold(f"{what}: all attributes are written", not short, short[:3])
+    c.hold(f"{what}: no BatchNormalization", "BatchNormalization" not in {n.op_type for n in m.nodes})
+    c.hold(f"{what}: no bfloat16", TensorProto.BFLOAT16 not in {t.data_type for t in m.proto.graph.initializer})
+
+
+def check_all(c, what, m, rule, left):
+    """Every operator that the target knows stands between quantizers; a clamp and its layer together."""
+    def clamp_of(node):
+        readers = m.readers.get(node.output[0], [])
+        takes = node.op_type in rule["takes_clamps"] and len(readers) == 1 and readers[0].op_type in ("Relu", "Clip") and node.output[0] not in m.outputs
+        return readers[0] if takes else None
+
+    bare, torn = [], []
+    owned = {clamp.name for n in m.nodes if (clamp := clamp_of(n)) is not None}
+    for n in m.nodes:
+        if n.op_type not in rule["all"] or n.name in left or (n.op_type == "Gather" and n.input[0] in m.constants):
+            continue
+        floats = [i for i in n.input if i and i not in m.constants] if n.name not in owned else []
+        clamp = clamp_of(n)
+        if not all(m.dequantized(i) for i in floats) or (clamp is None and not all(m.quantized(o) for o in n.output)):
+            bare.append((n.name, n.op_type))
+        if n.op_type in ("Relu", "Clip") and (source := m.dequantized(n.input[0])) is not None and source.input[0] in m.maker:
+            before = m.maker.get(m.maker[source.input[0]].input[0])
+            if before is not None and before.op_type in rule["takes_clamps"] and len(m.readers[before.output[0]]) == 1:
+                torn.append(n.name)
+    c.hold(f"{what}: all between quantizers", not bare, bare[:4])
+    c.hold(f"{what}: clamps at their layers", not torn, torn[:3])
+
+
 def check_model(c, what, path, rule, left=()):
     m = Model(path)
+    if "all" in rule:
+        check_all(c, what, m, rule, left)
+    if rule.get("written"):
+        check_written(c, what, m)
     layers = [n for n in m.nodes if n.op_type in WEIGHTED and m.on_integers(n)]
     wrong = [(n.name, w) for n in layers if (w := check_layer(m, rule, n))]
     c.hold(f"{what}: layers on integers", len(layers) > 0)
@@ -558,14 +626,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         c = Checker(args, Path(folder))
         nets = {}
-        for name, make in (NETS | (MORE if args.all else {})).items():
+        for name, make in (NETS | WHOLE | (MORE if args.all else {})).items():
             path, data = c.folder / f"{name}.onnx", c.folder / f"{name}.npy"
             samples = make(path)
             np.save(data, np.stack(samples))
             nets[name] = path, samples, (data,)
         nets |= dict(detector(args.shared, c.folder)) if args.shared else {}
         for target in args.target or RULES:
-            check_target(c, target, nets, openvino)
+            check_target(c, target, nets if "all" in RULES[target] else {k: v for k, v in nets.items() if k not in WHOLE}, openvino)
             if RULES[target].get("rounds"):
                 check_real(c, target)
             if target in WIDE:
