@@ -1,6 +1,7 @@
 /* Finds preprocessing at the beginning of a model. */
 #include "passes/input_chain.h"
 
+#include "passes/input_moves.h"
 #include "passes/match.h"
 
 #include <math.h>
@@ -114,6 +115,22 @@ static bool walk_from(const oct_graph *g, int input, int axis, oct_input_chain *
     return w.steps > 0 && pixels;
 }
 
+/* Whether the channels, last here, are moved to dimension 1 behind nodes that only surround the picture. */
+static bool is_turned_later(const oct_graph *g, int v)
+{
+    walk w = { .g = g, .axis = 3 };
+    oct_border b;
+    while (oct_value_used_once(&g->value[v])) {
+        const oct_node *n = &g->node[g->value[v].uses[0].node];
+        if (take_transpose(&w, n))
+            return true;
+        if (n->n_out != 1 || n->out[0] < 0 || !oct_input_border(g, n, w.axis, &b))
+            return false;
+        v = n->out[0];
+    }
+    return false;
+}
+
 bool oct_input_chain_find(const oct_graph *g, int input, oct_input_chain *c)
 {
     const oct_value *v = &g->value[input];
@@ -124,7 +141,7 @@ bool oct_input_chain_find(const oct_graph *g, int input, oct_input_chain *c)
     if (last && c->axis == 1)
         return true;
     if (!walk_from(g, input, 1, &first))
-        return last;
+        return last && is_turned_later(g, c->end);
     *c = first;
     return true;
 }

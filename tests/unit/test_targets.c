@@ -240,6 +240,8 @@ static void targets_differ(void **state)
         assert_int_equal(oct_target_own_quantizers(t), each[i].one_each);
         assert_int_equal(oct_target_static_shapes(t), each[i].fixed);
         assert_int_equal(oct_target_float_bias(t), each[i].float_bias);
+        assert_int_equal(oct_target_own_bias(t), strcmp(each[i].name, "vitisai") == 0);
+        assert_int_equal(oct_target_takes_clamp(t, "Add"), strcmp(each[i].name, "vitisai") == 0);
         assert_int_equal(oct_target_per_channel(t, "Conv"), each[i].channels_of_conv);
         assert_int_equal(oct_target_per_channel(t, "Gemm"), each[i].channels_of_gemm);
         assert_true(oct_target_onnx_alone(t) && oct_target_untested(t) && oct_target_lists(t, "Conv", OCT_TARGET_STATIC));
@@ -297,9 +299,10 @@ static void properties_are_what_a_file_says(void **state)
 {
     static bool (*const asked[])(const oct_target *) = { oct_target_symmetric, oct_target_float_bias, oct_target_powers_of_two,
                                                          oct_target_static_shapes, oct_target_everywhere, oct_target_own_quantizers,
-                                                         oct_target_own_dequantizers, oct_target_onnx_alone, oct_target_untested, never_in_ort };
+                                                         oct_target_own_dequantizers, oct_target_onnx_alone, oct_target_untested,
+                                                         oct_target_norms_are_convs, oct_target_writes_defaults, oct_target_no_bfloat16, never_in_ort };
     oct_target *none = parsed(HEAD), *all = parsed(HEAD "activations symmetric\nbiases float\nscales powers-of-two\nshapes static\nplacement everywhere\n"
-                                                  "quantizers one-each\ndequantizers one-each\ncom.microsoft no\ndevice untested\n"
+                                                  "quantizers one-each\ndequantizers one-each\ncom.microsoft no\ndevice untested\nbatchnorm depthwise\nattributes written\nbfloat16 never\n"
                                                   "onnxruntime never\n");
     for (size_t i = 0; i < OCT_COUNT(asked); i++)
         assert_true(!asked[i](none) && asked[i](all));
@@ -325,7 +328,7 @@ static void faults_name_place_and_remedy(void **state)
     } each[] = {
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
         { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, pair-sums, trap, keeps, scale, op, costs, cost, bfloat16, quantized, dequantizing, signs, activations, biases, scales, shapes, placement, "
-          "quantizers, dequantizers, com.microsoft, onnxruntime, device" },
+          "quantizers, dequantizers, batchnorm, attributes, com.microsoft, onnxruntime, device" },
         { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, gemm-bias, qlinear-channels, qlinear-unknown, quantized-extremes, dequantized-states" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
         { "name", "t:1:5: a name of up to 64 characters is missing", "" },
@@ -338,7 +341,7 @@ static void faults_name_place_and_remedy(void **state)
         { "types", "t:1:6: pairs of activations and weights are missing, as in u8*s8", "" },
         { "pair-sums saturates", "t:1:11: there is no kind of sums 'saturates'", "did you mean 'saturate'?" },
         { "quantized some", "t:1:11: there is no extent 'some'", "one of listed, all" },
-        { "bfloat16 maybe", "t:1:10: there is no answer 'maybe'", "one of no, yes" },
+        { "bfloat16 maybe", "t:1:10: there is no answer 'maybe'", "one of no, yes, never" },
         { "signs fre", "t:1:7: there is no answer 'fre'", "did you mean 'free'?" },
         { "keeps", "t:1:6: an operator is missing", "" },
         { "keeps Softmax static", "t:1:15: the end of the line is expected", "" },
@@ -350,7 +353,8 @@ static void faults_name_place_and_remedy(void **state)
         { "op MatMul float others-narrow", "t:1:11: 'float' stands alone", "" },
         { "op Conv fit-weights", "t:1:4: Conv is no operator on integers, which alone can be fit-weights", "" },
         { "activations symetric", "t:1:13: there is no kind of zero points 'symetric'", "did you mean 'symmetric'?" },
-        { "biases none", "t:1:8: there is no type of biases 'none'", "one of int32, float" },
+        { HEAD "biases int8", "t: biases of int8 are added as they are only where all scales are powers of two", "add a line 'scales powers-of-two'" },
+        { "biases none", "t:1:8: there is no type of biases 'none'", "one of int32, float, int8" },
         { "shapes static static", "t:1:15: the end of the line is expected", "" },
         { "scale", "t:1:6: there is no operator ''", "operators are named as in ONNX, and joined by commas without blanks" },
         { "scale Tanhh u8 1/128 128", "t:1:7: there is no operator 'Tanhh'", "did you mean 'Tanh'?" },
