@@ -160,6 +160,34 @@ static void convolution(void **state)
     }
 }
 
+/* A bias of bytes, whose scale is so many steps of the products: the layer runs on integers if that is a whole number. */
+static void bias_of_bytes(void **state)
+{
+    static const float steps[] = { 1, 8, 2.5f, 0.5f };
+    static const int8_t bias[2] = { 100, -128 };
+    for (size_t i = 0; i < OCT_COUNT(steps); i++) {
+        oct_graph *g = net_graph(13);
+        const int x = net_input(g, "x", OCT_F32, "1,2,6,6");
+        const int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "w_quantized", OCT_S8, "2,2,3,3", kernel), NET_F32(g, "ws", "", 0.015625f));
+        const int b = NET_NODE(g, "DequantizeLinear", "", "b", net_const(g, "b_quantized", OCT_S8, "2", bias), NET_F32(g, "bs", "", 0.0625f * 0.015625f * steps[i]));
+        net_output(g, fake(g, NET_NODE(g, "Conv", "conv", "c", fake(g, x, "xq", "xd", 0.0625f, 3), w, b), "y_quantized", "y", 0.125f, 7));
+        const bool whole = steps[i] >= 1 && steps[i] == (float)(int)steps[i];
+        assert_int_equal(int8_steps(g), whole);
+        const size_t n = net_run(g, got, CAP);
+        oct_graph *real = net_graph(13); /* the same, with a bias of real numbers */
+        const int xr = net_input(real, "x", OCT_F32, "1,2,6,6");
+        const int wr = NET_NODE(real, "DequantizeLinear", "", "w", net_const(real, "w_quantized", OCT_S8, "2,2,3,3", kernel), NET_F32(real, "ws", "", 0.015625f));
+        const int br = NET_F32(real, "b", "2", 100 * 0.0625f * 0.015625f * steps[i], -128 * 0.0625f * 0.015625f * steps[i]);
+        net_output(real, fake(real, NET_NODE(real, "Conv", "conv", "c", fake(real, xr, "xq", "xd", 0.0625f, 3), wr, br), "y_quantized", "y", 0.125f, 7));
+        assert_int_equal(net_run(real, want, CAP), n);
+        for (size_t k = 0; k < n; k++)
+            if (!(fabsf(got[k] - want[k]) <= (whole ? 0 : 0.125f)))
+                fail_msg("%g steps: value %zu is %g, expected %g", (double)steps[i], k, (double)got[k], (double)want[k]);
+        oct_graph_destroy(real);
+        oct_graph_destroy(g);
+    }
+}
+
 /* What reads the values that a quantizer makes: two DequantizeLinear, one of them a graph output, and the graph's end. */
 static void readers_of_qvals(void **state)
 {
@@ -741,7 +769,7 @@ static void looked_at_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolution),
+        cmocka_unit_test(convolution), cmocka_unit_test(bias_of_bytes),
         cmocka_unit_test(readers_of_qvals),
         cmocka_unit_test(integers_from_outside),
         cmocka_unit_test(reals_are_rounded),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "net.h"
+#include "passes/fuse.h"
 #include "passes/input_chain.h"
 #include "passes/opset.h"
 
@@ -130,6 +131,35 @@ static void bn_before_conv(void **state)
             assert_int_equal(net_count(g, "BatchNormalization"), padded ? 1 : 0);
             oct_graph_destroy(g);
         }
+}
+
+/* What cannot be folded, as a convolution: y = x * s + (b - m * s) of each channel, s = g / sqrt(v + eps). */
+static void bn_as_convolution(void **state)
+{
+    enum { CHANNELS = 3, PLANE = 20 };
+    static const char *const dims[] = { "1,3,4,5", "1,3,20", "4,3" };
+    for (int rank = 0; rank < 3; rank++) {
+        static float got[CHANNELS * PLANE], x[CHANNELS * PLANE];
+        oct_graph *g = net_graph(13);
+        const int in = net_input(g, "x", OCT_F32, dims[rank]);
+        net_output(g, NET_NODE(g, "BatchNormalization", "bn", "y", in, NET_F32(g, "gamma", "3", 1, 2, -3), NET_F32(g, "beta", "3", 4, 5, 6), NET_F32(g, "mean", "3", 1, -1, 0),
+                               NET_F32(g, "var", "3", 3, 8, 15)));
+        net_float(g, "epsilon", 1.0f);
+        GOOD(oct_infer_shapes(g, err));
+        GOOD(oct_norms_to_convs(g, NULL, err));
+        GOOD(oct_graph_check(g, err));
+        assert_int_equal(net_count(g, "Conv"), rank < 2);
+        assert_int_equal(net_count(g, "BatchNormalization"), rank == 2); /* a convolution has positions */
+        if (rank < 2) {
+            static const double scale[CHANNELS] = { 0.5, 2 / 3.0, -0.75 }, shift[CHANNELS] = { 3.5, 5 + 2 / 3.0, 6 };
+            assert_string_equal(net_producer(g, "y")->name, "bn");
+            net_fill(x, CHANNELS * PLANE, 77); /* what net_run gives its first input */
+            assert_int_equal(net_run(g, got, CHANNELS * PLANE), CHANNELS * PLANE);
+            for (int k = 0; k < CHANNELS * PLANE; k++)
+                near(got[k], x[k] * scale[k / PLANE] + shift[k / PLANE]);
+        }
+        oct_graph_destroy(g);
+    }
 }
 
 static void bn_stays(void **state)
@@ -1014,6 +1044,27 @@ static void other_chains(void **state)
     }
 }
 
+/* Channels that are last at the end of a chain, and moved behind a Pad. */
+static void chains_before_a_pad(void **state)
+{
+    static const int64_t pads[3][8] = { { 0, 1, 1, 0, 0, 1, 1, 0 }, { 0, 1, 1, 1, 0, 1, 1, 0 }, { 0 } };
+    for (int i = 0; i < 3; i++) {
+        oct_graph *g = net_graph(13);
+        oct_input_chain c;
+        const int x = net_input(g, "x", OCT_F32, "1,5,4,3"), y = NET_NODE(g, "Div", "div", "a", x, NET_F32(g, "s", "", 100));
+        const int p = NET_NODE(g, "Pad", "pad", "p", y, net_const(g, "pads", OCT_S64, "8", pads[i]));
+        const int t = i == 2 ? NET_NODE(g, "Relu", "relu", "t", p) : NET_NODE(g, "Transpose", "turn", "t", p);
+        if (i < 2)
+            GOOD(oct_node_set_ints(g, net_last, "perm", (const int64_t[]){ 0, 3, 1, 2 }, 4, err));
+        net_output(g, t);
+        GOOD(oct_infer_shapes(g, err));
+        assert_int_equal(oct_input_chain_find(g, x, &c), i == 0); /* 1: it adds a channel; 2: nothing moves them */
+        if (i == 0)
+            assert_true(c.end == y && c.axis == 3 && c.last && c.std[1] == 100);
+        oct_graph_destroy(g);
+    }
+}
+
 /* An input of bytes whose Cast goes. */
 static void chains_of_bytes(void **state)
 {
@@ -1040,7 +1091,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv_bn_numbers),   cmocka_unit_test(conv_bn_kinds),     cmocka_unit_test(bn_before_conv),
-        cmocka_unit_test(bn_stays),          cmocka_unit_test(shared_weights),    cmocka_unit_test(shared_kernel),    cmocka_unit_test(gemm_bn),
+        cmocka_unit_test(bn_as_convolution), cmocka_unit_test(bn_stays),          cmocka_unit_test(shared_weights),    cmocka_unit_test(shared_kernel),    cmocka_unit_test(gemm_bn),
         cmocka_unit_test(affine_numbers),    cmocka_unit_test(affine_stays),      cmocka_unit_test(affine_div_zero),
         cmocka_unit_test(gemm_alpha_beta),   cmocka_unit_test(chains),            cmocka_unit_test(matmul_rank),
         cmocka_unit_test(pads),              cmocka_unit_test(pad_used_twice),    cmocka_unit_test(identities),
@@ -1049,7 +1100,7 @@ int main(void)
         cmocka_unit_test(folding_has_an_end), cmocka_unit_test(long_work_stays), cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
         cmocka_unit_test(raising_refuses),   cmocka_unit_test(early_operands),    cmocka_unit_test(early_unknown),
         cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention), cmocka_unit_test(einsum_is_matmul), cmocka_unit_test(attention_apart),
-        cmocka_unit_test(chains_of_pixels),   cmocka_unit_test(other_chains),     cmocka_unit_test(chains_of_bytes),
+        cmocka_unit_test(chains_of_pixels),   cmocka_unit_test(other_chains),     cmocka_unit_test(chains_before_a_pad),     cmocka_unit_test(chains_of_bytes),
         cmocka_unit_test(scalars_per_tensor), cmocka_unit_test(operators_are_known), cmocka_unit_test(types_must_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,6 +126,25 @@ static void conv_needs_a_quantizer(void **state)
     }
 }
 
+/* A clamp that belongs to its layer, as the target's file says: the grid behind it may go beyond it. */
+static void clamps_belong_to_layers(void **state)
+{
+    static const grid half = { 0.0625f, OCT_S8, 0, false };
+    const char *why;
+    (void)state;
+    for (int quantized = 0; quantized < 2; quantized++) {
+        open_graph();
+        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", half), y = net_node(g, "Add", "sum", "s", x, x, NET_END);
+        const int r = net_node(g, "Relu", "relu", "r", y, NET_END);
+        net_output(g, quantized ? rounded(r, "y", half) : r);
+        assert_int_equal(kind_of("vitisai", "sum", NULL), quantized ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        assert_int_equal(kind_of("vitisai", "relu", &why), quantized ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        assert_string_equal(why, quantized ? "part of the layer before it" : "the target runs this operator in float");
+        assert_int_equal(kind_of("onnxruntime-x86", "sum", NULL), OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
 /* Zero points of 16 bits count as those of 8 do: a range that begins below a Relu's does not replace it. */
 static void wide_quantizers_replace_clamps(void **state)
 {
@@ -307,6 +326,25 @@ static void biases_of_other_scales(void **state)
                                zero(OCT_S32, 0), NET_END);
         net_output(g, rounded(net_node(g, gemm ? "Gemm" : "Conv", "node", "c", x, w, b, NET_END), "y", fine));
         assert_int_equal(kind_of("onnxruntime-x86", "node", NULL), gemm || fits ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        close_graph();
+    }
+}
+
+/* A bias of bytes has a scale of its own where the target says so; one of int32 that fits is taken there, too. */
+static void biases_of_bytes(void **state)
+{
+    static const int8_t bytes[4] = { 1, -2, 127, 4 };
+    static const int32_t wide[4] = { 1, 2, 3, 4 };
+    static const grid half = { 0.0625f, OCT_S8, 0, false };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        open_graph();
+        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", half), w = weights("w", "4,4,1,1", ones);
+        const int b = net_node(g, "DequantizeLinear", "b", "b", net_const(g, "b_codes", i ? OCT_S8 : OCT_S32, "4", i ? (const void *)bytes : wide),
+                               number(i ? 0.5f : 0.00625f, false), zero(i ? OCT_S8 : OCT_S32, 0), NET_END);
+        net_output(g, rounded(net_node(g, "Conv", "conv", "c", x, w, b, NET_END), "y", half));
+        assert_int_equal(kind_of("vitisai", "conv", NULL), OCT_STANDS_INTEGER);
+        assert_int_equal(kind_of("st-neuralart", "conv", NULL), i ? OCT_STANDS_FLOAT : OCT_STANDS_INTEGER);
         close_graph();
     }
 }
@@ -615,7 +653,7 @@ int main(void)
         cmocka_unit_test(openvino_sums_of_constants),  cmocka_unit_test(openvino_sums_of_fixed_dimensions),
         cmocka_unit_test(openvino_sums_of_biases),     cmocka_unit_test(openvino_sums_of_quantized),
         cmocka_unit_test(openvino_shared_biases),      cmocka_unit_test(openvino_sums_behind_functions),      cmocka_unit_test(biases_of_other_scales),
-        cmocka_unit_test(weights_of_sums_are_rounded),
+        cmocka_unit_test(weights_of_sums_are_rounded),        cmocka_unit_test(clamps_belong_to_layers),  cmocka_unit_test(biases_of_bytes),
         cmocka_unit_test(block_scales_stand_along_columns),
         cmocka_unit_test(openvino_sums),               cmocka_unit_test(halves_stay_real),
         cmocka_unit_test(operators_may_run_in_float),
