@@ -47,6 +47,7 @@ enum { OCT_GOALS_MAX = 8 };
 typedef struct oct_goal_trial {
     size_t layers;   /* with weights, left float */
     size_t wide;     /* with weights, that got activations of 16 bits */
+    size_t others;   /* operators without weights, left float */
     double macs;     /* the share of the multiply-accumulates left float */
     double sqnr;     /* of the outputs, dB */
     bool met, taken; /* all goals; this is the result */

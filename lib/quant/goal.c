@@ -3,7 +3,9 @@
  * The noise that each value and each layer's weights cause at the outputs is measured once (sensitivity.h). It determines the order of moves. A move leaves
  * one layer float, or leaves the layers around one value float, or widens the layers around one value if the target runs 16 bits no slower than floats
  * (wide.c). Moves come first that remove the most noise for the time that 8-bit integers would have saved. So around a value 16 bits come before float, and
- * if they do not suffice, the layers may still become float. A trial makes the first n moves. The number n is doubled until the goals are met, then
+ * if they do not suffice, the layers may still become float. Noise is summed over the outputs, and may say little of the part of an output that a metric reads:
+ * boxes in pixels hide scores. So when no noise is left to remove, the other values follow, from the outputs backwards; what joins or moves values (Concat,
+ * Transpose, Unsqueeze) is as much part of a move as layers are. A trial makes the first n moves. The number n is doubled until the goals are met, then
  * bisected. The remaining trials look for moves that are not needed. Each trial starts at the choice of schemes and rounds anew. Its result is that of a
  * conversion whose policy leaves those layers float, or gives them those types. */
 #include "base/io.h"
@@ -37,10 +39,15 @@ const char *oct_goal_text(char dst[OCT_GATE_TEXT], const oct_goal *g, const oct_
 const char *oct_goal_trial_text(char dst[OCT_TRIAL_TEXT], const oct_goal_trial *t)
 {
     char macs[OCT_MACS_TEXT], share[OCT_MACS_TEXT + 16] = "";
+    int n;
     if (t->layers)
         snprintf(share, sizeof share, ", with %s", oct_macs_text(macs, t->macs));
-    const int n = t->layers ? snprintf(dst, OCT_TRIAL_TEXT, "%zu layer%s left float for the goal%s", t->layers, t->layers == 1 ? "" : "s", share)
-                            : snprintf(dst, OCT_TRIAL_TEXT, "no layer left float for the goal");
+    if (!t->layers && t->others) /* operators between layers multiply nothing that is counted */
+        n = snprintf(dst, OCT_TRIAL_TEXT, "%zu operator%s without weights left float for the goal", t->others, t->others == 1 ? "" : "s");
+    else if (t->layers)
+        n = snprintf(dst, OCT_TRIAL_TEXT, "%zu layer%s left float for the goal%s", t->layers, t->layers == 1 ? "" : "s", share);
+    else
+        n = snprintf(dst, OCT_TRIAL_TEXT, "no layer left float for the goal");
     if (t->wide)
         snprintf(dst + n, OCT_TRIAL_TEXT - (size_t)n, ", and %zu with activations of 16 bits", t->wide);
     return dst;
@@ -137,7 +144,7 @@ static bool frees(const tuning *t, const move *m, const place *p)
 /* The cost of a move at a node: multiply-accumulates, and a constant for each layer, because borders take time too. */
 static double cost_of(const tuning *t, const move *m, int id)
 {
-    const double whole = oct_work_share(t->j, id) + (oct_is_product(t->j, id) ? 1 : 0.1) / (double)t->products;
+    const double whole = oct_work_share(t->j, id) + (oct_is_product(t->j, id) ? 1 : 0.1) / (double)(t->products ? t->products : 1);
     return whole * (m->wide ? WIDE_COST : t->moved[id] == WIDE ? 1 - WIDE_COST : 1);
 }
 
@@ -163,8 +170,10 @@ static oct_status perform(tuning *t, const move *m, double noise, oct_err *err)
 {
     const char *what = m->layer >= 0 ? "the weights of" : "the value", *name = m->layer >= 0 ? oct_node_label(t->j->g, m->layer)
                                                                                             : oct_value_name(t->j->g, m->at->root);
-    const char *why = oct_arena_printf(t->j->arena, "%s to reach the goal: rounding %s '%s', and what goes with it, causes %.0f %% of the noise "
-                                                    "at the outputs", m->wide ? "activations of 16 bits" : "left float", what, name, 100 * noise / t->noise);
+    const char *as = m->wide ? "activations of 16 bits" : "left float";
+    const char *why = noise > 0 ? oct_arena_printf(t->j->arena, "%s to reach the goal: rounding %s '%s', and what goes with it, causes %.0f %% of the noise at the outputs",
+                                                   as, what, name, 100 * noise / t->noise)
+                                : oct_arena_printf(t->j->arena, "%s to reach the goal: it computes or reads the value '%s'", as, name);
     if (!why)
         return oct_nomem(err);
     for (int i = 0; i < size_of(m); i++)
@@ -222,6 +231,33 @@ static oct_status add_place(tuning *t, const oct_site *s, oct_err *err)
     return OCT_OK;
 }
 
+/* Adds moves that leave everything around a value float, for all values that still are rounded, from the outputs backwards. */
+static oct_status move_the_rest(tuning *t, oct_err *err)
+{
+    const oct_qjob *j = t->j;
+    if (!(t->place = oct_arena_calloc(t->a, 2 * j->n_values + 1, sizeof *t->place)))
+        return oct_nomem(err);
+    t->n_places = 0;
+    for (size_t i = j->n_layer; i-- > 0;) {
+        const oct_node *n = &j->g->node[j->layer[i]];
+        for (int k = -n->n_out; k < n->n_in; k++) {
+            const int v = k < 0 ? n->out[n->n_out + k] : n->in[k];
+            if (v < 0 || !rounds(j, j->layer[i]) || t->moved[j->layer[i]] == FLOATS || !j->value[v].wanted || j->g->value[v].constant)
+                continue;
+            const oct_site s = { .value = oct_params_root(j, v), .node = -1 };
+            OCT_TRY(add_place(t, &s, err));
+            move m = { -1, &t->place[t->n_places - 1], false };
+            double cost;
+            gain_of(t, &m, &cost);
+            if (cost > 0)
+                OCT_TRY(perform(t, &m, 0, err));
+            else
+                t->n_places--;
+        }
+    }
+    return OCT_OK;
+}
+
 static oct_status find_sites(tuning *t, oct_err *err)
 {
     oct_sensitivity s;
@@ -244,8 +280,10 @@ static oct_status find_sites(tuning *t, oct_err *err)
 /* Adds moves after the existing ones, based on the current decisions. */
 static oct_status find_more(tuning *t, oct_err *err)
 {
+    const int before = t->n_moves;
     OCT_TRY(find_sites(t, err));
-    return order_moves(t, err);
+    OCT_TRY(order_moves(t, err));
+    return t->n_moves > before ? OCT_OK : move_the_rest(t, err);
 }
 
 static oct_status find_moves(tuning *t, oct_err *err)
@@ -402,7 +440,9 @@ static oct_status try_moves(tuning *t, int n, const decisions *first, size_t *at
         set[id] = made_of(t, n, &first->node[id], id);
         if (set[id] == AS_IT_WAS || first->node[id].scheme != OCT_SCHEME_STATIC)
             continue;
-        *(set[id] == WIDE ? &x->wide : &x->layers) += oct_op_of(t->j->g, (int)id)->quant == OCT_QUANT_WEIGHTED;
+        const bool weighted = oct_op_of(t->j->g, (int)id)->quant == OCT_QUANT_WEIGHTED;
+        *(set[id] == WIDE ? &x->wide : &x->layers) += weighted;
+        x->others += set[id] == FLOATS && !weighted;
         x->macs += set[id] == WIDE ? 0 : oct_work_share(t->j, (int)id);
     }
     for (*at = 1; *at < c->n_trials; ++*at)
@@ -441,7 +481,7 @@ static bool alike(const oct_conversion *c, const oct_goal_trial *x, const oct_go
     return true;
 }
 
-/* Of two trials that reach the goals, the better one has fewer float layers, then fewer 16-bit layers. Of two that do not, the better one is nearer to the
+/* Of two trials that reach the goals, the better one has fewer float layers, then fewer 16-bit layers, then fewer other operators in float. Of two that do not, the better one is nearer to the
  * goals, or has the higher SQNR at the outputs if the samples cannot distinguish them. */
 static bool is_better(const oct_conversion *c, const oct_goal_trial *x, const oct_goal_trial *than)
 {
@@ -450,7 +490,7 @@ static bool is_better(const oct_conversion *c, const oct_goal_trial *x, const oc
     if (x->met && x->layers != than->layers)
         return x->layers < than->layers;
     if (x->met)
-        return x->macs < than->macs || (x->macs == than->macs && x->wide < than->wide);
+        return x->macs != than->macs ? x->macs < than->macs : x->wide != than->wide ? x->wide < than->wide : x->others < than->others;
     return alike(c, x, than) ? x->sqnr > than->sqnr : missing(c, x) < missing(c, than);
 }
 
@@ -569,9 +609,12 @@ static oct_status tune(tuning *t, oct_err *err)
 oct_status oct_goal_reach(oct_conversion *c, oct_err *err)
 {
     tuning t = { .c = c, .j = c->job, .aside = c->judged == OCT_JUDGED_OTHERS };
-    for (size_t i = 0; i < t.j->n_layer; i++)
+    bool rounding = false;
+    for (size_t i = 0; i < t.j->n_layer; i++) {
         t.products += oct_is_product(t.j, t.j->layer[i]);
-    if (!has_trials(c) || !t.products || oct_conversion_unjudged(c, c->job->g))
+        rounding |= rounds(t.j, t.j->layer[i]);
+    }
+    if (!has_trials(c) || !rounding || oct_conversion_unjudged(c, c->job->g))
         return OCT_OK;
     if (!(c->trials = oct_arena_calloc(c->arena, (size_t)c->o.trials + 1, sizeof *c->trials)))
         return oct_nomem(err);

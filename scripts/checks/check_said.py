@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Checks that nothing is lost without a word: small seeded models of the kinds in which a part of the result may vanish while the whole looks good.
+
+    check_said.py [--models N] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+Heads that join boxes in pixels with scores are converted for every target: each part of the output keeps what it says, or a warning names a node. Layers that stay
+float between others give in ONNX Runtime what they give here, and the float layers are those that were announced. Goals reach operators without weights. A
+model that came quantized, with weights that may saturate, and one with operators that the target lacks are converted with a warning, which --strict counts.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from pylib import heads, smallnets
+from pylib.judge import Checker, options, run_ort, sqnr
+
+TARGETS = ("qnn", "litert", "st-neuralart", "onnxruntime-x86", "openvino", "tensorrt", "vitisai", "xnnpack", "nnapi", "octet", "generic")
+EVERYWHERE = TARGETS[:3]  # quantize all that has a form
+LEAST_DB = 12    # of a part, around its mean
+FAULTS = ("collapse: ", "saturates: ", "rounds: ", "wraps: ", "trap: ")
+
+
+def said(report):
+    return [w for w in report["warnings"] if w.startswith(FAULTS)]
+
+
+def part_db(want, got):
+    """dB of the signal, around its mean, to the error."""
+    want, got = want.astype(np.float64), got.astype(np.float64)
+    noise = ((want - got) ** 2).sum()
+    return 99.0 if noise == 0 else float(10 * np.log10(max(((want - want.mean()) ** 2).sum(), 1e-30) / noise))
+
+
+def check_heads(c, seed):
+    h = heads.head(c.folder / "head.onnx", seed)
+    data, out = c.folder / "head.npy", c.folder / "head.int8.onnx"
+    np.save(data, np.stack(h.samples))
+    floats = np.concatenate(run_ort(h.path, h.samples)[0])
+    for target in {*EVERYWHERE, TARGETS[3 + seed % 8]}:
+        report = c.convert(h.path, out, "--target", target, "--data", data)
+        got = c.run_ours(out, h.samples)[0].reshape(floats.shape)
+        for part, where in h.parts.items():
+            index = (slice(None),) * h.axis + (where,)
+            db = part_db(floats[index], got[index])
+            c.hold(f"head {seed} for {target}: {part} are there", db > LEAST_DB or said(report), f"{db:.1f} dB, wanted {LEAST_DB}; warnings {report['warnings']}")
+
+
+def check_mixture(c, seed):
+    """The weights have 7 bits, so that no CPU saturates."""
+    path, data, out = c.folder / "mix.onnx", c.folder / "mix.npy", c.folder / "mix.int8.onnx"
+    samples, between = heads.mixture(path, seed)
+    np.save(data, np.stack(samples))
+    real = between[seed % len(between)]
+    for target in ("qnn", "generic", TARGETS[seed % len(TARGETS)]):
+        report = c.convert(path, out, "--target", target, "--data", data, "--set", "any=- s7/channel/sym - -", "--set", f"name:{real}=float", "--no-method", "mixed-precision")
+        near = sqnr(run_ort(out, samples), c.run_ours(out, samples))
+        c.hold(f"mixture {seed} for {target}: ONNX Runtime and ours", near > 35, f"{near:.1f} dB")
+        c.hold(f"mixture {seed} for {target}: {real} is announced as float", not next(x for x in report["layers"] if x["name"] == real)["integer"])
+        c.hold(f"mixture {seed} for {target}: nothing else is said", not said(report), said(report))
+
+
+SCORE = """import sys, numpy as np
+with np.load(sys.argv[-1]) as a:
+    y = a["out0"].reshape(-1, 5, 64)
+print(np.unique(np.round(y[:, 4], 4)).size)
+"""
+
+
+def check_goal(c):
+    """The last operator gives boxes their size in pixels and leaves scores alone: in its result with one scale all scores are one number. The metric counts them."""
+    n = smallnets.Net(3)
+    x = n.node("Relu", [heads.conv(n, "x", 3, 12, stride=2)])
+    y = n.node("Sigmoid", [n.node("Reshape", [heads.conv(n, x, 12, 5, 1), n.const(np.array([1, 5, 64]))])])
+    y = n.node("Mul", [y, n.const(np.array([640, 640, 640, 640, 1], np.float32)[None, :, None])], "size")
+    path, data, out = c.folder / "goal.onnx", c.folder / "goal.npy", c.folder / "goal.int8.onnx"
+    n.save(path, [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])], [y])
+    np.save(data, np.stack([n.rng.random((1, 3, 16, 16)).astype(np.float32) for _ in range(24)]))
+    (c.folder / "score.py").write_text(SCORE)
+    for best in (out, c.folder / "goal.int8.best.onnx"):
+        best.unlink(missing_ok=True)
+    done = subprocess.run([c.qconvert, path, "-o", out, "-q", "--target", "qnn", "--data", data, "--metric-cmd", f"{sys.executable} {c.folder / 'score.py'}",
+                           "--max-drop", "command=80r%", "--json", c.folder / "goal.json", "--no-method", "mixed-precision"], capture_output=True, text=True, check=False)
+    report = json.loads((c.folder / "goal.json").read_text())
+    real = {x["name"] for x in report["layers"] if not x["integer"]}
+    c.hold("a goal moves operators without weights", done.returncode == 0 and "size" in real, f"exit {done.returncode}, {done.stderr[-300:]}, float: {real}")
+    c.hold("its trials are told", len(report["trials"]) > 1, report["trials"])
+
+
+def check_quantized(c):
+    """Weights of one sign and full size for CPUs that add in 32 bits, converted for those that add pairs in 16."""
+    n = smallnets.Net(4)
+    w = np.abs(n.weights(64, 16)) + np.float32(1)
+    y = n.node("Gemm", [n.node("Relu", [n.node("Gemm", ["x", n.const(w), n.const(n.small(16))], "wide")]), n.const(n.weights(16, 4)), n.const(n.small(4))], "last")
+    path, data, qat, out = (c.folder / name for name in ("plain.onnx", "plain.npy", "qat.onnx", "qat.x86.onnx"))
+    n.save(path, [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 64])], [y])
+    np.save(data, np.stack([n.rng.random((1, 64)).astype(np.float32) for _ in range(24)]))
+    c.convert(path, qat, "--target", "onnxruntime-vnni", "--data", data)
+    for target, saturates in (("onnxruntime-x86", True), ("onnxruntime-vnni", False)):
+        report = c.convert(qat, out, "--target", target)
+        got = [w for w in said(report) if w.startswith("saturates: 'wide'")]
+        c.hold(f"a model that came quantized, for {target}", bool(got) == saturates, report["warnings"])
+    strict = subprocess.run([c.qconvert, qat, "-o", out, "-q", "--target", "onnxruntime-x86", "--data", data, "--strict"], capture_output=True, text=True, check=False)
+    c.hold("--strict counts what saturates", strict.returncode == 1, f"exit {strict.returncode}: {strict.stderr[-200:]}")
+    fresh = c.convert(path, out, "--target", "onnxruntime-x86", "--data", data)
+    c.hold("the float model is made safe, and nothing is said", not said(fresh), said(fresh))
+
+
+def check_foreign(c):
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["p"], "product"), helper.make_node("FastGelu", ["p"], ["y"], "gelu", domain="com.microsoft")], "g",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 64])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 64])],
+                              [onnx.numpy_helper.from_array(np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32), "w")])
+    path, out = c.folder / "foreign.onnx", c.folder / "foreign.int8.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=8), path)
+    for target, lacks in (("onnxruntime-x86", False), ("qnn", False), ("tensorrt", True), ("litert", True), ("generic", True), ("coreml", True)):
+        for scheme in ("auto", "weight-only"):
+            report = c.convert(path, out, "--target", target, "--scheme", scheme)
+            c.hold(f"FastGelu for {target}, {scheme}", lacks == any("'gelu'" in w for w in said(report)), report["warnings"])
+            found = c.folder / "found.json"
+            subprocess.run([c.qconvert, "lint", out, "--target", target, "-q", "--json", found], check=True)
+            fits = {t["name"]: t["fits"] for t in json.loads(found.read_text())["targets"]}
+            c.hold(f"FastGelu for {target}, {scheme}: what fits", fits[target] != lacks, fits)
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--models", type=int, default=20, help="of each kind")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        c = Checker(args, Path(folder))
+        check_goal(c)
+        check_quantized(c)
+        check_foreign(c)
+        for seed in range(args.models):
+            check_heads(c, seed)
+            check_mixture(c, seed)
+        return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

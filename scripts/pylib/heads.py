@@ -1,0 +1,89 @@
+"""Small seeded networks of the kinds in which a conversion may lose a part without a word: heads that join values of very different size, and layers that stay
+float between others."""
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from pylib import smallnets
+
+CELLS = 64
+
+
+@dataclass
+class Head:
+    path: object
+    samples: list
+    parts: dict   # part of the output -> its slice along the last axis but for `axis`
+    axis: int     # along which the parts stand beside each other
+
+
+def conv(n, x, ic, oc, k=3, name=None, bias=None, stride=1):
+    b = n.small(oc) if bias is None else np.full(oc, bias, np.float32)
+    return n.node("Conv", [x, n.const(n.weights(oc, ic, k, k, fan=ic * k * k)), n.const(b)], name, pads=[k // 2] * 4, strides=[stride] * 2)
+
+
+def _part(n, x, kind, size, rows):
+    """[1, rows, CELLS] values of a kind: boxes in pixels, scores, distances or classes as numbers."""
+    y = n.node("Reshape", [conv(n, x, 12, rows, 1, bias=-2 if kind == "scores" else 2), n.const(np.array([1, rows, CELLS]))])
+    if kind in ("scores", "angles"):
+        return n.node("Sigmoid" if kind == "scores" else "Tanh", [y])
+    if kind == "boxes":
+        grid = np.stack(np.divmod(np.arange(CELLS), 8)).astype(np.float32)
+        grid = np.tile(grid, (rows // 2, 1))[None]
+        return n.node("Mul", [n.node("Add", [y, n.const(grid)]), n.const(np.float32(size / 8))])
+    return n.node("Mul", [y, n.const(np.float32(size))])
+
+
+def head(path, seed):
+    """A backbone, and a head of two or three parts, joined along channels or along the last axis, with movement or selection behind."""
+    n = smallnets.Net(seed)
+    rng = np.random.default_rng(1000 + seed)
+    x = n.node("Relu", [conv(n, "x", 3, 12, stride=2)])
+    size = float(rng.choice([160, 320, 640, 1280]))
+    kinds = [("boxes", 4), ("scores", int(rng.integers(1, 6)))] + ([("angles", 1)] if rng.random() < 0.3 else []) + ([("points", 2)] if rng.random() < 0.3 else [])
+    order = rng.permutation(len(kinds))
+    made, parts, at = [], {}, 0
+    last = rng.random() < 0.4  # parts are turned before they are joined
+    for i in order:
+        kind, rows = kinds[i]
+        y = _part(n, x, kind, size, rows)
+        made.append(n.node("Transpose", [y], perm=[0, 2, 1]) if last else y)
+        parts[kind] = slice(at, at + rows)
+        at += rows
+    if len(made) == 3 and rng.random() < 0.5:  # in two steps
+        made = [n.node("Concat", made[:2], axis=2 if last else 1), made[2]]
+    y, axis = n.node("Concat", made, axis=2 if last else 1), 2 if last else 1
+    behind = rng.choice(["nothing", "turned", "gathered", "deeper"])
+    if behind == "turned":
+        y, axis = n.node("Transpose", [y], perm=[0, 2, 1]), 3 - axis
+    elif behind == "gathered":
+        y = n.node("Gather", [y, n.const(np.arange(0, CELLS, 3))], axis=3 - axis)
+    elif behind == "deeper":
+        y, axis = n.node("Unsqueeze", [y, n.const(np.array([1]))]), axis + 1
+    n.save(path, [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])], [y])
+    return Head(path, [_picture(n.rng, 16) for _ in range(24)], parts, axis)
+
+
+def _picture(rng, size):
+    """A blurred picture, so that not all cells are alike."""
+    return np.kron(rng.random((1, 3, 4, 4)), np.ones((1, 1, size // 4, size // 4))).astype(np.float32)
+
+
+def mixture(path, seed):
+    """Convolutions, some behind clamps or pools, and a product at the end. (samples, names of the layers between the first and the last)"""
+    n = smallnets.Net(seed)
+    rng = np.random.default_rng(2000 + seed)
+    width, x, between = int(rng.choice([8, 12, 16])), "x", []
+    x = conv(n, x, 3, width, name="first")
+    for i in range(int(rng.integers(2, 4))):
+        x = n.node("Relu", [x]) if rng.random() < 0.6 else x
+        spread = np.exp(1.2 * rng.standard_normal(width)).astype(np.float32)
+        name, kind = f"between{i}", rng.choice(["Conv", "ConvTranspose", "depthwise"])
+        group = width if kind == "depthwise" else 1
+        w = n.weights(width, width // group, 3, 3, fan=9 * width // group) * (spread[None, :, None, None] if kind == "ConvTranspose" else spread[:, None, None, None])
+        x = n.node("Conv" if group > 1 else str(kind), [x, n.const(w), n.const(n.small(width))], name, pads=[1] * 4, group=group)
+        between.append(name)
+    x = conv(n, n.node("Relu", [x]), width, 6, name="last")
+    n.save(path, [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 12, 12])], [x])
+    return [_picture(n.rng, 12) for _ in range(16)], between
