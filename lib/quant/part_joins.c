@@ -5,8 +5,11 @@
  * it once more. If the target needs one scale, the Concat stays float where nearly nothing would be left.
  *
  * Where the result leaves the integers, as an output of the model or to a float operator that picks among its elements, each part counts for itself: scores beside
- * boxes in pixels would all be the same number. There a Concat never rounds a part to few numbers: it stays float, and so does what moves its elements behind it. */
+ * boxes in pixels would all be the same number. There a Concat never rounds a part to few numbers: it stays float, and so does what moves its elements behind it. The
+ * same holds of a product or sum with a constant whose elements give parts of the result very different sizes. */
 #include "quant/job.h"
+
+#include <math.h>
 
 /* The ratio of ranges from which on values are parted: two of eight bits would be lost; and from which on a Concat stays float: four would be. */
 enum { FAR = 4, VERY_FAR = 16 };
@@ -111,10 +114,21 @@ static void bar(oct_qjob *j, int concat, const oct_calib *c, bool *changed)
 
 /* ---- results that leave the integers ---- */
 
-static bool moves_or_joins(const oct_qjob *j, int id)
+/* The input of a product or sum that is a constant, or -1. */
+static int constant_operand(const oct_qjob *j, int id)
 {
-    const oct_quant_trait t = oct_is_static(j, id) ? oct_op_of(j->g, id)->quant : OCT_QUANT_NONE;
-    return t == OCT_QUANT_SAME || t == OCT_QUANT_JOIN;
+    const oct_node *n = &j->g->node[id];
+    const oct_op *op = oct_op_of(j->g, id);
+    if (!op || n->n_in != 2 || !(op->adds || op->multiplies))
+        return -1;
+    return j->g->value[n->in[0]].constant ? 0 : j->g->value[n->in[1]].constant ? 1 : -1;
+}
+
+/* Whether each element of a node's result is made of one element that it reads: it moves or joins them, or computes with a constant. */
+static bool keeps_parts(const oct_qjob *j, int id)
+{
+    const oct_op *op = oct_op_of(j->g, id);
+    return op && (op->quant == OCT_QUANT_SAME || op->quant == OCT_QUANT_JOIN || constant_operand(j, id) >= 0);
 }
 
 /* Whether a node reads real numbers one by one: it computes in float, and is no layer, in whose sums parts of small range matter less. */
@@ -124,76 +138,130 @@ static bool picks_reals(const oct_qjob *j, int id)
     return !quantized && !oct_op_is_layer(oct_op_of(j->g, id));
 }
 
-/* Marks the values that leave the integers, directly or through nodes that move or join them: leaves[n_values]. */
-static void find_leaving(const oct_qjob *j, bool *leaves)
+/* Marks the values that leave the integers, directly or through nodes that keep their parts: leaves[n_values]; and those that become outputs so: ends[n_values]. */
+static void find_leaving(const oct_qjob *j, bool *leaves, bool *ends)
 {
     for (size_t v = 0; v < j->n_values; v++) {
         const oct_value *x = &j->g->value[v];
-        leaves[v] = x->is_output;
+        leaves[v] = ends[v] = x->is_output;
         for (size_t i = 0; i < x->n_uses && !leaves[v]; i++)
             leaves[v] = picks_reals(j, x->uses[i].node);
     }
     for (size_t i = j->g->n_order; i-- > 0;) {
         const oct_node *n = &j->g->node[j->g->order[i]];
-        bool any = false;
-        for (int k = 0; k < n->n_out && moves_or_joins(j, j->g->order[i]); k++)
-            any |= n->out[k] >= 0 && leaves[n->out[k]];
-        for (int k = 0; k < n->n_in && any; k++)
-            if (n->in[k] >= 0)
-                leaves[n->in[k]] = true;
+        bool leave = false, end = false;
+        for (int k = 0; k < n->n_out && keeps_parts(j, j->g->order[i]); k++) {
+            leave |= n->out[k] >= 0 && leaves[n->out[k]];
+            end |= n->out[k] >= 0 && ends[n->out[k]];
+        }
+        for (int k = 0; k < n->n_in; k++)
+            if (n->in[k] >= 0) {
+                leaves[n->in[k]] |= leave;
+                ends[n->in[k]] |= end;
+            }
     }
 }
 
-/* Whether an input of a Concat would keep few quantized values with the parameters of the result. */
-static bool keeps_few(const oct_qjob *j, const oct_calib *c, const oct_node *n)
+/* The ranges of the parts of a value: their hull, and the width of the narrowest, with zero. */
+typedef struct parts {
+    double lo, hi, least;
+} parts;
+
+static void add_part(parts *p, double lo, double hi)
 {
-    const oct_quant *q = j->value[oct_params_root(j, n->out[0])].quant;
-    bool few = false;
-    for (int k = 0; q && k < n->n_in; k++) {
+    const double width = fmax(hi, 0) - fmin(lo, 0);
+    p->lo = fmin(p->lo, lo);
+    p->hi = fmax(p->hi, hi);
+    p->least = width > 0 ? fmin(p->least, width) : p->least; /* zeros need no numbers */
+}
+
+static void parts_of_join(const oct_qjob *j, const oct_calib *c, const oct_node *n, parts *p)
+{
+    for (int k = 0; k < n->n_in; k++) {
         oct_range r;
-        if (range_of(j, c, n->in[k], &r) && r.hi > r.lo)
-            few |= (double)(r.hi - r.lo) < LEAST_CODES * (double)q->scale[0];
+        if (range_of(j, c, n->in[k], &r))
+            add_part(p, (double)r.lo, (double)r.hi);
     }
-    return few;
 }
 
-/* Bars the nodes that move or join the values behind a Concat that is barred, because they would give them one scale once more. */
-static void bar_behind(oct_qjob *j, const bool *leaves, bool *behind)
+/* Of a product or sum with a constant: what each of its elements makes. */
+static void parts_of_constant(const oct_qjob *j, const oct_calib *c, int id, parts *p)
 {
+    const oct_node *n = &j->g->node[id];
+    const oct_op *op = oct_op_of(j->g, id);
+    const int k = constant_operand(j, id);
+    const oct_tensor *by = k >= 0 ? j->g->value[n->in[k]].constant : NULL;
+    oct_range r;
+    if (!by || !by->data || by->dtype != OCT_F32 || by->count < 2 || !range_of(j, c, n->in[1 - k], &r))
+        return;
+    for (int64_t i = 0; i < by->count; i++) {
+        const double x = (double)((const float *)by->data)[i], lo = (double)r.lo, hi = (double)r.hi;
+        if (op->adds)
+            add_part(p, lo + x, hi + x);
+        else
+            add_part(p, fmin(lo * x, hi * x), fmax(lo * x, hi * x));
+    }
+}
+
+/* Whether a part of a node's result keeps few quantized values, or would if the result had one scale. */
+static bool keeps_few(const oct_qjob *j, const oct_calib *c, int id)
+{
+    enum { STEPS = 255 };
+    const oct_node *n = &j->g->node[id];
+    const int v = n->n_out > 0 ? oct_quantized_output(j, id) : -1;
+    const oct_quant *q = v >= 0 ? j->value[oct_params_root(j, v)].quant : NULL;
+    parts p = { 0, 0, INFINITY };
+    if (oct_op_of(j->g, id)->quant == OCT_QUANT_JOIN)
+        parts_of_join(j, c, n, &p);
+    else
+        parts_of_constant(j, c, id, &p);
+    const double step = q ? (double)q->scale[0] : (p.hi - p.lo) / STEPS;
+    return isfinite(p.least) && p.least < LEAST_CODES * step;
+}
+
+/* Bars a node if it runs on integers. */
+static bool bar_static(oct_qjob *j, int id, const char *why)
+{
+    if (!oct_is_static(j, id) || j->node[id].barred)
+        return false;
+    j->node[id].barred = why;
+    return true;
+}
+
+/* Bars each Concat whose result leaves the integers, and each product or sum with a constant whose result becomes an output (others scale channels for layers),
+ * of which a part would keep few quantized values; and those behind it that would give the same values one scale once more. */
+static bool bar_leaving(oct_qjob *j, const oct_calib *c, const bool *leaves, const bool *ends, bool *apart)
+{
+    bool any = false;
     for (size_t i = 0; i < j->g->n_order; i++) {
         const int id = j->g->order[i];
         const oct_node *n = &j->g->node[id];
-        bool any = false;
-        for (int k = 0; k < n->n_in; k++)
-            any |= n->in[k] >= 0 && behind[n->in[k]];
-        if (!any || !moves_or_joins(j, id) || j->node[id].barred)
+        bool behind = false;
+        if (!keeps_parts(j, id) || n->n_out < 1 || n->out[0] < 0 || !leaves[n->out[0]])
             continue;
-        j->node[id].barred = "it moves what a Concat on real numbers has joined";
-        for (int k = 0; k < n->n_out; k++)
+        for (int k = 0; k < n->n_in; k++)
+            behind |= n->in[k] >= 0 && apart[n->in[k]];
+        const oct_quant_trait trait = oct_op_of(j->g, id)->quant;
+        const bool counts = trait == OCT_QUANT_JOIN || (trait != OCT_QUANT_SAME && ends[n->out[0]]), few = !behind && counts && keeps_few(j, c, id);
+        if (few)
+            any |= bar_static(j, id, "with one scale for all, a part of its result would keep few numbers, and the result leaves as real numbers");
+        else if (behind)
+            any |= bar_static(j, id, "a part of what it reads would keep few numbers with one scale for all, and its result leaves as real numbers");
+        for (int k = 0; k < n->n_out && (few || behind); k++)
             if (n->out[k] >= 0)
-                behind[n->out[k]] = leaves[n->out[k]];
+                apart[n->out[k]] = true;
     }
+    return any;
 }
 
-/* Bars each Concat whose result leaves the integers, and of which a part would keep few quantized values. */
-static oct_status bar_leaving(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
+static oct_status keep_leaving(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
 {
-    bool *leaves = oct_calloc(2 * j->n_values + 1, sizeof *leaves), *behind = leaves ? leaves + j->n_values : NULL;
-    bool any = false;
+    bool *leaves = oct_calloc(3 * j->n_values + 1, sizeof *leaves);
     if (!leaves)
         return oct_nomem(err);
-    find_leaving(j, leaves);
-    for (size_t i = 0; i < j->g->n_order; i++) {
-        const int id = j->g->order[i];
-        const oct_node *n = &j->g->node[id];
-        if (!oct_is_static(j, id) || oct_op_of(j->g, id)->quant != OCT_QUANT_JOIN || j->node[id].barred || !leaves[n->out[0]] || !keeps_few(j, c, n))
-            continue;
-        j->node[id].barred = "with one scale for all, a part of its result would keep few numbers, and the result leaves as real numbers";
-        behind[n->out[0]] = any = true;
-    }
-    if (any)
-        bar_behind(j, leaves, behind);
-    *changed |= any;
+    bool *ends = leaves + j->n_values, *apart = ends + j->n_values;
+    find_leaving(j, leaves, ends);
+    *changed |= bar_leaving(j, c, leaves, ends, apart);
     oct_free(leaves);
     return OCT_OK;
 }
@@ -218,5 +286,5 @@ oct_status oct_part_joins(oct_qjob *j, const oct_calib *c, bool *changed, oct_er
         part(j, id, of, changed);
     }
     oct_free(of);
-    return *changed ? OCT_OK : bar_leaving(j, c, changed, err);
+    return *changed ? OCT_OK : keep_leaving(j, c, changed, err);
 }

@@ -24,10 +24,10 @@ def conv(n, x, ic, oc, k=3, name=None, bias=None, stride=1):
 
 
 def _part(n, x, kind, size, rows):
-    """[1, rows, CELLS] values of a kind: boxes in pixels, scores, distances or classes as numbers."""
-    y = n.node("Reshape", [conv(n, x, 12, rows, 1, bias=-2 if kind == "scores" else 2), n.const(np.array([1, rows, CELLS]))])
-    if kind in ("scores", "angles"):
-        return n.node("Sigmoid" if kind == "scores" else "Tanh", [y])
+    """[1, rows, CELLS] values of a kind: boxes in pixels, boxes as shares of the picture, scores, angles, or points in pixels."""
+    y = n.node("Reshape", [conv(n, x, 12, rows, 1, bias={"scores": -2, "boxes": 2, "points": 2}.get(kind, 0)), n.const(np.array([1, rows, CELLS]))])
+    if kind in ("scores", "angles", "shares"):
+        return n.node("Tanh" if kind == "angles" else "Sigmoid", [y])
     if kind == "boxes":
         grid = np.stack(np.divmod(np.arange(CELLS), 8)).astype(np.float32)
         grid = np.tile(grid, (rows // 2, 1))[None]
@@ -41,19 +41,23 @@ def head(path, seed):
     rng = np.random.default_rng(1000 + seed)
     x = n.node("Relu", [conv(n, "x", 3, 12, stride=2)])
     size = float(rng.choice([160, 320, 640, 1280]))
+    unit = rng.random() < 0.35  # boxes are shares of the picture, which become pixels behind the join
     kinds = [("boxes", 4), ("scores", int(rng.integers(1, 6)))] + ([("angles", 1)] if rng.random() < 0.3 else []) + ([("points", 2)] if rng.random() < 0.3 else [])
     order = rng.permutation(len(kinds))
     made, parts, at = [], {}, 0
     last = rng.random() < 0.4  # parts are turned before they are joined
     for i in order:
         kind, rows = kinds[i]
-        y = _part(n, x, kind, size, rows)
+        y = _part(n, x, "shares" if unit and kind == "boxes" else kind, size, rows)
         made.append(n.node("Transpose", [y], perm=[0, 2, 1]) if last else y)
         parts[kind] = slice(at, at + rows)
         at += rows
     if len(made) == 3 and rng.random() < 0.5:  # in two steps
         made = [n.node("Concat", made[:2], axis=2 if last else 1), made[2]]
     y, axis = n.node("Concat", made, axis=2 if last else 1), 2 if last else 1
+    if unit:
+        by = np.concatenate([np.full(rows, size if kind == "boxes" else 1) for kind, rows in (kinds[i] for i in order)]).astype(np.float32)
+        y = n.node("Mul", [y, n.const(by[None, None, :] if last else by[None, :, None])])
     behind = rng.choice(["nothing", "turned", "gathered", "deeper"])
     if behind == "turned":
         y, axis = n.node("Transpose", [y], perm=[0, 2, 1]), 3 - axis

@@ -361,6 +361,26 @@ static void concat_keeps_parts_of_outputs(void **state)
     }
 }
 
+/* The same of a product with a constant that gives rows of the output very different sizes; elements of 0 need no numbers. */
+static void products_keep_parts_of_outputs(void **state)
+{
+    static const struct {
+        float by[3];
+        bool real;
+    } each[] = { { { 640, 1, 640 }, true }, { { 640, 640, 320 }, false }, { { 640, 0, 640 }, false } };
+    for (size_t i = 0; i < OCT_COUNT(each); i++) {
+        oct_graph *g = net_graph(13);
+        const int s = NET_NODE(g, "Sigmoid", "sigmoid", "s", sized_conv(g, "ca", "a", net_input(g, "x", OCT_F32, "1,2,5,5"), 2, 1, 3));
+        net_output(g, NET_NODE(g, "Mul", "size", "y", s, net_const(g, "by", OCT_F32, "3,1,1", each[i].by)));
+        work k = start(g, NULL, "qnn", false);
+        GOOD(oct_qjob_decide(k.job, k.calib, err));
+        if (layer(&k, "size")->integer == each[i].real)
+            print_error("case %zu: Mul on integers: %d, wanted %d\n", i, layer(&k, "size")->integer, !each[i].real);
+        assert_int_equal(layer(&k, "size")->integer, !each[i].real);
+        stop(&k, g);
+    }
+}
+
 /* Parts of one value share its scale, whichever of them is read elsewhere. */
 static void concat_parts_all_that_was_split(void **state)
 {
@@ -1014,7 +1034,7 @@ int main(void)
         cmocka_unit_test(a_kernel_is_quantized_once), cmocka_unit_test(bias_correction_restores_the_mean),
         cmocka_unit_test(quantizer_does_the_relu),
         cmocka_unit_test(concat_shares_where_clamps_agree),
-        cmocka_unit_test(concat_keeps_parts_of_outputs), cmocka_unit_test(concat_parts_what_would_be_lost),
+        cmocka_unit_test(concat_keeps_parts_of_outputs), cmocka_unit_test(products_keep_parts_of_outputs), cmocka_unit_test(concat_parts_what_would_be_lost),
         cmocka_unit_test(concat_parts_all_that_was_split),
         cmocka_unit_test(concat_parts_its_result),
         cmocka_unit_test(tensor_without_statistics_stays_float),
