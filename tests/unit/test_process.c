@@ -124,8 +124,10 @@ static void numbers_have_points(void **state)
     char here[32], there[32], before[32];
     oct_number_locale l;
     pthread_t thread;
-    if (!german_begin())
-        skip();
+    if (!german_begin()) {
+        print_message("# commas: not tried, since there is no locale de_DE.UTF-8, and none can be made\n");
+        return;
+    }
     snprintf(before, sizeof before, "%g", 0.5);
     assert_true(oct_number_locale_enter(&l));
     assert_true(oct_thread_start(&thread, number_of_thread, there));
