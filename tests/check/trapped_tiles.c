@@ -1,6 +1,5 @@
 /* tests/check/trapped_tiles.c -- AMX's instructions on a CPU that lacks them: each is an illegal one, and the handler of that signal does in C
- * (kernels/tiles_portable.h) what it says. So the kernels run as the compiler wrote them for the CPU; over SIMDe another build of them does. Where the system
- * saves tiles, kernels/cpu.c has none for this check: LDTILECFG would run, and only TILELOADD would trap. Such a CPU checks the kernels as they are. */
+ * (kernels/tiles_portable.h) what it says. So the kernels run as the compiler wrote them for the CPU; over SIMDe another build of them does. */
 #define _GNU_SOURCE
 #include "kernels/tiles_portable.h"
 

@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "without.h"
 static const oct_metric *metric_of(const char *name)
 {
     const oct_metric *m;
@@ -232,7 +231,7 @@ static void held_against_before(void **state)
         const oct_gate_result *found = NULL;
         size_t n = 0;
         if (read_baseline(cases[i].text, x.r.arena, &b, &err) == OCT_EUNSUPPORTED)
-            RETURN_WITHOUT("jansson");
+            skip(); /* a build without jansson */
         assert_non_null(b);
         assert_int_equal(oct_baseline_judge(b, &x.r, &found, &n, &err), OCT_OK);
         assert_int_equal(n, 4);

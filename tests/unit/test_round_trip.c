@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include <glob.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -534,6 +533,10 @@ static void round_trip(void **state)
     trip t = { .f = *state };
     char path[300];
     const char *models = getenv("OCT_MODELS");
+    if (models && access(models, F_OK) != 0) {
+        print_message("skipped: no models in %s\n", models);
+        skip();
+    }
     if (models) {
         snprintf(path, sizeof path, "%s/*.onnx", models);
         each_of(&t, path);
@@ -551,12 +554,6 @@ static void round_trip(void **state)
 int main(void)
 {
     struct CMUnitTest tests[OCT_COUNT(forms)];
-    const char *models = getenv("OCT_MODELS");
-    if (models && access(models, F_OK) != 0) {
-        /* As a plan of no tests: cmocka before 1.1.7 reports what skip() ends as failed. */
-        printf("1..0 # SKIP no models in %s\n", models);
-        return 0;
-    }
     for (size_t i = 0; i < OCT_COUNT(forms); i++)
         tests[i] = (struct CMUnitTest){ forms[i].name, round_trip, NULL, NULL, (void *)(uintptr_t)&forms[i] };
     /* Saving waits for the disk; memory is soon done. */

@@ -137,13 +137,7 @@ static bool is_held(const char *folder, const char *path)
 static oct_status check_folder(const char *out, const oct_place *p, oct_err *err)
 {
     char folder[PATH_MAX];
-    const bool writes = access(folder_of(p, folder), W_OK) == 0;
-    if (!writes && errno == ENOENT) {
-        oct_fail(err, OCT_EIO, "%s: there is no folder '%s'", out, folder);
-        oct_hint(err, "make it first: mkdir -p '%s'", folder);
-        return OCT_EIO;
-    }
-    if (!writes)
+    if (access(folder_of(p, folder), W_OK) != 0)
         return oct_fail_errno(err, "%s: cannot write to its folder", out);
     if (is_held(folder, p->path))
         return oct_fail(err, OCT_EIO, "%s: it belongs to another user, and nobody else may replace it in its folder", out);
