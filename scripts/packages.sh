@@ -60,11 +60,17 @@ configure() {
     fi
 }
 
+# say_absent LOG: what the end of meson's setup says that the build goes on without.
+say_absent() {
+    sed -n 's/.*WARNING: \(not found: .*\)/\1/p' "$1" | while read -r lost; do say "$lost"; done
+}
+
 # build_in FOLDER [MESON OPTION...]: configures and builds.
 build_in() {
     dir=$1
     shift
     configure "$dir" "$@" > "$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
+    say_absent "$dir.log"
     ninja -C "$dir" > "$dir.log" 2>&1 || { tail -n 60 "$dir.log"; say "the build in $dir failed (all in $dir.log)"; return 1; }
     rm -f "$dir.log"
 }

@@ -120,8 +120,10 @@ static void forms_say_the_same(void **state)
 /* What an encoding has as float stays float. */
 static void floats_stay(void **state)
 {
-    if (!reads_json())
-        skip();
+    if (!reads_json()) {
+        print_message("# skipped: a build without jansson\n");
+        return;
+    }
     oct_graph *g = layers();
     oct_encodings_match m;
     oct_calib *c = read_for("{\"activation_encodings\": {\"x\": [{\"bitwidth\": 16, \"dtype\": \"float\"}]}}", g, "aimet", &m);

@@ -230,8 +230,10 @@ static void held_against_before(void **state)
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         const oct_gate_result *found = NULL;
         size_t n = 0;
-        if (read_baseline(cases[i].text, x.r.arena, &b, &err) == OCT_EUNSUPPORTED)
-            skip(); /* a build without jansson */
+        if (read_baseline(cases[i].text, x.r.arena, &b, &err) == OCT_EUNSUPPORTED) {
+            print_message("# skipped: a build without jansson\n");
+            return;
+        }
         assert_non_null(b);
         assert_int_equal(oct_baseline_judge(b, &x.r, &found, &n, &err), OCT_OK);
         assert_int_equal(n, 4);

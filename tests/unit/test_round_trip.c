@@ -534,8 +534,8 @@ static void round_trip(void **state)
     char path[300];
     const char *models = getenv("OCT_MODELS");
     if (models && access(models, F_OK) != 0) {
-        print_message("skipped: no models in %s\n", models);
-        skip();
+        print_message("# skipped: no models in %s\n", models);
+        return;
     }
     if (models) {
         snprintf(path, sizeof path, "%s/*.onnx", models);

@@ -374,8 +374,10 @@ static void boxes_of_coco(void **state)
                        " \"annotations\": [{\"image_id\": 3, \"category_id\": 18, \"bbox\": [1, 2, 3, 4], \"iscrowd\": 1},"
                        " {\"image_id\": 3, \"category_id\": 5, \"bbox\": [0, 0, 1, 1]}]}";
     const oct_status s = oct_truth_open(file_of("t.json", text), &t, &err);
-    if (s == OCT_EUNSUPPORTED)
-        skip(); /* a build without jansson */
+    if (s == OCT_EUNSUPPORTED) {
+        print_message("# skipped: a build without jansson\n");
+        return;
+    }
     assert_int_equal(s, OCT_OK);
     assert_int_equal(oct_truth_place(t, 18), 1);
     assert_int_equal(oct_truth_place(t, 6), -1);
