@@ -71,6 +71,8 @@ typedef struct oct_place {
 
 /* Finds where the output `path` goes. OCT_EIO for a folder, a socket, links in a circle, or a name that is too long. */
 oct_status oct_place_find(oct_place *p, const char *path, oct_err *err);
+/* OCT_EIO by errno, of an output `path` that cannot be made in the folder of its place: with the way to make a folder that is missing. */
+oct_status oct_place_fail(const oct_place *p, const char *path, oct_err *err);
 /* Whether an output of that name is a stream, which cannot be read back. */
 bool oct_path_is_stream(const char *path);
 /* Whether two outputs would go to the same place. */

@@ -103,6 +103,32 @@ static const char *folder_path(const oct_place *p, char folder[PATH_MAX])
     return folder;
 }
 
+/* A word that a shell leaves as it is. */
+static bool is_plain_word(const char *s)
+{
+    return *s != '-' && s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+,:@%")] == '\0';
+}
+
+oct_status oct_place_fail(const oct_place *p, const char *path, oct_err *err)
+{
+    struct stat st;
+    char folder[PATH_MAX];
+    const int e = errno;
+    size_t n = strlen(folder_path(p, folder));
+    while (n > 1 && folder[n - 1] == '/')
+        folder[--n] = 0;
+    if (e != ENOENT || stat(folder, &st) == 0) {
+        errno = e;
+        return oct_fail_errno(err, "%s: cannot write to its folder", path);
+    }
+    oct_fail(err, OCT_EIO, "%s: there is no folder %s", path, folder);
+    if (is_plain_word(folder))
+        oct_hint(err, "make it first: mkdir -p %s", folder);
+    else
+        oct_hint(err, "make it first");
+    return OCT_EIO;
+}
+
 bool oct_same_output(const char *a, const char *b)
 {
     oct_place p, q;
@@ -333,7 +359,7 @@ oct_status oct_out_open(oct_out *o, const char *path, oct_err *err)
     memcpy(o->path, path, n);
     if ((p.stream ? open_stream(o, &p) : open_temp(o, &p)) == 0)
         return OCT_OK;
-    oct_status s = oct_fail_errno(err, "%s: cannot %s", path, p.stream ? "write" : "create");
+    oct_status s = p.stream ? oct_fail_errno(err, "%s: cannot write", path) : oct_place_fail(&p, path, err);
     oct_out_abort(o);
     return s;
 }

@@ -138,7 +138,7 @@ static oct_status check_folder(const char *out, const oct_place *p, oct_err *err
 {
     char folder[PATH_MAX];
     if (access(folder_of(p, folder), W_OK) != 0)
-        return oct_fail_errno(err, "%s: cannot write to its folder", out);
+        return oct_place_fail(p, out, err);
     if (is_held(folder, p->path))
         return oct_fail(err, OCT_EIO, "%s: it belongs to another user, and nobody else may replace it in its folder", out);
     return OCT_OK;
