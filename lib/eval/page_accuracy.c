@@ -146,6 +146,10 @@ static void put_outputs(const ev_page *p, size_t k)
         oct_buf_puts(p->b, "<tr><th scope=\"row\" class=\"name\">");
         ev_page_text(p, o->name);
         oct_buf_puts(p->b, "</th>");
+        if (isnan(o->sqnr_db) && !o->broken) { /* no numbers to compare */
+            oct_buf_puts(p->b, "<td class=\"n\"></td><td class=\"n\"></td><td class=\"n\"></td></tr>\n");
+            continue;
+        }
         ev_page_db_cell(p, o->sqnr_db, "");
         oct_buf_printf(p->b, "<td class=\"n\">%.6f</td><td class=\"n\">%.4g</td></tr>\n", o->cosine, o->max_abs);
     }
