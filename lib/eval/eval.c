@@ -182,7 +182,7 @@ static oct_status check_shapes(const ev_evaluation *e, const oct_metric *m, oct_
         return OCT_OK;
     oct_dims_text(dims, t->rank, t->dims);
     snprintf(shape, sizeof shape, "%s for a sample", dims);
-    if (of_class && !e->kase.list && !e->kase.single) {
+    if (of_class && (e->kase.names || (!e->kase.list && !e->kase.single))) {
         oct_fail(err, OCT_EUSAGE, "metric '%s' is of one class for each sample, and the first output is %s", m->name, shape);
         oct_hint(err, "a rule may say which output has the scores (--decode)");
         return OCT_EUSAGE;
@@ -268,7 +268,7 @@ static oct_status run_subject(ev_evaluation *e, size_t k, const oct_batch *b, in
             e->by_row[i] = rows > 0 && s->row[i] * rows == t->count;
         }
         OCT_TRY(ev_reserve(&s->out[i], (size_t)t->count, err));
-        OCT_TRY(oct_operand_to_f32(t, s->out[i].v, err));
+        OCT_TRY(ev_output_values(t, s->out[i].v, err));
     }
     return s->command ? oct_command_add(s->command, &s->engine, e->src, b, err) : OCT_OK;
 }
@@ -480,7 +480,7 @@ static void decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
     int64_t last;
     const int wide = wide_dims(t, &last);
     oct_metric_case *c = &e->kase;
-    *c = (oct_metric_case){ .labels = e->labels, .single = e->row[0] == 1 && (e->by_row[0] || rows == 0), .reconstruction = e->in_f32 != NULL,
+    *c = (oct_metric_case){ .labels = e->labels, .names = out->dtype == OCT_STRING, .single = e->row[0] == 1 && (e->by_row[0] || rows == 0), .reconstruction = e->in_f32 != NULL,
                             .compared = e->n_subject > 1 || e->o->only_float, .set = oct_judging_kind(&e->judging), .truth = e->judging.truth != NULL };
     c->list = scores && wide == 1 && (e->by_row[0] || rows == 0);
     c->classes = c->list && out->rank >= 2 ? (size_t)last : 0;

@@ -217,6 +217,8 @@ void ev_outputs_close(ev_evaluation *e);
 /* Sets the shape of output i for one sample, s->tensor[i], from its values t for the batch and s->row[i]: without the batch dimension, if there is one. Several rows
  * of a batch may belong to one sample. */
 void ev_output_shape(const ev_evaluation *e, ev_subject *s, size_t i, const oct_operand *t, int64_t rows);
+/* The values of an output as numbers, f32[t->count]. Strings, as the names of classes, become numbers by a hash: they are answers, equal or not. */
+oct_status ev_output_values(const oct_operand *t, float *to, oct_err *err);
 /* Compares the outputs for sample i of the batch with the reference. An output that cannot be divided into samples counts once. */
 oct_status ev_outputs_compare(ev_evaluation *e, ev_subject *s, size_t i, oct_err *err);
 void ev_output_result(const ev_evaluation *e, const ev_subject *s, size_t i, oct_eval_output *o);

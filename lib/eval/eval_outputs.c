@@ -53,6 +53,20 @@ void ev_output_shape(const ev_evaluation *e, ev_subject *s, size_t i, const oct_
                                      .codes = e->form[i] == OCT_HOLDS_CODES && !oct_dtype_is_real(t->dtype) };
 }
 
+oct_status ev_output_values(const oct_operand *t, float *to, oct_err *err)
+{
+    const oct_str *s = t->data;
+    if (t->dtype != OCT_STRING)
+        return oct_operand_to_f32(t, to, err);
+    for (int64_t i = 0; i < t->count; i++) {
+        uint32_t h = 2166136261u; /* FNV-1a */
+        for (size_t k = 0; k < s[i].n; k++)
+            h = (h ^ (uint8_t)s[i].s[k]) * 16777619u;
+        to[i] = (float)(h >> 8);
+    }
+    return OCT_OK;
+}
+
 /* All dimensions of an output for one sample, and its values. */
 typedef struct sample_output {
     const int64_t *dims;

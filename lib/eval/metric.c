@@ -375,9 +375,10 @@ static bool has_codes(const oct_metric_case *c)
 
 /* ---- for which outputs a metric is defined ---- */
 
+/* Labels are numbers, and names of classes are none. */
 static bool has_one_class(const oct_metric_case *c)
 {
-    return c->single || c->list;
+    return !c->names && (c->single || c->list);
 }
 
 static bool has_class_or_positions(const oct_metric_case *c)
@@ -538,7 +539,7 @@ oct_status oct_metric_check(const oct_metric *m, const oct_metric_case *c, const
     if (!m->defined || m->defined(c))
         return OCT_OK;
     oct_fail(err, OCT_EUSAGE, "metric '%s' is defined for %s, and the first output is %s%s", m->name, m->shapes, shape,
-             c->codes ? " of truth values or classes" : !c->numbers ? " of rows that values choose or sort" : "");
+             c->names ? " of strings" : c->codes ? " of truth values or classes" : !c->numbers ? " of rows that values choose or sort" : "");
     oct_hint(err, c->any_codes ? "'matched' says which share of such an output is the float model's%s" : "'sqnr' and 'cosine' compare numbers of any shape%s",
              c->set == OCT_SET_CLASSES ? "; a rule may say what the outputs mean (--decode)" : "");
     return OCT_EUSAGE;

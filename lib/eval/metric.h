@@ -59,6 +59,7 @@ typedef struct oct_metric_case {
     bool competes;       /* the first output is a Softmax or the like over its last dimension */
     bool single;         /* the first output has one value for each sample */
     bool codes;          /* the first output consists of answers, not of scores: truth values, classes */
+    bool names;          /* these are strings */
     bool numbers;        /* it consists of real numbers in fixed places */
     bool any_numbers, any_codes; /* some output does; some output consists of codes or rows (oct_output_form) */
     bool reconstruction; /* the first input has the shape of the first output */

@@ -41,7 +41,7 @@ class Net:
 
     def save(self, path, *dims):
         graph = helper.make_graph(self.nodes, "g", [helper.make_tensor_value_info("x", F, list(dims))], self.outputs, self.constants)
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)], ir_version=8), path)
 
 
 def trunk(n, outs):
@@ -171,7 +171,7 @@ def ranked(n):
 
 def classified(n):
     """A class itself, with its scores before or behind it; or the best of a list."""
-    form, c = n.rng.integers(0, 4), int(n.rng.integers(3, 12))
+    form, c = n.rng.integers(0, 5), int(n.rng.integers(3, 12))
     s = n.dense(n.dense(n.node("Reshape", "x", n.ints(1, 432)), 432, 32), 32, c, False)
     label = n.node("ArgMax", s, axis=1, keepdims=0)
     if form == 0:
@@ -183,6 +183,9 @@ def classified(n):
         v, at = n.node("TopK", n.node("Softmax", s, axis=1), n.ints(3), n=2, axis=1)
         n.out(v, "values", F, 1, 3)
         n.out(at, "indices", I, 1, 3)
+    elif form == 3:
+        n.out(n.node("LabelEncoder", label, domain="ai.onnx.ml", keys_int64s=list(range(c)), values_strings=[f"class {k}" for k in range(c)]), "name", TensorProto.STRING, 1)
+        n.out(n.node("Softmax", s, axis=1), "probabilities", F, 1, c)
     else:
         n.out(n.node("Hardmax", s, axis=1), "one_hot", F, 1, c)
 
