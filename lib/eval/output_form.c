@@ -64,6 +64,14 @@ static bool has_real_input(const oct_graph *g, const oct_node *n)
     return any;
 }
 
+/* Whether an input is a number of elements or repetitions: an integer of 32 bits or more beside real numbers, and no quantized value. */
+static bool says_how_many(const oct_graph *g, const oct_node *n, const oct_op *op, int slot)
+{
+    const oct_dtype t = g->value[n->in[slot]].dtype;
+    const bool counts = slot < 32 && op->counts >> slot & 1;
+    return (t == OCT_S64 || t == OCT_S32) && !op->is_qdq && (counts || has_real_input(g, n));
+}
+
 /* What the inputs of a node have in common. A mask that chooses elements leaves as many as it has ones. */
 static facts join_inputs(const oct_graph *g, const facts *f, int node, const oct_op *op, bool *floats)
 {
@@ -76,7 +84,7 @@ static facts join_inputs(const oct_graph *g, const facts *f, int node, const oct
         const oct_value *v = &g->value[n->in[i]];
         const facts *in = &f[n->in[i]];
         const bool places = chooses(op, i);
-        x.varying |= in->varying || (in->kind != EXACT && !oct_dtype_is_real(v->dtype) && !places && (op->counts >> (i & 31) & 1 || has_real_input(g, n)));
+        x.varying |= in->varying || (!places && says_how_many(g, n, op, i) && in->kind != EXACT);
         x.layered |= in->varying && in->layered;
         x.sorted |= in->sorted && !is_weighted(op) && !op->reduces;
         *floats |= oct_dtype_is_real(v->dtype);

@@ -171,6 +171,24 @@ static void lengths(void **state)
     oct_graph_destroy(g);
 }
 
+/* Quantized values are integers beside their scale, and no lengths. */
+static void quantized_values_are_numbers(void **state)
+{
+    (void)state;
+    oct_graph *g = net_graph(13);
+    net_input(g, "x", OCT_F32, "N,5");
+    weights(g, "w", "5,3");
+    NET_F32(g, "scale", "", 0.1f);
+    node(g, "QuantizeLinear", "xq", "x scale");
+    node(g, "DequantizeLinear", "xd", "xq scale");
+    node(g, "MatMul", "y", "xd w");
+    node(g, "QuantizeLinear", "yq", "y scale");
+    node(g, "DequantizeLinear", "yd", "yq scale");
+    check(g, "y", OCT_HOLDS_NUMBERS);
+    check(g, "yd", OCT_HOLDS_NUMBERS);
+    oct_graph_destroy(g);
+}
+
 static void codes_are_equal_or_not(void **state)
 {
     (void)state;
@@ -228,6 +246,7 @@ int main(void)
         cmocka_unit_test(rows),
         cmocka_unit_test(rows_before_a_layer),
         cmocka_unit_test(lengths),
+        cmocka_unit_test(quantized_values_are_numbers),
         cmocka_unit_test(codes_are_equal_or_not),
         cmocka_unit_test(rows_are_found_in_any_place),
         cmocka_unit_test(rows_are_sorted_by_the_nearest),
