@@ -21,7 +21,7 @@ static size_t count_missed(const ev_page *p, size_t k, size_t *n, size_t *unsure
     return missed;
 }
 
-/* "Meets all 3 gates; 1 is too near its limit to be certain." Green and red are used only for certain results: one gate that is missed for
+/* "Meets all 3 gates; for 1 the measurement does not suffice to be certain." Green and red are used only for certain results: one gate that is missed for
  * certain makes it red. */
 static void put_gates(const ev_page *p, size_t k)
 {
@@ -37,9 +37,9 @@ static void put_gates(const ev_page *p, size_t k)
     else
         oct_buf_puts(p->b, "Meets its gate");
     if (unsure && n > 1)
-        oct_buf_printf(p->b, "; %zu %s too near %s to be certain", unsure, unsure == 1 ? "is" : "are", unsure == 1 ? "its limit" : "their limits");
+        oct_buf_printf(p->b, "; for %zu the measurement does not suffice to be certain", unsure);
     else if (unsure)
-        oct_buf_puts(p->b, ", but is too near its limit to be certain");
+        oct_buf_puts(p->b, ", but the measurement does not suffice to be certain");
     oct_buf_puts(p->b, ".</span> ");
 }
 

@@ -126,10 +126,13 @@ static void put_runners(oct_buf *b, const oct_eval_result *r, size_t k)
 
 static void put_model(oct_buf *b, const oct_eval_result *r, const oct_report_context *c, size_t k)
 {
-    size_t own = 0;
-    for (size_t i = 0; i < c->n_gates; i++)
-        own += c->gates[i].model == k;
-    oct_buf_printf(b, "### %s", !own ? "" : oct_report_met(c, k) ? "\xe2\x9c\x85 " : "\xe2\x9d\x8c ");
+    const oct_gate_result *worst = NULL; /* a missed gate, else one of which the measurement is unsure, else any */
+    for (size_t i = 0; i < c->n_gates; i++) {
+        const oct_gate_result *g = &c->gates[i];
+        if (g->model == k && (!worst || (worst->met && (!g->met || (g->unsure && !worst->unsure)))))
+            worst = g;
+    }
+    oct_buf_printf(b, "### %s%s", worst ? mark(worst) : "", worst ? " " : "");
     put_text(b, r->models[k].name);
     put_runners(b, r, k);
     oct_buf_puts(b, k ? "\n\n| | float | quantized | |\n| --- | ---: | ---: | --- |\n" : "\n\n| | |\n| --- | ---: |\n");

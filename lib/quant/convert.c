@@ -43,7 +43,7 @@ static void log_change(void *arg, const char *pass, const char *what, const char
 
 oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct_err *err)
 {
-    *c = (oct_conversion){ .o = *o, .sqnr = NAN, .seen_sqnr = NAN, .began = oct_now() };
+    *c = (oct_conversion){ .o = *o, .sqnr = NAN, .began = oct_now() };
     if (!(c->arena = oct_arena_create()))
         return oct_nomem(err);
     OCT_TRY(oct_policy_create(o->policy, &c->policy, err));

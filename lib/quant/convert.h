@@ -302,7 +302,7 @@ typedef struct oct_conversion {
     oct_graph *adopted;       /* the quantized model whose decisions were adopted; or NULL */
     oct_graph *fl;            /* the prepared float graph, with which the result is compared */
     oct_judged_on judged;
-    double seen_sqnr;         /* the SQNR on samples that calibrated, where it is far better than on those that judge; NaN: it is not */
+    double seen_gap;          /* dB by which the SQNR is better on samples that calibrated than on those that judge, where that is much; else 0 */
     oct_eval_result *verdict; /* the comparison of the float and the quantized graph; NULL: there was none */
     double sqnr;              /* SQNR of the outputs in dB on the samples of the verdict; NaN: not measured */
     oct_layer_denormals *denormal; /* [n_denormal], of the layers that have denormal weights */

@@ -179,7 +179,6 @@ static bool may_go_unjudged(const oct_conversion *c, oct_status s)
 /* Ranges and choices may fit the samples that made them far better than others. Few samples tell this, and only where much is lost does it matter. */
 static oct_status compare_seen(oct_conversion *c, const oct_eval_model models[2], oct_err *err)
 {
-    c->seen_sqnr = NAN;
     if (c->judged != OCT_JUDGED_OTHERS || c->o.synthetic || !(c->sqnr < CLOSE_DB) || c->verdict->samples < 1)
         return OCT_OK;
     const oct_pick pick = { .most = enough(c->fl) };
@@ -193,7 +192,7 @@ static oct_status compare_seen(oct_conversion *c, const oct_eval_model models[2]
     if (s == OCT_OK)
         s = oct_eval(models, 2, c->src, &o, &r, err);
     if (s == OCT_OK && r->models[1].sqnr_db > c->sqnr + MUCH_BETTER_DB)
-        c->seen_sqnr = r->models[1].sqnr_db;
+        c->seen_gap = r->models[1].sqnr_db - c->sqnr;
     oct_pool_destroy(pool);
     oct_eval_free(r);
     return s;

@@ -188,9 +188,9 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
         oct_conversion_say(c, OCT_NOTE_WARNING, "values of the outputs that are not finite differ from the float model's; %s", hint);
     else if (poor)
         oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR %.1f dB is below %d: little of what the float model says is left; %s", c->sqnr, POOR_DB, hint);
-    if (!isnan(c->seen_sqnr))
+    if (c->seen_gap > 0)
         oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR is %.1f dB on samples that calibration saw, and %.1f dB on others: ranges and choices fit the samples too closely; "
-                           "give more of them, or samples that differ more", c->seen_sqnr, c->sqnr);
+                           "give more of them, or samples that differ more", c->sqnr + c->seen_gap, c->sqnr);
     if (k->names)
         warn_of_culprits(c);
     c->lossy |= worse || broken || poor || lengths || k->names;

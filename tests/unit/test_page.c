@@ -163,7 +163,7 @@ static void a_page(void **state)
     assert_false(b.failed);
     const char *page = oct_buf_str(&b), *out = getenv("OCT_TEST_PAGE");
     static const char *const story[] = {
-        "2 models against ", "<h2>int8.onnx</h2>", "mark mid\">Meets its gate, but is too near its limit to be certain.</span>", "4.00 times smaller", "2.50 times faster", "-2.00 points", "Misses 1 of 1 gate.",
+        "2 models against ", "<h2>int8.onnx</h2>", "mark mid\">Meets its gate, but the measurement does not suffice to be certain.</span>", "4.00 times smaller", "2.50 times faster", "-2.00 points", "Misses 1 of 1 gate.",
         "id=\"accuracy\"", "78.00 %", "class=\"limit\"", "60.00 %", "class=\"limit\"", "id=\"gates\"", "met?", "missed", "id=\"classes\"", "<td class=\"n\" data-v=\"0.7\">", "F1 is less than the float model's for 1 of 2 classes, and more for 1.",
         "change, points", "bad\" data-v=\"-0.053\">-5.30<", "7 (2)", "good\" data-v=\"0.05\">+5.00<", "id=\"costs\"", "25.0 % of float", "runs in onnxruntime 1", "id=\"layers\"",
         "id=\"m1-0\"", "id=\"m1-23\"", "id=\"m2-0\"", "id=\"time\"", "id=\"sizes\"", "25.0 %", 
@@ -208,10 +208,10 @@ static void uncertain_gates(void **state)
         const char *said;
     } each[] = {
         { { true, true }, { false, false }, "mark good\">Meets all 2 gates.</span>" },
-        { { true, true }, { true, false }, "mark mid\">Meets all 2 gates; 1 is too near its limit to be certain.</span>" },
-        { { true, false }, { true, true }, "mark mid\">Misses 1 of 2 gates; 2 are too near their limits to be certain.</span>" },
-        { { false, false }, { false, true }, "mark bad\">Misses 2 of 2 gates; 1 is too near its limit to be certain.</span>" }, /* the other is certain */
-        { { false, true }, { false, true }, "mark bad\">Misses 1 of 2 gates; 1 is too near its limit to be certain.</span>" },
+        { { true, true }, { true, false }, "mark mid\">Meets all 2 gates; for 1 the measurement does not suffice to be certain.</span>" },
+        { { true, false }, { true, true }, "mark mid\">Misses 1 of 2 gates; for 2 the measurement does not suffice to be certain.</span>" },
+        { { false, false }, { false, true }, "mark bad\">Misses 2 of 2 gates; for 1 the measurement does not suffice to be certain.</span>" }, /* the other is certain */
+        { { false, true }, { false, true }, "mark bad\">Misses 1 of 2 gates; for 1 the measurement does not suffice to be certain.</span>" },
         { { true, false }, { false, false }, "mark bad\">Misses 1 of 2 gates.</span>" },
     };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {

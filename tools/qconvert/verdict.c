@@ -113,8 +113,8 @@ void verdict_clause(const session *s, oct_buf *b)
         oct_buf_puts(b, " on these");
     else
         verdict_samples(s, (uint64_t)s->c.verdict->samples, b);
-    if (!isnan(s->c.seen_sqnr))
-        oct_buf_printf(b, " (%s on samples that it saw)", oct_fmt_db(text, s->c.seen_sqnr));
+    if (s->c.seen_gap > 0)
+        oct_buf_printf(b, " (%s on samples that it saw)", oct_fmt_db(text, s->c.sqnr + s->c.seen_gap));
 }
 
 /* Prints the result of the trials. */
