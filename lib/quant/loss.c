@@ -188,9 +188,12 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
         oct_conversion_say(c, OCT_NOTE_WARNING, "values of the outputs that are not finite differ from the float model's; %s", hint);
     else if (poor)
         oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR %.1f dB is below %d: little of what the float model says is left; %s", c->sqnr, POOR_DB, hint);
+    char seen[32] = "exact";
+    if (isfinite(c->seen_gap))
+        snprintf(seen, sizeof seen, "%.1f dB", c->sqnr + c->seen_gap);
     if (c->seen_gap > 0)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR is %.1f dB on samples that calibration saw, and %.1f dB on others: ranges and choices fit the samples too closely; "
-                           "give more of them, or samples that differ more", c->sqnr + c->seen_gap, c->sqnr);
+        oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR is %s on samples that calibration saw, and %.1f dB on others: ranges and choices fit the samples too closely; "
+                           "give more of them, or samples that differ more", seen, c->sqnr);
     if (k->names)
         warn_of_culprits(c);
     c->lossy |= worse || broken || poor || lengths || k->names;
