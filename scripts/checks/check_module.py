@@ -50,7 +50,8 @@ def refused(call, *words, kind=octet.Error, status=None):
     raise SystemExit(f"nothing was raised, wanted {kind.__name__} {words}")
 
 x = np.random.default_rng(1).normal(size=(64, 8)).astype("f4")
-onnx.save(network(), "net.onnx")
+if not os.path.exists("net.onnx"): # a spawned process comes here, too
+    onnx.save(network(), "net.onnx")
 want = np.maximum(x @ nh.to_array(network().graph.initializer[0]), 0) @ nh.to_array(network().graph.initializer[1])
 """
 CASES = {
@@ -67,7 +68,6 @@ for name in ("--json.onnx", "-o-", "--metric-cmd=touch pwned;echo 1 #.onnx", "pi
     onnx.save(network(), "./" + name)
     assert octet.convert(name, output="out.onnx", scheme="bf16")["layers"], name
 np.save("./pipe:x.npy", x)
-os.rename("./pipe:x.npy", "./pipe:x") if False else None
 assert octet.convert("net.onnx", data="pipe:x.npy", output="out.onnx")
 assert octet.convert("net.onnx", data=pathlib.Path("pipe:x.npy"), output="out.onnx") and not os.path.exists("pwned")
 """,
@@ -175,7 +175,7 @@ for a in (np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2], raw[1:].view("f4")
     assert m(a)[0].tobytes() == y
 assert m(x[:0])[0].shape == (0, 4)
 for a in (x.astype(">f4"), x.astype("c8"), np.zeros((1,) * 9, "f4"), np.array(["a"]), "text", None, np.zeros(1, "M8[s]")):
-    refused(lambda: m(a), kind=(TypeError))
+    refused(lambda: m(a), kind=TypeError)
 for call in (lambda: m(), lambda: m(x, x), lambda: m(none=x), lambda: m(x, x=x), lambda: m(x[0]), lambda: m(x[:, :3]), lambda: m(np.float32(1))):
     refused(call, status=4)
 """,
@@ -297,7 +297,10 @@ def work(k):
             wrong.append(k)
     octet.convert("net.onnx", data=x, output=f"{k}.onnx")
 threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-[t.start() for t in threads], [t.join() for t in threads]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
 assert not wrong and all(pathlib.Path(f"{k}.onnx").read_bytes() == pathlib.Path("0.onnx").read_bytes() for k in range(4)), wrong
 """,
     "small_stacks": """
@@ -308,7 +311,8 @@ def work():
     done.append(octet.convert("net.onnx", data=x, output="o.onnx", html="o.html"))
     done.append(octet.evaluate("net.onnx", "o.onnx", data=x, html="e.html"))
 t = threading.Thread(target=work)
-t.start(), t.join()
+t.start()
+t.join()
 assert len(done) == 3
 octet.convert("net.onnx", data=x, output="main.onnx")
 """,
@@ -326,8 +330,7 @@ def main():
     for name in args.names or CASES:
         with tempfile.TemporaryDirectory(prefix="octet-module-") as folder:
             script = Path(folder, "case.py") # spawned processes load it
-            script.write_text(HEAD.replace("\nx = ", "\nif __name__ == '__main__':\n  pass\nx = ") + "\nif __name__ == '__main__':\n" +
-                              "".join(f"    {line}\n" for line in CASES[name].splitlines()))
+            script.write_text(HEAD + "\nif __name__ == '__main__':\n" + "".join(f"    {line}\n" for line in CASES[name].splitlines()))
             try:
                 done = subprocess.run([sys.executable, script], cwd=folder, env=env, capture_output=True, text=True, errors="replace", timeout=LIMIT, check=False)
             except subprocess.TimeoutExpired:
