@@ -324,7 +324,7 @@ def main():
     parser.add_argument("build", type=Path)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of a case; without any, all run")
     parser.add_argument("-v", "--verbose", action="store_true")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     c = installed.Count(args.verbose)
     env = dict(os.environ, OCTET_LIBRARY=str(args.build.resolve() / "tools/library/liboctet.so.0"), PYTHONPATH=str(ROOT / "python"))
     for name in args.names or CASES:

@@ -402,7 +402,7 @@ static void *call_all(void *arg)
     float *y = malloc(2 * CLASSES * sizeof *y);
     const char *calibrate[] = { lib.model, lib.samples, steps, "-n", "16", "--output=stack.calib", NULL };
     const char *convert_all[] = { lib.model, lib.samples, steps, "-n", "16", "--output=stack.onnx", "--html=stack.html", NULL };
-    const char *evaluate[] = { lib.model, "stack.onnx", lib.samples, steps, "-n", "16", "--html=eval.html", "--layers", NULL };
+    const char *evaluate[] = { lib.model, "stack.onnx", lib.samples, steps, "-n", "16", "--no-latency", "--html=eval.html", "--layers", NULL };
     const char *lint[] = { "lint", "stack.onnx", NULL };
     c->status[0] = octet_model_load(o, lib.model, 2, &m);
     c->status[1] = c->status[0] ? c->status[0] : run(o, m, y);
