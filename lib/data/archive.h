@@ -18,7 +18,7 @@
     X(archive_read_support_format_tar) X(archive_read_set_format_option) X(archive_read_support_filter_gzip) X(archive_read_support_filter_bzip2)                    \
     X(archive_read_support_filter_xz) X(archive_read_support_filter_zstd) X(archive_read_support_filter_lz4)                       \
     X(archive_read_header_position) X(archive_filter_bytes) X(archive_set_error) X(archive_error_string) X(archive_errno) X(archive_entry_new) X(archive_entry_free)                       \
-    X(archive_entry_pathname) X(archive_entry_pathname_utf8) X(archive_entry_filetype) X(archive_entry_size)
+    X(archive_entry_pathname) X(archive_entry_pathname_utf8) X(archive_entry_filetype) X(archive_entry_size) X(archive_entry_hardlink)
 
 /* la.archive_read_new() and so on, with the types of archive.h. */
 typedef struct oct_libarchive {

@@ -130,7 +130,8 @@ oct_source_mark oct_source_where(const oct_source *src);
  * read up to there, files passed over without decoding; a visitor is shown all the same. text: the messages of the broken samples, of which
  * there may be fewer than mark->bad. Where the samples before the mark have other names, oct_source_next fails with OCT_EUSAGE. OCT_ENOMEM. */
 oct_status oct_source_go_on(oct_source *src, const oct_source_mark *mark, const char *const *text, size_t n, oct_err *err);
-/* A hash of what the specs have led to: names of files and their sizes, commands, and the number of samples where it is known. */
+/* A hash of what the specs have led to: names of files, their sizes and times of change, also of those in open folders and lists, commands, and the number of
+ * samples where it is known. */
 uint64_t oct_source_list_hash(const oct_source *src);
 
 /* Back to the first sample; counts start anew. OCT_EUNSUPPORTED for standard input. */
@@ -177,6 +178,11 @@ bool oct_source_has_labels(const oct_source *src); /* whether any sample given s
 int64_t oct_source_bad_count(const oct_source *src);
 const char *oct_source_bad_text(const oct_source *src, size_t i); /* NULL beyond; borrowed */
 int64_t oct_source_bad_index(const oct_source *src, size_t i);    /* its position in the data; -1 beyond */
+
+/* The i-th folder or archive that holds what looks like samples and is not read, such as pictures of other kinds or, in an archive, links in place of
+ * files: its name, and how many of which kind there are; NULL beyond. Those of an archive are known when it was read to its end. Borrowed, until the next
+ * call that reads. */
+const char *oct_source_left_out(const oct_source *src, size_t i, const char **where);
 
 /* From here on a digest is kept of the samples that are given, in whichever pass (sample_sum.h). OCT_ENOMEM. */
 oct_status oct_source_sum(oct_source *src, oct_err *err);

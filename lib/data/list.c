@@ -115,6 +115,15 @@ oct_status oct_list_next(void *self, bool want, oct_item *item, bool *end, oct_e
     return want ? s : s == OCT_ENOMEM ? s : OCT_OK;
 }
 
+uint64_t oct_list_stamp(void *self, uint64_t h)
+{
+    const oct_list *l = self;
+    for (size_t i = 0; i < l->n; i++)
+        for (size_t k = 0; k < l->n_inputs; k++)
+            h = l->v[i].paths[k] ? oct_file_stamp(h, l->v[i].paths[k]) : h;
+    return h;
+}
+
 oct_status oct_list_rewind(void *self, oct_err *err)
 {
     oct_list *l = self;

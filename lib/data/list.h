@@ -30,6 +30,7 @@ oct_entry *oct_list_add(oct_list *l, const char *name);
 /* The reader's functions for a list. */
 int64_t oct_list_count(void *self);
 oct_status oct_list_next(void *self, bool want, oct_item *item, bool *end, oct_err *err);
+uint64_t oct_list_stamp(void *self, uint64_t h);
 oct_status oct_list_rewind(void *self, oct_err *err);
 void oct_list_close(void *self);
 

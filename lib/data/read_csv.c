@@ -125,5 +125,6 @@ const oct_reader oct_read_csv = {
     .count = oct_list_count,
     .next = oct_list_next,
     .rewind = oct_list_rewind,
+    .stamp = oct_list_stamp,
     .close = oct_list_close,
 };

@@ -1,8 +1,10 @@
 /* lib/data/read_folder.c -- reader: a folder of sample files, of one sub-folder per class, or of INPUT.npy files. */
+#include "data/left_out.h"
 #include "data/list.h"
 #include "data/set.h"
 
 #include "base/io.h"
+#include "base/mem.h"
 
 #include <string.h>
 
@@ -12,6 +14,7 @@ enum { MAX_DEPTH = 16, MAX_FOLDERS = 1 << 20 }; /* links to folders can make a f
 typedef struct folder {
     const oct_reader *reader; /* NULL: the list */
     void *self;
+    oct_left_out left;
 } folder;
 
 static oct_status add_file(oct_list *l, const char *path, int64_t label, oct_err *err)
@@ -25,7 +28,7 @@ static oct_status add_file(oct_list *l, const char *path, int64_t label, oct_err
 }
 
 /* Files of a folder and below, in sorted order. */
-static oct_status walk(oct_list *l, const char *dir, int64_t label, int depth, oct_err *err)
+static oct_status walk(oct_list *l, oct_left_out *left, const char *dir, int64_t label, int depth, oct_err *err)
 {
     oct_names names;
     if (depth > MAX_DEPTH)
@@ -40,15 +43,17 @@ static oct_status walk(oct_list *l, const char *dir, int64_t label, int depth, o
         oct_path_kind kind;
         OCT_TRY(oct_path_look(path, &kind, err));
         if (kind == OCT_PATH_FOLDER)
-            OCT_TRY(walk(l, path, label, depth + 1, err));
+            OCT_TRY(walk(l, left, path, label, depth + 1, err));
         else if (oct_is_sample_file(path))
             OCT_TRY(add_file(l, path, label, err));
+        else
+            oct_left_out_add(left, path);
     }
     return OCT_OK;
 }
 
 /* Files directly in the folder, then those of its sub-folders; these are classes when at least two hold samples. */
-static oct_status list_folder(oct_list *l, const char *dir, oct_err *err)
+static oct_status list_folder(oct_list *l, oct_left_out *left, const char *dir, oct_err *err)
 {
     oct_names names, folders = { 0 };
     OCT_TRY(oct_list_dir(dir, l->arena, &names, err));
@@ -61,6 +66,8 @@ static oct_status list_folder(oct_list *l, const char *dir, oct_err *err)
         if (kind != OCT_PATH_FOLDER) {
             if (oct_is_sample_file(path))
                 OCT_TRY(add_file(l, path, -1, err));
+            else
+                oct_left_out_add(left, path);
         } else {
             if (!OCT_GROW(l->arena, folders.v, folders.n, folders.cap))
                 return oct_nomem(err);
@@ -71,7 +78,7 @@ static oct_status list_folder(oct_list *l, const char *dir, oct_err *err)
     size_t filled = 0;
     for (size_t i = 0; i < folders.n; i++) {
         const size_t before = l->n;
-        OCT_TRY(walk(l, folders.v[i], (int64_t)i, 0, err));
+        OCT_TRY(walk(l, left, folders.v[i], (int64_t)i, 0, err));
         filled += l->n > before;
     }
     if (filled < 2)
@@ -79,7 +86,9 @@ static oct_status list_folder(oct_list *l, const char *dir, oct_err *err)
             l->v[i].label = -1;
     if (l->n)
         return OCT_OK;
-    oct_fail(err, OCT_EMALFORMED, "%s: no samples in this folder", dir);
+    char *others = oct_left_out_text(left);
+    oct_fail(err, OCT_EMALFORMED, "%s: no samples in this folder%s%s", dir, others ? "; " : "", others ? others : "");
+    oct_free(others);
     oct_hint(err, "expected .jpg, .png, .wav, .npy or .pb files, sub-folders of them (one per class), labels.csv, "
                   "INPUT.npy files or test_data_set_* folders");
     return OCT_EMALFORMED;
@@ -114,7 +123,7 @@ static oct_status open_list(const oct_feed_ctx *ctx, const char *path, folder *f
     if (!l)
         return oct_nomem(err);
     f->self = l;
-    return list_folder(l, path, err);
+    return list_folder(l, &f->left, path, err);
 }
 
 static oct_status open_kind(const oct_feed_ctx *ctx, const char *path, folder *f, oct_arena *arena, oct_err *err)
@@ -192,6 +201,20 @@ static oct_status folder_rewind(void *self, oct_err *err)
     return f->reader ? f->reader->rewind(f->self, err) : oct_list_rewind(f->self, err);
 }
 
+static uint64_t folder_stamp(void *self, uint64_t h)
+{
+    folder *f = self;
+    if (!f->reader)
+        return oct_list_stamp(f->self, h);
+    return f->reader->stamp ? f->reader->stamp(f->self, h) : h;
+}
+
+static char *folder_left_out(void *self)
+{
+    folder *f = self;
+    return oct_left_out_text(&f->left);
+}
+
 static bool folder_claims(const char *path, bool is_folder)
 {
     return is_folder;
@@ -204,5 +227,7 @@ const oct_reader oct_read_folder = {
     .count = folder_count,
     .next = folder_next,
     .rewind = folder_rewind,
+    .left_out = folder_left_out,
+    .stamp = folder_stamp,
     .close = folder_close,
 };

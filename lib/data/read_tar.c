@@ -1,6 +1,7 @@
 /* lib/data/read_tar.c -- reader: tar streams in the WebDataset convention, compressed or not: adjacent members with one
  * base name (up to the first dot) are a sample: NNN.jpg and NNN.cls, NNN.npy, NNN.wav, NNN.INPUT.npy. */
 #include "data/archive.h"
+#include "data/left_out.h"
 #include "data/readers.h"
 #include "data/sound.h"
 #include "data/stream.h"
@@ -47,6 +48,7 @@ typedef struct tar {
     size_t n_met;
     oct_sounds sounds; /* of the sample that was read last */
     oct_item whole;    /* that sample, while it still has windows */
+    oct_left_out left; /* of this pass */
     char stranger[64]; /* suffix of a member that is nothing we know, for the message on an archive without samples */
 } tar;
 
@@ -201,6 +203,7 @@ static oct_status start(tar *r, oct_err *err)
     r->started = true;
     r->eof = r->over = r->seen = false;
     r->samples = 0;
+    r->left = (oct_left_out){ .links = 0 };
     r->member[0] = 0;
     if (!(r->a = r->la->archive_read_new()) || !(r->entry = r->la->archive_entry_new()))
         return oct_nomem(err);
@@ -261,6 +264,18 @@ static const char *suffix_of(const char *name)
     return dot && dot[1] ? dot + 1 : NULL;
 }
 
+static int input_of(const tar *r, const char *suffix);
+
+/* Counts a member that is not read, if it would be part of a sample: a link, whose data stand elsewhere, or a file of another kind. */
+static void leave_out(tar *r, const char *name, bool link)
+{
+    const char *suffix = suffix_of(name);
+    if (link && suffix)
+        r->left.links += input_of(r, suffix) >= 0 || strcmp(suffix, "cls") == 0;
+    else if (!link)
+        oct_left_out_add(&r->left, name);
+}
+
 /* The next regular member with a usable name and its suffix, or NULL at the end. */
 static oct_status next_member(tar *r, struct archive_entry **e, const char **name, const char **suffix, oct_err *err)
 {
@@ -285,7 +300,10 @@ static oct_status next_member(tar *r, struct archive_entry **e, const char **nam
             *name = r->la->archive_entry_pathname_utf8(member);
         if (*name)
             snprintf(r->member, sizeof r->member, "%.120s", *name);
-        *suffix = *name && r->la->archive_entry_filetype(member) == AE_IFREG ? suffix_of(*name) : NULL;
+        const bool link = r->la->archive_entry_hardlink(member) || r->la->archive_entry_filetype(member) == AE_IFLNK;
+        if (*name && link)
+            leave_out(r, *name, true);
+        *suffix = *name && !link && r->la->archive_entry_filetype(member) == AE_IFREG ? suffix_of(*name) : NULL;
         if (*suffix) {
             *e = member;
             return OCT_OK;
@@ -373,6 +391,7 @@ static oct_status take(tar *r, struct archive_entry *e, const char *name, const 
 {
     int input = input_of(r, suffix);
     if (input < 0 && strcmp(suffix, "cls") != 0) {
+        leave_out(r, name, false);
         if (!r->stranger[0])
             snprintf(r->stranger, sizeof r->stranger, "%.60s", suffix);
         return OCT_OK;
@@ -522,6 +541,12 @@ static oct_status tar_next(void *self, bool want, oct_item *item, bool *end, oct
     return s;
 }
 
+static char *tar_left_out(void *self)
+{
+    const tar *r = self;
+    return oct_left_out_text(&r->left);
+}
+
 static oct_status tar_rewind(void *self, oct_err *err)
 {
     tar *r = self;
@@ -559,6 +584,11 @@ static oct_status tar_next(void *self, bool want, oct_item *item, bool *end, oct
 static oct_status tar_rewind(void *self, oct_err *err)
 {
     return OCT_OK;
+}
+
+static char *tar_left_out(void *self)
+{
+    return NULL;
 }
 
 static void tar_close(void *self)
@@ -606,7 +636,7 @@ static bool never_cheap(const char *path)
     return false;
 }
 
-#define TAR_STREAM .count = tar_count, .next = tar_next, .rewind = tar_rewind, .close = tar_close
+#define TAR_STREAM .count = tar_count, .next = tar_next, .rewind = tar_rewind, .left_out = tar_left_out, .close = tar_close
 
 /* Tar shards (WebDataset: NNN.jpg + NNN.cls), compressed or not: files, what a command prints. */
 const oct_reader oct_read_tar = { .claims = tar_claims, .open = tar_open, .is_cheap_to_pass = tar_is_cheap_to_pass, TAR_STREAM };

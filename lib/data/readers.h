@@ -63,6 +63,10 @@ typedef struct oct_reader {
      * failure with *end set means that nothing after it can be read; without, that the next sample can. */
     oct_status (*next)(void *self, bool want, oct_item *item, bool *end, oct_err *err);
     oct_status (*rewind)(void *self, oct_err *err);
+    /* Adds size and time of change of all files that it lists to a hash. NULL as a member: there is only the file of its path. */
+    uint64_t (*stamp)(void *self, uint64_t h);
+    /* What was met so far that looks like samples and was not read (left_out.h): a text for oct_free, or NULL. NULL as a member: it leaves nothing out. */
+    char *(*left_out)(void *self);
     void (*close)(void *self); /* NULL allowed */
 } oct_reader;
 
@@ -114,6 +118,9 @@ char *oct_strprintf(const char *fmt, ...) OCT_PRINTF(1, 2);
 void oct_part_free(oct_part *p);
 oct_status oct_part_own(oct_part *p, oct_err *err); /* copies what is a view, so that the reader may be closed */
 void oct_item_free(oct_item *it, size_t n); /* leaves parts zeroed, usable again */
+
+/* Adds size and time of change of a regular file to a hash; of anything else it adds nothing. */
+uint64_t oct_file_stamp(uint64_t h, const char *path);
 
 bool oct_has_suffix(const char *path, const char *suffix); /* case ignored */
 bool oct_is_sample_file(const char *path);                 /* by suffix: pictures, .npy, .pb, .wav */

@@ -262,6 +262,7 @@ static oct_status open_all(oct_source *s, oct_err *err)
             if (s->leaves.v[k].reader == l->reader && strcmp(s->leaves.v[k].path, l->path) == 0)
                 return oct_fail(err, OCT_EUSAGE, "%s is given twice", strcmp(l->path, "-") == 0 ? "standard input" : l->path);
         OCT_TRY(oct_leaf_open(s, l, err));
+        oct_leaf_note(l);
         int64_t n = l->reader->count(l->self);
         if (n < 0 || s->total < 0)
             s->total = -1;
@@ -371,8 +372,10 @@ void oct_source_close(oct_source *s)
     oct_source_halt(s);
     if (s->visit_done)
         s->visit_done(s->visit_arg);
-    for (size_t i = 0; i < s->leaves.n; i++)
+    for (size_t i = 0; i < s->leaves.n; i++) {
         oct_leaf_close(&s->leaves.v[i]);
+        oct_free(s->leaves.v[i].left);
+    }
     oct_labels_free(s->labels);
     oct_store_free(&s->store);
     if (s->sum)
@@ -461,6 +464,22 @@ int64_t oct_source_bad_index(const oct_source *s, size_t i)
 const char *oct_source_bad_text(const oct_source *s, size_t i)
 {
     return i < OCT_SOURCE_BAD_TEXTS && (int64_t)i < s->bad ? s->bad_text[i] : NULL;
+}
+
+const char *oct_source_left_out(const oct_source *s, size_t i, const char **where)
+{
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&s->lock; /* a decoding thread may be at the end of an archive */
+    for (size_t k = 0; k < s->leaves.n; k++) {
+        const oct_leaf *l = &s->leaves.v[k];
+        pthread_mutex_lock(lock);
+        const char *left = l->left;
+        pthread_mutex_unlock(lock);
+        if (left && i-- == 0) {
+            *where = l->path;
+            return left;
+        }
+    }
+    return NULL;
 }
 
 int64_t oct_source_given(const oct_source *s)

@@ -54,18 +54,24 @@ oct_status oct_source_go_on(oct_source *s, const oct_source_mark *mark, const ch
     return OCT_OK;
 }
 
+uint64_t oct_file_stamp(uint64_t h, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return h;
+    const int64_t now[] = { st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec };
+    return oct_hash(h, now, sizeof now);
+}
+
 uint64_t oct_source_list_hash(const oct_source *s)
 {
     uint64_t h = oct_hash(OCT_HASH_INIT, &s->total, sizeof s->total);
     for (size_t i = 0; i < s->leaves.n; i++) {
         const oct_leaf *l = &s->leaves.v[i];
         const bool named = l->reader != &oct_read_descriptor && l->reader != &oct_read_command;
-        struct stat st;
         h = oct_hash(h, l->path, strlen(l->path) + 1);
-        if (named && stat(l->path, &st) == 0 && S_ISREG(st.st_mode)) {
-            const int64_t size = st.st_size;
-            h = oct_hash(h, &size, sizeof size);
-        }
+        h = named ? oct_file_stamp(h, l->path) : h;
+        h = l->self && l->reader->stamp ? l->reader->stamp(l->self, h) : h;
     }
     return h;
 }

@@ -13,6 +13,16 @@ oct_status oct_leaf_open(oct_source *s, oct_leaf *l, oct_err *err)
     return l->self ? OCT_OK : l->reader->open(&s->ctx, l->path, &l->self, err);
 }
 
+/* Called where a reader has listed its folder or has reached its end. */
+void oct_leaf_note(oct_leaf *l)
+{
+    char *text = l->self && l->reader->left_out ? l->reader->left_out(l->self) : NULL;
+    if (!text)
+        return;
+    oct_free(l->left);
+    l->left = text;
+}
+
 void oct_leaf_close(oct_leaf *l)
 {
     if (l->self)
@@ -33,6 +43,9 @@ bool oct_source_keeps_open(const oct_source *s)
 
 static void leave_leaf(oct_source *s)
 {
+    pthread_mutex_lock(&s->lock);
+    oct_leaf_note(&s->leaves.v[s->leaf]);
+    pthread_mutex_unlock(&s->lock);
     if (!oct_source_keeps_open(s))
         oct_leaf_rest(&s->leaves.v[s->leaf]);
     s->leaf++;
@@ -249,6 +262,7 @@ static oct_status gather(oct_source *s, oct_err *err)
     oct_store_open(&s->store, oct_source_parts(s), (size_t)(s->asked < INT64_MAX / 2 ? s->asked + (s->hold ? others : 0) : s->asked), s->store_bytes);
     for (size_t i = 0; st == OCT_OK && i < s->leaves.n; i++) {
         st = gather_leaf(s, &s->leaves.v[i], &item, err);
+        oct_leaf_note(&s->leaves.v[i]);
         oct_leaf_close(&s->leaves.v[i]);
     }
     if (item.parts)

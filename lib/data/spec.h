@@ -10,6 +10,7 @@ typedef struct oct_leaf {
     const oct_reader *reader;
     char *path;
     void *self; /* the open reader, or NULL */
+    char *left; /* what a reader left out before it was closed, or NULL; owned */
 } oct_leaf;
 
 typedef struct oct_leaves {

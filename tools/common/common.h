@@ -85,7 +85,7 @@ oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, o
 void tool_warn_pixels(oct_cli *cli, const oct_graph *g, const oct_cli_list *preprocess);
 /* Reports which samples were chosen, if not all are used. */
 void tool_say_samples(oct_cli *cli, const oct_source *src);
-/* Reports how many samples were broken, and which. */
+/* Reports how many samples were broken, and which, and how many files of which kinds were left out. */
 void tool_say_bad(oct_cli *cli, const oct_source *src);
 
 /* Warns if a calibration table lacks shards, and names them. */

@@ -170,6 +170,9 @@ void tool_say_samples(oct_cli *cli, const oct_source *src)
 void tool_say_bad(oct_cli *cli, const oct_source *src)
 {
     int64_t n = oct_source_bad_count(src);
+    const char *where, *left;
+    for (size_t i = 0; (left = oct_source_left_out(src, i, &where)); i++)
+        oct_cli_warn(cli, "%s: %s", where, left);
     if (n == 0)
         return;
     oct_cli_warn(cli, "%lld broken sample%s left out", (long long)n, n == 1 ? " was" : "s were");
