@@ -67,11 +67,19 @@ size_t oct_char_clean(char dst[12], const char *s, bool ascii)
     return n;
 }
 
+bool oct_text_commands(const char *text, const char *s)
+{
+    const bool starts = s == text || s[-1] == ' ' || s[-1] == '\n' || s[-1] == '\t';
+    return (starts && strncmp(s, "::", 2) == 0) || strncmp(s, "##[", 3) == 0;
+}
+
 void oct_text_clean(oct_buf *b, const char *s, bool ascii)
 {
     char one[12];
-    while (*s) {
-        s += oct_char_clean(one, s, ascii);
-        oct_buf_puts(b, one);
+    for (const char *text = s; *s; oct_buf_puts(b, one)) {
+        if (oct_text_commands(text, s))
+            put_escape(one, 'x', 2, (unsigned char)*s++);
+        else
+            s += oct_char_clean(one, s, ascii);
     }
 }

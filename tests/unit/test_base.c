@@ -338,6 +338,11 @@ static void texts_are_cleaned(void **state)
     cleaned("\U000e0001\ufffe", false, "\\U000e0001\\ufffe");
     cleaned("gr\u00f6\u00dfe \u5c64 \ufffd", false, "gr\u00f6\u00dfe \u5c64 \ufffd");
     cleaned("gr\u00f6\u00dfe \U0001f600", true, "gr\\u00f6\\u00dfe \\U0001f600");
+    /* no commands of a workflow, where a line could begin; other colons stay */
+    cleaned("::set-output name=a::b", false, "\\x3a:set-output name=a::b");
+    cleaned("layer ::add-mask::x", false, "layer \\x3a:add-mask::x");
+    cleaned("a::b: c", false, "a::b: c");
+    cleaned("x##[error]y", false, "x\\x23#[error]y");
 }
 
 static void output_appears_only_on_commit(void **state)
