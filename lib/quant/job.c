@@ -259,7 +259,7 @@ static void describe(oct_qjob *j, int id, bool decided)
     oct_layer_decision *d = &j->node[id].decision;
     *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why,
                                .scheme = q->scheme, .on_floats = NAN, .expected = NAN, .sqnr_weights = NAN, .sqnr_output = NAN, .row = &q->row,
-                               .barred = q->barred != NULL, .rangeless = q->rangeless && q->scheme == OCT_SCHEME_FLOAT, .wide = q->wide && q->widened, .rounded = q->scheme == OCT_SCHEME_FLOAT && q->rounds };
+                               .barred = q->barred != NULL, .rangeless = q->rangeless && q->scheme == OCT_SCHEME_FLOAT, .wide = q->wide && q->widened, .rounded = q->scheme == OCT_SCHEME_FLOAT && (q->rounds || q->rounds_outputs) };
     d->integer = q->scheme == OCT_SCHEME_STATIC || q->scheme == OCT_SCHEME_DYNAMIC;
     oct_expect_node(j, id, &d->on_floats, &d->expected);
     if (decided && oct_half_type(j, id) && first && first->count) {
