@@ -576,17 +576,17 @@ def check_wide(c, target, nets):
     c.hold(f"{target}: results in 16 bits", {"Sigmoid", "Tanh", "MatMul", "LayerNormalization"} <= wide, wide)
 
 
-SLOW_16 = "".join(f"cost {kind} {how} mac={mac}\n" for kind in ("conv", "conv-few", "conv-1x1", "conv-depthwise")
+SLOW_16 = "".join(f"cost {kind} {how} mac={mac} out={mac}\n" for kind in ("conv", "conv-few", "conv-1x1", "conv-depthwise", "product", "GlobalAveragePool", "Flatten")
                   for how, mac in (("float", 10), ("static", 5), ("static16", 20)))
 
 
 def check_widened(c, target):
     """What loses too much in 8 bits gets 16, unless the target's costs say that they take longer than floats; decisions that are written give the same."""
-    make_nasty.build("shared_weights", c.folder)
+    make_nasty.build("silent_recording", c.folder)
     path, data, out = (c.folder / f"{target}-{name}" for name in ("loss.onnx", "loss.npy", "loss-out.onnx"))
-    (c.folder / "shared_weights.onnx").rename(path)
-    (c.folder / "shared_weights.calib.npy").rename(data)
-    samples = [x[None] for x in np.load(c.folder / "shared_weights.eval.npy")[:16]]
+    (c.folder / "silent_recording.onnx").rename(path)
+    (c.folder / "silent_recording.calib.npy").rename(data)
+    samples = [x[None] for x in np.load(c.folder / "silent_recording.eval.npy")[:16]]
     floats = run_ort(path, samples)
     c.convert(path, out, "--target", target, "--data", data, "--no-method", "mixed-precision")
     narrow = sqnr(floats[0], run_ort(out, samples, exact=True)[0])
