@@ -275,12 +275,29 @@ static oct_status half_opts(const oct_qjob *j, oct_half_opts *o, bool *any, oct_
     return OCT_OK;
 }
 
+/* A constant that is not a number makes results that are none. Infinities are meant: masks have them. */
+static oct_status check_numbers(const oct_graph *g, int node, oct_err *err)
+{
+    const oct_node *n = &g->node[node];
+    for (int i = 0; i < n->n_in; i++) {
+        const oct_tensor *t = n->in[i] >= 0 ? g->value[n->in[i]].constant : NULL;
+        const float *v = t && t->dtype == OCT_F32 ? t->data : NULL;
+        for (int64_t e = 0; v && e < t->count; e++)
+            if (isnan(v[e]))
+                return oct_within_node(g, node, oct_fail(err, OCT_ENUMERIC, "a weight is not a number (element %lld of '%s')", (long long)e, g->value[n->in[i]].name), err);
+    }
+    return OCT_OK;
+}
+
 static oct_status halve(oct_qjob *j, oct_err *err)
 {
     oct_half_opts o;
     bool any;
     OCT_TRY(oct_bodies_do(j, halve, err));
     OCT_TRY(half_opts(j, &o, &any, err));
+    for (size_t i = 0; any && i < j->n_nodes; i++)
+        if (o.type[i] != OCT_UNDEFINED)
+            OCT_TRY(check_numbers(j->g, (int)i, err));
     if (any)
         OCT_TRY(oct_half_write(j->g, &o, err));
     oct_graph_prune(j->g); /* removes constants that were replaced, here or in bodies */

@@ -106,7 +106,7 @@ oct_status oct_conversion_make(oct_conversion *c, const char *output, const char
     oct_model *m = c->m;
     if (judged && c->src)
         OCT_TRY(oct_graph_clone(m->graph, &c->fl, err));
-    OCT_TRY(oct_qjob_rewrite(c->job, err));
+    OCT_TRY_WITHIN(oct_qjob_rewrite(c->job, err), err, "%s", c->o.name);
     OCT_TRY(oct_infer_shapes(m->graph, err));
     if (oct_graph_opset(m->graph, "") >= 21 && m->ir_version < 10)
         m->ir_version = 10; /* the first version with 4-bit types */

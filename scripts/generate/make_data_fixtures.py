@@ -43,6 +43,7 @@ def pictures():
     npy("f32.bilinear.16x11.npy", np.asarray(f32.resize((16, 11), Image.BILINEAR)))
     im.convert("L").save(OUT / "gray.png")
     im.quantize(16).save(OUT / "palette.png")
+    im.quantize(16).save(OUT / "transparent.png", transparency=0)
     npy("palette.npy", np.asarray(im.quantize(16).convert("RGB")))
     Image.fromarray(np.dstack([rgb, rgb[..., 0]])).save(OUT / "rgba.png")
     Image.fromarray((rgb[..., 1].astype(np.uint16) << 8) | 77).save(OUT / "deep.png")

@@ -362,6 +362,7 @@ static void pictures_equal_pillow(void **state)
     same_picture("rgb.png", NULL, "rgb.npy", 0);
     same_picture("rgba.png", NULL, "rgb.npy", 0);
     same_picture("palette.png", NULL, "palette.npy", 0);
+    same_picture("transparent.png", NULL, "palette.npy", 0);
     same_picture("gray.png", NULL, "rgb.gray.npy", 0);
     same_picture("rgb.png", "order=gray", "rgb.gray.npy", 0);
     same_picture("rgb.png", "resize=12:crop=7x9", "rgb.short12.crop7x9.npy", 0);
