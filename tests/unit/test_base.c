@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/name_map.h"
 #include "base/pool.h"
 #include "base/sha256.h"
 #include "base/spill.h"
@@ -789,9 +790,31 @@ static void words_know_their_place(void **state)
     assert_false(oct_words_line(&w));
 }
 
+/* Ten thousand names keep their first number, and no other name has one. */
+static void names_have_numbers(void **state)
+{
+    enum { MANY = 10000 };
+    oct_arena *a = oct_arena_create();
+    oct_name_map m;
+    assert_non_null(a);
+    assert_int_equal(oct_name_map_init(&m, MANY, a, NULL), OCT_OK);
+    assert_true(oct_name_map_find(&m, "v0") == SIZE_MAX);
+    for (size_t i = 0; i < MANY; i++)
+        oct_name_map_add(&m, oct_arena_printf(a, "v%zu", i), i);
+    for (size_t i = 0; i < MANY; i++)
+        oct_name_map_add(&m, oct_arena_printf(a, "v%zu", i), i + 1);
+    assert_int_equal(m.n, MANY);
+    for (size_t i = 0; i < MANY; i++)
+        if (oct_name_map_find(&m, oct_arena_printf(a, "v%zu", i)) != i)
+            fail_msg("'v%zu' has number %zu, %zu is expected", i, oct_name_map_find(&m, oct_arena_printf(a, "v%zu", i)), i);
+    assert_true(oct_name_map_find(&m, "v10000") == SIZE_MAX && oct_name_map_find(&m, "") == SIZE_MAX);
+    oct_arena_destroy(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_have_numbers),
         cmocka_unit_test(words_know_their_place),
         cmocka_unit_test(denormals_are_flushed_when_asked),
         cmocka_unit_test(digests_are_sha256),
