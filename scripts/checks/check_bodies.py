@@ -205,7 +205,7 @@ def check_silero(c, path):
 
 def main():
     parser = options(__doc__)
-    parser.add_argument("--shared", type=Path, default=tool.ROOT.parent / "shared", help="where models/silero_vad_16k.onnx may lie")
+    parser.add_argument("--shared", type=Path, default=tool.SHARED, help="where models/silero_vad_16k.onnx may lie")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-bodies-") as folder:
         c = Checker(args, Path(folder))

@@ -69,7 +69,7 @@ def write(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--shared", type=Path, default=zoo.ROOT.parent / "shared")
+    parser.add_argument("--shared", type=Path, default=tool.SHARED)
     parser.add_argument("--scheme", choices=("fp16", "bf16"), default="fp16")
     parser.add_argument("--samples", type=int, default=8)
     parser.add_argument("--write", action="store_true")

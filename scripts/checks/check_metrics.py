@@ -506,7 +506,7 @@ def check_shared(c, shared):
 def main():
     parser = options(__doc__)
     parser.add_argument("--only", metavar="GLOB", default="*")
-    parser.add_argument("--shared", type=Path, default=zoo.ROOT.parent / "shared", help="folder with models/ and data/ [%(default)s]")
+    parser.add_argument("--shared", type=Path, default=tool.SHARED, help="folder with models/ and data/ [%(default)s]")
     parser.add_argument("--minilm", type=Path, metavar="FILE", help="MiniLM, as models/make_minilm.py of that folder writes it")
     parser.add_argument("--whole", action="store_true", help="all pictures, and int8 models of the shared detectors")
     args = parser.parse_args()

@@ -78,7 +78,7 @@ def check_tiny(path, args, binary, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", help="names [all CNNs and the bundled model]")
-    parser.add_argument("--shared", type=Path, default=zoo.ROOT.parent / "shared")
+    parser.add_argument("--shared", type=Path, default=tool.SHARED)
     parser.add_argument("--samples", type=int, help="only the first N of each set")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--ort-only", action="store_true", help="only ONNX Runtime's numbers")

@@ -25,7 +25,7 @@ import onnx
 
 from pylib import oldnodes, peer
 from pylib.judge import faults, stored_case
-from pylib.tool import ROOT
+from pylib.tool import ROOT, SHARED
 
 sys.path.append(str(ROOT / "scripts/generate"))
 import make_zoo
@@ -155,7 +155,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--passes-dump", required=True, help="the test program tests/tools/passes_dump")
-    parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    parser.add_argument("--shared", type=Path, default=SHARED)
     parser.add_argument("-v", "--verbose", action="store_true", help="name every model")
     args = parser.parse_args()
     models = args.models

@@ -380,7 +380,7 @@ def add_networks(cases, names, shared):
 def main():
     parser = options(__doc__)
     parser.add_argument("networks", nargs="*", metavar="NETWORK", help="judge these, and no single layers")
-    parser.add_argument("--shared", type=Path, default=zoo.ROOT.parent / "shared")
+    parser.add_argument("--shared", type=Path, default=tool.SHARED)
     args = parser.parse_args()
     if unknown := set(args.networks) - {"multipliers", *zoo.MODELS}:
         parser.error(f"no network {unknown.pop()}; there are multipliers, {', '.join(zoo.MODELS)}")

@@ -145,7 +145,7 @@ def recorded(c, what, model, quantized, recordings, states, fixed, found):
 
 def main():
     parser = options(__doc__)
-    parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    parser.add_argument("--shared", type=Path, default=tool.SHARED)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-states-") as folder:
         c = Checker(args, Path(folder))

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+# Trained models and data, which no clone brings.
+SHARED = Path(os.environ.get("OCT_SHARED") or ROOT.parent / "shared")
 # Without what qemu-user would warn that it does not emulate. CPUs such as `max` gain AVX-512 and VNNI as qemu gets newer.
 HASWELL = "Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid"
 
