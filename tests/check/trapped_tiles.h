@@ -67,7 +67,7 @@ static instruction decode(const greg_t *regs)
 
 /* ---- a configuration that the CPU has ---- */
 
-/* The configuration in a saved state (arch/x86/include/uapi/asm/sigcontext.h of the Linux kernel), or NULL: no instruction has loaded one. */
+/* The configuration in a saved state (struct _xstate of Linux), or NULL: no instruction has loaded one. */
 static const oct_tiles_shape *saved_configuration(const void *state, uint32_t at)
 {
     enum { SOFTWARE = 464, SIZE = SOFTWARE + 16, PRESENT = 512, MAGIC = 0x46505853, CONFIGURATION = 1 << 17 };
