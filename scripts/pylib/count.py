@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-POINT = re.compile(r"^(not )?ok\b\s*(\d*)\s*(?:- )?(.*?)(?:\s+#\s*(?i:(SKIP|TODO))\S*\s*(.*))?$|^# skipped: (.*)$", re.M)
+POINT = re.compile(r"^(not )?ok\b[ \t]*(\d*)[ \t]*(?:- )?(.*?)(?:[ \t]+#[ \t]*(?i:(SKIP|TODO))\S*[ \t]*(.*))?$|^# skipped: (.*)$", re.M)
 
 
 def parts(test):
