@@ -115,19 +115,17 @@ static const oct_baseline_model *find_model(const oct_baseline *b, const oct_eva
     return b->n_models == 1 && r->n_models == 2 ? &b->models[0] : NULL;
 }
 
-static bool judge_drop(oct_gate_result *x, size_t k, const oct_eval_score *s, double before)
+/* A metric that has no value now, and had one, is worse. */
+static void judge_drop(oct_gate_result *x, size_t k, const oct_eval_score *s, double before)
 {
     const oct_interval now = { s->drop, s->lo, s->hi };
     const oct_drop_limit limit = { before, false };
-    if (isnan(s->drop))
-        return false;
     *x = (oct_gate_result){ .gate = &the_gate, .model = k, .subject = s->metric->name, .score = s, .estimate = s->drop, .limit = before,
                             .before = before, .lo = s->lo, .hi = s->hi, .method = s->method };
     const bool worse = oct_drop_exceeds(&limit, s->reference, s->drop);
     x->met = !worse || (!isnan(s->lo) && !(s->lo > before));
     x->unsure = worse && x->met;
     x->samples_needed = x->unsure ? oct_interval_samples(&now, s->n, before) : 0;
-    return true;
 }
 
 static void judge_value(oct_gate_result *x, size_t k, const char *subject, double now, double before, double limit, bool larger_is_better)
@@ -144,7 +142,7 @@ static void judge_model(const oct_baseline_model *b, const oct_eval_result *r, s
             continue;
         for (size_t d = 0; d < b->n_drops; d++)
             if (strcmp(b->drops[d].metric, m->scores[i].metric->name) == 0)
-                *n += judge_drop(&x[*n], k, &m->scores[i], b->drops[d].drop);
+                judge_drop(&x[(*n)++], k, &m->scores[i], b->drops[d].drop);
     }
     if (!isnan(b->sqnr_db))
         judge_value(&x[(*n)++], k, "sqnr", m->sqnr_db, b->sqnr_db, b->sqnr_db - OCT_BASELINE_DB, true);
@@ -196,7 +194,7 @@ static bool is_whole(const char *metric)
 static bool now_has(const oct_eval_model_result *m, size_t n, const char *metric)
 {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(m->scores[i].metric->name, metric) == 0 && !isnan(m->scores[i].drop))
+        if (strcmp(m->scores[i].metric->name, metric) == 0)
             return true;
     return false;
 }

@@ -14,7 +14,7 @@
 enum { MOST_CLASSES = 1 << 24 }; /* limit for the number in a part's file */
 
 typedef struct pair {
-    int32_t label, found;
+    int32_t label, found; /* found is -1 if the scores are not numbers */
 } pair;
 
 typedef struct classes {
@@ -28,19 +28,18 @@ size_t oct_class_of(const float *v, size_t n, double threshold)
 {
     size_t best = 0;
     if (n == 1)
-        return (double)v[0] > threshold;
+        return isnan(v[0]) ? OCT_NO_CLASS : (double)v[0] > threshold;
     for (size_t i = 1; i < n; i++)
         if (v[i] > v[best] || (isnan(v[best]) && !isnan(v[i])))
             best = i;
-    return best;
+    return n && !isnan(v[best]) ? best : OCT_NO_CLASS;
 }
 
-/* Two scores are also compared with the threshold, if one is declared. */
-static size_t found_class(const oct_decode *r, const oct_set_tensor *t)
+/* Two scores are also compared with the threshold, if one is declared. -1: there is no class. */
+static int32_t found_class(const oct_decode *r, const oct_set_tensor *t)
 {
-    if (t->n == 2 && r->has_threshold)
-        return (double)t->v[1] > r->threshold;
-    return oct_class_of(t->v, t->n, r->threshold);
+    const size_t c = t->n == 2 && r->has_threshold ? oct_class_of(t->v + 1, 1, r->threshold) : oct_class_of(t->v, t->n, r->threshold);
+    return c == OCT_NO_CLASS ? -1 : (int32_t)c;
 }
 
 /* An output that is the class itself. How many classes there are is not known but from those that occur. */
@@ -73,7 +72,7 @@ static oct_status classes_add(oct_set *s, const oct_set_view *v, oct_err *err)
         return oct_fail(err, OCT_EMALFORMED, "%s: label %lld, but output '%s' has %zu classes (counted from 0)", v->name, (long long)v->label, t->name, n);
     if (!OCT_SET_GROW(c->v, s->n, c->cap))
         return oct_nomem(err);
-    c->v[s->n++] = (pair){ (int32_t)v->label, (int32_t)found_class(s->judging->rule, t) };
+    c->v[s->n++] = (pair){ (int32_t)v->label, found_class(s->judging->rule, t) };
     c->classes = n > c->classes ? n : c->classes;
     s->scratch = OCT_SUMS_OF_CLASS * c->classes;
     return OCT_OK;
@@ -104,7 +103,7 @@ static oct_status classes_load(oct_set *s, ev_bytes *r, oct_err *err)
     r->bad |= n > r->n / 8 || most > MOST_CLASSES;
     for (size_t i = 0; i < n && !r->bad; i++) {
         const uint32_t label = ev_take_u32(r), found = ev_take_u32(r);
-        r->bad |= label >= most || found >= most;
+        r->bad |= label >= most || (found >= most && found != UINT32_MAX);
         if (r->bad)
             return OCT_OK;
         if (!OCT_SET_GROW(c->v, s->n, c->cap))
@@ -129,7 +128,8 @@ static oct_class_sums sums_of(const classes *c, const double *draws, double *scr
             sums.hit[c->v[i].label] += w;
         } else {
             sums.missed[c->v[i].label] += w;
-            sums.extra[c->v[i].found] += w;
+            if (c->v[i].found >= 0)
+                sums.extra[c->v[i].found] += w;
         }
     }
     return sums;

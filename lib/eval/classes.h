@@ -7,7 +7,9 @@
 
 extern const oct_set_type oct_set_of_classes;
 
-/* The predicted class for scores v[n]: the largest score, the first of equal ones, NaN last. For a single score: 1 if it is above the threshold, else 0. */
+/* The predicted class for scores v[n]: the largest score, the first of equal ones, NaN last. For a single score: 1 if it is above the threshold, else 0.
+ * OCT_NO_CLASS: no score is a number, or there is none. */
+#define OCT_NO_CLASS SIZE_MAX
 size_t oct_class_of(const float *v, size_t n, double threshold);
 
 /* Means over the classes that occur. For two classes: the metric of class 1, unless the rule says macro. */

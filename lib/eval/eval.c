@@ -362,7 +362,9 @@ static oct_status score_sample(ev_evaluation *e, const oct_batch *b, size_t i, o
         for (size_t k = 0; k < e->n_subject; k++) {
             oct_sample_view v = view_of(e, &e->subject[k], b, i);
             v.k = e->metric[m]->k;
-            const double score = e->subject[k].apart[0] && !e->metric[m]->of_all ? NAN : e->metric[m]->score(&v);
+            double score = e->subject[k].apart[0] && !e->metric[m]->of_all ? NAN : e->metric[m]->score(&v);
+            if (k == 0 && e->metric[m]->relative && !isnan(score)) /* what equal outputs have, also where its own are NaN */
+                score = e->metric[m]->larger_is_better;
             e->score[m * e->n_subject + k] = score;
             e->weight[m * e->n_subject + k] = e->metric[m]->weight && !isnan(score) ? e->metric[m]->weight(&v) : 0;
         }
@@ -567,32 +569,53 @@ static oct_status run_samples(ev_evaluation *e, oct_err *err)
     return s;
 }
 
+/* Runs the command for model k, which prints as many numbers as for the first. */
+static oct_status numbers_of(ev_evaluation *e, size_t k, double **values, size_t *n, oct_err *err)
+{
+    size_t count;
+    const oct_status s = oct_command_finish(e->subject[k].command, e->o->command->command, e->arena, values, &count, err);
+    if (s != OCT_OK) {
+        oct_within(err, "%s", e->models[k].name);
+        return s;
+    }
+    if (k && count != *n)
+        return oct_fail(err, OCT_EMALFORMED, "%s: the command printed %zu numbers for %s, %zu for %s", e->o->command->command, *n, e->models[0].name, count,
+                        e->models[k].name);
+    *n = count;
+    return OCT_OK;
+}
+
+/* A sample that the command leaves out for one model alone is a loss, whichever that is: else a model would become better by failing. */
+static void add_pair(ev_tally *t, double reference, double score, bool proportion)
+{
+    if (isnan(reference) == isnan(score)) {
+        add_score(t, reference, score);
+        return;
+    }
+    t->lost++;
+    if (isnan(score) && proportion)
+        add_score(t, reference, 0);
+    else if (proportion)
+        oct_paired_add(&t->pair, 1, 0);
+}
+
 /* Runs the command for each model. Its metric is the first one. */
 static oct_status run_command(ev_evaluation *e, oct_err *err)
 {
-    double *real = NULL, *values;
-    size_t n_real = 0, n;
+    size_t n = 0;
     bool proportion = true;
+    double **values = oct_arena_calloc(e->arena, e->n_subject, sizeof *values);
+    if (!values)
+        return oct_nomem(err);
     for (size_t k = 0; k < e->n_subject; k++) {
-        const oct_status s = oct_command_finish(e->subject[k].command, e->o->command->command, e->arena, &values, &n, err);
-        if (s != OCT_OK) {
-            oct_within(err, "%s", e->models[k].name);
-            return s;
-        }
-        if (k == 0) {
-            real = values;
-            n_real = n;
-        }
-        if (n != n_real)
-            return oct_fail(err, OCT_EMALFORMED, "%s: the command printed %zu numbers for %s, %zu for %s", e->o->command->command, n_real,
-                            e->models[0].name, n, e->models[k].name);
-        for (size_t i = 0; i < n; i++) {
-            proportion &= values[i] == 0 || values[i] == 1 || isnan(values[i]);
-            if (!isnan(real[i])) /* only pairs count */
-                add_score(&e->subject[k].tally[0], real[i], values[i]);
-        }
+        OCT_TRY(numbers_of(e, k, &values[k], &n, err));
+        for (size_t i = 0; i < n; i++)
+            proportion &= values[k][i] == 0 || values[k][i] == 1 || isnan(values[k][i]);
     }
-    e->one_number = n_real == 1;
+    for (size_t k = 0; k < e->n_subject; k++)
+        for (size_t i = 0; i < n; i++)
+            add_pair(&e->subject[k].tally[0], values[0][i], values[k][i], proportion);
+    e->one_number = n == 1;
     e->metric[0] = oct_command_metric(e->o->command, proportion && !e->one_number);
     return OCT_OK;
 }
@@ -678,12 +701,19 @@ static oct_eval_score score_of(const ev_evaluation *e, size_t k, size_t m)
     }
     const ev_tally *t = &s->tally[m], *ref = &e->subject[0].tally[m];
     c.n = e->one_number && m == 0 ? (uint64_t)e->given : t->n;
+    c.lost = t->lost;
     c.value = value_of(metric, t);
     if (k == 0 || !ref->n)
         return c;
     c.reference = value_of(metric, ref);
     c.per_sample = t->weight / (double)t->n;
     set_drop(&c, &t->pair);
+    if (t->lost && metric->kind != OCT_METRIC_PROPORTION) { /* nothing says what the lost ones are worth */
+        c.drop = INFINITY;
+        c.lo = c.hi = NAN;
+        c.method = NULL;
+        c.within_noise = false;
+    }
     return c;
 }
 

@@ -70,6 +70,7 @@ typedef struct oct_eval_score {
     const char *method; /* the name of the method of the interval; NULL: none */
     bool within_noise; /* the interval contains 0 */
     uint64_t n;        /* how many samples counted */
+    uint64_t lost;     /* how many have a score for this model or the float model alone; each counts as a loss */
     double per_sample; /* tokens of a sample on average, if the scores are about tokens */
     double chance;     /* its value for guessed classes; NaN: it is not of classes */
 } oct_eval_score;
@@ -97,7 +98,7 @@ typedef struct oct_eval_output {
     double sqnr_db;    /* INFINITY: the outputs are equal; NaN: values differ that are not finite, or no numbers were compared */
     double cosine, max_abs; /* NaN: no numbers were compared */
     double matched;    /* of codes and rows: the share of all of them that was found again; NaN: it consists of numbers, or there were none */
-    bool broken;       /* values differ that are not finite */
+    uint64_t broken;   /* values that are NaN, or of which one is infinite and the float model's is another; for the float model, NaN */
     uint64_t compared; /* how many samples were compared. Numbers of another length are not */
     uint64_t apart;    /* in how many samples it has another number of values than the reference's */
     double longer;     /* how many values it has more than the reference's, over all samples: 0.1 is a tenth; negative: less; NaN: the reference has none */

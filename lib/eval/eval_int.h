@@ -122,6 +122,7 @@ typedef struct ev_tally {
     double sum;
     double weight; /* how many tokens the scores are about, if they are sums over tokens */
     uint64_t n;
+    uint64_t lost; /* samples that have a score for one of the two models alone */
 } ev_tally;
 
 /* What was compared of an output, over all samples. */

@@ -141,6 +141,15 @@ static size_t shared(oct_output_form form, bool apart, const sample_output *a, c
     return !apart ? a->n : form == OCT_HOLDS_SORTED && list ? (a->n < b->n ? a->n : b->n) : 0;
 }
 
+/* Layers may agree in NaN, which a later layer removes. In an output NaN is no result, and agrees with nothing. */
+static uint64_t both_nan(const float *y, const float *yq, size_t n)
+{
+    uint64_t both = 0;
+    for (size_t i = 0; i < n; i++)
+        both += isnan(y[i]) && isnan(yq[i]);
+    return both;
+}
+
 /* Compares an output of sample i of the batch with the reference. */
 static oct_status compare_output(ev_evaluation *e, ev_subject *s, size_t o, size_t i, oct_err *err)
 {
@@ -161,6 +170,7 @@ static oct_status compare_output(ev_evaluation *e, ev_subject *s, size_t o, size
         t->match.of += s->match[o].of;
     } else {
         oct_error_add(&s->sample[o], a.v, b.v, n);
+        s->sample[o].broken += both_nan(a.v, b.v, n);
         oct_error_sum_add(&s->sum[o], &s->sample[o]);
     }
     return OCT_OK;
@@ -183,7 +193,7 @@ void ev_output_result(const ev_evaluation *e, const ev_subject *s, size_t i, oct
     const oct_error *x = &s->total[i];
     const ev_output_tally *t = &s->compared[i];
     *o = (oct_eval_output){ .name = ref->value[ref->output[i]].name, .form = e->form[i], .sqnr_db = x->n ? oct_error_sqnr(x) : NAN,
-                            .cosine = x->n ? oct_error_cosine(x) : NAN, .max_abs = x->n ? x->max_abs : NAN, .broken = x->broken != 0,
+                            .cosine = x->n ? oct_error_cosine(x) : NAN, .max_abs = x->n ? x->max_abs : NAN, .broken = x->broken,
                             .compared = t->compared, .apart = t->apart };
     o->matched = t->match.of ? (double)t->match.found / (double)t->match.of : NAN;
     o->longer = t->ref_values ? (double)t->values / (double)t->ref_values - 1 : NAN;

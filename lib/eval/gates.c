@@ -32,11 +32,12 @@ oct_status oct_gates_metrics(const oct_gates *g, const oct_metric ***metrics, si
 
 /* ---- gates of metrics ---- */
 
+/* A gate without a metric is of the first one. It stays with it if that has no value: then it is missed. */
 static const oct_eval_score *score_of(const oct_eval_result *r, size_t k, const oct_gate *g)
 {
     const oct_eval_model_result *m = &r->models[k];
     for (size_t i = 0; i < r->n_scores; i++)
-        if (g->metric ? m->scores[i].metric == g->metric : g->command ? i == 0 : !isnan(r->models[r->n_models - 1].scores[i].drop))
+        if (!g->metric || m->scores[i].metric == g->metric)
             return &m->scores[i];
     return NULL;
 }
@@ -53,7 +54,7 @@ static oct_status judge_metric(oct_gate_result *x, const oct_eval_result *r, oct
 {
     const oct_eval_score *s = x->score = score_of(r, x->model, x->gate);
     if (!s) {
-        oct_fail(err, OCT_EUSAGE, "no metric here has a drop");
+        oct_fail(err, OCT_EUSAGE, "no metric is computed here");
         oct_hint(err, "--max-drop needs a metric such as top1, mse, agreement or cosine");
         return OCT_EUSAGE;
     }

@@ -8,7 +8,7 @@
 #include "eval/eval.h"
 
 typedef enum oct_gate_kind {
-    OCT_GATE_DROP,      /* max-drop: "0.5%" of the first metric that has a drop, "top1=0.5%" of the one named; as oct_drop_limit */
+    OCT_GATE_DROP,      /* max-drop: "0.5%" of the first metric, "top1=0.5%" of the one named; as oct_drop_limit */
     OCT_GATE_AGREEMENT, /* min-agreement: "99%" or 0.99 of the samples */
     OCT_GATE_SQNR,      /* min-sqnr: dB, of the worst output */
     OCT_GATE_SPEEDUP,   /* min-speedup: times as fast as the float model */
@@ -21,7 +21,7 @@ typedef enum oct_gate_kind {
 
 typedef struct oct_gate {
     oct_gate_kind kind;
-    const oct_metric *metric; /* for a drop, agreement and sqnr; NULL: see `command`, or else the first metric with a drop */
+    const oct_metric *metric; /* for a drop, agreement and sqnr; NULL: see `command`, or else the first metric */
     bool command;             /* the metric is that of --metric-cmd */
     oct_drop_limit limit;     /* for a drop and agreement: how much worse is allowed */
     double value;             /* for the others: dB, times, milliseconds or bytes; 0: see `share` */

@@ -72,23 +72,25 @@ static double score_between(const plane *p, size_t c, double u, double v)
            fy * ((1 - fx) * score_at(p, c, y1, x0) + fx * score_at(p, c, y1, x1));
 }
 
-/* The class at a position; -1: the number there is not a class. */
+/* The class at a position; -1: the number there is not a class, or no score is a number. */
 static int64_t class_at(const plane *p, double u, double v)
 {
     const size_t x = (size_t)(u * (double)p->w), y = (size_t)(v * (double)p->h);
     size_t best = 0;
-    double most = -INFINITY;
+    double most = NAN;
     if (!p->classes) {
         const double number = rint(score_at(p, 0, y, x));
         return number >= 0 && number < MOST_CLASSES ? (int64_t)number : -1;
     }
     for (size_t c = 0; c < p->classes; c++) {
         const double s = p->rule->bilinear ? score_between(p, c, u, v) : score_at(p, c, y, x);
-        if (s > most) {
+        if (s > most || (isnan(most) && !isnan(s))) {
             most = s;
             best = c;
         }
     }
+    if (isnan(most))
+        return -1;
     return p->classes == 1 ? most > p->rule->threshold : (int64_t)best;
 }
 

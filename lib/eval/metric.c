@@ -145,16 +145,18 @@ static double score_top(const oct_sample_view *s)
     if (s->codes && s->n_out == 1)
         return s->label < 0 ? NAN : s->out[0] == (float)s->label;
     if (s->n_out == 1 && s->label >= 0)
-        return s->k > 1 || oct_class_of(s->out, 1, s->threshold) == (size_t)s->label;
+        return !isnan(s->out[0]) && (s->k > 1 || oct_class_of(s->out, 1, s->threshold) == (size_t)s->label);
     return in_top(s->out, s->n_out, s->label, s->k);
 }
 
-/* A single value is interpreted as the probability of one of two classes, unless it is the class. */
+/* A single value is interpreted as the probability of one of two classes, unless it is the class. Outputs without a class agree with nothing, not even with each
+ * other. */
 static double score_agreement(const oct_sample_view *s)
 {
     if (s->codes && s->n_out == 1)
         return s->out[0] == s->ref[0];
-    return oct_class_of(s->out, s->n_out, s->threshold) == oct_class_of(s->ref, s->n_out, s->threshold);
+    const size_t found = oct_class_of(s->out, s->n_out, s->threshold);
+    return found != OCT_NO_CLASS && found == oct_class_of(s->ref, s->n_out, s->threshold);
 }
 
 /* The share of positions at which both models give the largest score to the same class. NaN gives it to none. */

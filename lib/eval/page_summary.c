@@ -43,13 +43,10 @@ static void put_gates(const ev_page *p, size_t k)
     oct_buf_puts(p->b, ".</span> ");
 }
 
-/* The score that counts: the first one that has a drop. */
+/* The score that counts: the first one, as for a limit that names none. */
 static const oct_eval_score *main_score(const ev_page *p, size_t k)
 {
-    for (size_t i = 0; i < p->r->n_scores; i++)
-        if (!isnan(p->r->models[k].scores[i].drop))
-            return &p->r->models[k].scores[i];
-    return NULL;
+    return p->r->n_scores && !isnan(p->r->models[k].scores[0].drop) ? &p->r->models[k].scores[0] : NULL;
 }
 
 /* "3.67 times smaller than" */

@@ -54,19 +54,19 @@ oct_pick oct_pick_judging(const oct_conversion *c, const oct_graph *fl)
     return (oct_pick){ .aside = c->judged == OCT_JUDGED_OTHERS, .most = oct_conversion_in_pairs(c) ? 0 : enough(fl) };
 }
 
+/* Without a name, the first one. It counts also if it has no value. */
 static const oct_eval_score *find_score(const oct_eval_result *r, const char *metric)
 {
-    for (size_t i = 0; i < r->n_scores; i++) {
-        const oct_eval_score *s = &r->models[1].scores[i];
-        if (metric ? strcmp(s->metric->name, metric) == 0 : !isnan(s->drop))
-            return s;
-    }
+    for (size_t i = 0; i < r->n_scores; i++)
+        if (!metric || strcmp(r->models[1].scores[i].metric->name, metric) == 0)
+            return &r->models[1].scores[i];
     return NULL;
 }
 
 const oct_eval_score *oct_conversion_score(const oct_conversion *c)
 {
-    return c->verdict ? find_score(c->verdict, c->o.metric) : NULL;
+    const oct_eval_score *s = c->verdict ? find_score(c->verdict, c->o.metric) : NULL;
+    return s && !isnan(s->drop) ? s : NULL;
 }
 
 oct_eval_score oct_conversion_goal_score(const oct_conversion *c, size_t goal)

@@ -113,6 +113,23 @@ static double score(const char *name, const oct_sample_view *v)
     return m->score(&of);
 }
 
+/* NaN agrees with nothing, and neither do outputs without values. */
+static void no_numbers(void **state)
+{
+    const float nan[] = { NAN, NAN, NAN }, some[] = { NAN, 1, NAN }, real[] = { 5, 0, 0 };
+    oct_error empty = { 0 };
+    oct_sample_view v = { .out = nan, .ref = real, .n_out = 3, .errors = &empty, .n_errors = 1, .label = 0 };
+    assert_true(score("agreement", &v) == 0 && score("top1", &v) == 0);
+    v.ref = nan;
+    assert_true(score("agreement", &v) == 0);
+    v.n_out = 1;
+    assert_true(score("agreement", &v) == 0 && score("top1", &v) == 0 && score("top5", &v) == 0);
+    v.n_out = 0;
+    assert_true(score("agreement", &v) == 0 && isnan(score("cosine", &v)) && isnan(oct_metric_sqnr(&empty, 1)));
+    v = (oct_sample_view){ .out = some, .ref = some, .n_out = 3, .errors = &empty, .n_errors = 1, .label = 1 };
+    assert_true(score("agreement", &v) == 1 && score("top1", &v) == 1);
+}
+
 static void scores(void **state)
 {
     const float out[] = { 0.1f, 0.5f, 0.5f, 0.2f, 0.3f, 0.05f, 0.04f }, ref[] = { 0.1f, 0.4f, 0.5f, 0.2f, 0.3f, 0.05f, 0.04f };
@@ -759,7 +776,7 @@ int main(void)
         cmocka_unit_test(quartiles),
         cmocka_unit_test(decibels),
         cmocka_unit_test(errors), cmocka_unit_test(sums_of_errors),
-        cmocka_unit_test(scores),
+        cmocka_unit_test(scores), cmocka_unit_test(no_numbers),
         cmocka_unit_test(divergences), cmocka_unit_test(limits),
         cmocka_unit_test(comparing), cmocka_unit_test(comparing_small), cmocka_unit_test(comparing_strings), cmocka_unit_test(comparing_sequences),
         cmocka_unit_test(whole_evaluation),

@@ -116,6 +116,18 @@ static oct_gate_result judged(results *x, const char *name, const char *value, c
     return *found;
 }
 
+/* A limit that names no metric stays with the first one: that another has a value does not meet it, for any model. */
+static void no_value(void **state)
+{
+    results x;
+    char words[OCT_GATE_TEXT];
+    make(&x);
+    x.s[1][0].drop = x.s[1][0].value = NAN;
+    const oct_gate_result g = judged(&x, "max-drop", "1%", words);
+    assert_true(g.score == &x.s[1][0] && !g.met);
+    oct_arena_destroy(x.r.arena);
+}
+
 static void judging(void **state)
 {
     static const struct {
@@ -275,7 +287,7 @@ static void hostile_reports(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),   cmocka_unit_test(reading), cmocka_unit_test(mistakes),         cmocka_unit_test(judging),
+        cmocka_unit_test(sizes),   cmocka_unit_test(reading), cmocka_unit_test(mistakes),         cmocka_unit_test(no_value), cmocka_unit_test(judging),
         cmocka_unit_test(unknown), cmocka_unit_test(nothing_to_judge),
         cmocka_unit_test(held_against_before), cmocka_unit_test(hostile_reports),
     };

@@ -152,6 +152,28 @@ static void warn_of_fit(const session *s, const char *model, const oct_input_fit
                      model, f->input, f->lo, f->hi, f->min, f->max);
 }
 
+/* Outputs that are no numbers are worth nothing, whatever a metric makes of them. */
+static void warn_of_nan(const session *s, const oct_eval_result *r)
+{
+    for (size_t k = 0; k < r->n_models; k++)
+        for (size_t i = 0; i < r->n_outputs; i++) {
+            const oct_eval_output *o = &r->models[k].outputs[i];
+            if (o->broken)
+                oct_cli_warn(s->cli, "%s: output '%s' has %llu value%s that %s not finite%s", r->models[k].name, o->name, (unsigned long long)o->broken,
+                             o->broken == 1 ? "" : "s", o->broken == 1 ? "is" : "are", k ? ", or not the float model's" : "");
+        }
+}
+
+/* A sample that a metric leaves out for one of two models. */
+static void warn_of_lost(const session *s, const oct_eval_result *r)
+{
+    for (size_t k = 1; k < r->n_models; k++)
+        for (size_t i = 0; i < r->n_scores; i++)
+            if (r->models[k].scores[i].lost)
+                oct_cli_warn(s->cli, "%s: %llu of %lld samples have a number of metric '%s' for one of the two models alone: they count as lost", r->models[k].name,
+                             (unsigned long long)r->models[k].scores[i].lost, (long long)r->samples, r->models[k].scores[i].metric->name);
+}
+
 /* A float model that guesses is fed or judged wrongly, and then a comparison with it means little. */
 static void warn_of_guesses(const session *s, const oct_eval_result *r)
 {
@@ -175,6 +197,8 @@ static void warn_of_steps(const session *s, size_t k, const char *is)
 
 static void warn_of_samples(const session *s, const oct_eval_result *r, const char *preprocess)
 {
+    warn_of_nan(s, r);
+    warn_of_lost(s, r);
     warn_of_guesses(s, r);
     for (size_t k = 0; k < r->n_models && !s->models[k].bf16; k++) {
         warn_of_steps(s, k, preprocess);
