@@ -1,5 +1,6 @@
 /* lib/base/io_guard.c -- what signals do to a run: files that were cut short, and what must not be left behind. */
 #define _GNU_SOURCE
+#include "base/guard.h"
 #include "base/io.h"
 #include "base/io_int.h"
 
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct oct_mapped {
@@ -25,13 +27,26 @@ struct oct_mapped {
 struct oct_doomed {
     oct_doomed *next, *next_unused;
     atomic_bool on;
-    int folder;
+    int folder, flags; /* of unlinkat */
     char name[256];
+};
+
+typedef struct group {
+    struct group *next;
+    _Atomic(pid_t) leader; /* 0: not in use */
+} group;
+
+struct oct_scratch {
+    char folder[PATH_MAX], path[PATH_MAX + 256]; /* "": none */
+    int parent, inside; /* descriptors of the folder's folder and of the folder; -1: none */
+    oct_doomed *doomed_folder, *doomed_file;
 };
 
 /* OCT_LOCK_FILES is of those who change the lists; handlers only read. */
 static _Atomic(oct_mapped *) all_mapped;
 static _Atomic(oct_doomed *) all_doomed;
+static _Atomic(group *) all_groups;
+static atomic_int beginning; /* commands that start just now */
 static oct_mapped *unused_mapped;
 static oct_doomed *unused_doomed;
 static char tool_name[32] = "octet";
@@ -74,7 +89,7 @@ void oct_mapped_remove(oct_mapped *m)
     oct_unlock(OCT_LOCK_FILES);
 }
 
-oct_doomed *oct_doom(int folder, const char *name)
+static oct_doomed *doom(int folder, const char *name, int flags)
 {
     oct_lock(OCT_LOCK_FILES);
     oct_doomed *d = unused_doomed;
@@ -86,11 +101,17 @@ oct_doomed *oct_doom(int folder, const char *name)
     }
     if (d) {
         d->folder = folder;
+        d->flags = flags;
         snprintf(d->name, sizeof d->name, "%s", name);
         d->on = true;
     }
     oct_unlock(OCT_LOCK_FILES);
     return d;
+}
+
+oct_doomed *oct_doom(int folder, const char *name)
+{
+    return doom(folder, name, 0);
 }
 
 void oct_spare(oct_doomed *d)
@@ -104,7 +125,141 @@ void oct_spare(oct_doomed *d)
     oct_unlock(OCT_LOCK_FILES);
 }
 
+/* ---- commands ---- */
+
+void oct_guard_begin(sigset_t *before)
+{
+    sigset_t stops;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGTERM);
+    sigaddset(&stops, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &stops, before);
+    beginning++;
+}
+
+void oct_guard_end(const sigset_t *before)
+{
+    beginning--;
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static group *find_group(pid_t leader)
+{
+    for (group *g = all_groups; g; g = g->next)
+        if (g->leader == leader)
+            return g;
+    return NULL;
+}
+
+bool oct_guard_group(pid_t leader)
+{
+    oct_lock(OCT_LOCK_FILES);
+    group *g = find_group(0);
+    if (!g && (g = oct_calloc(1, sizeof *g))) {
+        g->next = all_groups;
+        all_groups = g;
+    }
+    if (g)
+        g->leader = leader;
+    oct_unlock(OCT_LOCK_FILES);
+    return g;
+}
+
+void oct_guard_group_ended(pid_t leader)
+{
+    oct_lock(OCT_LOCK_FILES);
+    group *g = find_group(leader);
+    if (g)
+        g->leader = 0;
+    oct_unlock(OCT_LOCK_FILES);
+}
+
+/* ---- folders ---- */
+
+static oct_status make_scratch(oct_scratch *s, const char *file, const char *what, oct_err *err)
+{
+    const char *shared = getenv("TMPDIR"), *in = shared && *shared ? shared : "/tmp";
+    if (snprintf(s->folder, sizeof s->folder, "%s/octet-XXXXXX", in) >= (int)sizeof s->folder || !mkdtemp(s->folder)) {
+        const oct_status st = oct_fail_errno(err, "%.200s: cannot make a folder for %s", s->folder, what);
+        s->folder[0] = 0;
+        return st;
+    }
+    s->parent = open(in, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    s->inside = open(s->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    s->doomed_folder = doom(s->parent, strrchr(s->folder, '/') + 1, AT_REMOVEDIR);
+    s->doomed_file = doom(s->inside, file, 0);
+    snprintf(s->path, sizeof s->path, "%s/%s", s->folder, file);
+    return s->doomed_folder && s->doomed_file ? OCT_OK : oct_nomem(err);
+}
+
+oct_status oct_scratch_create(const char *file, const char *what, oct_scratch **out, oct_err *err)
+{
+    sigset_t before;
+    oct_scratch *s = *out = oct_calloc(1, sizeof *s);
+    if (!s)
+        return oct_nomem(err);
+    s->parent = s->inside = -1;
+    oct_guard_begin(&before);
+    const oct_status st = make_scratch(s, file, what, err);
+    oct_guard_end(&before);
+    if (st != OCT_OK) {
+        oct_scratch_remove(s);
+        *out = NULL;
+    }
+    return st;
+}
+
+const char *oct_scratch_path(const oct_scratch *s)
+{
+    return s->path;
+}
+
+void oct_scratch_remove(oct_scratch *s)
+{
+    if (!s)
+        return;
+    if (s->path[0])
+        unlink(s->path);
+    if (s->folder[0])
+        rmdir(s->folder);
+    oct_spare(s->doomed_file);
+    oct_spare(s->doomed_folder);
+    if (s->inside >= 0)
+        close(s->inside);
+    if (s->parent >= 0)
+        close(s->parent);
+    oct_free(s);
+}
+
 /* ---- in handlers ---- */
+
+static void nap(long milliseconds)
+{
+    nanosleep(&(struct timespec){ .tv_nsec = milliseconds * 1000000 }, NULL);
+}
+
+static bool signal_groups(int sig)
+{
+    bool any = false;
+    for (const group *g = all_groups; g; g = g->next) {
+        const pid_t leader = g->leader;
+        any |= leader > 0 && kill(-leader, sig) == 0;
+    }
+    return any;
+}
+
+/* Commands get a moment to remove what they have made. */
+static void end_groups(void)
+{
+    enum { MOST_NAPS = 500, GRACE = 100 };
+    for (int i = 0; beginning && i < MOST_NAPS; i++)
+        nap(1);
+    if (signal_groups(SIGTERM)) {
+        nap(GRACE);
+        signal_groups(SIGKILL);
+    }
+}
 
 static void say(const char *s)
 {
@@ -136,11 +291,14 @@ static void say_farewell(void)
         say(text);
 }
 
+/* Files first, so that folders are empty. */
 static void remove_doomed(void)
 {
-    for (const oct_doomed *d = all_doomed; d; d = d->next)
-        if (d->on)
-            unlinkat(d->folder, d->name, 0);
+    end_groups();
+    for (int folders = 0; folders < 2; folders++)
+        for (const oct_doomed *d = all_doomed; d; d = d->next)
+            if (d->on && (d->flags != 0) == (folders != 0))
+                unlinkat(d->folder, d->name, d->flags);
 }
 
 /* Several threads may meet the end of a file at once: the first speaks and ends the process, the others wait for that. */

@@ -67,19 +67,27 @@ size_t oct_char_clean(char dst[12], const char *s, bool ascii)
     return n;
 }
 
-bool oct_text_commands(const char *text, const char *s)
+/* A runner of GitHub takes "::" at the beginning of a line, and "##[" anywhere in it, for a command. Lines may be broken at any space. */
+static bool begins_command(const char *all, const char *s)
 {
-    const bool starts = s == text || s[-1] == ' ' || s[-1] == '\n' || s[-1] == '\t';
-    return (starts && strncmp(s, "::", 2) == 0) || strncmp(s, "##[", 3) == 0;
+    const bool first = s == all || s[-1] == ' ' || (s[-1] >= '\t' && s[-1] <= '\r');
+    return (first && s[0] == ':' && s[1] == ':') || (s[0] == '#' && s[1] == '#' && s[2] == '[');
+}
+
+size_t oct_text_clean_at(char dst[12], const char *all, size_t at, bool ascii)
+{
+    const char *s = all + at;
+    if (!begins_command(all, s))
+        return oct_char_clean(dst, s, ascii);
+    put_escape(dst, 'x', 2, (unsigned char)*s);
+    return 1;
 }
 
 void oct_text_clean(oct_buf *b, const char *s, bool ascii)
 {
     char one[12];
-    for (const char *text = s; *s; oct_buf_puts(b, one)) {
-        if (oct_text_commands(text, s))
-            put_escape(one, 'x', 2, (unsigned char)*s++);
-        else
-            s += oct_char_clean(one, s, ascii);
+    for (size_t at = 0; s[at];) {
+        at += oct_text_clean_at(one, s, at, ascii);
+        oct_buf_puts(b, one);
     }
 }

@@ -18,10 +18,9 @@ bool oct_char_unsafe(uint32_t c);
  * Names come from files, and must not move the cursor: an unsafe character is shown as "\x1b", "\u2028" or "\U000e0001", and with ascii so
  * is everything beyond 0x7e; a byte that is not UTF-8 as "\xff". Signal handlers may call it. */
 size_t oct_char_clean(char dst[12], const char *s, bool ascii);
-/* Whether a runner of GitHub's workflows could take what begins at s, within the text at `text`, for a command: "::" where a line may begin (any word, as lines are
- * wrapped), and "##[" anywhere. Texts show its first character as "\x3a" or "\x23". */
-bool oct_text_commands(const char *text, const char *s);
-/* Appends s, each character as above, and no command of a workflow: the result is valid UTF-8 in one line. */
+/* The same for the character `at` bytes behind the beginning of a text. What a runner of GitHub would take for a command is shown as "\x3a:" or "\x23#[". */
+size_t oct_text_clean_at(char dst[12], const char *all, size_t at, bool ascii);
+/* Appends s, each character as above: the result is valid UTF-8 in one line. */
 void oct_text_clean(oct_buf *b, const char *s, bool ascii);
 
 #endif

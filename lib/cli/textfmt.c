@@ -75,12 +75,8 @@ void oct_vprint(FILE *f, const char *fmt, va_list ap)
         text[strlen(text) - after] = 0;
     for (size_t i = 0; i < before; i++)
         fputc('\n', f);
-    for (const char *s = text + before, *start = s; *s; fputs(one, f)) {
-        if (oct_text_commands(start, s))
-            snprintf(one, sizeof one, "\\x%02x", (unsigned char)*s++);
-        else
-            s += oct_char_clean(one, s, ascii);
-    }
+    for (size_t at = before; text[at]; fputs(one, f))
+        at += oct_text_clean_at(one, text, at, ascii);
     fputs(whole ? "" : "...", f);
     for (size_t i = 0; i < after; i++)
         fputc('\n', f);

@@ -2,14 +2,22 @@
 /* lib/data/shell.c -- a command of the user in /bin/sh. */
 #include "data/shell.h"
 
+#include "base/guard.h"
+#include "base/io.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const double GRACE = 1; /* seconds between SIGTERM and SIGKILL */
 
 extern char **environ;
 
-static int attributes(posix_spawnattr_t *attr, bool group)
+static int attributes(posix_spawnattr_t *attr, const sigset_t *mask)
 {
     sigset_t ignored;
     sigemptyset(&ignored);
@@ -18,10 +26,12 @@ static int attributes(posix_spawnattr_t *attr, bool group)
     int e = posix_spawnattr_setsigdefault(attr, &ignored);
     if (!e)
         e = posix_spawnattr_setpgroup(attr, 0);
-    return e ? e : posix_spawnattr_setflags(attr, (short)(POSIX_SPAWN_SETSIGDEF | (group ? POSIX_SPAWN_SETPGROUP : 0)));
+    if (!e)
+        e = posix_spawnattr_setsigmask(attr, mask);
+    return e ? e : posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
 }
 
-static int spawn(const char *command, int in, int out, bool group, pid_t *pid)
+static int spawn(const char *command, int in, int out, const sigset_t *mask, pid_t *pid)
 {
     char *argv[] = { "sh", "-c", "--", (char *)(uintptr_t)command, NULL };
     posix_spawn_file_actions_t actions;
@@ -30,7 +40,7 @@ static int spawn(const char *command, int in, int out, bool group, pid_t *pid)
     if (e)
         return e;
     if ((e = posix_spawnattr_init(&attr)) == 0) {
-        e = attributes(&attr, group);
+        e = attributes(&attr, mask);
         if (!e && in >= 0)
             e = posix_spawn_file_actions_adddup2(&actions, in, 0);
         if (!e)
@@ -43,13 +53,48 @@ static int spawn(const char *command, int in, int out, bool group, pid_t *pid)
     return e;
 }
 
-oct_status oct_shell_start(const char *command, int in, int out, bool group, pid_t *pid, oct_err *err)
+oct_status oct_shell_start(const char *command, int in, int out, pid_t *pid, oct_err *err)
 {
-    const int e = spawn(command, in, out, group, pid);
+    sigset_t before;
+    oct_guard_begin(&before);
+    int e = spawn(command, in, out, &before, pid);
+    if (!e && !oct_guard_group(*pid)) {
+        oct_shell_end(*pid, 0);
+        e = ENOMEM;
+    }
+    oct_guard_end(&before);
     if (!e)
         return OCT_OK;
     *pid = 0;
     return oct_fail(err, e == ENOMEM || e == EAGAIN ? OCT_ENOMEM : OCT_EIO, "%s: cannot start: %s", command, strerror(e));
+}
+
+static bool has_ended_within(pid_t pid, double seconds)
+{
+    for (const double until = oct_now() + seconds;; nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL)) {
+        siginfo_t info = { .si_pid = 0 };
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ? errno != EINTR : info.si_pid == pid)
+            return true;
+        if (oct_now() >= until)
+            return false;
+    }
+}
+
+/* As long as the leader is not waited for, no other group has its number. */
+int oct_shell_end(pid_t pid, double patience)
+{
+    int status = 0;
+    pid_t got;
+    const bool ended = patience > 0 && has_ended_within(pid, patience);
+    if (!ended) {
+        kill(-pid, SIGTERM);
+        (void)has_ended_within(pid, GRACE);
+    }
+    kill(-pid, SIGKILL); /* those of the group that outlive the leader, or ignore SIGTERM */
+    oct_guard_group_ended(pid);
+    while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR) {
+    }
+    return got == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 void oct_shell_word(oct_buf *b, const char *text)

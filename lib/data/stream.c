@@ -9,18 +9,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
+
+static const double PATIENCE = 60; /* seconds that a command may run on after it closed its output */
 
 static oct_status start_command(oct_stream *s, const char *command, oct_err *err)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return oct_fail_errno(err, "%s", command);
-    const oct_status st = oct_shell_start(command, -1, ends[1], false, &s->pid, err);
+    const oct_status st = oct_shell_start(command, -1, ends[1], &s->pid, err);
     close(ends[1]);
     if (st != OCT_OK)
         close(ends[0]);
@@ -96,22 +96,13 @@ int64_t oct_stream_skip(oct_stream *s, int64_t n)
     return n;
 }
 
-static int wait_for(pid_t pid)
-{
-    int status;
-    pid_t got;
-    while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR) {
-    }
-    return got == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 int oct_stream_finish(oct_stream *s)
 {
     if (!s->pid)
         return 0;
     while (oct_stream_read(s) > 0) {
     }
-    int status = wait_for(s->pid);
+    const int status = oct_shell_end(s->pid, PATIENCE);
     s->pid = 0;
     return status;
 }
@@ -120,10 +111,8 @@ void oct_stream_close(oct_stream *s)
 {
     if (s->fd >= 0)
         close(s->fd);
-    if (s->pid) {
-        kill(s->pid, SIGTERM);
-        wait_for(s->pid);
-    }
+    if (s->pid)
+        (void)oct_shell_end(s->pid, 0);
     oct_free(s->block);
     *s = (oct_stream)OCT_STREAM_INIT;
 }

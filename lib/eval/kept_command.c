@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum { BLOCK = 1 << 16 };
-static const double PATIENCE = 2, GRACE = 1; /* seconds to wait for the end: by itself, and after SIGTERM */
+static const double PATIENCE = 2, GRACE = 1; /* seconds to wait for the end: after its last message, and after it closed a pipe */
 
 struct oct_kept_command {
     const char *shown;
@@ -45,7 +45,7 @@ static oct_status start(oct_kept_command *k, const char *line, oct_err *err)
     k->out = out[0];
     oct_status s = fcntl(k->in, F_SETFL, O_NONBLOCK) < 0 || fcntl(k->out, F_SETFL, O_NONBLOCK) < 0 ? oct_fail_errno(err, "%s", k->shown) : OCT_OK;
     if (s == OCT_OK)
-        s = oct_shell_start(line, in[0], out[1], true, &k->pid, err);
+        s = oct_shell_start(line, in[0], out[1], &k->pid, err);
     close(in[0]);
     close(out[1]);
     return s;
@@ -82,16 +82,11 @@ static bool ended_within(const oct_kept_command *k, double seconds)
 }
 
 /* Ends the command with everything that it started, and waits for it. Returns the exit status; -1 if a signal ended it. */
-static int reap(oct_kept_command *k)
+static int reap(oct_kept_command *k, double patience)
 {
-    int status = 0;
-    kill(-k->pid, SIGTERM);
-    if (!ended_within(k, GRACE))
-        kill(-k->pid, SIGKILL);
-    while (waitpid(k->pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    const int status = oct_shell_end(k->pid, patience);
     k->pid = 0;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return status;
 }
 
 void oct_kept_stop(oct_kept_command *k, bool patient)
@@ -100,10 +95,8 @@ void oct_kept_stop(oct_kept_command *k, bool patient)
         return;
     if (k->in >= 0)
         close(k->in);
-    if (k->pid && patient)
-        (void)ended_within(k, PATIENCE);
     if (k->pid)
-        (void)reap(k);
+        (void)reap(k, patient ? PATIENCE : 0);
     if (k->out >= 0)
         close(k->out);
     oct_free(k);
@@ -122,7 +115,7 @@ static oct_status fail_late(const oct_kept_command *k, oct_err *err)
 static oct_status fail_ended(oct_kept_command *k, oct_err *err)
 {
     const bool ended = ended_within(k, GRACE);
-    const int status = reap(k);
+    const int status = reap(k, 0);
     if (!ended)
         return oct_fail(err, OCT_EIO, "%s: the command closed its input or output before it answered", k->shown);
     if (status < 0)

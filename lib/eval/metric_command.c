@@ -1,18 +1,21 @@
-#define _XOPEN_SOURCE 700
 /* A metric from a command: a file with the outputs, what the command prints of it. */
 #include "eval/metric_command.h"
 
 #include "base/buf.h"
+#include "base/guard.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "data/readers.h"
 #include "data/shell.h"
 #include "data/stream.h"
 
+#include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+static const double MOST_SECONDS = 3600; /* for what a command makes of the outputs of one model */
 
 static const char summary[] = "what the command of --metric-cmd prints";
 #define METRIC(k, larger) { OCT_COMMAND_METRIC, summary, (k) == OCT_METRIC_PROPORTION ? "%" : "", .kind = k, .larger_is_better = larger }
@@ -25,7 +28,7 @@ const oct_metric *oct_command_metric(const oct_metric_command *c, bool proportio
 }
 
 struct oct_command_run {
-    char *folder, *path;
+    oct_scratch *scratch;
     oct_output_writer *outputs;
     size_t samples;
 };
@@ -34,19 +37,8 @@ struct oct_command_run {
 
 static oct_status make_file(oct_command_run *r, const oct_graph *g, const size_t *from, oct_err *err)
 {
-    const char *shared = getenv("TMPDIR");
-    char *folder = oct_strprintf("%s/octet-XXXXXX", shared && *shared ? shared : "/tmp");
-    if (!folder)
-        return oct_nomem(err);
-    if (!mkdtemp(folder)) {
-        const oct_status s = oct_fail_errno(err, "%s: cannot make a folder for the outputs", folder);
-        oct_free(folder);
-        return s;
-    }
-    r->folder = folder;
-    if (!(r->path = oct_strprintf("%s/outputs.npz", folder)))
-        return oct_nomem(err);
-    return oct_output_writer_open(g, from, r->path, true, &r->outputs, err);
+    OCT_TRY(oct_scratch_create("outputs.npz", "the outputs", &r->scratch, err));
+    return oct_output_writer_open(g, from, oct_scratch_path(r->scratch), true, &r->outputs, err);
 }
 
 oct_status oct_command_open(const oct_graph *g, const size_t *from, oct_command_run **out, oct_err *err)
@@ -66,12 +58,7 @@ void oct_command_close(oct_command_run *r)
     if (!r)
         return;
     oct_output_writer_abort(r->outputs);
-    if (r->path)
-        unlink(r->path);
-    if (r->folder)
-        rmdir(r->folder);
-    oct_free(r->path);
-    oct_free(r->folder);
+    oct_scratch_remove(r->scratch);
     oct_free(r);
 }
 
@@ -135,16 +122,31 @@ static oct_status judge(const reading *r, const char *command, oct_err *err)
     return OCT_EMALFORMED;
 }
 
+/* Whether the descriptor can be read, or has ended, before that time. */
+static bool ready_until(int fd, double until)
+{
+    for (;;) {
+        const double left = until - oct_now();
+        const int n = left > 0 ? poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, (int)ceil(left * 1e3)) : 0;
+        if (n >= 0 || errno != EINTR)
+            return n != 0;
+    }
+}
+
 static oct_status read_numbers(reading *r, const char *command, const char *line, oct_err *err)
 {
     oct_stream s;
     OCT_TRY(oct_stream_open(&s, OCT_FROM_COMMAND, line, err));
-    ssize_t got;
-    while ((got = oct_stream_read(&s)) > 0 && r->n <= r->most)
+    ssize_t got = 0;
+    const double until = oct_now() + MOST_SECONDS;
+    bool late = false;
+    while (!(late = !ready_until(s.fd, until)) && (got = oct_stream_read(&s)) > 0 && r->n <= r->most && r->length < sizeof r->word)
         read_block(r, s.block, (size_t)got);
     end_word(r);
-    const bool flood = got > 0; /* output that does not end is not read to its end */
+    const bool flood = late || got > 0; /* output that does not end is not read to its end */
     oct_status st = s.error ? oct_fail(err, OCT_EIO, "%s: %s", command, strerror(s.error)) : OCT_OK;
+    if (late)
+        st = oct_fail(err, OCT_EIO, "%s: the command did not end within %g s", command, MOST_SECONDS);
     const int code = flood || s.error ? 0 : oct_stream_finish(&s);
     if (code)
         st = oct_fail(err, OCT_EIO, "%s: the command failed (exit %d)", command, code);
@@ -162,7 +164,7 @@ oct_status oct_command_finish(oct_command_run *r, const char *command, oct_arena
         return oct_nomem(err);
     oct_buf line = OCT_BUF_INIT;
     oct_buf_puts(&line, command);
-    oct_shell_word(&line, r->path);
+    oct_shell_word(&line, oct_scratch_path(r->scratch));
     const oct_status s = line.failed ? oct_nomem(err) : read_numbers(&x, command, oct_buf_str(&line), err);
     oct_buf_free(&line);
     *values = x.values;

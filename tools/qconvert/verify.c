@@ -2,6 +2,7 @@
 #define _XOPEN_SOURCE 700
 #include "qconvert/verify.h"
 
+#include "base/guard.h"
 #include "base/io.h"
 #include "cli/textfmt.h"
 #include "data/synthetic.h"
@@ -139,19 +140,14 @@ static oct_status match_parts(const verification *v, oct_err *err)
  * it is made in the model's folder: the folder of temporary files may be too small. */
 static oct_status name_draft(verification *v, oct_err *err)
 {
-    const char *shared = getenv("TMPDIR"), *name = tool_base(v->a->model);
+    const char *name = tool_base(v->a->model);
     if (v->m->n_maps > (v->m->from_file ? 1u : 0u)) {
         v->again.output = v->a->model;
         return OCT_OK;
     }
-    char *folder = oct_arena_printf(v->arena, "%s/octet-XXXXXX", shared && *shared ? shared : "/tmp");
-    if (!folder)
-        return oct_nomem(err);
-    if (!mkdtemp(folder))
-        return oct_fail_errno(err, "%s: cannot make a folder for the model that is made again", folder);
-    v->folder = folder;
-    v->again.output = oct_arena_printf(v->arena, "%s/%s", folder, strcmp(name, "-") == 0 ? "model.onnx" : name);
-    return v->again.output ? OCT_OK : oct_nomem(err);
+    OCT_TRY(oct_scratch_create(strcmp(name, "-") == 0 ? "model.onnx" : name, "the model that is made again", &v->scratch, err));
+    v->again.output = oct_scratch_path(v->scratch);
+    return OCT_OK;
 }
 
 static void take_manners(verification *v)
@@ -300,8 +296,7 @@ oct_status qconvert_verify(oct_cli *cli, const convert_args *a, oct_err *err)
     const oct_status st = verify(&v, err);
     oct_model_draft_abort(v.draft);
     session_close(&v.s);
-    if (v.folder)
-        rmdir(v.folder);
+    oct_scratch_remove(v.scratch);
     oct_model_free(v.m);
     oct_arena_destroy(v.made.cli.arena);
     oct_arena_destroy(v.arena);

@@ -20,7 +20,7 @@ typedef struct verification {
     recorded made;
     convert_args again;        /* the recorded options, with the files that were given */
     session s;                 /* the repeated conversion */
-    char *folder;              /* the folder of the draft; NULL: that of the model */
+    struct oct_scratch *scratch; /* holds the draft; NULL: it is beside the model */
     oct_model_draft *draft;
 } verification;
 
