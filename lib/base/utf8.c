@@ -71,7 +71,7 @@ size_t oct_char_clean(char dst[12], const char *s, bool ascii)
 static bool begins_command(const char *all, const char *s)
 {
     const bool first = s == all || s[-1] == ' ' || (s[-1] >= '\t' && s[-1] <= '\r');
-    return (first && s[0] == ':' && s[1] == ':') || (s[0] == '#' && s[1] == '#' && s[2] == '[');
+    return (first && s[0] == ':' && s[1] == ':' && s[2] && s[2] != ' ') || (s[0] == '#' && s[1] == '#' && s[2] == '[');
 }
 
 size_t oct_text_clean_at(char dst[12], const char *all, size_t at, bool ascii)

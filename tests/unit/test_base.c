@@ -332,6 +332,8 @@ static void cleaned(const char *text, bool ascii, const char *want)
 
 static void texts_are_cleaned(void **state)
 {
+    cleaned("::set-output name=a::b", false, "\\x3a:set-output name=a::b"); /* commands of a workflow */
+    cleaned("a ::b ##[error]c a::b :: x", false, "a \\x3a:b \\x23#[error]c a::b :: x");
     cleaned("\033[31m\r\n\t\x7f", false, "\\x1b[31m\\x0d\\x0a\\x09\\x7f");
     cleaned("\xc2\x9b" "31m\xc2\x85", false, "\\u009b31m\\u0085");
     cleaned("a\u202eb\u2066c\u2028d\ufeffe\u200bf\u061c", false, "a\\u202eb\\u2066c\\u2028d\\ufeffe\\u200bf\\u061c");

@@ -204,7 +204,10 @@ static void nothing_to_judge(void **state)
     x.r.n_models = 1;
     assert_int_equal(oct_gates_judge(&g, &x.r, &found, &n, NULL), OCT_EUSAGE);
     x.r.n_models = 2;
-    x.s[1][0].drop = x.s[1][1].drop = NAN;
+    x.s[1][0].drop = x.s[1][1].drop = NAN; /* metrics without a value are judged; without metrics there is nothing */
+    assert_int_equal(oct_gates_judge(&g, &x.r, &found, &n, NULL), OCT_OK);
+    assert_true(n == 1 && !found->met);
+    x.r.n_scores = 0;
     assert_int_equal(oct_gates_judge(&g, &x.r, &found, &n, NULL), OCT_EUSAGE);
     oct_gates_free(&g);
     oct_arena_destroy(x.r.arena);
