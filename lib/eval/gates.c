@@ -37,7 +37,7 @@ static const oct_eval_score *score_of(const oct_eval_result *r, size_t k, const 
 {
     const oct_eval_model_result *m = &r->models[k];
     for (size_t i = 0; i < r->n_scores; i++)
-        if (!g->metric || m->scores[i].metric == g->metric)
+        if (!g->metric || strcmp(m->scores[i].metric->name, g->metric->name) == 0) /* one name may have several records (oct_metric_as) */
             return &m->scores[i];
     return NULL;
 }
