@@ -244,7 +244,7 @@ static bool signal_groups(int sig)
     bool any = false;
     for (const group *g = all_groups; g; g = g->next) {
         const pid_t leader = g->leader;
-        any |= leader > 0 && kill(-leader, sig) == 0;
+        any |= leader > 0 && (kill(-leader, sig) == 0 || kill(leader, sig) == 0);
     }
     return any;
 }

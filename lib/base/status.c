@@ -59,7 +59,7 @@ oct_status oct_nomem(oct_err *err)
 
 void oct_within(oct_err *err, const char *fmt, ...)
 {
-    if (!err || err->status == OCT_OK)
+    if (!err || err->status == OCT_OK || err->status == OCT_ESTOPPED) /* it is nobody's fault where a run was stopped */
         return;
     char head[sizeof err->text], all[2 * sizeof err->text + 4];
     va_list ap;

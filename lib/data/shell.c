@@ -6,6 +6,7 @@
 #include "base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -17,18 +18,35 @@ static const double GRACE = 1; /* seconds between SIGTERM and SIGKILL */
 
 extern char **environ;
 
-static int attributes(posix_spawnattr_t *attr, const sigset_t *mask)
+/* Whether this process may read from its terminal. A command in a group of its own may not, and would be stopped. */
+static bool has_terminal(void)
+{
+    const int tty = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    const bool foreground = tty >= 0 && tcgetpgrp(tty) == getpgrp();
+    if (tty >= 0)
+        close(tty);
+    return foreground;
+}
+
+/* Signals what a command started, or, where it has no group of its own, the command alone. */
+static void signal_command(pid_t pid, int sig)
+{
+    if (kill(-pid, sig) != 0)
+        kill(pid, sig);
+}
+
+static int attributes(posix_spawnattr_t *attr, const sigset_t *mask, bool own_group)
 {
     sigset_t ignored;
     sigemptyset(&ignored);
     sigaddset(&ignored, SIGPIPE);
     sigaddset(&ignored, SIGXFSZ);
     int e = posix_spawnattr_setsigdefault(attr, &ignored);
-    if (!e)
+    if (!e && own_group)
         e = posix_spawnattr_setpgroup(attr, 0);
     if (!e)
         e = posix_spawnattr_setsigmask(attr, mask);
-    return e ? e : posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    return e ? e : posix_spawnattr_setflags(attr, (short)(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | (own_group ? POSIX_SPAWN_SETPGROUP : 0)));
 }
 
 static int spawn(const char *command, int in, int out, const sigset_t *mask, pid_t *pid)
@@ -40,7 +58,7 @@ static int spawn(const char *command, int in, int out, const sigset_t *mask, pid
     if (e)
         return e;
     if ((e = posix_spawnattr_init(&attr)) == 0) {
-        e = attributes(&attr, mask);
+        e = attributes(&attr, mask, in >= 0 || !has_terminal()); /* what brings samples may ask for a password */
         if (!e && in >= 0)
             e = posix_spawn_file_actions_adddup2(&actions, in, 0);
         if (!e)
@@ -87,10 +105,10 @@ int oct_shell_end(pid_t pid, double patience)
     pid_t got;
     const bool ended = patience > 0 && has_ended_within(pid, patience);
     if (!ended) {
-        kill(-pid, SIGTERM);
+        signal_command(pid, SIGTERM);
         (void)has_ended_within(pid, GRACE);
     }
-    kill(-pid, SIGKILL); /* those of the group that outlive the leader, or ignore SIGTERM */
+    signal_command(pid, SIGKILL); /* those of the group that outlive the leader, or ignore SIGTERM */
     oct_guard_group_ended(pid);
     while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR) {
     }
