@@ -1,6 +1,7 @@
 """What the checks of converted models share: what must hold, counted; running qconvert and both runtimes; comparing outputs."""
 import argparse
 import json
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -23,7 +24,8 @@ def options(doc):
 class Checker:
     def __init__(self, args, folder):
         self.folder, self.failed, self.cases = folder, 0, 0
-        self.qconvert, self.qeval, self.verbose = args.qconvert, args.qeval, args.verbose
+        self.qconvert, self.qeval = (Path(p).resolve() if p else p for p in (args.qconvert, args.qeval))  # checks run them in other folders
+        self.verbose = args.verbose
 
     def hold(self, what, condition, detail=""):
         self.cases += 1
