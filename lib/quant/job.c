@@ -384,6 +384,8 @@ const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
     /* A tensor without statistics makes the nodes beside it float, which may affect others. So nodes are placed again until nothing changes. */
+    for (size_t i = 0; i < j->n_nodes; i++)
+        j->node[i].centred = 0; /* follows from this decision alone, so that a written policy leads to the same one */
     OCT_TRY(oct_job_place(j, err)); /* this drops parameters of an earlier decision */
     for (bool changed = true; changed;) {
         OCT_TRY(oct_stop_check(err));
