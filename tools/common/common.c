@@ -6,7 +6,6 @@
 #include "passes/pass.h"
 #include "quant/convert.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
