@@ -1,14 +1,27 @@
 #!/usr/bin/env python3
-"""Checks that no file name occurs twice in lib/ and tools/: a compiler's message and a search by name then tell which file is meant.
+"""Checks that no file name occurs twice in lib/ and tools/: a compiler's message and a search by name then tell which file is meant; and that
+what git tracks in the root is what ROOT names: debris of a trial is noticed there.
 
 usage: filenames.py CHECKOUT
 """
+import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 
 # What each folder has one of.
 EVERYWHERE = {"README.md", "meson.build", "main.c"}
+
+ROOT = set(""".ci .clang-format .clang-tidy .editorconfig .git-blame-ignore-revs .gitignore CHANGELOG.md CONTRIBUTING.md LICENSE README.md SECURITY.md
+    action.yml bench cross docs examples include lib man meson.build meson_options.txt packaging python scripts share testdata tests
+    tools""".split())
+
+
+def tracked_in_root(root):
+    if not (root / ".git").exists():
+        return set()
+    listed = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return {path.split("/")[0] for path in listed}
 
 
 def main():
@@ -17,6 +30,7 @@ def main():
     for path in sorted(p for top in ("lib", "tools") for p in (root / top).rglob("*") if p.is_file() and "__pycache__" not in p.parts):
         places[path.name].append(path.relative_to(root).as_posix())
     faults = [f"{name}: {' '.join(at)}" for name, at in places.items() if len(at) > 1 and name not in EVERYWHERE]
+    faults += [f"{name} lies in the root, and the list in {Path(__file__).name} has no such name" for name in sorted(tracked_in_root(root) - ROOT)]
     print(*faults, sep="\n")
     print(f"{len(places)} names, {len(faults)} faults")
     return 1 if faults else 0
