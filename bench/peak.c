@@ -1,5 +1,5 @@
-/* Loops in assembly, since a compiler would spill or merge what is to be measured. The registers are renamed by the CPU, so
- * products may take the same ones again and again; sums are spread, as each waits for the one before. */
+/* Loops in assembly, since a compiler would spill or merge what is to be measured. The registers are renamed by the
+ * CPU, so products may take the same ones again and again; sums are spread, as each waits for the one before. */
 #include "peak.h"
 
 #include "base/mem.h"
@@ -12,15 +12,16 @@ static const double REPEAT_SECONDS = 0.001; /* short, as others may empty the ca
 
 #if defined(__x86_64__)
 
-#define ALL_REGISTERS "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", \
-                      "xmm12", "xmm13", "xmm14", "xmm15"
+#define ALL_REGISTERS                                                                                          \
+    "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", \
+        "xmm13", "xmm14", "xmm15"
 /* A function that runs the body n times on zeros; v is the kind of register. */
-#define LOOP(name, v, body)                                                                               \
-    static void name(long n)                                                                              \
-    {                                                                                                     \
-        __asm__ volatile("vpxor %%xmm13,%%xmm13,%%xmm13\n vpxor %%xmm14,%%xmm14,%%xmm14\n"                \
+#define LOOP(name, v, body)                                                                                           \
+    static void name(long n)                                                                                          \
+    {                                                                                                                 \
+        __asm__ volatile("vpxor %%xmm13,%%xmm13,%%xmm13\n vpxor %%xmm14,%%xmm14,%%xmm14\n"                            \
                          "vpxor %%xmm15,%%xmm15,%%xmm15\n .p2align 5\n 1:\n" body(v) "dec %0\n jnz 1b\n vzeroupper\n" \
-                         : "+r"(n)::ALL_REGISTERS, "cc");                                                 \
+                         : "+r"(n)::ALL_REGISTERS, "cc");                                                             \
     }
 #define OP(op, v, a, b, to) op " %%" v #a ",%%" v #b ",%%" v #to "\n"
 /* Operands in 14 and 15, ones in 13. */
@@ -45,10 +46,12 @@ static const double REPEAT_SECONDS = 0.001; /* short, as others may empty the ca
 #define CHAIN1_BODY(v) SIX(CHAIN1, v)
 #define CHAIN2(v, p, sum) BYTES(v, p) BYTES(v, 12) ADD16(v, 12, p) WIDEN(v, p) ADD32(v, p, sum)
 #define CHAIN2_BODY(v) SIX(CHAIN2, v)
-#define CHAIN3(v, p, sum) BYTES(v, p) BYTES(v, 12) ADD16(v, 12, p) BYTES(v, 12) ADD16(v, 12, p) WIDEN(v, p) ADD32(v, p, sum)
+#define CHAIN3(v, p, sum) \
+    BYTES(v, p) BYTES(v, 12) ADD16(v, 12, p) BYTES(v, 12) ADD16(v, 12, p) WIDEN(v, p) ADD32(v, p, sum)
 #define CHAIN3_BODY(v) SIX(CHAIN3, v)
-#define CHAIN4(v, p, sum)                                                                                                    \
-    BYTES(v, p) BYTES(v, 12) ADD16(v, 12, p) BYTES(v, 12) ADD16(v, 12, p) BYTES(v, 12) ADD16(v, 12, p) WIDEN(v, p) ADD32(v, p, sum)
+#define CHAIN4(v, p, sum) \
+    BYTES(v, p)           \
+    BYTES(v, 12) ADD16(v, 12, p) BYTES(v, 12) ADD16(v, 12, p) BYTES(v, 12) ADD16(v, 12, p) WIDEN(v, p) ADD32(v, p, sum)
 #define CHAIN4_BODY(v) SIX(CHAIN4, v)
 #define SHORT_STEP(v, p, sum) BYTES(v, p) ADD16(v, p, sum)
 #define SHORT_BODY(v) SIX(SHORT_STEP, v)
@@ -69,18 +72,23 @@ LOOP(dot_ymm, "ymm", DOT_BODY)
 LOOP(dot_zmm, "zmm", DOT_BODY)
 
 /* Products of 16 rows of 64 bytes and 16 columns; loading the configuration clears the tiles. */
-#define TILES(name, op)                                                                                                        \
-    static void name(long n)                                                                                                   \
-    {                                                                                                                          \
-        __asm__ volatile("ldtilecfg %1\n .p2align 5\n 1:\n" op " %%tmm7,%%tmm6,%%tmm0\n" op " %%tmm7,%%tmm6,%%tmm1\n" op     \
-                         " %%tmm7,%%tmm6,%%tmm2\n" op " %%tmm7,%%tmm6,%%tmm3\n" op " %%tmm7,%%tmm6,%%tmm4\n" op               \
-                         " %%tmm7,%%tmm6,%%tmm5\n dec %0\n jnz 1b\n tilerelease\n" : "+r"(n) : "m"(whole_tiles) : "cc");        \
+#define TILES(name, op)                                                                                         \
+    static void name(long n)                                                                                    \
+    {                                                                                                           \
+        __asm__ volatile("ldtilecfg %1\n .p2align 5\n 1:\n" op " %%tmm7,%%tmm6,%%tmm0\n" op                     \
+                         " %%tmm7,%%tmm6,%%tmm1\n" op " %%tmm7,%%tmm6,%%tmm2\n" op " %%tmm7,%%tmm6,%%tmm3\n" op \
+                         " %%tmm7,%%tmm6,%%tmm4\n" op " %%tmm7,%%tmm6,%%tmm5\n dec %0\n jnz 1b\n tilerelease\n" \
+                         : "+r"(n)                                                                              \
+                         : "m"(whole_tiles)                                                                     \
+                         : "cc");                                                                               \
     }
 static const struct {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
     uint8_t rows[16];
-} whole_tiles = { .palette = 1, .row_bytes = { 64, 64, 64, 64, 64, 64, 64, 64 }, .rows = { 16, 16, 16, 16, 16, 16, 16, 16 } };
+} whole_tiles = { .palette = 1,
+                  .row_bytes = { 64, 64, 64, 64, 64, 64, 64, 64 },
+                  .rows = { 16, 16, 16, 16, 16, 16, 16, 16 } };
 TILES(dot_tiles, "tdpbusd")
 TILES(bf16_tiles, "tdpbf16ps")
 
@@ -109,33 +117,41 @@ static bool load_all(const uint8_t *p, size_t bytes)
     if (!(oct_isa_detect() & OCT_ISA_AVX2))
         return false;
     const uint8_t *end = p + bytes;
-    __asm__ volatile(".p2align 5\n 1:\n vmovdqa (%0),%%ymm0\n vmovdqa 32(%0),%%ymm1\n vmovdqa 64(%0),%%ymm2\n"
-                     "vmovdqa 96(%0),%%ymm3\n vmovdqa 128(%0),%%ymm4\n vmovdqa 160(%0),%%ymm5\n vmovdqa 192(%0),%%ymm6\n"
-                     "vmovdqa 224(%0),%%ymm7\n add $256,%0\n cmp %1,%0\n jne 1b\n vzeroupper\n"
-                     : "+r"(p) : "r"(end) : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "cc", "memory");
+    __asm__ volatile(
+        ".p2align 5\n 1:\n vmovdqa (%0),%%ymm0\n vmovdqa 32(%0),%%ymm1\n vmovdqa 64(%0),%%ymm2\n"
+        "vmovdqa 96(%0),%%ymm3\n vmovdqa 128(%0),%%ymm4\n vmovdqa 160(%0),%%ymm5\n vmovdqa 192(%0),%%ymm6\n"
+        "vmovdqa 224(%0),%%ymm7\n add $256,%0\n cmp %1,%0\n jne 1b\n vzeroupper\n"
+        : "+r"(p)
+        : "r"(end)
+        : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "cc", "memory");
     return true;
 }
 
-/* Eight additions that wait for each other. What is added is a register, since CPUs from Golden Cove on merge additions of small constants
- * before they are executed. */
+/* Eight additions that wait for each other. What is added is a register, since CPUs from Golden Cove on merge additions
+ * of small constants before they are executed. */
 static bool count_cycles(long n)
 {
     long x = 0;
     const long step = 1;
-    __asm__ volatile("1:\n add %2,%1\n add %2,%1\n add %2,%1\n add %2,%1\n add %2,%1\n add %2,%1\n add %2,%1\n add %2,%1\n"
-                     "dec %0\n jnz 1b\n" : "+&r"(n), "+&r"(x) : "r"(step) : "cc");
+    __asm__ volatile(
+        "1:\n add %2,%1\n add %2,%1\n add %2,%1\n add %2,%1\n add %2,%1\n add %2,%1\n add %2,%1\n add %2,%1\n"
+        "dec %0\n jnz 1b\n"
+        : "+&r"(n), "+&r"(x)
+        : "r"(step)
+        : "cc");
     return true;
 }
 
 #elif defined(__aarch64__)
 
-#define ALL_REGISTERS "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", \
-                      "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v30", "v31"
-#define LOOP(name, arch, body)                                                                                     \
-    static void name(long n)                                                                                       \
-    {                                                                                                              \
+#define ALL_REGISTERS                                                                                            \
+    "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", \
+        "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v30", "v31"
+#define LOOP(name, arch, body)                                                                                \
+    static void name(long n)                                                                                  \
+    {                                                                                                         \
         __asm__ volatile(arch "movi v30.16b, #0\n movi v31.16b, #0\n 1:\n" body "subs %0, %0, #1\n b.ne 1b\n" \
-                         : "+r"(n)::ALL_REGISTERS, "cc");                                                          \
+                         : "+r"(n)::ALL_REGISTERS, "cc");                                                     \
     }
 #define TWELVE(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11)
 #define FMLA(to) "fmla v" #to ".4s, v30.4s, v31.4s\n"
@@ -160,7 +176,9 @@ static bool load_all(const uint8_t *p, size_t bytes)
     const uint8_t *end = p + bytes;
     __asm__ volatile("1:\n ldp q0, q1, [%0]\n ldp q2, q3, [%0, #32]\n ldp q4, q5, [%0, #64]\n ldp q6, q7, [%0, #96]\n"
                      "add %0, %0, #128\n cmp %0, %1\n b.ne 1b\n"
-                     : "+r"(p) : "r"(end) : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "cc", "memory");
+                     : "+r"(p)
+                     : "r"(end)
+                     : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "cc", "memory");
     return true;
 }
 
@@ -168,8 +186,12 @@ static bool count_cycles(long n)
 {
     long x = 0;
     const long step = 1; /* a register, as on x86 */
-    __asm__ volatile("1:\n add %1, %1, %2\n add %1, %1, %2\n add %1, %1, %2\n add %1, %1, %2\n add %1, %1, %2\n add %1, %1, %2\n"
-                     "add %1, %1, %2\n add %1, %1, %2\n subs %0, %0, #1\n b.ne 1b\n" : "+&r"(n), "+&r"(x) : "r"(step) : "cc");
+    __asm__ volatile(
+        "1:\n add %1, %1, %2\n add %1, %1, %2\n add %1, %1, %2\n add %1, %1, %2\n add %1, %1, %2\n add %1, %1, %2\n"
+        "add %1, %1, %2\n add %1, %1, %2\n subs %0, %0, #1\n b.ne 1b\n"
+        : "+&r"(n), "+&r"(x)
+        : "r"(step)
+        : "cc");
     return true;
 }
 

@@ -19,8 +19,8 @@ typedef enum oct_peak_kind {
 typedef struct oct_peak {
     const char *name; /* instructions of one step */
     oct_peak_kind kind;
-    oct_isa isa;      /* what it needs */
-    unsigned macs;    /* multiply-accumulates of one pass */
+    oct_isa isa;   /* what it needs */
+    unsigned macs; /* multiply-accumulates of one pass */
     void (*pass)(long n);
 } oct_peak;
 
@@ -28,15 +28,15 @@ typedef struct oct_peak {
 const oct_peak *oct_peaks(size_t *n);
 /* Multiply-accumulates a second, about 0.2 s of measuring. p->isa must be within oct_isa_detect(). */
 double oct_peak_measure(const oct_peak *p);
-/* The fastest mix of a kind (OCT_PEAK_BYTES: also of OCT_PEAK_WIDE) within an instruction set, measured once a call; 0 where
- * there is none. */
+/* The fastest mix of a kind (OCT_PEAK_BYTES: also of OCT_PEAK_WIDE) within an instruction set, measured once a call; 0
+ * where there is none. */
 double oct_peak_of(oct_peak_kind kind, oct_isa have);
 
 /* CPU time of this thread in seconds: what others do on a busy processor does not count. */
 double oct_peak_seconds(void);
 
-/* Bytes a second that loads bring from a block of this size, read again and again; 0 without memory. The size is rounded
- * up to 1 KB. */
+/* Bytes a second that loads bring from a block of this size, read again and again; 0 without memory. The size is
+ * rounded up to 1 KB. */
 double oct_peak_load(size_t bytes);
 /* Cycles a second, by a chain of dependent additions; 0 where it is not known how. */
 double oct_peak_clock(void);

@@ -1,7 +1,7 @@
 /* bench/peaks.c -- prints what one core of this machine can do at most; start it pinned: taskset -c 0 build/bench/peaks
  *
- * With --kinds: a line each, a tab between name and value, for programs: the highest level of the CPU, its clock in GHz, and the peaks in GMAC/s of
- * float32, of bytes and of bf16 that OCT_ISA leaves; 0 where there is none. */
+ * With --kinds: a line each, a tab between name and value, for programs: the highest level of the CPU, its clock in
+ * GHz, and the peaks in GMAC/s of float32, of bytes and of bf16 that OCT_ISA leaves; 0 where there is none. */
 #include "base/dtype.h"
 #include "kernels/cpu.h"
 #include "peak.h"
@@ -11,7 +11,10 @@
 
 static void print_loads(void)
 {
-    static const struct { const char *name; size_t kb; } blocks[] = {
+    static const struct {
+        const char *name;
+        size_t kb;
+    } blocks[] = {
         { "16 KB", 16 }, { "256 KB", 256 }, { "4 MB", 4 << 10 }, { "16 MB", 16 << 10 }, { "128 MB", 128 << 10 },
     };
     printf("\n%-32s %9s\n", "loads from a block of", "GB/s");
@@ -23,7 +26,8 @@ static void print_kinds(void)
 {
     const oct_isa isa = oct_isa_active();
     printf("class\t%s\nclock\t%.3f\n", oct_isa_name(oct_isa_detect()), oct_peak_clock() * 1e-9);
-    printf("float\t%.1f\nbytes\t%.1f\n", oct_peak_of(OCT_PEAK_FLOAT, isa) * 1e-9, oct_peak_of(OCT_PEAK_BYTES, isa) * 1e-9);
+    printf("float\t%.1f\nbytes\t%.1f\n", oct_peak_of(OCT_PEAK_FLOAT, isa) * 1e-9,
+           oct_peak_of(OCT_PEAK_BYTES, isa) * 1e-9);
     printf("bf16\t%.1f\n", oct_peak_of(OCT_PEAK_BF16, isa) * 1e-9);
 }
 

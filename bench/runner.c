@@ -2,10 +2,10 @@
  *
  *   runner MODEL DATA [THREADS]
  *
- * Each line of standard input is a number of seconds. The answer is one line, a JSON list of the milliseconds of every run in
- * that time, three at least. The line "profile" is answered by a line for each step of one run, tabs between: name, operator,
- * scheme, ms, MAC, bytes; then an empty line. OCT_ISA narrows the instruction set; with OCT_BENCH_CLOCK=cpu the
- * times are of the process's CPU, all threads, and not of the wall. */
+ * Each line of standard input is a number of seconds. The answer is one line, a JSON list of the milliseconds of every
+ * run in that time, three at least. The line "profile" is answered by a line for each step of one run, tabs between:
+ * name, operator, scheme, ms, MAC, bytes; then an empty line. OCT_ISA narrows the instruction set; with
+ * OCT_BENCH_CLOCK=cpu the times are of the process's CPU, all threads, and not of the wall. */
 #include "base/io.h"
 #include "base/mem.h"
 #include "data/data.h"
@@ -32,7 +32,9 @@ typedef struct bench {
 
 static oct_status open_sample(bench *b, const char *data, const oct_input_desc *in, size_t n, oct_err *err)
 {
-    const oct_source_options o = { .specs = &data, .n_specs = 1, .inputs = in, .n_inputs = n, .samples = 1, .first = true, .threads = 1 };
+    const oct_source_options o = {
+        .specs = &data, .n_specs = 1, .inputs = in, .n_inputs = n, .samples = 1, .first = true, .threads = 1
+    };
     OCT_TRY(oct_source_open(&o, &b->src, err));
     OCT_TRY(oct_source_next(b->src, 1, &b->sample, err));
     return b->sample.n ? OCT_OK : oct_fail(err, OCT_EIO, "%s: no sample", data);

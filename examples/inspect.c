@@ -13,22 +13,14 @@
 static const char *type_name(octet_type type)
 {
     switch (type) {
-    case OCTET_FLOAT32:
-        return "float32";
-    case OCTET_FLOAT16:
-        return "float16";
-    case OCTET_UINT8:
-        return "uint8";
-    case OCTET_INT8:
-        return "int8";
-    case OCTET_INT32:
-        return "int32";
-    case OCTET_INT64:
-        return "int64";
-    case OCTET_BOOL:
-        return "bool";
-    default:
-        return "another type";
+    case OCTET_FLOAT32: return "float32";
+    case OCTET_FLOAT16: return "float16";
+    case OCTET_UINT8: return "uint8";
+    case OCTET_INT8: return "int8";
+    case OCTET_INT32: return "int32";
+    case OCTET_INT64: return "int64";
+    case OCTET_BOOL: return "bool";
+    default: return "another type";
     }
 }
 

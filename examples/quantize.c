@@ -1,5 +1,5 @@
-/* Calibrates, converts and compares a model. The functions take the arguments of the commands. Beside the model OUT, this writes the calibration
- * table OUT.calib and the report OUT.json.
+/* Calibrates, converts and compares a model. The functions take the arguments of the commands. Beside the model OUT,
+ * this writes the calibration table OUT.calib and the report OUT.json.
  *
  *     cc quantize.c $(pkg-config --cflags --libs octet) -o quantize
  *     ./quantize model.onnx samples.csv mean=127.5:std=127.5 out.onnx

@@ -6,30 +6,38 @@
  *         fprintf(stderr, "%s\n%s\n", octet_error(o), octet_hint(o));
  *     octet_close(o);
  *
- * The functions that calibrate, convert and evaluate take the arguments of the commands. The manuals qcalib(1), qconvert(1) and qeval(1)
- * describe these arguments, and functions and commands write the same bytes. The functions that run a model take arrays.
+ * The functions that calibrate, convert and evaluate take the arguments of the commands. The manuals qcalib(1),
+ * qconvert(1) and qeval(1) describe these arguments, and functions and commands write the same bytes. The functions
+ * that run a model take arrays.
  *
  * Compile and link with `pkg-config --cflags --libs octet`. The header is C11 and includes only standard headers.
  *
- * Ownership: what a function returns as `const` belongs to the object that was its argument. It is valid until the next call with that
- * object, or until the object is released. Unless a function says otherwise, it uses its arguments during the call only. Texts that the library makes are
- * valid UTF-8; in errors and messages a byte of a name that is not is shown as \xff. Names of inputs, outputs and metadata are the bytes of the file.
+ * Ownership: what a function returns as `const` belongs to the object that was its argument. It is valid until the next
+ * call with that object, or until the object is released. Unless a function says otherwise, it uses its arguments
+ * during the call only. Texts that the library makes are valid UTF-8; in errors and messages a byte of a name that is
+ * not is shown as \xff. Names of inputs, outputs and metadata are the bytes of the file.
  *
- * Wrong arguments: a NULL, a number of threads or a rank that no call allows, and the like are answered by OCTET_USAGE or the status that a function names.
- * What cannot be seen must be right: pointers that are not NULL, sizes of memory, and that an object is not released yet.
+ * Wrong arguments: a NULL, a number of threads or a rank that no call allows, and the like are answered by OCTET_USAGE
+ * or the status that a function names. What cannot be seen must be right: pointers that are not NULL, sizes of memory,
+ * and that an object is not released yet.
  *
- * Threads: only one thread at a time may use an `octet` or an `octet_model`; a call with one that another call is using returns OCTET_USAGE. Different threads
- * may use different objects. Within a process, calls of octet_calibrate, octet_convert and octet_evaluate wait for each other. Results do not depend on the
- * number of threads. A thread may have as little as OCTET_STACK_MIN bytes of stack: if less than 512 kB are left, a call starts a thread that does the work.
+ * Threads: only one thread at a time may use an `octet` or an `octet_model`; a call with one that another call is using
+ * returns OCTET_USAGE. Different threads may use different objects. Within a process, calls of octet_calibrate,
+ * octet_convert and octet_evaluate wait for each other. Results do not depend on the number of threads. A thread may
+ * have as little as OCTET_STACK_MIN bytes of stack: if less than 512 kB are left, a call starts a thread that does the
+ * work.
  *
- * Callbacks are called one at a time, while the caller waits, from the caller's thread or one that the library has started. They may call octet_stop, and use
- * other objects, but run no command: that returns OCTET_USAGE. They must not wait for a thread that runs one.
+ * Callbacks are called one at a time, while the caller waits, from the caller's thread or one that the library has
+ * started. They may call octet_stop, and use other objects, but run no command: that returns OCTET_USAGE. They must not
+ * wait for a thread that runs one.
  *
- * Processes: a child made by fork may use the objects of its parent, on the calling thread alone. What a call of another thread was using when the process was
- * forked stays in use in the child: OCTET_USAGE. A child that is forked in a callback must not return from it.
+ * Processes: a child made by fork may use the objects of its parent, on the calling thread alone. What a call of
+ * another thread was using when the process was forked stays in use in the child: OCTET_USAGE. A child that is forked
+ * in a callback must not return from it.
  *
- * The locale of the process changes nothing: numbers are read and written with a point. The library installs no signal handlers and prints nothing. Do not
- * truncate a model file while it is in use: the file is mapped, and the process would get SIGBUS. */
+ * The locale of the process changes nothing: numbers are read and written with a point. The library installs no signal
+ * handlers and prints nothing. Do not truncate a model file while it is in use: the file is mapped, and the process
+ * would get SIGBUS. */
 #ifndef OCTET_OCTET_H
 #define OCTET_OCTET_H
 
@@ -74,32 +82,35 @@ typedef struct octet octet;
 OCTET_API octet *octet_open(void);
 OCTET_API void octet_close(octet *o); /* o may be NULL. While a call is using o, as in a callback, nothing happens */
 
-/* Asks the call that is using o to end soon: before the next step of a model, layer, sample or file it returns OCTET_STOPPED. No file is left half written; a
- * file that was complete before stays. Without such a call, and for NULL, nothing happens. May be called from any thread, from callbacks and from signal
- * handlers, as long as o is not released. A wait for a command that the arguments start (--runner, --metric-cmd, pipe:) is not cut short. */
+/* Asks the call that is using o to end soon: before the next step of a model, layer, sample or file it returns
+ * OCTET_STOPPED. No file is left half written; a file that was complete before stays. Without such a call, and for
+ * NULL, nothing happens. May be called from any thread, from callbacks and from signal handlers, as long as o is not
+ * released. A wait for a command that the arguments start (--runner, --metric-cmd, pipe:) is not cut short. */
 OCTET_API void octet_stop(octet *o);
 
-/* The error of the last call: one line that names the file, the node and the reason. "" if the call succeeded, or if o is NULL. */
+/* The error of the last call: one line that names the file, the node and the reason. "" if the call succeeded, or if o
+ * is NULL. */
 OCTET_API const char *octet_error(const octet *o);
 /* A remedy for that error, or "". */
 OCTET_API const char *octet_hint(const octet *o);
 
-/* Sets a function that reports the progress of long work: what is being done, such as "calibrating", and that `done` of `total` steps are complete. total is
- * 0 if it is not known. The function is called often. fn may be NULL. */
+/* Sets a function that reports the progress of long work: what is being done, such as "calibrating", and that `done` of
+ * `total` steps are complete. total is 0 if it is not known. The function is called often. fn may be NULL. */
 typedef void (*octet_progress_fn)(void *arg, const char *what, int64_t done, int64_t total);
 OCTET_API void octet_on_progress(octet *o, octet_progress_fn fn, void *arg);
 
-/* Sets a function that gets each note and warning that the command would print on standard error, as one line without a newline. fn may be
- * NULL. */
+/* Sets a function that gets each note and warning that the command would print on standard error, as one line without a
+ * newline. fn may be NULL. */
 typedef void (*octet_message_fn)(void *arg, int is_warning, const char *text);
 OCTET_API void octet_on_message(octet *o, octet_message_fn fn, void *arg);
 
 /* ---- the commands ---- */
 
 /* Each of these runs a command. `arguments` are those of its command line without the command's name, followed by NULL:
- * { "model.onnx", "--data=x.npz", NULL }. What begins with '-' is an option, and a SPEC that begins with "pipe:" is a command: put "./" before names from
- * elsewhere, or "--" before the names of models. Standard input, output and error are refused (OCTET_USAGE), as "-" and as /dev/stdout and the like. If the
- * command can write a report and --json is not given, the function keeps the report for octet_report. The result is the exit code that the manual describes. No
+ * { "model.onnx", "--data=x.npz", NULL }. What begins with '-' is an option, and a SPEC that begins with "pipe:" is a
+ * command: put "./" before names from elsewhere, or "--" before the names of models. Standard input, output and error
+ * are refused (OCTET_USAGE), as "-" and as /dev/stdout and the like. If the command can write a report and --json is
+ * not given, the function keeps the report for octet_report. The result is the exit code that the manual describes. No
  * file is left half written. */
 OCTET_API octet_status octet_calibrate(octet *o, const char *const *arguments); /* qcalib(1), with its subcommands */
 OCTET_API octet_status octet_convert(octet *o, const char *const *arguments);   /* qconvert(1), with its subcommands */
@@ -131,12 +142,13 @@ typedef enum octet_type {
 
 enum { OCTET_MAX_RANK = 8 };
 
-/* A dense tensor in C order (elements along the last dimension are adjacent). The elements are what the model's input or output holds: for a
- * quantized input of type uint8, the quantized values. */
+/* A dense tensor in C order (elements along the last dimension are adjacent). The elements are what the model's input
+ * or output holds: for a quantized input of type uint8, the quantized values. */
 typedef struct octet_array {
-    const char *name; /* the name of the input or output. NULL for an input: then its position among the arrays is that of the model's input */
+    const char *name; /* the name of the input or output. NULL for an input: then its position among the arrays is that
+                         of the model's input */
     octet_type type;
-    int rank;         /* 0 (one number) to OCTET_MAX_RANK */
+    int rank; /* 0 (one number) to OCTET_MAX_RANK */
     int64_t dims[OCTET_MAX_RANK];
     const void *data; /* as many elements as the product of dims; any alignment */
 } octet_array;
@@ -144,17 +156,19 @@ typedef struct octet_array {
 /* An input or output of a model. A dimension that is not fixed is -1; a rank that is not known is -1. */
 typedef struct octet_port {
     const char *name;
-    octet_type type;  /* may also be another type number of ONNX; octet_model_run does not accept arrays of such types */
+    octet_type type; /* may also be another type number of ONNX; octet_model_run does not accept arrays of such types */
     int rank;
     int64_t dims[OCTET_MAX_RANK];
 } octet_port;
 
 typedef struct octet_model octet_model;
 
-/* Loads a model from a file, with its external data. threads: how many threads run it, at most 1024; 0 means one for each processor. Release *m with
- * octet_model_free; it may outlive o. On failure *m is NULL. Errors: OCTET_USAGE, OCTET_IO, OCTET_MALFORMED, OCTET_UNSUPPORTED (also for an unknown operator), OCTET_NOMEM. */
+/* Loads a model from a file, with its external data. threads: how many threads run it, at most 1024; 0 means one for
+ * each processor. Release *m with octet_model_free; it may outlive o. On failure *m is NULL. Errors: OCTET_USAGE,
+ * OCTET_IO, OCTET_MALFORMED, OCTET_UNSUPPORTED (also for an unknown operator), OCTET_NOMEM. */
 OCTET_API octet_status octet_model_load(octet *o, const char *path, int threads, octet_model **m);
-/* The same from `size` bytes at `data`, of any alignment, which must stay valid until octet_model_free. External data are looked for in the current folder. */
+/* The same from `size` bytes at `data`, of any alignment, which must stay valid until octet_model_free. External data
+ * are looked for in the current folder. */
 OCTET_API octet_status octet_model_load_memory(octet *o, const void *data, size_t size, int threads, octet_model **m);
 OCTET_API void octet_model_free(octet_model *m); /* m may be NULL. While a run is using m, nothing happens */
 
@@ -164,12 +178,15 @@ OCTET_API const octet_port *octet_model_output(const octet_model *m, size_t i);
 /* The entry of the model's metadata with that key, or NULL. */
 OCTET_API const char *octet_model_metadata(const octet_model *m, const char *key);
 
-/* Runs the model on n_in arrays. *out is set to n_out arrays in the order of the outputs, which belong to m and are valid until its next run.
- * They stay valid when the arrays of `in` are released. Dimensions that the model does not fix may change from run to run.
- * An array of another element type is converted: integers to any type that holds each value exactly, and floats to floats, rounded to the nearest. A value
- * that does not fit, as 2^24+1 and 1e300 do not fit float32, is OCTET_NUMERIC; floats for an input of integers are OCTET_UNSUPPORTED.
- * Errors: OCTET_USAGE, OCTET_MALFORMED (an input is missing or has the wrong shape), OCTET_UNSUPPORTED (the type of an array), OCTET_NUMERIC, OCTET_NOMEM. */
-OCTET_API octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, size_t n_in, const octet_array **out, size_t *n_out);
+/* Runs the model on n_in arrays. *out is set to n_out arrays in the order of the outputs, which belong to m and are
+ * valid until its next run. They stay valid when the arrays of `in` are released. Dimensions that the model does not
+ * fix may change from run to run. An array of another element type is converted: integers to any type that holds each
+ * value exactly, and floats to floats, rounded to the nearest. A value that does not fit, as 2^24+1 and 1e300 do not
+ * fit float32, is OCTET_NUMERIC; floats for an input of integers are OCTET_UNSUPPORTED. Errors: OCTET_USAGE,
+ * OCTET_MALFORMED (an input is missing or has the wrong shape), OCTET_UNSUPPORTED (the type of an array),
+ * OCTET_NUMERIC, OCTET_NOMEM. */
+OCTET_API octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, size_t n_in,
+                                       const octet_array **out, size_t *n_out);
 
 #ifdef __cplusplus
 }

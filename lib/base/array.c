@@ -15,13 +15,15 @@ oct_status oct_array_create(oct_array *a, oct_dtype dtype, int rank, const int64
     char text[96];
     if (rank < 0 || rank > OCT_ARRAY_RANK) {
         a->rank = 0;
-        return oct_fail(err, OCT_EUNSUPPORTED, "rank %d, at most %d is supported for sample data", rank, OCT_ARRAY_RANK);
+        return oct_fail(err, OCT_EUNSUPPORTED, "rank %d, at most %d is supported for sample data", rank,
+                        OCT_ARRAY_RANK);
     }
     if (rank)
         memcpy(a->dims, dims, (size_t)rank * sizeof *dims);
     int64_t n;
     if (oct_dtype_bits(dtype) == 0)
-        return oct_fail(err, OCT_EUNSUPPORTED, "element type %s is not supported for sample data", oct_dtype_name(dtype));
+        return oct_fail(err, OCT_EUNSUPPORTED, "element type %s is not supported for sample data",
+                        oct_dtype_name(dtype));
     if (!oct_count(dims, rank, &n) || !oct_dtype_bytes(dtype, n, &a->bytes))
         return oct_fail(err, OCT_EMALFORMED, "shape %s has no valid size", oct_dims_text(text, rank, dims));
     if (!(a->data = oct_alloc(a->bytes)))
@@ -88,26 +90,58 @@ static int64_t load_int(oct_dtype t, const void *p, size_t i, bool *big)
     case OCT_BOOL: return ((const uint8_t *)p)[i] != 0;
     case OCT_U8: return ((const uint8_t *)p)[i];
     case OCT_S8: return ((const int8_t *)p)[i];
-    case OCT_U16: { LOAD(uint16_t, p, i); return v; }
-    case OCT_S16: { LOAD(int16_t, p, i); return v; }
-    case OCT_U32: { LOAD(uint32_t, p, i); return v; }
-    case OCT_S32: { LOAD(int32_t, p, i); return v; }
-    case OCT_U64: { LOAD(uint64_t, p, i); *big = v > (uint64_t)INT64_MAX; return (int64_t)v; }
-    default: { LOAD(int64_t, p, i); return v; }
+    case OCT_U16: {
+        LOAD(uint16_t, p, i);
+        return v;
+    }
+    case OCT_S16: {
+        LOAD(int16_t, p, i);
+        return v;
+    }
+    case OCT_U32: {
+        LOAD(uint32_t, p, i);
+        return v;
+    }
+    case OCT_S32: {
+        LOAD(int32_t, p, i);
+        return v;
+    }
+    case OCT_U64: {
+        LOAD(uint64_t, p, i);
+        *big = v > (uint64_t)INT64_MAX;
+        return (int64_t)v;
+    }
+    default: {
+        LOAD(int64_t, p, i);
+        return v;
+    }
     }
 }
 
 static double load_float(oct_dtype t, const void *p, size_t i)
 {
     switch (t) {
-    case OCT_F64: { LOAD(double, p, i); return v; }
-    case OCT_F16: { LOAD(uint16_t, p, i); return (double)oct_f16_to_f32(v); }
-    case OCT_BF16: { LOAD(uint16_t, p, i); return (double)oct_bf16_to_f32(v); }
-    default: { LOAD(float, p, i); return (double)v; }
+    case OCT_F64: {
+        LOAD(double, p, i);
+        return v;
+    }
+    case OCT_F16: {
+        LOAD(uint16_t, p, i);
+        return (double)oct_f16_to_f32(v);
+    }
+    case OCT_BF16: {
+        LOAD(uint16_t, p, i);
+        return (double)oct_bf16_to_f32(v);
+    }
+    default: {
+        LOAD(float, p, i);
+        return (double)v;
+    }
     }
 }
 
-/* Whether the integer is exactly that number of type t: floats hold integers up to 2^digits, and of larger ones those that end in as many zero bits more. */
+/* Whether the integer is exactly that number of type t: floats hold integers up to 2^digits, and of larger ones those
+ * that end in as many zero bits more. */
 static bool is_exact(oct_dtype t, uint64_t magnitude)
 {
     const int digits = t == OCT_F64 ? 53 : t == OCT_F32 ? 24 : t == OCT_F16 ? 11 : 8;
@@ -120,7 +154,10 @@ static bool is_exact(oct_dtype t, uint64_t magnitude)
 /* Whether a finite number stays finite as type t, rounded to the nearest. */
 static bool stays_finite(oct_dtype t, double x)
 {
-    const double largest = t == OCT_F16 ? 65519.99 : t == OCT_BF16 ? 0x1.feffffp127 : t == OCT_F32 ? 0x1.fffffefffffffp127 : DBL_MAX;
+    const double largest = t == OCT_F16    ? 65519.99
+                           : t == OCT_BF16 ? 0x1.feffffp127
+                           : t == OCT_F32  ? 0x1.fffffefffffffp127
+                                           : DBL_MAX;
     return !isfinite(x) || fabs(x) <= largest;
 }
 
@@ -130,8 +167,14 @@ static void store_float(oct_dtype t, void *dst, size_t i, double x)
     uint16_t h;
     switch (t) {
     case OCT_F64: memcpy((char *)dst + i * 8, &x, 8); break;
-    case OCT_F16: h = oct_f32_to_f16(f); memcpy((char *)dst + i * 2, &h, 2); break;
-    case OCT_BF16: h = oct_f32_to_bf16(f); memcpy((char *)dst + i * 2, &h, 2); break;
+    case OCT_F16:
+        h = oct_f32_to_f16(f);
+        memcpy((char *)dst + i * 2, &h, 2);
+        break;
+    case OCT_BF16:
+        h = oct_f32_to_bf16(f);
+        memcpy((char *)dst + i * 2, &h, 2);
+        break;
     default: memcpy((char *)dst + i * 4, &f, 4); break;
     }
 }
@@ -172,21 +215,25 @@ static oct_status convert_floats(oct_dtype from, const void *src, oct_dtype to, 
     for (size_t i = 0; i < n; i++) {
         const double x = load_float(from, src, i);
         if (!stays_finite(to, x))
-            return oct_fail(err, OCT_ENUMERIC, "value %s at index %zu is too large for %s", oct_f64_text(text, x), i, oct_dtype_name(to));
+            return oct_fail(err, OCT_ENUMERIC, "value %s at index %zu is too large for %s", oct_f64_text(text, x), i,
+                            oct_dtype_name(to));
         store_float(to, dst, i, x);
     }
     return OCT_OK;
 }
 
-static oct_status convert_ints_to_floats(oct_dtype from, const void *src, oct_dtype to, void *dst, size_t n, oct_err *err)
+static oct_status convert_ints_to_floats(oct_dtype from, const void *src, oct_dtype to, void *dst, size_t n,
+                                         oct_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         bool big;
         const int64_t v = load_int(from, src, i, &big);
         const bool negative = v < 0 && !big;
         if (!is_exact(to, negative ? 0 - (uint64_t)v : (uint64_t)v))
-            return oct_fail(err, OCT_ENUMERIC, big ? "value %llu at index %zu is not a number of %s" : "value %lld at index %zu is not a number of %s", (long long)v,
-                            i, oct_dtype_name(to));
+            return oct_fail(err, OCT_ENUMERIC,
+                            big ? "value %llu at index %zu is not a number of %s"
+                                : "value %lld at index %zu is not a number of %s",
+                            (long long)v, i, oct_dtype_name(to));
         store_float(to, dst, i, big ? (double)(uint64_t)v : (double)v);
     }
     return OCT_OK;
@@ -212,7 +259,8 @@ oct_status oct_array_convert(oct_dtype from, const void *src, oct_dtype to, void
         }
         return OCT_OK;
     }
-    return is_float(from) ? convert_floats(from, src, to, dst, n, err) : convert_ints_to_floats(from, src, to, dst, n, err);
+    return is_float(from) ? convert_floats(from, src, to, dst, n, err)
+                          : convert_ints_to_floats(from, src, to, dst, n, err);
 }
 
 /* Whether NaN is among f32[n]; without a branch, so that the compiler takes many at a time. */

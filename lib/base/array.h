@@ -10,9 +10,9 @@ typedef struct oct_array {
     oct_dtype dtype;
     int rank;
     int64_t dims[OCT_ARRAY_RANK];
-    void *data;   /* bytes in C order; aligned to 64 bytes when owned, of any alignment otherwise */
+    void *data; /* bytes in C order; aligned to 64 bytes when owned, of any alignment otherwise */
     size_t bytes;
-    bool owned;   /* data is released by oct_array_free; otherwise it is a view */
+    bool owned; /* data is released by oct_array_free; otherwise it is a view */
 } oct_array;
 
 /* An input of the model that samples fill. */
@@ -27,15 +27,16 @@ typedef struct oct_input_desc {
 /* Gives a an owned, uninitialised block for dtype and dims. OCT_EUNSUPPORTED for a rank above
  * OCT_ARRAY_RANK or a type without a size, OCT_EMALFORMED when the size overflows, OCT_ENOMEM. */
 oct_status oct_array_create(oct_array *a, oct_dtype dtype, int rank, const int64_t *dims, oct_err *err);
-void oct_array_free(oct_array *a); /* leaves a zeroed; NULL and views allowed */
+void oct_array_free(oct_array *a);           /* leaves a zeroed; NULL and views allowed */
 int64_t oct_array_count(const oct_array *a); /* elements */
 
 /* "[3,224,224]" into dst; dims of -1 print as ?. Returns dst. */
 char *oct_dims_text(char dst[96], int rank, const int64_t *dims);
 
-/* Converts n elements. Allowed: integers and bool to any integer, bool or float type that holds every value exactly, and floats to f32, f64, f16
- * and bf16, rounded to the nearest. From float to an integer type is OCT_EUNSUPPORTED. OCT_ENUMERIC, with the index: an integer that the type does not hold,
- * or a finite float that would become infinite. src and dst need no alignment and must not overlap. */
+/* Converts n elements. Allowed: integers and bool to any integer, bool or float type that holds every value exactly,
+ * and floats to f32, f64, f16 and bf16, rounded to the nearest. From float to an integer type is OCT_EUNSUPPORTED.
+ * OCT_ENUMERIC, with the index: an integer that the type does not hold, or a finite float that would become infinite.
+ * src and dst need no alignment and must not overlap. */
 oct_status oct_array_convert(oct_dtype from, const void *src, oct_dtype to, void *dst, size_t n, oct_err *err);
 
 /* Index of the first NaN, or -1. Types other than f16, bf16, f32 and f64 hold none. */

@@ -29,17 +29,19 @@ const char *oct_f64_text(char dst[32], double f);
 
 /* Edit distance, for "did you mean" hints; names longer than 63 bytes are cut. */
 int oct_edit_distance(const char *a, const char *b);
-/* The names nearest to a word, nearest first; at equal distance, those tried first. To be initialised as { .word = ..., .most = ... }. */
+/* The names nearest to a word, nearest first; at equal distance, those tried first. To be initialised as { .word = ...,
+ * .most = ... }. */
 enum { OCT_NEAREST = 3 };
 typedef struct oct_nearest {
     const char *word;
-    int most; /* no name that is farther away counts */
+    int most;                      /* no name that is farther away counts */
     const char *name[OCT_NEAREST]; /* NULL: none; borrowed */
     int distance[OCT_NEAREST];
     size_t n;
 } oct_nearest;
 void oct_nearest_try(oct_nearest *n, const char *name);
-/* The hint "did you mean 'a', 'b' or 'c'?", of at most `most` names, and `more` behind it; without names `more` alone (NULL: nothing). */
+/* The hint "did you mean 'a', 'b' or 'c'?", of at most `most` names, and `more` behind it; without names `more` alone
+ * (NULL: nothing). */
 void oct_nearest_hint(const oct_nearest *n, size_t most, const char *more, oct_err *err);
 
 #endif

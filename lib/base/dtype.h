@@ -39,12 +39,12 @@ typedef enum oct_dtype {
 int oct_dtype_bits(oct_dtype t);
 /* Bytes of n elements, packed types rounded up. False on overflow or a type without a size. */
 bool oct_dtype_bytes(oct_dtype t, int64_t n, size_t *bytes);
-bool oct_dtype_is_real(oct_dtype t); /* a float of 16 bits or more */
+bool oct_dtype_is_real(oct_dtype t);     /* a float of 16 bits or more */
 const char *oct_dtype_name(oct_dtype t); /* "float32", "uint8", ...; never NULL */
 
-float oct_f16_to_f32(uint16_t h);   /* exact; a NaN becomes quiet */
-uint16_t oct_f32_to_f16(float f);   /* round half to even; overflow to infinity */
-float oct_bf16_to_f32(uint16_t h);  /* exact */
-uint16_t oct_f32_to_bf16(float f);  /* round half to even */
+float oct_f16_to_f32(uint16_t h);  /* exact; a NaN becomes quiet */
+uint16_t oct_f32_to_f16(float f);  /* round half to even; overflow to infinity */
+float oct_bf16_to_f32(uint16_t h); /* exact */
+uint16_t oct_f32_to_bf16(float f); /* round half to even */
 
 #endif

@@ -1,8 +1,8 @@
 /* lib/base/fork.h -- what a child that was made by fork() finds.
  *
- * Only the thread that called fork() exists in the child. A lock that another thread held would never be released there. So the locks of the whole process are
- * in one list; fork() waits for them, and they are free on both sides. Objects with threads of their own compare oct_forks() with what it was when they were
- * made. */
+ * Only the thread that called fork() exists in the child. A lock that another thread held would never be released
+ * there. So the locks of the whole process are in one list; fork() waits for them, and they are free on both sides.
+ * Objects with threads of their own compare oct_forks() with what it was when they were made. */
 #ifndef OCT_BASE_FORK_H
 #define OCT_BASE_FORK_H
 

@@ -1,6 +1,8 @@
-/* lib/base/guard.h -- what a signal that ends a tool must not leave behind: commands that still run, and folders for passing use.
+/* lib/base/guard.h -- what a signal that ends a tool must not leave behind: commands that still run, and folders for
+ * passing use.
  *
- * What is entered here is ended and removed by the handlers of oct_io_guard, in programs that call it. Elsewhere the lists have no effect. */
+ * What is entered here is ended and removed by the handlers of oct_io_guard, in programs that call it. Elsewhere the
+ * lists have no effect. */
 #ifndef OCT_BASE_GUARD_H
 #define OCT_BASE_GUARD_H
 
@@ -9,12 +11,13 @@
 #include <signal.h>
 #include <sys/types.h>
 
-/* Around the start of a command: signals that end the program wait meanwhile, so that no command runs that the handlers do not know. before: the signals that
- * were blocked, which the command is to have. */
+/* Around the start of a command: signals that end the program wait meanwhile, so that no command runs that the handlers
+ * do not know. before: the signals that were blocked, which the command is to have. */
 void oct_guard_begin(sigset_t *before);
 void oct_guard_end(const sigset_t *before);
 
-/* A command that leads a process group of its own: the group is ended with the program. false: no memory. Removed before the command is waited for. */
+/* A command that leads a process group of its own: the group is ended with the program. false: no memory. Removed
+ * before the command is waited for. */
 bool oct_guard_group(pid_t leader);
 void oct_guard_group_ended(pid_t leader);
 

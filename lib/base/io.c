@@ -45,7 +45,8 @@ void oct_io_start(void)
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) < 0) {
             was_closed[fd] = true;
-            if (open("/dev/null", O_RDWR) != fd) /* the lowest that is free; where there is no such device, any folder keeps the place */
+            if (open("/dev/null", O_RDWR) !=
+                fd) /* the lowest that is free; where there is no such device, any folder keeps the place */
                 (void)!open("/", O_RDONLY);
         }
 }
@@ -59,12 +60,15 @@ bool oct_io_was_closed(int fd)
 
 int oct_path_fd(const char *path)
 {
-    static const char *const named[] = { "/dev/stdin", "/dev/stdout", "/dev/stderr" }, *const numbered[] = { "/dev/fd/", "/proc/self/fd/" };
+    static const char *const named[] = { "/dev/stdin", "/dev/stdout", "/dev/stderr" }, *const numbered[] = {
+        "/dev/fd/", "/proc/self/fd/"
+    };
     for (int i = 0; i < 3; i++)
         if (strcmp(path, named[i]) == 0)
             return i;
     for (size_t i = 0; i < OCT_COUNT(numbered); i++) {
-        const size_t n = strlen(numbered[i]), digits = strncmp(path, numbered[i], n) == 0 ? strspn(path + n, "0123456789") : 0;
+        const size_t n = strlen(numbered[i]),
+                     digits = strncmp(path, numbered[i], n) == 0 ? strspn(path + n, "0123456789") : 0;
         if (digits > 0 && digits < 8 && !path[n + digits])
             return atoi(path + n);
     }
@@ -73,15 +77,20 @@ int oct_path_fd(const char *path)
 
 static const char *kind(mode_t mode)
 {
-    return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : S_ISBLK(mode) ? "a block device"
-         : S_ISCHR(mode) ? "a character device" : "something else";
+    return S_ISDIR(mode)    ? "a folder"
+           : S_ISFIFO(mode) ? "a FIFO"
+           : S_ISSOCK(mode) ? "a socket"
+           : S_ISBLK(mode)  ? "a block device"
+           : S_ISCHR(mode)  ? "a character device"
+                            : "something else";
 }
 
 static oct_status refuse(const char *path, mode_t mode, bool stream, oct_err *err)
 {
     oct_fail(err, OCT_EIO, "%s: is %s, not a regular file", path, kind(mode));
     if (stream && !S_ISDIR(mode))
-        oct_hint(err, "give a stream by the name of a descriptor: /dev/stdin with <%s, or <(COMMAND) in the shell", path);
+        oct_hint(err, "give a stream by the name of a descriptor: /dev/stdin with <%s, or <(COMMAND) in the shell",
+                 path);
     return OCT_EIO;
 }
 

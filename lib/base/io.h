@@ -10,18 +10,20 @@
 #include <limits.h>
 #include <sys/types.h>
 
-/* Reports a system call that failed: the text, ": ", and the message of errno. Returns OCT_ENOMEM for ENOMEM, else OCT_EIO. */
+/* Reports a system call that failed: the text, ": ", and the message of errno. Returns OCT_ENOMEM for ENOMEM, else
+ * OCT_EIO. */
 oct_status oct_fail_errno(oct_err *err, const char *fmt, ...) OCT_PRINTF(2, 3);
 
-/* Opens a file for reading, and never waits for it: a FIFO, socket, folder or device is OCT_EIO, with what it is and a remedy; an
- * output of this run (oct_out_claim) is OCT_EUSAGE.
- * stream: the caller reads once, from the beginning to the end. Then character devices (/dev/null) are accepted too, and any open
- * descriptor of this process that is given by its name: /dev/fd/63, which shells write for <(COMMAND), or /dev/stdin. */
+/* Opens a file for reading, and never waits for it: a FIFO, socket, folder or device is OCT_EIO, with what it is and a
+ * remedy; an output of this run (oct_out_claim) is OCT_EUSAGE. stream: the caller reads once, from the beginning to the
+ * end. Then character devices (/dev/null) are accepted too, and any open descriptor of this process that is given by
+ * its name: /dev/fd/63, which shells write for <(COMMAND), or /dev/stdin. */
 oct_status oct_file_open(const char *path, bool stream, int *fd, oct_err *err);
-/* read(2), continued after signals, and waiting also on descriptors that do not block. Returns fewer bytes than n only at the end of the
- * file, and -1, with errno, on a failure. */
+/* read(2), continued after signals, and waiting also on descriptors that do not block. Returns fewer bytes than n only
+ * at the end of the file, and -1, with errno, on a failure. */
 ssize_t oct_file_read(int fd, void *p, size_t n);
-/* The descriptor of this process that a name stands for: /dev/stdin, /dev/fd/N, /proc/self/fd/N and their like; -1: none. */
+/* The descriptor of this process that a name stands for: /dev/stdin, /dev/fd/N, /proc/self/fd/N and their like; -1:
+ * none. */
 int oct_path_fd(const char *path);
 
 typedef struct oct_map {
@@ -36,23 +38,26 @@ oct_status oct_map_open(oct_map *m, const char *path, oct_err *err);
 /* The same for a descriptor, which stays the caller's; path is for messages. */
 oct_status oct_map_fd(oct_map *m, int fd, const char *path, oct_err *err);
 void oct_map_close(oct_map *m);
-/* Drops the whole pages of [p, p + n) that lie in the map from this process's memory; they are loaded again when they are read. */
+/* Drops the whole pages of [p, p + n) that lie in the map from this process's memory; they are loaded again when they
+ * are read. */
 void oct_map_forget(const oct_map *m, const void *p, size_t n);
 
-/* Opens /dev/null for each of the descriptors 0 to 2 that is closed, so that no file gets its number and with that what is printed. To
- * be called first in a tool. A descriptor that was closed can neither be read nor written as "-". */
+/* Opens /dev/null for each of the descriptors 0 to 2 that is closed, so that no file gets its number and with that what
+ * is printed. To be called first in a tool. A descriptor that was closed can neither be read nor written as "-". */
 void oct_io_start(void);
 /* Whether descriptor fd was closed when oct_io_start was called. */
 bool oct_io_was_closed(int fd);
 
 /* Installs a handler for SIGBUS: a fault inside an open map prints "<tool>: <path>: the file was cut
- * short while it was read" and ends the process with exit code 3; any other fault is passed on. SIGINT, SIGTERM and SIGHUP, unless they
- * are ignored, remove the temporary files of oct_out. SIGPIPE and SIGXFSZ are ignored, so that write fails instead. Tools call it once. */
+ * short while it was read" and ends the process with exit code 3; any other fault is passed on. SIGINT, SIGTERM and
+ * SIGHUP, unless they are ignored, remove the temporary files of oct_out. SIGPIPE and SIGXFSZ are ignored, so that
+ * write fails instead. Tools call it once. */
 void oct_io_guard(const char *tool);
-/* For calls of a library that ends the process by exit() when it gets no memory, as libarchive does with status 1: while `inside` is set for
- * this thread, such an end of a guarded tool has exit code 7 and leaves no temporary file. */
+/* For calls of a library that ends the process by exit() when it gets no memory, as libarchive does with status 1:
+ * while `inside` is set for this thread, such an end of a guarded tool has exit code 7 and leaves no temporary file. */
 void oct_io_foreign(bool inside);
-/* Sets what these handlers write to standard error first, to erase an unfinished line; NULL: nothing. text must be a constant. */
+/* Sets what these handlers write to standard error first, to erase an unfinished line; NULL: nothing. text must be a
+ * constant. */
 void oct_io_farewell(const char *text);
 
 /* Reads a whole file or, for "-", standard input, into memory (NUL added, not counted; release with
@@ -71,51 +76,54 @@ typedef struct oct_place {
 
 /* Finds where the output `path` goes. OCT_EIO for a folder, a socket, links in a circle, or a name that is too long. */
 oct_status oct_place_find(oct_place *p, const char *path, oct_err *err);
-/* OCT_EIO by errno, of an output `path` that cannot be made in the folder of its place: with the way to make a folder that is missing. */
+/* OCT_EIO by errno, of an output `path` that cannot be made in the folder of its place: with the way to make a folder
+ * that is missing. */
 oct_status oct_place_fail(const oct_place *p, const char *path, oct_err *err);
 /* Whether an output of that name is a stream, which cannot be read back. */
 bool oct_path_is_stream(const char *path);
 /* Whether two outputs would go to the same place. */
 bool oct_same_output(const char *a, const char *b);
 
-/* From now on, opening the file that the output `path` will replace or append to is OCT_EUSAGE, so that no input is overwritten. path is
- * borrowed until oct_out_unclaim. */
+/* From now on, opening the file that the output `path` will replace or append to is OCT_EUSAGE, so that no input is
+ * overwritten. path is borrowed until oct_out_unclaim. */
 void oct_out_claim(const char *path);
 void oct_out_unclaim(void); /* all of them */
 
-/* An output. A file is written beside its place without a name, where the file system can do that, else as .NAME.octet-XXXXXX, and put
- * in its place when it is complete; until then what was there stays. Where `path` is a symbolic link, its target is replaced. The new
- * file has the rights of the old one, and its owner where that is permitted. What is not a regular file is written as it is, and so is
- * a descriptor ("-", /dev/stdout, /dev/fd/N). Errors stick: seal and commit report the first one. */
+/* An output. A file is written beside its place without a name, where the file system can do that, else as
+ * .NAME.octet-XXXXXX, and put in its place when it is complete; until then what was there stays. Where `path` is a
+ * symbolic link, its target is replaced. The new file has the rights of the old one, and its owner where that is
+ * permitted. What is not a regular file is written as it is, and so is a descriptor ("-", /dev/stdout, /dev/fd/N).
+ * Errors stick: seal and commit report the first one. */
 typedef struct oct_out {
     int fd;
     char *path;
     struct oct_out_file *file; /* NULL: a stream */
     uint8_t *buf;
     size_t used;
-    uint64_t written;    /* bytes so far */
-    int error;           /* errno of the first failure */
+    uint64_t written; /* bytes so far */
+    int error;        /* errno of the first failure */
     bool sealed;
 } oct_out;
 
 oct_status oct_out_open(oct_out *o, const char *path, oct_err *err);
 void oct_out_write(oct_out *o, const void *p, size_t n);
-/* Completes the output: everything is written and, for a file, on disk. Nothing may be added afterwards, and a file can be read back before
- * it takes its place. */
+/* Completes the output: everything is written and, for a file, on disk. Nothing may be added afterwards, and a file can
+ * be read back before it takes its place. */
 oct_status oct_out_seal(oct_out *o, oct_err *err);
 /* Maps the bytes of a sealed file. */
 oct_status oct_out_map(const oct_out *o, oct_map *m, oct_err *err);
 /* Seals and puts the file in its place. On any failure before that nothing is left behind. Closes o either way. */
 oct_status oct_out_commit(oct_out *o, oct_err *err);
-/* The same for a file that refers to another, `part`, which takes its place first, and is removed again when o then fails. */
+/* The same for a file that refers to another, `part`, which takes its place first, and is removed again when o then
+ * fails. */
 oct_status oct_out_commit_both(oct_out *part, oct_out *o, oct_err *err);
 void oct_out_abort(oct_out *o); /* after commit: does nothing */
 
-/* Sets a callback that is given each temporary file that a killed run has left in a folder, when the first output in that folder is opened.
- * NULL: none. */
+/* Sets a callback that is given each temporary file that a killed run has left in a folder, when the first output in
+ * that folder is opened. NULL: none. */
 void oct_out_on_leftover(void (*found)(void *arg, const char *path), void *arg);
-/* Opens a nameless file for reading and writing, in the folder where the output `beside` goes, or in that of temporary files if `beside` is
- * a stream. Returns -1, with errno, on a failure. */
+/* Opens a nameless file for reading and writing, in the folder where the output `beside` goes, or in that of temporary
+ * files if `beside` is a stream. Returns -1, with errno, on a failure. */
 int oct_file_nameless(const char *beside);
 
 /* Whether two paths name the same existing file (device and inode). */
@@ -123,8 +131,8 @@ bool oct_same_file(const char *a, const char *b);
 bool oct_path_exists(const char *path);
 bool oct_path_is_dir(const char *path);
 typedef enum oct_path_kind { OCT_PATH_NONE, OCT_PATH_FOLDER, OCT_PATH_OTHER } oct_path_kind;
-/* What a path leads to; OCT_PATH_NONE: nothing, and errno says why. Fails with OCT_EIO where that cannot be found out, so that a failed look is not taken for
- * "nothing". */
+/* What a path leads to; OCT_PATH_NONE: nothing, and errno says why. Fails with OCT_EIO where that cannot be found out,
+ * so that a failed look is not taken for "nothing". */
 oct_status oct_path_look(const char *path, oct_path_kind *kind, oct_err *err);
 
 /* Monotonic seconds. */

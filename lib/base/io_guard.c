@@ -38,7 +38,7 @@ typedef struct group {
 
 struct oct_scratch {
     char folder[PATH_MAX], path[PATH_MAX + 256]; /* "": none */
-    int parent, inside; /* descriptors of the folder's folder and of the folder; -1: none */
+    int parent, inside;                          /* descriptors of the folder's folder and of the folder; -1: none */
     oct_doomed *doomed_folder, *doomed_file;
 };
 
@@ -301,7 +301,8 @@ static void remove_doomed(void)
                 unlinkat(d->folder, d->name, d->flags);
 }
 
-/* Several threads may meet the end of a file at once: the first speaks and ends the process, the others wait for that. */
+/* Several threads may meet the end of a file at once: the first speaks and ends the process, the others wait for
+ * that. */
 static void be_the_first(void)
 {
     static atomic_flag ending = ATOMIC_FLAG_INIT;

@@ -1,4 +1,5 @@
-/* lib/base/io_write.c -- files that are written: where they go, their temporary form, and the moment they take their place. */
+/* lib/base/io_write.c -- files that are written: where they go, their temporary form, and the moment they take their
+ * place. */
 #define _GNU_SOURCE
 #include "base/io.h"
 #include "base/io_int.h"
@@ -164,7 +165,8 @@ static bool is_temp_name(const char *name)
 {
     static const char mark[] = ".octet-";
     const size_t n = strlen(name), tail = sizeof mark - 1 + SUFFIX;
-    return name[0] == '.' && n >= tail && memcmp(name + n - tail, mark, sizeof mark - 1) == 0 && strspn(name + n - SUFFIX, letters) == SUFFIX;
+    return name[0] == '.' && n >= tail && memcmp(name + n - tail, mark, sizeof mark - 1) == 0 &&
+           strspn(name + n - SUFFIX, letters) == SUFFIX;
 }
 
 /* A file of a new name in the folder, or a name for the open file fd. Its name goes to temp; -1: errno. */
@@ -179,7 +181,8 @@ static int name_temp(int folder, const char *name, int fd, mode_t mode, char tem
         }
         snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
         const int r = fd < 0 ? openat(folder, temp, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode)
-                             : linkat(AT_FDCWD, from, folder, temp, AT_SYMLINK_FOLLOW) == 0 ? fd : -1;
+                      : linkat(AT_FDCWD, from, folder, temp, AT_SYMLINK_FOLLOW) == 0 ? fd
+                                                                                     : -1;
         if (r >= 0)
             return r;
         const int e = errno;
@@ -193,8 +196,8 @@ static int name_temp(int folder, const char *name, int fd, mode_t mode, char tem
     return -1;
 }
 
-/* A file that has no name until it is complete: whatever ends the process, nothing stays. -1 where the file system has none, or
- * where there would be no way to give it a name. */
+/* A file that has no name until it is complete: whatever ends the process, nothing stays. -1 where the file system has
+ * none, or where there would be no way to give it a name. */
 static int open_nameless(int folder, mode_t mode)
 {
     char path[32];
@@ -291,13 +294,14 @@ static void look_for_leftovers(int folder, const oct_place *p)
 
 /* ---- opening ---- */
 
-/* Gives the new file the permissions of the old one. If its group cannot be kept, the group's permissions are dropped. */
+/* Gives the new file the permissions of the old one. If its group cannot be kept, the group's permissions are
+ * dropped. */
 static void keep_rights(int fd, const struct stat *old)
 {
     struct stat st;
     mode_t mode = old->st_mode & 0777;
-    if (fstat(fd, &st) == 0 && (st.st_uid != old->st_uid || st.st_gid != old->st_gid) && fchown(fd, old->st_uid, old->st_gid) != 0 &&
-        fchown(fd, (uid_t)-1, old->st_gid) != 0)
+    if (fstat(fd, &st) == 0 && (st.st_uid != old->st_uid || st.st_gid != old->st_gid) &&
+        fchown(fd, old->st_uid, old->st_gid) != 0 && fchown(fd, (uid_t)-1, old->st_gid) != 0)
         mode &= ~(mode_t)070 | (mode & 07) << 3;
     fchmod(fd, mode);
 }
@@ -490,7 +494,8 @@ oct_status oct_out_commit(oct_out *o, oct_err *err)
     return s;
 }
 
-/* Both are complete. A signal between the two renames may leave the part without the whole, never the whole without its part. */
+/* Both are complete. A signal between the two renames may leave the part without the whole, never the whole without its
+ * part. */
 static oct_status rename_both(oct_out *part, oct_out *o, oct_err *err)
 {
     struct oct_out_file *f = part->file;

@@ -100,7 +100,8 @@ void oct_json_null(oct_json *j, const char *key)
     oct_buf_puts(j->out, "null");
 }
 
-void oct_json_rows(oct_json *j, const char *key, const void *row, size_t n, size_t size, void (*put)(oct_json *j, const void *row))
+void oct_json_rows(oct_json *j, const char *key, const void *row, size_t n, size_t size,
+                   void (*put)(oct_json *j, const void *row))
 {
     oct_json_open(j, key, '[');
     for (size_t i = 0; i < n; i++) {

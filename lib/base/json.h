@@ -5,8 +5,8 @@
  *   oct_json_str(&j, "name", "conv1");
  *   oct_json_close(&j);
  *
- * Texts are written as valid UTF-8: a byte that is none becomes the four characters \xff. Controls and characters that cannot be
- * seen are escaped (base/utf8.h), which changes nothing for the reader.
+ * Texts are written as valid UTF-8: a byte that is none becomes the four characters \xff. Controls and characters that
+ * cannot be seen are escaped (base/utf8.h), which changes nothing for the reader.
  *
  * key is NULL inside arrays. NaN and infinities are written as null, which is all JSON has for them. */
 #ifndef OCT_BASE_JSON_H
@@ -17,8 +17,8 @@
 typedef struct oct_json {
     oct_buf *out;
     int depth;
-    char kind[64];    /* '{' or '[' per level */
-    bool any[64];     /* whether the level holds something already */
+    char kind[64]; /* '{' or '[' per level */
+    bool any[64];  /* whether the level holds something already */
 } oct_json;
 
 #define OCT_JSON_INIT(buf) { .out = (buf) }
@@ -32,7 +32,8 @@ void oct_json_bool(oct_json *j, const char *key, bool value);
 void oct_json_null(oct_json *j, const char *key);
 
 /* A list of objects: for each of the n rows, `size` bytes apart, put writes the fields. */
-void oct_json_rows(oct_json *j, const char *key, const void *row, size_t n, size_t size, void (*put)(oct_json *j, const void *row));
+void oct_json_rows(oct_json *j, const char *key, const void *row, size_t n, size_t size,
+                   void (*put)(oct_json *j, const void *row));
 /* A list of texts. */
 void oct_json_texts(oct_json *j, const char *key, const char *const *text, size_t n);
 

@@ -15,8 +15,9 @@ oct_status oct_tree_parse(const char *text, size_t size, const char *label, oct_
     json_error_t why;
     *root = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &why);
     if (!*root)
-        return json_error_code(&why) == json_error_out_of_memory ? oct_nomem(err)
-                                                                 : oct_fail(err, OCT_EMALFORMED, "%s:%d:%d: %s", label, why.line, why.column, why.text);
+        return json_error_code(&why) == json_error_out_of_memory
+                   ? oct_nomem(err)
+                   : oct_fail(err, OCT_EMALFORMED, "%s:%d:%d: %s", label, why.line, why.column, why.text);
     if (json_is_object(*root))
         return OCT_OK;
     oct_tree_free(*root);

@@ -1,4 +1,5 @@
-/* lib/base/json_tree.h -- reading JSON as a tree, by jansson, and telling what is not as it should be. Without jansson every text is refused. */
+/* lib/base/json_tree.h -- reading JSON as a tree, by jansson, and telling what is not as it should be. Without jansson
+ * every text is refused. */
 #ifndef OCT_BASE_JSON_TREE_H
 #define OCT_BASE_JSON_TREE_H
 
@@ -7,7 +8,8 @@
 /* A node of a tree: borrowed from its root, which is released by oct_tree_free. NULL stands for what is not there. */
 typedef struct json_t oct_tree;
 
-/* The root, an object. OCT_EMALFORMED, "label:line:column: reason"; names that are there twice are a fault. OCT_EUNSUPPORTED without jansson. */
+/* The root, an object. OCT_EMALFORMED, "label:line:column: reason"; names that are there twice are a fault.
+ * OCT_EUNSUPPORTED without jansson. */
 oct_status oct_tree_parse(const char *text, size_t size, const char *label, oct_tree **root, oct_err *err);
 void oct_tree_free(oct_tree *root); /* NULL allowed */
 

@@ -12,9 +12,9 @@
 
 static atomic_size_t n_allocs, fail_at;
 
-/* Large blocks get pages of their own, which are used again as they are or go back to the system (reuse.h). glibc's default is to keep them once
- * one was freed, so that the peak of one phase (calibration) would add to that of the next. And threads share one heap: one for each
- * would reserve 64 MB of address space, and they allocate little. */
+/* Large blocks get pages of their own, which are used again as they are or go back to the system (reuse.h). glibc's
+ * default is to keep them once one was freed, so that the peak of one phase (calibration) would add to that of the
+ * next. And threads share one heap: one for each would reserve 64 MB of address space, and they allocate little. */
 static void tune_malloc(void)
 {
 #ifdef __GLIBC__

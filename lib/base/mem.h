@@ -19,11 +19,11 @@ static inline bool oct_add_size(size_t a, size_t b, size_t *out)
 /* Product of n non-negative dimensions; false when one is negative or the product exceeds INT64_MAX. */
 bool oct_count(const int64_t *dims, int n, int64_t *out);
 
-void *oct_alloc(size_t size);             /* uninitialised, aligned to 64 bytes; size 0 gives 1 byte */
-void *oct_calloc(size_t n, size_t size);  /* zeroed, aligned to 64 bytes, n * size checked */
+void *oct_alloc(size_t size);            /* uninitialised, aligned to 64 bytes; size 0 gives 1 byte */
+void *oct_calloc(size_t n, size_t size); /* zeroed, aligned to 64 bytes, n * size checked */
 /* Grows a block from oct_alloc: old_size bytes are kept. The old block stays valid on failure. */
 void *oct_realloc(void *p, size_t old_size, size_t size);
-void oct_free(void *p);                   /* NULL allowed */
+void oct_free(void *p); /* NULL allowed */
 
 /* Fault injection, for tests: the n-th next allocation (1 = the next) returns NULL, and all after it
  * succeed; 0 turns it off. Returns how many allocations happened since the last call. */
@@ -43,8 +43,9 @@ char *oct_arena_vprintf(oct_arena *a, const char *fmt, va_list ap) OCT_PRINTF(2,
 void *oct_arena_memdup(oct_arena *a, const void *p, size_t n);
 size_t oct_arena_bytes(const oct_arena *a); /* bytes handed out */
 
-/* A source of large blocks for all arenas of the process, in place of the heap (base/spill.h). alloc is asked for blocks of `least` bytes
- * or more; it returns one aligned to a page, or NULL, and then the block comes from the heap. free gets the size that alloc got. */
+/* A source of large blocks for all arenas of the process, in place of the heap (base/spill.h). alloc is asked for
+ * blocks of `least` bytes or more; it returns one aligned to a page, or NULL, and then the block comes from the heap.
+ * free gets the size that alloc got. */
 typedef struct oct_large_blocks {
     size_t least;
     void *(*alloc)(size_t size);

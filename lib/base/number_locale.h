@@ -1,6 +1,7 @@
 /* lib/base/number_locale.h -- numbers are read and written with a point, whatever locale the process has set.
  *
- * strtod and printf follow the locale of the thread. Programs never leave "C"; a program that uses the library may have chosen one with a comma. */
+ * strtod and printf follow the locale of the thread. Programs never leave "C"; a program that uses the library may have
+ * chosen one with a comma. */
 #ifndef OCT_BASE_NUMBER_LOCALE_H
 #define OCT_BASE_NUMBER_LOCALE_H
 

@@ -16,7 +16,11 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { STACK = 0 };
 #elif defined(__has_feature)
-enum { STACK = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer) ? 0 : OCT_STACK_LEAST };
+enum {
+    STACK = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+                ? 0
+                : OCT_STACK_LEAST
+};
 #else
 enum { STACK = OCT_STACK_LEAST };
 #endif
@@ -56,8 +60,8 @@ bool oct_thread_start(pthread_t *t, void *(*fn)(void *), void *arg)
     return ok;
 }
 
-/* A thread's share of the tiles. The thread takes tiles from the front; others, when they are done with their own, take from the back. A tile
- * belongs to the thread that decremented `left` for it. */
+/* A thread's share of the tiles. The thread takes tiles from the front; others, when they are done with their own, take
+ * from the back. A tile belongs to the thread that decremented `left` for it. */
 struct lane {
     alignas(64) atomic_size_t left;
     atomic_size_t end;
@@ -76,7 +80,8 @@ static bool claim(struct lane *l)
 {
     size_t left = atomic_load_explicit(&l->left, memory_order_relaxed);
     while (left)
-        if (atomic_compare_exchange_weak_explicit(&l->left, &left, left - 1, memory_order_relaxed, memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&l->left, &left, left - 1, memory_order_relaxed,
+                                                  memory_order_relaxed))
             return true;
     return false;
 }
@@ -99,7 +104,8 @@ static void run_lane(const job *j, size_t lane)
     }
 }
 
-/* Lane t gets the t-th part of the tiles: what a thread reads of one operator's output it then mostly wrote itself, and finds in its cache. */
+/* Lane t gets the t-th part of the tiles: what a thread reads of one operator's output it then mostly wrote itself, and
+ * finds in its cache. */
 static void share(struct lane *lanes, size_t threads, size_t tiles)
 {
     const size_t each = tiles / threads, more = tiles % threads;
@@ -126,7 +132,7 @@ struct oct_pool {
     struct worker *workers; /* one for each of the threads but the caller's */
     int started;
     atomic_uint forks; /* oct_forks() when they were started */
-    job job; /* the call that all work on; stays while it does */
+    job job;           /* the call that all work on; stays while it does */
     bool stop;
     pthread_mutex_t busy;  /* held during a call */
     pthread_mutex_t sleep; /* of those who wait for the two numbers below after they have spun for a while */
@@ -137,8 +143,9 @@ struct oct_pool {
 
 /* ---- waiting ---- */
 
-/* Calls of a network follow each other within microseconds, which is less than it takes to wake a thread. Who waits for longer than that lets
- * others have the processor in between: what decodes the next samples, or the thread that is waited for. */
+/* Calls of a network follow each other within microseconds, which is less than it takes to wake a thread. Who waits for
+ * longer than that lets others have the processor in between: what decodes the next samples, or the thread that is
+ * waited for. */
 enum { SPINS = 1000000, SPINS_ALONE = 256 };
 
 static void pause_briefly(int turn)
@@ -152,8 +159,8 @@ static void pause_briefly(int turn)
 #endif
 }
 
-/* Whoever changes a number that others wait for changes it first and then comes here: a waiter looks at it once more with the lock
- * held before it sleeps, so none is missed. */
+/* Whoever changes a number that others wait for changes it first and then comes here: a waiter looks at it once more
+ * with the lock held before it sleeps, so none is missed. */
 static void wake(oct_pool *p, pthread_cond_t *who)
 {
     pthread_mutex_lock(&p->sleep);
@@ -293,7 +300,8 @@ void oct_pool_destroy(oct_pool *p)
 
 oct_status oct_pool_fail(int n, oct_err *err)
 {
-    oct_fail(err, OCT_ENOMEM, "cannot start %d threads: out of memory, or more than this process may have", n > 0 ? n : oct_processors());
+    oct_fail(err, OCT_ENOMEM, "cannot start %d threads: out of memory, or more than this process may have",
+             n > 0 ? n : oct_processors());
     oct_hint(err, "--threads asks for fewer");
     return OCT_ENOMEM;
 }
@@ -314,8 +322,8 @@ void oct_pool_alone(oct_pool *p, bool alone)
         p->alone = alone;
 }
 
-void oct_pool_for(oct_pool *p, size_t n, size_t tile,
-                  void (*fn)(void *arg, size_t begin, size_t end, size_t thread), void *arg)
+void oct_pool_for(oct_pool *p, size_t n, size_t tile, void (*fn)(void *arg, size_t begin, size_t end, size_t thread),
+                  void *arg)
 {
     if (n == 0)
         return;
@@ -369,7 +377,8 @@ static void run_attempts(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-oct_status oct_pool_try(oct_pool *p, size_t n, oct_status (*fn)(void *arg, size_t item, size_t thread, oct_err *err), void *arg, oct_err *err)
+oct_status oct_pool_try(oct_pool *p, size_t n, oct_status (*fn)(void *arg, size_t item, size_t thread, oct_err *err),
+                        void *arg, oct_err *err)
 {
     attempts a = { .fn = fn, .arg = arg, .failed = n, .err = err };
     pthread_mutex_init(&a.lock, NULL);

@@ -39,7 +39,8 @@ static size_t find(size_t size)
 {
     size_t best = n_waiting;
     for (size_t i = 0; i < n_waiting; i++)
-        if (waiting[i].size >= size && waiting[i].size - size <= size / 8 && (best == n_waiting || waiting[i].size < waiting[best].size))
+        if (waiting[i].size >= size && waiting[i].size - size <= size / 8 &&
+            (best == n_waiting || waiting[i].size < waiting[best].size))
             best = i;
     return best;
 }

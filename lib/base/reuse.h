@@ -1,8 +1,8 @@
-/* lib/base/reuse.h -- large blocks that were freed and wait to be used again: pages that the system hands out anew cost more than most of
- * what is done with them. For mem.c alone; any thread.
+/* lib/base/reuse.h -- large blocks that were freed and wait to be used again: pages that the system hands out anew cost
+ * more than most of what is done with them. For mem.c alone; any thread.
  *
- * Blocks in use and blocks that wait together never take more than the most that were in use at a time: so waiting adds nothing to the peak
- * of a program. */
+ * Blocks in use and blocks that wait together never take more than the most that were in use at a time: so waiting adds
+ * nothing to the peak of a program. */
 #ifndef OCT_BASE_REUSE_H
 #define OCT_BASE_REUSE_H
 

@@ -1,4 +1,5 @@
-/* lib/base/sha256.h -- SHA-256 (FIPS 180-4), so that files can be told from each other for good, and by other programs (sha256sum) too. */
+/* lib/base/sha256.h -- SHA-256 (FIPS 180-4), so that files can be told from each other for good, and by other programs
+ * (sha256sum) too. */
 #ifndef OCT_BASE_SHA256_H
 #define OCT_BASE_SHA256_H
 

@@ -11,7 +11,8 @@ bool oct_size_text(const char *text, uint64_t *bytes, double *share)
     static const struct {
         const char *unit;
         double bytes;
-    } units[] = { { "", 1 }, { "B", 1 }, { "kB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "KiB", 1024 }, { "MiB", 1048576 }, { "GiB", 1073741824 } };
+    } units[] = { { "", 1 },     { "B", 1 },      { "kB", 1e3 },      { "MB", 1e6 },
+                  { "GB", 1e9 }, { "KiB", 1024 }, { "MiB", 1048576 }, { "GiB", 1073741824 } };
     char *end;
     const double x = strtod(text, &end);
     const bool number = end != text && x > 0 && x <= 1e15;

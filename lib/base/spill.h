@@ -1,15 +1,16 @@
-/* lib/base/spill.h -- large blocks of arenas in a file without a name, so that results as large as a model need not stay in memory.
+/* lib/base/spill.h -- large blocks of arenas in a file without a name, so that results as large as a model need not
+ * stay in memory.
  *
- * Such a block is a shared mapping: the system writes its pages when there is time, drops them when memory gets short, and reads them
- * again when they are used. The owner of the block notices nothing of this. */
+ * Such a block is a shared mapping: the system writes its pages when there is time, drops them when memory gets short,
+ * and reads them again when they are used. The owner of the block notices nothing of this. */
 #ifndef OCT_BASE_SPILL_H
 #define OCT_BASE_SPILL_H
 
 #include "base/status.h"
 
-/* From now on, blocks of OCT_SPILL_LEAST bytes and more that arenas ask for are put into a file in the folder where the output `beside` goes
- * (io.h), except for the first `keep` bytes of them. Where the file cannot be made or has no room, they stay in memory as before. One per
- * process; for tools. */
+/* From now on, blocks of OCT_SPILL_LEAST bytes and more that arenas ask for are put into a file in the folder where the
+ * output `beside` goes (io.h), except for the first `keep` bytes of them. Where the file cannot be made or has no room,
+ * they stay in memory as before. One per process; for tools. */
 void oct_spill_open(const char *beside, size_t keep);
 /* Releases the file and all blocks in it. Arenas that have such blocks must have been destroyed. */
 void oct_spill_close(void);

@@ -4,10 +4,12 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* Whether so much is left below the caller's frame. A stack that is not the thread's own, as coroutines have, counts as too small. */
+/* Whether so much is left below the caller's frame. A stack that is not the thread's own, as coroutines have, counts as
+ * too small. */
 static bool has_room(void)
 {
-    static _Thread_local uintptr_t lowest, highest; /* asking is slow in the first thread, which reads the list of its mappings */
+    static _Thread_local uintptr_t lowest,
+        highest; /* asking is slow in the first thread, which reads the list of its mappings */
     const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     if (!highest) {
         pthread_attr_t attr;

@@ -13,25 +13,32 @@
 
 typedef enum oct_status {
     OCT_OK = 0,
-    OCT_EGOAL = 1,         /* the asked goal was not met (accuracy, --check)         */
-    OCT_EUSAGE = 2,        /* wrong options or arguments                             */
-    OCT_EIO = 3,           /* cannot read or write                                   */
-    OCT_EMALFORMED = 4,    /* an input breaks its format                             */
-    OCT_EUNSUPPORTED = 5,  /* a valid input that this version cannot process         */
-    OCT_ENUMERIC = 6,      /* NaN, overflow, empty range                             */
-    OCT_ENOMEM = 7,        /* out of memory                                          */
-    OCT_ESTOPPED = 8,      /* the caller asked to stop (base/stop.h); never of a program */
-    OCT_EINTERNAL = 70     /* our own bug                                            */
+    OCT_EGOAL = 1,        /* the asked goal was not met (accuracy, --check)         */
+    OCT_EUSAGE = 2,       /* wrong options or arguments                             */
+    OCT_EIO = 3,          /* cannot read or write                                   */
+    OCT_EMALFORMED = 4,   /* an input breaks its format                             */
+    OCT_EUNSUPPORTED = 5, /* a valid input that this version cannot process         */
+    OCT_ENUMERIC = 6,     /* NaN, overflow, empty range                             */
+    OCT_ENOMEM = 7,       /* out of memory                                          */
+    OCT_ESTOPPED = 8,     /* the caller asked to stop (base/stop.h); never of a program */
+    OCT_EINTERNAL = 70    /* our own bug                                            */
 } oct_status;
 
-/* A fault: its code and one line of text. Fixed size, so that reporting never allocates; a text that does not fit is cut between characters. */
+/* A fault: its code and one line of text. Fixed size, so that reporting never allocates; a text that does not fit is
+ * cut between characters. */
 typedef struct oct_err {
     oct_status status;
     char text[1000]; /* "m.onnx: node 'conv1' (Conv): input 'w' is [64,3,7], expected 4-D" */
     char hint[400];  /* what to do about it; may be empty */
 } oct_err;
 
-#define OCT_ERR_INIT { OCT_OK, { 0 }, { 0 } }
+#define OCT_ERR_INIT   \
+    {                  \
+        OCT_OK, { 0 }, \
+        {              \
+            0          \
+        }              \
+    }
 
 #if defined(__GNUC__)
 #define OCT_PRINTF(f, a) __attribute__((format(printf, f, a)))
@@ -58,21 +65,21 @@ void oct_print_whole(char *dst, size_t size, const char *fmt, ...) OCT_PRINTF(3,
 const char *oct_status_name(oct_status s);
 
 /* Forwards a failure. */
-#define OCT_TRY(expr)                      \
-    do {                                   \
-        oct_status oct_try_s_ = (expr);    \
-        if (oct_try_s_ != OCT_OK)          \
-            return oct_try_s_;             \
+#define OCT_TRY(expr)                   \
+    do {                                \
+        oct_status oct_try_s_ = (expr); \
+        if (oct_try_s_ != OCT_OK)       \
+            return oct_try_s_;          \
     } while (0)
 
 /* The same, with where it was in front of err's text (oct_within). */
-#define OCT_TRY_WITHIN(expr, err, ...)     \
-    do {                                   \
-        oct_status oct_try_s_ = (expr);    \
-        if (oct_try_s_ != OCT_OK) {        \
-            oct_within(err, __VA_ARGS__);  \
-            return oct_try_s_;             \
-        }                                  \
+#define OCT_TRY_WITHIN(expr, err, ...)    \
+    do {                                  \
+        oct_status oct_try_s_ = (expr);   \
+        if (oct_try_s_ != OCT_OK) {       \
+            oct_within(err, __VA_ARGS__); \
+            return oct_try_s_;            \
+        }                                 \
     } while (0)
 
 #define OCT_COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -1,7 +1,8 @@
 /* lib/base/stop.h -- a call that is asked to end early.
  *
- * Whoever calls the library may set a flag from another thread or a signal handler. Long work looks at the flag of its thread between its steps: before a step
- * of a plan, an item of a pool, a sample, and before an output takes its place. */
+ * Whoever calls the library may set a flag from another thread or a signal handler. Long work looks at the flag of its
+ * thread between its steps: before a step of a plan, an item of a pool, a sample, and before an output takes its
+ * place. */
 #ifndef OCT_BASE_STOP_H
 #define OCT_BASE_STOP_H
 

@@ -31,8 +31,9 @@ typedef struct span {
 bool oct_char_unsafe(uint32_t c)
 {
     static const span unsafe[] = {
-        { 0, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x61c, 0x61c }, { 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e },
-        { 0x2060, 0x206f }, { 0xd800, 0xdfff }, { 0xfdd0, 0xfdef }, { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff },
+        { 0, 0x1f },        { 0x7f, 0x9f },     { 0xad, 0xad },       { 0x61c, 0x61c },   { 0x180e, 0x180e },
+        { 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },   { 0xd800, 0xdfff }, { 0xfdd0, 0xfdef },
+        { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff },
     };
     for (size_t i = 0; i < sizeof unsafe / sizeof *unsafe; i++)
         if (c >= unsafe[i].lo && c <= unsafe[i].hi)
@@ -67,7 +68,8 @@ size_t oct_char_clean(char dst[12], const char *s, bool ascii)
     return n;
 }
 
-/* A runner of GitHub takes "::" at the beginning of a line, and "##[" anywhere in it, for a command. Lines may be broken at any space. */
+/* A runner of GitHub takes "::" at the beginning of a line, and "##[" anywhere in it, for a command. Lines may be
+ * broken at any space. */
 static bool begins_command(const char *all, const char *s)
 {
     const bool first = s == all || s[-1] == ' ' || (s[-1] >= '\t' && s[-1] <= '\r');

@@ -40,8 +40,8 @@ oct_status oct_words_fault(const oct_words *w, const char *at, oct_err *err, con
     return oct_fail(err, OCT_EMALFORMED, "%s:%zu:%zu: %s", w->label, w->number, (size_t)(at - w->line) + 1, reason);
 }
 
-oct_status oct_words_unknown(const oct_words *w, const char *at, const char *what, const char *word, const char *const *known, size_t n,
-                             oct_err *err)
+oct_status oct_words_unknown(const oct_words *w, const char *at, const char *what, const char *word,
+                             const char *const *known, size_t n, oct_err *err)
 {
     oct_nearest near = { .word = word, .most = 2 };
     oct_buf all = OCT_BUF_INIT;

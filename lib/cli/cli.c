@@ -98,7 +98,8 @@ FILE *oct_cli_result(oct_cli *cli)
     oct_progress_clear(&cli->progress);
     for (size_t i = 0; i < cli->n_live; i++) {
         const oct_cli_live *l = &cli->live[i];
-        if (l->o.kind == OCT_CLI_OUT && l->times > 0 && oct_place_find(&p, *(const char **)l->o.var, NULL) == OCT_OK && p.fd == 1)
+        if (l->o.kind == OCT_CLI_OUT && l->times > 0 && oct_place_find(&p, *(const char **)l->o.var, NULL) == OCT_OK &&
+            p.fd == 1)
             return cli->err;
     }
     return cli->output_taken ? cli->err : cli->out;
@@ -113,8 +114,8 @@ void oct_cli_pattern_hint(const oct_cli *cli, const char *option, const char *pa
     if (folder)
         oct_hint(err, "samples are given with --%s, which may be repeated: --%s '%s'", option, option, path);
     else
-        oct_hint(err, "samples are given with --%s, a pattern in quotes, so that it arrives whole: --%s '%.*s*%s'", option, option,
-                 (int)(base - path), path, dot);
+        oct_hint(err, "samples are given with --%s, a pattern in quotes, so that it arrives whole: --%s '%.*s*%s'",
+                 option, option, (int)(base - path), path, dot);
 }
 
 static void say_error(oct_cli *cli, oct_status s, const oct_err *err)
@@ -125,7 +126,8 @@ static void say_error(oct_cli *cli, oct_status s, const oct_err *err)
     if (err && err->status != OCT_OK && err->hint[0])
         say(cli, "  hint: %s\n", err->hint);
     else if (s == OCT_EUSAGE)
-        say(cli, "  hint: '%s%s%s --help' shows the options\n", cli->name, cli->command ? " " : "", cli->command ? cli->command->name : "");
+        say(cli, "  hint: '%s%s%s --help' shows the options\n", cli->name, cli->command ? " " : "",
+            cli->command ? cli->command->name : "");
     else if (s == OCT_EINTERNAL)
         say(cli, "  hint: this is a fault of the program, not of your input; please report it with the command\n");
 }
@@ -136,7 +138,8 @@ static bool is_broken_pipe(FILE *out)
     return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
 }
 
-/* Whether all that was printed was written. Of a write that failed before only the fact is known: one more tells the reason. */
+/* Whether all that was printed was written. Of a write that failed before only the fact is known: one more tells the
+ * reason. */
 static oct_status check_printed(FILE *out, oct_err *err)
 {
     const bool bad = ferror(out) != 0;

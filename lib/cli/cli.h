@@ -39,21 +39,21 @@ typedef const char *(*oct_cli_names_fn)(size_t i, const char **summary);
 
 typedef enum oct_cli_kind {
     OCT_CLI_END,
-    OCT_CLI_GROUP,       /* a heading in --help          */
-    OCT_CLI_FLAG,        /* bool *                       */
-    OCT_CLI_ACTION,      /* bool *                       */
-    OCT_CLI_COUNT,       /* int *                        */
-    OCT_CLI_STR,         /* const char **                */
-    OCT_CLI_FILE,        /* const char **                */
-    OCT_CLI_OUT,         /* const char **                */
-    OCT_CLI_ENUM,        /* const char **                */
+    OCT_CLI_GROUP,        /* a heading in --help          */
+    OCT_CLI_FLAG,         /* bool *                       */
+    OCT_CLI_ACTION,       /* bool *                       */
+    OCT_CLI_COUNT,        /* int *                        */
+    OCT_CLI_STR,          /* const char **                */
+    OCT_CLI_FILE,         /* const char **                */
+    OCT_CLI_OUT,          /* const char **                */
+    OCT_CLI_ENUM,         /* const char **                */
     OCT_CLI_ENUM_OR_FILE, /* const char **               */
-    OCT_CLI_ENUMS,       /* oct_cli_list *               */
-    OCT_CLI_MULTI,       /* oct_cli_list *               */
-    OCT_CLI_INT,         /* int64_t *                    */
-    OCT_CLI_FLOAT,       /* double *                     */
-    OCT_CLI_POSITIONAL,  /* const char **                */
-    OCT_CLI_POSITIONALS, /* oct_cli_list *               */
+    OCT_CLI_ENUMS,        /* oct_cli_list *               */
+    OCT_CLI_MULTI,        /* oct_cli_list *               */
+    OCT_CLI_INT,          /* int64_t *                    */
+    OCT_CLI_FLOAT,        /* double *                     */
+    OCT_CLI_POSITIONAL,   /* const char **                */
+    OCT_CLI_POSITIONALS,  /* oct_cli_list *               */
     OCT_CLI_REQUIRED,
     OCT_CLI_CONFLICT,
     OCT_CLI_NEEDS,
@@ -64,13 +64,13 @@ typedef enum oct_cli_kind {
 /* One line of the table; made by the macros below. */
 typedef struct oct_cli_opt {
     oct_cli_kind kind;
-    char letter;         /* 0: no short form */
-    const char *name;    /* without "--"; of a positional: as shown */
+    char letter;      /* 0: no short form */
+    const char *name; /* without "--"; of a positional: as shown */
     void *var;
-    const char *arg;     /* shown for the value */
-    const char *help;    /* NULL hides the option from --help and the manual */
-    int64_t lo, hi;      /* of INT; how many of POSITIONAL(S) */
-    double flo, fhi;     /* of FLOAT */
+    const char *arg;  /* shown for the value */
+    const char *help; /* NULL hides the option from --help and the manual */
+    int64_t lo, hi;   /* of INT; how many of POSITIONAL(S) */
+    double flo, fhi;  /* of FLOAT */
     oct_cli_names_fn names;
 } oct_cli_opt;
 
@@ -86,19 +86,24 @@ typedef struct oct_cli_opt {
 /* A file to write; "-" is standard output. Two outputs must differ. */
 #define OPT_OUT(l, nm, var, text) { OCT_CLI_OUT, l, nm, OCT_CLI_VAR(const char *, var), "FILE", text }
 /* One of the names; "help" lists them and ends the run. What the variable holds before is the default. */
-#define OPT_ENUM(l, nm, var, fn, text) { OCT_CLI_ENUM, l, nm, OCT_CLI_VAR(const char *, var), "NAME", text, 0, 0, 0, 0, fn }
+#define OPT_ENUM(l, nm, var, fn, text) \
+    { OCT_CLI_ENUM, l, nm, OCT_CLI_VAR(const char *, var), "NAME", text, 0, 0, 0, 0, fn }
 /* The same, or the path of a file to read, which has a '/' in it. */
-#define OPT_ENUM_OR_FILE(l, nm, var, fn, text) { OCT_CLI_ENUM_OR_FILE, l, nm, OCT_CLI_VAR(const char *, var), "NAME", text, 0, 0, 0, 0, fn }
+#define OPT_ENUM_OR_FILE(l, nm, var, fn, text) \
+    { OCT_CLI_ENUM_OR_FILE, l, nm, OCT_CLI_VAR(const char *, var), "NAME", text, 0, 0, 0, 0, fn }
 /* The same, and a ':' with more may follow a name, which is then for the tool to look up. */
-#define OPT_ENUM_MORE(l, nm, var, fn, value, text) { OCT_CLI_ENUM_OR_FILE, l, nm, OCT_CLI_VAR(const char *, var), value, text, 1, 0, 0, 0, fn }
+#define OPT_ENUM_MORE(l, nm, var, fn, value, text) \
+    { OCT_CLI_ENUM_OR_FILE, l, nm, OCT_CLI_VAR(const char *, var), value, text, 1, 0, 0, 0, fn }
 /* Several of the names, joined by commas. A name that ends in '#' stands for all with a number in its place. */
-#define OPT_ENUMS(l, nm, var, fn, text) { OCT_CLI_ENUMS, l, nm, OCT_CLI_VAR(oct_cli_list, var), "NAME,...", text, 0, 0, 0, 0, fn }
+#define OPT_ENUMS(l, nm, var, fn, text) \
+    { OCT_CLI_ENUMS, l, nm, OCT_CLI_VAR(oct_cli_list, var), "NAME,...", text, 0, 0, 0, 0, fn }
 /* May be repeated; values in the order given. */
 #define OPT_MULTI(l, nm, var, value, text) { OCT_CLI_MULTI, l, nm, OCT_CLI_VAR(oct_cli_list, var), value, text }
 #define OPT_INT(l, nm, var, lo, hi, text) { OCT_CLI_INT, l, nm, OCT_CLI_VAR(int64_t, var), "N", text, lo, hi }
 #define OPT_FLOAT(l, nm, var, lo, hi, text) { OCT_CLI_FLOAT, l, nm, OCT_CLI_VAR(double, var), "X", text, 0, 0, lo, hi }
 /* The same with a word for the value. */
-#define OPT_FLOAT_OF(l, nm, var, value, lo, hi, text) { OCT_CLI_FLOAT, l, nm, OCT_CLI_VAR(double, var), value, text, 0, 0, lo, hi }
+#define OPT_FLOAT_OF(l, nm, var, value, lo, hi, text) \
+    { OCT_CLI_FLOAT, l, nm, OCT_CLI_VAR(double, var), value, text, 0, 0, lo, hi }
 #define OPT_POSITIONAL(nm, var, text) { OCT_CLI_POSITIONAL, 0, nm, OCT_CLI_VAR(const char *, var), NULL, text, 1, 1 }
 #define OPT_OPTIONAL(nm, var, text) { OCT_CLI_POSITIONAL, 0, nm, OCT_CLI_VAR(const char *, var), NULL, text, 0, 1 }
 /* Takes what the other positionals leave, at least `least`; one per table. */
@@ -110,8 +115,9 @@ typedef struct oct_cli_opt {
 #define OPT_REQUIRED(nm) { OCT_CLI_REQUIRED, 0, nm }
 #define OPT_CONFLICT(a, b) { OCT_CLI_CONFLICT, 0, a, NULL, b } /* not both */
 #define OPT_NEEDS(a, b) { OCT_CLI_NEEDS, 0, a, NULL, b }       /* a only with b */
-/* The options that --help shows, by long name without dashes, with spaces between; --help-all shows the others, too. A table without it,
- * whose page is short, shows all. --help shows of a text those clauses (they end in "; ", ": " or " [") that fit in a line. */
+/* The options that --help shows, by long name without dashes, with spaces between; --help-all shows the others, too. A
+ * table without it, whose page is short, shows all. --help shows of a text those clauses (they end in "; ", ": " or "
+ * [") that fit in a line. */
 #define OPT_USUAL(names) { OCT_CLI_USUAL, 0, names }
 /* -q -v --threads --isa --json --progress --help --help-all --completion --version: the fields of oct_cli. */
 #define OPT_COMMON { OCT_CLI_COMMON }
@@ -124,7 +130,8 @@ typedef struct oct_cli_command {
     const char *examples; /* as in oct_cli */
 } oct_cli_command;
 
-/* Another program in which the tool runs as a function: what a terminal would show goes to it. Arguments that name its standard streams are OCT_EUSAGE. */
+/* Another program in which the tool runs as a function: what a terminal would show goes to it. Arguments that name its
+ * standard streams are OCT_EUSAGE. */
 typedef struct oct_cli_host {
     void (*say)(void *arg, bool warning, const char *text); /* notes and warnings, a line each; NULL: nobody listens */
     oct_progress_fn progress;                               /* NULL: nobody listens */
@@ -137,28 +144,28 @@ typedef struct oct_cli_host {
 typedef struct oct_cli {
     /* Set by the tool. */
     const oct_cli_host *host; /* NULL: the tool is a program */
-    const char *name;     /* "qcalib" */
-    const char *summary;  /* one or two sentences */
+    const char *name;         /* "qcalib" */
+    const char *summary;      /* one or two sentences */
     const oct_cli_opt *opts;
     const oct_cli_command *commands; /* n_commands of them, or NULL */
     size_t n_commands;
-    const char *examples; /* lines under "Examples:", each ending in a newline; may be NULL */
-    const char *isa_text; /* what this CPU runs, for --version; may be NULL */
-    const char *isa_note; /* a line more of it, for --version --verbose; may be NULL */
-    const char *isa_names; /* what --isa accepts, for --help; may be NULL */
+    const char *examples;              /* lines under "Examples:", each ending in a newline; may be NULL */
+    const char *isa_text;              /* what this CPU runs, for --version; may be NULL */
+    const char *isa_note;              /* a line more of it, for --version --verbose; may be NULL */
+    const char *isa_names;             /* what --isa accepts, for --help; may be NULL */
     bool (*is_data)(const char *path); /* whether a file's name is one of samples; may be NULL */
-    FILE *out, *err;      /* NULL: stdout, stderr; of a host its own */
+    FILE *out, *err;                   /* NULL: stdout, stderr; of a host its own */
 
     /* Set by oct_cli_parse. */
     const oct_cli_command *command; /* NULL: the tool itself */
-    bool done;            /* nothing is left to do (--help) */
-    bool quiet;           /* -q */
-    int verbose;          /* how many -v */
-    int64_t threads;      /* 0: as many as there are processors */
-    const char *isa;      /* NULL: the best */
-    const char *json;     /* where the report goes; NULL: nowhere, "-": standard output */
-    bool output_taken;    /* the tool's: standard output gets an output that no option asked for */
-    oct_progress progress; /* give libraries oct_progress_report and &cli.progress */
+    bool done;                      /* nothing is left to do (--help) */
+    bool quiet;                     /* -q */
+    int verbose;                    /* how many -v */
+    int64_t threads;                /* 0: as many as there are processors */
+    const char *isa;                /* NULL: the best */
+    const char *json;               /* where the report goes; NULL: nowhere, "-": standard output */
+    bool output_taken;              /* the tool's: standard output gets an output that no option asked for */
+    oct_progress progress;          /* give libraries oct_progress_report and &cli.progress */
 
     /* Private. */
     bool show_progress, help, help_all, version, help_man;
@@ -175,14 +182,16 @@ oct_status oct_cli_parse(oct_cli *cli, int argc, char **argv, oct_err *err);
 bool oct_cli_given(const oct_cli *cli, const char *name);
 
 /* Prints the error of a failure as "qcalib: <text>" and "  hint: <hint>", flushes standard output (which can fail:
- * OCT_EIO), releases the cli and returns the exit code. A reader of standard output that went away gets the code without a text. */
+ * OCT_EIO), releases the cli and returns the exit code. A reader of standard output that went away gets the code
+ * without a text. */
 int oct_cli_finish(oct_cli *cli, oct_status s, oct_err *err);
 
 /* Lines on standard error, after erasing the progress line. A note of level 0 shows without -q, one of
  * level n > 0 with n times -v; a warning ("qcalib: warning: ...") always shows. No newline in fmt. */
 void oct_cli_note(oct_cli *cli, int level, const char *fmt, ...) OCT_PRINTF(3, 4);
 void oct_cli_warn(oct_cli *cli, const char *fmt, ...) OCT_PRINTF(2, 3);
-/* The same as the line of oct_cli_finish ("qcalib: ..."), of faults that are several: all but the last, which ends the run. */
+/* The same as the line of oct_cli_finish ("qcalib: ..."), of faults that are several: all but the last, which ends the
+ * run. */
 void oct_cli_fault(oct_cli *cli, const char *fmt, ...) OCT_PRINTF(2, 3);
 
 /* The stream for the result people read: standard output, or standard error when --json or another OPT_OUT

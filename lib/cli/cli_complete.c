@@ -124,18 +124,22 @@ static oct_status bash_tables(oct_cli *cli, oct_buf *b, oct_err *err)
 
 static oct_status bash(oct_cli *cli, oct_buf *b, oct_err *err)
 {
-    oct_buf_printf(b, "# bash: source this file, or put it where bash-completion looks for it, as %s.bash\n"
-                      "_%s() {\n"
-                      "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words names files\n"
-                      "    [ \"$cur\" = = ] && cur=\n"
-                      "    [ \"$prev\" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}\n"
-                      "    COMPREPLY=()\n"
-                      "    case ${COMP_WORDS[1]} in\n", cli->name, cli->name);
+    oct_buf_printf(b,
+                   "# bash: source this file, or put it where bash-completion looks for it, as %s.bash\n"
+                   "_%s() {\n"
+                   "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words names files\n"
+                   "    [ \"$cur\" = = ] && cur=\n"
+                   "    [ \"$prev\" = = ] && prev=${COMP_WORDS[COMP_CWORD-2]}\n"
+                   "    COMPREPLY=()\n"
+                   "    case ${COMP_WORDS[1]} in\n",
+                   cli->name, cli->name);
     OCT_TRY(bash_tables(cli, b, err));
-    oct_buf_puts(b, "    esac\n    if [ -n \"$names\" ]; then\n        COMPREPLY=($(compgen -W \"$names\" -- \"$cur\"))\n"
-                    "    elif [ -z \"$files\" ] && [ \"${cur#-}\" != \"$cur\" ]; then\n"
-                    "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n    else\n        compopt -o filenames 2> /dev/null\n"
-                    "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n");
+    oct_buf_puts(
+        b,
+        "    esac\n    if [ -n \"$names\" ]; then\n        COMPREPLY=($(compgen -W \"$names\" -- \"$cur\"))\n"
+        "    elif [ -z \"$files\" ] && [ \"${cur#-}\" != \"$cur\" ]; then\n"
+        "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n    else\n        compopt -o filenames 2> /dev/null\n"
+        "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n");
     if (cli->n_commands) {
         oct_buf_puts(b, "        [ \"$COMP_CWORD\" != 1 ] || COMPREPLY+=($(compgen -W '");
         for (size_t i = 0; i < cli->n_commands; i++)
@@ -197,8 +201,9 @@ static oct_status zsh(oct_cli *cli, oct_buf *b, oct_err *err)
     oct_buf_printf(b, "#compdef %s\n# zsh: put this file into a folder of $fpath, as _%s\n", cli->name, cli->name);
     OCT_TRY(each_table(cli, zsh_table, b, err));
     for (size_t i = 0; i < cli->n_commands; i++)
-        oct_buf_printf(b, "%s $words[2] = %s ]]; then\n    shift words; (( CURRENT-- )); _%s_%s\n", i ? "elif [[" : "if [[ $CURRENT -gt 2 &&",
-                       cli->commands[i].name, cli->name, cli->commands[i].name);
+        oct_buf_printf(b, "%s $words[2] = %s ]]; then\n    shift words; (( CURRENT-- )); _%s_%s\n",
+                       i ? "elif [[" : "if [[ $CURRENT -gt 2 &&", cli->commands[i].name, cli->name,
+                       cli->commands[i].name);
     oct_buf_printf(b, cli->n_commands ? "else\n    _%s_itself\nfi\n" : "_%s_itself\n", cli->name);
     return OCT_OK;
 }

@@ -110,14 +110,16 @@ static void entry(oct_buf *b, const char *tag, const char *text, int column, int
     oct_buf_puts(b, "\n");
 }
 
-/* Length of the longest start of a text that ends where a clause does and takes at most `room` columns; of the first clause, if none does. */
+/* Length of the longest start of a text that ends where a clause does and takes at most `room` columns; of the first
+ * clause, if none does. */
 static size_t clauses(const char *text, size_t room)
 {
     size_t best = 0;
     bool inside = false;
     for (size_t n = 1;; n++) {
         inside = (inside || text[n] == '[') && text[n] != ']';
-        const bool ends = !text[n] || (!inside && strchr(";:", text[n]) && text[n + 1] == ' ') || (text[n] == ' ' && text[n + 1] == '[');
+        const bool ends = !text[n] || (!inside && strchr(";:", text[n]) && text[n + 1] == ' ') ||
+                          (text[n] == ' ' && text[n + 1] == '[');
         if (ends && (best == 0 || n <= room))
             best = n;
         if (!text[n])
@@ -158,11 +160,13 @@ static void usage_arguments(const oct_cli *cli, oct_buf *b)
     for (size_t i = 0; i < cli->n_live; i++) {
         const oct_cli_live *l = &cli->live[i];
         if (oct_cli_is_positional(l))
-            oct_buf_printf(b, l->o.lo > 0 ? " %s%s" : " [%s%s]", l->o.name, l->o.kind == OCT_CLI_POSITIONALS ? "..." : "");
+            oct_buf_printf(b, l->o.lo > 0 ? " %s%s" : " [%s%s]", l->o.name,
+                           l->o.kind == OCT_CLI_POSITIONALS ? "..." : "");
     }
     for (size_t i = 0; i < cli->n_live; i++) {
         const oct_cli_live *l = cli->live[i].o.kind == OCT_CLI_REQUIRED
-                                    ? oct_cli_find(cli, cli->live[i].o.name, strlen(cli->live[i].o.name)) : NULL;
+                                    ? oct_cli_find(cli, cli->live[i].o.name, strlen(cli->live[i].o.name))
+                                    : NULL;
         if (l && oct_cli_is_option(l))
             oct_buf_printf(b, " --%s %s", l->o.name, l->o.arg ? l->o.arg : "");
     }

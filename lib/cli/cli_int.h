@@ -8,14 +8,14 @@
 /* An entry of the chosen table, OPT_COMMON replaced by what it stands for. */
 typedef struct oct_cli_live {
     oct_cli_opt o;
-    int times;        /* how often it was given */
-    bool off;         /* the last time as --no-x */
-    bool on_default;  /* a FLAG that is true unless switched off */
+    int times;                /* how often it was given */
+    bool off;                 /* the last time as --no-x */
+    bool on_default;          /* a FLAG that is true unless switched off */
     const char *text_default; /* of an ENUM or ENUM_OR_FILE */
-    size_t cap;       /* of the list in o.var */
+    size_t cap;               /* of the list in o.var */
 } oct_cli_live;
 
-bool oct_cli_is_option(const oct_cli_live *l);     /* has a long name that users type */
+bool oct_cli_is_option(const oct_cli_live *l); /* has a long name that users type */
 bool oct_cli_is_positional(const oct_cli_live *l);
 bool oct_cli_takes_value(const oct_cli_live *l);
 

@@ -14,7 +14,7 @@
 
 typedef struct parse {
     oct_cli *cli;
-    int argc, i;      /* i: the argument being read */
+    int argc, i; /* i: the argument being read */
     char **argv;
     oct_cli_list pos; /* positionals */
     size_t pos_cap;
@@ -89,8 +89,10 @@ oct_status oct_cli_load(oct_cli *cli, const oct_cli_opt *opts, oct_err *err)
         OPT_CONFLICT("quiet", "verbose"),
         { OCT_CLI_ACTION, 'h', "help", &cli->help, NULL, "print the options used most" },
         { OCT_CLI_ACTION, 0, "help-all", &cli->help_all, NULL, "print all options" },
-        { OCT_CLI_ENUM, 0, "completion", &cli->completion, "SHELL", "print the script that completes command lines in a shell", 0, 0, 0, 0, oct_cli_shell },
-        { OCT_CLI_ACTION, 0, "version", &cli->version, NULL, "print the version; with --verbose also whether AMX is used, and why not" },
+        { OCT_CLI_ENUM, 0, "completion", &cli->completion, "SHELL",
+          "print the script that completes command lines in a shell", 0, 0, 0, 0, oct_cli_shell },
+        { OCT_CLI_ACTION, 0, "version", &cli->version, NULL,
+          "print the version; with --verbose also whether AMX is used, and why not" },
         { OCT_CLI_ACTION, 0, "help-man", &cli->help_man, NULL, NULL },
     };
     size_t n = 0;
@@ -159,7 +161,8 @@ static oct_status set_int(const oct_cli_opt *o, const char *value, oct_err *err)
     if (errno == ERANGE || x < o->lo || x > o->hi) {
         if (o->hi == INT64_MAX)
             return oct_fail(err, OCT_EUSAGE, "--%s: %s is not %" PRId64 " or more", o->name, value, o->lo);
-        return oct_fail(err, OCT_EUSAGE, "--%s: %s is not between %" PRId64 " and %" PRId64, o->name, value, o->lo, o->hi);
+        return oct_fail(err, OCT_EUSAGE, "--%s: %s is not between %" PRId64 " and %" PRId64, o->name, value, o->lo,
+                        o->hi);
     }
     *(int64_t *)o->var = x;
     return OCT_OK;
@@ -182,10 +185,12 @@ static oct_status set_float(const oct_cli_opt *o, const char *value, oct_err *er
 static bool of_family(const char *name, const char *value)
 {
     const size_t n = strcspn(name, "#");
-    return name[n] && strncmp(name, value, n) == 0 && value[n] >= '1' && value[n] <= '9' && !value[n + strspn(value + n, "0123456789")];
+    return name[n] && strncmp(name, value, n) == 0 && value[n] >= '1' && value[n] <= '9' &&
+           !value[n + strspn(value + n, "0123456789")];
 }
 
-/* Puts the table's own name into *out: tools may compare pointers, and a list outlives `value`. Of a family it is a copy. */
+/* Puts the table's own name into *out: tools may compare pointers, and a list outlives `value`. Of a family it is a
+ * copy. */
 static oct_status check_name(const parse *p, const oct_cli_opt *o, const char *value, const char **out, oct_err *err)
 {
     const char *name, *best = NULL, *summary;
@@ -298,7 +303,8 @@ static oct_status next_value(parse *p, const oct_cli_live *l, const char **value
     }
     oct_fail(err, OCT_EUSAGE, "--%s needs a value (%s)", l->o.name, l->o.arg);
     if (next)
-        oct_hint(err, "'%s' was taken for an option; a value that starts with '-' is written --%s=%s", next, l->o.name, next);
+        oct_hint(err, "'%s' was taken for an option; a value that starts with '-' is written --%s=%s", next, l->o.name,
+                 next);
     return OCT_EUSAGE;
 }
 
@@ -495,7 +501,8 @@ static oct_status check_outputs(const oct_cli *cli, oct_err *err)
                 continue;
             const char *x = *(const char **)a->o.var, *y = *(const char **)b->o.var;
             if (strcmp(x, y) == 0 || oct_same_output(x, y))
-                return oct_fail(err, OCT_EUSAGE, "--%s and --%s write to the same place, '%s'", a->o.name, b->o.name, x);
+                return oct_fail(err, OCT_EUSAGE, "--%s and --%s write to the same place, '%s'", a->o.name, b->o.name,
+                                x);
         }
     return OCT_OK;
 }

@@ -15,8 +15,8 @@ void oct_progress_init(oct_progress *p, FILE *out, int want)
     const char *term = getenv("TERM");
     bool terminal = oct_term_width(out) > 0 && !(term && strcmp(term, "dumb") == 0); /* that one cannot erase a line */
     *p = (oct_progress){ .out = out, .now = oct_now };
-    p->mode = want == 0 ? OCT_PROGRESS_OFF
-              : terminal ? OCT_PROGRESS_LINE
+    p->mode = want == 0   ? OCT_PROGRESS_OFF
+              : terminal  ? OCT_PROGRESS_LINE
               : want == 1 ? OCT_PROGRESS_PLAIN
                           : OCT_PROGRESS_OFF;
 }

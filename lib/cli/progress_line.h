@@ -1,8 +1,8 @@
 /* lib/cli/progress_line.h -- draws what libraries report by oct_progress_fn, on standard error.
  *
- * On a terminal it is one line, redrawn at most six times a second and erased by the report that reaches the total, before
- * other text and when a signal ends the process; with --progress and no terminal (or a dumb one), plain lines at most once a
- * second; otherwise nothing. */
+ * On a terminal it is one line, redrawn at most six times a second and erased by the report that reaches the total,
+ * before other text and when a signal ends the process; with --progress and no terminal (or a dumb one), plain lines at
+ * most once a second; otherwise nothing. */
 #ifndef OCT_CLI_PROGRESS_LINE_H
 #define OCT_CLI_PROGRESS_LINE_H
 
@@ -18,15 +18,15 @@ typedef enum oct_progress_mode {
 } oct_progress_mode;
 
 typedef struct oct_progress {
-    FILE *out;             /* borrowed */
-    oct_progress_fn pass;  /* gets the reports instead; NULL: they are drawn */
+    FILE *out;            /* borrowed */
+    oct_progress_fn pass; /* gets the reports instead; NULL: they are drawn */
     void *arg;
     oct_progress_mode mode;
-    double (*now)(void);   /* seconds; oct_now but in tests */
-    char what[64];         /* the step being drawn */
+    double (*now)(void); /* seconds; oct_now but in tests */
+    char what[64];       /* the step being drawn */
     double start, drawn_at;
-    int64_t first, last;   /* counts when the step began, and last reported */
-    bool drawn;            /* there is a line to erase */
+    int64_t first, last; /* counts when the step began, and last reported */
+    bool drawn;          /* there is a line to erase */
 } oct_progress;
 
 /* want: 1 --progress, 0 --no-progress or -q, -1 neither (a terminal decides). */

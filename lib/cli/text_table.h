@@ -41,7 +41,8 @@ void oct_table_cell(oct_table *t, const char *fmt, ...) OCT_PRINTF(2, 3);
 /* Appends the table. width: columns to fit into, 0 for no limit; the widest left-aligned column is cut
  * first. utf8: the rule under the titles and the ellipsis as UTF-8, else ASCII. OCT_ENOMEM. */
 oct_status oct_table_write(const oct_table *t, oct_buf *b, int width, bool utf8, oct_err *err);
-/* The same to a stream, fitted to its terminal and what that can show. OCT_ENOMEM; that the stream failed is seen by ferror. */
+/* The same to a stream, fitted to its terminal and what that can show. OCT_ENOMEM; that the stream failed is seen by
+ * ferror. */
 oct_status oct_table_print(oct_table *t, FILE *f, oct_err *err);
 
 #endif

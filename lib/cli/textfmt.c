@@ -31,10 +31,10 @@ static bool in_spans(uint32_t c, const span *v, size_t n)
 /* Blocks, not single characters: enough for file and node names. wcwidth() would need a locale. */
 static int columns_of(uint32_t c)
 {
-    static const span none[] = { { 0x300, 0x36f }, { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff }, { 0x20d0, 0x20ff }, { 0xfe00, 0xfe0f },
-                                 { 0xfe20, 0xfe2f } };
-    static const span wide[] = { { 0x1100, 0x115f }, { 0x2e80, 0x303e }, { 0x3041, 0xa4cf }, { 0xac00, 0xd7a3 },
-                                 { 0xf900, 0xfaff }, { 0xfe30, 0xfe6f }, { 0xff00, 0xff60 }, { 0xffe0, 0xffe6 },
+    static const span none[] = { { 0x300, 0x36f },   { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff },
+                                 { 0x20d0, 0x20ff }, { 0xfe00, 0xfe0f }, { 0xfe20, 0xfe2f } };
+    static const span wide[] = { { 0x1100, 0x115f },   { 0x2e80, 0x303e },   { 0x3041, 0xa4cf },  { 0xac00, 0xd7a3 },
+                                 { 0xf900, 0xfaff },   { 0xfe30, 0xfe6f },   { 0xff00, 0xff60 },  { 0xffe0, 0xffe6 },
                                  { 0x1f300, 0x1f64f }, { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd } };
     if (c < 0x300)
         return 1;
@@ -231,7 +231,8 @@ const char *oct_fmt_seconds(char dst[32], double seconds)
     else if (a < 99.95)
         three(dst, seconds, "s");
     else if (a < 1e15)
-        snprintf(dst, 32, "%" PRId64 " min %02d s", (int64_t)(seconds + 0.5) / 60, (int)llabs((int64_t)(seconds + 0.5) % 60));
+        snprintf(dst, 32, "%" PRId64 " min %02d s", (int64_t)(seconds + 0.5) / 60,
+                 (int)llabs((int64_t)(seconds + 0.5) % 60));
     else
         snprintf(dst, 32, "%.3g s", seconds);
     return dst;

@@ -10,14 +10,15 @@
 /* Decodes one character of the NUL-terminated s and returns its length in bytes (at least 1, 0 at the
  * end). *cp is its code point; a byte that is not valid UTF-8 gives U+FFFD and length 1. */
 int oct_utf8_next(const char *s, uint32_t *cp);
-/* Terminal columns of a text without unsafe characters (base/utf8.h): wide East Asian characters take 2, combining marks 0. */
+/* Terminal columns of a text without unsafe characters (base/utf8.h): wide East Asian characters take 2, combining
+ * marks 0. */
 int oct_utf8_width(const char *s);
 /* Bytes of the longest start of s that takes at most `columns`. */
 size_t oct_utf8_fit(const char *s, int columns);
 
-/* Prints for people, as fprintf does, but every character of the result in its safe form (oct_char_clean): the one way in which
- * texts with names from files reach a stream. Newlines stand at the begin and at the end of fmt only; any other is
- * taken to come from a name. Of a text beyond 4000 bytes the rest is "...". Allocates nothing. */
+/* Prints for people, as fprintf does, but every character of the result in its safe form (oct_char_clean): the one way
+ * in which texts with names from files reach a stream. Newlines stand at the begin and at the end of fmt only; any
+ * other is taken to come from a name. Of a text beyond 4000 bytes the rest is "...". Allocates nothing. */
 void oct_print(FILE *f, const char *fmt, ...) OCT_PRINTF(2, 3);
 void oct_vprint(FILE *f, const char *fmt, va_list ap);
 
@@ -31,24 +32,24 @@ void oct_print_wrapped(FILE *f, const char *text, int width);
 /* Columns of the terminal behind f; 0 when f is not a terminal. COLUMNS in the environment overrides
  * the terminal's own number. */
 int oct_term_width(FILE *f);
-/* Whether f is a terminal whose locale (LC_ALL, LC_CTYPE, LANG: the first set) is UTF-8, or one whose locale is another: the
- * bytes of UTF-8 hold controls there. */
+/* Whether f is a terminal whose locale (LC_ALL, LC_CTYPE, LANG: the first set) is UTF-8, or one whose locale is
+ * another: the bytes of UTF-8 hold controls there. */
 bool oct_term_utf8(FILE *f);
 bool oct_term_ascii(FILE *f);
 
 /* How a text stands out on a terminal. */
 typedef enum oct_style { OCT_STYLE_NONE, OCT_STYLE_BOLD, OCT_STYLE_WARNING, OCT_STYLE_ERROR } oct_style;
-/* Prints what begins a style, or ends all (OCT_STYLE_NONE). Nothing where f is no terminal, TERM is "dumb" or absent, or NO_COLOR is set and not
- * empty (no-color.org). */
+/* Prints what begins a style, or ends all (OCT_STYLE_NONE). Nothing where f is no terminal, TERM is "dumb" or absent,
+ * or NO_COLOR is set and not empty (no-color.org). */
 void oct_term_style(FILE *f, oct_style style);
 
 /* Numbers for people; each writes into dst and returns it. NaN and infinities give "nan", "inf". */
-const char *oct_fmt_bytes(char dst[32], uint64_t bytes);     /* "512 B", "14.2 MB" (1 MB = 1000000 bytes) */
-const char *oct_fmt_seconds(char dst[32], double seconds);   /* "83 us", "4.21 ms", "1.50 s", "2 min 05 s" */
-const char *oct_fmt_ms(char dst[32], double seconds);        /* always milliseconds: "4.21 ms" */
-const char *oct_fmt_percent(char dst[32], double fraction);  /* 0.8625: "86.25 %" */
-const char *oct_fmt_db(char dst[32], double db);             /* "31.4 dB"; infinity: "exact" */
-const char *oct_fmt_count(char dst[32], int64_t n);          /* "1234567": "1 234 567" */
-const char *oct_fmt_clock(char dst[32], double seconds);     /* "0:05", "12:40", "1:02:03" */
+const char *oct_fmt_bytes(char dst[32], uint64_t bytes);    /* "512 B", "14.2 MB" (1 MB = 1000000 bytes) */
+const char *oct_fmt_seconds(char dst[32], double seconds);  /* "83 us", "4.21 ms", "1.50 s", "2 min 05 s" */
+const char *oct_fmt_ms(char dst[32], double seconds);       /* always milliseconds: "4.21 ms" */
+const char *oct_fmt_percent(char dst[32], double fraction); /* 0.8625: "86.25 %" */
+const char *oct_fmt_db(char dst[32], double db);            /* "31.4 dB"; infinity: "exact" */
+const char *oct_fmt_count(char dst[32], int64_t n);         /* "1234567": "1 234 567" */
+const char *oct_fmt_clock(char dst[32], double seconds);    /* "0:05", "12:40", "1:02:03" */
 
 #endif

@@ -16,15 +16,28 @@ enum { GZIP, BZIP2, XZ, ZSTD, LZ4, N_FILTERS };
 static const struct {
     const char *data, *magic;
 } filters[N_FILTERS] = {
-    [GZIP] = { "gzip data", "\x1f\x8b" },     [BZIP2] = { "bzip2 data", "BZh" },       [XZ] = { "xz data", "\xfd" "7zXZ" },
-    [ZSTD] = { "zstd data", "\x28\xb5\x2f\xfd" }, [LZ4] = { "lz4 data", "\x04\x22\x4d\x18" },
+    [GZIP] = { "gzip data", "\x1f\x8b" },
+    [BZIP2] = { "bzip2 data", "BZh" },
+    [XZ] = { "xz data", "\xfd"
+                        "7zXZ" },
+    [ZSTD] = { "zstd data", "\x28\xb5\x2f\xfd" },
+    [LZ4] = { "lz4 data", "\x04\x22\x4d\x18" },
 };
 static const struct {
     const char *data, *magic;
 } others[] = {
-    { "lzop data", "\x89LZO" }, { "grzip data", "GRZipII" }, { "lrzip data", "LRZI" },   { "lzip data", "LZIP" },
-    { "compress data", "\x1f\x9d" }, { "uuencoded text", "begin " }, { "a zip archive", "PK\3\4" }, { "a 7-Zip archive", "7z\xbc\xaf" },
-    { "a rar archive", "Rar!" }, { "a cpio archive", "07070" }, { "an rpm package", "\xed\xab\xee\xdb" }, { "an ar archive", "!<arch>" },
+    { "lzop data", "\x89LZO" },
+    { "grzip data", "GRZipII" },
+    { "lrzip data", "LRZI" },
+    { "lzip data", "LZIP" },
+    { "compress data", "\x1f\x9d" },
+    { "uuencoded text", "begin " },
+    { "a zip archive", "PK\3\4" },
+    { "a 7-Zip archive", "7z\xbc\xaf" },
+    { "a rar archive", "Rar!" },
+    { "a cpio archive", "07070" },
+    { "an rpm package", "\xed\xab\xee\xdb" },
+    { "an ar archive", "!<arch>" },
 };
 
 static oct_libarchive library;
@@ -41,7 +54,8 @@ static int support(const oct_libarchive *la, struct archive *a, int filter)
     }
 }
 
-/* A filter that would start a program answers ARCHIVE_WARN, but is enabled by the question: each is asked with an archive of its own. */
+/* A filter that would start a program answers ARCHIVE_WARN, but is enabled by the question: each is asked with an
+ * archive of its own. */
 static oct_status ask(const oct_libarchive *la, oct_err *err)
 {
     for (int i = 0; i < N_FILTERS; i++) {
@@ -70,7 +84,8 @@ static oct_status find(oct_libarchive *la, oct_err *err)
 static oct_status refuse(oct_err *err)
 {
     /* What the dynamic linker says where it has no memory; it does not tell otherwise. */
-    static const char *const short_of[] = { "memory", "annot allocate", "annot create", "annot extend", "map segment", "map zero-fill" };
+    static const char *const short_of[] = { "memory",       "annot allocate", "annot create",
+                                            "annot extend", "map segment",    "map zero-fill" };
     const char *why = dlerror();
     for (size_t i = 0; why && i < OCT_COUNT(short_of); i++)
         if (strstr(why, short_of[i]))
@@ -86,9 +101,9 @@ static oct_status find(oct_libarchive *la, oct_err *err)
     if (!so)
         return refuse(err);
     void *f;
-#define OCT_LOAD(name)                               \
-    if (!(f = dlsym(so, #name)))                     \
-        return refuse(err);                          \
+#define OCT_LOAD(name)           \
+    if (!(f = dlsym(so, #name))) \
+        return refuse(err);      \
     memcpy(&la->name, &f, sizeof f);
     OCT_ARCHIVE_FUNCTIONS(OCT_LOAD)
 #undef OCT_LOAD

@@ -28,7 +28,8 @@ bool oct_spread_has(int64_t total, int64_t n, int64_t at, uint64_t seed)
 {
     if (n <= 0 || n >= total)
         return true;
-    return n > total / 2 ? !is_picked((uint64_t)total, (uint64_t)(total - n), (uint64_t)at, seed) : is_picked((uint64_t)total, (uint64_t)n, (uint64_t)at, seed);
+    return n > total / 2 ? !is_picked((uint64_t)total, (uint64_t)(total - n), (uint64_t)at, seed)
+                         : is_picked((uint64_t)total, (uint64_t)n, (uint64_t)at, seed);
 }
 
 int64_t oct_choice_count(int64_t total, int64_t asked, bool hold)

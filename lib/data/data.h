@@ -10,11 +10,12 @@
  *   oct_batch_free(&b);
  *   oct_source_close(src);
  *
- * A SPEC is a folder, a CSV, an .npy, an .npz, a .pb, a file of token ids, a tar shard, a pattern (* ? [..] or {000..127}), "-" (a tar
- * stream on standard input) or "pipe:CMD". README.md of this folder and the manual say how each is read.
+ * A SPEC is a folder, a CSV, an .npy, an .npz, a .pb, a file of token ids, a tar shard, a pattern (* ? [..] or
+ * {000..127}), "-" (a tar stream on standard input) or "pipe:CMD". README.md of this folder and the manual say how each
+ * is read.
  *
- * Memory depends on the batch and on a short queue, and for streams of which some samples are chosen on store_bytes; never on the
- * number of samples. */
+ * Memory depends on the batch and on a short queue, and for streams of which some samples are chosen on store_bytes;
+ * never on the number of samples. */
 #ifndef OCT_DATA_DATA_H
 #define OCT_DATA_DATA_H
 
@@ -23,10 +24,12 @@
 #include "data/placing.h"
 #include "data/preprocess.h"
 
-/* Whether pictures for an input have their channels last: layout= decides; else whether its last dimension alone can be channels. */
+/* Whether pictures for an input have their channels last: layout= decides; else whether its last dimension alone can be
+ * channels. */
 bool oct_input_is_nhwc(const oct_input_desc *in, const oct_steps *s);
-/* Whether an input has the type and shape of pictures, and not of tokens, of a cache, of coordinates, a spectrogram or another table: real numbers or bytes, rank
- * 4, with three channels of an open size, or three or one of known sides, none below 16 and none more than twice the other. */
+/* Whether an input has the type and shape of pictures, and not of tokens, of a cache, of coordinates, a spectrogram or
+ * another table: real numbers or bytes, rank 4, with three channels of an open size, or three or one of known sides,
+ * none below 16 and none more than twice the other. */
 bool oct_input_is_picture(const oct_input_desc *in);
 
 /* All strings and arrays are borrowed for the call of oct_source_open only. */
@@ -37,23 +40,24 @@ typedef struct oct_source_options {
     size_t n_preprocess;
     const oct_input_desc *inputs;
     size_t n_inputs;
-    const char *labels;        /* .npy of integers or CSV, or NULL; replaces the labels of the specs */
-    bool skip_bad;             /* count and name broken samples instead of stopping; see oct_source_next */
-    /* How many samples to choose, spread over all (choice.h); 0: all. A stream that cannot be counted without reading it whole is read
-     * to its end by oct_source_open, and samples are kept by hashes of their places (store.h), fewer if that many do not fit. */
+    const char *labels; /* .npy of integers or CSV, or NULL; replaces the labels of the specs */
+    bool skip_bad;      /* count and name broken samples instead of stopping; see oct_source_next */
+    /* How many samples to choose, spread over all (choice.h); 0: all. A stream that cannot be counted without reading
+     * it whole is read to its end by oct_source_open, and samples are kept by hashes of their places (store.h), fewer
+     * if that many do not fit. */
     int64_t samples;
-    bool first;                /* choose the first samples instead */
-    uint64_t seed;             /* another one chooses others; the order stays that of the data */
-    size_t store_bytes;        /* for samples of a stream; 0: 256 MB */
-    bool hold;                 /* leave at least a fifth unchosen, for oct_pick.aside */
-    int64_t shard_i, shard_n;  /* of those chosen the ones at places p with p % shard_n == shard_i; shard_n 0: all */
-    /* States: inputs that hold zeros in the first sample of a recording, or what arrays of their names have for it. Samples then come one at a time,
-     * and all before one that is given are decoded, for the visitor. A recording is a WAV file; other samples of a file or folder that a
-     * SPEC names are one recording together, in their order. */
+    bool first;               /* choose the first samples instead */
+    uint64_t seed;            /* another one chooses others; the order stays that of the data */
+    size_t store_bytes;       /* for samples of a stream; 0: 256 MB */
+    bool hold;                /* leave at least a fifth unchosen, for oct_pick.aside */
+    int64_t shard_i, shard_n; /* of those chosen the ones at places p with p % shard_n == shard_i; shard_n 0: all */
+    /* States: inputs that hold zeros in the first sample of a recording, or what arrays of their names have for it.
+     * Samples then come one at a time, and all before one that is given are decoded, for the visitor. A recording is a
+     * WAV file; other samples of a file or folder that a SPEC names are one recording together, in their order. */
     const char *const *states;
     size_t n_states;
-    bool synthetic;            /* the word `synthetic` among specs stands for made samples (synthetic.h) */
-    int threads;               /* decoding threads; 0: two, or one on a single processor */
+    bool synthetic; /* the word `synthetic` among specs stands for made samples (synthetic.h) */
+    int threads;    /* decoding threads; 0: two, or one on a single processor */
 } oct_source_options;
 
 typedef struct oct_source oct_source;
@@ -65,22 +69,23 @@ typedef struct oct_picture_size {
 
 /* What one call of oct_source_next gives; reuse it, its memory grows as needed and belongs to it. */
 typedef struct oct_batch {
-    size_t n;            /* samples; 0 at the end of the data */
-    oct_array *tensors;  /* one per input: the model's type and rank, rows of the samples in order.
-                          * Where the model fixes the batch to B, dims[0] is B and rows n..B-1 repeat the last sample. */
+    size_t n;           /* samples; 0 at the end of the data */
+    oct_array *tensors; /* one per input: the model's type and rank, rows of the samples in order.
+                         * Where the model fixes the batch to B, dims[0] is B and rows n..B-1 repeat the last sample. */
     size_t n_tensors;
-    int64_t *labels;     /* [n], -1 where there is none */
-    bool follows;        /* the first sample is the one behind the last sample before, of the same recording */
-    const char **names;  /* [n], "dir/cat.jpg", "x.npy[12]", "x.jsonl:13" by its line; borrowed until the next call */
-    int64_t *indices;    /* [n], position in the stream, before sharding, counting broken samples */
-    int64_t *places;     /* [n], the same among those chosen; where a pick gives at most some of them, among those given */
+    int64_t *labels;    /* [n], -1 where there is none */
+    bool follows;       /* the first sample is the one behind the last sample before, of the same recording */
+    const char **names; /* [n], "dir/cat.jpg", "x.npy[12]", "x.jsonl:13" by its line; borrowed until the next call */
+    int64_t *indices;   /* [n], position in the stream, before sharding, counting broken samples */
+    int64_t *places; /* [n], the same among those chosen; where a pick gives at most some of them, among those given */
     oct_picture_size *pictures; /* [n], for the first input that took one */
-    void *store;         /* private */
+    void *store;                /* private */
 } oct_batch;
 
 #define OCT_BATCH_INIT { 0 }
 void oct_batch_free(oct_batch *b);
-/* Adds to an error of a run on the batch which samples these are: "sample 'x.jsonl:3'", "samples 'a.png' to 'h.png'". */
+/* Adds to an error of a run on the batch which samples these are: "sample 'x.jsonl:3'", "samples 'a.png' to
+ * 'h.png'". */
 void oct_batch_within(const oct_batch *b, oct_err *err);
 
 /* Opens the specs and checks what can be checked without decoding. *src is to be closed with oct_source_close.
@@ -97,21 +102,21 @@ void oct_source_close(oct_source *src); /* NULL allowed */
  *   OCT_EMALFORMED, OCT_EIO, OCT_EUNSUPPORTED  a broken sample, named; with skip_bad it is counted instead
  *   OCT_ENUMERIC                               NaN, or an integer out of the input's range: sample, input and index
  *   OCT_ENOMEM                                 also when a decoding thread cannot start
- * Even with skip_bad these stop the run: lack of memory; a file or stream that exists and cannot be read; a sample that can be read but
- * whose shape or type does not fit the model's input after preprocessing, since then a step is missing and no sample is broken.
- * Errors come in the order of the samples: what stands before a broken sample has been delivered. After an error the
- * source stays at it; only reset and close are useful then. */
+ * Even with skip_bad these stop the run: lack of memory; a file or stream that exists and cannot be read; a sample that
+ * can be read but whose shape or type does not fit the model's input after preprocessing, since then a step is missing
+ * and no sample is broken. Errors come in the order of the samples: what stands before a broken sample has been
+ * delivered. After an error the source stays at it; only reset and close are useful then. */
 oct_status oct_source_next(oct_source *src, size_t max, oct_batch *batch, oct_err *err);
 
-/* How a batch's arrays divide into samples: `rows` stacked ones (those that the model's fixed batch repeats included), or
- * 0 when the arrays are one sample as a whole. */
+/* How a batch's arrays divide into samples: `rows` stacked ones (those that the model's fixed batch repeats included),
+ * or 0 when the arrays are one sample as a whole. */
 int64_t oct_batch_rows(const oct_source *src, const oct_batch *b);
-/* Elements of one sample in a tensor of a batch of `rows`, `*first` in the first dimension; the whole tensor when its first
- * dimension does not count samples. */
+/* Elements of one sample in a tensor of a batch of `rows`, `*first` in the first dimension; the whole tensor when its
+ * first dimension does not count samples. */
 int64_t oct_row_elements(int rank, const int64_t *dims, int64_t rows, int64_t *first);
 
-/* Is shown every sample in its order, also those that are not given: arrays of all inputs, of which it may change the contents of states. follows: as in
- * oct_batch. What it fails with ends the reading. */
+/* Is shown every sample in its order, also those that are not given: arrays of all inputs, of which it may change the
+ * contents of states. follows: as in oct_batch. What it fails with ends the reading. */
 typedef oct_status (*oct_visit_fn)(void *arg, oct_array *arrays, bool follows, oct_err *err);
 /* For a source with states, before the first sample is taken. */
 /* done, which may be NULL, is called with arg when the source is closed. */
@@ -126,12 +131,14 @@ typedef struct oct_source_mark {
 } oct_source_mark;
 /* Not while another thread is inside oct_source_next. */
 oct_source_mark oct_source_where(const oct_source *src);
-/* Has the first pass go on behind a mark, as if what stands before it had been given; to be called before the first sample is taken. Streams are
- * read up to there, files passed over without decoding; a visitor is shown all the same. text: the messages of the broken samples, of which
- * there may be fewer than mark->bad. Where the samples before the mark have other names, oct_source_next fails with OCT_EUSAGE. OCT_ENOMEM. */
-oct_status oct_source_go_on(oct_source *src, const oct_source_mark *mark, const char *const *text, size_t n, oct_err *err);
-/* A hash of what the specs have led to: names of files, their sizes and times of change, also of those in open folders and lists, commands, and the number of
- * samples where it is known. */
+/* Has the first pass go on behind a mark, as if what stands before it had been given; to be called before the first
+ * sample is taken. Streams are read up to there, files passed over without decoding; a visitor is shown all the same.
+ * text: the messages of the broken samples, of which there may be fewer than mark->bad. Where the samples before the
+ * mark have other names, oct_source_next fails with OCT_EUSAGE. OCT_ENOMEM. */
+oct_status oct_source_go_on(oct_source *src, const oct_source_mark *mark, const char *const *text, size_t n,
+                            oct_err *err);
+/* A hash of what the specs have led to: names of files, their sizes and times of change, also of those in open folders
+ * and lists, commands, and the number of samples where it is known. */
 uint64_t oct_source_list_hash(const oct_source *src);
 
 /* Back to the first sample; counts start anew. OCT_EUNSUPPORTED for standard input. */
@@ -141,11 +148,14 @@ oct_status oct_source_reset(oct_source *src, oct_err *err);
 typedef struct oct_pick {
     bool aside;   /* the samples that were not chosen, instead of the chosen ones */
     int64_t i, n; /* of them, the ones at places p with p % n == i; n 0: all */
-    bool mixed;   /* instead, one of each n places that follow each other, by a hash: data that alternates goes to all parts */
-    int64_t most; /* at most this many of these, spread over them; 0: all. Where their number is unknown, the first ones. */
+    bool mixed;   /* instead, one of each n places that follow each other, by a hash: data that alternates goes to all
+                     parts */
+    int64_t
+        most; /* at most this many of these, spread over them; 0: all. Where their number is unknown, the first ones. */
 } oct_pick;
 
-/* Sets another pick, in place of shard_i and shard_n, and goes back to its first sample. Fails as oct_source_reset does. */
+/* Sets another pick, in place of shard_i and shard_n, and goes back to its first sample. Fails as oct_source_reset
+ * does. */
 oct_status oct_source_pick(oct_source *src, const oct_pick *pick, oct_err *err);
 /* Sets whether at least a fifth stays unchosen. To be called before the first sample is taken. */
 void oct_source_hold(oct_source *src, bool hold);
@@ -179,9 +189,9 @@ int64_t oct_source_bad_count(const oct_source *src);
 const char *oct_source_bad_text(const oct_source *src, size_t i); /* NULL beyond; borrowed */
 int64_t oct_source_bad_index(const oct_source *src, size_t i);    /* its position in the data; -1 beyond */
 
-/* The i-th folder or archive that holds what looks like samples and is not read, such as pictures of other kinds or, in an archive, links in place of
- * files: its name, and how many of which kind there are; NULL beyond. Those of an archive are known when it was read to its end. Borrowed, until the next
- * call that reads. */
+/* The i-th folder or archive that holds what looks like samples and is not read, such as pictures of other kinds or, in
+ * an archive, links in place of files: its name, and how many of which kind there are; NULL beyond. Those of an archive
+ * are known when it was read to its end. Borrowed, until the next call that reads. */
 const char *oct_source_left_out(const oct_source *src, size_t i, const char **where);
 
 /* From here on a digest is kept of the samples that are given, in whichever pass (sample_sum.h). OCT_ENOMEM. */
@@ -198,7 +208,8 @@ oct_status oct_source_none(const oct_source *src, oct_err *err);
 const char *oct_source_preprocess(const oct_source *src);
 const char *oct_source_preprocess_words(const oct_source *src);
 
-/* The first input whose sample was a picture in what was given so far (-1: none), and where its steps put one of w x h. */
+/* The first input whose sample was a picture in what was given so far (-1: none), and where its steps put one of w x
+ * h. */
 int oct_source_picture_input(const oct_source *src);
 oct_placing oct_source_placing(const oct_source *src, oct_picture_size size);
 
@@ -210,8 +221,9 @@ bool oct_looks_like_data(const char *path);
  * When the rows of an output differ in shape or type, its chunks become NAME/000000, NAME/000001, ... */
 typedef struct oct_npz_writer oct_npz_writer;
 oct_status oct_npz_writer_open(const char *path, const char *const *names, size_t n, oct_npz_writer **w, oct_err *err);
-/* Appends one chunk per output: chunks[i] belongs to names[i]; only the first `rows` of axis 0 are written (rows -1: all;
- * a scalar is always whole). One of OCT_STRING has one dimension and a `const char *const *` for data; in all chunks of its output. */
+/* Appends one chunk per output: chunks[i] belongs to names[i]; only the first `rows` of axis 0 are written (rows -1:
+ * all; a scalar is always whole). One of OCT_STRING has one dimension and a `const char *const *` for data; in all
+ * chunks of its output. */
 oct_status oct_npz_writer_add(oct_npz_writer *w, const oct_array *chunks, int64_t rows, oct_err *err);
 oct_status oct_npz_writer_commit(oct_npz_writer *w, oct_err *err); /* closes w either way */
 void oct_npz_writer_abort(oct_npz_writer *w);                      /* NULL allowed; nothing is left behind */

@@ -29,9 +29,11 @@ static bool fits_as_picture(const oct_input_desc *in, int rank, const int64_t *d
 static oct_status bad_shape(const oct_input_desc *in, const char *name, const oct_array *a, oct_err *err)
 {
     char have[96], want[96];
-    oct_fail(err, OCT_EMALFORMED, "array '%s' has shape %s, input '%s' is %s", name, oct_dims_text(have, a->rank, a->dims), in->name,
-             oct_dims_text(want, in->rank, in->dims));
-    oct_hint(err, "samples lie along axis 0: give the shape of the input with their number in place of its first dimension, or before it");
+    oct_fail(err, OCT_EMALFORMED, "array '%s' has shape %s, input '%s' is %s", name,
+             oct_dims_text(have, a->rank, a->dims), in->name, oct_dims_text(want, in->rank, in->dims));
+    oct_hint(
+        err,
+        "samples lie along axis 0: give the shape of the input with their number in place of its first dimension, or before it");
     return OCT_EMALFORMED;
 }
 

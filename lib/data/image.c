@@ -48,7 +48,8 @@ oct_status oct_image_window(oct_image *im, int x, int y, int w, int h, int pad, 
     for (int i = 0; i < h && left < right; i++)
         if (y + i >= 0 && y + i < im->h)
             memcpy((char *)to.data + ((size_t)i * (size_t)w + (size_t)left) * size,
-                   (const char *)im->data + ((size_t)(y + i) * (size_t)im->w + (size_t)(x + left)) * size, (size_t)(right - left) * size);
+                   (const char *)im->data + ((size_t)(y + i) * (size_t)im->w + (size_t)(x + left)) * size,
+                   (size_t)(right - left) * size);
     oct_image_free(im);
     *im = to;
     return OCT_OK;

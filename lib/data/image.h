@@ -4,14 +4,14 @@
 
 #include "data/preprocess.h"
 
-enum { OCT_IMAGE_SIDE = 1 << 15 };             /* the largest side */
-#define OCT_IMAGE_BYTES ((size_t)512 << 20)    /* the largest decoded picture */
+enum { OCT_IMAGE_SIDE = 1 << 15 };          /* the largest side */
+#define OCT_IMAGE_BYTES ((size_t)512 << 20) /* the largest decoded picture */
 
 /* Height, width, channels, row by row. 8-bit or float. */
 typedef struct oct_image {
     int w, h, c;
-    bool f32;      /* data is float instead of uint8_t */
-    void *data;    /* w * h * c values, owned */
+    bool f32;   /* data is float instead of uint8_t */
+    void *data; /* w * h * c values, owned */
 } oct_image;
 
 /* Sets the size and gets memory. Messages do not name the file. OCT_EUNSUPPORTED beyond the limits, OCT_ENOMEM. */
@@ -24,7 +24,8 @@ void oct_image_free(oct_image *im);
 oct_status oct_image_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
 oct_status oct_jpeg_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
 oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
-/* The numbers that a PNG of gray values or of a palette stores, of at most 8 bits (c 1): neither scaled nor as colours. OCT_EUNSUPPORTED for others. */
+/* The numbers that a PNG of gray values or of a palette stores, of at most 8 bits (c 1): neither scaled nor as colours.
+ * OCT_EUNSUPPORTED for others. */
 oct_status oct_png_numbers(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
 
 /* Replaces the picture by one of w x h. 8-bit bilinear, bicubic and nearest equal Pillow's bit for bit. */

@@ -69,9 +69,9 @@ static void cmyk_to_rgb(uint8_t *row, int w, bool inverted, uint8_t *dst)
         }
 }
 
-/* Whether n bytes can hold a picture of the size that they claim: with Huffman codes each block of 8x8 takes a bit at least, for its
- * mean, and the largest component has a quarter of the picture's blocks at least, as no two factors of sampling need be of one.
- * (Arithmetic coding can take less; then oct_image_create has the bound.) */
+/* Whether n bytes can hold a picture of the size that they claim: with Huffman codes each block of 8x8 takes a bit at
+ * least, for its mean, and the largest component has a quarter of the picture's blocks at least, as no two factors of
+ * sampling need be of one. (Arithmetic coding can take less; then oct_image_create has the bound.) */
 static bool can_hold(const jpeg *j, size_t n)
 {
     const uint64_t blocks = ((uint64_t)j->c.image_width + 7) / 8 * (((uint64_t)j->c.image_height + 7) / 8);
@@ -83,8 +83,8 @@ static oct_status header(jpeg *j, const uint8_t *p, size_t n, oct_image *im, oct
     jpeg_mem_src(&j->c, p, n);
     jpeg_read_header(&j->c, TRUE);
     if (!can_hold(j, n))
-        return oct_fail(err, OCT_EMALFORMED, "broken JPEG picture: %zu bytes cannot hold %u x %u pixels", n, j->c.image_width,
-                        j->c.image_height);
+        return oct_fail(err, OCT_EMALFORMED, "broken JPEG picture: %zu bytes cannot hold %u x %u pixels", n,
+                        j->c.image_width, j->c.image_height);
     int out = 3;
     if (j->c.num_components == 1 || j->c.jpeg_color_space == JCS_GRAYSCALE) {
         j->c.out_color_space = JCS_GRAYSCALE;

@@ -62,7 +62,8 @@ static oct_status transforms(png_structp png, png_infop info, bool numbers, oct_
     const png_byte type = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
     if (numbers) {
         if (depth > 8 || (type != PNG_COLOR_TYPE_PALETTE && type != PNG_COLOR_TYPE_GRAY))
-            return oct_fail(err, OCT_EUNSUPPORTED, "a map of classes is a PNG picture of gray values or a palette, of at most 8 bits");
+            return oct_fail(err, OCT_EUNSUPPORTED,
+                            "a map of classes is a PNG picture of gray values or a palette, of at most 8 bits");
         png_set_packing(png);
         return OCT_OK;
     }
@@ -72,7 +73,8 @@ static oct_status transforms(png_structp png, png_infop info, bool numbers, oct_
         png_set_expand_gray_1_2_4_to_8(png);
     if (depth == 16)
         png_set_strip_16(png);
-    if (type & PNG_COLOR_MASK_ALPHA || png_get_valid(png, info, PNG_INFO_tRNS)) /* the expansion of a palette makes alpha of transparent entries */
+    if (type & PNG_COLOR_MASK_ALPHA ||
+        png_get_valid(png, info, PNG_INFO_tRNS)) /* the expansion of a palette makes alpha of transparent entries */
         png_set_strip_alpha(png);
     return OCT_OK;
 }

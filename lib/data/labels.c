@@ -43,16 +43,19 @@ static oct_status from_npy(oct_labels *l, const char *path, oct_err *err)
     const size_t n = (size_t)oct_array_count(&a);
     oct_status s = OCT_OK;
     if (a.rank < 1 || n != (size_t)a.dims[0])
-        s = oct_fail(err, OCT_EMALFORMED, "%s: labels of shape %s, expected [N]", path, oct_dims_text(text, a.rank, a.dims));
+        s = oct_fail(err, OCT_EMALFORMED, "%s: labels of shape %s, expected [N]", path,
+                     oct_dims_text(text, a.rank, a.dims));
     const size_t size = (size_t)oct_dtype_bits(a.dtype) / 8;
     for (size_t i = 0; s == OCT_OK && i < n; i++) {
         named *e = add(l);
         if (!e)
             s = oct_nomem(err);
-        else if ((s = oct_array_convert(a.dtype, (const char *)a.data + i * size, OCT_S64, &e->label, 1, err)) == OCT_EUNSUPPORTED)
+        else if ((s = oct_array_convert(a.dtype, (const char *)a.data + i * size, OCT_S64, &e->label, 1, err)) ==
+                 OCT_EUNSUPPORTED)
             s = oct_fail(err, OCT_EMALFORMED, "%s: labels are %s, expected integers", path, oct_dtype_name(a.dtype));
         else if (s != OCT_OK || e->label < -1)
-            s = oct_fail(err, OCT_EMALFORMED, "%s[%zu]: label %lld is not a class number", path, i, (long long)e->label);
+            s = oct_fail(err, OCT_EMALFORMED, "%s[%zu]: label %lld is not a class number", path, i,
+                         (long long)e->label);
     }
     if (s == OCT_EMALFORMED)
         oct_hint(err, OCT_LABEL_HINT);
@@ -172,8 +175,8 @@ bool oct_labels_find(const oct_labels *l, const char *name, int64_t index, int64
         for (size_t i = lo; i < l->n && strcmp(l->v[i].base, base) == 0; i++)
             if (strcmp(l->v[i].path, name) == 0)
                 hit = &l->v[i];
-        bool only = lo < l->n && strcmp(l->v[lo].base, base) == 0 &&
-                    (lo + 1 == l->n || strcmp(l->v[lo + 1].base, base) != 0);
+        bool only =
+            lo < l->n && strcmp(l->v[lo].base, base) == 0 && (lo + 1 == l->n || strcmp(l->v[lo + 1].base, base) != 0);
         if (!hit && only)
             hit = &l->v[lo];
     }

@@ -6,8 +6,8 @@
 
 typedef struct oct_labels oct_labels;
 
-/* Integers, -1 for none: .npy of shape [N] or [N,1], by position in the stream; or a CSV with a column `label`, by file name when it has a
- * column `file`, else by position. OCT_EMALFORMED names the file and the line or index. */
+/* Integers, -1 for none: .npy of shape [N] or [N,1], by position in the stream; or a CSV with a column `label`, by file
+ * name when it has a column `file`, else by position. OCT_EMALFORMED names the file and the line or index. */
 oct_status oct_labels_load(const char *path, oct_labels **l, oct_err *err);
 void oct_labels_free(oct_labels *l); /* NULL allowed */
 /* The label of a sample; leaves it alone and returns false when there is none. */

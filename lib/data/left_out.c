@@ -1,13 +1,15 @@
-/* lib/data/left_out.c -- suffixes of files that people take for samples. What is beside samples for other reasons, such as texts, is not among them. */
+/* lib/data/left_out.c -- suffixes of files that people take for samples. What is beside samples for other reasons, such
+ * as texts, is not among them. */
 #include "data/left_out.h"
 
 #include "base/buf.h"
 #include "data/readers.h"
 
 static const char *const kinds[] = {
-    ".webp", ".bmp", ".gif", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".ppm", ".pgm", ".dng", ".cr2", ".nef", ".jfif",
-    ".mp3", ".flac", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".mp4", ".avi", ".mov", ".mkv", ".npz", ".mat", ".h5", ".tfrecord", ".parquet",
-    ".pt", ".pkl", ".tar", ".tgz", ".gz", ".zip",
+    ".webp",     ".bmp",     ".gif",  ".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2",
+    ".ppm",      ".pgm",     ".dng",  ".cr2", ".nef",  ".jfif", ".mp3",  ".flac", ".ogg", ".opus",
+    ".m4a",      ".aac",     ".aiff", ".mp4", ".avi",  ".mov",  ".mkv",  ".npz",  ".mat", ".h5",
+    ".tfrecord", ".parquet", ".pt",   ".pkl", ".tar",  ".tgz",  ".gz",   ".zip",
 };
 _Static_assert(OCT_COUNT(kinds) <= OCT_LEFT_KINDS, "there is a count for each kind");
 

@@ -1,4 +1,5 @@
-/* lib/data/left_out.h -- what a folder or an archive holds that looks like samples and is not read. Private to lib/data. */
+/* lib/data/left_out.h -- what a folder or an archive holds that looks like samples and is not read. Private to
+ * lib/data. */
 #ifndef OCT_DATA_LEFT_OUT_H
 #define OCT_DATA_LEFT_OUT_H
 
@@ -11,9 +12,11 @@ typedef struct oct_left_out {
     size_t links;                /* of an archive: links in place of samples */
 } oct_left_out;
 
-/* Counts a file of that name, if it is of a kind of pictures, recordings, films, arrays or archives that is not read there; else it does nothing. */
+/* Counts a file of that name, if it is of a kind of pictures, recordings, films, arrays or archives that is not read
+ * there; else it does nothing. */
 void oct_left_out_add(oct_left_out *l, const char *name);
-/* "80 files are left out: 60 .webp, 20 .heic": NULL if nothing was counted, or without memory. To be released with oct_free. */
+/* "80 files are left out: 60 .webp, 20 .heic": NULL if nothing was counted, or without memory. To be released with
+ * oct_free. */
 char *oct_left_out_text(const oct_left_out *l);
 
 #endif

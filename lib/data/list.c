@@ -102,7 +102,8 @@ oct_status oct_list_next(void *self, bool want, oct_item *item, bool *end, oct_e
     if (s == OCT_OK) {
         item->label = e->label;
         item->inside = l->sounds.window > 0;
-        item->name = l->sounds.windows > 1 ? oct_strprintf("%s[%lld]", e->name, (long long)l->sounds.window) : oct_strdup(e->name);
+        item->name = l->sounds.windows > 1 ? oct_strprintf("%s[%lld]", e->name, (long long)l->sounds.window)
+                                           : oct_strdup(e->name);
         s = item->name ? OCT_OK : oct_nomem(err);
     }
     for (size_t i = 0; s == OCT_OK && want && i < l->n_inputs; i++)
@@ -159,7 +160,8 @@ oct_status oct_list_dir(const char *path, oct_arena *arena, oct_names *names, oc
     while (s == OCT_OK && (errno = 0, e = readdir(d))) {
         if (e->d_name[0] == '.')
             continue;
-        if (!OCT_GROW(arena, names->v, names->n, names->cap) || !(names->v[names->n] = oct_arena_strdup(arena, e->d_name)))
+        if (!OCT_GROW(arena, names->v, names->n, names->cap) ||
+            !(names->v[names->n] = oct_arena_strdup(arena, e->d_name)))
             s = oct_nomem(err);
         else
             names->n++;

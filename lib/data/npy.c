@@ -11,7 +11,7 @@ static const struct {
     char text[4];
     oct_dtype type;
 } descrs[] = {
-    { "f4", OCT_F32 }, { "f8", OCT_F64 }, { "f2", OCT_F16 }, { "u1", OCT_U8 }, { "i1", OCT_S8 },  { "b1", OCT_BOOL },
+    { "f4", OCT_F32 }, { "f8", OCT_F64 }, { "f2", OCT_F16 }, { "u1", OCT_U8 },  { "i1", OCT_S8 },  { "b1", OCT_BOOL },
     { "i2", OCT_S16 }, { "u2", OCT_U16 }, { "i4", OCT_S32 }, { "u4", OCT_U32 }, { "i8", OCT_S64 }, { "u8", OCT_U64 },
 };
 
@@ -109,7 +109,8 @@ static oct_status parse_descr(cursor *c, oct_npy *h, oct_err *err)
             return OCT_OK;
         }
     oct_fail(err, OCT_EUNSUPPORTED, "element type '%s' is not supported", d);
-    oct_hint(err, "numbers of bool, 8 to 64-bit integers, float16, float32 and float64 are; strings and objects are not");
+    oct_hint(err,
+             "numbers of bool, 8 to 64-bit integers, float16, float32 and float64 are; strings and objects are not");
     return OCT_EUNSUPPORTED;
 }
 

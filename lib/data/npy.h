@@ -10,9 +10,9 @@ typedef struct oct_npy {
     bool fortran;
     int rank;
     int64_t dims[OCT_ARRAY_RANK];
-    int64_t count;  /* elements */
-    size_t offset;  /* of the first element */
-    size_t bytes;   /* of all elements */
+    int64_t count; /* elements */
+    size_t offset; /* of the first element */
+    size_t bytes;  /* of all elements */
 } oct_npy;
 
 /* Bytes that the header takes, from the first 12 bytes of the file (n of them at hand); 0 when they are not the start

@@ -145,7 +145,8 @@ static oct_status add_chunk(oct_npz_writer *w, output *o, const oct_array *a, in
     }
     run *last = o->n ? &o->runs[o->n - 1] : NULL;
     size_t tail = a->rank > 1 ? (size_t)(a->rank - 1) * sizeof dims[0] : 0;
-    bool joins = last && last->dtype == a->dtype && last->rank == a->rank && memcmp(last->dims + 1, dims + 1, tail) == 0;
+    bool joins =
+        last && last->dtype == a->dtype && last->rank == a->rank && memcmp(last->dims + 1, dims + 1, tail) == 0;
     o->ragged |= last && (!joins || a->rank == 0);
     o->rows += a->rank ? dims[0] : 0;
     if (joins && (a->rank == 0 || last->dims[0] == dims[0])) {
@@ -220,10 +221,12 @@ static bool describe(oct_buf *head, const run *r, int64_t rows, size_t width, si
         dims[0] = rows;
     if (r->dtype == OCT_STRING)
         return oct_mul_size((size_t)rows, 4 * width, bytes) && oct_npy_header_text(head, width, rows, 128);
-    return oct_count(dims, r->rank, &count) && oct_dtype_bytes(r->dtype, count, bytes) && oct_npy_header(head, r->dtype, r->rank, dims, 128);
+    return oct_count(dims, r->rank, &count) && oct_dtype_bytes(r->dtype, count, bytes) &&
+           oct_npy_header(head, r->dtype, r->rank, dims, 128);
 }
 
-static oct_status put_member(oct_npz_writer *w, FILE *from, const char *name, const run *r, int64_t rows, size_t width, oct_err *err)
+static oct_status put_member(oct_npz_writer *w, FILE *from, const char *name, const run *r, int64_t rows, size_t width,
+                             oct_err *err)
 {
     size_t bytes;
     oct_buf head = OCT_BUF_INIT, zip = OCT_BUF_INIT;
@@ -290,7 +293,9 @@ static oct_status put_texts(oct_npz_writer *w, output *o, oct_err *err)
     for (int64_t i = 0; i < o->rows && whole; i++)
         whole = copy_text(o->spool, wide, width, &text);
     oct_buf_free(&text);
-    oct_status s = whole && fflush(wide) == 0 && fseeko(wide, 0, SEEK_SET) == 0 ? OCT_OK : oct_fail_errno(err, "%s: cannot write", w->path);
+    oct_status s = whole && fflush(wide) == 0 && fseeko(wide, 0, SEEK_SET) == 0
+                       ? OCT_OK
+                       : oct_fail_errno(err, "%s: cannot write", w->path);
     if (s == OCT_OK)
         s = put_member(w, wide, o->name, &o->runs[0], o->rows, width, err);
     fclose(wide);
@@ -311,7 +316,8 @@ static oct_status put_output(oct_npz_writer *w, output *o, oct_err *err)
     for (size_t i = 0; i < o->n; i++)
         for (int64_t k = 0; k < o->runs[i].chunks; k++) {
             char *name = oct_strprintf("%s/%06lld", o->name, (long long)number++);
-            oct_status s = name ? put_member(w, o->spool, name, &o->runs[i], o->runs[i].dims[0], 0, err) : oct_nomem(err);
+            oct_status s =
+                name ? put_member(w, o->spool, name, &o->runs[i], o->runs[i].dims[0], 0, err) : oct_nomem(err);
             oct_free(name);
             OCT_TRY(s);
         }

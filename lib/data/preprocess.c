@@ -10,7 +10,7 @@ static const struct {
     const char *name, *text;
 } presets[] = {
     { "imagenet", "resize=256:crop=224:mean=123.675,116.28,103.53:std=58.395,57.12,57.375" }, /* torchvision */
-    { "imagenet-tf", "resize=256:crop=224:mean=127.5:std=127.5" },                            /* TensorFlow, Keras MobileNet */
+    { "imagenet-tf", "resize=256:crop=224:mean=127.5:std=127.5" }, /* TensorFlow, Keras MobileNet */
     { "caffe", "resize=256:crop=224:order=bgr:mean=104,117,123" },
     { "unit", "mean=0:std=255" },
 };
@@ -18,9 +18,11 @@ static const struct {
 const char *const oct_interp_names[] = { "bilinear", "linear", "bicubic", "nearest" };
 const char *const oct_order_names[] = { "rgb", "bgr", "gray" };
 const char *const oct_layout_names[] = { "nchw", "nhwc" };
-static const char *const keys[] = { "resize", "interp", "crop", "order", "mean", "std", "layout", "precrop", "letterbox", "pad",
-                                    "rate", "frame", "hop", "lead", "channel", "value", "ids", "length", "pad-id" };
-const oct_ids_name oct_ids_names[] = { { "u8", OCT_U8 }, { "u16", OCT_U16 }, { "u32", OCT_U32 }, { "i32", OCT_S32 }, { "i64", OCT_S64 }, { NULL, OCT_UNDEFINED } };
+static const char *const keys[] = { "resize",  "interp",    "crop", "order",  "mean",  "std", "layout",
+                                    "precrop", "letterbox", "pad",  "rate",   "frame", "hop", "lead",
+                                    "channel", "value",     "ids",  "length", "pad-id" };
+const oct_ids_name oct_ids_names[] = { { "u8", OCT_U8 },   { "u16", OCT_U16 }, { "u32", OCT_U32 },
+                                       { "i32", OCT_S32 }, { "i64", OCT_S64 }, { NULL, OCT_UNDEFINED } };
 
 enum { MAX_LENGTH = 1 << 20, MAX_SIDE = 1 << 15, MAX_RATE = 1 << 20, MAX_FRAME = 1 << 28, MAX_CHANNEL = 255 };
 
@@ -31,8 +33,10 @@ static void hint_nearest(oct_err *err, const char *word)
         oct_nearest_try(&near, i < OCT_COUNT(keys) ? keys[i] : presets[i - OCT_COUNT(keys)].name);
     oct_nearest_hint(&near, 1, NULL, err);
     if (!near.n)
-        oct_hint(err, "steps are precrop=, resize=, letterbox=, pad=, interp=, crop=, order=, mean=, std=, layout=, and of recordings "
-                      "channel=, rate=, lead=, frame=, hop=, and of token ids ids=, length=, pad-id=; INPUT/value= gives an input a number; presets are imagenet, imagenet-tf, caffe, unit");
+        oct_hint(
+            err,
+            "steps are precrop=, resize=, letterbox=, pad=, interp=, crop=, order=, mean=, std=, layout=, and of recordings "
+            "channel=, rate=, lead=, frame=, hop=, and of token ids ids=, length=, pad-id=; INPUT/value= gives an input a number; presets are imagenet, imagenet-tf, caffe, unit");
 }
 
 /* 1..MAX_SIDE; the character after the number goes to *rest. */

@@ -1,4 +1,5 @@
-/* lib/data/preprocess_int.h -- the words of preprocessing steps, for what reads and what writes them: in the order of the enumerators. */
+/* lib/data/preprocess_int.h -- the words of preprocessing steps, for what reads and what writes them: in the order of
+ * the enumerators. */
 #ifndef OCT_DATA_PREPROCESS_INT_H
 #define OCT_DATA_PREPROCESS_INT_H
 

@@ -11,8 +11,9 @@ int oct_steps_pad(const oct_steps *s)
 
 bool oct_steps_any(const oct_steps *s)
 {
-    return s->precrop_w || s->precrop > 0 || s->letter_w || s->resize_short || s->resize_w || s->crop_w || s->has_order || s->n_mean || s->n_std || s->has_layout || s->has_value ||
-           oct_steps_of_sound(s) || oct_steps_of_tokens(s);
+    return s->precrop_w || s->precrop > 0 || s->letter_w || s->resize_short || s->resize_w || s->crop_w ||
+           s->has_order || s->n_mean || s->n_std || s->has_layout || s->has_value || oct_steps_of_sound(s) ||
+           oct_steps_of_tokens(s);
 }
 
 bool oct_steps_of_sound(const oct_steps *s)
@@ -66,7 +67,9 @@ static void put_sound(const oct_steps *s, const char *prefix, bool *first, oct_b
     const struct {
         const char *key;
         int value;
-    } steps[] = { { "channel", s->channel }, { "rate", s->rate }, { "lead", s->lead }, { "frame", s->frame }, { "hop", s->hop } };
+    } steps[] = {
+        { "channel", s->channel }, { "rate", s->rate }, { "lead", s->lead }, { "frame", s->frame }, { "hop", s->hop }
+    };
     for (size_t i = 0; i < OCT_COUNT(steps); i++)
         if (steps[i].value) {
             put(out, prefix, steps[i].key, first);
@@ -186,7 +189,8 @@ void oct_steps_words(const oct_steps *s, bool picture, oct_buf *out)
         oct_buf_puts(out, " of each side, ");
     }
     if (s->letter_w)
-        oct_buf_printf(out, "fitted into %dx%d on %d (%s), ", s->letter_w, s->letter_h, oct_steps_pad(s), oct_interp_names[s->interp]);
+        oct_buf_printf(out, "fitted into %dx%d on %d (%s), ", s->letter_w, s->letter_h, oct_steps_pad(s),
+                       oct_interp_names[s->interp]);
     if (s->resize_short)
         oct_buf_printf(out, "shorter side to %d (%s), ", s->resize_short, oct_interp_names[s->interp]);
     if (s->resize_w)

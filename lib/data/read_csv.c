@@ -72,7 +72,8 @@ static oct_status read_row(oct_list *l, const columns *c, const char *csv, size_
     return OCT_OK;
 }
 
-static oct_status read_text(oct_list *l, const oct_feed_ctx *ctx, const char *path, const char *text, size_t size, oct_err *err)
+static oct_status read_text(oct_list *l, const oct_feed_ctx *ctx, const char *path, const char *text, size_t size,
+                            oct_err *err)
 {
     char *fields[OCT_CSV_FIELDS];
     size_t at = 0, line = 0;

@@ -1,5 +1,6 @@
-/* lib/data/read_descriptor.c -- reader: standard input and other descriptors. The first bytes tell an .npy and an .npz from an archive. Arrays are
- * copied to a file without a name, from which they are mapped: then their number is known, and they can be read again. */
+/* lib/data/read_descriptor.c -- reader: standard input and other descriptors. The first bytes tell an .npy and an .npz
+ * from an archive. Arrays are copied to a file without a name, from which they are mapped: then their number is known,
+ * and they can be read again. */
 #define _GNU_SOURCE
 #include "data/readers.h"
 
@@ -60,7 +61,8 @@ static oct_status copy_all(oct_stream *in, ssize_t n, int fd, const char *name, 
     return n < 0 ? oct_fail(err, OCT_EIO, "%s: %s", name, strerror(in->error)) : OCT_OK;
 }
 
-static oct_status open_arrays(const oct_feed_ctx *ctx, oct_stream *in, size_t n_read, bool zip, const char *name, void **self, oct_err *err)
+static oct_status open_arrays(const oct_feed_ctx *ctx, oct_stream *in, size_t n_read, bool zip, const char *name,
+                              void **self, oct_err *err)
 {
     int fd = -1;
     oct_status s = nameless(&fd, err);
@@ -98,7 +100,9 @@ static oct_status open_kind(const oct_feed_ctx *ctx, const char *name, descripto
         return s;
     }
     const bool zip = n >= 4 && memcmp(in.block, "PK\3\4", 4) == 0;
-    d->reader = zip ? &oct_read_npz : n >= MAGIC && memcmp(in.block, "\x93NUMPY", MAGIC) == 0 ? &oct_read_npy : &oct_read_tar;
+    d->reader = zip                                                       ? &oct_read_npz
+                : n >= MAGIC && memcmp(in.block, "\x93NUMPY", MAGIC) == 0 ? &oct_read_npy
+                                                                          : &oct_read_tar;
     if (d->reader == &oct_read_tar)
         return oct_read_tar_stream(ctx, &in, n, name, &d->self, err);
     return open_arrays(ctx, &in, n, zip, name, &d->self, err);

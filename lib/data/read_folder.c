@@ -95,7 +95,8 @@ static oct_status list_folder(oct_list *l, oct_left_out *left, const char *dir, 
 }
 
 /* INPUT.npy for every input of the model; characters that file names cannot hold are underscores. */
-static oct_status find_named_arrays(const oct_feed_ctx *ctx, const char *dir, oct_arena *arena, char **paths, bool *all, oct_err *err)
+static oct_status find_named_arrays(const oct_feed_ctx *ctx, const char *dir, oct_arena *arena, char **paths, bool *all,
+                                    oct_err *err)
 {
     oct_path_kind kind;
     *all = ctx->n > 0;
@@ -115,7 +116,8 @@ static oct_status find_named_arrays(const oct_feed_ctx *ctx, const char *dir, oc
 static oct_status open_list(const oct_feed_ctx *ctx, const char *path, folder *f, oct_err *err)
 {
     if (ctx->n != 1) {
-        oct_fail(err, OCT_EUNSUPPORTED, "%s: files of a folder hold one tensor each, the model has %zu inputs", path, ctx->n);
+        oct_fail(err, OCT_EUNSUPPORTED, "%s: files of a folder hold one tensor each, the model has %zu inputs", path,
+                 ctx->n);
         oct_hint(err, "give INPUT.npy for every input, an .npz, or a CSV with a column per input");
         return OCT_EUNSUPPORTED;
     }

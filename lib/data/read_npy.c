@@ -115,8 +115,12 @@ static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct
     const size_t bytes = item->parts[0].array.bytes;
     const uint8_t *data = r->map.data + r->head.offset + (size_t)i * bytes;
     item->parts[0].array.data = (void *)(uintptr_t)data;
-    if (i - BEHIND > r->forgotten && (size_t)(i - BEHIND - r->forgotten) >= FORGET / (bytes + 1)) { /* whoever reads a later one has read them; if not, they are read from the file once more */
-        oct_map_forget(&r->map, r->map.data + r->head.offset + (size_t)r->forgotten * bytes, (size_t)(i - BEHIND - r->forgotten) * bytes);
+    if (i - BEHIND > r->forgotten &&
+        (size_t)(i - BEHIND - r->forgotten) >=
+            FORGET / (bytes +
+                      1)) { /* whoever reads a later one has read them; if not, they are read from the file once more */
+        oct_map_forget(&r->map, r->map.data + r->head.offset + (size_t)r->forgotten * bytes,
+                       (size_t)(i - BEHIND - r->forgotten) * bytes);
         r->forgotten = i - BEHIND;
     }
     return OCT_OK;

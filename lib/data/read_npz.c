@@ -31,7 +31,7 @@ typedef struct set {
     size_t n, n_inputs;
     oct_input_desc *inputs; /* [n_inputs] of an archive: those that must be there, and extra ones that are */
     size_t *part;           /* [n_inputs] of a sample */
-    member *members; /* [n], in the order of names */
+    member *members;        /* [n], in the order of names */
     char (*names)[256];
     oct_feed *feeds;
     int64_t count, at;
@@ -105,7 +105,8 @@ static oct_status inflate_next(member *m, void *dst, uint64_t n, oct_err *err)
         if (z == Z_MEM_ERROR)
             return oct_nomem(err);
         if (z != Z_OK && z != Z_STREAM_END)
-            return oct_fail(err, OCT_EMALFORMED, "broken deflate data%s%s", m->z.msg ? ": " : "", m->z.msg ? m->z.msg : "");
+            return oct_fail(err, OCT_EMALFORMED, "broken deflate data%s%s", m->z.msg ? ": " : "",
+                            m->z.msg ? m->z.msg : "");
         m->sum = (uint32_t)crc32(m->sum, out ? out : scratch, (uInt)got);
         m->made += got;
         if (m->made == m->size && m->sum != m->crc)

@@ -30,12 +30,14 @@ static oct_status check_input(const oct_input_desc *in, oct_err *err)
     if (oct_synthetic_is_picture(in, &h, &w, &c))
         return OCT_OK;
     if (!is_real(in->dtype)) {
-        oct_fail(err, OCT_EUNSUPPORTED, "input '%s' is %s: nothing is known of its values, so none can be made", in->name, oct_dtype_name(in->dtype));
+        oct_fail(err, OCT_EUNSUPPORTED, "input '%s' is %s: nothing is known of its values, so none can be made",
+                 in->name, oct_dtype_name(in->dtype));
         oct_hint(err, "give samples with --data, or convert without");
         return OCT_EUNSUPPORTED;
     }
     if (!row_elements(in)) {
-        oct_fail(err, OCT_EUNSUPPORTED, "input '%s' has open dimensions: it is not known how large a sample is", in->name);
+        oct_fail(err, OCT_EUNSUPPORTED, "input '%s' has open dimensions: it is not known how large a sample is",
+                 in->name);
         oct_hint(err, "give samples with --data, or convert without");
         return OCT_EUNSUPPORTED;
     }

@@ -28,7 +28,7 @@ static bool tar_claims(const char *path, bool is_folder)
 #include <stdio.h>
 
 enum { FIRST_ROOM = 1 << 20, MAX_MEMBER = 512 << 20 }; /* bytes of a member */
-enum { MAX_MET = 64 }; /* members of a sample that are remembered */
+enum { MAX_MET = 64 };                                 /* members of a sample that are remembered */
 
 typedef struct tar {
     const oct_feed_ctx *ctx;
@@ -36,14 +36,15 @@ typedef struct tar {
     char *path;
     const oct_libarchive *la;
     struct archive *a;
-    struct archive_entry *entry; /* of the header that was read last; libarchive does not look whether it has one itself */
+    struct archive_entry
+        *entry; /* of the header that was read last; libarchive does not look whether it has one itself */
     oct_stream in;
-    size_t n_read; /* bytes of its block that were read before the archive was opened */
-    size_t in_block; /* bytes of the block that was read last */
+    size_t n_read;                 /* bytes of its block that were read before the archive was opened */
+    size_t in_block;               /* bytes of the block that was read last */
     struct archive_entry *pending; /* read, but belongs to the next sample */
     bool started, seen, eof, over; /* seen: a header */
     int64_t samples;
-    char member[128]; /* the one that was met last */
+    char member[128];      /* the one that was met last */
     uint64_t met[MAX_MET]; /* hashes of the members' names of the sample that is read */
     size_t n_met;
     oct_sounds sounds; /* of the sample that was read last */
@@ -89,7 +90,9 @@ static oct_status open_from(oct_origin from, const oct_feed_ctx *ctx, const char
     r->in = (oct_stream)OCT_STREAM_INIT;
     r->ctx = ctx;
     r->from = from;
-    oct_status s = (r->whole.parts = oct_calloc(ctx->n + 1, sizeof *r->whole.parts)) ? oct_sounds_init(&r->sounds, ctx, err) : oct_nomem(err);
+    oct_status s = (r->whole.parts = oct_calloc(ctx->n + 1, sizeof *r->whole.parts))
+                       ? oct_sounds_init(&r->sounds, ctx, err)
+                       : oct_nomem(err);
     if (s == OCT_OK)
         s = oct_archive_load(&r->la, err);
     if (s != OCT_OK) {
@@ -119,7 +122,8 @@ static oct_status where(const tar *r, oct_status s, oct_err *err)
     if (!err)
         return s;
     const oct_err why = *err;
-    oct_fail(err, s, "%s (byte %lld of the stream%s%s%s)", why.text, (long long)r->in.at, r->member[0] ? ", member '" : "", r->member, r->member[0] ? "'" : "");
+    oct_fail(err, s, "%s (byte %lld of the stream%s%s%s)", why.text, (long long)r->in.at,
+             r->member[0] ? ", member '" : "", r->member, r->member[0] ? "'" : "");
     memcpy(err->hint, why.hint, sizeof err->hint);
     return s;
 }
@@ -150,14 +154,18 @@ static oct_status no_archive(const tar *r, const char *why, oct_err *err)
     if (r->from == OCT_FROM_COMMAND && r->in.at == 0)
         return oct_fail(err, OCT_EIO, "%s: the command delivered nothing", r->path);
     if (is_answer(r)) {
-        const oct_status s = r->from == OCT_FROM_COMMAND ? OCT_EIO : OCT_EMALFORMED; /* no sample is broken: none was brought */
-        oct_fail(err, s, "%s: this is not an archive, but text that begins with '%c', such as a page or a message of a server", r->path, r->in.head[0]);
+        const oct_status s =
+            r->from == OCT_FROM_COMMAND ? OCT_EIO : OCT_EMALFORMED; /* no sample is broken: none was brought */
+        oct_fail(err, s,
+                 "%s: this is not an archive, but text that begins with '%c', such as a page or a message of a server",
+                 r->path, r->in.head[0]);
         oct_hint(err, "with curl, --fail turns most of them into errors");
         return where(r, s, err);
     }
     const oct_status s = other ? oct_fail(err, OCT_EUNSUPPORTED, "%s: is %s, which is not read here", r->path, other)
                                : oct_fail(err, OCT_EMALFORMED, "%s: %s", r->path, why);
-    oct_hint(err, "archives are tar, plain or compressed with gzip, bzip2, xz, zstd or lz4; " OCT_PIPE "CMD reads what a command unpacks");
+    oct_hint(err, "archives are tar, plain or compressed with gzip, bzip2, xz, zstd or lz4; " OCT_PIPE
+                  "CMD reads what a command unpacks");
     return s;
 }
 
@@ -170,7 +178,8 @@ static oct_status broken(tar *r, oct_err *err)
         return command_failed(r, code, err);
     if (r->in.error)
         return oct_fail(err, OCT_EIO, "%s: %s", r->path, strerror(r->in.error));
-    if (r->la->archive_errno(r->a) == ENOMEM || !why) /* libarchive says nothing where it could not even keep a message */
+    if (r->la->archive_errno(r->a) == ENOMEM ||
+        !why) /* libarchive says nothing where it could not even keep a message */
         return oct_nomem(err);
     if (!r->seen)
         return no_archive(r, why, err);
@@ -213,16 +222,21 @@ static oct_status start(tar *r, oct_err *err)
     return r->la->archive_read_open2(r->a, r, NULL, on_read, on_skip, NULL) == ARCHIVE_OK ? OCT_OK : broken(r, err);
 }
 
-/* What follows a compressed archive and is not compressed alike: a decompressor ends there and says nothing. Zeros may. */
+/* What follows a compressed archive and is not compressed alike: a decompressor ends there and says nothing. Zeros
+ * may. */
 static oct_status check_rest(tar *r, oct_err *err)
 {
     int64_t rest = r->in.at - r->la->archive_filter_bytes(r->a, -1);
     for (;;) {
         const uint8_t *end = r->in.block + r->in_block;
-        for (const uint8_t *p = end - (rest < (int64_t)r->in_block ? rest : (int64_t)r->in_block); rest > 0 && p < end; p++)
+        for (const uint8_t *p = end - (rest < (int64_t)r->in_block ? rest : (int64_t)r->in_block); rest > 0 && p < end;
+             p++)
             if (*p) {
-                oct_fail(err, OCT_EMALFORMED, "%s: something follows the compressed archive that is not compressed in the same way", r->path);
-                oct_hint(err, "archives one behind the other are read where they are all plain, or all compressed alike");
+                oct_fail(err, OCT_EMALFORMED,
+                         "%s: something follows the compressed archive that is not compressed in the same way",
+                         r->path);
+                oct_hint(err,
+                         "archives one behind the other are read where they are all plain, or all compressed alike");
                 return where(r, OCT_EMALFORMED, err);
             }
         const ssize_t n = rest > 0 ? oct_stream_read(&r->in) : 0;
@@ -266,7 +280,8 @@ static const char *suffix_of(const char *name)
 
 static int input_of(const tar *r, const char *suffix);
 
-/* Counts a member that is not read, if it would be part of a sample: a link, whose data stand elsewhere, or a file of another kind. */
+/* Counts a member that is not read, if it would be part of a sample: a link, whose data stand elsewhere, or a file of
+ * another kind. */
 static void leave_out(tar *r, const char *name, bool link)
 {
     const char *suffix = suffix_of(name);
@@ -357,7 +372,8 @@ static oct_status read_member(tar *r, struct archive_entry *e, const char *name,
     for (int64_t at = 0; at < size;) {
         if (at == part->array.dims[0])
             OCT_TRY(grow(&part->array, size, err));
-        la_ssize_t n = r->la->archive_read_data(r->a, (char *)part->array.data + at, (size_t)(part->array.dims[0] - at));
+        la_ssize_t n =
+            r->la->archive_read_data(r->a, (char *)part->array.data + at, (size_t)(part->array.dims[0] - at));
         if (n < 0)
             return broken(r, err);
         if (n == 0)
@@ -387,7 +403,8 @@ static oct_status read_label(tar *r, const char *name, oct_item *item, oct_err *
 }
 
 /* One member of a sample. */
-static oct_status take(tar *r, struct archive_entry *e, const char *name, const char *suffix, bool want, oct_item *item, bool *any, oct_err *err)
+static oct_status take(tar *r, struct archive_entry *e, const char *name, const char *suffix, bool want, oct_item *item,
+                       bool *any, oct_err *err)
 {
     int input = input_of(r, suffix);
     if (input < 0 && strcmp(suffix, "cls") != 0) {
@@ -397,12 +414,14 @@ static oct_status take(tar *r, struct archive_entry *e, const char *name, const 
         return OCT_OK;
     }
     *any |= input >= 0;
-    if ((!want && !(oct_is_sound_file(name) && oct_sounds_cut(&r->sounds))) || (input >= 0 && item->parts[input].kind != OCT_PART_NONE))
+    if ((!want && !(oct_is_sound_file(name) && oct_sounds_cut(&r->sounds))) ||
+        (input >= 0 && item->parts[input].kind != OCT_PART_NONE))
         return OCT_OK;
     return input < 0 ? read_label(r, name, item, err) : read_member(r, e, name, &item->parts[input], err);
 }
 
-/* Whether a member of that name was met in this sample. It is then the first of another one: of an archive that follows. */
+/* Whether a member of that name was met in this sample. It is then the first of another one: of an archive that
+ * follows. */
 static bool met_before(tar *r, const char *name)
 {
     const uint64_t hash = oct_hash(OCT_HASH_INIT, name, strlen(name));
@@ -468,7 +487,8 @@ static oct_status give_window(tar *r, bool want, oct_item *item, oct_err *err)
     const int64_t k = r->sounds.window;
     item->label = r->whole.label;
     item->inside = k > 0;
-    item->name = r->sounds.windows > 1 ? oct_strprintf("%s[%lld]", r->whole.name, (long long)k) : oct_strdup(r->whole.name);
+    item->name =
+        r->sounds.windows > 1 ? oct_strprintf("%s[%lld]", r->whole.name, (long long)k) : oct_strdup(r->whole.name);
     oct_status s = item->name ? OCT_OK : oct_nomem(err);
     for (size_t i = 0; s == OCT_OK && want && i < r->ctx->n; i++)
         s = r->sounds.sound[i] ? oct_sound_window(r->sounds.sound[i], k, &item->parts[i], err)
@@ -551,7 +571,8 @@ static oct_status tar_rewind(void *self, oct_err *err)
 {
     tar *r = self;
     if (r->from == OCT_FROM_DESCRIPTOR && r->started)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s cannot be read twice", strcmp(r->path, "-") == 0 ? "standard input" : r->path);
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s cannot be read twice",
+                        strcmp(r->path, "-") == 0 ? "standard input" : r->path);
     if (!r->started)
         return OCT_OK; /* a descriptor's first bytes are in hand */
     stop(r);
@@ -602,7 +623,8 @@ static oct_status tar_open(const oct_feed_ctx *ctx, const char *path, void **sel
     return open_from(OCT_FROM_FILE, ctx, path, self, err);
 }
 
-oct_status oct_read_tar_stream(const oct_feed_ctx *ctx, oct_stream *in, size_t n_read, const char *name, void **self, oct_err *err)
+oct_status oct_read_tar_stream(const oct_feed_ctx *ctx, oct_stream *in, size_t n_read, const char *name, void **self,
+                               oct_err *err)
 {
     const oct_status s = open_from(OCT_FROM_DESCRIPTOR, ctx, name, self, err);
     if (s == OCT_OK)
@@ -636,8 +658,11 @@ static bool never_cheap(const char *path)
     return false;
 }
 
-#define TAR_STREAM .count = tar_count, .next = tar_next, .rewind = tar_rewind, .left_out = tar_left_out, .close = tar_close
+#define TAR_STREAM \
+    .count = tar_count, .next = tar_next, .rewind = tar_rewind, .left_out = tar_left_out, .close = tar_close
 
 /* Tar shards (WebDataset: NNN.jpg + NNN.cls), compressed or not: files, what a command prints. */
-const oct_reader oct_read_tar = { .claims = tar_claims, .open = tar_open, .is_cheap_to_pass = tar_is_cheap_to_pass, TAR_STREAM };
+const oct_reader oct_read_tar = {
+    .claims = tar_claims, .open = tar_open, .is_cheap_to_pass = tar_is_cheap_to_pass, TAR_STREAM
+};
 const oct_reader oct_read_command = { .open = command_open, .is_cheap_to_pass = never_cheap, TAR_STREAM };

@@ -1,4 +1,5 @@
-/* lib/data/read_token_lines.c -- reader: a text of token ids a line: JSON with a list for each input, or the ids alone. */
+/* lib/data/read_token_lines.c -- reader: a text of token ids a line: JSON with a list for each input, or the ids
+ * alone. */
 #include "data/token_rows.h"
 
 #include "base/io.h"
@@ -215,7 +216,8 @@ static oct_status lines_rewind(void *self, oct_err *err)
 
 static bool lines_claims(const char *path, bool is_folder)
 {
-    return !is_folder && (oct_has_suffix(path, ".jsonl") || oct_has_suffix(path, ".ndjson") || oct_has_suffix(path, ".txt"));
+    return !is_folder &&
+           (oct_has_suffix(path, ".jsonl") || oct_has_suffix(path, ".ndjson") || oct_has_suffix(path, ".txt"));
 }
 
 /* A sample a line. */

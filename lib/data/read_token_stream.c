@@ -1,4 +1,5 @@
-/* lib/data/read_token_stream.c -- reader: token ids one behind another without a header, cut into samples of one length. */
+/* lib/data/read_token_stream.c -- reader: token ids one behind another without a header, cut into samples of one
+ * length. */
 #include "data/token_rows.h"
 
 #include "base/io.h"
@@ -9,8 +10,8 @@ enum { FORGET = 4 << 20 }; /* bytes that were read and need not stay in memory *
 typedef struct stream {
     const oct_feed_ctx *ctx;
     oct_map map;
-    size_t ids, width;     /* the input that takes them; bytes of a token */
-    int64_t length, n;     /* tokens of a sample, of the file */
+    size_t ids, width;            /* the input that takes them; bytes of a token */
+    int64_t length, n;            /* tokens of a sample, of the file */
     int64_t count, at, forgotten; /* samples; forgotten: those before it need not be in memory */
 } stream;
 
@@ -84,7 +85,8 @@ static oct_status stream_next(void *self, bool want, oct_item *item, bool *end, 
         return OCT_OK;
     const uint8_t *from = r->map.data + (size_t)first * r->width;
     OCT_TRY(oct_token_row(r->ctx, r->ids, r->ids, n, &item->parts[r->ids], err));
-    OCT_TRY(oct_array_convert(r->ctx->steps[r->ids].ids, from, OCT_S64, item->parts[r->ids].array.data, (size_t)n, err));
+    OCT_TRY(
+        oct_array_convert(r->ctx->steps[r->ids].ids, from, OCT_S64, item->parts[r->ids].array.data, (size_t)n, err));
     const size_t behind = (size_t)((i - r->forgotten) * r->length) * r->width;
     if (behind > FORGET) {
         oct_map_forget(&r->map, from - behind, behind);

@@ -77,7 +77,8 @@ bool oct_is_image_file(const char *path)
 
 bool oct_is_sample_file(const char *path)
 {
-    return oct_is_image_file(path) || oct_has_suffix(path, ".npy") || oct_has_suffix(path, ".pb") || oct_is_sound_file(path);
+    return oct_is_image_file(path) || oct_has_suffix(path, ".npy") || oct_has_suffix(path, ".pb") ||
+           oct_is_sound_file(path);
 }
 
 bool oct_is_sound_file(const char *path)

@@ -1,5 +1,5 @@
-/* lib/data/readers.h -- the interface of a kind of data: samples in order, undecoded. One file per kind (read_<kind>.c),
- * one table (readers.inc). Private to lib/data.
+/* lib/data/readers.h -- the interface of a kind of data: samples in order, undecoded. One file per kind
+ * (read_<kind>.c), one table (readers.inc). Private to lib/data.
  *
  * A reader finds samples and names them; it does not decode pictures and does not preprocess: decoding threads do. */
 #ifndef OCT_DATA_READERS_H
@@ -13,7 +13,8 @@ typedef struct oct_feed_ctx {
     const oct_input_desc *inputs;
     const oct_steps *steps; /* one per input */
     size_t n;
-    const oct_input_desc *extra; /* n_extra inputs that have values without samples, and take those of arrays of their names */
+    const oct_input_desc
+        *extra; /* n_extra inputs that have values without samples, and take those of arrays of their names */
     size_t n_extra;
     bool as_files; /* recordings are given as files, too: they are not decoded */
 } oct_feed_ctx;
@@ -28,10 +29,10 @@ typedef enum oct_part_kind {
 
 /* What a part has behind the tokens of its sample. */
 typedef enum oct_fill {
-    OCT_FILL_NOT,   /* it is no part of a text */
-    OCT_FILL_ID,    /* the id that the steps say; they may not say any */
+    OCT_FILL_NOT, /* it is no part of a text */
+    OCT_FILL_ID,  /* the id that the steps say; they may not say any */
     OCT_FILL_ZEROS,
-    OCT_FILL_COUNT  /* what stands last, plus 1, 2, ... */
+    OCT_FILL_COUNT /* what stands last, plus 1, 2, ... */
 } oct_fill;
 
 /* The part of a sample that is for one input. */
@@ -41,19 +42,21 @@ typedef struct oct_part {
     oct_array array; /* owned, or a view that lives until the reader is closed */
     bool shared;     /* the same in every sample: not stacked */
     bool sound;      /* a window of a recording, cut as the steps say */
-    oct_fill fill;   /* of a text: a row of OCT_S64, to be cut or filled up to length, 0: to what the model fixes (token_rows.h) */
+    oct_fill fill;   /* of a text: a row of OCT_S64, to be cut or filled up to length, 0: to what the model fixes
+                        (token_rows.h) */
     int length;
 } oct_part;
 
 typedef struct oct_item {
-    char *name;    /* owned */
-    int64_t label; /* -1: none */
-    bool inside;   /* a later window of a recording: it follows the sample before it */
+    char *name;      /* owned */
+    int64_t label;   /* -1: none */
+    bool inside;     /* a later window of a recording: it follows the sample before it */
     oct_part *parts; /* ctx->n of them, then ctx->n_extra, zeroed before next() */
 } oct_item;
 
 typedef struct oct_reader {
-    /* Whether this reader takes a file or folder that exists: by its name. NULL for readers that are not in the table. */
+    /* Whether this reader takes a file or folder that exists: by its name. NULL for readers that are not in the
+     * table. */
     bool (*claims)(const char *path, bool is_folder);
     oct_status (*open)(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err);
     int64_t (*count)(void *self); /* -1: not known */
@@ -63,9 +66,11 @@ typedef struct oct_reader {
      * failure with *end set means that nothing after it can be read; without, that the next sample can. */
     oct_status (*next)(void *self, bool want, oct_item *item, bool *end, oct_err *err);
     oct_status (*rewind)(void *self, oct_err *err);
-    /* Adds size and time of change of all files that it lists to a hash. NULL as a member: there is only the file of its path. */
+    /* Adds size and time of change of all files that it lists to a hash. NULL as a member: there is only the file of
+     * its path. */
     uint64_t (*stamp)(void *self, uint64_t h);
-    /* What was met so far that looks like samples and was not read (left_out.h): a text for oct_free, or NULL. NULL as a member: it leaves nothing out. */
+    /* What was met so far that looks like samples and was not read (left_out.h): a text for oct_free, or NULL. NULL as
+     * a member: it leaves nothing out. */
     char *(*left_out)(void *self);
     void (*close)(void *self); /* NULL allowed */
 } oct_reader;
@@ -76,13 +81,15 @@ typedef struct oct_reader {
 extern const oct_reader oct_read_testset; /* of oct_read_folder */
 
 /* Streams, which are no files: only a word of the user chooses one of these (spec.c), so no name found in a folder, a
- * pattern or a list can start a command. Their path is that word: "-" or the name of a descriptor (/dev/fd/63), "pipe:" and a command. */
+ * pattern or a list can start a command. Their path is that word: "-" or the name of a descriptor (/dev/fd/63), "pipe:"
+ * and a command. */
 extern const oct_reader oct_read_descriptor, oct_read_command;
-/* Parts of the descriptor's: the arrays of a regular file that is open, under the name that messages have for it; an archive whose
- * first n_read bytes are in the block of the stream, which is taken over, also on failure. */
+/* Parts of the descriptor's: the arrays of a regular file that is open, under the name that messages have for it; an
+ * archive whose first n_read bytes are in the block of the stream, which is taken over, also on failure. */
 oct_status oct_read_npy_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err);
 oct_status oct_read_npz_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err);
-oct_status oct_read_tar_stream(const oct_feed_ctx *ctx, oct_stream *in, size_t n_read, const char *name, void **self, oct_err *err);
+oct_status oct_read_tar_stream(const oct_feed_ctx *ctx, oct_stream *in, size_t n_read, const char *name, void **self,
+                               oct_err *err);
 /* The one of made samples (synthetic.h), where the caller allows that. */
 extern const oct_reader oct_read_synthetic;
 #define OCT_PIPE "pipe:"
@@ -117,7 +124,7 @@ char *oct_strprintf(const char *fmt, ...) OCT_PRINTF(1, 2);
 
 void oct_part_free(oct_part *p);
 oct_status oct_part_own(oct_part *p, oct_err *err); /* copies what is a view, so that the reader may be closed */
-void oct_item_free(oct_item *it, size_t n); /* leaves parts zeroed, usable again */
+void oct_item_free(oct_item *it, size_t n);         /* leaves parts zeroed, usable again */
 
 /* Adds size and time of change of a regular file to a hash; of anything else it adds nothing. */
 uint64_t oct_file_stamp(uint64_t h, const char *path);
@@ -128,8 +135,9 @@ bool oct_is_image_file(const char *path);
 bool oct_is_sound_file(const char *path);
 
 /* Turns a part into the input's tensor: decodes, preprocesses, converts, checks shape and NaN. *stack: rows of this
- * kind may be joined on axis 0. *setup: the failure does not lie in this sample: samples of its kind do not fit the model and the steps, or
- * a file that exists cannot be opened. *seen: the size of a picture before any step, or zeros. Messages do not name the sample. */
+ * kind may be joined on axis 0. *setup: the failure does not lie in this sample: samples of its kind do not fit the
+ * model and the steps, or a file that exists cannot be opened. *seen: the size of a picture before any step, or zeros.
+ * Messages do not name the sample. */
 oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, const oct_part *part, oct_array *out,
                            bool *stack, bool *setup, oct_picture_size *seen, oct_err *err);
 

@@ -60,12 +60,16 @@ oct_status oct_resampler_init(oct_resampler *r, int from, int to, oct_err *err)
     *r = (oct_resampler){ .from = from, .to = to, .down = from / common, .up = to / common };
     const double b = r->up < r->down ? ROLLOFF * (double)r->up / (double)r->down : ROLLOFF;
     if (r->up > OCT_RESAMPLE_MOST * r->down) {
-        oct_fail(err, OCT_EUNSUPPORTED, "%d samples a second cannot be made from %d: that is more than %d for each", to, from, OCT_RESAMPLE_MOST);
-        oct_hint(err, "the header of the recording may be wrong; 'ffmpeg -i IN -ar %d OUT.wav' resamples it all the same", to);
+        oct_fail(err, OCT_EUNSUPPORTED, "%d samples a second cannot be made from %d: that is more than %d for each", to,
+                 from, OCT_RESAMPLE_MOST);
+        oct_hint(err,
+                 "the header of the recording may be wrong; 'ffmpeg -i IN -ar %d OUT.wav' resamples it all the same",
+                 to);
         return OCT_EUNSUPPORTED;
     }
     if (ZEROS / b > MOST || (r->reach = (int64_t)ceil(ZEROS / b)) > MOST / r->up / 2 - 1) {
-        oct_fail(err, OCT_EUNSUPPORTED, "%d samples a second cannot be made from %d: the filter would be too long", to, from);
+        oct_fail(err, OCT_EUNSUPPORTED, "%d samples a second cannot be made from %d: the filter would be too long", to,
+                 from);
         oct_hint(err, "resample the recording first, as by 'ffmpeg -i IN -ar %d OUT.wav'", to);
         return OCT_EUNSUPPORTED;
     }
@@ -86,7 +90,8 @@ static const double *phase_of(oct_resampler *r, int64_t phase)
     if (r->known[phase])
         return h;
     r->known[phase] = true;
-    const double b = r->up < r->down ? ROLLOFF * (double)r->up / (double)r->down : ROLLOFF, window = bessel(BETA * BETA / 4);
+    const double b = r->up < r->down ? ROLLOFF * (double)r->up / (double)r->down : ROLLOFF,
+                 window = bessel(BETA * BETA / 4);
     for (int64_t k = 0; k < taps; k++)
         h[k] = coefficient(b, (double)(k - r->reach) - (double)phase / (double)r->up, window);
     return h;

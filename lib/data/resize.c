@@ -136,7 +136,8 @@ static void weigh_f32(const float *src, size_t step, int count, const double *w,
     }
 }
 
-static void weigh(const oct_image *src, size_t at, size_t step, const taps *t, int o, oct_image *dst, size_t to, size_t n)
+static void weigh(const oct_image *src, size_t at, size_t step, const taps *t, int o, oct_image *dst, size_t to,
+                  size_t n)
 {
     const size_t k = (size_t)o * (size_t)t->width;
     if (src->f32)
@@ -188,8 +189,9 @@ static oct_status antialias_side(oct_image *im, int to, bool vertical, const fil
     return s;
 }
 
-/* The picture between the passes is rounded, so their order shows. Pillow 13 begins with the columns where lines are to go, and more than
- * twice as many as columns; earlier ones did nearly never (found by its results for pictures of 2 to 300 pixels a side). */
+/* The picture between the passes is rounded, so their order shows. Pillow 13 begins with the columns where lines are to
+ * go, and more than twice as many as columns; earlier ones did nearly never (found by its results for pictures of 2 to
+ * 300 pixels a side). */
 static oct_status antialias(oct_image *im, int w, int h, const filter *f, oct_err *err)
 {
     const bool down_first = h < im->h && im->h - h > 2 * (im->w - w);
@@ -219,7 +221,8 @@ static void linear_u8(const oct_image *im, const taps *tx, const taps *ty, oct_i
         linear_row_u8(im, src + second * stride, tx, to->w, b);
         uint8_t *dst = (uint8_t *)to->data + (size_t)y * n;
         for (size_t k = 0; k < n; k++)
-            dst[k] = clip((((ty->fixed[2 * y] * (a[k] >> 4)) >> 16) + ((ty->fixed[2 * y + 1] * (b[k] >> 4)) >> 16) + 2) >> 2);
+            dst[k] = clip(
+                (((ty->fixed[2 * y] * (a[k] >> 4)) >> 16) + ((ty->fixed[2 * y + 1] * (b[k] >> 4)) >> 16) + 2) >> 2);
     }
 }
 
@@ -245,7 +248,8 @@ static oct_status linear(oct_image *im, int w, int h, oct_err *err)
     return s;
 }
 
-/* The source position of each of n results: the sum of steps begins in the middle of the first, and is rounded as it grows, as Pillow's is. */
+/* The source position of each of n results: the sum of steps begins in the middle of the first, and is rounded as it
+ * grows, as Pillow's is. */
 static int *nearest_positions(int in, int n)
 {
     int *at = oct_alloc((size_t)n * sizeof *at);

@@ -1,8 +1,9 @@
-/* lib/data/sample_sum.h -- a digest of the samples that were given, whichever pass gave them first and in whichever order.
+/* lib/data/sample_sum.h -- a digest of the samples that were given, whichever pass gave them first and in whichever
+ * order.
  *
- * Of each sample SHA-256 is taken of its place in the data and its arrays as the model reads them. That is widened to 1024 numbers of 16
- * bits, and these are added up (LtHash: Bellare and Micciancio 1997, Lewi and others 2019), a sample once. So memory does not grow with samples, but
- * for a bit each. The digest of the set is SHA-256 of the sums. */
+ * Of each sample SHA-256 is taken of its place in the data and its arrays as the model reads them. That is widened to
+ * 1024 numbers of 16 bits, and these are added up (LtHash: Bellare and Micciancio 1997, Lewi and others 2019), a sample
+ * once. So memory does not grow with samples, but for a bit each. The digest of the set is SHA-256 of the sums. */
 #ifndef OCT_DATA_SAMPLE_SUM_H
 #define OCT_DATA_SAMPLE_SUM_H
 
@@ -13,9 +14,9 @@
 enum { OCT_SAMPLE_LANES = 1024 };
 
 typedef struct oct_sample_sum {
-    uint64_t n;                       /* samples */
+    uint64_t n; /* samples */
     uint16_t lane[OCT_SAMPLE_LANES];
-    uint64_t *seen;                   /* a bit a place */
+    uint64_t *seen; /* a bit a place */
     size_t words;
 } oct_sample_sum;
 

@@ -176,7 +176,8 @@ static oct_status put_part(packer *p, const oct_part *part, oct_err *err)
     }
     if (part->kind == OCT_PART_ROW || part->kind == OCT_PART_WHOLE)
         return put_array(p, &part->array, err);
-    return oct_fail(err, OCT_EUNSUPPORTED, "%s: a shard cannot hold this kind of file", part->path ? part->path : "a sample");
+    return oct_fail(err, OCT_EUNSUPPORTED, "%s: a shard cannot hold this kind of file",
+                    part->path ? part->path : "a sample");
 }
 
 static oct_status put_sample(packer *p, const oct_item *item, oct_err *err)
@@ -233,7 +234,9 @@ oct_status oct_pack(const oct_pack_options *o, int64_t *samples, int64_t *shards
 {
     static const oct_input_desc any = { .name = "", .dtype = OCT_UNDEFINED, .rank = -1 };
     static const oct_steps none = { 0 };
-    packer p = { .o = o, .arena = oct_arena_create(), .ctx = { .inputs = &any, .steps = &none, .n = 1, .as_files = true } };
+    packer p = { .o = o,
+                 .arena = oct_arena_create(),
+                 .ctx = { .inputs = &any, .steps = &none, .n = 1, .as_files = true } };
     if (!p.arena)
         return oct_nomem(err);
     const oct_status s = pack_all(&p, err);

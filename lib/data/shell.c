@@ -46,7 +46,9 @@ static int attributes(posix_spawnattr_t *attr, const sigset_t *mask, bool own_gr
         e = posix_spawnattr_setpgroup(attr, 0);
     if (!e)
         e = posix_spawnattr_setsigmask(attr, mask);
-    return e ? e : posix_spawnattr_setflags(attr, (short)(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | (own_group ? POSIX_SPAWN_SETPGROUP : 0)));
+    return e ? e
+             : posix_spawnattr_setflags(attr, (short)(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+                                                      (own_group ? POSIX_SPAWN_SETPGROUP : 0)));
 }
 
 static int spawn(const char *command, int in, int out, const sigset_t *mask, pid_t *pid)
@@ -84,7 +86,8 @@ oct_status oct_shell_start(const char *command, int in, int out, pid_t *pid, oct
     if (!e)
         return OCT_OK;
     *pid = 0;
-    return oct_fail(err, e == ENOMEM || e == EAGAIN ? OCT_ENOMEM : OCT_EIO, "%s: cannot start: %s", command, strerror(e));
+    return oct_fail(err, e == ENOMEM || e == EAGAIN ? OCT_ENOMEM : OCT_EIO, "%s: cannot start: %s", command,
+                    strerror(e));
 }
 
 static bool has_ended_within(pid_t pid, double seconds)

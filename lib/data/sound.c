@@ -13,8 +13,8 @@ struct oct_sound {
     oct_wav wav;
     const oct_input_desc *in;
     const oct_steps *steps;
-    oct_resampler *filter;       /* NULL: the rate stays */
-    int64_t n;                   /* samples at the wanted rate */
+    oct_resampler *filter; /* NULL: the rate stays */
+    int64_t n;             /* samples at the wanted rate */
 };
 
 void oct_sound_close(oct_sound *s)
@@ -46,8 +46,8 @@ static oct_status look(oct_sound *s, const void *p, size_t n, oct_resampler *fil
     if (s->wav.n == 0)
         return oct_fail(err, OCT_EMALFORMED, "holds no samples");
     if (s->steps->channel > s->wav.channels)
-        return oct_fail(err, OCT_EMALFORMED, "has %d channel%s, and channel=%d is asked for (the first is 0)", s->wav.channels,
-                        s->wav.channels == 1 ? "" : "s", s->steps->channel - 1);
+        return oct_fail(err, OCT_EMALFORMED, "has %d channel%s, and channel=%d is asked for (the first is 0)",
+                        s->wav.channels, s->wav.channels == 1 ? "" : "s", s->steps->channel - 1);
     return set_rate(s, filter, err);
 }
 
@@ -62,7 +62,8 @@ static oct_status finish(oct_status st, oct_sound *s, const char *name, oct_soun
     return OCT_OK;
 }
 
-oct_status oct_sound_open(const char *path, const oct_input_desc *in, const oct_steps *steps, oct_resampler *filter, oct_sound **out, oct_err *err)
+oct_status oct_sound_open(const char *path, const oct_input_desc *in, const oct_steps *steps, oct_resampler *filter,
+                          oct_sound **out, oct_err *err)
 {
     oct_sound *s = oct_calloc(1, sizeof *s);
     if (!s)
@@ -77,8 +78,8 @@ oct_status oct_sound_open(const char *path, const oct_input_desc *in, const oct_
     return finish(look(s, s->map.data, s->map.size, filter, err), s, path, out, err);
 }
 
-oct_status oct_sound_take(oct_array *bytes, const char *name, const oct_input_desc *in, const oct_steps *steps, oct_resampler *filter, oct_sound **out,
-                          oct_err *err)
+oct_status oct_sound_take(oct_array *bytes, const char *name, const oct_input_desc *in, const oct_steps *steps,
+                          oct_resampler *filter, oct_sound **out, oct_err *err)
 {
     oct_sound *s = oct_calloc(1, sizeof *s);
     if (!s) {
@@ -147,7 +148,8 @@ static void set_shape(const oct_input_desc *in, int64_t time, oct_array *a)
 
 oct_status oct_sound_window(const oct_sound *s, int64_t k, oct_part *part, oct_err *err)
 {
-    const int64_t hop = s->steps->hop ? s->steps->hop : s->steps->frame, time = s->steps->frame ? s->steps->frame : s->n + s->steps->lead;
+    const int64_t hop = s->steps->hop ? s->steps->hop : s->steps->frame,
+                  time = s->steps->frame ? s->steps->frame : s->n + s->steps->lead;
     const int64_t begin = s->steps->frame ? k * hop - s->steps->lead : -(int64_t)s->steps->lead;
     oct_array shape = { .rank = 0 };
     set_shape(s->in, time, &shape);
@@ -161,7 +163,8 @@ oct_status oct_sound_window(const oct_sound *s, int64_t k, oct_part *part, oct_e
             out[i] = 0;
     if (last <= first)
         return OCT_OK;
-    return s->filter ? resample(s, first, last - first, out + (first - begin), err) : copy(s, first, last - first, out + (first - begin));
+    return s->filter ? resample(s, first, last - first, out + (first - begin), err)
+                     : copy(s, first, last - first, out + (first - begin));
 }
 
 /* ---- those of one sample ---- */
@@ -205,7 +208,8 @@ static oct_status add(oct_sounds *s, size_t input, const char *name, oct_err *er
 {
     const int64_t n = oct_sound_windows(s->sound[input]);
     if (s->windows && n != s->windows)
-        return oct_fail(err, OCT_EMALFORMED, "%s: has %lld windows, and the recording beside it %lld", name, (long long)n, (long long)s->windows);
+        return oct_fail(err, OCT_EMALFORMED, "%s: has %lld windows, and the recording beside it %lld", name,
+                        (long long)n, (long long)s->windows);
     s->windows = n;
     return OCT_OK;
 }

@@ -12,7 +12,8 @@
 enum { STORE_BYTES = 256 << 20 };
 
 /* ---- the ring ----
- * A few samples always have room. Small ones have more, so that threads are woken for many of them at a time: waking one costs as much as decoding some. */
+ * A few samples always have room. Small ones have more, so that threads are woken for many of them at a time: waking
+ * one costs as much as decoding some. */
 
 enum { MOST_SLOTS = 64, RING_BYTES = 512 << 10 };
 
@@ -188,8 +189,8 @@ static oct_status copy_inputs(oct_source *s, const oct_source_options *o, oct_er
     for (size_t i = 0; i < o->n_inputs; i++) {
         const oct_input_desc *from = &o->inputs[i];
         if (from->rank > OCT_ARRAY_RANK)
-            return oct_fail(err, OCT_EUNSUPPORTED, "input '%s' has rank %d, at most %d is supported", from->name, from->rank,
-                            OCT_ARRAY_RANK);
+            return oct_fail(err, OCT_EUNSUPPORTED, "input '%s' has rank %d, at most %d is supported", from->name,
+                            from->rank, OCT_ARRAY_RANK);
         in[i] = *from;
         in[i].name = oct_arena_strdup(s->arena, from->name);
         if (from->rank > 0)
@@ -260,7 +261,8 @@ static oct_status open_all(oct_source *s, oct_err *err)
         oct_leaf *l = &s->leaves.v[i];
         for (size_t k = 0; l->reader == &oct_read_descriptor && k < i; k++)
             if (s->leaves.v[k].reader == l->reader && strcmp(s->leaves.v[k].path, l->path) == 0)
-                return oct_fail(err, OCT_EUSAGE, "%s is given twice", strcmp(l->path, "-") == 0 ? "standard input" : l->path);
+                return oct_fail(err, OCT_EUSAGE, "%s is given twice",
+                                strcmp(l->path, "-") == 0 ? "standard input" : l->path);
         OCT_TRY(oct_leaf_open(s, l, err));
         oct_leaf_note(l);
         int64_t n = l->reader->count(l->self);
@@ -318,8 +320,9 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
     OCT_TRY(oct_source_assign(s, o, err));
     OCT_TRY(describe_steps(s, err));
     for (size_t i = 0; i < o->n_specs; i++)
-        OCT_TRY(o->synthetic && strcmp(o->specs[i], OCT_SYNTHETIC) == 0 ? oct_spec_synthetic(s->arena, &s->leaves, err)
-                                                                         : oct_spec_expand(o->specs[i], s->arena, &s->leaves, err));
+        OCT_TRY(o->synthetic && strcmp(o->specs[i], OCT_SYNTHETIC) == 0
+                    ? oct_spec_synthetic(s->arena, &s->leaves, err)
+                    : oct_spec_expand(o->specs[i], s->arena, &s->leaves, err));
     if (o->labels)
         OCT_TRY(oct_labels_load(o->labels, &s->labels, err));
     if (o->labels && !(s->labels_path = oct_arena_strdup(s->arena, o->labels)))
@@ -443,7 +446,8 @@ int oct_source_picture_input(const oct_source *s)
 oct_placing oct_source_placing(const oct_source *s, oct_picture_size size)
 {
     const oct_steps none = { 0 };
-    return oct_placing_of(s->picture_input ? &s->steps[s->picture_input - 1] : &none, size.w ? size.w : 1, size.h ? size.h : 1);
+    return oct_placing_of(s->picture_input ? &s->steps[s->picture_input - 1] : &none, size.w ? size.w : 1,
+                          size.h ? size.h : 1);
 }
 
 bool oct_source_has_labels(const oct_source *s)
@@ -468,7 +472,8 @@ const char *oct_source_bad_text(const oct_source *s, size_t i)
 
 const char *oct_source_left_out(const oct_source *s, size_t i, const char **where)
 {
-    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&s->lock; /* a decoding thread may be at the end of an archive */
+    pthread_mutex_t *lock =
+        (pthread_mutex_t *)(uintptr_t)&s->lock; /* a decoding thread may be at the end of an archive */
     for (size_t k = 0; k < s->leaves.n; k++) {
         const oct_leaf *l = &s->leaves.v[k];
         pthread_mutex_lock(lock);
@@ -490,7 +495,8 @@ int64_t oct_source_given(const oct_source *s)
 oct_status oct_source_none(const oct_source *s, oct_err *err)
 {
     const oct_leaves *l = &s->leaves;
-    oct_fail(err, OCT_EMALFORMED, l->n > 1 ? "%s and what else is given hold no sample" : "%s: it holds no sample", l->v[0].path);
+    oct_fail(err, OCT_EMALFORMED, l->n > 1 ? "%s and what else is given hold no sample" : "%s: it holds no sample",
+             l->v[0].path);
     oct_hint(err, "give data with at least one sample to --data");
     return OCT_EMALFORMED;
 }

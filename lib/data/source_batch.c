@@ -119,7 +119,9 @@ static oct_status capacity(const oct_source *s, const oct_slot *t, size_t max, s
         return oct_fail(err, OCT_EMALFORMED, "%s: input '%s' fixes the batch to %zu, input '%s' does not go with it",
                         t->item.name, by, *fixed, against);
     if (s->n_states && *fixed > 1)
-        return oct_fail(err, OCT_EMALFORMED, "%s: states pass from sample to sample, and input '%s' fixes the batch to %zu", t->item.name, by, *fixed);
+        return oct_fail(err, OCT_EMALFORMED,
+                        "%s: states pass from sample to sample, and input '%s' fixes the batch to %zu", t->item.name,
+                        by, *fixed);
     if (*fixed)
         *cap = *fixed;
     if (s->n_states)
@@ -141,7 +143,8 @@ static void shape_batch(const oct_source *s, const oct_slot *t, oct_batch *b)
 
 static bool same_shape(const oct_array *a, const oct_array *b, int from)
 {
-    return a->rank == b->rank && memcmp(a->dims + from, b->dims + from, (size_t)(a->rank - from) * sizeof a->dims[0]) == 0;
+    return a->rank == b->rank &&
+           memcmp(a->dims + from, b->dims + from, (size_t)(a->rank - from) * sizeof a->dims[0]) == 0;
 }
 
 /* Whether a sample can join the batch. */
@@ -187,8 +190,8 @@ static oct_status find_label(const oct_source *s, const oct_slot *t, int64_t *la
     *label = -1;
     if (oct_labels_find(s->labels, t->item.name, t->index, label) || n < 0)
         return OCT_OK;
-    return oct_fail(err, OCT_EMALFORMED, "%s: %lld labels, and none for sample %lld (counted from 0), '%s'", s->labels_path,
-                    (long long)n, (long long)t->index, t->item.name);
+    return oct_fail(err, OCT_EMALFORMED, "%s: %lld labels, and none for sample %lld (counted from 0), '%s'",
+                    s->labels_path, (long long)n, (long long)t->index, t->item.name);
 }
 
 static oct_status append(oct_source *s, oct_slot *t, oct_batch *b, size_t cap, oct_err *err)
@@ -258,7 +261,8 @@ static oct_status count_bad(oct_source *s, oct_slot *t, oct_err *err)
 static oct_status at_end(oct_source *s, oct_err *err)
 {
     if (s->given && s->labels && !s->any_label)
-        return oct_fail(err, OCT_EMALFORMED, "%s: no label for any of the %lld samples", s->labels_path, (long long)s->given);
+        return oct_fail(err, OCT_EMALFORMED, "%s: no label for any of the %lld samples", s->labels_path,
+                        (long long)s->given);
     if (s->given || !s->bad)
         return OCT_OK;
     oct_fail(err, OCT_EMALFORMED, "all %lld samples are broken; the first: %s", (long long)s->bad, s->bad_text[0]);

@@ -1,4 +1,5 @@
-/* lib/data/source_int.h -- what the files of a source share: the stream's state, and the steps that one file does for another.
+/* lib/data/source_int.h -- what the files of a source share: the stream's state, and the steps that one file does for
+ * another.
  *
  *   source.c         opening, decoding threads, what is known
  *   source_pick.c    which samples are chosen, and the next of them from the readers
@@ -24,10 +25,10 @@ typedef struct oct_slot {
     oct_err err;
     oct_item item;
     int64_t index, place;
-    bool begins;    /* the first of a recording: of a WAV file, else of a file or folder that a SPEC names */
-    bool wanted;    /* it is given; else it is shown to the visitor alone */
-    oct_source_mark mark; /* behind it; place and names alone */
-    oct_array *out; /* one per input */
+    bool begins;              /* the first of a recording: of a WAV file, else of a file or folder that a SPEC names */
+    bool wanted;              /* it is given; else it is shown to the visitor alone */
+    oct_source_mark mark;     /* behind it; place and names alone */
+    oct_array *out;           /* one per input */
     oct_picture_size picture; /* of input picture_input; -1: none was one */
     int picture_input;
     bool *stack, *shared;
@@ -35,7 +36,7 @@ typedef struct oct_slot {
 } oct_slot;
 
 typedef enum oct_role {
-    OCT_ROLE_DATA, /* samples fill it */
+    OCT_ROLE_DATA,  /* samples fill it */
     OCT_ROLE_STATE, /* zeros, or what samples have for it */
     OCT_ROLE_VALUE  /* value=; zeros where nothing reads it */
 } oct_role;
@@ -44,14 +45,14 @@ struct oct_source {
     oct_arena *arena;
     const oct_input_desc *inputs; /* [n_inputs], those of the model */
     size_t n_inputs, n_states;
-    oct_steps *steps;             /* [n_inputs] */
+    oct_steps *steps; /* [n_inputs] */
     oct_role *role;
-    size_t *part;                 /* which part of a sample is for the input; SIZE_MAX: none */
-    oct_feed_ctx ctx;             /* as readers see them: those of OCT_ROLE_DATA; extra: of OCT_ROLE_STATE */
+    size_t *part;     /* which part of a sample is for the input; SIZE_MAX: none */
+    oct_feed_ctx ctx; /* as readers see them: those of OCT_ROLE_DATA; extra: of OCT_ROLE_STATE */
     oct_visit_fn visit;
     void (*visit_done)(void *arg);
     void *visit_arg;
-    int64_t last;                 /* index of the sample that was taken from the ring last, -2: of none */
+    int64_t last; /* index of the sample that was taken from the ring last, -2: of none */
     oct_leaves leaves;
     oct_labels *labels;
     const char *labels_path;
@@ -63,28 +64,29 @@ struct oct_source {
     bool first, hold, once;
     uint64_t seed;
     size_t store_bytes;
-    oct_store store;                /* of a stream */
-    int64_t n_stream;               /* samples that it had; 0: there is no store */
+    oct_store store;  /* of a stream */
+    int64_t n_stream; /* samples that it had; 0: there is no store */
     oct_pick pick;
-    int64_t n_side, n_part;         /* of the side that is picked, and of these in its part; -1: not known */
+    int64_t n_side, n_part; /* of the side that is picked, and of these in its part; -1: not known */
     /* The readers' side; one thread at a time. */
     size_t leaf;
     int64_t index;
-    bool fresh;                     /* the next sample is the first of its leaf */
+    bool fresh;                      /* the next sample is the first of its leaf */
     int64_t at_side, left, n_wanted; /* how many of the side came by; still to be given; were to be given */
-    oct_source_mark read, from;     /* behind the sample that was fetched last; where this pass goes on, place 0: at the first sample */
+    oct_source_mark read,
+        from; /* behind the sample that was fetched last; where this pass goes on, place 0: at the first sample */
     bool from_checked;
     /* The ring: samples [consumed, produced) are in slots. Guarded by lock. */
     pthread_mutex_t lock;
-    pthread_cond_t room, arrived;   /* decoding threads wait for room, the consumer for what arrives */
+    pthread_cond_t room, arrived; /* decoding threads wait for room, the consumer for what arrives */
     pthread_t threads[OCT_SOURCE_THREADS];
     int running;
     oct_slot *slots;
     size_t depth;
     uint64_t produced, consumed;
-    size_t held;                    /* bytes of decoded samples */
-    const oct_slot *awaited;        /* by the consumer, that waits; NULL: it does not */
-    bool full;                      /* stays so until it has become low */
+    size_t held;             /* bytes of decoded samples */
+    const oct_slot *awaited; /* by the consumer, that waits; NULL: it does not */
+    bool full;               /* stays so until it has become low */
     bool fetching, ended, stop;
     /* What was given. */
     oct_source_mark taken; /* behind the sample that left the ring last */
@@ -96,7 +98,7 @@ struct oct_source {
     oct_sample_sum *sum; /* NULL: nobody asked for it */
     char *bad_text[OCT_SOURCE_BAD_TEXTS];
     int64_t bad_index[OCT_SOURCE_BAD_TEXTS];
-    char bad_hint[sizeof ((oct_err *)0)->hint]; /* of the first */
+    char bad_hint[sizeof((oct_err *)0)->hint]; /* of the first */
 };
 
 /* Parts of a sample. */
@@ -107,7 +109,8 @@ static inline size_t oct_source_parts(const oct_source *s)
 
 /* ---- source_roles.c ---- */
 
-/* Gives each input its role, and readers their view. Steps are parsed; those of inputs that samples do not fill are dropped. */
+/* Gives each input its role, and readers their view. Steps are parsed; those of inputs that samples do not fill are
+ * dropped. */
 oct_status oct_source_assign(oct_source *s, const oct_source_options *o, oct_err *err);
 /* The inputs that the sample has nothing for, once the others are decoded. */
 void oct_source_fill_rest(const oct_source *s, oct_slot *t);
@@ -134,7 +137,7 @@ oct_status oct_leaf_open(oct_source *s, oct_leaf *l, oct_err *err); /* nothing w
 /* Keeps what the open reader has left out so far. */
 void oct_leaf_note(oct_leaf *l);
 void oct_leaf_close(oct_leaf *l);
-void oct_leaf_rest(oct_leaf *l); /* the same, but for a descriptor, which cannot be opened again */
+void oct_leaf_rest(oct_leaf *l);                 /* the same, but for a descriptor, which cannot be opened again */
 bool oct_source_keeps_open(const oct_source *s); /* files are few enough to stay open */
 /* Finds how many samples there are, as far as the choice needs it; of a stream, keeps those that are chosen. */
 oct_status oct_source_count_all(oct_source *s, oct_err *err);

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Whether a sample is broken may show only when it is read, and then it may have another name, or none: names count from behind it. */
+/* Whether a sample is broken may show only when it is read, and then it may have another name, or none: names count
+ * from behind it. */
 void oct_source_mark_read(oct_source *s, int64_t index, const char *name, bool fine)
 {
     s->read.place = index + 1;
@@ -27,7 +28,8 @@ oct_status oct_source_check_mark(oct_source *s, oct_err *err)
         s->read.names_from = s->from.names_from;
         return OCT_OK;
     }
-    return oct_fail(err, OCT_EUSAGE, "the first %lld samples are not those that were read before", (long long)s->from.place);
+    return oct_fail(err, OCT_EUSAGE, "the first %lld samples are not those that were read before",
+                    (long long)s->from.place);
 }
 
 oct_source_mark oct_source_where(const oct_source *s)

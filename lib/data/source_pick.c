@@ -147,7 +147,8 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
     }
     while (s->leaf < s->leaves.n && more(s)) {
         oct_leaf *l = &s->leaves.v[s->leaf];
-        const bool side = chosen(s, s->index) != s->pick.aside, mine = wanted(s, side), before = s->index < s->from.place, want = mine && !before;
+        const bool side = chosen(s, s->index) != s->pick.aside, mine = wanted(s, side),
+                   before = s->index < s->from.place, want = mine && !before;
         bool over = false;
         oct_item_free(&t->item, oct_source_parts(s));
         t->setup = true;
@@ -157,10 +158,13 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
         if (t->status != OCT_OK)
             over = true;
         else
-            t->status = l->reader->next(l->self, want || s->visit || (mine && s->skip_bad), &t->item, &over, &t->err); /* what is broken shows as it did before */
+            t->status = l->reader->next(l->self, want || s->visit || (mine && s->skip_bad), &t->item, &over,
+                                        &t->err); /* what is broken shows as it did before */
         for (size_t i = 0; t->status == OCT_OK && !oct_source_keeps_open(s) && i < oct_source_parts(s); i++)
-            t->status = oct_part_own(&t->item.parts[i], &t->err); /* the file may be closed while the sample is decoded */
-        t->setup = t->status == OCT_EIO; /* else the rest of a shard, or of all data, would count as one broken sample */
+            t->status =
+                oct_part_own(&t->item.parts[i], &t->err); /* the file may be closed while the sample is decoded */
+        t->setup =
+            t->status == OCT_EIO; /* else the rest of a shard, or of all data, would count as one broken sample */
         if (over)
             leave_leaf(s);
         if (over && t->status == OCT_OK) {
@@ -225,7 +229,8 @@ bool oct_source_skips(const oct_source *s, oct_status st, bool setup)
     return s->skip_bad && oct_sample_is_broken(st, setup);
 }
 
-/* The samples of one leaf into the store. What ends it early is an error, or a broken sample in the place of the rest. */
+/* The samples of one leaf into the store. What ends it early is an error, or a broken sample in the place of the
+ * rest. */
 static oct_status gather_leaf(oct_source *s, oct_leaf *l, oct_item *item, oct_err *err)
 {
     for (;;) {
@@ -259,7 +264,8 @@ static oct_status gather(oct_source *s, oct_err *err)
     const int64_t others = (s->asked + 3) / 4 > LEAST_ASIDE ? (s->asked + 3) / 4 : LEAST_ASIDE;
     oct_item item = { .parts = oct_calloc(oct_source_parts(s) + 1, sizeof *item.parts) };
     oct_status st = item.parts ? OCT_OK : oct_nomem(err);
-    oct_store_open(&s->store, oct_source_parts(s), (size_t)(s->asked < INT64_MAX / 2 ? s->asked + (s->hold ? others : 0) : s->asked), s->store_bytes);
+    oct_store_open(&s->store, oct_source_parts(s),
+                   (size_t)(s->asked < INT64_MAX / 2 ? s->asked + (s->hold ? others : 0) : s->asked), s->store_bytes);
     for (size_t i = 0; st == OCT_OK && i < s->leaves.n; i++) {
         st = gather_leaf(s, &s->leaves.v[i], &item, err);
         oct_leaf_note(&s->leaves.v[i]);
@@ -287,7 +293,8 @@ static bool walks_cheaply(const oct_source *s)
 oct_status oct_source_count_all(oct_source *s, oct_err *err)
 {
     for (size_t i = 0; i < s->leaves.n; i++)
-        s->once |= s->leaves.v[i].reader == &oct_read_descriptor && s->leaves.v[i].self && oct_read_descriptor.count(s->leaves.v[i].self) < 0;
+        s->once |= s->leaves.v[i].reader == &oct_read_descriptor && s->leaves.v[i].self &&
+                   oct_read_descriptor.count(s->leaves.v[i].self) < 0;
     if (s->n_states && s->total < 0 && (s->once || !walks_cheaply(s)))
         s->first = true; /* states need all that lies between */
     const bool spread = s->asked > 0 && !s->first;
@@ -314,7 +321,9 @@ static int64_t count_part(const oct_source *s)
 void oct_source_settle(oct_source *s)
 {
     s->n_chosen = s->total < 0 ? s->asked : oct_choice_count(s->total, s->asked, s->hold);
-    s->n_side = s->total >= 0 ? (s->pick.aside ? s->total - s->n_chosen : s->n_chosen) : s->pick.aside && !s->asked ? 0 : -1;
+    s->n_side = s->total >= 0                ? (s->pick.aside ? s->total - s->n_chosen : s->n_chosen)
+                : s->pick.aside && !s->asked ? 0
+                                             : -1;
     s->n_part = count_part(s);
     if (s->n_stream)
         oct_store_close(&s->store, s->n_chosen);
@@ -347,8 +356,13 @@ int64_t oct_source_count(const oct_source *s)
 
 oct_source_choice oct_source_chosen(const oct_source *s)
 {
-    oct_source_choice c = { .asked = s->asked, .total = s->n_stream ? s->n_stream : s->total, .chosen = -1, .aside = -1 };
-    c.how = s->n_stream ? OCT_CHOICE_STREAM : !s->asked ? OCT_CHOICE_ALL : s->first || s->total < 0 ? OCT_CHOICE_FIRST : OCT_CHOICE_SPREAD;
+    oct_source_choice c = {
+        .asked = s->asked, .total = s->n_stream ? s->n_stream : s->total, .chosen = -1, .aside = -1
+    };
+    c.how = s->n_stream                ? OCT_CHOICE_STREAM
+            : !s->asked                ? OCT_CHOICE_ALL
+            : s->first || s->total < 0 ? OCT_CHOICE_FIRST
+                                       : OCT_CHOICE_SPREAD;
     if (s->total >= 0) {
         c.chosen = s->n_chosen;
         c.aside = s->total - s->n_chosen;

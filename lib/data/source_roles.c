@@ -23,7 +23,8 @@ static oct_role role_of(const oct_source *s, const oct_source_options *o, size_t
 oct_status oct_source_assign(oct_source *s, const oct_source_options *o, oct_err *err)
 {
     const size_t n = s->n_inputs;
-    oct_input_desc *data = oct_arena_calloc(s->arena, n + 1, sizeof *data), *extra = oct_arena_calloc(s->arena, n + 1, sizeof *extra);
+    oct_input_desc *data = oct_arena_calloc(s->arena, n + 1, sizeof *data),
+                   *extra = oct_arena_calloc(s->arena, n + 1, sizeof *extra);
     oct_steps *steps = oct_arena_calloc(s->arena, n + 1, sizeof *steps);
     s->role = oct_arena_calloc(s->arena, n + 1, sizeof *s->role);
     s->part = oct_arena_calloc(s->arena, n + 1, sizeof *s->part);
@@ -56,7 +57,8 @@ oct_status oct_source_assign(oct_source *s, const oct_source_options *o, oct_err
     return OCT_EUSAGE;
 }
 
-/* The shape of an input without data: dimensions that the model leaves free are those of the first array of as many, else 1. */
+/* The shape of an input without data: dimensions that the model leaves free are those of the first array of as many,
+ * else 1. */
 static void shape_of(const oct_source *s, const oct_slot *t, size_t i, oct_array *a)
 {
     const oct_input_desc *in = &s->inputs[i];
@@ -76,7 +78,8 @@ static oct_status set_all(const oct_input_desc *in, double value, oct_array *a, 
     char *p = a->data;
     if (n == 0)
         return OCT_OK;
-    OCT_TRY(exact ? oct_array_convert(OCT_S64, &whole, a->dtype, p, 1, err) : oct_array_convert(OCT_F64, &value, a->dtype, p, 1, err));
+    OCT_TRY(exact ? oct_array_convert(OCT_S64, &whole, a->dtype, p, 1, err)
+                  : oct_array_convert(OCT_F64, &value, a->dtype, p, 1, err));
     const size_t size = a->bytes / (size_t)n;
     for (int64_t i = 1; i < n; i++)
         memcpy(p + (size_t)i * size, p, size);

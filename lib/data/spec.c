@@ -32,7 +32,9 @@ static oct_status add_file(const char *path, oct_arena *arena, oct_leaves *l, oc
         if (oct_readers[i]->claims(path, kind == OCT_PATH_FOLDER))
             return add_leaf(oct_readers[i], path, arena, l, err);
     oct_fail(err, OCT_EUSAGE, "%s: this is not a known kind of data", path);
-    oct_hint(err, "data is a folder, a .csv, .npy, .npz, .pb, .wav, .jpg or .png file, a .tar shard, or token ids in a .jsonl, .txt or .bin file");
+    oct_hint(
+        err,
+        "data is a folder, a .csv, .npy, .npz, .pb, .wav, .jpg or .png file, a .tar shard, or token ids in a .jsonl, .txt or .bin file");
     return OCT_EUSAGE;
 }
 
@@ -54,8 +56,9 @@ static oct_status add_pattern(const char *path, oct_arena *arena, oct_leaves *l,
     if (z == GLOB_NOMATCH)
         return oct_fail(err, OCT_EIO, "%s: no file matches", path);
     if (z != 0)
-        return z == GLOB_NOSPACE || unreadable == ENOMEM ? oct_nomem(err)
-                                                         : oct_fail(err, OCT_EIO, "%s: cannot be expanded: %s", path, strerror(unreadable));
+        return z == GLOB_NOSPACE || unreadable == ENOMEM
+                   ? oct_nomem(err)
+                   : oct_fail(err, OCT_EIO, "%s: cannot be expanded: %s", path, strerror(unreadable));
     oct_status s = OCT_OK;
     for (size_t i = 0; s == OCT_OK && i < g.gl_pathc; i++)
         s = add_file(g.gl_pathv[i], arena, l, err);
@@ -130,7 +133,8 @@ static oct_status add_command(const char *spec, oct_arena *arena, oct_leaves *le
 oct_status oct_spec_synthetic(oct_arena *arena, oct_leaves *leaves, oct_err *err)
 {
     if (oct_path_exists(OCT_SYNTHETIC)) {
-        oct_fail(err, OCT_EUSAGE, "%s: a file or folder has this name, and the samples would be generated", OCT_SYNTHETIC);
+        oct_fail(err, OCT_EUSAGE, "%s: a file or folder has this name, and the samples would be generated",
+                 OCT_SYNTHETIC);
         oct_hint(err, "write ./%s for the file; to generate samples, use another working folder", OCT_SYNTHETIC);
         return OCT_EUSAGE;
     }

@@ -51,8 +51,9 @@ oct_status oct_stream_open(oct_stream *s, oct_origin from, const char *what, oct
     *s = (oct_stream){ .fd = -1, .size = -1 };
     if (!(s->block = oct_alloc(OCT_STREAM_BLOCK)))
         return oct_nomem(err);
-    oct_status st = from == OCT_FROM_FILE ? open_file(s, what, err) : from == OCT_FROM_COMMAND ? start_command(s, what, err)
-                                                                      : open_descriptor(s, what, err);
+    oct_status st = from == OCT_FROM_FILE      ? open_file(s, what, err)
+                    : from == OCT_FROM_COMMAND ? start_command(s, what, err)
+                                               : open_descriptor(s, what, err);
     if (st != OCT_OK)
         oct_stream_close(s);
     return st;

@@ -102,15 +102,18 @@ static int bounded(float x, int most)
 static void paint(const leaf *l, int h, int w, int c, uint8_t *pixels)
 {
     const float reach = l->disc ? l->radius : 1.42f * l->radius;
-    const int y0 = bounded(l->y - reach, h), y1 = bounded(l->y + reach + 1, h), x0 = bounded(l->x - reach, w), x1 = bounded(l->x + reach + 1, w);
+    const int y0 = bounded(l->y - reach, h), y1 = bounded(l->y + reach + 1, h), x0 = bounded(l->x - reach, w),
+              x1 = bounded(l->x + reach + 1, w);
     for (int y = y0; y < y1; y++)
         for (int x = x0; x < x1; x++) {
             const float dx = (float)x - l->x, dy = (float)y - l->y;
             if (!covers(l, dx, dy))
                 continue;
-            const float light = dx * l->shade_x + dy * l->shade_y + l->texture * triangle(dx * l->wave_x + dy * l->wave_y + l->phase);
+            const float light =
+                dx * l->shade_x + dy * l->shade_y + l->texture * triangle(dx * l->wave_x + dy * l->wave_y + l->phase);
             for (int k = 0; k < c; k++)
-                pixels[((size_t)y * (size_t)w + (size_t)x) * (size_t)c + (size_t)k] = (uint8_t)(255 * within(l->colour[k] + light) + 0.5f);
+                pixels[((size_t)y * (size_t)w + (size_t)x) * (size_t)c + (size_t)k] =
+                    (uint8_t)(255 * within(l->colour[k] + light) + 0.5f);
         }
 }
 
@@ -150,8 +153,8 @@ bool oct_synthetic_is_picture(const oct_input_desc *in, int *h, int *w, int *c)
 
 /* ---- rows ---- */
 
-/* How strong a feature is varies: an amplitude for each run of neighbours, of mean square 1, gives numbers the longer tails of activations (a
- * kurtosis of 4, where a normal distribution has 3). */
+/* How strong a feature is varies: an amplitude for each run of neighbours, of mean square 1, gives numbers the longer
+ * tails of activations (a kurtosis of 4, where a normal distribution has 3). */
 void oct_synthetic_row(uint64_t index, bool mirrored, size_t n, size_t length, float *x)
 {
     dice d = new_dice(index);

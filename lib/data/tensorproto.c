@@ -143,10 +143,20 @@ static bool scan(wire w, proto *t)
         bool ok = true;
         switch (f.number) {
         case 1: ok = read_dims(&f, t); break;
-        case 2: ok = f.type == 0; t->dtype = f.value; break;
+        case 2:
+            ok = f.type == 0;
+            t->dtype = f.value;
+            break;
         case 6: t->strings = true; break;
-        case 8: ok = f.type == 2; t->name = f.bytes; break;
-        case 9: ok = f.type == 2; t->raw = f.bytes; t->has_raw = true; break;
+        case 8:
+            ok = f.type == 2;
+            t->name = f.bytes;
+            break;
+        case 9:
+            ok = f.type == 2;
+            t->raw = f.bytes;
+            t->has_raw = true;
+            break;
         case 13: t->external = true; break;
         case 14: t->external |= f.type == 0 && f.value == 1; break;
         default: break;
@@ -190,10 +200,11 @@ static oct_status check(const proto *t, size_t file, oct_err *err)
         return oct_fail(err, OCT_EMALFORMED, "not a TensorProto, or of an unknown element type (%llu)",
                         (unsigned long long)t->dtype);
     if (!oct_count(t->dims, t->rank, &n) || !oct_dtype_bytes((oct_dtype)t->dtype, n, &bytes))
-        return oct_fail(err, OCT_EMALFORMED, "tensor: shape %s has no valid size", oct_dims_text(text, t->rank, t->dims));
+        return oct_fail(err, OCT_EMALFORMED, "tensor: shape %s has no valid size",
+                        oct_dims_text(text, t->rank, t->dims));
     if (t->has_raw && bytes != (size_t)(t->raw.end - t->raw.p))
-        return oct_fail(err, OCT_EMALFORMED, "tensor: %zu bytes of data, its shape needs %zu", (size_t)(t->raw.end - t->raw.p),
-                        bytes);
+        return oct_fail(err, OCT_EMALFORMED, "tensor: %zu bytes of data, its shape needs %zu",
+                        (size_t)(t->raw.end - t->raw.p), bytes);
     if (!t->has_raw && bytes / 8 > file) /* a typed value takes at least one byte of the file and gives at most 8 */
         return oct_fail(err, OCT_EMALFORMED, "tensor: shape %s needs more data than the file has",
                         oct_dims_text(text, t->rank, t->dims));

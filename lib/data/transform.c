@@ -20,7 +20,7 @@ typedef struct target {
     const oct_input_desc *in;
     const oct_steps *steps;
     bool nhwc, sound;
-    bool *setup; /* set before a failure that is not the sample's */
+    bool *setup;            /* set before a failure that is not the sample's */
     oct_picture_size *seen; /* of a picture, before any step */
 } target;
 
@@ -75,13 +75,15 @@ static oct_status check_size(const target *t, int w, int h, oct_err *err)
         oct_hint(err, "add crop=%lldx%lld (centre) or resize=%lldx%lld (stretch) to --preprocess", (long long)mw,
                  (long long)mh, (long long)mw, (long long)mh);
     else
-        oct_hint(err, "add resize=%lldx%lld (stretch), or resize= and crop=, to --preprocess", (long long)mw, (long long)mh);
+        oct_hint(err, "add resize=%lldx%lld (stretch), or resize= and crop=, to --preprocess", (long long)mw,
+                 (long long)mh);
     return OCT_EMALFORMED;
 }
 
 static oct_status too_small(const oct_image *im, const char *step, int w, int h, oct_err *err)
 {
-    return oct_fail(err, OCT_EMALFORMED, "picture is %dx%d (width x height), smaller than %s=%dx%d", im->w, im->h, step, w, h);
+    return oct_fail(err, OCT_EMALFORMED, "picture is %dx%d (width x height), smaller than %s=%dx%d", im->w, im->h, step,
+                    w, h);
 }
 
 /* The centre of the picture as it is stored. */
@@ -94,13 +96,15 @@ static oct_status precrop(const oct_steps *s, oct_image *im, oct_err *err)
     return oct_image_window(im, oct_centre_of(im->w, w), oct_centre_of(im->h, h), w, h, 0, err);
 }
 
-/* Scaled by one factor until a side fits, sides rounded to the nearest, halves to even; an odd margin is larger behind. */
+/* Scaled by one factor until a side fits, sides rounded to the nearest, halves to even; an odd margin is larger
+ * behind. */
 static oct_status letterbox(const oct_steps *s, oct_image *im, oct_err *err)
 {
     int w, h;
     oct_letter_size(s, im->w, im->h, &w, &h);
     OCT_TRY(oct_image_resize(im, w, h, s->interp, err));
-    return oct_image_window(im, -oct_centre_of(s->letter_w, im->w), -oct_centre_of(s->letter_h, im->h), s->letter_w, s->letter_h, oct_steps_pad(s), err);
+    return oct_image_window(im, -oct_centre_of(s->letter_w, im->w), -oct_centre_of(s->letter_h, im->h), s->letter_w,
+                            s->letter_h, oct_steps_pad(s), err);
 }
 
 static oct_status geometry(const oct_steps *s, oct_image *im, int *x0, int *y0, int *w, int *h, oct_err *err)
@@ -231,8 +235,10 @@ static oct_status emit(const target *t, const oct_image *im, int x0, int y0, int
                         t->in->name, (long long)mc);
     OCT_TRY(check_size(t, w, h, err));
     OCT_TRY(check_channels(t, c, err));
-    if (im->f32 && t->in->dtype != OCT_F32 && t->in->dtype != OCT_F16 && t->in->dtype != OCT_BF16 && t->in->dtype != OCT_F64)
-        return oct_fail(err, OCT_EUNSUPPORTED, "values are float32, the model's input is %s", oct_dtype_name(t->in->dtype));
+    if (im->f32 && t->in->dtype != OCT_F32 && t->in->dtype != OCT_F16 && t->in->dtype != OCT_BF16 &&
+        t->in->dtype != OCT_F64)
+        return oct_fail(err, OCT_EUNSUPPORTED, "values are float32, the model's input is %s",
+                        oct_dtype_name(t->in->dtype));
     *t->setup = false;
     int64_t dims[4] = { 1, t->nhwc ? h : c, t->nhwc ? w : h, t->nhwc ? c : w };
     int lead = t->in->rank == 3 ? 0 : 1;
@@ -287,8 +293,8 @@ static int picture_form(const target *t, int rank, const int64_t *d)
 static bool needs_picture(const target *t, int form)
 {
     const oct_steps *s = t->steps;
-    return s->precrop_w || s->precrop > 0 || s->letter_w || s->resize_short || s->resize_w || s->crop_w || s->has_order ||
-           form == (t->nhwc ? ROW_CHW : ROW_HWC);
+    return s->precrop_w || s->precrop > 0 || s->letter_w || s->resize_short || s->resize_w || s->crop_w ||
+           s->has_order || form == (t->nhwc ? ROW_CHW : ROW_HWC);
 }
 
 static oct_status array_to_image(const oct_array *a, const int64_t *d, int form, oct_image *im, oct_err *err)
@@ -400,8 +406,8 @@ static oct_status from_array(const target *t, const oct_array *a, bool row, oct_
     if (s->resize_short || s->resize_w || s->crop_w || s->has_order) {
         char text[96];
         *t->setup = true;
-        oct_fail(err, OCT_EMALFORMED, "resize, crop and order are for pictures, the sample for input '%s' is %s", t->in->name,
-                 oct_dims_text(text, view.rank, view.dims));
+        oct_fail(err, OCT_EMALFORMED, "resize, crop and order are for pictures, the sample for input '%s' is %s",
+                 t->in->name, oct_dims_text(text, view.rank, view.dims));
         oct_hint(err, "write INPUT/ before the steps to give them to the input of pictures");
         return OCT_EMALFORMED;
     }
@@ -409,7 +415,8 @@ static oct_status from_array(const target *t, const oct_array *a, bool row, oct_
 }
 
 /* The contents of a .npy or .pb; a leading 1 or the input's own rank makes it whole. */
-static oct_status from_array_bytes(const target *t, const uint8_t *p, size_t n, oct_array *out, bool *stack, oct_err *err)
+static oct_status from_array_bytes(const target *t, const uint8_t *p, size_t n, oct_array *out, bool *stack,
+                                   oct_err *err)
 {
     oct_array a = { 0 };
     oct_npy head;
@@ -418,14 +425,17 @@ static oct_status from_array_bytes(const target *t, const uint8_t *p, size_t n, 
     if (oct_npy_header_size(p, n)) {
         s = oct_npy_parse(p, n, &head, err);
         if (s == OCT_OK && n - head.offset < head.bytes)
-            s = oct_fail(err, OCT_EMALFORMED, "cut short: %zu bytes of data, the header says %zu", n - head.offset, head.bytes);
+            s = oct_fail(err, OCT_EMALFORMED, "cut short: %zu bytes of data, the header says %zu", n - head.offset,
+                         head.bytes);
         if (s == OCT_OK && head.fortran) {
             oct_fail(err, OCT_EUNSUPPORTED, "Fortran order is not supported here");
             oct_hint(err, "store it with numpy.ascontiguousarray");
             s = OCT_EUNSUPPORTED;
         }
         if (s == OCT_OK) {
-            a = (oct_array){ .dtype = head.dtype, .rank = head.rank, .data = (void *)(uintptr_t)(p + head.offset),
+            a = (oct_array){ .dtype = head.dtype,
+                             .rank = head.rank,
+                             .data = (void *)(uintptr_t)(p + head.offset),
                              .bytes = head.bytes };
             memcpy(a.dims, head.dims, sizeof a.dims);
             if (t->in->rank >= 1 && a.rank == t->in->rank && a.dims[0] > 1 && t->in->dims[0] < 0) {
@@ -484,13 +494,17 @@ static oct_status decode(const target *t, const oct_part *part, oct_array *out, 
         return oct_fail(err, OCT_EMALFORMED, "nothing for input '%s'", t->in->name);
     if (oct_steps_of_sound(t->steps) && !part->sound) {
         *t->setup = true;
-        oct_fail(err, OCT_EMALFORMED, "channel, rate, lead, frame and hop are for recordings, and the sample for input '%s' is not one", t->in->name);
+        oct_fail(err, OCT_EMALFORMED,
+                 "channel, rate, lead, frame and hop are for recordings, and the sample for input '%s' is not one",
+                 t->in->name);
         oct_hint(err, "write INPUT/ before the steps to give them to the input of recordings");
         return OCT_EMALFORMED;
     }
     if (oct_steps_of_tokens(t->steps) && !part->fill) {
         *t->setup = true;
-        oct_fail(err, OCT_EMALFORMED, "ids, length and pad-id are for files of token ids, and the sample for input '%s' is from none", t->in->name);
+        oct_fail(err, OCT_EMALFORMED,
+                 "ids, length and pad-id are for files of token ids, and the sample for input '%s' is from none",
+                 t->in->name);
         oct_hint(err, "write INPUT/ before the steps to give them to the input of token ids");
         return OCT_EMALFORMED;
     }
@@ -508,7 +522,8 @@ static oct_status decode(const target *t, const oct_part *part, oct_array *out, 
         return s;
     }
     if (part->kind == OCT_PART_BYTES)
-        return from_bytes(t, part->array.data, part->array.bytes, part->path && holds_array(part->path), out, stack, err);
+        return from_bytes(t, part->array.data, part->array.bytes, part->path && holds_array(part->path), out, stack,
+                          err);
     return from_array(t, &part->array, part->kind == OCT_PART_ROW, out, stack, err);
 }
 

@@ -24,7 +24,11 @@ static uint64_t u64(const uint8_t *p)
 
 static oct_status unsupported(uint32_t form, oct_err *err)
 {
-    const char *name = form == 2 || form == 0x11 ? "ADPCM" : form == 6 ? "A-law" : form == 7 ? "mu-law" : form == 0x55 ? "MP3" : NULL;
+    const char *name = form == 2 || form == 0x11 ? "ADPCM"
+                       : form == 6               ? "A-law"
+                       : form == 7               ? "mu-law"
+                       : form == 0x55            ? "MP3"
+                                                 : NULL;
     if (name)
         oct_fail(err, OCT_EUNSUPPORTED, "its samples are %s", name);
     else
@@ -52,12 +56,14 @@ static oct_status read_format(const uint8_t *p, size_t n, oct_wav *w, oct_err *e
         return unsupported(form, err);
     if (channels < 1 || channels > OCT_WAV_CHANNELS || rate < 1 || rate > OCT_WAV_RATE)
         return oct_fail(err, OCT_EMALFORMED, "%u channels of %u samples a second", (unsigned)channels, (unsigned)rate);
-    *w = (oct_wav){ .channels = (int)channels, .rate = (int)rate, .width = (int)(block / channels), .real = form == REAL };
+    *w = (oct_wav){
+        .channels = (int)channels, .rate = (int)rate, .width = (int)(block / channels), .real = form == REAL
+    };
     const bool known = w->real ? w->width == 4 || w->width == 8 : w->width >= 1 && w->width <= 4;
     /* Fewer bits than the bytes hold stand in the upper ones. */
     if (!known || block % channels || (bits + 7) / 8 != (uint32_t)w->width)
-        return oct_fail(err, OCT_EMALFORMED, "samples of %u bits in blocks of %u bytes for %u channels", (unsigned)bits, (unsigned)block,
-                        (unsigned)channels);
+        return oct_fail(err, OCT_EMALFORMED, "samples of %u bits in blocks of %u bytes for %u channels", (unsigned)bits,
+                        (unsigned)block, (unsigned)channels);
     return OCT_OK;
 }
 
@@ -67,8 +73,8 @@ static oct_status set_data(const uint8_t *p, uint64_t size, uint64_t there, oct_
     if (size > there && size >= UNKNOWN)
         size = there;
     if (size > there)
-        return oct_fail(err, OCT_EMALFORMED, "cut short: %llu bytes of samples, the header says %llu", (unsigned long long)there,
-                        (unsigned long long)size);
+        return oct_fail(err, OCT_EMALFORMED, "cut short: %llu bytes of samples, the header says %llu",
+                        (unsigned long long)there, (unsigned long long)size);
     w->data = p;
     w->n = (int64_t)(size / block);
     return OCT_OK;

@@ -80,8 +80,9 @@ static oct_status read_entry(const uint8_t *p, size_t n, const uint8_t *r, size_
     *keep = name > 4 && name - 4 < sizeof e->name && memcmp(text + name - 4, ".npy", 4) == 0 && !memchr(text, 0, name);
     if (!*keep)
         return OCT_OK;
-    *e = (oct_zip_entry){ .packed = le(r + 20, 4), .size = le(r + 24, 4), .crc = (uint32_t)le(r + 16, 4),
-                          .deflated = method == 8 };
+    *e = (oct_zip_entry){
+        .packed = le(r + 20, 4), .size = le(r + 24, 4), .crc = (uint32_t)le(r + 16, 4), .deflated = method == 8
+    };
     memcpy(e->name, text, name - 4);
     uint64_t header = le(r + 42, 4);
     if (flags & 1)
@@ -96,8 +97,8 @@ static oct_status read_entry(const uint8_t *p, size_t n, const uint8_t *r, size_
     if (e->offset > n || e->packed > n - e->offset || (!e->deflated && e->packed != e->size))
         return oct_fail(err, OCT_EMALFORMED, "broken zip archive: array '%s' lies outside the file", e->name);
     if (e->deflated && e->size / OCT_DEFLATE_RATIO > e->packed) /* no memory is asked for what cannot come */
-        return oct_fail(err, OCT_EMALFORMED, "broken zip archive: %llu bytes cannot hold array '%s' of %llu", (unsigned long long)e->packed,
-                        e->name, (unsigned long long)e->size);
+        return oct_fail(err, OCT_EMALFORMED, "broken zip archive: %llu bytes cannot hold array '%s' of %llu",
+                        (unsigned long long)e->packed, e->name, (unsigned long long)e->size);
     return OCT_OK;
 }
 

@@ -1,7 +1,9 @@
-/* lib/encodings/enc_aimet.c -- encodings of AIMET and QNN, JSON: bits, scale and offset of each tensor, where real = scale * (q + offset) of unsigned values q.
+/* lib/encodings/enc_aimet.c -- encodings of AIMET and QNN, JSON: bits, scale and offset of each tensor, where real =
+ * scale * (q + offset) of unsigned values q.
  *
- * Up to version 0.6 `activation_encodings` and `param_encodings` are objects of lists, in 1.0.0 lists of objects with a name, and in 2.0.0 there is one list,
- * `encodings`, in ONNX's words. QNN's --quantization_overrides takes the first, also with `min` and `max` alone. */
+ * Up to version 0.6 `activation_encodings` and `param_encodings` are objects of lists, in 1.0.0 lists of objects with a
+ * name, and in 2.0.0 there is one list, `encodings`, in ONNX's words. QNN's --quantization_overrides takes the first,
+ * also with `min` and `max` alone. */
 #include "encodings/encodings_int.h"
 
 #include "base/json.h"
@@ -15,15 +17,15 @@
 static bool claims(const char *text, size_t size)
 {
     return oct_encoding_is_json(text, size) &&
-           (oct_encoding_holds(text, size, "\"activation_encodings\"") || oct_encoding_holds(text, size, "\"param_encodings\"") ||
-            oct_encoding_holds(text, size, "\"encodings\""));
+           (oct_encoding_holds(text, size, "\"activation_encodings\"") ||
+            oct_encoding_holds(text, size, "\"param_encodings\"") || oct_encoding_holds(text, size, "\"encodings\""));
 }
 
 /* ---- one tensor ---- */
 
 /* What an encoding says, of one channel or of all. */
 typedef struct said {
-    bool real;      /* float: not quantized */
+    bool real; /* float: not quantized */
     bool symmetric;
     int bits;
     const oct_tree *scale, *offset, *lo, *hi;
@@ -59,13 +61,22 @@ static bool read_type(const char *name, said *s)
 static oct_status read_said(const oct_tree *t, said *s, oct_err *err)
 {
     const oct_tree *bits = oct_tree_member(t, "bitwidth"), *symmetric = oct_tree_member(t, "is_symmetric");
-    const char *dtype = oct_tree_text(oct_tree_member(t, "dtype")), *name = oct_tree_text(oct_tree_member(t, "output_dtype"));
+    const char *dtype = oct_tree_text(oct_tree_member(t, "dtype")),
+               *name = oct_tree_text(oct_tree_member(t, "output_dtype"));
     if (name) {
-        *s = (said){ .scale = oct_tree_member(t, "y_scale"), .offset = oct_tree_member(t, "y_zero_point"), .offset_sign = 1 };
-        return read_type(name, s) ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "'output_dtype' is '%.40s', no type of 2 to 32 bits", name);
+        *s = (said){ .scale = oct_tree_member(t, "y_scale"),
+                     .offset = oct_tree_member(t, "y_zero_point"),
+                     .offset_sign = 1 };
+        return read_type(name, s)
+                   ? OCT_OK
+                   : oct_fail(err, OCT_EMALFORMED, "'output_dtype' is '%.40s', no type of 2 to 32 bits", name);
     }
-    *s = (said){ .scale = oct_tree_member(t, "scale"), .offset = oct_tree_member(t, "offset"), .lo = oct_tree_member(t, "min"),
-                 .hi = oct_tree_member(t, "max"), .real = dtype && strcasecmp(dtype, "float") == 0, .offset_sign = -1 };
+    *s = (said){ .scale = oct_tree_member(t, "scale"),
+                 .offset = oct_tree_member(t, "offset"),
+                 .lo = oct_tree_member(t, "min"),
+                 .hi = oct_tree_member(t, "max"),
+                 .real = dtype && strcasecmp(dtype, "float") == 0,
+                 .offset_sign = -1 };
     oct_tree_bool(symmetric ? symmetric : oct_tree_member(t, "is_sym"), &s->symmetric);
     const oct_tree *given = bits ? bits : oct_tree_member(t, "bw");
     if (!given)
@@ -92,7 +103,8 @@ static bool zero_of(const said *s, size_t i, double *zero)
     return true;
 }
 
-/* Whether min and max, where there are both, are those of a scale and a zero point: to two steps, as values of one symmetric encoding are 255 or 256. */
+/* Whether min and max, where there are both, are those of a scale and a zero point: to two steps, as values of one
+ * symmetric encoding are 255 or 256. */
 static bool agree(const said *s, size_t i, double scale, double zero)
 {
     double lo, hi;
@@ -107,13 +119,16 @@ static oct_status pin_scale(oct_calib_tensor *t, const said *s, size_t i, oct_er
     const double middle = ldexp(1, s->bits - 1);
     if (!number_at(s->scale, i, &scale) || !zero_of(s, i, &zero))
         return oct_fail(err, OCT_EMALFORMED, "its scale and its zero point are not numbers, or not as many of each");
-    if (scale > 0 && s->symmetric && zero == 0 && !agree(s, i, scale, zero) && agree(s, i, scale, middle)) /* of signed values */
+    if (scale > 0 && s->symmetric && zero == 0 && !agree(s, i, scale, zero) &&
+        agree(s, i, scale, middle)) /* of signed values */
         zero = middle;
     if (!oct_encodings_pin_exact(t, s->bits, scale, zero))
-        return oct_fail(err, OCT_EMALFORMED, "scale %g and zero point %g are not those of %d bits", scale, zero, s->bits);
+        return oct_fail(err, OCT_EMALFORMED, "scale %g and zero point %g are not those of %d bits", scale, zero,
+                        s->bits);
     if (agree(s, i, scale, zero))
         return OCT_OK;
-    oct_fail(err, OCT_EMALFORMED, "scale and offset (%g to %g) contradict min and max", (double)t->pin.lo, (double)t->pin.hi);
+    oct_fail(err, OCT_EMALFORMED, "scale and offset (%g to %g) contradict min and max", (double)t->pin.lo,
+             (double)t->pin.hi);
     oct_hint(err, "take out min and max, or scale and offset");
     return OCT_EMALFORMED;
 }
@@ -126,7 +141,8 @@ static oct_status pin_channel(oct_calib_tensor *t, const said *s, size_t i, oct_
         return pin_scale(t, s, i, err);
     if (!s->lo || !s->hi || !number_at(s->lo, i, &lo) || !number_at(s->hi, i, &hi))
         return oct_fail(err, OCT_EMALFORMED, "it has neither scale and offset nor min and max");
-    return oct_encodings_pin(t, lo, hi) ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "%g to %g is not a range of float32", lo, hi);
+    return oct_encodings_pin(t, lo, hi) ? OCT_OK
+                                        : oct_fail(err, OCT_EMALFORMED, "%g to %g is not a range of float32", lo, hi);
 }
 
 /* Pins t to what is said of all n channels: where there are several, a range that holds all. */
@@ -212,7 +228,8 @@ static oct_status read_tree(oct_encodings *e, oct_tree *root, const char *label,
         OCT_TRY(read_all(e, all, label, lists[i], err));
     }
     e->weights = oct_tree_count(oct_tree_member(root, "param_encodings"));
-    return any ? OCT_OK : oct_fail(err, OCT_EUNSUPPORTED, "%s: it has no 'activation_encodings', and so no ranges", label);
+    return any ? OCT_OK
+               : oct_fail(err, OCT_EUNSUPPORTED, "%s: it has no 'activation_encodings', and so no ranges", label);
 }
 
 static oct_status read(oct_encodings *e, const char *text, size_t size, const char *label, oct_err *err)
@@ -296,9 +313,16 @@ static oct_status write_objects(oct_encoding_rows *rows, oct_buf *out, oct_err *
 }
 
 const oct_encoding_form oct_encoding_aimet = {
-    .name = "aimet", .summary = "encodings of AIMET and QNN, JSON", .claims = claims, .read = read, .write = write,
+    .name = "aimet",
+    .summary = "encodings of AIMET and QNN, JSON",
+    .claims = claims,
+    .read = read,
+    .write = write,
 };
 
 const oct_encoding_form oct_encoding_qnn = {
-    .name = "qnn", .summary = "encodings of AIMET and QNN, JSON, as of version 0.6.1", .read = read, .write = write_objects,
+    .name = "qnn",
+    .summary = "encodings of AIMET and QNN, JSON, as of version 0.6.1",
+    .read = read,
+    .write = write_objects,
 };

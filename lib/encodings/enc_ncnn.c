@@ -1,6 +1,6 @@
-/* lib/encodings/enc_ncnn.c -- table of ncnn2table: `LAYER_param_0 S S ...` has what weights are multiplied by, a number for each output channel (for each
- * group, where there are several), then `LAYER S` what the layer's input is. A scale as others have it is 1 / S. A line that begins with `#` leaves its
- * layer in float. */
+/* lib/encodings/enc_ncnn.c -- table of ncnn2table: `LAYER_param_0 S S ...` has what weights are multiplied by, a number
+ * for each output channel (for each group, where there are several), then `LAYER S` what the layer's input is. A scale
+ * as others have it is 1 / S. A line that begins with `#` leaves its layer in float. */
 #include "encodings/encodings_int.h"
 
 #include "base/mem.h"
@@ -63,7 +63,7 @@ static oct_status read_layer(oct_encodings *e, const oct_encoding_line *l, const
     if (!(least < INFINITY) || !oct_encodings_pin_exact(t, 8, scale, 128))
         return oct_encoding_fault(l, err, "the number gives no scale");
     t->pin.lo = 0 - t->pin.hi; /* -128 is not used */
-    if (wide != least) /* by channel: a range that holds all */
+    if (wide != least)         /* by channel: a range that holds all */
         t->exact.bits = 0;
     return OCT_OK;
 }
@@ -88,7 +88,8 @@ static oct_status read(oct_encodings *e, const char *text, size_t size, const ch
 /* ---- writing ---- */
 
 /* What weights are multiplied by: 127 becomes the largest of an output channel, or of a group. */
-static oct_status put_weights(oct_buf *out, const oct_tensor *w, const oct_weight_layout *l, const char *name, oct_err *err)
+static oct_status put_weights(oct_buf *out, const oct_tensor *w, const oct_weight_layout *l, const char *name,
+                              oct_err *err)
 {
     const int64_t n = l->groups > 1 ? l->groups : l->outs, per = l->outs / n;
     float *top = oct_calloc((size_t)n, sizeof *top);
@@ -108,13 +109,14 @@ static oct_status put_weights(oct_buf *out, const oct_tensor *w, const oct_weigh
     return OCT_OK;
 }
 
-/* The row of a node's first input where ncnn could run the node on integers: one matrix or kernel of float weights. NULL: it could not. */
+/* The row of a node's first input where ncnn could run the node on integers: one matrix or kernel of float weights.
+ * NULL: it could not. */
 static const oct_encoding_row *row_of(const oct_encoding_rows *rows, int node, oct_weight_layout *l)
 {
     const oct_node *n = &rows->g->node[node];
     const oct_tensor *w = oct_layer_weights(rows->g, node);
-    if (!w || w->dtype != OCT_F32 || !w->data || oct_op_of(rows->g, node)->quant != OCT_QUANT_WEIGHTED || !oct_layer_layout(rows->g, node, l) ||
-        l->matrices != 1 || l->groups < 1 || l->outs < l->groups || n->in[0] < 0)
+    if (!w || w->dtype != OCT_F32 || !w->data || oct_op_of(rows->g, node)->quant != OCT_QUANT_WEIGHTED ||
+        !oct_layer_layout(rows->g, node, l) || l->matrices != 1 || l->groups < 1 || l->outs < l->groups || n->in[0] < 0)
         return NULL;
     for (size_t i = 0; i < rows->n; i++)
         if (strcmp(rows->v[i].name, rows->g->value[n->in[0]].name) == 0)
@@ -147,5 +149,11 @@ static oct_status write(oct_encoding_rows *rows, oct_buf *out, oct_err *err)
 }
 
 const oct_encoding_form oct_encoding_ncnn = {
-    .name = "ncnn", .summary = "table of ncnn2table", .symmetric = true, .by_layer = true, .claims = claims, .read = read, .write = write,
+    .name = "ncnn",
+    .summary = "table of ncnn2table",
+    .symmetric = true,
+    .by_layer = true,
+    .claims = claims,
+    .read = read,
+    .write = write,
 };

@@ -1,5 +1,6 @@
-/* lib/encodings/enc_ort.c -- the calibration cache of ONNX Runtime's quantizer, JSON: for each tensor `lowest` and `highest`, an array of NumPy each; alone
- * (write_calibration_table) or as `data` of an object that names the method (save_tensors_data). Up to release 1.14 it is a pair of numbers. */
+/* lib/encodings/enc_ort.c -- the calibration cache of ONNX Runtime's quantizer, JSON: for each tensor `lowest` and
+ * `highest`, an array of NumPy each; alone (write_calibration_table) or as `data` of an object that names the method
+ * (save_tensors_data). Up to release 1.14 it is a pair of numbers. */
 #include "encodings/encodings_int.h"
 
 #include "base/json.h"
@@ -16,7 +17,8 @@ static char step(const char **p, const char *end)
     return *p < end ? **p : 0;
 }
 
-/* Whether the first member of an object is a list that begins with a number, as in `{"x": [-1.5, 2]`: up to 1.14 the file has pairs alone. */
+/* Whether the first member of an object is a list that begins with a number, as in `{"x": [-1.5, 2]`: up to 1.14 the
+ * file has pairs alone. */
 static bool is_pairs(const char *text, size_t size)
 {
     const char *p = text, *end = text + size;
@@ -34,7 +36,8 @@ static bool is_pairs(const char *text, size_t size)
 static bool claims(const char *text, size_t size)
 {
     return oct_encoding_is_json(text, size) &&
-           (oct_encoding_holds(text, size, "\"TensorData\"") || oct_encoding_holds(text, size, "\"TensorsData\"") || is_pairs(text, size));
+           (oct_encoding_holds(text, size, "\"TensorData\"") || oct_encoding_holds(text, size, "\"TensorsData\"") ||
+            is_pairs(text, size));
 }
 
 /* The least or the largest of a number, or of lists of numbers in each other. */
@@ -56,7 +59,8 @@ static bool extreme(const oct_tree *t, bool most, int depth, double *v)
 
 static bool bound(const oct_tree *tensor, const char *name, bool most, double *v)
 {
-    const oct_tree *b = oct_tree_is_list(tensor) ? oct_tree_count(tensor) == 2 ? oct_tree_at(tensor, most) : NULL : oct_tree_member(tensor, name);
+    const oct_tree *b = oct_tree_is_list(tensor) ? oct_tree_count(tensor) == 2 ? oct_tree_at(tensor, most) : NULL
+                                                 : oct_tree_member(tensor, name);
     return extreme(oct_tree_is_object(b) ? oct_tree_member(b, "data") : b, most, 8, v);
 }
 
@@ -66,11 +70,14 @@ static oct_status read_tensor(oct_encodings *e, const char *name, const oct_tree
     double lo, hi;
     OCT_TRY(oct_encodings_add(e, name, strlen(name), &t, err));
     if (!bound(tensor, "lowest", false, &lo) || !bound(tensor, "highest", true, &hi)) {
-        oct_fail(err, OCT_EMALFORMED, oct_tree_is_list(tensor) ? "expected a pair of numbers" : "it has no 'lowest' and 'highest' that are numbers");
+        oct_fail(err, OCT_EMALFORMED,
+                 oct_tree_is_list(tensor) ? "expected a pair of numbers"
+                                          : "it has no 'lowest' and 'highest' that are numbers");
         oct_hint(err, "calibrate with MinMax, Entropy or Percentile");
         return OCT_EMALFORMED;
     }
-    return oct_encodings_pin(t, lo, hi) ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "%g to %g is not a range of float32", lo, hi);
+    return oct_encodings_pin(t, lo, hi) ? OCT_OK
+                                        : oct_fail(err, OCT_EMALFORMED, "%g to %g is not a range of float32", lo, hi);
 }
 
 static oct_status read_tree(oct_encodings *e, oct_tree *root, const char *label, oct_err *err)
@@ -127,5 +134,9 @@ static oct_status write(oct_encoding_rows *rows, oct_buf *out, oct_err *err)
 }
 
 const oct_encoding_form oct_encoding_ort = {
-    .name = "ort", .summary = "calibration cache of ONNX Runtime, JSON", .claims = claims, .read = read, .write = write,
+    .name = "ort",
+    .summary = "calibration cache of ONNX Runtime, JSON",
+    .claims = claims,
+    .read = read,
+    .write = write,
 };

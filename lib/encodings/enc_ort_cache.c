@@ -1,5 +1,5 @@
-/* lib/encodings/enc_ort_cache.c -- calibration.cache of ONNX Runtime's quantizer: lines `NAME LARGEST`, the largest magnitude of a tensor. What reads it takes
- * the range from -LARGEST to LARGEST. */
+/* lib/encodings/enc_ort_cache.c -- calibration.cache of ONNX Runtime's quantizer: lines `NAME LARGEST`, the largest
+ * magnitude of a tensor. What reads it takes the range from -LARGEST to LARGEST. */
 #include "encodings/encodings_int.h"
 
 #include <math.h>
@@ -54,5 +54,10 @@ static oct_status write(oct_encoding_rows *rows, oct_buf *out, oct_err *err)
 }
 
 const oct_encoding_form oct_encoding_ort_cache = {
-    .name = "ort-cache", .summary = "calibration.cache of ONNX Runtime", .symmetric = true, .claims = claims, .read = read, .write = write,
+    .name = "ort-cache",
+    .summary = "calibration.cache of ONNX Runtime",
+    .symmetric = true,
+    .claims = claims,
+    .read = read,
+    .write = write,
 };

@@ -1,5 +1,6 @@
-/* lib/encodings/enc_tensorrt.c -- calibration cache of TensorRT: a line that names release and calibrator, then `NAME: SCALE` with the eight hexadecimal
- * digits of a float32. The scale is that of int8 around zero, so the range is 127 of it to both sides. */
+/* lib/encodings/enc_tensorrt.c -- calibration cache of TensorRT: a line that names release and calibrator, then `NAME:
+ * SCALE` with the eight hexadecimal digits of a float32. The scale is that of int8 around zero, so the range is 127 of
+ * it to both sides. */
 #include "encodings/encodings_int.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ static bool hex_float(const char *w, size_t n, float *v)
 {
     uint32_t bits = 0;
     for (size_t i = 0; i < n; i++) {
-        const char *digits = "0123456789abcdef", c = (char)(w[i] >= 'A' && w[i] <= 'F' ? w[i] + 32 : w[i]), *at = c ? strchr(digits, c) : NULL;
+        const char *digits = "0123456789abcdef", c = (char)(w[i] >= 'A' && w[i] <= 'F' ? w[i] + 32 : w[i]),
+                   *at = c ? strchr(digits, c) : NULL;
         if (!at)
             return false;
         bits = bits << 4 | (uint32_t)(at - digits);
@@ -66,5 +68,10 @@ static oct_status write(oct_encoding_rows *rows, oct_buf *out, oct_err *err)
 }
 
 const oct_encoding_form oct_encoding_tensorrt = {
-    .name = "tensorrt", .summary = "calibration cache of TensorRT", .symmetric = true, .claims = claims, .read = read, .write = write,
+    .name = "tensorrt",
+    .summary = "calibration cache of TensorRT",
+    .symmetric = true,
+    .claims = claims,
+    .read = read,
+    .write = write,
 };

@@ -43,7 +43,8 @@ bool oct_encoding_is_table(const void *data, size_t size)
 {
     static const char table[] = "octet-calibration";
     const uint8_t *b = data;
-    return size == 0 || (size >= 2 && b[0] == 0x1f && b[1] == 0x8b) || (size >= sizeof table - 1 && memcmp(b, table, sizeof table - 1) == 0);
+    return size == 0 || (size >= 2 && b[0] == 0x1f && b[1] == 0x8b) ||
+           (size >= sizeof table - 1 && memcmp(b, table, sizeof table - 1) == 0);
 }
 
 bool oct_encoding_form_needs_model(const oct_encoding_form *f)
@@ -86,7 +87,9 @@ oct_status oct_encodings_parse(const void *data, size_t size, const char *label,
     if (!e->form) {
         oct_fail(err, OCT_EMALFORMED, "%s: its ranges are not in a known form", label);
         if (size && memchr(data, 0, size))
-            oct_hint(err, "known forms are texts; beside ONNX Runtime's calibration.flatbuffers lies calibration.json, which has the same ranges");
+            oct_hint(
+                err,
+                "known forms are texts; beside ONNX Runtime's calibration.flatbuffers lies calibration.json, which has the same ranges");
         oct_hint(err, "the known forms are calibration tables and %s", oct_encoding_form_names());
         return OCT_EMALFORMED;
     }
@@ -187,7 +190,8 @@ oct_status oct_encoding_check_name(const char *name, const char *separators, oct
 {
     for (const char *p = name; *p; p++)
         if ((unsigned char)*p < 0x20 || strchr(separators, *p))
-            return oct_fail(err, OCT_EUSAGE, "the name '%.200s' has no place in this form, because of a character in it", name);
+            return oct_fail(err, OCT_EUSAGE,
+                            "the name '%.200s' has no place in this form, because of a character in it", name);
     return OCT_OK;
 }
 
@@ -195,8 +199,11 @@ oct_status oct_encoding_tree(const char *text, size_t size, const char *label, o
 {
     const oct_status s = oct_tree_parse(text, size, label, root, err);
     const bool signed_one = err && strstr(err->text, "near '-'") && oct_encoding_holds(text, size, "-Infinity");
-    if (s == OCT_EMALFORMED && (signed_one || (err && (strstr(err->text, "near 'NaN'") || strstr(err->text, "near 'Infinity'")))))
-        oct_hint(err, "the tool found no range for that tensor: look at its samples and calibrate again, or take the tensor's entry out");
+    if (s == OCT_EMALFORMED &&
+        (signed_one || (err && (strstr(err->text, "near 'NaN'") || strstr(err->text, "near 'Infinity'")))))
+        oct_hint(
+            err,
+            "the tool found no range for that tensor: look at its samples and calibrate again, or take the tensor's entry out");
     return s;
 }
 

@@ -1,7 +1,9 @@
-/* lib/encodings/encodings.h -- ranges of tensors as other tools write them: read as pinned ranges of a calibration table, and written from one.
+/* lib/encodings/encodings.h -- ranges of tensors as other tools write them: read as pinned ranges of a calibration
+ * table, and written from one.
  *
- * A form says a range, or a scale and a zero point, of each tensor. The latter are kept beside the range (oct_calib_exact), so that a
- * conversion takes them as they are. docs/formats.md has a table of the forms and of what each can say. */
+ * A form says a range, or a scale and a zero point, of each tensor. The latter are kept beside the range
+ * (oct_calib_exact), so that a conversion takes them as they are. docs/formats.md has a table of the forms and of what
+ * each can say. */
 #ifndef OCT_ENCODINGS_ENCODINGS_H
 #define OCT_ENCODINGS_ENCODINGS_H
 
@@ -31,38 +33,44 @@ bool oct_encoding_is_table(const void *data, size_t size);
 /* What a file says. */
 typedef struct oct_encodings {
     const oct_encoding_form *form;
-    oct_calib *ranges; /* every tensor is pinned, or off where the file has it stay float; under the names of the file */
-    size_t weights;    /* entries of weights, which are not taken */
+    oct_calib
+        *ranges;    /* every tensor is pinned, or off where the file has it stay float; under the names of the file */
+    size_t weights; /* entries of weights, which are not taken */
 } oct_encodings;
 
-/* Reads bytes of any form. Release *e with oct_encodings_free, also after a failure. OCT_EMALFORMED with the place in the file ("label:line:" or
- * the path within JSON); OCT_EUNSUPPORTED where this build reads no JSON, or the file has no ranges. */
+/* Reads bytes of any form. Release *e with oct_encodings_free, also after a failure. OCT_EMALFORMED with the place in
+ * the file ("label:line:" or the path within JSON); OCT_EUNSUPPORTED where this build reads no JSON, or the file has no
+ * ranges. */
 oct_status oct_encodings_parse(const void *data, size_t size, const char *label, oct_encodings *e, oct_err *err);
 void oct_encodings_free(oct_encodings *e);
 
 /* What became of a file's entries. */
 typedef struct oct_encodings_match {
     const oct_encoding_form *form;
-    size_t taken;   /* ranges of tensors of the model */
-    size_t weights; /* entries of its weights */
-    size_t others;  /* entries of what the model does not have */
-    char other[128], near[128]; /* the first of these, cut where it is longer, and the name that it may stand for: of a tensor that has no entry, or "" */
+    size_t taken;               /* ranges of tensors of the model */
+    size_t weights;             /* entries of its weights */
+    size_t others;              /* entries of what the model does not have */
+    char other[128], near[128]; /* the first of these, cut where it is longer, and the name that it may stand for: of a
+                                   tensor that has no entry, or "" */
 } oct_encodings_match;
 
 /* What is said of m->others, where there are any, in text[size]. */
 void oct_encodings_say_others(const oct_encodings_match *m, char *text, size_t size);
 
-/* Pins the tensors of g that the file is about: those of its names, or the first inputs of its layers. Where several entries are about one tensor, its range
- * holds all of theirs. OCT_EUSAGE when there is none. */
-oct_status oct_encodings_take(const oct_encodings *e, const char *label, const oct_graph *g, oct_calib *into, oct_encodings_match *m, oct_err *err);
+/* Pins the tensors of g that the file is about: those of its names, or the first inputs of its layers. Where several
+ * entries are about one tensor, its range holds all of theirs. OCT_EUSAGE when there is none. */
+oct_status oct_encodings_take(const oct_encodings *e, const char *label, const oct_graph *g, oct_calib *into,
+                              oct_encodings_match *m, oct_err *err);
 
-/* Reads a file ("-": standard input) as a calibration table, or in any form as ranges of g's tensors; m->form is NULL for a table. The table of a form has no
- * model; whoever saves it sets one. */
-oct_status oct_encodings_load(const char *path, const oct_graph *g, oct_calib **out, oct_encodings_match *m, oct_err *err);
-
-/* Writes the ranges of a table: pinned ones as they are, others as the observer chooses them. g: the graph whose layers are named, where the form
- * needs it; else NULL. *n: how many ranges, or layers. OCT_EUSAGE where a name has no place in the form. */
-oct_status oct_encodings_text(const oct_encoding_form *f, const oct_calib *c, oct_observer_spec observer, const oct_graph *g, oct_buf *out, size_t *n,
+/* Reads a file ("-": standard input) as a calibration table, or in any form as ranges of g's tensors; m->form is NULL
+ * for a table. The table of a form has no model; whoever saves it sets one. */
+oct_status oct_encodings_load(const char *path, const oct_graph *g, oct_calib **out, oct_encodings_match *m,
                               oct_err *err);
+
+/* Writes the ranges of a table: pinned ones as they are, others as the observer chooses them. g: the graph whose layers
+ * are named, where the form needs it; else NULL. *n: how many ranges, or layers. OCT_EUSAGE where a name has no place
+ * in the form. */
+oct_status oct_encodings_text(const oct_encoding_form *f, const oct_calib *c, oct_observer_spec observer,
+                              const oct_graph *g, oct_buf *out, size_t *n, oct_err *err);
 
 #endif

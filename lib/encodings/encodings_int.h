@@ -35,8 +35,9 @@ struct oct_encoding_form {
 oct_status oct_encodings_add(oct_encodings *e, const char *name, size_t n, oct_calib_tensor **t, oct_err *err);
 /* Pins to lo and hi, widened to hold 0. False where one is no finite float32. */
 bool oct_encodings_pin(oct_calib_tensor *t, double lo, double hi);
-/* Pins to parameters of `bits` unsigned values, 2 to 32: exact ones where they are 8 or 16. False where these are no parameters: a scale that is not positive, a
- * zero point beyond the values. A scale of 0, as tools write it for a tensor that is 0 always, is the range of 0 alone. */
+/* Pins to parameters of `bits` unsigned values, 2 to 32: exact ones where they are 8 or 16. False where these are no
+ * parameters: a scale that is not positive, a zero point beyond the values. A scale of 0, as tools write it for a
+ * tensor that is 0 always, is the range of 0 alone. */
 bool oct_encodings_pin_exact(oct_calib_tensor *t, int bits, double scale, double zero);
 
 /* A line of text, without blanks at its end. */

@@ -28,14 +28,16 @@ static int input_of_layer(const oct_graph *g, const char *name)
 /* A second entry about one tensor widens its range, and its parameters are kept where they are the same. */
 static void pin_also(oct_calib_tensor *to, const oct_calib_tensor *from)
 {
-    const bool first = !to->pinned, same = to->exact.bits == from->exact.bits && to->exact.scale == from->exact.scale && to->exact.zero == from->exact.zero;
+    const bool first = !to->pinned, same = to->exact.bits == from->exact.bits && to->exact.scale == from->exact.scale &&
+                                           to->exact.zero == from->exact.zero;
     to->off |= from->off;
     to->pinned |= from->pinned;
     to->pin = (oct_range){ fminf(to->pin.lo, from->pin.lo), fmaxf(to->pin.hi, from->pin.hi) };
     to->exact = first || same ? from->exact : (oct_calib_exact){ 0 };
 }
 
-/* What entries of a form are about: layers that read something, or tensors that are computed. NULL: the i-th is not such. */
+/* What entries of a form are about: layers that read something, or tensors that are computed. NULL: the i-th is not
+ * such. */
 static const char *subject_at(const oct_encoding_form *f, const oct_graph *g, size_t i)
 {
     if (!f->by_layer)
@@ -66,12 +68,14 @@ static void name_other(const oct_encodings *e, const char *name, const oct_graph
 
 void oct_encodings_say_others(const oct_encodings_match *m, char *text, size_t size)
 {
-    const int n = snprintf(text, size, "entries of nothing that the model has: %zu, the first '%s'", m->others, m->other);
+    const int n =
+        snprintf(text, size, "entries of nothing that the model has: %zu, the first '%s'", m->others, m->other);
     if (m->near[0] && n > 0 && (size_t)n < size)
         snprintf(text + n, size - (size_t)n, " (is '%s' meant?)", m->near);
 }
 
-static oct_status take_entry(const oct_encodings *e, const oct_calib_tensor *t, const oct_graph *g, oct_calib *into, oct_encodings_match *m, oct_err *err)
+static oct_status take_entry(const oct_encodings *e, const oct_calib_tensor *t, const oct_graph *g, oct_calib *into,
+                             oct_encodings_match *m, oct_err *err)
 {
     const int v = e->form->by_layer ? input_of_layer(g, t->name) : oct_graph_find(g, t->name);
     oct_calib_tensor *to;
@@ -96,16 +100,19 @@ static oct_status none_taken(const oct_encodings *e, const char *label, const oc
     const char *name = e->ranges->n_tensors ? e->ranges->tensors[0]->name : NULL;
     if (!name)
         return oct_fail(err, OCT_EUSAGE, "%s: it has no range for any tensor", label);
-    oct_fail(err, OCT_EUSAGE, "%s: made for another model: none of its %zu names, the first being '%.100s', is that of a %s of this one", label,
-             e->ranges->n_tensors, name, e->form->by_layer ? "layer" : "tensor");
+    oct_fail(err, OCT_EUSAGE,
+             "%s: made for another model: none of its %zu names, the first being '%.100s', is that of a %s of this one",
+             label, e->ranges->n_tensors, name, e->form->by_layer ? "layer" : "tensor");
     if (!e->form->by_layer && input_of_layer(g, name) >= 0)
-        oct_hint(err, "'%.100s' is a layer: a table of ncnn begins with the lines of weights, %.100s_param_0", name, name);
+        oct_hint(err, "'%.100s' is a layer: a table of ncnn begins with the lines of weights, %.100s_param_0", name,
+                 name);
     const oct_nearest near = nearest_to(e, name, g, false);
     oct_nearest_hint(&near, 3, "make the file from this model, or rename what is in it", err);
     return OCT_EUSAGE;
 }
 
-oct_status oct_encodings_take(const oct_encodings *e, const char *label, const oct_graph *g, oct_calib *into, oct_encodings_match *m, oct_err *err)
+oct_status oct_encodings_take(const oct_encodings *e, const char *label, const oct_graph *g, oct_calib *into,
+                              oct_encodings_match *m, oct_err *err)
 {
     *m = (oct_encodings_match){ .form = e->form, .weights = e->weights };
     for (size_t i = 0; i < e->ranges->n_tensors; i++)
@@ -115,7 +122,8 @@ oct_status oct_encodings_take(const oct_encodings *e, const char *label, const o
 
 /* ---- files ---- */
 
-static oct_status from_bytes(const void *data, size_t size, const char *label, const oct_graph *g, oct_calib **out, oct_encodings_match *m, oct_err *err)
+static oct_status from_bytes(const void *data, size_t size, const char *label, const oct_graph *g, oct_calib **out,
+                             oct_encodings_match *m, oct_err *err)
 {
     oct_encodings e;
     *m = (oct_encodings_match){ 0 };
@@ -133,7 +141,8 @@ static oct_status from_bytes(const void *data, size_t size, const char *label, c
     return s;
 }
 
-oct_status oct_encodings_load(const char *path, const oct_graph *g, oct_calib **out, oct_encodings_match *m, oct_err *err)
+oct_status oct_encodings_load(const char *path, const oct_graph *g, oct_calib **out, oct_encodings_match *m,
+                              oct_err *err)
 {
     enum { MOST = 512 << 20 };
     oct_map map;

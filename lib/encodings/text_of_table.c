@@ -21,7 +21,8 @@ static void parameters(const oct_encoding_form *f, const oct_calib_tensor *t, co
 }
 
 /* Those of tensors that have a range. */
-static oct_status find_rows(const oct_encoding_form *f, const oct_calib *c, oct_observer_spec observer, oct_encoding_rows *rows, oct_err *err)
+static oct_status find_rows(const oct_encoding_form *f, const oct_calib *c, oct_observer_spec observer,
+                            oct_encoding_rows *rows, oct_err *err)
 {
     const oct_qrange g = f->symmetric ? (oct_qrange){ -127, 127, true } : (oct_qrange){ 0, 255, false };
     for (size_t i = 0; i < c->n_tensors; i++) {
@@ -40,8 +41,8 @@ static oct_status find_rows(const oct_encoding_form *f, const oct_calib *c, oct_
     return OCT_OK;
 }
 
-oct_status oct_encodings_text(const oct_encoding_form *f, const oct_calib *c, oct_observer_spec observer, const oct_graph *g, oct_buf *out, size_t *n,
-                              oct_err *err)
+oct_status oct_encodings_text(const oct_encoding_form *f, const oct_calib *c, oct_observer_spec observer,
+                              const oct_graph *g, oct_buf *out, size_t *n, oct_err *err)
 {
     oct_encoding_rows rows = { .v = oct_calloc(c->n_tensors + 1, sizeof *rows.v), .g = g };
     oct_status s = rows.v ? find_rows(f, c, observer, &rows, err) : oct_nomem(err);

@@ -81,7 +81,8 @@ static oct_status read_models(oct_tree *root, oct_arena *arena, oct_baseline *b,
     return OCT_OK;
 }
 
-oct_status oct_baseline_read(const char *text, size_t size, const char *label, oct_arena *arena, oct_baseline **out, oct_err *err)
+oct_status oct_baseline_read(const char *text, size_t size, const char *label, oct_arena *arena, oct_baseline **out,
+                             oct_err *err)
 {
     oct_tree *root;
     oct_baseline *b = oct_arena_calloc(arena, 1, sizeof *b);
@@ -120,17 +121,33 @@ static void judge_drop(oct_gate_result *x, size_t k, const oct_eval_score *s, do
 {
     const oct_interval now = { s->drop, s->lo, s->hi };
     const oct_drop_limit limit = { before, false };
-    *x = (oct_gate_result){ .gate = &the_gate, .model = k, .subject = s->metric->name, .score = s, .estimate = s->drop, .limit = before,
-                            .before = before, .lo = s->lo, .hi = s->hi, .method = s->method };
+    *x = (oct_gate_result){ .gate = &the_gate,
+                            .model = k,
+                            .subject = s->metric->name,
+                            .score = s,
+                            .estimate = s->drop,
+                            .limit = before,
+                            .before = before,
+                            .lo = s->lo,
+                            .hi = s->hi,
+                            .method = s->method };
     const bool worse = oct_drop_exceeds(&limit, s->reference, s->drop);
     x->met = !worse || (!isnan(s->lo) && !(s->lo > before));
     x->unsure = worse && x->met;
     x->samples_needed = x->unsure ? oct_interval_samples(&now, s->n, before) : 0;
 }
 
-static void judge_value(oct_gate_result *x, size_t k, const char *subject, double now, double before, double limit, bool larger_is_better)
+static void judge_value(oct_gate_result *x, size_t k, const char *subject, double now, double before, double limit,
+                        bool larger_is_better)
 {
-    *x = (oct_gate_result){ .gate = &the_gate, .model = k, .subject = subject, .estimate = now, .before = before, .limit = limit, .lo = NAN, .hi = NAN };
+    *x = (oct_gate_result){ .gate = &the_gate,
+                            .model = k,
+                            .subject = subject,
+                            .estimate = now,
+                            .before = before,
+                            .limit = limit,
+                            .lo = NAN,
+                            .hi = NAN };
     x->met = larger_is_better ? now >= limit : now <= limit;
 }
 
@@ -146,12 +163,15 @@ static void judge_model(const oct_baseline_model *b, const oct_eval_result *r, s
     }
     if (!isnan(b->sqnr_db))
         judge_value(&x[(*n)++], k, "sqnr", m->sqnr_db, b->sqnr_db, b->sqnr_db - OCT_BASELINE_DB, true);
-    judge_value(&x[(*n)++], k, "size", (double)m->size_bytes, b->size_bytes, b->size_bytes * (1 + OCT_BASELINE_SHARE), false);
+    judge_value(&x[(*n)++], k, "size", (double)m->size_bytes, b->size_bytes, b->size_bytes * (1 + OCT_BASELINE_SHARE),
+                false);
     if (!isnan(b->peak_bytes) && !m->runner)
-        judge_value(&x[(*n)++], k, "memory", (double)m->peak_bytes, b->peak_bytes, b->peak_bytes * (1 + OCT_BASELINE_SHARE), false);
+        judge_value(&x[(*n)++], k, "memory", (double)m->peak_bytes, b->peak_bytes,
+                    b->peak_bytes * (1 + OCT_BASELINE_SHARE), false);
 }
 
-oct_status oct_baseline_judge(const oct_baseline *b, oct_eval_result *r, const oct_gate_result **result, size_t *n, oct_err *err)
+oct_status oct_baseline_judge(const oct_baseline *b, oct_eval_result *r, const oct_gate_result **result, size_t *n,
+                              oct_err *err)
 {
     size_t count;
     if (!oct_mul_size(r->n_models, r->n_scores + 3, &count) || count > SIZE_MAX - *n)
@@ -216,7 +236,8 @@ void oct_baseline_gaps(const oct_baseline *b, const oct_eval_result *r, oct_buf 
         if (lacks)
             add_word(now, metric->name);
     }
-    const oct_baseline_model *was = r->n_models > 1 ? find_model(b, r, 1) : NULL; /* a report has the same metrics of all models */
+    const oct_baseline_model *was =
+        r->n_models > 1 ? find_model(b, r, 1) : NULL; /* a report has the same metrics of all models */
     for (size_t d = 0; was && d < was->n_drops; d++)
         if (!is_whole(was->drops[d].metric) && !now_has(&r->models[1], r->n_scores, was->drops[d].metric))
             add_word(then, was->drops[d].metric);

@@ -16,7 +16,8 @@ uint64_t oct_draw_bits(uint64_t counter)
     return x ^ (x >> 31);
 }
 
-/* 97.5 % quantile of Student's t: a table for few degrees of freedom, then the expansion of Abramowitz and Stegun 26.7.5. */
+/* 97.5 % quantile of Student's t: a table for few degrees of freedom, then the expansion of Abramowitz and
+ * Stegun 26.7.5. */
 static double student(uint64_t df)
 {
     static const double few[] = { 0, 12.7062047361747, 4.30265272974946, 3.18244630528371, 2.77644510519779 };

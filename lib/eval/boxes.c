@@ -8,7 +8,8 @@
 
 /* ---- columns of outputs ---- */
 
-/* An output as rows and columns. `inner` rows are adjacent, followed by the same rows of the next column; if columns are last, inner is 1. */
+/* An output as rows and columns. `inner` rows are adjacent, followed by the same rows of the next column; if columns
+ * are last, inner is 1. */
 typedef struct part {
     const float *v;
     size_t rows, columns, inner;
@@ -21,7 +22,8 @@ typedef struct table {
     size_t rows, columns;
 } table;
 
-/* The rows and columns of dims, by the rows of a pattern, or without one, by all dimensions but the last. False: the shape does not match. */
+/* The rows and columns of dims, by the rows of a pattern, or without one, by all dimensions but the last. False: the
+ * shape does not match. */
 static bool shape_part(const oct_decode_output *o, int rank, const int64_t *dims, part *p)
 {
     int changes = 0;
@@ -98,16 +100,18 @@ static bool has_part(const table *t, const float *v)
     return false;
 }
 
-/* taken: outputs that are already used completely for something else (NULL: none). Keys that ask for a whole output skip these. */
-static oct_status open_table(const oct_decode_output *o, const char *what, const table *taken, const oct_set_tensor *out, size_t n_out, table *t,
-                             oct_err *err)
+/* taken: outputs that are already used completely for something else (NULL: none). Keys that ask for a whole output
+ * skip these. */
+static oct_status open_table(const oct_decode_output *o, const char *what, const table *taken,
+                             const oct_set_tensor *out, size_t n_out, table *t, oct_err *err)
 {
     part p;
     *t = (table){ 0 };
     for (size_t i = 0; i < n_out && t->n < OCT_DECODE_LEVELS; i++)
         if (!(is_whole(o) && has_part(taken, out[i].v)) && fit_part(o, &out[i], &p)) {
             if (t->n && t->columns != p.columns)
-                return oct_fail(err, OCT_EUSAGE, "--decode: %s: outputs of %zu and of %zu columns fit", what, t->columns, p.columns);
+                return oct_fail(err, OCT_EUSAGE, "--decode: %s: outputs of %zu and of %zu columns fit", what,
+                                t->columns, p.columns);
             t->columns = p.columns;
             insert_part(t, &p);
         }
@@ -146,8 +150,8 @@ static double at(const table *t, size_t row, size_t column)
 
 /* What a row belongs to: a cell of a grid with an anchor, or a prior. */
 typedef struct cell {
-    double x, y, stride;       /* the position in the grid */
-    double cx, cy, aw, ah;     /* the centre of the cell or prior, and the size of the anchor or prior */
+    double x, y, stride;   /* the position in the grid */
+    double cx, cy, aw, ah; /* the centre of the cell or prior, and the size of the anchor or prior */
 } cell;
 
 static size_t cells_across(double side, double stride)
@@ -228,17 +232,12 @@ static void set_centred(oct_box *x, double cx, double cy, double w, double h)
 static void set_plain(oct_box *x, oct_box_form form, const double d[4], double ux, double uy)
 {
     switch (form) {
-    case OCT_FORM_XYXY:
-        *x = (oct_box){ .x1 = d[0] * ux, .y1 = d[1] * uy, .x2 = d[2] * ux, .y2 = d[3] * uy };
-        break;
-    case OCT_FORM_YXYX:
-        *x = (oct_box){ .x1 = d[1] * ux, .y1 = d[0] * uy, .x2 = d[3] * ux, .y2 = d[2] * uy };
-        break;
+    case OCT_FORM_XYXY: *x = (oct_box){ .x1 = d[0] * ux, .y1 = d[1] * uy, .x2 = d[2] * ux, .y2 = d[3] * uy }; break;
+    case OCT_FORM_YXYX: *x = (oct_box){ .x1 = d[1] * ux, .y1 = d[0] * uy, .x2 = d[3] * ux, .y2 = d[2] * uy }; break;
     case OCT_FORM_XYWH:
         *x = (oct_box){ .x1 = d[0] * ux, .y1 = d[1] * uy, .x2 = (d[0] + d[2]) * ux, .y2 = (d[1] + d[3]) * uy };
         break;
-    default:
-        set_centred(x, d[0] * ux, d[1] * uy, d[2] * ux, d[3] * uy);
+    default: set_centred(x, d[0] * ux, d[1] * uy, d[2] * ux, d[3] * uy);
     }
 }
 
@@ -249,22 +248,25 @@ static void set_box(const oct_box_rule *b, const cell *c, double w, double h, co
     double s[4];
     switch (b->form) {
     case OCT_FORM_LTRB:
-        *x = (oct_box){ .x1 = c->cx - d[0] * ux, .y1 = c->cy - d[1] * uy, .x2 = c->cx + d[2] * ux, .y2 = c->cy + d[3] * uy };
+        *x = (oct_box){
+            .x1 = c->cx - d[0] * ux, .y1 = c->cy - d[1] * uy, .x2 = c->cx + d[2] * ux, .y2 = c->cy + d[3] * uy
+        };
         return;
     case OCT_FORM_GRID:
-        set_centred(x, (d[0] + c->x) * c->stride, (d[1] + c->y) * c->stride, oct_exp(d[2]) * c->stride, oct_exp(d[3]) * c->stride);
+        set_centred(x, (d[0] + c->x) * c->stride, (d[1] + c->y) * c->stride, oct_exp(d[2]) * c->stride,
+                    oct_exp(d[3]) * c->stride);
         return;
     case OCT_FORM_YOLO:
         for (int k = 0; k < 4; k++)
             s[k] = 2 * (b->activation == OCT_ACT_SIGMOID ? sigmoid(d[k]) : d[k]);
-        set_centred(x, (s[0] - 0.5 + c->x) * c->stride, (s[1] - 0.5 + c->y) * c->stride, s[2] * s[2] * c->aw, s[3] * s[3] * c->ah);
+        set_centred(x, (s[0] - 0.5 + c->x) * c->stride, (s[1] - 0.5 + c->y) * c->stride, s[2] * s[2] * c->aw,
+                    s[3] * s[3] * c->ah);
         return;
     case OCT_FORM_DELTAS:
-        set_centred(x, c->cx + d[0] * b->variance[0] * c->aw, c->cy + d[1] * b->variance[1] * c->ah, c->aw * oct_exp(d[2] * b->variance[2]),
-                    c->ah * oct_exp(d[3] * b->variance[3]));
+        set_centred(x, c->cx + d[0] * b->variance[0] * c->aw, c->cy + d[1] * b->variance[1] * c->ah,
+                    c->aw * oct_exp(d[2] * b->variance[2]), c->ah * oct_exp(d[3] * b->variance[3]));
         return;
-    default:
-        set_plain(x, b->form, d, ux, uy);
+    default: set_plain(x, b->form, d, ux, uy);
     }
 }
 
@@ -291,7 +293,9 @@ static void read_scores(const decoding *d, size_t row)
         most = v[i * step] > most ? v[i * step] : most;
     for (size_t i = 0; i < n; i++) {
         const double x = v[i * step];
-        d->score[i] = d->b->activation == OCT_ACT_SIGMOID ? sigmoid(x) : d->b->activation == OCT_ACT_SOFTMAX ? oct_exp(x - most) : x;
+        d->score[i] = d->b->activation == OCT_ACT_SIGMOID   ? sigmoid(x)
+                      : d->b->activation == OCT_ACT_SOFTMAX ? oct_exp(x - most)
+                                                            : x;
         sum += d->score[i];
     }
     if (d->b->activation == OCT_ACT_SOFTMAX)
@@ -302,8 +306,8 @@ static void read_scores(const decoding *d, size_t row)
         d->score[i] *= times;
 }
 
-/* The position in the truth of a class: that of a column of scores (begin: the first class), or that of a number in an output; -1: the truth does not have
- * it. */
+/* The position in the truth of a class: that of a column of scores (begin: the first class), or that of a number in an
+ * output; -1: the truth does not have it. */
 static int64_t place_of_column(const decoding *d, size_t column, size_t begin)
 {
     if (d->b->ids)
@@ -388,7 +392,8 @@ static oct_status open_tables(decoding *d, const oct_set_tensor *out, size_t n_o
     OCT_TRY(want_rows(d, &d->classes, "classes", err));
     const size_t sides = b->bins ? 4 * (size_t)b->bins : 4;
     if (d->boxes.columns != sides)
-        return oct_fail(err, OCT_EUSAGE, "--decode: boxes have %zu columns, and %zu are expected", d->boxes.columns, sides);
+        return oct_fail(err, OCT_EUSAGE, "--decode: boxes have %zu columns, and %zu are expected", d->boxes.columns,
+                        sides);
     d->rows = d->boxes.rows;
     if (!b->count.given)
         return OCT_OK;
@@ -404,12 +409,13 @@ static oct_status check_cells(const decoding *d, size_t n_priors, oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "--decode: there are %zu boxes, and %zu priors", d->boxes.rows, n_priors);
     if (d->priors || !d->b->n_strides || count_cells(d->b, d->w, d->h) == d->boxes.rows)
         return OCT_OK;
-    return oct_fail(err, OCT_EUSAGE, "--decode: there are %zu boxes, and %zu cells and anchors of strides in an input of %gx%g", d->boxes.rows,
-                    count_cells(d->b, d->w, d->h), d->w, d->h);
+    return oct_fail(err, OCT_EUSAGE,
+                    "--decode: there are %zu boxes, and %zu cells and anchors of strides in an input of %gx%g",
+                    d->boxes.rows, count_cells(d->b, d->w, d->h), d->w, d->h);
 }
 
-oct_status oct_boxes_decode(const oct_judging *j, const oct_set_tensor *out, size_t n_out, double w, double h, const float *priors, size_t n_priors,
-                            oct_boxes *boxes, oct_err *err)
+oct_status oct_boxes_decode(const oct_judging *j, const oct_set_tensor *out, size_t n_out, double w, double h,
+                            const float *priors, size_t n_priors, oct_boxes *boxes, oct_err *err)
 {
     decoding d = { .j = j, .b = &j->rule->box, .w = w, .h = h, .priors = priors, .out = boxes };
     boxes->n = 0;

@@ -38,7 +38,8 @@ size_t oct_class_of(const float *v, size_t n, double threshold)
 /* Two scores are also compared with the threshold, if one is declared. -1: there is no class. */
 static int32_t found_class(const oct_decode *r, const oct_set_tensor *t)
 {
-    const size_t c = t->n == 2 && r->has_threshold ? oct_class_of(t->v + 1, 1, r->threshold) : oct_class_of(t->v, t->n, r->threshold);
+    const size_t c = t->n == 2 && r->has_threshold ? oct_class_of(t->v + 1, 1, r->threshold)
+                                                   : oct_class_of(t->v, t->n, r->threshold);
     return c == OCT_NO_CLASS ? -1 : (int32_t)c;
 }
 
@@ -47,7 +48,8 @@ static oct_status add_answer(classes *c, int64_t label, float found, const char 
 {
     enum { MOST = 1 << 20 }; /* sums are kept for each class up to the largest */
     if (!(found >= 0 && found < (float)MOST) || label >= MOST)
-        return oct_fail(err, OCT_EMALFORMED, "%s: label %lld and class %g are not both from 0 to %d", name, (long long)label, (double)found, MOST - 1);
+        return oct_fail(err, OCT_EMALFORMED, "%s: label %lld and class %g are not both from 0 to %d", name,
+                        (long long)label, (double)found, MOST - 1);
     if (!OCT_SET_GROW(c->v, c->base.n, c->cap))
         return oct_nomem(err);
     const pair p = { (int32_t)label, (int32_t)found };
@@ -69,7 +71,8 @@ static oct_status classes_add(oct_set *s, const oct_set_view *v, oct_err *err)
         return add_answer(c, v->label, t->v[0], v->name, err);
     const size_t n = t->n == 1 ? 2 : t->n;
     if (!t->n || (uint64_t)v->label >= n || n > INT32_MAX)
-        return oct_fail(err, OCT_EMALFORMED, "%s: label %lld, but output '%s' has %zu classes (counted from 0)", v->name, (long long)v->label, t->name, n);
+        return oct_fail(err, OCT_EMALFORMED, "%s: label %lld, but output '%s' has %zu classes (counted from 0)",
+                        v->name, (long long)v->label, t->name, n);
     if (!OCT_SET_GROW(c->v, s->n, c->cap))
         return oct_nomem(err);
     c->v[s->n++] = (pair){ (int32_t)v->label, found_class(s->judging->rule, t) };
@@ -115,7 +118,8 @@ static oct_status classes_load(oct_set *s, ev_bytes *r, oct_err *err)
     return OCT_OK;
 }
 
-const oct_set_type oct_set_of_classes = { sizeof(classes), classes_add, NULL, classes_release, classes_save, classes_load };
+const oct_set_type oct_set_of_classes = { sizeof(classes), classes_add,  NULL,
+                                          classes_release, classes_save, classes_load };
 
 /* ---- shares ---- */
 
@@ -164,7 +168,8 @@ double oct_classes_f1(const oct_set *s, const double *draws, double *scratch)
 static int by_label(const void *a, const void *b)
 {
     const pair *x = a, *y = b;
-    return x->label != y->label ? (x->label > y->label) - (x->label < y->label) : (x->found > y->found) - (x->found < y->found);
+    return x->label != y->label ? (x->label > y->label) - (x->label < y->label)
+                                : (x->found > y->found) - (x->found < y->found);
 }
 
 static void fill_cells(const pair *v, size_t n, oct_class_table *t)
@@ -181,8 +186,12 @@ static void fill_cells(const pair *v, size_t n, oct_class_table *t)
 void oct_class_row_add(oct_class_table *t, int64_t class_number, double hit, double extra, double missed, double own)
 {
     if (hit + extra + missed > 0)
-        t->row[t->n_rows++] = (oct_class_row){ class_number, (uint64_t)(hit + missed), oct_share_of(OCT_SHARE_PRECISION, hit, extra, missed),
-                                               oct_share_of(OCT_SHARE_RECALL, hit, extra, missed), oct_share_of(OCT_SHARE_F1, hit, extra, missed), own };
+        t->row[t->n_rows++] = (oct_class_row){ class_number,
+                                               (uint64_t)(hit + missed),
+                                               oct_share_of(OCT_SHARE_PRECISION, hit, extra, missed),
+                                               oct_share_of(OCT_SHARE_RECALL, hit, extra, missed),
+                                               oct_share_of(OCT_SHARE_F1, hit, extra, missed),
+                                               own };
 }
 
 oct_status oct_classes_table(const oct_set *s, oct_arena *arena, oct_class_table *t, oct_err *err)

@@ -1,4 +1,5 @@
-/* lib/eval/classes.h -- metrics of a class for each sample: which predictions were right, and which classes were confused. */
+/* lib/eval/classes.h -- metrics of a class for each sample: which predictions were right, and which classes were
+ * confused. */
 #ifndef OCT_EVAL_CLASSES_H
 #define OCT_EVAL_CLASSES_H
 
@@ -7,8 +8,8 @@
 
 extern const oct_set_type oct_set_of_classes;
 
-/* The predicted class for scores v[n]: the largest score, the first of equal ones, NaN last. For a single score: 1 if it is above the threshold, else 0.
- * OCT_NO_CLASS: no score is a number, or there is none. */
+/* The predicted class for scores v[n]: the largest score, the first of equal ones, NaN last. For a single score: 1 if
+ * it is above the threshold, else 0. OCT_NO_CLASS: no score is a number, or there is none. */
 #define OCT_NO_CLASS SIZE_MAX
 size_t oct_class_of(const float *v, size_t n, double threshold);
 
@@ -22,7 +23,7 @@ typedef struct oct_class_row {
     int64_t class_number;
     uint64_t samples; /* how many have it as their label: samples, objects, or pixels */
     double precision, recall, f1;
-    double own;       /* that of the table's own metric */
+    double own; /* that of the table's own metric */
 } oct_class_row;
 /* How many samples with one label were predicted as one class. */
 typedef struct oct_confused {
@@ -35,7 +36,8 @@ typedef struct oct_class_table {
     oct_confused *cell; /* ordered by label, then by predicted class; pairs without samples are left out */
     size_t n_cells;
     const char *counts; /* what `samples` counts; NULL: samples */
-    const char *own;    /* the name of the metric that classes of this task have beside the others, all in percent; NULL: none */
+    const char
+        *own; /* the name of the metric that classes of this task have beside the others, all in percent; NULL: none */
 } oct_class_table;
 /* Adds a class with the counts of its hits, of wrong predictions and of misses; nothing where all are 0. */
 void oct_class_row_add(oct_class_table *t, int64_t class_number, double hit, double extra, double missed, double own);

@@ -37,7 +37,8 @@ static oct_status open_file(const char *path, oct_decode **r, oct_err *err)
     return s;
 }
 
-/* Turns ":key=value:..." into lines. A piece without '=' belongs to the value before it, because names of outputs may contain a ':'. */
+/* Turns ":key=value:..." into lines. A piece without '=' belongs to the value before it, because names of outputs may
+ * contain a ':'. */
 static oct_status add_lines(const char *more, const char *word, oct_buf *b, oct_err *err)
 {
     while (*more) {

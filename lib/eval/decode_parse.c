@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS = 2 * OCT_DECODE_ANCHORS + 2, CLASSES = 1 << OCT_SET_CLASSES, MAPS = 1 << OCT_SET_MAPS, PAIRS = 1 << OCT_SET_PAIRS, BOXES = 1 << OCT_SET_BOXES };
+enum {
+    WORDS = 2 * OCT_DECODE_ANCHORS + 2,
+    CLASSES = 1 << OCT_SET_CLASSES,
+    MAPS = 1 << OCT_SET_MAPS,
+    PAIRS = 1 << OCT_SET_PAIRS,
+    BOXES = 1 << OCT_SET_BOXES
+};
 
 /* A line: its words after the key, and their positions. */
 typedef struct line {
@@ -82,7 +88,9 @@ static oct_status one_of(const line *l, const char *const *names, size_t n, size
             return OCT_OK;
     return oct_words_unknown(l->w, l->at[0], l->key, l->word[0], names, n, err);
 }
-#define ONE_OF(l, at, err, ...) one_of(l, (const char *const[]){ __VA_ARGS__ }, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *), at, err)
+#define ONE_OF(l, at, err, ...)                                                                                        \
+    one_of(l, (const char *const[]){ __VA_ARGS__ }, sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *), at, \
+           err)
 
 /* ---- outputs ---- */
 
@@ -122,7 +130,8 @@ static oct_status read_pattern(const line *l, int i, oct_decode_output *p, oct_e
         if (*s != ',')
             break;
     }
-    return oct_words_fault(l->w, l->at[i], err, "'%.60s' is no pattern such as [n,85], [84,n], [*,80] or [9x4,n,n]", l->word[i]);
+    return oct_words_fault(l->w, l->at[i], err, "'%.60s' is no pattern such as [n,85], [84,n], [*,80] or [9x4,n,n]",
+                           l->word[i]);
 }
 
 /* "4", "5..", "0..3" */
@@ -152,7 +161,8 @@ static oct_status read_place(const line *l, oct_decode_output *p, oct_err *err)
     if (i < l->n && l->word[i][0] == '[')
         OCT_TRY(read_pattern(l, i++, p, err));
     if (i < l->n && !read_columns(l->word[i++], p))
-        return oct_words_fault(l->w, l->at[i - 1], err, "'%.60s' are no columns such as 4, 0..3 or 5..", l->word[i - 1]);
+        return oct_words_fault(l->w, l->at[i - 1], err, "'%.60s' are no columns such as 4, 0..3 or 5..",
+                               l->word[i - 1]);
     return i == l->n ? OCT_OK : oct_words_fault(l->w, l->at[i], err, "the end of the line is expected");
 }
 
@@ -184,7 +194,9 @@ KEY(peak)
 KEY(output)
 {
     OCT_TRY(read_place(l, &l->r->output, err));
-    return l->r->output.boxes ? oct_words_fault(l->w, l->at[0], err, "only outputs of boxes have several in one dimension") : OCT_OK;
+    return l->r->output.boxes
+               ? oct_words_fault(l->w, l->at[0], err, "only outputs of boxes have several in one dimension")
+               : OCT_OK;
 }
 
 KEY(threshold)
@@ -299,9 +311,11 @@ KEY(anchors)
     while (at < b->n_strides && b->stride[at] != stride)
         at++;
     if (at == b->n_strides)
-        return oct_words_fault(l->w, l->at[0], err, "%g is none of the strides, which are to stand before their anchors", stride);
+        return oct_words_fault(l->w, l->at[0], err,
+                               "%g is none of the strides, which are to stand before their anchors", stride);
     if (l->n % 2 == 0 || l->n - 1 > 2 * OCT_DECODE_ANCHORS)
-        return oct_words_fault(l->w, l->at[0], err, "anchors are pairs of width and height, at most %d", OCT_DECODE_ANCHORS);
+        return oct_words_fault(l->w, l->at[0], err, "anchors are pairs of width and height, at most %d",
+                               OCT_DECODE_ANCHORS);
     if (b->n_anchors && b->n_anchors != (l->n - 1) / 2)
         return oct_words_fault(l->w, l->at[0], err, "another stride has %d anchors", b->n_anchors);
     b->n_anchors = (l->n - 1) / 2;
@@ -435,25 +449,41 @@ static const struct {
     unsigned kinds; /* the kinds to which it applies; 0: all */
     key_fn read;
 } keys[] = {
-    { "summary", 0, key_summary },          { "judges", 0, key_judges },
+    { "summary", 0, key_summary },
+    { "judges", 0, key_judges },
     { "peak", 0, key_peak },
     { "output", CLASSES | MAPS | PAIRS, key_output },
-    { "threshold", CLASSES, key_threshold }, { "average", CLASSES, key_average },
+    { "threshold", CLASSES, key_threshold },
+    { "average", CLASSES, key_average },
     { "values", CLASSES, key_values },
-    { "layout", MAPS, key_layout },         { "ignore", MAPS, key_ignore },
-    { "resize", MAPS, key_resize },         { "pooling", PAIRS, key_pooling },
-    { "boxes", BOXES, key_boxes },          { "scores", BOXES, key_scores },
-    { "objectness", BOXES, key_objectness }, { "classes", BOXES, key_classes },
-    { "count", BOXES, key_count },          { "form", BOXES, key_form },
-    { "unit", BOXES, key_unit },            { "strides", BOXES, key_strides },
-    { "anchors", BOXES, key_anchors },      { "order", BOXES, key_order },
-    { "priors", BOXES, key_priors },        { "offset", BOXES, key_offset },
-    { "shift", BOXES, key_shift },          { "variances", BOXES, key_variances },
-    { "bins", BOXES, key_bins },            { "activation", BOXES, key_activation },
-    { "background", BOXES, key_background }, { "first-class", BOXES, key_first_class },
-    { "ids", BOXES, key_ids },              { "labels", BOXES, key_labels },
-    { "score", BOXES, key_score },          { "nms", BOXES, key_nms },
-    { "most", BOXES, key_most },            { "f1-score", BOXES, key_f1_score },
+    { "layout", MAPS, key_layout },
+    { "ignore", MAPS, key_ignore },
+    { "resize", MAPS, key_resize },
+    { "pooling", PAIRS, key_pooling },
+    { "boxes", BOXES, key_boxes },
+    { "scores", BOXES, key_scores },
+    { "objectness", BOXES, key_objectness },
+    { "classes", BOXES, key_classes },
+    { "count", BOXES, key_count },
+    { "form", BOXES, key_form },
+    { "unit", BOXES, key_unit },
+    { "strides", BOXES, key_strides },
+    { "anchors", BOXES, key_anchors },
+    { "order", BOXES, key_order },
+    { "priors", BOXES, key_priors },
+    { "offset", BOXES, key_offset },
+    { "shift", BOXES, key_shift },
+    { "variances", BOXES, key_variances },
+    { "bins", BOXES, key_bins },
+    { "activation", BOXES, key_activation },
+    { "background", BOXES, key_background },
+    { "first-class", BOXES, key_first_class },
+    { "ids", BOXES, key_ids },
+    { "labels", BOXES, key_labels },
+    { "score", BOXES, key_score },
+    { "nms", BOXES, key_nms },
+    { "most", BOXES, key_most },
+    { "f1-score", BOXES, key_f1_score },
 };
 
 static oct_status unknown_key(const line *l, oct_err *err)
@@ -473,7 +503,8 @@ static oct_status read_line(line *l, oct_err *err)
     if (i == OCT_COUNT(keys))
         return unknown_key(l, err);
     if (keys[i].kinds && !l->r->judges)
-        return oct_words_fault(l->w, l->key_at, err, "what the rule judges is to be said first: judges boxes, classes, maps or pairs");
+        return oct_words_fault(l->w, l->key_at, err,
+                               "what the rule judges is to be said first: judges boxes, classes, maps or pairs");
     if (keys[i].kinds && !(keys[i].kinds >> l->r->judges & 1))
         return oct_words_fault(l->w, l->key_at, err, "'%s' says nothing of what this rule judges", l->key);
     return keys[i].read(l, err);
@@ -483,7 +514,8 @@ static oct_status read_line(line *l, oct_err *err)
 
 static bool needs_cells(const oct_box_rule *b)
 {
-    return b->form == OCT_FORM_LTRB || b->form == OCT_FORM_GRID || b->form == OCT_FORM_YOLO || b->unit == OCT_UNIT_STRIDE;
+    return b->form == OCT_FORM_LTRB || b->form == OCT_FORM_GRID || b->form == OCT_FORM_YOLO ||
+           b->unit == OCT_UNIT_STRIDE;
 }
 
 static oct_status refuse(const char *label, const char *why, const char *hint, oct_err *err)
@@ -501,7 +533,8 @@ static oct_status check(const oct_decode *r, const char *label, oct_err *err)
     if (r->judges != OCT_SET_BOXES)
         return OCT_OK;
     if (!b->boxes.given || !b->scores.given)
-        return refuse(label, "boxes need their outputs", "boxes OUTPUT and scores OUTPUT, each a name or a pattern such as [n,4]", err);
+        return refuse(label, "boxes need their outputs",
+                      "boxes OUTPUT and scores OUTPUT, each a name or a pattern such as [n,4]", err);
     if (needs_cells(b) && !b->n_strides && !b->priors)
         return refuse(label, "boxes against cells need strides", "strides 8 16 32", err);
     if (b->form == OCT_FORM_YOLO && !b->n_anchors)
@@ -518,7 +551,9 @@ void oct_decode_defaults(oct_decode *r)
 {
     r->threshold = 0.5;
     r->ignore = 255;
-    r->box = (oct_box_rule){ .offset = 0.5, .variance = { 1, 1, 1, 1 }, .score = 0.05, .nms = 2, .most = 100, .f1_score = -1 };
+    r->box = (oct_box_rule){
+        .offset = 0.5, .variance = { 1, 1, 1, 1 }, .score = 0.05, .nms = 2, .most = 100, .f1_score = -1
+    };
 }
 
 oct_status oct_decode_parse(const char *text, const char *label, const char *folder, oct_decode **out, oct_err *err)

@@ -19,7 +19,7 @@ typedef struct found {
     uint32_t sample, at; /* at: the position in the original order */
     int32_t class_place;
     oct_match match;
-    bool beyond;         /* its picture has MOST_OF_CLASS better boxes of this class */
+    bool beyond; /* its picture has MOST_OF_CLASS better boxes of this class */
 } found;
 
 typedef struct wanted {
@@ -30,16 +30,16 @@ typedef struct wanted {
 
 typedef struct detections {
     oct_set base;
-    found *f;            /* after finish: by class, and within a class the best first */
-    wanted *w;           /* after finish: by class */
-    uint32_t *by_score;  /* [n_f] */
+    found *f;           /* after finish: by class, and within a class the best first */
+    wanted *w;          /* after finish: by class */
+    uint32_t *by_score; /* [n_f] */
     size_t n_f, cap_f, n_w, cap_w;
     oct_boxes boxes, truth; /* of the current sample */
     oct_object *objects;    /* those of one class */
     oct_match *match;
     size_t cap_objects, cap_match;
     oct_array priors;
-    size_t most;         /* the largest number of boxes of a class */
+    size_t most; /* the largest number of boxes of a class */
 } detections;
 
 /* ---- a sample ---- */
@@ -52,7 +52,9 @@ static oct_status load_priors(detections *d, oct_err *err)
     OCT_TRY(oct_npy_load(path, &d->priors, err));
     if (d->priors.rank == 2 && d->priors.dims[1] == 4 && d->priors.dtype == OCT_F32)
         return OCT_OK;
-    return oct_fail(err, OCT_EMALFORMED, "%s: priors are float32 of shape [n,4]: centre x, centre y, width, height as shares of the input", path);
+    return oct_fail(err, OCT_EMALFORMED,
+                    "%s: priors are float32 of shape [n,4]: centre x, centre y, width, height as shares of the input",
+                    path);
 }
 
 /* Converts pixels of the input to pixels of the picture. */
@@ -70,11 +72,13 @@ static void to_picture(const oct_set_view *v, oct_boxes *b)
 }
 
 /* Takes the float model's boxes as objects. */
-static oct_status objects_of_float(detections *d, const oct_set_view *v, double w, double h, const oct_object **o, size_t *n, oct_err *err)
+static oct_status objects_of_float(detections *d, const oct_set_view *v, double w, double h, const oct_object **o,
+                                   size_t *n, oct_err *err)
 {
     const oct_judging *j = d->base.judging;
     oct_boxes *b = &d->truth;
-    OCT_TRY(oct_boxes_decode(j, v->ref, v->n_out, w, h, d->priors.data, d->priors.rank ? (size_t)d->priors.dims[0] : 0, b, err));
+    OCT_TRY(oct_boxes_decode(j, v->ref, v->n_out, w, h, d->priors.data, d->priors.rank ? (size_t)d->priors.dims[0] : 0,
+                             b, err));
     *n = 0;
     for (size_t i = 0; i < b->n; i++) {
         if (b->v[i].score < j->rule->box.f1_score)
@@ -125,7 +129,8 @@ static oct_status add_found(detections *d, const oct_box *b, size_t n, oct_err *
     for (size_t i = 0; i < n; i++) {
         if (!OCT_SET_GROW(d->f, d->n_f, d->cap_f))
             return oct_nomem(err);
-        d->f[d->n_f] = (found){ b[i].score, (uint32_t)d->base.n, (uint32_t)d->n_f, (int32_t)b[i].class_place, d->match[i], i >= MOST_OF_CLASS };
+        d->f[d->n_f] = (found){ b[i].score,  (uint32_t)d->base.n, (uint32_t)d->n_f, (int32_t)b[i].class_place,
+                                d->match[i], i >= MOST_OF_CLASS };
         d->n_f++;
     }
     return OCT_OK;
@@ -135,7 +140,8 @@ static oct_status add_found(detections *d, const oct_box *b, size_t n, oct_err *
 static oct_status add_classes(detections *d, const oct_boxes *b, const oct_object *o, size_t n, oct_err *err)
 {
     for (size_t i = 0, k = 0, i_end, k_end; i < b->n || k < n; i = i_end, k = k_end) {
-        const int64_t first = i == b->n || (k < n && o[k].class_place < b->v[i].class_place) ? o[k].class_place : b->v[i].class_place;
+        const int64_t first =
+            i == b->n || (k < n && o[k].class_place < b->v[i].class_place) ? o[k].class_place : b->v[i].class_place;
         for (i_end = i; i_end < b->n && b->v[i_end].class_place == first; i_end++)
             ;
         for (k_end = k; k_end < n && o[k_end].class_place == first; k_end++)
@@ -151,7 +157,8 @@ static oct_status add_classes(detections *d, const oct_boxes *b, const oct_objec
 }
 
 /* Copies the objects of the truth, in pixels of the picture. w and h: the size of the input if there was no picture. */
-static oct_status objects_of_truth(detections *d, const oct_set_view *v, double w, double h, const oct_object *o, size_t n, oct_err *err)
+static oct_status objects_of_truth(detections *d, const oct_set_view *v, double w, double h, const oct_object *o,
+                                   size_t n, oct_err *err)
 {
     const oct_picture_size p = v->batch->pictures[v->row];
     const bool shares = oct_truth_in_shares(d->base.judging->truth);
@@ -159,7 +166,8 @@ static oct_status objects_of_truth(detections *d, const oct_set_view *v, double 
     for (size_t i = 0; i < n; i++) {
         if (!OCT_SET_GROW(d->objects, i, d->cap_objects))
             return oct_nomem(err);
-        d->objects[i] = (oct_object){ o[i].class_place, o[i].x1 * x, o[i].y1 * y, o[i].x2 * x, o[i].y2 * y, o[i].crowd };
+        d->objects[i] =
+            (oct_object){ o[i].class_place, o[i].x1 * x, o[i].y1 * y, o[i].x2 * x, o[i].y2 * y, o[i].crowd };
     }
     return OCT_OK;
 }
@@ -177,7 +185,8 @@ static oct_status boxes_add(oct_set *s, const oct_set_view *v, oct_err *err)
         return oct_fail(err, OCT_EUNSUPPORTED, "there are too many boxes");
     OCT_TRY(load_priors(d, err));
     OCT_TRY(oct_boxes_input_size(v, &w, &h, err));
-    OCT_TRY(oct_boxes_decode(j, v->out, v->n_out, w, h, d->priors.data, d->priors.rank ? (size_t)d->priors.dims[0] : 0, &d->boxes, err));
+    OCT_TRY(oct_boxes_decode(j, v->out, v->n_out, w, h, d->priors.data, d->priors.rank ? (size_t)d->priors.dims[0] : 0,
+                             &d->boxes, err));
     if (j->truth) {
         to_picture(v, &d->boxes);
         OCT_TRY(objects_of_truth(d, v, w, h, o, n, err));
@@ -308,8 +317,8 @@ static oct_status boxes_load(oct_set *s, ev_bytes *r, oct_err *err)
     return OCT_OK;
 }
 
-const oct_set_type oct_set_of_boxes = { sizeof(detections), boxes_add, boxes_finish, boxes_release, boxes_save, boxes_load };
-
+const oct_set_type oct_set_of_boxes = { sizeof(detections), boxes_add,  boxes_finish,
+                                        boxes_release,      boxes_save, boxes_load };
 
 /* ---- average precision ---- */
 
@@ -320,8 +329,10 @@ static double weight(const double *draws, uint32_t sample)
     return draws ? draws[sample] : 1;
 }
 
-/* For f[n], which are of one class and best first, at the t-th overlap, with so many `objects`. recall, precision: [n] each. */
-static double average_precision(const found *f, size_t n, int t, double objects, const double *draws, double *recall, double *precision)
+/* For f[n], which are of one class and best first, at the t-th overlap, with so many `objects`. recall, precision: [n]
+ * each. */
+static double average_precision(const found *f, size_t n, int t, double objects, const double *draws, double *recall,
+                                double *precision)
 {
     double right = 0, wrong = 0, sum = 0, most = 0;
     for (size_t i = 0; i < n; i++) {
@@ -350,7 +361,7 @@ static double average_precision(const found *f, size_t n, int t, double objects,
 typedef struct of_class {
     int32_t place;
     const found *f;
-    size_t n;       /* of f */
+    size_t n; /* of f */
     double objects;
     size_t next_f, next_w;
 } of_class;
@@ -360,7 +371,8 @@ static bool next_class(const detections *d, const double *draws, of_class *c)
     size_t f = c->next_f, w = c->next_w;
     if (f == d->n_f && w == d->n_w)
         return false;
-    c->place = w == d->n_w || (f < d->n_f && d->f[f].class_place < d->w[w].class_place) ? d->f[f].class_place : d->w[w].class_place;
+    c->place = w == d->n_w || (f < d->n_f && d->f[f].class_place < d->w[w].class_place) ? d->f[f].class_place
+                                                                                        : d->w[w].class_place;
     c->f = d->f + f;
     while (f < d->n_f && d->f[f].class_place == c->place)
         f++;
@@ -409,7 +421,8 @@ static double f1_of(const counts *c)
     return whole > 0 ? 2 * c->right / whole : 1;
 }
 
-/* The counts at the declared score, or where F1 is best; equal scores are not separated. *at (NULL: not asked for): the least score that counts. */
+/* The counts at the declared score, or where F1 is best; equal scores are not separated. *at (NULL: not asked for): the
+ * least score that counts. */
 static counts counts_of(const oct_set *s, const double *draws, double *at)
 {
     const detections *d = (const detections *)s;
@@ -477,7 +490,8 @@ oct_status oct_boxes_table(const oct_set *s, oct_arena *arena, oct_class_table *
             wrong += !((c.f[i].match.hit | c.f[i].match.ignored) & 1);
         }
         oct_class_row_add(t, oct_truth_class_id(s->judging->truth, c.place), right, wrong, c.objects - right,
-                          c.objects > 0 ? average_precision(c.f, c.n, 0, c.objects, NULL, scratch, scratch + d->most) : NAN);
+                          c.objects > 0 ? average_precision(c.f, c.n, 0, c.objects, NULL, scratch, scratch + d->most)
+                                        : NAN);
     }
     return OCT_OK;
 }

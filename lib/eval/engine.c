@@ -3,7 +3,8 @@
 
 #include "base/io.h"
 
-oct_status oct_engine_open(oct_engine *e, const oct_graph *g, const oct_engine_opts *o, const oct_input_desc *feed, size_t n_feed, oct_err *err)
+oct_status oct_engine_open(oct_engine *e, const oct_graph *g, const oct_engine_opts *o, const oct_input_desc *feed,
+                           size_t n_feed, oct_err *err)
 {
     *e = (oct_engine){ NULL };
     if (o->remote)

@@ -19,8 +19,10 @@ typedef struct oct_engine {
     oct_plan *plan;    /* the plan of the last run in our runtime */
 } oct_engine;
 
-/* g, and what o refers to, are borrowed and must outlive e. feed: as for oct_runner_create. Errors are those of oct_runner_create and oct_remote_start. */
-oct_status oct_engine_open(oct_engine *e, const oct_graph *g, const oct_engine_opts *o, const oct_input_desc *feed, size_t n_feed, oct_err *err);
+/* g, and what o refers to, are borrowed and must outlive e. feed: as for oct_runner_create. Errors are those of
+ * oct_runner_create and oct_remote_start. */
+oct_status oct_engine_open(oct_engine *e, const oct_graph *g, const oct_engine_opts *o, const oct_input_desc *feed,
+                           size_t n_feed, oct_err *err);
 void oct_engine_close(oct_engine *e);
 /* *seconds: the time of the run alone, as far as the runtime reports it. */
 oct_status oct_engine_run(oct_engine *e, const oct_array *arrays, double *seconds, oct_err *err);

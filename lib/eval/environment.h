@@ -7,7 +7,7 @@ typedef struct oct_environment {
     int processors;        /* how many this process may use */
     const char *available; /* the highest instruction set of the processor */
     const char *used;      /* the highest instruction set that kernels may use */
-    double load;           /* the load average of the last minute: processes that ran or waited to run; NaN: not known */
+    double load; /* the load average of the last minute: processes that ran or waited to run; NaN: not known */
 } oct_environment;
 
 void oct_environment_read(oct_environment *e);

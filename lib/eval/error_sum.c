@@ -1,4 +1,5 @@
-/* Exact sums of errors. The errors of a sample are sums of products of float32 values. So they are multiples of 2^-298, and far below 2^320. */
+/* Exact sums of errors. The errors of a sample are sums of products of float32 values. So they are multiples of 2^-298,
+ * and far below 2^320. */
 #include "eval/error_sum.h"
 
 void oct_error_sum_add(oct_error_sum *s, const oct_error *e)
@@ -25,6 +26,11 @@ void oct_error_sum_merge(oct_error_sum *s, const oct_error_sum *o)
 
 oct_error oct_error_sum_value(const oct_error_sum *s)
 {
-    return (oct_error){ .signal = oct_xsum_value(&s->signal), .noise = oct_xsum_value(&s->noise), .other = oct_xsum_value(&s->other),
-                        .dot = oct_xsum_value(&s->dot), .max_abs = s->max_abs, .n = s->n, .broken = s->broken };
+    return (oct_error){ .signal = oct_xsum_value(&s->signal),
+                        .noise = oct_xsum_value(&s->noise),
+                        .other = oct_xsum_value(&s->other),
+                        .dot = oct_xsum_value(&s->dot),
+                        .max_abs = s->max_abs,
+                        .n = s->n,
+                        .broken = s->broken };
 }

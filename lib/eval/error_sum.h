@@ -1,4 +1,5 @@
-/* lib/eval/error_sum.h -- exact sums of errors of many samples. The result does not depend on their order, or on how they were divided among runs. */
+/* lib/eval/error_sum.h -- exact sums of errors of many samples. The result does not depend on their order, or on how
+ * they were divided among runs. */
 #ifndef OCT_EVAL_ERROR_SUM_H
 #define OCT_EVAL_ERROR_SUM_H
 

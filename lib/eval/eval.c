@@ -1,4 +1,5 @@
-/* Evaluates in one pass over the samples: all models run each batch, and scores and errors are gathered sample by sample. */
+/* Evaluates in one pass over the samples: all models run each batch, and scores and errors are gathered sample by
+ * sample. */
 #include "eval/eval_int.h"
 
 #include "base/io.h"
@@ -84,7 +85,8 @@ static oct_status create_subject(ev_evaluation *e, ev_subject *s, const oct_eval
     s->match = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->match);
     s->compared = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->compared);
     s->row = oct_arena_calloc(e->arena, e->n_out + 1, sizeof *s->row);
-    if (!s->from || !s->out || !s->sum || !s->total || !s->sample || !s->seconds || !s->tensor || !s->dims || !s->apart || !s->match || !s->compared || !s->row)
+    if (!s->from || !s->out || !s->sum || !s->total || !s->sample || !s->seconds || !s->tensor || !s->dims ||
+        !s->apart || !s->match || !s->compared || !s->row)
         return oct_nomem(err);
     OCT_TRY(pair_outputs(e, s, err));
     const oct_engine_opts how = { e->o->pool, m->bf16, m->remote, m->name };
@@ -117,7 +119,8 @@ static oct_status setup(ev_evaluation *e, const oct_eval_model *models, size_t n
     for (size_t k = 0; k < n; k++) {
         e->n_subject++;
         OCT_TRY(create_subject(e, &e->subject[k], &models[k], err));
-        OCT_TRY(oct_input_fit_find(models[k].graph, e->inputs, e->n_inputs, e->arena, &e->subject[k].fit, &e->subject[k].n_fit, err));
+        OCT_TRY(oct_input_fit_find(models[k].graph, e->inputs, e->n_inputs, e->arena, &e->subject[k].fit,
+                                   &e->subject[k].n_fit, err));
     }
     if (e->o->layer_samples != 0 && n > 1)
         OCT_TRY(ev_layers_create(models, n, e->o->pool, e->inputs, e->n_inputs, &e->layers, err));
@@ -146,7 +149,8 @@ static void teardown(ev_evaluation *e)
 
 /* ---- choice of metrics ---- */
 
-/* The shape of an output for one sample, without dimensions of 1: *n is the last one's size. Returns how many there are. */
+/* The shape of an output for one sample, without dimensions of 1: *n is the last one's size. Returns how many there
+ * are. */
 static int wide_dims(const oct_set_tensor *t, int64_t *n)
 {
     int wide = 0;
@@ -172,7 +176,8 @@ static oct_status check_set(const ev_evaluation *e, const oct_metric *m, oct_err
     return oct_fail(err, OCT_EUSAGE, "metric '%s' needs labels, and the data has none", m->name);
 }
 
-/* Whether the metric is defined for the outputs. A rule that names an output means that one, which its set looks for. */
+/* Whether the metric is defined for the outputs. A rule that names an output means that one, which its set looks
+ * for. */
 static oct_status check_shapes(const ev_evaluation *e, const oct_metric *m, oct_err *err)
 {
     const oct_set_tensor *t = &e->subject[0].tensor[0];
@@ -183,7 +188,8 @@ static oct_status check_shapes(const ev_evaluation *e, const oct_metric *m, oct_
     oct_dims_text(dims, t->rank, t->dims);
     snprintf(shape, sizeof shape, "%s for a sample", dims);
     if (of_class && (e->kase.names || (!e->kase.list && !e->kase.single))) {
-        oct_fail(err, OCT_EUSAGE, "metric '%s' is of one class for each sample, and the first output is %s", m->name, shape);
+        oct_fail(err, OCT_EUSAGE, "metric '%s' is of one class for each sample, and the first output is %s", m->name,
+                 shape);
         oct_hint(err, "a rule may say which output has the scores (--decode)");
         return OCT_EUSAGE;
     }
@@ -202,7 +208,8 @@ static oct_status take_metric(ev_evaluation *e, const oct_metric *asked, oct_err
     if (m->kind == OCT_METRIC_SET)
         OCT_TRY(check_set(e, m, err));
     if (m->distributions && !e->width)
-        return oct_fail(err, OCT_EUSAGE, "metric '%s' is of distributions over classes, and the first output has none", m->name);
+        return oct_fail(err, OCT_EUSAGE, "metric '%s' is of distributions over classes, and the first output has none",
+                        m->name);
     if (m->relative && !e->kase.compared)
         return oct_fail(err, OCT_EUSAGE, "metric '%s' compares two models, and there is one", m->name);
     OCT_TRY(check_shapes(e, asked, err));
@@ -228,7 +235,8 @@ static oct_status decide_metrics(ev_evaluation *e, oct_err *err)
             e->metric[e->n_metric++] = oct_metric_as(oct_metric_at(i), &e->kase);
     for (size_t i = 0; i < o->n_needed; i++)
         OCT_TRY(take_metric(e, o->needed[i], err));
-    if (o->main_limit && e->n_metric && e->metric[0]->kind == OCT_METRIC_PROPORTION) /* others may have no drop; then the limit is of a later one */
+    if (o->main_limit && e->n_metric &&
+        e->metric[0]->kind == OCT_METRIC_PROPORTION) /* others may have no drop; then the limit is of a later one */
         OCT_TRY(oct_drop_limit_check(o->main_limit, e->metric[0], err));
     for (size_t i = 0; i < e->n_metric; i++) {
         e->need_tokens |= e->metric[i]->kind == OCT_METRIC_TOKENS;
@@ -334,8 +342,16 @@ static oct_status add_to_sets(ev_evaluation *e, const oct_batch *b, size_t i, oc
         ev_subject *s = &e->subject[k];
         for (size_t o = 0; o < e->n_out; o++)
             s->tensor[o].v = s->out[o].v + (e->by_row[o] ? i * s->tensor[o].n : 0);
-        const oct_set_view v = { .name = b->names[i], .index = b->indices[i], .label = b->labels ? b->labels[i] : -1, .out = s->tensor,
-                                 .ref = e->subject[0].tensor, .n_out = e->n_out, .batch = b, .row = i, .rows = rows, .source = e->src,
+        const oct_set_view v = { .name = b->names[i],
+                                 .index = b->indices[i],
+                                 .label = b->labels ? b->labels[i] : -1,
+                                 .out = s->tensor,
+                                 .ref = e->subject[0].tensor,
+                                 .n_out = e->n_out,
+                                 .batch = b,
+                                 .row = i,
+                                 .rows = rows,
+                                 .source = e->src,
                                  .inputs = e->inputs };
         const oct_status st = ev_sets_add(e->sets, k, &v, err);
         if (st != OCT_OK) {
@@ -363,7 +379,8 @@ static oct_status score_sample(ev_evaluation *e, const oct_batch *b, size_t i, o
             oct_sample_view v = view_of(e, &e->subject[k], b, i);
             v.k = e->metric[m]->k;
             double score = e->subject[k].apart[0] && !e->metric[m]->of_all ? NAN : e->metric[m]->score(&v);
-            if (k == 0 && e->metric[m]->relative && !isnan(score)) /* what equal outputs have, also where its own are NaN */
+            if (k == 0 && e->metric[m]->relative &&
+                !isnan(score)) /* what equal outputs have, also where its own are NaN */
                 score = e->metric[m]->larger_is_better;
             e->score[m * e->n_subject + k] = score;
             e->weight[m * e->n_subject + k] = e->metric[m]->weight && !isnan(score) ? e->metric[m]->weight(&v) : 0;
@@ -385,7 +402,8 @@ static oct_status take_tokens(ev_evaluation *e, const oct_batch *b, const oct_op
     OCT_TRY(oct_tokens_take(&e->tokens, e->models[0].graph, e->inputs, b, out->rank, out->dims, e->need_tokens, err));
     if (!e->need_tokens || (e->tokens.length && (e->by_row[0] || b->n == 1)))
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "perplexity is for token models, and the first output does not have logits for such inputs");
+    oct_fail(err, OCT_EUSAGE,
+             "perplexity is for token models, and the first output does not have logits for such inputs");
     oct_hint(err, "it takes logits [N, L, V] and an input of token ids [N, L], int64 or int32");
     return OCT_EUSAGE;
 }
@@ -424,7 +442,8 @@ static void make_first(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-/* Takes times of runs in which no model made a plan. When there are enough, further runs need not use a single thread. */
+/* Takes times of runs in which no model made a plan. When there are enough, further runs need not use a single
+ * thread. */
 static void take_times(ev_evaluation *e)
 {
     const size_t least = (size_t)(e->o->latency_runs > 0 ? e->o->latency_runs : EV_LEAST_RUNS);
@@ -433,7 +452,8 @@ static void take_times(ev_evaluation *e)
         s->seconds[s->n_seconds++] = s->last;
         e->seconds += s->last;
     }
-    e->timed = e->subject[0].n_seconds == EV_MOST_RUNS || (e->subject[0].n_seconds >= least && e->seconds >= e->o->latency_seconds);
+    e->timed = e->subject[0].n_seconds == EV_MOST_RUNS ||
+               (e->subject[0].n_seconds >= least && e->seconds >= e->o->latency_seconds);
     if (e->timed)
         oct_pool_alone(e->o->pool, false);
 }
@@ -454,7 +474,8 @@ static bool are_logits(const float *v, size_t n, size_t width)
     return false;
 }
 
-/* Which distributions the first output has: over its classes, over those of each token, or over two classes given by one number. */
+/* Which distributions the first output has: over its classes, over those of each token, or over two classes given by
+ * one number. */
 static void decide_distributions(ev_evaluation *e)
 {
     const oct_set_tensor *t = &e->subject[0].tensor[0];
@@ -462,7 +483,8 @@ static void decide_distributions(ev_evaluation *e)
     int64_t last;
     (void)wide_dims(t, &last);
     e->width = e->kase.single ? 1 : e->kase.list || e->kase.positions ? (size_t)last : 0;
-    e->logits = as == OCT_SCORES_AUTO ? are_logits(e->subject[0].out[0].v, (size_t)e->row[0], e->width) : as == OCT_SCORES_LOGITS;
+    e->logits = as == OCT_SCORES_AUTO ? are_logits(e->subject[0].out[0].v, (size_t)e->row[0], e->width)
+                                      : as == OCT_SCORES_LOGITS;
 }
 
 /* Whether the first output is a Softmax or the like over its last dimension. */
@@ -478,15 +500,24 @@ static bool ends_in_competition(const oct_graph *g)
 static void decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
 {
     const oct_set_tensor *t = &e->subject[0].tensor[0];
-    const bool scores = e->form[0] == OCT_HOLDS_NUMBERS || (e->form[0] == OCT_HOLDS_CODES && oct_dtype_is_real(out->dtype)); /* float codes: Hardmax */
+    const bool scores = e->form[0] == OCT_HOLDS_NUMBERS ||
+                        (e->form[0] == OCT_HOLDS_CODES && oct_dtype_is_real(out->dtype)); /* float codes: Hardmax */
     int64_t last;
     const int wide = wide_dims(t, &last);
     oct_metric_case *c = &e->kase;
-    *c = (oct_metric_case){ .labels = e->labels, .names = out->dtype == OCT_STRING, .single = e->row[0] == 1 && (e->by_row[0] || rows == 0), .reconstruction = e->in_f32 != NULL,
-                            .compared = e->n_subject > 1 || e->o->only_float, .set = oct_judging_kind(&e->judging), .truth = e->judging.truth != NULL };
+    *c = (oct_metric_case){ .labels = e->labels,
+                            .names = out->dtype == OCT_STRING,
+                            .single = e->row[0] == 1 && (e->by_row[0] || rows == 0),
+                            .reconstruction = e->in_f32 != NULL,
+                            .compared = e->n_subject > 1 || e->o->only_float,
+                            .set = oct_judging_kind(&e->judging),
+                            .truth = e->judging.truth != NULL };
     c->list = scores && wide == 1 && (e->by_row[0] || rows == 0);
     c->classes = c->list && out->rank >= 2 ? (size_t)last : 0;
-    c->positions = e->form[0] == OCT_HOLDS_NUMBERS && wide == 2 && t->dims[t->rank - 1] > 1 && (e->by_row[0] || rows == 0) ? t->n / (size_t)last : 0;
+    c->positions =
+        e->form[0] == OCT_HOLDS_NUMBERS && wide == 2 && t->dims[t->rank - 1] > 1 && (e->by_row[0] || rows == 0)
+            ? t->n / (size_t)last
+            : 0;
     c->competes = ends_in_competition(e->models[0].graph);
     c->codes = e->form[0] == OCT_HOLDS_CODES && !scores;
     c->numbers = oct_output_is_numbers(e->form[0]);
@@ -512,7 +543,9 @@ oct_status ev_run_models(ev_evaluation *e, const oct_batch *b, int64_t rows, oct
             oct_batch_within(b, err);
             oct_within(err, "%s", e->models[k].name);
             if (k && s == OCT_EMALFORMED)
-                oct_hint(err, "models are compared on the samples that the first one takes: the others' inputs must be of the same shapes");
+                oct_hint(
+                    err,
+                    "models are compared on the samples that the first one takes: the others' inputs must be of the same shapes");
             return s;
         }
     }
@@ -573,19 +606,21 @@ static oct_status run_samples(ev_evaluation *e, oct_err *err)
 static oct_status numbers_of(ev_evaluation *e, size_t k, double **values, size_t *n, oct_err *err)
 {
     size_t count;
-    const oct_status s = oct_command_finish(e->subject[k].command, e->o->command->command, e->arena, values, &count, err);
+    const oct_status s =
+        oct_command_finish(e->subject[k].command, e->o->command->command, e->arena, values, &count, err);
     if (s != OCT_OK) {
         oct_within(err, "%s", e->models[k].name);
         return s;
     }
     if (k && count != *n)
-        return oct_fail(err, OCT_EMALFORMED, "%s: the command printed %zu numbers for %s, %zu for %s", e->o->command->command, *n, e->models[0].name, count,
-                        e->models[k].name);
+        return oct_fail(err, OCT_EMALFORMED, "%s: the command printed %zu numbers for %s, %zu for %s",
+                        e->o->command->command, *n, e->models[0].name, count, e->models[k].name);
     *n = count;
     return OCT_OK;
 }
 
-/* A sample that the command leaves out for one model alone is a loss, whichever that is: else a model would become better by failing. */
+/* A sample that the command leaves out for one model alone is a loss, whichever that is: else a model would become
+ * better by failing. */
 static void add_pair(ev_tally *t, double reference, double score, bool proportion)
 {
     if (isnan(reference) == isnan(score)) {
@@ -659,7 +694,8 @@ bool oct_eval_has_few(const oct_eval_score *s)
 oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limit)
 {
     const oct_interval d = { s->drop, s->lo, s->hi };
-    oct_eval_gate g = { .allowed = oct_drop_allowed(limit, s->reference), .missed = oct_drop_exceeds(limit, s->reference, s->drop) };
+    oct_eval_gate g = { .allowed = oct_drop_allowed(limit, s->reference),
+                        .missed = oct_drop_exceeds(limit, s->reference, s->drop) };
     g.unsure = oct_interval_holds(&d, g.allowed) || oct_eval_has_few(s);
     if (g.unsure)
         g.samples = oct_interval_samples(&d, s->n, g.allowed);
@@ -690,7 +726,13 @@ static oct_eval_score score_of(const ev_evaluation *e, size_t k, size_t m)
 {
     const oct_metric *metric = e->metric[m];
     const ev_subject *s = &e->subject[k];
-    oct_eval_score c = { .metric = metric, .value = NAN, .reference = NAN, .drop = NAN, .lo = NAN, .hi = NAN, .chance = chance_of(e, metric) };
+    oct_eval_score c = { .metric = metric,
+                         .value = NAN,
+                         .reference = NAN,
+                         .drop = NAN,
+                         .lo = NAN,
+                         .hi = NAN,
+                         .chance = chance_of(e, metric) };
     if ((k == 0 && metric->relative) || metric->kind == OCT_METRIC_SET)
         return c;
     if (metric->whole) {
@@ -770,7 +812,8 @@ static oct_status time_models(ev_evaluation *e, oct_eval_result *r, oct_err *err
         return oct_nomem(err);
     for (size_t k = 0; k < e->n_subject; k++) {
         ev_subject *s = &e->subject[k];
-        const bool enough = o->time_samples && o->latency_seconds > 0 && s->n_seconds > 0 && s->n_seconds >= (size_t)o->latency_runs;
+        const bool enough =
+            o->time_samples && o->latency_seconds > 0 && s->n_seconds > 0 && s->n_seconds >= (size_t)o->latency_runs;
         t[k] = (ev_timed){ s->model->name, &s->engine, s->seconds, enough ? s->n_seconds : 0 };
     }
     oct_pool_alone(o->pool, o->time_samples);
@@ -807,7 +850,8 @@ static void open_judging(ev_evaluation *e)
 }
 
 /* The samples come from e->src, or from parts if there is none. */
-static oct_status evaluate(ev_evaluation *e, const oct_eval_model *models, size_t n_models, oct_parts *parts, oct_eval_result **out, oct_err *err)
+static oct_status evaluate(ev_evaluation *e, const oct_eval_model *models, size_t n_models, oct_parts *parts,
+                           oct_eval_result **out, oct_err *err)
 {
     oct_arena *a = oct_arena_create();
     oct_eval_result *r = a ? oct_arena_calloc(a, 1, sizeof *r) : NULL;
@@ -841,21 +885,22 @@ static oct_status evaluate(ev_evaluation *e, const oct_eval_model *models, size_
     return OCT_OK;
 }
 
-oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o, oct_eval_result **r, oct_err *err)
+oct_status oct_eval(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o,
+                    oct_eval_result **r, oct_err *err)
 {
     ev_evaluation e = { .o = o, .src = src };
     return evaluate(&e, models, n_models, NULL, r, err);
 }
 
-oct_status oct_eval_join(const oct_eval_model *models, size_t n_models, oct_parts *parts, const oct_eval_options *o, oct_joined *joined,
-                         oct_eval_result **r, oct_err *err)
+oct_status oct_eval_join(const oct_eval_model *models, size_t n_models, oct_parts *parts, const oct_eval_options *o,
+                         oct_joined *joined, oct_eval_result **r, oct_err *err)
 {
     ev_evaluation e = { .o = o, .joined = joined };
     return evaluate(&e, models, n_models, parts, r, err);
 }
 
-oct_status oct_eval_part(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o, oct_part_out *p, int64_t *samples,
-                         oct_err *err)
+oct_status oct_eval_part(const oct_eval_model *models, size_t n_models, oct_source *src, const oct_eval_options *o,
+                         oct_part_out *p, int64_t *samples, oct_err *err)
 {
     ev_evaluation e = { .o = o, .src = src, .part = p, .arena = oct_arena_create() };
     oct_status s = e.arena ? OCT_OK : oct_nomem(err);

@@ -1,4 +1,5 @@
-/* The outputs of an evaluation: their shapes for a sample, and what they have in common with the float model's, as numbers, answers or rows. */
+/* The outputs of an evaluation: their shapes for a sample, and what they have in common with the float model's, as
+ * numbers, answers or rows. */
 #include "eval/eval_int.h"
 
 #include "passes/pass.h"
@@ -48,7 +49,9 @@ void ev_output_shape(const ev_evaluation *e, ev_subject *s, size_t i, const oct_
     const bool divides = rows > 0 && s->row[i] * rows == t->count;
     if (!cut && divides && t->rank > 0)
         dims[0] /= rows;
-    s->tensor[i] = (oct_set_tensor){ .name = e->models[0].graph->value[e->models[0].graph->output[i]].name, .rank = t->rank - cut, .dims = dims + cut,
+    s->tensor[i] = (oct_set_tensor){ .name = e->models[0].graph->value[e->models[0].graph->output[i]].name,
+                                     .rank = t->rank - cut,
+                                     .dims = dims + cut,
                                      .n = (size_t)(divides ? s->row[i] : t->count),
                                      .codes = e->form[i] == OCT_HOLDS_CODES && !oct_dtype_is_real(t->dtype) };
 }
@@ -84,8 +87,8 @@ static sample_output output_of(const ev_evaluation *e, const ev_subject *s, size
     return (sample_output){ t->dims - lead, t->rank + lead, s->out[o].v + (e->by_row[o] ? i * t->n : 0), t->n };
 }
 
-/* The dimension along which rows lie: the one that differs between the two, or whose size is not fixed; else the first of more than 1. -1: the two have no rows
- * in common. */
+/* The dimension along which rows lie: the one that differs between the two, or whose size is not fixed; else the first
+ * of more than 1. -1: the two have no rows in common. */
 static int row_axis(const sample_output *a, const sample_output *b, int open)
 {
     int differs = -1, first = -1, n = 0;
@@ -113,7 +116,8 @@ static void gather_rows(const sample_output *x, int axis, float *to)
             memcpy(to, x->v + (k * n + r) * inner, inner * sizeof *to);
 }
 
-static oct_status match_rows(ev_evaluation *e, const sample_output *a, const sample_output *b, int open, oct_match_count *m, oct_err *err)
+static oct_status match_rows(ev_evaluation *e, const sample_output *a, const sample_output *b, int open,
+                             oct_match_count *m, oct_err *err)
 {
     const int axis = row_axis(a, b, open);
     const size_t n_a = axis >= 0 ? (size_t)a->dims[axis] : a->n, n_b = axis >= 0 ? (size_t)b->dims[axis] : b->n;
@@ -133,11 +137,12 @@ static oct_status match_rows(ev_evaluation *e, const sample_output *a, const sam
     return OCT_OK;
 }
 
-/* How many numbers of two outputs correspond, from the first on. Of other lengths, that is so for a list of sorted numbers; elsewhere a difference in length moves
- * what follows it, so that nothing says which values correspond. */
+/* How many numbers of two outputs correspond, from the first on. Of other lengths, that is so for a list of sorted
+ * numbers; elsewhere a difference in length moves what follows it, so that nothing says which values correspond. */
 static size_t shared(oct_output_form form, bool apart, const sample_output *a, const sample_output *b)
 {
-    const bool list = row_axis(a, b, -1) == 0 || (a->rank == b->rank && a->rank == 2 && a->dims[0] == 1 && b->dims[0] == 1);
+    const bool list =
+        row_axis(a, b, -1) == 0 || (a->rank == b->rank && a->rank == 2 && a->dims[0] == 1 && b->dims[0] == 1);
     return !apart ? a->n : form == OCT_HOLDS_SORTED && list ? (a->n < b->n ? a->n : b->n) : 0;
 }
 
@@ -163,7 +168,8 @@ static oct_status compare_output(ev_evaluation *e, ev_subject *s, size_t o, size
     t->compared += !numbers || n > 0 || !s->apart[o];
     if (!numbers) {
         if (e->form[o] == OCT_HOLDS_ROWS)
-            OCT_TRY(match_rows(e, &a, &b, e->open_axis[o] - (e->by_row[o] && a.dims != s->dims + o * OCT_MAX_RANK), &s->match[o], err));
+            OCT_TRY(match_rows(e, &a, &b, e->open_axis[o] - (e->by_row[o] && a.dims != s->dims + o * OCT_MAX_RANK),
+                               &s->match[o], err));
         else
             s->match[o] = oct_match_codes(a.v, a.n, b.v, b.n);
         t->match.found += s->match[o].found;
@@ -192,9 +198,14 @@ void ev_output_result(const ev_evaluation *e, const ev_subject *s, size_t i, oct
     const oct_graph *ref = e->models[0].graph;
     const oct_error *x = &s->total[i];
     const ev_output_tally *t = &s->compared[i];
-    *o = (oct_eval_output){ .name = ref->value[ref->output[i]].name, .form = e->form[i], .sqnr_db = x->n ? oct_error_sqnr(x) : NAN,
-                            .cosine = x->n ? oct_error_cosine(x) : NAN, .max_abs = x->n ? x->max_abs : NAN, .broken = x->broken,
-                            .compared = t->compared, .apart = t->apart };
+    *o = (oct_eval_output){ .name = ref->value[ref->output[i]].name,
+                            .form = e->form[i],
+                            .sqnr_db = x->n ? oct_error_sqnr(x) : NAN,
+                            .cosine = x->n ? oct_error_cosine(x) : NAN,
+                            .max_abs = x->n ? x->max_abs : NAN,
+                            .broken = x->broken,
+                            .compared = t->compared,
+                            .apart = t->apart };
     o->matched = t->match.of ? (double)t->match.found / (double)t->match.of : NAN;
     o->longer = t->ref_values ? (double)t->values / (double)t->ref_values - 1 : NAN;
 }

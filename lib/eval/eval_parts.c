@@ -1,7 +1,8 @@
 /* An evaluation in parts. The contributions of samples are written, and later read in the order of the samples.
  *
- * The record of a sample has, for each metric with scores and each model, the score and the number of tokens; then the contributions to the model's sets.
- * The rest of the file has the first sample, sums of errors, ranges of inputs, layers and broken samples. */
+ * The record of a sample has, for each metric with scores and each model, the score and the number of tokens; then the
+ * contributions to the model's sets. The rest of the file has the first sample, sums of errors, ranges of inputs,
+ * layers and broken samples. */
 #include "eval/eval_int.h"
 #include "eval/part_sums.h"
 #include "ops/op.h"
@@ -30,8 +31,10 @@ static oct_status check_batches(const ev_evaluation *e, oct_err *err)
     for (size_t k = 0; k < e->n_subject; k++) {
         if ((e->o->batch <= 1 && e->fixed_batch <= 1) || !oct_op_shares_scales(e->models[k].graph))
             continue;
-        oct_fail(err, OCT_EUNSUPPORTED, "%s quantizes dynamically, with scales that the samples of a batch share: parts have other batches than the whole",
-                 e->models[k].name);
+        oct_fail(
+            err, OCT_EUNSUPPORTED,
+            "%s quantizes dynamically, with scales that the samples of a batch share: parts have other batches than the whole",
+            e->models[k].name);
         oct_hint(err, "with --batch 1 they have none, if the model takes one sample at a time");
         return OCT_EUNSUPPORTED;
     }
@@ -191,8 +194,14 @@ static oct_status check_metrics(const ev_evaluation *e, const oct_part *p, first
     }
     if (same && f->logits == e->logits && f->width == e->width && f->classes == e->judging.classes)
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "%s: %s", p->path, same ? "its first output had another meaning than in the other parts" : "it has other metrics than those that are asked for");
-    oct_hint(err, "%s", same ? "say with --decode what the outputs mean, and make the parts again" : "give the metrics of the gates also to the commands that make the parts: by --metric, or by the gates themselves");
+    oct_fail(err, OCT_EUSAGE, "%s: %s", p->path,
+             same ? "its first output had another meaning than in the other parts"
+                  : "it has other metrics than those that are asked for");
+    oct_hint(
+        err, "%s",
+        same
+            ? "say with --decode what the outputs mean, and make the parts again"
+            : "give the metrics of the gates also to the commands that make the parts: by --metric, or by the gates themselves");
     return OCT_EUSAGE;
 }
 
@@ -311,7 +320,8 @@ static int by_place(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Lists the first broken samples in the order of the data. If a file cannot be read to its end, every part finds the same fault, which counts once. */
+/* Lists the first broken samples in the order of the data. If a file cannot be read to its end, every part finds the
+ * same fault, which counts once. */
 static oct_status list_bad(ev_evaluation *e, gathered *g, oct_err *err)
 {
     enum { MOST = 100 };

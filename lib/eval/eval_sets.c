@@ -36,8 +36,8 @@ static oct_status create(size_t n, oct_set_kind kind, const oct_judging *j, oct_
     return OCT_OK;
 }
 
-oct_status ev_sets_create(const oct_judging *j, const oct_metric *const *metric, size_t n_metric, bool per_class, size_t n_models, ev_sets **out,
-                          oct_err *err)
+oct_status ev_sets_create(const oct_judging *j, const oct_metric *const *metric, size_t n_metric, bool per_class,
+                          size_t n_models, ev_sets **out, oct_err *err)
 {
     const oct_set_kind kind = oct_judging_kind(j);
     bool task = per_class && (kind == OCT_SET_CLASSES || kind == OCT_SET_BOXES || kind == OCT_SET_MAPS), values = false;
@@ -151,13 +151,9 @@ void ev_set_drop(oct_eval_score *c, const oct_interval *d, bool flip)
 oct_status ev_sets_classes(const ev_sets *s, size_t k, oct_arena *arena, oct_class_table *t, oct_err *err)
 {
     switch (s->of_task ? s->kind : OCT_SET_VALUES) {
-    case OCT_SET_CLASSES:
-        return oct_classes_table(s->of_task[k], arena, t, err);
-    case OCT_SET_BOXES:
-        return oct_boxes_table(s->of_task[k], arena, t, err);
-    case OCT_SET_MAPS:
-        return oct_maps_table(s->of_task[k], arena, t, err);
-    default:
-        return OCT_OK;
+    case OCT_SET_CLASSES: return oct_classes_table(s->of_task[k], arena, t, err);
+    case OCT_SET_BOXES: return oct_boxes_table(s->of_task[k], arena, t, err);
+    case OCT_SET_MAPS: return oct_maps_table(s->of_task[k], arena, t, err);
+    default: return OCT_OK;
     }
 }

@@ -30,7 +30,8 @@ static oct_status take_state(const oct_array *from, oct_array *to, oct_err *err)
     if (from->data == to->data)
         return OCT_OK;
     if (oct_array_count(from) != oct_array_count(to))
-        return oct_fail(err, OCT_EUNSUPPORTED, "a state of shape %s becomes one of %s: states that grow cannot be prepared for conversion",
+        return oct_fail(err, OCT_EUNSUPPORTED,
+                        "a state of shape %s becomes one of %s: states that grow cannot be prepared for conversion",
                         oct_dims_text(was, to->rank, to->dims), oct_dims_text(is, from->rank, from->dims));
     return oct_array_convert(from->dtype, from->data, to->dtype, to->data, (size_t)oct_array_count(from), err);
 }

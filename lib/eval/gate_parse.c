@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[OCT_GATE_KINDS] = { [OCT_GATE_DROP] = "max-drop", [OCT_GATE_AGREEMENT] = "min-agreement", [OCT_GATE_SQNR] = "min-sqnr",
-                                                   [OCT_GATE_SPEEDUP] = "min-speedup", [OCT_GATE_LATENCY] = "max-latency",
-                                                   [OCT_GATE_SIZE] = "max-size", [OCT_GATE_MEMORY] = "max-memory" };
+static const char *const names[OCT_GATE_KINDS] = {
+    [OCT_GATE_DROP] = "max-drop",       [OCT_GATE_AGREEMENT] = "min-agreement", [OCT_GATE_SQNR] = "min-sqnr",
+    [OCT_GATE_SPEEDUP] = "min-speedup", [OCT_GATE_LATENCY] = "max-latency",     [OCT_GATE_SIZE] = "max-size",
+    [OCT_GATE_MEMORY] = "max-memory"
+};
 
 const char *oct_gate_name(size_t kind)
 {
@@ -53,7 +55,8 @@ static oct_status read_quantity(oct_gate *g, const char *unit, bool above_zero, 
 {
     if (read_number(g->text, unit, &g->value) && (!above_zero || g->value > 0))
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "--%s: '%.100s' is not a %s", names[g->kind], g->text, above_zero ? "number above 0" : "number");
+    oct_fail(err, OCT_EUSAGE, "--%s: '%.100s' is not a %s", names[g->kind], g->text,
+             above_zero ? "number above 0" : "number");
     oct_hint(err, "%s", hint);
     return OCT_EUSAGE;
 }
@@ -89,20 +92,16 @@ static oct_status read_drop(oct_gates *gates, oct_gate *g, oct_err *err)
 static oct_status read_value(oct_gates *gates, oct_gate *g, oct_err *err)
 {
     switch (g->kind) {
-    case OCT_GATE_DROP:
-        return read_drop(gates, g, err);
+    case OCT_GATE_DROP: return read_drop(gates, g, err);
     case OCT_GATE_AGREEMENT:
         OCT_TRY(oct_metric_find("agreement", &g->metric, err));
         return oct_agreement_parse("--min-agreement", g->text, &g->limit, err);
     case OCT_GATE_SQNR:
         OCT_TRY(oct_metric_find("sqnr", &g->metric, err));
         return read_quantity(g, "dB", false, "give decibels, as 30", err);
-    case OCT_GATE_SPEEDUP:
-        return read_quantity(g, "", true, "1.2 is 1.2 times as fast as the float model", err);
-    case OCT_GATE_LATENCY:
-        return read_quantity(g, "ms", true, "give milliseconds for one sample, as 4.5", err);
-    default:
-        return read_bytes(g, err);
+    case OCT_GATE_SPEEDUP: return read_quantity(g, "", true, "1.2 is 1.2 times as fast as the float model", err);
+    case OCT_GATE_LATENCY: return read_quantity(g, "ms", true, "give milliseconds for one sample, as 4.5", err);
+    default: return read_bytes(g, err);
     }
 }
 

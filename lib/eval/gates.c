@@ -5,7 +5,8 @@
 #include <string.h>
 
 enum { FEWEST_RUNS = 9 };
-/* If the quartiles of times differ by more than this factor, the machine was busy. oct_eval_speed_judge uses the same factor for ratios. */
+/* If the quartiles of times differ by more than this factor, the machine was busy. oct_eval_speed_judge uses the same
+ * factor for ratios. */
 static const double WIDEST = 1.5;
 
 const char *oct_gates_timed(const oct_gates *g)
@@ -37,7 +38,8 @@ static const oct_eval_score *score_of(const oct_eval_result *r, size_t k, const 
 {
     const oct_eval_model_result *m = &r->models[k];
     for (size_t i = 0; i < r->n_scores; i++)
-        if (!g->metric || strcmp(m->scores[i].metric->name, g->metric->name) == 0) /* one name may have several records (oct_metric_as) */
+        if (!g->metric || strcmp(m->scores[i].metric->name, g->metric->name) ==
+                              0) /* one name may have several records (oct_metric_as) */
             return &m->scores[i];
     return NULL;
 }
@@ -118,31 +120,24 @@ static oct_status judge(oct_gate_result *x, const oct_eval_result *r, oct_err *e
 {
     const oct_eval_model_result *m = &r->models[x->model], *f = &r->models[0];
     switch (x->gate->kind) {
-    case OCT_GATE_SPEEDUP:
-        judge_speedup(x, &m->speed);
-        return OCT_OK;
-    case OCT_GATE_LATENCY:
-        judge_latency(x, &m->latency);
-        return OCT_OK;
-    case OCT_GATE_SIZE:
-        judge_bytes(x, m->size_bytes, f->size_bytes);
-        return OCT_OK;
-    case OCT_GATE_MEMORY:
-        judge_bytes(x, m->peak_bytes, f->peak_bytes);
-        return OCT_OK;
-    default:
-        return judge_metric(x, r, err);
+    case OCT_GATE_SPEEDUP: judge_speedup(x, &m->speed); return OCT_OK;
+    case OCT_GATE_LATENCY: judge_latency(x, &m->latency); return OCT_OK;
+    case OCT_GATE_SIZE: judge_bytes(x, m->size_bytes, f->size_bytes); return OCT_OK;
+    case OCT_GATE_MEMORY: judge_bytes(x, m->peak_bytes, f->peak_bytes); return OCT_OK;
+    default: return judge_metric(x, r, err);
     }
 }
 
-oct_status oct_gates_judge(const oct_gates *g, oct_eval_result *r, const oct_gate_result **result, size_t *n, oct_err *err)
+oct_status oct_gates_judge(const oct_gates *g, oct_eval_result *r, const oct_gate_result **result, size_t *n,
+                           oct_err *err)
 {
     *result = NULL;
     *n = 0;
     if (!g->n)
         return OCT_OK;
     if (r->n_models < 2)
-        return oct_fail(err, OCT_EUSAGE, "--%s judges quantized models, and none is given", oct_gate_name(g->v[0].kind));
+        return oct_fail(err, OCT_EUSAGE, "--%s judges quantized models, and none is given",
+                        oct_gate_name(g->v[0].kind));
     size_t count;
     if (!oct_mul_size(g->n, r->n_models - 1, &count))
         return oct_nomem(err);

@@ -1,7 +1,8 @@
 /* lib/eval/gates.h -- gates: limits that are checked after an evaluation for each quantized model.
  *
- * A gate has the name of its option (max-drop, min-speedup, ...) and a value. The estimate decides whether it is met. `unsure` says that the measurement
- * does not suffice: the limit lies inside the interval, the samples are too few for an interval, or the times vary too much. */
+ * A gate has the name of its option (max-drop, min-speedup, ...) and a value. The estimate decides whether it is met.
+ * `unsure` says that the measurement does not suffice: the limit lies inside the interval, the samples are too few for
+ * an interval, or the times vary too much. */
 #ifndef OCT_EVAL_GATES_H
 #define OCT_EVAL_GATES_H
 
@@ -39,10 +40,11 @@ void oct_gates_free(oct_gates *g);
 
 /* The name of the i-th kind, such as "max-drop", or "baseline"; NULL after the last. */
 const char *oct_gate_name(size_t kind);
-/* Adds a gate by name and value. OCT_EUSAGE: the value is not valid, the metric is unknown, or the gate was added before. */
+/* Adds a gate by name and value. OCT_EUSAGE: the value is not valid, the metric is unknown, or the gate was added
+ * before. */
 oct_status oct_gates_add(oct_gates *g, const char *name, const char *value, oct_err *err);
-/* Adds the gates of a text. Each line has a name and a value; for max-drop, the metric may stand between them (`max-drop top1 0.5%`). `#` before a word
- * begins a comment. OCT_EMALFORMED with label, line and column. */
+/* Adds the gates of a text. Each line has a name and a value; for max-drop, the metric may stand between them
+ * (`max-drop top1 0.5%`). `#` before a word begins a comment. OCT_EMALFORMED with label, line and column. */
 oct_status oct_gates_read(oct_gates *g, const char *text, const char *label, oct_err *err);
 /* The name of a gate that needs times; NULL: there is none. */
 const char *oct_gates_timed(const oct_gates *g);
@@ -63,10 +65,12 @@ typedef struct oct_gate_result {
     double lo, hi;               /* NaN: there is no interval */
     const char *method;          /* the method of the interval; NULL: none */
     bool met, unsure;
-    uint64_t samples_needed;     /* approximately how many samples would suffice; 0: not known, or there are enough */
+    uint64_t samples_needed; /* approximately how many samples would suffice; 0: not known, or there are enough */
 } oct_gate_result;
 
-/* The results of all gates for all quantized models, model by model, in the arena of r. OCT_EUSAGE: there is no quantized model, or no metric with a drop. */
-oct_status oct_gates_judge(const oct_gates *g, oct_eval_result *r, const oct_gate_result **result, size_t *n, oct_err *err);
+/* The results of all gates for all quantized models, model by model, in the arena of r. OCT_EUSAGE: there is no
+ * quantized model, or no metric with a drop. */
+oct_status oct_gates_judge(const oct_gates *g, oct_eval_result *r, const oct_gate_result **result, size_t *n,
+                           oct_err *err);
 
 #endif

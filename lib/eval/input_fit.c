@@ -23,7 +23,8 @@ static bool range_of(const oct_graph *g, const oct_node *n, double *lo, double *
     if (!s || s->dtype != OCT_F32 || !z || (z->dtype != OCT_U8 && z->dtype != OCT_S8))
         return false;
     const double scale = (double)*(const float *)s->data;
-    const int zero = z->dtype == OCT_U8 ? *(const uint8_t *)z->data : *(const int8_t *)z->data, least = z->dtype == OCT_U8 ? 0 : -128;
+    const int zero = z->dtype == OCT_U8 ? *(const uint8_t *)z->data : *(const int8_t *)z->data,
+              least = z->dtype == OCT_U8 ? 0 : -128;
     *lo = scale * (least - zero);
     *hi = scale * (least + 255 - zero);
     return isfinite(*lo) && isfinite(*hi) && *lo < *hi;
@@ -35,14 +36,15 @@ static bool quantizer_of(const oct_graph *g, int value, double *lo, double *hi)
     const oct_value *v = &g->value[value];
     for (size_t i = 0; i < v->n_uses; i++) {
         const oct_op *op = oct_op_of(g, v->uses[i].node);
-        if (op && op->is_qdq && v->uses[i].slot == 0 && v->dtype == OCT_F32 && range_of(g, &g->node[v->uses[i].node], lo, hi))
+        if (op && op->is_qdq && v->uses[i].slot == 0 && v->dtype == OCT_F32 &&
+            range_of(g, &g->node[v->uses[i].node], lo, hi))
             return true;
     }
     return false;
 }
 
-oct_status oct_input_fit_find(const oct_graph *g, const oct_input_desc *inputs, size_t n_inputs, oct_arena *arena, oct_input_fit **fit, size_t *n,
-                              oct_err *err)
+oct_status oct_input_fit_find(const oct_graph *g, const oct_input_desc *inputs, size_t n_inputs, oct_arena *arena,
+                              oct_input_fit **fit, size_t *n, oct_err *err)
 {
     *n = 0;
     if (!(*fit = oct_arena_calloc(arena, n_inputs + 1, sizeof **fit)))
@@ -51,7 +53,9 @@ oct_status oct_input_fit_find(const oct_graph *g, const oct_input_desc *inputs, 
         const int v = oct_graph_find(g, inputs[i].name);
         double lo, hi;
         if (inputs[i].dtype == OCT_F32 && v >= 0 && g->value[v].is_input && quantizer_of(g, v, &lo, &hi))
-            (*fit)[(*n)++] = (oct_input_fit){ .input = g->value[v].name, .at = i, .lo = lo, .hi = hi, .min = INFINITY, .max = -INFINITY };
+            (*fit)[(*n)++] = (oct_input_fit){
+                .input = g->value[v].name, .at = i, .lo = lo, .hi = hi, .min = INFINITY, .max = -INFINITY
+            };
     }
     return OCT_OK;
 }

@@ -48,7 +48,8 @@ static void place_text(char dst[160], const oct_decode_output *p, int rank)
         snprintf(dst, 160, "output of %d dimension%s for a sample", rank, rank == 1 ? "" : "s");
 }
 
-oct_status oct_output_find(const oct_decode_output *p, int rank, const oct_set_tensor *out, size_t n, const oct_set_tensor **t, oct_err *err)
+oct_status oct_output_find(const oct_decode_output *p, int rank, const oct_set_tensor *out, size_t n,
+                           const oct_set_tensor **t, oct_err *err)
 {
     char text[160];
     for (size_t i = 0; i < n; i++)

@@ -17,14 +17,15 @@
 #include <unistd.h>
 
 enum { BLOCK = 1 << 16 };
-static const double PATIENCE = 2, GRACE = 1; /* seconds to wait for the end: after its last message, and after it closed a pipe */
+static const double PATIENCE = 2,
+                    GRACE = 1; /* seconds to wait for the end: after its last message, and after it closed a pipe */
 
 struct oct_kept_command {
     const char *shown;
     int in, out; /* our ends of its standard input and output; -1: closed */
     pid_t pid;
     double seconds, deadline;
-    size_t from, to;       /* the part of the block that was read but not taken yet */
+    size_t from, to; /* the part of the block that was read but not taken yet */
     char block[BLOCK];
 };
 
@@ -43,7 +44,9 @@ static oct_status start(oct_kept_command *k, const char *line, oct_err *err)
     }
     k->in = in[1];
     k->out = out[0];
-    oct_status s = fcntl(k->in, F_SETFL, O_NONBLOCK) < 0 || fcntl(k->out, F_SETFL, O_NONBLOCK) < 0 ? oct_fail_errno(err, "%s", k->shown) : OCT_OK;
+    oct_status s = fcntl(k->in, F_SETFL, O_NONBLOCK) < 0 || fcntl(k->out, F_SETFL, O_NONBLOCK) < 0
+                       ? oct_fail_errno(err, "%s", k->shown)
+                       : OCT_OK;
     if (s == OCT_OK)
         s = oct_shell_start(line, in[0], out[1], &k->pid, err);
     close(in[0]);
@@ -74,14 +77,16 @@ static bool ended_within(const oct_kept_command *k, double seconds)
 {
     for (const double until = oct_now() + seconds;; nap()) {
         siginfo_t info = { .si_pid = 0 };
-        if (waitid(P_PID, (id_t)k->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ? errno != EINTR : info.si_pid == k->pid)
+        if (waitid(P_PID, (id_t)k->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ? errno != EINTR
+                                                                                 : info.si_pid == k->pid)
             return true;
         if (oct_now() >= until)
             return false;
     }
 }
 
-/* Ends the command with everything that it started, and waits for it. Returns the exit status; -1 if a signal ended it. */
+/* Ends the command with everything that it started, and waits for it. Returns the exit status; -1 if a signal ended
+ * it. */
 static int reap(oct_kept_command *k, double patience)
 {
     const int status = oct_shell_end(k->pid, patience);
@@ -212,7 +217,8 @@ oct_status oct_kept_line(oct_kept_command *k, char *dst, size_t size, oct_err *e
         }
         if (n + 1 == size) {
             dst[n] = '\0';
-            return oct_fail(err, OCT_EMALFORMED, "%s: the command wrote a line of more than %zu bytes: '%.60s'...", k->shown, n, dst);
+            return oct_fail(err, OCT_EMALFORMED, "%s: the command wrote a line of more than %zu bytes: '%.60s'...",
+                            k->shown, n, dst);
         }
         dst[n++] = c ? c : '?'; /* no text of the protocol holds a NUL */
     }

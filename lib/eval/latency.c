@@ -17,7 +17,8 @@ static oct_status run_once(ev_timed *t, const oct_array *arrays, double *seconds
     return s;
 }
 
-static oct_status run_rounds(ev_timed *t, size_t n, const oct_array *arrays, int least, double least_seconds, oct_progress_fn progress, void *arg, oct_err *err)
+static oct_status run_rounds(ev_timed *t, size_t n, const oct_array *arrays, int least, double least_seconds,
+                             oct_progress_fn progress, void *arg, oct_err *err)
 {
     const double begin = oct_now();
     for (int i = -WARM_UP; i < EV_MOST_RUNS && (i < least || oct_now() - begin < least_seconds); i++) {
@@ -56,8 +57,8 @@ static bool is_known_layer(const oct_plan *p, size_t step, const char *name)
     return false;
 }
 
-/* Takes figures from the plan for one sample, after it has run. Models that run in stages are planned during the run. If they are profiled, they also note
- * what ran outside plans. */
+/* Takes figures from the plan for one sample, after it has run. Models that run in stages are planned during the run.
+ * If they are profiled, they also note what ran outside plans. */
 static oct_status describe_plan(const ev_timed *t, const oct_array *arrays, oct_eval_model_result *r, oct_err *err)
 {
     oct_plan *p;
@@ -115,7 +116,9 @@ oct_status ev_time_models(ev_timed *t, size_t n, const oct_array *arrays, int64_
             return s;
         }
     }
-    const int least = o->latency_runs <= 0 ? EV_LEAST_RUNS : o->latency_runs < EV_MOST_RUNS ? o->latency_runs : EV_MOST_RUNS;
+    const int least = o->latency_runs <= 0             ? EV_LEAST_RUNS
+                      : o->latency_runs < EV_MOST_RUNS ? o->latency_runs
+                                                       : EV_MOST_RUNS;
     if (o->latency_seconds > 0 && t[0].n == 0)
         OCT_TRY(run_rounds(t, n, arrays, least, o->latency_seconds, o->progress, o->progress_arg, err));
     for (size_t k = 1; k < n; k++) /* must precede the sorting of the times */

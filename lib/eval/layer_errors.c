@@ -1,8 +1,10 @@
-/* Compares layer by layer. The reference model's values are kept for one batch, and those of the other models are compared while they are computed. Each of the
- * other models runs twice: once unchanged; and once with its values replaced by those of the reference after they were compared. In the second run every layer
- * reads what the reference reads, as far as its quantization parameters can represent that, so that its error is its own.
+/* Compares layer by layer. The reference model's values are kept for one batch, and those of the other models are
+ * compared while they are computed. Each of the other models runs twice: once unchanged; and once with its values
+ * replaced by those of the reference after they were compared. In the second run every layer reads what the reference
+ * reads, as far as its quantization parameters can represent that, so that its error is its own.
  *
- * Values of bodies are shown once in each iteration: the k-th time in one model corresponds to the k-th time in the other. */
+ * Values of bodies are shown once in each iteration: the k-th time in one model corresponds to the k-th time in the
+ * other. */
 #include "eval/layers_int.h"
 #include "ops/op.h"
 
@@ -66,8 +68,8 @@ static int find_tap(const ev_side *s, const char *name)
     return i == SIZE_MAX ? -1 : (int)i;
 }
 
-/* Copies the elements of x to y in the other order of dimensions. The tensor that has dims[rank], y or (back) x, has as its dimension i dimension axes[i] of
- * the other one. */
+/* Copies the elements of x to y in the other order of dimensions. The tensor that has dims[rank], y or (back) x, has as
+ * its dimension i dimension axes[i] of the other one. */
 static void permute(const float *x, int rank, const int64_t *dims, const int *axes, bool back, float *y)
 {
     int64_t step[OCT_MAX_RANK], stride[OCT_MAX_RANK], at[OCT_MAX_RANK] = { 0 }, n = 1;
@@ -157,8 +159,8 @@ static oct_status keep_value(void *arg, const char *value, const oct_operand *t,
     return st == OCT_ENOMEM ? oct_nomem(err) : OCT_OK; /* a value that is not finite is in no histogram */
 }
 
-/* Replaces a value by the kept values of the reference, which have its order of dimensions. A value that is equal is not written to, because it may be in
- * the inputs of the run. */
+/* Replaces a value by the kept values of the reference, which have its order of dimensions. A value that is equal is
+ * not written to, because it may be in the inputs of the run. */
 static oct_status replace_value(const ev_side *s, int i, const float *kept, const oct_operand *t, oct_err *err)
 {
     const ev_layers *l = s->l;
@@ -174,10 +176,12 @@ static oct_status replace_value(const ev_side *s, int i, const float *kept, cons
     if (scaled)
         oct_scaled_undo(scaled, t->rank, t->dims, true, l->scratch.v);
     const oct_status st = oct_operand_from_f32(t, l->scratch.v, err);
-    return st == OCT_EUNSUPPORTED ? OCT_OK : st; /* then the error of the layers that read it includes the error of the value */
+    return st == OCT_EUNSUPPORTED ? OCT_OK
+                                  : st; /* then the error of the layers that read it includes the error of the value */
 }
 
-/* Counts the quantized values and channels in a run without replaced values. real: the reference's values; t has its dimensions. */
+/* Counts the quantized values and channels in a run without replaced values. real: the reference's values; t has its
+ * dimensions. */
 static oct_status note_codes(ev_side *s, int i, const float *real, const oct_operand *t, oct_err *err)
 {
     ev_codes *c = &s->codes[i];
@@ -225,7 +229,8 @@ static oct_status compare_value(void *arg, const char *value, const oct_operand 
     return l->replacing ? replace_value(s, i, real, t, err) : OCT_OK;
 }
 
-static oct_status create_side(ev_layers *l, ev_side *s, oct_pool *pool, const oct_input_desc *feed, size_t n_feed, oct_err *err)
+static oct_status create_side(ev_layers *l, ev_side *s, oct_pool *pool, const oct_input_desc *feed, size_t n_feed,
+                              oct_err *err)
 {
     const size_t n = l->n_tap + 1;
     s->error = oct_arena_calloc(l->arena, n, sizeof *s->error);
@@ -237,7 +242,8 @@ static oct_status create_side(ev_layers *l, ev_side *s, oct_pool *pool, const oc
     s->pair = oct_arena_calloc(l->arena, n, sizeof *s->pair);
     s->name = oct_arena_calloc(l->arena, n, sizeof *s->name);
     s->shows = oct_arena_calloc(l->arena, n, sizeof *s->shows);
-    if (!s->error || !s->own || !s->codes || !s->channels || !s->scheme || !s->shown || !s->pair || !s->name || !s->shows)
+    if (!s->error || !s->own || !s->codes || !s->channels || !s->scheme || !s->shown || !s->pair || !s->name ||
+        !s->shows)
         return oct_nomem(err);
     OCT_TRY(oct_name_map_init(&s->tap_of, l->n_tap, l->arena, err));
     OCT_TRY(oct_scaled_read(s->model->scaled, l->arena, &s->scaled, &s->n_scaled, err));
@@ -261,8 +267,8 @@ static oct_status create_side(ev_layers *l, ev_side *s, oct_pool *pool, const oc
     return st;
 }
 
-static oct_status create(ev_layers *l, const oct_eval_model *models, size_t n_models, oct_pool *pool, const oct_input_desc *feed, size_t n_feed,
-                         oct_err *err)
+static oct_status create(ev_layers *l, const oct_eval_model *models, size_t n_models, oct_pool *pool,
+                         const oct_input_desc *feed, size_t n_feed, oct_err *err)
 {
     if (!(l->side = oct_arena_calloc(l->arena, n_models, sizeof *l->side)))
         return oct_nomem(err);
@@ -317,8 +323,8 @@ void ev_layers_destroy(ev_layers *l)
 
 /* ---- running ---- */
 
-/* Names the scheme of each value: that on which the step of its layer computes. Integer steps can have float results. The steps of a branch exist only after
- * it was taken. */
+/* Names the scheme of each value: that on which the step of its layer computes. Integer steps can have float results.
+ * The steps of a branch exist only after it was taken. */
 static oct_status name_schemes(const ev_layers *l, ev_side *s, const oct_plan *p, oct_err *err)
 {
     oct_name_map steps;
@@ -327,7 +333,8 @@ static oct_status name_schemes(const ev_layers *l, ev_side *s, const oct_plan *p
     for (size_t i = 0; status == OCT_OK && i < oct_plan_n_steps(p); i++)
         oct_name_map_add(&steps, oct_plan_step(p, i).name, i);
     for (size_t i = 0; status == OCT_OK && i < l->n_tap; i++) {
-        const oct_value_place at = s->scheme[i] ? oct_value_place_of(s->model->graph, s->name[i], NULL) : (oct_value_place){ .n = 0 };
+        const oct_value_place at =
+            s->scheme[i] ? oct_value_place_of(s->model->graph, s->name[i], NULL) : (oct_value_place){ .n = 0 };
         const oct_node *n = at.n ? ev_computing_node(at.g, at.value) : NULL;
         const size_t step = n && *n->name ? oct_name_map_find(&steps, n->name) : SIZE_MAX;
         s->scheme[i] = step != SIZE_MAX ? oct_plan_step(p, step).scheme : s->scheme[i];

@@ -36,7 +36,8 @@ static int worst_first(const void *x, const void *y)
     return strcmp(a->value, b->value);
 }
 
-/* Whether channels that a layer reads or computes were scaled in comparison with the float model. Then its weights differ, too. */
+/* Whether channels that a layer reads or computes were scaled in comparison with the float model. Then its weights
+ * differ, too. */
 static bool is_scaled(const ev_side *s, const oct_graph *g, const oct_node *n)
 {
     bool any = false;
@@ -48,7 +49,8 @@ static bool is_scaled(const ev_side *s, const oct_graph *g, const oct_node *n)
 }
 
 /* Fills in what was gathered for tap i. */
-static oct_status fill(const ev_layers *l, const ev_side *s, size_t i, oct_arena *arena, oct_eval_layer *e, oct_err *err)
+static oct_status fill(const ev_layers *l, const ev_side *s, size_t i, oct_arena *arena, oct_eval_layer *e,
+                       oct_err *err)
 {
     const ev_codes *c = &s->codes[i];
     const ev_channels *real = &l->side->channels[i], *here = &s->channels[i];
@@ -67,7 +69,9 @@ static oct_status fill(const ev_layers *l, const ev_side *s, size_t i, oct_arena
         e->dead = ev_channels_dead(real, here);
     }
     e->weights = s->pair[i]->weights;
-    if (e->weights.n_channel && !(e->weights.channel = oct_arena_memdup(arena, e->weights.channel, e->weights.n_channel * sizeof *e->weights.channel)))
+    if (e->weights.n_channel &&
+        !(e->weights.channel =
+              oct_arena_memdup(arena, e->weights.channel, e->weights.n_channel * sizeof *e->weights.channel)))
         return oct_nomem(err);
     if (e->weights.name && !(e->weights.name = oct_arena_strdup(arena, e->weights.name)))
         return oct_nomem(err);
@@ -84,7 +88,8 @@ oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_
         return oct_nomem(err);
     for (size_t i = 0; i < l->n_tap; i++) {
         oct_buf path = OCT_BUF_INIT;
-        const oct_value_place at = s->scheme[i] ? oct_value_place_of(s->model->graph, s->name[i], &path) : (oct_value_place){ .n = 0 };
+        const oct_value_place at =
+            s->scheme[i] ? oct_value_place_of(s->model->graph, s->name[i], &path) : (oct_value_place){ .n = 0 };
         const char *where = path.failed ? NULL : oct_arena_strdup(arena, oct_buf_str(&path));
         oct_buf_free(&path);
         if (!where)
@@ -93,8 +98,11 @@ oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_
             continue;
         const oct_node *node = ev_computing_node(at.g, at.value);
         oct_eval_layer *e = &list[n++];
-        *e = (oct_eval_layer){ .value = l->tap[i], .other = s->pair[i]->other, .how = s->pair[i]->how, .order = l->order[i] };
-        if (!(e->scheme = oct_arena_strdup(arena, s->scheme[i]))) /* a scheme that was read from a part exists no longer than the sums */
+        *e = (oct_eval_layer){
+            .value = l->tap[i], .other = s->pair[i]->other, .how = s->pair[i]->how, .order = l->order[i]
+        };
+        if (!(e->scheme = oct_arena_strdup(
+                  arena, s->scheme[i]))) /* a scheme that was read from a part exists no longer than the sums */
             return oct_nomem(err);
         e->name = node && node->name[0] ? node->name : e->value;
         if (*where && !(e->name = oct_arena_printf(arena, "%s%s", where, e->name)))

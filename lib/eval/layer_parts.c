@@ -1,5 +1,5 @@
-/* Writes the comparison of layers for a part of the samples, and adds it to another one. All of its contents are sums, counts, extremes, or the same in all
- * parts. */
+/* Writes the comparison of layers for a part of the samples, and adds it to another one. All of its contents are sums,
+ * counts, extremes, or the same in all parts. */
 #include "eval/layers_int.h"
 #include "eval/part_sums.h"
 

@@ -36,8 +36,8 @@ static void count_codes(ev_codes *c, const void *codes, const float *real, size_
     const float half = (float)c->range.scale / 2, least = (float)c->range.lo - half, most = (float)c->range.hi + half;
     oct_quant_limits(t, &lo, &hi);
     for (size_t i = 0; i < n; i++) {
-        const int32_t q = t == OCT_U8   ? ((const uint8_t *)codes)[i]
-                          : t == OCT_S8 ? ((const int8_t *)codes)[i]
+        const int32_t q = t == OCT_U8    ? ((const uint8_t *)codes)[i]
+                          : t == OCT_S8  ? ((const int8_t *)codes)[i]
                           : t == OCT_U16 ? ((const uint16_t *)codes)[i]
                                          : ((const int16_t *)codes)[i];
         const bool beyond = real[i] < least || real[i] > most;
@@ -75,7 +75,8 @@ double ev_codes_used(const ev_codes *c)
 
 /* ---- channels ---- */
 
-/* The dimension of the channels: that of pictures if the runtime stores the tensor in that layout, else the last one. */
+/* The dimension of the channels: that of pictures if the runtime stores the tensor in that layout, else the last
+ * one. */
 static int channel_axis(const oct_operand *t)
 {
     return t->rank >= 4 || (t->rank == 3 && t->layout == OCT_LAYOUT_CHANNELS_LAST) ? 1 : t->rank - 1;
@@ -88,7 +89,8 @@ oct_status ev_channels_add(ev_channels *c, oct_arena *a, const oct_operand *t, c
     if (!c->lo && channels >= 2 && channels <= MOST_CHANNELS) {
         c->n = channels;
         c->axis = axis;
-        if (!(c->lo = oct_arena_alloc(a, (size_t)channels * sizeof *c->lo)) || !(c->hi = oct_arena_alloc(a, (size_t)channels * sizeof *c->hi)))
+        if (!(c->lo = oct_arena_alloc(a, (size_t)channels * sizeof *c->lo)) ||
+            !(c->hi = oct_arena_alloc(a, (size_t)channels * sizeof *c->hi)))
             return oct_nomem(err);
         for (int64_t i = 0; i < channels; i++) {
             c->lo[i] = INFINITY;
@@ -140,12 +142,13 @@ static double quantile(const oct_stats *s, double share)
     return s->max;
 }
 
-/* The ends of the displayed histogram. It shows all values seen, but at most half the width of the chosen range beyond it, or beyond what all but a
- * thousandth of the values take. */
+/* The ends of the displayed histogram. It shows all values seen, but at most half the width of the chosen range beyond
+ * it, or beyond what all but a thousandth of the values take. */
 static void choose_ends(const oct_stats *s, const oct_eval_range *r, oct_eval_histogram *h)
 {
     const bool ranged = r->hi > r->lo;
-    const double lo = ranged ? r->lo : quantile(s, 0.0005), hi = ranged ? r->hi : quantile(s, 0.9995), more = (hi - lo) / 2;
+    const double lo = ranged ? r->lo : quantile(s, 0.0005), hi = ranged ? r->hi : quantile(s, 0.9995),
+                 more = (hi - lo) / 2;
     h->lo = fmax(h->min, lo - more);
     h->hi = fmin(h->max, hi + more);
     if (!(h->lo < h->hi)) {

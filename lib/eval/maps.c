@@ -35,7 +35,9 @@ static oct_status open_plane(const oct_decode *r, const oct_set_view *v, plane *
     const oct_set_tensor *t;
     OCT_TRY(oct_output_find(&r->output, 0, v->out, v->n_out, &t, err));
     if (t->rank != 2 && t->rank != 3)
-        return oct_fail(err, OCT_EUSAGE, "output '%s' has %d dimensions for a sample; a map has [C,H,W], or [H,W] of class numbers", t->name, t->rank);
+        return oct_fail(err, OCT_EUSAGE,
+                        "output '%s' has %d dimensions for a sample; a map has [C,H,W], or [H,W] of class numbers",
+                        t->name, t->rank);
     const int64_t *d = t->dims, none = 0;
     const bool last = t->rank == 3 && r->classes_last;
     const int64_t c = t->rank == 2 ? none : last ? d[2] : d[0];
@@ -54,7 +56,8 @@ static double score_at(const plane *p, size_t c, size_t y, size_t x)
     return p->v[c * p->class_step + (y * p->w + x) * p->pixel_step];
 }
 
-/* A position that is on a pixel except for rounding is moved onto it. So classes with equal scores, as quantized ones often have, stay equal. */
+/* A position that is on a pixel except for rounding is moved onto it. So classes with equal scores, as quantized ones
+ * often have, stay equal. */
 static double on_pixel(double x)
 {
     const double near = rint(x);
@@ -124,7 +127,8 @@ static oct_status place_truth(const oct_set_view *v, int64_t h, int64_t w, place
 {
     double in_w, in_h;
     *p = (place){ 1 / (double)w, 0, 1 / (double)h, 0 };
-    if (!v->source || !v->batch->pictures[v->row].w || v->batch->pictures[v->row].w != w || v->batch->pictures[v->row].h != h)
+    if (!v->source || !v->batch->pictures[v->row].w || v->batch->pictures[v->row].w != w ||
+        v->batch->pictures[v->row].h != h)
         return OCT_OK;
     OCT_TRY(oct_boxes_input_size(v, &in_w, &in_h, err));
     const oct_placing g = oct_source_placing(v->source, v->batch->pictures[v->row]);
@@ -132,7 +136,8 @@ static oct_status place_truth(const oct_set_view *v, int64_t h, int64_t w, place
     return OCT_OK;
 }
 
-static oct_status count_pixels(maps *m, const plane *p, const place *at, const int32_t *truth, int64_t h, int64_t w, oct_err *err)
+static oct_status count_pixels(maps *m, const plane *p, const place *at, const int32_t *truth, int64_t h, int64_t w,
+                               oct_err *err)
 {
     const int64_t ignore = m->base.judging->rule->ignore;
     for (int64_t y = 0; y < h; y++)
@@ -142,7 +147,8 @@ static oct_status count_pixels(maps *m, const plane *p, const place *at, const i
             if (label == ignore || label < 0 || !(u >= 0 && u < 1 && v >= 0 && v < 1))
                 continue;
             if (label >= MOST_CLASSES || (p->classes > 1 && label >= (int64_t)p->classes))
-                return oct_fail(err, OCT_EMALFORMED, "class %lld in the map, and the model has %zu (counted from 0)", (long long)label, p->classes);
+                return oct_fail(err, OCT_EMALFORMED, "class %lld in the map, and the model has %zu (counted from 0)",
+                                (long long)label, p->classes);
             const int64_t got = class_at(p, u, v), most = got > label ? got : label;
             OCT_TRY(reserve(m, (size_t)most + 1, err));
             if (got == label) {
@@ -269,6 +275,7 @@ oct_status oct_maps_table(const oct_set *s, oct_arena *arena, oct_class_table *t
         return oct_nomem(err);
     const oct_class_sums sums = sums_of(m, NULL, scratch);
     for (size_t i = 0; i < sums.n; i++)
-        oct_class_row_add(t, (int64_t)i, sums.hit[i], sums.extra[i], sums.missed[i], oct_share_of(OCT_SHARE_IOU, sums.hit[i], sums.extra[i], sums.missed[i]));
+        oct_class_row_add(t, (int64_t)i, sums.hit[i], sums.extra[i], sums.missed[i],
+                          oct_share_of(OCT_SHARE_IOU, sums.hit[i], sums.extra[i], sums.missed[i]));
     return OCT_OK;
 }

@@ -4,8 +4,8 @@
 
 #include "eval/classes.h"
 
-/* In each picture, the pixels of each class are counted: true positives, false positives and false negatives. Pixels do not count if their true class is the
- * rule's `ignore`, or if preprocessing has cut them off. */
+/* In each picture, the pixels of each class are counted: true positives, false positives and false negatives. Pixels do
+ * not count if their true class is the rule's `ignore`, or if preprocessing has cut them off. */
 extern const oct_set_type oct_set_of_maps;
 
 /* A row of each class of pixels, with its IoU beside the others; in arena. */

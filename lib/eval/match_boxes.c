@@ -11,8 +11,10 @@ static double overlap_of(const oct_box *x, const oct_object *o)
     return o->crowd ? oct_overlap_crowd(x, &as) : oct_overlap(x, &as);
 }
 
-/* The object that a box is matched with, or n. overlap[n] are its overlaps. Objects that are not crowds come first in `order`. */
-static size_t best_object(const oct_object *objects, const size_t *order, const double *overlap, const bool *taken, size_t n, double least)
+/* The object that a box is matched with, or n. overlap[n] are its overlaps. Objects that are not crowds come first in
+ * `order`. */
+static size_t best_object(const oct_object *objects, const size_t *order, const double *overlap, const bool *taken,
+                          size_t n, double least)
 {
     size_t best = n;
     for (size_t i = 0; i < n; i++) {
@@ -45,7 +47,8 @@ static double least_overlap(int t)
     return t == OCT_OVERLAPS - 1 ? 0.95 : t * ((0.95 - 0.5) / (OCT_OVERLAPS - 1)) + 0.5;
 }
 
-oct_status oct_match_boxes(const oct_box *boxes, size_t n_boxes, const oct_object *objects, size_t n_objects, oct_match *match, oct_err *err)
+oct_status oct_match_boxes(const oct_box *boxes, size_t n_boxes, const oct_object *objects, size_t n_objects,
+                           oct_match *match, oct_err *err)
 {
     if (n_boxes)
         memset(match, 0, n_boxes * sizeof *match);

@@ -1,4 +1,5 @@
-/* Measures the peak performance of the machine: a matrix product with the kernels that models run, in float and in integers, and copying. */
+/* Measures the peak performance of the machine: a matrix product with the kernels that models run, in float and in
+ * integers, and copying. */
 #include "eval/eval_int.h"
 
 #include "base/io.h"
@@ -10,7 +11,8 @@ enum { SIDE = 512, RUNS = 30, COPY_BYTES = 1 << 17, COPIES = 256, TRIES = 20 };
 
 /* ---- products ---- */
 
-static oct_status add_node(oct_graph *g, const char *op, const int *in, int n_in, const char *out, oct_dtype t, int *value, oct_err *err)
+static oct_status add_node(oct_graph *g, const char *op, const int *in, int n_in, const char *out, oct_dtype t,
+                           int *value, oct_err *err)
 {
     int node;
     OCT_TRY(oct_graph_add_node(g, op, "", out, n_in, 1, -1, &node, err));
@@ -21,7 +23,8 @@ static oct_status add_node(oct_graph *g, const char *op, const int *in, int n_in
 }
 
 /* Adds a quantizer and its inverse: for a value that an integer product reads or computes. */
-static oct_status add_rounding(oct_graph *g, int scale, int zero, const char *codes, const char *reals, int *value, oct_err *err)
+static oct_status add_rounding(oct_graph *g, int scale, int zero, const char *codes, const char *reals, int *value,
+                               oct_err *err)
 {
     int q;
     OCT_TRY(add_node(g, "QuantizeLinear", (int[]){ *value, scale, zero }, 3, codes, OCT_U8, &q, err));
@@ -41,7 +44,8 @@ static oct_status add_weights(oct_graph *g, bool integers, int scale, int *w, oc
             codes[i] = (int8_t)(i * 37 % 127);
         else
             x[i] = (float)(i * 37 % 127) / 127;
-    oct_status s = integers ? oct_graph_new_const(g, "w_codes", OCT_S8, 2, dims, codes, w, err) : oct_graph_new_const_f32(g, "w", 2, dims, x, w, err);
+    oct_status s = integers ? oct_graph_new_const(g, "w_codes", OCT_S8, 2, dims, codes, w, err)
+                            : oct_graph_new_const_f32(g, "w", 2, dims, x, w, err);
     oct_free(x);
     if (s == OCT_OK && integers) {
         const int8_t none = 0;
@@ -58,7 +62,8 @@ static oct_status build(oct_graph *g, bool integers, oct_err *err)
     const float step = 1.0f / 64;
     const uint8_t middle = 128;
     int x, w, y, scale, zero;
-    if (!OCT_GROW(g->arena, g->input, g->n_input, g->cap_input) || !OCT_GROW(g->arena, g->output, g->n_output, g->cap_output))
+    if (!OCT_GROW(g->arena, g->input, g->n_input, g->cap_input) ||
+        !OCT_GROW(g->arena, g->output, g->n_output, g->cap_output))
         return oct_nomem(err);
     OCT_TRY(oct_graph_set_opset(g, "", 13, err));
     OCT_TRY(oct_graph_add_value(g, "x", OCT_F32, &x, err));

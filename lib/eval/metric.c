@@ -127,7 +127,8 @@ double oct_error_cosine(const oct_error *e)
 
 /* ---- scores ---- */
 
-/* Whether `label` is among the k largest values. Of equal values the one with the smaller index comes first; NaN comes last. */
+/* Whether `label` is among the k largest values. Of equal values the one with the smaller index comes first; NaN comes
+ * last. */
 static double in_top(const float *v, size_t n, int64_t label, size_t k)
 {
     if (label < 0)
@@ -149,8 +150,8 @@ static double score_top(const oct_sample_view *s)
     return in_top(s->out, s->n_out, s->label, s->k);
 }
 
-/* A single value is interpreted as the probability of one of two classes, unless it is the class. Outputs without a class agree with nothing, not even with each
- * other. */
+/* A single value is interpreted as the probability of one of two classes, unless it is the class. Outputs without a
+ * class agree with nothing, not even with each other. */
 static double score_agreement(const oct_sample_view *s)
 {
     if (s->codes && s->n_out == 1)
@@ -164,7 +165,8 @@ static double score_positions(const oct_sample_view *s)
 {
     size_t same = 0, n = 0;
     for (size_t at = 0; s->width && at + s->width <= s->n_out; at += s->width, n++) {
-        const size_t a = oct_class_of(s->ref + at, s->width, s->threshold), b = oct_class_of(s->out + at, s->width, s->threshold);
+        const size_t a = oct_class_of(s->ref + at, s->width, s->threshold),
+                     b = oct_class_of(s->out + at, s->width, s->threshold);
         same += a == b && a < s->width && !isnan(s->ref[at + a]) && !isnan(s->out[at + a]);
     }
     return n ? (double)same / (double)n : NAN;
@@ -451,8 +453,13 @@ static bool is_mapped(const oct_metric_case *c)
 
 /* Agreement where each sample has a class at each of its positions. */
 static const oct_metric agreement_of_positions = {
-    "agreement", "share of positions where the largest output is the float model's, mean over samples", "%", .kind = OCT_METRIC_MEAN,
-    .larger_is_better = true, .relative = true, .score = score_positions,
+    "agreement",
+    "share of positions where the largest output is the float model's, mean over samples",
+    "%",
+    .kind = OCT_METRIC_MEAN,
+    .larger_is_better = true,
+    .relative = true,
+    .score = score_positions,
 };
 
 static const oct_metric *agreement_as(const oct_metric_case *c)
@@ -460,9 +467,15 @@ static const oct_metric *agreement_as(const oct_metric_case *c)
     return !c->list && !c->single && c->positions ? &agreement_of_positions : NULL;
 }
 
-/* The squared error where there is nothing but the float model's output to be wrong against: the float model has none. */
+/* The squared error where there is nothing but the float model's output to be wrong against: the float model has
+ * none. */
 static const oct_metric mse_of_float = {
-    "mse", "mean squared error to the float output", "", .kind = OCT_METRIC_MEAN, .relative = true, .score = score_mse_of_float,
+    "mse",
+    "mean squared error to the float output",
+    "",
+    .kind = OCT_METRIC_MEAN,
+    .relative = true,
+    .score = score_mse_of_float,
     .lost = "is the mean squared error to float's outputs",
 };
 
@@ -472,48 +485,68 @@ static const oct_metric *mse_as(const oct_metric_case *c)
 }
 
 static const oct_metric metrics[] = {
-    { "top1", "share of samples whose label is the place of the largest value in the first output (of an output of one value: 1 above the threshold, else 0)", "%",
-      ONE_CLASS, has_one_class, OCT_METRIC_PROPORTION, true, false, is_classified, score_top, NULL, 1 },
-    { "top5", "share of samples whose label is among the five largest", "%", ONE_CLASS, has_one_class, OCT_METRIC_PROPORTION, true, false, has_five, score_top, NULL, 5 },
-    { "top#", "the same among the # largest: top3", "%", ONE_CLASS, has_one_class, OCT_METRIC_PROPORTION, true, false, is_asked, score_top, NULL, 1 },
-    { "ap50", "average precision of boxes at an overlap of 0.5, at 101 recalls, mean over classes", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_detected,
-      .truth = true, .set = { [OCT_SET_BOXES] = oct_boxes_ap50 } },
-    { "map", "mean of average precisions at overlaps of 0.50, 0.55 ... 0.95, as COCO has it", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_detected,
-      .truth = true, .set = { [OCT_SET_BOXES] = oct_boxes_map } },
-    { "f1", "F1: the mean over classes, or that of the second class where there are two; of boxes at an overlap of 0.5, at the score that the rule gives or where it is best", "%",
-      NULL, NULL, OCT_METRIC_SET, true, false, has_boxes, .set = { [OCT_SET_CLASSES] = oct_classes_f1, [OCT_SET_BOXES] = oct_boxes_f1 } },
-    { "precision", "share of what was found that is right, over classes and scores as f1", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_asked,
+    { "top1",
+      "share of samples whose label is the place of the largest value in the first output (of an output of one value: 1 above the threshold, else 0)",
+      "%", ONE_CLASS, has_one_class, OCT_METRIC_PROPORTION, true, false, is_classified, score_top, NULL, 1 },
+    { "top5", "share of samples whose label is among the five largest", "%", ONE_CLASS, has_one_class,
+      OCT_METRIC_PROPORTION, true, false, has_five, score_top, NULL, 5 },
+    { "top#", "the same among the # largest: top3", "%", ONE_CLASS, has_one_class, OCT_METRIC_PROPORTION, true, false,
+      is_asked, score_top, NULL, 1 },
+    { "ap50", "average precision of boxes at an overlap of 0.5, at 101 recalls, mean over classes", "%", NULL, NULL,
+      OCT_METRIC_SET, true, false, is_detected, .truth = true, .set = { [OCT_SET_BOXES] = oct_boxes_ap50 } },
+    { "map", "mean of average precisions at overlaps of 0.50, 0.55 ... 0.95, as COCO has it", "%", NULL, NULL,
+      OCT_METRIC_SET, true, false, is_detected, .truth = true, .set = { [OCT_SET_BOXES] = oct_boxes_map } },
+    { "f1",
+      "F1: the mean over classes, or that of the second class where there are two; of boxes at an overlap of 0.5, at the score that the rule gives or where it is best",
+      "%", NULL, NULL, OCT_METRIC_SET, true, false, has_boxes,
+      .set = { [OCT_SET_CLASSES] = oct_classes_f1, [OCT_SET_BOXES] = oct_boxes_f1 } },
+    { "precision", "share of what was found that is right, over classes and scores as f1", "%", NULL, NULL,
+      OCT_METRIC_SET, true, false, is_asked,
       .set = { [OCT_SET_CLASSES] = oct_classes_precision, [OCT_SET_BOXES] = oct_boxes_precision } },
-    { "recall", "share of what is there that was found, over classes and scores as f1", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_asked,
-      .set = { [OCT_SET_CLASSES] = oct_classes_recall, [OCT_SET_BOXES] = oct_boxes_recall } },
-    { "miou", "intersection over union of the pixels of a class, mean over classes", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_mapped, .truth = true,
-      .set = { [OCT_SET_MAPS] = oct_maps_miou } },
-    { "spearman", "rank correlation of the cosines of pairs of embeddings with their scores", "", NULL, NULL, OCT_METRIC_SET, true, false, is_paired,
-      .truth = true, .set = { [OCT_SET_PAIRS] = oct_pairs_spearman } },
-    { "pearson", "linear correlation of the same", "", NULL, NULL, OCT_METRIC_SET, true, false, is_paired, .truth = true,
-      .set = { [OCT_SET_PAIRS] = oct_pairs_pearson } },
-    { "mse", "mean squared error: of the reconstruction when the output has the input's shape, else to the float output", "",
+    { "recall", "share of what is there that was found, over classes and scores as f1", "%", NULL, NULL, OCT_METRIC_SET,
+      true, false, is_asked, .set = { [OCT_SET_CLASSES] = oct_classes_recall, [OCT_SET_BOXES] = oct_boxes_recall } },
+    { "miou", "intersection over union of the pixels of a class, mean over classes", "%", NULL, NULL, OCT_METRIC_SET,
+      true, false, is_mapped, .truth = true, .set = { [OCT_SET_MAPS] = oct_maps_miou } },
+    { "spearman", "rank correlation of the cosines of pairs of embeddings with their scores", "", NULL, NULL,
+      OCT_METRIC_SET, true, false, is_paired, .truth = true, .set = { [OCT_SET_PAIRS] = oct_pairs_spearman } },
+    { "pearson", "linear correlation of the same", "", NULL, NULL, OCT_METRIC_SET, true, false, is_paired,
+      .truth = true, .set = { [OCT_SET_PAIRS] = oct_pairs_pearson } },
+    { "mse",
+      "mean squared error: of the reconstruction when the output has the input's shape, else to the float output", "",
       NUMBERS, has_numbers, OCT_METRIC_MEAN, false, false, is_reconstruction, score_mse, NULL, .as = mse_as },
-    { "agreement", "share of samples where the largest output is the float model's; of outputs [N, L, C], share of the positions", "%",
-      "one class for each sample, [N, C], [N] or [N, 1], or for each position, [N, L, C]", has_class_or_positions, OCT_METRIC_PROPORTION, true, true,
-      has_classes, score_agreement, NULL, .as = agreement_as },
-    { "matched", "share of the float model's answers that are the same, and of its chosen or sorted rows that are found again within a tenth; the smallest over "
-      "such outputs, mean over samples", "%", "truth values, classes or places, or rows that values choose or sort", has_any_codes, OCT_METRIC_MEAN, true, true,
-      has_codes, score_matched, NULL, .of_all = true },
-    { "cosine", "cosine to the float outputs, the smallest over the outputs, mean over samples", "", NUMBERS, has_any_numbers, OCT_METRIC_MEAN, true,
-      true, has_any_compared_numbers, score_cosine, NULL, .of_all = true },
-    { "sqnr", "signal to quantization noise of the outputs over the whole set, the smallest over the outputs; its drop is the share of "
-      "the signal that is noise (0.01 at 20 dB)", "dB", NUMBERS, has_any_numbers, OCT_METRIC_WHOLE, true, true, has_any_compared_numbers, .whole = oct_metric_sqnr, .loss = noise_share,
-      .lost = "of the signal is noise" },
-    { "psnr", "peak signal to noise ratio: the squared span of the float output's values over their mean squared error; its drop is the inverse of that", "dB",
-      NUMBERS, has_numbers, OCT_METRIC_SET, true, true, is_asked, .set = { [OCT_SET_VALUES] = oct_values_psnr }, .set_loss = oct_values_share,
-      .lost = "of the squared peak is error" },
-    { "kl", "divergence of the output's distributions from float's, in nats, mean over samples; values that sum up to 1 are taken as they are (1e-7 at "
-      "least), others are logits", "", "distributions over classes: [N, C], [N, L, C], or one value for two classes", has_distributions, OCT_METRIC_MEAN, false, true, is_asked, score_divergence, .distributions = true },
-    { "perplexity", "exp of the mean negative log-likelihood that the first output, logits, gives to the next token, where only tokens whose "
-      "attention_mask is not 0 count", "", "logits of the next token, [N, L, V], for token ids [N, L]", NULL, OCT_METRIC_TOKENS, false, false, is_asked, score_tokens, count_tokens },
-    { "maxerr", "largest absolute difference to the float outputs", "", NUMBERS, has_any_numbers, OCT_METRIC_WHOLE, false, true, has_any_compared_numbers, .whole = whole_max,
-      .loss = whole_max, .lost = "between some value and float's" },
+    { "agreement",
+      "share of samples where the largest output is the float model's; of outputs [N, L, C], share of the positions",
+      "%", "one class for each sample, [N, C], [N] or [N, 1], or for each position, [N, L, C]", has_class_or_positions,
+      OCT_METRIC_PROPORTION, true, true, has_classes, score_agreement, NULL, .as = agreement_as },
+    { "matched",
+      "share of the float model's answers that are the same, and of its chosen or sorted rows that are found again within a tenth; the smallest over "
+      "such outputs, mean over samples",
+      "%", "truth values, classes or places, or rows that values choose or sort", has_any_codes, OCT_METRIC_MEAN, true,
+      true, has_codes, score_matched, NULL, .of_all = true },
+    { "cosine", "cosine to the float outputs, the smallest over the outputs, mean over samples", "", NUMBERS,
+      has_any_numbers, OCT_METRIC_MEAN, true, true, has_any_compared_numbers, score_cosine, NULL, .of_all = true },
+    { "sqnr",
+      "signal to quantization noise of the outputs over the whole set, the smallest over the outputs; its drop is the share of "
+      "the signal that is noise (0.01 at 20 dB)",
+      "dB", NUMBERS, has_any_numbers, OCT_METRIC_WHOLE, true, true, has_any_compared_numbers, .whole = oct_metric_sqnr,
+      .loss = noise_share, .lost = "of the signal is noise" },
+    { "psnr",
+      "peak signal to noise ratio: the squared span of the float output's values over their mean squared error; its drop is the inverse of that",
+      "dB", NUMBERS, has_numbers, OCT_METRIC_SET, true, true, is_asked, .set = { [OCT_SET_VALUES] = oct_values_psnr },
+      .set_loss = oct_values_share, .lost = "of the squared peak is error" },
+    { "kl",
+      "divergence of the output's distributions from float's, in nats, mean over samples; values that sum up to 1 are taken as they are (1e-7 at "
+      "least), others are logits",
+      "", "distributions over classes: [N, C], [N, L, C], or one value for two classes", has_distributions,
+      OCT_METRIC_MEAN, false, true, is_asked, score_divergence, .distributions = true },
+    { "perplexity",
+      "exp of the mean negative log-likelihood that the first output, logits, gives to the next token, where only tokens whose "
+      "attention_mask is not 0 count",
+      "", "logits of the next token, [N, L, V], for token ids [N, L]", NULL, OCT_METRIC_TOKENS, false, false, is_asked,
+      score_tokens, count_tokens },
+    { "maxerr", "largest absolute difference to the float outputs", "", NUMBERS, has_any_numbers, OCT_METRIC_WHOLE,
+      false, true, has_any_compared_numbers, .whole = whole_max, .loss = whole_max,
+      .lost = "between some value and float's" },
 };
 
 const oct_metric *oct_metric_at(size_t i)
@@ -541,8 +574,13 @@ oct_status oct_metric_check(const oct_metric *m, const oct_metric_case *c, const
     if (!m->defined || m->defined(c))
         return OCT_OK;
     oct_fail(err, OCT_EUSAGE, "metric '%s' is defined for %s, and the first output is %s%s", m->name, m->shapes, shape,
-             c->names ? " of strings" : c->codes ? " of truth values or classes" : !c->numbers ? " of rows that values choose or sort" : "");
-    oct_hint(err, c->any_codes ? "'matched' says which share of such an output is the float model's%s" : "'sqnr' and 'cosine' compare numbers of any shape%s",
+             c->names      ? " of strings"
+             : c->codes    ? " of truth values or classes"
+             : !c->numbers ? " of rows that values choose or sort"
+                           : "");
+    oct_hint(err,
+             c->any_codes ? "'matched' says which share of such an output is the float model's%s"
+                          : "'sqnr' and 'cosine' compare numbers of any shape%s",
              c->set == OCT_SET_CLASSES ? "; a rule may say what the outputs mean (--decode)" : "");
     return OCT_EUSAGE;
 }
@@ -589,17 +627,23 @@ static size_t k_of(const char *name)
 
 oct_status oct_metric_suits(const oct_metric *m, const oct_judging *j, oct_err *err)
 {
-    static const char *const things[] = { [OCT_SET_CLASSES] = "classes", [OCT_SET_MAPS] = "maps of classes", [OCT_SET_PAIRS] = "pairs of samples",
+    static const char *const things[] = { [OCT_SET_CLASSES] = "classes",
+                                          [OCT_SET_MAPS] = "maps of classes",
+                                          [OCT_SET_PAIRS] = "pairs of samples",
                                           [OCT_SET_BOXES] = "boxes" };
     if (m->kind != OCT_METRIC_SET || m->set[OCT_SET_VALUES])
         return OCT_OK;
     if (m->set[oct_judging_kind(j)])
-        return m->truth && !j->truth ? oct_fail(err, OCT_EUSAGE, "metric '%s' needs what is true of the samples: --truth", m->name) : OCT_OK;
+        return m->truth && !j->truth
+                   ? oct_fail(err, OCT_EUSAGE, "metric '%s' needs what is true of the samples: --truth", m->name)
+                   : OCT_OK;
     size_t of = OCT_SET_CLASSES;
     while (of + 1 < OCT_SET_VALUES && !m->set[of])
         of++;
     oct_fail(err, OCT_EUSAGE, "metric '%s' is of %s, and nothing says that outputs are these", m->name, things[of]);
-    oct_hint(err, "a rule says what outputs are (--decode; 'help' lists those that are built in), and --truth what is true of the samples");
+    oct_hint(
+        err,
+        "a rule says what outputs are (--decode; 'help' lists those that are built in), and --truth what is true of the samples");
     return OCT_EUSAGE;
 }
 
@@ -665,13 +709,15 @@ oct_status oct_agreement_parse(const char *option, const char *text, oct_drop_li
 oct_status oct_drop_limit_check(const oct_drop_limit *d, const oct_metric *m, oct_err *err)
 {
     if (d->value >= 1 && oct_metric_in_percent(m)) {
-        oct_fail(err, OCT_EUSAGE, "a drop of %g is %g points of %s, and no model drops further", d->value, d->value * 100, m->name);
+        oct_fail(err, OCT_EUSAGE, "a drop of %g is %g points of %s, and no model drops further", d->value,
+                 d->value * 100, m->name);
         oct_hint(err, "one point is 1%% or 0.01");
         return OCT_EUSAGE;
     }
     if (!d->relative || !m->lost)
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "a drop of %s cannot be relative to the float model, of which %s says nothing", m->name, m->name);
+    oct_fail(err, OCT_EUSAGE, "a drop of %s cannot be relative to the float model, of which %s says nothing", m->name,
+             m->name);
     oct_hint(err, "--max-drop 1%% means: at most 0.01 %s", m->lost);
     return OCT_EUSAGE;
 }

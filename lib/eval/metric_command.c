@@ -18,7 +18,8 @@
 static const double MOST_SECONDS = 3600; /* for what a command makes of the outputs of one model */
 
 static const char summary[] = "what the command of --metric-cmd prints";
-#define METRIC(k, larger) { OCT_COMMAND_METRIC, summary, (k) == OCT_METRIC_PROPORTION ? "%" : "", .kind = k, .larger_is_better = larger }
+#define METRIC(k, larger) \
+    { OCT_COMMAND_METRIC, summary, (k) == OCT_METRIC_PROPORTION ? "%" : "", .kind = k, .larger_is_better = larger }
 static const oct_metric means[2] = { METRIC(OCT_METRIC_MEAN, true), METRIC(OCT_METRIC_MEAN, false) };
 static const oct_metric shares[2] = { METRIC(OCT_METRIC_PROPORTION, true), METRIC(OCT_METRIC_PROPORTION, false) };
 
@@ -62,7 +63,8 @@ void oct_command_close(oct_command_run *r)
     oct_free(r);
 }
 
-oct_status oct_command_add(oct_command_run *r, const oct_engine *e, const oct_source *src, const oct_batch *b, oct_err *err)
+oct_status oct_command_add(oct_command_run *r, const oct_engine *e, const oct_source *src, const oct_batch *b,
+                           oct_err *err)
 {
     r->samples += b->n;
     return oct_output_writer_add(r->outputs, e, src, b, err);
@@ -73,9 +75,9 @@ oct_status oct_command_add(oct_command_run *r, const oct_engine *e, const oct_so
 typedef struct reading {
     double *values; /* [most]: the numbers read so far */
     size_t n, most;
-    char word[64];  /* the word that has begun; a longer one is not a number */
+    char word[64]; /* the word that has begun; a longer one is not a number */
     size_t length;
-    char bad[64];   /* the first word that is not a number; "": none */
+    char bad[64]; /* the first word that is not a number; "": none */
 } reading;
 
 static void end_word(reading *r)
@@ -112,8 +114,8 @@ static oct_status judge(const reading *r, const char *command, oct_err *err)
     if (*r->bad)
         oct_fail(err, OCT_EMALFORMED, "%s: the command printed '%s', which is not a number", command, r->bad);
     else if (r->n != 1 && r->n != r->most)
-        oct_fail(err, OCT_EMALFORMED, "%s: the command printed %s%zu numbers for %zu samples", command, r->n > r->most ? "at least " : "", r->n,
-                 r->most);
+        oct_fail(err, OCT_EMALFORMED, "%s: the command printed %s%zu numbers for %zu samples", command,
+                 r->n > r->most ? "at least " : "", r->n, r->most);
     else if (r->n == 1 && !isfinite(r->values[0]))
         oct_fail(err, OCT_EMALFORMED, "%s: the command printed a number that is not finite", command);
     else
@@ -140,7 +142,8 @@ static oct_status read_numbers(reading *r, const char *command, const char *line
     ssize_t got = 0;
     const double until = oct_now() + MOST_SECONDS;
     bool late = false;
-    while (!(late = !ready_until(s.fd, until)) && (got = oct_stream_read(&s)) > 0 && r->n <= r->most && r->length < sizeof r->word)
+    while (!(late = !ready_until(s.fd, until)) && (got = oct_stream_read(&s)) > 0 && r->n <= r->most &&
+           r->length < sizeof r->word)
         read_block(r, s.block, (size_t)got);
     end_word(r);
     const bool flood = late || got > 0; /* output that does not end is not read to its end */
@@ -154,7 +157,8 @@ static oct_status read_numbers(reading *r, const char *command, const char *line
     return st == OCT_OK ? judge(r, command, err) : st;
 }
 
-oct_status oct_command_finish(oct_command_run *r, const char *command, oct_arena *arena, double **values, size_t *n, oct_err *err)
+oct_status oct_command_finish(oct_command_run *r, const char *command, oct_arena *arena, double **values, size_t *n,
+                              oct_err *err)
 {
     reading x = { .most = r->samples };
     const oct_status written = oct_output_writer_commit(r->outputs, err);

@@ -22,8 +22,11 @@ typedef struct facts {
 
 const char *oct_output_form_name(oct_output_form f)
 {
-    static const char *const names[] = { [OCT_HOLDS_NUMBERS] = "numbers", [OCT_HOLDS_SORTED] = "sorted numbers", [OCT_HOLDS_VARYING] = "varying numbers",
-                                         [OCT_HOLDS_CODES] = "codes", [OCT_HOLDS_ROWS] = "rows" };
+    static const char *const names[] = { [OCT_HOLDS_NUMBERS] = "numbers",
+                                         [OCT_HOLDS_SORTED] = "sorted numbers",
+                                         [OCT_HOLDS_VARYING] = "varying numbers",
+                                         [OCT_HOLDS_CODES] = "codes",
+                                         [OCT_HOLDS_ROWS] = "rows" };
     return names[f];
 }
 
@@ -64,7 +67,8 @@ static bool has_real_input(const oct_graph *g, const oct_node *n)
     return any;
 }
 
-/* Whether an input is a number of elements or repetitions: an integer of 32 bits or more beside real numbers, and no quantized value. */
+/* Whether an input is a number of elements or repetitions: an integer of 32 bits or more beside real numbers, and no
+ * quantized value. */
 static bool says_how_many(const oct_graph *g, const oct_node *n, const oct_op *op, int slot)
 {
     const oct_dtype t = g->value[n->in[slot]].dtype;
@@ -137,7 +141,8 @@ static facts find_facts(const oct_graph *g, const facts *f, int node, int out)
     facts x = join_inputs(g, f, node, op, &floats);
     if (op->decision == OCT_DECIDES || op->decision == OCT_LISTS || op->decision == OCT_SORTS)
         return decide(g, node, op, x, out);
-    if (has_body(&g->node[node])) { /* what a body takes from the graph around it is no input, so that a condition is not all that it computes from */
+    if (has_body(&g->node[node])) { /* what a body takes from the graph around it is no input, so that a condition is
+                                       not all that it computes from */
         x = (facts){ .kind = oct_dtype_is_real(v->dtype) ? REAL : EXACT, .varying = x.varying };
     } else if (is_weighted(op)) {
         x.kind = REAL;
@@ -173,7 +178,11 @@ static oct_status walk(const oct_graph *g, facts **f, oct_err *err)
 
 static oct_output_form form_of(const facts *f)
 {
-    return f->rows ? OCT_HOLDS_ROWS : f->kind == CODES ? OCT_HOLDS_CODES : f->varying ? OCT_HOLDS_VARYING : f->sorted ? OCT_HOLDS_SORTED : OCT_HOLDS_NUMBERS;
+    return f->rows            ? OCT_HOLDS_ROWS
+           : f->kind == CODES ? OCT_HOLDS_CODES
+           : f->varying       ? OCT_HOLDS_VARYING
+           : f->sorted        ? OCT_HOLDS_SORTED
+                              : OCT_HOLDS_NUMBERS;
 }
 
 oct_status oct_output_forms(const oct_graph *g, oct_output_form *form, oct_err *err)

@@ -50,7 +50,8 @@ static bool is_near(const float *a, const float *b, size_t columns, const float 
 }
 
 /* The row of the other that is like row i, or n_other. */
-static size_t find_row(const float *row, size_t i, const float *other, size_t n_other, size_t columns, const uint8_t *taken, const float *scale)
+static size_t find_row(const float *row, size_t i, const float *other, size_t n_other, size_t columns,
+                       const uint8_t *taken, const float *scale)
 {
     for (size_t d = 0; d <= OCT_MATCH_REACH && (d <= i || i + d < n_other); d++) {
         if (i + d < n_other && !taken[i + d] && is_near(row, other + (i + d) * columns, columns, scale))
@@ -102,7 +103,8 @@ void oct_rows_by_nearest(const float *ref, const float *other, size_t n, size_t 
     }
 }
 
-oct_match_count oct_match_rows(const float *ref, size_t n_ref, const float *other, size_t n_other, size_t columns, uint8_t *taken, float *scale)
+oct_match_count oct_match_rows(const float *ref, size_t n_ref, const float *other, size_t n_other, size_t columns,
+                               uint8_t *taken, float *scale)
 {
     oct_match_count c = { 0, n_ref < n_other ? n_other : n_ref };
     memset(taken, 0, n_other);

@@ -13,7 +13,8 @@ struct oct_output_writer {
     bool samples;
 };
 
-static oct_status set_up(oct_output_writer *w, const oct_graph *g, const size_t *from, const char *path, bool samples, oct_err *err)
+static oct_status set_up(oct_output_writer *w, const oct_graph *g, const size_t *from, const char *path, bool samples,
+                         oct_err *err)
 {
     static const char *const of_samples[] = { "sample_names", "sample_labels" };
     w->n = g->n_output;
@@ -35,7 +36,8 @@ static oct_status set_up(oct_output_writer *w, const oct_graph *g, const size_t 
     return oct_npz_writer_open(path, names, w->n + (samples ? 2 : 0), &w->npz, err);
 }
 
-oct_status oct_output_writer_open(const oct_graph *g, const size_t *from, const char *path, bool samples, oct_output_writer **out, oct_err *err)
+oct_status oct_output_writer_open(const oct_graph *g, const size_t *from, const char *path, bool samples,
+                                  oct_output_writer **out, oct_err *err)
 {
     *out = NULL;
     oct_arena *a = oct_arena_create();
@@ -53,8 +55,10 @@ oct_status oct_output_writer_open(const oct_graph *g, const size_t *from, const 
     return s;
 }
 
-/* Appends the rows of an output that belong to samples. If the model fixes the batch size, the last rows may be repetitions. */
-oct_status oct_output_writer_add(oct_output_writer *w, const oct_engine *e, const oct_source *src, const oct_batch *b, oct_err *err)
+/* Appends the rows of an output that belong to samples. If the model fixes the batch size, the last rows may be
+ * repetitions. */
+oct_status oct_output_writer_add(oct_output_writer *w, const oct_engine *e, const oct_source *src, const oct_batch *b,
+                                 oct_err *err)
 {
     const int64_t rows = oct_batch_rows(src, b);
     for (size_t i = 0; i < w->n; i++) {
@@ -63,7 +67,8 @@ oct_status oct_output_writer_add(oct_output_writer *w, const oct_engine *e, cons
         *c = (oct_array){ .dtype = t->dtype, .rank = t->rank, .data = t->data };
         memcpy(c->dims, t->dims, (size_t)t->rank * sizeof c->dims[0]);
         if (!oct_dtype_bytes(t->dtype, t->count, &c->bytes))
-            return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' of type %s cannot be written", w->names[i], oct_dtype_name(t->dtype));
+            return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' of type %s cannot be written", w->names[i],
+                            oct_dtype_name(t->dtype));
         int64_t first, row = oct_row_elements(t->rank, t->dims, rows, &first);
         if (rows > 0 && t->rank && row != t->count && b->n < (size_t)rows) {
             c->dims[0] = first * (int64_t)b->n;
@@ -71,8 +76,11 @@ oct_status oct_output_writer_add(oct_output_writer *w, const oct_engine *e, cons
         }
     }
     if (w->samples) {
-        w->chunk[w->n] = (oct_array){ .dtype = OCT_STRING, .rank = 1, .dims = { (int64_t)b->n }, .data = (void *)b->names };
-        w->chunk[w->n + 1] = (oct_array){ .dtype = OCT_S64, .rank = 1, .dims = { (int64_t)b->n }, .data = b->labels, .bytes = b->n * sizeof(int64_t) };
+        w->chunk[w->n] =
+            (oct_array){ .dtype = OCT_STRING, .rank = 1, .dims = { (int64_t)b->n }, .data = (void *)b->names };
+        w->chunk[w->n + 1] = (oct_array){
+            .dtype = OCT_S64, .rank = 1, .dims = { (int64_t)b->n }, .data = b->labels, .bytes = b->n * sizeof(int64_t)
+        };
     }
     return oct_npz_writer_add(w->npz, w->chunk, -1, err);
 }
@@ -93,7 +101,8 @@ void oct_output_writer_abort(oct_output_writer *w)
     oct_arena_destroy(w->arena);
 }
 
-static oct_status run_all(oct_output_writer *w, oct_engine *e, oct_carry *carry, oct_source *src, size_t batch, oct_progress_fn progress, void *arg, oct_err *err)
+static oct_status run_all(oct_output_writer *w, oct_engine *e, oct_carry *carry, oct_source *src, size_t batch,
+                          oct_progress_fn progress, void *arg, oct_err *err)
 {
     oct_batch b = OCT_BATCH_INIT;
     oct_status s;
@@ -101,7 +110,8 @@ static oct_status run_all(oct_output_writer *w, oct_engine *e, oct_carry *carry,
     while ((s = oct_source_next(src, batch, &b, err)) == OCT_OK && b.n) {
         double seconds;
         if ((s = oct_engine_run(e, oct_carry_arrays(carry, b.tensors, b.follows), &seconds, err)) != OCT_OK ||
-            (s = oct_carry_keep(carry, oct_engine_left, e, err)) != OCT_OK || (s = oct_output_writer_add(w, e, src, &b, err)) != OCT_OK)
+            (s = oct_carry_keep(carry, oct_engine_left, e, err)) != OCT_OK ||
+            (s = oct_output_writer_add(w, e, src, &b, err)) != OCT_OK)
             break;
         if (progress)
             progress(arg, "running", oct_source_given(src), total > 0 ? total : 0);
@@ -122,8 +132,9 @@ static oct_status open_engine(const oct_graph *g, const oct_engine_opts *how, oc
     return s;
 }
 
-oct_status oct_write_outputs(const oct_graph *g, const oct_state *states, size_t n_states, const oct_engine_opts *how, oct_source *src, const char *path, size_t batch,
-                             oct_progress_fn progress, void *progress_arg, int64_t *samples, oct_err *err)
+oct_status oct_write_outputs(const oct_graph *g, const oct_state *states, size_t n_states, const oct_engine_opts *how,
+                             oct_source *src, const char *path, size_t batch, oct_progress_fn progress,
+                             void *progress_arg, int64_t *samples, oct_err *err)
 {
     oct_engine e = { NULL };
     oct_output_writer *w = NULL;

@@ -72,14 +72,18 @@ static void put_strip(const ev_page *p, const strip *s, size_t k, size_t i)
     }
     const oct_interval change = oct_eval_change(x);
     const double lo = place(s, change.lo * s->unit), hi = place(s, change.hi * s->unit), at = place(s, limit * s->unit);
-    oct_buf_printf(p->b, "<td class=\"strip\"><svg height=\"28\" role=\"img\" aria-label=\"%.3g, 95 %% interval %.3g to %.3g%s\">"
-                         "<line x1=\"2%%\" x2=\"98%%\" y1=\"14\" y2=\"14\"/><line class=\"zero\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"3\" y2=\"25\"/>",
-                   change.mean * s->unit, change.lo * s->unit, change.hi * s->unit, s->of, place(s, 0), place(s, 0));
+    oct_buf_printf(
+        p->b,
+        "<td class=\"strip\"><svg height=\"28\" role=\"img\" aria-label=\"%.3g, 95 %% interval %.3g to %.3g%s\">"
+        "<line x1=\"2%%\" x2=\"98%%\" y1=\"14\" y2=\"14\"/><line class=\"zero\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"3\" y2=\"25\"/>",
+        change.mean * s->unit, change.lo * s->unit, change.hi * s->unit, s->of, place(s, 0), place(s, 0));
     if (isfinite(limit))
         oct_buf_printf(p->b, "<line class=\"limit\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"1\" y2=\"27\"/>", at, at);
-    oct_buf_printf(p->b, "<line class=\"span\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"14\" y2=\"14\"/><line class=\"end\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"10\" y2=\"18\"/>"
-                         "<line class=\"end\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"10\" y2=\"18\"/><circle cx=\"%.2f%%\" cy=\"14\" r=\"4.5\"/></svg></td>",
-                   lo, hi, lo, lo, hi, hi, place(s, change.mean * s->unit));
+    oct_buf_printf(
+        p->b,
+        "<line class=\"span\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"14\" y2=\"14\"/><line class=\"end\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"10\" y2=\"18\"/>"
+        "<line class=\"end\" x1=\"%.2f%%\" x2=\"%.2f%%\" y1=\"10\" y2=\"18\"/><circle cx=\"%.2f%%\" cy=\"14\" r=\"4.5\"/></svg></td>",
+        lo, hi, lo, lo, hi, hi, place(s, change.mean * s->unit));
 }
 
 static void put_row(const ev_page *p, const strip *s, bool drawn, size_t k, size_t i)
@@ -88,7 +92,8 @@ static void put_row(const ev_page *p, const strip *s, bool drawn, size_t k, size
     const oct_eval_score *x = &p->r->models[k].scores[i];
     if (k == 0 && isnan(x->value))
         return;
-    oct_buf_printf(p->b, "<tr><th scope=\"row\" class=\"name dotted\"><span class=\"dot %s\"></span>", ev_page_model_kind(p, k));
+    oct_buf_printf(p->b, "<tr><th scope=\"row\" class=\"name dotted\"><span class=\"dot %s\"></span>",
+                   ev_page_model_kind(p, k));
     ev_page_name(p, ev_page_base(p->r->models[k].name));
     oct_buf_puts(p->b, "</th><td class=\"n\">");
     ev_page_value(p, x->metric, x->value);
@@ -125,7 +130,9 @@ static void put_metric(const ev_page *p, size_t i)
     ev_page_text(p, method_of(p, i));
     oct_buf_puts(p->b, "</small></th><td class=\"strip\">");
     if (drawn)
-        oct_buf_printf(p->b, "<span class=\"axis\"><span>%+.3g%s</span><span>%s is better</span><span>%+.3g</span></span>", s.lo, s.of, m->larger_is_better ? "right" : "left", s.hi);
+        oct_buf_printf(p->b,
+                       "<span class=\"axis\"><span>%+.3g%s</span><span>%s is better</span><span>%+.3g</span></span>",
+                       s.lo, s.of, m->larger_is_better ? "right" : "left", s.hi);
     oct_buf_puts(p->b, "</td></tr>\n");
     for (size_t k = 0; k < p->r->n_models; k++)
         put_row(p, &s, drawn, k, i);
@@ -139,8 +146,10 @@ static void put_outputs(const ev_page *p, size_t k)
         oct_buf_puts(p->b, " of ");
         ev_page_text(p, ev_page_base(p->r->models[k].name));
     }
-    oct_buf_puts(p->b, "</caption>\n<thead><tr><th scope=\"col\">output</th><th scope=\"col\" class=\"n\">SQNR, dB</th><th scope=\"col\" class=\"n\">cosine</th>"
-                       "<th scope=\"col\" class=\"n\">largest error</th></tr></thead>\n<tbody>\n");
+    oct_buf_puts(
+        p->b,
+        "</caption>\n<thead><tr><th scope=\"col\">output</th><th scope=\"col\" class=\"n\">SQNR, dB</th><th scope=\"col\" class=\"n\">cosine</th>"
+        "<th scope=\"col\" class=\"n\">largest error</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < p->r->n_outputs; i++) {
         const oct_eval_output *o = &p->r->models[k].outputs[i];
         oct_buf_puts(p->b, "<tr><th scope=\"row\" class=\"name\">");
@@ -162,10 +171,14 @@ void ev_page_accuracy(const ev_page *p)
         return;
     ev_page_section(p, "accuracy", "Accuracy");
     if (p->r->n_models > 1)
-        oct_buf_puts(p->b, "<p>All models see the same samples, so intervals are of paired differences: where one holds the line of no change, the samples do not "
-                           "show a difference. A dashed line is a gate.</p>\n");
-    oct_buf_puts(p->b, "<table class=\"forest\">\n<thead><tr><th scope=\"col\">model</th><th scope=\"col\" class=\"n\">value</th><th scope=\"col\">against float</th>"
-                       "<th scope=\"col\" class=\"strip\">change, 95 % interval</th></tr></thead>\n");
+        oct_buf_puts(
+            p->b,
+            "<p>All models see the same samples, so intervals are of paired differences: where one holds the line of no change, the samples do not "
+            "show a difference. A dashed line is a gate.</p>\n");
+    oct_buf_puts(
+        p->b,
+        "<table class=\"forest\">\n<thead><tr><th scope=\"col\">model</th><th scope=\"col\" class=\"n\">value</th><th scope=\"col\">against float</th>"
+        "<th scope=\"col\" class=\"strip\">change, 95 % interval</th></tr></thead>\n");
     for (size_t i = 0; i < p->r->n_scores; i++)
         put_metric(p, i);
     oct_buf_puts(p->b, "</table>\n");
@@ -180,7 +193,9 @@ void ev_page_gates(const ev_page *p)
     if (!p->c->n_gates)
         return;
     ev_page_section(p, "gates", "Gates");
-    oct_buf_puts(p->b, "<table>\n<thead><tr><th scope=\"col\">gate</th><th scope=\"col\">result</th><th scope=\"col\">why</th></tr></thead>\n<tbody>\n");
+    oct_buf_puts(
+        p->b,
+        "<table>\n<thead><tr><th scope=\"col\">gate</th><th scope=\"col\">result</th><th scope=\"col\">why</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < p->c->n_gates; i++) {
         const oct_gate_result *g = &p->c->gates[i];
         oct_buf_puts(p->b, "<tr><th scope=\"row\">");
@@ -190,8 +205,11 @@ void ev_page_gates(const ev_page *p)
             ev_page_text(p, ev_page_base(p->r->models[g->model].name));
             oct_buf_puts(p->b, "</small>");
         }
-        oct_buf_printf(p->b, "</th><td><span class=\"mark %s\">%s%s</span></td><td>", !g->met ? "bad" : g->unsure ? "mid" : "good", g->met ? "met" : "missed",
-                       g->unsure ? "?" : "");
+        oct_buf_printf(p->b, "</th><td><span class=\"mark %s\">%s%s</span></td><td>",
+                       !g->met     ? "bad"
+                       : g->unsure ? "mid"
+                                   : "good",
+                       g->met ? "met" : "missed", g->unsure ? "?" : "");
         ev_page_text(p, oct_report_gate_result(words, g));
         oct_buf_puts(p->b, "</td></tr>\n");
     }

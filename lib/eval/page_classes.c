@@ -20,7 +20,8 @@ static void put_taken(oct_buf *b, const oct_class_table *t, int64_t label)
         }
         if (!best)
             break;
-        oct_buf_printf(b, "%s%lld (%llu)", shown++ ? ", " : "", (long long)best->taken_for, (unsigned long long)best->samples);
+        oct_buf_printf(b, "%s%lld (%llu)", shown++ ? ", " : "", (long long)best->taken_for,
+                       (unsigned long long)best->samples);
         most = best->samples;
         last = (size_t)(best - t->cell);
     }
@@ -74,14 +75,19 @@ static void put_change(const ev_page *p, double change)
     if (isnan(change))
         oct_buf_puts(p->b, "<td class=\"n\"></td>");
     else
-        oct_buf_printf(p->b, "<td class=\"n%s\" data-v=\"%.6g\">%+.2f</td>", change < 0 ? " bad" : change > 0 ? " good" : "", change, 100 * change + 0.0);
+        oct_buf_printf(p->b, "<td class=\"n%s\" data-v=\"%.6g\">%+.2f</td>",
+                       change < 0   ? " bad"
+                       : change > 0 ? " good"
+                                    : "",
+                       change, 100 * change + 0.0);
 }
 
 static void put_rows(const ev_page *p, const oct_class_table *t, const oct_class_table *was)
 {
     for (size_t i = 0; i < t->n_rows; i++) {
         const oct_class_row *r = &t->row[i];
-        oct_buf_printf(p->b, "<tr><th scope=\"row\" class=\"n\">%lld</th><td class=\"n\">%llu</td>", (long long)r->class_number, (unsigned long long)r->samples);
+        oct_buf_printf(p->b, "<tr><th scope=\"row\" class=\"n\">%lld</th><td class=\"n\">%llu</td>",
+                       (long long)r->class_number, (unsigned long long)r->samples);
         put_share(p, r->precision, "n wide");
         put_share(p, r->recall, "n wide");
         put_share(p, r->f1, t->own ? "n wide" : "n");
@@ -109,15 +115,19 @@ static void put_table(const ev_page *p, const oct_class_table *t, const oct_clas
         better += change > 0;
     }
     if (was)
-        oct_buf_printf(p->b, "<p>%s is less than the float model's for %zu of %zu classes, and more for %zu.</p>\n", t->own ? t->own : "F1", worse, t->n_rows, better);
+        oct_buf_printf(p->b, "<p>%s is less than the float model's for %zu of %zu classes, and more for %zu.</p>\n",
+                       t->own ? t->own : "F1", worse, t->n_rows, better);
     if (many)
         oct_buf_printf(p->b, "<details><summary>All %zu classes</summary>\n", t->n_rows);
-    oct_buf_printf(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">class</th><th scope=\"col\" class=\"n\">%s</th>"
-                         "<th scope=\"col\" class=\"n wide\">precision</th><th scope=\"col\" class=\"n wide\">recall</th><th scope=\"col\" class=\"n%s\">F1</th>",
-                   t->counts ? t->counts : "samples", t->own ? " wide" : "");
+    oct_buf_printf(
+        p->b,
+        "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">class</th><th scope=\"col\" class=\"n\">%s</th>"
+        "<th scope=\"col\" class=\"n wide\">precision</th><th scope=\"col\" class=\"n wide\">recall</th><th scope=\"col\" class=\"n%s\">F1</th>",
+        t->counts ? t->counts : "samples", t->own ? " wide" : "");
     if (t->own)
         oct_buf_printf(p->b, "<th scope=\"col\" class=\"n\">%s</th>", t->own);
-    oct_buf_printf(p->b, "%s%s</tr></thead>\n<tbody>\n", was ? "<th scope=\"col\" class=\"n\">change, points</th>" : "", t->own ? "" : "<th scope=\"col\">taken for</th>");
+    oct_buf_printf(p->b, "%s%s</tr></thead>\n<tbody>\n", was ? "<th scope=\"col\" class=\"n\">change, points</th>" : "",
+                   t->own ? "" : "<th scope=\"col\">taken for</th>");
     put_rows(p, t, was);
     oct_buf_printf(p->b, "</tbody>\n</table>\n%s", many ? "</details>\n" : "");
 }

@@ -55,15 +55,20 @@ static void put_drawing(const ev_page *p, const oct_page_model *m, const scale *
 {
     const size_t each = 1 + m->n_curve / MOST_STEPS;
     const oct_page_point *at = taken_of(m);
-    oct_buf_printf(p->b, "<figure><div class=\"chart fall curve\"><svg viewBox=\"0 0 %d %d\" height=\"%d\" preserveAspectRatio=\"none\" role=\"img\" "
-                         "aria-label=\"Expected SQNR of the outputs by the size of the file\"><line x1=\"0\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>", WIDTH, HEIGHT, HEIGHT, WIDTH, HEIGHT, HEIGHT);
+    oct_buf_printf(
+        p->b,
+        "<figure><div class=\"chart fall curve\"><svg viewBox=\"0 0 %d %d\" height=\"%d\" preserveAspectRatio=\"none\" role=\"img\" "
+        "aria-label=\"Expected SQNR of the outputs by the size of the file\"><line x1=\"0\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>",
+        WIDTH, HEIGHT, HEIGHT, WIDTH, HEIGHT, HEIGHT);
     if (m->limit > 0)
-        oct_buf_printf(p->b, "<line class=\"limit\" x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%d\"/>", x_of(s, m->limit), x_of(s, m->limit), HEIGHT);
+        oct_buf_printf(p->b, "<line class=\"limit\" x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%d\"/>", x_of(s, m->limit),
+                       x_of(s, m->limit), HEIGHT);
     oct_buf_puts(p->b, "<path class=\"sum\" d=\"");
     for (size_t i = 0; i < m->n_curve; i++)
         if (i % each == 0 || i + 1 == m->n_curve)
             oct_buf_printf(p->b, "%c%.1f %.1f", i ? 'L' : 'M', x_of(s, m->curve[i].bytes), y_of(s, m->curve[i].sqnr));
-    oct_buf_printf(p->b, "\"/><path class=\"here\" d=\"M%.1f %.1fh0\"/></svg></div>\n<div class=\"axis\"><span>", x_of(s, at->bytes), y_of(s, at->sqnr));
+    oct_buf_printf(p->b, "\"/><path class=\"here\" d=\"M%.1f %.1fh0\"/></svg></div>\n<div class=\"axis\"><span>",
+                   x_of(s, at->bytes), y_of(s, at->sqnr));
     ev_page_bytes(p, s->least);
     oct_buf_puts(p->b, ", ");
     ev_page_db(p, m->curve[0].sqnr);
@@ -71,7 +76,9 @@ static void put_drawing(const ev_page *p, const oct_page_model *m, const scale *
     ev_page_bytes(p, s->most);
     oct_buf_puts(p->b, ", ");
     ev_page_db(p, s->best);
-    oct_buf_puts(p->b, "</span></div>\n<figcaption>Signal to quantization noise expected at the outputs, by the size of the file. Point: this model, ");
+    oct_buf_puts(
+        p->b,
+        "</span></div>\n<figcaption>Signal to quantization noise expected at the outputs, by the size of the file. Point: this model, ");
     ev_page_bytes(p, at->bytes);
     oct_buf_puts(p->b, " and ");
     ev_page_db(p, at->sqnr);
@@ -84,8 +91,11 @@ static void put_drawing(const ev_page *p, const oct_page_model *m, const scale *
 
 static void put_steps(const ev_page *p, const oct_page_model *m)
 {
-    oct_buf_printf(p->b, "<details><summary>All %zu steps</summary>\n<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">size</th><th scope=\"col\" class=\"n\">SQNR, dB</th>"
-                         "<th scope=\"col\">and then</th><th scope=\"col\">becomes</th><th scope=\"col\">taken</th></tr></thead>\n<tbody>\n", m->n_curve);
+    oct_buf_printf(
+        p->b,
+        "<details><summary>All %zu steps</summary>\n<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">size</th><th scope=\"col\" class=\"n\">SQNR, dB</th>"
+        "<th scope=\"col\">and then</th><th scope=\"col\">becomes</th><th scope=\"col\">taken</th></tr></thead>\n<tbody>\n",
+        m->n_curve);
     for (size_t i = 0; i < m->n_curve; i++) {
         const oct_page_point *x = &m->curve[i];
         oct_buf_printf(p->b, "<tr><td class=\"n\" data-v=\"%.0f\">", x->bytes);
@@ -106,7 +116,9 @@ void ev_page_curve(const ev_page *p)
     if (!ev_page_has_curve(p))
         return;
     ev_page_section(p, "curve", "Size against loss");
-    oct_buf_puts(p->b, "<p>From the smallest file on, each step gives one layer more bytes: the layer that gains most for them.</p>\n");
+    oct_buf_puts(
+        p->b,
+        "<p>From the smallest file on, each step gives one layer more bytes: the layer that gains most for them.</p>\n");
     for (size_t k = 0; k < p->r->n_models; k++) {
         const oct_page_model *m = ev_page_model(p, k);
         if (m->n_curve < 2)

@@ -29,7 +29,8 @@ static void put_bins(const ev_page *p, const oct_eval_layer *l, uint64_t most, b
     oct_buf_printf(p->b, "<path class=\"%s\" d=\"", beyond ? "cut" : "held");
     for (int i = 0; i < OCT_LAYER_BINS; i++) {
         const double middle = h->lo + (h->hi - h->lo) * (i + 0.5) / OCT_LAYER_BINS;
-        const bool out = !isnan(l->range.lo) && (middle < l->range.lo || middle > l->range.hi), mine = h->bin[i] && out == beyond;
+        const bool out = !isnan(l->range.lo) && (middle < l->range.lo || middle > l->range.hi),
+                   mine = h->bin[i] && out == beyond;
         if (mine && !open)
             oct_buf_printf(p->b, "M%d %d", i, HEIGHT);
         if (mine)
@@ -60,14 +61,20 @@ void ev_page_draw_values(const ev_page *p, const oct_eval_layer *l)
         return;
     for (int i = 0; i < OCT_LAYER_BINS; i++)
         most = h->bin[i] > most ? h->bin[i] : most;
-    oct_buf_printf(p->b, "<figure class=\"draw\"><svg viewBox=\"0 0 %d %d\" height=\"%d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Histogram of the values\">", WIDTH, HEIGHT, HEIGHT);
+    oct_buf_printf(
+        p->b,
+        "<figure class=\"draw\"><svg viewBox=\"0 0 %d %d\" height=\"%d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Histogram of the values\">",
+        WIDTH, HEIGHT, HEIGHT);
     put_range(p, l);
     put_bins(p, l, most, false);
     put_bins(p, l, most, true);
-    oct_buf_printf(p->b, "<path class=\"base\" d=\"M0 %dh%d\"/></svg><div class=\"axis\"><span>%.4g</span><span>%.4g</span></div><figcaption>Float values, counts by logarithm: %.4g to %.4g",
-                   HEIGHT, WIDTH, h->lo, h->hi, h->min, h->max);
+    oct_buf_printf(
+        p->b,
+        "<path class=\"base\" d=\"M0 %dh%d\"/></svg><div class=\"axis\"><span>%.4g</span><span>%.4g</span></div><figcaption>Float values, counts by logarithm: %.4g to %.4g",
+        HEIGHT, WIDTH, h->lo, h->hi, h->min, h->max);
     if (!isnan(l->range.lo))
-        oct_buf_printf(p->b, "; the range holds %.4g to %.4g, and clips %s", l->range.lo, l->range.hi, l->clipped > 0 ? ev_page_share(text, l->clipped) : "none");
+        oct_buf_printf(p->b, "; the range holds %.4g to %.4g, and clips %s", l->range.lo, l->range.hi,
+                       l->clipped > 0 ? ev_page_share(text, l->clipped) : "none");
     if (h->below + h->above)
         oct_buf_printf(p->b, "; %llu values lie outside of the drawing", (unsigned long long)(h->below + h->above));
     oct_buf_puts(p->b, "</figcaption></figure>");
@@ -140,10 +147,15 @@ void ev_page_draw_weights(const ev_page *p, const oct_eval_weights *w)
         worst = w->channel[i].sqnr_db < worst ? w->channel[i].sqnr_db : worst;
         best = w->channel[i].sqnr_db > best ? w->channel[i].sqnr_db : best;
     }
-    oct_buf_printf(p->b, "<figure class=\"draw\"><svg viewBox=\"0 0 %zu %d\" height=\"%d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Weights of %zu channels\">", n, HEIGHT, HEIGHT, w->n_channel);
+    oct_buf_printf(
+        p->b,
+        "<figure class=\"draw\"><svg viewBox=\"0 0 %zu %d\" height=\"%d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Weights of %zu channels\">",
+        n, HEIGHT, HEIGHT, w->n_channel);
     put_columns(p, c, n, most);
-    oct_buf_printf(p->b, "<path class=\"base\" d=\"M0 %dh%zu\"/></svg><div class=\"axis\"><span>channel 0</span><span>%zu</span></div><figcaption>Weights by output channel. ", HEIGHT, n,
-                   w->n_channel - 1);
+    oct_buf_printf(
+        p->b,
+        "<path class=\"base\" d=\"M0 %dh%zu\"/></svg><div class=\"axis\"><span>channel 0</span><span>%zu</span></div><figcaption>Weights by output channel. ",
+        HEIGHT, n, w->n_channel - 1);
     if (most > 0)
         oct_buf_printf(p->b, "Bars: scale by logarithm, %.3g to %.3g. ", least, most);
     oct_buf_puts(p->b, "Line: SQNR, 0 to 60 dB, ");

@@ -1,4 +1,5 @@
-/* lib/eval/page_int.h -- internals of the page, shared by the files that write its sections. All text from models passes through ev_page_text. */
+/* lib/eval/page_int.h -- internals of the page, shared by the files that write its sections. All text from models
+ * passes through ev_page_text. */
 #ifndef OCT_EVAL_PAGE_INT_H
 #define OCT_EVAL_PAGE_INT_H
 
@@ -60,24 +61,24 @@ const char *ev_page_row_kind(const ev_page_row *row);
 
 /* ---- sections; each writes nothing if there is nothing to show ---- */
 
-void ev_page_summary(const ev_page *p);                        /* page_summary.c: the verdict and the key figures */
-void ev_page_accuracy(const ev_page *p);                       /* page_accuracy.c */
+void ev_page_summary(const ev_page *p);  /* page_summary.c: the verdict and the key figures */
+void ev_page_accuracy(const ev_page *p); /* page_accuracy.c */
 void ev_page_gates(const ev_page *p);
 bool ev_page_has_classes(const ev_page *p);
-void ev_page_classes(const ev_page *p);                        /* page_classes.c */
-void ev_page_costs(const ev_page *p);                          /* page_costs.c: size, latency, memory */
+void ev_page_classes(const ev_page *p); /* page_classes.c */
+void ev_page_costs(const ev_page *p);   /* page_costs.c: size, latency, memory */
 bool ev_page_has_layers(const ev_page *p);
-void ev_page_layers(const ev_page *p);                         /* page_layers.c */
-void ev_page_draw_values(const ev_page *p, const oct_eval_layer *l);  /* page_draw.c: a histogram with the range in it */
+void ev_page_layers(const ev_page *p);                               /* page_layers.c */
+void ev_page_draw_values(const ev_page *p, const oct_eval_layer *l); /* page_draw.c: a histogram with the range in it */
 void ev_page_draw_weights(const ev_page *p, const oct_eval_weights *w);
 bool ev_page_has_costs(const ev_page *p);
-void ev_page_time(const ev_page *p);                           /* page_time.c: time by layer */
+void ev_page_time(const ev_page *p); /* page_time.c: time by layer */
 bool ev_page_has_sizes(const ev_page *p);
 void ev_page_sizes(const ev_page *p);
 bool ev_page_has_curve(const ev_page *p);
-void ev_page_curve(const ev_page *p);                          /* page_curve.c: size against loss */
+void ev_page_curve(const ev_page *p); /* page_curve.c: size against loss */
 bool ev_page_has_float(const ev_page *p);
-void ev_page_float(const ev_page *p);                          /* page_story.c: which layers stayed float */
+void ev_page_float(const ev_page *p); /* page_story.c: which layers stayed float */
 /* Lists of lines. */
 typedef enum ev_page_list { EV_CHANGES, EV_METHODS, EV_FINDINGS } ev_page_list;
 bool ev_page_has_list(const ev_page *p, ev_page_list what);

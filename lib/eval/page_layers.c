@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DRAWN = 400 }; /* how many layers have drawings of values and weights, those with the largest error; limits the size of the page */
+enum {
+    MOST_DRAWN = 400
+}; /* how many layers have drawings of values and weights, those with the largest error; limits the size of the page */
 
 bool ev_page_has_layers(const ev_page *p)
 {
@@ -52,8 +54,10 @@ static void put_bars(const ev_page *p, size_t k, const ev_page_row *rows, size_t
         const double h = rows[i].e ? height(rows[i].e->has_own ? rows[i].e->own_sqnr_db : rows[i].e->sqnr_db) : 0;
         if (!rows[i].e)
             continue;
-        oct_buf_printf(p->b, "<a href=\"#m%zu-%zu\" tabindex=\"-1\"><rect class=\"%s\" x=\"%zu\" y=\"%.1f\" width=\"8\" height=\"%.1f\"/>", k, i,
-                       ev_page_row_kind(&rows[i]), 10 * x + 1, 100 - h, h);
+        oct_buf_printf(
+            p->b,
+            "<a href=\"#m%zu-%zu\" tabindex=\"-1\"><rect class=\"%s\" x=\"%zu\" y=\"%.1f\" width=\"8\" height=\"%.1f\"/>",
+            k, i, ev_page_row_kind(&rows[i]), 10 * x + 1, 100 - h, h);
         put_tip(p, &rows[i]);
         oct_buf_puts(p->b, "</a>\n");
         x++;
@@ -89,16 +93,23 @@ static void put_chart(const ev_page *p, size_t k, const ev_page_row *rows, size_
         return;
     oct_buf_puts(p->b, "<figure><div class=\"chart\">");
     for (size_t i = 0; i < OCT_COUNT(ticks); i++)
-        oct_buf_printf(p->b, "<span class=\"y\" style=\"top:%.0f%%\">%s</span>", 100 - height(ticks[i].db), ticks[i].share);
-    oct_buf_printf(p->b, "<svg viewBox=\"0 0 %zu 100\" height=\"220\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Error of %zu layers in the order of the network\">\n",
-                   10 * shown, shown);
+        oct_buf_printf(p->b, "<span class=\"y\" style=\"top:%.0f%%\">%s</span>", 100 - height(ticks[i].db),
+                       ticks[i].share);
+    oct_buf_printf(
+        p->b,
+        "<svg viewBox=\"0 0 %zu 100\" height=\"220\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Error of %zu layers in the order of the network\">\n",
+        10 * shown, shown);
     for (size_t i = 0; i < OCT_COUNT(ticks); i++)
-        oct_buf_printf(p->b, "<line x1=\"0\" x2=\"%zu\" y1=\"%.0f\" y2=\"%.0f\"/>", 10 * shown, 100 - height(ticks[i].db), 100 - height(ticks[i].db));
+        oct_buf_printf(p->b, "<line x1=\"0\" x2=\"%zu\" y1=\"%.0f\" y2=\"%.0f\"/>", 10 * shown,
+                       100 - height(ticks[i].db), 100 - height(ticks[i].db));
     put_bars(p, k, rows, n);
     if (own)
         put_sum(p, rows, n);
-    oct_buf_printf(p->b, "</svg></div>\n<figcaption>Error as a share of the signal (20 dB is 10 %%), in the order of the network. %s</figcaption></figure>\n",
-                   own ? "Bars: own, with inputs as in the float model. Line: total, with the error of everything before." : "Total, with the error of everything before.");
+    oct_buf_printf(
+        p->b,
+        "</svg></div>\n<figcaption>Error as a share of the signal (20 dB is 10 %%), in the order of the network. %s</figcaption></figure>\n",
+        own ? "Bars: own, with inputs as in the float model. Line: total, with the error of everything before."
+            : "Total, with the error of everything before.");
 }
 
 /* ---- the table ---- */
@@ -152,9 +163,11 @@ static void weight_facts(const ev_page *p, const ev_page_row *row)
     const oct_eval_weights *w = row->e ? &row->e->weights : NULL;
     if (w && w->name) {
         if (w->block)
-            snprintf(text, sizeof text, "%s, blocks of %lld, %lld values", oct_dtype_name(w->dtype), (long long)w->block, (long long)w->count);
+            snprintf(text, sizeof text, "%s, blocks of %lld, %lld values", oct_dtype_name(w->dtype),
+                     (long long)w->block, (long long)w->count);
         else
-            snprintf(text, sizeof text, "%s, per %s, %lld values", oct_dtype_name(w->dtype), w->per_channel ? "channel" : "tensor", (long long)w->count);
+            snprintf(text, sizeof text, "%s, per %s, %lld values", oct_dtype_name(w->dtype),
+                     w->per_channel ? "channel" : "tensor", (long long)w->count);
         fact(p, "weights", text);
         number_fact(p, "SQNR of the weights", "%.1f dB", w->sqnr_db);
         share_fact(p, "weights clipped", w->clipped);
@@ -219,8 +232,10 @@ static void db_or_nothing(const ev_page *p, bool known, double db)
 static void put_row(const ev_page *p, size_t k, const ev_page_row *row, size_t i)
 {
     const char *kind = ev_page_row_kind(row);
-    oct_buf_printf(p->b, "<tbody data-kind=\"%s\"><tr class=\"row\"><td class=\"n soft wide\">%zu</td><th scope=\"row\" class=\"name\"><a class=\"open\" href=\"#m%zu-%zu\">", kind,
-                   i + 1, k, i);
+    oct_buf_printf(
+        p->b,
+        "<tbody data-kind=\"%s\"><tr class=\"row\"><td class=\"n soft wide\">%zu</td><th scope=\"row\" class=\"name\"><a class=\"open\" href=\"#m%zu-%zu\">",
+        kind, i + 1, k, i);
     ev_page_name(p, ev_page_row_name(row));
     oct_buf_puts(p->b, "</a> <small>");
     ev_page_name(p, ev_page_row_op(row));
@@ -237,11 +252,13 @@ static void put_row(const ev_page *p, size_t k, const ev_page_row *row, size_t i
 
 static void put_tools(const ev_page *p, size_t k)
 {
-    oct_buf_printf(p->b, "<div class=\"tools\" hidden><label for=\"f%zu\">Filter</label><input id=\"f%zu\" type=\"search\" placeholder=\"layer, operator, reason\">"
-                         "<label for=\"k%zu\">Type</label><select id=\"k%zu\"><option value=\"\">all</option><option value=\"int8\">8 bits</option>"
-                         "<option value=\"int16\">16 bits</option><option value=\"half\">float16, bfloat16</option><option value=\"blocks\">weights only</option>"
-                         "<option value=\"float\">float</option></select><button type=\"button\">Open all</button><output for=\"f%zu k%zu\" aria-live=\"polite\"></output></div>\n",
-                   k, k, k, k, k, k);
+    oct_buf_printf(
+        p->b,
+        "<div class=\"tools\" hidden><label for=\"f%zu\">Filter</label><input id=\"f%zu\" type=\"search\" placeholder=\"layer, operator, reason\">"
+        "<label for=\"k%zu\">Type</label><select id=\"k%zu\"><option value=\"\">all</option><option value=\"int8\">8 bits</option>"
+        "<option value=\"int16\">16 bits</option><option value=\"half\">float16, bfloat16</option><option value=\"blocks\">weights only</option>"
+        "<option value=\"float\">float</option></select><button type=\"button\">Open all</button><output for=\"f%zu k%zu\" aria-live=\"polite\"></output></div>\n",
+        k, k, k, k, k, k);
 }
 
 /* NAN: it was not compared. */
@@ -278,9 +295,11 @@ static double drawn_limit(const ev_page *p, const ev_page_row *rows, size_t n)
 static void put_table(const ev_page *p, size_t k, const ev_page_row *rows, size_t n)
 {
     put_tools(p, k);
-    oct_buf_puts(p->b, "<table class=\"layers sort\">\n<thead><tr><th scope=\"col\" class=\"n wide\">#</th><th scope=\"col\">layer</th><th scope=\"col\">type</th>"
-                       "<th scope=\"col\" class=\"n\">own, dB</th><th scope=\"col\" class=\"n\">total, dB</th><th scope=\"col\" class=\"n wide\">clipped</th>"
-                       "<th scope=\"col\" class=\"n wide\">values used</th></tr></thead>\n");
+    oct_buf_puts(
+        p->b,
+        "<table class=\"layers sort\">\n<thead><tr><th scope=\"col\" class=\"n wide\">#</th><th scope=\"col\">layer</th><th scope=\"col\">type</th>"
+        "<th scope=\"col\" class=\"n\">own, dB</th><th scope=\"col\" class=\"n\">total, dB</th><th scope=\"col\" class=\"n wide\">clipped</th>"
+        "<th scope=\"col\" class=\"n wide\">values used</th></tr></thead>\n");
     const double limit = drawn_limit(p, rows, n);
     for (size_t i = 0; i < n; i++) {
         put_row(p, k, &rows[i], i);
@@ -295,12 +314,16 @@ void ev_page_layers(const ev_page *p)
         return;
     ev_page_section(p, "layers", "Layers");
     if (p->r->layer_samples)
-        oct_buf_printf(p->b, "<p>Signal to quantization noise over %lld sample%s. Own: of the layer alone; total: with the error of everything before it. A layer opens to show why "
-                             "it is what it is, its values and its weights.</p>\n",
-                       (long long)p->r->layer_samples, p->r->layer_samples == 1 ? "" : "s");
-    oct_buf_puts(p->b, "<ul class=\"legend\"><li><span class=\"dot int8\"></span>8 bits</li><li><span class=\"dot int16\"></span>16 bits</li>"
-                       "<li><span class=\"dot half\"></span>float16, bfloat16</li><li><span class=\"dot blocks\"></span>weights only</li><li><span class=\"dot float\"></span>float</li>"
-                       "<li><span class=\"line\"></span>total</li></ul>\n");
+        oct_buf_printf(
+            p->b,
+            "<p>Signal to quantization noise over %lld sample%s. Own: of the layer alone; total: with the error of everything before it. A layer opens to show why "
+            "it is what it is, its values and its weights.</p>\n",
+            (long long)p->r->layer_samples, p->r->layer_samples == 1 ? "" : "s");
+    oct_buf_puts(
+        p->b,
+        "<ul class=\"legend\"><li><span class=\"dot int8\"></span>8 bits</li><li><span class=\"dot int16\"></span>16 bits</li>"
+        "<li><span class=\"dot half\"></span>float16, bfloat16</li><li><span class=\"dot blocks\"></span>weights only</li><li><span class=\"dot float\"></span>float</li>"
+        "<li><span class=\"line\"></span>total</li></ul>\n");
     for (size_t k = 1; k < p->r->n_models; k++) {
         ev_page_row *rows;
         size_t n;

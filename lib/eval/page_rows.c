@@ -74,7 +74,8 @@ void ev_page_rows(const ev_page *p, size_t k, ev_page_row **out, size_t *n_out)
 {
     const oct_eval_model_result *m = &p->r->models[k];
     const oct_page_model *notes = ev_page_model(p, k);
-    ev_page_row *rows = oct_calloc(m->n_layers + notes->n_layers + 1, sizeof *rows), *told = oct_calloc(notes->n_layers + 1, sizeof *told);
+    ev_page_row *rows = oct_calloc(m->n_layers + notes->n_layers + 1, sizeof *rows),
+                *told = oct_calloc(notes->n_layers + 1, sizeof *told);
     size_t n = 0;
     *out = rows;
     *n_out = 0;

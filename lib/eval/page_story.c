@@ -74,7 +74,9 @@ void ev_page_float(const ev_page *p)
         oct_buf_printf(p->b, "<p>%zu of %zu nodes%s</p>\n", n, m->n_layers, n ? "." : ": nothing did.");
         if (!n)
             continue;
-        oct_buf_puts(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"count\">nodes</th><th scope=\"col\">operator</th><th scope=\"col\">reason</th></tr></thead>\n<tbody>\n");
+        oct_buf_puts(
+            p->b,
+            "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"count\">nodes</th><th scope=\"col\">operator</th><th scope=\"col\">reason</th></tr></thead>\n<tbody>\n");
         for (size_t i = 0; i < m->n_layers; i++)
             if (is_float(&m->layer[i]))
                 float_line(p, m, i);
@@ -134,8 +136,11 @@ static void put_lines(const ev_page *p, ev_page_list what, const char *kind, con
         if (!l.n)
             continue;
         ev_page_model_title(p, k);
-        oct_buf_printf(p->b, "<table class=\"sort\">\n<thead><tr>%s%s</th><th scope=\"col\">%s</th></tr></thead>\n<tbody>\n",
-                       counted ? "<th scope=\"col\" class=\"count\">times</th><th scope=\"col\">" : "<th scope=\"col\" class=\"key\">", kind, text);
+        oct_buf_printf(p->b,
+                       "<table class=\"sort\">\n<thead><tr>%s%s</th><th scope=\"col\">%s</th></tr></thead>\n<tbody>\n",
+                       counted ? "<th scope=\"col\" class=\"count\">times</th><th scope=\"col\">"
+                               : "<th scope=\"col\" class=\"key\">",
+                       kind, text);
         for (size_t i = 0; i < l.n; i++)
             put_line(p, l, i, counted);
         oct_buf_puts(p->b, "</tbody></table>\n");
@@ -238,12 +243,14 @@ static void put_machine(const ev_page *p)
     char text[OCT_ENVIRONMENT_TEXT];
     oct_buf_puts(p->b, "<h4>With</h4>\n<p>");
     /* nothing was run, so that the machine does not matter */
-    ev_page_text(p, r->environment.used ? oct_report_environment(text, r, p->c->version) : p->c->version ? p->c->version : "octet");
+    ev_page_text(p, r->environment.used ? oct_report_environment(text, r, p->c->version)
+                    : p->c->version     ? p->c->version
+                                        : "octet");
     if (r->batch > 1)
         oct_buf_printf(p->b, "; %zu samples at a time", r->batch);
     if (r->machine.bytes > 0) /* a multiply-accumulate is two operations */
-        oct_buf_printf(p->b, "; at its best %.3g GFLOP/s in float, %.3g GOP/s in int8, %.3g GB/s", 2e-9 * r->machine.float_macs, 2e-9 * r->machine.int8_macs,
-                       1e-9 * r->machine.bytes);
+        oct_buf_printf(p->b, "; at its best %.3g GFLOP/s in float, %.3g GOP/s in int8, %.3g GB/s",
+                       2e-9 * r->machine.float_macs, 2e-9 * r->machine.int8_macs, 1e-9 * r->machine.bytes);
     oct_buf_puts(p->b, "</p>\n");
 }
 

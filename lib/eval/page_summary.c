@@ -21,8 +21,8 @@ static size_t count_missed(const ev_page *p, size_t k, size_t *n, size_t *unsure
     return missed;
 }
 
-/* "Meets all 3 gates; for 1 the measurement does not suffice to be certain." Green and red are used only for certain results: one gate that is missed for
- * certain makes it red. */
+/* "Meets all 3 gates; for 1 the measurement does not suffice to be certain." Green and red are used only for certain
+ * results: one gate that is missed for certain makes it red. */
 static void put_gates(const ev_page *p, size_t k)
 {
     size_t n, unsure, failed;
@@ -58,7 +58,8 @@ static void put_size(const ev_page *p, const oct_eval_model_result *f, const oct
     if (fabs(ratio - 1) < 0.005)
         oct_buf_puts(p->b, " is as large as ");
     else
-        oct_buf_printf(p->b, " is %.2f times %s than ", ratio < 1 ? 1 / ratio : ratio, ratio < 1 ? "larger" : "smaller");
+        oct_buf_printf(p->b, " is %.2f times %s than ", ratio < 1 ? 1 / ratio : ratio,
+                       ratio < 1 ? "larger" : "smaller");
     ev_page_text(p, ev_page_base(f->name));
 }
 
@@ -149,8 +150,13 @@ static void score_figure(const ev_page *p, const oct_eval_score *s)
         ev_page_value(p, s->metric, s->reference);
     }
     if (!isnan(s->lo))
-        oct_buf_printf(p->b, "%s<span class=\"%s\">%s</span>", s->metric->relative ? "" : "; ", s->within_noise ? "good" : s->drop > 0 ? "bad" : "good",
-                       s->within_noise ? "within noise" : s->drop > 0 ? "beyond noise" : "better");
+        oct_buf_printf(p->b, "%s<span class=\"%s\">%s</span>", s->metric->relative ? "" : "; ",
+                       s->within_noise ? "good"
+                       : s->drop > 0   ? "bad"
+                                       : "good",
+                       s->within_noise ? "within noise"
+                       : s->drop > 0   ? "beyond noise"
+                                       : "better");
     close_figure(p);
 }
 

@@ -15,7 +15,8 @@ static bool within(char c, char first, char last)
     return c >= first && c <= last;
 }
 
-/* Whether a line may end behind s[i]: behind a separator, unless it is the point of a number, and between words written together, as in LayerNormalization. */
+/* Whether a line may end behind s[i]: behind a separator, unless it is the point of a number, and between words written
+ * together, as in LayerNormalization. */
 static bool ends_part(const char *s, size_t i)
 {
     if (i == 0 && s[0] == '/') /* the root of a path */
@@ -30,7 +31,8 @@ void ev_page_name(const ev_page *p, const char *s)
     char part[64];
     size_t n = 0, kept = 0; /* bytes of s; of these in part */
     for (; s && s[n]; n++) {
-        const bool inside = ((unsigned char)s[n] & 0xC0) == 0x80; /* a character, which is not cut; names need not be UTF-8 */
+        const bool inside =
+            ((unsigned char)s[n] & 0xC0) == 0x80; /* a character, which is not cut; names need not be UTF-8 */
         if (kept == sizeof part - 1 || (kept >= sizeof part - 4 && !inside)) {
             part[kept] = 0;
             ev_page_text(p, part);
@@ -77,14 +79,19 @@ const char *ev_page_share(char dst[EV_SHARE_TEXT], double share)
     else if (percent > 0 && percent < 0.01)
         snprintf(dst, EV_SHARE_TEXT, "< 0.01 %%");
     else
-        snprintf(dst, EV_SHARE_TEXT, percent == 0 || percent >= 99.95 ? "%.0f %%" : percent < 1 ? "%.2f %%" : "%.1f %%", percent);
+        snprintf(dst, EV_SHARE_TEXT,
+                 percent == 0 || percent >= 99.95 ? "%.0f %%"
+                 : percent < 1                    ? "%.2f %%"
+                                                  : "%.1f %%",
+                 percent);
     return dst;
 }
 
 void ev_page_share_cell(const ev_page *p, double share, const char *class_name)
 {
     char text[EV_SHARE_TEXT];
-    oct_buf_printf(p->b, isnan(share) ? "<td class=\"n%s%s\">" : "<td class=\"n%s%s\" data-v=\"%.6g\">", *class_name ? " " : "", class_name, 100 * share);
+    oct_buf_printf(p->b, isnan(share) ? "<td class=\"n%s%s\">" : "<td class=\"n%s%s\" data-v=\"%.6g\">",
+                   *class_name ? " " : "", class_name, 100 * share);
     ev_page_text(p, ev_page_share(text, share));
     oct_buf_puts(p->b, "</td>");
 }
@@ -97,7 +104,12 @@ void ev_page_bytes(const ev_page *p, double bytes)
         bytes /= 1000;
         at++;
     }
-    oct_buf_printf(p->b, at == 0 ? "%.0f %s" : bytes < 10 ? "%.2f %s" : bytes < 100 ? "%.1f %s" : "%.0f %s", bytes, units[at]);
+    oct_buf_printf(p->b,
+                   at == 0       ? "%.0f %s"
+                   : bytes < 10  ? "%.2f %s"
+                   : bytes < 100 ? "%.1f %s"
+                                 : "%.0f %s",
+                   bytes, units[at]);
 }
 
 void ev_page_ms(const ev_page *p, double seconds)
@@ -118,7 +130,8 @@ void ev_page_value(const ev_page *p, const oct_metric *m, double v)
     else if (strcmp(m->unit, "dB") == 0)
         ev_page_db(p, v);
     else
-        oct_buf_printf(p->b, fabs(v) < 0.1 ? "%.4g%s%s" : "%.6g%s%s", v, *m->unit ? " " : "", m->unit); /* six digits tell 0.999239 from 1 */
+        oct_buf_printf(p->b, fabs(v) < 0.1 ? "%.4g%s%s" : "%.6g%s%s", v, *m->unit ? " " : "",
+                       m->unit); /* six digits tell 0.999239 from 1 */
 }
 
 const char *ev_page_base(const char *path)
@@ -129,8 +142,9 @@ const char *ev_page_base(const char *path)
 
 const char *ev_page_kind(const char *scheme, oct_dtype codes)
 {
-    static const char *const kinds[][2] = { { "int8", "int8" }, { "static", "int8" }, { "dynamic", "int8" }, { "weight-only", "blocks" }, { "stored", "blocks" },
-                                            { "fp16", "half" }, { "bf16", "half" } };
+    static const char *const kinds[][2] = { { "int8", "int8" },          { "static", "int8" },   { "dynamic", "int8" },
+                                            { "weight-only", "blocks" }, { "stored", "blocks" }, { "fp16", "half" },
+                                            { "bf16", "half" } };
     if (codes == OCT_U16 || codes == OCT_S16)
         return "int16";
     for (size_t i = 0; scheme && i < OCT_COUNT(kinds); i++)

@@ -36,12 +36,15 @@ static const char *name_of(const oct_eval_cost_row *c)
     return c->name && *c->name ? c->name : c->op;
 }
 
-static void put_step(const ev_page *p, const oct_eval_cost_row *c, const oct_eval_cost *x, double at, double whole, size_t row, bool second, double thick)
+static void put_step(const ev_page *p, const oct_eval_cost_row *c, const oct_eval_cost *x, double at, double whole,
+                     size_t row, bool second, double thick)
 {
     if (!(x->seconds > 0))
         return;
-    oct_buf_printf(p->b, "<rect class=\"%s\" x=\"%.2f\" y=\"%zu\" width=\"%.2f\" height=\"%.4g\"><title>", second ? ev_page_kind(x->scheme, OCT_UNDEFINED) : "float", 1000 * at / whole,
-                   row * ROW + (second ? 5 : 1), 1000 * x->seconds / whole < 0.6 ? 0.6 : 1000 * x->seconds / whole, thick);
+    oct_buf_printf(p->b, "<rect class=\"%s\" x=\"%.2f\" y=\"%zu\" width=\"%.2f\" height=\"%.4g\"><title>",
+                   second ? ev_page_kind(x->scheme, OCT_UNDEFINED) : "float", 1000 * at / whole,
+                   row * ROW + (second ? 5 : 1), 1000 * x->seconds / whole < 0.6 ? 0.6 : 1000 * x->seconds / whole,
+                   thick);
     ev_page_text(p, name_of(c));
     oct_buf_puts(p->b, second ? ": " : ", float: ");
     ev_page_ms(p, x->seconds);
@@ -60,10 +63,14 @@ static void put_fall(const ev_page *p, const oct_eval_model_result *m)
     if (!(whole > 0))
         return;
     /* Bars keep 3 pixels where rows are lower than that: they overlap those of the next rows, which begin elsewhere. */
-    const size_t height = m->n_costs * PIXELS > MOST_HEIGHT ? MOST_HEIGHT : m->n_costs * PIXELS < LEAST_HEIGHT ? LEAST_HEIGHT : m->n_costs * PIXELS;
-    oct_buf_printf(p->b, "<figure><div class=\"chart fall\"><svg viewBox=\"0 0 1000 %zu\" height=\"%zu\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Time of %zu layers one after "
-                         "another\">\n",
-                   m->n_costs * ROW, height, m->n_costs);
+    const size_t height = m->n_costs * PIXELS > MOST_HEIGHT    ? MOST_HEIGHT
+                          : m->n_costs * PIXELS < LEAST_HEIGHT ? LEAST_HEIGHT
+                                                               : m->n_costs * PIXELS;
+    oct_buf_printf(
+        p->b,
+        "<figure><div class=\"chart fall\"><svg viewBox=\"0 0 1000 %zu\" height=\"%zu\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Time of %zu layers one after "
+        "another\">\n",
+        m->n_costs * ROW, height, m->n_costs);
     for (int i = 0; i <= 4; i++)
         oct_buf_printf(p->b, "<line x1=\"%d\" x2=\"%d\" y1=\"0\" y2=\"%zu\"/>", 250 * i, 250 * i, m->n_costs * ROW);
     const double thick = fmax(4, 3.0 * (double)(m->n_costs * ROW) / (double)height);
@@ -81,18 +88,23 @@ static void put_fall(const ev_page *p, const oct_eval_model_result *m)
             ev_page_ms(p, whole * i / 4);
         oct_buf_puts(p->b, "</span>");
     }
-    oct_buf_puts(p->b, "</div></div>\n<figcaption>A run from top to bottom: each layer begins where the one before it ends. Grey: the float model, ");
+    oct_buf_puts(
+        p->b,
+        "</div></div>\n<figcaption>A run from top to bottom: each layer begins where the one before it ends. Grey: the float model, ");
     ev_page_ms(p, was);
     oct_buf_puts(p->b, "; coloured: this one, ");
     ev_page_ms(p, sum);
-    oct_buf_puts(p->b, ". Each time is the median over runs in which steps were timed one by one; latency is that of whole runs.</figcaption></figure>\n");
+    oct_buf_puts(
+        p->b,
+        ". Each time is the median over runs in which steps were timed one by one; latency is that of whole runs.</figcaption></figure>\n");
 }
 
 /* ---- tables ---- */
 
 #define WIDE_MARK "<span title=\"spread widely\">~</span>"
 
-/* Chooses one unit for a table, so that its cells can be compared: microseconds if a whole run takes less than a millisecond. */
+/* Chooses one unit for a table, so that its cells can be compared: microseconds if a whole run takes less than a
+ * millisecond. */
 static bool in_us(const oct_eval_model_result *m)
 {
     double sum = 0;
@@ -136,7 +148,8 @@ static void rate_cell(const ev_page *p, const oct_eval_cost *c)
 
 static void name_cell(const ev_page *p, const oct_eval_cost_row *c)
 {
-    oct_buf_printf(p->b, "<tr><th scope=\"row\" class=\"name dotted\"><span class=\"dot %s\"></span>", ev_page_kind(c->is.scheme, OCT_UNDEFINED));
+    oct_buf_printf(p->b, "<tr><th scope=\"row\" class=\"name dotted\"><span class=\"dot %s\"></span>",
+                   ev_page_kind(c->is.scheme, OCT_UNDEFINED));
     ev_page_name(p, name_of(c));
     if (c->name && *c->name) {
         oct_buf_puts(p->b, " <small>");
@@ -149,11 +162,12 @@ static void name_cell(const ev_page *p, const oct_eval_cost_row *c)
 static void time_table(const ev_page *p, const oct_eval_model_result *m)
 {
     const bool us = in_us(m);
-    oct_buf_printf(p->b,
-                   "<table class=\"sort\">\n<thead><tr><th scope=\"col\">layer</th><th scope=\"col\" class=\"n\">float, %s</th><th scope=\"col\" class=\"n\">here, %s</th>"
-                   "<th scope=\"col\" class=\"n\">speedup</th><th scope=\"col\" class=\"n wide\">float, GOP/s</th><th scope=\"col\" class=\"n wide\">here, GOP/s</th>"
-                   "<th scope=\"col\" class=\"n wide\">of the roof</th></tr></thead>\n<tbody>\n",
-                   unit(us), unit(us));
+    oct_buf_printf(
+        p->b,
+        "<table class=\"sort\">\n<thead><tr><th scope=\"col\">layer</th><th scope=\"col\" class=\"n\">float, %s</th><th scope=\"col\" class=\"n\">here, %s</th>"
+        "<th scope=\"col\" class=\"n\">speedup</th><th scope=\"col\" class=\"n wide\">float, GOP/s</th><th scope=\"col\" class=\"n wide\">here, GOP/s</th>"
+        "<th scope=\"col\" class=\"n wide\">of the roof</th></tr></thead>\n<tbody>\n",
+        unit(us), unit(us));
     for (size_t i = 0; i < m->n_costs; i++) {
         const oct_eval_cost_row *c = &m->costs[i];
         name_cell(p, c);
@@ -162,7 +176,8 @@ static void time_table(const ev_page *p, const oct_eval_model_result *m)
         ratio_cell(p, c);
         rate_cell(p, &c->was);
         rate_cell(p, &c->is);
-        ev_page_share_cell(p, c->is.wide ? NAN : c->is.roof, "wide"); /* of a time that spreads widely nothing is said */
+        ev_page_share_cell(p, c->is.wide ? NAN : c->is.roof,
+                           "wide"); /* of a time that spreads widely nothing is said */
         oct_buf_puts(p->b, "</tr>\n");
     }
     oct_buf_puts(p->b, "</tbody></table>\n");
@@ -176,8 +191,11 @@ static void steps_table(const ev_page *p, const oct_eval_model_result *m)
         most = m->steps[i].seconds > most ? m->steps[i].seconds : most;
     oct_buf_puts(p->b, "<table class=\"sort\">\n<caption>");
     ev_page_name(p, ev_page_base(m->name));
-    oct_buf_printf(p->b, "</caption>\n<thead><tr><th scope=\"col\">step</th><th scope=\"col\" class=\"n\">%s</th><th scope=\"col\" class=\"n\">GOP/s</th>"
-                         "<th scope=\"col\" class=\"strip wide\">time</th></tr></thead>\n<tbody>\n", unit(us));
+    oct_buf_printf(
+        p->b,
+        "</caption>\n<thead><tr><th scope=\"col\">step</th><th scope=\"col\" class=\"n\">%s</th><th scope=\"col\" class=\"n\">GOP/s</th>"
+        "<th scope=\"col\" class=\"strip wide\">time</th></tr></thead>\n<tbody>\n",
+        unit(us));
     for (size_t i = 0; i < m->n_steps; i++) {
         const oct_eval_step *s = &m->steps[i];
         const char *kind = ev_page_kind(s->scheme, OCT_UNDEFINED);
@@ -185,12 +203,16 @@ static void steps_table(const ev_page *p, const oct_eval_model_result *m)
         ev_page_name(p, s->name);
         oct_buf_puts(p->b, " <small>");
         ev_page_text(p, s->op);
-        oct_buf_printf(p->b, "</small></th><td class=\"n%s\" data-v=\"%.9g\">", s->wide ? " soft" : "", s->seconds * 1e3);
-        oct_buf_printf(p->b, us ? "%.2f%s</td><td class=\"n\">" : "%.4f%s</td><td class=\"n\">", s->seconds * (us ? 1e6 : 1e3), s->wide ? WIDE_MARK : "");
+        oct_buf_printf(p->b, "</small></th><td class=\"n%s\" data-v=\"%.9g\">", s->wide ? " soft" : "",
+                       s->seconds * 1e3);
+        oct_buf_printf(p->b, us ? "%.2f%s</td><td class=\"n\">" : "%.4f%s</td><td class=\"n\">",
+                       s->seconds * (us ? 1e6 : 1e3), s->wide ? WIDE_MARK : "");
         if (s->macs && s->seconds > 0 && !s->wide)
             oct_buf_printf(p->b, "%.1f", 2 * (double)s->macs / s->seconds * 1e-9);
-        oct_buf_printf(p->b, "</td><td class=\"strip wide\" data-v=\"%.9g\"><span class=\"bar %s\" style=\"width:%.1f%%\"></span></td></tr>\n", s->seconds * 1e3, kind,
-                       most > 0 ? 100 * s->seconds / most : 0);
+        oct_buf_printf(
+            p->b,
+            "</td><td class=\"strip wide\" data-v=\"%.9g\"><span class=\"bar %s\" style=\"width:%.1f%%\"></span></td></tr>\n",
+            s->seconds * 1e3, kind, most > 0 ? 100 * s->seconds / most : 0);
     }
     oct_buf_puts(p->b, "</tbody></table>\n");
 }
@@ -200,8 +222,10 @@ void ev_page_time(const ev_page *p)
     if (!ev_page_has_costs(p))
         return;
     ev_page_section(p, "time", "Time by layer");
-    oct_buf_printf(p->b, "<p>%sPale numbers, marked ~, spread too widely to conclude from. The roof is the shortest time that this machine could take.</p>\n",
-                   has_rows(p) ? "A line holds all steps that lead to a layer's result. " : "");
+    oct_buf_printf(
+        p->b,
+        "<p>%sPale numbers, marked ~, spread too widely to conclude from. The roof is the shortest time that this machine could take.</p>\n",
+        has_rows(p) ? "A line holds all steps that lead to a layer's result. " : "");
     for (size_t k = 0; k < p->r->n_models; k++) {
         const oct_eval_model_result *m = &p->r->models[k];
         if (shows_steps(p, k)) {
@@ -227,8 +251,10 @@ static void bytes_cell(const ev_page *p, const oct_eval_cost *c)
 
 static void size_table(const ev_page *p, const oct_eval_model_result *m, uint64_t most)
 {
-    oct_buf_puts(p->b, "<table class=\"sort\">\n<thead><tr><th scope=\"col\">layer</th><th scope=\"col\" class=\"n\">float</th><th scope=\"col\" class=\"n\">here</th>"
-                       "<th scope=\"col\" class=\"n\">share</th><th scope=\"col\" class=\"strip wide\">bytes</th></tr></thead>\n<tbody>\n");
+    oct_buf_puts(
+        p->b,
+        "<table class=\"sort\">\n<thead><tr><th scope=\"col\">layer</th><th scope=\"col\" class=\"n\">float</th><th scope=\"col\" class=\"n\">here</th>"
+        "<th scope=\"col\" class=\"n\">share</th><th scope=\"col\" class=\"strip wide\">bytes</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < m->n_costs; i++) {
         const oct_eval_cost_row *c = &m->costs[i];
         if (!c->was.weights && !c->is.weights)
@@ -237,9 +263,11 @@ static void size_table(const ev_page *p, const oct_eval_model_result *m, uint64_
         bytes_cell(p, &c->was);
         bytes_cell(p, &c->is);
         ev_page_share_cell(p, c->was.weights ? (double)c->is.weights / (double)c->was.weights : NAN, "");
-        oct_buf_printf(p->b, "<td class=\"strip wide\" data-v=\"%llu\"><span class=\"bar float\" style=\"width:%.1f%%\"></span><span class=\"bar %s\" style=\"width:%.1f%%\"></span></td></tr>\n",
-                       (unsigned long long)c->was.weights, 100 * (double)c->was.weights / (double)most, ev_page_kind(c->is.scheme, OCT_UNDEFINED),
-                       100 * (double)c->is.weights / (double)most);
+        oct_buf_printf(
+            p->b,
+            "<td class=\"strip wide\" data-v=\"%llu\"><span class=\"bar float\" style=\"width:%.1f%%\"></span><span class=\"bar %s\" style=\"width:%.1f%%\"></span></td></tr>\n",
+            (unsigned long long)c->was.weights, 100 * (double)c->was.weights / (double)most,
+            ev_page_kind(c->is.scheme, OCT_UNDEFINED), 100 * (double)c->is.weights / (double)most);
     }
     oct_buf_puts(p->b, "</tbody></table>\n");
 }

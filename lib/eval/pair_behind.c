@@ -1,4 +1,5 @@
-/* Nodes around a pair of values: those that do not change a value, and clamps and affine functions that only one of two models has. */
+/* Nodes around a pair of values: those that do not change a value, and clamps and affine functions that only one of two
+ * models has. */
 #include "eval/pairs_int.h"
 
 #include "ops/core/quantized.h"
@@ -20,7 +21,8 @@ static bool same_shape(const oct_shape *a, const oct_shape *b)
     if (a->rank < 0 || a->rank != b->rank)
         return false;
     for (int i = 0; i < a->rank; i++)
-        if (a->d[i].n != b->d[i].n || (a->d[i].n < 0 && a->d[i].sym != b->d[i].sym && (!a->d[i].sym || !b->d[i].sym || strcmp(a->d[i].sym, b->d[i].sym) != 0)))
+        if (a->d[i].n != b->d[i].n || (a->d[i].n < 0 && a->d[i].sym != b->d[i].sym &&
+                                       (!a->d[i].sym || !b->d[i].sym || strcmp(a->d[i].sym, b->d[i].sym) != 0)))
             return false;
     return true;
 }
@@ -45,7 +47,8 @@ bool pair_is_same(const oct_graph *g, int node)
     if (oct_border_of(g, n) != OCT_NO_BORDER)
         return true;
     const oct_value *x = &g->value[n->in[0]], *y = &g->value[n->out[0]];
-    return op && (op->is_qdq || (op->converts && is_real(x->dtype) && is_real(y->dtype)) || (op->alias && same_shape(&x->shape, &y->shape)));
+    return op && (op->is_qdq || (op->converts && is_real(x->dtype) && is_real(y->dtype)) ||
+                  (op->alias && same_shape(&x->shape, &y->shape)));
 }
 
 int pair_data_inputs(const oct_graph *g, const oct_node *n, int in[PAIR_HOPS])
@@ -76,9 +79,7 @@ bool pair_same_operator(const pair_search *s, int f, int q)
 
 /* ---- nodes that follow a value ---- */
 
-typedef enum behind {
-    NOTHING = 0, CLAMP = 1, AFFINE = 2, OTHER = 4
-} behind;
+typedef enum behind { NOTHING = 0, CLAMP = 1, AFFINE = 2, OTHER = 4 } behind;
 
 static behind kind_of(const oct_graph *g, int node)
 {
@@ -92,7 +93,9 @@ static behind kind_of(const oct_graph *g, int node)
         return CLAMP;
     if (n->n_in < 2 || !same_shape(&g->value[in[0]].shape, &g->value[n->out[0]].shape))
         return OTHER;
-    return op->quant == OCT_QUANT_ARITH || op->adds || op->multiplies || strcmp(n->op, "BatchNormalization") == 0 ? AFFINE : OTHER;
+    return op->quant == OCT_QUANT_ARITH || op->adds || op->multiplies || strcmp(n->op, "BatchNormalization") == 0
+               ? AFFINE
+               : OTHER;
 }
 
 /* The kinds of all nodes that read a value, as a set of bits. Nodes that do not change it are passed over. */
@@ -102,7 +105,9 @@ static unsigned kinds_behind(const oct_graph *g, int value, int hops)
     for (size_t i = 0; i < g->value[value].n_uses; i++) {
         const oct_use *u = &g->value[value].uses[i];
         const bool same = u->slot == 0 && pair_is_same(g, u->node);
-        kinds |= same && hops < PAIR_HOPS ? kinds_behind(g, g->node[u->node].out[0], hops + 1) : same ? 0 : (unsigned)kind_of(g, u->node);
+        kinds |= same && hops < PAIR_HOPS ? kinds_behind(g, g->node[u->node].out[0], hops + 1)
+                 : same                   ? 0
+                                          : (unsigned)kind_of(g, u->node);
     }
     return kinds;
 }
@@ -124,7 +129,8 @@ static behind next_behind(const oct_graph *g, int value, int *result)
     return NOTHING;
 }
 
-/* Whether some operator reads both values, or nothing reads either. steps: how many readers may be examined; when it is used up, the answer is no. */
+/* Whether some operator reads both values, or nothing reads either. steps: how many readers may be examined; when it is
+ * used up, the answer is no. */
 static bool read_alike(const pair_search *s, int real, int other, int *steps)
 {
     const oct_graph *g = s->g[PAIR_REAL], *h = s->g[PAIR_OTHER];
@@ -140,7 +146,8 @@ static bool read_alike(const pair_search *s, int real, int other, int *steps)
         }
         for (size_t k = 0; k < y->n_uses && --*steps > 0; k++) {
             const oct_use *w = &y->uses[k];
-            if (w->slot == 0 && pair_is_same(h, w->node) ? read_alike(s, real, h->node[w->node].out[0], steps) : pair_same_operator(s, u->node, w->node))
+            if (w->slot == 0 && pair_is_same(h, w->node) ? read_alike(s, real, h->node[w->node].out[0], steps)
+                                                         : pair_same_operator(s, u->node, w->node))
                 return true;
         }
     }
@@ -185,10 +192,12 @@ static bool shifts(const oct_graph *g, int node)
 {
     const oct_node *n = &g->node[node];
     int in[PAIR_HOPS];
-    return n->n_in == 2 && n->n_out == 1 && n->out[0] >= 0 && pair_data_inputs(g, n, in) == 1 && in[0] == n->in[0] && same_shape(&g->value[in[0]].shape, &g->value[n->out[0]].shape);
+    return n->n_in == 2 && n->n_out == 1 && n->out[0] >= 0 && pair_data_inputs(g, n, in) == 1 && in[0] == n->in[0] &&
+           same_shape(&g->value[in[0]].shape, &g->value[n->out[0]].shape);
 }
 
-/* Whether a node multiplies integers by their scales, as when rows of a table stored in 8 bits become float. A zero point may be subtracted before. */
+/* Whether a node multiplies integers by their scales, as when rows of a table stored in 8 bits become float. A zero
+ * point may be subtracted before. */
 static bool scales_integers(const oct_graph *g, int node)
 {
     const oct_op *op = oct_op_of(g, node);
@@ -232,6 +241,6 @@ bool pair_alike(const pair_search *s, int real, int other)
     for (int i = 0; i < x->rank && i < y->rank; i++)
         if (x->d[i].n >= 0 && y->d[i].n >= 0 && x->d[i].n != y->d[i].n)
             return false;
-    return f < 0 || q < 0 || pair_same_operator(s, f, q) || !oct_op_of(s->g[PAIR_OTHER], q) || !oct_op_of(s->g[PAIR_REAL], f);
+    return f < 0 || q < 0 || pair_same_operator(s, f, q) || !oct_op_of(s->g[PAIR_OTHER], q) ||
+           !oct_op_of(s->g[PAIR_REAL], f);
 }
-

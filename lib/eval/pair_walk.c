@@ -16,7 +16,8 @@ static bool follow_permutation(const oct_graph *g, const oct_node *n, pair_way *
     const int rank = g->value[n->out[0]].shape.rank;
     const oct_attr *perm = oct_node_attr(n, "perm");
     pair_way next = { .rank = rank };
-    if (rank < 1 || rank > OCT_MAX_RANK || way->reshaped || (way->rank && way->rank != rank) || (perm && perm->n != rank))
+    if (rank < 1 || rank > OCT_MAX_RANK || way->reshaped || (way->rank && way->rank != rank) ||
+        (perm && perm->n != rank))
         return false;
     for (int i = 0; i < rank; i++) {
         const int64_t k = way->rank ? way->at[i] : i, d = perm ? perm->ints[k] : rank - 1 - k;
@@ -76,7 +77,8 @@ static bool is_trivial(const pair_way *w)
     return true;
 }
 
-/* How the dimensions of v, an input in the other graph, correspond to those of u in the float graph. False: they are different values. */
+/* How the dimensions of v, an input in the other graph, correspond to those of u in the float graph. False: they are
+ * different values. */
 static bool relate(const pair_search *s, int u, int v, pair_way *net)
 {
     pair_way wq = { 0 }, wf = { 0 };
@@ -116,9 +118,11 @@ static bool is_elementwise(const oct_graph *g, int node)
     if (!op || n->n_out < 1 || n->out[0] < 0)
         return false;
     for (int k = 0; k < n->n_in; k++)
-        if (n->in[k] >= 0 && oct_value_is_constant(&g->value[n->in[k]]) && g->value[n->in[k]].constant && g->value[n->in[k]].constant->count > 1)
+        if (n->in[k] >= 0 && oct_value_is_constant(&g->value[n->in[k]]) && g->value[n->in[k]].constant &&
+            g->value[n->in[k]].constant->count > 1)
             return false;
-    return oct_op_clamp(g, node, &lo, &hi) || op->adds || op->multiplies || (op->layout == OCT_RULE_ANY && op->quant == OCT_QUANT_UNARY && !op->reduces);
+    return oct_op_clamp(g, node, &lo, &hi) || op->adds || op->multiplies ||
+           (op->layout == OCT_RULE_ANY && op->quant == OCT_QUANT_UNARY && !op->reduces);
 }
 
 /* Whether two nodes compute on the same values. net: the order of the other's dimensions. */
@@ -126,7 +130,8 @@ static bool same_inputs(const pair_search *s, int f, int q, pair_way *net)
 {
     int u[PAIR_HOPS], v[PAIR_HOPS];
     const oct_op *op = oct_op_of(s->g[PAIR_REAL], f);
-    const int n = pair_data_inputs(s->g[PAIR_REAL], &s->g[PAIR_REAL]->node[f], u), m = pair_data_inputs(s->g[PAIR_OTHER], &s->g[PAIR_OTHER]->node[q], v);
+    const int n = pair_data_inputs(s->g[PAIR_REAL], &s->g[PAIR_REAL]->node[f], u),
+              m = pair_data_inputs(s->g[PAIR_OTHER], &s->g[PAIR_OTHER]->node[q], v);
     const bool swaps = n == 2 && op && (op->adds || op->multiplies);
     if (n != m || n < 1 || n > PAIR_HOPS)
         return false;
@@ -164,14 +169,16 @@ static int count_differences(const pair_search *s, int f, int q)
     for (size_t i = 0; i < a->n_attr; i++)
         differ += !same_attribute(&a->attr[i], oct_node_attr(b, a->attr[i].name));
     for (int k = 0; k < a->n_in && k < b->n_in; k++) {
-        const oct_tensor *x = a->in[k] >= 0 ? s->g[PAIR_REAL]->value[a->in[k]].constant : NULL, *y = b->in[k] >= 0 ? s->g[PAIR_OTHER]->value[b->in[k]].constant : NULL;
+        const oct_tensor *x = a->in[k] >= 0 ? s->g[PAIR_REAL]->value[a->in[k]].constant : NULL,
+                         *y = b->in[k] >= 0 ? s->g[PAIR_OTHER]->value[b->in[k]].constant : NULL;
         if (x && y && x->data && y->data && x->dtype == y->dtype && x->dtype != OCT_STRING)
             differ += x->bytes != y->bytes || memcmp(x->data, y->data, x->bytes) != 0;
     }
     return differ;
 }
 
-/* Nodes that only move elements must move them in the same way. If not, it is a transposition that only one model has. */
+/* Nodes that only move elements must move them in the same way. If not, it is a transposition that only one model
+ * has. */
 static bool moves_alike(const pair_search *s, int f, int q)
 {
     const oct_op *op = oct_op_of(s->g[PAIR_REAL], f);
@@ -213,7 +220,8 @@ static void gather(const pair_search *s, int value, int hops, int node[MOST_CAND
         const oct_use *u = &g->value[value].uses[i];
         const oct_op *op = u->slot < 0 ? NULL : oct_op_of(g, u->node);
         node[(*n)++] = u->node;
-        if (op && u->slot == 0 && hops < PAIR_HOPS && g->node[u->node].n_out > 0 && g->node[u->node].out[0] >= 0 && (pair_is_same(g, u->node) || op->permutes || op->alias))
+        if (op && u->slot == 0 && hops < PAIR_HOPS && g->node[u->node].n_out > 0 && g->node[u->node].out[0] >= 0 &&
+            (pair_is_same(g, u->node) || op->permutes || op->alias))
             gather(s, g->node[u->node].out[0], hops + 1, node, n);
     }
 }

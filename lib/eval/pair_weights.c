@@ -1,4 +1,5 @@
-/* Finds pairs by weights, and compares the quantized weights with the float ones, for each output channel, whatever their layouts. */
+/* Finds pairs by weights, and compares the quantized weights with the float ones, for each output channel, whatever
+ * their layouts. */
 #include "eval/pairs_int.h"
 
 #include "base/array.h"
@@ -9,14 +10,15 @@
 #include <math.h>
 #include <string.h>
 
-static const double LEAST_DB = 6, AHEAD_DB = 3; /* dB that a pair must have, and by which it must be better than the next best */
+static const double LEAST_DB = 6,
+                    AHEAD_DB = 3; /* dB that a pair must have, and by which it must be better than the next best */
 
 /* Weights as float numbers. */
 typedef struct reals {
     const char *name;
     const oct_quant *q; /* NULL: they are float in the model */
     oct_weight_layout lie;
-    float *x;           /* owned by this structure */
+    float *x; /* owned by this structure */
     size_t n;
 } reals;
 
@@ -63,11 +65,14 @@ static bool fits_quant(const oct_value *v, int rank, const int64_t *dims, size_t
 {
     const oct_quant *q = v->quant;
     if (!q)
-        return v->constant && v->constant->data && (v->constant->dtype == OCT_F32 || v->constant->dtype == OCT_F16 || v->constant->dtype == OCT_BF16) &&
+        return v->constant && v->constant->data &&
+               (v->constant->dtype == OCT_F32 || v->constant->dtype == OCT_F16 || v->constant->dtype == OCT_BF16) &&
                (size_t)v->constant->count == n;
     if (!q->qvals || !q->qvals->data || q->n < 1 || !q->scale || !q->zp)
         return false;
-    return q->block ? rank == 2 : (size_t)q->qvals->count == n && (q->n == 1 || (q->axis >= 0 && q->axis < rank && dims[q->axis] == q->n));
+    return q->block ? rank == 2
+                    : (size_t)q->qvals->count == n &&
+                          (q->n == 1 || (q->axis >= 0 && q->axis < rank && dims[q->axis] == q->n));
 }
 
 /* The weights of a node. r->x is NULL after an error, and if the node has none that are constant and understood. */
@@ -84,7 +89,8 @@ static oct_status take_weights(const oct_graph *g, int node, reals *r, oct_err *
     r->n = (size_t)oct_product(dims, v->shape.rank);
     r->q = v->quant;
     r->name = v->name;
-    if (!r->n || !fits_quant(v, v->shape.rank, dims, r->n) || !oct_weight_layout_of(op, n, slot, v->shape.rank, dims, &r->lie) || r->lie.groups < 1)
+    if (!r->n || !fits_quant(v, v->shape.rank, dims, r->n) ||
+        !oct_weight_layout_of(op, n, slot, v->shape.rank, dims, &r->lie) || r->lie.groups < 1)
         return OCT_OK;
     if (!(r->x = oct_calloc(r->n, sizeof *r->x)))
         return oct_nomem(err);
@@ -98,7 +104,8 @@ static oct_status take_weights(const oct_graph *g, int node, reals *r, oct_err *
 
 static bool same_layer(const oct_weight_layout *a, const oct_weight_layout *b)
 {
-    return a->matrices == b->matrices && a->groups == b->groups && a->outs == b->outs && a->ins == b->ins && a->taps == b->taps;
+    return a->matrices == b->matrices && a->groups == b->groups && a->outs == b->outs && a->ins == b->ins &&
+           a->taps == b->taps;
 }
 
 /* The error of an output channel of quantized weights, compared with the float ones. */
@@ -121,13 +128,15 @@ static void compare_channel(const reals *f, const reals *q, int64_t group, int64
             continue;
         const size_t c = scale_of(q->q, q->q->qvals, at);
         const float half = q->q->scale[c] / 2;
-        e->clipped += x < (float)(lo - q->q->zp[c]) * q->q->scale[c] - half || x > (float)(hi - q->q->zp[c]) * q->q->scale[c] + half;
+        e->clipped += x < (float)(lo - q->q->zp[c]) * q->q->scale[c] - half ||
+                      x > (float)(hi - q->q->zp[c]) * q->q->scale[c] + half;
     }
 }
 
 static double compare_all(const reals *f, const reals *q, oct_eval_weights *w, oct_eval_channel *channel)
 {
-    const int64_t groups = f->lie.groups * f->lie.matrices, outs = f->lie.outs / f->lie.groups, depth = f->lie.ins / f->lie.groups * f->lie.taps;
+    const int64_t groups = f->lie.groups * f->lie.matrices, outs = f->lie.outs / f->lie.groups,
+                  depth = f->lie.ins / f->lie.groups * f->lie.taps;
     oct_error all = { 0 };
     size_t clipped = 0;
     for (int64_t g = 0; g < groups; g++)
@@ -139,9 +148,10 @@ static double compare_all(const reals *f, const reals *q, oct_eval_weights *w, o
             if (!channel)
                 continue;
             const size_t first = (size_t)oct_weight_at(&q->lie, g, o, 0);
-            channel[g * outs + o] = (oct_eval_channel){ .scale = q->q->block ? NAN : q->q->scale[scale_of(q->q, q->q->qvals, first)],
-                                                        .sqnr_db = oct_error_sqnr(&e.error),
-                                                        .clipped = q->q->block ? NAN : (double)e.clipped / (double)depth };
+            channel[g * outs + o] =
+                (oct_eval_channel){ .scale = q->q->block ? NAN : q->q->scale[scale_of(q->q, q->q->qvals, first)],
+                                    .sqnr_db = oct_error_sqnr(&e.error),
+                                    .clipped = q->q->block ? NAN : (double)e.clipped / (double)depth };
         }
     if (w) {
         w->sqnr_db = oct_error_sqnr(&all);
@@ -150,9 +160,10 @@ static double compare_all(const reals *f, const reals *q, oct_eval_weights *w, o
     return oct_error_sqnr(&all);
 }
 
-/* The better of two: the float model's weights, and those after its passes, into which following nodes are folded. f->x is NULL if neither has that shape,
- * and after an error. */
-static oct_status take_nearest(const pair_search *s, int real, const reals *q, reals *f, double *db, bool *folded, oct_err *err)
+/* The better of two: the float model's weights, and those after its passes, into which following nodes are folded. f->x
+ * is NULL if neither has that shape, and after an error. */
+static oct_status take_nearest(const pair_search *s, int real, const reals *q, reals *f, double *db, bool *folded,
+                               oct_err *err)
 {
     double plain = NAN;
     *f = (reals){ 0 };
@@ -168,7 +179,9 @@ static oct_status take_nearest(const pair_search *s, int real, const reals *q, r
             f->x = NULL;
             return st;
         }
-        const double mine = !other.x ? NAN : same_layer(&other.lie, &q->lie) ? compare_all(&other, q, NULL, NULL) : -INFINITY;
+        const double mine = !other.x                          ? NAN
+                            : same_layer(&other.lie, &q->lie) ? compare_all(&other, q, NULL, NULL)
+                                                              : -INFINITY;
         plain = k ? plain : mine;
         if (isnan(*db) || mine > *db)
             *db = mine;
@@ -198,7 +211,8 @@ oct_status pair_compare_weights(const pair_search *s, int real, int other, doubl
     return st;
 }
 
-/* The float layer whose weights are nearest to those of a layer in the other graph; -1: none is near, or several are. */
+/* The float layer whose weights are nearest to those of a layer in the other graph; -1: none is near, or several
+ * are. */
 static oct_status find_nearest(const pair_search *s, int other, int *best, bool *folded, oct_err *err)
 {
     double most = -INFINITY, second = -INFINITY;
@@ -207,7 +221,8 @@ static oct_status find_nearest(const pair_search *s, int other, int *best, bool 
         const int f = s->g[PAIR_REAL]->order[i];
         double db;
         bool behind;
-        if (s->taken[PAIR_REAL][f] || !oct_op_is_layer(oct_op_of(s->g[PAIR_REAL], f)) || s->mate[PAIR_REAL][s->g[PAIR_REAL]->node[f].out[0]] >= 0)
+        if (s->taken[PAIR_REAL][f] || !oct_op_is_layer(oct_op_of(s->g[PAIR_REAL], f)) ||
+            s->mate[PAIR_REAL][s->g[PAIR_REAL]->node[f].out[0]] >= 0)
             continue;
         OCT_TRY(pair_compare_weights(s, f, other, &db, &behind, err));
         if (db > most) {
@@ -230,7 +245,8 @@ oct_status pair_by_weights(pair_search *s, bool *any, oct_err *err)
     for (size_t i = 0; i < s->g[PAIR_OTHER]->n_order; i++) {
         const int q = s->g[PAIR_OTHER]->order[i];
         int f = -1, y = s->g[PAIR_OTHER]->node[q].n_out ? s->g[PAIR_OTHER]->node[q].out[0] : -1;
-        if (y < 0 || s->taken[PAIR_OTHER][q] || s->mate[PAIR_OTHER][y] >= 0 || !oct_op_is_layer(oct_op_of(s->g[PAIR_OTHER], q)))
+        if (y < 0 || s->taken[PAIR_OTHER][q] || s->mate[PAIR_OTHER][y] >= 0 ||
+            !oct_op_is_layer(oct_op_of(s->g[PAIR_OTHER], q)))
             continue;
         bool folded = false;
         OCT_TRY(find_nearest(s, q, &f, &folded, err));
@@ -258,8 +274,13 @@ oct_status pair_fill_weights(const pair_search *s, oct_pair *p, int real, int ot
         const size_t n = (size_t)(f.lie.outs * f.lie.matrices);
         oct_eval_channel *channel = oct_arena_calloc(s->arena, n + 1, sizeof *channel);
         if (channel) {
-            p->weights = (oct_eval_weights){ .name = q.name, .dtype = q.q->dtype, .count = (int64_t)q.n, .block = q.q->block,
-                                             .per_channel = q.q->n > 1 && !q.q->block, .channel = channel, .n_channel = n };
+            p->weights = (oct_eval_weights){ .name = q.name,
+                                             .dtype = q.q->dtype,
+                                             .count = (int64_t)q.n,
+                                             .block = q.q->block,
+                                             .per_channel = q.q->n > 1 && !q.q->block,
+                                             .channel = channel,
+                                             .n_channel = n };
             compare_all(&f, &q, &p->weights, channel);
         } else {
             st = oct_nomem(err);

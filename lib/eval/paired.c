@@ -26,18 +26,20 @@ void oct_paired_add(oct_paired *p, double reference, double other)
 
 /* ---- proportions ---- */
 
-/* By how many samples the observed count is moved towards the expected one. Counts change in steps, and coverage is smallest where a step at either end
- * leaves the interval. */
+/* By how many samples the observed count is moved towards the expected one. Counts change in steps, and coverage is
+ * smallest where a step at either end leaves the interval. */
 static const double NEARER = 0.1;
 
-/* The score statistic of the hypothesis that the rate of rising exceeds the rate of falling by d, for d >= 0: the observed excess beyond it, divided by the
- * standard deviation under it. The hypothesis leaves the rate of falling open. Its likeliest value under the hypothesis is the positive root q of 2n q^2 +
+/* The score statistic of the hypothesis that the rate of rising exceeds the rate of falling by d, for d >= 0: the
+ * observed excess beyond it, divided by the standard deviation under it. The hypothesis leaves the rate of falling
+ * open. Its likeliest value under the hypothesis is the positive root q of 2n q^2 +
  * ((2n - up + down) d - up - down) q - down d (1 - d) = 0. */
 static double score_beyond(double n, double up, double down, double d)
 {
     const double b = (2 * n - up + down) * d - up - down, c = down * d * (1 - d);
     const double root = sqrt(b * b + 8 * n * c);
-    const double q = b > 0 ? 2 * c / (b + root) : (root - b) / (4 * n); /* avoids the difference of nearly equal numbers */
+    const double q =
+        b > 0 ? 2 * c / (b + root) : (root - b) / (4 * n); /* avoids the difference of nearly equal numbers */
     const double beyond = up - down - n * d, variance = n * (2 * q + d * (1 - d));
     const double nearer = fabs(beyond) > NEARER ? beyond - copysign(NEARER, beyond) : 0;
     return nearer == 0 ? 0 : nearer / sqrt(variance); /* infinite if the hypothesis does not allow what was observed */
@@ -88,7 +90,8 @@ static oct_interval by_moments(const oct_paired *p, double mean)
     const moments m = moments_of((double)p->n, p->m2, p->m3);
     const double below = m.acceleration - oct_bootstrap_point(p->n), above = m.acceleration + oct_bootstrap_point(p->n);
     const double room_below = 1 - m.acceleration * below, room_above = 1 - m.acceleration * above;
-    return (oct_interval){ mean, mean + m.error * below / (room_below * room_below), mean + m.error * above / (room_above * room_above) };
+    return (oct_interval){ mean, mean + m.error * below / (room_below * room_below),
+                           mean + m.error * above / (room_above * room_above) };
 }
 
 static oct_interval by_student(const oct_paired *p, double mean)

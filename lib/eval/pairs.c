@@ -15,7 +15,8 @@ const char *oct_pair_word(oct_pair_how how)
 
 /* ---- names ---- */
 
-/* The value of a graph that stands for a name: the value itself, or in operator form the integers that the runtime shows under that name. -1: none. */
+/* The value of a graph that stands for a name: the value itself, or in operator form the integers that the runtime
+ * shows under that name. -1: none. */
 static int find_value(const oct_graph *g, const char *name)
 {
     int at = oct_graph_find(g, name);
@@ -55,7 +56,8 @@ oct_value_place oct_value_place_of(const oct_graph *g, const char *name, oct_buf
 /* Whether a value is worth comparing: it is computed, and has real numbers. */
 static bool is_compared(const oct_value *v)
 {
-    return !v->dead && v->producer >= 0 && !v->constant && (v->dtype == OCT_F32 || v->dtype == OCT_UNDEFINED || v->dtype == OCT_F16);
+    return !v->dead && v->producer >= 0 && !v->constant &&
+           (v->dtype == OCT_F32 || v->dtype == OCT_UNDEFINED || v->dtype == OCT_F16);
 }
 
 /* ---- the search ---- */
@@ -70,8 +72,8 @@ typedef struct finder {
     bool walks;        /* both graphs were read, so that they can be walked */
 } finder;
 
-/* How well a value of `spelled` represents its numbers. The output of a layer is better than its quantized values, and these are better than dequantized
- * values for readers, because an integer runtime never computes those. */
+/* How well a value of `spelled` represents its numbers. The output of a layer is better than its quantized values, and
+ * these are better than dequantized values for readers, because an integer runtime never computes those. */
 static int rank_of(const oct_graph *g, int v)
 {
     const int p = g->value[v].producer;
@@ -106,7 +108,8 @@ static oct_status read_graph(finder *f, int k, oct_graph **read, oct_err *err)
     return OCT_OK;
 }
 
-/* The float graph after its passes, for example with normalizations folded, for comparing its weights. NULL if the passes do not accept the graph. */
+/* The float graph after its passes, for example with normalizations folded, for comparing its weights. NULL if the
+ * passes do not accept the graph. */
 static oct_status fuse(finder *f, oct_graph **fused, oct_err *err)
 {
     oct_err why = OCT_ERR_INIT;
@@ -196,7 +199,8 @@ static int read_as(const oct_graph *g, int v)
     return as;
 }
 
-/* Whether no node computes on a value's quantized values. Then its real numbers may differ from what these represent. */
+/* Whether no node computes on a value's quantized values. Then its real numbers may differ from what these
+ * represent. */
 static oct_status is_read_as_reals(const oct_graph *g, int v, bool *reals, oct_err *err)
 {
     *reals = true;
@@ -226,16 +230,24 @@ static oct_status put_outer(listing *l, int v, oct_err *err)
 {
     finder *f = l->f;
     const pair_search *s = &f->s;
-    const int x = f->now[PAIR_REAL][v], y = x >= 0 && f->back[PAIR_REAL][x] == v ? s->mate[PAIR_REAL][x] : -1, w = y >= 0 ? f->back[PAIR_OTHER][y] : -1;
-    if (w < 0 || f->spelled[PAIR_OTHER]->value[w].producer < 0 || f->spelled[PAIR_OTHER]->value[w].constant || pair_is_integer(&s->g[PAIR_OTHER]->value[y]))
+    const int x = f->now[PAIR_REAL][v], y = x >= 0 && f->back[PAIR_REAL][x] == v ? s->mate[PAIR_REAL][x] : -1,
+              w = y >= 0 ? f->back[PAIR_OTHER][y] : -1;
+    if (w < 0 || f->spelled[PAIR_OTHER]->value[w].producer < 0 || f->spelled[PAIR_OTHER]->value[w].constant ||
+        pair_is_integer(&s->g[PAIR_OTHER]->value[y]))
         return OCT_OK;
     const oct_value *names = f->spelled[PAIR_OTHER]->value;
     const int as = read_as(s->g[PAIR_OTHER], y), layer = pair_layer_of(s, PAIR_OTHER, y);
     const oct_quant *q = s->g[PAIR_OTHER]->value[as].quant;
     int shown;
     OCT_TRY(choose_shown(f, y, as, &shown, err));
-    oct_pair p = { .value = f->spelled[PAIR_REAL]->value[v].name, .other = names[w].name, .shown = names[shown].name, .held = s->g[PAIR_OTHER]->value[as].name,
-                   .how = (oct_pair_how)s->how[x], .order = l->order, .rank = s->way[x].rank, .quant = q && q->n > 0 ? q : NULL };
+    oct_pair p = { .value = f->spelled[PAIR_REAL]->value[v].name,
+                   .other = names[w].name,
+                   .shown = names[shown].name,
+                   .held = s->g[PAIR_OTHER]->value[as].name,
+                   .how = (oct_pair_how)s->how[x],
+                   .order = l->order,
+                   .rank = s->way[x].rank,
+                   .quant = q && q->n > 0 ? q : NULL };
     memcpy(p.axes, s->way[x].at, sizeof p.axes);
     if (layer >= 0 && !f->weighed[layer])
         OCT_TRY(pair_fill_weights(s, &p, x, y, err));
@@ -244,14 +256,16 @@ static oct_status put_outer(listing *l, int v, oct_err *err)
     return put(l, &p, err);
 }
 
-/* A value of a subgraph, or of graphs that were not read: by name alone. A name that several subgraphs use for values of their own is left out. */
+/* A value of a subgraph, or of graphs that were not read: by name alone. A name that several subgraphs use for values
+ * of their own is left out. */
 static oct_status put_named(listing *l, const oct_value *v, oct_err *err)
 {
     const oct_value_place at = oct_value_place_of(l->f->spelled[PAIR_OTHER], v->name, NULL);
     if (at.n != 1 || oct_value_place_of(l->f->spelled[PAIR_REAL], v->name, NULL).n > 1)
         return OCT_OK;
     const char *other = at.g->value[at.value].name;
-    return put(l, &(oct_pair){ .value = v->name, .other = other, .shown = other, .held = other, .order = l->order }, err);
+    return put(l, &(oct_pair){ .value = v->name, .other = other, .shown = other, .held = other, .order = l->order },
+               err);
 }
 
 static oct_status list(listing *l, const oct_graph *g, oct_err *err)

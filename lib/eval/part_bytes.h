@@ -1,4 +1,5 @@
-/* lib/eval/part_bytes.h -- numbers and texts of a part's file (part.h): little-endian, checked as they are read. For those who write and read parts. */
+/* lib/eval/part_bytes.h -- numbers and texts of a part's file (part.h): little-endian, checked as they are read. For
+ * those who write and read parts. */
 #ifndef OCT_EVAL_PART_BYTES_H
 #define OCT_EVAL_PART_BYTES_H
 
@@ -44,7 +45,8 @@ static inline void ev_put_text(oct_buf *b, const char *s)
         oct_buf_add(b, s, strlen(s));
 }
 
-/* The remaining bytes of some data. Reading beyond their end gives 0 and sets `bad`, which is checked once at the end. */
+/* The remaining bytes of some data. Reading beyond their end gives 0 and sets `bad`, which is checked once at the
+ * end. */
 struct ev_bytes {
     const uint8_t *p;
     size_t n;

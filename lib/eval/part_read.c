@@ -5,8 +5,8 @@
 
 enum { TAIL = 24 }; /* bytes: the size of the rest, the number of samples, the checksum */
 
-const oct_part_form oct_part_of_evaluation = { "octet-eval-part 1\n", "an evaluation", "another evaluation", "qeval --shard",
-                                               "models, samples, options and N of --shard I/N" };
+const oct_part_form oct_part_of_evaluation = { "octet-eval-part 1\n", "an evaluation", "another evaluation",
+                                               "qeval --shard", "models, samples, options and N of --shard I/N" };
 
 oct_status oct_part_broken(const oct_part *p, const char *what, oct_err *err)
 {
@@ -44,7 +44,8 @@ static bool is_of(const oct_part_form *form, const void *data, size_t size)
     return size >= magic && memcmp(data, form->magic, magic) == 0;
 }
 
-oct_status oct_part_parse(oct_part *p, const oct_part_form *const *forms, const void *data, size_t size, const char *label, oct_err *err)
+oct_status oct_part_parse(oct_part *p, const oct_part_form *const *forms, const void *data, size_t size,
+                          const char *label, oct_err *err)
 {
     *p = (oct_part){ .path = label };
     for (size_t i = 0; forms[i] && !p->form; i++)
@@ -60,7 +61,8 @@ oct_status oct_part_parse(oct_part *p, const oct_part_form *const *forms, const 
     const size_t magic = strlen(p->form->magic);
     if (size < magic + TAIL)
         return not_a_part(p, "the part is cut short", err);
-    ev_bytes tail = { (const uint8_t *)data + size - TAIL, TAIL, false }, r = { (const uint8_t *)data + magic, size - magic - TAIL, false };
+    ev_bytes tail = { (const uint8_t *)data + size - TAIL, TAIL, false },
+             r = { (const uint8_t *)data + magic, size - magic - TAIL, false };
     const uint64_t rest = ev_take_u64(&tail);
     p->samples = ev_take_u64(&tail);
     if (oct_hash(OCT_HASH_INIT, data, size - 8) != ev_take_u64(&tail))
@@ -136,7 +138,8 @@ static oct_status drop_repeated(oct_parts *p, oct_err *err)
             oct_part_close(x);
             continue;
         }
-        s = oct_fail(err, OCT_EUSAGE, "%s and %s are both part %u/%u, and differ", last->path, x->path, x->index, x->count);
+        s = oct_fail(err, OCT_EUSAGE, "%s and %s are both part %u/%u, and differ", last->path, x->path, x->index,
+                     x->count);
         oct_hint(err, "leave out the one that is out of date");
         p->v[n++] = *x;
     }
@@ -149,14 +152,16 @@ static oct_status check_whole(const oct_parts *p, oct_err *err)
 {
     for (uint32_t i = 0; i < p->v[0].count; i++)
         if (i >= p->n || p->v[i].index != i) {
-            oct_fail(err, OCT_EUSAGE, "part %u/%u is missing: there are %zu of %u", i, p->v[0].count, p->n, p->v[0].count);
+            oct_fail(err, OCT_EUSAGE, "part %u/%u is missing: there are %zu of %u", i, p->v[0].count, p->n,
+                     p->v[0].count);
             oct_hint(err, "name the file that %s %u/%u wrote, too", p->v[0].form->made_by, i, p->v[0].count);
             return OCT_EUSAGE;
         }
     return OCT_OK;
 }
 
-oct_status oct_parts_open(oct_parts *p, const oct_part_form *const *forms, const char *const *path, size_t n, oct_err *err)
+oct_status oct_parts_open(oct_parts *p, const oct_part_form *const *forms, const char *const *path, size_t n,
+                          oct_err *err)
 {
     *p = (oct_parts){ .v = oct_calloc(n + 1, sizeof *p->v), .at = oct_calloc(n + 1, sizeof *p->at) };
     oct_status s = p->v && p->at ? OCT_OK : oct_nomem(err);
@@ -200,7 +205,8 @@ oct_status oct_parts_next(oct_parts *p, int64_t *index, ev_bytes *record, const 
         ev_bytes r = left_of(p, i);
         const uint64_t at = r.n ? ev_take_u64(&r) : UINT64_MAX;
         if (r.n && at == least) {
-            oct_fail(err, OCT_EMALFORMED, "%s and %s both hold sample %llu (counted from 0)", p->v[of].path, p->v[i].path, (unsigned long long)at);
+            oct_fail(err, OCT_EMALFORMED, "%s and %s both hold sample %llu (counted from 0)", p->v[of].path,
+                     p->v[i].path, (unsigned long long)at);
             oct_hint(err, "the data changed between the runs: make the parts again");
             return OCT_EMALFORMED;
         }

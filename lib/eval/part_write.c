@@ -7,7 +7,8 @@ static void put(oct_part_out *p, const void *data, size_t n)
     oct_out_write(&p->out, data, n);
 }
 
-oct_status oct_part_create(oct_part_out *p, const oct_part_form *form, const char *path, const char *asked, uint32_t index, uint32_t count, oct_err *err)
+oct_status oct_part_create(oct_part_out *p, const oct_part_form *form, const char *path, const char *asked,
+                           uint32_t index, uint32_t count, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
     *p = (oct_part_out){ .hash = OCT_HASH_INIT, .last = -1 };
@@ -26,7 +27,8 @@ oct_status oct_part_add(oct_part_out *p, int64_t index, const oct_buf *record, o
 {
     oct_buf b = OCT_BUF_INIT;
     if (record->failed || index <= p->last)
-        return record->failed ? oct_nomem(err) : oct_fail(err, OCT_EUNSUPPORTED, "--shard needs samples in the order of the data");
+        return record->failed ? oct_nomem(err)
+                              : oct_fail(err, OCT_EUNSUPPORTED, "--shard needs samples in the order of the data");
     ev_put_u64(&b, (uint64_t)index);
     ev_put_u64(&b, record->len);
     if (!b.failed) {

@@ -1,4 +1,5 @@
-/* Where runs spend time and bytes: the steps of models that run in turn, and the layers of the float model beside their counterparts. */
+/* Where runs spend time and bytes: the steps of models that run in turn, and the layers of the float model beside their
+ * counterparts. */
 #include "eval/eval_int.h"
 #include "eval/pairs.h"
 
@@ -14,10 +15,10 @@ static const double LONGEST = 2; /* seconds for runs beyond the least number */
 /* The profiled runs of a model. */
 typedef struct profiled {
     oct_plan *plan;
-    size_t n;          /* how many steps */
-    double *seconds;   /* [MOST][n], of each run */
-    double *so_far;    /* [n] */
-    int *row;          /* [n]; -1: it belongs to no row */
+    size_t n;        /* how many steps */
+    double *seconds; /* [MOST][n], of each run */
+    double *so_far;  /* [n] */
+    int *row;        /* [n]; -1: it belongs to no row */
 } profiled;
 
 static oct_status run_profiled(ev_timed *t, const oct_array *arrays, profiled *p, int run, oct_err *err)
@@ -27,7 +28,8 @@ static oct_status run_profiled(ev_timed *t, const oct_array *arrays, profiled *p
         return OCT_OK;
     OCT_TRY(oct_runner_run(t->engine->here, arrays, &plan, err));
     for (size_t i = 0; i < p->n && run >= 0; i++) {
-        const oct_step_info s = i < oct_plan_n_steps(plan) ? oct_plan_step(plan, i) : (oct_step_info){ .seconds = p->so_far[i] };
+        const oct_step_info s =
+            i < oct_plan_n_steps(plan) ? oct_plan_step(plan, i) : (oct_step_info){ .seconds = p->so_far[i] };
         p->seconds[(size_t)run * p->n + i] = s.seconds - p->so_far[i];
         p->so_far[i] = s.seconds;
     }
@@ -57,13 +59,15 @@ static oct_status list_steps(const profiled *p, int runs, oct_arena *a, oct_eval
         return oct_nomem(err);
     for (size_t i = 0; i < r->n_steps; i++) {
         oct_step_info s = oct_plan_step(p->plan, i);
-        const char *name = oct_arena_strdup(a, s.name), *op = oct_arena_strdup(a, s.op); /* the plan does not exist as long */
+        const char *name = oct_arena_strdup(a, s.name),
+                   *op = oct_arena_strdup(a, s.op); /* the plan does not exist as long */
         if (!name || !op)
             return oct_nomem(err);
         for (int k = 0; k < runs; k++)
             seconds[k] = p->seconds[(size_t)k * p->n + i];
         const oct_quartiles q = oct_quartiles_of(seconds, (size_t)runs);
-        r->steps[i] = (oct_eval_step){ name, op, s.scheme, q.median, s.macs, s.bytes, oct_is_wide(q.q1, q.median, q.q3) };
+        r->steps[i] =
+            (oct_eval_step){ name, op, s.scheme, q.median, s.macs, s.bytes, oct_is_wide(q.q1, q.median, q.q3) };
     }
     return OCT_OK;
 }
@@ -122,7 +126,8 @@ static void spread_rows(profiled *p, int last)
 }
 
 /* Numbers the rows in the order of the float model's steps, *n of them. */
-static oct_status number_rows(const oct_pairs *pairs, profiled *was, profiled *is, oct_arena *a, size_t *n, oct_err *err)
+static oct_status number_rows(const oct_pairs *pairs, profiled *was, profiled *is, oct_arena *a, size_t *n,
+                              oct_err *err)
 {
     oct_name_map steps, values;
     size_t *next;
@@ -181,7 +186,8 @@ static double shortest(const oct_eval_machine *m, const oct_step_info *s)
     return fmax(s->macs ? (double)s->macs / peak : 0, (double)s->bytes / m->bytes);
 }
 
-static void add_step(const oct_eval_machine *m, const profiled *p, size_t i, size_t *main, double *least, oct_eval_cost *c)
+static void add_step(const oct_eval_machine *m, const profiled *p, size_t i, size_t *main, double *least,
+                     oct_eval_cost *c)
 {
     const oct_step_info s = oct_plan_step(p->plan, i);
     if (c->steps) {
@@ -198,7 +204,8 @@ static void add_step(const oct_eval_machine *m, const profiled *p, size_t i, siz
     *least += m->bytes > 0 ? shortest(m, &s) : NAN;
 }
 
-static void fill_cost(const oct_eval_machine *m, const profiled *p, const row_steps *of, size_t row, int runs, oct_eval_cost *c, size_t *main)
+static void fill_cost(const oct_eval_machine *m, const profiled *p, const row_steps *of, size_t row, int runs,
+                      oct_eval_cost *c, size_t *main)
 {
     double seconds[MOST] = { 0 }, least = 0;
     *c = (oct_eval_cost){ .roof = NAN };
@@ -219,7 +226,8 @@ static void fill_cost(const oct_eval_machine *m, const profiled *p, const row_st
     c->scheme = oct_plan_step(p->plan, *main).scheme;
 }
 
-static oct_status list_rows(const oct_pairs *pairs, profiled *was, profiled *is, int runs, oct_arena *a, oct_eval_result *r, oct_eval_model_result *m, oct_err *err)
+static oct_status list_rows(const oct_pairs *pairs, profiled *was, profiled *is, int runs, oct_arena *a,
+                            oct_eval_result *r, oct_eval_model_result *m, oct_err *err)
 {
     row_steps of_was, of_is;
     OCT_TRY(number_rows(pairs, was, is, a, &m->n_costs, err));
@@ -251,7 +259,8 @@ double oct_eval_cost_faster(const oct_eval_cost *was, const oct_eval_cost *is)
     return was->steps && is->steps && !was->wide && !is->wide && is->seconds > 0 ? was->seconds / is->seconds : NAN;
 }
 
-static oct_status profile(ev_timed *t, size_t n, const oct_array *arrays, const oct_eval_model *models, oct_arena *a, oct_eval_result *r, oct_err *err)
+static oct_status profile(ev_timed *t, size_t n, const oct_array *arrays, const oct_eval_model *models, oct_arena *a,
+                          oct_eval_result *r, oct_err *err)
 {
     profiled *p = oct_arena_calloc(a, n, sizeof *p);
     int runs = 0;
@@ -280,7 +289,8 @@ static oct_status profile(ev_timed *t, size_t n, const oct_array *arrays, const 
     return OCT_OK;
 }
 
-oct_status ev_profile_models(ev_timed *t, size_t n, const oct_array *arrays, const oct_eval_model *models, oct_pool *pool, oct_eval_result *r, oct_err *err)
+oct_status ev_profile_models(ev_timed *t, size_t n, const oct_array *arrays, const oct_eval_model *models,
+                             oct_pool *pool, oct_eval_result *r, oct_err *err)
 {
     oct_arena *a = oct_arena_create();
     oct_status s = a ? ev_measure_machine(pool, &r->machine, err) : oct_nomem(err);

@@ -53,14 +53,16 @@ static oct_status expect(oct_remote *r, const char *word, const char *form, cons
     const char *said = behind(r->line, "error");
     if (said)
         return oct_fail(err, OCT_EIO, "%s: the command said: %s", r->o->command, said);
-    oct_fail(err, OCT_EMALFORMED, "%s: the command wrote '%.200s' where '%s' is expected", r->o->command, r->line, form);
+    oct_fail(err, OCT_EMALFORMED, "%s: the command wrote '%.200s' where '%s' is expected", r->o->command, r->line,
+             form);
     oct_hint(err, "docs/runner.md says what the command must write; nothing else may go to its standard output");
     return OCT_EMALFORMED;
 }
 
 static oct_status malformed(const oct_remote *r, oct_err *err)
 {
-    return oct_fail(err, OCT_EMALFORMED, "%s: the command wrote '%.200s', which is not what docs/runner.md describes", r->o->command, r->line);
+    return oct_fail(err, OCT_EMALFORMED, "%s: the command wrote '%.200s', which is not what docs/runner.md describes",
+                    r->o->command, r->line);
 }
 
 /* Reads an integer of at most `most` at *p, and moves *p behind it. */
@@ -85,7 +87,8 @@ static oct_status greet(oct_remote *r, oct_err *err)
     if (!number(&rest, INT32_MAX, &version) || *rest != ' ' || !rest[1] || rest[1] == ' ')
         return malformed(r, err);
     if (version != VERSION)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s: the command speaks version %lld of the protocol, and this is %d", r->o->command, (long long)version, VERSION);
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s: the command speaks version %lld of the protocol, and this is %d",
+                        r->o->command, (long long)version, VERSION);
     oct_buf clean = OCT_BUF_INIT;
     oct_text_clean(&clean, rest + 1, false);
     r->name = clean.failed ? NULL : oct_arena_strndup(r->arena, oct_buf_str(&clean), clean.len < 100 ? clean.len : 100);
@@ -109,8 +112,12 @@ static oct_status send_input(oct_remote *r, size_t i, const oct_array *a, oct_er
     size_t bytes;
     oct_buf head = OCT_BUF_INIT, line = OCT_BUF_INIT;
     oct_status s = OCT_OK;
-    if (v->kind != OCT_VALUE_TENSOR || !oct_npy_header(&head, type, a->rank, a->dims, 0) || !oct_dtype_bytes(type, oct_array_count(a), &bytes))
-        s = head.failed ? oct_nomem(err) : oct_fail(err, OCT_EUNSUPPORTED, "%s: input '%s' has a type that cannot be passed to a command", r->o->command, v->name);
+    if (v->kind != OCT_VALUE_TENSOR || !oct_npy_header(&head, type, a->rank, a->dims, 0) ||
+        !oct_dtype_bytes(type, oct_array_count(a), &bytes))
+        s = head.failed
+                ? oct_nomem(err)
+                : oct_fail(err, OCT_EUNSUPPORTED, "%s: input '%s' has a type that cannot be passed to a command",
+                           r->o->command, v->name);
     if (s == OCT_OK) {
         oct_buf_printf(&line, "array %zu %s\n", head.len + bytes, v->name);
         oct_buf_add(&line, head.data, head.len);
@@ -156,7 +163,8 @@ static oct_status read_head(oct_remote *r, const char *name, size_t bytes, oct_n
     if (head->fortran && head->rank > 1)
         return oct_fail(err, OCT_EMALFORMED, "%s: output '%s' is in Fortran order", r->o->command, name);
     if (head->bytes != bytes - size)
-        return oct_fail(err, OCT_EMALFORMED, "%s: output '%s' has %zu bytes, and its head says %zu", r->o->command, name, bytes - size, head->bytes);
+        return oct_fail(err, OCT_EMALFORMED, "%s: output '%s' has %zu bytes, and its head says %zu", r->o->command,
+                        name, bytes - size, head->bytes);
     return OCT_OK;
 }
 
@@ -223,7 +231,8 @@ static oct_status read_done(oct_remote *r, double began, double *seconds, int64_
     const double wall = oct_now() - began;
     if (*seconds > 0 && *seconds <= wall * 1.01 + 1e-3)
         return OCT_OK;
-    return oct_fail(err, OCT_EMALFORMED, "%s: the command says that a run took %g s, and its answer came after %g s", r->o->command, *seconds, wall);
+    return oct_fail(err, OCT_EMALFORMED, "%s: the command says that a run took %g s, and its answer came after %g s",
+                    r->o->command, *seconds, wall);
 }
 
 static oct_status run(oct_remote *r, const oct_array *arrays, double *seconds, oct_err *err)
@@ -243,7 +252,8 @@ static oct_status run(oct_remote *r, const oct_array *arrays, double *seconds, o
         OCT_TRY(read_output(r, err));
     for (size_t i = 0; i < r->g->n_output; i++)
         if (!r->out[i].seen)
-            return oct_fail(err, OCT_EMALFORMED, "%s: the command gave no output '%s'", r->o->command, r->g->value[r->g->output[i]].name);
+            return oct_fail(err, OCT_EMALFORMED, "%s: the command gave no output '%s'", r->o->command,
+                            r->g->value[r->g->output[i]].name);
     return OCT_OK;
 }
 
@@ -280,15 +290,16 @@ static oct_status set_up(oct_remote *r, const char *path, const oct_input_desc *
     oct_buf line = OCT_BUF_INIT;
     oct_buf_puts(&line, r->o->command);
     oct_shell_word(&line, path);
-    const oct_status s = line.failed ? oct_nomem(err) : oct_kept_start(oct_buf_str(&line), r->o->command, r->o->timeout, &r->kept, err);
+    const oct_status s =
+        line.failed ? oct_nomem(err) : oct_kept_start(oct_buf_str(&line), r->o->command, r->o->timeout, &r->kept, err);
     oct_buf_free(&line);
     OCT_TRY(s);
     oct_kept_turn(r->kept);
     return greet(r, err);
 }
 
-oct_status oct_remote_start(const oct_remote_opts *o, const char *path, const oct_graph *g, const oct_input_desc *feed, size_t n_feed,
-                            oct_remote **out, oct_err *err)
+oct_status oct_remote_start(const oct_remote_opts *o, const char *path, const oct_graph *g, const oct_input_desc *feed,
+                            size_t n_feed, oct_remote **out, oct_err *err)
 {
     oct_arena *a = oct_arena_create();
     oct_remote *r = a ? oct_arena_calloc(a, 1, sizeof *r) : NULL;

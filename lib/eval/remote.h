@@ -1,5 +1,6 @@
-/* lib/eval/remote.h -- a model that another runtime runs. A command of the user is started once for the model and kept running; it receives arrays and
- * returns arrays and times. docs/runner.md describes the protocol. The process must ignore SIGPIPE. */
+/* lib/eval/remote.h -- a model that another runtime runs. A command of the user is started once for the model and kept
+ * running; it receives arrays and returns arrays and times. docs/runner.md describes the protocol. The process must
+ * ignore SIGPIPE. */
 #ifndef OCT_EVAL_REMOTE_H
 #define OCT_EVAL_REMOTE_H
 
@@ -15,11 +16,12 @@ typedef struct oct_remote_opts {
 
 typedef struct oct_remote oct_remote;
 
-/* Starts the command for the model `path`; g has the names of its inputs and outputs. feed: as for oct_model_inputs_match. o, path and g are borrowed until
- * the command is stopped. OCT_EIO: the command could not be run, ended early, reported an error, or did not answer in time. OCT_EMALFORMED: the answer was
- * not valid. OCT_EUNSUPPORTED: .npy does not support an input. Messages name the command. */
-oct_status oct_remote_start(const oct_remote_opts *o, const char *path, const oct_graph *g, const oct_input_desc *feed, size_t n_feed,
-                            oct_remote **r, oct_err *err);
+/* Starts the command for the model `path`; g has the names of its inputs and outputs. feed: as for
+ * oct_model_inputs_match. o, path and g are borrowed until the command is stopped. OCT_EIO: the command could not be
+ * run, ended early, reported an error, or did not answer in time. OCT_EMALFORMED: the answer was not valid.
+ * OCT_EUNSUPPORTED: .npy does not support an input. Messages name the command. */
+oct_status oct_remote_start(const oct_remote_opts *o, const char *path, const oct_graph *g, const oct_input_desc *feed,
+                            size_t n_feed, oct_remote **r, oct_err *err);
 /* The name and version that it reports: "onnxruntime 1.32.0". Borrowed. */
 const char *oct_remote_name(const oct_remote *r);
 /* Runs the model on the arrays. *seconds: the time of the run as the command reports it. Errors as above. */

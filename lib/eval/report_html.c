@@ -1,4 +1,5 @@
-/* The HTML report: a page that is complete in itself. All contents are text and drawings. The script sorts and filters tables, and opens layers. */
+/* The HTML report: a page that is complete in itself. All contents are text and drawings. The script sorts and filters
+ * tables, and opens layers. */
 #include "eval/page_int.h"
 
 static const char style[] =
@@ -11,9 +12,11 @@ static const char script[] =
 static void put_head(const ev_page *p)
 {
     const oct_eval_result *r = p->r;
-    oct_buf_puts(p->b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; "
-                       "form-action 'none'\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
+    oct_buf_puts(
+        p->b,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; "
+        "form-action 'none'\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
     ev_page_text(p, ev_page_base(r->models[r->n_models > 1].name));
     oct_buf_puts(p->b, " – Octet</title>\n<style>\n");
     oct_buf_puts(p->b, style);

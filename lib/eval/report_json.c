@@ -67,7 +67,9 @@ static void put_latency(oct_json *j, const oct_eval_latency *l)
 
 void oct_report_json_speed(oct_json *j, const char *key, const oct_eval_speed *s)
 {
-    static const char *const words[] = { [OCT_SPEED_UNKNOWN] = "unknown", [OCT_SPEED_SAME] = "same", [OCT_SPEED_FASTER] = "faster",
+    static const char *const words[] = { [OCT_SPEED_UNKNOWN] = "unknown",
+                                         [OCT_SPEED_SAME] = "same",
+                                         [OCT_SPEED_FASTER] = "faster",
                                          [OCT_SPEED_SLOWER] = "slower" };
     const oct_speed_verdict v = oct_eval_speed_judge(s);
     oct_json_open(j, key, '{');
@@ -497,7 +499,8 @@ void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_
     oct_json_close(j);
 }
 
-void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r, oct_buf *out)
+void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r,
+                    oct_buf *out)
 {
     oct_json json = OCT_JSON_INIT(out), *j = &json;
     open_report(j, OCT_CHECK_SCHEMA);

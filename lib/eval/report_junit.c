@@ -11,17 +11,23 @@ void oct_xml_text(oct_buf *out, const char *s)
     char one[12];
     while (*s) {
         s += oct_char_clean(one, s, false);
-        oct_buf_puts(out, *one == '&' ? "&amp;" : *one == '<' ? "&lt;" : *one == '>' ? "&gt;" : *one == '"' ? "&quot;" : one);
+        oct_buf_puts(out, *one == '&'   ? "&amp;"
+                          : *one == '<' ? "&lt;"
+                          : *one == '>' ? "&gt;"
+                          : *one == '"' ? "&quot;"
+                                        : one);
     }
 }
 
 static void open_suite(oct_buf *out, size_t tests, size_t failures)
 {
-    oct_buf_printf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"qeval\" tests=\"%zu\" failures=\"%zu\">\n",
-                   tests, failures);
+    oct_buf_printf(
+        out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"qeval\" tests=\"%zu\" failures=\"%zu\">\n",
+        tests, failures);
 }
 
-static void put_case(oct_buf *out, const char *class_name, const char *name, double seconds, const char *failure, const char *text)
+static void put_case(oct_buf *out, const char *class_name, const char *name, double seconds, const char *failure,
+                     const char *text)
 {
     oct_buf_puts(out, "  <testcase classname=\"");
     oct_xml_text(out, class_name);
@@ -84,7 +90,8 @@ static void put_number(oct_buf *out, const char *name, long long value)
     put_property(out, name, number);
 }
 
-/* The machine and its state, and times with their quartiles; ~ marks times whose quartiles are too far apart for a conclusion. */
+/* The machine and its state, and times with their quartiles; ~ marks times whose quartiles are too far apart for a
+ * conclusion. */
 static void put_environment(oct_buf *out, const oct_eval_result *r, size_t k)
 {
     const oct_environment *e = &r->environment;
@@ -100,8 +107,8 @@ static void put_environment(oct_buf *out, const oct_eval_result *r, size_t k)
         put_property(out, "load", text);
     }
     if (l->runs) {
-        snprintf(text, sizeof text, "%s%.4g (quartiles %.4g to %.4g, %d runs)", oct_is_wide(l->q1, l->median, l->q3) ? "~" : "", l->median * 1e3, l->q1 * 1e3, l->q3 * 1e3,
-                 l->runs);
+        snprintf(text, sizeof text, "%s%.4g (quartiles %.4g to %.4g, %d runs)",
+                 oct_is_wide(l->q1, l->median, l->q3) ? "~" : "", l->median * 1e3, l->q1 * 1e3, l->q3 * 1e3, l->runs);
         put_property(out, "latency-ms", text);
     }
     if (r->models[k].speed.runs)
@@ -144,7 +151,8 @@ static void put_suite(oct_buf *out, const oct_eval_result *r, const oct_report_c
     const oct_eval_model_result *m = &r->models[k];
     oct_buf_puts(out, "  <testsuite name=\"");
     oct_xml_text(out, m->name);
-    oct_buf_printf(out, "\" tests=\"%zu\" failures=\"%zu\" time=\"%.3f\">\n", count_cases(r, c, k), count_missed(c, k), r->seconds);
+    oct_buf_printf(out, "\" tests=\"%zu\" failures=\"%zu\" time=\"%.3f\">\n", count_cases(r, c, k), count_missed(c, k),
+                   r->seconds);
     put_properties(out, r, c, k);
     put_samples(out, r, m);
     for (size_t i = 0; i < r->n_scores; i++)
@@ -164,8 +172,10 @@ void oct_report_junit(const oct_eval_result *r, const oct_report_context *c, oct
         tests += count_cases(r, c, k);
         failures += count_missed(c, k);
     }
-    oct_buf_printf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"qeval\" tests=\"%zu\" failures=\"%zu\" time=\"%.3f\">\n",
-                   tests, failures, r->seconds);
+    oct_buf_printf(
+        out,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"qeval\" tests=\"%zu\" failures=\"%zu\" time=\"%.3f\">\n",
+        tests, failures, r->seconds);
     for (size_t k = first; k < r->n_models; k++)
         put_suite(out, r, c, k);
     oct_buf_puts(out, "</testsuites>\n");

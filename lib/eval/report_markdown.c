@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Appends text so that neither Markdown nor HTML interprets it: special characters become numeric entities, and invisible ones are replaced as by
- * oct_char_clean. */
+/* Appends text so that neither Markdown nor HTML interprets it: special characters become numeric entities, and
+ * invisible ones are replaced as by oct_char_clean. */
 static void put_text(oct_buf *b, const char *s)
 {
     char one[12];
@@ -53,7 +53,8 @@ static void put_scores(oct_buf *b, const oct_eval_result *r, size_t k)
     }
 }
 
-/* A median, with ~ before it if the quartiles are far apart. The ~ is escaped, because two of them would strike out the text between them. */
+/* A median, with ~ before it if the quartiles are far apart. The ~ is escaped, because two of them would strike out the
+ * text between them. */
 static void put_latency(oct_buf *b, const oct_eval_latency *l)
 {
     oct_buf_printf(b, "%s%.4g ms", oct_is_wide(l->q1, l->median, l->q3) ? "&#126;" : "", l->median * 1e3);
@@ -87,7 +88,8 @@ static void put_costs(oct_buf *b, const oct_eval_result *r, size_t k)
     }
     for (int row = 0; row < (f->runner || m->runner ? 1 : 2); row++) {
         const uint64_t was = row ? f->peak_bytes : f->size_bytes, is = row ? m->peak_bytes : m->size_bytes;
-        oct_buf_printf(b, "| %s | %.4g MB | %.4g MB | ", row ? "memory" : "size", (double)was * 1e-6, (double)is * 1e-6);
+        oct_buf_printf(b, "| %s | %.4g MB | %.4g MB | ", row ? "memory" : "size", (double)was * 1e-6,
+                       (double)is * 1e-6);
         if (was)
             oct_buf_printf(b, "%.1f %%", 100 * (double)is / (double)was);
         oct_buf_puts(b, " |\n");
@@ -109,7 +111,8 @@ static void put_gates(oct_buf *b, const oct_report_context *c, size_t k)
             continue;
         oct_buf_puts(b, any ? "" : "\n| gate | | |\n| --- | --- | --- |\n");
         any = true;
-        oct_buf_printf(b, "| %s | %s | %s |\n", oct_report_gate_title(title, g), mark(g), oct_report_gate_result(words, g));
+        oct_buf_printf(b, "| %s | %s | %s |\n", oct_report_gate_title(title, g), mark(g),
+                       oct_report_gate_result(words, g));
     }
 }
 

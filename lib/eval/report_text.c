@@ -15,8 +15,9 @@ static int put_change(char *dst, size_t size, const oct_eval_score *s)
         return snprintf(dst, size, "the same on every sample");
     if (s->metric->lost)
         return snprintf(dst, size, "%.4g %s", s->drop, s->metric->lost);
-    return oct_metric_in_percent(s->metric) ? snprintf(dst, size, change == 0 ? "%.2f points" : "%+.2f points", change * 100)
-                                            : snprintf(dst, size, change == 0 ? "%.4g" : "%+.4g", change);
+    return oct_metric_in_percent(s->metric)
+               ? snprintf(dst, size, change == 0 ? "%.2f points" : "%+.2f points", change * 100)
+               : snprintf(dst, size, change == 0 ? "%.4g" : "%+.4g", change);
 }
 
 /* What the change means, so that nobody has to know which way is better. */
@@ -37,8 +38,9 @@ const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s)
     const oct_interval change = oct_eval_change(s);
     int n = put_change(dst, OCT_DROP_TEXT, s);
     if (!isnan(s->lo) && n > 0 && n < OCT_DROP_TEXT)
-        n += snprintf(dst + n, (size_t)(OCT_DROP_TEXT - n), points ? " (95 %%: %.2f to %.2f, n = %llu)" : " (95 %%: %.4g to %.4g, n = %llu)", change.lo * unit,
-                      change.hi * unit, (unsigned long long)s->n);
+        n += snprintf(dst + n, (size_t)(OCT_DROP_TEXT - n),
+                      points ? " (95 %%: %.2f to %.2f, n = %llu)" : " (95 %%: %.4g to %.4g, n = %llu)",
+                      change.lo * unit, change.hi * unit, (unsigned long long)s->n);
     if (n > 0 && n < OCT_DROP_TEXT)
         snprintf(dst + n, (size_t)(OCT_DROP_TEXT - n), "%s", meaning(s));
     return dst;
@@ -48,15 +50,18 @@ const char *oct_report_speed(char dst[OCT_SPEED_TEXT], const oct_eval_speed *s)
 {
     const oct_speed_verdict v = oct_eval_speed_judge(s);
     const bool slower = v == OCT_SPEED_SLOWER;
-    const double median = slower ? 1 / s->median : s->median, lo = slower ? 1 / s->q3 : s->q1, hi = slower ? 1 / s->q1 : s->q3;
+    const double median = slower ? 1 / s->median : s->median, lo = slower ? 1 / s->q3 : s->q1,
+                 hi = slower ? 1 / s->q1 : s->q3;
     const char *word = slower ? "slower" : "faster";
     dst[0] = 0;
     if (s->runs && v == OCT_SPEED_UNKNOWN)
         snprintf(dst, OCT_SPEED_TEXT, "the times are few or spread too widely to compare");
     else if (s->runs && v == OCT_SPEED_SAME)
-        snprintf(dst, OCT_SPEED_TEXT, "as fast (half of %d pairs of runs: %.2f to %.2f times float's speed)", s->runs, lo, hi);
+        snprintf(dst, OCT_SPEED_TEXT, "as fast (half of %d pairs of runs: %.2f to %.2f times float's speed)", s->runs,
+                 lo, hi);
     else if (s->runs)
-        snprintf(dst, OCT_SPEED_TEXT, "%.2f times %s (half of %d pairs of runs: %.2f to %.2f)", median, word, s->runs, lo, hi);
+        snprintf(dst, OCT_SPEED_TEXT, "%.2f times %s (half of %d pairs of runs: %.2f to %.2f)", median, word, s->runs,
+                 lo, hi);
     return dst;
 }
 
@@ -72,7 +77,8 @@ const char *oct_report_batch(char dst[OCT_BATCH_TEXT], const oct_eval_result *r,
 {
     if (!r->models[k].batch_scales)
         return NULL;
-    snprintf(dst, OCT_BATCH_TEXT, "quantizes dynamically, with scales of %zu samples together: its results depend on the batch", r->batch);
+    snprintf(dst, OCT_BATCH_TEXT,
+             "quantizes dynamically, with scales of %zu samples together: its results depend on the batch", r->batch);
     return dst;
 }
 
@@ -83,8 +89,9 @@ const char *oct_report_environment(char dst[OCT_ENVIRONMENT_TEXT], const oct_eva
     if (!isnan(e->load))
         snprintf(load, sizeof load, ", load %.1f", e->load);
     const bool all = strcmp(e->used, e->available) == 0;
-    snprintf(dst, OCT_ENVIRONMENT_TEXT, "%s%s%d processor%s, %s%s%s, %d thread%s%s; %s", e->cpu, *e->cpu ? ", " : "", e->processors, e->processors == 1 ? "" : "s", e->used,
-             all ? "" : " of ", all ? "" : e->available, r->threads, r->threads == 1 ? "" : "s", load, version ? version : "");
+    snprintf(dst, OCT_ENVIRONMENT_TEXT, "%s%s%d processor%s, %s%s%s, %d thread%s%s; %s", e->cpu, *e->cpu ? ", " : "",
+             e->processors, e->processors == 1 ? "" : "s", e->used, all ? "" : " of ", all ? "" : e->available,
+             r->threads, r->threads == 1 ? "" : "s", load, version ? version : "");
     return dst;
 }
 
@@ -93,14 +100,17 @@ static const char *certainty(char dst[120], const oct_eval_score *s, const oct_e
 {
     int n = 0;
     if (oct_eval_has_few(s)) {
-        snprintf(dst, 120, ", but %llu sample%s too few for an interval: at least %d are needed", (unsigned long long)s->n, s->n == 1 ? " is" : "s are", OCT_BCA_LEAST);
+        snprintf(dst, 120, ", but %llu sample%s too few for an interval: at least %d are needed",
+                 (unsigned long long)s->n, s->n == 1 ? " is" : "s are", OCT_BCA_LEAST);
         return dst;
     }
     if (isnan(s->lo))
         return s->metric->kind == OCT_METRIC_WHOLE ? "" : ", without an interval";
     if (!g->unsure)
-        return g->missed ? ", and the whole interval is beyond the limit" : ", and the whole interval is within the limit";
-    n = snprintf(dst, 120, ", but the limit lies inside the interval: %llu samples cannot tell", (unsigned long long)s->n);
+        return g->missed ? ", and the whole interval is beyond the limit"
+                         : ", and the whole interval is within the limit";
+    n = snprintf(dst, 120, ", but the limit lies inside the interval: %llu samples cannot tell",
+                 (unsigned long long)s->n);
     if (g->samples && n > 0 && n < 120)
         snprintf(dst + n, (size_t)(120 - n), ", about %llu would", (unsigned long long)g->samples);
     return dst;
@@ -112,12 +122,17 @@ const char *oct_report_gate(char dst[OCT_GATE_TEXT], const oct_eval_score *s, co
     char drop[OCT_DROP_TEXT], allowed[48], sure[120];
     const bool points = oct_metric_in_percent(s->metric);
     const double limit_said = points ? g.allowed * 100 : g.allowed;
-    snprintf(allowed, sizeof allowed, s->metric->lost ? "%.6g is" : !points ? "%.6g worse is" : limit_said == 1 ? "%.4g point worse is" : "%.4g points worse are", limit_said);
+    snprintf(allowed, sizeof allowed,
+             s->metric->lost   ? "%.6g is"
+             : !points         ? "%.6g worse is"
+             : limit_said == 1 ? "%.4g point worse is"
+                               : "%.4g points worse are",
+             limit_said);
     if (isnan(s->drop))
         snprintf(dst, OCT_GATE_TEXT, "%s is not a number: missed", s->metric->name);
     else
-        snprintf(dst, OCT_GATE_TEXT, "%s: %s, at most %s allowed: %s%s", s->metric->name, oct_report_drop(drop, s), allowed,
-             g.missed ? "missed" : "met", certainty(sure, s, &g));
+        snprintf(dst, OCT_GATE_TEXT, "%s: %s, at most %s allowed: %s%s", s->metric->name, oct_report_drop(drop, s),
+                 allowed, g.missed ? "missed" : "met", certainty(sure, s, &g));
     return dst;
 }
 
@@ -146,7 +161,7 @@ static const char *doubt(const oct_gate_result *g)
     if (isnan(g->estimate))
         return ", as it was not timed";
     return g->lo < g->limit && g->limit < g->hi ? ", but the limit lies between the quartiles: the runs cannot tell"
-                                                 : ", but the times are few or spread too widely to tell";
+                                                : ", but the times are few or spread too widely to tell";
 }
 
 /* The number of a gate that is not about a drop, with its interval and its limit. */
@@ -155,14 +170,18 @@ static int put_estimate(char *dst, const oct_gate_result *g)
     const int size = OCT_GATE_TEXT;
     switch (g->gate->kind) {
     case OCT_GATE_SQNR:
-        return isinf(g->estimate) && g->estimate > 0 ? snprintf(dst, size, "sqnr: outputs are equal, at least %.6g dB are asked", g->limit)
-                                                     : snprintf(dst, size, "sqnr: %.2f dB, at least %.6g dB are asked", g->estimate, g->limit);
+        return isinf(g->estimate) && g->estimate > 0
+                   ? snprintf(dst, size, "sqnr: outputs are equal, at least %.6g dB are asked", g->limit)
+                   : snprintf(dst, size, "sqnr: %.2f dB, at least %.6g dB are asked", g->estimate, g->limit);
     case OCT_GATE_SPEEDUP:
-        return snprintf(dst, size, "speed: %.3g times float's (quartiles: %.3g to %.3g), at least %.6g times is asked", g->estimate, g->lo, g->hi, g->limit);
+        return snprintf(dst, size, "speed: %.3g times float's (quartiles: %.3g to %.3g), at least %.6g times is asked",
+                        g->estimate, g->lo, g->hi, g->limit);
     case OCT_GATE_LATENCY:
-        return snprintf(dst, size, "latency: %.4g ms (quartiles: %.4g to %.4g), at most %.6g ms is allowed", g->estimate, g->lo, g->hi, g->limit);
+        return snprintf(dst, size, "latency: %.4g ms (quartiles: %.4g to %.4g), at most %.6g ms is allowed",
+                        g->estimate, g->lo, g->hi, g->limit);
     default:
-        return snprintf(dst, size, "%s: %.0f bytes, at most %.0f are allowed", g->gate->kind == OCT_GATE_SIZE ? "size" : "memory", g->estimate, g->limit);
+        return snprintf(dst, size, "%s: %.0f bytes, at most %.0f are allowed",
+                        g->gate->kind == OCT_GATE_SIZE ? "size" : "memory", g->estimate, g->limit);
     }
 }
 
@@ -172,9 +191,10 @@ static void put_agreement(char *dst, const oct_gate_result *g)
     const oct_eval_gate j = { .missed = !g->met, .unsure = g->unsure, .samples = g->samples_needed };
     char sure[120], interval[80] = "";
     if (!isnan(g->lo))
-        snprintf(interval, sizeof interval, " (95 %%: %.2f to %.2f, n = %llu)", 100 * g->lo, 100 * g->hi, (unsigned long long)g->score->n);
-    snprintf(dst, OCT_GATE_TEXT, "agreement: %.2f %%%s, at least %.6g %% is asked: %s%s", 100 * g->estimate, interval, 100 * g->limit,
-             g->met ? "met" : "missed", certainty(sure, g->score, &j));
+        snprintf(interval, sizeof interval, " (95 %%: %.2f to %.2f, n = %llu)", 100 * g->lo, 100 * g->hi,
+                 (unsigned long long)g->score->n);
+    snprintf(dst, OCT_GATE_TEXT, "agreement: %.2f %%%s, at least %.6g %% is asked: %s%s", 100 * g->estimate, interval,
+             100 * g->limit, g->met ? "met" : "missed", certainty(sure, g->score, &j));
 }
 
 /* "top1: -1.00 points (95 %: ...), worse; -0.25 points, worse last time: met, as the interval holds that". */
@@ -182,8 +202,11 @@ static void put_drop_before(char *dst, const oct_gate_result *g)
 {
     char now[OCT_DROP_TEXT], was[OCT_DROP_TEXT];
     const oct_eval_score old = { .metric = g->score->metric, .drop = g->before, .lo = NAN, .hi = NAN };
-    snprintf(dst, OCT_GATE_TEXT, "%s: %s; %s last time: %s%s", g->subject, oct_report_drop(now, g->score), oct_report_drop(was, &old),
-             g->met ? "met" : "missed", g->unsure ? ", as the interval holds that" : g->met || isnan(g->lo) ? "" : ", and the whole interval is worse");
+    snprintf(dst, OCT_GATE_TEXT, "%s: %s; %s last time: %s%s", g->subject, oct_report_drop(now, g->score),
+             oct_report_drop(was, &old), g->met ? "met" : "missed",
+             g->unsure                ? ", as the interval holds that"
+             : g->met || isnan(g->lo) ? ""
+                                      : ", and the whole interval is worse");
 }
 
 static void put_before(char *dst, const oct_gate_result *g)

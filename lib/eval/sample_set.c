@@ -97,7 +97,8 @@ static void resample(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-/* The acceleration from the values without one group each: the smaller the value without a group, the more the group contributes. */
+/* The acceleration from the values without one group each: the smaller the value without a group, the more the group
+ * contributes. */
 static double acceleration_of(const double *left, size_t n)
 {
     double mean = 0, m2 = 0, m3 = 0;
@@ -129,7 +130,8 @@ static void bounds(resampling *r, double estimate, double *lo, double *hi)
         oct_bca_bounds(v, kept, estimate, acceleration_of(r->value, r->groups), r->n, lo, hi);
 }
 
-oct_status oct_set_interval(const oct_set *reference, const oct_set *other, oct_set_value fn, oct_pool *pool, double *lo, double *hi, oct_err *err)
+oct_status oct_set_interval(const oct_set *reference, const oct_set *other, oct_set_value fn, oct_pool *pool,
+                            double *lo, double *hi, oct_err *err)
 {
     const size_t n = other->n, threads = (size_t)oct_pool_threads(pool);
     size_t scratch = other->scratch, all;
@@ -137,7 +139,9 @@ oct_status oct_set_interval(const oct_set *reference, const oct_set *other, oct_
     if (n < OCT_BCA_LEAST || n > UINT32_MAX || (reference && reference->n != n))
         return OCT_OK;
     scratch = reference && reference->scratch > scratch ? reference->scratch : scratch;
-    resampling r = { .reference = reference, .other = other, .fn = fn, .n = n, .groups = n < GROUPS ? n : GROUPS, .room = n + scratch };
+    resampling r = {
+        .reference = reference, .other = other, .fn = fn, .n = n, .groups = n < GROUPS ? n : GROUPS, .room = n + scratch
+    };
     if (!oct_mul_size(r.room, threads, &all))
         return oct_nomem(err);
     r.memory = oct_calloc(all, sizeof *r.memory);

@@ -1,5 +1,5 @@
-/* lib/eval/scaled.h -- the record in a model of values whose channels were multiplied in comparison with the float model, because layers were scaled against
- * each other (the metadata `octet.scaled`, docs/formats.md). */
+/* lib/eval/scaled.h -- the record in a model of values whose channels were multiplied in comparison with the float
+ * model, because layers were scaled against each other (the metadata `octet.scaled`, docs/formats.md). */
 #ifndef OCT_EVAL_SCALED_H
 #define OCT_EVAL_SCALED_H
 
@@ -23,7 +23,8 @@ void oct_scaled_put(oct_buf *b, const oct_scaled_channels *s);
 oct_status oct_scaled_read(const char *text, oct_arena *arena, oct_scaled_channels **list, size_t *n, oct_err *err);
 /* The entry of a value; NULL: there is none. */
 const oct_scaled_channels *oct_scaled_find(const oct_scaled_channels *list, size_t n, const char *name);
-/* Divides x, f32 of dims[rank] in C order, by the factors, or multiplies by them if `again`. Does nothing if the dimensions do not match. */
+/* Divides x, f32 of dims[rank] in C order, by the factors, or multiplies by them if `again`. Does nothing if the
+ * dimensions do not match. */
 void oct_scaled_undo(const oct_scaled_channels *s, int rank, const int64_t *dims, bool again, float *x);
 
 #endif

@@ -1,4 +1,5 @@
-/* Embeddings, and the cosines of pairs. For consecutive pairs one embedding is kept at a time; for listed pairs all are. */
+/* Embeddings, and the cosines of pairs. For consecutive pairs one embedding is kept at a time; for listed pairs all
+ * are. */
 #include "eval/similarity.h"
 
 #include "eval/correlation.h"
@@ -18,10 +19,10 @@ typedef struct embedding {
 
 typedef struct pairs {
     oct_set base;
-    double *x, *y;          /* [base.n]: cosines, and given scores */
+    double *x, *y; /* [base.n]: cosines, and given scores */
     size_t cap_x, cap_y;
-    uint32_t *by_x, *by_y;  /* [base.n]: indices in ascending order */
-    embedding *kept;        /* by the positions of the samples */
+    uint32_t *by_x, *by_y; /* [base.n]: indices in ascending order */
+    embedding *kept;       /* by the positions of the samples */
     size_t n_kept, cap_kept;
 } pairs;
 
@@ -38,7 +39,8 @@ static oct_status read_mask(const oct_set_view *v, int64_t length, int64_t *made
         const size_t bytes = (size_t)oct_dtype_bits(a->dtype) / 8, row = v->rows > 0 ? v->row : 0;
         if (a->rank != 2 || a->dims[1] != length)
             return OCT_OK;
-        OCT_TRY(oct_array_convert(a->dtype, (const char *)a->data + row * (size_t)length * bytes, OCT_S64, made, (size_t)length, err));
+        OCT_TRY(oct_array_convert(a->dtype, (const char *)a->data + row * (size_t)length * bytes, OCT_S64, made,
+                                  (size_t)length, err));
         *mask = made;
     }
     return OCT_OK;
@@ -74,7 +76,8 @@ static oct_status make_embedding(const oct_set *s, const oct_set_view *v, embedd
     const int rank = r->pooling == OCT_POOL_NONE ? 1 : 2;
     OCT_TRY(oct_output_find(&r->output, rank, v->out, v->n_out, &t, err));
     if (t->rank != rank) {
-        oct_fail(err, OCT_EUSAGE, "output '%s' has %d dimensions for a sample, and %d are embedded so", t->name, t->rank, rank);
+        oct_fail(err, OCT_EUSAGE, "output '%s' has %d dimensions for a sample, and %d are embedded so", t->name,
+                 t->rank, rank);
         oct_hint(err, "pooling=mean and pooling=cls take tokens, [L,D]; pooling=none takes an embedding, [D]");
         return OCT_EUSAGE;
     }
@@ -131,8 +134,8 @@ static oct_status join_last(pairs *p, oct_err *err)
         return OCT_OK;
     if (p->n_kept == 2 && e->index % 2 && e[-1].index == e->index - 1) {
         if ((uint64_t)e->index / 2 >= n)
-            st = oct_fail(err, OCT_EMALFORMED, "%s: %zu scores, and none for pair %lld (counted from 0)", oct_truth_path(t), n,
-                          (long long)e->index / 2);
+            st = oct_fail(err, OCT_EMALFORMED, "%s: %zu scores, and none for pair %lld (counted from 0)",
+                          oct_truth_path(t), n, (long long)e->index / 2);
         else
             st = add_pair(p, &e[-1], e, truth[e->index / 2].score, err);
         drop_kept(p);
@@ -151,7 +154,8 @@ static oct_status pairs_add(oct_set *s, const oct_set_view *v, oct_err *err)
     if (s->judging->truth)
         oct_truth_pairs(s->judging->truth, &n);
     if (!n)
-        return oct_fail(err, OCT_EUSAGE, "pairs of samples need their scores: --truth scores.npy, or a CSV with a column score");
+        return oct_fail(err, OCT_EUSAGE,
+                        "pairs of samples need their scores: --truth scores.npy, or a CSV with a column score");
     if (!OCT_SET_GROW(p->kept, p->n_kept, p->cap_kept))
         return oct_nomem(err);
     embedding *e = &p->kept[p->n_kept];
@@ -192,7 +196,10 @@ static oct_status pairs_finish(oct_set *s, oct_err *err)
     if (!oct_truth_consecutive(s->judging->truth))
         OCT_TRY(join_listed(p, err));
     if (!s->n)
-        return oct_fail(err, OCT_EMALFORMED, "%s: there is no pair of which both samples are there; samples that are spread over all (-n) leave most pairs incomplete, those of --first do not", oct_truth_path(s->judging->truth));
+        return oct_fail(
+            err, OCT_EMALFORMED,
+            "%s: there is no pair of which both samples are there; samples that are spread over all (-n) leave most pairs incomplete, those of --first do not",
+            oct_truth_path(s->judging->truth));
     p->by_x = oct_calloc(s->n, sizeof *p->by_x);
     p->by_y = oct_calloc(s->n, sizeof *p->by_y);
     if (!p->by_x || !p->by_y)
@@ -232,7 +239,8 @@ static oct_status pairs_load(oct_set *s, ev_bytes *r, oct_err *err)
     pairs *p = (pairs *)s;
     const uint64_t samples = ev_take_u64(r), index = samples ? ev_take_u64(r) : 0;
     const size_t n = samples ? ev_take_count(r, 8) : 0, known = p->n_kept;
-    r->bad |= !s->judging->truth || samples > 1 || index > INT64_MAX || (known && index <= (uint64_t)p->kept[known - 1].index);
+    r->bad |= !s->judging->truth || samples > 1 || index > INT64_MAX ||
+              (known && index <= (uint64_t)p->kept[known - 1].index);
     if (r->bad || !samples)
         return OCT_OK;
     if (!OCT_SET_GROW(p->kept, p->n_kept, p->cap_kept))

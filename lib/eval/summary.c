@@ -10,7 +10,8 @@
 static double exp_below(double x)
 {
     const double k = floor(x / 0.69314718055994531 + 0.5);
-    const double r = (x - k * 0.69314718036912382) - k * 1.9082149292705877e-10; /* ln 2 in two parts, k times the first exact */
+    const double r =
+        (x - k * 0.69314718036912382) - k * 1.9082149292705877e-10; /* ln 2 in two parts, k times the first exact */
     double sum = 1;
     for (int i = 18; i >= 1; i--)
         sum = 1 + r / i * sum;

@@ -61,7 +61,8 @@ static oct_status time_batch(sweep *w, const oct_batch *b, int64_t rows, int thr
 static int by_threads(const void *x, const void *y)
 {
     const oct_sweep_cell *a = x, *b = y;
-    return a->threads != b->threads ? (a->threads > b->threads) - (a->threads < b->threads) : (a->batch > b->batch) - (a->batch < b->batch);
+    return a->threads != b->threads ? (a->threads > b->threads) - (a->threads < b->threads)
+                                    : (a->batch > b->batch) - (a->batch < b->batch);
 }
 
 static oct_status run(sweep *w, oct_source *src, int threads, oct_err *err)
@@ -72,7 +73,8 @@ static oct_status run(sweep *w, oct_source *src, int threads, oct_err *err)
     for (size_t i = 0; i < MOST_BATCHES && s == OCT_OK; i++) {
         s = oct_source_next(src, BATCHES[i], &b, err);
         const int64_t rows = s == OCT_OK && b.n ? oct_batch_rows(src, &b) : 0, each = rows > 0 ? rows : 1;
-        if (s != OCT_OK || b.n == 0 || each <= last) /* there are no more samples, or the model does not accept more at a time */
+        if (s != OCT_OK || b.n == 0 ||
+            each <= last) /* there are no more samples, or the model does not accept more at a time */
             break;
         s = time_batch(w, &b, each, threads, err);
         last = each;
@@ -83,7 +85,8 @@ static oct_status run(sweep *w, oct_source *src, int threads, oct_err *err)
     return s;
 }
 
-oct_status oct_eval_sweep(const oct_eval_model *models, size_t n_models, oct_source *src, int threads, oct_eval_result *r, oct_err *err)
+oct_status oct_eval_sweep(const oct_eval_model *models, size_t n_models, oct_source *src, int threads,
+                          oct_eval_result *r, oct_err *err)
 {
     sweep w = { .models = models, .n_models = n_models, .r = r };
     r->sweep = NULL;

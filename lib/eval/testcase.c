@@ -48,7 +48,8 @@ static void compare_values(const char *name, const oct_tensor *want, const doubl
             continue;
         r->differ++;
         if (!r->first[0])
-            snprintf(r->first, sizeof r->first, "output '%.120s'%s is %.9g, expected %.9g", name, index_text(index, want, (int64_t)i), g[i], w[i]);
+            snprintf(r->first, sizeof r->first, "output '%.120s'%s is %.9g, expected %.9g", name,
+                     index_text(index, want, (int64_t)i), g[i], w[i]);
     }
 }
 
@@ -62,8 +63,8 @@ static oct_status to_doubles(const oct_tensor *t, double *v, oct_err *err)
     return OCT_OK;
 }
 
-/* For 16-bit floats the tolerance is at least two units in the last place, because expected values are rounded at each step inside an operator, and ours
- * only at its end. */
+/* For 16-bit floats the tolerance is at least two units in the last place, because expected values are rounded at each
+ * step inside an operator, and ours only at its end. */
 static oct_check_options tolerance(oct_dtype t, const oct_check_options *given)
 {
     oct_check_options o = *given;
@@ -72,8 +73,8 @@ static oct_check_options tolerance(oct_dtype t, const oct_check_options *given)
     return o;
 }
 
-static oct_status compare_numbers(const char *name, const oct_tensor *want, const oct_tensor *got, const oct_check_options *o,
-                                  oct_check_result *r, oct_err *err)
+static oct_status compare_numbers(const char *name, const oct_tensor *want, const oct_tensor *got,
+                                  const oct_check_options *o, oct_check_result *r, oct_err *err)
 {
     if (want->bytes == 0 || memcmp(want->data, got->data, want->bytes) == 0)
         return OCT_OK;
@@ -103,21 +104,24 @@ static void compare_strings(const char *name, const oct_tensor *want, const oct_
             continue;
         r->differ++;
         if (!r->first[0])
-            snprintf(r->first, sizeof r->first, "output '%.80s'%s is '%.*s', expected '%.*s'", name, index_text(index, want, i),
-                     g[i].n < 40 ? (int)g[i].n : 40, g[i].s, w[i].n < 40 ? (int)w[i].n : 40, w[i].s);
+            snprintf(r->first, sizeof r->first, "output '%.80s'%s is '%.*s', expected '%.*s'", name,
+                     index_text(index, want, i), g[i].n < 40 ? (int)g[i].n : 40, g[i].s, w[i].n < 40 ? (int)w[i].n : 40,
+                     w[i].s);
     }
 }
 
-static oct_status compare_tensors(const char *name, const oct_tensor *want, const oct_tensor *got, const oct_check_options *o,
-                                  oct_check_result *r, oct_err *err)
+static oct_status compare_tensors(const char *name, const oct_tensor *want, const oct_tensor *got,
+                                  const oct_check_options *o, oct_check_result *r, oct_err *err)
 {
     char a[96], b[96];
-    const bool same = want->rank == got->rank && memcmp(want->dims, got->dims, (size_t)want->rank * sizeof *want->dims) == 0;
+    const bool same =
+        want->rank == got->rank && memcmp(want->dims, got->dims, (size_t)want->rank * sizeof *want->dims) == 0;
     if (want->dtype != got->dtype || !same) {
         r->differ++;
         if (!r->first[0])
-            snprintf(r->first, sizeof r->first, "output '%.100s' is %s%s, expected %s%s", name, oct_dtype_name(got->dtype),
-                     oct_dims_text(a, got->rank, got->dims), oct_dtype_name(want->dtype), oct_dims_text(b, want->rank, want->dims));
+            snprintf(r->first, sizeof r->first, "output '%.100s' is %s%s, expected %s%s", name,
+                     oct_dtype_name(got->dtype), oct_dims_text(a, got->rank, got->dims), oct_dtype_name(want->dtype),
+                     oct_dims_text(b, want->rank, want->dims));
         return OCT_OK;
     }
     r->values += (uint64_t)want->count;
@@ -136,8 +140,8 @@ static const char *kind_text(char text[48], const oct_datum *x)
     return text;
 }
 
-static oct_status compare_data(const char *name, const oct_datum *want, const oct_datum *got, const oct_check_options *o,
-                               oct_check_result *r, oct_err *err)
+static oct_status compare_data(const char *name, const oct_datum *want, const oct_datum *got,
+                               const oct_check_options *o, oct_check_result *r, oct_err *err)
 {
     if (want->kind == OCT_DATUM_TENSOR && got->kind == OCT_DATUM_TENSOR)
         return compare_tensors(name, &want->t, &got->t, o, r, err);
@@ -145,7 +149,8 @@ static oct_status compare_data(const char *name, const oct_datum *want, const oc
         char a[48], b[48];
         r->differ++;
         if (!r->first[0])
-            snprintf(r->first, sizeof r->first, "output '%.100s' is %s, expected %s", name, kind_text(a, got), kind_text(b, want));
+            snprintf(r->first, sizeof r->first, "output '%.100s' is %s, expected %s", name, kind_text(a, got),
+                     kind_text(b, want));
         return OCT_OK;
     }
     for (size_t i = 0; i < want->n; i++) {
@@ -163,7 +168,8 @@ oct_status oct_check_compare(const char *name, const oct_datum *want, const oct_
     return compare_data(name, want, got, o, r, err);
 }
 
-oct_status oct_case_compare(const oct_plan *p, oct_datum *const *want, const oct_check_options *o, oct_check_result *r, oct_err *err)
+oct_status oct_case_compare(const oct_plan *p, oct_datum *const *want, const oct_check_options *o, oct_check_result *r,
+                            oct_err *err)
 {
     for (size_t i = 0; i < oct_plan_n_outputs(p); i++) {
         oct_datum *got;
@@ -196,7 +202,8 @@ static oct_status datum_of(const oct_stored_value *v, oct_datum **x, oct_err *er
 {
     if (v->sequence)
         return sequence_of(v, x, err);
-    return v->n ? oct_datum_borrow(v->t[0]->dtype, v->t[0]->rank, v->t[0]->dims, v->t[0]->data, x, err) : oct_datum_none(x, err);
+    return v->n ? oct_datum_borrow(v->t[0]->dtype, v->t[0]->rank, v->t[0]->dims, v->t[0]->data, x, err)
+                : oct_datum_none(x, err);
 }
 
 /* The values in a folder's files of a kind, by number; NULL: there is no such file. */
@@ -205,7 +212,8 @@ typedef struct files {
     size_t n;
 } files;
 
-static oct_status load_file(const oct_graph *g, const int *value, size_t n, const char *path, size_t k, oct_arena *a, files *f, oct_err *err)
+static oct_status load_file(const oct_graph *g, const int *value, size_t n, const char *path, size_t k, oct_arena *a,
+                            files *f, oct_err *err)
 {
     if (!(f->v[k] = oct_arena_calloc(a, 1, sizeof *f->v[k])))
         return oct_nomem(err);
@@ -213,7 +221,8 @@ static oct_status load_file(const oct_graph *g, const int *value, size_t n, cons
 }
 
 /* There may be more files than the n values of the model, if an initializer is also an input. */
-static oct_status load_files(const oct_graph *g, const int *value, size_t n, const char *dir, const char *kind, oct_arena *a, files *f, oct_err *err)
+static oct_status load_files(const oct_graph *g, const int *value, size_t n, const char *dir, const char *kind,
+                             oct_arena *a, files *f, oct_err *err)
 {
     size_t cap = 0;
     for (size_t k = 0;; k++) {
@@ -239,7 +248,8 @@ static const oct_stored_value *named(const files *f, const char *name)
     return NULL;
 }
 
-oct_status oct_case_load(const oct_graph *g, const int *value, size_t n, const char *dir, const char *kind, oct_arena *a, oct_datum **x, oct_err *err)
+oct_status oct_case_load(const oct_graph *g, const int *value, size_t n, const char *dir, const char *kind,
+                         oct_arena *a, oct_datum **x, oct_err *err)
 {
     files f = { 0 };
     bool by_name = false;
@@ -280,7 +290,9 @@ oct_status oct_case_inputs(const oct_graph *g, oct_datum *const *x, oct_plan_inp
 
 static void hint_case(oct_err *err)
 {
-    oct_hint(err, "a test case is a folder like test_data_set_0, with a file for each input and output of the model: input_0.pb, output_0.pb");
+    oct_hint(
+        err,
+        "a test case is a folder like test_data_set_0, with a file for each input and output of the model: input_0.pb, output_0.pb");
 }
 
 static oct_status incomplete(const char *dir, oct_err *err)
@@ -290,8 +302,8 @@ static oct_status incomplete(const char *dir, oct_err *err)
     return OCT_EMALFORMED;
 }
 
-static oct_status run_graph(const oct_graph *g, const oct_plan_input *shapes, oct_datum *const *in, oct_datum *const *want,
-                            const oct_check_options *o, oct_check_result *r, oct_err *err)
+static oct_status run_graph(const oct_graph *g, const oct_plan_input *shapes, oct_datum *const *in,
+                            oct_datum *const *want, const oct_check_options *o, oct_check_result *r, oct_err *err)
 {
     oct_plan *p = NULL;
     oct_status s = oct_plan_create(g, shapes, &(oct_plan_opts){ .pool = o->pool }, &p, err);
@@ -305,9 +317,10 @@ static oct_status run_graph(const oct_graph *g, const oct_plan_input *shapes, oc
 
 enum { SETTLED_ELEMENTS = 64 };
 
-/* A copy of g in which small inputs of rank 0 and 1 are constants, as the scales of quantized operators must be. shapes and in: those of the remaining
- * inputs. */
-static oct_status settle_inputs(const oct_graph *g, oct_plan_input *shapes, oct_datum **in, oct_graph **copy, oct_err *err)
+/* A copy of g in which small inputs of rank 0 and 1 are constants, as the scales of quantized operators must be. shapes
+ * and in: those of the remaining inputs. */
+static oct_status settle_inputs(const oct_graph *g, oct_plan_input *shapes, oct_datum **in, oct_graph **copy,
+                                oct_err *err)
 {
     OCT_TRY(oct_graph_clone(g, copy, err));
     oct_graph *c = *copy;
@@ -339,8 +352,8 @@ static oct_status run_settled(const oct_graph *g, oct_plan_input *shapes, oct_da
     return s;
 }
 
-static oct_status run_case(const oct_graph *g, const char *dir, oct_datum *const *in, oct_datum *const *want, const oct_check_options *o,
-                           oct_arena *a, oct_check_result *r, oct_err *err)
+static oct_status run_case(const oct_graph *g, const char *dir, oct_datum *const *in, oct_datum *const *want,
+                           const oct_check_options *o, oct_arena *a, oct_check_result *r, oct_err *err)
 {
     oct_plan_input *shapes = oct_arena_calloc(a, g->n_input + 1, sizeof *shapes);
     if (!shapes)
@@ -379,13 +392,15 @@ static oct_status check_folder(const char *dir, oct_err *err)
     return OCT_EIO;
 }
 
-oct_status oct_check_case(const oct_graph *g, const char *dir, const oct_check_options *o, oct_check_result *r, oct_err *err)
+oct_status oct_check_case(const oct_graph *g, const char *dir, const oct_check_options *o, oct_check_result *r,
+                          oct_err *err)
 {
     *r = (oct_check_result){ 0 };
     oct_arena *a = oct_arena_create();
     if (!a)
         return oct_nomem(err);
-    oct_datum **in = oct_arena_calloc(a, g->n_input + 1, sizeof *in), **want = oct_arena_calloc(a, g->n_output + 1, sizeof *want);
+    oct_datum **in = oct_arena_calloc(a, g->n_input + 1, sizeof *in),
+              **want = oct_arena_calloc(a, g->n_output + 1, sizeof *want);
     oct_status s = in && want ? check_folder(dir, err) : oct_nomem(err);
     if (s == OCT_OK)
         s = oct_case_load(g, g->input, g->n_input, dir, "input", a, in, err);

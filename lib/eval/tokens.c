@@ -7,7 +7,8 @@
 
 static bool fits(const oct_array *a, const int64_t *dims)
 {
-    return (a->dtype == OCT_S64 || a->dtype == OCT_S32) && a->rank == 2 && a->dims[0] == dims[0] && a->dims[1] == dims[1];
+    return (a->dtype == OCT_S64 || a->dtype == OCT_S32) && a->rank == 2 && a->dims[0] == dims[0] &&
+           a->dims[1] == dims[1];
 }
 
 /* How likely an input holds the ids; the smallest is the likeliest. */
@@ -40,8 +41,10 @@ static likelihood likelihood_of(const oct_graph *g, const char *name)
     return strcmp(name, "input_ids") == 0 ? INPUT_IDS : at && out && strcmp(at, out) == 0 ? SAME_SYMBOL : ANY;
 }
 
-/* The input that holds the ids. *ids is -1 if there is none: also where a decoder's ids have another shape than the logits, which are then not about them. */
-static oct_status find_ids(const oct_graph *g, const oct_input_desc *inputs, const oct_batch *b, const int64_t *dims, bool asked, int *ids, bool *decoder, oct_err *err)
+/* The input that holds the ids. *ids is -1 if there is none: also where a decoder's ids have another shape than the
+ * logits, which are then not about them. */
+static oct_status find_ids(const oct_graph *g, const oct_input_desc *inputs, const oct_batch *b, const int64_t *dims,
+                           bool asked, int *ids, bool *decoder, oct_err *err)
 {
     likelihood best = OTHER;
     int second = -1;
@@ -61,8 +64,11 @@ static oct_status find_ids(const oct_graph *g, const oct_input_desc *inputs, con
     if (*ids < 0 || second < 0)
         return OCT_OK;
     if (asked) {
-        oct_fail(err, OCT_EUSAGE, "the logits may be about the tokens of input '%s' or of '%s'", inputs[*ids].name, inputs[second].name);
-        oct_hint(err, "perplexity takes an input named decoder_input_ids or input_ids, or the one whose length has the symbol of the logits' length");
+        oct_fail(err, OCT_EUSAGE, "the logits may be about the tokens of input '%s' or of '%s'", inputs[*ids].name,
+                 inputs[second].name);
+        oct_hint(
+            err,
+            "perplexity takes an input named decoder_input_ids or input_ids, or the one whose length has the symbol of the logits' length");
         return OCT_EUSAGE;
     }
     *ids = -1;
@@ -101,7 +107,8 @@ static oct_status shift_row(const int64_t *ids, int64_t *next, int64_t length, i
     for (int64_t i = 0; i < length; i++) {
         const int64_t id = i + 1 < length ? ids[i + 1] : -1;
         if (id >= words) {
-            oct_fail(err, OCT_EMALFORMED, "token %lld at position %lld, but the logits are of %lld", (long long)id, (long long)i + 1, (long long)words);
+            oct_fail(err, OCT_EMALFORMED, "token %lld at position %lld, but the logits are of %lld", (long long)id,
+                     (long long)i + 1, (long long)words);
             oct_hint(err, "perplexity is for models whose first output predicts the next token");
             return OCT_EMALFORMED;
         }
@@ -116,7 +123,8 @@ static void mask_row(const int64_t *mask, int64_t *next, int64_t length)
         next[i] = mask[i] && mask[i + 1] ? next[i] : -1;
 }
 
-oct_status oct_tokens_take(oct_tokens *t, const oct_graph *g, const oct_input_desc *inputs, const oct_batch *b, int rank, const int64_t *dims, bool asked, oct_err *err)
+oct_status oct_tokens_take(oct_tokens *t, const oct_graph *g, const oct_input_desc *inputs, const oct_batch *b,
+                           int rank, const int64_t *dims, bool asked, oct_err *err)
 {
     int ids = -1;
     bool decoder = false, beyond = false;

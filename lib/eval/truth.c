@@ -112,7 +112,9 @@ static oct_status read_field(const char *text, size_t line, const char *what, do
 {
     char *end;
     *v = strtod(text, &end);
-    return end != text && !*end && isfinite(*v) ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "line %zu: %s '%.40s' is no number", line, what, text);
+    return end != text && !*end && isfinite(*v)
+               ? OCT_OK
+               : oct_fail(err, OCT_EMALFORMED, "line %zu: %s '%.40s' is no number", line, what, text);
 }
 
 static oct_status add_pair(oct_truth *t, size_t *cap, char *const f[], const int column[3], size_t line, oct_err *err)
@@ -123,7 +125,8 @@ static oct_status add_pair(oct_truth *t, size_t *cap, char *const f[], const int
     for (int i = 0; i < 2 && !t->consecutive; i++) {
         OCT_TRY(read_field(f[column[1 + i]], line, "sample", &v[i], err));
         if (v[i] < 0 || v[i] > 1e15 || v[i] != floor(v[i]))
-            return oct_fail(err, OCT_EMALFORMED, "line %zu: '%.40s' is no position of a sample, counted from 0", line, f[column[1 + i]]);
+            return oct_fail(err, OCT_EMALFORMED, "line %zu: '%.40s' is no position of a sample, counted from 0", line,
+                            f[column[1 + i]]);
     }
     if (!t->consecutive) {
         p.a = (int64_t)v[0];
@@ -208,7 +211,8 @@ static oct_status read_array(oct_truth *t, oct_err *err)
     if (a.rank == 1)
         s = pairs_of_array(t, &a, err);
     else
-        s = oct_fail(err, OCT_EMALFORMED, "an array of shape %s is neither scores of pairs [P] nor maps of classes [N,H,W]",
+        s = oct_fail(err, OCT_EMALFORMED,
+                     "an array of shape %s is neither scores of pairs [P] nor maps of classes [N,H,W]",
                      oct_dims_text(text, a.rank, a.dims));
     oct_array_free(&a);
     return s;
@@ -305,7 +309,8 @@ static oct_status read_any(oct_truth *t, oct_err *err)
     if (oct_has_suffix(t->path, ".npy"))
         OCT_TRY_WITHIN(read_array(t, err), err, "%s", t->path);
     else
-        return oct_fail(err, OCT_EUSAGE, "%s: the truth about samples is read from .json, .csv, .npy, .npz or a folder", t->path);
+        return oct_fail(err, OCT_EUSAGE, "%s: the truth about samples is read from .json, .csv, .npy, .npz or a folder",
+                        t->path);
     return OCT_OK;
 }
 

@@ -51,7 +51,8 @@ static oct_status read_ids(const oct_truth *t, oct_tree *list, const char *what,
         qsort(*ids, n, sizeof **ids, by_id);
     for (size_t i = 1; i < n; i++)
         if ((*ids)[i].id == (*ids)[i - 1].id)
-            return oct_fail(err, OCT_EMALFORMED, "%s: %s has the id %lld twice", t->path, what, (long long)(*ids)[i].id);
+            return oct_fail(err, OCT_EMALFORMED, "%s: %s has the id %lld twice", t->path, what,
+                            (long long)(*ids)[i].id);
     return OCT_OK;
 }
 
@@ -85,15 +86,18 @@ static oct_status read_object(const oct_truth *t, oct_tree *a, size_t i, oct_obj
 }
 
 /* Finds the picture and the class of each annotation, and counts the objects of each picture. */
-static oct_status place_objects(oct_truth *t, oct_tree *list, const numbered *image, const numbered *category, size_t *of, oct_err *err)
+static oct_status place_objects(oct_truth *t, oct_tree *list, const numbered *image, const numbered *category,
+                                size_t *of, oct_err *err)
 {
     int64_t id;
     for (size_t i = 0; i < t->n_objects; i++) {
         oct_tree *a = oct_tree_at(list, i);
         const numbered *im = whole(oct_tree_member(a, "image_id"), &id) ? find_id(image, t->n_names, id) : NULL;
-        const numbered *c = im && whole(oct_tree_member(a, "category_id"), &id) ? find_id(category, t->n_classes, id) : NULL;
+        const numbered *c =
+            im && whole(oct_tree_member(a, "category_id"), &id) ? find_id(category, t->n_classes, id) : NULL;
         if (!c)
-            return oct_fail(err, OCT_EMALFORMED, "%s: annotations[%zu] has an image or a category that does not exist", t->path, i);
+            return oct_fail(err, OCT_EMALFORMED, "%s: annotations[%zu] has an image or a category that does not exist",
+                            t->path, i);
         OCT_TRY(read_object(t, a, i, &t->object[i], err));
         t->object[i].class_place = c - category;
         of[i] = im->at;
@@ -123,7 +127,8 @@ static oct_status group(oct_truth *t, const size_t *of, oct_err *err)
 
 static oct_status read_coco(oct_truth *t, oct_tree *root, oct_err *err)
 {
-    oct_tree *images = oct_tree_member(root, "images"), *list = oct_tree_member(root, "annotations"), *categories = oct_tree_member(root, "categories");
+    oct_tree *images = oct_tree_member(root, "images"), *list = oct_tree_member(root, "annotations"),
+             *categories = oct_tree_member(root, "categories");
     numbered *image, *category;
     if (!oct_tree_is_list(images) || !oct_tree_is_list(list) || !oct_tree_is_list(categories)) {
         oct_fail(err, OCT_EMALFORMED, "%s: these are not objects in the form of COCO", t->path);
@@ -180,7 +185,9 @@ static oct_status read_header(char *const f[], int n, int column[COLUMNS], oct_e
         if (column[k] < 0 && k != FILE_NAME && k != SAMPLE && k != CROWD)
             return oct_fail(err, OCT_EMALFORMED, "line 1: no column '%s'", columns[k]);
     }
-    return column[FILE_NAME] >= 0 || column[SAMPLE] >= 0 ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "line 1: no column 'file' or 'sample'");
+    return column[FILE_NAME] >= 0 || column[SAMPLE] >= 0
+               ? OCT_OK
+               : oct_fail(err, OCT_EMALFORMED, "line 1: no column 'file' or 'sample'");
 }
 
 static oct_status number_of(char *const f[], const int column[COLUMNS], int k, size_t line, double *v, oct_err *err)
@@ -203,7 +210,8 @@ static oct_status read_row(char *const f[], const int column[COLUMNS], row *r, o
     for (int k = CLASS; k < COLUMNS && r->any; k++)
         if (column[k] >= 0 && (k != CROWD || f[column[k]][0]))
             OCT_TRY(number_of(f, column, k, r->line, &v[k], err));
-    if (v[CLASS] < 0 || v[CLASS] > 1e6 || v[CLASS] != floor(v[CLASS]) || v[SAMPLE] < 0 || v[SAMPLE] > 1e15 || v[SAMPLE] != floor(v[SAMPLE]))
+    if (v[CLASS] < 0 || v[CLASS] > 1e6 || v[CLASS] != floor(v[CLASS]) || v[SAMPLE] < 0 || v[SAMPLE] > 1e15 ||
+        v[SAMPLE] != floor(v[SAMPLE]))
         return oct_fail(err, OCT_EMALFORMED, "line %zu: classes and samples are whole numbers from 0 on", r->line);
     r->name.index = (int64_t)v[SAMPLE];
     r->o = (oct_object){ (int64_t)v[CLASS], v[X1], v[Y1], v[X2], v[Y2], v[CROWD] != 0 };
@@ -213,7 +221,8 @@ static oct_status read_row(char *const f[], const int column[COLUMNS], row *r, o
 static int by_picture(const void *a, const void *b)
 {
     const row *x = a, *y = b;
-    const int d = x->name.path ? strcmp(x->name.path, y->name.path) : (x->name.index > y->name.index) - (x->name.index < y->name.index);
+    const int d = x->name.path ? strcmp(x->name.path, y->name.path)
+                               : (x->name.index > y->name.index) - (x->name.index < y->name.index);
     return d ? d : (x->line > y->line) - (x->line < y->line);
 }
 

@@ -10,35 +10,36 @@
 typedef struct oct_truth_named {
     const char *path, *base; /* NULL: the name is a position */
     int64_t index;
-    size_t first, count;     /* for boxes: its objects */
+    size_t first, count; /* for boxes: its objects */
 } oct_truth_named;
 
 struct oct_truth {
     oct_arena *arena;
     const char *path;
     oct_set_kind kind;
-    oct_truth_named *name;   /* sorted by base and path, or by index */
+    oct_truth_named *name; /* sorted by base and path, or by index */
     size_t n_names;
     bool by_index;
     /* for boxes: */
-    oct_object *object;      /* grouped by name */
+    oct_object *object; /* grouped by name */
     size_t n_objects;
-    int64_t *id;             /* the category id of each class; NULL: classes are numbered themselves */
+    int64_t *id; /* the category id of each class; NULL: classes are numbered themselves */
     size_t n_classes;
-    bool all;                /* samples that are not named have no objects */
-    bool in_shares;          /* boxes are given as shares of the picture's size */
-    bool by_stem;            /* names are those of the samples without the extension */
+    bool all;       /* samples that are not named have no objects */
+    bool in_shares; /* boxes are given as shares of the picture's size */
+    bool by_stem;   /* names are those of the samples without the extension */
     /* for pairs: */
     oct_truth_pair *pair;
     size_t n_pairs;
     bool consecutive;
     /* for maps: */
-    oct_array maps;          /* [N,H,W], or empty */
+    oct_array maps; /* [N,H,W], or empty */
 };
 
 /* Sorts the names. Call it before oct_truth_find. */
 void oct_truth_sort(oct_truth *t);
-/* The named sample for this sample: the one with the same path, or else the only one with the same last component. NULL: there is none. */
+/* The named sample for this sample: the one with the same path, or else the only one with the same last component.
+ * NULL: there is none. */
 const oct_truth_named *oct_truth_find(const oct_truth *t, const char *name, int64_t index);
 
 /* truth_boxes.c */

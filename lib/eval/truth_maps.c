@@ -24,20 +24,25 @@ static oct_status row_of(const oct_truth *t, int64_t index, int32_t **v, int64_t
 {
     const oct_array *a = &t->maps;
     if (index < 0 || index >= a->dims[0])
-        return oct_fail(err, OCT_EMALFORMED, "%s: %lld maps, and none for sample %lld (counted from 0)", t->path, (long long)a->dims[0], (long long)index);
+        return oct_fail(err, OCT_EMALFORMED, "%s: %lld maps, and none for sample %lld (counted from 0)", t->path,
+                        (long long)a->dims[0], (long long)index);
     *h = a->dims[1];
     *w = a->dims[2];
     const size_t n = (size_t)(*h * *w), size = (size_t)oct_dtype_bits(a->dtype) / 8;
     if (!(*v = oct_calloc(n + 1, sizeof **v)))
         return oct_nomem(err);
-    const oct_status s = oct_array_convert(a->dtype, (const char *)a->data + (size_t)index * n * size, OCT_S32, *v, n, err);
+    const oct_status s =
+        oct_array_convert(a->dtype, (const char *)a->data + (size_t)index * n * size, OCT_S32, *v, n, err);
     if (s == OCT_OK)
         return OCT_OK;
     oct_free(*v);
-    return s == OCT_EUNSUPPORTED ? oct_fail(err, OCT_EMALFORMED, "%s: maps are %s, expected integers", t->path, oct_dtype_name(a->dtype)) : s;
+    return s == OCT_EUNSUPPORTED
+               ? oct_fail(err, OCT_EMALFORMED, "%s: maps are %s, expected integers", t->path, oct_dtype_name(a->dtype))
+               : s;
 }
 
-oct_status oct_truth_map(const oct_truth *t, const char *name, int64_t index, int32_t **v, int64_t *h, int64_t *w, oct_err *err)
+oct_status oct_truth_map(const oct_truth *t, const char *name, int64_t index, int32_t **v, int64_t *h, int64_t *w,
+                         oct_err *err)
 {
     if (t->maps.rank == 3)
         return row_of(t, index, v, h, w, err);

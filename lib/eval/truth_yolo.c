@@ -1,4 +1,5 @@
-/* Objects from a folder of text files as used for training YOLO: each line is an object, with class, centre and size as shares of the picture. */
+/* Objects from a folder of text files as used for training YOLO: each line is an object, with class, centre and size as
+ * shares of the picture. */
 #include "eval/truth_int.h"
 
 #include "base/io.h"
@@ -18,7 +19,9 @@ static oct_status read_numbers(oct_words *w, double v[NUMBERS], oct_err *err)
         char *end;
         v[i] = none ? NAN : strtod(at, &end);
         if (none || end == at || end > w->end || !isfinite(v[i]))
-            return oct_words_fault(w, at, err, "class, centre x, centre y, width and height are expected, numbers of 0 to 1 but for the class");
+            return oct_words_fault(
+                w, at, err,
+                "class, centre x, centre y, width and height are expected, numbers of 0 to 1 but for the class");
         w->at = end;
     }
     if (v[0] < 0 || v[0] > 1e6 || v[0] != floor(v[0]))
@@ -42,7 +45,8 @@ static oct_status read_text(oct_truth *t, size_t *cap, const char *path, oct_err
             s = oct_nomem(err);
             break;
         }
-        t->object[t->n_objects++] = (oct_object){ (int64_t)v[0], v[1] - v[3] / 2, v[2] - v[4] / 2, v[1] + v[3] / 2, v[2] + v[4] / 2, false };
+        t->object[t->n_objects++] =
+            (oct_object){ (int64_t)v[0], v[1] - v[3] / 2, v[2] - v[4] / 2, v[1] + v[3] / 2, v[2] + v[4] / 2, false };
         if ((size_t)v[0] >= t->n_classes)
             t->n_classes = (size_t)v[0] + 1;
     }
@@ -61,7 +65,8 @@ oct_status oct_truth_read_yolo(oct_truth *t, const oct_names *names, oct_err *er
         if (!oct_has_suffix(names->v[i], ".txt"))
             continue;
         oct_truth_named *n = &t->name[t->n_names++];
-        *n = (oct_truth_named){ .path = oct_arena_printf(t->arena, "%s/%s", t->path, names->v[i]), .first = t->n_objects };
+        *n = (oct_truth_named){ .path = oct_arena_printf(t->arena, "%s/%s", t->path, names->v[i]),
+                                .first = t->n_objects };
         if (!n->path)
             return oct_nomem(err);
         OCT_TRY(read_text(t, &cap, n->path, err));

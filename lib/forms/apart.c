@@ -1,5 +1,5 @@
-/* Operators on integers that were not read, because their scales are computed at run time, become float operators between DequantizeLinear and
- * QuantizeLinear. */
+/* Operators on integers that were not read, because their scales are computed at run time, become float operators
+ * between DequantizeLinear and QuantizeLinear. */
 #include "forms/edit.h"
 #include "forms/forms.h"
 #include "forms/qlinear.h"
@@ -11,7 +11,8 @@ static int input(const oct_node *n, int slot)
 
 enum { OPSET = 13 }; /* of the nodes that are added: the first one with scales per channel */
 
-static oct_status around(oct_graph *g, const char *op, const int *in, int n_in, int out, int before, int *node, oct_err *err)
+static oct_status around(oct_graph *g, const char *op, const int *in, int n_in, int out, int before, int *node,
+                         oct_err *err)
 {
     OCT_TRY(oct_edit_node(g, op, in, n_in, out, before, node, err));
     return oct_edit_become(g, *node, op, "", OPSET, err);
@@ -42,7 +43,8 @@ static oct_status quantize(oct_graph *g, int id, const int params[2], oct_err *e
     int v, node;
     OCT_TRY(oct_edit_value(g, g->value[y].name, "_real", OCT_F32, y, &v, err));
     OCT_TRY(oct_graph_set_output(g, id, 0, v, err));
-    return around(g, "QuantizeLinear", (int[]){ v, params[0], params[1] }, params[1] >= 0 ? 3 : 2, y, oct_edit_after(g, id), &node, err);
+    return around(g, "QuantizeLinear", (int[]){ v, params[0], params[1] }, params[1] >= 0 ? 3 : 2, y,
+                  oct_edit_after(g, id), &node, err);
 }
 
 static oct_status apart(oct_graph *g, int id, const oct_qlinear *f, int n_data, oct_err *err)
@@ -74,8 +76,8 @@ static oct_status apart(oct_graph *g, int id, const oct_qlinear *f, int n_data, 
 /* Whether a node has all inputs that it needs, and they mean what the table says (see is_plain in read_qlinear.c). */
 static bool is_whole(const oct_graph *g, const oct_node *n, const oct_qlinear *f, int n_data)
 {
-    bool whole = n_data >= 1 && n->n_out == 1 && n->out[0] >= 0 && (input(n, f->y) >= 0 || f->y_real) && !oct_node_int(n, "channels_last", 0) &&
-                 (f->n_data >= 0 || oct_qlinear_slot(f, n_data) == n->n_in);
+    bool whole = n_data >= 1 && n->n_out == 1 && n->out[0] >= 0 && (input(n, f->y) >= 0 || f->y_real) &&
+                 !oct_node_int(n, "channels_last", 0) && (f->n_data >= 0 || oct_qlinear_slot(f, n_data) == n->n_in);
     for (int i = 0; whole && i < n_data; i++) {
         const int slot = oct_qlinear_slot(f, i);
         whole = input(n, slot) >= 0 && input(n, slot + 1) >= 0 && g->value[n->in[slot]].shape.rank >= 0;

@@ -18,7 +18,8 @@ void oct_build_to(oct_builder *b, const char *op, const int *in, int n_in, int o
         *node = id;
 }
 
-int oct_build(oct_builder *b, const char *op, const char *base, const char *suffix, oct_dtype type, const int *in, int n_in, int *node)
+int oct_build(oct_builder *b, const char *op, const char *base, const char *suffix, oct_dtype type, const int *in,
+              int n_in, int *node)
 {
     int v = 0;
     if (b->status == OCT_OK && oct_build_good(b, oct_edit_value(b->g, base, suffix, type, -1, &v, b->err)))
@@ -31,7 +32,8 @@ int oct_build_real(oct_builder *b, const char *op, const char *base, const char 
     return oct_build(b, op, base, suffix, OCT_F32, (const int[]){ first, second }, second >= 0 ? 2 : 1, NULL);
 }
 
-int oct_build_const(oct_builder *b, const char *base, const char *suffix, oct_dtype type, int rank, const int64_t *dims, const void *data)
+int oct_build_const(oct_builder *b, const char *base, const char *suffix, oct_dtype type, int rank, const int64_t *dims,
+                    const void *data)
 {
     int v = 0;
     if (b->status == OCT_OK)
@@ -56,7 +58,8 @@ void oct_build_ints(oct_builder *b, int node, const char *name, const int64_t *i
         oct_build_good(b, oct_node_set_ints(b->g, node, name, i, n, b->err));
 }
 
-void oct_build_split(oct_builder *b, const char *base, int v, const int64_t sizes[2], const char *const suffix[2], int part[2])
+void oct_build_split(oct_builder *b, const char *base, int v, const int64_t sizes[2], const char *const suffix[2],
+                     int part[2])
 {
     int node = 0;
     const int in[2] = { v, oct_build_list(b, base, "_sizes", sizes, 2) };

@@ -19,7 +19,8 @@ static oct_status copy_node(oct_graph *g, int id, int from, int *to, oct_err *er
 static oct_status dedicate(oct_graph *g, int id, bool quantizers, oct_err *err)
 {
     const int qvals = g->node[id].in[0], real = g->node[id].out[0], maker = g->value[qvals].producer;
-    const bool both = quantizers && maker >= 0 && oct_edit_is_quantizer(&g->node[maker], "QuantizeLinear") && g->node[maker].n_in == 3 && !g->value[qvals].is_output;
+    const bool both = quantizers && maker >= 0 && oct_edit_is_quantizer(&g->node[maker], "QuantizeLinear") &&
+                      g->node[maker].n_in == 3 && !g->value[qvals].is_output;
     for (size_t kept = g->value[real].is_output ? 0 : 1; g->value[real].n_uses > kept;) {
         const oct_use u = g->value[real].uses[kept];
         int from = qvals, to;
@@ -43,7 +44,8 @@ oct_status oct_dedicate_pairs(oct_graph *g, bool quantizers, oct_err *err)
         return oct_nomem(err);
     for (size_t i = 0; i < n; i++) {
         const oct_node *d = &g->node[order[i]];
-        if (oct_edit_is_quantizer(d, "DequantizeLinear") && d->n_in == 3 && !g->value[d->in[0]].constant && !oct_node_attr(d, "axis") && !oct_node_attr(d, "block_size"))
+        if (oct_edit_is_quantizer(d, "DequantizeLinear") && d->n_in == 3 && !g->value[d->in[0]].constant &&
+            !oct_node_attr(d, "axis") && !oct_node_attr(d, "block_size"))
             OCT_TRY(dedicate(g, order[i], quantizers, err));
     }
     return oct_graph_sort(g, err);

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* The number of spatial dimensions of a convolution or pool, and in kernel[] its extent, if that is not an attribute; 0: the node is something else. */
+/* The number of spatial dimensions of a convolution or pool, and in kernel[] its extent, if that is not an attribute;
+ * 0: the node is something else. */
 static int window_of(const oct_graph *g, const oct_node *n, int64_t *kernel)
 {
     const bool conv = oct_is_op(n, "Conv") || oct_is_op(n, "ConvTranspose");

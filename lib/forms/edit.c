@@ -8,7 +8,8 @@ int oct_edit_after(oct_graph *g, int node)
     return node >= 0 ? oct_graph_next(g, node) : g->n_order ? g->order[0] : -1;
 }
 
-oct_status oct_edit_value(oct_graph *g, const char *base, const char *suffix, oct_dtype t, int like, int *v, oct_err *err)
+oct_status oct_edit_value(oct_graph *g, const char *base, const char *suffix, oct_dtype t, int like, int *v,
+                          oct_err *err)
 {
     const char *name = oct_arena_printf(g->arena, "%s%s", base, suffix);
     if (!name)
@@ -20,8 +21,8 @@ oct_status oct_edit_value(oct_graph *g, const char *base, const char *suffix, oc
     return oct_graph_set_shape(g, *v, s.rank, s.d, err);
 }
 
-oct_status oct_edit_const(oct_graph *g, const char *base, const char *suffix, oct_dtype t, int rank, const int64_t *dims, const void *data,
-                          int *v, oct_err *err)
+oct_status oct_edit_const(oct_graph *g, const char *base, const char *suffix, oct_dtype t, int rank,
+                          const int64_t *dims, const void *data, int *v, oct_err *err)
 {
     const char *name = oct_arena_printf(g->arena, "%s%s", base, suffix);
     return name ? oct_graph_new_const(g, name, t, rank, dims, data, v, err) : oct_nomem(err);
@@ -35,12 +36,16 @@ oct_status oct_edit_refer(oct_graph *g, const char *base, const char *suffix, co
     return OCT_OK;
 }
 
-oct_status oct_edit_refer_matrix(oct_graph *g, const char *base, const char *suffix, oct_dtype t, size_t rows, size_t columns, const void *data,
-                                 int *v, oct_err *err)
+oct_status oct_edit_refer_matrix(oct_graph *g, const char *base, const char *suffix, oct_dtype t, size_t rows,
+                                 size_t columns, const void *data, int *v, oct_err *err)
 {
     const int64_t dims[2] = { (int64_t)rows, (int64_t)columns };
-    const oct_tensor made = { .dtype = t, .rank = 2, .dims = oct_arena_memdup(g->arena, dims, sizeof dims), .count = dims[0] * dims[1],
-                              .bytes = rows * columns * (size_t)oct_dtype_bits(t) / 8, .data = data };
+    const oct_tensor made = { .dtype = t,
+                              .rank = 2,
+                              .dims = oct_arena_memdup(g->arena, dims, sizeof dims),
+                              .count = dims[0] * dims[1],
+                              .bytes = rows * columns * (size_t)oct_dtype_bits(t) / 8,
+                              .data = data };
     const oct_tensor *kept = made.dims ? oct_arena_memdup(g->arena, &made, sizeof made) : NULL;
     return kept ? oct_edit_refer(g, base, suffix, kept, v, err) : oct_nomem(err);
 }
@@ -50,7 +55,8 @@ bool oct_edit_keeps(const oct_graph *g, int v)
     return g->value[v].is_output || oct_value_is_captured(&g->value[v]);
 }
 
-oct_status oct_edit_node(oct_graph *g, const char *op, const int *in, int n_in, int out, int before, int *node, oct_err *err)
+oct_status oct_edit_node(oct_graph *g, const char *op, const int *in, int n_in, int out, int before, int *node,
+                         oct_err *err)
 {
     const char *name = oct_arena_printf(g->arena, "%s_%s", g->value[out].name, op);
     int id;

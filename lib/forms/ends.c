@@ -17,14 +17,16 @@ static int least_of(oct_dtype t)
 
 /* ---- finding ---- */
 
-/* The scale and the zero point, converted to type t, of a QuantizeLinear or DequantizeLinear with one constant scale; false: the node is of another kind. */
+/* The scale and the zero point, converted to type t, of a QuantizeLinear or DequantizeLinear with one constant scale;
+ * false: the node is of another kind. */
 static bool params_of(const oct_graph *g, int node, oct_dtype t, float *scale, float *zero)
 {
     const oct_node *n = &g->node[node];
     if (n->n_in < 3 || n->in[1] < 0 || n->in[2] < 0)
         return false;
     const oct_tensor *s = g->value[n->in[1]].constant, *z = g->value[n->in[2]].constant;
-    if (!s || !z || !s->data || !z->data || s->count != 1 || z->count != 1 || s->dtype != OCT_F32 || (z->dtype != OCT_U8 && z->dtype != OCT_S8))
+    if (!s || !z || !s->data || !z->data || s->count != 1 || z->count != 1 || s->dtype != OCT_F32 ||
+        (z->dtype != OCT_U8 && z->dtype != OCT_S8))
         return false;
     const int own = z->dtype == OCT_S8 ? *(const int8_t *)z->data : *(const uint8_t *)z->data;
     *scale = *(const float *)s->data;
@@ -64,7 +66,8 @@ void oct_end_find(const oct_graph *g, oct_end *e)
 /* ---- nodes ---- */
 
 /* Adds a node at the end of the order, which is sorted later. *to: its new output. */
-static oct_status add(oct_graph *g, const char *op, const int *in, int n_in, const char *base, oct_dtype t, int like, int *node, int *to, oct_err *err)
+static oct_status add(oct_graph *g, const char *op, const int *in, int n_in, const char *base, oct_dtype t, int like,
+                      int *node, int *to, oct_err *err)
 {
     int made; /* to may be one of in */
     OCT_TRY(oct_edit_value(g, base, "", t, like, &made, err));
@@ -109,15 +112,18 @@ static oct_status reverse_channels(oct_graph *g, int *v, const oct_end *e, int a
     return oct_node_set_int(g, node, "axis", axis, err);
 }
 
-/* Adds a constant with a number for each channel, in a shape that broadcasts to a tensor with the float model's dimensions. */
-static oct_status channel_const(oct_graph *g, const oct_end *e, const char *suffix, const float *x, int rank, int *v, oct_err *err)
+/* Adds a constant with a number for each channel, in a shape that broadcasts to a tensor with the float model's
+ * dimensions. */
+static oct_status channel_const(oct_graph *g, const oct_end *e, const char *suffix, const float *x, int rank, int *v,
+                                oct_err *err)
 {
     const int64_t dims[OCT_MAX_RANK] = { e->n, 1, 1, 1, 1, 1, 1, 1 };
     return oct_edit_const(g, e->name, suffix, OCT_F32, e->n > 1 ? rank - e->axis : 0, dims, x, v, err);
 }
 
 /* Adds a QuantizeLinear, or (de) a DequantizeLinear, with one scale. */
-static oct_status quantizer(oct_graph *g, const oct_end *e, bool de, int v, const char *base, int like, int *to, oct_err *err)
+static oct_status quantizer(oct_graph *g, const oct_end *e, bool de, int v, const char *base, int like, int *to,
+                            oct_err *err)
 {
     const uint8_t zero = (uint8_t)(int)e->zero[0]; /* for s8, too: the byte is the same */
     int in[3] = { v, -1, -1 };
@@ -128,11 +134,14 @@ static oct_status quantizer(oct_graph *g, const oct_end *e, bool de, int v, cons
 
 static bool is_whole(const oct_end *e)
 {
-    return e->n == 1 && e->zero[0] == rintf(e->zero[0]) && e->zero[0] >= (float)least_of(e->type) && e->zero[0] <= (float)(least_of(e->type) + 255);
+    return e->n == 1 && e->zero[0] == rintf(e->zero[0]) && e->zero[0] >= (float)least_of(e->type) &&
+           e->zero[0] <= (float)(least_of(e->type) + 255);
 }
 
-/* Computes (v - zero) * scale as a division by 1 / scale, because preprocessing divides by std. Steps that change nothing are left out. */
-static oct_status compute_reals(oct_graph *g, const oct_end *e, int v, const char *base, int like, int *real, oct_err *err)
+/* Computes (v - zero) * scale as a division by 1 / scale, because preprocessing divides by std. Steps that change
+ * nothing are left out. */
+static oct_status compute_reals(oct_graph *g, const oct_end *e, int v, const char *base, int like, int *real,
+                                oct_err *err)
 {
     const int rank = g->value[like].shape.rank;
     float by[OCT_END_CHANNELS];
@@ -216,16 +225,19 @@ static oct_status new_input(oct_graph *g, const oct_end *e, int v, int *same, oc
     return e->reversed ? reverse_channels(g, same, e, e->axis, e->name, err) : OCT_OK;
 }
 
-/* Removes the nodes that convert v to e's type (quantizers with e's parameters, and Casts). Their readers read `same` instead. */
+/* Removes the nodes that convert v to e's type (quantizers with e's parameters, and Casts). Their readers read `same`
+ * instead. */
 static oct_status drop_rounding(oct_graph *g, const oct_end *e, int v, int same, oct_err *err)
 {
     for (size_t i = 0; i < g->value[v].n_uses;) {
         const oct_use u = g->value[v].uses[i];
         const oct_node *n = &g->node[u.node];
         float scale, zero;
-        const bool quantizes = u.slot == 0 && oct_is_op(n, "QuantizeLinear") && e->n == 1 && !e->computed && params_of(g, u.node, e->type, &scale, &zero) &&
-                               scale == e->scale[0] && zero == e->zero[0];
-        if ((quantizes || oct_is_op(n, "Cast")) && g->value[n->out[0]].dtype == e->type && !oct_edit_keeps(g, n->out[0])) {
+        const bool quantizes = u.slot == 0 && oct_is_op(n, "QuantizeLinear") && e->n == 1 && !e->computed &&
+                               params_of(g, u.node, e->type, &scale, &zero) && scale == e->scale[0] &&
+                               zero == e->zero[0];
+        if ((quantizes || oct_is_op(n, "Cast")) && g->value[n->out[0]].dtype == e->type &&
+            !oct_edit_keeps(g, n->out[0])) {
             const int out = n->out[0];
             OCT_TRY(oct_graph_replace_uses(g, out, same, err));
             oct_graph_remove_node(g, u.node);
@@ -247,7 +259,8 @@ static bool only_moves(const oct_graph *g, const oct_node *n)
 {
     const oct_value *fill = n->n_in > 2 && n->in[2] >= 0 ? &g->value[n->in[2]] : NULL;
     if (oct_is_op(n, "Pad"))
-        return !fills_constant(n) || !fill || (fill->constant && fill->constant->data && fill->constant->dtype == OCT_F32);
+        return !fills_constant(n) || !fill ||
+               (fill->constant && fill->constant->data && fill->constant->dtype == OCT_F32);
     return oct_is_op(n, "Split") || oct_is_op(n, "Concat") || oct_is_op(n, "Transpose");
 }
 
@@ -259,7 +272,8 @@ static bool inputs_are(const oct_graph *g, const oct_node *n, const bool *of)
     return all && only_moves(g, n);
 }
 
-/* Marks in of[] the values that consist of elements of v. Returns whether only nodes that move them and quantizers with e's parameters read these values. */
+/* Marks in of[] the values that consist of elements of v. Returns whether only nodes that move them and quantizers with
+ * e's parameters read these values. */
 static bool moved_from(const oct_graph *g, const oct_end *e, int v, bool *of)
 {
     bool only = e->n == 1 && !e->computed;
@@ -275,7 +289,8 @@ static bool moved_from(const oct_graph *g, const oct_end *e, int v, bool *of)
             const oct_use u = g->value[w].uses[i];
             float scale, zero;
             const oct_node *n = &g->node[u.node];
-            const bool rounds = u.slot == 0 && oct_is_op(n, "QuantizeLinear") && params_of(g, u.node, e->type, &scale, &zero) && scale == e->scale[0] &&
+            const bool rounds = u.slot == 0 && oct_is_op(n, "QuantizeLinear") &&
+                                params_of(g, u.node, e->type, &scale, &zero) && scale == e->scale[0] &&
                                 zero == e->zero[0] && g->value[n->out[0]].dtype == e->type;
             only &= u.slot >= 0 && !oct_edit_keeps(g, (int)w) && (rounds || (n->out[0] >= 0 && of[n->out[0]]));
         }
@@ -336,7 +351,8 @@ static oct_status close_input(oct_graph *g, const oct_end *e, int v, oct_err *er
     if (e->type == OCT_F16)
         OCT_TRY(cast(g, same, OCT_F32, e->name, v, &real, err));
     else
-        OCT_TRY(e->computed ? compute_reals(g, e, same, e->name, v, &real, err) : quantizer(g, e, true, same, e->name, v, &real, err));
+        OCT_TRY(e->computed ? compute_reals(g, e, same, e->name, v, &real, err)
+                            : quantizer(g, e, true, same, e->name, v, &real, err));
     OCT_TRY(oct_graph_replace_uses(g, v, real, err));
     oct_graph_remove_value(g, v);
     return finish(g, err);
@@ -347,14 +363,16 @@ static oct_status close_output(oct_graph *g, const oct_end *e, int v, oct_err *e
     float scale, zero;
     const int p = quantizer_of(g, v, true, e->type, &scale, &zero), q = p >= 0 ? g->node[p].in[0] : -1;
     int to = q;
-    if (q < 0 || g->value[q].dtype != e->type || g->value[q].is_output || g->value[q].is_input || oct_value_is_captured(&g->value[q]))
-        OCT_TRY(e->type == OCT_F16 ? cast(g, v, OCT_F16, e->name, v, &to, err) : quantizer(g, e, false, v, e->name, v, &to, err));
+    if (q < 0 || g->value[q].dtype != e->type || g->value[q].is_output || g->value[q].is_input ||
+        oct_value_is_captured(&g->value[q]))
+        OCT_TRY(e->type == OCT_F16 ? cast(g, v, OCT_F16, e->name, v, &to, err)
+                                   : quantizer(g, e, false, v, e->name, v, &to, err));
     OCT_TRY(replace_end(g, v, true, "_real", to, err));
     return finish(g, err);
 }
 
-/* Whether a value has the dimensions that e needs: those of images for nhwc, and few channels if these have their own scales or are reversed. moved: the value
- * is the one in the file, whose channels may be the last dimension. */
+/* Whether a value has the dimensions that e needs: those of images for nhwc, and few channels if these have their own
+ * scales or are reversed. moved: the value is the one in the file, whose channels may be the last dimension. */
 static bool has_dims(const oct_graph *g, const oct_end *e, int v, bool moved)
 {
     const oct_shape *s = &g->value[v].shape;
@@ -429,14 +447,16 @@ oct_status oct_end_reopen(oct_graph *g, const oct_end *e, oct_err *err)
         return OCT_OK;
     if (!e->output)
         return reopen_input(g, e, v, err);
-    OCT_TRY(e->type == OCT_F16 ? cast(g, v, OCT_F32, e->name, v, &to, err) : quantizer(g, e, true, v, e->name, v, &to, err));
+    OCT_TRY(e->type == OCT_F16 ? cast(g, v, OCT_F32, e->name, v, &to, err)
+                               : quantizer(g, e, true, v, e->name, v, &to, err));
     OCT_TRY(replace_end(g, v, true, "_as_given", to, err));
     return finish(g, err);
 }
 
 /* ---- scaled inputs ---- */
 
-oct_status oct_input_scale(oct_graph *g, const char *input, int axis, bool reversed, int n, const float *factor, const float *term, oct_err *err)
+oct_status oct_input_scale(oct_graph *g, const char *input, int axis, bool reversed, int n, const float *factor,
+                           const float *term, oct_err *err)
 {
     const int v = oct_graph_find(g, input);
     const size_t n_uses = g->value[v].n_uses;
@@ -469,8 +489,8 @@ void oct_end_put(oct_buf *b, const oct_end *e)
     if (e->name[strcspn(e->name, "\n")])
         return; /* a name with a line break does not fit into a line */
     const float one = 1, none = 0;
-    oct_buf_printf(b, "%s %s %s %s %d", e->output ? "output" : "input", oct_dtype_name(e->type), e->nhwc ? "nhwc" : "-", e->reversed ? "reversed" : "-",
-                   e->axis);
+    oct_buf_printf(b, "%s %s %s %s %d", e->output ? "output" : "input", oct_dtype_name(e->type), e->nhwc ? "nhwc" : "-",
+                   e->reversed ? "reversed" : "-", e->axis);
     put_floats(b, e->n ? e->scale : &one, e->n ? e->n : 1);
     put_floats(b, e->n ? e->zero : &none, e->n ? e->n : 1);
     oct_buf_printf(b, " %s\n", e->name);
@@ -495,9 +515,13 @@ static bool read_line(char *line, oct_end *e)
 {
     char way[8], type[12], layout[8], order[12];
     int used = 0, axis;
-    if (sscanf(line, "%7s %11s %7s %11s %d %n", way, type, layout, order, &axis, &used) != 5 || !used || axis < 0 || axis >= OCT_MAX_RANK)
+    if (sscanf(line, "%7s %11s %7s %11s %d %n", way, type, layout, order, &axis, &used) != 5 || !used || axis < 0 ||
+        axis >= OCT_MAX_RANK)
         return false;
-    *e = (oct_end){ .output = strcmp(way, "output") == 0, .nhwc = strcmp(layout, "nhwc") == 0, .reversed = strcmp(order, "reversed") == 0, .axis = axis };
+    *e = (oct_end){ .output = strcmp(way, "output") == 0,
+                    .nhwc = strcmp(layout, "nhwc") == 0,
+                    .reversed = strcmp(order, "reversed") == 0,
+                    .axis = axis };
     for (oct_dtype t = 1; t <= OCT_F16; t++)
         if ((t == OCT_U8 || t == OCT_S8 || t == OCT_F16) && strcmp(type, oct_dtype_name(t)) == 0)
             e->type = t;

@@ -1,4 +1,5 @@
-/* Operators on integers whose scales and zero points are inputs: QLinearConv and similar ones, of the default domain and of com.microsoft. */
+/* Operators on integers whose scales and zero points are inputs: QLinearConv and similar ones, of the default domain
+ * and of com.microsoft. */
 #include "forms/qlinear.h"
 #include "forms/read_int.h"
 

@@ -1,4 +1,5 @@
-/* lib/forms/qlinear.h -- the table of integer operators that have scales and zero points as inputs, for reading and writing. */
+/* lib/forms/qlinear.h -- the table of integer operators that have scales and zero points as inputs, for reading and
+ * writing. */
 #ifndef OCT_FORMS_QLINEAR_H
 #define OCT_FORMS_QLINEAR_H
 
@@ -11,8 +12,8 @@ typedef struct oct_qlinear {
     int64_t opset;             /* the opset of that operator */
     int n_data;                /* how many data inputs it has; -1: any number */
     int first;                 /* the slot of the first data input; each is followed by its scale and zero point */
-    int bias;                  /* the slot of the bias, int32 with the product of the inputs' scales as its scale; -1: there is none */
-    int y;                     /* the slot of the output's scale; if it is absent, the output is float, where y_real allows that */
+    int bias; /* the slot of the bias, int32 with the product of the inputs' scales as its scale; -1: there is none */
+    int y;    /* the slot of the output's scale; if it is absent, the output is float, where y_real allows that */
     bool y_real;
 } oct_qlinear;
 
@@ -25,7 +26,8 @@ static inline int oct_qlinear_slot(const oct_qlinear *f, int i)
 {
     return f->first + 3 * i;
 }
-/* If data input i, with this rank, has several scales: the dimension along which they are. It is that of the output channels of weights. */
+/* If data input i, with this rank, has several scales: the dimension along which they are. It is that of the output
+ * channels of weights. */
 int oct_qlinear_axis(const oct_qlinear *f, const oct_node *n, int i, int rank);
 
 #endif

@@ -72,11 +72,13 @@ oct_status forms_quant(forms_reader *r, const oct_quant *like, const oct_quant *
 }
 
 /* Whether constants of scales and zero points fit the shape of the quantized values. */
-static bool qparams_fit(const forms_qparams *qparams, int64_t axis, const oct_tensor *s, const oct_tensor *z, const oct_value *qvals)
+static bool qparams_fit(const forms_qparams *qparams, int64_t axis, const oct_tensor *s, const oct_tensor *z,
+                        const oct_value *qvals)
 {
     const oct_shape *x = &qvals->shape;
     const int64_t n = qparams->count;
-    if (!(s->dtype == OCT_F32 || oct_is_half(s->dtype)) || s->count < 1 || s->count > INT32_MAX || n > INT32_MAX || (z && z->dtype != qvals->dtype))
+    if (!(s->dtype == OCT_F32 || oct_is_half(s->dtype)) || s->count < 1 || s->count > INT32_MAX || n > INT32_MAX ||
+        (z && z->dtype != qvals->dtype))
         return false;
     if (n)
         return (s->count == n || s->count == 1) && (!z || z->count == n || z->count == 1);
@@ -87,7 +89,8 @@ static bool qparams_fit(const forms_qparams *qparams, int64_t axis, const oct_te
     if (axis < 0 || axis >= x->rank || (qparams->block == 0 && (s->rank != 1 || x->d[axis].n != s->count)))
         return false;
     for (int i = 0; i < x->rank && qparams->block > 0; i++)
-        if (s->rank != x->rank || s->dims[i] != (i == axis ? x->d[i].n / qparams->block + (x->d[i].n % qparams->block != 0) : x->d[i].n))
+        if (s->rank != x->rank ||
+            s->dims[i] != (i == axis ? x->d[i].n / qparams->block + (x->d[i].n % qparams->block != 0) : x->d[i].n))
             return false;
     return qparams->block >= 0;
 }
@@ -106,10 +109,11 @@ oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int qvals
     oct_graph *g = r->g;
     const oct_value *v = &g->value[qvals];
     const oct_tensor *s = qparams->scale >= 0 ? g->value[qparams->scale].constant : NULL,
-        *z = qparams->zero >= 0 ? g->value[qparams->zero].constant : NULL;
+                     *z = qparams->zero >= 0 ? g->value[qparams->zero].constant : NULL;
     const int64_t axis = qparams->axis < 0 ? qparams->axis + v->shape.rank : qparams->axis;
     *q = NULL;
-    if (!s || !s->data || (qparams->zero >= 0 && (!z || !z->data)) || !is_zero_type(v->dtype) || !qparams_fit(qparams, axis, s, z, v))
+    if (!s || !s->data || (qparams->zero >= 0 && (!z || !z->data)) || !is_zero_type(v->dtype) ||
+        !qparams_fit(qparams, axis, s, z, v))
         return OCT_OK;
     const int64_t n = qparams->count ? qparams->count : s->count;
     float *scales = oct_arena_calloc(g->arena, (size_t)n, sizeof *scales);
@@ -127,10 +131,17 @@ oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int qvals
         if (!isfinite(scales[i]) || (scales[i] <= 0.0f && qparams->block == 0))
             return OCT_OK; /* in blocks, scales may be negative */
     }
-    const bool one = qparams->block == 0 && (n == 1 || (!qparams->count && !v->constant && are_equal(scales, zeros, n)));
-    const oct_quant made = { .n = one ? 1 : (int)n, .axis = one ? 0 : (int)axis, .scale = scales, .zp = zeros, .dtype = v->dtype, .block = qparams->block };
+    const bool one =
+        qparams->block == 0 && (n == 1 || (!qparams->count && !v->constant && are_equal(scales, zeros, n)));
+    const oct_quant made = { .n = one ? 1 : (int)n,
+                             .axis = one ? 0 : (int)axis,
+                             .scale = scales,
+                             .zp = zeros,
+                             .dtype = v->dtype,
+                             .block = qparams->block };
     forms_value *of = known(r, qparams->scale);
-    if (!of || (!(of->qparams && oct_quant_same(of->qparams, &made)) && !(of->qparams = oct_arena_memdup(g->arena, &made, sizeof made))))
+    if (!of || (!(of->qparams && oct_quant_same(of->qparams, &made)) &&
+                !(of->qparams = oct_arena_memdup(g->arena, &made, sizeof made))))
         return oct_nomem(err);
     *q = of->qparams;
     return OCT_OK;
@@ -138,7 +149,8 @@ oct_status forms_params(forms_reader *r, const forms_qparams *qparams, int qvals
 
 oct_status forms_params_of(forms_reader *r, const oct_node *n, int qvals, const oct_quant **q, oct_err *err)
 {
-    const forms_qparams qparams = { n->in[1], oct_input_at(n, 2), oct_node_int(n, "axis", 1), oct_node_int(n, "block_size", 0) };
+    const forms_qparams qparams = { n->in[1], oct_input_at(n, 2), oct_node_int(n, "axis", 1),
+                                    oct_node_int(n, "block_size", 0) };
     return forms_params(r, &qparams, qvals, q, err);
 }
 
@@ -167,7 +179,8 @@ static oct_status new_annotated(forms_reader *r, int qvals, int v, oct_err *err)
     return move(r, qvals, v, err);
 }
 
-oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, const char *absent, const char **stem, oct_err *err)
+oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, const char *absent, const char **stem,
+                      oct_err *err)
 {
     const size_t n = strlen(name), m = strlen(suffix);
     const bool ends = n > m && strcmp(name + n - m, suffix) == 0;
@@ -184,20 +197,23 @@ static oct_status new_value(forms_reader *r, int qvals, oct_dtype real, int *v, 
     return oct_edit_value(r->g, name, "", real, qvals, v, err);
 }
 
-/* The quantization of values that a QuantizeLinear computes from real numbers; NULL: something else computes them, or the node cannot be read. */
+/* The quantization of values that a QuantizeLinear computes from real numbers; NULL: something else computes them, or
+ * the node cannot be read. */
 static oct_status quantizer_of(forms_reader *r, int qvals, const oct_quant **q, oct_err *err)
 {
     const oct_graph *g = r->g;
     const int p = g->value[qvals].producer;
     const oct_node *n = p >= 0 ? &g->node[p] : NULL;
     *q = NULL;
-    if (!n || !forms_is(n, "QuantizeLinear") || n->n_in < 2 || n->n_out != 1 || n->in[0] < 0 || oct_node_int(n, "block_size", 0))
+    if (!n || !forms_is(n, "QuantizeLinear") || n->n_in < 2 || n->n_out != 1 || n->in[0] < 0 ||
+        oct_node_int(n, "block_size", 0))
         return OCT_OK;
     const oct_dtype real = g->value[n->in[0]].dtype;
     return real == OCT_F32 || oct_is_half(real) ? forms_params_of(r, n, qvals, q, err) : OCT_OK;
 }
 
-/* Makes a quantizer the border that computes v. If the quantized values are still needed, a second border computes them from v. */
+/* Makes a quantizer the border that computes v. If the quantized values are still needed, a second border computes them
+ * from v. */
 static oct_status make_border(forms_reader *r, int id, int qvals, int v, oct_err *err)
 {
     oct_graph *g = r->g;
@@ -209,7 +225,8 @@ static oct_status make_border(forms_reader *r, int id, int qvals, int v, oct_err
     return is_needed(g, qvals) ? oct_edit_node(g, "QuantizeLinear", &v, 1, qvals, behind, NULL, err) : OCT_OK;
 }
 
-oct_status forms_annotated_of(forms_reader *r, int qvals, const oct_quant *q, oct_dtype real, int into, int before, int *v, oct_err *err)
+oct_status forms_annotated_of(forms_reader *r, int qvals, const oct_quant *q, oct_dtype real, int into, int before,
+                              int *v, oct_err *err)
 {
     oct_graph *g = r->g;
     const oct_tensor *constant = g->value[qvals].constant;
@@ -219,7 +236,8 @@ oct_status forms_annotated_of(forms_reader *r, int qvals, const oct_quant *q, oc
     if (!x)
         return oct_nomem(err);
     for (const forms_annotated *t = x->annotated; t; t = t->next)
-        if (!g->value[t->value].dead && g->value[t->value].dtype == real && oct_quant_same(g->value[t->value].quant, q)) {
+        if (!g->value[t->value].dead && g->value[t->value].dtype == real &&
+            oct_quant_same(g->value[t->value].quant, q)) {
             *v = t->value;
             return OCT_OK;
         }
@@ -239,7 +257,8 @@ oct_status forms_annotated_of(forms_reader *r, int qvals, const oct_quant *q, oc
         with.qvals = constant;
         OCT_TRY(forms_quant(r, &with, &g->value[*v].quant, err));
     } else {
-        OCT_TRY(rounds ? make_border(r, id, qvals, *v, err) : oct_edit_node(g, "DequantizeLinear", &qvals, 1, *v, before, NULL, err));
+        OCT_TRY(rounds ? make_border(r, id, qvals, *v, err)
+                       : oct_edit_node(g, "DequantizeLinear", &qvals, 1, *v, before, NULL, err));
     }
     return new_annotated(r, qvals, *v, err);
 }
@@ -275,7 +294,8 @@ oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quan
     return new_annotated(r, qvals, v, err);
 }
 
-/* Quantized values that are no longer needed become the value that carries their quantization. When it is written again, it gets their name and their place. */
+/* Quantized values that are no longer needed become the value that carries their quantization. When it is written
+ * again, it gets their name and their place. */
 static oct_status settle(forms_reader *r, int qvals, oct_err *err)
 {
     oct_graph *g = r->g;

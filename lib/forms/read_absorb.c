@@ -2,8 +2,8 @@
 #include "forms/edit.h"
 #include "forms/read_int.h"
 
-/* The border that quantizes output k of a node, directly or after a clamp that the node can perform, if nothing else reads the results on the way; -1: there is
- * none. *end: the value that the border reads. */
+/* The border that quantizes output k of a node, directly or after a clamp that the node can perform, if nothing else
+ * reads the results on the way; -1: there is none. *end: the value that the border reads. */
 static int border_behind(const oct_graph *g, const oct_node *n, const oct_op *op, int k, int *end)
 {
     oct_epilogue e;

@@ -1,4 +1,5 @@
-/* Dynamic quantization: DynamicQuantizeLinear - MatMulInteger - Cast - Mul by s_a * s_b is a MatMul whose first factor is quantized at run time. */
+/* Dynamic quantization: DynamicQuantizeLinear - MatMulInteger - Cast - Mul by s_a * s_b is a MatMul whose first factor
+ * is quantized at run time. */
 #include "forms/edit.h"
 #include "forms/read_int.h"
 
@@ -14,12 +15,13 @@ static int quantizer_of(const oct_graph *g, const oct_node *mm)
 {
     const int id = g->value[mm->in[0]].producer;
     const oct_node *n = id >= 0 ? &g->node[id] : NULL;
-    const bool is = n && forms_is(n, "DynamicQuantizeLinear") && n->n_in == 1 && n->n_out == 3 && n->in[0] >= 0 && n->out[0] == mm->in[0] &&
-                    n->out[1] >= 0 && n->out[2] == oct_input_at(mm, 2);
+    const bool is = n && forms_is(n, "DynamicQuantizeLinear") && n->n_in == 1 && n->n_out == 3 && n->in[0] >= 0 &&
+                    n->out[0] == mm->in[0] && n->out[1] >= 0 && n->out[2] == oct_input_at(mm, 2);
     return is && g->value[n->in[0]].dtype == OCT_F32 ? id : -1;
 }
 
-/* The node with this operator that is the only reader of a node's output, unless that output is looked at; -1: there is none. */
+/* The node with this operator that is the only reader of a node's output, unless that output is looked at; -1: there is
+ * none. */
 static int behind(const forms_reader *r, int id, const char *op)
 {
     const int value = r->g->node[id].out[0], next = forms_seen(r, value) ? -1 : oct_only_reader(r->g, value);
@@ -42,7 +44,8 @@ static bool match(const forms_reader *r, int id, chain *c)
 {
     const oct_graph *g = r->g;
     const oct_node *mm = &g->node[id];
-    if (!oct_is_op(mm, "MatMulInteger") || mm->n_in < 2 || mm->n_out != 1 || mm->out[0] < 0 || mm->in[0] < 0 || mm->in[1] < 0)
+    if (!oct_is_op(mm, "MatMulInteger") || mm->n_in < 2 || mm->n_out != 1 || mm->out[0] < 0 || mm->in[0] < 0 ||
+        mm->in[1] < 0)
         return false;
     c->quantizer = quantizer_of(g, mm);
     c->cast = behind(r, id, "Cast");

@@ -6,11 +6,12 @@
 
 enum { FIRST_QPARAMS = 8, INPUTS = 12 }; /* scale and zero point of W, then of R */
 
-/* The parameters of the matrix at a slot, after it is transposed to [dirs][rows][k]: a scale for each direction, or for each row of each direction. NULL: it is
- * not read. */
+/* The parameters of the matrix at a slot, after it is transposed to [dirs][rows][k]: a scale for each direction, or for
+ * each row of each direction. NULL: it is not read. */
 static oct_status qparams_of(forms_reader *r, const oct_node *n, int slot, const oct_quant **q, oct_err *err)
 {
-    const int qvals = n->in[slot], scale = n->in[FIRST_QPARAMS + 2 * (slot - 1)], zero = n->in[FIRST_QPARAMS + 2 * (slot - 1) + 1];
+    const int qvals = n->in[slot], scale = n->in[FIRST_QPARAMS + 2 * (slot - 1)],
+              zero = n->in[FIRST_QPARAMS + 2 * (slot - 1) + 1];
     const oct_tensor *t = qvals >= 0 && !r->g->value[qvals].quant ? r->g->value[qvals].constant : NULL;
     const int64_t count = scale >= 0 && r->g->value[scale].constant ? r->g->value[scale].constant->count : 0;
     *q = NULL;
@@ -40,7 +41,8 @@ oct_status forms_read_lstm(forms_reader *r, int id, oct_err *err)
 {
     const oct_node *n = &r->g->node[id];
     const oct_quant *w, *rec;
-    if (!forms_is(n, "DynamicQuantizeLSTM") || n->n_in != INPUTS || n->in[0] < 0 || r->g->value[n->in[0]].dtype != OCT_F32)
+    if (!forms_is(n, "DynamicQuantizeLSTM") || n->n_in != INPUTS || n->in[0] < 0 ||
+        r->g->value[n->in[0]].dtype != OCT_F32)
         return OCT_OK;
     OCT_TRY(qparams_of(r, n, 1, &w, err));
     OCT_TRY(qparams_of(r, n, 2, &rec, err));

@@ -1,4 +1,5 @@
-/* Operators that move quantized values unchanged between operators that compute on them: the results have the quantization of the inputs. */
+/* Operators that move quantized values unchanged between operators that compute on them: the results have the
+ * quantization of the inputs. */
 #include "forms/read_int.h"
 
 #include <string.h>
@@ -23,15 +24,18 @@ static oct_status find_inputs(forms_reader *r, int id, const oct_op *op, int *to
             return OCT_OK;
         OCT_TRY(forms_known(r, n->in[i], id, &to[i], err));
         const oct_quant *q = to[i] >= 0 ? r->g->value[to[i]].quant : NULL;
-        if (!q || q->n != 1 || q->qvals || r->g->value[to[i]].dtype != OCT_F32 || !oct_quant_same(q, r->g->value[to[0]].quant))
+        if (!q || q->n != 1 || q->qvals || r->g->value[to[i]].dtype != OCT_F32 ||
+            !oct_quant_same(q, r->g->value[to[0]].quant))
             return OCT_OK;
     }
     *same = r->g->value[to[0]].quant;
     return OCT_OK;
 }
 
-/* Makes the node read and compute annotated values (to is OCT_F32), or integers again. in: its inputs. from, to: the old and the new type of its outputs. */
-static oct_status suppose(oct_graph *g, int id, const oct_op *op, const int *in, const oct_quant *q, oct_dtype from, oct_dtype to, oct_err *err)
+/* Makes the node read and compute annotated values (to is OCT_F32), or integers again. in: its inputs. from, to: the
+ * old and the new type of its outputs. */
+static oct_status suppose(oct_graph *g, int id, const oct_op *op, const int *in, const oct_quant *q, oct_dtype from,
+                          oct_dtype to, oct_err *err)
 {
     for (int i = 0; i < g->node[id].n_in; i++)
         if (carries(op, i))
@@ -73,6 +77,7 @@ oct_status forms_read_move(forms_reader *r, int id, oct_err *err)
     const oct_dtype t = r->g->value[r->g->node[id].in[0]].dtype;
     if (t != OCT_U8 && t != OCT_S8)
         return OCT_OK;
-    int *was = oct_arena_memdup(r->g->arena, r->g->node[id].in, (size_t)n * sizeof *was), *to = oct_arena_calloc(r->g->arena, (size_t)n, sizeof *to);
+    int *was = oct_arena_memdup(r->g->arena, r->g->node[id].in, (size_t)n * sizeof *was),
+        *to = oct_arena_calloc(r->g->arena, (size_t)n, sizeof *to);
     return was && to ? try_move(r, id, op, was, to, err) : oct_nomem(err);
 }

@@ -4,7 +4,8 @@
 
 #include "kernels/half.h"
 
-/* Whether a value is read by a node that plans cannot compute and that takes constants as they are: for example SequenceConstruct, or If by its captures. */
+/* Whether a value is read by a node that plans cannot compute and that takes constants as they are: for example
+ * SequenceConstruct, or If by its captures. */
 static bool leaves_plans(const oct_graph *g, int value)
 {
     const oct_value *v = &g->value[value];
@@ -21,7 +22,8 @@ oct_status forms_read_dequantize(forms_reader *r, int id, oct_err *err)
     oct_graph *g = r->g;
     const oct_node *n = &g->node[id];
     const oct_quant *q;
-    if (!forms_is(n, "DequantizeLinear") || n->n_in < 2 || n->n_out != 1 || n->in[0] < 0 || n->out[0] < 0 || g->value[n->in[0]].quant)
+    if (!forms_is(n, "DequantizeLinear") || n->n_in < 2 || n->n_out != 1 || n->in[0] < 0 || n->out[0] < 0 ||
+        g->value[n->in[0]].quant)
         return OCT_OK;
     const int qvals = n->in[0], d = n->out[0];
     const oct_dtype real = g->value[d].dtype;
@@ -52,5 +54,6 @@ oct_status forms_read_quantize(forms_reader *r, int id, oct_err *err)
 {
     const oct_node *n = &r->g->node[id];
     int v;
-    return forms_is(n, "QuantizeLinear") && n->n_out == 1 && n->out[0] >= 0 ? forms_known(r, n->out[0], id, &v, err) : OCT_OK;
+    return forms_is(n, "QuantizeLinear") && n->n_out == 1 && n->out[0] >= 0 ? forms_known(r, n->out[0], id, &v, err)
+                                                                            : OCT_OK;
 }

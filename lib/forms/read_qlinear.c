@@ -25,7 +25,8 @@ static oct_status read_params(forms_reader *r, const oct_node *n, qnode *x, bool
         const int slot = oct_qlinear_slot(f, i), data = at(x, slot);
         if (data < 0)
             return OCT_OK;
-        const forms_qparams qparams = { at(x, slot + 1), at(x, slot + 2), oct_qlinear_axis(f, n, i, r->g->value[data].shape.rank), 0 };
+        const forms_qparams qparams = { at(x, slot + 1), at(x, slot + 2),
+                                        oct_qlinear_axis(f, n, i, r->g->value[data].shape.rank), 0 };
         OCT_TRY(forms_params(r, &qparams, data, &x->q[i], err));
         if (!x->q[i])
             return OCT_OK;
@@ -67,8 +68,8 @@ static oct_status become(forms_reader *r, int id, qnode *x, oct_err *err)
     return x->y ? forms_take_output(r, id, 0, x->y, err) : OCT_OK;
 }
 
-/* Whether the table describes the node. It does not if a factor gives the bias another scale. Channels as the last dimension are left to a pass
- * (passes/pass_nhwc.c). */
+/* Whether the table describes the node. It does not if a factor gives the bias another scale. Channels as the last
+ * dimension are left to a pass (passes/pass_nhwc.c). */
 static bool is_plain(const qnode *x, const oct_node *n)
 {
     const bool factor = at(x, x->f->bias) >= 0 && oct_node_float(n, "alpha", 1.0f) != 1.0f;

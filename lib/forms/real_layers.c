@@ -1,10 +1,12 @@
 /* Layers with float weights between quantizers, which a runtime would quantize.
  *
- * ONNX Runtime 1.32 (WeightBiasQuantization, before its fusions) rounds the constant weights of a Conv, ConvTranspose or Gemm to 8 bits with one common scale
- * if a DequantizeLinear with one scale computes the input and a single QuantizeLinear reads the result, directly or after Relu and Clip. Conv and Gemm then run
- * on integers, and sums saturate without VNNI. It does so before it asks its providers (QNN, XNNPACK, NNAPI and others) what they take. So a layer that stays float, because it would lose too much or is no faster on integers, would be quantized in
- * a worse way than any that was considered. The runtime does not change a layer whose DequantizeLinear has a scale for each channel. Therefore the layer gets
- * a DequantizeLinear of its own, with the same scale for each channel. */
+ * ONNX Runtime 1.32 (WeightBiasQuantization, before its fusions) rounds the constant weights of a Conv, ConvTranspose
+ * or Gemm to 8 bits with one common scale if a DequantizeLinear with one scale computes the input and a single
+ * QuantizeLinear reads the result, directly or after Relu and Clip. Conv and Gemm then run on integers, and sums
+ * saturate without VNNI. It does so before it asks its providers (QNN, XNNPACK, NNAPI and others) what they take. So a
+ * layer that stays float, because it would lose too much or is no faster on integers, would be quantized in a worse way
+ * than any that was considered. The runtime does not change a layer whose DequantizeLinear has a scale for each
+ * channel. Therefore the layer gets a DequantizeLinear of its own, with the same scale for each channel. */
 #include "forms/edit.h"
 #include "forms/forms_write.h"
 
@@ -20,7 +22,8 @@ static const oct_tensor *constant_of(const oct_graph *g, int v)
     return t && t->data ? t : NULL;
 }
 
-/* Whether weights are known when the model is loaded: they are constant, or a Cast and a Mul compute them from constants (oct_write_stored). */
+/* Whether weights are known when the model is loaded: they are constant, or a Cast and a Mul compute them from
+ * constants (oct_write_stored). */
 static bool are_known(const oct_graph *g, int v, int depth)
 {
     const int p = g->value[v].producer;
@@ -39,7 +42,8 @@ typedef struct channels {
     int64_t n;
 } channels;
 
-/* The runtime takes an array of one number for a single scale. So if there is only one channel, another dimension with a known size is used. */
+/* The runtime takes an array of one number for a single scale. So if there is only one channel, another dimension with
+ * a known size is used. */
 static void find_several(const oct_shape *s, channels *c)
 {
     for (int i = 1; i < s->rank && c->n <= 1; i++)
@@ -51,7 +55,8 @@ static bool channels_of(const oct_graph *g, const oct_node *n, channels *c)
     enum { DEPTH = 2 };
     const oct_value *w = n->n_in > 1 && n->in[1] >= 0 ? &g->value[n->in[1]] : NULL;
     int64_t dims[OCT_MAX_RANK];
-    if (!w || w->dtype != OCT_F32 || w->shape.rank < 2 || !oct_shape_known(&w->shape, dims) || !are_known(g, n->in[1], DEPTH))
+    if (!w || w->dtype != OCT_F32 || w->shape.rank < 2 || !oct_shape_known(&w->shape, dims) ||
+        !are_known(g, n->in[1], DEPTH))
         return false;
     if (oct_is_op(n, "Conv"))
         *c = (channels){ 1, dims[1] * oct_node_int(n, "group", 1) };
@@ -69,7 +74,8 @@ static bool channels_of(const oct_graph *g, const oct_node *n, channels *c)
 /* Whether the runtime may move quantizers and dequantizers across a node towards the layer. */
 static bool is_passed(const oct_node *n)
 {
-    static const char *const ops[] = { "Relu", "Clip", "MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Slice" };
+    static const char *const ops[] = { "Relu",    "Clip",      "MaxPool", "Reshape", "Transpose",
+                                       "Squeeze", "Unsqueeze", "Flatten", "Slice" };
     for (size_t i = 0; i < OCT_COUNT(ops); i++)
         if (oct_is_op(n, ops[i]))
             return true;
@@ -128,11 +134,15 @@ static int dequantizer_of(const oct_graph *g, int id)
     if (p < 0 || !oct_edit_is_quantizer(&g->node[p], "DequantizeLinear"))
         return -1;
     const oct_tensor *scale = constant_of(g, g->node[p].in[1]);
-    return scale && scale->count == 1 && (g->node[p].n_in < 3 || g->node[p].in[2] < 0 || constant_of(g, g->node[p].in[2])) ? p : -1;
+    return scale && scale->count == 1 &&
+                   (g->node[p].n_in < 3 || g->node[p].in[2] < 0 || constant_of(g, g->node[p].in[2]))
+               ? p
+               : -1;
 }
 
-/* The first of the nodes that move the layer's input, or the layer itself if there are none. The runtime may move a dequantizer across all of them, so *c is
- * set for the input of the first one; c->n is at most 1 if no dimension of that input is known to have several elements. */
+/* The first of the nodes that move the layer's input, or the layer itself if there are none. The runtime may move a
+ * dequantizer across all of them, so *c is set for the input of the first one; c->n is at most 1 if no dimension of
+ * that input is known to have several elements. */
 static int first_mover(const oct_graph *g, int id, channels *c)
 {
     for (int p = maker_of(g, id); p >= 0 && is_passed(&g->node[p]) && g->node[p].n_out == 1; p = maker_of(g, id)) {
@@ -145,11 +155,13 @@ static int first_mover(const oct_graph *g, int id, channels *c)
     return id;
 }
 
-/* The DequantizeLinear because of which the runtime rounds the weights of a layer, and the node that reads it towards the layer; -1: there is none. */
+/* The DequantizeLinear because of which the runtime rounds the weights of a layer, and the node that reads it towards
+ * the layer; -1: there is none. */
 static int rounding_cause(const oct_graph *g, int id, channels *c, int *reader)
 {
     const oct_node *n = &g->node[id];
-    if (n->n_out != 1 || n->out[0] < 0 || n->n_in < 1 || n->in[0] < 0 || !channels_of(g, n, c) || !is_quantized_behind(g, id))
+    if (n->n_out != 1 || n->out[0] < 0 || n->n_in < 1 || n->in[0] < 0 || !channels_of(g, n, c) ||
+        !is_quantized_behind(g, id))
         return -1;
     *reader = first_mover(g, id, c);
     return dequantizer_of(g, *reader);

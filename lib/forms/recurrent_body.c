@@ -14,7 +14,11 @@ typedef struct function {
     const char *name, *op;
 } function;
 
-static const function functions[] = { { "sigmoid", "Sigmoid" }, { "tanh", "Tanh" }, { "relu", "Relu" }, { "softsign", "Softsign" }, { "softplus", "Softplus" } };
+static const function functions[] = { { "sigmoid", "Sigmoid" },
+                                      { "tanh", "Tanh" },
+                                      { "relu", "Relu" },
+                                      { "softsign", "Softsign" },
+                                      { "softplus", "Softplus" } };
 
 static bool same_name(const char *s, const char *lower)
 {
@@ -39,7 +43,8 @@ const char *oct_recurrent_function(const oct_node *n, int64_t d, int i)
 /* ---- products ---- */
 
 /* `count` rows of one direction's matrix, as the columns of a matrix for MatMul. */
-static oct_status columns_of(oct_graph *g, const oct_quant *q, int64_t d, int64_t first, int64_t count, const oct_quant **columns, oct_err *err)
+static oct_status columns_of(oct_graph *g, const oct_quant *q, int64_t d, int64_t first, int64_t count,
+                             const oct_quant **columns, oct_err *err)
 {
     const int64_t rows = q->qvals->dims[1], k = q->qvals->dims[2], at = d * rows + first, dims[2] = { k, count };
     const int scale = q->block ? (int)at : q->n > 1 ? (int)d : 0;
@@ -53,7 +58,12 @@ static oct_status columns_of(oct_graph *g, const oct_quant *q, int64_t d, int64_
     for (int64_t c = 0; c < k; c++)
         for (int64_t r = 0; r < count; r++)
             to[c * count + r] = from[(at + r) * k + c];
-    *made = (oct_quant){ .n = q->block ? (int)count : 1, .axis = 1, .scale = q->scale + scale, .zp = q->zp + scale, .dtype = q->dtype, .qvals = t };
+    *made = (oct_quant){ .n = q->block ? (int)count : 1,
+                         .axis = 1,
+                         .scale = q->scale + scale,
+                         .zp = q->zp + scale,
+                         .dtype = q->dtype,
+                         .qvals = t };
     *columns = made;
     return OCT_OK;
 }
@@ -70,7 +80,8 @@ int oct_recurrent_border(oct_builder *b, int x, const char *base)
     return v;
 }
 
-int oct_recurrent_product(oct_builder *b, int x, const oct_quant *q, int64_t d, int64_t first, int64_t count, const char *name)
+int oct_recurrent_product(oct_builder *b, int x, const oct_quant *q, int64_t d, int64_t first, int64_t count,
+                          const char *name)
 {
     const oct_quant *columns = NULL;
     int w, node;
@@ -88,7 +99,8 @@ int oct_recurrent_product(oct_builder *b, int x, const oct_quant *q, int64_t d, 
 
 int oct_recurrent_bias(oct_builder *b, int y, const float *bias, int64_t n, const char *name)
 {
-    return bias ? oct_build_real(b, "Add", name, "_sum", y, oct_build_const(b, name, "_bias", OCT_F32, 1, &n, bias)) : y;
+    return bias ? oct_build_real(b, "Add", name, "_sum", y, oct_build_const(b, name, "_bias", OCT_F32, 1, &n, bias))
+                : y;
 }
 
 /* ---- the body ---- */
@@ -108,7 +120,8 @@ static int activated(step *s, int v, int i, const char *suffix)
 {
     const float top = oct_node_float(s->l->n, "clip", 0), bottom = -top;
     if (top > 0) {
-        const int lo = oct_build_const(&s->b, s->name, "_least", OCT_F32, 0, NULL, &bottom), hi = oct_build_const(&s->b, s->name, "_most", OCT_F32, 0, NULL, &top);
+        const int lo = oct_build_const(&s->b, s->name, "_least", OCT_F32, 0, NULL, &bottom),
+                  hi = oct_build_const(&s->b, s->name, "_most", OCT_F32, 0, NULL, &top);
         v = oct_build(&s->b, "Clip", s->name, "_clipped", OCT_F32, (const int[]){ v, lo, hi }, 3, NULL);
     }
     const char *op = oct_recurrent_function(s->l->n, s->d, i);
@@ -117,29 +130,41 @@ static int activated(step *s, int v, int i, const char *suffix)
 
 static int plain_step(step *s)
 {
-    const int y = oct_recurrent_product(&s->b, oct_recurrent_border(&s->b, s->h, s->name), s->r, s->d, 0, s->l->hidden, s->name);
+    const int y =
+        oct_recurrent_product(&s->b, oct_recurrent_border(&s->b, s->h, s->name), s->r, s->d, 0, s->l->hidden, s->name);
     return activated(s, oct_build_real(&s->b, "Add", s->name, "_all", y, s->x), 0, "_new");
 }
 
 static int gru_step(step *s)
 {
-    static const char *const of_x[2] = { "_x_gates", "_x_new" }, *const of_h[2] = { "_h_gates", "_h_new" }, *const gates[2] = { "_update", "_reset" };
+    static const char *const of_x[2] = { "_x_gates", "_x_new" }, *const of_h[2] = { "_h_gates", "_h_new" },
+                             *const gates[2] = { "_update", "_reset" };
     oct_builder *b = &s->b;
     const int64_t h = s->l->hidden, most = s->l->late ? 3 * h : 2 * h;
     int x[2] = { 0 }, p[2] = { 0 }, zr[2] = { 0 }, candidate;
     oct_build_split(b, s->name, s->x, (const int64_t[]){ 2 * h, h }, of_x, x);
-    p[0] = oct_recurrent_bias(b, oct_recurrent_product(b, oct_recurrent_border(b, s->h, s->name), s->r, s->d, 0, most, s->name), s->bias, most, s->name);
+    p[0] = oct_recurrent_bias(b,
+                              oct_recurrent_product(b, oct_recurrent_border(b, s->h, s->name), s->r, s->d, 0, most,
+                                                    s->name),
+                              s->bias, most, s->name);
     if (s->l->late)
         oct_build_split(b, s->name, p[0], (const int64_t[]){ 2 * h, h }, of_h, p);
-    oct_build_split(b, s->name, activated(s, oct_build_real(b, "Add", s->name, "_all", p[0], x[0]), 0, "_gates"), (const int64_t[]){ h, h }, gates, zr);
+    oct_build_split(b, s->name, activated(s, oct_build_real(b, "Add", s->name, "_all", p[0], x[0]), 0, "_gates"),
+                    (const int64_t[]){ h, h }, gates, zr);
     if (s->l->late) {
-        candidate = oct_build_real(b, "Add", s->name, "_candidate", x[1], oct_build_real(b, "Mul", s->name, "_kept", zr[1], p[1]));
+        candidate = oct_build_real(b, "Add", s->name, "_candidate", x[1],
+                                   oct_build_real(b, "Mul", s->name, "_kept", zr[1], p[1]));
     } else {
         const int kept = oct_build_real(b, "Mul", s->name, "_kept", zr[1], s->h);
-        candidate = oct_build_real(b, "Add", s->name, "_candidate", oct_recurrent_product(b, oct_recurrent_border(b, kept, s->again), s->r, s->d, 2 * h, h, s->again), x[1]);
+        candidate = oct_build_real(b, "Add", s->name, "_candidate",
+                                   oct_recurrent_product(b, oct_recurrent_border(b, kept, s->again), s->r, s->d, 2 * h,
+                                                         h, s->again),
+                                   x[1]);
     }
     const int made = activated(s, candidate, 1, "_made");
-    return oct_build_real(b, "Add", s->name, "_new", made, oct_build_real(b, "Mul", s->name, "_part", zr[0], oct_build_real(b, "Sub", s->name, "_change", s->h, made)));
+    return oct_build_real(b, "Add", s->name, "_new", made,
+                          oct_build_real(b, "Mul", s->name, "_part", zr[0],
+                                         oct_build_real(b, "Sub", s->name, "_change", s->h, made)));
 }
 
 static int body_input(oct_builder *b, const char *base, const char *suffix, oct_dtype type)
@@ -156,13 +181,15 @@ static int body_input(oct_builder *b, const char *base, const char *suffix, oct_
 
 static void body_output(oct_builder *b, int v)
 {
-    if (b->status != OCT_OK || (!OCT_GROW(b->g->arena, b->g->output, b->g->n_output, b->g->cap_output) && !oct_build_good(b, oct_nomem(b->err))))
+    if (b->status != OCT_OK || (!OCT_GROW(b->g->arena, b->g->output, b->g->n_output, b->g->cap_output) &&
+                                !oct_build_good(b, oct_nomem(b->err))))
         return;
     b->g->value[v].is_output = true;
     b->g->output[b->g->n_output++] = v;
 }
 
-/* Adds the outputs of a step: the state for the next step, and the result of this one. After the end of a sequence these are the old state and zeros. */
+/* Adds the outputs of a step: the state for the next step, and the result of this one. After the end of a sequence
+ * these are the old state and zeros. */
 static void end_step(step *s, int new)
 {
     static const float zero = 0;
@@ -173,13 +200,21 @@ static void end_step(step *s, int new)
         return;
     }
     body_output(b, oct_build(b, "Where", s->name, "_left", OCT_F32, (const int[]){ s->mask, new, s->h }, 3, NULL));
-    body_output(b, oct_build(b, "Where", s->name, "_shown", OCT_F32, (const int[]){ s->mask, new, oct_build_const(b, s->name, "_nothing", OCT_F32, 0, NULL, &zero) }, 3, NULL));
+    body_output(b, oct_build(b, "Where", s->name, "_shown", OCT_F32,
+                             (const int[]){ s->mask, new,
+                                            oct_build_const(b, s->name, "_nothing", OCT_F32, 0, NULL, &zero) },
+                             3, NULL));
 }
 
 void oct_recurrent_scan(oct_recurrent *l, int64_t d, const char *name, int h0, int xp, float *bias, int out[2])
 {
     oct_builder *b = &l->b;
-    step s = { .b = { NULL, -1, b->status, b->err }, .l = l, .r = l->b.g->value[l->n->in[2]].quant, .d = d, .bias = bias, .mask = -1 };
+    step s = { .b = { NULL, -1, b->status, b->err },
+               .l = l,
+               .r = l->b.g->value[l->n->in[2]].quant,
+               .d = d,
+               .bias = bias,
+               .mask = -1 };
     int node = 0;
     s.name = oct_arena_printf(b->g->arena, "%s_state", name);
     s.again = oct_arena_printf(b->g->arena, "%s_candidate", name);
@@ -193,9 +228,11 @@ void oct_recurrent_scan(oct_recurrent *l, int64_t d, const char *name, int h0, i
     s.mask = l->mask >= 0 ? body_input(&s.b, s.name, "_counts", OCT_BOOL) : -1;
     end_step(&s, l->gru ? gru_step(&s) : plain_step(&s));
     b->status = s.b.status;
-    out[0] = oct_build(b, "Scan", name, "_last", OCT_F32, (const int[]){ h0, xp, l->mask }, l->mask >= 0 ? 3 : 2, &node);
+    out[0] =
+        oct_build(b, "Scan", name, "_last", OCT_F32, (const int[]){ h0, xp, l->mask }, l->mask >= 0 ? 3 : 2, &node);
     if (b->status != OCT_OK || !oct_build_good(b, oct_edit_value(b->g, name, "_all", OCT_F32, -1, &out[1], b->err)) ||
-        !oct_build_good(b, oct_graph_set_output(b->g, node, 1, out[1], b->err)) || !oct_build_good(b, oct_node_set_graph(b->g, node, "body", s.b.g, b->err)) ||
+        !oct_build_good(b, oct_graph_set_output(b->g, node, 1, out[1], b->err)) ||
+        !oct_build_good(b, oct_node_set_graph(b->g, node, "body", s.b.g, b->err)) ||
         !oct_build_good(b, oct_node_set_int(b->g, node, "num_scan_inputs", l->mask >= 0 ? 2 : 1, b->err)))
         return;
     if (d == 1 || strcmp(oct_node_str(l->n, "direction", "forward"), "reverse") == 0) {

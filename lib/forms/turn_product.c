@@ -13,7 +13,8 @@ bool oct_may_turn(const oct_graph *g, int id)
     const oct_value *w = &g->value[n->in[0]], *x = &g->value[n->in[1]], *y = &g->value[n->out[0]];
     const oct_tensor *t = w->constant;
     const bool matrix = t && t->data && t->dtype == OCT_F32 && t->rank == 2 && !w->quant && !w->recipe;
-    return matrix && !oct_value_is_constant(x) && x->dtype == OCT_F32 && !x->quant && x->shape.rank >= 2 && y->shape.rank == x->shape.rank;
+    return matrix && !oct_value_is_constant(x) && x->dtype == OCT_F32 && !x->quant && x->shape.rank >= 2 &&
+           y->shape.rank == x->shape.rank;
 }
 
 static oct_status turn_matrix(oct_graph *g, int w, int *turned, oct_err *err)

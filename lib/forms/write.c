@@ -1,4 +1,5 @@
-/* Writes a quantized graph. Values are written in such an order that the constants of a layer stand together, and those of activations after them. */
+/* Writes a quantized graph. Values are written in such an order that the constants of a layer stand together, and those
+ * of activations after them. */
 #include "forms/write_int.h"
 
 #include "ops/op.h"
@@ -128,7 +129,8 @@ static oct_status position_of(const oct_writer *w, int v, position *t, oct_err *
 /* Whether a value still has to be written, and is not written by the form of the node that reads it. */
 static bool waits(const oct_writer *w, const oct_value *x)
 {
-    return !x->dead && x->quant && x->quant->n && !(x->quant->qvals && x->n_uses && w->node[x->uses[0].node].spelling >= OCT_SPELLED_DYNAMIC);
+    return !x->dead && x->quant && x->quant->n &&
+           !(x->quant->qvals && x->n_uses && w->node[x->uses[0].node].spelling >= OCT_SPELLED_DYNAMIC);
 }
 
 static oct_status write_values(oct_writer *w, oct_err *err)
@@ -225,7 +227,8 @@ static int by_data(const void *a, const void *b)
 
 static bool same_tensor(const oct_tensor *a, const oct_tensor *b)
 {
-    return a->data == b->data && a->dtype == b->dtype && a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
+    return a->data == b->data && a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
 }
 
 /* A product and a table with the same quantized values share one constant. Values of the file are not changed. */
@@ -237,7 +240,8 @@ static oct_status share_constants(oct_graph *g, oct_err *err)
         return oct_nomem(err);
     for (size_t v = 0; v < g->n_value; v++) {
         const oct_value *x = &g->value[v];
-        if (!x->dead && x->constant && x->constant->data && x->constant->bytes && !x->origin && !oct_edit_keeps(g, (int)v))
+        if (!x->dead && x->constant && x->constant->data && x->constant->bytes && !x->origin &&
+            !oct_edit_keeps(g, (int)v))
             made[n++] = x;
     }
     qsort(made, n, sizeof *made, by_data);

@@ -12,7 +12,8 @@ static oct_nbits_form form_of(const oct_graph *g, int v)
 
 /* ---- MatMulNBits ---- */
 
-/* Adds constants of the quantized values, the scales and, unless these are in the middle, the zero points. The indices of these values are consecutive. */
+/* Adds constants of the quantized values, the scales and, unless these are in the middle, the zero points. The indices
+ * of these values are consecutive. */
 static oct_status operator_constants(oct_writer *w, int b, const oct_nbits_form *f, oct_err *err)
 {
     const oct_quant *q = w->g->value[b].quant;
@@ -23,7 +24,9 @@ static oct_status operator_constants(oct_writer *w, int b, const oct_nbits_form 
     OCT_TRY(oct_blocks_weights(q, f, w->g->arena, &by_columns, err));
     OCT_TRY(oct_write_qvals(w, b, q->qvals, &w->value[b].written[0], err));
     OCT_TRY(oct_edit_refer_matrix(w->g, base, "_scale", OCT_F32, f->n, oct_nbits_blocks(f), by_columns.scale, &v, err));
-    return by_columns.zero ? oct_edit_refer_matrix(w->g, base, "_zero_point", OCT_U8, f->n, oct_nbits_zero_bytes(f), by_columns.zero, &v, err) : OCT_OK;
+    return by_columns.zero ? oct_edit_refer_matrix(w->g, base, "_zero_point", OCT_U8, f->n, oct_nbits_zero_bytes(f),
+                                                   by_columns.zero, &v, err)
+                           : OCT_OK;
 }
 
 /* The bias as a row of n values. */
@@ -72,7 +75,8 @@ oct_status oct_write_block_constant(oct_writer *w, int v, int before, oct_err *e
     OCT_TRY(oct_write_base(w, v, &base, err));
     OCT_TRY(oct_blocks_elements(q, &f, g->arena, &e, err));
     OCT_TRY(oct_write_qvals(w, v, e.qvals, &in[0], err));
-    OCT_TRY(oct_edit_refer_matrix(g, base, "_scale", OCT_F32, (size_t)e.dims[0], (size_t)e.dims[1], e.scale, &in[1], err));
+    OCT_TRY(
+        oct_edit_refer_matrix(g, base, "_scale", OCT_F32, (size_t)e.dims[0], (size_t)e.dims[1], e.scale, &in[1], err));
     if (e.zero)
         OCT_TRY(oct_edit_refer(g, base, "_zero_point", e.zero, &in[2], err));
     OCT_TRY(oct_write_real(w, v, base, in, &real, err));
@@ -87,5 +91,6 @@ oct_status oct_write_blocks(oct_writer *w, int id, oct_err *err)
     if (!w->g->value[b].quant)
         return OCT_OK; /* it was written for another product */
     const oct_nbits_form f = form_of(w->g, b);
-    return w->o->blocks_qdq || !oct_value_by_columns(&w->g->value[b]) ? oct_write_block_constant(w, b, id, err) : write_operator(w, id, &f, err);
+    return w->o->blocks_qdq || !oct_value_by_columns(&w->g->value[b]) ? oct_write_block_constant(w, b, id, err)
+                                                                      : write_operator(w, id, &f, err);
 }

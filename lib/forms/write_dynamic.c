@@ -1,4 +1,5 @@
-/* x -> DynamicQuantizeLinear -> MatMulInteger -> Cast -> Mul by (s_x * s_w) [-> Add bias], the form that ONNX Runtime fuses into one operator. */
+/* x -> DynamicQuantizeLinear -> MatMulInteger -> Cast -> Mul by (s_x * s_w) [-> Add bias], the form that ONNX Runtime
+ * fuses into one operator. */
 #include "forms/write_int.h"
 
 #include "passes/match.h"
@@ -52,8 +53,8 @@ static bool others_have(const oct_graph *g, int b, const oct_tensor *qvals)
     return others;
 }
 
-/* Writes the quantized values transposed. If another value has them as they are, a Transpose computes them instead, which runtimes run once when they load the
- * model. */
+/* Writes the quantized values transposed. If another value has them as they are, a Transpose computes them instead,
+ * which runtimes run once when they load the model. */
 static oct_status transpose(oct_writer *w, int b, int id, const oct_tensor *qvals, int *written, oct_err *err)
 {
     oct_graph *g = w->g;
@@ -68,8 +69,8 @@ static oct_status transpose(oct_writer *w, int b, int id, const oct_tensor *qval
     return oct_node_set_ints(g, node, "perm", (const int64_t[]){ 1, 0 }, 2, err);
 }
 
-/* Quantized values, scale and zero point of the weights of node id. Products with the same weights share them. transposed: the product transposes its weights.
- * As MatMulInteger cannot do this, they are then written transposed. */
+/* Quantized values, scale and zero point of the weights of node id. Products with the same weights share them.
+ * transposed: the product transposes its weights. As MatMulInteger cannot do this, they are then written transposed. */
 static oct_status weights_of(oct_writer *w, int b, int id, bool transposed, int out[3], oct_err *err)
 {
     const oct_quant *q = w->g->value[b].quant;

@@ -1,5 +1,5 @@
-/* Writes 16-bit floats into the graph: the types of nodes that compute on them, and a Cast for each value that is needed in another type, which all readers in
- * that type share. */
+/* Writes 16-bit floats into the graph: the types of nodes that compute on them, and a Cast for each value that is
+ * needed in another type, which all readers in that type share. */
 #include "forms/edit.h"
 #include "forms/forms_write.h"
 
@@ -10,10 +10,11 @@
 #include <string.h>
 
 typedef struct half_value {
-    bool ours;              /* its 16-bit type was made here */
-    const oct_tensor *was;  /* if it is such a constant: its float32 numbers */
-    int stored;             /* for a constant: the value that a Cast computes in float32 from its 16-bit form; -1: not made yet */
-    int cast[OCT_BF16 + 1]; /* by type (float32, float16 or bfloat16): the value that has the same numbers in this type; -1: not made yet */
+    bool ours;             /* its 16-bit type was made here */
+    const oct_tensor *was; /* if it is such a constant: its float32 numbers */
+    int stored; /* for a constant: the value that a Cast computes in float32 from its 16-bit form; -1: not made yet */
+    int cast[OCT_BF16 + 1]; /* by type (float32, float16 or bfloat16): the value that has the same numbers in this type;
+                               -1: not made yet */
 } half_value;
 
 typedef struct halver {
@@ -95,8 +96,8 @@ static bool all_take(const halver *h, int v, oct_dtype t)
     return all;
 }
 
-/* Whether a large constant is also read as it is, so that a Cast computes its other form. Captures do not count: for them, the values of nested graphs that
- * represent the constant decide. */
+/* Whether a large constant is also read as it is, so that a Cast computes its other form. Captures do not count: for
+ * them, the values of nested graphs that represent the constant decide. */
 static bool stays_wide(const halver *h, int v, oct_dtype t)
 {
     const oct_value *x = &h->g->value[v];
@@ -108,7 +109,8 @@ static bool stays_wide(const halver *h, int v, oct_dtype t)
     return wide && x->constant->count >= OCT_HALF_TABLE;
 }
 
-/* Rounds a constant to type t. Denormal numbers, some of which bfloat16 can represent, become 0, because float32 arithmetic on them is slow. */
+/* Rounds a constant to type t. Denormal numbers, some of which bfloat16 can represent, become 0, because float32
+ * arithmetic on them is slow. */
 static oct_status narrowed(const halver *h, int v, oct_dtype t, oct_tensor **half, oct_err *err)
 {
     const oct_tensor *k = h->g->value[v].constant;
@@ -167,14 +169,16 @@ static oct_status store_constants(halver *h, int id, oct_err *err)
 
 static oct_status in_type(halver *h, int v, oct_dtype t, int before, int *out, oct_err *err);
 
-/* The matrix of which constant v is the transpose, if the file has that matrix in type t for other readers; -1: there is none. */
+/* The matrix of which constant v is the transpose, if the file has that matrix in type t for other readers; -1: there
+ * is none. */
 static int turned(const halver *h, int v, oct_dtype t)
 {
     const oct_graph *g = h->g;
     const oct_recipe *r = g->value[v].recipe;
     const oct_op *op = r ? oct_op_find(r->node.domain, r->node.op, r->opset) : NULL;
     const int from = op && op->permutes ? r->node.in[0] : -1;
-    if (from < 0 || g->value[from].dead || g->value[v].constant->rank != 2 || r->made[g->value[v].made_slot] != g->value[v].constant)
+    if (from < 0 || g->value[from].dead || g->value[v].constant->rank != 2 ||
+        r->made[g->value[v].made_slot] != g->value[v].constant)
         return -1;
     if (h->value[from].ours)
         return h->value[from].was == r->from[0] && g->value[from].dtype == t ? from : -1;
@@ -186,7 +190,8 @@ static int turned(const halver *h, int v, oct_dtype t)
     return has && g->value[from].constant == r->from[0] ? from : -1;
 }
 
-/* Adds a node that computes v in type t from that matrix, so that the numbers are stored only once. Runtimes run it when they load the model. */
+/* Adds a node that computes v in type t from that matrix, so that the numbers are stored only once. Runtimes run it
+ * when they load the model. */
 static oct_status turn(halver *h, int v, int from, oct_dtype t, int before, int *out, oct_err *err)
 {
     const oct_node *was = &h->g->value[v].recipe->node;
@@ -283,7 +288,8 @@ static bool is_plain_float(const oct_value *v)
     return v->dtype == OCT_F32 && !v->constant && !oct_value_is_captured(v);
 }
 
-/* Outputs of the graph that float nodes compute: now a Cast computes them, from a new value that takes over their readers. */
+/* Outputs of the graph that float nodes compute: now a Cast computes them, from a new value that takes over their
+ * readers. */
 static oct_status halve_graph_outputs(halver *h, oct_err *err)
 {
     for (size_t i = 0; i < h->g->n_output; i++) {

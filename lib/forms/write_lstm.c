@@ -3,7 +3,8 @@
 
 enum { FIRST_PARAMS = 8 }; /* scale and zero point of W, then of R */
 
-/* Sets the inputs for one matrix: the quantized values, [dirs][k][rows], at `slot`, and scale and zero point from slot `params` on. */
+/* Sets the inputs for one matrix: the quantized values, [dirs][k][rows], at `slot`, and scale and zero point from slot
+ * `params` on. */
 static oct_status set_matrix(oct_writer *w, int node, int slot, int params, oct_err *err)
 {
     oct_graph *g = w->g;

@@ -1,4 +1,5 @@
-/* QuantizeLinear and DequantizeLinear around real operators. Scales of activations are scalars (rank 0), because ONNX Runtime's fusions require that. */
+/* QuantizeLinear and DequantizeLinear around real operators. Scales of activations are scalars (rank 0), because ONNX
+ * Runtime's fusions require that. */
 #include "forms/write_int.h"
 
 #include "base/array.h"
@@ -18,7 +19,8 @@ static oct_params_consts *slot_of(const oct_writer *w, const oct_quant *q)
     return &w->params[i];
 }
 
-oct_status oct_write_zeros(oct_graph *g, const oct_quant *q, const char *base, int rank, const int64_t *dims, int *v, oct_err *err)
+oct_status oct_write_zeros(oct_graph *g, const oct_quant *q, const char *base, int rank, const int64_t *dims, int *v,
+                           oct_err *err)
 {
     oct_tensor *t;
     OCT_TRY(oct_tensor_new(g->arena, q->dtype, rank, dims, &t, err));
@@ -52,7 +54,8 @@ static bool is_foreign(const oct_graph *g, oct_dtype t)
     return (oct_dtype_bits(t) == 16 || oct_dtype_bits(t) == 4) && oct_graph_opset(g, "") < 21;
 }
 
-/* Gives a QuantizeLinear or DequantizeLinear its parameters. qval: quantized values, and the constants of scale and zero point. */
+/* Gives a QuantizeLinear or DequantizeLinear its parameters. qval: quantized values, and the constants of scale and
+ * zero point. */
 static oct_status complete(oct_writer *w, int node, const int qval[3], const oct_quant *q, oct_err *err)
 {
     OCT_TRY(oct_graph_set_input(w->g, node, 1, qval[1], err));
@@ -62,7 +65,8 @@ static oct_status complete(oct_writer *w, int node, const int qval[3], const oct
     return q->n > 1 ? oct_node_set_int(w->g, node, "axis", q->axis, err) : OCT_OK;
 }
 
-static oct_status add(oct_writer *w, const char *op, int from, int to, const int qval[3], const oct_quant *q, int before, oct_err *err)
+static oct_status add(oct_writer *w, const char *op, int from, int to, const int qval[3], const oct_quant *q,
+                      int before, oct_err *err)
 {
     int node;
     OCT_TRY(oct_edit_node(w->g, op, &from, 1, to, before, &node, err));
@@ -96,15 +100,17 @@ static bool is_row(const oct_graph *g, int v)
     return t && t->data && t->dtype == OCT_F32 && t->rank == 1;
 }
 
-/* Before ONNX Runtime looks for quantizers, it makes a Gemm of a MatMul and the Add after it. Between quantizers, that Gemm runs on integers if it adds a
- * row. It does not if the other summand is computed, or if there are three dimensions and a real result. ONNX Runtime does not fuse an Add after a Gemm,
- * nor, with three dimensions or more, the Add of a matrix with one row. So this writes the MatMul as a Gemm, or the row as such a matrix. */
+/* Before ONNX Runtime looks for quantizers, it makes a Gemm of a MatMul and the Add after it. Between quantizers, that
+ * Gemm runs on integers if it adds a row. It does not if the other summand is computed, or if there are three
+ * dimensions and a real result. ONNX Runtime does not fuse an Add after a Gemm, nor, with three dimensions or more, the
+ * Add of a matrix with one row. So this writes the MatMul as a Gemm, or the row as such a matrix. */
 oct_status oct_write_matmul(oct_writer *w, int id, oct_err *err)
 {
     oct_graph *g = w->g;
     oct_node *n = &g->node[id];
     const int y = oct_is_op(n, "MatMul") && n->n_out == 1 ? n->out[0] : -1, sum = y >= 0 ? oct_only_reader(g, y) : -1;
-    if (sum < 0 || w->node[id].spelling != OCT_SPELLED_REAL || !oct_is_op(&g->node[sum], "Add") || is_rounded(g, y) || is_rounded(g, g->node[sum].out[0]))
+    if (sum < 0 || w->node[id].spelling != OCT_SPELLED_REAL || !oct_is_op(&g->node[sum], "Add") || is_rounded(g, y) ||
+        is_rounded(g, g->node[sum].out[0]))
         return OCT_OK;
     const oct_value *a = &g->value[n->in[0]], *b = &g->value[n->in[1]];
     const int slot = g->node[sum].in[0] == y, other = g->node[sum].in[slot];
@@ -124,7 +130,8 @@ oct_status oct_write_matmul(oct_writer *w, int id, oct_err *err)
 
 /* ---- activations ---- */
 
-/* Completes the nodes that give the quantized values as numbers. Borders to values with parameters of their own are written together with those values. */
+/* Completes the nodes that give the quantized values as numbers. Borders to values with parameters of their own are
+ * written together with those values. */
 static oct_status complete_readers(oct_writer *w, int v, const int qval[3], const oct_quant *q, oct_err *err)
 {
     for (size_t i = 0; i < w->g->value[v].n_uses; i++) {
@@ -136,9 +143,10 @@ static oct_status complete_readers(oct_writer *w, int v, const int qval[3], cons
     return OCT_OK;
 }
 
-/* Adds from -> QuantizeLinear -> quantized values -> DequantizeLinear -> real after the node that computes `from`: the border's input, or the operator's
- * result, which only the quantizer may read. An operator on integers computes the quantized values itself. A name that is needed (graph output, subgraph)
- * stays the name of the real value. qval: scale and zero point; the quantized values are filled in. */
+/* Adds from -> QuantizeLinear -> quantized values -> DequantizeLinear -> real after the node that computes `from`: the
+ * border's input, or the operator's result, which only the quantizer may read. An operator on integers computes the
+ * quantized values itself. A name that is needed (graph output, subgraph) stays the name of the real value. qval: scale
+ * and zero point; the quantized values are filled in. */
 static oct_status write_pair(oct_writer *w, int v, int border, int qval[3], const oct_quant *q, oct_err *err)
 {
     oct_graph *g = w->g;

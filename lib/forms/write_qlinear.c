@@ -1,8 +1,9 @@
-/* Operators on integers, by the table of qlinear.h, and operators that move data, which take quantized values unchanged if their inputs and outputs have the
- * same parameters.
+/* Operators on integers, by the table of qlinear.h, and operators that move data, which take quantized values unchanged
+ * if their inputs and outputs have the same parameters.
  *
- * A node is written in this way only if it then computes the same as on real numbers between DequantizeLinear and QuantizeLinear: with types for which ONNX
- * Runtime has kernels, and with a bias whose scale is exactly s_x * s_w. All other nodes stay between these two. */
+ * A node is written in this way only if it then computes the same as on real numbers between DequantizeLinear and
+ * QuantizeLinear: with types for which ONNX Runtime has kernels, and with a bias whose scale is exactly s_x * s_w. All
+ * other nodes stay between these two. */
 #include "forms/read_int.h"
 #include "forms/write_int.h"
 
@@ -13,7 +14,8 @@
 
 /* ---- values ---- */
 
-/* The quantization of a value, per tensor or per channel: its own, or the one that the file's QuantizeLinear or DequantizeLinear gives it; NULL: none. */
+/* The quantization of a value, per tensor or per channel: its own, or the one that the file's QuantizeLinear or
+ * DequantizeLinear gives it; NULL: none. */
 static const oct_quant *quant_of(const oct_writer *w, int v)
 {
     const oct_quant *q = v < 0 ? NULL : w->g->value[v].quant ? w->g->value[v].quant : w->value[v].q;
@@ -27,7 +29,8 @@ static const oct_quant *activation(const oct_writer *w, int v)
     return q && q->n == 1 && (q->dtype == OCT_U8 || q->dtype == OCT_S8) ? q : NULL;
 }
 
-/* The quantized value for an output: itself, or the output of the quantizer that is its only reader; -1: it stays real. */
+/* The quantized value for an output: itself, or the output of the quantizer that is its only reader; -1: it stays
+ * real. */
 static int quantized_output(const oct_writer *w, int v)
 {
     const int reader = v >= 0 ? oct_only_reader(w->g, v) : -1;
@@ -43,8 +46,8 @@ static oct_status note_pair(oct_writer *w, forms_reader *r, int id, oct_err *err
     const oct_node *n = &g->node[id];
     const bool to = oct_is_op(n, "QuantizeLinear");
     const oct_quant *q;
-    if ((!to && !oct_is_op(n, "DequantizeLinear")) || n->n_out != 1 || n->out[0] < 0 || oct_input_at(n, 0) < 0 || oct_input_at(n, 1) < 0 ||
-        oct_input_at(n, 2) < 0)
+    if ((!to && !oct_is_op(n, "DequantizeLinear")) || n->n_out != 1 || n->out[0] < 0 || oct_input_at(n, 0) < 0 ||
+        oct_input_at(n, 1) < 0 || oct_input_at(n, 2) < 0)
         return OCT_OK;
     const int qvals = to ? n->out[0] : n->in[0], real = to ? n->in[0] : n->out[0];
     if (g->value[n->in[1]].dtype != OCT_F32 || g->value[real].dtype != OCT_F32)
@@ -67,13 +70,16 @@ static bool all_equal(const oct_quant *q)
     return true;
 }
 
-/* The quantization of weights, if the operator supports it; else NULL. u8 needs u8 activations. Weights must be constant, except those of MatMul, which may
- * be a second activation. There may be a scale for each output channel, except for stacks of matrices, if all zero points are equal. */
-static const oct_quant *weights(const oct_writer *w, const oct_op *op, const oct_node *n, const oct_qlinear *f, const oct_quant *x)
+/* The quantization of weights, if the operator supports it; else NULL. u8 needs u8 activations. Weights must be
+ * constant, except those of MatMul, which may be a second activation. There may be a scale for each output channel,
+ * except for stacks of matrices, if all zero points are equal. */
+static const oct_quant *weights(const oct_writer *w, const oct_op *op, const oct_node *n, const oct_qlinear *f,
+                                const oct_quant *x)
 {
     const oct_quant *q = quant_of(w, n->in[1]);
     const oct_shape *s = &w->g->value[n->in[1]].shape;
-    if (!q || (q->dtype != OCT_S8 && !(q->dtype == OCT_U8 && x->dtype == OCT_U8)) || !(q->qvals || op->weights.computed))
+    if (!q || (q->dtype != OCT_S8 && !(q->dtype == OCT_U8 && x->dtype == OCT_U8)) ||
+        !(q->qvals || op->weights.computed))
         return NULL;
     const int axis = oct_qlinear_axis(f, n, 1, s->rank);
     const bool fits = q->qvals && (op->weights.kernel || s->rank == 2) && s->rank > axis && s->d[axis].n == q->n;
@@ -101,15 +107,17 @@ static bool all_ones(const oct_node *n, const char *attr)
     return true;
 }
 
-/* Whether a node is within limits of the integer operator that oct_no_integer does not check. Pools take three or four dimensions, and no dilations. ceil_mode
- * with counted padding is excluded, because opset 19 changed its divisor. ONNX Runtime's Softmax rounds 1 / scale down, which is exact only for 1/256. */
+/* Whether a node is within limits of the integer operator that oct_no_integer does not check. Pools take three or four
+ * dimensions, and no dilations. ceil_mode with counted padding is excluded, because opset 19 changed its divisor. ONNX
+ * Runtime's Softmax rounds 1 / scale down, which is exact only for 1/256. */
 static bool within_limits(const oct_graph *g, const oct_node *n, const oct_quant *y)
 {
     const int rank = g->value[n->in[0]].shape.rank;
     if (oct_is_op(n, "Softmax"))
         return y->scale[0] == 1.0f / 256.0f && oct_graph_opset(g, "") >= 13;
     return (!oct_is_op(n, "AveragePool") && !oct_is_op(n, "GlobalAveragePool")) ||
-           (rank >= 3 && rank <= 4 && all_ones(n, "dilations") && !(oct_node_int(n, "ceil_mode", 0) && oct_node_int(n, "count_include_pad", 0)));
+           (rank >= 3 && rank <= 4 && all_ones(n, "dilations") &&
+            !(oct_node_int(n, "ceil_mode", 0) && oct_node_int(n, "count_include_pad", 0)));
 }
 
 static bool has_form(const oct_writer *w, const oct_op *op, const oct_node *n, const oct_qlinear *f, const oct_quant *y)
@@ -128,9 +136,9 @@ static bool has_form(const oct_writer *w, const oct_op *op, const oct_node *n, c
 }
 
 /* Operators for which ONNX Runtime has kernels for both u8 and s8. */
-static const char *const moves[] = { "MaxPool", "Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split",
-                                     "Gather", "Resize", "Expand", "Tile", "Identity", "DepthToSpace", "SpaceToDepth",
-                                     "ReduceMax", "ReduceMin" };
+static const char *const moves[] = { "MaxPool",  "Reshape",      "Transpose",    "Flatten",   "Squeeze",  "Unsqueeze",
+                                     "Slice",    "Split",        "Gather",       "Resize",    "Expand",   "Tile",
+                                     "Identity", "DepthToSpace", "SpaceToDepth", "ReduceMax", "ReduceMin" };
 
 static bool is_move(const oct_graph *g, const oct_node *n)
 {
@@ -145,7 +153,8 @@ static bool is_move(const oct_graph *g, const oct_node *n)
     if (strncmp(n->op, "Reduce", 6) == 0)
         return oct_graph_opset(g, "") >= 12;
     /* In this mode, the number for positions beyond the edge is a real one. */
-    return strcmp(n->op, "Resize") != 0 || strcmp(oct_node_str(n, "coordinate_transformation_mode", ""), "tf_crop_and_resize") != 0;
+    return strcmp(n->op, "Resize") != 0 ||
+           strcmp(oct_node_str(n, "coordinate_transformation_mode", ""), "tf_crop_and_resize") != 0;
 }
 
 /* How many of the first inputs of a node that moves data are the data. */
@@ -171,8 +180,8 @@ static bool moves_qvals(const oct_writer *w, const oct_node *n)
     return true;
 }
 
-/* Allocates the inputs of the operator on integers: tensor, scale and zero point of each data input, and places for the bias and for scale and zero point of
- * the result. */
+/* Allocates the inputs of the operator on integers: tensor, scale and zero point of each data input, and places for the
+ * bias and for scale and zero point of the result. */
 static oct_status make_inputs(oct_graph *g, const oct_node *n, oct_node_plan *plan, oct_err *err)
 {
     plan->n_in = oct_qlinear_slot(plan->f, plan->f->n_data < 0 ? n->n_in : plan->f->n_data) + 3;
@@ -248,9 +257,11 @@ oct_status oct_write_given_pairs(oct_writer *w, const int *order, size_t n, oct_
     for (size_t i = 0; i < n; i++) {
         const oct_node *x = &g->node[order[i]];
         const bool to = oct_is_op(x, "QuantizeLinear");
-        if (x->dead || x->n_out != 1 || x->out[0] < 0 || !(to || oct_is_op(x, "DequantizeLinear")) || !w->value[x->out[0]].q)
+        if (x->dead || x->n_out != 1 || x->out[0] < 0 || !(to || oct_is_op(x, "DequantizeLinear")) ||
+            !w->value[x->out[0]].q)
             continue;
-        const int in = x->in[0], out = x->out[0], maker = w->value[out].maker, qval[3] = { to ? out : in, x->in[1], x->in[2] };
+        const int in = x->in[0], out = x->out[0], maker = w->value[out].maker,
+                  qval[3] = { to ? out : in, x->in[1], x->in[2] };
         if (!to) {
             OCT_TRY(oct_write_readers(w, out, qval, out, err));
         } else if (maker >= 0) {

@@ -1,6 +1,6 @@
-/* A GRU or RNN with quantized matrices becomes one product of X for all steps, and a Scan over the steps, whose body has the products of the state. The
- * result is a quantized graph as well, whose products write_dynamic.c writes. In steps beyond the length of a sequence, in either direction, its state does
- * not change and its results are zeros. */
+/* A GRU or RNN with quantized matrices becomes one product of X for all steps, and a Scan over the steps, whose body
+ * has the products of the state. The result is a quantized graph as well, whose products write_dynamic.c writes. In
+ * steps beyond the length of a sequence, in either direction, its state does not change and its results are zeros. */
 #include "forms/recurrent_int.h"
 #include "forms/write_int.h"
 
@@ -26,8 +26,10 @@ static bool is_type(const oct_graph *g, const oct_node *n, int slot, oct_dtype t
 
 static bool fits(const oct_node *n, const oct_tensor *w, const oct_tensor *r, const oct_tensor *bias)
 {
-    const int64_t gates = oct_is_op(n, "GRU") ? 3 : 1, hidden = r->dims[2], dirs = strcmp(oct_node_str(n, "direction", "forward"), "bidirectional") ? 1 : 2;
-    const bool agree = w->dims[0] == dirs && r->dims[0] == dirs && w->dims[1] == gates * hidden && r->dims[1] == gates * hidden;
+    const int64_t gates = oct_is_op(n, "GRU") ? 3 : 1, hidden = r->dims[2],
+                  dirs = strcmp(oct_node_str(n, "direction", "forward"), "bidirectional") ? 1 : 2;
+    const bool agree =
+        w->dims[0] == dirs && r->dims[0] == dirs && w->dims[1] == gates * hidden && r->dims[1] == gates * hidden;
     return agree && (!bias || (bias->rank == 2 && bias->dims[0] == dirs && bias->dims[1] == 2 * gates * hidden));
 }
 
@@ -51,8 +53,8 @@ const char *oct_no_body(const oct_graph *g, int id)
 
 /* ---- around the Scan ---- */
 
-/* The sums of both biases, for the product of X. With a late reset, the state's bias of the last gate stays apart, because the reset gate multiplies it.
- * *state: this bias after zeros for the other gates, or NULL. */
+/* The sums of both biases, for the product of X. With a late reset, the state's bias of the last gate stays apart,
+ * because the reset gate multiplies it. *state: this bias after zeros for the other gates, or NULL. */
 static float *biases(oct_recurrent *l, int64_t d, float **state)
 {
     const int v = oct_input_at(l->n, 3);
@@ -77,11 +79,13 @@ static int turned(oct_builder *b, const char *base, const char *suffix, int v)
     return to;
 }
 
-/* The size of a dimension of X, whose first dimension is that of the steps: a scalar, or (list) a list of one number. */
+/* The size of a dimension of X, whose first dimension is that of the steps: a scalar, or (list) a list of one
+ * number. */
 static int size_of(oct_recurrent *l, int64_t dim, bool list)
 {
     const int shape = oct_build(&l->b, "Shape", l->base, "_shape", OCT_S64, &l->x, 1, NULL);
-    const int at = list ? oct_build_list(&l->b, l->base, "_dimension", &dim, 1) : oct_build_const(&l->b, l->base, "_dimension", OCT_S64, 0, NULL, &dim);
+    const int at = list ? oct_build_list(&l->b, l->base, "_dimension", &dim, 1)
+                        : oct_build_const(&l->b, l->base, "_dimension", OCT_S64, 0, NULL, &dim);
     return oct_build(&l->b, "Gather", l->base, "_size", OCT_S64, (const int[]){ shape, at }, 2, NULL);
 }
 
@@ -93,13 +97,17 @@ static int find_mask(oct_recurrent *l)
     int node = 0;
     if (lens < 0)
         return -1;
-    const int from = oct_build_const(b, l->base, "_first", OCT_S64, 0, NULL, &zero), by = oct_build_const(b, l->base, "_by", OCT_S64, 0, NULL, &one);
-    const int steps = oct_build(b, "Range", l->base, "_steps", OCT_S64, (const int[]){ from, size_of(l, 0, false), by }, 3, NULL);
-    const int column = oct_build(b, "Unsqueeze", l->base, "_step", OCT_S64, (const int[]){ steps, oct_build_list(b, l->base, "_axis", &one, 1) }, 2, NULL);
+    const int from = oct_build_const(b, l->base, "_first", OCT_S64, 0, NULL, &zero),
+              by = oct_build_const(b, l->base, "_by", OCT_S64, 0, NULL, &one);
+    const int steps =
+        oct_build(b, "Range", l->base, "_steps", OCT_S64, (const int[]){ from, size_of(l, 0, false), by }, 3, NULL);
+    const int column = oct_build(b, "Unsqueeze", l->base, "_step", OCT_S64,
+                                 (const int[]){ steps, oct_build_list(b, l->base, "_axis", &one, 1) }, 2, NULL);
     const int until = oct_build(b, "Cast", l->base, "_lengths", OCT_S64, &lens, 1, &node);
     oct_build_int(b, node, "to", OCT_S64);
     const int counts = oct_build(b, "Less", l->base, "_within", OCT_BOOL, (const int[]){ column, until }, 2, NULL);
-    return oct_build(b, "Unsqueeze", l->base, "_counts", OCT_BOOL, (const int[]){ counts, oct_build_list(b, l->base, "_axis", (const int64_t[]){ 2 }, 1) }, 2, NULL);
+    return oct_build(b, "Unsqueeze", l->base, "_counts", OCT_BOOL,
+                     (const int[]){ counts, oct_build_list(b, l->base, "_axis", (const int64_t[]){ 2 }, 1) }, 2, NULL);
 }
 
 /* The initial states, by direction. */
@@ -126,8 +134,8 @@ static void first_states(oct_recurrent *l, int h0[2])
     }
 }
 
-/* Joins the parts of all directions along a new axis into value `to` of the layer (-1: it does not exist). turn: then the first two dimensions are
- * exchanged. */
+/* Joins the parts of all directions along a new axis into value `to` of the layer (-1: it does not exist). turn: then
+ * the first two dimensions are exchanged. */
 static void join(oct_recurrent *l, const int *part, int64_t axis, bool turn, int to)
 {
     oct_builder *b = &l->b;
@@ -169,7 +177,8 @@ static void directions(oct_recurrent *l, int last[2], int all[2])
             return;
         const float *bias = biases(l, d, &state);
         const oct_quant *w = l->b.g->value[l->n->in[1]].quant;
-        const int xp = oct_recurrent_bias(&l->b, oct_recurrent_product(&l->b, l->quantized, w, d, 0, rows, input), bias, rows, input);
+        const int xp = oct_recurrent_bias(&l->b, oct_recurrent_product(&l->b, l->quantized, w, d, 0, rows, input), bias,
+                                          rows, input);
         oct_recurrent_scan(l, d, name, h0[d], xp, state, out);
         last[d] = out[0];
         all[d] = out[1];
@@ -181,7 +190,9 @@ oct_status oct_write_recurrent(oct_graph *g, int id, oct_err *err)
     const oct_node n = g->node[id];
     const oct_quant *r = g->value[n.in[2]].quant;
     const int y = n.n_out > 0 ? n.out[0] : -1, y_h = n.n_out > 1 ? n.out[1] : -1, matrix[2] = { n.in[1], n.in[2] };
-    oct_recurrent l = { .b = { g, id, OCT_OK, err }, .n = &n, .base = oct_node_label(g, id), .gru = oct_is_op(&n, "GRU"), .x = n.in[0] };
+    oct_recurrent l = {
+        .b = { g, id, OCT_OK, err }, .n = &n, .base = oct_node_label(g, id), .gru = oct_is_op(&n, "GRU"), .x = n.in[0]
+    };
     int last[2], all[2];
     l.late = l.gru && oct_node_int(&n, "linear_before_reset", 0);
     l.batch_first = oct_node_int(&n, "layout", 0) != 0;
@@ -202,7 +213,8 @@ oct_status oct_write_recurrent(oct_graph *g, int id, oct_err *err)
     join(&l, all, l.batch_first ? 2 : 1, l.batch_first, y);
     join(&l, last, l.batch_first ? 1 : 0, false, y_h);
     const int shown = y >= 0 ? y : y_h;
-    if (l.b.status == OCT_OK && shown >= 0 && n.name[0]) /* layers of the float and the quantized model are matched by name */
+    if (l.b.status == OCT_OK && shown >= 0 &&
+        n.name[0]) /* layers of the float and the quantized model are matched by name */
         g->node[g->value[shown].producer].name = n.name;
     return l.b.status;
 }

@@ -8,9 +8,9 @@
 
 enum { LEAST = 128 }; /* the number of elements from which on a Cast takes less space than it saves */
 
-/* The least ratio of the power of the numbers to that of the rounding noise if passes have computed new numbers, for example by folding a BatchNormalization:
- * 50 dB for the 11 bits of float16, and 40 dB for the 8 bits of bfloat16. This is less noise than the type's own arithmetic adds in one layer, and leaves room
- * for a few small numbers. */
+/* The least ratio of the power of the numbers to that of the rounding noise if passes have computed new numbers, for
+ * example by folding a BatchNormalization: 50 dB for the 11 bits of float16, and 40 dB for the 8 bits of bfloat16. This
+ * is less noise than the type's own arithmetic adds in one layer, and leaves room for a few small numbers. */
 static double least_ratio(oct_dtype type)
 {
     return type == OCT_F16 ? 1e5 : 1e4;
@@ -36,15 +36,17 @@ static oct_status to_half(oct_arena *a, const oct_tensor *t, oct_dtype type, oct
             noise += d * d;
         }
     }
-    *half = noise == 0 || noise * least_ratio(type) < power ? made : NULL; /* a new infinity or NaN makes both comparisons false */
+    *half = noise == 0 || noise * least_ratio(type) < power
+                ? made
+                : NULL; /* a new infinity or NaN makes both comparisons false */
     return OCT_OK;
 }
 
 static bool is_large(const oct_value *v)
 {
     const oct_tensor *t = v->constant;
-    return !v->dead && t && t->data && t->dtype == OCT_F32 && t->count >= LEAST && v->outer < 0 && v->n_uses && !v->is_input && !v->is_output &&
-           !oct_value_is_captured(v);
+    return !v->dead && t && t->data && t->dtype == OCT_F32 && t->count >= LEAST && v->outer < 0 && v->n_uses &&
+           !v->is_input && !v->is_output && !oct_value_is_captured(v);
 }
 
 oct_status oct_source_write(oct_graph *g, oct_dtype type, oct_err *err)

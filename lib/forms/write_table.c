@@ -1,15 +1,17 @@
-/* Tables of rows are written as quantized values with a scale for each row (or one for all), in operators of the default domain: quantized rows and their
- * scales are picked in the same way, and only the picked rows are converted to real numbers. So no runtime converts the whole table. For a matrix in blocks,
- * com.microsoft.GatherBlockQuantized does this, with the constants that MatMulNBits has. */
+/* Tables of rows are written as quantized values with a scale for each row (or one for all), in operators of the
+ * default domain: quantized rows and their scales are picked in the same way, and only the picked rows are converted to
+ * real numbers. So no runtime converts the whole table. For a matrix in blocks, com.microsoft.GatherBlockQuantized does
+ * this, with the constants that MatMulNBits has. */
 #include "forms/edit.h"
 #include "forms/forms_write.h"
 
 #include "ops/core/block_matrix.h"
 #include "passes/match.h"
 
-/* Adds a node of the default domain before node `before`, and a new value named after y that it computes. out may point to an input. */
-static oct_status step(oct_graph *g, const char *op, const char *suffix, oct_dtype t, int y, const int *in, int n_in, int before, int *node, int *out,
-                       oct_err *err)
+/* Adds a node of the default domain before node `before`, and a new value named after y that it computes. out may point
+ * to an input. */
+static oct_status step(oct_graph *g, const char *op, const char *suffix, oct_dtype t, int y, const int *in, int n_in,
+                       int before, int *node, int *out, oct_err *err)
 {
     int made;
     OCT_TRY(oct_edit_value(g, g->value[y].name, suffix, t, -1, &made, err));
@@ -43,7 +45,9 @@ static oct_status scale_of(oct_graph *g, int id, const oct_quant *q, int *scale,
     int all, node;
     OCT_TRY(oct_edit_const(g, g->value[table].name, "_scale", OCT_F32, q->n > 1 ? 2 : 0, dims, q->scale, &all, err));
     *scale = all;
-    return q->n > 1 ? step(g, "Gather", "_scale", OCT_F32, y, (const int[]){ all, g->node[id].in[1] }, 2, id, &node, scale, err) : OCT_OK;
+    return q->n > 1 ? step(g, "Gather", "_scale", OCT_F32, y, (const int[]){ all, g->node[id].in[1] }, 2, id, &node,
+                           scale, err)
+                    : OCT_OK;
 }
 
 oct_status oct_write_table(oct_graph *g, int id, const oct_quant *q, bool by_rows, oct_err *err)
@@ -67,7 +71,8 @@ oct_status oct_write_block_table(oct_graph *g, int id, const oct_quant *q, oct_e
 {
     const int y = g->node[id].out[0];
     const int64_t *rows = g->value[g->node[id].in[0]].constant->dims;
-    const oct_nbits_form f = oct_blocks_form(q, q->axis == 0 ? (int64_t[]){ rows[1], rows[0] } : (int64_t[]){ rows[0], rows[1] });
+    const oct_nbits_form f =
+        oct_blocks_form(q, q->axis == 0 ? (int64_t[]){ rows[1], rows[0] } : (int64_t[]){ rows[0], rows[1] });
     const int64_t dims[2] = { rows[0], (int64_t)oct_nbits_column_bytes(&f) }, two = 2;
     const char *table = g->value[g->node[id].in[0]].name;
     oct_nbits_weights w;
@@ -78,7 +83,8 @@ oct_status oct_write_block_table(oct_graph *g, int id, const oct_quant *q, oct_e
     OCT_TRY(step(g, "Reshape", "_table", OCT_U8, y, (const int[]){ codes, shape }, 2, id, &node, &in[0], err));
     OCT_TRY(oct_edit_refer_matrix(g, table, "_scale", OCT_F32, f.n, oct_nbits_blocks(&f), w.scale, &in[2], err));
     if (w.zero)
-        OCT_TRY(oct_edit_refer_matrix(g, table, "_zero_point", OCT_U8, f.n, oct_nbits_zero_bytes(&f), w.zero, &in[3], err));
+        OCT_TRY(
+            oct_edit_refer_matrix(g, table, "_zero_point", OCT_U8, f.n, oct_nbits_zero_bytes(&f), w.zero, &in[3], err));
     for (int i = 0; i < (w.zero ? 4 : 3); i++)
         OCT_TRY(oct_graph_set_input(g, id, i, in[i], err));
     g->node[id].n_attr = 0;

@@ -14,7 +14,8 @@ const oct_attr *oct_node_attr(const oct_node *n, const char *name)
 static const oct_attr *typed(const oct_node *n, const char *name, oct_attr_type t)
 {
     const oct_attr *a = oct_node_attr(n, name);
-    return a && a->type == t && !a->ref ? a : NULL; /* outside of a function, a reference to its argument says nothing */
+    return a && a->type == t && !a->ref ? a
+                                        : NULL; /* outside of a function, a reference to its argument says nothing */
 }
 
 int64_t oct_node_int(const oct_node *n, const char *name, int64_t absent)

@@ -131,7 +131,8 @@ oct_status oct_graph_sort(oct_graph *g, oct_err *err)
             memcpy(g->order, done, n * sizeof *done);
     } else {
         char text[300];
-        s = oct_fail(err, OCT_EMALFORMED, "%s depends on its own result", oct_node_text(g, in_cycle(g, wait), text, sizeof text));
+        s = oct_fail(err, OCT_EMALFORMED, "%s depends on its own result",
+                     oct_node_text(g, in_cycle(g, wait), text, sizeof text));
     }
 out:
     oct_free(pos);
@@ -220,8 +221,10 @@ bool oct_quant_same(const oct_quant *a, const oct_quant *b)
     const size_t n = a && b && a->n == b->n ? (size_t)a->n : 0;
     if (a == b)
         return true;
-    return a && b && a->n == b->n && a->dtype == b->dtype && a->block == b->block && a->bytes == b->bytes && (n <= 1 || a->axis == b->axis) &&
-           (n == 0 || (memcmp(a->scale, b->scale, n * sizeof *a->scale) == 0 && memcmp(a->zp, b->zp, n * sizeof *a->zp) == 0));
+    return a && b && a->n == b->n && a->dtype == b->dtype && a->block == b->block && a->bytes == b->bytes &&
+           (n <= 1 || a->axis == b->axis) &&
+           (n == 0 ||
+            (memcmp(a->scale, b->scale, n * sizeof *a->scale) == 0 && memcmp(a->zp, b->zp, n * sizeof *a->zp) == 0));
 }
 
 static bool is_quantized_type(oct_dtype t)
@@ -258,8 +261,8 @@ static oct_status check_quant(const oct_value *v, oct_err *err)
     int64_t d[OCT_MAX_RANK];
     const bool real = v->dtype == OCT_F32 || v->dtype == OCT_F16 || v->dtype == OCT_BF16;
     if (!real || v->kind != OCT_VALUE_TENSOR || !is_quantized_type(q->dtype))
-        return oct_fail(err, OCT_EINTERNAL, "value '%s': quantized values of %s stand for %s", v->name, oct_dtype_name(q->dtype),
-                        oct_dtype_name(v->dtype));
+        return oct_fail(err, OCT_EINTERNAL, "value '%s': quantized values of %s stand for %s", v->name,
+                        oct_dtype_name(q->dtype), oct_dtype_name(v->dtype));
     if (!scales_fit(q, &v->shape))
         return oct_fail(err, OCT_EINTERNAL, "value '%s': its %d scales do not fit its shape", v->name, q->n);
     if (!q->qvals)
@@ -271,7 +274,8 @@ static oct_status check_quant(const oct_value *v, oct_err *err)
                 q->qvals->dims[2] * 8 == q->block * oct_dtype_bits(q->dtype);
     else if (oct_shape_known(&v->shape, d))
         fits &= q->qvals->rank == v->shape.rank && memcmp(q->qvals->dims, d, (size_t)v->shape.rank * sizeof *d) == 0;
-    return fits ? OCT_OK : oct_fail(err, OCT_EINTERNAL, "value '%s': its quantized values are another tensor's", v->name);
+    return fits ? OCT_OK
+                : oct_fail(err, OCT_EINTERNAL, "value '%s': its quantized values are another tensor's", v->name);
 }
 
 static oct_status check_value(const oct_graph *g, int id, oct_err *err)
@@ -301,8 +305,8 @@ static oct_status check_captures(const oct_graph *g, int id, const oct_graph *ne
         for (int i = 0; i < n->n_captured && !listed; i++)
             listed = n->captured[i] == x->outer;
         if (!listed || (!x->dead && x->outer >= 0 && (x->producer >= 0 || x->is_input)))
-            return oct_fail(err, OCT_EINTERNAL, "%s: its nested graph's '%s' is no capture", oct_node_text(g, id, text, sizeof text),
-                            x->name);
+            return oct_fail(err, OCT_EINTERNAL, "%s: its nested graph's '%s' is no capture",
+                            oct_node_text(g, id, text, sizeof text), x->name);
     }
     return OCT_OK;
 }

@@ -83,9 +83,9 @@ oct_status oct_graph_add_value(oct_graph *g, const char *name, oct_dtype t, int 
     return OCT_OK;
 }
 
-/* base, or base_1, base_2, ... Nested names may not hide outer ones: it is new in the whole nest. The step doubles while numbers are taken
- * and is then halved, since thousands of values may ask for one base: what comes out is a free number behind a taken one, the first
- * where there are no gaps. */
+/* base, or base_1, base_2, ... Nested names may not hide outer ones: it is new in the whole nest. The step doubles
+ * while numbers are taken and is then halved, since thousands of values may ask for one base: what comes out is a free
+ * number behind a taken one, the first where there are no gaps. */
 static oct_status free_name(oct_graph *g, const char *base, const char **found, oct_err *err)
 {
     const size_t room = strlen(base) + 16;
@@ -217,7 +217,8 @@ oct_status oct_graph_set_shape(oct_graph *g, int value, int rank, const oct_dim 
     }
     for (int i = 0; i < rank; i++)
         if (d[i].n > OCT_MAX_DIM)
-            return oct_fail(err, OCT_EMALFORMED, "value '%s' would have a dimension of %lld", v->name, (long long)d[i].n);
+            return oct_fail(err, OCT_EMALFORMED, "value '%s' would have a dimension of %lld", v->name,
+                            (long long)d[i].n);
     if (v->shape.rank != rank || !v->shape.d) {
         oct_dim *fresh = oct_arena_alloc(g->arena, (size_t)(rank ? rank : 1) * sizeof *fresh);
         if (!fresh)
@@ -306,7 +307,8 @@ static int *minus_ones(oct_graph *g, int n)
     return p;
 }
 
-/* Where a node stands in the order; n_order: nowhere. Passes walk along it: the next node to be looked for is near the last. */
+/* Where a node stands in the order; n_order: nowhere. Passes walk along it: the next node to be looked for is near the
+ * last. */
 static size_t position(oct_graph *g, int node)
 {
     const size_t from = g->near < g->n_order ? g->near : 0;

@@ -15,7 +15,8 @@
 #include "base/mem.h"
 
 enum { OCT_MAX_RANK = 8 };
-/* The largest dimension that a value may have. No tensor that large could be held, and sums of such dimensions do not overflow. */
+/* The largest dimension that a value may have. No tensor that large could be held, and sums of such dimensions do not
+ * overflow. */
 #define OCT_MAX_DIM ((int64_t)1 << 40)
 
 /* One dimension: known (n >= 0), or n == -1 and then named by a symbol or wholly unknown (sym NULL).
@@ -46,17 +47,19 @@ typedef struct oct_tensor {
     const void *data;
 } oct_tensor;
 
-/* Affine quantization: real = scale[c] * (q - zp[c]), where c is 0 (per tensor, n == 1), the index along `axis` (per channel), or
- * in blocks that of the block, in C order of a tensor whose dimension `axis` counts blocks. */
+/* Affine quantization: real = scale[c] * (q - zp[c]), where c is 0 (per tensor, n == 1), the index along `axis` (per
+ * channel), or in blocks that of the block, in C order of a tensor whose dimension `axis` counts blocks. */
 typedef struct oct_quant {
     int n, axis; /* n: how many scales; 0: dynamic, computed from the tensor at run time */
     const float *scale;
     const int32_t *zp; /* never NULL but for dynamic */
     oct_dtype dtype;   /* of the quantized values */
     int64_t block;     /* elements along axis that share a scale; 0: not in blocks */
-    bool bytes;        /* in blocks: products may quantize their other operand by the same blocks (MatMulNBits' accuracy_level 4) */
-    /* The elements of a constant, where they are known; else NULL. Those of a matrix in blocks may lie by columns, as in MatMulNBits:
-     * u8 [columns][blocks][block * bits / 8], each an unsigned number, lowest bits first. Then scale and zp are [columns][blocks]. */
+    bool bytes; /* in blocks: products may quantize their other operand by the same blocks (MatMulNBits' accuracy_level
+                   4) */
+    /* The elements of a constant, where they are known; else NULL. Those of a matrix in blocks may lie by columns, as
+     * in MatMulNBits: u8 [columns][blocks][block * bits / 8], each an unsigned number, lowest bits first. Then scale
+     * and zp are [columns][blocks]. */
     const oct_tensor *qvals;
 } oct_quant;
 
@@ -79,18 +82,20 @@ typedef struct oct_value {
     oct_shape shape;
     oct_value_kind kind;
     oct_dtype elem; /* of a sequence or optional: the type of the tensors in it, as far as known */
-    int producer; /* node, or -1: graph input, constant, or value of the outer graph */
-    int outer;    /* in a nested graph: the value of the graph around it that this one stands for; else -1 */
+    int producer;   /* node, or -1: graph input, constant, or value of the outer graph */
+    int outer;      /* in a nested graph: the value of the graph around it that this one stands for; else -1 */
     bool is_input, is_output;
     const oct_tensor *constant; /* the constant's value, or NULL */
-    /* If set, the tensor is held as integers, and its elements are the reals, of dtype f32 or a 16-bit float, that the quantized values stand for:
-     * all readers of the value see the rounded numbers. NULL: elements are as dtype says. lib/forms reads and writes how files spell this. */
+    /* If set, the tensor is held as integers, and its elements are the reals, of dtype f32 or a 16-bit float, that the
+     * quantized values stand for: all readers of the value see the rounded numbers. NULL: elements are as dtype says.
+     * lib/forms reads and writes how files spell this. */
     const oct_quant *quant;
     /* Shape-value propagation: elements of a small integer tensor as far as known, n_known of them; NULL
      * when nothing is known. Constants do not need it. */
     const oct_dim *known;
     int n_known;
-    const struct oct_recipe *recipe; /* of a constant that folding made: what computed it, as its output made_slot; else NULL */
+    const struct oct_recipe
+        *recipe; /* of a constant that folding made: what computed it, as its output made_slot; else NULL */
     int made_slot;
     oct_use *uses;
     size_t n_uses, cap_uses;
@@ -124,18 +129,19 @@ typedef struct oct_attr {
     const int64_t *ints;
     const char *const *strings;
     struct oct_graph *const *graphs; /* nested graphs of this node; GRAPH has one */
-    int n; /* of floats, ints, strings or graphs */
-    const char *ref;    /* ref_attr_name inside functions, or NULL */
-    const void *origin; /* the loader's record, or NULL for an attribute that a pass made */
+    int n;                           /* of floats, ints, strings or graphs */
+    const char *ref;                 /* ref_attr_name inside functions, or NULL */
+    const void *origin;              /* the loader's record, or NULL for an attribute that a pass made */
 } oct_attr;
 
 typedef struct oct_node {
-    const char *name;   /* may be "" */
-    const char *op;     /* operator type */
-    const char *domain; /* "" for the default domain (the loader maps "ai.onnx" to it) */
+    const char *name;     /* may be "" */
+    const char *op;       /* operator type */
+    const char *domain;   /* "" for the default domain (the loader maps "ai.onnx" to it) */
     const char *overload; /* of a function of that name; "" mostly */
-    int64_t opset;      /* version of the operator, if a plan's fusion inserted the node; 0: the graph's for the domain. Not saved */
-    int *in;            /* value indices, -1 absent */
+    int64_t opset; /* version of the operator, if a plan's fusion inserted the node; 0: the graph's for the domain. Not
+                      saved */
+    int *in;       /* value indices, -1 absent */
     int *out;
     int n_in, n_out;
     oct_attr *attr;
@@ -160,8 +166,9 @@ typedef struct oct_opset {
     int64_t version;
 } oct_opset;
 
-/* A model-local function: its body computes values from those of the call. Attributes of the body's nodes may refer to the
- * call's (oct_attr.ref); defaults stand for those that a call leaves out. The body is a graph with opsets of its own. */
+/* A model-local function: its body computes values from those of the call. Attributes of the body's nodes may refer to
+ * the call's (oct_attr.ref); defaults stand for those that a call leaves out. The body is a graph with opsets of its
+ * own. */
 typedef struct oct_function {
     const char *domain, *name, *overload;
     struct oct_graph *body;
@@ -172,8 +179,8 @@ typedef struct oct_function {
 typedef struct oct_name_set oct_name_set;
 
 typedef struct oct_graph {
-    oct_arena *arena; /* that of the outermost graph */
-    struct oct_graph *outer; /* the graph around a nested one, or NULL */
+    oct_arena *arena;          /* that of the outermost graph */
+    struct oct_graph *outer;   /* the graph around a nested one, or NULL */
     struct oct_graph **nested; /* all that were made inside this one, those of removed nodes too */
     size_t n_nested, cap_nested;
     const char *name;
@@ -184,7 +191,7 @@ typedef struct oct_graph {
     int *order; /* live nodes, topological */
     size_t n_order, cap_order;
     size_t near; /* position in the order at which a node was last searched for */
-    int *input; /* real inputs: without those that have an initializer */
+    int *input;  /* real inputs: without those that have an initializer */
     size_t n_input, cap_input;
     int *output; /* a value may stand here more than once */
     size_t n_output, cap_output;
@@ -193,19 +200,21 @@ typedef struct oct_graph {
     const oct_function *function; /* of the outermost graph, sorted by domain, name and overload; shared by clones */
     size_t n_function;
     const void *origin; /* the loader's record, or NULL */
-    bool changed; /* since it was loaded; oct_graph_is_changed includes nested graphs */
+    bool changed;       /* since it was loaded; oct_graph_is_changed includes nested graphs */
     /* name -> value index, open addressing */
     int *map;
     size_t map_cap, map_used;
-    oct_name_set *names; /* of the outermost graph: all names in it and in nested graphs, made when first needed; else NULL */
+    oct_name_set
+        *names; /* of the outermost graph: all names in it and in nested graphs, made when first needed; else NULL */
 } oct_graph;
 
 oct_graph *oct_graph_create(void); /* NULL: out of memory */
 void oct_graph_destroy(oct_graph *g);
 
-/* A deep copy except for constants' bytes, quantization, origins, functions and strings, which are shared: `g` must outlive it. Dead
- * nodes and values are kept dead, so indices are the same in both. Nested graphs are copied along. Of a nested graph the
- * copy stands alone: what it captured are inputs, behind its own, or constants; opsets are those of the outermost graph. */
+/* A deep copy except for constants' bytes, quantization, origins, functions and strings, which are shared: `g` must
+ * outlive it. Dead nodes and values are kept dead, so indices are the same in both. Nested graphs are copied along. Of
+ * a nested graph the copy stands alone: what it captured are inputs, behind its own, or constants; opsets are those of
+ * the outermost graph. */
 oct_status oct_graph_clone(const oct_graph *g, oct_graph **copy, oct_err *err);
 
 /* --- values --- */
@@ -233,8 +242,8 @@ oct_status oct_tensor_new(oct_arena *a, oct_dtype t, int rank, const int64_t *di
 /* A tensor of bytes whose last two dimensions change places. */
 oct_status oct_tensor_transposed(oct_arena *a, const oct_tensor *t, const oct_tensor **out, oct_err *err);
 
-/* Copies a shape into the graph's arena and sets it. d[i].sym are kept by reference (arena or literal). OCT_EMALFORMED for a
- * dimension above OCT_MAX_DIM. */
+/* Copies a shape into the graph's arena and sets it. d[i].sym are kept by reference (arena or literal). OCT_EMALFORMED
+ * for a dimension above OCT_MAX_DIM. */
 oct_status oct_graph_set_shape(oct_graph *g, int value, int rank, const oct_dim *d, oct_err *err);
 oct_status oct_graph_set_dims(oct_graph *g, int value, int rank, const int64_t *dims, oct_err *err);
 /* Whether rank and every dimension are known; then dims (may be NULL) receives them. */
@@ -262,7 +271,8 @@ oct_status oct_graph_replace_uses(oct_graph *g, int from, int to, oct_err *err);
 void oct_graph_remove_node(oct_graph *g, int node);
 /* Removes a value that nothing uses, produces or shows. */
 void oct_graph_remove_value(oct_graph *g, int value);
-/* Removes nodes whose outputs nothing uses, and then unused constants, nested graphs first; returns how many nodes went. */
+/* Removes nodes whose outputs nothing uses, and then unused constants, nested graphs first; returns how many nodes
+ * went. */
 int oct_graph_prune(oct_graph *g);
 /* Whether a value has exactly one use and is no graph output. */
 static inline bool oct_value_used_once(const oct_value *v)
@@ -310,7 +320,8 @@ void oct_node_put_place(const oct_graph *g, int node, size_t k, oct_buf *b);
 const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size);
 /* s, what was done with a node: where that is a fault, the text of the node stands in front of err's (NULL allowed). */
 oct_status oct_within_node(const oct_graph *g, int node, oct_status s, oct_err *err);
-/* Whether two quantizations are the same: type, scales and zero points, and where they lie. Quantized values do not count. */
+/* Whether two quantizations are the same: type, scales and zero points, and where they lie. Quantized values do not
+ * count. */
 bool oct_quant_same(const oct_quant *a, const oct_quant *b);
 /* Whether a node is this operator of the default domain. */
 bool oct_is_op(const oct_node *n, const char *op);
@@ -325,36 +336,40 @@ oct_status oct_graph_new_nested(oct_graph *outer, oct_graph **nested, oct_err *e
 oct_status oct_node_set_graph(oct_graph *g, int node, const char *attr, oct_graph *nested, oct_err *err);
 /* The value of a nested graph that stands for value `outer` of the graph around it; made at the first call. */
 oct_status oct_graph_capture(oct_graph *nested, int outer, int *value, oct_err *err);
-/* Sets node's list of captures to what its nested graphs capture. To be called when these are complete, and after they changed. */
+/* Sets node's list of captures to what its nested graphs capture. To be called when these are complete, and after they
+ * changed. */
 oct_status oct_graph_set_captures(oct_graph *g, int node, oct_err *err);
-/* Passes on what is known of captured values (type, shape, elements, constant, quantization) to the values that stand for them in the
- * graphs that node holds. */
+/* Passes on what is known of captured values (type, shape, elements, constant, quantization) to the values that stand
+ * for them in the graphs that node holds. */
 oct_status oct_graph_pass_on(oct_graph *g, int node, oct_err *err);
-/* Constants of nested graphs, of at least so many bytes, that equal others of the nest are taken from the outermost graph g, which gets them where
- * it does not have them. */
+/* Constants of nested graphs, of at least so many bytes, that equal others of the nest are taken from the outermost
+ * graph g, which gets them where it does not have them. */
 oct_status oct_graph_share_constants(oct_graph *g, size_t least, oct_err *err);
 /* The name under which a file knows a value: of a captured one, that of the value it stands for. */
 const char *oct_value_name(const oct_graph *g, int value);
 /* Whether the graph or one nested in it was changed since it was loaded. */
 bool oct_graph_is_changed(const oct_graph *g);
-/* Sets the functions of an outermost graph, sorting f[n], which is kept. OCT_EMALFORMED when two have the same identifiers. */
+/* Sets the functions of an outermost graph, sorting f[n], which is kept. OCT_EMALFORMED when two have the same
+ * identifiers. */
 oct_status oct_graph_set_functions(oct_graph *g, oct_function *f, size_t n, oct_err *err);
 /* A model-local function by its identifiers, or NULL. */
 const oct_function *oct_graph_function(const oct_graph *g, const char *domain, const char *name, const char *overload);
 
 /* --- putting graphs into others --- */
-/* Copies all nodes of `src` (a function's body, a branch) into g before node `before` (-1: at the end). map[v], for every
- * value of src: the value of g that it becomes, or -1 for none (absent inputs), or -2: a new one, named after it, prefixed
- * by `prefix` when that is not empty; filled on return. fill (may be NULL) completes each attribute that refers to one of
- * the call's: it sets *a from the call, or a->type to 0 to drop it. Outputs of src whose value already has a producer or
- * stands for another are the caller's. */
+/* Copies all nodes of `src` (a function's body, a branch) into g before node `before` (-1: at the end). map[v], for
+ * every value of src: the value of g that it becomes, or -1 for none (absent inputs), or -2: a new one, named after it,
+ * prefixed by `prefix` when that is not empty; filled on return. fill (may be NULL) completes each attribute that
+ * refers to one of the call's: it sets *a from the call, or a->type to 0 to drop it. Outputs of src whose value already
+ * has a producer or stands for another are the caller's. */
 typedef oct_status (*oct_fill_attr)(void *arg, oct_attr *a, oct_err *err);
-oct_status oct_graph_splice(oct_graph *g, int before, const oct_graph *src, const char *prefix, int *map, oct_fill_attr fill,
-                            void *arg, oct_err *err);
+oct_status oct_graph_splice(oct_graph *g, int before, const oct_graph *src, const char *prefix, int *map,
+                            oct_fill_attr fill, void *arg, oct_err *err);
 
 /* --- constants that folding made (recipe.c) --- */
-/* Notes how node, whose inputs are constants, made its outputs, for oct_value.recipe; made: [n_out]. To be called while the node has its inputs. */
-oct_status oct_graph_note_recipe(oct_graph *g, int node, const oct_tensor *const *made, const oct_recipe **recipe, oct_err *err);
+/* Notes how node, whose inputs are constants, made its outputs, for oct_value.recipe; made: [n_out]. To be called while
+ * the node has its inputs. */
+oct_status oct_graph_note_recipe(oct_graph *g, int node, const oct_tensor *const *made, const oct_recipe **recipe,
+                                 oct_err *err);
 
 enum { OCT_RECIPE_NODES = 64 };
 /* The constants that nodes of recipes read and that were not computed themselves, once each. */
@@ -362,16 +377,17 @@ typedef struct oct_sources {
     const oct_tensor *of[OCT_RECIPE_NODES];
     size_t n, bytes, nodes; /* how many, what they hold together, and how many nodes compute with them */
 } oct_sources;
-/* Those of a constant with a recipe. False where it cannot be computed again: that would take more than OCT_RECIPE_NODES nodes or constants, or
- * the operators have other versions since. */
+/* Those of a constant with a recipe. False where it cannot be computed again: that would take more than
+ * OCT_RECIPE_NODES nodes or constants, or the operators have other versions since. */
 bool oct_graph_sources(const oct_graph *g, int value, oct_sources *s);
 
-/* Constants become values that nodes compute, by their recipes. An unfolding knows what was made for that, so that several share it. */
+/* Constants become values that nodes compute, by their recipes. An unfolding knows what was made for that, so that
+ * several share it. */
 typedef struct oct_unfolding oct_unfolding;
 oct_unfolding *oct_unfolding_create(void); /* NULL: out of memory */
 void oct_unfolding_destroy(oct_unfolding *u);
-/* For a constant of which oct_graph_sources tells. Nodes are put in front of all others: once all is done the graph and those around it are to be
- * sorted, and what they capture is to be settled (oct_graph_settle). */
+/* For a constant of which oct_graph_sources tells. Nodes are put in front of all others: once all is done the graph and
+ * those around it are to be sorted, and what they capture is to be settled (oct_graph_settle). */
 oct_status oct_graph_unfold(oct_graph *g, int value, oct_unfolding *u, oct_err *err);
 /* Sets the captures of all nodes of g and of its nested graphs, and passes on what is known of the values. */
 oct_status oct_graph_settle(oct_graph *g, oct_err *err);

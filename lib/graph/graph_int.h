@@ -13,8 +13,9 @@ oct_status oct_graph_recapture(oct_graph *g, int node, int from, int to, oct_err
 /* Drops those captures of node that no nested graph has a value for any more. */
 void oct_graph_drop_captures(oct_graph *g, int node);
 
-/* The set of names of live values in the outermost graph and all graphs nested in it. taken makes the set on the first call; add and drop
- * keep it current, and do nothing before that. name must live as long as the graph. add: false when out of memory. */
+/* The set of names of live values in the outermost graph and all graphs nested in it. taken makes the set on the first
+ * call; add and drop keep it current, and do nothing before that. name must live as long as the graph. add: false when
+ * out of memory. */
 oct_status oct_names_taken(oct_graph *g, const char *name, bool *taken, oct_err *err);
 bool oct_names_add(oct_graph *g, const char *name);
 void oct_names_drop(oct_graph *g, const char *name);

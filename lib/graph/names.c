@@ -1,5 +1,5 @@
-/* The names that the values of a nest have, counted: new names must be new in all of its graphs, and asking each of thousands of
- * branches for each name takes too long. */
+/* The names that the values of a nest have, counted: new names must be new in all of its graphs, and asking each of
+ * thousands of branches for each name takes too long. */
 #include "graph/graph_int.h"
 
 #include "base/io.h"

@@ -1,7 +1,8 @@
 /* How folded constants were computed, and computing them again. */
 #include "graph/graph_int.h"
 
-oct_status oct_graph_note_recipe(oct_graph *g, int node, const oct_tensor *const *made, const oct_recipe **recipe, oct_err *err)
+oct_status oct_graph_note_recipe(oct_graph *g, int node, const oct_tensor *const *made, const oct_recipe **recipe,
+                                 oct_err *err)
 {
     const oct_node *n = &g->node[node];
     *recipe = NULL;
@@ -118,7 +119,8 @@ static int remembered(const oct_unfolding *u, const oct_graph *g, const oct_tens
 static oct_status add_again(oct_graph *g, const oct_recipe *r, int slot, int value, oct_unfolding *u, oct_err *err);
 
 /* A new value for what value v was, constant t; computed: by its recipe, if it has one. */
-static oct_status make_again(oct_graph *g, int v, const oct_tensor *t, bool computed, oct_unfolding *u, int *out, oct_err *err)
+static oct_status make_again(oct_graph *g, int v, const oct_tensor *t, bool computed, oct_unfolding *u, int *out,
+                             oct_err *err)
 {
     const oct_recipe *r = computed ? g->value[v].recipe : NULL;
     const int slot = g->value[v].made_slot;
@@ -131,9 +133,10 @@ static oct_status make_again(oct_graph *g, int v, const oct_tensor *t, bool comp
     return OCT_OK;
 }
 
-/* The value that holds t, which was constant v: v itself, where it is what the file had, else what stands for it. Graphs around g have t as a
- * constant: oct_graph_sources has not asked how they computed it. */
-static oct_status source_of(oct_graph *g, int v, const oct_tensor *t, bool around, oct_unfolding *u, int *out, oct_err *err)
+/* The value that holds t, which was constant v: v itself, where it is what the file had, else what stands for it.
+ * Graphs around g have t as a constant: oct_graph_sources has not asked how they computed it. */
+static oct_status source_of(oct_graph *g, int v, const oct_tensor *t, bool around, oct_unfolding *u, int *out,
+                            oct_err *err)
 {
     const oct_value *x = &g->value[v];
     *out = remembered(u, g, t);
@@ -151,12 +154,14 @@ static oct_status source_of(oct_graph *g, int v, const oct_tensor *t, bool aroun
     return remember(u, g, t, *out, err);
 }
 
-/* The node of a recipe; value becomes its output `slot`. New values become the others, and stand for what these were. */
+/* The node of a recipe; value becomes its output `slot`. New values become the others, and stand for what these
+ * were. */
 static oct_status add_again(oct_graph *g, const oct_recipe *r, int slot, int value, oct_unfolding *u, oct_err *err)
 {
     const oct_node *was = &r->node;
     int id, v;
-    OCT_TRY(oct_graph_add_node(g, was->op, was->domain, was->name, was->n_in, was->n_out, g->n_order ? g->order[0] : -1, &id, err));
+    OCT_TRY(oct_graph_add_node(g, was->op, was->domain, was->name, was->n_in, was->n_out, g->n_order ? g->order[0] : -1,
+                               &id, err));
     g->node[id].overload = was->overload;
     g->node[id].attr = was->attr;
     g->node[id].n_attr = was->n_attr;

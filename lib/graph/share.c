@@ -18,8 +18,8 @@ typedef struct shared_list {
 
 static bool is_shareable(const oct_value *v, size_t least)
 {
-    return !v->dead && v->constant && v->constant->data && v->constant->dtype != OCT_STRING && v->constant->bytes >= least && v->outer < 0 &&
-           !v->is_input && !v->is_output && v->n_uses;
+    return !v->dead && v->constant && v->constant->data && v->constant->dtype != OCT_STRING &&
+           v->constant->bytes >= least && v->outer < 0 && !v->is_input && !v->is_output && v->n_uses;
 }
 
 /* Those of the outermost graph come first. */
@@ -42,7 +42,8 @@ static bool same_constant(const shared *a, const shared *b)
 {
     const oct_tensor *x = a->g->value[a->value].constant, *y = b->g->value[b->value].constant;
     return x->dtype == y->dtype && x->rank == y->rank && x->bytes == y->bytes &&
-           memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) == 0 && (x->data == y->data || memcmp(x->data, y->data, x->bytes) == 0);
+           memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) == 0 &&
+           (x->data == y->data || memcmp(x->data, y->data, x->bytes) == 0);
 }
 
 /* The value of g that stands for a value of the outermost graph. */

@@ -134,8 +134,8 @@ static oct_status add_node(const splice *s, int before, const oct_node *from)
     return oct_node_graph_at(n, 0) ? add_nested(s, id) : OCT_OK;
 }
 
-oct_status oct_graph_splice(oct_graph *g, int before, const oct_graph *src, const char *prefix, int *map, oct_fill_attr fill,
-                            void *arg, oct_err *err)
+oct_status oct_graph_splice(oct_graph *g, int before, const oct_graph *src, const char *prefix, int *map,
+                            oct_fill_attr fill, void *arg, oct_err *err)
 {
     splice s = { g, prefix, map, fill, arg, err };
     for (size_t v = 0; v < src->n_value; v++) {

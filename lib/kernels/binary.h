@@ -11,8 +11,8 @@ typedef enum oct_binary_op {
     OCT_BINARY_SUB,
     OCT_BINARY_MUL,
     OCT_BINARY_DIV,
-    OCT_BINARY_MIN,   /* NaN when either is NaN */
-    OCT_BINARY_MAX,   /* NaN when either is NaN */
+    OCT_BINARY_MIN, /* NaN when either is NaN */
+    OCT_BINARY_MAX, /* NaN when either is NaN */
     OCT_BINARY_POW,
     OCT_BINARY_PRELU, /* a < 0 ? a * b : a      */
     OCT_BINARY_COUNT
@@ -40,6 +40,7 @@ bool oct_broadcast_shapes(oct_broadcast *b, const int64_t *da, int ra, const int
 void oct_broadcast_collapse(oct_broadcast *b);
 
 /* y = f(a, b) broadcast; y must not overlap an operand unless it is the same memory with the same strides. */
-void oct_binary_f32_nd(oct_pool *pool, oct_binary_op op, const oct_broadcast *s, const float *a, const float *b, float *y);
+void oct_binary_f32_nd(oct_pool *pool, oct_binary_op op, const oct_broadcast *s, const float *a, const float *b,
+                       float *y);
 
 #endif

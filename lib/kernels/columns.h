@@ -15,8 +15,9 @@ typedef struct oct_columns {
 
 /* x f32[rows][stride], its first OCT_COLUMNS columns; 1 <= rows <= OCT_COLUMN_ROWS.
  *
- * Values are cut into two parts, multiples of 2^(t-39) and of 2^(t-78) where no value reaches 2^t, by adding and subtracting a large
- * number; 2^13 multiples of 39 bits fit into a double's 53, so sums of parts are exact in any order. */
+ * Values are cut into two parts, multiples of 2^(t-39) and of 2^(t-78) where no value reaches 2^t, by adding and
+ * subtracting a large number; 2^13 multiples of 39 bits fit into a double's 53, so sums of parts are exact in any
+ * order. */
 void oct_columns_f32(const float *x, size_t rows, size_t stride, oct_columns *c);
 
 #endif

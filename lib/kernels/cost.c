@@ -11,7 +11,8 @@ typedef struct cost {
     double term[OCT_COST_TERMS];
 } cost;
 
-#define OCT_COST(class, record, call, tile, narrow, row, step, row_step) { class, record, { call, tile, narrow, row, step, row_step } },
+#define OCT_COST(class, record, call, tile, narrow, row, step, row_step) \
+    { class, record, { call, tile, narrow, row, step, row_step } },
 static const cost costs[] = {
 #include "kernels/costs.inc"
 };

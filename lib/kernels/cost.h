@@ -1,9 +1,10 @@
-/* lib/kernels/cost.h -- chooses among kernel records by what they are expected to take on a CPU of this class (costs.inc). Results do not
- * depend on the choice. Internal.
+/* lib/kernels/cost.h -- chooses among kernel records by what they are expected to take on a CPU of this class
+ * (costs.inc). Results do not depend on the choice. Internal.
  *
- * A record computes tiles of rows by columns in steps of some values of the depth. What it takes is the sum of terms, each a number that
- * follows from the shape times picoseconds that were measured: 1; whole tiles; those with fewer columns; rows of tiles; steps of tiles; steps of
- * rows. In the last three a tile with fewer columns counts as a part, of as many units as it needs. */
+ * A record computes tiles of rows by columns in steps of some values of the depth. What it takes is the sum of terms,
+ * each a number that follows from the shape times picoseconds that were measured: 1; whole tiles; those with fewer
+ * columns; rows of tiles; steps of tiles; steps of rows. In the last three a tile with fewer columns counts as a part,
+ * of as many units as it needs. */
 #ifndef OCT_KERNELS_COST_H
 #define OCT_KERNELS_COST_H
 
@@ -30,11 +31,12 @@ typedef struct oct_choice {
     bool wanted;
 } oct_choice;
 
-/* Offers a record that may run. The cheapest stays; of those that the table does not know the last, where it knows none. */
+/* Offers a record that may run. The cheapest stays; of those that the table does not know the last, where it knows
+ * none. */
 void oct_choice_offer(oct_choice *p, const void *record, const char *name, const oct_extent *e, oct_cost_tile t);
 
-/* For measuring: the record of that name is chosen wherever it may run, and its numbers go to `terms` when it is offered. name NULL: by cost
- * again. terms may be NULL. Not while plans are made on other threads. */
+/* For measuring: the record of that name is chosen wherever it may run, and its numbers go to `terms` when it is
+ * offered. name NULL: by cost again. terms may be NULL. Not while plans are made on other threads. */
 void oct_choice_want(const char *name, double terms[OCT_COST_TERMS]);
 
 /* The class of this CPU, whatever it is narrowed to: its highest level, with "-amd" behind it on AMD's. */

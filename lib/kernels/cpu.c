@@ -41,15 +41,17 @@ static uint64_t xgetbv(void)
     return (uint64_t)hi << 32 | lo;
 }
 
-/* Why there is no AMX, or NULL. It takes tiles and their products of bytes and of bf16; AVX-512 VNNI and VBMI, which all CPUs with tiles have; a system
- * that saves tiles; a palette of 8 tiles of 16 rows of 64 bytes (a hypervisor may hide each of these); and the system's leave, which a process
- * asks for once (arch/x86/xstate.rst of the Linux kernel). */
+/* Why there is no AMX, or NULL. It takes tiles and their products of bytes and of bf16; AVX-512 VNNI and VBMI, which
+ * all CPUs with tiles have; a system that saves tiles; a palette of 8 tiles of 16 rows of 64 bytes (a hypervisor may
+ * hide each of these); and the system's leave, which a process asks for once (arch/x86/xstate.rst of the Linux
+ * kernel). */
 static const char *why_no_amx(uint32_t features, uint32_t others, uint64_t os)
 {
     enum { ALL = 1 << 22 | 1 << 24 | 1 << 25, VBMI = 1 << 1, VNNI = 1 << 11, SAVED = 3 << 17, PALETTES = 0x1d };
     uint32_t most, tile, row, rows, x;
     if ((others & (VBMI | VNNI)) != (VBMI | VNNI))
-        return features & 1 << 24 ? "this CPU lacks AVX-512 VNNI or VBMI, which are used beside it" : "this CPU has none";
+        return features & 1 << 24 ? "this CPU lacks AVX-512 VNNI or VBMI, which are used beside it"
+                                  : "this CPU has none";
 #if defined(OCT_TILES_TRAPPED) /* tests/check/trapped_tiles.c takes the CPU's place */
     return NULL;
 #endif
@@ -57,8 +59,9 @@ static const char *why_no_amx(uint32_t features, uint32_t others, uint64_t os)
         return "this CPU has none";
     if ((os & SAVED) != SAVED)
         return "the system does not save its tiles";
-    if (!__get_cpuid_count(PALETTES, 0, &most, &x, &x, &x) || most < 1 || !__get_cpuid_count(PALETTES, 1, &tile, &row, &rows, &x) || tile >> 16 != 1024 ||
-        (row & 0xffff) != 64 || row >> 16 != 8 || (rows & 0xffff) != 16)
+    if (!__get_cpuid_count(PALETTES, 0, &most, &x, &x, &x) || most < 1 ||
+        !__get_cpuid_count(PALETTES, 1, &tile, &row, &rows, &x) || tile >> 16 != 1024 || (row & 0xffff) != 64 ||
+        row >> 16 != 8 || (rows & 0xffff) != 16)
         return "this CPU has no palette of 8 tiles of 1024 bytes";
 #if defined(__linux__) && defined(SYS_arch_prctl)
     enum { ASK = 0x1023, TILES = 18 };

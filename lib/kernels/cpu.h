@@ -35,9 +35,9 @@ const char *oct_isa_no_amx(void);
 /* What kernels may use: detected, narrowed by oct_isa_limit() or by OCT_ISA in the environment. */
 oct_isa oct_isa_active(void);
 
-/* Narrows to a named level and all that it stands on; "scalar": plain C, "native": all that there is. OCT_EUSAGE for an unknown name,
- * OCT_EUNSUPPORTED for one this CPU lacks.
- * Call it before any plan is made: plans keep the kernels they were made with. */
+/* Narrows to a named level and all that it stands on; "scalar": plain C, "native": all that there is. OCT_EUSAGE for an
+ * unknown name, OCT_EUNSUPPORTED for one this CPU lacks. Call it before any plan is made: plans keep the kernels they
+ * were made with. */
 oct_status oct_isa_limit(const char *name, oct_err *err);
 
 /* Name of the highest level in a mask, for reports. */

@@ -1,5 +1,6 @@
-/* lib/kernels/denormals.h -- float32 as products of bf16 compute it: denormal numbers are zeros of their sign before and after each operation. A result is
- * one when it is below 2^-126 once rounded to 24 bits, as if exponents had no bound (x86's FTZ and DAZ). Internal. */
+/* lib/kernels/denormals.h -- float32 as products of bf16 compute it: denormal numbers are zeros of their sign before
+ * and after each operation. A result is one when it is below 2^-126 once rounded to 24 bits, as if exponents had no
+ * bound (x86's FTZ and DAZ). Internal. */
 #ifndef OCT_KERNELS_DENORMALS_H
 #define OCT_KERNELS_DENORMALS_H
 
@@ -23,8 +24,8 @@ static inline float oct_flushed_add(float x, float y)
     return oct_flushed(oct_flushed(x) + oct_flushed(y));
 }
 
-/* x and y of bf16. fmaf rounds up to 2^-126 what lies less than 2^-150 below it, though half of that is nearer to 2^-126 - 2^-150: the same
- * times 2^64 tells. */
+/* x and y of bf16. fmaf rounds up to 2^-126 what lies less than 2^-150 below it, though half of that is nearer to
+ * 2^-126 - 2^-150: the same times 2^64 tells. */
 static inline float oct_flushed_fma(float x, float y, float c)
 {
     x = oct_flushed(x);

@@ -1,8 +1,8 @@
 /* lib/kernels/items.c -- the cost model of work items.
  *
- * A thread takes items that follow each other (base/pool.h), ceil(items / threads) of one size. Smaller items leave fewer threads
- * without work in the last round, and less to wait for at the end; but rows may have to be made ready on several threads, and
- * panels are fetched more often. */
+ * A thread takes items that follow each other (base/pool.h), ceil(items / threads) of one size. Smaller items leave
+ * fewer threads without work in the last round, and less to wait for at the end; but rows may have to be made ready on
+ * several threads, and panels are fetched more often. */
 #include "kernels/items.h"
 
 static size_t up(size_t v, size_t by)
@@ -29,8 +29,10 @@ double oct_items_cost(const oct_work *w, const oct_items *i, size_t threads)
 /* About that many of each; rows in whole units. */
 static oct_items cut(const oct_work *w, size_t row_items, size_t col_items)
 {
-    oct_items i = { .rows = up(up(w->rows, row_items), w->unit) * w->unit, .panels = up(w->panels, col_items),
-                    .all_rows = w->rows, .all_panels = w->panels };
+    oct_items i = { .rows = up(up(w->rows, row_items), w->unit) * w->unit,
+                    .panels = up(w->panels, col_items),
+                    .all_rows = w->rows,
+                    .all_panels = w->panels };
     i.row_items = up(w->rows, i.rows);
     i.col_items = up(w->panels, i.panels);
     i.n = w->groups * i.row_items * i.col_items;
@@ -48,7 +50,9 @@ oct_items oct_items_cut(const oct_work *w, size_t threads)
     for (size_t c = 1; c <= w->panels && (c == 1 || (c - 1) * fewest * w->groups < ROUNDS * threads); c += up(c, 4)) {
         const size_t first = up(fewest * c * w->groups, threads);
         for (size_t round = first, before = 0; round < first + ROUNDS; round++) {
-            const size_t wanted = round * threads / (c * w->groups), r = wanted < fewest ? fewest : wanted > most ? most : wanted;
+            const size_t wanted = round * threads / (c * w->groups), r = wanted < fewest ? fewest
+                                                                         : wanted > most ? most
+                                                                                         : wanted;
             if (r == before)
                 continue;
             before = r;

@@ -11,9 +11,10 @@
  * dimensions, as NCHW <-> NHWC, run in tiles. */
 void oct_transpose(oct_pool *pool, const void *x, const int64_t *dims, const int *perm, int rank, size_t size, void *y);
 
-/* The same for a box inside two arrays: y[sum of i[k] * sy[k]] = x[sum of i[k] * sx[k]] for all i[k] < dims[k], strides in elements. sy[rank - 1] and
- * sx of another dimension are 1. */
-void oct_transpose_box(oct_pool *pool, int rank, const int64_t *dims, const int64_t *sx, const int64_t *sy, size_t size, const void *x, void *y);
+/* The same for a box inside two arrays: y[sum of i[k] * sy[k]] = x[sum of i[k] * sx[k]] for all i[k] < dims[k], strides
+ * in elements. sy[rank - 1] and sx of another dimension are 1. */
+void oct_transpose_box(oct_pool *pool, int rank, const int64_t *dims, const int64_t *sx, const int64_t *sy, size_t size,
+                       const void *x, void *y);
 
 /* y[b][c][r] = x[b][r][c] for b < batch. NCHW to NHWC: rows = C, cols = H * W. */
 void oct_transpose_2d(oct_pool *pool, const void *x, size_t batch, size_t rows, size_t cols, size_t size, void *y);

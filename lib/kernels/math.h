@@ -9,7 +9,8 @@
  * Largest error against higher precision, in units of the last place (tests/check/check_elem.c asserts it):
  *   expf 1.1   expm1f 1.6   logf 1.0   log1pf 1.7   tanhf 2.5   sigmoidf 2.3   erff 1.5   softplusf 2.0
  *   powf, sinf, cosf, tanf 0.51; geluf 8e-7 of 1 + |result|
- *   double: exp 1.2, log 1.0, expm1, log1p 2, sinh, cosh, tanh, asinh, acosh, atanh, sin, cos 2.5, asin, acos, atan 3.5, tan 5, erf 13 */
+ *   double: exp 1.2, log 1.0, expm1, log1p 2, sinh, cosh, tanh, asinh, acosh, atanh, sin, cos 2.5, asin, acos,
+ * atan 3.5, tan 5, erf 13 */
 #ifndef OCT_KERNELS_MATH_H
 #define OCT_KERNELS_MATH_H
 
@@ -18,27 +19,39 @@
 
 static inline int32_t oct_bits_of(float x)
 {
-    union { float f; int32_t i; } u = { x };
+    union {
+        float f;
+        int32_t i;
+    } u = { x };
     return u.i;
 }
 static inline float oct_float_of(int32_t i)
 {
-    union { int32_t i; float f; } u = { i };
+    union {
+        int32_t i;
+        float f;
+    } u = { i };
     return u.f;
 }
 static inline int64_t oct_bits_of_double(double x)
 {
-    union { double f; int64_t i; } u = { x };
+    union {
+        double f;
+        int64_t i;
+    } u = { x };
     return u.i;
 }
 static inline double oct_double_of(int64_t i)
 {
-    union { int64_t i; double f; } u = { i };
+    union {
+        int64_t i;
+        double f;
+    } u = { i };
     return u.f;
 }
 
 /* Adding this to |x| < 2^22 leaves x, rounded half to even, in the low bits: rintf for loops. */
-#define OCT_ROUND_MAGIC 12582912.0f       /* 1.5 * 2^23 */
+#define OCT_ROUND_MAGIC 12582912.0f /* 1.5 * 2^23 */
 #define OCT_ROUND_BITS 0x4b400000
 #define OCT_ROUND_MAGIC_D 6755399441055744.0 /* 1.5 * 2^52 */
 
@@ -51,15 +64,16 @@ static inline int32_t oct_round_small(float x)
 /* |magnitude| with the sign of `sign`. */
 static inline float oct_with_sign(float magnitude, float sign)
 {
-    return oct_float_of((int32_t)(((uint32_t)oct_bits_of(magnitude) & 0x7fffffffu) |
-                                  ((uint32_t)oct_bits_of(sign) & 0x80000000u)));
+    return oct_float_of(
+        (int32_t)(((uint32_t)oct_bits_of(magnitude) & 0x7fffffffu) | ((uint32_t)oct_bits_of(sign) & 0x80000000u)));
 }
 static inline float oct_absf(float x)
 {
     return oct_float_of((int32_t)((uint32_t)oct_bits_of(x) & 0x7fffffffu));
 }
 
-/* x with a magnitude of at most `most`, which NaN gets too. By integers: compilers make masks of comparisons of floats. */
+/* x with a magnitude of at most `most`, which NaN gets too. By integers: compilers make masks of comparisons of
+ * floats. */
 static inline float oct_limitf(float x, float most)
 {
     const int32_t a = oct_bits_of(oct_absf(x)), b = oct_bits_of(most);
@@ -210,8 +224,8 @@ static inline float oct_erff(float x)
     return x != x ? x : y;
 }
 
-/* x Phi(x), Phi the normal distribution function: 0.5 + t P(t^2) / Q(t^2), within 2e-7 of Phi. At the ends t P / Q, rounded,
- * is 0.5 or -0.5, so far below zero the result is 0. */
+/* x Phi(x), Phi the normal distribution function: 0.5 + t P(t^2) / Q(t^2), within 2e-7 of Phi. At the ends t P / Q,
+ * rounded, is 0.5 or -0.5, so far below zero the result is 0. */
 #define OCT_GELU_END 0x1.4da6ccp+2f
 static inline float oct_geluf(float x)
 {

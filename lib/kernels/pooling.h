@@ -10,7 +10,8 @@ typedef struct oct_pool2d {
     size_t n, h, w, c, oh, ow;
     size_t kh, kw, sh, sw, dh, dw;
     size_t pt, pl, pb, pr;
-    bool count_include_pad; /* averages: divide by the window within the padded image, not by the pixels inside the image */
+    bool count_include_pad; /* averages: divide by the window within the padded image, not by the pixels inside the
+                               image */
 } oct_pool2d;
 
 /* Largest value; NaN wins. A window without a pixel gives -FLT_MAX, as ONNX Runtime. */

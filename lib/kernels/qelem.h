@@ -14,8 +14,9 @@ typedef struct oct_qparam {
 } oct_qparam;
 
 typedef enum oct_qbinary_op {
-    OCT_QBINARY_ADD = 0, /* QLinearAdd: ra = sa/sy, rb = sb/sy, k = zy - fma(ra, za, rb zb); rint(fma(a, ra, fma(b, rb, k))) */
-    OCT_QBINARY_MUL      /* QLinearMul: rint((a - za)(b - zb) * (sa sb / sy) + zy)                                          */
+    OCT_QBINARY_ADD =
+        0, /* QLinearAdd: ra = sa/sy, rb = sb/sy, k = zy - fma(ra, za, rb zb); rint(fma(a, ra, fma(b, rb, k))) */
+    OCT_QBINARY_MUL /* QLinearMul: rint((a - za)(b - zb) * (sa sb / sy) + zy) */
 } oct_qbinary_op;
 
 typedef struct oct_qbinary {
@@ -39,7 +40,7 @@ void oct_lut_build(const oct_unary *f, bool in_signed, oct_qparam in, bool out_s
 
 /* QLinearSoftmax over rows [rows][n]: e = exp(in.scale * (q - max)), q = rint(e * floor(1 / out.scale) / sum) + zp.
  * One layout: the softmax axis last. */
-void oct_qsoftmax_8(oct_pool *pool, bool is_signed, const void *x, size_t rows, size_t n, oct_qparam in,
-                    oct_qparam out, void *y);
+void oct_qsoftmax_8(oct_pool *pool, bool is_signed, const void *x, size_t rows, size_t n, oct_qparam in, oct_qparam out,
+                    void *y);
 
 #endif

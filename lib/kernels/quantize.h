@@ -11,7 +11,8 @@
 /* Smallest and largest quantized value of u8, s8, u16, s16 (and of u4, s4 unpacked). */
 void oct_quant_limits(oct_dtype t, int32_t *lo, int32_t *hi);
 
-/* q = saturate(round_half_even(x / scale) + zp), a true division. NaN gives the smallest quantized value. x f32[n]; q t[n]. */
+/* q = saturate(round_half_even(x / scale) + zp), a true division. NaN gives the smallest quantized value. x f32[n]; q
+ * t[n]. */
 void oct_quantize_f32(oct_pool *pool, oct_dtype t, const float *x, size_t n, float scale, int32_t zp, void *q);
 /* channels = 1 (outer 1) is per tensor. zp NULL: zeros. */
 void oct_quantize_f32_axis(oct_pool *pool, oct_dtype t, const float *x, size_t outer, size_t channels, size_t inner,
@@ -22,12 +23,14 @@ void oct_dequantize_f32(oct_pool *pool, oct_dtype t, const void *q, size_t n, fl
 void oct_dequantize_f32_axis(oct_pool *pool, oct_dtype t, const void *q, size_t outer, size_t channels, size_t inner,
                              const float *scale, const int32_t *zp, float *x);
 
-/* What quantizing and dequantizing leave of x, bit for bit: y f32[n], which may be x. t: any type that x can be quantized to. */
+/* What quantizing and dequantizing leave of x, bit for bit: y f32[n], which may be x. t: any type that x can be
+ * quantized to. */
 void oct_fake_quantize_f32(oct_dtype t, const float *x, size_t n, float scale, int32_t zp, float *y);
 
-/* For choosing parameters, a column each: column j's quantized values are 0..top, its steps d = clamp(round_half_even(x * (1 / scale)), -zero, top -
- * zero), and what rounding leaves of them e = x * (1 / scale) - d, in steps. Sums are over the rows, in order. For these steps the scale of
- * least squared error is scale * (1 + ed / dd), and that error scale^2 * (ee - ed^2 / dd). */
+/* For choosing parameters, a column each: column j's quantized values are 0..top, its steps d = clamp(round_half_even(x
+ * * (1 / scale)), -zero, top - zero), and what rounding leaves of them e = x * (1 / scale) - d, in steps. Sums are over
+ * the rows, in order. For these steps the scale of least squared error is scale * (1 + ed / dd), and that error scale^2
+ * * (ee - ed^2 / dd). */
 enum { OCT_QPARAMS_COLUMNS = 16 };
 typedef struct oct_column_qparams {
     float scale[OCT_QPARAMS_COLUMNS]; /* never 0 */
@@ -40,16 +43,17 @@ void oct_qparams_sums_f32(const float *x, size_t n, oct_column_qparams *g);
 /* q u8[n][OCT_QPARAMS_COLUMNS] = d + zero. */
 void oct_quantize_columns_f32(const float *x, size_t n, const oct_column_qparams *g, uint8_t *q);
 
-/* Quantizes a row block by block, symmetrically: scale = largest magnitude / 127, q = round_half_even(x * (127 / largest magnitude)), sum = of q. All q of a
- * block are 0, and its scale, where none of it reaches 2^-100; where some are not finite, the scale is NaN and q are 0.
- *   x f32[n]; q s8[blocks * block], zeros beyond n; scale f32[blocks], sum s32[blocks]; blocks = ceil(n / block) */
+/* Quantizes a row block by block, symmetrically: scale = largest magnitude / 127, q = round_half_even(x * (127 /
+ * largest magnitude)), sum = of q. All q of a block are 0, and its scale, where none of it reaches 2^-100; where some
+ * are not finite, the scale is NaN and q are 0. x f32[n]; q s8[blocks * block], zeros beyond n; scale f32[blocks], sum
+ * s32[blocks]; blocks = ceil(n / block) */
 void oct_quantize_blocks_s8(const float *x, size_t n, size_t block, int8_t *q, float *scale, int32_t *sum);
 
 /* One value of each, the same arithmetic. */
 int32_t oct_quantize_value(float x, float scale, int32_t zp, int32_t lo, int32_t hi);
 
-/* ONNX DynamicQuantizeLinear on f32[n], with lo and hi as oct_min_max_f32 finds them: scale = (max(0, hi) - min(0, lo)) / 255 (1 when
- * that is 0), zp = zero's quantized value. */
+/* ONNX DynamicQuantizeLinear on f32[n], with lo and hi as oct_min_max_f32 finds them: scale = (max(0, hi) - min(0, lo))
+ * / 255 (1 when that is 0), zp = zero's quantized value. */
 void oct_dynamic_quantize_u8(oct_pool *pool, const float *x, size_t n, uint8_t *q, float *scale, uint8_t *zp);
 
 #endif

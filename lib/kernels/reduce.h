@@ -15,7 +15,7 @@ typedef enum oct_reduce_op {
     OCT_REDUCE_MIN,        /* NaN when one is NaN; inf for n = 0          */
     OCT_REDUCE_SUM_SQUARE, /* fma chain                                   */
     OCT_REDUCE_L1,
-    OCT_REDUCE_L2,         /* sqrt of the sum of squares                  */
+    OCT_REDUCE_L2, /* sqrt of the sum of squares                  */
     OCT_REDUCE_LOG_SUM,
     OCT_REDUCE_LOG_SUM_EXP, /* max + log(sum(exp(x - max)))               */
     OCT_REDUCE_PROD,
@@ -25,7 +25,8 @@ typedef enum oct_reduce_op {
 /* y f32[outer][inner]. */
 void oct_reduce_f32(oct_pool *pool, oct_reduce_op op, const float *x, size_t outer, size_t n, size_t inner, float *y);
 
-/* Smallest and largest of f32[n], ignoring NaN; n = 0 or all NaN gives +inf and -inf. Returns whether a NaN was seen. */
+/* Smallest and largest of f32[n], ignoring NaN; n = 0 or all NaN gives +inf and -inf. Returns whether a NaN was
+ * seen. */
 bool oct_min_max_f32(const float *x, size_t n, float *lo, float *hi);
 
 /* The sum of (x - y)^2 over f32[n], in the same order, in double. */
@@ -36,8 +37,8 @@ void oct_softmax_f32(oct_pool *pool, bool log, const float *x, size_t outer, siz
 
 /* The same along rows of x * scale + bias, `ld` elements apart: one fma, or x * scale without bias. Row i has the bias
  * bias[i * step]. A row with a bias that leaves nothing above -inf gives zeros. y has x's strides and may be x. */
-void oct_softmax_scaled_f32(oct_pool *pool, const float *x, size_t rows, size_t n, size_t ld, float scale, const float *bias,
-                            size_t step, float *y);
+void oct_softmax_scaled_f32(oct_pool *pool, const float *x, size_t rows, size_t n, size_t ld, float scale,
+                            const float *bias, size_t step, float *y);
 
 /* Layer (and instance) normalisation of f32[rows][n]: mean and variance (divided by n) by two passes, then
  * y = fma((x - mean) * r, gamma, beta), r = 1 / sqrt(var + eps). gamma and beta are f32[n], or one value per row
@@ -48,18 +49,19 @@ typedef struct oct_layer_norm {
     float eps;
     const float *gamma, *beta;
     bool per_row;
-    size_t period;    /* used with per_row */
-    bool rms;         /* mean taken as 0: RMS normalisation */
+    size_t period; /* used with per_row */
+    bool rms;      /* mean taken as 0: RMS normalisation */
 } oct_layer_norm;
 void oct_layer_norm_f32(oct_pool *pool, const oct_layer_norm *p, const float *x, float *y, float *mean_out,
                         float *rstd_out);
 
-/* Channels-last instance norm: x f32[n][hw][c], mean and variance over hw per (n, c); gamma, beta f32[c]; scratch f32[2 * c]
- * per image (n * 2 * c in all). y may be x. */
+/* Channels-last instance norm: x f32[n][hw][c], mean and variance over hw per (n, c); gamma, beta f32[c]; scratch f32[2
+ * * c] per image (n * 2 * c in all). y may be x. */
 void oct_instance_norm_nhwc_f32(oct_pool *pool, const float *x, size_t n, size_t hw, size_t c, float eps,
                                 const float *gamma, const float *beta, float *scratch, float *y);
 
-/* Scale and shift per channel: y = fma(x, s[ch], b[ch]) on f32[outer][channels][inner] (inner 1: channels-last). y may be x. */
+/* Scale and shift per channel: y = fma(x, s[ch], b[ch]) on f32[outer][channels][inner] (inner 1: channels-last). y may
+ * be x. */
 void oct_scale_shift_f32(oct_pool *pool, const float *x, size_t outer, size_t channels, size_t inner, const float *s,
                          const float *b, float *y);
 

@@ -224,8 +224,8 @@ size_t oct_rows_slide(const oct_rows *r, size_t begin, size_t most, const void *
     return s.len;
 }
 
-/* Small copies of a length the compiler does not know: a call would cost more than the bytes. What no multiple of the step
- * fills ends with a step that repeats some bytes. */
+/* Small copies of a length the compiler does not know: a call would cost more than the bytes. What no multiple of the
+ * step fills ends with a step that repeats some bytes. */
 static inline void copy(uint8_t *dst, const uint8_t *src, size_t n)
 {
     if (n >= 32) {
@@ -248,7 +248,8 @@ static inline void copy(uint8_t *dst, const uint8_t *src, size_t n)
 }
 
 /* Bytes of one line of taps for the columns [begin, end) of a span, tap by tap; rows are `pitch` bytes apart. */
-static void gather_taps(const oct_rows *r, const span *s, const uint8_t *line, size_t begin, size_t end, size_t pitch, uint8_t *dst)
+static void gather_taps(const oct_rows *r, const span *s, const uint8_t *line, size_t begin, size_t end, size_t pitch,
+                        uint8_t *dst)
 {
     for (size_t q = begin; q < end; q++)
         for (int64_t kx = 0; kx < r->g->kw; kx++)
@@ -257,7 +258,8 @@ static void gather_taps(const oct_rows *r, const span *s, const uint8_t *line, s
 
 enum { PADDED_LINE = 2048 };
 
-/* The columns under a span, with their padding, in one piece, and OCT_ROWS_SLACK zeros; line NULL: padding alone. Pixels have no gap between them. */
+/* The columns under a span, with their padding, in one piece, and OCT_ROWS_SLACK zeros; line NULL: padding alone.
+ * Pixels have no gap between them. */
 static void pad_line(const oct_rows *r, const span *s, const uint8_t *line, size_t columns, uint8_t *to)
 {
     const int64_t x = s->x * r->g->sw - r->g->pw, end = x + (int64_t)columns;
@@ -290,13 +292,14 @@ static void spread(const uint8_t *src, size_t stride, size_t n, size_t rows, siz
         copy_steps(src, stride, n, rows, pitch, dst);
 }
 
-/* The same for a whole span. Where the taps of a line are neighbours in memory they are copied at once; short lines with much
- * padding are put together with it before, and all where there is slack behind the rows. */
+/* The same for a whole span. Where the taps of a line are neighbours in memory they are copied at once; short lines
+ * with much padding are put together with it before, and all where there is slack behind the rows. */
 static void gather_span(const oct_rows *r, const span *s, const uint8_t *line, size_t pitch, uint8_t *dst)
 {
     const oct_conv_geom *g = r->g;
     const bool dense = !g->transposed && g->dw == 1 && r->step == r->run;
-    const size_t columns = (s->len - 1) * (size_t)g->sw + (size_t)g->kw, n = (size_t)g->kw * r->run, stride = (size_t)g->sw * r->step;
+    const size_t columns = (s->len - 1) * (size_t)g->sw + (size_t)g->kw, n = (size_t)g->kw * r->run,
+                 stride = (size_t)g->sw * r->step;
     const bool fits = dense && columns <= PADDED_LINE / r->run;
     uint8_t padded[PADDED_LINE + OCT_ROWS_SLACK];
     if (fits && pitch >= oct_conv_taps(g) * r->run + OCT_ROWS_SLACK) {

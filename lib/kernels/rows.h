@@ -27,12 +27,12 @@ void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const 
 
 /* Columns of taps from an output pixel to the next on its line, where neighbours share some; else kw. */
 size_t oct_rows_advance(const oct_conv_geom *g);
-/* Pointers to the columns of taps under at most `most` pixels of one output line, `begin` the first: table[i * kh + ky] for
- * i < (pixels - 1) * advance + kw; kd is 1. Returns the pixels. */
+/* Pointers to the columns of taps under at most `most` pixels of one output line, `begin` the first: table[i * kh + ky]
+ * for i < (pixels - 1) * advance + kw; kd is 1. Returns the pixels. */
 size_t oct_rows_slide(const oct_rows *r, size_t begin, size_t most, const void **table);
 
-/* Copies n rows, all taps one after the other (taps * run bytes), to dst, `pitch` bytes apart. With OCT_ROWS_SLACK bytes more
- * between them it is faster, and what they hold is undefined. */
+/* Copies n rows, all taps one after the other (taps * run bytes), to dst, `pitch` bytes apart. With OCT_ROWS_SLACK
+ * bytes more between them it is faster, and what they hold is undefined. */
 enum { OCT_ROWS_SLACK = 15 };
 void oct_rows_gather(const oct_rows *r, size_t begin, size_t n, size_t pitch, uint8_t *dst);
 

@@ -1,5 +1,6 @@
-/* lib/kernels/simd_portable.h -- x86 intrinsics for builds with OCT_SIMDE: those that packaged versions of SIMDe lack (0.7.4
- * of Debian 12), and those it has otherwise than the instruction. Lane by lane; only what our kernels use. Internal. */
+/* lib/kernels/simd_portable.h -- x86 intrinsics for builds with OCT_SIMDE: those that packaged versions of SIMDe lack
+ * (0.7.4 of Debian 12), and those it has otherwise than the instruction. Lane by lane; only what our kernels use.
+ * Internal. */
 #ifndef OCT_KERNELS_SIMD_PORTABLE_H
 #define OCT_KERNELS_SIMD_PORTABLE_H
 

@@ -1,5 +1,6 @@
-/* lib/kernels/tiles_portable.h -- AMX's tiles in C, as the instructions treat them: what lies beyond a tile's rows and bytes becomes zero, shapes
- * that do not agree and tiles that were not begun are faults (here a trap). One set of tiles a thread. Internal. */
+/* lib/kernels/tiles_portable.h -- AMX's tiles in C, as the instructions treat them: what lies beyond a tile's rows and
+ * bytes becomes zero, shapes that do not agree and tiles that were not begun are faults (here a trap). One set of tiles
+ * a thread. Internal. */
 #ifndef OCT_KERNELS_TILES_PORTABLE_H
 #define OCT_KERNELS_TILES_PORTABLE_H
 
@@ -74,7 +75,8 @@ typedef struct oct_portable_product {
 static inline oct_portable_product oct_portable_shapes(int c, int a, int b)
 {
     const oct_portable_product p = { oct_portable_rows(c), oct_portable_bytes(c) / 4, oct_portable_rows(b) };
-    oct_portable_must(c != a && c != b && a != b && oct_portable_rows(a) == p.m && oct_portable_bytes(b) == 4 * p.n && oct_portable_bytes(a) == 4 * p.k);
+    oct_portable_must(c != a && c != b && a != b && oct_portable_rows(a) == p.m && oct_portable_bytes(b) == 4 * p.n &&
+                      oct_portable_bytes(a) == 4 * p.k);
     return p;
 }
 
@@ -124,7 +126,8 @@ OCT_PORTABLE_TILE void oct_portable_dot_bf16(int c, int a, int b)
         for (size_t n = 0; n < p.n; n++) {
             float chain[2] = { 0, 0 }, sum;
             for (size_t k = 0; k < 2 * p.k; k++) {
-                const float x = oct_portable_bf16(&oct_portable.tile[a][m][2 * k]), y = oct_portable_bf16(&oct_portable.tile[b][k / 2][4 * n + k % 2 * 2]);
+                const float x = oct_portable_bf16(&oct_portable.tile[a][m][2 * k]),
+                            y = oct_portable_bf16(&oct_portable.tile[b][k / 2][4 * n + k % 2 * 2]);
                 chain[k % 2] = oct_flushed_fma(x, y, chain[k % 2]);
             }
             memcpy(&sum, &oct_portable.tile[c][m][4 * n], sizeof sum);

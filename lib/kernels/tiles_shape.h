@@ -14,6 +14,8 @@ typedef struct oct_tiles_shape {
 
 enum { OCT_TILE_ROWS = 16, OCT_TILE_BYTES = 64 };
 
-static const oct_tiles_shape oct_tiles_whole = { .palette = 1, .bytes = { 64, 64, 64, 64, 64, 64, 64, 64 }, .rows = { 16, 16, 16, 16, 16, 16, 16, 16 } };
+static const oct_tiles_shape oct_tiles_whole = { .palette = 1,
+                                                 .bytes = { 64, 64, 64, 64, 64, 64, 64, 64 },
+                                                 .rows = { 16, 16, 16, 16, 16, 16, 16, 16 } };
 
 #endif

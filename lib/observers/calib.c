@@ -138,7 +138,8 @@ oct_status oct_calib_add(oct_calib *c, const char *name, oct_calib_tensor **out,
     return OCT_OK;
 }
 
-/* Fails unless s is disjoint from all recorded parts: they are of other sets, or other parts of the same division of its set. */
+/* Fails unless s is disjoint from all recorded parts: they are of other sets, or other parts of the same division of
+ * its set. */
 static oct_status check_shard(const oct_calib *c, const oct_calib_shard *s, oct_err *err)
 {
     for (size_t i = 0; i < c->n_shards; i++) {
@@ -147,7 +148,8 @@ static oct_status check_shard(const oct_calib *c, const oct_calib_shard *s, oct_
             continue;
         if (o->count == s->count)
             return oct_fail(err, OCT_EUSAGE, "shard %u/%u of '%s' is in the table already", s->index, s->count, s->set);
-        return oct_fail(err, OCT_EUSAGE, "shard %u/%u of '%s' does not fit shard %u/%u in the table: one set, divided in two ways",
+        return oct_fail(err, OCT_EUSAGE,
+                        "shard %u/%u of '%s' does not fit shard %u/%u in the table: one set, divided in two ways",
                         s->index, s->count, s->set, o->index, o->count);
     }
     return OCT_OK;
@@ -248,8 +250,8 @@ bool oct_calib_same_pin(const oct_calib_tensor *a, const oct_calib_tensor *b)
 {
     if (!a->pinned || !b->pinned)
         return a->pinned == b->pinned;
-    return a->pin.lo == b->pin.lo && a->pin.hi == b->pin.hi && a->exact.bits == b->exact.bits && a->exact.scale == b->exact.scale &&
-           a->exact.zero == b->exact.zero;
+    return a->pin.lo == b->pin.lo && a->pin.hi == b->pin.hi && a->exact.bits == b->exact.bits &&
+           a->exact.scale == b->exact.scale && a->exact.zero == b->exact.zero;
 }
 
 oct_range oct_calib_range(const oct_calib_tensor *t)
@@ -278,7 +280,8 @@ static oct_status check_merge(const oct_calib *a, const oct_calib *b, oct_err *e
         return oct_fail(err, OCT_EUSAGE, "the tables are of different models ('%s' %016llx, '%s' %016llx)", a->model,
                         (unsigned long long)a->model_hash, b->model, (unsigned long long)b->model_hash);
     if (strcmp(a->preprocess, b->preprocess) != 0)
-        return oct_fail(err, OCT_EUSAGE, "the tables differ in preprocessing: '%s', '%s'", a->preprocess, b->preprocess);
+        return oct_fail(err, OCT_EUSAGE, "the tables differ in preprocessing: '%s', '%s'", a->preprocess,
+                        b->preprocess);
     for (size_t i = 0; i < b->n_shards; i++)
         OCT_TRY(check_shard(a, &b->shards[i], err));
     OCT_TRY(check_tensors(a, b, err));

@@ -12,12 +12,12 @@
 #include <string.h>
 #include <zlib.h>
 
-#define MAX_TEXT ((size_t)512 << 20) /* unpacked */
+#define MAX_TEXT ((size_t)512 << 20)    /* unpacked */
 #define MAX_BINS (2 * (8176 + 8 * 245)) /* every octave in use */
 
 typedef struct reader {
     const char *label;
-    const char *p, *end;    /* what is left of the line */
+    const char *p, *end;     /* what is left of the line */
     const char *line, *next; /* where the line begins, and where the next one does */
     const char *limit;
     size_t number;
@@ -112,7 +112,8 @@ static oct_status read_u64(reader *r, uint64_t max, uint64_t *v, oct_err *err)
 {
     size_t n;
     const char *w = word(r, &n);
-    return decimal(w, n, max, v) ? OCT_OK : bad_at(r, w, err, "expected a whole number up to %llu", (unsigned long long)max);
+    return decimal(w, n, max, v) ? OCT_OK
+                                 : bad_at(r, w, err, "expected a whole number up to %llu", (unsigned long long)max);
 }
 
 static oct_status read_f32(reader *r, float *v, oct_err *err)
@@ -346,7 +347,8 @@ static oct_status finish_tensor(reader *r, oct_err *err)
     bool fits = !__builtin_add_overflow(r->total, s->zeros, &rest) && !__builtin_add_overflow(rest, s->inf[0], &rest) &&
                 !__builtin_add_overflow(rest, s->inf[1], &rest) && rest == s->n;
     if (!fits)
-        return oct_fail(err, OCT_EMALFORMED, "%s:%zu:1: tensor '%s': n is not the sum of zeros, infinities and the histogram's counts",
+        return oct_fail(err, OCT_EMALFORMED,
+                        "%s:%zu:1: tensor '%s': n is not the sum of zeros, infinities and the histogram's counts",
                         r->label, r->t_line, t->name);
     if (r->chan_next != t->chan.channels)
         return oct_fail(err, OCT_EMALFORMED, "%s:%zu:1: tensor '%s': %zu of %zu channels", r->label, r->t_line, t->name,
@@ -357,8 +359,8 @@ static oct_status finish_tensor(reader *r, oct_err *err)
     if (r->any_octave)
         place(r, s);
     if (!agrees(s))
-        return oct_fail(err, OCT_EMALFORMED, "%s:%zu:1: tensor '%s': min, max and avg do not fit the histogram", r->label,
-                        r->t_line, t->name);
+        return oct_fail(err, OCT_EMALFORMED, "%s:%zu:1: tensor '%s': min, max and avg do not fit the histogram",
+                        r->label, r->t_line, t->name);
     return OCT_OK;
 }
 
@@ -472,7 +474,8 @@ static oct_status read_model(reader *r, oct_err *err)
         hex = hex_value(w[i]) >= 0;
         hash = hash << 4 | (uint64_t)(hex_value(w[i]) & 15);
     }
-    oct_status st = hex ? oct_calib_set_model(r->c, text, hash, err) : bad_at(r, w, err, "expected 16 hexadecimal digits");
+    oct_status st =
+        hex ? oct_calib_set_model(r->c, text, hash, err) : bad_at(r, w, err, "expected 16 hexadecimal digits");
     oct_free(text);
     OCT_TRY(st);
     return expect_end(r, err);
@@ -534,8 +537,8 @@ static oct_status read_version(reader *r, oct_err *err)
     if (!decimal(w, n, UINT32_MAX, &version))
         return bad_at(r, w, err, "expected the version of the format");
     if (version != 1)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s: calibration table of version %llu; this program reads version 1", r->label,
-                        (unsigned long long)version);
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s: calibration table of version %llu; this program reads version 1",
+                        r->label, (unsigned long long)version);
     return expect_end(r, err);
 }
 
@@ -648,8 +651,9 @@ static oct_status inflate_all(z_stream *z, const char *label, char **text, size_
             char *p = more <= MAX_TEXT ? oct_realloc(v, cap, more) : NULL;
             if (!p) {
                 oct_free(v);
-                return more <= MAX_TEXT ? oct_nomem(err)
-                                        : oct_fail(err, OCT_EMALFORMED, "%s: unpacks to more than %zu MiB", label, MAX_TEXT >> 20);
+                return more <= MAX_TEXT
+                           ? oct_nomem(err)
+                           : oct_fail(err, OCT_EMALFORMED, "%s: unpacks to more than %zu MiB", label, MAX_TEXT >> 20);
             }
             v = p;
             cap = more;

@@ -10,7 +10,8 @@
 
 #define END_LINE "end\n" /* its absence shows that a file was cut short */
 
-/* Characters that must not be printed are written as escapes, byte by byte, so that the table is valid UTF-8 and safe to print. */
+/* Characters that must not be printed are written as escapes, byte by byte, so that the table is valid UTF-8 and safe
+ * to print. */
 static void put_quoted(oct_buf *b, const char *s)
 {
     oct_buf_add(b, "\"", 1);
@@ -56,7 +57,8 @@ static void put_count(oct_buf *b, uint64_t v)
     oct_buf_add(b, text + at, sizeof text - (size_t)at);
 }
 
-/* Writes n bins from `first` on. Two or more zeros in a row are written as '.' and their number. Zeros at the end are left out. */
+/* Writes n bins from `first` on. Two or more zeros in a row are written as '.' and their number. Zeros at the end are
+ * left out. */
 static void put_counts(oct_buf *b, const oct_stats *s, size_t first, size_t n)
 {
     while (n && oct_stats_count(s, first + n - 1) == 0)

@@ -47,8 +47,8 @@ static void take_column(oct_chan *to, const oct_columns *c, size_t k, size_t row
     oct_xsum_add(&to->sum, c->sum[1][k]);
 }
 
-/* Adds columns from .. OCT_COLUMNS - 1 of at most OCT_COLUMN_ROWS rows. next: 1 if each column is a channel of its own, 0 if all belong to one. False: there is
- * a NaN. */
+/* Adds columns from .. OCT_COLUMNS - 1 of at most OCT_COLUMN_ROWS rows. next: 1 if each column is a channel of its own,
+ * 0 if all belong to one. False: there is a NaN. */
 static bool add_columns(oct_chan *to, size_t next, const float *x, size_t rows, size_t stride, size_t from)
 {
     oct_columns c;
@@ -63,7 +63,8 @@ static bool add_columns(oct_chan *to, size_t next, const float *x, size_t rows, 
     return true;
 }
 
-/* Adds x f32[rows][channels], with rows `stride` apart. It takes as many rows at a time as stay in the cache while all channels are visited. */
+/* Adds x f32[rows][channels], with rows `stride` apart. It takes as many rows at a time as stay in the cache while all
+ * channels are visited. */
 static bool add_nhwc(oct_chan_stats *s, const float *x, size_t rows, size_t stride)
 {
     const size_t n = s->channels;
@@ -78,7 +79,8 @@ static bool add_nhwc(oct_chan_stats *s, const float *x, size_t rows, size_t stri
     for (size_t at = 0; at < rows; at += block)
         for (size_t c = 0; c < n; c += OCT_COLUMNS) {
             /* The last group of columns overlaps with the one before it. */
-            const size_t begin = c + OCT_COLUMNS <= n ? c : n - OCT_COLUMNS, some = rows - at < block ? rows - at : block;
+            const size_t begin = c + OCT_COLUMNS <= n ? c : n - OCT_COLUMNS,
+                         some = rows - at < block ? rows - at : block;
             if (!add_columns(s->c + begin, 1, x + at * stride + begin, some, stride, c - begin))
                 return false;
         }
@@ -91,7 +93,8 @@ static bool add_run(oct_chan *c, const float *x, size_t n)
     const size_t rows = n / OCT_COLUMNS;
     bool ok = true;
     for (size_t at = 0; ok && at < rows; at += OCT_COLUMN_ROWS)
-        ok = add_columns(c, 0, x + at * OCT_COLUMNS, rows - at < OCT_COLUMN_ROWS ? rows - at : OCT_COLUMN_ROWS, OCT_COLUMNS, 0);
+        ok = add_columns(c, 0, x + at * OCT_COLUMNS, rows - at < OCT_COLUMN_ROWS ? rows - at : OCT_COLUMN_ROWS,
+                         OCT_COLUMNS, 0);
     for (size_t i = rows * OCT_COLUMNS; ok && i < n; i++)
         ok = add_slow(c, x[i]);
     return ok;

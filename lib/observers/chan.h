@@ -19,8 +19,9 @@ typedef struct oct_chan_stats {
 oct_status oct_chan_init(oct_chan_stats *s, size_t channels, oct_err *err);
 void oct_chan_free(oct_chan_stats *s);
 
-/* Adds x, f32[outer][channels][inner]: for NCHW, outer = N and inner = H * W; for NHWC, outer = N * H * W and inner = 1. Only every step-th of the outer
- * ones counts, step >= 1. Infinities are left out. OCT_ENUMERIC: there is a NaN (the message has its index); then a part of x has been added. */
+/* Adds x, f32[outer][channels][inner]: for NCHW, outer = N and inner = H * W; for NHWC, outer = N * H * W and inner
+ * = 1. Only every step-th of the outer ones counts, step >= 1. Infinities are left out. OCT_ENUMERIC: there is a NaN
+ * (the message has its index); then a part of x has been added. */
 oct_status oct_chan_update(oct_chan_stats *s, const float *x, size_t outer, size_t step, size_t inner, oct_err *err);
 /* The result is, bit for bit, as if s had got the values of both. OCT_EUSAGE: the numbers of channels differ. */
 oct_status oct_chan_merge(oct_chan_stats *s, const oct_chan_stats *o, oct_err *err);

@@ -28,8 +28,8 @@ static void look_at_channels(oct_exercise *x, const oct_calib_tensor *t)
     }
 }
 
-/* No sample's minimum is below the smallest one, so they are all equal if their sum is that of equal ones. A clamp that all samples reach has the same effect,
- * but then samples usually have different numbers of values at the clamp. */
+/* No sample's minimum is below the smallest one, so they are all equal if their sum is that of equal ones. A clamp that
+ * all samples reach has the same effect, but then samples usually have different numbers of values at the clamp. */
 static bool is_unmoved(const oct_stats *s)
 {
     const double n = (double)s->samples;
@@ -56,10 +56,13 @@ oct_exercise oct_calib_exercise(const oct_calib *c)
 void oct_exercise_tell(const oct_exercise *x, oct_buf *b)
 {
     if ((double)x->unmoved > MOST_RANGES * (double)x->ranges)
-        oct_buf_printf(b, "%zu of %zu ranges are the same in every sample: the samples hardly differ, or the model does not look at them",
-                       x->unmoved, x->ranges);
+        oct_buf_printf(
+            b,
+            "%zu of %zu ranges are the same in every sample: the samples hardly differ, or the model does not look at them",
+            x->unmoved, x->ranges);
     else if (x->still)
-        oct_buf_printf(b, "most channels of %zu of %zu tensors have one value in all samples (%zu of %zu in '%s'): "
-                          "either the model does not use them, or the samples do not exercise it; give more varied ones",
+        oct_buf_printf(b,
+                       "most channels of %zu of %zu tensors have one value in all samples (%zu of %zu in '%s'): "
+                       "either the model does not use them, or the samples do not exercise it; give more varied ones",
                        x->still, x->layers, x->still_channels, x->channels, x->stillest);
 }

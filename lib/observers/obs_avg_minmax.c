@@ -12,6 +12,6 @@ static void select_avg(const oct_view *v, oct_qrange g, double param, oct_range 
     out->hi = hi > full.hi ? full.hi : hi > 0 ? oct_view_f32(hi) : 0;
 }
 
-const oct_observer oct_observer_avg_minmax = {
-    .name = "avg-minmax", .summary = "mean of each sample's smallest and largest value", .select = select_avg
-};
+const oct_observer oct_observer_avg_minmax = { .name = "avg-minmax",
+                                               .summary = "mean of each sample's smallest and largest value",
+                                               .select = select_avg };

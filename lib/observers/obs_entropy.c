@@ -1,5 +1,6 @@
-/* lib/observers/obs_entropy.c -- the range whose quantized distribution diverges least (Kullback-Leibler) from that of the values: Migacz, "8-bit inference
- * with TensorRT", GTC 2017. Exact zeros are left out, because 0 is always represented exactly. */
+/* lib/observers/obs_entropy.c -- the range whose quantized distribution diverges least (Kullback-Leibler) from that of
+ * the values: Migacz, "8-bit inference with TensorRT", GTC 2017. Exact zeros are left out, because 0 is always
+ * represented exactly. */
 #include "observers/view.h"
 
 #include <math.h>
@@ -34,7 +35,8 @@ static void fill(const oct_view *v, linear *l)
     }
 }
 
-/* The count of bin i, from the lowest on, of a range of n[1] negative and n[0] positive bins. *beyond: how many clipped values are added to it. */
+/* The count of bin i, from the lowest on, of a range of n[1] negative and n[0] positive bins. *beyond: how many clipped
+ * values are added to it. */
 static double count_at(const linear *l, const int n[2], const double clipped[2], int i, double *beyond)
 {
     *beyond = 0;
@@ -50,8 +52,8 @@ static double x_log_x(double c)
     return c > 0 ? c * oct_log(c) : 0;
 }
 
-/* The divergence of the values, with those outside clipped onto the ends, from their quantized form, in which each level is spread evenly over its bins that
- * are not empty. +infinity if a level has only clipped values. */
+/* The divergence of the values, with those outside clipped onto the ends, from their quantized form, in which each
+ * level is spread evenly over its bins that are not empty. +infinity if a level has only clipped values. */
 static double divergence(const linear *l, const int n[2], const double clipped[2], int levels, double total)
 {
     int bins = n[0] + n[1];
@@ -113,6 +115,6 @@ static void select_entropy(const oct_view *v, oct_qrange g, double param, oct_ra
     }
 }
 
-const oct_observer oct_observer_entropy = {
-    .name = "hist-entropy", .summary = "least Kullback-Leibler divergence", .select = select_entropy
-};
+const oct_observer oct_observer_entropy = { .name = "hist-entropy",
+                                            .summary = "least Kullback-Leibler divergence",
+                                            .select = select_entropy };

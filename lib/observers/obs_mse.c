@@ -1,4 +1,5 @@
-/* lib/observers/obs_mse.c -- the range with the least expected squared error, which is that of rounding inside the range and of clipping outside. */
+/* lib/observers/obs_mse.c -- the range with the least expected squared error, which is that of rounding inside the
+ * range and of clipping outside. */
 #include "observers/view.h"
 
 #include <math.h>
@@ -8,8 +9,8 @@ typedef struct limits {
     double pos, neg;
 } limits;
 
-/* The squared errors of one side: s^2 / 12 for each value inside, but x^2 for those that round to 0, and the squared distance from the end, times weight, for
- * those outside. Values at the peak cost nothing if the range ends there. */
+/* The squared errors of one side: s^2 / 12 for each value inside, but x^2 for those that round to 0, and the squared
+ * distance from the end, times weight, for those outside. Values at the peak cost nothing if the range ends there. */
 static double side_cost(const oct_view *v, int side, double end, double s, double weight)
 {
     const oct_side *d = &v->side[side];
@@ -29,7 +30,8 @@ static double cost(const oct_view *v, oct_qrange g, limits r, double weight)
     double levels = (double)g.qmax - g.qmin;
     double top = r.pos > r.neg ? r.pos : r.neg;
     double s = (g.symmetric ? 2 * top : r.pos + r.neg) / levels;
-    return side_cost(v, 0, g.symmetric ? top : r.pos, s, weight) + side_cost(v, 1, g.symmetric ? top : r.neg, s, weight);
+    return side_cost(v, 0, g.symmetric ? top : r.pos, s, weight) +
+           side_cost(v, 1, g.symmetric ? top : r.neg, s, weight);
 }
 
 static limits scaled(limits r, double f, bool pos, bool neg, limits full)
@@ -41,8 +43,8 @@ static limits scaled(limits r, double f, bool pos, bool neg, limits full)
     return r;
 }
 
-/* Moves one magnitude, or both by the same factor, to the least cost within factors of 1/2 to 2. Ternary search suffices, because the clipping error is convex
- * in the end of the range and the rounding error is quadratic. */
+/* Moves one magnitude, or both by the same factor, to the least cost within factors of 1/2 to 2. Ternary search
+ * suffices, because the clipping error is convex in the end of the range and the rounding error is quadratic. */
 static limits descend(const oct_view *v, oct_qrange g, limits r, bool pos, bool neg, limits full, double w)
 {
     double lo = 0.5, hi = 2;
@@ -62,7 +64,8 @@ static oct_range range_of(limits r)
     return (oct_range){ oct_view_f32(0 - r.neg), oct_view_f32(r.pos) };
 }
 
-/* Replaces *best by r if that costs less: by the exact cost if there is no weight and there are not too many quantized values. */
+/* Replaces *best by r if that costs less: by the exact cost if there is no weight and there are not too many quantized
+ * values. */
 static void try(const oct_view *v, oct_qrange g, limits r, double w, oct_range *best, double *least)
 {
     oct_range range = range_of(r);
@@ -107,7 +110,10 @@ static void select_mse(const oct_view *v, oct_qrange g, double param, oct_range 
         }
 }
 
-const oct_observer oct_observer_mse = {
-    .name = "hist-mse", .summary = "least expected squared error (default)", .has_param = true, .param = 1, .param_min = 1,
-    .param_max = 1024, .select = select_mse
-};
+const oct_observer oct_observer_mse = { .name = "hist-mse",
+                                        .summary = "least expected squared error (default)",
+                                        .has_param = true,
+                                        .param = 1,
+                                        .param_min = 1,
+                                        .param_max = 1024,
+                                        .select = select_mse };

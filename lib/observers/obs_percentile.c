@@ -31,7 +31,8 @@ static void select_percentile(const oct_view *v, oct_qrange g, double param, oct
     for (int i = 0; i < 60; i++) {
         double mid = (lo + hi) / 2, beyond = 0;
         for (int s = 0; s < 2; s++)
-            beyond += v->side[s].all.n - oct_view_below(v, s, mid).n + (v->side[s].peak > mid ? v->side[s].peak_count : 0);
+            beyond +=
+                v->side[s].all.n - oct_view_below(v, s, mid).n + (v->side[s].peak > mid ? v->side[s].peak_count : 0);
         if (beyond <= over)
             hi = mid;
         else
@@ -42,6 +43,11 @@ static void select_percentile(const oct_view *v, oct_qrange g, double param, oct
 }
 
 const oct_observer oct_observer_percentile = {
-    .name = "hist-percentile", .summary = "all but a share of the values: hist-percentile=99.99 (percent kept)",
-    .has_param = true, .param = 99.99, .param_min = 50, .param_max = 100, .select = select_percentile
+    .name = "hist-percentile",
+    .summary = "all but a share of the values: hist-percentile=99.99 (percent kept)",
+    .has_param = true,
+    .param = 99.99,
+    .param_min = 50,
+    .param_max = 100,
+    .select = select_percentile
 };

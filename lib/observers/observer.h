@@ -1,5 +1,5 @@
-/* lib/observers/observer.h -- observers choose from a tensor's statistics the interval that the quantized values will cover. Each has a file (obs_<name>.c);
- * observers.c has the table. */
+/* lib/observers/observer.h -- observers choose from a tensor's statistics the interval that the quantized values will
+ * cover. Each has a file (obs_<name>.c); observers.c has the table. */
 #ifndef OCT_OBSERVERS_OBSERVER_H
 #define OCT_OBSERVERS_OBSERVER_H
 
@@ -32,11 +32,11 @@ oct_observer_spec oct_observer_default(void); /* hist-mse */
 /* A chosen range, and its cost. */
 typedef struct oct_selection {
     oct_range range;
-    oct_qparams q;      /* the parameters for the range */
-    double mse;         /* expected squared error of a value, clipping included */
-    double signal;      /* mean square of the values, so that SQNR = signal / mse */
-    double clipped;     /* share of the values outside the interval of the quantized values */
-    uint64_t excluded;  /* how many mask-like values and infinities were left out of all of this */
+    oct_qparams q;     /* the parameters for the range */
+    double mse;        /* expected squared error of a value, clipping included */
+    double signal;     /* mean square of the values, so that SQNR = signal / mse */
+    double clipped;    /* share of the values outside the interval of the quantized values */
+    uint64_t excluded; /* how many mask-like values and infinities were left out of all of this */
 } oct_selection;
 
 /* Chooses a range. OCT_ENUMERIC: no finite value was seen. OCT_ENOMEM. Takes at most about 1 ms. */

@@ -105,8 +105,12 @@ static void assess(const oct_view *v, oct_range r, oct_qrange g, oct_selection *
     for (int i = 0; i < 2; i++)
         signal += v->side[i].all.s2 + v->side[i].peak_count * (v->side[i].peak * v->side[i].peak);
     double clipped = outside(v, 0, (g.qmax - q.zero + 0.5) * s) + outside(v, 1, (q.zero - g.qmin + 0.5) * s);
-    *out = (oct_selection){ .range = r, .q = q, .excluded = v->excluded, .mse = oct_view_error(v, q, g) / v->count,
-                            .signal = signal / v->count, .clipped = clipped / v->count };
+    *out = (oct_selection){ .range = r,
+                            .q = q,
+                            .excluded = v->excluded,
+                            .mse = oct_view_error(v, q, g) / v->count,
+                            .signal = signal / v->count,
+                            .clipped = clipped / v->count };
 }
 
 oct_status oct_observe(const oct_stats *s, oct_observer_spec spec, oct_qrange g, oct_selection *out, oct_err *err)

@@ -11,17 +11,12 @@ oct_status oct_qrange_of(oct_dtype t, bool symmetric, oct_qrange *g, oct_err *er
     case OCT_U2:
     case OCT_U4:
     case OCT_U8:
-    case OCT_U16:
-        *g = (oct_qrange){ 0, (1 << bits) - 1, symmetric };
-        return OCT_OK;
+    case OCT_U16: *g = (oct_qrange){ 0, (1 << bits) - 1, symmetric }; return OCT_OK;
     case OCT_S2:
     case OCT_S4:
     case OCT_S8:
-    case OCT_S16:
-        *g = (oct_qrange){ -(1 << (bits - 1)) + symmetric, (1 << (bits - 1)) - 1, symmetric };
-        return OCT_OK;
-    default:
-        return oct_fail(err, OCT_EUNSUPPORTED, "no quantized integers of type %s", oct_dtype_name(t));
+    case OCT_S16: *g = (oct_qrange){ -(1 << (bits - 1)) + symmetric, (1 << (bits - 1)) - 1, symmetric }; return OCT_OK;
+    default: return oct_fail(err, OCT_EUNSUPPORTED, "no quantized integers of type %s", oct_dtype_name(t));
     }
 }
 

@@ -25,7 +25,8 @@ uint64_t oct_stats_finite(const oct_stats *s)
     return s->n - s->inf[0] - s->inf[1];
 }
 
-/* Lays out the octaves of one sign, ranked from the largest down, from bin `off` on, and returns the bin after the last. */
+/* Lays out the octaves of one sign, ranked from the largest down, from bin `off` on, and returns the bin after the
+ * last. */
 static uint32_t place_sign(oct_octave *octave, const bool *used, uint32_t off)
 {
     uint32_t sizes[255] = { 0 };
@@ -106,11 +107,14 @@ static float power(int e)
     return e < 1 ? 0 : ldexpf(1.0f, e - 127);
 }
 
-/* Lays the values of a sign on the grid (kernels/bins.h), from octave `known` on, which has a gap below it. False: the grid does not support them, or most of
- * them could lie below that gap. */
+/* Lays the values of a sign on the grid (kernels/bins.h), from octave `known` on, which has a gap below it. False: the
+ * grid does not support them, or most of them could lie below that gap. */
 static bool lay_sign(const oct_stats *s, int k, oct_quick *q)
 {
-    enum { LINEAR = OCT_GRID_TOP - 3, TOP_AT = 4096 + 2048 }; /* the number of octaves in the linear part; the bin where the largest one begins */
+    enum {
+        LINEAR = OCT_GRID_TOP - 3,
+        TOP_AT = 4096 + 2048
+    }; /* the number of octaves in the linear part; the bin where the largest one begins */
     const bool *used = s->used + 256 * k;
     const oct_octave *octave = s->octave + 256 * k;
     const int top = top_octave(used), known = run_below(used, top);
@@ -194,8 +198,9 @@ static uint32_t float_bits(float f)
 /* How many values are looked at in one go: a block of them is still in the first-level cache when it is read again. */
 enum { IN_CACHE = 4096 };
 
-/* Marks which of the 512 combinations of sign and exponent occur. There are two tables, because neighbours often have the same exponent, and a store waits for
- * an earlier one to the same place. Zeros have the same exponent as subnormal numbers, so these are looked for separately. */
+/* Marks which of the 512 combinations of sign and exponent occur. There are two tables, because neighbours often have
+ * the same exponent, and a store waits for an earlier one to the same place. Zeros have the same exponent as subnormal
+ * numbers, so these are looked for separately. */
 static void see(const float *x, size_t n, bool used[512])
 {
     uint8_t seen[2][512] = { 0 };
@@ -221,7 +226,8 @@ static void see_small(const float *x, size_t n, float tiny, bool used[512])
 /* What is known about a sample before its values are counted. */
 typedef struct extent {
     float min, max;
-    uint64_t min_count, max_count; /* how many values equal them; 0 for an extreme of 0, because zeros are counted separately */
+    uint64_t min_count,
+        max_count; /* how many values equal them; 0 for an extreme of 0, because zeros are counted separately */
     uint64_t inf[2];
     bool any;
 } extent;
@@ -263,7 +269,8 @@ static uint64_t count_equal(const float *x, size_t n, float v)
     return c;
 }
 
-/* The extremes of the finite values. -0 becomes 0, because the result must not depend on which of the two came first. */
+/* The extremes of the finite values. -0 becomes 0, because the result must not depend on which of the two came
+ * first. */
 static extent extent_of(const float *x, size_t n, oct_scan s)
 {
     extent e = { 0 };
@@ -359,7 +366,8 @@ static void count_quick(oct_stats *s, const oct_bin_grid *g, const float *x, siz
     s->zeros += n - n_bin;
 }
 
-/* Empties the bins of zeros and returns their sum. It includes infinities, whose octaves point to the first of these bins. */
+/* Empties the bins of zeros and returns their sum. It includes infinities, whose octaves point to the first of these
+ * bins. */
 static uint64_t take_zeros(oct_stats *s)
 {
     uint64_t c = 0;

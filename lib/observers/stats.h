@@ -1,15 +1,17 @@
 /* lib/observers/stats.h -- statistics of the values that one tensor takes over a calibration set.
  *
- * The state depends only on the multiset of values (and, for the averages, on where samples begin and end): any order, batching and sharding with
- * oct_stats_merge() gives the same bits.
+ * The state depends only on the multiset of values (and, for the averages, on where samples begin and end): any order,
+ * batching and sharding with oct_stats_merge() gives the same bits.
  *
- * The histogram. An octave is the set of values of one sign and one binary exponent. An octave without values takes no memory. The others are ranked, for each
- * sign, from the largest magnitude down, and the octave of rank r is divided into 2^b(r) bins of equal width, b(r) = min(11, max(3, 13 - r)). So the width of
- * every bin is a power of two, and its ends are multiples of it. A chosen range has at least 8 bins for each 8-bit quantized value if no more than two octaves
- * have larger values (outliers, masks). A mask of -10000 or -FLT_MAX takes one octave of its own, instead of stretching the bins of all values. At least three
- * bits of each mantissa are kept in any case, which suffices to judge outliers.
- * Why the order does not matter: adding values only adds octaves, so the rank of an octave only grows, and its bins are only joined in pairs, never split. The
- * joined counts are the same as if values had been counted in the wider bins from the start. */
+ * The histogram. An octave is the set of values of one sign and one binary exponent. An octave without values takes no
+ * memory. The others are ranked, for each sign, from the largest magnitude down, and the octave of rank r is divided
+ * into 2^b(r) bins of equal width, b(r) = min(11, max(3, 13 - r)). So the width of every bin is a power of two, and its
+ * ends are multiples of it. A chosen range has at least 8 bins for each 8-bit quantized value if no more than two
+ * octaves have larger values (outliers, masks). A mask of -10000 or -FLT_MAX takes one octave of its own, instead of
+ * stretching the bins of all values. At least three bits of each mantissa are kept in any case, which suffices to judge
+ * outliers. Why the order does not matter: adding values only adds octaves, so the rank of an octave only grows, and
+ * its bins are only joined in pairs, never split. The joined counts are the same as if values had been counted in the
+ * wider bins from the start. */
 #ifndef OCT_OBSERVERS_STATS_H
 #define OCT_OBSERVERS_STATS_H
 
@@ -34,20 +36,20 @@ typedef struct oct_quick {
 } oct_quick;
 
 typedef struct oct_stats {
-    uint64_t n;                  /* values seen, infinities included */
-    uint64_t zeros;              /* exact zeros of either sign; they are in no bin */
-    uint64_t inf[2];             /* +inf, -inf; they are in no bin */
-    float min, max;              /* of the finite values, exact, never -0; 0 when there is none */
+    uint64_t n;                    /* values seen, infinities included */
+    uint64_t zeros;                /* exact zeros of either sign; they are in no bin */
+    uint64_t inf[2];               /* +inf, -inf; they are in no bin */
+    float min, max;                /* of the finite values, exact, never -0; 0 when there is none */
     uint64_t min_count, max_count; /* how many values equal them: many if there is a clamp */
-    uint64_t samples;            /* samples with a finite value */
-    oct_xsum min_sum, max_sum;   /* exact sums of the samples' minima and maxima */
-    oct_octave octave[512];      /* by the top nine bits of a float32: sign (1: negative), exponent */
-    bool used[512];              /* octaves that hold a value */
-    uint32_t *bins;              /* owned; NULL before the first value other than zero. Narrow counts halve the cache misses */
-    uint64_t *wide;              /* owned; NULL until narrow counts could overflow. The count of a bin is the sum of both */
-    uint64_t narrow;             /* at least the sum of bins; below 2^32 */
-    oct_quick quick;             /* set by oct_stats_layout */
-    size_t n_bins;               /* at most 2 * 8176 + 8 for each further octave */
+    uint64_t samples;              /* samples with a finite value */
+    oct_xsum min_sum, max_sum;     /* exact sums of the samples' minima and maxima */
+    oct_octave octave[512];        /* by the top nine bits of a float32: sign (1: negative), exponent */
+    bool used[512];                /* octaves that hold a value */
+    uint32_t *bins;  /* owned; NULL before the first value other than zero. Narrow counts halve the cache misses */
+    uint64_t *wide;  /* owned; NULL until narrow counts could overflow. The count of a bin is the sum of both */
+    uint64_t narrow; /* at least the sum of bins; below 2^32 */
+    oct_quick quick; /* set by oct_stats_layout */
+    size_t n_bins;   /* at most 2 * 8176 + 8 for each further octave */
 } oct_stats;
 
 void oct_stats_init(oct_stats *s);
@@ -55,12 +57,14 @@ void oct_stats_free(oct_stats *s);
 
 /* Adds one sample, or a batch of them.
  *   x       f32[samples][n], contiguous, borrowed for the call; n = 0 changes nothing
- * OCT_ENUMERIC: there is a NaN (the message has its index in x). After this and after OCT_ENOMEM, the statistics are unchanged. Infinities are counted
- * separately. Takes about 1 ns for each value. Memory changes only when a new exponent appears. */
+ * OCT_ENUMERIC: there is a NaN (the message has its index in x). After this and after OCT_ENOMEM, the statistics are
+ * unchanged. Infinities are counted separately. Takes about 1 ns for each value. Memory changes only when a new
+ * exponent appears. */
 oct_status oct_stats_update(oct_stats *s, const float *x, size_t n, oct_err *err);
 oct_status oct_stats_update_batch(oct_stats *s, const float *x, size_t samples, size_t n, oct_err *err);
 
-/* Adds o's values to s. The result is, bit for bit, as if s had got the values of both. After OCT_ENOMEM, s is unchanged. */
+/* Adds o's values to s. The result is, bit for bit, as if s had got the values of both. After OCT_ENOMEM, s is
+ * unchanged. */
 oct_status oct_stats_merge(oct_stats *s, const oct_stats *o, oct_err *err);
 bool oct_stats_equal(const oct_stats *a, const oct_stats *b);
 /* How many finite values were seen. */
@@ -85,17 +89,18 @@ oct_status oct_stats_room(oct_stats *s, uint64_t n, oct_err *err);
 /* Lays out the bins for the octaves in `used`, which must include s->used. Bins are joined where necessary. */
 oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err);
 
-/* Iterates over the bins that are not empty, in increasing order of value; start with *at = 0. Zeros are a bin with lo == hi == 0. lo and hi are real
- * numbers; the last edge is 2^128. */
+/* Iterates over the bins that are not empty, in increasing order of value; start with *at = 0. Zeros are a bin with lo
+ * == hi == 0. lo and hi are real numbers; the last edge is 2^128. */
 typedef struct oct_bin {
     double lo, hi;
     uint64_t count;
 } oct_bin;
 bool oct_stats_next(const oct_stats *s, size_t *at, oct_bin *bin);
 
-/* Mask-like values: those that are at least 16 times as large as all other values except zero, and at least 4096 in magnitude if they are negative
- * (attention masks add -10000, -65504, -1e9 or -FLT_MAX), or 2^24 if they are positive. This depends only on the octaves. Returns the magnitude from which
- * on values are excluded, a power of two, or +infinity. *excluded (may be NULL): how many finite values these are. */
+/* Mask-like values: those that are at least 16 times as large as all other values except zero, and at least 4096 in
+ * magnitude if they are negative (attention masks add -10000, -65504, -1e9 or -FLT_MAX), or 2^24 if they are positive.
+ * This depends only on the octaves. Returns the magnitude from which on values are excluded, a power of two, or
+ * +infinity. *excluded (may be NULL): how many finite values these are. */
 double oct_stats_masks(const oct_stats *s, uint64_t *excluded);
 
 #endif

@@ -34,7 +34,8 @@ static oct_bin bin_of(const oct_stats *s, uint32_t at)
 {
     int sign = at >= sign_begin(s, 1);
     int base = sign ? 256 : 0;
-    int lo = 0, hi = 254; /* the last octave that begins at or before `at`; of several that begin there, this is the one in use */
+    int lo = 0, hi = 254; /* the last octave that begins at or before `at`; of several that begin there, this is the one
+                             in use */
     while (lo < hi) {
         int mid = (lo + hi + 1) / 2;
         if (s->octave[base + mid].off <= at)
@@ -77,8 +78,8 @@ static uint64_t octave_count(const oct_stats *s, int o)
     return c;
 }
 
-/* Walks down from the largest exponent as long as everything above could be masks, and cuts at the lowest gap. If exponents differ by 5, values differ at least
- * by a factor of 16. */
+/* Walks down from the largest exponent as long as everything above could be masks, and cuts at the lowest gap. If
+ * exponents differ by 5, values differ at least by a factor of 16. */
 double oct_stats_masks(const oct_stats *s, uint64_t *excluded)
 {
     const int gap = 5, least_pos = 127 + 24, least_neg = 127 + 12;

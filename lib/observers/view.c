@@ -56,7 +56,8 @@ static void set_peak(oct_view *v, int sign)
     }
 }
 
-/* Adds the bins of an octave: their cumulative moments follow sum[0]. *top: the end of the last bin that is not empty. */
+/* Adds the bins of an octave: their cumulative moments follow sum[0]. *top: the end of the last bin that is not
+ * empty. */
 static void add_octave(const oct_view *v, const oct_side *d, uint32_t e, oct_octave o, oct_moments *sum, double *top)
 {
     const uint32_t n = 1u << (23 - o.shift);

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Adds the 128-bit value (hi, lo) << (64 * at), sign-extended and with carry, up to the limb from which on none changes. */
+/* Adds the 128-bit value (hi, lo) << (64 * at), sign-extended and with carry, up to the limb from which on none
+ * changes. */
 static void add_at(oct_xsum *s, int at, uint64_t lo, uint64_t hi, bool negative)
 {
     const uint64_t fill = negative ? UINT64_MAX : 0;
@@ -96,7 +97,8 @@ double oct_xsum_value(const oct_xsum *s)
     bool sticky = false;
     for (int i = 0; i * 64 < low; i++)
         sticky |= (low - i * 64 >= 64 ? m[i] : m[i] & ((1ull << (low - i * 64)) - 1)) != 0;
-    /* The lowest of the 64 bits represents all bits that were cut off, so that the conversion rounds as if it had them. */
+    /* The lowest of the 64 bits represents all bits that were cut off, so that the conversion rounds as if it had
+     * them. */
     double d = ldexp((double)(v | sticky), low + OCT_XSUM_EXP);
     return negative ? -d : d;
 }

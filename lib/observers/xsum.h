@@ -1,5 +1,5 @@
-/* lib/observers/xsum.h -- exact sums of float32 values and of their squares. A sum is a fixed-point number of 704 bits, so that additions are exact and
- * their order does not matter. */
+/* lib/observers/xsum.h -- exact sums of float32 values and of their squares. A sum is a fixed-point number of 704 bits,
+ * so that additions are exact and their order does not matter. */
 #ifndef OCT_OBSERVERS_XSUM_H
 #define OCT_OBSERVERS_XSUM_H
 

@@ -22,13 +22,15 @@ static const void *member(const ProtobufCMessage *m, const field *f)
 static size_t quantifier(const ProtobufCMessage *m, const field *f)
 {
     const void *q = (const char *)m + f->quantifier_offset;
-    return f->label == PROTOBUF_C_LABEL_REPEATED ? *(const size_t *)q : (size_t)*(const int32_t *)q;
+    return f->label == PROTOBUF_C_LABEL_REPEATED ? *(const size_t *)q : (size_t) * (const int32_t *)q;
 }
 
 static const char *text_of(const ProtobufCMessage *m, const char *name)
 {
     const field *f = protobuf_c_message_descriptor_get_field_by_name(m->descriptor, name);
-    return f && f->type == PROTOBUF_C_TYPE_STRING && f->label != PROTOBUF_C_LABEL_REPEATED ? *(char *const *)member(m, f) : NULL;
+    return f && f->type == PROTOBUF_C_TYPE_STRING && f->label != PROTOBUF_C_LABEL_REPEATED
+               ? *(char *const *)member(m, f)
+               : NULL;
 }
 
 /* "graph, node 'conv1' (Conv), attribute 'pads'" */
@@ -59,8 +61,9 @@ static void begin(const path *p, const char *name, oct_buf *b)
 
 static bool is_wide(const field *f)
 {
-    return f->type == PROTOBUF_C_TYPE_INT64 || f->type == PROTOBUF_C_TYPE_SINT64 || f->type == PROTOBUF_C_TYPE_SFIXED64 ||
-           f->type == PROTOBUF_C_TYPE_UINT64 || f->type == PROTOBUF_C_TYPE_FIXED64 || f->type == PROTOBUF_C_TYPE_DOUBLE;
+    return f->type == PROTOBUF_C_TYPE_INT64 || f->type == PROTOBUF_C_TYPE_SINT64 ||
+           f->type == PROTOBUF_C_TYPE_SFIXED64 || f->type == PROTOBUF_C_TYPE_UINT64 ||
+           f->type == PROTOBUF_C_TYPE_FIXED64 || f->type == PROTOBUF_C_TYPE_DOUBLE;
 }
 
 static size_t size_of(const field *f)
@@ -126,7 +129,8 @@ static void put_element(oct_dtype type, const uint8_t *x, size_t size, oct_buf *
     }
 }
 
-static void tell_bytes(const ProtobufCMessage *m, const ProtobufCBinaryData *x, const ProtobufCBinaryData *y, oct_buf *b)
+static void tell_bytes(const ProtobufCMessage *m, const ProtobufCBinaryData *x, const ProtobufCBinaryData *y,
+                       oct_buf *b)
 {
     const bool tensor = m->descriptor == &onnx__tensor_proto__descriptor;
     const int type = tensor ? ((const Onnx__TensorProto *)m)->data_type : 0;
@@ -151,13 +155,15 @@ static void tell_bytes(const ProtobufCMessage *m, const ProtobufCBinaryData *x, 
 
 static bool differ(const ProtobufCMessage *a, const ProtobufCMessage *b, const path *p, oct_buf *where);
 
-static bool differ_below(const field *f, size_t index, const ProtobufCMessage *a, const ProtobufCMessage *b, const path *p, oct_buf *where)
+static bool differ_below(const field *f, size_t index, const ProtobufCMessage *a, const ProtobufCMessage *b,
+                         const path *p, oct_buf *where)
 {
     const path below = { p, f->name, index, a };
     return differ(a, b, &below, where);
 }
 
-static bool differ_one(const ProtobufCMessage *a, const ProtobufCMessage *b, const field *f, const path *p, oct_buf *where)
+static bool differ_one(const ProtobufCMessage *a, const ProtobufCMessage *b, const field *f, const path *p,
+                       oct_buf *where)
 {
     const void *x = member(a, f), *y = member(b, f);
     const bool pointer = f->type == PROTOBUF_C_TYPE_STRING || f->type == PROTOBUF_C_TYPE_MESSAGE;
@@ -174,7 +180,8 @@ static bool differ_one(const ProtobufCMessage *a, const ProtobufCMessage *b, con
     if (!has)
         return false;
     if (f->type == PROTOBUF_C_TYPE_MESSAGE)
-        return *(void *const *)x && differ_below(f, 0, *(ProtobufCMessage *const *)x, *(ProtobufCMessage *const *)y, p, where);
+        return *(void *const *)x &&
+               differ_below(f, 0, *(ProtobufCMessage *const *)x, *(ProtobufCMessage *const *)y, p, where);
     if (equal(f, x, y))
         return false;
     begin(p, f->name, where);
@@ -189,13 +196,15 @@ static bool differ_one(const ProtobufCMessage *a, const ProtobufCMessage *b, con
     return true;
 }
 
-static bool differ_list(const ProtobufCMessage *a, const ProtobufCMessage *b, const field *f, const path *p, oct_buf *where)
+static bool differ_list(const ProtobufCMessage *a, const ProtobufCMessage *b, const field *f, const path *p,
+                        oct_buf *where)
 {
     const size_t n = quantifier(a, f), m = quantifier(b, f), size = size_of(f);
     const char *x = *(char *const *)member(a, f), *y = *(char *const *)member(b, f);
     for (size_t i = 0; i < n && i < m; i++, x += size, y += size) {
         if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
-            if (differ_below(f, i, *(ProtobufCMessage *const *)(const void *)x, *(ProtobufCMessage *const *)(const void *)y, p, where))
+            if (differ_below(f, i, *(ProtobufCMessage *const *)(const void *)x,
+                             *(ProtobufCMessage *const *)(const void *)y, p, where))
                 return true;
         } else if (!equal(f, x, y)) {
             begin(p, f->name, where);
@@ -218,7 +227,8 @@ static bool differ(const ProtobufCMessage *a, const ProtobufCMessage *b, const p
 {
     const ProtobufCMessageDescriptor *d = a->descriptor;
     for (unsigned i = 0; i < d->n_fields; i++)
-        if (d->fields[i].label == PROTOBUF_C_LABEL_REPEATED ? differ_list(a, b, &d->fields[i], p, where) : differ_one(a, b, &d->fields[i], p, where))
+        if (d->fields[i].label == PROTOBUF_C_LABEL_REPEATED ? differ_list(a, b, &d->fields[i], p, where)
+                                                            : differ_one(a, b, &d->fields[i], p, where))
             return true;
     return false;
 }
@@ -247,6 +257,7 @@ bool oct_model_differs(const oct_model *a, const oct_model *b, oct_buf *where)
     }
     if (same)
         return false;
-    return differ(a->proto, b->proto, NULL, where) || differ_file("the file", a->data, a->size, b->data, b->size, where) ||
+    return differ(a->proto, b->proto, NULL, where) ||
+           differ_file("the file", a->data, a->size, b->data, b->size, where) ||
            (oct_buf_puts(where, "external data"), true);
 }

@@ -15,7 +15,8 @@ size_t oct_tensor_bytes(const Onnx__TensorProto *t)
 {
     size_t bytes;
     int64_t count;
-    const bool known = t->data_type > 0 && t->data_type < OCT_DTYPE_COUNT && oct_count(t->dims, (int)t->n_dims, &count) &&
+    const bool known = t->data_type > 0 && t->data_type < OCT_DTYPE_COUNT &&
+                       oct_count(t->dims, (int)t->n_dims, &count) &&
                        oct_dtype_bytes((oct_dtype)t->data_type, count, &bytes);
     return known ? bytes : SIZE_MAX;
 }
@@ -149,8 +150,9 @@ static oct_status find_bytes(oct_model *m, const Onnx__TensorProto *t, size_t wa
     if (*size == SIZE_MAX && offset <= map->size) /* neither a type that is known nor a length: all that follows */
         *size = map->size - offset;
     if (offset > map->size || *size > map->size - offset)
-        return oct_fail(err, OCT_EMALFORMED, "its external data, %zu bytes at offset %zu, run past the end of '%s' (%zu bytes)",
-                        *size, offset, map->path, map->size);
+        return oct_fail(err, OCT_EMALFORMED,
+                        "its external data, %zu bytes at offset %zu, run past the end of '%s' (%zu bytes)", *size,
+                        offset, map->path, map->size);
     static const uint8_t none[1];
     *data = map->data ? map->data + offset : none;
     return OCT_OK;

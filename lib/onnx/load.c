@@ -6,7 +6,6 @@
 
 enum { MAX_ATTRIBUTES = 1000, MAX_OPSET = 1000 };
 
-
 static int *indices(load_graph *b, size_t n)
 {
     int *v = oct_arena_alloc(b->m->arena, (n ? n : 1) * sizeof *v);
@@ -214,16 +213,16 @@ static int type_of(const Onnx__AttributeProto *p)
 {
     if (p->has_type && p->type != 0)
         return (int)p->type;
-    return p->has_f        ? OCT_ATTR_FLOAT
-           : p->has_i      ? OCT_ATTR_INT
-           : p->has_s      ? OCT_ATTR_STRING
-           : p->t          ? OCT_ATTR_TENSOR
-           : p->g          ? OCT_ATTR_GRAPH
-           : p->n_floats   ? OCT_ATTR_FLOATS
-           : p->n_ints     ? OCT_ATTR_INTS
-           : p->n_strings  ? OCT_ATTR_STRINGS
-           : p->n_graphs   ? OCT_ATTR_GRAPHS
-                           : OCT_ATTR_OTHER;
+    return p->has_f       ? OCT_ATTR_FLOAT
+           : p->has_i     ? OCT_ATTR_INT
+           : p->has_s     ? OCT_ATTR_STRING
+           : p->t         ? OCT_ATTR_TENSOR
+           : p->g         ? OCT_ATTR_GRAPH
+           : p->n_floats  ? OCT_ATTR_FLOATS
+           : p->n_ints    ? OCT_ATTR_INTS
+           : p->n_strings ? OCT_ATTR_STRINGS
+           : p->n_graphs  ? OCT_ATTR_GRAPHS
+                          : OCT_ATTR_OTHER;
 }
 
 oct_status load_attr(load_graph *b, const Onnx__AttributeProto *p, oct_attr *a)
@@ -235,12 +234,8 @@ oct_status load_attr(load_graph *b, const Onnx__AttributeProto *p, oct_attr *a)
     if (a->ref)
         return OCT_OK;
     switch (a->type) {
-    case OCT_ATTR_FLOAT:
-        a->f = p->f;
-        break;
-    case OCT_ATTR_INT:
-        a->i = p->i;
-        break;
+    case OCT_ATTR_FLOAT: a->f = p->f; break;
+    case OCT_ATTR_INT: a->i = p->i; break;
     case OCT_ATTR_STRING:
         a->s = copy_bytes(b, &p->s);
         a->s_len = p->s.len;
@@ -253,18 +248,14 @@ oct_status load_attr(load_graph *b, const Onnx__AttributeProto *p, oct_attr *a)
         a->ints = p->ints;
         a->n = (int)p->n_ints;
         break;
-    case OCT_ATTR_STRINGS:
-        return read_strings(b, p, a);
-    case OCT_ATTR_TENSOR:
-        return read_tensor(b, p, a);
+    case OCT_ATTR_STRINGS: return read_strings(b, p, a);
+    case OCT_ATTR_TENSOR: return read_tensor(b, p, a);
     case OCT_ATTR_GRAPH:
         if (!p->g)
             return oct_fail(b->err, OCT_EMALFORMED, "attribute '%s' holds no graph", p->name);
         return read_graphs(b, (Onnx__GraphProto *const[]){ p->g }, 1, a);
-    case OCT_ATTR_GRAPHS:
-        return read_graphs(b, p->graphs, p->n_graphs, a);
-    default:
-        a->type = OCT_ATTR_OTHER;
+    case OCT_ATTR_GRAPHS: return read_graphs(b, p->graphs, p->n_graphs, a);
+    default: a->type = OCT_ATTR_OTHER;
     }
     return OCT_OK;
 }
@@ -300,8 +291,8 @@ static oct_status add_node(load_graph *b, size_t i)
         return oct_fail(b->err, OCT_EMALFORMED, "node #%zu '%s' has no operator type", i, load_text(p->name));
     if (p->n_input > INT_MAX / 2 || p->n_output > INT_MAX / 2)
         return oct_fail(b->err, OCT_EUNSUPPORTED, "node #%zu '%s' has too many inputs", i, load_text(p->name));
-    OCT_TRY(oct_graph_add_node(g, p->op_type, load_domain(p->domain), load_text(p->name), (int)p->n_input, (int)p->n_output, -1,
-                               &id, b->err));
+    OCT_TRY(oct_graph_add_node(g, p->op_type, load_domain(p->domain), load_text(p->name), (int)p->n_input,
+                               (int)p->n_output, -1, &id, b->err));
     g->node[id].origin = p;
     g->node[id].overload = load_text(p->overload);
     for (size_t k = 0; k < p->n_output; k++) {
@@ -367,7 +358,8 @@ oct_status load_opsets(oct_graph *g, Onnx__OperatorSetIdProto *const *list, size
     for (size_t i = 0; i < n; i++) {
         const Onnx__OperatorSetIdProto *o = list[i];
         if (o->version < 1 || (o->version > MAX_OPSET && !*load_domain(o->domain)))
-            return oct_fail(err, OCT_EMALFORMED, "operator set '%s' has version %lld", load_text(o->domain), (long long)o->version);
+            return oct_fail(err, OCT_EMALFORMED, "operator set '%s' has version %lld", load_text(o->domain),
+                            (long long)o->version);
         OCT_TRY(oct_graph_set_opset(g, load_domain(o->domain), o->version, err));
     }
     return OCT_OK;
@@ -522,12 +514,14 @@ static oct_status use_file(oct_model *made, oct_err *err)
     return load(made, err);
 }
 
-oct_status oct_model_load_written(const oct_out *model, const oct_out *data, const char *location, oct_model **m, oct_err *err)
+oct_status oct_model_load_written(const oct_out *model, const oct_out *data, const char *location, oct_model **m,
+                                  oct_err *err)
 {
     oct_model *made = model_create(model->path);
     if (!made)
         return oct_nomem(err);
-    oct_status s = OCT_GROW(made->arena, made->maps, 0, made->cap_maps) ? oct_out_map(model, &made->maps[0], err) : oct_nomem(err);
+    oct_status s =
+        OCT_GROW(made->arena, made->maps, 0, made->cap_maps) ? oct_out_map(model, &made->maps[0], err) : oct_nomem(err);
     made->n_maps = s == OCT_OK;
     if (s == OCT_OK && data) {
         made->pending = location;
@@ -551,7 +545,8 @@ oct_status oct_model_load(const char *path, oct_model **m, oct_err *err)
         s = oct_read_all(path, INT_MAX, &made->input, &made->size, err);
         made->data = made->input;
     } else {
-        s = OCT_GROW(made->arena, made->maps, 0, made->cap_maps) ? oct_map_open(&made->maps[0], path, err) : oct_nomem(err);
+        s = OCT_GROW(made->arena, made->maps, 0, made->cap_maps) ? oct_map_open(&made->maps[0], path, err)
+                                                                 : oct_nomem(err);
         made->n_maps = s == OCT_OK;
     }
     if (s != OCT_OK) { /* the message names the file already */

@@ -63,7 +63,9 @@ oct_status load_functions(load_graph *b, const Onnx__ModelProto *p)
         return oct_nomem(b->err);
     for (size_t i = 0; i < p->n_functions; i++) {
         const Onnx__FunctionProto *x = p->functions[i];
-        f[i] = (oct_function){ .domain = load_domain(x->domain), .name = load_text(x->name), .overload = load_text(x->overload) };
+        f[i] = (oct_function){ .domain = load_domain(x->domain),
+                               .name = load_text(x->name),
+                               .overload = load_text(x->overload) };
         oct_status s = build_body(b, x, &f[i]);
         if (s == OCT_OK)
             s = read_defaults(b, x, &f[i]);

@@ -96,8 +96,7 @@ static oct_status write_attr(make *k, const oct_attr *a, Onnx__AttributeProto **
     p->type = (Onnx__AttributeProto__AttributeType)a->type;
     switch (a->type) {
     case OCT_ATTR_GRAPH:
-    case OCT_ATTR_GRAPHS:
-        return write_graphs(k, a, p);
+    case OCT_ATTR_GRAPHS: return write_graphs(k, a, p);
     case OCT_ATTR_FLOAT:
         p->has_f = true;
         p->f = a->f;
@@ -118,12 +117,9 @@ static oct_status write_attr(make *k, const oct_attr *a, Onnx__AttributeProto **
         p->n_ints = (size_t)a->n;
         p->ints = (int64_t *)(uintptr_t)a->ints;
         return OCT_OK;
-    case OCT_ATTR_STRINGS:
-        return write_strings(k, a, p);
-    case OCT_ATTR_TENSOR:
-        return oct_tensor_encode(k->a, "", a->t, &p->t, k->err);
-    default:
-        return oct_fail(k->err, OCT_EINTERNAL, "attribute '%s' has no record to write", a->name);
+    case OCT_ATTR_STRINGS: return write_strings(k, a, p);
+    case OCT_ATTR_TENSOR: return oct_tensor_encode(k->a, "", a->t, &p->t, k->err);
+    default: return oct_fail(k->err, OCT_EINTERNAL, "attribute '%s' has no record to write", a->name);
     }
 }
 
@@ -219,7 +215,8 @@ static oct_status write_initializers(make *k)
     }
     for (size_t v = 0; v < k->g->n_value; v++) {
         const oct_value *x = &k->g->value[v];
-        if (x->dead || k->written[v] || !x->constant || x->producer >= 0 || x->outer >= 0 || (!x->n_uses && !x->is_output))
+        if (x->dead || k->written[v] || !x->constant || x->producer >= 0 || x->outer >= 0 ||
+            (!x->n_uses && !x->is_output))
             continue;
         OCT_TRY(oct_tensor_encode(k->a, x->name, x->constant, &g->initializer[n++], k->err));
         k->written[v] = true;
@@ -362,8 +359,13 @@ static oct_status write_value_info(make *k)
 /* Of a graph that no file held: empty lists. */
 static int no_value[1];
 static const oct_tensor *no_tensor[1];
-static const oct_graph_record no_record = { .p = &(const Onnx__GraphProto)ONNX__GRAPH_PROTO__INIT, .init = no_value, .init_tensor = no_tensor,
-                                            .sparse = no_value, .input = no_value, .output = no_value, .info = no_value };
+static const oct_graph_record no_record = { .p = &(const Onnx__GraphProto)ONNX__GRAPH_PROTO__INIT,
+                                            .init = no_value,
+                                            .init_tensor = no_tensor,
+                                            .sparse = no_value,
+                                            .input = no_value,
+                                            .output = no_value,
+                                            .info = no_value };
 
 static oct_status write_graph(const oct_graph *g, Onnx__GraphProto *out, oct_arena *a, oct_err *err)
 {
@@ -431,7 +433,8 @@ static oct_status write_functions(const oct_model *m, Onnx__ModelProto *p, oct_a
     p->n_functions = 0;
     for (size_t i = 0; i < old->n_functions; i++) {
         const Onnx__FunctionProto *f = old->functions[i];
-        if (oct_graph_function(m->graph, normal_domain(f->domain), f->name ? f->name : "", f->overload ? f->overload : ""))
+        if (oct_graph_function(m->graph, normal_domain(f->domain), f->name ? f->name : "",
+                               f->overload ? f->overload : ""))
             kept[p->n_functions++] = old->functions[i];
     }
     p->functions = kept;

@@ -23,11 +23,11 @@ typedef struct oct_model {
     oct_arena *arena;     /* holds proto and the rest of the loader's memory */
     oct_map *maps;        /* the model file, if there is one, then external data files */
     size_t n_maps, cap_maps;
-    const void *data;     /* the model file's bytes, without external data */
+    const void *data; /* the model file's bytes, without external data */
     size_t size;
-    bool from_file;       /* maps[0] is the model file */
-    const char *pending;  /* borrowed: the location of external data that is not in its place yet, maps[1]; else NULL */
-    char *input;          /* owned bytes of standard input, or NULL */
+    bool from_file;      /* maps[0] is the model file */
+    const char *pending; /* borrowed: the location of external data that is not in its place yet, maps[1]; else NULL */
+    char *input;         /* owned bytes of standard input, or NULL */
 } oct_model;
 
 /* Loads a model. On success *m is complete: values for inputs, initializers and node outputs, declared element
@@ -49,7 +49,8 @@ oct_status oct_model_load_mem(const void *data, size_t size, const char *path, o
 /* Releases the graph, the message and the maps. NULL allowed. */
 void oct_model_free(oct_model *m);
 
-/* Tells the loader that a constant's bytes will not be read soon: where they are mapped, their pages leave memory until they are read. */
+/* Tells the loader that a constant's bytes will not be read soon: where they are mapped, their pages leave memory until
+ * they are read. */
 void oct_model_forget(const oct_model *m, const void *p, size_t n);
 /* The same of all constants. */
 void oct_model_forget_all(const oct_model *m);
@@ -90,31 +91,34 @@ typedef struct oct_save_options {
  * OCT_EUSAGE: an output is the model file or one of its external data files. OCT_EIO: cannot write.
  * OCT_EUNSUPPORTED: too large for a stream. OCT_ENOMEM. Weights are written from where they are. */
 oct_status oct_model_save(oct_model *m, const char *path, const oct_save_options *options, oct_err *err);
-/* Bytes of all files that the saved model would need, external data included. Writes nothing. OCT_ENOMEM, and OCT_EIO or
- * OCT_EMALFORMED of external data. */
-oct_status oct_model_size(oct_model *m, const char *path, const oct_save_options *options, uint64_t *bytes, oct_err *err);
+/* Bytes of all files that the saved model would need, external data included. Writes nothing. OCT_ENOMEM, and OCT_EIO
+ * or OCT_EMALFORMED of external data. */
+oct_status oct_model_size(oct_model *m, const char *path, const oct_save_options *options, uint64_t *bytes,
+                          oct_err *err);
 
-/* The same in two steps: first the model is written to disk beside its place, where the old file stays; commit then puts it in its place.
- * commit and abort release the draft. */
+/* The same in two steps: first the model is written to disk beside its place, where the old file stays; commit then
+ * puts it in its place. commit and abort release the draft. */
 typedef struct oct_model_draft oct_model_draft;
-oct_status oct_model_write(oct_model *m, const char *path, const oct_save_options *options, oct_model_draft **d, oct_err *err);
-/* Loads what was written; the draft must outlive *m. *m is NULL for a stream, which cannot be read back. Errors as oct_model_load. */
+oct_status oct_model_write(oct_model *m, const char *path, const oct_save_options *options, oct_model_draft **d,
+                           oct_err *err);
+/* Loads what was written; the draft must outlive *m. *m is NULL for a stream, which cannot be read back. Errors as
+ * oct_model_load. */
 oct_status oct_model_draft_load(const oct_model_draft *d, oct_model **m, oct_err *err);
 oct_status oct_model_draft_commit(oct_model_draft *d, oct_err *err);
 void oct_model_draft_abort(oct_model_draft *d); /* NULL allowed */
 
 /* A value in a file of its own, as those of an ONNX test case (input_0.pb). */
 typedef struct oct_stored_value {
-    const char *name;  /* "" where the file has none */
-    bool sequence;     /* its tensors are t[n]; else it is a tensor (n is 1) or an optional that holds nothing (n is 0) */
+    const char *name; /* "" where the file has none */
+    bool sequence; /* its tensors are t[n]; else it is a tensor (n is 1) or an optional that holds nothing (n is 0) */
     oct_tensor **t;
     size_t n;
-    oct_dtype elem;    /* of a sequence: the type of its tensors, OCT_UNDEFINED where it is not stated */
+    oct_dtype elem; /* of a sequence: the type of its tensors, OCT_UNDEFINED where it is not stated */
 } oct_stored_value;
 
-/* Reads a serialised TensorProto, SequenceProto or OptionalProto, as the kind says, into the arena, data included. Sequences are of
- * tensors: OCT_EUNSUPPORTED for other ones, for sparse tensors, and for element types that have no name here. OCT_EMALFORMED when the
- * file holds something else. Other errors as oct_model_load. */
+/* Reads a serialised TensorProto, SequenceProto or OptionalProto, as the kind says, into the arena, data included.
+ * Sequences are of tensors: OCT_EUNSUPPORTED for other ones, for sparse tensors, and for element types that have no
+ * name here. OCT_EMALFORMED when the file holds something else. Other errors as oct_model_load. */
 oct_status oct_value_load_pb(const char *path, oct_value_kind kind, oct_arena *a, oct_stored_value *v, oct_err *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* Messages as bytes, written as they come. protobuf-c gathers each sub-message in memory before it writes it: of a model, the whole
- * graph with its weights. So large messages are written here, field by field. */
+/* Messages as bytes, written as they come. protobuf-c gathers each sub-message in memory before it writes it: of a
+ * model, the whole graph with its weights. So large messages are written here, field by field. */
 #include "onnx/save.h"
 
 #include <string.h>
@@ -61,7 +61,8 @@ static void write_alone(const ProtobufCMessage *m, int only, ProtobufCMessage *r
     for (int i = 0; i < (int)d->n_fields; i++)
         if (i != only)
             clear(room, &d->fields[i]);
-    if (f && f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF && *(uint32_t *)(void *)((char *)(uintptr_t)m + f->quantifier_offset) == f->id)
+    if (f && f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF &&
+        *(uint32_t *)(void *)((char *)(uintptr_t)m + f->quantifier_offset) == f->id)
         *(uint32_t *)(void *)((char *)room + f->quantifier_offset) = f->id; /* the others of its kind cleared it */
     if (f)
         room->n_unknown_fields = 0;

@@ -114,7 +114,8 @@ static oct_status embed(save *s, Onnx__TensorProto *t)
     return OCT_OK;
 }
 
-/* A reference would bind the result to a file that is the source's: whoever moves the one loses the other, and whoever writes it again changes both. */
+/* A reference would bind the result to a file that is the source's: whoever moves the one loses the other, and whoever
+ * writes it again changes both. */
 static oct_status embed_all(save *s)
 {
     for (size_t i = 0; i < s->n_tensor; i++)
@@ -264,7 +265,8 @@ static oct_status measure(save *s, uint64_t *bytes)
     return OCT_OK;
 }
 
-oct_status oct_model_size(oct_model *m, const char *path, const oct_save_options *options, uint64_t *bytes, oct_err *err)
+oct_status oct_model_size(oct_model *m, const char *path, const oct_save_options *options, uint64_t *bytes,
+                          oct_err *err)
 {
     save s = { .m = m, .path = path, .err = err, .limit = INT_MAX };
     if (options && options->max_bytes && options->max_bytes < INT_MAX)
@@ -278,7 +280,8 @@ oct_status oct_model_size(oct_model *m, const char *path, const oct_save_options
     return r;
 }
 
-oct_status oct_model_write(oct_model *m, const char *path, const oct_save_options *options, oct_model_draft **d, oct_err *err)
+oct_status oct_model_write(oct_model *m, const char *path, const oct_save_options *options, oct_model_draft **d,
+                           oct_err *err)
 {
     save s = { .m = m, .path = path, .err = err, .limit = INT_MAX };
     *d = NULL;
@@ -303,7 +306,8 @@ oct_status oct_model_write(oct_model *m, const char *path, const oct_save_option
 oct_status oct_model_draft_load(const oct_model_draft *d, oct_model **m, oct_err *err)
 {
     *m = NULL;
-    return d->model.file ? oct_model_load_written(&d->model, d->location ? &d->data : NULL, d->location, m, err) : OCT_OK;
+    return d->model.file ? oct_model_load_written(&d->model, d->location ? &d->data : NULL, d->location, m, err)
+                         : OCT_OK;
 }
 
 oct_status oct_model_draft_commit(oct_model_draft *d, oct_err *err)

@@ -53,15 +53,12 @@ static const ProtobufCMessageDescriptor *message_of(oct_value_kind kind)
 }
 
 /* The value of a message, whose strings end with `own`. */
-static oct_status take(const void *msg, oct_value_kind kind, oct_arena *a, oct_stored_value *v, const char **name, oct_err *err)
+static oct_status take(const void *msg, oct_value_kind kind, oct_arena *a, oct_stored_value *v, const char **name,
+                       oct_err *err)
 {
     switch (kind) {
-    case OCT_VALUE_TENSOR:
-        *name = ((const Onnx__TensorProto *)msg)->name;
-        return take_tensor(msg, a, v, err);
-    case OCT_VALUE_SEQUENCE:
-        *name = ((const Onnx__SequenceProto *)msg)->name;
-        return take_sequence(msg, a, v, err);
+    case OCT_VALUE_TENSOR: *name = ((const Onnx__TensorProto *)msg)->name; return take_tensor(msg, a, v, err);
+    case OCT_VALUE_SEQUENCE: *name = ((const Onnx__SequenceProto *)msg)->name; return take_sequence(msg, a, v, err);
     case OCT_VALUE_OPTIONAL:
     case OCT_VALUE_OPTIONAL_SEQUENCE: break;
     }

@@ -32,18 +32,13 @@ static typed typed_field(const Onnx__TensorProto *t, oct_dtype type)
 {
     switch (type) {
     case OCT_F32:
-    case OCT_C64:
-        return (typed){ t->float_data, t->n_float_data, 4, "float_data" };
+    case OCT_C64: return (typed){ t->float_data, t->n_float_data, 4, "float_data" };
     case OCT_F64:
-    case OCT_C128:
-        return (typed){ t->double_data, t->n_double_data, 8, "double_data" };
-    case OCT_S64:
-        return (typed){ t->int64_data, t->n_int64_data, 8, "int64_data" };
+    case OCT_C128: return (typed){ t->double_data, t->n_double_data, 8, "double_data" };
+    case OCT_S64: return (typed){ t->int64_data, t->n_int64_data, 8, "int64_data" };
     case OCT_U32:
-    case OCT_U64:
-        return (typed){ t->uint64_data, t->n_uint64_data, 8, "uint64_data" };
-    default:
-        return (typed){ t->int32_data, t->n_int32_data, 4, "int32_data" };
+    case OCT_U64: return (typed){ t->uint64_data, t->n_uint64_data, 8, "uint64_data" };
+    default: return (typed){ t->int32_data, t->n_int32_data, 4, "int32_data" };
     }
 }
 
@@ -74,10 +69,12 @@ static oct_status take_typed(oct_arena *a, const Onnx__TensorProto *t, oct_tenso
 {
     typed f = typed_field(t, x->dtype);
     /* Elements of the field: the two parts of a complex number apart, packed types byte by byte. */
-    size_t unit = x->dtype == OCT_C64 || x->dtype == OCT_C128 ? f.width : oct_dtype_bits(x->dtype) < 8 ? 1 : (size_t)oct_dtype_bits(x->dtype) / 8;
+    size_t unit = x->dtype == OCT_C64 || x->dtype == OCT_C128 ? f.width
+                  : oct_dtype_bits(x->dtype) < 8              ? 1
+                                                              : (size_t)oct_dtype_bits(x->dtype) / 8;
     if (f.n != x->bytes / unit)
-        return oct_fail(err, OCT_EMALFORMED, "tensor '%s': %s holds %zu numbers, its shape needs %zu", name_of(t), f.field,
-                        f.n, x->bytes / unit);
+        return oct_fail(err, OCT_EMALFORMED, "tensor '%s': %s holds %zu numbers, its shape needs %zu", name_of(t),
+                        f.field, f.n, x->bytes / unit);
     if (f.n == 0)
         return take_bytes(a, x, "", true, err);
     if (unit == f.width)
@@ -128,7 +125,8 @@ static oct_status take_dims(oct_arena *a, const Onnx__TensorProto *t, oct_tensor
     if (!x->dims)
         return oct_nomem(err);
     if (!oct_count(x->dims, x->rank, &x->count))
-        return oct_fail(err, OCT_EMALFORMED, "tensor '%s': its shape has a negative dimension or is too large", name_of(t));
+        return oct_fail(err, OCT_EMALFORMED, "tensor '%s': its shape has a negative dimension or is too large",
+                        name_of(t));
     return OCT_OK;
 }
 
@@ -193,8 +191,7 @@ static oct_status encode_strings(oct_arena *a, const oct_tensor *t, Onnx__Tensor
     return OCT_OK;
 }
 
-oct_status oct_tensor_encode(oct_arena *a, const char *name, const oct_tensor *t, Onnx__TensorProto **out,
-                             oct_err *err)
+oct_status oct_tensor_encode(oct_arena *a, const char *name, const oct_tensor *t, Onnx__TensorProto **out, oct_err *err)
 {
     Onnx__TensorProto *p = oct_arena_alloc(a, sizeof *p);
     if (!p)

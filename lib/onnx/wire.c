@@ -125,9 +125,10 @@ static oct_status charge(walk *k, uint64_t bytes)
 {
     k->cost += bytes;
     if (k->cost > k->budget)
-        return oct_fail(k->err, OCT_EMALFORMED,
-                        "byte %zu: unpacked, the message would need more than %llu MB, far more than its size justifies",
-                        k->at, (unsigned long long)(k->budget >> 20));
+        return oct_fail(
+            k->err, OCT_EMALFORMED,
+            "byte %zu: unpacked, the message would need more than %llu MB, far more than its size justifies", k->at,
+            (unsigned long long)(k->budget >> 20));
     return OCT_OK;
 }
 
@@ -136,26 +137,20 @@ static size_t element_size(ProtobufCType t)
     switch (t) {
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_DOUBLE:
-        return 8;
-    default:
-        return 4;
+    case PROTOBUF_C_TYPE_DOUBLE: return 8;
+    default: return 4;
     }
 }
 
 static int wire_of(ProtobufCType t)
 {
     switch (t) {
-    case PROTOBUF_C_TYPE_FLOAT:
-        return WIRE_32;
-    case PROTOBUF_C_TYPE_DOUBLE:
-        return WIRE_64;
+    case PROTOBUF_C_TYPE_FLOAT: return WIRE_32;
+    case PROTOBUF_C_TYPE_DOUBLE: return WIRE_64;
     case PROTOBUF_C_TYPE_STRING:
     case PROTOBUF_C_TYPE_BYTES:
-    case PROTOBUF_C_TYPE_MESSAGE:
-        return WIRE_LENGTH;
-    default:
-        return WIRE_VARINT;
+    case PROTOBUF_C_TYPE_MESSAGE: return WIRE_LENGTH;
+    default: return WIRE_VARINT;
     }
 }
 
@@ -215,11 +210,9 @@ static oct_status push(walk *k, const ProtobufCFieldDescriptor *f, size_t n, siz
                         OCT_WIRE_DEPTH);
     const ProtobufCMessageDescriptor *type = f->descriptor;
     OCT_TRY(charge(k, type->sizeof_message + 24));
-    k->stack[k->depth++] = (frame){ .type = type,
-                                    .end = k->at + n + len,
-                                    .len_at = k->w->size + (k->at - k->copied),
-                                    .len_size = n,
-                                    .len = len };
+    k->stack[k->depth++] = (frame){
+        .type = type, .end = k->at + n + len, .len_at = k->w->size + (k->at - k->copied), .len_size = n, .len = len
+    };
     k->at += n;
     return OCT_OK;
 }
@@ -273,19 +266,11 @@ static oct_status field(walk *k)
         return bad_field(k, f, "has the wrong wire type");
     k->at += n;
     switch (wire) {
-    case WIRE_LENGTH:
-        return length_field(k, f);
-    case WIRE_VARINT:
-        n = varint(k->p, k->at, top->end, 10, &value);
-        break;
-    case WIRE_64:
-        n = top->end - k->at < 8 ? 0 : 8;
-        break;
-    case WIRE_32:
-        n = top->end - k->at < 4 ? 0 : 4;
-        break;
-    default:
-        return bad(k, "a field's wire type is none of those in use");
+    case WIRE_LENGTH: return length_field(k, f);
+    case WIRE_VARINT: n = varint(k->p, k->at, top->end, 10, &value); break;
+    case WIRE_64: n = top->end - k->at < 8 ? 0 : 8; break;
+    case WIRE_32: n = top->end - k->at < 4 ? 0 : 4; break;
+    default: return bad(k, "a field's wire type is none of those in use");
     }
     if (!n)
         return bad(k, "a number has no end");

@@ -19,7 +19,8 @@ static oct_status new_tensor(oct_dtype t, int rank, const int64_t *dims, oct_dat
     int64_t count = 0;
     size_t bytes = 0;
     if (rank < 0 || rank > OCT_MAX_RANK)
-        return oct_fail(err, OCT_EUNSUPPORTED, "a tensor of %d dimensions; at most %d are supported", rank, OCT_MAX_RANK);
+        return oct_fail(err, OCT_EUNSUPPORTED, "a tensor of %d dimensions; at most %d are supported", rank,
+                        OCT_MAX_RANK);
     if (!oct_count(dims, rank, &count) || count > (int64_t)(SIZE_MAX / sizeof(oct_str)) ||
         !(t == OCT_STRING ? oct_mul_size((size_t)count, sizeof(oct_str), &bytes) : oct_dtype_bytes(t, count, &bytes)))
         return oct_fail(err, OCT_EMALFORMED, "a tensor of type %s is larger than memory can be", oct_dtype_name(t));

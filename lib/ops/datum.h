@@ -25,10 +25,12 @@ typedef struct oct_datum {
 } oct_datum;
 
 /* Each makes a datum with one reference. */
-/* A tensor that owns its bytes, which are uninitialised (strings: empty). OCT_ENOMEM, and OCT_EMALFORMED for sizes that overflow. */
+/* A tensor that owns its bytes, which are uninitialised (strings: empty). OCT_ENOMEM, and OCT_EMALFORMED for sizes that
+ * overflow. */
 oct_status oct_datum_tensor(oct_dtype t, int rank, const int64_t *dims, oct_datum **out, oct_err *err);
 /* A tensor whose bytes are data. */
-oct_status oct_datum_borrow(oct_dtype t, int rank, const int64_t *dims, const void *data, oct_datum **out, oct_err *err);
+oct_status oct_datum_borrow(oct_dtype t, int rank, const int64_t *dims, const void *data, oct_datum **out,
+                            oct_err *err);
 /* A tensor of strings; s[product of dims] is copied, its bytes too. */
 oct_status oct_datum_strings(int rank, const int64_t *dims, const oct_str *s, oct_datum **out, oct_err *err);
 oct_status oct_datum_sequence(oct_dtype elem, oct_datum **out, oct_err *err);
@@ -49,12 +51,15 @@ static inline void *oct_datum_data(oct_datum *x)
 oct_status oct_datum_int(const oct_datum *x, const char *what, int64_t *v, oct_err *err);
 
 /* ---- parts (datum_parts.c); of packed types OCT_EUNSUPPORTED ---- */
-/* The n parts of a tensor from `at` on along an axis; keep_dim: with that dimension, else n must be 1. Borrowed from x where they
- * lie in one piece. */
-oct_status oct_datum_range(const oct_datum *x, int axis, int64_t at, int64_t n, bool keep_dim, oct_datum **out, oct_err *err);
-/* The tensors of a sequence along a new dimension `axis` (of the result; may be negative); reversed: the last comes first.
- * like: says type and shape of one where there are none; may be NULL. OCT_EMALFORMED when they differ in shape or type. */
-oct_status oct_datum_stack(const oct_datum *parts, int64_t axis, bool reversed, const oct_value *like, oct_datum **out, oct_err *err);
+/* The n parts of a tensor from `at` on along an axis; keep_dim: with that dimension, else n must be 1. Borrowed from x
+ * where they lie in one piece. */
+oct_status oct_datum_range(const oct_datum *x, int axis, int64_t at, int64_t n, bool keep_dim, oct_datum **out,
+                           oct_err *err);
+/* The tensors of a sequence along a new dimension `axis` (of the result; may be negative); reversed: the last comes
+ * first. like: says type and shape of one where there are none; may be NULL. OCT_EMALFORMED when they differ in shape
+ * or type. */
+oct_status oct_datum_stack(const oct_datum *parts, int64_t axis, bool reversed, const oct_value *like, oct_datum **out,
+                           oct_err *err);
 /* The tensors of a sequence, one behind the other along an axis that they have. */
 oct_status oct_datum_concat(const oct_datum *parts, int64_t axis, oct_datum **out, oct_err *err);
 

@@ -36,7 +36,8 @@ static const oct_signature *first_of(const char *domain, const char *op)
 const oct_signature *oct_signature_find(const char *domain, const char *op, int64_t opset)
 {
     const oct_signature *found = NULL;
-    for (const oct_signature *s = first_of(domain, op); s && s < all + OCT_COUNT(all) && compare(s, domain, op) == 0; s++)
+    for (const oct_signature *s = first_of(domain, op); s && s < all + OCT_COUNT(all) && compare(s, domain, op) == 0;
+         s++)
         if (s->since <= opset)
             found = s;
     return found;

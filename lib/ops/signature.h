@@ -6,9 +6,9 @@
 
 #include <stdbool.h>
 
-/* One version of an operator. in and out have a letter for each operand: those of one letter are of one type, out of `set` of that
- * letter (bit t: element type t is in it; 0: any). After the last letter, '*' repeats that operand with the same type, '~' with any types. A line
- * without inputs and outputs says only that the operator exists. */
+/* One version of an operator. in and out have a letter for each operand: those of one letter are of one type, out of
+ * `set` of that letter (bit t: element type t is in it; 0: any). After the last letter, '*' repeats that operand with
+ * the same type, '~' with any types. A line without inputs and outputs says only that the operator exists. */
 typedef struct oct_signature {
     const char *domain, *op;
     int since;
@@ -16,7 +16,8 @@ typedef struct oct_signature {
     uint32_t set[24];
 } oct_signature;
 
-/* The signature of an operator of the default domain or of com.microsoft in an opset; NULL: there is no such operator. */
+/* The signature of an operator of the default domain or of com.microsoft in an opset; NULL: there is no such
+ * operator. */
 const oct_signature *oct_signature_find(const char *domain, const char *op, int64_t opset);
 /* The letter of operand i in a signature's list; 0: it may have any type. */
 char oct_signature_letter(const char *list, int i);

@@ -45,7 +45,9 @@ static bool kernel_layout(const oct_weights *w, const oct_node *n, int rank, con
 static bool matrix_layout(const oct_weights *w, const oct_node *n, int rank, const int64_t *dims, oct_weight_layout *l)
 {
     const bool transposed = is_set(n, w->transposed);
-    *l = (oct_weight_layout){ .out_axis = -1, .matrices = 1, .groups = 1, .outs = 1, .taps = 1, .out_step = 1, .in_step = 1 };
+    *l = (oct_weight_layout){
+        .out_axis = -1, .matrices = 1, .groups = 1, .outs = 1, .taps = 1, .out_step = 1, .in_step = 1
+    };
     if (rank < 1)
         return false;
     if (rank == 1) {
@@ -63,11 +65,13 @@ static bool matrix_layout(const oct_weights *w, const oct_node *n, int rank, con
     return true;
 }
 
-bool oct_weight_layout_of(const oct_op *op, const oct_node *n, int slot, int rank, const int64_t *dims, oct_weight_layout *l)
+bool oct_weight_layout_of(const oct_op *op, const oct_node *n, int slot, int rank, const int64_t *dims,
+                          oct_weight_layout *l)
 {
     if (!op || slot < 0 || slot > 31 || !(op->weights.slots >> slot & 1))
         return false;
-    return op->weights.kernel ? kernel_layout(&op->weights, n, rank, dims, l) : matrix_layout(&op->weights, n, rank, dims, l);
+    return op->weights.kernel ? kernel_layout(&op->weights, n, rank, dims, l)
+                              : matrix_layout(&op->weights, n, rank, dims, l);
 }
 
 /* Of the two dimensions of channels, the one in front counts over all groups, and the one behind it within a group. */
@@ -136,12 +140,14 @@ static bool is_turned(const oct_graph *g, const oct_node *n, const oct_op *op)
 
 int64_t oct_layer_weight_count(const oct_graph *g, int node)
 {
-    const uint32_t own = layer_slots(g, node), slots = own && is_turned(g, &g->node[node], oct_op_of(g, node)) ? 1 : own;
+    const uint32_t own = layer_slots(g, node),
+                   slots = own && is_turned(g, &g->node[node], oct_op_of(g, node)) ? 1 : own;
     int64_t count = 0;
     for (int i = 0; i < 32; i++) {
         const int v = slots >> i & 1 && i < g->node[node].n_in ? g->node[node].in[i] : -1;
         int64_t d[OCT_MAX_RANK], n;
-        if (v >= 0 && oct_value_is_constant(&g->value[v]) && oct_shape_known(&g->value[v].shape, d) && oct_count(d, g->value[v].shape.rank, &n))
+        if (v >= 0 && oct_value_is_constant(&g->value[v]) && oct_shape_known(&g->value[v].shape, d) &&
+            oct_count(d, g->value[v].shape.rank, &n))
             count += n;
     }
     return count;
@@ -165,7 +171,8 @@ bool oct_node_has_weights(const oct_graph *g, int node)
 bool oct_step_has_weights(const oct_step *s)
 {
     const int slot = counted_slot(s->op);
-    return slot >= 0 && slot < s->n_in && s->in[slot] && (s->in[slot]->constant || (s->op->weights.computed && s->in[0] && s->in[0]->constant));
+    return slot >= 0 && slot < s->n_in && s->in[slot] &&
+           (s->in[slot]->constant || (s->op->weights.computed && s->in[0] && s->in[0]->constant));
 }
 
 const char *oct_no_integer(const oct_op *op, const oct_node *n)
@@ -188,7 +195,8 @@ uint32_t oct_homogeneous_in(const oct_graph *g, int node)
         return 0;
     if (op->alias || op->permutes)
         return 1;
-    const bool half_line = oct_op_clamp(g, node, &lo, &hi) && (lo == 0.0f || lo == -INFINITY) && (hi == 0.0f || hi == INFINITY);
+    const bool half_line =
+        oct_op_clamp(g, node, &lo, &hi) && (lo == 0.0f || lo == -INFINITY) && (hi == 0.0f || hi == INFINITY);
     return half_line ? 1 : op->homogeneous;
 }
 
@@ -244,9 +252,10 @@ int oct_kept_axis(const oct_graph *g, int node, int slot, int axis)
     const oct_shape *x = &g->value[n->in[slot]].shape, *y = &g->value[n->out[0]].shape;
     if (axis < 0 || axis >= x->rank || y->rank < 1 || x->d[axis].n < 1)
         return -1;
-    const int kept = op->alias ? aliased_axis(x, y, axis)
-                     : op->permutes ? permuted_axis(n, x, axis)
-                     : y->rank < x->rank ? axis_of_size(x, y, axis) : axis + y->rank - x->rank; /* as it is broadcast */
+    const int kept = op->alias           ? aliased_axis(x, y, axis)
+                     : op->permutes      ? permuted_axis(n, x, axis)
+                     : y->rank < x->rank ? axis_of_size(x, y, axis)
+                                         : axis + y->rank - x->rank; /* as it is broadcast */
     return kept >= 0 && kept < y->rank && y->d[kept].n == x->d[axis].n ? kept : -1;
 }
 
@@ -284,12 +293,13 @@ static int64_t count_of(const extent *e)
     return product_of(e->dims, e->rank);
 }
 
-/* The most kernel positions that meet one output of a transposed convolution: along a dimension, those whose distance is a multiple of
- * the stride. */
+/* The most kernel positions that meet one output of a transposed convolution: along a dimension, those whose distance
+ * is a multiple of the stride. */
 static int64_t taps_at_once(const oct_node *n, const extent *w)
 {
     int n_stride, n_dilation;
-    const int64_t *stride = oct_node_ints(n, "strides", &n_stride), *dilation = oct_node_ints(n, "dilations", &n_dilation);
+    const int64_t *stride = oct_node_ints(n, "strides", &n_stride),
+                  *dilation = oct_node_ints(n, "dilations", &n_dilation);
     int64_t taps = 1;
     for (int i = 0; i + 2 < w->rank; i++) {
         const int64_t s = i < n_stride && stride[i] > 0 ? stride[i] : 1;
@@ -317,7 +327,8 @@ static int64_t depth_at(const call *c, int i)
     oct_weight_layout l;
     if (!count_of(&c->w[i]) || !oct_weight_layout_of(c->op, c->node, c->slot[i], c->w[i].rank, c->w[i].dims, &l))
         return 0;
-    return times(l.ins / l.groups, c->op->weights.kernel && c->op->work == OCT_WORK_INPUTS ? taps_at_once(c->node, &c->w[i]) : l.taps);
+    return times(l.ins / l.groups,
+                 c->op->weights.kernel && c->op->work == OCT_WORK_INPUTS ? taps_at_once(c->node, &c->w[i]) : l.taps);
 }
 
 /* Where the weights do not say it (they are packed, or of unknown shape), the data do, unless there is a kernel. */

@@ -1,4 +1,5 @@
-/* Checks that a graph's nodes are operators that ONNX defines, and that their operands have types that these operators accept. */
+/* Checks that a graph's nodes are operators that ONNX defines, and that their operands have types that these operators
+ * accept. */
 #include "passes/pass.h"
 
 #include "ops/op.h"
@@ -55,7 +56,8 @@ oct_status oct_check_operators(const oct_graph *g, const char **newer, oct_err *
 
 /* ---- types ---- */
 
-/* What the type letters of a signature stand for in a node: by letter, the first operand with it and that operand's type. */
+/* What the type letters of a signature stand for in a node: by letter, the first operand with it and that operand's
+ * type. */
 typedef struct binding {
     const oct_graph *g;
     const oct_node *n;
@@ -72,15 +74,15 @@ static oct_status bind(binding *b, char which, int value, const char *what, oct_
     const int at = which - 'A';
     const uint32_t set = b->sig->set[at];
     if (set && !(set >> v->dtype & 1) && b->sig->domain[0] == 0)
-        return oct_fail(err, OCT_EMALFORMED, "its %s '%s' is %s, which %s of opset %d cannot be", what, v->name, oct_dtype_name(v->dtype), b->n->op,
-                        b->sig->since);
+        return oct_fail(err, OCT_EMALFORMED, "its %s '%s' is %s, which %s of opset %d cannot be", what, v->name,
+                        oct_dtype_name(v->dtype), b->n->op, b->sig->since);
     if (b->type[at] == OCT_UNDEFINED) {
         b->type[at] = v->dtype;
         b->name[at] = v->name;
     }
     if (b->type[at] != v->dtype)
-        return oct_fail(err, OCT_EMALFORMED, "'%s' is %s and '%s' is %s, where %s wants one type", b->name[at], oct_dtype_name(b->type[at]), v->name,
-                        oct_dtype_name(v->dtype), b->n->op);
+        return oct_fail(err, OCT_EMALFORMED, "'%s' is %s and '%s' is %s, where %s wants one type", b->name[at],
+                        oct_dtype_name(b->type[at]), v->name, oct_dtype_name(v->dtype), b->n->op);
     return OCT_OK;
 }
 

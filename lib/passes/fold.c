@@ -10,7 +10,8 @@
 static bool all_constant(const oct_graph *g, const oct_node *n)
 {
     for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] >= 0 && (!g->value[n->in[i]].constant || !g->value[n->in[i]].constant->data || g->value[n->in[i]].quant))
+        if (n->in[i] >= 0 &&
+            (!g->value[n->in[i]].constant || !g->value[n->in[i]].constant->data || g->value[n->in[i]].quant))
             return false;
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0 && g->value[n->out[k]].quant)
@@ -25,7 +26,8 @@ static bool foldable(const oct_graph *g, const oct_node *n, const oct_op *op)
     return strcmp(n->op, "DequantizeLinear") != 0 && all_constant(g, n);
 }
 
-/* Replaces a computed value by a constant. The node that computed it loses this output, so that pruning can remove the node. */
+/* Replaces a computed value by a constant. The node that computed it loses this output, so that pruning can remove the
+ * node. */
 static void make_constant(oct_graph *g, int node, int slot, const oct_tensor *t, const oct_recipe *recipe)
 {
     int v = g->node[node].out[slot];
@@ -44,7 +46,8 @@ static oct_status fold_known(oct_graph *g, int node, bool *folded, oct_err *err)
         return OCT_OK;
     const oct_value *v = &g->value[n->out[0]];
     if (!v->known || v->is_output || (v->dtype != OCT_S64 && v->dtype != OCT_S32) || v->shape.rank < 0 ||
-        v->shape.rank > 1 || (v->shape.rank == 1 && v->shape.d[0].n != v->n_known) || (v->shape.rank == 0 && v->n_known != 1))
+        v->shape.rank > 1 || (v->shape.rank == 1 && v->shape.d[0].n != v->n_known) ||
+        (v->shape.rank == 0 && v->n_known != 1))
         return OCT_OK;
     for (int i = 0; i < v->n_known; i++)
         if (v->known[i].n < 0)
@@ -88,7 +91,8 @@ static double count_of(const oct_graph *g, const int *values, int n)
     return sum;
 }
 
-/* Whether a node's outputs consist of elements of its inputs, and have no more of them. Then a file that asks for them is as large. */
+/* Whether a node's outputs consist of elements of its inputs, and have no more of them. Then a file that asks for them
+ * is as large. */
 static bool only_moves(const oct_graph *g, int node, const oct_op *op)
 {
     const oct_node *n = &g->node[node];
@@ -153,8 +157,8 @@ static oct_status fold_node(oct_graph *g, int node, folding *f, bool *folded, oc
     return OCT_OK;
 }
 
-/* Folds the subgraphs that a node holds, where values that are constant outside are constant too. A subgraph with contradictory shapes is left as it is,
- * because it may be a branch that is never taken. */
+/* Folds the subgraphs that a node holds, where values that are constant outside are constant too. A subgraph with
+ * contradictory shapes is left as it is, because it may be a branch that is never taken. */
 static oct_status fold_graph(oct_graph *g, folding *f, int *n_folded, oct_err *err);
 static oct_status fold_nested(oct_graph *g, int node, folding *f, int *count, oct_err *err)
 {

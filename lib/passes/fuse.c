@@ -14,7 +14,8 @@ static bool bias_fits(const oct_graph *g, const oct_node *n, int slot, int64_t c
     if (!slot || n->n_in <= slot || n->in[slot] < 0)
         return true;
     const oct_tensor *b = float_const(g, n->in[slot]);
-    return b && b->count == channels && b->rank >= 1 && b->dims[b->rank - 1] == channels && oct_node_float(n, "beta", 1.0f) == 1.0f;
+    return b && b->count == channels && b->rank >= 1 && b->dims[b->rank - 1] == channels &&
+           oct_node_float(n, "beta", 1.0f) == 1.0f;
 }
 
 bool oct_layer_of(const oct_graph *g, int node, oct_layer *l)
@@ -28,7 +29,8 @@ bool oct_biased_layer_of(const oct_graph *g, int node, oct_layer *l)
     const oct_node *n = &g->node[node];
     const oct_op *op = oct_op_of(g, node);
     const oct_tensor *w = oct_layer_weights(g, node);
-    if (!w || op->quant != OCT_QUANT_WEIGHTED || (w->dtype != OCT_F32 && w->dtype != OCT_BF16) || !w->data || n->n_out < 1 || n->out[0] < 0)
+    if (!w || op->quant != OCT_QUANT_WEIGHTED || (w->dtype != OCT_F32 && w->dtype != OCT_BF16) || !w->data ||
+        n->n_out < 1 || n->out[0] < 0)
         return false;
     *l = (oct_layer){ .node = node, .conv = op->weights.kernel };
     if ((l->conv ? w->rank < 3 : w->rank != 2) || !w->count || !oct_layer_layout(g, node, &l->weights))
@@ -89,11 +91,14 @@ static bool read_outside(const oct_graph *g, int value)
     return read;
 }
 
-/* The only reader of a layer's output, if u is the layer's use of its weights; -1: there is none, or the use is of another kind. */
+/* The only reader of a layer's output, if u is the layer's use of its weights; -1: there is none, or the use is of
+ * another kind. */
 static int tail_of(const oct_graph *g, oct_use u)
 {
     int slot;
-    return u.slot == 1 && g->node[u.node].n_out == 1 && g->node[u.node].out[0] >= 0 ? oct_sole_reader(g, g->node[u.node].out[0], &slot) : -1;
+    return u.slot == 1 && g->node[u.node].n_out == 1 && g->node[u.node].out[0] >= 0
+               ? oct_sole_reader(g, g->node[u.node].out[0], &slot)
+               : -1;
 }
 
 bool oct_layer_scalable(const oct_graph *g, const oct_layer *l, int tail)
@@ -101,7 +106,8 @@ bool oct_layer_scalable(const oct_graph *g, const oct_layer *l, int tail)
     const int v = g->node[l->node].in[1];
     const oct_value *w = &g->value[v];
     oct_sources from;
-    bool alone = !w->is_output && !read_outside(g, v) && !(oct_graph_sources(g, v, &from) && from.bytes < w->constant->bytes);
+    bool alone =
+        !w->is_output && !read_outside(g, v) && !(oct_graph_sources(g, v, &from) && from.bytes < w->constant->bytes);
     for (size_t i = 0; i < w->n_uses && alone; i++) {
         const int other = tail_of(g, w->uses[i]);
         alone = w->uses[i].node == l->node || (tail >= 0 && other >= 0 && same_but_input(g, other, tail));
@@ -136,10 +142,12 @@ static oct_status affine_bias(oct_graph *g, const oct_layer *l, const float *sca
     OCT_TRY(oct_tensor_new(g->arena, OCT_F32, 1, &l->channels, &t, err));
     float *dst = (float *)(uintptr_t)t->data;
     for (int64_t i = 0; i < l->channels; i++)
-        dst[i] = (float)((b ? (double)b[i] * (scale ? (double)scale[i] : 1.0) : 0.0) + (shift ? (double)shift[i] : 0.0));
+        dst[i] =
+            (float)((b ? (double)b[i] * (scale ? (double)scale[i] : 1.0) : 0.0) + (shift ? (double)shift[i] : 0.0));
     int v;
-    const char *base = old >= 0 ? g->value[old].name
-                                : oct_arena_printf(g->arena, "%s_bias", n->name[0] ? n->name : g->value[n->out[0]].name);
+    const char *base = old >= 0
+                           ? g->value[old].name
+                           : oct_arena_printf(g->arena, "%s_bias", n->name[0] ? n->name : g->value[n->out[0]].name);
     if (!base)
         return oct_nomem(err);
     OCT_TRY(oct_graph_new_value(g, base, OCT_F32, &v, err));

@@ -11,8 +11,8 @@ oct_status oct_check_arity(const oct_graph *g, int id, const oct_op *op, oct_err
         return OCT_OK;
     if (n->n_in < op->min_in || (op->max_in >= 0 && n->n_in > op->max_in) || n->n_out < op->min_out ||
         (op->max_out >= 0 && n->n_out > op->max_out))
-        return oct_fail(err, OCT_EMALFORMED, "%d inputs and %d outputs, which %s of opset %lld does not allow", n->n_in, n->n_out,
-                        n->op, (long long)oct_node_opset(g, n));
+        return oct_fail(err, OCT_EMALFORMED, "%d inputs and %d outputs, which %s of opset %lld does not allow", n->n_in,
+                        n->n_out, n->op, (long long)oct_node_opset(g, n));
     for (int k = 0; k < op->min_in; k++)
         if (n->in[k] < 0 && !(op->optional >> k & 1))
             return oct_fail(err, OCT_EMALFORMED, "input %d is missing", k);
@@ -65,7 +65,8 @@ static oct_status infer_forward(oct_graph *g, oct_err *err)
 oct_status oct_infer_shapes(oct_graph *g, oct_err *err)
 {
     OCT_TRY(infer_forward(g, err));
-    return oct_infer_types(g) ? infer_forward(g, err) : OCT_OK; /* known types may allow further shapes to be inferred */
+    return oct_infer_types(g) ? infer_forward(g, err)
+                              : OCT_OK; /* known types may allow further shapes to be inferred */
 }
 
 void oct_forget_shapes(oct_graph *g)

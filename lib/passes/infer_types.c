@@ -1,5 +1,5 @@
-/* Infers element types that no operator determines from its inputs: outputs of operators without a record. They follow from signatures that require operands
- * to have the same type, in both directions. */
+/* Infers element types that no operator determines from its inputs: outputs of operators without a record. They follow
+ * from signatures that require operands to have the same type, in both directions. */
 #include "passes/infer_types.h"
 
 #include "ops/op.h"
@@ -68,7 +68,8 @@ static bool infer_operands(oct_graph *g, const oct_node *n)
     return any;
 }
 
-/* A value that is quantized with a float scale has the type of the scale. It may also be an integer according to ONNX, but this does not occur. */
+/* A value that is quantized with a float scale has the type of the scale. It may also be an integer according to ONNX,
+ * but this does not occur. */
 static bool infer_quantized(oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];

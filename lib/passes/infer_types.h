@@ -4,8 +4,8 @@
 
 #include "graph/graph.h"
 
-/* Sets element types that were unknown and follow from those of operands that must have the same type, in either direction, or from what subgraphs found
- * about values that they capture. Returns whether a type was set. */
+/* Sets element types that were unknown and follow from those of operands that must have the same type, in either
+ * direction, or from what subgraphs found about values that they capture. Returns whether a type was set. */
 bool oct_infer_types(oct_graph *g);
 
 #endif

@@ -28,8 +28,8 @@ static oct_status copy_outputs(oct_graph *g, int node, const oct_graph *body, co
     return OCT_OK;
 }
 
-oct_status oct_inline(oct_graph *g, int node, const oct_graph *body, const char *prefix, int *map, oct_fill_attr fill, void *arg,
-                      oct_err *err)
+oct_status oct_inline(oct_graph *g, int node, const oct_graph *body, const char *prefix, int *map, oct_fill_attr fill,
+                      void *arg, oct_err *err)
 {
     map_outputs(g, node, body, map);
     OCT_TRY(oct_graph_splice(g, node, body, prefix, map, fill, arg, err));

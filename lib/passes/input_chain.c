@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST_OF_PIXELS 2 /* at least the mean or std of one channel of pixels; for inputs between -1 and 1 these are smaller */
+#define LEAST_OF_PIXELS \
+    2 /* at least the mean or std of one channel of pixels; for inputs between -1 and 1 these are smaller */
 
 /* The state of a walk along the chain: channels are along `axis`, and hold factor * x + term. */
 typedef struct walk {
@@ -34,7 +35,8 @@ static bool spread(const walk *w, int value, double *x)
 
 static bool take_affine(walk *w, const oct_node *n, int slot)
 {
-    const bool add = oct_is_op(n, "Add"), sub = oct_is_op(n, "Sub") && slot == 0, mul = oct_is_op(n, "Mul"), div = oct_is_op(n, "Div") && slot == 0;
+    const bool add = oct_is_op(n, "Add"), sub = oct_is_op(n, "Sub") && slot == 0, mul = oct_is_op(n, "Mul"),
+               div = oct_is_op(n, "Div") && slot == 0;
     double x[OCT_CHAIN_CHANNELS];
     if (n->n_in != 2 || !(add || sub || mul || div) || !spread(w, n->in[1 - slot], x))
         return false;
@@ -52,7 +54,8 @@ static bool take_reversal(walk *w, const oct_node *n)
 {
     const oct_tensor *t = n->n_in == 2 && n->in[1] >= 0 ? w->g->value[n->in[1]].constant : NULL;
     const int64_t axis = oct_node_int(n, "axis", 0);
-    if (!oct_is_op(n, "Gather") || !t || !t->data || t->dtype != OCT_S64 || t->rank != 1 || t->count != w->n || (axis < 0 ? axis + 4 : axis) != w->axis)
+    if (!oct_is_op(n, "Gather") || !t || !t->data || t->dtype != OCT_S64 || t->rank != 1 || t->count != w->n ||
+        (axis < 0 ? axis + 4 : axis) != w->axis)
         return false;
     for (int c = 0; c < w->n; c++)
         if (((const int64_t *)t->data)[c] != w->n - 1 - c)
@@ -104,7 +107,9 @@ static bool walk_from(const oct_graph *g, int input, int axis, oct_input_chain *
         w.factor[i] = 1;
     while (take_node(&w))
         continue;
-    *c = (oct_input_chain){ .input = input, .end = w.v, .n = w.n, .last = axis == 3, .axis = w.axis, .reversed = w.reversed };
+    *c = (oct_input_chain){
+        .input = input, .end = w.v, .n = w.n, .last = axis == 3, .axis = w.axis, .reversed = w.reversed
+    };
     for (int i = 0; i < w.n; i++) {
         c->std[i] = 1 / w.factor[i];
         c->mean[i] = -w.term[i] / w.factor[i];
@@ -150,12 +155,15 @@ bool oct_input_chain_find(const oct_graph *g, int input, oct_input_chain *c)
 static int cast_of(const oct_graph *g, int input)
 {
     const oct_value *v = &g->value[input];
-    const oct_node *n = v->dtype == OCT_U8 && v->n_uses == 1 && v->uses[0].slot == 0 && !v->is_output ? &g->node[v->uses[0].node] : NULL;
+    const oct_node *n = v->dtype == OCT_U8 && v->n_uses == 1 && v->uses[0].slot == 0 && !v->is_output
+                            ? &g->node[v->uses[0].node]
+                            : NULL;
     if (!n || n->n_out != 1 || n->out[0] < 0)
         return -1;
     if (oct_is_op(n, "Transpose"))
         return v->is_input ? cast_of(g, n->out[0]) : -1;
-    return oct_is_op(n, "Cast") && oct_node_int(n, "to", 0) == OCT_F32 && !g->value[n->out[0]].is_output ? n->out[0] : -1;
+    return oct_is_op(n, "Cast") && oct_node_int(n, "to", 0) == OCT_F32 && !g->value[n->out[0]].is_output ? n->out[0]
+                                                                                                         : -1;
 }
 
 bool oct_input_chain_of_bytes(const oct_graph *g, int input)

@@ -24,7 +24,8 @@ static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int 
     return t && t->data && t->dtype == type ? t : NULL;
 }
 
-/* The constant numbers of pads and the dimensions they belong to, before opset 11 as attributes. axes NULL: all of them. */
+/* The constant numbers of pads and the dimensions they belong to, before opset 11 as attributes. axes NULL: all of
+ * them. */
 static const int64_t *pads_of(const oct_graph *g, const oct_node *n, const int64_t **axes, int *count)
 {
     const int64_t *own = oct_node_ints(n, "pads", count);
@@ -65,7 +66,8 @@ bool oct_input_border(const oct_graph *g, const oct_node *n, int axis, oct_borde
     return !given || !b->constant || (fill && fill->count == 1);
 }
 
-oct_status oct_input_places(const oct_graph *g, int v, int axis, oct_arena *a, oct_input_place **places, size_t *n, oct_err *err)
+oct_status oct_input_places(const oct_graph *g, int v, int axis, oct_arena *a, oct_input_place **places, size_t *n,
+                            oct_err *err)
 {
     size_t cap = 0;
     *places = NULL;
@@ -82,7 +84,8 @@ oct_status oct_input_places(const oct_graph *g, int v, int axis, oct_arena *a, o
             oct_border border;
             if (!node || node->domain[0] || node->n_out != 1 || node->out[0] < 0)
                 continue;
-            const int to = oct_input_border(g, node, at.axis, &border) ? at.axis : moved_axis(node, x->shape.rank, at.axis);
+            const int to =
+                oct_input_border(g, node, at.axis, &border) ? at.axis : moved_axis(node, x->shape.rank, at.axis);
             if (to < 0)
                 continue;
             if (!OCT_GROW(a, *places, *n, cap))

@@ -5,7 +5,10 @@
 
 #include <math.h>
 
-enum { MOST_CHANNELS = 16, MOST_NODES = 32 }; /* a constant with more elements is no scale of channels; a longer chain is no preprocessing */
+enum {
+    MOST_CHANNELS = 16,
+    MOST_NODES = 32
+}; /* a constant with more elements is no scale of channels; a longer chain is no preprocessing */
 
 /* A walk from an input: v holds factor * x + term. */
 typedef struct walk {
@@ -19,13 +22,15 @@ typedef struct walk {
 static bool mean_of(const walk *w, int value, double *mean)
 {
     const oct_tensor *t = value >= 0 ? w->g->value[value].constant : NULL;
-    if (!t || !t->data || t->count < 1 || t->count > MOST_CHANNELS || (t->dtype != OCT_F32 && t->dtype != OCT_F64 && t->dtype != OCT_F16))
+    if (!t || !t->data || t->count < 1 || t->count > MOST_CHANNELS ||
+        (t->dtype != OCT_F32 && t->dtype != OCT_F64 && t->dtype != OCT_F16))
         return false;
     *mean = 0;
     for (int64_t i = 0; i < t->count; i++)
         *mean += (t->dtype == OCT_F32   ? (double)((const float *)t->data)[i]
                   : t->dtype == OCT_F64 ? ((const double *)t->data)[i]
-                                        : (double)oct_f16_to_f32(((const uint16_t *)t->data)[i])) / (double)t->count;
+                                        : (double)oct_f16_to_f32(((const uint16_t *)t->data)[i])) /
+                 (double)t->count;
     return isfinite(*mean);
 }
 
@@ -66,7 +71,8 @@ static bool take_convolution(walk *w, const oct_node *n)
 {
     double by, plus = 0;
     const oct_tensor *t = oct_is_op(n, "Conv") && n->in[1] >= 0 ? w->g->value[n->in[1]].constant : NULL;
-    if (!t || t->rank < 3 || t->count != t->dims[0] || oct_node_int(n, "group", 1) != t->dims[0] || !mean_of(w, n->in[1], &by))
+    if (!t || t->rank < 3 || t->count != t->dims[0] || oct_node_int(n, "group", 1) != t->dims[0] ||
+        !mean_of(w, n->in[1], &by))
         return false;
     return (n->n_in < 3 || n->in[2] < 0 || mean_of(w, n->in[2], &plus)) && scale(w, by, plus);
 }
@@ -90,7 +96,8 @@ static bool take_node(walk *w)
     const oct_node *n = &w->g->node[u.node];
     if (n->domain[0] || n->n_out < 1 || n->out[0] < 0)
         return false;
-    if (!moves(w, &u) && !take_arithmetic(w, n, u.slot) && !(u.slot == 0 && (take_normalization(w, n) || take_convolution(w, n))))
+    if (!moves(w, &u) && !take_arithmetic(w, n, u.slot) &&
+        !(u.slot == 0 && (take_normalization(w, n) || take_convolution(w, n))))
         return false;
     w->v = n->out[0];
     return true;
@@ -110,5 +117,7 @@ oct_pixels oct_input_pixels(const oct_graph *g, int input)
         return OCT_PIXELS_BYTES;
     if (mean > -1.1 && mean < -0.9 && w.factor >= 50)
         return OCT_PIXELS_SIGNED;
-    return (w.factor >= 1 && mean > 0.05 && mean < 1.05) || (w.factor >= 100 && fabs(mean) <= 0.05) ? OCT_PIXELS_UNIT : OCT_PIXELS_UNKNOWN;
+    return (w.factor >= 1 && mean > 0.05 && mean < 1.05) || (w.factor >= 100 && fabs(mean) <= 0.05)
+               ? OCT_PIXELS_UNIT
+               : OCT_PIXELS_UNKNOWN;
 }

@@ -1,4 +1,5 @@
-/* lib/passes/input_pixels.h -- which numbers a model takes for pixels, as far as its first nodes tell: many exports scale and shift pixels themselves. */
+/* lib/passes/input_pixels.h -- which numbers a model takes for pixels, as far as its first nodes tell: many exports
+ * scale and shift pixels themselves. */
 #ifndef OCT_PASSES_INPUT_PIXELS_H
 #define OCT_PASSES_INPUT_PIXELS_H
 
@@ -11,11 +12,13 @@ typedef enum oct_pixels {
     OCT_PIXELS_SIGNED   /* -1 to 1 */
 } oct_pixels;
 
-/* Follows an input through nodes that move elements, and through sums and products with constants, normalizations by constants and convolutions of single
- * pixels and channels, until another node computes. Together these make a x + b of a value x; of several channels the mean counts. A mean -b/a of 8 or more
- * or a factor of at most 1/16 is that of bytes; a mean between 0 and 1 with a factor of 1 to 100 is that of numbers between 0 and 1, as 2 x - 1 and
- * (x - 0.485) / 0.229; factors of 100 and more make bytes of numbers between 0 and 1, or with the mean -1 of numbers between -1 and 1. A uint8 input takes bytes.
- * The graph must be as it was loaded, because passes put such nodes into layers. Constants of computed values are not evaluated. */
+/* Follows an input through nodes that move elements, and through sums and products with constants, normalizations by
+ * constants and convolutions of single pixels and channels, until another node computes. Together these make a x + b of
+ * a value x; of several channels the mean counts. A mean -b/a of 8 or more or a factor of at most 1/16 is that of
+ * bytes; a mean between 0 and 1 with a factor of 1 to 100 is that of numbers between 0 and 1, as 2 x - 1 and (x -
+ * 0.485) / 0.229; factors of 100 and more make bytes of numbers between 0 and 1, or with the mean -1 of numbers between
+ * -1 and 1. A uint8 input takes bytes. The graph must be as it was loaded, because passes put such nodes into layers.
+ * Constants of computed values are not evaluated. */
 oct_pixels oct_input_pixels(const oct_graph *g, int input);
 
 #endif

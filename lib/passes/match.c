@@ -108,7 +108,8 @@ bool oct_match_holds(const oct_graph *g, const oct_match *m, int root)
     return true;
 }
 
-oct_status oct_match_replace(oct_graph *g, const oct_match *m, int root, int named, const oct_fused *f, int *node, oct_err *err)
+oct_status oct_match_replace(oct_graph *g, const oct_match *m, int root, int named, const oct_fused *f, int *node,
+                             oct_err *err)
 {
     const int out = g->node[root].out[0];
     OCT_TRY(oct_graph_add_node(g, f->op, f->domain, g->node[named].name, 0, 1, root, node, err));

@@ -15,7 +15,8 @@ static oct_status raise_node(oct_graph *g, int id, int64_t from, oct_err *err)
         return OCT_OK;
     const oct_op *op = oct_op_find("", n->op, from);
     if (!op)
-        return oct_fail(err, OCT_EUNSUPPORTED, "raising opset %lld: the operator is not known, so its newer form is not either",
+        return oct_fail(err, OCT_EUNSUPPORTED,
+                        "raising opset %lld: the operator is not known, so its newer form is not either",
                         (long long)from);
     if (!op->raise)
         return OCT_OK;

@@ -1,8 +1,9 @@
-/* Fusion: recognizes activations that a model expresses by elementwise nodes, and makes each one operator: Gelu (by Erf, Tanh or Sigmoid), Swish, HardSwish and
- * Mish.
+/* Fusion: recognizes activations that a model expresses by elementwise nodes, and makes each one operator: Gelu (by
+ * Erf, Tanh or Sigmoid), Swish, HardSwish and Mish.
  *
- * Each of these consists of a function T of a polynomial in x, and a polynomial in x and T. For Gelu, T = erf(0.7071 x), and the result is 0.5 x + 0.5 x T,
- * in whatever order it is multiplied. So the nodes around T are read as polynomials, and their coefficients are compared. */
+ * Each of these consists of a function T of a polynomial in x, and a polynomial in x and T. For Gelu, T = erf(0.7071
+ * x), and the result is 0.5 x + 0.5 x T, in whatever order it is multiplied. So the nodes around T are read as
+ * polynomials, and their coefficients are compared. */
 #include "passes/match.h"
 
 #include "ops/op.h"
@@ -89,7 +90,8 @@ static bool combine(const oct_node *n, const poly *a, const poly *b, poly *y)
 
 static bool is_arithmetic(const oct_node *n)
 {
-    return (oct_is_op(n, "Add") || oct_is_op(n, "Sub") || oct_is_op(n, "Mul") || oct_is_op(n, "Div") || oct_is_op(n, "Pow")) &&
+    return (oct_is_op(n, "Add") || oct_is_op(n, "Sub") || oct_is_op(n, "Mul") || oct_is_op(n, "Div") ||
+            oct_is_op(n, "Pow")) &&
            n->n_in == 2 && n->in[0] >= 0 && n->in[1] >= 0 && n->n_out == 1;
 }
 
@@ -133,12 +135,13 @@ static bool matches(const poly *a, const poly *want)
 
 /* ------------------------------------------------------------------ the activations */
 
-static const poly half_sum = { .c = { { 0, 0.5 }, { 0, 0.5 } } };   /* 0.5 x (1 + T) */
-static const poly product = { .c[1][1] = 1.0 };                     /* x T */
-static const poly sixth = { .c[1][1] = 1.0 / 6.0 };                 /* x T / 6 */
+static const poly half_sum = { .c = { { 0, 0.5 }, { 0, 0.5 } } }; /* 0.5 x (1 + T) */
+static const poly product = { .c[1][1] = 1.0 };                   /* x T */
+static const poly sixth = { .c[1][1] = 1.0 / 6.0 };               /* x T / 6 */
 static const poly only_x = { .c[0][1] = 1.0 };
-static const poly in_erf = { .c[0][1] = 0.70710678118654752 };      /* x / sqrt 2 */
-static const poly in_tanh = { .c[0] = { 0, 0.79788456080286536, 0, 0.79788456080286536 * 0.044715 } }; /* sqrt(2 / pi) ... */
+static const poly in_erf = { .c[0][1] = 0.70710678118654752 }; /* x / sqrt 2 */
+static const poly in_tanh = { .c[0] = { 0, 0.79788456080286536, 0,
+                                        0.79788456080286536 * 0.044715 } }; /* sqrt(2 / pi) ... */
 static const poly in_sigmoid = { .c[0] = { 0, 1.5957691216057308, 0, 1.5957691216057308 * 0.044715 } }; /* twice that */
 static const poly in_relu6 = { .c[0] = { 3.0, 1.0 } };
 static const poly in_unit = { .c[0] = { 0.5, 1.0 / 6.0 } };
@@ -152,7 +155,8 @@ typedef struct activation {
 } activation;
 
 static const activation gelu = { "Gelu", 20, NULL, 0, &half_sum }, gelu_tanh = { "Gelu", 20, "tanh", 0, &half_sum },
-                        gelu_sigmoid = { "Gelu", 20, "tanh", 0, &product }, hard_swish = { "HardSwish", 14, NULL, 0, &product },
+                        gelu_sigmoid = { "Gelu", 20, "tanh", 0, &product },
+                        hard_swish = { "HardSwish", 14, NULL, 0, &product },
                         hard_swish6 = { "HardSwish", 14, NULL, 0, &sixth }, mish = { "Mish", 18, NULL, 0, &product };
 
 static bool is_linear(const poly *p)
@@ -194,8 +198,8 @@ static bool activation_of(const oct_graph *g, int id, const poly *p, activation 
         return by_sigmoid(p, a);
     if (oct_is_op(n, "HardSigmoid")) {
         *a = hard_swish;
-        return fabsf(oct_node_float(n, "alpha", 0.2f) * 6.0f - 1.0f) < 2e-6f && oct_node_float(n, "beta", 0.5f) == 0.5f &&
-               matches(p, &only_x);
+        return fabsf(oct_node_float(n, "alpha", 0.2f) * 6.0f - 1.0f) < 2e-6f &&
+               oct_node_float(n, "beta", 0.5f) == 0.5f && matches(p, &only_x);
     }
     return by_clip(g, id, p, a);
 }
@@ -209,7 +213,8 @@ static int find_root(search *s, const poly *want)
     for (int i = 0; i < DEEPEST && s->g->value[at].n_uses > 0; i++) {
         const int id = s->g->value[at].uses[0].node;
         poly p;
-        if (s->g->value[at].uses[0].slot < 0 || s->g->node[id].n_out != 1 || !read_poly(s, s->g->node[id].out[0], DEEPEST, &p))
+        if (s->g->value[at].uses[0].slot < 0 || s->g->node[id].n_out != 1 ||
+            !read_poly(s, s->g->node[id].out[0], DEEPEST, &p))
             return -1;
         if (matches(&p, want))
             return id;
@@ -228,7 +233,8 @@ static bool ends_well(search *s, const activation *a, found *y)
 {
     y->x = s->x;
     y->root = find_root(s, a->tail);
-    return y->root >= 0 && oct_match_holds(s->g, s->m, y->root) && oct_same_dims(s->g, s->x, s->g->node[y->root].out[0]);
+    return y->root >= 0 && oct_match_holds(s->g, s->m, y->root) &&
+           oct_same_dims(s->g, s->x, s->g->node[y->root].out[0]);
 }
 
 /* Tries T of node f with this x. */
@@ -309,4 +315,5 @@ static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_
     return OCT_OK;
 }
 
-const oct_pass oct_pass_activation = { "activation", "make elementwise nodes that spell an activation one operator", .at = at };
+const oct_pass oct_pass_activation = { "activation", "make elementwise nodes that spell an activation one operator",
+                                       .at = at };

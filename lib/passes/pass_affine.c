@@ -1,4 +1,5 @@
-/* Pass: folds Mul, Div, Add and Sub by per-channel constants after a convolution or product into its weights and bias. */
+/* Pass: folds Mul, Div, Add and Sub by per-channel constants after a convolution or product into its weights and
+ * bias. */
 #include "passes/fuse.h"
 
 #include <math.h>
@@ -54,4 +55,5 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
     return OCT_OK;
 }
 
-const oct_pass oct_pass_affine = { "affine", "fold Mul, Div, Add and Sub by constants into Conv, Gemm and MatMul", run };
+const oct_pass oct_pass_affine = { "affine", "fold Mul, Div, Add and Sub by constants into Conv, Gemm and MatMul",
+                                   run };

@@ -1,12 +1,15 @@
-/* Fusion: MatMul - scale - mask - Softmax - MatMul becomes Attention, which never needs memory for the scores of all rows.
+/* Fusion: MatMul - scale - mask - Softmax - MatMul becomes Attention, which never needs memory for the scores of all
+ * rows.
  *
- * Factors may be applied to the scores, the queries or the keys. Transposes from and to [batch, length, heads, depth], and the Reshapes beside them, become
- * strides: Attention reads and writes [batch, length, heads * depth]. Products of three dimensions are treated as having one head. */
+ * Factors may be applied to the scores, the queries or the keys. Transposes from and to [batch, length, heads, depth],
+ * and the Reshapes beside them, become strides: Attention reads and writes [batch, length, heads * depth]. Products of
+ * three dimensions are treated as having one head. */
 #include "passes/match.h"
 
 #include <string.h>
 
-/* A tensor with heads: [batch][heads][length][depth]; or, if `flat`, the value [batch][length][heads][depth] before its transpose. */
+/* A tensor with heads: [batch][heads][length][depth]; or, if `flat`, the value [batch][length][heads][depth] before its
+ * transpose. */
 typedef struct part {
     int value;
     bool flat;
@@ -14,8 +17,8 @@ typedef struct part {
 
 typedef struct attention {
     oct_match m;
-    int root, pv;             /* nodes: the last one, and the second matrix product */
-    int mask;                 /* the value of the mask, or -1 */
+    int root, pv; /* nodes: the last one, and the second matrix product */
+    int mask;     /* the value of the mask, or -1 */
     double scale;
     part q, k, v;
     bool flat;                /* the result is [batch][length][heads][depth] */
@@ -53,7 +56,8 @@ static int before_factor(const oct_graph *g, int value, double *scale)
                 *scale *= f;
                 return g->node[mul].in[!k];
             }
-    if (div >= 0 && oct_number_of(g, g->node[div].in[1], &f) && f != 0.0 && oct_same_dims(g, g->node[div].in[0], value)) {
+    if (div >= 0 && oct_number_of(g, g->node[div].in[1], &f) && f != 0.0 &&
+        oct_same_dims(g, g->node[div].in[0], value)) {
         *scale /= f;
         return g->node[div].in[0];
     }
@@ -112,7 +116,8 @@ static int match_scores(const oct_graph *g, int value, attention *a)
     for (int k = 0; k < 2; k++) {
         oct_match with = a->m;
         double scale = 1.0;
-        const int id = oct_same_dims(g, g->node[add].in[k], value) ? match_scaled(g, g->node[add].in[k], &with, &scale) : -1;
+        const int id =
+            oct_same_dims(g, g->node[add].in[k], value) ? match_scaled(g, g->node[add].in[k], &with, &scale) : -1;
         if (id >= 0 && oct_match_add(&with, add)) {
             a->m = with;
             a->scale = scale;
@@ -169,8 +174,8 @@ static bool read_sizes(const oct_graph *g, int scores, attention *a)
     int64_t d[OCT_MAX_RANK], dq[OCT_MAX_RANK], dv[OCT_MAX_RANK];
     const oct_shape *s = &g->value[scores].shape, *q = &g->value[a->q.value].shape, *v = &g->value[a->v.value].shape;
     a->rank = s->rank;
-    if ((s->rank != 3 && s->rank != 4) || !oct_shape_known(s, d) || !oct_shape_known(q, dq) || !oct_shape_known(v, dv) ||
-        q->rank != s->rank || v->rank != s->rank)
+    if ((s->rank != 3 && s->rank != 4) || !oct_shape_known(s, d) || !oct_shape_known(q, dq) ||
+        !oct_shape_known(v, dv) || q->rank != s->rank || v->rank != s->rank)
         return false;
     a->b = d[0];
     a->h = s->rank == 4 ? d[1] : 1;
@@ -184,19 +189,19 @@ static bool read_sizes(const oct_graph *g, int scores, attention *a)
 
 /* ------------------------------------------------------------------ matching */
 
-/* Finds a Transpose after the second product, and a Reshape that joins the heads. Not if the queries are already transposed, because then the result has the
- * same layout. */
+/* Finds a Transpose after the second product, and a Reshape that joins the heads. Not if the queries are already
+ * transposed, because then the result has the same layout. */
 static void match_result(const oct_graph *g, attention *a)
 {
     int id = oct_only_reader(g, g->node[a->root].out[0]);
-    if (a->rank != 4 || !a->q.flat || id < 0 || !oct_is_op(&g->node[id], "Transpose") || !permutes(g, id, swap_heads, 4) ||
-        !oct_match_add(&a->m, id))
+    if (a->rank != 4 || !a->q.flat || id < 0 || !oct_is_op(&g->node[id], "Transpose") ||
+        !permutes(g, id, swap_heads, 4) || !oct_match_add(&a->m, id))
         return;
     a->flat = true;
     a->root = id;
     id = oct_only_reader(g, g->node[id].out[0]);
-    if (id >= 0 && oct_is_op(&g->node[id], "Reshape") && has_dims(g, g->node[id].out[0], 3, (const int64_t[]){ a->b, a->s, a->h * a->e }) &&
-        oct_match_add(&a->m, id))
+    if (id >= 0 && oct_is_op(&g->node[id], "Reshape") &&
+        has_dims(g, g->node[id].out[0], 3, (const int64_t[]){ a->b, a->s, a->h * a->e }) && oct_match_add(&a->m, id))
         a->root = id;
 }
 
@@ -204,7 +209,8 @@ static bool match(const oct_graph *g, int softmax, attention *a)
 {
     const oct_node *n = &g->node[softmax];
     *a = (attention){ .m = { { softmax }, 1 }, .scale = 1.0 };
-    if (!oct_is_op(n, "Softmax") || n->n_in != 1 || n->n_out != 1 || n->in[0] < 0 || n->out[0] < 0 || !is_last_axis(g, softmax))
+    if (!oct_is_op(n, "Softmax") || n->n_in != 1 || n->n_out != 1 || n->in[0] < 0 || n->out[0] < 0 ||
+        !is_last_axis(g, softmax))
         return false;
     a->pv = a->root = oct_only_reader(g, n->out[0]);
     if (a->pv < 0 || matmul_of(g, g->node[a->pv].n_out == 1 ? g->node[a->pv].out[0] : -1) != a->pv ||
@@ -233,7 +239,8 @@ static oct_status reshaped(oct_graph *g, int from, int rank, const int64_t *dims
 }
 
 /* Brings a tensor into the form that Attention takes. */
-static oct_status give(oct_graph *g, const attention *a, part p, int64_t length, int64_t depth, int *value, oct_err *err)
+static oct_status give(oct_graph *g, const attention *a, part p, int64_t length, int64_t depth, int *value,
+                       oct_err *err)
 {
     const int64_t joined[3] = { a->b, length, a->h * depth }, single[4] = { a->b, 1, length, depth };
     const int split = p.flat ? oct_made_by(g, p.value, "Reshape", 2) : -1;

@@ -1,8 +1,9 @@
 /* Pass: BatchNormalization into the layer before it, or into the convolution after it.
  *
- * BN(x) = x * s + b per channel, s = gamma / sqrt(var + eps), b = beta - mean * s (Ioffe and Szegedy, 2015, section 3.1). After a
- * layer: weights times s, bias times s plus b. Before a convolution: weights of input channel c times s[c], and the
- * bias gains the sum over taps of w * b[c]. This is exact only if no padding is read, because BN(0) is not 0. */
+ * BN(x) = x * s + b per channel, s = gamma / sqrt(var + eps), b = beta - mean * s (Ioffe and Szegedy, 2015,
+ * section 3.1). After a layer: weights times s, bias times s plus b. Before a convolution: weights of input channel c
+ * times s[c], and the bias gains the sum over taps of w * b[c]. This is exact only if no padding is read, because BN(0)
+ * is not 0. */
 #include "passes/fuse.h"
 
 #include <math.h>
@@ -35,7 +36,8 @@ int64_t oct_norm_channels(const oct_graph *g, int node)
 void oct_norm_moments(const oct_graph *g, int node, float *mean, float *deviation)
 {
     const oct_node *n = &g->node[node];
-    const float *gamma = g->value[n->in[1]].constant->data, *beta = g->value[n->in[2]].constant->data, *var = g->value[n->in[4]].constant->data;
+    const float *gamma = g->value[n->in[1]].constant->data, *beta = g->value[n->in[2]].constant->data,
+                *var = g->value[n->in[4]].constant->data;
     const double eps = oct_node_float(n, "epsilon", 1e-5f);
     for (int64_t c = 0; c < g->value[n->in[1]].constant->count; c++) {
         mean[c] = beta[c];
@@ -43,7 +45,8 @@ void oct_norm_moments(const oct_graph *g, int node, float *mean, float *deviatio
     }
 }
 
-static oct_status affine_of(oct_graph *g, const oct_node *n, int64_t channels, float **scale, float **shift, oct_err *err)
+static oct_status affine_of(oct_graph *g, const oct_node *n, int64_t channels, float **scale, float **shift,
+                            oct_err *err)
 {
     *scale = oct_arena_calloc(g->arena, (size_t)channels, sizeof(float));
     *shift = oct_arena_calloc(g->arena, (size_t)channels, sizeof(float));
@@ -69,7 +72,8 @@ static oct_status after_layer(oct_graph *g, int bn, bool *fused, oct_err *err)
     if (p < 0 || oct_sole_reader(g, n->in[0], &slot) != bn || !oct_layer_of(g, p, &l) ||
         l.channels != g->value[n->in[1]].constant->count)
         return OCT_OK;
-    /* The result of a MatMul with rank above 2 has its channels last, while BatchNormalization has them in dimension 1. */
+    /* The result of a MatMul with rank above 2 has its channels last, while BatchNormalization has them in dimension
+     * 1. */
     if (!l.conv && g->value[n->in[0]].shape.rank != 2)
         return OCT_OK;
     if (strcmp(g->node[p].op, "MatMul") == 0)
@@ -128,7 +132,8 @@ static oct_status before_conv(oct_graph *g, int bn, bool *fused, oct_err *err)
     int slot, id = n->out[0] >= 0 ? oct_sole_reader(g, n->out[0], &slot) : -1;
     oct_layer l;
     *fused = false;
-    if (id < 0 || slot != 0 || !oct_layer_of(g, id, &l) || strcmp(g->node[id].op, "Conv") != 0 || reads_padding(&g->node[id]))
+    if (id < 0 || slot != 0 || !oct_layer_of(g, id, &l) || strcmp(g->node[id].op, "Conv") != 0 ||
+        reads_padding(&g->node[id]))
         return OCT_OK;
     const int64_t c = g->value[n->in[1]].constant->count;
     if (l.weights.ins != c || !oct_layer_scalable(g, &l, -1))
@@ -196,7 +201,9 @@ oct_status oct_norms_to_convs(oct_graph *g, const oct_pass_log *log, oct_err *er
     for (size_t i = 0; i < g->n_nested; i++)
         OCT_TRY(oct_norms_to_convs(g->nested[i], log, err));
     for (size_t i = 0; i < g->n_order; i++) {
-        const int id = g->order[i], rank = oct_norm_channels(g, id) && g->node[id].in[0] >= 0 ? g->value[g->node[id].in[0]].shape.rank : 0;
+        const int id = g->order[i], rank = oct_norm_channels(g, id) && g->node[id].in[0] >= 0
+                                               ? g->value[g->node[id].in[0]].shape.rank
+                                               : 0;
         if (rank < 3)
             continue;
         OCT_TRY(make_depthwise(g, id, rank, err));

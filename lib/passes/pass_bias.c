@@ -1,5 +1,6 @@
-/* Fusion: a MatMul of more than two dimensions with a constant matrix, followed by the Add of a constant row, becomes a Gemm between Reshapes, which move no
- * data. Its sums start at the bias. (pass_gemm.c does this for two dimensions, also in models that are written.) */
+/* Fusion: a MatMul of more than two dimensions with a constant matrix, followed by the Add of a constant row, becomes a
+ * Gemm between Reshapes, which move no data. Its sums start at the bias. (pass_gemm.c does this for two dimensions,
+ * also in models that are written.) */
 #include "passes/fuse.h"
 #include "passes/match.h"
 
@@ -17,8 +18,8 @@ static bool match(oct_graph *g, int id, product *y)
         return false;
     const oct_value *x = &g->value[g->node[id].in[0]], *out = &g->value[g->node[id].out[0]];
     const int rank = x->shape.rank, add = oct_only_reader(g, g->node[id].out[0]);
-    if (rank < 3 || x->dtype != OCT_F32 || out->dtype != OCT_F32 || !oct_shape_known(&x->shape, d) || !oct_count(d, rank - 1, &rows) ||
-        add < 0 || !oct_is_op(&g->node[add], "Add") || g->node[add].n_out != 1 ||
+    if (rank < 3 || x->dtype != OCT_F32 || out->dtype != OCT_F32 || !oct_shape_known(&x->shape, d) ||
+        !oct_count(d, rank - 1, &rows) || add < 0 || !oct_is_op(&g->node[add], "Add") || g->node[add].n_out != 1 ||
         !oct_same_dims(g, g->node[id].out[0], g->node[add].out[0]))
         return false;
     *y = (product){ id, add, rows, d[rank - 1], l.channels };
@@ -37,7 +38,8 @@ static oct_status fuse(oct_graph *g, const product *y, const oct_pass *self, con
     OCT_TRY(oct_match_reshape(g, x, flat, y->mul, err));
     OCT_TRY(oct_match_reshape(g, own, sum, y->add, err));
     oct_biased_layer_of(g, gemm, &l);
-    if (!oct_channel_const(g, oct_other_input(&g->node[y->add], g->node[gemm].out[0]), &l, g->value[x].shape.rank, &shift))
+    if (!oct_channel_const(g, oct_other_input(&g->node[y->add], g->node[gemm].out[0]), &l, g->value[x].shape.rank,
+                           &shift))
         return oct_nomem(err);
     oct_graph_remove_node(g, y->add);
     OCT_TRY(oct_graph_set_output(g, gemm, 0, own, err));

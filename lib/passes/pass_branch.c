@@ -48,4 +48,5 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
     return OCT_OK;
 }
 
-const oct_pass oct_pass_branch = { "branch", "put the branch that a constant condition takes in the place of an If", run, true };
+const oct_pass oct_pass_branch = { "branch", "put the branch that a constant condition takes in the place of an If",
+                                   run, true };

@@ -1,4 +1,5 @@
-/* Pass: before opset 7, an operand could be aligned at an axis. Such operands get the dimensions that align them in the same way in newer opsets. */
+/* Pass: before opset 7, an operand could be aligned at an axis. Such operands get the dimensions that align them in the
+ * same way in newer opsets. */
 #include "passes/pass.h"
 
 #include "ops/core/args.h"
@@ -24,4 +25,5 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
     return OCT_OK;
 }
 
-const oct_pass oct_pass_early = { "early", "give operands of opset 6 that lie at an axis the dimensions behind it", run, true };
+const oct_pass oct_pass_early = { "early", "give operands of opset 6 that lie at an axis the dimensions behind it", run,
+                                  true };

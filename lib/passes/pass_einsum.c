@@ -1,5 +1,6 @@
-/* Pass: an Einsum of data and a constant that equals a product with one matrix becomes a MatMul, so that it can be quantized. The dimensions over which the
- * product sums, and those that it adds, are merged around it. The constant is brought into the order of both. */
+/* Pass: an Einsum of data and a constant that equals a product with one matrix becomes a MatMul, so that it can be
+ * quantized. The dimensions over which the product sums, and those that it adds, are merged around it. The constant is
+ * brought into the order of both. */
 #include "passes/pass.h"
 
 #include "ops/nn/einsum.h"
@@ -26,7 +27,8 @@ static void append(oct_einsum_term *t, int8_t label)
     t->label[t->n++] = label;
 }
 
-/* Sorts labels into the plan. False: the product is not one with a single matrix for all data, or it sums over a single operand. */
+/* Sorts labels into the plan. False: the product is not one with a single matrix for all data, or it sums over a single
+ * operand. */
 static bool sort_labels(plan *p)
 {
     if (repeats(&p->data) || repeats(&p->weights) || repeats(&p->out))
@@ -57,7 +59,8 @@ static int64_t size_of(const oct_graph *g, const plan *p, int label)
     return g->value[p->w].constant->dims[place_of(&p->weights, label)];
 }
 
-/* Whether the dimensions of the sum have known sizes that are the same in both operands. An Einsum may otherwise broadcast a dimension of 1. */
+/* Whether the dimensions of the sum have known sizes that are the same in both operands. An Einsum may otherwise
+ * broadcast a dimension of 1. */
 static bool sizes_agree(const oct_graph *g, const plan *p)
 {
     bool agree = true;
@@ -69,7 +72,8 @@ static bool sizes_agree(const oct_graph *g, const plan *p)
 static bool read_plan(const oct_graph *g, int id, plan *p)
 {
     const oct_node *n = &g->node[id];
-    if (strcmp(n->op, "Einsum") != 0 || n->domain[0] || n->n_in != 2 || n->n_out != 1 || n->in[0] < 0 || n->in[1] < 0 || n->out[0] < 0)
+    if (strcmp(n->op, "Einsum") != 0 || n->domain[0] || n->n_in != 2 || n->n_out != 1 || n->in[0] < 0 || n->in[1] < 0 ||
+        n->out[0] < 0)
         return false;
     const bool first = g->value[n->in[0]].constant != NULL;
     *p = (plan){ .node = id, .x = n->in[first], .w = n->in[!first] };
@@ -87,7 +91,8 @@ static bool read_plan(const oct_graph *g, int id, plan *p)
 }
 
 /* Adds a node before the Einsum, with one or two inputs; *out is its result, named after `base`. */
-static oct_status emit(oct_graph *g, const plan *p, const char *base, const char *op, int a, int b, int *out, oct_err *err)
+static oct_status emit(oct_graph *g, const plan *p, const char *base, const char *op, int a, int b, int *out,
+                       oct_err *err)
 {
     const char *name = g->node[p->node].name;
     int id;
@@ -100,7 +105,8 @@ static oct_status emit(oct_graph *g, const plan *p, const char *base, const char
 }
 
 /* Transposes v, whose dimensions have the labels of `is`, to the order of a followed by b. */
-static oct_status order(oct_graph *g, const plan *p, const oct_einsum_term *is, const oct_einsum_term *a, const oct_einsum_term *b, const char *base, int *v, oct_err *err)
+static oct_status order(oct_graph *g, const plan *p, const oct_einsum_term *is, const oct_einsum_term *a,
+                        const oct_einsum_term *b, const char *base, int *v, oct_err *err)
 {
     int64_t perm[OCT_MAX_RANK];
     bool same = true;
@@ -114,7 +120,8 @@ static oct_status order(oct_graph *g, const plan *p, const oct_einsum_term *is, 
     return oct_node_set_ints(g, g->value[*v].producer, "perm", perm, is->n, err);
 }
 
-static oct_status reshape(oct_graph *g, const plan *p, const int64_t *dims, int n, const char *base, int *v, oct_err *err)
+static oct_status reshape(oct_graph *g, const plan *p, const int64_t *dims, int n, const char *base, int *v,
+                          oct_err *err)
 {
     int shape;
     OCT_TRY(oct_graph_new_const_s64(g, "einsum_shape", 1, (int64_t[]){ n }, dims, &shape, err));
@@ -139,7 +146,8 @@ static oct_status rewrite(oct_graph *g, const plan *p, oct_err *err)
     const char *const name = g->value[y].name, *const weights = g->value[w].name;
     OCT_TRY(order(g, p, &p->weights, &p->summed, &p->made, weights, &w, err));
     if (p->weights.n > 2)
-        OCT_TRY(reshape(g, p, (int64_t[]){ product_of(g, p, &p->summed), product_of(g, p, &p->made) }, 2, weights, &w, err));
+        OCT_TRY(reshape(g, p, (int64_t[]){ product_of(g, p, &p->summed), product_of(g, p, &p->made) }, 2, weights, &w,
+                        err));
     OCT_TRY(order(g, p, &p->data, &p->kept, &p->summed, name, &x, err));
     dims[p->kept.n] = product_of(g, p, &p->summed);
     if (p->summed.n > 1)
@@ -169,4 +177,6 @@ static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_
     return rewrite(g, &p, err);
 }
 
-const oct_pass oct_pass_einsum = { .name = "einsum", .summary = "make an Einsum that is a product with a constant matrix a MatMul", .at = at };
+const oct_pass oct_pass_einsum = { .name = "einsum",
+                                   .summary = "make an Einsum that is a product with a constant matrix a MatMul",
+                                   .at = at };

@@ -1,5 +1,5 @@
-/* Pass: replaces FlexAttention by the nodes of its definition: attention whose scores and probabilities pass through graphs of the model. It is kept if
- * types, the number of heads or their size are not known yet. */
+/* Pass: replaces FlexAttention by the nodes of its definition: attention whose scores and probabilities pass through
+ * graphs of the model. It is kept if types, the number of heads or their size are not known yet. */
 #include "passes/pass.h"
 
 #include "ops/core/elem.h"
@@ -25,22 +25,26 @@ static int64_t dim_of(const oct_graph *g, int value, int axis)
 static bool read_flex(const oct_graph *g, int node, flex *f)
 {
     const oct_node *n = &g->node[node];
-    if (strcmp(n->op, "FlexAttention") != 0 || strcmp(n->domain, "ai.onnx.preview") != 0 || n->n_in != 3 || n->n_out != 1 || n->in[0] < 0 ||
-        n->in[1] < 0 || n->in[2] < 0 || n->out[0] < 0 || oct_graph_opset(g, "") < 13)
+    if (strcmp(n->op, "FlexAttention") != 0 || strcmp(n->domain, "ai.onnx.preview") != 0 || n->n_in != 3 ||
+        n->n_out != 1 || n->in[0] < 0 || n->in[1] < 0 || n->in[2] < 0 || n->out[0] < 0 || oct_graph_opset(g, "") < 13)
         return false;
-    *f = (flex){ .node = node, .type = g->value[n->in[0]].dtype, .heads = dim_of(g, n->in[0], 1), .kv_heads = dim_of(g, n->in[1], 1) };
+    *f = (flex){ .node = node,
+                 .type = g->value[n->in[0]].dtype,
+                 .heads = dim_of(g, n->in[0], 1),
+                 .kv_heads = dim_of(g, n->in[1], 1) };
     const int64_t depth = dim_of(g, n->in[0], 3);
     f->precision = (oct_dtype)oct_node_int(n, "softmax_precision", f->type == OCT_F64 ? OCT_F64 : OCT_F32);
     f->scale = oct_node_float(n, "scale", depth > 0 ? (float)(1.0 / sqrt((double)depth)) : 0.0f);
     const oct_dom dom = oct_dom_of(f->type), inner = oct_dom_of(f->precision);
-    return (dom == OCT_DOM_F || dom == OCT_DOM_D) && (inner == OCT_DOM_F || inner == OCT_DOM_D) && f->heads > 0 && f->kv_heads > 0 &&
-           (depth > 0 || oct_node_attr(n, "scale"));
+    return (dom == OCT_DOM_F || dom == OCT_DOM_D) && (inner == OCT_DOM_F || inner == OCT_DOM_D) && f->heads > 0 &&
+           f->kv_heads > 0 && (depth > 0 || oct_node_attr(n, "scale"));
 }
 
 /* ---- nodes before the one that is replaced ---- */
 
 /* Adds a node with one or two inputs. *out: a new value of type t, or `last` if that is >= 0. */
-static oct_status emit(oct_graph *g, const flex *f, const char *op, int a, int b, oct_dtype t, int last, int *out, oct_err *err)
+static oct_status emit(oct_graph *g, const flex *f, const char *op, int a, int b, oct_dtype t, int last, int *out,
+                       oct_err *err)
 {
     int id;
     OCT_TRY(oct_graph_add_node(g, op, "", "", 1, 1, f->node, &id, err));
@@ -99,7 +103,8 @@ static oct_status modify(oct_graph *g, const flex *f, const char *attr, int *x, 
     const oct_graph *body = oct_node_graph(&g->node[f->node], attr);
     if (!body)
         return OCT_OK;
-    const char *name = g->node[f->node].name, *prefix = oct_arena_printf(g->arena, "%s%s%s/", name, *name ? "/" : "", attr);
+    const char *name = g->node[f->node].name,
+               *prefix = oct_arena_printf(g->arena, "%s%s%s/", name, *name ? "/" : "", attr);
     int *map = oct_calloc(body->n_value + 1, sizeof *map);
     oct_status s = prefix && map ? OCT_OK : oct_nomem(err);
     for (size_t v = 0; s == OCT_OK && v < body->n_value; v++)

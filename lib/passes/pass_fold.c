@@ -3,9 +3,10 @@
 
 #include <stdio.h>
 
-/* Bounds, so that a small file cannot demand much memory or time. A constant of more than MAX_FOLDED bytes is not made (an Expand of a scalar is kept),
- * unless it is a large constant that was moved, such as a table of words that is transposed for the last product: then the file is as large. Folding ends
- * when the graph takes MAX_BYTES plus MAX_TIMES the bytes of its constants, or after max_work multiplications in all, which take a few seconds. */
+/* Bounds, so that a small file cannot demand much memory or time. A constant of more than MAX_FOLDED bytes is not made
+ * (an Expand of a scalar is kept), unless it is a large constant that was moved, such as a table of words that is
+ * transposed for the last product: then the file is as large. Folding ends when the graph takes MAX_BYTES plus
+ * MAX_TIMES the bytes of its constants, or after max_work multiplications in all, which take a few seconds. */
 enum { MAX_FOLDED = 16 << 20, MAX_BYTES = 256 << 20, MAX_TIMES = 8 };
 static const double max_work = 0x1p36;
 

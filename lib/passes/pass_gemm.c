@@ -1,6 +1,7 @@
-/* Pass: a 2-D MatMul with a constant matrix becomes a Gemm, and the Add of a constant row after it becomes its bias. ONNX Runtime runs MatMul and Add in
- * float if there is no quantizer between them, but a Gemm is an integer operator. Conversely, a Gemm whose first factor is the constant becomes MatMul and
- * Add, because only a MatMul can have data as both factors. */
+/* Pass: a 2-D MatMul with a constant matrix becomes a Gemm, and the Add of a constant row after it becomes its bias.
+ * ONNX Runtime runs MatMul and Add in float if there is no quantizer between them, but a Gemm is an integer operator.
+ * Conversely, a Gemm whose first factor is the constant becomes MatMul and Add, because only a MatMul can have data as
+ * both factors. */
 #include "passes/fuse.h"
 
 static bool bias_add(oct_graph *g, int tail, int slot, const oct_layer *l)
@@ -29,14 +30,16 @@ static oct_status to_gemm(oct_graph *g, int id, const oct_pass *self, const oct_
     return oct_layer_absorb(g, id, tail, err);
 }
 
-/* Whether a node is a Gemm with a constant as the first factor, transposed or not, and with data as the second one, not transposed. */
+/* Whether a node is a Gemm with a constant as the first factor, transposed or not, and with data as the second one, not
+ * transposed. */
 static bool is_turned(const oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];
     const bool biased = n->n_in > 2 && n->in[2] >= 0;
-    return oct_is_op(n, "Gemm") && n->n_in > 1 && n->in[0] >= 0 && n->in[1] >= 0 && n->out[0] >= 0 && g->value[n->in[0]].constant &&
-           !g->value[n->in[1]].constant && g->value[n->in[1]].dtype == OCT_F32 && oct_node_float(n, "alpha", 1) == 1 &&
-           (!biased || oct_node_float(n, "beta", 1) == 1) && oct_node_int(n, "transB", 0) == 0;
+    return oct_is_op(n, "Gemm") && n->n_in > 1 && n->in[0] >= 0 && n->in[1] >= 0 && n->out[0] >= 0 &&
+           g->value[n->in[0]].constant && !g->value[n->in[1]].constant && g->value[n->in[1]].dtype == OCT_F32 &&
+           oct_node_float(n, "alpha", 1) == 1 && (!biased || oct_node_float(n, "beta", 1) == 1) &&
+           oct_node_int(n, "transB", 0) == 0;
 }
 
 /* Adds a node before `before`, or at the end; *out: its result. */
@@ -90,4 +93,6 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
     return OCT_OK;
 }
 
-const oct_pass oct_pass_gemm = { "gemm", "make 2-D MatMul with a constant matrix and bias a Gemm, and Gemm with one in front a MatMul", run };
+const oct_pass oct_pass_gemm = {
+    "gemm", "make 2-D MatMul with a constant matrix and bias a Gemm, and Gemm with one in front a MatMul", run
+};

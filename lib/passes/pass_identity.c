@@ -1,4 +1,5 @@
-/* Pass: removes operators that pass on their input unchanged: Identity, Dropout in inference, Cast to the same type, Reshape to the same shape. */
+/* Pass: removes operators that pass on their input unchanged: Identity, Dropout in inference, Cast to the same type,
+ * Reshape to the same shape. */
 #include "passes/pass.h"
 
 #include <string.h>
@@ -40,8 +41,8 @@ static bool passes_through(const oct_graph *g, const oct_node *n)
     return false;
 }
 
-/* Removes the node. A graph output must keep its name: the node that computes the input then computes the output, if the input is visible nowhere else;
- * otherwise the node is kept. */
+/* Removes the node. A graph output must keep its name: the node that computes the input then computes the output, if
+ * the input is visible nowhere else; otherwise the node is kept. */
 static oct_status bypass(oct_graph *g, int id, bool *gone, oct_err *err)
 {
     int x = g->node[id].in[0], y = g->node[id].out[0];
@@ -83,4 +84,5 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
     return OCT_OK;
 }
 
-const oct_pass oct_pass_identity = { "identity", "remove Identity, Dropout and casts and reshapes that change nothing", run };
+const oct_pass oct_pass_identity = { "identity", "remove Identity, Dropout and casts and reshapes that change nothing",
+                                     run };

@@ -1,17 +1,25 @@
 /* Pass: replaces calls of model-local functions by the nodes of their bodies.
  *
- * A body may be written for another opset than the model. Nodes of an older opset are raised. Nodes of a newer one are used if their operators did not
- * change in between. Otherwise the call is kept. */
+ * A body may be written for another opset than the model. Nodes of an older opset are raised. Nodes of a newer one are
+ * used if their operators did not change in between. Otherwise the call is kept. */
 #include "passes/inline.h"
 
 #include "passes/opset.h"
 
 #include <string.h>
 
-/* How deep calls may nest, and how much all inlining in a model may copy: nodes (calls and nodes of subgraphs included), values, bytes of names, and bytes
- * of attributes and constants. A written model contains attributes and constants once for each copy, so the bound of their bytes is MOST_BYTES plus MAX_TIMES
- * the bytes that the functions contain. */
-enum { MOST_NESTED = 64, MOST_NODES = 1 << 18, MOST_VALUES = 1 << 20, MOST_NAME_BYTES = 64 << 20, MOST_BYTES = 256 << 20, MAX_TIMES = 8 };
+/* How deep calls may nest, and how much all inlining in a model may copy: nodes (calls and nodes of subgraphs
+ * included), values, bytes of names, and bytes of attributes and constants. A written model contains attributes and
+ * constants once for each copy, so the bound of their bytes is MOST_BYTES plus MAX_TIMES the bytes that the functions
+ * contain. */
+enum {
+    MOST_NESTED = 64,
+    MOST_NODES = 1 << 18,
+    MOST_VALUES = 1 << 20,
+    MOST_NAME_BYTES = 64 << 20,
+    MOST_BYTES = 256 << 20,
+    MAX_TIMES = 8
+};
 
 /* What one copy of a body takes, or all copies together. */
 typedef struct amount {
@@ -41,11 +49,13 @@ static bool fits(const oct_graph *g, const oct_graph *body)
     return from == to || from == 0 || to == 0 || same_meaning(body, from, to);
 }
 
-/* Checks how deep calls nest, starting at `body`. A function that calls itself nests without end. Functions that were visited are not walked again. */
+/* Checks how deep calls nest, starting at `body`. A function that calls itself nests without end. Functions that were
+ * visited are not walked again. */
 static oct_status check_calls(const oct_graph *g, const oct_graph *body, bool *seen, int level, oct_err *err)
 {
     if (level > MOST_NESTED)
-        return oct_fail(err, OCT_EMALFORMED, "function '%s' calls itself, or calls nest more than %d deep", body->name, MOST_NESTED);
+        return oct_fail(err, OCT_EMALFORMED, "function '%s' calls itself, or calls nest more than %d deep", body->name,
+                        MOST_NESTED);
     for (size_t i = 0; i < body->n_order; i++) {
         const oct_node *n = &body->node[body->order[i]];
         const oct_function *f = oct_graph_function(g, n->domain, n->op, n->overload);
@@ -116,11 +126,11 @@ static void measure(const oct_graph *body, amount *sum)
 typedef struct inlining {
     const oct_pass *self;
     const oct_pass_log *log;
-    bool checked;    /* it was checked that calls do not nest without end */
-    bool *gone;      /* by function: its calls were inlined */
-    bool *stays;     /* a call was not inlined */
-    amount *each;    /* by function: what a copy of its body takes */
-    amount done;     /* what all copies took so far */
+    bool checked; /* it was checked that calls do not nest without end */
+    bool *gone;   /* by function: its calls were inlined */
+    bool *stays;  /* a call was not inlined */
+    amount *each; /* by function: what a copy of its body takes */
+    amount done;  /* what all copies took so far */
     size_t most_bytes;
 } inlining;
 
@@ -146,16 +156,19 @@ static oct_status count_copy(inlining *l, const oct_node *call, const oct_functi
         given = plus(given, attr_bytes(&f->defaults[i]));
     d->nodes += a->nodes;
     d->values += a->values;
-    d->name_bytes = plus(d->name_bytes, plus(a->name_bytes, times(a->names, strlen(*call->name ? call->name : call->op) + 1)));
+    d->name_bytes =
+        plus(d->name_bytes, plus(a->name_bytes, times(a->names, strlen(*call->name ? call->name : call->op) + 1)));
     d->bytes = plus(d->bytes, plus(a->bytes, times(a->refs, given)));
     if (d->nodes > MOST_NODES)
         return oct_fail(err, OCT_EUNSUPPORTED, "inlining the model's functions makes more than %d nodes", MOST_NODES);
     if (d->values > MOST_VALUES)
         return oct_fail(err, OCT_EUNSUPPORTED, "inlining the model's functions makes more than %d values", MOST_VALUES);
     if (d->name_bytes > MOST_NAME_BYTES)
-        return oct_fail(err, OCT_EUNSUPPORTED, "inlining the model's functions makes more than %d MB of names", MOST_NAME_BYTES >> 20);
+        return oct_fail(err, OCT_EUNSUPPORTED, "inlining the model's functions makes more than %d MB of names",
+                        MOST_NAME_BYTES >> 20);
     if (d->bytes > l->most_bytes)
-        return oct_fail(err, OCT_EUNSUPPORTED, "inlining the model's functions copies more than %zu MB of constants", l->most_bytes >> 20);
+        return oct_fail(err, OCT_EUNSUPPORTED, "inlining the model's functions copies more than %zu MB of constants",
+                        l->most_bytes >> 20);
     return OCT_OK;
 }
 

@@ -1,8 +1,9 @@
-/* Pass: a state that a Loop or Scan only passes from one iteration to the next is taken from the graph around it instead, where it may be constant.
- * Exporters write weights as such states. */
+/* Pass: a state that a Loop or Scan only passes from one iteration to the next is taken from the graph around it
+ * instead, where it may be constant. Exporters write weights as such states. */
 #include "passes/pass.h"
 
-/* The positions of a node's states: input first + k of the node; input body_in + k and output body_out + k of the body; output k of the node. */
+/* The positions of a node's states: input first + k of the node; input body_in + k and output body_out + k of the body;
+ * output k of the node. */
 typedef struct states {
     oct_graph *body;
     int first, n;
@@ -25,7 +26,8 @@ static bool find_states(const oct_graph *g, const oct_node *n, states *s)
 static bool hands_on(const states *s, int k)
 {
     const oct_graph *b = s->body;
-    const int in = b->input[s->body_in + (size_t)k], out = b->output[s->body_out + (size_t)k], p = b->value[out].producer;
+    const int in = b->input[s->body_in + (size_t)k], out = b->output[s->body_out + (size_t)k],
+              p = b->value[out].producer;
     return out == in || (p >= 0 && oct_is_op(&b->node[p], "Identity") && b->node[p].in[0] == in);
 }
 
@@ -113,7 +115,8 @@ static bool can_go(const oct_graph *g, int id, const states *s, int k)
     size_t shown = 0;
     for (size_t i = 0; i < s->body->n_output; i++)
         shown += s->body->output[i] == in;
-    return g->node[id].in[s->first + k] >= 0 && hands_on(s, k) && shown == (s->body->output[s->body_out + (size_t)k] == in);
+    return g->node[id].in[s->first + k] >= 0 && hands_on(s, k) &&
+           shown == (s->body->output[s->body_out + (size_t)k] == in);
 }
 
 static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_log *log, oct_err *err)
@@ -130,4 +133,6 @@ static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_
     return OCT_OK;
 }
 
-const oct_pass oct_pass_invariant = { .name = "invariant", .summary = "take what a Loop or Scan only hands on from the graph around it", .at = at };
+const oct_pass oct_pass_invariant = { .name = "invariant",
+                                      .summary = "take what a Loop or Scan only hands on from the graph around it",
+                                      .at = at };

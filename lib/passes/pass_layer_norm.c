@@ -1,7 +1,8 @@
 /* Fusion: LayerNormalization and RMSNormalization that a model expresses by ReduceMean and elementwise nodes.
  *
- * d = x - mean(x), or d = x for RMS; v = mean(d d); then d / sqrt(v + eps) in one of its forms. A factor may follow, and a shift unless it is RMS; both vary
- * only along the normalized axes. TensorFlow's form first multiplies the factor and 1 / sqrt(v + eps): x r + (beta - mean r). */
+ * d = x - mean(x), or d = x for RMS; v = mean(d d); then d / sqrt(v + eps) in one of its forms. A factor may follow,
+ * and a shift unless it is RMS; both vary only along the normalized axes. TensorFlow's form first multiplies the factor
+ * and 1 / sqrt(v + eps): x r + (beta - mean r). */
 #include "passes/match.h"
 
 #include "ops/core/args.h"
@@ -11,7 +12,7 @@
 
 typedef struct norm {
     oct_match m;
-    int root;        /* the node that computes the result */
+    int root; /* the node that computes the result */
     int x, axis;
     int d, mean;     /* values: the one that is squared, and the mean in it; mean is -1 for RMS */
     int gamma, beta; /* values or -1 */
@@ -30,7 +31,8 @@ static int first_axis(oct_graph *g, int id)
     uint32_t mask = 0;
     oct_err why = OCT_ERR_INIT;
     const int count = oct_arg_ints(&c, c.opset < 18 ? "axes" : NULL, c.opset < 18 ? -1 : 1, axes, OCT_MAX_RANK);
-    if (rank < 1 || count < 1 || !oct_node_int(n, "keepdims", 1) || oct_axes_mask(axes, count, rank, &mask, &why) != OCT_OK)
+    if (rank < 1 || count < 1 || !oct_node_int(n, "keepdims", 1) ||
+        oct_axes_mask(axes, count, rank, &mask, &why) != OCT_OK)
         return -1;
     int first = rank;
     while (first > 0 && mask >> (first - 1) & 1)
@@ -42,7 +44,8 @@ static int first_axis(oct_graph *g, int id)
 static int mean_of(oct_graph *g, int mean, int *value, int *axis)
 {
     const int id = oct_maker(g, mean);
-    if (id < 0 || !oct_is_op(&g->node[id], "ReduceMean") || g->node[id].n_in < 1 || g->node[id].in[0] < 0 || g->node[id].n_out != 1)
+    if (id < 0 || !oct_is_op(&g->node[id], "ReduceMean") || g->node[id].n_in < 1 || g->node[id].in[0] < 0 ||
+        g->node[id].n_out != 1)
         return -1;
     *value = g->node[id].in[0];
     *axis = first_axis(g, id);
@@ -111,8 +114,8 @@ static bool match_centered(oct_graph *g, int value, int axis, oct_match *m, int 
 
 /* ------------------------------------------------------------------ the quotient */
 
-/* Finds what is divided: the value that is squared, or the same difference computed a second time. It is RMS if the value is not a difference, or is one
- * that other nodes need. */
+/* Finds what is divided: the value that is squared, or the same difference computed a second time. It is RMS if the
+ * value is not a difference, or is one that other nodes need. */
 static bool match_dividend(oct_graph *g, int value, norm *y)
 {
     oct_match with = y->m;
@@ -154,7 +157,8 @@ static bool is_factor(const oct_graph *g, const norm *y, int value)
 {
     const oct_value *x = &g->value[y->x], *f = value >= 0 ? &g->value[value] : NULL;
     int64_t dx[OCT_MAX_RANK], df[OCT_MAX_RANK];
-    if (!f || f->dtype != OCT_F32 || !oct_shape_known(&x->shape, dx) || !oct_shape_known(&f->shape, df) || f->shape.rank > x->shape.rank)
+    if (!f || f->dtype != OCT_F32 || !oct_shape_known(&x->shape, dx) || !oct_shape_known(&f->shape, df) ||
+        f->shape.rank > x->shape.rank)
         return false;
     for (int i = 0; i < f->shape.rank; i++) {
         const int at = x->shape.rank - f->shape.rank + i;
@@ -164,11 +168,13 @@ static bool is_factor(const oct_graph *g, const norm *y, int value)
     return true;
 }
 
-/* Adds the node after the root that multiplies by a factor, or adds a shift, if it is the only reader. Returns the factor or shift; -1: there is none. */
+/* Adds the node after the root that multiplies by a factor, or adds a shift, if it is the only reader. Returns the
+ * factor or shift; -1: there is none. */
 static int match_behind(const oct_graph *g, const char *op, norm *y)
 {
     const int out = g->node[y->root].out[0], id = oct_only_reader(g, out);
-    const int other = id >= 0 && oct_is_op(&g->node[id], op) && g->node[id].n_out == 1 ? oct_other_input(&g->node[id], out) : -1;
+    const int other =
+        id >= 0 && oct_is_op(&g->node[id], op) && g->node[id].n_out == 1 ? oct_other_input(&g->node[id], out) : -1;
     if (!is_factor(g, y, other) || !oct_match_add(&y->m, id))
         return -1;
     y->root = id;
@@ -181,7 +187,8 @@ static bool match_spread(oct_graph *g, int id, norm *y)
     if (oct_made_by(g, g->node[id].n_out == 1 ? g->node[id].out[0] : -1, "Add", 2) != id)
         return false;
     for (int slot = 0; slot < 2; slot++) {
-        const int *in = g->node[id].in, sub = oct_made_by(g, in[!slot], "Sub", 2), mul = oct_made_by(g, in[slot], "Mul", 2);
+        const int *in = g->node[id].in, sub = oct_made_by(g, in[!slot], "Sub", 2),
+                  mul = oct_made_by(g, in[slot], "Mul", 2);
         const int shift = sub >= 0 ? oct_made_by(g, g->node[sub].in[1], "Mul", 2) : -1;
         for (int k = 0; mul >= 0 && shift >= 0 && k < 2; k++) {
             const int x = g->node[mul].in[k], r = g->node[mul].in[!k], mean = oct_other_input(&g->node[shift], r);
@@ -190,8 +197,9 @@ static bool match_spread(oct_graph *g, int id, norm *y)
                 int of;
                 *y = (norm){ .m = { { id, sub, mul, shift, rate }, 5 }, .root = id, .beta = g->node[sub].in[0] };
                 y->gamma = g->node[rate].in[!e];
-                if (match_root(g, g->node[rate].in[e], true, y) && match_centered(g, y->d, y->axis, &y->m, &y->x, &of) && y->x == x &&
-                    of == mean && is_factor(g, y, y->gamma) && is_factor(g, y, y->beta) && oct_match_holds(g, &y->m, id)) {
+                if (match_root(g, g->node[rate].in[e], true, y) &&
+                    match_centered(g, y->d, y->axis, &y->m, &y->x, &of) && y->x == x && of == mean &&
+                    is_factor(g, y, y->gamma) && is_factor(g, y, y->beta) && oct_match_holds(g, &y->m, id)) {
                     y->mean = mean;
                     return true;
                 }
@@ -226,7 +234,10 @@ static oct_status replace(oct_graph *g, norm *y, const oct_pass *self, const oct
     int made;
     if (y->gamma < 0)
         OCT_TRY(ones(g, y, &y->gamma, err));
-    const oct_fused f = { rms ? "RMSNormalization" : "LayerNormalization", "", rms ? 23 : 17, { y->x, y->gamma, y->beta },
+    const oct_fused f = { rms ? "RMSNormalization" : "LayerNormalization",
+                          "",
+                          rms ? 23 : 17,
+                          { y->x, y->gamma, y->beta },
                           y->beta >= 0 ? 3 : 2 };
     OCT_TRY(oct_match_replace(g, &y->m, y->root, y->root, &f, &made, err));
     OCT_TRY(oct_node_set_int(g, made, "axis", axis, err));
@@ -255,4 +266,5 @@ static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_
     return OCT_OK;
 }
 
-const oct_pass oct_pass_layer_norm = { "layer-norm", "make nodes that spell a layer or RMS normalisation one operator", .at = at };
+const oct_pass oct_pass_layer_norm = { "layer-norm", "make nodes that spell a layer or RMS normalisation one operator",
+                                       .at = at };

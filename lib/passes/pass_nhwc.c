@@ -1,6 +1,6 @@
-/* Pass: ONNX Runtime's optimizer writes operators of com.microsoft with channels last (QLinearConv, QLinearAveragePool and QLinearGlobalAveragePool with
- * channels_last, NhwcMaxPool). They become the operators with channels first between two Transposes. The runtime itself computes with channels last in any
- * case. */
+/* Pass: ONNX Runtime's optimizer writes operators of com.microsoft with channels last (QLinearConv, QLinearAveragePool
+ * and QLinearGlobalAveragePool with channels_last, NhwcMaxPool). They become the operators with channels first between
+ * two Transposes. The runtime itself computes with channels last in any case. */
 #include "passes/pass.h"
 
 #include <string.h>
@@ -88,4 +88,5 @@ static oct_status run(oct_graph *g, const oct_pass *self, const oct_pass_log *lo
     return OCT_OK;
 }
 
-const oct_pass oct_pass_nhwc = { "nhwc", "give operators of ONNX Runtime with channels last their usual form", run, true };
+const oct_pass oct_pass_nhwc = { "nhwc", "give operators of ONNX Runtime with channels last their usual form", run,
+                                 true };

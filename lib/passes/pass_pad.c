@@ -36,7 +36,8 @@ static oct_status try_pad(oct_graph *g, int id, bool *fused, oct_err *err)
         return OCT_OK;
     int rank = g->value[n->in[0]].shape.rank, slot;
     int64_t pads[2 * OCT_MAX_RANK], merged[2 * OCT_MAX_RANK];
-    if (rank < 3 || rank > OCT_MAX_RANK || !zero_pads(g, n, rank, pads) || pads[0] || pads[1] || pads[rank] || pads[rank + 1])
+    if (rank < 3 || rank > OCT_MAX_RANK || !zero_pads(g, n, rank, pads) || pads[0] || pads[1] || pads[rank] ||
+        pads[rank + 1])
         return OCT_OK;
     int conv = oct_sole_reader(g, n->out[0], &slot);
     if (conv < 0 || slot != 0 || !oct_is_op(&g->node[conv], "Conv") ||

@@ -1,6 +1,7 @@
-/* Pass: ONNX Runtime's optimizer writes Attention of com.microsoft, which contains the weights of queries, keys and values, so that they cannot be
- * quantized. It becomes MatMul, Split and MultiHeadAttention, which adds the bias and computes the rest in the same way. It is kept in these cases: it has a
- * past or a present, which are joined in another way; it rotates; or it has a mask that MultiHeadAttention does not support. */
+/* Pass: ONNX Runtime's optimizer writes Attention of com.microsoft, which contains the weights of queries, keys and
+ * values, so that they cannot be quantized. It becomes MatMul, Split and MultiHeadAttention, which adds the bias and
+ * computes the rest in the same way. It is kept in these cases: it has a past or a present, which are joined in another
+ * way; it rotates; or it has a mask that MultiHeadAttention does not support. */
 #include "passes/pass.h"
 
 #include "ops/traits.h"
@@ -27,8 +28,8 @@ static bool same_dim(const oct_dim *a, const oct_dim *b)
     return a->n >= 0 ? a->n == b->n : b->n < 0 && a->sym && b->sym && strcmp(a->sym, b->sym) == 0;
 }
 
-/* Both operators support masks with a length for each sample, or a number for each key or each pair. Only Attention supports lists of starts and ends, and
- * masks of four dimensions. */
+/* Both operators support masks with a length for each sample, or a number for each key or each pair. Only Attention
+ * supports lists of starts and ends, and masks of four dimensions. */
 static bool takes_mask(const oct_graph *g, const oct_node *n)
 {
     const int m = n->n_in > MASK ? n->in[MASK] : -1;
@@ -46,15 +47,18 @@ static bool has(const oct_node *n, int slot)
 static bool suits(const oct_graph *g, const oct_node *n, int64_t sizes[PARTS])
 {
     const oct_tensor *w = has(n, WEIGHTS) ? g->value[n->in[WEIGHTS]].constant : NULL;
-    const bool own = strcmp(n->domain, "com.microsoft") == 0 && strcmp(n->op, "Attention") == 0 && oct_graph_opset(g, "") >= SPLIT_TAKES_INPUT;
+    const bool own = strcmp(n->domain, "com.microsoft") == 0 && strcmp(n->op, "Attention") == 0 &&
+                     oct_graph_opset(g, "") >= SPLIT_TAKES_INPUT;
     const bool shown = n->n_out > 1 && n->out[1] >= 0;
-    return own && has(n, X) && w && w->data && w->dtype == OCT_F32 && w->rank == 2 && n->n_out > 0 && n->out[0] >= 0 && !shown && !has(n, PAST) &&
-           !has(n, PAST_LENGTH) && !oct_node_int(n, "do_rotary", 0) && !oct_node_int(n, "past_present_share_buffer", 0) &&
-           g->value[n->in[X]].dtype == OCT_F32 && takes_mask(g, n) && part_sizes(n, w->dims[1], sizes);
+    return own && has(n, X) && w && w->data && w->dtype == OCT_F32 && w->rank == 2 && n->n_out > 0 && n->out[0] >= 0 &&
+           !shown && !has(n, PAST) && !has(n, PAST_LENGTH) && !oct_node_int(n, "do_rotary", 0) &&
+           !oct_node_int(n, "past_present_share_buffer", 0) && g->value[n->in[X]].dtype == OCT_F32 &&
+           takes_mask(g, n) && part_sizes(n, w->dims[1], sizes);
 }
 
 /* Makes a value with the shape of x except for the last dimension. */
-static oct_status new_part(oct_graph *g, int x, const char *base, const char *suffix, int64_t columns, int *v, oct_err *err)
+static oct_status new_part(oct_graph *g, int x, const char *base, const char *suffix, int64_t columns, int *v,
+                           oct_err *err)
 {
     oct_dim d[OCT_MAX_RANK];
     const char *name = oct_arena_printf(g->arena, "%s%s", base, suffix);
@@ -80,8 +84,10 @@ static oct_status apart(oct_graph *g, int id, const int64_t sizes[PARTS], oct_er
     OCT_TRY(oct_graph_set_input(g, mul, 0, x, err));
     OCT_TRY(oct_graph_set_input(g, mul, 1, weights, err));
     OCT_TRY(oct_graph_set_output(g, mul, 0, product, err));
-    OCT_TRY(oct_graph_new_const_s64(g, oct_arena_printf(g->arena, "%s_sizes", base), 1, (const int64_t[]){ PARTS }, sizes, &lengths, err));
-    OCT_TRY(oct_graph_add_node(g, "Split", "", oct_arena_printf(g->arena, "%s_Split", name), 2, PARTS, id, &split, err));
+    OCT_TRY(oct_graph_new_const_s64(g, oct_arena_printf(g->arena, "%s_sizes", base), 1, (const int64_t[]){ PARTS },
+                                    sizes, &lengths, err));
+    OCT_TRY(
+        oct_graph_add_node(g, "Split", "", oct_arena_printf(g->arena, "%s_Split", name), 2, PARTS, id, &split, err));
     OCT_TRY(oct_graph_set_input(g, split, 0, product, err));
     OCT_TRY(oct_graph_set_input(g, split, 1, lengths, err));
     OCT_TRY(oct_node_set_int(g, split, "axis", -1, err));
@@ -90,13 +96,15 @@ static oct_status apart(oct_graph *g, int id, const int64_t sizes[PARTS], oct_er
         OCT_TRY(oct_graph_set_output(g, split, i, part[i], err));
     }
     const oct_node *n = &g->node[id];
-    const int bias = has(n, BIAS) ? n->in[BIAS] : -1, mask = has(n, MASK) ? n->in[MASK] : -1, scores = has(n, SCORES) ? n->in[SCORES] : -1;
+    const int bias = has(n, BIAS) ? n->in[BIAS] : -1, mask = has(n, MASK) ? n->in[MASK] : -1,
+              scores = has(n, SCORES) ? n->in[SCORES] : -1;
     const int in[] = { part[0], part[1], part[2], bias, mask, scores };
     oct_graph_cut_inputs(g, id, 0);
     for (int i = 0; i < (int)OCT_COUNT(in); i++)
         if (in[i] >= 0)
             OCT_TRY(oct_graph_set_input(g, id, i, in[i], err));
-    static const char *const own[] = { "qkv_hidden_sizes", "do_rotary", "rotary_embedding_dim", "past_present_share_buffer" };
+    static const char *const own[] = { "qkv_hidden_sizes", "do_rotary", "rotary_embedding_dim",
+                                       "past_present_share_buffer" };
     for (size_t i = 0; i < OCT_COUNT(own); i++)
         oct_node_drop_attr(g, id, own[i]);
     g->node[id].op = "MultiHeadAttention";
@@ -113,4 +121,5 @@ static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_
     return apart(g, id, sizes, err);
 }
 
-const oct_pass oct_pass_projection = { "projection", "take the product with the weights out of com.microsoft's Attention", .at = at };
+const oct_pass oct_pass_projection = { "projection",
+                                       "take the product with the weights out of com.microsoft's Attention", .at = at };

@@ -1,6 +1,7 @@
-/* Fusion: x cos + rotate(x) sin becomes RotaryEmbedding, where rotate(x) joins the negated second half of the last dimension and the first half. The tables
- * are as wide as x. Their two halves must be equal: by their numbers, or because they are computed from a Concat of a value with itself. The operator makes
- * the same operations in the same order, so the result is the same to the bit. */
+/* Fusion: x cos + rotate(x) sin becomes RotaryEmbedding, where rotate(x) joins the negated second half of the last
+ * dimension and the first half. The tables are as wide as x. Their two halves must be equal: by their numbers, or
+ * because they are computed from a Concat of a value with itself. The operator makes the same operations in the same
+ * order, so the result is the same to the bit. */
 #include "passes/match.h"
 
 #include "ops/core/args.h"
@@ -12,9 +13,9 @@ enum { DEEPEST = 8 };
 typedef struct rope {
     oct_match m;
     int root;
-    int x, table[2];  /* values: x, cos and sin */
-    int64_t dims[OCT_MAX_RANK];  /* dimensions of x: batch, heads, length, depth */
-    bool batched;     /* the tables differ from sample to sample */
+    int x, table[2];            /* values: x, cos and sin */
+    int64_t dims[OCT_MAX_RANK]; /* dimensions of x: batch, heads, length, depth */
+    bool batched;               /* the tables differ from sample to sample */
 } rope;
 
 /* ------------------------------------------------------------------ rotate(x) */
@@ -34,9 +35,11 @@ static bool is_half(oct_graph *g, int value, rope *y, bool second)
     if (!n || n->n_in < 1 || n->in[0] != y->x || !oct_shape_known(&g->value[value].shape, d) || d[3] != half)
         return false;
     if (oct_is_op(n, "Split"))
-        return is_last(oct_node_int(n, "axis", 0), 4) && n->n_out == 2 && n->out[second] == value && oct_match_add(&y->m, id);
+        return is_last(oct_node_int(n, "axis", 0), 4) && n->n_out == 2 && n->out[second] == value &&
+               oct_match_add(&y->m, id);
     const oct_infer c = { .g = g, .node = id, .opset = oct_node_opset(g, n) };
-    if (!oct_is_op(n, "Slice") || c.opset < 10 || oct_arg_ints(&c, NULL, 1, v, 1) != 1 || oct_arg_ints(&c, NULL, 3, v + 1, 1) != 1)
+    if (!oct_is_op(n, "Slice") || c.opset < 10 || oct_arg_ints(&c, NULL, 1, v, 1) != 1 ||
+        oct_arg_ints(&c, NULL, 3, v + 1, 1) != 1)
         return false;
     const int steps = oct_arg_ints(&c, NULL, 4, v + 2, 1);
     return v[0] == (second ? half : 0) && is_last(v[1], 4) && (steps == OCT_ARG_ABSENT || (steps == 1 && v[2] == 1)) &&
@@ -46,9 +49,11 @@ static bool is_half(oct_graph *g, int value, rope *y, bool second)
 static bool match_rotated(oct_graph *g, int value, rope *y)
 {
     const int join = oct_made_by(g, value, "Concat", 2);
-    const int neg = join >= 0 && is_last(oct_node_int(&g->node[join], "axis", 0), 4) ? oct_made_by(g, g->node[join].in[0], "Neg", 1) : -1;
-    return neg >= 0 && oct_match_add(&y->m, join) && oct_match_add(&y->m, neg) && is_half(g, g->node[neg].in[0], y, true) &&
-           is_half(g, g->node[join].in[1], y, false);
+    const int neg = join >= 0 && is_last(oct_node_int(&g->node[join], "axis", 0), 4)
+                        ? oct_made_by(g, g->node[join].in[0], "Neg", 1)
+                        : -1;
+    return neg >= 0 && oct_match_add(&y->m, join) && oct_match_add(&y->m, neg) &&
+           is_half(g, g->node[neg].in[0], y, true) && is_half(g, g->node[join].in[1], y, false);
 }
 
 /* ------------------------------------------------------------------ tables */
@@ -83,7 +88,8 @@ static bool halves_equal(oct_graph *g, int value, int depth)
         return halves_equal(g, n->in[0], depth - 1);
     /* A node that adds or picks in other dimensions does not change the last one. */
     if (oct_is_op(n, "Gather"))
-        return oct_node_int(n, "axis", 0) >= 0 && oct_node_int(n, "axis", 0) < from - 1 && halves_equal(g, n->in[0], depth - 1);
+        return oct_node_int(n, "axis", 0) >= 0 && oct_node_int(n, "axis", 0) < from - 1 &&
+               halves_equal(g, n->in[0], depth - 1);
     return (oct_is_op(n, "Unsqueeze") || oct_is_op(n, "Slice") || oct_is_op(n, "Squeeze")) && rank > 0 && from > 0 &&
            v->shape.d[rank - 1].n >= 0 && v->shape.d[rank - 1].n == g->value[n->in[0]].shape.d[from - 1].n &&
            halves_equal(g, n->in[0], depth - 1);
@@ -122,8 +128,8 @@ static bool match_terms(oct_graph *g, int plain, int rotated, rope *y)
         y->x = p->in[k & 1];
         y->table[0] = p->in[!(k & 1)];
         y->table[1] = t->in[!(k >> 1)];
-        if (x->dtype == OCT_F32 && x->shape.rank == 4 && oct_shape_known(&x->shape, y->dims) && y->dims[3] >= 2 && y->dims[3] % 2 == 0 &&
-            match_rotated(g, t->in[k >> 1], y) && match_tables(g, y))
+        if (x->dtype == OCT_F32 && x->shape.rank == 4 && oct_shape_known(&x->shape, y->dims) && y->dims[3] >= 2 &&
+            y->dims[3] % 2 == 0 && match_rotated(g, t->in[k >> 1], y) && match_tables(g, y))
             return true;
     }
     return false;
@@ -135,15 +141,15 @@ static bool match(oct_graph *g, int id, rope *y)
         return false;
     const int a = oct_made_by(g, g->node[id].in[0], "Mul", 2), b = oct_made_by(g, g->node[id].in[1], "Mul", 2);
     y->root = id;
-    return a >= 0 && b >= 0 && a != b && (match_terms(g, a, b, y) || match_terms(g, b, a, y)) && oct_match_holds(g, &y->m, id) &&
-           oct_same_dims(g, y->x, g->node[id].out[0]);
+    return a >= 0 && b >= 0 && a != b && (match_terms(g, a, b, y) || match_terms(g, b, a, y)) &&
+           oct_match_holds(g, &y->m, id) && oct_same_dims(g, y->x, g->node[id].out[0]);
 }
 
 /* ------------------------------------------------------------------ rewriting */
 
 /* Adds a node with one output of known shape, before the root. */
-static oct_status add_node(oct_graph *g, const rope *y, const char *op, int64_t opset, const int *in, int n_in, int rank,
-                           const int64_t *dims, int *value, oct_err *err)
+static oct_status add_node(oct_graph *g, const rope *y, const char *op, int64_t opset, const int *in, int n_in,
+                           int rank, const int64_t *dims, int *value, oct_err *err)
 {
     int id;
     OCT_TRY(oct_graph_new_value(g, "rotary_table", OCT_F32, value, err));

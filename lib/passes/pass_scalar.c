@@ -1,6 +1,6 @@
-/* Pass: scales and zero points of whole tensors become scalars. Torch's QAT export gives them one dimension with one element. ONNX Runtime treats that in
- * some places as a scale for each channel: it leaves such layers in float, and for some opsets it refuses the model. A constant with only one channel keeps
- * its list of one scale. */
+/* Pass: scales and zero points of whole tensors become scalars. Torch's QAT export gives them one dimension with one
+ * element. ONNX Runtime treats that in some places as a scale for each channel: it leaves such layers in float, and for
+ * some opsets it refuses the model. A constant with only one channel keeps its list of one scale. */
 #include "passes/pass.h"
 
 #include "ops/op.h"
@@ -32,7 +32,8 @@ static oct_status scalar_of(oct_graph *g, int from, int *v, oct_err *err)
         return oct_nomem(err);
     *v = oct_graph_find(g, name);
     const oct_tensor *made = *v >= 0 ? g->value[*v].constant : NULL;
-    if (made && made->data && made->rank == 0 && made->dtype == t->dtype && made->bytes == t->bytes && memcmp(made->data, t->data, t->bytes) == 0)
+    if (made && made->data && made->rank == 0 && made->dtype == t->dtype && made->bytes == t->bytes &&
+        memcmp(made->data, t->data, t->bytes) == 0)
         return OCT_OK;
     return oct_graph_new_const(g, name, t->dtype, 0, NULL, t->data, v, err);
 }
@@ -49,7 +50,8 @@ static oct_status at(oct_graph *g, int id, const oct_pass *self, const oct_pass_
     const oct_op *op = oct_op_of(g, id);
     const oct_node *n = &g->node[id];
     const bool scale = is_one_in_a_row(g, n, SCALE), zero_point = is_one_in_a_row(g, n, ZERO_POINT);
-    if (!op || !op->is_qdq || n->n_in < 2 || n->in[0] < 0 || (!scale && !zero_point) || oct_node_int(n, "block_size", 0) || has_channels(g, n))
+    if (!op || !op->is_qdq || n->n_in < 2 || n->in[0] < 0 || (!scale && !zero_point) ||
+        oct_node_int(n, "block_size", 0) || has_channels(g, n))
         return OCT_OK;
     const oct_tensor *s = n->in[SCALE] >= 0 ? g->value[n->in[SCALE]].constant : NULL;
     if (!s || s->count != 1)

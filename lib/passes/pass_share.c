@@ -1,5 +1,5 @@
-/* Pass: constants with the same numbers become one. They occur in layers with shared weights after which the same normalization was fused, and some
- * exporters write them. */
+/* Pass: constants with the same numbers become one. They occur in layers with shared weights after which the same
+ * normalization was fused, and some exporters write them. */
 #include "passes/pass.h"
 
 #include "base/io.h"
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LEAST: bytes. PROBES: elements that are compared first. MOST_COMPARED: with how many others all elements are compared */
+/* LEAST: bytes. PROBES: elements that are compared first. MOST_COMPARED: with how many others all elements are
+ * compared */
 enum { LEAST = 4096, PROBES = 16, MOST_COMPARED = 16 };
 
 typedef struct entry {
@@ -30,20 +31,22 @@ static uint64_t hash_of(const oct_tensor *t)
 static int by_hash(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
-    return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : (x->value > y->value) - (x->value < y->value);
+    return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash)
+                              : (x->value > y->value) - (x->value < y->value);
 }
 
 static bool same_tensor(const oct_tensor *a, const oct_tensor *b)
 {
-    return a->dtype == b->dtype && a->rank == b->rank && a->bytes == b->bytes && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0 &&
+    return a->dtype == b->dtype && a->rank == b->rank && a->bytes == b->bytes &&
+           memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0 &&
            (a->data == b->data || memcmp(a->data, b->data, a->bytes) == 0);
 }
 
 static bool is_shareable(const oct_value *v)
 {
     const oct_tensor *t = v->constant;
-    return !v->dead && t && t->data && t->rank > 1 && t->dtype != OCT_STRING && t->bytes >= LEAST && v->outer < 0 && !v->is_input && !v->is_output && !v->quant &&
-           v->n_uses && !oct_value_is_captured(v);
+    return !v->dead && t && t->data && t->rank > 1 && t->dtype != OCT_STRING && t->bytes >= LEAST && v->outer < 0 &&
+           !v->is_input && !v->is_output && !v->quant && v->n_uses && !oct_value_is_captured(v);
 }
 
 /* The first equal constant before i in the sorted list. Different constants nearly always have different hashes. */

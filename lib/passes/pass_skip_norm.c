@@ -1,5 +1,6 @@
-/* Fusion: an addition whose result is normalized along its last dimension becomes SkipLayerNormalization (or SkipSimplifiedLayerNormalization) of
- * com.microsoft, which reads both terms once. If other nodes read the sum, it becomes the operator's fourth output. */
+/* Fusion: an addition whose result is normalized along its last dimension becomes SkipLayerNormalization (or
+ * SkipSimplifiedLayerNormalization) of com.microsoft, which reads both terms once. If other nodes read the sum, it
+ * becomes the operator's fourth output. */
 #include "passes/match.h"
 
 #include <string.h>
@@ -23,22 +24,24 @@ static bool is_rms(const oct_node *n)
 static bool is_row_norm(const oct_graph *g, const oct_node *n)
 {
     const bool rms = is_rms(n);
-    if ((!rms && !oct_is_op(n, "LayerNormalization")) || n->n_in < 2 || n->n_out < 1 || n->out[0] < 0 || n->in[0] < 0 || n->in[1] < 0)
+    if ((!rms && !oct_is_op(n, "LayerNormalization")) || n->n_in < 2 || n->n_out < 1 || n->out[0] < 0 || n->in[0] < 0 ||
+        n->in[1] < 0)
         return false;
     for (int k = 1; k < n->n_out; k++)
         if (n->out[k] >= 0)
             return false;
     const oct_value *x = &g->value[n->in[0]];
     const int64_t axis = oct_node_int(n, "axis", -1);
-    if (x->dtype != OCT_F32 || !oct_shape_known(&x->shape, NULL) || x->shape.rank < 1 || (axis != -1 && axis != x->shape.rank - 1) ||
-        oct_node_int(n, "stash_type", 1) != 1)
+    if (x->dtype != OCT_F32 || !oct_shape_known(&x->shape, NULL) || x->shape.rank < 1 ||
+        (axis != -1 && axis != x->shape.rank - 1) || oct_node_int(n, "stash_type", 1) != 1)
         return false;
     const int64_t last = x->shape.d[x->shape.rank - 1].n;
     const int shift = oct_input_at(n, 2);
     return is_row(g, n->in[1], last) && (rms || shift < 0 || is_row(g, shift, last));
 }
 
-/* Both terms must have the same shape and not be constant. A row that is added to all rows (a bias) belongs to the product before it. */
+/* Both terms must have the same shape and not be constant. A row that is added to all rows (a bias) belongs to the
+ * product before it. */
 static bool match(const oct_graph *g, int id, skip *s)
 {
     const oct_node *n = &g->node[id];
@@ -64,8 +67,11 @@ static oct_status fuse(oct_graph *g, const skip *s, const oct_pass *self, const 
     int made;
     if (!seen)
         oct_match_add(&m, s->add);
-    const oct_fused f = { rms ? "SkipSimplifiedLayerNormalization" : "SkipLayerNormalization", "com.microsoft", 1,
-                          { s->x, s->other, n->in[1], shift }, shift >= 0 ? 4 : 3 };
+    const oct_fused f = { rms ? "SkipSimplifiedLayerNormalization" : "SkipLayerNormalization",
+                          "com.microsoft",
+                          1,
+                          { s->x, s->other, n->in[1], shift },
+                          shift >= 0 ? 4 : 3 };
     OCT_TRY(oct_match_replace(g, &m, s->norm, s->norm, &f, &made, err));
     OCT_TRY(oct_node_set_float(g, made, "epsilon", eps, err));
     oct_pass_note(log, self, f.op, g->node[made].name);

@@ -1,5 +1,5 @@
-/* Pass: ONNX Runtime's optimizer writes FusedConv and FusedGemm of com.microsoft. They are split into Conv or Gemm, the Add after it, and the activation.
- * The runtime fuses them again, and so they can be quantized. */
+/* Pass: ONNX Runtime's optimizer writes FusedConv and FusedGemm of com.microsoft. They are split into Conv or Gemm, the
+ * Add after it, and the activation. The runtime fuses them again, and so they can be quantized. */
 #include "passes/pass.h"
 
 #include "ops/core/args.h"
@@ -33,8 +33,9 @@ static const activation activations[] = {
 
 static bool is_fused(const oct_node *n)
 {
-    return strcmp(n->domain, "com.microsoft") == 0 && (strcmp(n->op, "FusedConv") == 0 || strcmp(n->op, "FusedGemm") == 0) &&
-           n->n_in > 1 && n->n_out == 1 && n->out[0] >= 0;
+    return strcmp(n->domain, "com.microsoft") == 0 &&
+           (strcmp(n->op, "FusedConv") == 0 || strcmp(n->op, "FusedGemm") == 0) && n->n_in > 1 && n->n_out == 1 &&
+           n->out[0] >= 0;
 }
 
 /* If an operator has no record here, or needs a newer opset, the node is not split. */
@@ -67,7 +68,8 @@ static bool param_of(const oct_node *n, const activation *a, int i, float *v)
 }
 
 /* Adds a node after `from` that computes a new value, or `last` if that is >= 0. */
-static oct_status append(oct_graph *g, const char *op, int from, int other, int before, int last, int *node, int *out, oct_err *err)
+static oct_status append(oct_graph *g, const char *op, int from, int other, int before, int last, int *node, int *out,
+                         oct_err *err)
 {
     *out = last;
     OCT_TRY(oct_graph_add_node(g, op, "", "", 1, 1, before, node, err));
@@ -79,7 +81,8 @@ static oct_status append(oct_graph *g, const char *op, int from, int other, int 
     return oct_graph_set_output(g, *node, 0, *out, err);
 }
 
-static oct_status set_params(oct_graph *g, int node, const activation *a, const float *v, const bool *given, oct_err *err)
+static oct_status set_params(oct_graph *g, int node, const activation *a, const float *v, const bool *given,
+                             oct_err *err)
 {
     for (int i = 0; i < MOST_PARAMS && a->attr[i] != NULL; i++)
         if (given[i])
@@ -90,8 +93,8 @@ static oct_status set_params(oct_graph *g, int node, const activation *a, const 
     return oct_raise_float(g, node, "max", 2, err);
 }
 
-/* The node itself becomes the Conv or Gemm, with those attributes that it keeps, and the others follow it. next: the node before which they are inserted, or
- * -1. */
+/* The node itself becomes the Conv or Gemm, with those attributes that it keeps, and the others follow it. next: the
+ * node before which they are inserted, or -1. */
 static oct_status split(oct_graph *g, int id, int next, const activation *a, oct_err *err)
 {
     const bool conv = strcmp(g->node[id].op, "FusedConv") == 0;

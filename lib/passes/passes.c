@@ -132,7 +132,8 @@ static oct_status run_once(oct_graph *g, const choice *c, const oct_pass_log *lo
     return OCT_OK;
 }
 
-/* One fusion may enable another, as in Conv + Mul + BatchNormalization, so passes are repeated until none changes anything. */
+/* One fusion may enable another, as in Conv + Mul + BatchNormalization, so passes are repeated until none changes
+ * anything. */
 static oct_status run_all(oct_graph *g, const choice *chosen, const oct_pass_log *log, oct_err *err)
 {
     for (counting c = { 1, log }; c.changes;) {

@@ -1,4 +1,5 @@
-/* lib/passes/to_float32.c -- changes types of values, constants and attributes to float32, and adds Casts at inputs and outputs. */
+/* lib/passes/to_float32.c -- changes types of values, constants and attributes to float32, and adds Casts at inputs and
+ * outputs. */
 #include "passes/to_float32.h"
 
 #include "ops/core/elem.h"
@@ -48,7 +49,8 @@ static oct_status wide_tensor(oct_arena *a, const oct_tensor *t, const oct_tenso
 {
     oct_tensor *wide;
     if (!t->data)
-        return oct_fail(err, OCT_EUNSUPPORTED, "a constant of %s whose elements cannot be read", oct_dtype_name(t->dtype));
+        return oct_fail(err, OCT_EUNSUPPORTED, "a constant of %s whose elements cannot be read",
+                        oct_dtype_name(t->dtype));
     OCT_TRY(oct_tensor_new(a, OCT_F32, t->rank, t->dims, &wide, err));
     for (int64_t i = 0, n; i < t->count; i += n) {
         oct_chunk part;
@@ -85,7 +87,8 @@ static oct_status widen_values(oct_graph *g, bool keeps_weights, oct_widened *w,
 {
     for (size_t i = 0; i < g->n_value; i++) {
         oct_value *v = &g->value[i];
-        if (v->dead || v->kind != OCT_VALUE_TENSOR || !is_narrow(v->dtype) || is_end(g, (int)i) || (keeps_weights && is_weights(g, (int)i)))
+        if (v->dead || v->kind != OCT_VALUE_TENSOR || !is_narrow(v->dtype) || is_end(g, (int)i) ||
+            (keeps_weights && is_weights(g, (int)i)))
             continue;
         if (v->constant && v->outer < 0) {
             const oct_tensor *wide;
@@ -107,7 +110,9 @@ static oct_status widen_values(oct_graph *g, bool keeps_weights, oct_widened *w,
 /* Whether an attribute gives an element type by its number. */
 static bool names_type(const oct_attr *a)
 {
-    static const char *const names[] = { "to", "dtype", "output_dtype", "output_datatype", "precision", "softmax_precision", "stash_type" };
+    static const char *const names[] = {
+        "to", "dtype", "output_dtype", "output_datatype", "precision", "softmax_precision", "stash_type"
+    };
     for (size_t i = 0; i < OCT_COUNT(names); i++)
         if (a->type == OCT_ATTR_INT && strcmp(a->name, names[i]) == 0)
             return is_narrow((oct_dtype)a->i);
@@ -134,7 +139,8 @@ static oct_status widen_attributes(oct_graph *g, int id, oct_err *err)
 static oct_status add_cast(oct_graph *g, int from, int to, int before, oct_err *err)
 {
     int id;
-    OCT_TRY(oct_graph_add_node(g, "Cast", "", oct_arena_printf(g->arena, "%s_Cast", g->value[to].name), 1, 1, before, &id, err));
+    OCT_TRY(oct_graph_add_node(g, "Cast", "", oct_arena_printf(g->arena, "%s_Cast", g->value[to].name), 1, 1, before,
+                               &id, err));
     OCT_TRY(oct_graph_set_input(g, id, 0, from, err));
     OCT_TRY(oct_graph_set_output(g, id, 0, to, err));
     return oct_node_set_int(g, id, "to", g->value[to].dtype, err);
@@ -159,7 +165,8 @@ static oct_status keep_input(oct_graph *g, int v, oct_err *err)
     return add_cast(g, v, wide, g->n_order ? g->order[0] : -1, err);
 }
 
-/* The node that computes an output computes it in float32, and other readers read that. A constant output exists twice. */
+/* The node that computes an output computes it in float32, and other readers read that. A constant output exists
+ * twice. */
 static oct_status keep_output(oct_graph *g, int v, oct_err *err)
 {
     const int p = g->value[v].producer;
@@ -178,8 +185,8 @@ static oct_status keep_output(oct_graph *g, int v, oct_err *err)
     return add_cast(g, wide, v, -1, err);
 }
 
-/* Adds Casts at inputs and outputs of the outermost graph with one of these types. An output is left as it is if it is an input, or if it is a constant or the
- * result of a Cast and nothing else reads it. */
+/* Adds Casts at inputs and outputs of the outermost graph with one of these types. An output is left as it is if it is
+ * an input, or if it is a constant or the result of a Cast and nothing else reads it. */
 static oct_status keep_ends(oct_graph *g, oct_err *err)
 {
     for (size_t i = 0; i < g->n_input; i++)

@@ -1,9 +1,10 @@
 /* Undoes folding where it makes a file larger.
  *
- * A folded constant costs its bytes in the file. Computing it costs its nodes, and the constants that it is computed from, except those that are in the file
- * anyway. It may be worthwhile to compute several constants with a common source, although it is not for each alone. So first each constant is taken that
- * saves bytes by itself. This is repeated, because its sources are then available to others. Finally, groups of constants connected by sources are taken if
- * they save bytes together. (The best choice is a minimum cut. This choice never makes a file larger.) */
+ * A folded constant costs its bytes in the file. Computing it costs its nodes, and the constants that it is computed
+ * from, except those that are in the file anyway. It may be worthwhile to compute several constants with a common
+ * source, although it is not for each alone. So first each constant is taken that saves bytes by itself. This is
+ * repeated, because its sources are then available to others. Finally, groups of constants connected by sources are
+ * taken if they save bytes together. (The best choice is a minimum cut. This choice never makes a file larger.) */
 #include "passes/unfold.h"
 
 #include "passes/pass.h"
@@ -40,7 +41,7 @@ typedef struct unfolder {
     size_t n_from, cap_from;
     const oct_tensor **real; /* constants that are in the file anyway, sorted */
     size_t n_real, cap_real;
-    source *source;          /* sorted by tensor */
+    source *source; /* sorted by tensor */
     size_t n_source;
 } unfolder;
 
@@ -70,7 +71,8 @@ static oct_status list_constants(unfolder *u, oct_graph *g, oct_err *err)
         if (x->dead || !x->constant || !x->constant->data || (!x->n_uses && !x->is_output))
             continue;
         const oct_stored s = u->o->stored(u->o->arg, g, (int)v);
-        if (x->recipe && !s.needed && x->constant->bytes >= OCT_UNFOLD_LEAST && !x->is_output && !oct_value_is_captured(x)) {
+        if (x->recipe && !s.needed && x->constant->bytes >= OCT_UNFOLD_LEAST && !x->is_output &&
+            !oct_value_is_captured(x)) {
             OCT_TRY(add_item(u, g, (int)v, s.bytes, err));
         } else if (s.real) {
             if (!OCT_GROW(u->arena, u->real, u->n_real, u->cap_real))
@@ -86,7 +88,7 @@ static oct_status list_constants(unfolder *u, oct_graph *g, oct_err *err)
 
 static int by_tensor(const void *a, const void *b)
 {
-    const uintptr_t x = (uintptr_t)*(const oct_tensor *const *)a, y = (uintptr_t)*(const oct_tensor *const *)b;
+    const uintptr_t x = (uintptr_t) * (const oct_tensor *const *)a, y = (uintptr_t) * (const oct_tensor *const *)b;
     return (x > y) - (x < y);
 }
 
@@ -114,7 +116,8 @@ static oct_status list_sources(unfolder *u, oct_err *err)
         u->n_source++;
     }
     for (size_t i = 0; i < u->n_from; i++)
-        u->at[i] = (size_t)((const source *)bsearch(u->from[i], u->source, u->n_source, sizeof *u->source, find) - u->source);
+        u->at[i] =
+            (size_t)((const source *)bsearch(u->from[i], u->source, u->n_source, sizeof *u->source, find) - u->source);
     return OCT_OK;
 }
 
@@ -168,7 +171,8 @@ static int missing(const unfolder *u, const item *x)
 
 static oct_status take_together(unfolder *u, size_t *saved, oct_err *err)
 {
-    size_t *bytes = oct_arena_calloc(u->arena, u->n_source + 1, sizeof *bytes), *cost = oct_arena_calloc(u->arena, u->n_source + 1, sizeof *cost);
+    size_t *bytes = oct_arena_calloc(u->arena, u->n_source + 1, sizeof *bytes),
+           *cost = oct_arena_calloc(u->arena, u->n_source + 1, sizeof *cost);
     if (!bytes || !cost)
         return oct_nomem(err);
     for (size_t i = 0; i < u->n; i++) {

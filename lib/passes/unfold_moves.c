@@ -1,15 +1,18 @@
-/* Folded constants that have the numbers of another one, in another order or shape, become values that nodes compute again. */
+/* Folded constants that have the numbers of another one, in another order or shape, become values that nodes compute
+ * again. */
 #include "passes/unfold.h"
 
 #include "ops/op.h"
 
-/* Whether a constant was only moved, in one or several steps, from input 0 of its recipe, which is a constant of the file. */
+/* Whether a constant was only moved, in one or several steps, from input 0 of its recipe, which is a constant of the
+ * file. */
 static bool only_moves(const oct_graph *g, int value)
 {
     for (int steps = 0; steps < OCT_RECIPE_NODES; steps++) {
         const oct_recipe *r = g->value[value].recipe;
         const oct_op *op = oct_op_find(r->node.domain, r->node.op, r->opset);
-        if (!op || !op->moves || r->node.n_in < 1 || r->node.in[0] < 0 || !r->from[0] || r->from[0]->dtype != r->made[g->value[value].made_slot]->dtype)
+        if (!op || !op->moves || r->node.n_in < 1 || r->node.in[0] < 0 || !r->from[0] ||
+            r->from[0]->dtype != r->made[g->value[value].made_slot]->dtype)
             return false;
         const int from = r->node.in[0];
         for (int i = 1; i < r->node.n_in; i++)
@@ -29,8 +32,9 @@ static oct_status unfold_here(oct_graph *g, oct_unfolding *u, bool *any, oct_err
     for (size_t v = 0; v < n; v++) {
         const oct_value *x = &g->value[v];
         oct_sources s;
-        if (x->dead || !x->constant || !x->recipe || !x->n_uses || x->is_output || x->outer >= 0 || x->constant->bytes < OCT_UNFOLD_LEAST ||
-            oct_value_is_captured(x) || !only_moves(g, (int)v) || !oct_graph_sources(g, (int)v, &s))
+        if (x->dead || !x->constant || !x->recipe || !x->n_uses || x->is_output || x->outer >= 0 ||
+            x->constant->bytes < OCT_UNFOLD_LEAST || oct_value_is_captured(x) || !only_moves(g, (int)v) ||
+            !oct_graph_sources(g, (int)v, &s))
             continue;
         OCT_TRY(oct_graph_unfold(g, (int)v, u, err));
         *any = true;

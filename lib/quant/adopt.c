@@ -1,5 +1,5 @@
-/* Puts the decisions of a model that is already quantized into a job of its float model: scales of values, quantized weights and biases. Their costs can
- * then be measured in the float graph, whichever tool made the model. */
+/* Puts the decisions of a model that is already quantized into a job of its float model: scales of values, quantized
+ * weights and biases. Their costs can then be measured in the float graph, whichever tool made the model. */
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
 
@@ -11,7 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST_DB 0.0 /* dB of weights compared with those of the float model: below this they are different weights, or have another order */
+#define LEAST_DB                                                                                                \
+    0.0 /* dB of weights compared with those of the float model: below this they are different weights, or have \
+           another order */
 
 typedef struct adoption {
     oct_conversion *c;
@@ -25,7 +27,8 @@ typedef struct adoption {
 
 /* ---- pairs ---- */
 
-/* The value of the quantized model that has the name of a float value, or holds its integers in operator form; -1: there is none. */
+/* The value of the quantized model that has the name of a float value, or holds its integers in operator form; -1:
+ * there is none. */
 static oct_status pair_names(adoption *a, const oct_graph *g, oct_err *err)
 {
     int *before = oct_arena_alloc(a->c->arena, (g->n_value + 1) * sizeof *before);
@@ -51,10 +54,12 @@ static int other_value(const adoption *a, int v)
 static bool has_scale(const oct_value *v)
 {
     const oct_quant *q = v->quant;
-    return q && q->n == 1 && !q->block && !v->constant && (q->dtype == OCT_U8 || q->dtype == OCT_S8 || q->dtype == OCT_U16 || q->dtype == OCT_S16);
+    return q && q->n == 1 && !q->block && !v->constant &&
+           (q->dtype == OCT_U8 || q->dtype == OCT_S8 || q->dtype == OCT_U16 || q->dtype == OCT_S16);
 }
 
-/* The value that is rounded for this one: the value itself, or (*copied) the result of a quantizer for some of its readers; -1: it is not rounded. */
+/* The value that is rounded for this one: the value itself, or (*copied) the result of a quantizer for some of its
+ * readers; -1: it is not rounded. */
 static int rounded_value(const adoption *a, int v, bool *copied)
 {
     const int x = other_value(a, v);
@@ -87,12 +92,14 @@ static const oct_quant *weights_of(const adoption *a, int node)
     return w && w->qvals && w->n > 0 && !w->block && oct_dtype_bits(w->dtype) >= 8 ? w : NULL;
 }
 
-/* The node that multiplies by what a layer's weights have become. It computes the layer's output, or the output of the clamp after it, or has its name. */
+/* The node that multiplies by what a layer's weights have become. It computes the layer's output, or the output of the
+ * clamp after it, or has its name. */
 static int other_layer(const adoption *a, int id)
 {
     oct_epilogue e;
     const oct_node *n = &a->j->g->node[id];
-    const int clamp = oct_clamp_behind(a->j->g, n->out[0], &e), at[] = { n->out[0], clamp >= 0 ? a->j->g->node[clamp].out[0] : -1 };
+    const int clamp = oct_clamp_behind(a->j->g, n->out[0], &e),
+              at[] = { n->out[0], clamp >= 0 ? a->j->g->node[clamp].out[0] : -1 };
     for (size_t k = 0; k < OCT_COUNT(at); k++) {
         const int p = computing_node(a, other_value(a, at[k]));
         if (p >= 0 && weights_of(a, p))
@@ -116,12 +123,15 @@ static oct_status copy_scale(const adoption *a, const oct_quant *from, const oct
     return OCT_OK;
 }
 
-/* Marks the nodes of the float graph that read a quantized copy of a value: their counterparts read it, or are unknown. */
+/* Marks the nodes of the float graph that read a quantized copy of a value: their counterparts read it, or are
+ * unknown. */
 static void mark_readers(adoption *a, int v, int copy)
 {
     const oct_value *x = &a->j->g->value[v];
     for (size_t i = 0; i < x->n_uses; i++) {
-        const int id = x->uses[i].node, p = id >= 0 && a->j->g->node[id].n_out ? computing_node(a, other_value(a, a->j->g->node[id].out[0])) : -1;
+        const int id = x->uses[i].node, p = id >= 0 && a->j->g->node[id].n_out
+                                                ? computing_node(a, other_value(a, a->j->g->node[id].out[0]))
+                                                : -1;
         bool reads = p < 0;
         for (int k = 0; p >= 0 && k < a->q->node[p].n_in; k++)
             reads |= a->q->node[p].in[k] == copy;
@@ -134,7 +144,8 @@ static oct_status adopt_value(adoption *a, int v, oct_err *err)
 {
     oct_qjob *j = a->j;
     bool copied;
-    const int x = j->g->value[v].constant || j->g->value[v].dead || !oct_is_f32(j, v) ? -1 : rounded_value(a, v, &copied);
+    const int x =
+        j->g->value[v].constant || j->g->value[v].dead || !oct_is_f32(j, v) ? -1 : rounded_value(a, v, &copied);
     if (x < 0 || !has_scale(&a->q->value[x]))
         return OCT_OK;
     OCT_TRY(copy_scale(a, a->q->value[x].quant, &j->value[v].quant, err));
@@ -173,8 +184,8 @@ static oct_status real_weights(const adoption *a, const oct_quant *w, oct_tensor
     for (int d = 0; d < w->axis && w->n > 1; d++)
         outer *= (size_t)t->dims[d];
     OCT_TRY(oct_tensor_new(a->j->arena, OCT_F32, t->rank, t->dims, real, err));
-    oct_dequantize_f32_axis(NULL, w->dtype, t->data, outer, (size_t)w->n, (size_t)t->count / outer / (size_t)w->n, w->scale, w->zp,
-                            (float *)(uintptr_t)(*real)->data);
+    oct_dequantize_f32_axis(NULL, w->dtype, t->data, outer, (size_t)w->n, (size_t)t->count / outer / (size_t)w->n,
+                            w->scale, w->zp, (float *)(uintptr_t)(*real)->data);
     return OCT_OK;
 }
 
@@ -236,7 +247,9 @@ static oct_status adopt_layer(adoption *a, int id, oct_err *err)
     a->taken[n->in[1]] = true;
     const bool rounded = reads_rounded(j, id) || j->node[id].scheme == OCT_SCHEME_STATIC;
     oct_set_scheme(j, id, rounded ? OCT_SCHEME_STATIC : OCT_SCHEME_DYNAMIC, "");
-    const oct_quant *bias = n->n_in > 2 && n->in[2] >= 0 && j->g->node[id].n_in > 2 && j->g->node[id].in[2] >= 0 ? a->q->value[n->in[2]].quant : NULL;
+    const oct_quant *bias = n->n_in > 2 && n->in[2] >= 0 && j->g->node[id].n_in > 2 && j->g->node[id].in[2] >= 0
+                                ? a->q->value[n->in[2]].quant
+                                : NULL;
     const oct_tensor *own = oct_layer_bias(j->g, id);
     if (bias && bias->qvals && bias->dtype == OCT_S32 && own && own->count == bias->qvals->count)
         j->node[id].bias = bias;
@@ -248,7 +261,9 @@ static oct_status adopt_layer(adoption *a, int id, oct_err *err)
 static void forget_decisions(oct_qjob *j)
 {
     for (size_t v = 0; v < j->n_values; v++)
-        j->value[v] = (qvalue){ .axis = j->value[v].axis, .same = (int)v, .next = -1, .clamp_lo = -INFINITY, .clamp_hi = INFINITY };
+        j->value[v] = (qvalue){
+            .axis = j->value[v].axis, .same = (int)v, .next = -1, .clamp_lo = -INFINITY, .clamp_hi = INFINITY
+        };
     for (size_t id = 0; id < j->n_nodes; id++)
         j->node[id] = (qnode){ .row = j->node[id].row, .scheme = OCT_SCHEME_FLOAT };
 }
@@ -332,7 +347,8 @@ static oct_status adopt(adoption *a, oct_adopted *n, oct_err *err)
     return OCT_OK;
 }
 
-oct_status oct_conversion_adopt(oct_conversion *c, oct_source *src, const oct_graph *quantized, oct_adopted *found, oct_err *err)
+oct_status oct_conversion_adopt(oct_conversion *c, oct_source *src, const oct_graph *quantized, oct_adopted *found,
+                                oct_err *err)
 {
     adoption a = { .c = c, .spelled = quantized };
     c->src = src;
@@ -340,7 +356,9 @@ oct_status oct_conversion_adopt(oct_conversion *c, oct_source *src, const oct_gr
     c->decided = true;
     if (found->values + found->layers == 0) {
         oct_fail(err, OCT_EUSAGE, "nothing that is quantized has a counterpart in %s", c->o.name);
-        oct_hint(err, "values are paired by their names, layers by the names of what they make; give the float model first, then the model that was made from it");
+        oct_hint(
+            err,
+            "values are paired by their names, layers by the names of what they make; give the float model first, then the model that was made from it");
         return OCT_EUSAGE;
     }
     const oct_status s = oct_conversion_find_causes(c, err);

@@ -1,8 +1,9 @@
-/* Turns decisions into a quantized graph: values get their quantization parameters (graph/graph.h). Where float numbers become such a value, a node with one
- * input, a border, is added. lib/forms writes the result in the form of files.
+/* Turns decisions into a quantized graph: values get their quantization parameters (graph/graph.h). Where float numbers
+ * become such a value, a node with one input, a border, is added. lib/forms writes the result in the form of files.
  *
- * The quantized values of a constant X are a value of their own, named X_quantized; other nodes may still read X. A clamp that a quantizer performs is
- * removed. The operator before it takes over the name of its output, so that layers of the float and the quantized model have the same names. */
+ * The quantized values of a constant X are a value of their own, named X_quantized; other nodes may still read X. A
+ * clamp that a quantizer performs is removed. The operator before it takes over the name of its output, so that layers
+ * of the float and the quantized model have the same names. */
 #include "quant/job.h"
 
 #include "forms/edit.h"
@@ -11,8 +12,10 @@
 
 #include <math.h>
 
-/* Makes a quantized value with this name and the shape of value `like`; like = -1: the shape of the quantized values. */
-static oct_status new_value(oct_qjob *j, const char *base, const char *suffix, const oct_quant *q, int like, int *v, oct_err *err)
+/* Makes a quantized value with this name and the shape of value `like`; like = -1: the shape of the quantized
+ * values. */
+static oct_status new_value(oct_qjob *j, const char *base, const char *suffix, const oct_quant *q, int like, int *v,
+                            oct_err *err)
 {
     OCT_TRY(oct_edit_value(j->g, base, suffix, OCT_F32, like, v, err));
     j->g->value[*v].quant = q;
@@ -47,7 +50,8 @@ static oct_status annotate_real_bias(oct_qjob *j, int id, const char *base, oct_
     if (!real)
         return oct_nomem(err);
     for (int64_t o = 0; o < outs; o++) {
-        const float scale = b->scale[b->n > 1 ? o * b->n / outs : 0], is = old && !moved ? ((const float *)old->data)[o] : 0;
+        const float scale = b->scale[b->n > 1 ? o * b->n / outs : 0],
+                    is = old && !moved ? ((const float *)old->data)[o] : 0;
         const bool same = old && fabsf(is - (float)q[o] * scale) <= scale;
         real[o] = same ? is : (float)q[o] * scale;
     }
@@ -84,7 +88,8 @@ static oct_status annotate_bias(oct_qjob *j, int id, oct_err *err)
 {
     const oct_node *n = &j->g->node[id];
     const int old = n->n_in > 2 ? n->in[2] : -1;
-    const char *base = old >= 0 ? j->g->value[old].name : oct_arena_printf(j->g->arena, "%s_bias", oct_node_label(j->g, id));
+    const char *base =
+        old >= 0 ? j->g->value[old].name : oct_arena_printf(j->g->arena, "%s_bias", oct_node_label(j->g, id));
     int v;
     if (!j->node[id].bias)
         return OCT_OK;
@@ -146,7 +151,8 @@ static oct_status annotate_constant(oct_qjob *j, int v, const oct_quant *shared,
     oct_tensor *qvals;
     int to;
     OCT_TRY(oct_tensor_new(j->g->arena, shared->dtype, t->rank, t->dims, &qvals, err));
-    oct_quantize_f32(NULL, shared->dtype, t->data, (size_t)t->count, shared->scale[0], shared->zp[0], (uint8_t *)(uintptr_t)qvals->data);
+    oct_quantize_f32(NULL, shared->dtype, t->data, (size_t)t->count, shared->scale[0], shared->zp[0],
+                     (uint8_t *)(uintptr_t)qvals->data);
     if (!q)
         return oct_nomem(err);
     q->qvals = qvals;
@@ -206,12 +212,14 @@ static oct_status annotate_values(oct_qjob *j, oct_err *err)
         if (!q || j->g->value[v].dead)
             continue;
         OCT_TRY(annotate_conversions(j, (int)v, err));
-        OCT_TRY(j->g->value[v].constant && !oct_operand_stays_real(j, (int)v) ? annotate_constant(j, (int)v, q, err) : annotate_value(j, (int)v, q, err));
+        OCT_TRY(j->g->value[v].constant && !oct_operand_stays_real(j, (int)v) ? annotate_constant(j, (int)v, q, err)
+                                                                              : annotate_value(j, (int)v, q, err));
     }
     return OCT_OK;
 }
 
-/* The input of a dynamic product is quantized when the model runs. Products that read the same value share the result. */
+/* The input of a dynamic product is quantized when the model runs. Products that read the same value share the
+ * result. */
 static oct_status annotate_input(oct_qjob *j, int id, oct_err *err)
 {
     static const oct_quant dynamic = { .dtype = OCT_U8 };
@@ -271,7 +279,8 @@ static oct_status half_opts(const oct_qjob *j, oct_half_opts *o, bool *any, oct_
         return oct_nomem(err);
     for (size_t i = 0; i < j->n_nodes; i++)
         *any |= (type[i] = oct_half_type(j, (int)i)) != OCT_UNDEFINED;
-    *o = (oct_half_opts){ type, j->n_nodes, j->opts.half_io ? ends : OCT_UNDEFINED, !oct_target_bfloat16(j->opts.target) };
+    *o = (oct_half_opts){ type, j->n_nodes, j->opts.half_io ? ends : OCT_UNDEFINED,
+                          !oct_target_bfloat16(j->opts.target) };
     return OCT_OK;
 }
 
@@ -284,7 +293,10 @@ static oct_status check_numbers(const oct_graph *g, int node, oct_err *err)
         const float *v = t && t->dtype == OCT_F32 ? t->data : NULL;
         for (int64_t e = 0; v && e < t->count; e++)
             if (isnan(v[e]))
-                return oct_within_node(g, node, oct_fail(err, OCT_ENUMERIC, "a weight is not a number (element %lld of '%s')", (long long)e, g->value[n->in[i]].name), err);
+                return oct_within_node(g, node,
+                                       oct_fail(err, OCT_ENUMERIC, "a weight is not a number (element %lld of '%s')",
+                                                (long long)e, g->value[n->in[i]].name),
+                                       err);
     }
     return OCT_OK;
 }

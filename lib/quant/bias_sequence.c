@@ -1,8 +1,10 @@
-/* Corrects biases in the order of the layers. Each correction is measured on inputs from the quantized model in which the layers before have already been
- * corrected (after Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, appendix D: empirical bias correction).
+/* Corrects biases in the order of the layers. Each correction is measured on inputs from the quantized model in which
+ * the layers before have already been corrected (after Nagel et al., Data-Free Quantization Through Weight Equalization
+ * and Bias Correction, 2019, appendix D: empirical bias correction).
  *
- * First the float model runs, and gives the mean of each layer's channels before any clamp. Then all samples go through the rounded model together, layer by
- * layer. At each layer the means are compared. The difference is added to the bias, and to the values that the next layers read. */
+ * First the float model runs, and gives the mean of each layer's channels before any clamp. Then all samples go through
+ * the rounded model together, layer by layer. At each layer the means are compared. The difference is added to the
+ * bias, and to the values that the next layers read. */
 #include "quant/convert_int.h"
 #include "quant/simulate_int.h"
 #include "quant/trial.h"
@@ -21,10 +23,10 @@ typedef struct corrected {
     int rounded;      /* the job's value that is rounded at that place, or -1 */
     int axis;         /* the dimension that holds its channels */
     int64_t channels;
-    int64_t first;    /* the index of its first channel among those of all layers */
-    double *real;     /* [channels]: the means in the float model */
-    bool known;       /* `real` is known */
-    double *shift;    /* [channels]: float mean minus mean in the rounded model */
+    int64_t first; /* the index of its first channel among those of all layers */
+    double *real;  /* [channels]: the means in the float model */
+    bool known;    /* `real` is known */
+    double *shift; /* [channels]: float mean minus mean in the rounded model */
 } corrected;
 
 /* A thread that runs the float model. */
@@ -55,11 +57,11 @@ struct sequence {
     const char **output; /* [n]: the names of their outputs */
     reader *reader;      /* one for each thread */
     const char **tap;
-    int *tapped;     /* by tap: the job's value that it rounds, or -1 */
+    int *tapped; /* by tap: the job's value that it rounds, or -1 */
     size_t n_taps;
-    int64_t channels; /* the number of channels of all layers */
+    int64_t channels;       /* the number of channels of all layers */
     const oct_quant **kept; /* [n_nodes]: the biases before any correction */
-    lane *lane;      /* one for each sample */
+    lane *lane;             /* one for each sample */
     size_t n_lanes;
     const corrected *now; /* the current layer */
 };
@@ -75,7 +77,8 @@ static bool is_corrected(const oct_qjob *j, int id)
 static oct_status list_layers(sequence *q, oct_err *err)
 {
     const oct_qjob *j = q->j;
-    const oct_graph *g = q->s->core->graph[SIM_ROUNDED].g; /* has the job's nodes in the order in which plans run them */
+    const oct_graph *g =
+        q->s->core->graph[SIM_ROUNDED].g; /* has the job's nodes in the order in which plans run them */
     q->layer = oct_arena_calloc(q->a, j->n_layer + 1, sizeof *q->layer);
     q->output = oct_arena_calloc(q->a, j->n_layer + 1, sizeof *q->output);
     if (!q->layer || !q->output)
@@ -87,7 +90,9 @@ static oct_status list_layers(sequence *q, oct_err *err)
             continue;
         corrected *t = &q->layer[q->n];
         const int v = j->g->node[id].out[0], rank = j->g->value[v].shape.rank;
-        *t = (corrected){ .node = id, .name = oct_value_name(j->g, v), .rounded = -1, .channels = l.outs, .first = q->channels };
+        *t = (corrected){
+            .node = id, .name = oct_value_name(j->g, v), .rounded = -1, .channels = l.outs, .first = q->channels
+        };
         q->output[q->n++] = t->name;
         t->axis = oct_op_of(j->g, id)->weights.kernel ? 1 : rank - 1;
         t->real = oct_arena_calloc(q->a, (size_t)l.outs, sizeof *t->real);
@@ -144,7 +149,7 @@ static oct_status show(void *arg, const char *name, const oct_operand *t, oct_er
 
 /* How the elements of one channel are arranged: positions [outer][inner], at distances outer_step and inner_step. */
 typedef struct channel_view {
-    int64_t step;                    /* the distance from one channel to the next */
+    int64_t step;                                            /* the distance from one channel to the next */
     int64_t rank, dims[OCT_MAX_RANK], strides[OCT_MAX_RANK]; /* the other dimensions */
     int64_t count;
 } channel_view;
@@ -381,8 +386,11 @@ static oct_status add_shift(const sequence *q, const corrected *x, oct_err *err)
     for (int i = 0; i < b->n; i++)
         scale[i] = bias_scale(q, x, i);
     for (int64_t c = 0; c < x->channels; c++) {
-        const double had = old ? ((const int32_t *)old->qvals->data)[c] : 0, r = had + rint(x->shift[c] / (double)scale[b->n > 1 ? c : 0]);
-        ((int32_t *)(uintptr_t)qvals->data)[c] = r > 2147483647.0 ? INT32_MAX : r < -2147483648.0 ? INT32_MIN : (int32_t)r;
+        const double had = old ? ((const int32_t *)old->qvals->data)[c] : 0,
+                     r = had + rint(x->shift[c] / (double)scale[b->n > 1 ? c : 0]);
+        ((int32_t *)(uintptr_t)qvals->data)[c] = r > 2147483647.0    ? INT32_MAX
+                                                 : r < -2147483648.0 ? INT32_MIN
+                                                                     : (int32_t)r;
     }
     b->qvals = qvals;
     if (oct_target_own_bias(q->j->opts.target))
@@ -461,7 +469,9 @@ static void undo(oct_trial *t, oct_conversion *c)
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     sequence q;
-    oct_trial t = { .size = OCT_SIM_JUDGES, .act = correct_all, .undo = undo, .otherwise = "biases stay as they are", .arg = &q };
+    oct_trial t = {
+        .size = OCT_SIM_JUDGES, .act = correct_all, .undo = undo, .otherwise = "biases stay as they are", .arg = &q
+    };
     return oct_conversion_try(c, &t, r, err);
 }
 

@@ -32,14 +32,14 @@ struct oct_block_inputs {
     oct_pool *pool;
     size_t threads, n_names, n_samples, n_inputs;
     const char *const *name;
-    oct_array **sample;      /* [samples][inputs] */
-    int mask;                /* the input that says which positions count; -1: there is none */
-    worker *worker;          /* [threads] */
+    oct_array **sample; /* [samples][inputs] */
+    int mask;           /* the input that says which positions count; -1: there is none */
+    worker *worker;     /* [threads] */
     track track[2];
-    atomic_size_t kept;      /* bytes that the kept states take */
+    atomic_size_t kept; /* bytes that the kept states take */
     /* the current group: */
     oct_block_input *group;
-    size_t n_group, now;     /* now: the track that is running */
+    size_t n_group, now; /* now: the track that is running */
 };
 
 /* ---- samples ---- */
@@ -61,7 +61,9 @@ static oct_status keep_sample(oct_block_inputs *b, const oct_batch *from, oct_er
 
 static oct_status read_samples(oct_block_inputs *b, oct_err *err)
 {
-    const int64_t fit = RUN_MACS / oct_sample_macs(b->c->m->graph), most = fit < LEAST_SAMPLES ? LEAST_SAMPLES : fit > MOST_SAMPLES ? MOST_SAMPLES : fit;
+    const int64_t fit = RUN_MACS / oct_sample_macs(b->c->m->graph), most = fit < LEAST_SAMPLES  ? LEAST_SAMPLES
+                                                                           : fit > MOST_SAMPLES ? MOST_SAMPLES
+                                                                                                : fit;
     const oct_pick pick = oct_pick_half(b->c, 0, most);
     oct_batch batch = OCT_BATCH_INIT;
     oct_status s = oct_source_pick(b->c->src, &pick, err);
@@ -90,7 +92,8 @@ static int find_mask(const oct_graph *g)
 
 static bool counts(const oct_array *mask, int64_t position)
 {
-    return !mask || (mask->dtype == OCT_S64 ? ((const int64_t *)mask->data)[position] : ((const int32_t *)mask->data)[position]) != 0;
+    return !mask || (mask->dtype == OCT_S64 ? ((const int64_t *)mask->data)[position]
+                                            : ((const int32_t *)mask->data)[position]) != 0;
 }
 
 /* The mask of a sample, if it has one value for each position. */
@@ -101,7 +104,8 @@ static const oct_array *mask_of(const oct_block_inputs *b, size_t sample, int64_
 }
 
 /* Copies the inputs at one position into column `row`. Positions are counted in C order of the other dimensions. */
-static void take_position(const oct_block_input *x, float *to, const oct_operand *t, const int64_t *strides, int axis, int64_t position, int64_t row)
+static void take_position(const oct_block_input *x, float *to, const oct_operand *t, const int64_t *strides, int axis,
+                          int64_t position, int64_t row)
 {
     const float *data = t->data;
     int64_t offset = 0;
@@ -220,7 +224,8 @@ static oct_status run_sample(void *arg, size_t i, size_t thread, oct_err *err)
     oct_runner_set_tap(r, show, w);
     const oct_status s = begin(w, r, &plan, err);
     if (s == OCT_EUNSUPPORTED)
-        return oct_runner_run(r, b->sample[i], &plan, err); /* the model runs in stages, from the beginning to the end */
+        return oct_runner_run(r, b->sample[i], &plan,
+                              err); /* the model runs in stages, from the beginning to the end */
     OCT_TRY(s);
     for (size_t k = 0; k < b->n_names; k++)
         if (!w->passed[k] && is_wanted(b, k) && oct_plan_shows(plan, b->name[k])) {
@@ -299,7 +304,8 @@ static oct_status open(oct_block_inputs *b, oct_err *err)
     return there ? OCT_OK : oct_nomem(err);
 }
 
-oct_status oct_block_inputs_open(oct_conversion *c, const char *const *names, size_t n, oct_block_inputs **out, oct_err *err)
+oct_status oct_block_inputs_open(oct_conversion *c, const char *const *names, size_t n, oct_block_inputs **out,
+                                 oct_err *err)
 {
     oct_arena *a = oct_arena_create();
     oct_block_inputs *b = a ? oct_arena_calloc(a, 1, sizeof *b) : NULL;

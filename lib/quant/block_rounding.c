@@ -1,9 +1,12 @@
-/* Rounds weights in blocks so that their errors compensate each other on the layer's inputs (GPTQ: Frantar et al., 2023; ldlq.h).
+/* Rounds weights in blocks so that their errors compensate each other on the layer's inputs (GPTQ: Frantar et al.,
+ * 2023; ldlq.h).
  *
- * Layers are processed in groups, in the order of the graph. No layer of a group depends on another one of it. Inputs come from the model in which earlier
- * groups are already rounded. Weights are first replaced by those that come closest in least squares, on these inputs, to the float model's results on its
- * own inputs (GPTAQ: Li et al., 2025). This also compensates errors of earlier layers. Scales and zero points are those that the weights get without samples
- * (blocks.h); they are chosen before any weight of a column is rounded, because inputs are rounded in the order of their moments, across blocks. */
+ * Layers are processed in groups, in the order of the graph. No layer of a group depends on another one of it. Inputs
+ * come from the model in which earlier groups are already rounded. Weights are first replaced by those that come
+ * closest in least squares, on these inputs, to the float model's results on its own inputs (GPTAQ: Li et al., 2025).
+ * This also compensates errors of earlier layers. Scales and zero points are those that the weights get without samples
+ * (blocks.h); they are chosen before any weight of a column is rounded, because inputs are rounded in the order of
+ * their moments, across blocks. */
 #include "quant/block_inputs.h"
 #include "quant/blocks.h"
 #include "quant/convert_int.h"
@@ -25,8 +28,8 @@ typedef struct blayer {
     oct_weight_layout l;
     const char *input; /* the name of its input */
     int axis;
-    int level;         /* how many layers in blocks precede it on the longest path */
-    size_t shown;      /* the index of its input among those of the group */
+    int level;    /* how many layers in blocks precede it on the longest path */
+    size_t shown; /* the index of its input among those of the group */
     qweights *made;
     oct_status status;
 } blayer;
@@ -38,16 +41,17 @@ typedef struct brounder {
     blayer *layer;      /* by level, and within a level in the order of the graph */
     size_t n, from, to; /* layers from..to are the current group */
     int levels;
-    const char **name;  /* [n_names] the values that the layers read, in the order of the graph */
+    const char **name; /* [n_names] the values that the layers read, in the order of the graph */
     size_t n_names;
     oct_block_input *shown;
     size_t n_shown;
-    qweights **before;  /* by node */
+    qweights **before; /* by node */
 } brounder;
 
 /* ---- which layers ---- */
 
-/* Whether a node's weights in blocks are used by it alone: neither by another product nor as a table whose rows are picked. */
+/* Whether a node's weights in blocks are used by it alone: neither by another product nor as a table whose rows are
+ * picked. */
 static bool owns(const oct_qjob *j, int node)
 {
     const qweights *w = j->node[node].weights[0];
@@ -62,14 +66,16 @@ static bool owns(const oct_qjob *j, int node)
 static bool in_blocks(const oct_qjob *j, int node)
 {
     const qweights *w = node < (int)j->n_nodes ? j->node[node].weights[0] : NULL;
-    return w && w->quant.block && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(j->g, node)->weights.blocks;
+    return w && w->quant.block && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY &&
+           oct_op_of(j->g, node)->weights.blocks;
 }
 
 static bool describe(const brounder *r, int id, int level, blayer *x)
 {
     const oct_graph *g = r->j->g;
     const oct_node *n = &g->node[id];
-    if (!in_blocks(r->j, id) || !owns(r->j, id) || !oct_layer_layout(g, id, &x->l) || x->l.matrices != 1 || x->l.groups != 1)
+    if (!in_blocks(r->j, id) || !owns(r->j, id) || !oct_layer_layout(g, id, &x->l) || x->l.matrices != 1 ||
+        x->l.groups != 1)
         return false;
     x->node = id;
     x->input = g->value[n->in[0]].name;
@@ -194,7 +200,8 @@ static void put_qvals(const blayer *x, const oct_nbits_form *f, const float *w, 
     for (size_t o = 0; o < f->n; o++)
         for (size_t i = 0; i < blocks * f->block; i++) {
             const size_t b = o * blocks + i / f->block;
-            const uint8_t zero = f->zero == OCT_NBITS_WHOLE ? (uint8_t)to->zp[b] : middle, v = i < f->k ? q[i * f->n + o] : zero;
+            const uint8_t zero = f->zero == OCT_NBITS_WHOLE ? (uint8_t)to->zp[b] : middle,
+                          v = i < f->k ? q[i * f->n + o] : zero;
             uint8_t *at = packed + o * bytes + (f->bits == 4 ? i / 2 : i);
             *at = f->bits == 4 ? (uint8_t)(i % 2 ? (*at & 15) | v << 4 : v) : v;
             if (i >= f->k)
@@ -227,9 +234,14 @@ static oct_status round_with(const brounder *r, const blayer *x, const oct_nbits
     const oct_block_matrix m = { to, (ptrdiff_t)f->n, 1 };
     memset((void *)(uintptr_t)q->qvals->data, 0, q->qvals->bytes);
     if (s == OCT_OK)
-        s = oct_quantize_blocks(&m, f, NULL, (uint8_t *)(uintptr_t)q->qvals->data, (float *)(uintptr_t)q->scale, (int32_t *)(uintptr_t)q->zp, &sqnr, err);
-    const oct_ldlq_blocks b = { .scale = q->scale, .zero = f->zero == OCT_NBITS_WHOLE ? q->zp : NULL, .block = f->block, .blocks = oct_nbits_blocks(f),
-                                .top = (1 << f->bits) - 1, .middle = 1 << (f->bits - 1) };
+        s = oct_quantize_blocks(&m, f, NULL, (uint8_t *)(uintptr_t)q->qvals->data, (float *)(uintptr_t)q->scale,
+                                (int32_t *)(uintptr_t)q->zp, &sqnr, err);
+    const oct_ldlq_blocks b = { .scale = q->scale,
+                                .zero = f->zero == OCT_NBITS_WHOLE ? q->zp : NULL,
+                                .block = f->block,
+                                .blocks = oct_nbits_blocks(f),
+                                .top = (1 << f->bits) - 1,
+                                .middle = 1 << (f->bits - 1) };
     if (s == OCT_OK)
         s = oct_ldlq_round_blocks(k, &b, noise);
     if (s == OCT_OK)
@@ -325,7 +337,9 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     static const oct_sim_mask alone = { .no_values = true, .weights = OCT_SIM_ROUNDED_WEIGHTS };
     brounder x = { .c = c, .j = c->job, .a = oct_arena_create() };
-    oct_trial t = { .size = OCT_SIM_JUDGES, .mask = &alone, .act = act, .undo = undo, .otherwise = "to the nearest value", .arg = &x };
+    oct_trial t = {
+        .size = OCT_SIM_JUDGES, .mask = &alone, .act = act, .undo = undo, .otherwise = "to the nearest value", .arg = &x
+    };
     const oct_status s = x.a ? oct_conversion_try(c, &t, r, err) : oct_nomem(err);
     if (r->measure)
         r->measure = "output SQNR of rounded weights alone";

@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* TILE columns are quantized side by side. ITEM columns are a work item, so that whole cache lines of a row-major matrix are read. */
+/* TILE columns are quantized side by side. ITEM columns are a work item, so that whole cache lines of a row-major
+ * matrix are read. */
 enum { TILE = OCT_QPARAMS_COLUMNS, ITEM = 4 * TILE, MOST_BLOCK = 256 };
 
 /* Weights below this become zeros, because the reciprocal of a scale must be finite. */
@@ -18,9 +19,9 @@ enum { TILE = OCT_QPARAMS_COLUMNS, ITEM = 4 * TILE, MOST_BLOCK = 256 };
 typedef struct tile {
     float x[MOST_BLOCK * TILE]; /* [block][TILE] */
     uint8_t qvals[MOST_BLOCK * TILE];
-    oct_column_qparams best;    /* the scale and zero point by which weights were rounded */
-    float fit[TILE];            /* the scale that will be written */
-    double error[TILE];         /* the squared error with that scale */
+    oct_column_qparams best; /* the scale and zero point by which weights were rounded */
+    float fit[TILE];         /* the scale that will be written */
+    double error[TILE];      /* the squared error with that scale */
 } tile;
 
 /* ------------------------------------------------------------------ choosing */
@@ -67,7 +68,8 @@ static void find_range(const float *x, size_t block, int top, range *r)
     }
 }
 
-/* Sets the initial state: all quantized values are the middle one, and the error is the sum of squares. Returns the sum over all columns. */
+/* Sets the initial state: all quantized values are the middle one, and the error is the sum of squares. Returns the sum
+ * over all columns. */
 static double start(tile *t, size_t block, int top)
 {
     double sum = 0;
@@ -204,8 +206,8 @@ static oct_status fail_at(const job *w, oct_err *err)
     return oct_fail(err, OCT_EINTERNAL, "rounding in blocks");
 }
 
-oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, uint8_t *qvals, float *scale,
-                               int32_t *zero, double *sqnr, oct_err *err)
+oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, uint8_t *qvals,
+                               float *scale, int32_t *zero, double *sqnr, oct_err *err)
 {
     const size_t items = (f->n + ITEM - 1) / ITEM;
     job w = { .m = m, .f = f, .qvals = qvals, .zero = zero, .scale = scale };

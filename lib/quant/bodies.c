@@ -1,7 +1,7 @@
 /* Jobs of the graphs that nodes hold: the bodies of If, Loop and Scan are quantized like the graph around them.
  *
- * A job of its own decides and writes each body. Inputs and outputs of a body stay float32. A value that a body takes from outside keeps its name and its
- * type, and gets a quantizer inside the body. */
+ * A job of its own decides and writes each body. Inputs and outputs of a body stay float32. A value that a body takes
+ * from outside keeps its name and its type, and gets a quantizer inside the body. */
 #include "quant/job.h"
 
 #include <stdlib.h>
@@ -62,9 +62,10 @@ static oct_status list_layers(oct_qjob *to, oct_qjob *j, oct_err *err)
 /* A wanted value in one of the graphs. */
 typedef struct mention {
     const char *name;
-    const oct_graph *g; /* the graph that computes the value, and the index there; a captured value belongs to an outer graph */
+    const oct_graph
+        *g; /* the graph that computes the value, and the index there; a captured value belongs to an outer graph */
     int value;
-    size_t at;          /* the position in the list */
+    size_t at; /* the position in the list */
     int axis;
 } mention;
 
@@ -98,7 +99,8 @@ static int by_name(const void *a, const void *b)
     return c ? c : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Branches may use the same name for different values. These share statistics, and have no moments, because their channels differ. */
+/* Branches may use the same name for different values. These share statistics, and have no moments, because their
+ * channels differ. */
 static oct_status list_values(oct_qjob *j, mentions *all, oct_err *err)
 {
     j->all_wanted = oct_arena_calloc(j->arena, all->n + 1, sizeof *j->all_wanted);

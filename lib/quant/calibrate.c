@@ -50,8 +50,8 @@ static int64_t counted(const worker *w, const oct_operand *t)
     return batched ? (int64_t)w->batch.n : rows;
 }
 
-/* How many positions of a sample are used for the moments of its channels. They are chosen regularly, and alike in every sample of a shape, so that tables
- * still merge exactly. A mean over 64 samples needs no more. */
+/* How many positions of a sample are used for the moments of its channels. They are chosen regularly, and alike in
+ * every sample of a shape, so that tables still merge exactly. A mean over 64 samples needs no more. */
 enum { POSITIONS = 256 };
 
 static size_t position_step(size_t positions)
@@ -60,7 +60,8 @@ static size_t position_step(size_t positions)
     return step < 2 ? 1 : step | 1; /* an odd step does not always hit the same columns in rows of even width */
 }
 
-static oct_status channels(oct_calib_tensor *t, const oct_operand *x, const float *v, int64_t samples, int axis, bool all, oct_err *err)
+static oct_status channels(oct_calib_tensor *t, const oct_operand *x, const float *v, int64_t samples, int axis,
+                           bool all, oct_err *err)
 {
     if (axis < 0)
         axis = x->rank - 1;
@@ -100,7 +101,8 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
     const int i = value_index(w->s->opts, name);
     if (i < 0 || !w->tensor[i] || x->count == 0)
         return OCT_OK;
-    oct_operand as_it_lies = *x; /* converted element by element in the order of the layout; float32 is read in the same order */
+    oct_operand as_it_lies =
+        *x; /* converted element by element in the order of the layout; float32 is read in the same order */
     as_it_lies.layout = OCT_LAYOUT_PLAIN;
     float *made = x->dtype == OCT_F32 ? NULL : oct_alloc((size_t)x->count * sizeof *made);
     oct_status s = x->dtype == OCT_F32 ? OCT_OK : made ? oct_operand_to_f32(&as_it_lies, made, err) : oct_nomem(err);
@@ -121,7 +123,8 @@ static oct_status sum_up(const shared *s, oct_calib *all, oct_err *err)
     return OCT_OK;
 }
 
-/* Called with the lock held: waits until no other thread is working on a batch, and then gives everything gathered to the checkpoint. */
+/* Called with the lock held: waits until no other thread is working on a batch, and then gives everything gathered to
+ * the checkpoint. */
 static oct_status checkpoint(shared *s, oct_err *err)
 {
     s->pausing = true;
@@ -240,14 +243,20 @@ static void free_worker(worker *w)
     oct_batch_free(&w->batch);
 }
 
-static oct_status calibrate(const oct_graph *g, const oct_graph *part, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
+static oct_status calibrate(const oct_graph *g, const oct_graph *part, oct_source *src, const oct_calibrate_opts *opts,
+                            oct_calib *c, oct_err *err)
 {
     oct_pool *pool = oct_pool_create(opts->threads);
     size_t n = (size_t)oct_pool_threads(pool);
     if (pool)
         oct_pool_relax(pool);
-    shared s = { .g = g, .part = part, .src = src, .opts = opts, .total = opts->total ? opts->total : oct_source_count(src),
-                 .before = c, .n_workers = n };
+    shared s = { .g = g,
+                 .part = part,
+                 .src = src,
+                 .opts = opts,
+                 .total = opts->total ? opts->total : oct_source_count(src),
+                 .before = c,
+                 .n_workers = n };
     worker *w = s.workers = oct_calloc(n, sizeof *w);
     oct_status st = !pool ? oct_pool_fail(opts->threads, err) : !w ? oct_nomem(err) : OCT_OK;
     if (s.total < 0)
@@ -271,7 +280,8 @@ static oct_status calibrate(const oct_graph *g, const oct_graph *part, oct_sourc
     return st;
 }
 
-oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c, oct_err *err)
+oct_status oct_calibrate(const oct_graph *g, oct_source *src, const oct_calibrate_opts *opts, oct_calib *c,
+                         oct_err *err)
 {
     oct_graph *part;
     for (size_t i = 0; i < opts->n; i++)

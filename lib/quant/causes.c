@@ -24,7 +24,9 @@ static oct_status set_cause(oct_conversion *c, const oct_site *s, double all, oc
 {
     const oct_qjob *j = c->job;
     const int node = node_of(j, s);
-    *x = (oct_cause){ .layer = "", .op = "", .node = node, .noise = s->noise, .share = s->noise / all, .sqnr = decibels(s->noise) };
+    *x = (oct_cause){
+        .layer = "", .op = "", .node = node, .noise = s->noise, .share = s->noise / all, .sqnr = decibels(s->noise)
+    };
     /* Names must outlive the graph that is written. */
     if (node >= 0 && (!(x->layer = oct_arena_strdup(c->arena, oct_node_label(j->g, node))) ||
                       !(x->op = oct_arena_strdup(c->arena, j->g->node[node].op))))
@@ -42,8 +44,9 @@ static void add_to_layer(oct_conversion *c, const oct_cause *x)
             c->layers[i].loss += x->share;
 }
 
-/* The sum of what the counted sites cost alone. It may exceed what they cost together, because errors can compensate each other: a bias is chosen for the
- * rounding before it. Shares refer to the larger of the two numbers, so that they are parts of a whole. */
+/* The sum of what the counted sites cost alone. It may exceed what they cost together, because errors can compensate
+ * each other: a bias is chosen for the rounding before it. Shares refer to the larger of the two numbers, so that they
+ * are parts of a whole. */
 static double sum_of(const oct_qjob *j, const oct_sensitivity *s)
 {
     double sum = 0;
@@ -56,7 +59,9 @@ static oct_status record(oct_conversion *c, const oct_sensitivity *s, oct_err *e
 {
     oct_causes *x = &c->causes;
     const double left = oct_sensitivity_left(c->job, s), sum = sum_of(c->job, s), all = fmax(left, sum);
-    *x = (oct_causes){ .least = s->least, .weights = s->of_layers, .samples = s->samples, .all = decibels(left), .sum = decibels(sum) };
+    *x = (oct_causes){
+        .least = s->least, .weights = s->of_layers, .samples = s->samples, .all = decibels(left), .sum = decibels(sum)
+    };
     if (!(x->cause = oct_arena_calloc(c->arena, s->n + 1, sizeof *x->cause)))
         return oct_nomem(err);
     for (size_t i = 0; i < s->n; i++) {
@@ -95,7 +100,8 @@ oct_status oct_conversion_sensitivity(oct_conversion *c, double least, oct_sensi
     return memo ? oct_memo_save(memo, err) : OCT_OK;
 }
 
-oct_status oct_conversion_sensitivity_part(oct_conversion *c, uint32_t part, uint32_t parts, oct_buf *rest, size_t *measured, oct_err *err)
+oct_status oct_conversion_sensitivity_part(oct_conversion *c, uint32_t part, uint32_t parts, oct_buf *rest,
+                                           size_t *measured, oct_err *err)
 {
     oct_sim *s;
     oct_memo *memo;

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-/* Bars a node from forms that need the range of a value. A product may still quantize its input at run time, unless a person removed the value from the
- * table. */
+/* Bars a node from forms that need the range of a value. A product may still quantize its input at run time, unless a
+ * person removed the value from the table. */
 static void give_up_node(oct_qjob *j, int node, bool taken_out)
 {
     if (oct_is_product(j, node) && !taken_out)
@@ -15,8 +15,8 @@ static void give_up_node(oct_qjob *j, int node, bool taken_out)
         j->node[node].barred = "a tensor has no statistics in the calibration table";
 }
 
-/* Bars all nodes that would quantize a value. The output of a product may stay float, so only its readers are barred, unless a person removed the value from
- * the table. */
+/* Bars all nodes that would quantize a value. The output of a product may stay float, so only its readers are barred,
+ * unless a person removed the value from the table. */
 static void give_up(oct_qjob *j, int value, bool taken_out)
 {
     const oct_value *v = &j->g->value[value];
@@ -27,7 +27,8 @@ static void give_up(oct_qjob *j, int value, bool taken_out)
             give_up_node(j, v->uses[i].node, taken_out);
             any = true;
         }
-    const bool needs = p >= 0 && (!oct_is_product(j, p) || oct_target_needs_output(j->opts.target, j->g->node[p].op, j->g->node[p].out[0] != value));
+    const bool needs = p >= 0 && (!oct_is_product(j, p) || oct_target_needs_output(j->opts.target, j->g->node[p].op,
+                                                                                   j->g->node[p].out[0] != value));
     if (p >= 0 && (taken_out || !any || (needs && oct_makes_quantized(j, p))))
         give_up_node(j, p, taken_out);
 }
@@ -69,13 +70,17 @@ static void tell_misfits(oct_qjob *j, const oct_calib *c, int root, const pins *
         const oct_calib_tensor *t = pinned_tensor(j, c, v);
         const oct_calib_exact *x = t ? &t->exact : NULL;
         const bool same = x && x->bits == p->exact.bits && x->scale == p->exact.scale && x->zero == p->exact.zero;
-        j->value[v].misfit = !x || !x->bits ? NULL : same ? misfit : "it shares its parameters with a tensor that has others";
+        j->value[v].misfit = !x || !x->bits ? NULL
+                             : same         ? misfit
+                                            : "it shares its parameters with a tensor that has others";
     }
 }
 
-/* Merges the statistics of all values that share their parameters. Values that are only moved are the same numbers again, and change no range. *missing: a
- * value without statistics that no pinned range replaces, or that was removed; or -1. *whole: all have statistics. */
-static oct_status merge_stats(const oct_qjob *j, const oct_calib *c, int root, bool pinned, oct_stats *s, bool *whole, int *missing, oct_err *err)
+/* Merges the statistics of all values that share their parameters. Values that are only moved are the same numbers
+ * again, and change no range. *missing: a value without statistics that no pinned range replaces, or that was removed;
+ * or -1. *whole: all have statistics. */
+static oct_status merge_stats(const oct_qjob *j, const oct_calib *c, int root, bool pinned, oct_stats *s, bool *whole,
+                              int *missing, oct_err *err)
 {
     *missing = -1;
     *whole = true;
@@ -103,7 +108,8 @@ static oct_range clamped(const qvalue *root, oct_range r)
     return (oct_range){ fmaxf(r.lo, root->clamp_lo), fminf(r.hi, root->clamp_hi) };
 }
 
-static oct_status select_range(const qvalue *root, const oct_stats *s, oct_observer_spec spec, oct_qrange qrange, oct_selection *sel, oct_err *err)
+static oct_status select_range(const qvalue *root, const oct_stats *s, oct_observer_spec spec, oct_qrange qrange,
+                               oct_selection *sel, oct_err *err)
 {
     OCT_TRY(oct_observe(s, spec, qrange, sel, err));
     const oct_range r = clamped(root, sel->range);
@@ -112,8 +118,8 @@ static oct_status select_range(const qvalue *root, const oct_stats *s, oct_obser
     return oct_observe_range(s, r, qrange, sel, err);
 }
 
-/* The reason why given parameters cannot be used unchanged; NULL: they can. If the quantizer also performs a clamp, its range must end at the clamp, up to
- * half a step. */
+/* The reason why given parameters cannot be used unchanged; NULL: they can. If the quantizer also performs a clamp, its
+ * range must end at the clamp, up to half a step. */
 static const char *misfit_of(const qvalue *root, const pins *p, oct_dtype type)
 {
     const oct_calib_exact *x = &p->exact;
@@ -128,8 +134,8 @@ static const char *misfit_of(const qvalue *root, const pins *p, oct_dtype type)
 }
 
 /* Uses a range that the table fixes, and if possible its exact parameters. */
-static oct_status select_pinned(const qvalue *root, const oct_stats *s, bool whole, const pins *p, oct_dtype type, oct_qrange qrange,
-                                oct_selection *sel, const char **misfit, oct_err *err)
+static oct_status select_pinned(const qvalue *root, const oct_stats *s, bool whole, const pins *p, oct_dtype type,
+                                oct_qrange qrange, oct_selection *sel, const char **misfit, oct_err *err)
 {
     const oct_range r = clamped(root, p->range);
     *sel = (oct_selection){ .range = r, .q = oct_qparams_from_range(r, qrange), .mse = NAN, .signal = NAN };
@@ -153,7 +159,8 @@ static oct_status new_parameters(oct_qjob *j, oct_dtype type, oct_qparams p, oct
     return OCT_OK;
 }
 
-static oct_status set_parameters(oct_qjob *j, int root, oct_dtype type, const oct_selection *sel, const char *observer, oct_err *err)
+static oct_status set_parameters(oct_qjob *j, int root, oct_dtype type, const oct_selection *sel, const char *observer,
+                                 oct_err *err)
 {
     oct_quant *q;
     OCT_TRY(new_parameters(j, type, sel->q, &q, err));
@@ -190,14 +197,15 @@ static bool fixed_params(const oct_qjob *j, int root, oct_dtype type, oct_qparam
 {
     for (int v = root; v >= 0; v = j->value[v].next) {
         const int p = oct_maker_node(j, v);
-        if (oct_makes_quantized(j, p) && oct_target_scale_of(j->opts.target, j->g->node[p].op, type, &q->scale, &q->zero))
+        if (oct_makes_quantized(j, p) &&
+            oct_target_scale_of(j->opts.target, j->g->node[p].op, type, &q->scale, &q->zero))
             return true;
     }
     return false;
 }
 
-/* Rounds a scale to the power of two above or below it, whichever loses less by the statistics. whole: statistics of all values are known; otherwise the one
- * above is taken. */
+/* Rounds a scale to the power of two above or below it, whichever loses less by the statistics. whole: statistics of
+ * all values are known; otherwise the one above is taken. */
 static oct_status round_scale(const oct_stats *s, bool whole, oct_qrange qrange, oct_selection *sel, oct_err *err)
 {
     int exponent;
@@ -217,16 +225,19 @@ static oct_status round_scale(const oct_stats *s, bool whole, oct_qrange qrange,
 }
 
 /* Parameters prescribed by the target, or fixed by the table, or else chosen by an observer. */
-static oct_status select_params(oct_qjob *j, int root, oct_dtype type, const oct_stats *s, bool whole, const pins *pinned, oct_selection *sel,
-                                const char **misfit, oct_err *err)
+static oct_status select_params(oct_qjob *j, int root, oct_dtype type, const oct_stats *s, bool whole,
+                                const pins *pinned, oct_selection *sel, const char **misfit, oct_err *err)
 {
     const oct_policy_row *row = j->value[root].row;
-    const oct_observer_spec spec = row && row->observer.observer ? row->observer : j->chosen ? j->chosen[root] : j->observer;
+    const oct_observer_spec spec = row && row->observer.observer ? row->observer
+                                   : j->chosen                   ? j->chosen[root]
+                                                                 : j->observer;
     oct_qparams fixed;
     oct_qrange qrange;
     OCT_TRY(oct_qrange_of(type, j->value[root].symmetric, &qrange, err));
     if (fixed_params(j, root, type, &fixed)) {
-        const oct_range all = { (float)(qrange.qmin - fixed.zero) * fixed.scale, (float)(qrange.qmax - fixed.zero) * fixed.scale };
+        const oct_range all = { (float)(qrange.qmin - fixed.zero) * fixed.scale,
+                                (float)(qrange.qmax - fixed.zero) * fixed.scale };
         *sel = (oct_selection){ .range = all, .mse = NAN, .signal = NAN };
         if (whole)
             OCT_TRY(oct_observe_range(s, all, qrange, sel, err));
@@ -268,14 +279,19 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
     const oct_given_params *given = given_params(j, root);
     const oct_policy_row *row = j->value[root].row;
     const oct_dtype type = oct_asked_activations(j, row);
-    const oct_observer_spec spec = row && row->observer.observer ? row->observer : j->chosen ? j->chosen[root] : j->observer;
+    const oct_observer_spec spec = row && row->observer.observer ? row->observer
+                                   : j->chosen                   ? j->chosen[root]
+                                                                 : j->observer;
     const pins pinned = find_pins(j, c, root);
     bool whole;
     int missing;
     oct_stats s;
     oct_selection sel;
     if (given) /* they are exact */
-        return set_parameters(j, root, type, &(oct_selection){ .q = { given->scale, given->zero - (type == OCT_S8 ? 128 : 0) }, .signal = 1 }, "given", err);
+        return set_parameters(j, root, type,
+                              &(oct_selection){ .q = { given->scale, given->zero - (type == OCT_S8 ? 128 : 0) },
+                                                .signal = 1 },
+                              "given", err);
     oct_stats_init(&s);
     oct_status st = merge_stats(j, c, root, pinned.any, &s, &whole, &missing, err);
     if (st == OCT_OK && missing >= 0) {

@@ -1,4 +1,5 @@
-/* From decisions to a model on disk: rewritten, written to a temporary file beside the output, read back and checked. */
+/* From decisions to a model on disk: rewritten, written to a temporary file beside the output, read back and
+ * checked. */
 #include "quant/convert_int.h"
 
 #include "base/utf8.h"
@@ -62,8 +63,8 @@ static oct_status set_trials(const oct_conversion *c, oct_err *err)
     return s;
 }
 
-/* The size of the file. If nothing in the model became smaller, the file does not tell how it was made, because that would make it larger than the float model;
- * but the record of a model that had one is replaced. */
+/* The size of the file. If nothing in the model became smaller, the file does not tell how it was made, because that
+ * would make it larger than the float model; but the record of a model that had one is replaced. */
 static oct_status count_bytes(const oct_conversion *c, const char *output, uint64_t *bytes, oct_err *err)
 {
     static const char *const tells[] = { "octet.version", "octet.command", OCT_RECORD_KEY };
@@ -127,16 +128,16 @@ const char *oct_conversion_no_gain(const oct_conversion *c)
 {
     const oct_layer_count n = oct_layers_count(c->layers, c->n_layers);
     const oct_speed_verdict speed = c->verdict ? oct_eval_speed_judge(&c->verdict->models[1].speed) : OCT_SPEED_UNKNOWN;
-    if (c->o.job.scheme == OCT_SCHEME_FLOAT || c->size_before < LEAST_SIZE || (double)c->size_after < SMALLER * (double)c->size_before ||
-        speed == OCT_SPEED_FASTER)
+    if (c->o.job.scheme == OCT_SCHEME_FLOAT || c->size_before < LEAST_SIZE ||
+        (double)c->size_after < SMALLER * (double)c->size_before || speed == OCT_SPEED_FASTER)
         return NULL;
     if (speed != OCT_SPEED_UNKNOWN || n.integer_nodes + n.half == 0)
         return "it is neither smaller nor faster than the model it was made from";
     return "it is not smaller than the model it was made from, and whether it is faster was not measured";
 }
 
-/* Reads back what was written, before it replaces anything. It is an error (OCT_ENUMERIC) if the model does not load, or if operators do not support the
- * types of their operands. A stream cannot be read back. */
+/* Reads back what was written, before it replaces anything. It is an error (OCT_ENUMERIC) if the model does not load,
+ * or if operators do not support the types of their operands. A stream cannot be read back. */
 static oct_status check(const oct_conversion *c, const char *output, const oct_model_draft *d, oct_err *err)
 {
     oct_model *q;

@@ -91,12 +91,14 @@ static void warn_quantized(oct_conversion *c)
     size_t n = 0;
     for (size_t i = 0; i < g->n_order; i++) {
         const char *op = g->node[g->order[i]].op;
-        n += strcmp(op, "DequantizeLinear") == 0 || strncmp(op, "QLinear", 7) == 0 || strcmp(op, "MatMulInteger") == 0 ||
-             strcmp(op, "MatMulNBits") == 0 || strncmp(op, "DynamicQuantize", 15) == 0;
+        n += strcmp(op, "DequantizeLinear") == 0 || strncmp(op, "QLinear", 7) == 0 ||
+             strcmp(op, "MatMulInteger") == 0 || strcmp(op, "MatMulNBits") == 0 ||
+             strncmp(op, "DynamicQuantize", 15) == 0;
     }
     c->was_quantized = n > 0;
     if (n)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "%s is quantized already (%zu nodes); what is quantized stays as it is", c->o.name, n);
+        oct_conversion_say(c, OCT_NOTE_WARNING, "%s is quantized already (%zu nodes); what is quantized stays as it is",
+                           c->o.name, n);
 }
 
 void oct_conversion_take(oct_conversion *c, oct_model *m)
@@ -164,7 +166,9 @@ static void say_target(oct_conversion *c)
     const oct_graph *g = c->m->graph;
     const oct_target *t = c->o.job.target;
     if (oct_target_untested(t))
-        oct_conversion_say(c, 0, "the target %s is untested on the device: its rules were read in documents and sources", oct_target_name(t));
+        oct_conversion_say(c, 0,
+                           "the target %s is untested on the device: its rules were read in documents and sources",
+                           oct_target_name(t));
     for (size_t i = 0; oct_target_static_shapes(t) && i < g->n_input; i++) {
         const oct_value *v = &g->value[g->input[i]];
         int d = 0;
@@ -172,9 +176,11 @@ static void say_target(oct_conversion *c)
             d++;
         if (v->shape.rank >= 0 && d == v->shape.rank)
             continue;
-        oct_conversion_say(c, OCT_NOTE_WARNING, "the target %s wants fixed shapes, and dimension %d of input '%s' is not fixed: export the model with "
-                           "whole numbers for all dimensions of its inputs",
-                           oct_target_name(t), d, v->name);
+        oct_conversion_say(
+            c, OCT_NOTE_WARNING,
+            "the target %s wants fixed shapes, and dimension %d of input '%s' is not fixed: export the model with "
+            "whole numbers for all dimensions of its inputs",
+            oct_target_name(t), d, v->name);
     }
 }
 
@@ -184,9 +190,11 @@ static void say_unmet(oct_conversion *c)
     oct_dtype asked, taken;
     const size_t n = oct_qjob_unmet(c->job, &asked, &taken);
     if (n)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "the target %s takes no %s activations, which rules ask for: %zu node%s %s instead; "
+        oct_conversion_say(c, OCT_NOTE_WARNING,
+                           "the target %s takes no %s activations, which rules ask for: %zu node%s %s instead; "
                            "'qconvert --list-targets' has others",
-                           oct_target_name(c->o.job.target), oct_policy_activations(asked), n, n == 1 ? " has" : "s have", oct_policy_activations(taken));
+                           oct_target_name(c->o.job.target), oct_policy_activations(asked), n,
+                           n == 1 ? " has" : "s have", oct_policy_activations(taken));
 }
 
 /* Of rules that another option makes void one would see nothing, either. */
@@ -196,7 +204,8 @@ static oct_status say_void(oct_conversion *c, oct_err *err)
     size_t n;
     OCT_TRY(oct_qjob_void_rules(c->job, c->arena, &list, &n, err));
     for (size_t i = 0; i < n; i++)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "the rule %s has no effect on %zu node%s: %s", list[i].rule, list[i].nodes, list[i].nodes == 1 ? "" : "s", list[i].why);
+        oct_conversion_say(c, OCT_NOTE_WARNING, "the rule %s has no effect on %zu node%s: %s", list[i].rule,
+                           list[i].nodes, list[i].nodes == 1 ? "" : "s", list[i].why);
     return OCT_OK;
 }
 
@@ -204,9 +213,11 @@ static oct_status open_job(oct_conversion *c, oct_err *err)
 {
     OCT_TRY(oct_conversion_reopen(c, err));
     if (c->o.job.scheme == OCT_SCHEME_BF16 && !oct_target_bfloat16(c->o.job.target))
-        oct_conversion_say(c, OCT_NOTE_WARNING, "the target %s has no bfloat16 kernels: weights are stored in bfloat16, and all is computed in "
-                           "float32; --target says where else the model will run",
-                           oct_target_name(c->o.job.target));
+        oct_conversion_say(
+            c, OCT_NOTE_WARNING,
+            "the target %s has no bfloat16 kernels: weights are stored in bfloat16, and all is computed in "
+            "float32; --target says where else the model will run",
+            oct_target_name(c->o.job.target));
     OCT_TRY(oct_policy_note(c->policy, c->m->graph, err));
     c->n_prepared = c->m->graph->n_node;
     say_target(c);
@@ -222,7 +233,9 @@ static const char *lacks(const oct_conversion *c, const oct_method *m)
 {
     const oct_method_needs needs = m->needs;
     if (m->of_blocks)
-        return !oct_qjob_has_blocks(c->job) ? "no layer has weights in blocks" : c->src ? oct_no_running(c) : "it needs samples";
+        return !oct_qjob_has_blocks(c->job) ? "no layer has weights in blocks"
+               : c->src                     ? oct_no_running(c)
+                                            : "it needs samples";
     if (needs == OCT_NEEDS_SAMPLES)
         return c->src ? oct_no_measuring(c) : "it needs samples";
     if (needs == OCT_NEEDS_STATISTICS)
@@ -239,7 +252,8 @@ static oct_status list_methods(oct_conversion *c, oct_err *err)
         return oct_nomem(err);
     for (size_t i = 0; i < c->n_methods; i++) {
         c->methods[i] = (oct_method_result){ .method = all[i], .before = NAN, .after = NAN };
-        const bool there = all[i]->needs == OCT_NEEDS_NOTHING || c->src || (all[i]->needs == OCT_NEEDS_STATISTICS && c->calib);
+        const bool there =
+            all[i]->needs == OCT_NEEDS_NOTHING || c->src || (all[i]->needs == OCT_NEEDS_STATISTICS && c->calib);
         if (c->o.methods.on[i] && c->o.methods.asked[i] && !there) {
             oct_fail(err, OCT_EUSAGE, "the method '%s' needs %s", all[i]->name, oct_method_needs_name(all[i]->needs));
             oct_hint(err, "give samples with --data");
@@ -254,7 +268,8 @@ static const char *next_method(const oct_conversion *c, size_t i)
 {
     const oct_method *m = c->methods[i].method;
     while (++i < c->n_methods)
-        if (c->methods[i].method->step == m->step && c->o.methods.on[i] && !c->methods[i].method->of_blocks && !lacks(c, c->methods[i].method))
+        if (c->methods[i].method->step == m->step && c->o.methods.on[i] && !c->methods[i].method->of_blocks &&
+            !lacks(c, c->methods[i].method))
             return c->methods[i].method->name;
     return NULL;
 }
@@ -262,7 +277,8 @@ static const char *next_method(const oct_conversion *c, size_t i)
 /* Blocks cannot be rounded in parts, because each layer depends on the rounding of the layers before it. */
 static oct_status refuse_blocks(const oct_method *m, oct_err *err)
 {
-    oct_fail(err, OCT_EUSAGE, "--shard: %s cannot be divided: each layer is rounded on what those before it have become", m->name);
+    oct_fail(err, OCT_EUSAGE,
+             "--shard: %s cannot be divided: each layer is rounded on what those before it have become", m->name);
     oct_hint(err, "leave out --shard, or switch the method off (--no-method %s)", m->name);
     return OCT_EUSAGE;
 }
@@ -337,7 +353,8 @@ static oct_status end_of_share(const oct_conversion *c, oct_err *err)
         oct_hint(err, "leave out --shard, and give the model's name to -o");
         return OCT_EUSAGE;
     }
-    oct_fail(err, OCT_EUSAGE, "--shard: nothing is rounded in parts; %s: %s", name, why ? why : "no layer is to be rounded");
+    oct_fail(err, OCT_EUSAGE, "--shard: nothing is rounded in parts; %s: %s", name,
+             why ? why : "no layer is to be rounded");
     oct_hint(err, "leave out --shard");
     return OCT_EUSAGE;
 }
@@ -351,7 +368,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
         oct_statistics_warn(c);
     OCT_TRY(oct_conversion_run_step(c, OCT_STEP_GRAPH, err));
     oct_policy_check_values(c->policy, absent_value, c); /* methods may have made some of them */
-    if (c->src && !c->gathered) { /* there is something to gather */
+    if (c->src && !c->gathered) {                        /* there is something to gather */
         OCT_TRY(match_training(c, err));
         OCT_TRY(oct_statistics_gather(c, err));
     }

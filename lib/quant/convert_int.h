@@ -20,7 +20,8 @@ static inline void oct_conversion_changed(oct_conversion *c)
     c->decided = false;
     c->revision++;
 }
-/* Call it after changing quantized values of weights or biases in place: the decisions remain, but what was derived from them is out of date. */
+/* Call it after changing quantized values of weights or biases in place: the decisions remain, but what was derived
+ * from them is out of date. */
 static inline void oct_conversion_edited(oct_conversion *c)
 {
     c->revision++;
@@ -34,17 +35,20 @@ oct_status oct_fold_try(oct_conversion *c, oct_err *err);
 /* statistics.c */
 /* Makes an empty table, and chooses the samples that will fill it. */
 oct_status oct_statistics_begin(oct_conversion *c, oct_err *err);
-/* Reads all chosen samples once. Fills the table with what the job asks for, and if something will be measured, also a table for each half of the samples. */
+/* Reads all chosen samples once. Fills the table with what the job asks for, and if something will be measured, also a
+ * table for each half of the samples. */
 oct_status oct_statistics_gather(oct_conversion *c, oct_err *err);
-/* Gathers statistics of a few values over a few samples of the half that chooses, into a new table. The caller owns the table, also after a failure. */
+/* Gathers statistics of a few values over a few samples of the half that chooses, into a new table. The caller owns the
+ * table, also after a failure. */
 typedef struct oct_few {
     const char *const *values; /* [n] */
     const int *axes;           /* [n], as oct_calibrate_opts has them */
     size_t n;
-    bool channels;             /* only moments, of all positions */
+    bool channels; /* only moments, of all positions */
 } oct_few;
 oct_status oct_statistics_few(const oct_conversion *c, const oct_few *what, oct_calib **into, oct_err *err);
-/* Picks samples of half h (0: the half that chooses, 1: the half that judges) among the chosen samples, at most `most` (0: all). */
+/* Picks samples of half h (0: the half that chooses, 1: the half that judges) among the chosen samples, at most `most`
+ * (0: all). */
 oct_pick oct_pick_half(const oct_conversion *c, int h, int64_t most);
 /* Warns of what a table lacks for 16-bit floats. */
 void oct_statistics_warn(oct_conversion *c);
@@ -53,10 +57,12 @@ const char *oct_no_measuring(const oct_conversion *c);
 /* The same for measurements of weights alone, which need no ranges. */
 const char *oct_no_running(const oct_conversion *c);
 extern const char oct_no_ranges[]; /* one of these reasons: statistics do not choose anything */
-/* How many samples to use for measurements on the whole model. Small models get more, because samples cost little there and each says less. */
+/* How many samples to use for measurements on the whole model. Small models get more, because samples cost little there
+ * and each says less. */
 int64_t oct_measured_samples(const oct_conversion *c);
 
-/* half_trial.c: runs the decided graph on a few samples. Nodes whose float16 results are infinite or NaN, while they are finite in float32, stay float32. */
+/* half_trial.c: runs the decided graph on a few samples. Nodes whose float16 results are infinite or NaN, while they
+ * are finite in float32, stay float32. */
 oct_status oct_half_try(oct_conversion *c, oct_err *err);
 
 /* simulate.c: frees the memory of the simulation. If a method asks for it later, it is made anew. */
@@ -70,8 +76,9 @@ oct_status oct_conversion_find_denormals(oct_conversion *c, oct_err *err);
 
 /* causes.c: fills c->causes after everything is decided, from new measurements or from those of a method. */
 oct_status oct_conversion_find_causes(oct_conversion *c, oct_err *err);
-/* Measures the cost of all values and layers with their current decisions. Sites that cause less than `least` (a share of the noise of their kind) are only
- * counted. Results are kept in the file that the options name, and taken from there if they are known. *out is in c's arena. */
+/* Measures the cost of all values and layers with their current decisions. Sites that cause less than `least` (a share
+ * of the noise of their kind) are only counted. Results are kept in the file that the options name, and taken from
+ * there if they are known. *out is in c's arena. */
 struct oct_sensitivity;
 oct_status oct_conversion_sensitivity(oct_conversion *c, double least, struct oct_sensitivity *out, oct_err *err);
 /* loss.c */
@@ -80,10 +87,12 @@ oct_status oct_conversion_find_culprits(oct_conversion *c, const struct oct_sens
 /* Warns of what a judged conversion has lost, and sets c->lossy. */
 void oct_conversion_warn_of_loss(oct_conversion *c);
 
-/* said.c: warns of all that lint finds in the result for its target, and sets c->lossy if there is something. Call it when the model is made. */
+/* said.c: warns of all that lint finds in the result for its target, and sets c->lossy if there is something. Call it
+ * when the model is made. */
 oct_status oct_conversion_find_faults(oct_conversion *c, oct_err *err);
 
-/* judge.c: decides, before any sample is read, whether samples are kept aside. calibrates: whether statistics are taken from the samples. */
+/* judge.c: decides, before any sample is read, whether samples are kept aside. calibrates: whether statistics are taken
+ * from the samples. */
 void oct_conversion_keep_aside(oct_conversion *c, bool calibrates);
 /* Whether the samples that judge form pairs. Such samples are not divided. */
 bool oct_conversion_in_pairs(const oct_conversion *c);
@@ -91,29 +100,34 @@ bool oct_conversion_in_pairs(const oct_conversion *c);
 oct_pick oct_pick_judging(const oct_conversion *c, const oct_graph *fl);
 /* The reason why the result cannot be compared with float graph fl over the samples; NULL: it can. */
 const char *oct_conversion_unjudged(const oct_conversion *c, const oct_graph *fl);
-/* Checks on one sample that the metrics that count, and those of the goals, are defined for the outputs: before the work, not after it. OCT_EUSAGE: one is not.
- * All chosen samples are picked afterwards. */
+/* Checks on one sample that the metrics that count, and those of the goals, are defined for the outputs: before the
+ * work, not after it. OCT_EUSAGE: one is not. All chosen samples are picked afterwards. */
 oct_status oct_conversion_check_metrics(oct_conversion *c, oct_err *err);
-/* Compares two graphs over the picked samples, by the metrics that count and those of the goals. timed: also compare their speed, as the final verdict does. */
-oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models[2], bool timed, oct_eval_result **r, oct_err *err);
-/* Finds the score of each goal, in the order of the goals, among those of the second model of a comparison. Checks the limits. OCT_EUSAGE: there is no such
- * score. */
+/* Compares two graphs over the picked samples, by the metrics that count and those of the goals. timed: also compare
+ * their speed, as the final verdict does. */
+oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models[2], bool timed, oct_eval_result **r,
+                                  oct_err *err);
+/* Finds the score of each goal, in the order of the goals, among those of the second model of a comparison. Checks the
+ * limits. OCT_EUSAGE: there is no such score. */
 oct_status oct_goal_scores(const oct_conversion *c, const oct_eval_result *r, oct_eval_score *score, oct_err *err);
 
 /* size_choice.c: chooses schemes for o.size, after the usual choice of schemes, and sets c->size. */
 oct_status oct_size_choose(oct_conversion *c, oct_err *err);
-/* Called when everything is decided: computes the size of the file. If it exceeds the limit, schemes are chosen anew for a smaller size. */
+/* Called when everything is decided: computes the size of the file. If it exceeds the limit, schemes are chosen anew
+ * for a smaller size. */
 oct_status oct_size_hold(oct_conversion *c, oct_err *err);
 
 /* conversion_save.c: how many bytes the file takes with the current decisions. */
 oct_status oct_conversion_size(oct_conversion *c, uint64_t *bytes, oct_err *err);
 
 /* goal.c */
-/* Called between the choice of schemes and the rounding of weights: keeps the decisions with which trials begin, if there may be trials. */
+/* Called between the choice of schemes and the rounding of weights: keeps the decisions with which trials begin, if
+ * there may be trials. */
 oct_status oct_goal_prepare(oct_conversion *c, oct_err *err);
-/* If the decisions miss a goal, leaves as few layers float as are needed to reach it. Trials are compared on the samples that judge. Measured sensitivity
- * orders the layers; doubling and bisection find how many are needed. If each half of the samples is large enough, one half chooses and the other judges.
- * Fills c->trials. The best trial becomes the result, even if it misses the goal. */
+/* If the decisions miss a goal, leaves as few layers float as are needed to reach it. Trials are compared on the
+ * samples that judge. Measured sensitivity orders the layers; doubling and bisection find how many are needed. If each
+ * half of the samples is large enough, one half chooses and the other judges. Fills c->trials. The best trial becomes
+ * the result, even if it misses the goal. */
 oct_status oct_goal_reach(oct_conversion *c, oct_err *err);
 
 #endif

@@ -1,10 +1,13 @@
-/* Bias correction: measures the errors that weights.c corrects in biases. With a table, this is the shift of means caused by rounded weights. With samples, it
- * is also the shift caused by rounded activations, from the means of the products' inputs after quantization.
+/* Bias correction: measures the errors that weights.c corrects in biases. With a table, this is the shift of means
+ * caused by rounded weights. With samples, it is also the shift caused by rounded activations, from the means of the
+ * products' inputs after quantization.
  *
- * On average, a product should give sum w E[x]. It gives sum wq E[xq], where xq is its input in the quantized model. If xq were measured in the quantized
- * model itself, a layer would also correct errors of the layers before it, which they correct themselves. Therefore xq is measured with exact products: the
- * float graph gets a second branch after every product. There, the product's float output is quantized and passes through everything between products (Add,
- * Concat, pools, means), each result with its own quantization parameters, up to the inputs of the next products. So all layers can be corrected at once. */
+ * On average, a product should give sum w E[x]. It gives sum wq E[xq], where xq is its input in the quantized model. If
+ * xq were measured in the quantized model itself, a layer would also correct errors of the layers before it, which they
+ * correct themselves. Therefore xq is measured with exact products: the float graph gets a second branch after every
+ * product. There, the product's float output is quantized and passes through everything between products (Add, Concat,
+ * pools, means), each result with its own quantization parameters, up to the inputs of the next products. So all layers
+ * can be corrected at once. */
 #include "forms/edit.h"
 #include "quant/convert_int.h"
 #include "quant/job.h"
@@ -14,9 +17,10 @@
 
 typedef struct brancher {
     oct_qjob *j;
-    oct_graph *g;  /* a copy that grows the branches */
-    int before;    /* the node in front of which branches are inserted, after the value that they start from, so that no value must be kept long; -1: the end */
-    int *rounded;  /* [n_values]: the counterpart of a value in the branch, or the value itself */
+    oct_graph *g; /* a copy that grows the branches */
+    int before;   /* the node in front of which branches are inserted, after the value that they start from, so that no
+                     value must be kept long; -1: the end */
+    int *rounded; /* [n_values]: the counterpart of a value in the branch, or the value itself */
 } brancher;
 
 /* Rounds x by the quantization parameters of value v: adds a border, whose readers see rounded values. */
@@ -108,7 +112,9 @@ static oct_status gather(brancher *b, oct_conversion *c, oct_err *err)
             names[n++] = oct_value_name(j->g, (int)v);
             names[n++] = b->g->value[b->rounded[v]].name;
         }
-    const oct_calibrate_opts o = { .values = names, .axes = axes, .n = n, .moments_only = true, .limit = samples, .threads = c->o.job.threads };
+    const oct_calibrate_opts o = {
+        .values = names, .axes = axes, .n = n, .moments_only = true, .limit = samples, .threads = c->o.job.threads
+    };
     if (s == OCT_OK)
         s = oct_source_pick(c->src, &(oct_pick){ .most = samples }, err);
     if (s == OCT_OK && n)

@@ -1,4 +1,5 @@
-/* Finds the layers that have denormal numbers among their weights. In integers and 16-bit floats these become zeros; in float32 they remain. */
+/* Finds the layers that have denormal numbers among their weights. In integers and 16-bit floats these become zeros; in
+ * float32 they remain. */
 #include "quant/convert_int.h"
 
 #include "ops/traits.h"
@@ -18,7 +19,8 @@ static uint64_t count(const float *v, int64_t n)
     return found;
 }
 
-/* The weights of a layer: input 1; for recurrent layers inputs 1 and 2; for a node that picks from a table input 0. NULL after the last. */
+/* The weights of a layer: input 1; for recurrent layers inputs 1 and 2; for a node that picks from a table input 0.
+ * NULL after the last. */
 static const oct_tensor *weights_at(const oct_layer *l, int i)
 {
     const oct_graph *g = l->d.graph;
@@ -46,7 +48,9 @@ oct_status oct_conversion_find_denormals(oct_conversion *c, oct_err *err)
     for (size_t i = 0; i < c->n_layers; i++) {
         const oct_layer *l = &c->layers[i];
         const oct_tensor *t = weights_at(l, 0);
-        oct_layer_denormals d = { .layer = l->name, .op = l->d.op, .zeros = l->d.weights != OCT_UNDEFINED && l->d.weights != OCT_F32 };
+        oct_layer_denormals d = { .layer = l->name,
+                                  .op = l->d.op,
+                                  .zeros = l->d.weights != OCT_UNDEFINED && l->d.weights != OCT_F32 };
         if (!t || counted(c, t))
             continue;
         d.first = t->data;

@@ -1,10 +1,11 @@
-/* Equalization: scales layers against each other so that the channels between them have similar ranges (Nagel et al., Data-Free Quantization Through Weight
- * Equalization and Bias Correction, 2019, section 4.1). Weights have a scale for each output channel here. So the gain is in the activations, which have one
- * scale for all channels.
+/* Equalization: scales layers against each other so that the channels between them have similar ranges (Nagel et al.,
+ * Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.1). Weights have a scale for
+ * each output channel here. So the gain is in the activations, which have one scale for all channels.
  *
- * Full strength does harm if a small channel matters little, because the weights that read it become small in comparison with others. So each set of layers
- * gets the strength that a model of its noise finds best. All changes together are kept only if the outputs of other samples improve by a margin. Factors
- * are powers of two, so the float function does not change by a single bit. */
+ * Full strength does harm if a small channel matters little, because the weights that read it become small in
+ * comparison with others. So each set of layers gets the strength that a model of its noise finds best. All changes
+ * together are kept only if the outputs of other samples improve by a margin. Factors are powers of two, so the float
+ * function does not change by a single bit. */
 #include "quant/convert_int.h"
 #include "quant/scaling.h"
 #include "quant/trial.h"
@@ -13,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEAST_FALL 0.5   /* a set is scaled if the noise that its readers see falls at least to this share */
-#define LEAST_GAIN 1.0   /* dB that the outputs must gain from all sets together */
+#define LEAST_FALL 0.5 /* a set is scaled if the noise that its readers see falls at least to this share */
+#define LEAST_GAIN 1.0 /* dB that the outputs must gain from all sets together */
 enum { STRENGTHS = 4, MOST_BITS = 10 };
 
 /* A set of layers with the ranges of its channels. */
@@ -23,7 +24,8 @@ typedef struct set {
     float *lo, *hi; /* [channels]: ranges of the values that are quantized */
     int *exponent;
     bool chosen;
-    double noise[2]; /* the noise that its readers see relative to their signal: unscaled, and with the chosen factors */
+    double
+        noise[2]; /* the noise that its readers see relative to their signal: unscaled, and with the chosen factors */
 } set;
 
 typedef struct work {
@@ -50,7 +52,8 @@ static bool take_ranges(set *x, const oct_calib *c, const char *name)
     return true;
 }
 
-/* Finds the values between the layers that are quantized, and their ranges. A set without such values has nothing to gain. */
+/* Finds the values between the layers that are quantized, and their ranges. A set without such values has nothing to
+ * gain. */
 static oct_status find_ranges(work *w, oct_err *err)
 {
     const oct_qjob *j = w->c->job;
@@ -78,7 +81,8 @@ static oct_status find_ranges(work *w, oct_err *err)
 
 /* ---- the strength ---- */
 
-/* Scales channels by a power `strength` of their ratio to the largest channel. Channels that are always zero are not changed. */
+/* Scales channels by a power `strength` of their ratio to the largest channel. Channels that are always zero are not
+ * changed. */
 static void scale_to(const set *x, int strength, int *exponent)
 {
     float top = 0;
@@ -96,11 +100,12 @@ static void scale_to(const set *x, int strength, int *exponent)
 
 /* What an input channel contributes, with the factor that is tried. */
 typedef struct scaled_input {
-    double down, power, risen; /* down: the factor of its weights; power, risen: the power of its values, unscaled and scaled */
+    double down, power,
+        risen; /* down: the factor of its weights; power, risen: the power of its values, unscaled and scaled */
 } scaled_input;
 
-/* The noise of an output channel relative to its signal, at most 1; NaN without a signal. It is the noise of the input, rounded in steps of `step`, and of
- * the weights, rounded to 8 bits. v: the channel's weights. */
+/* The noise of an output channel relative to its signal, at most 1; NaN without a signal. It is the noise of the input,
+ * rounded in steps of `step`, and of the weights, rounded to 8 bits. v: the channel's weights. */
 static double noise_at(const oct_weight_layout *l, const float *v, const scaled_input *in, double step)
 {
     double top = 0, signal = 0, spread = 0, risen = 0;
@@ -116,7 +121,8 @@ static double noise_at(const oct_weight_layout *l, const float *v, const scaled_
         spread += squares * in[c].down * in[c].down;
         risen += in[c].risen;
     }
-    const double weight_step = top / 127, noise = (spread * step * step + (double)l->taps * risen * weight_step * weight_step) / 12;
+    const double weight_step = top / 127,
+                 noise = (spread * step * step + (double)l->taps * risen * weight_step * weight_step) / 12;
     return signal > 0 ? noise / (noise + signal) : NAN;
 }
 
@@ -135,7 +141,8 @@ static double noise_of(const work *w, const set *x, const oct_scaled_layer *l, c
         in[c] = (scaled_input){ ldexp(1, -exponent[c]), r * r, ldexp(r * r, 2 * exponent[c]) };
     }
     for (int64_t o = 0; o < y->outs; o++) {
-        const double one = noise_at(y, v + o / outs * y->group_step + o % outs * y->out_step, in + o / outs * ins, (hi - lo) / 255);
+        const double one =
+            noise_at(y, v + o / outs * y->group_step + o % outs * y->out_step, in + o / outs * ins, (hi - lo) / 255);
         if (!isnan(one) && ++n)
             sum += one;
     }
@@ -198,7 +205,8 @@ static oct_status scale(oct_trial *t, oct_conversion *c, oct_method_result *r, o
     (void)r;
     (void)a;
     for (size_t i = 0; i < w->n; i++)
-        OCT_TRY(oct_scaling_apply(&(oct_scaler){ c->m->graph, w->scaled, w->was }, w->set[i].s, w->set[i].exponent, err));
+        OCT_TRY(
+            oct_scaling_apply(&(oct_scaler){ c->m->graph, w->scaled, w->was }, w->set[i].s, w->set[i].exponent, err));
     return oct_conversion_reopen(c, err);
 }
 
@@ -226,8 +234,13 @@ static oct_status keep_constants(work *w, oct_err *err)
 /* *won: the layers stay scaled. */
 static oct_status attempt(work *w, oct_method_result *r, bool *won, oct_err *err)
 {
-    oct_trial t = { .size = OCT_SIM_MANY_RUNS, .graph = true, .act = scale, .undo = take_back, .gain = LEAST_GAIN,
-                    .otherwise = "layers stay as they are", .arg = w };
+    oct_trial t = { .size = OCT_SIM_MANY_RUNS,
+                    .graph = true,
+                    .act = scale,
+                    .undo = take_back,
+                    .gain = LEAST_GAIN,
+                    .otherwise = "layers stay as they are",
+                    .arg = w };
     OCT_TRY(keep_constants(w, err));
     OCT_TRY(oct_conversion_try(w->c, &t, r, err));
     *won = t.won;
@@ -244,7 +257,9 @@ static oct_status open_sets(work *w, oct_err *err)
         return oct_nomem(err);
     for (size_t i = 0; i < w->n; i++) {
         const size_t n = (size_t)found[i].channels;
-        w->set[i] = (set){ .s = &found[i], .lo = oct_arena_calloc(w->a, n, sizeof(float)), .hi = oct_arena_calloc(w->a, n, sizeof(float)),
+        w->set[i] = (set){ .s = &found[i],
+                           .lo = oct_arena_calloc(w->a, n, sizeof(float)),
+                           .hi = oct_arena_calloc(w->a, n, sizeof(float)),
                            .exponent = oct_arena_calloc(w->a, n, sizeof(int)) };
         if (!w->set[i].lo || !w->set[i].hi || !w->set[i].exponent)
             return oct_nomem(err);
@@ -275,7 +290,8 @@ static oct_status equalize(work *w, oct_method_result *r, oct_err *err)
         pairs += w->set[i].chosen ? w->set[i].s->n_readers : 0;
     }
     if (w->chosen == 0 || !promises(w)) {
-        r->why = w->chosen == 0 ? "the channels between layers have ranges that are alike enough" : "too few layers would gain by it";
+        r->why = w->chosen == 0 ? "the channels between layers have ranges that are alike enough"
+                                : "too few layers would gain by it";
         return OCT_OK;
     }
     if (!(w->scaled = oct_arena_create()))

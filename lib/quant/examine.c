@@ -18,7 +18,8 @@ static size_t count_nodes(const oct_graph *g)
     return n;
 }
 
-static oct_status place_of(oct_arena *a, const char *where, const oct_graph *g, int node, size_t k, const char **place, oct_err *err)
+static oct_status place_of(oct_arena *a, const char *where, const oct_graph *g, int node, size_t k, const char **place,
+                           oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
     oct_node_put_place(g, node, k, &b);
@@ -90,8 +91,8 @@ void oct_lint_close(oct_lint *l)
 
 /* ---- judging ---- */
 
-/* Whether a node is a product or a recurrent layer that the file has quantized: its weights, or both factors. One of real weights between quantizers was left
- * float. */
+/* Whether a node is a product or a recurrent layer that the file has quantized: its weights, or both factors. One of
+ * real weights between quantizers was left float. */
 static bool is_quantized_layer(const oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];
@@ -111,7 +112,8 @@ static bool is_quantized_layer(const oct_graph *g, int id)
     return false;
 }
 
-static oct_status take_trap(oct_lint *l, const oct_target *t, const oct_graph *g, int id, bool integer, const char *name, oct_lint_verdict *v, oct_err *err)
+static oct_status take_trap(oct_lint *l, const oct_target *t, const oct_graph *g, int id, bool integer,
+                            const char *name, oct_lint_verdict *v, oct_err *err)
 {
     const char *lacks = oct_target_lacks(t, g, id), *why = lacks ? lacks : oct_target_refuses(t, g, id, integer);
     if (!why)
@@ -122,7 +124,8 @@ static oct_status take_trap(oct_lint *l, const oct_target *t, const oct_graph *g
     return OCT_OK;
 }
 
-static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph *g, const char *where, oct_lint_verdict *v, oct_err *err)
+static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph *g, const char *where,
+                              oct_lint_verdict *v, oct_err *err)
 {
     oct_stand *stand;
     const oct_graph *nested;
@@ -136,7 +139,8 @@ static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph 
             return oct_nomem(err);
         OCT_TRY(take_trap(l, t, g, id, s->kind == OCT_STANDS_INTEGER, name, v, err));
         if (s->kind != OCT_STANDS_APART) {
-            v->node[v->n++] = (oct_lint_node){ name, g->node[id].op, *s, s->with >= 0 ? oct_node_label(g, s->with) : NULL, false };
+            v->node[v->n++] =
+                (oct_lint_node){ name, g->node[id].op, *s, s->with >= 0 ? oct_node_label(g, s->with) : NULL, false };
             v->integer += s->kind == OCT_STANDS_INTEGER;
         }
         if (s->kind != OCT_STANDS_APART && is_quantized_layer(g, id)) {

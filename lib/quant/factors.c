@@ -1,6 +1,6 @@
-/* Products of two activations. Which of them a target runs on integers depends on the parameters of both: types of weights that it takes are not always types of
- * activations, and OpenVINO subtracts no zero points there. So this is asked when parameters are chosen: the factors get parameters around 0, or the product stays
- * float. */
+/* Products of two activations. Which of them a target runs on integers depends on the parameters of both: types of
+ * weights that it takes are not always types of activations, and OpenVINO subtracts no zero points there. So this is
+ * asked when parameters are chosen: the factors get parameters around 0, or the product stays float. */
 #include "quant/job.h"
 
 static const oct_quant *factor(const oct_qjob *j, int value)
@@ -9,7 +9,8 @@ static const oct_quant *factor(const oct_qjob *j, int value)
     return q && oct_dtype_bits(q->dtype) == 8 ? q : NULL;
 }
 
-/* The reason why the target does not multiply the two factors of a node. Those that only need parameters around 0 get these first. */
+/* The reason why the target does not multiply the two factors of a node. Those that only need parameters around 0 get
+ * these first. */
 static const char *refused(oct_qjob *j, int id, const oct_quant *const q[2], bool *changed)
 {
     const oct_node *n = &j->g->node[id];

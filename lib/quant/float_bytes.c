@@ -46,7 +46,9 @@ static oct_status add_graph(adding *a, const oct_graph *g, oct_err *err)
 {
     for (size_t v = 0; v < g->n_value; v++) {
         const oct_value *x = &g->value[v];
-        const oct_tensor *t = x->dead || x->outer >= 0 || (x->producer >= 0 && g->node[x->producer].n_in > 0) ? NULL : x->constant; /* once, where the file has it */
+        const oct_tensor *t = x->dead || x->outer >= 0 || (x->producer >= 0 && g->node[x->producer].n_in > 0)
+                                  ? NULL
+                                  : x->constant; /* once, where the file has it */
         if (!t || (t->dtype != OCT_F32 && t->dtype != OCT_F64))
             continue;
         const int reader = x->n_uses ? x->uses[0].node : -1;
@@ -65,7 +67,8 @@ static int by_bytes(const void *a, const void *b)
     return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : strcmp(x->op, y->op);
 }
 
-oct_status oct_float_bytes_find(const oct_graph *g, uint64_t file, oct_arena *arena, oct_float_bytes **list, size_t *n, oct_err *err)
+oct_status oct_float_bytes_find(const oct_graph *g, uint64_t file, oct_arena *arena, oct_float_bytes **list, size_t *n,
+                                oct_err *err)
 {
     adding a = { .arena = arena };
     OCT_TRY(add_graph(&a, g, err));
@@ -85,7 +88,8 @@ void oct_float_bytes_text(const oct_float_bytes *list, size_t n, oct_buf *out)
     if (n)
         oct_buf_printf(out, "%.0f %% of its bytes are float: ", 100 * share);
     for (size_t i = 0; i < n && i < MOST_NAMED; i++)
-        oct_buf_printf(out, "%s%s (%s%s)", i ? ", " : "", *list[i].op ? list[i].op : "in nested graphs", list[i].largest, list[i].n > 1 ? " and others" : "");
+        oct_buf_printf(out, "%s%s (%s%s)", i ? ", " : "", *list[i].op ? list[i].op : "in nested graphs",
+                       list[i].largest, list[i].n > 1 ? " and others" : "");
     if (n > MOST_NAMED)
         oct_buf_printf(out, " and %zu more operators", n - MOST_NAMED);
 }

@@ -1,7 +1,8 @@
 /* Judges by the loss at the outputs whether preprocessing should be folded into the first layers.
  *
- * Folding changes which weights these layers round, and the ranges of the values after them. So its cost shows only in the complete result. The result is
- * compared with a conversion in which the preprocessing stands in front of the model. Both are compared with the float model on the samples that judge. */
+ * Folding changes which weights these layers round, and the ranges of the values after them. So its cost shows only in
+ * the complete result. The result is compared with a conversion in which the preprocessing stands in front of the
+ * model. Both are compared with the float model on the samples that judge. */
 #include "quant/convert_int.h"
 #include "quant/input_fold.h"
 #include "quant/job.h"

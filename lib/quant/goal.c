@@ -1,13 +1,15 @@
 /* Trials that leave layers float, or give them 16-bit activations, until the result reaches its goals.
  *
- * The noise that each value and each layer's weights cause at the outputs is measured once (sensitivity.h). It determines the order of moves. A move leaves
- * one layer float, or leaves the layers around one value float, or widens the layers around one value if the target runs 16 bits no slower than floats
- * (wide.c). Moves come first that remove the most noise for the time that 8-bit integers would have saved. So around a value 16 bits come before float, and
- * if they do not suffice, the layers may still become float. Noise is summed over the outputs, and may say little of the part of an output that a metric reads:
- * boxes in pixels hide scores. So when no noise is left to remove, the other values follow, from the outputs backwards; what joins or moves values (Concat,
- * Transpose, Unsqueeze) is as much part of a move as layers are. A trial makes the first n moves. The number n is doubled until the goals are met, then
- * bisected. The remaining trials look for moves that are not needed. Each trial starts at the choice of schemes and rounds anew. Its result is that of a
- * conversion whose policy leaves those layers float, or gives them those types. */
+ * The noise that each value and each layer's weights cause at the outputs is measured once (sensitivity.h). It
+ * determines the order of moves. A move leaves one layer float, or leaves the layers around one value float, or widens
+ * the layers around one value if the target runs 16 bits no slower than floats (wide.c). Moves come first that remove
+ * the most noise for the time that 8-bit integers would have saved. So around a value 16 bits come before float, and if
+ * they do not suffice, the layers may still become float. Noise is summed over the outputs, and may say little of the
+ * part of an output that a metric reads: boxes in pixels hide scores. So when no noise is left to remove, the other
+ * values follow, from the outputs backwards; what joins or moves values (Concat, Transpose, Unsqueeze) is as much part
+ * of a move as layers are. A trial makes the first n moves. The number n is doubled until the goals are met, then
+ * bisected. The remaining trials look for moves that are not needed. Each trial starts at the choice of schemes and
+ * rounds anew. Its result is that of a conversion whose policy leaves those layers float, or gives them those types. */
 #include "base/io.h"
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
@@ -16,10 +18,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* causes with a smaller share of the noise are not measured separately; a cause with a smaller share of the worst cause's noise makes no move */
+/* causes with a smaller share of the noise are not measured separately; a cause with a smaller share of the worst
+ * cause's noise makes no move */
 #define LEAST_SHARE 0.02
-#define WIDE_COST 0.5         /* the share of the time saved by 8-bit integers that 16-bit activations are assumed to lose */
-enum { LEAST_DIVIDED = 32 };  /* how many samples each half needs, for a metric without an interval */
+#define WIDE_COST 0.5 /* the share of the time saved by 8-bit integers that 16-bit activations are assumed to lose */
+enum { LEAST_DIVIDED = 32 }; /* how many samples each half needs, for a metric without an interval */
 
 /* ---- as text ---- */
 
@@ -31,8 +34,8 @@ const char *oct_goal_text(char dst[OCT_GATE_TEXT], const oct_goal *g, const oct_
     char value[32] = "outputs equal to float";
     if (isfinite(s->value))
         snprintf(value, sizeof value, "%.1f dB", s->value);
-    snprintf(dst, OCT_GATE_TEXT, "output SQNR: %s, at least %.1f dB is asked for: %s", isnan(s->value) ? "not a number" : value,
-             -10 * oct_log10(g->limit.value), missed ? "missed" : "met");
+    snprintf(dst, OCT_GATE_TEXT, "output SQNR: %s, at least %.1f dB is asked for: %s",
+             isnan(s->value) ? "not a number" : value, -10 * oct_log10(g->limit.value), missed ? "missed" : "met");
     return dst;
 }
 
@@ -43,9 +46,11 @@ const char *oct_goal_trial_text(char dst[OCT_TRIAL_TEXT], const oct_goal_trial *
     if (t->layers)
         snprintf(share, sizeof share, ", with %s", oct_macs_text(macs, t->macs));
     if (!t->layers && t->others) /* operators between layers multiply nothing that is counted */
-        n = snprintf(dst, OCT_TRIAL_TEXT, "%zu operator%s without weights left float for the goal", t->others, t->others == 1 ? "" : "s");
+        n = snprintf(dst, OCT_TRIAL_TEXT, "%zu operator%s without weights left float for the goal", t->others,
+                     t->others == 1 ? "" : "s");
     else if (t->layers)
-        n = snprintf(dst, OCT_TRIAL_TEXT, "%zu layer%s left float for the goal%s", t->layers, t->layers == 1 ? "" : "s", share);
+        n = snprintf(dst, OCT_TRIAL_TEXT, "%zu layer%s left float for the goal%s", t->layers, t->layers == 1 ? "" : "s",
+                     share);
     else
         n = snprintf(dst, OCT_TRIAL_TEXT, "no layer left float for the goal");
     if (t->wide)
@@ -66,7 +71,8 @@ typedef struct place {
 /* What moves make of a node. */
 enum { AS_IT_WAS, WIDE, FLOATS };
 
-/* A move: leaves a layer float; or, with layer -1, leaves everything around a place float, or gives it 16-bit activations. */
+/* A move: leaves a layer float; or, with layer -1, leaves everything around a place float, or gives it 16-bit
+ * activations. */
 typedef struct move {
     int layer;
     const place *at;
@@ -79,18 +85,18 @@ typedef struct tuning {
     oct_arena *a;
     place *place;
     size_t n_places;
-    double *weights;     /* [n_nodes]: the noise from their rounded weights */
-    double noise;        /* the noise of all places and weights */
-    const char **barred; /* [n_nodes], before any trial */
-    const char **wide;   /* [n_nodes], before any trial */
+    double *weights;      /* [n_nodes]: the noise from their rounded weights */
+    double noise;         /* the noise of all places and weights */
+    const char **barred;  /* [n_nodes], before any trial */
+    const char **wide;    /* [n_nodes], before any trial */
     unsigned char *moved; /* [n_nodes]: what all moves together make of the node */
     move *moves;
-    const char **why;    /* [n_moves] */
-    int *order;          /* [n_moves]: their order; a trial takes the first ones */
+    const char **why; /* [n_moves] */
+    int *order;       /* [n_moves]: their order; a trial takes the first ones */
     int n_moves;
     unsigned char **tried; /* [trials + 1][n_nodes]: what each trial made of the nodes */
     size_t products;
-    bool aside;          /* samples were kept aside */
+    bool aside; /* samples were kept aside */
 } tuning;
 
 /* Whether a node rounds its inputs and outputs, on integers or in float between quantizers. */
@@ -127,12 +133,14 @@ static int node_of(const move *m, int i)
 static bool may_widen(const tuning *t, const move *m)
 {
     for (size_t i = 0; i < m->at->n; i++)
-        if (changes(t, m, m->at->node[i]) && (t->j->node[m->at->node[i]].row.typed || !oct_may_be_wide(t->j, m->at->node[i])))
+        if (changes(t, m, m->at->node[i]) &&
+            (t->j->node[m->at->node[i]].row.typed || !oct_may_be_wide(t->j, m->at->node[i])))
             return false;
     return true;
 }
 
-/* Whether no node that rounds to 8 bits would compute or read the values of a place after a move; m NULL: at present. */
+/* Whether no node that rounds to 8 bits would compute or read the values of a place after a move; m NULL: at
+ * present. */
 static bool frees(const tuning *t, const move *m, const place *p)
 {
     for (size_t i = 0; i < p->n; i++)
@@ -144,7 +152,8 @@ static bool frees(const tuning *t, const move *m, const place *p)
 /* The cost of a move at a node: multiply-accumulates, and a constant for each layer, because borders take time too. */
 static double cost_of(const tuning *t, const move *m, int id)
 {
-    const double whole = oct_work_share(t->j, id) + (oct_is_product(t->j, id) ? 1 : 0.1) / (double)(t->products ? t->products : 1);
+    const double whole =
+        oct_work_share(t->j, id) + (oct_is_product(t->j, id) ? 1 : 0.1) / (double)(t->products ? t->products : 1);
     return whole * (m->wide ? WIDE_COST : t->moved[id] == WIDE ? 1 - WIDE_COST : 1);
 }
 
@@ -168,12 +177,16 @@ static double gain_of(const tuning *t, const move *m, double *cost)
 
 static oct_status perform(tuning *t, const move *m, double noise, oct_err *err)
 {
-    const char *what = m->layer >= 0 ? "the weights of" : "the value", *name = m->layer >= 0 ? oct_node_label(t->j->g, m->layer)
-                                                                                            : oct_value_name(t->j->g, m->at->root);
+    const char *what = m->layer >= 0 ? "the weights of" : "the value",
+               *name = m->layer >= 0 ? oct_node_label(t->j->g, m->layer) : oct_value_name(t->j->g, m->at->root);
     const char *as = m->wide ? "activations of 16 bits" : "left float";
-    const char *why = noise > 0 ? oct_arena_printf(t->j->arena, "%s to reach the goal: rounding %s '%s', and what goes with it, causes %.0f %% of the noise at the outputs",
-                                                   as, what, name, 100 * noise / t->noise)
-                                : oct_arena_printf(t->j->arena, "%s to reach the goal: it computes or reads the value '%s'", as, name);
+    const char *why =
+        noise > 0
+            ? oct_arena_printf(
+                  t->j->arena,
+                  "%s to reach the goal: rounding %s '%s', and what goes with it, causes %.0f %% of the noise at the outputs",
+                  as, what, name, 100 * noise / t->noise)
+            : oct_arena_printf(t->j->arena, "%s to reach the goal: it computes or reads the value '%s'", as, name);
     if (!why)
         return oct_nomem(err);
     for (int i = 0; i < size_of(m); i++)
@@ -231,7 +244,8 @@ static oct_status add_place(tuning *t, const oct_site *s, oct_err *err)
     return OCT_OK;
 }
 
-/* Adds moves that leave everything around a value float, for all values that still are rounded, from the outputs backwards. */
+/* Adds moves that leave everything around a value float, for all values that still are rounded, from the outputs
+ * backwards. */
 static oct_status move_the_rest(tuning *t, oct_err *err)
 {
     const oct_qjob *j = t->j;
@@ -242,7 +256,8 @@ static oct_status move_the_rest(tuning *t, oct_err *err)
         const oct_node *n = &j->g->node[j->layer[i]];
         for (int k = -n->n_out; k < n->n_in; k++) {
             const int v = k < 0 ? n->out[n->n_out + k] : n->in[k];
-            if (v < 0 || !rounds(j, j->layer[i]) || t->moved[j->layer[i]] == FLOATS || !j->value[v].wanted || j->g->value[v].constant)
+            if (v < 0 || !rounds(j, j->layer[i]) || t->moved[j->layer[i]] == FLOATS || !j->value[v].wanted ||
+                j->g->value[v].constant)
                 continue;
             const oct_site s = { .value = oct_params_root(j, v), .node = -1 };
             OCT_TRY(add_place(t, &s, err));
@@ -413,7 +428,8 @@ static void tell(const oct_conversion *c, const oct_goal_trial *x)
         oct_buf_printf(&b, "; %s", oct_goal_text(text, &c->o.goals[i], &x->score[i]));
     const size_t n = (size_t)(x - c->trials);
     if (n)
-        oct_conversion_say((oct_conversion *)(uintptr_t)c, 0, "trial %zu: %s%s", n, oct_goal_trial_text(layers, x), oct_buf_str(&b));
+        oct_conversion_say((oct_conversion *)(uintptr_t)c, 0, "trial %zu: %s%s", n, oct_goal_trial_text(layers, x),
+                           oct_buf_str(&b));
     else
         oct_conversion_say((oct_conversion *)(uintptr_t)c, 0, "before trials%s", oct_buf_str(&b));
     oct_buf_free(&b);
@@ -481,8 +497,9 @@ static bool alike(const oct_conversion *c, const oct_goal_trial *x, const oct_go
     return true;
 }
 
-/* Of two trials that reach the goals, the better one has fewer float layers, then fewer 16-bit layers, then fewer other operators in float. Of two that do not, the better one is nearer to the
- * goals, or has the higher SQNR at the outputs if the samples cannot distinguish them. */
+/* Of two trials that reach the goals, the better one has fewer float layers, then fewer 16-bit layers, then fewer other
+ * operators in float. Of two that do not, the better one is nearer to the goals, or has the higher SQNR at the outputs
+ * if the samples cannot distinguish them. */
 static bool is_better(const oct_conversion *c, const oct_goal_trial *x, const oct_goal_trial *than)
 {
     if (x->met != than->met)
@@ -490,7 +507,9 @@ static bool is_better(const oct_conversion *c, const oct_goal_trial *x, const oc
     if (x->met && x->layers != than->layers)
         return x->layers < than->layers;
     if (x->met)
-        return x->macs != than->macs ? x->macs < than->macs : x->wide != than->wide ? x->wide < than->wide : x->others < than->others;
+        return x->macs != than->macs   ? x->macs < than->macs
+               : x->wide != than->wide ? x->wide < than->wide
+                                       : x->others < than->others;
     return alike(c, x, than) ? x->sqnr > than->sqnr : missing(c, x) < missing(c, than);
 }
 
@@ -502,13 +521,15 @@ static bool may_go_on(oct_conversion *c)
     return !c->stopped && c->n_trials <= (size_t)c->o.trials;
 }
 
-/* The state of the search: the number of moves that is too small, the number that suffices, and how many of the first moves are known to be needed. */
+/* The state of the search: the number of moves that is too small, the number that suffices, and how many of the first
+ * moves are known to be needed. */
 typedef struct bounds {
     int missed, met, needed; /* met 0: no sufficient number is known */
 } bounds;
 
-/* One move less is too few, so the last move is needed. It goes to the front, and then the search continues for the fewest other moves that it needs beside
- * it. This helps because moves are ordered by noise for their cost, and not by what the goal lacks. */
+/* One move less is too few, so the last move is needed. It goes to the front, and then the search continues for the
+ * fewest other moves that it needs beside it. This helps because moves are ordered by noise for their cost, and not by
+ * what the goal lacks. */
 static void keep_last(tuning *t, bounds *b)
 {
     const int last = t->order[b->met - 1];
@@ -525,7 +546,8 @@ static oct_status next_moves(tuning *t, bounds *b, int *n, oct_err *err)
         keep_last(t, b);
     if (!may_go_on(t->c) || (b->met && b->needed >= b->met))
         return OCT_OK;
-    if (b->missed == t->n_moves && b->missed > 0) /* noise that was too small to be measured separately matters after the larger noise is gone */
+    if (b->missed == t->n_moves &&
+        b->missed > 0) /* noise that was too small to be measured separately matters after the larger noise is gone */
         OCT_TRY(find_more(t, err));
     if (b->met)
         *n = b->needed > b->missed ? b->needed : (b->missed + b->met) / 2;
@@ -561,14 +583,15 @@ static oct_status search(tuning *t, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether half of the samples suffice to decide every goal. Then the samples that choose need not judge as well. The interval of half the samples is wider
- * by the square root of 2. */
+/* Whether half of the samples suffice to decide every goal. Then the samples that choose need not judge as well. The
+ * interval of half the samples is wider by the square root of 2. */
 static bool halves_decide(const oct_conversion *c, const oct_goal_trial *x)
 {
     for (size_t i = 0; i < c->o.n_goals; i++) {
         const oct_eval_score *s = &x->score[i];
-        const bool enough = isnan(s->lo) ? x->samples >= LEAST_DIVIDED
-                                         : (s->hi - s->lo) / sqrt(2) <= oct_drop_allowed(&c->o.goals[i].limit, s->reference);
+        const bool enough = isnan(s->lo)
+                                ? x->samples >= LEAST_DIVIDED
+                                : (s->hi - s->lo) / sqrt(2) <= oct_drop_allowed(&c->o.goals[i].limit, s->reference);
         if (!enough)
             return false;
     }

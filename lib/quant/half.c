@@ -1,8 +1,8 @@
 /* Chooses the nodes that compute in 16-bit floats.
  *
- * The policy asks for it. A node stays float32 in these cases: its operator does not support the type; its result becomes integers, such as positions (2049
- * would be 2048 in float16); float16 does not represent its inputs or outputs (half_range.c); or it stands among float32 nodes and far from weights, so that
- * it would only add conversions. */
+ * The policy asks for it. A node stays float32 in these cases: its operator does not support the type; its result
+ * becomes integers, such as positions (2049 would be 2048 in float16); float16 does not represent its inputs or outputs
+ * (half_range.c); or it stands among float32 nodes and far from weights, so that it would only add conversions. */
 #include "quant/job.h"
 
 #include "forms/forms_write.h"
@@ -26,8 +26,8 @@ static bool takes_bf16(const oct_qjob *j, int id, const oct_signature *s)
     return all;
 }
 
-/* The types of the default domain's operators depend on the opset, and are in the records; those of com.microsoft are in the signatures. What computes on
- * integers stays as it is. */
+/* The types of the default domain's operators depend on the opset, and are in the records; those of com.microsoft are
+ * in the signatures. What computes on integers stays as it is. */
 static bool takes(const oct_qjob *j, int id, bool bf16)
 {
     const oct_node *n = &j->g->node[id];
@@ -57,7 +57,8 @@ static bool computes_floats(const oct_qjob *j, int id)
     return any;
 }
 
-/* Whether the type of an operand is unknown, such as the output of an operator of another domain. Then no Cast can be inserted before it. */
+/* Whether the type of an operand is unknown, such as the output of an operator of another domain. Then no Cast can be
+ * inserted before it. */
 static bool has_unknown(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
@@ -97,7 +98,8 @@ static bool has_table(const oct_qjob *j, int id)
     const oct_node *n = &j->g->node[id];
     bool table = false;
     for (int i = 0; i < n->n_in; i++)
-        table |= oct_is_f32(j, n->in[i]) && j->g->value[n->in[i]].constant && j->g->value[n->in[i]].constant->count >= OCT_HALF_TABLE;
+        table |= oct_is_f32(j, n->in[i]) && j->g->value[n->in[i]].constant &&
+                 j->g->value[n->in[i]].constant->count >= OCT_HALF_TABLE;
     return table;
 }
 
@@ -129,7 +131,8 @@ static void choose(oct_qjob *j, int id)
 {
     const qnode *q = &j->node[id];
     const oct_scheme scheme = q->row.scheme;
-    if (q->scheme != OCT_SCHEME_FLOAT || q->barred || !oct_op_of(j->g, id) || !(oct_scheme_is_half(scheme) || oct_scheme_is_half(j->opts.scheme)))
+    if (q->scheme != OCT_SCHEME_FLOAT || q->barred || !oct_op_of(j->g, id) ||
+        !(oct_scheme_is_half(scheme) || oct_scheme_is_half(j->opts.scheme)))
         return;
     const char *why = oct_scheme_is_half(scheme) ? no_half(j, id, scheme == OCT_SCHEME_BF16) : q->row.rule;
     oct_set_scheme(j, id, why ? OCT_SCHEME_FLOAT : scheme, why ? why : q->row.rule);
@@ -146,7 +149,8 @@ static bool counts(const oct_qjob *j, oct_use u)
     return op->converts ? n->out[0] >= 0 && !oct_is_f32(j, n->out[0]) : u.slot < 32 && op->counts >> u.slot & 1;
 }
 
-/* From the end of the graph: whatever contributes to a number that counts must stay exact as well, up to the preceding product. */
+/* From the end of the graph: whatever contributes to a number that counts must stay exact as well, up to the preceding
+ * product. */
 static void keep_counts(oct_qjob *j, bool *exact)
 {
     for (size_t i = j->g->n_order; i-- > 0;) {

@@ -1,13 +1,15 @@
-/* Finds what 16-bit floats and 8 bits cannot represent: constants, values seen on samples, and, without samples, values of which too little is known.
+/* Finds what 16-bit floats and 8 bits cannot represent: constants, values seen on samples, and, without samples, values
+ * of which too little is known.
  *
- * float16 reaches from 6e-8 to 65504. A value is wide if it may exceed 65504: squares, powers, quotients with a computed divisor, and everything that follows
- * until an operator limits the size (a root, a logarithm, a normalization). Of other values the small magnitudes are critical: Log and Div turn into infinity
- * what was rounded to 0. Nodes that touch a wide value, and nodes that read or compute a value with critical small magnitudes, stay float32. bfloat16 has the
- * range of float32, so that only constants are checked.
+ * float16 reaches from 6e-8 to 65504. A value is wide if it may exceed 65504: squares, powers, quotients with a
+ * computed divisor, and everything that follows until an operator limits the size (a root, a logarithm, a
+ * normalization). Of other values the small magnitudes are critical: Log and Div turn into infinity what was rounded to
+ * 0. Nodes that touch a wide value, and nodes that read or compute a value with critical small magnitudes, stay
+ * float32. bfloat16 has the range of float32, so that only constants are checked.
  *
- * With 8 bits there are 255 equal steps from 0 to the largest value. So a node does not compute on 8 bits if its results have critical small magnitudes: a
- * Fourier transform before powers, the filters after these, a running mean that is a divisor. The exception are values that were seen on samples, none of
- * which was smaller than one step. */
+ * With 8 bits there are 255 equal steps from 0 to the largest value. So a node does not compute on 8 bits if its
+ * results have critical small magnitudes: a Fourier transform before powers, the filters after these, a running mean
+ * that is a divisor. The exception are values that were seen on samples, none of which was smaller than one step. */
 #include "quant/job.h"
 
 #include "eval/summary.h"
@@ -18,12 +20,12 @@
 
 #define LARGEST_F16 65504.0
 #define LARGEST_BF16 3.3895313892515355e38
-#define HEADROOM 2     /* a factor: samples do not show all inputs, so float16 keeps one bit in reserve */
-#define LEAST_DB 30.0  /* of constants: below this, there are denormals, or zeros in place of an epsilon */
+#define HEADROOM 2         /* a factor: samples do not show all inputs, so float16 keeps one bit in reserve */
+#define LEAST_DB 30.0      /* of constants: below this, there are denormals, or zeros in place of an epsilon */
 #define NORMAL_F16 0x1p-14 /* below this, float16 loses digits */
 #define TINY_F16 0x1p-19   /* below this, the SQNR is less than about 30 dB */
 #define DIGITS_F16 0x1p11
-#define CODES 255          /* steps of 8 bits from 0 to the largest value */
+#define CODES 255 /* steps of 8 bits from 0 to the largest value */
 
 /* ---- constants ---- */
 
@@ -157,8 +159,9 @@ static bool reads_spectrum(const ranges *r, int id)
     return read == WIDE || read == SETTLED;
 }
 
-/* Whether small inputs give small outputs, so that a loss in the input is a loss in the output. This holds for layers that filter a spectrum, so that the
- * source of a spectrum before a logarithm is found. Of operators that limit sizes, it holds for those that work element by element (Sqrt, but not Softmax). */
+/* Whether small inputs give small outputs, so that a loss in the input is a loss in the output. This holds for layers
+ * that filter a spectrum, so that the source of a spectrum before a logarithm is found. Of operators that limit sizes,
+ * it holds for those that work element by element (Sqrt, but not Softmax). */
 static bool carries_small(const ranges *r, int id)
 {
     const oct_op *op = oct_op_of(r->j->g, id);
@@ -182,7 +185,8 @@ static smallness asked_of(const ranges *r, int id)
     return asked;
 }
 
-/* The smallest magnitude that is not lost. The outputs of a layer have an error from rounding its inputs, which is relative to the largest one. */
+/* The smallest magnitude that is not lost. The outputs of a layer have an error from rounding its inputs, which is
+ * relative to the largest one. */
 static double least_held(const ranges *r, const fact *f)
 {
     return r->bytes ? f->largest / CODES : fmax(NORMAL_F16, f->largest / DIGITS_F16);
@@ -214,12 +218,13 @@ static oct_status bar(const ranges *r, int id, const char *why, oct_err *err)
     return why ? OCT_OK : oct_nomem(err);
 }
 
-/* Whether constants below float16's smallest step (6e-8) may become 0. A bias may: it is added to a sum whose own rounding has errors of that size, unless
- * small values of the sum are critical. */
+/* Whether constants below float16's smallest step (6e-8) may become 0. A bias may: it is added to a sum whose own
+ * rounding has errors of that size, unless small values of the sum are critical. */
 static bool may_vanish(const ranges *r, int id, int slot)
 {
     const oct_op *op = oct_op_of(r->j->g, id);
-    return op && oct_op_is_layer(op) && op->weights.bias > 0 && slot == op->weights.bias && !r->small[r->j->g->node[id].out[0]];
+    return op && oct_op_is_layer(op) && op->weights.bias > 0 && slot == op->weights.bias &&
+           !r->small[r->j->g->node[id].out[0]];
 }
 
 static oct_status check_constant(const ranges *r, int id, int value, int slot, oct_err *err)
@@ -229,9 +234,15 @@ static oct_status check_constant(const ranges *r, int id, int value, int slot, o
     const char *type = oct_dtype_name(t);
     double largest, most = t == OCT_F16 ? LARGEST_F16 : LARGEST_BF16, db = measure(v->constant, t, &largest);
     if (largest > most)
-        return bar(r, id, oct_arena_printf(r->j->arena, "its constant '%s' reaches %.4g, beyond the %.4g of %s", v->name, largest, most, type), err);
+        return bar(r, id,
+                   oct_arena_printf(r->j->arena, "its constant '%s' reaches %.4g, beyond the %.4g of %s", v->name,
+                                    largest, most, type),
+                   err);
     if (db < LEAST_DB && !may_vanish(r, id, slot))
-        return bar(r, id, oct_arena_printf(r->j->arena, "its constant '%s' is too small for %s (SQNR %.0f dB)", v->name, type, db), err);
+        return bar(r, id,
+                   oct_arena_printf(r->j->arena, "its constant '%s' is too small for %s (SQNR %.0f dB)", v->name, type,
+                                    db),
+                   err);
     return OCT_OK;
 }
 
@@ -241,10 +252,14 @@ static oct_status check_seen(const ranges *r, int id, int value, const fact *f, 
     if (f->off)
         return bar(r, id, oct_arena_printf(r->j->arena, "'%s' is commented out in the table", name), err);
     if (r->wide[value] > SETTLED)
-        return bar(r, id, oct_arena_printf(r->j->arena, "'%s' reaches %.4g, %s the 65504 of float16", name, f->largest,
-                                           f->largest > LARGEST_F16 ? "beyond" : "too near"), err);
+        return bar(r, id,
+                   oct_arena_printf(r->j->arena, "'%s' reaches %.4g, %s the 65504 of float16", name, f->largest,
+                                    f->largest > LARGEST_F16 ? "beyond" : "too near"),
+                   err);
     if (f->largest > 0 && f->largest < TINY_F16)
-        return bar(r, id, oct_arena_printf(r->j->arena, "'%s' stays below %.2g, too small for float16", name, f->largest), err);
+        return bar(r, id,
+                   oct_arena_printf(r->j->arena, "'%s' stays below %.2g, too small for float16", name, f->largest),
+                   err);
     return OCT_OK;
 }
 
@@ -256,14 +271,22 @@ static oct_status check_value(const ranges *r, int id, int value, int slot, oct_
     if (f.known)
         OCT_TRY(check_seen(r, id, value, &f, err));
     else if (r->wide[value] > SETTLED)
-        return bar(r, id, oct_arena_printf(r->j->arena, "without samples it is not known whether float16 holds '%s'", name), err);
+        return bar(r, id,
+                   oct_arena_printf(r->j->arena, "without samples it is not known whether float16 holds '%s'", name),
+                   err);
     const bool decides = r->small[value] && (slot < 0 || (slot < 32 && oct_node_delicate(r->j->g, id) >> slot & 1));
     if (r->j->node[id].barred || !decides)
         return OCT_OK;
-    return bar(r, id, f.known ? oct_arena_printf(r->j->arena, "'%s' has values down to %.2g beside %.2g that decide, which float16 does not hold", name,
-                                                 f.least, f.largest)
-                              : oct_arena_printf(r->j->arena, "without samples it is not known whether float16 holds the small values of '%s' that decide",
-                                                 name), err);
+    return bar(
+        r, id,
+        f.known
+            ? oct_arena_printf(r->j->arena,
+                               "'%s' has values down to %.2g beside %.2g that decide, which float16 does not hold",
+                               name, f.least, f.largest)
+            : oct_arena_printf(
+                  r->j->arena,
+                  "without samples it is not known whether float16 holds the small values of '%s' that decide", name),
+        err);
 }
 
 static oct_status check_node(const ranges *r, int id, oct_err *err)
@@ -291,7 +314,8 @@ static oct_status check_all(const ranges *r, oct_err *err)
 
 /* ---- 8 bits ---- */
 
-/* The output of an integer layer, or of a node between such layers, that has critical small values; -1: none. Layers that the policy names are not changed. */
+/* The output of an integer layer, or of a node between such layers, that has critical small values; -1: none. Layers
+ * that the policy names are not changed. */
 static int deciding_output(const ranges *r, int id)
 {
     const qnode *q = &r->j->node[id];
@@ -313,10 +337,18 @@ static oct_status check_bytes(const ranges *r, oct_err *err)
             continue;
         const fact f = fact_of(r->j, r->c, v);
         const char *name = g->value[v].name;
-        OCT_TRY(bar(r, g->order[i], f.known ? oct_arena_printf(r->j->arena, "'%s' has values down to %.2g of %.2g that decide about a logarithm or a quotient, "
-                                                               "which 8 bits round to 0", name, f.least, f.largest)
-                                            : oct_arena_printf(r->j->arena, "small values of '%s' decide about a logarithm or a quotient, and may be more than 8 "
-                                                               "bits hold", name), err));
+        OCT_TRY(bar(r, g->order[i],
+                    f.known ? oct_arena_printf(
+                                  r->j->arena,
+                                  "'%s' has values down to %.2g of %.2g that decide about a logarithm or a quotient, "
+                                  "which 8 bits round to 0",
+                                  name, f.least, f.largest)
+                            : oct_arena_printf(
+                                  r->j->arena,
+                                  "small values of '%s' decide about a logarithm or a quotient, and may be more than 8 "
+                                  "bits hold",
+                                  name),
+                    err));
     }
     return OCT_OK;
 }

@@ -1,8 +1,9 @@
 /* Runs the graph with float16 on a few samples, and returns nodes to float32 where values are lost.
  *
- * Statistics of the float model tell which values float16 can represent. They do not tell what happens when rounded values nearly cancel: 1 / (a - b) of
- * numbers around 1000 may divide by 0. So the decided graph is run. If a value is infinite or NaN that was finite in float, the float16 node that computes
- * it becomes float32; if that node is float32 already, the nodes that compute its inputs do. */
+ * Statistics of the float model tell which values float16 can represent. They do not tell what happens when rounded
+ * values nearly cancel: 1 / (a - b) of numbers around 1000 may divide by 0. So the decided graph is run. If a value is
+ * infinite or NaN that was finite in float, the float16 node that computes it becomes float32; if that node is float32
+ * already, the nodes that compute its inputs do. */
 #include "quant/convert_int.h"
 #include "quant/job.h"
 
@@ -116,7 +117,8 @@ static oct_status take_back(half_trial *t, bool *asked, bool *changed, oct_err *
     for (size_t i = g->n_order; i-- > 0;) {
         const int id = g->order[i];
         if (asked[id] && oct_half_type(j, id) == OCT_F16) {
-            j->node[id].barred = oct_arena_printf(t->c->arena, "with it in float16 '%s' is not finite for a sample", t->lost);
+            j->node[id].barred =
+                oct_arena_printf(t->c->arena, "with it in float16 '%s' is not finite for a sample", t->lost);
             if (!j->node[id].barred)
                 return oct_nomem(err);
             *changed = true;

@@ -1,4 +1,5 @@
-/* Finds faults of a quantized model: scales that are too large for their values, sums that overflow, and layers that a runtime would round. */
+/* Finds faults of a quantized model: scales that are too large for their values, sums that overflow, and layers that a
+ * runtime would round. */
 #include "quant/job.h"
 #include "quant/examine.h"
 
@@ -23,7 +24,8 @@ bool oct_finding_concerns(const oct_finding *f, const oct_target *t)
     return f->kind != OCT_FINDING_SATURATES || (f->sums >> oct_target_pair_sums(t) & 1);
 }
 
-static oct_status add(oct_lint *l, oct_finding_kind kind, const oct_graph *g, int node, const char *where, const char *text, oct_err *err)
+static oct_status add(oct_lint *l, oct_finding_kind kind, const oct_graph *g, int node, const char *where,
+                      const char *text, oct_err *err)
 {
     if (!text || !OCT_GROW(l->arena, l->finding, l->n_finding, l->cap_finding))
         return oct_nomem(err);
@@ -49,16 +51,22 @@ static bool collapses(oct_span s, double step)
     return s.known && isfinite(s.lo) && isfinite(s.hi) && s.hi > s.lo && (s.hi - s.lo) / step < LEAST_LEVELS;
 }
 
-static oct_status say_collapse(oct_lint *l, const oct_graph *g, int node, int value, const char *where, oct_span s, double step, bool would, oct_err *err)
+static oct_status say_collapse(oct_lint *l, const oct_graph *g, int node, int value, const char *where, oct_span s,
+                               double step, bool would, oct_err *err)
 {
-    return add(l, OCT_FINDING_COLLAPSE, g, node, where,
-               oct_arena_printf(l->arena, "'%s' is from %.4g to %.4g, and a step of the scale that it %s is %.3g: %d of 256 numbers are left for it",
-                                oct_value_name(g, value), s.lo, s.hi, would ? "would share" : "has", step, (int)floor((s.hi - s.lo) / step) + 1),
-               err);
+    return add(
+        l, OCT_FINDING_COLLAPSE, g, node, where,
+        oct_arena_printf(
+            l->arena,
+            "'%s' is from %.4g to %.4g, and a step of the scale that it %s is %.3g: %d of 256 numbers are left for it",
+            oct_value_name(g, value), s.lo, s.hi, would ? "would share" : "has", step,
+            (int)floor((s.hi - s.lo) / step) + 1),
+        err);
 }
 
 /* Tensors that are joined with one scale: that of the result, or, before it is quantized, the range of all of them. */
-static oct_status look_at_join(oct_lint *l, const oct_graph *g, int id, const char *where, const oct_span *span, oct_err *err)
+static oct_status look_at_join(oct_lint *l, const oct_graph *g, int id, const char *where, const oct_span *span,
+                               oct_err *err)
 {
     const oct_node *n = &g->node[id];
     const oct_quant *q = grid_behind(g, n->out[0]);
@@ -72,20 +80,22 @@ static oct_status look_at_join(oct_lint *l, const oct_graph *g, int id, const ch
 }
 
 /* A value that is quantized with a far larger scale than it needs. */
-static oct_status look_at_grid(oct_lint *l, const oct_graph *g, int id, const char *where, const oct_span *span, oct_err *err)
+static oct_status look_at_grid(oct_lint *l, const oct_graph *g, int id, const char *where, const oct_span *span,
+                               oct_err *err)
 {
     const oct_node *n = &g->node[id];
     const int from = oct_border_of(g, n) == OCT_BORDER_ROUNDS ? n->in[0] : n->n_out > 0 ? n->out[0] : -1;
     const oct_quant *q = n->n_out > 0 && n->out[0] >= 0 ? g->value[n->out[0]].quant : NULL;
-    if (!q || q->n != 1 || (q->dtype != OCT_U8 && q->dtype != OCT_S8) || from < 0 || oct_value_is_constant(&g->value[from]) ||
-        !collapses(span[from], (double)q->scale[0]))
+    if (!q || q->n != 1 || (q->dtype != OCT_U8 && q->dtype != OCT_S8) || from < 0 ||
+        oct_value_is_constant(&g->value[from]) || !collapses(span[from], (double)q->scale[0]))
         return OCT_OK;
     return say_collapse(l, g, id, from, where, span[from], (double)q->scale[0], false, err);
 }
 
 /* ---- sums ---- */
 
-/* The largest possible sum of products of one output channel, with every activation as far as possible from the zero point. */
+/* The largest possible sum of products of one output channel, with every activation as far as possible from the zero
+ * point. */
 static int64_t largest_sum(const oct_weight_layout *l, const oct_quant *w, int farthest)
 {
     const int64_t depth = l->ins / l->groups * l->taps;
@@ -95,7 +105,8 @@ static int64_t largest_sum(const oct_weight_layout *l, const oct_quant *w, int f
             int64_t sum = 0;
             for (int64_t k = 0; k < depth; k++) {
                 const int64_t at = oct_weight_at(l, g, o, k);
-                const int code = w->dtype == OCT_S8 ? ((const int8_t *)w->qvals->data)[at] : ((const uint8_t *)w->qvals->data)[at];
+                const int code =
+                    w->dtype == OCT_S8 ? ((const int8_t *)w->qvals->data)[at] : ((const uint8_t *)w->qvals->data)[at];
                 sum += abs(code - w->zp[w->n > 1 ? (g % l->groups * (l->outs / l->groups) + o) % w->n : 0]);
             }
             most = sum > most ? sum : most;
@@ -118,8 +129,8 @@ static bool is_centred(const oct_quant *q, bool lowest)
            (q->zp[0] == (q->dtype == OCT_S8 ? 0 : 128) || (lowest && q->zp[0] == (q->dtype == OCT_S8 ? -128 : 0)));
 }
 
-/* OpenVINO multiplies two activations on integers if both are centred, the second around 0. ONNX Runtime makes u8 of an s8 activation with one reader, so that
- * its sums are exact; if the second has more, it stays s8, and they saturate. */
+/* OpenVINO multiplies two activations on integers if both are centred, the second around 0. ONNX Runtime makes u8 of an
+ * s8 activation with one reader, so that its sums are exact; if the second has more, it stays s8, and they saturate. */
 static unsigned saturating_activations(const oct_value *x, const oct_value *w)
 {
     const bool bytes = oct_dtype_bits(x->quant->dtype) == 8;
@@ -131,7 +142,8 @@ static oct_status say_saturates(oct_lint *l, const oct_graph *g, int id, const c
 {
     if (!sums)
         return OCT_OK;
-    OCT_TRY(add(l, OCT_FINDING_SATURATES, g, id, where, "sums of two of its products can leave 16 bits, where they are added so", err));
+    OCT_TRY(add(l, OCT_FINDING_SATURATES, g, id, where,
+                "sums of two of its products can leave 16 bits, where they are added so", err));
     l->finding[l->n_finding - 1].sums = sums;
     return OCT_OK;
 }
@@ -145,15 +157,18 @@ static oct_status look_at_sums(oct_lint *l, const oct_graph *g, int id, const ch
     oct_weight_layout lay;
     if (op && op->quant == OCT_QUANT_WEIGHTED && x && w && !w->block && !w->qvals)
         return say_saturates(l, g, id, where, saturating_activations(&g->value[n->in[0]], &g->value[n->in[1]]), err);
-    if (!op || op->quant != OCT_QUANT_WEIGHTED || !x || !w || w->block || !w->qvals->data || (w->dtype != OCT_S8 && w->dtype != OCT_U8) ||
-        x->n > 1 || !oct_weight_layout_of(op, n, 1, w->qvals->rank, w->qvals->dims, &lay))
+    if (!op || op->quant != OCT_QUANT_WEIGHTED || !x || !w || w->block || !w->qvals->data ||
+        (w->dtype != OCT_S8 && w->dtype != OCT_U8) || x->n > 1 ||
+        !oct_weight_layout_of(op, n, 1, w->qvals->rank, w->qvals->dims, &lay))
         return OCT_OK;
     if (w->dtype == OCT_S8 && (x->n == 0 || x->dtype == OCT_U8 || x->dtype == OCT_S8))
         OCT_TRY(say_saturates(l, g, id, where, saturating_sums(&lay, w->qvals->data), err));
     const int64_t most = largest_sum(&lay, w, 255);
     if (most > INT32_MAX)
         return add(l, OCT_FINDING_WRAPS, g, id, where,
-                   oct_arena_printf(l->arena, "with extreme quantized values its sum can reach %lld, and wraps at 2^31", (long long)most), err);
+                   oct_arena_printf(l->arena, "with extreme quantized values its sum can reach %lld, and wraps at 2^31",
+                                    (long long)most),
+                   err);
     return OCT_OK;
 }
 
@@ -161,8 +176,10 @@ oct_status oct_rounded_find(oct_lint *l, const oct_graph *g, const char *where, 
 {
     for (size_t i = 0; i < g->n_order; i++)
         if (oct_rounds_at_load(g, g->order[i]))
-            OCT_TRY(add(l, OCT_FINDING_ROUNDS, g, g->order[i], where,
-                        "it is float between quantizers, and ONNX Runtime rounds its weights to 8 bits with one scale for all when it loads the file", err));
+            OCT_TRY(add(
+                l, OCT_FINDING_ROUNDS, g, g->order[i], where,
+                "it is float between quantizers, and ONNX Runtime rounds its weights to 8 bits with one scale for all when it loads the file",
+                err));
     return OCT_OK;
 }
 

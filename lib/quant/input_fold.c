@@ -15,7 +15,7 @@ enum { CHANNELS = 4, PIXEL_MAX = 255 };
 
 typedef struct folder {
     oct_graph *g;
-    int v, n; /* the input, and its number of channels */
+    int v, n;               /* the input, and its number of channels */
     oct_input_place *place; /* [n_place]: the input, and what nodes make of it by moving its elements */
     size_t n_place;
     double mean[CHANNELS], std[CHANNELS], common; /* by channel of the float model; and one std for all */
@@ -70,7 +70,8 @@ static double pixel_of(const folder *f, int c, double x)
     return x * f->std[c] + f->mean[c];
 }
 
-/* Whether no byte stands for a border of x in some channel. Zeros, which the convolution itself pads with, may be rounded to the nearest pixel. */
+/* Whether no byte stands for a border of x in some channel. Zeros, which the convolution itself pads with, may be
+ * rounded to the nearest pixel. */
 static bool has_no_pixel(const folder *f, double x)
 {
     bool none = false;
@@ -108,7 +109,8 @@ static const char *no_fold(const folder *f, int axis, oct_use u)
     if (is_padded(n) && has_no_pixel(f, 0))
         return "no pixel stands for the zeros around the picture";
     const char *pad = oct_node_str(n, "auto_pad", "NOTSET");
-    return strcmp(pad, "NOTSET") == 0 || strcmp(pad, "VALID") == 0 ? NULL : "the convolution's padding is not written out";
+    return strcmp(pad, "NOTSET") == 0 || strcmp(pad, "VALID") == 0 ? NULL
+                                                                   : "the convolution's padding is not written out";
 }
 
 /* The input channel of the float model for kernel row `at` of w; a row is one input of one output. */
@@ -118,8 +120,9 @@ static int channel_of(const oct_tensor *w, int64_t groups, int64_t at)
     return (int)(out / (w->dims[0] / groups) * w->dims[1] + at % w->dims[1]);
 }
 
-/* The noise of a convolution's outputs for pixels with uniformly distributed values, by the formulas of uniform rounding: from rounding its input, and from
- * rounding weights to 8 bits for each output. folded: pixels are exact, and the weights contain the std of each channel. */
+/* The noise of a convolution's outputs for pixels with uniformly distributed values, by the formulas of uniform
+ * rounding: from rounding its input, and from rounding weights to 8 bits for each output. folded: pixels are exact, and
+ * the weights contain the std of each channel. */
 static double noise_of(const folder *f, const oct_node *n, bool folded)
 {
     const oct_tensor *w = reals(f->g, n->in[1]);
@@ -135,7 +138,8 @@ static double noise_of(const folder *f, const oct_node *n, bool folded)
         double largest = 0, power = 0, weights = 0;
         for (int64_t i = 0; i < w->dims[1]; i++) {
             const int c = channel_of(w, groups, o * w->dims[1] + i);
-            const double by = folded ? f->common / f->std[c] : 1, std = folded ? f->common : f->std[c], off = PIXEL_MAX / 2.0 - (folded ? f->zero : f->mean[c]);
+            const double by = folded ? f->common / f->std[c] : 1, std = folded ? f->common : f->std[c],
+                         off = PIXEL_MAX / 2.0 - (folded ? f->zero : f->mean[c]);
             power += (double)taps * (PIXEL_MAX * PIXEL_MAX / 12.0 + off * off) / (std * std);
             for (int64_t t = 0; t < taps; t++, x++) {
                 largest = fmax(largest, fabs(*x * by));
@@ -155,7 +159,8 @@ static const char *find_border_fault(const folder *f)
         for (size_t k = 0; k < v->n_uses; k++) {
             oct_border b;
             bool pads;
-            if (is_move(f, &f->g->node[v->uses[k].node], f->place[i].axis, &b, &pads) && pads && b.constant && has_no_pixel(f, b.value))
+            if (is_move(f, &f->g->node[v->uses[k].node], f->place[i].axis, &b, &pads) && pads && b.constant &&
+                has_no_pixel(f, b.value))
                 return "no pixel stands for the value of a Pad around the picture";
         }
     }
@@ -185,12 +190,15 @@ static const char *find_fault(const folder *f)
     const char *why = find_border_fault(f);
     if (why)
         return why;
-    return folded <= own * pow(10, OCT_FOLD_LOSS / 10) ? NULL : "its channels differ so much that rounded weights would lose more than 0.5 dB";
+    return folded <= own * pow(10, OCT_FOLD_LOSS / 10)
+               ? NULL
+               : "its channels differ so much that rounded weights would lose more than 0.5 dB";
 }
 
 /* ---- folding ---- */
 
-/* W'[c] = W[c] * common / std[c], in the order of the pixels' channels; each bias grows by sum W[c] * (zero - mean[c]) / std[c]. */
+/* W'[c] = W[c] * common / std[c], in the order of the pixels' channels; each bias grows by sum W[c] * (zero - mean[c])
+ * / std[c]. */
 static oct_status fold_conv(const folder *f, int id, oct_err *err)
 {
     const oct_node *n = &f->g->node[id];
@@ -231,7 +239,8 @@ static oct_status pad_const(const folder *f, int id, int rank, int *v, oct_err *
         pads[2 + i] = own[i];
         pads[rank + 2 + i] = own[rank - 2 + i];
     }
-    return oct_edit_const(f->g, f->g->value[f->v].name, "_pads", OCT_S64, 1, (const int64_t[]){ 2 * rank }, pads, v, err);
+    return oct_edit_const(f->g, f->g->value[f->v].name, "_pads", OCT_S64, 1, (const int64_t[]){ 2 * rank }, pads, v,
+                          err);
 }
 
 /* What stands for x of the float model around channel c of the pixels. */
@@ -248,7 +257,8 @@ static bool fills_differ(const folder *f, double x)
     return differ;
 }
 
-/* Inserts Split, a Pad for each channel, and Concat before a node. pads: a constant. In *to, what stands for x is around each channel of value v. */
+/* Inserts Split, a Pad for each channel, and Concat before a node. pads: a constant. In *to, what stands for x is
+ * around each channel of value v. */
 static oct_status pad_channels(const folder *f, oct_input_place at, int id, int pads, double x, int *to, oct_err *err)
 {
     oct_graph *g = f->g;
@@ -256,8 +266,10 @@ static oct_status pad_channels(const folder *f, oct_input_place at, int id, int 
     const int64_t ones[CHANNELS] = { 1, 1, 1, 1 }, n = f->n;
     int split[2] = { at.value, -1 }, part[CHANNELS], node;
     OCT_TRY(oct_edit_const(g, name, "_split", OCT_S64, 1, &n, ones, &split[1], err));
-    const char *number = g->value[split[1]].name + strlen(name) + strlen("_split"); /* of a second one; names of values are unique */
-    OCT_TRY(oct_graph_add_node(g, "Split", "", oct_arena_printf(g->arena, "%s_Split%s", name, number), 2, f->n, id, &node, err));
+    const char *number =
+        g->value[split[1]].name + strlen(name) + strlen("_split"); /* of a second one; names of values are unique */
+    OCT_TRY(oct_graph_add_node(g, "Split", "", oct_arena_printf(g->arena, "%s_Split%s", name, number), 2, f->n, id,
+                               &node, err));
     OCT_TRY(oct_node_set_int(g, node, "axis", at.axis, err));
     for (int i = 0; i < 2; i++)
         OCT_TRY(oct_graph_set_input(g, node, i, split[i], err));
@@ -290,7 +302,8 @@ static oct_status whole_pads(const folder *f, const oct_node *n, int *v, oct_err
         pads[at] = ((const int64_t *)own->data)[i];
         pads[rank + at] = ((const int64_t *)own->data)[axes->count + i];
     }
-    return oct_edit_const(f->g, f->g->value[f->v].name, "_pads", OCT_S64, 1, (const int64_t[]){ 2 * rank }, pads, v, err);
+    return oct_edit_const(f->g, f->g->value[f->v].name, "_pads", OCT_S64, 1, (const int64_t[]){ 2 * rank }, pads, v,
+                          err);
 }
 
 /* Gives a Pad with a constant border the pixels that stand for it. *to: what its readers read then. */
@@ -308,7 +321,8 @@ static oct_status fold_pad(const folder *f, oct_input_place at, int id, double x
     return oct_graph_set_input(f->g, id, 2, fill, err);
 }
 
-/* Computes in the original graph the old input from the new one: common / std[c] times it, plus (zero - mean[c]) / std[c]. */
+/* Computes in the original graph the old input from the new one: common / std[c] times it, plus (zero - mean[c]) /
+ * std[c]. */
 static oct_status read_pixels(const folder *f, oct_graph *g, oct_err *err)
 {
     float by[CHANNELS], plus[CHANNELS];
@@ -388,13 +402,16 @@ static oct_status keep_all(const folder *f, oct_input_fold *r, oct_err *err)
     return OCT_OK;
 }
 
-oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s, const char *not_so, oct_graph **before, oct_input_fold *r, oct_err *err)
+oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s, const char *not_so, oct_graph **before,
+                                oct_input_fold *r, oct_err *err)
 {
     enum { PADS_ARE_INPUTS = 13 };
     const oct_shape *shape = &g->value[v].shape;
     folder f = { .g = g, .v = v };
     bool alike;
-    f.n = channels >= 0 && channels < shape->rank && shape->d[channels].n > 0 && shape->d[channels].n <= CHANNELS ? (int)shape->d[channels].n : 1;
+    f.n = channels >= 0 && channels < shape->rank && shape->d[channels].n > 0 && shape->d[channels].n <= CHANNELS
+              ? (int)shape->d[channels].n
+              : 1;
     *r = (oct_input_fold){ 0 };
     read_steps(&f, s, &alike);
     r->std = (float)f.common;

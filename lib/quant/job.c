@@ -11,15 +11,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The opset that the written form needs: DequantizeLinear supports channels from 13 and blocks from 21 on; Conv and pooling support bfloat16 from 22 on.
- * MatMulNBits belongs to a domain of its own. */
+/* The opset that the written form needs: DequantizeLinear supports channels from 13 and blocks from 21 on; Conv and
+ * pooling support bfloat16 from 22 on. MatMulNBits belongs to a domain of its own. */
 static int64_t least_opset(const oct_qjob_opts *o, const oct_graph *g)
 {
     if (o->scheme == OCT_SCHEME_BF16)
         return oct_target_bfloat16(o->target) ? 22 : 13;
     if (o->scheme == OCT_SCHEME_WEIGHT_ONLY && !o->blocks_qdq)
         return 0;
-    bool blocks = o->may_block || o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_asks_blocks(o->policy, g));
+    bool blocks = o->may_block || o->scheme == OCT_SCHEME_WEIGHT_ONLY ||
+                  (o->scheme == OCT_SCHEME_AUTO && oct_policy_asks_blocks(o->policy, g));
     const bool wide = oct_target_onnx_alone(o->target) && oct_policy_uses_16_bits(o->policy);
     return (o->blocks_qdq && blocks) || wide ? 21 : 13;
 }
@@ -28,14 +29,14 @@ static int64_t least_opset(const oct_qjob_opts *o, const oct_graph *g)
 static void say_unfolded(const oct_pass_log *log, size_t n, size_t saved)
 {
     char text[96];
-    snprintf(text, sizeof text, "%zu constant%s computed by the model after all: %.1f kB less in the file", n, n > 1 ? "s are" : " is",
-             (double)saved / 1000);
+    snprintf(text, sizeof text, "%zu constant%s computed by the model after all: %.1f kB less in the file", n,
+             n > 1 ? "s are" : " is", (double)saved / 1000);
     if (n && log && log->change)
         log->change(log->arg, "fold", text, "");
 }
 
-/* Turns a model of another float type into one of float32, so that its layers are found and can be quantized. Before that, functions are inlined, and
- * constants are computed in their own type. */
+/* Turns a model of another float type into one of float32, so that its layers are found and can be quantized. Before
+ * that, functions are inlined, and constants are computed in their own type. */
 static oct_status widen_floats(oct_graph *g, const oct_qjob_opts *o, oct_dtype *source, oct_err *err)
 {
     oct_widened w;
@@ -48,7 +49,8 @@ static oct_status widen_floats(oct_graph *g, const oct_qjob_opts *o, oct_dtype *
     *source = *source ? *source : w.widest;
     if (w.widest && o->log && o->log->change) {
         char text[96];
-        snprintf(text, sizeof text, "%s is read as float32: %zu constants of %lld elements", oct_dtype_name(w.widest), w.constants, (long long)w.elements);
+        snprintf(text, sizeof text, "%s is read as float32: %zu constants of %lld elements", oct_dtype_name(w.widest),
+                 w.constants, (long long)w.elements);
         o->log->change(o->log->arg, "widen", text, "");
     }
     return oct_infer_shapes(g, err);
@@ -117,7 +119,8 @@ static void add_to_rule(const oct_qjob *j, oct_policy_row *row, const char *clau
 /* A type of activations to replace one that the target does not support: with the same number of bits if possible. */
 static oct_dtype taken_instead(const oct_target *t, oct_dtype asked)
 {
-    static const oct_dtype narrow[] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16 }, wide[] = { OCT_U16, OCT_S16, OCT_U8, OCT_S8 };
+    static const oct_dtype narrow[] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16 },
+                           wide[] = { OCT_U16, OCT_S16, OCT_U8, OCT_S8 };
     const oct_dtype *type = oct_dtype_bits(asked) == 8 ? narrow : wide;
     size_t i = 0;
     while (i + 1 < OCT_COUNT(narrow) && !oct_takes_activations(t, type[i]))
@@ -125,19 +128,22 @@ static oct_dtype taken_instead(const oct_target *t, oct_dtype asked)
     return type[i];
 }
 
-/* Replaces types of activations and granularities that the target never supports by those that it does, and says so in the rule. (Types of weights follow
- * from those of activations: oct_weights_type.) */
+/* Replaces types of activations and granularities that the target never supports by those that it does, and says so in
+ * the rule. (Types of weights follow from those of activations: oct_weights_type.) */
 static void fit_target(const oct_qjob *j, const oct_op *op, oct_policy_row *row)
 {
     const oct_target *t = j->opts.target;
-    const bool rounded = op && oct_target_lists(t, op->type, OCT_TARGET_ROUNDED), fixed = row->scheme == OCT_SCHEME_STATIC || rounded;
+    const bool rounded = op && oct_target_lists(t, op->type, OCT_TARGET_ROUNDED),
+               fixed = row->scheme == OCT_SCHEME_STATIC || rounded;
     if (!op || (op->quant == OCT_QUANT_NONE && !rounded) || !(fixed || row->scheme == OCT_SCHEME_DYNAMIC))
         return;
     row->symmetric |= oct_target_symmetric(t);
     if (fixed && !oct_takes_activations(t, row->activations)) {
         row->unmet = row->types_asked ? row->activations : OCT_UNDEFINED;
         row->activations = taken_instead(t, row->activations);
-        add_to_rule(j, row, oct_arena_printf(j->arena, "the target takes %s activations", oct_policy_activations(row->activations)));
+        add_to_rule(j, row,
+                    oct_arena_printf(j->arena, "the target takes %s activations",
+                                     oct_policy_activations(row->activations)));
     }
     if (row->per_channel && !oct_target_per_channel(t, op->type)) {
         row->per_channel = false;
@@ -235,7 +241,8 @@ static oct_status read_policy(oct_qjob *j, oct_err *err)
         oct_policy_match(j->opts.policy, j->g, id, &facts, row);
         j->node[id].widened = false;
         if (j->opts.scheme != OCT_SCHEME_AUTO && row->scheme != OCT_SCHEME_FLOAT) {
-            bool no_form = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme == OCT_SCHEME_STATIC && !oct_scheme_is_half(j->opts.scheme);
+            bool no_form = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme == OCT_SCHEME_STATIC &&
+                           !oct_scheme_is_half(j->opts.scheme);
             if (row->asked && row->scheme != j->opts.scheme)
                 row->scheme_replaced = row->rule;
             row->asked &= row->scheme == j->opts.scheme; /* a rule of another scheme did not ask for this one */
@@ -257,9 +264,22 @@ static void describe(oct_qjob *j, int id, bool decided)
     const qweights *w = q->weights[0];
     const int v = oct_quantized_output(j, id);
     oct_layer_decision *d = &j->node[id].decision;
-    *d = (oct_layer_decision){ .graph = j->g, .where = j->where, .node = id, .name = n->name, .op = n->op, .why = q->why,
-                               .scheme = q->scheme, .on_floats = NAN, .expected = NAN, .sqnr_weights = NAN, .sqnr_output = NAN, .row = &q->row,
-                               .barred = q->barred != NULL, .rangeless = q->rangeless && q->scheme == OCT_SCHEME_FLOAT, .wide = q->wide && q->widened, .rounded = q->scheme == OCT_SCHEME_FLOAT && (q->rounds || q->rounds_outputs) };
+    *d = (oct_layer_decision){ .graph = j->g,
+                               .where = j->where,
+                               .node = id,
+                               .name = n->name,
+                               .op = n->op,
+                               .why = q->why,
+                               .scheme = q->scheme,
+                               .on_floats = NAN,
+                               .expected = NAN,
+                               .sqnr_weights = NAN,
+                               .sqnr_output = NAN,
+                               .row = &q->row,
+                               .barred = q->barred != NULL,
+                               .rangeless = q->rangeless && q->scheme == OCT_SCHEME_FLOAT,
+                               .wide = q->wide && q->widened,
+                               .rounded = q->scheme == OCT_SCHEME_FLOAT && (q->rounds || q->rounds_outputs) };
     d->integer = q->scheme == OCT_SCHEME_STATIC || q->scheme == OCT_SCHEME_DYNAMIC;
     oct_expect_node(j, id, &d->on_floats, &d->expected);
     if (decided && oct_half_type(j, id) && first && first->count) {
@@ -295,7 +315,8 @@ static void describe(oct_qjob *j, int id, bool decided)
     }
 }
 
-oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, const char *where, oct_qjob **job, oct_err *err)
+oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, const char *where, oct_qjob **job,
+                        oct_err *err)
 {
     oct_qjob *j = oct_arena_calloc(a, 1, sizeof *j);
     if (!j)
@@ -383,7 +404,8 @@ const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *
 
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
-    /* A tensor without statistics makes the nodes beside it float, which may affect others. So nodes are placed again until nothing changes. */
+    /* A tensor without statistics makes the nodes beside it float, which may affect others. So nodes are placed again
+     * until nothing changes. */
     for (size_t i = 0; i < j->n_nodes; i++)
         j->node[i].centred = 0; /* follows from this decision alone, so that a written policy leads to the same one */
     OCT_TRY(oct_job_place(j, err)); /* this drops parameters of an earlier decision */

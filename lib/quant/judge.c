@@ -1,7 +1,8 @@
-/* Measures the cost of a conversion: runs the prepared float graph and the quantized one over samples in our own runtime.
+/* Measures the cost of a conversion: runs the prepared float graph and the quantized one over samples in our own
+ * runtime.
  *
- * Ranges fit the samples that they were found on, and so do choices that were measured. On these samples the model looks better than it is. So some samples
- * are kept aside to judge the result. */
+ * Ranges fit the samples that they were found on, and so do choices that were measured. On these samples the model
+ * looks better than it is. So some samples are kept aside to judge the result. */
 #include "quant/convert_int.h"
 
 #include "eval/metric.h"
@@ -11,9 +12,9 @@
 #include <string.h>
 
 #define TIMING_SECONDS 0.08
-#define CLOSE_DB 30        /* with more, outputs are close to those of the float model, whatever they are on other samples */
-#define MUCH_BETTER_DB 3   /* samples differ by less */
-#define SUSPICIOUS 4 /* times faster than float: more than integers gain on most CPUs */
+#define CLOSE_DB 30 /* with more, outputs are close to those of the float model, whatever they are on other samples */
+#define MUCH_BETTER_DB 3 /* samples differ by less */
+#define SUSPICIOUS 4     /* times faster than float: more than integers gain on most CPUs */
 
 /* Whether the whole float model runs here. If not, the quantized one cannot be compared with it. */
 const char *oct_conversion_unjudged(const oct_conversion *c, const oct_graph *fl)
@@ -37,12 +38,13 @@ void oct_conversion_keep_aside(oct_conversion *c, bool calibrates)
         c->o.listener.chosen(c->o.listener.arg, c->src);
     const oct_source_choice x = oct_source_chosen(c->src);
     if (keep && x.aside > 0 && (!x.asked || x.chosen < x.asked))
-        oct_conversion_say(c, 0, "samples: %lld of %lld are kept aside, to judge the result", (long long)x.aside, (long long)x.total);
+        oct_conversion_say(c, 0, "samples: %lld of %lld are kept aside, to judge the result", (long long)x.aside,
+                           (long long)x.total);
     c->judged = !calibrates ? OCT_JUDGED_ANY : x.aside > 0 ? OCT_JUDGED_OTHERS : OCT_JUDGED_SAME;
 }
 
-/* How many samples judge if no goal is set: enough for a conclusion, and fewer for large models. This is a count and not a time, because a report must not
- * depend on how busy the machine is. */
+/* How many samples judge if no goal is set: enough for a conclusion, and fewer for large models. This is a count and
+ * not a time, because a report must not depend on how busy the machine is. */
 static int64_t enough(const oct_graph *g)
 {
     const int64_t n = 100000000000 / oct_sample_macs(g);
@@ -82,8 +84,12 @@ oct_status oct_goal_scores(const oct_conversion *c, const oct_eval_result *r, oc
         const oct_eval_score *x = find_score(r, g->metric ? g->metric : c->o.metric);
         if (!x) {
             oct_fail(err, OCT_EUSAGE, "%s: no metric applies to these samples", g->option);
-            oct_hint(err, g->metric ? "'%s' does not apply to what the outputs mean (--decode) and what is true of the samples (--labels, --truth)"
-                                    : "give --metric, and --labels where the data carries none", g->metric);
+            oct_hint(
+                err,
+                g->metric
+                    ? "'%s' does not apply to what the outputs mean (--decode) and what is true of the samples (--labels, --truth)"
+                    : "give --metric, and --labels where the data carries none",
+                g->metric);
             return OCT_EUSAGE;
         }
         OCT_TRY(oct_drop_limit_check(&g->limit, x->metric, err));
@@ -110,16 +116,24 @@ static oct_status list_metrics(const oct_conversion *c, const oct_metric **metri
     return OCT_OK;
 }
 
-oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models[2], bool timed, oct_eval_result **r, oct_err *err)
+oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models[2], bool timed, oct_eval_result **r,
+                                  oct_err *err)
 {
     const oct_metric *counts = NULL, *needed[OCT_GOALS_MAX];
     oct_pool *pool = oct_pool_create(c->o.job.threads);
     if (!pool)
         return oct_pool_fail(c->o.job.threads, err);
     oct_pool_relax(pool);
-    oct_eval_options o = { .latency_seconds = timed ? TIMING_SECONDS : 0, .time_samples = timed, .pool = pool,
-                           .layer_samples = timed ? c->o.layer_samples : 0, .profile = timed && c->o.layer_samples,
-                           .rule = c->o.rule, .truth = c->o.truth, .command = c->o.command, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
+    oct_eval_options o = { .latency_seconds = timed ? TIMING_SECONDS : 0,
+                           .time_samples = timed,
+                           .pool = pool,
+                           .layer_samples = timed ? c->o.layer_samples : 0,
+                           .profile = timed && c->o.layer_samples,
+                           .rule = c->o.rule,
+                           .truth = c->o.truth,
+                           .command = c->o.command,
+                           .progress = c->o.listener.progress,
+                           .progress_arg = c->o.listener.arg };
     oct_status st = list_metrics(c, needed, &o.n_needed, err);
     o.needed = needed;
     if (st == OCT_OK && c->o.metric)
@@ -132,14 +146,16 @@ oct_status oct_conversion_compare(oct_conversion *c, const oct_eval_model models
     return st;
 }
 
-/* Whether the metrics that are asked for are defined for the outputs, as far as one sample tells: before the work that depends on it, not after. */
+/* Whether the metrics that are asked for are defined for the outputs, as far as one sample tells: before the work that
+ * depends on it, not after. */
 oct_status oct_conversion_check_metrics(oct_conversion *c, oct_err *err)
 {
     const oct_metric *metric[OCT_GOALS_MAX + 1];
     oct_eval_result *r = NULL;
     oct_err why = OCT_ERR_INIT;
     size_t n;
-    if ((!c->o.metric && !c->o.n_goals) || c->o.command || oct_conversion_in_pairs(c) || oct_conversion_unjudged(c, c->m->graph))
+    if ((!c->o.metric && !c->o.n_goals) || c->o.command || oct_conversion_in_pairs(c) ||
+        oct_conversion_unjudged(c, c->m->graph))
         return OCT_OK;
     OCT_TRY(list_metrics(c, metric, &n, err));
     if (c->o.metric)
@@ -148,7 +164,9 @@ oct_status oct_conversion_check_metrics(oct_conversion *c, oct_err *err)
     oct_pool *pool = oct_pool_create(1);
     if (!pool)
         return oct_pool_fail(1, err);
-    const oct_eval_options o = { .pool = pool, .metrics = metric, .n_metrics = n, .only_float = true, .rule = c->o.rule, .truth = c->o.truth };
+    const oct_eval_options o = {
+        .pool = pool, .metrics = metric, .n_metrics = n, .only_float = true, .rule = c->o.rule, .truth = c->o.truth
+    };
     const oct_eval_model model = { c->o.name, c->m->graph, c->size_before };
     const oct_status s = oct_eval(&model, 1, c->src, &o, &r, &why);
     oct_pool_destroy(pool);
@@ -169,14 +187,16 @@ static oct_status look_for_denormals(oct_conversion *c, bool aside, oct_err *err
     return oct_denormals_find(c->fl, c->src, &c->denormals, err);
 }
 
-/* Whether a model is written though it could not be compared with the float model: where nothing was asked about the outcome, and the outputs are at fault. */
+/* Whether a model is written though it could not be compared with the float model: where nothing was asked about the
+ * outcome, and the outputs are at fault. */
 static bool may_go_unjudged(const oct_conversion *c, oct_status s)
 {
-    return (s == OCT_EMALFORMED || s == OCT_EUNSUPPORTED) && !c->o.n_goals && !c->o.metric && !c->o.command && !c->o.rule && !c->o.truth &&
-           !oct_source_has_labels(c->src);
+    return (s == OCT_EMALFORMED || s == OCT_EUNSUPPORTED) && !c->o.n_goals && !c->o.metric && !c->o.command &&
+           !c->o.rule && !c->o.truth && !oct_source_has_labels(c->src);
 }
 
-/* Ranges and choices may fit the samples that made them far better than others. Few samples tell this, and only where much is lost does it matter. */
+/* Ranges and choices may fit the samples that made them far better than others. Few samples tell this, and only where
+ * much is lost does it matter. */
 static oct_status compare_seen(oct_conversion *c, const oct_eval_model models[2], oct_err *err)
 {
     if (c->judged != OCT_JUDGED_OTHERS || c->o.synthetic || !(c->sqnr < CLOSE_DB) || c->verdict->samples < 1)

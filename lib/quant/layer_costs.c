@@ -1,4 +1,5 @@
-/* The time that each node of a job takes in float, on integers and in other ways, by the target's tables of costs; and the time of the whole placement. */
+/* The time that each node of a job takes in float, on integers and in other ways, by the target's tables of costs; and
+ * the time of the whole placement. */
 #include "quant/layer_costs_int.h"
 
 #include "ops/traits.h"
@@ -16,7 +17,8 @@ static void fill_node(const oct_qjob *j, const oct_graph *g, int id, struct oct_
         for (int how = 0; how < OCT_COST_HOWS; how++)
             cost[how] = oct_target_cost(j->opts.target, t, g, id, (oct_cost_how)how);
         const double known = isnan(cost[OCT_COST_FLOAT]) ? 0 : cost[OCT_COST_FLOAT];
-        c->known[id] &= !isnan(cost[OCT_COST_FLOAT]) && (!isnan(cost[OCT_COST_STATIC]) || !isnan(cost[OCT_COST_DYNAMIC]));
+        c->known[id] &=
+            !isnan(cost[OCT_COST_FLOAT]) && (!isnan(cost[OCT_COST_STATIC]) || !isnan(cost[OCT_COST_DYNAMIC]));
         c->dynamic[id] &= !isnan(cost[OCT_COST_FLOAT]) && !isnan(cost[OCT_COST_DYNAMIC]);
         c->wide[id] &= !isnan(cost[OCT_COST_FLOAT]) && !isnan(cost[OCT_COST_STATIC16]);
         c->blocks[id] &= !isnan(cost[OCT_COST_FLOAT]) && !isnan(cost[OCT_COST_BLOCKS8_BYTES]);
@@ -69,7 +71,10 @@ static int bits_of(const oct_qjob *j, const oct_policy_row *row)
 static oct_cost_how how_of(const oct_qjob *j, int id)
 {
     switch (j->node[id].scheme) {
-    case OCT_SCHEME_STATIC: return !oct_is_static(j, id) ? OCT_COST_FLOAT : bits_of(j, &j->node[id].row) == 16 ? OCT_COST_STATIC16 : OCT_COST_STATIC;
+    case OCT_SCHEME_STATIC:
+        return !oct_is_static(j, id)                ? OCT_COST_FLOAT
+               : bits_of(j, &j->node[id].row) == 16 ? OCT_COST_STATIC16
+                                                    : OCT_COST_STATIC;
     case OCT_SCHEME_DYNAMIC: return OCT_COST_DYNAMIC;
     case OCT_SCHEME_WEIGHT_ONLY: return oct_op_of(j->g, id)->weights.blocks ? oct_block_cost(j, id) : OCT_COST_FLOAT;
     default: return OCT_COST_FLOAT;
@@ -78,7 +83,8 @@ static oct_cost_how how_of(const oct_qjob *j, int id)
 
 bool oct_reads_reals(const oct_qjob *j, const oct_use *u)
 {
-    return u->slot < 0 || (!j->node[u->node].absorbed && !(oct_is_static(j, u->node) && u->slot < oct_data_inputs(j, u->node)));
+    return u->slot < 0 ||
+           (!j->node[u->node].absorbed && !(oct_is_static(j, u->node) && u->slot < oct_data_inputs(j, u->node)));
 }
 
 static bool has_real_reader(const oct_qjob *j, int value)
@@ -90,15 +96,18 @@ static bool has_real_reader(const oct_qjob *j, int value)
     return any;
 }
 
-/* Whether an integer node reads a value with another number of bits than it was computed with. Then it is rounded a second time. */
+/* Whether an integer node reads a value with another number of bits than it was computed with. Then it is rounded a
+ * second time. */
 static bool is_converted(const oct_qjob *j, int value)
 {
     const int maker = oct_maker_node(j, value);
-    const oct_policy_row *row = oct_makes_quantized(j, maker) ? &j->node[maker].row : j->value[oct_params_root(j, value)].row;
+    const oct_policy_row *row =
+        oct_makes_quantized(j, maker) ? &j->node[maker].row : j->value[oct_params_root(j, value)].row;
     const oct_value *v = &j->g->value[value];
     bool any = false;
     for (size_t i = 0; i < v->n_uses; i++)
-        any |= oct_reads_quantized(j, v->uses[i].node, v->uses[i].slot) && bits_of(j, &j->node[v->uses[i].node].row) != bits_of(j, row);
+        any |= oct_reads_quantized(j, v->uses[i].node, v->uses[i].slot) &&
+               bits_of(j, &j->node[v->uses[i].node].row) != bits_of(j, row);
     return any;
 }
 
@@ -106,8 +115,10 @@ static bool is_converted(const oct_qjob *j, int value)
 static double borders_of(const oct_qjob *j, int value, size_t t)
 {
     const double *c = j->costs->border[value][t];
-    const bool made = oct_is_static(j, oct_maker_node(j, value)), real = made && has_real_reader(j, value), converted = is_converted(j, value);
-    return (made ? 0 : c[OCT_COST_QUANTIZE]) + (real || converted ? c[OCT_COST_DEQUANTIZE] : 0) + (converted ? c[OCT_COST_QUANTIZE] : 0);
+    const bool made = oct_is_static(j, oct_maker_node(j, value)), real = made && has_real_reader(j, value),
+               converted = is_converted(j, value);
+    return (made ? 0 : c[OCT_COST_QUANTIZE]) + (real || converted ? c[OCT_COST_DEQUANTIZE] : 0) +
+           (converted ? c[OCT_COST_QUANTIZE] : 0);
 }
 
 void oct_expect(oct_qjob *j)
@@ -131,7 +142,8 @@ void oct_expect(oct_qjob *j)
     j->expected.n = c->n;
     j->expected.least = 0;
     for (size_t t = 1; t < c->n; t++)
-        if (j->expected.decided[t] * c->on_floats[j->expected.least] > j->expected.decided[j->expected.least] * c->on_floats[t])
+        if (j->expected.decided[t] * c->on_floats[j->expected.least] >
+            j->expected.decided[j->expected.least] * c->on_floats[t])
             j->expected.least = t;
 }
 

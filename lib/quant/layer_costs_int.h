@@ -6,13 +6,13 @@
 
 /* The costs of all nodes for each way of running them. An unknown cost is the same in every way. */
 struct oct_job_costs {
-    size_t n;                                     /* how many tables */
-    double (*node)[OCT_COST_TABLES][OCT_COST_HOWS];          /* by node, in nanoseconds */
-    /* by node: whether every table has its time in float, and also its time in another way; when it is dynamic; with weights in 8-bit blocks; with 16-bit
-     * activations */
+    size_t n;                                       /* how many tables */
+    double (*node)[OCT_COST_TABLES][OCT_COST_HOWS]; /* by node, in nanoseconds */
+    /* by node: whether every table has its time in float, and also its time in another way; when it is dynamic; with
+     * weights in 8-bit blocks; with 16-bit activations */
     bool *known, *dynamic, *blocks, *wide;
-    double (*border)[OCT_COST_TABLES][2];                    /* by value, in nanoseconds */
-    double on_floats[OCT_COST_TABLES];                       /* of the whole model */
+    double (*border)[OCT_COST_TABLES][2]; /* by value, in nanoseconds */
+    double on_floats[OCT_COST_TABLES];    /* of the whole model */
 };
 
 /* Whether a use of a value reads it in float. All uses do, except integer nodes and clamps that are removed. */

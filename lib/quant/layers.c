@@ -41,10 +41,12 @@ int64_t oct_sample_macs(const oct_graph *g)
     return oct_graph_macs(g) / samples_of_run(g) + 1;
 }
 
-/* A node that computes on quantized values of the file keeps doing so if the target runs it. read: the graph of the node as it was read. */
+/* A node that computes on quantized values of the file keeps doing so if the target runs it. read: the graph of the
+ * node as it was read. */
 static oct_status keep_quantized(const oct_qjob *j, const oct_graph *read, oct_layer_decision *d, oct_err *err)
 {
-    static const oct_scheme as[] = { [OCT_ON_QUANTIZED] = OCT_SCHEME_STATIC, [OCT_ON_DYNAMIC] = OCT_SCHEME_DYNAMIC,
+    static const oct_scheme as[] = { [OCT_ON_QUANTIZED] = OCT_SCHEME_STATIC,
+                                     [OCT_ON_DYNAMIC] = OCT_SCHEME_DYNAMIC,
                                      [OCT_ON_BLOCKS] = OCT_SCHEME_WEIGHT_ONLY };
     oct_compute how;
     if (d->scheme != OCT_SCHEME_FLOAT)
@@ -58,7 +60,8 @@ static oct_status keep_quantized(const oct_qjob *j, const oct_graph *read, oct_l
     return OCT_OK;
 }
 
-static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_graph *read, const oct_layer_decision *d, oct_arena *arena, oct_err *err)
+static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_graph *read, const oct_layer_decision *d,
+                       oct_arena *arena, oct_err *err)
 {
     l->d = *d;
     OCT_TRY(keep_quantized(j, read, &l->d, err));
@@ -72,7 +75,8 @@ static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_graph *read, c
     return l->name ? OCT_OK : oct_nomem(err);
 }
 
-/* The copy of a job's graph inside a copy of the outer job's graph; nodes have the same indices. NULL: it is not a body of that job. */
+/* The copy of a job's graph inside a copy of the outer job's graph; nodes have the same indices. NULL: it is not a body
+ * of that job. */
 static const oct_graph *copy_of(const oct_qjob *outer, const oct_graph *copy, const oct_qjob *job)
 {
     const oct_graph *found = outer == job ? copy : NULL;
@@ -83,14 +87,16 @@ static const oct_graph *copy_of(const oct_qjob *outer, const oct_graph *copy, co
     return found;
 }
 
-/* Whether a node only expresses quantization, and so is no layer: it was removed when the graph was read, or became a border. */
+/* Whether a node only expresses quantization, and so is no layer: it was removed when the graph was read, or became a
+ * border. */
 static bool is_spelling(const oct_graph *g, const oct_graph *read, int node)
 {
     const oct_op *op = oct_op_of(g, node);
     return read->node[node].dead || (op && op->is_qdq) || oct_border_of(read, &read->node[node]);
 }
 
-static oct_status list(const oct_qjob *j, const oct_graph *copy, oct_arena *arena, oct_layer *layers, size_t *n, oct_err *err)
+static oct_status list(const oct_qjob *j, const oct_graph *copy, oct_arena *arena, oct_layer *layers, size_t *n,
+                       oct_err *err)
 {
     *n = 0;
     for (size_t i = 0; i < oct_qjob_n_layers(j); i++) {

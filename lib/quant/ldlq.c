@@ -1,7 +1,8 @@
 /* Rounding by second moments (ldlq.h). Most of the work is done as matrix products, for several inputs at a time.
  *
- * With H = (U + 1) D (U + 1)' the error is sum_k D_k (t_k - q_k)^2, where t_k is weight k plus what it compensates. Inputs that are added in pairs follow
- * each other. If a pair would exceed its bound, both weights are reduced so that the error grows least. */
+ * With H = (U + 1) D (U + 1)' the error is sum_k D_k (t_k - q_k)^2, where t_k is weight k plus what it compensates.
+ * Inputs that are added in pairs follow each other. If a pair would exceed its bound, both weights are reduced so that
+ * the error grows least. */
 #include "quant/ldlq_int.h"
 
 #include "base/mem.h"
@@ -66,7 +67,8 @@ const int8_t *oct_ldlq_qvals(const oct_ldlq *k)
     return k->qvals;
 }
 
-/* The key by which inputs are ordered: the diagonal element, or the larger one of a pair. Unpaired inputs come after all pairs. */
+/* The key by which inputs are ordered: the diagonal element, or the larger one of a pair. Unpaired inputs come after
+ * all pairs. */
 static float rank_of(const oct_ldlq *k, size_t i)
 {
     const float own = k->moments[i * (k->depth + 1)];
@@ -78,7 +80,8 @@ static float rank_of(const oct_ldlq *k, size_t i)
     return own > other ? own : other;
 }
 
-/* Orders by decreasing diagonal, and equal ones by position. A simple sort suffices, because the rest takes far longer. */
+/* Orders by decreasing diagonal, and equal ones by position. A simple sort suffices, because the rest takes far
+ * longer. */
 static void find_order(oct_ldlq *k)
 {
     size_t n = 0;
@@ -99,7 +102,8 @@ static void find_order(oct_ldlq *k)
     }
 }
 
-/* Turns rows from..end of H into columns of U times D. Each row subtracts the contributions of the rows before it in the block. False: not finite. */
+/* Turns rows from..end of H into columns of U times D. Each row subtracts the contributions of the rows before it in
+ * the block. False: not finite. */
 static bool factor_block(oct_ldlq *k, size_t from, size_t end)
 {
     const size_t d = k->depth;
@@ -118,7 +122,8 @@ static bool factor_block(oct_ldlq *k, size_t from, size_t end)
 }
 
 /* c[m][n] = a[m][depth] b[depth][n], the rows of b ldb apart. */
-oct_status oct_ldlq_multiply(size_t m, size_t n, size_t depth, const float *a, size_t lda, const float *b, size_t ldb, float *c)
+oct_status oct_ldlq_multiply(size_t m, size_t n, size_t depth, const float *a, size_t lda, const float *b, size_t ldb,
+                             float *c)
 {
     oct_sgemm g;
     OCT_TRY(oct_sgemm_prepare(&g, 0, n, depth, 1, NULL));
@@ -163,7 +168,8 @@ static oct_status update_rows(oct_ldlq *k, size_t from, size_t end)
     return there ? OCT_OK : OCT_ENOMEM;
 }
 
-/* Computes H = (U + 1) D (U + 1)' starting from the last row, several rows at a time. Row k then holds column k of U. *good: the result is finite. */
+/* Computes H = (U + 1) D (U + 1)' starting from the last row, several rows at a time. Row k then holds column k of U.
+ * *good: the result is finite. */
 static oct_status factor(oct_ldlq *k, bool *good)
 {
     const size_t d = k->depth;
@@ -194,7 +200,8 @@ void oct_ldlq_inputs(oct_ldlq *k, const float *x)
     oct_sgemm_pack(&k->gemm, x, 1, (ptrdiff_t)k->rows, k->h);
     for (size_t from = 0; from < d; from = part.n) {
         part.n = d - from < OCT_LDLQ_TOGETHER ? d : from + OCT_LDLQ_TOGETHER; /* columns */
-        oct_sgemm_run(&part, NULL, part.n - from, x + from * k->rows, k->rows, k->h, k->moments + from * d, d, NULL, k->scratch);
+        oct_sgemm_run(&part, NULL, part.n - from, x + from * k->rows, k->rows, k->h, k->moments + from * d, d, NULL,
+                      k->scratch);
     }
     for (size_t i = 0; i < d; i++)
         for (size_t j = 0; j < i; j++)
@@ -256,7 +263,8 @@ static void round_input(oct_ldlq *k, const float *scale, float limit, size_t i, 
         put(k, i, o, nearest((w[o] + sum[o]) / scale[o], limit), scale[o], &noise[o]);
 }
 
-/* Two weights, one of each input of a pair, in steps: their targets (of the second one if the first had no error), and the original value of the first. */
+/* Two weights, one of each input of a pair, in steps: their targets (of the second one if the first had no error), and
+ * the original value of the first. */
 typedef struct bound_pair {
     float first, second, own; /* mirrored so that both are positive if they would exceed the bound */
     float u, d[2];            /* u: how much of the first's error the second compensates; d: their elements of D */
@@ -267,7 +275,8 @@ static float second_of(const bound_pair *p, float first)
     return p->second + p->u * (p->own - first);
 }
 
-/* The first of two weights with sum `most` that has the least error: the minimum of d0 (first - a)^2 + d1 (second_of(a) - (most - a))^2. */
+/* The first of two weights with sum `most` that has the least error: the minimum of d0 (first - a)^2 + d1 (second_of(a)
+ * - (most - a))^2. */
 static float share(const bound_pair *p, float most)
 {
     const float v = 1 - p->u, rest = p->second + p->u * p->own - most;
@@ -280,7 +289,8 @@ static void round_pair(oct_ldlq *k, const float *scale, float limit, float most,
 {
     const size_t n = k->outs, at = i % OCT_LDLQ_TOGETHER * n;
     const float *w = k->w + i * n;
-    bound_pair p = { .u = k->h[(i + 1) * k->depth + i], .d = { k->h[i * (k->depth + 1)], k->h[(i + 1) * (k->depth + 1)] } };
+    bound_pair p = { .u = k->h[(i + 1) * k->depth + i],
+                     .d = { k->h[i * (k->depth + 1)], k->h[(i + 1) * (k->depth + 1)] } };
     for (size_t o = 0; o < n; o++) {
         p.first = (w[o] + k->sum[at + o]) / scale[o];
         p.second = (w[n + o] + k->sum[at + n + o]) / scale[o];
@@ -303,7 +313,8 @@ static void round_pair(oct_ldlq *k, const float *scale, float limit, float most,
 }
 
 /* Rounds the inputs from..end. With pairs, `from` is even, so that only an unpaired input stands alone. */
-static void round_block(oct_ldlq *k, const float *scale, float limit, float most, size_t from, size_t end, double *noise)
+static void round_block(oct_ldlq *k, const float *scale, float limit, float most, size_t from, size_t end,
+                        double *noise)
 {
     for (size_t i = from; i < end; i++) {
         oct_ldlq_carry(k, from, i, i);
@@ -340,7 +351,8 @@ void oct_ldlq_expect(const oct_ldlq *k, const float *scale, size_t n, const floa
         for (size_t o = 0; o < k->outs; o++)
             cost[f * k->outs + o] = even * (double)scale[o] * (double)scale[o] * (double)factor[f] * (double)factor[f];
     for (size_t i = 0; k->pair && i + 1 < d && k->pair[k->order[i]] >= 0; i += 2) {
-        const double a = (double)k->h[i * (d + 1)], b = (double)k->h[(i + 1) * (d + 1)], v = 1 - (double)k->h[(i + 1) * d + i];
+        const double a = (double)k->h[i * (d + 1)], b = (double)k->h[(i + 1) * (d + 1)],
+                     v = 1 - (double)k->h[(i + 1) * d + i];
         const float *first = k->given + k->order[i] * k->outs, *second = k->given + k->order[i + 1] * k->outs;
         for (size_t o = 0; o < k->outs; o++) {
             const float sum = first[o] * second[o] > 0 ? fabsf(first[o] + second[o]) : 0;
@@ -348,7 +360,8 @@ void oct_ldlq_expect(const oct_ldlq *k, const float *scale, size_t n, const floa
                 const float over = sum - (float)most * factor[f] * scale[o];
                 if (!(over > 0))
                     break;
-                cost[f * k->outs + o] += (double)over * (double)over * a * b / (a + b * v * v); /* the minimum of what share() minimizes */
+                cost[f * k->outs + o] +=
+                    (double)over * (double)over * a * b / (a + b * v * v); /* the minimum of what share() minimizes */
             }
         }
     }

@@ -12,7 +12,8 @@
 static oct_status cross(oct_ldlq *k, const float *x, const float *other, float *to)
 {
     const size_t d = k->depth, rows = k->rows;
-    float *diff = oct_calloc(d * rows, sizeof *diff), *c = oct_calloc(d * d, sizeof *c), *made = oct_calloc(d * k->outs, sizeof *made);
+    float *diff = oct_calloc(d * rows, sizeof *diff), *c = oct_calloc(d * d, sizeof *c),
+          *made = oct_calloc(d * k->outs, sizeof *made);
     uint8_t *packed = oct_alloc(k->gemm.packed_size);
     oct_status s = diff && c && made && packed ? OCT_OK : OCT_ENOMEM;
     if (s == OCT_OK) {
@@ -40,7 +41,8 @@ static void subtract(float *a, size_t outs, size_t i, size_t j, float f)
         to[o] -= f * from[o];
 }
 
-/* Solves (U + 1) a = b in place, from the last row on. The contributions of a block to the rows before it are a matrix product. */
+/* Solves (U + 1) a = b in place, from the last row on. The contributions of a block to the rows before it are a matrix
+ * product. */
 static oct_status solve_upper(oct_ldlq *k, float *a)
 {
     const size_t d = k->depth, n = k->outs;

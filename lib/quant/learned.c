@@ -11,14 +11,15 @@ enum { SWEEPS = 4, LANES = 16 };
 /* The output that is being improved. */
 typedef struct fit {
     const oct_learned *l;
-    size_t rows;      /* those that choose */
+    size_t rows; /* those that choose */
     const float *w;
     float scale;
-    int8_t *q;        /* [depth] */
-    float *want;      /* [rows]: clamped outputs of the float weights */
-    float *got;       /* [rows]: outputs with the quantized weights, before the clamp */
-    float *error;     /* [rows]: the error after the clamp; 0 where the clamp is active, because there a small change has no effect */
-    float *inside;    /* [rows]: 1, or 0 where the clamp is active */
+    int8_t *q;    /* [depth] */
+    float *want;  /* [rows]: clamped outputs of the float weights */
+    float *got;   /* [rows]: outputs with the quantized weights, before the clamp */
+    float *error; /* [rows]: the error after the clamp; 0 where the clamp is active, because there a small change has no
+                     effect */
+    float *inside; /* [rows]: 1, or 0 where the clamp is active */
 } fit;
 
 static float clamped(const oct_learned *l, float y)
@@ -93,7 +94,8 @@ static void find_errors(fit *f)
     }
 }
 
-/* By how many steps weight k should change for the least error, on the assumption that the clamp stays active where it is. */
+/* By how many steps weight k should change for the least error, on the assumption that the clamp stays active where it
+ * is. */
 static int steps_of(const fit *f, size_t k)
 {
     const float *x = f->l->x + k * f->l->rows, power = energy(f, x) * f->scale;
@@ -101,7 +103,8 @@ static int steps_of(const fit *f, size_t k)
     const int64_t p = f->l->pair ? f->l->pair[k] : -1;
     const int other = p >= 0 ? f->q[p] : 0, most = p >= 0 ? f->l->most : f->l->limit;
     const int above = most - (other > 0 ? other : 0), below = most + (other < 0 ? other : 0);
-    const float hi = (float)(above < f->l->limit ? above : f->l->limit), lo = (float)-(below < f->l->limit ? below : f->l->limit);
+    const float hi = (float)(above < f->l->limit ? above : f->l->limit),
+                lo = (float)-(below < f->l->limit ? below : f->l->limit);
     return (int)fminf(fmaxf((float)f->q[k] + d, lo), hi) - f->q[k];
 }
 

@@ -1,4 +1,5 @@
-/* Dinic's algorithm without recursion: it finds levels by breadth-first search, and then paths along the levels until there are no more. */
+/* Dinic's algorithm without recursion: it finds levels by breadth-first search, and then paths along the levels until
+ * there are no more. */
 #include "quant/least_cut.h"
 
 #include <math.h>
@@ -10,12 +11,12 @@ typedef struct edge {
 
 struct oct_cut {
     oct_arena *arena;
-    int n;            /* the number of nodes: the things, the source and the sink */
-    int *head;        /* by node: its first edge, or -1 */
-    edge *e;          /* [n_edge]: the two directions of an edge are at 2k and 2k + 1 */
+    int n;     /* the number of nodes: the things, the source and the sink */
+    int *head; /* by node: its first edge, or -1 */
+    edge *e;   /* [n_edge]: the two directions of an edge are at 2k and 2k + 1 */
     size_t n_edge, cap_edge;
     int *level, *at, *queue, *path;
-    double most;      /* the largest finite capacity; less than 1e-12 of it counts as 0 */
+    double most; /* the largest finite capacity; less than 1e-12 of it counts as 0 */
 };
 
 oct_status oct_cut_create(oct_arena *a, size_t n, oct_cut **cut, oct_err *err)

@@ -1,5 +1,6 @@
-/* The file has measurements as lines of text: a word, the sites from and to, noise and SQNR. A line with the key precedes the measurements of that key. A
- * conversion with goals has two keys: that of the decisions before trials, and that of the result. */
+/* The file has measurements as lines of text: a word, the sites from and to, noise and SQNR. A line with the key
+ * precedes the measurements of that key. A conversion with goals has two keys: that of the decisions before trials, and
+ * that of the result. */
 #include "quant/memo_int.h"
 
 #include "base/buf.h"
@@ -82,7 +83,8 @@ static oct_status read_entries(oct_memo *m, const char *text, oct_err *err)
         else if (sscanf(line, "%15s %zu %zu %lg %lg", e.what, &e.from, &e.to, &e.loss.noise, &e.loss.sqnr) == 5)
             OCT_TRY(oct_memo_append(m, &e, err));
         else
-            return oct_fail(err, OCT_EMALFORMED, "%s: a measurement has a word and four numbers, not \"%.*s\"", m->path, (int)strcspn(line, "\n"), line);
+            return oct_fail(err, OCT_EMALFORMED, "%s: a measurement has a word and four numbers, not \"%.*s\"", m->path,
+                            (int)strcspn(line, "\n"), line);
     }
     return OCT_OK;
 }
@@ -91,9 +93,10 @@ static oct_status read_file(oct_memo *m, oct_err *err)
 {
     char *text = NULL;
     OCT_TRY(oct_read_text(m->path, MOST_BYTES, "a file of sensitivities", &text, err));
-    const oct_status s = strncmp(text, title, sizeof title - 1) == 0
-                             ? read_entries(m, text + sizeof title - 1, err)
-                             : oct_fail(err, OCT_EMALFORMED, "%s: this is not a file of sensitivities, so it is left as it is", m->path);
+    const oct_status s =
+        strncmp(text, title, sizeof title - 1) == 0
+            ? read_entries(m, text + sizeof title - 1, err)
+            : oct_fail(err, OCT_EMALFORMED, "%s: this is not a file of sensitivities, so it is left as it is", m->path);
     oct_free(text);
     return s;
 }
@@ -135,7 +138,8 @@ static void put_entries(const oct_memo *m, uint64_t key, oct_buf *b)
     oct_buf_printf(b, "key %016" PRIx64 "\n", key);
     for (size_t i = 0; i < m->n; i++)
         if (m->e[i].key == key)
-            oct_buf_printf(b, "%s %zu %zu %.17g %.17g\n", m->e[i].what, m->e[i].from, m->e[i].to, m->e[i].loss.noise, m->e[i].loss.sqnr);
+            oct_buf_printf(b, "%s %zu %zu %.17g %.17g\n", m->e[i].what, m->e[i].from, m->e[i].to, m->e[i].loss.noise,
+                           m->e[i].loss.sqnr);
 }
 
 oct_status oct_memo_save(oct_memo *m, oct_err *err)

@@ -15,7 +15,7 @@ typedef struct oct_memo_entry {
 } oct_memo_entry;
 
 struct oct_memo {
-    const char *path; /* NULL: the memo has no file */
+    const char *path;       /* NULL: the memo has no file */
     const oct_parts *parts; /* the parts from which it was joined; NULL: the memo is not closed */
     oct_arena *arena;
     uint64_t key;

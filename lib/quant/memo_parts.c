@@ -7,11 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const oct_part_form oct_part_of_sensitivity = { "octet-sensitivity-part 1\n", "a measurement of sensitivities", "other measurements", "qeval --sensitivity --shard",
+const oct_part_form oct_part_of_sensitivity = { "octet-sensitivity-part 1\n", "a measurement of sensitivities",
+                                                "other measurements", "qeval --sensitivity --shard",
                                                 "models, samples and N of --shard I/N" };
 
 static const char *const words[] = { "all", "weights", "values", "weights-of", "values-of" };
-enum { OF_SITES = 3, ENTRY = 4 + 4 * 8 }; /* OF_SITES: words from this one on refer to sites from..to. ENTRY: bytes of an entry */
+enum {
+    OF_SITES = 3,
+    ENTRY = 4 + 4 * 8
+}; /* OF_SITES: words from this one on refer to sites from..to. ENTRY: bytes of an entry */
 
 static uint32_t word_of(const oct_memo_entry *e)
 {
@@ -73,7 +77,8 @@ static bool take_entry(ev_bytes *r, oct_memo_entry *e)
     const uint64_t from = ev_take_u64(r), to = ev_take_u64(r);
     e->loss.noise = ev_take_f64(r);
     e->loss.sqnr = ev_take_f64(r);
-    if (r->bad || word >= OCT_COUNT(words) || to > INT32_MAX || (word < OF_SITES ? from || to : from >= to) || !(e->loss.noise >= 0) || isnan(e->loss.sqnr))
+    if (r->bad || word >= OCT_COUNT(words) || to > INT32_MAX || (word < OF_SITES ? from || to : from >= to) ||
+        !(e->loss.noise >= 0) || isnan(e->loss.sqnr))
         return false;
     e->from = (size_t)from;
     e->to = (size_t)to;
@@ -89,7 +94,8 @@ static oct_status take_part(const oct_parts *parts, size_t i, uint64_t *key, joi
     if (r.bad || r.n % ENTRY || p->samples)
         return oct_part_broken(p, "the part's measurements are cut short", err);
     if (i && own != *key) {
-        oct_fail(err, OCT_EUSAGE, "%s was measured with other samples, or another model, than %s", p->path, parts->v[0].path);
+        oct_fail(err, OCT_EUSAGE, "%s was measured with other samples, or another model, than %s", p->path,
+                 parts->v[0].path);
         oct_hint(err, "files changed between the runs: make the parts again");
         return OCT_EUSAGE;
     }
@@ -117,7 +123,8 @@ static oct_status keep_each_once(oct_memo *m, const joined *x, size_t n, oct_err
             return oct_part_broken(p, "a measurement stands twice in the part", err);
         if (had->loss.noise == e->loss.noise && had->loss.sqnr == e->loss.sqnr)
             continue;
-        oct_fail(err, OCT_EUSAGE, "%s and %s have different measurements of one thing (%s %zu to %zu)", first->path, p->path, e->what, e->from, e->to);
+        oct_fail(err, OCT_EUSAGE, "%s and %s have different measurements of one thing (%s %zu to %zu)", first->path,
+                 p->path, e->what, e->from, e->to);
         oct_hint(err, "make both again, by one version of the program");
         return OCT_EUSAGE;
     }
@@ -156,7 +163,8 @@ bool oct_memo_is_closed(const oct_memo *m)
 oct_status oct_memo_lacks(const oct_memo *m, const char *what, size_t from, size_t to, oct_err *err)
 {
     const oct_parts *p = m->parts;
-    oct_fail(err, OCT_EMALFORMED, "%s to %s lack a measurement (%s %zu to %zu)", p->v[0].path, p->v[p->n - 1].path, what, from, to);
+    oct_fail(err, OCT_EMALFORMED, "%s to %s lack a measurement (%s %zu to %zu)", p->v[0].path, p->v[p->n - 1].path,
+             what, from, to);
     oct_hint(err, "make the parts again, by one version of the program");
     return OCT_EMALFORMED;
 }

@@ -22,14 +22,18 @@ const oct_method *const *oct_method_all(size_t *n)
 
 const char *oct_method_step_name(oct_method_step s)
 {
-    static const char *const names[] = { [OCT_STEP_GRAPH] = "graph", [OCT_STEP_RANGES] = "ranges", [OCT_STEP_CHOICE] = "choice",
-                                         [OCT_STEP_WEIGHTS] = "weights", [OCT_STEP_ROUNDING] = "rounding", [OCT_STEP_BIASES] = "biases" };
+    static const char *const names[] = {
+        [OCT_STEP_GRAPH] = "graph",     [OCT_STEP_RANGES] = "ranges",     [OCT_STEP_CHOICE] = "choice",
+        [OCT_STEP_WEIGHTS] = "weights", [OCT_STEP_ROUNDING] = "rounding", [OCT_STEP_BIASES] = "biases"
+    };
     return names[s];
 }
 
 const char *oct_method_needs_name(oct_method_needs n)
 {
-    static const char *const names[] = { [OCT_NEEDS_NOTHING] = "nothing", [OCT_NEEDS_STATISTICS] = "statistics", [OCT_NEEDS_SAMPLES] = "samples" };
+    static const char *const names[] = {
+        [OCT_NEEDS_NOTHING] = "nothing", [OCT_NEEDS_STATISTICS] = "statistics", [OCT_NEEDS_SAMPLES] = "samples"
+    };
     return names[n];
 }
 

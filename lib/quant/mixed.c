@@ -1,17 +1,20 @@
-/* Mixed precision. If a few values cause most of the loss, the layers that compute and read them get 16-bit activations, or stay float. They get 16 bits if the
- * target runs these on integers and no slower than floats (wide.c). Where 16 bits do not help, float is tried.
+/* Mixed precision. If a few values cause most of the loss, the layers that compute and read them get 16-bit
+ * activations, or stay float. They get 16 bits if the target runs these on integers and no slower than floats (wide.c).
+ * Where 16 bits do not help, float is tried.
  *
- * Values are chosen in the order of the noise that they cause at the outputs, as long as each causes a good part of the remaining noise, within a budget of
- * multiply-accumulates. If that does not help a model that is of little use as it is, up to four more layers may exceed the budget, if they gain 6 dB each: the
- * first layers can be a seventh of a network, a Fourier transform more than a third. Around a value that is known to be delicate, because a few of its elements
- * are many times larger than the others, 3 dB suffice: clipping may have hidden half of the loss.
+ * Values are chosen in the order of the noise that they cause at the outputs, as long as each causes a good part of the
+ * remaining noise, within a budget of multiply-accumulates. If that does not help a model that is of little use as it
+ * is, up to four more layers may exceed the budget, if they gain 6 dB each: the first layers can be a seventh of a
+ * network, a Fourier transform more than a third. Around a value that is known to be delicate, because a few of its
+ * elements are many times larger than the others, 3 dB suffice: clipping may have hidden half of the loss.
  *
- * The choice is measured on other samples, and is kept only if it helps: first everything within the budget together, then the values beyond it one by one,
- * each together with what it makes worthwhile within the budget. Values that do not help alone may help together: if two values clip the same elements, as
- * along a power spectrum, one alone gains nothing.
+ * The choice is measured on other samples, and is kept only if it helps: first everything within the budget together,
+ * then the values beyond it one by one, each together with what it makes worthwhile within the budget. Values that do
+ * not help alone may help together: if two values clip the same elements, as along a power spectrum, one alone gains
+ * nothing.
  *
- * A value that causes nearly all of the loss hides the loss that others cause. After such a value is gone, ranges are chosen and everything is measured
- * again, and the choice continues with the new measurements. */
+ * A value that causes nearly all of the loss hides the loss that others cause. After such a value is gone, ranges are
+ * chosen and everything is measured again, and the choice continues with the new measurements. */
 #include "observers/observer.h"
 #include "quant/convert_int.h"
 #include "quant/sensitivity.h"
@@ -28,8 +31,10 @@
 #define LEAST_GAIN 1.0    /* dB that all chosen values together must gain */
 #define DEAR_GAIN 6.0     /* dB that each layer beyond the budget must gain */
 #define DELICATE_GAIN 3.0 /* dB that each of these must gain around a delicate value */
-#define HIDING_DB 3.0     /* dB gained: so large a loss hid the loss by ranges elsewhere, so that ranges are chosen again */
-#define DELICATE 8        /* times the bound of nine tenths of the elements */
+#define HIDING_DB                                                                                                  \
+    3.0            /* dB gained: so large a loss hid the loss by ranges elsewhere, so that ranges are chosen again \
+                    */
+#define DELICATE 8 /* times the bound of nine tenths of the elements */
 enum {
     MOST_DEAR = 4, /* the most layers beyond the budget */
     MOST_TRIES = 6 /* the most values that are tried beyond the budget */
@@ -55,21 +60,21 @@ typedef enum extent {
 typedef struct choice {
     oct_qjob *j;
     const oct_sensitivity *s;
-    int *floats;        /* by node: the number of the attempt that left it float; 0: none */
-    int *wides;         /* by node: the number of the attempt that gave it 16-bit activations; 0: none */
-    int attempt;        /* counted from 1 */
+    int *floats; /* by node: the number of the attempt that left it float; 0: none */
+    int *wides;  /* by node: the number of the attempt that gave it 16-bit activations; 0: none */
+    int attempt; /* counted from 1 */
     extent extent;
-    reason *reason;     /* by node */
+    reason *reason; /* by node */
     double budget;
-    double spent;       /* those of the layers chosen within the budget */
-    int dear;           /* the number of layers chosen beyond the budget */
+    double spent; /* those of the layers chosen within the budget */
+    int dear;     /* the number of layers chosen beyond the budget */
     const oct_calib *calib;
     struct {
         double spent, must_gain; /* dB */
         int dear, value;         /* beyond the budget: the number of layers, and the last value, or -1 */
         bool may_widen, widened;
-    } now;                       /* for the current attempt */
-    bool *refused;      /* by value: tried alone beyond the budget, and it did not gain enough */
+    } now;         /* for the current attempt */
+    bool *refused; /* by value: tried alone beyond the budget, and it did not gain enough */
 } choice;
 
 static bool would_take(const choice *x, int id, int root)
@@ -80,7 +85,8 @@ static bool would_take(const choice *x, int id, int root)
 /* If the target wants quantizers around all nodes, nodes that compute in float round to 8 bits too. */
 static bool would_widen(const choice *x, int id, int root)
 {
-    return x->now.may_widen && !x->j->node[id].row.typed && !x->floats[id] && !x->wides[id] && oct_may_be_wide(x->j, id) && oct_site_touches(x->j, id, root);
+    return x->now.may_widen && !x->j->node[id].row.typed && !x->floats[id] && !x->wides[id] &&
+           oct_may_be_wide(x->j, id) && oct_site_touches(x->j, id, root);
 }
 
 /* Whether the nodes around a value can be widened together, without one that would have to be float. */
@@ -92,8 +98,9 @@ static bool widens(const choice *x, int root)
     return all;
 }
 
-/* The multiply-accumulates of the layers around a value, and the number of these layers. Returns the number of nodes. It is 0 if the policy demands by name
- * that one of them runs on integers of its type, because then the value would be rounded in any case. */
+/* The multiply-accumulates of the layers around a value, and the number of these layers. Returns the number of nodes.
+ * It is 0 if the policy demands by name that one of them runs on integers of its type, because then the value would be
+ * rounded in any case. */
 static int cost_of(const choice *x, int root, double *macs, int *layers)
 {
     const bool wide = widens(x, root);
@@ -117,10 +124,14 @@ static oct_status take(choice *x, const reason *r, oct_err *err)
 {
     char macs[OCT_MACS_TEXT];
     const char *name = oct_value_name(x->j->g, r->root);
-    const char *why = isfinite(r->gain) ? oct_arena_printf(x->j->arena, "rounding '%s' alone would cause %.0f %% of the loss at the outputs (about "
-                                                           "%.1f dB are gained, for %s)", name, 100 * r->share, r->gain, oct_macs_text(macs, r->macs))
-                                        : oct_arena_printf(x->j->arena, "rounding '%s' alone would make outputs that are infinite or no numbers",
-                                                           name);
+    const char *why =
+        isfinite(r->gain)
+            ? oct_arena_printf(x->j->arena,
+                               "rounding '%s' alone would cause %.0f %% of the loss at the outputs (about "
+                               "%.1f dB are gained, for %s)",
+                               name, 100 * r->share, r->gain, oct_macs_text(macs, r->macs))
+            : oct_arena_printf(x->j->arena, "rounding '%s' alone would make outputs that are infinite or no numbers",
+                               name);
     const char *as_float = why ? oct_arena_printf(x->j->arena, "left float: %s", why) : NULL;
     const char *as_wide = why ? oct_arena_printf(x->j->arena, "activations of 16 bits: %s", why) : NULL;
     if (!as_float || !as_wide)
@@ -158,8 +169,9 @@ static oct_status is_delicate(const choice *x, int root, bool *delicate, oct_err
 static oct_status may_take(choice *x, int root, double macs, int layers, bool *may, bool *beyond, oct_err *err)
 {
     *beyond = x->spent + x->now.spent + macs > x->budget;
-    *may = !*beyond || (x->dear + x->now.dear + layers <= MOST_DEAR &&
-                        (x->extent == ALL_BEYOND || (x->extent == ONE_BEYOND && x->now.value < 0 && !x->refused[root])));
+    *may =
+        !*beyond || (x->dear + x->now.dear + layers <= MOST_DEAR &&
+                     (x->extent == ALL_BEYOND || (x->extent == ONE_BEYOND && x->now.value < 0 && !x->refused[root])));
     if (!*may)
         return OCT_OK;
     if (!*beyond) {
@@ -197,7 +209,10 @@ static oct_status choose(choice *x, oct_err *err)
         const double next = i + 1 < s->n ? s->site[i + 1].noise : 0, before = left;
         left = isinf(left) ? next : fmax(fmax(left - s->site[i].noise, left * 1e-3), next);
         const double share = isinf(before) ? 1 : fmin(1, s->site[i].noise / s->all.noise);
-        OCT_TRY(take(x, &(reason){ s->site[i].value, share, isinf(before) ? INFINITY : 10 * log10(before / left), macs, beyond }, err));
+        OCT_TRY(take(x,
+                     &(reason){ s->site[i].value, share, isinf(before) ? INFINITY : 10 * log10(before / left), macs,
+                                beyond },
+                     err));
     }
     return OCT_OK;
 }
@@ -277,7 +292,11 @@ static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
         if (!x->floats[id] && !x->wides[id])
             continue;
         oct_promotion *p = &c->promoted[c->n_promoted++];
-        *p = (oct_promotion){ .macs = oct_work_share(x->j, id), .loss = r->share, .gain = r->gain, .beyond_budget = r->beyond, .wide = !x->floats[id] };
+        *p = (oct_promotion){ .macs = oct_work_share(x->j, id),
+                              .loss = r->share,
+                              .gain = r->gain,
+                              .beyond_budget = r->beyond,
+                              .wide = !x->floats[id] };
         p->layer = oct_arena_strdup(c->arena, oct_node_label(x->j->g, id));
         p->value = oct_arena_strdup(c->arena, oct_value_name(x->j->g, r->root));
         if (!p->layer || !p->value)
@@ -354,7 +373,8 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
     r->measure = n || wide ? r->measure : NULL; /* what was measured is not what the model has */
     *r->choice = '\0';
     if (wide)
-        snprintf(r->choice, sizeof r->choice, n ? "%zu nodes get 16 bits, %zu stay float" : "%zu nodes get activations of 16 bits", wide, n);
+        snprintf(r->choice, sizeof r->choice,
+                 n ? "%zu nodes get 16 bits, %zu stay float" : "%zu nodes get activations of 16 bits", wide, n);
     else if (n)
         snprintf(r->choice, sizeof r->choice, "%zu nodes stay float", n);
     return record(c, &x, err);

@@ -1,4 +1,5 @@
-/* Builds the graph that starts at the targets: each is replaced by numbers that are drawn. Nodes that do not follow from targets are removed. */
+/* Builds the graph that starts at the targets: each is replaced by numbers that are drawn. Nodes that do not follow
+ * from targets are removed. */
 #include "quant/norm_draw.h"
 
 #include "data/synthetic.h"
@@ -9,8 +10,8 @@
 
 #include <string.h>
 
-/* SAMPLES: they come in pairs, of which one is the mirror image of the other. MOST_DRAWN: how many numbers are drawn for a channel; in a map each of them
- * occurs many times. */
+/* SAMPLES: they come in pairs, of which one is the mirror image of the other. MOST_DRAWN: how many numbers are drawn
+ * for a channel; in a map each of them occurs many times. */
 enum { SAMPLES = 32, MOST_DRAWN = 32 };
 
 typedef struct drawing {
@@ -33,7 +34,8 @@ static int64_t positions_of(const oct_value *v, int64_t channels)
 }
 
 /* Makes a value from x, f32 of these dimensions, by a node before `before`. */
-static oct_status put(oct_graph *g, const char *op, const char *name, int x, int operand, const int64_t dims[3], int before, int *y, oct_err *err)
+static oct_status put(oct_graph *g, const char *op, const char *name, int x, int operand, const int64_t dims[3],
+                      int before, int *y, oct_err *err)
 {
     OCT_TRY(oct_edit_value(g, name, "_drawn", OCT_F32, -1, y, err));
     OCT_TRY(oct_graph_set_dims(g, *y, 3, dims, err));
@@ -65,7 +67,8 @@ static oct_status draw(drawing *d, int v, const oct_norm_target *t, int64_t posi
 {
     oct_graph *g = d->g;
     const oct_shape shape = g->value[v].shape;
-    const int64_t drawn = positions < MOST_DRAWN ? positions : MOST_DRAWN, column[] = { t->channels, 1 }, rank = shape.rank;
+    const int64_t drawn = positions < MOST_DRAWN ? positions : MOST_DRAWN, column[] = { t->channels, 1 },
+                  rank = shape.rank;
     const int64_t few[] = { 1, t->channels, drawn }, all[] = { 1, t->channels, positions };
     const int before = g->value[v].producer;
     int64_t dims[OCT_MAX_RANK] = { 1 };
@@ -156,7 +159,8 @@ static oct_status observe(const oct_graph *g, const oct_calibrate_opts *o, oct_c
     return s;
 }
 
-static oct_status make(drawing *d, const oct_norm_target *target, size_t n, const oct_norm_draw_opts *o, oct_calib *c, oct_err *err)
+static oct_status make(drawing *d, const oct_norm_target *target, size_t n, const oct_norm_draw_opts *o, oct_calib *c,
+                       oct_err *err)
 {
     oct_arena *a = d->g->arena;
     const char **name = oct_arena_calloc(a, o->n + 1, sizeof *name);
@@ -185,7 +189,8 @@ static oct_status make(drawing *d, const oct_norm_target *target, size_t n, cons
     return observe(d->g, &all, c, err);
 }
 
-oct_status oct_norm_draw(const oct_graph *g, const oct_norm_target *target, size_t n, const oct_norm_draw_opts *o, oct_calib *c, oct_err *err)
+oct_status oct_norm_draw(const oct_graph *g, const oct_norm_target *target, size_t n, const oct_norm_draw_opts *o,
+                         oct_calib *c, oct_err *err)
 {
     drawing d = { 0 };
     OCT_TRY(oct_graph_clone(g, &d.g, err));

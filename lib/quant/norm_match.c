@@ -1,5 +1,5 @@
-/* A fixed-point iteration. All layers are measured in one pass. Each gets the change that would restore its own moments. Since the layers before it change
- * as well, this is repeated. */
+/* A fixed-point iteration. All layers are measured in one pass. Each gets the change that would restore its own
+ * moments. Since the layers before it change as well, this is repeated. */
 #include "quant/norm_match.h"
 
 #include "forms/edit.h"
@@ -9,7 +9,8 @@
 #include <math.h>
 
 enum { ROUNDS = 6, SAMPLES = 16 };
-#define MOST_GAIN 2.0 /* the most by which a channel is scaled, up or down; if it hardly varies, its deviation says too little */
+#define MOST_GAIN \
+    2.0 /* the most by which a channel is scaled, up or down; if it hardly varies, its deviation says too little */
 
 /* A layer whose channels are scaled and shifted. */
 typedef struct matched {
@@ -38,7 +39,8 @@ oct_status oct_norm_targets(const oct_graph *g, oct_arena *arena, oct_norm_targe
         oct_norm_target *t = &(*target)[*n];
         if (!channels)
             continue;
-        *t = (oct_norm_target){ g->value[g->node[g->order[i]].out[0]].name, channels, oct_arena_calloc(arena, (size_t)channels, sizeof(float)),
+        *t = (oct_norm_target){ g->value[g->node[g->order[i]].out[0]].name, channels,
+                                oct_arena_calloc(arena, (size_t)channels, sizeof(float)),
                                 oct_arena_calloc(arena, (size_t)channels, sizeof(float)) };
         if (!t->mean || !t->deviation)
             return oct_nomem(err);
@@ -89,7 +91,9 @@ static oct_status gather(match *m, oct_graph *g, oct_calib *into, oct_err *err)
 {
     const char **name = oct_arena_calloc(m->a, 2 * m->n + 1, sizeof *name);
     int *axis = oct_arena_calloc(m->a, 2 * m->n + 1, sizeof *axis);
-    const oct_calibrate_opts o = { .values = name, .axes = axis, .n = 2 * m->n, .moments_only = true, .threads = m->threads };
+    const oct_calibrate_opts o = {
+        .values = name, .axes = axis, .n = 2 * m->n, .moments_only = true, .threads = m->threads
+    };
     if (!name || !axis)
         return oct_nomem(err);
     for (size_t i = 0; i < m->n; i++) {
@@ -110,11 +114,13 @@ static oct_status gather(match *m, oct_graph *g, oct_calib *into, oct_err *err)
 static void correct(matched *x, const oct_chan_stats *plain, const oct_chan_stats *square)
 {
     for (size_t c = 0; c < plain->channels; c++) {
-        const double mean = oct_chan_mean(&plain->c[c]), spread = sqrt(fmax(oct_chan_mean(&square->c[c]) - mean * mean, 0));
+        const double mean = oct_chan_mean(&plain->c[c]),
+                     spread = sqrt(fmax(oct_chan_mean(&square->c[c]) - mean * mean, 0));
         const double want = (double)x->target->deviation[c];
         if (!(spread > 1e-6 * (fabs(mean) + want)))
             continue;
-        const double most = MOST_GAIN / (double)x->scale[c], gain = fmax(fmin(want / spread, most), most / (MOST_GAIN * MOST_GAIN));
+        const double most = MOST_GAIN / (double)x->scale[c],
+                     gain = fmax(fmin(want / spread, most), most / (MOST_GAIN * MOST_GAIN));
         x->scale[c] = (float)((double)x->scale[c] * gain);
         x->shift[c] = (float)(((double)x->shift[c] - mean) * gain + (double)x->target->mean[c]);
     }
@@ -128,7 +134,8 @@ static oct_status improve(match *m, oct_err *err)
     if (s == OCT_OK)
         s = gather(m, g, c, err);
     for (size_t i = 0; s == OCT_OK && i < m->n; i++) {
-        const oct_calib_tensor *plain = oct_calib_find(c, m->layer[i].target->value), *square = oct_calib_find(c, m->layer[i].square);
+        const oct_calib_tensor *plain = oct_calib_find(c, m->layer[i].target->value),
+                               *square = oct_calib_find(c, m->layer[i].square);
         const size_t channels = (size_t)m->layer[i].layer.channels;
         if (plain && square && plain->chan.channels == channels && square->chan.channels == channels)
             correct(&m->layer[i], &plain->chan, &square->chan);
@@ -146,8 +153,8 @@ static oct_status make(match *m, const oct_norm_target *target, size_t n, oct_gr
     return changed_copy(m, like, err);
 }
 
-oct_status oct_synthetic_graph(const oct_graph *g, const oct_norm_target *target, size_t n, oct_source *src, int threads, oct_graph **like,
-                               oct_err *err)
+oct_status oct_synthetic_graph(const oct_graph *g, const oct_norm_target *target, size_t n, oct_source *src,
+                               int threads, oct_graph **like, oct_err *err)
 {
     match m = { .g = g, .src = src, .threads = threads, .a = oct_arena_create() };
     const oct_status s = m.a ? make(&m, target, n, like, err) : oct_nomem(err);

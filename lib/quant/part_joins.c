@@ -1,19 +1,24 @@
 /* Values whose range is much smaller than that of the values with which a Concat joins them.
  *
- * What a Concat joins shares parameters, so that it copies quantized values. An integer node that reads one of these values besides the Concat, or the result,
- * would find few quantized values left of it. So such a value, together with those that only move its elements, has parameters of its own, and the Concat rounds
- * it once more. If the target needs one scale, the Concat stays float where nearly nothing would be left.
+ * What a Concat joins shares parameters, so that it copies quantized values. An integer node that reads one of these
+ * values besides the Concat, or the result, would find few quantized values left of it. So such a value, together with
+ * those that only move its elements, has parameters of its own, and the Concat rounds it once more. If the target needs
+ * one scale, the Concat stays float where nearly nothing would be left.
  *
- * Where the result leaves the integers, as an output of the model or to a float operator that picks among its elements, each part counts for itself: scores beside
- * boxes in pixels would all be the same number. There a Concat never rounds a part to few numbers: it stays float, and so does what moves its elements behind it. The
- * same holds of a product or sum with a constant whose elements give parts of the result very different sizes. */
+ * Where the result leaves the integers, as an output of the model or to a float operator that picks among its elements,
+ * each part counts for itself: scores beside boxes in pixels would all be the same number. There a Concat never rounds
+ * a part to few numbers: it stays float, and so does what moves its elements behind it. The same holds of a product or
+ * sum with a constant whose elements give parts of the result very different sizes. */
 #include "quant/job.h"
 
 #include <math.h>
 
-/* The ratio of ranges from which on values are parted: two of eight bits would be lost; and from which on a Concat stays float: four would be. */
+/* The ratio of ranges from which on values are parted: two of eight bits would be lost; and from which on a Concat
+ * stays float: four would be. */
 enum { FAR = 4, VERY_FAR = 16 };
-enum { LEAST_CODES = 32 }; /* how many quantized values the range of a part has at least, where the result leaves the integers */
+enum {
+    LEAST_CODES = 32
+}; /* how many quantized values the range of a part has at least, where the result leaves the integers */
 
 /* Values that share parameters because their elements are moved, by the index of qvalue.group. */
 typedef struct group {
@@ -37,7 +42,8 @@ static void add_readers(const oct_qjob *j, int value, group *to)
     const oct_value *v = &j->g->value[value];
     for (size_t i = 0; i < v->n_uses; i++) {
         const int id = v->uses[i].node;
-        if (!oct_is_static(j, id) || !oct_reads_quantized(j, id, v->uses[i].slot) || oct_op_of(j->g, id)->quant == OCT_QUANT_SAME)
+        if (!oct_is_static(j, id) || !oct_reads_quantized(j, id, v->uses[i].slot) ||
+            oct_op_of(j->g, id)->quant == OCT_QUANT_SAME)
             continue;
         if (to->reader[0] < 0)
             to->reader[0] = id;
@@ -57,7 +63,8 @@ static void find_groups(const oct_qjob *j, const oct_calib *c, group *of)
             continue;
         add_readers(j, (int)v, to);
         if (range_of(j, c, (int)v, &r)) {
-            to->range = (oct_range){ r.lo < to->range.lo ? r.lo : to->range.lo, r.hi > to->range.hi ? r.hi : to->range.hi };
+            to->range =
+                (oct_range){ r.lo < to->range.lo ? r.lo : to->range.lo, r.hi > to->range.hi ? r.hi : to->range.hi };
             to->known = true;
         }
     }
@@ -71,13 +78,15 @@ static bool is_read_elsewhere(const group *of, int concat)
 /* Whether parameters cover `far` times a range. */
 static bool is_narrow(const oct_quant *q, oct_range r, int far)
 {
-    return q && r.hi > r.lo && far * (double)(r.hi - r.lo) < (double)q->scale[0] * (double)((1 << oct_dtype_bits(q->dtype)) - 1);
+    return q && r.hi > r.lo &&
+           far * (double)(r.hi - r.lo) < (double)q->scale[0] * (double)((1 << oct_dtype_bits(q->dtype)) - 1);
 }
 
 static bool is_lost(const oct_qjob *j, const group *of, int value, int concat)
 {
     const group *g = &of[j->value[value].group];
-    return g->known && is_read_elsewhere(g, concat) && is_narrow(j->value[oct_params_root(j, value)].quant, g->range, FAR);
+    return g->known && is_read_elsewhere(g, concat) &&
+           is_narrow(j->value[oct_params_root(j, value)].quant, g->range, FAR);
 }
 
 /* The same of a value alone, where what the target needs makes it share parameters with the whole. */
@@ -124,21 +133,24 @@ static int constant_operand(const oct_qjob *j, int id)
     return j->g->value[n->in[0]].constant ? 0 : j->g->value[n->in[1]].constant ? 1 : -1;
 }
 
-/* Whether each element of a node's result is made of one element that it reads: it moves or joins them, or computes with a constant. */
+/* Whether each element of a node's result is made of one element that it reads: it moves or joins them, or computes
+ * with a constant. */
 static bool keeps_parts(const oct_qjob *j, int id)
 {
     const oct_op *op = oct_op_of(j->g, id);
     return op && (op->quant == OCT_QUANT_SAME || op->quant == OCT_QUANT_JOIN || constant_operand(j, id) >= 0);
 }
 
-/* Whether a node reads real numbers one by one: it computes in float, and is no layer, in whose sums parts of small range matter less. */
+/* Whether a node reads real numbers one by one: it computes in float, and is no layer, in whose sums parts of small
+ * range matter less. */
 static bool picks_reals(const oct_qjob *j, int id)
 {
     const bool quantized = id >= (int)j->n_nodes || oct_is_static(j, id) || j->node[id].absorbed || j->node[id].rounds;
     return !quantized && !oct_op_is_layer(oct_op_of(j->g, id));
 }
 
-/* Marks the values that leave the integers, directly or through nodes that keep their parts: leaves[n_values]; and those that become outputs so: ends[n_values]. */
+/* Marks the values that leave the integers, directly or through nodes that keep their parts: leaves[n_values]; and
+ * those that become outputs so: ends[n_values]. */
 static void find_leaving(const oct_qjob *j, bool *leaves, bool *ends)
 {
     for (size_t v = 0; v < j->n_values; v++) {
@@ -228,8 +240,9 @@ static bool bar_static(oct_qjob *j, int id, const char *why)
     return true;
 }
 
-/* Bars each Concat whose result leaves the integers, and each product or sum with a constant whose result becomes an output (others scale channels for layers),
- * of which a part would keep few quantized values; and those behind it that would give the same values one scale once more. */
+/* Bars each Concat whose result leaves the integers, and each product or sum with a constant whose result becomes an
+ * output (others scale channels for layers), of which a part would keep few quantized values; and those behind it that
+ * would give the same values one scale once more. */
 static bool bar_leaving(oct_qjob *j, const oct_calib *c, const bool *leaves, const bool *ends, bool *apart)
 {
     bool any = false;
@@ -242,11 +255,16 @@ static bool bar_leaving(oct_qjob *j, const oct_calib *c, const bool *leaves, con
         for (int k = 0; k < n->n_in; k++)
             behind |= n->in[k] >= 0 && apart[n->in[k]];
         const oct_quant_trait trait = oct_op_of(j->g, id)->quant;
-        const bool counts = trait == OCT_QUANT_JOIN || (trait != OCT_QUANT_SAME && ends[n->out[0]]), few = !behind && counts && keeps_few(j, c, id);
+        const bool counts = trait == OCT_QUANT_JOIN || (trait != OCT_QUANT_SAME && ends[n->out[0]]),
+                   few = !behind && counts && keeps_few(j, c, id);
         if (few)
-            any |= bar_static(j, id, "with one scale for all, a part of its result would keep few numbers, and the result leaves as real numbers");
+            any |= bar_static(
+                j, id,
+                "with one scale for all, a part of its result would keep few numbers, and the result leaves as real numbers");
         else if (behind)
-            any |= bar_static(j, id, "a part of what it reads would keep few numbers with one scale for all, and its result leaves as real numbers");
+            any |= bar_static(
+                j, id,
+                "a part of what it reads would keep few numbers with one scale for all, and its result leaves as real numbers");
         for (int k = 0; k < n->n_out && (few || behind); k++)
             if (n->out[k] >= 0)
                 apart[n->out[k]] = true;

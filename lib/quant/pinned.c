@@ -1,4 +1,5 @@
-/* lib/quant/pinned.c -- reports how ranges and parameters that another tool found, and that a table fixes, were used. */
+/* lib/quant/pinned.c -- reports how ranges and parameters that another tool found, and that a table fixes, were
+ * used. */
 #include "quant/convert_int.h"
 #include "quant/job.h"
 
@@ -17,7 +18,9 @@ static oct_status look_at_value(oct_conversion *c, const oct_qjob *j, int value,
 {
     oct_pinned *p = &c->pinned;
     const qvalue *v = &j->value[value];
-    const oct_calib_tensor *t = v->quant && v->observer && strcmp(v->observer, "pinned") == 0 ? oct_calib_find(c->calib, oct_value_name(j->g, value)) : NULL;
+    const oct_calib_tensor *t = v->quant && v->observer && strcmp(v->observer, "pinned") == 0
+                                    ? oct_calib_find(c->calib, oct_value_name(j->g, value))
+                                    : NULL;
     if (!t || !t->pinned)
         return OCT_OK;
     p->ranges++;
@@ -56,15 +59,19 @@ oct_status oct_conversion_find_pinned(oct_conversion *c, oct_err *err)
     oct_qjob_values(c->job, NULL, &n);
     p->missing = count_missing(c, &first);
     if (p->exact + p->n_misfit)
-        oct_conversion_say(c, 0, "%s: %zu ranges are used, %zu of them with the scale and zero point that it says", c->table, p->ranges, p->exact);
+        oct_conversion_say(c, 0, "%s: %zu ranges are used, %zu of them with the scale and zero point that it says",
+                           c->table, p->ranges, p->exact);
     else
         oct_conversion_say(c, 0, "%s: %zu ranges are used", c->table, p->ranges);
     for (size_t i = 0; i < p->n_misfit; i++)
         oct_conversion_say(c, 1, "%s: its range, not its parameters: %s", p->misfit[i].tensor, p->misfit[i].why);
     if (p->n_misfit)
-        oct_conversion_say(c, 0, "%zu tensors have the nearest parameters to those that it says (--verbose names them)", p->n_misfit);
+        oct_conversion_say(c, 0, "%zu tensors have the nearest parameters to those that it says (--verbose names them)",
+                           p->n_misfit);
     if (p->missing)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "%s has no range of %zu of %zu tensors, the first being '%.100s': layers that need these are not static",
-                           c->table, p->missing, n, first);
+        oct_conversion_say(
+            c, OCT_NOTE_WARNING,
+            "%s has no range of %zu of %zu tensors, the first being '%.100s': layers that need these are not static",
+            c->table, p->missing, n, first);
     return OCT_OK;
 }

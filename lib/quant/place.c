@@ -1,7 +1,8 @@
 /* Placement: which nodes run on integers, which values get a quantizer, and which values share quantization parameters.
  *
- * Products are chosen by the policy and the target. Other operators follow from them: an operator runs on integers if its inputs are available as integers
- * anyway, and its output is needed as integers. So no quantizer is placed without a benefit. */
+ * Products are chosen by the policy and the target. Other operators follow from them: an operator runs on integers if
+ * its inputs are available as integers anyway, and its output is needed as integers. So no quantizer is placed without
+ * a benefit. */
 #include "forms/qlinear.h"
 #include "quant/job.h"
 
@@ -28,12 +29,13 @@ static void join(oct_qjob *j, int a, int b)
 
 /* ---- products ---- */
 
-/* Whether sums of a product of two activations may saturate: weights can be made safe, activations cannot. With u8 they do not where the target multiplies u8 by
- * u8; s8 activations become u8 there if they have one reader. */
+/* Whether sums of a product of two activations may saturate: weights can be made safe, activations cannot. With u8 they
+ * do not where the target multiplies u8 by u8; s8 activations become u8 there if they have one reader. */
 static bool saturates(const oct_qjob *j, int id)
 {
     const oct_target *t = j->opts.target;
-    const bool is_signed = oct_asked_activations(j, &j->node[id].row) == OCT_S8 && !oct_value_used_once(&j->g->value[j->g->node[id].in[1]]);
+    const bool is_signed = oct_asked_activations(j, &j->node[id].row) == OCT_S8 &&
+                           !oct_value_used_once(&j->g->value[j->g->node[id].in[1]]);
     return oct_target_saturates(t) && (is_signed || !oct_target_takes(t, OCT_U8, OCT_U8));
 }
 
@@ -41,7 +43,9 @@ static bool saturates(const oct_qjob *j, int id)
 static bool runs(const oct_qjob *j, int id, oct_scheme scheme, const char **why)
 {
     const char *fault = scheme == OCT_SCHEME_WEIGHT_ONLY ? oct_no_blocks(j, id)
-                        : scheme == OCT_SCHEME_DYNAMIC && !oct_op_of(j->g, id)->dynamic ? "no dynamic form in the target" : NULL;
+                        : scheme == OCT_SCHEME_DYNAMIC && !oct_op_of(j->g, id)->dynamic
+                            ? "no dynamic form in the target"
+                            : NULL;
     if (!fault && scheme == OCT_SCHEME_DYNAMIC && oct_is_left_product(j, id))
         fault = oct_no_turn(j, id);
     if (!fault && scheme == OCT_SCHEME_STATIC && !oct_layer_weights(j->g, id) && saturates(j, id))
@@ -67,10 +71,12 @@ static const char *no_product(const oct_qjob *j, int id)
     const oct_tensor *w = oct_layer_weights(j->g, id);
     if (n->n_captured || !oct_is_f32(j, n->in[0]) || n->out[0] < 0 || (n->n_in > 1 && !oct_is_f32(j, n->in[1])))
         return "its tensors are not float32";
-    if (is_const(j, n->in[0]) && (w || !op->weights.computed)) /* otherwise both factors are data, and one happens to be known */
+    if (is_const(j, n->in[0]) &&
+        (w || !op->weights.computed)) /* otherwise both factors are data, and one happens to be known */
         return "its data input is a constant";
     if (!op->weights.computed && !w)
-        return n->n_in > 1 && has_integers(j, n->in[1]) ? "its weights are integers, and its input is not" : "its weights are not constant";
+        return n->n_in > 1 && has_integers(j, n->in[1]) ? "its weights are integers, and its input is not"
+                                                        : "its weights are not constant";
     if (w && !op->weights.kernel && w->rank != 2)
         return "its weights are not one matrix";
     if (w && !oct_layer_layout(j->g, id, &(oct_weight_layout){ 0 }))
@@ -84,22 +90,27 @@ static const char *no_product(const oct_qjob *j, int id)
 static const char *no_ranges(const oct_qjob *j, int id, bool dynamic)
 {
     if (j->node[id].rangeless)
-        return dynamic ? "no statistics of its values: activations are quantized when it runs" : "a tensor has no statistics in the calibration table";
+        return dynamic ? "no statistics of its values: activations are quantized when it runs"
+                       : "a tensor has no statistics in the calibration table";
     return dynamic ? "no data: activations are quantized when it runs" : "no data for the ranges of its activations";
 }
 
 static const char slower[] = "by cost: on integers the target would be slower",
-                  stored[] = "by cost: on integers the target would be slower; its weights are stored in 8 bits", cheaper[] = "by cost: the target is faster so than with given ranges";
+                  stored[] = "by cost: on integers the target would be slower; its weights are stored in 8 bits",
+                  cheaper[] = "by cost: the target is faster so than with given ranges";
 
 /* Chooses float, with weights that are stored in 8 bits if possible. */
 static void choose_reals(oct_qjob *j, int id, bool asked)
 {
     const char *why = oct_no_stored(j, id);
-    oct_set_scheme(j, id, why ? OCT_SCHEME_FLOAT : OCT_SCHEME_STORED, asked ? (why ? why : j->node[id].row.rule) : why ? slower : stored);
+    oct_set_scheme(j, id, why ? OCT_SCHEME_FLOAT : OCT_SCHEME_STORED,
+                   asked ? (why ? why : j->node[id].row.rule)
+                   : why ? slower
+                         : stored);
 }
 
-/* Whether weights in blocks would exist beside a table of the same numbers. DequantizeLinear in blocks makes a float copy of the whole matrix, from which
- * rows cannot be picked cheaply. */
+/* Whether weights in blocks would exist beside a table of the same numbers. DequantizeLinear in blocks makes a float
+ * copy of the whole matrix, from which rows cannot be picked cheaply. */
 static bool stores_with_table(const oct_qjob *j, int id)
 {
     return j->opts.blocks_qdq && !j->node[id].row.asked && oct_is_tied(j, id) && !oct_no_stored(j, id);
@@ -108,31 +119,41 @@ static bool stores_with_table(const oct_qjob *j, int id)
 static void choose_product(oct_qjob *j, int id)
 {
     const oct_policy_row *row = &j->node[id].row;
-    if (row->scheme == OCT_SCHEME_STORED || (row->scheme != OCT_SCHEME_FLOAT && j->node[id].by_cost == OCT_SCHEME_FLOAT)) {
+    if (row->scheme == OCT_SCHEME_STORED ||
+        (row->scheme != OCT_SCHEME_FLOAT && j->node[id].by_cost == OCT_SCHEME_FLOAT)) {
         choose_reals(j, id, row->scheme == OCT_SCHEME_STORED);
         return;
     }
     const bool data = j->opts.have_data && !j->node[id].rangeless, half = oct_scheme_is_half(row->scheme);
     const bool costs = j->node[id].by_cost != OCT_SCHEME_AUTO;
-    const oct_scheme scheme = costs ? j->node[id].by_cost : row->scheme == OCT_SCHEME_STATIC && !data ? OCT_SCHEME_DYNAMIC : row->scheme;
+    const oct_scheme scheme = costs                                       ? j->node[id].by_cost
+                              : row->scheme == OCT_SCHEME_STATIC && !data ? OCT_SCHEME_DYNAMIC
+                                                                          : row->scheme;
     const char *why = row->scheme == OCT_SCHEME_FLOAT ? row->rule : no_product(j, id);
     if (!why && row->block && scheme != OCT_SCHEME_WEIGHT_ONLY)
         why = "weights in blocks are for the scheme weight-only";
-    if (!why && !half && oct_layer_weights(j->g, id) && oct_weights_grow(j, id, scheme == OCT_SCHEME_WEIGHT_ONLY && j->opts.bits != 8 ? 4 : 8))
+    if (!why && !half && oct_layer_weights(j->g, id) &&
+        oct_weights_grow(j, id, scheme == OCT_SCHEME_WEIGHT_ONLY && j->opts.bits != 8 ? 4 : 8))
         why = "its weights are computed from fewer bytes than they would take in integers";
     if (why || half)
         oct_set_scheme(j, id, OCT_SCHEME_FLOAT, why ? why : row->rule);
     else if (scheme == OCT_SCHEME_WEIGHT_ONLY && stores_with_table(j, id))
-        oct_set_scheme(j, id, OCT_SCHEME_STORED, "it has its numbers in common with a table of rows, and in QDQ form no rows are picked of blocks");
+        oct_set_scheme(
+            j, id, OCT_SCHEME_STORED,
+            "it has its numbers in common with a table of rows, and in QDQ form no rows are picked of blocks");
     else if (runs(j, id, scheme, &j->node[id].why))
-        oct_set_scheme(j, id, scheme, scheme == OCT_SCHEME_DYNAMIC && !data ? no_ranges(j, id, true) : costs ? cheaper : row->rule);
+        oct_set_scheme(j, id, scheme,
+                       scheme == OCT_SCHEME_DYNAMIC && !data ? no_ranges(j, id, true)
+                       : costs                               ? cheaper
+                                                             : row->rule);
     else if (scheme == OCT_SCHEME_DYNAMIC && row->scheme == OCT_SCHEME_STATIC && !data)
         j->node[id].why = no_ranges(j, id, false);
 }
 
 static bool is_matrices(const oct_qjob *j, const oct_node *n, int slot)
 {
-    return slot < n->n_in && is_const(j, n->in[slot]) && oct_is_f32(j, n->in[slot]) && j->g->value[n->in[slot]].constant->rank == 3;
+    return slot < n->n_in && is_const(j, n->in[slot]) && oct_is_f32(j, n->in[slot]) &&
+           j->g->value[n->in[slot]].constant->rank == 3;
 }
 
 static bool asks_stored(const oct_policy_row *row)
@@ -151,12 +172,14 @@ static void choose_stored(oct_qjob *j, int id, const char *why)
         oct_set_scheme(j, id, OCT_SCHEME_WEIGHT_ONLY, asked ? "its matrices are stored in 8 bits" : why);
 }
 
-/* The size of the state from which on products in the body of a Scan are faster than the float operator, with one sequence. Measured in ONNX Runtime
- * (bench/recurrent, docs/kernels-lab.md): with 256 they take 0.9 of its time, with 128 twice its time. With u8 weights, which may be needed against
- * saturation of pairs, they take 1.1 at 256 and 0.9 at 320. In our runtime they take half of it at 256. */
+/* The size of the state from which on products in the body of a Scan are faster than the float operator, with one
+ * sequence. Measured in ONNX Runtime (bench/recurrent, docs/kernels-lab.md): with 256 they take 0.9 of its time, with
+ * 128 twice its time. With u8 weights, which may be needed against saturation of pairs, they take 1.1 at 256 and 0.9 at
+ * 320. In our runtime they take half of it at 256. */
 enum { LEAST_STATE = 256, LEAST_STATE_U8 = 320 };
 
-/* The reason why matrices are stored in 8 bits instead of being multiplied dynamically, as a complete sentence; NULL: there is none. */
+/* The reason why matrices are stored in 8 bits instead of being multiplied dynamically, as a complete sentence; NULL:
+ * there is none. */
 static const char *no_body(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
@@ -165,8 +188,10 @@ static const char *no_body(const oct_qjob *j, int id)
         const char *text = oct_arena_printf(j->arena, "stored in 8 bits: %s", fault);
         return text ? text : fault;
     }
-    const bool narrow = j->g->value[n->in[2]].constant->dims[2] < (oct_target_saturates(j->opts.target) ? LEAST_STATE_U8 : LEAST_STATE);
-    return narrow && !j->node[id].row.asked ? "stored in 8 bits: on integers its state is too narrow to gain time" : NULL;
+    const bool narrow =
+        j->g->value[n->in[2]].constant->dims[2] < (oct_target_saturates(j->opts.target) ? LEAST_STATE_U8 : LEAST_STATE);
+    return narrow && !j->node[id].row.asked ? "stored in 8 bits: on integers its state is too narrow to gain time"
+                                            : NULL;
 }
 
 static void choose_recurrent(oct_qjob *j, int id)
@@ -205,9 +230,11 @@ static void choose_table(oct_qjob *j, int id)
     else if (why)
         j->node[id].why = why;
     else
-        oct_set_scheme(j, id, OCT_SCHEME_WEIGHT_ONLY,
-                       row->block && row->asked ? "rows of a table are in blocks where a product that shares its numbers has them so, and else in 8 bits"
-                                                : "rows of a table are stored in 8 bits");
+        oct_set_scheme(
+            j, id, OCT_SCHEME_WEIGHT_ONLY,
+            row->block && row->asked
+                ? "rows of a table are in blocks where a product that shares its numbers has them so, and else in 8 bits"
+                : "rows of a table are stored in 8 bits");
 }
 
 /* ---- clamps ---- */
@@ -220,8 +247,8 @@ static void choose_clamp(oct_qjob *j, int id)
     float lo, hi;
     j->node[id].absorbed = false;
     j->node[id].scheme = OCT_SCHEME_FLOAT;
-    if (!oct_is_static(j, p) || j->node[id].barred || !oct_op_clamp(j->g, id, &lo, &hi) || !(lo <= 0.0f) || !(hi >= 0.0f) ||
-        !oct_op_of(j->g, p)->fuses_clamp || !oct_value_used_once(&j->g->value[n->in[0]]))
+    if (!oct_is_static(j, p) || j->node[id].barred || !oct_op_clamp(j->g, id, &lo, &hi) || !(lo <= 0.0f) ||
+        !(hi >= 0.0f) || !oct_op_of(j->g, p)->fuses_clamp || !oct_value_used_once(&j->g->value[n->in[0]]))
         return;
     oct_set_scheme(j, id, OCT_SCHEME_STATIC, "done by the quantizer of the node before it");
     j->node[id].absorbed = true;
@@ -257,13 +284,15 @@ int oct_data_inputs(const oct_qjob *j, int node)
     }
 }
 
-/* Whether an integer node reads the value as data, possibly through a clamp that is removed. by_product: only a product that reads it directly counts. */
+/* Whether an integer node reads the value as data, possibly through a clamp that is removed. by_product: only a product
+ * that reads it directly counts. */
 static bool is_read(const oct_qjob *j, int value, bool by_product)
 {
     const oct_value *v = &j->g->value[value];
     for (size_t i = 0; i < v->n_uses; i++) {
         const oct_use u = v->uses[i];
-        if (u.slot >= 0 && (by_product ? oct_is_product(j, u.node) : oct_is_static(j, u.node)) && u.slot < oct_data_inputs(j, u.node))
+        if (u.slot >= 0 && (by_product ? oct_is_product(j, u.node) : oct_is_static(j, u.node)) &&
+            u.slot < oct_data_inputs(j, u.node))
             return true;
         if (!by_product && j->node[u.node].absorbed && is_read(j, j->g->node[u.node].out[0], false))
             return true;
@@ -271,7 +300,8 @@ static bool is_read(const oct_qjob *j, int value, bool by_product)
     return false;
 }
 
-/* Whether a node that is not a product has an integer form here. *why: the reason why not, if there is something to report. */
+/* Whether a node that is not a product has an integer form here. *why: the reason why not, if there is something to
+ * report. */
 static bool candidate(const oct_qjob *j, int id, const char **why)
 {
     const oct_node *n = &j->g->node[id];
@@ -300,13 +330,15 @@ static bool candidate(const oct_qjob *j, int id, const char **why)
     return real;
 }
 
-/* The reason why running a candidate on integers has no benefit, or NULL: all its data inputs are available as integers, and an output is read as integers. */
+/* The reason why running a candidate on integers has no benefit, or NULL: all its data inputs are available as
+ * integers, and an output is read as integers. */
 static const char *does_not_pay(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
     bool any = false, read = false;
     for (int i = 0; i < oct_data_inputs(j, id); i++) {
-        if (!oct_target_everywhere(j->opts.target) && !is_const(j, n->in[i]) && !oct_is_static(j, oct_maker_node(j, n->in[i])) && !is_read(j, n->in[i], true))
+        if (!oct_target_everywhere(j->opts.target) && !is_const(j, n->in[i]) &&
+            !oct_is_static(j, oct_maker_node(j, n->in[i])) && !is_read(j, n->in[i], true))
             return "an input is not there as integers";
         any |= !is_const(j, n->in[i]);
     }
@@ -393,7 +425,8 @@ static bool clamps_agree(const oct_qjob *j, const oct_node *n)
     return agree;
 }
 
-/* Joins values for which the target needs the same parameters: inputs with each other, and an output with the first input. */
+/* Joins values for which the target needs the same parameters: inputs with each other, and an output with the first
+ * input. */
 static void share_as_asked(oct_qjob *j)
 {
     for (size_t i = 0; i < j->g->n_order; i++) {
@@ -411,8 +444,9 @@ static void share_as_asked(oct_qjob *j)
     }
 }
 
-/* Joins values that must have the same parameters. Data movement keeps quantized values. The inputs of Concat share parameters unless a quantizer that
- * performs a clamp would get a wider range: its range must end where the clamp does. Nor do values that would lose too much (part_joins.c). */
+/* Joins values that must have the same parameters. Data movement keeps quantized values. The inputs of Concat share
+ * parameters unless a quantizer that performs a clamp would get a wider range: its range must end where the clamp does.
+ * Nor do values that would lose too much (part_joins.c). */
 static void share_parameters(oct_qjob *j, oct_quant_trait trait)
 {
     for (size_t i = 0; i < j->g->n_order; i++) {
@@ -447,12 +481,14 @@ static bool is_centred(const oct_qjob *j, int value)
     const oct_value *v = &j->g->value[value];
     bool any = false;
     for (size_t i = 0; i < v->n_uses; i++)
-        any |= oct_is_product(j, v->uses[i].node) && v->uses[i].slot >= 0 && v->uses[i].slot < 2 && j->node[v->uses[i].node].centred >> v->uses[i].slot & 1;
+        any |= oct_is_product(j, v->uses[i].node) && v->uses[i].slot >= 0 && v->uses[i].slot < 2 &&
+               j->node[v->uses[i].node].centred >> v->uses[i].slot & 1;
     return any;
 }
 
-/* Links the values that share parameters, in order, and collects their requirements at the root: the row of the operator that computes the first computed
- * value, else of the first reader; symmetric parameters if a rule or a product asks for them for one value; and bounds inside all clamps. */
+/* Links the values that share parameters, in order, and collects their requirements at the root: the row of the
+ * operator that computes the first computed value, else of the first reader; symmetric parameters if a rule or a
+ * product asks for them for one value; and bounds inside all clamps. */
 static void link_groups(oct_qjob *j)
 {
     for (size_t v = j->n_values; v-- > 0;) {
@@ -475,7 +511,8 @@ static void link_groups(oct_qjob *j)
     }
 }
 
-/* A quantizer that performs a clamp must have a range that ends at the clamp. Symmetric parameters do not have that, so that such clamps remain nodes. */
+/* A quantizer that performs a clamp must have a range that ends at the clamp. Symmetric parameters do not have that, so
+ * that such clamps remain nodes. */
 static bool bar_clamps(oct_qjob *j)
 {
     bool any = false;
@@ -484,8 +521,9 @@ static bool bar_clamps(oct_qjob *j)
         const qvalue *root = &j->value[oct_params_root(j, j->g->node[id].out[0])];
         if (!j->node[id].absorbed || !(root->symmetric || root->apart))
             continue;
-        j->node[id].barred = root->symmetric ? "its result has a grid around zero, which does not end where it does"
-                                             : "its result has the scale of another value, which does not end where it does";
+        j->node[id].barred = root->symmetric
+                                 ? "its result has a grid around zero, which does not end where it does"
+                                 : "its result has the scale of another value, which does not end where it does";
         any = true;
     }
     return any;
@@ -535,7 +573,8 @@ static void place(oct_qjob *j)
     link_groups(j);
 }
 
-/* The observer that rules name for a value that no integer node computes: that of a rule for values, else that of a rule for the node that computes it. */
+/* The observer that rules name for a value that no integer node computes: that of a rule for values, else that of a
+ * rule for the node that computes it. */
 static oct_observer_spec named_observer(const oct_qjob *j, int v)
 {
     const oct_observer_spec o = oct_policy_observer_of(j->opts.policy, j->g->value[v].name, j->opts.late);
@@ -543,7 +582,8 @@ static oct_observer_spec named_observer(const oct_qjob *j, int v)
     return o.observer || maker < 0 ? o : j->node[maker].row.observer;
 }
 
-/* Without such a rule, the value's row is that of a reader, whose observer is meant for the reader's output. So the default is used. */
+/* Without such a rule, the value's row is that of a reader, whose observer is meant for the reader's output. So the
+ * default is used. */
 static oct_status name_observers(oct_qjob *j, oct_err *err)
 {
     for (size_t v = 0; v < j->n_values; v++) {

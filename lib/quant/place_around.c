@@ -1,5 +1,5 @@
-/* Places quantizers around nodes that compute in float: around every node, if the target wants that, and around additions that the target fuses into the
- * layer before them. Such nodes keep the scheme float. */
+/* Places quantizers around nodes that compute in float: around every node, if the target wants that, and around
+ * additions that the target fuses into the layer before them. Such nodes keep the scheme float. */
 #include "quant/job.h"
 
 #include "forms/forms_write.h"
@@ -11,8 +11,9 @@ bool oct_reads_quantized(const oct_qjob *j, int node, int slot)
     return oct_is_static(j, node) ? slot < oct_data_inputs(j, node) : slot < 32 && j->node[node].rounds >> slot & 1;
 }
 
-/* Whether a node clamps what a layer on real numbers makes for it alone. It stays with that layer: a quantizer in between would lose and gain nothing, and the
- * value has no statistics where the clamp was removed when samples were measured. */
+/* Whether a node clamps what a layer on real numbers makes for it alone. It stays with that layer: a quantizer in
+ * between would lose and gain nothing, and the value has no statistics where the clamp was removed when samples were
+ * measured. */
 static bool clamps_reals(const oct_qjob *j, int id)
 {
     const oct_op *op = oct_op_of(j->g, id);
@@ -25,11 +26,14 @@ int oct_clamp_of(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
     const oct_value *v = n->n_out == 1 && n->out[0] >= 0 ? &j->g->value[n->out[0]] : NULL;
-    if (!v || !oct_is_static(j, id) || !oct_value_used_once(v) || v->uses[0].slot != 0 || !oct_target_takes_clamp(j->opts.target, n->op))
+    if (!v || !oct_is_static(j, id) || !oct_value_used_once(v) || v->uses[0].slot != 0 ||
+        !oct_target_takes_clamp(j->opts.target, n->op))
         return -1;
     const int clamp = v->uses[0].node;
     float lo, hi;
-    return clamp < (int)j->n_nodes && j->node[clamp].scheme == OCT_SCHEME_FLOAT && oct_op_clamp(j->g, clamp, &lo, &hi) ? clamp : -1;
+    return clamp < (int)j->n_nodes && j->node[clamp].scheme == OCT_SCHEME_FLOAT && oct_op_clamp(j->g, clamp, &lo, &hi)
+               ? clamp
+               : -1;
 }
 
 /* Whether a node is the clamp of a layer: what it reads is not rounded, and what it makes is that layer's result. */
@@ -39,13 +43,15 @@ static bool clamps_integers(const oct_qjob *j, int id)
     return p >= 0 && p < (int)j->n_nodes && oct_clamp_of(j, p) == id;
 }
 
-/* Rules that keep an operator off integers do so for its accuracy or time. If the target wants quantizers around it, only a rule for the node's name
- * prevents them. A clamp that is barred from being a quantizer's work may still belong to its layer. */
+/* Rules that keep an operator off integers do so for its accuracy or time. If the target wants quantizers around it,
+ * only a rule for the node's name prevents them. A clamp that is barred from being a quantizer's work may still belong
+ * to its layer. */
 static bool is_asked_for(const oct_qjob *j, int id)
 {
     const oct_policy_row *row = &j->node[id].row;
     const bool fixed = j->opts.scheme == OCT_SCHEME_AUTO || j->opts.scheme == OCT_SCHEME_STATIC;
-    const bool asked = row->scheme == OCT_SCHEME_STATIC || row->scheme == OCT_SCHEME_DYNAMIC || (row->scheme == OCT_SCHEME_FLOAT && !row->named);
+    const bool asked = row->scheme == OCT_SCHEME_STATIC || row->scheme == OCT_SCHEME_DYNAMIC ||
+                       (row->scheme == OCT_SCHEME_FLOAT && !row->named);
     return fixed && asked && (!j->node[id].barred || clamps_integers(j, id)) && !j->node[id].absorbed;
 }
 

@@ -9,15 +9,23 @@
 #include <string.h>
 
 enum { TENSOR, CHANNEL, FIRST_BLOCK }; /* granularities */
-static const char *const schemes[OCT_SCHEME_COUNT] = { "auto", "static", "dynamic", "weight-only", "stored", "fp16", "bf16", "float" };
-static const char *const weights[OCT_WEIGHT_COUNT] = { "s8", "s7", "u8", "s4", "u4" }, *const activations[] = { "u8", "s8", "u16", "s16" };
+static const char *const schemes[OCT_SCHEME_COUNT] = { "auto",   "static", "dynamic", "weight-only",
+                                                       "stored", "fp16",   "bf16",    "float" };
+static const char *const weights[OCT_WEIGHT_COUNT] = { "s8", "s7", "u8", "s4", "u4" }, *const activations[] = {
+    "u8", "s8", "u16", "s16"
+};
 static const oct_dtype activation_types[OCT_COUNT(activations)] = { OCT_U8, OCT_S8, OCT_U16, OCT_S16 };
-static const char *const granularities[] = { "tensor", "channel", "block16", "block32", "block64", "block128", "block256" };
+static const char *const granularities[] = { "tensor",  "channel",  "block16", "block32",
+                                             "block64", "block128", "block256" };
 static const char *const symmetries[] = { "asym", "sym" };
 const oct_policy_part oct_policy_parts[OCT_COLUMNS][OCT_PARTS] = {
     { { "scheme", schemes + 1, OCT_SCHEME_COUNT - 1 } }, /* without auto */
-    { { "weight type", weights, OCT_WEIGHT_COUNT }, { "granularity", granularities, OCT_COUNT(granularities) }, { "symmetry", symmetries, 2 } },
-    { { "activation type", activations, OCT_COUNT(activations) }, { "granularity of activations", granularities, 1 }, { "symmetry", symmetries, 2 } },
+    { { "weight type", weights, OCT_WEIGHT_COUNT },
+      { "granularity", granularities, OCT_COUNT(granularities) },
+      { "symmetry", symmetries, 2 } },
+    { { "activation type", activations, OCT_COUNT(activations) },
+      { "granularity of activations", granularities, 1 },
+      { "symmetry", symmetries, 2 } },
 };
 
 const char *oct_policy_activations(oct_dtype t)
@@ -221,7 +229,8 @@ static bool fits(const oct_match *m, const oct_graph *g, int node, const oct_pol
     return fit != OCT_RULE_FITS_UNKNOWN && (fit == OCT_RULE_FITS) != m->negated;
 }
 
-void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, const oct_policy_facts *facts, oct_policy_row *row)
+void oct_policy_match(const oct_policy *p, const oct_graph *g, int node, const oct_policy_facts *facts,
+                      oct_policy_row *row)
 {
     static const oct_policy_facts none;
     int value[OCT_COLUMNS][OCT_PARTS] = { { OCT_SCHEME_FLOAT - 1 }, { OCT_WEIGHT_S8, CHANNEL } };
@@ -267,7 +276,8 @@ oct_observer_spec oct_policy_observer_of(const oct_policy *p, const char *value,
 {
     oct_observer_spec o = { 0 };
     for (size_t i = 0; i < p->n_rule; i++)
-        if (is_of_values(&p->rule[i]) && (late || !is_late(&p->rule[i])) && oct_match_has_value(&p->rule[i].match[0], value))
+        if (is_of_values(&p->rule[i]) && (late || !is_late(&p->rule[i])) &&
+            oct_match_has_value(&p->rule[i].match[0], value))
             o = p->rule[i].observer;
     return o;
 }
@@ -333,7 +343,8 @@ static oct_status no_such(const oct_match *m, const char *what, const oct_neares
 {
     const bool node = m->term->takes != OCT_TAKES_TYPES;
     oct_fail(err, OCT_EUSAGE, "%s: %s '%.100s'", m->place, what, n->word);
-    oct_nearest_hint(n, OCT_NEAREST, n->n || !node ? NULL : "'qconvert MODEL --dry-run --dump-policy -' names all nodes", err);
+    oct_nearest_hint(n, OCT_NEAREST,
+                     n->n || !node ? NULL : "'qconvert MODEL --dry-run --dump-policy -' names all nodes", err);
     return OCT_EUSAGE;
 }
 
@@ -347,8 +358,8 @@ static bool is_operator(const char *op)
     return known;
 }
 
-static oct_status check_match(const oct_match *m, const oct_graph *g, void (*fn)(void *arg, const char *place, const char *op), void *arg,
-                              oct_err *err)
+static oct_status check_match(const oct_match *m, const oct_graph *g,
+                              void (*fn)(void *arg, const char *place, const char *op), void *arg, oct_err *err)
 {
     const bool types = m->term->takes == OCT_TAKES_TYPES;
     for (size_t i = 0; i < m->n_names; i++) {
@@ -363,21 +374,27 @@ static oct_status check_match(const oct_match *m, const oct_graph *g, void (*fn)
         consider_nodes(&n, g, types);
         if (known)
             oct_nearest_try(&n, known);
-        return no_such(m, types ? "there is no operator" : m->regex ? "no node has a name like" : "no node is named", &n, err);
+        return no_such(m,
+                       types      ? "there is no operator"
+                       : m->regex ? "no node has a name like"
+                                  : "no node is named",
+                       &n, err);
     }
     return OCT_OK;
 }
 
-oct_status oct_policy_check(const oct_policy *p, const oct_graph *g, void (*fn)(void *arg, const char *place, const char *op), void *arg,
-                            oct_err *err)
+oct_status oct_policy_check(const oct_policy *p, const oct_graph *g,
+                            void (*fn)(void *arg, const char *place, const char *op), void *arg, oct_err *err)
 {
     for (size_t i = 0; i < p->n_rule; i++) /* a late rule may name a node that a method adds */
-        for (size_t k = 0; k < p->rule[i].n_match && !p->rule[i].builtin && !is_of_values(&p->rule[i]) && !is_late(&p->rule[i]); k++)
+        for (size_t k = 0;
+             k < p->rule[i].n_match && !p->rule[i].builtin && !is_of_values(&p->rule[i]) && !is_late(&p->rule[i]); k++)
             OCT_TRY(check_match(&p->rule[i].match[k], g, fn, arg, err));
     return OCT_OK;
 }
 
-void oct_policy_check_values(const oct_policy *p, void (*fn)(void *arg, const char *place, const char *pattern), void *arg)
+void oct_policy_check_values(const oct_policy *p, void (*fn)(void *arg, const char *place, const char *pattern),
+                             void *arg)
 {
     for (size_t i = 0; i < p->n_rule; i++) {
         const oct_match *m = &p->rule[i].match[0];

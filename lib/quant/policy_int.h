@@ -8,7 +8,8 @@
 /* The columns that consist of words. The observer's column follows them. */
 typedef enum oct_column { OCT_COLUMN_SCHEME, OCT_COLUMN_WEIGHTS, OCT_COLUMN_ACTIVATIONS, OCT_COLUMNS } oct_column;
 
-/* A part of a column: what it sets, and its words, at the index of their values. n is 0 if the column has no such part. */
+/* A part of a column: what it sets, and its words, at the index of their values. n is 0 if the column has no such
+ * part. */
 typedef struct oct_policy_part {
     const char *what;
     const char *const *words;
@@ -52,11 +53,11 @@ struct oct_match {
     bool negated;
     const char **names; /* operator types, or one pattern or expression */
     size_t n_names;
-    oct_regex *regex;   /* the compiled expression, or NULL */
+    oct_regex *regex; /* the compiled expression, or NULL */
     double number;
     bool percent;
-    bool *found;        /* by name: it occurs in a graph (oct_policy_note) */
-    const char *place;  /* the place of the term: "rules.txt:3:4" */
+    bool *found;       /* by name: it occurs in a graph (oct_policy_note) */
+    const char *place; /* the place of the term: "rules.txt:3:4" */
 };
 
 /* policy_terms.c: whether a term is about names of nodes. */

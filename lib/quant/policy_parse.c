@@ -65,11 +65,14 @@ static bool read_whole(const char *s, double *n, bool *share)
 
 static oct_status read_number(reader *r, const char *at, const char *text, oct_match *m, oct_err *err)
 {
-    static const char *const wanted[] = { [OCT_TAKES_NUMBER] = "a number is expected, as in weights>10000 or weights>10k",
-                                          [OCT_TAKES_SHARE] = "a number or a share is expected, as in macs>10M or macs>1%",
+    static const char *const wanted[] = { [OCT_TAKES_NUMBER] =
+                                              "a number is expected, as in weights>10000 or weights>10k",
+                                          [OCT_TAKES_SHARE] =
+                                              "a number or a share is expected, as in macs>10M or macs>1%",
                                           [OCT_TAKES_MEASURE] = "a number is expected, as in range>100 or sqnr<20" };
     const oct_operand_kind takes = m->term->takes;
-    bool good = takes != OCT_TAKES_MEASURE && read_whole(text, &m->number, takes == OCT_TAKES_SHARE ? &m->percent : NULL);
+    bool good =
+        takes != OCT_TAKES_MEASURE && read_whole(text, &m->number, takes == OCT_TAKES_SHARE ? &m->percent : NULL);
     if (takes == OCT_TAKES_MEASURE) {
         char *end;
         m->number = strtod(text, &end);
@@ -83,7 +86,9 @@ static oct_status read_regex(reader *r, const char *at, const char *text, oct_ma
 {
     oct_err why = OCT_ERR_INIT;
     const oct_status s = oct_regex_compile(r->p->arena, text, strlen(text), &m->regex, &why);
-    return s == OCT_OK ? OCT_OK : s == OCT_ENOMEM ? oct_nomem(err) : oct_words_fault(&r->w, at + strlen(m->term->word), err, "%s", why.text);
+    return s == OCT_OK       ? OCT_OK
+           : s == OCT_ENOMEM ? oct_nomem(err)
+                             : oct_words_fault(&r->w, at + strlen(m->term->word), err, "%s", why.text);
 }
 
 /* Reads what follows the word of a term. */
@@ -131,7 +136,9 @@ static oct_status read_term(reader *r, oct_match *m, oct_err *err)
         }
     }
     const size_t end = strcspn(w, ":~<>=");
-    const char *word = oct_arena_strndup(r->p->arena, w, end + (w[end] != '\0')); /* the number or pattern that follows is not part of the keyword */
+    const char *word =
+        oct_arena_strndup(r->p->arena, w,
+                          end + (w[end] != '\0')); /* the number or pattern that follows is not part of the keyword */
     return word ? oct_words_unknown(&r->w, at, "match", word, known, OCT_TERMS, err) : oct_nomem(err);
 }
 
@@ -166,11 +173,13 @@ static oct_status check_weights(reader *r, const char *at, const int *value, oct
     const int block = oct_policy_block(value[1]);
     const bool whole = value[0] == OCT_WEIGHT_U4 || value[0] == OCT_WEIGHT_U8, symmetric = !block || !whole;
     if (block ? value[0] == OCT_WEIGHT_S7 : value[0] == OCT_WEIGHT_S4 || value[0] == OCT_WEIGHT_U4)
-        return oct_words_fault(&r->w, at, err, "4-bit weights are in blocks, and blocks of 4 or 8 bits, as in u4/block32/asym");
+        return oct_words_fault(&r->w, at, err,
+                               "4-bit weights are in blocks, and blocks of 4 or 8 bits, as in u4/block32/asym");
     if (value[2] < 0 || value[2] == symmetric)
         return OCT_OK;
-    return oct_words_fault(&r->w, at, err, symmetric ? "weights are symmetric: 'sym' is expected"
-                                                     : "u4 and u8 blocks have zero points: 'asym' is expected");
+    return oct_words_fault(&r->w, at, err,
+                           symmetric ? "weights are symmetric: 'sym' is expected"
+                                     : "u4 and u8 blocks have zero points: 'asym' is expected");
 }
 
 /* Words separated by slashes, as in "s8/channel/sym". */
@@ -215,7 +224,8 @@ static oct_status read_column(reader *r, size_t column, oct_rule *rule, oct_err 
         return OCT_OK;
     if (column > OCT_COLUMNS)
         return oct_words_fault(&r->w, at, err, "more than five columns: match, scheme, weights, activations, observer");
-    return column < OCT_COLUMNS ? read_parts(r, at, w, (oct_column)column, rule->value[column], err) : read_observer(r, at, w, rule, err);
+    return column < OCT_COLUMNS ? read_parts(r, at, w, (oct_column)column, rule->value[column], err)
+                                : read_observer(r, at, w, rule, err);
 }
 
 /* Checks that a rule about values has only what is allowed there. */
@@ -256,8 +266,8 @@ static oct_status read_line(reader *r, bool builtin, oct_err *err)
     return OCT_OK;
 }
 
-/* The '=' of 'MATCH=COLUMNS', or NULL. Names may contain '=' as well, so it is the first one without a backslash before it and with a scheme or '-' after
- * it. */
+/* The '=' of 'MATCH=COLUMNS', or NULL. Names may contain '=' as well, so it is the first one without a backslash before
+ * it and with a scheme or '-' after it. */
 static char *columns_of(char *text)
 {
     for (char *s = text; *s; s++) {
@@ -282,7 +292,8 @@ oct_status oct_policy_set(oct_policy *p, const char *text, const char *label, si
     char *line = oct_arena_strdup(p->arena, text);
     if (!line)
         return oct_nomem(err);
-    reader r = { .p = p, .w = { .label = label, .number = number, .line = line, .at = line, .end = line + strlen(line) } };
+    reader r = { .p = p,
+                 .w = { .label = label, .number = number, .line = line, .at = line, .end = line + strlen(line) } };
     char *equals = columns_of(line), *first = strchr(line, '=');
     if (strchr(line, '\n'))
         return oct_words_fault(&r.w, strchr(line, '\n'), err, "one rule is expected, on one line");

@@ -138,7 +138,8 @@ static oct_policy_fit macs_are(const oct_match *m, const oct_graph *g, int node,
 static const oct_stats *stats_of(const oct_graph *g, int node, const oct_policy_facts *f)
 {
     const oct_node *n = &g->node[node];
-    const oct_calib_tensor *t = f->calib && n->n_out > 0 && n->out[0] >= 0 ? oct_calib_find(f->calib, oct_value_name(g, n->out[0])) : NULL;
+    const oct_calib_tensor *t =
+        f->calib && n->n_out > 0 && n->out[0] >= 0 ? oct_calib_find(f->calib, oct_value_name(g, n->out[0])) : NULL;
     return t && !t->off && oct_stats_finite(&t->stats) ? &t->stats : NULL;
 }
 
@@ -154,23 +155,34 @@ static oct_policy_fit sqnr_is(const oct_match *m, const oct_graph *g, int node, 
     const oct_stats *s = stats_of(g, node, f);
     oct_qrange bytes;
     oct_selection sel;
-    if (!s || oct_qrange_of(OCT_U8, false, &bytes, NULL) != OCT_OK || oct_observe(s, oct_observer_default(), bytes, &sel, NULL) != OCT_OK)
+    if (!s || oct_qrange_of(OCT_U8, false, &bytes, NULL) != OCT_OK ||
+        oct_observe(s, oct_observer_default(), bytes, &sel, NULL) != OCT_OK)
         return OCT_RULE_FITS_UNKNOWN;
     return compare(m, oct_decibels(sel.signal, sel.mse));
 }
 
 const char oct_term_late[] = "late";
 const oct_term oct_terms[OCT_TERMS] = {
-    { "any", OCT_TAKES_NOTHING, fits_any, 0 },        { "op:", OCT_TAKES_TYPES, fits_name, 0 },
-    { "name:", OCT_TAKES_PATTERN, fits_name, 0 },     { "name~", OCT_TAKES_REGEX, fits_name, 0 },
-    { "first", OCT_TAKES_NOTHING, is_end, 0 },        { "last", OCT_TAKES_NOTHING, is_end, 1 },
-    { "io", OCT_TAKES_NOTHING, is_io, 0 },            { "const-b", OCT_TAKES_NOTHING, has_weights, 0 },
-    { "depthwise", OCT_TAKES_NOTHING, is_depthwise, 0 }, { "value:", OCT_TAKES_VALUES, fits_none, 0 },
+    { "any", OCT_TAKES_NOTHING, fits_any, 0 },
+    { "op:", OCT_TAKES_TYPES, fits_name, 0 },
+    { "name:", OCT_TAKES_PATTERN, fits_name, 0 },
+    { "name~", OCT_TAKES_REGEX, fits_name, 0 },
+    { "first", OCT_TAKES_NOTHING, is_end, 0 },
+    { "last", OCT_TAKES_NOTHING, is_end, 1 },
+    { "io", OCT_TAKES_NOTHING, is_io, 0 },
+    { "const-b", OCT_TAKES_NOTHING, has_weights, 0 },
+    { "depthwise", OCT_TAKES_NOTHING, is_depthwise, 0 },
+    { "value:", OCT_TAKES_VALUES, fits_none, 0 },
     { oct_term_late, OCT_TAKES_NOTHING, is_late, 0 },
-    { "weights>", OCT_TAKES_NUMBER, weights_are, 1 }, { "weights<", OCT_TAKES_NUMBER, weights_are, -1 },
-    { "rank>", OCT_TAKES_NUMBER, rank_is, 1 },        { "rank<", OCT_TAKES_NUMBER, rank_is, -1 },
-    { "rank=", OCT_TAKES_NUMBER, rank_is, 0 },        { "macs>", OCT_TAKES_SHARE, macs_are, 1 },
-    { "macs<", OCT_TAKES_SHARE, macs_are, -1 },       { "range>", OCT_TAKES_MEASURE, range_is, 1 },
-    { "range<", OCT_TAKES_MEASURE, range_is, -1 },    { "sqnr>", OCT_TAKES_MEASURE, sqnr_is, 1 },
+    { "weights>", OCT_TAKES_NUMBER, weights_are, 1 },
+    { "weights<", OCT_TAKES_NUMBER, weights_are, -1 },
+    { "rank>", OCT_TAKES_NUMBER, rank_is, 1 },
+    { "rank<", OCT_TAKES_NUMBER, rank_is, -1 },
+    { "rank=", OCT_TAKES_NUMBER, rank_is, 0 },
+    { "macs>", OCT_TAKES_SHARE, macs_are, 1 },
+    { "macs<", OCT_TAKES_SHARE, macs_are, -1 },
+    { "range>", OCT_TAKES_MEASURE, range_is, 1 },
+    { "range<", OCT_TAKES_MEASURE, range_is, -1 },
+    { "sqnr>", OCT_TAKES_MEASURE, sqnr_is, 1 },
     { "sqnr<", OCT_TAKES_MEASURE, sqnr_is, -1 },
 };

@@ -55,28 +55,33 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     const oct_policy_row *row = l->d.row;
     if (!*l->own)
         return;
-    if (l->d.graph == c->m->graph && (size_t)l->d.node >= c->n_prepared && !l->d.barred && !l->d.wide) { /* a method will add it again */
+    if (l->d.graph == c->m->graph && (size_t)l->d.node >= c->n_prepared && !l->d.barred &&
+        !l->d.wide) { /* a method will add it again */
         if (l->d.integer || l->d.rounded)
             dump_observer(b, c, l);
         return;
     }
     const bool kept = l->d.barred && l->d.integer; /* as in the model, without quantizers around it */
-    const bool blocks = !kept && oct_layer_is_weight_only(l) && l->d.block, whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
+    const bool blocks = !kept && oct_layer_is_weight_only(l) && l->d.block,
+               whole = l->d.weights == OCT_U4 || l->d.weights == OCT_U8;
     /* the matrices of a recurrent layer in 8 bits: weight-only would imply blocks, which need a later opset */
-    const bool recurrent = l->d.scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(l->d.graph, l->d.node)->quant == OCT_QUANT_RECURRENT;
+    const bool recurrent =
+        l->d.scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(l->d.graph, l->d.node)->quant == OCT_QUANT_RECURRENT;
     const char *why = blocks || l->d.integer ? "" : l->d.why;
     dump_name(b, "name:", l->name);
     oct_buf_puts(b, l->d.barred || l->d.wide || l->d.rangeless ? " & late" : "");
     if (blocks)
-        oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", whole ? 'u' : 's', oct_dtype_bits(l->d.weights), l->d.block,
-                       whole ? "asym" : "sym");
+        oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", whole ? 'u' : 's', oct_dtype_bits(l->d.weights),
+                       l->d.block, whole ? "asym" : "sym");
     else if (kept)
         oct_buf_puts(b, "  float  -  -  -");
     else if (l->d.integer)
-        oct_buf_printf(b, "  %s  %s/%s/sym  ", oct_scheme_name(l->d.scheme), oct_policy_parts[OCT_COLUMN_WEIGHTS][0].words[row->weights],
+        oct_buf_printf(b, "  %s  %s/%s/sym  ", oct_scheme_name(l->d.scheme),
+                       oct_policy_parts[OCT_COLUMN_WEIGHTS][0].words[row->weights],
                        row->per_channel ? "channel" : "tensor");
     else /* a scheme given by name would remove the quantizers around it */
-        oct_buf_printf(b, l->d.rounded ? "  -  -  " : "  %s  -  -  -", oct_scheme_name(recurrent ? OCT_SCHEME_STORED : l->d.scheme));
+        oct_buf_printf(b, l->d.rounded ? "  -  -  " : "  %s  -  -  -",
+                       oct_scheme_name(recurrent ? OCT_SCHEME_STORED : l->d.scheme));
     if (!blocks && !kept && (l->d.integer || l->d.rounded)) {
         put_activations(b, row);
         put_observer(b, row->observer);
@@ -96,7 +101,8 @@ static void dump_values(oct_buf *b, const oct_qjob *j)
     for (size_t v = 0; v < j->n_values; v++) {
         const qvalue *x = &j->value[v];
         oct_observer_spec o;
-        if (!x->wanted || j->value[oct_params_root(j, (int)v)].made || !x->observer || oct_observer_parse(x->observer, &o, NULL) != OCT_OK)
+        if (!x->wanted || j->value[oct_params_root(j, (int)v)].made || !x->observer ||
+            oct_observer_parse(x->observer, &o, NULL) != OCT_OK)
             continue; /* a pinned range has no observer */
         dump_name(b, "value:", j->g->value[v].name);
         oct_buf_printf(b, " & late  -  -  -  %s\n", x->observer);

@@ -100,7 +100,8 @@ void oct_record_put(const oct_record *r, oct_buf *b)
         const oct_record_entry *e = &r->part[p];
         if (!e->there)
             continue;
-        oct_buf_printf(b, "%s%s %s%s", b->len ? "\n" : "", parts[p].name, e->sha256[0] == '-' ? "" : "sha256:", e->sha256);
+        oct_buf_printf(b, "%s%s %s%s", b->len ? "\n" : "", parts[p].name,
+                       e->sha256[0] == '-' ? "" : "sha256:", e->sha256);
         if (p == OCT_RECORD_SAMPLES)
             oct_buf_printf(b, " %012llu", (unsigned long long)e->n);
     }
@@ -118,7 +119,8 @@ static bool read_line(const char *line, size_t n, oct_record *r)
     static const char prefix[] = "sha256:";
     enum { PREFIX = sizeof prefix - 1, DIGITS = OCT_SHA256_TEXT - 1, MOST = 12 };
     int p = 0;
-    while (p < OCT_RECORD_PARTS && !(strncmp(line, parts[p].name, strlen(parts[p].name)) == 0 && line[strlen(parts[p].name)] == ' '))
+    while (p < OCT_RECORD_PARTS &&
+           !(strncmp(line, parts[p].name, strlen(parts[p].name)) == 0 && line[strlen(parts[p].name)] == ' '))
         p++;
     if (p == OCT_RECORD_PARTS || r->part[p].there)
         return false;
@@ -129,7 +131,8 @@ static bool read_line(const char *line, size_t n, oct_record *r)
         strcpy(e->sha256, "-");
         return true;
     }
-    if (end - word < PREFIX + DIGITS || strncmp(word, prefix, PREFIX) != 0 || strspn(word + PREFIX, "0123456789abcdef") < DIGITS)
+    if (end - word < PREFIX + DIGITS || strncmp(word, prefix, PREFIX) != 0 ||
+        strspn(word + PREFIX, "0123456789abcdef") < DIGITS)
         return false;
     memcpy(e->sha256, word + PREFIX, DIGITS);
     e->sha256[DIGITS] = '\0';

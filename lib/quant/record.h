@@ -1,7 +1,8 @@
-/* lib/quant/record.h -- the record in a written model of the inputs that it was made from: a SHA-256 of each, but neither paths nor dates.
+/* lib/quant/record.h -- the record in a written model of the inputs that it was made from: a SHA-256 of each, but
+ * neither paths nor dates.
  *
- * It is stored in the metadata as `octet.record`, with a line for each input. Together with octet.version and octet.command it suffices to make the same
- * bytes again. */
+ * It is stored in the metadata as `octet.record`, with a line for each input. Together with octet.version and
+ * octet.command it suffices to make the same bytes again. */
 #ifndef OCT_QUANT_RECORD_H
 #define OCT_QUANT_RECORD_H
 
@@ -14,14 +15,15 @@
 
 typedef enum oct_record_part {
     OCT_RECORD_SOURCE,      /* the file of the float model */
-    OCT_RECORD_SOURCE_DATA, /* its external data: the bytes of all these files, in the order in which the model first uses them */
+    OCT_RECORD_SOURCE_DATA, /* its external data: the bytes of all these files, in the order in which the model first
+                               uses them */
     OCT_RECORD_TABLE,       /* the calibration table, or ranges of another tool */
     OCT_RECORD_POLICY,
-    OCT_RECORD_TARGET,      /* the policy file of the user; built-in policies belong to the program */
-    OCT_RECORD_LABELS,      /* a file of labels, if goals used them to choose among trials */
-    OCT_RECORD_TRUTH,       /* a file with other truth about the samples, if goals used it; a folder has no digest */
-    OCT_RECORD_RULE,        /* a rule for outputs, if it is not a built-in one */
-    OCT_RECORD_SAMPLES,     /* the samples that were read, in the form in which the model reads them (data/sample_sum.h) */
+    OCT_RECORD_TARGET,  /* the policy file of the user; built-in policies belong to the program */
+    OCT_RECORD_LABELS,  /* a file of labels, if goals used them to choose among trials */
+    OCT_RECORD_TRUTH,   /* a file with other truth about the samples, if goals used it; a folder has no digest */
+    OCT_RECORD_RULE,    /* a rule for outputs, if it is not a built-in one */
+    OCT_RECORD_SAMPLES, /* the samples that were read, in the form in which the model reads them (data/sample_sum.h) */
     OCT_RECORD_PARTS
 } oct_record_part;
 

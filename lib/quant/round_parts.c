@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-const oct_part_form oct_part_of_rounding = { "octet-rounding-part 1\n", "rounding", "another rounding", "qconvert --shard", "model, samples, options and N of --shard I/N" };
+const oct_part_form oct_part_of_rounding = { "octet-rounding-part 1\n", "rounding", "another rounding",
+                                             "qconvert --shard", "model, samples, options and N of --shard I/N" };
 static const oct_part_form *const forms[] = { &oct_part_of_rounding, NULL };
 
 /* The files of one method. */
@@ -41,8 +42,8 @@ static void put_layer(const oct_rounded *x, oct_buf *b)
     ev_put_f64(b, x->noise[1]);
 }
 
-oct_status oct_round_part_write(const oct_rounding_share *share, const char *asked, const char *method, uint64_t key, size_t layers, const oct_rounded *const *own,
-                                size_t n, oct_err *err)
+oct_status oct_round_part_write(const oct_rounding_share *share, const char *asked, const char *method, uint64_t key,
+                                size_t layers, const oct_rounded *const *own, size_t n, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
     oct_part_out p;
@@ -99,7 +100,8 @@ static oct_status check_set(round_set *x, oct_arena *arena, oct_err *err)
         const oct_part *p = &x->parts.v[i];
         OCT_TRY(read_rest(p, arena, &other, err));
         if (i + 1 < x->parts.n && (other.key != x->key || other.layers != x->layers)) {
-            oct_fail(err, OCT_EUSAGE, "%s was rounded with other samples, or another model, than %s", p->path, x->parts.v[i + 1].path);
+            oct_fail(err, OCT_EUSAGE, "%s was rounded with other samples, or another model, than %s", p->path,
+                     x->parts.v[i + 1].path);
             oct_hint(err, "files changed between the runs: make the parts again");
             return OCT_EUSAGE;
         }
@@ -111,7 +113,8 @@ static oct_status check_set(round_set *x, oct_arena *arena, oct_err *err)
 }
 
 /* Opens the files of one method together. method[n]: the method of each path. */
-static oct_status open_set(oct_round_parts *p, const char *const *path, const char *const *method, size_t n, size_t first, oct_err *err)
+static oct_status open_set(oct_round_parts *p, const char *const *path, const char *const *method, size_t n,
+                           size_t first, oct_err *err)
 {
     round_set *x = &p->set[p->n];
     const char **of = oct_arena_calloc(p->arena, n + 1, sizeof *of);
@@ -179,7 +182,8 @@ void oct_round_parts_close(oct_round_parts *p)
 
 /* ---- taking ---- */
 
-oct_status oct_round_parts_use(oct_round_parts *p, const char *method, uint64_t key, size_t layers, size_t *from, oct_err *err)
+oct_status oct_round_parts_use(oct_round_parts *p, const char *method, uint64_t key, size_t layers, size_t *from,
+                               oct_err *err)
 {
     round_set *x = find_set(p, method);
     *from = 0;
@@ -238,7 +242,8 @@ static const char *take_layer(ev_bytes r, oct_rounded *to)
     if (r.bad || r.n)
         return size;
     return within(to->qvals, to->weights, to->limit) && (!bound || within(to->safe_qvals, to->weights, to->limit))
-               ? NULL : "a weight of the part is beyond the range of the layer's integers";
+               ? NULL
+               : "a weight of the part is beyond the range of the layer's integers";
 }
 
 oct_status oct_round_parts_take(const oct_round_parts *p, const char *method, oct_rounded *to, oct_err *err)
@@ -262,14 +267,20 @@ oct_status oct_round_parts_end(const oct_round_parts *p, oct_err *err)
 {
     for (size_t i = 0; p && i < p->n; i++)
         if (!p->set[i].used)
-            return oct_fail(err, OCT_EUSAGE, "%s has weights of the method '%s', which this conversion does not come to", p->set[i].parts.v[0].path, p->set[i].method);
+            return oct_fail(err, OCT_EUSAGE,
+                            "%s has weights of the method '%s', which this conversion does not come to",
+                            p->set[i].parts.v[0].path, p->set[i].method);
     return OCT_OK;
 }
 
 oct_status oct_round_parts_lack(const oct_round_parts *p, const char *method, oct_err *err)
 {
     const bool one = p->n == 1 && p->set[0].parts.n == 1;
-    oct_fail(err, OCT_EUSAGE, "%s%s nothing of the method '%s'", p->set[0].parts.v[0].path, one ? " has" : " and the other files have", method);
-    oct_hint(err, "run qconvert --shard I/N with these files, and name those that it writes, too; or switch the method off (--no-method %s)", method);
+    oct_fail(err, OCT_EUSAGE, "%s%s nothing of the method '%s'", p->set[0].parts.v[0].path,
+             one ? " has" : " and the other files have", method);
+    oct_hint(
+        err,
+        "run qconvert --shard I/N with these files, and name those that it writes, too; or switch the method off (--no-method %s)",
+        method);
     return OCT_EUSAGE;
 }

@@ -1,11 +1,14 @@
-/* Rounds weights so that their errors compensate each other at the layer's output (ldlq.h), instead of rounding each to the nearest value.
+/* Rounds weights so that their errors compensate each other at the layer's output (ldlq.h), instead of rounding each to
+ * the nearest value.
  *
- * Layers (rounding_layers.c) are rounded on inputs of the float model (rounding_inputs.c), by rounding_compensated.c. A second method, rounding_learned.c,
- * continues from that result. This file distributes the work among threads, and has the methods. Scales do not change, except for safe pairs. Decisions that
- * are made again keep these weights (weights.c).
+ * Layers (rounding_layers.c) are rounded on inputs of the float model (rounding_inputs.c), by rounding_compensated.c. A
+ * second method, rounding_learned.c, continues from that result. This file distributes the work among threads, and has
+ * the methods. Scales do not change, except for safe pairs. Decisions that are made again keep these weights
+ * (weights.c).
  *
- * If the target adds pairs of products in 16 bits, weights are rounded a second time so that no pair can saturate: with scales of one to two times their
- * own, where each channel gets the scale with the least noise. Layers that lose little by this get these weights, unless the whole model loses too much. */
+ * If the target adds pairs of products in 16 bits, weights are rounded a second time so that no pair can saturate: with
+ * scales of one to two times their own, where each channel gets the scale with the least noise. Layers that lose little
+ * by this get these weights, unless the whole model loses too much. */
 #include "quant/rounding_int.h"
 
 #include "base/stop.h"
@@ -17,14 +20,16 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* By how much safe pairs may multiply a layer's noise: 3 dB. It is 6 dB in a fine model: with rounded weights alone, the SQNR of its outputs is so high that no
- * metric shows the loss. */
+/* By how much safe pairs may multiply a layer's noise: 3 dB. It is 6 dB in a fine model: with rounded weights alone,
+ * the SQNR of its outputs is so high that no metric shows the loss. */
 #define MOST_LOST 2.0
 #define MOST_LOST_FINE 4.0
-/* in each attempt, the share of the multiply-accumulates of these layers that gets safe pairs, those first that lose least; in the last attempt none */
+/* in each attempt, the share of the multiply-accumulates of these layers that gets safe pairs, those first that lose
+ * least; in the last attempt none */
 static const double share[] = { 1, 0.85, 0.7 };
 #define FINE_DB 40.0
-#define MOST_LOST_DB 0.5 /* dB that a model that is not fine may lose, compared with weights rounded to the nearest value */
+#define MOST_LOST_DB \
+    0.5 /* dB that a model that is not fine may lose, compared with weights rounded to the nearest value */
 enum { COLLECT_BYTES = 48 << 20 }; /* memory for the inputs that are kept at a time */
 
 /* ---- the work ---- */
@@ -138,7 +143,8 @@ static const rlayer *layer_of(const rounder *r, int node)
     return NULL;
 }
 
-/* Replaces the weights of all layers by the rounded ones. Layers that share weights follow when everything is decided anew. */
+/* Replaces the weights of all layers by the rounded ones. Layers that share weights follow when everything is decided
+ * anew. */
 static oct_status exchange(rounder *r, oct_err *err)
 {
     oct_qjob *j = r->j;
@@ -175,7 +181,8 @@ static int by_loss(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Among the layers with a factor of at most `most`, chooses those with the smallest factors, up to this share of their multiply-accumulates. */
+/* Among the layers with a factor of at most `most`, chooses those with the smallest factors, up to this share of their
+ * multiply-accumulates. */
 static oct_status choose_safe(rounder *r, double most, double part, oct_err *err)
 {
     const rlayer **x = oct_arena_calloc(r->a, r->n + 1, sizeof *x);
@@ -261,14 +268,18 @@ static oct_status run_with(oct_conversion *c, rounder *x, oct_trial *t, oct_meth
 static oct_status run_learned(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     rounder x = { .learns = true };
-    oct_trial t = { .size = OCT_SIM_JUDGES, .mask = &alone, .act = learn_with, .undo = undo, .otherwise = "weights stay as they are" };
+    oct_trial t = {
+        .size = OCT_SIM_JUDGES, .mask = &alone, .act = learn_with, .undo = undo, .otherwise = "weights stay as they are"
+    };
     return run_with(c, &x, &t, r, err);
 }
 
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     rounder x = { .learns = false };
-    oct_trial t = { .size = OCT_SIM_JUDGES, .mask = &alone, .act = round_with, .undo = undo, .otherwise = "to the nearest value" };
+    oct_trial t = {
+        .size = OCT_SIM_JUDGES, .mask = &alone, .act = round_with, .undo = undo, .otherwise = "to the nearest value"
+    };
     return run_with(c, &x, &t, r, err);
 }
 

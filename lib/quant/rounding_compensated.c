@@ -1,4 +1,5 @@
-/* Compensated rounding of a layer, group by group, on its inputs. It is done a second time so that no pair of products saturates in 16 bits. */
+/* Compensated rounding of a layer, group by group, on its inputs. It is done a second time so that no pair of products
+ * saturates in 16 bits. */
 #include "quant/rounding_int.h"
 
 #include "base/stop.h"
@@ -7,19 +8,21 @@
 
 #include <string.h>
 
-/* WIDTHS: steps of the factor between one and two. TRIED_DEPTH: layers with at most so many inputs are rounded with several factors to compare their noise */
+/* WIDTHS: steps of the factor between one and two. TRIED_DEPTH: layers with at most so many inputs are rounded with
+ * several factors to compare their noise */
 enum { WIDTHS = 16, TRIED_DEPTH = 256 };
 
 /* Working memory for rounding a group. */
 typedef struct rgroup {
     const rlayer *x;
     oct_ldlq *k;
-    int64_t *pair;               /* [depth] */
-    float *own, *scale;          /* [outs]: the scales of the weights, and those by which they are rounded */
-    float *centre, *factor;      /* [outs]: factors on the scales: the centre of those that are tried, and the one that is tried */
-    float *best;                 /* the best factor */
-    double *noise, *least;       /* the noise with a factor, and the least so far; expected or measured */
-    double *expected;            /* [WIDTHS + 1][outs] */
+    int64_t *pair;      /* [depth] */
+    float *own, *scale; /* [outs]: the scales of the weights, and those by which they are rounded */
+    float *centre,
+        *factor; /* [outs]: factors on the scales: the centre of those that are tried, and the one that is tried */
+    float *best; /* the best factor */
+    double *noise, *least; /* the noise with a factor, and the least so far; expected or measured */
+    double *expected;      /* [WIDTHS + 1][outs] */
 } rgroup;
 
 static void close_group(rgroup *w)
@@ -51,7 +54,8 @@ static bool open_group(rgroup *w, const rlayer *x)
     w->expected = oct_calloc((WIDTHS + 1) * outs, sizeof *w->expected);
     for (int64_t i = 0; w->pair && i < x->depth; i++)
         w->pair[i] = oct_pair_of(x->sums, &x->l, i);
-    return w->k && w->pair && w->own && w->scale && w->centre && w->factor && w->best && w->noise && w->least && w->expected;
+    return w->k && w->pair && w->own && w->scale && w->centre && w->factor && w->best && w->noise && w->least &&
+           w->expected;
 }
 
 /* Keeps the factors whose noise[outs] is the least so far. Outputs that share a scale share a sum of noise. */
@@ -76,7 +80,8 @@ static oct_status round_bound(rgroup *w, const float *factor)
     return oct_ldlq_round(w->k, w->scale, w->x->limit, OCT_PAIR_MOST, w->noise);
 }
 
-/* Chooses factors from 1 to 2 by the expected noise. In layers with few inputs chance has a large effect, so nearby factors are tried as well. */
+/* Chooses factors from 1 to 2 by the expected noise. In layers with few inputs chance has a large effect, so nearby
+ * factors are tried as well. */
 static oct_status choose_steps(rgroup *w)
 {
     const int64_t outs = w->x->outs;
@@ -140,7 +145,8 @@ static oct_status round_group(rgroup *w, rlayer *x, int64_t group)
         OCT_TRY(choose_steps(w));
         OCT_TRY(round_bound(w, w->best));
         keep_rounded(w, group, x->to.safe_qvals, &noise[1]);
-        memcpy(x->to.widened + (x->scales > 1 ? group * x->outs : 0), w->best, (size_t)(x->scales > 1 ? x->outs : 1) * sizeof *w->best);
+        memcpy(x->to.widened + (x->scales > 1 ? group * x->outs : 0), w->best,
+               (size_t)(x->scales > 1 ? x->outs : 1) * sizeof *w->best);
     }
     for (int i = 0; i < 2 && seen; i++)
         x->to.noise[i] += noise[i];

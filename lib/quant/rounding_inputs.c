@@ -1,4 +1,5 @@
-/* Gathers the inputs of the layers that are rounded, from the float model. A hash chooses positions spread over the samples. */
+/* Gathers the inputs of the layers that are rounded, from the float model. A hash chooses positions spread over the
+ * samples. */
 #include "quant/rounding_int.h"
 
 #include "quant/simulate_int.h"
@@ -12,11 +13,12 @@ static uint64_t mix(uint64_t x) /* the finalizer of splitmix64 */
     return x ^ (x >> 31);
 }
 
-/* Copies the inputs at some positions to columns of x from `row` on. They are copied for several positions at once, because the inputs of one position are
- * far apart there. at: by position, the start in each dimension; t has type f32. */
+/* Copies the inputs at some positions to columns of x from `row` on. They are copied for several positions at once,
+ * because the inputs of one position are far apart there. at: by position, the start in each dimension; t has type
+ * f32. */
 enum { PATCHES = 16 };
-static void take_patches(const rlayer *x, const oct_window *w, const oct_operand *t, const int64_t *strides, int64_t (*at)[OCT_MAX_RANK], int n,
-                         int64_t row)
+static void take_patches(const rlayer *x, const oct_window *w, const oct_operand *t, const int64_t *strides,
+                         int64_t (*at)[OCT_MAX_RANK], int n, int64_t row)
 {
     const float *data = t->data, *from[PATCHES];
     const int64_t ins = x->l.ins / x->l.groups;
@@ -44,7 +46,8 @@ static void take_patches(const rlayer *x, const oct_window *w, const oct_operand
     }
 }
 
-static bool collect_conv(const rlayer *x, const rmember *m, const oct_operand *t, uint64_t seed, int64_t first, int64_t rows)
+static bool collect_conv(const rlayer *x, const rmember *m, const oct_operand *t, uint64_t seed, int64_t first,
+                         int64_t rows)
 {
     int64_t strides[OCT_MAX_RANK], out[OCT_SPATIAL_MAX], at[PATCHES][OCT_MAX_RANK], positions = 1;
     oct_window w = m->window;
@@ -69,7 +72,8 @@ static bool collect_conv(const rlayer *x, const rmember *m, const oct_operand *t
     return true;
 }
 
-static bool collect_rows(const rlayer *x, const rmember *m, const oct_operand *t, uint64_t seed, int64_t first, int64_t rows)
+static bool collect_rows(const rlayer *x, const rmember *m, const oct_operand *t, uint64_t seed, int64_t first,
+                         int64_t rows)
 {
     int64_t strides[OCT_MAX_RANK];
     const int axis = m->axis < 0 ? t->rank + m->axis : m->axis;

@@ -17,9 +17,9 @@ typedef struct rmember {
 } rmember;
 
 typedef struct rlayer {
-    int node;            /* the first member, which owns the weights */
-    oct_rounded to;      /* the result of the rounding */
-    rmember *member;     /* each member contributes a part of the positions */
+    int node;        /* the first member, which owns the weights */
+    oct_rounded to;  /* the result of the rounding */
+    rmember *member; /* each member contributes a part of the positions */
     size_t n_member;
     oct_weight_layout l;
     bool kernel;
@@ -27,10 +27,10 @@ typedef struct rlayer {
     int64_t rows;        /* the number of positions over all samples */
     int limit, scales;   /* the bound of the quantized values, and the number of scales */
     oct_pair_sums sums;
-    bool bound;          /* pairs of the weights may have to be safe from saturation */
-    float *x;            /* [groups][depth][rows], as long as the inputs are kept */
-    bool *collected;     /* [samples * n_member]: the rows of this sample are present */
-    float *own;          /* the scales of the weights, for each channel that has one */
+    bool bound;      /* pairs of the weights may have to be safe from saturation */
+    float *x;        /* [groups][depth][rows], as long as the inputs are kept */
+    bool *collected; /* [samples * n_member]: the rows of this sample are present */
+    float *own;      /* the scales of the weights, for each channel that has one */
     oct_status status;
 } rlayer;
 
@@ -40,10 +40,11 @@ typedef struct rounder {
     oct_qjob *j;
     oct_arena *a;
     rlayer *layer;
-    qweights **before;  /* by node */
-    double most_lost;   /* the largest ratio of noise with safe pairs to noise without, at which a layer gets safe pairs */
-    bool safe;          /* try layers with safe pairs, if that costs little */
-    bool learns;        /* start from the current weights */
+    qweights **before; /* by node */
+    double
+        most_lost; /* the largest ratio of noise with safe pairs to noise without, at which a layer gets safe pairs */
+    bool safe;     /* try layers with safe pairs, if that costs little */
+    bool learns;   /* start from the current weights */
     const char *method; /* the name of the method */
     size_t n, from, to; /* layers from..to are rounded now, out of n */
     size_t *queue;      /* [n]: their order, the most work first, so that no long work starts late */
@@ -70,10 +71,11 @@ oct_status oct_rounder_make_results(rounder *r, rlayer *x, oct_err *err);
 /* Rounds the layers in the list. */
 oct_status oct_rounder_round(rounder *r, oct_err *err);
 
-/* rounding_share.c: the same, except that results in the files of parts are used. Later trials, which start with other decisions, round anew. */
+/* rounding_share.c: the same, except that results in the files of parts are used. Later trials, which start with other
+ * decisions, round anew. */
 oct_status oct_rounder_round_or_take(rounder *r, oct_err *err);
-/* Lists and rounds the layers of the part that the options ask for, and writes it (c->written). Does nothing if files have the results of the method, or if
- * no layer is rounded. */
+/* Lists and rounds the layers of the part that the options ask for, and writes it (c->written). Does nothing if files
+ * have the results of the method, or if no layer is rounded. */
 oct_status oct_rounder_write_part(rounder *r, oct_err *err);
 
 #endif

@@ -17,12 +17,13 @@ static bool describe_member(const rounder *r, int id, bool kernel, rmember *m)
     return m->input && (!kernel || oct_window_of_weights(n, g->value[n->in[1]].shape, &m->window, NULL) == OCT_OK);
 }
 
-/* Layers that share their weights are one entry. If they have clamps of their own, their outputs are not learned together. x->member: room for all of them. */
+/* Layers that share their weights are one entry. If they have clamps of their own, their outputs are not learned
+ * together. x->member: room for all of them. */
 static bool describe(const rounder *r, int id, rlayer *x)
 {
     const oct_graph *g = r->j->g;
-    if (!oct_is_product(r->j, id) || !oct_sim_rounds(r->j, id) || !oct_layer_layout(g, id, &x->l) || x->l.matrices != 1 ||
-        oct_weights_next(r->j, id, -1) != id)
+    if (!oct_is_product(r->j, id) || !oct_sim_rounds(r->j, id) || !oct_layer_layout(g, id, &x->l) ||
+        x->l.matrices != 1 || oct_weights_next(r->j, id, -1) != id)
         return false;
     x->node = id;
     x->kernel = oct_op_of(g, id)->weights.kernel;
@@ -45,14 +46,18 @@ static void set_form(const rounder *r, rlayer *x)
     const qweights *q = r->j->node[x->node].weights[0];
     x->limit = q->limit;
     x->scales = q->quant.n;
-    x->to = (oct_rounded){ .node = x->node, .weights = (size_t)q->qvals->count, .scales = (size_t)q->quant.n, .limit = q->limit };
+    x->to = (oct_rounded){
+        .node = x->node, .weights = (size_t)q->qvals->count, .scales = (size_t)q->quant.n, .limit = q->limit
+    };
     /* Groups that share one scale are rounded one after the other. */
     x->sums = oct_target_pair_sums(r->j->opts.target);
-    x->bound = oct_pairs_need(r->j, x->node) != OCT_PAIRS_ANY && oct_adds_pairs(x->sums, &x->l) && (x->scales > 1 || x->l.groups == 1);
+    x->bound = oct_pairs_need(r->j, x->node) != OCT_PAIRS_ANY && oct_adds_pairs(x->sums, &x->l) &&
+               (x->scales > 1 || x->l.groups == 1);
     x->to.bound = x->bound && !r->learns; /* learning keeps safe pairs safe */
 }
 
-/* Inserts in the order of the graph, except that layers that read the same value are neighbours, so that it is shown once. */
+/* Inserts in the order of the graph, except that layers that read the same value are neighbours, so that it is shown
+ * once. */
 static void insert(rounder *r, const rlayer *x)
 {
     size_t at = r->n;

@@ -21,7 +21,8 @@ static void close_learning(lgroup *k)
     oct_free(k->pair);
 }
 
-/* Prepares learning. Safe pairs stay safe. The last quarter of the positions, which come from separate samples, judges each output. */
+/* Prepares learning. Safe pairs stay safe. The last quarter of the positions, which come from separate samples, judges
+ * each output. */
 static bool open_learning(lgroup *k, const rounder *r, const rlayer *x)
 {
     const oct_qjob *j = r->j;
@@ -29,12 +30,23 @@ static bool open_learning(lgroup *k, const rounder *r, const rlayer *x)
     const qvalue *v = &j->value[oct_params_root(j, oct_quantized_output(j, x->node))];
     const qweights *had = j->node[x->node].weights[0];
     const bool safe = x->bound && oct_pairs_safe(x->sums, &x->l, had->qvals->data);
-    *k = (lgroup){ .w = oct_calloc(n, sizeof *k->w), .scale = oct_calloc((size_t)x->outs, sizeof *k->scale), .q = oct_calloc(n, 1),
+    *k = (lgroup){ .w = oct_calloc(n, sizeof *k->w),
+                   .scale = oct_calloc((size_t)x->outs, sizeof *k->scale),
+                   .q = oct_calloc(n, 1),
                    .pair = oct_calloc((size_t)x->depth, sizeof *k->pair) };
     for (int64_t i = 0; k->pair && i < x->depth; i++)
         k->pair[i] = safe ? oct_pair_of(x->sums, &x->l, i) : -1;
-    k->l = (oct_learned){ .depth = (size_t)x->depth, .outs = (size_t)x->outs, .rows = (size_t)x->rows, .held = (size_t)x->rows / 4, .w = k->w,
-                          .scale = k->scale, .lo = v->clamp_lo, .hi = v->clamp_hi, .limit = x->limit, .pair = k->pair, .most = OCT_PAIR_MOST };
+    k->l = (oct_learned){ .depth = (size_t)x->depth,
+                          .outs = (size_t)x->outs,
+                          .rows = (size_t)x->rows,
+                          .held = (size_t)x->rows / 4,
+                          .w = k->w,
+                          .scale = k->scale,
+                          .lo = v->clamp_lo,
+                          .hi = v->clamp_hi,
+                          .limit = x->limit,
+                          .pair = k->pair,
+                          .most = OCT_PAIR_MOST };
     return k->w && k->scale && k->q && k->pair;
 }
 
@@ -52,7 +64,8 @@ static void take_learning(lgroup *k, const rounder *r, const rlayer *x, int64_t 
         }
     }
     k->l.x = x->x + group * x->depth * x->rows;
-    k->l.bias = bias && bias->dtype == OCT_F32 && bias->count == x->l.outs ? (const float *)bias->data + group * x->outs : NULL;
+    k->l.bias =
+        bias && bias->dtype == OCT_F32 && bias->count == x->l.outs ? (const float *)bias->data + group * x->outs : NULL;
 }
 
 oct_status oct_rounder_learn(const rounder *r, rlayer *x)

@@ -1,4 +1,5 @@
-/* Rounding in parts: chooses the layers that a process rounds for another one, and uses the results of such processes. */
+/* Rounding in parts: chooses the layers that a process rounds for another one, and uses the results of such
+ * processes. */
 #include "quant/rounding_int.h"
 
 #include "base/json.h"
@@ -8,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A hash of everything that rounding depends on: decisions and samples, and for each layer its weights and how they are rounded. */
+/* A hash of everything that rounding depends on: decisions and samples, and for each layer its weights and how they are
+ * rounded. */
 static uint64_t key_of(const rounder *r)
 {
     const uint64_t decided = oct_memo_key(r->c, r->s);
@@ -30,7 +32,8 @@ static oct_status take(rounder *r, size_t files, oct_err *err)
         OCT_TRY(oct_rounder_make_results(r, &r->layer[i], err));
         OCT_TRY(oct_round_parts_take(r->c->round_parts, r->method, &r->layer[i].to, err));
     }
-    oct_conversion_say(r->c, 0, "%s: %zu layer%s taken from %zu file%s", r->method, r->n, r->n == 1 ? " is" : "s are", files, files == 1 ? "" : "s");
+    oct_conversion_say(r->c, 0, "%s: %zu layer%s taken from %zu file%s", r->method, r->n, r->n == 1 ? " is" : "s are",
+                       files, files == 1 ? "" : "s");
     return OCT_OK;
 }
 
@@ -51,7 +54,8 @@ typedef struct dealt {
     size_t at;
 } dealt;
 
-/* The approximate work: moments, factorization and rounding; or for learning, sweeps over the weights, where each looks at all rows. */
+/* The approximate work: moments, factorization and rounding; or for learning, sweeps over the weights, where each looks
+ * at all rows. */
 static double cost_of(const rounder *r, const rlayer *x)
 {
     const double groups = (double)x->l.groups, depth = (double)x->depth, outs = (double)x->outs, rows = (double)x->rows;

@@ -1,5 +1,6 @@
-/* Tables of which nodes pick rows, such as embeddings. They get 8 bits with a scale for each row, whatever the scheme, because nothing is computed on them.
- * If a product multiplies by the same numbers (tied embeddings), its quantized weights serve as the table, so that they are stored once. */
+/* Tables of which nodes pick rows, such as embeddings. They get 8 bits with a scale for each row, whatever the scheme,
+ * because nothing is computed on them. If a product multiplies by the same numbers (tied embeddings), its quantized
+ * weights serve as the table, so that they are stored once. */
 #include "quant/job.h"
 
 #include "eval/summary.h"
@@ -31,8 +32,8 @@ const char *oct_no_table(const oct_qjob *j, int node, bool *is_table)
     const oct_node *n = &j->g->node[node];
     const int v = oct_input_at(n, 0);
     const oct_tensor *t = v >= 0 ? j->g->value[v].constant : NULL;
-    *is_table = t && t->data && t->dtype == OCT_F32 && t->rank == 2 && oct_node_int(n, "axis", 0) == 0 && n->out[0] >= 0 &&
-                !j->g->value[v].quant;
+    *is_table = t && t->data && t->dtype == OCT_F32 && t->rank == 2 && oct_node_int(n, "axis", 0) == 0 &&
+                n->out[0] >= 0 && !j->g->value[v].quant;
     if (!*is_table)
         return NULL;
     if (t->count < LEAST)
@@ -50,7 +51,8 @@ static bool same_numbers(const oct_qjob *j, int product, const oct_tensor *t)
 {
     const oct_tensor *w = oct_layer_weights(j->g, product);
     oct_weight_layout l;
-    if (!w || w->rank != 2 || w->dtype != OCT_F32 || !w->data || !oct_layer_layout(j->g, product, &l) || l.outs != t->dims[0] || l.ins != t->dims[1])
+    if (!w || w->rank != 2 || w->dtype != OCT_F32 || !w->data || !oct_layer_layout(j->g, product, &l) ||
+        l.outs != t->dims[0] || l.ins != t->dims[1])
         return false;
     const float *a = t->data, *b = w->data;
     for (int64_t o = 0; o < l.outs; o++)
@@ -60,7 +62,8 @@ static bool same_numbers(const oct_qjob *j, int product, const oct_tensor *t)
     return true;
 }
 
-/* The next node after the first `from` layers that picks from a table with the product's numbers, and its place; -1: there is none. */
+/* The next node after the first `from` layers that picks from a table with the product's numbers, and its place; -1:
+ * there is none. */
 static int next_tied(const oct_qjob *j, int product, size_t *from)
 {
     bool is_table;
@@ -118,10 +121,12 @@ static bool serves(const oct_qjob *j, int product, int node)
 static int tied_product(const oct_qjob *j, int node)
 {
     const qtable *before = j->node[node].table;
-    if (before && before->tied >= 0 && serves(j, before->tied, node) && before->with == oct_layer_weights(j->g, before->tied))
+    if (before && before->tied >= 0 && serves(j, before->tied, node) &&
+        before->with == oct_layer_weights(j->g, before->tied))
         return before->tied;
     for (size_t i = 0; i < j->n_layer; i++)
-        if (oct_op_is_layer(oct_op_of(j->g, j->layer[i])) && serves(j, j->layer[i], node) && same_numbers(j, j->layer[i], table_of(j, node)))
+        if (oct_op_is_layer(oct_op_of(j->g, j->layer[i])) && serves(j, j->layer[i], node) &&
+            same_numbers(j, j->layer[i], table_of(j, node)))
             return j->layer[i];
     return -1;
 }
@@ -129,7 +134,8 @@ static int tied_product(const oct_qjob *j, int node)
 /* ---- tables of their own ---- */
 
 /* Quantizes row by row: the largest magnitude of each becomes 127. */
-oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant, double *signal, double *noise, oct_err *err)
+oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant, double *signal, double *noise,
+                             oct_err *err)
 {
     const int64_t columns = t->dims[t->rank - 1], rows = columns ? t->count / columns : 0;
     oct_tensor *qvals;

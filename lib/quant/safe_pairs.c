@@ -1,7 +1,9 @@
-/* Weights that are constructed to be safe from saturation in 16 bits, instead of u8 weights, which ONNX Runtime multiplies with slower kernels.
+/* Weights that are constructed to be safe from saturation in 16 bits, instead of u8 weights, which ONNX Runtime
+ * multiplies with slower kernels.
  *
- * The work is done where weights are rounded. With samples, rounding.c keeps pairs within their bound and chooses suitable scales. Without, weights.c
- * increases scales until pairs are safe. This file enables that, and counts the result. */
+ * The work is done where weights are rounded. With samples, rounding.c keeps pairs within their bound and chooses
+ * suitable scales. Without, weights.c increases scales until pairs are safe. This file enables that, and counts the
+ * result. */
 #include "quant/convert_int.h"
 #include "quant/job.h"
 
@@ -18,7 +20,8 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
     return OCT_OK;
 }
 
-/* The size of layers that run on integers, and of those with s8 weights: all of these, and those that are safe without a change. */
+/* The size of layers that run on integers, and of those with s8 weights: all of these, and those that are safe without
+ * a change. */
 typedef struct extent {
     double all, before, after;
 } extent;

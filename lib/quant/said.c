@@ -1,5 +1,6 @@
-/* What lint finds in the result of a conversion, as warnings: values for which few numbers are left, sums that saturate or wrap, layers that the runtime rounds when
- * it loads the file, and nodes that it does not load. Lint of the written file says the same, since both ask oct_lint_judge. */
+/* What lint finds in the result of a conversion, as warnings: values for which few numbers are left, sums that saturate
+ * or wrap, layers that the runtime rounds when it loads the file, and nodes that it does not load. Lint of the written
+ * file says the same, since both ask oct_lint_judge. */
 #include "quant/convert_int.h"
 
 #include "quant/examine.h"
@@ -37,7 +38,8 @@ static oct_status say_all(teller *t, oct_lint *l, oct_err *err)
     return OCT_OK;
 }
 
-/* What a target lacks is all that can be found where no activations are quantized. Then nothing has to be read but the nodes. */
+/* What a target lacks is all that can be found where no activations are quantized. Then nothing has to be read but the
+ * nodes. */
 static void say_lacking(teller *t, const oct_graph *g)
 {
     const oct_graph *nested;
@@ -66,7 +68,8 @@ oct_status oct_conversion_find_faults(oct_conversion *c, oct_err *err)
     }
     for (int k = 0; k < OCT_FINDING_KINDS; k++)
         if (t.n[k] > MOST_SAID)
-            oct_conversion_say(c, OCT_NOTE_WARNING, "%s: %zu more, which 'qconvert lint' of the result lists", oct_finding_name((oct_finding_kind)k), t.n[k] - MOST_SAID);
+            oct_conversion_say(c, OCT_NOTE_WARNING, "%s: %zu more, which 'qconvert lint' of the result lists",
+                               oct_finding_name((oct_finding_kind)k), t.n[k] - MOST_SAID);
     c->n_faults = c->n_warnings - c->first_fault;
     return OCT_OK;
 }

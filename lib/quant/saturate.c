@@ -1,9 +1,11 @@
 /* Proves that sums of pairs cannot exceed 16 bits.
  *
- * Kernels that add in pairs differ in which weights they pair. ONNX Runtime packs convolutions as matrices with rows (ky, kx, ic), both if they are computed as
- * matrices and, four channels at a time, directly: MlasGemmPackB after QLinearConv's ReorderFilter, and MlasConvSymPackW. oneDNN, which OpenVINO uses, does so
- * for groups whose channels do not fill its blocks. Its direct kernels take four channels of one tap, filled up with zeros: jit_avx2 and jit_avx512_core
- * x8s8s32x. For AVX2 this was seen in OpenVINO 2026.4, by models with two weights that are not 0; AVX-512 without VNNI was not tried. */
+ * Kernels that add in pairs differ in which weights they pair. ONNX Runtime packs convolutions as matrices with rows
+ * (ky, kx, ic), both if they are computed as matrices and, four channels at a time, directly: MlasGemmPackB after
+ * QLinearConv's ReorderFilter, and MlasConvSymPackW. oneDNN, which OpenVINO uses, does so for groups whose channels do
+ * not fill its blocks. Its direct kernels take four channels of one tap, filled up with zeros: jit_avx2 and
+ * jit_avx512_core x8s8s32x. For AVX2 this was seen in OpenVINO 2026.4, by models with two weights that are not 0;
+ * AVX-512 without VNNI was not tried. */
 #include "quant/job.h"
 
 static bool pair_safe(int a, int b)
@@ -12,8 +14,8 @@ static bool pair_safe(int a, int b)
     return positive <= OCT_PAIR_MOST && negative <= OCT_PAIR_MOST;
 }
 
-/* Depthwise kernels convert to 32 bits before they add. They are used for groups of one input and one output. With more outputs, the taps of a channel are
- * multiplied as a matrix, in pairs. */
+/* Depthwise kernels convert to 32 bits before they add. They are used for groups of one input and one output. With more
+ * outputs, the taps of a channel are multiplied as a matrix, in pairs. */
 bool oct_adds_pairs(oct_pair_sums sums, const oct_weight_layout *l)
 {
     return sums != OCT_SUMS_EXACT && !(oct_is_depthwise(l) && l->outs == l->groups);

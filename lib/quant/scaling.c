@@ -9,7 +9,7 @@
 typedef struct walk {
     const oct_graph *g;
     oct_scaling *s;
-    int *of;   /* [n_value]: 1 + the index of the scaling that contains the value; 0: none */
+    int *of; /* [n_value]: 1 + the index of the scaling that contains the value; 0: none */
     int mark;
     bool ok;
 } walk;
@@ -20,7 +20,8 @@ bool oct_constant_scales(const oct_graph *g, int value)
 {
     const oct_value *v = &g->value[value];
     const oct_tensor *t = v->constant;
-    if (!oct_value_used_once(v) || v->producer >= 0 || v->outer >= 0 || v->quant || !t || t->dtype != OCT_F32 || !t->data)
+    if (!oct_value_used_once(v) || v->producer >= 0 || v->outer >= 0 || v->quant || !t || t->dtype != OCT_F32 ||
+        !t->data)
         return false;
     for (int64_t i = 0; i < t->count; i++) {
         const float m = fabsf(((const float *)t->data)[i]);
@@ -41,8 +42,8 @@ static bool bias_scales(const oct_graph *g, int node)
 bool oct_scaled_layer_of(const oct_graph *g, int node, oct_scaled_layer *l)
 {
     oct_layer found;
-    if (node < 0 || !oct_layer_of(g, node, &found) || found.weights.matrices != 1 || !oct_constant_scales(g, g->node[node].in[1]) ||
-        !bias_scales(g, node))
+    if (node < 0 || !oct_layer_of(g, node, &found) || found.weights.matrices != 1 ||
+        !oct_constant_scales(g, g->node[node].in[1]) || !bias_scales(g, node))
         return false;
     *l = (oct_scaled_layer){ node, found.weights };
     return true;
@@ -73,8 +74,8 @@ static void meet(walk *w, int v, int axis)
 {
     const oct_value *x = v >= 0 ? &w->g->value[v] : NULL;
     oct_scaling *s = w->s;
-    if (!x || x->dtype != OCT_F32 || x->quant || x->constant || x->is_input || x->is_output || x->outer >= 0 || axis < 0 || axis >= x->shape.rank ||
-        x->shape.d[axis].n != s->channels || (w->of[v] && w->of[v] != w->mark)) {
+    if (!x || x->dtype != OCT_F32 || x->quant || x->constant || x->is_input || x->is_output || x->outer >= 0 ||
+        axis < 0 || axis >= x->shape.rank || x->shape.d[axis].n != s->channels || (w->of[v] && w->of[v] != w->mark)) {
         w->ok = false;
         return;
     }
@@ -107,7 +108,8 @@ static void meet_inputs(walk *w, int node, int axis)
             meet(w, n->in[i], axis_behind(w->g, node, i, axis));
 }
 
-/* Continues at the node that computes a value, and at those that read it: layers, or operators that pass the factor on. */
+/* Continues at the node that computes a value, and at those that read it: layers, or operators that pass the factor
+ * on. */
 static void go_on(walk *w, oct_scaled at)
 {
     const oct_value *x = &w->g->value[at.value];
@@ -140,7 +142,8 @@ static void find_from(walk *w, int value, int axis)
 
 /* ---- all of a graph ---- */
 
-/* Lists from which each scaling takes a part, so that all of them together have no more entries than there are values and uses. */
+/* Lists from which each scaling takes a part, so that all of them together have no more entries than there are values
+ * and uses. */
 static bool new_lists(const oct_graph *g, oct_arena *a, oct_scaling *s)
 {
     size_t uses = 0;
@@ -197,14 +200,16 @@ static oct_status scaled_tensor(const oct_scaler *k, int value, float **to, oct_
 }
 
 /* inputs: by the input channels of the weights, with division. */
-static oct_status scale_weights(const oct_scaler *k, const oct_scaled_layer *l, const int *exponent, bool inputs, oct_err *err)
+static oct_status scale_weights(const oct_scaler *k, const oct_scaled_layer *l, const int *exponent, bool inputs,
+                                oct_err *err)
 {
     const int v = k->g->node[l->node].in[1];
     const oct_tensor *old = k->g->value[v].constant;
     float *to;
     OCT_TRY(scaled_tensor(k, v, &to, err));
     for (int64_t e = 0; e < old->count; e++)
-        to[e] = ldexpf(((const float *)old->data)[e], inputs ? -exponent[oct_input_channel(&l->weights, e)] : exponent[oct_output_channel(&l->weights, e)]);
+        to[e] = ldexpf(((const float *)old->data)[e], inputs ? -exponent[oct_input_channel(&l->weights, e)]
+                                                             : exponent[oct_output_channel(&l->weights, e)]);
     return OCT_OK;
 }
 
@@ -226,7 +231,9 @@ oct_status oct_scale_vector(const oct_scaler *k, int value, const int *exponent,
 static oct_status scale_bias(const oct_scaler *k, const oct_scaled_layer *l, const int *exponent, oct_err *err)
 {
     const oct_graph *g = k->g;
-    return oct_layer_bias(g, l->node) ? oct_scale_vector(k, g->node[l->node].in[oct_op_of(g, l->node)->weights.bias], exponent, err) : OCT_OK;
+    return oct_layer_bias(g, l->node)
+               ? oct_scale_vector(k, g->node[l->node].in[oct_op_of(g, l->node)->weights.bias], exponent, err)
+               : OCT_OK;
 }
 
 oct_status oct_scaling_apply(const oct_scaler *k, const oct_scaling *s, const int *exponent, oct_err *err)
@@ -240,7 +247,8 @@ oct_status oct_scaling_apply(const oct_scaler *k, const oct_scaling *s, const in
     return OCT_OK;
 }
 
-oct_status oct_scaling_record(oct_buf *to, const oct_graph *g, const oct_scaled *v, int64_t n, const int *exponent, oct_err *err)
+oct_status oct_scaling_record(oct_buf *to, const oct_graph *g, const oct_scaled *v, int64_t n, const int *exponent,
+                              oct_err *err)
 {
     float *factor = oct_calloc((size_t)n, sizeof *factor);
     if (!factor)

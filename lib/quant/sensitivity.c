@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MARGIN 0.75     /* of a threshold: groups that cause less are not divided. It is below 1 because noise does not add up exactly */
+#define MARGIN                                                                                                  \
+    0.75 /* of a threshold: groups that cause less are not divided. It is below 1 because noise does not add up \
+            exactly */
 #define LEAST_LEFT 1e-3 /* share of all noise: what remains below this is not known without new measurements */
 #define MOST_MACS 6e11  /* multiply-accumulates of a search for the worst sites */
 enum { LEAST_WIDTH = 4 };
@@ -15,7 +17,8 @@ static bool *flag_of(const oct_site_search *x, size_t i)
 }
 
 /* Measures what is not known yet. */
-static oct_status measure_mask(oct_sim *s, oct_memo *memo, const char *what, size_t from, size_t to, const oct_sim_mask *m, oct_sim_loss *loss, oct_err *err)
+static oct_status measure_mask(oct_sim *s, oct_memo *memo, const char *what, size_t from, size_t to,
+                               const oct_sim_mask *m, oct_sim_loss *loss, oct_err *err)
 {
     if (memo && oct_memo_find(memo, what, from, to, loss))
         return OCT_OK;
@@ -27,8 +30,11 @@ static oct_status measure_mask(oct_sim *s, oct_memo *memo, const char *what, siz
 
 oct_status oct_sites_measure(oct_sim *s, oct_memo *memo, oct_site_kind kind, oct_sim_loss *loss, oct_err *err)
 {
-    static const char *const what[] = { [OCT_SITES_ALL] = "all", [OCT_SITES_WEIGHTS] = "weights", [OCT_SITES_VALUES] = "values" };
-    const oct_sim_mask m = { .weights = kind == OCT_SITES_VALUES ? OCT_SIM_FLOAT_WEIGHTS : OCT_SIM_ROUNDED_WEIGHTS, .no_values = kind == OCT_SITES_WEIGHTS };
+    static const char *const what[] = {
+        [OCT_SITES_ALL] = "all", [OCT_SITES_WEIGHTS] = "weights", [OCT_SITES_VALUES] = "values"
+    };
+    const oct_sim_mask m = { .weights = kind == OCT_SITES_VALUES ? OCT_SIM_FLOAT_WEIGHTS : OCT_SIM_ROUNDED_WEIGHTS,
+                             .no_values = kind == OCT_SITES_WEIGHTS };
     return measure_mask(s, memo, what[kind], 0, 0, &m, loss, err);
 }
 
@@ -38,7 +44,9 @@ static oct_status measure(oct_site_search *x, size_t from, size_t to, double *no
     oct_sim_loss loss;
     for (size_t i = from; i < to; i++)
         *flag_of(x, i) = true;
-    const oct_sim_mask m = { .value = weights ? NULL : x->on, .no_values = weights, .layer = x->on,
+    const oct_sim_mask m = { .value = weights ? NULL : x->on,
+                             .no_values = weights,
+                             .layer = x->on,
                              .weights = weights ? OCT_SIM_SOME_WEIGHTS : OCT_SIM_FLOAT_WEIGHTS };
     const oct_status s = measure_mask(x->s, x->memo, weights ? "weights-of" : "values-of", from, to, &m, &loss, err);
     for (size_t i = from; i < to; i++)
@@ -90,7 +98,8 @@ static size_t choose_groups(oct_site_search *x, oct_site_group *g, size_t n)
     return x->width;
 }
 
-/* Each level is measured in the order of the graph, so that a measurement can continue where the previous one began to round. */
+/* Each level is measured in the order of the graph, so that a measurement can continue where the previous one began to
+ * round. */
 oct_status oct_site_groups_divide(oct_site_search *x, size_t n, oct_err *err)
 {
     oct_site_group *g = x->group;
@@ -156,25 +165,32 @@ static size_t list_layers(const oct_qjob *j, oct_site *site)
     return n;
 }
 
-oct_status oct_sites_open_values(oct_site_search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, double all, oct_arena *arena, oct_err *err)
+oct_status oct_sites_open_values(oct_site_search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, double all,
+                                 oct_arena *arena, oct_err *err)
 {
     const size_t most = j->n_values + j->n_nodes;
-    *x = (oct_site_search){ .s = s, .memo = memo, .site = oct_arena_calloc(arena, most + 1, sizeof *x->site), .on = oct_arena_calloc(arena, most + 1, sizeof *x->on) };
+    *x = (oct_site_search){ .s = s,
+                            .memo = memo,
+                            .site = oct_arena_calloc(arena, most + 1, sizeof *x->site),
+                            .on = oct_arena_calloc(arena, most + 1, sizeof *x->on) };
     if (!x->site || !x->on)
         return oct_nomem(err);
     x->n = x->width = list_values(j, x->site);
     return open_sites(x, all, arena, err);
 }
 
-oct_status oct_sites_open_layers(oct_site_search *x, const oct_site_search *values, const oct_qjob *j, oct_arena *arena, oct_err *err)
+oct_status oct_sites_open_layers(oct_site_search *x, const oct_site_search *values, const oct_qjob *j, oct_arena *arena,
+                                 oct_err *err)
 {
     *x = *values;
     x->site += values->n;
     x->n = x->width = list_layers(j, x->site);
-    return open_sites(x, NAN, arena, err); /* OCT_SIM_ROUNDED_WEIGHTS also rounds constants of operators that are not layers */
+    return open_sites(x, NAN, arena,
+                      err); /* OCT_SIM_ROUNDED_WEIGHTS also rounds constants of operators that are not layers */
 }
 
-static oct_status begin(oct_site_search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, oct_arena *arena, oct_sensitivity *out, oct_err *err)
+static oct_status begin(oct_site_search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, oct_arena *arena,
+                        oct_sensitivity *out, oct_err *err)
 {
     *out = (oct_sensitivity){ .samples = s->n_samples };
     OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_ALL, &out->all, err));
@@ -185,8 +201,8 @@ static oct_status begin(oct_site_search *x, oct_sim *s, const oct_qjob *j, oct_m
     return OCT_OK;
 }
 
-oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_memo *memo, oct_arena *arena,
-                                   oct_sensitivity *out, oct_err *err)
+oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_memo *memo,
+                                   oct_arena *arena, oct_sensitivity *out, oct_err *err)
 {
     oct_site_search x, layers;
     OCT_TRY(begin(&x, s, j, memo, arena, out, err));
@@ -205,12 +221,15 @@ oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool w
     return OCT_OK;
 }
 
-oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer, oct_arena *arena, oct_sensitivity *out, oct_err *err)
+oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer, oct_arena *arena,
+                                      oct_sensitivity *out, oct_err *err)
 {
     oct_site_search x;
     *out = (oct_sensitivity){ .samples = s->n_samples, .of_layers = true };
     OCT_TRY(oct_sites_measure(s, NULL, OCT_SITES_WEIGHTS, &out->weights, err));
-    x = (oct_site_search){ .s = s, .site = oct_arena_calloc(arena, j->n_nodes + 1, sizeof *x.site), .on = oct_arena_calloc(arena, j->n_nodes + 1, sizeof *x.on) };
+    x = (oct_site_search){ .s = s,
+                           .site = oct_arena_calloc(arena, j->n_nodes + 1, sizeof *x.site),
+                           .on = oct_arena_calloc(arena, j->n_nodes + 1, sizeof *x.on) };
     if (!x.site || !x.on)
         return oct_nomem(err);
     x.n = list_layers(j, x.site);
@@ -240,7 +259,8 @@ static double left_without_worst(const oct_site_search *x, double all, double sh
     }
 }
 
-/* Limits the number of groups so that the search takes about MOST_MACS, except for a few groups that must be measured. */
+/* Limits the number of groups so that the search takes about MOST_MACS, except for a few groups that must be
+ * measured. */
 static size_t width_of(const oct_site_search *x)
 {
     double levels = 1;
@@ -250,7 +270,8 @@ static size_t width_of(const oct_site_search *x)
     return width < LEAST_WIDTH ? LEAST_WIDTH : width < (double)x->n ? (size_t)width : x->n;
 }
 
-oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, oct_arena *arena, oct_sensitivity *out, oct_err *err)
+oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, oct_arena *arena, oct_sensitivity *out,
+                                      oct_err *err)
 {
     oct_site_search x;
     OCT_TRY(begin(&x, s, j, NULL, arena, out, err));

@@ -1,6 +1,7 @@
-/* Measures sensitivities in parts. The search divides groups depending on what it has measured. So it is not known in advance which measurements it will
- * make. But the measurements inside a group depend on nothing outside it. Therefore groups of a certain depth are tasks that include everything inside them,
- * and each group above is a task of one measurement. All parts compute the same tasks, and distribute them in the same way. */
+/* Measures sensitivities in parts. The search divides groups depending on what it has measured. So it is not known in
+ * advance which measurements it will make. But the measurements inside a group depend on nothing outside it. Therefore
+ * groups of a certain depth are tasks that include everything inside them, and each group above is a task of one
+ * measurement. All parts compute the same tasks, and distribute them in the same way. */
 #include "quant/sensitivity_int.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@ typedef struct task {
     oct_site_group group;
     bool weights, whole; /* whole: the task includes everything inside the group */
     double cost;
-    size_t at, part;     /* at: the index in the list */
+    size_t at, part; /* at: the index in the list */
 } task;
 
 typedef struct work {
@@ -38,7 +39,8 @@ static oct_status weigh_nodes(work *w, oct_arena *arena, oct_err *err)
     return OCT_OK;
 }
 
-/* The work of a run. With rounded values it starts at the first of them; with rounded weights it starts at the beginning. */
+/* The work of a run. With rounded values it starts at the first of them; with rounded weights it starts at the
+ * beginning. */
 static double run_cost(const work *w, const oct_site_search *x, size_t from)
 {
     const oct_site *s = &x->site[from];
@@ -50,7 +52,8 @@ static void add_task(work *w, bool weights, const oct_site_group *g, bool whole)
 {
     const oct_site_search *x = &w->of[weights];
     const double runs = (whole ? 2 * (double)(g->to - g->from) - 1 : 1) - !isnan(x->known[g->place]);
-    w->task[w->n] = (task){ .group = *g, .weights = weights, .whole = whole, .cost = runs * run_cost(w, x, g->from), .at = w->n };
+    w->task[w->n] =
+        (task){ .group = *g, .weights = weights, .whole = whole, .cost = runs * run_cost(w, x, g->from), .at = w->n };
     w->n++;
 }
 
@@ -132,7 +135,8 @@ static oct_status run_tasks(work *w, bool weights, uint32_t part, oct_err *err)
     return oct_site_groups_divide(x, n, err);
 }
 
-static oct_status open_work(work *w, oct_sim *s, double least, const oct_sim_loss loss[2], oct_memo *memo, oct_arena *arena, oct_err *err)
+static oct_status open_work(work *w, oct_sim *s, double least, const oct_sim_loss loss[2], oct_memo *memo,
+                            oct_arena *arena, oct_err *err)
 {
     OCT_TRY(oct_sites_open_values(&w->of[0], s, w->j, memo, loss[0].noise, arena, err));
     OCT_TRY(oct_sites_open_layers(&w->of[1], &w->of[0], w->j, arena, err));
@@ -143,7 +147,8 @@ static oct_status open_work(work *w, oct_sim *s, double least, const oct_sim_los
     return w->task ? OCT_OK : oct_nomem(err);
 }
 
-oct_status oct_sensitivity_measure_part(oct_sim *s, oct_qjob *j, double least, uint32_t part, uint32_t parts, oct_memo *memo, oct_arena *arena, oct_err *err)
+oct_status oct_sensitivity_measure_part(oct_sim *s, oct_qjob *j, double least, uint32_t part, uint32_t parts,
+                                        oct_memo *memo, oct_arena *arena, oct_err *err)
 {
     work w = { .j = j };
     oct_sim_loss all, loss[2];
@@ -153,7 +158,8 @@ oct_status oct_sensitivity_measure_part(oct_sim *s, oct_qjob *j, double least, u
     OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_WEIGHTS, &loss[1], err));
     OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_VALUES, &loss[0], err));
     OCT_TRY(open_work(&w, s, least, loss, memo, arena, err));
-    const size_t most = w.of[0].n + w.of[1].n + 1, used = parts < most ? parts : most; /* parts beyond this number have nothing to do */
+    const size_t most = w.of[0].n + w.of[1].n + 1,
+                 used = parts < most ? parts : most; /* parts beyond this number have nothing to do */
     for (int k = 0; k < 2; k++)
         list_tasks(&w, k, used * TASKS_A_PART);
     OCT_TRY(deal(&w, used, arena, err));

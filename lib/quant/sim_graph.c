@@ -1,5 +1,5 @@
-/* Builds the graph in which parts of a job's rounding can be switched on: it has float nodes and rounded constants. Where integer operators read a value
- * that others read in float, they get a copy of it as a value of its own. */
+/* Builds the graph in which parts of a job's rounding can be switched on: it has float nodes and rounded constants.
+ * Where integer operators read a value that others read in float, they get a copy of it as a value of its own. */
 #include "quant/simulate.h"
 
 #include "eval/output_form.h"
@@ -11,8 +11,8 @@
 
 /* ---- constants ---- */
 
-/* The real numbers that quantized weights stand for. Channels are looked up once for each row: in a row the channel is constant, or increases by one after
- * each step. */
+/* The real numbers that quantized weights stand for. Channels are looked up once for each row: in a row the channel is
+ * constant, or increases by one after each step. */
 static void to_reals(const qweights *w, const oct_weight_layout *l, float *real)
 {
     const int8_t *qvals = w->qvals->data;
@@ -26,7 +26,8 @@ static void to_reals(const qweights *w, const oct_weight_layout *l, float *real)
 }
 
 /* The same for weights in blocks, which are stored by columns. */
-static oct_status blocks_to_reals(const oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, float *real, oct_err *err)
+static oct_status blocks_to_reals(const oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, float *real,
+                                  oct_err *err)
 {
     const oct_nbits_form f = oct_blocks_form(&w->quant, oct_layer_weights(j->g, id)->dims);
     oct_nbits_weights from;
@@ -69,7 +70,8 @@ static oct_status round_bias(oct_qjob *j, int id, const oct_quant *bias, oct_err
     for (int64_t o = 0; o < t->count; o++)
         real[o] = (float)qvals[o] * bias->scale[bias->n > 1 ? o : 0];
     int v;
-    oct_status s = oct_edit_const(j->g, j->g->value[j->g->node[id].out[0]].name, "_rounded", OCT_F32, t->rank, t->dims, real, &v, err);
+    oct_status s = oct_edit_const(j->g, j->g->value[j->g->node[id].out[0]].name, "_rounded", OCT_F32, t->rank, t->dims,
+                                  real, &v, err);
     oct_free(real);
     return s == OCT_OK ? oct_graph_set_input(j->g, id, 2, v, err) : s;
 }
@@ -77,8 +79,10 @@ static oct_status round_bias(oct_qjob *j, int id, const oct_quant *bias, oct_err
 bool oct_sim_rounds(const oct_qjob *j, int node)
 {
     const oct_scheme scheme = j->node[node].scheme;
-    const bool blocks = scheme == OCT_SCHEME_WEIGHT_ONLY && j->node[node].weights[0] && j->node[node].weights[0]->quant.block;
-    return (oct_is_product(j, node) || scheme == OCT_SCHEME_DYNAMIC || blocks) && j->node[node].weights[0] && oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
+    const bool blocks =
+        scheme == OCT_SCHEME_WEIGHT_ONLY && j->node[node].weights[0] && j->node[node].weights[0]->quant.block;
+    return (oct_is_product(j, node) || scheme == OCT_SCHEME_DYNAMIC || blocks) && j->node[node].weights[0] &&
+           oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
 }
 
 static oct_status round_layer(oct_qjob *j, int id, oct_err *err)
@@ -108,7 +112,8 @@ static oct_status round_constant(oct_qjob *j, int v, oct_err *err)
 
 /* ---- values ---- */
 
-/* Makes the copy that integer operators read of a value that is not computed on integers, because others read the value in float. */
+/* Makes the copy that integer operators read of a value that is not computed on integers, because others read the value
+ * in float. */
 static oct_status copy_value(oct_qjob *j, int v, int *to, oct_err *err)
 {
     static const float one = 1;
@@ -120,7 +125,8 @@ static oct_status copy_value(oct_qjob *j, int v, int *to, oct_err *err)
     return oct_edit_node(g, "Mul", (int[]){ v, c }, 2, *to, oct_edit_after(g, g->value[v].producer), NULL, err);
 }
 
-/* Whether a node reads the quantized value. If a value only has a quantizer because the target wants one everywhere, its readers read it in float. */
+/* Whether a node reads the quantized value. If a value only has a quantizer because the target wants one everywhere,
+ * its readers read it in float. */
 static bool has_quantized_reader(const oct_qjob *j, int v)
 {
     bool any = false;
@@ -154,9 +160,9 @@ static oct_status add_taps(oct_qjob *j, bool constants, oct_arena *arena, const 
 
 /* ---- outputs ---- */
 
-/* The value before a Softmax, Sigmoid or the like at an output; otherwise the output itself. After these functions most errors vanish, so that results on
- * few samples would depend on luck. The Sigmoid of a map is an exception: it has many values, and most of them are so far from 0 before it that they would
- * outweigh the few that matter. */
+/* The value before a Softmax, Sigmoid or the like at an output; otherwise the output itself. After these functions most
+ * errors vanish, so that results on few samples would depend on luck. The Sigmoid of a map is an exception: it has many
+ * values, and most of them are so far from 0 before it that they would outweigh the few that matter. */
 static int logits_of(const oct_graph *g, int v)
 {
     const bool map = g->value[v].shape.rank > 3;
@@ -181,12 +187,15 @@ static int measured(const oct_graph *g, int v, const char *tap)
     return logits == v && read >= 0 ? read : logits;
 }
 
-/* Makes outputs of the values on which errors are measured. For outputs that are answers, or rows that values chose, these are the real numbers before the
- * decision: a mask is as good as the scores that its threshold cuts. own: the graph without rounding, of which the values are the same in every copy, so that
- * outputs correspond whatever is rounded. rows[k]: the rows of output k are in an order that values chose. */
-static oct_status take_reals(const oct_graph *own, oct_graph *g, const char *const *tap, oct_arena *arena, bool *rows, oct_err *err)
+/* Makes outputs of the values on which errors are measured. For outputs that are answers, or rows that values chose,
+ * these are the real numbers before the decision: a mask is as good as the scores that its threshold cuts. own: the
+ * graph without rounding, of which the values are the same in every copy, so that outputs correspond whatever is
+ * rounded. rows[k]: the rows of output k are in an order that values chose. */
+static oct_status take_reals(const oct_graph *own, oct_graph *g, const char *const *tap, oct_arena *arena, bool *rows,
+                             oct_err *err)
 {
-    int *value = oct_arena_calloc(arena, own->n_value + 1, sizeof *value), *output = oct_arena_calloc(g->arena, own->n_value + 1, sizeof *output);
+    int *value = oct_arena_calloc(arena, own->n_value + 1, sizeof *value),
+        *output = oct_arena_calloc(g->arena, own->n_value + 1, sizeof *output);
     bool *taken = oct_arena_calloc(arena, own->n_value + 1, sizeof *taken);
     size_t n, kept = 0;
     if (!value || !output || !taken)
@@ -214,7 +223,8 @@ static oct_status take_reals(const oct_graph *own, oct_graph *g, const char *con
     return OCT_OK;
 }
 
-static oct_status build(oct_qjob *j, const oct_graph *own, const bool *rounds, bool constants, oct_arena *arena, const char **tap, bool *rows, oct_err *err)
+static oct_status build(oct_qjob *j, const oct_graph *own, const bool *rounds, bool constants, oct_arena *arena,
+                        const char **tap, bool *rows, oct_err *err)
 {
     for (size_t i = 0; i < j->n_layer; i++)
         if (!rounds || rounds[j->layer[i]])
@@ -224,7 +234,8 @@ static oct_status build(oct_qjob *j, const oct_graph *own, const bool *rounds, b
     return oct_graph_sort(j->g, err);
 }
 
-oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g, const char **tap, bool **rows, oct_err *err)
+oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g,
+                         const char **tap, bool **rows, oct_err *err)
 {
     oct_graph *own = j->g, *copy;
     if (!(*rows = oct_arena_calloc(arena, own->n_value + 1, sizeof **rows)))

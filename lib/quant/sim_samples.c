@@ -60,12 +60,14 @@ static oct_status read_samples(oct_sim_core *s, oct_sim *h, size_t samples, oct_
 
 size_t oct_sim_samples(const oct_sim_core *s, oct_sim_size size)
 {
-    const int64_t n = size.macs / s->macs / 2 * 2, dear = 3 * size.macs / s->macs / 2 * 2, half = size.least > 2 ? size.least / 2 : size.least;
+    const int64_t n = size.macs / s->macs / 2 * 2, dear = 3 * size.macs / s->macs / 2 * 2,
+                  half = size.least > 2 ? size.least / 2 : size.least;
     const int64_t least = dear > size.least ? size.least : dear > half ? dear : half;
     return (size_t)(n < least ? least : n > size.most ? size.most : n);
 }
 
-/* Shapes that only samples tell may make runs longer than expected from the model. Then fewer samples are kept, spread over those that were read. */
+/* Shapes that only samples tell may make runs longer than expected from the model. Then fewer samples are kept, spread
+ * over those that were read. */
 static oct_status drop_samples(oct_sim_core *s, oct_sim *h, oct_err *err)
 {
     sim_graph *real = &s->graph[SIM_REAL];

@@ -1,5 +1,6 @@
-/* Starts runs where rounding starts. Measurements that round a few values each are mostly made in the order of the graph. Up to the first rounded value, a
- * run equals the one before it. So the state at that point is kept, and the next run continues from it. */
+/* Starts runs where rounding starts. Measurements that round a few values each are mostly made in the order of the
+ * graph. Up to the first rounded value, a run equals the one before it. So the state at that point is kept, and the
+ * next run continues from it. */
 #include "quant/simulate_int.h"
 
 #include "quant/convert_int.h"

@@ -1,5 +1,5 @@
-/* Runs the simulation: samples are distributed among threads, and errors are summed sample by sample. What depends on decisions is made anew when they
- * change. */
+/* Runs the simulation: samples are distributed among threads, and errors are summed sample by sample. What depends on
+ * decisions is made anew when they change. */
 #include "quant/simulate_int.h"
 
 #include "eval/output_match.h"
@@ -79,7 +79,8 @@ static oct_status sort_rows(sim_worker *w, const float *real, const oct_operand 
 }
 
 /* Of outputs of two lengths the shared part counts; all is lost if there is none. */
-static oct_status compare_lengths(sim_worker *w, oct_error *e, const float *real, int64_t n, const oct_operand *y, oct_err *err)
+static oct_status compare_lengths(sim_worker *w, oct_error *e, const float *real, int64_t n, const oct_operand *y,
+                                  oct_err *err)
 {
     const int64_t shared = n < y->count ? n : y->count;
     OCT_TRY(reserve(w, n > y->count ? n : y->count, err));
@@ -168,7 +169,8 @@ static void drop_graph(oct_sim_core *s, sim_graph *g)
 
 oct_status oct_sim_run(oct_sim_core *s, const oct_sim *set, sim_graph *g, oct_err *err)
 {
-    for (int i = 0; i < SIM_GRAPHS; i++) /* plans of one graph at a time, because the weights and tensors of several would need most of the memory */
+    for (int i = 0; i < SIM_GRAPHS; i++) /* plans of one graph at a time, because the weights and tensors of several
+                                            would need most of the memory */
         if (&s->graph[i] != g)
             drop_graph(s, &s->graph[i]);
     if (g != &s->graph[SIM_REAL])
@@ -228,7 +230,8 @@ oct_status oct_sim_make_graph(oct_sim_core *s, sim_constants kind, const bool *r
     g->runner = oct_calloc(s->threads, sizeof(oct_runner *));
     if (!tap || !none || !g->runner)
         return oct_nomem(err);
-    OCT_TRY(oct_sim_graph(j, kind == SIM_REAL ? none : rounds, kind == SIM_ROUNDED, s->decided, &g->g, tap, &s->rows, err));
+    OCT_TRY(
+        oct_sim_graph(j, kind == SIM_REAL ? none : rounds, kind == SIM_ROUNDED, s->decided, &g->g, tap, &s->rows, err));
     s->n_outputs = g->g->n_output;
     return s->tap ? OCT_OK : list_taps(s, tap, err); /* the names are the same in all graphs */
 }
@@ -254,7 +257,9 @@ static oct_sim_loss sum_errors(const oct_sim *s)
 
 oct_status oct_sim_measure(oct_sim *s, const oct_sim_mask *m, oct_sim_loss *loss, oct_err *err)
 {
-    static const sim_constants kinds[] = { [OCT_SIM_FLOAT_WEIGHTS] = SIM_REAL, [OCT_SIM_ROUNDED_WEIGHTS] = SIM_ROUNDED, [OCT_SIM_SOME_WEIGHTS] = SIM_SOME };
+    static const sim_constants kinds[] = {
+        [OCT_SIM_FLOAT_WEIGHTS] = SIM_REAL, [OCT_SIM_ROUNDED_WEIGHTS] = SIM_ROUNDED, [OCT_SIM_SOME_WEIGHTS] = SIM_SOME
+    };
     oct_sim_core *core = s->core;
     const sim_constants kind = kinds[m->weights];
     OCT_TRY(oct_sim_follow(core, err));
@@ -275,7 +280,8 @@ const char *oct_sim_shown(const oct_sim *s, int value)
     return NULL;
 }
 
-oct_status oct_sim_show(oct_sim *s, const bool *value, void (*show)(void *arg, size_t sample, const char *name, const oct_operand *t), void *arg,
+oct_status oct_sim_show(oct_sim *s, const bool *value,
+                        void (*show)(void *arg, size_t sample, const char *name, const oct_operand *t), void *arg,
                         oct_err *err)
 {
     oct_sim_core *core = s->core;

@@ -1,9 +1,11 @@
-/* Chooses schemes for a size: a form for each unit, so that the expected loss at the outputs, a sum over the units, is the least within the limit.
+/* Chooses schemes for a size: a form for each unit, so that the expected loss at the outputs, a sum over the units, is
+ * the least within the limit.
  *
- * The curve of size against loss takes steps along the lower convex hulls of the units' forms, those first that reduce the loss most for each byte. A single
- * size is reached better by dynamic programming over sizes, because several small layers may have to stay small for a large one. Bytes of units are known
- * only approximately. So the file is made and its size is counted, and the room is reduced by the excess until the file fits. The result is the same on
- * every machine, because neither a clock nor a file system is involved. */
+ * The curve of size against loss takes steps along the lower convex hulls of the units' forms, those first that reduce
+ * the loss most for each byte. A single size is reached better by dynamic programming over sizes, because several small
+ * layers may have to stay small for a large one. Bytes of units are known only approximately. So the file is made and
+ * its size is counted, and the room is reduced by the excess until the file fits. The result is the same on every
+ * machine, because neither a clock nor a file system is involved. */
 #include "quant/size_choice_int.h"
 
 #include "base/size_text.h"
@@ -27,7 +29,8 @@ oct_status oct_size_limit_parse(const char *option, const char *text, oct_size_l
     *l = (oct_size_limit){ 0 };
     const bool known = oct_size_text(text, &l->bytes, &l->share);
     if (known && l->bytes && l->bytes <= PERCENT) {
-        oct_fail(err, OCT_EUSAGE, "%s: '%.100s' is %u bytes, less than any model has", option, text, (unsigned)l->bytes);
+        oct_fail(err, OCT_EUSAGE, "%s: '%.100s' is %u bytes, less than any model has", option, text,
+                 (unsigned)l->bytes);
         oct_hint(err, "did you mean %u%%?", (unsigned)l->bytes);
         return OCT_EUSAGE;
     }
@@ -46,7 +49,9 @@ static double limit_of(const oct_size_units *u, double least, double bytes)
     double elements = 0;
     for (size_t i = 0; i < u->n; i++)
         elements += u->unit[i].aside ? 0 : u->unit[i].elements;
-    const double limit = l->bytes ? (double)l->bytes : l->share > 0 ? l->share * (double)c->size_before : least - bytes + elements * l->bits / 8;
+    const double limit = l->bytes       ? (double)l->bytes
+                         : l->share > 0 ? l->share * (double)c->size_before
+                                        : least - bytes + elements * l->bits / 8;
     return fmax(floor(limit - (double)c->o.n_ends * END_BYTES), 1);
 }
 
@@ -58,7 +63,8 @@ typedef struct step {
     double bytes, noise; /* additional bytes, and noise that is removed */
 } step;
 
-/* The next form of a unit: of those with more bytes and less noise, the one that removes most noise for each byte; -1: there is none. */
+/* The next form of a unit: of those with more bytes and less noise, the one that removes most noise for each byte; -1:
+ * there is none. */
 static int next_form(const oct_size_unit *x, int at)
 {
     int best = -1;
@@ -102,7 +108,8 @@ static size_t list_steps(oct_size_units *u, step *s)
         const oct_size_unit *x = &u->unit[i];
         int at = x->aside ? -1 : first_form(x);
         for (int to; at >= 0 && (to = next_form(x, at)) >= 0; at = to)
-            s[n++] = (step){ i, to, x->option[to].bytes - x->option[at].bytes, x->option[at].noise - x->option[to].noise };
+            s[n++] =
+                (step){ i, to, x->option[to].bytes - x->option[at].bytes, x->option[at].noise - x->option[to].noise };
     }
     qsort(s, n, sizeof *s, by_worth);
     return n;
@@ -127,11 +134,11 @@ static double begin(oct_size_units *u)
 enum { MOST_CELLS = 1 << 24, MOST_ROOM = 1 << 14 }; /* the most cells of the table; the most steps of the size */
 
 typedef struct table {
-    size_t room;    /* in units of `grain` bytes: what may be used beyond the smallest forms */
+    size_t room; /* in units of `grain` bytes: what may be used beyond the smallest forms */
     double grain;
-    double *noise;  /* [room + 1]: the least noise of the units so far, within so many bytes */
+    double *noise; /* [room + 1]: the least noise of the units so far, within so many bytes */
     double *next;
-    uint8_t *form;  /* [units][room + 1]: the form of the unit in that solution */
+    uint8_t *form; /* [units][room + 1]: the form of the unit in that solution */
 } table;
 
 /* Bytes beyond the smallest form, rounded up: what fits in the table fits in the file. */
@@ -167,7 +174,9 @@ static void add_unit(const table *t, const oct_size_unit *x, uint8_t *form)
 static void fill_rest(oct_size_units *u, const step *s, size_t n, double room)
 {
     for (size_t i = 0; i < u->n; i++)
-        room -= u->unit[i].aside ? 0 : u->unit[i].option[u->unit[i].at].bytes - u->unit[i].option[first_form(&u->unit[i])].bytes;
+        room -= u->unit[i].aside
+                    ? 0
+                    : u->unit[i].option[u->unit[i].at].bytes - u->unit[i].option[first_form(&u->unit[i])].bytes;
     for (size_t i = 0; i < n; i++) {
         oct_size_unit *x = &u->unit[s[i].unit];
         const oct_size_option *to = &x->option[s[i].form], *at = &x->option[x->at];
@@ -246,7 +255,8 @@ static oct_status draw_curve(oct_size_units *u, oct_err *err)
         const char *name = oct_arena_strdup(c->arena, oct_node_label(u->j->g, x->first));
         noise -= s[i].noise;
         bytes += s[i].bytes;
-        p[i + 1] = (oct_size_point){ name, oct_size_forms[s[i].form].name, bytes, oct_size_decibels(noise), x->option[x->at].noise <= x->option[s[i].form].noise };
+        p[i + 1] = (oct_size_point){ name, oct_size_forms[s[i].form].name, bytes, oct_size_decibels(noise),
+                                     x->option[x->at].noise <= x->option[s[i].form].noise };
         if (!name)
             return oct_nomem(err);
     }

@@ -1,13 +1,13 @@
 /* What rounding a layer's inputs to 8 bits costs, where no run has measured it.
  *
- * 255 steps over a range R are off by R^2 / (12 * 255^2) in the mean square; beside the mean square of the values that is the noise. With statistics both
- * are known. Without, they follow from what makes the values, in standard deviations:
- *   sums of many terms are normal: the extremes of some ten thousand values lie 8 apart, and 8^2 / (12 * 255^2) = 8.2e-5;
- *   behind a clamp at 0 half of the range is left, 4, and of the mean square half, but zeros, half of the values, are exact;
- *   products of two such values have long tails (their density falls as exp(-x), so that extremes lie 17 apart);
- *   what an operator holds in an interval is taken to be spread evenly over it;
- *   factors by channel set some channels apart: the largest one takes 5 of its own deviations, as the extremes of a hundred
- *   values lie apart, and the mean square is that of all. */
+ * 255 steps over a range R are off by R^2 / (12 * 255^2) in the mean square; beside the mean square of the values that
+ * is the noise. With statistics both are known. Without, they follow from what makes the values, in standard
+ * deviations: sums of many terms are normal: the extremes of some ten thousand values lie 8 apart, and 8^2 / (12 *
+ * 255^2) = 8.2e-5; behind a clamp at 0 half of the range is left, 4, and of the mean square half, but zeros, half of
+ * the values, are exact; products of two such values have long tails (their density falls as exp(-x), so that extremes
+ * lie 17 apart); what an operator holds in an interval is taken to be spread evenly over it; factors by channel set
+ * some channels apart: the largest one takes 5 of its own deviations, as the extremes of a hundred values lie apart,
+ * and the mean square is that of all. */
 #include "quant/size_choice_int.h"
 
 #include "observers/observer.h"
@@ -57,7 +57,8 @@ static bool is_bounded(const oct_graph *g, int value)
     return op && op->fixed_range;
 }
 
-/* The factor that has the shape of a product's result; the other one is a constant, a gate, or one number for each row. -1: both have that shape. */
+/* The factor that has the shape of a product's result; the other one is a constant, a gate, or one number for each row.
+ * -1: both have that shape. */
 static int main_factor(const oct_graph *g, const oct_node *n, double *largest)
 {
     for (int k = 0; k < 2; k++) {
@@ -116,7 +117,9 @@ static double dynamic_noise(const oct_size_units *u, int value)
     oct_err ignored = { 0 };
     oct_selection s;
     if (t && oct_stats_finite(&t->stats) && t->stats.max > t->stats.min &&
-        oct_observe_range(&t->stats, (oct_range){ t->stats.min, t->stats.max }, (oct_qrange){ 0, LEVELS }, &s, &ignored) == OCT_OK && s.signal > 0)
+        oct_observe_range(&t->stats, (oct_range){ t->stats.min, t->stats.max }, (oct_qrange){ 0, LEVELS }, &s,
+                          &ignored) == OCT_OK &&
+        s.signal > 0)
         return s.mse / s.signal;
     return noise_of(spread_of(g, value));
 }
@@ -152,5 +155,6 @@ double oct_size_input_noise(const oct_size_units *u, int node, oct_scheme scheme
     if (scheme != OCT_SCHEME_STATIC || node >= (int)u->j->n_nodes)
         return 0;
     const int output = oct_quantized_output(u->j, node);
-    return static_noise(u, input) + (output >= 0 && u->j->value[output].wanted && !layer_reads(u, output) ? static_noise(u, output) : 0);
+    return static_noise(u, input) +
+           (output >= 0 && u->j->value[output].wanted && !layer_reads(u, output) ? static_noise(u, output) : 0);
 }

@@ -1,8 +1,9 @@
 /* Compares one form for all layers with the choice layer by layer.
  *
- * The expected loss is a sum of estimates. A choice among many prefers those whose estimates are too low. So if one form for all layers fits the limit as
- * well, both are compared. With samples this uses the outputs of the quantized graphs, on the half that has not chosen; without samples, the same estimate.
- * With samples, a form is not tried if it is expected to lose far more than another one, or clearly more than another form of blocks with the same number of
+ * The expected loss is a sum of estimates. A choice among many prefers those whose estimates are too low. So if one
+ * form for all layers fits the limit as well, both are compared. With samples this uses the outputs of the quantized
+ * graphs, on the half that has not chosen; without samples, the same estimate. With samples, a form is not tried if it
+ * is expected to lose far more than another one, or clearly more than another form of blocks with the same number of
  * bits. */
 #include "quant/size_choice_int.h"
 
@@ -14,13 +15,14 @@ enum { LEAST_SAMPLES = 4, MOST_SAMPLES = 32 };
 #define MOST_MACS 4800000000 /* multiply-accumulates of all samples that compare, together */
 
 enum { OWN = -1, MOST = OCT_SIZE_FORMS + 2 };
-/* A factor on the noise. Among blocks with the same number of bits the estimate is that exact; among other forms it may be off by about 6 dB. */
+/* A factor on the noise. Among blocks with the same number of bits the estimate is that exact; among other forms it may
+ * be off by about 6 dB. */
 #define CLEARLY 2.0
 #define FAR 30.0
 
 typedef struct rival {
-    int form;               /* the form of all units; OWN: those chosen unit by unit */
-    const int *own;         /* these forms */
+    int form;       /* the form of all units; OWN: those chosen unit by unit */
+    const int *own; /* these forms */
     oct_size_others others;
     double noise;
 } rival;
@@ -43,7 +45,9 @@ static void set_all(oct_size_units *u, const rival *r)
 /* The form of the other nodes, as with the option for all layers. */
 static oct_size_others others_of(int form)
 {
-    return form == OCT_SIZE_HALF ? OCT_SIZE_OTHERS_HALF : oct_size_forms[form].scheme == OCT_SCHEME_AUTO ? OCT_SIZE_OTHERS_POLICY : OCT_SIZE_OTHERS_FLOAT;
+    return form == OCT_SIZE_HALF                            ? OCT_SIZE_OTHERS_HALF
+           : oct_size_forms[form].scheme == OCT_SCHEME_AUTO ? OCT_SIZE_OTHERS_POLICY
+                                                            : OCT_SIZE_OTHERS_FLOAT;
 }
 
 static bool has_form(const oct_size_units *u, int form)
@@ -63,14 +67,15 @@ static bool same_kind(int a, int b)
     return f->scheme == OCT_SCHEME_WEIGHT_ONLY && g->scheme == OCT_SCHEME_WEIGHT_ONLY && f->weights == g->weights;
 }
 
-/* Lists the choice unit by unit, followed by the forms for all, the best first. Whether one fits is known only after deciding, because nodes between layers
- * take bytes too. 0: there are none. */
+/* Lists the choice unit by unit, followed by the forms for all, the best first. Whether one fits is known only after
+ * deciding, because nodes between layers take bytes too. 0: there are none. */
 static size_t list_rivals(oct_size_units *u, int *const own[2], rival r[MOST])
 {
     size_t n = 0, first;
     for (int i = 0; i < 2; i++)
         if (own[i])
-            r[n++] = (rival){ .form = OWN, .own = own[i], .others = i ? OCT_SIZE_OTHERS_FLOAT : OCT_SIZE_OTHERS_POLICY };
+            r[n++] =
+                (rival){ .form = OWN, .own = own[i], .others = i ? OCT_SIZE_OTHERS_FLOAT : OCT_SIZE_OTHERS_POLICY };
     first = n;
     for (int f = 0; f < OCT_SIZE_FORMS; f++) {
         rival x = { .form = f, .others = others_of(f) };
@@ -89,11 +94,15 @@ static size_t list_rivals(oct_size_units *u, int *const own[2], rival r[MOST])
 /* ---- their loss ---- */
 
 /* The smallest SQNR in dB of an output of the graph with its current decisions. */
-static oct_status run(oct_conversion *c, const oct_graph *quantized, const oct_eval_options *o, oct_size_rival *x, oct_err *err)
+static oct_status run(oct_conversion *c, const oct_graph *quantized, const oct_eval_options *o, oct_size_rival *x,
+                      oct_err *err)
 {
     const oct_eval_model models[2] = { { c->o.name, c->m->graph, 0 }, { c->o.name, quantized, 0 } };
     const int64_t fit = MOST_MACS / oct_sample_macs(c->m->graph);
-    const oct_pick pick = oct_pick_half(c, 1, fit < LEAST_SAMPLES ? LEAST_SAMPLES : fit > MOST_SAMPLES ? MOST_SAMPLES : fit);
+    const oct_pick pick = oct_pick_half(c, 1,
+                                        fit < LEAST_SAMPLES  ? LEAST_SAMPLES
+                                        : fit > MOST_SAMPLES ? MOST_SAMPLES
+                                                             : fit);
     oct_eval_result *r = NULL;
     oct_status s = oct_source_pick(c->src, &pick, err);
     if (s == OCT_OK)
@@ -139,7 +148,8 @@ static bool is_beaten(const rival *r, const size_t *at, size_t n, const rival *x
 {
     bool beaten = false;
     for (size_t k = 0; k < n; k++)
-        beaten |= r[at[k]].form != OWN && r[at[k]].noise * (same_kind(r[at[k]].form, x->form) ? CLEARLY : FAR) < x->noise;
+        beaten |=
+            r[at[k]].form != OWN && r[at[k]].noise * (same_kind(r[at[k]].form, x->form) ? CLEARLY : FAR) < x->noise;
     return beaten;
 }
 
@@ -158,7 +168,8 @@ oct_status oct_size_compare(oct_size_units *u, int *const own[2], oct_err *err)
         if (u->measured && is_beaten(r, at, z->n_rivals, &r[i]))
             continue;
         set_all(u, &r[i]);
-        *x = (oct_size_rival){ .form = r[i].form == OWN ? "" : oct_size_forms[r[i].form].name, .between = r[i].form == OWN && r[i].others == OCT_SIZE_OTHERS_FLOAT };
+        *x = (oct_size_rival){ .form = r[i].form == OWN ? "" : oct_size_forms[r[i].form].name,
+                               .between = r[i].form == OWN && r[i].others == OCT_SIZE_OTHERS_FLOAT };
         OCT_TRY(try_all(u, x, &fits, err));
         if (!fits && i > 0)
             continue;

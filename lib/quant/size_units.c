@@ -1,9 +1,10 @@
 /* Finds the bytes and the loss of each unit of a model in each form.
  *
- * The whole model is decided once for each form. If there are samples, the loss at the outputs from the weights of each layer is measured for two forms:
- * blocks of 4 bits, and the policy's 8 bits together with the values around. The loss of other forms follows from these, because noise at the outputs is
- * proportional to that of the weights. Without samples all layers are weighted equally: the loss is the relative error of the weights, plus that of the
- * inputs if these are rounded (size_inputs.c). */
+ * The whole model is decided once for each form. If there are samples, the loss at the outputs from the weights of each
+ * layer is measured for two forms: blocks of 4 bits, and the policy's 8 bits together with the values around. The loss
+ * of other forms follows from these, because noise at the outputs is proportional to that of the weights. Without
+ * samples all layers are weighted equally: the loss is the relative error of the weights, plus that of the inputs if
+ * these are rounded (size_inputs.c). */
 #include "quant/size_choice_int.h"
 
 #include "data/data.h"
@@ -31,8 +32,11 @@ const oct_size_form oct_size_forms[OCT_SIZE_FORMS] = {
     [STORED] = { "stored", OCT_SCHEME_STORED, OCT_WEIGHT_S8, 0 },
 };
 
-#define LEAST 1e-3          /* share of the noise: layers that cause less are not measured separately */
-enum { NODE_BYTES = 200, MOST_NODE_BYTES = 8 << 10 }; /* bytes that a form adds to the graph at a node: approximately, and at most */
+#define LEAST 1e-3 /* share of the noise: layers that cause less are not measured separately */
+enum {
+    NODE_BYTES = 200,
+    MOST_NODE_BYTES = 8 << 10
+}; /* bytes that a form adds to the graph at a node: approximately, and at most */
 
 /* ---- the units ---- */
 
@@ -77,13 +81,15 @@ static oct_size_unit *unit_of(oct_size_units *u, int id)
     return NULL;
 }
 
-/* Joins a table that is tied to a product with the product. Its numbers are those of the product, also in the float file, where they are computed from them. */
+/* Joins a table that is tied to a product with the product. Its numbers are those of the product, also in the float
+ * file, where they are computed from them. */
 static void join_tied(oct_size_units *u)
 {
     for (size_t i = 0; i < u->n; i++) {
         oct_size_unit *x = &u->unit[i];
         const qtable *t = u->j->node[x->first].table;
-        oct_size_unit *with = t && t->tied >= 0 && u->j->node[x->first].scheme != OCT_SCHEME_FLOAT ? unit_of(u, t->tied) : NULL;
+        oct_size_unit *with =
+            t && t->tied >= 0 && u->j->node[x->first].scheme != OCT_SCHEME_FLOAT ? unit_of(u, t->tied) : NULL;
         if (!with || with == x)
             continue;
         for (size_t k = 0; k < x->n; k++)
@@ -108,11 +114,14 @@ static const char *rule_of(const oct_size_form *f)
     case OCT_SCHEME_FLOAT: return "float, for the size that was asked for";
     case OCT_SCHEME_FP16: return "16-bit floats, for the size that was asked for";
     case OCT_SCHEME_DYNAMIC: return "8 bits, for the size that was asked for";
-    default: return f->weights == OCT_WEIGHT_U4 ? "weights in 4 bits, for the size that was asked for" : "weights in 8 bits, for the size that was asked for";
+    default:
+        return f->weights == OCT_WEIGHT_U4 ? "weights in 4 bits, for the size that was asked for"
+                                           : "weights in 8 bits, for the size that was asked for";
     }
 }
 
-/* Products of two activations have no weights. On integers they would lose accuracy and save no bytes, so they become float. */
+/* Products of two activations have no weights. On integers they would lose accuracy and save no bytes, so they become
+ * float. */
 static void free_products(oct_size_units *u)
 {
     for (size_t i = 0; i < u->j->n_layer; i++) {
@@ -166,7 +175,8 @@ static void set_others(oct_size_units *u)
         if (unit_of(u, id) || q->row.asked || u->node[id].row.scheme == OCT_SCHEME_FLOAT)
             continue;
         q->row.scheme = u->others == OCT_SIZE_OTHERS_HALF ? OCT_SCHEME_FP16 : OCT_SCHEME_FLOAT;
-        q->row.rule = u->others == OCT_SIZE_OTHERS_HALF ? rule_of(&oct_size_forms[HALF]) : "what is between layers loses less so";
+        q->row.rule =
+            u->others == OCT_SIZE_OTHERS_HALF ? rule_of(&oct_size_forms[HALF]) : "what is between layers loses less so";
     }
 }
 
@@ -187,7 +197,8 @@ oct_status oct_size_apply(oct_size_units *u, oct_err *err)
 static double bytes_of(const oct_quant *q, const oct_tensor *qvals)
 {
     const bool zeros = q->dtype == OCT_U4 || q->dtype == OCT_U8, blocks = q->block > 0;
-    const double values = (double)(qvals ? qvals->bytes : 0), zero = blocks ? (zeros ? oct_dtype_bits(q->dtype) / 8.0 : 0) : 1;
+    const double values = (double)(qvals ? qvals->bytes : 0),
+                 zero = blocks ? (zeros ? oct_dtype_bits(q->dtype) / 8.0 : 0) : 1;
     return values + (double)q->n * (sizeof(float) + zero);
 }
 
@@ -207,7 +218,8 @@ static double node_bytes(const oct_qjob *j, int id, const qweights **last, doubl
         *sqnr = q->stored->sqnr;
     for (int k = 0; k < 2 && q->weights[k]; k++)
         if (q->weights[k] != *last)
-            bytes += bytes_of(&q->weights[k]->quant, q->weights[k]->quant.qvals ? q->weights[k]->quant.qvals : q->weights[k]->qvals);
+            bytes += bytes_of(&q->weights[k]->quant,
+                              q->weights[k]->quant.qvals ? q->weights[k]->quant.qvals : q->weights[k]->qvals);
     if (q->bias)
         bytes += 2.0 * sizeof(float) * q->bias->n;
     *last = w ? w : *last;
@@ -259,13 +271,16 @@ static void add_value(oct_size_units *u, const oct_site *s, int form)
 {
     size_t n = 0;
     for (size_t i = 0; i < u->j->n_layer; i++)
-        n += unit_of(u, u->j->layer[i]) && oct_is_static(u->j, u->j->layer[i]) && oct_site_touches(u->j, u->j->layer[i], s->value);
+        n += unit_of(u, u->j->layer[i]) && oct_is_static(u->j, u->j->layer[i]) &&
+             oct_site_touches(u->j, u->j->layer[i], s->value);
     for (size_t i = 0; i < u->j->n_layer; i++)
-        if (unit_of(u, u->j->layer[i]) && oct_is_static(u->j, u->j->layer[i]) && oct_site_touches(u->j, u->j->layer[i], s->value))
+        if (unit_of(u, u->j->layer[i]) && oct_is_static(u->j, u->j->layer[i]) &&
+            oct_site_touches(u->j, u->j->layer[i], s->value))
             unit_of(u, u->j->layer[i])->option[form].noise += s->noise / (double)n;
 }
 
-/* Adds the noise of the units that were not measured separately: together, all units cost as much as everything that is rounded. */
+/* Adds the noise of the units that were not measured separately: together, all units cost as much as everything that is
+ * rounded. */
 static void raise_to(oct_size_units *u, int form, double all)
 {
     double sum = 0;
@@ -282,7 +297,8 @@ static double gain_of(const oct_size_unit *x, int form)
     return x->told && probe->there && probe->error > 0 && probe->noise > 0 ? probe->noise / probe->error : 0;
 }
 
-/* Adds the noise of the units' weights in a form. It is computed from the measurement with the probe if that suffices, and else measured. */
+/* Adds the noise of the units' weights in a form. It is computed from the measurement with the probe if that suffices,
+ * and else measured. */
 static oct_status measure_weights(oct_size_units *u, oct_sim *sim, int form, oct_err *err)
 {
     oct_sensitivity s;
@@ -299,7 +315,8 @@ static oct_status measure_weights(oct_size_units *u, oct_sim *sim, int form, oct
     OCT_TRY(oct_sensitivity_of_weights(sim, u->j, layer, u->a, &s, err));
     for (size_t i = 0; i < s.n; i++) {
         oct_size_unit *x = unit_of(u, s.site[i].node);
-        x->option[form].noise += fmax(s.site[i].noise, LEAST / 4 * s.weights.noise); /* it was too small to be measured separately */
+        x->option[form].noise +=
+            fmax(s.site[i].noise, LEAST / 4 * s.weights.noise); /* it was too small to be measured separately */
         x->told = true;
     }
     if (form == PROBE) /* nothing else is rounded */
@@ -388,9 +405,9 @@ static int smallest(const oct_size_units *u)
     return best;
 }
 
-/* What a form adds to the graph is known only approximately. Files with one form for all units show it, in comparison with the smallest of them. It is
- * divided equally among the nodes. If it is more than nodes can take, numbers are stored twice (in tables that are tied to products), and it is divided in
- * proportion to the numbers. */
+/* What a form adds to the graph is known only approximately. Files with one form for all units show it, in comparison
+ * with the smallest of them. It is divided equally among the nodes. If it is more than nodes can take, numbers are
+ * stored twice (in tables that are tied to products), and it is divided in proportion to the numbers. */
 static void settle_bytes(oct_size_units *u, int form, int least)
 {
     double more = (double)u->file[form] - (double)u->file[least], nodes = 0, elements = 0;
@@ -398,7 +415,8 @@ static void settle_bytes(oct_size_units *u, int form, int least)
         const oct_size_unit *x = &u->unit[i];
         if (x->aside)
             continue;
-        more -= x->option[x->option[form].there ? form : FLOAT].bytes - x->option[x->option[least].there ? least : FLOAT].bytes;
+        more -= x->option[x->option[form].there ? form : FLOAT].bytes -
+                x->option[x->option[least].there ? least : FLOAT].bytes;
         nodes += x->option[form].there ? (double)x->n : 0;
         elements += x->option[form].there ? x->elements : 0;
     }

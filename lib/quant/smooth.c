@@ -1,9 +1,11 @@
-/* Smoothing. The channels of normalized values have very different ranges, but one scale. So the channels are divided by factors, and the layers that read them
- * multiply their weights by the same factors (Xiao et al., SmoothQuant, 2023). The factors are powers of two near sqrt(max |x| / max |w|), so that activations
- * and weights share the difficulty. Powers of two leave the float function unchanged to the bit.
+/* Smoothing. The channels of normalized values have very different ranges, but one scale. So the channels are divided
+ * by factors, and the layers that read them multiply their weights by the same factors (Xiao et al., SmoothQuant,
+ * 2023). The factors are powers of two near sqrt(max |x| / max |w|), so that activations and weights share the
+ * difficulty. Powers of two leave the float function unchanged to the bit.
  *
- * If only layers read the values, the factors go into scale and shift of the normalization (or whatever constants compute the values). If others read them
- * too, such as the addition around a block, a multiplication is inserted before the layers. */
+ * If only layers read the values, the factors go into scale and shift of the normalization (or whatever constants
+ * compute the values). If others read them too, such as the addition around a block, a multiplication is inserted
+ * before the layers. */
 #include "quant/convert_int.h"
 #include "quant/scaling.h"
 #include "quant/trial.h"
@@ -14,27 +16,29 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEAST_GAIN 0.5 /* dB at the outputs that the change must gain, with only the smoothed values and the layers that read them rounded */
+#define LEAST_GAIN                                                                                                  \
+    0.5 /* dB at the outputs that the change must gain, with only the smoothed values and the layers that read them \
+           rounded */
 enum { MOST_CONSTANTS = 4 };
 static const double shares[] = { 0.5, 0.25, 0.75 }; /* the exponents that are tried for weights in blocks */
 
 typedef struct site {
-    int value;                    /* the value as it is computed */
-    int read;                     /* the value as layers read it */
-    int product;                  /* the node between these two, or -1 */
+    int value;   /* the value as it is computed */
+    int read;    /* the value as layers read it */
+    int product; /* the node between these two, or -1 */
     int64_t channels;
     int constant[MOST_CONSTANTS]; /* the constants that determine the ranges of its channels */
     int n_constants;
-    bool folds;                   /* only layers read it, and no other node uses the constants */
+    bool folds; /* only layers read it, and no other node uses the constants */
     oct_scaled_layer *reader;
     size_t n_readers;
-    int *exponent;                /* [channels]: the values are multiplied by 2^exponent */
-    float *top;                   /* [channels]: the largest magnitudes; for weights in blocks only */
+    int *exponent; /* [channels]: the values are multiplied by 2^exponent */
+    float *top;    /* [channels]: the largest magnitudes; for weights in blocks only */
 } site;
 
 typedef struct smoother {
     oct_conversion *c;
-    bool blocks;            /* the layers are those with weights in blocks, and only these are rounded */
+    bool blocks; /* the layers are those with weights in blocks, and only these are rounded */
     oct_arena *a;
     site *site;
     size_t n;
@@ -45,13 +49,15 @@ typedef struct smoother {
 
 /* ---- sites ---- */
 
-/* Finds constants with one element for each channel to which the channels of v are proportional, along the last dimension. False: there are none. */
+/* Finds constants with one element for each channel to which the channels of v are proportional, along the last
+ * dimension. False: there are none. */
 static bool find_constants(const oct_graph *g, int v, site *x, int depth)
 {
     const oct_tensor *t = g->value[v].constant;
     const int p = g->value[v].producer;
     if (t) {
-        const bool fits = t->dtype == OCT_F32 && t->count == x->channels && t->rank > 0 && t->dims[t->rank - 1] == x->channels;
+        const bool fits =
+            t->dtype == OCT_F32 && t->count == x->channels && t->rank > 0 && t->dims[t->rank - 1] == x->channels;
         if (fits && x->n_constants < MOST_CONSTANTS)
             x->constant[x->n_constants++] = v;
         x->folds &= oct_constant_scales(g, v);
@@ -79,15 +85,17 @@ static bool is_rounded(const smoother *s, int node)
     const oct_qjob *j = s->c->job;
     if (!s->blocks)
         return oct_is_product(j, node);
-    return node < (int)j->n_nodes && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(j->g, node)->weights.blocks;
+    return node < (int)j->n_nodes && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY &&
+           oct_op_of(j->g, node)->weights.blocks;
 }
 
-/* Whether the use is by a layer that is rounded, with the value's last dimension as its input channels. A layer that shares its numbers with a table does
- * not count, because the file would then contain them twice. */
+/* Whether the use is by a layer that is rounded, with the value's last dimension as its input channels. A layer that
+ * shares its numbers with a table does not count, because the file would then contain them twice. */
 static bool reads(const smoother *s, oct_use u, const site *x, oct_scaled_layer *l)
 {
     const oct_qjob *j = s->c->job;
-    return u.slot == 0 && is_rounded(s, u.node) && !oct_is_tied(j, u.node) && oct_channel_axis(oct_op_of(j->g, u.node), &j->g->node[u.node]) == -1 &&
+    return u.slot == 0 && is_rounded(s, u.node) && !oct_is_tied(j, u.node) &&
+           oct_channel_axis(oct_op_of(j->g, u.node), &j->g->node[u.node]) == -1 &&
            oct_scaled_layer_of(j->g, u.node, l) && l->weights.ins == x->channels;
 }
 
@@ -107,7 +115,8 @@ static oct_status find_readers(smoother *s, site *x, oct_err *err)
         by_products |= v->uses[i].slot >= 0 && is_rounded(s, v->uses[i].node);
     }
     x->folds &= !v->is_output;
-    if (by_products || (s->blocks && !x->folds)) /* a multiplication in front of weights in blocks would cost more than it gains */
+    if (by_products ||
+        (s->blocks && !x->folds)) /* a multiplication in front of weights in blocks would cost more than it gains */
         x->n_readers = 0;
     return OCT_OK;
 }
@@ -121,7 +130,8 @@ static oct_status find_sites(smoother *s, oct_err *err)
     for (size_t i = 0; i < g->n_order; i++) {
         const int v = g->node[g->order[i]].n_out > 0 ? g->node[g->order[i]].out[0] : -1;
         const oct_shape *shape = v >= 0 ? &g->value[v].shape : NULL;
-        if (!shape || g->value[v].dtype != OCT_F32 || g->value[v].quant || shape->rank < 2 || shape->d[shape->rank - 1].n < 2)
+        if (!shape || g->value[v].dtype != OCT_F32 || g->value[v].quant || shape->rank < 2 ||
+            shape->d[shape->rank - 1].n < 2)
             continue;
         site *x = &s->site[s->n];
         *x = (site){ .value = v, .read = v, .product = -1, .channels = shape->d[shape->rank - 1].n, .folds = true };
@@ -146,7 +156,8 @@ static void find_largest(const oct_graph *g, const oct_scaled_layer *l, float *l
     }
 }
 
-/* Sets exponents around their mean, so that values keep their magnitude. Channels of zeros do not change. Returns whether any exponent differs from 0. */
+/* Sets exponents around their mean, so that values keep their magnitude. Channels of zeros do not change. Returns
+ * whether any exponent differs from 0. */
 static bool set_exponents(site *x, const oct_chan *range, const float *largest)
 {
     double sum = 0;
@@ -167,8 +178,9 @@ static bool set_exponents(site *x, const oct_chan *range, const float *largest)
     return any;
 }
 
-/* Activation-aware (AWQ: Lin et al., 2023, section 3.2): weights are multiplied by the power `share` of the magnitudes of their inputs, relative to the
- * mean, so that weights whose errors matter most get the finest steps. Returns whether any factor differs from 1. */
+/* Activation-aware (AWQ: Lin et al., 2023, section 3.2): weights are multiplied by the power `share` of the magnitudes
+ * of their inputs, relative to the mean, so that weights whose errors matter most get the finest steps. Returns whether
+ * any factor differs from 1. */
 static bool set_by_inputs(site *x, double share)
 {
     double sum = 0;
@@ -253,7 +265,8 @@ static oct_status put_product(oct_graph *g, site *x, oct_err *err)
     if (st == OCT_OK)
         st = oct_edit_value(g, g->value[x->value].name, "_smoothed", OCT_F32, x->value, &x->read, err);
     if (st == OCT_OK)
-        st = oct_edit_node(g, "Mul", (int[]){ x->value, factor }, 2, x->read, oct_edit_after(g, g->value[x->value].producer), &x->product, err);
+        st = oct_edit_node(g, "Mul", (int[]){ x->value, factor }, 2, x->read,
+                           oct_edit_after(g, g->value[x->value].producer), &x->product, err);
     for (size_t i = 0; i < x->n_readers && st == OCT_OK; i++)
         st = oct_graph_set_input(g, x->reader[i].node, 0, x->read, err);
     return st;
@@ -293,7 +306,8 @@ static void take_back(oct_trial *t, oct_conversion *c)
 static oct_status set_mask(smoother *s, oct_err *err)
 {
     const oct_qjob *j = s->c->job;
-    bool *value = oct_arena_calloc(s->a, j->n_values + 1, sizeof *value), *layer = oct_arena_calloc(s->a, j->n_nodes + 1, sizeof *layer);
+    bool *value = oct_arena_calloc(s->a, j->n_values + 1, sizeof *value),
+         *layer = oct_arena_calloc(s->a, j->n_nodes + 1, sizeof *layer);
     if (!value || !layer)
         return oct_nomem(err);
     for (size_t i = 0; i < s->n; i++) {
@@ -329,8 +343,15 @@ static oct_status record(const smoother *s, const site *x, oct_err *err)
 static oct_status attempt(smoother *s, oct_method_result *r, oct_err *err)
 {
     const oct_graph *g = s->c->m->graph;
-    oct_trial t = { .size = OCT_SIM_MANY_RUNS, .mask = &s->mask, .attempts = s->blocks ? (int)OCT_COUNT(shares) : 1, .graph = true, .act = act, .undo = take_back, .gain = LEAST_GAIN,
-                    .otherwise = "channels stay as they are", .arg = s };
+    oct_trial t = { .size = OCT_SIM_MANY_RUNS,
+                    .mask = &s->mask,
+                    .attempts = s->blocks ? (int)OCT_COUNT(shares) : 1,
+                    .graph = true,
+                    .act = act,
+                    .undo = take_back,
+                    .gain = LEAST_GAIN,
+                    .otherwise = "channels stay as they are",
+                    .arg = s };
     if (!(s->was = oct_arena_calloc(s->a, g->n_value, sizeof *s->was)))
         return oct_nomem(err);
     for (size_t v = 0; v < g->n_value; v++)
@@ -342,7 +363,8 @@ static oct_status attempt(smoother *s, oct_method_result *r, oct_err *err)
     r->measure = s->blocks ? "output SQNR of these layers alone" : "output SQNR of these values and layers alone";
     if (!t.won)
         return OCT_OK;
-    snprintf(r->choice, sizeof r->choice, "channels of %zu value%s %s", s->n, s->n == 1 ? "" : "s", s->blocks ? "scaled" : "smoothed");
+    snprintf(r->choice, sizeof r->choice, "channels of %zu value%s %s", s->n, s->n == 1 ? "" : "s",
+             s->blocks ? "scaled" : "smoothed");
     for (size_t i = 0; i < s->n; i++)
         OCT_TRY(record(s, &s->site[i], err));
     return OCT_OK;
@@ -352,8 +374,10 @@ static oct_status smooth(smoother *s, oct_method_result *r, oct_err *err)
 {
     OCT_TRY(find_sites(s, err));
     if (s->n == 0) {
-        r->why = s->blocks ? "only layers with weights in blocks may read what a normalization scales by channels, and nothing is read so"
-                           : "no integer layer reads what a normalization scales by channels";
+        r->why =
+            s->blocks
+                ? "only layers with weights in blocks may read what a normalization scales by channels, and nothing is read so"
+                : "no integer layer reads what a normalization scales by channels";
         return OCT_OK;
     }
     OCT_TRY(find_factors(s, err));
@@ -391,7 +415,8 @@ const oct_method oct_method_smooth = {
 
 const oct_method oct_method_block_scaling = {
     .name = "block-scaling",
-    .summary = "weights in blocks take more of the channels whose inputs are large, and what normalization makes takes less",
+    .summary =
+        "weights in blocks take more of the channels whose inputs are large, and what normalization makes takes less",
     .step = OCT_STEP_GRAPH,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,

@@ -1,5 +1,5 @@
-/* Intervals that contain values, computed without samples: from the records of operators, constants and quantization parameters, and from the ranges of a
- * table if there is one. */
+/* Intervals that contain values, computed without samples: from the records of operators, constants and quantization
+ * parameters, and from the ranges of a table if there is one. */
 #include "quant/examine.h"
 
 #include "ops/op.h"
@@ -22,7 +22,8 @@ static oct_span inside(oct_span a, oct_span b)
 static oct_span product(oct_span a, oct_span b)
 {
     const double p[4] = { a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi };
-    return (oct_span){ a.known && b.known, fmin(fmin(p[0], p[1]), fmin(p[2], p[3])), fmax(fmax(p[0], p[1]), fmax(p[2], p[3])) };
+    return (oct_span){ a.known && b.known, fmin(fmin(p[0], p[1]), fmin(p[2], p[3])),
+                       fmax(fmax(p[0], p[1]), fmax(p[2], p[3])) };
 }
 
 static oct_span sum(oct_span a, oct_span b)
@@ -68,7 +69,8 @@ static oct_span node_span(const oct_graph *g, int id, const oct_span *span)
     if (op->fixed_range)
         return (oct_span){ true, (double)op->range_lo, (double)op->range_hi };
     if (oct_op_clamp(g, id, &lo, &hi))
-        return x.known ? (oct_span){ true, fmin(fmax(x.lo, (double)lo), (double)hi), fmin(fmax(x.hi, (double)lo), (double)hi) }
+        return x.known ? (oct_span){ true, fmin(fmax(x.lo, (double)lo), (double)hi),
+                                     fmin(fmax(x.hi, (double)lo), (double)hi) }
                        : (oct_span){ isfinite(lo) && isfinite(hi), (double)lo, (double)hi };
     if (op->alias || op->permutes || op->picks || op->is_qdq || op->quant == OCT_QUANT_SAME)
         return x;
@@ -106,7 +108,8 @@ oct_status oct_spans_find(const oct_graph *g, const oct_calib *table, oct_arena 
         const oct_span s = node_span(g, g->order[i], span);
         for (int k = 0; k < n->n_out; k++)
             if (n->out[k] >= 0)
-                span[n->out[k]] = inside(inside(s, table_span(g, n->out[k], table)), grid_span(g->value[n->out[k]].quant));
+                span[n->out[k]] =
+                    inside(inside(s, table_span(g, n->out[k], table)), grid_span(g->value[n->out[k]].quant));
     }
     *out = span;
     return OCT_OK;

@@ -12,7 +12,8 @@ static void say_match(oct_conversion *c)
     const oct_encodings_match *m = &c->match;
     oct_conversion_say(c, 0, "%s: %zu ranges (%s)", c->table, m->taken, oct_encoding_form_summary(m->form));
     if (m->weights)
-        oct_conversion_say(c, 0, "%zu entries of weights are not taken: weights are rounded from what the model holds", m->weights);
+        oct_conversion_say(c, 0, "%zu entries of weights are not taken: weights are rounded from what the model holds",
+                           m->weights);
     if (m->others) {
         char text[400];
         oct_encodings_say_others(m, text, sizeof text);
@@ -31,8 +32,8 @@ oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_er
     const uint64_t hash = oct_model_hash(c->m);
     if (c->calib->model_hash == hash)
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "%s: made from another model: '%s' with hash %016llx, but %s has %016llx", path, c->calib->model,
-             (unsigned long long)c->calib->model_hash, c->o.name, (unsigned long long)hash);
+    oct_fail(err, OCT_EUSAGE, "%s: made from another model: '%s' with hash %016llx, but %s has %016llx", path,
+             c->calib->model, (unsigned long long)c->calib->model_hash, c->o.name, (unsigned long long)hash);
     oct_hint(err, "make the table from this model: qcalib %s --data SPEC -o %s", c->o.name, path);
     return OCT_EUSAGE;
 }
@@ -79,8 +80,13 @@ oct_status oct_statistics_few(const oct_conversion *c, const oct_few *what, oct_
 {
     const int64_t fit = 1200000000 / oct_sample_macs(c->m->graph), n = fit < 4 ? 4 : fit > 16 ? 16 : fit;
     const oct_pick pick = oct_pick_half(c, 0, n);
-    const oct_calibrate_opts o = { .values = what->values, .axes = what->axes, .n = what->n, .moments_only = what->channels,
-                                   .all_positions = what->channels, .part = true, .threads = c->o.job.threads };
+    const oct_calibrate_opts o = { .values = what->values,
+                                   .axes = what->axes,
+                                   .n = what->n,
+                                   .moments_only = what->channels,
+                                   .all_positions = what->channels,
+                                   .part = true,
+                                   .threads = c->o.job.threads };
     if (!(*into = oct_calib_create()))
         return oct_nomem(err);
     OCT_TRY(oct_source_pick(c->src, &pick, err));
@@ -92,8 +98,10 @@ static void warn_incomplete(oct_conversion *c)
     size_t n;
     oct_qjob_values(c->job, NULL, &n);
     if (c->calib->n_tensors < n)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
-                           n - c->calib->n_tensors, n);
+        oct_conversion_say(
+            c, OCT_NOTE_WARNING,
+            "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
+            n - c->calib->n_tensors, n);
     warn_unexercised(c);
 }
 
@@ -109,7 +117,8 @@ static oct_status complete_half(const oct_conversion *c, oct_calib *half, oct_er
     return OCT_OK;
 }
 
-/* Whether ranges will be judged, and there are at least two samples, so that they can be judged on other samples than those that they come from. */
+/* Whether ranges will be judged, and there are at least two samples, so that they can be judged on other samples than
+ * those that they come from. */
 static bool wants_halves(const oct_conversion *c)
 {
     const int64_t n = oct_source_count(c->src);
@@ -158,9 +167,12 @@ static oct_status draw_remembered(oct_conversion *c, const oct_calibrate_opts *o
 
 oct_status oct_statistics_gather(oct_conversion *c, oct_err *err)
 {
-    oct_calibrate_opts o = { .threads = c->o.job.threads, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
+    oct_calibrate_opts o = { .threads = c->o.job.threads,
+                             .progress = c->o.listener.progress,
+                             .progress_arg = c->o.listener.arg };
     o.values = oct_qjob_values(c->job, &o.axes, &o.n);
-    OCT_TRY(wants_halves(c) ? gather_halves(c, &o, err) : oct_calibrate(c->like ? c->like : c->m->graph, c->src, &o, c->calib, err));
+    OCT_TRY(wants_halves(c) ? gather_halves(c, &o, err)
+                            : oct_calibrate(c->like ? c->like : c->m->graph, c->src, &o, c->calib, err));
     c->gathered = true;
     if (c->o.listener.taken)
         c->o.listener.taken(c->o.listener.arg, c->src);
@@ -178,8 +190,9 @@ void oct_statistics_warn(oct_conversion *c)
     for (size_t i = 0; i < n; i++)
         missing += oct_calib_find(c->calib, names[i]) == NULL;
     if (missing)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "%s has no range of %zu of %zu tensors: whether float16 holds them is not known",
-                           c->table, missing, n);
+        oct_conversion_say(c, OCT_NOTE_WARNING,
+                           "%s has no range of %zu of %zu tensors: whether float16 holds them is not known", c->table,
+                           missing, n);
 }
 
 const char *oct_no_measuring(const oct_conversion *c)

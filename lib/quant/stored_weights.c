@@ -1,6 +1,7 @@
-/* Layers that compute in float with weights stored in 8 bits. Operators on constants convert the weights to float; runtimes execute these once, when they
- * load the model. This is done for matrices of recurrent layers that have no integer form in the target, with a scale for each row; and for weights of
- * layers that stay float because that is faster, with a scale for each output channel. */
+/* Layers that compute in float with weights stored in 8 bits. Operators on constants convert the weights to float;
+ * runtimes execute these once, when they load the model. This is done for matrices of recurrent layers that have no
+ * integer form in the target, with a scale for each row; and for weights of layers that stay float because that is
+ * faster, with a scale for each output channel. */
 #include "quant/job.h"
 
 #include "eval/summary.h"
@@ -9,7 +10,7 @@
 
 #include <math.h>
 
-enum { LEAST = 1 << 12 }; /* elements; for smaller weights the saving is not worth the additional nodes */
+enum { LEAST = 1 << 12 };     /* elements; for smaller weights the saving is not worth the additional nodes */
 #define LEAST_SCALE 0x1p-120f /* the smallest scale of a channel; channels with smaller numbers become zeros */
 
 static bool is_recurrent(const oct_qjob *j, int node)
@@ -44,7 +45,8 @@ static const char *no_stored_matrices(const oct_qjob *j, int node)
     return oct_tensor_is_finite(w) && oct_tensor_is_finite(r) ? NULL : "its weights are not finite";
 }
 
-/* Whether the float weights stay in the file for other readers. Tables with the same numbers do not count, because they read the stored weights. */
+/* Whether the float weights stay in the file for other readers. Tables with the same numbers do not count, because they
+ * read the stored weights. */
 static bool others_read(const oct_qjob *j, int node)
 {
     const oct_value *v = &j->g->value[j->g->node[node].in[1]];
@@ -52,7 +54,8 @@ static bool others_read(const oct_qjob *j, int node)
     for (size_t i = 0; i < v->n_uses && !others; i++) {
         const oct_use u = v->uses[i];
         const oct_op *op = u.slot == 0 ? oct_op_of(j->g, u.node) : NULL;
-        others = !(u.node == node && u.slot == 1) && !(op && op->picks && !oct_no_table(j, u.node, &is_table) && is_table);
+        others =
+            !(u.node == node && u.slot == 1) && !(op && op->picks && !oct_no_table(j, u.node, &is_table) && is_table);
     }
     return others || oct_tied_stays_real(j, node);
 }
@@ -79,7 +82,8 @@ const char *oct_no_stored(const oct_qjob *j, int node)
 
 bool oct_is_stored(const oct_qjob *j, int node)
 {
-    return j->node[node].scheme == OCT_SCHEME_STORED || (is_recurrent(j, node) && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY);
+    return j->node[node].scheme == OCT_SCHEME_STORED ||
+           (is_recurrent(j, node) && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY);
 }
 
 /* The channel of element e along a dimension, where `inner` elements belong to each of its indices. */
@@ -89,7 +93,8 @@ static size_t channel_of(int64_t e, int64_t inner, int64_t channels)
 }
 
 /* Rounds so that the largest magnitude of each channel becomes 127. */
-static oct_status quantize_channels(oct_qjob *j, const oct_tensor *t, int axis, oct_quant *quant, double *signal, double *noise, oct_err *err)
+static oct_status quantize_channels(oct_qjob *j, const oct_tensor *t, int axis, oct_quant *quant, double *signal,
+                                    double *noise, oct_err *err)
 {
     const int64_t channels = t->dims[axis];
     const float *x = t->data;
@@ -144,7 +149,9 @@ static oct_status annotate(oct_qjob *j, int node, int slot, const oct_quant *q, 
 {
     int64_t scales[OCT_MAX_RANK];
     for (int d = 0; d < q->qvals->rank; d++)
-        scales[d] = is_recurrent(j, node) ? (d + 1 < q->qvals->rank ? q->qvals->dims[d] : 1) : d == q->axis ? q->qvals->dims[d] : 1;
+        scales[d] = is_recurrent(j, node) ? (d + 1 < q->qvals->rank ? q->qvals->dims[d] : 1)
+                    : d == q->axis        ? q->qvals->dims[d]
+                                          : 1;
     return oct_write_stored(j->g, node, slot, q, scales, err);
 }
 

@@ -26,7 +26,8 @@ static oct_status settle_with_few(oct_conversion *c, oct_err *err)
 }
 
 /* One attempt. It is undone if it does not help. */
-static oct_status attempt(oct_conversion *c, oct_trial *t, double before, double noise, oct_method_result *r, oct_arena *a, oct_err *err)
+static oct_status attempt(oct_conversion *c, oct_trial *t, double before, double noise, oct_method_result *r,
+                          oct_arena *a, oct_err *err)
 {
     oct_sim_loss after;
     *r->choice = 0;

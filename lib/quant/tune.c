@@ -1,19 +1,22 @@
 /* Chooses the observer for the range of each tensor by measurements.
  *
- * Minimizing the squared error of a tensor clips rare large values. Most layers tolerate this, but some do not. So each tensor is rounded with each candidate,
- * and the error after the layers that read it is compared. The float model runs, and its values are rounded when they are shown. When the next values are
- * shown, they are compared with those of the float model and replaced by these. So a single run gives the cost of a candidate for all tensors, each with real
+ * Minimizing the squared error of a tensor clips rare large values. Most layers tolerate this, but some do not. So each
+ * tensor is rounded with each candidate, and the error after the layers that read it is compared. The float model runs,
+ * and its values are rounded when they are shown. When the next values are shown, they are compared with those of the
+ * float model and replaced by these. So a single run gives the cost of a candidate for all tensors, each with real
  * inputs, and after any activation that follows.
  *
- * Ranges that are judged on one half of the samples come from the statistics of the other half. Otherwise, a range that clips the values it was made from would
- * seem better than it is. But these ranges have seen half as many samples as those of the model that is written, and so miss more values: a new value exceeds
- * the largest of n by a chance of 1/(n + 1). So the noise at the outputs is the mean of that with these ranges and of that with ranges from all samples, where
- * nothing exceeds the largest value: about what a new sample meets. 16 bits have room for values beyond all samples: there, twice the range is used unless
- * another candidate is better.
+ * Ranges that are judged on one half of the samples come from the statistics of the other half. Otherwise, a range that
+ * clips the values it was made from would seem better than it is. But these ranges have seen half as many samples as
+ * those of the model that is written, and so miss more values: a new value exceeds the largest of n by a chance of 1/(n
+ * + 1). So the noise at the outputs is the mean of that with these ranges and of that with ranges from all samples,
+ * where nothing exceeds the largest value: about what a new sample meets. 16 bits have room for values beyond all
+ * samples: there, twice the range is used unless another candidate is better.
  *
- * Each candidate for the whole model is measured at the outputs, sample by sample, so that chance does not decide. The choice for each tensor is compared
- * with the best of these on the other half of the samples. In small models, other candidates of single tensors are tried at the outputs as well, and the
- * other half decides whether they are kept. Rows of the policy that name an observer are not changed. */
+ * Each candidate for the whole model is measured at the outputs, sample by sample, so that chance does not decide. The
+ * choice for each tensor is compared with the best of these on the other half of the samples. In small models, other
+ * candidates of single tensors are tried at the outputs as well, and the other half decides whether they are kept. Rows
+ * of the policy that name an observer are not changed. */
 #include "kernels/reduce.h"
 #include "quant/convert_int.h"
 #include "quant/simulate_int.h"
@@ -23,25 +26,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The widest ranges come first: among nearly equal candidates a wide one is safer for data that differ from the samples. The last one is wider still, and is
- * used only for 16 bits. */
-static const char *const candidates[] = { "minmax", "hist-mse=4", "hist-mse", "hist-percentile=99.99", "hist-percentile=99.9", "minmax=2" };
+/* The widest ranges come first: among nearly equal candidates a wide one is safer for data that differ from the
+ * samples. The last one is wider still, and is used only for 16 bits. */
+static const char *const candidates[] = {
+    "minmax", "hist-mse=4", "hist-mse", "hist-percentile=99.99", "hist-percentile=99.9", "minmax=2"
+};
 enum { N = sizeof candidates / sizeof candidates[0], ROOMY = N - 1, USUAL = 2 }; /* USUAL: oct_observer_default */
-#define SAMPLES ((oct_sim_size){ 2400000000, 4, 32 }) /* for each half */
-#define BEHIND_DB 0.5      /* on one half: a candidate that is so far behind another one is not measured on the other half */
-#define CLEARLY 0.9        /* a factor on the cost of the candidate for the whole model: a tensor gets another one only below it */
-#define MARGIN_DB 0.5      /* dB at the outputs that another candidate for the whole model must gain */
-#define FEW_DB 0.3         /* dB more for each time that there are more samples than make the noise */
-#define EACH_DB 2.0        /* dB that a choice for each tensor must gain over that, because it fits these samples more closely than future data */
-#define CHANCE 1.0         /* how many standard errors the mean gain of a sample must be above 0 */
-#define LITTLE 0.01        /* share of the mean noise of a sample: smaller differences are ignored */
-#define NEAR 2.0           /* a factor on the cost: candidates of a tensor within it are tried at the outputs */
-#define STEP_DB 0.05       /* dB that such a trial must gain */
-#define TRIAL_MACS 8e9     /* multiply-accumulates of all such trials; they are not started if this allows too few of them */
+#define SAMPLES ((oct_sim_size){ 2400000000, 4, 32 })                            /* for each half */
+#define BEHIND_DB                                                                                       \
+    0.5 /* on one half: a candidate that is so far behind another one is not measured on the other half \
+         */
+#define CLEARLY \
+    0.9 /* a factor on the cost of the candidate for the whole model: a tensor gets another one only below it */
+#define MARGIN_DB 0.5 /* dB at the outputs that another candidate for the whole model must gain */
+#define FEW_DB 0.3    /* dB more for each time that there are more samples than make the noise */
+#define EACH_DB                                                                                                  \
+    2.0 /* dB that a choice for each tensor must gain over that, because it fits these samples more closely than \
+           future data */
+#define CHANCE 1.0   /* how many standard errors the mean gain of a sample must be above 0 */
+#define LITTLE 0.01  /* share of the mean noise of a sample: smaller differences are ignored */
+#define NEAR 2.0     /* a factor on the cost: candidates of a tensor within it are tried at the outputs */
+#define STEP_DB 0.05 /* dB that such a trial must gain */
+#define TRIAL_MACS \
+    8e9 /* multiply-accumulates of all such trials; they are not started if this allows too few of them */
 enum { LEAST_TRIALS = 8, MOST_TRIALS = 200 };
-enum { LEAST_JUDGES = 16 }; /* how many samples a half needs to judge a choice for each tensor; fewer would be too much a matter of chance */
-enum { OF_ALL = 2 };        /* beside the halves 0 and 1, whose parameters are from the other one: parameters from all samples */
-enum { LANES = 4, LANE_BYTES = 48 << 20 }; /* how many samples run at a time, and the memory for the float model's values of each */
+enum {
+    LEAST_JUDGES = 16
+}; /* how many samples a half needs to judge a choice for each tensor; fewer would be too much a matter of chance */
+enum {
+    OF_ALL = 2
+}; /* beside the halves 0 and 1, whose parameters are from the other one: parameters from all samples */
+enum {
+    LANES = 4,
+    LANE_BYTES = 48 << 20
+}; /* how many samples run at a time, and the memory for the float model's values of each */
 
 /* A sample that is running. */
 typedef struct lane {
@@ -61,17 +79,18 @@ typedef struct search {
     oct_sim *half[2];
     const oct_sim_core *core;
     size_t taps;
-    int n;                     /* how many candidates this job has */
-    bool *all;                 /* [n_values]: true */
+    int n;     /* how many candidates this job has */
+    bool *all; /* [n_values]: true */
     oct_observer_spec spec[N];
-    const oct_quant **made[OF_ALL + 1][N]; /* [n_values]: the parameters by each candidate, for judging on either half, and OF_ALL */
-    lane *lane;                /* [samples] */
-    size_t first;              /* the first of the samples that are running */
-    int now;                   /* the candidate that is measured; -1: the float values are kept */
-    double (*cost)[N];         /* [n_values], at the root: the noise after the readers, relative to the signal */
-    unsigned char *choice;     /* [n_values], at the root: the chosen candidate */
-    int suits;                 /* the candidate for the whole model */
-    double *db;                /* [samples of both halves]: working memory */
+    const oct_quant *
+        *made[OF_ALL + 1][N]; /* [n_values]: the parameters by each candidate, for judging on either half, and OF_ALL */
+    lane *lane;               /* [samples] */
+    size_t first;             /* the first of the samples that are running */
+    int now;                  /* the candidate that is measured; -1: the float values are kept */
+    double (*cost)[N];        /* [n_values], at the root: the noise after the readers, relative to the signal */
+    unsigned char *choice;    /* [n_values], at the root: the chosen candidate */
+    int suits;                /* the candidate for the whole model */
+    double *db;               /* [samples of both halves]: working memory */
 } search;
 
 /* ---- candidates ---- */
@@ -112,7 +131,8 @@ static bool has_room(const oct_qjob *j)
     return false;
 }
 
-/* Makes the parameters that are judged on a half from the statistics of the other half, if there are statistics of halves, and those OF_ALL. */
+/* Makes the parameters that are judged on a half from the statistics of the other half, if there are statistics of
+ * halves, and those OF_ALL. */
 static oct_status make_candidates(search *x, oct_err *err)
 {
     const oct_observer_spec usual = x->j->observer;
@@ -123,7 +143,8 @@ static oct_status make_candidates(search *x, oct_err *err)
     return OCT_OK;
 }
 
-/* Gives values the parameters of candidate k, or, if k is N, of the chosen candidates: those for judging on a half, or those OF_ALL. */
+/* Gives values the parameters of candidate k, or, if k is N, of the chosen candidates: those for judging on a half, or
+ * those OF_ALL. */
 static void use(const search *x, int from, int k)
 {
     for (size_t v = 0; v < x->j->n_values; v++)
@@ -223,8 +244,10 @@ static oct_status run_lanes(search *x, oct_sim *some, oct_err *err)
     return s == OCT_OK && failed ? oct_nomem(err) : s;
 }
 
-/* Adds the noise at a tap to the cost of each tensor that it was computed from. todo: [n_value + 1], a list of values to be followed backwards. */
-static void charge(search *x, const oct_graph *g, const int *tap_of, int tap, const double *noise, bool *seen, int *todo)
+/* Adds the noise at a tap to the cost of each tensor that it was computed from. todo: [n_value + 1], a list of values
+ * to be followed backwards. */
+static void charge(search *x, const oct_graph *g, const int *tap_of, int tap, const double *noise, bool *seen,
+                   int *todo)
 {
     size_t n = 0;
     for (todo[n++] = tap; n > 0;) {
@@ -248,7 +271,8 @@ static void charge(search *x, const oct_graph *g, const int *tap_of, int tap, co
 static oct_status charge_all(search *x, size_t samples, oct_err *err)
 {
     const oct_graph *g = x->core->graph[SIM_REAL].g;
-    int *tap_of = oct_arena_calloc(x->a, g->n_value + 1, sizeof *tap_of), *todo = oct_arena_calloc(x->a, g->n_value + 1, sizeof *todo);
+    int *tap_of = oct_arena_calloc(x->a, g->n_value + 1, sizeof *tap_of),
+        *todo = oct_arena_calloc(x->a, g->n_value + 1, sizeof *todo);
     bool *seen = oct_arena_calloc(x->a, g->n_value + 1, sizeof *seen);
     if (!tap_of || !todo || !seen)
         return oct_nomem(err);
@@ -293,7 +317,8 @@ static oct_status measure_costs(search *x, oct_sim *s, oct_err *err)
 
 /* The loss of a choice at the outputs. Weights are not rounded, because their noise would hide the effect of ranges. */
 typedef struct outcome {
-    double *noise[2]; /* by half, [samples]: the noise relative to the signal of the half, summed over the outputs; NULL: not measured */
+    double *noise[2]; /* by half, [samples]: the noise relative to the signal of the half, summed over the outputs;
+                         NULL: not measured */
     double sqnr[2];   /* dB */
 } outcome;
 
@@ -308,8 +333,10 @@ static void add_noise(const oct_sim *s, size_t output, double share, double *noi
     }
 }
 
-/* Measures with the parameters from one set of samples, which counts for a share of the outcome. Returns the noise of the worst output in *noise. */
-static oct_status measure_share(const search *x, int half, int from, int k, double share, double *to, double *noise, oct_err *err)
+/* Measures with the parameters from one set of samples, which counts for a share of the outcome. Returns the noise of
+ * the worst output in *noise. */
+static oct_status measure_share(const search *x, int half, int from, int k, double share, double *to, double *noise,
+                                oct_err *err)
 {
     oct_sim *s = x->half[half];
     oct_sim_loss loss;
@@ -351,8 +378,8 @@ static double sum_of(const search *x, int half, const outcome *o)
     return sum;
 }
 
-/* db[]: how many dB each sample of the halves `from`..1 changes from one choice to the other. Differences that are small in comparison with the noise count
- * little. Returns how many there are. */
+/* db[]: how many dB each sample of the halves `from`..1 changes from one choice to the other. Differences that are
+ * small in comparison with the noise count little. Returns how many there are. */
 static size_t losses(const search *x, int from, const outcome *was, const outcome *now)
 {
     size_t n = 0;
@@ -377,8 +404,9 @@ static double concentration(const search *x, int from, const outcome *o)
     return squares > 0 && isfinite(squares) ? n * squares / (sum * sum) : 1;
 }
 
-/* Whether the noise of the halves `from`..1 falls by this many dB, and by more than chance explains. If few samples make most of the noise, a range may cut the
- * values of the next such sample, which costs far more than it gained: then it must gain more. */
+/* Whether the noise of the halves `from`..1 falls by this many dB, and by more than chance explains. If few samples
+ * make most of the noise, a range may cut the values of the next such sample, which costs far more than it gained: then
+ * it must gain more. */
 static bool wins(const search *x, int from, const outcome *was, const outcome *now, double gain)
 {
     double before = 0, after = 0, sum = 0, squares = 0;
@@ -405,7 +433,8 @@ static int widest(const search *x)
     return x->n > ROOMY ? ROOMY : 0;
 }
 
-/* Chooses the candidate for the whole model: a narrower one if it is better. The second half is measured if the first one shows a gain. */
+/* Chooses the candidate for the whole model: a narrower one if it is better. The second half is measured if the first
+ * one shows a gain. */
 static oct_status choose_one(search *x, outcome *o, oct_err *err)
 {
     int best = widest(x);
@@ -426,8 +455,8 @@ static oct_status choose_one(search *x, outcome *o, oct_err *err)
     return OCT_OK;
 }
 
-/* Chooses for each tensor the candidate for the whole model, or another one if that costs clearly less. A value that no other layer reads is not clipped:
- * there the largest values matter most, and no later layer averages the error. */
+/* Chooses for each tensor the candidate for the whole model, or another one if that costs clearly less. A value that no
+ * other layer reads is not clipped: there the largest values matter most, and no later layer averages the error. */
 static void choose_each(search *x, int usual)
 {
     for (size_t v = 0; v < x->j->n_values; v++) {
@@ -469,7 +498,8 @@ static oct_status refine_one(search *x, int v, int *runs, double *best, oct_err 
     return OCT_OK;
 }
 
-/* Improves one tensor after the other, those with the greatest cost first, on one half. The other half decides whether the result is kept. */
+/* Improves one tensor after the other, those with the greatest cost first, on one half. The other half decides whether
+ * the result is kept. */
 static oct_status refine(search *x, outcome *chosen, oct_err *err)
 {
     const size_t n = x->j->n_values;
@@ -560,7 +590,8 @@ static oct_status settle(search *x, oct_method_result *r, oct_err *err)
     j->observer = x->spec[x->suits];
     for (int k = 0; k < N; k++)
         most = count[k] > count[most] ? k : most;
-    snprintf(r->choice, sizeof r->choice, count[most] == n ? "%s" : "%s (%zu of %zu tensors)", candidates[most], count[most], n);
+    snprintf(r->choice, sizeof r->choice, count[most] == n ? "%s" : "%s (%zu of %zu tensors)", candidates[most],
+             count[most], n);
     return OCT_OK;
 }
 
@@ -590,7 +621,8 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 
 const oct_method oct_method_observer_search = {
     .name = "observer-search",
-    .summary = "ranges by the observer that loses least behind each tensor's readers, measured, where the policy leaves a choice",
+    .summary =
+        "ranges by the observer that loses least behind each tensor's readers, measured, where the policy leaves a choice",
     .step = OCT_STEP_RANGES,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,

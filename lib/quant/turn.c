@@ -1,13 +1,14 @@
-/* Rewrites products whose constant is the first factor, W X, as X^T W^T with a Transpose before and after. This is done if they will be dynamic, because
- * that form is fast: one operator in ONNX Runtime. MatMulInteger with W as the first factor is not: its weights must be u8, and additional nodes convert its
- * result to float. It is also done if the weights will be in blocks, because MatMulNBits takes them only as the second factor. */
+/* Rewrites products whose constant is the first factor, W X, as X^T W^T with a Transpose before and after. This is done
+ * if they will be dynamic, because that form is fast: one operator in ONNX Runtime. MatMulInteger with W as the first
+ * factor is not: its weights must be u8, and additional nodes convert its result to float. It is also done if the
+ * weights will be in blocks, because MatMulNBits takes them only as the second factor. */
 #include "quant/job.h"
 
 #include "forms/forms_write.h"
 #include "ops/traits.h"
 
-/* The Transposes take about as long as M + K products of each column, while integers save a part of M K. In measurements with ONNX Runtime, from this limit
- * on no number of columns between 16 and 1024 was slower than float. */
+/* The Transposes take about as long as M + K products of each column, while integers save a part of M K. In
+ * measurements with ONNX Runtime, from this limit on no number of columns between 16 and 1024 was slower than float. */
 #define LEAST_GAIN 48
 
 static bool pays(const oct_tensor *w)
@@ -22,7 +23,8 @@ static bool wants_dynamic(const oct_qjob *j, int id)
     return scheme == OCT_SCHEME_DYNAMIC || (scheme == OCT_SCHEME_STATIC && !j->opts.have_data);
 }
 
-/* Whether small values of a tensor may be critical for a logarithm or a quotient before a layer reads them. Then the product will be kept float. */
+/* Whether small values of a tensor may be critical for a logarithm or a quotient before a layer reads them. Then the
+ * product will be kept float. */
 static bool may_decide(const oct_graph *g, int value)
 {
     enum { MOST = 32 };
@@ -31,7 +33,8 @@ static bool may_decide(const oct_graph *g, int value)
         for (size_t u = 0; u < g->value[seen[i]].n_uses; u++) {
             const oct_use use = g->value[seen[i]].uses[u];
             const oct_op *op = use.slot >= 0 ? oct_op_of(g, use.node) : NULL;
-            if (!op || use.slot > 31 || n + g->node[use.node].n_out > MOST || oct_node_delicate(g, use.node) >> use.slot & 1)
+            if (!op || use.slot > 31 || n + g->node[use.node].n_out > MOST ||
+                oct_node_delicate(g, use.node) >> use.slot & 1)
                 return true;
             for (int k = 0; !oct_op_is_layer(op) && k < g->node[use.node].n_out; k++) {
                 const int out = g->node[use.node].out[k];
@@ -58,8 +61,8 @@ static bool is_turnable(const oct_qjob *j, int id)
 bool oct_is_left_product(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
-    return oct_op_of(j->g, id)->weights.computed && n->n_in > 1 && n->in[0] >= 0 && n->in[1] >= 0 && oct_value_is_constant(&j->g->value[n->in[0]]) &&
-           !oct_value_is_constant(&j->g->value[n->in[1]]);
+    return oct_op_of(j->g, id)->weights.computed && n->n_in > 1 && n->in[0] >= 0 && n->in[1] >= 0 &&
+           oct_value_is_constant(&j->g->value[n->in[0]]) && !oct_value_is_constant(&j->g->value[n->in[1]]);
 }
 
 const char *oct_no_turn(const oct_qjob *j, int id)
@@ -86,7 +89,8 @@ oct_status oct_turn_products(oct_qjob *j, bool *any, oct_err *err)
         const char *name = j->g->node[id].name;
         OCT_TRY(oct_turn_product(j->g, id, turned, err));
         if (j->opts.log && j->opts.log->change)
-            j->opts.log->change(j->opts.log->arg, "turn", "its constant is the second factor now, what goes in and out is transposed", name);
+            j->opts.log->change(j->opts.log->arg, "turn",
+                                "its constant is the second factor now, what goes in and out is transposed", name);
         *any = true;
     }
     if (*any)

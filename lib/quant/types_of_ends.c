@@ -1,5 +1,6 @@
-/* Gives inputs and outputs the requested types. This is planned before the samples are opened, because pixels change the samples' form. The model is changed
- * at the very end, so that all measurements use the float model's own inputs and outputs. */
+/* Gives inputs and outputs the requested types. This is planned before the samples are opened, because pixels change
+ * the samples' form. The model is changed at the very end, so that all measurements use the float model's own inputs
+ * and outputs. */
 #include "quant/convert_int.h"
 
 #include "passes/input_chain.h"
@@ -31,8 +32,8 @@ static const oct_end_ask *ask_for(const oct_conversion *c, const char *name, boo
     return all;
 }
 
-/* If pixels are requested, whatever nodes before the layers compute with must be available as constants. So constants are folded, but only small ones; those of
- * layers that read pixels are small. */
+/* If pixels are requested, whatever nodes before the layers compute with must be available as constants. So constants
+ * are folded, but only small ones; those of layers that read pixels are small. */
 static oct_status find_constants(const oct_conversion *c, oct_err *err)
 {
     const oct_fold_bounds small = { 1 << 20, SIZE_MAX, 1e6, false };
@@ -59,10 +60,12 @@ static oct_status check_asks(const oct_conversion *c, oct_err *err)
         bool found = false;
         for (size_t k = 0; k < (a->output ? g->n_output : g->n_input); k++) {
             const int v = a->output ? g->output[k] : g->input[k];
-            found |= (is_end(g, v) || (!a->output && are_bytes(c, v))) && (!a->name || strcmp(a->name, g->value[v].name) == 0);
+            found |= (is_end(g, v) || (!a->output && are_bytes(c, v))) &&
+                     (!a->name || strcmp(a->name, g->value[v].name) == 0);
         }
         if (!found)
-            return a->name ? oct_fail(err, OCT_EUSAGE, "--%s-type: the model has no %s '%s' of float32", what, what, a->name)
+            return a->name ? oct_fail(err, OCT_EUSAGE, "--%s-type: the model has no %s '%s' of float32", what, what,
+                                      a->name)
                            : oct_fail(err, OCT_EUSAGE, "--%s-type: the model has no %s of float32", what, what);
     }
     return OCT_OK;
@@ -105,7 +108,8 @@ static oct_status give(oct_conversion *c, oct_given_params p, oct_err *err)
     return OCT_OK;
 }
 
-/* An input of pixels. The preprocessing is folded if possible; otherwise nodes compute the float input from the pixels. */
+/* An input of pixels. The preprocessing is folded if possible; otherwise nodes compute the float input from the
+ * pixels. */
 static oct_status take_pixels(oct_conversion *c, oct_conversion_end *x, int v, int channels, oct_steps *s, oct_err *err)
 {
     oct_input_fold f = { 0 };
@@ -114,7 +118,8 @@ static oct_status take_pixels(oct_conversion *c, oct_conversion_end *x, int v, i
     x->close = x->record;
     const bool table = c->calib && (x->record.n > 1 || x->record.reversed);
     if (!table)
-        OCT_TRY(oct_input_fold_steps(c->m->graph, v, channels, &left, c->o.unfolded ? lost : NULL, &c->from_pixels, &f, err));
+        OCT_TRY(oct_input_fold_steps(c->m->graph, v, channels, &left, c->o.unfolded ? lost : NULL, &c->from_pixels, &f,
+                                     err));
     const char *why = table ? "the table's ranges are of the float model's own input" : f.why_not;
     x->close.computed = why != NULL;
     x->compared = why ? why == lost : !f.exact;
@@ -134,13 +139,16 @@ static oct_status take_pixels(oct_conversion *c, oct_conversion_end *x, int v, i
     return OCT_OK;
 }
 
-/* Decides for an input of pixels that the model normalises itself: fold the normalization, or place bytes before these nodes. */
-static oct_status settle_chain(oct_conversion *c, oct_conversion_end *x, const oct_input_chain *chain, const oct_input_fold *f, oct_err *err)
+/* Decides for an input of pixels that the model normalises itself: fold the normalization, or place bytes before these
+ * nodes. */
+static oct_status settle_chain(oct_conversion *c, oct_conversion_end *x, const oct_input_chain *chain,
+                               const oct_input_fold *f, oct_err *err)
 {
     x->compared = f->why_not ? f->why_not == lost : !f->exact;
     x->close.computed = f->why_not != NULL;
-    x->how = f->why_not ? oct_arena_printf(c->arena, "its pixels are normalised by nodes of the model, as %s", f->why_not)
-                        : "its pixels go in as they are, and mean, std and order of channels are in the layers that read them";
+    x->how = f->why_not
+                 ? oct_arena_printf(c->arena, "its pixels are normalised by nodes of the model, as %s", f->why_not)
+                 : "its pixels go in as they are, and mean, std and order of channels are in the layers that read them";
     if (!x->how)
         return oct_nomem(err);
     if (f->why_not)
@@ -176,7 +184,8 @@ static oct_status take_chain(oct_conversion *c, oct_conversion_end *x, int v, bo
     x->record.scale[0] = x->close.scale[0] = 1;
     x->record.zero[0] = x->close.zero[0] = (float)least_of(x->record.type);
     OCT_TRY(oct_graph_clone(c->m->graph, &before, err));
-    oct_status st = oct_input_fold_steps(c->m->graph, chain.end, chain.axis, &s, c->o.unfolded ? lost : NULL, NULL, &f, err);
+    oct_status st =
+        oct_input_fold_steps(c->m->graph, chain.end, chain.axis, &s, c->o.unfolded ? lost : NULL, NULL, &f, err);
     if (st == OCT_OK)
         st = settle_chain(c, x, &chain, &f, err);
     if (st == OCT_OK && !f.why_not && !f.exact && !c->from_pixels)
@@ -193,7 +202,10 @@ static oct_status take_input(oct_conversion *c, oct_conversion_end *x, int v, oc
     for (int k = 0; k < in->shape.rank; k++)
         dims[k] = in->shape.d[k].n;
     const bool picture = in->shape.rank == 4;
-    const bool last = picture && oct_input_is_nhwc(&(oct_input_desc){ .name = in->name, .dtype = in->dtype, .rank = in->shape.rank, .dims = dims }, s);
+    const bool last =
+        picture &&
+        oct_input_is_nhwc(
+            &(oct_input_desc){ .name = in->name, .dtype = in->dtype, .rank = in->shape.rank, .dims = dims }, s);
     x->record.nhwc = x->close.nhwc = c->o.nhwc && picture && !last;
     bool chain = false;
     if (x->record.type != OCT_F16 && !are_pixels(s))
@@ -227,7 +239,8 @@ oct_status oct_conversion_take_ends(oct_conversion *c, oct_steps *steps, oct_err
             OCT_TRY(oct_input_chain_widen(c->m->graph, v, err));
         oct_conversion_end *x = &c->end[c->n_end++];
         x->was_bytes = bytes;
-        x->record = x->close = (oct_end){ .name = oct_arena_strdup(c->arena, g->value[v].name), .output = output, .type = a->type };
+        x->record = x->close =
+            (oct_end){ .name = oct_arena_strdup(c->arena, g->value[v].name), .output = output, .type = a->type };
         if (!x->record.name)
             return oct_nomem(err);
         if (output && a->type == OCT_F16)
@@ -250,14 +263,16 @@ static oct_status params_of_range(const oct_conversion *c, oct_end *e, oct_err *
     if (!t || t->off || oct_stats_finite(&t->stats) == 0)
         return OCT_OK;
     OCT_TRY(oct_qrange_of(e->type, false, &range, err));
-    const oct_qparams q = oct_qparams_from_range(t->pinned ? t->pin : (oct_range){ (float)t->stats.min, (float)t->stats.max }, range);
+    const oct_qparams q =
+        oct_qparams_from_range(t->pinned ? t->pin : (oct_range){ (float)t->stats.min, (float)t->stats.max }, range);
     e->n = 1;
     e->scale[0] = q.scale;
     e->zero[0] = (float)q.zero;
     return OCT_OK;
 }
 
-/* The parameters of an input or output whose float values are rounded: those of its quantizer, or for outputs those of the range. */
+/* The parameters of an input or output whose float values are rounded: those of its quantizer, or for outputs those of
+ * the range. */
 static oct_status find_params(const oct_conversion *c, oct_conversion_end *x, oct_err *err)
 {
     if (x->how || x->close.type == OCT_F16)
@@ -268,7 +283,8 @@ static oct_status find_params(const oct_conversion *c, oct_conversion_end *x, oc
     x->record.n = x->close.n;
     x->record.scale[0] = x->close.scale[0];
     x->record.zero[0] = x->close.zero[0];
-    if (x->close.n && !(x->how = oct_arena_printf(c->arena, "(q - %g) * %g", (double)x->close.zero[0], (double)x->close.scale[0])))
+    if (x->close.n &&
+        !(x->how = oct_arena_printf(c->arena, "(q - %g) * %g", (double)x->close.zero[0], (double)x->close.scale[0])))
         return oct_nomem(err);
     return OCT_OK;
 }
@@ -279,11 +295,14 @@ static oct_status add_comparison(const oct_conversion *c, oct_conversion_end *x,
     if (!x->compared)
         return OCT_OK;
     if (!c->methods_db || !c->o.other_db) {
-        x->how = oct_arena_printf(c->arena, "%s; what that costs was not measured, and is at most %g dB at the first layer, by its weights", x->how, OCT_FOLD_LOSS);
+        x->how = oct_arena_printf(
+            c->arena, "%s; what that costs was not measured, and is at most %g dB at the first layer, by its weights",
+            x->how, OCT_FOLD_LOSS);
         return x->how ? OCT_OK : oct_nomem(err);
     }
-    x->how = oct_arena_printf(c->arena, "%s; '%s' has an SQNR of %.2f dB so, and of %.2f dB with preprocessing %s", x->how, c->worst_output,
-                              c->methods_db[c->worst_db], c->o.other_db[c->worst_db], c->o.unfolded ? "in these layers" : "in front of the model");
+    x->how = oct_arena_printf(c->arena, "%s; '%s' has an SQNR of %.2f dB so, and of %.2f dB with preprocessing %s",
+                              x->how, c->worst_output, c->methods_db[c->worst_db], c->o.other_db[c->worst_db],
+                              c->o.unfolded ? "in these layers" : "in front of the model");
     return x->how ? OCT_OK : oct_nomem(err);
 }
 
@@ -297,8 +316,9 @@ static oct_status close_end(oct_conversion *c, oct_conversion_end *x, oct_buf *b
     oct_err fault = OCT_ERR_INIT;
     const oct_status st = x->reached ? oct_end_close(c->m->graph, &x->close, &fault) : OCT_EUNSUPPORTED;
     if (st == OCT_EUNSUPPORTED) {
-        x->how = x->reached ? oct_arena_strdup(c->arena, fault.text) : x->close.output ? "no integer layer makes it, and its range is not known"
-                                                                                     : "no integer layer reads it";
+        x->how = x->reached        ? oct_arena_strdup(c->arena, fault.text)
+                 : x->close.output ? "no integer layer makes it, and its range is not known"
+                                   : "no integer layer reads it";
         x->reached = false;
         oct_conversion_say(c, OCT_NOTE_WARNING, "%s '%s' stays float32: %s", what, x->close.name, x->how ? x->how : "");
         return x->how ? OCT_OK : oct_nomem(err);

@@ -1,4 +1,5 @@
-/* Restores nodes whose folded constants would make the file larger (passes/unfold.h). How many bytes each takes is known when everything is decided. */
+/* Restores nodes whose folded constants would make the file larger (passes/unfold.h). How many bytes each takes is
+ * known when everything is decided. */
 #include "quant/job.h"
 
 #include "forms/forms_write.h"
@@ -25,10 +26,12 @@ static void add_form(const oct_qjob *j, int v, oct_use u, wanted_forms *f)
     const bool quantized = n && n->scheme != OCT_SCHEME_FLOAT;
     if (u.slot < 0)
         return; /* the value inside the nested graph determines it */
-    if (quantized && oct_is_static(j, u.node) && u.slot < oct_data_inputs(j, u.node) && v < (int)j->n_values && j->value[v].quant)
+    if (quantized && oct_is_static(j, u.node) && u.slot < oct_data_inputs(j, u.node) && v < (int)j->n_values &&
+        j->value[v].quant)
         f->operand = true;
-    else if (quantized && ((u.slot > 0 && u.slot < 3 && (n->weights[u.slot - 1] || n->stored)) || (u.slot == 2 && (n->bias || n->scheme == OCT_SCHEME_WEIGHT_ONLY)) ||
-                           (u.slot == 0 && n->table)))
+    else if (quantized &&
+             ((u.slot > 0 && u.slot < 3 && (n->weights[u.slot - 1] || n->stored)) ||
+              (u.slot == 2 && (n->bias || n->scheme == OCT_SCHEME_WEIGHT_ONLY)) || (u.slot == 0 && n->table)))
         f->other = true; /* weights in blocks need a constant bias */
     else if (oct_half_type(j, u.node) && oct_half_follows(&j->g->node[u.node], u.slot) && oct_is_f32(j, v))
         f->half = true;
@@ -57,7 +60,8 @@ static oct_stored stored(const void *arg, const oct_graph *g, int v)
     if (!j)
         return (oct_stored){ bytes, true, false };
     const wanted_forms f = forms_of(j, v);
-    return (oct_stored){ f.real ? bytes : (f.half ? bytes / 2 : 0) + (f.operand ? bytes / sizeof(float) : 0), f.real, f.other };
+    return (oct_stored){ f.real ? bytes : (f.half ? bytes / 2 : 0) + (f.operand ? bytes / sizeof(float) : 0), f.real,
+                         f.other };
 }
 
 oct_status oct_unfold_constants(oct_qjob *j, size_t *n, size_t *saved, oct_err *err)

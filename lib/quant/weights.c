@@ -1,12 +1,14 @@
 /* Quantizes weights and biases.
  *
- * Weights are symmetric: w = s_w * q. A bias is int32 with scale s_x * s_w. If it would overflow (a channel with tiny weights and a large bias), s_w is
- * increased until the bias fits. The weights then use fewer quantized values, which does no harm in comparison with the bias. If the target adds pairs in 16
- * bits, s_w is also increased until pairs cannot saturate, if that costs little (saturate.c); with samples, rounding.c finds better weights.
+ * Weights are symmetric: w = s_w * q. A bias is int32 with scale s_x * s_w. If it would overflow (a channel with tiny
+ * weights and a large bias), s_w is increased until the bias fits. The weights then use fewer quantized values, which
+ * does no harm in comparison with the bias. If the target adds pairs in 16 bits, s_w is also increased until pairs
+ * cannot saturate, if that costs little (saturate.c); with samples, rounding.c finds better weights.
  *
- * Bias correction (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019, section 4.2): rounding the weights shifts
- * output channel o by the sum over inputs of (wq - w)[o][c] * E[x_c], and the bias compensates this. E[x_c] comes from the calibration table. Rounding the
- * activations shifts the channel as well if many values are equal (a constant background, zeros at a clamp). With samples, E[xq_c] is measured, and the bias
+ * Bias correction (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019,
+ * section 4.2): rounding the weights shifts output channel o by the sum over inputs of (wq - w)[o][c] * E[x_c], and the
+ * bias compensates this. E[x_c] comes from the calibration table. Rounding the activations shifts the channel as well
+ * if many values are equal (a constant background, zeros at a clamp). With samples, E[xq_c] is measured, and the bias
  * compensates sum w E[x] - sum wq E[xq]. */
 #include "quant/job.h"
 
@@ -26,14 +28,15 @@ typedef struct weights_view {
     int64_t per; /* how many output channels share a scale, counted over all matrices */
 } weights_view;
 
-/* Iterates over the elements in order, with their channels. Divisions are made only once for each row: within a row one channel is constant, and the other
- * increases by one after each run of taps. */
+/* Iterates over the elements in order, with their channels. Divisions are made only once for each row: within a row one
+ * channel is constant, and the other increases by one after each run of taps. */
 typedef struct walk {
     const weights_view *s;
-    int64_t row, left_row, left_taps; /* the elements of a row, those that remain of it, and the taps that remain of a run */
-    int64_t next_out, next_in;        /* how much each channel increases after a run */
-    int64_t out, in;                  /* the channels of the element; `in` is counted within one matrix */
-    int64_t scale;                    /* the index of the scale of `out` */
+    int64_t row, left_row,
+        left_taps;             /* the elements of a row, those that remain of it, and the taps that remain of a run */
+    int64_t next_out, next_in; /* how much each channel increases after a run */
+    int64_t out, in;           /* the channels of the element; `in` is counted within one matrix */
+    int64_t scale;             /* the index of the scale of `out` */
 } walk;
 
 static walk begin(const weights_view *s)
@@ -127,7 +130,8 @@ static void add_noise(qweights *q, const weights_view *s)
     }
 }
 
-/* old: the weights of the same layer from an earlier decision, or NULL. Their quantized values are kept where the scales have not changed. */
+/* old: the weights of the same layer from an earlier decision, or NULL. Their quantized values are kept where the
+ * scales have not changed. */
 static oct_status round_weights(oct_qjob *j, qweights *q, const qweights *old, const weights_view *s, oct_err *err)
 {
     if (old && old->limit == q->limit && old->quant.n == q->quant.n &&
@@ -179,9 +183,11 @@ static oct_status find_means(const oct_qjob *j, const oct_calib *c, int value, i
     return OCT_OK;
 }
 
-/* Multiplies `run` weights of a row, from element e on, by means, in double. Four sums take turns, because a single one would wait for each addition. sum:
- * of weights with float means, of quantized weights with float means, and of quantized weights with rounded means. */
-static void add_products(const float *v, const int8_t *qvals, int64_t e, int64_t run, const double *real, const double *rounded, double sum[3])
+/* Multiplies `run` weights of a row, from element e on, by means, in double. Four sums take turns, because a single one
+ * would wait for each addition. sum: of weights with float means, of quantized weights with float means, and of
+ * quantized weights with rounded means. */
+static void add_products(const float *v, const int8_t *qvals, int64_t e, int64_t run, const double *real,
+                         const double *rounded, double sum[3])
 {
     double lane[3][4] = { { 0 } };
     for (int64_t i = 0; i < run;) {
@@ -202,9 +208,10 @@ static void add_products(const float *v, const int8_t *qvals, int64_t e, int64_t
         sum[k] = lane[k][0] + lane[k][1] + (lane[k][2] + lane[k][3]);
 }
 
-/* The same as correct(), if `run` elements in a row belong to one output channel, and s->l.taps to one input channel. row: room for 2 * run. */
-static void correct_rows(const qweights *q, const weights_view *s, const double *real, const double *rounded, int64_t run, double *row,
-                         double *own, double *all)
+/* The same as correct(), if `run` elements in a row belong to one output channel, and s->l.taps to one input channel.
+ * row: room for 2 * run. */
+static void correct_rows(const qweights *q, const weights_view *s, const double *real, const double *rounded,
+                         int64_t run, double *row, double *own, double *all)
 {
     for (int64_t e = 0, last = -1; e < s->w->count; e += run) {
         const int64_t o = oct_output_channel(&s->l, e), in = oct_input_channel(&s->l, e);
@@ -221,8 +228,10 @@ static void correct_rows(const qweights *q, const weights_view *s, const double 
     }
 }
 
-/* own[o] = sum w * E[x] - sum wq * E[x], and all[o] the same with E[xq] in the second sum: the mean that the layer should give minus the mean that it gives. */
-static bool correct(const qweights *q, const weights_view *s, const double *real, const double *rounded, double *own, double *all)
+/* own[o] = sum w * E[x] - sum wq * E[x], and all[o] the same with E[xq] in the second sum: the mean that the layer
+ * should give minus the mean that it gives. */
+static bool correct(const qweights *q, const weights_view *s, const double *real, const double *rounded, double *own,
+                    double *all)
 {
     const int8_t *qvals = q->qvals->data;
     const float *v = s->w->data;
@@ -247,7 +256,8 @@ static bool correct(const qweights *q, const weights_view *s, const double *real
 static double *find_shift(const oct_qjob *j, const qweights *q, const weights_view *s, const means *m, qshift *sums)
 {
     const int64_t outs = s->l.outs;
-    double *all = oct_calloc(2 * (size_t)outs, sizeof *all), *own = all ? all + outs : NULL; /* own: the shifts by rounded weights alone */
+    double *all = oct_calloc(2 * (size_t)outs, sizeof *all),
+           *own = all ? all + outs : NULL; /* own: the shifts by rounded weights alone */
     if (!all || !correct(q, s, m->real, m->rounded ? m->rounded : m->real, own, all)) {
         oct_free(all);
         return NULL;
@@ -296,7 +306,8 @@ void oct_round_to_own_bias(oct_quant *b)
 }
 
 /* The bias plus the shift (may be NULL), as s32 with scale s_x * s_w. */
-static oct_status round_bias(oct_qjob *j, int id, const weights_view *s, const qweights *q, const double *shift, float sx, oct_err *err)
+static oct_status round_bias(oct_qjob *j, int id, const weights_view *s, const qweights *q, const double *shift,
+                             float sx, oct_err *err)
 {
     const float *bias = bias_of(j, id);
     oct_quant *b = oct_arena_calloc(j->lasting, 1, sizeof *b);
@@ -313,7 +324,9 @@ static oct_status round_bias(oct_qjob *j, int id, const weights_view *s, const q
         const double exact = (bias ? (double)bias[o] : 0) + (shift ? shift[o] : 0);
         const double step = (double)scale[o / s->per], r = rint(exact / step);
         j->node[id].shift.left += (exact - r * step) * (exact - r * step);
-        ((int32_t *)(uintptr_t)qvals->data)[o] = r > 2147483647.0 ? INT32_MAX : r < -2147483648.0 ? INT32_MIN : (int32_t)r;
+        ((int32_t *)(uintptr_t)qvals->data)[o] = r > 2147483647.0    ? INT32_MAX
+                                                 : r < -2147483648.0 ? INT32_MIN
+                                                                     : (int32_t)r;
     }
     b->qvals = qvals;
     if (oct_target_own_bias(j->opts.target))
@@ -322,7 +335,8 @@ static oct_status round_bias(oct_qjob *j, int id, const weights_view *s, const q
     return OCT_OK;
 }
 
-static oct_status make_bias(oct_qjob *j, const oct_calib *c, int id, const weights_view *s, const qweights *q, float sx, oct_err *err)
+static oct_status make_bias(oct_qjob *j, const oct_calib *c, int id, const weights_view *s, const qweights *q, float sx,
+                            oct_err *err)
 {
     means m = { NULL };
     double *shift = NULL;
@@ -365,7 +379,8 @@ oct_dtype oct_activations_of(const oct_qjob *j, int id)
     return x ? x->dtype : OCT_U8;
 }
 
-/* Whether sums of pairs of products with these activations saturate. 16-bit activations are not multiplied in this way. */
+/* Whether sums of pairs of products with these activations saturate. 16-bit activations are not multiplied in this
+ * way. */
 static bool saturates(const oct_target *t, oct_dtype activations)
 {
     return oct_target_saturates(t) && oct_dtype_bits(activations) == 8;
@@ -384,8 +399,8 @@ oct_pair_need oct_pairs_need(const oct_qjob *j, int id)
     return j->opts.safe_pairs && asked != OCT_WEIGHT_U8 ? OCT_PAIRS_SAFE_WANTED : OCT_PAIRS_ANY;
 }
 
-/* The type of weights that the target supports with the activations of a layer, and the sentence that gives the reason, or NULL. The same integers as u8
- * with zero point 128 are a form that ONNX Runtime multiplies without saturation. */
+/* The type of weights that the target supports with the activations of a layer, and the sentence that gives the reason,
+ * or NULL. The same integers as u8 with zero point 128 are a form that ONNX Runtime multiplies without saturation. */
 static const char *choose_type(const oct_qjob *j, int id, layer_weights *l, oct_dtype *type)
 {
     const oct_target *t = j->opts.target;
@@ -497,8 +512,8 @@ static oct_status quantize(oct_qjob *j, int id, layer_weights *l, oct_err *err)
     return OCT_OK;
 }
 
-/* Increases scales so that no two weights of the same sign in a pair sum to more than `limit` steps, which is at most limit + 1 after rounding. *loss: the
- * factor on their mean square. */
+/* Increases scales so that no two weights of the same sign in a pair sum to more than `limit` steps, which is at most
+ * limit + 1 after rounding. *loss: the factor on their mean square. */
 static oct_status widen(oct_qjob *j, int id, const weights_view *s, qweights *q, double *loss, oct_err *err)
 {
     const oct_weight_layout *l = &s->l;
@@ -587,7 +602,8 @@ static oct_status quantize_layer(oct_qjob *j, int id, oct_err *err)
     return OCT_OK;
 }
 
-/* Quantizes the bias of a layer with quantized weights, if the parameters of its activations are known before it runs. */
+/* Quantizes the bias of a layer with quantized weights, if the parameters of its activations are known before it
+ * runs. */
 static oct_status quantize_bias(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
 {
     qnode *n = &j->node[id];

@@ -1,5 +1,6 @@
-/* 16-bit activations instead of 8 bits on integers: for layers that lose too much in 8 bits, if the target runs 16 bits no slower than floats, and for
- * layers for which its costs suggest it. A widened node has a changed row, as long as there is a reason. */
+/* 16-bit activations instead of 8 bits on integers: for layers that lose too much in 8 bits, if the target runs 16 bits
+ * no slower than floats, and for layers for which its costs suggest it. A widened node has a changed row, as long as
+ * there is a reason. */
 #include "quant/layer_costs_int.h"
 
 #include "observers/observer.h"
@@ -14,7 +15,8 @@ oct_dtype oct_wide_type(const oct_qjob *j, int id)
     const oct_target *t = j->opts.target;
     const oct_dtype asked = q->widened ? q->ruled.activations : q->row.activations;
     const oct_dtype first = asked == OCT_S8 ? OCT_S16 : OCT_U16, other = asked == OCT_S8 ? OCT_U16 : OCT_S16;
-    if (j->opts.activations || oct_dtype_bits(asked) != 8 || (oct_target_onnx_alone(t) && oct_graph_opset(j->g, "") < 21))
+    if (j->opts.activations || oct_dtype_bits(asked) != 8 ||
+        (oct_target_onnx_alone(t) && oct_graph_opset(j->g, "") < 21))
         return OCT_UNDEFINED;
     return oct_takes_activations(t, first) ? first : oct_takes_activations(t, other) ? other : OCT_UNDEFINED;
 }

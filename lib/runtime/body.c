@@ -49,8 +49,8 @@ static oct_status find_body(oct_plan *p, int node, const char *attr, rt_body **f
     return OCT_OK;
 }
 
-/* The iteration of a graph that is run for the k-th time (from 0) by a node: the first is that of the node itself, so that a branch draws
- * what it would draw outside. */
+/* The iteration of a graph that is run for the k-th time (from 0) by a node: the first is that of the node itself, so
+ * that a branch draws what it would draw outside. */
 static uint64_t iteration_of(const oct_plan *p, uint64_t k)
 {
     uint64_t x = p->iteration + (((uint64_t)p->depth << 40) + k) * 0x9e3779b97f4a7c15u;
@@ -59,8 +59,8 @@ static uint64_t iteration_of(const oct_plan *p, uint64_t k)
     return k ? x ^ x >> 31 : p->iteration;
 }
 
-/* A state that grows with each iteration would ask for a plan each time: in the plan for those after the first it has no shape. What earlier
- * calls have seen does not count, so that a result depends on its call alone. */
+/* A state that grows with each iteration would ask for a plan each time: in the plan for those after the first it has
+ * no shape. What earlier calls have seen does not count, so that a result depends on its call alone. */
 static void find_varying(rt_body *b, bool first)
 {
     for (size_t i = 0; i < b->n_own; i++) {
@@ -72,15 +72,16 @@ static void find_varying(rt_body *b, bool first)
     }
 }
 
-oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t n_in, oct_datum **out, size_t n_out, oct_err *err)
+oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t n_in, oct_datum **out, size_t n_out,
+                       oct_err *err)
 {
     rt_call *c = arg;
     oct_plan *p = c->p, *plan;
     rt_body *b = NULL;
     OCT_TRY(find_body(p, c->node, attr, &b, err));
     if (n_in != b->n_own || n_out != b->g->n_output)
-        return oct_fail(err, OCT_EMALFORMED, "graph '%s' has %zu inputs and %zu outputs; %zu and %zu are given", attr, b->n_own,
-                        b->g->n_output, n_in, n_out);
+        return oct_fail(err, OCT_EMALFORMED, "graph '%s' has %zu inputs and %zu outputs; %zu and %zu are given", attr,
+                        b->n_own, b->g->n_output, n_in, n_out);
     for (size_t i = 0; i < b->g->n_input; i++) {
         b->feed[i] = i < b->n_own ? in[i] : p->staged->datum[b->captured[i]];
         if (!b->feed[i])

@@ -9,8 +9,8 @@
 struct oct_carry {
     size_t n, n_arrays, side; /* side: the one that was written last */
     oct_state *states;
-    oct_array *view[2];   /* [n_arrays] */
-    oct_array *kept[2];   /* [n] */
+    oct_array *view[2]; /* [n_arrays] */
+    oct_array *kept[2]; /* [n] */
 };
 
 oct_status oct_carry_create(const oct_state *states, size_t n, size_t n_arrays, oct_carry **out, oct_err *err)
@@ -21,7 +21,8 @@ oct_status oct_carry_create(const oct_state *states, size_t n, size_t n_arrays, 
     *c = (oct_carry){ .n = n, .n_arrays = n_arrays };
     bool ok = (c->states = oct_calloc(n + 1, sizeof *c->states)) != NULL;
     for (int k = 0; ok && k < 2; k++)
-        ok = (c->view[k] = oct_calloc(n_arrays + 1, sizeof **c->view)) && (c->kept[k] = oct_calloc(n + 1, sizeof **c->kept));
+        ok = (c->view[k] = oct_calloc(n_arrays + 1, sizeof **c->view)) &&
+             (c->kept[k] = oct_calloc(n + 1, sizeof **c->kept));
     if (!ok) {
         oct_carry_destroy(c);
         return oct_nomem(err);

@@ -20,14 +20,16 @@ typedef struct oct_carry oct_carry;
 oct_status oct_carry_create(const oct_state *states, size_t n, size_t n_arrays, oct_carry **c, oct_err *err);
 void oct_carry_destroy(oct_carry *c); /* NULL allowed */
 
-/* The arrays for the next run: where follows is true, with what the last one left in place of states. Valid until the run after the next. c NULL: arrays. */
+/* The arrays for the next run: where follows is true, with what the last one left in place of states. Valid until the
+ * run after the next. c NULL: arrays. */
 const oct_array *oct_carry_arrays(oct_carry *c, const oct_array *arrays, bool follows);
 
 /* Output i of what has run. */
 typedef const oct_operand *(*oct_carry_output_fn)(const void *from, size_t i);
 const oct_operand *oct_carry_plan(const void *from, size_t i); /* from: an oct_plan */
 
-/* Copies what the run has left. c NULL: nothing. OCT_EUNSUPPORTED for a state that is no tensor of numbers; OCT_ENOMEM. */
+/* Copies what the run has left. c NULL: nothing. OCT_EUNSUPPORTED for a state that is no tensor of numbers;
+ * OCT_ENOMEM. */
 oct_status oct_carry_keep(oct_carry *c, oct_carry_output_fn output, const void *from, oct_err *err);
 
 #endif

@@ -8,7 +8,8 @@ static bool is_numeric(const oct_value *v)
 
 static bool is_there(const oct_value *v)
 {
-    return is_numeric(v) && (oct_value_is_constant(v) ? oct_value_has_data(v) : v->is_input && oct_shape_known(&v->shape, NULL));
+    return is_numeric(v) &&
+           (oct_value_is_constant(v) ? oct_value_has_data(v) : v->is_input && oct_shape_known(&v->shape, NULL));
 }
 
 static bool covers(const oct_graph *g, int id, const bool *value)

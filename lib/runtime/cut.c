@@ -35,7 +35,8 @@ static bool is_needed(const oct_graph *g, int v, const bool *covered)
     return needed;
 }
 
-/* What the stage hands on: results of its nodes, which become its graph's outputs, and what became a constant. from: the graph before. */
+/* What the stage hands on: results of its nodes, which become its graph's outputs, and what became a constant. from:
+ * the graph before. */
 static oct_status list_results(const oct_graph *from, rt_stage *st, const bool *covered, oct_err *err)
 {
     oct_graph *g = st->g;

@@ -32,7 +32,8 @@ oct_plan_input rt_input_of(const oct_datum *x)
 bool rt_same_inputs(const oct_plan_input *a, const oct_plan_input *b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (a[i].tensor != b[i].tensor || a[i].dtype != b[i].dtype || a[i].rank != b[i].rank || a[i].varies != b[i].varies ||
+        if (a[i].tensor != b[i].tensor || a[i].dtype != b[i].dtype || a[i].rank != b[i].rank ||
+            a[i].varies != b[i].varies ||
             (!a[i].varies && memcmp(a[i].dims, b[i].dims, (size_t)a[i].rank * sizeof *a[i].dims) != 0))
             return false;
     return true;

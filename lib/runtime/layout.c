@@ -9,7 +9,8 @@ static bool trivial(const oct_operand *t)
     return t->dims[1] == 1 || t->dims[0] * t->dims[1] == t->count;
 }
 
-/* Adds a step that copies (or, when both layouts are the same bytes, renames) `from` into layout `to`, unless it is there. */
+/* Adds a step that copies (or, when both layouts are the same bytes, renames) `from` into layout `to`, unless it is
+ * there. */
 static oct_status reorder(oct_plan *p, rt_operand *from, oct_tensor_layout to, rt_operand **out, oct_err *err)
 {
     rt_operand *have = p->buffer[from->buffer].other;

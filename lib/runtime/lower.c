@@ -1,4 +1,5 @@
-/* Lowering: nodes become steps; those whose values are quantized become integer steps; clamps join the step before them. */
+/* Lowering: nodes become steps; those whose values are quantized become integer steps; clamps join the step before
+ * them. */
 #include "runtime/lower_int.h"
 
 #include "kernels/half.h"
@@ -34,14 +35,15 @@ static void join_clamp(rt_lowering *l, rt_step *st, int *value)
     l->done[id] = true;
 }
 
-/* Output `slot` of the step added last is `value`, or what a clamp behind that makes. on_qvals: it is quantized values where it is quantized; what is
- * tapped before the clamp then shows the result. */
+/* Output `slot` of the step added last is `value`, or what a clamp behind that makes. on_qvals: it is quantized values
+ * where it is quantized; what is tapped before the clamp then shows the result. */
 static oct_status finish(rt_lowering *l, rt_step *st, int slot, int value, bool on_qvals, oct_err *err)
 {
     rt_operand *o;
     if (on_qvals)
         rt_set_tap(l, st, slot, value);
-    if (slot == 0 && (on_qvals ? st->s.op->fuses_clamp : clampable(st->s.op, l->g->value[value].dtype) && !rt_is_shown(l, value)))
+    if (slot == 0 &&
+        (on_qvals ? st->s.op->fuses_clamp : clampable(st->s.op, l->g->value[value].dtype) && !rt_is_shown(l, value)))
         join_clamp(l, st, &value);
     const bool quantized = l->g->value[value].quant != NULL;
     if (on_qvals || !quantized)
@@ -55,10 +57,13 @@ static oct_status finish(rt_lowering *l, rt_step *st, int slot, int value, bool 
 
 /* ---- steps of a node's own operator ---- */
 
-/* Quantized values where the step computes on quantized values, or the input is weights that it computes on as quantized values. */
-static oct_status input_of(rt_lowering *l, const oct_op *op, oct_compute how, const oct_node *n, int i, rt_operand **o, oct_err *err)
+/* Quantized values where the step computes on quantized values, or the input is weights that it computes on as
+ * quantized values. */
+static oct_status input_of(rt_lowering *l, const oct_op *op, oct_compute how, const oct_node *n, int i, rt_operand **o,
+                           oct_err *err)
 {
-    const bool quantized = l->g->value[n->in[i]].quant && (how == OCT_ON_QUANTIZED || (how == OCT_ON_DYNAMIC && op->weights.slots >> i & 1));
+    const bool quantized = l->g->value[n->in[i]].quant &&
+                           (how == OCT_ON_QUANTIZED || (how == OCT_ON_DYNAMIC && op->weights.slots >> i & 1));
     return quantized ? rt_qvals(l, n->in[i], o, err) : rt_reals(l, n->in[i], o, err);
 }
 
@@ -137,7 +142,8 @@ static oct_status add_behind(rt_lowering *l, int id, int bias, rt_step **st, oct
     return rt_add_step(l->p, sum, err);
 }
 
-/* A product whose input is quantized when run, or whose weights lie in blocks, with the addition of a constant row behind it. */
+/* A product whose input is quantized when run, or whose weights lie in blocks, with the addition of a constant row
+ * behind it. */
 static oct_status lower_product(rt_lowering *l, int id, oct_compute how, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];
@@ -154,7 +160,8 @@ static oct_status lower_product(rt_lowering *l, int id, oct_compute how, oct_err
     if (how == OCT_ON_DYNAMIC && bias < 0)
         row = join_row(l, &end);
     if (!x->scale) /* behind a quantizer, which the step computes */
-        OCT_TRY(rt_reals(l, how == OCT_ON_DYNAMIC ? l->g->node[l->g->value[n->in[0]].producer].in[0] : n->in[0], &a, err));
+        OCT_TRY(
+            rt_reals(l, how == OCT_ON_DYNAMIC ? l->g->node[l->g->value[n->in[0]].producer].in[0] : n->in[0], &a, err));
     OCT_TRY(rt_qvals(l, n->in[1], &b, err));
     if (row >= 0)
         OCT_TRY(rt_reals(l, row, &c, err));
@@ -183,7 +190,8 @@ static oct_status lower_node(rt_lowering *l, int id, oct_err *err)
     OCT_TRY(oct_compute_of(l->g, id, &how, err));
     if (how == OCT_ON_BLOCKS && rt_is_shown(l, l->g->node[id].in[1]))
         how = OCT_ON_REALS; /* weights that somebody looks at are dequantized */
-    const bool product = how == OCT_ON_BLOCKS || (how == OCT_ON_DYNAMIC && oct_op_computing(l->g, id, how, false) != oct_op_of(l->g, id));
+    const bool product = how == OCT_ON_BLOCKS ||
+                         (how == OCT_ON_DYNAMIC && oct_op_computing(l->g, id, how, false) != oct_op_of(l->g, id));
     return product ? lower_product(l, id, how, err) : lower_own(l, id, how, err);
 }
 

@@ -1,5 +1,5 @@
-/* lib/runtime/lower_int.h -- what the files of lowering share: lower.c (nodes), values.c (operands, and steps between quantized values and reals),
- * sums.c (sums that become part of a product). */
+/* lib/runtime/lower_int.h -- what the files of lowering share: lower.c (nodes), values.c (operands, and steps between
+ * quantized values and reals), sums.c (sums that become part of a product). */
 #ifndef OCT_RUNTIME_LOWER_INT_H
 #define OCT_RUNTIME_LOWER_INT_H
 
@@ -10,8 +10,8 @@
 typedef struct rt_lowered {
     rt_operand *reals, *qvals; /* made when first asked for */
     rt_operand *scale, *zero;  /* of what is quantized when run; else NULL */
-    const char *shown; /* the name under which it is tapped as it is, or NULL */
-    const char *shown_reals; /* the name under which its reals are */
+    const char *shown;         /* the name under which it is tapped as it is, or NULL */
+    const char *shown_reals;   /* the name under which its reals are */
 } rt_lowered;
 
 typedef struct rt_lowering {
@@ -21,18 +21,21 @@ typedef struct rt_lowering {
     rt_lowered *value;
 } rt_lowering;
 
-/* The operand of a value as one reads it that computes on reals: of what is quantized, after a step that dequantizes it. */
+/* The operand of a value as one reads it that computes on reals: of what is quantized, after a step that dequantizes
+ * it. */
 oct_status rt_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err);
 /* The operand of a value's quantized values. */
 oct_status rt_qvals(rt_lowering *l, int value, rt_operand **out, oct_err *err);
-/* What a step writes that computes value on reals; rt_rounded, after the step, makes quantized values of it where it is quantized. */
+/* What a step writes that computes value on reals; rt_rounded, after the step, makes quantized values of it where it is
+ * quantized. */
 oct_status rt_result(rt_lowering *l, int value, rt_operand **out, oct_err *err);
 oct_status rt_rounded(rt_lowering *l, int value, rt_operand *result, oct_err *err);
 /* Runs a step on constants, not added to the plan, now: `out`, its output 0, is a constant. */
 oct_status rt_run_now(rt_lowering *l, rt_step *st, rt_operand *out, oct_err *err);
 oct_status rt_lower_border(rt_lowering *l, int id, oct_border border, oct_err *err);
 /* An operand of no value: on constant data, which is not copied, or (NULL) of a step. */
-oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *dims, const void *data, rt_operand **out, oct_err *err);
+oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *dims, const void *data, rt_operand **out,
+                         oct_err *err);
 
 /* Whether a value is tapped. */
 bool rt_is_shown(const rt_lowering *l, int value);
@@ -41,8 +44,8 @@ oct_status rt_show_reals(rt_lowering *l, int value, oct_err *err);
 /* Shows `value` as output `slot` of a step when it is tapped. */
 void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value);
 
-/* Whether one of two values that a node adds is the result of a product that only the node reads, and that may add the other: then the
- * product's step leaves the plan, and st, which has the node's inputs, becomes it. */
+/* Whether one of two values that a node adds is the result of a product that only the node reads, and that may add the
+ * other: then the product's step leaves the plan, and st, which has the node's inputs, becomes it. */
 oct_status rt_join_sum(rt_lowering *l, const oct_node *n, rt_step *st, oct_err *err);
 
 #endif

@@ -85,7 +85,8 @@ static size_t find_gap(const rt_buffer *b, rt_buffer *const *placed, size_t n)
     return at;
 }
 
-/* Keeps a list in order, by offset or largest first: sorting anew for each buffer takes minutes where thousands live at once. */
+/* Keeps a list in order, by offset or largest first: sorting anew for each buffer takes minutes where thousands live at
+ * once. */
 static void insert(rt_buffer **list, size_t n, rt_buffer *b, bool by_offset)
 {
     for (; n && (by_offset ? list[n - 1]->offset > b->offset : list[n - 1]->bytes < b->bytes); n--)
@@ -96,7 +97,8 @@ static void insert(rt_buffer **list, size_t n, rt_buffer *b, bool by_offset)
 /* The most bytes that live at one step, from what begins and ends at each. */
 static oct_status find_live_peak(oct_plan *p, oct_err *err)
 {
-    size_t *change = oct_arena_calloc(p->arena, p->n_step + 1, sizeof *change), sum = 0; /* an end is a negative number, modulo 2^64 */
+    size_t *change = oct_arena_calloc(p->arena, p->n_step + 1, sizeof *change),
+           sum = 0; /* an end is a negative number, modulo 2^64 */
     if (!change)
         return oct_nomem(err);
     for (size_t b = 0; b < p->n_buffer; b++) {

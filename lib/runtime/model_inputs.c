@@ -22,13 +22,15 @@ static oct_status match(oct_model_inputs *x, const oct_input_desc *feed, size_t 
         const char *name = x->g->value[x->g->input[i]].name;
         int at = found ? find_feed(feed, n_feed, name) : i < n_feed ? (int)i : -1;
         if (at < 0)
-            return oct_fail(err, OCT_EMALFORMED, "nothing feeds input '%s': the reference model has no input of that name", name);
+            return oct_fail(err, OCT_EMALFORMED,
+                            "nothing feeds input '%s': the reference model has no input of that name", name);
         x->from[i] = (size_t)at;
     }
     return OCT_OK;
 }
 
-oct_status oct_model_inputs_match(oct_model_inputs *x, const oct_graph *g, const oct_input_desc *feed, size_t n_feed, oct_arena *arena, oct_err *err)
+oct_status oct_model_inputs_match(oct_model_inputs *x, const oct_graph *g, const oct_input_desc *feed, size_t n_feed,
+                                  oct_arena *arena, oct_err *err)
 {
     *x = (oct_model_inputs){ .g = g, .n = g->n_input };
     x->from = oct_arena_calloc(arena, x->n + 1, sizeof *x->from);

@@ -35,7 +35,8 @@ static float element(const oct_operand *t, int64_t i)
     return x;
 }
 
-/* 8-bit values by a table of their 256 values; channels-last in tiles, so that reads and writes both stay in few lines. */
+/* 8-bit values by a table of their 256 values; channels-last in tiles, so that reads and writes both stay in few
+ * lines. */
 static void read_qvals(const oct_operand *t, float *dst)
 {
     float value[256];
@@ -84,7 +85,8 @@ static bool read_fast(const oct_operand *t, float *dst)
 oct_status oct_operand_to_f32(const oct_operand *t, float *dst, oct_err *err)
 {
     if (oct_dom_of(t->dtype) == OCT_DOM_NONE)
-        return oct_fail(err, OCT_EUNSUPPORTED, "a tensor of type %s cannot be read as numbers", oct_dtype_name(t->dtype));
+        return oct_fail(err, OCT_EUNSUPPORTED, "a tensor of type %s cannot be read as numbers",
+                        oct_dtype_name(t->dtype));
     if (t->count == 0 || read_fast(t, dst))
         return OCT_OK;
     /* Walks the plain order; `at` is where the element lies. */
@@ -139,5 +141,7 @@ oct_status oct_operand_from_f32(const oct_operand *t, const float *src, oct_err 
     }
     if (!plain)
         oct_free(dst);
-    return done ? OCT_OK : oct_fail(err, OCT_EUNSUPPORTED, "a tensor of type %s cannot be set from real numbers", oct_dtype_name(t->dtype));
+    return done ? OCT_OK
+                : oct_fail(err, OCT_EUNSUPPORTED, "a tensor of type %s cannot be set from real numbers",
+                           oct_dtype_name(t->dtype));
 }

@@ -1,5 +1,5 @@
-/* Parts: what a convolution makes for a Concat of channels alone is written where it lies in there, a position at a time (oct_operand.pitch),
- * and is not copied. */
+/* Parts: what a convolution makes for a Concat of channels alone is written where it lies in there, a position at a
+ * time (oct_operand.pitch), and is not copied. */
 #include "runtime/plan_int.h"
 
 #include "ops/core/args.h"
@@ -47,7 +47,8 @@ static bool joins_channels(const oct_step *s)
            oct_axis(oct_node_int(s->node, "axis", 0), y->rank, &axis, NULL) == OCT_OK && axis == 1;
 }
 
-/* Whether input t of a Concat, which writes y, may lie in y from the beginning: it is made for that alone, of y's very elements. */
+/* Whether input t of a Concat, which writes y, may lie in y from the beginning: it is made for that alone, of y's very
+ * elements. */
 static bool may_lie_in(const oct_plan *p, const uses *u, const oct_operand *t, const oct_operand *y)
 {
     const uses *of = &u[buffer_of(t)];

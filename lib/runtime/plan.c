@@ -35,7 +35,8 @@ rt_step *rt_new_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in,
     const char **tap = oct_arena_calloc(p->arena, (size_t)n_out + 1, sizeof *tap);
     if (!st || !in || !tap)
         return NULL;
-    *st = (rt_step){ .s = { .op = op, .node = n, .in = in, .out = in + n_in, .n_in = n_in, .n_out = n_out }, .tap = tap };
+    *st =
+        (rt_step){ .s = { .op = op, .node = n, .in = in, .out = in + n_in, .n_in = n_in, .n_out = n_out }, .tap = tap };
     if (op) {
         st->scheme = op->scheme;
         st->s.opset = oct_node_opset(p->g, n);
@@ -79,8 +80,8 @@ oct_status rt_check_known(const oct_graph *g, int node, oct_err *err)
     const oct_node *n = &g->node[node];
     if (oct_op_of(g, node))
         return OCT_OK;
-    return oct_fail(err, OCT_EUNSUPPORTED, "operator %s%s%s of opset %lld is unknown", n->domain, n->domain[0] ? "." : "", n->op,
-                    (long long)oct_node_opset(g, n));
+    return oct_fail(err, OCT_EUNSUPPORTED, "operator %s%s%s of opset %lld is unknown", n->domain,
+                    n->domain[0] ? "." : "", n->op, (long long)oct_node_opset(g, n));
 }
 
 oct_status rt_check_value(const oct_value *v, oct_err *err)
@@ -114,8 +115,8 @@ static oct_status check_input(const oct_value *v, const oct_plan_input *in, oct_
     if (fits)
         return OCT_OK;
     char want[128], got[96];
-    return oct_fail(err, OCT_EMALFORMED, "input '%s' is %s, but the model expects %s", v->name, oct_dims_text(got, in->rank, in->dims),
-                    oct_shape_text(s, want, sizeof want));
+    return oct_fail(err, OCT_EMALFORMED, "input '%s' is %s, but the model expects %s", v->name,
+                    oct_dims_text(got, in->rank, in->dims), oct_shape_text(s, want, sizeof want));
 }
 
 /* in[i]: for input i; NULL: all as declared. */
@@ -172,7 +173,8 @@ static oct_status no_room(const oct_plan *p, oct_err *err)
             most = b->bytes;
         }
     }
-    oct_fail(err, OCT_ENOMEM, "out of memory: %zu bytes for intermediate tensors, %zu of scratch", p->memory_bytes, p->scratch_bytes);
+    oct_fail(err, OCT_ENOMEM, "out of memory: %zu bytes for intermediate tensors, %zu of scratch", p->memory_bytes,
+             p->scratch_bytes);
     if (largest)
         oct_within(err, "%s makes %s", oct_node_text(p->g, p->g->value[largest->t.value].producer, node, sizeof node),
                    oct_dims_text(shape, largest->t.rank, largest->t.dims));
@@ -194,7 +196,8 @@ static oct_status allocate(oct_plan *p, oct_err *err)
     return OCT_OK;
 }
 
-/* Random numbers follow from the name of their node, however the graph is cut: one without a name gets that of its result. */
+/* Random numbers follow from the name of their node, however the graph is cut: one without a name gets that of its
+ * result. */
 static void name_draws(oct_graph *g)
 {
     for (size_t i = 0; i < g->n_order; i++) {
@@ -303,7 +306,8 @@ static oct_status build(oct_plan *p, const oct_graph *g, const oct_plan_input *i
 
 enum { MOST_NESTED = 64 };
 
-oct_status rt_create(const oct_graph *g, const oct_plan_input *in, const oct_plan *like, bool inner, oct_plan **plan, oct_err *err)
+oct_status rt_create(const oct_graph *g, const oct_plan_input *in, const oct_plan *like, bool inner, oct_plan **plan,
+                     oct_err *err)
 {
     oct_arena *a = oct_arena_create();
     oct_plan *p = a ? oct_arena_calloc(a, 1, sizeof *p) : NULL;
@@ -314,8 +318,9 @@ oct_status rt_create(const oct_graph *g, const oct_plan_input *in, const oct_pla
     *p = (oct_plan){ .arena = a, .opts = like->opts, .depth = like->depth + 1 };
     if (p->opts.max_trips <= 0)
         p->opts.max_trips = OCT_MAX_TRIPS;
-    oct_status s = p->depth <= MOST_NESTED ? build(p, g, in, inner, err)
-                                           : oct_fail(err, OCT_EUNSUPPORTED, "graphs nest more than %d deep", MOST_NESTED);
+    oct_status s = p->depth <= MOST_NESTED
+                       ? build(p, g, in, inner, err)
+                       : oct_fail(err, OCT_EUNSUPPORTED, "graphs nest more than %d deep", MOST_NESTED);
     if (s != OCT_OK) {
         oct_plan_destroy(p);
         return s;
@@ -324,7 +329,8 @@ oct_status rt_create(const oct_graph *g, const oct_plan_input *in, const oct_pla
     return OCT_OK;
 }
 
-oct_status oct_plan_create(const oct_graph *g, const oct_plan_input *in, const oct_plan_opts *opts, oct_plan **plan, oct_err *err)
+oct_status oct_plan_create(const oct_graph *g, const oct_plan_input *in, const oct_plan_opts *opts, oct_plan **plan,
+                           oct_err *err)
 {
     return rt_create(g, in, &(oct_plan){ .opts = opts ? *opts : (oct_plan_opts){ 0 } }, false, plan, err);
 }

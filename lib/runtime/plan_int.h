@@ -9,14 +9,14 @@
 /* Where the bytes of a tensor are. Operands refer to it by index; several operands may share one. */
 typedef struct rt_buffer {
     size_t bytes;
-    int first, last;  /* steps: written in, last read in; last == INT32_MAX for outputs */
-    int alias;        /* buffer whose bytes these are, or -1 */
-    size_t at;        /* where they begin in it */
+    int first, last;          /* steps: written in, last read in; last == INT32_MAX for outputs */
+    int alias;                /* buffer whose bytes these are, or -1 */
+    size_t at;                /* where they begin in it */
     struct rt_operand *other; /* the same in the other layout, once made */
-    int input;        /* graph input whose memory this is, or -1 */
+    int input;                /* graph input whose memory this is, or -1 */
     oct_tensor_layout layout; /* of its bytes; operands follow it */
-    bool constant; /* operands have the bytes */
-    size_t offset;    /* in the arena */
+    bool constant;            /* operands have the bytes */
+    size_t offset;            /* in the arena */
     bool placed;
 } rt_buffer;
 
@@ -27,51 +27,54 @@ typedef struct rt_operand {
 } rt_operand;
 
 typedef struct rt_step {
-    oct_step s;          /* without an operator: a change of layout, in[0] to out[0]. out follows in in memory: in[i], i < n_in + n_out, are all operands */
-    bool alias;          /* out[0] is in[0]'s memory; nothing runs */
-    const char *scheme;  /* NULL: that of out[0] */
-    const char **tap;    /* names to show for out[i] after the step; NULL none; n_out of them */
+    oct_step s; /* without an operator: a change of layout, in[0] to out[0]. out follows in in memory: in[i], i < n_in +
+                   n_out, are all operands */
+    bool alias; /* out[0] is in[0]'s memory; nothing runs */
+    const char *scheme; /* NULL: that of out[0] */
+    const char **tap;   /* names to show for out[i] after the step; NULL none; n_out of them */
     double seconds;
     uint64_t calls, macs;
 } rt_step;
 
 struct oct_plan {
-    oct_arena *arena; /* everything of the plan but large packed weights */
-    oct_graph *g;     /* the clone */
+    oct_arena *arena;   /* everything of the plan but large packed weights */
+    oct_graph *g;       /* the clone */
     oct_plan_opts opts; /* max_trips is set */
     rt_step **step;
     size_t n_step, cap_step;
     rt_buffer *buffer;
     size_t n_buffer, cap_buffer;
-    rt_operand *operand; /* the first of all */
+    rt_operand *operand;          /* the first of all */
     rt_operand **input, **output; /* plain operands of the graph's */
-    int *tap_at;         /* by tap: the value of g that it asks for, or -1; set before lowering */
-    bool *tap_reals;     /* by tap: it asks for what DequantizeLinear made */
-    size_t n_shown;      /* inputs that taps may see: those of stages, and captured ones, have been seen */
-    int depth;           /* of nested graphs */
-    uint64_t iteration;  /* of this run: oct_run.iteration */
-    struct rt_staged *staged; /* staged.c: what cannot be planned at once; NULL: all is in `step` */
+    int *tap_at;                  /* by tap: the value of g that it asks for, or -1; set before lowering */
+    bool *tap_reals;              /* by tap: it asks for what DequantizeLinear made */
+    size_t n_shown;               /* inputs that taps may see: those of stages, and captured ones, have been seen */
+    int depth;                    /* of nested graphs */
+    uint64_t iteration;           /* of this run: oct_run.iteration */
+    struct rt_staged *staged;     /* staged.c: what cannot be planned at once; NULL: all is in `step` */
     uint8_t *memory;
     size_t memory_bytes, live_bytes, weight_bytes;
     oct_packed_refs packed;
     void *scratch;
     size_t scratch_bytes;
-    const void **given;  /* by input: the bytes of data it runs on */
+    const void **given; /* by input: the bytes of data it runs on */
     oct_tap_fn tap;
     void *tap_arg;
     bool profile;
-    size_t at;           /* the step behind the one that runs or has run last */
+    size_t at; /* the step behind the one that runs or has run last */
 };
 
 /* ---- making and running plans inside of plans ---- */
 
-/* A plan for g, with the options and taps of `like`; in[i] is for g's input i, NULL: as declared. inner: all of it must be planned
- * at once. */
-oct_status rt_create(const oct_graph *g, const oct_plan_input *in, const oct_plan *like, bool inner, oct_plan **plan, oct_err *err);
+/* A plan for g, with the options and taps of `like`; in[i] is for g's input i, NULL: as declared. inner: all of it must
+ * be planned at once. */
+oct_status rt_create(const oct_graph *g, const oct_plan_input *in, const oct_plan *like, bool inner, oct_plan **plan,
+                     oct_err *err);
 oct_plan_input rt_input_of(const oct_datum *x);
 bool rt_same_inputs(const oct_plan_input *a, const oct_plan_input *b, size_t n);
 
-/* kept.c: plans of a graph for the last few combinations of inputs. What it points to is in the caller's arena, but for the plans. */
+/* kept.c: plans of a graph for the last few combinations of inputs. What it points to is in the caller's arena, but for
+ * the plans. */
 enum { RT_KEPT = 4 };
 typedef struct rt_kept {
     const oct_graph *g;
@@ -93,19 +96,20 @@ oct_status rt_stage_init(oct_plan *p, const oct_plan_input *in, oct_err *err);
 void rt_stage_free(oct_plan *p);
 oct_status rt_stage_run(oct_plan *p, oct_datum *const *in, oct_err *err);
 oct_datum *rt_stage_output(const oct_plan *p, size_t i); /* borrowed; NULL before a run */
-/* The k-th of the plans inside, in a fixed order, and behind them of the nodes that run by themselves; false behind the last. *plan is
- * NULL for a node, of which *info tells. */
+/* The k-th of the plans inside, in a fixed order, and behind them of the nodes that run by themselves; false behind the
+ * last. *plan is NULL for a node, of which *info tells. */
 bool rt_stage_part(const oct_plan *p, size_t k, oct_plan **plan, oct_step_info *info);
 /* Turns profiling of all inside on, from zero. */
 void rt_profile_stages(oct_plan *p);
 
-/* cover.c: which nodes could run now, (*node)[n_node] in the arena: those whose values are numeric constants, inputs of known type and
- * shape, or made by such a node in a known shape. *all: nothing is left out. */
+/* cover.c: which nodes could run now, (*node)[n_node] in the arena: those whose values are numeric constants, inputs of
+ * known type and shape, or made by such a node in a known shape. *all: nothing is left out. */
 oct_status rt_cover(const oct_graph *g, oct_arena *a, bool **node, bool *all, oct_err *err);
 
 /* ---- making one plan ---- */
 
-/* OCT_EUNSUPPORTED for a node whose operator has no record, and for a value that nothing makes and that has no numbers. */
+/* OCT_EUNSUPPORTED for a node whose operator has no record, and for a value that nothing makes and that has no
+ * numbers. */
 oct_status rt_check_known(const oct_graph *g, int node, oct_err *err);
 oct_status rt_check_value(const oct_value *v, oct_err *err);
 /* The datum of an input as declared, on this data; NULL where its type or shape is not known. */
@@ -122,15 +126,17 @@ oct_status rt_place(oct_plan *p, oct_err *err);
 /* Shared pieces. */
 oct_status rt_new_buffer(oct_plan *p, size_t bytes, int *buffer, oct_err *err);
 rt_operand *rt_new_operand(oct_plan *p, const oct_operand *like, int buffer); /* NULL: no memory */
-/* A step of a node, or of none (both NULL), without operands; rt_add_step puts it behind those of the plan. NULL: no memory. */
+/* A step of a node, or of none (both NULL), without operands; rt_add_step puts it behind those of the plan. NULL: no
+ * memory. */
 rt_step *rt_new_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in, int n_out);
 oct_status rt_add_step(oct_plan *p, rt_step *st, oct_err *err);
 bool rt_is_tapped(const oct_plan *p, const char *name);
-/* Tapped values must outlive passes and pruning, which keep graph outputs: on: they are outputs of g, the plan's graph or one with its indices, until
- * that is taken back. Shapes computed in the graph are constants once the inputs' shapes are: they fold, tapped or not. */
+/* Tapped values must outlive passes and pruning, which keep graph outputs: on: they are outputs of g, the plan's graph
+ * or one with its indices, until that is taken back. Shapes computed in the graph are constants once the inputs' shapes
+ * are: they fold, tapped or not. */
 void rt_show_taps(const oct_plan *p, oct_graph *g, bool on);
 void rt_run_reorder(oct_pool *pool, const oct_step *s); /* in[0] and out[0] in different layouts */
-int rt_root(const oct_plan *p, int buffer); /* follows aliases */
-size_t rt_offset(const oct_plan *p, int buffer); /* where a buffer begins in the memory of its root */
+int rt_root(const oct_plan *p, int buffer);             /* follows aliases */
+size_t rt_offset(const oct_plan *p, int buffer);        /* where a buffer begins in the memory of its root */
 
 #endif

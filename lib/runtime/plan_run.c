@@ -232,8 +232,14 @@ size_t oct_plan_n_steps(const oct_plan *p)
 static oct_step_info step_info(const oct_plan *p, const rt_step *st)
 {
     const oct_node *n = st->s.node;
-    oct_step_info info = { .name = n ? n->name : "", .op = n ? n->op : "Reorder", .scheme = st->scheme, .seconds = st->seconds,
-                           .calls = st->calls, .macs = st->macs, .weighted = oct_step_has_weights(&st->s), .value = "" };
+    oct_step_info info = { .name = n ? n->name : "",
+                           .op = n ? n->op : "Reorder",
+                           .scheme = st->scheme,
+                           .seconds = st->seconds,
+                           .calls = st->calls,
+                           .macs = st->macs,
+                           .weighted = oct_step_has_weights(&st->s),
+                           .value = "" };
     if (st->s.n_out && st->s.out[0] && st->s.out[0]->value >= 0)
         info.value = p->g->value[st->s.out[0]->value].name;
     if (!info.scheme)

@@ -9,9 +9,9 @@
 struct oct_runner {
     oct_arena *arena;
     const oct_graph *g;
-    oct_plan like;     /* has the options */
+    oct_plan like; /* has the options */
     oct_model_inputs in;
-    rt_kept kept;      /* ragged data: the oldest plan goes when another shape comes */
+    rt_kept kept; /* ragged data: the oldest plan goes when another shape comes */
     oct_tap_fn tap;
     void *tap_arg;
 };

@@ -8,8 +8,9 @@
 typedef struct oct_runner oct_runner;
 
 /* g and opts (may be NULL) with its taps are borrowed and must outlive the runner. feed[i] names what the i-th array
- * given to run is (the reference model's inputs); n_feed of them, borrowed for the call. They are matched to g's inputs by
- * name, and when no name fits by position; NULL: the arrays are g's inputs. OCT_EMALFORMED names the input that nothing feeds. */
+ * given to run is (the reference model's inputs); n_feed of them, borrowed for the call. They are matched to g's inputs
+ * by name, and when no name fits by position; NULL: the arrays are g's inputs. OCT_EMALFORMED names the input that
+ * nothing feeds. */
 oct_status oct_runner_create(const oct_graph *g, const oct_plan_opts *opts, const oct_input_desc *feed, size_t n_feed,
                              oct_runner **r, oct_err *err);
 void oct_runner_destroy(oct_runner *r); /* NULL allowed */
@@ -26,8 +27,8 @@ oct_status oct_runner_begin(oct_runner *r, const oct_array *arrays, oct_plan **p
 /* Shown what every plan of this runner computes from its next run on (oct_plan_set_tap); fn NULL: nothing. */
 void oct_runner_set_tap(oct_runner *r, oct_tap_fn fn, void *arg);
 
-/* The inputs that samples fill for all of n graphs at once: names and types of g[0], dimensions known where any of them fixes one, unread where nothing in any
- * of them reads one. Strings always count as read. Allocated in arena. */
+/* The inputs that samples fill for all of n graphs at once: names and types of g[0], dimensions known where any of them
+ * fixes one, unread where nothing in any of them reads one. Strings always count as read. Allocated in arena. */
 oct_status oct_inputs_describe(const oct_graph *const *g, size_t n, oct_arena *arena, oct_input_desc **inputs,
                                size_t *n_inputs, oct_err *err);
 

@@ -1,9 +1,10 @@
 /* Graphs of which parts can be planned only when others have run.
  *
- * The graph, its known shapes inferred, is walked through in rounds. In each, what can be planned from the tensors that are there
- * is: that is a stage, a graph cut out of the whole, with a plan of its own. Then nodes that can run but not be planned do so by
- * themselves: control flow, sequences, shapes that depend on data. A stage is kept with what it depends on (the nodes that had run,
- * the types and shapes of what they left), so that it is cut and planned once for the shapes that come again. */
+ * The graph, its known shapes inferred, is walked through in rounds. In each, what can be planned from the tensors that
+ * are there is: that is a stage, a graph cut out of the whole, with a plan of its own. Then nodes that can run but not
+ * be planned do so by themselves: control flow, sequences, shapes that depend on data. A stage is kept with what it
+ * depends on (the nodes that had run, the types and shapes of what they left), so that it is cut and planned once for
+ * the shapes that come again. */
 #include "runtime/staged_int.h"
 
 #include "base/io.h"
@@ -63,7 +64,8 @@ static void stage_free(rt_stage *st)
     oct_arena_destroy(st->arena);
 }
 
-/* A place for one more stage: a new one, or that of the oldest which this run has not used (what it has left is in use). */
+/* A place for one more stage: a new one, or that of the oldest which this run has not used (what it has left is in
+ * use). */
 static oct_status make_room(oct_plan *p, rt_stage **place, oct_err *err)
 {
     rt_staged *s = p->staged;
@@ -164,8 +166,14 @@ static oct_status call(oct_plan *p, int id, oct_datum *const *in, oct_datum **ou
     if (!op->exec || (op->run && tensors))
         return oct_op_run_alone(p->g, id, in, out, &(oct_run){ .pool = p->opts.pool, .iteration = p->iteration }, err);
     rt_call c = { .p = p, .node = id };
-    oct_exec x = { .node = n, .opset = oct_graph_opset(p->g, n->domain), .in = in, .out = out, .pool = p->opts.pool,
-                   .max_trips = p->opts.max_trips, .body = rt_run_body, .arg = &c };
+    oct_exec x = { .node = n,
+                   .opset = oct_graph_opset(p->g, n->domain),
+                   .in = in,
+                   .out = out,
+                   .pool = p->opts.pool,
+                   .max_trips = p->opts.max_trips,
+                   .body = rt_run_body,
+                   .arg = &c };
     return op->exec(&x, err);
 }
 
@@ -210,8 +218,8 @@ static oct_status run_node(oct_plan *p, int id, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether a node that runs by itself, on reals, makes what it should: quantized constants are there for plans alone, and nobody would round
- * the results, but those of a move with the same parameters. */
+/* Whether a node that runs by itself, on reals, makes what it should: quantized constants are there for plans alone,
+ * and nobody would round the results, but those of a move with the same parameters. */
 static bool runs_on_reals(const oct_graph *g, const oct_node *n, const oct_op *op)
 {
     const oct_quant *x = n->n_in > 0 && n->in[0] >= 0 ? g->value[n->in[0]].quant : NULL;
@@ -233,8 +241,9 @@ static bool reads_varying(const oct_plan *p, const oct_node *n)
     return any;
 }
 
-/* QLinear operators and what is quantized otherwise are steps of plans alone: they wait for the next stage. So do quantizers, since a
- * stage knows what to compute on the quantized values that they make; and layers with weights, which a plan packs once. */
+/* QLinear operators and what is quantized otherwise are steps of plans alone: they wait for the next stage. So do
+ * quantizers, since a stage knows what to compute on the quantized values that they make; and layers with weights,
+ * which a plan packs once. */
 static bool runs_alone(const oct_plan *p, int id)
 {
     const oct_op *op = oct_op_of(p->g, id);
@@ -433,9 +442,13 @@ bool rt_stage_part(const oct_plan *p, size_t k, oct_plan **plan, oct_step_info *
         if (!s->time[id].calls || k--)
             continue;
         const char *scheme = oct_op_of(p->g, id)->scheme;
-        *info = (oct_step_info){ .name = n->name, .op = n->op, .scheme = scheme ? scheme : "float", .seconds = s->time[id].seconds,
+        *info = (oct_step_info){ .name = n->name,
+                                 .op = n->op,
+                                 .scheme = scheme ? scheme : "float",
+                                 .seconds = s->time[id].seconds,
                                  .value = n->n_out && n->out[0] >= 0 ? p->g->value[n->out[0]].name : "",
-                                 .calls = s->time[id].calls, .weighted = oct_node_has_weights(p->g, id) };
+                                 .calls = s->time[id].calls,
+                                 .weighted = oct_node_has_weights(p->g, id) };
         return true;
     }
     return false;

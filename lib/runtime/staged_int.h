@@ -1,5 +1,5 @@
-/* lib/runtime/staged_int.h -- the inside of plans that run in stages: staged.c (the run), cut.c (making a stage), body.c (nested
- * graphs). */
+/* lib/runtime/staged_int.h -- the inside of plans that run in stages: staged.c (the run), cut.c (making a stage),
+ * body.c (nested graphs). */
 #ifndef OCT_RUNTIME_STAGED_INT_H
 #define OCT_RUNTIME_STAGED_INT_H
 
@@ -19,7 +19,7 @@ typedef struct rt_stage {
     bool ready;
     uint64_t used;
     /* what it depends on */
-    bool *done;   /* nodes that have run before */
+    bool *done; /* nodes that have run before */
     rt_live *live;
     size_t n_live;
     /* what it does */
@@ -35,12 +35,12 @@ typedef struct rt_stage {
 typedef struct rt_body {
     int node;
     const char *attr;
-    oct_graph *g;      /* a copy that stands alone */
-    size_t n_own;      /* inputs of its own; captured ones follow */
-    int *captured;     /* value of the outer graph, for each of these */
-    oct_datum **feed;  /* [g->n_input], of the call in progress */
+    oct_graph *g;        /* a copy that stands alone */
+    size_t n_own;        /* inputs of its own; captured ones follow */
+    int *captured;       /* value of the outer graph, for each of these */
+    oct_datum **feed;    /* [g->n_input], of the call in progress */
     oct_plan_input *was; /* [n_own], in the iteration before */
-    bool *varies;      /* [n_own]: its shape is not what it was in an iteration of the call in progress */
+    bool *varies;        /* [n_own]: its shape is not what it was in an iteration of the call in progress */
     rt_kept kept;
 } rt_body;
 
@@ -52,9 +52,10 @@ typedef struct rt_time {
 typedef struct rt_staged {
     oct_datum **datum; /* by value of the plan's graph: what the run in progress has; constants always */
     bool *done;        /* by node */
-    bool *varies;      /* by value: its shape changes from run to run. It is in no stage until there is nothing else to do. */
-    bool all_in;       /* from there on */
-    size_t left;       /* nodes */
+    bool
+        *varies; /* by value: its shape changes from run to run. It is in no stage until there is nothing else to do. */
+    bool all_in; /* from there on */
+    size_t left; /* nodes */
     uint64_t clock, began;
     rt_live *live;
     size_t n_live;
@@ -62,8 +63,8 @@ typedef struct rt_staged {
     size_t n_stage, cap_stage;
     rt_body **body;
     size_t n_body, cap_body;
-    rt_time *time;     /* by node */
-    oct_datum **feed;  /* of a stage: [n_value] */
+    rt_time *time;    /* by node */
+    oct_datum **feed; /* of a stage: [n_value] */
 } rt_staged;
 
 /* Fills a stage that knows what it depends on. */
@@ -75,7 +76,8 @@ typedef struct rt_call {
     int node;
     uint64_t calls; /* of its graphs until now */
 } rt_call;
-oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t n_in, oct_datum **out, size_t n_out, oct_err *err);
+oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t n_in, oct_datum **out, size_t n_out,
+                       oct_err *err);
 void rt_free_body(rt_body *b);
 
 /* A tensor's operand; of type OCT_UNDEFINED for what is no tensor. */

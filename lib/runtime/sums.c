@@ -1,5 +1,6 @@
-/* Sums: Add behind a product becomes part of the product's step, which adds as it stores (oct_step.residual) and then stands where the addition
- * stood. The result has the same bits: the product's chain ends, the sum is rounded, then clamped. */
+/* Sums: Add behind a product becomes part of the product's step, which adds as it stores (oct_step.residual) and then
+ * stands where the addition stood. The result has the same bits: the product's chain ends, the sum is rounded, then
+ * clamped. */
 #include "runtime/lower_int.h"
 
 #include "passes/match.h"
@@ -15,7 +16,8 @@ static bool is_real(const oct_operand *t)
 /* Whether a step is a product that may take in the sum that alone reads it. */
 static bool is_free(const rt_step *st)
 {
-    return st->s.op->fuses_sum && st->s.n_out == 1 && is_real(st->s.in[0]) && !st->s.residual && !st->s.epilogue.clamp && !st->tap[0];
+    return st->s.op->fuses_sum && st->s.n_out == 1 && is_real(st->s.in[0]) && !st->s.residual &&
+           !st->s.epilogue.clamp && !st->tap[0];
 }
 
 /* The step that makes an operand; -1: none does. */
@@ -48,7 +50,8 @@ oct_status rt_join_sum(rt_lowering *l, const oct_node *n, rt_step *st, oct_err *
 {
     oct_operand **in = st->s.in;
     int best = -1, product = 0;
-    if (l->p->opts.no_passes || n->n_in != 2 || !is_real(in[0]) || !is_real(in[1]) || !oct_same_dims(l->g, n->in[0], n->in[1]))
+    if (l->p->opts.no_passes || n->n_in != 2 || !is_real(in[0]) || !is_real(in[1]) ||
+        !oct_same_dims(l->g, n->in[0], n->in[1]))
         return OCT_OK;
     /* The later one where both could, whose output is still in the caches. */
     for (int k = 0; k < 2; k++) {

@@ -5,9 +5,12 @@
 
 /* ---- operands ---- */
 
-oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *dims, const void *data, rt_operand **out, oct_err *err)
+oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *dims, const void *data, rt_operand **out,
+                         oct_err *err)
 {
-    oct_operand o = { .dtype = t, .rank = rank, .constant = data != NULL, .data = (void *)(uintptr_t)data, .value = -1 };
+    oct_operand o = {
+        .dtype = t, .rank = rank, .constant = data != NULL, .data = (void *)(uintptr_t)data, .value = -1
+    };
     size_t bytes;
     int buffer;
     for (int i = 0; i < rank; i++)
@@ -20,8 +23,10 @@ oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *d
     return *out ? OCT_OK : oct_nomem(err);
 }
 
-/* A new operand for a value, of this type; q: what its quantized values stand for. constant: its data, where they are there. */
-static oct_status new_operand(rt_lowering *l, int value, oct_dtype dtype, const oct_quant *q, const void *constant, rt_operand **out, oct_err *err)
+/* A new operand for a value, of this type; q: what its quantized values stand for. constant: its data, where they are
+ * there. */
+static oct_status new_operand(rt_lowering *l, int value, oct_dtype dtype, const oct_quant *q, const void *constant,
+                              rt_operand **out, oct_err *err)
 {
     const oct_value *v = &l->g->value[value];
     int64_t dims[OCT_MAX_RANK];
@@ -36,7 +41,8 @@ static oct_status new_operand(rt_lowering *l, int value, oct_dtype dtype, const 
 }
 
 /* Another operand for the same bytes. */
-static oct_status taken_as(rt_lowering *l, const rt_operand *from, int value, const oct_quant *q, rt_operand **out, oct_err *err)
+static oct_status taken_as(rt_lowering *l, const rt_operand *from, int value, const oct_quant *q, rt_operand **out,
+                           oct_err *err)
 {
     oct_operand t = from->t;
     t.q = q;
@@ -48,7 +54,8 @@ static oct_status taken_as(rt_lowering *l, const rt_operand *from, int value, co
 /* ---- steps between quantized values and reals ---- */
 
 /* Scales and zero points as inputs of QuantizeLinear and DequantizeLinear. */
-static oct_status qparams_operands(rt_lowering *l, const oct_operand *x, const oct_quant *q, oct_operand **in, oct_err *err)
+static oct_status qparams_operands(rt_lowering *l, const oct_operand *x, const oct_quant *q, oct_operand **in,
+                                   oct_err *err)
 {
     int64_t dims[OCT_MAX_RANK] = { q->n };
     const int rank = q->block ? x->rank : q->n > 1;
@@ -71,12 +78,19 @@ static oct_node *node_of(rt_lowering *l, const oct_op *op, int value, const oct_
         return NULL;
     attr[0] = (oct_attr){ .name = "axis", .type = OCT_ATTR_INT, .i = q->axis };
     attr[1] = (oct_attr){ .name = "block_size", .type = OCT_ATTR_INT, .i = q->block };
-    *n = (oct_node){ .name = l->g->value[value].name, .op = op->type, .domain = "", .overload = "", .opset = 21, .attr = attr, .n_attr = 2 };
+    *n = (oct_node){ .name = l->g->value[value].name,
+                     .op = op->type,
+                     .domain = "",
+                     .overload = "",
+                     .opset = 21,
+                     .attr = attr,
+                     .n_attr = 2 };
     return n;
 }
 
 /* A step that makes quantized values of reals or reals of quantized values; it is not among the plan's yet. */
-static oct_status new_change(rt_lowering *l, bool to_qvals, int value, rt_operand *from, rt_operand *to, rt_step **st, oct_err *err)
+static oct_status new_change(rt_lowering *l, bool to_qvals, int value, rt_operand *from, rt_operand *to, rt_step **st,
+                             oct_err *err)
 {
     const oct_quant *q = l->g->value[value].quant;
     const rt_lowered *v = &l->value[value];
@@ -125,7 +139,8 @@ static oct_status change(rt_lowering *l, bool to_qvals, int value, rt_operand *f
 static oct_status check_type(const oct_value *v, oct_err *err)
 {
     if (v->dtype == OCT_STRING || v->dtype == OCT_UNDEFINED)
-        return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has type %s, which cannot be run", v->name, oct_dtype_name(v->dtype));
+        return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has type %s, which cannot be run", v->name,
+                        oct_dtype_name(v->dtype));
     return rt_check_value(v, err);
 }
 
@@ -142,7 +157,8 @@ oct_status rt_qvals(rt_lowering *l, int value, rt_operand **out, oct_err *err)
         OCT_TRY(check_type(v, err));
         OCT_TRY(new_operand(l, value, v->quant->dtype, v->quant, data_of(v->quant->qvals), qvals, err));
         if (v->is_input || (v->constant && !v->quant->qvals)) {
-            OCT_TRY(v->is_input ? rt_reals(l, value, &reals, err) : new_operand(l, value, v->dtype, NULL, data_of(v->constant), &reals, err));
+            OCT_TRY(v->is_input ? rt_reals(l, value, &reals, err)
+                                : new_operand(l, value, v->dtype, NULL, data_of(v->constant), &reals, err));
             OCT_TRY(change(l, true, value, reals, *qvals, err));
         }
     }
@@ -260,12 +276,8 @@ oct_status rt_lower_border(rt_lowering *l, int id, oct_border border, oct_err *e
     bool left;
     switch (border) {
     case OCT_NO_BORDER: break;
-    case OCT_BORDER_ROUNDS:
-        OCT_TRY(rt_reals(l, x, &from, err));
-        return rt_rounded(l, y, from, err);
-    case OCT_BORDER_NUMBERS:
-        OCT_TRY(rt_qvals(l, x, &from, err));
-        return taken_as(l, from, y, NULL, &to->reals, err);
+    case OCT_BORDER_ROUNDS: OCT_TRY(rt_reals(l, x, &from, err)); return rt_rounded(l, y, from, err);
+    case OCT_BORDER_NUMBERS: OCT_TRY(rt_qvals(l, x, &from, err)); return taken_as(l, from, y, NULL, &to->reals, err);
     case OCT_BORDER_QVALS:
         OCT_TRY(rt_reals(l, x, &from, err));
         OCT_TRY(taken_as(l, from, y, l->g->value[y].quant, &to->qvals, err));

@@ -1,5 +1,6 @@
-/* Targets that recognize operators on integers by the quantizers around them, as ONNX Runtime does: DequantizeLinear before every input and QuantizeLinear
- * after every output, with types and parameters that the operator on integers supports. */
+/* Targets that recognize operators on integers by the quantizers around them, as ONNX Runtime does: DequantizeLinear
+ * before every input and QuantizeLinear after every output, with types and parameters that the operator on integers
+ * supports. */
 #include "targets/stand_int.h"
 
 #include "forms/qlinear.h"
@@ -14,8 +15,10 @@
 typedef struct finder {
     const oct_target *t;
     const oct_graph *g;
-    const oct_node **from; /* [n_value]: the node whose parameters dequantize the value; the target may have moved it there across data movement */
-    const oct_node **to;   /* [n_value]: the QuantizeLinear that is the value's only reader, also if the target moved it there; or the first of several alike */
+    const oct_node **from; /* [n_value]: the node whose parameters dequantize the value; the target may have moved it
+                              there across data movement */
+    const oct_node **to;   /* [n_value]: the QuantizeLinear that is the value's only reader, also if the target moved it
+                              there; or the first of several alike */
     bool *found;           /* [n_value]: `to` is known */
     oct_stand *stand;
 } finder;
@@ -29,8 +32,8 @@ static bool is_single(const oct_graph *g, const oct_node *q)
 
 static bool same_parameters(const oct_graph *g, const oct_node *a, const oct_node *b)
 {
-    return is_single(g, a) && is_single(g, b) && oct_linear_scale(g, a, 0) == oct_linear_scale(g, b, 0) && oct_linear_zero(g, a) == oct_linear_zero(g, b) &&
-           oct_linear_type(g, a) == oct_linear_type(g, b);
+    return is_single(g, a) && is_single(g, b) && oct_linear_scale(g, a, 0) == oct_linear_scale(g, b, 0) &&
+           oct_linear_zero(g, a) == oct_linear_zero(g, b) && oct_linear_type(g, a) == oct_linear_type(g, b);
 }
 
 /* ---- quantizers beside values ---- */
@@ -62,8 +65,8 @@ static bool is_crossed(const finder *f, const oct_node *n)
     return e && e->crossed && n->n_out >= 1 && n->out[0] >= 0 && n->in[0] >= 0 && takes_bytes(f->g, n);
 }
 
-/* The QuantizeLinear that quantizes a value for all its readers, in targets that have one for each reader: all readers are quantizers, and have the same
- * parameters. */
+/* The QuantizeLinear that quantizes a value for all its readers, in targets that have one for each reader: all readers
+ * are quantizers, and have the same parameters. */
 static const oct_node *common_quantizer(const finder *f, int value)
 {
     const oct_value *v = &f->g->value[value];
@@ -81,7 +84,8 @@ static const oct_node *quantizer_behind(finder *f, int value)
     const oct_node *n = only_reader(f->g, value);
     if (f->found[value])
         return f->to[value];
-    f->found[value] = true; /* found from the end of the graph on, without recursion, because graphs in hostile files may be deep */
+    f->found[value] =
+        true; /* found from the end of the graph on, without recursion, because graphs in hostile files may be deep */
     if (!n)
         f->to[value] = common_quantizer(f, value);
     else if (oct_linear_is(f->g, n, "QuantizeLinear"))
@@ -110,7 +114,8 @@ static void find(finder *f)
         if (!is_crossed(f, n))
             continue;
         if (f->to[n->out[0]] && f->to[n->in[0]] == f->to[n->out[0]] && !f->from[n->in[0]])
-            f->from[n->in[0]] = f->to[n->in[0]]; /* the target moved the quantizer before the node, and the node reads what it quantizes */
+            f->from[n->in[0]] = f->to[n->in[0]]; /* the target moved the quantizer before the node, and the node reads
+                                                    what it quantizes */
         if (f->from[n->in[0]] && is_single(g, f->from[n->in[0]])) {
             const oct_node *q = only_reader(g, n->out[0]);
             if (!q || strcmp(q->op, "QuantizeLinear") != 0)
@@ -134,7 +139,8 @@ static int clamp_behind(const oct_graph *g, int value)
 static bool covers(const oct_graph *g, const oct_node *q, int clamp)
 {
     const oct_dtype t = oct_linear_type(g, q);
-    const int levels = oct_dtype_bits(t) < 16 ? 1 << oct_dtype_bits(t) : 1 << 16, least = t == OCT_S8 || t == OCT_S16 ? -levels / 2 : 0, zero = oct_linear_zero(g, q);
+    const int levels = oct_dtype_bits(t) < 16 ? 1 << oct_dtype_bits(t) : 1 << 16,
+              least = t == OCT_S8 || t == OCT_S16 ? -levels / 2 : 0, zero = oct_linear_zero(g, q);
     const float s = oct_linear_scale(g, q, 0);
     float lo, hi;
     return is_single(g, q) && oct_op_clamp(g, clamp, &lo, &hi) && s * (float)(least - zero) >= lo &&
@@ -152,7 +158,8 @@ static int own_clamp(const finder *f, const oct_target_op *e, int value)
     return op && op->clamp ? id : -1;
 }
 
-/* The quantizer after output `value` of an operator, or after the clamps that follow it; NULL: there is none. *why is set if a clamp is the reason. */
+/* The quantizer after output `value` of an operator, or after the clamps that follow it; NULL: there is none. *why is
+ * set if a clamp is the reason. */
 static const oct_node *output_quantizer(finder *f, const oct_target_op *e, int value, const char **why)
 {
     const int own = own_clamp(f, e, value);
@@ -166,7 +173,8 @@ static const oct_node *output_quantizer(finder *f, const oct_target_op *e, int v
     for (int i = 0; i < n && all; i++)
         all = covers(f->g, q, clamp[i]);
     if (n && !all) {
-        *why = q ? "the grid of its result goes beyond the Relu or Clip behind it" : "a Relu or Clip without a quantizer stands behind it";
+        *why = q ? "the grid of its result goes beyond the Relu or Clip behind it"
+                 : "a Relu or Clip without a quantizer stands behind it";
         return NULL;
     }
     return q;
@@ -189,8 +197,9 @@ static bool read_once(const oct_graph *g, int value)
     return g->value[value].n_uses + g->value[value].is_output <= 1;
 }
 
-/* Whether a value that `from` dequantizes has only one reader, and so have its quantized values: quantizer, dequantizer and reader form a chain. If the
- * value is not the result of `from`, the target inserts a new pair before it, and only the value's readers count. */
+/* Whether a value that `from` dequantizes has only one reader, and so have its quantized values: quantizer, dequantizer
+ * and reader form a chain. If the value is not the result of `from`, the target inserts a new pair before it, and only
+ * the value's readers count. */
 static bool is_lone_input(const oct_graph *g, const oct_node *from, int value)
 {
     const bool own = from->out[0] == value && strcmp(from->op, "DequantizeLinear") == 0;
@@ -205,7 +214,8 @@ static bool is_lone_output(const oct_graph *g, const oct_node *to)
     return d && oct_linear_is(g, d, "DequantizeLinear") && read_once(g, d->out[0]);
 }
 
-/* The row of oct_target.takes for a type of activations; -1: none. lone: quantizer, dequantizer and reader form a chain, so that s8 may become u8. */
+/* The row of oct_target.takes for a type of activations; -1: none. lone: quantizer, dequantizer and reader form a
+ * chain, so that s8 may become u8. */
 static int row_of(const finder *f, oct_dtype type, bool lone)
 {
     const bool becomes_u8 = type == OCT_S8 && f->t->signs_free && lone;
@@ -223,20 +233,24 @@ static int output_row(const finder *f, const oct_node *to)
     return row_of(f, oct_linear_type(f->g, to), is_lone_output(f->g, to));
 }
 
-/* Why two operands (inputs, or an input and the output) do not agree in type, or one has an unsuitable scale; NULL: they fit. */
-static const char *unequal(const finder *f, const oct_target_op *e, const oct_node *first, int row, const oct_node *other, int other_row)
+/* Why two operands (inputs, or an input and the output) do not agree in type, or one has an unsuitable scale; NULL:
+ * they fit. */
+static const char *unequal(const finder *f, const oct_target_op *e, const oct_node *first, int row,
+                           const oct_node *other, int other_row)
 {
     if (row < 0 || row > 1 || row != other_row)
         return "the target wants its inputs and results in one type of 8 bits";
     if (!is_single(f->g, first) || !is_single(f->g, other))
         return "a scale is not one number";
-    if (e && e->scalars && (oct_linear_constant(f->g, first->in[1])->rank || oct_linear_constant(f->g, other->in[1])->rank))
+    if (e && e->scalars &&
+        (oct_linear_constant(f->g, first->in[1])->rank || oct_linear_constant(f->g, other->in[1])->rank))
         return "a scale is a list of one number, where the target wants a number";
     return NULL;
 }
 
-/* Why the bias of a product does not fit. NULL: there is none, or the target adds real numbers and it is not quantized, or its scale is the product of the other
- * scales (unless the target accepts any), or it is a constant that the target quantizes (rounds). */
+/* Why the bias of a product does not fit. NULL: there is none, or the target adds real numbers and it is not quantized,
+ * or its scale is the product of the other scales (unless the target accepts any), or it is a constant that the target
+ * quantizes (rounds). */
 static const char *bad_bias(const finder *f, const oct_target_op *e, const oct_node *n, int slot, bool rounds)
 {
     const int b = oct_input_at(n, slot);
@@ -263,9 +277,10 @@ static bool real_results(const oct_target_op *e)
     return !e->needs_output && !e->clamp_needs_output;
 }
 
-/* Why a product runs in float; NULL: it runs on integers. gemm: it becomes a Gemm together with a sum. constants: the target then quantizes its float weights,
- * too. */
-static const char *product(finder *f, const oct_target_op *e, const oct_node *n, int bias, const oct_node *to, bool clamped, bool gemm, bool constants)
+/* Why a product runs in float; NULL: it runs on integers. gemm: it becomes a Gemm together with a sum. constants: the
+ * target then quantizes its float weights, too. */
+static const char *product(finder *f, const oct_target_op *e, const oct_node *n, int bias, const oct_node *to,
+                           bool clamped, bool gemm, bool constants)
 {
     const oct_node *x = f->from[n->in[0]], *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
     const bool rounds = (e->rounds || gemm) && (to || real_results(e));
@@ -338,8 +353,8 @@ static const char *functions(finder *f, const oct_target_op *e, const oct_node *
 
 /* ---- nodes ---- */
 
-/* Whether the target supports the form in which scales of weights are stored: one number, one for each column (axis 1), or blocks along the columns (axis 0).
- * A negative axis is not supported. */
+/* Whether the target supports the form in which scales of weights are stored: one number, one for each column (axis 1),
+ * or blocks along the columns (axis 0). A negative axis is not supported. */
 static bool has_block_scales(const oct_graph *g, const oct_node *w)
 {
     const oct_tensor *s = oct_linear_constant(g, w->in[1]);
@@ -349,13 +364,15 @@ static bool has_block_scales(const oct_graph *g, const oct_node *w)
     return s->rank == 0 || (s->rank == 1 && s->count == columns && axis == 1);
 }
 
-/* Whether only the weights of a product are quantized, in a form in which the target multiplies them by real numbers. */
+/* Whether only the weights of a product are quantized, in a form in which the target multiplies them by real
+ * numbers. */
 static bool is_blocks(const finder *f, const oct_node *n, const oct_op *op)
 {
     const oct_node *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
     const char *transposed = op->weights.transposed;
-    return op->weights.blocks && w && !f->from[n->in[0]] && !(transposed && oct_node_int(n, transposed, 0)) && oct_linear_constant(f->g, w->in[0]) && f->g->value[w->in[0]].shape.rank == 2 &&
-           has_block_scales(f->g, w) && oct_target_lists(f->t, n->op, OCT_TARGET_WEIGHT_ONLY) && !f->to[n->out[0]];
+    return op->weights.blocks && w && !f->from[n->in[0]] && !(transposed && oct_node_int(n, transposed, 0)) &&
+           oct_linear_constant(f->g, w->in[0]) && f->g->value[w->in[0]].shape.rank == 2 && has_block_scales(f->g, w) &&
+           oct_target_lists(f->t, n->op, OCT_TARGET_WEIGHT_ONLY) && !f->to[n->out[0]];
 }
 
 static bool same_dim(const oct_dim *a, const oct_dim *b)
@@ -363,8 +380,8 @@ static bool same_dim(const oct_dim *a, const oct_dim *b)
     return a->n >= 0 ? a->n == b->n : b->n < 0 && a->sym && b->sym && strcmp(a->sym, b->sym) == 0;
 }
 
-/* The sum that is the only reader of a product of matrices and becomes one operator with it before the target looks for quantizers; -1: none. *vector: the
- * other summand is a constant row. */
+/* The sum that is the only reader of a product of matrices and becomes one operator with it before the target looks for
+ * quantizers; -1: none. *vector: the other summand is a constant row. */
 static int joined_sum(const finder *f, const oct_target_op *e, const oct_node *n, bool *vector)
 {
     const oct_graph *g = f->g;
@@ -372,8 +389,10 @@ static int joined_sum(const finder *f, const oct_target_op *e, const oct_node *n
     const int id = e->joins_sum && oct_value_used_once(v) ? v->uses[0].node : -1;
     const oct_op *op = id >= 0 ? oct_op_of(g, id) : NULL;
     const int other = op && op->adds && g->node[id].n_in == 2 ? oct_other_input(&g->node[id], n->out[0]) : -1;
-    const oct_shape *a = &g->value[n->in[0]].shape, *b = &g->value[n->in[1]].shape, *c = other >= 0 ? &g->value[other].shape : NULL;
-    if (!c || g->value[other].dtype != OCT_F32 || a->rank < 1 || b->rank != 2 || (c->rank != 1 && (c->rank != 2 || a->rank != 2)))
+    const oct_shape *a = &g->value[n->in[0]].shape, *b = &g->value[n->in[1]].shape,
+                    *c = other >= 0 ? &g->value[other].shape : NULL;
+    if (!c || g->value[other].dtype != OCT_F32 || a->rank < 1 || b->rank != 2 ||
+        (c->rank != 1 && (c->rank != 2 || a->rank != 2)))
         return -1;
     *vector = c->rank == 1 && oct_linear_constant(g, other);
     if (!same_dim(&c->d[c->rank - 1], &b->d[1]))
@@ -414,7 +433,8 @@ static void judge_product(finder *f, const oct_target_op *e, int id, const oct_o
         why = "its result has other readers beside the quantizer";
     if (!why && sum >= 0 && (!vector || (!to && !real_results(e))))
         why = vector ? "nothing quantizes its sum with the bias behind it" : "what is added to it is no constant row";
-    /* With more than two dimensions, a Reshape follows that Gemm. A quantizer moves across the Reshape, but not across a Relu or Clip. */
+    /* With more than two dimensions, a Reshape follows that Gemm. A quantizer moves across the Reshape, but not across
+     * a Relu or Clip. */
     const bool constants = sum >= 0 && to && (f->g->value[n->in[0]].shape.rank == 2 || to->in[0] == value);
     const char *other = product(f, e, n, op->weights.bias, to, clamped, sum >= 0, constants);
     settle(f, id, other ? other : why);
@@ -442,7 +462,8 @@ static void join_bias(finder *f, int id)
         const int other = i == 2 ? oct_other_input(&g->node[at], v) : -1;
         const oct_tensor *row = other >= 0 ? oct_linear_constant(g, other) : NULL;
         const oct_shape *y = &g->value[v].shape;
-        if (i == 2 && (!row || row->rank != 1 || (y->rank > 0 && y->d[y->rank - 1].n >= 0 && y->d[y->rank - 1].n != row->count)))
+        if (i == 2 &&
+            (!row || row->rank != 1 || (y->rank > 0 && y->d[y->rank - 1].n >= 0 && y->d[y->rank - 1].n != row->count)))
             return;
         v = g->node[at].out[0];
     }
@@ -460,8 +481,8 @@ static bool fuses_forward(const oct_target *t)
     return false;
 }
 
-/* The layer on integers that alone makes a value, possibly with a sum behind it, and whose result nothing else reads; -1: there is none. sums: such a sum
- * counts. */
+/* The layer on integers that alone makes a value, possibly with a sum behind it, and whose result nothing else reads;
+ * -1: there is none. sums: such a sum counts. */
 static int layer_before(const finder *f, int value, bool sums)
 {
     const oct_value *v = value >= 0 ? &f->g->value[value] : NULL;
@@ -472,17 +493,20 @@ static int layer_before(const finder *f, int value, bool sums)
     return op->adds ? f->stand[p].with : p;
 }
 
-/* A sum or a clamp that such a target computes in the layer before it. Whether it is one is the result; if so, the node is judged. */
+/* A sum or a clamp that such a target computes in the layer before it. Whether it is one is the result; if so, the node
+ * is judged. */
 static bool is_fused_forward(finder *f, int id, const oct_op *op)
 {
     const oct_node *n = &f->g->node[id];
     int layer = op->clamp ? layer_before(f, n->in[0], true) : -1;
-    for (int i = 0; i < 2 && layer < 0 && n->n_in == 2 && oct_target_runs(f->t, f->g, id, OCT_TARGET_RESIDUAL, NULL); i++)
+    for (int i = 0; i < 2 && layer < 0 && n->n_in == 2 && oct_target_runs(f->t, f->g, id, OCT_TARGET_RESIDUAL, NULL);
+         i++)
         if (n->in[1 - i] >= 0 && f->from[n->in[1 - i]])
             layer = layer_before(f, n->in[i], false);
     if (layer < 0)
         return false;
-    f->stand[id] = (oct_stand){ OCT_STANDS_INTEGER, op->clamp ? "part of the layer before it" : "added up in the layer before it", layer };
+    f->stand[id] = (oct_stand){ OCT_STANDS_INTEGER,
+                                op->clamp ? "part of the layer before it" : "added up in the layer before it", layer };
     return true;
 }
 
@@ -494,11 +518,13 @@ static void judge(finder *f, int id)
     const char *why = NULL;
     if (f->stand[id].kind == OCT_STANDS_INTEGER)
         join_bias(f, id);
-    if (f->stand[id].kind != OCT_STANDS_FLOAT || f->stand[id].with >= 0 || !op || n->n_in < 1 || n->in[0] < 0 || n->n_out < 1 || n->out[0] < 0)
+    if (f->stand[id].kind != OCT_STANDS_FLOAT || f->stand[id].with >= 0 || !op || n->n_in < 1 || n->in[0] < 0 ||
+        n->n_out < 1 || n->out[0] < 0)
         return;
     if ((op->clamp || op->adds) && fuses_forward(f->t) && is_fused_forward(f, id, op))
         return;
-    if (!e || !(e->forms & OCT_TARGET_STATIC || e->kept) || (op->integer && !e->kept && !oct_target_runs(f->t, f->g, id, OCT_TARGET_STATIC, &why))) {
+    if (!e || !(e->forms & OCT_TARGET_STATIC || e->kept) ||
+        (op->integer && !e->kept && !oct_target_runs(f->t, f->g, id, OCT_TARGET_STATIC, &why))) {
         f->stand[id].why = why ? why : "the target runs this operator in float";
         return;
     }
@@ -515,7 +541,8 @@ static void judge(finder *f, int id)
     settle(f, id, why ? why : other);
 }
 
-oct_status oct_target_stand_around(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand *stand, oct_err *err)
+oct_status oct_target_stand_around(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand *stand,
+                                   oct_err *err)
 {
     finder f = { .t = t, .g = g, .stand = stand };
     f.from = oct_arena_calloc(arena, g->n_value + 1, sizeof *f.from);

@@ -1,13 +1,14 @@
-/* Targets that carry DequantizeLinear forward, across operators that move, clamp or pool values, to operators that then compute on the quantized values, as
- * OpenVINO does. Whether results are quantized does not matter. */
+/* Targets that carry DequantizeLinear forward, across operators that move, clamp or pool values, to operators that then
+ * compute on the quantized values, as OpenVINO does. Whether results are quantized does not matter. */
 #include "targets/carried_int.h"
 
 #include <string.h>
 
 enum { DEEPEST_SUM = 3 }; /* the largest rank of a product of matrices with which the addition of a constant is fused */
 
-/* Whether the target has no zero point to subtract, because it is 0. If a quantizer makes the values, this includes 128 of u8 and -128 of s8: the target may
- * let the quantizer write the other type of 8 bits, in which these zero points are 0. */
+/* Whether the target has no zero point to subtract, because it is 0. If a quantizer makes the values, this includes 128
+ * of u8 and -128 of s8: the target may let the quantizer write the other type of 8 bits, in which these zero points are
+ * 0. */
 static bool is_centred(const carrier *c, const oct_node *d)
 {
     const int zero = oct_linear_zero(c->g, d), p = c->g->value[d->in[0]].producer;
@@ -22,8 +23,8 @@ static bool is_lowest(const carrier *c, const oct_node *d)
 
 /* ---- products ---- */
 
-/* Whether a Conv has strides and a kernel of one element, and is the only reader of a DequantizeLinear. The target then skips elements before it dequantizes
- * the others, and finds no dequantizer at the Conv. */
+/* Whether a Conv has strides and a kernel of one element, and is the only reader of a DequantizeLinear. The target then
+ * skips elements before it dequantizes the others, and finds no dequantizer at the Conv. */
 static bool skips_elements(const carrier *c, const oct_node *n)
 {
     const oct_attr *strides = oct_node_attr(n, "strides");
@@ -53,7 +54,8 @@ static const char *product(const carrier *c, const oct_target_op *e, const oct_n
         return "weights of this type need the zero point 0";
     if (oct_linear_constant(c->g, before(c, n->in[0])->in[1])->count > 1 && oct_node_int(n, "group", 1) == 1)
         return "a scale of its input is not one number";
-    return skips_elements(c, n) ? "strides of a kernel of one element go before the dequantizer that it alone reads" : NULL;
+    return skips_elements(c, n) ? "strides of a kernel of one element go before the dequantizer that it alone reads"
+                                : NULL;
 }
 
 /* The addition of a constant that is the only reader of a product of matrices; -1: none. */
@@ -88,10 +90,13 @@ static void judge_function(carrier *c, int id)
 {
     const oct_node *n = &c->g->node[id];
     const char *why = NULL;
-    const bool moves = oct_op_of(c->g, id)->quant == OCT_QUANT_SAME; /* its other inputs are indices, shapes and the like */
+    const bool moves =
+        oct_op_of(c->g, id)->quant == OCT_QUANT_SAME; /* its other inputs are indices, shapes and the like */
     for (int i = 0; i < (moves ? 1 : n->n_in) && !why; i++)
         if (i == 0 || (n->in[i] >= 0 && c->g->value[n->in[i]].dtype == OCT_F32))
-            why = !is_carried(c, n->in[i]) ? "its inputs are not all quantized" : is_constant(c, n->in[i]) ? "one of its inputs is constant" : NULL;
+            why = !is_carried(c, n->in[i])   ? "its inputs are not all quantized"
+                  : is_constant(c, n->in[i]) ? "one of its inputs is constant"
+                                             : NULL;
     if (!why && oct_op_of(c->g, id)->quant == OCT_QUANT_ARITH)
         why = oct_carried_on_reals(c, n);
     settle(c, id, why);
@@ -100,23 +105,27 @@ static void judge_function(carrier *c, int id)
 /* Whether a node scales quantized values by constants, which become part of the dequantizer. */
 static bool scales(const carrier *c, const oct_node *n)
 {
-    return before(c, n->in[0]) && (oct_is_op(n, "BatchNormalization") || (oct_is_op(n, "Mul") && n->n_in == 2 && is_constant(c, n->in[1])));
+    return before(c, n->in[0]) &&
+           (oct_is_op(n, "BatchNormalization") || (oct_is_op(n, "Mul") && n->n_in == 2 && is_constant(c, n->in[1])));
 }
 
-/* Carries the dequantizer across a node that moves, clamps or pools quantized values. All its real inputs that are not constant must be quantized. */
+/* Carries the dequantizer across a node that moves, clamps or pools quantized values. All its real inputs that are not
+ * constant must be quantized. */
 static void carry(carrier *c, const oct_node *n)
 {
     const oct_node *d = before(c, n->in[0]);
     for (int i = 1; i < n->n_in; i++)
-        if (n->in[i] >= 0 && c->g->value[n->in[i]].dtype == OCT_F32 && !oct_linear_constant(c->g, n->in[i]) && !before(c, n->in[i]))
+        if (n->in[i] >= 0 && c->g->value[n->in[i]].dtype == OCT_F32 && !oct_linear_constant(c->g, n->in[i]) &&
+            !before(c, n->in[i]))
             return;
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0)
             c->from[n->out[k]] = d;
 }
 
-/* Whether it is a Pad that dequantizers are not carried across, because its constant is not 0, or because there is a zero point to subtract. According to
- * measurements, they are not carried either if the zero point is not the lowest value and the result has several readers. */
+/* Whether it is a Pad that dequantizers are not carried across, because its constant is not 0, or because there is a
+ * zero point to subtract. According to measurements, they are not carried either if the zero point is not the lowest
+ * value and the result has several readers. */
 static bool pads_reals(const carrier *c, const oct_node *n)
 {
     const int at = oct_input_at(n, 2);
@@ -124,7 +133,8 @@ static bool pads_reals(const carrier *c, const oct_node *n)
     const oct_node *d = before(c, n->in[0]);
     if (!oct_is_op(n, "Pad") || strcmp(oct_node_str(n, "mode", "constant"), "constant") != 0)
         return false;
-    const bool zeros = at < 0 || (value && value->dtype == OCT_F32 && value->count == 1 && *(const float *)value->data == 0.0f);
+    const bool zeros =
+        at < 0 || (value && value->dtype == OCT_F32 && value->count == 1 && *(const float *)value->data == 0.0f);
     return !zeros || !is_centred(c, d) || (!is_lowest(c, d) && !oct_value_used_once(&c->g->value[n->out[0]]));
 }
 
@@ -146,7 +156,8 @@ static void judge(carrier *c, int id)
         c->from[n->out[0]] = before(c, n->in[0]);
     if (c->stand[id].kind != OCT_STANDS_FLOAT || c->stand[id].with >= 0 || !op)
         return;
-    if (!e || !(e->forms & OCT_TARGET_STATIC || e->kept) || (!e->kept && op->integer && !oct_target_runs(c->t, c->g, id, OCT_TARGET_STATIC, &why))) {
+    if (!e || !(e->forms & OCT_TARGET_STATIC || e->kept) ||
+        (!e->kept && op->integer && !oct_target_runs(c->t, c->g, id, OCT_TARGET_STATIC, &why))) {
         c->stand[id].why = why ? why : "the target runs this operator in float";
         return;
     }
@@ -158,11 +169,13 @@ static void judge(carrier *c, int id)
         oct_carried_judge_sum(c, id);
     else
         judge_function(c, id);
-    if ((e->crossed || (e->kept && op->quant == OCT_QUANT_SAME)) && c->stand[id].kind == OCT_STANDS_INTEGER && !pads_reals(c, n))
+    if ((e->crossed || (e->kept && op->quant == OCT_QUANT_SAME)) && c->stand[id].kind == OCT_STANDS_INTEGER &&
+        !pads_reals(c, n))
         carry(c, n);
 }
 
-oct_status oct_target_stand_carried(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand *stand, oct_err *err)
+oct_status oct_target_stand_carried(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand *stand,
+                                    oct_err *err)
 {
     carrier c = { .t = t, .g = g, .stand = stand };
     c.from = oct_arena_calloc(arena, g->n_value + 1, sizeof *c.from);

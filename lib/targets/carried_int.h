@@ -1,4 +1,5 @@
-/* lib/targets/carried_int.h -- internals of targets that carry dequantizers forward, shared by carried.c and carried_sums.c. */
+/* lib/targets/carried_int.h -- internals of targets that carry dequantizers forward, shared by carried.c and
+ * carried_sums.c. */
 #ifndef OCT_TARGETS_CARRIED_INT_H
 #define OCT_TARGETS_CARRIED_INT_H
 
@@ -10,19 +11,24 @@
 typedef struct carrier {
     const oct_target *t;
     const oct_graph *g;
-    const oct_node **from; /* [n_value]: the DequantizeLinear that was carried to the value; NULL: the value has real numbers */
-    size_t *place;         /* [n_node]: the node's position in g's order */
-    size_t *last;          /* [n_value]: the place of the value's last reader; 0: there is none */
+    const oct_node *
+        *from;     /* [n_value]: the DequantizeLinear that was carried to the value; NULL: the value has real numbers */
+    size_t *place; /* [n_node]: the node's position in g's order */
+    size_t *last;  /* [n_value]: the place of the value's last reader; 0: there is none */
     oct_stand *stand;
     struct oct_walks *walk; /* [n_node]: what has been found by walking back from the node, once it is judged */
 } carrier;
 
-/* Where walks back through nodes end. Each node's walk is its own answer or the walk of one node before it, so that a chain of n nodes takes n steps, not n^2. */
+/* Where walks back through nodes end. Each node's walk is its own answer or the walk of one node before it, so that a
+ * chain of n nodes takes n steps, not n^2. */
 typedef struct oct_walks {
-    int layer;                   /* the layer on integers with which a sum after the node is fused: the node itself, or the layer that it is part of; -1: none */
-    int arithmetic;              /* the arithmetic on integers that makes the node's result, also through elementwise nodes; -1: none */
-    const oct_target_op *taker;  /* the line of the operator with which a quantizer of the result is fused; NULL: there is none */
-    bool moved;                  /* the result is carried, and reached this node through one that moves bytes */
+    int layer; /* the layer on integers with which a sum after the node is fused: the node itself, or the layer that it
+                  is part of; -1: none */
+    int arithmetic; /* the arithmetic on integers that makes the node's result, also through elementwise nodes; -1: none
+                     */
+    const oct_target_op
+        *taker; /* the line of the operator with which a quantizer of the result is fused; NULL: there is none */
+    bool moved; /* the result is carried, and reached this node through one that moves bytes */
 } oct_walks;
 
 static inline const oct_target_op *line_of(const carrier *c, const oct_node *n)
@@ -46,7 +52,8 @@ static inline bool is_carried(const carrier *c, int value)
 {
     const oct_node *d = before(c, value);
     const oct_dtype type = d ? oct_linear_type(c->g, d) : OCT_UNDEFINED;
-    return (type == OCT_U8 || type == OCT_S8) && (oct_target_takes(c->t, type, OCT_U8) || oct_target_takes(c->t, type, OCT_S8));
+    return (type == OCT_U8 || type == OCT_S8) &&
+           (oct_target_takes(c->t, type, OCT_U8) || oct_target_takes(c->t, type, OCT_S8));
 }
 
 static inline int only_reader(const oct_graph *g, int value)
@@ -66,8 +73,8 @@ static inline void settle(carrier *c, int id, const char *why)
     c->stand[id].why = why ? why : "quantized in the model";
 }
 
-/* carried_sums.c: judges a sum. It runs on integers if it is fused with a layer or with arithmetic before it, or if its own kernel reads at least one of its
- * inputs as bytes. */
+/* carried_sums.c: judges a sum. It runs on integers if it is fused with a layer or with arithmetic before it, or if its
+ * own kernel reads at least one of its inputs as bytes. */
 void oct_carried_judge_sum(carrier *c, int id);
 /* Fills c->walk of a node. All nodes before it must have been judged and noted, and the node itself judged. */
 void oct_carried_note(carrier *c, int id);

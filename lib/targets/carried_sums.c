@@ -1,5 +1,6 @@
-/* Sums and products of two values in targets that carry dequantizers forward: the layer with which they are fused, or else what their own kernel reads. These
- * rules were derived from OpenVINO's execution graphs; scripts/checks/check_lint.py checks them. */
+/* Sums and products of two values in targets that carry dequantizers forward: the layer with which they are fused, or
+ * else what their own kernel reads. These rules were derived from OpenVINO's execution graphs;
+ * scripts/checks/check_lint.py checks them. */
 #include "targets/carried_int.h"
 
 /* x if the node computes x * sigmoid(x) and nothing else reads x; else -1. */
@@ -7,7 +8,8 @@ static int swish_input(const carrier *c, const oct_node *n)
 {
     for (int i = 0; i < 2 && n->n_in == 2; i++) {
         const int p = lone_producer(c, n->in[1 - i]);
-        if (p >= 0 && oct_is_op(&c->g->node[p], "Sigmoid") && c->g->node[p].in[0] == n->in[i] && c->g->value[n->in[i]].n_uses == 2)
+        if (p >= 0 && oct_is_op(&c->g->node[p], "Sigmoid") && c->g->node[p].in[0] == n->in[i] &&
+            c->g->value[n->in[i]].n_uses == 2)
             return n->in[i];
     }
     return -1;
@@ -23,7 +25,8 @@ static int scaled_input(const carrier *c, const oct_node *n)
     return -1;
 }
 
-/* The node before n with which n is fused, because n scales its result by a constant or computes x * sigmoid(x) of it; -1: none. */
+/* The node before n with which n is fused, because n scales its result by a constant or computes x * sigmoid(x) of it;
+ * -1: none. */
 static int joined(const carrier *c, const oct_node *n)
 {
     const int x = oct_is_op(n, "Mul") ? swish_input(c, n) : -1;
@@ -40,7 +43,8 @@ static bool is_fixed(const oct_shape *s)
     return fixed;
 }
 
-/* Whether a layer's bias is added in real numbers by a kernel after it, because several nodes read the bias and dimensions are free. */
+/* Whether a layer's bias is added in real numbers by a kernel after it, because several nodes read the bias and
+ * dimensions are free. */
 static bool has_bias_apart(const carrier *c, int id)
 {
     const oct_node *n = &c->g->node[id];
@@ -92,16 +96,18 @@ static bool is_quantized_behind(const carrier *c, int id)
     return next >= 0 && oct_linear_is(c->g, &c->g->node[next], "QuantizeLinear");
 }
 
-/* Whether the other input of a sum has real numbers and prevents a fusion of the sum with a layer. A constant does unless it has the shape of a bias or a
- * quantizer follows the sum. Other values do if they are read later, or if dimensions are fixed and no Conv on real numbers makes them: then the sum is
- * generated together with the nodes around it. */
+/* Whether the other input of a sum has real numbers and prevents a fusion of the sum with a layer. A constant does
+ * unless it has the shape of a bias or a quantizer follows the sum. Other values do if they are read later, or if
+ * dimensions are fixed and no Conv on real numbers makes them: then the sum is generated together with the nodes around
+ * it. */
 static bool keeps_from_layer(const carrier *c, int other, int id)
 {
     const int p = lone_producer(c, other);
     if (oct_linear_constant(c->g, other))
         return !is_bias(c, other, id) && !is_quantized_behind(c, id);
     const bool conv = p >= 0 && oct_is_op(&c->g->node[p], "Conv") && c->stand[p].kind == OCT_STANDS_FLOAT;
-    return !before(c, other) && (read_later(c, other, id) || (is_fixed(&c->g->value[c->g->node[id].out[0]].shape) && !conv));
+    return !before(c, other) &&
+           (read_later(c, other, id) || (is_fixed(&c->g->value[c->g->node[id].out[0]].shape) && !conv));
 }
 
 /* The layer on integers with which a sum of two values is fused; -1: none. */
@@ -123,7 +129,8 @@ static int before_linear(const carrier *c, int value, const char *type)
     return id >= 0 && oct_linear_is(c->g, &c->g->node[id], type) ? id : -1;
 }
 
-/* The node that makes the real numbers of an input, if they are quantized only for the node that reads this input; else -1. */
+/* The node that makes the real numbers of an input, if they are quantized only for the node that reads this input; else
+ * -1. */
 static int before_quantizer(const carrier *c, int value)
 {
     const int d = before_linear(c, value, "DequantizeLinear");
@@ -155,15 +162,17 @@ static bool folds_constant(const carrier *c, const oct_node *n)
     return any;
 }
 
-/* Whether an input is quantized only for the node that reads it, from the result of arithmetic on two values in real numbers, or of a layer whose bias is
- * added by a kernel after it. The node then becomes part of the kernel that computes this result. */
+/* Whether an input is quantized only for the node that reads it, from the result of arithmetic on two values in real
+ * numbers, or of a layer whose bias is added by a kernel after it. The node then becomes part of the kernel that
+ * computes this result. */
 static bool follows_reals(const carrier *c, int value)
 {
     const int id = before_quantizer(c, value);
     const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
     if (op && op->quant == OCT_QUANT_WEIGHTED)
         return has_bias_apart(c, id);
-    return op && op->quant == OCT_QUANT_ARITH && c->stand[id].kind == OCT_STANDS_FLOAT && !folds_constant(c, &c->g->node[id]) && layer_at(c, id) < 0;
+    return op && op->quant == OCT_QUANT_ARITH && c->stand[id].kind == OCT_STANDS_FLOAT &&
+           !folds_constant(c, &c->g->node[id]) && layer_at(c, id) < 0;
 }
 
 static bool takes_quantizers(const oct_target_op *e)
@@ -171,7 +180,8 @@ static bool takes_quantizers(const oct_target_op *e)
     return e && (e->takes_quantizer || e->takes_shared_quantizer);
 }
 
-/* The only input of an elementwise node that is not constant; -1: the node is not of that kind, or takes in quantizers after it. */
+/* The only input of an elementwise node that is not constant; -1: the node is not of that kind, or takes in quantizers
+ * after it. */
 static int only_operand(const carrier *c, const oct_node *n, const oct_op *op)
 {
     for (int i = 0; i < 2 && op->adds && n->n_in == 2; i++)
@@ -182,8 +192,8 @@ static int only_operand(const carrier *c, const oct_node *n, const oct_op *op)
     return op->clamp || (op->quant == OCT_QUANT_UNARY && !takes_quantizers(line_of(c, n))) ? n->in[0] : -1;
 }
 
-/* The line of the operator with which the quantizer of a value is fused; NULL: there is none. Elementwise nodes between the two are fused as well. Each result
- * between the two must have only one reader. */
+/* The line of the operator with which the quantizer of a value is fused; NULL: there is none. Elementwise nodes between
+ * the two are fused as well. Each result between the two must have only one reader. */
 static const oct_target_op *taker_of(const carrier *c, int value)
 {
     const int id = lone_producer(c, value);
@@ -197,8 +207,9 @@ static bool moves_bytes(const carrier *c, int id)
     return op && op->quant == OCT_QUANT_SAME && c->stand[id].kind == OCT_STANDS_INTEGER;
 }
 
-/* Whether an input comes as bytes if dimensions are fixed. If it does not, its quantizer is generated together with the node that reads it, as one kernel that
- * reads real numbers. A quantizer that is fused with the operator before it makes bytes. alone: the other input is constant. */
+/* Whether an input comes as bytes if dimensions are fixed. If it does not, its quantizer is generated together with the
+ * node that reads it, as one kernel that reads real numbers. A quantizer that is fused with the operator before it
+ * makes bytes. alone: the other input is constant. */
 static bool comes_as_bytes(const carrier *c, int value, bool alone)
 {
     const oct_node *d = before(c, value);
@@ -215,15 +226,16 @@ static bool comes_as_bytes(const carrier *c, int value, bool alone)
     return e && (e->takes_quantizer || shared || alone);
 }
 
-/* The arithmetic on integers that makes an input, also through elementwise nodes, if each result on the way has only one reader; else -1. */
+/* The arithmetic on integers that makes an input, also through elementwise nodes, if each result on the way has only
+ * one reader; else -1. */
 static int arithmetic_before(const carrier *c, int value)
 {
     const int id = lone_producer(c, value);
     return id >= 0 ? c->walk[id].arithmetic : -1;
 }
 
-/* Whether the dequantizer of a value that is combined with a constant stays a node of its own if dimensions are free: it subtracts a zero point, or the values
- * are u8 and the constant has several elements. */
+/* Whether the dequantizer of a value that is combined with a constant stays a node of its own if dimensions are free:
+ * it subtracts a zero point, or the values are u8 and the constant has several elements. */
 static bool dequantizes_apart(const carrier *c, const oct_node *n)
 {
     bool apart = false, single = true;
@@ -231,12 +243,13 @@ static bool dequantizes_apart(const carrier *c, const oct_node *n)
         single &= !is_constant(c, n->in[i]) || count_of(c, n->in[i]) == 1;
     for (int i = 0; i < n->n_in; i++)
         if (is_carried(c, n->in[i]) && !is_constant(c, n->in[i]))
-            apart |= oct_linear_zero(c->g, before(c, n->in[i])) != 0 || (oct_linear_type(c->g, before(c, n->in[i])) == OCT_U8 && !single);
+            apart |= oct_linear_zero(c->g, before(c, n->in[i])) != 0 ||
+                     (oct_linear_type(c->g, before(c, n->in[i])) == OCT_U8 && !single);
     return apart;
 }
 
-/* If dimensions are fixed, the arithmetic is generated as one kernel together with the nodes around it, quantizers included. Otherwise quantizers are nodes of
- * their own, or fused with the nodes before them. */
+/* If dimensions are fixed, the arithmetic is generated as one kernel together with the nodes around it, quantizers
+ * included. Otherwise quantizers are nodes of their own, or fused with the nodes before them. */
 const char *oct_carried_on_reals(const carrier *c, const oct_node *n)
 {
     bool bytes = false, reals = false, layer = false;
@@ -266,7 +279,8 @@ void oct_carried_judge_sum(carrier *c, int id)
         c->stand[id] = (oct_stand){ OCT_STANDS_INTEGER, "part of the layer before it", with };
 }
 
-/* Whether the dequantizer before a node was carried to its result through a node that moves bytes, this one included. */
+/* Whether the dequantizer before a node was carried to its result through a node that moves bytes, this one
+ * included. */
 static bool is_moved(const carrier *c, int id, const oct_op *op)
 {
     const oct_node *n = &c->g->node[id];
@@ -275,7 +289,8 @@ static bool is_moved(const carrier *c, int id, const oct_op *op)
         return false;
     if (!op || moves_bytes(c, id))
         return true;
-    const int value = oct_is_op(n, "Mul") ? scaled_input(c, n) : n->in[0], p = value >= 0 && value != d->out[0] ? c->g->value[value].producer : -1;
+    const int value = oct_is_op(n, "Mul") ? scaled_input(c, n) : n->in[0],
+              p = value >= 0 && value != d->out[0] ? c->g->value[value].producer : -1;
     return p >= 0 && c->walk[p].moved;
 }
 
@@ -290,7 +305,9 @@ void oct_carried_note(carrier *c, int id)
     const bool integer = c->stand[id].kind == OCT_STANDS_INTEGER;
     oct_walks *w = &c->walk[id];
     w->layer = part >= 0 ? c->walk[part].layer : integer && takes_sum(c, id) ? id : -1;
-    w->arithmetic = op && op->quant == OCT_QUANT_ARITH && integer && c->stand[id].with < 0 ? id : operand >= 0 ? c->walk[operand].arithmetic : -1;
+    w->arithmetic = op && op->quant == OCT_QUANT_ARITH && integer && c->stand[id].with < 0 ? id
+                    : operand >= 0                                                         ? c->walk[operand].arithmetic
+                                                                                           : -1;
     w->taker = !op || takes_quantizers(e) ? e : next >= 0 ? c->walk[next].taker : NULL;
     w->moved = is_moved(c, id, op);
 }

@@ -6,7 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { FEW = 4 }; /* input channels, as of images: convolutions with no more than these gather their inputs in other kernels */
+enum {
+    FEW = 4
+}; /* input channels, as of images: convolutions with no more than these gather their inputs in other kernels */
 
 /* Operators that cost as much as another one, because they move as much data in the same way. */
 static const struct {
@@ -75,13 +77,16 @@ static const char *kind_of(const oct_graph *g, int node, oct_cost_work *work)
     if (!oct_layer_layout(g, node, &l) || l.outs < 1)
         return NULL;
     work->weights = (double)w->count;
-    work->in = work->macs / ((double)l.outs / (double)l.groups); /* an element counts once for each position of the kernel that reads it */
+    work->in =
+        work->macs /
+        ((double)l.outs / (double)l.groups); /* an element counts once for each position of the kernel that reads it */
     return op->weights.kernel ? kind_of_kernel(n, w, &l) : l.matrices == 1 ? "product" : NULL;
 }
 
 /* ---- nodes that run as one ---- */
 
-/* Whether a node is part of x * sigmoid(x), which is one kernel on floats. The whole cost is counted at the Mul. *part: the node is the Sigmoid. */
+/* Whether a node is part of x * sigmoid(x), which is one kernel on floats. The whole cost is counted at the Mul. *part:
+ * the node is the Sigmoid. */
 static bool in_swish(const oct_graph *g, int node, bool *part)
 {
     const oct_node *n = &g->node[node];
@@ -93,7 +98,8 @@ static bool in_swish(const oct_graph *g, int node, bool *part)
     }
     for (int k = 0; strcmp(n->op, "Mul") == 0 && k < 2; k++) {
         const int maker = g->value[n->in[k]].producer;
-        if (maker >= 0 && strcmp(g->node[maker].op, "Sigmoid") == 0 && g->node[maker].in[0] == n->in[1 - k] && g->value[n->in[k]].n_uses == 1)
+        if (maker >= 0 && strcmp(g->node[maker].op, "Sigmoid") == 0 && g->node[maker].in[0] == n->in[1 - k] &&
+            g->value[n->in[k]].n_uses == 1)
             return true;
     }
     return false;
@@ -127,6 +133,8 @@ double oct_target_cost(const oct_target *t, size_t i, const oct_graph *g, int no
 double oct_target_border_cost(const oct_target *t, size_t i, const oct_graph *g, int value, oct_cost_border border)
 {
     const oct_cost_work work = { .out = elements(g, value) };
-    const double c = work.out > 0 ? cost_of(&t->costs[i], border == OCT_COST_QUANTIZE ? "quantize" : "dequantize", OCT_COST_FLOAT, &work) : 0;
+    const double c = work.out > 0 ? cost_of(&t->costs[i], border == OCT_COST_QUANTIZE ? "quantize" : "dequantize",
+                                            OCT_COST_FLOAT, &work)
+                                  : 0;
     return isnan(c) ? 0 : c;
 }

@@ -6,14 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const hows[OCT_COST_HOWS] = { [OCT_COST_FLOAT] = "float", [OCT_COST_STATIC] = "static", [OCT_COST_STATIC16] = "static16", [OCT_COST_DYNAMIC] = "dynamic",
-                                                 [OCT_COST_BLOCKS4] = "blocks4", [OCT_COST_BLOCKS8] = "blocks8",
-                                                 [OCT_COST_BLOCKS4_BYTES] = "blocks4-bytes", [OCT_COST_BLOCKS8_BYTES] = "blocks8-bytes" };
+static const char *const hows[OCT_COST_HOWS] = { [OCT_COST_FLOAT] = "float",
+                                                 [OCT_COST_STATIC] = "static",
+                                                 [OCT_COST_STATIC16] = "static16",
+                                                 [OCT_COST_DYNAMIC] = "dynamic",
+                                                 [OCT_COST_BLOCKS4] = "blocks4",
+                                                 [OCT_COST_BLOCKS8] = "blocks8",
+                                                 [OCT_COST_BLOCKS4_BYTES] = "blocks4-bytes",
+                                                 [OCT_COST_BLOCKS8_BYTES] = "blocks8-bytes" };
 static const char *const terms[] = { "call", "mac", "out", "in", "weight" };
 
 /* The kinds that a line can name, in addition to the names of operators in ONNX. */
-static const char *const kinds[] = { "conv", "conv-few", "conv-1x1", "conv-depthwise", "conv-grouped", "conv-1d", "conv-3d", "product",
-                                     "product-computed", "Swish", "quantize", "dequantize" };
+static const char *const kinds[] = { "conv",     "conv-few",  "conv-1x1", "conv-depthwise",   "conv-grouped",
+                                     "conv-1d",  "conv-3d",   "product",  "product-computed", "Swish",
+                                     "quantize", "dequantize" };
 
 static size_t place(const char *const *list, size_t n, const char *word)
 {
@@ -23,7 +29,8 @@ static size_t place(const char *const *list, size_t n, const char *word)
     return i;
 }
 
-/* A decimal number of picoseconds, 0 to 1e15. Other texts that strtod accepts, such as "inf" and "0x1p3", are rejected. */
+/* A decimal number of picoseconds, 0 to 1e15. Other texts that strtod accepts, such as "inf" and "0x1p3", are
+ * rejected. */
 static bool number(const char *text, double *v)
 {
     char *end;
@@ -33,7 +40,8 @@ static bool number(const char *text, double *v)
     return *end == '\0' && *v >= 0 && *v <= 1e15;
 }
 
-static oct_status read_term(const oct_words *w, const char *at, char *word, oct_cost_line *l, unsigned *given, oct_err *err)
+static oct_status read_term(const oct_words *w, const char *at, char *word, oct_cost_line *l, unsigned *given,
+                            oct_err *err)
 {
     double *const each[] = { &l->call, &l->mac, &l->out, &l->in, &l->weight };
     char *equals = strchr(word, '=');

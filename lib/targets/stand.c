@@ -1,5 +1,5 @@
-/* Which nodes a target runs on integers: what all targets have in common, and targets that compute on integers wherever values are quantized. Targets that look
- * for quantizers or carry dequantizers are in around.c and carried.c. */
+/* Which nodes a target runs on integers: what all targets have in common, and targets that compute on integers wherever
+ * values are quantized. Targets that look for quantizers or carry dequantizers are in around.c and carried.c. */
 #include "targets/stand.h"
 
 #include "forms/forms.h"
@@ -11,7 +11,8 @@
 
 /* ---- operators on quantized values ---- */
 
-/* What an operator computes on according to its type only: an operator on integers, one with weights in blocks, or any other. */
+/* What an operator computes on according to its type only: an operator on integers, one with weights in blocks, or any
+ * other. */
 static oct_compute by_itself(const oct_op *op)
 {
     return !op || !op->scheme ? OCT_ON_REALS : strcmp(op->scheme, "int8") == 0 ? OCT_ON_DYNAMIC : OCT_ON_BLOCKS;
@@ -38,9 +39,11 @@ bool oct_has_quantized(const oct_graph *g)
 
 /* ---- targets that run whatever our own operators can run ---- */
 
-oct_status oct_target_computes(const oct_target *t, const oct_graph *read, int node, oct_compute *how, const char **why, oct_err *err)
+oct_status oct_target_computes(const oct_target *t, const oct_graph *read, int node, oct_compute *how, const char **why,
+                               oct_err *err)
 {
-    static const oct_target_form as[] = { [OCT_ON_QUANTIZED] = OCT_TARGET_STATIC, [OCT_ON_DYNAMIC] = OCT_TARGET_DYNAMIC,
+    static const oct_target_form as[] = { [OCT_ON_QUANTIZED] = OCT_TARGET_STATIC,
+                                          [OCT_ON_DYNAMIC] = OCT_TARGET_DYNAMIC,
                                           [OCT_ON_BLOCKS] = OCT_TARGET_WEIGHT_ONLY };
     *how = by_itself(oct_op_of(read, node));
     if (*how != OCT_ON_REALS)
@@ -58,7 +61,8 @@ static bool is_spelling(const oct_graph *g, const oct_graph *read, int node)
     return read->node[node].dead || (op && op->is_qdq) || oct_border_of(read, &read->node[node]);
 }
 
-static oct_status stand_read(const oct_target *t, const oct_graph *g, const oct_graph *read, oct_stand *stand, oct_err *err)
+static oct_status stand_read(const oct_target *t, const oct_graph *g, const oct_graph *read, oct_stand *stand,
+                             oct_err *err)
 {
     for (size_t i = 0; i < g->n_order; i++) {
         const int id = g->order[i];
@@ -70,7 +74,9 @@ static oct_status stand_read(const oct_target *t, const oct_graph *g, const oct_
         }
         oct_target_runs(t, g, id, OCT_TARGET_STATIC, &why);
         OCT_TRY(oct_target_computes(t, read, id, &how, &why, err));
-        stand[id].kind = how == OCT_ON_REALS ? OCT_STANDS_FLOAT : how == OCT_ON_BLOCKS ? OCT_STANDS_BLOCKS : OCT_STANDS_INTEGER;
+        stand[id].kind = how == OCT_ON_REALS    ? OCT_STANDS_FLOAT
+                         : how == OCT_ON_BLOCKS ? OCT_STANDS_BLOCKS
+                                                : OCT_STANDS_INTEGER;
         stand[id].why = how == OCT_ON_REALS ? why : "quantized in the model";
     }
     return OCT_OK;
@@ -113,8 +119,8 @@ static bool in_float(const oct_target *t, const oct_node *n)
     return e && !e->forms && !e->kept && !e->fit_weights;
 }
 
-/* Whether the target converts an operator on integers to float: its line says fit-weights, and its constant weights have a type that the target does not
- * multiply, or a zero point other than 0. */
+/* Whether the target converts an operator on integers to float: its line says fit-weights, and its constant weights
+ * have a type that the target does not multiply, or a zero point other than 0. */
 static bool has_unfit_weights(const oct_target *t, const oct_graph *g, const oct_node *n)
 {
     const oct_qlinear *f = oct_qlinear_of(n);
@@ -133,7 +139,8 @@ static bool has_unfit_weights(const oct_target *t, const oct_graph *g, const oct
     return !centred || !oct_target_takes(t, g->value[x].dtype, g->value[w].dtype);
 }
 
-/* What is known without looking at the quantizers around a node: whether it is an operator on quantized values, or has no real numbers. */
+/* What is known without looking at the quantizers around a node: whether it is an operator on quantized values, or has
+ * no real numbers. */
 static oct_stand first_look(const oct_target *t, const oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];
@@ -149,7 +156,8 @@ static oct_stand first_look(const oct_target *t, const oct_graph *g, int id)
     if (oct_qlinear_of(n) && in_float(t, n))
         return (oct_stand){ OCT_STANDS_FLOAT, "the target runs this operator in float", -1 };
     if (oct_qlinear_of(n) && has_unfit_weights(t, g, n))
-        return (oct_stand){ OCT_STANDS_FLOAT, "its weights are not of a type that the target multiplies, around zero", -1 };
+        return (oct_stand){ OCT_STANDS_FLOAT, "its weights are not of a type that the target multiplies, around zero",
+                            -1 };
     if (how == OCT_ON_DYNAMIC || oct_qlinear_of(n))
         return (oct_stand){ OCT_STANDS_INTEGER, "an operator on integers", -1 };
     if ((op && op->is_qdq) || strcmp(n->op, "DynamicQuantizeLinear") == 0)

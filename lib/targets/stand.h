@@ -1,10 +1,11 @@
-/* lib/targets/stand.h -- which nodes of a file a target runs on integers, whoever wrote the file. Lint, reports and checks all take their answer from here.
+/* lib/targets/stand.h -- which nodes of a file a target runs on integers, whoever wrote the file. Lint, reports and
+ * checks all take their answer from here.
  *
  *   OCT_TRY(oct_target_stands(t, g, arena, &stand, err));
  *   for (size_t i = 0; i < g->n_order; i++)
  *       if (stand[g->order[i]].kind == OCT_STANDS_FLOAT)
- *           ...                                 // .why: "nothing quantizes its result"
- */
+ *           ...                                 // .why: "nothing quantizes its
+ * result" */
 #ifndef OCT_TARGETS_STAND_H
 #define OCT_TARGETS_STAND_H
 
@@ -15,7 +16,7 @@ typedef enum oct_stand_kind {
     OCT_STANDS_FLOAT = 0, /* it computes in float */
     OCT_STANDS_INTEGER,   /* it computes on integers, or moves them */
     OCT_STANDS_BLOCKS,    /* a product of float activations and weights of few bits */
-    OCT_STANDS_APART      /* the question does not apply: the node expresses quantization, or has no float values at all */
+    OCT_STANDS_APART /* the question does not apply: the node expresses quantization, or has no float values at all */
 } oct_stand_kind;
 
 typedef struct oct_stand {
@@ -24,13 +25,17 @@ typedef struct oct_stand {
     int with;        /* the node into which the target fuses this one; -1: none */
 } oct_stand;
 
-/* Judges each node of g, by index: *stand is in arena. Subgraphs must be judged separately. g: as in a file, with shapes inferred and constants folded. */
-oct_status oct_target_stands(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand **stand, oct_err *err);
+/* Judges each node of g, by index: *stand is in arena. Subgraphs must be judged separately. g: as in a file, with
+ * shapes inferred and constants folded. */
+oct_status oct_target_stands(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand **stand,
+                             oct_err *err);
 
 /* Whether g or a subgraph has quantized values in any form. */
 bool oct_has_quantized(const oct_graph *g);
 
-/* How a node of a graph that was read (forms/forms.h) computes if the target runs it. *why (may be NULL): the reason for float. */
-oct_status oct_target_computes(const oct_target *t, const oct_graph *read, int node, oct_compute *how, const char **why, oct_err *err);
+/* How a node of a graph that was read (forms/forms.h) computes if the target runs it. *why (may be NULL): the reason
+ * for float. */
+oct_status oct_target_computes(const oct_target *t, const oct_graph *read, int node, oct_compute *how, const char **why,
+                               oct_err *err);
 
 #endif

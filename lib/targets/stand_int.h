@@ -1,13 +1,15 @@
-/* lib/targets/stand_int.h -- internals of lib/targets, for targets that recognize operators by the quantizers around them (around.c), or by dequantizers of
- * their inputs, which other nodes may follow (carried.c). */
+/* lib/targets/stand_int.h -- internals of lib/targets, for targets that recognize operators by the quantizers around
+ * them (around.c), or by dequantizers of their inputs, which other nodes may follow (carried.c). */
 #ifndef OCT_TARGETS_STAND_INT_H
 #define OCT_TARGETS_STAND_INT_H
 
 #include "targets/stand.h"
 
 /* Judges the nodes that are OCT_STANDS_FLOAT so far. stand is indexed by node. */
-oct_status oct_target_stand_around(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand *stand, oct_err *err);
-oct_status oct_target_stand_carried(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand *stand, oct_err *err);
+oct_status oct_target_stand_around(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand *stand,
+                                   oct_err *err);
+oct_status oct_target_stand_carried(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand *stand,
+                                    oct_err *err);
 
 /* ---- linear.c: QuantizeLinear and DequantizeLinear ---- */
 

@@ -221,7 +221,9 @@ bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weig
 const char *oct_target_no_factors(const oct_target *t, const char *op, oct_dtype x, oct_dtype y)
 {
     const oct_target_op *e = oct_target_entry(t, op);
-    return oct_target_takes(t, x, y) || t->runs_all || (e && e->any_weights) ? NULL : "the target does not multiply two activations of these types";
+    return oct_target_takes(t, x, y) || t->runs_all || (e && e->any_weights)
+               ? NULL
+               : "the target does not multiply two activations of these types";
 }
 
 const char *oct_target_no_factor(const oct_target *t, const oct_quant *q)

@@ -66,7 +66,9 @@ static oct_status read_name(reader *r, oct_err *err)
         if (!isalnum((unsigned char)word[i]) && !strchr("-._", word[i]))
             return oct_words_fault(&r->w, at + i, err, "a name is of letters, digits, '-', '.' and '_'");
     if (n == 0 || n > MOST)
-        return oct_words_fault(&r->w, at, err, n ? "a name has at most %d characters" : "a name of up to %d characters is missing", MOST);
+        return oct_words_fault(&r->w, at, err,
+                               n ? "a name has at most %d characters" : "a name of up to %d characters is missing",
+                               MOST);
     r->t->name = word;
     return end_of_line(r, err);
 }
@@ -95,12 +97,18 @@ static const struct {
     const char *key, *what, *words[WORDS];
     size_t member[WORDS - 1];
 } choices[] = {
-    { "bfloat16", "answer", { "no", "yes", "never" }, { offsetof(oct_target, bfloat16), offsetof(oct_target, no_bfloat16) } },
+    { "bfloat16",
+      "answer",
+      { "no", "yes", "never" },
+      { offsetof(oct_target, bfloat16), offsetof(oct_target, no_bfloat16) } },
     { "quantized", "extent", { "listed", "all" }, { offsetof(oct_target, runs_all) } },
     { "dequantizing", "kind of search", { "beside", "carried" }, { offsetof(oct_target, carries) } },
     { "signs", "answer", { "kept", "free" }, { offsetof(oct_target, signs_free) } },
     { "activations", "kind of zero points", { "any", "symmetric" }, { offsetof(oct_target, symmetric) } },
-    { "biases", "type of biases", { "int32", "float", "int8" }, { offsetof(oct_target, float_bias), offsetof(oct_target, own_bias) } },
+    { "biases",
+      "type of biases",
+      { "int32", "float", "int8" },
+      { offsetof(oct_target, float_bias), offsetof(oct_target, own_bias) } },
     { "scales", "kind of scales", { "any", "powers-of-two" }, { offsetof(oct_target, powers_of_two) } },
     { "shapes", "kind of shapes", { "any", "static" }, { offsetof(oct_target, static_shapes) } },
     { "placement", "placement", { "paying", "everywhere" }, { offsetof(oct_target, everywhere) } },
@@ -162,8 +170,8 @@ static oct_status read_sums(reader *r, oct_err *err)
 
 /* ---- operators ---- */
 
-/* The forms, other than `rounded`, that some record of an operator type has. 0: the type is unknown, no record quantizes it, or it is a clamp (*clamp), which
- * the quantizer of the operator before it performs. */
+/* The forms, other than `rounded`, that some record of an operator type has. 0: the type is unknown, no record
+ * quantizes it, or it is a clamp (*clamp), which the quantizer of the operator before it performs. */
 static unsigned forms_of(const char *type, bool *clamp)
 {
     size_t n;
@@ -176,8 +184,9 @@ static unsigned forms_of(const char *type, bool *clamp)
             continue;
         *clamp |= op->clamp != NULL;
         const bool weighted = op->quant == OCT_QUANT_WEIGHTED, recurrent = op->quant == OCT_QUANT_RECURRENT;
-        forms |= (!recurrent && op->integer ? OCT_TARGET_STATIC : 0) | (weighted || recurrent ? OCT_TARGET_DYNAMIC : 0) |
-                 (weighted ? OCT_TARGET_WEIGHT_ONLY : 0) | (op->adds ? OCT_TARGET_RESIDUAL : 0);
+        forms |= (!recurrent && op->integer ? OCT_TARGET_STATIC : 0) |
+                 (weighted || recurrent ? OCT_TARGET_DYNAMIC : 0) | (weighted ? OCT_TARGET_WEIGHT_ONLY : 0) |
+                 (op->adds ? OCT_TARGET_RESIDUAL : 0);
     }
     return *clamp ? 0 : forms;
 }
@@ -198,7 +207,8 @@ static oct_status no_operator(const reader *r, const char *at, const char *type,
 }
 
 /* Cuts "a,b" at the commas; no part may be empty. */
-static oct_status split(reader *r, const char *at, const char *list, const char *what, const char ***part, size_t *n, oct_err *err)
+static oct_status split(reader *r, const char *at, const char *list, const char *what, const char ***part, size_t *n,
+                        oct_err *err)
 {
     size_t cap = 0;
     *part = NULL;
@@ -231,18 +241,41 @@ static oct_status read_condition(reader *r, oct_target_op *e, oct_err *err)
         e->absent |= strcmp(e->value[i], "absent") == 0;
     OCT_TRY(next(r, &word, &at, err));
     if (strcmp(word, "else") != 0)
-        return oct_words_fault(&r->w, at, err, "'else' and a reason for reports are expected, as in: else the target interpolates in float");
+        return oct_words_fault(
+            &r->w, at, err,
+            "'else' and a reason for reports are expected, as in: else the target interpolates in float");
     return rest(r, "the reason after 'else'", &e->otherwise, err);
 }
 
 /* The words after the operators. */
 static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
 {
-    static const char *const known[] = { "static", "dynamic", "weight-only", "rounded", "residual", "float", "per-tensor", "needs-output",
-                                         "clamp-needs-output", "crossed", "rounds-constants", "joins-sum", "scalar-scales", "signed",
-                                         "shared-inputs", "same-scale", "any-weights", "takes-sum", "if", "fit-weights",
-                                         "u8-weights", "others-narrow", "takes-quantizer", "takes-shared-quantizer",
-                                         "any-bias", "takes-clamp" };
+    static const char *const known[] = { "static",
+                                         "dynamic",
+                                         "weight-only",
+                                         "rounded",
+                                         "residual",
+                                         "float",
+                                         "per-tensor",
+                                         "needs-output",
+                                         "clamp-needs-output",
+                                         "crossed",
+                                         "rounds-constants",
+                                         "joins-sum",
+                                         "scalar-scales",
+                                         "signed",
+                                         "shared-inputs",
+                                         "same-scale",
+                                         "any-weights",
+                                         "takes-sum",
+                                         "if",
+                                         "fit-weights",
+                                         "u8-weights",
+                                         "others-narrow",
+                                         "takes-quantizer",
+                                         "takes-shared-quantizer",
+                                         "any-bias",
+                                         "takes-clamp" };
     const char *at, *word, *is_float = NULL, *is_alone = NULL;
     while (!oct_words_done(&r->w)) {
         size_t i = 0;
@@ -269,7 +302,10 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
         case 16: e->any_weights = true; break;
         case 17: e->takes_sum = true; break;
         case 18: OCT_TRY(read_condition(r, e, err)); break;
-        case 19: e->fit_weights = true; is_alone = at; break;
+        case 19:
+            e->fit_weights = true;
+            is_alone = at;
+            break;
         case 20: e->u8_weights = true; break;
         case 21: e->others_narrow = true; break;
         case 22: e->takes_quantizer = true; break;
@@ -279,20 +315,28 @@ static oct_status read_forms(reader *r, oct_target_op *e, oct_err *err)
         default: return oct_words_unknown(&r->w, at, "form or property", word, known, OCT_COUNT(known), err);
         }
     }
-    const bool property = e->per_tensor || e->needs_output || e->clamp_needs_output || e->crossed || e->rounds || e->joins_sum || e->scalars ||
-                          e->signs || e->shared_inputs || e->same_scale || e->any_weights || e->u8_weights || e->others_narrow || e->takes_sum ||
-                          e->takes_quantizer || e->takes_shared_quantizer || e->any_bias || e->takes_clamp;
+    const bool property = e->per_tensor || e->needs_output || e->clamp_needs_output || e->crossed || e->rounds ||
+                          e->joins_sum || e->scalars || e->signs || e->shared_inputs || e->same_scale ||
+                          e->any_weights || e->u8_weights || e->others_narrow || e->takes_sum || e->takes_quantizer ||
+                          e->takes_shared_quantizer || e->any_bias || e->takes_clamp;
     if (is_alone && (e->forms || property || e->attr || (is_float && e->fit_weights)))
-        return oct_words_fault(&r->w, is_alone, err, "'%s' stands alone", is_alone == is_float ? "float" : "fit-weights");
+        return oct_words_fault(&r->w, is_alone, err, "'%s' stands alone",
+                               is_alone == is_float ? "float" : "fit-weights");
     if (e->forms & OCT_TARGET_ROUNDED && e->forms != OCT_TARGET_ROUNDED)
         return oct_words_fault(&r->w, r->w.at, err, "'rounded' and another form stand together");
-    return is_alone || e->forms ? OCT_OK : oct_words_fault(&r->w, r->w.at, err, "static, dynamic, weight-only, rounded, residual or float is expected");
+    return is_alone || e->forms
+               ? OCT_OK
+               : oct_words_fault(&r->w, r->w.at, err,
+                                 "static, dynamic, weight-only, rounded, residual or float is expected");
 }
 
 /* The name of the first of these forms. */
 static const char *form_name(unsigned forms)
 {
-    return forms & OCT_TARGET_STATIC ? "static" : forms & OCT_TARGET_DYNAMIC ? "dynamic" : forms & OCT_TARGET_WEIGHT_ONLY ? "weight-only" : "residual";
+    return forms & OCT_TARGET_STATIC        ? "static"
+           : forms & OCT_TARGET_DYNAMIC     ? "dynamic"
+           : forms & OCT_TARGET_WEIGHT_ONLY ? "weight-only"
+                                            : "residual";
 }
 
 static bool is_qlinear(const char *type)
@@ -400,7 +444,8 @@ static oct_status read_zero(reader *r, oct_dtype type, int32_t *zero, oct_err *e
     errno = 0;
     const long n = strtol(word, &end, 10);
     if (end == word || *end || errno || n < low || n >= low + steps)
-        return oct_words_fault(&r->w, at, err, "a zero point of %s is expected, %ld to %ld", oct_dtype_name(type), low, low + steps - 1);
+        return oct_words_fault(&r->w, at, err, "a zero point of %s is expected, %ld to %ld", oct_dtype_name(type), low,
+                               low + steps - 1);
     *zero = (int32_t)n;
     return OCT_OK;
 }
@@ -422,7 +467,8 @@ static oct_status read_scale(reader *r, oct_err *err)
     if (i == OCT_COUNT(names))
         return oct_words_unknown(&r->w, at, "type of activations", word, names, OCT_COUNT(names), err);
     e.type = types[i];
-    while (k < r->t->n_scale && (r->t->scale[k].type != e.type || strcmp(r->t->scale[k].op, e.op) != 0)) /* an inherited line is replaced */
+    while (k < r->t->n_scale &&
+           (r->t->scale[k].type != e.type || strcmp(r->t->scale[k].op, e.op) != 0)) /* an inherited line is replaced */
         k++;
     if (k < r->t->n_scale && r->t->scale[k].depth == r->depth)
         return oct_words_fault(&r->w, at, err, "%s of %s stands in two lines of this file", e.op, word);
@@ -486,7 +532,8 @@ static oct_status read_cost(reader *r, oct_err *err)
 /* ---- the whole ---- */
 
 enum { NAME, SUMMARY, INHERITS, TYPES, SUMS, TRAP, KEEPS, SCALE, OP, COSTS, COST, OTHERS };
-static const char *const others[OTHERS] = { "name", "summary", "inherits", "types", "pair-sums", "trap", "keeps", "scale", "op", "costs", "cost" };
+static const char *const others[OTHERS] = { "name",  "summary", "inherits", "types", "pair-sums", "trap",
+                                            "keeps", "scale",   "op",       "costs", "cost" };
 
 static oct_status read_key(reader *r, unsigned *key, oct_err *err)
 {
@@ -546,16 +593,20 @@ static oct_status check(const reader *r, oct_err *err)
     for (size_t i = 0; i < t->n_op; i++)
         dynamic |= (t->op[i].forms & OCT_TARGET_DYNAMIC) != 0;
     if (!(r->given >> NAME & 1) || !(r->given >> SUMMARY & 1))
-        return whole_fault(r, err, "the target has no name or no summary", "add a line 'name NAME' and a line 'summary TEXT'");
+        return whole_fault(r, err, "the target has no name or no summary",
+                           "add a line 'name NAME' and a line 'summary TEXT'");
     if (!any)
-        return whole_fault(r, err, "the target has no types", "add a line of pairs of activations and weights, as 'types u8*s8'");
+        return whole_fault(r, err, "the target has no types",
+                           "add a line of pairs of activations and weights, as 'types u8*s8'");
     if (dynamic && !t->takes[0][0] && !t->takes[0][1])
         return whole_fault(r, err, "dynamic quantization makes u8 activations, which the target does not take",
                            "add u8*s8 or u8*u8 to the line 'types', or leave 'dynamic' out");
     if (t->own_bias && !t->powers_of_two)
-        return whole_fault(r, err, "biases of int8 are added as they are only where all scales are powers of two", "add a line 'scales powers-of-two'");
+        return whole_fault(r, err, "biases of int8 are added as they are only where all scales are powers of two",
+                           "add a line 'scales powers-of-two'");
     if (t->powers_of_two && !t->symmetric)
-        return whole_fault(r, err, "scales that are powers of two do not end where clamps do", "add a line 'activations symmetric'");
+        return whole_fault(r, err, "scales that are powers of two do not end where clamps do",
+                           "add a line 'activations symmetric'");
     return OCT_OK;
 }
 

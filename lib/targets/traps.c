@@ -37,7 +37,8 @@ static bool reaches_product(const oct_graph *g, int value, int depth)
         const oct_node *n = &g->node[v->uses[i].node];
         if (is_product(n) && !same_ranks(g, n))
             return true;
-        if (depth < DEEPEST && passes_on(n) && v->uses[i].slot == 0 && n->out[0] >= 0 && reaches_product(g, n->out[0], depth + 1))
+        if (depth < DEEPEST && passes_on(n) && v->uses[i].slot == 0 && n->out[0] >= 0 &&
+            reaches_product(g, n->out[0], depth + 1))
             return true;
     }
     return false;
@@ -57,7 +58,8 @@ static bool moves_first(const oct_attr *perm)
 
 static bool turns_batch(const oct_graph *g, const oct_node *n)
 {
-    return !n->domain[0] && strcmp(n->op, "Transpose") == 0 && moves_first(oct_node_attr(n, "perm")) && reaches_product(g, n->out[0], 0);
+    return !n->domain[0] && strcmp(n->op, "Transpose") == 0 && moves_first(oct_node_attr(n, "perm")) &&
+           reaches_product(g, n->out[0], 0);
 }
 
 static bool is_mean_variance(const oct_graph *g, const oct_node *n)
@@ -86,8 +88,8 @@ static bool is_pool_of_lists(const oct_graph *g, const oct_node *n)
     const int p = g->value[n->in[0]].producer;
     const oct_value *y = &g->value[n->out[0]];
     const oct_node *from = p >= 0 ? &g->node[p] : NULL, *to = oct_value_used_once(y) ? &g->node[y->uses[0].node] : NULL;
-    return from && to && strcmp(from->op, "DequantizeLinear") == 0 && strcmp(to->op, "QuantizeLinear") == 0 && from->n_in > 1 && to->n_in > 1 &&
-           (is_list(g, from->in[1]) || is_list(g, to->in[1]));
+    return from && to && strcmp(from->op, "DequantizeLinear") == 0 && strcmp(to->op, "QuantizeLinear") == 0 &&
+           from->n_in > 1 && to->n_in > 1 && (is_list(g, from->in[1]) || is_list(g, to->in[1]));
 }
 
 /* Operators on integers whose weights have several scales. */
@@ -111,7 +113,8 @@ static bool is_qlinear_unknown(const oct_graph *g, const oct_node *n)
 /* The QuantizeLinear that is the only reader of a value, or NULL. */
 static const oct_node *quantizer_of(const oct_graph *g, int value)
 {
-    const oct_node *q = value >= 0 && oct_value_used_once(&g->value[value]) ? &g->node[g->value[value].uses[0].node] : NULL;
+    const oct_node *q =
+        value >= 0 && oct_value_used_once(&g->value[value]) ? &g->node[g->value[value].uses[0].node] : NULL;
     return q && oct_linear_is(g, q, "QuantizeLinear") ? q : NULL;
 }
 
@@ -119,12 +122,14 @@ static const oct_node *quantizer_of(const oct_graph *g, int value)
 static bool is_quantized_extreme(const oct_graph *g, const oct_node *n)
 {
     const int p = g->value[n->in[0]].producer;
-    if (n->domain[0] || (strcmp(n->op, "ReduceMax") != 0 && strcmp(n->op, "ReduceMin") != 0) || g->value[n->in[0]].dtype != OCT_F32)
+    if (n->domain[0] || (strcmp(n->op, "ReduceMax") != 0 && strcmp(n->op, "ReduceMin") != 0) ||
+        g->value[n->in[0]].dtype != OCT_F32)
         return false;
     if (p >= 0 && strcmp(g->node[p].op, "DequantizeLinear") == 0)
         return false;
     const oct_node *q = quantizer_of(g, n->out[0]);
-    const oct_node *joins = oct_value_used_once(&g->value[n->out[0]]) ? &g->node[g->value[n->out[0]].uses[0].node] : NULL;
+    const oct_node *joins =
+        oct_value_used_once(&g->value[n->out[0]]) ? &g->node[g->value[n->out[0]].uses[0].node] : NULL;
     return q ? oct_linear_zero(g, q) != 0 : joins && oct_is_op(joins, "Concat") && quantizer_of(g, joins->out[0]);
 }
 
@@ -157,7 +162,8 @@ static const oct_node *maker_of(const oct_graph *g, int value)
 static bool is_made_real(const oct_graph *g, int value)
 {
     const oct_node *n = maker_of(g, value);
-    const bool passes = n && n->n_in > 0 && n->in[0] >= 0 && (strcmp(n->op, "DequantizeLinear") == 0 || strcmp(n->op, "Cast") == 0);
+    const bool passes =
+        n && n->n_in > 0 && n->in[0] >= 0 && (strcmp(n->op, "DequantizeLinear") == 0 || strcmp(n->op, "Cast") == 0);
     const oct_tensor *from = passes ? g->value[n->in[0]].constant : NULL;
     return from && (from->dtype == OCT_S8 || from->dtype == OCT_U8);
 }
@@ -165,7 +171,8 @@ static bool is_made_real(const oct_graph *g, int value)
 static bool is_dequantized(const oct_graph *g, int value)
 {
     const oct_node *n = maker_of(g, value);
-    return is_made_real(g, value) || (n && strcmp(n->op, "Mul") == 0 && n->n_in == 2 && (is_made_real(g, n->in[0]) || is_made_real(g, n->in[1])));
+    return is_made_real(g, value) ||
+           (n && strcmp(n->op, "Mul") == 0 && n->n_in == 2 && (is_made_real(g, n->in[0]) || is_made_real(g, n->in[1])));
 }
 
 /* Whether a graph, or one around it, quantizes activations. */
@@ -180,7 +187,8 @@ static bool has_quantizer(const oct_graph *g)
 
 static bool is_dequantized_state(const oct_graph *g, const oct_node *n)
 {
-    return is_state_layer(n) && n->n_in > 2 && (is_dequantized(g, n->in[1]) || is_dequantized(g, n->in[2])) && has_quantizer(g);
+    return is_state_layer(n) && n->n_in > 2 && (is_dequantized(g, n->in[1]) || is_dequantized(g, n->in[2])) &&
+           has_quantizer(g);
 }
 
 static bool may_be_dequantized_state(const oct_graph *g, const oct_node *n)
@@ -192,9 +200,11 @@ static bool may_be_dequantized_state(const oct_graph *g, const oct_node *n)
 static const struct {
     const char *name, *why;
     bool (*is)(const oct_graph *g, const oct_node *n);
-    bool half; /* it applies only to nodes that compute on 16-bit floats */
+    bool half;    /* it applies only to nodes that compute on 16-bit floats */
     bool integer; /* it applies only to nodes that run on integers */
-    bool (*stored)(const oct_graph *g, const oct_node *n); /* whether the node would be such a case with weights stored in 8 bits; NULL: never */
+    bool (*stored)(
+        const oct_graph *g,
+        const oct_node *n); /* whether the node would be such a case with weights stored in 8 bits; NULL: never */
 } all[] = {
 #define OCT_TRAP(name, versions, what, why, is) { name, why, is, true, false, NULL },
 #define OCT_TRAP_AS_IT_STANDS(name, versions, what, why, is) { name, why, is, false, false, NULL },
@@ -228,7 +238,8 @@ const char *oct_target_no_stored(const oct_target *t, const oct_graph *g, int no
     return NULL;
 }
 
-/* Whether runtimes may know an operator: it is in ONNX's own domain, or in a domain of ONNX or of ONNX Runtime, whose operators are not all listed here. */
+/* Whether runtimes may know an operator: it is in ONNX's own domain, or in a domain of ONNX or of ONNX Runtime, whose
+ * operators are not all listed here. */
 static bool may_be_known(const oct_graph *g, const oct_node *n)
 {
     return n->domain[0] ? strncmp(n->domain, "ai.onnx", 7) == 0 || strncmp(n->domain, "com.microsoft", 13) == 0
@@ -242,7 +253,9 @@ const char *oct_target_lacks(const oct_target *t, const oct_graph *g, int node)
         return "the target has only operators of ONNX's own domain";
     if (oct_op_of(g, node))
         return NULL;
-    return t->runs_all ? "Octet does not have this operator" : may_be_known(g, n) ? NULL : "the operator is unknown: it is neither ONNX's nor ONNX Runtime's";
+    return t->runs_all          ? "Octet does not have this operator"
+           : may_be_known(g, n) ? NULL
+                                : "the operator is unknown: it is neither ONNX's nor ONNX Runtime's";
 }
 
 const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node, bool integer)

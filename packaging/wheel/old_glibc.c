@@ -3,10 +3,11 @@
 #include <stdarg.h>
 
 // fcntl with 64-bit offsets, since 2.28. Where long has 64 bits it is fcntl.
-__attribute__((visibility("hidden"))) int fcntl64(int fd, int command, ...) {
-  va_list rest;
-  va_start(rest, command);
-  void *argument = va_arg(rest, void *);
-  va_end(rest);
-  return fcntl(fd, command, argument);
+__attribute__((visibility("hidden"))) int fcntl64(int fd, int command, ...)
+{
+    va_list rest;
+    va_start(rest, command);
+    void *argument = va_arg(rest, void *);
+    va_end(rest);
+    return fcntl(fd, command, argument);
 }

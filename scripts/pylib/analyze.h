@@ -1,5 +1,5 @@
-/* Read before each file by scripts/development/analyze: what analyzers cannot see from the declarations of base/status.h alone, that a failure never
- * gives OCT_OK. */
+/* Read before each file by scripts/development/analyze: what analyzers cannot see from the declarations of
+ * base/status.h alone, that a failure never gives OCT_OK. */
 #include "base/status.h"
 
 static inline oct_status analyze_status(oct_status s)

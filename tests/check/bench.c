@@ -1,5 +1,5 @@
-/* tests/check/bench.c -- times products and convolutions on layers of real networks, one thread: GOP/s (two operations a
- * multiply-accumulate), and which share that is of what this core can do on registers alone. */
+/* tests/check/bench.c -- times products and convolutions on layers of real networks, one thread: GOP/s (two operations
+ * a multiply-accumulate), and which share that is of what this core can do on registers alone. */
 #include "check.h"
 #include "fit.h"
 #include "kernels/conv/conv.h"
@@ -24,8 +24,8 @@ typedef struct layer {
 typedef struct timing {
     oct_sconv s;
     oct_qconv q;
-    oct_qgemm m;  /* instead of q, where it is a product: what a convolution is not told */
-    size_t rows;  /* of the product; else 0 */
+    oct_qgemm m; /* instead of q, where it is a product: what a convolution is not told */
+    size_t rows; /* of the product; else 0 */
     void *x, *y, *packed, *scratch;
     const void *w;
     bool computed;
@@ -164,14 +164,19 @@ static void layer_name(const layer *l, char *to, size_t size)
 {
     const oct_conv_geom *g = &l->g;
     if (strstr(l->op, "Conv") == NULL)
-        snprintf(to, size, "%s %" PRId64 "x%" PRId64 "x%" PRId64 "%s", l->op, g->h, g->c, g->oc, l->computed ? " both" : "");
+        snprintf(to, size, "%s %" PRId64 "x%" PRId64 "x%" PRId64 "%s", l->op, g->h, g->c, g->oc,
+                 l->computed ? " both" : "");
     else
-        snprintf(to, size, "%s %" PRId64 "x%" PRId64 "/%" PRId64 " %" PRId64 "x%" PRId64 " %" PRId64 "-%" PRId64 "%s", l->op, g->kh,
-                 g->kw, g->sh, g->h, g->w, g->c, g->oc, g->groups == g->c && g->c > 1 ? " dw" : g->groups > 1 ? " grouped" : "");
+        snprintf(to, size, "%s %" PRId64 "x%" PRId64 "/%" PRId64 " %" PRId64 "x%" PRId64 " %" PRId64 "-%" PRId64 "%s",
+                 l->op, g->kh, g->kw, g->sh, g->h, g->w, g->c, g->oc,
+                 g->groups == g->c && g->c > 1 ? " dw"
+                 : g->groups > 1               ? " grouped"
+                                               : "");
 }
 
 /* GOP/s of each form and its share of the peak. */
-static void print_line(const char *name, const char *path, double work, const double seconds[FORMS], const double peak[FORMS])
+static void print_line(const char *name, const char *path, double work, const double seconds[FORMS],
+                       const double peak[FORMS])
 {
     printf("%-34s %-9s %9.1f", name, path, work * 1e3);
     for (size_t i = 0; i < FORMS; i++) {
@@ -192,10 +197,11 @@ static bool read_layer(const char *line, layer *l)
     oct_conv_geom *g = &l->g;
     oct_conv_geom_init(g);
     const int n = sscanf(line,
-                         "%23[^,],%" SCNd64 ",%23[^,],%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64
-                         ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64,
-                         l->op, &l->times, weights, &l->batch, &g->h, &g->w, &g->c, &g->oc, &g->kh, &g->kw, &g->sh, &g->sw, &g->dh, &g->dw,
-                         &g->ph, &g->pw, &g->oh, &g->ow, &g->groups);
+                         "%23[^,],%" SCNd64 ",%23[^,],%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64
+                         ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64 ",%" SCNd64
+                         ",%" SCNd64 ",%" SCNd64 ",%" SCNd64,
+                         l->op, &l->times, weights, &l->batch, &g->h, &g->w, &g->c, &g->oc, &g->kh, &g->kw, &g->sh,
+                         &g->sw, &g->dh, &g->dw, &g->ph, &g->pw, &g->oh, &g->ow, &g->groups);
     l->computed = n == 19 && strcmp(weights, "computed") == 0;
     g->transposed = n == 19 && strcmp(l->op, "ConvTranspose") == 0;
     return n == 19;
@@ -255,7 +261,8 @@ static bool bench_file(oct_check *t, const char *path, const double peak[FORMS])
     if (!each_layer(path, bench_layer, &b))
         return false;
     print_line("all, as often as they come", "", b.work, b.total, peak);
-    printf("%-54s %9.2f ms %8.2f ms %8.2f ms %8.2f ms\n", "", b.total[0] * 1e3, b.total[1] * 1e3, b.total[2] * 1e3, b.total[3] * 1e3);
+    printf("%-54s %9.2f ms %8.2f ms %8.2f ms %8.2f ms\n", "", b.total[0] * 1e3, b.total[1] * 1e3, b.total[2] * 1e3,
+           b.total[3] * 1e3);
     return true;
 }
 
@@ -268,8 +275,8 @@ bool bench_products(oct_check *t, char **files, int n)
     const double f32 = oct_peak_of(OCT_PEAK_FLOAT, isa) * 2e-9, bytes = oct_peak_of(OCT_PEAK_BYTES, isa) * 2e-9;
     const double plain = kernel == plain_kernel(kernel) ? bytes : oct_peak_of(OCT_PEAK_WIDE, isa) * 2e-9;
     const double peak[FORMS] = { f32, bytes, bytes, plain };
-    printf("%s, float %s, int8 %s; GOP/s, one thread, and the share of the peak: f32 %.1f, bytes %.1f, plain %.1f\n", oct_isa_name(isa),
-           sgemm->name, kernel->name, f32, bytes, plain);
+    printf("%s, float %s, int8 %s; GOP/s, one thread, and the share of the peak: f32 %.1f, bytes %.1f, plain %.1f\n",
+           oct_isa_name(isa), sgemm->name, kernel->name, f32, bytes, plain);
     printf("%-34s %-9s %9s %12s %12s %12s %12s\n", "layer", "path", "MOP", "f32", "8-bit", "7-bit", "plain");
     bool ok = true;
     for (int i = 0; i < (n ? n : 1) && ok; i++)
@@ -282,17 +289,20 @@ bool bench_products(oct_check *t, char **files, int n)
 static const size_t plan_threads[] = { 1, 2, 4, 8, 16, 32, 64 };
 enum { PLANS = OCT_COUNT(plan_threads) };
 
-/* Seconds by the cost model: products at 130 GMAC/s and 1.3 ns for the last step of a row of 16; a call of the pool takes 1.2 us with two
- * threads, as measured on Zen 3, and as much again for each doubling, which is assumed. */
+/* Seconds by the cost model: products at 130 GMAC/s and 1.3 ns for the last step of a row of 16; a call of the pool
+ * takes 1.2 us with two threads, as measured on Zen 3, and as much again for each doubling, which is assumed. */
 static bool plan_layer(void *arg, const layer *l, oct_err *err)
 {
     double *seconds = arg;
     const oct_conv_geom *g = &l->g;
-    const size_t groups = (size_t)g->groups, depth = (size_t)(g->c / g->groups * g->kh * g->kw), rows = (size_t)(g->oh * g->ow);
-    const oct_qgemm_kernel *k = oct_qgemm_choose(oct_isa_active(), &(oct_extent){ rows, (size_t)(g->oc / g->groups), depth }, true).record;
+    const size_t groups = (size_t)g->groups, depth = (size_t)(g->c / g->groups * g->kh * g->kw),
+                 rows = (size_t)(g->oh * g->ow);
+    const oct_qgemm_kernel *k =
+        oct_qgemm_choose(oct_isa_active(), &(oct_extent){ rows, (size_t)(g->oc / g->groups), depth }, true).record;
     if (g->groups == g->c && g->c > 1)
         return true; /* depthwise: thousands of small items */
-    const oct_work w = oct_qtiles_work(k, rows, (size_t)(g->oc / g->groups), groups, oct_qtiles_block(k, depth, false), true);
+    const oct_work w =
+        oct_qtiles_work(k, rows, (size_t)(g->oc / g->groups), groups, oct_qtiles_block(k, depth, false), true);
     const double unit = (double)(depth * k->nr) / 130e9 + 1.3e-9;
     double wake = 0;
     for (size_t i = 0; i < PLANS; i++, wake += 1.2e-6) {
@@ -337,20 +347,25 @@ static const char *record_of(const timing *b, bool bytes)
 {
     if (bytes && b->rows)
         return b->m.kernel->name;
-    if (bytes && b->q.path != OCT_CONV_DEPTHWISE && b->q.kernel->block) /* what gathering takes is no part of a record's cost */
+    if (bytes && b->q.path != OCT_CONV_DEPTHWISE &&
+        b->q.kernel->block) /* what gathering takes is no part of a record's cost */
         return b->q.path == OCT_CONV_FLAT ? OCT_QFLAT_NAME : b->q.path == OCT_CONV_GATHER ? "" : b->q.kernel->name;
     if (bytes)
-        return b->q.path == OCT_CONV_DEPTHWISE ? b->q.dw->name : b->q.winograd ? b->q.winograd->name : b->q.kernel->name;
+        return b->q.path == OCT_CONV_DEPTHWISE ? b->q.dw->name
+               : b->q.winograd                 ? b->q.winograd->name
+                                               : b->q.kernel->name;
     return b->s.path == OCT_CONV_DEPTHWISE ? b->s.dw->name : b->s.kernel->name;
 }
 
 /* With the record of that name, if it may run; NULL: the one chosen by cost. */
-static oct_status plan(const oct_conv_geom *g, bool bytes, const char *want, double terms[OCT_COST_TERMS], timing *b, oct_err *err)
+static oct_status plan(const oct_conv_geom *g, bool bytes, const char *want, double terms[OCT_COST_TERMS], timing *b,
+                       oct_err *err)
 {
     oct_choice_want(want, terms);
-    const oct_status s = bytes && b->rows ? oct_qgemm_prepare(&b->m, b->rows, (size_t)g->oc, (size_t)g->c, OCT_U8, OCT_S8, 1, err)
-                         : bytes          ? oct_qconv_prepare(&b->q, g, OCT_U8, OCT_S8, 1, err)
-                                          : oct_sconv_prepare(&b->s, g, false, 1, err);
+    const oct_status s = bytes && b->rows
+                             ? oct_qgemm_prepare(&b->m, b->rows, (size_t)g->oc, (size_t)g->c, OCT_U8, OCT_S8, 1, err)
+                         : bytes ? oct_qconv_prepare(&b->q, g, OCT_U8, OCT_S8, 1, err)
+                                 : oct_sconv_prepare(&b->s, g, false, 1, err);
     oct_choice_want(NULL, NULL);
     return s;
 }
@@ -402,7 +417,8 @@ static void get_ready(oct_check *t, candidate *c, bool bytes)
 }
 
 /* The records that may compute a form of a layer but the reference, each ready to run. */
-static oct_status find_candidates(oct_check *t, const layer *l, bool bytes, candidate c[CANDIDATES], size_t *n, oct_err *err)
+static oct_status find_candidates(oct_check *t, const layer *l, bool bytes, candidate c[CANDIDATES], size_t *n,
+                                  oct_err *err)
 {
     const timing b = operands(t, l, bytes);
     const char *names[OCT_CHECK_RECORDS];
@@ -456,8 +472,8 @@ static bool order_form(order *o, const layer *l, bool bytes, oct_err *err)
     if (n > 0) {
         char name[80];
         layer_name(l, name, sizeof name);
-        printf("%-34s %s %9.1f us, %s %9.1f us: %.2f\n", name, c[chosen].name, c[chosen].seconds * 1e6, c[best].name, c[best].seconds * 1e6,
-               c[chosen].seconds / c[best].seconds);
+        printf("%-34s %s %9.1f us, %s %9.1f us: %.2f\n", name, c[chosen].name, c[chosen].seconds * 1e6, c[best].name,
+               c[best].seconds * 1e6, c[chosen].seconds / c[best].seconds);
         fflush(stdout);
         o->wrong++;
     }
@@ -481,7 +497,8 @@ bool bench_order(oct_check *t, char **files, int n)
     for (int i = 0; i < n; i++)
         if (!each_layer(files[i], order_layer, &o))
             return false;
-    printf("%s of class %s: %zu products, %zu not by the fastest kernel\n", oct_isa_name(oct_isa_active()), oct_cost_class(), o.layers, o.wrong);
+    printf("%s of class %s: %zu products, %zu not by the fastest kernel\n", oct_isa_name(oct_isa_active()),
+           oct_cost_class(), o.layers, o.wrong);
     return o.wrong == 0;
 }
 
@@ -519,8 +536,8 @@ bool bench_costs(oct_check *t, char **files, int n)
     const size_t wrong = fit_solve(&costs);
     for (size_t i = 0; i < costs.n_records; i++) {
         const double *x = costs.records[i].cost;
-        printf("OCT_COST(\"%s\", \"%s\", %.0f, %.0f, %.0f, %.0f, %.1f, %.2f)\n", oct_cost_class(), costs.records[i].name, x[0] * 1e12, x[1] * 1e12, x[2] * 1e12,
-               x[3] * 1e12, x[4] * 1e12, x[5] * 1e12);
+        printf("OCT_COST(\"%s\", \"%s\", %.0f, %.0f, %.0f, %.0f, %.1f, %.2f)\n", oct_cost_class(),
+               costs.records[i].name, x[0] * 1e12, x[1] * 1e12, x[2] * 1e12, x[3] * 1e12, x[4] * 1e12, x[5] * 1e12);
     }
     printf("/* of %zu products %zu are not by the fastest kernel */\n", to.products, wrong);
     return true;

@@ -1,5 +1,6 @@
-/* tests/check/bench_rows.c -- times row kernels on what fits the second-level cache: elements and bytes a second, and which
- * share the bytes are of what loads alone bring from there. A kernel that only moves or adds should come near the loads. */
+/* tests/check/bench_rows.c -- times row kernels on what fits the second-level cache: elements and bytes a second, and
+ * which share the bytes are of what loads alone bring from there. A kernel that only moves or adds should come near the
+ * loads. */
 #include "check.h"
 #include "kernels/elem/table.h"
 #include "peak.h"
@@ -147,21 +148,44 @@ static void print_row(const char *name, rows *r, void (*fn)(void *), size_t elem
 
 void bench_rows(oct_check *t)
 {
-    static const struct { const char *name; oct_unary_op op; } unary[] = {
-        { "relu", OCT_UNARY_RELU }, { "exp", OCT_UNARY_EXP }, { "sigmoid", OCT_UNARY_SIGMOID }, { "tanh", OCT_UNARY_TANH },
-        { "erf", OCT_UNARY_ERF }, { "gelu", OCT_UNARY_GELU }, { "hard swish", OCT_UNARY_HARD_SWISH }, { "mish", OCT_UNARY_MISH },
-        { "gelu by tanh", OCT_UNARY_GELU_TANH }, { "swish", OCT_UNARY_SWISH },
+    static const struct {
+        const char *name;
+        oct_unary_op op;
+    } unary[] = {
+        { "relu", OCT_UNARY_RELU },
+        { "exp", OCT_UNARY_EXP },
+        { "sigmoid", OCT_UNARY_SIGMOID },
+        { "tanh", OCT_UNARY_TANH },
+        { "erf", OCT_UNARY_ERF },
+        { "gelu", OCT_UNARY_GELU },
+        { "hard swish", OCT_UNARY_HARD_SWISH },
+        { "mish", OCT_UNARY_MISH },
+        { "gelu by tanh", OCT_UNARY_GELU_TANH },
+        { "swish", OCT_UNARY_SWISH },
     };
-    static const struct { const char *name; void (*fn)(void *); size_t elements, bytes; } each[] = {
-        { "softmax, rows of 512", run_softmax, N, 8 }, { "softmax, rows of 128", run_softmax_short, N, 8 }, { "layer norm, rows of 512", run_norm, N, 8 },
-        { "sum, rows of 512", run_sum, N, 4 },         { "minimum and maximum", run_min_max, N, 4 },
-        { "quantize u8", run_quantize, N, 5 },         { "dequantize u8", run_dequantize, N, 5 },
-        { "fake quantize", run_fake_quantize, N, 8 },   { "scan", run_scan, N, 4 },
-        { "bins", run_bin_index, N, 4 },               { "extremes, sums of columns", run_columns, N, 4 },
-        { "f16 to f32", run_widen, N / 2, 6 },         { "add u8", run_qbinary, N, 3 },
-        { "softmax u8, rows of 512", run_qsoftmax, N, 2 }, { "table of bytes", run_look_up, N, 2 },
+    static const struct {
+        const char *name;
+        void (*fn)(void *);
+        size_t elements, bytes;
+    } each[] = {
+        { "softmax, rows of 512", run_softmax, N, 8 },
+        { "softmax, rows of 128", run_softmax_short, N, 8 },
+        { "layer norm, rows of 512", run_norm, N, 8 },
+        { "sum, rows of 512", run_sum, N, 4 },
+        { "minimum and maximum", run_min_max, N, 4 },
+        { "quantize u8", run_quantize, N, 5 },
+        { "dequantize u8", run_dequantize, N, 5 },
+        { "fake quantize", run_fake_quantize, N, 8 },
+        { "scan", run_scan, N, 4 },
+        { "bins", run_bin_index, N, 4 },
+        { "extremes, sums of columns", run_columns, N, 4 },
+        { "f16 to f32", run_widen, N / 2, 6 },
+        { "add u8", run_qbinary, N, 3 },
+        { "softmax u8, rows of 512", run_qsoftmax, N, 2 },
+        { "table of bytes", run_look_up, N, 2 },
     };
-    rows r = { .k = oct_elem(), .sum = { OCT_QBINARY_ADD, false, { 0.02f, 100 }, { 0.05f, 17 }, { 0.06f, 130 }, 0, 255 } };
+    rows r = { .k = oct_elem(),
+               .sum = { OCT_QBINARY_ADD, false, { 0.02f, 100 }, { 0.05f, 17 }, { 0.06f, 130 }, 0, 255 } };
     r.x = oct_check_buffer(t, N * 4);
     r.b = oct_check_buffer(t, N * 4);
     r.y = oct_check_buffer(t, N * 4);
@@ -175,7 +199,8 @@ void bench_rows(oct_check *t)
     for (int i = 0; i < 256; i++)
         r.table[i] = 1.0f / (float)(256 - i);
     const double load = oct_peak_load(2 * N * 4);
-    printf("\n%s rows, one thread; loads bring %.1f GB/s\n%-26s %10s %9s\n", r.k->name, load * 1e-9, "", "G elements", "GB/s");
+    printf("\n%s rows, one thread; loads bring %.1f GB/s\n%-26s %10s %9s\n", r.k->name, load * 1e-9, "", "G elements",
+           "GB/s");
     for (size_t i = 0; i < OCT_COUNT(unary); i++) {
         r.unary = (oct_unary){ unary[i].op, 1, 1 };
         print_row(unary[i].name, &r, run_unary, N, 8, load);

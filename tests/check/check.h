@@ -13,7 +13,10 @@ typedef struct oct_check {
     uint64_t seed;
     size_t cases, failed;
     oct_pool *pool; /* two threads */
-    struct { uint8_t *p; size_t size; } buf[64];
+    struct {
+        uint8_t *p;
+        size_t size;
+    } buf[64];
     size_t bufs;
 } oct_check;
 
@@ -22,10 +25,10 @@ size_t oct_check_below(oct_check *t, size_t n);
 void *oct_check_buffer(oct_check *t, size_t size); /* 64-byte aligned, filled with 0xa5 */
 void oct_check_release(oct_check *t);              /* looks at the guards, then frees all buffers */
 
-void oct_fill_f32(oct_check *t, float *x, size_t n);       /* in -1..1 */
-void oct_fill_f32_wild(oct_check *t, float *x, size_t n);  /* with zeros of both signs, huge, inf, NaN */
+void oct_fill_f32(oct_check *t, float *x, size_t n);      /* in -1..1 */
+void oct_fill_f32_wild(oct_check *t, float *x, size_t n); /* with zeros of both signs, huge, inf, NaN */
 void oct_fill_bytes(oct_check *t, void *x, size_t n);
-void oct_fill_extremes(oct_check *t, void *x, size_t n);   /* bytes 0, 255, 127, 128 */
+void oct_fill_extremes(oct_check *t, void *x, size_t n); /* bytes 0, 255, 127, 128 */
 
 /* Counts a case; on a difference prints where, and the text. Compares bytes. */
 void oct_check_same(oct_check *t, const void *want, const void *got, size_t size, size_t elem, const char *fmt, ...)
@@ -61,10 +64,11 @@ void check_items(oct_check *t);
 bool bench_products(oct_check *t, char **files, int n);
 /* What the cost model of work items expects of more threads, for the 8-bit products of n files. */
 bool bench_plan(char **files, int n);
-/* Measures every record that may compute the layers of n files, and lists where the one chosen takes 10 % longer than the fastest; false when
- * there is one. */
+/* Measures every record that may compute the layers of n files, and lists where the one chosen takes 10 % longer than
+ * the fastest; false when there is one. */
 bool bench_order(oct_check *t, char **files, int n);
-/* Measures the same and prints what fits it best, the lines of kernels/costs.inc for this CPU; false when a file cannot be read. */
+/* Measures the same and prints what fits it best, the lines of kernels/costs.inc for this CPU; false when a file cannot
+ * be read. */
 bool bench_costs(oct_check *t, char **files, int n);
 void bench_rows(oct_check *t);
 void bench_nbits(oct_check *t);

@@ -1,4 +1,5 @@
-/* tests/check/check_bgemm.c -- product of bf16: every kernel against the definition, which is written down here in double. */
+/* tests/check/check_bgemm.c -- product of bf16: every kernel against the definition, which is written down here in
+ * double. */
 #include "check.h"
 #include "kernels/bgemm/bgemm.h"
 #include "kernels/conv/conv.h"
@@ -21,7 +22,8 @@ static float normal(float v)
     return flushed((double)v);
 }
 
-/* x * y + c for x and y of bf16: the product is exact, the sum is rounded to odd, so that rounding it again rounds once. */
+/* x * y + c for x and y of bf16: the product is exact, the sum is rounded to odd, so that rounding it again rounds
+ * once. */
 static float fused(float x, float y, float c)
 {
     const double p = (double)normal(x) * (double)normal(y), z = (double)normal(c);
@@ -70,8 +72,8 @@ static float finished(float v, const oct_sout *o, size_t i, size_t j)
     return v;
 }
 
-/* Values of bf16: the wild ones of float products; or in a narrow band of exponents, where sums round, and where products are next to the least
- * normal number. */
+/* Values of bf16: the wild ones of float products; or in a narrow band of exponents, where sums round, and where
+ * products are next to the least normal number. */
 static void fill(oct_check *t, float *x, size_t n, bool wild)
 {
     const uint32_t low = oct_check_below(t, 2) ? 120 : 60;
@@ -93,8 +95,10 @@ static void check_kernel(oct_check *t, const oct_sgemm_kernel *k, size_t m, size
     size_t floats = 0;
     const bool first = oct_check_below(t, 2), last = oct_check_below(t, 3), wild = last && oct_check_below(t, 2);
     oct_spack_size(k, taps, kc, n, &floats);
-    float *a = oct_check_buffer(t, mr * taps * kc * 4), *b = oct_check_buffer(t, taps * kc * n * 4), *packed = oct_check_buffer(t, floats * 4);
-    float *c = oct_check_buffer(t, mr * ldc * 4), *want = oct_check_buffer(t, mr * ldc * 4), *bias = oct_check_buffer(t, k->nr * 4);
+    float *a = oct_check_buffer(t, mr * taps * kc * 4), *b = oct_check_buffer(t, taps * kc * n * 4),
+          *packed = oct_check_buffer(t, floats * 4);
+    float *c = oct_check_buffer(t, mr * ldc * 4), *want = oct_check_buffer(t, mr * ldc * 4),
+          *bias = oct_check_buffer(t, k->nr * 4);
     float *residual = oct_check_buffer(t, mr * ldc * 4);
     const float **rows = oct_check_buffer(t, mr * taps * sizeof *rows);
     fill(t, a, mr * taps * kc, wild);
@@ -104,7 +108,12 @@ static void check_kernel(oct_check *t, const oct_sgemm_kernel *k, size_t m, size
     for (size_t j = 0; j < k->nr; j++)
         bias[j] = (float[]){ 0.0f, -0.0f, 1e-39f, -0x1p-126f, 0.75f }[oct_check_below(t, 5)];
     memcpy(want, c, mr * ldc * 4);
-    const oct_sout o = { .bias = bias, .residual = oct_check_below(t, 2) ? residual : NULL, .ldr = ldc, .clamp = oct_check_below(t, 2), .lo = -1, .hi = 1 };
+    const oct_sout o = { .bias = bias,
+                         .residual = oct_check_below(t, 2) ? residual : NULL,
+                         .ldr = ldc,
+                         .clamp = oct_check_below(t, 2),
+                         .lo = -1,
+                         .hi = 1 };
     for (size_t i = 0; i < mr * taps; i++)
         rows[i] = a + i * kc;
     for (size_t i = 0; i < m; i++)
@@ -117,10 +126,12 @@ static void check_kernel(oct_check *t, const oct_sgemm_kernel *k, size_t m, size
     oct_spack(k, b, taps, kc, n, (ptrdiff_t)(kc * n), (ptrdiff_t)n, 1, false, packed);
     k->fn(m, n, taps, kc, rows, packed, c, ldc, first, last, &o);
     for (size_t i = 0; i < m; i++)
-        oct_check_same(t, want + i * ldc, c + i * ldc, n * 4, 4, "%s m=%zu n=%zu taps=%zu kc=%zu row %zu%s", k->name, m, n, taps, kc, i, wild ? " wild" : "");
+        oct_check_same(t, want + i * ldc, c + i * ldc, n * 4, 4, "%s m=%zu n=%zu taps=%zu kc=%zu row %zu%s", k->name, m,
+                       n, taps, kc, i, wild ? " wild" : "");
     for (size_t i = 0; i < mr; i++) {
         const size_t from = i < m ? k->nr : 0;
-        oct_check_same(t, want + i * ldc + from, c + i * ldc + from, (ldc - from) * 4, 4, "%s m=%zu: beyond the tile", k->name, m);
+        oct_check_same(t, want + i * ldc + from, c + i * ldc + from, (ldc - from) * 4, 4, "%s m=%zu: beyond the tile",
+                       k->name, m);
     }
     oct_check_release(t);
 }
@@ -129,7 +140,8 @@ static void check_kernel(oct_check *t, const oct_sgemm_kernel *k, size_t m, size
 static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
 {
     const bool wild = oct_check_below(t, 2), threads = oct_check_below(t, 2);
-    float *a = oct_check_buffer(t, m * k * 4), *b = oct_check_buffer(t, k * n * 4), *fine = oct_check_buffer(t, k * n * 4);
+    float *a = oct_check_buffer(t, m * k * 4), *b = oct_check_buffer(t, k * n * 4),
+          *fine = oct_check_buffer(t, k * n * 4);
     float *want = oct_check_buffer(t, m * n * 4), *got = oct_check_buffer(t, m * n * 4);
     fill(t, a, m * k, wild);
     fill(t, b, k * n, wild);
@@ -148,7 +160,8 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k)
     oct_check_release(t);
 }
 
-/* An output of a 3x3 convolution with padding of 1: the taps of an image of 16 channels and more have blocks of their own, fewer are joined. */
+/* An output of a 3x3 convolution with padding of 1: the taps of an image of 16 channels and more have blocks of their
+ * own, fewer are joined. */
 static float convolved(const oct_conv_geom *g, const float *x, const float *w, size_t at, size_t o)
 {
     const size_t c = (size_t)(g->c / g->groups), group = o / (size_t)(g->oc / g->groups);
@@ -171,10 +184,13 @@ static void check_conv(oct_check *t, int64_t channels, int64_t groups, int64_t s
 {
     oct_conv_geom g;
     oct_conv_geom_init(&g);
-    g.h = 5, g.w = 7, g.c = channels * groups, g.oc = 3 * groups, g.kh = g.kw = 3, g.sh = g.sw = stride, g.ph = g.pw = 1, g.groups = groups;
+    g.h = 5, g.w = 7, g.c = channels * groups, g.oc = 3 * groups, g.kh = g.kw = 3, g.sh = g.sw = stride,
+    g.ph = g.pw = 1, g.groups = groups;
     g.oh = (g.h - 1) / stride + 1, g.ow = (g.w - 1) / stride + 1;
-    const size_t pixels = (size_t)(g.oh * g.ow), oc = (size_t)g.oc, nx = (size_t)(g.h * g.w * g.c), nw = oc * (size_t)channels * 9;
-    float *x = oct_check_buffer(t, nx * 4), *w = oct_check_buffer(t, nw * 4), *want = oct_check_buffer(t, pixels * oc * 4), *got = oct_check_buffer(t, pixels * oc * 4);
+    const size_t pixels = (size_t)(g.oh * g.ow), oc = (size_t)g.oc, nx = (size_t)(g.h * g.w * g.c),
+                 nw = oc * (size_t)channels * 9;
+    float *x = oct_check_buffer(t, nx * 4), *w = oct_check_buffer(t, nw * 4),
+          *want = oct_check_buffer(t, pixels * oc * 4), *got = oct_check_buffer(t, pixels * oc * 4);
     fill(t, x, nx, false);
     fill(t, w, nw, false);
     const oct_sout none = { 0 };
@@ -186,8 +202,8 @@ static void check_conv(oct_check *t, int64_t channels, int64_t groups, int64_t s
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
     oct_sconv_pack(&p, w, packed);
     oct_sconv_run(&p, t->pool, x, packed, got, NULL, scratch);
-    oct_check_same(t, want, got, pixels * oc * 4, 4, "%s, 3x3 of %lld channels, %lld groups, stride %lld", p.kernel->name, (long long)channels, (long long)groups,
-                   (long long)stride);
+    oct_check_same(t, want, got, pixels * oc * 4, 4, "%s, 3x3 of %lld channels, %lld groups, stride %lld",
+                   p.kernel->name, (long long)channels, (long long)groups, (long long)stride);
     oct_check_release(t);
 }
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* Pads, output sizes and the rest of a random shape; small, every path reached. */
-static void random_axis(oct_check *t, int64_t *in, int64_t *out, int64_t *k, int64_t *s, int64_t *d, int64_t *p, bool transposed,
-                        int64_t most)
+static void random_axis(oct_check *t, int64_t *in, int64_t *out, int64_t *k, int64_t *s, int64_t *d, int64_t *p,
+                        bool transposed, int64_t most)
 {
     *in = 1 + (int64_t)oct_check_below(t, (size_t)most);
     *k = 1 + (int64_t)oct_check_below(t, 4);
@@ -50,9 +50,7 @@ static oct_conv_geom random_geom(oct_check *t, size_t round)
         g.c = ic * g.groups;
         g.oc = oc * g.groups;
         break;
-    default:
-        g.c = ic;
-        g.oc = oc;
+    default: g.c = ic; g.oc = oc;
     }
     if (round % 3 == 1) {
         g.ldx = g.c + (int64_t)oct_check_below(t, 9);
@@ -95,7 +93,8 @@ static oct_conv_geom winograd_geom(oct_check *t, size_t round)
     return g;
 }
 
-/* One group in the plane, of lines that end anywhere in a block: strides of either axis beyond its taps, dilations, padding that is cut off. */
+/* One group in the plane, of lines that end anywhere in a block: strides of either axis beyond its taps, dilations,
+ * padding that is cut off. */
 static oct_conv_geom flat_geom(oct_check *t, size_t round)
 {
     oct_conv_geom g;
@@ -197,17 +196,18 @@ static size_t output_size(const oct_conv_geom *g)
 
 static void describe(const oct_conv_geom *g, const char *path, const char *kernel, char *text, size_t size)
 {
-    snprintf(text, size, "%s %s n%d %dx%dx%dx%d -> %dx%dx%dx%d k%d.%d.%d s%d.%d.%d d%d.%d.%d p%d.%d.%d g%d%s", kernel, path,
-             (int)g->n, (int)g->d, (int)g->h, (int)g->w, (int)g->c, (int)g->od, (int)g->oh, (int)g->ow, (int)g->oc, (int)g->kd,
-             (int)g->kh, (int)g->kw, (int)g->sd, (int)g->sh, (int)g->sw, (int)g->dd, (int)g->dh, (int)g->dw, (int)g->pd,
-             (int)g->ph, (int)g->pw, (int)g->groups, g->transposed ? " transposed" : "");
+    snprintf(text, size, "%s %s n%d %dx%dx%dx%d -> %dx%dx%dx%d k%d.%d.%d s%d.%d.%d d%d.%d.%d p%d.%d.%d g%d%s", kernel,
+             path, (int)g->n, (int)g->d, (int)g->h, (int)g->w, (int)g->c, (int)g->od, (int)g->oh, (int)g->ow,
+             (int)g->oc, (int)g->kd, (int)g->kh, (int)g->kw, (int)g->sd, (int)g->sh, (int)g->sw, (int)g->dd, (int)g->dh,
+             (int)g->dw, (int)g->pd, (int)g->ph, (int)g->pw, (int)g->groups, g->transposed ? " transposed" : "");
 }
 
 static void check_sconv_case(oct_check *t, const oct_conv_geom g, size_t round)
 {
     const size_t nx = input_size(&g), ny = output_size(&g), nw = (size_t)(g.c / g.groups * g.oc) * oct_conv_taps(&g);
     const size_t ldr = (size_t)g.oc + 2;
-    float *x = oct_check_buffer(t, nx * 4), *w = oct_check_buffer(t, nw * 4), *bias = oct_check_buffer(t, (size_t)g.oc * 4);
+    float *x = oct_check_buffer(t, nx * 4), *w = oct_check_buffer(t, nw * 4),
+          *bias = oct_check_buffer(t, (size_t)g.oc * 4);
     float *want = oct_check_buffer(t, ny * 4), *got = oct_check_buffer(t, ny * 4);
     float *res = oct_check_buffer(t, oct_conv_pixels(&g) * ldr * 4);
     void (*fill)(oct_check *, float *, size_t) = round % 4 == 0 ? oct_fill_f32_wild : oct_fill_f32;
@@ -216,7 +216,11 @@ static void check_sconv_case(oct_check *t, const oct_conv_geom g, size_t round)
     oct_fill_f32(t, bias, (size_t)g.oc);
     oct_fill_f32(t, res, oct_conv_pixels(&g) * ldr);
     const uint32_t r = oct_check_random(t);
-    const oct_sout o = { .bias = r & 1 ? bias : NULL, .residual = r & 2 ? res : NULL, .ldr = ldr, .clamp = r & 4, .lo = 0,
+    const oct_sout o = { .bias = r & 1 ? bias : NULL,
+                         .residual = r & 2 ? res : NULL,
+                         .ldr = ldr,
+                         .clamp = r & 4,
+                         .lo = 0,
                          .hi = r & 8 ? INFINITY : 1.5f };
     naive_f32 c = { x, w, want, &o };
     each_output(&g, naive_f32_one, &c);
@@ -273,7 +277,8 @@ static void naive_q_one(void *arg, const oct_conv_geom *g, int64_t n, const int6
     c->acc[pixel * (size_t)g->oc + (size_t)oc] = (int32_t)(uint32_t)v;
 }
 
-/* By the record of that name where it suits, NULL: any. balanced: weights whose zero points are those of s8, 0, and of u8, 128. */
+/* By the record of that name where it suits, NULL: any. balanced: weights whose zero points are those of s8, 0, and of
+ * u8, 128. */
 static void check_qconv_case(oct_check *t, const char *record, const oct_conv_geom g, bool balanced)
 {
     const size_t nx = input_size(&g), ny = output_size(&g), nw = (size_t)(g.c / g.groups * g.oc) * oct_conv_taps(&g);
@@ -322,8 +327,8 @@ static void check_qconv_case(oct_check *t, const char *record, const oct_conv_ge
     oct_check_release(t);
 }
 
-/* Every output sums all taps of all channels, at their extremes: beyond 26 bits the packer declines, and the sum is right either
- * way. 128 * 127 * 9 * 224 is below 2^25, 240 channels are above. */
+/* Every output sums all taps of all channels, at their extremes: beyond 26 bits the packer declines, and the sum is
+ * right either way. 128 * 127 * 9 * 224 is below 2^25, 240 channels are above. */
 static void check_winograd_bound(oct_check *t)
 {
     for (int64_t channels = 208; channels <= 240; channels += 16) {
@@ -355,10 +360,12 @@ static void check_winograd_bound(oct_check *t)
         void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
         oct_qconv_pack(&p, w, NULL, 0, packed);
         oct_qconv_run(&p, NULL, x, 128, packed, NULL, &o, got, scratch);
-        const bool winograd = strcmp(oct_qconv_path_name(&p, packed), "winograd") == 0, fits = channels * 9 * (sign > 0 ? 127 : 128) < 1 << 18;
-        oct_check_wrong(t, winograd != (fits && p.winograd),
-                        "%d channels of %d: Winograd %s taken", (int)channels, w[0], winograd ? "is" : "is not");
-        oct_check_same(t, want, got, ny * 4, 4, "%s, %d channels of %d", oct_qconv_path_name(&p, packed), (int)channels, w[0]);
+        const bool winograd = strcmp(oct_qconv_path_name(&p, packed), "winograd") == 0,
+                   fits = channels * 9 * (sign > 0 ? 127 : 128) < 1 << 18;
+        oct_check_wrong(t, winograd != (fits && p.winograd), "%d channels of %d: Winograd %s taken", (int)channels,
+                        w[0], winograd ? "is" : "is not");
+        oct_check_same(t, want, got, ny * 4, 4, "%s, %d channels of %d", oct_qconv_path_name(&p, packed), (int)channels,
+                       w[0]);
         oct_check_release(t);
     }
 }
@@ -462,7 +469,9 @@ static void check_dw_width(oct_check *t, size_t px, size_t c, size_t taps)
     for (size_t i = 0; i < taps; i++)
         for (size_t j = 0; j < c; j++)
             wq[(i / 2 * row + j) * 2 + i % 2] = (int16_t)((int)oct_check_below(t, 511) - 255);
-    const oct_sout o = { .bias = c & 1 ? bias : NULL, .residual = c & 2 ? res : NULL, .ldr = ld, .clamp = c & 4, .lo = 0, .hi = 1 };
+    const oct_sout o = {
+        .bias = c & 1 ? bias : NULL, .residual = c & 2 ? res : NULL, .ldr = ld, .clamp = c & 4, .lo = 0, .hi = 1
+    };
     const uint8_t flip = c & 8 ? 0x80 : 0;
     oct_sdw_f32__ref(px, c, taps, tf, wf, want_f, ld, &o);
     oct_qdw_u8s16__ref(px, c, taps, tq, flip, wq, want_q);
@@ -478,15 +487,15 @@ static void check_dw_width(oct_check *t, size_t px, size_t c, size_t taps)
         if (kq[i].fn && (kq[i].isa & ~oct_isa_active()) == 0) {
             kq[i].fn(px, c, taps, tq, flip, wq, acc);
             for (size_t p = 0; p < px; p++)
-                oct_check_same(t, want_q + p * row, acc + p * row, c * 4, 4, "%s pixel %zu c=%zu taps=%zu", kq[i].name, p, c,
-                               taps);
+                oct_check_same(t, want_q + p * row, acc + p * row, c * 4, 4, "%s pixel %zu c=%zu taps=%zu", kq[i].name,
+                               p, c, taps);
         }
     oct_check_release(t);
 }
 
 /* Lines of a check by columns: as pointers to columns, some of which lead elsewhere, and to the taps of each pixel. */
-static void point_columns(oct_check *t, const oct_qdw_lines *l, const uint8_t *image, size_t width, const uint8_t **columns,
-                          const uint8_t **table)
+static void point_columns(oct_check *t, const oct_qdw_lines *l, const uint8_t *image, size_t width,
+                          const uint8_t **columns, const uint8_t **table)
 {
     for (size_t i = 0; i < l->lines * width; i++)
         for (size_t ky = 0; ky < 3; ky++) {
@@ -499,7 +508,8 @@ static void point_columns(oct_check *t, const oct_qdw_lines *l, const uint8_t *i
 }
 
 /* Runs a kernel for sums, then for quantized values, and compares with the sums wanted. */
-static void compare_columns(oct_check *t, const oct_qdw_kernel *k, oct_qdw_lines *l, const int32_t *want, const char *what)
+static void compare_columns(oct_check *t, const oct_qdw_kernel *k, oct_qdw_lines *l, const int32_t *want,
+                            const char *what)
 {
     const size_t row = oct_round_up(l->c, OCT_DW_CHANNELS), ldy = l->c + l->px % 3, px = l->lines * l->px;
     int32_t *acc = oct_check_buffer(t, px * row * 4), *add = oct_check_buffer(t, l->c * 4);
@@ -529,14 +539,16 @@ static void compare_columns(oct_check *t, const oct_qdw_kernel *k, oct_qdw_lines
 /* 3x3 kernels by columns: weights that all fit bytes in pairs, some that do not, and beyond bytes. */
 static void check_columns(oct_check *t, size_t line, size_t c, size_t round)
 {
-    const size_t row = oct_round_up(c, OCT_DW_CHANNELS), lines = 1 + round % 2, px = lines * line, advance = 1 + round % 3;
+    const size_t row = oct_round_up(c, OCT_DW_CHANNELS), lines = 1 + round % 2, px = lines * line,
+                 advance = 1 + round % 3;
     const size_t width = (line - 1) * advance + 3;
     const oct_dw_weights w = { oct_check_buffer(t, c * 9), round % 4 != 3, c, 9, oct_check_buffer(t, c * 4), 1 };
     uint8_t *bytes = (uint8_t *)(uintptr_t)w.w, *image = oct_check_buffer(t, 3 * width * c), *packed;
     int32_t *zw = (int32_t *)(uintptr_t)w.zw;
     int32_t *want = oct_check_buffer(t, px * row * 4);
     int16_t *taps = oct_check_buffer(t, 10 * row * 2);
-    const uint8_t **table = oct_check_buffer(t, px * 9 * sizeof *table), **columns = oct_check_buffer(t, lines * width * 3 * sizeof *table);
+    const uint8_t **table = oct_check_buffer(t, px * 9 * sizeof *table),
+                  **columns = oct_check_buffer(t, lines * width * 3 * sizeof *table);
     oct_fill_extremes(t, image, 3 * width * c);
     oct_fill_extremes(t, bytes, c * 9);
     memset(taps, 0, 10 * row * 2);
@@ -550,8 +562,14 @@ static void check_columns(oct_check *t, size_t line, size_t c, size_t round)
         }
     }
     packed = oct_check_buffer(t, oct_qdw_columns_size(c));
-    oct_qdw_lines l = { .lines = lines, .px = line, .c = c, .advance = advance, .x = columns, .pitch = width * 3,
-                        .flip = round % 5 < 2 ? 0x80 : 0, .w = packed };
+    oct_qdw_lines l = { .lines = lines,
+                        .px = line,
+                        .c = c,
+                        .advance = advance,
+                        .x = columns,
+                        .pitch = width * 3,
+                        .flip = round % 5 < 2 ? 0x80 : 0,
+                        .w = packed };
     point_columns(t, &l, image, width, columns, table);
     oct_qdw_u8s16__ref(px, c, 9, table, l.flip, taps, want);
     char what[80];
@@ -566,16 +584,19 @@ static void check_columns(oct_check *t, size_t line, size_t c, size_t round)
     oct_check_release(t);
 }
 
-/* The packer takes the narrow form exactly where both pairs of a column stay within 128 (weights of 64 always do), and for kernels that add
- * four products in 32 bits. */
+/* The packer takes the narrow form exactly where both pairs of a column stay within 128 (weights of 64 always do), and
+ * for kernels that add four products in 32 bits. */
 static void check_columns_narrow(oct_check *t)
 {
     int8_t w[16 * 9];
     const oct_dw_weights from = { w, true, 16, 9, NULL, 0 };
-    static const struct { int8_t column[3]; uint8_t wide; } cases[] = {
-        { { 64, 64, 64 }, 0 },      { { -64, -64, -64 }, 0 },   { { 100, 56, 100 }, 0 },  { { 100, 57, 100 }, 1 },
-        { { 127, 2, 127 }, 0 },     { { 127, 3, 127 }, 1 },     { { -128, 0, -128 }, 0 }, { { -128, -1, -128 }, 1 },
-        { { 127, -128, 127 }, 0 },  { { 1, 127, -128 }, 0 },    { { -128, -128, 3 }, 0 }, { { -100, -57, -100 }, 1 },
+    static const struct {
+        int8_t column[3];
+        uint8_t wide;
+    } cases[] = {
+        { { 64, 64, 64 }, 0 },     { { -64, -64, -64 }, 0 }, { { 100, 56, 100 }, 0 },  { { 100, 57, 100 }, 1 },
+        { { 127, 2, 127 }, 0 },    { { 127, 3, 127 }, 1 },   { { -128, 0, -128 }, 0 }, { { -128, -1, -128 }, 1 },
+        { { 127, -128, 127 }, 0 }, { { 1, 127, -128 }, 0 },  { { -128, -128, 3 }, 0 }, { { -100, -57, -100 }, 1 },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         uint8_t *packed = oct_check_buffer(t, oct_qdw_columns_size(16));

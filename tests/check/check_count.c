@@ -16,7 +16,8 @@ static int32_t bin_of(const oct_bin_grid *g, float x)
     if (g->least[sign] == INT32_MAX || fabsf(x) < oct_float_of(g->least[sign]))
         return g->small;
     if (u < OCT_GRID_LEAST)
-        return g->fine[sign] + 8 * (e + 126) + (int32_t)(m * 16) - 8; /* 2 m is 1 and more, and e - 1 + 127 the exponent's bits */
+        return g->fine[sign] + 8 * (e + 126) + (int32_t)(m * 16) -
+               8; /* 2 m is 1 and more, and e - 1 + 127 the exponent's bits */
     const double step = u < 4096 ? u : u < 8192 ? 4096 + floor((u - 4096) / 2) : 6144 + floor((u - 8192) / 4);
     return g->base[sign] + (int32_t)step;
 }
@@ -34,7 +35,9 @@ static size_t without_zeros(const oct_bin_grid *g, int32_t *bin, size_t n)
 /* With and without negative values on the grid. */
 static void check_bins(oct_check *t, const oct_elem_table *k, bool negative)
 {
-    oct_bin_grid g = { .least = { oct_bits_of(0x1p-12f), negative ? oct_bits_of(0x1p-14f) : INT32_MAX }, .zero = 30000, .small = 30008 };
+    oct_bin_grid g = { .least = { oct_bits_of(0x1p-12f), negative ? oct_bits_of(0x1p-14f) : INT32_MAX },
+                       .zero = 30000,
+                       .small = 30008 };
     oct_bin_lay(&g, 0, 129, 100, 20000); /* values below 8, and below 0.5 */
     if (negative)
         oct_bin_lay(&g, 1, 125, 9000, 22000);
@@ -44,8 +47,12 @@ static void check_bins(oct_check *t, const oct_elem_table *k, bool negative)
         int32_t *want = oct_check_buffer(t, n * sizeof *want), *got = oct_check_buffer(t, n * sizeof *got);
         size_t small = 0, n_want = 0, n_got, found;
         for (size_t c = 0; c < n; c++) {
-            const float v = (float)(oct_check_below(t, 1 << 24) * 0x1p-24) * (oct_check_below(t, 4) ? 1.0f : oct_check_below(t, 2) ? 0.001f : 1e-5f);
-            x[c] = oct_check_below(t, 3) == 0 ? (oct_check_below(t, 2) ? 0.0f : -0.0f) : oct_check_below(t, 2) || !negative ? v * 8.0f : v * -0.5f;
+            const float v = (float)(oct_check_below(t, 1 << 24) * 0x1p-24) * (oct_check_below(t, 4)   ? 1.0f
+                                                                              : oct_check_below(t, 2) ? 0.001f
+                                                                                                      : 1e-5f);
+            x[c] = oct_check_below(t, 3) == 0           ? (oct_check_below(t, 2) ? 0.0f : -0.0f)
+                   : oct_check_below(t, 2) || !negative ? v * 8.0f
+                                                        : v * -0.5f;
             if (x[c] == 0)
                 continue;
             want[n_want] = bin_of(&g, x[c]);
@@ -69,8 +76,10 @@ static void check_bins(oct_check *t, const oct_elem_table *k, bool negative)
         }
         k->scan(x, n, 0.01f, &all);
         k->count_equal(x, n, x[0], &found);
-        oct_check_wrong(t, all.min != seen.min || all.max != seen.max, "extremes n %zu: %g, %g", n, (double)all.min, (double)all.max);
-        oct_check_wrong(t, all.nan != seen.nan || all.small != seen.small, "NaN %d and small values %d seen, n %zu", all.nan, all.small, n);
+        oct_check_wrong(t, all.min != seen.min || all.max != seen.max, "extremes n %zu: %g, %g", n, (double)all.min,
+                        (double)all.max);
+        oct_check_wrong(t, all.nan != seen.nan || all.small != seen.small, "NaN %d and small values %d seen, n %zu",
+                        all.nan, all.small, n);
         oct_check_same(t, &equal, &found, sizeof equal, sizeof equal, "equal values n %zu", n);
         oct_check_release(t);
     }

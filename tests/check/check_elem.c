@@ -98,7 +98,8 @@ static void check_rnn(oct_check *t, const oct_elem_table *ref, const oct_elem_ta
     for (size_t i = 0; i < OCT_COUNT(sizes); i++)
         for (int round = 0; round < 4; round++) {
             const size_t n = sizes[i];
-            float *gates = floats(t, 4 * n), *c = floats(t, n), *same_c = floats(t, n), *want = floats(t, n), *got = floats(t, n);
+            float *gates = floats(t, 4 * n), *c = floats(t, n), *same_c = floats(t, n), *want = floats(t, n),
+                  *got = floats(t, n);
             fill(t, gates, 4 * n);
             fill(t, c, n);
             memcpy(same_c, c, n * sizeof *c);
@@ -246,7 +247,8 @@ static void check_column_qparams(oct_check *t, const oct_elem_table *ref, const 
     for (size_t i = 0; i < 4 * OCT_COUNT(sizes); i++) {
         const size_t n = sizes[i % OCT_COUNT(sizes)];
         float *x = floats(t, n * OCT_QPARAMS_COLUMNS);
-        uint8_t *want = oct_check_buffer(t, n * OCT_QPARAMS_COLUMNS), *got = oct_check_buffer(t, n * OCT_QPARAMS_COLUMNS);
+        uint8_t *want = oct_check_buffer(t, n * OCT_QPARAMS_COLUMNS),
+                *got = oct_check_buffer(t, n * OCT_QPARAMS_COLUMNS);
         oct_column_qparams a = { .top = i % 2 ? 15 : 255 }, b;
         for (size_t j = 0; j < OCT_QPARAMS_COLUMNS; j++) {
             a.scale[j] = (i & 1 ? -0.1f : 0.1f) * (0.1f + (float)oct_check_below(t, 100) * 0.02f);
@@ -281,8 +283,8 @@ static void check_blocks(oct_check *t, const oct_elem_table *ref, const oct_elem
     }
 }
 
-/* Every 16-bit float; float32 at and beside every value that 16 bits hold and every middle between two, and wild ones. NaN
- * too has the same bits here: conversions are moves. */
+/* Every 16-bit float; float32 at and beside every value that 16 bits hold and every middle between two, and wild ones.
+ * NaN too has the same bits here: conversions are moves. */
 static void check_half(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
 {
     enum { ALL = 65536, SIDES = 6 };
@@ -290,7 +292,8 @@ static void check_half(oct_check *t, const oct_elem_table *ref, const oct_elem_t
     for (size_t d = 0; d < OCT_COUNT(types); d++) {
         uint16_t *h = oct_check_buffer(t, ALL * sizeof *h);
         float *want = floats(t, ALL), *got = floats(t, ALL), *x = floats(t, SIDES * ALL);
-        uint16_t *hw = oct_check_buffer(t, SIDES * ALL * sizeof *hw), *hg = oct_check_buffer(t, SIDES * ALL * sizeof *hg);
+        uint16_t *hw = oct_check_buffer(t, SIDES * ALL * sizeof *hw),
+                 *hg = oct_check_buffer(t, SIDES * ALL * sizeof *hg);
         for (size_t i = 0; i < ALL; i++)
             h[i] = (uint16_t)i;
         ref->widen(types[d], h, ALL, want);
@@ -329,8 +332,13 @@ static void check_integers(oct_check *t, const oct_elem_table *ref, const oct_el
             const size_t n = sizes[i];
             const ptrdiff_t *s = shapes[kind / 4];
             const bool sgn = kind & 1;
-            oct_qbinary f = { kind & 2 ? OCT_QBINARY_MUL : OCT_QBINARY_ADD, sgn, { 0.02f, sgn ? 3 : 100 },
-                              { 0.05f, sgn ? -9 : 17 }, { 0.06f, sgn ? 1 : 130 }, sgn ? -128 : 0, sgn ? 127 : 255 };
+            oct_qbinary f = { kind & 2 ? OCT_QBINARY_MUL : OCT_QBINARY_ADD,
+                              sgn,
+                              { 0.02f, sgn ? 3 : 100 },
+                              { 0.05f, sgn ? -9 : 17 },
+                              { 0.06f, sgn ? 1 : 130 },
+                              sgn ? -128 : 0,
+                              sgn ? 127 : 255 };
             uint8_t *a = oct_check_buffer(t, 2 * n), *b = oct_check_buffer(t, 3 * n);
             uint8_t *want = oct_check_buffer(t, 3 * n), *got = oct_check_buffer(t, 3 * n);
             oct_fill_bytes(t, a, 2 * n);
@@ -357,7 +365,9 @@ static void check_integers(oct_check *t, const oct_elem_table *ref, const oct_el
 
 static oct_pool2d random_pool(oct_check *t)
 {
-    oct_pool2d g = { .n = 1, .h = 1 + oct_check_below(t, 9), .w = 1 + oct_check_below(t, 9), .c = 1 + oct_check_below(t, 300) };
+    oct_pool2d g = {
+        .n = 1, .h = 1 + oct_check_below(t, 9), .w = 1 + oct_check_below(t, 9), .c = 1 + oct_check_below(t, 300)
+    };
     g.kh = 1 + oct_check_below(t, 4), g.kw = 1 + oct_check_below(t, 4);
     g.sh = 1 + oct_check_below(t, 3), g.sw = 1 + oct_check_below(t, 3);
     g.dh = 1 + oct_check_below(t, 2), g.dw = 1 + oct_check_below(t, 2);
@@ -404,7 +414,8 @@ static void check_moves(oct_check *t, const oct_elem_table *ref, const oct_elem_
 {
     for (int round = 0; round < 200; round++) {
         const size_t size = (size_t)1 << round % 4, most = round % 3 ? 70 : 5; /* few rows or columns go another way */
-        const size_t rows = 1 + oct_check_below(t, round % 2 ? most : 70), cols = 1 + oct_check_below(t, round % 2 ? 70 : most);
+        const size_t rows = 1 + oct_check_below(t, round % 2 ? most : 70),
+                     cols = 1 + oct_check_below(t, round % 2 ? 70 : most);
         const size_t step = cols + (size_t)(round % 5 == 0 ? 2 : 0);
         uint8_t *x = oct_check_buffer(t, rows * step * size);
         uint8_t *want = oct_check_buffer(t, cols * rows * size), *got = oct_check_buffer(t, cols * rows * size);
@@ -451,8 +462,8 @@ static void compare_bits(oct_check *t, const char *table)
 static void run(oct_check *t, const oct_elem_table *ref, const oct_elem_table *k)
 {
     static void (*const parts[])(oct_check *, const oct_elem_table *, const oct_elem_table *) = {
-        check_unary, check_binary, check_reduce, check_norms, check_quantize, check_integers, check_pool, check_moves,
-        check_half, check_column_qparams, check_rnn, check_blocks,
+        check_unary, check_binary, check_reduce, check_norms,          check_quantize, check_integers,
+        check_pool,  check_moves,  check_half,   check_column_qparams, check_rnn,      check_blocks,
     };
     count_seen = 0;
     for (size_t i = 0; i < OCT_COUNT(parts); i++) {
@@ -475,8 +486,9 @@ void check_elem(oct_check *t)
 void print_bits(oct_check *t)
 {
     run(t, oct_elem(), oct_elem());
-    printf("/* tests/check/bits.inc -- results of row kernels, hashed, from check_kernels --bits: the same on every machine. A\n"
-           " * line changes when what a kernel computes changes, or its case in check_elem.c. */\n");
+    printf(
+        "/* tests/check/bits.inc -- results of row kernels, hashed, from check_kernels --bits: the same on every machine. A\n"
+        " * line changes when what a kernel computes changes, or its case in check_elem.c. */\n");
     for (size_t i = 0; i < count_seen; i++)
         printf("OCT_BITS(\"%s\", 0x%016llx)\n", seen[i].what, (unsigned long long)seen[i].hash);
 }

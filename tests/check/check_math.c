@@ -128,14 +128,14 @@ static void check_more_double(oct_check *t)
         ld (*ref)(ld);
         double lo, hi, bound;
     } cases[] = {
-        { "expm1", oct_expm1, expm1l, -40, 709, 2.0 },   { "log1p", oct_log1p, log1pl, -0.999, 1e6, 2.0 },
-        { "sinh", oct_sinh, sinhl, -710, 710, 2.5 },     { "cosh", oct_cosh, coshl, -710, 710, 2.5 },
-        { "tanh", oct_tanh, tanhl, -30, 30, 2.5 },
-        { "asinh", oct_asinh, asinhl, -1e12, 1e12, 2.5 }, { "acosh", oct_acosh, acoshl, 1, 1e12, 2.5 },
-        { "atanh", oct_atanh, atanhl, -1, 1, 2.5 },      { "sin", oct_sin, sinl, -0x1p62, 0x1p62, 2.5 },
-        { "cos", oct_cos, cosl, -0x1p62, 0x1p62, 2.5 },  { "tan", oct_tan, tanl, -0x1p62, 0x1p62, 5.0 },
-        { "asin", oct_asin, asinl, -1, 1, 3.5 },         { "acos", oct_acos, acosl, -1, 1, 3.5 },
-        { "atan", oct_atan, atanl, -1e12, 1e12, 3.5 },   { "erf", oct_erf, erfl, -7, 7, 13.0 },
+        { "expm1", oct_expm1, expm1l, -40, 709, 2.0 },  { "log1p", oct_log1p, log1pl, -0.999, 1e6, 2.0 },
+        { "sinh", oct_sinh, sinhl, -710, 710, 2.5 },    { "cosh", oct_cosh, coshl, -710, 710, 2.5 },
+        { "tanh", oct_tanh, tanhl, -30, 30, 2.5 },      { "asinh", oct_asinh, asinhl, -1e12, 1e12, 2.5 },
+        { "acosh", oct_acosh, acoshl, 1, 1e12, 2.5 },   { "atanh", oct_atanh, atanhl, -1, 1, 2.5 },
+        { "sin", oct_sin, sinl, -0x1p62, 0x1p62, 2.5 }, { "cos", oct_cos, cosl, -0x1p62, 0x1p62, 2.5 },
+        { "tan", oct_tan, tanl, -0x1p62, 0x1p62, 5.0 }, { "asin", oct_asin, asinl, -1, 1, 3.5 },
+        { "acos", oct_acos, acosl, -1, 1, 3.5 },        { "atan", oct_atan, atanl, -1e12, 1e12, 3.5 },
+        { "erf", oct_erf, erfl, -7, 7, 13.0 },
     };
     for (size_t c = 0; c < OCT_COUNT(cases); c++) {
         double worst = 0, at = 0, top = fmax(-cases[c].lo, cases[c].hi);
@@ -151,7 +151,9 @@ static void check_more_double(oct_check *t)
         judge(t, cases[c].name, worst, (float)at, cases[c].bound);
     }
     /* Multiples of pi / 2 in binary64, and the largest numbers: reduction with few bits left. */
-    static const double hard[] = { 0x1.921fb54442d18p+0, 0x1.921fb54442d18p+1, 0x1.921fb54442d18p+40, 0x1.6ac5b262ca1ffp+849, 1e300, 1e22 };
+    static const double hard[] = {
+        0x1.921fb54442d18p+0, 0x1.921fb54442d18p+1, 0x1.921fb54442d18p+40, 0x1.6ac5b262ca1ffp+849, 1e300, 1e22
+    };
     for (size_t i = 0; i < OCT_COUNT(hard); i++) {
         judge(t, "sin of a hard case", distance(oct_sin(hard[i]), sinl((ld)hard[i]), 53, -1021), (float)hard[i], 2.5);
         judge(t, "cos of a hard case", distance(oct_cos(hard[i]), cosl((ld)hard[i]), 53, -1021), (float)hard[i], 2.5);
@@ -161,13 +163,15 @@ static void check_more_double(oct_check *t)
 static void judge_special(oct_check *t, const char *name, float x, float y, float got, float want)
 {
     const bool near = !signbit(got) == !signbit(want) && (got == want || fabsf(got - want) <= 1e-6f * fabsf(want));
-    oct_check_wrong(t, !near && (got == got || want == want), "%s(%g, %g): %g, want %g", name, (double)x, (double)y, (double)got, (double)want);
+    oct_check_wrong(t, !near && (got == got || want == want), "%s(%g, %g): %g, want %g", name, (double)x, (double)y,
+                    (double)got, (double)want);
 }
 
 static void check_special(oct_check *t)
 {
-    static const float v[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 1e-40f, -1e-40f, 3e38f, -3e38f,
-                               88.8f, -88, -104, 2, -2, 3, -3, 0.5f, -0.5f, 16777216, 16777215, -1e-8f };
+    static const float v[] = { 0.0f,    -0.0f, INFINITY, -INFINITY, NAN,      1,        -1,    1e-40f,
+                               -1e-40f, 3e38f, -3e38f,   88.8f,     -88,      -104,     2,     -2,
+                               3,       -3,    0.5f,     -0.5f,     16777216, 16777215, -1e-8f };
     for (size_t i = 0; i < OCT_COUNT(v); i++) {
         const float x = v[i];
         judge_special(t, "expf", x, 0, oct_expf(x), expf(x));

@@ -39,15 +39,17 @@ static void random_out(oct_check *t, size_t n, size_t k, oct_qout *o)
     /* Up to the largest below 1, where values pass 16 bits and not 32; or beyond. */
     const size_t size = oct_check_below(t, 8);
     for (size_t j = 0; j < n; j++)
-        mult[j] = size == 0 ? nextafterf(1, 0) : size == 1 ? (float)(j % 9) * 0.5f : (float)(1 + oct_check_below(t, 1000)) * 1e-5f / (float)(k + 1);
+        mult[j] = size == 0   ? nextafterf(1, 0)
+                  : size == 1 ? (float)(j % 9) * 0.5f
+                              : (float)(1 + oct_check_below(t, 1000)) * 1e-5f / (float)(k + 1);
     const uint32_t r = oct_check_random(t);
     *o = (oct_qout){ .mult = mult };
     switch (r % 4) {
-    case 0:
-        o->kind = OCT_QOUT_S32;
-        break;
+    case 0: o->kind = OCT_QOUT_S32; break;
     case 1:
-        *o = (oct_qout){ .kind = OCT_QOUT_F32, .mult = mult, .bias = r & 16 ? bias : NULL, .clamp = r & 32, .lo = -1, .hi = 2 };
+        *o = (oct_qout){
+            .kind = OCT_QOUT_F32, .mult = mult, .bias = r & 16 ? bias : NULL, .clamp = r & 32, .lo = -1, .hi = 2
+        };
         break;
     default:
         if (r % 4 == 2)
@@ -63,7 +65,8 @@ static void random_out(oct_check *t, size_t n, size_t k, oct_qout *o)
 /* Weights from all the same to all kinds, so that chains of every length and unsafe pairs come up. */
 static void fill_weights(oct_check *t, int8_t *w, size_t n)
 {
-    const size_t kind = oct_check_below(t, 9), range = (size_t)1 << oct_check_below(t, 8), heavy = 1 + oct_check_below(t, 60);
+    const size_t kind = oct_check_below(t, 9), range = (size_t)1 << oct_check_below(t, 8),
+                 heavy = 1 + oct_check_below(t, 60);
     for (size_t i = 0; i < n; i++) {
         const int small = (int)oct_check_below(t, 2 * range) - (int)range;
         const int sign = oct_check_below(t, 2) ? 1 : -1;
@@ -72,7 +75,9 @@ static void fill_weights(oct_check *t, int8_t *w, size_t n)
                         : kind == 2 ? (sign > 0 ? 127 : -128)
                         : kind == 3 ? 64 * sign
                         : kind == 4 ? (oct_check_below(t, heavy) ? 0 : -128)
-                        : kind < 7  ? (oct_check_below(t, heavy) ? small : sign > 0 ? 127 : -128)
+                        : kind < 7  ? (oct_check_below(t, heavy) ? small
+                                       : sign > 0                ? 127
+                                                                 : -128)
                                     : small);
     }
 }
@@ -114,7 +119,8 @@ static void check_shape(oct_check *t, const char *kernel, size_t m, size_t n, si
         for (size_t j = 0; j < n; j++) {
             int64_t sum = with_bias ? bias[j] : 0;
             for (size_t p = 0; p < k; p++)
-                sum += (byte_at(a, i * lda + p, at) - za) * (byte_at(b, p * n + j, bt) - (with_zb ? zb[j * zb_step] : 0));
+                sum +=
+                    (byte_at(a, i * lda + p, at) - za) * (byte_at(b, p * n + j, bt) - (with_zb ? zb[j * zb_step] : 0));
             finish((int32_t)(uint32_t)sum, &o, j, want, i * ldc + j);
         }
     oct_qgemm p;
@@ -135,8 +141,8 @@ static void check_shape(oct_check *t, const char *kernel, size_t m, size_t n, si
     void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
     oct_qgemm_pack(&p, b, (ptrdiff_t)n, 1, with_zb ? zb : NULL, zb_step, packed);
     oct_qgemm_run(&p, r & 64 ? t->pool : NULL, m, a, lda, za, packed, with_bias ? bias : NULL, &o, got, ldc, scratch);
-    oct_check_same(t, want, got, m * ldc * elem, elem, "%s %s m=%zu n=%zu k=%zu types %s %s kind %d flags %x", p.kernel->name,
-                   p.qout->name, m, n, k, oct_dtype_name(at), oct_dtype_name(bt), o.kind, r & 4095);
+    oct_check_same(t, want, got, m * ldc * elem, elem, "%s %s m=%zu n=%zu k=%zu types %s %s kind %d flags %x",
+                   p.kernel->name, p.qout->name, m, n, k, oct_dtype_name(at), oct_dtype_name(bt), o.kind, r & 4095);
     oct_check_release(t);
 }
 
@@ -170,7 +176,8 @@ static void check_quads(oct_check *t, size_t depth, const int8_t *panel)
                 for (size_t b = 0; b < 4 && shuffled; b++)
                     inside &= q[n].pick[b] < OCT_QCHAIN_CHUNK;
                 if (!inside) {
-                    printf("# FAIL quad %zu of kind %zu reads from %u of a row of %zu\n", n, kind, (unsigned)q[n].k, depth);
+                    printf("# FAIL quad %zu of kind %zu reads from %u of a row of %zu\n", n, kind, (unsigned)q[n].k,
+                           depth);
                     t->failed++;
                 }
             }
@@ -187,7 +194,8 @@ static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_
 {
     enum { MR = 4, HALF = OCT_QCHAIN_COLUMNS / 2 };
     const bool doubled = oct_check_below(t, 3) == 0;
-    const size_t columns = doubled ? HALF : OCT_QCHAIN_COLUMNS, tile = doubled ? (m + 1) / 2 * OCT_QCHAIN_COLUMNS : m * OCT_QCHAIN_COLUMNS;
+    const size_t columns = doubled ? HALF : OCT_QCHAIN_COLUMNS,
+                 tile = doubled ? (m + 1) / 2 * OCT_QCHAIN_COLUMNS : m * OCT_QCHAIN_COLUMNS;
     const size_t size = 1024 + depth * 40 + (depth / OCT_QCHAIN_DEPTH + 1) * 300, padded = (depth + 15) / 16 * 16;
     const size_t pitch = padded + oct_check_below(t, 40);
     int8_t *w = oct_check_buffer(t, depth * OCT_QCHAIN_COLUMNS), *panel = oct_check_buffer(t, size);
@@ -227,11 +235,13 @@ static void check_chain(oct_check *t, const oct_qgemm_kernel *k, size_t m, size_
                 parts[(i / MR * taps + tap) * MR + i % MR] = rows[i] + depth / taps * tap;
         oct_qchain_copy(m, MR, taps, depth / taps, parts, flip, copy);
         k->chain(m, depth, &(oct_qchain_rows){ copy, OCT_QCHAIN_CHUNK, m * OCT_QCHAIN_CHUNK }, panel, start, got);
-        oct_check_same(t, want, got, m * columns * 4, 4, "%s m=%zu depth=%zu columns=%zu taps=%zu flip %x", k->name, m, depth, columns, taps, flip);
+        oct_check_same(t, want, got, m * columns * 4, 4, "%s m=%zu depth=%zu columns=%zu taps=%zu flip %x", k->name, m,
+                       depth, columns, taps, flip);
         for (size_t i = 0; i < m * pitch; i++)
             a[i] ^= flip;
         k->chain(m, depth, &(oct_qchain_rows){ a, pitch, OCT_QCHAIN_CHUNK }, panel, start, got);
-        oct_check_same(t, want, got, m * columns * 4, 4, "%s m=%zu depth=%zu columns=%zu rows %zu apart", k->name, m, depth, columns, pitch);
+        oct_check_same(t, want, got, m * columns * 4, 4, "%s m=%zu depth=%zu columns=%zu rows %zu apart", k->name, m,
+                       depth, columns, pitch);
     } else {
         printf("# FAIL %s: a panel of %zu values of k has no room\n", k->name, depth);
         t->failed++;
@@ -267,7 +277,8 @@ static void check_kernel(oct_check *t, kernel_case c)
     fill_weights(t, w, c.taps * c.kc * nr);
     c.w = w;
     const int8_t *b = panel_of(t, &c);
-    /* Rows of a tap equally far from each other, or one of them elsewhere; beyond m they repeat one that exists, as the tile walk has it. */
+    /* Rows of a tap equally far from each other, or one of them elsewhere; beyond m they repeat one that exists, as the
+     * tile walk has it. */
     for (size_t p = 0; p < c.taps; p++) {
         const size_t pitch = c.kc + oct_check_below(t, 70), odd = oct_check_below(t, 2 * mr);
         uint8_t *block = oct_check_buffer(t, (c.m - 1) * pitch + c.kc), *apart = oct_check_buffer(t, c.kc);
@@ -292,8 +303,8 @@ static void check_kernel(oct_check *t, kernel_case c)
         }
     c.k->fn(c.m, c.n, c.taps, c.kc, rows, flip, b, got);
     for (size_t i = 0; i < c.m; i++)
-        oct_check_same(t, want + i * nr, got + i * nr, c.n * 4, 4, "%s m=%zu n=%zu taps=%zu kc=%zu row %zu flip %x", c.k->name,
-                       c.m, c.n, c.taps, c.kc, i, flip);
+        oct_check_same(t, want + i * nr, got + i * nr, c.n * 4, 4, "%s m=%zu n=%zu taps=%zu kc=%zu row %zu flip %x",
+                       c.k->name, c.m, c.n, c.taps, c.kc, i, flip);
     oct_check_release(t);
 }
 
@@ -336,7 +347,9 @@ static void check_row(oct_check *t, const oct_qrow_kernel *k, size_t kc)
         want[j] = (int32_t)sum;
     }
     const size_t more = k->count(small, a, kc, flip, base);
-    oct_qrow r = { .small = small, .first = oct_check_buffer(t, (kc + 15) / 16 * 16), .further = oct_check_buffer(t, more * sizeof *r.further) };
+    oct_qrow r = { .small = small,
+                   .first = oct_check_buffer(t, (kc + 15) / 16 * 16),
+                   .further = oct_check_buffer(t, more * sizeof *r.further) };
     k->split(a, kc, flip, base, &r);
     t->cases++;
     if (r.more != more || (base == 128 && more > 2 * r.units)) {
@@ -344,7 +357,8 @@ static void check_row(oct_check *t, const oct_qrow_kernel *k, size_t kc)
         t->failed++;
     }
     k->run(&r, columns, row_panel(t, w, small, kc, columns), got);
-    oct_check_same(t, want, got, columns * 4, 4, "%s columns=%zu kc=%zu base %d spread %zu flip %x small %d", k->name, columns, kc, base, spread, flip, small);
+    oct_check_same(t, want, got, columns * 4, 4, "%s columns=%zu kc=%zu base %d spread %zu flip %x small %d", k->name,
+                   columns, kc, base, spread, flip, small);
     oct_check_release(t);
 }
 
@@ -371,12 +385,14 @@ static bool sorted_well(const oct_qclass *c, size_t m, size_t chunks)
 static void check_class(oct_check *t, const oct_qclass_kernel *k, size_t m, size_t kc)
 {
     enum { N = OCT_QCLASS_COLUMNS };
-    const size_t chunks = oct_qclass_chunks(kc), kind = oct_check_below(t, 4), range = (size_t)1 << oct_check_below(t, 8);
+    const size_t chunks = oct_qclass_chunks(kc), kind = oct_check_below(t, 4),
+                 range = (size_t)1 << oct_check_below(t, 8);
     const uint8_t flip = oct_check_below(t, 2) ? 0x80 : 0, za = (uint8_t)oct_check_below(t, 256);
     int8_t *w = oct_check_buffer(t, kc * N);
     uint8_t *a = oct_check_buffer(t, m * kc), *panel = oct_check_buffer(t, chunks * OCT_QCLASS_CHUNK * N);
     const uint8_t **rows = oct_check_buffer(t, m * sizeof *rows);
-    int32_t *got = oct_check_buffer(t, m * N * 4), *want = oct_check_buffer(t, m * N * 4), *sum = oct_check_buffer(t, m * 4);
+    int32_t *got = oct_check_buffer(t, m * N * 4), *want = oct_check_buffer(t, m * N * 4),
+            *sum = oct_check_buffer(t, m * 4);
     int32_t add[N];
     uint32_t bias = 1;
     fill_weights(t, w, kc * N);
@@ -417,7 +433,8 @@ static void check_class(oct_check *t, const oct_qclass_kernel *k, size_t m, size
         printf("# FAIL %s m=%zu kc=%zu: rows are lost\n", k->name, m, kc);
         t->failed++;
     }
-    oct_check_same(t, want, got, m * N * 4, 4, "%s m=%zu kc=%zu za %d bias %u kind %zu flip %x", k->name, m, kc, za, (unsigned)bias, kind, flip);
+    oct_check_same(t, want, got, m * N * 4, 4, "%s m=%zu kc=%zu za %d bias %u kind %zu flip %x", k->name, m, kc, za,
+                   (unsigned)bias, kind, flip);
     oct_check_release(t);
 }
 
@@ -452,7 +469,8 @@ void check_qgemm(oct_check *t)
     for (size_t i = 0; i < count; i++)
         for (size_t m = 1; k[i].fn && m <= k[i].mr && (k[i].isa & ~oct_isa_active()) == 0; m++)
             for (size_t n = 1; n <= k[i].nr; n++)
-                check_kernel(t, (kernel_case){ &k[i], m, n, 1 + (m + n) % 3, 1 + (m * 7 + n * 3) % (n % 4 ? 37 : 211) });
+                check_kernel(t,
+                             (kernel_case){ &k[i], m, n, 1 + (m + n) % 3, 1 + (m * 7 + n * 3) % (n % 4 ? 37 : 211) });
     for (size_t i = 0; i < count; i++)
         for (size_t round = 0; round < 500 && k[i].chain && (k[i].isa & ~oct_isa_active()) == 0; round++)
             check_chain(t, &k[i], 1 + round % 9, round % 10 ? 1 + round % 100 : 1 + oct_check_below(t, 1200));
@@ -461,15 +479,18 @@ void check_qgemm(oct_check *t)
             check_row(t, k[i].row, round % 10 ? 1 + round : 1 + oct_check_below(t, 2200));
     for (size_t i = 0; i < count; i++)
         for (size_t round = 0; round < 600 && k[i].sorted && (k[i].isa & ~oct_isa_active()) == 0; round++)
-            check_class(t, k[i].sorted, 1 + round % OCT_QCLASS_ROWS, round % 10 ? 1 + round % 150 : 1 + oct_check_below(t, 1200));
+            check_class(t, k[i].sorted, 1 + round % OCT_QCLASS_ROWS,
+                        round % 10 ? 1 + round % 150 : 1 + oct_check_below(t, 1200));
     /* Every number of tiles, their heights, and steps of k with what is left of the last. */
     for (size_t i = 0; i < count; i++)
         for (size_t m = 1; m <= 100 && k[i].block && (k[i].isa & ~oct_isa_active()) == 0; m++)
-            check_shape(t, k[i].name, m, 1 + oct_check_below(t, m > 16 && m % 4 ? 40 : 150), oct_check_below(t, m % 3 ? 70 : 400));
+            check_shape(t, k[i].name, m, 1 + oct_check_below(t, m > 16 && m % 4 ? 40 : 150),
+                        oct_check_below(t, m % 3 ? 70 : 400));
     static const size_t depths[] = { 0, 1, 2, 3, 4, 5, 16, 20, 31, 32, 64, 257, 1030 };
     for (size_t i = 0; i < OCT_COUNT(depths); i++)
         for (size_t n = 0; n < 60; n++)
-            check_shape(t, NULL, n % 4 == 1 ? 1 : 1 + oct_check_below(t, n % 8 == 0 ? 220 : 17), 1 + (n < 50 ? n : oct_check_below(t, 150)), depths[i]);
+            check_shape(t, NULL, n % 4 == 1 ? 1 : 1 + oct_check_below(t, n % 8 == 0 ? 220 : 17),
+                        1 + (n < 50 ? n : oct_check_below(t, 150)), depths[i]);
     /* One row whose columns take several tiles, from either end. */
     for (size_t i = 0; i < 60; i++)
         check_shape(t, NULL, 1, 1 + oct_check_below(t, 1200), oct_check_below(t, 150));
@@ -482,7 +503,8 @@ static void check_pipeline(oct_check *t, const oct_qout_kernel *k, size_t m, siz
     oct_qout o;
     random_out(t, n, 0, &o);
     const size_t elem = oct_qout_size(o.kind);
-    int32_t *acc = oct_check_buffer(t, m * lda * 4), *add = oct_check_buffer(t, n * 4), *row = oct_check_buffer(t, m * 4);
+    int32_t *acc = oct_check_buffer(t, m * lda * 4), *add = oct_check_buffer(t, n * 4),
+            *row = oct_check_buffer(t, m * 4);
     int32_t *mul = oct_check_buffer(t, n * 4);
     uint8_t *want = oct_check_buffer(t, m * ldc * elem), *got = oct_check_buffer(t, m * ldc * elem);
     const bool rows = oct_check_below(t, 2), adds = oct_check_below(t, 2);
@@ -496,8 +518,9 @@ static void check_pipeline(oct_check *t, const oct_qout_kernel *k, size_t m, siz
         row[i] = (int32_t)oct_check_random(t) >> 8;
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < n; j++)
-            finish((int32_t)(uint32_t)((int64_t)acc[i * lda + j] + (adds ? add[j] : 0) + (rows ? (int64_t)row[i] * mul[j] : 0)), &o, j, want,
-                   i * ldc + j);
+            finish((int32_t)(uint32_t)((int64_t)acc[i * lda + j] + (adds ? add[j] : 0) +
+                                       (rows ? (int64_t)row[i] * mul[j] : 0)),
+                   &o, j, want, i * ldc + j);
     k->fn(m, n, acc, lda, adds ? add : NULL, rows ? row : NULL, mul, &o, got, ldc);
     oct_check_same(t, want, got, m * ldc * elem, elem, "%s m=%zu n=%zu kind %d", k->name, m, n, o.kind);
     oct_check_release(t);

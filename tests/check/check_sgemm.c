@@ -32,7 +32,8 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k, bool wild)
 {
     void (*fill)(oct_check *, float *, size_t) = wild ? oct_fill_f32_wild : oct_fill_f32;
     const size_t lda = k + oct_check_below(t, 5), ldc = n + oct_check_below(t, 5), ldr = n + oct_check_below(t, 3);
-    float *a = oct_check_buffer(t, m * lda * 4), *b = oct_check_buffer(t, k * n * 4), *bt = oct_check_buffer(t, k * n * 4);
+    float *a = oct_check_buffer(t, m * lda * 4), *b = oct_check_buffer(t, k * n * 4),
+          *bt = oct_check_buffer(t, k * n * 4);
     float *want = oct_check_buffer(t, m * ldc * 4), *got = oct_check_buffer(t, m * ldc * 4);
     float *bias = oct_check_buffer(t, n * 4), *res = oct_check_buffer(t, m * ldr * 4);
     fill(t, a, m * lda);
@@ -43,8 +44,12 @@ static void check_shape(oct_check *t, size_t m, size_t n, size_t k, bool wild)
         for (size_t j = 0; j < n; j++)
             bt[j * k + p] = b[p * n + j];
     const uint32_t r = oct_check_random(t);
-    const oct_sout o = { .bias = r & 1 ? bias : NULL, .residual = r & 2 ? res : NULL, .ldr = ldr, .clamp = r & 4,
-                         .lo = r & 8 ? 0.0f : -0.5f, .hi = r & 16 ? INFINITY : 0.75f };
+    const oct_sout o = { .bias = r & 1 ? bias : NULL,
+                         .residual = r & 2 ? res : NULL,
+                         .ldr = ldr,
+                         .clamp = r & 4,
+                         .lo = r & 8 ? 0.0f : -0.5f,
+                         .hi = r & 16 ? INFINITY : 0.75f };
     naive(m, n, k, a, lda, b, want, ldc, &o);
     oct_sgemm p;
     oct_err err = OCT_ERR_INIT;
@@ -78,7 +83,8 @@ static void check_bound(oct_check *t, size_t k)
         sum += (double)a[i] * b[i];
         abs += fabs((double)a[i] * b[i]);
     }
-    oct_check_wrong(t, fabs(c - sum) > (double)(k + 1) * 0x1p-24 * abs, "sgemm reference k=%zu: %g, double %g", k, (double)c, sum);
+    oct_check_wrong(t, fabs(c - sum) > (double)(k + 1) * 0x1p-24 * abs, "sgemm reference k=%zu: %g, double %g", k,
+                    (double)c, sum);
     oct_check_release(t);
 }
 
@@ -113,8 +119,8 @@ static void check_kernel(oct_check *t, const oct_sgemm_kernel *k, size_t m, size
         }
     k->fn(m, n, taps, kc, rows, b, c, ldc, first, last, &o);
     for (size_t i = 0; i < m; i++)
-        oct_check_same(t, want + i * ldc, c + i * ldc, n * 4, 4, "%s m=%zu n=%zu taps=%zu kc=%zu row %zu", k->name, m, n,
-                       taps, kc, i);
+        oct_check_same(t, want + i * ldc, c + i * ldc, n * 4, 4, "%s m=%zu n=%zu taps=%zu kc=%zu row %zu", k->name, m,
+                       n, taps, kc, i);
     for (size_t i = 0; i < mr; i++) {
         const size_t from = i < m ? nr : 0;
         oct_check_same(t, want + i * ldc + from, c + i * ldc + from, (ldc - from) * 4, 4, "%s m=%zu: beyond the tile",
@@ -134,8 +140,8 @@ void check_sgemm(oct_check *t)
     static const size_t depths[] = { 0, 1, 2, 7, 16, 33, 64, 257, 700 };
     for (size_t i = 0; i < OCT_COUNT(depths); i++)
         for (size_t n = 0; n < 40; n++)
-            check_shape(t, n % 4 == 1 ? 1 : 1 + oct_check_below(t, n % 8 == 0 ? 220 : 17), 1 + (n < 34 ? n : oct_check_below(t, 150)), depths[i],
-                        n % 3 == 0);
+            check_shape(t, n % 4 == 1 ? 1 : 1 + oct_check_below(t, n % 8 == 0 ? 220 : 17),
+                        1 + (n < 34 ? n : oct_check_below(t, 150)), depths[i], n % 3 == 0);
     for (size_t n = 1; n < 3000; n = n * 3 + 1)
         check_bound(t, n);
 }

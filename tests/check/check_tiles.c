@@ -1,5 +1,5 @@
-/* tests/check/check_tiles.c -- tiles in C (kernels/tiles_portable.h) against sums written out, and, on a CPU that has AMX, against its
- * instructions: what is checked in C elsewhere is then what the CPU computes. Prints TAP. */
+/* tests/check/check_tiles.c -- tiles in C (kernels/tiles_portable.h) against sums written out, and, on a CPU that has
+ * AMX, against its instructions: what is checked in C elsewhere is then what the CPU computes. Prints TAP. */
 #include "kernels/cpu.h"
 #include "kernels/tiles.h"
 #include "kernels/tiles_portable.h"
@@ -21,7 +21,9 @@ static uint32_t next(void)
 /* Any shape whose tiles agree: c is m x n, a m x k, b k x n (k in groups of four bytes). */
 static oct_tiles_shape shape_of(size_t m, size_t n, size_t k)
 {
-    return (oct_tiles_shape){ .palette = 1, .rows = { (uint8_t)m, (uint8_t)m, (uint8_t)k }, .bytes = { (uint16_t)(4 * n), (uint16_t)(4 * k), (uint16_t)(4 * n) } };
+    return (oct_tiles_shape){ .palette = 1,
+                              .rows = { (uint8_t)m, (uint8_t)m, (uint8_t)k },
+                              .bytes = { (uint16_t)(4 * n), (uint16_t)(4 * k), (uint16_t)(4 * n) } };
 }
 
 typedef struct operands {
@@ -37,7 +39,8 @@ static void fill_bytes(uint8_t *p)
         p[i] = some && next() & 1 ? extremes[next() % 4] : (uint8_t)(next() >> 8);
 }
 
-/* Pairs of bf16, exponents in a narrow band somewhere, so that sums round; denormal numbers among them. No infinity or NaN. */
+/* Pairs of bf16, exponents in a narrow band somewhere, so that sums round; denormal numbers among them. No infinity or
+ * NaN. */
 static void fill_bf16(uint8_t *p)
 {
     const uint32_t low = next() % 3 ? 100 + next() % 40 : 0, band = 1 + next() % 12;
@@ -112,7 +115,9 @@ static void native(const operands *o, const oct_tiles_shape *shape, int which, u
 static const struct {
     const char *name;
     dot *fn;
-} products[] = { { "u8 s8", oct_portable_dot_us }, { "s8 s8", oct_portable_dot_ss }, { "bf16", oct_portable_dot_bf16 } };
+} products[] = { { "u8 s8", oct_portable_dot_us },
+                 { "s8 s8", oct_portable_dot_ss },
+                 { "bf16", oct_portable_dot_bf16 } };
 
 /* Rounds in which C and the sums written out differ, or C and the CPU. */
 static void run(int which, size_t *wrong, size_t *other)
@@ -142,8 +147,8 @@ static bool bf16_by_hand(void)
 {
     static operands o;
     static uint8_t got[1024];
-    /* Even k: 2^-8 + 1. Odd k: 2^24 + 1, which is halfway, to even 2^24. Together 2^24 + 1.0039, nearest 2^24 + 2. One chain over all k would
-     * end at 2^24. */
+    /* Even k: 2^-8 + 1. Odd k: 2^24 + 1, which is halfway, to even 2^24. Together 2^24 + 1.0039, nearest 2^24 + 2. One
+     * chain over all k would end at 2^24. */
     static const uint16_t a[] = { 0x3b80, 0x4b80, 0x3f80, 0x3f80 };
     for (size_t i = 0; i < 4; i++) {
         const uint16_t one = 0x3f80;
@@ -157,11 +162,12 @@ static bool bf16_by_hand(void)
     return sum == 16777218.0f;
 }
 
-/* 2^-126 - 1.5 * 2^-151, of two even k, is below 2^-126 once rounded to 24 bits, and so is zero; as a denormal number it would round up to 2^-126.
- * With 2^-151 it is halfway, to even 2^-126. */
+/* 2^-126 - 1.5 * 2^-151, of two even k, is below 2^-126 once rounded to 24 bits, and so is zero; as a denormal number
+ * it would round up to 2^-126. With 2^-151 it is halfway, to even 2^-126. */
 static bool bf16_is_flushed(void)
 {
-    static const uint16_t a[2][4] = { { 0x2000, 0, 0x99c0, 0 }, { 0x2000, 0, 0x9980, 0 } }, b[4] = { 0x2000, 0, 0x1a00, 0 }; /* 2^-63; 2^-76, 2^-75 */
+    static const uint16_t a[2][4] = { { 0x2000, 0, 0x99c0, 0 }, { 0x2000, 0, 0x9980, 0 } },
+                          b[4] = { 0x2000, 0, 0x1a00, 0 }; /* 2^-63; 2^-76, 2^-75 */
     static operands o;
     static uint8_t got[1024];
     memcpy(o.a, a[0], sizeof a[0]);
@@ -189,11 +195,13 @@ int main(void)
         if (oct_isa_no_amx())
             printf("ok %d - tiles in C, %s: the CPU's # SKIP %s\n", ++number, products[which].name, oct_isa_no_amx());
         else
-            printf("%sok %d - tiles in C, %s: the CPU's, %zu of %d differ\n", other ? "not " : "", ++number, products[which].name, other, ROUNDS);
+            printf("%sok %d - tiles in C, %s: the CPU's, %zu of %d differ\n", other ? "not " : "", ++number,
+                   products[which].name, other, ROUNDS);
     }
     const bool holds = bf16_by_hand(), flushed = bf16_is_flushed();
     failed += !holds + !flushed;
     printf("%sok %d - tiles in C, bf16: two chains, then their sum\n", holds ? "" : "not ", ++number);
-    printf("%sok %d - tiles in C, bf16: what rounds below the least normal number is zero\n", flushed ? "" : "not ", ++number);
+    printf("%sok %d - tiles in C, bf16: what rounds below the least normal number is zero\n", flushed ? "" : "not ",
+           ++number);
     return failed != 0;
 }

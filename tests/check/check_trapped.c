@@ -1,5 +1,6 @@
-/* tests/check/check_trapped.c -- the handler of check_kernels_trapped on states as Linux saves them: of a CPU without tiles, where each instruction stops
- * the program, and of one with tiles, where a configuration is loaded and ended without its notice. Needs neither. Prints TAP. */
+/* tests/check/check_trapped.c -- the handler of check_kernels_trapped on states as Linux saves them: of a CPU without
+ * tiles, where each instruction stops the program, and of one with tiles, where a configuration is loaded and ended
+ * without its notice. Needs neither. Prints TAP. */
 #define _GNU_SOURCE
 #include "trapped_tiles.h"
 
@@ -10,10 +11,12 @@
 enum { AT = 2752, STATE = AT + 64, STRIDE = 64 };
 
 /* As GNU as writes them, the operands in memory at rdi, or at rsi and rdx times the row. */
-static const uint8_t load_configuration[] = { 0xc4, 0xe2, 0x78, 0x49, 0x07 }, load_0[] = { 0xc4, 0xe2, 0x7b, 0x4b, 0x04, 0x16 },
-                     load_1[] = { 0xc4, 0xe2, 0x7b, 0x4b, 0x0c, 0x16 }, load_2[] = { 0xc4, 0xe2, 0x7b, 0x4b, 0x14, 0x16 },
-                     product[] = { 0xc4, 0xe2, 0x69, 0x5e, 0xc1 } /* tdpbusd tmm0, tmm1, tmm2 */, store_0[] = { 0xc4, 0xe2, 0x7a, 0x4b, 0x04, 0x17 },
-                     zero_0[] = { 0xc4, 0xe2, 0x7b, 0x49, 0xc0 };
+static const uint8_t load_configuration[] = { 0xc4, 0xe2, 0x78, 0x49, 0x07 },
+                     load_0[] = { 0xc4, 0xe2, 0x7b, 0x4b, 0x04, 0x16 },
+                     load_1[] = { 0xc4, 0xe2, 0x7b, 0x4b, 0x0c, 0x16 },
+                     load_2[] = { 0xc4, 0xe2, 0x7b, 0x4b, 0x14, 0x16 },
+                     product[] = { 0xc4, 0xe2, 0x69, 0x5e, 0xc1 } /* tdpbusd tmm0, tmm1, tmm2 */,
+                     store_0[] = { 0xc4, 0xe2, 0x7a, 0x4b, 0x04, 0x17 }, zero_0[] = { 0xc4, 0xe2, 0x7b, 0x49, 0xc0 };
 
 static _Alignas(64) uint8_t state[STATE];
 
@@ -55,8 +58,8 @@ static bool sums_are_right(int m)
         memcpy(a + STRIDE * i, (const uint8_t[]){ 1, 2, 3, 200 }, 4);
     }
     memset(out, 0, sizeof out);
-    bool good = STOPPED_AT(load_0, NULL, c) && STOPPED_AT(load_1, NULL, a) && STOPPED_AT(load_2, NULL, b) && STOPPED_AT(product, NULL, NULL) &&
-                STOPPED_AT(store_0, out, NULL);
+    bool good = STOPPED_AT(load_0, NULL, c) && STOPPED_AT(load_1, NULL, a) && STOPPED_AT(load_2, NULL, b) &&
+                STOPPED_AT(product, NULL, NULL) && STOPPED_AT(store_0, out, NULL);
     for (int i = 0; i < 16; i++) {
         int32_t sum;
         memcpy(&sum, out + STRIDE * i, sizeof sum);
@@ -75,7 +78,8 @@ static bool without_tiles(void)
 {
     const oct_tiles_shape three = rows(3), five = rows(5);
     save(NULL);
-    return STOPPED_AT(load_configuration, &three, NULL) && sums_are_right(3) && STOPPED_AT(load_configuration, &five, NULL) && sums_are_right(5);
+    return STOPPED_AT(load_configuration, &three, NULL) && sums_are_right(3) &&
+           STOPPED_AT(load_configuration, &five, NULL) && sums_are_right(5);
 }
 
 /* The CPU loads configurations. */

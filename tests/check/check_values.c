@@ -171,7 +171,9 @@ static void unravel(int64_t k, const int64_t *d, int rank, int64_t *at)
 static void values_collapse(oct_check *t)
 {
     enum { C = 8, H = 5, W = 7 };
-    const oct_broadcast whole = { 4, { 1, C, H, W }, { C * H * W, 1, W * C, C }, { C * H * W, 1, W * C, C }, { C * H * W, 1, W * C, C } };
+    const oct_broadcast whole = {
+        4, { 1, C, H, W }, { C * H * W, 1, W * C, C }, { C * H * W, 1, W * C, C }, { C * H * W, 1, W * C, C }
+    };
     oct_broadcast b = whole, per_channel = whole;
     oct_broadcast_collapse(&b);
     oct_check_wrong(t, b.rank != 1 || b.dims[0] != C * H * W || b.sa[0] != 1 || b.sb[0] != 1 || b.sy[0] != 1,
@@ -186,7 +188,8 @@ static void values_collapse(oct_check *t)
     oct_check_same(t, want, got, sizeof got, 4, "a value per channel");
     oct_broadcast_collapse(&per_channel);
     oct_check_wrong(t, per_channel.rank != 2 || per_channel.dims[1] != C || per_channel.sy[1] != 1,
-                    "a value per channel: rank %d, %d in a row", per_channel.rank, (int)per_channel.dims[per_channel.rank - 1]);
+                    "a value per channel: rank %d, %d in a row", per_channel.rank,
+                    (int)per_channel.dims[per_channel.rank - 1]);
 }
 
 static void values_binary(oct_check *t)
@@ -229,7 +232,8 @@ static void values_binary(oct_check *t)
     float lo = oct_unary_value(&(oct_unary){ OCT_UNARY_COPY }, 0.0f), nan = NAN;
     oct_binary_f32(NULL, OCT_BINARY_MAX, &nan, 1, &lo, 1, got, 1);
     oct_binary_f32(NULL, OCT_BINARY_MIN, &lo, 1, &nan, 1, got + 1, 1);
-    oct_check_wrong(t, got[0] == got[0] || got[1] == got[1], "larger or smaller of NaN and a number: %g, %g", (double)got[0], (double)got[1]);
+    oct_check_wrong(t, got[0] == got[0] || got[1] == got[1], "larger or smaller of NaN and a number: %g, %g",
+                    (double)got[0], (double)got[1]);
     oct_check_release(t);
 }
 
@@ -245,7 +249,9 @@ static double reduce_ref(int op, const float *x, size_t n, size_t stride)
     }
     for (size_t i = 0; i < n; i++)
         e += exp((double)x[i * stride] - most);
-    const double of[] = { sum, sum / (double)n, most, least, squares, abs, sqrt(squares), log(sum), most + log(e), prod };
+    const double of[] = {
+        sum, sum / (double)n, most, least, squares, abs, sqrt(squares), log(sum), most + log(e), prod
+    };
     return of[op];
 }
 
@@ -308,7 +314,8 @@ static void values_softmax(oct_check *t)
     }
 }
 
-/* Rows of x * scale + bias where biases mask some, or all, with -inf; rows stand apart, and what is between them stays. */
+/* Rows of x * scale + bias where biases mask some, or all, with -inf; rows stand apart, and what is between them
+ * stays. */
 static void values_scaled_softmax(oct_check *t)
 {
     static double want[8 * 210];
@@ -337,18 +344,22 @@ static void values_scaled_softmax(oct_check *t)
     }
 }
 
-/* The cell in one pass has the bits of the functions one by one, also where it takes their shorter forms, and at the ends of these. */
+/* The cell in one pass has the bits of the functions one by one, also where it takes their shorter forms, and at the
+ * ends of these. */
 static void values_lstm(oct_check *t)
 {
     static const float spread[] = { 1.0f, 10.0f, 86.9f, 87.0f, 87.1f, 200.0f };
     const oct_unary sigmoid = { OCT_UNARY_SIGMOID, 0, 0 }, hyperbolic = { OCT_UNARY_TANH, 0, 0 };
     for (size_t round = 0; round < 20 * OCT_COUNT(spread); round++) {
         const size_t n = 1 + oct_check_below(t, 80);
-        float *g = floats(t, 4 * n), *c = floats(t, n), *h = floats(t, n), *want_c = floats(t, n), *want_h = floats(t, n);
+        float *g = floats(t, 4 * n), *c = floats(t, n), *h = floats(t, n), *want_c = floats(t, n),
+              *want_h = floats(t, n);
         oct_fill_f32(t, g, 4 * n);
         oct_fill_f32(t, c, n);
         for (size_t j = 0; j < 4 * n; j++)
-            g[j] = oct_check_below(t, 40) ? g[j] * spread[round % OCT_COUNT(spread)] : j % 2 ? spread[round % OCT_COUNT(spread)] : -0.0f;
+            g[j] = oct_check_below(t, 40) ? g[j] * spread[round % OCT_COUNT(spread)]
+                   : j % 2                ? spread[round % OCT_COUNT(spread)]
+                                          : -0.0f;
         if (round % 10 == 9)
             g[oct_check_below(t, 4 * n)] = round % 20 == 9 ? INFINITY : -INFINITY;
         for (size_t j = 0; j < n; j++) {
@@ -357,8 +368,10 @@ static void values_lstm(oct_check *t)
             want_h[j] = oct_unary_value(&sigmoid, g[n + j]) * oct_unary_value(&hyperbolic, want_c[j]);
         }
         oct_lstm_f32(g, n, c, h);
-        oct_check_same(t, want_c, c, n * sizeof *c, sizeof *c, "lstm cell, c of %zu units, gates up to %g", n, (double)spread[round % OCT_COUNT(spread)]);
-        oct_check_same(t, want_h, h, n * sizeof *h, sizeof *h, "lstm cell, h of %zu units, gates up to %g", n, (double)spread[round % OCT_COUNT(spread)]);
+        oct_check_same(t, want_c, c, n * sizeof *c, sizeof *c, "lstm cell, c of %zu units, gates up to %g", n,
+                       (double)spread[round % OCT_COUNT(spread)]);
+        oct_check_same(t, want_h, h, n * sizeof *h, sizeof *h, "lstm cell, h of %zu units, gates up to %g", n,
+                       (double)spread[round % OCT_COUNT(spread)]);
         oct_check_release(t);
     }
 }
@@ -430,7 +443,8 @@ static void values_column_qparams(oct_check *t)
             g.scale[j] = j % 4 ? 0.003f * (float)(1 + round) : -0.25f;
             g.zero[j] = (int32_t)oct_check_below(t, (size_t)g.top + 1);
             for (size_t i = 0; i < n; i++) /* ties where the scale is 0.25 */
-                x[i * OCT_QPARAMS_COLUMNS + j] = j % 4 ? x[i * OCT_QPARAMS_COLUMNS + j] * 5 : (float)(int)(x[i * OCT_QPARAMS_COLUMNS + j] * 99) * 0.125f;
+                x[i * OCT_QPARAMS_COLUMNS + j] = j % 4 ? x[i * OCT_QPARAMS_COLUMNS + j] * 5
+                                                       : (float)(int)(x[i * OCT_QPARAMS_COLUMNS + j] * 99) * 0.125f;
         }
         oct_qparams_sums_f32(x, n, &g);
         oct_quantize_columns_f32(x, n, &g, q);
@@ -454,11 +468,13 @@ static void values_column_qparams(oct_check *t)
     }
 }
 
-/* By the definition, in double where that is exact; values of all sizes, and blocks of zeros, of almost nothing, and with NaN or infinity. */
+/* By the definition, in double where that is exact; values of all sizes, and blocks of zeros, of almost nothing, and
+ * with NaN or infinity. */
 static void values_blocks(oct_check *t)
 {
     for (int round = 0; round < 200; round++) {
-        const size_t n = 1 + oct_check_below(t, 300), block = (size_t)16 << oct_check_below(t, 5), blocks = (n + block - 1) / block;
+        const size_t n = 1 + oct_check_below(t, 300), block = (size_t)16 << oct_check_below(t, 5),
+                     blocks = (n + block - 1) / block;
         float *x = floats(t, n), *scale = floats(t, blocks);
         int8_t *q = oct_check_buffer(t, blocks * block);
         int32_t *sum = oct_check_buffer(t, blocks * 4);
@@ -486,7 +502,8 @@ static void values_blocks(oct_check *t)
             }
             bad += all != sum[b] || (finite ? scale[b] != (none ? 0 : most / 127.0f) : !isnan(scale[b]));
         }
-        oct_check_wrong(t, bad, "%zu values in blocks of %zu: %zu quantized values, sums and scales differ", n, block, bad);
+        oct_check_wrong(t, bad, "%zu values in blocks of %zu: %zu quantized values, sums and scales differ", n, block,
+                        bad);
         oct_check_release(t);
     }
 }
@@ -517,7 +534,8 @@ static void values_quantize(oct_check *t)
         for (size_t i = 0; i < all; i++) {
             const size_t c = i / inner % ch;
             const int32_t want = saturate(nearbyint((double)(x[i] / s[c])) + z[c], lo, hi), got = qval_at(q, d, i);
-            bad += want != got || want != oct_quantize_value(x[i], s[c], z[c], lo, hi) || back[i] != (float)(want - z[c]) * s[c];
+            bad += want != got || want != oct_quantize_value(x[i], s[c], z[c], lo, hi) ||
+                   back[i] != (float)(want - z[c]) * s[c];
         }
         oct_check_wrong(t, bad, "quantize %s: %zu of %zu differ", oct_dtype_name(d), bad, all);
         memcpy(back, x, all * sizeof *back);
@@ -534,14 +552,20 @@ static void values_quantize(oct_check *t)
                     "dynamic quantization: %g %d: %d %d %d %d", (double)scale, zp, q[0], q[1], q[2], q[3]);
 }
 
-/* All pairs of quantized values. The fma of the definition is written out in double, which is exact for the inner product. */
+/* All pairs of quantized values. The fma of the definition is written out in double, which is exact for the inner
+ * product. */
 static void values_qbinary(oct_check *t)
 {
     for (int kind = 0; kind < 4; kind++) {
         const bool sgn = kind & 1;
         const int32_t lo = sgn ? -128 : 0, hi = sgn ? 127 : 255;
-        const oct_qbinary f = { kind & 2 ? OCT_QBINARY_MUL : OCT_QBINARY_ADD, sgn, { 0.0213f, lo + 100 },
-                                { 0.0571f, lo + 17 }, { 0.0613f, lo + 130 }, lo, hi };
+        const oct_qbinary f = { kind & 2 ? OCT_QBINARY_MUL : OCT_QBINARY_ADD,
+                                sgn,
+                                { 0.0213f, lo + 100 },
+                                { 0.0571f, lo + 17 },
+                                { 0.0613f, lo + 130 },
+                                lo,
+                                hi };
         uint8_t *a = oct_check_buffer(t, 65536), *b = oct_check_buffer(t, 65536);
         uint8_t *want = oct_check_buffer(t, 65536), *got = oct_check_buffer(t, 65536);
         const float ra = f.a.scale / f.y.scale, rb = f.b.scale / f.y.scale, m = f.a.scale * f.b.scale / f.y.scale;
@@ -549,7 +573,8 @@ static void values_qbinary(oct_check *t)
         for (int i = 0; i < 65536; i++) {
             a[i] = (uint8_t)(i >> 8), b[i] = (uint8_t)i;
             const int32_t p = sgn ? (int8_t)a[i] : a[i], q = sgn ? (int8_t)b[i] : b[i];
-            const float u = (float)((double)q * (double)rb + (double)k), v = (float)((double)p * (double)ra + (double)u);
+            const float u = (float)((double)q * (double)rb + (double)k),
+                        v = (float)((double)p * (double)ra + (double)u);
             const float w = (float)((p - f.a.zp) * (q - f.b.zp)) * m + (float)f.y.zp;
             want[i] = (uint8_t)saturate(nearbyint((double)(kind & 2 ? w : v)), lo, hi);
         }
@@ -624,11 +649,19 @@ static void values_pool(oct_check *t)
 {
     static double average[40000], lp[40000];
     for (int round = 0; round < 100; round++) {
-        oct_pool2d g = { .n = 1 + oct_check_below(t, 2), .h = 1 + oct_check_below(t, 9), .w = 1 + oct_check_below(t, 9),
-                         .c = 1 + oct_check_below(t, 40), .kh = 1 + oct_check_below(t, 3), .kw = 1 + oct_check_below(t, 3),
-                         .sh = 1 + oct_check_below(t, 2), .sw = 1 + oct_check_below(t, 2), .dh = 1 + oct_check_below(t, 2),
-                         .dw = 1 + oct_check_below(t, 2), .count_include_pad = round & 1 };
-        g.pt = oct_check_below(t, g.kh), g.pl = oct_check_below(t, g.kw), g.pb = g.kh - 1 - g.pt, g.pr = g.kw - 1 - g.pl;
+        oct_pool2d g = { .n = 1 + oct_check_below(t, 2),
+                         .h = 1 + oct_check_below(t, 9),
+                         .w = 1 + oct_check_below(t, 9),
+                         .c = 1 + oct_check_below(t, 40),
+                         .kh = 1 + oct_check_below(t, 3),
+                         .kw = 1 + oct_check_below(t, 3),
+                         .sh = 1 + oct_check_below(t, 2),
+                         .sw = 1 + oct_check_below(t, 2),
+                         .dh = 1 + oct_check_below(t, 2),
+                         .dw = 1 + oct_check_below(t, 2),
+                         .count_include_pad = round & 1 };
+        g.pt = oct_check_below(t, g.kh), g.pl = oct_check_below(t, g.kw), g.pb = g.kh - 1 - g.pt,
+        g.pr = g.kw - 1 - g.pl;
         g.oh = (g.h - 1) / g.sh + 1, g.ow = (g.w - 1) / g.sw + 1;
         const size_t in = g.n * g.h * g.w * g.c, out = g.n * g.oh * g.ow * g.c;
         const oct_qparam qx = { 0.5f, 10 }, qy = { 0.25f, 30 };
@@ -662,7 +695,8 @@ static void values_global(oct_check *t)
         const size_t n = 2, hw = 1 + oct_check_below(t, 300), c = 1 + oct_check_below(t, 300);
         const bool sgn = round & 1;
         const oct_qparam in = { 0.021f, sgn ? -3 : 119 }, out = { 0.0171f, sgn ? 4 : 131 };
-        uint8_t *q = oct_check_buffer(t, n * hw * c), *want = oct_check_buffer(t, n * c), *got = oct_check_buffer(t, n * c);
+        uint8_t *q = oct_check_buffer(t, n * hw * c), *want = oct_check_buffer(t, n * c),
+                *got = oct_check_buffer(t, n * c);
         oct_fill_bytes(t, q, n * hw * c);
         for (size_t i = 0; i < n * c; i++) {
             int32_t acc = 0;
@@ -708,7 +742,8 @@ static void values_transpose(oct_check *t)
         shuffle(t, perm, rank);
         for (int i = 0; i < rank; i++)
             out[i] = dims[perm[i]];
-        uint8_t *x = oct_check_buffer(t, n * size), *want = oct_check_buffer(t, n * size), *got = oct_check_buffer(t, n * size);
+        uint8_t *x = oct_check_buffer(t, n * size), *want = oct_check_buffer(t, n * size),
+                *got = oct_check_buffer(t, n * size);
         oct_fill_bytes(t, x, n * size);
         for (size_t k = 0; k < n; k++) {
             unravel((int64_t)k, out, rank, at);
@@ -725,7 +760,8 @@ static void values_transpose(oct_check *t)
 static void values_resize(oct_check *t)
 {
     for (int round = 0; round < 100; round++) {
-        const size_t outer = 1 + oct_check_below(t, 3), n_in = 1 + oct_check_below(t, 9), n_out = 1 + oct_check_below(t, 20);
+        const size_t outer = 1 + oct_check_below(t, 3), n_in = 1 + oct_check_below(t, 9),
+                     n_out = 1 + oct_check_below(t, 20);
         const size_t inner = round % 3 ? 1 + oct_check_below(t, 40) : 1, all = outer * n_out * inner;
         const int taps = round % 2 ? 2 : 4;
         int32_t index[80];
@@ -739,7 +775,8 @@ static void values_resize(oct_check *t)
             const float *col = x + k / inner / n_out * n_in * inner + k % inner;
             float v = 0;
             for (size_t p = i * (size_t)taps; p < (i + 1) * (size_t)taps; p++)
-                v = p % (size_t)taps ? fmaf(col[(size_t)index[p] * inner], w[p], v) : col[(size_t)index[p] * inner] * w[p];
+                v = p % (size_t)taps ? fmaf(col[(size_t)index[p] * inner], w[p], v)
+                                     : col[(size_t)index[p] * inner] * w[p];
             want[k] = v;
         }
         oct_resize_axis_f32(t->pool, x, outer, n_in, inner, n_out, taps, index, w, got);

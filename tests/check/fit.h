@@ -28,8 +28,9 @@ typedef struct fit {
 
 /* False: there is no room. */
 bool fit_add(fit *f, size_t product, const char *name, const double terms[OCT_COST_TERMS], double seconds);
-/* Sets the costs by least squares of the relative errors. Where they choose a slow record for a product its samples count for more, again and
- * again; the costs that choose best stay. Returns how many products they choose a slow one for. */
+/* Sets the costs by least squares of the relative errors. Where they choose a slow record for a product its samples
+ * count for more, again and again; the costs that choose best stay. Returns how many products they choose a slow one
+ * for. */
 size_t fit_solve(fit *f);
 
 #endif

@@ -1,6 +1,6 @@
 /* tests/check/main.c -- runs the kernel checks, all or the named ones, and reports in TAP; --bench times real layers
- * instead, --plan foretells what more threads bring, --bits prints bits.inc. OCT_ISA narrows the instruction sets; where the CPU lacks it, checks are skipped (with
- * OCT_MUST_RUN set, failed). */
+ * instead, --plan foretells what more threads bring, --bits prints bits.inc. OCT_ISA narrows the instruction sets;
+ * where the CPU lacks it, checks are skipped (with OCT_MUST_RUN set, failed). */
 #include "check.h"
 #include "peak.h"
 
@@ -172,9 +172,9 @@ static const struct {
     const char *name;
     void (*fn)(oct_check *);
 } checks[] = {
-    { "sgemm", check_sgemm }, { "bgemm", check_bgemm }, { "qgemm", check_qgemm }, { "qout", check_qout },
+    { "sgemm", check_sgemm },  { "bgemm", check_bgemm }, { "qgemm", check_qgemm }, { "qout", check_qout },
     { "depthwise", check_dw }, { "sconv", check_sconv }, { "qconv", check_qconv }, { "nbits", check_nbits },
-    { "elem", check_elem }, { "count", check_count }, { "math", check_math }, { "values", check_values },
+    { "elem", check_elem },    { "count", check_count }, { "math", check_math },   { "values", check_values },
     { "items", check_items },
 };
 
@@ -207,7 +207,8 @@ static int run_checks(oct_check *t, char *const *names, int n)
 {
     bool chosen[OCT_COUNT(checks)];
     if (!choose(names, n, chosen)) {
-        printf("Bail out! usage: check_kernels [--bench [FILE...] | --order FILE... | --costs FILE... | --plan FILE... | --bits | CHECK...]\n");
+        printf(
+            "Bail out! usage: check_kernels [--bench [FILE...] | --order FILE... | --costs FILE... | --plan FILE... | --bits | CHECK...]\n");
         return 2;
     }
     int count = 0, number = 0;

@@ -1,12 +1,13 @@
-/* tests/check/trapped_tiles.c -- AMX's instructions on a CPU that lacks them, or without the system's leave to use them: each is an illegal one, and the
- * handler of that signal does in C (trapped_tiles.h) what it says. So the kernels run as the compiler wrote them for the CPU; over SIMDe another
- * build of them does. */
+/* tests/check/trapped_tiles.c -- AMX's instructions on a CPU that lacks them, or without the system's leave to use
+ * them: each is an illegal one, and the handler of that signal does in C (trapped_tiles.h) what it says. So the kernels
+ * run as the compiler wrote them for the CPU; over SIMDe another build of them does. */
 #define _GNU_SOURCE
 #include "trapped_tiles.h"
 
 #include <cpuid.h>
 
-/* Where the state that the system saved for a signal keeps the tiles' configuration (CPUID leaf 13); 0: this CPU has none. */
+/* Where the state that the system saved for a signal keeps the tiles' configuration (CPUID leaf 13); 0: this CPU has
+ * none. */
 static uint32_t configuration_at(void)
 {
     enum { STATES = 13, CONFIGURATION = 17 };

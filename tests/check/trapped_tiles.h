@@ -1,5 +1,5 @@
-/* tests/check/trapped_tiles.h -- an AMX instruction at which a program was stopped, done in C (kernels/tiles_portable.h). For x86-64 Linux; include it
- * with _GNU_SOURCE. Internal. */
+/* tests/check/trapped_tiles.h -- an AMX instruction at which a program was stopped, done in C
+ * (kernels/tiles_portable.h). For x86-64 Linux; include it with _GNU_SOURCE. Internal. */
 #ifndef OCT_TESTS_TRAPPED_TILES_H
 #define OCT_TESTS_TRAPPED_TILES_H
 
@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
-/* An instruction of VEX map 2: opcode, prefix (0 to 3: none, 66, f3, f2), registers, or where its operand in memory lies. */
+/* An instruction of VEX map 2: opcode, prefix (0 to 3: none, 66, f3, f2), registers, or where its operand in memory
+ * lies. */
 typedef struct instruction {
     int op, prefix, reg, rm, vvvv;
     bool memory;
@@ -59,7 +60,13 @@ static instruction decode(const greg_t *regs)
 {
     const uint8_t *p = (const uint8_t *)regs[REG_RIP];
     oct_portable_must(p[0] == 0xc4 && (p[1] & 31) == 2 && p[2] >> 7 == 0);
-    instruction i = { .op = p[3], .prefix = p[2] & 3, .reg = p[4] >> 3 & 7, .rm = p[4] & 7, .vvvv = ~p[2] >> 3 & 15, .memory = p[4] >> 6 != 3, .length = 5 };
+    instruction i = { .op = p[3],
+                      .prefix = p[2] & 3,
+                      .reg = p[4] >> 3 & 7,
+                      .rm = p[4] & 7,
+                      .vvvv = ~p[2] >> 3 & 15,
+                      .memory = p[4] >> 6 != 3,
+                      .length = 5 };
     if (i.memory)
         find_operand(regs, p, p[1] & 0x40 ? 0 : 8, p[1] & 0x20 ? 0 : 8, &i);
     return i;
@@ -79,14 +86,16 @@ static const oct_tiles_shape *saved_configuration(const void *state, uint32_t at
     memcpy(&magic, p + SOFTWARE, sizeof magic);
     memcpy(&size, p + SIZE, sizeof size);
     memcpy(&present, p + PRESENT, sizeof present);
-    return magic == MAGIC && at + sizeof(oct_tiles_shape) <= size && present & CONFIGURATION ? (const void *)(p + at) : NULL;
+    return magic == MAGIC && at + sizeof(oct_tiles_shape) <= size && present & CONFIGURATION ? (const void *)(p + at)
+                                                                                             : NULL;
 }
 
 static _Thread_local bool native; /* the configuration is the CPU's */
 
-/* Linux lets every process load a configuration and end it, on a CPU that has tiles; what uses a tile is illegal until the process has asked for
- * them, which this one does not. So the configuration may be known to the CPU alone. (Loading the same one again is not seen, and leaves the tiles in
- * C as they were: kernels fill a tile before they add to it.) */
+/* Linux lets every process load a configuration and end it, on a CPU that has tiles; what uses a tile is illegal until
+ * the process has asked for them, which this one does not. So the configuration may be known to the CPU alone. (Loading
+ * the same one again is not seen, and leaves the tiles in C as they were: kernels fill a tile before they add to
+ * it.) */
 static void follow_cpu(const void *state, uint32_t at)
 {
     const oct_tiles_shape *shape = saved_configuration(state, at);

@@ -2,11 +2,13 @@
  *
  *   run_cases DIR NAME RTOL ATOL [NAME RTOL ATOL]...
  *
- * DIR/NAME holds model.onnx and test_data_set_* (scripts/checks/make_conformance.py says how). Each case is run in three ways: with all inputs given when running
- * ("run"); with all but the first one constant, as arguments and weights are in real models ("const"); with all constant
- * ("fold"). The first is repeated on every instruction set that this CPU has, with one thread and with two: the bytes of the
- * results must be the same. The line: NAME <tab> pass|fail <tab> reason. A way that the library does not support is no failure: whether a
- * case runs at all is for the tool to say. */
+ * DIR/NAME holds model.onnx and test_data_set_* (scripts/checks/make_conformance.py says how). Each case is run in
+ * three ways: with all inputs given when running
+ * ("run"); with all but the first one constant, as arguments and weights are in real models ("const"); with all
+ * constant
+ * ("fold"). The first is repeated on every instruction set that this CPU has, with one thread and with two: the bytes
+ * of the results must be the same. The line: NAME <tab> pass|fail <tab> reason. A way that the library does not support
+ * is no failure: whether a case runs at all is for the tool to say. */
 #include "eval/testcase.h"
 #include "base/io.h"
 #include "kernels/cpu.h"
@@ -90,9 +92,11 @@ static bool same_bytes(const oct_datum *a, const oct_datum *b)
             return false;
     if (a->kind != OCT_DATUM_TENSOR)
         return true;
-    if (a->t.dtype != b->t.dtype || a->t.rank != b->t.rank || memcmp(a->dims, b->dims, (size_t)a->t.rank * sizeof a->dims[0]) != 0)
+    if (a->t.dtype != b->t.dtype || a->t.rank != b->t.rank ||
+        memcmp(a->dims, b->dims, (size_t)a->t.rank * sizeof a->dims[0]) != 0)
         return false;
-    return a->t.dtype == OCT_STRING ? same_strings(&a->t, &b->t) : a->t.bytes == 0 || memcmp(a->t.data, b->t.data, a->t.bytes) == 0;
+    return a->t.dtype == OCT_STRING ? same_strings(&a->t, &b->t)
+                                    : a->t.bytes == 0 || memcmp(a->t.data, b->t.data, a->t.bytes) == 0;
 }
 
 /* A case as it is run: the graph with what is left of its inputs. */
@@ -120,8 +124,8 @@ static oct_status repeat(const prepared *c, oct_plan *first, const char *isa, oc
         if (s == OCT_OK)
             s = oct_plan_output_datum(p, i, &b, err);
         if (s == OCT_OK && !same_bytes(a, b))
-            s = oct_fail(err, OCT_EINTERNAL, "output '%s' has other bytes on %s with %d threads", oct_plan_output_name(p, i), isa,
-                         pool ? 2 : 1);
+            s = oct_fail(err, OCT_EINTERNAL, "output '%s' has other bytes on %s with %d threads",
+                         oct_plan_output_name(p, i), isa, pool ? 2 : 1);
         oct_datum_unref(a);
         oct_datum_unref(b);
     }
@@ -152,7 +156,8 @@ static bool is_apart(const data_set *d, way w)
     return w == WAY_RUN || (all_tensors(d) && d->n_in > (w == WAY_CONST ? 1 : 0)); /* else the same as another way */
 }
 
-static oct_status run_prepared(oct_graph *g, const data_set *d, way w, const oct_check_options *o, oct_check_result *r, oct_err *err)
+static oct_status run_prepared(oct_graph *g, const data_set *d, way w, const oct_check_options *o, oct_check_result *r,
+                               oct_err *err)
 {
     prepared c = { .g = g };
     oct_plan *p = NULL;
@@ -167,7 +172,8 @@ static oct_status run_prepared(oct_graph *g, const data_set *d, way w, const oct
     return s;
 }
 
-static oct_status run_set(const char *model, const char *dir, way w, const oct_check_options *o, oct_check_result *r, oct_err *err)
+static oct_status run_set(const char *model, const char *dir, way w, const oct_check_options *o, oct_check_result *r,
+                          oct_err *err)
 {
     oct_model *m = NULL;
     data_set d = { .n_in = 0 };

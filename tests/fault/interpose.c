@@ -5,12 +5,12 @@
  *                               a line `count CLASS CALLS` for every class
  *
  * Classes: alloc, open, read, write, sync, rename, mmap, close, trunc, stat, thread, and `any`, in which all but
- * allocations count. Actions: the name of an error (ENOSPC); `short` moves half of the bytes (read and write), `zero` moves
- * none; KILL, TERM and INT send the process that signal before the call, and ABRT shows a debugger the place.
+ * allocations count. Actions: the name of an error (ENOSPC); `short` moves half of the bytes (read and write), `zero`
+ * moves none; KILL, TERM and INT send the process that signal before the call, and ABRT shows a debugger the place.
  *
- * Allocations are those of all libraries of the process, the C library's own included. What the C library does by itself
- * without passing its own symbols (the file behind a FILE, the descriptor of a folder but for opendir) is out of reach.
- * The programs that the process starts are left alone: the variables are taken out of the environment. */
+ * Allocations are those of all libraries of the process, the C library's own included. What the C library does by
+ * itself without passing its own symbols (the file behind a FILE, the descriptor of a folder but for opendir) is out of
+ * reach. The programs that the process starts are left alone: the variables are taken out of the environment. */
 #undef _FILE_OFFSET_BITS
 #undef _TIME_BITS
 #undef _FORTIFY_SOURCE
@@ -34,22 +34,34 @@
 #include <unistd.h>
 
 enum class { ALLOC, OPEN, READ, WRITE, SYNC, RENAME, MMAP, CLOSE, TRUNC, STAT, THREAD, ANY, CLASSES };
-static const char *const class_name[CLASSES] = { "alloc", "open", "read",  "write", "sync", "rename", "mmap",
-                                                 "close", "trunc", "stat", "thread", "any" };
+static const char *const class_name[CLASSES] = { "alloc", "open",  "read",  "write", "sync",   "rename",
+                                                 "mmap",  "close", "trunc", "stat",  "thread", "any" };
 enum { SHORT = 1000, ZERO, SIGNAL }; /* beyond the numbers of errors; SIGNAL + its number */
 
 static const struct {
     const char *name;
     int action;
 } actions[] = {
-    { "EACCES", EACCES }, { "EAGAIN", EAGAIN }, { "EDQUOT", EDQUOT }, { "EINTR", EINTR },          { "EIO", EIO },
-    { "EMFILE", EMFILE }, { "ENFILE", ENFILE }, { "ENOMEM", ENOMEM }, { "ENOSPC", ENOSPC },        { "EROFS", EROFS },
-    { "short", SHORT },   { "zero", ZERO },     { "KILL", SIGNAL + SIGKILL }, { "TERM", SIGNAL + SIGTERM },
-    { "INT", SIGNAL + SIGINT }, { "ABRT", SIGNAL + SIGABRT },
+    { "EACCES", EACCES },
+    { "EAGAIN", EAGAIN },
+    { "EDQUOT", EDQUOT },
+    { "EINTR", EINTR },
+    { "EIO", EIO },
+    { "EMFILE", EMFILE },
+    { "ENFILE", ENFILE },
+    { "ENOMEM", ENOMEM },
+    { "ENOSPC", ENOSPC },
+    { "EROFS", EROFS },
+    { "short", SHORT },
+    { "zero", ZERO },
+    { "KILL", SIGNAL + SIGKILL },
+    { "TERM", SIGNAL + SIGTERM },
+    { "INT", SIGNAL + SIGINT },
+    { "ABRT", SIGNAL + SIGABRT },
 };
 
-/* Set before main starts and not changed after; the counts are. Nothing here locks or allocates, so that any thread and any
- * signal handler may come through. */
+/* Set before main starts and not changed after; the counts are. Nothing here locks or allocates, so that any thread and
+ * any signal handler may come through. */
 static bool armed, chosen;
 static enum class at_class;
 static unsigned long at, count_of[CLASSES];
@@ -143,6 +155,7 @@ void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
 
+/* clang-format off */
 #define CALLS(X)                                                                                                              \
     X(open) X(open64) X(openat) X(openat64) X(__open_2) X(__open64_2) X(__openat_2) X(__openat64_2) X(opendir)                 \
     X(read) X(pread) X(pread64) X(__read_chk) X(__pread_chk) X(__pread64_chk) X(write) X(pwrite) X(pwrite64)                   \
@@ -150,6 +163,7 @@ void *__libc_memalign(size_t, size_t);
     X(ftruncate) X(ftruncate64) X(fallocate) X(fallocate64) X(posix_fallocate) X(posix_fallocate64)                           \
     X(stat) X(stat64) X(lstat) X(lstat64) X(fstat) X(fstat64) X(fstatat) X(fstatat64)                                         \
     X(mkstemp) X(mkstemp64) X(mkostemp) X(mkostemp64) X(pthread_create)
+/* clang-format on */
 
 #define NUMBER(name) REAL_##name,
 #define NAME(name) #name,
@@ -218,7 +232,8 @@ static int begin(int argc, char **argv, char **env)
     return program(argc, argv, environ);
 }
 
-int __libc_start_main(int (*f)(int, char **, char **), int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+int __libc_start_main(int (*f)(int, char **, char **), int, char **, void (*)(void), void (*)(void), void (*)(void),
+                      void *);
 
 int __libc_start_main(int (*f)(int, char **, char **), int argc, char **argv, void (*init)(void), void (*fini)(void),
                       void (*loader)(void), void *stack)
@@ -270,34 +285,34 @@ int posix_memalign(void **p, size_t align, size_t n)
 
 /* ------------------------------------------------------------------ files */
 
-#define OPENS(name)                                                                       \
-    int name(const char *path, int flags, ...)                                            \
-    {                                                                                     \
-        va_list ap;                                                                       \
-        va_start(ap, flags);                                                              \
-        const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0;       \
-        va_end(ap);                                                                       \
-        return fails(OPEN) ? -1 : REAL(name)(path, flags, mode);                          \
+#define OPENS(name)                                                                 \
+    int name(const char *path, int flags, ...)                                      \
+    {                                                                               \
+        va_list ap;                                                                 \
+        va_start(ap, flags);                                                        \
+        const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0; \
+        va_end(ap);                                                                 \
+        return fails(OPEN) ? -1 : REAL(name)(path, flags, mode);                    \
     }
 OPENS(open)
 OPENS(open64)
 
-#define OPENS_AT(name)                                                                    \
-    int name(int fd, const char *path, int flags, ...)                                    \
-    {                                                                                     \
-        va_list ap;                                                                       \
-        va_start(ap, flags);                                                              \
-        const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0;       \
-        va_end(ap);                                                                       \
-        return fails(OPEN) ? -1 : REAL(name)(fd, path, flags, mode);                      \
+#define OPENS_AT(name)                                                              \
+    int name(int fd, const char *path, int flags, ...)                              \
+    {                                                                               \
+        va_list ap;                                                                 \
+        va_start(ap, flags);                                                        \
+        const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, mode_t) : 0; \
+        va_end(ap);                                                                 \
+        return fails(OPEN) ? -1 : REAL(name)(fd, path, flags, mode);                \
     }
 OPENS_AT(openat)
 OPENS_AT(openat64)
 
 /* A function whose call fails with what `bad` is. */
-#define WRAP(class, type, bad, name, params, args) \
-    type name params                               \
-    {                                              \
+#define WRAP(class, type, bad, name, params, args)   \
+    type name params                                 \
+    {                                                \
         return fails(class) ? bad : REAL(name) args; \
     }
 WRAP(OPEN, int, -1, __open_2, (const char *path, int flags), (path, flags))
@@ -311,8 +326,10 @@ WRAP(RENAME, int, -1, rename, (const char *from, const char *to), (from, to))
 WRAP(RENAME, int, -1, renameat, (int a, const char *from, int b, const char *to), (a, from, b, to))
 WRAP(RENAME, int, -1, link, (const char *from, const char *to), (from, to))
 WRAP(RENAME, int, -1, linkat, (int a, const char *from, int b, const char *to, int flags), (a, from, b, to, flags))
-WRAP(MMAP, void *, MAP_FAILED, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t o), (p, n, prot, flags, fd, o))
-WRAP(MMAP, void *, MAP_FAILED, mmap64, (void *p, size_t n, int prot, int flags, int fd, off64_t o), (p, n, prot, flags, fd, o))
+WRAP(MMAP, void *, MAP_FAILED, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t o),
+     (p, n, prot, flags, fd, o))
+WRAP(MMAP, void *, MAP_FAILED, mmap64, (void *p, size_t n, int prot, int flags, int fd, off64_t o),
+     (p, n, prot, flags, fd, o))
 WRAP(TRUNC, int, -1, ftruncate, (int fd, off_t n), (fd, n))
 WRAP(TRUNC, int, -1, ftruncate64, (int fd, off64_t n), (fd, n))
 WRAP(TRUNC, int, -1, fallocate, (int fd, int mode, off_t o, off_t n), (fd, mode, o, n))
@@ -331,7 +348,8 @@ WRAP(OPEN, int, -1, mkstemp, (char *path), (path))
 WRAP(OPEN, int, -1, mkstemp64, (char *path), (path))
 WRAP(OPEN, int, -1, mkostemp, (char *path, int flags), (path, flags))
 WRAP(OPEN, int, -1, mkostemp64, (char *path, int flags), (path, flags))
-WRAP(THREAD, int, errno, pthread_create, (pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *arg), (t, a, f, arg))
+WRAP(THREAD, int, errno, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*f)(void *), void *arg),
+     (t, a, f, arg))
 
 /* As Linux has it, a close that fails has closed. */
 int close(int fd)
@@ -343,11 +361,11 @@ int close(int fd)
     return bad ? -1 : r;
 }
 
-#define WRAP_MOVE(class, name, params, args)                \
-    ssize_t name params                                     \
-    {                                                       \
-        ssize_t r;                                          \
-        return moves(class, &n, &r) ? r : REAL(name) args;  \
+#define WRAP_MOVE(class, name, params, args)               \
+    ssize_t name params                                    \
+    {                                                      \
+        ssize_t r;                                         \
+        return moves(class, &n, &r) ? r : REAL(name) args; \
     }
 WRAP_MOVE(READ, read, (int fd, void *p, size_t n), (fd, p, n))
 WRAP_MOVE(READ, pread, (int fd, void *p, size_t n, off_t o), (fd, p, n, o))

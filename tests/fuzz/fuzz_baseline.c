@@ -21,15 +21,19 @@ static void judge(const oct_baseline *b)
     if (!r.arena)
         return;
     for (size_t k = 0; k < 2; k++) {
-        m[k] = (oct_eval_model_result){ .name = "q.onnx", .scores = s[k], .size_bytes = 1000, .peak_bytes = 1 << 20, .sqnr_db = 30 };
+        m[k] = (oct_eval_model_result){
+            .name = "q.onnx", .scores = s[k], .size_bytes = 1000, .peak_bytes = 1 << 20, .sqnr_db = 30
+        };
         for (size_t i = 0; i < 2; i++)
-            s[k][i] = (oct_eval_score){ oct_metric_at(i), 0.9, 0.91, 0.01, i ? NAN : -0.02, i ? NAN : 0.04, "made", false, 400 };
+            s[k][i] = (oct_eval_score){ oct_metric_at(i), 0.9,    0.91,  0.01, i ? NAN : -0.02,
+                                        i ? NAN : 0.04,   "made", false, 400 };
     }
     const oct_status st = oct_baseline_judge(b, &r, &found, &n, &err);
     if ((st != OCT_OK && st != OCT_EUSAGE && st != OCT_ENOMEM) || (st == OCT_OK && (n < 2 || n > 5)))
         abort();
     for (size_t i = 0; st == OCT_OK && i < n; i++)
-        if (strlen(oct_report_gate_result(words, &found[i])) >= OCT_GATE_TEXT || !*oct_report_gate_title(title, &found[i]))
+        if (strlen(oct_report_gate_result(words, &found[i])) >= OCT_GATE_TEXT ||
+            !*oct_report_gate_title(title, &found[i]))
             abort();
     oct_arena_destroy(r.arena);
 }

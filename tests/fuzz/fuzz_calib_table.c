@@ -31,7 +31,8 @@ static void choose_ranges(const oct_calib *c)
         for (size_t k = 0; k < oct_observer_count(); k++) {
             oct_observer_spec spec = { oct_observer_at(k), oct_observer_at(k)->param };
             oct_selection s;
-            if (oct_observe(&c->tensors[i]->stats, spec, g, &s, NULL) == OCT_OK && !(s.range.lo <= 0 && s.range.hi >= 0))
+            if (oct_observe(&c->tensors[i]->stats, spec, g, &s, NULL) == OCT_OK &&
+                !(s.range.lo <= 0 && s.range.hi >= 0))
                 abort();
         }
 }

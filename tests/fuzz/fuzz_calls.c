@@ -1,6 +1,7 @@
-/* Fuzz target: sequences of calls of the library. Each byte names a call, the bytes after it say with what: which of a few objects, words and arrays. Whatever
- * their order, each call returns a status of octet.h, and leaves no output behind when it fails. Sizes of memory are always right, and no object is used after
- * its release: these a caller must see to. Callbacks make calls of their own. */
+/* Fuzz target: sequences of calls of the library. Each byte names a call, the bytes after it say with what: which of a
+ * few objects, words and arrays. Whatever their order, each call returns a status of octet.h, and leaves no output
+ * behind when it fails. Sizes of memory are always right, and no object is used after its release: these a caller must
+ * see to. Callbacks make calls of their own. */
 #include "fuzz_folder.h"
 
 #include "../unit/small_model.h"
@@ -58,7 +59,9 @@ static void forget_outputs(const octet_model *m)
 static void load(void)
 {
     static const char *const ops[] = { "Identity", "Flatten", "Relu", "Neg", "Softmax", "NoSuchOperator" };
-    static const octet_type types[] = { OCTET_FLOAT32, OCTET_FLOAT64, OCTET_INT64, OCTET_INT8, OCTET_FLOAT16, OCTET_BOOL };
+    static const octet_type types[] = {
+        OCTET_FLOAT32, OCTET_FLOAT64, OCTET_INT64, OCTET_INT8, OCTET_FLOAT16, OCTET_BOOL
+    };
     const unsigned k = next(MODELS);
     octet *o = some_octet();
     const proto p = small_model(ops[next(6)], 1, types[next(6)], "n");
@@ -97,10 +100,14 @@ static void free_model(void)
 
 static size_t type_size(octet_type t)
 {
-    return t == OCTET_FLOAT64 || t == OCTET_INT64 || t == OCTET_UINT64 ? 8 : t == OCTET_FLOAT32 || t == OCTET_INT32 || t == OCTET_UINT32 ? 4 : t == OCTET_FLOAT16 || t == OCTET_BFLOAT16 || t == OCTET_INT16 || t == OCTET_UINT16 ? 2 : 1;
+    return t == OCTET_FLOAT64 || t == OCTET_INT64 || t == OCTET_UINT64                          ? 8
+           : t == OCTET_FLOAT32 || t == OCTET_INT32 || t == OCTET_UINT32                        ? 4
+           : t == OCTET_FLOAT16 || t == OCTET_BFLOAT16 || t == OCTET_INT16 || t == OCTET_UINT16 ? 2
+                                                                                                : 1;
 }
 
-/* An array in `room`, of bytes from the input. Dimensions are small, or such that no memory holds them, and then there is none. */
+/* An array in `room`, of bytes from the input. Dimensions are small, or such that no memory holds them, and then there
+ * is none. */
 static octet_array some_array(uint8_t *room)
 {
     static const char *const names[] = { NULL, NULL, "a", "b", "" };
@@ -183,9 +190,30 @@ static void on_message(void *arg, int is_warning, const char *text)
 
 static void run_command(void)
 {
-    static const char *const words[] = { "m.onnx", "--data=x.csv", "--output=o.onnx", "-o-", "--", "--json=r.json", "lint", "--scheme=dynamic", "--help", "--threads=2",
-                                         "-", "--json.onnx", "--scheme=bf16", "o.onnx", "--observer=minmax", "-qv", "--output=/dev/stdout", "--synthetic", "show",
-                                         "--dry-run", "--version", "--print-policy", "", "--data=-" };
+    static const char *const words[] = { "m.onnx",
+                                         "--data=x.csv",
+                                         "--output=o.onnx",
+                                         "-o-",
+                                         "--",
+                                         "--json=r.json",
+                                         "lint",
+                                         "--scheme=dynamic",
+                                         "--help",
+                                         "--threads=2",
+                                         "-",
+                                         "--json.onnx",
+                                         "--scheme=bf16",
+                                         "o.onnx",
+                                         "--observer=minmax",
+                                         "-qv",
+                                         "--output=/dev/stdout",
+                                         "--synthetic",
+                                         "show",
+                                         "--dry-run",
+                                         "--version",
+                                         "--print-policy",
+                                         "",
+                                         "--data=-" };
     octet *o = some_octet();
     const char *line[8] = { NULL };
     const unsigned which = next(3), n = next(7);
@@ -194,7 +222,9 @@ static void run_command(void)
     const char *const *arguments = next(17) == 16 ? NULL : line;
     if (w.commands++ > 6) /* they take milliseconds */
         return;
-    const octet_status s = which == 0 ? octet_calibrate(o, arguments) : which == 1 ? octet_convert(o, arguments) : octet_evaluate(o, arguments);
+    const octet_status s = which == 0   ? octet_calibrate(o, arguments)
+                           : which == 1 ? octet_convert(o, arguments)
+                                        : octet_evaluate(o, arguments);
     check(s, o);
     if (w.depth && s != OCTET_USAGE) /* in a callback, none runs */
         abort();
@@ -247,7 +277,8 @@ static void read_texts(void)
 
 static void make_call(void)
 {
-    static void (*const calls[])(void) = { open_octet, load, run_model, run_model, run_command, stop, listen, read_texts, free_model, close_octet };
+    static void (*const calls[])(void) = { open_octet, load,   run_model,  run_model,  run_command,
+                                           stop,       listen, read_texts, free_model, close_octet };
     calls[next(sizeof calls / sizeof *calls)]();
 }
 

@@ -1,5 +1,6 @@
-/* Fuzz target: command lines. The first line names the tool, each further line is an argument. The tools' own main functions read them up to
- * where work would begin: tool_start, which stands here instead of the real one, says that all is done. */
+/* Fuzz target: command lines. The first line names the tool, each further line is an argument. The tools' own main
+ * functions read them up to where work would begin: tool_start, which stands here instead of the real one, says that
+ * all is done. */
 #include "common/common.h"
 
 #include "base/mem.h"

@@ -36,7 +36,8 @@ static void give_statistics(const oct_qjob *j, oct_calib *c)
     }
 }
 
-/* Decides a network by a policy for a target, with statistics or without, and writes it; what comes of it keeps the graph's invariants. */
+/* Decides a network by a policy for a target, with statistics or without, and writes it; what comes of it keeps the
+ * graph's invariants. */
 static void decide(const oct_graph *net, const oct_policy *p, const oct_target *t, bool have_data)
 {
     oct_err err = OCT_ERR_INIT;

@@ -13,9 +13,11 @@ enum { ROWS = 42, WIDTH = 64, HEIGHT = 32 }; /* 32 cells of stride 8, 8 of 16, 2
 static void apply(const oct_decode *r)
 {
     static float v[ROWS * 85];
-    static const int64_t many[] = { ROWS, 85 }, four[] = { ROWS, 4 }, turned[] = { 7, ROWS }, bins[] = { ROWS, 32 }, one[] = { ROWS }, grid[] = { 3, 2, 7, 9 };
-    const oct_set_tensor out[] = { { "y", 2, many, v, ROWS * 85 },  { "boxes", 2, four, v, ROWS * 4 },   { "t", 2, turned, v, ROWS * 7 },
-                                   { "d", 2, bins, v, ROWS * 32 },  { "labels", 1, one, v + 3, ROWS },   { "scores", 1, one, v + 5, ROWS },
+    static const int64_t many[] = { ROWS, 85 }, four[] = { ROWS, 4 }, turned[] = { 7, ROWS }, bins[] = { ROWS, 32 },
+                         one[] = { ROWS }, grid[] = { 3, 2, 7, 9 };
+    const oct_set_tensor out[] = { { "y", 2, many, v, ROWS * 85 },     { "boxes", 2, four, v, ROWS * 4 },
+                                   { "t", 2, turned, v, ROWS * 7 },    { "d", 2, bins, v, ROWS * 32 },
+                                   { "labels", 1, one, v + 3, ROWS },  { "scores", 1, one, v + 5, ROWS },
                                    { "g", 4, grid, v, 3 * 2 * 7 * 9 }, { "n", 0, NULL, v + 9, 1 } };
     const oct_judging j = { .rule = r };
     oct_err err = OCT_ERR_INIT;

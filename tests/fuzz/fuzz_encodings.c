@@ -1,4 +1,5 @@
-/* Fuzz target: any bytes as ranges of another tool: an error, or a table that reads back and that each form writes so that it reads it. */
+/* Fuzz target: any bytes as ranges of another tool: an error, or a table that reads back and that each form writes so
+ * that it reads it. */
 #include "encodings/encodings.h"
 
 #include "base/mem.h"
@@ -31,7 +32,8 @@ static void check_pins(const oct_calib *c)
             abort();
         if (!(t->pin.lo <= 0 && t->pin.hi >= 0 && isfinite(t->pin.lo) && isfinite(t->pin.hi)))
             abort();
-        if (x->bits && !((x->bits == 8 || x->bits == 16) && x->scale > 0 && isfinite(x->scale) && x->zero >= 0 && x->zero < 1 << x->bits))
+        if (x->bits && !((x->bits == 8 || x->bits == 16) && x->scale > 0 && isfinite(x->scale) && x->zero >= 0 &&
+                         x->zero < 1 << x->bits))
             abort();
     }
 }
@@ -59,7 +61,8 @@ static void check_forms(const oct_calib *c)
         oct_encodings_match m;
         oct_calib *into = oct_calib_create();
         size_t n;
-        const oct_status s = oct_encodings_text(oct_encoding_form_at(i), c, oct_observer_default(), network(), &b, &n, NULL);
+        const oct_status s =
+            oct_encodings_text(oct_encoding_form_at(i), c, oct_observer_default(), network(), &b, &n, NULL);
         if (s == OCT_OK && n > 0) {
             const oct_status read = oct_encodings_parse(b.data, b.len, "again", &e, NULL);
             if (read != OCT_OK && read != OCT_EUNSUPPORTED)

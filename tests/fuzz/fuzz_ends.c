@@ -1,5 +1,5 @@
-/* Fuzz target: any text as what a file says of its inputs and outputs (octet.ends). What is read is written and read again as the same, and is undone
- * around small models that have such an input x and such an output y. */
+/* Fuzz target: any text as what a file says of its inputs and outputs (octet.ends). What is read is written and read
+ * again as the same, and is undone around small models that have such an input x and such an output y. */
 #include "forms/ends.h"
 
 #include "base/mem.h"
@@ -28,8 +28,9 @@ static void same_when_written(const oct_end *e, size_t n, oct_arena *a)
     need(oct_ends_read(oct_buf_str(&b), a, &again, &m, &err));
     bool same = m == n;
     for (size_t i = 0; same && i < n; i++) {
-        same = strcmp(e[i].name, again[i].name) == 0 && e[i].output == again[i].output && e[i].type == again[i].type && e[i].nhwc == again[i].nhwc &&
-               e[i].reversed == again[i].reversed && e[i].axis == again[i].axis && e[i].n == again[i].n;
+        same = strcmp(e[i].name, again[i].name) == 0 && e[i].output == again[i].output && e[i].type == again[i].type &&
+               e[i].nhwc == again[i].nhwc && e[i].reversed == again[i].reversed && e[i].axis == again[i].axis &&
+               e[i].n == again[i].n;
         for (int c = 0; same && c < e[i].n; c++)
             same = e[i].scale[c] == again[i].scale[c] && e[i].zero[c] == again[i].zero[c];
     }
@@ -63,7 +64,8 @@ static oct_graph *model(oct_dtype t, int rank, int64_t channels)
     need(oct_node_set_int(g, node, "to", t, &err));
     need(oct_graph_set_input(g, node, 0, x, &err));
     need(oct_graph_set_output(g, node, 0, y, &err));
-    if (!OCT_GROW(g->arena, g->input, g->n_input, g->cap_input) || !OCT_GROW(g->arena, g->output, g->n_output, g->cap_output))
+    if (!OCT_GROW(g->arena, g->input, g->n_input, g->cap_input) ||
+        !OCT_GROW(g->arena, g->output, g->n_output, g->cap_output))
         abort();
     g->value[x].is_input = g->value[y].is_output = true;
     g->input[g->n_input++] = x;

@@ -1,6 +1,7 @@
-/* Fuzz target: a model with its external data. What stands in the folder beside the model is told by the model's own metadata, so that one
- * input holds both: each entry is a file of that name, its value a number of bytes, or "dir", "fifo", or a number of TARGETS with an 'l'
- * before it. What loads is folded, hashed and saved, here and in a folder of its own. */
+/* Fuzz target: a model with its external data. What stands in the folder beside the model is told by the model's own
+ * metadata, so that one input holds both: each entry is a file of that name, its value a number of bytes, or "dir",
+ * "fifo", or a number of TARGETS with an 'l' before it. What loads is folded, hashed and saved, here and in a folder of
+ * its own. */
 #include "fuzz_folder.h"
 
 #include "onnx/model.h"
@@ -13,7 +14,8 @@ const ProtobufCMessageDescriptor *const fuzz_message = &onnx__model_proto__descr
 enum { MOST_FILES = 100, MOST_BYTES = 1 << 20 };
 
 /* What a symbolic link may lead to: nothing outside that reading changes. */
-static const char *const TARGETS[] = { "w.bin", "../nothing", "/dev/null", "/dev/zero", "l", "m.onnx", "dir", "..", "/etc/passwd" };
+static const char *const TARGETS[] = { "w.bin",  "../nothing", "/dev/null", "/dev/zero",  "l",
+                                       "m.onnx", "dir",        "..",        "/etc/passwd" };
 
 static void make_file(const char *name, const char *value)
 {
@@ -65,7 +67,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         oct_graph_check(m->graph, &err) != OCT_OK)
         abort();
     mkdir("out", 0700);
-    if (oct_model_save(m, "out.onnx", NULL, &err) == OCT_EINTERNAL || oct_model_save(m, "out/m.onnx", &small, &err) == OCT_EINTERNAL)
+    if (oct_model_save(m, "out.onnx", NULL, &err) == OCT_EINTERNAL ||
+        oct_model_save(m, "out/m.onnx", &small, &err) == OCT_EINTERNAL)
         abort();
     oct_model_free(m);
     return 0;

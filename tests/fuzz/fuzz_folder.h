@@ -1,5 +1,5 @@
-/* A folder of this process for fuzz targets that need files by name. It is emptied before each input and removed at the end. Starting a
- * program from inside such a target ends it: no name and no content of a file may do that. */
+/* A folder of this process for fuzz targets that need files by name. It is emptied before each input and removed at the
+ * end. Starting a program from inside such a target ends it: no name and no content of a file may do that. */
 #ifndef FUZZ_FOLDER_H
 #define FUZZ_FOLDER_H
 
@@ -82,8 +82,8 @@ FILE *popen(const char *command, const char *mode)
     abort();
 }
 
-int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr, char *const argv[],
-                 char *const env[])
+int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
+                 char *const argv[], char *const env[])
 {
     fprintf(stderr, "posix_spawnp: %s\n", file);
     abort();

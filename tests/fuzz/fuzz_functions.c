@@ -1,4 +1,5 @@
-/* Fuzz target: a model's calls of its own functions are put in their place, within the bounds of docs/design.md, or refused. */
+/* Fuzz target: a model's calls of its own functions are put in their place, within the bounds of docs/design.md, or
+ * refused. */
 #include "onnx/model.h"
 #include "onnx/proto.h"
 #include "passes/pass.h"

@@ -15,8 +15,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void fill(oct_eval_result *r, oct_eval_model_result m[2], oct_eval_score s[2][METRICS])
 {
     for (size_t k = 0; k < 2; k++) {
-        m[k] = (oct_eval_model_result){ .name = "m", .scores = s[k], .size_bytes = 1000, .peak_bytes = 1 << 20,
-                                        .speed = { 1.5, 1.4, 1.6, 40 }, .latency = { 4e-3, 3e-3, 5e-3, 40 } };
+        m[k] = (oct_eval_model_result){ .name = "m",
+                                        .scores = s[k],
+                                        .size_bytes = 1000,
+                                        .peak_bytes = 1 << 20,
+                                        .speed = { 1.5, 1.4, 1.6, 40 },
+                                        .latency = { 4e-3, 3e-3, 5e-3, 40 } };
         for (size_t i = 0; i < METRICS && oct_metric_at(i); i++) {
             s[k][i] = (oct_eval_score){ oct_metric_at(i), 0.9, 0.91, 0.01, -0.02, 0.04, "made", false, 400 };
             r->n_scores = i + 1;
@@ -42,7 +46,8 @@ static void judge(const oct_gates *g)
     if (st != OCT_OK && st != OCT_EUSAGE && st != OCT_ENOMEM)
         abort();
     for (size_t i = 0; st == OCT_OK && i < n; i++)
-        if (strlen(oct_report_gate_result(words, &found[i])) >= OCT_GATE_TEXT || !*oct_report_gate_title(title, &found[i]) || isnan(found[i].limit))
+        if (strlen(oct_report_gate_result(words, &found[i])) >= OCT_GATE_TEXT ||
+            !*oct_report_gate_title(title, &found[i]) || isnan(found[i].limit))
             abort();
     oct_arena_destroy(r.arena);
 }

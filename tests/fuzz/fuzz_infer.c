@@ -1,5 +1,5 @@
-/* Fuzz target: any model that loads goes through shape inference, all passes and the newest opset, twice: what they leave keeps
- * the graph's invariants. */
+/* Fuzz target: any model that loads goes through shape inference, all passes and the newest opset, twice: what they
+ * leave keeps the graph's invariants. */
 #include "onnx/model.h"
 #include "onnx/proto.h"
 #include "passes/opset.h"

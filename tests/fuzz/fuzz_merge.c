@@ -1,4 +1,5 @@
-/* Fuzz target: two calibration tables, with a line of = between them, are merged in both orders: both are refused, or the sums are equal. */
+/* Fuzz target: two calibration tables, with a line of = between them, are merged in both orders: both are refused, or
+ * the sums are equal. */
 #include "observers/calib.h"
 
 #include "base/mem.h"

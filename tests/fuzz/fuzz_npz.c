@@ -4,6 +4,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const int64_t dims[3] = { -1, 3, 2 }, state[3] = { 2, 1, 3 };
-    static const oct_input_desc in[] = { { "x", OCT_F32, 3, dims }, { "state", OCT_F32, 3, state }, { "sr", OCT_S64, 0, NULL } };
+    static const oct_input_desc in[] = { { "x", OCT_F32, 3, dims },
+                                         { "state", OCT_F32, 3, state },
+                                         { "sr", OCT_S64, 0, NULL } };
     return fuzz_reader(&oct_read_npz, in, OCT_COUNT(in), data, size);
 }

@@ -1,4 +1,5 @@
-/* Fuzz target: any bytes, with the checksum that belongs to them, as the part of an evaluation of a network beside itself. */
+/* Fuzz target: any bytes, with the checksum that belongs to them, as the part of an evaluation of a network beside
+ * itself. */
 #include "base/mem.h"
 #include "eval/eval.h"
 #include "eval/part.h"
@@ -21,7 +22,8 @@ static void join(oct_part *p, const oct_model *m, oct_pool *pool)
     const oct_status s = oct_eval_join(models, 2, &parts, &o, &j, &r, &err);
     if (s == OCT_OK && ((uint64_t)r->samples != p->samples || r->n_models != 2))
         abort();
-    if (s != OCT_OK && s != OCT_EMALFORMED && s != OCT_EUSAGE && s != OCT_ENOMEM && s != OCT_ENUMERIC && s != OCT_EUNSUPPORTED)
+    if (s != OCT_OK && s != OCT_EMALFORMED && s != OCT_EUSAGE && s != OCT_ENOMEM && s != OCT_ENUMERIC &&
+        s != OCT_EUNSUPPORTED)
         abort();
     oct_eval_free(r);
 }

@@ -1,5 +1,5 @@
-/* What fuzz targets of work in parts share: an input becomes the files of parts, with a line of = between two of them, each with the checksum that
- * belongs to it. */
+/* What fuzz targets of work in parts share: an input becomes the files of parts, with a line of = between two of them,
+ * each with the checksum that belongs to it. */
 #ifndef OCT_FUZZ_PARTS_H
 #define OCT_FUZZ_PARTS_H
 
@@ -8,7 +8,8 @@
 #include "fuzz_folder.h"
 
 enum { FUZZ_PARTS = 8 };
-static const char *const fuzz_part_path[2 * FUZZ_PARTS] = { "0", "1", "2", "3", "4", "5", "6", "7", "7", "6", "5", "4", "3", "2", "1", "0" };
+static const char *const fuzz_part_path[2 * FUZZ_PARTS] = { "0", "1", "2", "3", "4", "5", "6", "7",
+                                                            "7", "6", "5", "4", "3", "2", "1", "0" };
 
 static inline void fuzz_write_part(const char *path, const uint8_t *data, size_t size)
 {

@@ -24,7 +24,8 @@ static bool small_shapes(const oct_graph *g, oct_plan_input *in)
         int64_t count;
         if (v->shape.rank > OCT_MAX_RANK)
             return false;
-        in[i] = (oct_plan_input){ .tensor = v->kind == OCT_VALUE_TENSOR, .rank = v->shape.rank < 0 ? 2 : v->shape.rank };
+        in[i] =
+            (oct_plan_input){ .tensor = v->kind == OCT_VALUE_TENSOR, .rank = v->shape.rank < 0 ? 2 : v->shape.rank };
         for (int k = 0; k < in[i].rank; k++)
             in[i].dims[k] = v->shape.rank >= 0 && v->shape.d[k].n >= 0 ? v->shape.d[k].n : 2;
         if (!oct_count(in[i].dims, in[i].rank, &count) || count > most_elements)
@@ -74,13 +75,10 @@ static oct_status make_input(const oct_value *v, const oct_plan_input *in, oct_d
 {
     const oct_dtype elem = v->elem == OCT_UNDEFINED ? OCT_F32 : v->elem;
     switch (v->kind) {
-    case OCT_VALUE_SEQUENCE:
-        return fill_sequence(elem, out, err);
+    case OCT_VALUE_SEQUENCE: return fill_sequence(elem, out, err);
     case OCT_VALUE_OPTIONAL_SEQUENCE:
-    case OCT_VALUE_OPTIONAL:
-        return oct_datum_none(out, err);
-    default:
-        return fill(v->dtype == OCT_UNDEFINED ? OCT_F32 : v->dtype, in, out, err);
+    case OCT_VALUE_OPTIONAL: return oct_datum_none(out, err);
+    default: return fill(v->dtype == OCT_UNDEFINED ? OCT_F32 : v->dtype, in, out, err);
     }
 }
 

@@ -40,7 +40,8 @@ static inline void fuzz_samples(const oct_reader *r, const oct_feed_ctx *ctx, vo
     oct_item_free(item, ctx->n);
 }
 
-static inline int fuzz_reader_steps(const oct_reader *r, const oct_input_desc *inputs, const oct_steps *steps, size_t n, const uint8_t *data, size_t size)
+static inline int fuzz_reader_steps(const oct_reader *r, const oct_input_desc *inputs, const oct_steps *steps, size_t n,
+                                    const uint8_t *data, size_t size)
 {
     const oct_feed_ctx ctx = { inputs, steps, n };
     oct_part parts[4] = { { 0 } };
@@ -59,7 +60,8 @@ static inline int fuzz_reader_steps(const oct_reader *r, const oct_input_desc *i
     return 0;
 }
 
-static inline int fuzz_reader(const oct_reader *r, const oct_input_desc *inputs, size_t n, const uint8_t *data, size_t size)
+static inline int fuzz_reader(const oct_reader *r, const oct_input_desc *inputs, size_t n, const uint8_t *data,
+                              size_t size)
 {
     const oct_steps steps[4] = { { 0 } };
     return fuzz_reader_steps(r, inputs, steps, n, data, size);

@@ -1,5 +1,6 @@
-/* Fuzz target: the record of a written model, as qconvert verify reads it. Two texts with an empty line between them: octet.record, and octet.command. What
- * is read is written and read again, and a command may name nothing that a run would write. */
+/* Fuzz target: the record of a written model, as qconvert verify reads it. Two texts with an empty line between them:
+ * octet.record, and octet.command. What is read is written and read again, and a command may name nothing that a run
+ * would write. */
 #include "qconvert/verify.h"
 
 #include "base/mem.h"
@@ -18,7 +19,8 @@ static void check_status(oct_status s)
 static bool same(const oct_record *a, const oct_record *b)
 {
     for (int p = 0; p < OCT_RECORD_PARTS; p++)
-        if (a->part[p].there != b->part[p].there || a->part[p].n != b->part[p].n || strcmp(a->part[p].sha256, b->part[p].sha256) != 0)
+        if (a->part[p].there != b->part[p].there || a->part[p].n != b->part[p].n ||
+            strcmp(a->part[p].sha256, b->part[p].sha256) != 0)
             return false;
     return true;
 }
@@ -49,7 +51,8 @@ static void read_command(const char *text, const oct_record *record)
         return;
     const oct_status s = recorded_read(&r, "fuzz", text, record, a, &err);
     check_status(s);
-    if (s == OCT_OK && (!r.a.model || r.a.output || r.a.html || r.a.dump_policy || r.cli.json || r.cli.out || r.cli.err))
+    if (s == OCT_OK &&
+        (!r.a.model || r.a.output || r.a.html || r.a.dump_policy || r.cli.json || r.cli.out || r.cli.err))
         abort();
     oct_arena_destroy(r.cli.arena);
     oct_arena_destroy(a);

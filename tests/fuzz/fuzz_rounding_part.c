@@ -1,5 +1,5 @@
-/* Fuzz target: any bytes as the parts of a rounding, of two methods. They are refused, or give each layer weights within its range of integers, and the
- * same in whatever order the files are named. */
+/* Fuzz target: any bytes as the parts of a rounding, of two methods. They are refused, or give each layer weights
+ * within its range of integers, and the same in whatever order the files are named. */
 #include "fuzz_parts.h"
 #include "quant/round_parts.h"
 
@@ -77,7 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_parts(fuzz_part_path, n, &one);
     read_parts(fuzz_parts_turned(n), n, &other);
     if ((one.status == OCT_OK) != (other.status == OCT_OK) || memcmp(one.qvals, other.qvals, sizeof one.qvals) != 0 ||
-        memcmp(one.widened, other.widened, sizeof one.widened) != 0 || memcmp(one.noise, other.noise, sizeof one.noise) != 0)
+        memcmp(one.widened, other.widened, sizeof one.widened) != 0 ||
+        memcmp(one.noise, other.noise, sizeof one.noise) != 0)
         abort();
     return 0;
 }

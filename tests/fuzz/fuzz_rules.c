@@ -1,5 +1,5 @@
-/* Fuzz target: any text as a policy table that decides a small network, with statistics and without; the result keeps the graph's
- * invariants. */
+/* Fuzz target: any text as a policy table that decides a small network, with statistics and without; the result keeps
+ * the graph's invariants. */
 #include "fuzz_decide.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,5 @@
-/* Fuzz target: any bytes as what the command of --runner says, from its greeting on: an error, or outputs of the shapes that their heads say. */
+/* Fuzz target: any bytes as what the command of --runner says, from its greeting on: an error, or outputs of the shapes
+ * that their heads say. */
 #include "base/mem.h"
 #include "eval/kept_command.h"
 #include "eval/remote.h"
@@ -18,14 +19,16 @@ struct oct_kept_command {
 
 static oct_kept_command said;
 
-oct_status __wrap_oct_kept_start(const char *line, const char *shown, double seconds, oct_kept_command **k, oct_err *err);
+oct_status __wrap_oct_kept_start(const char *line, const char *shown, double seconds, oct_kept_command **k,
+                                 oct_err *err);
 void __wrap_oct_kept_turn(oct_kept_command *k);
 oct_status __wrap_oct_kept_write(oct_kept_command *k, const void *p, size_t n, oct_err *err);
 oct_status __wrap_oct_kept_line(oct_kept_command *k, char *dst, size_t size, oct_err *err);
 oct_status __wrap_oct_kept_read(oct_kept_command *k, void *p, size_t n, oct_err *err);
 void __wrap_oct_kept_stop(oct_kept_command *k, bool patient);
 
-oct_status __wrap_oct_kept_start(const char *line, const char *shown, double seconds, oct_kept_command **k, oct_err *err)
+oct_status __wrap_oct_kept_start(const char *line, const char *shown, double seconds, oct_kept_command **k,
+                                 oct_err *err)
 {
     (void)line, (void)shown, (void)seconds, (void)err;
     *k = &said;
@@ -106,7 +109,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static float x[3 * 32 * 32];
     const oct_graph *g = network();
-    const oct_input_desc feed = { .name = g->value[g->input[0]].name, .dtype = OCT_F32, .rank = 4, .dims = (int64_t[]){ 1, 3, 32, 32 } };
+    const oct_input_desc feed = {
+        .name = g->value[g->input[0]].name, .dtype = OCT_F32, .rank = 4, .dims = (int64_t[]){ 1, 3, 32, 32 }
+    };
     const oct_array in = { .dtype = OCT_F32, .rank = 4, .dims = { 1, 3, 32, 32 }, .data = x, .bytes = sizeof x };
     const oct_remote_opts o = { .command = "runner", .threads = 1, .timeout = 1 };
     oct_err err = OCT_ERR_INIT;

@@ -1,5 +1,5 @@
-/* Fuzz target: any bytes as the parts of a measurement of sensitivities. They are refused, or give measurements that stand once each, and are the same in
- * whatever order the files are named. */
+/* Fuzz target: any bytes as the parts of a measurement of sensitivities. They are refused, or give measurements that
+ * stand once each, and are the same in whatever order the files are named. */
 #include "fuzz_parts.h"
 #include "quant/memo_int.h"
 
@@ -17,8 +17,8 @@ static void check_entry(oct_memo *m, const oct_memo_entry *e)
 static void check_memo(oct_memo *m)
 {
     oct_err err = OCT_ERR_INIT;
-    if (!oct_memo_is_closed(m) || oct_memo_check(m, m->key, &err) != OCT_OK || oct_memo_check(m, m->key + 1, &err) != OCT_EUSAGE ||
-        oct_memo_lacks(m, "values", 0, 1, &err) != OCT_EMALFORMED)
+    if (!oct_memo_is_closed(m) || oct_memo_check(m, m->key, &err) != OCT_OK ||
+        oct_memo_check(m, m->key + 1, &err) != OCT_EUSAGE || oct_memo_lacks(m, "values", 0, 1, &err) != OCT_EMALFORMED)
         abort();
     for (size_t i = 0; i < m->n; i++)
         check_entry(m, &m->e[i]);
@@ -54,7 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     oct_buf one = OCT_BUF_INIT, other = OCT_BUF_INIT;
     const size_t n = fuzz_write_parts(data, size);
     const oct_status s = join(fuzz_part_path, n, &one), t = join(fuzz_parts_turned(n), n, &other);
-    if ((s == OCT_OK) != (t == OCT_OK) || one.len != other.len || (one.len && memcmp(one.data, other.data, one.len) != 0))
+    if ((s == OCT_OK) != (t == OCT_OK) || one.len != other.len ||
+        (one.len && memcmp(one.data, other.data, one.len) != 0))
         abort();
     oct_buf_free(&one);
     oct_buf_free(&other);

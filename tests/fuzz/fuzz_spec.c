@@ -1,6 +1,7 @@
-/* Fuzz target: names of data, and what lies in the folder they lead to. The first line is what a user writes after --data (several, with
- * spaces between), the next what is written after --labels, then one line a file: its name, and after a space its content where that is not
- * the usual for its ending. A name that ends in / is a folder, into which the files after it go. */
+/* Fuzz target: names of data, and what lies in the folder they lead to. The first line is what a user writes after
+ * --data (several, with spaces between), the next what is written after --labels, then one line a file: its name, and
+ * after a space its content where that is not the usual for its ending. A name that ends in / is a folder, into which
+ * the files after it go. */
 #include "fuzz_folder.h"
 
 #include "data/data.h"
@@ -9,8 +10,9 @@
 
 enum { MOST_FILES = 50, MOST_SPECS = 4, MOST_SAMPLES = 30 };
 
-static const char NPY[] = "\x93NUMPY\x01\x00\x43\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }       \n"
-                          "\0\0\x80\x3f\0\0\0\0\0\0\x80\x3f\0\0\x80\x3f\0\0\0\x40\0\0\x80\xbf";
+static const char NPY[] =
+    "\x93NUMPY\x01\x00\x43\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }       \n"
+    "\0\0\x80\x3f\0\0\0\0\0\0\x80\x3f\0\0\x80\x3f\0\0\0\x40\0\0\x80\xbf";
 
 static char *next_line(char **text)
 {
@@ -83,12 +85,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = 0;
     char *rest = text, *words = next_line(&rest), *labels = rest ? next_line(&rest) : NULL;
     for (char *w = strtok(words, " "); w && n < MOST_SPECS; w = strtok(NULL, " "))
-        if (*w != '/' && !strstr(w, "..") && !strstr(w, "/.") && strcmp(w, "-") != 0 && strncmp(w, "pipe:", 5) != 0) /* those are the user's */
+        if (*w != '/' && !strstr(w, "..") && !strstr(w, "/.") && strcmp(w, "-") != 0 &&
+            strncmp(w, "pipe:", 5) != 0) /* those are the user's */
             specs[n++] = w;
     fuzz_folder_open();
     make_files(rest);
-    read_samples(&(oct_source_options){ .specs = specs, .n_specs = n, .inputs = &in, .n_inputs = 1, .skip_bad = true, .threads = 1,
-                                        .labels = labels && *labels && *labels != '/' && *labels != '.' ? labels : NULL });
+    read_samples(
+        &(oct_source_options){ .specs = specs,
+                               .n_specs = n,
+                               .inputs = &in,
+                               .n_inputs = 1,
+                               .skip_bad = true,
+                               .threads = 1,
+                               .labels = labels && *labels && *labels != '/' && *labels != '.' ? labels : NULL });
     oct_free(text);
     return 0;
 }

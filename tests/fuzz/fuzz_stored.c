@@ -10,7 +10,8 @@ const ProtobufCMessageDescriptor *const fuzz_message = &onnx__optional_proto__de
 /* What the header says of a value that was read. */
 static bool is_whole(const oct_stored_value *v, oct_value_kind kind)
 {
-    bool whole = v->name && (v->n <= 1 || v->sequence) && (v->n == 1 || kind != OCT_VALUE_TENSOR) && v->sequence >= (kind == OCT_VALUE_SEQUENCE);
+    bool whole = v->name && (v->n <= 1 || v->sequence) && (v->n == 1 || kind != OCT_VALUE_TENSOR) &&
+                 v->sequence >= (kind == OCT_VALUE_SEQUENCE);
     for (size_t i = 0; whole && i < v->n; i++) {
         const oct_tensor *t = v->t[i];
         int64_t count;
@@ -25,7 +26,8 @@ static bool is_whole(const oct_stored_value *v, oct_value_kind kind)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const oct_value_kind kinds[] = { OCT_VALUE_TENSOR, OCT_VALUE_SEQUENCE, OCT_VALUE_OPTIONAL, OCT_VALUE_OPTIONAL_SEQUENCE };
+    static const oct_value_kind kinds[] = { OCT_VALUE_TENSOR, OCT_VALUE_SEQUENCE, OCT_VALUE_OPTIONAL,
+                                            OCT_VALUE_OPTIONAL_SEQUENCE };
     const char *path = fuzz_file(data, size);
     for (size_t i = 0; *path && i < OCT_COUNT(kinds); i++) {
         oct_arena *a = oct_arena_create();

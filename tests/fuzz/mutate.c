@@ -1,5 +1,5 @@
-/* Mutations of protobuf messages as trees, so that lengths stay right and what a model is made of gets mixed: what bytes alone
- * seldom do. The target names the message's type (fuzz_message). */
+/* Mutations of protobuf messages as trees, so that lengths stay right and what a model is made of gets mixed: what
+ * bytes alone seldom do. The target names the message's type (fuzz_message). */
 #include "base/mem.h"
 #include "onnx/proto.h"
 #include "ops/op.h"
@@ -10,7 +10,8 @@
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t na, const uint8_t *b, size_t nb, uint8_t *out, size_t max_out, unsigned seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t na, const uint8_t *b, size_t nb, uint8_t *out, size_t max_out,
+                                 unsigned seed);
 extern const ProtobufCMessageDescriptor *const fuzz_message;
 
 enum { MOST_NODES = 4096, MOST_WORDS = 1024, MOST_BYTES = 4096, LONGEST = 1 << 16 };
@@ -68,12 +69,9 @@ static size_t width(ProtobufCType t)
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_DOUBLE:
     case PROTOBUF_C_TYPE_STRING:
-    case PROTOBUF_C_TYPE_MESSAGE:
-        return 8;
-    case PROTOBUF_C_TYPE_BYTES:
-        return sizeof(ProtobufCBinaryData);
-    default:
-        return 4;
+    case PROTOBUF_C_TYPE_MESSAGE: return 8;
+    case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
+    default: return 4;
     }
 }
 
@@ -132,18 +130,15 @@ static size_t close_tree(tree *t, uint8_t *out, size_t max)
 
 static int64_t number(tree *t, int64_t now)
 {
-    static const int64_t odd[] = { 0,         1,         2,         3,          4,         7,         8,         16,        -1, -2,
-                                   127,       255,       1 << 16,   1 << 24,    INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN,
+    static const int64_t odd[] = { 0,         1,         2,         3,           4,         7,
+                                   8,         16,        -1,        -2,          127,       255,
+                                   1 << 16,   1 << 24,   INT32_MAX, INT32_MIN,   INT64_MAX, INT64_MIN,
                                    1ll << 32, 1ll << 40, 1ll << 62, -(1ll << 33) };
     switch (below(t, 4)) {
-    case 0:
-        return (int64_t)((uint64_t)now + 1);
-    case 1:
-        return (int64_t)((uint64_t)now - 1);
-    case 2:
-        return (int64_t)below(t, 32);
-    default:
-        return odd[below(t, OCT_COUNT(odd))];
+    case 0: return (int64_t)((uint64_t)now + 1);
+    case 1: return (int64_t)((uint64_t)now - 1);
+    case 2: return (int64_t)below(t, 32);
+    default: return odd[below(t, OCT_COUNT(odd))];
     }
 }
 
@@ -206,27 +201,14 @@ static void *new_message(tree *t, const ProtobufCMessageDescriptor *d)
 static void change(tree *t, const ProtobufCFieldDescriptor *f, void *p)
 {
     switch (f->type) {
-    case PROTOBUF_C_TYPE_FLOAT:
-        *(float *)p = (float)real(t);
-        break;
-    case PROTOBUF_C_TYPE_DOUBLE:
-        *(double *)p = real(t);
-        break;
+    case PROTOBUF_C_TYPE_FLOAT: *(float *)p = (float)real(t); break;
+    case PROTOBUF_C_TYPE_DOUBLE: *(double *)p = real(t); break;
     case PROTOBUF_C_TYPE_INT64:
-    case PROTOBUF_C_TYPE_UINT64:
-        *(int64_t *)p = number(t, *(int64_t *)p);
-        break;
-    case PROTOBUF_C_TYPE_STRING:
-        *(char **)p = word(t);
-        break;
-    case PROTOBUF_C_TYPE_BYTES:
-        new_bytes(t, p);
-        break;
-    case PROTOBUF_C_TYPE_MESSAGE:
-        *(void **)p = new_message(t, f->descriptor);
-        break;
-    default:
-        *(int32_t *)p = (int32_t)number(t, *(int32_t *)p);
+    case PROTOBUF_C_TYPE_UINT64: *(int64_t *)p = number(t, *(int64_t *)p); break;
+    case PROTOBUF_C_TYPE_STRING: *(char **)p = word(t); break;
+    case PROTOBUF_C_TYPE_BYTES: new_bytes(t, p); break;
+    case PROTOBUF_C_TYPE_MESSAGE: *(void **)p = new_message(t, f->descriptor); break;
+    default: *(int32_t *)p = (int32_t)number(t, *(int32_t *)p);
     }
 }
 
@@ -296,7 +278,9 @@ static bool is_told(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
         return *count_of(m, f) > 0;
     if (f->type == PROTOBUF_C_TYPE_STRING || f->type == PROTOBUF_C_TYPE_MESSAGE)
         return is_chosen(m, f) && *(void **)member(m, f);
-    return f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF ? is_chosen(m, f) : !f->quantifier_offset || *(protobuf_c_boolean *)(void *)count_of(m, f);
+    return f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF
+               ? is_chosen(m, f)
+               : !f->quantifier_offset || *(protobuf_c_boolean *)(void *)count_of(m, f);
 }
 
 /* Fields that hold something are changed more often than others are filled. */
@@ -324,7 +308,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 }
 
 /* A message of b in the place of one of a that has its type. */
-size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t na, const uint8_t *b, size_t nb, uint8_t *out, size_t max_out, unsigned seed)
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t na, const uint8_t *b, size_t nb, uint8_t *out, size_t max_out,
+                                 unsigned seed)
 {
     static tree t, from;
     if (!open_tree(&t, a, na, seed))

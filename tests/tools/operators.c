@@ -2,8 +2,8 @@
  *
  *   operators CASES...
  *
- * CASES are files of testdata/ops. Of every case of an operator the inputs of its leading type are turned into each other
- * type, and the record prepares it or refuses. */
+ * CASES are files of testdata/ops. Of every case of an operator the inputs of its leading type are turned into each
+ * other type, and the record prepares it or refuses. */
 #include "../unit/op_case.h"
 
 #include "ops/core/elem.h"
@@ -33,8 +33,8 @@ static row *row_of(const char *domain, const char *type, int64_t opset)
 
 /* ------------------------------------------------------------------ types */
 
-/* The type that stands for an operator's T: float32 where there is one, else that of the first input (without inputs: of the
- * output). */
+/* The type that stands for an operator's T: float32 where there is one, else that of the first input (without inputs:
+ * of the output). */
 static oct_dtype leading_type(const op_case *c)
 {
     const bool codes = strncmp(c->op, "QLinear", 7) == 0; /* of which float32 is the scale's */
@@ -55,12 +55,18 @@ static const struct {
     const char *op, *attr;
     bool is_tensor;
 } by_attribute[] = {
-    { "BlackmanWindow", "output_datatype", false }, { "HammingWindow", "output_datatype", false },
-    { "HannWindow", "output_datatype", false },     { "MelWeightMatrix", "output_datatype", false },
-    { "RandomNormal", "dtype", false },             { "RandomUniform", "dtype", false },
-    { "RandomNormalLike", "dtype", false },         { "RandomUniformLike", "dtype", false },
-    { "Bernoulli", "dtype", false },                { "Multinomial", "dtype", false },
-    { "EyeLike", "dtype", false },                  { "ConstantOfShape", "value", true },
+    { "BlackmanWindow", "output_datatype", false },
+    { "HammingWindow", "output_datatype", false },
+    { "HannWindow", "output_datatype", false },
+    { "MelWeightMatrix", "output_datatype", false },
+    { "RandomNormal", "dtype", false },
+    { "RandomUniform", "dtype", false },
+    { "RandomNormalLike", "dtype", false },
+    { "RandomUniformLike", "dtype", false },
+    { "Bernoulli", "dtype", false },
+    { "Multinomial", "dtype", false },
+    { "EyeLike", "dtype", false },
+    { "ConstantOfShape", "value", true },
     { "Constant", "value", true },
 };
 
@@ -140,7 +146,13 @@ static bool takes(op_case *c, const oct_op *op, oct_dtype from, oct_dtype to, oc
     for (int i = 0; i < c->n_out; i++)
         if (c->out[i].present)
             out[i] = operand_of(a, c->g->value[n->out[i]].dtype, &c->out[i], NULL, spatial);
-    oct_step s = { .op = op, .node = n, .opset = c->opset, .in = in, .out = out, .n_in = c->n_in, .n_out = c->n_out,
+    oct_step s = { .op = op,
+                   .node = n,
+                   .opset = c->opset,
+                   .in = in,
+                   .out = out,
+                   .n_in = c->n_in,
+                   .n_out = c->n_out,
                    .epilogue = { false, -__builtin_inff(), __builtin_inff() } };
     oct_prep p = { a, 1 };
     return oct_step_prepare(&s, &p, &err) == OCT_OK;
@@ -182,8 +194,10 @@ static void add_family(uint32_t types, const oct_dtype *family, int n, const cha
 
 static const char *types_text(const row *r, char *text, size_t size)
 {
-    static const oct_dtype floats[] = { OCT_F32, OCT_F64, OCT_F16, OCT_BF16 }, ints[] = { OCT_S8, OCT_S16, OCT_S32, OCT_S64 },
-                           uints[] = { OCT_U8, OCT_U16, OCT_U32, OCT_U64 }, boolean[] = { OCT_BOOL }, complexes[] = { OCT_C64, OCT_C128 },
+    static const oct_dtype floats[] = { OCT_F32, OCT_F64, OCT_F16, OCT_BF16 },
+                           ints[] = { OCT_S8, OCT_S16, OCT_S32, OCT_S64 },
+                           uints[] = { OCT_U8, OCT_U16, OCT_U32, OCT_U64 }, boolean[] = { OCT_BOOL },
+                           complexes[] = { OCT_C64, OCT_C128 },
                            small[] = { OCT_F8E4M3FN, OCT_F8E4M3FNUZ, OCT_F8E5M2, OCT_F8E5M2FNUZ, OCT_F8E8M0 },
                            packed[] = { OCT_U4, OCT_S4, OCT_F4E2M1, OCT_U2, OCT_S2 };
     *text = 0;
@@ -248,7 +262,9 @@ static const char *schemes_text(const oct_op *op, char *text, size_t size)
     static const struct {
         const char *name;
         oct_target_form form;
-    } schemes[] = { { "static", OCT_TARGET_STATIC }, { "dynamic", OCT_TARGET_DYNAMIC }, { "weight-only", OCT_TARGET_WEIGHT_ONLY } };
+    } schemes[] = { { "static", OCT_TARGET_STATIC },
+                    { "dynamic", OCT_TARGET_DYNAMIC },
+                    { "weight-only", OCT_TARGET_WEIGHT_ONLY } };
     *text = 0;
     for (size_t s = 0; s < OCT_COUNT(schemes) && !op->domain[0]; s++)
         add_scheme(op, schemes[s].name, schemes[s].form, text, size);
@@ -258,7 +274,9 @@ static const char *schemes_text(const oct_op *op, char *text, size_t size)
 /* The row that says what is known of an operator: of one that a pass takes apart, that of the product in it. */
 static const row *telling(const row *r)
 {
-    static const char *const parts[][2] = { { "FusedConv", "Conv" }, { "FusedGemm", "Gemm" }, { "FlexAttention", "Attention" } };
+    static const char *const parts[][2] = { { "FusedConv", "Conv" },
+                                            { "FusedGemm", "Gemm" },
+                                            { "FlexAttention", "Attention" } };
     for (size_t i = 0; i < OCT_COUNT(parts); i++)
         if (strcmp(r->op->type, parts[i][0]) == 0)
             return row_of("", parts[i][1], 23);
@@ -285,8 +303,8 @@ static void print_rows(const char *domain)
             snprintf(until, sizeof until, "%d", op->until);
         const row *r = telling(&rows[i]);
         printf("| %s | %d-%s | %s | %s | %s | %s |\n", op->type, op->since, until, types_text(r, types, sizeof types),
-               r->op->integer || (!r->op->run && !r->op->exec) || strncmp(op->type, "QLinear", 7) == 0 ? "yes" : "", schemes_text(r->op, schemes, sizeof schemes),
-               trait_name(r->op->quant));
+               r->op->integer || (!r->op->run && !r->op->exec) || strncmp(op->type, "QLinear", 7) == 0 ? "yes" : "",
+               schemes_text(r->op, schemes, sizeof schemes), trait_name(r->op->quant));
     }
 }
 
@@ -300,18 +318,19 @@ int main(int argc, char **argv)
         if (!op_cases_read(argv[i], ask, NULL))
             return 1;
     qsort(rows, n_rows, sizeof *rows, by_name);
-    printf("# Operators\n\n"
-           "Written by `scripts/generate/operators` from the table of operators (`lib/ops/ops.inc`); a test compares. %zu records.\n\n"
-           "- *opsets*: versions of the operator's domain to which the record applies. Records of the default domain apply to opsets from 7 on.\n"
-           "- *element types*: of the operator's main input (or output), found by asking the record with the cases of\n"
-           "  `testdata/ops`. `float` is float16, bfloat16, float32 and float64; `int` and `uint` are of 8 to 64 bits. 16-bit floats\n"
-           "  are computed in float32 and rounded once.\n"
-           "- *int8*: the runtime computes it on 8-bit quantized tensors, in QDQ or QLinear form.\n"
-           "- *qconvert*: schemes that it can choose. `static (octet)`: for this target, and not for the default one.\n"
-           "- *trait*: what quantization knows of the operator. A product has weights; one that keeps the parameters moves quantized values unchanged; joined\n"
-           "  parameters are shared by all inputs; arithmetic and functions have parameters of their own.\n\n"
-           "An operator that is not listed is copied by `qconvert`; it and its neighbours stay float.\n\n",
-           n_rows);
+    printf(
+        "# Operators\n\n"
+        "Written by `scripts/generate/operators` from the table of operators (`lib/ops/ops.inc`); a test compares. %zu records.\n\n"
+        "- *opsets*: versions of the operator's domain to which the record applies. Records of the default domain apply to opsets from 7 on.\n"
+        "- *element types*: of the operator's main input (or output), found by asking the record with the cases of\n"
+        "  `testdata/ops`. `float` is float16, bfloat16, float32 and float64; `int` and `uint` are of 8 to 64 bits. 16-bit floats\n"
+        "  are computed in float32 and rounded once.\n"
+        "- *int8*: the runtime computes it on 8-bit quantized tensors, in QDQ or QLinear form.\n"
+        "- *qconvert*: schemes that it can choose. `static (octet)`: for this target, and not for the default one.\n"
+        "- *trait*: what quantization knows of the operator. A product has weights; one that keeps the parameters moves quantized values unchanged; joined\n"
+        "  parameters are shared by all inputs; arithmetic and functions have parameters of their own.\n\n"
+        "An operator that is not listed is copied by `qconvert`; it and its neighbours stay float.\n\n",
+        n_rows);
     for (size_t i = 0; i < n_rows; i++) {
         const char *domain = rows[i].op->domain;
         if (i > 0 && strcmp(domain, rows[i - 1].op->domain) == 0)

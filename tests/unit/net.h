@@ -11,12 +11,12 @@
 #include <string.h>
 
 /* Calls that must succeed. */
-#define GOOD(expr)                                                  \
-    do {                                                            \
-        oct_err good_err_ = OCT_ERR_INIT, *err = &good_err_;        \
-        oct_status good_s_ = (expr);                                \
-        if (good_s_ != OCT_OK)                                      \
-            fail_msg("status %d: %s", (int)good_s_, err->text);     \
+#define GOOD(expr)                                              \
+    do {                                                        \
+        oct_err good_err_ = OCT_ERR_INIT, *err = &good_err_;    \
+        oct_status good_s_ = (expr);                            \
+        if (good_s_ != OCT_OK)                                  \
+            fail_msg("status %d: %s", (int)good_s_, err->text); \
     } while (0)
 
 static inline oct_graph *net_graph(int64_t opset)
@@ -137,8 +137,8 @@ static inline void net_str(oct_graph *g, const char *name, const char *v)
 {
     GOOD(oct_node_set_str(g, net_last, name, v, err));
 }
-#define NET_INTS(g, name, ...)                                                                                       \
-    GOOD(oct_node_set_ints(g, net_last, name, (const int64_t[]){ __VA_ARGS__ },                                       \
+#define NET_INTS(g, name, ...)                                                  \
+    GOOD(oct_node_set_ints(g, net_last, name, (const int64_t[]){ __VA_ARGS__ }, \
                            (int)OCT_COUNT(((const int64_t[]){ __VA_ARGS__ })), err))
 
 /* ---- nested graphs ---- */
@@ -194,7 +194,8 @@ static inline oct_plan *net_plan(const oct_graph *g, const oct_plan_opts *opts, 
     for (size_t i = 0; shapes && i < g->n_input; i++) {
         const oct_shape *s = &g->value[g->input[i]].shape;
         oct_dim d[OCT_MAX_RANK];
-        in[i] = (oct_plan_input){ .tensor = true, .rank = shapes[i] ? net_dims((oct_graph *)(uintptr_t)g, shapes[i], d) : s->rank };
+        in[i] = (oct_plan_input){ .tensor = true,
+                                  .rank = shapes[i] ? net_dims((oct_graph *)(uintptr_t)g, shapes[i], d) : s->rank };
         for (int k = 0; k < in[i].rank; k++)
             in[i].dims[k] = shapes[i] ? d[k].n : s->d[k].n;
     }
@@ -203,7 +204,8 @@ static inline oct_plan *net_plan(const oct_graph *g, const oct_plan_opts *opts, 
 }
 
 /* Runs a graph of f32 inputs on random numbers and appends all its outputs as f32 to dst; returns how many numbers. */
-static inline size_t net_run_with(const oct_graph *g, const oct_plan_opts *opts, const char *const *shapes, float *dst, size_t cap)
+static inline size_t net_run_with(const oct_graph *g, const oct_plan_opts *opts, const char *const *shapes, float *dst,
+                                  size_t cap)
 {
     oct_plan *p = net_plan(g, opts, shapes);
     const void *in[8];

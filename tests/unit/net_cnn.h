@@ -75,7 +75,8 @@ static inline int net_bias(net_cnn *n, int channels, float x_scale)
 }
 
 /* Conv [+ Relu] with its quantizer; scales: of the input and the output. */
-static inline int net_conv(net_cnn *n, int x, const char *w, int channels, int group, int stride, int pad, float xs, float ys, bool relu)
+static inline int net_conv(net_cnn *n, int x, const char *w, int channels, int group, int stride, int pad, float xs,
+                           float ys, bool relu)
 {
     oct_graph *g = n->g;
     n->count++;
@@ -89,7 +90,8 @@ static inline int net_conv(net_cnn *n, int x, const char *w, int channels, int g
     return net_qdq(n, y, ys, relu ? 0 : 128);
 }
 
-/* Input x [N,3,H,W] (dims as given), output y [N,10]; `mid` is a value in the middle, a graph output as well when shown. */
+/* Input x [N,3,H,W] (dims as given), output y [N,10]; `mid` is a value in the middle, a graph output as well when
+ * shown. */
 static inline oct_graph *net_cnn_make(const char *dims, bool qdq)
 {
     net_cnn n = { net_graph(13), qdq, 0 };
@@ -97,7 +99,7 @@ static inline oct_graph *net_cnn_make(const char *dims, bool qdq)
     int x = net_qdq(&n, net_input(g, "x", OCT_F32, dims), 1.0f / 64, 128);
     int a = net_conv(&n, x, "13,3,3,3", 13, 1, 2, 1, 1.0f / 64, 0.02f, true);
     int b = net_conv(&n, a, "32,13,1,1", 32, 1, 1, 0, 0.02f, 0.05f, true);
-    int c = net_conv(&n, b, "32,1,3,3", 32, 32, 1, 1, 0.05f, 0.04f, true);   /* depthwise */
+    int c = net_conv(&n, b, "32,1,3,3", 32, 32, 1, 1, 0.05f, 0.04f, true); /* depthwise */
     int d = net_conv(&n, c, "13,32,1,1", 13, 1, 1, 0, 0.04f, 0.05f, false);
     n.count++;
     int e = net_qdq(&n, NET_NODE(g, "Add", "residual", "res", a, d), 0.06f, 120);

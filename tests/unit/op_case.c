@@ -189,4 +189,3 @@ bool op_cases_read(const char *path, void (*fn)(op_case *c, void *arg), void *ar
     fclose(f);
     return true;
 }
-

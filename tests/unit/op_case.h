@@ -1,4 +1,5 @@
-/* tests/unit/op_case.h -- operator cases in text form (scripts/generate/op_case_text.py): a node, its inputs as constants, its outputs. */
+/* tests/unit/op_case.h -- operator cases in text form (scripts/generate/op_case_text.py): a node, its inputs as
+ * constants, its outputs. */
 #ifndef OCT_TESTS_OP_CASE_H
 #define OCT_TESTS_OP_CASE_H
 
@@ -27,10 +28,10 @@ typedef struct op_case {
     const oct_tensor *constant[OP_CASE_IO];
     int n_in, n_out;
     double rtol, atol;
-    bool refuses;     /* must fail */
-    bool free_shape;  /* the output's shape depends on data */
-    bool exact;       /* outputs must be equal, also where they are real */
-    op_tensor *capture;  /* outputs go here instead of being compared */
+    bool refuses;       /* must fail */
+    bool free_shape;    /* the output's shape depends on data */
+    bool exact;         /* outputs must be equal, also where they are real */
+    op_tensor *capture; /* outputs go here instead of being compared */
 } op_case;
 
 /* Reads a file and calls fn for each of its cases, whose data last for the call. False when it cannot be read. */

@@ -36,18 +36,16 @@ static void digests_are_sha256(void **state)
     static const struct {
         size_t n;
         const char *digest;
-    } known[] = {
-        { 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
-        { 1, "084fed08b978af4d7d196a7446a86b58009e636b611db16211b65a9aadff29c5" },
-        { 55, "e7313d333c272e639f790978283f9eb392e843d0f29b7016828bb1daa4aac70b" },
-        { 56, "4324d65f3c103567f5589c710bc08f8523f929a9272e3af36fc968e52abc6c27" },
-        { 63, "81c80242132f230c3bd41b3e63bbcff16107339549214a99614ff26664625055" },
-        { 64, "39e3d7b6b5d075d37d053ad89b24b41bef4f3c29760c84447cab3f3be1882241" },
-        { 65, "aacca6ff74fdbb296d165a45cecfa04e5127bc008770fbbdd48006f2d2fae95e" },
-        { 119, "9ce7368e4daf32341631b492e80359dc9f594b48453cd0dd5bf0b19279cc177e" },
-        { 120, "7836b787757e95e58b3ca5aec90b1b004e8deba1e50e9675af9cabf1a13a04b5" },
-        { 1000, "1e9bc38cbf860b9ec31918b065f9b52476c549a782e0e7990bed8ce3868d2371" }
-    };
+    } known[] = { { 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+                  { 1, "084fed08b978af4d7d196a7446a86b58009e636b611db16211b65a9aadff29c5" },
+                  { 55, "e7313d333c272e639f790978283f9eb392e843d0f29b7016828bb1daa4aac70b" },
+                  { 56, "4324d65f3c103567f5589c710bc08f8523f929a9272e3af36fc968e52abc6c27" },
+                  { 63, "81c80242132f230c3bd41b3e63bbcff16107339549214a99614ff26664625055" },
+                  { 64, "39e3d7b6b5d075d37d053ad89b24b41bef4f3c29760c84447cab3f3be1882241" },
+                  { 65, "aacca6ff74fdbb296d165a45cecfa04e5127bc008770fbbdd48006f2d2fae95e" },
+                  { 119, "9ce7368e4daf32341631b492e80359dc9f594b48453cd0dd5bf0b19279cc177e" },
+                  { 120, "7836b787757e95e58b3ca5aec90b1b004e8deba1e50e9675af9cabf1a13a04b5" },
+                  { 1000, "1e9bc38cbf860b9ec31918b065f9b52476c549a782e0e7990bed8ce3868d2371" } };
     unsigned char bytes[1000], digest[OCT_SHA256_BYTES];
     char text[OCT_SHA256_TEXT];
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -93,7 +91,8 @@ static void arena_aligns_and_keeps(void **state)
 #define __has_feature(x) 0
 #endif
 
-/* Private memory of this process in KB; -1: the system does not say, or the thread sanitizer's shadow memory is counted too. */
+/* Private memory of this process in KB; -1: the system does not say, or the thread sanitizer's shadow memory is counted
+ * too. */
 static long private_memory(void)
 {
 #if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
@@ -250,7 +249,8 @@ static void half_floats_round_trip(void **state)
     assert_int_equal(oct_f32_to_bf16(1.0f + 3 * 0x1p-8f), 0x3f82);
 }
 
-/* Every pair of neighbours: what lies between goes to the nearer one, the middle to the even one; zero's neighbours are denormals. */
+/* Every pair of neighbours: what lies between goes to the nearer one, the middle to the even one; zero's neighbours are
+ * denormals. */
 static void half_floats_are_nearest(void **state)
 {
     for (uint32_t h = 0; h < 0x7bff; h++) {
@@ -306,8 +306,10 @@ static void json_lists(void **state)
     oct_json_rows(&j, "none", NULL, 0, sizeof(int), put_number);
     oct_json_texts(&j, "t", (const char *const[]){ "a", NULL }, 2);
     oct_json_close(&j);
-    assert_string_equal(oct_buf_str(&b), "{\n  \"r\": [\n    {\n      \"n\": 3\n    },\n    {\n      \"n\": 5\n    },\n    {\n      \"n\": 8\n    }\n  ],\n"
-                                         "  \"none\": [],\n  \"t\": [\n    \"a\",\n    null\n  ]\n}\n");
+    assert_string_equal(
+        oct_buf_str(&b),
+        "{\n  \"r\": [\n    {\n      \"n\": 3\n    },\n    {\n      \"n\": 5\n    },\n    {\n      \"n\": 8\n    }\n  ],\n"
+        "  \"none\": [],\n  \"t\": [\n    \"a\",\n    null\n  ]\n}\n");
     oct_buf_free(&b);
 }
 
@@ -318,7 +320,8 @@ static void json_is_utf8(void **state)
     oct_json_open(&j, NULL, '[');
     oct_json_str(&j, NULL, "\xff\xc3 \u2028\xc2\x85\x7f\U000e0041 gr\u00f6\u00dfe \ufffd");
     oct_json_close(&j);
-    assert_string_equal(oct_buf_str(&b), "[\n  \"\\\\xff\\\\xc3 \\u2028\\u0085\\u007f\\udb40\\udc41 gr\u00f6\u00dfe \ufffd\"\n]\n");
+    assert_string_equal(oct_buf_str(&b),
+                        "[\n  \"\\\\xff\\\\xc3 \\u2028\\u0085\\u007f\\udb40\\udc41 gr\u00f6\u00dfe \ufffd\"\n]\n");
     oct_buf_free(&b);
 }
 
@@ -335,9 +338,13 @@ static void texts_are_cleaned(void **state)
     cleaned("::set-output name=a::b", false, "\\x3a:set-output name=a::b"); /* commands of a workflow */
     cleaned("a ::b ##[error]c a::b :: x", false, "a \\x3a:b \\x23#[error]c a::b :: x");
     cleaned("\033[31m\r\n\t\x7f", false, "\\x1b[31m\\x0d\\x0a\\x09\\x7f");
-    cleaned("\xc2\x9b" "31m\xc2\x85", false, "\\u009b31m\\u0085");
+    cleaned("\xc2\x9b"
+            "31m\xc2\x85",
+            false, "\\u009b31m\\u0085");
     cleaned("a\u202eb\u2066c\u2028d\ufeffe\u200bf\u061c", false, "a\\u202eb\\u2066c\\u2028d\\ufeffe\\u200bf\\u061c");
-    cleaned("\x9b" "31m \xc3( \xed\xa0\x80 \xe2\x80", false, "\\x9b31m \\xc3( \\xed\\xa0\\x80 \\xe2\\x80");
+    cleaned("\x9b"
+            "31m \xc3( \xed\xa0\x80 \xe2\x80",
+            false, "\\x9b31m \\xc3( \\xed\\xa0\\x80 \\xe2\\x80");
     cleaned("\U000e0001\ufffe", false, "\\U000e0001\\ufffe");
     cleaned("gr\u00f6\u00dfe \u5c64 \ufffd", false, "gr\u00f6\u00dfe \u5c64 \ufffd");
     cleaned("gr\u00f6\u00dfe \U0001f600", true, "gr\\u00f6\\u00dfe \\U0001f600");
@@ -400,7 +407,8 @@ static void expect_word(const char *path, const char *word)
     oct_free(data);
 }
 
-/* Sealed, an output can be read, and what is in its place is still the old file; a link stays one, and so do the rights. */
+/* Sealed, an output can be read, and what is in its place is still the old file; a link stays one, and so do the
+ * rights. */
 static void output_takes_its_place_last(void **state)
 {
     char dir[] = "/tmp/oct_base_XXXXXX", file[64], link[64], part[64], left[64], said[200] = "";
@@ -434,7 +442,8 @@ static void output_takes_its_place_last(void **state)
     assert_true(S_ISLNK(st.st_mode));
     assert_int_equal(stat(file, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0640);
-    for (int round = 0; round < 2; round++) { /* the second cannot be put where a folder is by then: the first goes, if it was not there */
+    for (int round = 0; round < 2;
+         round++) { /* the second cannot be put where a folder is by then: the first goes, if it was not there */
         assert_int_equal(oct_out_open(&p, part, &err), OCT_OK);
         assert_int_equal(oct_out_open(&o, file, &err), OCT_OK);
         unlink(file);
@@ -710,7 +719,7 @@ static void conversions_change_no_value(void **state)
         { OCT_S64, OCT_F32, 0, (1 << 24) + 2, OCT_OK },
         { OCT_S64, OCT_F32, 0, INT64_MIN, OCT_OK },
         { OCT_S64, OCT_F32, 0, INT64_MAX, OCT_ENUMERIC },
-        { OCT_U64, OCT_F64, 0, -1, OCT_ENUMERIC }, /* 2^64 - 1 */
+        { OCT_U64, OCT_F64, 0, -1, OCT_ENUMERIC },  /* 2^64 - 1 */
         { OCT_U64, OCT_F64, 0, INT64_MIN, OCT_OK }, /* 2^63 */
         { OCT_S64, OCT_F64, 0, (INT64_C(1) << 53) + 1, OCT_ENUMERIC },
         { OCT_S32, OCT_F16, 0, 2049, OCT_ENUMERIC },
@@ -737,8 +746,8 @@ static void conversions_change_no_value(void **state)
         const void *from = c->from == OCT_F64 ? (const void *)&c->value : (const void *)&c->whole;
         const oct_status s = oct_array_convert(c->from, from, c->to, &to, 1, &err);
         if (s != c->status)
-            fail_msg("case %zu, %g or %lld from %s to %s: status %d, wanted %d (%s)", i, c->value, (long long)c->whole, oct_dtype_name(c->from),
-                     oct_dtype_name(c->to), s, c->status, err.text);
+            fail_msg("case %zu, %g or %lld from %s to %s: status %d, wanted %d (%s)", i, c->value, (long long)c->whole,
+                     oct_dtype_name(c->from), oct_dtype_name(c->to), s, c->status, err.text);
     }
 }
 
@@ -808,7 +817,8 @@ static void names_have_numbers(void **state)
     assert_int_equal(m.n, MANY);
     for (size_t i = 0; i < MANY; i++)
         if (oct_name_map_find(&m, oct_arena_printf(a, "v%zu", i)) != i)
-            fail_msg("'v%zu' has number %zu, %zu is expected", i, oct_name_map_find(&m, oct_arena_printf(a, "v%zu", i)), i);
+            fail_msg("'v%zu' has number %zu, %zu is expected", i, oct_name_map_find(&m, oct_arena_printf(a, "v%zu", i)),
+                     i);
     assert_true(oct_name_map_find(&m, "v10000") == SIZE_MAX && oct_name_map_find(&m, "") == SIZE_MAX);
     oct_arena_destroy(a);
 }
@@ -822,21 +832,32 @@ int main(void)
         cmocka_unit_test(digests_are_sha256),
         cmocka_unit_test(sizes_overflow),
         cmocka_unit_test(arena_aligns_and_keeps),
-        cmocka_unit_test(large_blocks_leave_memory), cmocka_unit_test(large_blocks_without_a_file_stay),
-        cmocka_unit_test(large_blocks_are_used_again), cmocka_unit_test(waiting_blocks_do_not_add_to_the_peak),
+        cmocka_unit_test(large_blocks_leave_memory),
+        cmocka_unit_test(large_blocks_without_a_file_stay),
+        cmocka_unit_test(large_blocks_are_used_again),
+        cmocka_unit_test(waiting_blocks_do_not_add_to_the_peak),
         cmocka_unit_test(failing_allocation_is_reported),
-        cmocka_unit_test(half_floats_round_trip), cmocka_unit_test(half_floats_are_nearest),
+        cmocka_unit_test(half_floats_round_trip),
+        cmocka_unit_test(half_floats_are_nearest),
         cmocka_unit_test(float_text_is_shortest),
-        cmocka_unit_test(json_escapes_and_nests), cmocka_unit_test(json_lists), cmocka_unit_test(json_is_utf8), cmocka_unit_test(texts_are_cleaned),
+        cmocka_unit_test(json_escapes_and_nests),
+        cmocka_unit_test(json_lists),
+        cmocka_unit_test(json_is_utf8),
+        cmocka_unit_test(texts_are_cleaned),
         cmocka_unit_test(output_appears_only_on_commit),
-        cmocka_unit_test(only_files_are_opened), cmocka_unit_test(forgotten_pages_come_back), cmocka_unit_test(full_disk_is_an_error),
+        cmocka_unit_test(only_files_are_opened),
+        cmocka_unit_test(forgotten_pages_come_back),
+        cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(pool_covers_each_item_once),
         cmocka_unit_test(pool_takes_over_from_a_slow_thread),
         cmocka_unit_test(pool_tells_the_first_failure),
         cmocka_unit_test(pool_without_threads_is_none),
-        cmocka_unit_test(errors_gather_context), cmocka_unit_test(errors_are_cut_between_characters),
-        cmocka_unit_test(conversions_change_no_value), cmocka_unit_test(failures_are_forwarded),
-        cmocka_unit_test(output_takes_its_place_last), /* at the end: a claim outlasts its file, whose number another may get */
+        cmocka_unit_test(errors_gather_context),
+        cmocka_unit_test(errors_are_cut_between_characters),
+        cmocka_unit_test(conversions_change_no_value),
+        cmocka_unit_test(failures_are_forwarded),
+        cmocka_unit_test(
+            output_takes_its_place_last), /* at the end: a claim outlasts its file, whose number another may get */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

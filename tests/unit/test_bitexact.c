@@ -25,7 +25,7 @@ enum { LARGEST = 400 << 10 };
 enum { LARGEST = INT32_MAX };
 #endif
 
-static char folder[600]; /* testdata */
+static char folder[600];   /* testdata */
 static oct_pool *pools[2]; /* NULL and two threads */
 
 /* ------------------------------------------------------------------ arrays stored beside a model */
@@ -237,8 +237,8 @@ static void sixteen_bits(void **state)
     oct_graph_destroy(g);
 }
 
-/* The first block of 32 is 2^-8 + 1, of even k, and 2^24 + 1, which is halfway, to even 2^24: together 2^24 + 2. The second takes 2^24 away. One
- * chain over all k would end at 0. */
+/* The first block of 32 is 2^-8 + 1, of even k, and 2^24 + 1, which is halfway, to even 2^24: together 2^24 + 2. The
+ * second takes 2^24 away. One chain over all k would end at 0. */
 static void chains_of_bf16(void **state)
 {
     static const float x[33] = { 0x1p-8f, 0x1p24f, 1, 1, [32] = -0x1p24f };
@@ -247,7 +247,8 @@ static void chains_of_bf16(void **state)
     float ones[OCT_COUNT(x)], got;
     for (size_t i = 0; i < OCT_COUNT(ones); i++)
         ones[i] = 1 + 0x1p-10f; /* rounded to 1 */
-    net_output(g, NET_NODE(g, "MatMul", "product", "y", net_input(g, "x", OCT_F32, "N,33"), net_const(g, "w", OCT_F32, "33,1", ones)));
+    net_output(g, NET_NODE(g, "MatMul", "product", "y", net_input(g, "x", OCT_F32, "N,33"),
+                           net_const(g, "w", OCT_F32, "33,1", ones)));
     feeds f = { { x }, { { .tensor = true, .rank = 2, .dims = { 1, 33 } } }, 1, .bf16 = true };
     result r;
     GOOD(run_all_ways("chains of bf16", g, &f, &r, err));
@@ -284,7 +285,8 @@ static void odd_products(void **state)
             snprintf(dims, sizeof dims, "N,%d", (int)k);
             int v = net_qdq(&n, net_input(n.g, "x", OCT_F32, dims), 1.0f / 64, 128);
             n.count++;
-            int y = NET_NODE(n.g, "Gemm", "fc", "y", v, net_weights(&n, w[i], (int)rows), net_bias(&n, (int)rows, 1.0f / 64));
+            int y = NET_NODE(n.g, "Gemm", "fc", "y", v, net_weights(&n, w[i], (int)rows),
+                             net_bias(&n, (int)rows, 1.0f / 64));
             net_int(n.g, "transB", 1);
             net_output(n.g, net_qdq(&n, y, 0.02f, 128));
             feeds f = { { x }, { { .tensor = true, .rank = 2, .dims = { 19, k } } }, 1 };
@@ -504,10 +506,8 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(generated), cmocka_unit_test(sixteen_bits), cmocka_unit_test(chains_of_bf16),
-        cmocka_unit_test(odd_products),
-        cmocka_unit_test(models),
-        cmocka_unit_test(qvals),
+        cmocka_unit_test(generated),    cmocka_unit_test(sixteen_bits), cmocka_unit_test(chains_of_bf16),
+        cmocka_unit_test(odd_products), cmocka_unit_test(models),       cmocka_unit_test(qvals),
         cmocka_unit_test(real_models),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,4 +1,5 @@
-/* lib/quant: weights in blocks -- parameters and quantized values against sums written out here, which layers get them, both written forms. */
+/* lib/quant: weights in blocks -- parameters and quantized values against sums written out here, which layers get them,
+ * both written forms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,14 +62,17 @@ static void qparams_are_found(void **state)
 {
     static float w[100 * 20], back[100];
     for (int form = 0; form < 8; form++) {
-        const oct_nbits_form f = { 20, 100, form & 1 ? 8 : 4, form & 2 ? 16 : 32, form & 4 ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
+        const oct_nbits_form f = { 20, 100, form & 1 ? 8 : 4, form & 2 ? 16 : 32,
+                                   form & 4 ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
         const int top = (1 << f.bits) - 1;
         uint32_t seed = 9;
         for (size_t i = 0; i < f.k; i++)
             for (size_t j = 0; j < f.n; j++) {
                 const int zero = form & 4 ? (top + 1) / 2 : (int)((i / f.block * 5 + j * 3) % (size_t)(top + 1));
                 /* both ends of the range are in every whole block */
-                const int qval = i % f.block == 0 ? 0 : i % f.block == 1 ? top : (int)(net_next(&seed) % (unsigned)(top + 1));
+                const int qval = i % f.block == 0   ? 0
+                                 : i % f.block == 1 ? top
+                                                    : (int)(net_next(&seed) % (unsigned)(top + 1));
                 w[i * f.n + j] = (float)(qval - zero) * (j % 2 ? 0.125f : 0.25f);
             }
         GOOD(quantize(w, &f, NULL, &a, err));
@@ -109,7 +113,8 @@ static void no_worse_than_plain(void **state)
     static float w[150 * 17], column[150], back[150];
     fill(w, 150 * 17, 3);
     for (int form = 0; form < 8; form++) {
-        const oct_nbits_form f = { 17, 150, form & 1 ? 8 : 4, form & 2 ? 16 : 64, form & 4 ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
+        const oct_nbits_form f = { 17, 150, form & 1 ? 8 : 4, form & 2 ? 16 : 64,
+                                   form & 4 ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE };
         double signal = 0, noise = 0, plain = 0;
         GOOD(quantize(w, &f, NULL, &a, err));
         const oct_nbits_weights q = weights_of(&a);
@@ -247,8 +252,11 @@ static void dequantize_into(oct_graph *g, const work *w, const char *node)
     const qweights *q = w->job->node[d->node].weights[0];
     const oct_tensor *matrix = g->value[q->matrix].constant;
     const bool transposed = q->quant.axis == 1;
-    const oct_nbits_form form = { .n = (size_t)matrix->dims[!transposed], .k = (size_t)matrix->dims[transposed],
-                                  .bits = oct_dtype_bits(q->quant.dtype), .block = (size_t)q->quant.block }, *f = &form;
+    const oct_nbits_form form = { .n = (size_t)matrix->dims[!transposed],
+                                  .k = (size_t)matrix->dims[transposed],
+                                  .bits = oct_dtype_bits(q->quant.dtype),
+                                  .block = (size_t)q->quant.block },
+                         *f = &form;
     const bool symmetric = q->quant.dtype == OCT_S4 || q->quant.dtype == OCT_S8;
     const int per = 8 / f->bits, middle = symmetric ? 1 << (f->bits - 1) : 0;
     float *to = (float *)(uintptr_t)matrix->data;
@@ -257,7 +265,8 @@ static void dequantize_into(oct_graph *g, const work *w, const char *node)
             const size_t block = j * oct_nbits_blocks(f) + i / f->block;
             const uint8_t *qvals = (const uint8_t *)q->quant.qvals->data + j * oct_nbits_column_bytes(f);
             const int qval = qvals[i / (size_t)per] >> i % (size_t)per * (size_t)f->bits & ((1 << f->bits) - 1);
-            to[transposed ? j * f->k + i : i * f->n + j] = (float)(qval - middle - q->quant.zp[block]) * q->quant.scale[block];
+            to[transposed ? j * f->k + i : i * f->n + j] =
+                (float)(qval - middle - q->quant.zp[block]) * q->quant.scale[block];
         }
 }
 
@@ -268,7 +277,8 @@ static void both_forms(void **state)
         const oct_qjob_opts o = { .bits = form & 1 ? 8 : 4, .block = form & 2 ? 16 : 0, .symmetric = form & 4 };
         oct_graph *g = products(), *fl = products();
         work w = convert(g, o, NULL);
-        assert_ptr_equal(w.job->node[layer(&w, "first")->node].weights[0], w.job->node[layer(&w, "second")->node].weights[0]);
+        assert_ptr_equal(w.job->node[layer(&w, "first")->node].weights[0],
+                         w.job->node[layer(&w, "second")->node].weights[0]);
         dequantize_into(fl, &w, "first");
         dequantize_into(fl, &w, "third");
         const size_t n = net_run(fl, want, CAP);
@@ -324,10 +334,14 @@ static void first_factors_are_turned(void **state)
         net_output(g, NET_NODE(g, "MatMul", "small", "z", net_random(g, "s", "95,96", 2), x));
         net_output(g, NET_NODE(g, "MatMul", "stack", "u", net_random(g, "t", "2,96,96", 3), x));
         const size_t n = net_run(g, real, OCT_COUNT(real));
-        work w = convert(g, (oct_qjob_opts){ .scheme = dynamic ? OCT_SCHEME_DYNAMIC : OCT_SCHEME_WEIGHT_ONLY, .bits = 8 }, NULL);
+        work w =
+            convert(g, (oct_qjob_opts){ .scheme = dynamic ? OCT_SCHEME_DYNAMIC : OCT_SCHEME_WEIGHT_ONLY, .bits = 8 },
+                    NULL);
         assert_int_equal(layer(&w, "large")->scheme, dynamic ? OCT_SCHEME_DYNAMIC : OCT_SCHEME_WEIGHT_ONLY);
-        assert_string_equal(layer(&w, "small")->why, "its constant is the first factor, and too small to gain from being turned");
-        assert_string_equal(layer(&w, "stack")->why, "its constant is the first factor, and not one matrix beside data of known rank");
+        assert_string_equal(layer(&w, "small")->why,
+                            "its constant is the first factor, and too small to gain from being turned");
+        assert_string_equal(layer(&w, "stack")->why,
+                            "its constant is the first factor, and not one matrix beside data of known rank");
         GOOD(oct_qjob_rewrite(w.job, err));
         assert_int_equal(net_count(g, "Transpose"), 2);
         assert_int_equal(net_run(g, rounded, OCT_COUNT(rounded)), n);
@@ -350,7 +364,9 @@ static void stays_float(void **state)
     work w = convert(g, (oct_qjob_opts){ 0 }, NULL);
     static const struct {
         const char *name, *why;
-    } each[] = { { "conv", "only products of matrices" }, { "short", "nothing would be saved" }, { "odd", "one value a column" },
+    } each[] = { { "conv", "only products of matrices" },
+                 { "short", "nothing would be saved" },
+                 { "odd", "one value a column" },
                  { "both", "not a constant matrix" } };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         assert_int_equal(layer(&w, each[i].name)->scheme, OCT_SCHEME_FLOAT);
@@ -364,14 +380,17 @@ static void stays_float(void **state)
     done(&w, g);
 }
 
-/* A token model: a table, then products to logits (converted to 16 bits or not), and to keys that attention reads and that are given out. */
+/* A token model: a table, then products to logits (converted to 16 bits or not), and to keys that attention reads and
+ * that are given out. */
 static oct_graph *tokens(bool half, bool keys_are_read)
 {
     oct_graph *g = net_graph(17);
-    const int ids = net_input(g, "ids", OCT_S64, "5"), x = NET_NODE(g, "Gather", "table", "x", net_random(g, "rows", "300,64", 1), ids);
+    const int ids = net_input(g, "ids", OCT_S64, "5"),
+              x = NET_NODE(g, "Gather", "table", "x", net_random(g, "rows", "300,64", 1), ids);
     const int k = NET_NODE(g, "MatMul", "key", "k", x, net_random(g, "wk", "64,64", 2));
     const int present = NET_NODE(g, "Transpose", "turn", "present", k);
-    const int read = keys_are_read ? NET_NODE(g, "MatMul", "attend", "attend", x, present) : NET_NODE(g, "ReduceMean", "mean", "mean", present);
+    const int read = keys_are_read ? NET_NODE(g, "MatMul", "attend", "attend", x, present)
+                                   : NET_NODE(g, "ReduceMean", "mean", "mean", present);
     const int h = NET_NODE(g, "Add", "sum", "h", x, NET_NODE(g, "ReduceMean", "reduce", "reduced", read));
     const int logits = NET_NODE(g, "MatMul", "head", "logits", h, net_random(g, "wh", "64,300", 3));
     net_output(g, present);
@@ -383,8 +402,8 @@ static oct_graph *tokens(bool half, bool keys_are_read)
     return g;
 }
 
-/* The product of the logits is a head and gets 8 bits, also if its output is converted or if the largest is picked from it. Keys are none, if attention
- * reads them beside the output. */
+/* The product of the logits is a head and gets 8 bits, also if its output is converted or if the largest is picked from
+ * it. Keys are none, if attention reads them beside the output. */
 static void heads_are_told(void **state)
 {
     for (int form = 0; form < 4; form++) {
@@ -400,10 +419,11 @@ static void heads_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qparams_are_found), cmocka_unit_test(no_worse_than_plain), cmocka_unit_test(beyond_the_end),
-        cmocka_unit_test(odd_blocks),      cmocka_unit_test(same_everywhere),     cmocka_unit_test(both_forms),
-        cmocka_unit_test(layers_are_told), cmocka_unit_test(stays_float),         cmocka_unit_test(first_factors_are_turned),
-        cmocka_unit_test(heads_are_told),
+        cmocka_unit_test(qparams_are_found),        cmocka_unit_test(no_worse_than_plain),
+        cmocka_unit_test(beyond_the_end),           cmocka_unit_test(odd_blocks),
+        cmocka_unit_test(same_everywhere),          cmocka_unit_test(both_forms),
+        cmocka_unit_test(layers_are_told),          cmocka_unit_test(stays_float),
+        cmocka_unit_test(first_factors_are_turned), cmocka_unit_test(heads_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ typedef struct out {
 } out;
 
 /* Decodes with a rule of these lines, for an input of 32 x 16. */
-static oct_status decode(const char *lines, const out *o, size_t n, const float *priors, size_t n_priors, oct_boxes *b, oct_err *err)
+static oct_status decode(const char *lines, const out *o, size_t n, const float *priors, size_t n_priors, oct_boxes *b,
+                         oct_err *err)
 {
     oct_set_tensor t[4];
     char text[512];
@@ -88,11 +89,14 @@ static void plain_forms(void **state)
 /* Columns of one output, transposed: centre, size, objectness and two scores of each of three boxes. */
 static void columns(void **state)
 {
-    static const float v[7][3] = { { 8, 20, 8 }, { 5, 8, 5 }, { 8, 4, 8 }, { 6, 4, 6 }, { 0.5f, 1, 0.1f }, { 0.8f, 0.1f, 0.2f }, { 0.2f, 0.9f, 0.3f } };
+    static const float v[7][3] = { { 8, 20, 8 },      { 5, 8, 5 },          { 8, 4, 8 },         { 6, 4, 6 },
+                                   { 0.5f, 1, 0.1f }, { 0.8f, 0.1f, 0.2f }, { 0.2f, 0.9f, 0.3f } };
     const out o = { "y", 2, { 7, 3 }, &v[0][0] };
     oct_boxes b = { 0 };
     oct_err err = OCT_ERR_INIT;
-    assert_int_equal(decode("boxes [*,n] 0..3\nobjectness [*,n] 4\nscores [*,n] 5..\nform cxcywh\nscore 0.15\n", &o, 1, NULL, 0, &b, &err), OCT_OK);
+    assert_int_equal(decode("boxes [*,n] 0..3\nobjectness [*,n] 4\nscores [*,n] 5..\nform cxcywh\nscore 0.15\n", &o, 1,
+                            NULL, 0, &b, &err),
+                     OCT_OK);
     assert_int_equal(b.n, 2);
     expect_box(&b, 0, (const double[]){ 18, 6, 22, 10 }, 0.9f, 1);
     expect_box(&b, 1, (const double[]){ 4, 2, 12, 8 }, 0.5 * 0.8f, 0);
@@ -103,7 +107,8 @@ static void columns(void **state)
     oct_boxes_free(&b);
 }
 
-/* Distances in bins, an output for each stride: 8 has 4 x 2 cells, 16 has 2 x 1. The smaller output stands first in the model. */
+/* Distances in bins, an output for each stride: 8 has 4 x 2 cells, 16 has 2 x 1. The smaller output stands first in the
+ * model. */
 static void distances(void **state)
 {
     float s8[8] = { 0 }, s16[2] = { 0 }, d8[8 * 8] = { 0 }, d16[2 * 8] = { 0 };
@@ -111,16 +116,20 @@ static void distances(void **state)
     s16[1] = 0.9f; /* column 1, row 0 */
     for (int k = 0; k < 4; k++)
         d8[6 * 8 + 2 * k + 1] = k == 0 ? 100 : -100; /* of bins 0 and 1 the left side is at 1, others at 0 */
-    const out o[] = { { "s16", 2, { 2, 1 }, s16 }, { "d16", 2, { 2, 8 }, d16 }, { "s8", 2, { 8, 1 }, s8 }, { "d8", 2, { 8, 8 }, d8 } };
+    const out o[] = {
+        { "s16", 2, { 2, 1 }, s16 }, { "d16", 2, { 2, 8 }, d16 }, { "s8", 2, { 8, 1 }, s8 }, { "d8", 2, { 8, 8 }, d8 }
+    };
     oct_boxes b = { 0 };
     oct_err err = OCT_ERR_INIT;
     const char *lines = "boxes [n,8]\nscores [n,1]\nform ltrb\nunit stride\nbins 2\nstrides 8 16\nshift -0.5";
     if (decode(lines, o, 4, NULL, 0, &b, &err) != OCT_OK)
         fail_msg("%s", err.text);
     assert_int_equal(b.n, 2);
-    expect_box(&b, 0, (const double[]){ 23.5 - 8, 7.5 - 8, 23.5 + 8, 7.5 + 8 }, 0.9f, 0); /* both bins alike: half a stride */
+    expect_box(&b, 0, (const double[]){ 23.5 - 8, 7.5 - 8, 23.5 + 8, 7.5 + 8 }, 0.9f,
+               0); /* both bins alike: half a stride */
     expect_box(&b, 1, (const double[]){ 19.5 - 8, 11.5, 19.5, 11.5 }, 0.5, 0);
-    assert_int_equal(decode("boxes [n,8]\nscores [n,1]\nform ltrb\nbins 2\nstrides 8 32", o, 4, NULL, 0, &b, &err), OCT_EUSAGE);
+    assert_int_equal(decode("boxes [n,8]\nscores [n,1]\nform ltrb\nbins 2\nstrides 8 32", o, 4, NULL, 0, &b, &err),
+                     OCT_EUSAGE);
     oct_boxes_free(&b);
 }
 
@@ -131,30 +140,35 @@ static void grids(void **state)
     const out o = { "y", 2, { 2, 5 }, &v[0][0] };
     oct_boxes b = { 0 };
     oct_err err = OCT_ERR_INIT;
-    assert_int_equal(decode("boxes [n,5] 0..3\nscores [n,5] 4\nform grid\nstrides 16", &o, 1, NULL, 0, &b, &err), OCT_OK);
+    assert_int_equal(decode("boxes [n,5] 0..3\nscores [n,5] 4\nform grid\nstrides 16", &o, 1, NULL, 0, &b, &err),
+                     OCT_OK);
     assert_int_equal(b.n, 1);
     expect_box(&b, 0, (const double[]){ 24 - 8, 4 - 4, 24 + 8, 4 + 4 }, 0.6f, 0);
-    /* Logits of 0: sigmoid one half, so centre (0.5 + x) * 16 and the anchor itself; the second anchor of the second cell. */
+    /* Logits of 0: sigmoid one half, so centre (0.5 + x) * 16 and the anchor itself; the second anchor of the second
+     * cell. */
     float raw[4][5] = { { 0 } };
     for (int i = 0; i < 4; i++)
         raw[i][4] = -9;
     raw[3][4] = 2;
     const out r = { "y", 4, { 2, 1, 2, 5 }, &raw[0][0] };
-    const char *lines = "boxes [n,n,n,5] 0..3\nscores [n,n,n,5] 4\nform yolo\nactivation sigmoid\nstrides 16\nanchors 16 4 6 8 10\norder anchor";
+    const char *lines =
+        "boxes [n,n,n,5] 0..3\nscores [n,n,n,5] 4\nform yolo\nactivation sigmoid\nstrides 16\nanchors 16 4 6 8 10\norder anchor";
     assert_int_equal(decode(lines, &r, 1, NULL, 0, &b, &err), OCT_OK);
     assert_int_equal(b.n, 1);
     expect_box(&b, 0, (const double[]){ 24 - 4, 8 - 5, 24 + 4, 8 + 5 }, 1 / (1 + exp(-2.0)), 0);
     /* Against a prior: centre moved by a tenth of its size times 1 and 2, width twice as large. */
     const float deltas[] = { 1, 2, 3.4657359f, 0 }, prior[] = { 0.5f, 0.5f, 0.25f, 0.5f }, two[] = { 0, 1 };
     const out d[] = { { "l", 2, { 1, 4 }, deltas }, { "c", 2, { 1, 2 }, two } };
-    lines = "boxes [n,4]\nscores [n,2]\nform deltas\nvariances 0.1 0.1 0.2 0.2\npriors p.npy\nactivation softmax\nbackground first";
+    lines =
+        "boxes [n,4]\nscores [n,2]\nform deltas\nvariances 0.1 0.1 0.2 0.2\npriors p.npy\nactivation softmax\nbackground first";
     assert_int_equal(decode(lines, d, 2, prior, 1, &b, &err), OCT_OK);
     expect_box(&b, 0, (const double[]){ 16.8 - 8, 9.6 - 4, 16.8 + 8, 9.6 + 4 }, 1 / (1 + exp(-1.0)), 0);
     assert_int_equal(decode(lines, d, 2, prior, 2, &b, &err), OCT_EUSAGE);
     oct_boxes_free(&b);
 }
 
-/* Two anchors of a cell in one dimension of channels, or behind cells; boxes of the second anchor in the second of 2 x 1 cells. */
+/* Two anchors of a cell in one dimension of channels, or behind cells; boxes of the second anchor in the second of 2 x
+ * 1 cells. */
 static void joined(void **state)
 {
     float shifts[8][2] = { { 0 } }, scores[2][2] = { { 0 } }, last[2][8] = { { 0 } }, of_last[2][2] = { { 0 } };
@@ -165,7 +179,8 @@ static void joined(void **state)
     oct_boxes b = { 0 };
     oct_err err = OCT_ERR_INIT;
 #define ANCHORS "form deltas\nstrides 16\nanchors 16 4 6 8 10\n"
-    assert_int_equal(decode("boxes [2x4,n,n]\nscores [2x*,n,n]\norder anchor\n" ANCHORS, o, 2, NULL, 0, &b, &err), OCT_OK);
+    assert_int_equal(decode("boxes [2x4,n,n]\nscores [2x*,n,n]\norder anchor\n" ANCHORS, o, 2, NULL, 0, &b, &err),
+                     OCT_OK);
     assert_int_equal(b.n, 1);
     expect_box(&b, 0, (const double[]){ 24, 3, 32, 13 }, 0.75, 0);
     assert_int_equal(decode("boxes b [n,n,2x4]\nscores s [n,n,2x*]\n" ANCHORS, z, 2, NULL, 0, &b, &err), OCT_OK);
@@ -187,7 +202,9 @@ static void joined(void **state)
 static void inside(void **state)
 {
     const float boxes[] = { 1, 1, 5, 5, 2, 2, 9, 9 }, labels[] = { 3, 1 }, scores[] = { 0.5f, 0.75f }, count[] = { 1 };
-    const out o[] = { { "b", 2, { 2, 4 }, boxes }, { "l", 1, { 2 }, labels }, { "s", 1, { 2 }, scores }, { "n", 0, { 0 }, count } };
+    const out o[] = {
+        { "b", 2, { 2, 4 }, boxes }, { "l", 1, { 2 }, labels }, { "s", 1, { 2 }, scores }, { "n", 0, { 0 }, count }
+    };
     oct_boxes b = { 0 };
     oct_err err = OCT_ERR_INIT;
     const char *lines = "boxes b [n,4]\nclasses l [n]\nscores s [n]\nform xyxy\nfirst-class 1\n";
@@ -195,12 +212,16 @@ static void inside(void **state)
     assert_int_equal(b.n, 2);
     expect_box(&b, 0, (const double[]){ 2, 2, 9, 9 }, 0.75, 0);
     expect_box(&b, 1, (const double[]){ 1, 1, 5, 5 }, 0.5, 2);
-    assert_int_equal(decode("boxes b [n,4]\nclasses l [n]\nscores s [n]\ncount n\nform xyxy\n", o, 4, NULL, 0, &b, &err), OCT_OK);
+    assert_int_equal(decode("boxes b [n,4]\nclasses l [n]\nscores s [n]\ncount n\nform xyxy\n", o, 4, NULL, 0, &b,
+                            &err),
+                     OCT_OK);
     assert_int_equal(b.n, 1);
     const out none[] = { { "b", 2, { 0, 4 }, boxes }, { "l", 1, { 0 }, labels }, { "s", 1, { 0 }, scores } };
     assert_int_equal(decode(lines, none, 3, NULL, 0, &b, &err), OCT_OK);
     assert_int_equal(b.n, 0);
-    const out one[] = { { "b", 1, { 4 }, boxes }, { "l", 0, { 0 }, labels }, { "s", 0, { 0 }, scores } }; /* a 1 in front taken for the batch */
+    const out one[] = { { "b", 1, { 4 }, boxes },
+                        { "l", 0, { 0 }, labels },
+                        { "s", 0, { 0 }, scores } }; /* a 1 in front taken for the batch */
     assert_int_equal(decode(lines, one, 3, NULL, 0, &b, &err), OCT_OK);
     assert_int_equal(b.n, 1);
     expect_box(&b, 0, (const double[]){ 1, 1, 5, 5 }, 0.5, 2);
@@ -212,15 +233,22 @@ static void inside(void **state)
 static void suppression(void **state)
 {
     /* The second overlaps the first by 80 / 120, the third by 50 / 150; the fourth is the first, of another class. */
-    static const oct_box from[] = { { 0, 0, 10, 10, 0.9, 0, 0 }, { 2, 0, 12, 10, 0.8, 0, 1 }, { 5, 0, 15, 10, 0.95, 0, 2 }, { 0, 0, 10, 10, 0.7, 1, 3 } };
+    static const oct_box from[] = { { 0, 0, 10, 10, 0.9, 0, 0 },
+                                    { 2, 0, 12, 10, 0.8, 0, 1 },
+                                    { 5, 0, 15, 10, 0.95, 0, 2 },
+                                    { 0, 0, 10, 10, 0.7, 1, 3 } };
     static const struct {
         double limit;
         bool all;
         int64_t most;
         bool of_class;
         size_t n, rows[4];
-    } cases[] = { { 0.6, false, 9, false, 3, { 2, 0, 3 } },     { 0.3, false, 9, false, 2, { 2, 3 } }, { 0.3, true, 9, false, 1, { 2 } },
-                  { 2, false, 9, false, 4, { 2, 0, 1, 3 } },    { 2, false, 2, false, 2, { 2, 0 } },   { 2, false, 1, true, 2, { 2, 3 } },
+    } cases[] = { { 0.6, false, 9, false, 3, { 2, 0, 3 } },
+                  { 0.3, false, 9, false, 2, { 2, 3 } },
+                  { 0.3, true, 9, false, 1, { 2 } },
+                  { 2, false, 9, false, 4, { 2, 0, 1, 3 } },
+                  { 2, false, 2, false, 2, { 2, 0 } },
+                  { 2, false, 1, true, 2, { 2, 3 } },
                   { 2.0 / 3, false, 9, false, 4, { 2, 0, 1, 3 } } };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         oct_box v[4];
@@ -237,15 +265,20 @@ static void suppression(void **state)
 
 static void matching(void **state)
 {
-    static const oct_object objects[] = { { 0, 0, 0, 100, 100, true }, { 0, 0, 0, 10, 10, false }, { 0, 20, 0, 30, 10, false } };
+    static const oct_object objects[] = { { 0, 0, 0, 100, 100, true },
+                                          { 0, 0, 0, 10, 10, false },
+                                          { 0, 20, 0, 30, 10, false } };
     /* Best first: on the second object by 0.8; on it again; within the crowd; on the third by 0.5. */
-    static const oct_box boxes[] = { { 0, 0, 8, 10, 0.9, 0, 0 }, { 0, 0, 10, 10, 0.8, 0, 1 }, { 50, 50, 60, 60, 0.7, 0, 2 }, { 20, 0, 25, 10, 0.6, 0, 3 },
+    static const oct_box boxes[] = { { 0, 0, 8, 10, 0.9, 0, 0 },
+                                     { 0, 0, 10, 10, 0.8, 0, 1 },
+                                     { 50, 50, 60, 60, 0.7, 0, 2 },
+                                     { 20, 0, 25, 10, 0.6, 0, 3 },
                                      { 200, 0, 210, 10, 0.5, 0, 4 } };
     oct_match m[OCT_COUNT(boxes)];
     assert_int_equal(oct_match_boxes(boxes, OCT_COUNT(boxes), objects, OCT_COUNT(objects), m, NULL), OCT_OK);
-    assert_int_equal(m[0].hit, 0x7f); /* 0.50 to 0.80 */
+    assert_int_equal(m[0].hit, 0x7f);      /* 0.50 to 0.80 */
     assert_int_equal(m[0].ignored, 0x380); /* above it lies on the crowd alone */
-    assert_int_equal(m[1].hit, 0x380); /* the object is free where the better one did not take it */
+    assert_int_equal(m[1].hit, 0x380);     /* the object is free where the better one did not take it */
     assert_int_equal(m[1].ignored, 0x7f);
     assert_true(m[2].hit == 0 && m[2].ignored == 0x3ff);
     assert_true(m[3].hit == 1 && m[3].ignored == 0x3fe);
@@ -266,7 +299,8 @@ static void precisions(void **state)
     oct_decode *r;
     oct_err err = OCT_ERR_INIT;
     assert_int_equal(oct_truth_open(truth_file, &t, &err), OCT_OK);
-    assert_int_equal(oct_decode_parse("judges boxes\nboxes [n,4]\nscores [n,1]\nform xyxy\n", "r", "", &r, &err), OCT_OK);
+    assert_int_equal(oct_decode_parse("judges boxes\nboxes [n,4]\nscores [n,1]\nform xyxy\n", "r", "", &r, &err),
+                     OCT_OK);
     const oct_judging j = { .rule = r, .truth = t };
     oct_set *s;
     assert_int_equal(oct_set_create(OCT_SET_BOXES, &j, &s, NULL), OCT_OK);
@@ -327,8 +361,9 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_forms), cmocka_unit_test(columns),     cmocka_unit_test(distances), cmocka_unit_test(grids), cmocka_unit_test(joined),
-        cmocka_unit_test(inside),      cmocka_unit_test(suppression), cmocka_unit_test(matching),  cmocka_unit_test(precisions),
+        cmocka_unit_test(plain_forms), cmocka_unit_test(columns),  cmocka_unit_test(distances),
+        cmocka_unit_test(grids),       cmocka_unit_test(joined),   cmocka_unit_test(inside),
+        cmocka_unit_test(suppression), cmocka_unit_test(matching), cmocka_unit_test(precisions),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -61,7 +61,8 @@ static void cuts_are_the_least(void **state)
 
 /* ---- choices ---- */
 
-#define TARGET "name mine\nsummary a board\ntypes u8*s8 u8*u8\nop MatMul static dynamic weight-only\nop Sigmoid static\n"
+#define TARGET \
+    "name mine\nsummary a board\ntypes u8*s8 u8*u8\nop MatMul static dynamic weight-only\nop Sigmoid static\n"
 #define BORDERS "cost quantize float call=1e8\ncost dequantize float call=1e8\n" /* 0.1 ms each */
 
 typedef struct made {
@@ -131,12 +132,16 @@ static void becomes(const char *costs, const char *rules, oct_scheme asked, oct_
 static void the_cheapest_wins(void **state)
 {
     /* 1 ms on floats; half of that on integers */
-    becomes(BORDERS "cost product float call=1e9\ncost product static call=5e8\ncost product dynamic call=9e8\n", NULL, AUTO, STATIC, STATIC, STATIC);
-    becomes(BORDERS "cost product float call=1e9\ncost product static call=2e9\ncost product dynamic call=3e9\n", NULL, AUTO, FLOAT, FLOAT, FLOAT);
-    becomes(BORDERS "cost product float call=1e9\ncost product static call=9.9e8\ncost product dynamic call=5e8\n", NULL, AUTO, DYNAMIC, FLOAT, DYNAMIC);
+    becomes(BORDERS "cost product float call=1e9\ncost product static call=5e8\ncost product dynamic call=9e8\n", NULL,
+            AUTO, STATIC, STATIC, STATIC);
+    becomes(BORDERS "cost product float call=1e9\ncost product static call=2e9\ncost product dynamic call=3e9\n", NULL,
+            AUTO, FLOAT, FLOAT, FLOAT);
+    becomes(BORDERS "cost product float call=1e9\ncost product static call=9.9e8\ncost product dynamic call=5e8\n",
+            NULL, AUTO, DYNAMIC, FLOAT, DYNAMIC);
     /* What is no slower than float is kept. */
-    becomes(BORDERS "cost product float call=1e9\ncost product static call=9e8\ncost product dynamic call=5e8\n", NULL, AUTO, STATIC, STATIC, STATIC);
-    becomes("", NULL, AUTO, STATIC, STATIC, STATIC);                        /* nothing is known */
+    becomes(BORDERS "cost product float call=1e9\ncost product static call=9e8\ncost product dynamic call=5e8\n", NULL,
+            AUTO, STATIC, STATIC, STATIC);
+    becomes("", NULL, AUTO, STATIC, STATIC, STATIC); /* nothing is known */
     becomes("cost quantize float call=1e9\n", NULL, AUTO, STATIC, STATIC, STATIC);
 }
 
@@ -144,11 +149,15 @@ static void the_cheapest_wins(void **state)
 static void borders_count(void **state)
 {
 #define PRODUCTS BORDERS "cost product float call=1e9\ncost product static call=5e8\n"
-    becomes(PRODUCTS "cost Sigmoid float call=1e8\ncost Sigmoid static call=1.5e8\n", NULL, AUTO, STATIC, STATIC, STATIC); /* 0.05 ms are less than a border */
-    becomes(PRODUCTS "cost Sigmoid float call=1e8\ncost Sigmoid static call=1.2e9\n", NULL, AUTO, STATIC, FLOAT, STATIC);
+    becomes(PRODUCTS "cost Sigmoid float call=1e8\ncost Sigmoid static call=1.5e8\n", NULL, AUTO, STATIC, STATIC,
+            STATIC); /* 0.05 ms are less than a border */
+    becomes(PRODUCTS "cost Sigmoid float call=1e8\ncost Sigmoid static call=1.2e9\n", NULL, AUTO, STATIC, FLOAT,
+            STATIC);
     /* Products that win less than their borders cost. */
-    becomes(BORDERS "cost product float call=1e9\ncost product static call=9.9e8\ncost Sigmoid float call=1e8\ncost Sigmoid static call=9e8\n", NULL, AUTO,
-            FLOAT, FLOAT, FLOAT);
+    becomes(
+        BORDERS
+        "cost product float call=1e9\ncost product static call=9.9e8\ncost Sigmoid float call=1e8\ncost Sigmoid static call=9e8\n",
+        NULL, AUTO, FLOAT, FLOAT, FLOAT);
 }
 
 static void what_is_asked_for_stays(void **state)
@@ -192,15 +201,21 @@ static void what_stays_float_is_stored_small(void **state)
     drop(&m);
 }
 
-/* Blocks lose less than one scale of all inputs: they win what tables cannot tell apart, where the runtime may quantize by them. */
+/* Blocks lose less than one scale of all inputs: they win what tables cannot tell apart, where the runtime may quantize
+ * by them. */
 static void blocks_win_a_draw(void **state)
 {
-#define DRAW(blocks) BORDERS "cost product float call=1e9\ncost product static call=2e9\ncost product dynamic call=5e8\ncost product blocks8-bytes call=" blocks "\n"
+#define DRAW(blocks)                                                                                                                    \
+    BORDERS                                                                                                                             \
+    "cost product float call=1e9\ncost product static call=2e9\ncost product dynamic call=5e8\ncost product blocks8-bytes call=" blocks \
+    "\n"
     static const struct {
         const char *costs;
         bool bytes;
         oct_scheme a;
-    } each[] = { { DRAW("5e8"), true, OCT_SCHEME_WEIGHT_ONLY }, { DRAW("5e8"), false, DYNAMIC }, { DRAW("6e8"), true, DYNAMIC } };
+    } each[] = { { DRAW("5e8"), true, OCT_SCHEME_WEIGHT_ONLY },
+                 { DRAW("5e8"), false, DYNAMIC },
+                 { DRAW("6e8"), true, DYNAMIC } };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         made m = make_wide(each[i].costs, each[i].bytes);
         assert_int_equal(layer(&m, "a")->scheme, each[i].a);
@@ -210,10 +225,13 @@ static void blocks_win_a_draw(void **state)
 }
 
 /* x[4][8] -> MatMul a -> Sigmoid s -> MatMul b as above, in a target that takes activations of 16 bits, too. */
-static void in_16_bits(const char *costs, const char *rules, const oct_scheme scheme[3], const oct_dtype type[3], double decided)
+static void in_16_bits(const char *costs, const char *rules, const oct_scheme scheme[3], const oct_dtype type[3],
+                       double decided)
 {
     static const char *const names[] = { "a", "s", "b" };
-    made m = make_in("name mine\nsummary a board\ntypes u8*s8 u16*s8\nop MatMul static dynamic weight-only\nop Sigmoid static\n", costs, rules, AUTO, "4,8");
+    made m = make_in(
+        "name mine\nsummary a board\ntypes u8*s8 u16*s8\nop MatMul static dynamic weight-only\nop Sigmoid static\n",
+        costs, rules, AUTO, "4,8");
     for (int i = 0; i < 3; i++) {
         assert_int_equal(layer(&m, names[i])->scheme, scheme[i]);
         if (scheme[i] == STATIC)
@@ -226,21 +244,29 @@ static void in_16_bits(const char *costs, const char *rules, const oct_scheme sc
 /* Borders take 0.1 ms, products 1 ms on floats. */
 static void sixteen_bits_are_a_price_too(void **state)
 {
-    static const oct_scheme all[] = { STATIC, STATIC, STATIC }, none[] = { FLOAT, FLOAT, FLOAT }, middle[] = { STATIC, FLOAT, STATIC };
-    static const oct_dtype wide[] = { OCT_U16, OCT_U16, OCT_U16 }, narrow[] = { OCT_U8, OCT_U8, OCT_U8 }, first[] = { OCT_U16, OCT_U8, OCT_U8 };
-#define IN16(eight, sixteen) BORDERS "cost product float call=1e9\ncost product static call=" eight "\ncost product static16 call=" sixteen "\n"
-    /* Where 8 bits take longer than floats and 16 do not: two products of 0.5 ms and x quantized; the Sigmoid, which no table knows, goes along. */
+    static const oct_scheme all[] = { STATIC, STATIC, STATIC }, none[] = { FLOAT, FLOAT, FLOAT },
+                            middle[] = { STATIC, FLOAT, STATIC };
+    static const oct_dtype wide[] = { OCT_U16, OCT_U16, OCT_U16 }, narrow[] = { OCT_U8, OCT_U8, OCT_U8 },
+                           first[] = { OCT_U16, OCT_U8, OCT_U8 };
+#define IN16(eight, sixteen) \
+    BORDERS "cost product float call=1e9\ncost product static call=" eight "\ncost product static16 call=" sixteen "\n"
+    /* Where 8 bits take longer than floats and 16 do not: two products of 0.5 ms and x quantized; the Sigmoid, which no
+     * table knows, goes along. */
     in_16_bits(IN16("2e9", "5e8"), NULL, all, wide, 1.1e6);
     in_16_bits(IN16("2e9", "3e9"), NULL, none, narrow, 2e6);
     in_16_bits(IN16("2e9", "1.1e9"), NULL, none, narrow, 2e6);
-    in_16_bits(IN16("9e8", "4e8"), NULL, all, narrow, 1.9e6); /* what the policy gives is kept where it is no slower than float */
+    in_16_bits(IN16("9e8", "4e8"), NULL, all, narrow,
+               1.9e6); /* what the policy gives is kept where it is no slower than float */
     becomes(IN16("2e9", "5e8"), NULL, AUTO, FLOAT, FLOAT, FLOAT); /* the target takes no such activations */
     /* A rule's: 0.7 ms of 16 bits, 0.5 of 8, x quantized, and a conversion between the two. */
     in_16_bits(IN16("5e8", "7e8"), "name:a - - u16 -\n", all, first, 0.7e6 + 0.5e6 + 0.1e6 + 0.2e6);
-    /* 0.05 ms are saved beside a Sigmoid that runs on 8 bits: less than a conversion of 0.2 takes, more than one of 0.02. The Sigmoid leaves in the end. */
-#define SLOW_SIGMOID "cost product float call=1e9\ncost product static call=5e8\ncost product static16 call=4.5e8\ncost Sigmoid float call=1e8\ncost Sigmoid static call=9e9\n"
+    /* 0.05 ms are saved beside a Sigmoid that runs on 8 bits: less than a conversion of 0.2 takes, more than one of
+     * 0.02. The Sigmoid leaves in the end. */
+#define SLOW_SIGMOID \
+    "cost product float call=1e9\ncost product static call=5e8\ncost product static16 call=4.5e8\ncost Sigmoid float call=1e8\ncost Sigmoid static call=9e9\n"
     in_16_bits(BORDERS SLOW_SIGMOID, NULL, middle, narrow, 2 * 0.5e6 + 0.1e6 + 2 * 0.1e6);
-    in_16_bits("cost quantize float call=1e7\ncost dequantize float call=1e7\n" SLOW_SIGMOID, NULL, middle, wide, 2 * 0.45e6 + 0.1e6 + 2 * 0.01e6);
+    in_16_bits("cost quantize float call=1e7\ncost dequantize float call=1e7\n" SLOW_SIGMOID, NULL, middle, wide,
+               2 * 0.45e6 + 0.1e6 + 2 * 0.01e6);
 }
 
 static void short_runs_are_left_alone(void **state)
@@ -252,7 +278,9 @@ static void short_runs_are_left_alone(void **state)
 /* Nanoseconds, by hand: 4 rows of 8 by 8 are 256 multiply-accumulates, 32 outputs, 32 inputs, 64 weights. */
 static void times_are_those_of_the_table(void **state)
 {
-    made m = make("cost quantize float out=1000\ncost product float call=1e9\ncost product static call=2000 mac=1000 out=100 in=10 weight=1\n", NULL, AUTO, "4,8");
+    made m = make(
+        "cost quantize float out=1000\ncost product float call=1e9\ncost product static call=2000 mac=1000 out=100 in=10 weight=1\n",
+        NULL, AUTO, "4,8");
     const oct_target_times t = oct_qjob_expected(m.job);
     const double one = 2 + 256 + 3.2 + 0.32 + 0.064;
     assert_int_equal(t.n, 1);
@@ -296,7 +324,8 @@ static void faults_are_told(void **state)
                  { "cost product float mac=inf", "a number from 0 to 1e15 is expected" },
                  { "cost product float mac=1e16", "a number from 0 to 1e15 is expected" },
                  { "cost product float mac=", "a number from 0 to 1e15 is expected" },
-                 { "cost product float mac=1\ncost product float out=1", "product float stands in two lines of this table" },
+                 { "cost product float mac=1\ncost product float out=1",
+                   "product float stands in two lines of this table" },
                  { "costs", "names of tables of costs, or 'none', are missing" },
                  { "costs onnxruntime-avx3", "there is no table of costs 'onnxruntime-avx3'" } };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
@@ -312,12 +341,16 @@ static void faults_are_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(cuts_are_the_least),          cmocka_unit_test(the_cheapest_wins),
-                                        cmocka_unit_test(borders_count),               cmocka_unit_test(what_is_asked_for_stays),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(cuts_are_the_least),
+                                        cmocka_unit_test(the_cheapest_wins),
+                                        cmocka_unit_test(borders_count),
+                                        cmocka_unit_test(what_is_asked_for_stays),
                                         cmocka_unit_test(what_stays_float_is_stored_small),
-        cmocka_unit_test(blocks_win_a_draw),
-        cmocka_unit_test(sixteen_bits_are_a_price_too),
-        cmocka_unit_test(short_runs_are_left_alone),   cmocka_unit_test(times_are_those_of_the_table),
-                                        cmocka_unit_test(each_class_must_hold),        cmocka_unit_test(faults_are_told) };
+                                        cmocka_unit_test(blocks_win_a_draw),
+                                        cmocka_unit_test(sixteen_bits_are_a_price_too),
+                                        cmocka_unit_test(short_runs_are_left_alone),
+                                        cmocka_unit_test(times_are_those_of_the_table),
+                                        cmocka_unit_test(each_class_must_hold),
+                                        cmocka_unit_test(faults_are_told) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

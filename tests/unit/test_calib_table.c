@@ -148,7 +148,8 @@ static void lacks(const char *want, const uint32_t shards[][3])
     oct_calib *c = oct_calib_create();
     oct_buf b = OCT_BUF_INIT;
     for (size_t i = 0; shards[i][1]; i++)
-        assert_int_equal(oct_calib_add_shard(c, (char[2]){ (char)shards[i][2] }, shards[i][0], shards[i][1], NULL), OCT_OK);
+        assert_int_equal(oct_calib_add_shard(c, (char[2]){ (char)shards[i][2] }, shards[i][0], shards[i][1], NULL),
+                         OCT_OK);
     assert_int_equal(oct_calib_missing(c, &b), *want != 0);
     assert_string_equal(oct_buf_str(&b), want);
     char *text = text_of(c);
@@ -171,12 +172,14 @@ static void missing_shards_are_named(void **state)
     lacks("shards 0/7, 1/7, 3/7, 5/7, 6/7 of 'a'", (const uint32_t[][3]){ { 4, 7, 'a' }, { 2, 7, 'a' }, { 0, 0 } });
     lacks("shards 0/9 to 5/9, 7/9, 8/9 of 'a'; shard 0/2 of 'c'",
           (const uint32_t[][3]){ { 1, 2, 'c' }, { 0, 1, 'b' }, { 6, 9, 'a' }, { 0, 0 } });
-    lacks("shards 1/4294967295 to 4294967294/4294967295 of 'a'", (const uint32_t[][3]){ { 0, UINT32_MAX, 'a' }, { 0, 0 } });
+    lacks("shards 1/4294967295 to 4294967294/4294967295 of 'a'",
+          (const uint32_t[][3]){ { 0, UINT32_MAX, 'a' }, { 0, 0 } });
     uint32_t odd[40][3] = { { 0 } };
     for (uint32_t i = 0; i < 39; i++)
         odd[i][0] = 2 * i + 1, odd[i][1] = 100, odd[i][2] = 'a';
-    lacks("shards 0/100, 2/100, 4/100, 6/100, 8/100, 10/100, 12/100, 14/100, 16/100, 18/100, 20/100, 22/100, ... of 'a'",
-          (const uint32_t(*)[3])odd);
+    lacks(
+        "shards 0/100, 2/100, 4/100, 6/100, 8/100, 10/100, 12/100, 14/100, 16/100, 18/100, 20/100, 22/100, ... of 'a'",
+        (const uint32_t(*)[3])odd);
 }
 
 /* Parts that threads gathered, into a table that has the model alone: what it says is that of one run. */
@@ -243,7 +246,8 @@ static void files(void **state)
         assert_int_equal(oct_calib_save(c, path, NULL), OCT_OK);
         oct_map m;
         assert_int_equal(oct_map_open(&m, path, NULL), OCT_OK);
-        assert_true(i ? m.data[0] == 0x1f && m.size < strlen(want) : m.size == strlen(want) && memcmp(m.data, want, m.size) == 0);
+        assert_true(i ? m.data[0] == 0x1f && m.size < strlen(want)
+                      : m.size == strlen(want) && memcmp(m.data, want, m.size) == 0);
         for (size_t k = 0; i && k < m.size; k++) { /* every truncation of the compressed form */
             oct_calib *cut = NULL;
             assert_int_not_equal(oct_calib_parse(m.data, k, "t", &cut, NULL), OCT_OK);
@@ -306,10 +310,13 @@ static void all_lines_commented_out(void **state)
 /* Ranges that another tool has found: without statistics, and with its parameters. */
 static void pinned_without_values(void **state)
 {
-    oct_calib *c = parse("octet-calibration 1\nmodel \"m\" 0000000000000000\ntensor \"x\"" NO_VALUES " pin -1.25 6 as u8 0.03125 40\n"
-                         "tensor \"y\"" NO_VALUES " pin 0 0\ntensor \"z\"" NO_VALUES " pin -1 1 as u16 3.0517578e-05 32768 # theirs\nend\n");
+    oct_calib *c = parse("octet-calibration 1\nmodel \"m\" 0000000000000000\ntensor \"x\"" NO_VALUES
+                         " pin -1.25 6 as u8 0.03125 40\n"
+                         "tensor \"y\"" NO_VALUES " pin 0 0\ntensor \"z\"" NO_VALUES
+                         " pin -1 1 as u16 3.0517578e-05 32768 # theirs\nend\n");
     const oct_calib_tensor *x = oct_calib_find(c, "x"), *y = oct_calib_find(c, "y"), *z = oct_calib_find(c, "z");
-    assert_true(x->pinned && x->pin.lo == -1.25f && x->pin.hi == 6 && x->exact.bits == 8 && x->exact.scale == 0.03125f && x->exact.zero == 40);
+    assert_true(x->pinned && x->pin.lo == -1.25f && x->pin.hi == 6 && x->exact.bits == 8 &&
+                x->exact.scale == 0.03125f && x->exact.zero == 40);
     assert_true(y->pinned && y->exact.bits == 0 && z->exact.bits == 16 && z->exact.zero == 32768);
     char *a = text_of(c);
     oct_calib *d = parse(a);
@@ -388,7 +395,7 @@ static void cut_short(void **state)
     char *a = text_of(c);
     size_t n = strlen(a);
     for (size_t k = 0; k + 1 < n; k++) { /* without the last newline it is complete */
-        char *exact = malloc(k + 1); /* so that a read beyond the end shows */
+        char *exact = malloc(k + 1);     /* so that a read beyond the end shows */
         memcpy(exact, a, k);
         oct_calib *d = NULL;
         oct_err err = OCT_ERR_INIT;
@@ -418,7 +425,8 @@ static void mutated(void **state)
             free(text);
             for (size_t t = 0; t < d->n_tensors && i % 16 == 0; t++) {
                 oct_selection s;
-                oct_status st = oct_observe(&d->tensors[t]->stats, oct_observer_default(), (oct_qrange){ 0, 255, false }, &s, NULL);
+                oct_status st =
+                    oct_observe(&d->tensors[t]->stats, oct_observer_default(), (oct_qrange){ 0, 255, false }, &s, NULL);
                 assert_true(st != OCT_OK || (s.range.lo <= 0 && s.range.hi >= 0));
             }
             oct_calib_destroy(d);
@@ -450,7 +458,8 @@ static void no_memory(void **state)
     oct_calib_destroy(o);
 }
 
-/* A tensor of eight channels with two values a sample: channel k gets k + 1, and the last `moving` ones another value in every sample. */
+/* A tensor of eight channels with two values a sample: channel k gets k + 1, and the last `moving` ones another value
+ * in every sample. */
 static oct_calib *of_channels(int samples, int moving)
 {
     oct_calib *c = oct_calib_create();
@@ -484,7 +493,10 @@ static void samples_that_exercise_little(void **state)
         int samples, moving;
         const char *want;
     } cases[] = {
-        { 4, 8, NULL }, { 4, 4, NULL }, { 4, 3, "(5 of 8 in 'x')" }, { 4, 0, "1 of 1 ranges are the same in every sample" },
+        { 4, 8, NULL },
+        { 4, 4, NULL },
+        { 4, 3, "(5 of 8 in 'x')" },
+        { 4, 0, "1 of 1 ranges are the same in every sample" },
         { 1, 8, NULL }, /* of one sample nothing can move */
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
@@ -513,7 +525,8 @@ int main(void)
         cmocka_unit_test(different_tables_do_not_merge),
         cmocka_unit_test(files),
         cmocka_unit_test(edited_by_hand),
-        cmocka_unit_test(all_lines_commented_out), cmocka_unit_test(pinned_without_values),
+        cmocka_unit_test(all_lines_commented_out),
+        cmocka_unit_test(pinned_without_values),
         cmocka_unit_test(errors_name_the_place),
         cmocka_unit_test(cut_short),
         cmocka_unit_test(mutated),

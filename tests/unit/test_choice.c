@@ -231,11 +231,14 @@ static void the_others_are_aside(void **state)
         int total;
         int64_t asked, chosen;
         bool first;
-    } cases[] = { { 100, 7, 7, false }, { 100, 0, 80, false }, { 101, 99, 81, false }, { 100, 7, 7, true }, { 4, 0, 4, false }, { 4, 1, 1, false } };
+    } cases[] = { { 100, 7, 7, false }, { 100, 0, 80, false }, { 101, 99, 81, false },
+                  { 100, 7, 7, true },  { 4, 0, 4, false },    { 4, 1, 1, false } };
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         bool mark[MOST], aside[MOST], few[MOST];
         const int64_t left = cases[c].total - cases[c].chosen;
-        oct_source *s = open_it(npy_of(cases[c].total), (oct_source_options){ .samples = cases[c].asked, .first = cases[c].first, .hold = true });
+        oct_source *s =
+            open_it(npy_of(cases[c].total),
+                    (oct_source_options){ .samples = cases[c].asked, .first = cases[c].first, .hold = true });
         assert_int_equal(oct_source_chosen(s).aside, left);
         assert_int_equal(take_all(s, mark), cases[c].chosen);
         assert_int_equal(oct_source_pick(s, &(oct_pick){ .aside = true }, NULL), OCT_OK);
@@ -256,7 +259,8 @@ static void the_others_are_aside(void **state)
     }
 }
 
-/* Parts divide the samples, whichever way: one of each n that follow each other, spread where few of them are asked for. */
+/* Parts divide the samples, whichever way: one of each n that follow each other, spread where few of them are asked
+ * for. */
 static void parts_divide(void **state)
 {
     enum { TOTAL = 101, N = 2 };
@@ -402,17 +406,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_stratum_gives_one), cmocka_unit_test(seeds_choose_others),
-        cmocka_unit_test(periods_do_not_alias),
-        cmocka_unit_test(a_fifth_stays_aside),
-        cmocka_unit_test(chosen_are_spread),
-        cmocka_unit_test(first_are_the_first),
-        cmocka_unit_test(the_others_are_aside),
-        cmocka_unit_test(parts_divide),
+        cmocka_unit_test(periods_do_not_alias),   cmocka_unit_test(a_fifth_stays_aside),
+        cmocka_unit_test(chosen_are_spread),      cmocka_unit_test(first_are_the_first),
+        cmocka_unit_test(the_others_are_aside),   cmocka_unit_test(parts_divide),
 #ifdef OCT_HAVE_ARCHIVE
-        cmocka_unit_test(streams_by_hash),
-        cmocka_unit_test(short_streams),
-        cmocka_unit_test(streams_within_bounds),
-        cmocka_unit_test(whole_streams_leave_a_fifth),
+        cmocka_unit_test(streams_by_hash),        cmocka_unit_test(short_streams),
+        cmocka_unit_test(streams_within_bounds),  cmocka_unit_test(whole_streams_leave_a_fifth),
 #endif
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);

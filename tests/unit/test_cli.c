@@ -68,7 +68,8 @@ static int run(tool *t, const char *line)
         OPT_ENUM(0, "observer", &t->observer, observer_names, "how a range is chosen"),
         OPT_ENUMS(0, "metric", &t->metrics, observer_names, "what to measure"),
         OPT_FLAG('l', "layers", &t->layers, "compare every layer"),
-        OPT_FLAG(0, "fuse", &t->fuse, "fuse first, with words enough to reach beyond the end of the line and wrap into another"),
+        OPT_FLAG(0, "fuse", &t->fuse,
+                 "fuse first, with words enough to reach beyond the end of the line and wrap into another"),
         OPT_FILE(0, "calib", &t->table, "calibration table"),
         OPT_ACTION(0, "print-policy", &t->print_policy, "print the table of rules"),
         OPT_CONFLICT("data", "calib"),
@@ -77,18 +78,28 @@ static int run(tool *t, const char *line)
         OPT_END,
     };
     const oct_cli_opt merge[] = { OPT_POSITIONALS("TABLE", &t->files, 2, "tables to join"),
-                                  OPT_OUT('o', "output", &t->output, "where to"), OPT_REQUIRED("output"), OPT_COMMON, OPT_END };
+                                  OPT_OUT('o', "output", &t->output, "where to"), OPT_REQUIRED("output"), OPT_COMMON,
+                                  OPT_END };
     const oct_cli_opt diff[] = { OPT_POSITIONAL("A", &t->a, "one"), OPT_OPTIONAL("B", &t->b, "other"),
-                                 OPT_ENUM_OR_FILE(0, "by", &t->observer, observer_names, "what counts"), OPT_COMMON, OPT_END };
-    const oct_cli_opt pair[] = { OPT_POSITIONAL("FIRST", &t->a, "one"), OPT_POSITIONAL("SECOND", &t->b, "other"), OPT_COMMON, OPT_END };
-    const oct_cli_command commands[] = { { "merge", "joins tables", merge, NULL }, { "diff", "compares tables", diff, NULL },
+                                 OPT_ENUM_OR_FILE(0, "by", &t->observer, observer_names, "what counts"), OPT_COMMON,
+                                 OPT_END };
+    const oct_cli_opt pair[] = { OPT_POSITIONAL("FIRST", &t->a, "one"), OPT_POSITIONAL("SECOND", &t->b, "other"),
+                                 OPT_COMMON, OPT_END };
+    const oct_cli_command commands[] = { { "merge", "joins tables", merge, NULL },
+                                         { "diff", "compares tables", diff, NULL },
                                          { "pair", "needs two", pair, NULL } };
     memset(t, 0, sizeof *t);
     t->observer = "minmax";
     t->samples = 512;
     t->fuse = true;
-    t->cli = (oct_cli){ .name = "qtest", .summary = "Tests the command line.", .opts = opts, .commands = commands,
-                        .n_commands = OCT_COUNT(commands), .examples = "  qtest m.onnx\n", .isa_text = "avx2", .isa_names = "scalar, avx2",
+    t->cli = (oct_cli){ .name = "qtest",
+                        .summary = "Tests the command line.",
+                        .opts = opts,
+                        .commands = commands,
+                        .n_commands = OCT_COUNT(commands),
+                        .examples = "  qtest m.onnx\n",
+                        .isa_text = "avx2",
+                        .isa_names = "scalar, avx2",
                         .is_data = is_array };
     t->cli.out = tmpfile();
     t->cli.err = tmpfile();
@@ -129,7 +140,9 @@ static void expect_usage(const char *line, const char *said)
 static void values_arrive(void **state)
 {
     tool t;
-    assert_int_equal(run(&t, "--data=a b|m.onnx|-d|c|-n5|--observer|hist-mse|--no-fuse|-lvv|--drop|.25|-o-|--metric=average,minmax"), -1);
+    assert_int_equal(
+        run(&t, "--data=a b|m.onnx|-d|c|-n5|--observer|hist-mse|--no-fuse|-lvv|--drop|.25|-o-|--metric=average,minmax"),
+        -1);
     assert_string_equal(t.model, "m.onnx");
     assert_int_equal(t.data.n, 2);
     assert_string_equal(t.data.v[0], "a b");
@@ -200,12 +213,14 @@ static void a_name_or_a_file(void **state)
     assert_non_null(strstr(t.out, "hist-mse  least squared error\n"));
     assert_int_equal(run(&t, "diff|--help"), 0);
     assert_non_null(strstr(t.out, "hist-mse, or a file as"));
-    expect_usage("diff|a|--by|hist", "qtest: --by: unknown name 'hist'\n  hint: did you mean 'hist-mse'? '--by help' lists all\n");
+    expect_usage("diff|a|--by|hist",
+                 "qtest: --by: unknown name 'hist'\n  hint: did you mean 'hist-mse'? '--by help' lists all\n");
     FILE *f = fopen("a_name_or_a_file.txt", "w");
     assert_non_null(f);
     fclose(f);
-    expect_usage("diff|a|--by|a_name_or_a_file.txt",
-                 "qtest: --by: unknown name 'a_name_or_a_file.txt'\n  hint: write a file with its folder: --by ./a_name_or_a_file.txt\n");
+    expect_usage(
+        "diff|a|--by|a_name_or_a_file.txt",
+        "qtest: --by: unknown name 'a_name_or_a_file.txt'\n  hint: write a file with its folder: --by ./a_name_or_a_file.txt\n");
     remove("a_name_or_a_file.txt");
 }
 
@@ -216,14 +231,25 @@ static void mistakes_are_explained(void **state)
     expect_usage("m|--sample=4", "qtest: unknown option '--sample'\n  hint: did you mean '--samples'?\n");
     expect_usage("m|--sampels|4", "qtest: unknown option '--sampels'\n  hint: did you mean '--samples'?\n");
     expect_usage("m|-samples", "qtest: unknown option '-s'\n  hint: did you mean '--samples'?\n");
-    expect_usage("m|--observer|minmx", "qtest: --observer: unknown name 'minmx'\n  hint: did you mean 'minmax'? '--observer help' lists all\n");
-    expect_usage("m|--data|--layers", "qtest: --data needs a value (SPEC)\n  hint: '--layers' was taken for an option; a value that starts with '-' is written --data=--layers\n");
+    expect_usage(
+        "m|--observer|minmx",
+        "qtest: --observer: unknown name 'minmx'\n  hint: did you mean 'minmax'? '--observer help' lists all\n");
+    expect_usage(
+        "m|--data|--layers",
+        "qtest: --data needs a value (SPEC)\n  hint: '--layers' was taken for an option; a value that starts with '-' is written --data=--layers\n");
     expect_usage("help", "qtest: 'help' is neither a file nor a command\n  hint: did you mean 'qtest --help'?\n");
     expect_usage("merg|a", "qtest: 'merg' is neither a file nor a command\n  hint: did you mean 'qtest merge'?\n");
-    expect_usage("m|--data|d/a.npy|d/b.npy", "qtest: unexpected argument 'd/b.npy'\n  hint: samples are given with --data, a pattern in quotes, so that it arrives whole: --data 'd/*.npy'\n");
-    expect_usage("--data|d/a.npy|d/b.npy|m|-o|x", "qtest: unexpected argument 'm'\n  hint: samples are given with --data, a pattern in quotes, so that it arrives whole: --data 'd/*.npy'\n");
-    expect_usage("merge|a|-o|b", "qtest: 1 TABLE given, at least 2 needed\n  hint: usage: qtest merge TABLE... --output FILE [options]\n");
-    expect_usage("merge|a|b", "qtest: --output is missing\n  hint: usage: qtest merge TABLE... --output FILE [options]\n");
+    expect_usage(
+        "m|--data|d/a.npy|d/b.npy",
+        "qtest: unexpected argument 'd/b.npy'\n  hint: samples are given with --data, a pattern in quotes, so that it arrives whole: --data 'd/*.npy'\n");
+    expect_usage(
+        "--data|d/a.npy|d/b.npy|m|-o|x",
+        "qtest: unexpected argument 'm'\n  hint: samples are given with --data, a pattern in quotes, so that it arrives whole: --data 'd/*.npy'\n");
+    expect_usage(
+        "merge|a|-o|b",
+        "qtest: 1 TABLE given, at least 2 needed\n  hint: usage: qtest merge TABLE... --output FILE [options]\n");
+    expect_usage("merge|a|b",
+                 "qtest: --output is missing\n  hint: usage: qtest merge TABLE... --output FILE [options]\n");
     expect_usage("", "qtest: MODEL is missing\n  hint: usage: qtest MODEL [options]\n");
     expect_usage("pair|a", "qtest: SECOND is missing\n  hint: usage: qtest pair FIRST SECOND [options]\n");
     expect_usage("pair", "qtest: FIRST is missing\n  hint: usage: qtest pair FIRST SECOND [options]\n");
@@ -269,10 +295,15 @@ static void help_goes_to_stdout(void **state)
     assert_int_equal(run(&t, "--bogus|--help"), 0);
     assert_string_equal(t.said, "");
     assert_true(t.cli.done);
-    const char *lines[] = { "Usage: qtest MODEL [options]\n       qtest COMMAND ...\n", "\nTests the command line.\n",
-                            "  merge                   joins tables\n", "\nArguments:\n  MODEL ", "\nTuning:\n",
-                            "  -n, --samples N         stop after", "      --[no-]fuse  ",
-                            ": minmax, average, hist-mse\n                          [default: minmax]\n", "\nExamples:\n  qtest m.onnx\n" };
+    const char *lines[] = { "Usage: qtest MODEL [options]\n       qtest COMMAND ...\n",
+                            "\nTests the command line.\n",
+                            "  merge                   joins tables\n",
+                            "\nArguments:\n  MODEL ",
+                            "\nTuning:\n",
+                            "  -n, --samples N         stop after",
+                            "      --[no-]fuse  ",
+                            ": minmax, average, hist-mse\n                          [default: minmax]\n",
+                            "\nExamples:\n  qtest m.onnx\n" };
     for (size_t i = 0; i < OCT_COUNT(lines); i++)
         if (!strstr(t.out, lines[i]))
             fail_msg("no '%s' in:\n%s", lines[i], t.out);
@@ -284,7 +315,8 @@ static void help_goes_to_stdout(void **state)
     assert_int_equal(run(&t, "--version"), 0);
     assert_string_equal(t.out, "qtest " OCT_VERSION " (octet; isa: avx2)\n");
     assert_int_equal(run(&t, "--observer|help"), 0);
-    assert_string_equal(t.out, "minmax    the whole range\naverage   mean of each sample's range\nhist-mse  least squared error\n");
+    assert_string_equal(
+        t.out, "minmax    the whole range\naverage   mean of each sample's range\nhist-mse  least squared error\n");
 }
 
 static void short_help_shows_usual_options(void **state)
@@ -295,12 +327,17 @@ static void short_help_shows_usual_options(void **state)
     const oct_cli_opt opts[] = {
         OPT_INT('n', "samples", &n, 1, 9, "stop after so many; all: without it"),
         OPT_FLAG(0, "rare", &rare, "for few"),
-        OPT_STR(0, "say", &said, "TEXT", "words of no importance at all that reach beyond the end of one line: but not this clause [default: none]"),
-        OPT_COMMON, OPT_USUAL("samples say quiet"), OPT_END,
+        OPT_STR(
+            0, "say", &said, "TEXT",
+            "words of no importance at all that reach beyond the end of one line: but not this clause [default: none]"),
+        OPT_COMMON,
+        OPT_USUAL("samples say quiet"),
+        OPT_END,
     };
     static const char *const pages[2][3] = {
         { "\nOptions used most ('qtest --help-all' shows all 13):\n  -n, --samples N  stop after so many; all: without it\n      --say TEXT   words of no",
-          "  -q, --quiet      print results, warnings and errors only\n", "beyond the end of\n                   one line\n" },
+          "  -q, --quiet      print results, warnings and errors only\n",
+          "beyond the end of\n                   one line\n" },
         { "\nOptions:\n  -n, --samples N  ", "      --rare ", "[default: none]\n" },
     };
     for (int all = 0; all < 2; all++) {
@@ -325,8 +362,8 @@ static void manual_is_mdoc(void **state)
 {
     tool t;
     assert_int_equal(run(&t, "--help-man"), 0);
-    const char *lines[] = { ".It Ar \\&MODEL\n", ".It Fl n , Fl \\-samples Ar \\&N\nstop after this many samples.\n", ".Ss qtest merge\n",
-                            ".It Ar \\&TABLE ...\n", ".It Fl \\-fuse , Fl \\-no\\-fuse\n" };
+    const char *lines[] = { ".It Ar \\&MODEL\n", ".It Fl n , Fl \\-samples Ar \\&N\nstop after this many samples.\n",
+                            ".Ss qtest merge\n", ".It Ar \\&TABLE ...\n", ".It Fl \\-fuse , Fl \\-no\\-fuse\n" };
     for (size_t i = 0; i < OCT_COUNT(lines); i++)
         if (!strstr(t.out, lines[i]))
             fail_msg("no '%s' in:\n%s", lines[i], t.out);
@@ -348,7 +385,8 @@ static void messages_are_safe(void **state)
     assert_int_equal(oct_cli_finish(&t.cli, OCT_EMALFORMED, &t.err), 4);
     rewind(said);
     t.said[fread(t.said, 1, sizeof t.said - 1, said)] = 0;
-    assert_string_equal(t.said, "note 1\nqtest: warning: node 'a\\x1b[2J' is odd\nqtest: m.onnx: truncated\n  hint: fetch it again\n");
+    assert_string_equal(
+        t.said, "note 1\nqtest: warning: node 'a\\x1b[2J' is odd\nqtest: m.onnx: truncated\n  hint: fetch it again\n");
     fclose(out);
     fclose(said);
 }
@@ -485,21 +523,24 @@ static void table_text(bool utf8, int width, const char *want)
 
 static void tables_align_and_fit(void **state)
 {
-    table_text(false, 0, "layer                   SQNR\n"
-                         "-------------------  -------\n"
-                         "/stage/block1/conv2  31.4 dB\n"
-                         "größe\\x1b             9.0 dB\n"
-                         "all\n");
-    table_text(true, 21, "layer            SQNR\n"
-                         "────────────  ───────\n"
-                         "/stage/bloc…  31.4 dB\n"
-                         "größe\\x1b      9.0 dB\n"
-                         "all\n");
-    table_text(false, 3, "layer        SQNR\n" /* not below eight columns */
-                         "--------  -------\n"
-                         "/stage..  31.4 dB\n"
-                         "größe\\..   9.0 dB\n"
-                         "all\n");
+    table_text(false, 0,
+               "layer                   SQNR\n"
+               "-------------------  -------\n"
+               "/stage/block1/conv2  31.4 dB\n"
+               "größe\\x1b             9.0 dB\n"
+               "all\n");
+    table_text(true, 21,
+               "layer            SQNR\n"
+               "────────────  ───────\n"
+               "/stage/bloc…  31.4 dB\n"
+               "größe\\x1b      9.0 dB\n"
+               "all\n");
+    table_text(false, 3,
+               "layer        SQNR\n" /* not below eight columns */
+               "--------  -------\n"
+               "/stage..  31.4 dB\n"
+               "größe\\..   9.0 dB\n"
+               "all\n");
 }
 
 static void charts(void **state)
@@ -552,13 +593,23 @@ static void widths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_arrive),        cmocka_unit_test(defaults_stay),
-        cmocka_unit_test(commands_have_tables), cmocka_unit_test(a_name_or_a_file), cmocka_unit_test(mistakes_are_explained),
-        cmocka_unit_test(help_goes_to_stdout),  cmocka_unit_test(short_help_shows_usual_options),  cmocka_unit_test(manual_is_mdoc),
-        cmocka_unit_test(messages_are_safe),    cmocka_unit_test(printing_is_safe), cmocka_unit_test(full_disk_is_an_error),
-        cmocka_unit_test(no_memory_is_an_error), cmocka_unit_test(progress_is_limited),
-        cmocka_unit_test(tables_align_and_fit), cmocka_unit_test(charts),
-        cmocka_unit_test(numbers),              cmocka_unit_test(widths),
+        cmocka_unit_test(values_arrive),
+        cmocka_unit_test(defaults_stay),
+        cmocka_unit_test(commands_have_tables),
+        cmocka_unit_test(a_name_or_a_file),
+        cmocka_unit_test(mistakes_are_explained),
+        cmocka_unit_test(help_goes_to_stdout),
+        cmocka_unit_test(short_help_shows_usual_options),
+        cmocka_unit_test(manual_is_mdoc),
+        cmocka_unit_test(messages_are_safe),
+        cmocka_unit_test(printing_is_safe),
+        cmocka_unit_test(full_disk_is_an_error),
+        cmocka_unit_test(no_memory_is_an_error),
+        cmocka_unit_test(progress_is_limited),
+        cmocka_unit_test(tables_align_and_fit),
+        cmocka_unit_test(charts),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(widths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,8 @@ static oct_graph *sums(bool with_trips)
     int m = scalar_input(g, "m", OCT_S64), x = net_input(g, "x", OCT_F32, "2"), start = NET_F32(g, "start", "2", 0, 0);
     int y = NET_NODE(g, "Loop", "loop", "y", with_trips ? m : -1, -1, start), at = net_last;
     oct_graph *b = net_nested(g);
-    int i = net_input(b, "i", OCT_S64, ""), go = net_input(b, "go", OCT_BOOL, ""), sum = net_input(b, "sum", OCT_F32, "2");
+    int i = net_input(b, "i", OCT_S64, ""), go = net_input(b, "go", OCT_BOOL, ""),
+        sum = net_input(b, "sum", OCT_F32, "2");
     int f = NET_NODE(b, "Cast", "cast", "f", i);
     net_int(b, "to", OCT_F32);
     int next = NET_NODE(b, "Add", "add", "next", sum, NET_NODE(b, "Mul", "mul", "ix", f, net_take(b, x)));
@@ -121,8 +122,8 @@ static void loops(void **state)
     oct_graph_destroy(g);
 }
 
-/* h' = h w, and all rows of h so far are kept in a state that grows; deep: its last row comes of a layer that reads all of them, and what is left
- * of it is a matrix. Inputs: trips, h. */
+/* h' = h w, and all rows of h so far are kept in a state that grows; deep: its last row comes of a layer that reads all
+ * of them, and what is left of it is a matrix. Inputs: trips, h. */
 static oct_graph *growing(bool deep)
 {
     oct_graph *g = net_graph(13);
@@ -130,7 +131,8 @@ static oct_graph *growing(bool deep)
     int y = NET_NODE(g, "Loop", "loop", "y", m, -1, h, none), at = net_last;
     oct_graph *b = net_nested(g);
     net_input(b, "i", OCT_S64, "");
-    int go = net_input(b, "go", OCT_BOOL, ""), row = net_input(b, "row", OCT_F32, "1,2"), rows = net_input(b, "rows", OCT_F32, "?,2");
+    int go = net_input(b, "go", OCT_BOOL, ""), row = net_input(b, "row", OCT_F32, "1,2"),
+        rows = net_input(b, "rows", OCT_F32, "?,2");
     int w = NET_F32(b, "w", "2,2", 1, 2, -1, 1);
     int next = NET_NODE(b, "MatMul", "mm", "next", row, w);
     int both = NET_NODE(b, "Concat", "cat", "both", rows, next);
@@ -177,7 +179,8 @@ static void states_grow(void **state)
             assert_memory_equal(floats(p, 0, 2), h, sizeof h);
             assert_memory_equal(floats(p, 1, 2 * m), rows, (size_t)m * sizeof h);
         }
-        assert_int_equal(steps_named(p, "mm"), 2); /* of the first iteration, whose shapes are not known to change, and of the others */
+        assert_int_equal(steps_named(p, "mm"),
+                         2); /* of the first iteration, whose shapes are not known to change, and of the others */
         oct_plan_destroy(p);
         oct_graph_destroy(g);
     }
@@ -234,7 +237,8 @@ static void states_that_move(void **state)
     oct_graph *b = net_nested(g);
     net_input(b, "i", OCT_S64, "");
     int go = net_input(b, "go", OCT_BOOL, "");
-    int p1 = net_input(b, "p", OCT_F32, "1"), q = net_input(b, "q", OCT_F32, "1"), list = net_input(b, "list", OCT_F32, "?");
+    int p1 = net_input(b, "p", OCT_F32, "1"), q = net_input(b, "q", OCT_F32, "1"),
+        list = net_input(b, "list", OCT_F32, "?");
     int sum = NET_NODE(b, "Add", "add", "sum", p1, q);
     int longer = NET_NODE(b, "Concat", "cat", "longer", list, q);
     net_int(b, "axis", 0);
@@ -273,12 +277,14 @@ static void loops_nest(void **state)
     int x = net_input(g, "x", OCT_F32, ""), three = NET_S64(g, "three", "", 3), zero = NET_F32(g, "zero", "", 0);
     int y = NET_NODE(g, "Loop", "outer", "y", three, -1, zero), at = net_last;
     oct_graph *b = net_nested(g), *c = net_nested(b);
-    int i = net_input(b, "i", OCT_S64, ""), go = net_input(b, "go", OCT_BOOL, ""), sum = net_input(b, "sum", OCT_F32, "");
+    int i = net_input(b, "i", OCT_S64, ""), go = net_input(b, "go", OCT_BOOL, ""),
+        sum = net_input(b, "sum", OCT_F32, "");
     int trips = NET_NODE(b, "Add", "more", "trips", i, NET_S64(b, "one", "", 1));
     int fi = NET_NODE(b, "Cast", "cast", "fi", i);
     net_int(b, "to", OCT_F32);
     int s = NET_NODE(b, "Loop", "inner", "s", trips, go, sum), inner = net_last;
-    int j = net_input(c, "j", OCT_S64, ""), go2 = net_input(c, "go2", OCT_BOOL, ""), sum2 = net_input(c, "sum2", OCT_F32, "");
+    int j = net_input(c, "j", OCT_S64, ""), go2 = net_input(c, "go2", OCT_BOOL, ""),
+        sum2 = net_input(c, "sum2", OCT_F32, "");
     int fj = NET_NODE(c, "Cast", "cast2", "fj", j);
     net_int(c, "to", OCT_F32);
     int xi = NET_NODE(c, "Mul", "mul", "xi", net_take(c, net_take(b, x)), net_take(c, fi));
@@ -381,9 +387,9 @@ static void shapes_from_values(void **state)
     oct_graph_destroy(g);
 }
 
-/* More shapes than stages are kept for, twice: those that were dropped are planned anew. y = (0, 1, .. k - 1) * 2 + v in k rows of
- * two, whole numbers that are quantized with step 1 (only a stage runs QLinear operators), and their sums. Steps are timed, also
- * those that run by themselves. */
+/* More shapes than stages are kept for, twice: those that were dropped are planned anew. y = (0, 1, .. k - 1) * 2 + v
+ * in k rows of two, whole numbers that are quantized with step 1 (only a stage runs QLinear operators), and their sums.
+ * Steps are timed, also those that run by themselves. */
 static void shapes_without_end(void **state)
 {
     oct_graph *g = net_graph(13);
@@ -395,8 +401,8 @@ static void shapes_without_end(void **state)
     int column = NET_NODE(g, "Unsqueeze", "unsqueeze", "c", f, NET_S64(g, "axes", "1", 1));
     int added = NET_NODE(g, "Add", "plus", "p", NET_NODE(g, "Mul", "mul", "m", column, NET_F32(g, "two", "", 2)), v);
     int step = NET_F32(g, "scale", "", 1), zero = net_const(g, "zero", OCT_U8, "", (const uint8_t[]){ 0 });
-    int qvals = NET_NODE(g, "com.microsoft.QLinearLeakyRelu", "leaky", "r", NET_NODE(g, "QuantizeLinear", "quantize", "q", added, step, zero), step,
-                         zero, step, zero);
+    int qvals = NET_NODE(g, "com.microsoft.QLinearLeakyRelu", "leaky", "r",
+                         NET_NODE(g, "QuantizeLinear", "quantize", "q", added, step, zero), step, zero, step, zero);
     int y = NET_NODE(g, "DequantizeLinear", "dequantize", "y", qvals, step, zero);
     net_output(g, y);
     net_output(g, NET_NODE(g, "ReduceSum", "sum", "s", y, NET_S64(g, "first", "1", 0)));
@@ -456,7 +462,8 @@ static void lowered_alone(void **state)
     int z = net_input(g, "z", OCT_U8, ""), b = net_input(g, "b", OCT_S32, "2");
     int kept = NET_NODE(g, "Compress", "kept", "k", x, m); /* the scale is computed, the length too */
     GOOD(oct_node_set_int(g, g->value[kept].producer, "axis", 0, err));
-    int y = NET_NODE(g, "com.microsoft.QGemm", "gemm", "y", kept, s, z, x, s, z, b, s, z); /* alpha: the bias has another scale */
+    int y = NET_NODE(g, "com.microsoft.QGemm", "gemm", "y", kept, s, z, x, s, z, b, s,
+                     z); /* alpha: the bias has another scale */
     GOOD(oct_node_set_float(g, g->value[y].producer, "alpha", 2.0f, err));
     net_output(g, y);
     oct_status st = oct_plan_create(g, NULL, NULL, &p, &e);
@@ -508,8 +515,8 @@ static int fill_inner(oct_graph *b)
     return pile(b, 2, "inner", "rows", fill_noise);
 }
 
-/* Every iteration draws numbers of its own, in loops inside of loops too; the first those that are drawn outside of any; and each
- * run the same. */
+/* Every iteration draws numbers of its own, in loops inside of loops too; the first those that are drawn outside of
+ * any; and each run the same. */
 static void iterations_draw(void **state)
 {
     oct_graph *g = net_graph(13), *plain = net_graph(13);
@@ -542,7 +549,8 @@ static void nameless_draw(void **state)
         net_output(g, a);
         net_output(g, b);
         if (staged) /* rows that depend on data, and another draw behind them */
-            net_output(g, NET_NODE(g, "RandomNormalLike", "", "c", NET_NODE(g, "Compress", "", "kept", x, NET_NODE(g, "Cast", "", "mask", x))));
+            net_output(g, NET_NODE(g, "RandomNormalLike", "", "c",
+                                   NET_NODE(g, "Compress", "", "kept", x, NET_NODE(g, "Cast", "", "mask", x))));
         if (staged)
             GOOD(oct_node_set_int(g, g->value[oct_graph_find(g, "mask")].producer, "to", OCT_BOOL, err));
         oct_plan *p = net_plan(g, NULL, NULL);
@@ -597,9 +605,11 @@ static oct_graph *quantized_body(void)
     net_input(b, "i", OCT_S64, "");
     int go = net_input(b, "go", OCT_BOOL, ""), h = net_input(b, "h", OCT_F32, "1,4");
     int s = NET_F32(b, "s", "", 0.03125f), ws = NET_F32(b, "ws", "", 0.25f);
-    int z = net_const(b, "z", OCT_U8, "", (const uint8_t[]){ 128 }), wz = net_const(b, "wz", OCT_S8, "", (const int8_t[]){ 0 });
+    int z = net_const(b, "z", OCT_U8, "", (const uint8_t[]){ 128 }),
+        wz = net_const(b, "wz", OCT_S8, "", (const int8_t[]){ 0 });
     int w = net_const(b, "w", OCT_S8, "4,4", (const int8_t[]){ 1, 0, 2, 0, 0, 1, 0, 0, -1, 0, 1, 3, 0, 0, 0, 1 });
-    int q = NET_NODE(b, "QuantizeLinear", "q", "hq", h, s, z), hd = NET_NODE(b, "DequantizeLinear", "dq", "hd", q, s, z);
+    int q = NET_NODE(b, "QuantizeLinear", "q", "hq", h, s, z),
+        hd = NET_NODE(b, "DequantizeLinear", "dq", "hd", q, s, z);
     int wd = NET_NODE(b, "DequantizeLinear", "wdq", "wd", w, ws, wz);
     int mm = NET_NODE(b, "MatMul", "mm", "mm", hd, wd);
     int q2 = NET_NODE(b, "QuantizeLinear", "q2", "yq", mm, s, z);
@@ -762,14 +772,26 @@ static void failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(branches),           cmocka_unit_test(loops),      cmocka_unit_test(loops_without_end),
+        cmocka_unit_test(branches),
+        cmocka_unit_test(loops),
+        cmocka_unit_test(loops_without_end),
         cmocka_unit_test(states_grow),
         cmocka_unit_test(bodies_are_profiled),
-        cmocka_unit_test(states_that_move),   cmocka_unit_test(loops_nest), cmocka_unit_test(scans),
-        cmocka_unit_test(shapes_from_values), cmocka_unit_test(shapes_without_end), cmocka_unit_test(bodies_run_on_integers),
+        cmocka_unit_test(states_that_move),
+        cmocka_unit_test(loops_nest),
+        cmocka_unit_test(scans),
+        cmocka_unit_test(shapes_from_values),
+        cmocka_unit_test(shapes_without_end),
+        cmocka_unit_test(bodies_run_on_integers),
         cmocka_unit_test(scales_that_are_made),
-        cmocka_unit_test(iterations_draw),    cmocka_unit_test(branches_draw), cmocka_unit_test(nameless_draw), cmocka_unit_test(lowered_alone),
-        cmocka_unit_test(taps), cmocka_unit_test(unread_taps), cmocka_unit_test(malformed),  cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(iterations_draw),
+        cmocka_unit_test(branches_draw),
+        cmocka_unit_test(nameless_draw),
+        cmocka_unit_test(lowered_alone),
+        cmocka_unit_test(taps),
+        cmocka_unit_test(unread_taps),
+        cmocka_unit_test(malformed),
+        cmocka_unit_test(failing_allocations),
     };
     return cmocka_run_group_tests_name("control", tests, NULL, NULL);
 }

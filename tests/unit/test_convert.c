@@ -22,7 +22,8 @@ typedef struct heard {
     int64_t done, total; /* of the last report of "calibrating" */
     bool backwards;
     oct_conversion *c;
-    const char *lost; /* a value whose statistics are lost when they were gathered, as if there had been none; NULL: none, or done */
+    const char *lost; /* a value whose statistics are lost when they were gathered, as if there had been none; NULL:
+                         none, or done */
 } heard;
 
 static void lose(heard *h)
@@ -87,7 +88,9 @@ static void set_up_for(work *w, const char *model, const char *target)
     snprintf(w->output, sizeof w->output, "%s/q.onnx", folder);
     GOOD(oct_model_load(data(w->name, model), &w->m, err));
     GOOD(oct_target_open(target, &w->target, err));
-    w->o = (oct_convert_opts){ .name = w->name, .job = { .target = w->target }, .methods = oct_methods_default(),
+    w->o = (oct_convert_opts){ .name = w->name,
+                               .job = { .target = w->target },
+                               .methods = oct_methods_default(),
                                .listener = { on_progress, on_note, on_chosen, on_taken, &w->heard } };
 }
 
@@ -102,8 +105,14 @@ static void open_samples(work *w, const char *spec, const char *steps, int64_t n
     oct_input_desc *in;
     size_t n_in;
     GOOD(oct_eval_inputs(&(oct_eval_model){ w->name, w->m->graph, 0 }, 1, a, &in, &n_in, err));
-    oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = steps != NULL, .inputs = in, .n_inputs = n_in,
-                             .samples = n, .hold = true };
+    oct_source_options o = { .specs = &spec,
+                             .n_specs = 1,
+                             .preprocess = &steps,
+                             .n_preprocess = steps != NULL,
+                             .inputs = in,
+                             .n_inputs = n_in,
+                             .samples = n,
+                             .hold = true };
     GOOD(oct_source_open(&o, &w->src, err));
     oct_arena_destroy(a);
 }
@@ -166,8 +175,10 @@ static void records_are_read_back(void **state)
     assert_memory_equal(&q, &r, sizeof q);
 #define A16 "aaaaaaaaaaaaaaaa"
 #define SOURCE "source sha256:" A16 A16 A16 A16
-    static const char *const bad[] = { "", "source", "source -", "source sha256:12", SOURCE "a", SOURCE "\n", SOURCE "\n" SOURCE, SOURCE "\norigin -",
-                                       SOURCE "\nsamples -", SOURCE "\nsource-data -" };
+    static const char *const bad[] = {
+        "",          "source",           "source -",          "source sha256:12",   SOURCE "a",
+        SOURCE "\n", SOURCE "\n" SOURCE, SOURCE "\norigin -", SOURCE "\nsamples -", SOURCE "\nsource-data -"
+    };
     GOOD(oct_record_read(SOURCE "\npolicy -", &q, err));
     for (size_t i = 0; i < OCT_COUNT(bad); i++)
         assert_int_equal(oct_record_read(bad[i], &q, &e), OCT_EMALFORMED);
@@ -206,8 +217,8 @@ static void goes_all_the_way(void **state)
     tear_down(&w);
 }
 
-/* Converts demo.onnx by rules, without the statistics of `lost` (NULL: with all); what was decided is in `decisions`, the model's bytes, to be freed, in
- * *bytes. */
+/* Converts demo.onnx by rules, without the statistics of `lost` (NULL: with all); what was decided is in `decisions`,
+ * the model's bytes, to be freed, in *bytes. */
 static void convert_by(const char *rules, const char *lost, oct_buf *decisions, char **bytes, size_t *n)
 {
     char images[300], policy[100];
@@ -251,15 +262,17 @@ static void reads_back(const char *rules, const char *lost, const char *words)
     oct_buf_free(&again);
 }
 
-/* Decisions read again make the same model. The input has an observer of its own, which no layer's row tells; so has a value that a
- * float node makes. */
+/* Decisions read again make the same model. The input has an observer of its own, which no layer's row tells; so has a
+ * value that a float node makes. */
 static void decisions_are_made_again(void **state)
 {
-    static const char rules[] = "value:image - - - hist-percentile=97\nname:conv1 - - - minmax\nname:add1 float\nvalue:add1_out - - - hist-percentile=98\n";
+    static const char rules[] =
+        "value:image - - - hist-percentile=97\nname:conv1 - - - minmax\nname:add1 float\nvalue:add1_out - - - hist-percentile=98\n";
     reads_back(rules, NULL, "\nvalue:image & late  -  -  -  hist-percentile=97\n");
 }
 
-/* Layers that were given up for want of statistics, after the methods had changed the graph with them, are given up then again, not before: the same bytes. */
+/* Layers that were given up for want of statistics, after the methods had changed the graph with them, are given up
+ * then again, not before: the same bytes. */
 static void late_decisions_are_made_again(void **state)
 {
     static const char *const lost[] = { "clip2_out", "bn4_out", "relu2_out" };
@@ -272,7 +285,8 @@ static void late_decisions_are_made_again(void **state)
 /* The observer that the record names gives the scale that it has, where the table's tensor alone decides. */
 static void layer_is_by_its_observer(const work *w, const oct_layer_decision *d)
 {
-    const oct_calib_tensor *t = d->observer ? oct_calib_find(w->c.calib, oct_value_name(d->graph, d->graph->node[d->node].out[0])) : NULL;
+    const oct_calib_tensor *t =
+        d->observer ? oct_calib_find(w->c.calib, oct_value_name(d->graph, d->graph->node[d->node].out[0])) : NULL;
     oct_observer_spec spec;
     oct_selection s;
     if (!t || strcmp(d->op, "Conv") != 0)
@@ -282,7 +296,8 @@ static void layer_is_by_its_observer(const work *w, const oct_layer_decision *d)
     assert_float_equal(d->scale, s.q.scale, 1e-6f * s.q.scale);
 }
 
-/* The choice is by the smallest error that was measured, but for a margin; the record says what the default would give. */
+/* The choice is by the smallest error that was measured, but for a margin; the record says what the default would
+ * give. */
 static void says_what_methods_did(void **state)
 {
     char images[300];
@@ -318,7 +333,8 @@ static void write_rows(const char *path, int height, int width)
     char head[129];
     memset(head, ' ', sizeof head);
     memcpy(head, "\x93NUMPY\x01\x00\x76\x00", 10);
-    const int n = snprintf(head + 10, 100, "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 3, %d, %d), }", ROWS, height, width);
+    const int n = snprintf(head + 10, 100, "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 3, %d, %d), }", ROWS,
+                           height, width);
     head[10 + n] = ' ';
     head[127] = '\n';
     fwrite(head, 1, 128, f);
@@ -331,7 +347,8 @@ static void write_rows(const char *path, int height, int width)
     fclose(f);
 }
 
-/* before: root of the mean over the outputs of (sum of (w - wq) E[x])^2, in steps of the output; after: what a rounded bias leaves. */
+/* before: root of the mean over the outputs of (sum of (w - wq) E[x])^2, in steps of the output; after: what a rounded
+ * bias leaves. */
 static void measures_what_biases_make_up_for(void **state)
 {
     char path[100];
@@ -351,7 +368,8 @@ static void measures_what_biases_make_up_for(void **state)
     for (int o = 0; o < 4; o++) {
         double off = 0;
         for (int i = 0; i < 27; i++)
-            off += ((double)v[o * 27 + i] - ((const int8_t *)q->qvals->data)[o * 27 + i] * (double)q->quant.scale[o]) * (1 + i / 9);
+            off += ((double)v[o * 27 + i] - ((const int8_t *)q->qvals->data)[o * 27 + i] * (double)q->quant.scale[o]) *
+                   (1 + i / 9);
         sum += off * off;
         most = fmax(most, sx * (double)q->quant.scale[o] / 2);
     }
@@ -422,8 +440,10 @@ static void sizes_are_read(void **state)
         const char *text;
         double share;
         uint64_t bytes;
-    } good[] = { { "25%", 0.25, 0 }, { "12.5%", 0.125, 0 }, { "12MB", 0, 12000000 }, { "1.5kB", 0, 1500 }, { "2KiB", 0, 2048 }, { "80000", 0, 80000 } };
-    static const char *const bad[] = { "", "x", "0", "-3MB", "25 %", "3TB", "nan%", "1e300", "0.5B", "2000%", "25", "100", "25B" };
+    } good[] = { { "25%", 0.25, 0 },   { "12.5%", 0.125, 0 }, { "12MB", 0, 12000000 },
+                 { "1.5kB", 0, 1500 }, { "2KiB", 0, 2048 },   { "80000", 0, 80000 } };
+    static const char *const bad[] = { "",      "x",    "0",     "-3MB", "25 %", "3TB", "nan%",
+                                       "1e300", "0.5B", "2000%", "25",   "100",  "25B" };
     oct_size_limit l;
     for (size_t i = 0; i < OCT_COUNT(good); i++) {
         GOOD(oct_size_limit_parse("--target-size", good[i].text, &l, err));
@@ -522,8 +542,10 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_are_read_back), cmocka_unit_test(goes_all_the_way),
-        cmocka_unit_test(decisions_are_made_again), cmocka_unit_test(late_decisions_are_made_again),
+        cmocka_unit_test(records_are_read_back),
+        cmocka_unit_test(goes_all_the_way),
+        cmocka_unit_test(decisions_are_made_again),
+        cmocka_unit_test(late_decisions_are_made_again),
         cmocka_unit_test(says_what_methods_did),
         cmocka_unit_test(measures_what_biases_make_up_for),
         cmocka_unit_test(measures_inputs_in_stages),

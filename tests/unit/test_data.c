@@ -120,7 +120,8 @@ static const oct_input_desc *input(oct_dtype type, int rank, const int64_t *dims
     return &in;
 }
 
-static oct_source *open_with(const char *spec, const char *steps, const oct_input_desc *in, size_t n, oct_source_options more)
+static oct_source *open_with(const char *spec, const char *steps, const oct_input_desc *in, size_t n,
+                             oct_source_options more)
 {
     oct_source *s;
     oct_err err = OCT_ERR_INIT;
@@ -145,8 +146,9 @@ static void fails(const char *spec, const char *steps, const oct_input_desc *in,
 {
     oct_source *s = NULL;
     oct_err err = OCT_ERR_INIT;
-    oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = steps ? 1 : 0, .inputs = in,
-                             .n_inputs = 1 };
+    oct_source_options o = {
+        .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = steps ? 1 : 0, .inputs = in, .n_inputs = 1
+    };
     oct_batch b = OCT_BATCH_INIT;
     oct_status st = oct_source_open(&o, &s, &err);
     while (st == OCT_OK && (st = oct_source_next(s, 4, &b, &err)) == OCT_OK && b.n) {
@@ -157,8 +159,7 @@ static void fails(const char *spec, const char *steps, const oct_input_desc *in,
     oct_source_close(s);
 }
 
-static const int64_t rows32[3] = { -1, 3, 2 }, nchw[4] = { -1, 3, -1, -1 },
-                     gray_nchw[4] = { -1, 1, -1, -1 };
+static const int64_t rows32[3] = { -1, 3, 2 }, nchw[4] = { -1, 3, -1, -1 }, gray_nchw[4] = { -1, 1, -1, -1 };
 
 static void npy_types_become_float(void **state)
 {
@@ -292,16 +293,20 @@ static void npz_feeds_several_inputs(void **state)
     fails(at("stored.npz"), NULL, &(oct_input_desc){ "y", OCT_F32, 3, one }, OCT_EMALFORMED, "no array for input 'y'");
 }
 
-/* An .npy holds one array: inputs that nothing reads are no others, unless all are so. They hold zeros, even if samples have arrays of their names. */
+/* An .npy holds one array: inputs that nothing reads are no others, unless all are so. They hold zeros, even if samples
+ * have arrays of their names. */
 static void unread_inputs_are_zeros(void **state)
 {
     static const int64_t mask[2] = { -1, 5 }, one[3] = { 1, 3, 2 }, st[3] = { 2, 1, 3 };
-    const oct_input_desc in[3] = { { "training", OCT_BOOL, 0, NULL, true }, { "x", OCT_F32, 3, rows32, false }, { "mask", OCT_F32, 2, mask, true } };
+    const oct_input_desc in[3] = { { "training", OCT_BOOL, 0, NULL, true },
+                                   { "x", OCT_F32, 3, rows32, false },
+                                   { "mask", OCT_F32, 2, mask, true } };
     oct_batch b = OCT_BATCH_INIT;
     oct_source *s = open_with(at("x_f4.npy"), "mean=1", in, 3, (oct_source_options){ 0 });
     assert_int_equal(oct_source_next(s, 2, &b, NULL), OCT_OK);
     assert_true(b.n == 2 && b.tensors[0].rank == 0 && *(const uint8_t *)b.tensors[0].data == 0);
-    assert_true(b.tensors[1].dims[0] == 2 && b.tensors[2].rank == 2 && b.tensors[2].dims[0] == 2 && b.tensors[2].dims[1] == 5);
+    assert_true(b.tensors[1].dims[0] == 2 && b.tensors[2].rank == 2 && b.tensors[2].dims[0] == 2 &&
+                b.tensors[2].dims[1] == 5);
     for (int i = 0; i < 10; i++)
         assert_true(((const float *)b.tensors[2].data)[i] == 0);
     assert_string_equal(oct_source_preprocess(s), "x/mean=1");
@@ -312,7 +317,9 @@ static void unread_inputs_are_zeros(void **state)
     assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
     assert_true(((const float *)b.tensors[0].data)[1] != 0);
     oct_source_close(s);
-    const oct_input_desc stored[3] = { { "x", OCT_F32, 3, one, false }, { "state", OCT_F32, 3, st, true }, { "sr", OCT_S64, 0, NULL, true } };
+    const oct_input_desc stored[3] = { { "x", OCT_F32, 3, one, false },
+                                       { "state", OCT_F32, 3, st, true },
+                                       { "sr", OCT_S64, 0, NULL, true } };
     s = open_with(at("stored.npz"), NULL, stored, 3, (oct_source_options){ 0 });
     assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
     assert_true(((const float *)b.tensors[0].data)[4] != 0 && *(const int64_t *)b.tensors[2].data == 0);
@@ -347,7 +354,8 @@ MAYBE_UNUSED static void same_picture(const char *spec, const char *steps, const
                 int64_t i = (y * w.dims[1] + x) * c + k;
                 float ref = w.dtype == OCT_F32 ? ((float *)w.data)[i] : (float)((uint8_t *)w.data)[i];
                 if (!(fabsf(have - ref) <= slack))
-                    fail_msg("%s (%s) at %d,%d,%d: %g, expected %g", spec, steps, (int)x, (int)y, (int)k, (double)have, (double)ref);
+                    fail_msg("%s (%s) at %d,%d,%d: %g, expected %g", spec, steps, (int)x, (int)y, (int)k, (double)have,
+                             (double)ref);
             }
     oct_batch_free(&b);
     oct_source_close(s);
@@ -429,7 +437,8 @@ static void steps_apply_in_order(void **state)
     oct_array w = expect("rgb.npy");
     const uint8_t *p = w.data;
     oct_source *s = open_one(at("rgb.png"), "imagenet:resize=none:crop=20x10:order=bgr", input(OCT_F32, 4, nchw));
-    assert_string_equal(oct_source_preprocess(s), "crop=20x10:order=bgr:mean=123.675,116.28,103.53:std=58.395,57.12,57.375");
+    assert_string_equal(oct_source_preprocess(s),
+                        "crop=20x10:order=bgr:mean=123.675,116.28,103.53:std=58.395,57.12,57.375");
     oct_batch b = OCT_BATCH_INIT;
     assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
     assert_int_equal(b.tensors[0].dims[1], 3);
@@ -442,7 +451,8 @@ static void steps_apply_in_order(void **state)
             }
     oct_batch_free(&b);
     oct_source_close(s);
-    s = open_one(at("rgb.png"), NULL, input(OCT_U8, 4, (int64_t[]){ -1, -1, -1, 3 })); /* the 3 channels at the end say NHWC */
+    s = open_one(at("rgb.png"), NULL,
+                 input(OCT_U8, 4, (int64_t[]){ -1, -1, -1, 3 })); /* the 3 channels at the end say NHWC */
     assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
     assert_memory_equal(b.tensors[0].data, w.data, w.bytes);
     oct_batch_free(&b);
@@ -469,7 +479,8 @@ static void texts_of_steps(void **state)
     const char *names[2] = { "a", "b/c:0" };
     oct_steps st[2] = { { 0 } }, again[1] = { { 0 } };
     oct_err err = OCT_ERR_INIT;
-    assert_int_equal(oct_steps_parse("a/resize=8:b/c:0/mean=1.5,2,3:std=0.1:caffe:crop=7x9", names, 2, st, &err), OCT_OK);
+    assert_int_equal(oct_steps_parse("a/resize=8:b/c:0/mean=1.5,2,3:std=0.1:caffe:crop=7x9", names, 2, st, &err),
+                     OCT_OK);
     oct_buf b = OCT_BUF_INIT;
     oct_steps_text(&st[0], "", &b);
     assert_string_equal(oct_buf_str(&b), "resize=256:interp=bilinear:crop=7x9:order=bgr:mean=104,117,123:std=0.1");
@@ -482,12 +493,16 @@ static void texts_of_steps(void **state)
     oct_steps_text(&st[0], "", &b);
     assert_string_equal(oct_buf_str(&b), "precrop=1.0:letterbox=8x9:interp=bilinear:pad=114");
     assert_int_equal(oct_steps_parse(oct_buf_str(&b), NULL, 1, again, &err), OCT_OK);
-    assert_true(again->precrop == 1 && again->letter_w == 8 && again->letter_h == 9 && again->pad == 114 && !again->resize_short);
+    assert_true(again->precrop == 1 && again->letter_w == 8 && again->letter_h == 9 && again->pad == 114 &&
+                !again->resize_short);
     oct_buf_free(&b);
     memset(st, 0, sizeof st);
-    static const char *const wrong[] = { "resize", "resize=0", "resize=99999", "resize=3x", "mean=", "mean=1,2,3,4,5", "mean=nan",
-                                         "std=0", "std=-1", "crop=a", "order=rbg", "layout=chw", "c/mean=3", "imagnet", "interp=1",
-                                         "precrop=0", "precrop=1.5", "precrop=.", "precrop=0.5.", "precrop=inf.", "letterbox=0.5", "pad=256", "pad=-1", "pad=" };
+    static const char *const wrong[] = { "resize",        "resize=0",       "resize=99999", "resize=3x",
+                                         "mean=",         "mean=1,2,3,4,5", "mean=nan",     "std=0",
+                                         "std=-1",        "crop=a",         "order=rbg",    "layout=chw",
+                                         "c/mean=3",      "imagnet",        "interp=1",     "precrop=0",
+                                         "precrop=1.5",   "precrop=.",      "precrop=0.5.", "precrop=inf.",
+                                         "letterbox=0.5", "pad=256",        "pad=-1",       "pad=" };
     for (size_t i = 0; i < OCT_COUNT(wrong); i++)
         if (oct_steps_parse(wrong[i], names, 2, st, &err) != OCT_EUSAGE)
             fail_msg("accepted: %s", wrong[i]);
@@ -497,9 +512,11 @@ static void texts_of_steps(void **state)
 }
 
 /* Reads all; checks names' ends and labels. */
-MAYBE_UNUSED static void gives(const char *spec, const char *labels, size_t n, const char *const *names, const int64_t *want)
+MAYBE_UNUSED static void gives(const char *spec, const char *labels, size_t n, const char *const *names,
+                               const int64_t *want)
 {
-    oct_source *s = open_with(spec, "order=gray:resize=4x4", input(OCT_F32, 4, gray_nchw), 1, (oct_source_options){ .labels = labels });
+    oct_source *s = open_with(spec, "order=gray:resize=4x4", input(OCT_F32, 4, gray_nchw), 1,
+                              (oct_source_options){ .labels = labels });
     oct_batch b = OCT_BATCH_INIT;
     oct_err err = OCT_ERR_INIT;
     if (oct_source_next(s, 16, &b, &err) != OCT_OK)
@@ -566,7 +583,8 @@ static void bad_samples_are_counted(void **state)
     write_file(in_scratch("bad.png"), "\x89PNG\r\n\x1a\nrest", 12);
     write_file(in_scratch("bad.csv"), line, strlen(line));
     fails(in_scratch("bad.csv"), NULL, input(OCT_F32, 4, nchw), OCT_EMALFORMED, "bad.png: broken PNG");
-    oct_source *s = open_with(in_scratch("bad.csv"), NULL, input(OCT_F32, 4, nchw), 1, (oct_source_options){ .skip_bad = true });
+    oct_source *s =
+        open_with(in_scratch("bad.csv"), NULL, input(OCT_F32, 4, nchw), 1, (oct_source_options){ .skip_bad = true });
     oct_batch b = OCT_BATCH_INIT;
     assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
     assert_int_equal(b.n, 2);
@@ -600,7 +618,8 @@ static void npz_is_written(void **state)
             rag[i] = (float)(100 * k + i);
         }
         int64_t cols = k == 1 ? 3 : 2, one = k;
-        oct_array c[3] = { { OCT_F32, 2, { 3, 2 }, even, 24, false }, { OCT_F32, 2, { 2, cols }, rag, 8 * (size_t)cols, false },
+        oct_array c[3] = { { OCT_F32, 2, { 3, 2 }, even, 24, false },
+                           { OCT_F32, 2, { 2, cols }, rag, 8 * (size_t)cols, false },
                            { OCT_S64, 1, { 1 }, &one, 8, false } };
         assert_int_equal(oct_npz_writer_add(w, c, 2, &err), OCT_OK);
     }
@@ -679,13 +698,17 @@ static void cut_and_changed_files(void **state)
         const char *file, *as;
         int inputs;
     } files[] = {
-        { "v2.npy", "t.npy", 1 },     { "fortran.npy", "t.npy", 1 },     { "stored.npz", "t.npz", 3 }, { "deflated.npz", "t.npz", 3 },
-        { "zip64.npz", "t.npz", 3 },  { "palette.png", "t.png", 0 },     { "rgb.jpg", "t.jpg", 0 },    { "progressive.jpg", "t.jpg", 0 },
-        { "list.csv", "t.csv", 0 },   { "case/test_data_set_2/input_0.pb", "t.pb", 1 },
+        { "v2.npy", "t.npy", 1 },        { "fortran.npy", "t.npy", 1 },
+        { "stored.npz", "t.npz", 3 },    { "deflated.npz", "t.npz", 3 },
+        { "zip64.npz", "t.npz", 3 },     { "palette.png", "t.png", 0 },
+        { "rgb.jpg", "t.jpg", 0 },       { "progressive.jpg", "t.jpg", 0 },
+        { "list.csv", "t.csv", 0 },      { "case/test_data_set_2/input_0.pb", "t.pb", 1 },
         { "shard-000.tar", "t.tar", 0 },
     };
     static const int64_t one[3] = { 1, 3, 2 }, st[3] = { 2, 1, 3 };
-    const oct_input_desc many[3] = { { "x", OCT_F32, 3, one }, { "state", OCT_F32, 3, st }, { "sr", OCT_S64, 0, NULL } };
+    const oct_input_desc many[3] = { { "x", OCT_F32, 3, one },
+                                     { "state", OCT_F32, 3, st },
+                                     { "sr", OCT_S64, 0, NULL } };
     for (size_t k = 0; k < OCT_COUNT(files); k++) {
         char *data;
         size_t size;
@@ -724,8 +747,14 @@ static void failing_memory(void **state)
             int64_t whole = 0;
             for (size_t n = 0, all = 1; n <= all; n++) { /* at first none fails */
                 const char *spec = at(files[k]), *steps = arrays ? "mean=1" : "order=gray:resize=4x4";
-                oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = 1, .threads = 1, .skip_bad = skip,
-                                         .inputs = input(OCT_F32, arrays ? 3 : 4, arrays ? rows32 : gray_nchw), .n_inputs = 1 };
+                oct_source_options o = { .specs = &spec,
+                                         .n_specs = 1,
+                                         .preprocess = &steps,
+                                         .n_preprocess = 1,
+                                         .threads = 1,
+                                         .skip_bad = skip,
+                                         .inputs = input(OCT_F32, arrays ? 3 : 4, arrays ? rows32 : gray_nchw),
+                                         .n_inputs = 1 };
                 oct_source *s = NULL;
                 oct_err err = OCT_ERR_INIT;
                 oct_batch b = OCT_BATCH_INIT;
@@ -736,7 +765,8 @@ static void failing_memory(void **state)
                 whole = n ? whole : oct_source_given(s);
                 /* Neither is memory's want a broken sample, nor does it make a sample be left out. */
                 if (s && st == OCT_OK && (oct_source_given(s) != whole || oct_source_bad_count(s)))
-                    fail_msg("%s, allocation %zu: %lld samples, not %lld", files[k], n, (long long)oct_source_given(s), (long long)whole);
+                    fail_msg("%s, allocation %zu: %lld samples, not %lld", files[k], n, (long long)oct_source_given(s),
+                             (long long)whole);
                 oct_source_close(s);
                 const size_t made = oct_alloc_fail_at(0);
                 all = n ? all : made;
@@ -792,7 +822,8 @@ static void failing_memory_of_libjpeg(void **state)
 #endif
 }
 
-/* libarchive ends the process where it has no other way to tell. (Where it uses a pointer that it did not get, nothing can be done.) */
+/* libarchive ends the process where it has no other way to tell. (Where it uses a pointer that it did not get, nothing
+ * can be done.) */
 static void failing_memory_of_libarchive(void **state)
 {
 #if defined(OCT_HAVE_ARCHIVE) && defined(OCT_HAVE_PNG)
@@ -805,7 +836,8 @@ static void failing_memory_of_libarchive(void **state)
             oct_batch b = OCT_BATCH_INIT;
             close(2);
             oct_io_guard("test");
-            oct_source *s = open_with(at("shard-000.tar"), NULL, input(OCT_F32, 4, nchw), 1, (oct_source_options){ .skip_bad = true, .threads = 1 });
+            oct_source *s = open_with(at("shard-000.tar"), NULL, input(OCT_F32, 4, nchw), 1,
+                                      (oct_source_options){ .skip_bad = true, .threads = 1 });
             malloc_fails_at = n;
             oct_status st;
             while ((st = oct_source_next(s, 2, &b, &err)) == OCT_OK && b.n) {
@@ -836,13 +868,15 @@ static void threads_that_cannot_start(void **state)
 }
 #endif
 
-/* Headers that claim far more than their bytes can hold are wrong, and no memory is asked for it: a limit on memory would else end the run
- * as if there were too little of it. */
+/* Headers that claim far more than their bytes can hold are wrong, and no memory is asked for it: a limit on memory
+ * would else end the run as if there were too little of it. */
 static void claims_beyond_the_bytes(void **state)
 {
 #ifdef OCT_HAVE_PNG
-    static const uint8_t wide[] = { 0x89, 'P', 'N', 'G', 13, 10, 26, 10, 0, 0, 0, 13, 'I', 'H', 'D', 'R', 0, 0, 0x30, 0, 0, 0, 0x30, 0, 8, 2, 0, 0, 0,
-                                    0x34, 0xe0, 0x05, 0x0b, 0, 0, 0, 1, 'I', 'D', 'A', 'T', 0, 0x28, 0x38, 0x7d, 0xe8 };
+    static const uint8_t wide[] = { 0x89, 'P', 'N', 'G', 13,  10,   26,   10,   0,    0,   0,    13,
+                                    'I',  'H', 'D', 'R', 0,   0,    0x30, 0,    0,    0,   0x30, 0,
+                                    8,    2,   0,   0,   0,   0x34, 0xe0, 0x05, 0x0b, 0,   0,    0,
+                                    1,    'I', 'D', 'A', 'T', 0,    0x28, 0x38, 0x7d, 0xe8 };
     oct_image im;
     oct_err err = OCT_ERR_INIT;
     assert_int_equal(oct_image_decode(wide, sizeof wide, &im, &err), OCT_EMALFORMED);
@@ -856,11 +890,11 @@ static void claims_beyond_the_bytes(void **state)
     memcpy(zip + 30, "x.npy", 5);
     memcpy(zip + 35, body, sizeof body);
     memcpy(d, "PK\1\2", 4);
-    d[10] = 8;            /* deflated */
+    d[10] = 8; /* deflated */
     d[20] = sizeof body;
     memset(d + 24, 0xff, 4);
     d[28] = 5;
-    d[30] = 12;           /* zip64: size 2^40 */
+    d[30] = 12; /* zip64: size 2^40 */
     memcpy(d + 46, "x.npy", 5);
     d[51] = 1;
     d[53] = 8;
@@ -871,7 +905,8 @@ static void claims_beyond_the_bytes(void **state)
     e[12] = (uint8_t)(e - d);
     e[16] = (uint8_t)(d - zip);
     write_file(in_scratch("t.npz"), zip, (size_t)(e - zip) + 22);
-    fails(in_scratch("t.npz"), NULL, input(OCT_F32, 3, rows32), OCT_EMALFORMED, "16 bytes cannot hold array 'x' of 1099511627776");
+    fails(in_scratch("t.npz"), NULL, input(OCT_F32, 3, rows32), OCT_EMALFORMED,
+          "16 bytes cannot hold array 'x' of 1099511627776");
     unlink(in_scratch("t.npz"));
 }
 
@@ -905,7 +940,8 @@ static void placing(void **state)
 static void closed_files_are_not_read(void **state)
 {
     enum { FILES = 20, SIDE = 1500 };
-    static const char head[] = "\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 1500, 1500), }";
+    static const char head[] =
+        "\x93NUMPY\1\0\x76\0{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 1500, 1500), }";
     char name[16], spec[96], text[128];
     memset(text, ' ', sizeof text);
     memcpy(text, head, sizeof head - 1);
@@ -933,7 +969,8 @@ static void closed_files_are_not_read(void **state)
 /* The digests are of a Python script that follows formats.md. */
 static void digest_of_samples(void **state)
 {
-    static const char both[] = "f049ce0fbbb7004def5218fd783929994a7f57be96ec464fb751869a7d5ea3f1", none[] = "d5fe696dc1aa5c0a800bf800ce8fc6e26ab622c7dd7de4b9fd0c304fe4036256";
+    static const char both[] = "f049ce0fbbb7004def5218fd783929994a7f57be96ec464fb751869a7d5ea3f1",
+                      none[] = "d5fe696dc1aa5c0a800bf800ce8fc6e26ab622c7dd7de4b9fd0c304fe4036256";
     float x[] = { 1, 2 }, y[] = { 3, 4 };
     const oct_array one = { .dtype = OCT_F32, .rank = 2, .dims = { 1, 2 }, .data = x, .bytes = sizeof x },
                     two = { .dtype = OCT_F32, .rank = 2, .dims = { 1, 2 }, .data = y, .bytes = sizeof y };
@@ -1004,18 +1041,32 @@ int main(void)
     if (!mkdtemp(scratch))
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(placing), cmocka_unit_test(digest_of_samples),
-        cmocka_unit_test(npy_types_become_float), cmocka_unit_test(npy_forms),
-        cmocka_unit_test(shards_and_limits), cmocka_unit_test(fixed_batch_is_padded),
-        cmocka_unit_test(npz_feeds_several_inputs), cmocka_unit_test(unread_inputs_are_zeros), cmocka_unit_test(pictures_equal_pillow),
-        cmocka_unit_test(linear_is_unwidened), cmocka_unit_test(steps_apply_in_order),
-        cmocka_unit_test(texts_of_steps), cmocka_unit_test(folders_lists_and_shards),
-        cmocka_unit_test(test_cases), cmocka_unit_test(bad_samples_are_counted),
-        cmocka_unit_test(npz_is_written), cmocka_unit_test(npz_without_memory), cmocka_unit_test(cut_and_changed_files),
-        cmocka_unit_test(failing_memory), cmocka_unit_test(claims_beyond_the_bytes), cmocka_unit_test(closed_files_are_not_read),
+        cmocka_unit_test(placing),
+        cmocka_unit_test(digest_of_samples),
+        cmocka_unit_test(npy_types_become_float),
+        cmocka_unit_test(npy_forms),
+        cmocka_unit_test(shards_and_limits),
+        cmocka_unit_test(fixed_batch_is_padded),
+        cmocka_unit_test(npz_feeds_several_inputs),
+        cmocka_unit_test(unread_inputs_are_zeros),
+        cmocka_unit_test(pictures_equal_pillow),
+        cmocka_unit_test(linear_is_unwidened),
+        cmocka_unit_test(steps_apply_in_order),
+        cmocka_unit_test(texts_of_steps),
+        cmocka_unit_test(folders_lists_and_shards),
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(bad_samples_are_counted),
+        cmocka_unit_test(npz_is_written),
+        cmocka_unit_test(npz_without_memory),
+        cmocka_unit_test(cut_and_changed_files),
+        cmocka_unit_test(failing_memory),
+        cmocka_unit_test(claims_beyond_the_bytes),
+        cmocka_unit_test(closed_files_are_not_read),
         cmocka_unit_test(little_is_read_behind_a_long_skip),
 #ifdef OWN_LIBC
-        cmocka_unit_test(jpeg_that_claims_too_much), cmocka_unit_test(failing_memory_of_libjpeg), cmocka_unit_test(failing_memory_of_libarchive),
+        cmocka_unit_test(jpeg_that_claims_too_much),
+        cmocka_unit_test(failing_memory_of_libjpeg),
+        cmocka_unit_test(failing_memory_of_libarchive),
         cmocka_unit_test(threads_that_cannot_start),
 #endif
     };

@@ -1,5 +1,5 @@
-/* Dynamic quantization: chains lowered to one step against the same chain run node by node, and against sums written out. Recurrent
- * operators: the same bits on every instruction set, for every number of threads and every batch. */
+/* Dynamic quantization: chains lowered to one step against the same chain run node by node, and against sums written
+ * out. Recurrent operators: the same bits on every instruction set, for every number of threads and every batch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,8 @@ static int chain(oct_graph *g, quantizer q, bool per_channel, bool bias, int i)
     if (!bias)
         return y;
     int row = net_random(g, "bias", "19", 9u);
-    return i % 2 ? NET_NODE(g, "Add", "", unique(g, "y", i), row, y) : NET_NODE(g, "Add", "", unique(g, "y", i), y, row);
+    return i % 2 ? NET_NODE(g, "Add", "", unique(g, "y", i), row, y)
+                 : NET_NODE(g, "Add", "", unique(g, "y", i), y, row);
 }
 
 static size_t steps_of(const oct_graph *g, const oct_plan_opts *o)
@@ -187,7 +188,8 @@ static void qgemm_real(void **state)
     int xs = NET_F32(g, "xs", "", 1.0f / 128), xz = net_const(g, "xz", OCT_U8, "", &zero);
     int q = NET_NODE(g, "QuantizeLinear", "quantize", "xq", x, xs, xz);
     net_output(g, NET_NODE(g, "com.microsoft.QGemm", "gemm", "y", q, xs, xz, net_const(g, "w", OCT_S8, "37,19", qvals),
-                           NET_F32(g, "ws", "", 0.01f), net_const(g, "wz", OCT_S8, "", &none), net_const(g, "b", OCT_S32, "19", bias)));
+                           NET_F32(g, "ws", "", 0.01f), net_const(g, "wz", OCT_S8, "", &none),
+                           net_const(g, "b", OCT_S32, "19", bias)));
     assert_int_equal(net_run(g, got, CAP), M * N);
     float v[M * K];
     net_fill(v, M * K, 77);
@@ -214,7 +216,8 @@ static oct_graph *recurrent(const char *batch)
     net_int(g, "hidden_size", 23);
     net_str(g, "direction", "bidirectional");
     net_output(g, y);
-    net_output(g, NET_NODE(g, "GRU", "gru", "yb", x, net_random(g, "gw", "1,51,13", 5), net_random(g, "gr", "1,51,17", 6)));
+    net_output(g, NET_NODE(g, "GRU", "gru", "yb", x, net_random(g, "gw", "1,51,13", 5),
+                           net_random(g, "gr", "1,51,17", 6)));
     net_int(g, "hidden_size", 17);
     return g;
 }
@@ -246,15 +249,17 @@ static void recurrent_bits(void **state)
     GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
     const int8_t zero = 0;
     int s = NET_F32(g, "s", "1", 0.01f), z = net_const(g, "z", OCT_S8, "1", &zero);
-    net_output(g, NET_NODE(g, "com.microsoft.DynamicQuantizeLSTM", "lstm", "y", net_input(g, "x", OCT_F32, "9,2,11"),
-                           net_const(g, "w", OCT_S8, "1,11,20", qvals), net_const(g, "r", OCT_S8, "1,5,20", qvals + 220),
-                           net_random(g, "b", "1,40", 3), -1, -1, -1, -1, s, z, s, z));
+    net_output(g,
+               NET_NODE(g, "com.microsoft.DynamicQuantizeLSTM", "lstm", "y", net_input(g, "x", OCT_F32, "9,2,11"),
+                        net_const(g, "w", OCT_S8, "1,11,20", qvals), net_const(g, "r", OCT_S8, "1,5,20", qvals + 220),
+                        net_random(g, "b", "1,40", 3), -1, -1, -1, -1, s, z, s, z));
     net_int(g, "hidden_size", 5);
     every_way(g, 9 * 2 * 5);
     oct_graph_destroy(g);
 }
 
-/* The first sequence of three comes out as it does alone: inputs of [steps][batch][13] differ, so alone is computed on row 0. */
+/* The first sequence of three comes out as it does alone: inputs of [steps][batch][13] differ, so alone is computed on
+ * row 0. */
 static void recurrent_batches(void **state)
 {
     static float x[9 * 3 * 13], one[9 * 13];
@@ -266,7 +271,8 @@ static void recurrent_batches(void **state)
     GOOD(oct_plan_run(p, (const void *const[]){ x }, err));
     GOOD(oct_plan_run(q, (const void *const[]){ one }, err));
     for (size_t o = 0; o < 2; o++) {
-        const oct_operand *a = oct_plan_output(p, o), *b = oct_plan_output(q, o); /* [steps][directions][batch][hidden] */
+        const oct_operand *a = oct_plan_output(p, o),
+                          *b = oct_plan_output(q, o); /* [steps][directions][batch][hidden] */
         const size_t n = (size_t)a->dims[3], rows = (size_t)(a->dims[0] * a->dims[1]);
         for (size_t i = 0; i < rows; i++)
             assert_memory_equal((const float *)a->data + i * 3 * n, (const float *)b->data + i * n, n * sizeof(float));
@@ -280,8 +286,8 @@ static void recurrent_batches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_step),         cmocka_unit_test(clamp_joins), cmocka_unit_test(shared_qvals),
-        cmocka_unit_test(seen_values_stay), cmocka_unit_test(written_out), cmocka_unit_test(qgemm_real),
+        cmocka_unit_test(one_step),         cmocka_unit_test(clamp_joins),       cmocka_unit_test(shared_qvals),
+        cmocka_unit_test(seen_values_stay), cmocka_unit_test(written_out),       cmocka_unit_test(qgemm_real),
         cmocka_unit_test(recurrent_bits),   cmocka_unit_test(recurrent_batches),
     };
     fill_qvals();

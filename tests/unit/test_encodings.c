@@ -41,7 +41,8 @@ static oct_calib *read_for(const char *text, const oct_graph *g, const char *for
     oct_err err = OCT_ERR_INIT;
     oct_calib *c = oct_calib_create();
     assert_string_equal(oct_encoding_form_name(oct_encoding_form_of(text, strlen(text))), form);
-    if (oct_encodings_parse(text, strlen(text), "t", &e, &err) != OCT_OK || oct_encodings_take(&e, "t", g, c, m, &err) != OCT_OK)
+    if (oct_encodings_parse(text, strlen(text), "t", &e, &err) != OCT_OK ||
+        oct_encodings_take(&e, "t", g, c, m, &err) != OCT_OK)
         fail_msg("%s", err.text);
     oct_encodings_free(&e);
     return c;
@@ -68,7 +69,8 @@ static void assert_pin(const oct_calib *c, const want *w)
     }
 }
 
-#define AIMET_X "\"bitwidth\": 8, \"is_symmetric\": \"False\", \"max\": 2.609, \"min\": -2.109, \"offset\": -114.0, \"scale\": 0.0185"
+#define AIMET_X \
+    "\"bitwidth\": 8, \"is_symmetric\": \"False\", \"max\": 2.609, \"min\": -2.109, \"offset\": -114.0, \"scale\": 0.0185"
 
 static void forms_say_the_same(void **state)
 {
@@ -77,29 +79,72 @@ static void forms_say_the_same(void **state)
         want x, r;
         size_t taken, weights, others;
     } each[] = {
-        { "tensorrt", "TRT-8601-EntropyCalibration2\nx: 3c010a14\n(Unnamed Layer* 0) [Shuffle]_output: 3f800000\nr: 00000000\nw1: 3F000000\n",
-          { "x", -127 * 0x1.02142800p-7f, 127 * 0x1.02142800p-7f, { 8, 128, 0x1.02142800p-7f } }, { "r", 0, 0 }, 2, 1, 1 },
+        { "tensorrt",
+          "TRT-8601-EntropyCalibration2\nx: 3c010a14\n(Unnamed Layer* 0) [Shuffle]_output: 3f800000\nr: 00000000\nw1: 3F000000\n",
+          { "x", -127 * 0x1.02142800p-7f, 127 * 0x1.02142800p-7f, { 8, 128, 0x1.02142800p-7f } },
+          { "r", 0, 0 },
+          2,
+          1,
+          1 },
         { "ort-cache", "x 2.5\nr 6.0\nno such name 1\n", { "x", -2.5f, 2.5f }, { "r", -6, 6 }, 2, 0, 1 },
-        { "ncnn", "first_param_0 63.5 127 254 \ny_param_0 1 2 3\n#third 1\nfirst 50.800000 \ny 31.75 63.5\n",
-          { "x", -2.5f, 2.5f, { 8, 128, 1 / 50.8f } }, { "r", -4, 4 }, 2, 2, 0 },
-        { "ort", "{\"x\": {\"lowest\": {\"data\": -1.5, \"dtype\": \"float32\", \"CLS\": \"numpy.array\"}, \"highest\": {\"data\": [0.5], \"dtype\": "
+        { "ncnn",
+          "first_param_0 63.5 127 254 \ny_param_0 1 2 3\n#third 1\nfirst 50.800000 \ny 31.75 63.5\n",
+          { "x", -2.5f, 2.5f, { 8, 128, 1 / 50.8f } },
+          { "r", -4, 4 },
+          2,
+          2,
+          0 },
+        { "ort",
+          "{\"x\": {\"lowest\": {\"data\": -1.5, \"dtype\": \"float32\", \"CLS\": \"numpy.array\"}, \"highest\": {\"data\": [0.5], \"dtype\": "
           "\"float32\", \"CLS\": \"numpy.array\"}, \"CLS\": \"TensorData\"}, \"r\": {\"lowest\": 1, \"highest\": [[2, 6.5]], \"CLS\": \"TensorData\"}}",
-          { "x", -1.5f, 0.5f }, { "r", 0, 6.5f }, 2, 0, 0 },
+          { "x", -1.5f, 0.5f },
+          { "r", 0, 6.5f },
+          2,
+          0,
+          0 },
         { "ort", " {\"x\" : [ -1.5, 0.5], \"r\": [0.25, 6.5]}", { "x", -1.5f, 0.5f }, { "r", 0, 6.5f }, 2, 0, 0 },
-        { "aimet", "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"is_symmetric\": \"True\", \"offset\": 0, \"scale\": 0.02, \"min\": -2.56, \"max\": "
+        { "aimet",
+          "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"is_symmetric\": \"True\", \"offset\": 0, \"scale\": 0.02, \"min\": -2.56, \"max\": "
           "2.54}], \"r\": [{\"bitwidth\": 8, \"is_symmetric\": \"True\", \"offset\": 0, \"scale\": 0.02, \"min\": 0, \"max\": 5.1}]}}",
-          { "x", -128 * 0.02f, 127 * 0.02f, { 8, 128, 0.02f } }, { "r", 0, 255 * 0.02f, { 8, 0, 0.02f } }, 2, 0, 0 },
-        { "aimet", "{\"version\": \"0.6.1\", \"activation_encodings\": {\"x\": [{" AIMET_X "}], \"r\": [{\"bitwidth\": 4, \"min\": 0, \"max\": 6}]}, "
-          "\"param_encodings\": {\"w1\": [], \"w2\": []}}", { "x", -114 * 0.0185f, 141 * 0.0185f, { 8, 114, 0.0185f } }, { "r", 0, 6 }, 2, 2, 0 },
-        { "aimet", "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 16, \"is_symmetric\": \"True\", \"offset\": -32767, \"scale\": 0.001}], "
+          { "x", -128 * 0.02f, 127 * 0.02f, { 8, 128, 0.02f } },
+          { "r", 0, 255 * 0.02f, { 8, 0, 0.02f } },
+          2,
+          0,
+          0 },
+        { "aimet",
+          "{\"version\": \"0.6.1\", \"activation_encodings\": {\"x\": [{" AIMET_X
+          "}], \"r\": [{\"bitwidth\": 4, \"min\": 0, \"max\": 6}]}, "
+          "\"param_encodings\": {\"w1\": [], \"w2\": []}}",
+          { "x", -114 * 0.0185f, 141 * 0.0185f, { 8, 114, 0.0185f } },
+          { "r", 0, 6 },
+          2,
+          2,
+          0 },
+        { "aimet",
+          "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 16, \"is_symmetric\": \"True\", \"offset\": -32767, \"scale\": 0.001}], "
           "\"r\": [{\"bitwidth\": 8, \"offset\": 0, \"scale\": 0.5}, {\"bitwidth\": 8, \"offset\": -255, \"scale\": 0.25}]}}",
-          { "x", -32.768f, 32.767f, { 16, 32768, 0.001f } }, { "r", -63.75f, 127.5f }, 2, 0, 0 },
-        { "aimet", "{\"version\": \"1.0.0\", \"activation_encodings\": [{\"name\": \"x\", \"dtype\": \"INT\", \"enc_type\": \"PER_TENSOR\", \"is_sym\": true, "
+          { "x", -32.768f, 32.767f, { 16, 32768, 0.001f } },
+          { "r", -63.75f, 127.5f },
+          2,
+          0,
+          0 },
+        { "aimet",
+          "{\"version\": \"1.0.0\", \"activation_encodings\": [{\"name\": \"x\", \"dtype\": \"INT\", \"enc_type\": \"PER_TENSOR\", \"is_sym\": true, "
           "\"bw\": 8, \"scale\": [0.031], \"offset\": [-128.0]}, {\"name\": \"r\", \"dtype\": \"INT\", \"bw\": 8, \"scale\": [0.5, 0.25], \"offset\": [0, -3]}], "
-          "\"param_encodings\": [{}]}", { "x", -128 * 0.031f, 127 * 0.031f, { 8, 128, 0.031f } }, { "r", -0.75f, 127.5f }, 2, 1, 0 },
-        { "aimet", "{\"version\": \"2.0.0\", \"encodings\": [{\"name\": \"x\", \"output_dtype\": \"int8\", \"y_scale\": 0.5, \"y_zero_point\": -3}, "
+          "\"param_encodings\": [{}]}",
+          { "x", -128 * 0.031f, 127 * 0.031f, { 8, 128, 0.031f } },
+          { "r", -0.75f, 127.5f },
+          2,
+          1,
+          0 },
+        { "aimet",
+          "{\"version\": \"2.0.0\", \"encodings\": [{\"name\": \"x\", \"output_dtype\": \"int8\", \"y_scale\": 0.5, \"y_zero_point\": -3}, "
           "{\"name\": \"r\", \"output_dtype\": \"uint8\", \"y_scale\": 0.25}, {\"name\": \"w2\", \"output_dtype\": \"int4\", \"y_scale\": [1, 2, 3]}]}",
-          { "x", -62.5f, 65, { 8, 125, 0.5f } }, { "r", 0, 63.75f, { 8, 0, 0.25f } }, 2, 1, 0 },
+          { "x", -62.5f, 65, { 8, 125, 0.5f } },
+          { "r", 0, 63.75f, { 8, 0, 0.25f } },
+          2,
+          1,
+          0 },
     };
     oct_graph *g = layers();
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
@@ -126,7 +171,8 @@ static void floats_stay(void **state)
     }
     oct_graph *g = layers();
     oct_encodings_match m;
-    oct_calib *c = read_for("{\"activation_encodings\": {\"x\": [{\"bitwidth\": 16, \"dtype\": \"float\"}]}}", g, "aimet", &m);
+    oct_calib *c =
+        read_for("{\"activation_encodings\": {\"x\": [{\"bitwidth\": 16, \"dtype\": \"float\"}]}}", g, "aimet", &m);
     assert_true(oct_calib_find(c, "x")->off);
     oct_calib_destroy(c);
     oct_graph_destroy(g);
@@ -182,7 +228,8 @@ static void written_and_read(void **state)
 static void weights_have_scales(void **state)
 {
     oct_graph *g = layers();
-    const float *w1 = g->value[oct_graph_find(g, "w1")].constant->data, *w2 = g->value[oct_graph_find(g, "w2")].constant->data;
+    const float *w1 = g->value[oct_graph_find(g, "w1")].constant->data,
+                *w2 = g->value[oct_graph_find(g, "w2")].constant->data;
     oct_calib *c = oct_calib_create();
     const char *names[] = { "x", "r" };
     for (int i = 0; i < 2; i++) {
@@ -195,7 +242,9 @@ static void weights_have_scales(void **state)
     size_t n;
     GOOD(oct_encodings_text(oct_encoding_form_find("ncnn"), c, oct_observer_default(), g, &b, &n, err));
     float got[6];
-    assert_int_equal(sscanf(oct_buf_str(&b), "first_param_0 %f %f %f\ny_param_0 %f %f %f\nfirst 127\ny 127", got, got + 1, got + 2, got + 3, got + 4, got + 5), 6);
+    assert_int_equal(sscanf(oct_buf_str(&b), "first_param_0 %f %f %f\ny_param_0 %f %f %f\nfirst 127\ny 127", got,
+                            got + 1, got + 2, got + 3, got + 4, got + 5),
+                     6);
     for (int i = 0; i < 3; i++) {
         assert_float_equal(got[i], 127 / fmaxf(fabsf(w1[2 * i]), fabsf(w1[2 * i + 1])), 1e-4);
         assert_float_equal(got[3 + i], 127 / fabsf(w2[i]), 1e-4);
@@ -230,11 +279,16 @@ static void errors_name_the_place(void **state)
         { "{\"activation_encodings\": {}, \"activation_encodings\": {}}", "duplicate", OCT_EMALFORMED },
         { "{\"activation_encodings\": [{\"bw\": 8}]}", "entry 0, counted from 0, has no name", OCT_EMALFORMED },
         { "{\"activation_encodings\": {\"x\": []}}", "activation_encodings: 'x': it has no encoding", OCT_EMALFORMED },
-        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 1}]}}", "'bitwidth' is not a whole number", OCT_EMALFORMED },
-        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8}]}}", "neither scale and offset nor min and max", OCT_EMALFORMED },
-        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"scale\": 1, \"offset\": -256}]}}", "not those of 8 bits", OCT_EMALFORMED },
-        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"scale\": -1, \"offset\": 0}]}}", "not those of 8 bits", OCT_EMALFORMED },
-        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"scale\": [], \"offset\": 0}]}}", "'scale' is empty", OCT_EMALFORMED },
+        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 1}]}}", "'bitwidth' is not a whole number",
+          OCT_EMALFORMED },
+        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8}]}}", "neither scale and offset nor min and max",
+          OCT_EMALFORMED },
+        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"scale\": 1, \"offset\": -256}]}}",
+          "not those of 8 bits", OCT_EMALFORMED },
+        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"scale\": -1, \"offset\": 0}]}}",
+          "not those of 8 bits", OCT_EMALFORMED },
+        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"scale\": [], \"offset\": 0}]}}", "'scale' is empty",
+          OCT_EMALFORMED },
         { "{\"encodings\": [{\"name\": \"x\", \"output_dtype\": \"int64\"}]}", "'int64'", OCT_EMALFORMED },
         { "{\"x\": {\"CLS\": \"TensorData\", \"avg\": 1}}", "tensor 'x': it has no 'lowest'", OCT_EMALFORMED },
         { "{\"CLS\": \"TensorsData\", \"data\": 1}", "'data' is not an object", OCT_EMALFORMED },
@@ -243,13 +297,18 @@ static void errors_name_the_place(void **state)
         { "{\"x\": {\"CLS\": \"TensorData\", \"lowest\": [], \"highest\": 1}}", "'lowest'", OCT_EMALFORMED },
         { "{\"x\": [1]}", "tensor 'x': expected a pair of numbers", OCT_EMALFORMED },
         { "{\"x\": [1, \"2\"]}", "tensor 'x': expected a pair of numbers", OCT_EMALFORMED },
-        { "{\"version\": \"3.0.0\", \"activation_encodings\": []}", "'version' is '3.0.0', which is newer", OCT_EUNSUPPORTED },
-        { "{\"activation_encodings\": {\"x\": [{\"scale\": 1, \"offset\": 0}]}}", "'x': it has no 'bitwidth'", OCT_EMALFORMED },
-        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"dtype\": \"bfloat\"}]}}", "'dtype' is 'bfloat'", OCT_EMALFORMED },
-        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"scale\": \"1\", \"offset\": 0}]}}", "not numbers", OCT_EMALFORMED },
-        { "{\"activation_encodings\": [{\"name\": \"x\", \"bw\": 8, \"scale\": [1, 2], \"offset\": [0]}]}", "not as many of each", OCT_EMALFORMED },
-        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"scale\": 1, \"offset\": 0, \"min\": -9, \"max\": 255}]}}", "contradict min and max",
+        { "{\"version\": \"3.0.0\", \"activation_encodings\": []}", "'version' is '3.0.0', which is newer",
+          OCT_EUNSUPPORTED },
+        { "{\"activation_encodings\": {\"x\": [{\"scale\": 1, \"offset\": 0}]}}", "'x': it has no 'bitwidth'",
           OCT_EMALFORMED },
+        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"dtype\": \"bfloat\"}]}}", "'dtype' is 'bfloat'",
+          OCT_EMALFORMED },
+        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"scale\": \"1\", \"offset\": 0}]}}", "not numbers",
+          OCT_EMALFORMED },
+        { "{\"activation_encodings\": [{\"name\": \"x\", \"bw\": 8, \"scale\": [1, 2], \"offset\": [0]}]}",
+          "not as many of each", OCT_EMALFORMED },
+        { "{\"activation_encodings\": {\"x\": [{\"bitwidth\": 8, \"scale\": 1, \"offset\": 0, \"min\": -9, \"max\": 255}]}}",
+          "contradict min and max", OCT_EMALFORMED },
         { "", "known form", OCT_EMALFORMED },
     };
     oct_graph *g = layers();
@@ -293,7 +352,8 @@ static void hints_say_what_to_do(void **state)
         if (each[i].text[0] == '{' && !reads_json())
             continue;
         oct_calib *c = oct_calib_create();
-        if (oct_encodings_parse(each[i].text, each[i].size ? each[i].size : strlen(each[i].text), "t", &e, &err) == OCT_OK)
+        if (oct_encodings_parse(each[i].text, each[i].size ? each[i].size : strlen(each[i].text), "t", &e, &err) ==
+            OCT_OK)
             assert_int_equal(oct_encodings_take(&e, "t", g, c, &m, &err), OCT_EUSAGE);
         if (!strstr(err.hint, each[i].hint))
             fail_msg("case %zu: '%s' lacks '%s'", i, err.hint, each[i].hint);
@@ -315,7 +375,8 @@ static void slips_are_named(void **state)
     oct_calib_destroy(c);
     c = read_for("x 2.5\nr 6.0\ny 1\na 1\nrr 1\n", g, "ort-cache", &m);
     oct_encodings_say_others(&m, text, sizeof text);
-    assert_string_equal(text, "entries of nothing that the model has: 1, the first 'rr'"); /* all tensors have entries */
+    assert_string_equal(text,
+                        "entries of nothing that the model has: 1, the first 'rr'"); /* all tensors have entries */
     oct_calib_destroy(c);
     oct_graph_destroy(g);
 }
@@ -332,7 +393,9 @@ static void names_without_a_place(void **state)
         GOOD(oct_calib_add(c, bad[i][1], &t, err));
         t->pinned = true;
         t->pin = (oct_range){ -1, 1 };
-        assert_int_equal(oct_encodings_text(oct_encoding_form_find(bad[i][0]), c, oct_observer_default(), NULL, &b, &n, NULL), OCT_EUSAGE);
+        assert_int_equal(oct_encodings_text(oct_encoding_form_find(bad[i][0]), c, oct_observer_default(), NULL, &b, &n,
+                                            NULL),
+                         OCT_EUSAGE);
         oct_buf_free(&b);
         oct_calib_destroy(c);
     }
@@ -371,9 +434,15 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms_say_the_same), cmocka_unit_test(floats_stay), cmocka_unit_test(written_and_read),
-        cmocka_unit_test(weights_have_scales), cmocka_unit_test(errors_name_the_place), cmocka_unit_test(names_without_a_place), cmocka_unit_test(no_memory),
-        cmocka_unit_test(hints_say_what_to_do), cmocka_unit_test(slips_are_named),
+        cmocka_unit_test(forms_say_the_same),
+        cmocka_unit_test(floats_stay),
+        cmocka_unit_test(written_and_read),
+        cmocka_unit_test(weights_have_scales),
+        cmocka_unit_test(errors_name_the_place),
+        cmocka_unit_test(names_without_a_place),
+        cmocka_unit_test(no_memory),
+        cmocka_unit_test(hints_say_what_to_do),
+        cmocka_unit_test(slips_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

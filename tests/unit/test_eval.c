@@ -72,7 +72,8 @@ static void decibels(void **state)
 static void sums_of_errors(void **state)
 {
     const double big = 0x1p60;
-    const oct_error e[] = { { .signal = big, .noise = 1, .max_abs = 1, .n = 3 }, { .signal = 1, .dot = -big, .max_abs = 4, .n = 2, .broken = 1 },
+    const oct_error e[] = { { .signal = big, .noise = 1, .max_abs = 1, .n = 3 },
+                            { .signal = 1, .dot = -big, .max_abs = 4, .n = 2, .broken = 1 },
                             { .signal = 255, .dot = big, .other = 0.5, .max_abs = 2, .n = 1 } };
     oct_error_sum all = { 0 }, part[2] = { 0 };
     for (size_t i = 0; i < 3; i++) {
@@ -81,7 +82,8 @@ static void sums_of_errors(void **state)
     }
     oct_error_sum_merge(&part[1], &part[0]);
     const oct_error x = oct_error_sum_value(&all), y = oct_error_sum_value(&part[1]);
-    assert_true(x.signal == big + 256 && x.noise == 1 && x.other == 0.5 && x.dot == 0 && x.max_abs == 4 && x.n == 6 && x.broken == 1);
+    assert_true(x.signal == big + 256 && x.noise == 1 && x.other == 0.5 && x.dot == 0 && x.max_abs == 4 && x.n == 6 &&
+                x.broken == 1);
     assert_memory_equal(&x, &y, sizeof x);
 }
 
@@ -132,7 +134,8 @@ static void no_numbers(void **state)
 
 static void scores(void **state)
 {
-    const float out[] = { 0.1f, 0.5f, 0.5f, 0.2f, 0.3f, 0.05f, 0.04f }, ref[] = { 0.1f, 0.4f, 0.5f, 0.2f, 0.3f, 0.05f, 0.04f };
+    const float out[] = { 0.1f, 0.5f, 0.5f, 0.2f, 0.3f, 0.05f, 0.04f },
+                ref[] = { 0.1f, 0.4f, 0.5f, 0.2f, 0.3f, 0.05f, 0.04f };
     oct_error e = { 0 };
     oct_error_add(&e, ref, out, 7);
     oct_sample_view v = { .out = out, .ref = ref, .n_out = 7, .errors = &e, .n_errors = 1, .label = 1 };
@@ -157,7 +160,8 @@ static void scores(void **state)
     assert_non_null(strstr(err.hint, "top"));
 }
 
-/* p 0.5 0.25 0.25, q 0.25 0.5 0.25: 0.25 log 2. As logits, moved by any constant, the same; and for one number of two classes. */
+/* p 0.5 0.25 0.25, q 0.25 0.5 0.25: 0.25 log 2. As logits, moved by any constant, the same; and for one number of two
+ * classes. */
 static void divergences(void **state)
 {
     const float p[] = { 0.5f, 0.25f, 0.25f, 0.5f, 0.5f, 0 }, q[] = { 0.25f, 0.5f, 0.25f, 0.5f, 0.5f, 0 };
@@ -245,7 +249,8 @@ static void comparing_small(void **state)
     got[1] = 0x3a;
     assert_string_equal(compared(OCT_F8E4M3FN, 1, &three, want, got).first, "output 'y'[1] is 1.25, expected 1.125");
     assert_string_equal(compared(OCT_S4, 1, &two, packed, other).first, "output 'y'[1] is -3, expected -2");
-    uint16_t one[] = { 0x3f80 }, near[] = { 0x3f82 }, far[] = { 0x3f83 }; /* of bfloat16: 1, 1 + 2^-6 and half as much more */
+    uint16_t one[] = { 0x3f80 }, near[] = { 0x3f82 },
+             far[] = { 0x3f83 }; /* of bfloat16: 1, 1 + 2^-6 and half as much more */
     assert_string_equal(compared(OCT_BF16, 1, &single, one, near).first, "");
     assert_int_equal(compared(OCT_BF16, 1, &single, one, far).differ, 1);
 }
@@ -280,7 +285,10 @@ static void comparing_sequences(void **state)
     const oct_check_options o = { .rtol = 1e-3 };
     oct_datum *three = counted(a, 3), *two = counted(a, 2), *other = counted(b, 3), *none;
     assert_int_equal(oct_datum_none(&none, NULL), OCT_OK);
-    const struct { const oct_datum *want, *got; const char *text; } cases[] = {
+    const struct {
+        const oct_datum *want, *got;
+        const char *text;
+    } cases[] = {
         { three, three, "" },
         { three, other, "output 'y/1' is 3, expected 1" },
         { three, two, "output 'y' is a sequence of 2 tensors, expected a sequence of 3 tensors" },
@@ -332,8 +340,14 @@ static void open_pair(pair *p, int64_t limit)
     oct_input_desc *in;
     size_t n;
     assert_int_equal(oct_eval_inputs(p->m, 2, p->arena, &in, &n, &err), OCT_OK);
-    oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = steps, .n_preprocess = 1, .inputs = in, .n_inputs = n,
-                             .samples = limit, .first = true };
+    oct_source_options o = { .specs = &spec,
+                             .n_specs = 1,
+                             .preprocess = steps,
+                             .n_preprocess = 1,
+                             .inputs = in,
+                             .n_inputs = n,
+                             .samples = limit,
+                             .first = true };
     if (oct_source_open(&o, &p->src, &err) != OCT_OK)
         fail_msg("%s", err.text);
 }
@@ -389,7 +403,8 @@ static void whole_evaluation(void **state)
     assert_int_equal(r->models[1].n_layers, eight->models[1].n_layers);
     for (size_t i = 0; i < r->models[1].n_layers; i++)
         assert_memory_equal(&r->models[1].layers[i].sqnr_db, &eight->models[1].layers[i].sqnr_db, sizeof(double)),
-            assert_memory_equal(&r->models[1].layers[i].own_sqnr_db, &eight->models[1].layers[i].own_sqnr_db, sizeof(double));
+            assert_memory_equal(&r->models[1].layers[i].own_sqnr_db, &eight->models[1].layers[i].own_sqnr_db,
+                                sizeof(double));
     oct_eval_free(r);
     oct_eval_free(eight);
     close_pair(&p);
@@ -457,7 +472,8 @@ static oct_graph *chain(float shift, float step, float by)
     oct_graph *g = net_graph(13);
     const int x = net_input(g, "x", OCT_F32, "1,4");
     const int sum = NET_NODE(g, "Add", "n_sum", "sum", x, NET_F32(g, "one", "", 1 + shift));
-    const int a = NET_NODE(g, "Mul", "n_a", "a", sum, NET_F32(g, "by", "", by)), three = NET_F32(g, "three", "", 3 / by);
+    const int a = NET_NODE(g, "Mul", "n_a", "a", sum, NET_F32(g, "by", "", by)),
+              three = NET_F32(g, "three", "", 3 / by);
     int b;
     if (step > 0) {
         const int s = NET_F32(g, "step", "", step), z = net_const(g, "zero", OCT_U8, "", (const uint8_t[]){ 100 });
@@ -481,14 +497,15 @@ static const oct_eval_layer *find_layer(const oct_eval_layer *l, size_t n, const
     return NULL;
 }
 
-/* Of x = 0 1 2 4: a is 1 2 3 5 and 1.5 2.5 3.5 5.5, b 3 6 9 15 and, in steps of 2, 4 8 10 16. The layer of b alone rounds 3 6 9 15 to 4 6 8 16
- * (halves to even), and that of c reads 3 6 9 15. */
+/* Of x = 0 1 2 4: a is 1 2 3 5 and 1.5 2.5 3.5 5.5, b 3 6 9 15 and, in steps of 2, 4 8 10 16. The layer of b alone
+ * rounds 3 6 9 15 to 4 6 8 16 (halves to even), and that of c reads 3 6 9 15. */
 static void check_own_errors(float by)
 {
     oct_graph *g[2] = { chain(0, 0, 1), chain(0.5f, 2, by) };
     oct_buf scaled = OCT_BUF_INIT;
     oct_scaled_put(&scaled, &(oct_scaled_channels){ "a", 1, 4, (const float[]){ by, by, by, by } });
-    const oct_eval_model m[2] = { { .name = "float", .graph = g[0] }, { .name = "quant", .graph = g[1], .scaled = by == 1 ? NULL : oct_buf_str(&scaled) } };
+    const oct_eval_model m[2] = { { .name = "float", .graph = g[0] },
+                                  { .name = "quant", .graph = g[1], .scaled = by == 1 ? NULL : oct_buf_str(&scaled) } };
     float x[4] = { 0, 1, 2, 4 };
     const oct_array in = { .dtype = OCT_F32, .rank = 2, .dims = { 1, 4 }, .data = x, .bytes = sizeof x };
     oct_arena *arena = oct_arena_create();
@@ -538,7 +555,9 @@ static void differences_in_words(void **state)
     const oct_metric *top1 = metric_of("top1"), *mse = metric_of("mse");
     char text[OCT_DROP_TEXT];
     /* One of 400 gained: the change is 0.25 points, in [-0.75, 1.44]; as a drop it has the other sign. */
-    oct_eval_score s = { .metric = top1, .drop = -0.0025, .lo = -0.01444, .hi = 0.00753, .n = 400, .within_noise = true };
+    oct_eval_score s = {
+        .metric = top1, .drop = -0.0025, .lo = -0.01444, .hi = 0.00753, .n = 400, .within_noise = true
+    };
     assert_string_equal(oct_report_drop(text, &s), "+0.25 points (95 %: -0.75 to 1.44, n = 400), within noise");
     s = (oct_eval_score){ .metric = top1, .drop = 0.02, .lo = 0.005, .hi = 0.035, .n = 300 };
     assert_string_equal(oct_report_drop(text, &s), "-2.00 points (95 %: -3.50 to -0.50, n = 300), worse");
@@ -560,12 +579,23 @@ static void changes_have_one_sign(void **state)
     for (size_t i = 0; i < OCT_COUNT(names); i++)
         for (int sign = -1; sign <= 1; sign += 2) {
             const oct_metric *m = metric_of(names[i]);
-            const double reference = 0.5, value = 0.5 + 0.02 * sign, drop = m->larger_is_better ? reference - value : value - reference;
-            const oct_eval_score s = { .metric = m, .value = value, .reference = reference, .drop = drop, .lo = drop - 0.01, .hi = drop + 0.01, .n = 50 };
+            const double reference = 0.5, value = 0.5 + 0.02 * sign,
+                         drop = m->larger_is_better ? reference - value : value - reference;
+            const oct_eval_score s = { .metric = m,
+                                       .value = value,
+                                       .reference = reference,
+                                       .drop = drop,
+                                       .lo = drop - 0.01,
+                                       .hi = drop + 0.01,
+                                       .n = 50 };
             const double unit = oct_metric_in_percent(m) ? 100 : 1;
             double said, lo, hi;
             oct_report_drop(text, &s);
-            assert_int_equal(sscanf(strchr(text, ':') ? text : "", oct_metric_in_percent(m) ? "%lf points (95 %%: %lf to %lf" : "%lf (95 %%: %lf to %lf", &said, &lo, &hi), 3);
+            assert_int_equal(sscanf(strchr(text, ':') ? text : "",
+                                    oct_metric_in_percent(m) ? "%lf points (95 %%: %lf to %lf"
+                                                             : "%lf (95 %%: %lf to %lf",
+                                    &said, &lo, &hi),
+                             3);
             if (fabs(said - (value - reference) * unit) > 1e-9 || !(lo < said && said < hi))
                 fail_msg("%s of %g after %g: '%s'", names[i], value, reference, text);
             assert_non_null(strstr(text, (sign > 0) == m->larger_is_better ? ", better" : ", worse"));
@@ -579,10 +609,13 @@ static void few_samples_are_said(void **state)
     char text[OCT_GATE_TEXT];
     const oct_drop_limit limit = { 0.1, false };
     for (size_t i = 0; i < OCT_COUNT(names); i++) {
-        oct_eval_score s = { .metric = metric_of(names[i]), .value = 0.5, .reference = 0.5, .lo = NAN, .hi = NAN, .n = 9 };
+        oct_eval_score s = {
+            .metric = metric_of(names[i]), .value = 0.5, .reference = 0.5, .lo = NAN, .hi = NAN, .n = 9
+        };
         const oct_eval_gate g = oct_eval_judge(&s, &limit);
         assert_true(!g.missed && g.unsure);
-        if (!strstr(oct_report_gate(text, &s, &limit), "met, but 9 samples are too few for an interval: at least 10 are needed"))
+        if (!strstr(oct_report_gate(text, &s, &limit),
+                    "met, but 9 samples are too few for an interval: at least 10 are needed"))
             fail_msg("%s", text);
         s.n = 10;
         s.lo = s.hi = 0;
@@ -593,30 +626,41 @@ static void few_samples_are_said(void **state)
 static void goals_in_words(void **state)
 {
     char text[OCT_GATE_TEXT];
-    oct_eval_score s = { .metric = metric_of("top1"), .reference = 0.9, .drop = 0.004, .lo = -0.002, .hi = 0.01, .n = 400, .within_noise = true };
+    oct_eval_score s = { .metric = metric_of("top1"),
+                         .reference = 0.9,
+                         .drop = 0.004,
+                         .lo = -0.002,
+                         .hi = 0.01,
+                         .n = 400,
+                         .within_noise = true };
     /* The limit is 0.001 beyond the drop, the bound 0.006: 36 times as many. */
     oct_drop_limit limit = { 0.005, false };
     oct_eval_gate g = oct_eval_judge(&s, &limit);
     assert_true(!g.missed && g.unsure && g.samples == 15000 && g.allowed == 0.005);
-    assert_string_equal(oct_report_gate(text, &s, &limit),
-                        "top1: -0.40 points (95 %: -1.00 to 0.20, n = 400), within noise, at most 0.5 points worse are allowed: met, but the "
-                        "limit lies inside the interval: 400 samples cannot tell, about 15000 would");
+    assert_string_equal(
+        oct_report_gate(text, &s, &limit),
+        "top1: -0.40 points (95 %: -1.00 to 0.20, n = 400), within noise, at most 0.5 points worse are allowed: met, but the "
+        "limit lies inside the interval: 400 samples cannot tell, about 15000 would");
     limit.value = 0.001;
     g = oct_eval_judge(&s, &limit);
     assert_true(g.missed && g.unsure && g.samples == 1600);
     limit.value = 0.02;
     g = oct_eval_judge(&s, &limit);
     assert_true(!g.missed && !g.unsure && g.samples == 0);
-    assert_non_null(strstr(oct_report_gate(text, &s, &limit), "allowed: met, and the whole interval is within the limit"));
+    assert_non_null(
+        strstr(oct_report_gate(text, &s, &limit), "allowed: met, and the whole interval is within the limit"));
     limit.value = 0.01;
     assert_non_null(strstr(oct_report_gate(text, &s, &limit), "at most 1 point worse is allowed"));
     limit = (oct_drop_limit){ -0.01, true }; /* better by 0.9 points at least */
     g = oct_eval_judge(&s, &limit);
     assert_true(g.missed && !g.unsure && fabs(g.allowed + 0.009) < 1e-15);
     assert_non_null(strstr(oct_report_gate(text, &s, &limit), "missed, and the whole interval is beyond the limit"));
-    s = (oct_eval_score){ .metric = metric_of("sqnr"), .value = 19, .reference = NAN, .drop = 0.0126, .lo = NAN, .hi = NAN, .n = 9 };
+    s = (oct_eval_score){
+        .metric = metric_of("sqnr"), .value = 19, .reference = NAN, .drop = 0.0126, .lo = NAN, .hi = NAN, .n = 9
+    };
     limit = (oct_drop_limit){ 0.01, false };
-    assert_string_equal(oct_report_gate(text, &s, &limit), "sqnr: 0.0126 of the signal is noise, at most 0.01 is allowed: missed");
+    assert_string_equal(oct_report_gate(text, &s, &limit),
+                        "sqnr: 0.0126 of the signal is noise, at most 0.01 is allowed: missed");
     s.drop = NAN;
     assert_string_equal(oct_report_gate(text, &s, &limit), "sqnr is not a number: missed");
     limit.relative = true;
@@ -654,7 +698,8 @@ static void speeds(void **state)
     char text[OCT_SPEED_TEXT];
     assert_string_equal(oct_report_speed(text, &faster), "2.30 times faster (half of 20 pairs of runs: 2.20 to 2.40)");
     assert_string_equal(oct_report_speed(text, &slower), "2.00 times slower (half of 20 pairs of runs: 1.67 to 2.22)");
-    assert_string_equal(oct_report_speed(text, &same), "as fast (half of 20 pairs of runs: 0.97 to 1.20 times float's speed)");
+    assert_string_equal(oct_report_speed(text, &same),
+                        "as fast (half of 20 pairs of runs: 0.97 to 1.20 times float's speed)");
     assert_string_equal(oct_report_speed(text, &noisy), "the times are few or spread too widely to compare");
     assert_string_equal(oct_report_speed(text, &none), "");
 }
@@ -688,8 +733,9 @@ static void scaled_channels_are_read_back(void **state)
 
 static void hostile_factors_are_passed_over(void **state)
 {
-    static const char *const lines[] = { "", "\n", "1\n", "1 \n", "-1 1 y\n", "99 1 y\n", "1 1, y\n", "1 0 y\n", "1 -2 y\n", "1 nan y\n", "1 inf,1 y\n",
-                                         "1 1,2\n", "1 1,2 \n", "1 1;2 y\n", "x 1 y\n", "1 1 y" };
+    static const char *const lines[] = { "",         "\n",        "1\n",      "1 \n",      "-1 1 y\n",    "99 1 y\n",
+                                         "1 1, y\n", "1 0 y\n",   "1 -2 y\n", "1 nan y\n", "1 inf,1 y\n", "1 1,2\n",
+                                         "1 1,2 \n", "1 1;2 y\n", "x 1 y\n",  "1 1 y" };
     oct_arena *a = oct_arena_create();
     oct_scaled_channels *list;
     size_t n;
@@ -706,7 +752,8 @@ static void hostile_factors_are_passed_over(void **state)
 static oct_graph *rounds(float by)
 {
     oct_graph *g = net_graph(13);
-    int x = net_input(g, "x", OCT_F32, "1,2"), y = NET_NODE(g, "Loop", "loop", "y", NET_S64(g, "three", "", 3), -1, x), at = net_last;
+    int x = net_input(g, "x", OCT_F32, "1,2"), y = NET_NODE(g, "Loop", "loop", "y", NET_S64(g, "three", "", 3), -1, x),
+        at = net_last;
     oct_graph *b = net_nested(g);
     net_input(b, "i", OCT_S64, "");
     int go = net_input(b, "go", OCT_BOOL, ""), h = net_input(b, "h", OCT_F32, "1,2");
@@ -719,7 +766,8 @@ static oct_graph *rounds(float by)
     return g;
 }
 
-/* From x = 1 2: a body's values are 2 4, 6 10, 14 22, then 3 5, 7 11, 15 23, against 2 4, 7 11, 17 25 and 3.5 5.5, 8.5 12.5, 18.5 26.5. */
+/* From x = 1 2: a body's values are 2 4, 6 10, 14 22, then 3 5, 7 11, 15 23, against 2 4, 7 11, 17 25
+ * and 3.5 5.5, 8.5 12.5, 18.5 26.5. */
 static void layers_of_bodies(void **state)
 {
     oct_graph *g[2] = { rounds(1), rounds(1.5f) };
@@ -775,17 +823,25 @@ int main(void)
         cmocka_unit_test(means),
         cmocka_unit_test(quartiles),
         cmocka_unit_test(decibels),
-        cmocka_unit_test(errors), cmocka_unit_test(sums_of_errors),
-        cmocka_unit_test(scores), cmocka_unit_test(no_numbers),
-        cmocka_unit_test(divergences), cmocka_unit_test(limits),
-        cmocka_unit_test(comparing), cmocka_unit_test(comparing_small), cmocka_unit_test(comparing_strings), cmocka_unit_test(comparing_sequences),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(sums_of_errors),
+        cmocka_unit_test(scores),
+        cmocka_unit_test(no_numbers),
+        cmocka_unit_test(divergences),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(comparing),
+        cmocka_unit_test(comparing_small),
+        cmocka_unit_test(comparing_strings),
+        cmocka_unit_test(comparing_sequences),
         cmocka_unit_test(whole_evaluation),
         cmocka_unit_test(a_model_equals_itself),
         cmocka_unit_test(own_errors),
         cmocka_unit_test(layers_of_bodies),
         cmocka_unit_test(metrics_that_cannot_be),
         cmocka_unit_test(failing_memory),
-        cmocka_unit_test(differences_in_words), cmocka_unit_test(changes_have_one_sign), cmocka_unit_test(few_samples_are_said),
+        cmocka_unit_test(differences_in_words),
+        cmocka_unit_test(changes_have_one_sign),
+        cmocka_unit_test(few_samples_are_said),
         cmocka_unit_test(goals_in_words),
         cmocka_unit_test(xml_is_safe),
         cmocka_unit_test(tokens_are_surprising),

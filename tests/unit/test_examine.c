@@ -46,7 +46,9 @@ static oct_graph *head(float most)
     oct_graph *g = net_graph(13);
     const int x = net_input(g, "x", OCT_F32, "1,4,8");
     const int scores = NET_NODE(g, "Sigmoid", "sigmoid", "scores", x);
-    const int boxes = NET_NODE(g, "Mul", "mul", "boxes", NET_NODE(g, "Sigmoid", "other", "share", net_input(g, "z", OCT_F32, "1,4,8")), real(g, "size", most));
+    const int boxes =
+        NET_NODE(g, "Mul", "mul", "boxes",
+                 NET_NODE(g, "Sigmoid", "other", "share", net_input(g, "z", OCT_F32, "1,4,8")), real(g, "size", most));
     net_output(g, NET_NODE(g, "Concat", "cat", "y", boxes, scores));
     net_int(g, "axis", 1);
     return g;
@@ -92,7 +94,8 @@ static void operators_of_other_domains(void **state)
         { "FastGelu", "com.microsoft", "tensorrt", "the target has only operators of ONNX's own domain" },
         { "FastGelu", "com.microsoft", "litert", "the target has only operators of ONNX's own domain" },
         { "FastGelu", "com.microsoft", "generic", "the target has only operators of ONNX's own domain" },
-        { "Plugin", "com.example", "onnxruntime-x86", "the operator is unknown: it is neither ONNX's nor ONNX Runtime's" },
+        { "Plugin", "com.example", "onnxruntime-x86",
+          "the operator is unknown: it is neither ONNX's nor ONNX Runtime's" },
         { "Plugin", "com.example", "octet", "Octet does not have this operator" },
         { "CropAndResize", "com.microsoft", "onnxruntime-x86", NULL }, /* which has it, though Octet does not know it */
         { "CropAndResize", "com.microsoft", "octet", "Octet does not have this operator" },
@@ -108,7 +111,8 @@ static void operators_of_other_domains(void **state)
         oct_lint *l = examined(g, NULL);
         const bool fit = fits(l, each[i].target, &why);
         if (fit != !each[i].why || (why && strcmp(why, each[i].why) != 0))
-            print_error("%s of '%s' for %s: fits %d, '%s'; wanted '%s'\n", each[i].op, each[i].domain, each[i].target, fit, why ? why : "", each[i].why ? each[i].why : "");
+            print_error("%s of '%s' for %s: fits %d, '%s'; wanted '%s'\n", each[i].op, each[i].domain, each[i].target,
+                        fit, why ? why : "", each[i].why ? each[i].why : "");
         assert_int_equal(fit, !each[i].why);
         assert_true(!why == !each[i].why && (!why || strcmp(why, each[i].why) == 0));
         oct_lint_close(l);
@@ -160,7 +164,8 @@ static void quantized_scores_collapse(void **state)
     oct_graph *g = net_graph(13);
     const int scores = NET_NODE(g, "Sigmoid", "sigmoid", "scores", net_input(g, "x", OCT_F32, "1,4,8"));
     net_output(g, quantized(g, scores, "wide", 2.5f));
-    net_output(g, quantized(g, NET_NODE(g, "Tanh", "tanh", "t", net_input(g, "z", OCT_F32, "1,4,8")), "narrow", 2.0f / 255));
+    net_output(g, quantized(g, NET_NODE(g, "Tanh", "tanh", "t", net_input(g, "z", OCT_F32, "1,4,8")), "narrow",
+                            2.0f / 255));
     oct_lint *l = examined(g, NULL);
     const oct_finding *f = only(l, OCT_FINDING_COLLAPSE);
     assert_true(l->quantized);
@@ -170,7 +175,8 @@ static void quantized_scores_collapse(void **state)
     oct_graph_destroy(g);
 }
 
-/* A Conv of float weights between quantizers would be rounded by ONNX Runtime, unless each channel has a scale of its own. */
+/* A Conv of float weights between quantizers would be rounded by ONNX Runtime, unless each channel has a scale of its
+ * own. */
 static void real_layers_are_rounded(void **state)
 {
     for (int channels = 0; channels < 2; channels++) {
@@ -179,7 +185,8 @@ static void real_layers_are_rounded(void **state)
         const int s = real(g, "s", 0.02f), z = code(g, "z", 0);
         const int q = NET_NODE(g, "QuantizeLinear", "xq", "xq", x, s, z);
         const int ss = channels ? net_const(g, "ss", OCT_F32, "2", (const float[]){ 0.02f, 0.02f }) : s;
-        const int d = NET_NODE(g, "DequantizeLinear", "xd", "xd", q, ss, channels ? net_const(g, "zz", OCT_S8, "2", (const int8_t[]){ 0, 0 }) : z);
+        const int d = NET_NODE(g, "DequantizeLinear", "xd", "xd", q, ss,
+                               channels ? net_const(g, "zz", OCT_S8, "2", (const int8_t[]){ 0, 0 }) : z);
         const int y = NET_NODE(g, "Conv", "conv", "y", d, net_random(g, "w", "3,2,1,1", 5));
         net_output(g, quantized(g, y, "out", 0.1f));
         oct_lint *l = examined(g, NULL);
@@ -187,8 +194,10 @@ static void real_layers_are_rounded(void **state)
         assert_int_equal(f == NULL, channels);
         if (f) {
             assert_string_equal(f->name, "conv");
-            assert_true(oct_finding_concerns(f, target_named("qnn")) && oct_finding_concerns(f, target_named("onnxruntime-x86")));
-            assert_false(oct_finding_concerns(f, target_named("tensorrt")) || oct_finding_concerns(f, target_named("openvino")));
+            assert_true(oct_finding_concerns(f, target_named("qnn")) &&
+                        oct_finding_concerns(f, target_named("onnxruntime-x86")));
+            assert_false(oct_finding_concerns(f, target_named("tensorrt")) ||
+                         oct_finding_concerns(f, target_named("openvino")));
         }
         oct_lint_close(l);
         oct_graph_destroy(g);
@@ -208,11 +217,14 @@ static oct_graph *product(int depth, int8_t w)
     memset(codes, w, (size_t)depth);
     const int s = real(g, "s", 0.02f), z = net_const(g, "zero", OCT_U8, "", &zero);
     snprintf(dims, sizeof dims, "1,%d", depth);
-    const int x = NET_NODE(g, "DequantizeLinear", "xr", "xr", NET_NODE(g, "QuantizeLinear", "xq", "xq", net_input(g, "x", OCT_F32, dims), s, z), s, z);
+    const int x = NET_NODE(g, "DequantizeLinear", "xr", "xr",
+                           NET_NODE(g, "QuantizeLinear", "xq", "xq", net_input(g, "x", OCT_F32, dims), s, z), s, z);
     snprintf(dims, sizeof dims, "%d,1", depth);
-    const int m = NET_NODE(g, "DequantizeLinear", "wr", "wr", net_const(g, "w", OCT_S8, dims, codes), real(g, "ws", 0.1f), code(g, "wz", 0));
+    const int m = NET_NODE(g, "DequantizeLinear", "wr", "wr", net_const(g, "w", OCT_S8, dims, codes),
+                           real(g, "ws", 0.1f), code(g, "wz", 0));
     const int y = NET_NODE(g, "MatMul", "product", "m", x, m);
-    net_output(g, NET_NODE(g, "DequantizeLinear", "yr", "yr", NET_NODE(g, "QuantizeLinear", "yq", "yq", y, s, z), s, z));
+    net_output(g,
+               NET_NODE(g, "DequantizeLinear", "yr", "yr", NET_NODE(g, "QuantizeLinear", "yq", "yq", y, s, z), s, z));
     return g;
 }
 
@@ -223,9 +235,9 @@ static void sums_wrap_and_saturate(void **state)
         int8_t w;
         bool wraps, saturates;
     } each[] = {
-        { 8, 64, false, false },      /* 255 * (64 + 64) = 32640 */
-        { 8, 65, false, true },       /* 33150 is beyond 32767 */
-        { 66311, 127, false, true },  /* 66311 * 127 * 255 = 2147481735, just below 2^31 */
+        { 8, 64, false, false },     /* 255 * (64 + 64) = 32640 */
+        { 8, 65, false, true },      /* 33150 is beyond 32767 */
+        { 66311, 127, false, true }, /* 66311 * 127 * 255 = 2147481735, just below 2^31 */
         { 66312, 127, true, true },
     };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
@@ -251,10 +263,14 @@ static oct_graph *two_weights(int a, int b)
     const uint8_t zero = 0;
     w[a] = w[b] = 127;
     const int s = real(g, "s", 0.02f), z = net_const(g, "zero", OCT_U8, "", &zero);
-    const int x = NET_NODE(g, "DequantizeLinear", "xr", "xr", NET_NODE(g, "QuantizeLinear", "xq", "xq", net_input(g, "x", OCT_F32, "1,3,1,9"), s, z), s, z);
-    const int m = NET_NODE(g, "DequantizeLinear", "wr", "wr", net_const(g, "w", OCT_S8, "1,3,1,3", w), real(g, "ws", 0.1f), code(g, "wz", 0));
+    const int x =
+        NET_NODE(g, "DequantizeLinear", "xr", "xr",
+                 NET_NODE(g, "QuantizeLinear", "xq", "xq", net_input(g, "x", OCT_F32, "1,3,1,9"), s, z), s, z);
+    const int m = NET_NODE(g, "DequantizeLinear", "wr", "wr", net_const(g, "w", OCT_S8, "1,3,1,3", w),
+                           real(g, "ws", 0.1f), code(g, "wz", 0));
     const int y = NET_NODE(g, "Conv", "product", "m", x, m);
-    net_output(g, NET_NODE(g, "DequantizeLinear", "yr", "yr", NET_NODE(g, "QuantizeLinear", "yq", "yq", y, s, z), s, z));
+    net_output(g,
+               NET_NODE(g, "DequantizeLinear", "yr", "yr", NET_NODE(g, "QuantizeLinear", "yq", "yq", y, s, z), s, z));
     return g;
 }
 
@@ -265,8 +281,12 @@ static void products_of_signed_activations_saturate(void **state)
     for (int readers = 1; readers < 3; readers++) {
         oct_graph *g = net_graph(13);
         const int s = real(g, "s", 0.02f), z = net_const(g, "z", OCT_S8, "", &zero);
-        const int a = NET_NODE(g, "DequantizeLinear", "ar", "ar", NET_NODE(g, "QuantizeLinear", "aq", "aq", net_input(g, "a", OCT_F32, "4,4"), s, z), s, z);
-        const int b = NET_NODE(g, "DequantizeLinear", "br", "br", NET_NODE(g, "QuantizeLinear", "bq", "bq", net_input(g, "b", OCT_F32, "4,4"), s, z), s, z);
+        const int a =
+            NET_NODE(g, "DequantizeLinear", "ar", "ar",
+                     NET_NODE(g, "QuantizeLinear", "aq", "aq", net_input(g, "a", OCT_F32, "4,4"), s, z), s, z);
+        const int b =
+            NET_NODE(g, "DequantizeLinear", "br", "br",
+                     NET_NODE(g, "QuantizeLinear", "bq", "bq", net_input(g, "b", OCT_F32, "4,4"), s, z), s, z);
         net_output(g, NET_NODE(g, "MatMul", "product", "m", a, b));
         if (readers > 1)
             net_output(g, NET_NODE(g, "Relu", "relu", "r", b));
@@ -303,20 +323,26 @@ static void sums_saturate_in_some_targets(void **state)
     }
 }
 
-/* Two activations: OpenVINO multiplies them on integers if both zero points are in the middle, or that of the first at the end. */
+/* Two activations: OpenVINO multiplies them on integers if both zero points are in the middle, or that of the first at
+ * the end. */
 static void products_of_activations_saturate(void **state)
 {
     static const struct {
         uint8_t a, b;
         bool saturates;
-    } each[] = { { 128, 128, true }, { 0, 128, true }, { 128, 0, false }, { 0, 0, false }, { 100, 128, false }, { 128, 127, false } };
+    } each[] = { { 128, 128, true }, { 0, 128, true },    { 128, 0, false },
+                 { 0, 0, false },    { 100, 128, false }, { 128, 127, false } };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         oct_graph *g = net_graph(13);
         int in[2];
         for (int k = 0; k < 2; k++) {
             const char *const names[2][5] = { { "a", "az", "aq", "ar", "as" }, { "b", "bz", "bq", "br", "bs" } };
-            const int s = real(g, names[k][4], 0.02f), z = net_const(g, names[k][1], OCT_U8, "", k ? &each[i].b : &each[i].a);
-            in[k] = NET_NODE(g, "DequantizeLinear", names[k][3], names[k][3], NET_NODE(g, "QuantizeLinear", names[k][2], names[k][2], net_input(g, names[k][0], OCT_F32, "4,4"), s, z), s, z);
+            const int s = real(g, names[k][4], 0.02f),
+                      z = net_const(g, names[k][1], OCT_U8, "", k ? &each[i].b : &each[i].a);
+            in[k] = NET_NODE(g, "DequantizeLinear", names[k][3], names[k][3],
+                             NET_NODE(g, "QuantizeLinear", names[k][2], names[k][2],
+                                      net_input(g, names[k][0], OCT_F32, "4,4"), s, z),
+                             s, z);
         }
         net_output(g, NET_NODE(g, "MatMul", "product", "m", in[0], in[1]));
         oct_lint *l = examined(g, NULL);
@@ -333,7 +359,8 @@ static void products_of_activations_saturate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operators_of_other_domains), cmocka_unit_test(float_head_would_collapse),
+        cmocka_unit_test(operators_of_other_domains),
+        cmocka_unit_test(float_head_would_collapse),
         cmocka_unit_test(tables_have_ranges),
         cmocka_unit_test(quantized_scores_collapse),
         cmocka_unit_test(real_layers_are_rounded),

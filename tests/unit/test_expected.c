@@ -1,4 +1,5 @@
-/* What layers are expected to take: bf16 on tiles beats float32, and integers beat bf16, so what is best depends on how much stays float. */
+/* What layers are expected to take: bf16 on tiles beats float32, and integers beat bf16, so what is best depends on how
+ * much stays float. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +45,8 @@ static void test_tiles(void **state)
     oct_graph *g = make_graph();
 #if defined(OCT_KERNELS_X86)
     const int64_t macs = (int64_t)ROWS * DEPTH * COLUMNS;
-    const oct_expected integers = of(g, LAYERS, DEPTH, macs, all), floats = of(g, 0, DEPTH, macs, all), half = of(g, LAYERS / 2, DEPTH, macs, all);
+    const oct_expected integers = of(g, LAYERS, DEPTH, macs, all), floats = of(g, 0, DEPTH, macs, all),
+                       half = of(g, LAYERS / 2, DEPTH, macs, all);
     assert_true(0 < integers.decided && integers.decided < integers.bf16);
     assert_true(floats.bf16 < floats.decided && half.bf16 < half.decided);
     /* Equal layers: what all take in bf16 does not depend on what was decided, and half of each is the mean. */
@@ -61,7 +63,8 @@ static void test_tiles(void **state)
 static void test_unknown(void **state)
 {
     oct_graph *g = make_graph();
-    const oct_expected plain = of(g, 0, DEPTH, (int64_t)ROWS * DEPTH * COLUMNS, OCT_ISA_REF), none = of(g, 0, 0, 0, oct_isa_detect());
+    const oct_expected plain = of(g, 0, DEPTH, (int64_t)ROWS * DEPTH * COLUMNS, OCT_ISA_REF),
+                       none = of(g, 0, 0, 0, oct_isa_detect());
     assert_true(plain.decided == 0 && plain.bf16 == 0);
     assert_true(none.decided == 0 && none.bf16 == 0);
     oct_graph_destroy(g);

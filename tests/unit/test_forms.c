@@ -98,13 +98,16 @@ static int fake(oct_graph *g, int x, const char *q, const char *d, float scale, 
 {
     int s = NET_F32(g, "s", "", scale), z = zero_point < 0 ? -1 : u8(g, "z", (uint8_t)zero_point);
     int qvals = z < 0 ? NET_NODE(g, "QuantizeLinear", "", q, x, s) : NET_NODE(g, "QuantizeLinear", "", q, x, s, z);
-    return z < 0 ? NET_NODE(g, "DequantizeLinear", "", d, qvals, s) : NET_NODE(g, "DequantizeLinear", "", d, qvals, s, z);
+    return z < 0 ? NET_NODE(g, "DequantizeLinear", "", d, qvals, s)
+                 : NET_NODE(g, "DequantizeLinear", "", d, qvals, s, z);
 }
 
 /* ---- QuantizeLinear and DequantizeLinear ---- */
 
-static const int8_t kernel[2 * 2 * 3 * 3] = { 1, -2, 3, -4, 5, -6, 7, -8, 9, 10, -11, 12, 13, 14, -15, 16, 17, 18,
-                                              -9, 8, -7, 6, 5, -4, 3, 2, -1, 0, 20, -30, 40, 50, -60, 70, 80, -90 };
+static const int8_t kernel[2 * 2 * 3 * 3] = {
+    1,  -2, 3,  -4, 5, -6, 7, -8, 9,  10, -11, 12,  13, 14, -15, 16, 17, 18,
+    -9, 8,  -7, 6,  5, -4, 3, 2,  -1, 0,  20,  -30, 40, 50, -60, 70, 80, -90
+};
 
 /* A convolution per channel with a clamp behind it; the axis counts from the end. */
 static oct_graph *conv_net(bool biased)
@@ -113,8 +116,8 @@ static oct_graph *conv_net(bool biased)
     int x = net_input(g, "x", OCT_F32, "1,2,6,6");
     const int32_t bias[2] = { 100, -200 }, none[2] = { 0, 0 };
     const int8_t zeros[2] = { 0, 0 };
-    int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "w_quantized", OCT_S8, "2,2,3,3", kernel), NET_F32(g, "ws", "2", 0.01f, 0.02f),
-                     net_const(g, "wz", OCT_S8, "2", zeros));
+    int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "w_quantized", OCT_S8, "2,2,3,3", kernel),
+                     NET_F32(g, "ws", "2", 0.01f, 0.02f), net_const(g, "wz", OCT_S8, "2", zeros));
     net_int(g, "axis", -4);
     int b = -1;
     if (biased) {
@@ -151,7 +154,8 @@ static void convolution(void **state)
         assert_int_equal(conv->n_in, 2 + biased);
         if (biased) {
             const oct_quant *b = quant(c, conv->in[2]);
-            assert_true(b->n == 2 && b->dtype == OCT_S32 && b->scale[1] == 0.0625f * 0.02f && ((const int32_t *)b->qvals->data)[1] == -200);
+            assert_true(b->n == 2 && b->dtype == OCT_S32 && b->scale[1] == 0.0625f * 0.02f &&
+                        ((const int32_t *)b->qvals->data)[1] == -200);
         }
         assert_int_equal(int8_steps(c), 1);
         assert_int_equal(int8_steps(g), 1);
@@ -160,7 +164,8 @@ static void convolution(void **state)
     }
 }
 
-/* A bias of bytes, whose scale is so many steps of the products: the layer runs on integers if that is a whole number. */
+/* A bias of bytes, whose scale is so many steps of the products: the layer runs on integers if that is a whole
+ * number. */
 static void bias_of_bytes(void **state)
 {
     static const float steps[] = { 1, 8, 2.5f, 0.5f };
@@ -168,27 +173,36 @@ static void bias_of_bytes(void **state)
     for (size_t i = 0; i < OCT_COUNT(steps); i++) {
         oct_graph *g = net_graph(13);
         const int x = net_input(g, "x", OCT_F32, "1,2,6,6");
-        const int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "w_quantized", OCT_S8, "2,2,3,3", kernel), NET_F32(g, "ws", "", 0.015625f));
-        const int b = NET_NODE(g, "DequantizeLinear", "", "b", net_const(g, "b_quantized", OCT_S8, "2", bias), NET_F32(g, "bs", "", 0.0625f * 0.015625f * steps[i]));
-        net_output(g, fake(g, NET_NODE(g, "Conv", "conv", "c", fake(g, x, "xq", "xd", 0.0625f, 3), w, b), "y_quantized", "y", 0.125f, 7));
+        const int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "w_quantized", OCT_S8, "2,2,3,3", kernel),
+                               NET_F32(g, "ws", "", 0.015625f));
+        const int b = NET_NODE(g, "DequantizeLinear", "", "b", net_const(g, "b_quantized", OCT_S8, "2", bias),
+                               NET_F32(g, "bs", "", 0.0625f * 0.015625f * steps[i]));
+        net_output(g, fake(g, NET_NODE(g, "Conv", "conv", "c", fake(g, x, "xq", "xd", 0.0625f, 3), w, b), "y_quantized",
+                           "y", 0.125f, 7));
         const bool whole = steps[i] >= 1 && steps[i] == (float)(int)steps[i];
         assert_int_equal(int8_steps(g), whole);
         const size_t n = net_run(g, got, CAP);
         oct_graph *real = net_graph(13); /* the same, with a bias of real numbers */
         const int xr = net_input(real, "x", OCT_F32, "1,2,6,6");
-        const int wr = NET_NODE(real, "DequantizeLinear", "", "w", net_const(real, "w_quantized", OCT_S8, "2,2,3,3", kernel), NET_F32(real, "ws", "", 0.015625f));
-        const int br = NET_F32(real, "b", "2", 100 * 0.0625f * 0.015625f * steps[i], -128 * 0.0625f * 0.015625f * steps[i]);
-        net_output(real, fake(real, NET_NODE(real, "Conv", "conv", "c", fake(real, xr, "xq", "xd", 0.0625f, 3), wr, br), "y_quantized", "y", 0.125f, 7));
+        const int wr =
+            NET_NODE(real, "DequantizeLinear", "", "w", net_const(real, "w_quantized", OCT_S8, "2,2,3,3", kernel),
+                     NET_F32(real, "ws", "", 0.015625f));
+        const int br =
+            NET_F32(real, "b", "2", 100 * 0.0625f * 0.015625f * steps[i], -128 * 0.0625f * 0.015625f * steps[i]);
+        net_output(real, fake(real, NET_NODE(real, "Conv", "conv", "c", fake(real, xr, "xq", "xd", 0.0625f, 3), wr, br),
+                              "y_quantized", "y", 0.125f, 7));
         assert_int_equal(net_run(real, want, CAP), n);
         for (size_t k = 0; k < n; k++)
             if (!(fabsf(got[k] - want[k]) <= (whole ? 0 : 0.125f)))
-                fail_msg("%g steps: value %zu is %g, expected %g", (double)steps[i], k, (double)got[k], (double)want[k]);
+                fail_msg("%g steps: value %zu is %g, expected %g", (double)steps[i], k, (double)got[k],
+                         (double)want[k]);
         oct_graph_destroy(real);
         oct_graph_destroy(g);
     }
 }
 
-/* What reads the values that a quantizer makes: two DequantizeLinear, one of them a graph output, and the graph's end. */
+/* What reads the values that a quantizer makes: two DequantizeLinear, one of them a graph output, and the graph's
+ * end. */
 static void readers_of_qvals(void **state)
 {
     oct_graph *g = net_graph(13);
@@ -201,7 +215,8 @@ static void readers_of_qvals(void **state)
     net_output(g, q);
     net_output(g, NET_NODE(g, "Neg", "", "n", e));
     oct_graph *c = same_when_read(g);
-    /* One value carries the quantized values of all that read them with the same parameters; other parameters are another value. */
+    /* One value carries the quantized values of all that read them with the same parameters; other parameters are
+     * another value. */
     const int v = only(c, "Exp")->in[0], other = only(c, "Neg")->in[0];
     assert_true(quant(c, v)->scale[0] == 0.25f && quant(c, v)->zp[0] == 0 && quant(c, v)->dtype == OCT_U8);
     assert_true(quant(c, other)->scale[0] == 0.5f);
@@ -220,7 +235,8 @@ static void integers_from_outside(void **state)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_U8, "4");
-    net_output(g, NET_NODE(g, "Neg", "", "y", NET_NODE(g, "DequantizeLinear", "", "d", x, NET_F32(g, "s", "", 0.5f), u8(g, "z", 10))));
+    net_output(g, NET_NODE(g, "Neg", "", "y",
+                           NET_NODE(g, "DequantizeLinear", "", "d", x, NET_F32(g, "s", "", 0.5f), u8(g, "z", 10))));
     read(g);
     const oct_node *border = only(g, "DequantizeLinear");
     assert_true(border->n_in == 1 && border->in[0] == x && g->value[x].quant == NULL);
@@ -301,7 +317,10 @@ static oct_graph *pattern(int form, bool spelled)
         break;
     case 2: y = NET_NODE(g, "Mul", "", "y", rounded(g, conv, spelled, 0.5f, 128), NET_F32(g, "f", "", 3.0f)); break;
     case 3: y = NET_NODE(g, "Relu", "", "y", rounded(g, conv, spelled, 0.5f, 100)); break;
-    case 4: y = NET_NODE(g, "Add", "", "y", x, NET_NODE(g, "Neg", "", "n", rounded(g, net_random(g, "k", "1,2,6,6", 3), spelled, 0.3f, 9))); break;
+    case 4:
+        y = NET_NODE(g, "Add", "", "y", x,
+                     NET_NODE(g, "Neg", "", "n", rounded(g, net_random(g, "k", "1,2,6,6", 3), spelled, 0.3f, 9)));
+        break;
     default: y = NET_NODE(g, "Relu", "", "y", rounded(g, NET_NODE(g, "Identity", "", "i", x), spelled, 0.3f, 9));
     }
     net_output(g, NET_NODE(g, "Identity", "", "out", y));
@@ -323,7 +342,8 @@ static void passes_keep_rounding(void **state)
     }
 }
 
-/* A constant may have its reals beside the quantized values, and quantized values may be missing: quantized values are what is read. */
+/* A constant may have its reals beside the quantized values, and quantized values may be missing: quantized values are
+ * what is read. */
 static void constants(void **state)
 {
     static const float scale = 0.5f, real[4] = { 0.3f, -0.8f, 1.0f, 100.0f }, rounded[4] = { 0.5f, -1.0f, 1.0f, 63.5f };
@@ -336,7 +356,8 @@ static void constants(void **state)
         oct_graph *g = net_graph(13);
         int x = net_input(g, "x", OCT_F32, "4"), v = net_const(g, "v", OCT_F32, "4", real);
         g->value[v].quant = &q;
-        net_output(g, NET_NODE(g, "Mul", "", "y", NET_NODE(g, "Neg", "", "n", v), NET_NODE(g, "Sign", "", "one", NET_NODE(g, "Exp", "", "e", x))));
+        net_output(g, NET_NODE(g, "Mul", "", "y", NET_NODE(g, "Neg", "", "n", v),
+                               NET_NODE(g, "Sign", "", "one", NET_NODE(g, "Exp", "", "e", x))));
         GOOD(oct_graph_check(g, err));
         assert_int_equal(net_run(g, got, CAP), 4);
         for (int i = 0; i < 4; i++)
@@ -356,11 +377,12 @@ static void operators(void **state)
     int xs = NET_F32(g, "xs", "", 0.0625f), xz = u8(g, "xz", 3), ys = NET_F32(g, "ys", "", 0.125f), yz = u8(g, "yz", 7);
     int q = NET_NODE(g, "QuantizeLinear", "", "x_quantized", x, xs, xz);
     int y = NET_NODE(g, "QLinearConv", "conv", "c_quantized", q, xs, xz, net_const(g, "w", OCT_S8, "2,2,3,3", kernel),
-                     NET_F32(g, "ws", "2", 0.01f, 0.02f), net_const(g, "wz", OCT_S8, "2", (const int8_t[2]){ 0, 0 }), ys, yz,
-                     net_const(g, "b", OCT_S32, "2", bias));
+                     NET_F32(g, "ws", "2", 0.01f, 0.02f), net_const(g, "wz", OCT_S8, "2", (const int8_t[2]){ 0, 0 }),
+                     ys, yz, net_const(g, "b", OCT_S32, "2", bias));
     int m = NET_NODE(g, "MaxPool", "pool", "m_quantized", y);
     NET_INTS(g, "kernel_shape", 2, 2);
-    int s = NET_NODE(g, "com.microsoft.QLinearSigmoid", "sigmoid", "s_quantized", m, ys, yz, NET_F32(g, "ss", "", 1.0f / 256), u8(g, "sz", 0));
+    int s = NET_NODE(g, "com.microsoft.QLinearSigmoid", "sigmoid", "s_quantized", m, ys, yz,
+                     NET_F32(g, "ss", "", 1.0f / 256), u8(g, "sz", 0));
     net_output(g, NET_NODE(g, "DequantizeLinear", "", "out", s, NET_F32(g, "ss1", "", 1.0f / 256), u8(g, "sz1", 0)));
     oct_graph *c = same_when_read(g);
     const oct_node *conv = only(c, "Conv"), *pool = only(c, "MaxPool"), *sigmoid = only(c, "Sigmoid");
@@ -414,7 +436,8 @@ static int chain(oct_graph *g, int x, int i)
     GOOD(oct_graph_set_output(g, id, 1, s, err));
     GOOD(oct_graph_set_output(g, id, 2, z, err));
     int ws = NET_F32(g, "ws", "4", 0.01f, 0.02f, 0.03f, 0.04f);
-    int acc = NET_NODE(g, "MatMulInteger", name[1], name[1], a, net_const(g, "w", OCT_S8, "32,4", w), z, s8(g, "wz", 3));
+    int acc =
+        NET_NODE(g, "MatMulInteger", name[1], name[1], a, net_const(g, "w", OCT_S8, "32,4", w), z, s8(g, "wz", 3));
     int scales = NET_NODE(g, "Mul", "", name[2], s, ws), real = NET_NODE(g, "Cast", "", name[3], acc);
     net_int(g, "to", OCT_F32);
     return NET_NODE(g, "Add", "", name[5], NET_NODE(g, "Mul", "", name[4], real, scales), net_random(g, "row", "4", 5));
@@ -483,7 +506,8 @@ static void dynamic_gemm(int form)
         for (int n = 0; n < N; n++) {
             int sum = 0;
             for (int k = 0; k < K; k++)
-                sum += (int)fminf(255.0f, fmaxf(0.0f, rintf(v[m * K + k] / s) + (float)z)) * w[n * K + k] - z * w[n * K + k];
+                sum += (int)fminf(255.0f, fmaxf(0.0f, rintf(v[m * K + k] / s) + (float)z)) * w[n * K + k] -
+                       z * w[n * K + k];
             volatile float product = (float)sum * (s * scale[n]);
             assert_true(got[m * N + n] == fmaxf(0.0f, product + (float)(n + 1)));
         }
@@ -515,13 +539,15 @@ static void check_blocks(int k, bool zeros)
         scale[i] = (i % 3 ? 0.05f : -0.03f) * (float)(i + 1);
     for (int n = 0; n < N; n++)
         for (int i = 0; i < k; i++) {
-            const int qval = qvals[n * count * 8 + i / 2] >> (i % 2 * 4) & 15, z = zeros ? zero[n] >> (i / 16 * 4) & 15 : 8;
+            const int qval = qvals[n * count * 8 + i / 2] >> (i % 2 * 4) & 15,
+                      z = zeros ? zero[n] >> (i / 16 * 4) & 15 : 8;
             reals[i * N + n] = (float)(qval - z) * scale[n * count + i / 16];
         }
     snprintf(dims[0], sizeof dims[0], "3,%d", k);
     snprintf(dims[1], sizeof dims[1], "4,%d,8", count);
     snprintf(dims[2], sizeof dims[2], "%d", 4 * count);
-    int x = net_input(g, "x", OCT_F32, dims[0]), q = net_const(g, "q", OCT_U8, dims[1], qvals), s = net_const(g, "s", OCT_F32, dims[2], scale);
+    int x = net_input(g, "x", OCT_F32, dims[0]), q = net_const(g, "q", OCT_U8, dims[1], qvals),
+        s = net_const(g, "s", OCT_F32, dims[2], scale);
     int z = zeros ? net_const(g, "z", OCT_U8, "4", zero) : -1;
     net_output(g, NET_NODE(g, "com.microsoft.MatMulNBits", "mm", "y", x, q, s, z));
     net_int(g, "K", k);
@@ -563,13 +589,15 @@ static void dequantized_blocks(void **state)
         qvals[i] = (uint8_t)(i * 71);
     net_fill(scale, 2 * N, 4);
     int x = net_input(g, "x", OCT_F32, "3,32");
-    int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "q", OCT_U8, "32,4", qvals), net_const(g, "s", OCT_F32, "2,4", scale));
+    int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "q", OCT_U8, "32,4", qvals),
+                     net_const(g, "s", OCT_F32, "2,4", scale));
     net_int(g, "axis", -2);
     net_int(g, "block_size", 16);
     net_output(g, NET_NODE(g, "MatMul", "mm", "y", x, w));
     oct_graph *c = same_when_read(g);
     const oct_quant *q = quant(c, only(c, "MatMul")->in[1]);
-    assert_true(q->n == 8 && q->axis == 0 && q->block == 16 && q->zp[7] == 0 && !oct_value_by_columns(&c->value[only(c, "MatMul")->in[1]]));
+    assert_true(q->n == 8 && q->axis == 0 && q->block == 16 && q->zp[7] == 0 &&
+                !oct_value_by_columns(&c->value[only(c, "MatMul")->in[1]]));
     assert_memory_equal(q->scale, scale, sizeof scale);
     assert_string_equal(c->value[only(c, "MatMul")->in[1]].name, "q");
     oct_graph_destroy(c);
@@ -612,25 +640,42 @@ static void lstm(void **state)
     const oct_tensor cw = { OCT_S8, 3, dw, sizeof w, sizeof w, w }, cr = { OCT_S8, 3, dr, sizeof r, sizeof r, r };
     for (int per_row = 0; per_row < 2; per_row++) {
         const int n = per_row ? 2 * ROWS : 2;
-        const oct_quant qw = { .n = n, .axis = per_row ? 2 : 0, .block = per_row ? IN : 0, .scale = ws, .zp = none, .dtype = OCT_S8, .qvals = &cw };
-        const oct_quant qr = { .n = n, .axis = per_row ? 2 : 0, .block = per_row ? H : 0, .scale = rs, .zp = none, .dtype = OCT_S8, .qvals = &cr };
+        const oct_quant qw = { .n = n,
+                               .axis = per_row ? 2 : 0,
+                               .block = per_row ? IN : 0,
+                               .scale = ws,
+                               .zp = none,
+                               .dtype = OCT_S8,
+                               .qvals = &cw };
+        const oct_quant qr = { .n = n,
+                               .axis = per_row ? 2 : 0,
+                               .block = per_row ? H : 0,
+                               .scale = rs,
+                               .zp = none,
+                               .dtype = OCT_S8,
+                               .qvals = &cr };
         oct_graph *g[2];
         for (int i = 0; i < 2; i++) {
             g[i] = net_graph(14);
             GOOD(oct_graph_set_opset(g[i], "com.microsoft", 1, err));
             int x = net_input(g[i], "x", OCT_F32, "9,2,7");
             const char *qparams = per_row ? "2,20" : "2";
-            net_output(g[i], i ? NET_NODE(g[i], "LSTM", "lstm", "y", x, quantized_matrix(g[i], "w", &qw, dw), quantized_matrix(g[i], "r", &qr, dr))
-                               : NET_NODE(g[i], "com.microsoft.DynamicQuantizeLSTM", "lstm", "y", x, net_const(g[i], "w", OCT_S8, "2,7,20", wt),
-                                          net_const(g[i], "r", OCT_S8, "2,5,20", rt), -1, -1, -1, -1, -1, net_const(g[i], "ws", OCT_F32, qparams, ws),
-                                          net_const(g[i], "wz", OCT_S8, qparams, zeros), net_const(g[i], "rs", OCT_F32, qparams, rs),
+            net_output(g[i], i ? NET_NODE(g[i], "LSTM", "lstm", "y", x, quantized_matrix(g[i], "w", &qw, dw),
+                                          quantized_matrix(g[i], "r", &qr, dr))
+                               : NET_NODE(g[i], "com.microsoft.DynamicQuantizeLSTM", "lstm", "y", x,
+                                          net_const(g[i], "w", OCT_S8, "2,7,20", wt),
+                                          net_const(g[i], "r", OCT_S8, "2,5,20", rt), -1, -1, -1, -1, -1,
+                                          net_const(g[i], "ws", OCT_F32, qparams, ws),
+                                          net_const(g[i], "wz", OCT_S8, qparams, zeros),
+                                          net_const(g[i], "rs", OCT_F32, qparams, rs),
                                           net_const(g[i], "rz", OCT_S8, qparams, zeros)));
             net_int(g[i], "hidden_size", H);
             net_str(g[i], "direction", "bidirectional");
             if (i == 0) {
                 oct_graph *c = same_when_read(g[i]);
                 const oct_quant *rw = quant(c, only(c, "LSTM")->in[1]), *rr = quant(c, only(c, "LSTM")->in[2]);
-                assert_true(oct_quant_same(rw, &qw) && oct_quant_same(rr, &qr) && rw->qvals->dims[1] == ROWS && rr->qvals->dims[2] == H);
+                assert_true(oct_quant_same(rw, &qw) && oct_quant_same(rr, &qr) && rw->qvals->dims[1] == ROWS &&
+                            rr->qvals->dims[2] == H);
                 assert_memory_equal(rw->qvals->data, w, sizeof w);
                 assert_memory_equal(rr->qvals->data, r, sizeof r);
                 oct_graph_destroy(c);
@@ -652,14 +697,16 @@ static void stages(void **state)
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "6,2"), s = NET_F32(g, "s", "", 0.0625f), z = u8(g, "z", 128);
     int8_t qvals[2 * 2] = { 50, -60, 70, -80 };
-    int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "wq", OCT_S8, "2,2", qvals), NET_F32(g, "ws", "", 0.01f), s8(g, "wz", 0));
+    int w = NET_NODE(g, "DequantizeLinear", "", "w", net_const(g, "wq", OCT_S8, "2,2", qvals),
+                     NET_F32(g, "ws", "", 0.01f), s8(g, "wz", 0));
     int d = NET_NODE(g, "DequantizeLinear", "", "d", NET_NODE(g, "QuantizeLinear", "", "q", x, s, z), s, z);
     int y = NET_NODE(g, "MatMul", "first", "y1", d, w);
     int e = NET_NODE(g, "DequantizeLinear", "", "e", NET_NODE(g, "QuantizeLinear", "", "q1", y, s, z), s, z);
     int top = NET_NODE(g, "ReduceMax", "", "top", e, -1);
     NET_INTS(g, "axes", 1);
     net_int(g, "keepdims", 0);
-    int rows = NET_NODE(g, "Compress", "", "rows", e, NET_NODE(g, "Greater", "", "which", top, NET_F32(g, "zero", "", 0.0f)));
+    int rows =
+        NET_NODE(g, "Compress", "", "rows", e, NET_NODE(g, "Greater", "", "which", top, NET_F32(g, "zero", "", 0.0f)));
     net_int(g, "axis", 0);
     int f = NET_NODE(g, "DequantizeLinear", "", "f", NET_NODE(g, "QuantizeLinear", "", "q2", rows, s, z), s, z);
     net_output(g, NET_NODE(g, "MatMul", "second", "out", f, w));
@@ -669,7 +716,8 @@ static void stages(void **state)
     read(c);
     assert_non_null(c->value[find(c, "y1")].quant);
     assert_int_equal(net_run(c, got, CAP), n);
-    assert_true(n > 0 && n < 12 && net_error(want, got, n) < 1e-6); /* as it is spelled, nodes behind Compress run one by one, on reals */
+    assert_true(n > 0 && n < 12 &&
+                net_error(want, got, n) < 1e-6); /* as it is spelled, nodes behind Compress run one by one, on reals */
     oct_graph_destroy(c);
     oct_graph_destroy(g);
 }
@@ -705,7 +753,8 @@ static void taps(void **state)
         GOOD(oct_plan_run(p, (const void *[]){ x }, err));
         assert_int_equal(s.n, i < 3 ? n : 72);
         for (size_t k = 0; k < s.n; k++)
-            assert_true(i < 3 ? s.v[k] == want[k] : s.v[k] == 0.0625f * fminf(252.0f, fmaxf(-3.0f, rintf(x[k] / 0.0625f))));
+            assert_true(i < 3 ? s.v[k] == want[k]
+                              : s.v[k] == 0.0625f * fminf(252.0f, fmaxf(-3.0f, rintf(x[k] / 0.0625f))));
         oct_plan_destroy(p);
     }
     oct_graph_destroy(g);
@@ -769,7 +818,8 @@ static void looked_at_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolution), cmocka_unit_test(bias_of_bytes),
+        cmocka_unit_test(convolution),
+        cmocka_unit_test(bias_of_bytes),
         cmocka_unit_test(readers_of_qvals),
         cmocka_unit_test(integers_from_outside),
         cmocka_unit_test(reals_are_rounded),

@@ -1,4 +1,5 @@
-/* lib/quant/annotate.c and lib/forms: which values carry what quantization, and which nodes files have for it, against sums written out here. */
+/* lib/quant/annotate.c and lib/forms: which values carry what quantization, and which nodes files have for it, against
+ * sums written out here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -135,12 +136,13 @@ static void values_carry_qparams(void **state)
         assert_float_equal(w->quant->scale[o], s, 0);
         assert_int_equal(w->quant->zp[o], 0);
         assert_float_equal(b->quant->scale[o], q->scale[0] * s, 0);
-        assert_int_equal(((const int32_t *)b->quant->qvals->data)[o], (int)rint((double)b1[o] / (double)(q->scale[0] * s)));
+        assert_int_equal(((const int32_t *)b->quant->qvals->data)[o],
+                         (int)rint((double)b1[o] / (double)(q->scale[0] * s)));
         for (int i = 0; i < 27; i++)
             assert_int_equal(((const int8_t *)w->quant->qvals->data)[o * 27 + i], (int)rintf(w1[o * 27 + i] / s));
     }
-    /* What integer operators make carries its parameters itself, the clamp's where it begins; the constant is read as quantized values here, as reals
-     * there. */
+    /* What integer operators make carries its parameters itself, the clamp's where it begins; the constant is read as
+     * quantized values here, as reals there. */
     assert_int_equal(value(g, "r")->quant->zp[0], 0);
     assert_non_null(value(g, "s")->quant);
     const oct_value *c = input(g, net_producer(g, "s"), 1);
@@ -158,12 +160,14 @@ static oct_graph *dynamic_layers(void)
 {
     oct_graph *g = net_graph(14);
     int x = net_input(g, "x", OCT_F32, "7,1,9");
-    net_output(g, NET_NODE(g, "LSTM", "lstm", "y", x, net_random(g, "w", "2,20,9", 1), net_random(g, "r", "2,20,5", 2)));
+    net_output(g,
+               NET_NODE(g, "LSTM", "lstm", "y", x, net_random(g, "w", "2,20,9", 1), net_random(g, "r", "2,20,5", 2)));
     net_int(g, "hidden_size", 5);
     net_str(g, "direction", "bidirectional");
     int flat = NET_NODE(g, "Reshape", "flat", "f", x, NET_S64(g, "to", "2", 7, 9));
     net_output(g, NET_NODE(g, "MatMul", "first", "p", flat, net_random(g, "m", "9,6", 8)));
-    net_output(g, NET_NODE(g, "Gemm", "second", "q", flat, net_random(g, "n", "4,9", 9), net_random(g, "bias", "4", 3)));
+    net_output(g,
+               NET_NODE(g, "Gemm", "second", "q", flat, net_random(g, "n", "4,9", 9), net_random(g, "bias", "4", 3)));
     net_int(g, "transB", 1);
     return g;
 }
@@ -225,7 +229,8 @@ static void blocks_are_shared(void **state)
     stop(&k, g);
 }
 
-/* 16-bit floats stand beside quantized values: the first convolution is on integers, and what follows it computes in 16 bits. */
+/* 16-bit floats stand beside quantized values: the first convolution is on integers, and what follows it computes in 16
+ * bits. */
 static void halves_belong_to_it(void **state)
 {
     oct_graph *g = convs();
@@ -265,7 +270,8 @@ static oct_tensor *qvals_of(oct_graph *g, oct_dtype t, int rank, const int64_t *
 }
 
 /* An annotated constant without real elements. */
-static int quantized(oct_graph *g, const char *name, int rank, const int64_t *dims, oct_quant q, const oct_tensor *qvals)
+static int quantized(oct_graph *g, const char *name, int rank, const int64_t *dims, oct_quant q,
+                     const oct_tensor *qvals)
 {
     int v;
     q.qvals = qvals;
@@ -290,7 +296,8 @@ static float fake_quantized(float x)
     return (fminf(fmaxf(c, 0), 255) - 7) * one_scale[0];
 }
 
-/* A border, a value that an operator makes with the same parameters and that is an output, and one that a nested graph reads. */
+/* A border, a value that an operator makes with the same parameters and that is an output, and one that a nested graph
+ * reads. */
 static void activations(void **state)
 {
     oct_graph *g = net_graph(13);
@@ -299,7 +306,8 @@ static void activations(void **state)
     int y = annotate(g, NET_NODE(g, "Relu", "relu", "y", a), &QPARAMS);
     int n = annotate(g, NET_NODE(g, "Neg", "neg", "n", y), &QPARAMS);
     net_output(g, y);
-    int z = NET_NODE(g, "If", "if", "z", NET_NODE(g, "Greater", "more", "c", NET_F32(g, "one", "", 1), NET_F32(g, "zero", "", 0)));
+    int z = NET_NODE(g, "If", "if", "z",
+                     NET_NODE(g, "Greater", "more", "c", NET_F32(g, "one", "", 1), NET_F32(g, "zero", "", 0)));
     int node = net_last;
     oct_graph *then = net_nested(g), *other = net_nested(g);
     net_output(then, NET_NODE(then, "Abs", "abs", "t", net_take(then, n)));
@@ -335,7 +343,8 @@ static void activations(void **state)
     oct_graph_destroy(g);
 }
 
-/* Integers that become quantized values, and quantized values as numbers: nodes that are there lack their parameters only. */
+/* Integers that become quantized values, and quantized values as numbers: nodes that are there lack their parameters
+ * only. */
 static void integer_borders(void **state)
 {
     oct_graph *g = net_graph(13);
@@ -364,7 +373,8 @@ static void wide_zero_point(void **state)
     static const oct_quant wide = { .n = 1, .scale = one_scale, .zp = zero, .dtype = OCT_U16 };
     oct_graph *g = net_graph(21);
     int x = net_input(g, "x", OCT_F32, "4");
-    net_output(g, NET_NODE(g, "Neg", "neg", "y", annotate(g, NET_NODE(g, "QuantizeLinear", "border", "x_quantized", x), &wide)));
+    net_output(g, NET_NODE(g, "Neg", "neg", "y",
+                           annotate(g, NET_NODE(g, "QuantizeLinear", "border", "x_quantized", x), &wide)));
     write_forms(g, false);
     assert_int_equal(value(g, "x_zero_point")->constant->dtype, OCT_U16);
     assert_int_equal(*(const uint16_t *)value(g, "x_zero_point")->constant->data, 40000);
@@ -376,22 +386,26 @@ static void wide_zero_point(void **state)
     oct_graph_destroy(g);
 }
 
-/* Two values stand for w, with two sets of parameters: the integers are the same, and stored once under the first name; other names are numbered in the
- * order of the products. */
+/* Two values stand for w, with two sets of parameters: the integers are the same, and stored once under the first name;
+ * other names are numbered in the order of the products. */
 static void constants_keep_their_names(void **state)
 {
     static const float scales[] = { 0.5f, 0.25f };
     static const int32_t zeros[] = { 0, 0 };
     oct_graph *g = net_graph(13);
-    int x = net_input(g, "x", OCT_F32, "1,2"), a = annotate(g, NET_NODE(g, "QuantizeLinear", "border", "x_quantized", x), &QPARAMS);
+    int x = net_input(g, "x", OCT_F32, "1,2"),
+        a = annotate(g, NET_NODE(g, "QuantizeLinear", "border", "x_quantized", x), &QPARAMS);
     const int64_t dims[2] = { 2, 2 };
     const oct_tensor *qvals = qvals_of(g, OCT_S8, 2, dims, (const int8_t[]){ 1, 2, 3, 4 });
-    const oct_quant columns = { .n = 2, .axis = 1, .scale = scales, .zp = zeros, .dtype = OCT_S8 }, whole = { .n = 1, .scale = scales, .zp = zeros, .dtype = OCT_S8 };
+    const oct_quant columns = { .n = 2, .axis = 1, .scale = scales, .zp = zeros, .dtype = OCT_S8 },
+                    whole = { .n = 1, .scale = scales, .zp = zeros, .dtype = OCT_S8 };
     net_output(g, NET_NODE(g, "MatMul", "first", "p", a, quantized(g, "w_quantized_1", 2, dims, columns, qvals)));
     net_output(g, NET_NODE(g, "MatMul", "second", "q", a, quantized(g, "w_quantized", 2, dims, whole, qvals)));
     write_forms(g, false);
-    const oct_node *p = &g->node[input(g, net_producer(g, "p"), 1)->producer], *q = &g->node[input(g, net_producer(g, "q"), 1)->producer];
-    const char *const names[2][3] = { { "w_quantized_1", "w_scale", "w_zero_point" }, { "w_quantized_1", "w_scale_1", "w_zero_point_1" } };
+    const oct_node *p = &g->node[input(g, net_producer(g, "p"), 1)->producer],
+                   *q = &g->node[input(g, net_producer(g, "q"), 1)->producer];
+    const char *const names[2][3] = { { "w_quantized_1", "w_scale", "w_zero_point" },
+                                      { "w_quantized_1", "w_scale_1", "w_zero_point_1" } };
     for (int i = 0; i < 3; i++) {
         assert_string_equal(input(g, p, i)->name, names[0][i]);
         assert_string_equal(input(g, q, i)->name, names[1][i]);
@@ -403,8 +417,13 @@ static void constants_keep_their_names(void **state)
     net_fill(in, 2, 77);
     net_run(g, got, CAP);
     for (int j = 0; j < 2; j++) {
-        assert_float_equal(got[j], fake_quantized(in[0]) * (float)(1 + j) * scales[j] + fake_quantized(in[1]) * (float)(3 + j) * scales[j], 1e-6);
-        assert_float_equal(got[2 + j], (fake_quantized(in[0]) * (float)(1 + j) + fake_quantized(in[1]) * (float)(3 + j)) * 0.5f, 1e-6);
+        assert_float_equal(got[j],
+                           fake_quantized(in[0]) * (float)(1 + j) * scales[j] +
+                               fake_quantized(in[1]) * (float)(3 + j) * scales[j],
+                           1e-6);
+        assert_float_equal(got[2 + j],
+                           (fake_quantized(in[0]) * (float)(1 + j) + fake_quantized(in[1]) * (float)(3 + j)) * 0.5f,
+                           1e-6);
     }
     oct_graph_destroy(g);
 }
@@ -416,10 +435,12 @@ static void dynamic_chain(void **state)
     static const float scales[] = { 0.5f, 0.25f };
     static const int32_t zeros[] = { 128, 128 };
     oct_graph *g = net_graph(13);
-    int x = net_input(g, "x", OCT_F32, "1,3"), a = annotate(g, NET_NODE(g, "DynamicQuantizeLinear", "d", "gemm_input_quantized", x), &dynamic);
+    int x = net_input(g, "x", OCT_F32, "1,3"),
+        a = annotate(g, NET_NODE(g, "DynamicQuantizeLinear", "d", "gemm_input_quantized", x), &dynamic);
     const int64_t dims[2] = { 2, 3 };
     const oct_quant q = { .n = 2, .axis = 0, .scale = scales, .zp = zeros, .dtype = OCT_U8 };
-    int w = quantized(g, "w_quantized", 2, dims, q, qvals_of(g, OCT_U8, 2, dims, (const uint8_t[]){ 129, 130, 131, 132, 133, 134 }));
+    int w = quantized(g, "w_quantized", 2, dims, q,
+                      qvals_of(g, OCT_U8, 2, dims, (const uint8_t[]){ 129, 130, 131, 132, 133, 134 }));
     net_output(g, NET_NODE(g, "Gemm", "gemm", "y", a, w, NET_F32(g, "bias", "2", 10, 20)));
     net_int(g, "transB", 1);
     write_forms(g, false);
@@ -429,7 +450,8 @@ static void dynamic_chain(void **state)
         assert_string_equal(g->node[g->order[i]].op, ops[i]);
     const oct_node *product = net_producer(g, "gemm_integer"), *d = net_producer(g, "gemm_input_quantized");
     assert_true(d->n_out == 3 && product->in[0] == d->out[0] && product->in[2] == d->out[2]);
-    assert_memory_equal(value(g, "w_quantized")->constant->data, ((const uint8_t[]){ 129, 132, 130, 133, 131, 134 }), 6);
+    assert_memory_equal(value(g, "w_quantized")->constant->data, ((const uint8_t[]){ 129, 132, 130, 133, 131, 134 }),
+                        6);
     assert_int_equal(((const uint8_t *)value(g, "w_zero_point")->constant->data)[1], 128);
     float in[3], step;
     net_fill(in, 3, 77);
@@ -461,22 +483,29 @@ static void blocks_in_both_orders(void **state)
             real[at] = (float)(qval - 3 - b - j) * by_rows[b * N + j];
         }
     oct_graph *f = net_graph(21);
-    net_output(f, NET_NODE(f, "MatMul", "product", "y", net_input(f, "x", OCT_F32, "2,32"), net_const(f, "w", OCT_F32, "32,3", real)));
+    net_output(f, NET_NODE(f, "MatMul", "product", "y", net_input(f, "x", OCT_F32, "2,32"),
+                           net_const(f, "w", OCT_F32, "32,3", real)));
     const size_t n = net_run(f, want, CAP);
     for (int form = 0; form < 4; form++) {
         const bool transposed = form & 1, qdq = form & 2;
         oct_graph *g = net_graph(21);
-        const oct_quant q = { .n = N * BLOCKS, .axis = 0, .scale = transposed ? by_columns : by_rows, .zp = transposed ? zero_columns : zero_rows,
-                              .dtype = OCT_U4, .block = 16 };
+        const oct_quant q = { .n = N * BLOCKS,
+                              .axis = 0,
+                              .scale = transposed ? by_columns : by_rows,
+                              .zp = transposed ? zero_columns : zero_rows,
+                              .dtype = OCT_U4,
+                              .block = 16 };
         const oct_tensor *qvals = transposed ? qvals_of(g, OCT_U8, 3, (const int64_t[]){ N, BLOCKS, 8 }, columns)
-                                         : qvals_of(g, OCT_U4, 2, (const int64_t[]){ K, N }, rows);
+                                             : qvals_of(g, OCT_U4, 2, (const int64_t[]){ K, N }, rows);
         int x = net_input(g, "x", OCT_F32, "2,32");
-        net_output(g, NET_NODE(g, "MatMul", "product", "y", x, quantized(g, "w_quantized", 2, (const int64_t[]){ K, N }, q, qvals)));
+        net_output(g, NET_NODE(g, "MatMul", "product", "y", x,
+                               quantized(g, "w_quantized", 2, (const int64_t[]){ K, N }, q, qvals)));
         write_forms(g, qdq);
         const bool one = transposed && !qdq;
         assert_int_equal(net_count(g, "MatMulNBits"), one);
         assert_int_equal(net_count(g, "DequantizeLinear"), !one);
-        assert_string_equal(input(g, one ? net_producer(g, "y") : net_producer(g, "w_dequantized"), one ? 3 : 2)->name, "w_zero_point");
+        assert_string_equal(input(g, one ? net_producer(g, "y") : net_producer(g, "w_dequantized"), one ? 3 : 2)->name,
+                            "w_zero_point");
         if (!one)
             assert_memory_equal(value(g, "w_quantized")->constant->data, rows, sizeof rows);
         assert_int_equal(net_run(g, got, CAP), n);
@@ -496,8 +525,10 @@ static void lstm_is_transposed(void **state)
     int8_t qvals[24];
     for (int i = 0; i < 24; i++)
         qvals[i] = (int8_t)(i - 10);
-    const oct_quant rows = { .n = 8, .axis = 2, .block = 3, .scale = scales, .zp = zeros, .dtype = OCT_S8 }, whole = { .n = 1, .scale = scales, .zp = zeros, .dtype = OCT_S8 };
-    int x = net_input(g, "x", OCT_F32, "4,1,3"), w = quantized(g, "w_quantized", 3, wide, rows, qvals_of(g, OCT_S8, 3, wide, qvals));
+    const oct_quant rows = { .n = 8, .axis = 2, .block = 3, .scale = scales, .zp = zeros, .dtype = OCT_S8 },
+                    whole = { .n = 1, .scale = scales, .zp = zeros, .dtype = OCT_S8 };
+    int x = net_input(g, "x", OCT_F32, "4,1,3"),
+        w = quantized(g, "w_quantized", 3, wide, rows, qvals_of(g, OCT_S8, 3, wide, qvals));
     int r = quantized(g, "r_quantized", 3, square, whole, qvals_of(g, OCT_S8, 3, square, qvals));
     net_output(g, NET_NODE(g, "LSTM", "lstm", "y", x, w, r));
     net_int(g, "hidden_size", 2);
@@ -566,11 +597,19 @@ static void half_by_node(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_carry_qparams), cmocka_unit_test(dynamic_layers_carry_qvals), cmocka_unit_test(blocks_are_shared),
-            cmocka_unit_test(halves_belong_to_it),
-        cmocka_unit_test(activations),        cmocka_unit_test(integer_borders),            cmocka_unit_test(constants_keep_their_names),
-        cmocka_unit_test(dynamic_chain),      cmocka_unit_test(blocks_in_both_orders),      cmocka_unit_test(lstm_is_transposed),
-        cmocka_unit_test(wide_zero_point),    cmocka_unit_test(captured_constant),  cmocka_unit_test(half_by_node),
+        cmocka_unit_test(values_carry_qparams),
+        cmocka_unit_test(dynamic_layers_carry_qvals),
+        cmocka_unit_test(blocks_are_shared),
+        cmocka_unit_test(halves_belong_to_it),
+        cmocka_unit_test(activations),
+        cmocka_unit_test(integer_borders),
+        cmocka_unit_test(constants_keep_their_names),
+        cmocka_unit_test(dynamic_chain),
+        cmocka_unit_test(blocks_in_both_orders),
+        cmocka_unit_test(lstm_is_transposed),
+        cmocka_unit_test(wide_zero_point),
+        cmocka_unit_test(captured_constant),
+        cmocka_unit_test(half_by_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,8 @@ static int number(oct_graph *g, float v)
     return NET_F32(g, "c", "", v);
 }
 
-/* The graph's numbers, one node at a time and as it is planned by default, must agree within float rounding: 4 units of the largest. */
+/* The graph's numbers, one node at a time and as it is planned by default, must agree within float rounding: 4 units of
+ * the largest. */
 static void same_numbers(const oct_graph *g)
 {
     static float want[CAP], got[CAP];
@@ -65,7 +66,8 @@ static oct_graph *start(int64_t opset, const char *dims, int *x)
 
 static int gelu_erf(oct_graph *g, int x, int form)
 {
-    int e = op(g, "Erf", form % 2 ? op(g, "Mul", number(g, 0.70710678f), x) : op(g, "Div", x, number(g, 1.41421356f)), -1);
+    int e =
+        op(g, "Erf", form % 2 ? op(g, "Mul", number(g, 0.70710678f), x) : op(g, "Div", x, number(g, 1.41421356f)), -1);
     int half = number(g, 0.5f);
     if (form == 4)
         return op(g, "Mul", x, op(g, "Add", op(g, "Mul", e, half), half));
@@ -90,12 +92,14 @@ static int cube(oct_graph *g, int x, int form)
 
 static int gelu_tanh(oct_graph *g, int x, int form)
 {
-    int u = op(g, "Mul", number(g, 0.79788456f), op(g, "Add", x, op(g, "Mul", number(g, 0.044715f), cube(g, x, form % 3))));
+    int u =
+        op(g, "Mul", number(g, 0.79788456f), op(g, "Add", x, op(g, "Mul", number(g, 0.044715f), cube(g, x, form % 3))));
     if (form == 3) /* factored */
         u = op(g, "Mul", op(g, "Mul", x, number(g, 0.7978845608f)),
                op(g, "Add", op(g, "Mul", op(g, "Mul", number(g, 0.044715f), x), x), number(g, 1)));
     int t = op(g, "Add", op(g, "Tanh", u, -1), number(g, 1));
-    return form % 2 ? op(g, "Mul", op(g, "Mul", x, number(g, 0.5f)), t) : op(g, "Mul", number(g, 0.5f), op(g, "Mul", x, t));
+    return form % 2 ? op(g, "Mul", op(g, "Mul", x, number(g, 0.5f)), t)
+                    : op(g, "Mul", number(g, 0.5f), op(g, "Mul", x, t));
 }
 
 static int hard_swish(oct_graph *g, int x, int form)
@@ -107,12 +111,14 @@ static int hard_swish(oct_graph *g, int x, int form)
         return op(g, "Mul", x, y);
     }
     if (form == 4) {
-        y = NET_NODE(g, "Clip", "clip", "clipped", op(g, "Add", op(g, "Div", x, number(g, 6)), number(g, 0.5f)), number(g, 0), number(g, 1));
+        y = NET_NODE(g, "Clip", "clip", "clipped", op(g, "Add", op(g, "Div", x, number(g, 6)), number(g, 0.5f)),
+                     number(g, 0), number(g, 1));
         return op(g, "Mul", y, x);
     }
     y = NET_NODE(g, "Clip", "clip", "clipped", six, number(g, 0), number(g, 6));
-    return form == 0 ? op(g, "Div", op(g, "Mul", x, y), number(g, 6))
-                     : form == 1 ? op(g, "Mul", x, op(g, "Div", y, number(g, 6))) : op(g, "Mul", op(g, "Mul", y, number(g, 1 / 6.0f)), x);
+    return form == 0   ? op(g, "Div", op(g, "Mul", x, y), number(g, 6))
+           : form == 1 ? op(g, "Mul", x, op(g, "Div", y, number(g, 6)))
+                       : op(g, "Mul", op(g, "Mul", y, number(g, 1 / 6.0f)), x);
 }
 
 static void activations(void **state)
@@ -225,7 +231,8 @@ static void layer_norms(void **state)
         for (int opset = 13; opset <= 18; opset += 5) {
             g = start(opset, "2,5,48", &x);
             int d = centered(g, x, form % 2 ? 2 : -1);
-            expect(g, shifted(g, scaled(g, normalised(g, d, d, -1, form, 1e-5f), form), form), "LayerNormalization", 1, 2);
+            expect(g, shifted(g, scaled(g, normalised(g, d, d, -1, form, 1e-5f), form), form), "LayerNormalization", 1,
+                   2);
             g = start(opset, "2,5,48", &x); /* the difference twice */
             int y = normalised(g, centered(g, x, -1), centered(g, x, 2), -1, form, 1e-5f);
             expect(g, scaled(g, y, form), "LayerNormalization", 1, 2);
@@ -242,7 +249,8 @@ static void layer_norms(void **state)
         int var = op(g, "Add", mean(g, op(g, "Mul", d, d), -1), number(g, 1e-3f));
         int r = scaled(g, op(g, "Reciprocal", op(g, "Sqrt", var, -1), -1), form), beta = net_random(g, "beta", "48", 4);
         int shift = op(g, "Sub", beta, form ? op(g, "Mul", r, m) : op(g, "Mul", m, r));
-        expect(g, op(g, "Add", form ? shift : op(g, "Mul", r, x), form ? op(g, "Mul", x, r) : shift), "LayerNormalization", 1, 2);
+        expect(g, op(g, "Add", form ? shift : op(g, "Mul", r, x), form ? op(g, "Mul", x, r) : shift),
+               "LayerNormalization", 1, 2);
     }
     g = start(13, "2,4,6,8", &x); /* two axes, and a scale along the last alone */
     int m = op(g, "ReduceMean", x, -1);
@@ -289,14 +297,16 @@ static void no_layer_norm(void **state)
 static int norm(oct_graph *g, const char *type, int x)
 {
     int gamma = net_random(g, "gamma", "48", 3);
-    return strcmp(type, "LayerNormalization") != 0 ? NET_NODE(g, type, "norm", "normed", x, gamma)
-                                                 : NET_NODE(g, type, "norm", "normed", x, gamma, net_random(g, "beta", "48", 4));
+    return strcmp(type, "LayerNormalization") != 0
+               ? NET_NODE(g, type, "norm", "normed", x, gamma)
+               : NET_NODE(g, type, "norm", "normed", x, gamma, net_random(g, "beta", "48", 4));
 }
 
 static void skips(void **state)
 {
     static const char *const types[] = { "LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization" };
-    static const char *const fused[] = { "SkipLayerNormalization", "SkipSimplifiedLayerNormalization", "SkipSimplifiedLayerNormalization" };
+    static const char *const fused[] = { "SkipLayerNormalization", "SkipSimplifiedLayerNormalization",
+                                         "SkipSimplifiedLayerNormalization" };
     oct_graph *g;
     int x, sum;
     for (int i = 0; i < 3; i++) {
@@ -310,7 +320,8 @@ static void skips(void **state)
         g = start(23, "2,5,48", &x); /* a constant row is the bias of what is before */
         expect(g, norm(g, types[i], op(g, "Add", x, net_random(g, "bias", "48", 9))), fused[i], 0, 3);
         g = start(23, "2,5,48", &x); /* the sum is wider than x */
-        expect(g, norm(g, types[i], op(g, "Add", op(g, "Neg", x, -1), net_input(g, "y", OCT_F32, "3,1,1,48"))), fused[i], 0, 4);
+        expect(g, norm(g, types[i], op(g, "Add", op(g, "Neg", x, -1), net_input(g, "y", OCT_F32, "3,1,1,48"))),
+               fused[i], 0, 4);
     }
     g = start(17, "2,5,48", &x); /* another axis */
     sum = op(g, "Add", x, net_input(g, "y", OCT_F32, "2,5,48"));
@@ -358,7 +369,8 @@ static void attention_flat(void **state)
         for (int joins = 0; joins < 2; joins++) {
             oct_graph *g = net_graph(13);
             made = 0;
-            int q = transpose(g, split(g, input(g, "q", "2,5,12"), S), 0, 2, 1, 3), k = split(g, input(g, "k", "2,7,12"), T);
+            int q = transpose(g, split(g, input(g, "q", "2,5,12"), S), 0, 2, 1, 3),
+                k = split(g, input(g, "k", "2,7,12"), T);
             int v = transpose(g, split(g, input(g, "v", "2,7,12"), T), 0, 2, 1, 3);
             int s = op(g, "Div", op(g, "MatMul", q, transpose(g, k, 0, 2, 3, 1)), number(g, 2));
             if (masks[i])
@@ -376,8 +388,10 @@ static void attention_heads(void **state)
     for (int form = 0; form < 3; form++) {
         oct_graph *g = net_graph(13);
         made = 0;
-        int q = input(g, "q", "2,3,5,4"), k = input(g, "k", "2,3,7,4"), v = input(g, "v", "2,3,7,6"), f = number(g, 0.70710678f);
-        int kt = form == 2 ? transpose(g, op(g, "Mul", k, f), 0, 1, 3, 2) : op(g, "Mul", transpose(g, k, 0, 1, 3, 2), f);
+        int q = input(g, "q", "2,3,5,4"), k = input(g, "k", "2,3,7,4"), v = input(g, "v", "2,3,7,6"),
+            f = number(g, 0.70710678f);
+        int kt =
+            form == 2 ? transpose(g, op(g, "Mul", k, f), 0, 1, 3, 2) : op(g, "Mul", transpose(g, k, 0, 1, 3, 2), f);
         int s = op(g, "MatMul", op(g, "Mul", q, f), kt);
         if (form)
             s = op(g, "Add", s, input(g, "mask", "1,1,5,7"));
@@ -417,7 +431,8 @@ static void no_attention(void **state)
     for (int form = 0; form < 5; form++) {
         oct_graph *g = net_graph(13);
         made = 0;
-        int k = input(g, "k", form == 3 ? "1,3,7,4" : "2,3,7,4"), q = input(g, "q", "2,3,5,4"), v = input(g, "v", "2,3,7,4");
+        int k = input(g, "k", form == 3 ? "1,3,7,4" : "2,3,7,4"), q = input(g, "q", "2,3,5,4"),
+            v = input(g, "v", "2,3,7,4");
         int s = op(g, "MatMul", q, transpose(g, k, 0, 1, 3, 2));
         if (form == 0) /* the mask is scaled as well */
             s = op(g, "Mul", op(g, "Add", s, input(g, "mask", "1,1,5,7")), number(g, 0.5f));
@@ -437,8 +452,8 @@ static int half_of(oct_graph *g, int x, int64_t from, int64_t to)
 {
     char out[24];
     snprintf(out, sizeof out, "v%d", made++);
-    return NET_NODE(g, "Slice", out, out, x, NET_S64(g, "from", "1", from), NET_S64(g, "to", "1", to), NET_S64(g, "axes", "1", 3),
-                    NET_S64(g, "steps", "1", 1));
+    return NET_NODE(g, "Slice", out, out, x, NET_S64(g, "from", "1", from), NET_S64(g, "to", "1", to),
+                    NET_S64(g, "axes", "1", 3), NET_S64(g, "steps", "1", 1));
 }
 
 static int joined(oct_graph *g, int a, int b)
@@ -470,7 +485,8 @@ static void rotary(void **state)
         for (int batch = 1; batch <= 2; batch++) { /* tables for all samples, and for each */
             oct_graph *g = net_graph(13);
             made = 0;
-            int x = input(g, "x", "2,3,5,8"), angles = input(g, "angles", batch == 2 ? "2,5,4" : "1,5,4"), both = joined(g, angles, angles);
+            int x = input(g, "x", "2,3,5,8"), angles = input(g, "angles", batch == 2 ? "2,5,4" : "1,5,4"),
+                both = joined(g, angles, angles);
             int c = unsqueezed(g, op(g, "Cos", both, -1)), s = unsqueezed(g, op(g, "Sin", both, -1));
             int a = form ? op(g, "Mul", x, c) : op(g, "Mul", c, x), b = op(g, "Mul", rotated(g, x, form), s);
             expect(g, form ? op(g, "Add", a, b) : op(g, "Add", b, a), "RotaryEmbedding", 1, 10);
@@ -506,7 +522,8 @@ static void biases(void **state)
         for (int shown = 0; shown < 2; shown++) {
             oct_graph *g = net_graph(13);
             made = 0;
-            int y = op(g, "MatMul", input(g, "x", "2,3,8"), net_random(g, "w", "8,16", 4)), b = net_random(g, "b", cases[i].bias, 5);
+            int y = op(g, "MatMul", input(g, "x", "2,3,8"), net_random(g, "w", "8,16", 4)),
+                b = net_random(g, "b", cases[i].bias, 5);
             if (shown)
                 net_output(g, y);
             const size_t fused = shown ? 0 : cases[i].fused;
@@ -551,10 +568,12 @@ static void taps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(activations),     cmocka_unit_test(no_activation),     cmocka_unit_test(layer_norms),
-        cmocka_unit_test(no_layer_norm),   cmocka_unit_test(skips),             cmocka_unit_test(attention_flat),
-        cmocka_unit_test(attention_heads), cmocka_unit_test(attention_batched), cmocka_unit_test(no_attention),
-        cmocka_unit_test(rotary),          cmocka_unit_test(biases),            cmocka_unit_test(taps),
+        cmocka_unit_test(activations),     cmocka_unit_test(no_activation),
+        cmocka_unit_test(layer_norms),     cmocka_unit_test(no_layer_norm),
+        cmocka_unit_test(skips),           cmocka_unit_test(attention_flat),
+        cmocka_unit_test(attention_heads), cmocka_unit_test(attention_batched),
+        cmocka_unit_test(no_attention),    cmocka_unit_test(rotary),
+        cmocka_unit_test(biases),          cmocka_unit_test(taps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -491,8 +491,8 @@ static void shapes(void **state)
     oct_graph_destroy(g);
 }
 
-/* Thousands of values that ask for one name, in a nest of thousands of graphs; what goes is free again. Trying each number, or asking each
- * graph, would take minutes. */
+/* Thousands of values that ask for one name, in a nest of thousands of graphs; what goes is free again. Trying each
+ * number, or asking each graph, would take minutes. */
 static void many_names(void **state)
 {
     enum { MANY = 30000 };
@@ -521,11 +521,12 @@ static void many_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inputs),        cmocka_unit_test(outputs),   cmocka_unit_test(names),
-        cmocka_unit_test(replacing_uses), cmocka_unit_test(removing), cmocka_unit_test(inserting),
-        cmocka_unit_test(sorting),       cmocka_unit_test(captures_order), cmocka_unit_test(nesting), cmocka_unit_test(cycles),
-        cmocka_unit_test(cloning),       cmocka_unit_test(check_finds), cmocka_unit_test(quantization), cmocka_unit_test(attributes),
-        cmocka_unit_test(shapes),        cmocka_unit_test(many_names),
+        cmocka_unit_test(inputs),         cmocka_unit_test(outputs),        cmocka_unit_test(names),
+        cmocka_unit_test(replacing_uses), cmocka_unit_test(removing),       cmocka_unit_test(inserting),
+        cmocka_unit_test(sorting),        cmocka_unit_test(captures_order), cmocka_unit_test(nesting),
+        cmocka_unit_test(cycles),         cmocka_unit_test(cloning),        cmocka_unit_test(check_finds),
+        cmocka_unit_test(quantization),   cmocka_unit_test(attributes),     cmocka_unit_test(shapes),
+        cmocka_unit_test(many_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

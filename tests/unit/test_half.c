@@ -1,4 +1,5 @@
-/* lib/quant: 16-bit floats: which nodes compute on them, what keeps others in float32, types and Casts of the written graph. */
+/* lib/quant: 16-bit floats: which nodes compute on them, what keeps others in float32, types and Casts of the written
+ * graph. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,11 +74,11 @@ static oct_dtype type_of(const work *w, const char *value)
     return w->g->value[v].dtype;
 }
 
-#define SAYS(w, name, words)                                                                 \
-    do {                                                                                     \
-        assert_int_equal(layer(w, name)->scheme, OCT_SCHEME_FLOAT);                          \
-        if (!strstr(layer(w, name)->why, words))                                             \
-            fail_msg("%s: '%s' says nothing of '%s'", name, layer(w, name)->why, words);     \
+#define SAYS(w, name, words)                                                             \
+    do {                                                                                 \
+        assert_int_equal(layer(w, name)->scheme, OCT_SCHEME_FLOAT);                      \
+        if (!strstr(layer(w, name)->why, words))                                         \
+            fail_msg("%s: '%s' says nothing of '%s'", name, layer(w, name)->why, words); \
     } while (0)
 
 /* x -> Conv -> Relu -> Conv -> Softmax (float by the policy) -> y */
@@ -137,14 +138,16 @@ static void bfloat16_asks_for_opset_22(void **state)
     stop(&w);
 }
 
-/* Without kernels of bfloat16 large constants alone are of that type, once for all readers, and all is computed on float32. */
+/* Without kernels of bfloat16 large constants alone are of that type, once for all readers, and all is computed on
+ * float32. */
 static void bfloat16_may_be_stored_alone(void **state)
 {
     static float want[300], got[300];
     oct_graph *g = net_graph(13), *before;
     int x = net_input(g, "x", OCT_F32, "2,32"), shared = net_random(g, "w", "32,32", 3);
     int a = NET_NODE(g, "Relu", "relu", "r", NET_NODE(g, "MatMul", "first", "a", x, shared));
-    int b = NET_NODE(g, "Add", "bias", "b", NET_NODE(g, "MatMul", "second", "s", a, shared), net_random(g, "small", "32", 4));
+    int b = NET_NODE(g, "Add", "bias", "b", NET_NODE(g, "MatMul", "second", "s", a, shared),
+                     net_random(g, "small", "32", 4));
     net_output(g, NET_NODE(g, "MatMul", "third", "y", b, net_random(g, "few", "32,4", 5)));
     GOOD(oct_graph_clone(g, &before, err));
     size_t n = net_run_with(before, NULL, NULL, want, 300);
@@ -166,7 +169,8 @@ static void bfloat16_may_be_stored_alone(void **state)
     stop(&w);
 }
 
-/* A constant that float16 does not hold keeps its node in float32, and a large one all behind it, until something settles its size. */
+/* A constant that float16 does not hold keeps its node in float32, and a large one all behind it, until something
+ * settles its size. */
 static void constants_that_do_not_fit(void **state)
 {
     oct_graph *g = net_graph(13);
@@ -197,13 +201,16 @@ static void constants_that_do_not_fit(void **state)
     stop(&w);
 }
 
-/* A bias is rounded no more than the sum it joins, so one that vanishes keeps no layer in float32, unless a logarithm reads the sum. */
+/* A bias is rounded no more than the sum it joins, so one that vanishes keeps no layer in float32, unless a logarithm
+ * reads the sum. */
 static void biases_that_vanish(void **state)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,4");
-    int a = NET_NODE(g, "Gemm", "first", "a", x, net_random(g, "w", "4,4", 3), NET_F32(g, "dust", "4", 1e-9f, 2e-9f, -1e-9f, 3e-9f));
-    int b = NET_NODE(g, "Gemm", "read", "b", a, net_random(g, "u", "4,4", 5), NET_F32(g, "floor", "4", 1e-9f, 1e-9f, 1e-9f, 1e-9f));
+    int a = NET_NODE(g, "Gemm", "first", "a", x, net_random(g, "w", "4,4", 3),
+                     NET_F32(g, "dust", "4", 1e-9f, 2e-9f, -1e-9f, 3e-9f));
+    int b = NET_NODE(g, "Gemm", "read", "b", a, net_random(g, "u", "4,4", 5),
+                     NET_F32(g, "floor", "4", 1e-9f, 1e-9f, 1e-9f, 1e-9f));
     net_output(g, NET_NODE(g, "Log", "log", "y", b));
     work w = start(g);
     finish(&w, NULL, 0);
@@ -220,7 +227,9 @@ static void ranges_that_do_not_fit(void **state)
         float top;
         oct_scheme scheme;
         const char *why;
-    } cases[] = { { 30000, OCT_SCHEME_FP16, "" }, { 40000, OCT_SCHEME_FLOAT, "too near" }, { 70000, OCT_SCHEME_FLOAT, "beyond" } };
+    } cases[] = { { 30000, OCT_SCHEME_FP16, "" },
+                  { 40000, OCT_SCHEME_FLOAT, "too near" },
+                  { 70000, OCT_SCHEME_FLOAT, "beyond" } };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         oct_graph *g = net_graph(13);
         int x = net_input(g, "x", OCT_F32, "2,4");
@@ -239,7 +248,8 @@ static void ranges_that_do_not_fit(void **state)
     }
 }
 
-/* Without statistics squares are not taken to fit, nor what follows from them; x / sqrt(mean(x * x) + eps) is of moderate size again. */
+/* Without statistics squares are not taken to fit, nor what follows from them; x / sqrt(mean(x * x) + eps) is of
+ * moderate size again. */
 static void squares_of_unknown_range(void **state)
 {
     for (int multiplied = 0; multiplied < 2; multiplied++) {
@@ -249,7 +259,8 @@ static void squares_of_unknown_range(void **state)
         int b = NET_NODE(g, "Pow", "square", "b", a, NET_F32(g, "two", "", 2));
         int c = NET_NODE(g, "ReduceMean", "mean", "c", b);
         int d = NET_NODE(g, "Sqrt", "root", "d", NET_NODE(g, "Add", "epsilon", "c1", c, NET_F32(g, "eps", "", 1e-3f)));
-        int e = multiplied ? NET_NODE(g, "Mul", "div", "e", a, NET_NODE(g, "Reciprocal", "turned", "r", d)) : NET_NODE(g, "Div", "div", "e", a, d);
+        int e = multiplied ? NET_NODE(g, "Mul", "div", "e", a, NET_NODE(g, "Reciprocal", "turned", "r", d))
+                           : NET_NODE(g, "Div", "div", "e", a, d);
         net_output(g, NET_NODE(g, "MatMul", "n", "y", e, net_random(g, "v", "4,4", 5)));
         work w = start(g);
         finish(&w, NULL, 0);
@@ -265,21 +276,25 @@ static void squares_of_unknown_range(void **state)
     }
 }
 
-/* What a Log or a divisor reads is made in float32, unless samples show that it has no small values; a layer that makes it, too. */
+/* What a Log or a divisor reads is made in float32, unless samples show that it has no small values; a layer that makes
+ * it, too. */
 static void small_values_that_decide(void **state)
 {
     static const struct {
         float least; /* seen; 0: there are no samples */
         oct_scheme scheme;
         const char *why;
-    } cases[] = { { 0, OCT_SCHEME_FLOAT, "without samples" }, { 1e-6f, OCT_SCHEME_FLOAT, "has values down to" }, { 1e-3f, OCT_SCHEME_FP16, "" } };
+    } cases[] = { { 0, OCT_SCHEME_FLOAT, "without samples" },
+                  { 1e-6f, OCT_SCHEME_FLOAT, "has values down to" },
+                  { 1e-3f, OCT_SCHEME_FP16, "" } };
     for (size_t i = 0; i < OCT_COUNT(cases); i++)
         for (int divides = 0; divides < 2; divides++) {
             oct_graph *g = net_graph(13);
             int a = NET_NODE(g, "MatMul", "mel", "a", net_input(g, "x", OCT_F32, "2,4"), net_random(g, "w", "4,4", 3));
             int b = NET_NODE(g, "Abs", "size", "b", a);
             int c = divides ? NET_NODE(g, "Div", "last", "c", a, b) : NET_NODE(g, "Log", "last", "c", b);
-            net_output(g, NET_NODE(g, "MatMul", "n", "y", NET_NODE(g, "Tanh", "tanh", "t", c), net_random(g, "v", "4,4", 5)));
+            net_output(g, NET_NODE(g, "MatMul", "n", "y", NET_NODE(g, "Tanh", "tanh", "t", c),
+                                   net_random(g, "v", "4,4", 5)));
             work w = start(g);
             oct_calib *table = oct_calib_create();
             static const char *const seen[] = { "x", "a", "b", "c", "t", "y" };
@@ -300,14 +315,16 @@ static void small_values_that_decide(void **state)
         }
 }
 
-/* A spectrum whose powers, or the roots of these, are filtered before a Log: what makes it stays float32, and what comes behind the Log does not. */
+/* A spectrum whose powers, or the roots of these, are filtered before a Log: what makes it stays float32, and what
+ * comes behind the Log does not. */
 static void spectra_stay_float(void **state)
 {
     for (int root = 0; root < 2; root++) {
         oct_graph *g = net_graph(13);
         int a = NET_NODE(g, "MatMul", "dft", "a", net_input(g, "x", OCT_F32, "4,4"), net_random(g, "w", "4,4", 3));
         int p = NET_NODE(g, "Mul", "power", "p", a, a);
-        int b = NET_NODE(g, "MatMul", "mel", "b", net_random(g, "u", "4,4", 4), root ? NET_NODE(g, "Sqrt", "root", "r", p) : p);
+        int b = NET_NODE(g, "MatMul", "mel", "b", net_random(g, "u", "4,4", 4),
+                         root ? NET_NODE(g, "Sqrt", "root", "r", p) : p);
         int c = NET_NODE(g, "Log", "log", "c", NET_NODE(g, "Abs", "size", "e", b));
         net_output(g, NET_NODE(g, "MatMul", "n", "y", c, net_random(g, "v", "4,4", 5)));
         work w = start(g);
@@ -340,7 +357,8 @@ static void tiny_values(void **state)
     stop(&w);
 }
 
-/* One Cast for all float readers of a value, one for all 16-bit ones; a weight that both sides read is there in both types. */
+/* One Cast for all float readers of a value, one for all 16-bit ones; a weight that both sides read is there in both
+ * types. */
 static void casts_are_shared(void **state)
 {
     oct_graph *g = net_graph(13);
@@ -462,10 +480,12 @@ static void rules_mix_types(void **state)
     stop(&w);
 }
 
-/* One table for what picks rows of it and, transposed, for a product is stored once; where the first stays float32, so does what is stored. */
+/* One table for what picks rows of it and, transposed, for a product is stored once; where the first stays float32, so
+ * does what is stored. */
 static void tied_tables_are_stored_once(void **state)
 {
-    static const char *const rules[] = { "op:MatMul,Gather fp16 - - -\n", "op:MatMul fp16 - - -\nop:Gather float - - -\n" };
+    static const char *const rules[] = { "op:MatMul,Gather fp16 - - -\n",
+                                         "op:MatMul fp16 - - -\nop:Gather float - - -\n" };
     for (size_t i = 0; i < OCT_COUNT(rules); i++) {
         static float want[400], got[400];
         oct_graph *g = net_graph(17), *before;
@@ -552,7 +572,8 @@ static void out_of_memory_is_reported(void **state)
     }
 }
 
-/* What an operator of another domain makes is float32 where that follows from what reads it; it gets what it got, and Casts stand around it. */
+/* What an operator of another domain makes is float32 where that follows from what reads it; it gets what it got, and
+ * Casts stand around it. */
 static void types_follow_from_readers(void **state)
 {
     for (int bf16 = 0; bf16 < 2; bf16++) {

@@ -67,7 +67,8 @@ static void numbers(float *x, size_t n)
     net_fill(x, n, 77);
 }
 
-/* leaky(x, k) = LeakyRelu(x; slope) * k; twice(x) = leaky(leaky(x, 2; 0.5), 2) + x, where the second has the default slope. */
+/* leaky(x, k) = LeakyRelu(x; slope) * k; twice(x) = leaky(leaky(x, 2; 0.5), 2) + x, where the second has the default
+ * slope. */
 static void calls_nest(void **state)
 {
     functions l = { .g = net_graph(13) };
@@ -159,7 +160,8 @@ static void branches_in_functions(void **state)
         net_int(f, "to", OCT_BOOL);
         int y = NET_NODE(f, "If", "if", "y", c), at = net_last;
         oct_graph *then = net_nested(f), *other = net_nested(f), *deep = net_nested(then);
-        net_output(deep, NET_NODE(deep, "Mul", "mul", "p", net_take(deep, net_take(then, x)), net_take(deep, net_take(then, three))));
+        net_output(deep, NET_NODE(deep, "Mul", "mul", "p", net_take(deep, net_take(then, x)),
+                                  net_take(deep, net_take(then, three))));
         int q = NET_NODE(then, "If", "inner", "q", net_take(then, c));
         int inner = net_last;
         net_output(then, q);
@@ -212,7 +214,8 @@ static void endless_calls(void **state)
     }
 }
 
-/* A function F<i> that calls F<i + 1> twice, by nodes named `name`: with a value each or, if `quiet`, without outputs. */
+/* A function F<i> that calls F<i + 1> twice, by nodes named `name`: with a value each or, if `quiet`, without
+ * outputs. */
 static void add_doubling(functions *l, int i, const char *name, bool quiet)
 {
     char op[16];
@@ -257,11 +260,13 @@ static int add_long_branch(oct_graph *f, int x)
     return v;
 }
 
-/* What a few bytes of calls multiply: nodes, those of nested graphs, calls of nothing, names, constants. Each ends soon, with a reason. */
+/* What a few bytes of calls multiply: nodes, those of nested graphs, calls of nothing, names, constants. Each ends
+ * soon, with a reason. */
 static void bombs(void **state)
 {
     enum { NODES, BRANCHES, NOTHING, NAMES, CONSTANTS, KINDS };
-    static const char *const reason[] = { "more than 262144 nodes", "more than 262144 nodes", "more than 262144 nodes", "64 MB of names", "264 MB of constants" };
+    static const char *const reason[] = { "more than 262144 nodes", "more than 262144 nodes", "more than 262144 nodes",
+                                          "64 MB of names", "264 MB of constants" };
     char *name = oct_calloc(60001, 1);
     memset(name, 'n', 60000);
     for (int kind = 0; kind < KINDS; kind++) {
@@ -331,7 +336,8 @@ static void branch_by_shape(void **state)
         oct_graph *g = net_graph(13);
         int x = net_input(g, "x", OCT_F32, rows == 1 ? "1,3" : "2,3"), s = NET_NODE(g, "Shape", "s", "s", x);
         int n = NET_NODE(g, "Gather", "n", "n", s, NET_S64(g, "zero", "", 0));
-        int c = NET_NODE(g, "Equal", "c", "c", n, NET_S64(g, "one", "", 1)), y = NET_NODE(g, "If", "if", "y", c), at = net_last;
+        int c = NET_NODE(g, "Equal", "c", "c", n, NET_S64(g, "one", "", 1)), y = NET_NODE(g, "If", "if", "y", c),
+            at = net_last;
         oct_graph *then = net_nested(g), *other = net_nested(g);
         net_output(then, NET_NODE(then, "Squeeze", "sq", "t", net_take(then, x), NET_S64(then, "axes", "1", 0)));
         net_output(other, net_take(other, x));
@@ -358,19 +364,22 @@ static int left_behind(oct_graph *g, int node, int slot, const char *name)
     return v;
 }
 
-/* Three times sum' = (sum + x) w, for the states w, which goes through Identity, sum, and x, which the body hands on as it is. What is left of x
- * is shown under its name where `shown`. Outputs: sum w, what each iteration began with, perhaps x. */
+/* Three times sum' = (sum + x) w, for the states w, which goes through Identity, sum, and x, which the body hands on as
+ * it is. What is left of x is shown under its name where `shown`. Outputs: sum w, what each iteration began with,
+ * perhaps x. */
 static oct_graph *handing_loop(bool shown)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "3"), id;
     GOOD(oct_graph_add_node(g, "Loop", "", "loop", 5, 4, -1, &id, err));
-    const int in[] = { NET_S64(g, "three", "", 3), -1, NET_F32(g, "w", "3", 1, 2, -1), NET_F32(g, "zero", "3", 0, 0, 0), x };
+    const int in[] = { NET_S64(g, "three", "", 3), -1, NET_F32(g, "w", "3", 1, 2, -1), NET_F32(g, "zero", "3", 0, 0, 0),
+                       x };
     for (int i = 0; i < 5; i++)
         GOOD(oct_graph_set_input(g, id, i, in[i], err));
     oct_graph *b = net_nested(g);
     net_input(b, "i", OCT_S64, "");
-    int go = net_input(b, "go", OCT_BOOL, ""), w = net_input(b, "wb", OCT_F32, "3"), sum = net_input(b, "sum", OCT_F32, "3");
+    int go = net_input(b, "go", OCT_BOOL, ""), w = net_input(b, "wb", OCT_F32, "3"),
+        sum = net_input(b, "sum", OCT_F32, "3");
     int xb = net_input(b, "xb", OCT_F32, "3");
     net_output(b, go);
     net_output(b, NET_NODE(b, "Identity", "keep", "w_next", w));
@@ -378,7 +387,8 @@ static oct_graph *handing_loop(bool shown)
     net_output(b, xb);
     net_output(b, NET_NODE(b, "Identity", "show", "began", sum));
     net_give(g, id, "body", b);
-    int w_left = left_behind(g, id, 0, "w_left"), sum_left = left_behind(g, id, 1, "sum_left"), x_left = left_behind(g, id, 2, "x_left");
+    int w_left = left_behind(g, id, 0, "w_left"), sum_left = left_behind(g, id, 1, "sum_left"),
+        x_left = left_behind(g, id, 2, "x_left");
     int all = left_behind(g, id, 3, "all");
     net_output(g, NET_NODE(g, "Mul", "end", "y", sum_left, w_left));
     net_output(g, all);
@@ -419,8 +429,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_nest),    cmocka_unit_test(odd_ends),     cmocka_unit_test(branches_in_functions),
-        cmocka_unit_test(endless_calls), cmocka_unit_test(other_opsets), cmocka_unit_test(branch_by_shape), cmocka_unit_test(loop_hands_on),
-        cmocka_unit_test(bombs),
+        cmocka_unit_test(endless_calls), cmocka_unit_test(other_opsets), cmocka_unit_test(branch_by_shape),
+        cmocka_unit_test(loop_hands_on), cmocka_unit_test(bombs),
     };
     return cmocka_run_group_tests_name("inline", tests, NULL, NULL);
 }

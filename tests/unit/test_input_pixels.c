@@ -1,4 +1,5 @@
-/* lib/passes/input_pixels.h on the preprocessing that exports begin with, and lib/data on inputs that are no pictures. */
+/* lib/passes/input_pixels.h on the preprocessing that exports begin with, and lib/data on inputs that are no
+ * pictures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +54,7 @@ static void chains(void **state)
         { { { "Div", 127.5f }, { "Sub", 1 }, { "Transpose" } }, B },
         { { { "Transpose" }, { "Sub", 127.5f }, { "Div", 127.5f } }, B },
         { { { "Sub", 116.28f }, { "Mul", 1 / 57.f } }, B },
-        { { { "Sub", 117 } }, B },                           /* the means alone */
+        { { { "Sub", 117 } }, B }, /* the means alone */
         { { { "Mul", 1 / 255.f, true }, { "Sub", 0.45f }, { "Div", 0.225f } }, B },
         { { { "Sub", 0.45f }, { "Div", 0.225f } }, U },
         { { { "Mul", 2 }, { "Sub", 1 } }, U },
@@ -63,9 +64,9 @@ static void chains(void **state)
         { { { "Add", 1 }, { "Mul", 127.5f } }, S },
         { { { "Add", 1 }, { "Mul", 127.5f }, { "Sub", 117 } }, N }, /* means again */
         { { { "Mul", 2 } }, N },
-        { { { "Mul", 0.458f }, { "Add", -0.03f } }, N },     /* from one normalization to another */
-        { { { "Sub", 1, true } }, N },                       /* 1 - x */
-        { { { "Relu" }, { "Mul", 1 / 255.f } }, N },         /* another node computes first */
+        { { { "Mul", 0.458f }, { "Add", -0.03f } }, N }, /* from one normalization to another */
+        { { { "Sub", 1, true } }, N },                   /* 1 - x */
+        { { { "Relu" }, { "Mul", 1 / 255.f } }, N },     /* another node computes first */
         { { { "Transpose" } }, N },
         { { { "Div", 1, true } }, N },
     };
@@ -78,12 +79,14 @@ static void chains(void **state)
         net_output(g, NET_NODE(g, "Sigmoid", "end", "y", v));
         const oct_pixels got = oct_input_pixels(g, x);
         if (got != cases[i].want)
-            fail_msg("case %zu (%s %g): the pixels are %s, expected %s", i, cases[i].s[0].op, (double)cases[i].s[0].by, names[got], names[cases[i].want]);
+            fail_msg("case %zu (%s %g): the pixels are %s, expected %s", i, cases[i].s[0].op, (double)cases[i].s[0].by,
+                     names[got], names[cases[i].want]);
         oct_graph_destroy(g);
     }
 }
 
-/* A BatchNormalization in front, a convolution of single pixels, channels that are split and joined in another order, and bytes with a Cast. */
+/* A BatchNormalization in front, a convolution of single pixels, channels that are split and joined in another order,
+ * and bytes with a Cast. */
 static void other_forms(void **state)
 {
     for (int form = 0; form < 4; form++) {
@@ -91,10 +94,12 @@ static void other_forms(void **state)
         const int x = net_input(g, "x", form == 3 ? OCT_U8 : OCT_F32, "1,3,8,8");
         int v = -1;
         if (form == 0)
-            v = NET_NODE(g, "BatchNormalization", "bn", "v", x, NET_F32(g, "s", "3", 1, 1, 1), NET_F32(g, "b", "3", 0, 0, 0), NET_F32(g, "m", "3", 120, 115, 100),
+            v = NET_NODE(g, "BatchNormalization", "bn", "v", x, NET_F32(g, "s", "3", 1, 1, 1),
+                         NET_F32(g, "b", "3", 0, 0, 0), NET_F32(g, "m", "3", 120, 115, 100),
                          NET_F32(g, "r", "3", 3600, 3600, 3600));
         if (form == 1) {
-            v = NET_NODE(g, "Conv", "conv", "v", x, NET_F32(g, "w", "3,1,1,1", 0.017f, 0.018f, 0.017f), NET_F32(g, "b", "3", -2, -2, -1.8f));
+            v = NET_NODE(g, "Conv", "conv", "v", x, NET_F32(g, "w", "3,1,1,1", 0.017f, 0.018f, 0.017f),
+                         NET_F32(g, "b", "3", -2, -2, -1.8f));
             net_int(g, "group", 3);
         }
         if (form == 2) {
@@ -151,6 +156,7 @@ static void pictures(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(chains), cmocka_unit_test(other_forms), cmocka_unit_test(pictures) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(chains), cmocka_unit_test(other_forms),
+                                        cmocka_unit_test(pictures) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* lib/eval's intervals: how often they hold the truth, by exact enumeration (proportions) and by simulation (means); and
- * values computed elsewhere. */
+/* lib/eval's intervals: how often they hold the truth, by exact enumeration (proportions) and by simulation (means);
+ * and values computed elsewhere. */
 #include "eval/summary.h"
 
 #include <math.h>
@@ -27,11 +27,16 @@ static void proportions_by_hand(void **state)
         int n, up, down;
         double lo, hi;
     } known[] = {
-        { 100, 3, 10, -0.151020292381, 0.001914511750 },        { 100, 0, 8, -0.151217892302, -0.038144016551 },
-        { 400, 0, 0, -0.010001348474, 0.010001348474 },         { 400, 1, 0, -0.007525143901, 0.014441285834 },
-        { 150, 0, 3, -0.058104252912, 0.006753491172 },         { 2000, 40, 17, 0.004196243305, 0.019476679353 },
-        { 1000, 120, 180, -0.093966798431, -0.026109622610 },   { 100, 55, 45, -0.096089464604, 0.288653540931 },
-        { 20, 20, 0, 0.669424375939, 1 },                       { 100000, 40000, 50000, -0.105844410033, -0.094148337693 },
+        { 100, 3, 10, -0.151020292381, 0.001914511750 },
+        { 100, 0, 8, -0.151217892302, -0.038144016551 },
+        { 400, 0, 0, -0.010001348474, 0.010001348474 },
+        { 400, 1, 0, -0.007525143901, 0.014441285834 },
+        { 150, 0, 3, -0.058104252912, 0.006753491172 },
+        { 2000, 40, 17, 0.004196243305, 0.019476679353 },
+        { 1000, 120, 180, -0.093966798431, -0.026109622610 },
+        { 100, 55, 45, -0.096089464604, 0.288653540931 },
+        { 20, 20, 0, 0.669424375939, 1 },
+        { 100000, 40000, 50000, -0.105844410033, -0.094148337693 },
     };
     for (size_t i = 0; i < OCT_COUNT(known); i++) {
         oct_interval d = of_counts(known[i].n, known[i].up, known[i].down);
@@ -39,7 +44,8 @@ static void proportions_by_hand(void **state)
         NEAR(d.lo, known[i].lo, 1e-11);
         NEAR(d.hi, known[i].hi, 1e-11);
     }
-    /* Airway hyper-responsiveness (Bentur 2009), published with Tango's interval of -0.517 to -0.026: ours is a little wider. */
+    /* Airway hyper-responsiveness (Bentur 2009), published with Tango's interval of -0.517 to -0.026: ours is a little
+     * wider. */
     oct_interval d = of_counts(21, 1, 7);
     assert_true(d.lo < -0.517 && d.lo > -0.525 && d.hi > -0.026 && d.hi < -0.02);
     assert_true(isnan(of_counts(0, 0, 0).lo));
@@ -163,13 +169,15 @@ static void small_rates_cover(void **state)
 static void normal_distribution(void **state)
 {
     /* mpmath, 25 digits */
-    static const double known[][2] = { { -5, 2.86651571879193912e-7 }, { -1.5, 0.066807201268858066 }, { 0.3, 0.617911422188952633 },
-                                       { 1, 0.841344746068542949 },    { 1.9599639845400545, 0.975 },  { 4, 0.99996832875816688 } };
+    static const double known[][2] = { { -5, 2.86651571879193912e-7 }, { -1.5, 0.066807201268858066 },
+                                       { 0.3, 0.617911422188952633 },  { 1, 0.841344746068542949 },
+                                       { 1.9599639845400545, 0.975 },  { 4, 0.99996832875816688 } };
     for (size_t i = 0; i < OCT_COUNT(known); i++) {
         NEAR(oct_normal_cdf(known[i][0]), known[i][1], 1e-15);
         NEAR(oct_normal_quantile(known[i][1]), known[i][0], 1e-9);
     }
-    assert_true(oct_normal_cdf(0) == 0.5 && oct_normal_cdf(-100) == 0 && oct_normal_cdf(INFINITY) == 1 && isnan(oct_normal_cdf(NAN)));
+    assert_true(oct_normal_cdf(0) == 0.5 && oct_normal_cdf(-100) == 0 && oct_normal_cdf(INFINITY) == 1 &&
+                isnan(oct_normal_cdf(NAN)));
 }
 
 static double skewed(int i)
@@ -189,8 +197,8 @@ static oct_interval of_skewed(int n, bool backward)
 
 static void means_by_hand(void **state)
 {
-    /* BCa by numpy with other random numbers and 400000 resamples (n = 500: 200000); 3000: ABC by numpy. tolerance: of what 10000
-     * resamples leave to chance. */
+    /* BCa by numpy with other random numbers and 400000 resamples (n = 500: 200000); 3000: ABC by numpy. tolerance: of
+     * what 10000 resamples leave to chance. */
     static const struct {
         int n;
         double lo, hi, tolerance;
@@ -296,7 +304,11 @@ static void means_cover(void **state)
     static const struct {
         const char *name;
         double (*draw)(void);
-    } kinds[] = { { "normal", normal }, { "uniform", evenly }, { "exponential", exponential }, { "t5", student5 }, { "1 in 20", now_and_then } };
+    } kinds[] = { { "normal", normal },
+                  { "uniform", evenly },
+                  { "exponential", exponential },
+                  { "t5", student5 },
+                  { "1 in 20", now_and_then } };
     static const struct {
         int n, rounds;
     } sizes[] = { { 100, 300 }, { 1500, 700 } };

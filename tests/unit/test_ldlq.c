@@ -1,4 +1,5 @@
-/* Rounding on second moments: pairs stay within their bound, and lose little by it. Noise is computed here from the inputs alone. */
+/* Rounding on second moments: pairs stay within their bound, and lose little by it. Noise is computed here from the
+ * inputs alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,7 +124,8 @@ typedef struct case_of {
     int depth, outs, rows;
 } case_of;
 
-/* Sums over the outputs: noise of weights rounded without a bound, within it at steps chosen by what is expected, and that expectation. */
+/* Sums over the outputs: noise of weights rounded without a bound, within it at steps chosen by what is expected, and
+ * that expectation. */
 static void round_both(const case_of *c, double noise[3], bool at_own_steps)
 {
     const int d = c->depth, outs = c->outs;
@@ -185,8 +187,8 @@ static void round_both(const case_of *c, double noise[3], bool at_own_steps)
     free(h);
 }
 
-/* Of odd and even depth, within a block of the work and over several: some 3 dB more than unbound, and about what was expected; at steps
- * that are not widened the bound costs far more. */
+/* Of odd and even depth, within a block of the work and over several: some 3 dB more than unbound, and about what was
+ * expected; at steps that are not widened the bound costs far more. */
 static void bound_weights_lose_little(void **state)
 {
     static const case_of cases[] = { { 21, 40, 200 }, { 64, 30, 200 }, { 65, 30, 200 }, { 200, 20, 400 } };
@@ -242,7 +244,8 @@ static void fill_blocks(const float *w, float *scale, int32_t *zero)
         }
 }
 
-static double block_noise(const double *h, const float *w, const uint8_t *q, const float *scale, const int32_t *zero, int o)
+static double block_noise(const double *h, const float *w, const uint8_t *q, const float *scale, const int32_t *zero,
+                          int o)
 {
     double e[DEPTH], sum = 0;
     for (int i = 0; i < DEPTH; i++) {
@@ -298,11 +301,13 @@ static double distance(const float *w, const float *real, const float *x, const 
     for (int r = 0; r < BROWS; r++) {
         double y = 0;
         for (int i = 0; i < DEPTH; i++)
-            y += (double)w[i * OUTS + o] * (double)x[i * BROWS + r] - (double)real[i * OUTS + o] * (double)other[i * BROWS + r];
+            y += (double)w[i * OUTS + o] * (double)x[i * BROWS + r] -
+                 (double)real[i * OUTS + o] * (double)other[i * BROWS + r];
         sum += y * y;
     }
     for (int i = 0; i < DEPTH; i++)
-        sum += damp * ((double)w[i * OUTS + o] - (double)real[i * OUTS + o]) * ((double)w[i * OUTS + o] - (double)real[i * OUTS + o]);
+        sum += damp * ((double)w[i * OUTS + o] - (double)real[i * OUTS + o]) *
+               ((double)w[i * OUTS + o] - (double)real[i * OUTS + o]);
     return sum;
 }
 
@@ -340,10 +345,8 @@ static void weights_aim_at_what_float_inputs_give(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pair_gives_way_where_it_costs_least),
-        cmocka_unit_test(bound_weights_lose_little),
-        cmocka_unit_test(unseen_inputs_round_to_the_nearest),
-        cmocka_unit_test(blocks_lose_less_than_to_the_nearest),
+        cmocka_unit_test(a_pair_gives_way_where_it_costs_least), cmocka_unit_test(bound_weights_lose_little),
+        cmocka_unit_test(unseen_inputs_round_to_the_nearest),    cmocka_unit_test(blocks_lose_less_than_to_the_nearest),
         cmocka_unit_test(weights_aim_at_what_float_inputs_give),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

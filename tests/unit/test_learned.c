@@ -30,7 +30,15 @@ static void make(layer *k, float lo, float hi)
         k->scale[o] = 1.2f / LIMIT;
     for (int e = 0; e < OUTS * DEPTH; e++)
         k->q[e] = (int8_t)rintf(k->w[e] / k->scale[e / DEPTH]);
-    k->l = (oct_learned){ .depth = DEPTH, .outs = OUTS, .rows = TRAIN, .x = k->x, .w = k->w, .bias = k->bias, .scale = k->scale, .lo = lo, .hi = hi,
+    k->l = (oct_learned){ .depth = DEPTH,
+                          .outs = OUTS,
+                          .rows = TRAIN,
+                          .x = k->x,
+                          .w = k->w,
+                          .bias = k->bias,
+                          .scale = k->scale,
+                          .lo = lo,
+                          .hi = hi,
                           .limit = LIMIT };
 }
 

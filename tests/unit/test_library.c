@@ -64,7 +64,9 @@ static void on_message(void *arg, int is_warning, const char *text)
 static octet_status convert(octet *o, const char *name)
 {
     char out[128];
-    const char *words[] = { model, samples, "--preprocess=mean=127.5:std=127.5", "-n", "16", in_folder(out, "--output=", name), NULL };
+    const char *words[] = { model, samples, "--preprocess=mean=127.5:std=127.5",
+                            "-n",  "16",    in_folder(out, "--output=", name),
+                            NULL };
     return octet_convert(o, words);
 }
 
@@ -76,8 +78,10 @@ static void runs_follow_each_other(void **state)
     octet *o = octet_open();
     octet_on_progress(o, on_progress, &h);
     octet_on_message(o, on_message, &h);
-    const char *calibrate[] = { model, samples, "--preprocess=mean=127.5:std=127.5", "-n", "16", "-o", in_folder(table, "", "t.calib"), NULL };
-    const char *by_table[] = { model, in_folder(calib, "--calib=", "t.calib"), in_folder(out, "--output=", "a.onnx"), NULL };
+    const char *calibrate[] = { model, samples, "--preprocess=mean=127.5:std=127.5", "-n",
+                                "16",  "-o",    in_folder(table, "", "t.calib"),     NULL };
+    const char *by_table[] = { model, in_folder(calib, "--calib=", "t.calib"), in_folder(out, "--output=", "a.onnx"),
+                               NULL };
     assert_int_equal(octet_calibrate(o, calibrate), OCTET_OK);
     assert_true(h.reports > 0);
     assert_int_equal(octet_convert(o, by_table), OCTET_OK);
@@ -95,7 +99,8 @@ static void runs_follow_each_other(void **state)
 static void faults_have_text_and_hint(void **state)
 {
     octet *o = octet_open();
-    const char *none[] = { "none.onnx", NULL }, *empty[] = { NULL }, *unknown[] = { model, "--shceme=dynamic", NULL }, *stream[] = { model, "-o", "-", NULL };
+    const char *none[] = { "none.onnx", NULL }, *empty[] = { NULL }, *unknown[] = { model, "--shceme=dynamic", NULL },
+               *stream[] = { model, "-o", "-", NULL };
     assert_int_equal(octet_convert(o, none), OCTET_IO);
     assert_non_null(strstr(octet_error(o), "none.onnx"));
     assert_int_equal(octet_convert(o, empty), OCTET_USAGE);
@@ -241,10 +246,8 @@ static void wrong_arrays_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_follow_each_other),
-        cmocka_unit_test(faults_have_text_and_hint),
-        cmocka_unit_test(threads_take_turns),
-        cmocka_unit_test(models_run_on_arrays),
+        cmocka_unit_test(runs_follow_each_other), cmocka_unit_test(faults_have_text_and_hint),
+        cmocka_unit_test(threads_take_turns),     cmocka_unit_test(models_run_on_arrays),
         cmocka_unit_test(wrong_arrays_are_told),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -29,68 +29,70 @@ static octet_model *nothing;
 #define WITH(change) (change, RUN(s->o, s->m, &a, 1)) /* an array that is good but for one thing */
 
 /* name of the misuse, the call, the status */
-#define MISUSES(MISUSE)                                                                                             \
-    MISUSE(calibrate_no_octet, octet_calibrate(NULL, NONE), OCTET_USAGE)                                            \
-    MISUSE(convert_no_octet, octet_convert(NULL, NONE), OCTET_USAGE)                                                \
-    MISUSE(evaluate_no_octet, octet_evaluate(NULL, NONE), OCTET_USAGE)                                              \
-    MISUSE(calibrate_no_arguments, octet_calibrate(s->o, NULL), OCTET_USAGE)                                        \
-    MISUSE(convert_no_arguments, octet_convert(s->o, NULL), OCTET_USAGE)                                            \
-    MISUSE(evaluate_no_arguments, octet_evaluate(s->o, NULL), OCTET_USAGE)                                          \
-    MISUSE(convert_empty_argument, octet_convert(s->o, (const char *const[]){ "", NULL }), OCTET_USAGE)             \
-    MISUSE(convert_empty_value, octet_convert(s->o, (const char *const[]){ "m.onnx", "--output=", NULL }), OCTET_USAGE) \
-    MISUSE(convert_no_value, octet_convert(s->o, (const char *const[]){ "m.onnx", "--output", NULL }), OCTET_USAGE) \
-    MISUSE(convert_dashes, octet_convert(s->o, (const char *const[]){ "--", NULL }), OCTET_USAGE)                   \
-    MISUSE(convert_folder, octet_convert(s->o, (const char *const[]){ ".", NULL }), OCTET_USAGE)                    \
-    MISUSE(convert_threads, octet_convert(s->o, (const char *const[]){ "m.onnx", "--threads=100000", NULL }), OCTET_USAGE) \
-    MISUSE(load_no_octet, octet_model_load(NULL, "m.onnx", 1, &nothing), OCTET_USAGE)                               \
-    MISUSE(load_no_path, octet_model_load(s->o, NULL, 1, &nothing), OCTET_USAGE)                                    \
-    MISUSE(load_no_place, octet_model_load(s->o, "m.onnx", 1, NULL), OCTET_USAGE)                                   \
-    MISUSE(load_empty_path, octet_model_load(s->o, "", 1, &nothing), OCTET_IO)                                      \
-    MISUSE(load_folder, octet_model_load(s->o, ".", 1, &nothing), OCTET_IO)                                         \
-    MISUSE(load_stream, octet_model_load(s->o, "-", 1, &nothing), OCTET_USAGE)                                      \
-    MISUSE(load_stdin, octet_model_load(s->o, "/dev/stdin", 1, &nothing), OCTET_USAGE)                              \
-    MISUSE(load_few_threads, octet_model_load(s->o, "m.onnx", -1, &nothing), OCTET_USAGE)                           \
-    MISUSE(load_many_threads, octet_model_load(s->o, "m.onnx", 100000, &nothing), OCTET_USAGE)                      \
-    MISUSE(load_most_threads, octet_model_load(s->o, "m.onnx", INT_MAX, &nothing), OCTET_USAGE)                     \
-    MISUSE(memory_no_octet, octet_model_load_memory(NULL, "x", 1, 1, &nothing), OCTET_USAGE)                        \
-    MISUSE(memory_no_bytes, octet_model_load_memory(s->o, NULL, 100, 1, &nothing), OCTET_USAGE)                     \
-    MISUSE(memory_endless, octet_model_load_memory(s->o, NULL, SIZE_MAX, 1, &nothing), OCTET_USAGE)                 \
-    MISUSE(memory_nothing, octet_model_load_memory(s->o, NULL, 0, 1, &nothing), OCTET_MALFORMED)                    \
-    MISUSE(memory_empty, octet_model_load_memory(s->o, "x", 0, 1, &nothing), OCTET_MALFORMED)                       \
-    MISUSE(memory_no_model, octet_model_load_memory(s->o, "no model", 8, 1, &nothing), OCTET_MALFORMED)             \
-    MISUSE(memory_no_place, octet_model_load_memory(s->o, "x", 1, 1, NULL), OCTET_USAGE)                            \
-    MISUSE(memory_threads, octet_model_load_memory(s->o, "x", 1, 1025, &nothing), OCTET_USAGE)                      \
-    MISUSE(run_no_octet, RUN(NULL, s->m, &good, 1), OCTET_USAGE)                                                    \
-    MISUSE(run_no_model, RUN(s->o, NULL, &good, 1), OCTET_USAGE)                                                    \
-    MISUSE(run_no_arrays, RUN(s->o, s->m, NULL, 1), OCTET_USAGE)                                                    \
-    MISUSE(run_nothing, RUN(s->o, s->m, NULL, 0), OCTET_MALFORMED)                                                  \
-    MISUSE(run_no_place, octet_model_run(s->o, s->m, &good, 1, NULL, &s->n), OCTET_USAGE)                           \
-    MISUSE(run_no_count, octet_model_run(s->o, s->m, &good, 1, &s->out, NULL), OCTET_USAGE)                         \
-    MISUSE(run_two, RUN(s->o, s->m, ((const octet_array[]){ good, good }), 2), OCTET_MALFORMED)                     \
-    MISUSE(run_no_data, WITH(a.data = NULL), OCTET_MALFORMED)                                                        \
-    MISUSE(run_other_name, WITH(a.name = "none"), OCTET_MALFORMED)                                                   \
-    MISUSE(run_empty_name, WITH(a.name = ""), OCTET_MALFORMED)                                                       \
-    MISUSE(run_rank_below, WITH(a.rank = -1), OCTET_UNSUPPORTED)                                                     \
-    MISUSE(run_rank_above, WITH(a.rank = OCTET_MAX_RANK + 1), OCTET_UNSUPPORTED)                                     \
-    MISUSE(run_rank_huge, WITH(a.rank = INT_MAX), OCTET_UNSUPPORTED)                                                 \
-    MISUSE(run_rank_other, WITH(a.rank = 1), OCTET_MALFORMED)                                                        \
-    MISUSE(run_dim_below, WITH(a.dims[0] = -1), OCTET_MALFORMED)                                                 \
-    MISUSE(run_dim_other, WITH(a.dims[1] = 1), OCTET_MALFORMED)                                                  \
-    MISUSE(run_dim_overflow, WITH(a.dims[0] = INT64_MAX), OCTET_MALFORMED)                                       \
-    MISUSE(run_type_0, WITH(a.type = (octet_type)0), OCTET_UNSUPPORTED)                                              \
-    MISUSE(run_type_string, WITH(a.type = (octet_type)8), OCTET_UNSUPPORTED)                                         \
-    MISUSE(run_type_complex, WITH(a.type = (octet_type)14), OCTET_UNSUPPORTED)                                       \
-    MISUSE(run_type_below, WITH(a.type = (octet_type)-1), OCTET_UNSUPPORTED)                                         \
-    MISUSE(run_type_huge, WITH(a.type = (octet_type)INT_MAX), OCTET_UNSUPPORTED)                                     \
+#define MISUSES(MISUSE)                                                                                               \
+    MISUSE(calibrate_no_octet, octet_calibrate(NULL, NONE), OCTET_USAGE)                                              \
+    MISUSE(convert_no_octet, octet_convert(NULL, NONE), OCTET_USAGE)                                                  \
+    MISUSE(evaluate_no_octet, octet_evaluate(NULL, NONE), OCTET_USAGE)                                                \
+    MISUSE(calibrate_no_arguments, octet_calibrate(s->o, NULL), OCTET_USAGE)                                          \
+    MISUSE(convert_no_arguments, octet_convert(s->o, NULL), OCTET_USAGE)                                              \
+    MISUSE(evaluate_no_arguments, octet_evaluate(s->o, NULL), OCTET_USAGE)                                            \
+    MISUSE(convert_empty_argument, octet_convert(s->o, (const char *const[]){ "", NULL }), OCTET_USAGE)               \
+    MISUSE(convert_empty_value, octet_convert(s->o, (const char *const[]){ "m.onnx", "--output=", NULL }),            \
+           OCTET_USAGE)                                                                                               \
+    MISUSE(convert_no_value, octet_convert(s->o, (const char *const[]){ "m.onnx", "--output", NULL }), OCTET_USAGE)   \
+    MISUSE(convert_dashes, octet_convert(s->o, (const char *const[]){ "--", NULL }), OCTET_USAGE)                     \
+    MISUSE(convert_folder, octet_convert(s->o, (const char *const[]){ ".", NULL }), OCTET_USAGE)                      \
+    MISUSE(convert_threads, octet_convert(s->o, (const char *const[]){ "m.onnx", "--threads=100000", NULL }),         \
+           OCTET_USAGE)                                                                                               \
+    MISUSE(load_no_octet, octet_model_load(NULL, "m.onnx", 1, &nothing), OCTET_USAGE)                                 \
+    MISUSE(load_no_path, octet_model_load(s->o, NULL, 1, &nothing), OCTET_USAGE)                                      \
+    MISUSE(load_no_place, octet_model_load(s->o, "m.onnx", 1, NULL), OCTET_USAGE)                                     \
+    MISUSE(load_empty_path, octet_model_load(s->o, "", 1, &nothing), OCTET_IO)                                        \
+    MISUSE(load_folder, octet_model_load(s->o, ".", 1, &nothing), OCTET_IO)                                           \
+    MISUSE(load_stream, octet_model_load(s->o, "-", 1, &nothing), OCTET_USAGE)                                        \
+    MISUSE(load_stdin, octet_model_load(s->o, "/dev/stdin", 1, &nothing), OCTET_USAGE)                                \
+    MISUSE(load_few_threads, octet_model_load(s->o, "m.onnx", -1, &nothing), OCTET_USAGE)                             \
+    MISUSE(load_many_threads, octet_model_load(s->o, "m.onnx", 100000, &nothing), OCTET_USAGE)                        \
+    MISUSE(load_most_threads, octet_model_load(s->o, "m.onnx", INT_MAX, &nothing), OCTET_USAGE)                       \
+    MISUSE(memory_no_octet, octet_model_load_memory(NULL, "x", 1, 1, &nothing), OCTET_USAGE)                          \
+    MISUSE(memory_no_bytes, octet_model_load_memory(s->o, NULL, 100, 1, &nothing), OCTET_USAGE)                       \
+    MISUSE(memory_endless, octet_model_load_memory(s->o, NULL, SIZE_MAX, 1, &nothing), OCTET_USAGE)                   \
+    MISUSE(memory_nothing, octet_model_load_memory(s->o, NULL, 0, 1, &nothing), OCTET_MALFORMED)                      \
+    MISUSE(memory_empty, octet_model_load_memory(s->o, "x", 0, 1, &nothing), OCTET_MALFORMED)                         \
+    MISUSE(memory_no_model, octet_model_load_memory(s->o, "no model", 8, 1, &nothing), OCTET_MALFORMED)               \
+    MISUSE(memory_no_place, octet_model_load_memory(s->o, "x", 1, 1, NULL), OCTET_USAGE)                              \
+    MISUSE(memory_threads, octet_model_load_memory(s->o, "x", 1, 1025, &nothing), OCTET_USAGE)                        \
+    MISUSE(run_no_octet, RUN(NULL, s->m, &good, 1), OCTET_USAGE)                                                      \
+    MISUSE(run_no_model, RUN(s->o, NULL, &good, 1), OCTET_USAGE)                                                      \
+    MISUSE(run_no_arrays, RUN(s->o, s->m, NULL, 1), OCTET_USAGE)                                                      \
+    MISUSE(run_nothing, RUN(s->o, s->m, NULL, 0), OCTET_MALFORMED)                                                    \
+    MISUSE(run_no_place, octet_model_run(s->o, s->m, &good, 1, NULL, &s->n), OCTET_USAGE)                             \
+    MISUSE(run_no_count, octet_model_run(s->o, s->m, &good, 1, &s->out, NULL), OCTET_USAGE)                           \
+    MISUSE(run_two, RUN(s->o, s->m, ((const octet_array[]){ good, good }), 2), OCTET_MALFORMED)                       \
+    MISUSE(run_no_data, WITH(a.data = NULL), OCTET_MALFORMED)                                                         \
+    MISUSE(run_other_name, WITH(a.name = "none"), OCTET_MALFORMED)                                                    \
+    MISUSE(run_empty_name, WITH(a.name = ""), OCTET_MALFORMED)                                                        \
+    MISUSE(run_rank_below, WITH(a.rank = -1), OCTET_UNSUPPORTED)                                                      \
+    MISUSE(run_rank_above, WITH(a.rank = OCTET_MAX_RANK + 1), OCTET_UNSUPPORTED)                                      \
+    MISUSE(run_rank_huge, WITH(a.rank = INT_MAX), OCTET_UNSUPPORTED)                                                  \
+    MISUSE(run_rank_other, WITH(a.rank = 1), OCTET_MALFORMED)                                                         \
+    MISUSE(run_dim_below, WITH(a.dims[0] = -1), OCTET_MALFORMED)                                                      \
+    MISUSE(run_dim_other, WITH(a.dims[1] = 1), OCTET_MALFORMED)                                                       \
+    MISUSE(run_dim_overflow, WITH(a.dims[0] = INT64_MAX), OCTET_MALFORMED)                                            \
+    MISUSE(run_type_0, WITH(a.type = (octet_type)0), OCTET_UNSUPPORTED)                                               \
+    MISUSE(run_type_string, WITH(a.type = (octet_type)8), OCTET_UNSUPPORTED)                                          \
+    MISUSE(run_type_complex, WITH(a.type = (octet_type)14), OCTET_UNSUPPORTED)                                        \
+    MISUSE(run_type_below, WITH(a.type = (octet_type) - 1), OCTET_UNSUPPORTED)                                        \
+    MISUSE(run_type_huge, WITH(a.type = (octet_type)INT_MAX), OCTET_UNSUPPORTED)                                      \
     MISUSE(run_too_large, WITH((a.type = OCTET_FLOAT64, a.data = (const double[]){ 0, 1e300, 0, 0 })), OCTET_NUMERIC) \
     MISUSE(run_not_exact, WITH((a.type = OCTET_INT64, a.data = (const int64_t[]){ 0, 0, 16777217, 0 })), OCTET_NUMERIC)
 
-#define FUNCTION(name, call, want)             \
-    static octet_status name(subject *s)       \
-    {                                          \
-        octet_array a = good;                  \
-        (void)a;                               \
-        return call;                           \
+#define FUNCTION(name, call, want)       \
+    static octet_status name(subject *s) \
+    {                                    \
+        octet_array a = good;            \
+        (void)a;                         \
+        return call;                     \
     }
 MISUSES(FUNCTION)
 
@@ -125,7 +127,8 @@ static void each_misuse_has_a_status(void **state)
             fail_msg("%s: status %d, wanted %d (%s)", misuses[i].name, got, misuses[i].want, octet_error(s.o));
         if (!without && !*octet_error(s.o))
             fail_msg("%s: no text", misuses[i].name);
-        if ((!strncmp(misuses[i].name, "load", 4) || !strncmp(misuses[i].name, "memory", 6)) && !strstr(misuses[i].name, "_no_place"))
+        if ((!strncmp(misuses[i].name, "load", 4) || !strncmp(misuses[i].name, "memory", 6)) &&
+            !strstr(misuses[i].name, "_no_place"))
             assert_null(nothing);
         if (!strncmp(misuses[i].name, "run", 3) && !strstr(misuses[i].name, "_no_place"))
             assert_null(s.out);
@@ -191,9 +194,21 @@ static octet_status convert_words(octet *o)
 
 static void the_streams_of_the_process_stay_untouched(void **state)
 {
-    static const char *const outputs[] = { "-o-", "-o/dev/stdout", "--output=-", "--output=/dev/stdout", "--output=/dev/fd/1", "--output=/proc/self/fd/1",
-                                           "--output=/dev/stderr", "-qo-", "--json=-", "--html=/dev/fd/2", "--calib=-", "--calib=/dev/stdin", "--data=-",
-                                           "--data=/dev/fd/0", "--output=linked" };
+    static const char *const outputs[] = { "-o-",
+                                           "-o/dev/stdout",
+                                           "--output=-",
+                                           "--output=/dev/stdout",
+                                           "--output=/dev/fd/1",
+                                           "--output=/proc/self/fd/1",
+                                           "--output=/dev/stderr",
+                                           "-qo-",
+                                           "--json=-",
+                                           "--html=/dev/fd/2",
+                                           "--calib=-",
+                                           "--calib=/dev/stdin",
+                                           "--data=-",
+                                           "--data=/dev/fd/0",
+                                           "--output=linked" };
     const proto relu = small_model("Relu", 1, OCTET_FLOAT32, "r");
     octet *o = octet_open();
     write_file("m.onnx", relu.v, relu.n);
@@ -236,8 +251,13 @@ static void names_behind_dashes_are_names(void **state)
 static bool is_utf8(const char *text)
 {
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        const int n = *s < 0x80 ? 0 : *s >= 0xc2 && *s < 0xe0 ? 1 : *s >= 0xe0 && *s < 0xf0 ? 2 : *s >= 0xf0 && *s < 0xf5 ? 3 : -1;
-        if (n < 0 || (*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) || (*s == 0xf0 && s[1] < 0x90) || (*s == 0xf4 && s[1] > 0x8f))
+        const int n = *s < 0x80                 ? 0
+                      : *s >= 0xc2 && *s < 0xe0 ? 1
+                      : *s >= 0xe0 && *s < 0xf0 ? 2
+                      : *s >= 0xf0 && *s < 0xf5 ? 3
+                                                : -1;
+        if (n < 0 || (*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) || (*s == 0xf0 && s[1] < 0x90) ||
+            (*s == 0xf4 && s[1] > 0x8f))
             return false;
         for (int i = 1; i <= n; i++)
             if ((s[i] & 0xc0) != 0x80)
@@ -261,7 +281,8 @@ static void errors_are_utf8(void **state)
         memmove(name + shift, name, strlen(name) + 1);
         name[0] = shift ? 'x' : name[0];
         const proto foo = small_model("Foo", 1, OCTET_FLOAT32, name);
-        assert_int_equal(octet_model_load_memory(o, foo.v, foo.n, 1, &m), OCTET_MALFORMED); /* there is no such operator */
+        assert_int_equal(octet_model_load_memory(o, foo.v, foo.n, 1, &m),
+                         OCTET_MALFORMED); /* there is no such operator */
         assert_true(is_utf8(octet_error(o)));
     }
     const char *words[] = { "no\xff.onnx", "--data=\xfe.npy", NULL };
@@ -309,7 +330,15 @@ static size_t put(octet_type type, unsigned char *at, size_t i)
     case OCTET_FLOAT32: memcpy(at, &(float){ (float)v }, 4); return 4;
     case OCTET_INT64: memcpy(at, &(int64_t){ v }, 8); return 8;
     case OCTET_INT32: memcpy(at, &(int32_t){ v }, 4); return 4;
-    default: memcpy(at, &(uint16_t){ (uint16_t)(v == 1 ? 0x3c00 : v == 2 ? 0x4000 : v == 3 ? 0x4200 : v == 4 ? 0x4400 : 0x4500) }, 2); return 2; /* float16 */
+    default:
+        memcpy(at,
+               &(uint16_t){ (uint16_t)(v == 1   ? 0x3c00
+                                       : v == 2 ? 0x4000
+                                       : v == 3 ? 0x4200
+                                       : v == 4 ? 0x4400
+                                                : 0x4500) },
+               2);
+        return 2; /* float16 */
     }
 }
 
@@ -320,7 +349,8 @@ static void arrays_need_no_alignment(void **state)
     static const struct {
         const char *op;
         int n_in;
-    } ops[] = { { "Identity", 1 }, { "Abs", 1 }, { "Neg", 1 }, { "Add", 2 }, { "Mul", 2 }, { "Max", 2 }, { "ReduceSum", 1 }, { "Sign", 1 } };
+    } ops[] = { { "Identity", 1 }, { "Abs", 1 }, { "Neg", 1 },       { "Add", 2 },
+                { "Mul", 2 },      { "Max", 2 }, { "ReduceSum", 1 }, { "Sign", 1 } };
     octet *o = octet_open();
     for (size_t t = 0; t < sizeof types / sizeof *types; t++)
         for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {

@@ -20,7 +20,8 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
-#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer))
+#define SANITIZED \
+    (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer))
 #else
 #define SANITIZED 0
 #endif
@@ -224,7 +225,8 @@ static void write_half(void *arg, const char *what, int64_t done, int64_t total)
 
 static octet_status convert_learned(octet *o, const char *output)
 {
-    const char *words[] = { lib.model, lib.samples, steps, "-n", "16", "--observer=hist-percentile=99.9", "--min-sqnr=3.5", output, NULL };
+    const char *words[] = { lib.model,        lib.samples, steps, "-n", "16", "--observer=hist-percentile=99.9",
+                            "--min-sqnr=3.5", output,      NULL };
     return octet_convert(o, words);
 }
 
@@ -240,7 +242,8 @@ static void commas_of_the_process_change_nothing(void **state)
     }
     octet_on_progress(o, write_half, of_callback);
     const octet_status s = convert_learned(o, "--output=comma.onnx");
-    const char *words[] = { lib.model, "comma.onnx", lib.samples, steps, "-n", "16", "--no-latency", "--json=comma.json", "--min-sqnr=3.5", NULL };
+    const char *words[] = { lib.model,      "comma.onnx",        lib.samples,      steps, "-n", "16",
+                            "--no-latency", "--json=comma.json", "--min-sqnr=3.5", NULL };
     const octet_status e = s == OCTET_OK ? octet_evaluate(o, words) : s;
     german_end();
     if (e != OCTET_OK)
@@ -262,7 +265,8 @@ typedef struct shared_model {
     float y[2 * CLASSES];
 } shared_model;
 
-/* The exit status of a child that runs fn, or 256 + the signal that ended it. A child that hangs is ended by SIGALRM. */
+/* The exit status of a child that runs fn, or 256 + the signal that ended it. A child that hangs is ended by
+ * SIGALRM. */
 static int in_child(int (*fn)(void *arg), void *arg)
 {
     const pid_t child = fork();
@@ -401,8 +405,10 @@ static void *call_all(void *arg)
     octet_model *m = NULL;
     float *y = malloc(2 * CLASSES * sizeof *y);
     const char *calibrate[] = { lib.model, lib.samples, steps, "-n", "16", "--output=stack.calib", NULL };
-    const char *convert_all[] = { lib.model, lib.samples, steps, "-n", "16", "--output=stack.onnx", "--html=stack.html", NULL };
-    const char *evaluate[] = { lib.model, "stack.onnx", lib.samples, steps, "-n", "16", "--no-latency", "--html=eval.html", "--layers", NULL };
+    const char *convert_all[] = { lib.model,           lib.samples, steps, "-n", "16", "--output=stack.onnx",
+                                  "--html=stack.html", NULL };
+    const char *evaluate[] = { lib.model, "stack.onnx",   lib.samples,        steps,      "-n",
+                               "16",      "--no-latency", "--html=eval.html", "--layers", NULL };
     const char *lint[] = { "lint", "stack.onnx", NULL };
     c->status[0] = octet_model_load(o, lib.model, 2, &m);
     c->status[1] = c->status[0] ? c->status[0] : run(o, m, y);
@@ -441,8 +447,8 @@ static void threads_may_have_small_stacks(void **state)
     }
 }
 
-/* What a call works with in place is the 512 kB of the header: the calls above take less than half of them. The bytes of a stack that were never written are those
- * that have not changed. */
+/* What a call works with in place is the 512 kB of the header: the calls above take less than half of them. The bytes
+ * of a stack that were never written are those that have not changed. */
 static void calls_take_half_of_the_stack_they_ask_for(void **state)
 {
     enum { SIZE = 1 << 20, LEAST = 512 << 10, PAINT = 0x5c };

@@ -1,5 +1,5 @@
-/* Weights in blocks of few bits: MatMulNBits against DequantizeLinear and a float product, node by node, bit for bit; the same on
- * every instruction set, with any threads and rows; weights that are computed; what stays as it is. */
+/* Weights in blocks of few bits: MatMulNBits against DequantizeLinear and a float product, node by node, bit for bit;
+ * the same on every instruction set, with any threads and rows; weights that are computed; what stays as it is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,8 @@ static float scale_of(int column, int block)
     return (column + block) % 5 == 0 ? -0.013f : 0.01f + 0.003f * (float)((column * 3 + block) % 7);
 }
 
-/* A packed tensor of quantized values: element i of a row-major matrix whose rows are k when `axis` is 0, else columns. */
+/* A packed tensor of quantized values: element i of a row-major matrix whose rows are k when `axis` is 0, else
+ * columns. */
 static int packed(oct_graph *g, const char *name, oct_dtype t, int n, int k, int axis, bool zeros)
 {
     const int bits = oct_dtype_bits(t), per = 8 / bits, sign = t == OCT_S8 || t == OCT_S4 ? 1 << (bits - 1) : 0;
@@ -106,7 +107,8 @@ static void stays_float(void **state)
     oct_graph_destroy(g);
     g = net_graph(21);
     int x = net_input(g, "x", OCT_F32, "4,70");
-    int w = NET_NODE(g, "DequantizeLinear", "dequantize", "w", packed(g, "codes", OCT_U4, N, K, 1, false), scales(g, 1));
+    int w =
+        NET_NODE(g, "DequantizeLinear", "dequantize", "w", packed(g, "codes", OCT_U4, N, K, 1, false), scales(g, 1));
     net_int(g, "axis", 1);
     net_int(g, "block_size", BLOCK);
     net_output(g, NET_NODE(g, "MatMul", "product", "y", x, w));
@@ -117,7 +119,8 @@ static void stays_float(void **state)
     oct_graph_destroy(g);
 }
 
-/* The operator with the weights of dequantized(rows, OCT_U4, 1, true), without its bias; computed: scales that are no constant. */
+/* The operator with the weights of dequantized(rows, OCT_U4, 1, true), without its bias; computed: scales that are no
+ * constant. */
 static oct_graph *operator_form(const char *rows, bool computed)
 {
     static uint8_t q[N * BLOCKS * BLOCK / 2], z[N * 2];
@@ -135,11 +138,12 @@ static oct_graph *operator_form(const char *rows, bool computed)
     }
     int x = net_input(g, "x", OCT_F32, dims), s = scales(g, 1);
     if (computed)
-        s = NET_NODE(g, "Mul", "", "computed", s, NET_NODE(g, "ReduceMax", "", "one", NET_NODE(g, "Sign", "", "sign", x)));
+        s = NET_NODE(g, "Mul", "", "computed", s,
+                     NET_NODE(g, "ReduceMax", "", "one", NET_NODE(g, "Sign", "", "sign", x)));
     if (computed)
         net_int(g, "keepdims", 0);
-    net_output(g, NET_NODE(g, "com.microsoft.MatMulNBits", "product", "y", x, net_const(g, "q", OCT_U8, "70,3,16", q), s,
-                           net_const(g, "z", OCT_U8, "140", z)));
+    net_output(g, NET_NODE(g, "com.microsoft.MatMulNBits", "product", "y", x, net_const(g, "q", OCT_U8, "70,3,16", q),
+                           s, net_const(g, "z", OCT_U8, "140", z)));
     net_int(g, "K", K);
     net_int(g, "N", N);
     net_int(g, "block_size", BLOCK);
@@ -208,7 +212,7 @@ static void every_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stays_in_blocks), cmocka_unit_test(stays_float), cmocka_unit_test(both_forms),
+        cmocka_unit_test(stays_in_blocks),  cmocka_unit_test(stays_float), cmocka_unit_test(both_forms),
         cmocka_unit_test(computed_weights), cmocka_unit_test(every_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

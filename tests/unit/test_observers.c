@@ -43,18 +43,12 @@ static float bell(void)
 static float wild(void)
 {
     switch (rnd() % 8) {
-    case 0:
-        return 0.0f;
-    case 1:
-        return -0.0f;
-    case 2:
-        return 6.0f;
-    case 3:
-        return (float)ldexp(uniform() - 0.5, (int)(rnd() % 250) - 126);
-    case 4:
-        return (float)ldexp(uniform(), -140);
-    default:
-        return bell() * 3;
+    case 0: return 0.0f;
+    case 1: return -0.0f;
+    case 2: return 6.0f;
+    case 3: return (float)ldexp(uniform() - 0.5, (int)(rnd() % 250) - 126);
+    case 4: return (float)ldexp(uniform(), -140);
+    default: return bell() * 3;
     }
 }
 
@@ -109,7 +103,9 @@ static void sums_read_back(void **state)
         oct_buf_free(&t);
     }
     oct_xsum b;
-    const char *bad[] = { "", "-", "p", "1", "1p", "1p-", "g1p0", "1p1", "1p-324", "1p99999", "1p4 ", "1p380", "--1p0" };
+    const char *bad[] = {
+        "", "-", "p", "1", "1p", "1p-", "g1p0", "1p1", "1p-324", "1p99999", "1p4 ", "1p380", "--1p0"
+    };
     for (size_t i = 0; i < OCT_COUNT(bad); i++)
         assert_false(oct_xsum_parse(&b, bad[i], strlen(bad[i])));
 }
@@ -124,14 +120,16 @@ static void check_bins(const oct_stats *s, const float *x, size_t n)
     while (oct_stats_next(s, &at, &b)) {
         uint64_t c = 0;
         for (size_t i = 0; i < n; i++) /* bins hold the edge nearer to zero */
-            c += b.lo == b.hi ? x[i] == 0 : b.lo < 0 ? x[i] > b.lo && x[i] <= b.hi && x[i] != 0 : x[i] >= b.lo && x[i] < b.hi && x[i] != 0;
+            c += b.lo == b.hi ? x[i] == 0
+                 : b.lo < 0   ? x[i] > b.lo && x[i] <= b.hi && x[i] != 0
+                              : x[i] >= b.lo && x[i] < b.hi && x[i] != 0;
         assert_int_equal(c, b.count);
         assert_true(b.lo >= last && b.hi >= b.lo);
         last = b.hi;
         double w = b.hi - b.lo;
         int e;
-        assert_true(w == 0 || frexp(w, &e) == 0.5);        /* a power of two */
-        assert_true(w == 0 || fmod(b.lo, w) == 0);         /* quantized through zero */
+        assert_true(w == 0 || frexp(w, &e) == 0.5); /* a power of two */
+        assert_true(w == 0 || fmod(b.lo, w) == 0);  /* quantized through zero */
         sum += c;
     }
     assert_int_equal(sum, oct_stats_finite(s));
@@ -202,9 +200,12 @@ static void bins_of_long_tensors(void **state)
         for (size_t i = 0; i < PARTS * N; i++) {
             float v = bell();
             v = kind == 1 && v < 0 ? 0 : kind == 2 && v < 0 ? v / 64 : v;
-            x[i] = kind == 5 ? rintf(v * 16) : kind == 6 ? ldexpf(v, -117) : v > 6 ? 6 : v; /* few octaves; such that scales would overflow */
+            x[i] = kind == 5   ? rintf(v * 16)
+                   : kind == 6 ? ldexpf(v, -117)
+                   : v > 6     ? 6
+                               : v; /* few octaves; such that scales would overflow */
         }
-        x[N + 5] = kind == 5 ? 0.3f : x[N + 5]; /* behind a gap */
+        x[N + 5] = kind == 5 ? 0.3f : x[N + 5];   /* behind a gap */
         x[N + 7] = kind == 3 ? 1e-30f : x[N + 7]; /* new octaves below and above */
         x[2 * N + 9] = kind == 4 ? -77 : x[2 * N + 9];
         x[2 * N + 11] = kind == 4 ? 1e-41f : x[2 * N + 11];
@@ -307,7 +308,8 @@ static void counts_beyond_32_bits(void **state)
         s = twice;
     }
     assert_int_equal(oct_stats_update(&s, x, N, NULL), OCT_OK);
-    const uint64_t quarters = (uint64_t)N / 4 * (((uint64_t)1 << DOUBLED) + 1), counts[3] = { quarters, quarters, 2 * quarters };
+    const uint64_t quarters = (uint64_t)N / 4 * (((uint64_t)1 << DOUBLED) + 1),
+                   counts[3] = { quarters, quarters, 2 * quarters };
     const double value[3] = { -3, 0, 1.5 };
     size_t at = 0;
     oct_bin b;
@@ -403,7 +405,10 @@ static void mse_finds_the_least(void **state)
     for (int kind = 0; kind < 4; kind++) {
         for (size_t i = 0; i < N; i++) {
             float v = bell();
-            x[i] = kind == 0 ? v : kind == 1 ? v * v * v : kind == 2 ? (v > 0 ? v * v * v * v : v / 10) : fminf(fmaxf(v, 0), 1);
+            x[i] = kind == 0   ? v
+                   : kind == 1 ? v * v * v
+                   : kind == 2 ? (v > 0 ? v * v * v * v : v / 10)
+                               : fminf(fmaxf(v, 0), 1);
         }
         oct_selection s = observe(x, N, "hist-mse", U8), full = observe(x, N, "minmax", U8);
         double best = INFINITY;
@@ -453,8 +458,8 @@ static void percentiles(void **state)
     oct_free(x);
 }
 
-/* Bins that hist-entropy looks at, of each sign; the divergence of the values, clipped to the lowest to[1] and to[0] of them, from
- * what 256 levels leave of them, by its definition. */
+/* Bins that hist-entropy looks at, of each sign; the divergence of the values, clipped to the lowest to[1] and to[0] of
+ * them, from what 256 levels leave of them, by its definition. */
 enum { SIDE = 2048, LEVELS = 256 };
 
 typedef struct sides {
@@ -687,7 +692,7 @@ int main(void)
         cmocka_unit_test(names_are_read),
         cmocka_unit_test(affine_parameters),
         cmocka_unit_test(channels),
-        
+
         cmocka_unit_test(logarithm),
         cmocka_unit_test(bins_of_long_tensors),
     };

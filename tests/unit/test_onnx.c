@@ -112,8 +112,8 @@ static void round_trip(const char *path)
 
 static void fixtures_come_back_equal(void **state)
 {
-    const char *names[] = { "types.onnx", "sparse.onnx",  "everything.onnx",
-                            "small.onnx", "ir3.onnx",     "subgraph_unsorted.onnx" };
+    const char *names[] = { "types.onnx", "sparse.onnx", "everything.onnx",
+                            "small.onnx", "ir3.onnx",    "subgraph_unsorted.onnx" };
     for (size_t i = 0; i < OCT_COUNT(names); i++)
         round_trip(fixture(names[i]));
 }
@@ -191,7 +191,11 @@ static void check_type_line(const oct_graph *g, char *line)
     for (size_t i = 0; i < n; i++)
         assert_int_equal(((const uint8_t *)t->data)[i], hex(bytes + 2 * i));
     int bits = oct_dtype_bits(t->dtype);
-    assert_int_equal((uintptr_t)t->data % (bits < 8 ? 1u : bits > 64 ? 8u : t->dtype == OCT_C64 ? 4u : (unsigned)bits / 8), 0);
+    assert_int_equal((uintptr_t)t->data % (bits < 8              ? 1u
+                                           : bits > 64           ? 8u
+                                           : t->dtype == OCT_C64 ? 4u
+                                                                 : (unsigned)bits / 8),
+                     0);
 }
 
 static void every_element_type_is_decoded(void **state)
@@ -210,7 +214,8 @@ static void every_element_type_is_decoded(void **state)
     const oct_str *str = s->constant->data;
     assert_true(str[0].n == 3 && memcmp(str[0].s, "a\0b", 3) == 0 && str[1].n == 1 && str[1].s[0] == '\xff');
     const oct_value *later = &m->graph->value[oct_graph_find(m->graph, "future")];
-    assert_true(!later->constant && later->dtype == OCT_UNDEFINED && later->shape.rank == 1 && later->shape.d[0].n == 4);
+    assert_true(!later->constant && later->dtype == OCT_UNDEFINED && later->shape.rank == 1 &&
+                later->shape.d[0].n == 4);
     oct_model_free(m);
 }
 
@@ -402,12 +407,14 @@ static void differences_are_named(void **state)
     m = differ_from(m, was, "metadata_props: 2, should be 1");
     p = m->proto;
     p->graph->node[0]->attribute[p->graph->node[0]->n_attribute - 1]->f = 0.25f;
-    oct_buf_printf(&b, "graph '%s', node '%s' (%s), attribute 'alpha': f: 0.25, should be 0.5", p->graph->name, p->graph->node[0]->name, p->graph->node[0]->op_type);
+    oct_buf_printf(&b, "graph '%s', node '%s' (%s), attribute 'alpha': f: 0.25, should be 0.5", p->graph->name,
+                   p->graph->node[0]->name, p->graph->node[0]->op_type);
     m = differ_from(m, was, oct_buf_str(&b));
     g = ((Onnx__ModelProto *)m->proto)->graph;
     oct_buf_cut(&b, 0);
-    oct_buf_printf(&b, "graph '%s', node '%s' (%s): op_type: 'Other', should be '%s'", g->name, g->node[0]->name, "Other", g->node[0]->op_type);
-    g->node[0]->op_type = (char *)(uintptr_t)"Other";
+    oct_buf_printf(&b, "graph '%s', node '%s' (%s): op_type: 'Other', should be '%s'", g->name, g->node[0]->name,
+                   "Other", g->node[0]->op_type);
+    g->node[0]->op_type = (char *)(uintptr_t) "Other";
     m = differ_from(m, was, oct_buf_str(&b));
     oct_model_free(m);
     oct_model_free(was);
@@ -528,7 +535,8 @@ static void a_data_file_replaces_no_input(void **state)
     *strrchr(dir, '/') = 0;
 }
 
-/* What was written can be read with its external data before either has taken its place, and given up without a trace. */
+/* What was written can be read with its external data before either has taken its place, and given up without a
+ * trace. */
 static void a_draft_changes_nothing(void **state)
 {
     oct_err err = OCT_ERR_INIT;
@@ -576,7 +584,8 @@ static void a_draft_changes_nothing(void **state)
     *strrchr(dir, '/') = 0;
 }
 
-/* Tensors that nothing decodes have files, too: they count as the model's, and an absent one is found when the model is read. */
+/* Tensors that nothing decodes have files, too: they count as the model's, and an absent one is found when the model is
+ * read. */
 static void external_data_of_unknown_types(void **state)
 {
     oct_err err = OCT_ERR_INIT;
@@ -587,10 +596,10 @@ static void external_data_of_unknown_types(void **state)
     struct stat st;
     assert_int_equal(stat(temp("rest.bin"), &st), 0);
     Onnx__StringStringEntryProto location = ONNX__STRING_STRING_ENTRY_PROTO__INIT, offset = location;
-    location.key = (char *)(uintptr_t)"location";
-    location.value = (char *)(uintptr_t)"rest.bin";
-    offset.key = (char *)(uintptr_t)"offset";
-    offset.value = (char *)(uintptr_t)"4";
+    location.key = (char *)(uintptr_t) "location";
+    location.value = (char *)(uintptr_t) "rest.bin";
+    offset.key = (char *)(uintptr_t) "offset";
+    offset.value = (char *)(uintptr_t) "4";
     Onnx__StringStringEntryProto *list[] = { &location, &offset };
     t->data_type = UNKNOWN;
     t->external_data = list;
@@ -711,7 +720,8 @@ static oct_status load_bytes(const void *p, size_t n, oct_err *err)
 
 static void truncation_and_flips_do_no_harm(void **state)
 {
-    const char *names[] = { "everything.onnx", "types.onnx", "sparse.onnx", "subgraph_unsorted.onnx", "external/model.onnx" };
+    const char *names[] = { "everything.onnx", "types.onnx", "sparse.onnx", "subgraph_unsorted.onnx",
+                            "external/model.onnx" };
     for (size_t i = 0; i < OCT_COUNT(names); i++) {
         size_t n;
         uint8_t *p = (uint8_t *)read_file(fixture(names[i]), &n);
@@ -780,7 +790,9 @@ static void wire_faults_are_named(void **state)
         { "\x3a\xff\xff\xff\xff\x0f", 6, OCT_EMALFORMED, "past the end" },
         { "\x3a\xff\xff\xff\xff\xff\x01", 7, OCT_EMALFORMED, "no end" },
         { "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12, OCT_EMALFORMED, "no end" },
-        { "\x12\x03" "a\0b", 5, OCT_EMALFORMED, "NUL" },
+        { "\x12\x03"
+          "a\0b",
+          5, OCT_EMALFORMED, "NUL" },
         { "\x12\x02\xc3\x28", 4, OCT_EMALFORMED, "UTF-8" },
         { "\x12\x03\xed\xa0\x80", 5, OCT_EMALFORMED, "UTF-8" },
         { "\x0a\x01x", 3, OCT_EMALFORMED, "wire type" },
@@ -790,7 +802,9 @@ static void wire_faults_are_named(void **state)
         { "\x3a\0\x3a\0", 4, OCT_EUNSUPPORTED, "given twice" },
         { "\x08\x08", 2, OCT_EMALFORMED, "no graph" },
         { "\x3a\0", 2, OCT_EMALFORMED, "no IR version" },
-        { "\x08\x08\x3a\x07\x2a\x05\x22\x03" "abc", 11, OCT_EMALFORMED, "whole elements" },
+        { "\x08\x08\x3a\x07\x2a\x05\x22\x03"
+          "abc",
+          11, OCT_EMALFORMED, "whole elements" },
         { "\x08\x08\x3a\x06\x2a\x04\x3a\x02\x01\xff", 10, OCT_EMALFORMED, "inside a number" },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
@@ -879,7 +893,8 @@ static void tensor_files_are_read(void **state)
 
 static void stored_values_are_read(void **state)
 {
-    static const char sequence[] = "\x0a\x01s\x10\x01\x1a\x0e" INTS "\x1a\x0e" INTS, some[] = "\x0a\x01o\x10\x01\x1a\x0e" INTS;
+    static const char sequence[] = "\x0a\x01s\x10\x01\x1a\x0e" INTS "\x1a\x0e" INTS,
+                      some[] = "\x0a\x01o\x10\x01\x1a\x0e" INTS;
     static const char nested[] = "\x10\x02\x2a\x02\x10\x01", filled[] = "\x10\x02\x2a\x12\x10\x01\x1a\x0e" INTS;
     oct_arena *a = oct_arena_create();
     oct_err err = OCT_ERR_INIT;
@@ -902,7 +917,9 @@ static void stored_values_are_read(void **state)
     for (size_t n = 1; n < sizeof sequence - 1; n++) { /* cut short: what is left, or an error that names the file */
         write_file(file, sequence, n);
         err = (oct_err)OCT_ERR_INIT;
-        assert_true(oct_value_load_pb(file, OCT_VALUE_SEQUENCE, a, &v, &err) == OCT_OK ? v.n < 2 : strstr(err.text, "value.pb") != NULL);
+        assert_true(oct_value_load_pb(file, OCT_VALUE_SEQUENCE, a, &v, &err) == OCT_OK
+                        ? v.n < 2
+                        : strstr(err.text, "value.pb") != NULL);
     }
     write_file(file, nested, sizeof nested - 1); /* a sequence of sequences */
     assert_int_equal(oct_value_load_pb(file, OCT_VALUE_SEQUENCE, a, &v, &err), OCT_EUNSUPPORTED);
@@ -958,7 +975,8 @@ int main(void)
         cmocka_unit_test(test_models_come_back_equal),
         cmocka_unit_test(real_models_come_back_equal),
         cmocka_unit_test(every_element_type_is_decoded),
-        cmocka_unit_test(a_graph_is_built), cmocka_unit_test(differences_are_named),
+        cmocka_unit_test(a_graph_is_built),
+        cmocka_unit_test(differences_are_named),
         cmocka_unit_test(captures_and_order),
         cmocka_unit_test(old_initializers_leave_the_inputs),
         cmocka_unit_test(changes_are_written),
@@ -977,7 +995,8 @@ int main(void)
         cmocka_unit_test(hints_name_the_real_format),
         cmocka_unit_test(a_missing_file_is_exit_3),
         cmocka_unit_test(large_raw_data_are_views),
-        cmocka_unit_test(tensor_files_are_read), cmocka_unit_test(stored_values_are_read),
+        cmocka_unit_test(tensor_files_are_read),
+        cmocka_unit_test(stored_values_are_read),
         cmocka_unit_test(allocations_may_fail),
     };
     return cmocka_run_group_tests_name("onnx", tests, set_up, tear_down);

@@ -1,8 +1,9 @@
-/* Runs operator cases from text files (scripts/generate/make_op_cases.py): each names an operator, its attributes, inputs and
- * the outputs that another implementation computed. Every case is run with its inputs as constants, with shapes that
- * must follow from shapes alone, in every mixture of layouts that the operator accepts, and raised to a newer opset. Where
- * inputs are float32 it is run with 16-bit floats, too: the outputs are those of float32 on the same numbers, rounded once. And
- * the outputs have the same bytes on every instruction set that this CPU has, with one thread and with two. */
+/* Runs operator cases from text files (scripts/generate/make_op_cases.py): each names an operator, its attributes,
+ * inputs and the outputs that another implementation computed. Every case is run with its inputs as constants, with
+ * shapes that must follow from shapes alone, in every mixture of layouts that the operator accepts, and raised to a
+ * newer opset. Where inputs are float32 it is run with 16-bit floats, too: the outputs are those of float32 on the same
+ * numbers, rounded once. And the outputs have the same bytes on every instruction set that this CPU has, with one
+ * thread and with two. */
 #include "kernels/cpu.h"
 #include "kernels/half.h"
 #include "op_case.h"
@@ -16,11 +17,12 @@
 
 static int n_run, n_failed;
 static bool seen[1000]; /* records that have a case, by their places in oct_op_all */
-static oct_pool *pool; /* of the runs; NULL: one thread */
+static oct_pool *pool;  /* of the runs; NULL: one thread */
 
 static bool problem(const op_case *c, const char *what, const char *detail)
 {
-    printf("FAILED %s (%s, opset %lld): %s%s%s\n", c->name, c->op, (long long)c->opset, what, *detail ? ": " : "", detail);
+    printf("FAILED %s (%s, opset %lld): %s%s%s\n", c->name, c->op, (long long)c->opset, what, *detail ? ": " : "",
+           detail);
     return false;
 }
 
@@ -184,7 +186,8 @@ static bool check_propagated(op_case *c, const oct_op *op)
         }
         oct_dim d[64];
         for (int64_t k = 0; k < t->count; k++) {
-            const int64_t n = t->dtype == OCT_S64 ? ((const int64_t *)(const void *)t->data)[k] : ((const int32_t *)(const void *)t->data)[k];
+            const int64_t n = t->dtype == OCT_S64 ? ((const int64_t *)(const void *)t->data)[k]
+                                                  : ((const int32_t *)(const void *)t->data)[k];
             representable &= n >= -1;
             d[k] = (oct_dim){ n, n == -1 ? oct_minus_one : NULL };
         }
@@ -224,8 +227,9 @@ static void relayout(const op_tensor *t, oct_tensor_layout layout, const uint8_t
 static bool measured(const op_case *c, const oct_step *s, const char *how)
 {
     for (int i = 0; i < c->n_out; i++)
-        if (c->out[i].present && (s->out[i]->rank != c->out[i].rank ||
-                                  memcmp(s->out[i]->dims, c->out[i].dims, (size_t)c->out[i].rank * sizeof c->out[i].dims[0]) != 0))
+        if (c->out[i].present &&
+            (s->out[i]->rank != c->out[i].rank ||
+             memcmp(s->out[i]->dims, c->out[i].dims, (size_t)c->out[i].rank * sizeof c->out[i].dims[0]) != 0))
             return problem(c, how, "measured another shape");
     return true;
 }
@@ -239,8 +243,14 @@ static bool run_layout(op_case *c, const oct_op *op, uint32_t last_in, uint32_t 
     uint8_t *buffer[OP_CASE_IO] = { NULL };
     oct_node lowered = c->g->node[c->node]; /* a step's node may have another type than its record (QLinearAdd) */
     lowered.op = "Lowered";
-    oct_step s = { .op = op, .node = &lowered, .opset = c->opset, .in = in, .out = out, .n_in = c->n_in,
-                   .n_out = c->n_out, .epilogue = { false, -INFINITY, INFINITY } };
+    oct_step s = { .op = op,
+                   .node = &lowered,
+                   .opset = c->opset,
+                   .in = in,
+                   .out = out,
+                   .n_in = c->n_in,
+                   .n_out = c->n_out,
+                   .epilogue = { false, -INFINITY, INFINITY } };
     for (int k = 0; k < c->n_in + c->n_out; k++) {
         bool is_in = k < c->n_in;
         op_tensor *t = is_in ? &c->in[k] : &c->out[k - c->n_in];
@@ -250,7 +260,7 @@ static bool run_layout(op_case *c, const oct_op *op, uint32_t last_in, uint32_t 
         *o = (oct_operand){ .dtype = t->dtype, .rank = t->rank, .count = t->count, .constant = is_in, .value = -1 };
         memcpy(o->dims, t->dims, sizeof o->dims);
         o->layout = t->rank >= 3 && ((is_in ? last_in >> k : last_out >> (k - c->n_in)) & 1) ? OCT_LAYOUT_CHANNELS_LAST
-                                                                                            : OCT_LAYOUT_PLAIN;
+                                                                                             : OCT_LAYOUT_PLAIN;
         o->data = oct_arena_aligned(a, t->bytes + 64, 64);
         memset(o->data, 0xa5, t->bytes + 64);
         if (is_in)
@@ -273,7 +283,8 @@ static bool run_layout(op_case *c, const oct_op *op, uint32_t last_in, uint32_t 
         status = oct_step_prepare(&s, &prep, &err);
     if (ok && status == OCT_OK && s.scratch > 0)
         run.scratch = oct_arena_aligned(a, s.scratch, 64);
-    if (ok && status == OCT_OK && op->measure != NULL && (status = op->measure(&s, &run, &err)) == OCT_OK && !c->refuses)
+    if (ok && status == OCT_OK && op->measure != NULL && (status = op->measure(&s, &run, &err)) == OCT_OK &&
+        !c->refuses)
         ok = measured(c, &s, how);
     if (ok && status == OCT_OK)
         status = oct_step_run(&s, &run, &err);
@@ -352,8 +363,8 @@ static bool stays_float(const op_case *c, int i)
     return i > 0 && (strcmp(c->op, "Resize") == 0 || strcmp(c->op, "Upsample") == 0);
 }
 
-/* The types of quantization operators do not follow those of their first input; BitCast keeps the size, NonMaxSuppression
- * has no other. */
+/* The types of quantization operators do not follow those of their first input; BitCast keeps the size,
+ * NonMaxSuppression has no other. */
 static bool takes_half(const op_case *c)
 {
     return c->n_in > 0 && c->n_out > 0 && c->in[0].present && c->in[0].dtype == OCT_F32 && !c->in[0].quantized &&
@@ -419,7 +430,8 @@ static bool check_half(op_case *c, const oct_op *op, oct_dtype half, oct_arena *
         if (types[i] != half)
             return problem(c, how, "wrong output type");
         narrow.out[i] = of_type(&result[i], half, a);
-        oct_narrow(NULL, half, (const float *)(const void *)result[i].data, (size_t)result[i].count, narrow.out[i].data);
+        oct_narrow(NULL, half, (const float *)(const void *)result[i].data, (size_t)result[i].count,
+                   narrow.out[i].data);
     }
     narrow.exact = true;
     return run_layout(&narrow, op, spatial, spatial ? ~0u : 0, how) &&
@@ -494,7 +506,8 @@ static bool all_seen(void)
     const oct_op *const *all = oct_op_all(&n);
     for (size_t i = 0; i < n; i++)
         if (all[i]->run && !(i < OCT_COUNT(seen) && seen[i])) {
-            printf("FAILED %s%s%s of opset %d has no case\n", all[i]->domain, all[i]->domain[0] ? "." : "", all[i]->type, all[i]->since);
+            printf("FAILED %s%s%s of opset %d has no case\n", all[i]->domain, all[i]->domain[0] ? "." : "",
+                   all[i]->type, all[i]->since);
             ok = false;
         }
     return ok;

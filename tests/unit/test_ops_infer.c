@@ -227,7 +227,9 @@ static void far_pads(void **state)
     oct_operand y = { .dtype = OCT_F32, .rank = 1, .dims = { 4 }, .count = 4, .data = fy, .value = -1 };
     oct_operand *in[3] = { &x, &p, &v }, *out[1] = { &y };
     oct_graph *g = graph(13);
-    oct_step s = { .op = oct_op_find("", "Pad", 13), .node = &n, .opset = 13, .in = in, .out = out, .n_in = 3, .n_out = 1 };
+    oct_step s = {
+        .op = oct_op_find("", "Pad", 13), .node = &n, .opset = 13, .in = in, .out = out, .n_in = 3, .n_out = 1
+    };
     oct_prep prep = { .arena = g->arena };
     oct_run r = { .scratch = scratch };
     assert_int_equal(s.op->prepare(&s, &prep, &err), OCT_OK);
@@ -251,7 +253,13 @@ static void fused_clamp(void **state)
     b.data = fb;
     y.data = fy;
     oct_operand *in[2] = { &a, &b }, *out[1] = { &y };
-    oct_step s = { .op = oct_op_find("", "Add", 13), .node = &n, .opset = 13, .in = in, .out = out, .n_in = 2, .n_out = 1,
+    oct_step s = { .op = oct_op_find("", "Add", 13),
+                   .node = &n,
+                   .opset = 13,
+                   .in = in,
+                   .out = out,
+                   .n_in = 2,
+                   .n_out = 1,
                    .epilogue = { true, 0.0f, 6.0f } };
     oct_run r = { 0 };
     assert_int_equal(s.op->run(&s, &r, &err), OCT_OK);
@@ -282,10 +290,11 @@ static void layer_normalization_of_old_opsets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flatten_by_shape), cmocka_unit_test(reshape_symbols), cmocka_unit_test(shape_arithmetic),
-        cmocka_unit_test(expand_by_where),  cmocka_unit_test(symbols_survive), cmocka_unit_test(contradictions),
-        cmocka_unit_test(far_range),        cmocka_unit_test(far_pads),        cmocka_unit_test(fused_clamp),
-        cmocka_unit_test(layer_normalization_of_old_opsets),
+        cmocka_unit_test(flatten_by_shape), cmocka_unit_test(reshape_symbols),
+        cmocka_unit_test(shape_arithmetic), cmocka_unit_test(expand_by_where),
+        cmocka_unit_test(symbols_survive),  cmocka_unit_test(contradictions),
+        cmocka_unit_test(far_range),        cmocka_unit_test(far_pads),
+        cmocka_unit_test(fused_clamp),      cmocka_unit_test(layer_normalization_of_old_opsets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,8 @@ static void check_reals(oct_graph *g, const char *out, const char *names, bool i
     GOOD(oct_output_reals(g, value, rows, &n, err));
     for (size_t i = 0; i < n; i++) {
         if (!strstr(names, g->value[value[i]].name) || rows[i] != in_rows)
-            fail_msg("behind '%s' stands '%s'%s, wanted %s", out, g->value[value[i]].name, rows[i] ? " in rows" : "", names);
+            fail_msg("behind '%s' stands '%s'%s, wanted %s", out, g->value[value[i]].name, rows[i] ? " in rows" : "",
+                     names);
     }
     for (const char *p = names; *p; p++)
         wanted += p == names || p[-1] == ' ';
@@ -209,7 +210,8 @@ static void rows_are_found_in_any_place(void **state)
     uint8_t taken[8];
     float near[3];
     /* score, side, class: the second and the third row change places, and a side moves by less than a tenth of 100 */
-    const float a[] = { 0.9f, 100, 1, 0.8f, 50.5f, 2, 0.79f, 20, 3 }, b[] = { 0.88f, 95.5f, 1, 0.8f, 20, 3, 0.79f, 55, 2 };
+    const float a[] = { 0.9f, 100, 1, 0.8f, 50.5f, 2, 0.79f, 20, 3 },
+                b[] = { 0.88f, 95.5f, 1, 0.8f, 20, 3, 0.79f, 55, 2 };
     oct_match_count m = oct_match_rows(a, 3, b, 3, 3, taken, near);
     assert_int_equal(m.found, 3);
     /* another class is another row, and a row that is not there was not found */
@@ -231,7 +233,8 @@ static void rows_are_sorted_by_the_nearest(void **state)
 {
     (void)state;
     uint8_t taken[3];
-    const float a[] = { 1, 10, 2, 20, 3, 30 }, b[] = { 3.1f, 30, 1.1f, 11, 2, 19 }, want[] = { 1.1f, 11, 2, 19, 3.1f, 30 };
+    const float a[] = { 1, 10, 2, 20, 3, 30 }, b[] = { 3.1f, 30, 1.1f, 11, 2, 19 },
+                want[] = { 1.1f, 11, 2, 19, 3.1f, 30 };
     float to[6];
     oct_rows_by_nearest(a, b, 3, 2, to, taken);
     for (int i = 0; i < 6; i++)

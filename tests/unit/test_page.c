@@ -1,4 +1,5 @@
-/* The page of lib/eval, and what CI is told of times, on a made-up evaluation of which every number is known. With OCT_TEST_PAGE=FILE it is also written there, to be looked at. */
+/* The page of lib/eval, and what CI is told of times, on a made-up evaluation of which every number is known. With
+ * OCT_TEST_PAGE=FILE it is also written there, to be looked at. */
 #include "eval/page_int.h"
 
 #include <math.h>
@@ -40,15 +41,31 @@ static void make_scores(made *m)
     static const double top1[] = { 0.80, 0.78, 0.60 };
     for (int k = 0; k < 3; k++) {
         oct_eval_score *s = m->score[k];
-        s[0] = (oct_eval_score){ .value = top1[k], .reference = 0.80, .drop = k ? 0.80 - top1[k] : NAN, .lo = k ? 0.80 - top1[k] - 0.03 : NAN, .hi = k ? 0.80 - top1[k] + 0.05 : NAN,
-                                 .method = "Tango's score interval", .within_noise = k == 1, .n = 400 };
+        s[0] = (oct_eval_score){ .value = top1[k],
+                                 .reference = 0.80,
+                                 .drop = k ? 0.80 - top1[k] : NAN,
+                                 .lo = k ? 0.80 - top1[k] - 0.03 : NAN,
+                                 .hi = k ? 0.80 - top1[k] + 0.05 : NAN,
+                                 .method = "Tango's score interval",
+                                 .within_noise = k == 1,
+                                 .n = 400 };
         s[1] = (oct_eval_score){ .value = k ? 30.5 : NAN, .reference = NAN, .drop = NAN, .lo = NAN, .hi = NAN };
         assert_int_equal(oct_metric_find("top1", &s[0].metric, NULL), OCT_OK);
         assert_int_equal(oct_metric_find("sqnr", &s[1].metric, NULL), OCT_OK);
-        m->model[k] = (oct_eval_model_result){ .name = k == 0 ? "in/float.onnx" : k == 1 ? "out/int8.onnx" : evil, .scores = s, .outputs = m->output[k], .sqnr_db = 30.5, .agreement = NAN,
-                                               .size_bytes = k ? 2500000 : 10000000, .peak_bytes = k ? 3000000 : 12000000,
-                                               .latency = { .median = k ? 2e-3 : 5e-3, .q1 = 1.9e-3, .q3 = 5.2e-3, .runs = 20 },
-                                               .speed = { .median = k ? 2.5 : NAN, .q1 = 2.4, .q3 = 2.6, .runs = k ? 20 : 0 }, .integer_steps = k ? 20 : 0, .weighted_steps = 22 };
+        m->model[k] =
+            (oct_eval_model_result){ .name = k == 0   ? "in/float.onnx"
+                                             : k == 1 ? "out/int8.onnx"
+                                                      : evil,
+                                     .scores = s,
+                                     .outputs = m->output[k],
+                                     .sqnr_db = 30.5,
+                                     .agreement = NAN,
+                                     .size_bytes = k ? 2500000 : 10000000,
+                                     .peak_bytes = k ? 3000000 : 12000000,
+                                     .latency = { .median = k ? 2e-3 : 5e-3, .q1 = 1.9e-3, .q3 = 5.2e-3, .runs = 20 },
+                                     .speed = { .median = k ? 2.5 : NAN, .q1 = 2.4, .q3 = 2.6, .runs = k ? 20 : 0 },
+                                     .integer_steps = k ? 20 : 0,
+                                     .weighted_steps = 22 };
         m->output[k][0] = (oct_eval_output){ "last_hidden_state", 30.5, 0.999, 0.1 };
         m->output[k][1] = (oct_eval_output){ "sentence_embedding", 31.5, 0.9999, 0.01 };
     }
@@ -59,24 +76,54 @@ static void make_layer(made *m, int k, int i)
 {
     oct_eval_layer *l = &m->layer[k][LAYERS - 1 - i];
     snprintf(m->name[i], sizeof m->name[i], "%s%d", i == 5 ? evil : "block/conv_", i);
-    *l = (oct_eval_layer){ .value = m->name[i], .other = m->name[i], .order = (size_t)i, .name = m->name[i], .op = "Conv", .scheme = i == 7 ? "float" : k ? "fp16" : "int8",
-                           .sqnr_db = 40 - i, .own_sqnr_db = i == 3 ? INFINITY : 45 - i / 2.0, .has_own = true, .clipped = 0.01, .saturated = 0.005, .used = 0.75,
+    *l = (oct_eval_layer){ .value = m->name[i],
+                           .other = m->name[i],
+                           .order = (size_t)i,
+                           .name = m->name[i],
+                           .op = "Conv",
+                           .scheme = i == 7 ? "float"
+                                     : k    ? "fp16"
+                                            : "int8",
+                           .sqnr_db = 40 - i,
+                           .own_sqnr_db = i == 3 ? INFINITY : 45 - i / 2.0,
+                           .has_own = true,
+                           .clipped = 0.01,
+                           .saturated = 0.005,
+                           .used = 0.75,
                            .range = { OCT_U8, 0.02, 100, -2, 3.1 } };
     l->histogram = (oct_eval_histogram){ .n = 6400, .min = -3, .max = 3.2, .lo = -3.2, .hi = 3.2 };
     for (int b = 0; b < OCT_LAYER_BINS; b++)
         l->histogram.bin[b] = (uint64_t)(1000 / (1 + abs(b - 32)));
-    l->weights = (oct_eval_weights){ .name = "w", .dtype = OCT_S8, .count = 1000, .per_channel = true, .sqnr_db = 38.5, .clipped = 0.0001, .channel = m->channel, .n_channel = CHANNELS };
+    l->weights = (oct_eval_weights){ .name = "w",
+                                     .dtype = OCT_S8,
+                                     .count = 1000,
+                                     .per_channel = true,
+                                     .sqnr_db = 38.5,
+                                     .clipped = 0.0001,
+                                     .channel = m->channel,
+                                     .n_channel = CHANNELS };
 }
 
 static void make_costs(made *m, int k, int i)
 {
-    const oct_eval_cost was = { .scheme = "float", .steps = 1, .seconds = 1e-4 * (1 + i % 5), .wide = i == 4, .macs = 1000000, .weights = 40000, .roof = 0.4 };
+    const oct_eval_cost was = { .scheme = "float",
+                                .steps = 1,
+                                .seconds = 1e-4 * (1 + i % 5),
+                                .wide = i == 4,
+                                .macs = 1000000,
+                                .weights = 40000,
+                                .roof = 0.4 };
     oct_eval_cost is = was;
     is.scheme = i == 7 ? "float" : k ? "fp16" : "int8";
     is.seconds /= i == 7 ? 1 : 3;
     is.weights /= 4;
     m->cost[k][i] = (oct_eval_cost_row){ m->name[i], "Conv", was, is };
-    m->note[i] = (oct_page_layer){ .name = m->name[i], .op = "Conv", .scheme = i == 7 ? "float" : "int8", .why = i == 7 ? "the rule op:Odd" : "quantized", .sqnr_weights = NAN, .sqnr_output = NAN };
+    m->note[i] = (oct_page_layer){ .name = m->name[i],
+                                   .op = "Conv",
+                                   .scheme = i == 7 ? "float" : "int8",
+                                   .why = i == 7 ? "the rule op:Odd" : "quantized",
+                                   .sqnr_weights = NAN,
+                                   .sqnr_output = NAN };
 }
 
 static void make_rest(made *m)
@@ -87,14 +134,18 @@ static void make_rest(made *m)
     m->line[3] = m->line[2]; /* methods and findings stand behind the changes */
     m->line[2] = (oct_page_line){ "Clip", NULL, "35 in the float model, 0 in this one", 35 };
     m->line[4] = (oct_page_line){ "bias", NULL, "output SQNR 40.0 dB" };
-    m->notes[1] = (oct_page_model){ m->note, LAYERS, { m->line, 3 }, { &m->line[4], 1 }, { &m->line[3], 1 }, "qconvert float.onnx --data 'a --b' -q" };
+    m->notes[1] = (oct_page_model){
+        m->note, LAYERS, { m->line, 3 }, { &m->line[4], 1 }, { &m->line[3], 1 }, "qconvert float.onnx --data 'a --b' -q"
+    };
     m->curve[0] = (oct_page_point){ 1e6, 10, true, "", "" };
     m->curve[1] = (oct_page_point){ 2e6, 30, true, "conv", "8 bits" };
     m->curve[2] = (oct_page_point){ 5e6, 40, false, "fc<", "float" };
     m->notes[1].curve = m->curve;
     m->notes[1].n_curve = 3;
     m->notes[1].limit = 3e6;
-    m->page = (oct_page_notes){ .title = "Evaluation", .command = "qeval float.onnx \\\n    --data 'a\nb'", .model = m->notes };
+    m->page = (oct_page_notes){ .title = "Evaluation",
+                                .command = "qeval float.onnx \\\n    --data 'a\nb'",
+                                .model = m->notes };
     m->class_row[0] = (oct_class_row){ 3, 10, 0.9, 0.8, 0.847 };
     m->class_row[1] = (oct_class_row){ 7, 5, 1, 0.6, 0.75 };
     m->float_row[0] = (oct_class_row){ 3, 10, 0.9, 0.9, 0.9 };
@@ -105,14 +156,32 @@ static void make_rest(made *m)
     m->cell[2] = (oct_confused){ 7, 7, 3 };
     m->model[1].classes = (oct_class_table){ m->class_row, 2, m->cell, 3 };
     m->model[2].runner = "onnxruntime 1";
-    m->gate = (oct_gate){ .kind = OCT_GATE_DROP, .metric = m->score[0][0].metric, .limit = { 0.04, false }, .text = "4%" };
+    m->gate =
+        (oct_gate){ .kind = OCT_GATE_DROP, .metric = m->score[0][0].metric, .limit = { 0.04, false }, .text = "4%" };
     for (int k = 0; k < 2; k++)
-        m->judged[k] = (oct_gate_result){ .gate = &m->gate, .model = (size_t)k + 1, .score = &m->score[k + 1][0], .estimate = m->score[k + 1][0].drop, .limit = 0.04,
-                                          .lo = m->score[k + 1][0].lo, .hi = m->score[k + 1][0].hi, .met = k == 0, .unsure = k == 0, .samples_needed = k ? 0 : 900 };
+        m->judged[k] = (oct_gate_result){ .gate = &m->gate,
+                                          .model = (size_t)k + 1,
+                                          .score = &m->score[k + 1][0],
+                                          .estimate = m->score[k + 1][0].drop,
+                                          .limit = 0.04,
+                                          .lo = m->score[k + 1][0].lo,
+                                          .hi = m->score[k + 1][0].hi,
+                                          .met = k == 0,
+                                          .unsure = k == 0,
+                                          .samples_needed = k ? 0 : 900 };
     m->context = (oct_report_context){ .version = "octet 1", .gates = m->judged, .n_gates = 2, .page = &m->page };
-    m->result = (oct_eval_result){ .models = m->model, .n_models = 3, .n_scores = 2, .n_outputs = 2, .samples = 400, .layer_samples = 16, .threads = 2, .isa = "avx2",
-                                   .environment = { .cpu = "A & B", .processors = 4, .available = "avx512", .used = "avx2", .load = 1.25 },
-                                   .machine = { .float_macs = 28.15e9, .int8_macs = 113e9, .bytes = 42.14e9 } };
+    m->result = (oct_eval_result){
+        .models = m->model,
+        .n_models = 3,
+        .n_scores = 2,
+        .n_outputs = 2,
+        .samples = 400,
+        .layer_samples = 16,
+        .threads = 2,
+        .isa = "avx2",
+        .environment = { .cpu = "A & B", .processors = 4, .available = "avx512", .used = "avx2", .load = 1.25 },
+        .machine = { .float_macs = 28.15e9, .int8_macs = 113e9, .bytes = 42.14e9 }
+    };
 }
 
 static made *make(void)
@@ -163,13 +232,63 @@ static void a_page(void **state)
     assert_false(b.failed);
     const char *page = oct_buf_str(&b), *out = getenv("OCT_TEST_PAGE");
     static const char *const story[] = {
-        "2 models against ", "<h2>int8.onnx</h2>", "mark mid\">Meets its gate, but the measurement does not suffice to be certain.</span>", "4.00 times smaller", "2.50 times faster", "-2.00 points", "Misses 1 of 1 gate.",
-        "id=\"accuracy\"", "78.00 %", "class=\"limit\"", "60.00 %", "class=\"limit\"", "id=\"gates\"", "met?", "missed", "id=\"classes\"", "<td class=\"n\" data-v=\"0.7\">", "F1 is less than the float model's for 1 of 2 classes, and more for 1.",
-        "change, points", "bad\" data-v=\"-0.053\">-5.30<", "7 (2)", "good\" data-v=\"0.05\">+5.00<", "id=\"costs\"", "25.0 % of float", "runs in onnxruntime 1", "id=\"layers\"",
-        "id=\"m1-0\"", "id=\"m1-23\"", "id=\"m2-0\"", "id=\"time\"", "id=\"sizes\"", "25.0 %", 
-        "id=\"curve\"", "x1=\"320.0\"", "M0.0 156.0L160.0 54.7L640.0 4.0", "M160.0 54.7h0", "2.00 MB and 30.0 dB", "what was allowed, 3.00 MB", "all in the fewest bytes", "fc&lt;", "id=\"float\"", "1 of 24 nodes.", "the rule op:<wbr>Odd", "id=\"changes\"",
-        "<td class=\"count\">2</td><td>batchnorm", "bn1", "<td class=\"count\">35</td><td>Clip", "id=\"methods\"", "<th scope=\"col\" class=\"key\">method", "<tr><td class=\"key\">bias", "id=\"findings\"", "is not loaded", "id=\"reproduce\"", "qconvert float.onnx \\\n    --data 'a --b' \\\n    -q<", "qeval float.onnx \\\n    --data 'a\\x0ab'<",
-        "A &amp; B, 4 processors, avx2 of avx512, 2 threads, load 1.2; octet 1; at its best 56.3 GFLOP/s in float, 226 GOP/s in int8, 42.1 GB/s<", "</html>",
+        "2 models against ",
+        "<h2>int8.onnx</h2>",
+        "mark mid\">Meets its gate, but the measurement does not suffice to be certain.</span>",
+        "4.00 times smaller",
+        "2.50 times faster",
+        "-2.00 points",
+        "Misses 1 of 1 gate.",
+        "id=\"accuracy\"",
+        "78.00 %",
+        "class=\"limit\"",
+        "60.00 %",
+        "class=\"limit\"",
+        "id=\"gates\"",
+        "met?",
+        "missed",
+        "id=\"classes\"",
+        "<td class=\"n\" data-v=\"0.7\">",
+        "F1 is less than the float model's for 1 of 2 classes, and more for 1.",
+        "change, points",
+        "bad\" data-v=\"-0.053\">-5.30<",
+        "7 (2)",
+        "good\" data-v=\"0.05\">+5.00<",
+        "id=\"costs\"",
+        "25.0 % of float",
+        "runs in onnxruntime 1",
+        "id=\"layers\"",
+        "id=\"m1-0\"",
+        "id=\"m1-23\"",
+        "id=\"m2-0\"",
+        "id=\"time\"",
+        "id=\"sizes\"",
+        "25.0 %",
+        "id=\"curve\"",
+        "x1=\"320.0\"",
+        "M0.0 156.0L160.0 54.7L640.0 4.0",
+        "M160.0 54.7h0",
+        "2.00 MB and 30.0 dB",
+        "what was allowed, 3.00 MB",
+        "all in the fewest bytes",
+        "fc&lt;",
+        "id=\"float\"",
+        "1 of 24 nodes.",
+        "the rule op:<wbr>Odd",
+        "id=\"changes\"",
+        "<td class=\"count\">2</td><td>batchnorm",
+        "bn1",
+        "<td class=\"count\">35</td><td>Clip",
+        "id=\"methods\"",
+        "<th scope=\"col\" class=\"key\">method",
+        "<tr><td class=\"key\">bias",
+        "id=\"findings\"",
+        "is not loaded",
+        "id=\"reproduce\"",
+        "qconvert float.onnx \\\n    --data 'a --b' \\\n    -q<",
+        "qeval float.onnx \\\n    --data 'a\\x0ab'<",
+        "A &amp; B, 4 processors, avx2 of avx512, 2 threads, load 1.2; octet 1; at its best 56.3 GFLOP/s in float, 226 GOP/s in int8, 42.1 GB/s<",
+        "</html>",
     };
     in_order(page, story, OCT_COUNT(story));
     FILE *f = out ? fopen(out, "w") : NULL;
@@ -187,13 +306,19 @@ static void classes_of_boxes(void **state)
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
     for (int k = 0; k < 2; k++)
-        m->model[k].classes = (oct_class_table){ .row = k ? m->class_row : m->float_row, .n_rows = 2, .counts = "objects", .own = "ap50" };
+        m->model[k].classes = (oct_class_table){
+            .row = k ? m->class_row : m->float_row, .n_rows = 2, .counts = "objects", .own = "ap50"
+        };
     m->float_row[0].own = 0.5;
     m->class_row[0].own = 0.25;
     m->float_row[1].own = m->class_row[1].own = NAN;
     oct_report_html(&m->result, &m->context, &b);
-    static const char *const words[] = { "id=\"classes\"", "ap50 is less than the float model's for 1 of 2 classes, and more for 0.", ">objects</th>", ">ap50</th>", "25.00&nbsp;%", ">-25.00<",
-                                         "<td class=\"n\"></td>", "id=\"costs\"" };
+    static const char *const words[] = {
+        "id=\"classes\"",        "ap50 is less than the float model's for 1 of 2 classes, and more for 0.",
+        ">objects</th>",         ">ap50</th>",
+        "25.00&nbsp;%",          ">-25.00<",
+        "<td class=\"n\"></td>", "id=\"costs\""
+    };
     in_order(oct_buf_str(&b), words, OCT_COUNT(words));
     assert_null(strstr(oct_buf_str(&b), "taken for"));
     oct_buf_free(&b);
@@ -208,10 +333,21 @@ static void uncertain_gates(void **state)
         const char *said;
     } each[] = {
         { { true, true }, { false, false }, "mark good\">Meets all 2 gates.</span>" },
-        { { true, true }, { true, false }, "mark mid\">Meets all 2 gates; for 1 the measurement does not suffice to be certain.</span>" },
-        { { true, false }, { true, true }, "mark mid\">Misses 1 of 2 gates; for 2 the measurement does not suffice to be certain.</span>" },
-        { { false, false }, { false, true }, "mark bad\">Misses 2 of 2 gates; for 1 the measurement does not suffice to be certain.</span>" }, /* the other is certain */
-        { { false, true }, { false, true }, "mark bad\">Misses 1 of 2 gates; for 1 the measurement does not suffice to be certain.</span>" },
+        { { true, true },
+          { true, false },
+          "mark mid\">Meets all 2 gates; for 1 the measurement does not suffice to be certain.</span>" },
+        { { true, false },
+          { true, true },
+          "mark mid\">Misses 1 of 2 gates; for 2 the measurement does not suffice to be certain.</span>" },
+        { { false, false },
+          { false, true },
+          "mark bad\">Misses 2 of 2 gates; for 1 the measurement does not suffice to be certain.</span>" }, /* the other
+                                                                                                               is
+                                                                                                               certain
+                                                                                                             */
+        { { false, true },
+          { false, true },
+          "mark bad\">Misses 1 of 2 gates; for 1 the measurement does not suffice to be certain.</span>" },
         { { true, false }, { false, false }, "mark bad\">Misses 1 of 2 gates.</span>" },
     };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
@@ -243,7 +379,8 @@ static void hostile_names(void **state)
     free(m);
 }
 
-/* A bin counts as clipped where its middle lies beyond the range; with edges 0.1 apart from -3.2, 12 bins lie below -2, and 1 above 3.1. */
+/* A bin counts as clipped where its middle lies beyond the range; with edges 0.1 apart from -3.2, 12 bins lie below -2,
+ * and 1 above 3.1. */
 static void what_is_clipped(void **state)
 {
     made *m = make();
@@ -256,7 +393,9 @@ static void what_is_clipped(void **state)
     assert_true(held < cut);
     assert_int_equal(count(cut, "H"), 13);
     assert_int_equal(count(held, "H") - count(cut, "H"), OCT_LAYER_BINS - 13);
-    static const char *const words[] = { "x=\"12.00\" width=\"51.00\"", ">-3.2<", ">3.2<", "-3 to 3.2", "holds -2 to 3.1", "clips 1.0 %" };
+    static const char *const words[] = {
+        "x=\"12.00\" width=\"51.00\"", ">-3.2<", ">3.2<", "-3 to 3.2", "holds -2 to 3.1", "clips 1.0 %"
+    };
     in_order(oct_buf_str(&b), words, OCT_COUNT(words));
     oct_buf_free(&b);
     free(m);
@@ -269,7 +408,8 @@ static void weights_by_channel(void **state)
     oct_buf b = OCT_BUF_INIT;
     const ev_page p = { &m->result, &m->context, &b };
     ev_page_draw_weights(&p, &m->layer[0][0].weights);
-    static const char *const words[] = { "viewBox=\"0 0 96 96\"", "channel 0", ">199<", "0.001 to 0.05", "12.0 dB to 40.0 dB" };
+    static const char *const words[] = { "viewBox=\"0 0 96 96\"", "channel 0", ">199<", "0.001 to 0.05",
+                                         "12.0 dB to 40.0 dB" };
     in_order(oct_buf_str(&b), words, OCT_COUNT(words));
     /* Channel 9 of 12 dB is in column 9 * 96 / 200 = 4: 12 of 60 dB is a fifth of the height of 96. */
     assert_non_null(strstr(oct_buf_str(&b), "L4 77L5 32"));
@@ -310,36 +450,56 @@ static void rates(void **state)
     oct_buf b = OCT_BUF_INIT;
     const ev_page p = { &m->result, &m->context, &b };
     ev_page_time(&p);
-    static const char *const rows[] = { "float, GOP/s", "conv_<wbr>1", "<td class=\"n wide\">10.0</td>", "conv_<wbr>4", "spread widely", "<td class=\"n wide\"></td>", "conv_<wbr>6", "<td class=\"n wide\">10.0</td>" };
+    static const char *const rows[] = { "float, GOP/s",
+                                        "conv_<wbr>1",
+                                        "<td class=\"n wide\">10.0</td>",
+                                        "conv_<wbr>4",
+                                        "spread widely",
+                                        "<td class=\"n wide\"></td>",
+                                        "conv_<wbr>6",
+                                        "<td class=\"n wide\">10.0</td>" };
     in_order(oct_buf_str(&b), rows, OCT_COUNT(rows));
     oct_buf_free(&b);
-    oct_eval_step steps[] = { { "steady", "Conv", "int8", 2e-4, 1000000, 0, false }, { "restless", "Conv", "int8", 2e-4, 1000000, 0, true } };
+    oct_eval_step steps[] = { { "steady", "Conv", "int8", 2e-4, 1000000, 0, false },
+                              { "restless", "Conv", "int8", 2e-4, 1000000, 0, true } };
     for (int k = 0; k < 3; k++)
         m->model[k].n_costs = 0;
     m->model[1].steps = steps;
     m->model[1].n_steps = 2;
     ev_page_time(&p);
-    static const char *const list[] = { ">GOP/s<", "steady", "<td class=\"n\">10.0</td>", "restless", "spread widely", "<td class=\"n\"></td>" };
+    static const char *const list[] = { ">GOP/s<",  "steady",        "<td class=\"n\">10.0</td>",
+                                        "restless", "spread widely", "<td class=\"n\"></td>" };
     in_order(oct_buf_str(&b), list, OCT_COUNT(list));
     oct_buf_free(&b);
     free(m);
 }
 
-/* Quartiles of 1.9 and 5.2 ms around 2 ms are too far apart to conclude from, around 5 ms too; those of 1.9 and 2.05 are not. */
+/* Quartiles of 1.9 and 5.2 ms around 2 ms are too far apart to conclude from, around 5 ms too; those of 1.9 and 2.05
+ * are not. */
 static void wide_times(void **state)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
     m->model[1].latency.q3 = 2.05e-3;
     oct_report_markdown(&m->result, &m->context, &b);
-    static const char *const tables[] = { "| latency | &#126;5 ms | 2 ms |", "| latency | &#126;5 ms | &#126;2 ms |", "avx2 of avx512" };
+    static const char *const tables[] = { "| latency | &#126;5 ms | 2 ms |", "| latency | &#126;5 ms | &#126;2 ms |",
+                                          "avx2 of avx512" };
     in_order(oct_buf_str(&b), tables, OCT_COUNT(tables));
     oct_buf_free(&b);
     oct_report_junit(&m->result, &m->context, &b);
     static const char *const suites[] = {
-        "\"version\" value=\"octet 1\"", "\"cpu\" value=\"A &amp; B\"", "\"processors\" value=\"4\"", "\"isa\" value=\"avx2\"", "\"isa-available\" value=\"avx512\"",
-        "\"threads\" value=\"2\"", "\"load\" value=\"1.25\"", "\"latency-ms\" value=\"2 (quartiles 1.9 to 2.05, 20 runs)\"", "\"samples\" value=\"400\"", "</properties>",
-        "\"runner\" value=\"onnxruntime 1\"", "\"latency-ms\" value=\"~2 (quartiles 1.9 to 5.2, 20 runs)\"",
+        "\"version\" value=\"octet 1\"",
+        "\"cpu\" value=\"A &amp; B\"",
+        "\"processors\" value=\"4\"",
+        "\"isa\" value=\"avx2\"",
+        "\"isa-available\" value=\"avx512\"",
+        "\"threads\" value=\"2\"",
+        "\"load\" value=\"1.25\"",
+        "\"latency-ms\" value=\"2 (quartiles 1.9 to 2.05, 20 runs)\"",
+        "\"samples\" value=\"400\"",
+        "</properties>",
+        "\"runner\" value=\"onnxruntime 1\"",
+        "\"latency-ms\" value=\"~2 (quartiles 1.9 to 5.2, 20 runs)\"",
     };
     in_order(oct_buf_str(&b), suites, OCT_COUNT(suites));
     oct_buf_free(&b);
@@ -395,8 +555,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_page),
-        cmocka_unit_test(classes_of_boxes), cmocka_unit_test(rates), cmocka_unit_test(uncertain_gates), cmocka_unit_test(hostile_names), cmocka_unit_test(what_is_clipped), cmocka_unit_test(weights_by_channel),
-        cmocka_unit_test(rows_in_order), cmocka_unit_test(wide_times), cmocka_unit_test(shares), cmocka_unit_test(kinds), cmocka_unit_test(names),
+        cmocka_unit_test(classes_of_boxes),
+        cmocka_unit_test(rates),
+        cmocka_unit_test(uncertain_gates),
+        cmocka_unit_test(hostile_names),
+        cmocka_unit_test(what_is_clipped),
+        cmocka_unit_test(weights_by_channel),
+        cmocka_unit_test(rows_in_order),
+        cmocka_unit_test(wide_times),
+        cmocka_unit_test(shares),
+        cmocka_unit_test(kinds),
+        cmocka_unit_test(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

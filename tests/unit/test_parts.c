@@ -1,5 +1,5 @@
-/* Parts of a Concat that convolutions write where they lie in there: which do, and that every instruction set and number of threads gives the
- * bits of plain steps. */
+/* Parts of a Concat that convolutions write where they lie in there: which do, and that every instruction set and
+ * number of threads gives the bits of plain steps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,18 +91,20 @@ typedef struct path {
     int group, stride, pad;
 } path;
 
-/* Dense, deep, few and many channels, 3x3, strided, in groups, depthwise by lines and by columns, transposed, 1-D, one position. */
+/* Dense, deep, few and many channels, 3x3, strided, in groups, depthwise by lines and by columns, transposed, 1-D, one
+ * position. */
 static const path paths[] = {
-    { "Conv", "2,24,9,7", "40,24,1,1", "40", 1, 1, 0 },        { "Conv", "1,700,5,3", "24,700,1,1", "24", 1, 1, 0 },
-    { "Conv", "1,96,8,6", "19,96,3,3", "19", 1, 1, 1 },        { "Conv", "1,3,15,13", "16,3,3,3", "16", 1, 2, 1 },
-    { "Conv", "1,64,14,14", "64,64,3,3", "64", 1, 1, 1 },      { "Conv", "1,24,9,7", "16,12,3,3", "16", 2, 1, 1 },
-    { "Conv", "2,32,9,7", "32,1,3,3", "32", 32, 1, 1 },        { "Conv", "1,32,13,11", "32,1,5,5", "32", 32, 2, 2 },
-    { "Conv", "1,19,6,5", "19,1,3,3", "19", 19, 1, 1 },        { "Conv", "1,5,6,5", "5,1,3,3", "5", 5, 1, 1 },
+    { "Conv", "2,24,9,7", "40,24,1,1", "40", 1, 1, 0 },          { "Conv", "1,700,5,3", "24,700,1,1", "24", 1, 1, 0 },
+    { "Conv", "1,96,8,6", "19,96,3,3", "19", 1, 1, 1 },          { "Conv", "1,3,15,13", "16,3,3,3", "16", 1, 2, 1 },
+    { "Conv", "1,64,14,14", "64,64,3,3", "64", 1, 1, 1 },        { "Conv", "1,24,9,7", "16,12,3,3", "16", 2, 1, 1 },
+    { "Conv", "2,32,9,7", "32,1,3,3", "32", 32, 1, 1 },          { "Conv", "1,32,13,11", "32,1,5,5", "32", 32, 2, 2 },
+    { "Conv", "1,19,6,5", "19,1,3,3", "19", 19, 1, 1 },          { "Conv", "1,5,6,5", "5,1,3,3", "5", 5, 1, 1 },
     { "ConvTranspose", "1,16,5,4", "16,24,3,3", "24", 1, 2, 1 }, { "Conv", "2,16,33", "24,16,3", "24", 1, 1, 1 },
-    { "Conv", "1,64,1,1", "70,64,1,1", "70", 1, 1, 0 },        { "Conv", "1,8,6,6", "1,8,1,1", "1", 1, 1, 0 },
+    { "Conv", "1,64,1,1", "70,64,1,1", "70", 1, 1, 0 },          { "Conv", "1,8,6,6", "1,8,1,1", "1", 1, 1, 0 },
 };
 
-/* The same convolution twice with other weights, and in between what must be copied: its neighbours' bytes stay theirs, whichever is made first. */
+/* The same convolution twice with other weights, and in between what must be copied: its neighbours' bytes stay theirs,
+ * whichever is made first. */
 static oct_graph *three(const path *c, bool later_first)
 {
     int x, y[2];
@@ -121,7 +123,8 @@ static oct_graph *three(const path *c, bool later_first)
         }
     }
     const int side = NET_NODE(g, "Sigmoid", "side", "side", NET_NODE(g, "Relu", "relu", "relu", y[0]));
-    net_output(g, concat(g, "cat", y[later_first], concat(g, "inner", NET_NODE(g, "Neg", "minus", "minus", side), y[!later_first], -1), -1));
+    net_output(g, concat(g, "cat", y[later_first],
+                         concat(g, "inner", NET_NODE(g, "Neg", "minus", "minus", side), y[!later_first], -1), -1));
     return g;
 }
 
@@ -139,7 +142,8 @@ static void by_hand(void **state)
     int x;
     oct_graph *g = start("2,2,1,3", &x);
     const int a = NET_NODE(g, "Conv", "a", "a", x, NET_F32(g, "wa", "1,2,1,1", 1, 2));
-    const int b = NET_NODE(g, "Relu", "relu", "b", NET_NODE(g, "Conv", "b", "bc", x, NET_F32(g, "wb", "2,2,1,1", -1, 0, 0, 1)));
+    const int b =
+        NET_NODE(g, "Relu", "relu", "b", NET_NODE(g, "Conv", "b", "bc", x, NET_F32(g, "wb", "2,2,1,1", -1, 0, 0, 1)));
     net_output(g, concat(g, "cat", a, b, -1));
     assert_int_equal(parts_of(g, NULL), 2);
     const float in[12] = { 1, 2, 3, 4, -5, 6, -7, 8, 9, 10, 11, -12 };

@@ -59,7 +59,8 @@ static int batchnorm(oct_graph *g, const char *name, const char *out, int x, con
     net_fill(var, 16, seed + 3);
     for (int i = 0; i < 16; i++)
         var[i] = 0.25f + fabsf(var[i]);
-    int gamma = net_random(g, "gamma", c, seed), beta = net_random(g, "beta", c, seed + 1), mean = net_random(g, "mean", c, seed + 2);
+    int gamma = net_random(g, "gamma", c, seed), beta = net_random(g, "beta", c, seed + 1),
+        mean = net_random(g, "mean", c, seed + 2);
     return NET_NODE(g, "BatchNormalization", name, out, x, gamma, beta, mean, net_const(g, "var", OCT_F32, c, var));
 }
 
@@ -93,8 +94,9 @@ static void conv_bn_kinds(void **state)
         const char *op, *w, *channels;
         int64_t group;
     } kinds[] = {
-        { "Conv", "6,4,3,3", "6", 1 },          { "Conv", "6,2,3,3", "6", 2 },          { "Conv", "4,1,3,3", "4", 4 },
-        { "ConvTranspose", "4,6,3,3", "6", 1 }, { "ConvTranspose", "4,3,3,3", "6", 2 }, { "ConvTranspose", "4,1,3,3", "4", 4 },
+        { "Conv", "6,4,3,3", "6", 1 },          { "Conv", "6,2,3,3", "6", 2 },
+        { "Conv", "4,1,3,3", "4", 4 },          { "ConvTranspose", "4,6,3,3", "6", 1 },
+        { "ConvTranspose", "4,3,3,3", "6", 2 }, { "ConvTranspose", "4,1,3,3", "4", 4 },
     };
     for (size_t i = 0; i < OCT_COUNT(kinds); i++)
         for (int bias = 0; bias < 2; bias++) {
@@ -142,7 +144,8 @@ static void bn_as_convolution(void **state)
         static float got[CHANNELS * PLANE], x[CHANNELS * PLANE];
         oct_graph *g = net_graph(13);
         const int in = net_input(g, "x", OCT_F32, dims[rank]);
-        net_output(g, NET_NODE(g, "BatchNormalization", "bn", "y", in, NET_F32(g, "gamma", "3", 1, 2, -3), NET_F32(g, "beta", "3", 4, 5, 6), NET_F32(g, "mean", "3", 1, -1, 0),
+        net_output(g, NET_NODE(g, "BatchNormalization", "bn", "y", in, NET_F32(g, "gamma", "3", 1, 2, -3),
+                               NET_F32(g, "beta", "3", 4, 5, 6), NET_F32(g, "mean", "3", 1, -1, 0),
                                NET_F32(g, "var", "3", 3, 8, 15)));
         net_float(g, "epsilon", 1.0f);
         GOOD(oct_infer_shapes(g, err));
@@ -210,13 +213,15 @@ static void shared_weights(void **state)
     oct_graph_destroy(g);
 }
 
-/* A kernel of 16 x 16 x 3 x 3 in two convolutions: what differs behind them stays; the same norm goes into both, and their kernel stays one. */
+/* A kernel of 16 x 16 x 3 x 3 in two convolutions: what differs behind them stays; the same norm goes into both, and
+ * their kernel stays one. */
 static void shared_kernel(void **state)
 {
     for (int same = 0; same < 2; same++) {
         oct_graph *g = net_graph(17);
         int w = net_random(g, "w", "16,16,3,3", 1), x = net_input(g, "x", OCT_F32, "1,16,6,6");
-        int na = batchnorm(g, "norm_a", "na", NET_NODE(g, "Conv", "conv_a", "a", x, w), "16", 5), b = NET_NODE(g, "Conv", "conv_b", "b", na, w);
+        int na = batchnorm(g, "norm_a", "na", NET_NODE(g, "Conv", "conv_a", "a", x, w), "16", 5),
+            b = NET_NODE(g, "Conv", "conv_b", "b", na, w);
         const int *in = net_producer(g, "na")->in;
         net_output(g, same ? NET_NODE(g, "BatchNormalization", "norm_b", "nb", b, in[1], in[2], in[3], in[4])
                            : batchnorm(g, "norm_b", "nb", b, "16", 9));
@@ -233,7 +238,8 @@ static void gemm_bn(void **state)
     for (int trans = 0; trans < 2; trans++) {
         oct_graph *g = net_graph(13);
         int x = net_input(g, "x", OCT_F32, "3,5");
-        int c = NET_NODE(g, "Gemm", "fc", "c", x, net_random(g, "w", trans ? "4,5" : "5,4", 5), net_random(g, "b", "1,4", 6));
+        int c = NET_NODE(g, "Gemm", "fc", "c", x, net_random(g, "w", trans ? "4,5" : "5,4", 5),
+                         net_random(g, "b", "1,4", 6));
         net_int(g, "transB", trans);
         net_output(g, batchnorm(g, "bn", "y", c, "4", 3));
         fuse(g);
@@ -274,12 +280,12 @@ static void affine_stays(void **state)
         int c = NET_NODE(g, "Conv", "conv", "c", x, net_random(g, "w", "4,4,1,1", 5));
         int k = NET_F32(g, "k", "4,1,1", 2, 3, 4, 5);
         switch (why) {
-        case 0: y = NET_NODE(g, "Sub", "t", "y", k, c); break;                                 /* k - x */
-        case 1: y = NET_NODE(g, "Div", "t", "y", k, c); break;                                 /* k / x */
-        case 2: y = NET_NODE(g, "Mul", "t", "y", c, c); break;                                 /* squares */
-        case 3: y = NET_NODE(g, "Add", "t", "y", c, net_random(g, "r", "1,4,6,5", 8)); break;  /* per element */
-        case 4: y = NET_NODE(g, "Mul", "t", "y", c, net_random(g, "r", "5", 8)); break;        /* per column */
-        case 5: y = NET_NODE(g, "Add", "t", "y", c, net_random(g, "r", "2,1,1,1", 8)); break;  /* per image */
+        case 0: y = NET_NODE(g, "Sub", "t", "y", k, c); break;                                  /* k - x */
+        case 1: y = NET_NODE(g, "Div", "t", "y", k, c); break;                                  /* k / x */
+        case 2: y = NET_NODE(g, "Mul", "t", "y", c, c); break;                                  /* squares */
+        case 3: y = NET_NODE(g, "Add", "t", "y", c, net_random(g, "r", "1,4,6,5", 8)); break;   /* per element */
+        case 4: y = NET_NODE(g, "Mul", "t", "y", c, net_random(g, "r", "5", 8)); break;         /* per column */
+        case 5: y = NET_NODE(g, "Add", "t", "y", c, net_random(g, "r", "2,1,1,1", 8)); break;   /* per image */
         case 6: y = NET_NODE(g, "Mul", "t", "y", c, net_random(g, "r", "1,1,4,1,1", 8)); break; /* raises the rank */
         default: y = NET_NODE(g, "Add", "t", "y", c, net_input(g, "z", OCT_F32, "1,4,1,1")); break; /* no constant */
         }
@@ -310,7 +316,9 @@ static void gemm_alpha_beta(void **state)
         float alpha, beta;
         bool bias;
         size_t nodes;
-    } cases[] = { { 1, 1, true, 1 }, { 2, 1, true, 2 }, { 1, 0.5f, true, 2 }, { 1, 0.5f, false, 1 }, { 0.5f, 1, false, 2 } };
+    } cases[] = {
+        { 1, 1, true, 1 }, { 2, 1, true, 2 }, { 1, 0.5f, true, 2 }, { 1, 0.5f, false, 1 }, { 0.5f, 1, false, 2 }
+    };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         oct_graph *g = net_graph(13);
         int x = net_input(g, "x", OCT_F32, "3,5"), b = cases[i].bias ? net_random(g, "b", "4", 6) : -1;
@@ -353,8 +361,8 @@ static void matmul_rank(void **state)
     static const struct {
         const char *x, *bias;
         size_t nodes;
-    } cases[] = { { "3,5", "4", 1 }, { "3,5", "1,4", 1 }, { "3,5", "", 1 }, { "3,5", "3,4", 2 }, { "3,5", "3,1", 2 },
-                  { "2,3,5", "4", 2 }, { "5", "4", 2 }, { "3,5", "1,1,4", 2 } };
+    } cases[] = { { "3,5", "4", 1 },   { "3,5", "1,4", 1 }, { "3,5", "", 1 }, { "3,5", "3,4", 2 },
+                  { "3,5", "3,1", 2 }, { "2,3,5", "4", 2 }, { "5", "4", 2 },  { "3,5", "1,1,4", 2 } };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         oct_graph *g = net_graph(13);
         int x = net_input(g, "x", OCT_F32, cases[i].x);
@@ -394,7 +402,8 @@ static void pads(void **state)
                 GOOD(oct_node_set_ints(g, net_last, "pads", cases[i].p, 8, err));
                 net_float(g, "value", cases[i].value);
             } else {
-                int k = net_const(g, "k", OCT_S64, "8", cases[i].p), v = net_const(g, "v", OCT_F32, "", &cases[i].value);
+                int k = net_const(g, "k", OCT_S64, "8", cases[i].p),
+                    v = net_const(g, "v", OCT_F32, "", &cases[i].value);
                 y = NET_NODE(g, "Pad", "pad", "p", x, k, v);
             }
             if (cases[i].mode)
@@ -493,7 +502,8 @@ static void folding(void **state)
     int x = net_input(g, "x", OCT_F32, "2,12");
     int k = NET_NODE(g, "Mul", "mul", "k", NET_F32(g, "a", "3", 1, 2, 3), NET_F32(g, "b", "1", 10));
     int u = NET_NODE(g, "Unsqueeze", "u", "u1", k, NET_S64(g, "axes", "1", 0));
-    int s = NET_NODE(g, "Shape", "s", "s1", x), first = NET_NODE(g, "Gather", "ga", "g1", s, NET_S64(g, "zero", "1", 0));
+    int s = NET_NODE(g, "Shape", "s", "s1", x),
+        first = NET_NODE(g, "Gather", "ga", "g1", s, NET_S64(g, "zero", "1", 0));
     int to = NET_NODE(g, "Concat", "cc", "to", first, NET_S64(g, "rest", "2", 4, 3));
     net_int(g, "axis", 0);
     int r = NET_NODE(g, "Reshape", "r", "r1", x, to);
@@ -530,7 +540,8 @@ static void weights_stay_small(void **state)
     oct_graph_destroy(g);
 }
 
-/* A table of 20 MB that the file has is moved and converted as smaller ones are; what makes as much from less, or computes, is left. */
+/* A table of 20 MB that the file has is moved and converted as smaller ones are; what makes as much from less, or
+ * computes, is left. */
 static void large_tables_move(void **state)
 {
     enum { ROWS = 5 << 10, COLUMNS = 1 << 10 };
@@ -594,7 +605,8 @@ static void long_work_stays(void **state)
     int w = NET_NODE(g, "ConstantOfShape", "d", "w", NET_S64(g, "m", "4", 16, 4, 256, 256));
     int big = NET_NODE(g, "Conv", "big", "y", x, w); /* 2^36 with these pads */
     NET_INTS(g, "pads", 128, 128, 128, 128);
-    int small = NET_NODE(g, "Conv", "small", "z", x, NET_NODE(g, "ConstantOfShape", "e", "u", NET_S64(g, "k", "4", 1, 4, 1, 1)));
+    int small = NET_NODE(g, "Conv", "small", "z", x,
+                         NET_NODE(g, "ConstantOfShape", "e", "u", NET_S64(g, "k", "4", 1, 4, 1, 1)));
     net_output(g, NET_NODE(g, "ReduceSum", "sum", "s", big));
     net_output(g, NET_NODE(g, "ReduceSum", "sum2", "t", small));
     GOOD(oct_infer_shapes(g, err));
@@ -615,7 +627,8 @@ static void disabling(void **state)
         oct_graph *g = net_graph(13);
         int x = net_input(g, "x", OCT_F32, "2,4,6,5");
         int c = NET_NODE(g, "Conv", "conv", "c", x, net_random(g, "w", "4,4,1,1", 5));
-        net_output(g, NET_NODE(g, "Relu", "relu", "y", batchnorm(g, "bn", "n", NET_NODE(g, "Identity", "", "i", c), "4", 9)));
+        net_output(g, NET_NODE(g, "Relu", "relu", "y",
+                               batchnorm(g, "bn", "n", NET_NODE(g, "Identity", "", "i", c), "4", 9)));
         GOOD(oct_infer_shapes(g, err));
         GOOD(oct_passes_run(g, &all[i]->name, 1, NULL, err));
         bool identity = strcmp(all[i]->name, "identity") == 0, bn = strcmp(all[i]->name, "batchnorm") == 0;
@@ -676,7 +689,8 @@ static oct_graph *early_net(void)
     net_int(g, "broadcast", 1);
     net_int(g, "axis", 0);
     int p = NET_NODE(g, "PRelu", "prelu", "p", m, NET_F32(g, "slope", "3", 0.5f, 0.25f, 2.0f));
-    int last = NET_NODE(g, "Sub", "sub", "y", p, NET_F32(g, "row", "4", 1.0f, 2.0f, 3.0f, 4.0f)); /* no axis: the last ones */
+    int last =
+        NET_NODE(g, "Sub", "sub", "y", p, NET_F32(g, "row", "4", 1.0f, 2.0f, 3.0f, 4.0f)); /* no axis: the last ones */
     net_int(g, "broadcast", 1);
     net_output(g, last);
     return g;
@@ -684,7 +698,8 @@ static oct_graph *early_net(void)
 
 static void early_operands(void **state)
 {
-    static const float c[3] = { 1.0f, -2.0f, 3.0f }, s[6] = { 1.0f, 2.0f, 0.5f, -1.0f, 4.0f, -0.25f }, slope[3] = { 0.5f, 0.25f, 2.0f };
+    static const float c[3] = { 1.0f, -2.0f, 3.0f }, s[6] = { 1.0f, 2.0f, 0.5f, -1.0f, 4.0f, -0.25f },
+                       slope[3] = { 0.5f, 0.25f, 2.0f };
     static float x[24], want[24], got[24];
     oct_graph *g = early_net();
     net_fill(x, 24, 77); /* what net_run gives its first input */
@@ -748,7 +763,8 @@ static oct_graph *flex_net(const char *q, const char *k)
     oct_graph *g = net_graph(22);
     GOOD(oct_graph_set_opset(g, "ai.onnx.preview", 1, err));
     int x = net_input(g, "q", OCT_F32, q), b = NET_F32(g, "b", "2,1,3", 0.5f, -1.0f, 0.25f, 2.0f, 0.0f, -0.5f);
-    int keys = net_input(g, "k", OCT_F32, k), y = NET_NODE(g, "ai.onnx.preview.FlexAttention", "flex", "y", x, keys, net_random(g, "v", "1,1,3,5", 4));
+    int keys = net_input(g, "k", OCT_F32, k),
+        y = NET_NODE(g, "ai.onnx.preview.FlexAttention", "flex", "y", x, keys, net_random(g, "v", "1,1,3,5", 4));
     const int at = net_last;
     oct_graph *score = net_nested(g), *prob = net_nested(g);
     int s = net_input(score, "s", OCT_F32, "1,2,2,3"), p = net_input(prob, "p", OCT_F32, "1,2,2,3");
@@ -807,7 +823,8 @@ static oct_graph *einsum_net(const char *equation, const char *x, const char *w,
 {
     oct_graph *g = net_graph(17);
     const int data = net_input(g, "x", OCT_F32, x), weights = net_random(g, "w", w, 9);
-    const int y = first ? NET_NODE(g, "Einsum", "einsum", "y", weights, data) : NET_NODE(g, "Einsum", "einsum", "y", data, weights);
+    const int y = first ? NET_NODE(g, "Einsum", "einsum", "y", weights, data)
+                        : NET_NODE(g, "Einsum", "einsum", "y", data, weights);
     GOOD(oct_node_set_str(g, net_last, "equation", equation, err));
     net_output(g, y);
     GOOD(oct_infer_shapes(g, err));
@@ -817,12 +834,16 @@ static oct_graph *einsum_net(const char *equation, const char *x, const char *w,
 /* Those that are products with one matrix become it, with what they computed; the others stay. */
 static void einsum_is_matmul(void **state)
 {
-    static const struct { const char *equation, *x, *w; bool first; size_t products, moves; } cases[] = {
-        { "bsd,dhk->bshk", "2,3,8", "8,2,5", false, 1, 0 },  { "bshk,hkd->bsd", "2,3,2,4", "2,4,5", false, 1, 0 },
-        { "dk,bds->bsk", "2,8,3", "8,5", true, 1, 1 },       { "bhsk,hdk->bds", "2,3,4,5", "3,6,5", false, 1, 2 },
-        { "bsd,dk->kbs", "2,3,8", "8,5", false, 1, 1 },      { "...d,dk->...k", "2,3,8", "8,5", false, 1, 0 },
-        { "bhs,hsd->bhd", "2,3,4", "3,4,5", false, 0, 0 },   { "bsd,dk->bk", "2,3,8", "8,5", false, 0, 0 },
-        { "bsd,dk->bs", "2,3,8", "8,5", false, 0, 0 },       { "bdd,dk->bk", "2,8,8", "8,5", false, 0, 0 },
+    static const struct {
+        const char *equation, *x, *w;
+        bool first;
+        size_t products, moves;
+    } cases[] = {
+        { "bsd,dhk->bshk", "2,3,8", "8,2,5", false, 1, 0 }, { "bshk,hkd->bsd", "2,3,2,4", "2,4,5", false, 1, 0 },
+        { "dk,bds->bsk", "2,8,3", "8,5", true, 1, 1 },      { "bhsk,hdk->bds", "2,3,4,5", "3,6,5", false, 1, 2 },
+        { "bsd,dk->kbs", "2,3,8", "8,5", false, 1, 1 },     { "...d,dk->...k", "2,3,8", "8,5", false, 1, 0 },
+        { "bhs,hsd->bhd", "2,3,4", "3,4,5", false, 0, 0 },  { "bsd,dk->bk", "2,3,8", "8,5", false, 0, 0 },
+        { "bsd,dk->bs", "2,3,8", "8,5", false, 0, 0 },      { "bdd,dk->bk", "2,8,8", "8,5", false, 0, 0 },
         { "bsd,dk->bsk", "2,3,D", "8,5", false, 0, 0 },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
@@ -850,10 +871,12 @@ static oct_graph *attention_net(int how)
     oct_graph *g = net_graph(how == OLD_OPSET ? 12 : 17);
     GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
     const int x = net_input(g, "x", OCT_F32, "2,3,4"), columns = how == SIZES ? 8 : 12;
-    const int w = net_random(g, "w", columns == 8 ? "4,8" : "4,12", 3), b = net_random(g, "b", columns == 8 ? "8" : "12", 4);
+    const int w = net_random(g, "w", columns == 8 ? "4,8" : "4,12", 3),
+              b = net_random(g, "b", columns == 8 ? "8" : "12", 4);
     const int32_t lengths[] = { 3, 2, 0, 0 };
     const int mask = net_const(g, "mask", OCT_S32, how == STARTS ? "4" : "2", lengths);
-    const int y = how == WITH_PAST ? NET_NODE(g, "com.microsoft.Attention", "attn", "y", x, w, b, mask, net_random(g, "past", "2,2,2,1,2", 5))
+    const int y = how == WITH_PAST ? NET_NODE(g, "com.microsoft.Attention", "attn", "y", x, w, b, mask,
+                                              net_random(g, "past", "2,2,2,1,2", 5))
                                    : NET_NODE(g, "com.microsoft.Attention", "attn", "y", x, w, b, mask);
     net_int(g, "num_heads", 2);
     if (how == SIZES)
@@ -885,20 +908,25 @@ static void attention_apart(void **state)
     }
 }
 
-/* A quantizer whose scale and zero point have one dimension of one element. Between these stands a constant of one channel, and one of four. */
+/* A quantizer whose scale and zero point have one dimension of one element. Between these stands a constant of one
+ * channel, and one of four. */
 static void scalars_per_tensor(void **state)
 {
     static const int8_t data[8] = { 1, 2, 3, 4, -5, -6, -7, -8 };
     const uint8_t zero[1] = { 128 };
     oct_graph *g = net_graph(17);
-    const int x = net_input(g, "x", OCT_F32, "1,2,2,2"), s = NET_F32(g, "s", "1", 0.05f), z = net_const(g, "z", OCT_U8, "1", zero);
+    const int x = net_input(g, "x", OCT_F32, "1,2,2,2"), s = NET_F32(g, "s", "1", 0.05f),
+              z = net_const(g, "z", OCT_U8, "1", zero);
     const int q = NET_NODE(g, "QuantizeLinear", "q", "x_q", x, s, z);
     net_int(g, "axis", 0);
     const int d = NET_NODE(g, "DequantizeLinear", "dq", "x_dq", q, s, z);
-    const int one = NET_NODE(g, "DequantizeLinear", "one", "w1", net_const(g, "w1_q", OCT_S8, "1,2,2,2", data), NET_F32(g, "s1", "1", 0.5f));
+    const int one = NET_NODE(g, "DequantizeLinear", "one", "w1", net_const(g, "w1_q", OCT_S8, "1,2,2,2", data),
+                             NET_F32(g, "s1", "1", 0.5f));
     net_int(g, "axis", 0);
-    const int all = NET_NODE(g, "DequantizeLinear", "all", "w2", net_const(g, "w2_q", OCT_S8, "1,2,2,2", data), NET_F32(g, "s2", "1", 0.25f));
-    const int each = NET_NODE(g, "DequantizeLinear", "each", "w3", net_const(g, "w3_q", OCT_S8, "1,2,2,2", data), NET_F32(g, "s3", "2", 0.5f, 0.25f));
+    const int all = NET_NODE(g, "DequantizeLinear", "all", "w2", net_const(g, "w2_q", OCT_S8, "1,2,2,2", data),
+                             NET_F32(g, "s2", "1", 0.25f));
+    const int each = NET_NODE(g, "DequantizeLinear", "each", "w3", net_const(g, "w3_q", OCT_S8, "1,2,2,2", data),
+                              NET_F32(g, "s3", "2", 0.5f, 0.25f));
     net_output(g, NET_NODE(g, "Sum", "sum", "y", d, one, all, each));
     net_output(g, NET_NODE(g, "Mul", "scaled", "y2", x, s)); /* reads the scale as it is */
     fuse(g);
@@ -942,9 +970,14 @@ static void operators_are_known(void **state)
         oct_status want;
         const char *hint;
     } cases[] = {
-        { "Convv", 17, OCT_EMALFORMED, "'Conv'" },  { "Gelu", 19, OCT_EMALFORMED, "opset 20" }, { "Gelu", 20, OCT_OK, NULL },
-        { "Zzyzx", 17, OCT_EMALFORMED, "domain" },  { "Zzyzx", 900, OCT_OK, "Zzyzx" },          { "SimplifiedLayerNormalization", 17, OCT_OK, NULL },
-        { "my.domain.Zzyzx", 17, OCT_OK, NULL },    { "ImageScaler", 8, OCT_OK, NULL },
+        { "Convv", 17, OCT_EMALFORMED, "'Conv'" },
+        { "Gelu", 19, OCT_EMALFORMED, "opset 20" },
+        { "Gelu", 20, OCT_OK, NULL },
+        { "Zzyzx", 17, OCT_EMALFORMED, "domain" },
+        { "Zzyzx", 900, OCT_OK, "Zzyzx" },
+        { "SimplifiedLayerNormalization", 17, OCT_OK, NULL },
+        { "my.domain.Zzyzx", 17, OCT_OK, NULL },
+        { "ImageScaler", 8, OCT_OK, NULL },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         oct_graph *g = net_graph(cases[i].opset);
@@ -968,11 +1001,16 @@ static void types_must_fit(void **state)
         oct_dtype a, b;
         const char *fault;
     } cases[] = {
-        { "Add", OCT_F32, OCT_F32, NULL },          { "Add", OCT_F16, OCT_F32, "'a' is float16 and 'b' is float32" },
-        { "MatMul", OCT_BF16, OCT_F32, "one type" }, { "Add", OCT_UNDEFINED, OCT_F32, NULL },
-        { "And", OCT_F32, OCT_F32, "'a' is float32" }, { "Concat", OCT_F32, OCT_S64, "one type" },
-        { "Gather", OCT_STRING, OCT_S64, NULL },    { "Pow", OCT_F32, OCT_S32, NULL },
-        { "com.microsoft.BiasGelu", OCT_F16, OCT_F32, "one type" }, { "my.Thing", OCT_F16, OCT_F32, NULL },
+        { "Add", OCT_F32, OCT_F32, NULL },
+        { "Add", OCT_F16, OCT_F32, "'a' is float16 and 'b' is float32" },
+        { "MatMul", OCT_BF16, OCT_F32, "one type" },
+        { "Add", OCT_UNDEFINED, OCT_F32, NULL },
+        { "And", OCT_F32, OCT_F32, "'a' is float32" },
+        { "Concat", OCT_F32, OCT_S64, "one type" },
+        { "Gather", OCT_STRING, OCT_S64, NULL },
+        { "Pow", OCT_F32, OCT_S32, NULL },
+        { "com.microsoft.BiasGelu", OCT_F16, OCT_F32, "one type" },
+        { "my.Thing", OCT_F16, OCT_F32, NULL },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         oct_graph *g = net_graph(17);
@@ -987,14 +1025,16 @@ static void types_must_fit(void **state)
     }
 }
 
-/* x - mean and / std of channels, moved to dimension 1 and put in the opposite order, are one Sub and Div behind the Transpose; in reals without. */
+/* x - mean and / std of channels, moved to dimension 1 and put in the opposite order, are one Sub and Div behind the
+ * Transpose; in reals without. */
 static void chains_of_pixels(void **state)
 {
     enum { N = 1 * 3 * 2 * 3 };
     static float want[N], got[N];
     oct_graph *g = net_graph(13);
     oct_input_chain c;
-    int x = net_input(g, "x", OCT_F32, "1,2,3,3"), y = NET_NODE(g, "Sub", "sub", "a", x, NET_F32(g, "m", "3", 10, 20, 30));
+    int x = net_input(g, "x", OCT_F32, "1,2,3,3"),
+        y = NET_NODE(g, "Sub", "sub", "a", x, NET_F32(g, "m", "3", 10, 20, 30));
     y = NET_NODE(g, "Transpose", "turn", "b", y);
     GOOD(oct_node_set_ints(g, net_last, "perm", (const int64_t[]){ 0, 3, 1, 2 }, 4, err));
     y = NET_NODE(g, "Gather", "order", "c", y, NET_S64(g, "i", "3", 2, 1, 0));
@@ -1027,14 +1067,16 @@ static void chains_of_pixels(void **state)
     oct_graph_destroy(g);
 }
 
-/* Steps of numbers below 2, channels that are not told apart, a value that something else reads, and factors below 0 are none. */
+/* Steps of numbers below 2, channels that are not told apart, a value that something else reads, and factors below 0
+ * are none. */
 static void other_chains(void **state)
 {
     static const float step[5] = { 100, 0.5f, 100, 100, -100 };
     for (int i = 0; i < 5; i++) {
         oct_graph *g = net_graph(13);
         oct_input_chain c;
-        int x = net_input(g, "x", OCT_F32, i == 2 ? "1,5,3,4" : "1,3,5,4"), y = NET_NODE(g, "Div", "div", "a", x, NET_F32(g, "s", "", step[i]));
+        int x = net_input(g, "x", OCT_F32, i == 2 ? "1,5,3,4" : "1,3,5,4"),
+            y = NET_NODE(g, "Div", "div", "a", x, NET_F32(g, "s", "", step[i]));
         net_output(g, NET_NODE(g, "Relu", "relu", "y", y));
         if (i == 3)
             net_output(g, NET_NODE(g, "Neg", "neg", "z", x));
@@ -1051,7 +1093,8 @@ static void chains_before_a_pad(void **state)
     for (int i = 0; i < 3; i++) {
         oct_graph *g = net_graph(13);
         oct_input_chain c;
-        const int x = net_input(g, "x", OCT_F32, "1,5,4,3"), y = NET_NODE(g, "Div", "div", "a", x, NET_F32(g, "s", "", 100));
+        const int x = net_input(g, "x", OCT_F32, "1,5,4,3"),
+                  y = NET_NODE(g, "Div", "div", "a", x, NET_F32(g, "s", "", 100));
         const int p = NET_NODE(g, "Pad", "pad", "p", y, net_const(g, "pads", OCT_S64, "8", pads[i]));
         const int t = i == 2 ? NET_NODE(g, "Relu", "relu", "t", p) : NET_NODE(g, "Transpose", "turn", "t", p);
         if (i < 2)
@@ -1090,18 +1133,46 @@ static void chains_of_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv_bn_numbers),   cmocka_unit_test(conv_bn_kinds),     cmocka_unit_test(bn_before_conv),
-        cmocka_unit_test(bn_as_convolution), cmocka_unit_test(bn_stays),          cmocka_unit_test(shared_weights),    cmocka_unit_test(shared_kernel),    cmocka_unit_test(gemm_bn),
-        cmocka_unit_test(affine_numbers),    cmocka_unit_test(affine_stays),      cmocka_unit_test(affine_div_zero),
-        cmocka_unit_test(gemm_alpha_beta),   cmocka_unit_test(chains),            cmocka_unit_test(matmul_rank),
-        cmocka_unit_test(pads),              cmocka_unit_test(pad_used_twice),    cmocka_unit_test(identities),
-        cmocka_unit_test(identity_of_output), cmocka_unit_test(captured_identity), cmocka_unit_test(folding),
+        cmocka_unit_test(conv_bn_numbers),
+        cmocka_unit_test(conv_bn_kinds),
+        cmocka_unit_test(bn_before_conv),
+        cmocka_unit_test(bn_as_convolution),
+        cmocka_unit_test(bn_stays),
+        cmocka_unit_test(shared_weights),
+        cmocka_unit_test(shared_kernel),
+        cmocka_unit_test(gemm_bn),
+        cmocka_unit_test(affine_numbers),
+        cmocka_unit_test(affine_stays),
+        cmocka_unit_test(affine_div_zero),
+        cmocka_unit_test(gemm_alpha_beta),
+        cmocka_unit_test(chains),
+        cmocka_unit_test(matmul_rank),
+        cmocka_unit_test(pads),
+        cmocka_unit_test(pad_used_twice),
+        cmocka_unit_test(identities),
+        cmocka_unit_test(identity_of_output),
+        cmocka_unit_test(captured_identity),
+        cmocka_unit_test(folding),
         cmocka_unit_test(large_tables_move),
-        cmocka_unit_test(folding_has_an_end), cmocka_unit_test(long_work_stays), cmocka_unit_test(weights_stay_small), cmocka_unit_test(disabling),         cmocka_unit_test(raising),
-        cmocka_unit_test(raising_refuses),   cmocka_unit_test(early_operands),    cmocka_unit_test(early_unknown),
-        cmocka_unit_test(fused_conv_stays),  cmocka_unit_test(flex_attention), cmocka_unit_test(einsum_is_matmul), cmocka_unit_test(attention_apart),
-        cmocka_unit_test(chains_of_pixels),   cmocka_unit_test(other_chains),     cmocka_unit_test(chains_before_a_pad),     cmocka_unit_test(chains_of_bytes),
-        cmocka_unit_test(scalars_per_tensor), cmocka_unit_test(operators_are_known), cmocka_unit_test(types_must_fit),
+        cmocka_unit_test(folding_has_an_end),
+        cmocka_unit_test(long_work_stays),
+        cmocka_unit_test(weights_stay_small),
+        cmocka_unit_test(disabling),
+        cmocka_unit_test(raising),
+        cmocka_unit_test(raising_refuses),
+        cmocka_unit_test(early_operands),
+        cmocka_unit_test(early_unknown),
+        cmocka_unit_test(fused_conv_stays),
+        cmocka_unit_test(flex_attention),
+        cmocka_unit_test(einsum_is_matmul),
+        cmocka_unit_test(attention_apart),
+        cmocka_unit_test(chains_of_pixels),
+        cmocka_unit_test(other_chains),
+        cmocka_unit_test(chains_before_a_pad),
+        cmocka_unit_test(chains_of_bytes),
+        cmocka_unit_test(scalars_per_tensor),
+        cmocka_unit_test(operators_are_known),
+        cmocka_unit_test(types_must_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* x [1,3,5,10] -> Conv /a/conv (1200 multiply-accumulates) -> depthwise Conv /b/dw (1728) -> MatMul /head/fc (19200) -> Softmax, and an unnamed Relu (output r) of x. */
+/* x [1,3,5,10] -> Conv /a/conv (1200 multiply-accumulates) -> depthwise Conv /b/dw (1728) -> MatMul /head/fc (19200) ->
+ * Softmax, and an unnamed Relu (output r) of x. */
 typedef struct net {
     oct_graph *g;
     int conv, dw, fc, soft, relu;
@@ -40,7 +41,9 @@ static net make_net(void)
     assert_int_equal(oct_graph_set_opset(n.g, "", 17, &err), OCT_OK);
     assert_int_equal(oct_graph_add_value(n.g, "x", OCT_F32, &x, &err), OCT_OK);
     n.g->value[x].is_input = true;
-    assert_int_equal(oct_graph_set_shape(n.g, x, 4, (oct_dim[]){ { 1, NULL }, { 3, NULL }, { 5, NULL }, { 10, NULL } }, &err), OCT_OK);
+    assert_int_equal(oct_graph_set_shape(n.g, x, 4, (oct_dim[]){ { 1, NULL }, { 3, NULL }, { 5, NULL }, { 10, NULL } },
+                                         &err),
+                     OCT_OK);
     assert_int_equal(oct_graph_new_const_f32(n.g, "wc", 4, (int64_t[]){ 8, 3, 1, 1 }, zeros, &wc, &err), OCT_OK);
     assert_int_equal(oct_graph_new_const_f32(n.g, "wd", 4, (int64_t[]){ 8, 1, 3, 3 }, zeros, &wd, &err), OCT_OK);
     assert_int_equal(oct_graph_new_const_f32(n.g, "wm", 2, (int64_t[]){ 8, 100 }, zeros, &wm, &err), OCT_OK);
@@ -89,7 +92,8 @@ static void builtin_table(void **state)
     assert_null(oct_policy_place("name:/a (b) (my.policy:3)")); /* shown as it is */
     assert_string_equal(oct_policy_place("op:Conv (my.policy:12); the target (7)"), "my.policy:12); the target (7)");
     assert_null(oct_policy_place("no integer form"));
-    assert_null(oct_policy_place("left float: rounding 'x' alone would cause 94 % of the loss (about 4.0 dB are gained, for 0.0 % of the multiply-accumulates)"));
+    assert_null(oct_policy_place(
+        "left float: rounding 'x' alone would cause 94 % of the loss (about 4.0 dB are gained, for 0.0 % of the multiply-accumulates)"));
     oct_policy_match(p, n.g, n.soft, NULL, &row);
     assert_int_equal(row.scheme, OCT_SCHEME_FLOAT);
     assert_non_null(strstr(row.rule, "op:Softmax"));
@@ -100,7 +104,8 @@ static void builtin_table(void **state)
 static void columns_are_inherited(void **state)
 {
     net n = make_net();
-    oct_policy_row r = row_of(&n, n.conv, "op:Conv - s7 - minmax\n\n# comment\nname:/a/* dynamic - s8/tensor/sym # more\n");
+    oct_policy_row r =
+        row_of(&n, n.conv, "op:Conv - s7 - minmax\n\n# comment\nname:/a/* dynamic - s8/tensor/sym # more\n");
     assert_int_equal(r.scheme, OCT_SCHEME_DYNAMIC);
     assert_int_equal(r.weights, OCT_WEIGHT_S7);
     assert_true(r.per_channel);
@@ -175,7 +180,11 @@ static void matches(void **state)
         const struct {
             int node;
             bool want;
-        } w[] = { { n.conv, cases[i].conv }, { n.dw, cases[i].dw }, { n.fc, cases[i].fc }, { n.soft, cases[i].soft }, { n.relu, cases[i].relu } };
+        } w[] = { { n.conv, cases[i].conv },
+                  { n.dw, cases[i].dw },
+                  { n.fc, cases[i].fc },
+                  { n.soft, cases[i].soft },
+                  { n.relu, cases[i].relu } };
         for (size_t k = 0; k < OCT_COUNT(w); k++)
             if ((row_of(&n, w[k].node, text).scheme == OCT_SCHEME_FLOAT) != w[k].want)
                 fail_msg("%s: node %zu", cases[i].match, k);
@@ -242,7 +251,8 @@ static void faults_name_the_place(void **state)
     assert_int_equal(oct_policy_create("/nonexistent", &p, &err), OCT_EIO);
 }
 
-/* What statistics say of /a/conv's result alone: 4096 values in equal steps from 0 to 1, whose SQNR in 8 bits is 10 log10(4 * 255^2) = 54.2 dB. */
+/* What statistics say of /a/conv's result alone: 4096 values in equal steps from 0 to 1, whose SQNR in 8 bits is 10
+ * log10(4 * 255^2) = 54.2 dB. */
 static void measured_properties(void **state)
 {
     enum { N = 4096 };
@@ -250,7 +260,7 @@ static void measured_properties(void **state)
     static const struct {
         const char *match;
         bool conv, dw;
-    } cases[] = { { "range>0.9", 1, 0 }, { "range>1.1", 0, 0 }, { "!range>1.1", 1, 0 }, { "range<1.1", 1, 0 },
+    } cases[] = { { "range>0.9", 1, 0 }, { "range>1.1", 0, 0 }, { "!range>1.1", 1, 0 },        { "range<1.1", 1, 0 },
                   { "sqnr>53.5", 1, 0 }, { "sqnr<53.5", 0, 0 }, { "sqnr<55 & op:Conv", 1, 0 }, { "!sqnr<20", 1, 0 } };
     net n = make_net();
     oct_err err = OCT_ERR_INIT;
@@ -307,7 +317,8 @@ static void rules_of_options(void **state)
         oct_policy_row row;
         assert_int_equal(oct_policy_create(NULL, &p, &err), OCT_OK);
         const oct_status s = oct_policy_set(p, cases[i].text, "--set", 7, &err);
-        if ((s == OCT_OK) != !cases[i].fault || (s != OCT_OK && strncmp(err.text, cases[i].fault, strlen(cases[i].fault)) != 0))
+        if ((s == OCT_OK) != !cases[i].fault ||
+            (s != OCT_OK && strncmp(err.text, cases[i].fault, strlen(cases[i].fault)) != 0))
             fail_msg("%s: %s", cases[i].text, err.text);
         if (cases[i].hint)
             assert_string_equal(err.hint, cases[i].hint);
@@ -333,7 +344,8 @@ static void rules_that_match_nothing(void **state)
         const char *rules, *text, *hint, *absent;
     } cases[] = {
         { "op:Conv float\nname:/haed/fc float\n", "t:2:1: no node is named '/haed/fc'", "'/head/fc'", "" },
-        { "name:/nothing/like/it* float\n", "t:1:1: no node is named '/nothing/like/it*'", "--dump-policy -' names all", "" },
+        { "name:/nothing/like/it* float\n", "t:1:1: no node is named '/nothing/like/it*'", "--dump-policy -' names all",
+          "" },
         { "op:Conv & name:/haed/fc float\n", "t:1:11: no node is named", "'/head/fc'", "" },
         { "!name:nobody float\n", "t:1:1: no node is named 'nobody'", "--dump-policy -' names all", "" },
         { "op:Cnov float\n", "t:1:1: there is no operator 'Cnov'", "'Conv'", "" },
@@ -368,7 +380,11 @@ static void observers_of_values(void **state)
     oct_policy_row row;
     char said[600] = "";
     assert_int_equal(oct_policy_create(NULL, &p, NULL), OCT_OK);
-    assert_int_equal(oct_policy_add(p, "any - - - minmax\nvalue:* - - - hist-mse\nvalue:ab* - - - hist-percentile=99\nvalue:x - - - minmax", "t", NULL), OCT_OK);
+    assert_int_equal(
+        oct_policy_add(
+            p, "any - - - minmax\nvalue:* - - - hist-mse\nvalue:ab* - - - hist-percentile=99\nvalue:x - - - minmax",
+            "t", NULL),
+        OCT_OK);
     assert_string_equal(oct_policy_observer_of(p, "other", false).observer->name, "hist-mse");
     assert_string_equal(oct_policy_observer_of(p, "abc", false).observer->name, "hist-percentile");
     assert_true(oct_policy_observer_of(p, "abc", false).param == 99);
@@ -432,10 +448,16 @@ static void memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(builtin_table), cmocka_unit_test(columns_are_inherited), cmocka_unit_test(matches),
-        cmocka_unit_test(faults_name_the_place), cmocka_unit_test(measured_properties), cmocka_unit_test(rules_of_options),
-        cmocka_unit_test(rules_that_match_nothing), cmocka_unit_test(observers_of_values),
-        cmocka_unit_test(blocks_are_of_products), cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(builtin_table),
+        cmocka_unit_test(columns_are_inherited),
+        cmocka_unit_test(matches),
+        cmocka_unit_test(faults_name_the_place),
+        cmocka_unit_test(measured_properties),
+        cmocka_unit_test(rules_of_options),
+        cmocka_unit_test(rules_that_match_nothing),
+        cmocka_unit_test(observers_of_values),
+        cmocka_unit_test(blocks_are_of_products),
+        cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,8 @@ static void add_one(void *arg, size_t begin, size_t end, size_t thread)
         ((char *)arg)[i]++;
 }
 
-/* The exit status of a child that runs fn, or 256 + the signal that ended it. A child that hangs is ended by SIGALRM. */
+/* The exit status of a child that runs fn, or 256 + the signal that ended it. A child that hangs is ended by
+ * SIGALRM. */
 static int in_child(int (*fn)(void *arg), void *arg)
 {
     const pid_t child = fork();

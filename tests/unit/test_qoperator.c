@@ -1,4 +1,5 @@
-/* lib/forms/write_qlinear.c: operator form against QDQ form and against loops written out; what keeps QDQ form; names and taps. */
+/* lib/forms/write_qlinear.c: operator form against QDQ form and against loops written out; what keeps QDQ form; names
+ * and taps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -146,7 +147,8 @@ static void is_node(oct_graph *g, const char *name, const char *domain, const ch
 static oct_graph *make_net(qparams a, qparams b)
 {
     oct_graph *g = net_graph(13);
-    int x = quantized_input(g, "x", "2,3,8,8", a), w = weights(g, "w", "4,3,3,3", 108, 4, 0, W), y = bias(g, "b", 4, a, W, 1);
+    int x = quantized_input(g, "x", "2,3,8,8", a), w = weights(g, "w", "4,3,3,3", 108, 4, 0, W),
+        y = bias(g, "b", 4, a, W, 1);
     y = NET_NODE(g, "Conv", "conv", "conv_y", x, w, y);
     NET_INTS(g, "pads", 1, 1, 1, 1);
     int c = qdq(g, y, b);
@@ -206,8 +208,8 @@ static void whole_net(void **state)
     assert_int_equal(net_count(g, "QuantizeLinear"), 1);
     assert_int_equal(net_count(g, "DequantizeLinear"), 0);
     assert_int_equal(oct_graph_opset(g, "com.microsoft"), 1);
-    const char *const want[] = { "x_quantized", "x_scale", "x_zero_point", "w", "w_scale", "w_zero_point", "conv_y_scale",
-                                 "conv_y_zero_point", "b" };
+    const char *const want[] = { "x_quantized",  "x_scale",      "x_zero_point",      "w", "w_scale",
+                                 "w_zero_point", "conv_y_scale", "conv_y_zero_point", "b" };
     const oct_node *n = node_named(g, "conv");
     assert_int_equal(n->n_in, OCT_COUNT(want));
     for (int i = 0; i < n->n_in; i++)
@@ -260,7 +262,8 @@ static void conv_by_hand(void **state)
 {
     /* 1x1 convolution of 3 channels to 4: integers, one float multiplier a channel, half to even. */
     oct_graph *g = net_graph(13);
-    int x = quantized_input(g, "x", "1,3,4,4", A), w = weights(g, "w", "4,3,1,1", 12, 4, 0, W), b = bias(g, "b", 4, A, W, 1);
+    int x = quantized_input(g, "x", "1,3,4,4", A), w = weights(g, "w", "4,3,1,1", 12, 4, 0, W),
+        b = bias(g, "b", 4, A, W, 1);
     net_output(g, qdq(g, NET_NODE(g, "Conv", "conv", "y", x, w, b), B));
     assert_int_equal(rewrite(g), 1);
     float in[48], got[64];
@@ -294,7 +297,8 @@ static size_t made_of(oct_graph *g, int y, qparams q)
 static size_t conv_with(qparams x, qparams w, qparams y, float wrong, bool lone_zero)
 {
     oct_graph *g = net_graph(13);
-    int in = quantized_input(g, "x", "1,3,6,6", x), k = weights(g, "w", "4,3,3,3", 108, 4, 0, w), b = bias(g, "b", 4, x, w, wrong);
+    int in = quantized_input(g, "x", "1,3,6,6", x), k = weights(g, "w", "4,3,3,3", 108, 4, 0, w),
+        b = bias(g, "b", 4, x, w, wrong);
     if (lone_zero)
         ((uint8_t *)(uintptr_t)g->value[oct_graph_find(g, "w_zero_point")].constant->data)[2] = 1;
     return made_of(g, NET_NODE(g, "Conv", "op", "y", in, k, b), y);
@@ -400,7 +404,8 @@ static oct_status on_tap(void *arg, const char *value, const oct_operand *t, oct
     return OCT_OK;
 }
 
-static const char *const names[] = { "conv_y", "pool_y", "leaky_y", "cat_y", "same_y", "flat_y", "mat_y", "fc_y", "part_0", "part_1" };
+static const char *const names[] = { "conv_y", "pool_y", "leaky_y", "cat_y",  "same_y",
+                                     "flat_y", "mat_y",  "fc_y",    "part_0", "part_1" };
 
 static void show(const oct_graph *g, seen *s)
 {
@@ -446,9 +451,9 @@ static void taps_by_real_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_net), cmocka_unit_test(whole_net_of_values),       cmocka_unit_test(signed_qvals),    cmocka_unit_test(conv_by_hand),
-        cmocka_unit_test(products_that_stay), cmocka_unit_test(moves_that_stay), cmocka_unit_test(shared_output),
-        cmocka_unit_test(softmax_scale),   cmocka_unit_test(taps_by_real_name),
+        cmocka_unit_test(whole_net),     cmocka_unit_test(whole_net_of_values), cmocka_unit_test(signed_qvals),
+        cmocka_unit_test(conv_by_hand),  cmocka_unit_test(products_that_stay),  cmocka_unit_test(moves_that_stay),
+        cmocka_unit_test(shared_output), cmocka_unit_test(softmax_scale),       cmocka_unit_test(taps_by_real_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

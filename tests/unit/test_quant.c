@@ -1,4 +1,5 @@
-/* lib/quant: placement, parameters, weights, biases, the saturation proof and the rewritten graph, against sums written out here. */
+/* lib/quant: placement, parameters, weights, biases, the saturation proof and the rewritten graph, against sums written
+ * out here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,17 +100,22 @@ static void targets_choose_types_and_granularity(void **state)
         bool per_channel;
     } each[] = {
         { "types u8*s8 u8*u8\nop Conv static\n", NULL, "any (built-in:7)", NULL, OCT_U8, OCT_S8, true },
-        { "types s8*s8\nop Conv static\n", NULL, "any (built-in:7); the target takes s8 activations", NULL, OCT_S8, OCT_S8, true },
+        { "types s8*s8\nop Conv static\n", NULL, "any (built-in:7); the target takes s8 activations", NULL, OCT_S8,
+          OCT_S8, true },
         { "types u8*s8\nop Conv static per-tensor\n", "any - u8 s8 -\n",
-          "any (built-in:7); the target takes u8 activations; the target takes one scale for all weights", NULL, OCT_U8, OCT_S8, false },
-        { "types u8*u8\nop Conv static\n", NULL, "any (built-in:7)", "u8 weights: the target takes no others", OCT_U8, OCT_U8, true },
-        { "types u8*u8 s8*s8\nop Conv static\n", "any - - s8 -\n", "any (built-in:7)", NULL, OCT_S8, OCT_S8, true },
-        { "types u8*s8\nop Conv static\n", "any - - u16 -\n", "any (built-in:7); the target takes u8 activations", NULL, OCT_U8, OCT_S8, true },
-        { "types u8*s8 s16*s8\nop Conv static\n", "any - - u16 -\n", "any (built-in:7); the target takes s16 activations", NULL, OCT_S16, OCT_S8,
-          true },
-        { "types u8*u8 u8*s8 u16*s8\npair-sums saturate\nop Conv static\n", "any - - u16 -\n", "any (built-in:7)", NULL, OCT_U16, OCT_S8, true },
-        { "types u8*s8 s8*u8\nop Conv static\n", "any - - s8 -\n", "any (built-in:7)", "u8 weights: the target takes no others", OCT_S8,
+          "any (built-in:7); the target takes u8 activations; the target takes one scale for all weights", NULL, OCT_U8,
+          OCT_S8, false },
+        { "types u8*u8\nop Conv static\n", NULL, "any (built-in:7)", "u8 weights: the target takes no others", OCT_U8,
           OCT_U8, true },
+        { "types u8*u8 s8*s8\nop Conv static\n", "any - - s8 -\n", "any (built-in:7)", NULL, OCT_S8, OCT_S8, true },
+        { "types u8*s8\nop Conv static\n", "any - - u16 -\n", "any (built-in:7); the target takes u8 activations", NULL,
+          OCT_U8, OCT_S8, true },
+        { "types u8*s8 s16*s8\nop Conv static\n", "any - - u16 -\n",
+          "any (built-in:7); the target takes s16 activations", NULL, OCT_S16, OCT_S8, true },
+        { "types u8*u8 u8*s8 u16*s8\npair-sums saturate\nop Conv static\n", "any - - u16 -\n", "any (built-in:7)", NULL,
+          OCT_U16, OCT_S8, true },
+        { "types u8*s8 s8*u8\nop Conv static\n", "any - - s8 -\n", "any (built-in:7)",
+          "u8 weights: the target takes no others", OCT_S8, OCT_U8, true },
     };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         char text[200];
@@ -156,14 +162,16 @@ static void weights_and_bias_follow_the_formula(void **state)
 }
 
 /* The corrected bias gives back the mean: sum w E[x] + b against sum wq E[x] + b', within half a step of the bias. */
-/* Two convolutions by one kernel, the second with a bias that needs wider steps: they have the weights in common, and each a bias of its own. */
+/* Two convolutions by one kernel, the second with a bias that needs wider steps: they have the weights in common, and
+ * each a bias of its own. */
 static void a_kernel_is_quantized_once(void **state)
 {
     oct_graph *g = net_graph(13);
     const float large[2] = { 0, 4e6f };
     int x = net_input(g, "x", OCT_F32, "1,2,5,5"), w = net_random(g, "w", "2,2,3,3", 1);
     int a = NET_NODE(g, "Conv", "a", "ya", x, w, net_random(g, "b", "2", 2));
-    net_output(g, NET_NODE(g, "Conv", "b", "yb", NET_NODE(g, "Tanh", "t", "yt", a), w, net_const(g, "c", OCT_F32, "2", large)));
+    net_output(g, NET_NODE(g, "Conv", "b", "yb", NET_NODE(g, "Tanh", "t", "yt", a), w,
+                           net_const(g, "c", OCT_F32, "2", large)));
     work k = start(g, NULL, "onnxruntime-vnni", false);
     GOOD(oct_qjob_decide(k.job, k.calib, err));
     GOOD(oct_qjob_rewrite(k.job, err));
@@ -203,7 +211,8 @@ static void bias_correction_restores_the_mean(void **state)
     for (int o = 0; o < 4; o++) {
         double want = b[o], have = (double)bias[o] * (double)(sx * q->scale[0]), raw = b[o];
         for (int i = 0; i < 27; i++) {
-            double mean = oct_chan_mean(&chan->c[i / 9]), wq = ((const int8_t *)q->qvals->data)[o * 27 + i] * (double)q->scale[0];
+            double mean = oct_chan_mean(&chan->c[i / 9]),
+                   wq = ((const int8_t *)q->qvals->data)[o * 27 + i] * (double)q->scale[0];
             want += (double)w[o * 27 + i] * mean;
             have += wq * mean;
             raw += wq * mean;
@@ -260,7 +269,8 @@ static void concat_shares_where_clamps_agree(void **state)
         net_output(g, NET_NODE(g, "Conv", "last", "y", c, net_random(g, "wc", "2,6,1,1", 5)));
         work k = start(g, NULL, "onnxruntime-x86", false);
         GOOD(oct_qjob_decide(k.job, k.calib, err));
-        float sa = k.job->value[a].quant->scale[0], sb = k.job->value[b].quant->scale[0], sc = k.job->value[c].quant->scale[0];
+        float sa = k.job->value[a].quant->scale[0], sb = k.job->value[b].quant->scale[0],
+              sc = k.job->value[c].quant->scale[0];
         if (mixed)
             assert_true(k.job->value[a].quant->zp[0] == 0 && k.job->value[b].quant->zp[0] != 0);
         else
@@ -287,21 +297,23 @@ static float scale_of(const work *k, int value)
     return k->job->value[oct_params_root(k->job, value)].quant->scale[0];
 }
 
-/* What a Concat joins has its own scale where it is read elsewhere, too, and would lose two bits; where the target needs one scale, the Concat stays float
- * if four are lost. */
+/* What a Concat joins has its own scale where it is read elsewhere, too, and would lose two bits; where the target
+ * needs one scale, the Concat stays float if four are lost. */
 static void concat_parts_what_would_be_lost(void **state)
 {
     static const struct {
         const char *target;
         float size;
         bool read, parted, real;
-    } each[] = { { "onnxruntime-x86", 0.01f, true, true, false },  { "onnxruntime-x86", 0.01f, false, false, false }, { "onnxruntime-x86", 0.5f, true, false, false },
-                 { "onnxruntime-x86", 0.15f, true, true, false },  { "openvino", 0.01f, true, false, true },          { "openvino", 0.15f, true, false, false },
-                 { "openvino", 0.01f, false, false, false },       { "litert", 0.01f, true, false, true } };
+    } each[] = { { "onnxruntime-x86", 0.01f, true, true, false }, { "onnxruntime-x86", 0.01f, false, false, false },
+                 { "onnxruntime-x86", 0.5f, true, false, false }, { "onnxruntime-x86", 0.15f, true, true, false },
+                 { "openvino", 0.01f, true, false, true },        { "openvino", 0.15f, true, false, false },
+                 { "openvino", 0.01f, false, false, false },      { "litert", 0.01f, true, false, true } };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         oct_graph *g = net_graph(13);
         const int x = net_input(g, "x", OCT_F32, "1,2,5,5");
-        const int a = sized_conv(g, "ca", "a", x, 2, each[i].size, 3), b = sized_conv(g, "cb", "b", x, 2, 1, 3), c = NET_NODE(g, "Concat", "cat", "c", a, b);
+        const int a = sized_conv(g, "ca", "a", x, 2, each[i].size, 3), b = sized_conv(g, "cb", "b", x, 2, 1, 3),
+                  c = NET_NODE(g, "Concat", "cat", "c", a, b);
         net_int(g, "axis", 1);
         net_output(g, sized_conv(g, "cy", "y", c, 6, 1, 5));
         if (each[i].read)
@@ -321,22 +333,30 @@ static void concat_parts_what_would_be_lost(void **state)
     }
 }
 
-/* A Concat whose result leaves the integers joins no part that would keep fewer than 32 quantized values; what moves the result stays float with it. A result that
- * layers alone read is joined as before. */
+/* A Concat whose result leaves the integers joins no part that would keep fewer than 32 quantized values; what moves
+ * the result stays float with it. A result that layers alone read is joined as before. */
 static void concat_keeps_parts_of_outputs(void **state)
 {
     static const struct {
         const char *target;
-        float size;   /* of the smaller part */
-        int reader;   /* 0: an output; 1: an output, behind a Transpose; 2: a layer and Exp; 3: a layer */
+        float size; /* of the smaller part */
+        int reader; /* 0: an output; 1: an output, behind a Transpose; 2: a layer and Exp; 3: a layer */
         bool real;
-    } each[] = { { "qnn", 0.01f, 0, true },    { "qnn", 0.5f, 0, false },          { "qnn", 0.01f, 1, true },       { "st-neuralart", 0.1f, 1, true },
-                 { "litert", 0.01f, 0, true }, { "litert", 0.5f, 0, false },       { "onnxruntime-x86", 0.01f, 2, true }, { "onnxruntime-x86", 0.5f, 2, false },
-                 { "qnn", 0.01f, 3, false },   { "onnxruntime-x86", 0.01f, 3, false } };
+    } each[] = { { "qnn", 0.01f, 0, true },
+                 { "qnn", 0.5f, 0, false },
+                 { "qnn", 0.01f, 1, true },
+                 { "st-neuralart", 0.1f, 1, true },
+                 { "litert", 0.01f, 0, true },
+                 { "litert", 0.5f, 0, false },
+                 { "onnxruntime-x86", 0.01f, 2, true },
+                 { "onnxruntime-x86", 0.5f, 2, false },
+                 { "qnn", 0.01f, 3, false },
+                 { "onnxruntime-x86", 0.01f, 3, false } };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         oct_graph *g = net_graph(13);
         const int x = net_input(g, "x", OCT_F32, "1,2,5,5");
-        const int a = sized_conv(g, "ca", "a", x, 2, each[i].size, 3), b = sized_conv(g, "cb", "b", x, 2, 1, 3), c = NET_NODE(g, "Concat", "cat", "c", a, b);
+        const int a = sized_conv(g, "ca", "a", x, 2, each[i].size, 3), b = sized_conv(g, "cb", "b", x, 2, 1, 3),
+                  c = NET_NODE(g, "Concat", "cat", "c", a, b);
         net_int(g, "axis", 1);
         if (each[i].reader >= 2)
             net_output(g, sized_conv(g, "cy", "y", c, 6, 1, 5));
@@ -351,7 +371,8 @@ static void concat_keeps_parts_of_outputs(void **state)
         work k = start(g, NULL, each[i].target, false);
         GOOD(oct_qjob_decide(k.job, k.calib, err));
         if (layer(&k, "cat")->integer == each[i].real)
-            print_error("case %zu, %s: Concat on integers: %d, wanted %d\n", i, each[i].target, layer(&k, "cat")->integer, !each[i].real);
+            print_error("case %zu, %s: Concat on integers: %d, wanted %d\n", i, each[i].target,
+                        layer(&k, "cat")->integer, !each[i].real);
         assert_int_equal(layer(&k, "cat")->integer, !each[i].real);
         if (each[i].reader == 1)
             assert_int_equal(layer(&k, "turn")->integer, !each[i].real);
@@ -361,7 +382,8 @@ static void concat_keeps_parts_of_outputs(void **state)
     }
 }
 
-/* The same of a product with a constant that gives rows of the output very different sizes; elements of 0 need no numbers. */
+/* The same of a product with a constant that gives rows of the output very different sizes; elements of 0 need no
+ * numbers. */
 static void products_keep_parts_of_outputs(void **state)
 {
     static const struct {
@@ -370,7 +392,8 @@ static void products_keep_parts_of_outputs(void **state)
     } each[] = { { { 640, 1, 640 }, true }, { { 640, 640, 320 }, false }, { { 640, 0, 640 }, false } };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         oct_graph *g = net_graph(13);
-        const int s = NET_NODE(g, "Sigmoid", "sigmoid", "s", sized_conv(g, "ca", "a", net_input(g, "x", OCT_F32, "1,2,5,5"), 2, 1, 3));
+        const int s = NET_NODE(g, "Sigmoid", "sigmoid", "s",
+                               sized_conv(g, "ca", "a", net_input(g, "x", OCT_F32, "1,2,5,5"), 2, 1, 3));
         net_output(g, NET_NODE(g, "Mul", "size", "y", s, net_const(g, "by", OCT_F32, "3,1,1", each[i].by)));
         work k = start(g, NULL, "qnn", false);
         GOOD(oct_qjob_decide(k.job, k.calib, err));
@@ -405,7 +428,8 @@ static void concat_parts_its_result(void **state)
 {
     oct_graph *g = net_graph(13);
     const int x = net_input(g, "x", OCT_F32, "1,2,5,5");
-    const int a = sized_conv(g, "ca", "a", x, 2, 0.01f, 3), b = sized_conv(g, "cb", "b", x, 2, 0.01f, 4), large = sized_conv(g, "cl", "l", x, 2, 1, 3);
+    const int a = sized_conv(g, "ca", "a", x, 2, 0.01f, 3), b = sized_conv(g, "cb", "b", x, 2, 0.01f, 4),
+              large = sized_conv(g, "cl", "l", x, 2, 1, 3);
     const int near = NET_NODE(g, "Concat", "near", "n", a, b);
     net_int(g, "axis", 1);
     const int far = NET_NODE(g, "Concat", "far", "f", a, large);
@@ -435,7 +459,8 @@ static void tensor_without_statistics_stays_float(void **state)
     stop(&k, g);
 }
 
-/* Ranges without statistics, and parameters that are taken as they are where the type, the policy and the clamp allow it; else the range is. */
+/* Ranges without statistics, and parameters that are taken as they are where the type, the policy and the clamp allow
+ * it; else the range is. */
 static void pins_give_ranges_and_parameters(void **state)
 {
     static const struct {
@@ -553,7 +578,8 @@ static void saturation_proof_has_channels_innermost(void **state)
         }
 }
 
-/* Pairs within a tap: channels 2i and 2i + 1 of a convolution without groups; the last of an odd number has none. Groups have pairs along k. */
+/* Pairs within a tap: channels 2i and 2i + 1 of a convolution without groups; the last of an odd number has none.
+ * Groups have pairs along k. */
 static void saturation_proof_knows_pairs_in_taps(void **state)
 {
     const oct_weight_layout odd = layout_of("Conv", 1, 4, (const int64_t[]){ 1, 3, 1, 3 });
@@ -563,7 +589,8 @@ static void saturation_proof_knows_pairs_in_taps(void **state)
             int8_t w[18] = { 0 };
             w[a] = w[b] = 127;
             assert_int_equal(oct_pairs_safe(OCT_SUMS_IN_TAPS, &odd, w), !(a < 3 && b == a + 3));
-            assert_int_equal(oct_pairs_safe(OCT_SUMS_IN_TAPS, &groups, w), oct_pairs_safe(OCT_SUMS_ALONG_K, &groups, w));
+            assert_int_equal(oct_pairs_safe(OCT_SUMS_IN_TAPS, &groups, w),
+                             oct_pairs_safe(OCT_SUMS_ALONG_K, &groups, w));
             assert_true(oct_pairs_safe(OCT_SUMS_EXACT, &odd, w));
         }
     const oct_weight_layout matrix = layout_of("Gemm", 1, 2, (const int64_t[]){ 4, 1 });
@@ -598,8 +625,9 @@ static oct_graph *recurrent(void)
 {
     oct_graph *g = net_graph(14);
     int v, x = net_input(g, "x", OCT_F32, "7,1,9");
-    int y = NET_NODE(g, "LSTM", "lstm", "y", x, net_random(g, "w", "2,20,9", 1), net_random(g, "r", "2,20,5", 2),
-                     net_random(g, "b", "2,40", 3), -1, net_random(g, "h", "2,1,5", 4), -1, net_random(g, "p", "2,15", 5));
+    int y =
+        NET_NODE(g, "LSTM", "lstm", "y", x, net_random(g, "w", "2,20,9", 1), net_random(g, "r", "2,20,5", 2),
+                 net_random(g, "b", "2,40", 3), -1, net_random(g, "h", "2,1,5", 4), -1, net_random(g, "p", "2,15", 5));
     net_int(g, "hidden_size", HIDDEN);
     net_int(g, "layout", 0);
     net_str(g, "direction", "bidirectional");
@@ -626,7 +654,8 @@ static work dynamic(oct_graph *g, const char *rules, const char *target, oct_sch
     return w;
 }
 
-/* x[2,4] * w[4,3]; steps grow to the largest pair of one sign, of 127 of them, where that is 2 dB at most over all channels. */
+/* x[2,4] * w[4,3]; steps grow to the largest pair of one sign, of 127 of them, where that is 2 dB at most over all
+ * channels. */
 static void steps_grow_for_safe_pairs(void **state)
 {
     static const struct {
@@ -694,7 +723,8 @@ static void odd_groups_stay_float(void **state)
 }
 
 /* Quantized values of one matrix, transposed, against scales by row; flip: of unsigned quantized values. */
-static void same_qvals(const oct_graph *g, const oct_node *n, int slot, int qparams, const float *w, int k, int limit, int flip)
+static void same_qvals(const oct_graph *g, const oct_node *n, int slot, int qparams, const float *w, int k, int limit,
+                       int flip)
 {
     const uint8_t *qvals = g->value[n->in[slot]].constant->data;
     const float *scale = g->value[n->in[qparams]].constant->data;
@@ -794,16 +824,19 @@ static void lstm_stays_float(void **state)
 
 /* ---- bodies ---- */
 
-/* y = mean x > 100 ? -x W : Relu(x V); W is a constant outside, V one of the branch; both branches call their product p. */
+/* y = mean x > 100 ? -x W : Relu(x V); W is a constant outside, V one of the branch; both branches call their product
+ * p. */
 static oct_graph *two_branches(void)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "4,8"), w = net_random(g, "W", "8,6", 7);
     int mean = NET_NODE(g, "ReduceMean", "mean", "m", x);
     net_int(g, "keepdims", 0);
-    int y = NET_NODE(g, "If", "if", "y", NET_NODE(g, "Greater", "high", "c", mean, NET_F32(g, "most", "", 100))), at = net_last;
+    int y = NET_NODE(g, "If", "if", "y", NET_NODE(g, "Greater", "high", "c", mean, NET_F32(g, "most", "", 100))),
+        at = net_last;
     oct_graph *then = net_nested(g), *other = net_nested(g);
-    net_output(then, NET_NODE(then, "MatMul", "p", "t", NET_NODE(then, "Neg", "neg", "n", net_take(then, x)), net_take(then, w)));
+    net_output(then, NET_NODE(then, "MatMul", "p", "t", NET_NODE(then, "Neg", "neg", "n", net_take(then, x)),
+                              net_take(then, w)));
     int v = NET_NODE(other, "MatMul", "p", "e", net_take(other, x), net_random(other, "V", "8,6", 8));
     net_output(other, NET_NODE(other, "Relu", "relu", "r", v));
     net_give(g, at, "then_branch", then);
@@ -880,7 +913,8 @@ static void rules_reach_into_branches(void **state)
         assert_int_equal(inside(&w, "if/then_branch/", "p")->integer, cases[i].then);
         assert_int_equal(inside(&w, "if/else_branch/", "p")->integer, cases[i].other);
         GOOD(oct_policy_note(w.policy, g, err));
-        assert_int_equal(oct_policy_check(w.policy, g, NULL, NULL, NULL), cases[i].then && cases[i].other ? OCT_EUSAGE : OCT_OK);
+        assert_int_equal(oct_policy_check(w.policy, g, NULL, NULL, NULL),
+                         cases[i].then && cases[i].other ? OCT_EUSAGE : OCT_OK);
         stop(&w, g);
     }
 }
@@ -892,7 +926,8 @@ static oct_graph *one_matrix(void)
     int x = net_input(g, "x", OCT_F32, "1,16"), w = net_random(g, "W", "16,32", 7);
     int mean = NET_NODE(g, "ReduceMean", "mean", "m", x);
     net_int(g, "keepdims", 0);
-    int c = NET_NODE(g, "Greater", "high", "c", mean, NET_F32(g, "most", "", 0)), y = NET_NODE(g, "If", "if", "y", c), at = net_last;
+    int c = NET_NODE(g, "Greater", "high", "c", mean, NET_F32(g, "most", "", 0)), y = NET_NODE(g, "If", "if", "y", c),
+        at = net_last;
     inner[0] = net_nested(g);
     inner[1] = net_nested(g);
     net_output(inner[0], NET_NODE(inner[0], "MatMul", "p", "y0", net_take(inner[0], x), net_take(inner[0], w)));
@@ -917,7 +952,8 @@ static void bodies_share_a_matrix(void **state)
 {
     oct_graph *g = one_matrix();
     work w = dynamic(g, NULL, "octet", OCT_SCHEME_DYNAMIC);
-    const oct_graph *body[3] = { inside(&w, "if/then_branch/", "p")->graph, inside(&w, "if/else_branch/deep/then_branch/", "p")->graph,
+    const oct_graph *body[3] = { inside(&w, "if/then_branch/", "p")->graph,
+                                 inside(&w, "if/else_branch/deep/then_branch/", "p")->graph,
                                  inside(&w, "if/else_branch/deep/else_branch/", "p")->graph };
     GOOD(oct_qjob_rewrite(w.job, err));
     const char *name = NULL;
@@ -937,8 +973,8 @@ static void bodies_share_a_matrix(void **state)
     stop(&w, g);
 }
 
-/* What no run has shown has no range: its product quantizes its input when it runs. The one that ran has the parameters of what it takes from
- * outside. */
+/* What no run has shown has no range: its product quantizes its input when it runs. The one that ran has the parameters
+ * of what it takes from outside. */
 static void branch_that_never_ran_is_dynamic(void **state)
 {
     oct_graph *g = two_branches();
@@ -984,12 +1020,14 @@ static oct_qjob *halving(const char *dims, oct_graph **g, oct_policy *policy)
     const int c = NET_NODE(*g, "Flatten", "flat", "c", NET_NODE(*g, "GlobalAveragePool", "pool", "p", b));
     net_output(*g, NET_NODE(*g, "MatMul", "last", "y", c, net_random(*g, "w3", "16,10", 3)));
     oct_qjob *job;
-    GOOD(oct_qjob_create(*g, &(oct_qjob_opts){ .policy = policy, .target = target_named("onnxruntime-x86"), .have_data = true }, &job, err));
+    GOOD(oct_qjob_create(
+        *g, &(oct_qjob_opts){ .policy = policy, .target = target_named("onnxruntime-x86"), .have_data = true }, &job,
+        err));
     return job;
 }
 
-/* Where height and width are open, layers have the shares of the work that they have for fixed sizes: of 128 positions in each direction, 64 are left
- * behind the first convolution. If the rank is unknown too, every weight counts once. */
+/* Where height and width are open, layers have the shares of the work that they have for fixed sizes: of 128 positions
+ * in each direction, 64 are left behind the first convolution. If the rank is unknown too, every weight counts once. */
 static void open_sizes_have_shares(void **state)
 {
     const double first = 64 * 64 * 8 * 27, second = 64 * 64 * 16 * 72, last = 160, all = first + second + last;
@@ -1005,7 +1043,8 @@ static void open_sizes_have_shares(void **state)
                 g->value[v].shape.rank = g->value[v].constant ? g->value[v].shape.rank : -1;
             GOOD(oct_job_count_work(job, err));
         }
-        const double want[] = { *dims[i] ? first / all : 216 / weights, *dims[i] ? second / all : 1152 / weights, *dims[i] ? last / all : 160 / weights };
+        const double want[] = { *dims[i] ? first / all : 216 / weights, *dims[i] ? second / all : 1152 / weights,
+                                *dims[i] ? last / all : 160 / weights };
         static const char *const names[] = { "first", "second", "last" };
         for (size_t k = 0; k < OCT_COUNT(want); k++) {
             const double got = oct_work_share(job, decision_of(job, names[k])->node);
@@ -1030,11 +1069,15 @@ int main(void)
         cmocka_unit_test(lstm_becomes_dynamic),
         cmocka_unit_test(products_share_qvals),
         cmocka_unit_test(lstm_stays_float),
-        cmocka_unit_test(targets_choose_types_and_granularity), cmocka_unit_test(weights_and_bias_follow_the_formula),
-        cmocka_unit_test(a_kernel_is_quantized_once), cmocka_unit_test(bias_correction_restores_the_mean),
+        cmocka_unit_test(targets_choose_types_and_granularity),
+        cmocka_unit_test(weights_and_bias_follow_the_formula),
+        cmocka_unit_test(a_kernel_is_quantized_once),
+        cmocka_unit_test(bias_correction_restores_the_mean),
         cmocka_unit_test(quantizer_does_the_relu),
         cmocka_unit_test(concat_shares_where_clamps_agree),
-        cmocka_unit_test(concat_keeps_parts_of_outputs), cmocka_unit_test(products_keep_parts_of_outputs), cmocka_unit_test(concat_parts_what_would_be_lost),
+        cmocka_unit_test(concat_keeps_parts_of_outputs),
+        cmocka_unit_test(products_keep_parts_of_outputs),
+        cmocka_unit_test(concat_parts_what_would_be_lost),
         cmocka_unit_test(concat_parts_all_that_was_split),
         cmocka_unit_test(concat_parts_its_result),
         cmocka_unit_test(tensor_without_statistics_stays_float),

@@ -1,4 +1,5 @@
-/* GRU and RNN with quantized matrices: as the operator computes them, and as they are written, products and a Scan, gives the same bits. */
+/* GRU and RNN with quantized matrices: as the operator computes them, and as they are written, products and a Scan,
+ * gives the same bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +37,8 @@ static void set_activations(oct_graph *g, const char *const *names, int n)
     net_int(g, "activations", 0);
     for (size_t i = 0; i < g->node[net_last].n_attr; i++)
         if (strcmp(g->node[net_last].attr[i].name, "activations") == 0)
-            g->node[net_last].attr[i] = (oct_attr){ .name = "activations", .type = OCT_ATTR_STRINGS, .strings = copy, .n = n };
+            g->node[net_last].attr[i] =
+                (oct_attr){ .name = "activations", .type = OCT_ATTR_STRINGS, .strings = copy, .n = n };
 }
 
 static oct_graph *layer_of(const variant *v)
@@ -52,9 +54,10 @@ static oct_graph *layer_of(const variant *v)
     snprintf(r, sizeof r, "%d,%d,%d", dirs, rows, HIDDEN);
     snprintf(b, sizeof b, "%d,%d", dirs, 2 * rows);
     snprintf(h, sizeof h, v->layout ? "%2$d,%1$d,%3$d" : "%d,%d,%d", dirs, v->batch, HIDDEN);
-    const int y = NET_NODE(g, v->op, "layer", "y", net_input(g, "x", OCT_F32, x), net_random(g, "w", w, 1), net_random(g, "r", r, 2),
-                           v->bias ? net_random(g, "b", b, 3) : -1, v->lens ? net_const(g, "lens", OCT_S32, "3", lens) : -1,
-                           v->state ? net_random(g, "h", h, 4) : -1);
+    const int y =
+        NET_NODE(g, v->op, "layer", "y", net_input(g, "x", OCT_F32, x), net_random(g, "w", w, 1),
+                 net_random(g, "r", r, 2), v->bias ? net_random(g, "b", b, 3) : -1,
+                 v->lens ? net_const(g, "lens", OCT_S32, "3", lens) : -1, v->state ? net_random(g, "h", h, 4) : -1);
     net_int(g, "hidden_size", HIDDEN);
     net_int(g, "layout", v->layout);
     net_int(g, "linear_before_reset", v->late);
@@ -89,7 +92,8 @@ static oct_policy *open_job(oct_graph *g, const char *rules, const char *target,
 /* With scales of rows and one for each direction, s8 and u8. */
 static void written_is_what_was_annotated(void **state)
 {
-    static const char *const rules[] = { "op:GRU,RNN dynamic - - -\n", "op:GRU,RNN dynamic s8/tensor/sym - -\n", "op:GRU,RNN dynamic u8 - -\n" };
+    static const char *const rules[] = { "op:GRU,RNN dynamic - - -\n", "op:GRU,RNN dynamic s8/tensor/sym - -\n",
+                                         "op:GRU,RNN dynamic u8 - -\n" };
     static float want[CAP], operator_[CAP], scan[CAP];
     for (size_t i = 0; i < OCT_COUNT(variants) * OCT_COUNT(rules); i++) {
         const variant *v = &variants[i / OCT_COUNT(rules)];
@@ -116,7 +120,8 @@ static void written_is_what_was_annotated(void **state)
     }
 }
 
-/* Without a rule that asks for it, only from a state of 256 on, or 320 where weights may have to be u8. What has no such body keeps its operator, with the reason. */
+/* Without a rule that asks for it, only from a state of 256 on, or 320 where weights may have to be u8. What has no
+ * such body keeps its operator, with the reason. */
 static void stored_with_a_reason(void **state)
 {
     static const struct {
@@ -140,7 +145,8 @@ static void stored_with_a_reason(void **state)
         oct_qjob *job;
         snprintf(w, sizeof w, "1,%d,%d", each[i].hidden, INPUTS);
         snprintf(r, sizeof r, "1,%d,%d", each[i].hidden, each[i].hidden);
-        net_output(g, NET_NODE(g, "RNN", "layer", "y", net_input(g, "x", OCT_F32, "2,1,9"), net_random(g, "w", w, 1), net_random(g, "r", r, 2)));
+        net_output(g, NET_NODE(g, "RNN", "layer", "y", net_input(g, "x", OCT_F32, "2,1,9"), net_random(g, "w", w, 1),
+                               net_random(g, "r", r, 2)));
         net_int(g, "hidden_size", each[i].hidden);
         if (each[i].function)
             set_activations(g, &each[i].function, 1);
@@ -162,7 +168,9 @@ static void matrices_stay_float_where_they_are_not_loaded(void **state)
         oct_graph *g = net_graph(14);
         oct_qjob *job;
         const int x = net_input(g, "x", OCT_F32, "2,1,9");
-        net_output(g, NET_NODE(g, gru ? "GRU" : "RNN", "layer", "y", x, net_random(g, "w", gru ? "1,192,9" : "1,64,9", 1), net_random(g, "r", gru ? "1,192,64" : "1,64,64", 2)));
+        net_output(g,
+                   NET_NODE(g, gru ? "GRU" : "RNN", "layer", "y", x, net_random(g, "w", gru ? "1,192,9" : "1,64,9", 1),
+                            net_random(g, "r", gru ? "1,192,64" : "1,64,64", 2)));
         net_int(g, "hidden_size", 64);
         oct_policy *p = open_job_with(g, "first - - - -\n", "openvino", data, &job);
         const oct_layer_decision *d = oct_qjob_layer(job, 0);

@@ -1,4 +1,5 @@
-/* lib/forms: what was written is read as the same quantized graph, which is written with the same bytes: every form, many models. */
+/* lib/forms: what was written is read as the same quantized graph, which is written with the same bytes: every form,
+ * many models. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,8 @@
 #include "quant/quant.h"
 #include "targets.h"
 
-/* ---- a graph as text: the same of equal graphs, whatever their values are called and however quantized values are laid out ---- */
+/* ---- a graph as text: the same of equal graphs, whatever their values are called and however quantized values are
+ * laid out ---- */
 
 typedef struct printer {
     const oct_graph *g;
@@ -70,10 +72,12 @@ static void print_matrix(oct_buf *b, const oct_value *v)
             const int64_t x[2] = { i, j };
             const int at = q->n == 1 || q->block ? 0 : (int)x[q->axis];
             float scale = q->scale[at];
-            const int code = q->block ? in_blocks(v, x, &scale) : code_at(q->qvals, i * v->shape.d[1].n + j) - q->zp[at];
+            const int code =
+                q->block ? in_blocks(v, x, &scale) : code_at(q->qvals, i * v->shape.d[1].n + j) - q->zp[at];
             h = oct_hash(oct_hash(h, &code, sizeof code), &scale, sizeof scale);
         }
-    oct_buf_printf(b, " %s block %lld axis %d %llx", oct_dtype_name(q->dtype), (long long)q->block, q->n > 1 ? q->axis : 0, (unsigned long long)h);
+    oct_buf_printf(b, " %s block %lld axis %d %llx", oct_dtype_name(q->dtype), (long long)q->block,
+                   q->n > 1 ? q->axis : 0, (unsigned long long)h);
 }
 
 static void print_quant(oct_buf *b, const oct_value *v)
@@ -85,7 +89,8 @@ static void print_quant(oct_buf *b, const oct_value *v)
     }
     uint64_t h = oct_hash(0, q->scale, q->n ? (size_t)q->n * sizeof *q->scale : 0);
     h = oct_hash(h, q->zp, q->n ? (size_t)q->n * sizeof *q->zp : 0);
-    oct_buf_printf(b, " %s n %d axis %d block %lld %llx", oct_dtype_name(q->dtype), q->n, q->n > 1 ? q->axis : 0, (long long)q->block, (unsigned long long)h);
+    oct_buf_printf(b, " %s n %d axis %d block %lld %llx", oct_dtype_name(q->dtype), q->n, q->n > 1 ? q->axis : 0,
+                   (long long)q->block, (unsigned long long)h);
     if (q->qvals)
         oct_buf_printf(b, " codes %llx", (unsigned long long)oct_hash(0, q->qvals->data, q->qvals->bytes));
 }
@@ -99,9 +104,15 @@ static void print_attr(printer *p, const oct_attr *a)
     case OCT_ATTR_FLOAT: oct_buf_printf(p->b, "=%a", (double)a->f); break;
     case OCT_ATTR_INT: oct_buf_printf(p->b, "=%lld", (long long)a->i); break;
     case OCT_ATTR_STRING: oct_buf_printf(p->b, "=%s", a->s); break;
-    case OCT_ATTR_TENSOR: oct_buf_printf(p->b, "=%llx", (unsigned long long)oct_hash(0, a->t->data, a->t->bytes)); break;
-    case OCT_ATTR_FLOATS: oct_buf_printf(p->b, "=%llx", (unsigned long long)oct_hash(0, a->floats, (size_t)a->n * sizeof *a->floats)); break;
-    case OCT_ATTR_INTS: oct_buf_printf(p->b, "=%llx", (unsigned long long)oct_hash(0, a->ints, (size_t)a->n * sizeof *a->ints)); break;
+    case OCT_ATTR_TENSOR:
+        oct_buf_printf(p->b, "=%llx", (unsigned long long)oct_hash(0, a->t->data, a->t->bytes));
+        break;
+    case OCT_ATTR_FLOATS:
+        oct_buf_printf(p->b, "=%llx", (unsigned long long)oct_hash(0, a->floats, (size_t)a->n * sizeof *a->floats));
+        break;
+    case OCT_ATTR_INTS:
+        oct_buf_printf(p->b, "=%llx", (unsigned long long)oct_hash(0, a->ints, (size_t)a->n * sizeof *a->ints));
+        break;
     case OCT_ATTR_GRAPH: print_graph(a->graphs[0], p, p->b); break;
     default: break;
     }
@@ -134,8 +145,12 @@ static void print_node(printer *p, int id)
             print_value(p, n->in[i]);
     for (int i = 0; i < n->n_captured; i++)
         print_value(p, n->captured[i]);
-    const bool matrix = oct_is_op(n, "Gemm") && n->n_in == 2 && n->n_attr == 0; /* which a MatMul may be written as (write_qdq.c) */
-    oct_buf_printf(p->b, "%s '%s'", matrix ? "MatMul" : n->op, !is_named(n) ? "" : n->name[0] ? n->name : p->g->value[n->out[0]].name);
+    const bool matrix =
+        oct_is_op(n, "Gemm") && n->n_in == 2 && n->n_attr == 0; /* which a MatMul may be written as (write_qdq.c) */
+    oct_buf_printf(p->b, "%s '%s'", matrix ? "MatMul" : n->op,
+                   !is_named(n) ? ""
+                   : n->name[0] ? n->name
+                                : p->g->value[n->out[0]].name);
     for (int i = 0; i < n->n_in; i++)
         oct_buf_printf(p->b, " #%d", n->in[i] >= 0 ? p->value[n->in[i]] : 0);
     while (n_attr < n->n_attr && n_attr < OCT_COUNT(attr)) {
@@ -148,7 +163,8 @@ static void print_node(printer *p, int id)
     oct_buf_puts(p->b, "\n");
 }
 
-/* Whether a node makes reals that are rounded then: reading leaves the border that annotating has put into the value. */
+/* Whether a node makes reals that are rounded then: reading leaves the border that annotating has put into the
+ * value. */
 static bool rounds_behind(const oct_graph *g, int node)
 {
     oct_compute how = OCT_ON_QUANTIZED;
@@ -183,13 +199,20 @@ static void print_value(printer *p, int v)
     if (x->quant)
         print_quant(p->b, x);
     else if (x->constant)
-        oct_buf_printf(p->b, " %llx", x->constant->dtype == OCT_STRING ? 0 : (unsigned long long)oct_hash(0, x->constant->data, x->constant->bytes));
+        oct_buf_printf(p->b, " %llx",
+                       x->constant->dtype == OCT_STRING
+                           ? 0
+                           : (unsigned long long)oct_hash(0, x->constant->data, x->constant->bytes));
     oct_buf_puts(p->b, "\n");
 }
 
 static void print_graph(const oct_graph *g, const printer *outer, oct_buf *b)
 {
-    printer p = { .g = g, .outer = outer, .b = b, .value = oct_calloc(g->n_value + 1, sizeof(int)), .node = oct_calloc(g->n_node + 1, sizeof(int)) };
+    printer p = { .g = g,
+                  .outer = outer,
+                  .b = b,
+                  .value = oct_calloc(g->n_value + 1, sizeof(int)),
+                  .node = oct_calloc(g->n_node + 1, sizeof(int)) };
     assert_true(p.value && p.node);
     for (size_t i = 0; i < g->n_input; i++)
         print_value(&p, g->input[i]);
@@ -235,8 +258,8 @@ static void split(oct_graph *g, int id)
     GOOD(oct_graph_set_output(g, sum, 0, y, err));
 }
 
-/* Files know Gemm only around DequantizeLinear and as QGemm. What is quantized when run is multiplied as by MatMul and Add, and MatMulNBits has
- * neither a transposition nor factors. So it is read. */
+/* Files know Gemm only around DequantizeLinear and as QGemm. What is quantized when run is multiplied as by MatMul and
+ * Add, and MatMulNBits has neither a transposition nor factors. So it is read. */
 static void plain_products(oct_graph *g)
 {
     const size_t n = g->n_node;
@@ -274,7 +297,8 @@ typedef struct form {
 static const form forms[] = {
     { "qdq", "octet", OCT_SCHEME_STATIC, "QuantizeLinear" },
     { "qdq of unsigned weights", "onnxruntime-x86", OCT_SCHEME_STATIC, "QuantizeLinear" },
-    { "qdq of signed activations", "octet", OCT_SCHEME_STATIC, "QuantizeLinear", "any - s8/tensor/sym s8/tensor/asym -" },
+    { "qdq of signed activations", "octet", OCT_SCHEME_STATIC, "QuantizeLinear",
+      "any - s8/tensor/sym s8/tensor/asym -" },
     { "qlinear", "octet", OCT_SCHEME_STATIC, "QLinearConv", .qoperator = true },
     { "dynamic", "onnxruntime-x86", OCT_SCHEME_DYNAMIC, "MatMulInteger" },
     { "dynamic with one scale", "octet", OCT_SCHEME_DYNAMIC, "DynamicQuantizeLSTM", "any - s8/tensor/sym - -" },
@@ -282,10 +306,12 @@ static const form forms[] = {
     { "blocks", "octet", OCT_SCHEME_WEIGHT_ONLY, "MatMulNBits" },
     { "blocks of 8 bits", "octet", OCT_SCHEME_WEIGHT_ONLY, "MatMulNBits", .symmetric = true, .bits = 8 },
     { "blocks behind DequantizeLinear", "octet", OCT_SCHEME_WEIGHT_ONLY, "DequantizeLinear", .blocks_qdq = true },
-    { "symmetric blocks behind DequantizeLinear", "octet", OCT_SCHEME_WEIGHT_ONLY, "DequantizeLinear", .blocks_qdq = true, .symmetric = true },
+    { "symmetric blocks behind DequantizeLinear", "octet", OCT_SCHEME_WEIGHT_ONLY, "DequantizeLinear",
+      .blocks_qdq = true, .symmetric = true },
     { "float16", "octet", OCT_SCHEME_FP16, "Cast" },
     { "bfloat16", "octet", OCT_SCHEME_BF16, "Cast" },
-    { "a mixture", "octet", OCT_SCHEME_AUTO, "MatMulNBits", "op:MatMul,Gemm weight-only u4/block32/asym - -\nfirst fp16 - - -\nop:Add float - - -" },
+    { "a mixture", "octet", OCT_SCHEME_AUTO, "MatMulNBits",
+      "op:MatMul,Gemm weight-only u4/block32/asym - -\nfirst fp16 - - -\nop:Add float - - -" },
 };
 
 static char folder[40];
@@ -329,8 +355,14 @@ static bool annotate(trip *t, oct_graph *g)
     GOOD(oct_policy_create(NULL, &t->policy, err));
     if (t->f->rules)
         GOOD(oct_policy_add(t->policy, t->f->rules, "test", err));
-    const oct_qjob_opts o = { .policy = t->policy, .target = target_named(t->f->target), .scheme = t->f->scheme, .have_data = true, .threads = 1,
-                              .blocks_qdq = t->f->blocks_qdq, .symmetric = t->f->symmetric, .bits = t->f->bits };
+    const oct_qjob_opts o = { .policy = t->policy,
+                              .target = target_named(t->f->target),
+                              .scheme = t->f->scheme,
+                              .have_data = true,
+                              .threads = 1,
+                              .blocks_qdq = t->f->blocks_qdq,
+                              .symmetric = t->f->symmetric,
+                              .bits = t->f->bits };
     const oct_status s = oct_qjob_create(g, &o, &t->job, &why);
     if (s == OCT_EUNSUPPORTED)
         return false;
@@ -357,12 +389,14 @@ static void read_graph(oct_graph *g)
     oct_graph_prune(g);
 }
 
-/* Whether a model was quantized before. Then it is read before it is written, since others spell some things in other ways. */
+/* Whether a model was quantized before. Then it is read before it is written, since others spell some things in other
+ * ways. */
 static bool is_quantized(const oct_graph *g)
 {
     bool any = false;
     for (size_t i = 0; i < g->n_order; i++)
-        any |= strstr(g->node[g->order[i]].op, "QLinear") || strstr(g->node[g->order[i]].op, "Quantize") || strstr(g->node[g->order[i]].op, "QGemm");
+        any |= strstr(g->node[g->order[i]].op, "QLinear") || strstr(g->node[g->order[i]].op, "Quantize") ||
+               strstr(g->node[g->order[i]].op, "QGemm");
     return any;
 }
 
@@ -372,7 +406,8 @@ static void write_to(const trip *t, oct_model *m, const char *name, oct_buf *byt
     char path[300];
     oct_map map;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    GOOD(oct_forms_write(m->graph, &(oct_forms_write_opts){ .blocks_qdq = t->f->blocks_qdq, .operators = t->f->qoperator }, err));
+    GOOD(oct_forms_write(m->graph,
+                         &(oct_forms_write_opts){ .blocks_qdq = t->f->blocks_qdq, .operators = t->f->qoperator }, err));
     GOOD(oct_infer_shapes(m->graph, err));
     GOOD(oct_model_save(m, path, NULL, err));
     GOOD(oct_map_open(&map, path, err));
@@ -380,7 +415,8 @@ static void write_to(const trip *t, oct_model *m, const char *name, oct_buf *byt
     oct_map_close(&map);
 }
 
-static void first_difference(trip *t, const char *model, const char *what, const oct_buf *a, const oct_buf *b, bool text)
+static void first_difference(trip *t, const char *model, const char *what, const oct_buf *a, const oct_buf *b,
+                             bool text)
 {
     size_t at = 0, line = 0;
     const char *x = oct_buf_str(a), *y = oct_buf_str(b);
@@ -410,7 +446,8 @@ static int by_byte(const void *a, const void *b)
     return *(const uint8_t *)a - *(const uint8_t *)b;
 }
 
-/* Constants stand in the order of the values that they were made for, some of which no file has. So a file may come in another order once. */
+/* Constants stand in the order of the values that they were made for, some of which no file has. So a file may come in
+ * another order once. */
 static void compare_files(trip *t, const char *name, oct_buf *first, oct_buf *second)
 {
     oct_buf third = OCT_BUF_INIT;
@@ -504,13 +541,18 @@ static oct_graph *sequence_net(void)
 {
     oct_graph *g = net_graph(14);
     int x = net_input(g, "x", OCT_F32, "9,2,7");
-    int y = NET_NODE(g, "LSTM", "lstm", "y", x, net_random(g, "w", "2,20,7", 1), net_random(g, "r", "2,20,5", 2), net_random(g, "b", "2,40", 3));
+    int y = NET_NODE(g, "LSTM", "lstm", "y", x, net_random(g, "w", "2,20,7", 1), net_random(g, "r", "2,20,5", 2),
+                     net_random(g, "b", "2,40", 3));
     net_int(g, "hidden_size", 5);
     net_str(g, "direction", "bidirectional");
-    int flat = NET_NODE(g, "Reshape", "flat", "flat", y, NET_S64(g, "shape", "2", 18, 10)), tied = net_random(g, "tied", "10,10", 4);
-    int a = NET_NODE(g, "MatMul", "first", "a", NET_NODE(g, "Mul", "times", "scaled", flat, net_random(g, "factor", "10", 5)), tied);
-    int b = NET_NODE(g, "MatMul", "second", "m", NET_NODE(g, "Add", "plus", "shifted", a, net_random(g, "shift", "10", 6)), tied);
-    int c = NET_NODE(g, "Gemm", "turned", "c", b, net_random(g, "turned_w", "40,10", 7), net_random(g, "turned_b", "40", 8));
+    int flat = NET_NODE(g, "Reshape", "flat", "flat", y, NET_S64(g, "shape", "2", 18, 10)),
+        tied = net_random(g, "tied", "10,10", 4);
+    int a = NET_NODE(g, "MatMul", "first", "a",
+                     NET_NODE(g, "Mul", "times", "scaled", flat, net_random(g, "factor", "10", 5)), tied);
+    int b = NET_NODE(g, "MatMul", "second", "m",
+                     NET_NODE(g, "Add", "plus", "shifted", a, net_random(g, "shift", "10", 6)), tied);
+    int c = NET_NODE(g, "Gemm", "turned", "c", b, net_random(g, "turned_w", "40,10", 7),
+                     net_random(g, "turned_b", "40", 8));
     net_int(g, "transB", 1);
     net_output(g, NET_NODE(g, "MatMul", "", "out", c, net_random(g, "last", "40,3", 9)));
     net_output(g, a);

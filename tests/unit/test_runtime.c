@@ -167,7 +167,8 @@ static void permutations(void **state)
             for (int64_t b = 0; b < d[perm[1]]; b++)
                 for (int64_t e = 0; e < d[perm[2]]; e++)
                     for (int64_t f = 0; f < d[perm[3]]; f++) {
-                        float v = got[n + (size_t)(a * stride[perm[0]] + b * stride[perm[1]] + e * stride[perm[2]] + f * stride[perm[3]])];
+                        float v = got[n + (size_t)(a * stride[perm[0]] + b * stride[perm[1]] + e * stride[perm[2]] +
+                                                   f * stride[perm[3]])];
                         want[i++] = v > 0 ? v : 0;
                     }
         assert_memory_equal(got, want, n * sizeof(float));
@@ -185,11 +186,11 @@ static void aliases(void **state)
     int s = NET_NODE(g, "Reshape", "s", "s", r, NET_S64(g, "k2", "1", -1));
     int k = NET_F32(g, "c", "2", 8, 9);
     net_output(g, r);
-    net_output(g, x);                                    /* an input */
+    net_output(g, x); /* an input */
     net_output(g, s);
-    net_output(g, r);                                    /* twice */
-    net_output(g, k);                                    /* a constant */
-    net_output(g, NET_NODE(g, "Neg", "n", "n", x));      /* the input is still whole */
+    net_output(g, r);                               /* twice */
+    net_output(g, k);                               /* a constant */
+    net_output(g, NET_NODE(g, "Neg", "n", "n", x)); /* the input is still whole */
     net_output(g, NET_NODE(g, "Identity", "i", "i", k));
     assert_int_equal(net_run(g, got, CAP), 5 * 12 + 2 + 2);
     net_fill(want, 12, 77);
@@ -405,16 +406,20 @@ static const void *data_of(const oct_plan *p, const char *node)
     return NULL;
 }
 
-/* What goes element by element lies where its input did, unless that is still needed, of another size or type, or read twice. */
+/* What goes element by element lies where its input did, unless that is still needed, of another size or type, or read
+ * twice. */
 static void overwrites(void **state)
 {
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,300");
-    int a = NET_NODE(g, "Sigmoid", "a", "va", x), b = NET_NODE(g, "Exp", "b", "vb", a), c = NET_NODE(g, "Tanh", "c", "vc", b);
-    int d = NET_NODE(g, "Mul", "d", "vd", c, b), e = NET_NODE(g, "Softmax", "e", "ve", d), f = NET_NODE(g, "Sub", "f", "vf", e, d);
+    int a = NET_NODE(g, "Sigmoid", "a", "va", x), b = NET_NODE(g, "Exp", "b", "vb", a),
+        c = NET_NODE(g, "Tanh", "c", "vc", b);
+    int d = NET_NODE(g, "Mul", "d", "vd", c, b), e = NET_NODE(g, "Softmax", "e", "ve", d),
+        f = NET_NODE(g, "Sub", "f", "vf", e, d);
     int m = NET_NODE(g, "ReduceMean", "m", "vm", f);
     NET_INTS(g, "axes", 1);
-    int h = NET_NODE(g, "Div", "h", "vh", m, f), k = NET_NODE(g, "Mul", "k", "vk", h, h), i = NET_NODE(g, "IsNaN", "i", "vi", k);
+    int h = NET_NODE(g, "Div", "h", "vh", m, f), k = NET_NODE(g, "Mul", "k", "vk", h, h),
+        i = NET_NODE(g, "IsNaN", "i", "vi", k);
     net_output(g, NET_NODE(g, "Where", "w", "y", i, x, NET_NODE(g, "Clip", "n", "vn", k, NET_F32(g, "lo", "", 0.5f))));
     oct_plan *p = net_plan(g, NULL, NULL);
     check_places(p);
@@ -572,7 +577,8 @@ static void float_taps(void **state)
 
 static void tapped_shapes(void **state)
 {
-    /* Sizes of Resize computed from the input's shape, as exporters write them: taps on them must not keep them from folding. */
+    /* Sizes of Resize computed from the input's shape, as exporters write them: taps on them must not keep them from
+     * folding. */
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "N,1,2,2");
     int shape = NET_NODE(g, "Shape", "shape", "s", x);
@@ -685,7 +691,8 @@ static void dropout_mask(void **state)
     g = net_graph(13);
     x = net_input(g, "x", OCT_F32, "4");
     const uint8_t yes = 1;
-    net_output(g, NET_NODE(g, "Dropout", "drop", "y", x, NET_F32(g, "ratio", "", 0.5f), net_const(g, "t", OCT_BOOL, "", &yes)));
+    net_output(g, NET_NODE(g, "Dropout", "drop", "y", x, NET_F32(g, "ratio", "", 0.5f),
+                           net_const(g, "t", OCT_BOOL, "", &yes)));
     oct_err e = OCT_ERR_INIT;
     oct_plan *p = NULL;
     assert_int_equal(oct_plan_create(g, NULL, NULL, &p, &e), OCT_EUNSUPPORTED); /* training */
@@ -736,20 +743,23 @@ static void qlinear_channels(void **state)
     oct_err e = OCT_ERR_INIT;
     const uint8_t zero = 0;
     const int8_t w[4 * 9] = { 1 }, wz = 0;
-    int x = net_input(g, "x", OCT_U8, "1,4,5,5"), s = NET_F32(g, "s", "", 0.5f), z = net_const(g, "z", OCT_U8, "", &zero);
-    int k = net_const(g, "w", OCT_S8, "4,1,3,3", w), kz = net_const(g, "wz", OCT_S8, "", &wz); /* as if there were four groups */
+    int x = net_input(g, "x", OCT_U8, "1,4,5,5"), s = NET_F32(g, "s", "", 0.5f),
+        z = net_const(g, "z", OCT_U8, "", &zero);
+    int k = net_const(g, "w", OCT_S8, "4,1,3,3", w),
+        kz = net_const(g, "wz", OCT_S8, "", &wz); /* as if there were four groups */
     net_output(g, NET_NODE(g, "QLinearConv", "conv", "y", x, s, z, k, s, kz, s, z));
     assert_int_equal(oct_plan_create(g, NULL, NULL, &p, &e), OCT_EMALFORMED);
     assert_non_null(strstr(e.text, "'conv'"));
     oct_graph_destroy(g);
 }
 
-/* Elements 3, 0, 1, 120, 7, 2 of every type, in both layouts of [1,2,3], as numbers and through parameters per channel. */
+/* Elements 3, 0, 1, 120, 7, 2 of every type, in both layouts of [1,2,3], as numbers and through parameters per
+ * channel. */
 static void numbers_of_every_type(void **state)
 {
     static const double v[6] = { 3, 0, 1, 120, 7, 2 };
-    static const oct_dtype types[] = { OCT_F32, OCT_F64, OCT_U8, OCT_S8, OCT_BOOL, OCT_U16, OCT_S16, OCT_S32, OCT_U32, OCT_S64, OCT_U64,
-                                       OCT_F16, OCT_BF16 };
+    static const oct_dtype types[] = { OCT_F32, OCT_F64, OCT_U8,  OCT_S8,  OCT_BOOL, OCT_U16, OCT_S16,
+                                       OCT_S32, OCT_U32, OCT_S64, OCT_U64, OCT_F16,  OCT_BF16 };
     static const float scale[2] = { 0.5f, 2 };
     static const int32_t zp[2] = { 1, -4 };
     const oct_quant qparams = { 2, 1, scale, zp };
@@ -758,22 +768,32 @@ static void numbers_of_every_type(void **state)
             for (int quantized = 0; quantized < 2; quantized++) {
                 uint64_t data[6] = { 0 };
                 float number[6];
-                const bool has_qparams = types[t] == OCT_U8 || types[t] == OCT_S8 || types[t] == OCT_U16 || types[t] == OCT_S16;
-                oct_operand x = { .dtype = types[t], .rank = 3, .dims = { 1, 2, 3 }, .count = 6, .data = data,
-                                  .layout = last ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN, .q = quantized ? &qparams : NULL };
+                const bool has_qparams =
+                    types[t] == OCT_U8 || types[t] == OCT_S8 || types[t] == OCT_U16 || types[t] == OCT_S16;
+                oct_operand x = { .dtype = types[t],
+                                  .rank = 3,
+                                  .dims = { 1, 2, 3 },
+                                  .count = 6,
+                                  .data = data,
+                                  .layout = last ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN,
+                                  .q = quantized ? &qparams : NULL };
                 if (quantized && !has_qparams)
                     continue;
                 for (int i = 0; i < 6; i++) { /* element i of the plain order, channel i / 3 */
                     const int place = last ? i % 3 * 2 + i / 3 : i;
                     if (types[t] == OCT_F16 || types[t] == OCT_BF16)
-                        ((uint16_t *)data)[place] = types[t] == OCT_F16 ? oct_f32_to_f16((float)v[i]) : oct_f32_to_bf16((float)v[i]);
+                        ((uint16_t *)data)[place] =
+                            types[t] == OCT_F16 ? oct_f32_to_f16((float)v[i]) : oct_f32_to_bf16((float)v[i]);
                     else
                         oct_elem_store(types[t], data, place, 1, 1, OCT_DOM_D, &v[i]);
                 }
                 GOOD(oct_operand_to_f32(&x, number, err));
                 for (int i = 0; i < 6; i++)
-                    if (number[i] != (float)(quantized ? scale[i / 3] * (v[i] - zp[i / 3]) : types[t] == OCT_BOOL ? v[i] != 0 : v[i]))
-                        fail_msg("%s, layout %d: element %d is %g", oct_dtype_name(types[t]), last, i, (double)number[i]);
+                    if (number[i] != (float)(quantized              ? scale[i / 3] * (v[i] - zp[i / 3])
+                                             : types[t] == OCT_BOOL ? v[i] != 0
+                                                                    : v[i]))
+                        fail_msg("%s, layout %d: element %d is %g", oct_dtype_name(types[t]), last, i,
+                                 (double)number[i]);
             }
     oct_err e = OCT_ERR_INIT;
     oct_operand z = { .dtype = OCT_C64, .rank = 0, .count = 1 };
@@ -794,8 +814,13 @@ static void numbers_are_set(void **state)
             uint64_t data[6] = { 0 };
             float number[6];
             const bool real = types[t] == OCT_F32 || types[t] == OCT_F16 || types[t] == OCT_BF16;
-            oct_operand x = { .dtype = types[t], .rank = 3, .dims = { 1, 2, 3 }, .count = 6, .data = data,
-                              .layout = last ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN, .q = real ? NULL : &qparams };
+            oct_operand x = { .dtype = types[t],
+                              .rank = 3,
+                              .dims = { 1, 2, 3 },
+                              .count = 6,
+                              .data = data,
+                              .layout = last ? OCT_LAYOUT_CHANNELS_LAST : OCT_LAYOUT_PLAIN,
+                              .q = real ? NULL : &qparams };
             GOOD(oct_operand_from_f32(&x, v, err));
             if (types[t] == OCT_U8) /* the second and the fourth element trade places */
                 assert_int_equal(((uint8_t *)data)[1], last ? 124 : 4);
@@ -822,7 +847,8 @@ static void channels_change_places(void **state)
     for (size_t k = 0; k < 2 * OCT_COUNT(sizes) * OCT_COUNT(widths); k++) {
         const bool through = k % 2 && k / 2 % OCT_COUNT(sizes) == 0;
         const size_t size = sizes[k / 2 % OCT_COUNT(sizes)];
-        const int64_t w = widths[k / 2 / OCT_COUNT(sizes)], first = k % 2, n = C - 2 * first; /* all channels, or all but the outer ones */
+        const int64_t w = widths[k / 2 / OCT_COUNT(sizes)], first = k % 2,
+                      n = C - 2 * first; /* all channels, or all but the outer ones */
         oct_nd d = { .rank = 3, .arrays = 2, .dims = { n, H, w }, .stride = { { H * w, w, 1 }, { 1, w * C, C } } };
         memset(y, 0xee, ALL);
         memset(turned, 0xee, ALL);
@@ -842,15 +868,31 @@ static void channels_change_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qlinear_channels), cmocka_unit_test(numbers_are_set), cmocka_unit_test(equal_packed_weights_are_kept_once),
-        cmocka_unit_test(conv_ranks),        cmocka_unit_test(concat_axes),      cmocka_unit_test(transposes),
-        cmocka_unit_test(permutations),      cmocka_unit_test(aliases),          cmocka_unit_test(inputs_change),
-        cmocka_unit_test(constant_dequantize), cmocka_unit_test(dynamic_shapes), cmocka_unit_test(shape_errors),
-        cmocka_unit_test(errors_name_nodes), cmocka_unit_test(places),           cmocka_unit_test(runs_allocate_nothing),
-        cmocka_unit_test(overwrites),         cmocka_unit_test(numbers_of_every_type),
-        cmocka_unit_test(failing_allocations), cmocka_unit_test(float_taps),     cmocka_unit_test(integer_taps),
-        cmocka_unit_test(tapped_shapes),      cmocka_unit_test(profile_starts_anew),
-        cmocka_unit_test(tap_stops),         cmocka_unit_test(integer_close_to_float), cmocka_unit_test(dropout_mask),
+        cmocka_unit_test(qlinear_channels),
+        cmocka_unit_test(numbers_are_set),
+        cmocka_unit_test(equal_packed_weights_are_kept_once),
+        cmocka_unit_test(conv_ranks),
+        cmocka_unit_test(concat_axes),
+        cmocka_unit_test(transposes),
+        cmocka_unit_test(permutations),
+        cmocka_unit_test(aliases),
+        cmocka_unit_test(inputs_change),
+        cmocka_unit_test(constant_dequantize),
+        cmocka_unit_test(dynamic_shapes),
+        cmocka_unit_test(shape_errors),
+        cmocka_unit_test(errors_name_nodes),
+        cmocka_unit_test(places),
+        cmocka_unit_test(runs_allocate_nothing),
+        cmocka_unit_test(overwrites),
+        cmocka_unit_test(numbers_of_every_type),
+        cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(float_taps),
+        cmocka_unit_test(integer_taps),
+        cmocka_unit_test(tapped_shapes),
+        cmocka_unit_test(profile_starts_anew),
+        cmocka_unit_test(tap_stops),
+        cmocka_unit_test(integer_close_to_float),
+        cmocka_unit_test(dropout_mask),
         cmocka_unit_test(channels_change_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,11 +22,30 @@ typedef struct op_case {
 } op_case;
 
 static const op_case cases[] = {
-    { .op = "Relu" }, { .op = "LeakyRelu" }, { .op = "Abs" }, { .op = "Neg" }, { .op = "PRelu", .slope = 4 },
-    { .op = "Add", .two = true }, { .op = "Sub", .two = true }, { .op = "Sum", .two = true }, { .op = "Max", .two = true },
-    { .op = "Min", .two = true }, { .op = "MaxPool" }, { .op = "AveragePool" }, { .op = "GlobalAveragePool" }, { .op = "GlobalMaxPool" },
-    { .op = "ReduceMean" }, { .op = "ReduceMax" }, { .op = "ReduceMin" }, { .op = "ReduceSum" }, { .op = "ReduceMean", .shape = "4,2,3,5", .first = true },
-    { .op = "Flatten", .shape = "2,4,1,1" }, { .op = "Squeeze", .shape = "2,4,1,1" }, { .op = "Transpose" }, { .op = "Clip" }, { .op = "Identity" },
+    { .op = "Relu" },
+    { .op = "LeakyRelu" },
+    { .op = "Abs" },
+    { .op = "Neg" },
+    { .op = "PRelu", .slope = 4 },
+    { .op = "Add", .two = true },
+    { .op = "Sub", .two = true },
+    { .op = "Sum", .two = true },
+    { .op = "Max", .two = true },
+    { .op = "Min", .two = true },
+    { .op = "MaxPool" },
+    { .op = "AveragePool" },
+    { .op = "GlobalAveragePool" },
+    { .op = "GlobalMaxPool" },
+    { .op = "ReduceMean" },
+    { .op = "ReduceMax" },
+    { .op = "ReduceMin" },
+    { .op = "ReduceSum" },
+    { .op = "ReduceMean", .shape = "4,2,3,5", .first = true },
+    { .op = "Flatten", .shape = "2,4,1,1" },
+    { .op = "Squeeze", .shape = "2,4,1,1" },
+    { .op = "Transpose" },
+    { .op = "Clip" },
+    { .op = "Identity" },
 };
 
 static void set_attributes(oct_graph *g, const op_case *k)
@@ -58,7 +77,8 @@ static oct_graph *build(const op_case *k)
     return g;
 }
 
-/* Runs it on inputs whose channel c, along `axis`, is multiplied by 2^(3 c - 4) where `scaled`. Returns how many numbers. */
+/* Runs it on inputs whose channel c, along `axis`, is multiplied by 2^(3 c - 4) where `scaled`. Returns how many
+ * numbers. */
 static size_t run(const oct_graph *g, int axis, bool scaled, float *to)
 {
     static float x[2][MOST];
@@ -88,7 +108,8 @@ static void operators_scale_as_records_say(void **state)
         oct_graph *g = build(&cases[i]);
         const int axis = cases[i].first ? 0 : 1, kept = oct_kept_axis(g, net_last, 0, axis);
         const oct_shape *y = &g->value[g->output[0]].shape;
-        if (kept < 0 || !(oct_homogeneous_in(g, net_last) & 1) || (cases[i].two && !(oct_homogeneous_in(g, net_last) & 2)))
+        if (kept < 0 || !(oct_homogeneous_in(g, net_last) & 1) ||
+            (cases[i].two && !(oct_homogeneous_in(g, net_last) & 2)))
             fail_msg("%s", cases[i].op);
         size_t inner = 1;
         for (int d = kept + 1; d < y->rank; d++)
@@ -123,8 +144,10 @@ static void run_norm(size_t i, bool scaled, float *to)
     for (int k = 0; k < 8; k++)
         c[k / 4][k % 4] = ldexpf(1 + 0.3f * (float)k, scaled ? 3 * (k % 4) - 4 : 0);
     const int x = net_input(g, "x", OCT_F32, "2,3,4"), y = norms[i].data > 1 ? net_input(g, "y", OCT_F32, "2,3,4") : -1;
-    const int gamma = net_const(g, "gamma", OCT_F32, "4", c[0]), beta = norms[i].shift ? net_const(g, "beta", OCT_F32, "4", c[1]) : -1;
-    net_output(g, y >= 0 ? NET_NODE(g, norms[i].op, "node", "out", x, y, gamma, beta) : NET_NODE(g, norms[i].op, "node", "out", x, gamma, beta));
+    const int gamma = net_const(g, "gamma", OCT_F32, "4", c[0]),
+              beta = norms[i].shift ? net_const(g, "beta", OCT_F32, "4", c[1]) : -1;
+    net_output(g, y >= 0 ? NET_NODE(g, norms[i].op, "node", "out", x, y, gamma, beta)
+                         : NET_NODE(g, norms[i].op, "node", "out", x, gamma, beta));
     assert_int_equal(oct_homogeneous_in(g, net_last), (norms[i].shift ? 3u : 1u) << norms[i].data);
     assert_int_equal(net_run(g, to, MOST), 24);
     oct_graph_destroy(g);
@@ -160,7 +183,8 @@ static void every_such_record_has_a_case(void **state)
 static void others_do_not(void **state)
 {
     oct_graph *g = net_graph(13);
-    const int x = net_input(g, "x", OCT_F32, "2,4,3,3"), six = NET_F32(g, "six", "", 6), least = NET_F32(g, "least", "", 0);
+    const int x = net_input(g, "x", OCT_F32, "2,4,3,3"), six = NET_F32(g, "six", "", 6),
+              least = NET_F32(g, "least", "", 0);
     NET_NODE(g, "Sigmoid", "s", "s_out", x);
     assert_int_equal(oct_homogeneous_in(g, net_last), 0);
     NET_NODE(g, "Mul", "m", "m_out", x, x);
@@ -199,7 +223,8 @@ static int conv(oct_graph *g, const char *name, const char *out, int x, const ch
     snprintf(w, sizeof w, "%s_w", name);
     snprintf(b, sizeof b, "%s_b", name);
     strncat(channels, dims, strcspn(dims, ","));
-    const int weights = net_random(g, w, dims, 3u + (uint32_t)name[0]), bias = net_random(g, b, channels, 90u + (uint32_t)name[0]);
+    const int weights = net_random(g, w, dims, 3u + (uint32_t)name[0]),
+              bias = net_random(g, b, channels, 90u + (uint32_t)name[0]);
     const int y = NET_NODE(g, "Conv", name, out, x, weights, bias);
     net_int(g, "group", group);
     NET_INTS(g, "pads", pad, pad, pad, pad);
@@ -242,7 +267,8 @@ static void sets_hold_all_that_takes_a_factor(void **state)
     assert_true(s[0].n_values == 2 && s[0].n_makers == 1 && s[0].n_readers == 1);
     assert_true(has(g, s[0].maker, 1, "a") && has(g, s[0].reader, 1, "dw"));
     assert_true(s[1].n_values == 7 && s[1].n_makers == 2 && s[1].n_readers == 2);
-    assert_true(has(g, s[1].maker, 2, "dw") && has(g, s[1].maker, 2, "c") && has(g, s[1].reader, 2, "c") && has(g, s[1].reader, 2, "fc"));
+    assert_true(has(g, s[1].maker, 2, "dw") && has(g, s[1].maker, 2, "c") && has(g, s[1].reader, 2, "c") &&
+                has(g, s[1].reader, 2, "fc"));
     oct_graph_destroy(g);
 }
 
@@ -351,10 +377,14 @@ static void readers_that_cannot_scale_stand_in_the_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operators_scale_as_records_say), cmocka_unit_test(every_such_record_has_a_case), cmocka_unit_test(others_do_not),
+        cmocka_unit_test(operators_scale_as_records_say),
+        cmocka_unit_test(every_such_record_has_a_case),
+        cmocka_unit_test(others_do_not),
         cmocka_unit_test(normalizations_scale_with_their_constants),
-        cmocka_unit_test(mixed_dimensions_are_not_kept),  cmocka_unit_test(sets_hold_all_that_takes_a_factor),
-        cmocka_unit_test(factors_leave_the_function),     cmocka_unit_test(readers_that_cannot_scale_stand_in_the_way),
+        cmocka_unit_test(mixed_dimensions_are_not_kept),
+        cmocka_unit_test(sets_hold_all_that_takes_a_factor),
+        cmocka_unit_test(factors_leave_the_function),
+        cmocka_unit_test(readers_that_cannot_scale_stand_in_the_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,8 @@ static void sequences_grow(void **state)
     int empty = NET_NODE(g, "SequenceEmpty", "empty", "e", -1);
     int y = NET_NODE(g, "Loop", "loop", "y", m, -1, empty), at = net_last;
     oct_graph *b = net_nested(g);
-    int i = net_input(b, "i", OCT_S64, ""), go = net_input(b, "go", OCT_BOOL, ""), s = net_input(b, "s", OCT_UNDEFINED, "");
+    int i = net_input(b, "i", OCT_S64, ""), go = net_input(b, "go", OCT_BOOL, ""),
+        s = net_input(b, "s", OCT_UNDEFINED, "");
     b->value[s].shape.rank = -1;
     int f = NET_NODE(b, "Cast", "cast", "f", i);
     net_int(b, "to", OCT_F32);
@@ -148,8 +149,12 @@ static void refused(void **state)
         const char *op, *says;
         int64_t at;
     } cases[] = {
-        { "SequenceAt", "position 3", 3 },      { "SequenceAt", "position -4", -4 }, { "SequenceErase", "position 3", 3 },
-        { "SequenceInsert", "position 4", 4 },  { "SequenceInsert", "int64", 0 },    { "OptionalGetElement", "empty", 0 },
+        { "SequenceAt", "position 3", 3 },
+        { "SequenceAt", "position -4", -4 },
+        { "SequenceErase", "position 3", 3 },
+        { "SequenceInsert", "position 4", 4 },
+        { "SequenceInsert", "int64", 0 },
+        { "OptionalGetElement", "empty", 0 },
         { "ConcatFromSequence", "another shape", 0 },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
@@ -174,7 +179,8 @@ static void refused(void **state)
         net_output(g, y);
         oct_err e = OCT_ERR_INIT;
         oct_plan *p = net_plan(g, NULL, NULL);
-        assert_int_equal(oct_plan_run(p, (const void *const[]){ (float[]){ 1, 2, 3, 4, 5 }, &cases[i].at }, &e), OCT_EMALFORMED);
+        assert_int_equal(oct_plan_run(p, (const void *const[]){ (float[]){ 1, 2, 3, 4, 5 }, &cases[i].at }, &e),
+                         OCT_EMALFORMED);
         if (!strstr(e.text, cases[i].says) || !strstr(e.text, "'odd'"))
             fail_msg("%s", e.text);
         oct_plan_destroy(p);

@@ -1,4 +1,5 @@
-/* Metrics of sets against numbers computed elsewhere (NumPy, scikit-learn's definitions), rules for outputs, and truths. */
+/* Metrics of sets against numbers computed elsewhere (NumPy, scikit-learn's definitions), rules for outputs, and
+ * truths. */
 #include "eval/bootstrap.h"
 #include "eval/classes.h"
 #include "eval/correlation.h"
@@ -80,7 +81,8 @@ static const char *file_of(const char *name, const char *text)
 
 /* ---- classes ---- */
 
-/* labels 0 0 1 1 2 2 2, found 0 1 1 1 2 0 3: of class 0 P 1/2 R 1/2, of 1 P 2/3 R 1, of 2 P 1 R 1/3, of 3 (found alone) 0. */
+/* labels 0 0 1 1 2 2 2, found 0 1 1 1 2 0 3: of class 0 P 1/2 R 1/2, of 1 P 2/3 R 1, of 2 P 1 R 1/3, of 3 (found alone)
+ * 0. */
 static void shares_of_classes(void **state)
 {
     static const int label[] = { 0, 0, 1, 1, 2, 2, 2 }, found[] = { 0, 1, 1, 1, 2, 0, 3 };
@@ -153,7 +155,8 @@ static void correlations(void **state)
 /* Embeddings whose cosines are 1, 0, -1, 0.6 and 0.8, beside scores 5 1 0 2 3: one pair is out of order. */
 static void pairs(void **state)
 {
-    static const float v[][2] = { { 2, 0 }, { 3, 0 }, { 0, 1 }, { 1, 0 }, { 1, 0 }, { -2, 0 }, { 5, 0 }, { 3, 4 }, { 0, 1 }, { 3, 4 } };
+    static const float v[][2] = { { 2, 0 },  { 3, 0 }, { 0, 1 }, { 1, 0 }, { 1, 0 },
+                                  { -2, 0 }, { 5, 0 }, { 3, 4 }, { 0, 1 }, { 3, 4 } };
     static const char *const truths[] = { "score\n5\n1\n0\n3\n2\n", "a,b,score\n0,1,5\n2,3,1\n8,9,2\n4,5,0\n6,7,3\n" };
     for (size_t k = 0; k < OCT_COUNT(truths); k++) {
         judged x;
@@ -215,7 +218,8 @@ static void maps(void **state)
 {
     static const uint8_t truth[16] = { 0, 0, 1, 1, 0, 2, 255, 1, 2, 2, 2, 2, 0, 0, 0, 0 };
     /* Taken for: 0 1 / 2 1, each over two columns; then 2 2 / 2 2. */
-    static const float scores[2][3][4] = { { { 5, 0, 0, 0 }, { 1, 5, 0, 3 }, { 0, 0, 5, 0 } }, { { 0 }, { 0 }, { 1, 1, 1, 1 } } };
+    static const float scores[2][3][4] = { { { 5, 0, 0, 0 }, { 1, 5, 0, 3 }, { 0, 0, 5, 0 } },
+                                           { { 0 }, { 0 }, { 1, 1, 1, 1 } } };
     write_maps(truth);
     oct_truth *t;
     char path[128];
@@ -244,7 +248,8 @@ static void maps(void **state)
     const oct_set_tensor o = { "y", 2, flat, numbers, 8 };
     const oct_set_view v = { .name = "s", .index = 0, .out = &o, .ref = &o, .n_out = 1 };
     assert_int_equal(x.set->type->add(x.set, &v, NULL), OCT_OK);
-    NEAR(value(&x, oct_maps_miou), (1 + 2.0 / 3 + 1 + 0) / 4, 1e-15); /* 3 was found, and is not there; 7 does not count */
+    NEAR(value(&x, oct_maps_miou), (1 + 2.0 / 3 + 1 + 0) / 4,
+         1e-15); /* 3 was found, and is not there; 7 does not count */
     oct_set_free(x.set);
     oct_truth_close(t);
 }
@@ -256,7 +261,8 @@ static double share_right(const oct_set *s, const double *draws, double *scratch
     return oct_classes_recall(s, draws, scratch);
 }
 
-/* Recall of class 1, all of whose samples count, is a mean; so the interval of its difference is about that of means. */
+/* Recall of class 1, all of whose samples count, is a mean; so the interval of its difference is about that of
+ * means. */
 static void intervals(void **state)
 {
     judged a, b;
@@ -311,7 +317,8 @@ static void rules(void **state)
     assert_non_null(strstr(err.hint, "binary"));
     const char *text = "judges boxes\nboxes [n,85] 0..3 # sides\nscores out[0] [85,n] 5..\nform cxcywh\nnms 0.6 all\n";
     assert_int_equal(oct_decode_parse(text, "r", "", &r, &err), OCT_OK);
-    assert_true(r->box.boxes.rank == 2 && r->box.boxes.dims[0] == OCT_OUTPUT_ROWS && r->box.boxes.dims[1] == 85 && r->box.boxes.last == 3);
+    assert_true(r->box.boxes.rank == 2 && r->box.boxes.dims[0] == OCT_OUTPUT_ROWS && r->box.boxes.dims[1] == 85 &&
+                r->box.boxes.last == 3);
     assert_true(r->box.scores.first == 5 && r->box.scores.last == -1 && strcmp(r->box.scores.name, "out[0]") == 0);
     assert_true(r->box.nms == 0.6 && r->box.nms_all);
     oct_decode_close(r);
@@ -346,11 +353,13 @@ static void boxes_of_csv(void **state)
     oct_err err = OCT_ERR_INIT;
     const oct_object *o;
     size_t n;
-    const char *text = "file,class,x1,y1,x2,y2,crowd\nb.png,2,1,2,3,4,\nx/a.png,0,0,0,5,5,1\nb.png,1,9,9,10,10,0\nempty.png,,,,,,\n";
+    const char *text =
+        "file,class,x1,y1,x2,y2,crowd\nb.png,2,1,2,3,4,\nx/a.png,0,0,0,5,5,1\nb.png,1,9,9,10,10,0\nempty.png,,,,,,\n";
     assert_int_equal(oct_truth_open(file_of("t.csv", text), &t, &err), OCT_OK);
     assert_int_equal(oct_truth_kind(t), OCT_SET_BOXES);
     assert_int_equal(oct_truth_classes(t), 3);
-    assert_true(oct_truth_objects(t, "data/b.png", 0, &o, &n) && n == 2 && o[0].class_place == 2 && o[1].x1 == 9 && !o[1].crowd);
+    assert_true(oct_truth_objects(t, "data/b.png", 0, &o, &n) && n == 2 && o[0].class_place == 2 && o[1].x1 == 9 &&
+                !o[1].crowd);
     assert_true(oct_truth_objects(t, "x/a.png", 0, &o, &n) && n == 1 && o[0].crowd);
     assert_true(oct_truth_objects(t, "empty.png", 0, &o, &n) && n == 0);
     assert_true(oct_truth_objects(t, "other.png", 0, &o, &n) && n == 0); /* has none */
@@ -358,7 +367,8 @@ static void boxes_of_csv(void **state)
     assert_int_equal(oct_truth_open(file_of("t.csv", "sample,class,x1,y1,x2,y2\n3,0,1,1,2,2\n"), &t, &err), OCT_OK);
     assert_true(oct_truth_objects(t, "?", 3, &o, &n) && n == 1 && oct_truth_objects(t, "?", 2, &o, &n) && n == 0);
     oct_truth_close(t);
-    assert_int_equal(oct_truth_open(file_of("t.csv", "file,class,x1,y1,x2,y2\na,0.5,1,1,2,2\n"), &t, &err), OCT_EMALFORMED);
+    assert_int_equal(oct_truth_open(file_of("t.csv", "file,class,x1,y1,x2,y2\na,0.5,1,1,2,2\n"), &t, &err),
+                     OCT_EMALFORMED);
     assert_non_null(strstr(err.text, "t.csv: line 2: "));
     assert_int_equal(oct_truth_open(file_of("t.csv", "file,label\na,0\n"), &t, &err), OCT_EMALFORMED);
 }
@@ -369,10 +379,11 @@ static void boxes_of_coco(void **state)
     oct_err err = OCT_ERR_INIT;
     const oct_object *o;
     size_t n;
-    const char *text = "{\"images\": [{\"id\": 7, \"file_name\": \"b.jpg\"}, {\"id\": 3, \"file_name\": \"a.jpg\"}],"
-                       " \"categories\": [{\"id\": 18}, {\"id\": 5}],"
-                       " \"annotations\": [{\"image_id\": 3, \"category_id\": 18, \"bbox\": [1, 2, 3, 4], \"iscrowd\": 1},"
-                       " {\"image_id\": 3, \"category_id\": 5, \"bbox\": [0, 0, 1, 1]}]}";
+    const char *text =
+        "{\"images\": [{\"id\": 7, \"file_name\": \"b.jpg\"}, {\"id\": 3, \"file_name\": \"a.jpg\"}],"
+        " \"categories\": [{\"id\": 18}, {\"id\": 5}],"
+        " \"annotations\": [{\"image_id\": 3, \"category_id\": 18, \"bbox\": [1, 2, 3, 4], \"iscrowd\": 1},"
+        " {\"image_id\": 3, \"category_id\": 5, \"bbox\": [0, 0, 1, 1]}]}";
     const oct_status s = oct_truth_open(file_of("t.json", text), &t, &err);
     if (s == OCT_EUNSUPPORTED) {
         print_message("# skipped: a build without jansson\n");
@@ -381,11 +392,13 @@ static void boxes_of_coco(void **state)
     assert_int_equal(s, OCT_OK);
     assert_int_equal(oct_truth_place(t, 18), 1);
     assert_int_equal(oct_truth_place(t, 6), -1);
-    assert_true(oct_truth_objects(t, "a.jpg", 0, &o, &n) && n == 2 && o[0].class_place == 1 && o[0].x2 == 4 && o[0].crowd && o[1].class_place == 0);
+    assert_true(oct_truth_objects(t, "a.jpg", 0, &o, &n) && n == 2 && o[0].class_place == 1 && o[0].x2 == 4 &&
+                o[0].crowd && o[1].class_place == 0);
     assert_true(oct_truth_objects(t, "b.jpg", 0, &o, &n) && n == 0);
     assert_false(oct_truth_objects(t, "c.jpg", 0, &o, &n)); /* does not count */
     oct_truth_close(t);
-    static const char *const bad[] = { "[]", "{}", "{\"images\": [{\"id\": 1}], \"categories\": [], \"annotations\": []}",
+    static const char *const bad[] = { "[]", "{}",
+                                       "{\"images\": [{\"id\": 1}], \"categories\": [], \"annotations\": []}",
                                        "{\"images\": [], \"categories\": [], \"annotations\": [{\"image_id\": 1}]}" };
     for (size_t i = 0; i < OCT_COUNT(bad); i++)
         assert_int_equal(oct_truth_open(file_of("t.json", bad[i]), &t, &err), OCT_EMALFORMED);
@@ -412,9 +425,16 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_of_classes), cmocka_unit_test(two_classes),   cmocka_unit_test(correlations), cmocka_unit_test(pairs), cmocka_unit_test(maps), cmocka_unit_test(peak_noise),
+        cmocka_unit_test(shares_of_classes),
+        cmocka_unit_test(two_classes),
+        cmocka_unit_test(correlations),
+        cmocka_unit_test(pairs),
+        cmocka_unit_test(maps),
+        cmocka_unit_test(peak_noise),
         cmocka_unit_test(intervals),
-        cmocka_unit_test(rules),             cmocka_unit_test(boxes_of_csv), cmocka_unit_test(boxes_of_coco),
+        cmocka_unit_test(rules),
+        cmocka_unit_test(boxes_of_csv),
+        cmocka_unit_test(boxes_of_coco),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

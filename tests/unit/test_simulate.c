@@ -92,7 +92,8 @@ static void decide(work *w)
     size_t n_in;
     write_samples(w);
     GOOD(oct_eval_inputs(&(oct_eval_model){ "net", w->m.graph, 0 }, 1, w->m.graph->arena, &in, &n_in, err));
-    GOOD(oct_source_open(&(oct_source_options){ .specs = &spec, .n_specs = 1, .inputs = in, .n_inputs = n_in }, &w->src, err));
+    GOOD(oct_source_open(&(oct_source_options){ .specs = &spec, .n_specs = 1, .inputs = in, .n_inputs = n_in }, &w->src,
+                         err));
     GOOD(oct_conversion_open(&w->c, &w->o, err));
     oct_conversion_take(&w->c, &w->m);
     GOOD(oct_conversion_decide(&w->c, w->src, err));
@@ -210,7 +211,8 @@ static void build_mixed(work *w, const char *last)
 {
     oct_graph *g = w->m.graph;
     set_input(w, "1,3,6,7");
-    const int a = NET_NODE(g, "Conv", "a", "a_out", g->input[0], net_random(g, "aw", "8,3,3,3", 1), net_random(g, "ab", "8", 2));
+    const int a =
+        NET_NODE(g, "Conv", "a", "a_out", g->input[0], net_random(g, "aw", "8,3,3,3", 1), net_random(g, "ab", "8", 2));
     const int r = NET_NODE(g, "Relu", "relu", "r", a);
     const int b = NET_NODE(g, "Conv", "b", "b_out", r, net_random(g, "bw", "4,8,1,1", 3));
     const int k = net_random(g, "k", "4,4,5", 4);
@@ -302,7 +304,8 @@ static void maps_of_a_sigmoid_are_judged_as_they_are(void **state)
         work *w = new_work();
         oct_graph *g = w->m.graph;
         set_input(w, "1,3,6,7");
-        const int a = NET_NODE(g, "Conv", "a", "logits", g->input[0], net_random(g, "aw", "5,3,3,3", 1), net_random(g, "ab", "5", 2));
+        const int a = NET_NODE(g, "Conv", "a", "logits", g->input[0], net_random(g, "aw", "5,3,3,3", 1),
+                               net_random(g, "ab", "5", 2));
         net_output(g, NET_NODE(g, last[k], "last", "y", a));
         decide(w);
         const oct_sim_loss loss = measured(w, 0, &everything);
@@ -373,10 +376,13 @@ static void build_unread_peaks(work *w)
     net_output(g, NET_NODE(g, "Conv", "b", "y", r, net_random(g, "bw", "4,8,3,3", 7)));
 }
 
-/* What a tensor's readers do not use is clipped, which by its own error no range should; no observer for the whole model is better. */
+/* What a tensor's readers do not use is clipped, which by its own error no range should; no observer for the whole
+ * model is better. */
 static void unread_peaks_are_clipped(void **state)
 {
-    static const char *const observer[] = { NULL, "minmax", "hist-mse=4", "hist-mse", "hist-percentile=99.99", "hist-percentile=99.9" };
+    static const char *const observer[] = {
+        NULL, "minmax", "hist-mse=4", "hist-mse", "hist-percentile=99.99", "hist-percentile=99.9"
+    };
     double noise[OCT_COUNT(observer)];
     for (size_t k = 0; k < OCT_COUNT(observer); k++) {
         work *w = new_work();
@@ -391,7 +397,8 @@ static void unread_peaks_are_clipped(void **state)
             const oct_quant *q = w->c.job->value[w->c.job->g->input[0]].quant;
             assert_true(q->scale[0] < 4.0f / 255);
             /* Of ranges alone: weights are rounded as well. */
-            assert_true(r->after > r->before + 10 && r->after > to_db(noise[0] / 2) && r->after < to_db(noise[0] / 2) + 6);
+            assert_true(r->after > r->before + 10 && r->after > to_db(noise[0] / 2) &&
+                        r->after < to_db(noise[0] / 2) + 6);
         }
         free_work(w);
     }
@@ -400,8 +407,8 @@ static void unread_peaks_are_clipped(void **state)
     assert_true(100 * noise[0] < noise[1]);
 }
 
-/* Differences of channels that are nearly equal, so that the rounding of the input is what counts. One sample is half as large again as others, and no
- * value is rare. */
+/* Differences of channels that are nearly equal, so that the rounding of the input is what counts. One sample is half
+ * as large again as others, and no value is rare. */
 static void build_differences(work *w)
 {
     enum { CHANNEL = 32 * 32 };
@@ -449,7 +456,8 @@ static double mean_of(double db, double other)
     return to_db((pow(10, -db / 10) + pow(10, -other / 10)) / 2);
 }
 
-/* The statistics of each half are those of its own samples, both together those of all; what is judged on one is the mean noise with ranges of the other and of all. */
+/* The statistics of each half are those of its own samples, both together those of all; what is judged on one is the
+ * mean noise with ranges of the other and of all. */
 static void ranges_are_judged_on_other_samples(void **state)
 {
     work *w = new_work();
@@ -489,8 +497,8 @@ static void ranges_are_judged_on_other_samples(void **state)
 
 /* ---- sensitivity and mixed precision ---- */
 
-/* A 1x1 layer reads an input whose first channel is `outlier` times as large and counts as much less; `wide`: it has much of the
- * multiply-accumulates. */
+/* A 1x1 layer reads an input whose first channel is `outlier` times as large and counts as much less; `wide`: it has
+ * much of the multiply-accumulates. */
 static void build_planted(work *w, float outlier, bool wide)
 {
     oct_graph *g = w->m.graph;
@@ -539,7 +547,8 @@ static void planted_value_is_first(void **state)
 /* What causes a share of the loss, or of what is left without that, is found with the noise that it has alone. */
 static void worst_values_are_found(void **state)
 {
-    const double share = 6.5e-4; /* of all: the planted value alone; of the rest, most of which weights cause: one more */
+    const double share =
+        6.5e-4; /* of all: the planted value alone; of the rest, most of which weights cause: one more */
     work *w = new_work();
     oct_arena *a = oct_arena_create();
     oct_sensitivity all, worst;
@@ -582,7 +591,12 @@ static void parts_measure_the_whole(void **state)
             GOOD(oct_memo_create(7, a, &m, err));
             GOOD(oct_sensitivity_measure_part(sim, w->c.job, 0.01, i, n, m, a, err));
             oct_memo_put(m, &rest[i]);
-            part[i] = (oct_part){ .form = &oct_part_of_sensitivity, .path = "part", .index = i, .count = n, .rest = (const uint8_t *)rest[i].data, .n_rest = rest[i].len };
+            part[i] = (oct_part){ .form = &oct_part_of_sensitivity,
+                                  .path = "part",
+                                  .index = i,
+                                  .count = n,
+                                  .rest = (const uint8_t *)rest[i].data,
+                                  .n_rest = rest[i].len };
         }
         oct_parts parts = { .v = part, .n = n };
         GOOD(oct_memo_join(&parts, a, &m, err));
@@ -590,7 +604,8 @@ static void parts_measure_the_whole(void **state)
         GOOD(oct_sensitivity_measure(sim, w->c.job, 0.01, true, m, a, &joined, err));
         assert_int_equal(joined.n, all.n);
         for (size_t i = 0; i < all.n; i++)
-            assert_true(joined.site[i].value == all.site[i].value && joined.site[i].node == all.site[i].node && joined.site[i].noise == all.site[i].noise);
+            assert_true(joined.site[i].value == all.site[i].value && joined.site[i].node == all.site[i].node &&
+                        joined.site[i].noise == all.site[i].noise);
         parts.n = n - 1;
         oct_err fault = OCT_ERR_INIT;
         if (n > 1 && n < 9) {
@@ -605,7 +620,8 @@ static void parts_measure_the_whole(void **state)
     free_work(w);
 }
 
-/* What a measurement begins with leaves no trace: in whatever order values are measured, each gets what it gets in a new simulation. */
+/* What a measurement begins with leaves no trace: in whatever order values are measured, each gets what it gets in a
+ * new simulation. */
 static void order_changes_no_loss(void **state)
 {
     enum { MOST_VALUES = 64 };
@@ -694,7 +710,8 @@ static void planted_cause_stays_float(void **state)
     for (int wide = 0; wide < 2; wide++) {
         work *plain, *mixed;
         double share;
-        const double before = planted(wide ? 400 : 100, wide, false, &plain), after = planted(wide ? 400 : 100, wide, true, &mixed);
+        const double before = planted(wide ? 400 : 100, wide, false, &plain),
+                     after = planted(wide ? 400 : 100, wide, true, &mixed);
         const qnode *stem = &mixed->c.job->node[node_named(mixed, "stem")];
         assert_true(stem->scheme == OCT_SCHEME_FLOAT && strstr(stem->why, "rounding 'x' alone"));
         assert_int_equal(mixed->c.job->node[node_named(mixed, "body")].scheme, OCT_SCHEME_STATIC);
@@ -720,8 +737,9 @@ static float *weights_in(const work *w, const char *name)
     return (float *)(uintptr_t)w->m.graph->value[oct_graph_find(w->m.graph, name)].constant->data;
 }
 
-/* Two values beyond the budget. The first, the input, causes nearly all of the loss; the second, behind the stem, has a channel `wide` times
- * larger than the others. The weights of the head are rounded by a channel that is all but 0, but has `large` weights. */
+/* Two values beyond the budget. The first, the input, causes nearly all of the loss; the second, behind the stem, has a
+ * channel `wide` times larger than the others. The weights of the head are rounded by a channel that is all but 0, but
+ * has `large` weights. */
 static work *converted_with_two_causes(float wide, float large)
 {
     work *w = new_work();
@@ -740,10 +758,12 @@ static work *converted_with_two_causes(float wide, float large)
     return w;
 }
 
-/* In the place of float 16 bits, where the target takes such activations and its costs do not say that they take longer. */
+/* In the place of float 16 bits, where the target takes such activations and its costs do not say that they take
+ * longer. */
 static void planted_cause_gets_16_bits(void **state)
 {
-#define COSTS(kind, wide) "cost " kind " float mac=10\ncost " kind " static mac=5\ncost " kind " static16 mac=" wide "\n"
+#define COSTS(kind, wide) \
+    "cost " kind " float mac=10\ncost " kind " static mac=5\ncost " kind " static16 mac=" wide "\n"
 #define ALL_COSTS(wide) COSTS("conv", wide) COSTS("conv-few", wide) COSTS("conv-1x1", wide)
     static const struct {
         const char *text;
@@ -771,7 +791,8 @@ static void planted_cause_gets_16_bits(void **state)
         assert_true(w->c.n_promoted == 1 && w->c.promoted[0].wide == each[i].wide);
         assert_string_equal(w->c.promoted[0].value, "x");
         assert_int_equal(stem->scheme, each[i].wide ? OCT_SCHEME_STATIC : OCT_SCHEME_FLOAT);
-        assert_non_null(strstr(stem->why, each[i].wide ? "activations of 16 bits: rounding 'x' alone" : "left float: rounding 'x' alone"));
+        assert_non_null(strstr(stem->why, each[i].wide ? "activations of 16 bits: rounding 'x' alone"
+                                                       : "left float: rounding 'x' alone"));
         assert_true(each[i].wide ? x && x->dtype == OCT_U16 : !x);
         assert_true(body->scheme == OCT_SCHEME_STATIC && body->row.activations == OCT_U8);
         assert_true(r->ran && r->after > r->before + 3 && fabs(r->after - to_db(real_noise(w, "y", 1))) < 1);
@@ -791,7 +812,8 @@ static void values_beyond_the_budget_win_alone(void **state)
     free_work(w);
 }
 
-/* The weights of the head cost so much that the value within the budget, worth a try, does not win 1 dB; nothing is beyond the budget. */
+/* The weights of the head cost so much that the value within the budget, worth a try, does not win 1 dB; nothing is
+ * beyond the budget. */
 static void what_was_not_measured_does_not_stay(void **state)
 {
     work *w = new_work();
@@ -835,7 +857,8 @@ static int keep_first_apart(oct_graph *g, const char *name, const char *weights,
     return y;
 }
 
-/* Three values in a row have the same channel, far larger than the others, beside which those are lost in each: none wins alone. */
+/* Three values in a row have the same channel, far larger than the others, beside which those are lost in each: none
+ * wins alone. */
 static void values_win_together(void **state)
 {
     enum { LARGE = 400 };
@@ -858,7 +881,8 @@ static void values_win_together(void **state)
     const oct_method_result *r = method(w, "mixed-precision");
     assert_int_equal(w->c.n_promoted, 3);
     for (int k = 0; k < 3; k++)
-        assert_true(strcmp(w->c.promoted[k].layer, ((const char *const[]){ "first", "second", "stem" })[k]) == 0 && w->c.promoted[k].beyond_budget);
+        assert_true(strcmp(w->c.promoted[k].layer, ((const char *const[]){ "first", "second", "stem" })[k]) == 0 &&
+                    w->c.promoted[k].beyond_budget);
     assert_true(r->ran && r->before < 15 && r->after > 30);
     free_work(w);
 }
@@ -927,15 +951,16 @@ static void harmless_network_stays_integer(void **state)
 
 /* ---- equalization ---- */
 
-/* Channel o of what a depthwise layer reads has 2^-o of the range of the first one where `unequal`, and counts as much; else all are the
- * same. */
+/* Channel o of what a depthwise layer reads has 2^-o of the range of the first one where `unequal`, and counts as much;
+ * else all are the same. */
 static work *converted_depthwise(bool unequal, bool equalized)
 {
     work *w = new_work();
     oct_graph *g = w->m.graph;
     set_input(w, "1,4,8,8");
     const int first = net_random(g, "aw", "8,4,1,1", 21), second = net_random(g, "bw", "8,1,3,3", 22);
-    float *a = (float *)(uintptr_t)g->value[first].constant->data, *b = (float *)(uintptr_t)g->value[second].constant->data;
+    float *a = (float *)(uintptr_t)g->value[first].constant->data,
+          *b = (float *)(uintptr_t)g->value[second].constant->data;
     for (int i = 0; i < 32; i++)
         a[i] = unequal ? ldexpf(a[i], -(i / 4)) : a[i % 4];
     for (int i = 0; i < 72; i++)
@@ -1022,8 +1047,8 @@ static void goal_leaves_the_culprit_float(void **state)
     free_work(plain);
 }
 
-/* Around a value 16 bits come before float, where the target takes them and its costs do not say that they take longer; weights that are the
- * cause become float all the same. */
+/* Around a value 16 bits come before float, where the target takes them and its costs do not say that they take longer;
+ * weights that are the cause become float all the same. */
 static void goals_widen_before_they_leave_float(void **state)
 {
     static const struct {
@@ -1061,8 +1086,11 @@ static void goals_widen_before_they_leave_float(void **state)
         assert_true((taken->macs > 0) == !each[i].wide);
         const qnode *q = &j->node[node_named(w, culprit)];
         assert_int_equal(q->scheme, each[i].wide ? OCT_SCHEME_STATIC : OCT_SCHEME_FLOAT);
-        assert_true(strncmp(q->why, each[i].wide ? "activations of 16 bits to reach the goal" : "left float to reach the goal", 28) == 0);
-        assert_non_null(strstr(q->why, each[i].channel > 0 ? "rounding the weights of 'head'" : "rounding the value 'x'"));
+        assert_true(strncmp(q->why,
+                            each[i].wide ? "activations of 16 bits to reach the goal" : "left float to reach the goal",
+                            28) == 0);
+        assert_non_null(
+            strstr(q->why, each[i].channel > 0 ? "rounding the weights of 'head'" : "rounding the value 'x'"));
         assert_true(!each[i].wide || j->value[j->g->input[0]].quant->dtype == OCT_U16);
         assert_true(j->node[node_named(w, "body")].row.activations == OCT_U8);
         assert_true(to_db(real_noise(w, "y", 0)) > each[i].db); /* of other samples, by really quantized graphs */
@@ -1077,7 +1105,9 @@ static void goals_end_with_their_trials(void **state)
         double db;
         int trials;
         size_t want;
-    } cases[] = { { 300, 0, 0 }, { 300, 1, 2 }, { 300, 8, 4 }, { -50, 8, 1 } }; /* all float is equal: the second trial; a third wants to do with less */
+    } cases[] = {
+        { 300, 0, 0 }, { 300, 1, 2 }, { 300, 8, 4 }, { -50, 8, 1 }
+    }; /* all float is equal: the second trial; a third wants to do with less */
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         oct_goal goal;
         work *w = with_goal(cases[i].db, cases[i].trials, &goal);
@@ -1141,13 +1171,17 @@ static void losses_are_warned_of(void **state)
         double sqnr;
         const char *culprits, *says;
         bool judged;
-    } cases[] = { { 25, NULL, NULL, true },      { 12, NULL, NULL, true }, { 11.9, NULL, "below 12", true }, { -INFINITY, NULL, "below 12", true },
-                  { INFINITY, NULL, NULL, true }, { NAN, NULL, "not finite", true }, { NAN, NULL, NULL, false }, { 25, "conv", "conv", true } };
+    } cases[] = { { 25, NULL, NULL, true },         { 12, NULL, NULL, true },
+                  { 11.9, NULL, "below 12", true }, { -INFINITY, NULL, "below 12", true },
+                  { INFINITY, NULL, NULL, true },   { NAN, NULL, "not finite", true },
+                  { NAN, NULL, NULL, false },       { 25, "conv", "conv", true } };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         oct_eval_model_result models[2] = { { 0 } };
         oct_eval_result r = { .models = models, .n_models = 2 };
         models[1].broken = isnan(cases[i].sqnr);
-        oct_conversion c = { .verdict = cases[i].judged ? &r : NULL, .sqnr = cases[i].sqnr, .arena = oct_arena_create(),
+        oct_conversion c = { .verdict = cases[i].judged ? &r : NULL,
+                             .sqnr = cases[i].sqnr,
+                             .arena = oct_arena_create(),
                              .culprits = { .names = cases[i].culprits, .n = 1, .gain = 7 } };
         oct_conversion_warn_of_loss(&c);
         assert_int_equal(c.lossy, cases[i].says != NULL);
@@ -1164,10 +1198,13 @@ static void close_calls_are_no_loss(void **state)
         const char *metric;
         double drop, lo, hi;
         bool lossy;
-    } cases[] = { { "agreement", 4.0 / 64, 0.020, 0.152, false }, { "agreement", 9.0 / 64, 0.076, 0.248, false }, { "agreement", 16.0 / 64, 0.160, 0.369, true },
-                  { "top1", 0.05, 0.01, 0.09, true },             { "top1", 0.05, -0.01, 0.11, false },           { "agreement", 1, NAN, NAN, false } };
+    } cases[] = { { "agreement", 4.0 / 64, 0.020, 0.152, false }, { "agreement", 9.0 / 64, 0.076, 0.248, false },
+                  { "agreement", 16.0 / 64, 0.160, 0.369, true }, { "top1", 0.05, 0.01, 0.09, true },
+                  { "top1", 0.05, -0.01, 0.11, false },           { "agreement", 1, NAN, NAN, false } };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
-        oct_eval_score score = { .drop = cases[i].drop, .lo = cases[i].lo, .hi = cases[i].hi, .within_noise = cases[i].lo <= 0 };
+        oct_eval_score score = {
+            .drop = cases[i].drop, .lo = cases[i].lo, .hi = cases[i].hi, .within_noise = cases[i].lo <= 0
+        };
         oct_eval_model_result models[2] = { { 0 }, { .scores = &score } };
         oct_eval_result r = { .models = models, .n_models = 2, .n_scores = 1 };
         oct_conversion c = { .verdict = &r, .sqnr = 25, .arena = oct_arena_create() };
@@ -1241,7 +1278,8 @@ static void measurements_are_kept(void **state)
 
 enum { DEPTH = 100, NEURONS = 5, LATENT = 3, POSITIONS = 1024 }; /* the last: that are drawn for a layer as deep */
 
-/* Samples of few sources: inputs go together, in all halves alike. Position p of `positions` has channels by rows of one matrix. */
+/* Samples of few sources: inputs go together, in all halves alike. Position p of `positions` has channels by rows of
+ * one matrix. */
 static void correlate(work *w, size_t channels, size_t positions)
 {
     uint32_t seed = 41;
@@ -1279,12 +1317,14 @@ static void solve(double *a, double *b, int n)
     }
 }
 
-/* How far, in steps, the rounded weights q[n] of one output are at most from what they should be, with moments h[n][n]: input after
- * input in the given order, where those that are left could still be anything. The least error with the errors e of the earlier ones has
- * H_LL d = H_LE e for the changes d of those left. */
-static double farthest(const float *w, const double *h, const int *order, int n, double scale, int limit, const int8_t *q)
+/* How far, in steps, the rounded weights q[n] of one output are at most from what they should be, with moments h[n][n]:
+ * input after input in the given order, where those that are left could still be anything. The least error with the
+ * errors e of the earlier ones has H_LL d = H_LE e for the changes d of those left. */
+static double farthest(const float *w, const double *h, const int *order, int n, double scale, int limit,
+                       const int8_t *q)
 {
-    double *a = calloc((size_t)(n * n), sizeof *a), *b = calloc((size_t)n, sizeof *b), *e = calloc((size_t)n, sizeof *e), most = 0;
+    double *a = calloc((size_t)(n * n), sizeof *a), *b = calloc((size_t)n, sizeof *b),
+           *e = calloc((size_t)n, sizeof *e), most = 0;
     for (int k = 0; k < n; k++) {
         const int left = n - k;
         for (int i = 0; i < left; i++) {
@@ -1305,8 +1345,8 @@ static double farthest(const float *w, const double *h, const int *order, int n,
     return most;
 }
 
-/* Samples of one position each, which is drawn again and again, so that the moments are known: sum of x x', and a hundredth of the
- * mean of its diagonal. */
+/* Samples of one position each, which is drawn again and again, so that the moments are known: sum of x x', and a
+ * hundredth of the mean of its diagonal. */
 static void rounding_is_that_of_the_reference(void **state)
 {
     work *w = new_work();
@@ -1361,14 +1401,15 @@ typedef struct conv_case {
     int group, stride, dilation, pad;
 } conv_case;
 
-/* Sum of the squares of what a convolution makes of the weights' errors, at all positions of the samples of the first half. */
+/* Sum of the squares of what a convolution makes of the weights' errors, at all positions of the samples of the first
+ * half. */
 static double patch_error(const work *w, const conv_case *k, const float *real, const qweights *q)
 {
     oct_dim in[4], kernel[4];
     net_dims(w->m.graph, k->input, in);
     net_dims(w->m.graph, k->weights, kernel);
-    const int ins = (int)in[1].n, high = (int)in[2].n, wide = (int)in[3].n, outs = (int)kernel[0].n, depth = (int)kernel[1].n,
-              side = (int)kernel[2].n;
+    const int ins = (int)in[1].n, high = (int)in[2].n, wide = (int)in[3].n, outs = (int)kernel[0].n,
+              depth = (int)kernel[1].n, side = (int)kernel[2].n;
     const int reach = (side - 1) * k->dilation + 1;
     double sum = 0;
     assert_int_equal(depth * k->group, ins);
@@ -1379,10 +1420,12 @@ static double patch_error(const work *w, const conv_case *k, const float *real, 
                     double e = 0;
                     for (int c = 0; c < depth; c++)
                         for (int t = 0; t < side * side; t++) {
-                            const int at = (o * depth + c) * side * side + t, y = y0 + t / side * k->dilation, x = x0 + t % side * k->dilation;
+                            const int at = (o * depth + c) * side * side + t, y = y0 + t / side * k->dilation,
+                                      x = x0 + t % side * k->dilation;
                             const int channel = o / (outs / k->group) * depth + c;
                             if (y >= 0 && y < high && x >= 0 && x < wide)
-                                e += ((double)real[at] - ((const int8_t *)q->qvals->data)[at] * (double)q->quant.scale[o]) *
+                                e += ((double)real[at] -
+                                      ((const int8_t *)q->qvals->data)[at] * (double)q->quant.scale[o]) *
                                      (double)w->x[w->row[0][n]][(channel * high + y) * wide + x];
                         }
                     sum += e * e;
@@ -1416,8 +1459,9 @@ static work *converted_conv(const conv_case *k, const char *target, const char *
 static void rounding_helps_convolutions(void **state)
 {
     static const conv_case cases[] = {
-        { "1,12,8,8", "6,12,1,1", 1, 1, 1, 0 }, { "1,6,9,9", "8,6,3,3", 1, 1, 1, 1 },  { "1,8,9,9", "6,4,3,3", 2, 1, 1, 0 },
-        { "1,6,11,11", "6,6,3,3", 1, 2, 1, 1 }, { "1,6,11,11", "4,6,3,3", 1, 1, 2, 2 }, { "1,12,11,11", "8,6,3,3", 2, 2, 2, 1 },
+        { "1,12,8,8", "6,12,1,1", 1, 1, 1, 0 }, { "1,6,9,9", "8,6,3,3", 1, 1, 1, 1 },
+        { "1,8,9,9", "6,4,3,3", 2, 1, 1, 0 },   { "1,6,11,11", "6,6,3,3", 1, 2, 1, 1 },
+        { "1,6,11,11", "4,6,3,3", 1, 1, 2, 2 }, { "1,12,11,11", "8,6,3,3", 2, 2, 2, 1 },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         work *w[2];
@@ -1425,7 +1469,8 @@ static void rounding_helps_convolutions(void **state)
         for (int k = 0; k < 2; k++) {
             w[k] = converted_conv(&cases[i], "octet", k ? "compensated-rounding" : NULL, NULL);
             const int node = node_named(w[k], "layer");
-            error[k] = patch_error(w[k], &cases[i], oct_layer_weights(w[k]->c.job->g, node)->data, w[k]->c.job->node[node].weights[0]);
+            error[k] = patch_error(w[k], &cases[i], oct_layer_weights(w[k]->c.job->g, node)->data,
+                                   w[k]->c.job->node[node].weights[0]);
         }
         const qweights *a = w[0]->c.job->node[node_named(w[0], "layer")].weights[0];
         const qweights *b = w[1]->c.job->node[node_named(w[1], "layer")].weights[0];
@@ -1439,14 +1484,16 @@ static void rounding_helps_convolutions(void **state)
     }
 }
 
-/* Elements of a convolution's weights in the order in which they are multiplied, (ky, kx, ic): two in a row are added in 16 bits. */
+/* Elements of a convolution's weights in the order in which they are multiplied, (ky, kx, ic): two in a row are added
+ * in 16 bits. */
 static bool pairs_fit(const qweights *q, const oct_dim *kernel)
 {
     const int8_t *v = q->qvals->data;
     const int ins = (int)kernel[1].n, taps = (int)(kernel[2].n * kernel[3].n);
     for (int o = 0; o < (int)kernel[0].n; o++)
         for (int at = 0; at + 1 < ins * taps; at += 2) {
-            const int a = v[(o * ins + at % ins) * taps + at / ins], b = v[(o * ins + (at + 1) % ins) * taps + (at + 1) / ins];
+            const int a = v[(o * ins + at % ins) * taps + at / ins],
+                      b = v[(o * ins + (at + 1) % ins) * taps + (at + 1) / ins];
             const int positive = (a > 0 ? a : 0) + (b > 0 ? b : 0), negative = (a < 0 ? a : 0) + (b < 0 ? b : 0);
             if (255 * positive > 32767 || 255 * negative < -32768)
                 return false;
@@ -1454,13 +1501,16 @@ static bool pairs_fit(const qweights *q, const oct_dim *kernel)
     return true;
 }
 
-/* Where sums of pairs saturate: s8 weights whose pairs fit, at steps of one to two times their own. Weights that are spread evenly lose
- * most by it, about the 6 dB that are allowed where so little is lost by rounding. Also with groups of
- * several channels, an odd number of which makes pairs of different taps. */
+/* Where sums of pairs saturate: s8 weights whose pairs fit, at steps of one to two times their own. Weights that are
+ * spread evenly lose most by it, about the 6 dB that are allowed where so little is lost by rounding. Also with groups
+ * of several channels, an odd number of which makes pairs of different taps. */
 static void rounding_keeps_pairs_safe(void **state)
 {
     static const conv_case cases[] = {
-        { "1,12,8,8", "6,12,1,1", 1, 1, 1, 0 }, { "1,7,9,9", "8,7,3,3", 1, 1, 1, 1 }, { "1,10,9,9", "6,5,3,3", 2, 1, 1, 0 }, { "1,6,9,9", "12,1,3,3", 6, 1, 1, 1 },
+        { "1,12,8,8", "6,12,1,1", 1, 1, 1, 0 },
+        { "1,7,9,9", "8,7,3,3", 1, 1, 1, 1 },
+        { "1,10,9,9", "6,5,3,3", 2, 1, 1, 0 },
+        { "1,6,9,9", "12,1,3,3", 6, 1, 1, 1 },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         work *w[2] = { converted_conv(&cases[i], "onnxruntime-x86", "compensated-rounding", NULL),
@@ -1481,10 +1531,12 @@ static void rounding_keeps_pairs_safe(void **state)
         assert_non_null(strstr(q[1]->remedy, "made safe"));
         assert_true(error[1] < 5 * error[0]);
         for (int c = 0; c < q[0]->quant.n; c++)
-            assert_true(q[1]->quant.scale[c] >= q[0]->quant.scale[c] && q[1]->quant.scale[c] <= 2 * q[0]->quant.scale[c]);
+            assert_true(q[1]->quant.scale[c] >= q[0]->quant.scale[c] &&
+                        q[1]->quant.scale[c] <= 2 * q[0]->quant.scale[c]);
         oct_conversion_changed(&w[1]->c);
         GOOD(oct_conversion_settle(&w[1]->c, err));
-        assert_ptr_equal(w[1]->c.job->node[node_named(w[1], "layer")].weights[0]->qvals, q[1]->qvals); /* decided again, they stay */
+        assert_ptr_equal(w[1]->c.job->node[node_named(w[1], "layer")].weights[0]->qvals,
+                         q[1]->qvals); /* decided again, they stay */
         free_work(w[0]);
         free_work(w[1]);
     }
@@ -1501,7 +1553,8 @@ static void rounding_helps_depthwise(void **state)
         set_input(w, k.input);
         for (int r = 0; r < ROWS; r++)
             for (int i = 0; i < 600; i++)
-                w->x[r][i] = sinf(0.2f * (float)(i % 100 / 10 + r) + 0.15f * (float)(i % 10) + (float)(i / 100)) + 0.05f * w->x[r][i];
+                w->x[r][i] = sinf(0.2f * (float)(i % 100 / 10 + r) + 0.15f * (float)(i % 10) + (float)(i / 100)) +
+                             0.05f * w->x[r][i];
         const int y = NET_NODE(g, "Conv", "layer", "y", g->input[0], net_random(g, "w", k.weights, 29));
         net_int(g, "group", 6);
         NET_INTS(g, "pads", 1, 1, 1, 1);
@@ -1544,7 +1597,9 @@ static void rounding_helps_products(void **state)
             double e = 0;
             for (int i = 0; i < IN; i++) {
                 const int at = i * OUT + k % OUT;
-                e += ((double)real[at] - ((const int8_t *)q->qvals->data)[at] * (double)q->quant.scale[q->quant.n > 1 ? k % OUT : 0]) * (double)x[i];
+                e += ((double)real[at] -
+                      ((const int8_t *)q->qvals->data)[at] * (double)q->quant.scale[q->quant.n > 1 ? k % OUT : 0]) *
+                     (double)x[i];
             }
             error[c] += e * e;
         }
@@ -1567,7 +1622,8 @@ static void paint(work *w, int channels, int side)
             for (int y = 0; y < side; y++)
                 for (int x = 0; x < side; x++)
                     w->x[r][(c * side + y) * side + x] =
-                        (float)(0.5 + 0.3 * a[0] * cos(0.3 * a[1] * x + 0.3 * a[2] * y) + 0.2 * a[3] * sin(0.5 * a[4] * x - 0.4 * a[5] * y));
+                        (float)(0.5 + 0.3 * a[0] * cos(0.3 * a[1] * x + 0.3 * a[2] * y) +
+                                0.2 * a[3] * sin(0.5 * a[4] * x - 0.4 * a[5] * y));
         }
 }
 
@@ -1583,7 +1639,8 @@ typedef struct pixel_net {
 static double weight_noise(const pixel_net *net, bool compensated)
 {
     enum { SIDE = 20 };
-    static const char *const name[] = { "c0", "c1", "c2", "c3" }, *const weights[] = { "w0", "w1", "w2", "w3" }, *const out[] = { "y0", "y1", "y2", "y3" };
+    static const char *const name[] = { "c0", "c1", "c2", "c3" }, *const weights[] = { "w0", "w1", "w2", "w3" },
+                             *const out[] = { "y0", "y1", "y2", "y3" };
     static const char *const act[] = { "a0", "a1", "a2" }, *const relu[] = { "r0", "r1", "r2" };
     work *w = new_work();
     oct_graph *g = w->m.graph;
@@ -1615,13 +1672,14 @@ static double weight_noise(const pixel_net *net, bool compensated)
     return noise;
 }
 
-/* Of small networks that map pixels to pixels, rounded weights cost at most half of what they cost with corrected biases alone. */
+/* Of small networks that map pixels to pixels, rounded weights cost at most half of what they cost with corrected
+ * biases alone. */
 static void rounding_helps_pixels(void **state)
 {
     static const pixel_net nets[] = {
-        { 1, { { 12, 5 }, { 8, 1 }, { 4, 3 } } },           /* super-resolution: pixels of each in four channels */
-        { 3, { { 16, 3 }, { 16, 3 }, { 3, 3 } } },          /* what a picture lacks */
-        { 1, { { 8, 3 }, { 8, 3 }, { 8, 3 }, { 2, 3 } } },  /* colours of grey pictures */
+        { 1, { { 12, 5 }, { 8, 1 }, { 4, 3 } } },          /* super-resolution: pixels of each in four channels */
+        { 3, { { 16, 3 }, { 16, 3 }, { 3, 3 } } },         /* what a picture lacks */
+        { 1, { { 8, 3 }, { 8, 3 }, { 8, 3 }, { 2, 3 } } }, /* colours of grey pictures */
     };
     for (size_t i = 0; i < OCT_COUNT(nets); i++) {
         const double with = weight_noise(&nets[i], true), without = weight_noise(&nets[i], false);
@@ -1632,8 +1690,8 @@ static void rounding_helps_pixels(void **state)
 
 /* ---- made samples ---- */
 
-/* Channels of which BatchNormalization remembers means of 0.5 k and deviations within twice what the samples give: in the copy that
- * takes them as the training data both are restored. */
+/* Channels of which BatchNormalization remembers means of 0.5 k and deviations within twice what the samples give: in
+ * the copy that takes them as the training data both are restored. */
 static void remembered_moments_are_restored(void **state)
 {
     static float y[MOST];
@@ -1652,7 +1710,8 @@ static void remembered_moments_are_restored(void **state)
     GOOD(oct_infer_shapes(g, err));
     GOOD(oct_norm_targets(g, g->arena, &t, &n, err));
     assert_true(n == 1 && strcmp(t->value, "y") == 0 && t->channels == 4);
-    assert_true(fabs((double)t->deviation[0] - 0.6 * sqrt(0.8 / 1.2)) < 1e-6 && fabs((double)t->deviation[1] - 0.8 * sqrt(0.5)) < 1e-6);
+    assert_true(fabs((double)t->deviation[0] - 0.6 * sqrt(0.8 / 1.2)) < 1e-6 &&
+                fabs((double)t->deviation[1] - 0.8 * sqrt(0.5)) < 1e-6);
     decide(w);
     GOOD(oct_synthetic_graph(w->m.graph, t, n, w->src, 1, &like, err));
     const int rows = w->rows[0] + w->rows[1];
@@ -1674,16 +1733,16 @@ static void remembered_moments_are_restored(void **state)
     free_work(w);
 }
 
-/* A normalized layer y, what follows from it (r, its positive part; s, the sum of both; p, means over the positions) and what does not: z, which
- * a layer without a normalization makes, and a sum with that. */
+/* A normalized layer y, what follows from it (r, its positive part; s, the sum of both; p, means over the positions)
+ * and what does not: z, which a layer without a normalization makes, and a sum with that. */
 static work *new_normalized(oct_norm_target **t, size_t *n)
 {
     work *w = new_work();
     oct_graph *g = w->m.graph;
     set_input(w, "1,3,8,8");
     const int c = NET_NODE(g, "Conv", "a", "a_out", g->input[0], net_random(g, "aw", "3,3,1,1", 61));
-    const int k[] = { NET_F32(g, "gamma", "3", 2, 0.5f, 1), NET_F32(g, "beta", "3", 0, 4, -8), NET_F32(g, "mu", "3", 0.1f, 0.2f, 0.3f),
-                      NET_F32(g, "var", "3", 1, 1, 1) };
+    const int k[] = { NET_F32(g, "gamma", "3", 2, 0.5f, 1), NET_F32(g, "beta", "3", 0, 4, -8),
+                      NET_F32(g, "mu", "3", 0.1f, 0.2f, 0.3f), NET_F32(g, "var", "3", 1, 1, 1) };
     const int y = NET_NODE(g, "BatchNormalization", "bn", "y", c, k[0], k[1], k[2], k[3]);
     net_float(g, "epsilon", 0);
     const int r = NET_NODE(g, "Relu", "relu", "r", y), s = NET_NODE(g, "Add", "add", "s", y, r);
@@ -1697,8 +1756,9 @@ static work *new_normalized(oct_norm_target **t, size_t *n)
     return w;
 }
 
-/* Means behind clamps are those of the drawn distribution: amplitudes are uniform in 0.4 to 1.497, so that of the positive part of a channel with
- * mean 0 is its deviation times 0.9485 / sqrt(2 pi). Numbers stay below six amplitudes. */
+/* Means behind clamps are those of the drawn distribution: amplitudes are uniform in 0.4 to 1.497, so that of the
+ * positive part of a channel with mean 0 is its deviation times 0.9485 / sqrt(2 pi). Numbers stay below six
+ * amplitudes. */
 static void drawn_numbers_follow_the_graph(void **state)
 {
     static const char *const names[] = { "x", "y", "r", "s", "p", "z", "u" };
@@ -1714,7 +1774,8 @@ static void drawn_numbers_follow_the_graph(void **state)
     assert_null(oct_calib_find(drawn, "x"));
     assert_null(oct_calib_find(drawn, "z"));
     assert_null(oct_calib_find(drawn, "u"));
-    const oct_calib_tensor *y = oct_calib_find(drawn, "y"), *r = oct_calib_find(drawn, "r"), *s = oct_calib_find(drawn, "s"), *p = oct_calib_find(drawn, "p");
+    const oct_calib_tensor *y = oct_calib_find(drawn, "y"), *r = oct_calib_find(drawn, "r"),
+                           *s = oct_calib_find(drawn, "s"), *p = oct_calib_find(drawn, "p");
     const double clamped[] = { 2 * 0.9485 * 0.39894, 4, 0 };
     for (int i = 0; i < 3; i++) {
         const double mean = oct_chan_mean(&y->chan.c[i]), positive = oct_chan_mean(&r->chan.c[i]);
@@ -1722,8 +1783,10 @@ static void drawn_numbers_follow_the_graph(void **state)
         assert_true(fabs(positive - clamped[i]) < 0.2 * gamma[i]);
         assert_true(fabs(oct_chan_mean(&s->chan.c[i]) - mean - positive) < 1e-4);
         assert_true(fabs(oct_chan_mean(&p->chan.c[i]) - positive) < 1e-4);
-        assert_true((double)y->chan.c[i].max > beta[i] + 2 * gamma[i] && (double)y->chan.c[i].max < beta[i] + 6 * 1.5 * gamma[i]);
-        assert_true((double)y->chan.c[i].min < beta[i] - 2 * gamma[i] && (double)y->chan.c[i].min > beta[i] - 6 * 1.5 * gamma[i]);
+        assert_true((double)y->chan.c[i].max > beta[i] + 2 * gamma[i] &&
+                    (double)y->chan.c[i].max < beta[i] + 6 * 1.5 * gamma[i]);
+        assert_true((double)y->chan.c[i].min < beta[i] - 2 * gamma[i] &&
+                    (double)y->chan.c[i].min > beta[i] - 6 * 1.5 * gamma[i]);
     }
     assert_true(p->chan.c[0].max < r->chan.c[0].max && p->chan.c[0].max > 2 * p->chan.c[0].min);
     oct_calib_destroy(drawn);
@@ -1763,7 +1826,8 @@ enum { WIDTH = 48, LEVELS = 3, SPOTS = 16 };
 /* 1x1 convolutions: means of outputs follow from means of inputs. `against`: the second half has the opposite sign. */
 static work *converted_chain(bool against)
 {
-    static const char *const out[] = { "y0", "y1", "y2" }, *const name[] = { "l0", "l1", "l2" }, *const weights[] = { "w0", "w1", "w2" };
+    static const char *const out[] = { "y0", "y1", "y2" }, *const name[] = { "l0", "l1", "l2" },
+                             *const weights[] = { "w0", "w1", "w2" };
     work *w = new_work();
     oct_graph *g = w->m.graph;
     set_input(w, "1,48,4,4");
@@ -1791,7 +1855,9 @@ static void input_means(const work *w, const oct_graph *g, int k, bool rounds, d
         if (k > 0)
             value_of(g, in[k], first, v);
         for (int i = 0; i < WIDTH * SPOTS; i++) {
-            const double x = k > 0 ? (double)v[i] : rounds ? rounded((double)first[i], (double)q->scale[0], q->zp[0]) : (double)first[i];
+            const double x = k > 0    ? (double)v[i]
+                             : rounds ? rounded((double)first[i], (double)q->scale[0], q->zp[0])
+                                      : (double)first[i];
             mean[i / SPOTS] += x / (SPOTS * w->rows[0]);
         }
     }
@@ -1820,7 +1886,8 @@ static void biases_keep_means(void **state)
             const double step = (double)bias->scale[bias->n > 1 ? o : 0];
             double off = 0;
             for (int i = 0; i < WIDTH; i++)
-                off += ((const int8_t *)q->qvals->data)[o * WIDTH + i] * (double)q->quant.scale[o] * quant[i] - (double)weights[o * WIDTH + i] * real[i];
+                off += ((const int8_t *)q->qvals->data)[o * WIDTH + i] * (double)q->quant.scale[o] * quant[i] -
+                       (double)weights[o * WIDTH + i] * real[i];
             worst_without = fmax(worst_without, fabs(off) / step);
             off += ((const int32_t *)bias->qvals->data)[o] * step;
             if (fabs(off) > step)
@@ -1852,14 +1919,17 @@ static int build_norm(oct_graph *g, normed kind)
     float gamma[CHANNELS];
     for (int c = 0; c < CHANNELS; c++)
         gamma[c] = c == 3 ? 25 : 0.8f + 0.02f * (float)c;
-    const int x = g->input[0], factor = net_const(g, "gamma", OCT_F32, "16", gamma), shift = net_random(g, "beta", "16", 51);
+    const int x = g->input[0], factor = net_const(g, "gamma", OCT_F32, "16", gamma),
+              shift = net_random(g, "beta", "16", 51);
     if (kind != NORMED_SPELLED_OUT)
         return NET_NODE(g, "LayerNormalization", "norm", "n", x, factor, shift);
     const int m = NET_NODE(g, "ReduceMean", "mean", "m", x);
     NET_INTS(g, "axes", -1);
-    const int d = NET_NODE(g, "Sub", "sub", "d", x, m), d2 = NET_NODE(g, "Mul", "square", "d2", d, d), v = NET_NODE(g, "ReduceMean", "var", "v", d2);
+    const int d = NET_NODE(g, "Sub", "sub", "d", x, m), d2 = NET_NODE(g, "Mul", "square", "d2", d, d),
+              v = NET_NODE(g, "ReduceMean", "var", "v", d2);
     NET_INTS(g, "axes", -1);
-    const int e = NET_NODE(g, "Add", "eps", "e", v, NET_F32(g, "small", "", 1e-5f)), q = NET_NODE(g, "Sqrt", "sqrt", "q", e);
+    const int e = NET_NODE(g, "Add", "eps", "e", v, NET_F32(g, "small", "", 1e-5f)),
+              q = NET_NODE(g, "Sqrt", "sqrt", "q", e);
     const int u = NET_NODE(g, "Div", "div", "u", d, q);
     return NET_NODE(g, "Add", "shift", "n", NET_NODE(g, "Mul", "factor", "f", u, factor), shift);
 }
@@ -1874,7 +1944,8 @@ static int even_weights(oct_graph *g, const char *name, float larger, uint32_t s
     return net_const(g, name, OCT_F32, "16,16", w);
 }
 
-/* Two layers behind a normalization. `against`: the large channel makes most of their outputs, so that the others need no finer steps. */
+/* Two layers behind a normalization. `against`: the large channel makes most of their outputs, so that the others need
+ * no finer steps. */
 static work *smoothed(normed kind, bool against, oct_graph **before)
 {
     work *w = new_work();
@@ -1896,7 +1967,8 @@ static work *smoothed(normed kind, bool against, oct_graph **before)
 static void find_largest(const work *w, const oct_graph *before, float *x, float *weights)
 {
     static float n[MOST];
-    const float *const wa = before->value[oct_graph_find(before, "wa")].constant->data, *const wb = before->value[oct_graph_find(before, "wb")].constant->data;
+    const float *const wa = before->value[oct_graph_find(before, "wa")].constant->data,
+                       *const wb = before->value[oct_graph_find(before, "wb")].constant->data;
     for (int c = 0; c < CHANNELS; c++) {
         x[c] = weights[c] = 0;
         for (int o = 0; o < CHANNELS; o++)
@@ -1931,7 +2003,8 @@ static const float *constant_of(const oct_graph *g, const char *node, int slot)
 /* The factors, from the definition; their constants are on both sides of the layers. */
 static void smoothing_shares_ranges(void **state)
 {
-    static const char *const factor[] = { "norm", "n_smoothed_Mul", "factor" }, *const shift[] = { "norm", NULL, "shift" };
+    static const char *const factor[] = { "norm", "n_smoothed_Mul", "factor" }, *const shift[] = { "norm", NULL,
+                                                                                                   "shift" };
     for (normed kind = NORMED_ALONE; kind <= NORMED_SPELLED_OUT; kind++) {
         oct_graph *before;
         float x[CHANNELS], weights[CHANNELS];
@@ -1945,12 +2018,14 @@ static void smoothing_shares_ranges(void **state)
         for (int c = 0; c < CHANNELS; c++)
             mean += 0.5 * log2((double)(x[c] / weights[c])) / CHANNELS;
         const float *now = constant_of(g, factor[kind], 1), *wa = constant_of(g, "a", 1), *wb = constant_of(g, "b", 1);
-        const float *old = before->value[oct_graph_find(before, "gamma")].constant->data, *was = constant_of(before, "a", 1), *wbs = constant_of(before, "b", 1);
+        const float *old = before->value[oct_graph_find(before, "gamma")].constant->data,
+                    *was = constant_of(before, "a", 1), *wbs = constant_of(before, "b", 1);
         for (int c = 0; c < CHANNELS; c++) {
             const float f = (float)exp2(rint(mean - 0.5 * log2((double)(x[c] / weights[c]))));
             assert_true(now[c] == f * (kind == NORMED_AND_SUMMED ? 1 : old[c]));
             for (int o = 0; o < CHANNELS; o++)
-                assert_true(wa[c * CHANNELS + o] * f == was[c * CHANNELS + o] && wb[c * CHANNELS + o] * f == wbs[c * CHANNELS + o]);
+                assert_true(wa[c * CHANNELS + o] * f == was[c * CHANNELS + o] &&
+                            wb[c * CHANNELS + o] * f == wbs[c * CHANNELS + o]);
             if (shift[kind])
                 assert_true(constant_of(g, shift[kind], kind == NORMED_ALONE ? 2 : 1)[c] ==
                             f * ((const float *)before->value[oct_graph_find(before, "beta")].constant->data)[c]);
@@ -1976,7 +2051,8 @@ static void smoothing_stays_where_a_check_says_so(void **state)
         assert_true(r->ran && strstr(r->choice, "channels stay") && r->after == r->before);
         same_function(w, before, kind == NORMED_AND_SUMMED ? "z" : "y");
         assert_int_equal(oct_graph_find(w->c.job->g, "n_smoothed"), -1);
-        assert_memory_equal(constant_of(w->c.job->g, "a", 1), constant_of(before, "a", 1), CHANNELS * CHANNELS * sizeof(float));
+        assert_memory_equal(constant_of(w->c.job->g, "a", 1), constant_of(before, "a", 1),
+                            CHANNELS * CHANNELS * sizeof(float));
         oct_graph_destroy(before);
         free_work(w);
     }
@@ -2045,12 +2121,14 @@ static void runs_go_on_in_parts(void **state)
     oct_graph_destroy(g);
 }
 
-/* What is kept of a run goes on in another plan, which had another input, even when tensors of the first one have changed since. */
+/* What is kept of a run goes on in another plan, which had another input, even when tensors of the first one have
+ * changed since. */
 static void runs_go_on_from_what_was_kept(void **state)
 {
     int a, b;
     oct_graph *g = start_chain(&a, &b);
-    net_output(g, NET_NODE(g, "Add", "third", "y", NET_NODE(g, "Mul", "square", "s", b, b), a)); /* a is still read later */
+    net_output(g, NET_NODE(g, "Add", "third", "y", NET_NODE(g, "Mul", "square", "s", b, b),
+                           a)); /* a is still read later */
     float in[12], other[12];
     const void *inputs[] = { in }, *others[] = { other };
     net_fill(in, 12, 5);

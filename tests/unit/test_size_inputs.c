@@ -1,4 +1,5 @@
-/* lib/quant: what rounding a layer's inputs when it runs is expected to cost, against numbers that are drawn and rounded here. */
+/* lib/quant: what rounding a layer's inputs when it runs is expected to cost, against numbers that are drawn and
+ * rounded here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +103,8 @@ static void looks_through_what_keeps_the_spread(void **state)
     open_nets(&n);
     const double plain = expected(&n, n.x);
     const int row = net_input(n.g, "row", OCT_F32, "128,1");
-    const int gate = NET_NODE(n.g, "Sigmoid", "gate", "vgate", n.x), gated = NET_NODE(n.g, "Mul", "gated", "vgated", n.x, gate);
+    const int gate = NET_NODE(n.g, "Sigmoid", "gate", "vgate", n.x),
+              gated = NET_NODE(n.g, "Mul", "gated", "vgated", n.x, gate);
     assert_true(expected(&n, gated) == plain);
     assert_true(expected(&n, NET_NODE(n.g, "Transpose", "t", "vt", n.x)) == plain);
     assert_true(expected(&n, NET_NODE(n.g, "Mul", "scaled", "vscaled", n.x, row)) == plain);

@@ -1,5 +1,5 @@
-/* lib/data, recordings: every form of WAV against what Python's wave module and NumPy say of the same files (testdata/sound, made by
- * scripts/generate/make_sound_fixtures.py), windows, and files that are broken. */
+/* lib/data, recordings: every form of WAV against what Python's wave module and NumPy say of the same files
+ * (testdata/sound, made by scripts/generate/make_sound_fixtures.py), windows, and files that are broken. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,12 @@ static oct_source *open_sound(const char *spec, const char *steps, const oct_inp
 {
     oct_source *s = NULL;
     oct_err err = OCT_ERR_INIT;
-    const oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = steps != NULL, .inputs = in, .n_inputs = 1,
+    const oct_source_options o = { .specs = &spec,
+                                   .n_specs = 1,
+                                   .preprocess = &steps,
+                                   .n_preprocess = steps != NULL,
+                                   .inputs = in,
+                                   .n_inputs = 1,
                                    .shard_n = shard_n };
     if (oct_source_open(&o, &s, &err) != OCT_OK)
         fail_msg("%s: %s", spec, err.text);
@@ -38,7 +43,9 @@ static void fails(const char *spec, const char *steps, const oct_input_desc *in,
     oct_source *s = NULL;
     oct_err err = OCT_ERR_INIT;
     oct_batch b = OCT_BATCH_INIT;
-    const oct_source_options o = { .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = steps != NULL, .inputs = in, .n_inputs = 1 };
+    const oct_source_options o = {
+        .specs = &spec, .n_specs = 1, .preprocess = &steps, .n_preprocess = steps != NULL, .inputs = in, .n_inputs = 1
+    };
     oct_status st = oct_source_open(&o, &s, &err);
     while (st == OCT_OK && (st = oct_source_next(s, 4, &b, &err)) == OCT_OK && b.n) {
     }
@@ -137,7 +144,8 @@ static const char *claiming(uint32_t rate, uint32_t n)
     return path;
 }
 
-/* What a header claims decides neither memory nor time: at most 64 samples come from one, and a filter is computed only where it is applied. */
+/* What a header claims decides neither memory nor time: at most 64 samples come from one, and a filter is computed only
+ * where it is applied. */
 static void claimed_rates(void **state)
 {
     oct_resampler r;
@@ -164,7 +172,8 @@ static void claimed_rates(void **state)
 }
 
 /* Window k of the recording at a rate, by the rule in sound.h. */
-static void check_windows(const char *steps, const oct_array *all, int64_t lead, int64_t frame, int64_t hop, int64_t expected)
+static void check_windows(const char *steps, const oct_array *all, int64_t lead, int64_t frame, int64_t hop,
+                          int64_t expected)
 {
     oct_source *s = open_sound(DATA "mono16.wav", steps, &(oct_input_desc){ "x", OCT_F32, 3, time3 }, 0);
     oct_batch b = OCT_BATCH_INIT;
@@ -207,7 +216,8 @@ static void windows(void **state)
 static void shapes_and_parts(void **state)
 {
     oct_batch b = OCT_BATCH_INIT;
-    oct_source *s = open_sound(DATA "mono16.wav", "frame=100:mean=1:std=0.5", &(oct_input_desc){ "x", OCT_F32, 3, behind3 }, 3);
+    oct_source *s =
+        open_sound(DATA "mono16.wav", "frame=100:mean=1:std=0.5", &(oct_input_desc){ "x", OCT_F32, 3, behind3 }, 3);
     assert_int_equal(oct_source_count(s), 3);
     assert_int_equal(oct_source_next(s, 8, &b, NULL), OCT_OK);
     assert_int_equal(b.n, 3);
@@ -241,7 +251,9 @@ static void archives(void **state)
             const int64_t at = part ? 2 * n : n;
             assert_int_equal(b.indices[0], at);
             assert_int_equal(b.labels[0], at < 8 ? 5 : 6);
-            assert_string_equal(b.names[0], at == 0 ? DATA "shard.tar:r0[0]" : at < 8 ? b.names[0] : DATA "shard.tar:r1");
+            assert_string_equal(b.names[0], at == 0  ? DATA "shard.tar:r0[0]"
+                                            : at < 8 ? b.names[0]
+                                                     : DATA "shard.tar:r1");
             n++;
         }
         assert_string_equal(err.text, "");
@@ -279,10 +291,19 @@ static void states_follow(void **state)
 {
     static const int64_t one[2] = { 1, 1 };
     const oct_input_desc in[3] = { { "x", OCT_F32, 2, time2 }, { "s", OCT_F32, 2, one }, { "rate", OCT_S64, 0, NULL } };
-    const char *specs[] = { DATA "mono16.wav", DATA "piped.wav" }, *steps[] = { "frame=100", "rate/value=16000" }, *names[] = { "s" };
+    const char *specs[] = { DATA "mono16.wav", DATA "piped.wav" }, *steps[] = { "frame=100", "rate/value=16000" },
+               *names[] = { "s" };
     for (int part = 0; part < 2; part++) {
-        oct_source_options o = { .specs = specs, .n_specs = 2, .preprocess = steps, .n_preprocess = 2, .inputs = in, .n_inputs = 3, .states = names,
-                                 .n_states = 1, .shard_i = 1, .shard_n = part ? 3 : 0 };
+        oct_source_options o = { .specs = specs,
+                                 .n_specs = 2,
+                                 .preprocess = steps,
+                                 .n_preprocess = 2,
+                                 .inputs = in,
+                                 .n_inputs = 3,
+                                 .states = names,
+                                 .n_states = 1,
+                                 .shard_i = 1,
+                                 .shard_n = part ? 3 : 0 };
         oct_source *s;
         visits v = { 0 };
         oct_err err = OCT_ERR_INIT;
@@ -316,9 +337,12 @@ static void texts(void **state)
     assert_string_equal(oct_buf_str(&t), "channel=0:rate=16000:lead=64:frame=512:hop=160");
     oct_buf_free(&t);
     oct_steps_words(&st, false, &t);
-    assert_string_equal(oct_buf_str(&t), "channel 0, 16000 samples a second, 64 zeros in front, windows of 512 every 160 (zeros behind the end), values as they are");
+    assert_string_equal(
+        oct_buf_str(&t),
+        "channel 0, 16000 samples a second, 64 zeros in front, windows of 512 every 160 (zeros behind the end), values as they are");
     oct_buf_free(&t);
-    static const char *const bad[] = { "rate=0", "rate=16000x", "frame=0", "hop=-1", "lead=", "channel=256", "channel=left", "frame=999999999" };
+    static const char *const bad[] = { "rate=0", "rate=16000x", "frame=0",      "hop=-1",
+                                       "lead=",  "channel=256", "channel=left", "frame=999999999" };
     for (size_t i = 0; i < OCT_COUNT(bad); i++)
         assert_int_equal(oct_steps_parse(bad[i], NULL, 1, &st, NULL), OCT_EUSAGE);
 }
@@ -326,13 +350,16 @@ static void texts(void **state)
 static void faults(void **state)
 {
     fails(DATA "alaw.wav", NULL, &wave2, OCT_EUNSUPPORTED, "alaw.wav: its samples are A-law");
-    fails(DATA "short.wav", "frame=10", &wave2, OCT_EMALFORMED, "short.wav: cut short: 100 bytes of samples, the header says 120");
+    fails(DATA "short.wav", "frame=10", &wave2, OCT_EMALFORMED,
+          "short.wav: cut short: 100 bytes of samples, the header says 120");
     fails(DATA "none.wav", NULL, &wave2, OCT_EMALFORMED, "none.wav: holds no samples");
     fails(DATA "mono16.wav", "channel=1", &wave2, OCT_EMALFORMED, "has 1 channel, and channel=1 is asked for");
     fails(DATA "mono16.wav", "hop=3", &wave2, OCT_EUSAGE, "hop=3 without frame=");
-    fails(DATA "mono16.wav", NULL, &(oct_input_desc){ "x", OCT_F32, 2, (int64_t[]){ 1, 512 } }, OCT_EMALFORMED, "frame= and hop=");
+    fails(DATA "mono16.wav", NULL, &(oct_input_desc){ "x", OCT_F32, 2, (int64_t[]){ 1, 512 } }, OCT_EMALFORMED,
+          "frame= and hop=");
     fails(DATA "mono16.wav", "resize=8", &wave2, OCT_EMALFORMED, "are for pictures");
-    fails("testdata/data/x_f4.npy", "rate=8000", &(oct_input_desc){ "x", OCT_F32, 3, (int64_t[]){ -1, 3, 2 } }, OCT_EMALFORMED, "are for recordings");
+    fails("testdata/data/x_f4.npy", "rate=8000", &(oct_input_desc){ "x", OCT_F32, 3, (int64_t[]){ -1, 3, 2 } },
+          OCT_EMALFORMED, "are for recordings");
 }
 
 int main(void)
@@ -341,8 +368,15 @@ int main(void)
     if (root && chdir(root) != 0)
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms), cmocka_unit_test(other_rates), cmocka_unit_test(claimed_rates), cmocka_unit_test(windows), cmocka_unit_test(shapes_and_parts),
-        cmocka_unit_test(archives), cmocka_unit_test(states_follow), cmocka_unit_test(texts), cmocka_unit_test(faults),
+        cmocka_unit_test(forms),
+        cmocka_unit_test(other_rates),
+        cmocka_unit_test(claimed_rates),
+        cmocka_unit_test(windows),
+        cmocka_unit_test(shapes_and_parts),
+        cmocka_unit_test(archives),
+        cmocka_unit_test(states_follow),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

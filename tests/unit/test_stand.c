@@ -1,4 +1,5 @@
-/* lib/targets: how nodes of a file stand in a target. What ONNX Runtime 1.32 and OpenVINO 2026.4 make of each case was seen in their optimized graphs. */
+/* lib/targets: how nodes of a file stand in a target. What ONNX Runtime 1.32 and OpenVINO 2026.4 make of each case was
+ * seen in their optimized graphs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,7 +101,8 @@ static void conv(const grid *out, int relus)
     const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", fine);
     int y = net_node(g, "Conv", "conv", "c", x, weights("w", "4,4,1,1", ones), NET_END);
     for (int i = 0; i < relus; i++)
-        y = net_node(g, "Relu", (const char *[]){ "relu", "relu2", "relu3" }[i], (const char *[]){ "r", "r2", "r3" }[i], y, NET_END);
+        y = net_node(g, "Relu", (const char *[]){ "relu", "relu2", "relu3" }[i], (const char *[]){ "r", "r2", "r3" }[i],
+                     y, NET_END);
     net_output(g, out ? rounded(y, "y", *out) : y);
 }
 
@@ -120,7 +122,8 @@ static void conv_needs_a_quantizer(void **state)
     };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         conv(each[i].none ? NULL : &each[i].q, each[i].relus);
-        assert_int_equal(kind_of("onnxruntime-x86", "conv", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        assert_int_equal(kind_of("onnxruntime-x86", "conv", NULL),
+                         each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
         assert_int_equal(kind_of("onnxruntime-x86", "xr", NULL), OCT_STANDS_APART);
         close_graph();
     }
@@ -134,7 +137,8 @@ static void clamps_belong_to_layers(void **state)
     (void)state;
     for (int quantized = 0; quantized < 2; quantized++) {
         open_graph();
-        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", half), y = net_node(g, "Add", "sum", "s", x, x, NET_END);
+        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", half),
+                  y = net_node(g, "Add", "sum", "s", x, x, NET_END);
         const int r = net_node(g, "Relu", "relu", "r", y, NET_END);
         net_output(g, quantized ? rounded(r, "y", half) : r);
         assert_int_equal(kind_of("vitisai", "sum", NULL), quantized ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
@@ -195,9 +199,12 @@ static void sums_join_products(void **state)
         bool quantized;
         oct_stand_kind product, sum;
     } each[] = {
-        { "1,16", "8", false, OCT_STANDS_FLOAT, OCT_STANDS_FLOAT },      { "1,16", "8", true, OCT_STANDS_INTEGER, OCT_STANDS_INTEGER },
-        { "1,16", "1,8", true, OCT_STANDS_FLOAT, OCT_STANDS_FLOAT },     { "2,3,16", "8", false, OCT_STANDS_FLOAT, OCT_STANDS_FLOAT },
-        { "2,3,16", "8", true, OCT_STANDS_INTEGER, OCT_STANDS_INTEGER }, { "2,3,16", "1,8", true, OCT_STANDS_INTEGER, OCT_STANDS_FLOAT },
+        { "1,16", "8", false, OCT_STANDS_FLOAT, OCT_STANDS_FLOAT },
+        { "1,16", "8", true, OCT_STANDS_INTEGER, OCT_STANDS_INTEGER },
+        { "1,16", "1,8", true, OCT_STANDS_FLOAT, OCT_STANDS_FLOAT },
+        { "2,3,16", "8", false, OCT_STANDS_FLOAT, OCT_STANDS_FLOAT },
+        { "2,3,16", "8", true, OCT_STANDS_INTEGER, OCT_STANDS_INTEGER },
+        { "2,3,16", "1,8", true, OCT_STANDS_INTEGER, OCT_STANDS_FLOAT },
         { "N,3,16", "8", false, OCT_STANDS_INTEGER, OCT_STANDS_FLOAT },
     };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
@@ -286,15 +293,21 @@ static void weights_of_operators_are_centred(void **state)
         oct_dtype type, zero_type;
         int zero;
         bool integer;
-    } each[] = { { OCT_S8, OCT_S8, 0, true }, { OCT_S8, OCT_S8, 3, false }, { OCT_U8, OCT_U8, 0, false }, { OCT_U8, OCT_U8, 128, false },
+    } each[] = { { OCT_S8, OCT_S8, 0, true },
+                 { OCT_S8, OCT_S8, 3, false },
+                 { OCT_U8, OCT_U8, 0, false },
+                 { OCT_U8, OCT_U8, 128, false },
                  { OCT_S8, OCT_S16, 0, false } };
     oct_target *strict; /* a line in its file says so, whatever else the target does */
-    GOOD(oct_target_parse("name strict\nsummary s\ninherits onnxruntime-vnni\ntypes u8*s8\nop QLinearMatMul fit-weights\n", "t", &strict, err));
+    GOOD(oct_target_parse(
+        "name strict\nsummary s\ninherits onnxruntime-vnni\ntypes u8*s8\nop QLinearMatMul fit-weights\n", "t", &strict,
+        err));
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
         const int x = net_input(g, "x", OCT_U8, "2,4"), s = number(0.1f, false), z = zero(OCT_U8, 7);
         const int w = net_const(g, "w", each[i].type, "4,4", ones);
-        net_output(g, net_node(g, "QLinearMatMul", "product", "c", x, s, z, w, s, zero(each[i].zero_type, each[i].zero), s, z, NET_END));
+        net_output(g, net_node(g, "QLinearMatMul", "product", "c", x, s, z, w, s, zero(each[i].zero_type, each[i].zero),
+                               s, z, NET_END));
         assert_int_equal(kind_of("openvino", "product", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
         assert_int_equal(kind_of("onnxruntime-x86", "product", NULL), OCT_STANDS_INTEGER);
         assert_int_equal(kind_in(strict, "product", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
@@ -321,11 +334,13 @@ static void biases_of_other_scales(void **state)
     for (int i = 0; i < 4; i++) {
         const bool gemm = i & 1, fits = i & 2;
         open_graph();
-        const int x = rounded(net_input(g, "x", OCT_F32, gemm ? "2,4" : "1,4,8,8"), "xr", fine), w = weights("w", gemm ? "4,4" : "4,4,1,1", ones);
-        const int b = net_node(g, "DequantizeLinear", "b", "b", net_const(g, "b_codes", OCT_S32, "4", bias), number(fits ? 0.002f : 0.003f, false),
-                               zero(OCT_S32, 0), NET_END);
+        const int x = rounded(net_input(g, "x", OCT_F32, gemm ? "2,4" : "1,4,8,8"), "xr", fine),
+                  w = weights("w", gemm ? "4,4" : "4,4,1,1", ones);
+        const int b = net_node(g, "DequantizeLinear", "b", "b", net_const(g, "b_codes", OCT_S32, "4", bias),
+                               number(fits ? 0.002f : 0.003f, false), zero(OCT_S32, 0), NET_END);
         net_output(g, rounded(net_node(g, gemm ? "Gemm" : "Conv", "node", "c", x, w, b, NET_END), "y", fine));
-        assert_int_equal(kind_of("onnxruntime-x86", "node", NULL), gemm || fits ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
+        assert_int_equal(kind_of("onnxruntime-x86", "node", NULL),
+                         gemm || fits ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
         close_graph();
     }
 }
@@ -340,7 +355,8 @@ static void biases_of_bytes(void **state)
     for (int i = 0; i < 2; i++) {
         open_graph();
         const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", half), w = weights("w", "4,4,1,1", ones);
-        const int b = net_node(g, "DequantizeLinear", "b", "b", net_const(g, "b_codes", i ? OCT_S8 : OCT_S32, "4", i ? (const void *)bytes : wide),
+        const int b = net_node(g, "DequantizeLinear", "b", "b",
+                               net_const(g, "b_codes", i ? OCT_S8 : OCT_S32, "4", i ? (const void *)bytes : wide),
                                number(i ? 0.5f : 0.00625f, false), zero(i ? OCT_S8 : OCT_S32, 0), NET_END);
         net_output(g, rounded(net_node(g, "Conv", "conv", "c", x, w, b, NET_END), "y", half));
         assert_int_equal(kind_of("vitisai", "conv", NULL), OCT_STANDS_INTEGER);
@@ -349,16 +365,20 @@ static void biases_of_bytes(void **state)
     }
 }
 
-/* ONNX Runtime rounds float weights of a MatMul with a sum between quantizers as those of a Gemm, but in three dimensions not with a Relu before the quantizer, and
- * never where the input has several scales. Kinds: those of the graphs that ONNX Runtime 1.32 leaves of these. */
+/* ONNX Runtime rounds float weights of a MatMul with a sum between quantizers as those of a Gemm, but in three
+ * dimensions not with a Relu before the quantizer, and never where the input has several scales. Kinds: those of the
+ * graphs that ONNX Runtime 1.32 leaves of these. */
 static void weights_of_sums_are_rounded(void **state)
 {
     static const struct {
         const char *dims;
         bool relu, channels;
         oct_stand_kind kind;
-    } each[] = { { "2,4", false, false, OCT_STANDS_INTEGER }, { "2,4", true, false, OCT_STANDS_INTEGER }, { "2,2,4", false, false, OCT_STANDS_INTEGER },
-                 { "2,2,4", true, false, OCT_STANDS_FLOAT },  { "2,4", true, true, OCT_STANDS_FLOAT } };
+    } each[] = { { "2,4", false, false, OCT_STANDS_INTEGER },
+                 { "2,4", true, false, OCT_STANDS_INTEGER },
+                 { "2,2,4", false, false, OCT_STANDS_INTEGER },
+                 { "2,2,4", true, false, OCT_STANDS_FLOAT },
+                 { "2,4", true, true, OCT_STANDS_FLOAT } };
     static const float row[4] = { 1, 2, 3, 4 }, scales[4] = { 0.02f, 0.02f, 0.02f, 0.02f };
     static const uint8_t zeros[4] = { 0 };
     (void)state;
@@ -366,8 +386,8 @@ static void weights_of_sums_are_rounded(void **state)
         open_graph();
         int x = rounded(net_input(g, "x", OCT_F32, each[i].dims), "xr", fine);
         if (each[i].channels) {
-            x = net_node(g, "DequantizeLinear", "d", "d", g->node[g->value[x].producer].in[0], net_const(g, "s", OCT_F32, "4", scales),
-                         net_const(g, "z", OCT_U8, "4", zeros), NET_END);
+            x = net_node(g, "DequantizeLinear", "d", "d", g->node[g->value[x].producer].in[0],
+                         net_const(g, "s", OCT_F32, "4", scales), net_const(g, "z", OCT_U8, "4", zeros), NET_END);
             net_int(g, "axis", 1);
         }
         int y = net_node(g, "MatMul", "product", "p", x, net_random(g, "w", "4,4", 3), NET_END);
@@ -380,23 +400,27 @@ static void weights_of_sums_are_rounded(void **state)
     }
 }
 
-/* It makes MatMulNBits of weights whose scales are one number, or one for each column along axis 1, which no negative number stands for. */
+/* It makes MatMulNBits of weights whose scales are one number, or one for each column along axis 1, which no negative
+ * number stands for. */
 static void block_scales_stand_along_columns(void **state)
 {
     static const struct {
         const char *scales;
         int axis;
         bool blocks;
-    } each[] = { { "", 1, true }, { "", -1, true }, { "1", 1, false }, { "6", 1, true }, { "6", -1, false }, { "4", 0, false } };
+    } each[] = { { "", 1, true },  { "", -1, true },   { "1", 1, false },
+                 { "6", 1, true }, { "6", -1, false }, { "4", 0, false } };
     static const float s[6] = { 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f };
     (void)state;
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
         const int x = net_input(g, "x", OCT_F32, "2,4");
-        const int w = net_node(g, "DequantizeLinear", "w", "w", net_const(g, "codes", OCT_S8, "4,6", ones), net_const(g, "s", OCT_F32, each[i].scales, s), NET_END);
+        const int w = net_node(g, "DequantizeLinear", "w", "w", net_const(g, "codes", OCT_S8, "4,6", ones),
+                               net_const(g, "s", OCT_F32, each[i].scales, s), NET_END);
         net_int(g, "axis", each[i].axis);
         net_output(g, net_node(g, "Gemm", "product", "y", x, w, NET_END));
-        assert_int_equal(kind_of("onnxruntime-x86", "product", NULL), each[i].blocks ? OCT_STANDS_BLOCKS : OCT_STANDS_FLOAT);
+        assert_int_equal(kind_of("onnxruntime-x86", "product", NULL),
+                         each[i].blocks ? OCT_STANDS_BLOCKS : OCT_STANDS_FLOAT);
         close_graph();
     }
 }
@@ -411,9 +435,12 @@ static void openvino_carries_dequantizers(void **state)
         int readers;
         oct_stand_kind conv;
     } each[] = {
-        { "Dropout", { 0.02f, OCT_U8, 7, false }, 1, OCT_STANDS_INTEGER }, { "MaxPool", { 0.02f, OCT_U8, 7, false }, 2, OCT_STANDS_INTEGER },
-        { "Pad", { 0.02f, OCT_U8, 0, false }, 2, OCT_STANDS_INTEGER },     { "Pad", { 0.02f, OCT_S8, 0, false }, 1, OCT_STANDS_INTEGER },
-        { "Pad", { 0.02f, OCT_S8, 0, false }, 2, OCT_STANDS_FLOAT },       { "Pad", { 0.02f, OCT_U8, 7, false }, 1, OCT_STANDS_FLOAT },
+        { "Dropout", { 0.02f, OCT_U8, 7, false }, 1, OCT_STANDS_INTEGER },
+        { "MaxPool", { 0.02f, OCT_U8, 7, false }, 2, OCT_STANDS_INTEGER },
+        { "Pad", { 0.02f, OCT_U8, 0, false }, 2, OCT_STANDS_INTEGER },
+        { "Pad", { 0.02f, OCT_S8, 0, false }, 1, OCT_STANDS_INTEGER },
+        { "Pad", { 0.02f, OCT_S8, 0, false }, 2, OCT_STANDS_FLOAT },
+        { "Pad", { 0.02f, OCT_U8, 7, false }, 1, OCT_STANDS_FLOAT },
         { "Tanh", { 0.02f, OCT_U8, 0, false }, 1, OCT_STANDS_FLOAT },
     };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
@@ -437,7 +464,8 @@ static void openvino_averages_whole_windows(void **state)
 {
     for (int ceil = 0; ceil <= 1; ceil++) {
         open_graph();
-        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", fine), y = net_node(g, "AveragePool", "pool", "p", x, NET_END);
+        const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", fine),
+                  y = net_node(g, "AveragePool", "pool", "p", x, NET_END);
         NET_INTS(g, "kernel_shape", 3, 3);
         net_int(g, "ceil_mode", ceil);
         net_output(g, y);
@@ -468,12 +496,15 @@ static void openvino_multiplies_centred_activations(void **state)
         grid a, b;
         bool integer;
     } each[] = {
-        { { 0.1f, OCT_U8, 0, false }, { 0.1f, OCT_U8, 128, false }, true }, { { 0.1f, OCT_U8, 0, false }, { 0.1f, OCT_U8, 127, false }, false },
-        { { 0.1f, OCT_U8, 3, false }, { 0.1f, OCT_U8, 128, false }, false }, { { 0.1f, OCT_S8, 0, false }, { 0.1f, OCT_S8, -128, false }, true },
+        { { 0.1f, OCT_U8, 0, false }, { 0.1f, OCT_U8, 128, false }, true },
+        { { 0.1f, OCT_U8, 0, false }, { 0.1f, OCT_U8, 127, false }, false },
+        { { 0.1f, OCT_U8, 3, false }, { 0.1f, OCT_U8, 128, false }, false },
+        { { 0.1f, OCT_S8, 0, false }, { 0.1f, OCT_S8, -128, false }, true },
     };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
-        const int a = rounded(net_input(g, "a", OCT_F32, "4,4"), "ar", each[i].a), b = rounded(net_input(g, "b", OCT_F32, "4,4"), "br", each[i].b);
+        const int a = rounded(net_input(g, "a", OCT_F32, "4,4"), "ar", each[i].a),
+                  b = rounded(net_input(g, "b", OCT_F32, "4,4"), "br", each[i].b);
         net_output(g, net_node(g, "MatMul", "product", "m", a, b, NET_END));
         assert_int_equal(kind_of("openvino", "product", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
         close_graph();
@@ -492,10 +523,11 @@ static void openvino_joins_sums_of_few_dimensions(void **state)
     }
 }
 
-/* A sum reads bytes where one input is dequantized, or becomes part of a Conv whose result nothing else reads; a value that is read later too stays what it
- * is. */
-/* With fixed dimensions the sum of a constant is generated as one pass with the quantizer of its input, and reads bytes only where these are made before.
- * With free ones the dequantizer is a node of its own where it subtracts a zero point, or where u8 meet several numbers. */
+/* A sum reads bytes where one input is dequantized, or becomes part of a Conv whose result nothing else reads; a value
+ * that is read later too stays what it is. */
+/* With fixed dimensions the sum of a constant is generated as one pass with the quantizer of its input, and reads bytes
+ * only where these are made before. With free ones the dequantizer is a node of its own where it subtracts a zero
+ * point, or where u8 meet several numbers. */
 static void openvino_sums_of_constants(void **state)
 {
     static const struct {
@@ -503,16 +535,20 @@ static void openvino_sums_of_constants(void **state)
         grid in;
         bool bytes, integer;
     } each[] = {
-        { "2,3", "3", { 0.02f, OCT_U8, 0, false }, false, false },  { "2,3", "3", { 0.02f, OCT_U8, 0, false }, true, true },
-        { "?,3", "3", { 0.02f, OCT_U8, 0, false }, false, false },  { "?,3", "", { 0.02f, OCT_U8, 0, false }, false, true },
-        { "?,3", "", { 0.02f, OCT_U8, 7, false }, false, false },   { "?,3", "3", { 0.02f, OCT_S8, 0, false }, false, true },
+        { "2,3", "3", { 0.02f, OCT_U8, 0, false }, false, false },
+        { "2,3", "3", { 0.02f, OCT_U8, 0, false }, true, true },
+        { "?,3", "3", { 0.02f, OCT_U8, 0, false }, false, false },
+        { "?,3", "", { 0.02f, OCT_U8, 0, false }, false, true },
+        { "?,3", "", { 0.02f, OCT_U8, 7, false }, false, false },
+        { "?,3", "3", { 0.02f, OCT_S8, 0, false }, false, true },
         { "?,3", "3", { 0.02f, OCT_S8, 5, false }, false, false },
     };
     (void)state;
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
         const float k[3] = { 1, 2, 3 };
-        const int x = each[i].bytes ? net_node(g, "DequantizeLinear", "xs", "xs", net_input(g, "x", OCT_U8, each[i].dims), number(0.02f, false), NET_END)
+        const int x = each[i].bytes ? net_node(g, "DequantizeLinear", "xs", "xs",
+                                               net_input(g, "x", OCT_U8, each[i].dims), number(0.02f, false), NET_END)
                                     : rounded(net_input(g, "x", OCT_F32, each[i].dims), "xs", each[i].in);
         net_output(g, net_node(g, "Add", "sum", "y", x, net_const(g, "k", OCT_F32, each[i].constant, k), NET_END));
         assert_int_equal(kind_of("openvino", "sum", NULL), each[i].integer ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
@@ -520,14 +556,16 @@ static void openvino_sums_of_constants(void **state)
     }
 }
 
-/* A constant of one number for each channel is the bias of the Conv before it; one of others joins it where a quantizer is behind. */
+/* A constant of one number for each channel is the bias of the Conv before it; one of others joins it where a quantizer
+ * is behind. */
 static void openvino_sums_of_biases(void **state)
 {
     static const struct {
         const char *dims, *constant;
         bool quantized, joined;
-    } each[] = { { "1,4,8,8", "4,1,1", false, true }, { "1,4,8,8", "", false, true },   { "1,4,8,8", "8", false, false },
-                 { "1,4,8,8", "8", true, true },      { "?,4,8,8", "8", false, false }, { "?,4,8,8", "1,4,1,1", false, true } };
+    } each[] = { { "1,4,8,8", "4,1,1", false, true }, { "1,4,8,8", "", false, true },
+                 { "1,4,8,8", "8", false, false },    { "1,4,8,8", "8", true, true },
+                 { "?,4,8,8", "8", false, false },    { "?,4,8,8", "1,4,1,1", false, true } };
     static const float k[8] = { 1, 2, 3 };
     (void)state;
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
@@ -542,8 +580,8 @@ static void openvino_sums_of_biases(void **state)
     }
 }
 
-/* Where dimensions are fixed, a sum reads bytes if the quantizer of one of its inputs is part of what is before it: of a Conv that it alone reads, of a MatMul
- * if several read the quantized values. */
+/* Where dimensions are fixed, a sum reads bytes if the quantizer of one of its inputs is part of what is before it: of
+ * a Conv that it alone reads, of a MatMul if several read the quantized values. */
 static void openvino_sums_of_quantized(void **state)
 {
     static const struct {
@@ -551,12 +589,14 @@ static void openvino_sums_of_quantized(void **state)
         int readers; /* of the real numbers; of the quantized ones */
         int quantized;
         bool integer;
-    } each[] = { { "Conv", 1, 1, true },    { "Conv", 2, 1, false },   { "Exp", 1, 1, false },  { "Exp", 1, 2, false },
-                 { "MatMul", 1, 1, false }, { "MatMul", 1, 2, true }, { "Concat", 1, 1, true }, { "MaxPool", 1, 1, false } };
+    } each[] = { { "Conv", 1, 1, true },   { "Conv", 2, 1, false },   { "Exp", 1, 1, false },
+                 { "Exp", 1, 2, false },   { "MatMul", 1, 1, false }, { "MatMul", 1, 2, true },
+                 { "Concat", 1, 1, true }, { "MaxPool", 1, 1, false } };
     (void)state;
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
-        const int x = net_input(g, "x", OCT_F32, "1,4,8,8"), w = net_random(g, "wr", strcmp(each[i].op, "Conv") == 0 ? "4,4,1,1" : "8,8", 3);
+        const int x = net_input(g, "x", OCT_F32, "1,4,8,8"),
+                  w = net_random(g, "wr", strcmp(each[i].op, "Conv") == 0 ? "4,4,1,1" : "8,8", 3);
         const bool two = strcmp(each[i].op, "Conv") == 0 || strcmp(each[i].op, "MatMul") == 0;
         const int real = net_node(g, each[i].op, "real", "t", x, two ? w : NET_END, NET_END);
         if (strcmp(each[i].op, "MaxPool") == 0)
@@ -564,7 +604,8 @@ static void openvino_sums_of_quantized(void **state)
         if (strcmp(each[i].op, "Concat") == 0)
             net_int(g, "axis", 1);
         const int q = rounded(real, "q", fine);
-        net_output(g, net_node(g, "Add", "sum", "j", rounded(net_input(g, "z", OCT_F32, "1,4,8,8"), "zr", fine), q, NET_END));
+        net_output(g, net_node(g, "Add", "sum", "j", rounded(net_input(g, "z", OCT_F32, "1,4,8,8"), "zr", fine), q,
+                               NET_END));
         if (each[i].readers == 2)
             net_output(g, net_node(g, "Exp", "exp", "e", real, NET_END));
         if (each[i].quantized == 2)
@@ -582,7 +623,8 @@ static void openvino_sums_behind_functions(void **state)
         const bool bytes = i & 1, pools = i & 2;
         open_graph();
         const int a = net_input(g, "a", OCT_F32, "?,4,8,8"), b = net_input(g, "b", OCT_F32, "?,4,8,8");
-        int y = net_node(g, "Mul", "product", "m", bytes ? rounded(a, "ar", fine) : a, bytes ? rounded(b, "br", fine) : b, NET_END);
+        int y = net_node(g, "Mul", "product", "m", bytes ? rounded(a, "ar", fine) : a,
+                         bytes ? rounded(b, "br", fine) : b, NET_END);
         y = net_node(g, pools ? "GlobalAveragePool" : "Tanh", "node", "t", y, NET_END);
         net_output(g, net_node(g, "Add", "sum", "s", y, number(1, false), NET_END));
         assert_int_equal(kind_of("openvino", "sum", NULL), bytes && !pools ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
@@ -590,7 +632,8 @@ static void openvino_sums_behind_functions(void **state)
     }
 }
 
-/* A bias of two layers is a pass of real numbers behind each of them where dimensions are free; a sum of what is quantized there is part of that. */
+/* A bias of two layers is a pass of real numbers behind each of them where dimensions are free; a sum of what is
+ * quantized there is part of that. */
 static void openvino_shared_biases(void **state)
 {
     static const char *const dims[] = { "?,4,8,8", "1,4,8,8" };
@@ -599,7 +642,8 @@ static void openvino_shared_biases(void **state)
     for (int i = 0; i < 4; i++) {
         const bool shared = i & 1, fixed = i & 2;
         open_graph();
-        const int x = rounded(net_input(g, "x", OCT_F32, dims[fixed]), "xr", fine), w = weights("w", "4,4,1,1", ones), b = net_const(g, "b", OCT_F32, "4", k);
+        const int x = rounded(net_input(g, "x", OCT_F32, dims[fixed]), "xr", fine), w = weights("w", "4,4,1,1", ones),
+                  b = net_const(g, "b", OCT_F32, "4", k);
         const int c = net_node(g, "Conv", "conv", "c", x, w, b, NET_END);
         net_output(g, net_node(g, "Conv", "other", "o", x, w, shared ? b : NET_END, NET_END));
         net_output(g, net_node(g, "Add", "sum", "j", rounded(c, "cr", fine), x, NET_END));
@@ -614,12 +658,17 @@ static void openvino_sums_of_fixed_dimensions(void **state)
     static const struct {
         const char *op, *dims;
         bool joined;
-    } each[] = { { "Tanh", "?,4,8,8", true }, { "Tanh", "1,4,8,8", false }, { "Conv", "1,4,8,8", true }, { "Relu", "1,4,8,8", false }, { "Relu", "?,4,8,8", true } };
+    } each[] = { { "Tanh", "?,4,8,8", true },
+                 { "Tanh", "1,4,8,8", false },
+                 { "Conv", "1,4,8,8", true },
+                 { "Relu", "1,4,8,8", false },
+                 { "Relu", "?,4,8,8", true } };
     (void)state;
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
         const int x = net_input(g, "x", OCT_F32, each[i].dims), w = net_random(g, "wr", "4,4,1,1", 3);
-        const int real = net_node(g, each[i].op, "real", "t", x, strcmp(each[i].op, "Conv") == 0 ? w : NET_END, NET_END);
+        const int real =
+            net_node(g, each[i].op, "real", "t", x, strcmp(each[i].op, "Conv") == 0 ? w : NET_END, NET_END);
         const int c = net_node(g, "Conv", "conv", "c", rounded(x, "xr", fine), weights("w", "4,4,1,1", ones), NET_END);
         net_output(g, net_node(g, "Add", "sum", "j", c, real, NET_END));
         assert_int_equal(kind_of("openvino", "sum", NULL), each[i].joined ? OCT_STANDS_INTEGER : OCT_STANDS_FLOAT);
@@ -634,7 +683,8 @@ static void openvino_sums(void **state)
     const int c = net_node(g, "Conv", "conv", "c", rounded(x, "xr", fine), weights("w", "4,4,1,1", ones), NET_END);
     net_output(g, net_node(g, "Add", "joined", "j", c, t, NET_END));
     assert_int_equal(kind_of("openvino", "joined", NULL), OCT_STANDS_INTEGER);
-    net_output(g, net_node(g, "Add", "bytes", "b", rounded(x, "xs", fine), t, NET_END)); /* reads t later than the first sum */
+    net_output(g, net_node(g, "Add", "bytes", "b", rounded(x, "xs", fine), t,
+                           NET_END)); /* reads t later than the first sum */
     net_output(g, net_node(g, "Add", "reals", "r", x, t, NET_END));
     assert_int_equal(kind_of("openvino", "joined", NULL), OCT_STANDS_FLOAT);
     assert_int_equal(kind_of("openvino", "bytes", NULL), OCT_STANDS_INTEGER);
@@ -645,17 +695,31 @@ static void openvino_sums(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv_needs_a_quantizer),      cmocka_unit_test(wide_quantizers_replace_clamps), cmocka_unit_test(reasons_name_what_is_missing),
-        cmocka_unit_test(sums_join_products),          cmocka_unit_test(operators_between_quantizers),
-        cmocka_unit_test(quantizers_are_moved),        cmocka_unit_test(files_are_quantized_or_not),
-        cmocka_unit_test(openvino_averages_whole_windows), cmocka_unit_test(openvino_carries_dequantizers), cmocka_unit_test(openvino_moves_strides),
-        cmocka_unit_test(openvino_multiplies_centred_activations), cmocka_unit_test(openvino_joins_sums_of_few_dimensions),
-        cmocka_unit_test(openvino_sums_of_constants),  cmocka_unit_test(openvino_sums_of_fixed_dimensions),
-        cmocka_unit_test(openvino_sums_of_biases),     cmocka_unit_test(openvino_sums_of_quantized),
-        cmocka_unit_test(openvino_shared_biases),      cmocka_unit_test(openvino_sums_behind_functions),      cmocka_unit_test(biases_of_other_scales),
-        cmocka_unit_test(weights_of_sums_are_rounded),        cmocka_unit_test(clamps_belong_to_layers),  cmocka_unit_test(biases_of_bytes),
+        cmocka_unit_test(conv_needs_a_quantizer),
+        cmocka_unit_test(wide_quantizers_replace_clamps),
+        cmocka_unit_test(reasons_name_what_is_missing),
+        cmocka_unit_test(sums_join_products),
+        cmocka_unit_test(operators_between_quantizers),
+        cmocka_unit_test(quantizers_are_moved),
+        cmocka_unit_test(files_are_quantized_or_not),
+        cmocka_unit_test(openvino_averages_whole_windows),
+        cmocka_unit_test(openvino_carries_dequantizers),
+        cmocka_unit_test(openvino_moves_strides),
+        cmocka_unit_test(openvino_multiplies_centred_activations),
+        cmocka_unit_test(openvino_joins_sums_of_few_dimensions),
+        cmocka_unit_test(openvino_sums_of_constants),
+        cmocka_unit_test(openvino_sums_of_fixed_dimensions),
+        cmocka_unit_test(openvino_sums_of_biases),
+        cmocka_unit_test(openvino_sums_of_quantized),
+        cmocka_unit_test(openvino_shared_biases),
+        cmocka_unit_test(openvino_sums_behind_functions),
+        cmocka_unit_test(biases_of_other_scales),
+        cmocka_unit_test(weights_of_sums_are_rounded),
+        cmocka_unit_test(clamps_belong_to_layers),
+        cmocka_unit_test(biases_of_bytes),
         cmocka_unit_test(block_scales_stand_along_columns),
-        cmocka_unit_test(openvino_sums),               cmocka_unit_test(halves_stay_real),
+        cmocka_unit_test(openvino_sums),
+        cmocka_unit_test(halves_stay_real),
         cmocka_unit_test(operators_may_run_in_float),
         cmocka_unit_test(weights_of_operators_are_centred),
     };

@@ -77,7 +77,10 @@ static void full_matches(void **state)
         if (matches(cases[i].pattern, cases[i].text, strlen(cases[i].text)) != cases[i].match)
             fail_msg("'%s' on '%s' should be %d", cases[i].pattern, cases[i].text, cases[i].match);
     assert_true(matches("a.b", "a\0b", 3)); /* bytes of any kind */
-    assert_true(matches("a.b", "a\xff" "b", 3));
+    assert_true(matches("a.b",
+                        "a\xff"
+                        "b",
+                        3));
 }
 
 /* Patterns that backtracking takes ages for. */
@@ -98,13 +101,20 @@ static void patterns_refused(void **state)
         const char *pattern, *says;
         oct_status status;
     } bad[] = {
-        { "(a", "not closed at byte 2", OCT_EMALFORMED }, { "a)", "nothing opens", OCT_EMALFORMED },
-        { "[a", "a set is not closed", OCT_EMALFORMED },  { "[b-a]", "backwards", OCT_EMALFORMED },
-        { "*a", "nothing to repeat", OCT_EMALFORMED },    { "a**", "is repeated", OCT_EMALFORMED },
-        { "a{2}{3}", "is repeated", OCT_EMALFORMED },     { "a{3,2}", "out of range", OCT_EMALFORMED },
-        { "a\\", "at the end", OCT_EMALFORMED },          { "\\pL", "is not read", OCT_EUNSUPPORTED },
-        { "(a)\\1", "is not read", OCT_EUNSUPPORTED },    { "(?=a)", "unknown flag", OCT_EMALFORMED },
-        { "[[:nope:]]", "unknown class", OCT_EMALFORMED }, { "\\x{zz}", "hexadecimal", OCT_EMALFORMED },
+        { "(a", "not closed at byte 2", OCT_EMALFORMED },
+        { "a)", "nothing opens", OCT_EMALFORMED },
+        { "[a", "a set is not closed", OCT_EMALFORMED },
+        { "[b-a]", "backwards", OCT_EMALFORMED },
+        { "*a", "nothing to repeat", OCT_EMALFORMED },
+        { "a**", "is repeated", OCT_EMALFORMED },
+        { "a{2}{3}", "is repeated", OCT_EMALFORMED },
+        { "a{3,2}", "out of range", OCT_EMALFORMED },
+        { "a\\", "at the end", OCT_EMALFORMED },
+        { "\\pL", "is not read", OCT_EUNSUPPORTED },
+        { "(a)\\1", "is not read", OCT_EUNSUPPORTED },
+        { "(?=a)", "unknown flag", OCT_EMALFORMED },
+        { "[[:nope:]]", "unknown class", OCT_EMALFORMED },
+        { "\\x{zz}", "hexadecimal", OCT_EMALFORMED },
         { "((a{1000}){1000}){1000}", "states", OCT_EUNSUPPORTED },
         { "((((){1000}){1000}){1000}){1000}", "too often", OCT_EUNSUPPORTED },
     };
@@ -142,7 +152,12 @@ static void cases_of_letters(void **state)
     cased("\u00c4\u00f6\u00df\u00d7\u0178", "\u00e4\u00f6\u00df\u00d7\u00ff", "\u00c4\u00d6\u00df\u00d7\u0178");
     cased("\u03a3\u03c2\u0386\u0416\u0451\u017d\u1ea1", "\u03c3\u03c2\u03ac\u0436\u0451\u017e\u1ea1",
           "\u03a3\u03a3\u0386\u0416\u0401\u017d\u1ea0");
-    cased("a\xff" "B\xc3", "a\xff" "b\xc3", "A\xff" "B\xc3"); /* no UTF-8: kept */
+    cased("a\xff"
+          "B\xc3",
+          "a\xff"
+          "b\xc3",
+          "A\xff"
+          "B\xc3");                         /* no UTF-8: kept */
     for (uint32_t c = 1; c < 0x2000; c++) { /* what has another case comes back from it */
         if (oct_text_lower(c) != c)
             assert_int_equal(oct_text_upper(oct_text_lower(c)), c);
@@ -169,7 +184,8 @@ static int net_strings(oct_graph *g, const char *name, const char *dims, const c
     assert_true(list && t);
     for (int64_t i = 0; i < count; i++)
         list[i] = (oct_str){ s[i], strlen(s[i]) };
-    *t = (oct_tensor){ OCT_STRING, rank, oct_arena_memdup(g->arena, n, sizeof n), count, (size_t)count * sizeof *list, list };
+    *t = (oct_tensor){ OCT_STRING, rank, oct_arena_memdup(g->arena, n, sizeof n), count, (size_t)count * sizeof *list,
+                       list };
     GOOD(oct_graph_add_value(g, name, OCT_STRING, &v, err));
     oct_graph_set_const(g, v, t);
     return v;
@@ -244,11 +260,14 @@ static void casts(void **state)
     net_output(g, NET_NODE(g, "Cast", "ls", "ls", l));
     net_int(g, "to", OCT_STRING);
     oct_plan *p = net_plan(g, NULL, NULL);
-    GOOD(oct_plan_run(p, (const void *const[]){ ((float[]){ 0.1f, -2, NAN, -INFINITY }), ((uint8_t[]){ 7, 255 }),
-                                                ((double[]){ 0.1, 1.0 / 3, -NAN }), ((uint64_t[]){ UINT64_MAX, 0 }),
-                                                ((int64_t[]){ INT64_MIN, -1 }) }, err));
+    GOOD(oct_plan_run(p,
+                      (const void *const[]){ ((float[]){ 0.1f, -2, NAN, -INFINITY }), ((uint8_t[]){ 7, 255 }),
+                                             ((double[]){ 0.1, 1.0 / 3, -NAN }), ((uint64_t[]){ UINT64_MAX, 0 }),
+                                             ((int64_t[]){ INT64_MIN, -1 }) },
+                      err));
     const float *f = oct_plan_output(p, 0)->data;
-    assert_true(f[0] == 1000 && f[1] == -0.1f && f[2] == INFINITY && isnan(f[3]) && f[4] == -INFINITY && f[5] == 16777216);
+    assert_true(f[0] == 1000 && f[1] == -0.1f && f[2] == INFINITY && isnan(f[3]) && f[4] == -INFINITY &&
+                f[5] == 16777216);
     assert_memory_equal(oct_plan_output(p, 1)->data, ((int64_t[]){ INT64_MIN, 42, 100 }), 24);
     expect(p, 2, 1, (int64_t[]){ 4 }, (const char *const[]){ "0.1", "-2", "NaN", "-INF" });
     expect(p, 3, 1, (int64_t[]){ 2 }, (const char *const[]){ "7", "255" });
@@ -286,7 +305,8 @@ static void words(oct_graph *g, const char *name, const char *const *s, int coun
     a->n = count;
 }
 
-/* ai.onnx.ml.LabelEncoder of strings; of a key that is there twice the last counts. Outcomes by the specification's text. */
+/* ai.onnx.ml.LabelEncoder of strings; of a key that is there twice the last counts. Outcomes by the specification's
+ * text. */
 static void labels(void **state)
 {
     static const char *const keys[] = { "a", "", "b", "a" }, *const values[] = { "one", "two", "three", "four" };
@@ -338,7 +358,8 @@ static void labels_of_opset_1(void **state)
 static void labels_refused(void **state)
 {
     static const char *const keys[] = { "a", "b" };
-    static const char *const says[] = { "2 keys and 3 values", "none of the attributes 'values_tensor'", "an input of int64 and keys of string" };
+    static const char *const says[] = { "2 keys and 3 values", "none of the attributes 'values_tensor'",
+                                        "an input of int64 and keys of string" };
     for (int k = 0; k < 3; k++) {
         oct_graph *g = net_graph(17);
         oct_plan *p = NULL;

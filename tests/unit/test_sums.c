@@ -1,5 +1,5 @@
-/* Additions behind products: which become part of the product's step, that they give what loops give and the bits of two steps on every
- * instruction set and number of threads, and where the result lies. */
+/* Additions behind products: which become part of the product's step, that they give what loops give and the bits of
+ * two steps on every instruction set and number of threads, and where the result lies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,8 @@ static oct_pool *two; /* threads */
 /* ------------------------------------------------------------------ graphs */
 
 /* A convolution of x by random weights, with bias unless it is transposed. */
-static int conv(oct_graph *g, const char *op, const char *name, int x, const char *w, const char *channels, int group, int stride, int pad)
+static int conv(oct_graph *g, const char *op, const char *name, int x, const char *w, const char *channels, int group,
+                int stride, int pad)
 {
     char weights[24], bias[24];
     snprintf(weights, sizeof weights, "%s_w", name);
@@ -110,7 +111,8 @@ static void expect(oct_graph *g, int out, const char *op, size_t all, size_t lef
 
 /* ------------------------------------------------------------------ joined */
 
-/* Every way a convolution is computed: dense, with its depth in parts (wide), gathered, indirect, in groups, by lines, transposed, 1-D. */
+/* Every way a convolution is computed: dense, with its depth in parts (wide), gathered, indirect, in groups, by lines,
+ * transposed, 1-D. */
 static const struct path {
     const char *op, *x, *w, *channels; /* channels: of the bias; NULL: none */
     int group, stride, pad;
@@ -161,7 +163,8 @@ static extents extents_of(const oct_shape *s)
     return (extents){ (int)d[0].n, (int)d[1].n, s->rank > 3 ? (int)d[2].n : 1, (int)d[s->rank - 1].n };
 }
 
-/* The tap at which input `in` and output `out` of an axis meet, of `taps`; none where it is outside of these. An axis of one tap has no padding. */
+/* The tap at which input `in` and output `out` of an axis meet, of `taps`; none where it is outside of these. An axis
+ * of one tap has no padding. */
 static int tap_of(const struct path *c, bool transposed, int taps, int in, int out)
 {
     const int pad = taps == 1 ? 0 : c->pad;
@@ -169,7 +172,8 @@ static int tap_of(const struct path *c, bool transposed, int taps, int in, int o
 }
 
 /* Adds what input (n, i, iy, ix) gives to all outputs of its sample and group. */
-static void scatter(const struct path *c, extents xe, extents we, extents ye, float x, int i, int iy, int ix, const float *w, float *y)
+static void scatter(const struct path *c, extents xe, extents we, extents ye, float x, int i, int iy, int ix,
+                    const float *w, float *y)
 {
     const bool transposed = strcmp(c->op, "Conv") != 0;
     const int ic = xe.c / c->group, oc = ye.c / c->group, first = i / ic * oc;
@@ -182,7 +186,8 @@ static void scatter(const struct path *c, extents xe, extents we, extents ye, fl
         }
 }
 
-/* y += conv(x) without its bias, by loops. Numbers are multiples of 1/64 in [-1, 1), so that sums in any order are exact. */
+/* y += conv(x) without its bias, by loops. Numbers are multiples of 1/64 in [-1, 1), so that sums in any order are
+ * exact. */
 static void by_loops(const struct path *c, extents xe, extents we, extents ye, const float *x, const float *w, float *y)
 {
     for (int at = 0; at < xe.n * xe.c * xe.h * xe.w; at++) {
@@ -191,7 +196,8 @@ static void by_loops(const struct path *c, extents xe, extents we, extents ye, c
     }
 }
 
-/* Every path against loops, clamped and not; the summand is an input, which stays as it is, or lies where the result may lie. */
+/* Every path against loops, clamped and not; the summand is an input, which stays as it is, or lies where the result
+ * may lie. */
 static void against_loops(void **state)
 {
     static float x[CAP], r[CAP], w[CAP], b[128], as_given[CAP];
@@ -203,7 +209,9 @@ static void against_loops(void **state)
         const extents we = extents_of(&g->value[g->node[g->value[yv].producer].in[1]].shape);
         const int total = ye.n * ye.c * ye.h * ye.w, plane = ye.h * ye.w;
         const int sum = k % 2 ? add(g, NET_NODE(g, "Neg", "neg", "minus", rv), yv) : add(g, yv, rv);
-        net_output(g, k % 4 < 2 ? sum : NET_NODE(g, "Clip", "clip", "y", sum, NET_F32(g, "lo", "", -0.25f), NET_F32(g, "hi", "", 1.5f)));
+        net_output(g, k % 4 < 2 ? sum
+                                : NET_NODE(g, "Clip", "clip", "y", sum, NET_F32(g, "lo", "", -0.25f),
+                                           NET_F32(g, "hi", "", 1.5f)));
         net_fill(x, (size_t)(xe.n * xe.c * xe.h * xe.w), 1);
         net_fill(r, (size_t)total, 2);
         net_fill(w, (size_t)(we.n * we.c * we.h * we.w), 5);
@@ -375,7 +383,8 @@ static void left_alone(void **state)
     expect(g, NET_NODE(g, "Sum", "add", "y", point(g, "conv", x), x, side(g, x)), "Sum", 1, 1);
 }
 
-/* Quantized values are rounded between the product and the sum; and floats that a product of quantized values gives are added behind it. */
+/* Quantized values are rounded between the product and the sum; and floats that a product of quantized values gives are
+ * added behind it. */
 static void qvals(void **state)
 {
     for (int quantized = 0; quantized < 2; quantized++) {

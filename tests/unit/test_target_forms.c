@@ -1,4 +1,5 @@
-/* lib/quant with targets of one property each: what becomes of scales, zero points, biases, opsets and quantizers, against numbers worked out here. */
+/* lib/quant with targets of one property each: what becomes of scales, zero points, biases, opsets and quantizers,
+ * against numbers worked out here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,7 +97,8 @@ static oct_graph *convs(const char *between)
     int x = net_input(g, "x", OCT_F32, "2,3,6,6");
     int a = NET_NODE(g, "Conv", "first", "a", x, net_random(g, "w1", "4,3,3,3", 3), net_random(g, "b1", "4", 4));
     int r = NET_NODE(g, between, "between", "r", a);
-    net_output(g, NET_NODE(g, "Conv", "second", "y", r, net_random(g, "w2", "2,4,3,3", 5), net_random(g, "b2", "2", 6)));
+    net_output(g,
+               NET_NODE(g, "Conv", "second", "y", r, net_random(g, "w2", "2,4,3,3", 5), net_random(g, "b2", "2", 6)));
     return g;
 }
 
@@ -145,7 +147,10 @@ static void results_have_the_scale_of_inputs(void **state)
         int a = NET_NODE(g, "Conv", "first", "a", x, net_random(g, "w1", "4,3,3,3", 3));
         int r = NET_NODE(g, "Add", "sum", "r", a, a);
         net_output(g, NET_NODE(g, "Conv", "second", "y", r, net_random(g, "w2", "2,4,3,3", 5)));
-        work k = decide(g, same ? "types u8*s8\nop Conv static\nop Add static same-scale\n" : "types u8*s8\nop Conv,Add static\n", NULL, false);
+        work k = decide(g,
+                        same ? "types u8*s8\nop Conv static\nop Add static same-scale\n"
+                             : "types u8*s8\nop Conv,Add static\n",
+                        NULL, false);
         const oct_quant *from = quant_of(&k, g, "a"), *to = quant_of(&k, g, "r");
         assert_int_equal(from->scale[0] == to->scale[0] && from->zp[0] == to->zp[0], same);
         stop(&k, g);
@@ -157,7 +162,10 @@ static void parameters_are_fixed(void **state)
     (void)state;
     for (int fixed = 0; fixed < 2; fixed++) {
         oct_graph *g = convs("Sigmoid");
-        work k = decide(g, fixed ? "types u8*s8\nscale Sigmoid u8 1/256 0\nop Conv,Sigmoid static\n" : "types u8*s8\nop Conv,Sigmoid static\n", NULL, false);
+        work k = decide(g,
+                        fixed ? "types u8*s8\nscale Sigmoid u8 1/256 0\nop Conv,Sigmoid static\n"
+                              : "types u8*s8\nop Conv,Sigmoid static\n",
+                        NULL, false);
         const oct_quant *q = quant_of(&k, g, "r");
         assert_int_equal(q->scale[0] == 1.0f / 256 && q->zp[0] == 0, fixed);
         stop(&k, g);
@@ -176,12 +184,15 @@ static void biases_are_real(void **state)
         work k = decide(g, "types u8*s8\nbiases float\nop Conv static\n", "any - s7/tensor/sym - -\n", correct);
         const oct_quant *q = &k.job->node[0].weights[0]->quant;
         const oct_chan_stats *chan = &oct_calib_find(k.calib, "x")->chan;
-        const double step = (double)(quant_of(&k, g, "x")->scale[0] * q->scale[0]); /* numbers are those that int32 would give */
+        const double step =
+            (double)(quant_of(&k, g, "x")->scale[0] * q->scale[0]); /* numbers are those that int32 would give */
         double want[4], moved = 0;
         for (int o = 0; o < 4; o++) {
             want[o] = b[o];
             for (int i = 0; correct && i < 27; i++)
-                want[o] += ((double)w[o * 27 + i] - ((const int8_t *)q->qvals->data)[o * 27 + i] * (double)q->scale[0]) * oct_chan_mean(&chan->c[i / 9]);
+                want[o] +=
+                    ((double)w[o * 27 + i] - ((const int8_t *)q->qvals->data)[o * 27 + i] * (double)q->scale[0]) *
+                    oct_chan_mean(&chan->c[i / 9]);
             moved = fmax(moved, fabs(want[o] - b[o]));
         }
         GOOD(oct_qjob_rewrite(k.job, err));
@@ -195,18 +206,22 @@ static void biases_are_real(void **state)
     }
 }
 
-/* What is of 8 bits is rounded once more for a layer of 16, and the other way round, by quantizers of ONNX's domain where the target has no others. */
+/* What is of 8 bits is rounded once more for a layer of 16, and the other way round, by quantizers of ONNX's domain
+ * where the target has no others. */
 static void types_meet_in_a_second_pair(void **state)
 {
     (void)state;
     for (int i = 0; i < 4; i++) {
         const bool alone = i & 1, to_wide = i & 2;
         oct_graph *g = convs("Relu");
-        work k = decide(g, alone ? "types u8*s8 u16*s8\ncom.microsoft no\nop Conv static\n" : "types u8*s8 u16*s8\nop Conv static\n",
+        work k = decide(g,
+                        alone ? "types u8*s8 u16*s8\ncom.microsoft no\nop Conv static\n"
+                              : "types u8*s8 u16*s8\nop Conv static\n",
                         to_wide ? "name:second - - u16 -\n" : "name:first - - u16 -\n", false);
         GOOD(oct_qjob_rewrite(k.job, err));
         GOOD(oct_infer_shapes(g, err));
-        const oct_node *d = maker(g, named(g, "second")->in[0]), *q = maker(g, d->in[0]), *before = maker(g, q->in[0]), *wide = to_wide ? q : maker(g, before->in[0]);
+        const oct_node *d = maker(g, named(g, "second")->in[0]), *q = maker(g, d->in[0]), *before = maker(g, q->in[0]),
+                       *wide = to_wide ? q : maker(g, before->in[0]);
         assert_string_equal(d->op, "DequantizeLinear");
         assert_string_equal(q->op, "QuantizeLinear");
         assert_string_equal(before->op, "DequantizeLinear");
@@ -220,8 +235,8 @@ static void types_meet_in_a_second_pair(void **state)
     }
 }
 
-/* A clamp of what a layer makes on real numbers is left with the layer, also where the layer is given up after samples were measured, when what the clamp reads
- * has no statistics: both keep the reason that they have. */
+/* A clamp of what a layer makes on real numbers is left with the layer, also where the layer is given up after samples
+ * were measured, when what the clamp reads has no statistics: both keep the reason that they have. */
 static void clamps_stay_with_layers(void **state)
 {
     static const char rounds[] = "types u8*s8\nplacement everywhere\nop Conv static needs-output\nop Relu rounded\n";
@@ -244,12 +259,14 @@ static void clamps_stay_with_layers(void **state)
     }
 }
 
-/* Where a table lacks what a rounded node reads, the node is given up, and a float layer before it keeps its own reason. */
+/* Where a table lacks what a rounded node reads, the node is given up, and a float layer before it keeps its own
+ * reason. */
 static void float_layers_keep_reasons(void **state)
 {
     (void)state;
     oct_graph *g = convs("Softmax");
-    work k = decide(g, "types u8*s8\nplacement everywhere\nop Conv static needs-output\nop Softmax rounded\n", NULL, false);
+    work k =
+        decide(g, "types u8*s8\nplacement everywhere\nop Conv static needs-output\nop Softmax rounded\n", NULL, false);
     const int first = g->value[oct_graph_find(g, "a")].producer, softmax = g->value[oct_graph_find(g, "r")].producer;
     oct_calib *none = oct_calib_create();
     assert_non_null(none);
@@ -269,8 +286,10 @@ static void others_are_narrow(void **state)
         oct_graph *g = net_graph(13);
         const int x = net_input(g, "x", OCT_F32, "3,3");
         net_output(g, NET_NODE(g, "MatMul", "square", "y", x, x));
-        work k = decide(g, narrow ? "types u8*u8 u16*u8\nplacement everywhere\nop MatMul static others-narrow\n"
-                                  : "types u8*u8 u16*u8\nplacement everywhere\nop MatMul static\n", "any - - u16 -\n", false);
+        work k = decide(g,
+                        narrow ? "types u8*u8 u16*u8\nplacement everywhere\nop MatMul static others-narrow\n"
+                               : "types u8*u8 u16*u8\nplacement everywhere\nop MatMul static\n",
+                        "any - - u16 -\n", false);
         GOOD(oct_qjob_rewrite(k.job, err));
         GOOD(oct_infer_shapes(g, err));
         const oct_node *n = named(g, "square");
@@ -307,8 +326,8 @@ static void readers_have_their_own(void **state)
     }
 }
 
-/* A real layer between quantizers reads equal scales of channels where ONNX Runtime may load the file, which would round its weights, and what it reads beside others stays one scale for
- * these. Read again, both are one value. */
+/* A real layer between quantizers reads equal scales of channels where ONNX Runtime may load the file, which would
+ * round its weights, and what it reads beside others stays one scale for these. Read again, both are one value. */
 static void real_layers_stay_so(void **state)
 {
     (void)state;
@@ -320,7 +339,9 @@ static void real_layers_stay_so(void **state)
         const int r = NET_NODE(g, "Relu", "relu", "r", b);
         net_output(g, NET_NODE(g, "Conv", "third", "y", r, net_random(g, "w3", "2,4,1,1", 5)));
         net_output(g, NET_NODE(g, "Conv", "beside", "z", a, net_random(g, "w4", "2,4,1,1", 6)));
-        work k = decide(g, rounds ? "types u8*s8\nop Conv static\n" : "types u8*s8\nonnxruntime never\nop Conv static\n", "name:middle float\n", false);
+        work k =
+            decide(g, rounds ? "types u8*s8\nop Conv static\n" : "types u8*s8\nonnxruntime never\nop Conv static\n",
+                   "name:middle float\n", false);
         assert_int_equal(oct_target_loads_in_ort(k.job->opts.target), rounds);
         GOOD(oct_qjob_rewrite(k.job, err));
         const oct_node *middle = maker(g, named(g, "middle")->in[0]), *beside = maker(g, named(g, "beside")->in[0]);
@@ -329,7 +350,8 @@ static void real_layers_stay_so(void **state)
         assert_int_equal(middle != beside, rounds);
         const oct_tensor *scale = g->value[middle->in[1]].constant, *one = g->value[beside->in[1]].constant;
         const oct_tensor *zero = g->value[middle->in[2]].constant, *first = g->value[beside->in[2]].constant;
-        assert_true(one->count == 1 && scale->count == (rounds ? 4 : 1) && zero->count == scale->count && oct_node_int(middle, "axis", 1) == 1);
+        assert_true(one->count == 1 && scale->count == (rounds ? 4 : 1) && zero->count == scale->count &&
+                    oct_node_int(middle, "axis", 1) == 1);
         for (int64_t i = 0; i < scale->count; i++) {
             assert_true(((const float *)scale->data)[i] == *(const float *)one->data);
             assert_true(((const uint8_t *)zero->data)[i] == *(const uint8_t *)first->data);
@@ -383,11 +405,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scales_are_powers_of_two), cmocka_unit_test(results_have_the_scale_of_inputs),
-        cmocka_unit_test(parameters_are_fixed), cmocka_unit_test(biases_are_real),
-        cmocka_unit_test(clamps_stay_with_layers), cmocka_unit_test(float_layers_keep_reasons),
-        cmocka_unit_test(others_are_narrow), cmocka_unit_test(types_meet_in_a_second_pair), cmocka_unit_test(readers_have_their_own),
-        cmocka_unit_test(weights_are_narrow), cmocka_unit_test(real_layers_stay_so),
-        cmocka_unit_test(single_channels_stay_real),
+        cmocka_unit_test(parameters_are_fixed),     cmocka_unit_test(biases_are_real),
+        cmocka_unit_test(clamps_stay_with_layers),  cmocka_unit_test(float_layers_keep_reasons),
+        cmocka_unit_test(others_are_narrow),        cmocka_unit_test(types_meet_in_a_second_pair),
+        cmocka_unit_test(readers_have_their_own),   cmocka_unit_test(weights_are_narrow),
+        cmocka_unit_test(real_layers_stay_so),      cmocka_unit_test(single_channels_stay_real),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

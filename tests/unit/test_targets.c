@@ -40,21 +40,24 @@ static void builtin_targets_have_their_names(void **state)
 /* What each runs, written down apart from the files. */
 static void builtin_targets_run(void **state)
 {
-#define COMMON " Conv Gemm MatMul Add Mul Concat Sigmoid LeakyRelu GlobalAveragePool AveragePool MaxPool Reshape Transpose Flatten Squeeze " \
-               "Unsqueeze Slice DepthToSpace Gather Split Resize "
+#define COMMON                                                                                                                    \
+    " Conv Gemm MatMul Add Mul Concat Sigmoid LeakyRelu GlobalAveragePool AveragePool MaxPool Reshape Transpose Flatten Squeeze " \
+    "Unsqueeze Slice DepthToSpace Gather Split Resize "
     static const struct {
         const char *name, *listed;
         bool saturates, needs, bfloat16;
     } each[] = { { "onnxruntime-x86", COMMON, true, true, false },
                  { "onnxruntime-vnni", COMMON, false, true, false },
-                 { "octet", COMMON "ConvTranspose Tanh HardSwish HardSigmoid Elu Swish GlobalMaxPool SpaceToDepth ", false, false, true } };
+                 { "octet", COMMON "ConvTranspose Tanh HardSwish HardSigmoid Elu Swish GlobalMaxPool SpaceToDepth ",
+                   false, false, true } };
     size_t n;
     const oct_op *const *all = oct_op_all(&n);
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         const oct_target *t = target_named(each[i].name);
         assert_int_equal(oct_target_saturates(t), each[i].saturates);
         assert_int_equal(oct_target_bfloat16(t), each[i].bfloat16);
-        assert_true(oct_target_takes(t, OCT_U8, OCT_S8) && oct_target_takes(t, OCT_U8, OCT_U8) && oct_target_takes(t, OCT_S8, OCT_S8));
+        assert_true(oct_target_takes(t, OCT_U8, OCT_S8) && oct_target_takes(t, OCT_U8, OCT_U8) &&
+                    oct_target_takes(t, OCT_S8, OCT_S8));
         assert_false(oct_target_takes(t, OCT_S8, OCT_U8));
         for (size_t k = 0; k < n; k++) {
             char word[100];
@@ -65,7 +68,8 @@ static void builtin_targets_run(void **state)
             assert_int_equal(oct_target_lists(t, op, OCT_TARGET_DYNAMIC), matrix || strstr(" LSTM GRU RNN ", word));
             assert_int_equal(oct_target_lists(t, op, OCT_TARGET_WEIGHT_ONLY), matrix);
             assert_int_equal(oct_target_needs_output(t, op, false), each[i].needs && strcmp(op, "Conv") == 0);
-            assert_int_equal(oct_target_needs_output(t, op, true), each[i].needs && (strcmp(op, "Conv") == 0 || matrix));
+            assert_int_equal(oct_target_needs_output(t, op, true),
+                             each[i].needs && (strcmp(op, "Conv") == 0 || matrix));
             assert_true(oct_target_per_channel(t, op));
         }
     }
@@ -141,7 +145,8 @@ static void reductions_of_scatters_are_traps(void **state)
     static const char *const ops[] = { "ScatterND", "ScatterElements" }, *const how[] = { NULL, "none", "add", "max" };
     for (size_t i = 0; i < OCT_COUNT(ops) * OCT_COUNT(how); i++) {
         oct_graph *g = net_graph(18);
-        const int x = net_input(g, "x", OCT_F32, "4,4"), at = net_input(g, "at", OCT_S64, "4,4"), reduction = (int)(i / OCT_COUNT(ops));
+        const int x = net_input(g, "x", OCT_F32, "4,4"), at = net_input(g, "at", OCT_S64, "4,4"),
+                  reduction = (int)(i / OCT_COUNT(ops));
         NET_NODE(g, ops[i % OCT_COUNT(ops)], "scatter", "y", x, at, x);
         if (how[reduction])
             GOOD(oct_node_set_str(g, net_last, "reduction", how[reduction], err));
@@ -157,9 +162,14 @@ static void spellings_are_traps(void **state)
     static const struct {
         const char *op, *scales;
         bool trap;
-    } each[] = { { "QLinearConv", "4", true },           { "QLinearConv", "", false },        { "QLinearConv", "1", false },
-                 { "QLinearMatMul", "4", true },         { "com.microsoft.QGemm", "", true }, { "com.microsoft.QLinearConv", "", true },
-                 { "com.microsoft.QLinearAdd", "", false }, { "Conv", "4", false } };
+    } each[] = { { "QLinearConv", "4", true },
+                 { "QLinearConv", "", false },
+                 { "QLinearConv", "1", false },
+                 { "QLinearMatMul", "4", true },
+                 { "com.microsoft.QGemm", "", true },
+                 { "com.microsoft.QLinearConv", "", true },
+                 { "com.microsoft.QLinearAdd", "", false },
+                 { "Conv", "4", false } };
     static const float four[] = { 1, 2, 3, 4 };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         oct_graph *g = net_graph(13);
@@ -178,8 +188,9 @@ static void quantized_extremes_are_traps(void **state)
         const char *op;
         uint8_t zero;
         bool dequantized, joined, trap;
-    } each[] = { { "ReduceMax", 3, false, false, true }, { "ReduceMin", 3, false, false, true }, { "ReduceMax", 0, false, false, false },
-                 { "ReduceMax", 0, false, true, true },  { "ReduceMax", 3, true, false, false }, { "ReduceMean", 3, false, false, false } };
+    } each[] = { { "ReduceMax", 3, false, false, true },  { "ReduceMin", 3, false, false, true },
+                 { "ReduceMax", 0, false, false, false }, { "ReduceMax", 0, false, true, true },
+                 { "ReduceMax", 3, true, false, false },  { "ReduceMean", 3, false, false, false } };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         oct_graph *g = net_graph(13);
         const int s = NET_F32(g, "s", "", 0.1f), z = net_const(g, "z", OCT_U8, "", &each[i].zero);
@@ -202,17 +213,22 @@ static void biases_are_traps(void **state)
         const char *op;
         float scale; /* of the bias */
         bool integer, trap;
-    } each[] = { { "Gemm", 0.03f, true, true }, { "Gemm", 0.02f, true, false }, { "Gemm", 0.03f, false, false }, { "Conv", 0.03f, true, false } };
+    } each[] = { { "Gemm", 0.03f, true, true },
+                 { "Gemm", 0.02f, true, false },
+                 { "Gemm", 0.03f, false, false },
+                 { "Conv", 0.03f, true, false } };
     static const int32_t bias[4] = { 1, 2, 3, 4 };
     static const int8_t bytes[16] = { 1, 2, 3, 4 };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         oct_graph *g = net_graph(13);
-        const int sx = NET_F32(g, "sx", "", 0.1f), sw = NET_F32(g, "sw", "", 0.2f), sb = NET_F32(g, "sb", "", each[i].scale);
+        const int sx = NET_F32(g, "sx", "", 0.1f), sw = NET_F32(g, "sw", "", 0.2f),
+                  sb = NET_F32(g, "sb", "", each[i].scale);
         const int x = NET_NODE(g, "DequantizeLinear", "xd", "xr", net_input(g, "x", OCT_S8, "2,4"), sx);
         const int w = NET_NODE(g, "DequantizeLinear", "wd", "wr", net_const(g, "w", OCT_S8, "4,4", bytes), sw);
         const int b = NET_NODE(g, "DequantizeLinear", "bd", "br", net_const(g, "b", OCT_S32, "4", bias), sb);
         net_output(g, NET_NODE(g, each[i].op, "node", "y", x, w, b));
-        assert_int_equal(oct_target_refuses(target_named("onnxruntime-x86"), g, net_last, each[i].integer) != NULL, each[i].trap);
+        assert_int_equal(oct_target_refuses(target_named("onnxruntime-x86"), g, net_last, each[i].integer) != NULL,
+                         each[i].trap);
         assert_null(oct_target_refuses(target_named("octet"), g, net_last, each[i].integer));
         oct_graph_destroy(g);
     }
@@ -244,17 +260,21 @@ static void targets_differ(void **state)
         assert_int_equal(oct_target_takes_clamp(t, "Add"), strcmp(each[i].name, "vitisai") == 0);
         assert_int_equal(oct_target_per_channel(t, "Conv"), each[i].channels_of_conv);
         assert_int_equal(oct_target_per_channel(t, "Gemm"), each[i].channels_of_gemm);
-        assert_true(oct_target_onnx_alone(t) && oct_target_untested(t) && oct_target_lists(t, "Conv", OCT_TARGET_STATIC));
+        assert_true(oct_target_onnx_alone(t) && oct_target_untested(t) &&
+                    oct_target_lists(t, "Conv", OCT_TARGET_STATIC));
     }
     assert_false(oct_target_lists(target_named("coreml"), "Conv", OCT_TARGET_STATIC));
-    assert_true(oct_target_scale_of(target_named("litert"), "Tanh", OCT_S8, &scale, &zero) && scale == 1.0f / 128 && zero == 0);
-    assert_true(oct_target_scale_of(target_named("litert"), "LogSoftmax", OCT_S8, &scale, &zero) && scale == 1.0f / 16 && zero == 127);
+    assert_true(oct_target_scale_of(target_named("litert"), "Tanh", OCT_S8, &scale, &zero) && scale == 1.0f / 128 &&
+                zero == 0);
+    assert_true(oct_target_scale_of(target_named("litert"), "LogSoftmax", OCT_S8, &scale, &zero) &&
+                scale == 1.0f / 16 && zero == 127);
     assert_false(oct_target_scale_of(target_named("litert"), "Tanh", OCT_U8, &scale, &zero));
 }
 
 static void conditions_compare_attributes(void **state)
 {
-    oct_target *t = parsed(HEAD "op Gather static if axis=0,-2 else it gathers rows alone\nop Concat static if axis=1,absent else no\n");
+    oct_target *t = parsed(
+        HEAD "op Gather static if axis=0,-2 else it gathers rows alone\nop Concat static if axis=1,absent else no\n");
     oct_graph *g = net_graph(18);
     int x = net_input(g, "x", OCT_F32, "1,3,4,4");
     NET_NODE(g, "Gather", "rows", "r", x, NET_S64(g, "i", "1", 0));
@@ -277,8 +297,9 @@ static void conditions_compare_attributes(void **state)
 
 static void a_target_changes_what_it_inherits(void **state)
 {
-    oct_target *t = parsed("name mine\r\nsummary  one more   # no comment \ninherits onnxruntime-x86\ntypes s8*s8\npair-sums exact\n"
-                           "op Conv,Softmax static per-tensor # all of them\nop MaxPool,LSTM,GRU,RNN,NonZero float\nop Gemm,MatMul static\n");
+    oct_target *t = parsed(
+        "name mine\r\nsummary  one more   # no comment \ninherits onnxruntime-x86\ntypes s8*s8\npair-sums exact\n"
+        "op Conv,Softmax static per-tensor # all of them\nop MaxPool,LSTM,GRU,RNN,NonZero float\nop Gemm,MatMul static\n");
     assert_string_equal(oct_target_name(t), "mine");
     assert_true(oct_target_lists(t, "Softmax", OCT_TARGET_STATIC) && oct_target_lists(t, "Add", OCT_TARGET_STATIC));
     assert_false(oct_target_lists(t, "MaxPool", OCT_TARGET_STATIC));
@@ -297,25 +318,35 @@ static bool never_in_ort(const oct_target *t)
 
 static void properties_are_what_a_file_says(void **state)
 {
-    static bool (*const asked[])(const oct_target *) = { oct_target_symmetric, oct_target_float_bias, oct_target_powers_of_two,
-                                                         oct_target_static_shapes, oct_target_everywhere, oct_target_own_quantizers,
-                                                         oct_target_own_dequantizers, oct_target_onnx_alone, oct_target_untested,
-                                                         oct_target_norms_are_convs, oct_target_writes_defaults, oct_target_no_bfloat16, never_in_ort };
-    oct_target *none = parsed(HEAD), *all = parsed(HEAD "activations symmetric\nbiases float\nscales powers-of-two\nshapes static\nplacement everywhere\n"
-                                                  "quantizers one-each\ndequantizers one-each\ncom.microsoft no\ndevice untested\nbatchnorm depthwise\nattributes written\nbfloat16 never\n"
-                                                  "onnxruntime never\n");
+    static bool (*const asked[])(const oct_target *) = {
+        oct_target_symmetric,  oct_target_float_bias,      oct_target_powers_of_two,    oct_target_static_shapes,
+        oct_target_everywhere, oct_target_own_quantizers,  oct_target_own_dequantizers, oct_target_onnx_alone,
+        oct_target_untested,   oct_target_norms_are_convs, oct_target_writes_defaults,  oct_target_no_bfloat16,
+        never_in_ort
+    };
+    oct_target *
+        none = parsed(HEAD),
+       *all = parsed(
+           HEAD
+           "activations symmetric\nbiases float\nscales powers-of-two\nshapes static\nplacement everywhere\n"
+           "quantizers one-each\ndequantizers one-each\ncom.microsoft no\ndevice untested\nbatchnorm depthwise\nattributes written\nbfloat16 never\n"
+           "onnxruntime never\n");
     for (size_t i = 0; i < OCT_COUNT(asked); i++)
         assert_true(!asked[i](none) && asked[i](all));
     oct_target_close(none);
     oct_target_close(all);
-    oct_target *t = parsed(HEAD "op Mul,Add static shared-inputs\nop AveragePool static same-scale\nop LayerNormalization,Relu rounded\nscale Tanh u16 1/32768 32768\n");
+    oct_target *t = parsed(
+        HEAD
+        "op Mul,Add static shared-inputs\nop AveragePool static same-scale\nop LayerNormalization,Relu rounded\nscale Tanh u16 1/32768 32768\n");
     float scale = 0;
     int32_t zero = 0;
-    assert_true(oct_target_shares_inputs(t, "Mul") && !oct_target_shares_inputs(t, "AveragePool") && !oct_target_shares_inputs(t, "Sub"));
+    assert_true(oct_target_shares_inputs(t, "Mul") && !oct_target_shares_inputs(t, "AveragePool") &&
+                !oct_target_shares_inputs(t, "Sub"));
     assert_true(oct_target_keeps_scale(t, "AveragePool") && !oct_target_keeps_scale(t, "Add"));
     assert_true(oct_target_lists(t, "Relu", OCT_TARGET_ROUNDED) && !oct_target_lists(t, "Relu", OCT_TARGET_STATIC));
     assert_true(oct_target_scale_of(t, "Tanh", OCT_U16, &scale, &zero) && scale == 0x1p-15f && zero == 32768);
-    assert_false(oct_target_scale_of(t, "Tanh", OCT_U8, &scale, &zero) || oct_target_scale_of(t, "Sigmoid", OCT_U16, &scale, &zero));
+    assert_false(oct_target_scale_of(t, "Tanh", OCT_U8, &scale, &zero) ||
+                 oct_target_scale_of(t, "Sigmoid", OCT_U16, &scale, &zero));
     oct_target_close(t);
 }
 
@@ -327,9 +358,11 @@ static void faults_name_place_and_remedy(void **state)
         const char *text, *says, *hint;
     } each[] = {
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
-        { HEAD "elephant", "t:4:1: there is no key 'elephant'", "one of name, summary, inherits, types, pair-sums, trap, keeps, scale, op, costs, cost, bfloat16, quantized, dequantizing, signs, activations, biases, scales, shapes, placement, "
+        { HEAD "elephant", "t:4:1: there is no key 'elephant'",
+          "one of name, summary, inherits, types, pair-sums, trap, keeps, scale, op, costs, cost, bfloat16, quantized, dequantizing, signs, activations, biases, scales, shapes, placement, "
           "quantizers, dequantizers, batchnorm, attributes, com.microsoft, onnxruntime, device" },
-        { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'", "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, gemm-bias, qlinear-channels, qlinear-unknown, quantized-extremes, dequantized-states" },
+        { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'",
+          "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, gemm-bias, qlinear-channels, qlinear-unknown, quantized-extremes, dequantized-states" },
         { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
         { "name", "t:1:5: a name of up to 64 characters is missing", "" },
         { "name a/b", "t:1:7: a name is of letters, digits, '-', '.' and '_'", "" },
@@ -345,7 +378,8 @@ static void faults_name_place_and_remedy(void **state)
         { "signs fre", "t:1:7: there is no answer 'fre'", "did you mean 'free'?" },
         { "keeps", "t:1:6: an operator is missing", "" },
         { "keeps Softmax static", "t:1:15: the end of the line is expected", "" },
-        { "keeps Xyzzyplugh", "t:1:7: there is no operator 'Xyzzyplugh'", "operators are named as in ONNX, and joined by commas without blanks" },
+        { "keeps Xyzzyplugh", "t:1:7: there is no operator 'Xyzzyplugh'",
+          "operators are named as in ONNX, and joined by commas without blanks" },
         { "op Add float crossed", "t:1:8: 'float' stands alone", "" },
         { "op QLinearMatMul fit-weights static", "t:1:18: 'fit-weights' stands alone", "" },
         { "op QLinearMatMul float fit-weights", "t:1:24: 'fit-weights' stands alone", "" },
@@ -353,10 +387,12 @@ static void faults_name_place_and_remedy(void **state)
         { "op MatMul float others-narrow", "t:1:11: 'float' stands alone", "" },
         { "op Conv fit-weights", "t:1:4: Conv is no operator on integers, which alone can be fit-weights", "" },
         { "activations symetric", "t:1:13: there is no kind of zero points 'symetric'", "did you mean 'symmetric'?" },
-        { HEAD "biases int8", "t: biases of int8 are added as they are only where all scales are powers of two", "add a line 'scales powers-of-two'" },
+        { HEAD "biases int8", "t: biases of int8 are added as they are only where all scales are powers of two",
+          "add a line 'scales powers-of-two'" },
         { "biases none", "t:1:8: there is no type of biases 'none'", "one of int32, float, int8" },
         { "shapes static static", "t:1:15: the end of the line is expected", "" },
-        { "scale", "t:1:6: there is no operator ''", "operators are named as in ONNX, and joined by commas without blanks" },
+        { "scale", "t:1:6: there is no operator ''",
+          "operators are named as in ONNX, and joined by commas without blanks" },
         { "scale Tanhh u8 1/128 128", "t:1:7: there is no operator 'Tanhh'", "did you mean 'Tanh'?" },
         { "scale Tanh u9 1/128 128", "t:1:12: there is no type of activations 'u9'", "did you mean 'u8'?" },
         { "scale Tanh u8 1/0 128", "t:1:15: a scale is expected, as in 1/256", "" },
@@ -364,14 +400,17 @@ static void faults_name_place_and_remedy(void **state)
         { "scale Tanh s8 1/128 128", "t:1:21: a zero point of int8 is expected, -128 to 127", "" },
         { "scale Tanh u16 1/128 x", "t:1:22: a zero point of uint16 is expected, 0 to 65535", "" },
         { "scale Tanh u8 1/128 128 1", "t:1:25: the end of the line is expected", "" },
-        { "scale Tanh u8 1/128 128\nscale Tanh s8 1/128 0\nscale Tanh u8 1/256 128", "t:3:12: Tanh of u8 stands in two lines of this file", "" },
+        { "scale Tanh u8 1/128 128\nscale Tanh s8 1/128 0\nscale Tanh u8 1/256 128",
+          "t:3:12: Tanh of u8 stands in two lines of this file", "" },
         { "op Mul residual", "t:1:4: Mul has no residual form", "" },
         { "op Mul rounded static", "t:1:22: 'rounded' and another form stand together", "" },
-        { HEAD "scales powers-of-two", "t: scales that are powers of two do not end where clamps do", "add a line 'activations symmetric'" },
+        { HEAD "scales powers-of-two", "t: scales that are powers of two do not end where clamps do",
+          "add a line 'activations symmetric'" },
         { "op", "t:1:3: an operator is missing", "" },
         { "op Conv,,Add static", "t:1:9: an operator is missing", "" },
         { "op Add,Conf static", "t:1:8: there is no operator 'Conf'", "did you mean 'Conv'?" },
-        { "op Xyzzyplugh static", "t:1:4: there is no operator 'Xyzzyplugh'", "operators are named as in ONNX, and joined by commas without blanks" },
+        { "op Xyzzyplugh static", "t:1:4: there is no operator 'Xyzzyplugh'",
+          "operators are named as in ONNX, and joined by commas without blanks" },
         { "op NonZero static", "t:1:4: there is no quantized form of NonZero", "" },
         { "op Add,Relu static", "t:1:8: Relu has no line: the quantizer of the operator before it clamps", "" },
         { "op LSTM static", "t:1:4: LSTM has no static form", "" },
@@ -385,12 +424,17 @@ static void faults_name_place_and_remedy(void **state)
         { "op Add static if", "t:1:17: a condition is expected after 'if', as in mode=nearest,absent", "" },
         { "op Add static if =1", "t:1:18: a condition is expected after 'if', as in mode=nearest,absent", "" },
         { "op Add static if a=1, else b", "t:1:22: a value is missing", "" },
-        { "op Add static if a=1", "t:1:21: 'else' and a reason for reports are expected, as in: else the target interpolates in float", "" },
+        { "op Add static if a=1",
+          "t:1:21: 'else' and a reason for reports are expected, as in: else the target interpolates in float", "" },
         { "op Add static if a=1 else", "t:1:26: the reason after 'else' is missing", "" },
-        { "types u8*s8", "t: the target has no name or no summary", "add a line 'name NAME' and a line 'summary TEXT'" },
-        { "name a\nsummary b\n", "t: the target has no types", "add a line of pairs of activations and weights, as 'types u8*s8'" },
-        { "name a\ninherits octet\n", "t: the target has no name or no summary", "add a line 'name NAME' and a line 'summary TEXT'" },
-        { "name a\nsummary b\ntypes s8*s8\nop LSTM dynamic\n", "t: dynamic quantization makes u8 activations, which the target does not take",
+        { "types u8*s8", "t: the target has no name or no summary",
+          "add a line 'name NAME' and a line 'summary TEXT'" },
+        { "name a\nsummary b\n", "t: the target has no types",
+          "add a line of pairs of activations and weights, as 'types u8*s8'" },
+        { "name a\ninherits octet\n", "t: the target has no name or no summary",
+          "add a line 'name NAME' and a line 'summary TEXT'" },
+        { "name a\nsummary b\ntypes s8*s8\nop LSTM dynamic\n",
+          "t: dynamic quantization makes u8 activations, which the target does not take",
           "add u8*s8 or u8*u8 to the line 'types', or leave 'dynamic' out" },
     };
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
@@ -446,13 +490,21 @@ static void memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(builtin_targets_have_their_names), cmocka_unit_test(builtin_targets_run),
-        cmocka_unit_test(a_node_runs_or_there_is_a_reason), cmocka_unit_test(traps_are_found_where_they_are),
-        cmocka_unit_test(reductions_of_scatters_are_traps), cmocka_unit_test(biases_are_traps), cmocka_unit_test(spellings_are_traps), cmocka_unit_test(targets_differ),
+        cmocka_unit_test(builtin_targets_have_their_names),
+        cmocka_unit_test(builtin_targets_run),
+        cmocka_unit_test(a_node_runs_or_there_is_a_reason),
+        cmocka_unit_test(traps_are_found_where_they_are),
+        cmocka_unit_test(reductions_of_scatters_are_traps),
+        cmocka_unit_test(biases_are_traps),
+        cmocka_unit_test(spellings_are_traps),
+        cmocka_unit_test(targets_differ),
         cmocka_unit_test(quantized_extremes_are_traps),
         cmocka_unit_test(conditions_compare_attributes),
-        cmocka_unit_test(a_target_changes_what_it_inherits), cmocka_unit_test(properties_are_what_a_file_says), cmocka_unit_test(faults_name_place_and_remedy),
-        cmocka_unit_test(files_are_read), cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(a_target_changes_what_it_inherits),
+        cmocka_unit_test(properties_are_what_a_file_says),
+        cmocka_unit_test(faults_name_place_and_remedy),
+        cmocka_unit_test(files_are_read),
+        cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

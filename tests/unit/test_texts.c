@@ -44,11 +44,18 @@ static void methods(void **state)
     check(&r, "minmax, output SQNR 29.0 dB (without: 30.0 dB; kept, as other measures are better)");
     r.although = "wide ranges are safer";
     check(&r, "minmax, output SQNR 29.0 dB (without: 30.0 dB; kept, as wide ranges are safer)");
-    r = (oct_method_result){ .method = &method, .ran = true, .measure = "mean error of outputs", .unit = "steps", .before = 0.5, .after = 0.02 };
+    r = (oct_method_result){ .method = &method,
+                             .ran = true,
+                             .measure = "mean error of outputs",
+                             .unit = "steps",
+                             .before = 0.5,
+                             .after = 0.02 };
     check(&r, "mean error of outputs 0.02 steps (without: 0.5 steps)");
     r.after = 0.75;
     assert_true(oct_method_is_worse(&r));
-    r = (oct_method_result){ .method = &method, .ran = true, .measure = "share of s8 weights", .unit = "", .before = 0, .after = 1 };
+    r = (oct_method_result){
+        .method = &method, .ran = true, .measure = "share of s8 weights", .unit = "", .before = 0, .after = 1
+    };
     check(&r, "share of s8 weights 1 (without: 0)");
 }
 
@@ -68,18 +75,24 @@ static void culprits_and_trials(void **state)
 {
     char text[OCT_CULPRITS_TEXT], trial[OCT_TRIAL_TEXT];
     oct_culprits k = { .names = "a", .n = 1, .macs = 0.25, .gain = 7.25 };
-    assert_string_equal(oct_culprits_text(text, &k), "with it in float the outputs gain 7.2 dB, for 25.0 % of the multiply-accumulates");
+    assert_string_equal(oct_culprits_text(text, &k),
+                        "with it in float the outputs gain 7.2 dB, for 25.0 % of the multiply-accumulates");
     k = (oct_culprits){ .names = "a, b", .n = 2, .macs = 1, .gain = INFINITY };
-    assert_string_equal(oct_culprits_text(text, &k), "with them in float the outputs equal the float model's, for all multiply-accumulates");
+    assert_string_equal(oct_culprits_text(text, &k),
+                        "with them in float the outputs equal the float model's, for all multiply-accumulates");
     oct_goal_trial t = { .layers = 0 };
     assert_string_equal(oct_goal_trial_text(trial, &t), "no layer left float for the goal");
     t = (oct_goal_trial){ .layers = 1, .macs = 1e-6, .wide = 2 };
-    assert_string_equal(oct_goal_trial_text(trial, &t), "1 layer left float for the goal, with less than 0.1 % of the multiply-accumulates, and 2 with activations of 16 bits");
+    assert_string_equal(
+        oct_goal_trial_text(trial, &t),
+        "1 layer left float for the goal, with less than 0.1 % of the multiply-accumulates, and 2 with activations of 16 bits");
     t = (oct_goal_trial){ .layers = 3, .macs = 0.5 };
-    assert_string_equal(oct_goal_trial_text(trial, &t), "3 layers left float for the goal, with 50.0 % of the multiply-accumulates");
+    assert_string_equal(oct_goal_trial_text(trial, &t),
+                        "3 layers left float for the goal, with 50.0 % of the multiply-accumulates");
 }
 
-/* Of a file of 10000 bytes: a table of 4000 and another of 1200 that Gather reads, a matrix of 600, a vector of 40, and scales of 2000. */
+/* Of a file of 10000 bytes: a table of 4000 and another of 1200 that Gather reads, a matrix of 600, a vector of 40, and
+ * scales of 2000. */
 static void bytes_that_stay_float(void **state)
 {
     oct_graph *g = net_graph(13);
@@ -87,7 +100,8 @@ static void bytes_that_stay_float(void **state)
     oct_float_bytes *list;
     size_t n;
     oct_buf b = OCT_BUF_INIT;
-    const int x = net_input(g, "x", OCT_F32, "1,15"), i = net_input(g, "i", OCT_S64, "2"), q = net_input(g, "q", OCT_S8, "500,1");
+    const int x = net_input(g, "x", OCT_F32, "1,15"), i = net_input(g, "i", OCT_S64, "2"),
+              q = net_input(g, "q", OCT_S8, "500,1");
     net_output(g, NET_NODE(g, "Gather", "pick", "t", net_random(g, "table", "100,10", 1), i));
     net_output(g, NET_NODE(g, "Gather", "other", "u", net_random(g, "small", "30,10", 2), i));
     net_output(g, NET_NODE(g, "MatMul", "mul", "y", x, net_random(g, "w", "15,10", 3)));
@@ -111,6 +125,8 @@ static void bytes_that_stay_float(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(methods), cmocka_unit_test(shares), cmocka_unit_test(culprits_and_trials), cmocka_unit_test(bytes_that_stay_float) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(methods), cmocka_unit_test(shares),
+                                        cmocka_unit_test(culprits_and_trials),
+                                        cmocka_unit_test(bytes_that_stay_float) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

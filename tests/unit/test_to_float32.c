@@ -53,9 +53,9 @@ static void no_narrow_inside(const oct_graph *g)
 
 static double element(const oct_operand *t, int i)
 {
-    return t->dtype == OCT_F64    ? ((const double *)t->data)[i]
-           : t->dtype == OCT_F16  ? (double)oct_f16_to_f32(((const uint16_t *)t->data)[i])
-                                  : (double)oct_bf16_to_f32(((const uint16_t *)t->data)[i]);
+    return t->dtype == OCT_F64   ? ((const double *)t->data)[i]
+           : t->dtype == OCT_F16 ? (double)oct_f16_to_f32(((const uint16_t *)t->data)[i])
+                                 : (double)oct_bf16_to_f32(((const uint16_t *)t->data)[i]);
 }
 
 static void check_type(oct_dtype t)

@@ -1,5 +1,5 @@
-/* lib/data, files of token ids: lines of JSON and of ids, streams without a header; what is cut, filled up and made beside the ids; broken files.
- * Expected values are written down here. */
+/* lib/data, files of token ids: lines of JSON and of ids, streams without a header; what is cut, filled up and made
+ * beside the ids; broken files. Expected values are written down here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,9 +16,12 @@
 
 static char folder[64];
 static const int64_t free2[2] = { -1, -1 }, four[2] = { -1, 4 };
-static const oct_input_desc text[] = { { "input_ids", OCT_S64, 2, free2 }, { "attention_mask", OCT_S64, 2, free2 }, { "position_ids", OCT_S32, 2, free2 },
+static const oct_input_desc text[] = { { "input_ids", OCT_S64, 2, free2 },
+                                       { "attention_mask", OCT_S64, 2, free2 },
+                                       { "position_ids", OCT_S32, 2, free2 },
                                        { "token_type_ids:0", OCT_S64, 2, free2 } },
-                            short_ids[] = { { "x", OCT_S64, 2, four }, { "input_mask", OCT_F32, 2, four } }, bytes[] = { { "input_ids", OCT_U8, 2, free2 } };
+                            short_ids[] = { { "x", OCT_S64, 2, four }, { "input_mask", OCT_F32, 2, four } },
+                            bytes[] = { { "input_ids", OCT_U8, 2, free2 } };
 
 static const char *file(const char *name, const void *p, size_t n)
 {
@@ -40,11 +43,14 @@ static const char *words(const char *name, const char *t)
 
 static oct_source_options asks(const char *const *spec, const char *const *steps, const oct_input_desc *in, size_t n)
 {
-    return (oct_source_options){ .specs = spec, .n_specs = 1, .preprocess = steps, .n_preprocess = *steps != NULL, .inputs = in, .n_inputs = n };
+    return (oct_source_options){
+        .specs = spec, .n_specs = 1, .preprocess = steps, .n_preprocess = *steps != NULL, .inputs = in, .n_inputs = n
+    };
 }
 
 /* The values of all inputs of all batches, an input a line, batches parted by bars. */
-static void gives(const char *spec, const char *steps, const oct_input_desc *in, size_t n, size_t batch, const char *want)
+static void gives(const char *spec, const char *steps, const oct_input_desc *in, size_t n, size_t batch,
+                  const char *want)
 {
     oct_source *s;
     oct_err err = OCT_ERR_INIT;
@@ -62,7 +68,8 @@ static void gives(const char *spec, const char *steps, const oct_input_desc *in,
             assert_int_equal(a->dims[0], b.n);
             double v[64];
             assert_in_range(oct_array_count(a), 1, OCT_COUNT(v));
-            assert_int_equal(oct_array_convert(a->dtype, a->data, OCT_F64, v, (size_t)oct_array_count(a), NULL), OCT_OK);
+            assert_int_equal(oct_array_convert(a->dtype, a->data, OCT_F64, v, (size_t)oct_array_count(a), NULL),
+                             OCT_OK);
             for (int64_t k = 0; k < oct_array_count(a); k++)
                 oct_buf_printf(&got, "%s%g", k ? k % a->dims[1] ? " " : "," : "", v[k]);
             oct_buf_puts(&got, i + 1 < n ? ";" : "|");
@@ -76,7 +83,8 @@ static void gives(const char *spec, const char *steps, const oct_input_desc *in,
     oct_source_close(s);
 }
 
-static void fails(const char *spec, const char *steps, const oct_input_desc *in, size_t n, oct_status want, const char *part)
+static void fails(const char *spec, const char *steps, const oct_input_desc *in, size_t n, oct_status want,
+                  const char *part)
 {
     oct_source *s = NULL;
     oct_err err = OCT_ERR_INIT;
@@ -91,8 +99,8 @@ static void fails(const char *spec, const char *steps, const oct_input_desc *in,
     oct_source_close(s);
 }
 
-#define LINES                                                                                                                                        \
-    "\xef\xbb\xbf{\"input_ids\": [5, 6], \"label\": 2}\r\n\n{\"input_ids\":[7,8],\"attention_mask\":[1,0],\"note\":\"a\"}\n[ 1, 2, 3 ]\n \t\n"              \
+#define LINES                                                                                                                                  \
+    "\xef\xbb\xbf{\"input_ids\": [5, 6], \"label\": 2}\r\n\n{\"input_ids\":[7,8],\"attention_mask\":[1,0],\"note\":\"a\"}\n[ 1, 2, 3 ]\n \t\n" \
     "{\"position_ids\": [9], \"input_ids\": [4]}"
 
 static void lines_of_json(void **state)
@@ -100,7 +108,8 @@ static void lines_of_json(void **state)
     const char *path = words("a.jsonl", LINES);
     gives(path, NULL, text, 4, 8, "5 6,7 8;1 1,1 0;0 1,0 1;0 0,0 0|1 2 3;1 1 1;0 1 2;0 0 0|4;1;9;0|");
     gives(path, "length=2:pad-id=99", text, 4, 8, "5 6,7 8,1 2,4 99;1 1,1 0,1 1,1 0;0 1,0 1,0 1,9 0;0 0,0 0,0 0,0 0|");
-    gives(path, "length=3:pad-id=0", text, 4, 3, "5 6 0,7 8 0,1 2 3;1 1 0,1 0 0,1 1 1;0 1 2,0 1 2,0 1 2;0 0 0,0 0 0,0 0 0|4 0 0;1 0 0;9 0 0;0 0 0|");
+    gives(path, "length=3:pad-id=0", text, 4, 3,
+          "5 6 0,7 8 0,1 2 3;1 1 0,1 0 0,1 1 1;0 1 2,0 1 2,0 1 2;0 0 0,0 0 0,0 0 0|4 0 0;1 0 0;9 0 0;0 0 0|");
     gives(path, "pad-id=3", short_ids, 2, 8, "5 6 3 3,7 8 3 3,1 2 3 3,4 3 3 3;1 1 0 0,1 1 0 0,1 1 1 0,1 0 0 0|");
 }
 
@@ -173,7 +182,8 @@ static void broken_lines(void **state)
         { "x.jsonl", "{\"input_ids\": 7}", "not a list" },
         { "x.jsonl", "{\"ids\": [7]}", "the model's tokenizer makes ids" },
         { "x.jsonl", "{\"input_ids\": []}", "no tokens" },
-        { "x.jsonl", "{\"input_ids\": [1, 2], \"attention_mask\": [1]}", "2 token ids, and 1 numbers for input 'attention_mask'" },
+        { "x.jsonl", "{\"input_ids\": [1, 2], \"attention_mask\": [1]}",
+          "2 token ids, and 1 numbers for input 'attention_mask'" },
         { "x.txt", "1 2 a", "x.txt:1: character 5" },
         { "x.txt", "\n1 2\n \n3 hello", "x.txt:4: character 3" },
         { "x.txt", "a text", "the model's tokenizer makes ids" },
@@ -190,7 +200,8 @@ static void broken_lines(void **state)
     fails(three, "pad-id=0", short_ids, 2, OCT_EMALFORMED, "length=4");
     fails(three, "length=5:pad-id=0", short_ids, 2, OCT_EMALFORMED, "takes 4 tokens");
     fails(three, "length=4", text, 1, OCT_EMALFORMED, "pad-id=");
-    const oct_input_desc odd[] = { { "a", OCT_S64, 2, free2 }, { "b", OCT_S64, 2, free2 } }, one[] = { { "input_ids", OCT_S64, 2, free2 }, { "b", OCT_S64, 2, free2 } };
+    const oct_input_desc odd[] = { { "a", OCT_S64, 2, free2 }, { "b", OCT_S64, 2, free2 } },
+                         one[] = { { "input_ids", OCT_S64, 2, free2 }, { "b", OCT_S64, 2, free2 } };
     const oct_input_desc picture = { "image", OCT_F32, 4, (int64_t[]){ -1, 3, 4, 4 } };
     fails(three, NULL, &picture, 1, OCT_EUNSUPPORTED, "'image' is [?,3,4,4]");
     fails(three, NULL, odd, 2, OCT_EUNSUPPORTED, "input_ids");
@@ -216,7 +227,8 @@ static void a_step_for_others(void **state)
     if (root)
         assert_int_equal(chdir(root), 0);
     fails("testdata/data/x_i8.npy", "length=2", text, 1, OCT_EMALFORMED, "files of token ids");
-    static const char *const wrong[] = { "length=0", "length=-1", "length=2x", "length=9999999", "pad-id=-1", "pad-id=", "ids=f32", "ids=" };
+    static const char *const wrong[] = { "length=0",  "length=-1", "length=2x", "length=9999999",
+                                         "pad-id=-1", "pad-id=",   "ids=f32",   "ids=" };
     oct_steps steps = { 0 }, again = { 0 };
     for (size_t i = 0; i < OCT_COUNT(wrong); i++)
         assert_int_equal(oct_steps_parse(wrong[i], NULL, 1, &steps, NULL), OCT_EUSAGE);
@@ -257,7 +269,8 @@ static int make_folder(void **state)
 
 static int drop_folder(void **state)
 {
-    static const char *const left[] = { "a.jsonl", "a.txt", "b.bin", "b.ndjson", "e.bin", "i.bin", "l.bin", "long.txt", "u.bin", "x.jsonl", "x.txt", "z.txt" };
+    static const char *const left[] = { "a.jsonl", "a.txt",    "b.bin", "b.ndjson", "e.bin", "i.bin",
+                                        "l.bin",   "long.txt", "u.bin", "x.jsonl",  "x.txt", "z.txt" };
     char path[128];
     for (size_t i = 0; i < OCT_COUNT(left); i++) {
         snprintf(path, sizeof path, "%s/%s", folder, left[i]);
@@ -269,8 +282,10 @@ static int drop_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_of_json), cmocka_unit_test(labels_and_shards), cmocka_unit_test(lines_of_ids), cmocka_unit_test(streams),
-        cmocka_unit_test(broken_lines), cmocka_unit_test(long_lines), cmocka_unit_test(a_step_for_others), cmocka_unit_test(broken_ones_are_counted),
+        cmocka_unit_test(lines_of_json),     cmocka_unit_test(labels_and_shards),
+        cmocka_unit_test(lines_of_ids),      cmocka_unit_test(streams),
+        cmocka_unit_test(broken_lines),      cmocka_unit_test(long_lines),
+        cmocka_unit_test(a_step_for_others), cmocka_unit_test(broken_ones_are_counted),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

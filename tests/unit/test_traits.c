@@ -37,7 +37,8 @@ static void check(oct_graph *g, counted want, const char *shape)
 
 /* ---- convolutions ---- */
 
-/* A convolution of two spatial dimensions: input channels and size, output channels, kernel, and the same for both dimensions. */
+/* A convolution of two spatial dimensions: input channels and size, output channels, kernel, and the same for both
+ * dimensions. */
 typedef struct conv {
     int batch, ins, h, w, outs, kh, kw, group, stride, dilation, pad;
 } conv;
@@ -71,8 +72,9 @@ static counted loop_conv(const conv *c)
 static void convolutions(void **state)
 {
     const conv all[] = {
-        { 1, 3, 9, 7, 8, 3, 3, 1, 1, 1, 1 },  { 2, 3, 9, 7, 8, 3, 2, 1, 2, 1, 0 }, { 1, 6, 11, 11, 6, 3, 3, 6, 1, 2, 2 },
-        { 1, 6, 8, 8, 12, 5, 1, 6, 1, 1, 2 }, { 3, 8, 6, 5, 4, 1, 1, 2, 1, 1, 0 },
+        { 1, 3, 9, 7, 8, 3, 3, 1, 1, 1, 1 },   { 2, 3, 9, 7, 8, 3, 2, 1, 2, 1, 0 },
+        { 1, 6, 11, 11, 6, 3, 3, 6, 1, 2, 2 }, { 1, 6, 8, 8, 12, 5, 1, 6, 1, 1, 2 },
+        { 3, 8, 6, 5, 4, 1, 1, 2, 1, 1, 0 },
     };
     for (size_t i = 0; i < OCT_COUNT(all); i++) {
         const conv *c = &all[i];
@@ -92,7 +94,8 @@ enum { MOST_SIZE = 64 };
 static counted loop_transposed(const conv *c)
 {
     static int64_t met[MOST_SIZE][MOST_SIZE];
-    const int high = (c->h - 1) * c->stride + c->dilation * (c->kh - 1) + 1, wide = (c->w - 1) * c->stride + c->dilation * (c->kw - 1) + 1;
+    const int high = (c->h - 1) * c->stride + c->dilation * (c->kh - 1) + 1,
+              wide = (c->w - 1) * c->stride + c->dilation * (c->kw - 1) + 1;
     counted n = { 0 };
     assert_true(high <= MOST_SIZE && wide <= MOST_SIZE);
     for (int b = 0; b < c->batch; b++)
@@ -117,8 +120,9 @@ static counted loop_transposed(const conv *c)
 static void transposed_convolutions(void **state)
 {
     const conv all[] = {
-        { 1, 3, 5, 4, 5, 3, 3, 1, 2, 1, 1 }, { 2, 4, 6, 6, 32, 2, 2, 1, 2, 1, 0 }, { 1, 4, 7, 7, 6, 3, 4, 2, 1, 1, 1 },
-        { 1, 6, 9, 9, 6, 4, 4, 6, 2, 1, 1 }, { 1, 2, 9, 9, 3, 4, 3, 1, 3, 2, 0 },  { 1, 2, 12, 12, 3, 3, 3, 1, 4, 2, 0 },
+        { 1, 3, 5, 4, 5, 3, 3, 1, 2, 1, 1 }, { 2, 4, 6, 6, 32, 2, 2, 1, 2, 1, 0 },
+        { 1, 4, 7, 7, 6, 3, 4, 2, 1, 1, 1 }, { 1, 6, 9, 9, 6, 4, 4, 6, 2, 1, 1 },
+        { 1, 2, 9, 9, 3, 4, 3, 1, 3, 2, 0 }, { 1, 2, 12, 12, 3, 3, 3, 1, 4, 2, 0 },
     };
     for (size_t i = 0; i < OCT_COUNT(all); i++) {
         const conv *c = &all[i];
@@ -126,7 +130,8 @@ static void transposed_convolutions(void **state)
         oct_graph *g = net_graph(13);
         snprintf(x, sizeof x, "%d,%d,%d,%d", c->batch, c->ins, c->h, c->w);
         snprintf(w, sizeof w, "%d,%d,%d,%d", c->ins, c->outs / c->group, c->kh, c->kw);
-        net_output(g, NET_NODE(g, "ConvTranspose", "conv", "y", net_input(g, "x", OCT_F32, x), net_random(g, "w", w, 1)));
+        net_output(g,
+                   NET_NODE(g, "ConvTranspose", "conv", "y", net_input(g, "x", OCT_F32, x), net_random(g, "w", w, 1)));
         set_attributes(g, c);
         check(g, loop_transposed(c), NULL);
     }
@@ -153,8 +158,8 @@ static void matrices(void **state)
         const char *a, *b;
         int64_t batch, m, n, k;
     } all[] = {
-        { "5,7", "7,3", 1, 5, 3, 7 },         { "2,4,5,7", "7,3", 8, 5, 3, 7 }, { "2,1,5,7", "4,7,3", 8, 5, 3, 7 },
-        { "5,7", "6,7,3", 6, 5, 3, 7 },       { "7", "7,3", 1, 1, 3, 7 },       { "2,5,7", "7", 2, 5, 1, 7 },
+        { "5,7", "7,3", 1, 5, 3, 7 },   { "2,4,5,7", "7,3", 8, 5, 3, 7 }, { "2,1,5,7", "4,7,3", 8, 5, 3, 7 },
+        { "5,7", "6,7,3", 6, 5, 3, 7 }, { "7", "7,3", 1, 1, 3, 7 },       { "2,5,7", "7", 2, 5, 1, 7 },
         { "7", "7", 1, 1, 1, 7 },
     };
     for (size_t i = 0; i < OCT_COUNT(all); i++)
@@ -172,7 +177,8 @@ static void gemms(void **state)
     for (int i = 0; i < 4; i++) {
         const bool a = i & 1, b = i & 2;
         oct_graph *g = net_graph(13);
-        net_output(g, NET_NODE(g, "Gemm", "gemm", "y", net_input(g, "a", OCT_F32, a ? "7,5" : "5,7"), net_random(g, "b", b ? "3,7" : "7,3", 1)));
+        net_output(g, NET_NODE(g, "Gemm", "gemm", "y", net_input(g, "a", OCT_F32, a ? "7,5" : "5,7"),
+                               net_random(g, "b", b ? "3,7" : "7,3", 1)));
         net_int(g, "transA", a);
         net_int(g, "transB", b);
         check(g, loop_matrices(1, 5, 3, 7), NULL);
@@ -185,7 +191,8 @@ static void matrices_with_alpha(void **state)
         const bool a = i & 1, b = i & 2;
         oct_graph *g = net_graph(13);
         GOOD(oct_graph_set_opset(g, "com.microsoft", 1, err));
-        net_output(g, NET_NODE(g, "com.microsoft.FusedMatMul", "mm", "y", net_input(g, "a", OCT_F32, a ? "2,7,5" : "2,5,7"),
+        net_output(g, NET_NODE(g, "com.microsoft.FusedMatMul", "mm", "y",
+                               net_input(g, "a", OCT_F32, a ? "2,7,5" : "2,5,7"),
                                net_random(g, "b", b ? "2,3,7" : "2,7,3", 1)));
         net_int(g, "transA", a);
         net_int(g, "transB", b);
@@ -224,7 +231,8 @@ static void recurrences(void **state)
     for (int layout = 0; layout < 2; layout++) {
         oct_graph *g = net_graph(14);
         const int x = net_input(g, "x", OCT_F32, layout ? "3,7,9" : "7,3,9");
-        net_output(g, NET_NODE(g, "LSTM", "lstm", "y", x, net_random(g, "w", "2,20,9", 1), net_random(g, "r", "2,20,5", 2)));
+        net_output(g, NET_NODE(g, "LSTM", "lstm", "y", x, net_random(g, "w", "2,20,9", 1),
+                               net_random(g, "r", "2,20,5", 2)));
         net_int(g, "hidden_size", HIDDEN);
         net_int(g, "layout", layout);
         net_str(g, "direction", "bidirectional");
@@ -237,24 +245,27 @@ static void recurrences(void **state)
 static void free_dimensions(void **state)
 {
     oct_graph *g = net_graph(13); /* a free batch counts as one */
-    net_output(g, NET_NODE(g, "Conv", "conv", "y", net_input(g, "x", OCT_F32, "N,2,5,5"), net_random(g, "w", "4,2,3,3", 1)));
+    net_output(g, NET_NODE(g, "Conv", "conv", "y", net_input(g, "x", OCT_F32, "N,2,5,5"),
+                           net_random(g, "w", "4,2,3,3", 1)));
     GOOD(oct_infer_shapes(g, err));
     assert_int_equal(oct_node_macs(g, net_last), 3 * 3 * 4 * 2 * 9);
     assert_int_equal(planned_macs(g, "6,2,5,5"), 6 * 3 * 3 * 4 * 2 * 9);
     oct_graph_destroy(g);
 
     g = net_graph(13); /* a free width leaves the work open, but not the depth */
-    net_output(g, NET_NODE(g, "Conv", "conv", "y", net_input(g, "x", OCT_F32, "1,2,5,W"), net_random(g, "w", "4,2,3,3", 1)));
+    net_output(g, NET_NODE(g, "Conv", "conv", "y", net_input(g, "x", OCT_F32, "1,2,5,W"),
+                           net_random(g, "w", "4,2,3,3", 1)));
     GOOD(oct_infer_shapes(g, err));
     assert_int_equal(oct_node_macs(g, net_last), 0);
     assert_int_equal(oct_node_depth(g, net_last), 18);
     oct_graph_destroy(g);
 
-    g = net_graph(14); /* the batch of a recurrent operator is its second dimension, or the first where layout says so */
+    g = net_graph(
+        14); /* the batch of a recurrent operator is its second dimension, or the first where layout says so */
     for (int layout = 0; layout < 2; layout++) {
         char name[2][8] = { { (char)('a' + layout), 0 }, { (char)('c' + layout), 0 } };
-        NET_NODE(g, "GRU", "gru", name[1], net_input(g, name[0], OCT_F32, layout ? "N,7,9" : "7,N,9"), net_random(g, "w", "1,15,9", 1),
-                 net_random(g, "r", "1,15,5", 2));
+        NET_NODE(g, "GRU", "gru", name[1], net_input(g, name[0], OCT_F32, layout ? "N,7,9" : "7,N,9"),
+                 net_random(g, "w", "1,15,9", 1), net_random(g, "r", "1,15,5", 2));
         net_int(g, "hidden_size", 5);
         net_int(g, "layout", layout);
         assert_int_equal(oct_node_macs(g, net_last), 7 * 15 * (9 + 5));
@@ -291,7 +302,8 @@ static void many_dimensions(void **state)
 static void huge_work(void **state)
 {
     oct_graph *g = net_graph(13);
-    NET_NODE(g, "MatMul", "mm", "y", net_input(g, "a", OCT_F32, "4294967296,4294967296"), net_input(g, "b", OCT_F32, "4294967296,4294967296"));
+    NET_NODE(g, "MatMul", "mm", "y", net_input(g, "a", OCT_F32, "4294967296,4294967296"),
+             net_input(g, "b", OCT_F32, "4294967296,4294967296"));
     GOOD(oct_infer_shapes(g, err));
     assert_int_equal(oct_node_macs(g, net_last), INT64_MAX);
     oct_graph_destroy(g);
@@ -314,12 +326,14 @@ static int64_t place(const oct_weight_layout *l, int64_t group, int64_t o, int64
     return group * l->group_step + o * l->out_step + c * l->in_step + t;
 }
 
-/* Against the indices of ONNX: W[out][in of the group][taps] of Conv, W[in][out of the group][taps] of ConvTranspose. */
+/* Against the indices of ONNX: W[out][in of the group][taps] of Conv, W[in][out of the group][taps] of
+ * ConvTranspose. */
 static void kernel_layouts(void **state)
 {
     enum { GROUPS = 3, OUTS = 2, INS = 4, TAPS = 5 };
     const oct_weight_layout l = layout_of("Conv", "group", GROUPS, 3, (const int64_t[]){ GROUPS * OUTS, INS, TAPS });
-    const oct_weight_layout m = layout_of("ConvTranspose", "group", GROUPS, 3, (const int64_t[]){ GROUPS * INS, OUTS, TAPS });
+    const oct_weight_layout m =
+        layout_of("ConvTranspose", "group", GROUPS, 3, (const int64_t[]){ GROUPS * INS, OUTS, TAPS });
     assert_int_equal(l.outs, GROUPS * OUTS);
     assert_int_equal(l.ins, GROUPS * INS);
     assert_int_equal(l.out_axis, 0);
@@ -330,7 +344,8 @@ static void kernel_layouts(void **state)
         for (int64_t o = 0; o < OUTS; o++)
             for (int64_t c = 0; c < INS; c++)
                 for (int64_t t = 0; t < TAPS; t++) {
-                    const int64_t at = ((g * OUTS + o) * INS + c) * TAPS + t, transposed = ((g * INS + c) * OUTS + o) * TAPS + t;
+                    const int64_t at = ((g * OUTS + o) * INS + c) * TAPS + t,
+                                  transposed = ((g * INS + c) * OUTS + o) * TAPS + t;
                     assert_int_equal(place(&l, g, o, c, t), at);
                     assert_int_equal(oct_output_channel(&l, at), g * OUTS + o);
                     assert_int_equal(oct_input_channel(&l, at), g * INS + c);
@@ -345,7 +360,8 @@ static void matrix_layouts(void **state)
     enum { OUTS = 3, INS = 4 };
     const oct_weight_layout plain = layout_of("Gemm", "transB", 0, 2, (const int64_t[]){ INS, OUTS });
     const oct_weight_layout transposed = layout_of("Gemm", "transB", 1, 2, (const int64_t[]){ OUTS, INS });
-    const oct_weight_layout many = layout_of("MatMul", "transB", 1, 3, (const int64_t[]){ 6, INS, OUTS }); /* no attribute of MatMul */
+    const oct_weight_layout many =
+        layout_of("MatMul", "transB", 1, 3, (const int64_t[]){ 6, INS, OUTS }); /* no attribute of MatMul */
     const oct_weight_layout lstm = layout_of("LSTM", "group", 2, 3, (const int64_t[]){ 2, OUTS, INS });
     assert_int_equal(plain.out_axis, 1);
     assert_int_equal(transposed.out_axis, 0);
@@ -379,8 +395,9 @@ static void depthwise(void **state)
         int64_t group, dims[4];
         bool yes;
     } all[] = {
-        { "Conv", 6, { 6, 1, 3, 3 }, true },           { "Conv", 6, { 12, 1, 3, 3 }, true },          { "Conv", 3, { 6, 2, 3, 3 }, false },
-        { "Conv", 1, { 6, 1, 3, 3 }, false },          { "ConvTranspose", 6, { 6, 1, 3, 3 }, true },  { "ConvTranspose", 6, { 6, 2, 3, 3 }, true },
+        { "Conv", 6, { 6, 1, 3, 3 }, true },           { "Conv", 6, { 12, 1, 3, 3 }, true },
+        { "Conv", 3, { 6, 2, 3, 3 }, false },          { "Conv", 1, { 6, 1, 3, 3 }, false },
+        { "ConvTranspose", 6, { 6, 1, 3, 3 }, true },  { "ConvTranspose", 6, { 6, 2, 3, 3 }, true },
         { "ConvTranspose", 3, { 6, 1, 3, 3 }, false },
     };
     for (size_t i = 0; i < OCT_COUNT(all); i++) {
@@ -399,7 +416,8 @@ static void hostile_layouts(void **state)
     assert_false(oct_weight_layout_of(kernel, &n, 1, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
     none.i = 3;
     assert_false(oct_weight_layout_of(kernel, &n, 1, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
-    assert_false(oct_weight_layout_of(oct_op_find("", "ConvTranspose", 13), &n, 1, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
+    assert_false(
+        oct_weight_layout_of(oct_op_find("", "ConvTranspose", 13), &n, 1, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
     none.i = 4;
     assert_true(oct_weight_layout_of(kernel, &n, 1, 4, (const int64_t[]){ 4, 1, 3, 3 }, &l));
     assert_false(oct_weight_layout_of(kernel, &n, 1, 1, (const int64_t[]){ 4 }, &l));
@@ -415,7 +433,7 @@ int main(void)
         cmocka_unit_test(gemms),           cmocka_unit_test(matrices_with_alpha),     cmocka_unit_test(packed_blocks),
         cmocka_unit_test(recurrences),     cmocka_unit_test(free_dimensions),         cmocka_unit_test(huge_work),
         cmocka_unit_test(kernel_layouts),  cmocka_unit_test(matrix_layouts),          cmocka_unit_test(depthwise),
-        cmocka_unit_test(hostile_layouts),         cmocka_unit_test(many_dimensions),
+        cmocka_unit_test(hostile_layouts), cmocka_unit_test(many_dimensions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* passes/unfold.h: which folded constants become computed again, by bytes counted here, and that numbers stay the same. */
+/* passes/unfold.h: which folded constants become computed again, by bytes counted here, and that numbers stay the
+ * same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,8 @@
 
 enum { SIDE = 16, ELEMENTS = SIDE * SIDE, BYTES = ELEMENTS * 4, CAP = 4 * ELEMENTS };
 
-/* Every constant is written as it is, but for those whose names begin so: "q" in a quarter, "needed" in a form that only a constant has. */
+/* Every constant is written as it is, but for those whose names begin so: "q" in a quarter, "needed" in a form that
+ * only a constant has. */
 static oct_stored stored(const void *arg, const oct_graph *g, int v)
 {
     const oct_value *x = &g->value[v];
@@ -50,7 +52,8 @@ static size_t unfold(oct_graph *g, int y, size_t *saved)
     return n;
 }
 
-/* Three functions of one table save two tables together, though each alone would save nothing; the table is there once. */
+/* Three functions of one table save two tables together, though each alone would save nothing; the table is there
+ * once. */
 static void together(void **state)
 {
     int x, t;
@@ -65,7 +68,8 @@ static void together(void **state)
     oct_graph_destroy(g);
 }
 
-/* One function of a table saves nothing, of one that stays anyway it does; in a quarter it would cost less than the table. */
+/* One function of a table saves nothing, of one that stays anyway it does; in a quarter it would cost less than the
+ * table. */
 static void alone(void **state)
 {
     static const struct {
@@ -105,7 +109,8 @@ static void chain(void **state)
     int x, t;
     size_t saved;
     oct_graph *g = net(&x, &t);
-    const int all = NET_NODE(g, "Expand", "", "all", NET_F32(g, "one", "", 1.5f), net_const(g, "shape", OCT_S64, "2", shape));
+    const int all =
+        NET_NODE(g, "Expand", "", "all", NET_F32(g, "one", "", 1.5f), net_const(g, "shape", OCT_S64, "2", shape));
     const int inner = NET_NODE(g, "Sqrt", "", "inner", all), outer = NET_NODE(g, "Exp", "", "outer", inner);
     assert_int_equal(unfold(g, sum(g, sum(g, x, inner), outer), &saved), 2);
     assert_int_equal(net_count(g, "Expand"), 1);
@@ -145,7 +150,8 @@ static void both_parts(void **state)
     net_int(g, "axis", 0);
     GOOD(oct_graph_add_value(g, "second", OCT_F32, &second, err));
     GOOD(oct_graph_set_output(g, net_last, 1, second, err));
-    const int y = sum(g, NET_NODE(g, "Mul", "", "product", x, first), NET_NODE(g, "Exp", "", "power", sum(g, x, second)));
+    const int y =
+        sum(g, NET_NODE(g, "Mul", "", "product", x, first), NET_NODE(g, "Exp", "", "power", sum(g, x, second)));
     assert_int_equal(unfold(g, sum(g, y, t), &saved), 2);
     assert_int_equal(net_count(g, "Split"), 1);
     assert_int_equal(net_count(g, "Concat"), 1);
@@ -159,13 +165,15 @@ static void nested(void **state)
     int x, t;
     size_t saved;
     oct_graph *g = net(&x, &t);
-    const int cond = NET_NODE(g, "Greater", "", "cond", NET_NODE(g, "ReduceSum", "", "total", x), NET_F32(g, "zero", "", 0.0f));
+    const int cond =
+        NET_NODE(g, "Greater", "", "cond", NET_NODE(g, "ReduceSum", "", "total", x), NET_F32(g, "zero", "", 0.0f));
     const int squeezed = NET_NODE(g, "Squeeze", "", "condition", cond), y = NET_NODE(g, "If", "choose", "y", squeezed);
     const int id = net_last;
     for (int i = 0; i < 2; i++) {
         oct_graph *b = net_nested(g);
         const int table = net_take(b, t), in = net_take(b, x);
-        net_output(b, NET_NODE(b, "Add", "", i ? "else_y" : "then_y", in, NET_NODE(b, op[i], "", i ? "else_t" : "then_t", table)));
+        net_output(b, NET_NODE(b, "Add", "", i ? "else_y" : "then_y", in,
+                               NET_NODE(b, op[i], "", i ? "else_t" : "then_t", table)));
         net_give(g, id, i ? "else_branch" : "then_branch", b);
     }
     GOOD(oct_graph_set_captures(g, id, err));
@@ -177,8 +185,8 @@ static void nested(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(together), cmocka_unit_test(alone), cmocka_unit_test(repeated),
-        cmocka_unit_test(chain),    cmocka_unit_test(parts), cmocka_unit_test(both_parts), cmocka_unit_test(nested),
+        cmocka_unit_test(together), cmocka_unit_test(alone),      cmocka_unit_test(repeated), cmocka_unit_test(chain),
+        cmocka_unit_test(parts),    cmocka_unit_test(both_parts), cmocka_unit_test(nested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

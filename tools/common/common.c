@@ -62,7 +62,8 @@ static bool is_data(const char *path)
     const char *dot = strrchr(tool_base(path), '.');
     if (dot && strcasecmp(dot, ".onnx") == 0)
         return false;
-    return oct_path_is_dir(path) || (n && path[n - 1] == '/') || (dot && oct_looks_like_data(path) && strcasecmp(dot, ".pb") != 0);
+    return oct_path_is_dir(path) || (n && path[n - 1] == '/') ||
+           (dot && oct_looks_like_data(path) && strcasecmp(dot, ".pb") != 0);
 }
 
 oct_status tool_load(oct_cli *cli, const char *path, oct_model **m, oct_err *err)
@@ -130,7 +131,8 @@ static bool is_held(const char *folder, const char *path)
 {
     struct stat f, st;
     const uid_t own = geteuid();
-    return own != 0 && stat(folder, &f) == 0 && (f.st_mode & S_ISVTX) && f.st_uid != own && lstat(path, &st) == 0 && st.st_uid != own;
+    return own != 0 && stat(folder, &f) == 0 && (f.st_mode & S_ISVTX) && f.st_uid != own && lstat(path, &st) == 0 &&
+           st.st_uid != own;
 }
 
 static oct_status check_folder(const char *out, const oct_place *p, oct_err *err)
@@ -139,7 +141,8 @@ static oct_status check_folder(const char *out, const oct_place *p, oct_err *err
     if (access(folder_of(p, folder), W_OK) != 0)
         return oct_place_fail(p, out, err);
     if (is_held(folder, p->path))
-        return oct_fail(err, OCT_EIO, "%s: it belongs to another user, and nobody else may replace it in its folder", out);
+        return oct_fail(err, OCT_EIO, "%s: it belongs to another user, and nobody else may replace it in its folder",
+                        out);
     return OCT_OK;
 }
 

@@ -1,4 +1,5 @@
-/* tools/common/common.h -- shared by the tools: start and end, the model's samples, and checks that outputs are not inputs. */
+/* tools/common/common.h -- shared by the tools: start and end, the model's samples, and checks that outputs are not
+ * inputs. */
 #ifndef OCT_TOOLS_COMMON_H
 #define OCT_TOOLS_COMMON_H
 
@@ -12,15 +13,17 @@
 #include "observers/calib.h"
 #include "onnx/model.h"
 
-/* The tools as functions. The main function of the programs calls them with host NULL (tools/common/program.c); the library calls them one at a time. They
- * return the exit code. */
+/* The tools as functions. The main function of the programs calls them with host NULL (tools/common/program.c); the
+ * library calls them one at a time. They return the exit code. */
 int qcalib_main(int argc, char **argv, const oct_cli_host *host);
 int qconvert_main(int argc, char **argv, const oct_cli_host *host);
 int qeval_main(int argc, char **argv, const oct_cli_host *host);
 
-/* The first call, before oct_cli_parse: makes sure that a program has the descriptors 0 to 2, and sets what --version and --help say about instruction sets. */
+/* The first call, before oct_cli_parse: makes sure that a program has the descriptors 0 to 2, and sets what --version
+ * and --help say about instruction sets. */
 void tool_init(oct_cli *cli, const oct_cli_host *host);
-/* The call after oct_cli_parse: protects the files of a program, warns of files that killed runs have left beside outputs, and applies --isa. */
+/* The call after oct_cli_parse: protects the files of a program, warns of files that killed runs have left beside
+ * outputs, and applies --isa. */
 oct_status tool_start(oct_cli *cli, oct_err *err);
 /* The last call: oct_cli_finish, and cleaning up for a further run in the same process. */
 int tool_finish(oct_cli *cli, oct_status s, oct_err *err);
@@ -33,55 +36,65 @@ enum { TOOL_STATES = 256 };
 /* The options about samples. */
 typedef struct tool_data {
     oct_cli_list specs, preprocess;
-    int64_t samples;      /* 0: all */
-    bool first;           /* take the first ones, and do not spread the choice over all */
-    int64_t seed;         /* the seed of the choice */
-    bool hold;            /* leave at least a fifth of the samples unchosen */
-    const char *labels;   /* file, or NULL */
-    const char *shard;    /* "i/n", "auto", "auto/n" or NULL */
+    int64_t samples;    /* 0: all */
+    bool first;         /* take the first ones, and do not spread the choice over all */
+    int64_t seed;       /* the seed of the choice */
+    bool hold;          /* leave at least a fifth of the samples unchosen */
+    const char *labels; /* file, or NULL */
+    const char *shard;  /* "i/n", "auto", "auto/n" or NULL */
     int64_t shard_i, shard_n;
     bool skip_bad;
-    bool synthetic;       /* samples may be generated (data/synthetic.h) */
-    oct_cli_list states;  /* OUT=IN */
+    bool synthetic;               /* samples may be generated (data/synthetic.h) */
+    oct_cli_list states;          /* OUT=IN */
     oct_state state[TOOL_STATES]; /* the states as numbers, from tool_read_states */
     size_t n_state;
 } tool_data;
 
 /* The options that fill it, the same for all tools; d: tool_data *. Options of a single tool follow in the group. */
-#define TOOL_OPT_DATA(d)                                                                                                      \
-    OPT_GROUP("Samples"),                                                                                                     \
-        OPT_MULTI(0, "data", &(d)->specs, "SPEC", "samples: a folder, .csv, .npy, .npz or tar shard; a test set or quoted "     \
-                                                "pattern; - is standard input; pipe:CMD a tar stream"),                                    \
-        OPT_MULTI('p', "preprocess", &(d)->preprocess, "STEPS", "steps, such as imagenet or resize=256:crop=224"),   \
-        OPT_INT('n', "samples", &(d)->samples, 1, INT64_MAX, "use N samples, spread over all"),                               \
-        OPT_FLAG(0, "first", &(d)->first, "use the first N instead"), OPT_NEEDS("first", "samples"),                         \
-        OPT_INT(0, "seed", &(d)->seed, 0, INT64_MAX, "choose other N samples; a seed chooses the same ones on every machine"),             \
-        OPT_NEEDS("seed", "samples"), OPT_CONFLICT("seed", "first"),                                                          \
-        OPT_MULTI(0, "state", &(d)->states, "OUT=IN", "output OUT of a sample is input IN of the next one; zeros where a "  \
-                                                  "recording begins"),                                                       \
+#define TOOL_OPT_DATA(d)                                                                                           \
+    OPT_GROUP("Samples"),                                                                                          \
+        OPT_MULTI(0, "data", &(d)->specs, "SPEC",                                                                  \
+                  "samples: a folder, .csv, .npy, .npz or tar shard; a test set or quoted "                        \
+                  "pattern; - is standard input; pipe:CMD a tar stream"),                                          \
+        OPT_MULTI('p', "preprocess", &(d)->preprocess, "STEPS", "steps, such as imagenet or resize=256:crop=224"), \
+        OPT_INT('n', "samples", &(d)->samples, 1, INT64_MAX, "use N samples, spread over all"),                    \
+        OPT_FLAG(0, "first", &(d)->first, "use the first N instead"), OPT_NEEDS("first", "samples"),               \
+        OPT_INT(0, "seed", &(d)->seed, 0, INT64_MAX,                                                               \
+                "choose other N samples; a seed chooses the same ones on every machine"),                          \
+        OPT_NEEDS("seed", "samples"), OPT_CONFLICT("seed", "first"),                                               \
+        OPT_MULTI(0, "state", &(d)->states, "OUT=IN",                                                              \
+                  "output OUT of a sample is input IN of the next one; zeros where a "                             \
+                  "recording begins"),                                                                             \
         OPT_FLAG(0, "skip-bad", &(d)->skip_bad, "count and name broken samples instead of stopping")
 #define TOOL_OPT_LABELS(d) OPT_FILE(0, "labels", &(d)->labels, "labels of the samples: an .npy of integers or a CSV")
-/* Options about how results are judged, the same for all tools. a has the members decode and truth, const char *. tool_open_judging opens their files. */
-#define TOOL_OPT_JUDGING(a)                                                                                                   \
-    OPT_ENUM_MORE(0, "decode", &(a)->decode, oct_decode_builtin, "RULE",                                                      \
-                  "what the outputs mean: a rule, as nanodet or yolov8:score=0.3, or a file of one"),                          \
-        OPT_FILE(0, "truth", &(a)->truth,                                                                                     \
-                 "truth about the samples other than labels: boxes (COCO .json, .csv), maps of classes (a folder, .npy), scores of pairs (.csv, .npy)")
+/* Options about how results are judged, the same for all tools. a has the members decode and truth, const char *.
+ * tool_open_judging opens their files. */
+#define TOOL_OPT_JUDGING(a)                                                                           \
+    OPT_ENUM_MORE(0, "decode", &(a)->decode, oct_decode_builtin, "RULE",                              \
+                  "what the outputs mean: a rule, as nanodet or yolov8:score=0.3, or a file of one"), \
+        OPT_FILE(                                                                                     \
+            0, "truth", &(a)->truth,                                                                  \
+            "truth about the samples other than labels: boxes (COCO .json, .csv), maps of classes (a folder, .npy), scores of pairs (.csv, .npy)")
 /* The file of a rule; NULL: it is built in, or there is none. */
 const char *tool_rule_file(const char *decode);
 /* NULL stays NULL. Close both, also after a failure. */
 oct_status tool_open_judging(const char *decode, const char *truth, oct_decode **rule, oct_truth **t, oct_err *err);
 
-/* Parses d->shard into shard_i and shard_n. "auto" takes both from the environment, and "auto/n" only the part. OCT_EUSAGE. */
+/* Parses d->shard into shard_i and shard_n. "auto" takes both from the environment, and "auto/n" only the part.
+ * OCT_EUSAGE. */
 oct_status tool_read_shard(tool_data *d, oct_err *err);
-/* Finds the states in d->states in the model. OCT_EUSAGE: there are no such outputs and inputs, or they do not match. */
+/* Finds the states in d->states in the model. OCT_EUSAGE: there are no such outputs and inputs, or they do not
+ * match. */
 oct_status tool_read_states(const oct_graph *g, tool_data *d, oct_err *err);
 /* Opens the samples for n inputs. The states must have been read. */
-oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src, oct_err *err);
-/* The same for the inputs of g. The states of samples are computed by running g (eval/follow.h). g must outlive the source. */
+oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src,
+                            oct_err *err);
+/* The same for the inputs of g. The states of samples are computed by running g (eval/follow.h). g must outlive the
+ * source. */
 oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, oct_source **src, oct_err *err);
-/* Warns of inputs of g, as it was loaded, whose pixels the model scales itself (passes/input_pixels.h) where --preprocess makes other numbers of them than
- * it takes. Faults in the steps are left to those who open the samples. */
+/* Warns of inputs of g, as it was loaded, whose pixels the model scales itself (passes/input_pixels.h) where
+ * --preprocess makes other numbers of them than it takes. Faults in the steps are left to those who open the
+ * samples. */
 void tool_warn_pixels(oct_cli *cli, const oct_graph *g, const oct_cli_list *preprocess);
 /* Reports which samples were chosen, if not all are used. */
 void tool_say_samples(oct_cli *cli, const oct_source *src);
@@ -91,14 +104,15 @@ void tool_say_bad(oct_cli *cli, const oct_source *src);
 /* Warns if a calibration table lacks shards, and names them. */
 void tool_warn_incomplete(oct_cli *cli, const char *path, const oct_calib *c);
 
-/* Fails before any work if `out` cannot be the output: it is one of the files, also through links; it matches one of the patterns; it is a folder; or its
- * folder does not exist. out NULL never fails. Inputs that only a list names are noticed when the file is opened (oct_out_claim). in: n paths, which may be
- * NULL. */
+/* Fails before any work if `out` cannot be the output: it is one of the files, also through links; it matches one of
+ * the patterns; it is a folder; or its folder does not exist. out NULL never fails. Inputs that only a list names are
+ * noticed when the file is opened (oct_out_claim). in: n paths, which may be NULL. */
 oct_status tool_check_output(const char *out, const char *const *in, size_t n, oct_err *err);
 /* The same for the files of a model. */
 oct_status tool_check_model_output(const char *out, const oct_model *m, oct_err *err);
 
-/* Functions for the listener of an oct_conversion whose argument is the oct_cli: progress, and lines according to their level. */
+/* Functions for the listener of an oct_conversion whose argument is the oct_cli: progress, and lines according to their
+ * level. */
 void tool_say_progress(void *cli, const char *what, int64_t done, int64_t total);
 void tool_say_note(void *cli, int level, const char *text);
 

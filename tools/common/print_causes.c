@@ -23,15 +23,19 @@ static void cause_row(oct_table *t, const oct_cause *x)
 {
     char bar[BAR + 1], alone[32], gain[32], share[32];
     snprintf(share, sizeof share, "%.1f %%", 100 * x->share);
-    oct_table_texts(t, (const char *[]){ *x->layer ? x->layer : "(input)", x->op, x->value ? x->value : "(weights)", share, bar_text(bar, x->share),
-                                         oct_fmt_db(alone, x->sqnr), isinf(x->gain) ? "all" : oct_fmt_db(gain, x->gain) });
+    oct_table_texts(t, (const char *[]){ *x->layer ? x->layer : "(input)", x->op, x->value ? x->value : "(weights)",
+                                         share, bar_text(bar, x->share), oct_fmt_db(alone, x->sqnr),
+                                         isinf(x->gain) ? "all" : oct_fmt_db(gain, x->gain) });
 }
 
 static void print_head(const oct_causes *x, FILE *f)
 {
     char all[32], values[32], weights[32];
-    oct_print(f, "\nWhat rounding costs at the outputs, each alone (%zu sample%s; together %s, all values %s, all weights %s):\n", x->samples,
-              x->samples == 1 ? "" : "s", oct_fmt_db(all, x->all), oct_fmt_db(values, x->of_values), oct_fmt_db(weights, x->of_weights));
+    oct_print(
+        f,
+        "\nWhat rounding costs at the outputs, each alone (%zu sample%s; together %s, all values %s, all weights %s):\n",
+        x->samples, x->samples == 1 ? "" : "s", oct_fmt_db(all, x->all), oct_fmt_db(values, x->of_values),
+        oct_fmt_db(weights, x->of_weights));
 }
 
 oct_status tool_print_causes(const oct_causes *x, bool every, FILE *f, oct_err *err)
@@ -49,12 +53,17 @@ oct_status tool_print_causes(const oct_causes *x, bool every, FILE *f, oct_err *
     if (shown < x->n)
         oct_print(f, "  and %zu more (-v shows them)\n", x->n - shown);
     if (x->small)
-        oct_print(f, "  %zu cause less than %.0f %% of the noise of all values, or of all weights, and were not told apart\n", x->small, 100 * x->least);
-    fputs("  alone: the outputs if nothing else were rounded; share: of what all of them cost, each alone; gain: about what leaving it float alone would gain\n",
-          f);
+        oct_print(
+            f, "  %zu cause less than %.0f %% of the noise of all values, or of all weights, and were not told apart\n",
+            x->small, 100 * x->least);
+    fputs(
+        "  alone: the outputs if nothing else were rounded; share: of what all of them cost, each alone; gain: about what leaving it float alone would gain\n",
+        f);
     if (x->sum < x->all - MUCH_LESS)
-        oct_print(f, "  independent errors would leave the outputs %s: some make up for others, as a bias does for what is rounded before it\n",
-                  oct_fmt_db(sum, x->sum));
+        oct_print(
+            f,
+            "  independent errors would leave the outputs %s: some make up for others, as a bias does for what is rounded before it\n",
+            oct_fmt_db(sum, x->sum));
     return st;
 }
 

@@ -43,10 +43,11 @@ static oct_status check_state(const oct_graph *g, const tool_data *d, const oct_
         if (d->state[k].input == s->input)
             return oct_fail(err, OCT_EUSAGE, "--state: input '%s' is given twice", in->name);
     if (in->dtype != out->dtype && out->dtype != OCT_UNDEFINED)
-        return oct_fail(err, OCT_EUSAGE, "--state: output '%s' is %s, input '%s' is %s", out->name, oct_dtype_name(out->dtype), in->name,
-                        oct_dtype_name(in->dtype));
+        return oct_fail(err, OCT_EUSAGE, "--state: output '%s' is %s, input '%s' is %s", out->name,
+                        oct_dtype_name(out->dtype), in->name, oct_dtype_name(in->dtype));
     if (in->shape.rank >= 0 && out->shape.rank >= 0 && in->shape.rank != out->shape.rank)
-        return oct_fail(err, OCT_EUSAGE, "--state: output '%s' has %d dimensions, input '%s' has %d", out->name, out->shape.rank, in->name, in->shape.rank);
+        return oct_fail(err, OCT_EUSAGE, "--state: output '%s' has %d dimensions, input '%s' has %d", out->name,
+                        out->shape.rank, in->name, in->shape.rank);
     return OCT_OK;
 }
 
@@ -58,9 +59,11 @@ oct_status tool_read_states(const oct_graph *g, tool_data *d, oct_err *err)
     for (size_t i = 0; i < d->states.n; i++) {
         oct_state s;
         if (!read_state(g, d->states.v[i], &s)) {
-            oct_fail(err, OCT_EUSAGE, "--state %s: this is not an output and an input of the model, joined by =", d->states.v[i]);
+            oct_fail(err, OCT_EUSAGE,
+                     "--state %s: this is not an output and an input of the model, joined by =", d->states.v[i]);
             if (g->n_output && g->n_input)
-                oct_hint(err, "its first output is '%s', its last input '%s'", g->value[g->output[0]].name, g->value[g->input[g->n_input - 1]].name);
+                oct_hint(err, "its first output is '%s', its last input '%s'", g->value[g->output[0]].name,
+                         g->value[g->input[g->n_input - 1]].name);
             return OCT_EUSAGE;
         }
         OCT_TRY(check_state(g, d, &s, err));
@@ -69,15 +72,30 @@ oct_status tool_read_states(const oct_graph *g, tool_data *d, oct_err *err)
     return OCT_OK;
 }
 
-oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src, oct_err *err)
+oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src,
+                            oct_err *err)
 {
     const char *states[TOOL_STATES];
     for (size_t i = 0; i < d->n_state; i++)
         states[i] = in[d->state[i].input].name;
-    oct_source_options o = { .states = states, .n_states = d->n_state, .specs = d->specs.v, .n_specs = d->specs.n, .preprocess = d->preprocess.v, .n_preprocess = d->preprocess.n,
-                             .inputs = in, .n_inputs = n, .labels = d->labels, .skip_bad = d->skip_bad,
-                             .samples = d->samples, .first = d->first, .seed = (uint64_t)d->seed, .hold = d->hold,
-                             .shard_i = d->shard_i, .shard_n = d->shard_n, .threads = threads, .synthetic = d->synthetic };
+    oct_source_options o = { .states = states,
+                             .n_states = d->n_state,
+                             .specs = d->specs.v,
+                             .n_specs = d->specs.n,
+                             .preprocess = d->preprocess.v,
+                             .n_preprocess = d->preprocess.n,
+                             .inputs = in,
+                             .n_inputs = n,
+                             .labels = d->labels,
+                             .skip_bad = d->skip_bad,
+                             .samples = d->samples,
+                             .first = d->first,
+                             .seed = (uint64_t)d->seed,
+                             .hold = d->hold,
+                             .shard_i = d->shard_i,
+                             .shard_n = d->shard_n,
+                             .threads = threads,
+                             .synthetic = d->synthetic };
     return oct_source_open(&o, src, err);
 }
 
@@ -107,7 +125,8 @@ static void range_of(const oct_steps *s, double *lo, double *hi)
     *lo = INFINITY;
     *hi = -INFINITY;
     for (int c = 0; c == 0 || c < s->n_mean || c < s->n_std; c++) {
-        const double mean = s->n_mean ? (double)s->mean[s->n_mean > 1 ? c : 0] : 0, std = s->n_std ? (double)s->std[s->n_std > 1 ? c : 0] : 1;
+        const double mean = s->n_mean ? (double)s->mean[s->n_mean > 1 ? c : 0] : 0,
+                     std = s->n_std ? (double)s->std[s->n_std > 1 ? c : 0] : 1;
         *lo = fmin(*lo, -mean / std);
         *hi = fmax(*hi, (255 - mean) / std);
     }
@@ -117,18 +136,23 @@ static void warn_of_input(oct_cli *cli, const oct_graph *g, int input, const oct
 {
     static const double least[] = { [OCT_PIXELS_BYTES] = 0, [OCT_PIXELS_UNIT] = 0, [OCT_PIXELS_SIGNED] = -1 },
                         most[] = { [OCT_PIXELS_BYTES] = 255, [OCT_PIXELS_UNIT] = 1, [OCT_PIXELS_SIGNED] = 1 };
-    static const char *const remedy[] = { [OCT_PIXELS_BYTES] = "leave out mean and std", [OCT_PIXELS_UNIT] = "give mean=0:std=255",
+    static const char *const remedy[] = { [OCT_PIXELS_BYTES] = "leave out mean and std",
+                                          [OCT_PIXELS_UNIT] = "give mean=0:std=255",
                                           [OCT_PIXELS_SIGNED] = "give mean=127.5:std=127.5" };
     enum { PICTURE = 4 };
     double lo, hi;
-    const oct_pixels p = g->value[input].shape.rank == PICTURE && s->n_mean + s->n_std && !oct_steps_of_sound(s) ? oct_input_pixels(g, input) : OCT_PIXELS_UNKNOWN;
+    const oct_pixels p = g->value[input].shape.rank == PICTURE && s->n_mean + s->n_std && !oct_steps_of_sound(s)
+                             ? oct_input_pixels(g, input)
+                             : OCT_PIXELS_UNKNOWN;
     if (p == OCT_PIXELS_UNKNOWN)
         return;
     range_of(s, &lo, &hi);
     const double near = 0.1 * (most[p] - least[p]);
     if (!(fabs(lo - least[p]) <= near && fabs(hi - most[p]) <= near))
-        oct_cli_warn(cli, "the model scales the pixels of input '%s' itself and takes %g to %g, but --preprocess makes %.4g to %.4g of them before: %s, or they are scaled twice",
-                     g->value[input].name, least[p], most[p], lo, hi, remedy[p]);
+        oct_cli_warn(
+            cli,
+            "the model scales the pixels of input '%s' itself and takes %g to %g, but --preprocess makes %.4g to %.4g of them before: %s, or they are scaled twice",
+            g->value[input].name, least[p], most[p], lo, hi, remedy[p]);
 }
 
 void tool_warn_pixels(oct_cli *cli, const oct_graph *g, const oct_cli_list *preprocess)
@@ -161,10 +185,11 @@ void tool_say_samples(oct_cli *cli, const oct_source *src)
     else if (c.how == OCT_CHOICE_SPREAD && c.chosen < c.total)
         oct_cli_note(cli, 0, "samples: %lld of %lld, spread over all", chosen, total);
     else if (c.how == OCT_CHOICE_STREAM && c.chosen < c.total)
-        oct_cli_note(cli, 0, "samples: %lld of the stream's %lld, by hashes of their places (%s kept in memory)", chosen, total,
-                     oct_fmt_bytes(bytes, c.stored));
+        oct_cli_note(cli, 0, "samples: %lld of the stream's %lld, by hashes of their places (%s kept in memory)",
+                     chosen, total, oct_fmt_bytes(bytes, c.stored));
     if (c.how == OCT_CHOICE_STREAM && c.chosen < c.asked && c.chosen + c.aside < c.total)
-        oct_cli_warn(cli, "only %lld of the %lld samples asked for fit in memory; --first takes any number of a stream", chosen, asked);
+        oct_cli_warn(cli, "only %lld of the %lld samples asked for fit in memory; --first takes any number of a stream",
+                     chosen, asked);
 }
 
 void tool_say_bad(oct_cli *cli, const oct_source *src)

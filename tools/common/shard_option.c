@@ -16,8 +16,8 @@ static bool number(const char *text, int64_t *n)
     return true;
 }
 
-/* How engines tell their jobs the number of the job and of how many, innermost first. size NULL: this engine does not tell how many. from, or what the
- * variable `first` holds: the number of the first job. */
+/* How engines tell their jobs the number of the job and of how many, innermost first. size NULL: this engine does not
+ * tell how many. from, or what the variable `first` holds: the number of the first job. */
 static const struct engine {
     const char *name, *rank, *size, *first;
     int64_t from;
@@ -40,11 +40,12 @@ static const char *variable(const char *name)
 static oct_status check_number(const char *name, int64_t *n, oct_err *err)
 {
     const char *text = variable(name);
-    return !text || number(text, n) ? OCT_OK : oct_fail(err, OCT_EUSAGE, "--shard auto: %s='%.40s' is no number", name, text);
+    return !text || number(text, n) ? OCT_OK
+                                    : oct_fail(err, OCT_EUSAGE, "--shard auto: %s='%.40s' is no number", name, text);
 }
 
-/* The engine that runs this process; NULL: none is recognized. wanted: the number of parts, or 0 if the engine determines it. A job with a single process
- * divides nothing, so that another engine may apply. */
+/* The engine that runs this process; NULL: none is recognized. wanted: the number of parts, or 0 if the engine
+ * determines it. A job with a single process divides nothing, so that another engine may apply. */
 static const struct engine *find_engine(int64_t wanted)
 {
     const struct engine *unknown = NULL, *other = NULL, *single = NULL;
@@ -73,21 +74,28 @@ static oct_status no_engine(oct_err *err)
 {
     for (size_t i = 0; i < OCT_COUNT(engines); i++)
         if (variable(engines[i].size)) {
-            oct_fail(err, OCT_EUSAGE, "--shard auto: %s=%.40s is set, but %s is not", engines[i].size, variable(engines[i].size), engines[i].rank);
+            oct_fail(err, OCT_EUSAGE, "--shard auto: %s=%.40s is set, but %s is not", engines[i].size,
+                     variable(engines[i].size), engines[i].rank);
             oct_hint(err, "give the part as --shard 0/4");
             return OCT_EUSAGE;
         }
     oct_fail(err, OCT_EUSAGE, "--shard auto: no variable of the environment says which part this is");
-    oct_hint(err, "it is set in tasks of Slurm, Open MPI, MPICH, GNU parallel, Kubernetes (indexed Jobs) and AWS Batch (arrays); elsewhere give the part as --shard 0/4");
+    oct_hint(
+        err,
+        "it is set in tasks of Slurm, Open MPI, MPICH, GNU parallel, Kubernetes (indexed Jobs) and AWS Batch (arrays); elsewhere give the part as --shard 0/4");
     return OCT_EUSAGE;
 }
 
 static oct_status no_size(const struct engine *e, oct_err *err)
 {
     if (e->size)
-        oct_fail(err, OCT_EUSAGE, "--shard auto: %s=%.40s says which part this is, but %s, how many there are, is not set", e->rank, variable(e->rank), e->size);
+        oct_fail(err, OCT_EUSAGE,
+                 "--shard auto: %s=%.40s says which part this is, but %s, how many there are, is not set", e->rank,
+                 variable(e->rank), e->size);
     else
-        oct_fail(err, OCT_EUSAGE, "--shard auto: %s=%.40s says which part this is, but %s does not say how many there are", e->rank, variable(e->rank), e->name);
+        oct_fail(err, OCT_EUSAGE,
+                 "--shard auto: %s=%.40s says which part this is, but %s does not say how many there are", e->rank,
+                 variable(e->rank), e->name);
     oct_hint(err, "say how many: --shard auto/8");
     return OCT_EUSAGE;
 }
@@ -112,10 +120,13 @@ static oct_status shard_auto(tool_data *d, int64_t n, oct_err *err)
     if (d->shard_i >= 0 && d->shard_i < d->shard_n)
         return OCT_OK;
     if (n)
-        oct_fail(err, OCT_EUSAGE, "--shard auto/%lld: %s=%.40s is no part of %lld", (long long)n, e->rank, variable(e->rank), (long long)n);
+        oct_fail(err, OCT_EUSAGE, "--shard auto/%lld: %s=%.40s is no part of %lld", (long long)n, e->rank,
+                 variable(e->rank), (long long)n);
     else
-        oct_fail(err, OCT_EUSAGE, "--shard auto: %s=%.40s is no part of %s=%.40s", e->rank, variable(e->rank), e->size, variable(e->size));
-    oct_hint(err, "number the %s from %lld on, each of them once", e->name[0] == 'G' ? "jobs" : "tasks", (long long)first);
+        oct_fail(err, OCT_EUSAGE, "--shard auto: %s=%.40s is no part of %s=%.40s", e->rank, variable(e->rank), e->size,
+                 variable(e->size));
+    oct_hint(err, "number the %s from %lld on, each of them once", e->name[0] == 'G' ? "jobs" : "tasks",
+             (long long)first);
     return OCT_EUSAGE;
 }
 
@@ -128,7 +139,8 @@ static bool read_part(const char *text, tool_data *d)
         return false;
     memcpy(left, text, n);
     left[n] = '\0';
-    return number(left, &d->shard_i) && number(slash + 1, &d->shard_n) && d->shard_i < d->shard_n && d->shard_n <= INT32_MAX;
+    return number(left, &d->shard_i) && number(slash + 1, &d->shard_n) && d->shard_i < d->shard_n &&
+           d->shard_n <= INT32_MAX;
 }
 
 oct_status tool_read_shard(tool_data *d, oct_err *err)
@@ -136,7 +148,8 @@ oct_status tool_read_shard(tool_data *d, oct_err *err)
     int64_t n = 0;
     if (!d->shard)
         return OCT_OK;
-    if (strcmp(d->shard, "auto") == 0 || (strncmp(d->shard, "auto/", 5) == 0 && number(d->shard + 5, &n) && n > 0 && n <= INT32_MAX))
+    if (strcmp(d->shard, "auto") == 0 ||
+        (strncmp(d->shard, "auto/", 5) == 0 && number(d->shard + 5, &n) && n > 0 && n <= INT32_MAX))
         return shard_auto(d, n, err);
     if (read_part(d->shard, d))
         return OCT_OK;

@@ -61,8 +61,8 @@ static void progress(void *arg, const char *what, int64_t done, int64_t total)
 
 /* ---- SIGPIPE ---- */
 
-/* Blocks SIGPIPE, so that a command that has ended does not end the process: writing to its pipe then gives an error. Threads that are created meanwhile
- * inherit the blocked signals. */
+/* Blocks SIGPIPE, so that a command that has ended does not end the process: writing to its pipe then gives an error.
+ * Threads that are created meanwhile inherit the blocked signals. */
 typedef struct pipes {
     sigset_t before;
     bool pending;
@@ -121,7 +121,9 @@ static oct_status take_turn(oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "a callback of a command cannot run a command");
     while (!try_turn(&lost)) {
         if (lost) {
-            oct_fail(err, OCT_EUSAGE, "this process was forked while a thread of its parent ran a command, whose state cannot be used here");
+            oct_fail(
+                err, OCT_EUSAGE,
+                "this process was forked while a thread of its parent ran a command, whose state cannot be used here");
             oct_hint(err, "start a new program in the child, or fork before");
             return OCT_EUSAGE;
         }

@@ -24,9 +24,9 @@ struct octet_model {
     oct_runner *runner;
     oct_input_desc *want;
     octet_port *input, *output;
-    oct_array *fed;     /* [n_in] */
-    octet_array *made;  /* [n_out] */
-    copy *copy;         /* [n_out] */
+    oct_array *fed;    /* [n_in] */
+    octet_array *made; /* [n_out] */
+    copy *copy;        /* [n_out] */
     size_t n_in, n_out;
 };
 
@@ -112,7 +112,8 @@ static oct_status load(octet *o, void *arg, oct_err *err)
         return oct_nomem(err);
     }
     m->arena = a;
-    oct_status s = x->data ? oct_model_load_mem(x->data, x->size, x->path, &m->model, err) : oct_model_load(x->path, &m->model, err);
+    oct_status s = x->data ? oct_model_load_mem(x->data, x->size, x->path, &m->model, err)
+                           : oct_model_load(x->path, &m->model, err);
     if (s == OCT_OK && (s = prepare(m, x->threads, err)) != OCT_OK)
         oct_within(err, "%s", x->path);
     if (s == OCT_OK)
@@ -129,7 +130,8 @@ static oct_status load_file(octet *o, void *arg, oct_err *err)
     OCT_TRY(check_source(x, err));
     const int fd = oct_path_fd(x->path);
     if (strcmp(x->path, "-") == 0 || (fd >= 0 && fd <= 2))
-        return oct_fail(err, OCT_EUSAGE, "'%s': the library reads and writes files, not the streams of its process", x->path);
+        return oct_fail(err, OCT_EUSAGE, "'%s': the library reads and writes files, not the streams of its process",
+                        x->path);
     return load(o, arg, err);
 }
 
@@ -155,7 +157,8 @@ octet_status octet_model_load_memory(octet *o, const void *data, size_t size, in
 {
     if (m)
         *m = NULL;
-    return octet_do(o, load_bytes, &(source){ .path = "model in memory", .data = data, .size = size, .threads = threads, .out = m });
+    return octet_do(o, load_bytes,
+                    &(source){ .path = "model in memory", .data = data, .size = size, .threads = threads, .out = m });
 }
 
 const octet_port *octet_model_input(const octet_model *m, size_t i)
@@ -197,7 +200,8 @@ static oct_status take_array(octet_model *m, const octet_array *a, size_t place,
     if (given[i])
         return oct_fail(err, OCT_EMALFORMED, "input '%s' is given twice", name);
     if (a->rank < 0 || a->rank > OCTET_MAX_RANK)
-        return oct_fail(err, OCT_EUNSUPPORTED, "input '%s': rank %d is not between 0 and %d", name, a->rank, OCTET_MAX_RANK);
+        return oct_fail(err, OCT_EUNSUPPORTED, "input '%s': rank %d is not between 0 and %d", name, a->rank,
+                        OCTET_MAX_RANK);
     oct_array *f = &m->fed[i];
     *f = (oct_array){ .dtype = (oct_dtype)a->type, .rank = a->rank, .data = (void *)a->data };
     int64_t count = 1;
@@ -207,7 +211,8 @@ static oct_status take_array(octet_model *m, const octet_array *a, size_t place,
         f->dims[k] = a->dims[k];
     }
     if (!oct_dtype_bytes(f->dtype, count, &f->bytes))
-        return oct_fail(err, OCT_EUNSUPPORTED, "input '%s': arrays of type %s cannot be given", name, oct_dtype_name(f->dtype));
+        return oct_fail(err, OCT_EUNSUPPORTED, "input '%s': arrays of type %s cannot be given", name,
+                        oct_dtype_name(f->dtype));
     if (!a->data && f->bytes)
         return oct_fail(err, OCT_EMALFORMED, "input '%s': there is no data", name);
     given[i] = true;
@@ -261,9 +266,12 @@ static oct_status give_output(octet_model *m, const oct_plan *plan, size_t i, oc
     const oct_operand *t = oct_plan_output(plan, i);
     size_t bytes;
     if (!oct_dtype_bytes(t->dtype, t->count, &bytes) || t->rank > OCTET_MAX_RANK)
-        return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' of type %s is no array", oct_plan_output_name(plan, i), oct_dtype_name(t->dtype));
+        return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' of type %s is no array", oct_plan_output_name(plan, i),
+                        oct_dtype_name(t->dtype));
     octet_array *a = &m->made[i];
-    *a = (octet_array){ .name = m->output[i].name, .type = (octet_type)t->dtype, .rank = t->rank, .data = t->data ? t->data : nothing };
+    *a = (octet_array){
+        .name = m->output[i].name, .type = (octet_type)t->dtype, .rank = t->rank, .data = t->data ? t->data : nothing
+    };
     for (int k = 0; k < t->rank; k++)
         a->dims[k] = t->dims[k];
     return is_of_input(m, a->data, bytes) ? own_output(&m->copy[i], &a->data, bytes, err) : OCT_OK;
@@ -312,7 +320,8 @@ static oct_status run(octet *o, void *arg, oct_err *err)
     return s;
 }
 
-octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, size_t n_in, const octet_array **out, size_t *n_out)
+octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, size_t n_in, const octet_array **out,
+                             size_t *n_out)
 {
     if (out)
         *out = NULL;

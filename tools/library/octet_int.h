@@ -16,21 +16,23 @@ struct octet {
     octet_message_fn message;
     void *message_arg;
     pthread_mutex_t speaking; /* held while one of these functions is called */
-    oct_buf report;   /* of the last command */
-    char *text;       /* of the last command; NULL: none */
-    oct_err err;      /* of the last call */
-    locale_t locale;  /* of the thread that called */
-    atomic_bool busy; /* a call is using this */
-    atomic_bool stop; /* that call is to end (octet_stop) */
+    oct_buf report;           /* of the last command */
+    char *text;               /* of the last command; NULL: none */
+    oct_err err;              /* of the last call */
+    locale_t locale;          /* of the thread that called */
+    atomic_bool busy;         /* a call is using this */
+    atomic_bool stop;         /* that call is to end (octet_stop) */
 };
 
 typedef oct_status (*octet_work_fn)(octet *o, void *arg, oct_err *err);
 
-/* A call of the library: does the work and keeps its error. OCTET_USAGE, without work, if o is NULL or another call uses it. During the work numbers are read
- * and written with a point, the thread has stack enough (base/stack.h), and octet_stop ends it. */
+/* A call of the library: does the work and keeps its error. OCTET_USAGE, without work, if o is NULL or another call
+ * uses it. During the work numbers are read and written with a point, the thread has stack enough (base/stack.h), and
+ * octet_stop ends it. */
 octet_status octet_do(octet *o, octet_work_fn work, void *arg);
 
-/* Writes s into dst of `size` bytes in one line of valid UTF-8, cut between characters: names come from files and may hold anything. */
+/* Writes s into dst of `size` bytes in one line of valid UTF-8, cut between characters: names come from files and may
+ * hold anything. */
 void octet_clean(char *dst, size_t size, const char *s);
 
 #endif

@@ -1,5 +1,6 @@
-/* The checkpoints of qcalib --resume. The file has: a first line that identifies it, with a hash of everything that follows; lines that say which run it
- * belongs to; the position of reading; messages about broken samples; and what was gathered, as a calibration table. */
+/* The checkpoints of qcalib --resume. The file has: a first line that identifies it, with a hash of everything that
+ * follows; lines that say which run it belongs to; the position of reading; messages about broken samples; and what was
+ * gathered, as a calibration table. */
 #include "qcalib/checkpoint.h"
 
 #include "base/io.h"
@@ -55,15 +56,16 @@ static bool next_line(const char **at, const char *end, const char **line, size_
     return true;
 }
 
-static oct_status other_run(const checkpoint *p, const char *was, size_t n_was, const char *is, size_t n_is, oct_err *err)
+static oct_status other_run(const checkpoint *p, const char *was, size_t n_was, const char *is, size_t n_is,
+                            oct_err *err)
 {
     size_t name = 0;
     while (name < n_is && is[name] != ' ')
         name++;
     const size_t from = name < n_is ? name + 1 : n_is;
     const bool same_name = n_was >= from && memcmp(was, is, from) == 0;
-    oct_fail(err, OCT_EUSAGE, "%s: is of another run: %.*s was '%.*s' and is '%.*s'", p->path, (int)name, is, same_name ? (int)(n_was - from) : 0,
-             same_name ? was + from : "", (int)(n_is - from), is + from);
+    oct_fail(err, OCT_EUSAGE, "%s: is of another run: %.*s was '%.*s' and is '%.*s'", p->path, (int)name, is,
+             same_name ? (int)(n_was - from) : 0, same_name ? was + from : "", (int)(n_is - from), is + from);
     oct_hint(err, "repeat the command that was killed, or remove the checkpoint to start over");
     return OCT_EUSAGE;
 }
@@ -105,11 +107,13 @@ static bool read_mark(const char *line, size_t n, oct_source_mark *m)
     m->place = v[0];
     m->names_from = v[1];
     m->bad = v[2];
-    return *at == 0 && !errno && m->place > 0 && m->names_from >= 0 && m->names_from <= m->place && m->bad >= 0 && m->bad <= m->place;
+    return *at == 0 && !errno && m->place > 0 && m->names_from >= 0 && m->names_from <= m->place && m->bad >= 0 &&
+           m->bad <= m->place;
 }
 
 /* Reads what follows the lines of the run. */
-static oct_status take(const checkpoint *p, const char *at, const char *end, oct_source *src, oct_calib *c, oct_err *err)
+static oct_status take(const checkpoint *p, const char *at, const char *end, oct_source *src, oct_calib *c,
+                       oct_err *err)
 {
     oct_source_mark m = { 0 };
     const char *bad[BAD_TEXTS], *line;
@@ -192,12 +196,14 @@ static oct_status write_file(const checkpoint *p, const oct_calib *so_far, const
     oct_out out;
     char head[sizeof MAGIC + 20];
     oct_buf_add(&b, oct_buf_str(&p->run), p->run.len);
-    oct_buf_printf(&b, "place %lld %lld %lld %016llx\n", (long long)m.place, (long long)m.names_from, (long long)m.bad, (unsigned long long)m.names);
+    oct_buf_printf(&b, "place %lld %lld %lld %016llx\n", (long long)m.place, (long long)m.names_from, (long long)m.bad,
+                   (unsigned long long)m.names);
     put_bad(&b, src);
     oct_calib_text(so_far, &b);
     oct_status s = b.failed ? oct_nomem(err) : oct_out_open(&out, p->path, err);
     if (s == OCT_OK) {
-        snprintf(head, sizeof head, MAGIC "%016llx\n", (unsigned long long)oct_hash(OCT_HASH_INIT, oct_buf_str(&b), b.len));
+        snprintf(head, sizeof head, MAGIC "%016llx\n",
+                 (unsigned long long)oct_hash(OCT_HASH_INIT, oct_buf_str(&b), b.len));
         oct_out_write(&out, head, strlen(head));
         oct_out_write(&out, oct_buf_str(&b), b.len);
         s = oct_out_commit(&out, err);
@@ -218,7 +224,8 @@ void checkpoint_keep(void *arg, const oct_calib *so_far, const oct_source *src)
     }
     p->last = oct_now();
     p->cost = p->last - p->asked;
-    oct_cli_note(p->cli, 2, "checkpoint after %llu samples, %.1f ms", (unsigned long long)so_far->samples, p->cost * 1e3);
+    oct_cli_note(p->cli, 2, "checkpoint after %llu samples, %.1f ms", (unsigned long long)so_far->samples,
+                 p->cost * 1e3);
 }
 
 void checkpoint_done(checkpoint *p)

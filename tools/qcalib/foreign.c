@@ -30,7 +30,8 @@ static oct_status import_to(oct_cli *cli, const foreign_args *a, oct_model *m, o
     if (s == OCT_OK)
         s = qcalib_json(cli->json, c, err);
     if (s == OCT_OK) {
-        oct_cli_note(cli, 0, "%s: %zu tensors pinned (%s)", a->output, c->n_tensors, oct_encoding_form_summary(match.form));
+        oct_cli_note(cli, 0, "%s: %zu tensors pinned (%s)", a->output, c->n_tensors,
+                     oct_encoding_form_summary(match.form));
         if (match.weights)
             oct_cli_note(cli, 0, "%zu entries of weights are not taken", match.weights);
         if (match.others)
@@ -84,7 +85,8 @@ static oct_status layers_of(oct_cli *cli, const foreign_args *a, const oct_calib
     return s;
 }
 
-static oct_status export_to(oct_cli *cli, const foreign_args *a, const oct_encoding_form *f, const oct_calib *c, oct_err *err)
+static oct_status export_to(oct_cli *cli, const foreign_args *a, const oct_encoding_form *f, const oct_calib *c,
+                            oct_err *err)
 {
     oct_observer_spec observer = oct_observer_default();
     oct_model *m = NULL;
@@ -114,7 +116,8 @@ oct_status qcalib_export(oct_cli *cli, const foreign_args *a, oct_err *err)
     if (!f)
         return unknown_form(a->format, err);
     if (oct_encoding_form_needs_model(f) && !a->model)
-        return oct_fail(err, OCT_EUSAGE, "--format %s needs --model, for the names of layers and the scales of weights", a->format);
+        return oct_fail(err, OCT_EUSAGE, "--format %s needs --model, for the names of layers and the scales of weights",
+                        a->format);
     OCT_TRY(tool_check_output(a->output, in, OCT_COUNT(in), err));
     OCT_TRY(tool_check_output(cli->json, in, OCT_COUNT(in), err));
     OCT_TRY(oct_calib_load(a->table, &c, err));

@@ -20,8 +20,8 @@ static oct_status read_size(const char *text, int64_t *size, oct_err *err)
 
 static oct_status report(oct_cli *cli, const pack_args *a, int64_t samples, int64_t shards, oct_err *err)
 {
-    oct_cli_note(cli, 0, "%lld samples in %lld shard%s: %s-000000.tar%s", (long long)samples, (long long)shards, shards == 1 ? "" : "s", a->output,
-                 shards == 1 ? "" : " and on");
+    oct_cli_note(cli, 0, "%lld samples in %lld shard%s: %s-000000.tar%s", (long long)samples, (long long)shards,
+                 shards == 1 ? "" : "s", a->output, shards == 1 ? "" : " and on");
     if (!cli->json)
         return OCT_OK;
     oct_buf b = OCT_BUF_INIT;
@@ -36,7 +36,11 @@ static oct_status report(oct_cli *cli, const pack_args *a, int64_t samples, int6
 oct_status qcalib_pack(oct_cli *cli, const pack_args *a, oct_err *err)
 {
     int64_t samples, shards;
-    oct_pack_options o = { .specs = a->specs.v, .n_specs = a->specs.n, .prefix = a->output, .count = a->count, .progress = oct_progress_report,
+    oct_pack_options o = { .specs = a->specs.v,
+                           .n_specs = a->specs.n,
+                           .prefix = a->output,
+                           .count = a->count,
+                           .progress = oct_progress_report,
                            .progress_arg = &cli->progress };
     OCT_TRY(tool_check_output(cli->json, a->specs.v, a->specs.n, err));
     OCT_TRY(read_size(a->size, &o.size, err));

@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-/* The values to observe: everything that any policy could ask of any target, so that the table can be used again when they change. */
+/* The values to observe: everything that any policy could ask of any target, so that the table can be used again when
+ * they change. */
 typedef struct wanted {
     const char **names;
     int *axes;
@@ -78,7 +79,8 @@ static void warn_unexercised(oct_cli *cli, const oct_calib *c)
     oct_buf_free(&b);
 }
 
-/* Everything that determines the table. A run that differs in one of these must not continue from the checkpoint of another. */
+/* Everything that determines the table. A run that differs in one of these must not continue from the checkpoint of
+ * another. */
 static void bind(checkpoint *p, const calib_args *a, const oct_calib *c, const oct_source *src, const wanted *w)
 {
     char text[48];
@@ -94,7 +96,8 @@ static void bind(checkpoint *p, const calib_args *a, const oct_calib *c, const o
     checkpoint_bind_hash(p, "model", c->model_hash);
     checkpoint_bind(p, "preprocess", c->preprocess);
     checkpoint_bind(p, "data", c->shards[0].set);
-    snprintf(text, sizeof text, "%lld/%lld", (long long)a->data.shard_i, (long long)(a->data.shard_n ? a->data.shard_n : 1));
+    snprintf(text, sizeof text, "%lld/%lld", (long long)a->data.shard_i,
+             (long long)(a->data.shard_n ? a->data.shard_n : 1));
     checkpoint_bind(p, "shard", text);
     checkpoint_bind(p, "skip-bad", a->data.skip_bad ? "yes" : "no");
     checkpoint_bind(p, "state", oct_buf_str(&states));
@@ -104,7 +107,8 @@ static void bind(checkpoint *p, const calib_args *a, const oct_calib *c, const o
     oct_buf_free(&states);
 }
 
-static oct_status open_samples(oct_cli *cli, const calib_args *a, const oct_model *m, const oct_graph *g, oct_source **src, oct_calib *c, oct_err *err)
+static oct_status open_samples(oct_cli *cli, const calib_args *a, const oct_model *m, const oct_graph *g,
+                               oct_source **src, oct_calib *c, oct_err *err)
 {
     OCT_TRY(tool_open_data(g, &a->data, 0, src, err));
     if (*oct_source_preprocess_words(*src))
@@ -113,24 +117,33 @@ static oct_status open_samples(oct_cli *cli, const calib_args *a, const oct_mode
     return describe(a, m, *src, c, err);
 }
 
-static void tell(oct_cli *cli, const calib_args *a, const oct_calib *c, const oct_source *src, size_t asked, double start)
+static void tell(oct_cli *cli, const calib_args *a, const oct_calib *c, const oct_source *src, size_t asked,
+                 double start)
 {
     char took[32];
     tool_say_bad(cli, src);
     if (c->samples == 0)
         oct_cli_warn(cli, "shard %lld/%lld holds no samples", (long long)a->data.shard_i, (long long)a->data.shard_n);
     if (c->n_tensors < asked)
-        oct_cli_warn(cli, "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here", asked - c->n_tensors, asked);
+        oct_cli_warn(cli,
+                     "%zu of %zu tensors could not be calibrated: they depend on an operator that is not known here",
+                     asked - c->n_tensors, asked);
     warn_unexercised(cli, c);
-    oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples, %s", a->output, c->n_tensors, (unsigned long long)c->samples,
-                 oct_fmt_seconds(took, oct_now() - start));
+    oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples, %s", a->output, c->n_tensors,
+                 (unsigned long long)c->samples, oct_fmt_seconds(took, oct_now() - start));
 }
 
-static oct_status gather(oct_cli *cli, const calib_args *a, const oct_graph *g, const wanted *w, oct_source *src, oct_calib *c, oct_err *err)
+static oct_status gather(oct_cli *cli, const calib_args *a, const oct_graph *g, const wanted *w, oct_source *src,
+                         oct_calib *c, oct_err *err)
 {
     checkpoint p = { 0 };
-    oct_calibrate_opts o = { .values = w->names, .axes = w->axes, .n = w->n, .threads = (int)cli->threads, .part = a->data.shard_n > 1,
-                             .progress = oct_progress_report, .progress_arg = &cli->progress };
+    oct_calibrate_opts o = { .values = w->names,
+                             .axes = w->axes,
+                             .n = w->n,
+                             .threads = (int)cli->threads,
+                             .part = a->data.shard_n > 1,
+                             .progress = oct_progress_report,
+                             .progress_arg = &cli->progress };
     oct_status s = a->resume ? checkpoint_open(&p, cli, a->output, err) : OCT_OK;
     if (s == OCT_OK && a->resume) {
         bind(&p, a, c, src, w);
@@ -152,7 +165,8 @@ static oct_status gather(oct_cli *cli, const calib_args *a, const oct_graph *g, 
     return s;
 }
 
-static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const oct_graph *g, const wanted *w, oct_err *err)
+static oct_status observe(oct_cli *cli, const calib_args *a, oct_model *m, const oct_graph *g, const wanted *w,
+                          oct_err *err)
 {
     oct_source *src = NULL;
     oct_calib *c = oct_calib_create();

@@ -55,12 +55,14 @@ oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
     if (s == OCT_OK)
         s = qcalib_json(cli->json, sum, err);
     if (s == OCT_OK)
-        oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples", a->output, sum->n_tensors, (unsigned long long)sum->samples);
+        oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples", a->output, sum->n_tensors,
+                     (unsigned long long)sum->samples);
     oct_calib_destroy(sum);
     return s;
 }
 
-/* Counts values between lo and hi in equal steps. A bin is counted at its middle, and the outermost ones where their values are. */
+/* Counts values between lo and hi in equal steps. A bin is counted at its middle, and the outermost ones where their
+ * values are. */
 static void histogram(const oct_stats *s, double lo, double hi, uint64_t count[COLUMNS])
 {
     oct_bin b;
@@ -90,8 +92,8 @@ static void pin_cell(oct_table *t, const oct_calib_tensor *x)
 {
     char scale[32];
     if (x->exact.bits)
-        oct_table_cell(t, "pinned %.5g .. %.5g, scale %s, zero point %d of u%d", (double)x->pin.lo, (double)x->pin.hi, oct_f32_text(scale, x->exact.scale),
-                       (int)x->exact.zero, x->exact.bits);
+        oct_table_cell(t, "pinned %.5g .. %.5g, scale %s, zero point %d of u%d", (double)x->pin.lo, (double)x->pin.hi,
+                       oct_f32_text(scale, x->exact.scale), (int)x->exact.zero, x->exact.bits);
     else
         oct_table_cell(t, "pinned %.5g .. %.5g", (double)x->pin.lo, (double)x->pin.hi);
 }
@@ -131,7 +133,8 @@ static oct_status show_table(oct_cli *cli, const oct_calib *c, oct_err *err)
 {
     FILE *f = oct_cli_result(cli);
     oct_table *t = oct_table_create();
-    oct_print(f, "model %s (%016llx), %llu samples", c->model, (unsigned long long)c->model_hash, (unsigned long long)c->samples);
+    oct_print(f, "model %s (%016llx), %llu samples", c->model, (unsigned long long)c->model_hash,
+              (unsigned long long)c->samples);
     oct_print(f, "%s%s\n", *c->preprocess ? ", preprocessing " : "", c->preprocess);
     for (size_t i = 0; i < c->n_shards; i++)
         if (c->shards[i].count == 1)

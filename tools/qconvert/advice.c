@@ -1,5 +1,5 @@
-/* Advice after a conversion: what else to try, and the expected gain. Without samples, it is a command with samples. For a target with bfloat16, it is
- * bfloat16 if that is expected to be faster than the decisions. */
+/* Advice after a conversion: what else to try, and the expected gain. Without samples, it is a command with samples.
+ * For a target with bfloat16, it is bfloat16 if that is expected to be faster than the decisions. */
 #include "qconvert/qconvert.h"
 
 #include "cli/textfmt.h"
@@ -33,18 +33,15 @@ static bool guess_picture(const oct_graph *g, picture *p)
     return oct_input_is_picture(&(oct_input_desc){ .name = v->name, .dtype = v->dtype, .rank = 4, .dims = d });
 }
 
-/* The steps that give pixels the numbers which the model takes, as words of --preprocess; "": none. Where the model does not tell, they are those of its kind. */
+/* The steps that give pixels the numbers which the model takes, as words of --preprocess; "": none. Where the model
+ * does not tell, they are those of its kind. */
 static const char *guess_numbers(const picture *p)
 {
     switch (p->pixels) {
-    case OCT_PIXELS_BYTES:
-        return "";
-    case OCT_PIXELS_UNIT:
-        return "mean=0:std=255";
-    case OCT_PIXELS_SIGNED:
-        return "mean=127.5:std=127.5";
-    default:
-        return p->c == 1 ? "unit" : p->last ? "imagenet-tf" : p->h == 224 || p->h < 1 ? "imagenet" : "unit";
+    case OCT_PIXELS_BYTES: return "";
+    case OCT_PIXELS_UNIT: return "mean=0:std=255";
+    case OCT_PIXELS_SIGNED: return "mean=127.5:std=127.5";
+    default: return p->c == 1 ? "unit" : p->last ? "imagenet-tf" : p->h == 224 || p->h < 1 ? "imagenet" : "unit";
     }
 }
 
@@ -64,7 +61,8 @@ static void put_size(oct_buf *b, bool *any, const picture *p, bool preset)
     if (p->h < 1 || p->w < 1 || (usual && preset))
         return;
     if (usual || (p->last && p->c == 3))
-        snprintf(step, sizeof step, "resize=%lld:crop=%lldx%lld", (long long)((p->h < p->w ? p->h : p->w) * 256 / 224), (long long)p->w, (long long)p->h);
+        snprintf(step, sizeof step, "resize=%lld:crop=%lldx%lld", (long long)((p->h < p->w ? p->h : p->w) * 256 / 224),
+                 (long long)p->w, (long long)p->h);
     else
         snprintf(step, sizeof step, "resize=%lldx%lld", (long long)p->w, (long long)p->h);
     put_step(b, any, step);
@@ -90,7 +88,7 @@ static void put_data(const oct_graph *g, const picture *p, oct_buf *b)
 /* What the layers of the model in the file would become with samples. */
 typedef struct forecast {
     oct_layer_count n;
-    double bytes;  /* by how much weights would take more than now; negative: less */
+    double bytes; /* by how much weights would take more than now; negative: less */
     picture p;
 } forecast;
 
@@ -106,8 +104,9 @@ static bool has_counted(const oct_layer *layers, size_t i)
     return false;
 }
 
-/* The bytes of a layer's weights in the file, and about those of the nodes around it: QuantizeLinear and DequantizeLinear with their names, and for each output
- * channel that has its own a scale and a zero point of the weights and of the bias. */
+/* The bytes of a layer's weights in the file, and about those of the nodes around it: QuantizeLinear and
+ * DequantizeLinear with their names, and for each output channel that has its own a scale and a zero point of the
+ * weights and of the bias. */
 static double layer_bytes(const oct_layer *l)
 {
     enum { OF_NODES = 450, OF_CHANNEL = 12 };
@@ -118,10 +117,14 @@ static double layer_bytes(const oct_layer *l)
 
     const bool half = l->d.scheme == OCT_SCHEME_FP16 || l->d.scheme == OCT_SCHEME_BF16;
     const bool four = l->d.weights == OCT_S4 || l->d.weights == OCT_U4;
-    return around + (double)l->weight_count * (four ? 0.5 : l->d.integer || oct_layer_is_weight_only(l) ? 1 : half ? 2 : 4);
+    return around + (double)l->weight_count * (four                                          ? 0.5
+                                               : l->d.integer || oct_layer_is_weight_only(l) ? 1
+                                               : half                                        ? 2
+                                                                                             : 4);
 }
 
-/* The layer of that name now; NULL: there is none. Both lists have nearly the same order, so the search begins where the last one ended. */
+/* The layer of that name now; NULL: there is none. Both lists have nearly the same order, so the search begins where
+ * the last one ended. */
 static const oct_layer *layer_now(const session *s, const char *name, size_t *at)
 {
     for (size_t i = 0; i < s->c.n_layers; i++) {
@@ -164,15 +167,18 @@ static oct_status look_ahead(const session *s, forecast *f, oct_err *err)
     return st;
 }
 
-/* What the command is expected to gain. Methods that measure what layers lose may leave some of them float, which nobody can tell without samples. */
+/* What the command is expected to gain. Methods that measure what layers lose may leave some of them float, which
+ * nobody can tell without samples. */
 static void print_gain(const session *s, const forecast *f, size_t now, FILE *out)
 {
     enum { LEAST_SIZE = 32 << 10 };
     char text[32], part[32];
     const oct_layer_count *n = &f->n;
     if (n->integer <= now) {
-        fputs("Then the ranges of activations are known beforehand, so that nothing is measured while the model runs, and losses are measured.\n"
-              "No more layers would be int8, and the file would be about as large.\n", out);
+        fputs(
+            "Then the ranges of activations are known beforehand, so that nothing is measured while the model runs, and losses are measured.\n"
+            "No more layers would be int8, and the file would be about as large.\n",
+            out);
         return;
     }
     const double bytes = (double)s->c.size_after + f->bytes;
@@ -181,7 +187,8 @@ static void print_gain(const session *s, const forecast *f, size_t now, FILE *ou
     if (n->macs)
         oct_print(out, ", %s of the multiplications", oct_fmt_percent(part, (double)n->integer_macs / (double)n->macs));
     if (bytes > 0 && s->c.size_before >= LEAST_SIZE) /* in smaller files names and nodes take more than weights */
-        oct_print(out, ", a file of about %s (%s now)", oct_fmt_bytes(text, (uint64_t)bytes), oct_fmt_bytes(part, s->c.size_after));
+        oct_print(out, ", a file of about %s (%s now)", oct_fmt_bytes(text, (uint64_t)bytes),
+                  oct_fmt_bytes(part, s->c.size_after));
     fputs(".\nLayers that then lose too much stay float.\n", out);
 }
 
@@ -190,25 +197,34 @@ static oct_status ask_for_samples(const session *s, oct_err *err)
     FILE *f = oct_cli_result(s->cli);
     forecast x = { 0 };
     const size_t now = oct_layers_count(s->c.layers, s->c.n_layers).integer;
-    if (strcmp(s->a->model, "-") == 0 || s->c.o.job.scheme == OCT_SCHEME_BF16 || s->c.o.job.scheme == OCT_SCHEME_DYNAMIC ||
-        s->c.o.job.scheme == OCT_SCHEME_WEIGHT_ONLY)
+    if (strcmp(s->a->model, "-") == 0 || s->c.o.job.scheme == OCT_SCHEME_BF16 ||
+        s->c.o.job.scheme == OCT_SCHEME_DYNAMIC || s->c.o.job.scheme == OCT_SCHEME_WEIGHT_ONLY)
         return OCT_OK; /* nothing would change */
     if (s->c.o.job.scheme == OCT_SCHEME_FP16) {
-        fputs("\nThere were no samples: whether the activations stay within float16's 65504 is not known, so what is known to be risky\n"
-              "stays float. With --data the layers of which they do not are found, and the others become float16.\n"
-              "On CPUs float16 halves the file and is not faster than float32; 8 bits are.\n", f);
+        fputs(
+            "\nThere were no samples: whether the activations stay within float16's 65504 is not known, so what is known to be risky\n"
+            "stays float. With --data the layers of which they do not are found, and the others become float16.\n"
+            "On CPUs float16 halves the file and is not faster than float32; 8 bits are.\n",
+            f);
         return OCT_OK;
     }
     OCT_TRY(look_ahead(s, &x, err));
     if (x.n.integer == 0)
         return OCT_OK;
     const size_t left = x.n.products > now ? x.n.products - now : 0;
-    oct_print(f, left ? "\nThere were no samples: %zu of %zu layers with weights %s float (an integer Conv needs the range of its input and output).\n"
-                      : "\nThere were no samples.\n", left, x.n.products, left == 1 ? "stays" : "stay");
+    oct_print(
+        f,
+        left
+            ? "\nThere were no samples: %zu of %zu layers with weights %s float (an integer Conv needs the range of its input and output).\n"
+            : "\nThere were no samples.\n",
+        left, x.n.products, left == 1 ? "stays" : "stay");
     oct_buf b = OCT_BUF_INIT;
     session_command(s, false, &b);
     put_data(s->m->graph, &x.p, &b);
-    oct_print(f, "With some 100 typical samples try%s:\n", x.p.pixels == OCT_PIXELS_BYTES ? " (the model scales pixels of 0 to 255 itself, so there is no mean and no std)" : "");
+    oct_print(f, "With some 100 typical samples try%s:\n",
+              x.p.pixels == OCT_PIXELS_BYTES
+                  ? " (the model scales pixels of 0 to 255 itself, so there is no mean and no std)"
+                  : "");
     oct_print(f, "\n    %s\n\n", oct_buf_str(&b));
     oct_buf_free(&b);
     print_gain(s, &x, now, f);
@@ -226,12 +242,15 @@ static void prefer_bf16(const session *s)
 {
     enum { WORTH_SAYING = 95 }; /* percent of the time, at most */
     const oct_expected t = oct_expected_times(s->c.layers, s->c.n_layers, oct_isa_active());
-    if (!oct_target_bfloat16(s->target) || oct_scheme_is_half(s->c.o.job.scheme) || t.bf16 * 100 >= t.decided * WORTH_SAYING)
+    if (!oct_target_bfloat16(s->target) || oct_scheme_is_half(s->c.o.job.scheme) ||
+        t.bf16 * 100 >= t.decided * WORTH_SAYING)
         return;
     char text[32];
-    oct_print(oct_cli_result(s->cli), "\nEstimated by the table of costs for CPUs of this class (%s): the products of these layers take %s of the time in bf16, which needs no samples:\n"
-              "try --scheme bf16, or qeval --compute bf16 for what it would lose.\n",
-              oct_cost_class(), oct_fmt_percent(text, t.bf16 / t.decided));
+    oct_print(
+        oct_cli_result(s->cli),
+        "\nEstimated by the table of costs for CPUs of this class (%s): the products of these layers take %s of the time in bf16, which needs no samples:\n"
+        "try --scheme bf16, or qeval --compute bf16 for what it would lose.\n",
+        oct_cost_class(), oct_fmt_percent(text, t.bf16 / t.decided));
 }
 
 oct_status advice_print(const session *s, oct_err *err)

@@ -114,9 +114,12 @@ void session_command(const session *s, bool bare, oct_buf *b)
     const convert_args *a = s->a;
     const struct {
         const char *option, *value;
-    } named[] = { { "--target", target_word(a) }, { "--scheme", a->scheme }, { "--bits", a->bits }, { "--block-size", a->block_size },
-              { "--accuracy-level", a->accuracy_level },
-              { "--effort", a->effort } };
+    } named[] = { { "--target", target_word(a) },
+                  { "--scheme", a->scheme },
+                  { "--bits", a->bits },
+                  { "--block-size", a->block_size },
+                  { "--accuracy-level", a->accuracy_level },
+                  { "--effort", a->effort } };
     if (bare && a->recorded) {
         oct_buf_puts(b, a->recorded);
         return;

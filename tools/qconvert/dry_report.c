@@ -10,7 +10,8 @@
 
 enum { MOST_JUDGED = 64, RUNS = 2 }; /* the most samples that judge, and how many models run on each */
 
-/* Seconds for a multiply-accumulate on one thread, in a product of usual size, by the kernels' table of costs; 0: not known. */
+/* Seconds for a multiply-accumulate on one thread, in a product of usual size, by the kernels' table of costs; 0: not
+ * known. */
 static double seconds_of_mac(void)
 {
     const oct_extent e = { .rows = 64, .n = 256, .depth = 256 };
@@ -44,8 +45,10 @@ static double judging(const session *s)
 dry_estimate dry_estimated(const session *s)
 {
     const double macs = (double)oct_layers_count(s->c.layers, s->c.n_layers).macs;
-    const double most = most_memory(), model = s->src ? (double)s->c.size_after : 0; /* the plan that is judged packs the weights */
-    return (dry_estimate){ .seconds = oct_now() - s->began + judging(s) * RUNS * macs * seconds_of_mac(), .memory = most + model };
+    const double most = most_memory(),
+                 model = s->src ? (double)s->c.size_after : 0; /* the plan that is judged packs the weights */
+    return (dry_estimate){ .seconds = oct_now() - s->began + judging(s) * RUNS * macs * seconds_of_mac(),
+                           .memory = most + model };
 }
 
 void dry_report_print(const session *s, FILE *f)
@@ -54,5 +57,6 @@ void dry_report_print(const session *s, FILE *f)
         return;
     char seconds[32], memory[32];
     const dry_estimate x = dry_estimated(s);
-    oct_print(f, "Estimate: to convert it takes about %s and %s of memory here.\n", oct_fmt_seconds(seconds, x.seconds), oct_fmt_bytes(memory, (uint64_t)x.memory));
+    oct_print(f, "Estimate: to convert it takes about %s and %s of memory here.\n", oct_fmt_seconds(seconds, x.seconds),
+              oct_fmt_bytes(memory, (uint64_t)x.memory));
 }

@@ -42,10 +42,14 @@ static void put_value(FILE *f, const session *s, const oct_graph *g, const char 
     const oct_value *v = &g->value[value];
     char shape[200];
     oct_print(f, "%s %d   %s: %s %s%s", what, slot, v->name, oct_dtype_name(v->dtype),
-              oct_shape_text(&v->shape, shape, sizeof shape), v->constant ? ", constant" : v->is_input ? ", input of the model" : "");
+              oct_shape_text(&v->shape, shape, sizeof shape),
+              v->constant   ? ", constant"
+              : v->is_input ? ", input of the model"
+                            : "");
     const oct_calib_tensor *t = s->c.calib ? oct_calib_find(s->c.calib, oct_value_name(g, value)) : NULL;
     if (t && oct_stats_finite(&t->stats))
-        oct_print(f, ", %.5g to %.5g in %llu values", (double)t->stats.min, (double)t->stats.max, (unsigned long long)t->stats.n);
+        oct_print(f, ", %.5g to %.5g in %llu values", (double)t->stats.min, (double)t->stats.max,
+                  (unsigned long long)t->stats.n);
     fputc('\n', f);
 }
 
@@ -97,7 +101,8 @@ static void put_decision(FILE *f, const session *s, const oct_layer *l)
     if (!isnan(d->sqnr_output))
         oct_print(f, "           expected SQNR %s\n", oct_fmt_db(text, d->sqnr_output));
     if (l->macs)
-        oct_print(f, "work       %s multiplications in a run, of one sample where the batch is free\n", oct_fmt_count(text, l->macs));
+        oct_print(f, "work       %s multiplications in a run, of one sample where the batch is free\n",
+                  oct_fmt_count(text, l->macs));
 }
 
 static void put(const session *s, const oct_layer *l)

@@ -1,4 +1,5 @@
-/* Decides whether preprocessing becomes part of the first layers, if their rounding changes by that: conversions of both kinds are compared. */
+/* Decides whether preprocessing becomes part of the first layers, if their rounding changes by that: conversions of
+ * both kinds are compared. */
 #include "qconvert/qconvert.h"
 
 #include <string.h>
@@ -29,7 +30,8 @@ static void round_here(session *s)
     s->c.o.n_rounding_files = 0;
 }
 
-/* Makes the conversion with preprocessing in front of the model, up to its methods. It prints nothing, measures nothing else, and writes nothing. */
+/* Makes the conversion with preprocessing in front of the model, up to its methods. It prints nothing, measures nothing
+ * else, and writes nothing. */
 static oct_status measure(session *s, double **db, oct_err *err)
 {
     session apart;
@@ -51,7 +53,8 @@ oct_status fold_measure(session *s, oct_err *err)
 {
     if (!s->c.from_pixels || !s->src || s->c.o.synthetic || oct_source_is_once(s->src) || !can_open_again(s))
         return OCT_OK;
-    oct_cli_note(s->cli, 0, "preprocessing as part of the first layers is compared with preprocessing in front of the model");
+    oct_cli_note(s->cli, 0,
+                 "preprocessing as part of the first layers is compared with preprocessing in front of the model");
     OCT_TRY(measure(s, &s->other_db, err));
     s->c.o.other_db = s->other_db;
     return OCT_OK;

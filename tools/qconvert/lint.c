@@ -1,5 +1,5 @@
-/* qconvert lint: how a target runs each node of a finished model, what goes wrong, and which targets the file fits. For a float model it shows what a
- * conversion would make of it. */
+/* qconvert lint: how a target runs each node of a finished model, what goes wrong, and which targets the file fits. For
+ * a float model it shows what a conversion would make of it. */
 #include "qconvert/lint.h"
 
 #include "cli/text_table.h"
@@ -9,10 +9,10 @@ typedef struct linter {
     session s;
     oct_calib *table; /* --calib */
     oct_lint *l;
-    oct_qjob *job;      /* for a float model: the intended decisions of a conversion */
+    oct_qjob *job; /* for a float model: the intended decisions of a conversion */
     oct_layer *layers;
     size_t n_layers;
-    oct_lint_verdict v; /* for the requested target */
+    oct_lint_verdict v;    /* for the requested target */
     oct_lint_verdict *all; /* for every built-in target */
     size_t n_all;
 } linter;
@@ -86,7 +86,8 @@ static oct_status print_table(const linter *x, FILE *f, oct_err *err)
     }
     for (size_t i = 0; i < x->n_layers; i++) {
         const oct_layer *n = &x->layers[i];
-        oct_table_texts(t, (const char *[]){ n->name, n->d.op, n->d.integer ? "int8" : oct_scheme_name(n->d.scheme), n->d.why });
+        oct_table_texts(t, (const char *[]){ n->name, n->d.op, n->d.integer ? "int8" : oct_scheme_name(n->d.scheme),
+                                             n->d.why });
     }
     const oct_status s = oct_table_print(t, f, err);
     oct_table_destroy(t);
@@ -99,14 +100,16 @@ static void print_count(const linter *x, FILE *f)
     if (x->l->quantized)
         oct_print(f, "\n%zu of %zu nodes run on integers in %s.\n", x->v.integer, x->v.n, x->v.target);
     else
-        oct_print(f, "\nA float model: %zu of %zu nodes would run on integers in %s.\n", c.integer_nodes, c.nodes, x->v.target);
+        oct_print(f, "\nA float model: %zu of %zu nodes would run on integers in %s.\n", c.integer_nodes, c.nodes,
+                  x->v.target);
 }
 
 static void print_findings(const linter *x, FILE *f, const oct_finding *finding, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (oct_finding_concerns(&finding[i], x->s.target))
-            oct_print(f, "%s: '%s' (%s): %s\n", oct_finding_name(finding[i].kind), finding[i].name, finding[i].op, finding[i].text);
+            oct_print(f, "%s: '%s' (%s): %s\n", oct_finding_name(finding[i].kind), finding[i].name, finding[i].op,
+                      finding[i].text);
 }
 
 static void print_misfit(FILE *f, const oct_lint_verdict *v)
@@ -114,9 +117,11 @@ static void print_misfit(FILE *f, const oct_lint_verdict *v)
     if (v->n_trap)
         oct_print(f, "not %s: it does not load it: '%s': %s\n", v->target, v->trap[0].name, v->trap[0].text);
     else if (v->lost)
-        oct_print(f, "not %s: %zu of %zu quantized layers run in float: '%s': %s\n", v->target, v->lost, v->layers, v->first_lost, v->first_why);
+        oct_print(f, "not %s: %zu of %zu quantized layers run in float: '%s': %s\n", v->target, v->lost, v->layers,
+                  v->first_lost, v->first_why);
     else if (v->saturating)
-        oct_print(f, "not %s: sums of %zu layer%s may saturate at 16 bits\n", v->target, v->saturating, v->saturating == 1 ? "" : "s");
+        oct_print(f, "not %s: sums of %zu layer%s may saturate at 16 bits\n", v->target, v->saturating,
+                  v->saturating == 1 ? "" : "s");
     else
         oct_print(f, "not %s: nothing in it runs on integers\n", v->target);
 }
@@ -162,7 +167,8 @@ static oct_status judge_all(linter *x, oct_err *err)
         oct_lint_verdict *v = &x->all[x->n_all];
         v->target = oct_target_builtin(x->n_all, NULL);
         const char *why = v->first_why ? v->first_why : "";
-        v->first_why = oct_arena_strdup(x->l->arena, why); /* this text belongs to the target, which is closed; its nodes are not needed again */
+        v->first_why = oct_arena_strdup(
+            x->l->arena, why); /* this text belongs to the target, which is closed; its nodes are not needed again */
         oct_target_close(t);
         OCT_TRY(s);
         if (!v->first_why)
@@ -179,7 +185,8 @@ static oct_status lint(linter *x, oct_cli *cli, const convert_args *a, oct_err *
     OCT_TRY_WITHIN(oct_lint_open(x->s.m->graph, x->table, &x->l, err), err, "%s", a->model);
     OCT_TRY(judge_all(x, err));
     if (!x->l->quantized) /* last, because it changes the model's graph */
-        OCT_TRY_WITHIN(session_preview(&x->s, x->s.m->graph, &x->job, &x->layers, &x->n_layers, err), err, "%s", a->model);
+        OCT_TRY_WITHIN(session_preview(&x->s, x->s.m->graph, &x->job, &x->layers, &x->n_layers, err), err, "%s",
+                       a->model);
     if (cli->json)
         OCT_TRY(lint_json(x, err));
     if (a->sarif)

@@ -7,6 +7,7 @@
 #include "quant/examine.h"
 
 /* sarif.c: writes the findings about `model` for the target t to a file, as SARIF 2.1.0. */
-oct_status lint_sarif(const char *file, const char *model, const oct_lint *l, const oct_target *t, const oct_lint_verdict *v, oct_err *err);
+oct_status lint_sarif(const char *file, const char *model, const oct_lint *l, const oct_target *t,
+                      const oct_lint_verdict *v, oct_err *err);
 
 #endif

@@ -13,8 +13,9 @@ static const char *scheme_name(size_t i, const char **summary)
 
 static const char *format_name(size_t i, const char **summary)
 {
-    static const char *const names[] = { "qdq", "qoperator" }, *const texts[] = { "QuantizeLinear and DequantizeLinear around operators",
-                                                                                  "QLinear operators" };
+    static const char *const names[] = { "qdq", "qoperator" }, *const texts[] = {
+        "QuantizeLinear and DequantizeLinear around operators", "QLinear operators"
+    };
     *summary = i < 2 ? texts[i] : NULL;
     return i < 2 ? names[i] : NULL;
 }
@@ -39,7 +40,9 @@ static const char *block_name(size_t i, const char **summary)
 
 static const char *level_name(size_t i, const char **summary)
 {
-    static const char *const names[] = { "0", "4" }, *const summaries[] = { "activations stay float32", "runtimes may quantize them to 8 bits by block" };
+    static const char *const names[] = { "0", "4" }, *const summaries[] = {
+        "activations stay float32", "runtimes may quantize them to 8 bits by block"
+    };
     if (i >= OCT_COUNT(names))
         return NULL;
     *summary = summaries[i];
@@ -48,7 +51,9 @@ static const char *level_name(size_t i, const char **summary)
 
 static const char *layout_name(size_t i, const char **summary)
 {
-    static const char *const names[] = { "keep", "nhwc" }, *const summaries[] = { "the float model's", "channels last, as cameras give them" };
+    static const char *const names[] = { "keep", "nhwc" }, *const summaries[] = {
+        "the float model's", "channels last, as cameras give them"
+    };
     if (i >= OCT_COUNT(names))
         return NULL;
     *summary = summaries[i];
@@ -107,7 +112,8 @@ static oct_status list_targets(oct_cli *cli, oct_err *err)
             oct_table_destroy(t);
             return s;
         }
-        oct_table_texts(t, (const char *[]){ name, summary, oct_target_untested(target) ? "untested on the device" : "" });
+        oct_table_texts(t,
+                        (const char *[]){ name, summary, oct_target_untested(target) ? "untested on the device" : "" });
         oct_target_close(target);
     }
     return print_list(cli, t, err);
@@ -119,8 +125,12 @@ static oct_status list_methods(oct_cli *cli, oct_err *err)
     const oct_method *const *m = oct_method_all(&n);
     oct_table *t = oct_table_of("lllll", (const char *[]){ "method", "step", "needs", "used", "what it does" });
     for (size_t i = 0; i < n; i++)
-        oct_table_texts(t, (const char *[]){ m[i]->name, oct_method_step_name(m[i]->step), oct_method_needs_name(m[i]->needs),
-                                             m[i]->by_default ? "yes" : m[i]->high ? "--effort high" : "if asked for", m[i]->summary });
+        oct_table_texts(t, (const char *[]){ m[i]->name, oct_method_step_name(m[i]->step),
+                                             oct_method_needs_name(m[i]->needs),
+                                             m[i]->by_default ? "yes"
+                                             : m[i]->high     ? "--effort high"
+                                                              : "if asked for",
+                                             m[i]->summary });
     return print_list(cli, t, err);
 }
 
@@ -146,50 +156,75 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 }
 
 /* Options that change what is written. a: convert_args *. */
-#define SAMPLES(a)                                                                                                              \
-    TOOL_OPT_DATA(&(a)->data),                                                                                                  \
-        OPT_FILE(0, "calib", &(a)->calib, "calibration table of qcalib, or ranges of another tool, instead of samples")
+#define SAMPLES(a)                                               \
+    TOOL_OPT_DATA(&(a)->data), OPT_FILE(0, "calib", &(a)->calib, \
+                                        "calibration table of qcalib, or ranges of another tool, instead of samples")
 #define CHOICES(a)                                                                                                              \
     OPT_GROUP("What becomes of each layer"),                                                                                    \
         OPT_FILE(0, "policy", &(a)->policy, "policy table; its rules come after the built-in ones"),                            \
-        OPT_MULTI(0, "set", &(a)->rules, "MATCH=COLUMNS", "one rule of a policy table, after those of --policy: 'op:MatMul=dynamic'"), \
+        OPT_MULTI(0, "set", &(a)->rules, "MATCH=COLUMNS",                                                                       \
+                  "one rule of a policy table, after those of --policy: 'op:MatMul=dynamic'"),                                  \
         OPT_ENUM_OR_FILE(0, "target", &(a)->target, target_name, "where the model will run"),                                   \
-        OPT_ENUM(0, "scheme", &(a)->scheme, scheme_name, "one scheme, except where the policy says float"),                   \
-        OPT_ENUM(0, "bits", &(a)->bits, bits_name, "bits of weights in blocks (weight-only); without it 4, and 8 for the head of a token model"), \
-        OPT_ENUM(0, "block-size", &(a)->block_size, block_name, "weights of a column that share a scale (weight-only); without it 32, or for 8 bits what gives the smallest file"), \
-        OPT_ENUM(0, "accuracy-level", &(a)->accuracy_level, level_name, "accuracy_level of MatMulNBits (weight-only)"),                        \
+        OPT_ENUM(0, "scheme", &(a)->scheme, scheme_name, "one scheme, except where the policy says float"),                     \
+        OPT_ENUM(0, "bits", &(a)->bits, bits_name,                                                                              \
+                 "bits of weights in blocks (weight-only); without it 4, and 8 for the head of a token model"),                 \
+        OPT_ENUM(                                                                                                               \
+            0, "block-size", &(a)->block_size, block_name,                                                                      \
+            "weights of a column that share a scale (weight-only); without it 32, or for 8 bits what gives the smallest file"), \
+        OPT_ENUM(0, "accuracy-level", &(a)->accuracy_level, level_name,                                                         \
+                 "accuracy_level of MatMulNBits (weight-only)"),                                                                \
         OPT_FLAG(0, "symmetric", &(a)->symmetric, "blocks have no zero points of their own (weight-only)"),                     \
-        OPT_STR(0, "observer", &(a)->observer, "NAME", observers_help()),                                                              \
+        OPT_STR(0, "observer", &(a)->observer, "NAME", observers_help()),                                                       \
         OPT_MULTI(0, "disable-pass", &(a)->disabled, "NAME", "leave out a graph pass"),                                         \
-        OPT_ENUM(0, "effort", &(a)->effort, effort_name, "whether to use methods that take much more time"),                  \
+        OPT_ENUM(0, "effort", &(a)->effort, effort_name, "whether to use methods that take much more time"),                    \
         OPT_MULTI(0, "method", &(a)->methods, "NAME", "use a method that wins accuracy back"),                                  \
-        OPT_MULTI(0, "no-method", &(a)->no_methods, "NAME", "leave out a method"),                                                   \
-        OPT_FLOAT(0, "budget", &(a)->budget, 0, 100, "percent of the multiply-accumulates that mixed precision may leave float [default: 3]"), \
+        OPT_MULTI(0, "no-method", &(a)->no_methods, "NAME", "leave out a method"),                                              \
+        OPT_FLOAT(0, "budget", &(a)->budget, 0, 100,                                                                            \
+                  "percent of the multiply-accumulates that mixed precision may leave float [default: 3]"),                     \
         OPT_FLAG(0, "recover", &(a)->recover, "use methods that measure on samples (with --data)"),                             \
         OPT_FLAG(0, "bias-correction", &(a)->bias_correction, "use methods that work on biases")
-#define RULES OPT_CONFLICT("data", "calib"), OPT_NEEDS("preprocess", "data"), OPT_NEEDS("samples", "data"), OPT_NEEDS("skip-bad", "data")
-#define SIZES(a)                                                                                                                \
-    OPT_GROUP("File size"),                                                                                                 \
-        OPT_STR(0, "target-size", &(a)->target_size, "SIZE", "choose schemes so that the file has at most this size, with the least loss: 12MB, or 25% of the float one"), \
-        OPT_FLOAT(0, "target-bits", &(a)->target_bits, 0.5, 32, "choose schemes so that a weight takes X bits on average, scales included")
-#define GOALS(a)                                                                                                                \
-    OPT_GROUP("Goal"),                                                                                                      \
-        OPT_MULTI(0, "max-drop", &(a)->max_drop, "[M=]D", "how much worse the metric may be: M, else the one that counts; 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"), \
-        OPT_FLOAT_OF(0, "min-sqnr", &(a)->min_sqnr, "DB", -100, 300, "signal to quantization noise of the worst output"),       \
-        OPT_STR(0, "min-agreement", &(a)->min_agreement, "SHARE", "share of samples on which the largest output is the float model's: 99%, 0.99"), \
-        OPT_ENUM(0, "metric", &(a)->metric, oct_metric_names, "metric to compute: the one that counts [default: the first that --max-drop names, or that applies]"), \
-        TOOL_OPT_JUDGING(a),                                                                                                    \
-        OPT_STR(0, "metric-cmd", &(a)->command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it is the one that counts"), \
-        OPT_FLAG(0, "less-is-better", &(a)->command.smaller_is_better, "smaller numbers of --metric-cmd are better"),                           \
-        OPT_INT(0, "trials", &(a)->trials, 0, 1000, "try up to N times to reach a missed goal, by leaving layers float"),     \
-        OPT_FLOAT(0, "time-limit", &(a)->time_limit, 0, 1e9, "begin no trial X seconds after the start; then the result depends on the machine")
-#define FORMS(a)                                                                                                                \
-    OPT_ENUM(0, "format", &(a)->format, format_name,                                                                        \
-                 "form of what is written: of integer operators; weights in blocks are MatMulNBits unless qdq is asked for"), \
-        OPT_MULTI(0, "input-type", &(a)->input_types, "[NAME=]TYPE", "make the model's inputs (or one) u8, s8 or fp16; for pixels, mean, std and order of --preprocess become part of the model"), \
-        OPT_MULTI(0, "output-type", &(a)->output_types, "[NAME=]TYPE", "make its outputs (or one) u8, s8 or fp16"),              \
-        OPT_ENUM(0, "input-layout", &(a)->input_layout, layout_name, "order of the axes of pictures, for the inputs that --input-type changes"), \
-        OPT_FLAG(0, "keep-io-types", &(a)->keep_io_types, "with fp16 and bf16, inputs and outputs of the model stay float32")
+#define RULES                                                                                     \
+    OPT_CONFLICT("data", "calib"), OPT_NEEDS("preprocess", "data"), OPT_NEEDS("samples", "data"), \
+        OPT_NEEDS("skip-bad", "data")
+#define SIZES(a)                                                                                                          \
+    OPT_GROUP("File size"),                                                                                               \
+        OPT_STR(                                                                                                          \
+            0, "target-size", &(a)->target_size, "SIZE",                                                                  \
+            "choose schemes so that the file has at most this size, with the least loss: 12MB, or 25% of the float one"), \
+        OPT_FLOAT(0, "target-bits", &(a)->target_bits, 0.5, 32,                                                           \
+                  "choose schemes so that a weight takes X bits on average, scales included")
+#define GOALS(a)                                                                                                                             \
+    OPT_GROUP("Goal"),                                                                                                                       \
+        OPT_MULTI(                                                                                                                           \
+            0, "max-drop", &(a)->max_drop, "[M=]D",                                                                                          \
+            "how much worse the metric may be: M, else the one that counts; 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"), \
+        OPT_FLOAT_OF(0, "min-sqnr", &(a)->min_sqnr, "DB", -100, 300,                                                                         \
+                     "signal to quantization noise of the worst output"),                                                                    \
+        OPT_STR(0, "min-agreement", &(a)->min_agreement, "SHARE",                                                                            \
+                "share of samples on which the largest output is the float model's: 99%, 0.99"),                                             \
+        OPT_ENUM(                                                                                                                            \
+            0, "metric", &(a)->metric, oct_metric_names,                                                                                     \
+            "metric to compute: the one that counts [default: the first that --max-drop names, or that applies]"),                           \
+        TOOL_OPT_JUDGING(a),                                                                                                                 \
+        OPT_STR(0, "metric-cmd", &(a)->command.command, "CMD",                                                                               \
+                "a command that prints a metric of the outputs in the .npz it is given; it is the one that counts"),                         \
+        OPT_FLAG(0, "less-is-better", &(a)->command.smaller_is_better, "smaller numbers of --metric-cmd are better"),                        \
+        OPT_INT(0, "trials", &(a)->trials, 0, 1000,                                                                                          \
+                "try up to N times to reach a missed goal, by leaving layers float"),                                                        \
+        OPT_FLOAT(0, "time-limit", &(a)->time_limit, 0, 1e9,                                                                                 \
+                  "begin no trial X seconds after the start; then the result depends on the machine")
+#define FORMS(a)                                                                                                                          \
+    OPT_ENUM(                                                                                                                             \
+        0, "format", &(a)->format, format_name,                                                                                           \
+        "form of what is written: of integer operators; weights in blocks are MatMulNBits unless qdq is asked for"),                      \
+        OPT_MULTI(                                                                                                                        \
+            0, "input-type", &(a)->input_types, "[NAME=]TYPE",                                                                            \
+            "make the model's inputs (or one) u8, s8 or fp16; for pixels, mean, std and order of --preprocess become part of the model"), \
+        OPT_MULTI(0, "output-type", &(a)->output_types, "[NAME=]TYPE", "make its outputs (or one) u8, s8 or fp16"),                       \
+        OPT_ENUM(0, "input-layout", &(a)->input_layout, layout_name,                                                                      \
+                 "order of the axes of pictures, for the inputs that --input-type changes"),                                              \
+        OPT_FLAG(0, "keep-io-types", &(a)->keep_io_types,                                                                                 \
+                 "with fp16 and bf16, inputs and outputs of the model stay float32")
 
 static const char *observers_help(void)
 {
@@ -201,15 +236,30 @@ static const char *observers_help(void)
 /* The values of options that are not given. */
 static convert_args defaults(int argc, char **argv)
 {
-    return (convert_args){ .target = oct_target_builtin(0, NULL), .scheme = "auto", .format = "qdq", .accuracy_level = "0", .effort = "default",
-                           .bias_correction = true, .recover = true, .keep_io_types = true, .trials = 8, .budget = 3,
-                           .argc = argc, .argv = argv };
+    return (convert_args){ .target = oct_target_builtin(0, NULL),
+                           .scheme = "auto",
+                           .format = "qdq",
+                           .accuracy_level = "0",
+                           .effort = "default",
+                           .bias_correction = true,
+                           .recover = true,
+                           .keep_io_types = true,
+                           .trials = 8,
+                           .budget = 3,
+                           .argc = argc,
+                           .argv = argv };
 }
 
 oct_status qconvert_read_command(oct_cli *cli, convert_args *a, int argc, char **argv, oct_err *err)
 {
-    const oct_cli_opt opts[] = { OPT_POSITIONAL("MODEL", &a->model, "float ONNX model"), SAMPLES(a), CHOICES(a), SIZES(a), GOALS(a),
-                                 TOOL_OPT_LABELS(&a->data), FORMS(a), OPT_END };
+    const oct_cli_opt opts[] = { OPT_POSITIONAL("MODEL", &a->model, "float ONNX model"),
+                                 SAMPLES(a),
+                                 CHOICES(a),
+                                 SIZES(a),
+                                 GOALS(a),
+                                 TOOL_OPT_LABELS(&a->data),
+                                 FORMS(a),
+                                 OPT_END };
     *a = defaults(argc, argv);
     cli->opts = opts;
     const oct_status s = oct_cli_parse(cli, argc, argv, err);
@@ -227,69 +277,131 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         SIZES(&a),
         GOALS(&a),
         TOOL_OPT_LABELS(&a.data),
-        OPT_FLAG(0, "strict", &a.strict, "exit 1, and write OUT.best.onnx instead, when a warning says that the model has lost much"),
+        OPT_FLAG(0, "strict", &a.strict,
+                 "exit 1, and write OUT.best.onnx instead, when a warning says that the model has lost much"),
         OPT_GROUP("What costs accuracy"),
-        OPT_FLAG(0, "sensitivity", &a.sensitivity, "measure the error at the outputs that quantizing each value and each layer alone causes"),
-        OPT_STR(0, "sensitivity-file", &a.sensitivity_file, "FILE", "keep what --sensitivity measures in FILE; measurements that it has are not repeated"),
+        OPT_FLAG(0, "sensitivity", &a.sensitivity,
+                 "measure the error at the outputs that quantizing each value and each layer alone causes"),
+        OPT_STR(0, "sensitivity-file", &a.sensitivity_file, "FILE",
+                "keep what --sensitivity measures in FILE; measurements that it has are not repeated"),
         OPT_GROUP("Rounding by several processes"),
-        OPT_STR(0, "shard", &a.data.shard, "I/N", "use only part I of N, counted from 0, of the layers whose rounding is measured on samples, and write what they become; auto asks the job's environment"),
-        OPT_MULTI(0, "rounding-file", &a.rounding_files, "FILE", "what --shard wrote: layers that are not rounded again"),
+        OPT_STR(
+            0, "shard", &a.data.shard, "I/N",
+            "use only part I of N, counted from 0, of the layers whose rounding is measured on samples, and write what they become; auto asks the job's environment"),
+        OPT_MULTI(0, "rounding-file", &a.rounding_files, "FILE",
+                  "what --shard wrote: layers that are not rounded again"),
         OPT_GROUP("Output"),
-        OPT_OUT('o', "output", &a.output, "file to write: the model, or with --shard the part; without it MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input"),
+        OPT_OUT(
+            'o', "output", &a.output,
+            "file to write: the model, or with --shard the part; without it MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input"),
         FORMS(&a),
         OPT_FLAG(0, "dry-run", &a.dry_run, "print the decision for every node and why; write nothing"),
         OPT_OUT(0, "dump-policy", &a.dump_policy, "write the decisions as a policy table"),
-        OPT_OUT(0, "html", &a.html, "write a page for the browser: verdict, errors and ranges by layer, what stayed float and why"),
+        OPT_OUT(0, "html", &a.html,
+                "write a page for the browser: verdict, errors and ranges by layer, what stayed float and why"),
         OPT_ACTION(0, "print-policy", &a.print_policy, "print the built-in policy table"),
         OPT_ACTION(0, "list-passes", &a.list_passes, "print the graph passes"),
         OPT_ACTION(0, "list-targets", &a.list_targets, "print the built-in targets"),
         OPT_ACTION(0, "list-methods", &a.list_methods, "print the methods that win accuracy back"),
-        RULES, OPT_NEEDS("max-drop", "data"), OPT_NEEDS("min-sqnr", "data"), OPT_NEEDS("min-agreement", "data"), OPT_NEEDS("metric", "data"), OPT_NEEDS("decode", "data"), OPT_NEEDS("truth", "data"),
-        OPT_NEEDS("metric-cmd", "data"), OPT_NEEDS("less-is-better", "metric-cmd"), OPT_CONFLICT("metric-cmd", "metric"),
-        OPT_NEEDS("input-layout", "input-type"), OPT_CONFLICT("dry-run", "min-sqnr"), OPT_CONFLICT("dry-run", "min-agreement"), OPT_NEEDS("sensitivity", "data"),
-        OPT_NEEDS("sensitivity-file", "data"), OPT_NEEDS("labels", "data"), OPT_CONFLICT("dry-run", "max-drop"),
-        OPT_NEEDS("strict", "data"), OPT_CONFLICT("dry-run", "strict"),
-        OPT_NEEDS("shard", "data"), OPT_NEEDS("shard", "output"), OPT_NEEDS("rounding-file", "data"), OPT_CONFLICT("shard", "dry-run"), OPT_CONFLICT("shard", "html"),
-        OPT_CONFLICT("shard", "json"), OPT_CONFLICT("shard", "dump-policy"), OPT_CONFLICT("shard", "sensitivity"), OPT_CONFLICT("shard", "sensitivity-file"),
-        OPT_CONFLICT("target-size", "target-bits"), OPT_CONFLICT("target-size", "scheme"), OPT_CONFLICT("target-bits", "scheme"),
-        OPT_CONFLICT("target-size", "bits"), OPT_CONFLICT("target-bits", "bits"), OPT_CONFLICT("target-size", "block-size"),
+        RULES,
+        OPT_NEEDS("max-drop", "data"),
+        OPT_NEEDS("min-sqnr", "data"),
+        OPT_NEEDS("min-agreement", "data"),
+        OPT_NEEDS("metric", "data"),
+        OPT_NEEDS("decode", "data"),
+        OPT_NEEDS("truth", "data"),
+        OPT_NEEDS("metric-cmd", "data"),
+        OPT_NEEDS("less-is-better", "metric-cmd"),
+        OPT_CONFLICT("metric-cmd", "metric"),
+        OPT_NEEDS("input-layout", "input-type"),
+        OPT_CONFLICT("dry-run", "min-sqnr"),
+        OPT_CONFLICT("dry-run", "min-agreement"),
+        OPT_NEEDS("sensitivity", "data"),
+        OPT_NEEDS("sensitivity-file", "data"),
+        OPT_NEEDS("labels", "data"),
+        OPT_CONFLICT("dry-run", "max-drop"),
+        OPT_NEEDS("strict", "data"),
+        OPT_CONFLICT("dry-run", "strict"),
+        OPT_NEEDS("shard", "data"),
+        OPT_NEEDS("shard", "output"),
+        OPT_NEEDS("rounding-file", "data"),
+        OPT_CONFLICT("shard", "dry-run"),
+        OPT_CONFLICT("shard", "html"),
+        OPT_CONFLICT("shard", "json"),
+        OPT_CONFLICT("shard", "dump-policy"),
+        OPT_CONFLICT("shard", "sensitivity"),
+        OPT_CONFLICT("shard", "sensitivity-file"),
+        OPT_CONFLICT("target-size", "target-bits"),
+        OPT_CONFLICT("target-size", "scheme"),
+        OPT_CONFLICT("target-bits", "scheme"),
+        OPT_CONFLICT("target-size", "bits"),
+        OPT_CONFLICT("target-bits", "bits"),
+        OPT_CONFLICT("target-size", "block-size"),
         OPT_CONFLICT("target-bits", "block-size"),
-        OPT_CONFLICT("print-policy", "json"), OPT_CONFLICT("list-passes", "json"),
-        OPT_CONFLICT("list-targets", "json"), OPT_CONFLICT("list-methods", "json"),
-        OPT_CONFLICT("print-policy", "html"), OPT_CONFLICT("list-passes", "html"), OPT_CONFLICT("list-targets", "html"),
-        OPT_CONFLICT("list-methods", "html"), OPT_COMMON,
-        OPT_USUAL("data preprocess samples calib policy target scheme max-drop metric labels output dry-run html json threads quiet"),
+        OPT_CONFLICT("print-policy", "json"),
+        OPT_CONFLICT("list-passes", "json"),
+        OPT_CONFLICT("list-targets", "json"),
+        OPT_CONFLICT("list-methods", "json"),
+        OPT_CONFLICT("print-policy", "html"),
+        OPT_CONFLICT("list-passes", "html"),
+        OPT_CONFLICT("list-targets", "html"),
+        OPT_CONFLICT("list-methods", "html"),
+        OPT_COMMON,
+        OPT_USUAL(
+            "data preprocess samples calib policy target scheme max-drop metric labels output dry-run html json threads quiet"),
         OPT_END,
     };
-    const oct_cli_opt lint[] = { OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),
-                                 OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, for the ranges of its tensors"), CHOICES(&a),
-                                 OPT_GROUP("Reports"), OPT_OUT(0, "sarif", &a.sarif, "write the findings as SARIF 2.1.0, for services that show them beside a change"), OPT_COMMON,
-                                 OPT_USUAL("calib policy target scheme sarif json quiet"), OPT_END };
+    const oct_cli_opt lint[] = {
+        OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),
+        OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, for the ranges of its tensors"),
+        CHOICES(&a),
+        OPT_GROUP("Reports"),
+        OPT_OUT(0, "sarif", &a.sarif, "write the findings as SARIF 2.1.0, for services that show them beside a change"),
+        OPT_COMMON,
+        OPT_USUAL("calib policy target scheme sarif json quiet"),
+        OPT_END
+    };
     const oct_cli_opt explain[] = {
         OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),
         OPT_POSITIONAL("NODE", &a.node, "name of a node, or of one of its outputs"),
-        SAMPLES(&a), CHOICES(&a), RULES, OPT_COMMON, OPT_USUAL("data preprocess calib policy target scheme json"), OPT_END,
+        SAMPLES(&a),
+        CHOICES(&a),
+        RULES,
+        OPT_COMMON,
+        OPT_USUAL("data preprocess calib policy target scheme json"),
+        OPT_END,
     };
     const oct_cli_opt verify[] = {
         OPT_POSITIONAL("MODEL", &a.model, "model that qconvert wrote"),
         OPT_GROUP("What it was made from"),
-        OPT_FILE(0, "source", &a.source, "the float ONNX model"), OPT_REQUIRED("source"),
+        OPT_FILE(0, "source", &a.source, "the float ONNX model"),
+        OPT_REQUIRED("source"),
         OPT_MULTI(0, "data", &a.data.specs, "SPEC", "samples: those that the model was made with, if any"),
-        OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, or ranges of another tool, that the model was made with"),
+        OPT_FILE(0, "calib", &a.calib,
+                 "calibration table of qcalib, or ranges of another tool, that the model was made with"),
         OPT_FILE(0, "policy", &a.policy, "policy table; the one that the model was made with"),
-        OPT_ENUM_OR_FILE(0, "target", &a.target, target_name, "where the model will run: the file of the target, if it is none of the built-in ones"),
+        OPT_ENUM_OR_FILE(0, "target", &a.target, target_name,
+                         "where the model will run: the file of the target, if it is none of the built-in ones"),
         TOOL_OPT_LABELS(&a.data),
         TOOL_OPT_JUDGING(&a),
-        OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it is never taken from the model"),
+        OPT_STR(
+            0, "metric-cmd", &a.command.command, "CMD",
+            "a command that prints a metric of the outputs in the .npz it is given; it is never taken from the model"),
         OPT_GROUP("Reports"),
         OPT_OUT(0, "statement", &a.statement, "write what was verified as an in-toto statement"),
-        OPT_FILE(0, "evaluation", &a.evaluation, "report of qeval (--json) on this model, whose metrics go into the statement"),
-        OPT_NEEDS("evaluation", "statement"), OPT_CONFLICT("data", "calib"), OPT_COMMON,
-        OPT_USUAL("source data calib policy target labels statement json quiet"), OPT_END,
+        OPT_FILE(0, "evaluation", &a.evaluation,
+                 "report of qeval (--json) on this model, whose metrics go into the statement"),
+        OPT_NEEDS("evaluation", "statement"),
+        OPT_CONFLICT("data", "calib"),
+        OPT_COMMON,
+        OPT_USUAL("source data calib policy target labels statement json quiet"),
+        OPT_END,
     };
     const oct_cli_command commands[] = {
-        { "lint", "say of each node whether the target runs it on integers, and why not", lint, "  qconvert lint m.onnx --target octet\n" },
-        { "explain", "print all that is known of one node", explain, "  qconvert explain m.onnx /head/conv --calib m.calib\n" },
+        { "lint", "say of each node whether the target runs it on integers, and why not", lint,
+          "  qconvert lint m.onnx --target octet\n" },
+        { "explain", "print all that is known of one node", explain,
+          "  qconvert explain m.onnx /head/conv --calib m.calib\n" },
         { "verify", "make a model again, and compare all bytes", verify,
           "  qconvert verify m.int8.onnx --source m.onnx --data photos/\n" },
     };
@@ -297,7 +409,9 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
     oct_cli cli = {
         .name = "qconvert",
         .summary = "Quantizes a float ONNX model to 8 bits, from samples or a calibration table, or to 16-bit floats.",
-        .opts = run, .commands = commands, .n_commands = OCT_COUNT(commands),
+        .opts = run,
+        .commands = commands,
+        .n_commands = OCT_COUNT(commands),
         .examples = "  qconvert mobilenet.onnx --data photos/ --preprocess imagenet\n"
                     "  qconvert mobilenet.onnx --calib mobilenet.calib -o out.onnx\n"
                     "  qconvert decoder.onnx --scheme weight-only --block-size 64\n",

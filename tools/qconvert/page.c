@@ -28,11 +28,14 @@ static const char *weights_of(oct_arena *a, const oct_layer_decision *d)
         return NULL;
     if (d->block)
         return oct_arena_printf(a, "%s, blocks of %d", oct_dtype_name(d->weights), d->block);
-    return oct_arena_printf(a, "%s%s", oct_dtype_name(d->weights), !d->integer ? "" : d->per_channel ? ", per channel" : ", per tensor");
+    return oct_arena_printf(a, "%s%s", oct_dtype_name(d->weights),
+                            !d->integer      ? ""
+                            : d->per_channel ? ", per channel"
+                                             : ", per tensor");
 }
 
-/* The reason in words: "by the rule 'any' (line 7 of the built-in policy); the target takes s8 activations" of "any (built-in:7); the target ...". Of a rule of the
- * user's the place stays as it is. */
+/* The reason in words: "by the rule 'any' (line 7 of the built-in policy); the target takes s8 activations" of "any
+ * (built-in:7); the target ...". Of a rule of the user's the place stays as it is. */
 static const char *reason_of(oct_arena *a, const char *why)
 {
     static const char built_in[] = "built-in:";
@@ -40,7 +43,8 @@ static const char *reason_of(oct_arena *a, const char *why)
     if (!place || strncmp(place, built_in, sizeof built_in - 1) != 0)
         return place ? oct_arena_printf(a, "by the rule %s", why) : why;
     const char *line = place + sizeof built_in - 1, *end = strchr(line, ')');
-    return oct_arena_printf(a, "by the rule '%.*s' (line %.*s of the built-in policy)%s", (int)(place - why - 2), why, (int)(end - line), line, end + 1);
+    return oct_arena_printf(a, "by the rule '%.*s' (line %.*s of the built-in policy)%s", (int)(place - why - 2), why,
+                            (int)(end - line), line, end + 1);
 }
 
 static oct_status take_layers(page_work *w, oct_err *err)
@@ -52,9 +56,18 @@ static oct_status take_layers(page_work *w, oct_err *err)
     for (size_t i = 0; i < c->n_layers; i++) {
         const oct_layer *l = &c->layers[i];
         const oct_layer_decision *d = &l->d;
-        list[i] = (oct_page_layer){ .name = l->name, .op = d->op, .scheme = d->integer && d->scheme == OCT_SCHEME_STATIC ? "int8" : oct_scheme_name(d->scheme),
-                                    .why = reason_of(w->arena, d->why), .weights = weights_of(w->arena, d), .remedy = d->remedy, .observer = d->observer,
-                                    .sqnr_weights = d->sqnr_weights, .sqnr_output = d->sqnr_output, .loss = l->loss, .macs = (uint64_t)l->macs };
+        list[i] = (oct_page_layer){ .name = l->name,
+                                    .op = d->op,
+                                    .scheme = d->integer && d->scheme == OCT_SCHEME_STATIC ? "int8"
+                                                                                           : oct_scheme_name(d->scheme),
+                                    .why = reason_of(w->arena, d->why),
+                                    .weights = weights_of(w->arena, d),
+                                    .remedy = d->remedy,
+                                    .observer = d->observer,
+                                    .sqnr_weights = d->sqnr_weights,
+                                    .sqnr_output = d->sqnr_output,
+                                    .loss = l->loss,
+                                    .macs = (uint64_t)l->macs };
         if (!list[i].why)
             return oct_nomem(err);
     }
@@ -89,7 +102,8 @@ static oct_status take_methods(page_work *w, oct_err *err)
             continue;
         oct_buf text = OCT_BUF_INIT;
         oct_method_text(&c->methods[i], &text);
-        v[n] = (oct_page_line){ c->methods[i].method->name, NULL, text.failed ? NULL : oct_arena_strdup(w->arena, oct_buf_str(&text)) };
+        v[n] = (oct_page_line){ c->methods[i].method->name, NULL,
+                                text.failed ? NULL : oct_arena_strdup(w->arena, oct_buf_str(&text)) };
         oct_buf_free(&text);
         if (!v[n++].text)
             return oct_nomem(err);
@@ -100,13 +114,16 @@ static oct_status take_methods(page_work *w, oct_err *err)
 
 static oct_status denormal_line(page_work *w, const oct_layer_denormals *d, oct_page_line *line, oct_err *err)
 {
-    const char *text = oct_arena_printf(w->arena, "%llu of %llu weights are denormal numbers, with which many CPUs are slow%s", (unsigned long long)d->n,
-                                        (unsigned long long)d->of, d->zeros ? "; written as zeros" : "; they stay, as the layer does");
+    const char *text =
+        oct_arena_printf(w->arena, "%llu of %llu weights are denormal numbers, with which many CPUs are slow%s",
+                         (unsigned long long)d->n, (unsigned long long)d->of,
+                         d->zeros ? "; written as zeros" : "; they stay, as the layer does");
     *line = (oct_page_line){ "denormal", d->layer, text };
     return text ? OCT_OK : oct_nomem(err);
 }
 
-/* Lists warnings, layers that were left float because of their cost, denormal weights, and the findings of lint about the written model. */
+/* Lists warnings, layers that were left float because of their cost, denormal weights, and the findings of lint about
+ * the written model. */
 static oct_status take_findings(page_work *w, oct_err *err)
 {
     const oct_conversion *c = &w->s->c;
@@ -115,13 +132,16 @@ static oct_status take_findings(page_work *w, oct_err *err)
     size_t n;
     OCT_TRY(oct_lint_open(c->m->graph, NULL, &w->lint, err));
     OCT_TRY(oct_lint_judge(w->lint, w->s->target, &v, err));
-    OCT_TRY(tool_page_findings(w->lint, &v, w->s->target, c->n_warnings - c->n_faults + c->n_promoted + c->n_denormal + 2, &line, &n, err));
+    OCT_TRY(tool_page_findings(w->lint, &v, w->s->target,
+                               c->n_warnings - c->n_faults + c->n_promoted + c->n_denormal + 2, &line, &n, err));
     for (size_t i = 0; i < c->n_warnings; i++)
         if (i < c->first_fault || i >= c->first_fault + c->n_faults) /* the others are findings already */
             line[n++] = (oct_page_line){ "warning", NULL, c->warnings[i] };
     for (size_t i = 0; i < c->n_promoted; i++, n++) {
         const oct_promotion *p = &c->promoted[i];
-        line[n] = (oct_page_line){ p->wide ? "16 bits" : "left float", p->layer, oct_arena_printf(w->arena, "rounding '%s' would cause %.0f %% of the loss", p->value, 100 * p->loss) };
+        line[n] = (oct_page_line){ p->wide ? "16 bits" : "left float", p->layer,
+                                   oct_arena_printf(w->arena, "rounding '%s' would cause %.0f %% of the loss", p->value,
+                                                    100 * p->loss) };
         if (!line[n].text)
             return oct_nomem(err);
     }
@@ -130,7 +150,8 @@ static oct_status take_findings(page_work *w, oct_err *err)
     if (c->n_floats) {
         oct_buf text = OCT_BUF_INIT;
         oct_float_bytes_text(c->floats, c->n_floats, &text);
-        line[n++] = (oct_page_line){ "size", NULL, text.failed ? NULL : oct_arena_strdup(w->arena, oct_buf_str(&text)) };
+        line[n++] =
+            (oct_page_line){ "size", NULL, text.failed ? NULL : oct_arena_strdup(w->arena, oct_buf_str(&text)) };
         oct_buf_free(&text);
         if (!line[n - 1].text)
             return oct_nomem(err);
@@ -148,7 +169,8 @@ static oct_status take_curve(page_work *w, oct_err *err)
     if (!v)
         return oct_nomem(err);
     for (size_t i = 0; i < x->n; i++)
-        v[i] = (oct_page_point){ x->point[i].bytes, x->point[i].sqnr, x->point[i].taken, x->point[i].layer, x->point[i].form };
+        v[i] = (oct_page_point){ x->point[i].bytes, x->point[i].sqnr, x->point[i].taken, x->point[i].layer,
+                                 x->point[i].form };
     w->model[1].curve = v;
     w->model[1].n_curve = x->n;
     w->model[1].limit = (double)x->limit;
@@ -182,10 +204,18 @@ static oct_status write_page(page_work *w, oct_err *err)
     const convert_args *a = w->s->a;
     oct_buf command = OCT_BUF_INIT, page = OCT_BUF_INIT;
     tool_command_line(&command, w->s->cli, a->argc, a->argv);
-    static const char *const judged[] = { [OCT_JUDGED_OTHERS] = "that calibration did not see", [OCT_JUDGED_SAME] = "with which it was calibrated", [OCT_JUDGED_ANY] = NULL };
-    const oct_page_notes notes = { .title = "Conversion", .samples = w->s->c.verdict ? judged[w->s->c.judged] : NULL, .command = oct_buf_str(&command), .model = w->model };
-    const oct_report_context context = { .version = "octet " OCT_VERSION, .preprocess = w->s->src ? oct_source_preprocess(w->s->src) : NULL, .data = a->data.specs.v,
-                                         .n_data = a->data.specs.n, .page = &notes };
+    static const char *const judged[] = { [OCT_JUDGED_OTHERS] = "that calibration did not see",
+                                          [OCT_JUDGED_SAME] = "with which it was calibrated",
+                                          [OCT_JUDGED_ANY] = NULL };
+    const oct_page_notes notes = { .title = "Conversion",
+                                   .samples = w->s->c.verdict ? judged[w->s->c.judged] : NULL,
+                                   .command = oct_buf_str(&command),
+                                   .model = w->model };
+    const oct_report_context context = { .version = "octet " OCT_VERSION,
+                                         .preprocess = w->s->src ? oct_source_preprocess(w->s->src) : NULL,
+                                         .data = a->data.specs.v,
+                                         .n_data = a->data.specs.n,
+                                         .page = &notes };
     oct_report_html(&w->result, &context, &page);
     page.failed |= command.failed;
     const oct_status st = page.failed ? oct_nomem(err) : tool_write_text(a->html, &page, err);

@@ -122,7 +122,9 @@ static void put_goals(oct_json *j, const session *s)
 /* Writes on which samples the result is judged, and on how many. */
 static void put_judged(oct_json *j, const session *s)
 {
-    static const char *const names[] = { [OCT_JUDGED_OTHERS] = "unseen", [OCT_JUDGED_SAME] = "calibration", [OCT_JUDGED_ANY] = "any" };
+    static const char *const names[] = {
+        [OCT_JUDGED_OTHERS] = "unseen", [OCT_JUDGED_SAME] = "calibration", [OCT_JUDGED_ANY] = "any"
+    };
     oct_json_open(j, "judged_on", '{');
     oct_json_int(j, "samples", s->c.verdict->samples);
     oct_json_str(j, "which", names[s->c.judged]);

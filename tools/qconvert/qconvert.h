@@ -14,21 +14,21 @@ typedef struct convert_args {
     const char *model, *output, *node;
     tool_data data;
     const char *calib, *policy, *target, *scheme, *format, *observer, *dump_policy, *metric, *sensitivity_file;
-    oct_cli_list max_drop; /* [METRIC=]D */
+    oct_cli_list max_drop;      /* [METRIC=]D */
     const char *decode, *truth; /* a rule for outputs, and a file with the truth about the samples; NULL: not given */
     const char *min_agreement, *target_size, *sarif;
     const char *source, *statement, *evaluation; /* options of verify */
     const char *recorded; /* the command to record instead of these options; NULL: record these */
     double target_bits, min_sqnr, time_limit;
     int64_t trials;
-    oct_metric_command command;    /* the metric of --metric-cmd; its command is NULL if it is not given */
+    oct_metric_command command; /* the metric of --metric-cmd; its command is NULL if it is not given */
     const char *bits, *block_size, *accuracy_level; /* for weights in blocks */
     const char *effort;
     bool symmetric, sensitivity, strict;
-    double budget;         /* in percent */
-    oct_cli_list disabled; /* disabled passes */
+    double budget;                           /* in percent */
+    oct_cli_list disabled;                   /* disabled passes */
     oct_cli_list methods, no_methods, rules; /* methods that are on and off, and the rules of --set */
-    oct_cli_list input_types, output_types; /* [NAME=]TYPE */
+    oct_cli_list input_types, output_types;  /* [NAME=]TYPE */
     const char *input_layout;
     oct_cli_list rounding_files;
     const char *html;
@@ -53,45 +53,48 @@ static inline const char *target_word(const convert_args *a)
 typedef struct session {
     oct_cli *cli;
     const convert_args *a;
-    oct_conversion c;     /* the conversion */
+    oct_conversion c; /* the conversion */
     oct_model *m;
     oct_target *target;
-    oct_source *src;      /* NULL without --data */
-    char *output;         /* its path, also if nothing will be written */
+    oct_source *src;               /* NULL without --data */
+    char *output;                  /* its path, also if nothing will be written */
     oct_goal goals[OCT_GOALS_MAX]; /* --max-drop, --min-sqnr, --min-agreement */
     size_t n_goals;
-    oct_gates gates;      /* --max-drop as parsed */
-    oct_decode *rule;     /* how results are judged; NULL: no rule is given */
+    oct_gates gates;  /* --max-drop as parsed */
+    oct_decode *rule; /* how results are judged; NULL: no rule is given */
     oct_truth *truth;
-    double budget;        /* as a share */
-    double began;         /* the time of the start, from oct_now() */
-    oct_buf made_by;      /* the command that will be recorded; it is needed early because its length counts */
-    oct_record record;    /* digests of inputs that will be recorded */
+    double budget;            /* as a share */
+    double began;             /* the time of the start, from oct_now() */
+    oct_buf made_by;          /* the command that will be recorded; it is needed early because its length counts */
+    oct_record record;        /* digests of inputs that will be recorded */
     oct_rounding_share share; /* --shard */
-    double *other_db;     /* the SQNRs of the conversion that this one is compared with (fold_choice.c); or NULL */
+    double *other_db;         /* the SQNRs of the conversion that this one is compared with (fold_choice.c); or NULL */
 } session;
 
-/* session.c: opens options and the model, takes the samples, then decides. close releases everything, also after a failure. */
+/* session.c: opens options and the model, takes the samples, then decides. close releases everything, also after a
+ * failure. */
 oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err *err);
 oct_status session_take(session *s, oct_err *err); /* a part of session_decide */
 oct_status session_decide(session *s, oct_err *err);
 void session_close(session *s);
-/* The layers of g, which holds the session's model, as they would be with samples. They exist as long as *job, which the caller destroys, also after a
- * failure. */
+/* The layers of g, which holds the session's model, as they would be with samples. They exist as long as *job, which
+ * the caller destroys, also after a failure. */
 oct_status session_preview(const session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n, oct_err *err);
 
-/* fold_choice.c: used by session_decide if preprocessing may be folded into layers whose rounding changes by that (--input-type). Before: measures a
- * conversion without folding on the samples. After: if an output lost too much, makes the conversion without folding, in a new session. */
+/* fold_choice.c: used by session_decide if preprocessing may be folded into layers whose rounding changes by that
+ * (--input-type). Before: measures a conversion without folding on the samples. After: if an output lost too much,
+ * makes the conversion without folding, in a new session. */
 oct_status fold_measure(session *s, oct_err *err);
 oct_status fold_take_back(session *s, oct_err *err);
 
-/* command.c: the command in a form that is independent of everything that cannot change the model. bare: without the folders of files, as it is written to
- * the model; else with the paths as given. Release it with oct_buf_free. */
+/* command.c: the command in a form that is independent of everything that cannot change the model. bare: without the
+ * folders of files, as it is written to the model; else with the paths as given. Release it with oct_buf_free. */
 void session_command(const session *s, bool bare, oct_buf *b);
 /* Whether a command equals that text, if folders are ignored. */
 bool command_is_like(const char *command, const char *bare);
 
-/* main.c: parses a command in the form of session_command. It accepts no option that writes a file. Errors as from oct_cli_parse. */
+/* main.c: parses a command in the form of session_command. It accepts no option that writes a file. Errors as from
+ * oct_cli_parse. */
 oct_status qconvert_read_command(oct_cli *cli, convert_args *a, int argc, char **argv, oct_err *err);
 
 /* verdict.c: texts about what was measured. */

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Splits a text that was written by tool_quote. The words are stored in `out`, which is large enough. False: the text has another form. */
+/* Splits a text that was written by tool_quote. The words are stored in `out`, which is large enough. False: the text
+ * has another form. */
 static bool split(const char *text, char *out, char **word, size_t most, size_t *n)
 {
     *n = 0;
@@ -34,8 +35,8 @@ static oct_status no_command(const char *model, oct_err *err)
     return OCT_EMALFORMED;
 }
 
-/* Parses the words without printing anything, and checks that they would be recorded in the same form. So they contain no option that is not part of
- * records. */
+/* Parses the words without printing anything, and checks that they would be recorded in the same form. So they contain
+ * no option that is not part of records. */
 static bool read_words(recorded *r, int n, char **word, const char *text)
 {
     FILE *nobody = fopen("/dev/null", "w");
@@ -55,7 +56,8 @@ static bool read_words(recorded *r, int n, char **word, const char *text)
     return good;
 }
 
-/* A file was recorded without its folder, which distinguishes it from the name of something built in. This gives it a folder. */
+/* A file was recorded without its folder, which distinguishes it from the name of something built in. This gives it a
+ * folder. */
 static bool name_file(const char *option, char **word, size_t n, oct_arena *arena)
 {
     for (size_t i = 1; i + 1 < n; i++)
@@ -64,7 +66,8 @@ static bool name_file(const char *option, char **word, size_t n, oct_arena *aren
     return true;
 }
 
-oct_status recorded_read(recorded *r, const char *model, const char *text, const oct_record *record, oct_arena *arena, oct_err *err)
+oct_status recorded_read(recorded *r, const char *model, const char *text, const oct_record *record, oct_arena *arena,
+                         oct_err *err)
 {
     const size_t most = strlen(text) / 2 + 2;
     size_t n;

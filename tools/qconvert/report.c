@@ -43,8 +43,8 @@ static const char *db(char dst[32], double v)
 
 static const char *type_name(oct_dtype t)
 {
-    static const char *const names[] = { [OCT_UNDEFINED] = "", [OCT_S8] = "s8", [OCT_U8] = "u8", [OCT_S4] = "s4", [OCT_U4] = "u4",
-                                         [OCT_F16] = "f16", [OCT_BF16] = "bf16" };
+    static const char *const names[] = { [OCT_UNDEFINED] = "", [OCT_S8] = "s8",   [OCT_U8] = "u8",    [OCT_S4] = "s4",
+                                         [OCT_U4] = "u4",      [OCT_F16] = "f16", [OCT_BF16] = "bf16" };
     return (size_t)t < OCT_COUNT(names) && names[t] ? names[t] : oct_dtype_name(t);
 }
 
@@ -71,8 +71,11 @@ static void layer_row(oct_table *t, const oct_layer *l, bool with_loss, notes *a
         snprintf(number, sizeof number, "%zu", why);
     if (l->loss > 0)
         snprintf(loss, sizeof loss, "%.0f %%", 100 * l->loss);
-    const char *cells[] = { l->name, d->op, oct_scheme_name(d->scheme), weights_cell(weights, d), scale, zero, d->observer,
-                            db(of_weights, d->sqnr_weights), db(of_output, d->sqnr_output), with_loss ? loss : number, number };
+    const char *cells[] = {
+        l->name, d->op,       oct_scheme_name(d->scheme),      weights_cell(weights, d),      scale,
+        zero,    d->observer, db(of_weights, d->sqnr_weights), db(of_output, d->sqnr_output), with_loss ? loss : number,
+        number
+    };
     oct_table_texts(t, cells);
 }
 
@@ -92,7 +95,8 @@ static oct_status finish_table(oct_table *t, const notes *all, FILE *f, oct_err 
 
 static double worth(const oct_layer *l)
 {
-    double w = isnan(l->d.sqnr_weights) ? INFINITY : l->d.sqnr_weights, o = isnan(l->d.sqnr_output) ? INFINITY : l->d.sqnr_output;
+    double w = isnan(l->d.sqnr_weights) ? INFINITY : l->d.sqnr_weights,
+           o = isnan(l->d.sqnr_output) ? INFINITY : l->d.sqnr_output;
     return w < o ? w : o;
 }
 
@@ -115,7 +119,8 @@ static oct_status print_layers(const session *s, FILE *f, oct_err *err)
         return oct_nomem(err);
     size_t n = 0;
     for (size_t i = 0; i < s->c.n_layers; i++)
-        if (whole || (oct_layer_is_quantized(&s->c.layers[i]) && (s->c.layers[i].loss > 0 || isfinite(worth(&s->c.layers[i])))))
+        if (whole ||
+            (oct_layer_is_quantized(&s->c.layers[i]) && (s->c.layers[i].loss > 0 || isfinite(worth(&s->c.layers[i])))))
             order[n++] = &s->c.layers[i];
     if (!whole)
         qsort(order, n, sizeof *order, by_worth);
@@ -123,8 +128,9 @@ static oct_status print_layers(const session *s, FILE *f, oct_err *err)
     if (n || whole) {
         notes all = { .n = 0 };
         const bool loss = s->c.causes.n > 0;
-        oct_table *t = oct_table_of(loss ? "llllrrlrrrr" : "llllrrlrrr", (const char *[]){ "layer", "op", "scheme", "weights", "scale", "zero", "observer",
-                                                                                          "w dB", "out dB", loss ? "loss" : "note", "note" });
+        oct_table *t = oct_table_of(loss ? "llllrrlrrrr" : "llllrrlrrr",
+                                    (const char *[]){ "layer", "op", "scheme", "weights", "scale", "zero", "observer",
+                                                      "w dB", "out dB", loss ? "loss" : "note", "note" });
         const size_t shown = whole || n < WORST ? n : WORST;
         for (size_t i = 0; i < shown; i++)
             layer_row(t, order[i], loss, &all);
@@ -133,7 +139,8 @@ static oct_status print_layers(const session *s, FILE *f, oct_err *err)
                       loss ? "that cause most of the loss at the outputs" : "with the lowest SQNR");
         st = finish_table(t, &all, f, err);
         if (loss)
-            oct_print(f, "  loss: share of the error at the model's outputs that rounding the layer's %s alone causes\n",
+            oct_print(f,
+                      "  loss: share of the error at the model's outputs that rounding the layer's %s alone causes\n",
                       s->c.causes.weights ? "output or weights" : "output");
     }
     oct_free(order);
@@ -188,13 +195,13 @@ static void print_denormals(const session *s, FILE *f)
     }
     if (!n)
         return;
-    oct_print(f, "\nDenormal weights, with which many CPUs are slow: %llu of %llu, %llu of them written as zeros\n", (unsigned long long)n,
-              (unsigned long long)of, (unsigned long long)zeros);
+    oct_print(f, "\nDenormal weights, with which many CPUs are slow: %llu of %llu, %llu of them written as zeros\n",
+              (unsigned long long)n, (unsigned long long)of, (unsigned long long)zeros);
     for (size_t i = 0; i < s->c.n_denormal; i++) {
         const oct_layer_denormals *d = &s->c.denormal[i];
         if (i < REASONS || s->cli->verbose)
-            oct_print(f, "  %s (%s): %llu of %llu%s\n", d->layer, d->op, (unsigned long long)d->n, (unsigned long long)d->of,
-                      d->zeros ? "" : ", which stay, as the layer does");
+            oct_print(f, "  %s (%s): %llu of %llu%s\n", d->layer, d->op, (unsigned long long)d->n,
+                      (unsigned long long)d->of, d->zeros ? "" : ", which stay, as the layer does");
     }
     if (s->c.n_denormal > REASONS && !s->cli->verbose)
         oct_print(f, "  and %zu more layers (-v shows them)\n", s->c.n_denormal - REASONS);
@@ -241,7 +248,8 @@ static void print_methods(const session *s, FILE *f)
 
 /* ---- the summary ---- */
 
-/* "Softmax by op:Softmax (built-in:8)", for the first few kinds of layers that stayed float although they have weights, or because of a rule. */
+/* "Softmax by op:Softmax (built-in:8)", for the first few kinds of layers that stayed float although they have weights,
+ * or because of a rule. */
 static void float_clause(const session *s, oct_buf *b)
 {
     size_t shown = 0;
@@ -251,7 +259,8 @@ static void float_clause(const session *s, oct_buf *b)
         bool first;
         if (oct_layer_is_quantized(l) || !(l->product || ruled) || !count_alike(s, l, &first) || !first)
             continue;
-        oct_buf_printf(b, "%s%s %s %s", shown ? ", " : "; float: ", l->d.op, ruled ? "by the rule" : "because", l->d.why);
+        oct_buf_printf(b, "%s%s %s %s", shown ? ", " : "; float: ", l->d.op, ruled ? "by the rule" : "because",
+                       l->d.why);
         shown++;
     }
 }
@@ -265,7 +274,8 @@ static void size_clause(const session *s, oct_buf *b)
         oct_buf_puts(b, "about as large as");
     else
         oct_buf_printf(b, "%.2f times %s than", ratio < 1 ? 1 / ratio : ratio, ratio < 1 ? "larger" : "smaller");
-    oct_buf_printf(b, " %s (%s to %s)", tool_base(s->a->model), oct_fmt_bytes(before, s->c.size_before), oct_fmt_bytes(after, s->c.size_after));
+    oct_buf_printf(b, " %s (%s to %s)", tool_base(s->a->model), oct_fmt_bytes(before, s->c.size_before),
+                   oct_fmt_bytes(after, s->c.size_after));
 }
 
 /* "5 of 6 layers with weights are int8"; weights in blocks are distinguished by their bits. */
@@ -275,9 +285,12 @@ static void layers_clause(const session *s, oct_buf *b)
     const struct {
         size_t n;
         const char *are;
-    } kinds[] = { { n.integer, "are int8" }, { n.half, "are 16-bit floats" }, { n.blocks4, "have them in 4 bits" },
+    } kinds[] = { { n.integer, "are int8" },
+                  { n.half, "are 16-bit floats" },
+                  { n.blocks4, "have them in 4 bits" },
                   { n.blocks8, "have them in 8 bits" } };
-    const bool none = n.products && !(n.half + n.blocks4 + n.blocks8); /* no layer of another kind: then int8 is named in any case */
+    const bool none =
+        n.products && !(n.half + n.blocks4 + n.blocks8); /* no layer of another kind: then int8 is named in any case */
     for (size_t i = 0; i < OCT_COUNT(kinds); i++)
         if (kinds[i].n || (i == 0 && none))
             oct_buf_printf(b, "; %zu of %zu layers with weights %s", kinds[i].n, n.products, kinds[i].are);
@@ -317,6 +330,7 @@ oct_status report_print(const session *s, oct_err *err)
         OCT_TRY(tool_print_causes(&s->c.causes, s->cli->verbose, f, err));
     print_sentence(s, f);
     if (s->a->calib && oct_methods_any_needing(&s->c.o.methods, OCT_NEEDS_SAMPLES))
-        fputs("From a table alone nothing could be measured; --data also finds which ranges and biases lose least.\n", f);
+        fputs("From a table alone nothing could be measured; --data also finds which ranges and biases lose least.\n",
+              f);
     return OCT_OK;
 }

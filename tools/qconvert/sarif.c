@@ -123,12 +123,14 @@ static void put_findings(oct_json *j, const char *path, const oct_target *t, con
             put_result(j, path, f[i].kind, f[i].name, f[i].op, f[i].text);
 }
 
-oct_status lint_sarif(const char *file, const char *model, const oct_lint *l, const oct_target *t, const oct_lint_verdict *v, oct_err *err)
+oct_status lint_sarif(const char *file, const char *model, const oct_lint *l, const oct_target *t,
+                      const oct_lint_verdict *v, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
     oct_json json = OCT_JSON_INIT(&b), *j = &json;
     oct_json_open(j, NULL, '{');
-    oct_json_str(j, "$schema", "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json");
+    oct_json_str(j, "$schema",
+                 "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json");
     oct_json_str(j, "version", "2.1.0");
     oct_json_open(j, "runs", '[');
     oct_json_open(j, NULL, '{');

@@ -10,14 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sets the options for weights in blocks. OCT_EUSAGE: by the policy and the scheme in o, no layer can have such weights. */
-static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_policy *policy, oct_qjob_opts *o, oct_err *err)
+/* Sets the options for weights in blocks. OCT_EUSAGE: by the policy and the scheme in o, no layer can have such
+ * weights. */
+static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_policy *policy, oct_qjob_opts *o,
+                                oct_err *err)
 {
     enum { LEVEL = 2 };
     static const char *const names[] = { "bits", "block-size", [LEVEL] = "accuracy-level", "symmetric" };
-    const bool any = o->may_block || o->scheme == OCT_SCHEME_WEIGHT_ONLY || (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(policy, OCT_SCHEME_WEIGHT_ONLY));
+    const bool any = o->may_block || o->scheme == OCT_SCHEME_WEIGHT_ONLY ||
+                     (o->scheme == OCT_SCHEME_AUTO && oct_policy_uses(policy, OCT_SCHEME_WEIGHT_ONLY));
     for (size_t i = 0; i < OCT_COUNT(names); i++) {
-        const bool by_cost = i == LEVEL && o->scheme == OCT_SCHEME_AUTO && oct_target_n_costs(o->target) > 0; /* then costs may choose blocks */
+        const bool by_cost = i == LEVEL && o->scheme == OCT_SCHEME_AUTO &&
+                             oct_target_n_costs(o->target) > 0; /* then costs may choose blocks */
         if (!any && !by_cost && oct_cli_given(cli, names[i])) {
             oct_fail(err, OCT_EUSAGE, "--%s is for weights in blocks, and no layer gets these", names[i]);
             oct_hint(err, "add --scheme weight-only, or a policy rule with that scheme");
@@ -31,11 +35,14 @@ static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_p
     o->blocks_qdq = (oct_cli_given(cli, "format") && strcmp(a->format, "qdq") == 0) || oct_target_onnx_alone(o->target);
     if (o->scheme == OCT_SCHEME_BF16 && oct_target_no_bfloat16(o->target)) {
         oct_fail(err, OCT_EUSAGE, "--scheme bf16: the target %s loads no bfloat16 tensors", oct_target_name(o->target));
-        oct_hint(err, "convert with samples and without --scheme: what stays float32 in the file is the device's own affair");
+        oct_hint(
+            err,
+            "convert with samples and without --scheme: what stays float32 in the file is the device's own affair");
         return OCT_EUSAGE;
     }
     if (o->block_bytes && o->blocks_qdq)
-        return oct_fail(err, OCT_EUSAGE, "--accuracy-level is an attribute of MatMulNBits, which --format qdq does not write");
+        return oct_fail(err, OCT_EUSAGE,
+                        "--accuracy-level is an attribute of MatMulNBits, which --format qdq does not write");
     return OCT_OK;
 }
 
@@ -56,7 +63,10 @@ static oct_status name_output(session *s, oct_err *err)
         if (n > 5 && strcmp(model + n - 5, ".onnx") == 0)
             n -= 5;
         bool four = s->c.o.job.scheme == OCT_SCHEME_WEIGHT_ONLY && (!s->a->bits || strcmp(s->a->bits, "4") == 0);
-        s->output = oct_arena_printf(s->c.arena, "%.*s.%s.onnx", (int)n, model, half ? oct_scheme_name(s->c.o.job.scheme) : four ? "int4" : "int8");
+        s->output = oct_arena_printf(s->c.arena, "%.*s.%s.onnx", (int)n, model,
+                                     half   ? oct_scheme_name(s->c.o.job.scheme)
+                                     : four ? "int4"
+                                            : "int8");
     }
     return s->output ? OCT_OK : oct_nomem(err);
 }
@@ -65,8 +75,11 @@ static oct_status name_output(session *s, oct_err *err)
 static oct_status check_outputs(session *s, oct_err *err)
 {
     const convert_args *a = s->a;
-    const char *out[] = { a->dry_run || a->no_save ? NULL : s->output, a->dump_policy, s->cli->json, a->sarif, a->html };
-    const char *in[] = { a->model, a->calib, a->policy, a->data.labels, a->truth, tool_rule_file(a->decode), target_file(a), a->sensitivity_file };
+    const char *out[] = { a->dry_run || a->no_save ? NULL : s->output, a->dump_policy, s->cli->json, a->sarif,
+                          a->html };
+    const char *in[] = { a->model,       a->calib,           a->policy,
+                         a->data.labels, a->truth,           tool_rule_file(a->decode),
+                         target_file(a), a->sensitivity_file };
     for (size_t i = 0; i < OCT_COUNT(out); i++) {
         OCT_TRY(tool_check_output(out[i], in, OCT_COUNT(in), err));
         OCT_TRY(tool_check_output(out[i], a->data.specs.v, a->data.specs.n, err));
@@ -138,7 +151,9 @@ static oct_status read_ends(session *s, oct_err *err)
     const oct_cli_list *in = &s->a->input_types, *out = &s->a->output_types;
     oct_convert_opts *o = &s->c.o;
     if (!s->a->keep_io_types && in->n + out->n)
-        return oct_fail(err, OCT_EUSAGE, "--no-keep-io-types gives all inputs and outputs a type: --input-type and --output-type have nothing to add");
+        return oct_fail(
+            err, OCT_EUSAGE,
+            "--no-keep-io-types gives all inputs and outputs a type: --input-type and --output-type have nothing to add");
     oct_end_ask *ends = oct_arena_calloc(s->c.arena, in->n + out->n + 1, sizeof *ends);
     if (!ends)
         return oct_nomem(err);
@@ -178,7 +193,8 @@ static oct_status read_goals(session *s, oct_err *err)
     enum { OTHERS = 2 };
     oct_drop_limit least;
     if (a->max_drop.n > OCT_GOALS_MAX - OTHERS)
-        return oct_fail(err, OCT_EUSAGE, "--max-drop is given %zu times, at most %d are judged", a->max_drop.n, OCT_GOALS_MAX - OTHERS);
+        return oct_fail(err, OCT_EUSAGE, "--max-drop is given %zu times, at most %d are judged", a->max_drop.n,
+                        OCT_GOALS_MAX - OTHERS);
     for (size_t i = 0; i < a->max_drop.n; i++)
         OCT_TRY(read_drop(s, a->max_drop.v[i], err));
     if (oct_cli_given(s->cli, "min-sqnr"))
@@ -228,7 +244,9 @@ static oct_status asks_synthetic(const session *s, bool *synthetic, oct_err *err
     for (size_t i = 0; i < a->data.specs.n; i++)
         *synthetic |= strcmp(a->data.specs.v[i], OCT_SYNTHETIC) == 0;
     if (*synthetic && (a->data.specs.n > 1 || a->data.labels || a->truth))
-        return oct_fail(err, OCT_EUSAGE, "--data %s generates samples: no other samples can be given, and no labels or truth", OCT_SYNTHETIC);
+        return oct_fail(err, OCT_EUSAGE,
+                        "--data %s generates samples: no other samples can be given, and no labels or truth",
+                        OCT_SYNTHETIC);
     if (*synthetic && s->n_goals) {
         oct_fail(err, OCT_EUSAGE, "%s cannot be judged on synthetic data", s->goals[0].option);
         oct_hint(err, "give samples with --data");
@@ -250,7 +268,8 @@ static oct_status size_options(const session *s, oct_convert_opts *o, oct_err *e
     o->trials = 0;
     o->job.may_block = true;
     if (oct_cli_given(s->cli, "trials") && a->trials)
-        return oct_fail(err, OCT_EUSAGE, "--trials leave layers float, for which --target-%s has no bytes", a->target_size ? "size" : "bits");
+        return oct_fail(err, OCT_EUSAGE, "--trials leave layers float, for which --target-%s has no bytes",
+                        a->target_size ? "size" : "bits");
     return oct_methods_switch(&o->methods, "mixed-precision", false, err);
 }
 
@@ -258,11 +277,21 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
 {
     const convert_args *a = s->a;
     OCT_TRY(oct_target_open(target_word(a), &s->target, err));
-    *o = (oct_convert_opts){ .name = a->model, .policy = a->policy, .rules = a->rules.v, .n_rules = a->rules.n, .observer = a->observer, .whole = a->data.skip_bad,
-                             .sensitivity = a->sensitivity || a->sensitivity_file, .sensitivity_file = a->sensitivity_file,
+    *o = (oct_convert_opts){ .name = a->model,
+                             .policy = a->policy,
+                             .rules = a->rules.v,
+                             .n_rules = a->rules.n,
+                             .observer = a->observer,
+                             .whole = a->data.skip_bad,
+                             .sensitivity = a->sensitivity || a->sensitivity_file,
+                             .sensitivity_file = a->sensitivity_file,
                              .listener = { tool_say_progress, tool_say_note, say_chosen, say_taken, s->cli } };
-    o->job = (oct_qjob_opts){ .target = s->target, .disabled = a->disabled.v, .n_disabled = a->disabled.n,
-                              .half_io = !a->keep_io_types, .operators = strcmp(a->format, "qoperator") == 0, .threads = (int)s->cli->threads };
+    o->job = (oct_qjob_opts){ .target = s->target,
+                              .disabled = a->disabled.v,
+                              .n_disabled = a->disabled.n,
+                              .half_io = !a->keep_io_types,
+                              .operators = strcmp(a->format, "qoperator") == 0,
+                              .threads = (int)s->cli->threads };
     if (!oct_scheme_parse(a->scheme, &o->job.scheme))
         return oct_fail(err, OCT_EUSAGE, "there is no scheme '%s'", a->scheme);
     OCT_TRY(method_options(a, &o->methods, err));
@@ -304,12 +333,14 @@ oct_status session_open(session *s, oct_cli *cli, const convert_args *a, oct_err
     return check_outputs(s, err);
 }
 
-/* Preprocessing that becomes part of the model is removed from that of the samples: steps that override it follow the user's. */
+/* Preprocessing that becomes part of the model is removed from that of the samples: steps that override it follow the
+ * user's. */
 static oct_status take_ends(session *s, oct_cli_list *preprocess, oct_err *err)
 {
     const oct_graph *g = s->m->graph;
     oct_steps *steps = oct_arena_calloc(s->c.arena, g->n_input + 1, sizeof *steps), *own;
-    const char **names = oct_arena_calloc(s->c.arena, g->n_input + 1, sizeof *names), **texts = oct_arena_calloc(s->c.arena, preprocess->n + g->n_input + 1, sizeof *texts);
+    const char **names = oct_arena_calloc(s->c.arena, g->n_input + 1, sizeof *names),
+               **texts = oct_arena_calloc(s->c.arena, preprocess->n + g->n_input + 1, sizeof *texts);
     if (!steps || !names || !texts)
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_input; i++)

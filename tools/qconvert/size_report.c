@@ -23,8 +23,13 @@ static void put_point(oct_table *t, const session *s, const oct_size_point *p, d
 {
     char bytes[32], share[32], db[32], chart[BAR + 1];
     snprintf(share, sizeof share, "%.1f %%", 100 * p->bytes / (double)s->c.size_before);
-    const char *cells[] = { p->taken ? "*" : "", oct_fmt_bytes(bytes, (uint64_t)p->bytes), share, oct_fmt_db(db, p->sqnr), bar(chart, p->sqnr, least, most),
-                            *p->layer ? p->layer : "all in the fewest bytes", p->form };
+    const char *cells[] = { p->taken ? "*" : "",
+                            oct_fmt_bytes(bytes, (uint64_t)p->bytes),
+                            share,
+                            oct_fmt_db(db, p->sqnr),
+                            bar(chart, p->sqnr, least, most),
+                            *p->layer ? p->layer : "all in the fewest bytes",
+                            p->form };
     oct_table_texts(t, cells);
 }
 
@@ -33,21 +38,29 @@ static oct_status print_rivals(const oct_size_choice *x, FILE *f, oct_err *err)
 {
     if (!x->n_rivals)
         return OCT_OK;
-    oct_table *t = oct_table_of("llrr", (const char *[]){ "", "form", "size", x->samples ? "output SQNR" : "expected SQNR" });
+    oct_table *t =
+        oct_table_of("llrr", (const char *[]){ "", "form", "size", x->samples ? "output SQNR" : "expected SQNR" });
     for (size_t i = 0; i < x->n_rivals; i++) {
         char bytes[32], db[32];
         const oct_size_rival *r = &x->rival[i];
-        const char *cells[] = { i == x->taken ? "*" : "", *r->form ? r->form : r->between ? "the same, float between layers" : "chosen layer by layer", oct_fmt_bytes(bytes, r->bytes), oct_fmt_db(db, r->sqnr) };
+        const char *cells[] = { i == x->taken ? "*" : "",
+                                *r->form     ? r->form
+                                : r->between ? "the same, float between layers"
+                                             : "chosen layer by layer",
+                                oct_fmt_bytes(bytes, r->bytes), oct_fmt_db(db, r->sqnr) };
         oct_table_texts(t, cells);
     }
     if (x->samples)
-        oct_print(f, "\nCompared with one form for all layers, by %zu samples that did not choose (* is taken):\n", x->samples);
+        oct_print(f, "\nCompared with one form for all layers, by %zu samples that did not choose (* is taken):\n",
+                  x->samples);
     else
         oct_print(f, "\nCompared with one form for all layers, as expected (* is taken):\n");
     const oct_status st = oct_table_print(t, f, err);
     oct_table_destroy(t);
     if (x->samples && st == OCT_OK)
-        oct_print(f, "  weights are rounded to the nearest values here; methods of rounding follow, for what is taken alone\n");
+        oct_print(
+            f,
+            "  weights are rounded to the nearest values here; methods of rounding follow, for what is taken alone\n");
     return st;
 }
 
@@ -60,14 +73,17 @@ oct_status size_report_print(const session *s, FILE *f, oct_err *err)
     double most = x->point[0].sqnr;
     for (size_t i = 0; i < x->n; i++)
         most = isfinite(x->point[i].sqnr) ? fmax(most, x->point[i].sqnr) : most;
-    oct_table *t = oct_table_of("lrrrlll", (const char *[]){ "", "size", "of float", x->measured ? "output SQNR" : "expected SQNR", "", "and then", "becomes" });
+    oct_table *t =
+        oct_table_of("lrrrlll", (const char *[]){ "", "size", "of float", x->measured ? "output SQNR" : "expected SQNR",
+                                                  "", "and then", "becomes" });
     size_t shown = 0, each = s->cli->verbose || x->n <= LINES ? 1 : (x->n + LINES - 1) / LINES;
     for (size_t i = 0; i < x->n; i++)
-        if (i % each == 0 || i + 1 == x->n || (x->point[i].taken && (i + 1 == x->n || !x->point[i + 1].taken) && ++shown <= LINES))
+        if (i % each == 0 || i + 1 == x->n ||
+            (x->point[i].taken && (i + 1 == x->n || !x->point[i + 1].taken) && ++shown <= LINES))
             put_point(t, s, &x->point[i], x->point[0].sqnr, most);
     oct_print(f, "\nSize against loss, expected%s (* is what the model has; %s are allowed, it takes %s, with %s):\n",
-              x->measured ? " from samples" : " from the rounding of weights and inputs alone", oct_fmt_bytes(limit, x->limit), oct_fmt_bytes(after, s->c.size_after),
-              oct_fmt_db(db, x->sqnr));
+              x->measured ? " from samples" : " from the rounding of weights and inputs alone",
+              oct_fmt_bytes(limit, x->limit), oct_fmt_bytes(after, s->c.size_after), oct_fmt_db(db, x->sqnr));
     oct_status st = oct_table_print(t, f, err);
     oct_table_destroy(t);
     if (each > 1)

@@ -36,15 +36,15 @@ static void put_subjects(oct_json *j, const verification *v)
 static const char *part_name(const verification *v, oct_record_part p)
 {
     const convert_args *r = &v->made.a;
-    return p == OCT_RECORD_TABLE    ? r->calib
-           : p == OCT_RECORD_POLICY ? r->policy
-           : p == OCT_RECORD_TARGET ? r->target
-           : p == OCT_RECORD_LABELS ? r->data.labels
-           : p == OCT_RECORD_TRUTH  ? r->truth
-           : p == OCT_RECORD_RULE   ? r->decode
+    return p == OCT_RECORD_TABLE     ? r->calib
+           : p == OCT_RECORD_POLICY  ? r->policy
+           : p == OCT_RECORD_TARGET  ? r->target
+           : p == OCT_RECORD_LABELS  ? r->data.labels
+           : p == OCT_RECORD_TRUTH   ? r->truth
+           : p == OCT_RECORD_RULE    ? r->decode
            : p != OCT_RECORD_SAMPLES ? r->model
-           : r->data.specs.n        ? r->data.specs.v[0]
-                                    : "";
+           : r->data.specs.n         ? r->data.specs.v[0]
+                                     : "";
 }
 
 static void put_inputs(oct_json *j, const verification *v)
@@ -139,8 +139,8 @@ static const oct_tree *find_model(const verification *v, const oct_tree *report)
         const oct_tree *m = i < n ? oct_tree_at(models, i) : two[i - n];
         const char *path = oct_tree_text(oct_tree_member(m, "path"));
         double size;
-        if (path && strcmp(tool_base(path), tool_base(v->a->model)) == 0 && oct_tree_number(oct_tree_member(m, "size_bytes"), &size) &&
-            size == (double)oct_model_bytes(v->m))
+        if (path && strcmp(tool_base(path), tool_base(v->a->model)) == 0 &&
+            oct_tree_number(oct_tree_member(m, "size_bytes"), &size) && size == (double)oct_model_bytes(v->m))
             return m;
     }
     return NULL;

@@ -1,5 +1,5 @@
-/* Reports how long a run is expected to take by the target's tables of costs: in all, and for the layers that change most. The time on this machine is
- * measured at the end, and is part of the summary. */
+/* Reports how long a run is expected to take by the target's tables of costs: in all, and for the layers that change
+ * most. The time on this machine is measured at the end, and is part of the summary. */
 #include "qconvert/qconvert.h"
 
 #include "cli/text_table.h"
@@ -45,7 +45,8 @@ static oct_status print_changes(const session *s, const oct_target_times *x, FIL
         oct_table_texts(t, cells);
     }
     if (n)
-        oct_print(f, "\nEstimated to change most, in shares of a run in float by %s:\n", oct_target_costs_name(s->target, x->least));
+        oct_print(f, "\nEstimated to change most, in shares of a run in float by %s:\n",
+                  oct_target_costs_name(s->target, x->least));
     const oct_status st = n ? oct_table_print(t, f, err) : OCT_OK;
     oct_table_destroy(t);
     oct_free(order);
@@ -75,7 +76,10 @@ oct_status times_report_print(const session *s, FILE *f, oct_err *err)
     bool any = false, slower = false;
     for (size_t i = 0; i < x.n; i++)
         if (x.on_floats[i] >= LEAST_TIME) {
-            fputs(any ? "" : "\nEstimated, not measured here: by the target's tables of costs, which come from other machines, on one thread a run takes\n", f);
+            fputs(
+                any ? ""
+                    : "\nEstimated, not measured here: by the target's tables of costs, which come from other machines, on one thread a run takes\n",
+                f);
             oct_print(f, "  by %s %s in float, %s as decided\n", oct_target_costs_name(s->target, i),
                       oct_fmt_seconds(before, x.on_floats[i] / 1e9), oct_fmt_seconds(after, x.decided[i] / 1e9));
             any = true;
@@ -84,9 +88,13 @@ oct_status times_report_print(const session *s, FILE *f, oct_err *err)
     if (!any)
         return OCT_OK;
     if (has_bodies(s))
-        fputs("  without the layers in If, Loop and Scan, whose runs are not known: costs choose of each body by itself\n", f);
+        fputs(
+            "  without the layers in If, Loop and Scan, whose runs are not known: costs choose of each body by itself\n",
+            f);
     if (slower && has_blocks(s))
-        fputs("  slower than float, as the target makes reals of weights in blocks in each run: --accuracy-level 4 lets it compute by them,\n"
-              "  and --scheme stored takes a byte a weight and the time of float\n", f);
+        fputs(
+            "  slower than float, as the target makes reals of weights in blocks in each run: --accuracy-level 4 lets it compute by them,\n"
+            "  and --scheme stored takes a byte a weight and the time of float\n",
+            f);
     return print_changes(s, &x, f, err);
 }

@@ -1,4 +1,5 @@
-/* Texts about measurements. A share of samples always has their number and an interval, and a speed is stated only if the runs support it. */
+/* Texts about measurements. A share of samples always has their number and an interval, and a speed is stated only if
+ * the runs support it. */
 #include "qconvert/qconvert.h"
 
 #include "cli/textfmt.h"
@@ -17,10 +18,11 @@ static void put_value(oct_buf *b, const oct_metric *m, double v)
 void verdict_samples(const session *s, uint64_t n, oct_buf *b)
 {
     const bool one = n == 1;
-    oct_buf_printf(b, " on %s%llu %ssample%s%s", s->c.judged == OCT_JUDGED_SAME ? "the " : "", (unsigned long long)n, s->c.o.synthetic ? "synthetic " : "", one ? "" : "s",
-                   s->c.judged == OCT_JUDGED_SAME    ? " it was calibrated with"
+    oct_buf_printf(b, " on %s%llu %ssample%s%s", s->c.judged == OCT_JUDGED_SAME ? "the " : "", (unsigned long long)n,
+                   s->c.o.synthetic ? "synthetic " : "", one ? "" : "s",
+                   s->c.judged == OCT_JUDGED_SAME     ? " it was calibrated with"
                    : s->c.judged == OCT_JUDGED_OTHERS ? " that calibration did not see"
-                                                : "");
+                                                      : "");
 }
 
 void verdict_difference(const oct_eval_score *x, oct_buf *b)
@@ -43,7 +45,8 @@ static void put_agreement(const session *s, const oct_eval_score *x, oct_buf *b)
     oct_buf_puts(b, " with the float model");
     verdict_samples(s, x->n, b);
     if (!isnan(x->lo) && !isnan(x->hi))
-        oct_buf_printf(b, " (95 %% interval %.2f to %.2f)", 100 * fmax(0, x->reference - x->hi), 100 * fmin(1, x->reference - x->lo));
+        oct_buf_printf(b, " (95 %% interval %.2f to %.2f)", 100 * fmax(0, x->reference - x->hi),
+                       100 * fmin(1, x->reference - x->lo));
     else
         oct_buf_puts(b, " (too few samples for an interval)");
 }
@@ -68,17 +71,21 @@ static void put_speed(const oct_eval_speed *x, oct_buf *b)
         oct_buf_printf(b, "; measured here in Octet's own runtime: %s", oct_report_speed(words, x));
 }
 
-/* How much denormal numbers slow down the float model. Whether they are the reason why the quantized one is faster, only the pairs of runs tell. */
+/* How much denormal numbers slow down the float model. Whether they are the reason why the quantized one is faster,
+ * only the pairs of runs tell. */
 static void put_denormals(const oct_denormals *d, oct_buf *b)
 {
     const oct_speed_verdict v = oct_eval_speed_judge(&d->flushed);
     if (v == OCT_SPEED_SAME || v == OCT_SPEED_SLOWER || d->weights + d->values == 0)
         return;
-    oct_buf_printf(b, "; the float model computes with denormal numbers (%llu of its weights, %llu of the values for one sample)",
-                   (unsigned long long)d->weights, (unsigned long long)d->values);
+    oct_buf_printf(
+        b, "; the float model computes with denormal numbers (%llu of its weights, %llu of the values for one sample)",
+        (unsigned long long)d->weights, (unsigned long long)d->values);
     if (v == OCT_SPEED_FASTER)
-        oct_buf_printf(b, ", which are slow on this CPU: flushed to zero it would itself be %.2f times faster (half of %d runs: %.2f to %.2f)",
-                       d->flushed.median, d->flushed.runs, d->flushed.q1, d->flushed.q3);
+        oct_buf_printf(
+            b,
+            ", which are slow on this CPU: flushed to zero it would itself be %.2f times faster (half of %d runs: %.2f to %.2f)",
+            d->flushed.median, d->flushed.runs, d->flushed.q1, d->flushed.q3);
     else
         oct_buf_puts(b, ", which may slow it down; what flushing them to zero gives was not measured");
 }
@@ -96,7 +103,8 @@ void verdict_clause(const session *s, oct_buf *b)
     const oct_eval_score *x = oct_conversion_score(&s->c);
     const bool shares = x && x->metric->relative && oct_metric_in_percent(x->metric);
     const bool scores = x && !x->metric->relative && x->metric->kind != OCT_METRIC_WHOLE;
-    const bool against_float = x && x->metric->relative && x->metric->kind == OCT_METRIC_MEAN && !shares && s->c.o.metric;
+    const bool against_float =
+        x && x->metric->relative && x->metric->kind == OCT_METRIC_MEAN && !shares && s->c.o.metric;
     if (shares)
         put_agreement(s, x, b);
     else if (against_float)
@@ -128,8 +136,11 @@ static void print_trials(const session *s, FILE *f)
     if (c->n_trials < 2 && !c->stopped)
         return;
     const size_t n = c->n_trials - 1;
-    oct_print(f, "%zu trial%s%s: %s", n, n == 1 ? "" : "s", c->stopped ? ", then the time limit ended them" : "", oct_goal_trial_text(text, &c->trials[at]));
-    oct_print(f, c->divided ? "; %llu samples chose, others judge\n" : "; the samples that judge also chose (too few to decide in halves)\n",
+    oct_print(f, "%zu trial%s%s: %s", n, n == 1 ? "" : "s", c->stopped ? ", then the time limit ended them" : "",
+              oct_goal_trial_text(text, &c->trials[at]));
+    oct_print(f,
+              c->divided ? "; %llu samples chose, others judge\n"
+                         : "; the samples that judge also chose (too few to decide in halves)\n",
               (unsigned long long)c->trials[at].samples);
 }
 
@@ -139,7 +150,8 @@ void verdict_goals(const session *s, FILE *f)
     if (!s->c.verdict || !s->n_goals)
         return;
     print_trials(s, f);
-    for (size_t i = 0; i < s->n_goals; i++) { /* the value of the metric for each goal, and whether the samples suffice */
+    for (size_t i = 0; i < s->n_goals;
+         i++) { /* the value of the metric for each goal, and whether the samples suffice */
         const oct_eval_score x = oct_conversion_goal_score(&s->c, i);
         oct_print(f, "goal: %s\n", oct_goal_text(text, &s->goals[i], &x));
     }

@@ -18,26 +18,35 @@ static oct_status no_record(const verification *v, oct_err *err)
 {
     const char *version = oct_model_meta(v->m, "octet.version");
     if (!version)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s: it has no record: qconvert did not write it, nothing in it became smaller, or its metadata were removed",
-                        v->a->model);
+        return oct_fail(
+            err, OCT_EUNSUPPORTED,
+            "%s: it has no record: qconvert did not write it, nothing in it became smaller, or its metadata were removed",
+            v->a->model);
     if (strcmp(version, OCT_VERSION) != 0) {
-        oct_fail(err, OCT_EUNSUPPORTED, "%s: it was made by version %.60s, and this is %s: other versions may write other bytes", v->a->model, version, OCT_VERSION);
+        oct_fail(err, OCT_EUNSUPPORTED,
+                 "%s: it was made by version %.60s, and this is %s: other versions may write other bytes", v->a->model,
+                 version, OCT_VERSION);
         oct_hint(err, "verify it with version %.60s", version);
         return OCT_EUNSUPPORTED;
     }
-    return oct_fail(err, OCT_EUNSUPPORTED, "%s: its record is incomplete: octet.command or " OCT_RECORD_KEY " is missing", v->a->model);
+    return oct_fail(err, OCT_EUNSUPPORTED,
+                    "%s: its record is incomplete: octet.command or " OCT_RECORD_KEY " is missing", v->a->model);
 }
 
 static oct_status read_record(verification *v, oct_err *err)
 {
-    const char *version = oct_model_meta(v->m, "octet.version"), *record = oct_model_meta(v->m, OCT_RECORD_KEY), *trials = oct_model_meta(v->m, "octet.trials");
+    const char *version = oct_model_meta(v->m, "octet.version"), *record = oct_model_meta(v->m, OCT_RECORD_KEY),
+               *trials = oct_model_meta(v->m, "octet.trials");
     v->command = oct_model_meta(v->m, "octet.command");
     if (!version || strcmp(version, OCT_VERSION) != 0 || !v->command || !record)
         return no_record(v, err);
     OCT_TRY_WITHIN(oct_record_read(record, &v->record, err), err, "%s", v->a->model);
     OCT_TRY(recorded_read(&v->made, v->a->model, v->command, &v->record, v->arena, err));
     if (trials && strstr(trials, "until the time limit"))
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s: a time limit ended its trials, so its bytes depend on the machine and cannot be made again", v->a->model);
+        return oct_fail(
+            err, OCT_EUNSUPPORTED,
+            "%s: a time limit ended its trials, so its bytes depend on the machine and cannot be made again",
+            v->a->model);
     return OCT_OK;
 }
 
@@ -48,7 +57,10 @@ static oct_status match_option(const verification *v, const char *option, bool m
 {
     if (made == given)
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, made ? "%s: --%s is missing: the model was made with it" : "%s: --%s is given, but the model was made without it", v->a->model, option);
+    oct_fail(err, OCT_EUSAGE,
+             made ? "%s: --%s is missing: the model was made with it"
+                  : "%s: --%s is given, but the model was made without it",
+             v->a->model, option);
     oct_hint(err, "its command was: %.300s", v->command);
     return OCT_EUSAGE;
 }
@@ -92,7 +104,8 @@ static void put_files(verification *v)
         x->decode = a->decode;
 }
 
-static oct_status match_part(const verification *v, oct_record_part p, const char *path, const oct_record_entry *is, oct_err *err)
+static oct_status match_part(const verification *v, oct_record_part p, const char *path, const oct_record_entry *is,
+                             oct_err *err)
 {
     const oct_record_entry *was = &v->record.part[p];
     if (was->there == is->there && strcmp(was->sha256, is->sha256) == 0 && was->n == is->n)
@@ -100,17 +113,22 @@ static oct_status match_part(const verification *v, oct_record_part p, const cha
     if (was->there && is->there && strcmp(was->sha256, "-") == 0)
         return OCT_OK; /* the comparison of bytes will tell */
     oct_fail(err, OCT_EUSAGE, "%s: this is not the %s that %s was made from", path, oct_record_words(p), v->a->model);
-    oct_hint(err, "its %s%.64s, the record has %s%.64s", is->there ? "SHA-256 is " : "SHA-256 is that of ", is->there ? is->sha256 : "nothing",
-             was->there ? "" : "none", was->there ? was->sha256 : "");
+    oct_hint(err, "its %s%.64s, the record has %s%.64s", is->there ? "SHA-256 is " : "SHA-256 is that of ",
+             is->there ? is->sha256 : "nothing", was->there ? "" : "none", was->there ? was->sha256 : "");
     return OCT_EUSAGE;
 }
 
 /* Lists the present path of each input; NULL: there is none. */
 static void list_paths(const convert_args *a, const char *path[OCT_RECORD_PARTS])
 {
-    const char *const of[OCT_RECORD_PARTS] = { [OCT_RECORD_SOURCE] = a->source, [OCT_RECORD_SOURCE_DATA] = a->source, [OCT_RECORD_TABLE] = a->calib,
-                                               [OCT_RECORD_POLICY] = a->policy, [OCT_RECORD_TARGET] = a->target, [OCT_RECORD_LABELS] = a->data.labels,
-                                               [OCT_RECORD_TRUTH] = a->truth, [OCT_RECORD_RULE] = tool_rule_file(a->decode),
+    const char *const of[OCT_RECORD_PARTS] = { [OCT_RECORD_SOURCE] = a->source,
+                                               [OCT_RECORD_SOURCE_DATA] = a->source,
+                                               [OCT_RECORD_TABLE] = a->calib,
+                                               [OCT_RECORD_POLICY] = a->policy,
+                                               [OCT_RECORD_TARGET] = a->target,
+                                               [OCT_RECORD_LABELS] = a->data.labels,
+                                               [OCT_RECORD_TRUTH] = a->truth,
+                                               [OCT_RECORD_RULE] = tool_rule_file(a->decode),
                                                [OCT_RECORD_SAMPLES] = a->data.specs.n ? a->data.specs.v[0] : NULL };
     memcpy(path, of, sizeof of);
 }
@@ -136,8 +154,9 @@ static oct_status match_parts(const verification *v, oct_err *err)
 
 /* ---- making it again ---- */
 
-/* Names the draft. It has the model's name, because external data are named after it, and it replaces nothing. With external data, which are larger than 2 GB,
- * it is made in the model's folder: the folder of temporary files may be too small. */
+/* Names the draft. It has the model's name, because external data are named after it, and it replaces nothing. With
+ * external data, which are larger than 2 GB, it is made in the model's folder: the folder of temporary files may be too
+ * small. */
 static oct_status name_draft(verification *v, oct_err *err)
 {
     const char *name = tool_base(v->a->model);
@@ -145,7 +164,8 @@ static oct_status name_draft(verification *v, oct_err *err)
         v->again.output = v->a->model;
         return OCT_OK;
     }
-    OCT_TRY(oct_scratch_create(strcmp(name, "-") == 0 ? "model.onnx" : name, "the model that is made again", &v->scratch, err));
+    OCT_TRY(oct_scratch_create(strcmp(name, "-") == 0 ? "model.onnx" : name, "the model that is made again",
+                               &v->scratch, err));
     v->again.output = oct_scratch_path(v->scratch);
     return OCT_OK;
 }
@@ -178,7 +198,8 @@ static oct_status make_again(verification *v, oct_err *err)
         st = session_decide(s, err);
     OCT_TRY(st);
     if (v->record.part[OCT_RECORD_SAMPLES].there || s->c.read.there)
-        OCT_TRY(match_part(v, OCT_RECORD_SAMPLES, v->a->data.specs.n ? v->a->data.specs.v[0] : v->a->model, &s->c.read, err));
+        OCT_TRY(match_part(v, OCT_RECORD_SAMPLES, v->a->data.specs.n ? v->a->data.specs.v[0] : v->a->model, &s->c.read,
+                           err));
     OCT_TRY(oct_conversion_make(&s->c, s->output, v->command, false, err));
     return oct_conversion_draft(&s->c, s->output, &v->draft, err);
 }
@@ -192,7 +213,9 @@ static oct_status compare(const verification *v, oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "%s: the model that was made again cannot be read back", v->a->model);
     oct_status st = OCT_OK;
     if (oct_model_differs(v->m, again, &where)) {
-        st = where.failed ? oct_nomem(err) : oct_fail(err, OCT_EGOAL, "%s: it is not what its record says. First difference: %.700s", v->a->model, oct_buf_str(&where));
+        st = where.failed ? oct_nomem(err)
+                          : oct_fail(err, OCT_EGOAL, "%s: it is not what its record says. First difference: %.700s",
+                                     v->a->model, oct_buf_str(&where));
         if (st == OCT_EGOAL)
             oct_hint(err, "the model or its record was changed after it was written");
     }
@@ -217,7 +240,8 @@ static void put_part(const verification *v, FILE *f, oct_record_part p, const ch
 static void print(const verification *v, FILE *f)
 {
     const convert_args *a = v->a;
-    oct_print(f, "verified: %s is, to its last byte (%llu), what octet %s makes of:\n", a->model, (unsigned long long)oct_model_bytes(v->m), OCT_VERSION);
+    oct_print(f, "verified: %s is, to its last byte (%llu), what octet %s makes of:\n", a->model,
+              (unsigned long long)oct_model_bytes(v->m), OCT_VERSION);
     const char *path[OCT_RECORD_PARTS];
     list_paths(a, path);
     for (int p = 0; p < OCT_RECORD_PARTS; p++)
@@ -259,7 +283,10 @@ static oct_status write_json(const verification *v, bool same, const oct_err *wh
 static oct_status check_outputs(const verification *v, oct_err *err)
 {
     const convert_args *a = v->a;
-    const char *const in[] = { a->model, a->source, a->calib, a->policy, a->data.labels, a->truth, tool_rule_file(a->decode), a->evaluation }, *const out[] = { v->cli->json, a->statement };
+    const char *const
+        in[] = { a->model,     a->source, a->calib, a->policy, a->data.labels, a->truth, tool_rule_file(a->decode),
+                 a->evaluation },
+        *const out[] = { v->cli->json, a->statement };
     for (size_t i = 0; i < OCT_COUNT(out); i++) {
         OCT_TRY(tool_check_output(out[i], in, OCT_COUNT(in), err));
         OCT_TRY(tool_check_output(out[i], a->data.specs.v, a->data.specs.n, err));

@@ -23,10 +23,12 @@ static bool is_data_of(const char *path, const char *model)
 {
     const char *base = tool_base(path), *name = tool_base(model);
     const size_t n = strlen(name);
-    return strncmp(base, name, n) == 0 && base[n] == '.' && strspn(base + n + 1, "0123456789abcdef") == 16 && strcmp(base + n + 17, ".data") == 0;
+    return strncmp(base, name, n) == 0 && base[n] == '.' && strspn(base + n + 1, "0123456789abcdef") == 16 &&
+           strcmp(base + n + 17, ".data") == 0;
 }
 
-/* Removes the model that an earlier run has written beside the output because it missed its goal, if it is one of ours. */
+/* Removes the model that an earlier run has written beside the output because it missed its goal, if it is one of
+ * ours. */
 static void remove_best(const session *s)
 {
     const char *path = best_name(s);
@@ -108,7 +110,8 @@ static oct_status goal(const session *s, oct_err *err)
     if (!is_refused(s))
         return OCT_OK;
     if (!s->c.missed) {
-        oct_fail(err, OCT_EGOAL, "--strict: %s", s->c.unjudged ? s->c.unjudged : "more is lost than a warning lets pass");
+        oct_fail(err, OCT_EGOAL, "--strict: %s",
+                 s->c.unjudged ? s->c.unjudged : "more is lost than a warning lets pass");
         oct_hint(err, "the model is in %s; the path given to -o was not touched", s->output);
         return OCT_EGOAL;
     }
@@ -139,9 +142,14 @@ static oct_status size_reached(const session *s, oct_err *err)
         return OCT_OK;
     if (s->cli->json)
         OCT_TRY(report_json(s, err));
-    oct_fail(err, OCT_EGOAL, "the file cannot be so small: %llu bytes are allowed, and the fewest that were found are %llu (%s, %.1f %% of the float file)",
-             (unsigned long long)x->limit, (unsigned long long)x->least, oct_fmt_bytes(least, x->least), 100 * (double)x->least / (double)s->c.size_before);
-    oct_hint(err, "allow that size, or remove rules that keep layers as they are; only products of matrices have forms of 4 bits; nothing was written");
+    oct_fail(
+        err, OCT_EGOAL,
+        "the file cannot be so small: %llu bytes are allowed, and the fewest that were found are %llu (%s, %.1f %% of the float file)",
+        (unsigned long long)x->limit, (unsigned long long)x->least, oct_fmt_bytes(least, x->least),
+        100 * (double)x->least / (double)s->c.size_before);
+    oct_hint(
+        err,
+        "allow that size, or remove rules that keep layers as they are; only products of matrices have forms of 4 bits; nothing was written");
     return OCT_EGOAL;
 }
 
@@ -149,9 +157,13 @@ static oct_status size_reached(const session *s, oct_err *err)
 static void say_written(const session *s)
 {
     const oct_rounding_written *w = &s->c.written;
-    oct_cli_note(s->cli, 0, "%s: part %u/%u, %zu of %zu layers by %s", s->share.path, s->share.part, s->share.parts, w->layers, w->of, w->method);
+    oct_cli_note(s->cli, 0, "%s: part %u/%u, %zu of %zu layers by %s", s->share.path, s->share.part, s->share.parts,
+                 w->layers, w->of, w->method);
     if (w->next)
-        oct_cli_note(s->cli, 0, "%s goes on from these: when all parts are there, run --shard again with a --rounding-file for each", w->next);
+        oct_cli_note(
+            s->cli, 0,
+            "%s goes on from these: when all parts are there, run --shard again with a --rounding-file for each",
+            w->next);
 }
 
 static oct_status finish(session *s, oct_err *err)

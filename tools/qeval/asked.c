@@ -1,5 +1,6 @@
-/* What the parts of an evaluation, or of a measurement of sensitivities, have in common: models, samples and options, as JSON. The text is compared as a
- * whole, and parsed when parts are joined. It contains no commands, because a file must not start a program. */
+/* What the parts of an evaluation, or of a measurement of sensitivities, have in common: models, samples and options,
+ * as JSON. The text is compared as a whole, and parsed when parts are joined. It contains no commands, because a file
+ * must not start a program. */
 #include "qeval.h"
 
 #include "base/io.h"
@@ -84,7 +85,8 @@ oct_status qeval_put_asked_sensitivity(const qeval_args *a, oct_model *const *lo
     return b->failed ? oct_nomem(err) : OCT_OK;
 }
 
-oct_status qeval_put_asked(const qeval_args *a, oct_model *const *loaded, int64_t layer_samples, oct_buf *b, oct_err *err)
+oct_status qeval_put_asked(const qeval_args *a, oct_model *const *loaded, int64_t layer_samples, oct_buf *b,
+                           oct_err *err)
 {
     oct_json j = OCT_JSON_INIT(b);
     tool_json_open(&j, of_evaluation);
@@ -251,7 +253,8 @@ static oct_status take_sensitivity(reader *r, qeval_args *a, qeval_joining *q, o
 }
 
 static oct_status take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q,
-                             oct_status (*take)(reader *r, qeval_args *a, qeval_joining *q, oct_err *err), bool gates, oct_err *err)
+                             oct_status (*take)(reader *r, qeval_args *a, qeval_joining *q, oct_err *err), bool gates,
+                             oct_err *err)
 {
     oct_tree *root;
     OCT_TRY(oct_tree_parse(p->asked, strlen(p->asked), p->path, &root, err));
@@ -262,7 +265,8 @@ static oct_status take_asked(const oct_part *p, oct_arena *arena, qeval_args *a,
     oct_tree_free(root);
     if (s == OCT_OK && r.memory)
         return oct_nomem(err);
-    return s == OCT_OK && !r.ok ? oct_part_broken(p, "what was asked for is not told as this version tells it", err) : s;
+    return s == OCT_OK && !r.ok ? oct_part_broken(p, "what was asked for is not told as this version tells it", err)
+                                : s;
 }
 
 oct_status qeval_take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err)
@@ -270,7 +274,8 @@ oct_status qeval_take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, 
     return take_asked(p, arena, a, q, take_all, true, err);
 }
 
-oct_status qeval_take_asked_sensitivity(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err)
+oct_status qeval_take_asked_sensitivity(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q,
+                                        oct_err *err)
 {
     return take_asked(p, arena, a, q, take_sensitivity, false, err);
 }

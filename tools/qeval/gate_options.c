@@ -43,17 +43,22 @@ static oct_status check(const qeval_args *a, const oct_cli *cli, const oct_gates
         return OCT_OK;
     const char *first = oct_gate_name(g->v[0].kind), *timed = oct_gates_timed(g);
     if (a->check || a->outputs || a->sensitivity || a->sensitivity_file)
-        return reject(first, "judges a comparison, and none is asked for", "leave out --check, --outputs or --sensitivity", err);
+        return reject(first, "judges a comparison, and none is asked for",
+                      "leave out --check, --outputs or --sensitivity", err);
     if (!a->others.n && !a->compute)
-        return reject(first, "judges quantized models, and none is given: no metric here has a drop", "name one behind the float model", err);
+        return reject(first, "judges quantized models, and none is given: no metric here has a drop",
+                      "name one behind the float model", err);
     if (timed && oct_cli_given(cli, "latency") && !a->latency)
         return reject(timed, "needs times, and --no-latency leaves them out", "leave out one of both", err);
     for (size_t i = 0; i < g->n; i++)
         if (g->v[i].kind == OCT_GATE_MEMORY && a->runner)
-            return reject(oct_gate_name(OCT_GATE_MEMORY), "judges the memory of our runtime, and --runner leaves the models to another", "leave out one of both", err);
+            return reject(oct_gate_name(OCT_GATE_MEMORY),
+                          "judges the memory of our runtime, and --runner leaves the models to another",
+                          "leave out one of both", err);
     for (size_t i = 0; i < g->n; i++)
         if (g->v[i].command && !a->command.command)
-            return reject(oct_gate_name(g->v[i].kind), "asks for the metric of a command, and there is none", "give it with --metric-cmd", err);
+            return reject(oct_gate_name(g->v[i].kind), "asks for the metric of a command, and there is none",
+                          "give it with --metric-cmd", err);
     return OCT_OK;
 }
 
@@ -70,7 +75,8 @@ oct_status qeval_read_baseline(const qeval_args *a, oct_arena *arena, oct_baseli
     if (!a->baseline)
         return OCT_OK;
     if (!a->others.n && !a->compute)
-        return reject("baseline", "is about quantized models, and none is given", "name one behind the float model", err);
+        return reject("baseline", "is about quantized models, and none is given", "name one behind the float model",
+                      err);
     OCT_TRY(oct_read_all(a->baseline, MOST_REPORT, &text, &size, err));
     const oct_status s = oct_baseline_read(text, size, a->baseline, arena, b, err);
     oct_free(text);
@@ -90,5 +96,6 @@ oct_status qeval_judge_gates(oct_cli *cli, const oct_eval_result *r, const oct_r
             oct_cli_fault(cli, "%s: %s", r->models[last->model].name, oct_report_gate_result(text, last));
         last = &c->gates[i];
     }
-    return last ? oct_fail(err, OCT_EGOAL, "%s: %s", r->models[last->model].name, oct_report_gate_result(text, last)) : OCT_OK;
+    return last ? oct_fail(err, OCT_EGOAL, "%s: %s", r->models[last->model].name, oct_report_gate_result(text, last))
+                : OCT_OK;
 }

@@ -34,7 +34,7 @@ typedef struct session {
     oct_baseline *baseline; /* NULL: not given */
     oct_decode *decode;     /* NULL: not given */
     oct_truth *truth;
-    oct_parts parts;        /* for merge */
+    oct_parts parts; /* for merge */
     qeval_joining joining;
 } session;
 
@@ -61,12 +61,16 @@ static oct_status leave_ends(const session *s, size_t k, oct_err *err)
 {
     if (!oct_model_meta(s->loaded[k], OCT_ENDS_KEY))
         return OCT_OK;
-    oct_fail(err, OCT_EUNSUPPORTED, "%s: its inputs or outputs have other types than the float model's, and --runner runs the file as it is", s->models[k].name);
-    oct_hint(err, "compare it without --runner, or compare a model that was made without --input-type and --output-type");
+    oct_fail(err, OCT_EUNSUPPORTED,
+             "%s: its inputs or outputs have other types than the float model's, and --runner runs the file as it is",
+             s->models[k].name);
+    oct_hint(err,
+             "compare it without --runner, or compare a model that was made without --input-type and --output-type");
     return OCT_EUNSUPPORTED;
 }
 
-/* If inputs or outputs of a model have other types than those of the first model, adds nodes that convert them, according to its metadata. */
+/* If inputs or outputs of a model have other types than those of the first model, adds nodes that convert them,
+ * according to its metadata. */
 static oct_status match_ends(session *s, size_t k, oct_err *err)
 {
     const oct_graph *first = s->models[0].graph;
@@ -75,7 +79,8 @@ static oct_status match_ends(session *s, size_t k, oct_err *err)
     OCT_TRY(oct_ends_read(oct_model_meta(s->loaded[k], OCT_ENDS_KEY), s->arena, &end, &n, err));
     for (size_t i = 0; i < n; i++) {
         const int v = oct_graph_find(first, end[i].name);
-        if (v >= 0 && (end[i].output ? first->value[v].is_output : first->value[v].is_input) && first->value[v].dtype == OCT_F32)
+        if (v >= 0 && (end[i].output ? first->value[v].is_output : first->value[v].is_input) &&
+            first->value[v].dtype == OCT_F32)
             OCT_TRY_WITHIN(oct_end_reopen(s->loaded[k]->graph, &end[i], err), err, "%s", s->models[k].name);
     }
     return OCT_OK;
@@ -92,8 +97,12 @@ static oct_status load_models(session *s, oct_err *err)
     for (size_t k = 0; k < s->n_models; k++) {
         const char *path = k ? a->others.v[k - 1] : a->model;
         OCT_TRY(tool_load(s->cli, path, &s->loaded[k], err));
-        s->models[k] = (oct_eval_model){ path, s->loaded[k]->graph, oct_model_bytes(s->loaded[k]),
-                                         oct_model_meta(s->loaded[k], OCT_SCALED_KEY), false, is_remote(s, k) ? &s->remote : NULL };
+        s->models[k] = (oct_eval_model){ path,
+                                         s->loaded[k]->graph,
+                                         oct_model_bytes(s->loaded[k]),
+                                         oct_model_meta(s->loaded[k], OCT_SCALED_KEY),
+                                         false,
+                                         is_remote(s, k) ? &s->remote : NULL };
         if (s->parts.n && oct_model_hash(s->loaded[k]) != s->joining.hash[k])
             return qeval_changed(path, err);
         if (k)
@@ -145,11 +154,15 @@ static void warn_of_fit(const session *s, const char *model, const oct_input_fit
 {
     const oct_fit fit = oct_input_fit_judge(f);
     if (fit == OCT_FIT_OUTSIDE)
-        oct_cli_warn(s->cli, "%s: input '%s' holds %.4g to %.4g, and %.0f %% of the samples' values (%.4g to %.4g) lie outside: is --preprocess that of its calibration?",
-                     model, f->input, f->lo, f->hi, 100 * (double)f->outside / (double)f->n, f->min, f->max);
+        oct_cli_warn(
+            s->cli,
+            "%s: input '%s' holds %.4g to %.4g, and %.0f %% of the samples' values (%.4g to %.4g) lie outside: is --preprocess that of its calibration?",
+            model, f->input, f->lo, f->hi, 100 * (double)f->outside / (double)f->n, f->min, f->max);
     else if (fit == OCT_FIT_NARROW)
-        oct_cli_warn(s->cli, "%s: input '%s' holds %.4g to %.4g, and the samples' values take %.4g to %.4g of it alone: is --preprocess that of its calibration?",
-                     model, f->input, f->lo, f->hi, f->min, f->max);
+        oct_cli_warn(
+            s->cli,
+            "%s: input '%s' holds %.4g to %.4g, and the samples' values take %.4g to %.4g of it alone: is --preprocess that of its calibration?",
+            model, f->input, f->lo, f->hi, f->min, f->max);
 }
 
 /* Outputs that are no numbers are worth nothing, whatever a metric makes of them. */
@@ -159,8 +172,9 @@ static void warn_of_nan(const session *s, const oct_eval_result *r)
         for (size_t i = 0; i < r->n_outputs; i++) {
             const oct_eval_output *o = &r->models[k].outputs[i];
             if (o->broken)
-                oct_cli_warn(s->cli, "%s: output '%s' has %llu value%s that %s not finite%s", r->models[k].name, o->name, (unsigned long long)o->broken,
-                             o->broken == 1 ? "" : "s", o->broken == 1 ? "is" : "are", k ? ", or not the float model's" : "");
+                oct_cli_warn(s->cli, "%s: output '%s' has %llu value%s that %s not finite%s", r->models[k].name,
+                             o->name, (unsigned long long)o->broken, o->broken == 1 ? "" : "s",
+                             o->broken == 1 ? "is" : "are", k ? ", or not the float model's" : "");
         }
 }
 
@@ -170,8 +184,11 @@ static void warn_of_lost(const session *s, const oct_eval_result *r)
     for (size_t k = 1; k < r->n_models; k++)
         for (size_t i = 0; i < r->n_scores; i++)
             if (r->models[k].scores[i].lost)
-                oct_cli_warn(s->cli, "%s: %llu of %lld samples have a number of metric '%s' for one of the two models alone: they count as lost", r->models[k].name,
-                             (unsigned long long)r->models[k].scores[i].lost, (long long)r->samples, r->models[k].scores[i].metric->name);
+                oct_cli_warn(
+                    s->cli,
+                    "%s: %llu of %lld samples have a number of metric '%s' for one of the two models alone: they count as lost",
+                    r->models[k].name, (unsigned long long)r->models[k].scores[i].lost, (long long)r->samples,
+                    r->models[k].scores[i].metric->name);
 }
 
 /* A float model that guesses is fed or judged wrongly, and then a comparison with it means little. */
@@ -181,8 +198,10 @@ static void warn_of_guesses(const session *s, const oct_eval_result *r)
         const oct_eval_score *c = &r->models[0].scores[i];
         if (!oct_eval_is_guess(c))
             continue;
-        oct_cli_warn(s->cli, "%s: %s is %.3g %% of %llu samples, and guessing has %.3g %%: do --preprocess and the order of the labels fit it?", r->models[0].name,
-                     c->metric->name, 100 * c->value, (unsigned long long)c->n, 100 * c->chance);
+        oct_cli_warn(
+            s->cli,
+            "%s: %s is %.3g %% of %llu samples, and guessing has %.3g %%: do --preprocess and the order of the labels fit it?",
+            r->models[0].name, c->metric->name, 100 * c->value, (unsigned long long)c->n, 100 * c->chance);
         return;
     }
 }
@@ -192,7 +211,8 @@ static void warn_of_steps(const session *s, size_t k, const char *is)
 {
     const char *was = oct_model_meta(s->loaded[k], "octet.preprocess");
     if (was && is && *was && *is && strcmp(was, is) != 0 && !oct_model_meta(s->loaded[k], OCT_ENDS_KEY))
-        oct_cli_warn(s->cli, "%s was calibrated with --preprocess %s, and these samples are prepared with %s", s->models[k].name, was, is);
+        oct_cli_warn(s->cli, "%s was calibrated with --preprocess %s, and these samples are prepared with %s",
+                     s->models[k].name, was, is);
 }
 
 static void warn_of_samples(const session *s, const oct_eval_result *r, const char *preprocess)
@@ -228,7 +248,8 @@ static oct_status judge(const session *s, oct_eval_result *r, oct_report_context
     if (!s->baseline)
         return OCT_OK;
     if (!isnan(s->baseline->samples) && s->baseline->samples != (double)r->samples)
-        oct_cli_warn(s->cli, "%s is of %.0f samples, and these are %lld", s->baseline->label, s->baseline->samples, (long long)r->samples);
+        oct_cli_warn(s->cli, "%s is of %.0f samples, and these are %lld", s->baseline->label, s->baseline->samples,
+                     (long long)r->samples);
     warn_of_gaps(s, r);
     return oct_baseline_judge(s->baseline, r, &c->gates, &c->n_gates, err);
 }
@@ -237,8 +258,8 @@ static oct_status judge(const session *s, oct_eval_result *r, oct_report_context
 
 typedef void (*report_fn)(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
 
-static oct_status write_report(const char *path, report_fn report, const oct_eval_result *r, const oct_report_context *c,
-                               oct_err *err)
+static oct_status write_report(const char *path, report_fn report, const oct_eval_result *r,
+                               const oct_report_context *c, oct_err *err)
 {
     if (!path)
         return OCT_OK;
@@ -263,7 +284,8 @@ static oct_status write_page(session *s, oct_eval_result *r, const oct_report_co
     return st;
 }
 
-static oct_status write_reports(session *s, oct_eval_result *r, const oct_report_context *c, bool all_layers, oct_err *err)
+static oct_status write_reports(session *s, oct_eval_result *r, const oct_report_context *c, bool all_layers,
+                                oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
     oct_progress_clear(&s->cli->progress);
@@ -309,8 +331,8 @@ static oct_status run_sweep(const session *s, oct_eval_result *r, oct_err *err)
 static oct_eval_options options_of(const session *s)
 {
     const qeval_args *a = s->a;
-    /* A request for one of the two slow measurements (layers, latency) leaves out the other. Without a request, both are made briefly. Gates on times
-     * justify long measurements. */
+    /* A request for one of the two slow measurements (layers, latency) leaves out the other. Without a request, both
+     * are made briefly. Gates on times justify long measurements. */
     const bool timed = oct_gates_timed(&s->gates), asked = a->layers || a->latency;
     const bool no_latency = oct_cli_given(s->cli, "latency") && !a->latency;
     const bool no_layers = a->runner || (oct_cli_given(s->cli, "layers") && !a->layers);
@@ -321,8 +343,13 @@ static oct_eval_options options_of(const session *s)
         .truth = s->truth,
         .per_class = a->per_class,
         .command = a->command.command ? &a->command : NULL,
-        .layer_samples = s->parts.n ? s->joining.layer_samples : a->layers ? -1 : asked || no_layers ? 0 : CHEAP_LAYER_SAMPLES,
-        .latency_seconds = a->latency || timed ? FULL_SECONDS : asked || no_latency ? 0 : CHEAP_SECONDS,
+        .layer_samples = s->parts.n           ? s->joining.layer_samples
+                         : a->layers          ? -1
+                         : asked || no_layers ? 0
+                                              : CHEAP_LAYER_SAMPLES,
+        .latency_seconds = a->latency || timed   ? FULL_SECONDS
+                           : asked || no_latency ? 0
+                                                 : CHEAP_SECONDS,
         .latency_runs = (int)a->runs,
         .profile = a->profile || a->html,
         .states = s->states,
@@ -398,7 +425,8 @@ static oct_status write_part(session *s, oct_err *err)
     OCT_TRY(add_metrics(s, &o, err));
     oct_status st = qeval_put_asked(a, s->loaded, o.layer_samples, &asked, err);
     if (st == OCT_OK)
-        st = oct_part_create(&p, &oct_part_of_evaluation, a->part, oct_buf_str(&asked), (uint32_t)part, (uint32_t)parts, err);
+        st = oct_part_create(&p, &oct_part_of_evaluation, a->part, oct_buf_str(&asked), (uint32_t)part, (uint32_t)parts,
+                             err);
     oct_buf_free(&asked);
     if (st == OCT_OK)
         st = oct_eval_part(s->models, s->n_models, s->src, &o, &p, &samples, err);
@@ -415,7 +443,8 @@ static void say_joined(const session *s, const oct_joined *j)
 {
     if (!j->bad_samples)
         return;
-    oct_cli_warn(s->cli, "%lld broken sample%s left out", (long long)j->bad_samples, j->bad_samples == 1 ? " was" : "s were");
+    oct_cli_warn(s->cli, "%lld broken sample%s left out", (long long)j->bad_samples,
+                 j->bad_samples == 1 ? " was" : "s were");
     for (size_t i = 0; i < j->n_bad && (i < 5 || s->cli->verbose); i++)
         oct_cli_note(s->cli, 0, "  %s", j->bad[i]);
 }
@@ -429,8 +458,12 @@ static oct_status join_parts(session *s, oct_err *err)
     oct_eval_result *r = NULL;
     OCT_TRY(add_metrics(s, &o, err));
     OCT_TRY(oct_eval_join(s->models, s->n_models, &s->parts, &o, &j, &r, err));
-    oct_report_context c = { .version = "octet " OCT_VERSION, .data = a->data.specs.v, .n_data = a->data.specs.n, .preprocess = j.preprocess,
-                             .bad = j.bad, .n_bad = j.n_bad };
+    oct_report_context c = { .version = "octet " OCT_VERSION,
+                             .data = a->data.specs.v,
+                             .n_data = a->data.specs.n,
+                             .preprocess = j.preprocess,
+                             .bad = j.bad,
+                             .n_bad = j.n_bad };
     say_joined(s, &j);
     const oct_status st = conclude(s, r, &c, err);
     oct_eval_free(r);
@@ -446,7 +479,8 @@ static oct_status write_outputs(session *s, oct_err *err)
     const size_t batch = s->a->batch ? (size_t)s->a->batch : shares ? 1 : OUTPUTS_BATCH;
     int64_t samples;
     const oct_engine_opts how = { s->pool, s->models[0].bf16, s->models[0].remote, s->models[0].name };
-    oct_status st = oct_write_outputs(s->models[0].graph, s->states, s->n_states, &how, s->src, s->a->outputs, batch, oct_progress_report, &s->cli->progress, &samples, err);
+    oct_status st = oct_write_outputs(s->models[0].graph, s->states, s->n_states, &how, s->src, s->a->outputs, batch,
+                                      oct_progress_report, &s->cli->progress, &samples, err);
     if (st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC)
         oct_within(err, "%s", s->a->model);
     OCT_TRY(st);
@@ -482,11 +516,11 @@ static oct_status check_cases(session *s, oct_err *err)
     if (st != OCT_OK)
         return st;
     if (r.first[0])
-        return oct_fail(err, OCT_EGOAL, "%s: %s; %llu of %llu values differ, by at most %.3g", a->data.specs.v[0], r.first,
-                        (unsigned long long)r.differ, (unsigned long long)r.values, r.max_abs);
+        return oct_fail(err, OCT_EGOAL, "%s: %s; %llu of %llu values differ, by at most %.3g", a->data.specs.v[0],
+                        r.first, (unsigned long long)r.differ, (unsigned long long)r.values, r.max_abs);
     if (!s->cli->quiet)
-        oct_print(oct_cli_result(s->cli), "%s: %zu output%s agree, largest difference %.3g\n", a->data.specs.v[0], r.outputs,
-                  r.outputs == 1 ? "" : "s", r.max_abs);
+        oct_print(oct_cli_result(s->cli), "%s: %zu output%s agree, largest difference %.3g\n", a->data.specs.v[0],
+                  r.outputs, r.outputs == 1 ? "" : "s", r.max_abs);
     return OCT_OK;
 }
 
@@ -494,13 +528,15 @@ static oct_status check_cases(session *s, oct_err *err)
 static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
 {
     const char *const outs[] = { a->part, a->outputs, a->html, a->junit, a->markdown, cli->json };
-    const char *const one[] = { a->model, a->data.labels, a->truth, tool_rule_file(a->decode), a->sensitivity_file, a->gates, a->baseline };
+    const char *const one[] = { a->model, a->data.labels, a->truth, tool_rule_file(a->decode), a->sensitivity_file,
+                                a->gates, a->baseline };
     for (size_t i = 0; i < OCT_COUNT(outs); i++) {
         OCT_TRY(tool_check_output(outs[i], one, OCT_COUNT(one), err));
         OCT_TRY(tool_check_output(outs[i], a->others.v, a->others.n, err));
         OCT_TRY(tool_check_output(outs[i], a->data.specs.v, a->data.specs.n, err));
         OCT_TRY(tool_check_output(outs[i], a->parts.v, a->parts.n, err));
-        if (outs[i] && a->sensitivity_file && oct_same_output(outs[i], a->sensitivity_file)) /* the file may not exist yet */
+        if (outs[i] && a->sensitivity_file &&
+            oct_same_output(outs[i], a->sensitivity_file)) /* the file may not exist yet */
             return oct_fail(err, OCT_EUSAGE, "%s: two outputs would be written there", outs[i]);
     }
     return OCT_OK;
@@ -549,7 +585,8 @@ static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
     if (st == OCT_OK && a->parts.n)
         st = oct_parts_open(&s.parts, forms, a->parts.v, a->parts.n, err);
     if (st == OCT_OK)
-        st = s.parts.n && s.parts.v[0].form == &oct_part_of_sensitivity ? qeval_join_sensitivity(a, &s.parts, cli, err) : evaluate(&s, a, err);
+        st = s.parts.n && s.parts.v[0].form == &oct_part_of_sensitivity ? qeval_join_sensitivity(a, &s.parts, cli, err)
+                                                                        : evaluate(&s, a, err);
     oct_source_close(s.src);
     for (size_t k = 0; s.loaded && k < s.n_models; k++)
         oct_model_free(s.loaded[k]);
@@ -571,27 +608,36 @@ static const char *compute_name(size_t i, const char **summary)
 
 static const char *runner_for_name(size_t i, const char **summary)
 {
-    static const char *const names[] = { "all", "quant" }, *const summaries[] = { "every model", "the quantized models; the float one runs here" };
+    static const char *const names[] = { "all", "quant" }, *const summaries[] = {
+        "every model", "the quantized models; the float one runs here"
+    };
     *summary = i < OCT_COUNT(names) ? summaries[i] : NULL;
     return i < OCT_COUNT(names) ? names[i] : NULL;
 }
 
 /* Options that evaluating and merging have in common. a: qeval_args *. */
-#define QEVAL_OPT_GATES(a) \
-    OPT_GROUP("Gates: exit 1 when a quantized model does not meet one"), \
-    OPT_MULTI(0, "max-drop", &(a)->max_drop, "[M=]D", "how much worse the metric may be: M, else the first; 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"), \
-    OPT_STR(0, "min-agreement", &(a)->gate[OCT_GATE_AGREEMENT], "SHARE", "share of samples on which the largest output is the float model's: 99%, 0.99"), \
-    OPT_STR(0, "min-sqnr", &(a)->gate[OCT_GATE_SQNR], "DB", "signal to quantization noise of the worst output"), \
-    OPT_STR(0, "min-speedup", &(a)->gate[OCT_GATE_SPEEDUP], "R", "at least R times as fast as the float model"), \
-    OPT_STR(0, "max-latency", &(a)->gate[OCT_GATE_LATENCY], "MS", "median time for one sample, in milliseconds"), \
-    OPT_STR(0, "max-size", &(a)->gate[OCT_GATE_SIZE], "SIZE", "size of the file: 12MB, 800kB, bytes, or 25% of the float model's"), \
-    OPT_STR(0, "max-memory", &(a)->gate[OCT_GATE_MEMORY], "SIZE", "memory for weights and intermediate tensors of one sample, written like --max-size"), \
-    OPT_FILE(0, "gates", &(a)->gates, "a file with such gates, one a line: max-drop top1 0.5%"), \
-    OPT_FILE(0, "baseline", &(a)->baseline, "an earlier --json report: nothing may be worse by more than noise explains, and sizes by more than 1 %")
-#define QEVAL_OPT_REPORTS(a) \
-    OPT_OUT(0, "html", &(a)->html, "write a page for the browser"), \
-    OPT_OUT(0, "junit", &(a)->junit, "write JUnit XML, for CI"), \
-    OPT_OUT(0, "markdown", &(a)->markdown, "write short tables in Markdown; for the summary of a CI job")
+#define QEVAL_OPT_GATES(a)                                                                                                         \
+    OPT_GROUP("Gates: exit 1 when a quantized model does not meet one"),                                                           \
+        OPT_MULTI(                                                                                                                 \
+            0, "max-drop", &(a)->max_drop, "[M=]D",                                                                                \
+            "how much worse the metric may be: M, else the first; 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"), \
+        OPT_STR(0, "min-agreement", &(a)->gate[OCT_GATE_AGREEMENT], "SHARE",                                                       \
+                "share of samples on which the largest output is the float model's: 99%, 0.99"),                                   \
+        OPT_STR(0, "min-sqnr", &(a)->gate[OCT_GATE_SQNR], "DB", "signal to quantization noise of the worst output"),               \
+        OPT_STR(0, "min-speedup", &(a)->gate[OCT_GATE_SPEEDUP], "R", "at least R times as fast as the float model"),               \
+        OPT_STR(0, "max-latency", &(a)->gate[OCT_GATE_LATENCY], "MS", "median time for one sample, in milliseconds"),              \
+        OPT_STR(0, "max-size", &(a)->gate[OCT_GATE_SIZE], "SIZE",                                                                  \
+                "size of the file: 12MB, 800kB, bytes, or 25% of the float model's"),                                              \
+        OPT_STR(0, "max-memory", &(a)->gate[OCT_GATE_MEMORY], "SIZE",                                                              \
+                "memory for weights and intermediate tensors of one sample, written like --max-size"),                             \
+        OPT_FILE(0, "gates", &(a)->gates, "a file with such gates, one a line: max-drop top1 0.5%"),                               \
+        OPT_FILE(                                                                                                                  \
+            0, "baseline", &(a)->baseline,                                                                                         \
+            "an earlier --json report: nothing may be worse by more than noise explains, and sizes by more than 1 %")
+#define QEVAL_OPT_REPORTS(a)                                         \
+    OPT_OUT(0, "html", &(a)->html, "write a page for the browser"),  \
+        OPT_OUT(0, "junit", &(a)->junit, "write JUnit XML, for CI"), \
+        OPT_OUT(0, "markdown", &(a)->markdown, "write short tables in Markdown; for the summary of a CI job")
 
 int qeval_main(int argc, char **argv, const oct_cli_host *host)
 {
@@ -601,21 +647,31 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_POSITIONALS("QUANT", &a.others, 0, "quantized models, made by any tool"),
         TOOL_OPT_DATA(&a.data),
         TOOL_OPT_LABELS(&a.data),
-        OPT_INT(0, "batch", &a.batch, 1, 4096, "samples at a time; only results of dynamically quantized models depend on it [default: 1; with --outputs 8, or 1 for such models]"),
-        OPT_ENUM(0, "compute", &a.compute, compute_name, "also run the float model in this type, and compare it like a quantized one; with --outputs, in place of float32"),
-        OPT_STR(0, "shard", &a.data.shard, "I/N", "use only part I of N, counted from 0, of the samples, or of what --sensitivity measures; auto and auto/N ask the job's environment"),
+        OPT_INT(
+            0, "batch", &a.batch, 1, 4096,
+            "samples at a time; only results of dynamically quantized models depend on it [default: 1; with --outputs 8, or 1 for such models]"),
+        OPT_ENUM(
+            0, "compute", &a.compute, compute_name,
+            "also run the float model in this type, and compare it like a quantized one; with --outputs, in place of float32"),
+        OPT_STR(
+            0, "shard", &a.data.shard, "I/N",
+            "use only part I of N, counted from 0, of the samples, or of what --sensitivity measures; auto and auto/N ask the job's environment"),
         OPT_OUT('o', "output", &a.part, "file to write: the part, for 'qeval merge'"),
         OPT_GROUP("Comparison"),
-        OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names, "metric to compute: one or several [default: those that apply]"),
+        OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names,
+                  "metric to compute: one or several [default: those that apply]"),
         TOOL_OPT_JUDGING(&a),
         OPT_FLAG(0, "per-class", &a.per_class, "report each class, and which classes are confused"),
-        OPT_STR(0, "metric-cmd", &a.command.command, "CMD", "a command that prints a metric of the outputs in the .npz it is given; it comes first"),
+        OPT_STR(0, "metric-cmd", &a.command.command, "CMD",
+                "a command that prints a metric of the outputs in the .npz it is given; it comes first"),
         OPT_FLAG(0, "less-is-better", &a.command.smaller_is_better, "smaller numbers of --metric-cmd are better"),
         OPT_FLAG(0, "layers", &a.layers, "compare all layers over all samples"),
         OPT_FLAG(0, "latency", &a.latency, "time the models longer, in turn on one sample"),
         OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),
-        OPT_FLAG(0, "sweep", &a.sweep, "time the models with 1, 2, 4 ... threads up to --threads, and 1, 4 and 16 samples at a time, too"),
-        OPT_FLAG(0, "profile", &a.profile, "print time, throughput and bytes of each layer, float beside quantized, and of each step"),
+        OPT_FLAG(0, "sweep", &a.sweep,
+                 "time the models with 1, 2, 4 ... threads up to --threads, and 1, 4 and 16 samples at a time, too"),
+        OPT_FLAG(0, "profile", &a.profile,
+                 "print time, throughput and bytes of each layer, float beside quantized, and of each step"),
         OPT_GROUP("Another runtime"),
         OPT_STR(0, "runner", &a.runner, "CMD", "a command that runs the models in another runtime: docs/runner.md"),
         OPT_ENUM(0, "runner-for", &a.runner_for, runner_for_name, "which models the command runs [default: all]"),
@@ -623,34 +679,107 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         QEVAL_OPT_GATES(&a),
         OPT_GROUP("Instead of comparing"),
         OPT_OUT(0, "outputs", &a.outputs, "write the outputs of the model for all samples into an .npz"),
-        OPT_FLAG(0, "sensitivity", &a.sensitivity, "measure the error at the outputs that quantizing each value and each layer alone causes"),
-        OPT_STR(0, "sensitivity-file", &a.sensitivity_file, "FILE", "keep what --sensitivity measures in FILE; measurements that it has are not repeated"),
-        OPT_FLAG(0, "check", &a.check, "run an ONNX test case (--data DIR/test_data_set_0) and compare with its outputs"),
+        OPT_FLAG(0, "sensitivity", &a.sensitivity,
+                 "measure the error at the outputs that quantizing each value and each layer alone causes"),
+        OPT_STR(0, "sensitivity-file", &a.sensitivity_file, "FILE",
+                "keep what --sensitivity measures in FILE; measurements that it has are not repeated"),
+        OPT_FLAG(0, "check", &a.check,
+                 "run an ONNX test case (--data DIR/test_data_set_0) and compare with its outputs"),
         OPT_FLOAT(0, "rtol", &a.rtol, 0, 1, "relative tolerance of --check"),
         OPT_FLOAT(0, "atol", &a.atol, 0, 1e9, "absolute tolerance of --check"),
         OPT_GROUP("Reports"),
         QEVAL_OPT_REPORTS(&a),
-        OPT_REQUIRED("data"), OPT_CONFLICT("sweep", "check"), OPT_CONFLICT("sweep", "runner"), OPT_CONFLICT("sweep", "outputs"), OPT_CONFLICT("sweep", "sensitivity"), OPT_CONFLICT("sweep", "sensitivity-file"),
+        OPT_REQUIRED("data"),
+        OPT_CONFLICT("sweep", "check"),
+        OPT_CONFLICT("sweep", "runner"),
+        OPT_CONFLICT("sweep", "outputs"),
+        OPT_CONFLICT("sweep", "sensitivity"),
+        OPT_CONFLICT("sweep", "sensitivity-file"),
         OPT_CONFLICT("check", "outputs"),
-        OPT_CONFLICT("check", "html"), OPT_CONFLICT("check", "markdown"), OPT_CONFLICT("outputs", "markdown"), OPT_CONFLICT("sensitivity", "markdown"),
-        OPT_CONFLICT("sensitivity-file", "markdown"), OPT_CONFLICT("baseline", "check"), OPT_CONFLICT("baseline", "outputs"), OPT_CONFLICT("baseline", "sensitivity"),
-        OPT_CONFLICT("baseline", "sensitivity-file"), OPT_CONFLICT("check", "max-drop"), OPT_CONFLICT("check", "metric"), OPT_CONFLICT("check", "metric-cmd"), OPT_CONFLICT("check", "labels"),
-        OPT_CONFLICT("check", "decode"), OPT_CONFLICT("outputs", "decode"), OPT_CONFLICT("sensitivity", "decode"), OPT_CONFLICT("sensitivity-file", "decode"),
-        OPT_CONFLICT("check", "truth"), OPT_CONFLICT("outputs", "truth"), OPT_CONFLICT("sensitivity", "truth"), OPT_CONFLICT("sensitivity-file", "truth"),
-        OPT_CONFLICT("check", "per-class"), OPT_CONFLICT("outputs", "per-class"), OPT_CONFLICT("sensitivity", "per-class"), OPT_CONFLICT("sensitivity-file", "per-class"),
-        OPT_CONFLICT("check", "compute"), OPT_CONFLICT("sensitivity", "compute"), OPT_CONFLICT("sensitivity-file", "compute"),
-        OPT_CONFLICT("outputs", "html"), OPT_CONFLICT("outputs", "junit"), OPT_CONFLICT("outputs", "json"), OPT_CONFLICT("outputs", "max-drop"),
-        OPT_CONFLICT("outputs", "metric"), OPT_CONFLICT("outputs", "metric-cmd"), OPT_NEEDS("less-is-better", "metric-cmd"), OPT_NEEDS("rtol", "check"), OPT_NEEDS("atol", "check"),
-        OPT_NEEDS("runner-for", "runner"), OPT_NEEDS("runner-timeout", "runner"), OPT_CONFLICT("runner", "compute"), OPT_CONFLICT("runner", "layers"),
-        OPT_CONFLICT("runner", "profile"), OPT_CONFLICT("runner", "check"), OPT_CONFLICT("runner", "sensitivity"), OPT_CONFLICT("runner", "sensitivity-file"),
-        OPT_CONFLICT("sensitivity", "check"), OPT_CONFLICT("sensitivity", "outputs"), OPT_CONFLICT("sensitivity", "html"), OPT_CONFLICT("sensitivity", "junit"),
-        OPT_CONFLICT("sensitivity", "max-drop"), OPT_CONFLICT("sensitivity", "metric"), OPT_CONFLICT("sensitivity", "metric-cmd"), OPT_CONFLICT("sensitivity", "labels"),
-        OPT_CONFLICT("sensitivity", "layers"), OPT_CONFLICT("sensitivity", "latency"), OPT_CONFLICT("sensitivity", "profile"), OPT_CONFLICT("sensitivity-file", "check"),
-        OPT_CONFLICT("sensitivity-file", "outputs"), OPT_CONFLICT("sensitivity-file", "html"), OPT_CONFLICT("sensitivity-file", "junit"), OPT_CONFLICT("sensitivity-file", "max-drop"),
-        OPT_CONFLICT("sensitivity-file", "metric"), OPT_CONFLICT("sensitivity-file", "metric-cmd"), OPT_CONFLICT("sensitivity-file", "labels"), OPT_CONFLICT("sensitivity-file", "layers"),
-        OPT_CONFLICT("sensitivity-file", "latency"), OPT_CONFLICT("sensitivity-file", "profile"),
-        OPT_NEEDS("shard", "output"), OPT_NEEDS("output", "shard"), OPT_CONFLICT("shard", "check"), OPT_CONFLICT("shard", "outputs"), OPT_CONFLICT("shard", "html"), OPT_CONFLICT("shard", "junit"), OPT_CONFLICT("shard", "markdown"), OPT_CONFLICT("shard", "json"), OPT_CONFLICT("shard", "baseline"), OPT_CONFLICT("shard", "latency"), OPT_CONFLICT("shard", "sweep"), OPT_CONFLICT("shard", "profile"), OPT_CONFLICT("shard", "runner"), OPT_CONFLICT("shard", "metric-cmd"), OPT_CONFLICT("shard", "state"),
-        OPT_USUAL("data preprocess samples labels metric max-drop gates layers latency html junit markdown json threads quiet verbose"),
+        OPT_CONFLICT("check", "html"),
+        OPT_CONFLICT("check", "markdown"),
+        OPT_CONFLICT("outputs", "markdown"),
+        OPT_CONFLICT("sensitivity", "markdown"),
+        OPT_CONFLICT("sensitivity-file", "markdown"),
+        OPT_CONFLICT("baseline", "check"),
+        OPT_CONFLICT("baseline", "outputs"),
+        OPT_CONFLICT("baseline", "sensitivity"),
+        OPT_CONFLICT("baseline", "sensitivity-file"),
+        OPT_CONFLICT("check", "max-drop"),
+        OPT_CONFLICT("check", "metric"),
+        OPT_CONFLICT("check", "metric-cmd"),
+        OPT_CONFLICT("check", "labels"),
+        OPT_CONFLICT("check", "decode"),
+        OPT_CONFLICT("outputs", "decode"),
+        OPT_CONFLICT("sensitivity", "decode"),
+        OPT_CONFLICT("sensitivity-file", "decode"),
+        OPT_CONFLICT("check", "truth"),
+        OPT_CONFLICT("outputs", "truth"),
+        OPT_CONFLICT("sensitivity", "truth"),
+        OPT_CONFLICT("sensitivity-file", "truth"),
+        OPT_CONFLICT("check", "per-class"),
+        OPT_CONFLICT("outputs", "per-class"),
+        OPT_CONFLICT("sensitivity", "per-class"),
+        OPT_CONFLICT("sensitivity-file", "per-class"),
+        OPT_CONFLICT("check", "compute"),
+        OPT_CONFLICT("sensitivity", "compute"),
+        OPT_CONFLICT("sensitivity-file", "compute"),
+        OPT_CONFLICT("outputs", "html"),
+        OPT_CONFLICT("outputs", "junit"),
+        OPT_CONFLICT("outputs", "json"),
+        OPT_CONFLICT("outputs", "max-drop"),
+        OPT_CONFLICT("outputs", "metric"),
+        OPT_CONFLICT("outputs", "metric-cmd"),
+        OPT_NEEDS("less-is-better", "metric-cmd"),
+        OPT_NEEDS("rtol", "check"),
+        OPT_NEEDS("atol", "check"),
+        OPT_NEEDS("runner-for", "runner"),
+        OPT_NEEDS("runner-timeout", "runner"),
+        OPT_CONFLICT("runner", "compute"),
+        OPT_CONFLICT("runner", "layers"),
+        OPT_CONFLICT("runner", "profile"),
+        OPT_CONFLICT("runner", "check"),
+        OPT_CONFLICT("runner", "sensitivity"),
+        OPT_CONFLICT("runner", "sensitivity-file"),
+        OPT_CONFLICT("sensitivity", "check"),
+        OPT_CONFLICT("sensitivity", "outputs"),
+        OPT_CONFLICT("sensitivity", "html"),
+        OPT_CONFLICT("sensitivity", "junit"),
+        OPT_CONFLICT("sensitivity", "max-drop"),
+        OPT_CONFLICT("sensitivity", "metric"),
+        OPT_CONFLICT("sensitivity", "metric-cmd"),
+        OPT_CONFLICT("sensitivity", "labels"),
+        OPT_CONFLICT("sensitivity", "layers"),
+        OPT_CONFLICT("sensitivity", "latency"),
+        OPT_CONFLICT("sensitivity", "profile"),
+        OPT_CONFLICT("sensitivity-file", "check"),
+        OPT_CONFLICT("sensitivity-file", "outputs"),
+        OPT_CONFLICT("sensitivity-file", "html"),
+        OPT_CONFLICT("sensitivity-file", "junit"),
+        OPT_CONFLICT("sensitivity-file", "max-drop"),
+        OPT_CONFLICT("sensitivity-file", "metric"),
+        OPT_CONFLICT("sensitivity-file", "metric-cmd"),
+        OPT_CONFLICT("sensitivity-file", "labels"),
+        OPT_CONFLICT("sensitivity-file", "layers"),
+        OPT_CONFLICT("sensitivity-file", "latency"),
+        OPT_CONFLICT("sensitivity-file", "profile"),
+        OPT_NEEDS("shard", "output"),
+        OPT_NEEDS("output", "shard"),
+        OPT_CONFLICT("shard", "check"),
+        OPT_CONFLICT("shard", "outputs"),
+        OPT_CONFLICT("shard", "html"),
+        OPT_CONFLICT("shard", "junit"),
+        OPT_CONFLICT("shard", "markdown"),
+        OPT_CONFLICT("shard", "json"),
+        OPT_CONFLICT("shard", "baseline"),
+        OPT_CONFLICT("shard", "latency"),
+        OPT_CONFLICT("shard", "sweep"),
+        OPT_CONFLICT("shard", "profile"),
+        OPT_CONFLICT("shard", "runner"),
+        OPT_CONFLICT("shard", "metric-cmd"),
+        OPT_CONFLICT("shard", "state"),
+        OPT_USUAL(
+            "data preprocess samples labels metric max-drop gates layers latency html junit markdown json threads quiet verbose"),
         OPT_COMMON,
         OPT_END,
     };
@@ -658,7 +787,8 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_POSITIONALS("PART", &a.parts, 1, "files of all parts, in any order"),
         OPT_FLAG(0, "latency", &a.latency, "time the models longer, in turn on one sample"),
         OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),
-        OPT_FLAG(0, "profile", &a.profile, "print time, throughput and bytes of each layer, float beside quantized, and of each step"),
+        OPT_FLAG(0, "profile", &a.profile,
+                 "print time, throughput and bytes of each layer, float beside quantized, and of each step"),
         QEVAL_OPT_GATES(&a),
         OPT_GROUP("Reports"),
         QEVAL_OPT_REPORTS(&a),
@@ -672,9 +802,12 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
     oct_err err = OCT_ERR_INIT;
     oct_cli cli = {
         .name = "qeval",
-        .summary = "Compares a float ONNX model with quantized ones over the same samples: accuracy, error of every layer, "
-                   "latency, memory, size. With one model, reports on it alone.",
-        .opts = opts, .commands = commands, .n_commands = OCT_COUNT(commands),
+        .summary =
+            "Compares a float ONNX model with quantized ones over the same samples: accuracy, error of every layer, "
+            "latency, memory, size. With one model, reports on it alone.",
+        .opts = opts,
+        .commands = commands,
+        .n_commands = OCT_COUNT(commands),
         .examples = "  qeval model.onnx model.int8.onnx --data eval.csv --preprocess imagenet\n"
                     "  qeval m.onnx m.int8.onnx --data 'eval/*.npy' --labels y.npy --max-drop 0.5%\n"
                     "  qeval model.onnx --data x.npy --outputs y.npz\n"

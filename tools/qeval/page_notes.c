@@ -1,4 +1,5 @@
-/* Additional contents for the page about the models: how each node runs and why, which operators are gone, and what made the file. */
+/* Additional contents for the page about the models: how each node runs and why, which operators are gone, and what
+ * made the file. */
 #include "qeval/qeval.h"
 
 #include "base/name_map.h"
@@ -22,7 +23,8 @@ static const char *scheme_of(const oct_eval_model_result *m, const oct_name_map 
     return node->stand.kind == OCT_STANDS_INTEGER ? "int8" : "float";
 }
 
-static oct_status take_layers(const oct_eval_model_result *m, const oct_lint_verdict *v, oct_arena *a, oct_page_model *to, oct_err *err)
+static oct_status take_layers(const oct_eval_model_result *m, const oct_lint_verdict *v, oct_arena *a,
+                              oct_page_model *to, oct_err *err)
 {
     oct_name_map floats;
     oct_page_layer *list = oct_arena_calloc(a, v->n + 1, sizeof *list);
@@ -33,7 +35,11 @@ static oct_status take_layers(const oct_eval_model_result *m, const oct_lint_ver
         if (strcmp(m->layers[i].scheme, "int8") != 0)
             oct_name_map_add(&floats, m->layers[i].name, i);
     for (size_t i = 0; i < v->n; i++)
-        list[i] = (oct_page_layer){ .name = v->node[i].name, .op = v->node[i].op, .scheme = scheme_of(m, &floats, &v->node[i]), .why = v->node[i].stand.why, .sqnr_weights = NAN,
+        list[i] = (oct_page_layer){ .name = v->node[i].name,
+                                    .op = v->node[i].op,
+                                    .scheme = scheme_of(m, &floats, &v->node[i]),
+                                    .why = v->node[i].stand.why,
+                                    .sqnr_weights = NAN,
                                     .sqnr_output = NAN };
     to->layer = list;
     to->n_layers = v->n;
@@ -65,13 +71,14 @@ static oct_status count_ops(const oct_graph *g, oct_arena *a, op_counts *c, oct_
 }
 
 /* Adds a line for each operator of g of which the other graph has fewer nodes. */
-static oct_status add_lines(const oct_graph *g, const op_counts *own, const op_counts *other, const char *format, oct_arena *a, oct_page_lines *lines, oct_page_line *v,
-                            oct_err *err)
+static oct_status add_lines(const oct_graph *g, const op_counts *own, const op_counts *other, const char *format,
+                            oct_arena *a, oct_page_lines *lines, oct_page_line *v, oct_err *err)
 {
     for (size_t k = 0; k < own->number.n; k++) {
         const int id = g->order[own->first[k]];
         const oct_op *record = oct_op_of(g, id);
-        const size_t there = oct_name_map_find(&other->number, g->node[id].op), left = there == SIZE_MAX ? 0 : other->n[there];
+        const size_t there = oct_name_map_find(&other->number, g->node[id].op),
+                     left = there == SIZE_MAX ? 0 : other->n[there];
         if (own->n[k] <= left || (record && record->is_qdq))
             continue;
         const char *text = oct_arena_printf(a, format, own->n[k], left);
@@ -82,7 +89,8 @@ static oct_status add_lines(const oct_graph *g, const op_counts *own, const op_c
     return OCT_OK;
 }
 
-static oct_status take_changes(const oct_graph *was, const oct_graph *is, oct_arena *a, oct_page_lines *lines, oct_err *err)
+static oct_status take_changes(const oct_graph *was, const oct_graph *is, oct_arena *a, oct_page_lines *lines,
+                               oct_err *err)
 {
     op_counts before, after;
     oct_page_line *v = oct_arena_calloc(a, was->n_order + is->n_order + 1, sizeof *v);
@@ -97,7 +105,8 @@ static oct_status take_changes(const oct_graph *was, const oct_graph *is, oct_ar
 
 /* ---- a model ---- */
 
-static oct_status take_model(const oct_eval_model *models, const oct_eval_result *r, size_t k, const oct_target *t, oct_lint **lint, oct_arena *a, oct_page_model *to, oct_err *err)
+static oct_status take_model(const oct_eval_model *models, const oct_eval_result *r, size_t k, const oct_target *t,
+                             oct_lint **lint, oct_arena *a, oct_page_model *to, oct_err *err)
 {
     oct_lint_verdict v;
     oct_page_line *line;
@@ -111,22 +120,25 @@ static oct_status take_model(const oct_eval_model *models, const oct_eval_result
     return OCT_OK;
 }
 
-oct_status qeval_page_open(const oct_eval_model *models, oct_model *const *loaded, const oct_eval_result *r, const qeval_args *a, const oct_cli *cli, oct_arena *arena,
-                           qeval_page *p, oct_err *err)
+oct_status qeval_page_open(const oct_eval_model *models, oct_model *const *loaded, const oct_eval_result *r,
+                           const qeval_args *a, const oct_cli *cli, oct_arena *arena, qeval_page *p, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
     *p = (qeval_page){ .n = r->n_models };
     oct_page_model *m = oct_arena_calloc(arena, r->n_models + 1, sizeof *m);
     p->lint = oct_arena_calloc(arena, r->n_models + 1, sizeof *p->lint);
     tool_command_line(&b, cli, a->argc, a->argv);
-    p->notes = (oct_page_notes){ .title = "Evaluation", .command = b.failed ? NULL : oct_arena_strdup(arena, oct_buf_str(&b)), .model = m };
+    p->notes = (oct_page_notes){ .title = "Evaluation",
+                                 .command = b.failed ? NULL : oct_arena_strdup(arena, oct_buf_str(&b)),
+                                 .model = m };
     oct_buf_free(&b);
     if (!m || !p->lint || !p->notes.command)
         return oct_nomem(err);
     OCT_TRY(oct_target_open(target_name, &p->target, err));
     for (size_t k = 1; k < r->n_models; k++)
         if (!models[k].bf16)
-            OCT_TRY_WITHIN(take_model(models, r, k, p->target, &p->lint[k], arena, &m[k], err), err, "%s", models[k].name);
+            OCT_TRY_WITHIN(take_model(models, r, k, p->target, &p->lint[k], arena, &m[k], err), err, "%s",
+                           models[k].name);
     for (size_t k = 0; k < r->n_models; k++)
         m[k].command = loaded[k] ? oct_model_meta(loaded[k], "octet.command") : NULL;
     return OCT_OK;

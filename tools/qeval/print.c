@@ -53,7 +53,8 @@ static void score_rows(oct_table *t, const oct_eval_result *r)
     }
 }
 
-/* If several models are compared with the float model: a line below the table for each metric and model, with the difference, and one for its speed. */
+/* If several models are compared with the float model: a line below the table for each metric and model, with the
+ * difference, and one for its speed. */
 static void print_drops(const oct_eval_result *r, FILE *f)
 {
     char drop[OCT_DROP_TEXT], speed[OCT_SPEED_TEXT];
@@ -64,7 +65,8 @@ static void print_drops(const oct_eval_result *r, FILE *f)
                 oct_print(f, "%s, %s: %s\n", tool_base(r->models[k].name), s->metric->name, oct_report_drop(drop, s));
         }
         if (r->models[k].speed.runs)
-            oct_print(f, "%s, latency: %s\n", tool_base(r->models[k].name), oct_report_speed(speed, &r->models[k].speed));
+            oct_print(f, "%s, latency: %s\n", tool_base(r->models[k].name),
+                      oct_report_speed(speed, &r->models[k].speed));
     }
 }
 
@@ -77,7 +79,11 @@ static void print_gates(const oct_eval_result *r, const oct_report_context *c, F
         const bool first = i == 0 || c->gates[i - 1].model != g->model;
         if (first)
             oct_print(f, r->n_models > 2 ? "\ngates of %s\n" : "\ngates\n", tool_base(r->models[g->model].name));
-        oct_print(f, "  %-7s %s\n", g->unsure ? g->met ? "met?" : "MISSED?" : g->met ? "met" : "MISSED", oct_report_gate_result(text, g));
+        oct_print(f, "  %-7s %s\n",
+                  g->unsure ? g->met ? "met?" : "MISSED?"
+                  : g->met  ? "met"
+                            : "MISSED",
+                  oct_report_gate_result(text, g));
     }
 }
 
@@ -112,7 +118,8 @@ static void latency_row(oct_table *t, const oct_eval_result *r)
     oct_table_row(t);
     oct_table_cell(t, "latency");
     for (size_t k = 0; k < r->n_models; k++)
-        oct_table_cell(t, "%s%s", is_wide(&r->models[k].latency) ? "~" : "", oct_fmt_ms(a, r->models[k].latency.median));
+        oct_table_cell(t, "%s%s", is_wide(&r->models[k].latency) ? "~" : "",
+                       oct_fmt_ms(a, r->models[k].latency.median));
     if (r->n_models == 2)
         oct_table_cell(t, "%s", oct_report_speed(words, &r->models[1].speed));
     oct_table_row(t);
@@ -123,7 +130,8 @@ static void latency_row(oct_table *t, const oct_eval_result *r)
         oct_table_cell(t, "%s-%s", b, oct_fmt_ms(c, r->models[k].latency.q3));
     }
     if (r->n_models == 2)
-        oct_table_cell(t, "%d runs in turn, %d thread%s", r->models[0].latency.runs, r->threads, r->threads == 1 ? "" : "s");
+        oct_table_cell(t, "%d runs in turn, %d thread%s", r->models[0].latency.runs, r->threads,
+                       r->threads == 1 ? "" : "s");
 }
 
 static void size_rows(oct_table *t, const oct_eval_result *r)
@@ -133,12 +141,16 @@ static void size_rows(oct_table *t, const oct_eval_result *r)
         oct_table_row(t);
         oct_table_cell(t, "%s", row ? "memory" : "size");
         for (size_t k = 0; k < r->n_models; k++)
-            oct_table_cell(t, "%s", row && r->models[k].runner ? "not known" : oct_fmt_bytes(text, row ? r->models[k].peak_bytes : r->models[k].size_bytes));
+            oct_table_cell(t, "%s",
+                           row && r->models[k].runner
+                               ? "not known"
+                               : oct_fmt_bytes(text, row ? r->models[k].peak_bytes : r->models[k].size_bytes));
         if (r->n_models == 2) {
             const oct_eval_model_result *f = &r->models[0], *q = &r->models[1];
-            oct_table_cell(t, "%s", ratio_text(ratio, (double)(row ? f->peak_bytes : f->size_bytes),
-                                               (double)(row ? q->peak_bytes : q->size_bytes), row ? "less" : "smaller",
-                                               row ? "more" : "larger"));
+            oct_table_cell(t, "%s",
+                           ratio_text(ratio, (double)(row ? f->peak_bytes : f->size_bytes),
+                                      (double)(row ? q->peak_bytes : q->size_bytes), row ? "less" : "smaller",
+                                      row ? "more" : "larger"));
         }
     }
     oct_table_row(t);
@@ -158,7 +170,12 @@ static oct_status print_summary(const oct_eval_result *r, FILE *f, oct_err *err)
     oct_table_column(t, "", OCT_LEFT);
     for (size_t k = 0; k < r->n_models; k++) {
         char title[24];
-        snprintf(title, sizeof title, r->n_models > 2 && k ? "quant %zu" : k ? "quant" : r->n_models > 1 ? "float" : "model", k);
+        snprintf(title, sizeof title,
+                 r->n_models > 2 && k ? "quant %zu"
+                 : k                  ? "quant"
+                 : r->n_models > 1    ? "float"
+                                      : "model",
+                 k);
         oct_table_column(t, title, OCT_RIGHT);
     }
     if (r->n_models == 2)
@@ -198,8 +215,11 @@ static oct_status print_outputs(const oct_eval_result *r, const oct_eval_model_r
         codes |= !oct_output_is_numbers(m->outputs[i].form);
         apart |= m->outputs[i].apart > 0;
     }
-    oct_table *t = oct_table_of(codes && apart ? "lrrrrr" : codes || apart ? "lrrrr" : "lrrr",
-                                (const char *[]){ "output", "SQNR", "cosine", "max error", codes ? "matched" : "other length", "other length" });
+    oct_table *t = oct_table_of(codes && apart   ? "lrrrrr"
+                                : codes || apart ? "lrrrr"
+                                                 : "lrrr",
+                                (const char *[]){ "output", "SQNR", "cosine", "max error",
+                                                  codes ? "matched" : "other length", "other length" });
     for (size_t i = 0; i < r->n_outputs; i++) {
         const oct_eval_output *o = &m->outputs[i];
         const bool numbers = !isnan(o->sqnr_db) || o->broken;
@@ -234,7 +254,8 @@ static oct_status print_layers(const oct_eval_model_result *m, bool all, FILE *f
 {
     char db[32];
     size_t n = all || m->n_layers < WORST ? m->n_layers : WORST;
-    oct_table *t = oct_table_of("lllrrrrrr", (const char *[]){ "layer", "op", "scheme", "own", "SQNR", "saturated", "codes", "dead", "weights" });
+    oct_table *t = oct_table_of("lllrrrrrr", (const char *[]){ "layer", "op", "scheme", "own", "SQNR", "saturated",
+                                                               "codes", "dead", "weights" });
     for (size_t i = 0; i < n; i++) {
         const oct_eval_layer *l = &m->layers[i];
         oct_table_row(t);
@@ -262,10 +283,13 @@ static void print_legend(const oct_eval_model_result *m, FILE *f)
     size_t by[3] = { 0 };
     for (size_t i = 0; i < m->n_layers; i++)
         by[m->layers[i].how]++;
-    oct_print(f, "saturated: values beyond the range; codes: share of the quantized values that occur; dead: channels that are constant only here; weights: SQNR of the weights\n");
+    oct_print(
+        f,
+        "saturated: values beyond the range; codes: share of the quantized values that occur; dead: channels that are constant only here; weights: SQNR of the weights\n");
     if (by[OCT_PAIR_NAME] == m->n_layers)
         return;
-    oct_print(f, "of %zu layers %zu were found by name, %zu by structure, %zu by weights\n", m->n_layers, by[OCT_PAIR_NAME], by[OCT_PAIR_STRUCTURE], by[OCT_PAIR_WEIGHTS]);
+    oct_print(f, "of %zu layers %zu were found by name, %zu by structure, %zu by weights\n", m->n_layers,
+              by[OCT_PAIR_NAME], by[OCT_PAIR_STRUCTURE], by[OCT_PAIR_WEIGHTS]);
 }
 
 static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f, oct_err *err)
@@ -273,7 +297,8 @@ static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f,
     char ms[32], bytes[32];
     double sum = 0;
     size_t n = all || m->n_steps < PROFILE_ROWS ? m->n_steps : PROFILE_ROWS;
-    oct_table *t = oct_table_of("lllrrrr", (const char *[]){ "step", "op", "scheme", "time", "share", "GOP/s", "bytes" });
+    oct_table *t =
+        oct_table_of("lllrrrr", (const char *[]){ "step", "op", "scheme", "time", "share", "GOP/s", "bytes" });
     for (size_t i = 0; i < m->n_steps; i++)
         sum += m->steps[i].seconds;
     for (size_t i = 0; i < n; i++) {
@@ -295,7 +320,8 @@ static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f,
     return st;
 }
 
-/* Time, rate and share of the peak for one side of a row. A time that varies widely is marked, and its rate is left out. */
+/* Time, rate and share of the peak for one side of a row. A time that varies widely is marked, and its rate is left
+ * out. */
 static void cost_cells(oct_table *t, const oct_eval_cost *c)
 {
     char ms[32];
@@ -330,7 +356,9 @@ static oct_status print_costs(const oct_eval_model_result *m, bool all, FILE *f,
 {
     char bytes[32];
     size_t n = all || m->n_costs < PROFILE_ROWS ? m->n_costs : PROFILE_ROWS;
-    oct_table *t = oct_table_of("lllrrrrrrrrr", (const char *[]){ "layer", "op", "scheme", "float", "GOP/s", "roof", "quant", "GOP/s", "roof", "faster", "weights", "results" });
+    oct_table *t =
+        oct_table_of("lllrrrrrrrrr", (const char *[]){ "layer", "op", "scheme", "float", "GOP/s", "roof", "quant",
+                                                       "GOP/s", "roof", "faster", "weights", "results" });
     for (size_t i = 0; i < n; i++) {
         const oct_eval_cost_row *c = &m->costs[i];
         oct_table_row(t);
@@ -353,17 +381,22 @@ static oct_status print_costs(const oct_eval_model_result *m, bool all, FILE *f,
 /* Explains the columns, and gives the peaks to which shares refer. */
 static void print_roof(const oct_eval_result *r, FILE *f)
 {
-    oct_print(f, "faster: float's time by quant's; weights and results: bytes of quant; ~: quartiles more than %.0f %% apart, nothing is concluded\n", 100 * OCT_WIDE_SPREAD);
-    oct_print(f, "roof: share of the shortest time by %.1f GOP/s float, %.1f GOP/s int8 (products of 512 x 512, measured here) and %.1f GB/s (copying in the cache)\n",
-              2e-9 * r->machine.float_macs, 2e-9 * r->machine.int8_macs, 1e-9 * r->machine.bytes);
+    oct_print(
+        f,
+        "faster: float's time by quant's; weights and results: bytes of quant; ~: quartiles more than %.0f %% apart, nothing is concluded\n",
+        100 * OCT_WIDE_SPREAD);
+    oct_print(
+        f,
+        "roof: share of the shortest time by %.1f GOP/s float, %.1f GOP/s int8 (products of 512 x 512, measured here) and %.1f GB/s (copying in the cache)\n",
+        2e-9 * r->machine.float_macs, 2e-9 * r->machine.int8_macs, 1e-9 * r->machine.bytes);
 }
 
 /* The arena and its lower bound. */
 static void print_arena(const oct_eval_model_result *m, FILE *f)
 {
     char arena[32], live[32];
-    oct_print(f, "intermediate tensors: %s; at most %s of them are alive at once\n", oct_fmt_bytes(arena, m->arena_bytes),
-              oct_fmt_bytes(live, m->live_bytes));
+    oct_print(f, "intermediate tensors: %s; at most %s of them are alive at once\n",
+              oct_fmt_bytes(arena, m->arena_bytes), oct_fmt_bytes(live, m->live_bytes));
 }
 
 static oct_status print_sweep(const oct_eval_result *r, FILE *f, oct_err *err)
@@ -375,7 +408,12 @@ static oct_status print_sweep(const oct_eval_result *r, FILE *f, oct_err *err)
         return OCT_OK;
     }
     for (size_t k = 0; k < r->n_models; k++) {
-        snprintf(title, sizeof title, r->n_models > 2 && k ? "quant %zu" : k ? "quant" : r->n_models > 1 ? "float" : "model", k);
+        snprintf(title, sizeof title,
+                 r->n_models > 2 && k ? "quant %zu"
+                 : k                  ? "quant"
+                 : r->n_models > 1    ? "float"
+                                      : "model",
+                 k);
         oct_table_column(t, title, OCT_RIGHT);
         if (k)
             oct_table_column(t, "faster", OCT_RIGHT);
@@ -418,7 +456,8 @@ static oct_status print_profiles(const oct_eval_result *r, bool all, FILE *f, oc
     return OCT_OK;
 }
 
-oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, bool steps, FILE *f, oct_err *err)
+oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, bool steps, FILE *f,
+                       oct_err *err)
 {
     char count[32], machine[OCT_ENVIRONMENT_TEXT];
     for (size_t k = 0; k < r->n_models; k++)
@@ -450,8 +489,11 @@ oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bo
         }
         if (!m->n_layers)
             continue;
-        oct_print(f, "\n%s%s%s (%s samples; own: with inputs as in the float model; SQNR: with the error of everything before)\n", all_layers ? "layers" : "worst layers",
-                  r->n_models > 2 ? " of " : "", r->n_models > 2 ? tool_base(m->name) : "", oct_fmt_count(count, r->layer_samples));
+        oct_print(
+            f,
+            "\n%s%s%s (%s samples; own: with inputs as in the float model; SQNR: with the error of everything before)\n",
+            all_layers ? "layers" : "worst layers", r->n_models > 2 ? " of " : "",
+            r->n_models > 2 ? tool_base(m->name) : "", oct_fmt_count(count, r->layer_samples));
         OCT_TRY(print_layers(m, all_layers, f, err));
         print_legend(m, f);
     }

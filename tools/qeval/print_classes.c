@@ -18,7 +18,8 @@ static const oct_class_row *row_of(const oct_class_table *t, int64_t class_numbe
 
 static oct_status print_rows(const oct_class_table *f, const oct_class_table *q, FILE *out, oct_err *err)
 {
-    oct_table *t = oct_table_of("rrrrrr", (const char *[]){ "class", q->counts ? q->counts : "samples", "precision", "recall", "f1", "f1 of float" });
+    oct_table *t = oct_table_of("rrrrrr", (const char *[]){ "class", q->counts ? q->counts : "samples", "precision",
+                                                            "recall", "f1", "f1 of float" });
     char own_of_float[32];
     snprintf(own_of_float, sizeof own_of_float, "%s of float", q->own ? q->own : "");
     if (q->own) {
@@ -109,6 +110,7 @@ oct_status qeval_print_classes(const oct_eval_result *r, size_t k, FILE *out, oc
     OCT_TRY(print_rows(&r->models[0].classes, c, out, err));
     if (!c->n_cells)
         return OCT_OK;
-    oct_print(out, c->n_rows <= MOST_MATRIX ? "\nlabels, and what they were taken for\n" : "\nwhat was taken for something else most often\n");
+    oct_print(out, c->n_rows <= MOST_MATRIX ? "\nlabels, and what they were taken for\n"
+                                            : "\nwhat was taken for something else most often\n");
     return c->n_rows <= MOST_MATRIX ? print_matrix(c, out, err) : print_confused(c, out, err);
 }

@@ -9,55 +9,62 @@
 #include "quant/examine.h"
 
 typedef struct qeval_args {
-    const char *model;       /* the float model, or the only one */
-    oct_cli_list others;     /* quantized models */
+    const char *model;   /* the float model, or the only one */
+    oct_cli_list others; /* quantized models */
     tool_data data;
     oct_cli_list metrics;
     oct_cli_list max_drop;
     const char *gate[OCT_GATE_KINDS]; /* the values of the options of the other gates, by kind; NULL: not given */
     int argc;                         /* the command line, for the page */
     char *const *argv;
-    const char *baseline;             /* an earlier report, or NULL */
-    const char *gates;                /* a file of gates, or NULL */
+    const char *baseline;       /* an earlier report, or NULL */
+    const char *gates;          /* a file of gates, or NULL */
     oct_metric_command command; /* the metric of --metric-cmd; its command is NULL if it is not given */
     int64_t batch, runs;
-    const char *compute;     /* "bf16", or NULL */
-    const char *runner, *runner_for; /* a command that runs models, or NULL; and which models it runs: "all" (also if NULL) or "quant" */
+    const char *compute;             /* "bf16", or NULL */
+    const char *runner, *runner_for; /* a command that runs models, or NULL; and which models it runs: "all" (also if
+                                        NULL) or "quant" */
     double runner_timeout;           /* seconds */
     const char *decode, *truth; /* a rule for outputs, and a file with the truth about the samples; NULL: not given */
     bool per_class, layers, latency, sweep, profile, check, sensitivity;
     double rtol, atol;
-    const char *part;        /* the output file for a part of the samples; NULL: all samples are evaluated */
-    oct_cli_list parts;      /* parts to be joined; empty: samples are run */
+    const char *part;   /* the output file for a part of the samples; NULL: all samples are evaluated */
+    oct_cli_list parts; /* parts to be joined; empty: samples are run */
     const char *outputs, *html, *junit, *markdown, *sensitivity_file;
 } qeval_args;
 
-/* Prints the comparison as tables. all_layers: every layer, not only the worst ones; steps: the profile of steps, if there is one. */
-oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, bool steps, FILE *f, oct_err *err);
+/* Prints the comparison as tables. all_layers: every layer, not only the worst ones; steps: the profile of steps, if
+ * there is one. */
+oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, bool steps, FILE *f,
+                       oct_err *err);
 
 /* asked.c: the options that parts of an evaluation have in common. Appends them as a text. loaded: the models. */
-oct_status qeval_put_asked(const qeval_args *a, oct_model *const *loaded, int64_t layer_samples, oct_buf *b, oct_err *err);
+oct_status qeval_put_asked(const qeval_args *a, oct_model *const *loaded, int64_t layer_samples, oct_buf *b,
+                           oct_err *err);
 typedef struct qeval_joining {
     uint64_t *hash;        /* of each model, as from oct_model_hash */
     int64_t layer_samples; /* as in oct_eval_options */
     oct_gates gates;       /* the gates of the parts' command lines */
 } qeval_joining;
-/* Reads them into a, whose other fields do not change; texts are in arena. OCT_EMALFORMED. OCT_EUSAGE: a file has changed since. */
+/* Reads them into a, whose other fields do not change; texts are in arena. OCT_EMALFORMED. OCT_EUSAGE: a file has
+ * changed since. */
 oct_status qeval_take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err);
 oct_status qeval_changed(const char *path, oct_err *err); /* Fails with OCT_EUSAGE: the file has changed */
 /* The same for parts of measuring sensitivities. Only q->hash is filled. */
 oct_status qeval_put_asked_sensitivity(const qeval_args *a, oct_model *const *loaded, oct_buf *b, oct_err *err);
-oct_status qeval_take_asked_sensitivity(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err);
+oct_status qeval_take_asked_sensitivity(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q,
+                                        oct_err *err);
 
-/* page_notes.c: what the page says about the models. `open` fills notes, which exist until `close`, also after a failure. */
+/* page_notes.c: what the page says about the models. `open` fills notes, which exist until `close`, also after a
+ * failure. */
 typedef struct qeval_page {
     oct_page_notes notes;
     oct_target *target;
     oct_lint **lint; /* [n], for each model, or NULL */
     size_t n;
 } qeval_page;
-oct_status qeval_page_open(const oct_eval_model *models, oct_model *const *loaded, const oct_eval_result *r, const qeval_args *a, const oct_cli *cli, oct_arena *arena,
-                           qeval_page *p, oct_err *err);
+oct_status qeval_page_open(const oct_eval_model *models, oct_model *const *loaded, const oct_eval_result *r,
+                           const qeval_args *a, const oct_cli *cli, oct_arena *arena, qeval_page *p, oct_err *err);
 void qeval_page_close(qeval_page *p);
 
 /* print_classes.c: prints each class of models[k] and which classes are confused, if that was requested. */
@@ -70,8 +77,8 @@ oct_status qeval_read_baseline(const qeval_args *a, oct_arena *arena, oct_baseli
 /* Prints a line for each missed gate except the last, which becomes the error. OCT_EGOAL: a gate was missed. */
 oct_status qeval_judge_gates(oct_cli *cli, const oct_eval_result *r, const oct_report_context *c, oct_err *err);
 
-/* rank_causes.c: measures the cost of quantizing each value and each layer of the quantized model, prints it and writes the JSON; or writes a part of the
- * measurements (a->part). */
+/* rank_causes.c: measures the cost of quantizing each value and each layer of the quantized model, prints it and writes
+ * the JSON; or writes a part of the measurements (a->part). */
 oct_status qeval_sensitivity(const qeval_args *a, oct_cli *cli, oct_err *err);
 /* The same from all parts. a gets the options of the parts. */
 oct_status qeval_join_sensitivity(qeval_args *a, const oct_parts *parts, oct_cli *cli, oct_err *err);

@@ -37,7 +37,8 @@ static oct_status load(session *s, oct_err *err)
     OCT_TRY(check_hashes(s, err));
     if (!oct_model_meta(s->quantized, OCT_SCALED_KEY))
         return OCT_OK;
-    oct_fail(err, OCT_EUNSUPPORTED, "%s: channels were multiplied by factors when it was made, so its scales are not the float model's", path);
+    oct_fail(err, OCT_EUNSUPPORTED,
+             "%s: channels were multiplied by factors when it was made, so its scales are not the float model's", path);
     oct_hint(err, "qconvert --sensitivity measures it when it makes the model");
     return OCT_EUNSUPPORTED;
 }
@@ -50,7 +51,8 @@ static oct_status check_source(const session *s, oct_err *err)
         once |= strcmp(s->a->data.specs.v[i], "-") == 0 || strncmp(s->a->data.specs.v[i], "pipe:", 5) == 0;
     if (!once)
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "--sensitivity in parts needs samples in files: 'qeval merge' reads them again, and starts no command");
+    oct_fail(err, OCT_EUSAGE,
+             "--sensitivity in parts needs samples in files: 'qeval merge' reads them again, and starts no command");
     oct_hint(err, "write them to files, as with 'qcalib pack'");
     return OCT_EUSAGE;
 }
@@ -58,8 +60,13 @@ static oct_status check_source(const session *s, oct_err *err)
 static oct_status measure(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
-    const oct_convert_opts o = { .name = a->model, .whole = a->data.skip_bad, .sensitivity = !a->part, .sensitivity_file = a->sensitivity_file,
-                                 .sensitivity_parts = s->parts, .job = { .threads = (int)s->cli->threads }, .listener = { .progress = tool_say_progress, .note = tool_say_note, .arg = s->cli } };
+    const oct_convert_opts o = { .name = a->model,
+                                 .whole = a->data.skip_bad,
+                                 .sensitivity = !a->part,
+                                 .sensitivity_file = a->sensitivity_file,
+                                 .sensitivity_parts = s->parts,
+                                 .job = { .threads = (int)s->cli->threads },
+                                 .listener = { .progress = tool_say_progress, .note = tool_say_note, .arg = s->cli } };
     OCT_TRY(oct_conversion_open(&s->c, &o, err));
     OCT_TRY(oct_target_open("octet", &s->target, err));
     s->c.o.job.target = s->target;
@@ -82,15 +89,18 @@ static void print_found(const session *s, FILE *f)
     oct_print(f, "quant %s\n", s->a->others.v[0]);
     oct_print(f, "%zu quantized values and %zu layers with quantized weights are measured\n", n->values, n->layers);
     if (n->other_values + n->other_layers)
-        oct_print(f, "%zu values and %zu layers are not: the float model has none of their names, or their scales are found when the model runs\n",
-                  n->other_values, n->other_layers);
+        oct_print(
+            f,
+            "%zu values and %zu layers are not: the float model has none of their names, or their scales are found when the model runs\n",
+            n->other_values, n->other_layers);
 }
 
 static void print_culprits(const oct_culprits *k, FILE *f)
 {
     char text[OCT_CULPRITS_TEXT];
     if (k->names)
-        oct_print(f, "%zu node%s cause%s most of the loss: %s; %s\n", k->n, k->n == 1 ? "" : "s", k->n == 1 ? "s" : "", k->names, oct_culprits_text(text, k));
+        oct_print(f, "%zu node%s cause%s most of the loss: %s; %s\n", k->n, k->n == 1 ? "" : "s", k->n == 1 ? "s" : "",
+                  k->names, oct_culprits_text(text, k));
 }
 
 static oct_status write_json(const session *s, oct_err *err)
@@ -167,15 +177,18 @@ oct_status qeval_sensitivity(const qeval_args *a, oct_cli *cli, oct_err *err)
 {
     session s = { .a = a, .cli = cli };
     if (a->others.n != 1)
-        return oct_fail(err, OCT_EUSAGE, "--sensitivity takes a float model and one that was quantized from it, and %zu are given", 1 + a->others.n);
+        return oct_fail(err, OCT_EUSAGE,
+                        "--sensitivity takes a float model and one that was quantized from it, and %zu are given",
+                        1 + a->others.n);
     return run(&s, err);
 }
 
 /* Refuses options that merging accepts only for parts of evaluations. */
 static oct_status check_options(const oct_cli *cli, oct_err *err)
 {
-    static const char *const no[] = { "latency", "runs", "profile", "max-drop", "min-agreement", "min-sqnr", "min-speedup", "max-latency", "max-size", "max-memory",
-                                      "gates", "baseline", "html", "junit", "markdown" };
+    static const char *const no[] = { "latency",  "runs",        "profile",     "max-drop", "min-agreement",
+                                      "min-sqnr", "min-speedup", "max-latency", "max-size", "max-memory",
+                                      "gates",    "baseline",    "html",        "junit",    "markdown" };
     for (size_t i = 0; i < OCT_COUNT(no); i++)
         if (oct_cli_given(cli, no[i])) {
             oct_fail(err, OCT_EUSAGE, "the parts are of --sensitivity: there is nothing for --%s", no[i]);

@@ -20,11 +20,13 @@ oct_choice oct_bgemm_choose(oct_isa have, const oct_extent *e)
     for (size_t i = 0; i < OCT_COUNT(kernels); i++)
         if ((kernels[i].isa & ~have) == 0)
             oct_choice_offer(&p, &kernels[i], kernels[i].name, e,
-                             (oct_cost_tile){ kernels[i].mr, kernels[i].nr, kernels[i].nr < 16 ? 1 : 16, kernels[i].panel == OCT_SPANEL_PAIRS ? OCT_BGEMM_BLOCK : 1 });
+                             (oct_cost_tile){ kernels[i].mr, kernels[i].nr, kernels[i].nr < 16 ? 1 : 16,
+                                              kernels[i].panel == OCT_SPANEL_PAIRS ? OCT_BGEMM_BLOCK : 1 });
     return p;
 }
 
 oct_status oct_bgemm_prepare(oct_sgemm *p, size_t rows, size_t n, size_t k, int threads, oct_err *err)
 {
-    return oct_sgemm_plan(p, oct_bgemm_choose(oct_isa_active(), &(oct_extent){ rows, n, k }).record, n, k, threads, err);
+    return oct_sgemm_plan(p, oct_bgemm_choose(oct_isa_active(), &(oct_extent){ rows, n, k }).record, n, k, threads,
+                          err);
 }

@@ -1,6 +1,7 @@
-/* lib/kernels/bgemm/flushing.h -- the mode of an x86 CPU in which vector instructions treat denormal numbers as denormals.h says (FTZ and DAZ). What is to
- * be computed in it stands in a function that is not inlined: compilers move arithmetic across changes of the mode, but not across calls. Over SIMDe,
- * which has no such mode, the four macros are functions that flush. Internal. */
+/* lib/kernels/bgemm/flushing.h -- the mode of an x86 CPU in which vector instructions treat denormal numbers as
+ * denormals.h says (FTZ and DAZ). What is to be computed in it stands in a function that is not inlined: compilers move
+ * arithmetic across changes of the mode, but not across calls. Over SIMDe, which has no such mode, the four macros are
+ * functions that flush. Internal. */
 #ifndef OCT_KERNELS_FLUSHING_H
 #define OCT_KERNELS_FLUSHING_H
 
@@ -19,12 +20,12 @@
 #define OCT_ADD256 _mm256_add_ps
 #define OCT_FMA512 _mm512_fmadd_ps
 #define OCT_ADD512 _mm512_add_ps
-#define OCT_FLUSHING(call)                       \
-    do {                                         \
-        const unsigned mode = _mm_getcsr();      \
-        _mm_setcsr(mode | 0x8040);               \
-        call;                                    \
-        _mm_setcsr(mode);                        \
+#define OCT_FLUSHING(call)                  \
+    do {                                    \
+        const unsigned mode = _mm_getcsr(); \
+        _mm_setcsr(mode | 0x8040);          \
+        call;                               \
+        _mm_setcsr(mode);                   \
     } while (0)
 #endif
 

@@ -6,8 +6,25 @@
 
 void oct_conv_geom_init(oct_conv_geom *g)
 {
-    *g = (oct_conv_geom){ .n = 1, .d = 1, .h = 1, .w = 1, .c = 1, .od = 1, .oh = 1, .ow = 1, .oc = 1,
-                          .kd = 1, .kh = 1, .kw = 1, .sd = 1, .sh = 1, .sw = 1, .dd = 1, .dh = 1, .dw = 1, .groups = 1 };
+    *g = (oct_conv_geom){ .n = 1,
+                          .d = 1,
+                          .h = 1,
+                          .w = 1,
+                          .c = 1,
+                          .od = 1,
+                          .oh = 1,
+                          .ow = 1,
+                          .oc = 1,
+                          .kd = 1,
+                          .kh = 1,
+                          .kw = 1,
+                          .sd = 1,
+                          .sh = 1,
+                          .sw = 1,
+                          .dd = 1,
+                          .dh = 1,
+                          .dw = 1,
+                          .groups = 1 };
 }
 
 static oct_status check_count(const int64_t *dims, int n, const char *what, oct_err *err)
@@ -21,11 +38,12 @@ static oct_status check_count(const int64_t *dims, int n, const char *what, oct_
 
 oct_status oct_conv_geom_check(const oct_conv_geom *g, oct_err *err)
 {
-    const int64_t ones[] = { g->d, g->h, g->w, g->c, g->od, g->oh, g->ow, g->oc, g->kd, g->kh,
-                             g->kw, g->sd, g->sh, g->sw, g->dd, g->dh, g->dw, g->groups };
+    const int64_t ones[] = { g->d,  g->h,  g->w,  g->c,  g->od, g->oh, g->ow, g->oc, g->kd,
+                             g->kh, g->kw, g->sd, g->sh, g->sw, g->dd, g->dh, g->dw, g->groups };
     for (size_t i = 0; i < OCT_COUNT(ones); i++)
         if (ones[i] < 1)
-            return oct_fail(err, OCT_EMALFORMED, "convolution: a dimension, stride or dilation is %lld", (long long)ones[i]);
+            return oct_fail(err, OCT_EMALFORMED, "convolution: a dimension, stride or dilation is %lld",
+                            (long long)ones[i]);
     const int64_t small[] = { g->sd, g->sh, g->sw, g->dd, g->dh, g->dw, g->pd, g->ph, g->pw };
     for (size_t i = 0; i < OCT_COUNT(small); i++)
         if (small[i] > INT32_MAX || small[i] < -(int64_t)INT32_MAX)
@@ -47,8 +65,8 @@ oct_status oct_conv_geom_check(const oct_conv_geom *g, oct_err *err)
 oct_conv_path oct_conv_choose(const oct_conv_geom *g)
 {
     const size_t taps = oct_conv_taps(g);
-    if (taps == 1 && g->sd == 1 && g->sh == 1 && g->sw == 1 && !g->pd && !g->ph && !g->pw && g->od == g->d && g->oh == g->h &&
-        g->ow == g->w && g->groups == 1)
+    if (taps == 1 && g->sd == 1 && g->sh == 1 && g->sw == 1 && !g->pd && !g->ph && !g->pw && g->od == g->d &&
+        g->oh == g->h && g->ow == g->w && g->groups == 1)
         return OCT_CONV_DENSE;
     if (g->groups > 1 && g->c == g->groups && g->oc == g->groups)
         return OCT_CONV_DEPTHWISE;

@@ -32,8 +32,10 @@ const oct_qdw_kernel *oct_qdw_kernels(size_t *n)
     return qdw;
 }
 
-/* A tile is a pixel, a row of it some of its channels. A step is a tap, for records that slide one that the pixel before does not have. */
-static void offer(oct_choice *p, const void *record, const char *name, const oct_conv_geom *g, size_t channels, bool slides)
+/* A tile is a pixel, a row of it some of its channels. A step is a tap, for records that slide one that the pixel
+ * before does not have. */
+static void offer(oct_choice *p, const void *record, const char *name, const oct_conv_geom *g, size_t channels,
+                  bool slides)
 {
     const size_t rows = ((size_t)g->c + channels - 1) / channels;
     const oct_extent e = { rows, oct_conv_pixels(g), slides ? (size_t)g->kh * oct_rows_advance(g) : oct_conv_taps(g) };
@@ -43,7 +45,8 @@ static void offer(oct_choice *p, const void *record, const char *name, const oct
 /* Kernels of 3 taps along the line that slide along it. */
 static bool suits_lines(const oct_sdw_kernel *k, const oct_conv_geom *g)
 {
-    return g->kw == 3 && g->kd == 1 && (size_t)g->c % k->multiple == 0 && g->ow >= 4 && g->ow <= OCT_SDW_LINE && oct_rows_advance(g) < 3;
+    return g->kw == 3 && g->kd == 1 && (size_t)g->c % k->multiple == 0 && g->ow >= 4 && g->ow <= OCT_SDW_LINE &&
+           oct_rows_advance(g) < 3;
 }
 
 const oct_sdw_kernel *oct_sdw_select(oct_isa have, const oct_conv_geom *g)

@@ -17,7 +17,8 @@ bool oct_padded_plan(const oct_conv_geom *g, size_t size, oct_padded *p)
         return false;
     const int64_t h = (int64_t)reach_h, w = (int64_t)reach_w;
     const bool lies = g->ldx == g->c && g->ph == 0 && g->pw == 0 && h <= g->h && w <= g->w;
-    *p = lies ? (oct_padded){ g->h, g->w, 0 } : (oct_padded){ h, w, (size_t)g->n * (size_t)h * (size_t)w * (size_t)g->c * size };
+    *p = lies ? (oct_padded){ g->h, g->w, 0 }
+              : (oct_padded){ h, w, (size_t)g->n * (size_t)h * (size_t)w * (size_t)g->c * size };
     return true;
 }
 
@@ -58,11 +59,13 @@ static void copy_lines(void *arg, size_t begin, size_t end, size_t thread)
         if (y < 0 || y >= g->h || from == until)
             memset(to, w->pad, (size_t)w->p->w * w->pixel);
         else
-            copy_line(w, w->x + (size_t)((image * g->h + y) * g->w + from - g->pw) * w->step, (size_t)from, (size_t)until, to);
+            copy_line(w, w->x + (size_t)((image * g->h + y) * g->w + from - g->pw) * w->step, (size_t)from,
+                      (size_t)until, to);
     }
 }
 
-void oct_padded_copy(const oct_padded *p, const oct_conv_geom *g, oct_pool *pool, size_t size, uint8_t pad, const void *x, void *to)
+void oct_padded_copy(const oct_padded *p, const oct_conv_geom *g, oct_pool *pool, size_t size, uint8_t pad,
+                     const void *x, void *to)
 {
     enum { LINES = 16 };
     const job w = { p, g, (size_t)g->c * size, (size_t)g->ldx * size, pad, x, to };

@@ -8,7 +8,8 @@
 #include <assert.h>
 #include <string.h>
 
-/* Sums and pixels that go through the kernel together, at most: by a table of taps, and by lines. NEAR: bytes of the image. */
+/* Sums and pixels that go through the kernel together, at most: by a table of taps, and by lines. NEAR: bytes of the
+ * image. */
 enum { SUMS = 4096, PIXELS = 32, LINE_SUMS = 32768, LINE_PIXELS = 128, NEAR = 24 << 10 };
 
 static size_t row_of(const oct_conv_geom *g)
@@ -56,18 +57,20 @@ static size_t pixels_of(const oct_qconv *p)
 {
     if (!p->dw->columns)
         return fit(SUMS, PIXELS, &p->lanes);
-    const size_t ow = (size_t)p->lanes.ow, most = fit(LINE_SUMS, LINE_PIXELS, &p->lanes), parts = (ow + most - 1) / most;
+    const size_t ow = (size_t)p->lanes.ow, most = fit(LINE_SUMS, LINE_PIXELS, &p->lanes),
+                 parts = (ow + most - 1) / most;
     return (ow + parts - 1) / parts;
 }
 
-/* A work item: whole lines where the kernel takes them, as many as leave their part of the image (a line of the cache a pixel, of which each
- * unit of channels takes some) in the first-level cache. */
+/* A work item: whole lines where the kernel takes them, as many as leave their part of the image (a line of the cache a
+ * pixel, of which each unit of channels takes some) in the first-level cache. */
 static size_t block_of(const oct_qconv *p)
 {
     const size_t block = oct_dw_block((size_t)p->lanes.c), ow = (size_t)p->lanes.ow;
     if (!p->dw->columns)
         return block;
-    const size_t near = NEAR / ((size_t)p->lanes.w * 64), most = near > 3 ? (near - 3) / (size_t)p->lanes.sh + 1 : 1, lines = (block + ow - 1) / ow;
+    const size_t near = NEAR / ((size_t)p->lanes.w * 64), most = near > 3 ? (near - 3) / (size_t)p->lanes.sh + 1 : 1,
+                 lines = (block + ow - 1) / ow;
     return (lines < most ? lines : most) * ow;
 }
 
@@ -92,7 +95,8 @@ bool oct_qdw_sizes(oct_qconv *p, size_t *thread)
     size_t values;
     if (!oct_mul_size(taps, row, &values) || values > SIZE_MAX / 16 || taps > SIZE_MAX / 16 / p->block)
         return false;
-    p->packed_size = row * sizeof(int32_t) + (p->dw->columns ? oct_qdw_columns_size((size_t)p->lanes.c) : values * sizeof(int16_t));
+    p->packed_size =
+        row * sizeof(int32_t) + (p->dw->columns ? oct_qdw_columns_size((size_t)p->lanes.c) : values * sizeof(int16_t));
     *thread = thread_bytes(p);
     return true;
 }
@@ -148,7 +152,8 @@ static void finish(const job *w, size_t begin, size_t px, const int32_t *acc)
                    w->y + begin * joined * ldy * oct_qout_size(w->out->kind), ldy);
 }
 
-/* Lines of one kernel call, into the table: as many as there are where the kernel finishes them and takes whole ones. */
+/* Lines of one kernel call, into the table: as many as there are where the kernel finishes them and takes whole
+ * ones. */
 static void point_lines(const job *w, size_t begin, size_t end, const void **table, oct_qdw_lines *l)
 {
     const size_t ow = (size_t)w->p->lanes.ow, most = pixels_of(w->p);
@@ -165,8 +170,15 @@ static void run_lines(void *arg, size_t begin, size_t end, size_t thread)
     const oct_conv_geom *g = &w->p->lanes;
     const void **table;
     int32_t *acc = carve(w, thread, &table);
-    oct_qdw_lines l = { .c = (size_t)g->c, .advance = oct_rows_advance(g), .x = (const uint8_t *const *)table, .flip = w->flip,
-                        .w = w->w, .acc = w->plain ? NULL : acc, .add = w->add, .out = w->out, .ldy = (size_t)g->ldy };
+    oct_qdw_lines l = { .c = (size_t)g->c,
+                        .advance = oct_rows_advance(g),
+                        .x = (const uint8_t *const *)table,
+                        .flip = w->flip,
+                        .w = w->w,
+                        .acc = w->plain ? NULL : acc,
+                        .add = w->add,
+                        .out = w->out,
+                        .ldy = (size_t)g->ldy };
     for (size_t i = begin; i < end; i += l.lines * l.px) {
         point_lines(w, i, end, table, &l);
         l.y = w->y + i * l.ldy;
@@ -185,7 +197,8 @@ static void run_pixels(void *arg, size_t begin, size_t end, size_t thread)
     oct_rows_point(w->rows, begin, end - begin, 1, table);
     for (size_t i = begin; i < end; i += most) {
         const size_t px = end - i < most ? end - i : most;
-        w->p->dw->fn(px, (size_t)w->p->lanes.c, taps, (const uint8_t *const *)table + (i - begin) * taps, w->flip, w->w, acc);
+        w->p->dw->fn(px, (size_t)w->p->lanes.c, taps, (const uint8_t *const *)table + (i - begin) * taps, w->flip, w->w,
+                     acc);
         finish(w, i, px, acc);
     }
 }
@@ -211,7 +224,15 @@ void oct_qdw_run(const oct_qconv *p, oct_pool *pool, const oct_rows *rows, uint8
         add = lane_add;
         of_lanes.mult = out->mult ? lane_mult : NULL;
     }
-    const job w = { p, rows, flip, sums + row_of(&p->lanes), add, &of_lanes, !flip && oct_qout_is_plain(out, c), y, (uint8_t *)scratch + shared,
+    const job w = { p,
+                    rows,
+                    flip,
+                    sums + row_of(&p->lanes),
+                    add,
+                    &of_lanes,
+                    !flip && oct_qout_is_plain(out, c),
+                    y,
+                    (uint8_t *)scratch + shared,
                     oct_round_up(thread_bytes(p), 64) };
     oct_pool_for(pool, rows->count, p->block, p->dw->columns ? run_lines : run_pixels, (void *)(uintptr_t)&w);
 }

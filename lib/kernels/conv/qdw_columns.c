@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The part of w that fits a byte beside `other` in a pair: positive weights of a pair add up to 128 at most, negative ones to
- * -128, so that 255 times either fits 16 bits. */
+/* The part of w that fits a byte beside `other` in a pair: positive weights of a pair add up to 128 at most, negative
+ * ones to -128, so that 255 times either fits 16 bits. */
 static int beside(int w, int other)
 {
     if (w >= 0) {
@@ -20,8 +20,8 @@ static bool is_byte(int w)
     return w >= -128 && w <= 127;
 }
 
-/* Narrow quad of a column's weights: the middle one is shared between both pairs where these are added in 16 bits. False when they have no
- * room for it. */
+/* Narrow quad of a column's weights: the middle one is shared between both pairs where these are added in 16 bits.
+ * False when they have no room for it. */
 static bool quad(bool exact, int w0, int w1, int w2, int8_t to[4])
 {
     if (!is_byte(w0) || !is_byte(w2) || (exact && !is_byte(w1)))

@@ -1,6 +1,6 @@
-/* lib/kernels/conv/qdw_columns_avx512vnni.c -- 3x3 depthwise convolution by columns: vpdpbusd on 64 channels, or on 32 of two pixels, whose
- * bytes are finished and written at once. Other outputs and channels go in 256-bit registers, by vpdpbusd and vpdpwssd of CPUs that may lack
- * AVX-VNNI. */
+/* lib/kernels/conv/qdw_columns_avx512vnni.c -- 3x3 depthwise convolution by columns: vpdpbusd on 64 channels, or on 32
+ * of two pixels, whose bytes are finished and written at once. Other outputs and channels go in 256-bit registers, by
+ * vpdpbusd and vpdpwssd of CPUs that may lack AVX-VNNI. */
 #define MADD _mm256_dpwssd_epi32
 #define QUAD _mm256_dpbusd_epi32
 
@@ -9,7 +9,8 @@
 
 enum { WIDTH = OCT_QDW_BLOCK, PARTS = 4 };
 
-/* 64 values of a column in quads: register i has 4 of every 16, from 4 * i on. Of a block of 32 channels they are of two neighbouring pixels. */
+/* 64 values of a column in quads: register i has 4 of every 16, from 4 * i on. Of a block of 32 channels they are of
+ * two neighbouring pixels. */
 typedef struct quads {
     __m512i q[PARTS];
 } quads;
@@ -19,7 +20,8 @@ OCT_INLINE __m512i row_at(const bool pair, const uint8_t *x, const uint8_t *next
     if (!pair)
         return _mm512_loadu_si512(x);
     const __m256i first = _mm256_loadu_si256((const __m256i *)(const void *)x);
-    return _mm512_inserti64x4(_mm512_castsi256_si512(first), _mm256_loadu_si256((const __m256i *)(const void *)next), 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(first), _mm256_loadu_si256((const __m256i *)(const void *)next),
+                              1);
 }
 
 OCT_INLINE quads column_at(const bool pair, const uint8_t *const *x, const uint8_t *const *next, size_t from)
@@ -28,7 +30,8 @@ OCT_INLINE quads column_at(const bool pair, const uint8_t *const *x, const uint8
     const __m512i r2 = row_at(pair, x[2] + from, next[2] + from);
     const __m512i a = _mm512_unpacklo_epi8(r0, r1), b = _mm512_unpacklo_epi8(r2, r1);
     const __m512i c = _mm512_unpackhi_epi8(r0, r1), d = _mm512_unpackhi_epi8(r2, r1);
-    return (quads){ { _mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b), _mm512_unpacklo_epi16(c, d), _mm512_unpackhi_epi16(c, d) } };
+    return (quads){ { _mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b), _mm512_unpacklo_epi16(c, d),
+                      _mm512_unpackhi_epi16(c, d) } };
 }
 
 /* The second pixel of a and the first of b. */
@@ -47,7 +50,8 @@ typedef struct view {
 } view;
 
 /* advance: columns from one pixel to the next, if known: what they have in common stays in registers. */
-OCT_INLINE void slide(const bool pair, const size_t advance, bool first, const uint8_t *const *x, const uint8_t *const *next, size_t from, view *v)
+OCT_INLINE void slide(const bool pair, const size_t advance, bool first, const uint8_t *const *x,
+                      const uint8_t *const *next, size_t from, view *v)
 {
     const view before = *v;
     v->c = column_at(pair, x + 6, next + 6, from);
@@ -78,8 +82,8 @@ typedef struct ending {
     oct_qlast last;
 } ending;
 
-OCT_INLINE void block_line(const bool pair, const size_t advance, const oct_qdw_lines *l, const ending *k, const int8_t *w, const uint8_t *const *x, size_t from,
-                           uint8_t *y)
+OCT_INLINE void block_line(const bool pair, const size_t advance, const oct_qdw_lines *l, const ending *k,
+                           const int8_t *w, const uint8_t *const *x, size_t from, uint8_t *y)
 {
     const size_t step = pair ? 2 : 1;
     view v = { 0 };

@@ -36,16 +36,18 @@ OCT_INLINE void block(const size_t px, const args *g, size_t p, size_t j, __mmas
         const __m512i w = _mm512_loadu_si512(g->w + (t / 2 * g->step + j) * 2);
         /* A missing last tap weighs zero: any bytes do. */
         const size_t next = t + 1 < taps ? t + 1 : t;
-#define PIXEL(i)                                                                                              \
-    if (px > i) {                                                                                             \
-        const __m512i a = pairs(load(g, x[i * taps + t] + j, k), load(g, x[i * taps + next] + j, k));         \
-        v##i = _mm512_add_epi32(v##i, _mm512_madd_epi16(a, w));                                               \
+#define PIXEL(i)                                                                                      \
+    if (px > i) {                                                                                     \
+        const __m512i a = pairs(load(g, x[i * taps + t] + j, k), load(g, x[i * taps + next] + j, k)); \
+        v##i = _mm512_add_epi32(v##i, _mm512_madd_epi16(a, w));                                       \
     }
         PIXELS
 #undef PIXEL
     }
     int32_t *acc = g->acc + p * g->step + j;
-#define PIXEL(i) if (px > i) _mm512_storeu_si512(acc + i * g->step, v##i);
+#define PIXEL(i) \
+    if (px > i)  \
+        _mm512_storeu_si512(acc + i * g->step, v##i);
     PIXELS
 #undef PIXEL
 }

@@ -1,8 +1,9 @@
-/* lib/kernels/conv/qdw_u8s16_avx512vnni.c -- depthwise convolution on bytes: 4 pixels share the weights of 32 channels and
- * two taps.
+/* lib/kernels/conv/qdw_u8s16_avx512vnni.c -- depthwise convolution on bytes: 4 pixels share the weights of 32 channels
+ * and two taps.
  *
- * The bytes of two taps are widened and their words interleaved within quarters of a register, as vpdpwssd wants them. So
- * `lo` holds channels 0-3, 8-11, 16-19, 24-27 and `hi` the others; weights are put into this order, and sums out of it. */
+ * The bytes of two taps are widened and their words interleaved within quarters of a register, as vpdpwssd wants them.
+ * So `lo` holds channels 0-3, 8-11, 16-19, 24-27 and `hi` the others; weights are put into this order, and sums out of
+ * it. */
 #include "kernels/conv/dw_int.h"
 #include "kernels/simd.h"
 
@@ -16,15 +17,16 @@ typedef struct args {
 
 /* What a block of channels is: constants once inlined, but for the last, partial block. */
 typedef struct shape {
-    size_t px;    /* pixels, 1 to 4 */
-    bool flip;    /* bytes are signed */
-    bool upper;   /* has channels 16 to 31 */
-    __mmask32 k;  /* channels of the block */
+    size_t px;   /* pixels, 1 to 4 */
+    bool flip;   /* bytes are signed */
+    bool upper;  /* has channels 16 to 31 */
+    __mmask32 k; /* channels of the block */
 } shape;
 
 OCT_INLINE __m512i load(const uint8_t *x, const shape s, __m512i flip)
 {
-    const __m256i v = s.k == 0xffffffff ? _mm256_loadu_si256((const __m256i *)(const void *)x) : _mm256_maskz_loadu_epi8(s.k, x);
+    const __m256i v =
+        s.k == 0xffffffff ? _mm256_loadu_si256((const __m256i *)(const void *)x) : _mm256_maskz_loadu_epi8(s.k, x);
     const __m512i words = _mm512_cvtepu8_epi16(v);
     return s.flip ? _mm512_xor_si512(words, flip) : words;
 }
@@ -53,17 +55,19 @@ OCT_INLINE void block(const shape s, const args *g, size_t p, size_t j)
         const __m512i wl = _mm512_shuffle_i32x4(w0, w1, 0x88), wh = _mm512_shuffle_i32x4(w0, w1, 0xdd);
         /* A missing last tap weighs zero: any bytes do. */
         const size_t next = t + 1 < taps ? t + 1 : t;
-#define PIXEL(i)                                                                                                  \
-    if (s.px > i) {                                                                                               \
-        const __m512i a = load(x[i * taps + t] + j, s, flip), b = load(x[i * taps + next] + j, s, flip);          \
-        lo##i = _mm512_dpwssd_epi32(lo##i, _mm512_unpacklo_epi16(a, b), wl);                                      \
-        hi##i = _mm512_dpwssd_epi32(hi##i, _mm512_unpackhi_epi16(a, b), wh);                                      \
+#define PIXEL(i)                                                                                         \
+    if (s.px > i) {                                                                                      \
+        const __m512i a = load(x[i * taps + t] + j, s, flip), b = load(x[i * taps + next] + j, s, flip); \
+        lo##i = _mm512_dpwssd_epi32(lo##i, _mm512_unpacklo_epi16(a, b), wl);                             \
+        hi##i = _mm512_dpwssd_epi32(hi##i, _mm512_unpackhi_epi16(a, b), wh);                             \
     }
         PIXELS
 #undef PIXEL
     }
     int32_t *acc = g->acc + p * g->step + j;
-#define PIXEL(i) if (s.px > i) store(acc + i * g->step, s, lo##i, hi##i);
+#define PIXEL(i)  \
+    if (s.px > i) \
+        store(acc + i * g->step, s, lo##i, hi##i);
     PIXELS
 #undef PIXEL
 }
@@ -86,8 +90,8 @@ OCT_INLINE void run(size_t px, size_t c, const bool flip, const args *g)
         pixels(1, flip, g, c, p);
 }
 
-void oct_qdw_u8s16__avx512vnni(size_t px, size_t c, size_t taps, const uint8_t *const *x, uint8_t flip, const int16_t *w,
-                               int32_t *acc)
+void oct_qdw_u8s16__avx512vnni(size_t px, size_t c, size_t taps, const uint8_t *const *x, uint8_t flip,
+                               const int16_t *w, int32_t *acc)
 {
     const args g = { taps, oct_round_up(c, OCT_DW_CHANNELS), x, _mm512_set1_epi16(flip), w, acc };
     if (flip)

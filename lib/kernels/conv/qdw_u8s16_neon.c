@@ -1,5 +1,5 @@
-/* lib/kernels/conv/qdw_u8s16_neon.c -- depthwise convolution on bytes: 2 pixels share the weights of 8 channels and two taps.
- * Bytes are widened to 16 bits; smlal adds their products, of 25 bits at most, to 32. */
+/* lib/kernels/conv/qdw_u8s16_neon.c -- depthwise convolution on bytes: 2 pixels share the weights of 8 channels and two
+ * taps. Bytes are widened to 16 bits; smlal adds their products, of 25 bits at most, to 32. */
 #include "kernels/conv/dw_int.h"
 #include "kernels/neon.h"
 
@@ -61,7 +61,8 @@ OCT_INLINE void pixels(const size_t px, const args *g, size_t c, size_t p)
         block(px, g, p, j, c - j);
 }
 
-void oct_qdw_u8s16__neon(size_t px, size_t c, size_t taps, const uint8_t *const *x, uint8_t flip, const int16_t *w, int32_t *acc)
+void oct_qdw_u8s16__neon(size_t px, size_t c, size_t taps, const uint8_t *const *x, uint8_t flip, const int16_t *w,
+                         int32_t *acc)
 {
     const args g = { taps, oct_round_up(c, OCT_DW_CHANNELS), x, vdup_n_u8(flip), w, acc };
     size_t p = 0;

@@ -1,7 +1,8 @@
 /* lib/kernels/conv/qdw_u8s16_ref.c -- depthwise convolution on 8-bit input: the definition. */
 #include "kernels/conv/dw_int.h"
 
-void oct_qdw_u8s16__ref(size_t px, size_t c, size_t taps, const uint8_t *const *x, uint8_t flip, const int16_t *w, int32_t *acc)
+void oct_qdw_u8s16__ref(size_t px, size_t c, size_t taps, const uint8_t *const *x, uint8_t flip, const int16_t *w,
+                        int32_t *acc)
 {
     const size_t step = oct_round_up(c, OCT_DW_CHANNELS);
     for (size_t p = 0; p < px; p++)

@@ -1,4 +1,5 @@
-/* lib/kernels/conv/qflat.c -- the copy of an image by which convolutions become products, and the choice of this way. */
+/* lib/kernels/conv/qflat.c -- the copy of an image by which convolutions become products, and the choice of this
+ * way. */
 #include "kernels/conv/qflat.h"
 
 #include "base/mem.h"
@@ -29,15 +30,16 @@ bool oct_qflat_plan_of(const oct_conv_geom *g, oct_qflat_plan *p)
     const int64_t advance = g->kw > 1 ? g->sw : 1, under = (g->ow - 1) * advance + (g->kw - 1) * g->dw + 1;
     const int64_t left = g->kw > 1 && g->pw > 0 ? g->pw : 0, ends = under < g->pw + g->w ? under : g->pw + g->w;
     p->advance = (size_t)advance;
-    p->columns = oct_round_up(g->kw > 1 ? most(most(under - left, ends), (g->ow - 1) * advance + 1) : (size_t)g->ow, p->advance);
+    p->columns =
+        oct_round_up(g->kw > 1 ? most(most(under - left, ends), (g->ow - 1) * advance + 1) : (size_t)g->ow, p->advance);
     p->parts = g->kh > 1 ? (size_t)g->sh : 1;
     p->lines = (size_t)(g->oh + (g->kh - 1) * g->dh / g->sh);
     p->fold = g->dw == 1 ? (size_t)g->kw : 1;
     p->taps = (size_t)(g->kh * g->kw) / p->fold;
     p->positions = (size_t)(g->oh - 1) * (p->columns / p->advance) + (size_t)g->ow;
     size_t line, all;
-    if (!oct_mul_size(p->columns, (size_t)g->c, &line) || !oct_mul_size(line, p->lines * p->parts, &all) || all > SIZE_MAX / 8 ||
-        p->lines > SIZE_MAX / 8 / p->parts)
+    if (!oct_mul_size(p->columns, (size_t)g->c, &line) || !oct_mul_size(line, p->lines * p->parts, &all) ||
+        all > SIZE_MAX / 8 || p->lines > SIZE_MAX / 8 / p->parts)
         return false;
     /* Behind the last line: its padding on the right, and what loads of whole steps reach. */
     p->bytes = oct_round_up(all + ((size_t)left + (size_t)(g->kw * g->dw)) * (size_t)g->c + ROOM, 64);
@@ -53,8 +55,10 @@ bool oct_qflat_select(oct_isa have, const oct_conv_geom *g, oct_choice *pick)
         return false;
     for (size_t i = 0; i < n; i++)
         if (k[i].block && (k[i].isa & ~have) == 0) {
-            const oct_extent e = { p.positions * (size_t)g->n, (size_t)g->oc, p.taps * oct_round_up(p.fold * (size_t)g->c, k[i].kr), 0 };
-            oct_choice_offer(pick, &p, OCT_QFLAT_NAME, &e, (oct_cost_tile){ .mr = k[i].mr, .nr = k[i].nr, .unit = k[i].nr / 2, .kr = k[i].kr });
+            const oct_extent e = { p.positions * (size_t)g->n, (size_t)g->oc,
+                                   p.taps * oct_round_up(p.fold * (size_t)g->c, k[i].kr), 0 };
+            oct_choice_offer(pick, &p, OCT_QFLAT_NAME, &e,
+                             (oct_cost_tile){ .mr = k[i].mr, .nr = k[i].nr, .unit = k[i].nr / 2, .kr = k[i].kr });
             if (pick->record == &p) {
                 pick->record = &k[i];
                 return true;
@@ -114,13 +118,15 @@ static void place_taps(const job *w, size_t *at)
     const oct_conv_geom *g = w->g;
     const size_t c = (size_t)g->c, line = w->p.columns * c, across = w->p.taps / (size_t)g->kh;
     for (size_t ky = 0; ky < (size_t)g->kh; ky++) {
-        const size_t down = ky * (size_t)g->dh, part = down % (size_t)g->sh, start = part * w->p.lines + down / (size_t)g->sh;
+        const size_t down = ky * (size_t)g->dh, part = down % (size_t)g->sh,
+                     start = part * w->p.lines + down / (size_t)g->sh;
         for (size_t i = 0; i < across; i++)
             at[ky * across + i] = start * line + i * (size_t)g->dw * c;
     }
 }
 
-void oct_qflat_run(const oct_conv_geom *g, const oct_qtiles *t, oct_pool *pool, const uint8_t *x, uint8_t pad, uint8_t *scratch)
+void oct_qflat_run(const oct_conv_geom *g, const oct_qtiles *t, oct_pool *pool, const uint8_t *x, uint8_t pad,
+                   uint8_t *scratch)
 {
     job w = { .g = g, .x = x, .copy = scratch, .pad = pad };
     if (!oct_qflat_plan_of(g, &w.p))

@@ -48,7 +48,8 @@ static size_t panels(const oct_conv_geom *g)
 static bool suits(const oct_conv_geom *g)
 {
     const bool taps = g->kd == 1 && g->kh == 3 && g->kw == 3 && g->sh == 1 && g->sw == 1 && g->dh == 1 && g->dw == 1;
-    return taps && g->d == 1 && g->od == 1 && g->pd == 0 && g->groups == 1 && !g->transposed && g->c % COLUMNS == 0 && all_tiles(g) > 0;
+    return taps && g->d == 1 && g->od == 1 && g->pd == 0 && g->groups == 1 && !g->transposed && g->c % COLUMNS == 0 &&
+           all_tiles(g) > 0;
 }
 
 const oct_qwinograd_kernel *oct_qwinograd_select(oct_isa have, const oct_conv_geom *g, oct_choice p)
@@ -58,7 +59,8 @@ const oct_qwinograd_kernel *oct_qwinograd_select(oct_isa have, const oct_conv_ge
     if ((k->isa & ~have) == 0 && suits(g)) {
         /* A row is a tile of pixels here; each block of them fetches all weights. */
         const oct_extent e = { all_tiles(g), (size_t)g->oc, (size_t)g->c };
-        oct_choice_offer(&p, k, k->name, &e, (oct_cost_tile){ .mr = block_tiles(g), .nr = COLUMNS, .unit = COLUMNS, .kr = GROUP });
+        oct_choice_offer(&p, k, k->name, &e,
+                         (oct_cost_tile){ .mr = block_tiles(g), .nr = COLUMNS, .unit = COLUMNS, .kr = GROUP });
         return p.record == k ? k : NULL;
     }
 #endif
@@ -152,7 +154,8 @@ bool oct_qwinograd_pack(const oct_conv_geom *g, const uint8_t *w, bool is_signed
                 sums[o] += v;
                 magnitude += abs(v);
             }
-            transform_weights((const int32_t(*)[3])kernel, u + o / COLUMNS * POINTS * point + (i / 2 * COLUMNS + o % COLUMNS) * 2 + i % 2, point);
+            transform_weights((const int32_t(*)[3])kernel,
+                              u + o / COLUMNS * POINTS * point + (i / 2 * COLUMNS + o % COLUMNS) * 2 + i % 2, point);
         }
         if (magnitude * 128 >= 1 << 25)
             return false;
@@ -191,7 +194,8 @@ static void point_pixels(const oct_qwinograd_job *j, tile t, const uint8_t *x[PO
 }
 
 /* The last step of `tiles` neighbours of one line of tiles, whose sums are in acc. */
-static void finish(const oct_qwinograd_job *j, tile t, size_t tiles, size_t col, size_t n, const int32_t *acc, size_t line)
+static void finish(const oct_qwinograd_job *j, tile t, size_t tiles, size_t col, size_t n, const int32_t *acc,
+                   size_t line)
 {
     const oct_conv_geom *g = j->g;
     const size_t elem = oct_qout_size(j->out->kind), wide = tiles * OUT, left = (size_t)(g->ow - t.x);
@@ -202,8 +206,8 @@ static void finish(const oct_qwinograd_job *j, tile t, size_t tiles, size_t col,
         o.bias += col;
     for (int64_t i = 0; i < OUT && t.y + i < g->oh; i++, acc += line) {
         const size_t pixel = (size_t)((t.n * g->oh + t.y + i) * g->ow + t.x);
-        j->qout->fn(wide < left ? wide : left, n, acc, COLUMNS, j->shared + col, NULL, NULL, &o, j->y + (pixel * (size_t)g->ldy + col) * elem,
-                    (size_t)g->ldy);
+        j->qout->fn(wide < left ? wide : left, n, acc, COLUMNS, j->shared + col, NULL, NULL, &o,
+                    j->y + (pixel * (size_t)g->ldy + col) * elem, (size_t)g->ldy);
     }
 }
 
@@ -218,7 +222,8 @@ static void run_panel(const walk *w, const scratch *s, size_t first, size_t tile
         j->kernel->product(tiles, c, s->v + p * tiles * c, u + p * c * COLUMNS, s->m + p * tiles * COLUMNS);
     const size_t across = tiles_along(g->ow);
     for (size_t i = 0, run; i < tiles; i += run) {
-        const size_t left = across - (first + i) % across, line = OUT * COLUMNS * (run = left < tiles - i ? left : tiles - i);
+        const size_t left = across - (first + i) % across,
+                     line = OUT * COLUMNS * (run = left < tiles - i ? left : tiles - i);
         for (size_t k = 0; k < run; k++)
             j->kernel->output(s->m + (i + k) * COLUMNS, tiles * COLUMNS, s->acc + k * OUT * COLUMNS, line);
         finish(j, tile_at(g, first + i), run, col, n, s->acc, line);
@@ -258,8 +263,11 @@ void oct_qwinograd_run(const oct_qwinograd_job *j, oct_pool *pool)
     walk w = { .j = j, .u = (const int16_t *)(const void *)((const uint8_t *)j->packed + sums_bytes(g)) };
     for (size_t i = 0; i < oc; i++)
         j->shared[i] = (int32_t)((j->bias ? (uint32_t)j->bias[i] : 0) - (uint32_t)j->zx * (uint32_t)sums[i]);
-    /* Transforming a tile costs half its products with one panel; weights, of 16 bits for 36 points, are much to fetch. */
-    const oct_work work = { .rows = tiles, .panels = panels(g), .groups = 1, .most = block_tiles(g), .unit = 1, .row = 0.5, .panel = 6 };
+    /* Transforming a tile costs half its products with one panel; weights, of 16 bits for 36 points, are much to
+     * fetch. */
+    const oct_work work = {
+        .rows = tiles, .panels = panels(g), .groups = 1, .most = block_tiles(g), .unit = 1, .row = 0.5, .panel = 6
+    };
     w.items = oct_items_cut(&work, (size_t)oct_pool_threads(pool));
     w.thread_bytes = scratch_bytes(g);
     for (size_t i = 0; i < (size_t)oct_pool_threads(pool); i++)

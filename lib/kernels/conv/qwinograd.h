@@ -1,8 +1,9 @@
 /* lib/kernels/conv/qwinograd.h -- exact 8-bit convolution of 3x3 taps by Winograd's F(4x4, 3x3), in integers. Internal.
  *
- * 4x4 output pixels of a channel take 36 products instead of 144: Y = A' [ (G w G') * (B' d B) ] A, with d the 6x6 pixels under them, * element by
- * element and summed over channels (Lavin and Gray, "Fast algorithms for convolutional neural networks", section 4.3). The rows of G have
- * fractions; here each is multiplied by what makes it whole, A takes the rest:
+ * 4x4 output pixels of a channel take 36 products instead of 144: Y = A' [ (G w G') * (B' d B) ] A, with d the 6x6
+ * pixels under them, * element by element and summed over channels (Lavin and Gray, "Fast algorithms for convolutional
+ * neural networks", section 4.3). The rows of G have fractions; here each is multiplied by what makes it whole, A takes
+ * the rest:
  *
  *        | 4  0 -5  0  1  0 |        |  6  0  0 |
  *        | 0 -4 -4  1  1  0 |        | -1 -1 -1 |         | 1  4  4  1  1  0 |  24 y0
@@ -11,17 +12,18 @@
  *        | 0  2 -1 -2  1  0 |        |  1 -2  4 |         | 0  1 -1  2 -2  1 |   6 y3
  *        | 0  4  0 -5  0  1 |        |  0  0  6 |
  *
- * Why it is exact: d is a byte as s8, so |B' d B| <= 10 * 10 * 128 and |G w G'| <= 7 * 7 * 128 fit 16 bits, and vpmaddwd adds
- * products of those in 32 bits. From there all is done modulo 2^32, where sums may wrap. What comes out is 3 * 3 * 2^s times the result modulo
- * 2^32, s = 6 at most: multiplying by the inverse of 9 and shifting by s, the sign kept, leaves the result if it fits 26 bits.
- * It does when 128 * (sum of |w| of an output channel) < 2^25, which the packer looks at; else it declines. */
+ * Why it is exact: d is a byte as s8, so |B' d B| <= 10 * 10 * 128 and |G w G'| <= 7 * 7 * 128 fit 16 bits, and
+ * vpmaddwd adds products of those in 32 bits. From there all is done modulo 2^32, where sums may wrap. What comes out
+ * is 3 * 3 * 2^s times the result modulo 2^32, s = 6 at most: multiplying by the inverse of 9 and shifting by s, the
+ * sign kept, leaves the result if it fits 26 bits. It does when 128 * (sum of |w| of an output channel) < 2^25, which
+ * the packer looks at; else it declines. */
 #ifndef OCT_KERNELS_QWINOGRAD_H
 #define OCT_KERNELS_QWINOGRAD_H
 
 #include "kernels/qgemm/qgemm_int.h"
 
 enum {
-    OCT_WINOGRAD_IN = 6,   /* pixels of a tile on either axis */
+    OCT_WINOGRAD_IN = 6, /* pixels of a tile on either axis */
     OCT_WINOGRAD_OUT = 4,
     OCT_WINOGRAD_POINTS = 36,
     OCT_WINOGRAD_COLUMNS = 16, /* output channels of a panel; input channels are a multiple of this too */
@@ -29,10 +31,10 @@ enum {
 };
 
 /* The three steps.
- *   input    one tile: x[36] points to its pixels; `flip` makes their bytes s8. Channels 8 i to 8 i + 7 of point p go to
- *            v + p * point + i * group
- *   product  one point, 16 output channels: m[tile][16] = sum over c of v[c / 8][tile][8] * u[c / 2][16][2]
- *   output   one tile, 16 output channels: point p at m + p * point; line i of the sums, [4][16], goes to acc + i * line */
+ *   input    one tile: x[36] points to its pixels; `flip` makes their bytes s8. Channels 8 i to 8 i + 7 of point p go
+ * to v + p * point + i * group product  one point, 16 output channels: m[tile][16] = sum over c of v[c / 8][tile][8] *
+ * u[c / 2][16][2] output   one tile, 16 output channels: point p at m + p * point; line i of the sums, [4][16], goes to
+ * acc + i * line */
 typedef struct oct_qwinograd_kernel {
     const char *name;
     oct_isa isa;
@@ -43,7 +45,8 @@ typedef struct oct_qwinograd_kernel {
 
 #define OCT_QWINOGRAD_NAME "oct_qwinograd__avx2"
 extern const oct_qwinograd_kernel oct_qwinograd__avx2;
-/* The kernel for a convolution, where it suits the shape and is expected to be faster than the product's record in p; else NULL. */
+/* The kernel for a convolution, where it suits the shape and is expected to be faster than the product's record in p;
+ * else NULL. */
 const oct_qwinograd_kernel *oct_qwinograd_select(oct_isa have, const oct_conv_geom *g, oct_choice p);
 /* Bytes of packed weights and of a thread's scratch; false when they overflow. */
 bool oct_qwinograd_sizes(const oct_conv_geom *g, size_t *packed, size_t *thread);
@@ -51,8 +54,8 @@ bool oct_qwinograd_sizes(const oct_conv_geom *g, size_t *packed, size_t *thread)
 /* Packs s8 (or u8 with zero point 128, minus 128) weights as ONNX stores them. False where a sum could pass 26 bits. */
 bool oct_qwinograd_pack(const oct_conv_geom *g, const uint8_t *w, bool is_signed, void *packed);
 
-/* flip, zx: as for a kernel that reads A as s8. pad: a pixel of padding. out, bias, y as for oct_qconv_run; shared: a number for each output
- * channel. */
+/* flip, zx: as for a kernel that reads A as s8. pad: a pixel of padding. out, bias, y as for oct_qconv_run; shared: a
+ * number for each output channel. */
 typedef struct oct_qwinograd_job {
     const oct_conv_geom *g;
     const oct_qwinograd_kernel *kernel;

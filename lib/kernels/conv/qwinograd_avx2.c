@@ -1,9 +1,16 @@
-/* lib/kernels/conv/qwinograd_avx2.c -- the steps of integer Winograd convolution, 16 channels of 16 bits or 8 of 32 at a time. */
+/* lib/kernels/conv/qwinograd_avx2.c -- the steps of integer Winograd convolution, 16 channels of 16 bits or 8 of 32 at
+ * a time. */
 #include "kernels/conv/qwinograd.h"
 #include "kernels/qgemm/quad.h"
 #include "kernels/simd.h"
 
-enum { IN = OCT_WINOGRAD_IN, OUT = OCT_WINOGRAD_OUT, POINTS = OCT_WINOGRAD_POINTS, COLUMNS = OCT_WINOGRAD_COLUMNS, GROUP = OCT_WINOGRAD_GROUP };
+enum {
+    IN = OCT_WINOGRAD_IN,
+    OUT = OCT_WINOGRAD_OUT,
+    POINTS = OCT_WINOGRAD_POINTS,
+    COLUMNS = OCT_WINOGRAD_COLUMNS,
+    GROUP = OCT_WINOGRAD_GROUP
+};
 
 OCT_INLINE __m256i load(const void *p)
 {
@@ -20,7 +27,8 @@ OCT_INLINE void input_line(const __m256i *d, size_t step, __m256i *to)
 {
     const __m256i d0 = d[0], d1 = d[step], d2 = d[2 * step], d3 = d[3 * step], d4 = d[4 * step], d5 = d[5 * step];
     const __m256i far = _mm256_sub_epi16(d4, d2), mid = _mm256_sub_epi16(d3, d1), twice = _mm256_add_epi16(mid, mid);
-    const __m256i even = _mm256_sub_epi16(d4, _mm256_slli_epi16(d2, 2)), odd = _mm256_sub_epi16(d3, _mm256_slli_epi16(d1, 2));
+    const __m256i even = _mm256_sub_epi16(d4, _mm256_slli_epi16(d2, 2)),
+                  odd = _mm256_sub_epi16(d3, _mm256_slli_epi16(d1, 2));
     to[0] = _mm256_add_epi16(_mm256_slli_epi16(_mm256_sub_epi16(d0, d2), 2), far);
     to[step] = _mm256_add_epi16(even, odd);
     to[2 * step] = _mm256_sub_epi16(even, odd);

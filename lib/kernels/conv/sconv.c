@@ -46,7 +46,8 @@ static bool sizes_depthwise(oct_sconv *p, size_t *thread)
     const size_t block = oct_dw_block((size_t)p->g.c), ow = (size_t)p->g.ow;
     const bool lines = p->dw->lines != NULL;
     p->block = lines ? (block + ow - 1) / ow * ow : block;
-    return oct_mul_size(taps, row, &p->packed_size) && oct_mul_size(taps, (lines ? ow : block) * sizeof(void *), thread);
+    return oct_mul_size(taps, row, &p->packed_size) &&
+           oct_mul_size(taps, (lines ? ow : block) * sizeof(void *), thread);
 }
 
 static bool sizes_product(oct_sconv *p, size_t *thread)
@@ -70,14 +71,14 @@ oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, bool bf16, in
     p->path = oct_conv_choose(&p->g);
     if (p->path == OCT_CONV_GATHER && !bf16 && fold(p))
         p->path = OCT_CONV_FOLDED;
-    const oct_extent e = { oct_conv_pixels(g), (size_t)(g->oc / g->groups), oct_conv_taps(g) * (size_t)(g->c / g->groups) };
+    const oct_extent e = { oct_conv_pixels(g), (size_t)(g->oc / g->groups),
+                           oct_conv_taps(g) * (size_t)(g->c / g->groups) };
     p->kernel = (bf16 ? oct_bgemm_choose : oct_sgemm_choose)(oct_isa_active(), &e).record;
     p->dw = oct_sdw_select(oct_isa_active(), g);
     size_t thread, all;
     if (!(p->path == OCT_CONV_DEPTHWISE ? sizes_depthwise(p, &thread) : sizes_product(p, &thread)) ||
-        !oct_mul_size(oct_round_up(thread, 64), (size_t)p->threads, &all) ||
-        !oct_add_size(all, pad_bytes(g), &all) || p->padded.bytes > SIZE_MAX - 64 ||
-        !oct_add_size(all, oct_round_up(p->padded.bytes, 64), &p->scratch_size))
+        !oct_mul_size(oct_round_up(thread, 64), (size_t)p->threads, &all) || !oct_add_size(all, pad_bytes(g), &all) ||
+        p->padded.bytes > SIZE_MAX - 64 || !oct_add_size(all, oct_round_up(p->padded.bytes, 64), &p->scratch_size))
         return oct_fail(err, OCT_ENOMEM, "convolution: weights or scratch memory are too large");
     return OCT_OK;
 }
@@ -85,7 +86,8 @@ oct_status oct_sconv_prepare(oct_sconv *p, const oct_conv_geom *g, bool bf16, in
 /* Lines of a depthwise convolution may be cut so that pixels are computed twice. Sums of bf16 are kept in y. */
 bool oct_sconv_in_place(const oct_sconv *p)
 {
-    return p->path != OCT_CONV_DEPTHWISE && p->kernel->panel == OCT_SPANEL_F32 && oct_stiles_whole(p->kernel, kernel_taps(p), kernel_depth(p));
+    return p->path != OCT_CONV_DEPTHWISE && p->kernel->panel == OCT_SPANEL_F32 &&
+           oct_stiles_whole(p->kernel, kernel_taps(p), kernel_depth(p));
 }
 
 static void pack_depthwise(const oct_sconv *p, const float *w, float *packed)
@@ -105,11 +107,13 @@ void oct_sconv_pack(const oct_sconv *p, const float *w, void *packed)
     const oct_conv_geom *g = &p->g;
     const size_t taps = oct_conv_taps(g), ic = (size_t)(g->c / g->groups), oc = (size_t)(g->oc / g->groups);
     /* [oc][ic][taps], or [ic][oc][taps] transposed. */
-    const ptrdiff_t ks = (ptrdiff_t)(g->transposed ? oc * taps : taps), ns = (ptrdiff_t)(g->transposed ? taps : ic * taps);
+    const ptrdiff_t ks = (ptrdiff_t)(g->transposed ? oc * taps : taps),
+                    ns = (ptrdiff_t)(g->transposed ? taps : ic * taps);
     size_t floats = 0;
     oct_spack_size(p->kernel, kernel_taps(p), kernel_depth(p), oc, &floats);
     for (size_t i = 0; i < (size_t)g->groups; i++)
-        oct_spack(p->kernel, w + i * oc * ic * taps, taps, ic, oc, 1, ks, ns, p->path == OCT_CONV_GATHER, (float *)packed + i * floats);
+        oct_spack(p->kernel, w + i * oc * ic * taps, taps, ic, oc, 1, ks, ns, p->path == OCT_CONV_GATHER,
+                  (float *)packed + i * floats);
 }
 
 typedef struct dw_job {
@@ -143,8 +147,14 @@ static void run_dw_lines(void *arg, size_t begin, size_t end, size_t thread)
     const size_t ow = (size_t)g->ow;
     const void **table = (const void **)(void *)(w->scratch + thread * w->thread_bytes);
     oct_sout o = w->out;
-    oct_sdw_lines l = { .px = ow, .c = (size_t)g->c, .rows = (size_t)g->kh, .advance = oct_rows_advance(g),
-                        .x = (const float *const *)table, .w = w->packed, .ldy = (size_t)g->ldy, .out = &o };
+    oct_sdw_lines l = { .px = ow,
+                        .c = (size_t)g->c,
+                        .rows = (size_t)g->kh,
+                        .advance = oct_rows_advance(g),
+                        .x = (const float *const *)table,
+                        .w = w->packed,
+                        .ldy = (size_t)g->ldy,
+                        .out = &o };
     for (size_t i = begin; i < end; i += ow) {
         oct_rows_slide(&w->rows, i, ow, table);
         l.y = w->y + i * l.ldy;
@@ -153,8 +163,8 @@ static void run_dw_lines(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-void oct_sconv_run(const oct_sconv *p, oct_pool *pool, const float *x, const void *packed, float *y, const oct_sout *out,
-                   void *scratch)
+void oct_sconv_run(const oct_sconv *p, oct_pool *pool, const float *x, const void *packed, float *y,
+                   const oct_sout *out, void *scratch)
 {
     const oct_conv_geom *g = &p->g;
     const size_t pad = pad_bytes(g), pixels = oct_conv_pixels(g);
@@ -169,17 +179,38 @@ void oct_sconv_run(const oct_sconv *p, oct_pool *pool, const float *x, const voi
         oct_padded_copy(&p->padded, g, pool, sizeof *x, 0, x, copy);
         x = copy;
     }
-    const oct_rows rows = { .x = (const uint8_t *)x, .step = (size_t)(folded ? p->folded.ldx : g->ldx) * sizeof *x,
+    const oct_rows rows = { .x = (const uint8_t *)x,
+                            .step = (size_t)(folded ? p->folded.ldx : g->ldx) * sizeof *x,
                             .run = (folded ? kernel_depth(p) : (size_t)(g->c / g->groups)) * sizeof *x,
-                            .g = p->path == OCT_CONV_DENSE ? NULL : folded ? &p->folded : g, .pad = scratch, .count = pixels };
+                            .g = p->path == OCT_CONV_DENSE ? NULL
+                                 : folded                  ? &p->folded
+                                                           : g,
+                            .pad = scratch,
+                            .count = pixels };
     if (p->path == OCT_CONV_DEPTHWISE) {
         const bool lines = p->dw->lines != NULL;
-        dw_job w = { p, rows, packed, y, o, parts, oct_round_up(oct_conv_taps(g) * (lines ? (size_t)g->ow : p->block) * sizeof(void *), 64) };
+        dw_job w = { p,
+                     rows,
+                     packed,
+                     y,
+                     o,
+                     parts,
+                     oct_round_up(oct_conv_taps(g) * (lines ? (size_t)g->ow : p->block) * sizeof(void *), 64) };
         oct_pool_for(pool, pixels, p->block, lines ? run_dw_lines : run_dw_item, &w);
         return;
     }
-    const oct_stiles t = { .kernel = p->kernel, .rows = rows, .gather = p->path == OCT_CONV_GATHER, .taps = kernel_taps(p),
-                           .kc = kernel_depth(p), .n = (size_t)(g->oc / g->groups), .groups = (size_t)g->groups,
-                           .packed = packed, .c = y, .ldc = (size_t)g->ldy, .out = o, .block = p->block, .scratch = parts };
+    const oct_stiles t = { .kernel = p->kernel,
+                           .rows = rows,
+                           .gather = p->path == OCT_CONV_GATHER,
+                           .taps = kernel_taps(p),
+                           .kc = kernel_depth(p),
+                           .n = (size_t)(g->oc / g->groups),
+                           .groups = (size_t)g->groups,
+                           .packed = packed,
+                           .c = y,
+                           .ldc = (size_t)g->ldy,
+                           .out = o,
+                           .block = p->block,
+                           .scratch = parts };
     oct_stiles_run(&t, pool);
 }

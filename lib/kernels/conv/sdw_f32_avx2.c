@@ -63,11 +63,11 @@ OCT_INLINE void block(const size_t px, const bool wide, const args *g, size_t p,
 #undef PIXEL
     }
     float *y = g->y + p * g->ldy + j;
-#define PIXEL(i)                                                                       \
-    if (px > i) {                                                                      \
-        _mm256_storeu_ps(y + i * g->ldy, ended(v##i, &g->end, p + i, j));              \
-        if (wide)                                                                      \
-            _mm256_storeu_ps(y + i * g->ldy + 8, ended(u##i, &g->end, p + i, j + 8));  \
+#define PIXEL(i)                                                                      \
+    if (px > i) {                                                                     \
+        _mm256_storeu_ps(y + i * g->ldy, ended(v##i, &g->end, p + i, j));             \
+        if (wide)                                                                     \
+            _mm256_storeu_ps(y + i * g->ldy + 8, ended(u##i, &g->end, p + i, j + 8)); \
     }
     PIXELS
 #undef PIXEL
@@ -81,7 +81,8 @@ static void edge(const args *g, size_t p, size_t j, size_t n)
     const oct_sout *o = g->out;
     __m256 v = o->bias ? _mm256_maskload_ps(o->bias + j, mask) : _mm256_setzero_ps();
     for (size_t t = 0; t < g->taps; t++)
-        v = _mm256_fmadd_ps(_mm256_maskload_ps(g->x[p * g->taps + t] + j, mask), _mm256_loadu_ps(g->w + t * g->step + j), v);
+        v = _mm256_fmadd_ps(_mm256_maskload_ps(g->x[p * g->taps + t] + j, mask),
+                            _mm256_loadu_ps(g->w + t * g->step + j), v);
     float lane[8];
     _mm256_storeu_ps(lane, v);
     for (size_t i = 0; i < n; i++)
@@ -114,8 +115,10 @@ void oct_sdw_f32__avx2(size_t px, size_t c, size_t taps, const float *const *x, 
 
 /* ---- kernels of 3 taps along the line: neighbouring pixels read the same columns ---- */
 
-/* Four pixels from p: eight chains in the order of the definition, which hide each other's latency; columns are read in place. */
-OCT_INLINE void line_block(const size_t advance, const bool wide, const oct_sdw_lines *l, const ending *e, size_t p, size_t j)
+/* Four pixels from p: eight chains in the order of the definition, which hide each other's latency; columns are read in
+ * place. */
+OCT_INLINE void line_block(const size_t advance, const bool wide, const oct_sdw_lines *l, const ending *e, size_t p,
+                           size_t j)
 {
     const size_t step = oct_round_up(l->c, OCT_DW_CHANNELS), rows = l->rows;
     const float *const *x = l->x + p * advance * rows, *w = l->w + j, *bias = l->out->bias;
@@ -127,20 +130,20 @@ OCT_INLINE void line_block(const size_t advance, const bool wide, const oct_sdw_
     for (size_t ky = 0; ky < rows; ky++, x++)
         for (size_t kx = 0; kx < 3; kx++, w += step) {
             const __m256 w0 = _mm256_loadu_ps(w), w1 = wide ? _mm256_loadu_ps(w + 8) : w0;
-#define PIXEL(i)                                                         \
-    {                                                                    \
-        const float *at = x[(i * advance + kx) * rows] + j;              \
-        v##i = _mm256_fmadd_ps(_mm256_loadu_ps(at), w0, v##i);           \
-        if (wide)                                                        \
-            u##i = _mm256_fmadd_ps(_mm256_loadu_ps(at + 8), w1, u##i);   \
+#define PIXEL(i)                                                       \
+    {                                                                  \
+        const float *at = x[(i * advance + kx) * rows] + j;            \
+        v##i = _mm256_fmadd_ps(_mm256_loadu_ps(at), w0, v##i);         \
+        if (wide)                                                      \
+            u##i = _mm256_fmadd_ps(_mm256_loadu_ps(at + 8), w1, u##i); \
     }
             PIXELS
 #undef PIXEL
         }
     float *y = l->y + p * l->ldy + j;
-#define PIXEL(i)                                                              \
-    _mm256_storeu_ps(y + i * l->ldy, ended(v##i, e, p + i, j));               \
-    if (wide)                                                                 \
+#define PIXEL(i)                                                \
+    _mm256_storeu_ps(y + i * l->ldy, ended(v##i, e, p + i, j)); \
+    if (wide)                                                   \
         _mm256_storeu_ps(y + i * l->ldy + 8, ended(u##i, e, p + i, j + 8));
     PIXELS
 #undef PIXEL

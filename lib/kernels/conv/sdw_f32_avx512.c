@@ -30,8 +30,8 @@ OCT_INLINE __m512 finish(__m512 v, const args *g, size_t i, size_t j, __mmask16 
 
 #define PIXELS PIXEL(0) PIXEL(1) PIXEL(2) PIXEL(3)
 
-/* Channels j to j + 31 (wide), or those of the 16 from j that are in k, of px pixels from p; px, wide, rows, taps and the
- * distances are constants once inlined, where they are known. */
+/* Channels j to j + 31 (wide), or those of the 16 from j that are in k, of px pixels from p; px, wide, rows, taps and
+ * the distances are constants once inlined, where they are known. */
 OCT_INLINE void block(const size_t px, const bool wide, const __mmask16 k, const args *g, size_t p, size_t j)
 {
     const size_t rows = g->rows, taps = g->taps, pixel = g->pixel, column = g->column;
@@ -45,22 +45,22 @@ OCT_INLINE void block(const size_t px, const bool wide, const __mmask16 k, const
     for (size_t ky = 0; ky < rows; ky++, x++)
         for (size_t kx = 0; kx < taps; kx++, w += g->step) {
             const __m512 w0 = _mm512_loadu_ps(w), w1 = wide ? _mm512_loadu_ps(w + 16) : w0;
-#define PIXEL(i)                                                          \
-    if (px > i) {                                                         \
-        const float *at = x[i * pixel + kx * column] + j;                 \
-        v##i = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(k, at), w0, v##i);   \
-        if (wide)                                                         \
-            u##i = _mm512_fmadd_ps(_mm512_loadu_ps(at + 16), w1, u##i);   \
+#define PIXEL(i)                                                        \
+    if (px > i) {                                                       \
+        const float *at = x[i * pixel + kx * column] + j;               \
+        v##i = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(k, at), w0, v##i); \
+        if (wide)                                                       \
+            u##i = _mm512_fmadd_ps(_mm512_loadu_ps(at + 16), w1, u##i); \
     }
             PIXELS
 #undef PIXEL
         }
     float *y = g->y + p * g->ldy + j;
-#define PIXEL(i)                                                                            \
-    if (px > i) {                                                                           \
-        _mm512_mask_storeu_ps(y + i * g->ldy, k, finish(v##i, g, p + i, j, k));             \
-        if (wide)                                                                           \
-            _mm512_storeu_ps(y + i * g->ldy + 16, finish(u##i, g, p + i, j + 16, 0xffff));  \
+#define PIXEL(i)                                                                           \
+    if (px > i) {                                                                          \
+        _mm512_mask_storeu_ps(y + i * g->ldy, k, finish(v##i, g, p + i, j, k));            \
+        if (wide)                                                                          \
+            _mm512_storeu_ps(y + i * g->ldy + 16, finish(u##i, g, p + i, j + 16, 0xffff)); \
     }
     PIXELS
 #undef PIXEL
@@ -74,8 +74,16 @@ OCT_INLINE __mmask16 lanes(size_t n)
 OCT_INLINE args args_of(const oct_sout *o, size_t c, const float *const *x, const float *w, float *y, size_t ldy)
 {
     const float lo = o->clamp ? o->lo : -INFINITY, hi = o->clamp ? o->hi : INFINITY;
-    return (args){ .rows = 1, .column = 1, .step = oct_round_up(c, OCT_DW_CHANNELS), .x = x, .w = w, .y = y, .ldy = ldy, .out = o,
-                   .lo = _mm512_set1_ps(lo), .hi = _mm512_set1_ps(hi) };
+    return (args){ .rows = 1,
+                   .column = 1,
+                   .step = oct_round_up(c, OCT_DW_CHANNELS),
+                   .x = x,
+                   .w = w,
+                   .y = y,
+                   .ldy = ldy,
+                   .out = o,
+                   .lo = _mm512_set1_ps(lo),
+                   .hi = _mm512_set1_ps(hi) };
 }
 
 OCT_INLINE void pixels(const size_t px, const args *g, size_t c, size_t p)

@@ -39,12 +39,12 @@ OCT_INLINE void block(const size_t px, const bool wide, const args *g, size_t p,
     for (size_t t = 0; t < taps; t++) {
         const float *w = g->w + t * g->step + j;
         const float32x4_t w0 = vld1q_f32(w), w1 = wide ? vld1q_f32(w + 4) : w0;
-#define PIXEL(i)                                             \
-    if (px > i) {                                            \
-        const float *at = x[i * taps + t] + j;               \
-        v##i = vfmaq_f32(v##i, vld1q_f32(at), w0);           \
-        if (wide)                                            \
-            u##i = vfmaq_f32(u##i, vld1q_f32(at + 4), w1);   \
+#define PIXEL(i)                                           \
+    if (px > i) {                                          \
+        const float *at = x[i * taps + t] + j;             \
+        v##i = vfmaq_f32(v##i, vld1q_f32(at), w0);         \
+        if (wide)                                          \
+            u##i = vfmaq_f32(u##i, vld1q_f32(at + 4), w1); \
     }
         PIXELS
 #undef PIXEL

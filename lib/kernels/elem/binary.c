@@ -79,7 +79,8 @@ void oct_broadcast_collapse(oct_broadcast *b)
 }
 
 /* Offsets of a row's first elements, its strides and its length. */
-typedef void (*row_fn)(void *arg, ptrdiff_t a, ptrdiff_t b, ptrdiff_t y, ptrdiff_t sa, ptrdiff_t sb, ptrdiff_t sy, size_t n);
+typedef void (*row_fn)(void *arg, ptrdiff_t a, ptrdiff_t b, ptrdiff_t y, ptrdiff_t sa, ptrdiff_t sb, ptrdiff_t sy,
+                       size_t n);
 
 typedef struct rows_job {
     const oct_broadcast *b;
@@ -180,7 +181,8 @@ static void binary_row(void *arg, ptrdiff_t a, ptrdiff_t b, ptrdiff_t y, ptrdiff
     j->k->binary(j->op, j->a + a, sa, j->b + b, sb, j->y + y, sy, n);
 }
 
-void oct_binary_f32_nd(oct_pool *pool, oct_binary_op op, const oct_broadcast *s, const float *a, const float *b, float *y)
+void oct_binary_f32_nd(oct_pool *pool, oct_binary_op op, const oct_broadcast *s, const float *a, const float *b,
+                       float *y)
 {
     binary_job j = { oct_elem(), op, a, b, y };
     for_rows(pool, s, binary_row, &j);
@@ -203,7 +205,8 @@ static void qbinary_row(void *arg, ptrdiff_t a, ptrdiff_t b, ptrdiff_t y, ptrdif
     j->k->qbinary(j->f, j->a + a, sa, j->b + b, sb, j->y + y, sy, n);
 }
 
-void oct_qbinary_8_nd(oct_pool *pool, const oct_qbinary *f, const oct_broadcast *s, const void *a, const void *b, void *y)
+void oct_qbinary_8_nd(oct_pool *pool, const oct_qbinary *f, const oct_broadcast *s, const void *a, const void *b,
+                      void *y)
 {
     qbinary_job j = { oct_elem(), f, a, b, y };
     for_rows(pool, s, qbinary_row, &j);

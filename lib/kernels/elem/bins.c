@@ -17,7 +17,8 @@ size_t oct_count_equal_f32(const float *x, size_t n, float v)
     return count;
 }
 
-/* 23 bits of mantissa, less the bits that an octave's bins take: 11 of the three largest, and 3 from the eleventh on. */
+/* 23 bits of mantissa, less the bits that an octave's bins take: 11 of the three largest, and 3 from the eleventh
+ * on. */
 const int32_t oct_bin_shift[16] = { 12, 12, 12, 13, 14, 15, 16, 17, 18, 19, 20, 20, 20, 20, 20, 20 };
 
 void oct_bin_lay(oct_bin_grid *g, int sign, int top, int32_t base, int32_t fine)

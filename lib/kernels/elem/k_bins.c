@@ -62,10 +62,12 @@ void K(count_equal)(const float *x, size_t n, float v, size_t *count)
 #if defined(__AVX512F__)
 
 /* Zeros are left out. */
-OCT_INLINE size_t bins_of(const bool positive, const float *x, size_t n, const oct_bin_grid *g, int32_t *bin, size_t *small)
+OCT_INLINE size_t bins_of(const bool positive, const float *x, size_t n, const oct_bin_grid *g, int32_t *bin,
+                          size_t *small)
 {
-    const __m512i most = _mm512_set1_epi32(0x7fffffff), last = _mm512_set1_epi32(15), shifts = _mm512_loadu_si512(oct_bin_shift),
-                  off = _mm512_loadu_si512(g->off[0]), off_neg = _mm512_loadu_si512(g->off[1]), top = _mm512_set1_epi32(g->top[0]),
+    const __m512i most = _mm512_set1_epi32(0x7fffffff), last = _mm512_set1_epi32(15),
+                  shifts = _mm512_loadu_si512(oct_bin_shift), off = _mm512_loadu_si512(g->off[0]),
+                  off_neg = _mm512_loadu_si512(g->off[1]), top = _mm512_set1_epi32(g->top[0]),
                   least = _mm512_set1_epi32(g->least[0]);
     size_t k = 0, found = 0;
     for (size_t i = 0; i < n; i += 16) {
@@ -101,19 +103,25 @@ OCT_INLINE size_t bins_of(const bool positive, const float *x, size_t n, const o
 /* With `positive` there are no negative values. */
 OCT_INLINE size_t index_row(const bool positive, const float *x, size_t n, const oct_bin_grid *g, int32_t *bin)
 {
-    const int32_t up = oct_bits_of(g->scale[0]), down = oct_bits_of(g->scale[1]), least = g->least[0], least_change = g->least[1] - least;
-    const int32_t base = g->base[0], base_change = g->base[1] - base, fine = g->fine[0], fine_change = g->fine[1] - fine;
+    const int32_t up = oct_bits_of(g->scale[0]), down = oct_bits_of(g->scale[1]), least = g->least[0],
+                  least_change = g->least[1] - least;
+    const int32_t base = g->base[0], base_change = g->base[1] - base, fine = g->fine[0],
+                  fine_change = g->fine[1] - fine;
     const int32_t zero = g->zero, small = g->small;
     int32_t found = 0;
     OCT_EACH
     for (uint32_t i = 0; i < (uint32_t)n; i++) {
         const int32_t bits = oct_bits_of(x[i]), magnitude = bits & 0x7fffffff, neg = positive ? 0 : bits >> 31;
-        const int32_t u = (int32_t)(positive ? oct_float_of(magnitude) * g->scale[0] : oct_float_of(magnitude) * oct_float_of(SELECT(neg, down, up)));
+        const int32_t u = (int32_t)(positive ? oct_float_of(magnitude) * g->scale[0]
+                                             : oct_float_of(magnitude) * oct_float_of(SELECT(neg, down, up)));
         /* The steps are a concave function of u: the least of its three lines. */
         const int32_t second = 2048 + (u >> 1), third = 4096 + (u >> 2), upper = LEAST(second, third);
-        const int32_t coarse = LEAST(u, upper) + base + (neg & base_change), low = (magnitude >> 20) + fine + (neg & fine_change);
-        const int32_t below = (magnitude - least - (neg & least_change)) >> 31, is_zero = (magnitude - 1) >> 31, is_low = (u - OCT_GRID_LEAST) >> 31;
-        const int32_t on = SELECT(is_low, low, coarse), off = SELECT(is_zero, zero + (int32_t)(i % OCT_ZERO_BINS), small);
+        const int32_t coarse = LEAST(u, upper) + base + (neg & base_change),
+                      low = (magnitude >> 20) + fine + (neg & fine_change);
+        const int32_t below = (magnitude - least - (neg & least_change)) >> 31, is_zero = (magnitude - 1) >> 31,
+                      is_low = (u - OCT_GRID_LEAST) >> 31;
+        const int32_t on = SELECT(is_low, low, coarse),
+                      off = SELECT(is_zero, zero + (int32_t)(i % OCT_ZERO_BINS), small);
         bin[i] = SELECT(below, off, on);
         found -= below & ~is_zero;
     }
@@ -125,9 +133,22 @@ OCT_INLINE size_t index_row(const bool positive, const float *x, size_t n, const
 enum { KEEP_1 = 0x03020100, KEEP_2 = 0x07060504, KEEP_3 = 0x0b0a0908, KEEP_4 = 0x0f0e0d0c };
 /* Which of four lanes come first, by the mask of those that stay. */
 static const int32_t kept_first[16][4] = {
-    { 0 }, { KEEP_1 }, { KEEP_2 }, { KEEP_1, KEEP_2 }, { KEEP_3 }, { KEEP_1, KEEP_3 }, { KEEP_2, KEEP_3 }, { KEEP_1, KEEP_2, KEEP_3 },
-    { KEEP_4 }, { KEEP_1, KEEP_4 }, { KEEP_2, KEEP_4 }, { KEEP_1, KEEP_2, KEEP_4 }, { KEEP_3, KEEP_4 }, { KEEP_1, KEEP_3, KEEP_4 },
-    { KEEP_2, KEEP_3, KEEP_4 }, { KEEP_1, KEEP_2, KEEP_3, KEEP_4 },
+    { 0 },
+    { KEEP_1 },
+    { KEEP_2 },
+    { KEEP_1, KEEP_2 },
+    { KEEP_3 },
+    { KEEP_1, KEEP_3 },
+    { KEEP_2, KEEP_3 },
+    { KEEP_1, KEEP_2, KEEP_3 },
+    { KEEP_4 },
+    { KEEP_1, KEEP_4 },
+    { KEEP_2, KEEP_4 },
+    { KEEP_1, KEEP_2, KEEP_4 },
+    { KEEP_3, KEEP_4 },
+    { KEEP_1, KEEP_3, KEEP_4 },
+    { KEEP_2, KEEP_3, KEEP_4 },
+    { KEEP_1, KEEP_2, KEEP_3, KEEP_4 },
 };
 
 OCT_INLINE size_t put_kept(int32_t *to, __m128i v, unsigned mask)
@@ -139,17 +160,22 @@ OCT_INLINE size_t put_kept(int32_t *to, __m128i v, unsigned mask)
 /* Nothing is negative, as behind a Relu, where half of the values are zeros as a rule: these are left out. */
 static size_t positive_bins(const float *x, size_t n, const oct_bin_grid *g, int32_t *bin, size_t *small)
 {
-    const __m256i second = _mm256_set1_epi32(2048), third = _mm256_set1_epi32(4096), base = _mm256_set1_epi32(g->base[0]), fine = _mm256_set1_epi32(g->fine[0]),
-                  small_bin = _mm256_set1_epi32(g->small), least = _mm256_set1_epi32(g->least[0]), low_end = _mm256_set1_epi32(OCT_GRID_LEAST);
+    const __m256i second = _mm256_set1_epi32(2048), third = _mm256_set1_epi32(4096),
+                  base = _mm256_set1_epi32(g->base[0]), fine = _mm256_set1_epi32(g->fine[0]),
+                  small_bin = _mm256_set1_epi32(g->small), least = _mm256_set1_epi32(g->least[0]),
+                  low_end = _mm256_set1_epi32(OCT_GRID_LEAST);
     const __m256 scale = _mm256_set1_ps(g->scale[0]);
     size_t k = 0, i = 0, found = 0;
     for (; i + 8 <= n; i += 8) {
         const __m256 v = _mm256_loadu_ps(x + i);
         const __m256i bits = _mm256_castps_si256(v), u = _mm256_cvttps_epi32(_mm256_mul_ps(v, scale));
-        const __m256i upper = _mm256_min_epi32(_mm256_add_epi32(second, _mm256_srli_epi32(u, 1)), _mm256_add_epi32(third, _mm256_srli_epi32(u, 2)));
-        const __m256i coarse = _mm256_add_epi32(_mm256_min_epi32(u, upper), base), low = _mm256_add_epi32(_mm256_srli_epi32(bits, 20), fine);
+        const __m256i upper = _mm256_min_epi32(_mm256_add_epi32(second, _mm256_srli_epi32(u, 1)),
+                                               _mm256_add_epi32(third, _mm256_srli_epi32(u, 2)));
+        const __m256i coarse = _mm256_add_epi32(_mm256_min_epi32(u, upper), base),
+                      low = _mm256_add_epi32(_mm256_srli_epi32(bits, 20), fine);
         const __m256i below = _mm256_cmpgt_epi32(least, bits);
-        const __m256i on = _mm256_blendv_epi8(coarse, low, _mm256_cmpgt_epi32(low_end, u)), b = _mm256_blendv_epi8(on, small_bin, below);
+        const __m256i on = _mm256_blendv_epi8(coarse, low, _mm256_cmpgt_epi32(low_end, u)),
+                      b = _mm256_blendv_epi8(on, small_bin, below);
         const unsigned some = (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_NEQ_UQ));
         found += (size_t)__builtin_popcount(some & (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(below)));
         k += put_kept(bin + k, _mm256_castsi256_si128(b), some & 15);

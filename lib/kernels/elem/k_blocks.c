@@ -1,4 +1,5 @@
-/* lib/kernels/elem/k_blocks.c -- rows quantized block by block (kernels/quantize.h), compiled once per instruction set. */
+/* lib/kernels/elem/k_blocks.c -- rows quantized block by block (kernels/quantize.h), compiled once per instruction
+ * set. */
 #include "kernels/elem/isa.h"
 
 #include <string.h>

@@ -37,7 +37,8 @@ static inline void load(const float *x, d4 *v)
 #endif
 }
 
-/* What one look at all values finds; the sums are right where every value is a multiple of what a first part is one of. */
+/* What one look at all values finds; the sums are right where every value is a multiple of what a first part is one
+ * of. */
 typedef struct look {
     v8 min, max;
     u8 least; /* magnitude less 1 of what is no zero: so that zero is the largest */
@@ -58,7 +59,8 @@ OCT_INLINE void look_at(look *l, const float *x)
     l->sum[1] += b;
 }
 
-/* Even rows and odd ones apart, as additions wait for each other. *least: the least magnitude that is no zero; returns whether a sum is NaN. */
+/* Even rows and odd ones apart, as additions wait for each other. *least: the least magnitude that is no zero; returns
+ * whether a sum is NaN. */
 static inline bool look_at_rows(const float *x, size_t rows, size_t stride, oct_columns *c, float *least)
 {
     look even = { .least = (u8){ 0 } - 1 }, odd;
@@ -86,8 +88,10 @@ static inline bool look_at_rows(const float *x, size_t rows, size_t stride, oct_
     return (nan[0] | nan[1] | nan[2] | nan[3]) != 0;
 }
 
-/* Sums of the first or (second, a constant once inlined) the second parts; returns whether a value has more than the parts up to it. */
-OCT_INLINE bool sum_part(const bool second, const float *x, size_t rows, size_t stride, const double magic[2], double *sum)
+/* Sums of the first or (second, a constant once inlined) the second parts; returns whether a value has more than the
+ * parts up to it. */
+OCT_INLINE bool sum_part(const bool second, const float *x, size_t rows, size_t stride, const double magic[2],
+                         double *sum)
 {
     const d4 m0 = (d4){ 0 } + magic[0], m = (d4){ 0 } + magic[second];
     d4 a = { 0 }, b = { 0 };
@@ -126,7 +130,8 @@ void K(columns)(const float *x, size_t rows, size_t stride, oct_columns *c)
     frexpf(peak, &top);
     const double magic[2] = { ldexp(1.5, 52 + top - 39), ldexp(1.5, 52 + top - 78) };
     memset(c->sum[1], 0, sizeof c->sum[1]);
-    /* One part is enough for nine blocks of activations in ten: the 24 bits of what reaches 2^-16 of the largest fit. */
+    /* One part is enough for nine blocks of activations in ten: the 24 bits of what reaches 2^-16 of the largest
+     * fit. */
     if (least >= ldexpf(1, top - 16))
         c->inexact = nan;
     else if (sum_part(false, x, rows, stride, magic, c->sum[0]))

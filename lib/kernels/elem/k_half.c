@@ -1,5 +1,5 @@
-/* lib/kernels/elem/k_half.c -- 16-bit floats of a row to float32 and back, compiled once per instruction set. Where the CPU
- * converts, its instruction does what base/dtype.h defines. */
+/* lib/kernels/elem/k_half.c -- 16-bit floats of a row to float32 and back, compiled once per instruction set. Where the
+ * CPU converts, its instruction does what base/dtype.h defines. */
 #include "kernels/elem/isa.h"
 
 #include <string.h>
@@ -23,7 +23,8 @@ static void narrow_f16(const float *x, size_t n, uint16_t *y)
     size_t i = 0;
 #if defined(__F16C__)
     for (; i + 8 <= n; i += 8)
-        _mm_storeu_si128((__m128i *)(void *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+        _mm_storeu_si128((__m128i *)(void *)(y + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
 #elif defined(__aarch64__)
     for (; i + 4 <= n; i += 4)
         vst1_u16(y + i, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(x + i))));

@@ -1,6 +1,7 @@
 /* lib/kernels/elem/k_look_up.c -- bytes by a table of 256, compiled once per instruction set.
  *
- * AVX-512 permutes the words of the table. Elsewhere shuffles find what the low four bits name in each sixteenth of it; the high bits choose among these. */
+ * AVX-512 permutes the words of the table. Elsewhere shuffles find what the low four bits name in each sixteenth of it;
+ * the high bits choose among these. */
 #include "kernels/elem/isa.h"
 
 #include <string.h>
@@ -14,10 +15,12 @@ static inline bytes line_of(const uint8_t *t)
     return _mm512_loadu_si512(t);
 }
 
-/* Words of the table, by the upper seven bits of a byte. (Permuting words is in AVX-512's common part, bytes are not.) */
+/* Words of the table, by the upper seven bits of a byte. (Permuting words is in AVX-512's common part, bytes are
+ * not.) */
 static inline __m512i words(const bytes line[LINES], __m512i at)
 {
-    const __m512i low = _mm512_permutex2var_epi16(line[0], at, line[1]), high = _mm512_permutex2var_epi16(line[2], at, line[3]);
+    const __m512i low = _mm512_permutex2var_epi16(line[0], at, line[1]),
+                  high = _mm512_permutex2var_epi16(line[2], at, line[3]);
     return _mm512_mask_blend_epi16(_mm512_test_epi16_mask(at, _mm512_set1_epi16(0x40)), low, high);
 }
 
@@ -25,10 +28,12 @@ static inline __m512i words(const bytes line[LINES], __m512i at)
 static inline bytes some(const bytes line[LINES], bytes v)
 {
     const __m512i one = _mm512_set1_epi16(1), eight = _mm512_set1_epi16(8), byte = _mm512_set1_epi16(0xff);
-    const __m512i even = words(line, _mm512_and_si512(_mm512_srli_epi16(v, 1), byte)), odd = words(line, _mm512_srli_epi16(v, 9));
+    const __m512i even = words(line, _mm512_and_si512(_mm512_srli_epi16(v, 1), byte)),
+                  odd = words(line, _mm512_srli_epi16(v, 9));
     const __m512i down = _mm512_slli_epi16(_mm512_and_si512(v, one), 3);
     const __m512i up = _mm512_sub_epi16(eight, _mm512_slli_epi16(_mm512_and_si512(_mm512_srli_epi16(v, 8), one), 3));
-    return _mm512_or_si512(_mm512_and_si512(_mm512_srlv_epi16(even, down), byte), _mm512_andnot_si512(byte, _mm512_sllv_epi16(odd, up)));
+    return _mm512_or_si512(_mm512_and_si512(_mm512_srlv_epi16(even, down), byte),
+                           _mm512_andnot_si512(byte, _mm512_sllv_epi16(odd, up)));
 }
 #define LOAD(p) _mm512_loadu_si512(p)
 #define STORE(p, v) _mm512_storeu_si512(p, v)
@@ -70,7 +75,8 @@ static inline bytes some(const bytes line[LINES], bytes v)
 {
     bytes r = vdupq_n_u8(0);
     for (size_t i = 0; i < LINES; i += 4)
-        r = vqtbx4q_u8(r, (uint8x16x4_t){ { line[i], line[i + 1], line[i + 2], line[i + 3] } }, vsubq_u8(v, vdupq_n_u8((uint8_t)(16 * i))));
+        r = vqtbx4q_u8(r, (uint8x16x4_t){ { line[i], line[i + 1], line[i + 2], line[i + 3] } },
+                       vsubq_u8(v, vdupq_n_u8((uint8_t)(16 * i))));
     return r;
 }
 #define LOAD(p) vld1q_u8(p)

@@ -4,16 +4,16 @@
 #define TILE 8
 
 /* One tile, y[j][i] = x[i][j]. */
-#define TRANSPOSE_TILE(type)                                                                                   \
-    static inline void tile_##type(const type *x, size_t xs, type *y, size_t ys)                               \
-    {                                                                                                          \
-        type t[TILE][TILE];                                                                                    \
-        for (size_t i = 0; i < TILE; i++)                                                                      \
-            for (size_t j = 0; j < TILE; j++)                                                                  \
-                t[j][i] = x[i * xs + j];                                                                       \
-        for (size_t j = 0; j < TILE; j++)                                                                      \
-            for (size_t i = 0; i < TILE; i++)                                                                  \
-                y[j * ys + i] = t[j][i];                                                                       \
+#define TRANSPOSE_TILE(type)                                                     \
+    static inline void tile_##type(const type *x, size_t xs, type *y, size_t ys) \
+    {                                                                            \
+        type t[TILE][TILE];                                                      \
+        for (size_t i = 0; i < TILE; i++)                                        \
+            for (size_t j = 0; j < TILE; j++)                                    \
+                t[j][i] = x[i * xs + j];                                         \
+        for (size_t j = 0; j < TILE; j++)                                        \
+            for (size_t i = 0; i < TILE; i++)                                    \
+                y[j * ys + i] = t[j][i];                                         \
     }
 #if defined(__AVX2__)
 /* Bytes of two rows side by side, then of four, then of eight: two columns a register. */
@@ -67,46 +67,46 @@ TRANSPOSE_TILE(uint32_t)
 #endif
 
 /* Full tiles first in registers' reach, then the edges. */
-#define TRANSPOSE(type)                                                                                        \
-    static void transpose_##type(const type *x, size_t xs, size_t rows, size_t cols, type *y, size_t ys)       \
-    {                                                                                                          \
-        const size_t full_r = rows - rows % TILE, full_c = cols - cols % TILE;                                 \
-        for (size_t r = 0; r < full_r; r += TILE)                                                              \
-            for (size_t c = 0; c < full_c; c += TILE)                                                          \
-                tile_##type(x + r * xs + c, xs, y + c * ys + r, ys);                                           \
-        for (size_t c = 0; c < cols; c++)                                                                      \
-            for (size_t r = c < full_c ? full_r : 0; r < rows; r++)                                            \
-                y[c * ys + r] = x[r * xs + c];                                                                 \
+#define TRANSPOSE(type)                                                                                  \
+    static void transpose_##type(const type *x, size_t xs, size_t rows, size_t cols, type *y, size_t ys) \
+    {                                                                                                    \
+        const size_t full_r = rows - rows % TILE, full_c = cols - cols % TILE;                           \
+        for (size_t r = 0; r < full_r; r += TILE)                                                        \
+            for (size_t c = 0; c < full_c; c += TILE)                                                    \
+                tile_##type(x + r * xs + c, xs, y + c * ys + r, ys);                                     \
+        for (size_t c = 0; c < cols; c++)                                                                \
+            for (size_t r = c < full_c ? full_r : 0; r < rows; r++)                                      \
+                y[c * ys + r] = x[r * xs + c];                                                           \
     }
 
 /* Few planes and the bytes of a pixel: n is a constant once inlined, so that the compiler sees an interleaving. */
-#define WEAVE(type)                                                                                            \
-    OCT_INLINE void join_##type(const size_t n, const type *x, size_t xs, size_t cols, type *y)                \
-    {                                                                                                          \
-        OCT_EACH                                                                                               \
-        for (size_t c = 0; c < cols; c++)                                                                      \
-            for (size_t r = 0; r < n; r++)                                                                     \
-                y[c * n + r] = x[r * xs + c];                                                                  \
-    }                                                                                                          \
-    OCT_INLINE void part_##type(const size_t n, const type *x, size_t rows, type *y, size_t ys)                \
-    {                                                                                                          \
-        OCT_EACH                                                                                               \
-        for (size_t r = 0; r < rows; r++)                                                                      \
-            for (size_t c = 0; c < n; c++)                                                                     \
-                y[c * ys + r] = x[r * n + c];                                                                  \
-    }                                                                                                          \
-    static void move_##type(const type *x, size_t xs, size_t rows, size_t cols, type *y, size_t ys)            \
-    {                                                                                                          \
-        if (rows == 3 && ys == 3)                                                                              \
-            join_##type(3, x, xs, cols, y);                                                                    \
-        else if (rows == 4 && ys == 4)                                                                         \
-            join_##type(4, x, xs, cols, y);                                                                    \
-        else if (cols == 3 && xs == 3)                                                                         \
-            part_##type(3, x, rows, y, ys);                                                                    \
-        else if (cols == 4 && xs == 4)                                                                         \
-            part_##type(4, x, rows, y, ys);                                                                    \
-        else                                                                                                   \
-            transpose_##type(x, xs, rows, cols, y, ys);                                                        \
+#define WEAVE(type)                                                                                 \
+    OCT_INLINE void join_##type(const size_t n, const type *x, size_t xs, size_t cols, type *y)     \
+    {                                                                                               \
+        OCT_EACH                                                                                    \
+        for (size_t c = 0; c < cols; c++)                                                           \
+            for (size_t r = 0; r < n; r++)                                                          \
+                y[c * n + r] = x[r * xs + c];                                                       \
+    }                                                                                               \
+    OCT_INLINE void part_##type(const size_t n, const type *x, size_t rows, type *y, size_t ys)     \
+    {                                                                                               \
+        OCT_EACH                                                                                    \
+        for (size_t r = 0; r < rows; r++)                                                           \
+            for (size_t c = 0; c < n; c++)                                                          \
+                y[c * ys + r] = x[r * n + c];                                                       \
+    }                                                                                               \
+    static void move_##type(const type *x, size_t xs, size_t rows, size_t cols, type *y, size_t ys) \
+    {                                                                                               \
+        if (rows == 3 && ys == 3)                                                                   \
+            join_##type(3, x, xs, cols, y);                                                         \
+        else if (rows == 4 && ys == 4)                                                              \
+            join_##type(4, x, xs, cols, y);                                                         \
+        else if (cols == 3 && xs == 3)                                                              \
+            part_##type(3, x, rows, y, ys);                                                         \
+        else if (cols == 4 && xs == 4)                                                              \
+            part_##type(4, x, rows, y, ys);                                                         \
+        else                                                                                        \
+            transpose_##type(x, xs, rows, cols, y, ys);                                             \
     }
 #define MOVE(type) TRANSPOSE(type) WEAVE(type)
 MOVE(uint8_t)
@@ -117,17 +117,10 @@ MOVE(uint64_t)
 void K(transpose_tile)(const void *x, size_t xs, size_t rows, size_t cols, void *y, size_t ys, size_t size)
 {
     switch (size) {
-    case 1:
-        move_uint8_t(x, xs, rows, cols, y, ys);
-        break;
-    case 2:
-        move_uint16_t(x, xs, rows, cols, y, ys);
-        break;
-    case 4:
-        move_uint32_t(x, xs, rows, cols, y, ys);
-        break;
-    default:
-        move_uint64_t(x, xs, rows, cols, y, ys);
+    case 1: move_uint8_t(x, xs, rows, cols, y, ys); break;
+    case 2: move_uint16_t(x, xs, rows, cols, y, ys); break;
+    case 4: move_uint32_t(x, xs, rows, cols, y, ys); break;
+    default: move_uint64_t(x, xs, rows, cols, y, ys);
     }
 }
 

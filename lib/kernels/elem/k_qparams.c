@@ -1,4 +1,5 @@
-/* lib/kernels/elem/k_qparams.c -- how well parameters fit each of sixteen columns, and their quantized values; compiled once per instruction set. */
+/* lib/kernels/elem/k_qparams.c -- how well parameters fit each of sixteen columns, and their quantized values; compiled
+ * once per instruction set. */
 #include "kernels/elem/isa.h"
 
 #define N OCT_QPARAMS_COLUMNS

@@ -14,8 +14,9 @@
 typedef float v8 __attribute__((vector_size(32)));
 typedef int32_t m8 __attribute__((vector_size(32)));
 
-static const float identity[OCT_REDUCE_COUNT] = { [OCT_REDUCE_MAX] = -INFINITY, [OCT_REDUCE_MIN] = INFINITY,
-                                                  [OCT_REDUCE_PROD] = 1.0f };
+static const float identity[OCT_REDUCE_COUNT] = {
+    [OCT_REDUCE_MAX] = -INFINITY, [OCT_REDUCE_MIN] = INFINITY, [OCT_REDUCE_PROD] = 1.0f
+};
 
 /* The two steps of each reduction: take one element, join two lanes. */
 static inline float take_sum(float a, float x)
@@ -43,28 +44,20 @@ static oct_reduce_op join_of(oct_reduce_op op)
 static inline float join(oct_reduce_op op, float a, float b)
 {
     switch (op) {
-    case OCT_REDUCE_MAX:
-        return nan_max(a, b);
-    case OCT_REDUCE_MIN:
-        return nan_min(a, b);
-    case OCT_REDUCE_PROD:
-        return a * b;
-    default:
-        return a + b;
+    case OCT_REDUCE_MAX: return nan_max(a, b);
+    case OCT_REDUCE_MIN: return nan_min(a, b);
+    case OCT_REDUCE_PROD: return a * b;
+    default: return a + b;
     }
 }
 
 static inline float finish(oct_reduce_op op, float v, size_t n)
 {
     switch (op) {
-    case OCT_REDUCE_MEAN:
-        return v / (float)n;
-    case OCT_REDUCE_L2:
-        return sqrtf(v);
-    case OCT_REDUCE_LOG_SUM:
-        return oct_logf(v);
-    default:
-        return v;
+    case OCT_REDUCE_MEAN: return v / (float)n;
+    case OCT_REDUCE_L2: return sqrtf(v);
+    case OCT_REDUCE_LOG_SUM: return oct_logf(v);
+    default: return v;
     }
 }
 
@@ -74,40 +67,40 @@ static inline float finish(oct_reduce_op op, float v, size_t n)
 #define LOAD8(v, x) memcpy(&(v), (x), sizeof(v8))
 
 /* The lanes in two vectors; the tail goes into single lanes. VSTEP is TAKE for vectors. */
-#define ROW(name, take, vstep)                                                     \
-    static void row_##name(float acc[LANES], const float *x, size_t n)             \
-    {                                                                              \
-        v8 a, b, p, q;                                                             \
-        LOAD8(a, acc);                                                             \
-        LOAD8(b, acc + 8);                                                         \
-        size_t i = 0;                                                              \
-        for (; i + LANES <= n; i += LANES) {                                       \
-            LOAD8(p, x + i);                                                       \
-            LOAD8(q, x + i + 8);                                                   \
-            vstep(a, p);                                                           \
-            vstep(b, q);                                                           \
-        }                                                                          \
-        memcpy(acc, &a, sizeof a);                                                 \
-        memcpy(acc + 8, &b, sizeof b);                                             \
-        for (size_t l = 0; i + l < n; l++)                                         \
-            acc[l] = take(acc[l], x[i + l]);                                       \
+#define ROW(name, take, vstep)                                         \
+    static void row_##name(float acc[LANES], const float *x, size_t n) \
+    {                                                                  \
+        v8 a, b, p, q;                                                 \
+        LOAD8(a, acc);                                                 \
+        LOAD8(b, acc + 8);                                             \
+        size_t i = 0;                                                  \
+        for (; i + LANES <= n; i += LANES) {                           \
+            LOAD8(p, x + i);                                           \
+            LOAD8(q, x + i + 8);                                       \
+            vstep(a, p);                                               \
+            vstep(b, q);                                               \
+        }                                                              \
+        memcpy(acc, &a, sizeof a);                                     \
+        memcpy(acc + 8, &b, sizeof b);                                 \
+        for (size_t l = 0; i + l < n; l++)                             \
+            acc[l] = take(acc[l], x[i + l]);                           \
     }
 #define VADD(a, p) a = a + p
 #define VMUL(a, p) a = a * p
 #define VABS(a, p) a = a + (v8)((m8)p & 0x7fffffff)
-#define VSELECT(a, p, mask)                                  \
-    do {                                                     \
-        m8 mask_ = (mask);                                   \
-        a = (v8)(((m8)p & mask_) | ((m8)a & ~mask_));        \
+#define VSELECT(a, p, mask)                           \
+    do {                                              \
+        m8 mask_ = (mask);                            \
+        a = (v8)(((m8)p & mask_) | ((m8)a & ~mask_)); \
     } while (0)
 #define VMAX(a, p) VSELECT(a, p, (p > a) | (p != p))
 #define VMIN(a, p) VSELECT(a, p, (p < a) | (p != p))
 #if defined(__AVX2__) && defined(__FMA__)
 #define VSQUARE(a, p) a = (v8)_mm256_fmadd_ps((__m256)p, (__m256)p, (__m256)a)
 #else
-#define VSQUARE(a, p)                    \
-    for (int l_ = 0; l_ < 8; l_++)       \
-        a[l_] = fmaf(p[l_], p[l_], a[l_])
+#define VSQUARE(a, p)              \
+    for (int l_ = 0; l_ < 8; l_++) \
+    a[l_] = fmaf(p[l_], p[l_], a[l_])
 #endif
 ROW(sum, take_sum, VADD)
 ROW(square, take_square, VSQUARE)
@@ -130,14 +123,10 @@ static inline float tree_of(const oct_reduce_op op, const float acc[LANES])
 static float tree(oct_reduce_op op, const float acc[LANES])
 {
     switch (op) {
-    case OCT_REDUCE_MAX:
-        return tree_of(OCT_REDUCE_MAX, acc);
-    case OCT_REDUCE_MIN:
-        return tree_of(OCT_REDUCE_MIN, acc);
-    case OCT_REDUCE_PROD:
-        return tree_of(OCT_REDUCE_PROD, acc);
-    default:
-        return tree_of(OCT_REDUCE_SUM, acc);
+    case OCT_REDUCE_MAX: return tree_of(OCT_REDUCE_MAX, acc);
+    case OCT_REDUCE_MIN: return tree_of(OCT_REDUCE_MIN, acc);
+    case OCT_REDUCE_PROD: return tree_of(OCT_REDUCE_PROD, acc);
+    default: return tree_of(OCT_REDUCE_SUM, acc);
     }
 }
 
@@ -152,24 +141,13 @@ static float row_reduce(oct_reduce_op op, const float *x, size_t n)
     float acc[LANES];
     fill(acc, LANES, identity[op]);
     switch (op) {
-    case OCT_REDUCE_MAX:
-        row_max(acc, x, n);
-        break;
-    case OCT_REDUCE_MIN:
-        row_min(acc, x, n);
-        break;
+    case OCT_REDUCE_MAX: row_max(acc, x, n); break;
+    case OCT_REDUCE_MIN: row_min(acc, x, n); break;
     case OCT_REDUCE_SUM_SQUARE:
-    case OCT_REDUCE_L2:
-        row_square(acc, x, n);
-        break;
-    case OCT_REDUCE_L1:
-        row_abs(acc, x, n);
-        break;
-    case OCT_REDUCE_PROD:
-        row_prod(acc, x, n);
-        break;
-    default:
-        row_sum(acc, x, n);
+    case OCT_REDUCE_L2: row_square(acc, x, n); break;
+    case OCT_REDUCE_L1: row_abs(acc, x, n); break;
+    case OCT_REDUCE_PROD: row_prod(acc, x, n); break;
+    default: row_sum(acc, x, n);
     }
     return tree(join_of(op), acc);
 }
@@ -369,24 +347,13 @@ static void cols_reduce(oct_reduce_op op, float acc[LANES][COLS], const float *x
 {
     fill(acc[0], LANES * COLS, identity[op]);
     switch (op) {
-    case OCT_REDUCE_MAX:
-        cols_max(acc, x, n, stride, cols);
-        break;
-    case OCT_REDUCE_MIN:
-        cols_min(acc, x, n, stride, cols);
-        break;
+    case OCT_REDUCE_MAX: cols_max(acc, x, n, stride, cols); break;
+    case OCT_REDUCE_MIN: cols_min(acc, x, n, stride, cols); break;
     case OCT_REDUCE_SUM_SQUARE:
-    case OCT_REDUCE_L2:
-        cols_square(acc, x, n, stride, cols);
-        break;
-    case OCT_REDUCE_L1:
-        cols_abs(acc, x, n, stride, cols);
-        break;
-    case OCT_REDUCE_PROD:
-        cols_prod(acc, x, n, stride, cols);
-        break;
-    default:
-        cols_sum(acc, x, n, stride, cols);
+    case OCT_REDUCE_L2: cols_square(acc, x, n, stride, cols); break;
+    case OCT_REDUCE_L1: cols_abs(acc, x, n, stride, cols); break;
+    case OCT_REDUCE_PROD: cols_prod(acc, x, n, stride, cols); break;
+    default: cols_sum(acc, x, n, stride, cols);
     }
     cols_tree(join_of(op), acc, cols);
 }

@@ -13,20 +13,21 @@ static bool within(const float *x, size_t n, float most)
 }
 
 /* Two loops: as one, an iteration is a chain of operations so long that the next one waits for it. */
-#define LSTM(name, sigmoid, tanh)                                                                                       \
-    static void name(const float *i, const float *o, const float *f, const float *g, size_t n, float *c, float *h)      \
-    {                                                                                                                   \
-        OCT_EACH                                                                                                        \
-        for (size_t j = 0; j < n; j++)                                                                                  \
-            c[j] = sigmoid(f[j]) * c[j] + sigmoid(i[j]) * tanh(g[j]);                                                   \
-        OCT_EACH                                                                                                        \
-        for (size_t j = 0; j < n; j++)                                                                                  \
-            h[j] = sigmoid(o[j]) * tanh(c[j]);                                                                          \
+#define LSTM(name, sigmoid, tanh)                                                                                  \
+    static void name(const float *i, const float *o, const float *f, const float *g, size_t n, float *c, float *h) \
+    {                                                                                                              \
+        OCT_EACH                                                                                                   \
+        for (size_t j = 0; j < n; j++)                                                                             \
+            c[j] = sigmoid(f[j]) * c[j] + sigmoid(i[j]) * tanh(g[j]);                                              \
+        OCT_EACH                                                                                                   \
+        for (size_t j = 0; j < n; j++)                                                                             \
+            h[j] = sigmoid(o[j]) * tanh(c[j]);                                                                     \
     }
 LSTM(lstm_any, oct_sigmoidf, oct_tanhf)
 LSTM(lstm_small, oct_sigmoidf_small, oct_tanhf_quiet)
 
 void K(lstm)(const float *gates, size_t n, float *c, float *h)
 {
-    (within(gates, 3 * n, OCT_SIGMOID_SMALL) ? lstm_small : lstm_any)(gates, gates + n, gates + 2 * n, gates + 3 * n, n, c, h);
+    (within(gates, 3 * n, OCT_SIGMOID_SMALL) ? lstm_small : lstm_any)(gates, gates + n, gates + 2 * n, gates + 3 * n, n,
+                                                                      c, h);
 }

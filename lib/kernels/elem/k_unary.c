@@ -43,14 +43,14 @@ static inline float shrink(float x, float lambda, float bias)
     return x != x ? x : y;
 }
 
-#define MAP(name, expr)                                                                          \
-    static void map_##name(const float *x, float *y, size_t n, float a, float b)                 \
-    {                                                                                            \
-        OCT_EACH                                                                                 \
-        for (size_t i = 0; i < n; i++) {                                                         \
-            float v = x[i];                                                                      \
-            y[i] = (expr);                                                                       \
-        }                                                                                        \
+#define MAP(name, expr)                                                          \
+    static void map_##name(const float *x, float *y, size_t n, float a, float b) \
+    {                                                                            \
+        OCT_EACH                                                                 \
+        for (size_t i = 0; i < n; i++) {                                         \
+            float v = x[i];                                                      \
+            y[i] = (expr);                                                       \
+        }                                                                        \
     }
 MAP(copy, v)
 MAP(relu, v < 0.0f ? 0.0f : v)
@@ -59,13 +59,13 @@ MAP(leaky_relu, v < 0.0f ? a * v : v)
 MAP(thresholded_relu, ((v > a) | (v != v)) ? v : 0.0f)
 MAP(sigmoid, oct_sigmoidf(v))
 MAP(hard_sigmoid, clip(fmaf(a, v, b), 0.0f, 1.0f))
-MAP(hard_swish, v * clip(fmaf(v, 0x1.555556p-3f, 0.5f), 0.0f, 1.0f))
-MAP(swish, v * oct_sigmoidf(a * v))
+MAP(hard_swish, v *clip(fmaf(v, 0x1.555556p-3f, 0.5f), 0.0f, 1.0f))
+MAP(swish, v *oct_sigmoidf(a *v))
 MAP(mish, mish(v))
 MAP(tanh, oct_tanhf(v))
 MAP(elu, elu(v, a))
 MAP(celu, celu(v, a))
-MAP(selu, b * elu(v, a))
+MAP(selu, b *elu(v, a))
 MAP(softplus, oct_softplusf(v))
 MAP(softsign, v / (1.0f + oct_absf(v)))
 MAP(erf, oct_erff(v))
@@ -78,7 +78,7 @@ MAP(log1p, oct_log1pf(v))
 MAP(sqrt, sqrtf(v))
 MAP(rsqrt, 1.0f / sqrtf(v))
 MAP(reciprocal, 1.0f / v)
-MAP(square, v * v)
+MAP(square, v *v)
 MAP(abs, oct_absf(v))
 MAP(neg, -v)
 MAP(sign, sign(v))

@@ -232,8 +232,8 @@ double oct_tan(double x)
 
 /* ------------------------------------------------------------------ error function */
 
-/* erf(x) = 2/sqrt(pi) exp(-x^2) (x + 2 x^3 / 3 + 4 x^5 / 15 + ...), all terms of one sign, below 2; above, the continued
- * fraction of erfc: 1 / (x + (1/2) / (x + 1 / (x + (3/2) / ...))). */
+/* erf(x) = 2/sqrt(pi) exp(-x^2) (x + 2 x^3 / 3 + 4 x^5 / 15 + ...), all terms of one sign, below 2; above, the
+ * continued fraction of erfc: 1 / (x + (1/2) / (x + 1 / (x + (3/2) / ...))). */
 double oct_erf(double x)
 {
     const double a = fabs(x), z = a * a;

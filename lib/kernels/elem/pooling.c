@@ -45,15 +45,11 @@ static void pooling_tile(void *arg, size_t begin, size_t end, size_t thread)
     for (size_t i = begin; i < end; i++) {
         const size_t oy = i % g->oh, x_at = i / g->oh * g->h * g->w * g->c, y_at = i * g->ow * g->c;
         switch (j->kind) {
-        case POOL_MAX_F32:
-            j->k->max_pool_f32_row(g, (const float *)j->x + x_at, oy, (float *)j->y + y_at);
-            break;
+        case POOL_MAX_F32: j->k->max_pool_f32_row(g, (const float *)j->x + x_at, oy, (float *)j->y + y_at); break;
         case POOL_AVERAGE_F32:
             j->k->average_pool_f32_row(g, (const float *)j->x + x_at, oy, (float *)j->y + y_at);
             break;
-        case POOL_LP:
-            lp_row(g, (const float *)j->x + x_at, oy, j->p, (float *)j->y + y_at);
-            break;
+        case POOL_LP: lp_row(g, (const float *)j->x + x_at, oy, j->p, (float *)j->y + y_at); break;
         case POOL_AVERAGE_8:
             j->k->average_pool_8_row(g, j->is_signed, (const uint8_t *)j->x + x_at, j->in, j->out, oy,
                                      (uint8_t *)j->y + y_at);
@@ -94,10 +90,11 @@ void oct_lp_pool_f32(oct_pool *pool, const oct_pool2d *g, float p, const float *
     run(pool, &(pooling_job){ .kind = POOL_LP, .g = g, .x = x, .y = y, .p = p });
 }
 
-void oct_average_pool_8(oct_pool *pool, const oct_pool2d *g, bool is_signed, const void *x, oct_qparam in, oct_qparam out,
-                        void *y)
+void oct_average_pool_8(oct_pool *pool, const oct_pool2d *g, bool is_signed, const void *x, oct_qparam in,
+                        oct_qparam out, void *y)
 {
-    run(pool, &(pooling_job){ .kind = POOL_AVERAGE_8, .g = g, .is_signed = is_signed, .x = x, .y = y, .in = in, .out = out });
+    run(pool,
+        &(pooling_job){ .kind = POOL_AVERAGE_8, .g = g, .is_signed = is_signed, .x = x, .y = y, .in = in, .out = out });
 }
 
 void oct_global_average_pool_f32(oct_pool *pool, const float *x, size_t n, size_t hw, size_t c, float *y)

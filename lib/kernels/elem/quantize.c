@@ -80,8 +80,7 @@ static void dequantize_tile(void *arg, size_t begin, size_t end, size_t thread)
         }
 }
 
-static void run(oct_pool *pool, quantize_job *j, size_t outer,
-                void (*tile)(void *, size_t, size_t, size_t))
+static void run(oct_pool *pool, quantize_job *j, size_t outer, void (*tile)(void *, size_t, size_t, size_t))
 {
     const size_t item = j->inner == 1 ? j->channels : j->inner;
     const size_t per_tile = item >= TILE ? 1 : item ? TILE / item : 1;

@@ -91,11 +91,12 @@ static void scaled_tile(void *arg, size_t begin, size_t end, size_t thread)
 {
     const scaled_job *j = arg;
     for (size_t i = begin; i < end; i++)
-        j->k->softmax_scaled_row(j->x + i * j->ld, j->n, j->scale, j->bias ? j->bias + i * j->step : NULL, j->y + i * j->ld);
+        j->k->softmax_scaled_row(j->x + i * j->ld, j->n, j->scale, j->bias ? j->bias + i * j->step : NULL,
+                                 j->y + i * j->ld);
 }
 
-void oct_softmax_scaled_f32(oct_pool *pool, const float *x, size_t rows, size_t n, size_t ld, float scale, const float *bias,
-                            size_t step, float *y)
+void oct_softmax_scaled_f32(oct_pool *pool, const float *x, size_t rows, size_t n, size_t ld, float scale,
+                            const float *bias, size_t step, float *y)
 {
     scaled_job j = { oct_elem(), x, bias, scale, y, n, ld, step };
     oct_pool_for(pool, rows, tile_of(4 * n), scaled_tile, &j);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define TILE 64         /* a side of a transposed tile */
+#define TILE 64 /* a side of a transposed tile */
 #define WORK_BYTES 32768
 
 static size_t tile_of(size_t bytes)
@@ -87,9 +87,9 @@ typedef struct copy_job {
     char *y;
 } copy_job;
 
-#define COPY_ROW(type)                                           \
-    for (int64_t i = 0; i < n; i++)                              \
-        ((type *)(void *)y)[i * sy] = ((const type *)(const void *)x)[i * sx]
+#define COPY_ROW(type)              \
+    for (int64_t i = 0; i < n; i++) \
+    ((type *)(void *)y)[i * sy] = ((const type *)(const void *)x)[i * sx]
 
 static void copy_row(const char *x, int64_t sx, char *y, int64_t sy, int64_t n, size_t size)
 {
@@ -98,17 +98,10 @@ static void copy_row(const char *x, int64_t sx, char *y, int64_t sy, int64_t n, 
         return;
     }
     switch (size) {
-    case 1:
-        COPY_ROW(uint8_t);
-        break;
-    case 2:
-        COPY_ROW(uint16_t);
-        break;
-    case 4:
-        COPY_ROW(uint32_t);
-        break;
-    default:
-        COPY_ROW(uint64_t);
+    case 1: COPY_ROW(uint8_t); break;
+    case 2: COPY_ROW(uint16_t); break;
+    case 4: COPY_ROW(uint32_t); break;
+    default: COPY_ROW(uint64_t);
     }
 }
 
@@ -173,7 +166,8 @@ static void transpose_box(oct_pool *pool, box b, int col, size_t size, const voi
     oct_pool_for(pool, box_count(&b) * j.tiles, tile_of(side_r * side_c * size), transpose_tile, &j);
 }
 
-void oct_transpose_box(oct_pool *pool, int rank, const int64_t *dims, const int64_t *sx, const int64_t *sy, size_t size, const void *x, void *y)
+void oct_transpose_box(oct_pool *pool, int rank, const int64_t *dims, const int64_t *sx, const int64_t *sy, size_t size,
+                       const void *x, void *y)
 {
     box b = { .rank = rank };
     memcpy(b.dims, dims, (size_t)rank * sizeof *dims);
@@ -267,12 +261,13 @@ static void resize_tile(void *arg, size_t begin, size_t end, size_t thread)
             continue;
         }
         const size_t o = i / j->n_out, at = i % j->n_out * (size_t)j->taps;
-        j->k->resize_row(x + o * j->n_in * j->inner, j->inner, j->taps, j->index + at, j->weight + at, y + i * j->inner);
+        j->k->resize_row(x + o * j->n_in * j->inner, j->inner, j->taps, j->index + at, j->weight + at,
+                         y + i * j->inner);
     }
 }
 
-void oct_resize_axis_f32(oct_pool *pool, const float *x, size_t outer, size_t n_in, size_t inner, size_t n_out, int taps,
-                         const int32_t *index, const float *weight, float *y)
+void oct_resize_axis_f32(oct_pool *pool, const float *x, size_t outer, size_t n_in, size_t inner, size_t n_out,
+                         int taps, const int32_t *index, const float *weight, float *y)
 {
     if (!weight) {
         oct_resize_axis_nearest(pool, x, outer, n_in, inner, n_out, index, sizeof *x, y);

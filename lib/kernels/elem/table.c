@@ -2,18 +2,24 @@
 #include "kernels/elem/table.h"
 
 static const oct_elem_table tables[] = {
-    { "ref", OCT_ISA_REF,
+    {
+        "ref",
+        OCT_ISA_REF,
 #define OCT_K(name, args) oct_##name##__ref,
 #include "kernels/elem/elem.inc"
 #undef OCT_K
     },
 #if defined(__x86_64__) && !defined(OCT_SIMDE)
-    { "avx2", OCT_ISA_AVX2,
+    {
+        "avx2",
+        OCT_ISA_AVX2,
 #define OCT_K(name, args) oct_##name##__avx2,
 #include "kernels/elem/elem.inc"
 #undef OCT_K
     },
-    { "avx512", OCT_ISA_AVX512,
+    {
+        "avx512",
+        OCT_ISA_AVX512,
 #define OCT_K(name, args) oct_##name##__avx512,
 #include "kernels/elem/elem.inc"
 #undef OCT_K

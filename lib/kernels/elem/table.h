@@ -17,12 +17,15 @@
 typedef struct oct_elem_table {
     const char *name;
     oct_isa isa;
-#define OCT_K(name, args) void (*name) args;
+#define OCT_K(name, args) void(*name) args;
 #include "kernels/elem/elem.inc"
 #undef OCT_K
 } oct_elem_table;
 
-#define OCT_K(name, args) void oct_##name##__ref args; void oct_##name##__avx2 args; void oct_##name##__avx512 args;
+#define OCT_K(name, args)         \
+    void oct_##name##__ref args;  \
+    void oct_##name##__avx2 args; \
+    void oct_##name##__avx512 args;
 #include "kernels/elem/elem.inc"
 #undef OCT_K
 

@@ -74,8 +74,11 @@ void oct_nbits_dequantize(const oct_nbits_form *f, const oct_nbits_weights *from
 
 oct_status oct_nbits_prepare(oct_nbits *p, const oct_nbits_form *f, int threads, oct_err *err)
 {
-    *p = (oct_nbits){ .form = *f, .sgemm = oct_sgemm_choose(oct_isa_active(), &(oct_extent){ .n = f->n, .depth = f->k }).record, .threads = threads < 1 ? 1 : threads };
-    if ((f->bits != 2 && f->bits != 4 && f->bits != 8) || f->block < 16 || f->block > 256 || (f->block & (f->block - 1)))
+    *p = (oct_nbits){ .form = *f,
+                      .sgemm = oct_sgemm_choose(oct_isa_active(), &(oct_extent){ .n = f->n, .depth = f->k }).record,
+                      .threads = threads < 1 ? 1 : threads };
+    if ((f->bits != 2 && f->bits != 4 && f->bits != 8) || f->block < 16 || f->block > 256 ||
+        (f->block & (f->block - 1)))
         return oct_fail(err, OCT_EUNSUPPORTED, "weights of %d bits in blocks of %zu cannot be run", f->bits, f->block);
     if (f->bytes)
         return oct_nbits_bytes_prepare(p, err);
@@ -84,7 +87,8 @@ oct_status oct_nbits_prepare(oct_nbits *p, const oct_nbits_form *f, int threads,
     p->kernel = oct_nbits_select(oct_isa_active(), nr);
     /* A block takes less than 16 bytes a value of k and column. */
     if (f->k > SIZE_MAX / 64 / nr || f->n > SIZE_MAX / 64 ||
-        !oct_mul_size(oct_nbits_panel_bytes(f, nr), (f->n + nr - 1) / nr, &p->packed_size) || p->packed_size > SIZE_MAX / 2 ||
+        !oct_mul_size(oct_nbits_panel_bytes(f, nr), (f->n + nr - 1) / nr, &p->packed_size) ||
+        p->packed_size > SIZE_MAX / 2 ||
         !oct_stiles_scratch(p->sgemm, oct_rows_block(0, false), 1, f->k, false, true, &bytes) ||
         !oct_mul_size(bytes, (size_t)p->threads, &p->scratch_size))
         return oct_fail(err, OCT_ENOMEM, "matrix product of depth %zu with %zu columns is too large", f->k, f->n);
@@ -102,7 +106,8 @@ static uint32_t by_fours(uint32_t word, size_t bits)
 }
 
 /* Column j of a panel, or zeros where the last panel has none. */
-static void pack_column(const oct_nbits_form *f, size_t nr, const oct_nbits_weights *w, size_t column, uint8_t *panel, size_t j)
+static void pack_column(const oct_nbits_form *f, size_t nr, const oct_nbits_weights *w, size_t column, uint8_t *panel,
+                        size_t j)
 {
     const size_t blocks = oct_nbits_blocks(f), words = f->block * (size_t)f->bits / 32;
     const uint8_t *qvals = w->qvals + column * oct_nbits_column_bytes(f);
@@ -193,8 +198,8 @@ static void unpack(const void *arg, size_t panel, size_t k0, size_t kc, float *t
     w->p->kernel->unpack(&w->p->form, nr, w->packed + panel * oct_nbits_panel_bytes(&w->p->form, nr), k0, kc, to);
 }
 
-void oct_nbits_run(const oct_nbits *p, oct_pool *pool, size_t m, const float *a, size_t lda, const void *packed, float *c,
-                   size_t ldc, const oct_sout *out, void *scratch)
+void oct_nbits_run(const oct_nbits *p, oct_pool *pool, size_t m, const float *a, size_t lda, const void *packed,
+                   float *c, size_t ldc, const oct_sout *out, void *scratch)
 {
     static const oct_sout plain = { 0 };
     const oct_nbits_form *f = &p->form;
@@ -214,8 +219,17 @@ void oct_nbits_run(const oct_nbits *p, oct_pool *pool, size_t m, const float *a,
     const oct_stiles t = {
         .kernel = p->sgemm,
         .rows = { .x = (const uint8_t *)a, .step = lda * sizeof *a, .run = f->k * sizeof *a, .count = m },
-        .taps = 1, .kc = f->k, .n = f->n, .groups = 1, .unpack = unpack, .unpack_arg = &w, .c = c, .ldc = ldc,
-        .out = *w.out, .block = oct_rows_block(0, false), .scratch = scratch,
+        .taps = 1,
+        .kc = f->k,
+        .n = f->n,
+        .groups = 1,
+        .unpack = unpack,
+        .unpack_arg = &w,
+        .c = c,
+        .ldc = ldc,
+        .out = *w.out,
+        .block = oct_rows_block(0, false),
+        .scratch = scratch,
     };
     oct_stiles_run(&t, threads);
 }

@@ -1,4 +1,5 @@
-/* lib/kernels/nbits/nbits_bytes.c -- blockwise weights and activations that are quantized by the same blocks: kernels, plans, the walk. */
+/* lib/kernels/nbits/nbits_bytes.c -- blockwise weights and activations that are quantized by the same blocks: kernels,
+ * plans, the walk. */
 #include "base/mem.h"
 #include "kernels/rows.h"
 #include "kernels/nbits/nbits_int.h"
@@ -7,7 +8,8 @@
 
 #include <string.h>
 
-/* Rows that are quantized at a time, so that weights are read once for so many; the most rows of a call, whole groups of them, and columns. */
+/* Rows that are quantized at a time, so that weights are read once for so many; the most rows of a call, whole groups
+ * of them, and columns. */
 enum { ROWS = 128, MOST_ROWS = 132, MOST_COLUMNS = 32 };
 
 #define OCT_NBITS_BYTES(isa, name, mr, nr, least, group) { #name, OCT_ISA_##isa, name, mr, nr, least, group },
@@ -31,8 +33,8 @@ static bool part(const oct_nbits_form *f, size_t rows, parts *p)
 {
     const size_t blocks = oct_nbits_blocks(f);
     size_t values, numbers;
-    if (blocks > SIZE_MAX / 16 / f->block || !oct_mul_size(blocks * f->block, rows, &values) || !oct_mul_size(blocks * sizeof(float), rows, &numbers) ||
-        values > SIZE_MAX / 8 || numbers > SIZE_MAX / 8)
+    if (blocks > SIZE_MAX / 16 / f->block || !oct_mul_size(blocks * f->block, rows, &values) ||
+        !oct_mul_size(blocks * sizeof(float), rows, &numbers) || values > SIZE_MAX / 8 || numbers > SIZE_MAX / 8)
         return false;
     p->scale = oct_round_up(values, 64);
     p->sum = p->scale + oct_round_up(numbers, 64);
@@ -45,7 +47,8 @@ oct_status oct_nbits_bytes_prepare(oct_nbits *p, oct_err *err)
     const oct_nbits_form *f = &p->form;
     parts scratch;
     if (f->zero == OCT_NBITS_REAL)
-        return oct_fail(err, OCT_EUNSUPPORTED, "activations cannot be quantized where zero points of weights are real numbers");
+        return oct_fail(err, OCT_EUNSUPPORTED,
+                        "activations cannot be quantized where zero points of weights are real numbers");
     p->bytes = &kernels[0];
     for (size_t i = 1; i < OCT_COUNT(kernels); i++)
         if ((kernels[i].isa & ~oct_isa_active()) == 0 && kernels[i].least == 1)
@@ -54,7 +57,8 @@ oct_status oct_nbits_bytes_prepare(oct_nbits *p, oct_err *err)
         if ((kernels[i].isa & ~oct_isa_active()) == 0 && kernels[i].least > 1 && kernels[i].nr == p->bytes->nr)
             p->more[n++] = &kernels[i];
     const size_t nr = p->bytes->nr;
-    if (f->k > SIZE_MAX / 64 / nr || f->n > SIZE_MAX / 64 || !oct_mul_size(oct_nbits_panel_bytes(f, nr), (f->n + nr - 1) / nr, &p->packed_size) ||
+    if (f->k > SIZE_MAX / 64 / nr || f->n > SIZE_MAX / 64 ||
+        !oct_mul_size(oct_nbits_panel_bytes(f, nr), (f->n + nr - 1) / nr, &p->packed_size) ||
         p->packed_size > SIZE_MAX / 2 || !part(f, MOST_ROWS, &scratch))
         return oct_fail(err, OCT_ENOMEM, "matrix product of depth %zu with %zu columns is too large", f->k, f->n);
     p->scratch_size = scratch.bytes;
@@ -107,7 +111,8 @@ static void quantize_rows(void *arg, size_t begin, size_t end, size_t thread)
             quantize_row(w, i);
         else
             oct_quantize_blocks_s8(w->a + i * w->lda, f->k, f->block, (int8_t *)w->scratch + i * blocks * f->block,
-                                   (float *)(void *)(w->scratch + w->at.scale) + i * blocks, (int32_t *)(void *)(w->scratch + w->at.sum) + i * blocks);
+                                   (float *)(void *)(w->scratch + w->at.scale) + i * blocks,
+                                   (int32_t *)(void *)(w->scratch + w->at.sum) + i * blocks);
 }
 
 /* Rows from i of a panel, n columns from j. */
@@ -115,7 +120,8 @@ static void run_tile(const job *w, const uint8_t *panel, size_t i, size_t m, siz
 {
     const oct_nbits_form *f = &w->p->form;
     const size_t nr = w->kernel->nr, blocks = oct_nbits_blocks(f);
-    const oct_nbits_rows a = { (const int8_t *)w->scratch + i * blocks * f->block, (const float *)(const void *)(w->scratch + w->at.scale) + i * blocks,
+    const oct_nbits_rows a = { (const int8_t *)w->scratch + i * blocks * f->block,
+                               (const float *)(const void *)(w->scratch + w->at.scale) + i * blocks,
                                (const int32_t *)(const void *)(w->scratch + w->at.sum) + i * blocks };
     _Alignas(64) float y[MOST_ROWS * MOST_COLUMNS];
     for (size_t q = 0; q < nr; q++)
@@ -139,17 +145,25 @@ static void run_panels(void *arg, size_t begin, size_t end, size_t thread)
     const size_t nr = w->kernel->nr, mr = w->kernel->mr;
     for (size_t p = begin; p < end; p++)
         for (size_t i = 0; i < w->m; i += mr)
-            run_tile(w, w->packed + p * oct_nbits_panel_bytes(f, nr), i, w->m - i < mr ? w->m - i : mr, p * nr, f->n - p * nr < nr ? f->n - p * nr : nr);
+            run_tile(w, w->packed + p * oct_nbits_panel_bytes(f, nr), i, w->m - i < mr ? w->m - i : mr, p * nr,
+                     f->n - p * nr < nr ? f->n - p * nr : nr);
 }
 
-void oct_nbits_bytes_run(const oct_nbits *p, oct_pool *pool, size_t m, const float *a, size_t lda, const uint8_t *packed, float *c, size_t ldc,
-                         const oct_sout *out, void *scratch)
+void oct_nbits_bytes_run(const oct_nbits *p, oct_pool *pool, size_t m, const float *a, size_t lda,
+                         const uint8_t *packed, float *c, size_t ldc, const oct_sout *out, void *scratch)
 {
     const oct_nbits_form *f = &p->form;
     const size_t panels = (f->n + p->bytes->nr - 1) / p->bytes->nr;
     for (size_t i = 0; i < m; i += ROWS) {
-        job w = { .p = p, .a = a + i * lda, .packed = packed, .m = m - i < ROWS ? m - i : ROWS, .lda = lda, .ldc = ldc, .c = c + i * ldc,
-                  .out = *out, .scratch = scratch };
+        job w = { .p = p,
+                  .a = a + i * lda,
+                  .packed = packed,
+                  .m = m - i < ROWS ? m - i : ROWS,
+                  .lda = lda,
+                  .ldc = ldc,
+                  .c = c + i * ldc,
+                  .out = *out,
+                  .scratch = scratch };
         w.kernel = p->bytes;
         for (size_t j = 0; j < OCT_COUNT(p->more) && p->more[j] && p->more[j]->least <= w.m; j++)
             w.kernel = p->more[j];

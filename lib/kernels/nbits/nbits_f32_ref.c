@@ -20,20 +20,23 @@ static float weight(const oct_nbits_form *f, size_t nr, const uint8_t *panel, si
     return ((float)qval - zero) * scale;
 }
 
-void oct_nbits_f32__ref_row(const oct_nbits_form *f, size_t nr, bool two, const float *a, const uint8_t *panel, float *y)
+void oct_nbits_f32__ref_row(const oct_nbits_form *f, size_t nr, bool two, const float *a, const uint8_t *panel,
+                            float *y)
 {
     for (size_t j = 0; j < (two ? 2 * nr : nr); j++)
         for (size_t i = 0; i < f->k; i++)
             y[j] = fmaf(a[i], weight(f, nr, panel + j / nr * oct_nbits_panel_bytes(f, nr), i, j % nr), y[j]);
 }
 
-void oct_nbits_f32__ref_few(const oct_nbits_form *f, size_t nr, size_t m, const float *a, size_t lda, const uint8_t *panel, float *y)
+void oct_nbits_f32__ref_few(const oct_nbits_form *f, size_t nr, size_t m, const float *a, size_t lda,
+                            const uint8_t *panel, float *y)
 {
     for (size_t i = 0; i < m; i++)
         oct_nbits_f32__ref_row(f, nr, false, a + i * lda, panel, y + i * nr);
 }
 
-void oct_nbits_f32__ref_unpack(const oct_nbits_form *f, size_t nr, const uint8_t *panel, size_t k0, size_t kc, float *to)
+void oct_nbits_f32__ref_unpack(const oct_nbits_form *f, size_t nr, const uint8_t *panel, size_t k0, size_t kc,
+                               float *to)
 {
     for (size_t i = 0; i < kc; i++)
         for (size_t j = 0; j < nr; j++)

@@ -1,5 +1,6 @@
-/* lib/kernels/nbits/nbits_s8_32_amx.c -- blockwise weights and quantized activations on tiles: tdpbssd of weights as s8, exact. The sums of two
- * blocks are multiplied by their scales and added to the chains beside the products that come next. */
+/* lib/kernels/nbits/nbits_s8_32_amx.c -- blockwise weights and quantized activations on tiles: tdpbssd of weights as
+ * s8, exact. The sums of two blocks are multiplied by their scales and added to the chains beside the products that
+ * come next. */
 #include "kernels/nbits/nbits_int.h"
 #include "kernels/simd.h"
 #include "kernels/tiles.h"
@@ -8,16 +9,17 @@
 
 enum { HALF = OCT_TILE_ROWS, WIDTH = 2 * HALF, TILE = 1024, LINE = 64, MOST_BLOCK = 256 };
 
-/* Blocks of a panel that are multiplied together, their weights as s8: [k / step][2][step / 4][16][4], step up to 64. */
+/* Blocks of a panel that are multiplied together, their weights as s8: [k / step][2][step / 4][16][4], step up to
+ * 64. */
 typedef struct blocks {
-    size_t n, first;             /* 1 or 2 of them, the number of the first */
+    size_t n, first; /* 1 or 2 of them, the number of the first */
     const uint8_t *panel[2];
     _Alignas(LINE) int8_t w[2][MOST_BLOCK * WIDTH];
 } blocks;
 
 /* Sums of those for some rows. */
 typedef struct pending {
-    size_t n, first, row, end;   /* rows from `row` on await their scales; the sums begin with row `base` */
+    size_t n, first, row, end; /* rows from `row` on await their scales; the sums begin with row `base` */
     size_t base;
     const uint8_t *panel[2];
     const int32_t (*sums)[WIDTH * WIDTH];
@@ -50,7 +52,8 @@ OCT_INLINE void unpack(const int bits, const oct_nbits_form *f, const uint8_t *p
                 const __m512i words = _mm512_loadu_si512((const void *)(word + v * LINE));
 #pragma GCC unroll 4
                 for (int i = 0; i < 8 / bits; i++) {
-                    const __m512i w = bits == 8 ? words : _mm512_and_si512(_mm512_srli_epi32(words, (unsigned)(i * bits)), mask);
+                    const __m512i w =
+                        bits == 8 ? words : _mm512_and_si512(_mm512_srli_epi32(words, (unsigned)(i * bits)), mask);
                     _mm512_storeu_si512(to + v * tile + (quad + (size_t)i) * LINE, _mm512_sub_epi8(w, zero[v]));
                 }
             }
@@ -59,11 +62,14 @@ OCT_INLINE void unpack(const int bits, const oct_nbits_form *f, const uint8_t *p
 static void unpack_blocks(const oct_nbits_form *f, blocks *b)
 {
     for (size_t i = 0; i < b->n; i++)
-        f->bits == 2 ? unpack(2, f, b->panel[i], b->w[i]) : f->bits == 4 ? unpack(4, f, b->panel[i], b->w[i]) : unpack(8, f, b->panel[i], b->w[i]);
+        f->bits == 2   ? unpack(2, f, b->panel[i], b->w[i])
+        : f->bits == 4 ? unpack(4, f, b->panel[i], b->w[i])
+                       : unpack(8, f, b->panel[i], b->w[i]);
 }
 
 /* The chains of up to `rows` rows, each by one link for every block. */
-OCT_INLINE void link_rows(const int n, const bool whole8, const oct_nbits_form *f, const oct_nbits_rows *a, pending *p, size_t rows, float *y)
+OCT_INLINE void link_rows(const int n, const bool whole8, const oct_nbits_form *f, const oct_nbits_rows *a, pending *p,
+                          size_t rows, float *y)
 {
     const size_t all = oct_nbits_blocks(f);
     const __m512i middle = _mm512_set1_epi32(128);
@@ -74,7 +80,8 @@ OCT_INLINE void link_rows(const int n, const bool whole8, const oct_nbits_form *
 #pragma GCC unroll 2
         for (int v = 0; v < 2; v++) {
             scale[i][v] = _mm512_loadu_ps((const float *)(const void *)p->panel[i] + v * HALF);
-            move[i][v] = whole8 ? _mm512_sub_epi32(middle, zeros(p->panel[i] + oct_nbits_at_zero(WIDTH) + v * HALF)) : middle;
+            move[i][v] =
+                whole8 ? _mm512_sub_epi32(middle, zeros(p->panel[i] + oct_nbits_at_zero(WIDTH) + v * HALF)) : middle;
         }
     const size_t from = p->row, end = p->end - from < rows ? p->end : from + rows, first = p->first;
     const int32_t *sums[] = { p->sums[0] + (from - p->base) * WIDTH, p->sums[n - 1] + (from - p->base) * WIDTH };
@@ -110,7 +117,8 @@ static void link_some(const oct_nbits_form *f, const oct_nbits_rows *a, pending 
         whole8 ? link_rows(1, true, f, a, p, rows, y) : link_rows(1, false, f, a, p, rows, y);
 }
 
-/* One block for two tiles of rows, `apart` rows from each other, or one: tiles 0 to 3 are the sums, 4 and 5 rows, 6 and 7 columns. */
+/* One block for two tiles of rows, `apart` rows from each other, or one: tiles 0 to 3 are the sums, 4 and 5 rows, 6 and
+ * 7 columns. */
 OCT_INLINE void products(const bool tall, size_t block, const uint8_t *x, size_t pitch, size_t apart, const int8_t *w)
 {
     const size_t step = block < LINE ? block : LINE, tile = step / 4 * LINE;
@@ -146,9 +154,11 @@ static void store(bool tall, size_t apart, int32_t *to)
 }
 
 /* Rows are as many tiles of one height as they need; the last begins earlier where they are fewer. */
-void oct_nbits_s8_32__amx(const oct_nbits_form *f, size_t nr, size_t m, const oct_nbits_rows *a, const uint8_t *panel, float *y)
+void oct_nbits_s8_32__amx(const oct_nbits_form *f, size_t nr, size_t m, const oct_nbits_rows *a, const uint8_t *panel,
+                          float *y)
 {
-    const size_t all = oct_nbits_blocks(f), pitch = all * f->block, bytes = oct_nbits_block_bytes(f, nr), step = f->block < LINE ? f->block : LINE;
+    const size_t all = oct_nbits_blocks(f), pitch = all * f->block, bytes = oct_nbits_block_bytes(f, nr),
+                 step = f->block < LINE ? f->block : LINE;
     const size_t tiles = (m + HALF - 1) / HALF, height = (m + tiles - 1) / tiles, last = m - height;
     _Alignas(LINE) int32_t sums[2][2][WIDTH * WIDTH];
     pending p = { 0 };
@@ -167,15 +177,22 @@ void oct_nbits_s8_32__amx(const oct_nbits_form *f, size_t nr, size_t m, const oc
         OCT_TILES_SETTLE();
         for (size_t t = 0, done = 0, which = b.first / 2 * ((tiles + 1) / 2); t < tiles; t += 2, which++) {
             const bool tall = t + 1 < tiles;
-            const size_t row = t * height < last ? t * height : last, apart = tall ? ((t + 1) * height < last ? (t + 1) * height : last) - row : 0;
+            const size_t row = t * height < last ? t * height : last,
+                         apart = tall ? ((t + 1) * height < last ? (t + 1) * height : last) - row : 0;
             for (size_t i = 0; i < b.n; i++) {
                 const uint8_t *x = (const uint8_t *)a->q + row * pitch + (b.first + i) * f->block;
-                tall ? products(true, f->block, x, pitch, apart, b.w[i]) : products(false, f->block, x, pitch, apart, b.w[i]);
+                tall ? products(true, f->block, x, pitch, apart, b.w[i])
+                     : products(false, f->block, x, pitch, apart, b.w[i]);
                 link_some(f, a, &p, i + 1 < b.n ? (p.end - p.row + 1) / 2 : WIDTH, y);
                 store(tall, apart, sums[which % 2][i]);
             }
-            p = (pending){ .n = b.n, .first = b.first, .row = done, .end = row + apart + height, .base = row, .panel = { b.panel[0], b.panel[1] },
-                           .sums = (const int32_t(*)[WIDTH * WIDTH])sums[which % 2] };
+            p = (pending){ .n = b.n,
+                           .first = b.first,
+                           .row = done,
+                           .end = row + apart + height,
+                           .base = row,
+                           .panel = { b.panel[0], b.panel[1] },
+                           .sums = (const int32_t(*)[WIDTH * WIDTH]) sums[which % 2] };
             done = p.end;
         }
     }

@@ -1,13 +1,14 @@
-/* lib/kernels/nbits/nbits_s8_6x32_avx512vnni.c -- blockwise weights and quantized activations, many rows: some blocks of weights become bytes once for all
- * rows, then tiles of 6 rows by 32 columns by vpdpbusd, with sums and chains in registers. Quads of 6 rows lie together. */
+/* lib/kernels/nbits/nbits_s8_6x32_avx512vnni.c -- blockwise weights and quantized activations, many rows: some blocks
+ * of weights become bytes once for all rows, then tiles of 6 rows by 32 columns by vpdpbusd, with sums and chains in
+ * registers. Quads of 6 rows lie together. */
 #include "kernels/nbits/nbits_int.h"
 #include "kernels/qgemm/quad.h"
 #include "kernels/simd.h"
 
 enum { LANES = 16, WIDTH = 2 * LANES, HEIGHT = 6, LINE = 64, DEPTH = 256, MOST_BLOCKS = DEPTH / 16 };
 
-/* Blocks that follow each other in a panel: their weights as [quads][2][16][4] bytes, of each block scales and zero points with the other sign, these in the
- * low halves of words. */
+/* Blocks that follow each other in a panel: their weights as [quads][2][16][4] bytes, of each block scales and zero
+ * points with the other sign, these in the low halves of words. */
 typedef struct unpacked {
     size_t blocks, quads; /* quads of one block */
     __m512 scale[MOST_BLOCKS][2];
@@ -24,7 +25,9 @@ OCT_INLINE void unpack_words(const int bits, size_t words, const uint8_t *word, 
 #pragma GCC unroll 2
             for (size_t v = 0; v < 2; v++) {
                 const __m512i codes = _mm512_loadu_si512((const void *)(word + v * LINE));
-                _mm512_store_si512((void *)(to + v * LINE), bits == 8 ? codes : _mm512_and_si512(_mm512_srli_epi32(codes, (unsigned)(p * bits)), mask));
+                _mm512_store_si512((void *)(to + v * LINE),
+                                   bits == 8 ? codes
+                                             : _mm512_and_si512(_mm512_srli_epi32(codes, (unsigned)(p * bits)), mask));
             }
 }
 
@@ -33,17 +36,23 @@ static void unpack(const oct_nbits_form *f, const uint8_t *panel, unpacked *u, s
     const uint8_t *word = panel + oct_nbits_at_qvals(f, WIDTH);
     const size_t words = f->block * (size_t)f->bits / 32;
     uint8_t *to = u->w + at * f->block * WIDTH;
-    f->bits == 2 ? unpack_words(2, words, word, to) : f->bits == 4 ? unpack_words(4, words, word, to) : unpack_words(8, words, word, to);
+    f->bits == 2   ? unpack_words(2, words, word, to)
+    : f->bits == 4 ? unpack_words(4, words, word, to)
+                   : unpack_words(8, words, word, to);
     for (size_t v = 0; v < 2; v++) {
         const __m128i *zero = (const __m128i *)(const void *)(panel + oct_nbits_at_zero(WIDTH) + v * LANES);
-        const __m512i point = f->zero == OCT_NBITS_WHOLE ? _mm512_cvtepu8_epi32(_mm_loadu_si128(zero)) : _mm512_set1_epi32(1 << (f->bits - 1));
+        const __m512i point = f->zero == OCT_NBITS_WHOLE ? _mm512_cvtepu8_epi32(_mm_loadu_si128(zero))
+                                                         : _mm512_set1_epi32(1 << (f->bits - 1));
         u->scale[at][v] = _mm512_loadu_ps((const float *)(const void *)panel + v * LANES);
-        u->minus_zero[at][v] = _mm512_and_si512(_mm512_sub_epi32(_mm512_setzero_si512(), point), _mm512_set1_epi32(0xffff));
+        u->minus_zero[at][v] =
+            _mm512_and_si512(_mm512_sub_epi32(_mm512_setzero_si512(), point), _mm512_set1_epi32(0xffff));
     }
 }
 
-/* Links of the chains of some rows of a group: q, scale and row_sum are those of the first of them in the first of the blocks. */
-OCT_INLINE void tile(const int rows, const unpacked *u, const uint8_t *q, const float *scale, const int32_t *row_sum, float *y)
+/* Links of the chains of some rows of a group: q, scale and row_sum are those of the first of them in the first of the
+ * blocks. */
+OCT_INLINE void tile(const int rows, const unpacked *u, const uint8_t *q, const float *scale, const int32_t *row_sum,
+                     float *y)
 {
     const uint8_t *w = u->w;
     __m512 chain[HEIGHT][2];
@@ -79,7 +88,8 @@ OCT_INLINE void tile(const int rows, const unpacked *u, const uint8_t *q, const 
             const __m512 s = _mm512_set1_ps(scale[i]);
 #pragma GCC unroll 2
             for (int v = 0; v < 2; v++) {
-                chain[i][v] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[i][v]), _mm512_mul_ps(s, u->scale[b][v]), chain[i][v]);
+                chain[i][v] =
+                    _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[i][v]), _mm512_mul_ps(s, u->scale[b][v]), chain[i][v]);
                 OCT_KEEP(chain[i][v]);
             }
         }
@@ -92,10 +102,11 @@ OCT_INLINE void tile(const int rows, const unpacked *u, const uint8_t *q, const 
 }
 
 /* Functions of their own: the compiler divides registers best so. */
-#define TILE(rows)                                                                                                                              \
-    static __attribute__((noinline)) void tile##rows(const unpacked *u, const uint8_t *q, const float *scale, const int32_t *row_sum, float *y) \
-    {                                                                                                                                           \
-        tile(rows, u, q, scale, row_sum, y);                                                                                                    \
+#define TILE(rows)                                                                                            \
+    static __attribute__((noinline)) void tile##rows(const unpacked *u, const uint8_t *q, const float *scale, \
+                                                     const int32_t *row_sum, float *y)                        \
+    {                                                                                                         \
+        tile(rows, u, q, scale, row_sum, y);                                                                  \
     }
 TILE(6)
 TILE(4)
@@ -103,7 +114,8 @@ TILE(2)
 TILE(1)
 #undef TILE
 
-void oct_nbits_s8_6x32__avx512vnni(const oct_nbits_form *f, size_t nr, size_t m, const oct_nbits_rows *a, const uint8_t *panel, float *y)
+void oct_nbits_s8_6x32__avx512vnni(const oct_nbits_form *f, size_t nr, size_t m, const oct_nbits_rows *a,
+                                   const uint8_t *panel, float *y)
 {
     const size_t blocks = oct_nbits_blocks(f), depth = blocks * f->block, most = DEPTH / f->block;
     unpacked u = { .quads = f->block / 4 };
@@ -114,8 +126,11 @@ void oct_nbits_s8_6x32__avx512vnni(const oct_nbits_form *f, size_t nr, size_t m,
         for (size_t i = 0; i < m;) {
             const size_t first = i % HEIGHT, group = i - first, number = group * blocks + at * HEIGHT + first;
             const size_t left = m - i, rows = left >= 6 ? 6 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-            (rows == 6 ? tile6 : rows == 4 ? tile4 : rows == 2 ? tile2 : tile1)(
-                &u, (const uint8_t *)a->q + group * depth + at * f->block * HEIGHT + 4 * first, a->scale + number, a->sum + number, y + i * nr);
+            (rows == 6   ? tile6
+             : rows == 4 ? tile4
+             : rows == 2 ? tile2
+                         : tile1)(&u, (const uint8_t *)a->q + group * depth + at * f->block * HEIGHT + 4 * first,
+                                  a->scale + number, a->sum + number, y + i * nr);
             i += rows;
         }
     }

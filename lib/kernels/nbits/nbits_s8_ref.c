@@ -17,14 +17,16 @@ static int32_t dot(const oct_nbits_form *f, size_t nr, const uint8_t *block, siz
     return sum;
 }
 
-void oct_nbits_s8__ref(const oct_nbits_form *f, size_t nr, size_t m, const oct_nbits_rows *a, const uint8_t *panel, float *y)
+void oct_nbits_s8__ref(const oct_nbits_form *f, size_t nr, size_t m, const oct_nbits_rows *a, const uint8_t *panel,
+                       float *y)
 {
     const size_t blocks = oct_nbits_blocks(f);
     for (size_t b = 0; b < blocks; b++, panel += oct_nbits_block_bytes(f, nr))
         for (size_t i = 0; i < m; i++)
             for (size_t j = 0; j < nr; j++) {
                 const int32_t zero = f->zero == OCT_NBITS_WHOLE ? panel[oct_nbits_at_zero(nr) + j] : 1 << (f->bits - 1);
-                const int32_t sum = dot(f, nr, panel, j, a->q + (i * blocks + b) * f->block) - zero * a->sum[i * blocks + b];
+                const int32_t sum =
+                    dot(f, nr, panel, j, a->q + (i * blocks + b) * f->block) - zero * a->sum[i * blocks + b];
                 float scale;
                 memcpy(&scale, panel + j * sizeof scale, sizeof scale);
                 y[i * nr + j] = fmaf((float)sum, a->scale[i * blocks + b] * scale, y[i * nr + j]);

@@ -9,7 +9,8 @@ static uint32_t sum(const uint8_t *a, size_t n, uint8_t flip)
     return s;
 }
 
-static void fold(size_t n, const int32_t *bias, const int32_t *sums, const int32_t *colmul, int32_t za, size_t depth, int32_t *add)
+static void fold(size_t n, const int32_t *bias, const int32_t *sums, const int32_t *colmul, int32_t za, size_t depth,
+                 int32_t *add)
 {
     for (size_t j = 0; j < n; j++)
         add[j] = (int32_t)((bias ? (uint32_t)bias[j] : 0) - (uint32_t)za * (uint32_t)sums[j] -

@@ -24,7 +24,8 @@ OCT_INLINE __m128i load(const uint8_t *p, size_t n, __mmask16 k)
 }
 
 /* Four rows of 16 bytes as lanes; words of a column group side by side, then the bytes of each column. */
-static void quads(const uint8_t *b, size_t step, size_t k, size_t n, uint8_t flip, size_t pitch, int8_t *to, int32_t sums[OCT_QBYTES_COLUMNS])
+static void quads(const uint8_t *b, size_t step, size_t k, size_t n, uint8_t flip, size_t pitch, int8_t *to,
+                  int32_t sums[OCT_QBYTES_COLUMNS])
 {
     static const int32_t groups[] = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 };
     const __m512i by_group = _mm512_loadu_si512(groups), flips = _mm512_set1_epi8((char)flip);
@@ -46,10 +47,12 @@ static void quads(const uint8_t *b, size_t step, size_t k, size_t n, uint8_t fli
     _mm512_storeu_si512(sums, sum);
 }
 
-static void fold(size_t n, const int32_t *bias, const int32_t *sums, const int32_t *colmul, int32_t za, size_t depth, int32_t *add)
+static void fold(size_t n, const int32_t *bias, const int32_t *sums, const int32_t *colmul, int32_t za, size_t depth,
+                 int32_t *add)
 {
     const __m512i zero = _mm512_setzero_si512();
-    const __m512i by_sum = _mm512_set1_epi32(za), by_zero = _mm512_set1_epi32((int32_t)((uint32_t)depth * (uint32_t)za));
+    const __m512i by_sum = _mm512_set1_epi32(za),
+                  by_zero = _mm512_set1_epi32((int32_t)((uint32_t)depth * (uint32_t)za));
     for (size_t j = 0; j < n; j += 16) {
         const __mmask16 k = n - j < 16 ? (__mmask16)((1u << (n - j)) - 1) : 0xffff;
         const __m512i s = _mm512_mullo_epi32(by_sum, _mm512_maskz_loadu_epi32(k, sums + j));

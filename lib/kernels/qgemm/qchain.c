@@ -6,19 +6,28 @@
 #include <assert.h>
 #include <string.h>
 
-enum { LIMIT = 128, COLUMNS = OCT_QCHAIN_COLUMNS, LOADS = 4 * COLUMNS, CHUNK = OCT_QCHAIN_CHUNK, UNIT = OCT_QCHAIN_UNIT };
+enum {
+    LIMIT = 128,
+    COLUMNS = OCT_QCHAIN_COLUMNS,
+    LOADS = 4 * COLUMNS,
+    CHUNK = OCT_QCHAIN_CHUNK,
+    UNIT = OCT_QCHAIN_UNIT
+};
 
-/* Times on a Zen 3 core in picoseconds for one row (docs/kernels-lab.md): a unit of each kind, and what a panel takes beside them; a quad of the
- * plain panel, and what that takes; doubled panels: of what 16 columns take. Only the choice of the faster form depends on them. */
-static const uint32_t unit_cost[OCT_QCHAIN_KINDS] = { 1870, 2115, 2100, 2350, 2610, 1410, 1510, 2065, 2305, 2245, 2485, 2665, 1510, 1610 };
+/* Times on a Zen 3 core in picoseconds for one row (docs/kernels-lab.md): a unit of each kind, and what a panel takes
+ * beside them; a quad of the plain panel, and what that takes; doubled panels: of what 16 columns take. Only the choice
+ * of the faster form depends on them. */
+static const uint32_t unit_cost[OCT_QCHAIN_KINDS] = { 1870, 2115, 2100, 2350, 2610, 1410, 1510,
+                                                      2065, 2305, 2245, 2485, 2665, 1510, 1610 };
 enum { CHAINS_COST = 370, PLAIN_QUAD_COST = 900, PLAIN_COST = 900, DOUBLED_PERCENT = 60 };
 
 /* Lengths of the chains of each form, the longest first. */
-static const uint8_t forms[OCT_QCHAIN_FORMS][UNIT] = { { 4 }, { 3, 1 }, { 2, 2 }, { 2, 1, 1 }, { 1, 1, 1, 1 }, { 2 }, { 1, 1 } };
+static const uint8_t forms[OCT_QCHAIN_FORMS][UNIT] = { { 4 },          { 3, 1 }, { 2, 2 }, { 2, 1, 1 },
+                                                       { 1, 1, 1, 1 }, { 2 },    { 1, 1 } };
 
 typedef struct quad {
-    int16_t k[4];    /* of the segment, or -1: a zero weight */
-    uint32_t at;     /* as oct_qchain_quad.k */
+    int16_t k[4]; /* of the segment, or -1: a zero weight */
+    uint32_t at;  /* as oct_qchain_quad.k */
     uint8_t pick[4];
     uint8_t load[LOADS]; /* of each 16-bit lane: positive weights, then negative ones, at most LIMIT */
     uint32_t weight;     /* heavy ones are chained first */
@@ -51,11 +60,15 @@ typedef struct segment {
 
 bool oct_qchain_size(size_t depth, size_t *bytes)
 {
-    /* An eighth more quads than k need, and three for the last unit: where more must be split in two, plain is faster. */
-    const size_t quads = (depth + 3) / 4, segments = (depth + OCT_QCHAIN_DEPTH - 1) / OCT_QCHAIN_DEPTH, room = quads + quads / 8 + 1 + 3 * segments;
+    /* An eighth more quads than k need, and three for the last unit: where more must be split in two, plain is
+     * faster. */
+    const size_t quads = (depth + 3) / 4, segments = (depth + OCT_QCHAIN_DEPTH - 1) / OCT_QCHAIN_DEPTH,
+                 room = quads + quads / 8 + 1 + 3 * segments;
     if (depth > SIZE_MAX / 1024)
         return false;
-    *bytes = oct_round_up(sizeof(oct_qchain_panel) + room * (64 + sizeof(oct_qchain_quad)) + segments * (sizeof(oct_qchain_segment) + 32), 64);
+    *bytes = oct_round_up(sizeof(oct_qchain_panel) + room * (64 + sizeof(oct_qchain_quad)) +
+                              segments * (sizeof(oct_qchain_segment) + 32),
+                          64);
     return true;
 }
 
@@ -297,8 +310,9 @@ static inline int16_t sum_lanes(h8 v)
     return (int16_t)sum;
 }
 
-/* How well a quad uses the room of a chain: it should take much, and even out what is left. That is the sum over the lanes of
- * l (2 room - l - 64), or of 192 l less the square of the load there would be, but for what is the same for all quads. In sixteenths. */
+/* How well a quad uses the room of a chain: it should take much, and even out what is left. That is the sum over the
+ * lanes of l (2 room - l - 64), or of 192 l less the square of the load there would be, but for what is the same for
+ * all quads. In sixteenths. */
 static int32_t suits(const uint8_t *load, const uint8_t *room)
 {
     h8 sum = { 0 };
@@ -448,7 +462,8 @@ static void write_unit(const segment *s, const unit *u, oct_qchain_quad *at, int
 {
     const quad zero = { .k = { -1, -1, -1, -1 }, .at = (uint32_t)s->k0 };
     for (size_t q = 0; q < oct_qchain_quads(u->kind); q++)
-        write_quad(s, u->quad[q] == ZERO ? &zero : &s->quads[u->quad[q]], u->kind >= OCT_QCHAIN_FORMS, at + q, w + q * 4 * COLUMNS);
+        write_quad(s, u->quad[q] == ZERO ? &zero : &s->quads[u->quad[q]], u->kind >= OCT_QCHAIN_FORMS, at + q,
+                   w + q * 4 * COLUMNS);
 }
 
 static size_t segment_bytes(const segment *s)
@@ -479,7 +494,8 @@ static uint64_t write_segment(const segment *s, uint8_t *to)
     return cost;
 }
 
-bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool doubled, size_t size, void *panel, uint64_t *cost)
+bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool doubled, size_t size, void *panel,
+                     uint64_t *cost)
 {
     if (depth > UINT32_MAX)
         return false;
@@ -505,7 +521,9 @@ bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool 
         to += segment_bytes(&s);
     }
     *cost = (doubled ? *cost / 100 * DOUBLED_PERCENT : *cost) + CHAINS_COST;
-    *head = (oct_qchain_panel){ .chained = 1, .doubled = doubled, .shuffled = shuffled, .bytes = (uint64_t)(to - (const uint8_t *)panel) };
+    *head = (oct_qchain_panel){
+        .chained = 1, .doubled = doubled, .shuffled = shuffled, .bytes = (uint64_t)(to - (const uint8_t *)panel)
+    };
     return true;
 }
 
@@ -525,8 +543,9 @@ static inline uint64_t bytes_at(const uint8_t *p, size_t n)
 
 typedef uint64_t words __attribute__((vector_size(OCT_QCHAIN_CHUNK)));
 
-/* n < 16 bytes, then zeros: a call of memcpy, which the compiler makes of a length it does not know, takes longer than all of the row.
- * Two words overlap where no multiple fits. They meet in a register: a load would wait for both to be stored. */
+/* n < 16 bytes, then zeros: a call of memcpy, which the compiler makes of a length it does not know, takes longer than
+ * all of the row. Two words overlap where no multiple fits. They meet in a register: a load would wait for both to be
+ * stored. */
 static inline chunk part_at(const uint8_t *p, size_t n)
 {
     words v = { 0, 0 };
@@ -554,7 +573,8 @@ static inline void copy_chunk(const uint8_t *from, size_t n, chunk flip, uint8_t
     memcpy(to, &v, sizeof v);
 }
 
-/* A line of the cache is used up at once, as rows may drive each other from it: `left` values of k, or as many of them as it holds. */
+/* A line of the cache is used up at once, as rows may drive each other from it: `left` values of k, or as many of them
+ * as it holds. */
 static inline void copy_line(const uint8_t *from, size_t left, chunk flip, size_t gap, uint8_t *to)
 {
     enum { LINE = 4 * CHUNK };
@@ -569,7 +589,8 @@ static inline void copy_line(const uint8_t *from, size_t left, chunk flip, size_
         copy_chunk(from + w, left - w, flip, to + w / CHUNK * gap);
 }
 
-void oct_qchain_copy(size_t rows, size_t mr, size_t taps, size_t n, const uint8_t *const *table, uint8_t flip, uint8_t *to)
+void oct_qchain_copy(size_t rows, size_t mr, size_t taps, size_t n, const uint8_t *const *table, uint8_t flip,
+                     uint8_t *to)
 {
     enum { LINE = 4 * CHUNK };
     const chunk f = (chunk){ 0 } + flip;

@@ -1,23 +1,24 @@
-/* lib/kernels/qgemm/qchain.h -- panels of 16 columns whose products are added in 16 bits: layout and planning. Internal.
+/* lib/kernels/qgemm/qchain.h -- panels of 16 columns whose products are added in 16 bits: layout and planning.
+ * Internal.
  *
- * vpmaddubsw multiplies u8 by s8 and adds neighbours (a pair) in 16 bits. A 16-bit lane that adds several pairs is exact for
- * every A when its positive weights sum to at most 128 and its negative ones too: 255 * 128 < 2^15. So the packer looks at
- * the weights. A quad is four values of k, that is two pairs in each of 16 columns; quads that may share their 16-bit lanes
- * become a chain of up to four, heavy ones with light ones.
- *   natural   four neighbours in k, broadcast as they lie
- *   shuffled  any four of 16 neighbours: where a pair of neighbours exceeds 128 its k are paired anew. A k without any
- *             partner is paired with a zero weight
- * Chains are joined to units of four quads, whose weights fill 8 registers, and where two are left of two; each unit passes over all rows of a block and adds
- * its products to a tile in memory. So a unit's kind is looked at once a block, and short rows cost no more than long ones.
+ * vpmaddubsw multiplies u8 by s8 and adds neighbours (a pair) in 16 bits. A 16-bit lane that adds several pairs is
+ * exact for every A when its positive weights sum to at most 128 and its negative ones too: 255 * 128 < 2^15. So the
+ * packer looks at the weights. A quad is four values of k, that is two pairs in each of 16 columns; quads that may
+ * share their 16-bit lanes become a chain of up to four, heavy ones with light ones. natural   four neighbours in k,
+ * broadcast as they lie shuffled  any four of 16 neighbours: where a pair of neighbours exceeds 128 its k are paired
+ * anew. A k without any partner is paired with a zero weight Chains are joined to units of four quads, whose weights
+ * fill 8 registers, and where two are left of two; each unit passes over all rows of a block and adds its products to a
+ * tile in memory. So a unit's kind is looked at once a block, and short rows cost no more than long ones.
  *
- * The last panel may have few columns: up to 8 fill a panel twice (it is doubled), and each row of it is multiplied by one half.
+ * The last panel may have few columns: up to 8 fill a panel twice (it is doubled), and each row of it is multiplied by
+ * one half.
  *
- * A panel is an oct_qchain_panel, then either the plain panel (OCT_QGEMM_EVENODD), or segments of up to OCT_QCHAIN_DEPTH values
- * of k: an oct_qchain_segment, an oct_qchain_quad for each quad (rounded up to 32 bytes), weights s8[quads][16][4]; units in
- * the order of their kinds.
+ * A panel is an oct_qchain_panel, then either the plain panel (OCT_QGEMM_EVENODD), or segments of up to
+ * OCT_QCHAIN_DEPTH values of k: an oct_qchain_segment, an oct_qchain_quad for each quad (rounded up to 32 bytes),
+ * weights s8[quads][16][4]; units in the order of their kinds.
  *
- * Rows of A are read where they are, where that is whole chunks near each other; else they are copied: u8[depth / 16][rows][16],
- * the last chunk filled up with zeros. */
+ * Rows of A are read where they are, where that is whole chunks near each other; else they are copied: u8[depth /
+ * 16][rows][16], the last chunk filled up with zeros. */
 #ifndef OCT_KERNELS_QCHAIN_H
 #define OCT_KERNELS_QCHAIN_H
 
@@ -28,16 +29,16 @@ enum {
     OCT_QCHAIN_UNIT = 4,   /* quads of a unit, so of the longest chain */
     OCT_QCHAIN_CHUNK = 16, /* values of k a shuffle picks from */
     OCT_QCHAIN_DEPTH = 512,
-    OCT_QCHAIN_FORMS = 7,   /* of a unit: chains of 4; 3, 1; 2, 2; 2, 1, 1; 1, 1, 1, 1 quads; */
-    OCT_QCHAIN_HALVES = 5,  /* from here on half a unit: 2; 1, 1 */
+    OCT_QCHAIN_FORMS = 7,                    /* of a unit: chains of 4; 3, 1; 2, 2; 2, 1, 1; 1, 1, 1, 1 quads; */
+    OCT_QCHAIN_HALVES = 5,                   /* from here on half a unit: 2; 1, 1 */
     OCT_QCHAIN_KINDS = 2 * OCT_QCHAIN_FORMS, /* all quads natural, then all shuffled */
     OCT_QCHAIN_QUADS = OCT_QCHAIN_DEPTH / 2  /* at most, each k paired with a zero */
 };
 
 typedef struct oct_qchain_panel {
-    uint32_t chained; /* else plain */
-    uint32_t doubled; /* at most 8 columns, twice: for two rows at a time */
-    uint64_t bytes;   /* of the panel, its padding not counted */
+    uint32_t chained;  /* else plain */
+    uint32_t doubled;  /* at most 8 columns, twice: for two rows at a time */
+    uint64_t bytes;    /* of the panel, its padding not counted */
     uint32_t shuffled; /* some unit is: whole chunks are read, else quads of the depth */
     uint32_t more[3];
 } oct_qchain_panel;
@@ -71,13 +72,15 @@ typedef void (*oct_qchain_row)(const void *source, size_t k, int8_t w[OCT_QCHAIN
 
 /* Writes a panel of `size` bytes in chains; false when it has no room (its content is then undefined).
  *   cost  picoseconds it is expected to take for a row (see oct_qchain_plain_cost) */
-bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool doubled, size_t size, void *panel, uint64_t *cost);
+bool oct_qchain_pack(oct_qchain_row row, const void *source, size_t depth, bool doubled, size_t size, void *panel,
+                     uint64_t *cost);
 
 /* The same of a plain panel. */
 uint64_t oct_qchain_plain_cost(size_t depth);
 
-/* Copies rows of A for the chains: row i of tap t is at table[(i / mr * taps + t) * mr + i % mr], n bytes; n is a multiple of
- * OCT_QCHAIN_CHUNK where there are several taps. Each byte is xored with flip. */
-void oct_qchain_copy(size_t rows, size_t mr, size_t taps, size_t n, const uint8_t *const *table, uint8_t flip, uint8_t *to);
+/* Copies rows of A for the chains: row i of tap t is at table[(i / mr * taps + t) * mr + i % mr], n bytes; n is a
+ * multiple of OCT_QCHAIN_CHUNK where there are several taps. Each byte is xored with flip. */
+void oct_qchain_copy(size_t rows, size_t mr, size_t taps, size_t n, const uint8_t *const *table, uint8_t flip,
+                     uint8_t *to);
 
 #endif

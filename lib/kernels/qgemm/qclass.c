@@ -22,12 +22,13 @@ bool oct_qclass_carve(size_t rows, size_t k, void *at, oct_qclass *c, size_t *by
     return oct_add_size(x + count, oct_round_up(each * sizeof *c->to, 64), bytes);
 }
 
-/* Measured on Zen 3 (docs/kernels-lab.md): a chunk where w has 8 bits and 7, and between them by the limit; sorting it, which the panels
- * share; what a panel takes beside them. */
+/* Measured on Zen 3 (docs/kernels-lab.md): a chunk where w has 8 bits and 7, and between them by the limit; sorting it,
+ * which the panels share; what a panel takes beside them. */
 uint64_t oct_qclass_cost(uint32_t bias, size_t k, size_t n)
 {
     enum { EIGHT = 2250, SEVEN = 1950, SORT = 5000, PANEL = 400, LOW = 128, HIGH = 255 };
     const int limit = oct_qclass_limit(bias), at = limit > HIGH ? HIGH : limit < LOW ? LOW : limit;
-    const uint64_t chunk = (uint64_t)(EIGHT - (EIGHT - SEVEN) * (at - LOW) / (HIGH - LOW)) + SORT * OCT_QCLASS_COLUMNS / (n ? n : 1);
+    const uint64_t chunk =
+        (uint64_t)(EIGHT - (EIGHT - SEVEN) * (at - LOW) / (HIGH - LOW)) + SORT * OCT_QCLASS_COLUMNS / (n ? n : 1);
     return oct_qclass_chunks(k) * chunk + PANEL;
 }

@@ -47,15 +47,16 @@ OCT_INLINE uint32_t shift_of(uint32_t four, uint32_t two, uint32_t one, uint32_t
     return (c | (large ? OCT_QCLASS_WIDE : 0)) * 16;
 }
 
-/* Classes of one chunk of two rows, a row in each half. Sums of pairs, of the pairs of two quads, of four: of the positive x, of the
- * negative ones. */
+/* Classes of one chunk of two rows, a row in each half. Sums of pairs, of the pairs of two quads, of four: of the
+ * positive x, of the negative ones. */
 OCT_INLINE void class_pair(__m256i a, __m256i base, __m256i limit, line *l, size_t w, size_t row, bool two)
 {
     const __m256i one = _mm256_set1_epi8(1), up = _mm256_subs_epu8(a, base), down = _mm256_subs_epu8(base, a);
     const __m256i up1 = _mm256_maddubs_epi16(up, one), down1 = _mm256_maddubs_epi16(down, one);
     const __m256i up2 = with_next(up1, 1), down2 = with_next(down1, 1);
     const uint32_t m1 = above(up1, down1, limit), m2 = above(up2, down2, limit);
-    const uint32_t m4 = above(with_next(up2, 2), with_next(down2, 2), limit), large = (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(up, down));
+    const uint32_t m4 = above(with_next(up2, 2), with_next(down2, 2), limit),
+                   large = (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(up, down));
     const uint32_t first = shift_of(m4 & 0xffff, m2 & 0xffff, m1 & 0xffff, large & 0xffff);
     const uint32_t second = shift_of(m4 >> 16, m2 >> 16, m1 >> 16, large >> 16);
     l->shift[w][row] = (uint8_t)first;
@@ -64,7 +65,8 @@ OCT_INLINE void class_pair(__m256i a, __m256i base, __m256i limit, line *l, size
     store(l->a[w][row], a);
 }
 
-/* Rows of a chunk to their places. Those of wide rows are written as if they were not, where the next chunk's begin, and then again. */
+/* Rows of a chunk to their places. Those of wide rows are written as if they were not, where the next chunk's begin,
+ * and then again. */
 OCT_INLINE void place_rows(size_t rows, const line *l, size_t w, uint8_t za, oct_qclass *c)
 {
     const uint64_t count = l->count[w];
@@ -84,25 +86,30 @@ OCT_INLINE void place_rows(size_t rows, const line *l, size_t w, uint8_t za, oct
     c->wide -= (rows - narrow) * CHUNK;
     for (size_t i = narrow; i < rows; i++) {
         const uint8_t *a = l->a[w][c->to[i] / PLACE];
-        const __m256i x = _mm256_sub_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)a)), _mm256_set1_epi16(za));
+        const __m256i x = _mm256_sub_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)a)),
+                                           _mm256_set1_epi16(za));
         store(c->wide + (i - narrow) * CHUNK, _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(x, 0xd8), 0xd8));
     }
     c->to += rows;
     c->count++;
 }
 
-/* Chunks of a line, a pair of rows at a time: a line of a row is used up at once, for rows may drive each other from the cache. */
-OCT_INLINE void sort_line(size_t rows, size_t chunks, size_t k, size_t n, const uint8_t *const *a, uint8_t flip, uint8_t za, int limit, line *l,
-                          int32_t *sum)
+/* Chunks of a line, a pair of rows at a time: a line of a row is used up at once, for rows may drive each other from
+ * the cache. */
+OCT_INLINE void sort_line(size_t rows, size_t chunks, size_t k, size_t n, const uint8_t *const *a, uint8_t flip,
+                          uint8_t za, int limit, line *l, int32_t *sum)
 {
-    const __m256i base = _mm256_set1_epi8((char)za), most = _mm256_set1_epi16((int16_t)limit), flips = _mm256_set1_epi8((char)flip);
+    const __m256i base = _mm256_set1_epi8((char)za), most = _mm256_set1_epi16((int16_t)limit),
+                  flips = _mm256_set1_epi8((char)flip);
     memset(l->count, 0, sizeof l->count);
     for (size_t i = 0; i < rows; i += 2) {
         const bool two = i + 1 < rows;
         __m256i sums = _mm256_setzero_si256();
         for (size_t w = 0; w < chunks; w++) {
-            const __m128i first = chunk_at(a[i], k + w * CHUNK, n, flip, za), second = chunk_at(a[i + two], k + w * CHUNK, n, flip, za);
-            const __m256i v = _mm256_xor_si256(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1), flips);
+            const __m128i first = chunk_at(a[i], k + w * CHUNK, n, flip, za),
+                          second = chunk_at(a[i + two], k + w * CHUNK, n, flip, za);
+            const __m256i v =
+                _mm256_xor_si256(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1), flips);
             sums = _mm256_add_epi64(sums, _mm256_sad_epu8(v, _mm256_setzero_si256()));
             class_pair(v, base, most, l, w, i, two);
         }
@@ -114,7 +121,8 @@ OCT_INLINE void sort_line(size_t rows, size_t chunks, size_t k, size_t n, const 
     }
 }
 
-static void sort(size_t rows, size_t k, const uint8_t *const *a, uint8_t flip, uint8_t za, int limit, const oct_qclass *c)
+static void sort(size_t rows, size_t k, const uint8_t *const *a, uint8_t flip, uint8_t za, int limit,
+                 const oct_qclass *c)
 {
     line l;
     oct_qclass at = *c;
@@ -159,7 +167,8 @@ OCT_INLINE void pass(const int class, size_t n, chunk w, const uint8_t *x, const
             v = add32(widen(v), widen(multiply(x + 4, w.b1)));
             v = add32(add32(v, widen(multiply(x + 8, w.b2))), widen(multiply(x + 12, w.b3)));
         } else if (class == 1) {
-            v = add32(widen(add16(v, multiply(x + 4, w.b1))), widen(add16(multiply(x + 8, w.b2), multiply(x + 12, w.b3))));
+            v = add32(widen(add16(v, multiply(x + 4, w.b1))),
+                      widen(add16(multiply(x + 8, w.b2), multiply(x + 12, w.b3))));
         } else {
             v = widen(add16(add16(add16(v, multiply(x + 4, w.b1)), multiply(x + 8, w.b2)), multiply(x + 12, w.b3)));
         }
@@ -204,7 +213,8 @@ static void start_tile(size_t rows, uint32_t bias, const int32_t *sum, const int
     }
 }
 
-static void run(size_t rows, size_t k, uint32_t bias, const oct_qclass *c, const uint8_t *panel, const int32_t *add, int32_t *tile)
+static void run(size_t rows, size_t k, uint32_t bias, const oct_qclass *c, const uint8_t *panel, const int32_t *add,
+                int32_t *tile)
 {
     const uint8_t *x = c->x;
     const uint16_t *to = c->to;

@@ -45,7 +45,8 @@ typedef struct oct_qchain_rows {
 /* The same for any number of rows and panels in chains.
  *   start  s32[16], what the sums of each row begin with; doubled: the same twice
  *   c      s32[rows][16]; of a doubled panel (up to 8 columns): s32[rows, an even number][8] */
-typedef void (*oct_qgemm_chain_fn)(size_t rows, size_t depth, const oct_qchain_rows *a, const int8_t *panel, const int32_t *start, int32_t *c);
+typedef void (*oct_qgemm_chain_fn)(size_t rows, size_t depth, const oct_qchain_rows *a, const int8_t *panel,
+                                   const int32_t *start, int32_t *c);
 
 struct oct_qblock;
 typedef void (*oct_qgemm_block_fn)(const struct oct_qblock *b); /* kernels/qgemm/qblock.h */
@@ -59,17 +60,18 @@ typedef struct oct_qgemm_kernel {
     oct_qgemm_fn fn; /* NULL where `row` or `block` is not */
     size_t mr, nr, kr;
     oct_qgemm_order order;
-    oct_dtype a; /* what it reads A as: OCT_U8 or OCT_S8 */
+    oct_dtype a;                       /* what it reads A as: OCT_U8 or OCT_S8 */
     const struct oct_qrow_kernel *row; /* kernels/qgemm/qrow.h: of products that always have one row; else NULL */
-    const struct oct_qclass_kernel *sorted; /* kernels/qgemm/qclass.h: of weights for which that is faster than chains; else NULL */
+    const struct oct_qclass_kernel
+        *sorted;              /* kernels/qgemm/qclass.h: of weights for which that is faster than chains; else NULL */
     oct_qgemm_chain_fn chain; /* CHAINS: of panels in chains, fn is of plain ones; else NULL */
     oct_qgemm_block_fn block; /* kernels/qgemm/qblock.h: TILES, of blocks of rows, and of A of either type; else NULL */
     oct_qgemm_fused_fn fused; /* kernels/qgemm/qfused.h: what fn computes, with the last step; else NULL */
 } oct_qgemm_kernel;
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n);
-/* The cheapest, and its cost. is_matrix: A is one, no image; a single row of it, and many, have kernels of their own. What e says that there is to do
- * beside the product kernels of blocks have to do: gathering A. */
+/* The cheapest, and its cost. is_matrix: A is one, no image; a single row of it, and many, have kernels of their own.
+ * What e says that there is to do beside the product kernels of blocks have to do: gathering A. */
 oct_choice oct_qgemm_choose(oct_isa have, const oct_extent *e, bool is_matrix);
 
 typedef struct oct_qgemm {
@@ -80,14 +82,15 @@ typedef struct oct_qgemm {
     int threads;
     /* Set them after preparing. */
     bool fast_pack; /* B is packed for one run only, so no time is spent on a faster order */
-    bool backwards; /* one row: runs through B from its end. Alternating directions finds half of B still in the cache */
+    bool
+        backwards; /* one row: runs through B from its end. Alternating directions finds half of B still in the cache */
     size_t packed_size, scratch_size; /* bytes */
 } oct_qgemm;
 
-/* Plans products of a_type x b_type (each OCT_U8 or OCT_S8) with B of k x n. rows: the most rows of A in any run, if known, which the
- * kernel is chosen and B is packed for; 1: always one; 0: unknown. OCT_ENOMEM when sizes overflow. */
-oct_status oct_qgemm_prepare(oct_qgemm *p, size_t rows, size_t n, size_t k, oct_dtype a_type, oct_dtype b_type, int threads,
-                             oct_err *err);
+/* Plans products of a_type x b_type (each OCT_U8 or OCT_S8) with B of k x n. rows: the most rows of A in any run, if
+ * known, which the kernel is chosen and B is packed for; 1: always one; 0: unknown. OCT_ENOMEM when sizes overflow. */
+oct_status oct_qgemm_prepare(oct_qgemm *p, size_t rows, size_t n, size_t k, oct_dtype a_type, oct_dtype b_type,
+                             int threads, oct_err *err);
 
 /* Packs B, element (i, j) being b[i * rs + j * cs].
  *   zb  zero points of B in its own type's range: zb[j * zb_step], so 0 is per tensor and 1 per column; NULL: 0 */
@@ -101,7 +104,7 @@ void oct_qgemm_pack(const oct_qgemm *p, const void *b, ptrdiff_t rs, ptrdiff_t c
  *   out   never NULL; arrays f32[n]
  *   c     element type by out->kind, [m][n], ldc elements between rows; only the n columns are written
  * C must overlap no input. */
-void oct_qgemm_run(const oct_qgemm *p, oct_pool *pool, size_t m, const void *a, size_t lda, int32_t za, const void *packed,
-                   const int32_t *bias, const oct_qout *out, void *c, size_t ldc, void *scratch);
+void oct_qgemm_run(const oct_qgemm *p, oct_pool *pool, size_t m, const void *a, size_t lda, int32_t za,
+                   const void *packed, const int32_t *bias, const oct_qout *out, void *c, size_t ldc, void *scratch);
 
 #endif

@@ -19,7 +19,7 @@
 #define OCT_QROW(isa, row)
 #define OCT_QBLOCK(isa, block, mr, nr) void block(const oct_qblock *);
 #define OCT_QFUSED(isa, fn, fused, mr, nr, kr, order, a) \
-    OCT_QGEMM(isa, fn, mr, nr, kr, order, a) \
+    OCT_QGEMM(isa, fn, mr, nr, kr, order, a)             \
     void fused(const oct_qfused *);
 #include "kernels/qgemm/qgemm.inc"
 #undef OCT_QGEMM
@@ -32,12 +32,12 @@
 /* Packed weights of all groups: the header, s32[2][groups * n] (sums of columns, then minus the zero points),
  * then the panels of each group. */
 typedef struct oct_qpacked {
-    uint32_t has_zb;    /* some zero point of B is not zero: sums of rows are needed */
+    uint32_t has_zb;                /* some zero point of B is not zero: sums of rows are needed */
     uint32_t has_chains, has_plain; /* some panel is in chains, is not; of kernels that know chains */
-    uint32_t has_shuffled; /* some panel in chains has shuffled units */
-    uint64_t panel;     /* bytes from one panel of a group to the next */
-    uint32_t small;     /* weights are within -64 and 64 (qrow.h) */
-    uint32_t bias;      /* not 0: panels are for rows by class (qclass.h) */
+    uint32_t has_shuffled;          /* some panel in chains has shuffled units */
+    uint64_t panel;                 /* bytes from one panel of a group to the next */
+    uint32_t small;                 /* weights are within -64 and 64 (qrow.h) */
+    uint32_t bias;                  /* not 0: panels are for rows by class (qclass.h) */
     uint32_t more[8];
 } oct_qpacked;
 
@@ -56,7 +56,8 @@ static inline int32_t oct_qzero(int32_t z, oct_dtype type, oct_dtype as)
     return type == as ? z : as == OCT_U8 ? z + 128 : z - 128;
 }
 
-/* Convolutions for kernels of blocks: rows are positions in a copy of the image, of which only some are output pixels. */
+/* Convolutions for kernels of blocks: rows are positions in a copy of the image, of which only some are output
+ * pixels. */
 typedef struct oct_qflat {
     const size_t *tap;  /* where in the copy each tap begins, from the row's place on */
     size_t line, width; /* positions of an output line, and pixels: its first ones */
@@ -65,26 +66,27 @@ typedef struct oct_qflat {
 typedef struct oct_qtiles {
     const oct_qgemm_kernel *kernel;
     const oct_qout_kernel *qout;
-    oct_rows rows;      /* of group 0 */
+    oct_rows rows; /* of group 0 */
     bool gather;
     const oct_qflat *flat; /* or NULL */
-    size_t taps, kc;    /* as the kernel sees them */
+    size_t taps, kc;       /* as the kernel sees them */
     size_t n, groups;
-    bool is_signed;     /* A, as the kernel sees it */
-    uint8_t flip;       /* as the kernel takes it */
-    int32_t za;         /* zero point of A as the kernel sees it */
+    bool is_signed; /* A, as the kernel sees it */
+    uint8_t flip;   /* as the kernel takes it */
+    int32_t za;     /* zero point of A as the kernel sees it */
     const void *packed;
     const int32_t *bias;
     const oct_qout *out;
     void *c;
     size_t ldc, block;
-    bool backwards;     /* as in oct_qgemm */
-    uint8_t *scratch;   /* oct_qtiles_shared bytes, then oct_qtiles_scratch a thread */
+    bool backwards;   /* as in oct_qgemm */
+    uint8_t *scratch; /* oct_qtiles_shared bytes, then oct_qtiles_scratch a thread */
 } oct_qtiles;
 
 /* Rows of a work item, at most. */
 size_t oct_qtiles_block(const oct_qgemm_kernel *k, size_t depth, bool gather);
-/* Bytes of scratch all threads share (a number a column, and of columns that fill the last panel); false when they overflow. */
+/* Bytes of scratch all threads share (a number a column, and of columns that fill the last panel); false when they
+ * overflow. */
 bool oct_qtiles_shared(size_t columns, size_t *bytes);
 bool oct_qtiles_scratch(const oct_qgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, size_t *bytes);
 /* How a product is cut for threads; copies: rows of A are. */
@@ -103,9 +105,9 @@ bool oct_qpack_size(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t n,
 typedef struct oct_qsource {
     const uint8_t *b;
     bool is_signed;
-    size_t taps, kc;      /* of the weights */
-    bool fast_pack;       /* take no time to find chains */
-    size_t fold;          /* taps that follow each other before the depth is padded to kr: 1, or all of gathered rows */
+    size_t taps, kc; /* of the weights */
+    bool fast_pack;  /* take no time to find chains */
+    size_t fold;     /* taps that follow each other before the depth is padded to kr: 1, or all of gathered rows */
     ptrdiff_t ts, ks, ns;
     const int32_t *zb;
     size_t zb_step;

@@ -1,5 +1,5 @@
-/* lib/kernels/qgemm/qgemm_s8s8_4x16c2_neon.c -- 4 rows by 16 columns, smull and sadalp: products in 16 bits, where each fits,
- * and pairs of them added to 32 bits. Exact.
+/* lib/kernels/qgemm/qgemm_s8s8_4x16c2_neon.c -- 4 rows by 16 columns, smull and sadalp: products in 16 bits, where each
+ * fits, and pairs of them added to 32 bits. Exact.
  *
  * Two bytes of A are repeated to a register; beside them lie the two k of eight columns. */
 #include "kernels/neon.h"
@@ -23,17 +23,17 @@ OCT_INLINE sums add(sums s, int8x16_t x, int8x16_t b0, int8x16_t b1)
 #define ROWS ROW(0) ROW(1) ROW(2) ROW(3)
 
 /* k 2p and 2p + 1 of the eight in x0, x1, ... */
-#define PAIR(p)                                                                                                \
-    {                                                                                                          \
-        const int8x16_t b0 = vld1q_s8(b), b1 = vld1q_s8(b + 16);                                               \
-        b += 32;                                                                                               \
-        s0 = add(s0, vreinterpretq_s8_s16(vdupq_lane_s16(x0, p)), b0, b1);                                     \
-        if (m > 1)                                                                                             \
-            s1 = add(s1, vreinterpretq_s8_s16(vdupq_lane_s16(x1, p)), b0, b1);                                 \
-        if (m > 2)                                                                                             \
-            s2 = add(s2, vreinterpretq_s8_s16(vdupq_lane_s16(x2, p)), b0, b1);                                 \
-        if (m > 3)                                                                                             \
-            s3 = add(s3, vreinterpretq_s8_s16(vdupq_lane_s16(x3, p)), b0, b1);                                 \
+#define PAIR(p)                                                                \
+    {                                                                          \
+        const int8x16_t b0 = vld1q_s8(b), b1 = vld1q_s8(b + 16);               \
+        b += 32;                                                               \
+        s0 = add(s0, vreinterpretq_s8_s16(vdupq_lane_s16(x0, p)), b0, b1);     \
+        if (m > 1)                                                             \
+            s1 = add(s1, vreinterpretq_s8_s16(vdupq_lane_s16(x1, p)), b0, b1); \
+        if (m > 2)                                                             \
+            s2 = add(s2, vreinterpretq_s8_s16(vdupq_lane_s16(x2, p)), b0, b1); \
+        if (m > 3)                                                             \
+            s3 = add(s3, vreinterpretq_s8_s16(vdupq_lane_s16(x3, p)), b0, b1); \
     }
 
 OCT_INLINE int16x4_t words(uint8x8_t a, uint8x8_t flip)
@@ -49,7 +49,8 @@ OCT_INLINE void store(sums s, int32_t *c)
     vst1q_s32(c + 12, s.c3);
 }
 
-OCT_INLINE void tile(const size_t m, uint8x8_t flip, size_t taps, size_t kc, const uint8_t *const *a, const int8_t *b, int32_t *c)
+OCT_INLINE void tile(const size_t m, uint8x8_t flip, size_t taps, size_t kc, const uint8_t *const *a, const int8_t *b,
+                     int32_t *c)
 {
     const int32x4_t z = vdupq_n_s32(0);
     const sums zero = { z, z, z, z };
@@ -58,12 +59,12 @@ OCT_INLINE void tile(const size_t m, uint8x8_t flip, size_t taps, size_t kc, con
 #define ROW(i) const uint8_t *a##i = a[m > i ? i : 0];
         ROWS
 #undef ROW
-        size_t k = 0;
+            size_t k = 0;
         for (; k + 8 <= kc; k += 8) {
 #define ROW(i) const int16x4_t x##i = words(vld1_u8(a##i + k), flip);
             ROWS
 #undef ROW
-            PAIR(0) PAIR(1) PAIR(2) PAIR(3)
+                PAIR(0) PAIR(1) PAIR(2) PAIR(3)
         }
         const size_t left = kc - k;
         if (left) {
@@ -71,16 +72,12 @@ OCT_INLINE void tile(const size_t m, uint8x8_t flip, size_t taps, size_t kc, con
 #define ROW(i) const int16x4_t x##i = words(oct_neon_part(a##i + k, left), flip);
             ROWS
 #undef ROW
-            PAIR(0)
-            if (left > 2)
-                PAIR(1)
-            if (left > 4)
-                PAIR(2)
-            if (left > 6)
-                PAIR(3)
+                PAIR(0) if (left > 2) PAIR(1) if (left > 4) PAIR(2) if (left > 6) PAIR(3)
         }
     }
-#define ROW(i) if (m > i) store(s##i, c + i * 16);
+#define ROW(i) \
+    if (m > i) \
+        store(s##i, c + i * 16);
     ROWS
 #undef ROW
 }

@@ -1,5 +1,5 @@
-/* lib/kernels/qgemm/qgemm_s8s8_6x16c4_dotprod.c -- 6 rows by 16 columns, sdot: four products and their sum in 32 bits, exact.
- * The instruction takes both operands signed, and so this kernel takes A. */
+/* lib/kernels/qgemm/qgemm_s8s8_6x16c4_dotprod.c -- 6 rows by 16 columns, sdot: four products and their sum in 32 bits,
+ * exact. The instruction takes both operands signed, and so this kernel takes A. */
 #include "kernels/neon.h"
 #include "kernels/qgemm/qgemm_int.h"
 
@@ -11,21 +11,21 @@ typedef struct sums {
 #define ROWS ROW(0) ROW(1) ROW(2) ROW(3) ROW(4) ROW(5)
 
 /* Lane p, four k, of the sixteen in x0, x1, ...; four columns q. */
-#define COLUMNS(p, q)                                                 \
-    {                                                                 \
-        const int8x16_t w = vld1q_s8(b);                              \
-        b += 16;                                                      \
-        s0.c##q = vdotq_laneq_s32(s0.c##q, w, x0, p);                 \
-        if (m > 1)                                                    \
-            s1.c##q = vdotq_laneq_s32(s1.c##q, w, x1, p);             \
-        if (m > 2)                                                    \
-            s2.c##q = vdotq_laneq_s32(s2.c##q, w, x2, p);             \
-        if (m > 3)                                                    \
-            s3.c##q = vdotq_laneq_s32(s3.c##q, w, x3, p);             \
-        if (m > 4)                                                    \
-            s4.c##q = vdotq_laneq_s32(s4.c##q, w, x4, p);             \
-        if (m > 5)                                                    \
-            s5.c##q = vdotq_laneq_s32(s5.c##q, w, x5, p);             \
+#define COLUMNS(p, q)                                     \
+    {                                                     \
+        const int8x16_t w = vld1q_s8(b);                  \
+        b += 16;                                          \
+        s0.c##q = vdotq_laneq_s32(s0.c##q, w, x0, p);     \
+        if (m > 1)                                        \
+            s1.c##q = vdotq_laneq_s32(s1.c##q, w, x1, p); \
+        if (m > 2)                                        \
+            s2.c##q = vdotq_laneq_s32(s2.c##q, w, x2, p); \
+        if (m > 3)                                        \
+            s3.c##q = vdotq_laneq_s32(s3.c##q, w, x3, p); \
+        if (m > 4)                                        \
+            s4.c##q = vdotq_laneq_s32(s4.c##q, w, x4, p); \
+        if (m > 5)                                        \
+            s5.c##q = vdotq_laneq_s32(s5.c##q, w, x5, p); \
     }
 #define QUAD(p) { COLUMNS(p, 0) COLUMNS(p, 1) COLUMNS(p, 2) COLUMNS(p, 3) }
 
@@ -37,7 +37,8 @@ OCT_INLINE int8x16_t bytes(uint8x16_t a, uint8x16_t flip)
 /* The first n of 16 bytes. */
 OCT_INLINE uint8x16_t part(const uint8_t *a, size_t n)
 {
-    return n < 8 ? vcombine_u8(oct_neon_part(a, n), vdup_n_u8(0)) : vcombine_u8(vld1_u8(a), oct_neon_part(a + 8, n - 8));
+    return n < 8 ? vcombine_u8(oct_neon_part(a, n), vdup_n_u8(0))
+                 : vcombine_u8(vld1_u8(a), oct_neon_part(a + 8, n - 8));
 }
 
 OCT_INLINE void store(sums s, int32_t *c)
@@ -58,12 +59,12 @@ OCT_INLINE void tile(const size_t m, uint8x16_t flip, size_t taps, size_t kc, co
 #define ROW(i) const uint8_t *a##i = a[m > i ? i : 0];
         ROWS
 #undef ROW
-        size_t k = 0;
+            size_t k = 0;
         for (; k + 16 <= kc; k += 16) {
 #define ROW(i) const int8x16_t x##i = bytes(vld1q_u8(a##i + k), flip);
             ROWS
 #undef ROW
-            QUAD(0) QUAD(1) QUAD(2) QUAD(3)
+                QUAD(0) QUAD(1) QUAD(2) QUAD(3)
         }
         const size_t left = kc - k;
         if (left) {
@@ -71,16 +72,12 @@ OCT_INLINE void tile(const size_t m, uint8x16_t flip, size_t taps, size_t kc, co
 #define ROW(i) const int8x16_t x##i = bytes(part(a##i + k, left), flip);
             ROWS
 #undef ROW
-            QUAD(0)
-            if (left > 4)
-                QUAD(1)
-            if (left > 8)
-                QUAD(2)
-            if (left > 12)
-                QUAD(3)
+                QUAD(0) if (left > 4) QUAD(1) if (left > 8) QUAD(2) if (left > 12) QUAD(3)
         }
     }
-#define ROW(i) if (m > i) store(s##i, c + i * 16);
+#define ROW(i) \
+    if (m > i) \
+        store(s##i, c + i * 16);
     ROWS
 #undef ROW
 }

@@ -1,5 +1,6 @@
-/* lib/kernels/qgemm/qgemm_u8s8_32x32c64_amx.c -- 32 rows by 32 columns in 2x2 tiles, tdpbusd and tdpbssd: 64 products and their sum in 32 bits,
- * wrapping, exact. All of k in one pass; the last step of 32 by 32 sums is spread over the products of the next. */
+/* lib/kernels/qgemm/qgemm_u8s8_32x32c64_amx.c -- 32 rows by 32 columns in 2x2 tiles, tdpbusd and tdpbssd: 64 products
+ * and their sum in 32 bits, wrapping, exact. All of k in one pass; the last step of 32 by 32 sums is spread over the
+ * products of the next. */
 #include "kernels/qgemm/qgemm_int.h"
 #include "kernels/simd.h"
 #include "kernels/tiles.h"
@@ -18,10 +19,10 @@ typedef struct columns {
 
 /* Rows of sums that await the last step. */
 typedef struct pending {
-    const int32_t *sums;    /* s32[end][WIDTH] */
-    uint8_t *const *to;     /* of these rows */
-    const int32_t *rowsum;  /* likewise, or NULL */
-    size_t row, end;        /* those that are left */
+    const int32_t *sums;   /* s32[end][WIDTH] */
+    uint8_t *const *to;    /* of these rows */
+    const int32_t *rowsum; /* likewise, or NULL */
+    size_t row, end;       /* those that are left */
     const columns *columns;
     const oct_qout *out;
 } pending;
@@ -51,7 +52,11 @@ OCT_INLINE part part_of(pending *p, size_t rows)
 {
     const size_t row = p->row, n = p->end - row < rows ? p->end - row : rows;
     p->row = row + n;
-    return (part){ .sums = p->sums + row * WIDTH, .rowsum = p->rowsum ? p->rowsum + row : NULL, .to = p->to + row, .rows = n, .from = p->columns->from };
+    return (part){ .sums = p->sums + row * WIDTH,
+                   .rowsum = p->rowsum ? p->rowsum + row : NULL,
+                   .to = p->to + row,
+                   .rows = n,
+                   .from = p->columns->from };
 }
 
 OCT_INLINE __m512i sum_at(const part *a, const __m512i colmul[2], size_t row, size_t v)
@@ -126,8 +131,10 @@ static bool is_whole(const oct_qblock *b)
     return whole;
 }
 
-/* Two rows of sums, bytes: clamped values take 9 bits and a sign from the zero point, so packing leaves them as they are. */
-OCT_INLINE __m512i bytes_of(const bool whole, const bool is_u8, const __m512i v[4], const __m512 mult[2], __m512 lo, __m512 hi, __m512i zp)
+/* Two rows of sums, bytes: clamped values take 9 bits and a sign from the zero point, so packing leaves them as they
+ * are. */
+OCT_INLINE __m512i bytes_of(const bool whole, const bool is_u8, const __m512i v[4], const __m512 mult[2], __m512 lo,
+                            __m512 hi, __m512i zp)
 {
     const __m512i in_order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     __m512i w[4];
@@ -136,8 +143,10 @@ OCT_INLINE __m512i bytes_of(const bool whole, const bool is_u8, const __m512i v[
         const __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(v[q]), mult[q % 2]);
         w[q] = _mm512_cvtps_epi32(whole ? y : _mm512_min_ps(hi, _mm512_max_ps(lo, y)));
     }
-    const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(w[0], w[1]), zp), second = _mm512_adds_epi16(_mm512_packs_epi32(w[2], w[3]), zp);
-    return _mm512_permutexvar_epi32(in_order, is_u8 ? _mm512_packus_epi16(first, second) : _mm512_packs_epi16(first, second));
+    const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(w[0], w[1]), zp),
+                  second = _mm512_adds_epi16(_mm512_packs_epi32(w[2], w[3]), zp);
+    return _mm512_permutexvar_epi32(in_order,
+                                    is_u8 ? _mm512_packus_epi16(first, second) : _mm512_packs_epi16(first, second));
 }
 
 /* Where a row that goes nowhere is written to. */
@@ -147,7 +156,8 @@ OCT_INLINE uint8_t *place_of(uint8_t *to, size_t from, uint8_t *nowhere)
 }
 
 /* By two rows; a last one twice. full: whole panels. */
-OCT_INLINE void finish_bytes(const bool whole, const bool is_u8, const bool full, const uint8_t *lut, pending *p, size_t rows)
+OCT_INLINE void finish_bytes(const bool whole, const bool is_u8, const bool full, const uint8_t *lut, pending *p,
+                             size_t rows)
 {
     const columns *c = p->columns;
     const __mmask32 k = (__mmask32)(c->k[0] | (uint32_t)c->k[1] << HALF);
@@ -159,7 +169,8 @@ OCT_INLINE void finish_bytes(const bool whole, const bool is_u8, const bool full
     uint8_t nowhere[WIDTH];
     for (size_t row = 0; row < a.rows; row += 2) {
         const size_t other = row + (row + 1 < a.rows);
-        const __m512i v[] = { sum_at(&a, colmul, row, 0), sum_at(&a, colmul, row, 1), sum_at(&a, colmul, other, 0), sum_at(&a, colmul, other, 1) };
+        const __m512i v[] = { sum_at(&a, colmul, row, 0), sum_at(&a, colmul, row, 1), sum_at(&a, colmul, other, 0),
+                              sum_at(&a, colmul, other, 1) };
         const __m512i bytes = bytes_of(whole, is_u8, v, mult, lo, hi, zp), all = lut ? look_up(lut, bytes) : bytes;
         uint8_t *const to[] = { place_of(a.to[row], a.from, nowhere), place_of(a.to[other], a.from, nowhere) };
         if (full) { /* a store without a mask is several times cheaper on some CPUs */
@@ -232,18 +243,18 @@ static void find_rows(const oct_qblock *b, size_t row, size_t height, tile_rows 
         memcpy(r->copy[i], r->x + i * b->step + b->at[b->steps - 1], left);
 }
 
-#define LOAD_ROWS(t, r, s)                                                   \
-    do {                                                                     \
-        if ((r)->copied && (s) + 1 == b->steps)                              \
-            oct_tile_load(t, (r)->copy, LINE);                               \
-        else                                                                 \
-            oct_tile_load(t, (r)->x + b->at[s], b->step);                    \
+#define LOAD_ROWS(t, r, s)                                \
+    do {                                                  \
+        if ((r)->copied && (s) + 1 == b->steps)           \
+            oct_tile_load(t, (r)->copy, LINE);            \
+        else                                              \
+            oct_tile_load(t, (r)->x + b->at[s], b->step); \
     } while (0)
-#define DOT(c, a, w)                 \
-    do {                             \
-        if (is_signed)               \
+#define DOT(c, a, w)                  \
+    do {                              \
+        if (is_signed)                \
             oct_tile_dot_ss(c, a, w); \
-        else                         \
+        else                          \
             oct_tile_dot_us(c, a, w); \
     } while (0)
 
@@ -259,9 +270,11 @@ static size_t share_of(size_t rows, size_t steps)
     return steps ? ((rows + 1) / 2 + steps - 1) / steps * 2 : 0;
 }
 
-/* The products of two tiles of rows (one, unless tall) and two of columns (likewise): tiles 0 to 3 are the sums, 4 and 5 rows, 6 and 7 columns. */
-OCT_INLINE void products(const bool tall, const bool wide, const bool is_signed, const oct_qblock *b, const tile_rows *r, const int8_t *w, const int32_t *add,
-                         ahead next, finish_fn finish, pending *p)
+/* The products of two tiles of rows (one, unless tall) and two of columns (likewise): tiles 0 to 3 are the sums, 4 and
+ * 5 rows, 6 and 7 columns. */
+OCT_INLINE void products(const bool tall, const bool wide, const bool is_signed, const oct_qblock *b,
+                         const tile_rows *r, const int8_t *w, const int32_t *add, ahead next, finish_fn finish,
+                         pending *p)
 {
     const size_t share = share_of(p->end - p->row, b->steps);
     oct_tile_load(0, add, 0);
@@ -294,21 +307,25 @@ OCT_INLINE void products(const bool tall, const bool wide, const bool is_signed,
         finish(p, WIDTH);
 }
 
-static void products_of(bool tall, bool wide, const oct_qblock *b, const tile_rows *r, const int8_t *w, const int32_t *add, ahead next, finish_fn finish,
-                        pending *p)
+static void products_of(bool tall, bool wide, const oct_qblock *b, const tile_rows *r, const int8_t *w,
+                        const int32_t *add, ahead next, finish_fn finish, pending *p)
 {
     if (b->is_signed)
-        tall ? (wide ? products(true, true, true, b, r, w, add, next, finish, p) : products(true, false, true, b, r, w, add, next, finish, p))
-             : (wide ? products(false, true, true, b, r, w, add, next, finish, p) : products(false, false, true, b, r, w, add, next, finish, p));
+        tall ? (wide ? products(true, true, true, b, r, w, add, next, finish, p)
+                     : products(true, false, true, b, r, w, add, next, finish, p))
+             : (wide ? products(false, true, true, b, r, w, add, next, finish, p)
+                     : products(false, false, true, b, r, w, add, next, finish, p));
     else
-        tall ? (wide ? products(true, true, false, b, r, w, add, next, finish, p) : products(true, false, false, b, r, w, add, next, finish, p))
-             : (wide ? products(false, true, false, b, r, w, add, next, finish, p) : products(false, false, false, b, r, w, add, next, finish, p));
+        tall ? (wide ? products(true, true, false, b, r, w, add, next, finish, p)
+                     : products(true, false, false, b, r, w, add, next, finish, p))
+             : (wide ? products(false, true, false, b, r, w, add, next, finish, p)
+                     : products(false, false, false, b, r, w, add, next, finish, p));
 }
 
-/* The same of one tile of rows and up to four of columns, so that as many sums hide each other's latency: tiles 0 to 3 are the sums, 4 rows, 5 to 7
- * columns. w: their panels. */
-OCT_INLINE void products_row(const bool is_signed, size_t across, const oct_qblock *b, const tile_rows *r, const int8_t *w, const int32_t *add, const int8_t *next,
-                             finish_fn finish, pending p[2])
+/* The same of one tile of rows and up to four of columns, so that as many sums hide each other's latency: tiles 0 to 3
+ * are the sums, 4 rows, 5 to 7 columns. w: their panels. */
+OCT_INLINE void products_row(const bool is_signed, size_t across, const oct_qblock *b, const tile_rows *r,
+                             const int8_t *w, const int32_t *add, const int8_t *next, finish_fn finish, pending p[2])
 {
     const size_t share = share_of(p[0].end - p[0].row + p[1].end - p[1].row, b->steps);
     oct_tile_load(0, add, 0);
@@ -371,7 +388,12 @@ static void run_row(const oct_qblock *b, finish_fn finish)
         for (size_t i = 0; i < 2; i++) {
             const size_t at = i * WIDTH, left = n > at ? n - at : 0;
             find_columns(b, j + at, left < WIDTH ? left : WIDTH, &c[which][i]);
-            p[i] = (pending){ .sums = sums[which][i], .to = b->to, .rowsum = b->rowsum, .end = left ? b->rows : 0, .columns = &c[which][i], .out = b->out };
+            p[i] = (pending){ .sums = sums[which][i],
+                              .to = b->to,
+                              .rowsum = b->rowsum,
+                              .end = left ? b->rows : 0,
+                              .columns = &c[which][i],
+                              .out = b->out };
         }
     }
     for (size_t i = 0; i < 2; i++)
@@ -392,10 +414,12 @@ static void store_sums(bool tall, bool wide, size_t apart, int32_t *to)
     OCT_TILES_SETTLE();
 }
 
-/* Tiles are as many as the rows need, all of one height; the last begins earlier where they have more rows than there are. */
+/* Tiles are as many as the rows need, all of one height; the last begins earlier where they have more rows than there
+ * are. */
 void oct_qgemm_u8s8_32x32c64__amx(const oct_qblock *b)
 {
-    const size_t tiles = (b->rows + HALF - 1) / HALF, height = (b->rows + tiles - 1) / tiles, last = b->rows - height, parts = (tiles + 1) / 2;
+    const size_t tiles = (b->rows + HALF - 1) / HALF, height = (b->rows + tiles - 1) / tiles, last = b->rows - height,
+                 parts = (tiles + 1) / 2;
     const size_t share = (2 * TILE / LINE + parts - 1) / parts;
     const finish_fn finish = finish_of(b);
     _Alignas(LINE) int32_t sums[2][WIDTH * WIDTH], add[WIDTH];
@@ -420,15 +444,22 @@ void oct_qgemm_u8s8_32x32c64__amx(const oct_qblock *b)
         find_columns(b, j, n, now);
         for (size_t i = 0, done = 0; i < tiles; i += 2, which ^= 1) {
             const bool tall = i + 1 < tiles;
-            const size_t at = i * height < last ? i * height : last, apart = tall ? ((i + 1) * height < last ? (i + 1) * height : last) - at : 0;
+            const size_t at = i * height < last ? i * height : last,
+                         apart = tall ? ((i + 1) * height < last ? (i + 1) * height : last) - at : 0;
             find_rows(b, at, height, &r[0]);
             if (tall)
                 find_rows(b, at + apart, height, &r[1]);
             OCT_TILES_SETTLE();
-            products_of(tall, n > HALF, b, r, w, add, (ahead){ j + WIDTH < b->n ? w + b->panel : NULL, i / 2 * share, share }, finish, &p);
+            products_of(tall, n > HALF, b, r, w, add,
+                        (ahead){ j + WIDTH < b->n ? w + b->panel : NULL, i / 2 * share, share }, finish, &p);
             store_sums(tall, n > HALF, apart, sums[which]);
-            p = (pending){ .sums = sums[which], .to = b->to + at, .rowsum = b->rowsum ? b->rowsum + at : NULL, .row = done - at,
-                           .end = apart + height, .columns = now, .out = b->out };
+            p = (pending){ .sums = sums[which],
+                           .to = b->to + at,
+                           .rowsum = b->rowsum ? b->rowsum + at : NULL,
+                           .row = done - at,
+                           .end = apart + height,
+                           .columns = now,
+                           .out = b->out };
             done = at + p.end;
         }
     }

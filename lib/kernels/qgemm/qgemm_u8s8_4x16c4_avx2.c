@@ -1,4 +1,5 @@
-/* lib/kernels/qgemm/qgemm_u8s8_4x16c4_avx2.c -- 4 rows by 16 columns, vpmaddwd on bytes widened to 16 bits: always exact.
+/* lib/kernels/qgemm/qgemm_u8s8_4x16c4_avx2.c -- 4 rows by 16 columns, vpmaddwd on bytes widened to 16 bits: always
+ * exact.
  *
  * Four bytes of A are broadcast to every 32-bit lane; masking leaves (a0, a2) and shifting leaves (a1, a3) as
  * 16-bit pairs, and the panel holds its weights in the same order, for one vpmaddwd each. Even k go over all rows
@@ -43,8 +44,8 @@ OCT_INLINE __m256i widen(const int8_t *b)
 
 #define ROWS ROW(0) ROW(1) ROW(2) ROW(3)
 
-OCT_INLINE void tile(const size_t m, const uint8_t flip, size_t taps, size_t kc, const uint8_t *const *a, const int8_t *b,
-                     int32_t *c)
+OCT_INLINE void tile(const size_t m, const uint8_t flip, size_t taps, size_t kc, const uint8_t *const *a,
+                     const int8_t *b, int32_t *c)
 {
     const pair zero = { _mm256_setzero_si256(), _mm256_setzero_si256() };
     pair v0 = zero, v1 = zero, v2 = zero, v3 = zero;
@@ -52,33 +53,43 @@ OCT_INLINE void tile(const size_t m, const uint8_t flip, size_t taps, size_t kc,
 #define ROW(i) const uint8_t *a##i = a[m > i ? i : 0];
         ROWS
 #undef ROW
-        size_t k = 0;
+            size_t k = 0;
         for (; k + 4 <= kc; k += 4, b += 64) {
             const __m256i b0 = widen(b), b1 = widen(b + 16);
-#define ROW(i) if (m > i) v##i = add(v##i, even(spread(oct_quad(a##i + k), flip)), b0, b1);
+#define ROW(i) \
+    if (m > i) \
+        v##i = add(v##i, even(spread(oct_quad(a##i + k), flip)), b0, b1);
             ROWS
 #undef ROW
-            const __m256i b2 = widen(b + 32), b3 = widen(b + 48);
-#define ROW(i) if (m > i) v##i = add(v##i, odd(spread(oct_quad(a##i + k), flip)), b2, b3);
+                const __m256i b2 = widen(b + 32),
+                              b3 = widen(b + 48);
+#define ROW(i) \
+    if (m > i) \
+        v##i = add(v##i, odd(spread(oct_quad(a##i + k), flip)), b2, b3);
             ROWS
 #undef ROW
         }
         if (k < kc) {
             const __m256i b0 = widen(b), b1 = widen(b + 16);
-#define ROW(i) if (m > i) v##i = add(v##i, even(spread(oct_quad_part(a##i + k, kc - k), flip)), b0, b1);
+#define ROW(i) \
+    if (m > i) \
+        v##i = add(v##i, even(spread(oct_quad_part(a##i + k, kc - k), flip)), b0, b1);
             ROWS
 #undef ROW
-            const __m256i b2 = widen(b + 32), b3 = widen(b + 48);
-#define ROW(i) if (m > i) v##i = add(v##i, odd(spread(oct_quad_part(a##i + k, kc - k), flip)), b2, b3);
+                const __m256i b2 = widen(b + 32),
+                              b3 = widen(b + 48);
+#define ROW(i) \
+    if (m > i) \
+        v##i = add(v##i, odd(spread(oct_quad_part(a##i + k, kc - k), flip)), b2, b3);
             ROWS
 #undef ROW
-            b += 64;
+                b += 64;
         }
     }
-#define ROW(i)                                                              \
-    if (m > i) {                                                            \
-        _mm256_storeu_si256((__m256i *)(void *)(c + i * 16), v##i.lo);      \
-        _mm256_storeu_si256((__m256i *)(void *)(c + i * 16 + 8), v##i.hi);  \
+#define ROW(i)                                                             \
+    if (m > i) {                                                           \
+        _mm256_storeu_si256((__m256i *)(void *)(c + i * 16), v##i.lo);     \
+        _mm256_storeu_si256((__m256i *)(void *)(c + i * 16 + 8), v##i.hi); \
     }
     ROWS
 #undef ROW

@@ -1,5 +1,5 @@
-/* lib/kernels/qgemm/qgemm_u8s8_6x16c8_i8mm.c -- 6 rows by 16 columns, usmmla: two rows by two columns, eight products and their
- * sum in 32 bits each, exact.
+/* lib/kernels/qgemm/qgemm_u8s8_6x16c8_i8mm.c -- 6 rows by 16 columns, usmmla: two rows by two columns, eight products
+ * and their sum in 32 bits each, exact.
  *
  * A register holds eight k of two rows of A, another the same k of two columns; a register of sums holds
  * row 0 (two columns), row 1. */
@@ -12,15 +12,15 @@ typedef struct sums {
 } sums;
 
 /* Eight k of two columns q; x0, x1, x2 are pairs of rows, of which m / 2 exist. */
-#define COLUMNS(q)                                            \
-    {                                                         \
-        const int8x16_t w = vld1q_s8(b);                      \
-        b += 16;                                              \
-        s0.c##q = vusmmlaq_s32(s0.c##q, x0, w);               \
-        if (m > 2)                                            \
-            s1.c##q = vusmmlaq_s32(s1.c##q, x1, w);           \
-        if (m > 4)                                            \
-            s2.c##q = vusmmlaq_s32(s2.c##q, x2, w);           \
+#define COLUMNS(q)                                  \
+    {                                               \
+        const int8x16_t w = vld1q_s8(b);            \
+        b += 16;                                    \
+        s0.c##q = vusmmlaq_s32(s0.c##q, x0, w);     \
+        if (m > 2)                                  \
+            s1.c##q = vusmmlaq_s32(s1.c##q, x1, w); \
+        if (m > 4)                                  \
+            s2.c##q = vusmmlaq_s32(s2.c##q, x2, w); \
     }
 #define STEP { COLUMNS(0) COLUMNS(1) COLUMNS(2) COLUMNS(3) COLUMNS(4) COLUMNS(5) COLUMNS(6) COLUMNS(7) }
 

@@ -14,9 +14,10 @@ OCT_INLINE __m512i broadcast(uint32_t four, const uint8_t flip)
     return flip ? _mm512_xor_si512(all, _mm512_set1_epi8((char)flip)) : all;
 }
 
-/* Adds the products of m rows to their sums: of each the first sixteen columns and, if wide, the others. What is left of k behind whole quads is
- * copied and follows as one. */
-OCT_INLINE void products(const size_t m, const bool wide, const uint8_t flip, size_t taps, size_t kc, const uint8_t *const *a, const int8_t *b, __m512i v[ROWS][2])
+/* Adds the products of m rows to their sums: of each the first sixteen columns and, if wide, the others. What is left
+ * of k behind whole quads is copied and follows as one. */
+OCT_INLINE void products(const size_t m, const bool wide, const uint8_t flip, size_t taps, size_t kc,
+                         const uint8_t *const *a, const int8_t *b, __m512i v[ROWS][2])
 {
     const size_t whole = kc / 4 * 4;
     for (size_t t = 0; t < taps; t++, a += ROWS) {
@@ -43,7 +44,8 @@ OCT_INLINE void products(const size_t m, const bool wide, const uint8_t flip, si
     }
 }
 
-OCT_INLINE void tile(const size_t m, const bool wide, const uint8_t flip, size_t taps, size_t kc, const uint8_t *const *a, const int8_t *b, int32_t *c)
+OCT_INLINE void tile(const size_t m, const bool wide, const uint8_t flip, size_t taps, size_t kc,
+                     const uint8_t *const *a, const int8_t *b, int32_t *c)
 {
     __m512i v[ROWS][2];
 #pragma GCC unroll 8
@@ -58,8 +60,10 @@ OCT_INLINE void tile(const size_t m, const bool wide, const uint8_t flip, size_t
     }
 }
 
-/* One row, which waits for its sums and its weights: four sums an output, each of every fourth quad, and weights fetched ahead. */
-OCT_INLINE void row(const bool wide, const uint8_t flip, size_t taps, size_t kc, const uint8_t *const *a, const int8_t *b, int32_t *c)
+/* One row, which waits for its sums and its weights: four sums an output, each of every fourth quad, and weights
+ * fetched ahead. */
+OCT_INLINE void row(const bool wide, const uint8_t flip, size_t taps, size_t kc, const uint8_t *const *a,
+                    const int8_t *b, int32_t *c)
 {
     enum { AHEAD = 2048, CHAINS = 4 };
     __m512i v[CHAINS][2];
@@ -86,7 +90,8 @@ OCT_INLINE void row(const bool wide, const uint8_t flip, size_t taps, size_t kc,
     }
     _mm512_storeu_si512(c, _mm512_add_epi32(_mm512_add_epi32(v[0][0], v[1][0]), _mm512_add_epi32(v[2][0], v[3][0])));
     if (wide)
-        _mm512_storeu_si512(c + HALF, _mm512_add_epi32(_mm512_add_epi32(v[0][1], v[1][1]), _mm512_add_epi32(v[2][1], v[3][1])));
+        _mm512_storeu_si512(c + HALF,
+                            _mm512_add_epi32(_mm512_add_epi32(v[0][1], v[1][1]), _mm512_add_epi32(v[2][1], v[3][1])));
 }
 
 /* Heights 3, 5 and 7 run as the next even one: the walk gives valid rows up to mr. */
@@ -98,8 +103,8 @@ OCT_INLINE void row(const bool wide, const uint8_t flip, size_t taps, size_t kc,
             wide ? tile(m, true, 0, taps, kc, a, b, c) : tile(m, false, 0, taps, kc, a, b, c);       \
         break;
 
-void oct_qgemm_u8s8_8x32c4__avx512vnni(size_t m, size_t n, size_t taps, size_t kc, const uint8_t *const *a, uint8_t flip,
-                                       const int8_t *b, int32_t *c)
+void oct_qgemm_u8s8_8x32c4__avx512vnni(size_t m, size_t n, size_t taps, size_t kc, const uint8_t *const *a,
+                                       uint8_t flip, const int8_t *b, int32_t *c)
 {
     const bool wide = n > HALF;
     if (m == 1) {
@@ -137,7 +142,8 @@ static void find_columns(const oct_qfused *f, columns *c)
 }
 
 /* Rows i and i + 1, if there is one, as bytes. */
-OCT_INLINE void store_bytes(const bool wide, const oct_qfused *f, const columns *c, __m512i v[ROWS][2], size_t i, size_t rows, uint8_t *to)
+OCT_INLINE void store_bytes(const bool wide, const oct_qfused *f, const columns *c, __m512i v[ROWS][2], size_t i,
+                            size_t rows, uint8_t *to)
 {
     const __m512 mult0 = c->mult[0], mult1 = wide ? c->mult[1] : c->mult[0];
     const __m512i sums[] = { v[i][0], wide ? v[i][1] : v[i][0], v[i + 1][0], wide ? v[i + 1][1] : v[i + 1][0] };
@@ -175,7 +181,8 @@ OCT_INLINE void store_real(const oct_qout *o, const columns *c, const size_t h, 
 }
 
 /* m rows from `at` on, of which the first `rows` exist. */
-OCT_INLINE void finished(const size_t m, const bool wide, const uint8_t flip, const oct_qfused *f, const columns *c, size_t at, size_t rows)
+OCT_INLINE void finished(const size_t m, const bool wide, const uint8_t flip, const oct_qfused *f, const columns *c,
+                         size_t at, size_t rows)
 {
     __m512i v[ROWS][2];
 #pragma GCC unroll 8

@@ -52,8 +52,8 @@ void oct_qout__ref(size_t m, size_t n, const int32_t *acc, size_t lda, const int
         }
 }
 
-void oct_qout_rest(size_t j, size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
-                   const int32_t *colmul, const oct_qout *o, void *c, size_t ldc)
+void oct_qout_rest(size_t j, size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add,
+                   const int32_t *rowadd, const int32_t *colmul, const oct_qout *o, void *c, size_t ldc)
 {
     if (j == n)
         return;
@@ -98,7 +98,8 @@ void oct_qout_range(oct_qout *o, oct_qout_kind kind, int32_t zp)
 
 void oct_qout_narrow(oct_qout *o, float scale, float lo, float hi)
 {
-    /* An interval that is not representable leaves its nearest quantized value, as quantizing the clipped value would. */
+    /* An interval that is not representable leaves its nearest quantized value, as quantizing the clipped value
+     * would. */
     const float a = rintf(lo / scale), b = rintf(hi / scale), least = o->lo, most = o->hi;
     if (a > o->lo)
         o->lo = a < most ? a : most;

@@ -17,13 +17,13 @@ typedef enum oct_qout_kind {
 
 typedef struct oct_qout {
     oct_qout_kind kind;
-    const float *mult; /* f32[n], finite; unused for S32. U8, S8: s_a * s_b[n] / s_c; F32: s_a * s_b[n] */
-    float lo, hi;      /* U8, S8: in steps from the zero point (oct_qout_range); F32 with clamp: real units */
-    bool clamp;        /* F32: apply lo and hi */
-    int32_t zp;        /* U8, S8: zero point of the output */
+    const float *mult;  /* f32[n], finite; unused for S32. U8, S8: s_a * s_b[n] / s_c; F32: s_a * s_b[n] */
+    float lo, hi;       /* U8, S8: in steps from the zero point (oct_qout_range); F32 with clamp: real units */
+    bool clamp;         /* F32: apply lo and hi */
+    int32_t zp;         /* U8, S8: zero point of the output */
     const uint8_t *lut; /* U8, S8: table of 256 output bytes indexed by the byte of q (an s8 value by its
                            two's complement), or NULL */
-    const float *bias; /* F32: f32[n] or NULL */
+    const float *bias;  /* F32: f32[n] or NULL */
 } oct_qout;
 
 /* Sets kind, zp, lo and hi of an 8-bit output: the whole range, no fused activation. */
@@ -44,8 +44,8 @@ size_t oct_qout_size(oct_qout_kind kind);
  *   rowadd s32[m] or NULL: rowadd[m] * colmul[n] is added too (wrapping)
  *   o      its mult and bias start at this tile's first column
  *   c      first output element, ldc elements between rows; only n columns are written */
-typedef void (*oct_qout_fn)(size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
-                            const int32_t *colmul, const oct_qout *o, void *c, size_t ldc);
+typedef void (*oct_qout_fn)(size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add,
+                            const int32_t *rowadd, const int32_t *colmul, const oct_qout *o, void *c, size_t ldc);
 
 typedef struct oct_qout_kernel {
     const char *name;
@@ -60,7 +60,7 @@ const oct_qout_kernel *oct_qout_select(oct_isa have);
 void oct_qout__ref(size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
                    const int32_t *colmul, const oct_qout *o, void *c, size_t ldc);
 /* The same for columns j to n - 1 only: the columns that other kernels leave. */
-void oct_qout_rest(size_t j, size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
-                   const int32_t *colmul, const oct_qout *o, void *c, size_t ldc);
+void oct_qout_rest(size_t j, size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add,
+                   const int32_t *rowadd, const int32_t *colmul, const oct_qout *o, void *c, size_t ldc);
 
 #endif

@@ -26,7 +26,8 @@ OCT_INLINE __m256i sum_of(const int32_t *acc, const columns *k, const int32_t *r
     return rowadd ? _mm256_add_epi32(v, _mm256_mullo_epi32(_mm256_set1_epi32(rowadd[i]), k->colmul)) : v;
 }
 
-static void block_s32(size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd, int32_t *c, size_t ldc)
+static void block_s32(size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd, int32_t *c,
+                      size_t ldc)
 {
     for (size_t i = 0; i < m; i++)
         _mm256_storeu_si256((__m256i *)(void *)(c + i * ldc), sum_of(acc + i * lda, k, rowadd, i));
@@ -41,8 +42,8 @@ OCT_INLINE __m256 real_of(__m256i acc, const columns *k, const oct_qout *o, __m2
 }
 
 /* 16 columns (wide) or 8. A line of the output is written at once: the next row's may take its place in the cache. */
-OCT_INLINE void block_f32(const bool wide, size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd,
-                          const oct_qout *o, float *c, size_t ldc)
+OCT_INLINE void block_f32(const bool wide, size_t m, const int32_t *acc, size_t lda, const columns *k,
+                          const int32_t *rowadd, const oct_qout *o, float *c, size_t ldc)
 {
     const __m256 lo = _mm256_set1_ps(o->lo), hi = _mm256_set1_ps(o->hi);
     for (size_t i = 0; i < m; i++, acc += lda, c += ldc) {
@@ -74,7 +75,8 @@ typedef struct form {
 } form;
 
 /* 16 or 8 columns of a row, as words: four of the first eight, four of the others, in each half. */
-OCT_INLINE __m256i row_words(form f, bool wide, const int32_t *acc, const columns *k, const int32_t *rowadd, size_t i, const qbounds *q)
+OCT_INLINE __m256i row_words(form f, bool wide, const int32_t *acc, const columns *k, const int32_t *rowadd, size_t i,
+                             const qbounds *q)
 {
     const __m256i u = f.add || f.rows ? sum_of(acc, &k[0], f.rows ? rowadd : NULL, i) : load(acc);
     const __m256i a = qsteps(f.small, u, k[0].mult, q);
@@ -100,13 +102,14 @@ OCT_INLINE void store(bool wide, __m128i u, uint8_t *c)
 }
 
 /* 16 columns (wide) or 8. */
-OCT_INLINE void block_qvals(form f, bool wide, size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd, const oct_qout *o,
-                            uint8_t *c, size_t ldc)
+OCT_INLINE void block_qvals(form f, bool wide, size_t m, const int32_t *acc, size_t lda, const columns *k,
+                            const int32_t *rowadd, const oct_qout *o, uint8_t *c, size_t ldc)
 {
     const qbounds q = qbounds_of(o);
     size_t i = 0;
     for (; i + 2 <= m; i += 2, acc += 2 * lda, c += 2 * ldc) {
-        const __m256i a = row_words(f, wide, acc, k, rowadd, i, &q), b = row_words(f, wide, acc + lda, k, rowadd, i + 1, &q);
+        const __m256i a = row_words(f, wide, acc, k, rowadd, i, &q),
+                      b = row_words(f, wide, acc + lda, k, rowadd, i + 1, &q);
         const __m256i u = qvals_of(f, a, b, &q);
         store(wide, _mm256_castsi256_si128(u), c);
         store(wide, _mm256_extracti128_si256(u, 1), c + ldc);
@@ -121,8 +124,8 @@ OCT_INLINE void block_qvals(form f, bool wide, size_t m, const int32_t *acc, siz
     }
 }
 
-OCT_INLINE void block_of(bool wide, bool small, bool add, size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd,
-                         const oct_qout *o, uint8_t *c, size_t ldc)
+OCT_INLINE void block_of(bool wide, bool small, bool add, size_t m, const int32_t *acc, size_t lda, const columns *k,
+                         const int32_t *rowadd, const oct_qout *o, uint8_t *c, size_t ldc)
 {
     const bool whole = o->kind == OCT_QOUT_U8 && (int32_t)o->lo + o->zp <= 0 && (int32_t)o->hi + o->zp >= 255;
     if (!small || rowadd || o->lut)

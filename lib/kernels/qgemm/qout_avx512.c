@@ -1,5 +1,5 @@
-/* lib/kernels/qgemm/qout_avx512.c -- output pipeline, 16 columns of all rows at a time, the last ones masked; 8-bit values 64 or 32
- * where there are as many. */
+/* lib/kernels/qgemm/qout_avx512.c -- output pipeline, 16 columns of all rows at a time, the last ones masked; 8-bit
+ * values 64 or 32 where there are as many. */
 #include "kernels/qgemm/qout_int.h"
 #include "kernels/qgemm/qlast_zmm.inc"
 #include "kernels/simd.h"
@@ -27,14 +27,15 @@ OCT_INLINE __m512i sum_of(const int32_t *acc, const columns *w, const int32_t *r
     return rowadd ? _mm512_add_epi32(v, _mm512_mullo_epi32(_mm512_set1_epi32(rowadd[i]), w->colmul)) : v;
 }
 
-static void block_s32(size_t m, const int32_t *acc, size_t lda, const columns *w, const int32_t *rowadd, int32_t *c, size_t ldc)
+static void block_s32(size_t m, const int32_t *acc, size_t lda, const columns *w, const int32_t *rowadd, int32_t *c,
+                      size_t ldc)
 {
     for (size_t i = 0; i < m; i++)
         _mm512_mask_storeu_epi32(c + i * ldc, w->k, sum_of(acc + i * lda, w, rowadd, i));
 }
 
-static void block_f32(size_t m, const int32_t *acc, size_t lda, const columns *w, const int32_t *rowadd, const oct_qout *o,
-                      float *c, size_t ldc)
+static void block_f32(size_t m, const int32_t *acc, size_t lda, const columns *w, const int32_t *rowadd,
+                      const oct_qout *o, float *c, size_t ldc)
 {
     const bool biased = o->bias, clamped = o->clamp; /* not read again after each store */
     const __m512 lo = _mm512_set1_ps(o->lo), hi = _mm512_set1_ps(o->hi);
@@ -50,8 +51,8 @@ static void block_f32(size_t m, const int32_t *acc, size_t lda, const columns *w
 
 /* Clamped float steps, rounded half to even (the default mode), plus the zero point, low byte. A full
  * block stores without a mask, which is several times cheaper on some CPUs. */
-static void block_qvals(size_t m, const int32_t *acc, size_t lda, const columns *w, const int32_t *rowadd, const oct_qout *o,
-                        uint8_t *c, size_t ldc)
+static void block_qvals(size_t m, const int32_t *acc, size_t lda, const columns *w, const int32_t *rowadd,
+                        const oct_qout *o, uint8_t *c, size_t ldc)
 {
     const __m512 lo = _mm512_set1_ps(o->lo), hi = _mm512_set1_ps(o->hi);
     const __m512i zp = _mm512_set1_epi32(o->zp);
@@ -70,8 +71,8 @@ static void block_qvals(size_t m, const int32_t *acc, size_t lda, const columns 
 }
 
 /* 64 or 32 columns from j. */
-OCT_INLINE void wide_qvals(const size_t width, size_t m, size_t j, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
-                           const int32_t *colmul, const oct_qout *o, uint8_t *c, size_t ldc)
+OCT_INLINE void wide_qvals(const size_t width, size_t m, size_t j, const int32_t *acc, size_t lda, const int32_t *add,
+                           const int32_t *rowadd, const int32_t *colmul, const oct_qout *o, uint8_t *c, size_t ldc)
 {
     const oct_qlast last = oct_qlast_of(o);
     const columns w0 = columns_at(j, j + 16, add, colmul, o), w1 = columns_at(j + 16, j + 32, add, colmul, o);
@@ -80,7 +81,8 @@ OCT_INLINE void wide_qvals(const size_t width, size_t m, size_t j, const int32_t
     const __m512 mult[] = { w0.mult, w1.mult, w2.mult, w3.mult };
     for (size_t i = 0; i < m; i++, acc += lda, c += ldc) {
         const __m512i s0 = sum_of(acc, &w0, rowadd, i), s1 = sum_of(acc + 16, &w1, rowadd, i);
-        const __m512i sums[] = { s0, s1, width == 64 ? sum_of(acc + 32, &w2, rowadd, i) : s0, width == 64 ? sum_of(acc + 48, &w3, rowadd, i) : s1 };
+        const __m512i sums[] = { s0, s1, width == 64 ? sum_of(acc + 32, &w2, rowadd, i) : s0,
+                                 width == 64 ? sum_of(acc + 48, &w3, rowadd, i) : s1 };
         const __m512i q = oct_qlast_bytes(false, &last, sums, mult);
         if (width == 64)
             _mm512_storeu_si512(c, q);

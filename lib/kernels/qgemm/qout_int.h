@@ -4,9 +4,9 @@
 
 #include "kernels/qgemm/qout.h"
 
-#define OCT_QOUT(isa, fn)                                                                                              \
-    void fn(size_t, size_t, const int32_t *, size_t, const int32_t *, const int32_t *, const int32_t *, const oct_qout *, \
-            void *, size_t);
+#define OCT_QOUT(isa, fn)                                                                               \
+    void fn(size_t, size_t, const int32_t *, size_t, const int32_t *, const int32_t *, const int32_t *, \
+            const oct_qout *, void *, size_t);
 #include "kernels/qgemm/qout.inc"
 #undef OCT_QOUT
 

@@ -11,7 +11,8 @@ typedef struct columns {
 OCT_INLINE columns columns_at(size_t j, const int32_t *add, const int32_t *colmul, const oct_qout *o)
 {
     return (columns){ add ? vld1q_s32(add + j) : vdupq_n_s32(0), colmul ? vld1q_s32(colmul + j) : vdupq_n_s32(0),
-                      o->mult ? vld1q_f32(o->mult + j) : vdupq_n_f32(0), o->bias ? vld1q_f32(o->bias + j) : vdupq_n_f32(0) };
+                      o->mult ? vld1q_f32(o->mult + j) : vdupq_n_f32(0),
+                      o->bias ? vld1q_f32(o->bias + j) : vdupq_n_f32(0) };
 }
 
 OCT_INLINE int32x4_t sum_of(const int32_t *acc, const columns *k, const int32_t *rowadd, size_t i)
@@ -20,14 +21,15 @@ OCT_INLINE int32x4_t sum_of(const int32_t *acc, const columns *k, const int32_t 
     return rowadd ? vmlaq_n_s32(v, k->colmul, rowadd[i]) : v;
 }
 
-static void block_s32(size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd, int32_t *c, size_t ldc)
+static void block_s32(size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd, int32_t *c,
+                      size_t ldc)
 {
     for (size_t i = 0; i < m; i++)
         vst1q_s32(c + i * ldc, sum_of(acc + i * lda, k, rowadd, i));
 }
 
-static void block_f32(size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd, const oct_qout *o,
-                      float *c, size_t ldc)
+static void block_f32(size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd,
+                      const oct_qout *o, float *c, size_t ldc)
 {
     for (size_t i = 0; i < m; i++) {
         float32x4_t v = vmulq_f32(vcvtq_f32_s32(sum_of(acc + i * lda, k, rowadd, i)), k->mult);
@@ -44,8 +46,8 @@ OCT_INLINE int16x4_t qval_of(int32x4_t acc, const columns *k, float32x4_t lo, fl
     return vmovn_s32(vaddq_s32(vcvtnq_s32_f32(v), zp));
 }
 
-static void block_qvals(size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd, const oct_qout *o,
-                        uint8_t *c, size_t ldc)
+static void block_qvals(size_t m, const int32_t *acc, size_t lda, const columns *k, const int32_t *rowadd,
+                        const oct_qout *o, uint8_t *c, size_t ldc)
 {
     const float32x4_t lo = vdupq_n_f32(o->lo), hi = vdupq_n_f32(o->hi);
     const int32x4_t zp = vdupq_n_s32(o->zp);

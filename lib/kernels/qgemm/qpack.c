@@ -12,7 +12,8 @@ bool oct_qpack_panel(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t *
     size_t depth;
     if (k->order == OCT_QGEMM_CHAINS)
         return oct_mul_size(taps, kc, &depth) && oct_qchain_size(depth, bytes);
-    return kc <= SIZE_MAX / 8 && oct_mul_size(taps, oct_round_up(kc, k->kr), &depth) && oct_mul_size(depth, k->nr, bytes);
+    return kc <= SIZE_MAX / 8 && oct_mul_size(taps, oct_round_up(kc, k->kr), &depth) &&
+           oct_mul_size(depth, k->nr, bytes);
 }
 
 static size_t columns_bytes(size_t columns)
@@ -24,7 +25,8 @@ bool oct_qpack_size(const oct_qgemm_kernel *k, size_t taps, size_t kc, size_t n,
 {
     size_t panel, all, columns;
     if (k->row)
-        return n <= SIZE_MAX / 64 && kc <= SIZE_MAX / 64 && oct_mul_size(oct_round_up(kc, OCT_QROW_UNIT_K), oct_round_up(n, OCT_QROW_STEP), &all) &&
+        return n <= SIZE_MAX / 64 && kc <= SIZE_MAX / 64 &&
+               oct_mul_size(oct_round_up(kc, OCT_QROW_UNIT_K), oct_round_up(n, OCT_QROW_STEP), &all) &&
                oct_add_size(sizeof(oct_qpacked) + 2 * columns_bytes(n), all, bytes);
     if (n > SIZE_MAX / 64 || !oct_qpack_panel(k, taps, kc, &panel) ||
         !oct_mul_size(panel, oct_round_up(n, k->nr) / k->nr, &all) || !oct_mul_size(all, groups, &all) ||
@@ -65,7 +67,8 @@ static size_t pack_panel(const oct_qgemm_kernel *kn, const oct_qsource *s, size_
 }
 
 /* The same of a row-major matrix, by vectors, with the sums of its columns; of orders in quads. */
-static void pack_quads(const oct_qgemm_kernel *kn, const oct_qbytes *vectors, const oct_qsource *s, size_t j0, size_t nj, int8_t *to, int32_t *sums)
+static void pack_quads(const oct_qgemm_kernel *kn, const oct_qbytes *vectors, const oct_qsource *s, size_t j0,
+                       size_t nj, int8_t *to, int32_t *sums)
 {
     enum { WIDTH = OCT_QBYTES_COLUMNS };
     const bool tiles = kn->order == OCT_QGEMM_TILES;
@@ -74,8 +77,8 @@ static void pack_quads(const oct_qgemm_kernel *kn, const oct_qbytes *vectors, co
         const size_t n = nj - j < WIDTH ? nj - j : WIDTH;
         int32_t sum[WIDTH] = { 0 };
         for (size_t k = 0; k < s->kc; k += most)
-            vectors->quads(s->b + k * (size_t)s->ks + j0 + j, (size_t)s->ks, s->kc - k < most ? s->kc - k : most, n, s->is_signed ? 0 : 0x80, pitch,
-                           to + k * kn->nr + (tiles ? j * most : j * 4), sum);
+            vectors->quads(s->b + k * (size_t)s->ks + j0 + j, (size_t)s->ks, s->kc - k < most ? s->kc - k : most, n,
+                           s->is_signed ? 0 : 0x80, pitch, to + k * kn->nr + (tiles ? j * most : j * 4), sum);
         memcpy(sums + j0 + j, sum, n * sizeof *sum);
     }
 }
@@ -105,7 +108,8 @@ static bool pack_chains(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t
     const columns c = { s, j0, nj };
     const size_t depth = s->taps * s->kc;
     uint64_t cost;
-    if (!s->fast_pack && depth > 0 && oct_qchain_pack(row_of, &c, depth, is_doubled(nj), size, to, &cost) && cost < oct_qchain_plain_cost(depth))
+    if (!s->fast_pack && depth > 0 && oct_qchain_pack(row_of, &c, depth, is_doubled(nj), size, to, &cost) &&
+        cost < oct_qchain_plain_cost(depth))
         return true;
     if (!s->fast_pack)
         memset(to, 0, size);
@@ -145,7 +149,8 @@ static void pack_row(const oct_qsource *s, size_t n, bool small, uint8_t *to)
     const size_t quads = oct_qrow_units(small, s->kc) * (small ? 2 : 1);
     const int bias = small ? 64 : 128;
     for (size_t j0 = 0; j0 < n; j0 += OCT_QROW_COLUMNS) {
-        const size_t left = oct_round_up(n - j0, OCT_QROW_STEP), width = left < OCT_QROW_COLUMNS ? left : OCT_QROW_COLUMNS;
+        const size_t left = oct_round_up(n - j0, OCT_QROW_STEP),
+                     width = left < OCT_QROW_COLUMNS ? left : OCT_QROW_COLUMNS;
         memset(to, bias, quads * 4 * width);
         for (size_t k = 0; k < s->kc; k++)
             for (size_t j = 0; j < width && j0 + j < n; j++)
@@ -154,8 +159,8 @@ static void pack_row(const oct_qsource *s, size_t n, bool small, uint8_t *to)
     }
 }
 
-/* What chains, or plain panels where these are faster, are expected to take for a row and a panel: the mean of a few panels, which are
- * packed at `room`. */
+/* What chains, or plain panels where these are faster, are expected to take for a row and a panel: the mean of a few
+ * panels, which are packed at `room`. */
 static uint64_t chains_cost(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_t size, void *room)
 {
     enum { SAMPLES = 4 };
@@ -208,7 +213,8 @@ static int32_t sum_column(const oct_qsource *s, size_t j)
 void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_t g, size_t groups, void *packed)
 {
     const oct_qbytes *vectors = oct_qbytes_select(oct_isa_active());
-    const bool in_quads = kn->order == OCT_QGEMM_TILES || (kn->order == OCT_QGEMM_PLAIN && kn->kr == 4 && kn->nr % OCT_QBYTES_COLUMNS == 0);
+    const bool in_quads = kn->order == OCT_QGEMM_TILES ||
+                          (kn->order == OCT_QGEMM_PLAIN && kn->kr == 4 && kn->nr % OCT_QBYTES_COLUMNS == 0);
     const bool by_vectors = vectors->quads && in_quads && s->taps == 1 && s->ns == 1 && s->ks >= 0;
     oct_qpacked *head = packed;
     int32_t *sums = (int32_t *)(void *)((uint8_t *)packed + sizeof *head);

@@ -15,7 +15,8 @@ OCT_INLINE __m256i values_at(const uint8_t *a, size_t k, size_t i, uint8_t flip,
         memset(rest, base ^ flip, sizeof rest);
         from = memcpy(rest, from, k - i);
     }
-    const __m128i bytes = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)from), _mm_set1_epi8((char)flip));
+    const __m128i bytes =
+        _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)from), _mm_set1_epi8((char)flip));
     return _mm256_sub_epi16(_mm256_cvtepu8_epi16(bytes), _mm256_set1_epi16((int16_t)base));
 }
 
@@ -24,12 +25,13 @@ OCT_INLINE __m256i swapped(__m256i v, const int order)
     return order == 1 ? _mm256_shuffle_epi32(v, 0xb1) : _mm256_shuffle_epi32(v, 0x4e);
 }
 
-/* What decides how many parts the unit of each 32 bits needs: the largest sum of one sign in a lane, and twice the largest value,
- * which has to fit a byte. */
+/* What decides how many parts the unit of each 32 bits needs: the largest sum of one sign in a lane, and twice the
+ * largest value, which has to fit a byte. */
 OCT_INLINE __m256i weigh(const bool small, __m256i x)
 {
     const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi16(1);
-    __m256i up = _mm256_madd_epi16(_mm256_max_epi16(x, zero), one), down = _mm256_madd_epi16(_mm256_max_epi16(_mm256_sub_epi16(zero, x), zero), one);
+    __m256i up = _mm256_madd_epi16(_mm256_max_epi16(x, zero), one),
+            down = _mm256_madd_epi16(_mm256_max_epi16(_mm256_sub_epi16(zero, x), zero), one);
     if (!small) {
         const __m256i s = _mm256_max_epi32(up, down);
         return _mm256_max_epi32(s, swapped(s, 1));
@@ -43,8 +45,8 @@ OCT_INLINE __m256i weigh(const bool small, __m256i x)
     return _mm256_max_epi32(s, swapped(s, 2));
 }
 
-/* Parts that a unit needs beside the first, in each of its 32 bits. Rounding adds less than 1 to each value of a part: 127 and 2
- * values stay within 128, 252 and 4 within 255. */
+/* Parts that a unit needs beside the first, in each of its 32 bits. Rounding adds less than 1 to each value of a part:
+ * 127 and 2 values stay within 128, 252 and 4 within 255. */
 OCT_INLINE __m256i parts_of(const bool small, __m256i x)
 {
     const __m256i s = weigh(small, x);
@@ -150,13 +152,14 @@ OCT_INLINE __m256i lanes(const uint8_t *b, __m256i x)
 /* A unit of `quads` quads, of n vectors of 8 columns. */
 OCT_INLINE void take_unit(const size_t quads, const size_t n, sums *s, const uint8_t *b, const uint32_t *x)
 {
-    const __m256i one = _mm256_set1_epi16(1), first = _mm256_set1_epi32((int)x[0]), second = _mm256_set1_epi32((int)x[quads - 1]);
-#define VECTOR(i)                                                                                             \
-    if (n > i) {                                                                                              \
-        __m256i v = lanes(b + 32 * i, first);                                                                 \
-        if (quads > 1)                                                                                        \
-            v = _mm256_add_epi16(v, lanes(b + 32 * (n + i), second));                                         \
-        s->v##i = _mm256_add_epi32(s->v##i, _mm256_madd_epi16(v, one));                                       \
+    const __m256i one = _mm256_set1_epi16(1), first = _mm256_set1_epi32((int)x[0]),
+                  second = _mm256_set1_epi32((int)x[quads - 1]);
+#define VECTOR(i)                                                       \
+    if (n > i) {                                                        \
+        __m256i v = lanes(b + 32 * i, first);                           \
+        if (quads > 1)                                                  \
+            v = _mm256_add_epi16(v, lanes(b + 32 * (n + i), second));   \
+        s->v##i = _mm256_add_epi32(s->v##i, _mm256_madd_epi16(v, one)); \
     }
     VECTORS
 #undef VECTOR
@@ -184,7 +187,9 @@ OCT_INLINE void panel(const size_t quads, const size_t n, const oct_qrow *r, con
         for (; more < r->more && r->further[more].unit < end; more++)
             take_unit(quads, n, &s, b + r->further[more].unit * unit, r->further[more].x);
     }
-#define VECTOR(i) if (n > i) _mm256_storeu_si256((__m256i *)(void *)(c + 8 * i), s.v##i);
+#define VECTOR(i) \
+    if (n > i)    \
+        _mm256_storeu_si256((__m256i *)(void *)(c + 8 * i), s.v##i);
     VECTORS
 #undef VECTOR
 }

@@ -59,15 +59,17 @@ static int32_t split(const oct_qtiles *t, const uint8_t *a, oct_qrow *r)
     return base;
 }
 
-/* sum (a - za)(w - zb) = sum (a - base) w + (base - za) sum w - zb sum (a - za); what follows the first term, and the bias. */
-static const int32_t *fold(const oct_qtiles *t, const job *w, int32_t base, bool has_zb, const int32_t *sums, const int32_t *minus_zb,
-                           int32_t *to)
+/* sum (a - za)(w - zb) = sum (a - base) w + (base - za) sum w - zb sum (a - za); what follows the first term, and the
+ * bias. */
+static const int32_t *fold(const oct_qtiles *t, const job *w, int32_t base, bool has_zb, const int32_t *sums,
+                           const int32_t *minus_zb, int32_t *to)
 {
     const uint32_t move = (uint32_t)(base - t->za), sum = w->row.sum + (uint32_t)t->kc * move;
     if (move == 0 && !has_zb)
         return t->bias ? t->bias : minus_zb; /* that is zeros */
     for (size_t j = 0; j < t->n; j++)
-        to[j] = (int32_t)((t->bias ? (uint32_t)t->bias[j] : 0) + move * (uint32_t)sums[j] + sum * (uint32_t)minus_zb[j]);
+        to[j] =
+            (int32_t)((t->bias ? (uint32_t)t->bias[j] : 0) + move * (uint32_t)sums[j] + sum * (uint32_t)minus_zb[j]);
     return to;
 }
 
@@ -76,7 +78,8 @@ static void run_block(const job *w, size_t j, size_t n)
     const oct_qtiles *t = w->t;
     int32_t acc[BLOCK];
     for (size_t i = 0; i < n; i += OCT_QROW_COLUMNS) {
-        const size_t left = oct_round_up(n - i, OCT_QROW_STEP), columns = left < OCT_QROW_COLUMNS ? left : OCT_QROW_COLUMNS;
+        const size_t left = oct_round_up(n - i, OCT_QROW_STEP),
+                     columns = left < OCT_QROW_COLUMNS ? left : OCT_QROW_COLUMNS;
         t->kernel->row->run(&w->row, columns, w->panels + (j + i) * w->depth, acc + i);
     }
     oct_qout o = *t->out;
@@ -92,7 +95,8 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
     const job *w = arg;
     const oct_qtiles *t = w->t;
     for (size_t i = begin; i < end; i++) {
-        const size_t from = i * w->cols, to = t->n - from < w->cols ? t->n : from + w->cols, blocks = (to - from + BLOCK - 1) / BLOCK;
+        const size_t from = i * w->cols, to = t->n - from < w->cols ? t->n : from + w->cols,
+                     blocks = (to - from + BLOCK - 1) / BLOCK;
         for (size_t b = 0; b < blocks; b++) {
             const size_t j = from + (t->backwards ? blocks - 1 - b : b) * BLOCK;
             run_block(w, j, to - j < BLOCK ? to - j : BLOCK);
@@ -108,13 +112,17 @@ void oct_qrow_run(const oct_qtiles *t, oct_pool *pool)
     const uint8_t *a;
     const scratch s = carve(t->kc, t->n, t->scratch);
     oct_rows_point(&t->rows, 0, 1, 1, (const void **)&a);
-    job w = { .t = t, .row = { .small = head->small, .first = s.first, .further = s.further },
-              .panels = (const uint8_t *)(sums + 2 * columns), .depth = oct_qrow_units(head->small, t->kc) * (head->small ? 8 : 4),
+    job w = { .t = t,
+              .row = { .small = head->small, .first = s.first, .further = s.further },
+              .panels = (const uint8_t *)(sums + 2 * columns),
+              .depth = oct_qrow_units(head->small, t->kc) * (head->small ? 8 : 4),
               .elem = oct_qout_size(t->out->kind) };
     const int32_t base = split(t, a, &w.row);
     w.add = fold(t, &w, base, head->has_zb, sums, sums + columns, s.add);
     const bool small = (double)t->n * t->kc < 131072; /* waking the threads costs more */
-    const oct_work work = { .rows = 1, .panels = (t->n + OCT_QROW_COLUMNS - 1) / OCT_QROW_COLUMNS, .groups = 1, .most = 1, .unit = 1 };
+    const oct_work work = {
+        .rows = 1, .panels = (t->n + OCT_QROW_COLUMNS - 1) / OCT_QROW_COLUMNS, .groups = 1, .most = 1, .unit = 1
+    };
     const oct_items items = oct_items_cut(&work, small ? 1 : (size_t)oct_pool_threads(pool));
     w.cols = items.panels * OCT_QROW_COLUMNS;
     oct_pool_for(small ? NULL : pool, items.col_items, 1, run_items, &w);

@@ -26,18 +26,21 @@ oct_choice oct_sgemm_choose(oct_isa have, const oct_extent *e)
     oct_choice p = { 0 };
     for (size_t i = 0; i < OCT_COUNT(kernels); i++)
         if ((kernels[i].isa & ~have) == 0 && (!kernels[i].row || e->rows == 1))
-            oct_choice_offer(&p, &kernels[i], kernels[i].name, e, (oct_cost_tile){ kernels[i].mr, kernels[i].nr, kernels[i].nr < 16 ? 1 : 16, 1 });
+            oct_choice_offer(&p, &kernels[i], kernels[i].name, e,
+                             (oct_cost_tile){ kernels[i].mr, kernels[i].nr, kernels[i].nr < 16 ? 1 : 16, 1 });
     return p;
 }
 
 bool oct_spack_size(const oct_sgemm_kernel *k, size_t taps, size_t kc, size_t n, size_t *floats)
 {
-    return n <= SIZE_MAX - k->nr && kc <= SIZE_MAX / 64 / k->nr && oct_mul_size(oct_spanel_floats(k, kc), taps, floats) &&
+    return n <= SIZE_MAX - k->nr && kc <= SIZE_MAX / 64 / k->nr &&
+           oct_mul_size(oct_spanel_floats(k, kc), taps, floats) &&
            oct_mul_size(*floats, oct_round_up(n, k->nr) / k->nr, floats) && *floats <= SIZE_MAX / 64;
 }
 
 /* kc rows of n columns, n <= nr, behind each other nr apart; the columns beyond are zero. */
-static void pack_part(const oct_elem_table *e, const float *b, size_t kc, size_t n, size_t nr, ptrdiff_t ks, ptrdiff_t ns, float *packed)
+static void pack_part(const oct_elem_table *e, const float *b, size_t kc, size_t n, size_t nr, ptrdiff_t ks,
+                      ptrdiff_t ns, float *packed)
 {
     if (n < nr)
         memset(packed, 0, kc * nr * sizeof *packed);
@@ -54,8 +57,8 @@ static void pack_part(const oct_elem_table *e, const float *b, size_t kc, size_t
 }
 
 /* The same rounded to bf16. Pairs: behind the first `at` values of k. */
-static void pack_part_bf16(const oct_elem_table *e, const oct_sgemm_kernel *kn, const float *b, size_t kc, size_t n, ptrdiff_t ks, ptrdiff_t ns, size_t at,
-                           float *packed)
+static void pack_part_bf16(const oct_elem_table *e, const oct_sgemm_kernel *kn, const float *b, size_t kc, size_t n,
+                           ptrdiff_t ks, ptrdiff_t ns, size_t at, float *packed)
 {
     enum { ROWS = 32, MOST = 32 };
     const size_t nr = kn->nr;
@@ -118,14 +121,22 @@ void oct_sgemm_pack(const oct_sgemm *p, const float *b, ptrdiff_t rs, ptrdiff_t 
     oct_spack(p->kernel, b, 1, p->k, p->n, 0, rs, cs, false, packed);
 }
 
-void oct_sgemm_run(const oct_sgemm *p, oct_pool *pool, size_t m, const float *a, size_t lda, const void *packed, float *c,
-                   size_t ldc, const oct_sout *out, void *scratch)
+void oct_sgemm_run(const oct_sgemm *p, oct_pool *pool, size_t m, const float *a, size_t lda, const void *packed,
+                   float *c, size_t ldc, const oct_sout *out, void *scratch)
 {
     const oct_stiles t = {
         .kernel = p->kernel,
         .rows = { .x = (const uint8_t *)a, .step = lda * sizeof *a, .run = p->k * sizeof *a, .count = m },
-        .taps = 1, .kc = p->k, .n = p->n, .groups = 1, .packed = packed, .c = c, .ldc = ldc,
-        .out = out ? *out : (oct_sout){ 0 }, .block = oct_rows_block(0, false), .scratch = scratch,
+        .taps = 1,
+        .kc = p->k,
+        .n = p->n,
+        .groups = 1,
+        .packed = packed,
+        .c = c,
+        .ldc = ldc,
+        .out = out ? *out : (oct_sout){ 0 },
+        .block = oct_rows_block(0, false),
+        .scratch = scratch,
     };
     oct_stiles_run(&t, oct_pool_threads(pool) > p->threads ? NULL : pool);
 }

@@ -25,13 +25,11 @@
  *   last   finish, else store the chain as it is (a later part of k follows)
  *   out    never NULL; its bias (read when first) and residual (read when last) point at this tile's first
  *          column and have room for nr columns, as c has, unless the kernel masks */
-typedef void (*oct_sgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const float *const *a, const float *b, float *c,
-                             size_t ldc, bool first, bool last, const oct_sout *out);
+typedef void (*oct_sgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const float *const *a, const float *b,
+                             float *c, size_t ldc, bool first, bool last, const oct_sout *out);
 
-/* The same for a single row and tap over the whole depth, and panels that follow each other `panel` floats apart; all of their
- * columns matter.
- *   a     kc floats
- *   out   its bias and residual have room for all columns */
+/* The same for a single row and tap over the whole depth, and panels that follow each other `panel` floats apart; all
+ * of their columns matter. a     kc floats out   its bias and residual have room for all columns */
 typedef void (*oct_sgemm_row_fn)(size_t panels, size_t kc, const float *a, const float *b, size_t panel, float *c,
                                  const oct_sout *out);
 
@@ -49,7 +47,7 @@ typedef struct oct_sgemm_kernel {
     size_t mr, nr;
     oct_sgemm_row_fn row; /* of products that always have one row; else NULL */
     oct_spanel panel;
-    bool masks;           /* touches no columns beyond n */
+    bool masks; /* touches no columns beyond n */
 } oct_sgemm_kernel;
 
 /* All kernels; *n is their number. */
@@ -65,8 +63,9 @@ typedef struct oct_sgemm {
     size_t scratch_size; /* bytes of scratch for a run */
 } oct_sgemm;
 
-/* Plans products of up to `rows` rows (0: unknown) with B of k x n on pools of at most `threads` threads, with the kernel
- * of oct_isa_active() that is expected to be the fastest. n, k >= 1 (k == 0 is allowed and gives bias alone). OCT_ENOMEM when the sizes overflow. */
+/* Plans products of up to `rows` rows (0: unknown) with B of k x n on pools of at most `threads` threads, with the
+ * kernel of oct_isa_active() that is expected to be the fastest. n, k >= 1 (k == 0 is allowed and gives bias alone).
+ * OCT_ENOMEM when the sizes overflow. */
 oct_status oct_sgemm_prepare(oct_sgemm *p, size_t rows, size_t n, size_t k, int threads, oct_err *err);
 
 /* Packs B, element (i, j) being b[i * rs + j * cs]: row-major B has (n, 1), a transposed one (1, k). */
@@ -77,7 +76,7 @@ void oct_sgemm_pack(const oct_sgemm *p, const float *b, ptrdiff_t rs, ptrdiff_t 
  *   c    f32[m][n], ldc >= n elements between rows; nothing outside the n columns is written
  *   out  NULL for a plain product
  * m == 0 does nothing. The pool may be NULL. C must overlap no input. */
-void oct_sgemm_run(const oct_sgemm *p, oct_pool *pool, size_t m, const float *a, size_t lda, const void *packed, float *c,
-                   size_t ldc, const oct_sout *out, void *scratch);
+void oct_sgemm_run(const oct_sgemm *p, oct_pool *pool, size_t m, const float *a, size_t lda, const void *packed,
+                   float *c, size_t ldc, const oct_sout *out, void *scratch);
 
 #endif

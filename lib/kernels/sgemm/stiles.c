@@ -14,15 +14,17 @@ typedef struct scratch {
     size_t *ready; /* the block whose rows are ready; the scratch begins with it */
 } scratch;
 
-static bool carve(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool unpacks, uint8_t *at, scratch *s,
-                  size_t *bytes)
+static bool carve(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool unpacks,
+                  uint8_t *at, scratch *s, size_t *bytes)
 {
     size_t table, rows = 0;
     if (!oct_mul_size(oct_round_up(block, k->mr) * sizeof(void *), taps, &table) ||
         (gather && !oct_mul_size(block * sizeof(float), kc, &rows)) || table > SIZE_MAX / 4 || rows > SIZE_MAX / 4)
         return false;
     const size_t tile = k->mr * k->nr * sizeof(float);
-    const size_t sizes[] = { sizeof(size_t), table, rows, tile, k->nr * sizeof(float), tile, unpacks ? MOST_FLOATS * sizeof(float) : 0 };
+    const size_t sizes[] = {
+        sizeof(size_t), table, rows, tile, k->nr * sizeof(float), tile, unpacks ? MOST_FLOATS * sizeof(float) : 0
+    };
     uint8_t *part[OCT_COUNT(sizes)];
     size_t used = 0;
     for (size_t i = 0; i < OCT_COUNT(sizes); i++) {
@@ -31,12 +33,14 @@ static bool carve(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t k
     }
     if (s)
         *s = (scratch){ (const float **)(void *)part[1], (float *)(void *)part[2], (float *)(void *)part[3],
-                        (float *)(void *)part[4], (float *)(void *)part[5], (float *)(void *)part[6], (size_t *)(void *)part[0] };
+                        (float *)(void *)part[4],        (float *)(void *)part[5], (float *)(void *)part[6],
+                        (size_t *)(void *)part[0] };
     *bytes = used;
     return true;
 }
 
-bool oct_stiles_scratch(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool unpacks, size_t *bytes)
+bool oct_stiles_scratch(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool unpacks,
+                        size_t *bytes)
 {
     return carve(k, block, taps, kc, gather, unpacks, NULL, NULL, bytes);
 }
@@ -83,8 +87,7 @@ static void run_tile(const oct_stiles *t, const scratch *s, const tile *e)
     if (e->n < t->kernel->nr && !t->kernel->masks)
         run_edge(t, s, e, &o);
     else
-        t->kernel->fn(e->m, e->n, e->taps, e->kc, e->a, e->b, t->c + e->r0 * t->ldc + j, t->ldc, e->first,
-                      e->last, &o);
+        t->kernel->fn(e->m, e->n, e->taps, e->kc, e->a, e->b, t->c + e->r0 * t->ldc + j, t->ldc, e->first, e->last, &o);
 }
 
 /* One panel of columns against one part of the depth, over all tiles of a block of rows. */
@@ -157,7 +160,8 @@ static size_t run_row(const job *w, size_t g, size_t row, const float *a, size_t
         o.bias += col;
     if (o.residual)
         o.residual += row * o.ldr + col;
-    t->kernel->row(panels, t->kc, a, t->packed + g * w->group + j / nr * w->panel, w->panel, t->c + row * t->ldc + col, &o);
+    t->kernel->row(panels, t->kc, a, t->packed + g * w->group + j / nr * w->panel, w->panel, t->c + row * t->ldc + col,
+                   &o);
     return j + panels * nr;
 }
 
@@ -198,7 +202,8 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
     const oct_stiles *t = w->t;
     scratch s = { 0 };
     size_t bytes;
-    carve(t->kernel, t->block, t->taps, t->kc, t->gather, t->unpack != NULL, t->scratch + thread * w->thread_bytes, &s, &bytes);
+    carve(t->kernel, t->block, t->taps, t->kc, t->gather, t->unpack != NULL, t->scratch + thread * w->thread_bytes, &s,
+          &bytes);
     for (size_t i = begin; i < end; i++) {
         const oct_item item = oct_item_at(&w->items, i);
         run_item(w, &item, &s);
@@ -215,8 +220,15 @@ void oct_stiles_run(const oct_stiles *t, oct_pool *pool)
     oct_stiles_scratch(t->kernel, t->block, t->taps, t->kc, t->gather, t->unpack != NULL, &w.thread_bytes);
     /* Waking the threads costs more than a product this small. */
     const bool small = (double)t->rows.count * t->n * t->groups * depth < 65536;
-    const oct_work work = { .rows = t->rows.count, .panels = (t->n + nr - 1) / nr, .groups = t->groups, .most = t->block, .unit = t->kernel->mr,
-                            .row = t->unpack ? 0.05 : t->gather ? 0.3 : 0.05, .panel = t->unpack ? 12 : 3 }; /* costs as measured on Zen 3 */
+    const oct_work work = { .rows = t->rows.count,
+                            .panels = (t->n + nr - 1) / nr,
+                            .groups = t->groups,
+                            .most = t->block,
+                            .unit = t->kernel->mr,
+                            .row = t->unpack   ? 0.05
+                                   : t->gather ? 0.3
+                                               : 0.05,
+                            .panel = t->unpack ? 12 : 3 }; /* costs as measured on Zen 3 */
     const size_t threads = small ? 1 : (size_t)oct_pool_threads(pool);
     w.items = oct_items_cut(&work, threads);
     for (size_t i = 0; i < threads; i++)

@@ -18,7 +18,8 @@ enum { BLOCK = 64, SHARED_BLOCK = 256, ALIGN = 64 };
 static bool add_bytes(size_t *sum, int64_t a, int64_t b, size_t elem, size_t *bytes)
 {
     size_t n;
-    if (!oct_mul_size((size_t)a, (size_t)b, &n) || !oct_mul_size(n, elem, bytes) || !oct_add_size(*bytes, ALIGN - 1, bytes))
+    if (!oct_mul_size((size_t)a, (size_t)b, &n) || !oct_mul_size(n, elem, bytes) ||
+        !oct_add_size(*bytes, ALIGN - 1, bytes))
         return false;
     *bytes &= ~(size_t)(ALIGN - 1);
     return oct_add_size(*sum, *bytes, sum);
@@ -255,7 +256,8 @@ static void show(const job *j, oct_attn_stage stage, int64_t b, int64_t h, int64
     if (!j->io->scores.data || j->io->stage != stage)
         return;
     for (int64_t i = 0; i < rows; i++)
-        memcpy(element(j->a, j->io->scores, b, h, first + i), s + (size_t)(i * j->a->ld) * elem, (size_t)j->a->keys * elem);
+        memcpy(element(j->a, j->io->scores, b, h, first + i), s + (size_t)(i * j->a->ld) * elem,
+               (size_t)j->a->keys * elem);
 }
 
 /* From products to weights: rows [first, first + rows) of a head. */
@@ -293,13 +295,14 @@ static bool is_plain(const job *j)
     return j->a->type == OCT_F32 && !j->a->sink && !j->io->scores.data && j->io->softcap == 0.0;
 }
 
-/* The mask of a head as it lies in memory, when it is all there is to add; row i's is `step` floats behind the one before. */
+/* The mask of a head as it lies in memory, when it is all there is to add; row i's is `step` floats behind the one
+ * before. */
 static const float *bias_in_place(const job *j, int64_t b, int64_t h, int64_t first, size_t *step)
 {
     const oct_attn_io *io = j->io;
     const oct_operand *t = io->mask[0];
-    if (!t || io->mask[1] || t->dtype != OCT_F32 || t->rank < 1 || t->dims[t->rank - 1] != j->a->keys || io->left >= 0 ||
-        io->right >= 0 || io->first || io->valid)
+    if (!t || io->mask[1] || t->dtype != OCT_F32 || t->rank < 1 || t->dims[t->rank - 1] != j->a->keys ||
+        io->left >= 0 || io->right >= 0 || io->first || io->valid)
         return NULL;
     const int64_t *stride = j->mask_stride[0];
     *step = (size_t)stride[2];
@@ -343,7 +346,8 @@ static void block_f64(const job *j, const slot *t, int64_t b, int64_t h, int64_t
     const oct_attn *a = j->a;
     const oct_attn_io *io = j->io;
     const int64_t g = h / (a->heads / a->kv_heads);
-    oct_any_matrix q = { element(a, io->q, b, h, first), io->q.row, 1 }, k = { element(a, io->k, b, g, 0), 1, io->k.row };
+    oct_any_matrix q = { element(a, io->q, b, h, first), io->q.row, 1 },
+                   k = { element(a, io->k, b, g, 0), 1, io->k.row };
     oct_any_matrix s = { t->scores, a->ld, 1 }, v = { element(a, io->v, b, g, 0), io->v.row, 1 };
     oct_any_product(j->pool, a->type, rows, a->keys, a->depth, q, k, t->scores, a->ld);
     weights(j, t, b, h, first, rows);

@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-static oct_status mask_prepare(const oct_operand *m, const oct_attn *a, oct_merged_mask *k, size_t *scratch, oct_err *err)
+static oct_status mask_prepare(const oct_operand *m, const oct_attn *a, oct_merged_mask *k, size_t *scratch,
+                               oct_err *err)
 {
     *k = (oct_merged_mask){ .lengths = false };
     if (m == NULL)
@@ -14,14 +15,18 @@ static oct_status mask_prepare(const oct_operand *m, const oct_attn *a, oct_merg
         k->lengths = true;
         k->starts = m->dims[0] != a->batch;
         return oct_attn_scratch(scratch, a->batch, 1, sizeof(int64_t), &k->lengths_at) &&
-               oct_attn_scratch(scratch, a->batch, 1, sizeof(int64_t), &k->starts_at) ? OCT_OK : oct_nomem(err);
+                       oct_attn_scratch(scratch, a->batch, 1, sizeof(int64_t), &k->starts_at)
+                   ? OCT_OK
+                   : oct_nomem(err);
     }
     const bool plain = m->rank == 2 && m->dims[0] == a->batch && m->dims[1] == a->keys;
     const bool by_row = m->rank == 3 && m->dims[0] == a->batch && m->dims[1] == a->rows && m->dims[2] == a->keys;
     if (!plain && !by_row)
-        return oct_fail(err, OCT_EUNSUPPORTED, "a mask of %d dimensions that does not fit %lld keys of %lld samples", m->rank,
-                        (long long)a->keys, (long long)a->batch);
-    k->keys = (oct_operand){ .dtype = OCT_BOOL, .rank = 4, .dims = { a->batch, 1, by_row ? a->rows : 1, a->keys }, .count = m->count };
+        return oct_fail(err, OCT_EUNSUPPORTED, "a mask of %d dimensions that does not fit %lld keys of %lld samples",
+                        m->rank, (long long)a->keys, (long long)a->batch);
+    k->keys = (oct_operand){
+        .dtype = OCT_BOOL, .rank = 4, .dims = { a->batch, 1, by_row ? a->rows : 1, a->keys }, .count = m->count
+    };
     return oct_attn_scratch(scratch, m->count, 1, 1, &k->keys_at) ? OCT_OK : oct_nomem(err);
 }
 
@@ -31,7 +36,8 @@ static void mask_run(const oct_operand *m, const oct_merged_mask *k, char *scrat
         return;
     const int32_t *v = m->data;
     if (k->lengths) {
-        int64_t *lengths = (int64_t *)(void *)(scratch + k->lengths_at), *starts = (int64_t *)(void *)(scratch + k->starts_at);
+        int64_t *lengths = (int64_t *)(void *)(scratch + k->lengths_at),
+                *starts = (int64_t *)(void *)(scratch + k->starts_at);
         const int64_t batch = k->starts ? m->count / 2 : m->count;
         for (int64_t b = 0; b < batch; b++) {
             lengths[b] = v[b];
@@ -48,14 +54,16 @@ static void mask_run(const oct_operand *m, const oct_merged_mask *k, char *scrat
     }
 }
 
-oct_status oct_merged_prepare(oct_merged *t, const oct_operand *m, const oct_operand *bias, size_t *scratch, const oct_prep *p, oct_err *err)
+oct_status oct_merged_prepare(oct_merged *t, const oct_operand *m, const oct_operand *bias, size_t *scratch,
+                              const oct_prep *p, oct_err *err)
 {
     const oct_attn *a = &t->a;
     OCT_TRY(oct_attn_prepare(&t->a, p->threads, scratch, err));
     OCT_TRY(mask_prepare(m, a, &t->mask, scratch, err));
     if (bias != NULL) {
         bool ok = bias->rank == 4 && bias->dtype == OCT_F32 && (bias->dims[0] == 1 || bias->dims[0] == a->batch) &&
-                  (bias->dims[1] == 1 || bias->dims[1] == a->heads) && bias->dims[2] == a->rows && bias->dims[3] == a->keys;
+                  (bias->dims[1] == 1 || bias->dims[1] == a->heads) && bias->dims[2] == a->rows &&
+                  bias->dims[3] == a->keys;
         if (!ok)
             return oct_fail(err, OCT_EMALFORMED, "the attention bias does not fit %lld x %lld x %lld x %lld scores",
                             (long long)a->batch, (long long)a->heads, (long long)a->rows, (long long)a->keys);
@@ -76,8 +84,8 @@ oct_attn_part oct_merged_join(const oct_run *r, const oct_heads *past, const oct
     return (oct_attn_part){ to, fresh->heads * step, step, fresh->depth };
 }
 
-void oct_merged_io(const oct_merged *t, const oct_step *s, const oct_run *r, const oct_operand *m, const oct_operand *bias, oct_operand *keys,
-                   oct_attn_io *io)
+void oct_merged_io(const oct_merged *t, const oct_step *s, const oct_run *r, const oct_operand *m,
+                   const oct_operand *bias, oct_operand *keys, oct_attn_io *io)
 {
     int64_t *offset = (int64_t *)(void *)((char *)r->scratch + t->offset_at);
     for (int64_t b = 0; b < t->a.batch; b++)

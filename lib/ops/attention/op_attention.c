@@ -1,4 +1,5 @@
-/* lib/ops/attention/op_attention.c -- Attention of the default domain: past and present keys, masks, causal and sliding windows. */
+/* lib/ops/attention/op_attention.c -- Attention of the default domain: past and present keys, masks, causal and sliding
+ * windows. */
 #include "ops/attention/attention.h"
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
@@ -54,9 +55,12 @@ static oct_status attention_infer(const oct_infer *c, oct_err *err)
         return oct_fail(err, OCT_EMALFORMED, "past keys have %d dimensions, expected 4", past.rank);
     if (x.rank < 0)
         return OCT_OK;
-    const oct_dim before = oct_in_value(c, PAST_K) == NULL ? oct_dim_of(0) : past.rank == 4 ? past.d[2] : (oct_dim){ -1, NULL };
+    const oct_dim before = oct_in_value(c, PAST_K) == NULL ? oct_dim_of(0)
+                           : past.rank == 4                ? past.d[2]
+                                                           : (oct_dim){ -1, NULL };
     const oct_dim total = oct_dim_add(before, first_known(k.length, v.length));
-    const oct_dim y3[] = { q.batch, q.length, oct_dim_mul(q.heads, v.depth) }, y4[] = { q.batch, q.heads, q.length, v.depth };
+    const oct_dim y3[] = { q.batch, q.length, oct_dim_mul(q.heads, v.depth) },
+                  y4[] = { q.batch, q.heads, q.length, v.depth };
     OCT_TRY(x.rank == 3 ? oct_out_shape(c, 0, 3, y3, err) : oct_out_shape(c, 0, 4, y4, err));
     OCT_TRY(oct_out_shape(c, 1, 4, (oct_dim[]){ k.batch, k.heads, total, k.depth }, err));
     OCT_TRY(oct_out_shape(c, 2, 4, (oct_dim[]){ v.batch, v.heads, total, v.depth }, err));
@@ -110,13 +114,17 @@ static bool fits(const oct_heads *a, const oct_heads *b)
 static oct_status check_heads(const attention *t, oct_err *err)
 {
     const oct_heads *q = &t->q, *k = &t->k, *v = &t->v;
-    if (q->batch != k->batch || k->batch != v->batch || k->heads != v->heads || k->length != v->length || q->depth != k->depth)
-        return oct_fail(err, OCT_EMALFORMED, "keys are %lld x %lld x %lld x %lld and values %lld x %lld x %lld x %lld for queries "
-                        "%lld x %lld x %lld x %lld", (long long)k->batch, (long long)k->heads, (long long)k->length,
-                        (long long)k->depth, (long long)v->batch, (long long)v->heads, (long long)v->length, (long long)v->depth,
+    if (q->batch != k->batch || k->batch != v->batch || k->heads != v->heads || k->length != v->length ||
+        q->depth != k->depth)
+        return oct_fail(err, OCT_EMALFORMED,
+                        "keys are %lld x %lld x %lld x %lld and values %lld x %lld x %lld x %lld for queries "
+                        "%lld x %lld x %lld x %lld",
+                        (long long)k->batch, (long long)k->heads, (long long)k->length, (long long)k->depth,
+                        (long long)v->batch, (long long)v->heads, (long long)v->length, (long long)v->depth,
                         (long long)q->batch, (long long)q->heads, (long long)q->length, (long long)q->depth);
     if (k->heads < 1 || q->heads % k->heads != 0)
-        return oct_fail(err, OCT_EMALFORMED, "%lld heads of queries, %lld of keys", (long long)q->heads, (long long)k->heads);
+        return oct_fail(err, OCT_EMALFORMED, "%lld heads of queries, %lld of keys", (long long)q->heads,
+                        (long long)k->heads);
     if (!fits(&t->past_k, k) || !fits(&t->past_v, v) || t->past_k.length != t->past_v.length)
         return oct_fail(err, OCT_EMALFORMED, "past keys and values do not fit the new ones");
     return OCT_OK;
@@ -128,8 +136,9 @@ static oct_status check_mask(const oct_operand *m, const attention *t, oct_err *
     bool ok = m->rank >= 1 && m->rank <= 4 && oct_dom_of(m->dtype) != OCT_DOM_NONE && m->dims[m->rank - 1] <= want[3];
     for (int i = 0; ok && i < m->rank - 1; i++)
         ok = m->dims[i] == 1 || m->dims[i] == want[4 - m->rank + i];
-    return ok ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "the mask does not broadcast to %lld x %lld x %lld x %lld",
-                                  (long long)want[0], (long long)want[1], (long long)want[2], (long long)want[3]);
+    return ok ? OCT_OK
+              : oct_fail(err, OCT_EMALFORMED, "the mask does not broadcast to %lld x %lld x %lld x %lld",
+                         (long long)want[0], (long long)want[1], (long long)want[2], (long long)want[3]);
 }
 
 static oct_status check_types(const oct_step *s, oct_err *err)
@@ -140,9 +149,11 @@ static oct_status check_types(const oct_step *s, oct_err *err)
         return oct_fail(err, OCT_EUNSUPPORTED, "attention of %s", oct_dtype_name(t));
     for (int i = 0; i < s->n_in; i++)
         if (s->in[i] != NULL && i != MASK && i != VALID && s->in[i]->dtype != t)
-            return oct_fail(err, OCT_EUNSUPPORTED, "attention of %s and %s", oct_dtype_name(t), oct_dtype_name(s->in[i]->dtype));
+            return oct_fail(err, OCT_EUNSUPPORTED, "attention of %s and %s", oct_dtype_name(t),
+                            oct_dtype_name(s->in[i]->dtype));
     if (n != NULL && (n->dtype != OCT_S64 || n->count != s->in[Q]->dims[0] || input(s, PAST_K) != NULL))
-        return oct_fail(err, OCT_EMALFORMED, "numbers of valid keys: not one int64 for each sample, or together with past keys");
+        return oct_fail(err, OCT_EMALFORMED,
+                        "numbers of valid keys: not one int64 for each sample, or together with past keys");
     return OCT_OK;
 }
 
@@ -162,8 +173,14 @@ static oct_status attention_prepare(oct_step *s, const oct_prep *p, oct_err *err
         oct_node_int(s->node, "right_window_size", -1) < -1)
         return oct_fail(err, OCT_EMALFORMED, "an attribute is outside of its range");
     t->joins = input(s, PAST_K) != NULL;
-    t->a = (oct_attn){ .type = s->in[Q]->dtype, .batch = t->q.batch, .heads = t->q.heads, .kv_heads = t->k.heads,
-                       .rows = t->q.length, .keys = t->past_k.length + t->k.length, .depth = t->q.depth, .depth_v = t->v.depth };
+    t->a = (oct_attn){ .type = s->in[Q]->dtype,
+                       .batch = t->q.batch,
+                       .heads = t->q.heads,
+                       .kv_heads = t->k.heads,
+                       .rows = t->q.length,
+                       .keys = t->past_k.length + t->k.length,
+                       .depth = t->q.depth,
+                       .depth_v = t->v.depth };
     OCT_TRY(oct_attn_prepare(&t->a, p->threads, &s->scratch, err));
     const size_t elem = oct_elem_size(t->a.type);
     int64_t keys;
@@ -178,7 +195,8 @@ static oct_status attention_prepare(oct_step *s, const oct_prep *p, oct_err *err
 /* ------------------------------------------------------------------ running */
 
 /* Keys (or values) as the products read them: those given, or joined with the past in the output or in scratch. */
-static oct_attn_part joined(const attention *t, const oct_step *s, const oct_run *r, int slot, int past_slot, int out_slot, size_t at)
+static oct_attn_part joined(const attention *t, const oct_step *s, const oct_run *r, int slot, int past_slot,
+                            int out_slot, size_t at)
 {
     const oct_operand *out = output(s, out_slot);
     oct_heads fresh = slot == K ? t->k : t->v, past = slot == K ? t->past_k : t->past_v;
@@ -218,7 +236,9 @@ static oct_status attention_run(const oct_step *s, const oct_run *r, oct_err *er
     const oct_node *n = s->node;
     int64_t *offset = (int64_t *)(void *)((char *)r->scratch + t->offset_at);
     oct_heads y;
-    oct_attn_io io = { .q = t->q.part, .mask = { input(s, MASK), NULL }, .masked = -(double)INFINITY, .offset = offset };
+    oct_attn_io io = {
+        .q = t->q.part, .mask = { input(s, MASK), NULL }, .masked = -(double)INFINITY, .offset = offset
+    };
     io.q.data = s->in[Q]->data;
     io.k = joined(t, s, r, K, PAST_K, 1, t->k_at);
     io.v = joined(t, s, r, V, PAST_V, 2, t->v_at);
@@ -234,7 +254,8 @@ static oct_status attention_run(const oct_step *s, const oct_run *r, oct_err *er
     OCT_TRY(read_offsets(t, valid, offset, err));
     io.valid = valid != NULL ? valid->data : NULL;
     io.softcap = (double)oct_node_float(n, "softcap", 0.0f);
-    io.scale = oct_node_attr(n, "scale") != NULL ? (double)oct_node_float(n, "scale", 1.0f) : 1.0 / sqrt((double)t->a.depth);
+    io.scale =
+        oct_node_attr(n, "scale") != NULL ? (double)oct_node_float(n, "scale", 1.0f) : 1.0 / sqrt((double)t->a.depth);
     io.left = window_of(n, "left_window_size");
     io.right = window_of(n, "right_window_size");
     if (oct_node_int(n, "is_causal", 0) != 0)
@@ -244,6 +265,16 @@ static oct_status attention_run(const oct_step *s, const oct_run *r, oct_err *er
 }
 
 const oct_op oct_op_attention = {
-    .type = "Attention", .domain = "", .since = 23, .min_in = 3, .max_in = 7, .min_out = 1, .max_out = 4,
-    .work = OCT_WORK_PAIRS, .infer = attention_infer, .prepare = attention_prepare, .run = attention_run, .widens = true,
+    .type = "Attention",
+    .domain = "",
+    .since = 23,
+    .min_in = 3,
+    .max_in = 7,
+    .min_out = 1,
+    .max_out = 4,
+    .work = OCT_WORK_PAIRS,
+    .infer = attention_infer,
+    .prepare = attention_prepare,
+    .run = attention_run,
+    .widens = true,
 };

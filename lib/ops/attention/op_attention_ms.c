@@ -2,7 +2,9 @@
 #include "ops/attention/projected.h"
 #include "ops/core/args.h"
 
-static const oct_projected_slots slots = { .x = 0, .weights = 1, .bias = 2, .mask = 3, .past = 4, .scores = 5, .end = 6 };
+static const oct_projected_slots slots = {
+    .x = 0, .weights = 1, .bias = 2, .mask = 3, .past = 4, .scores = 5, .end = 6
+};
 
 static oct_status merged_infer(const oct_infer *c, oct_err *err)
 {
@@ -12,7 +14,7 @@ static oct_status merged_infer(const oct_infer *c, oct_err *err)
 typedef struct state {
     oct_projected t;
     oct_sgemm gemm;
-    void *weights;              /* packed, or NULL: in scratch */
+    void *weights; /* packed, or NULL: in scratch */
     size_t packed_at, gemm_at;
 } state;
 
@@ -47,12 +49,22 @@ static oct_status merged_run(const oct_step *s, const oct_run *r, oct_err *err)
         return OCT_OK;
     if (t->weights == NULL)
         oct_sgemm_pack(&t->gemm, w->data, (ptrdiff_t)w->dims[1], 1, packed);
-    oct_sgemm_run(&t->gemm, r->pool, (size_t)(x->dims[0] * x->dims[1]), x->data, (size_t)x->dims[2], packed, oct_projected_rows(&t->t, r),
-                  (size_t)w->dims[1], &out, scratch + t->gemm_at);
+    oct_sgemm_run(&t->gemm, r->pool, (size_t)(x->dims[0] * x->dims[1]), x->data, (size_t)x->dims[2], packed,
+                  oct_projected_rows(&t->t, r), (size_t)w->dims[1], &out, scratch + t->gemm_at);
     return oct_projected_run(&t->t, s, r, err);
 }
 
 const oct_op oct_op_attention_ms = {
-    .type = "Attention", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 7, .min_out = 1, .max_out = 2,
-    .work = OCT_WORK_PAIRS, .infer = merged_infer, .prepare = merged_prepare, .run = merged_run, .widens = true,
+    .type = "Attention",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 7,
+    .min_out = 1,
+    .max_out = 2,
+    .work = OCT_WORK_PAIRS,
+    .infer = merged_infer,
+    .prepare = merged_prepare,
+    .run = merged_run,
+    .widens = true,
 };

@@ -25,15 +25,24 @@ static oct_status flex_infer(const oct_infer *c, oct_err *err)
     if (q.rank < 0 || k.rank < 0 || v.rank < 0)
         return OCT_OK;
     if (q.rank != 4 || k.rank != 4 || v.rank != 4)
-        return oct_fail(err, OCT_EMALFORMED, "Q, K and V have %d, %d and %d dimensions, expected 4", q.rank, k.rank, v.rank);
+        return oct_fail(err, OCT_EMALFORMED, "Q, K and V have %d, %d and %d dimensions, expected 4", q.rank, k.rank,
+                        v.rank);
     if (differ(k.d[1], v.d[1]) || differ(k.d[2], v.d[2]) || differ(q.d[3], k.d[3]))
         return oct_fail(err, OCT_EMALFORMED, "K and V differ in heads or length, or Q and K in the size of a head");
     if (q.d[1].n >= 0 && k.d[1].n >= 0 && (k.d[1].n == 0 ? q.d[1].n != 0 : q.d[1].n % k.d[1].n != 0))
-        return oct_fail(err, OCT_EMALFORMED, "%lld heads of queries cannot share %lld of keys", (long long)q.d[1].n, (long long)k.d[1].n);
+        return oct_fail(err, OCT_EMALFORMED, "%lld heads of queries cannot share %lld of keys", (long long)q.d[1].n,
+                        (long long)k.d[1].n);
     return oct_out_shape(c, 0, 4, (oct_dim[]){ q.d[0], q.d[1], q.d[2], v.d[3] }, err);
 }
 
 const oct_op oct_op_flex_attention = {
-    .type = "FlexAttention", .domain = "ai.onnx.preview", .since = 1, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .infer = flex_infer,
+    .type = "FlexAttention",
+    .domain = "ai.onnx.preview",
+    .since = 1,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_PAIRS,
+    .infer = flex_infer,
 };

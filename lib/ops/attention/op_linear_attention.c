@@ -1,4 +1,5 @@
-/* lib/ops/attention/op_linear_attention.c -- recurrent forms of attention that carry a state: LinearAttention, CausalConvWithState. */
+/* lib/ops/attention/op_linear_attention.c -- recurrent forms of attention that carry a state: LinearAttention,
+ * CausalConvWithState. */
 #include "kernels/math.h"
 #include "kernels/unary.h"
 #include "ops/core/args.h"
@@ -28,12 +29,13 @@ static oct_status linear_infer(const oct_infer *c, oct_err *err)
     oct_out_dtype(c, 0, oct_in_dtype(c, Q));
     oct_out_dtype(c, 1, oct_in_value(c, PAST) != NULL ? oct_in_dtype(c, PAST) : oct_in_dtype(c, Q));
     if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0)
-        return oct_fail(err, OCT_EMALFORMED, "%lld heads of queries, %lld of keys", (long long)heads, (long long)kv_heads);
+        return oct_fail(err, OCT_EMALFORMED, "%lld heads of queries, %lld of keys", (long long)heads,
+                        (long long)kv_heads);
     if (q.rank < 0 || k.rank < 0 || v.rank < 0)
         return OCT_OK;
     if (q.rank != 3 || k.rank != 3 || v.rank != 3)
-        return oct_fail(err, OCT_EMALFORMED, "queries, keys and values have %d, %d and %d dimensions, expected 3", q.rank, k.rank,
-                        v.rank);
+        return oct_fail(err, OCT_EMALFORMED, "queries, keys and values have %d, %d and %d dimensions, expected 3",
+                        q.rank, k.rank, v.rank);
     const oct_dim depth = divided(k.d[2], kv_heads), depth_v = divided(v.d[2], kv_heads);
     const oct_dim y[] = { q.d[0], q.d[1], depth_v.n >= 0 ? oct_dim_mul(depth_v, oct_dim_of(heads)) : depth_v };
     OCT_TRY(oct_out_shape(c, 0, 3, y, err));
@@ -51,12 +53,16 @@ typedef struct linear {
 
 static oct_status linear_read(const oct_step *s, linear *l, oct_err *err)
 {
-    const oct_operand *q = s->in[Q], *k = s->in[K], *v = s->in[V], *past = input(s, PAST), *g = input(s, DECAY), *b = input(s, BETA);
+    const oct_operand *q = s->in[Q], *k = s->in[K], *v = s->in[V], *past = input(s, PAST), *g = input(s, DECAY),
+                      *b = input(s, BETA);
     const char *rule = oct_node_str(s->node, "update_rule", "gated_delta");
     const bool gated = strncmp(rule, "gated", 5) == 0, delta = strstr(rule, "delta") != NULL;
-    if (strcmp(rule, "linear") != 0 && strcmp(rule, "gated") != 0 && strcmp(rule, "delta") != 0 && strcmp(rule, "gated_delta") != 0)
+    if (strcmp(rule, "linear") != 0 && strcmp(rule, "gated") != 0 && strcmp(rule, "delta") != 0 &&
+        strcmp(rule, "gated_delta") != 0)
         return oct_fail(err, OCT_EMALFORMED, "attribute 'update_rule' is '%s'", rule);
-    *l = (linear){ .batch = q->dims[0], .steps = q->dims[1], .heads = oct_node_int(s->node, "q_num_heads", 1),
+    *l = (linear){ .batch = q->dims[0],
+                   .steps = q->dims[1],
+                   .heads = oct_node_int(s->node, "q_num_heads", 1),
                    .kv_heads = oct_node_int(s->node, "kv_num_heads", 1) };
     if (q->count == 0 || k->count == 0 || v->count == 0)
         return oct_fail(err, OCT_EUNSUPPORTED, "empty queries, keys or values");
@@ -66,7 +72,8 @@ static oct_status linear_read(const oct_step *s, linear *l, oct_err *err)
     if (!oct_count((const int64_t[]){ l->batch, l->kv_heads, l->depth, l->depth_v, sizeof(float) }, 5, &(int64_t){ 0 }))
         return oct_nomem(err);
     bool ok = k->dims[0] == l->batch && v->dims[0] == l->batch && k->dims[1] == l->steps && v->dims[1] == l->steps &&
-              k->dims[2] == l->depth * l->kv_heads && v->dims[2] == l->depth_v * l->kv_heads && q->dims[2] == l->depth * l->heads &&
+              k->dims[2] == l->depth * l->kv_heads && v->dims[2] == l->depth_v * l->kv_heads &&
+              q->dims[2] == l->depth * l->heads &&
               (past == NULL || past->count == l->batch * l->kv_heads * l->depth * l->depth_v);
     if (!ok)
         return oct_fail(err, OCT_EMALFORMED, "queries, keys, values and state do not fit each other");
@@ -77,7 +84,8 @@ static oct_status linear_read(const oct_step *s, linear *l, oct_err *err)
     if (delta)
         l->beta_width = 1;
     l->beta_shared = delta && b->count == tokens;
-    if ((gated && g->count != tokens * l->kv_heads * l->decay_width) || (delta && !l->beta_shared && b->count != tokens * l->kv_heads))
+    if ((gated && g->count != tokens * l->kv_heads * l->decay_width) ||
+        (delta && !l->beta_shared && b->count != tokens * l->kv_heads))
         return oct_fail(err, OCT_EMALFORMED, "decay or beta do not fit %lld heads", (long long)l->kv_heads);
     l->scale = oct_node_float(s->node, "scale", 0.0f);
     if (l->scale == 0.0f)
@@ -93,7 +101,8 @@ static oct_status linear_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     s->state = l;
     OCT_TRY(oct_step_types(s, OCT_F32, 0, err));
     OCT_TRY(linear_read(s, l, err));
-    size_t state = (size_t)(l->batch * l->kv_heads * l->depth * l->depth_v), rest = (size_t)(l->batch * l->kv_heads * l->depth_v);
+    size_t state = (size_t)(l->batch * l->kv_heads * l->depth * l->depth_v),
+           rest = (size_t)(l->batch * l->kv_heads * l->depth_v);
     s->scratch = (rest + (s->n_out > 1 && s->out[1] != NULL ? 0 : state)) * sizeof(float);
     return OCT_OK;
 }
@@ -172,8 +181,18 @@ static oct_status linear_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_linear_attention = {
-    .type = "LinearAttention", .domain = "", .since = 27, .min_in = 3, .max_in = 6, .min_out = 1, .max_out = 2,
-    .work = OCT_WORK_PAIRS, .infer = linear_infer, .prepare = linear_prepare, .run = linear_run, .widens = true,
+    .type = "LinearAttention",
+    .domain = "",
+    .since = 27,
+    .min_in = 3,
+    .max_in = 6,
+    .min_out = 1,
+    .max_out = 2,
+    .work = OCT_WORK_PAIRS,
+    .infer = linear_infer,
+    .prepare = linear_prepare,
+    .run = linear_run,
+    .widens = true,
 };
 
 /* ------------------------------------------------------------------ CausalConvWithState */
@@ -213,9 +232,10 @@ static oct_status causal_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (!c->swish && strcmp(f, "none") != 0)
         return oct_fail(err, OCT_EMALFORMED, "attribute 'activation' is '%s'", f);
     if ((bias != NULL && bias->count != c->channels) ||
-        (past != NULL && (past->rank != 3 || past->dims[0] != x->dims[0] || past->dims[1] != c->channels || past->dims[2] != c->taps - 1)))
-        return oct_fail(err, OCT_EMALFORMED, "bias or past state do not fit %lld channels and %lld taps", (long long)c->channels,
-                        (long long)c->taps);
+        (past != NULL && (past->rank != 3 || past->dims[0] != x->dims[0] || past->dims[1] != c->channels ||
+                          past->dims[2] != c->taps - 1)))
+        return oct_fail(err, OCT_EMALFORMED, "bias or past state do not fit %lld channels and %lld taps",
+                        (long long)c->channels, (long long)c->taps);
     return OCT_OK;
 }
 
@@ -230,7 +250,8 @@ static void channels(void *arg, size_t begin, size_t end, size_t thread)
     const causal *c = arg;
     for (size_t item = begin; item < end; item++) {
         const int64_t at = (int64_t)item, channel = at % c->channels, carried = c->taps - 1;
-        const float *x = c->x + at * c->length, *w = c->w + channel * c->taps, *past = c->past != NULL ? c->past + at * carried : NULL;
+        const float *x = c->x + at * c->length, *w = c->w + channel * c->taps,
+                    *past = c->past != NULL ? c->past + at * carried : NULL;
         float *y = c->y + at * c->length;
         for (int64_t i = 0; i < c->length; i++) {
             float sum = c->bias != NULL ? c->bias[channel] : 0.0f;
@@ -259,6 +280,16 @@ static oct_status causal_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_causal_conv = {
-    .type = "CausalConvWithState", .domain = "", .since = 27, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 2,
-    .work = OCT_WORK_PAIRS, .infer = causal_infer, .prepare = causal_prepare, .run = causal_run, .widens = true,
+    .type = "CausalConvWithState",
+    .domain = "",
+    .since = 27,
+    .min_in = 2,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 2,
+    .work = OCT_WORK_PAIRS,
+    .infer = causal_infer,
+    .prepare = causal_prepare,
+    .run = causal_run,
+    .widens = true,
 };

@@ -1,4 +1,5 @@
-/* lib/ops/attention/op_multi_head.c -- MultiHeadAttention of com.microsoft: queries, keys and values are three tensors or packed ones, a bias is still to be added. */
+/* lib/ops/attention/op_multi_head.c -- MultiHeadAttention of com.microsoft: queries, keys and values are three tensors
+ * or packed ones, a bias is still to be added. */
 #include "kernels/binary.h"
 #include "ops/attention/merged.h"
 #include "ops/core/args.h"
@@ -43,7 +44,9 @@ static oct_status mha_infer(const oct_infer *c, oct_err *err)
         return oct_fail(err, OCT_EMALFORMED, "queries have %d dimensions, expected 3, or 5 of packed ones", q.rank);
     mha_sizes(c, K, &length, &hidden_k);
     mha_sizes(c, V, &length, &hidden);
-    const oct_dim before = oct_in_value(c, PAST_K) == NULL ? oct_dim_of(0) : past.rank == 4 ? past.d[2] : (oct_dim){ -1, NULL };
+    const oct_dim before = oct_in_value(c, PAST_K) == NULL ? oct_dim_of(0)
+                           : past.rank == 4                ? past.d[2]
+                                                           : (oct_dim){ -1, NULL };
     const oct_dim total = oct_dim_add(before, length), n = oct_dim_of(heads);
     OCT_TRY(oct_out_shape(c, 0, 3, (oct_dim[]){ q.d[0], q.d[1], hidden }, err));
     OCT_TRY(oct_out_shape(c, 1, 4, (oct_dim[]){ q.d[0], n, total, divided(hidden_k, heads) }, err));
@@ -70,7 +73,9 @@ static source packed_source(const oct_operand *t, int slot, int which, int of)
 {
     const int64_t n = t->dims[2], d = t->dims[4];
     return (source){ .h = { t->dims[0], n, t->dims[1], d, { NULL, t->dims[1] * n * of * d, of * d, n * of * d } },
-                     .slot = slot, .offset = which * d, .bias = -1 };
+                     .slot = slot,
+                     .offset = which * d,
+                     .bias = -1 };
 }
 
 static oct_status mha_sources(const oct_step *s, mha *t, int64_t heads, oct_err *err)
@@ -130,7 +135,8 @@ static oct_status mha_bias(const oct_step *s, mha *t, size_t *scratch, oct_err *
             return oct_nomem(err);
     }
     if (b != NULL && b->count != at)
-        return oct_fail(err, OCT_EMALFORMED, "the bias has %lld values, expected %lld", (long long)b->count, (long long)at);
+        return oct_fail(err, OCT_EMALFORMED, "the bias has %lld values, expected %lld", (long long)b->count,
+                        (long long)at);
     return OCT_OK;
 }
 
@@ -144,15 +150,22 @@ static oct_status mha_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(oct_merged_heads(s->node, &heads, err));
     OCT_TRY(oct_step_types(s, OCT_F32, 1u << PADDING, err));
     OCT_TRY(mha_sources(s, t, heads, err));
-    if ((oct_input_of(s, PAST_K) != NULL) != (oct_input_of(s, PAST_V) != NULL) || (oct_input_of(s, PAST_K) != NULL && (s->in[PAST_K]->rank != 4 || s->in[PAST_V]->rank != 4)))
+    if ((oct_input_of(s, PAST_K) != NULL) != (oct_input_of(s, PAST_V) != NULL) ||
+        (oct_input_of(s, PAST_K) != NULL && (s->in[PAST_K]->rank != 4 || s->in[PAST_V]->rank != 4)))
         return oct_fail(err, OCT_EMALFORMED, "past keys and values are two tensors of 4 dimensions");
     if (oct_input_of(s, PAST_K) != NULL) {
         OCT_TRY(oct_heads_read(s->in[PAST_K], heads, &t->m.past_k, err));
         OCT_TRY(oct_heads_read(s->in[PAST_V], heads, &t->m.past_v, err));
     }
     OCT_TRY(mha_check(s, t, err));
-    t->m.a = (oct_attn){ .type = OCT_F32, .batch = t->q.h.batch, .heads = heads, .kv_heads = heads, .rows = t->q.h.length,
-                         .keys = t->m.past_k.length + t->k.h.length, .depth = t->q.h.depth, .depth_v = t->v.h.depth };
+    t->m.a = (oct_attn){ .type = OCT_F32,
+                         .batch = t->q.h.batch,
+                         .heads = heads,
+                         .kv_heads = heads,
+                         .rows = t->q.h.length,
+                         .keys = t->m.past_k.length + t->k.h.length,
+                         .depth = t->q.h.depth,
+                         .depth_v = t->v.h.depth };
     OCT_TRY(oct_merged_prepare(&t->m, oct_input_of(s, PADDING), oct_input_of(s, SCORES), &s->scratch, p, err));
     return mha_bias(s, t, &s->scratch, err);
 }
@@ -185,8 +198,12 @@ static oct_status mha_run(const oct_step *s, const oct_run *r, oct_err *err)
     past_v.part.data = oct_input_of(s, PAST_V) != NULL ? s->in[PAST_V]->data : NULL;
     const bool joins = past_k.part.data != NULL;
     io.q = fetch(&t->q, s, r).part;
-    io.k = joins || key != NULL ? oct_merged_join(r, &past_k, &k, key != NULL ? key->data : (char *)r->scratch + t->m.k_at) : k.part;
-    io.v = joins || value != NULL ? oct_merged_join(r, &past_v, &v, value != NULL ? value->data : (char *)r->scratch + t->m.v_at) : v.part;
+    io.k = joins || key != NULL
+               ? oct_merged_join(r, &past_k, &k, key != NULL ? key->data : (char *)r->scratch + t->m.k_at)
+               : k.part;
+    io.v = joins || value != NULL
+               ? oct_merged_join(r, &past_v, &v, value != NULL ? value->data : (char *)r->scratch + t->m.v_at)
+               : v.part;
     oct_merged_io(&t->m, s, r, oct_input_of(s, PADDING), oct_input_of(s, SCORES), &keys, &io);
     OCT_TRY(oct_heads_read(s->out[0], t->m.a.heads, &y, err));
     io.y = y.part;
@@ -200,6 +217,16 @@ static oct_status mha_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_multi_head_attention = {
-    .type = "MultiHeadAttention", .domain = "com.microsoft", .since = 1, .min_in = 1, .max_in = 10, .min_out = 1, .max_out = 4,
-    .work = OCT_WORK_PAIRS, .infer = mha_infer, .prepare = mha_prepare, .run = mha_run, .widens = true,
+    .type = "MultiHeadAttention",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 10,
+    .min_out = 1,
+    .max_out = 4,
+    .work = OCT_WORK_PAIRS,
+    .infer = mha_infer,
+    .prepare = mha_prepare,
+    .run = mha_run,
+    .widens = true,
 };

@@ -44,9 +44,11 @@ static oct_status check_tables(const oct_step *s, const state *t, oct_err *err)
                         (long long)t->x.depth);
     for (int i = 0; i < 2; i++) {
         const oct_operand *table = i == 0 ? cos : sin;
-        bool ok = table->rank == (at != NULL ? 2 : 3) && table->dims[table->rank - 1] == half && table->count == cos->count;
+        bool ok =
+            table->rank == (at != NULL ? 2 : 3) && table->dims[table->rank - 1] == half && table->count == cos->count;
         if (!ok || (at == NULL && table->count != tokens * half))
-            return oct_fail(err, OCT_EMALFORMED, "the tables do not fit %lld values to be rotated", (long long)(2 * half));
+            return oct_fail(err, OCT_EMALFORMED, "the tables do not fit %lld values to be rotated",
+                            (long long)(2 * half));
     }
     const bool base = s->op->domain[0] != 0 && at != NULL && at->count == 1;
     if (at != NULL && (at->dtype != OCT_S64 || (at->count != tokens && !base)))
@@ -99,7 +101,8 @@ static oct_status rope_run(const oct_step *s, const oct_run *r, oct_err *err)
         if (at == NULL || at->count == tokens)
             row[i] = at == NULL ? i : ((const int64_t *)at->data)[i];
         else /* the position of the first token */
-            row[i] = ((const int64_t *)at->data)[0] > rope.positions ? -1 : ((const int64_t *)at->data)[0] + i % t->x.length;
+            row[i] =
+                ((const int64_t *)at->data)[0] > rope.positions ? -1 : ((const int64_t *)at->data)[0] + i % t->x.length;
     }
     x.part.data = s->in[0]->data;
     y.data = s->out[0]->data;
@@ -107,10 +110,28 @@ static oct_status rope_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_rotary_embedding = {
-    .type = "RotaryEmbedding", .domain = "", .since = 23, .min_in = 3, .max_in = 4, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = rope_prepare, .run = rope_run, .widens = true,
+    .type = "RotaryEmbedding",
+    .domain = "",
+    .since = 23,
+    .min_in = 3,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = rope_prepare,
+    .run = rope_run,
+    .widens = true,
 };
 const oct_op oct_op_rotary_embedding_ms = {
-    .type = "RotaryEmbedding", .domain = "com.microsoft", .since = 1, .min_in = 4, .max_in = 4, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = rope_prepare, .run = rope_run, .widens = true,
+    .type = "RotaryEmbedding",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 4,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = rope_prepare,
+    .run = rope_run,
+    .widens = true,
 };

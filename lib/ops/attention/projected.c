@@ -1,4 +1,5 @@
-/* Attention whose queries, keys and values are columns of one product: sizes, the past and the present, and what is done with the product's rows. */
+/* Attention whose queries, keys and values are columns of one product: sizes, the past and the present, and what is
+ * done with the product's rows. */
 #include "ops/attention/projected.h"
 
 #include "ops/core/infer.h"
@@ -14,7 +15,8 @@ static oct_status hidden_sizes(const oct_node *n, int64_t columns, int64_t heads
     for (int i = 0; ok && i < 3; i++)
         ok = h[i] > 0 && h[i] <= columns && h[i] % heads == 0;
     if (!ok || h[0] != h[1] || h[0] + h[1] + h[2] != columns)
-        return oct_fail(err, OCT_EMALFORMED, "weights of %lld columns do not split into queries, keys and values of %lld heads",
+        return oct_fail(err, OCT_EMALFORMED,
+                        "weights of %lld columns do not split into queries, keys and values of %lld heads",
                         (long long)columns, (long long)heads);
     return OCT_OK;
 }
@@ -34,8 +36,11 @@ oct_status oct_projected_infer(const oct_infer *c, const oct_projected_slots *at
     if (w.d[1].n < 0)
         return OCT_OK;
     OCT_TRY(hidden_sizes(n, w.d[1].n, heads, h, err));
-    const oct_dim before = oct_in_value(c, at->past) == NULL ? oct_dim_of(0) : past.rank == 5 ? past.d[3] : (oct_dim){ -1, NULL };
-    const oct_dim present[] = { oct_dim_of(2), x.d[0], oct_dim_of(heads), oct_dim_add(before, x.d[1]), oct_dim_of(h[0] / heads) };
+    const oct_dim before = oct_in_value(c, at->past) == NULL ? oct_dim_of(0)
+                           : past.rank == 5                  ? past.d[3]
+                                                             : (oct_dim){ -1, NULL };
+    const oct_dim present[] = { oct_dim_of(2), x.d[0], oct_dim_of(heads), oct_dim_add(before, x.d[1]),
+                                oct_dim_of(h[0] / heads) };
     OCT_TRY(oct_out_shape(c, 0, 3, (oct_dim[]){ x.d[0], x.d[1], oct_dim_of(h[2]) }, err));
     return oct_out_shape(c, 1, 5, present, err);
 }
@@ -47,17 +52,20 @@ static oct_status check(const oct_step *s, const oct_projected *t, oct_err *err)
     if (b != NULL && b->count != t->h[0] + t->h[1] + t->h[2])
         return oct_fail(err, OCT_EMALFORMED, "the bias has %lld values for %lld columns", (long long)b->count,
                         (long long)(t->h[0] + t->h[1] + t->h[2]));
-    if (past != NULL && (past->rank != 5 || past->dims[0] != 2 || past->dims[1] != x->dims[0] || past->dims[2] != heads ||
-                         past->dims[4] != depth || t->h[2] != t->h[0]))
-        return oct_fail(err, OCT_EMALFORMED, "the past does not fit %lld heads of %lld values", (long long)heads, (long long)depth);
-    if (oct_node_int(s->node, "do_rotary", 0) != 0 || oct_node_int(s->node, "past_present_share_buffer", 0) != 0 || s->n_in > t->at->end)
+    if (past != NULL && (past->rank != 5 || past->dims[0] != 2 || past->dims[1] != x->dims[0] ||
+                         past->dims[2] != heads || past->dims[4] != depth || t->h[2] != t->h[0]))
+        return oct_fail(err, OCT_EMALFORMED, "the past does not fit %lld heads of %lld values", (long long)heads,
+                        (long long)depth);
+    if (oct_node_int(s->node, "do_rotary", 0) != 0 || oct_node_int(s->node, "past_present_share_buffer", 0) != 0 ||
+        s->n_in > t->at->end)
         return oct_fail(err, OCT_EUNSUPPORTED, "rotary embedding or a shared buffer of keys and values");
     if (oct_output_of(s, 1) != NULL && t->h[2] != t->h[0])
         return oct_fail(err, OCT_EMALFORMED, "a present state of keys and values of different sizes");
     return OCT_OK;
 }
 
-oct_status oct_projected_prepare(oct_projected *t, oct_step *s, const oct_projected_slots *at, const oct_prep *p, oct_err *err)
+oct_status oct_projected_prepare(oct_projected *t, oct_step *s, const oct_projected_slots *at, const oct_prep *p,
+                                 oct_err *err)
 {
     const oct_operand *x = s->in[at->x], *past = oct_input_of(s, at->past);
     const int64_t columns = s->in[at->weights]->dims[1];
@@ -65,24 +73,34 @@ oct_status oct_projected_prepare(oct_projected *t, oct_step *s, const oct_projec
     t->at = at;
     OCT_TRY(oct_merged_heads(s->node, &heads, err));
     OCT_TRY(hidden_sizes(s->node, columns, heads, t->h, err));
-    t->m.a = (oct_attn){ .type = OCT_F32, .batch = x->dims[0], .heads = heads, .kv_heads = heads, .rows = x->dims[1],
-                         .keys = x->dims[1], .depth = t->h[0] / heads, .depth_v = t->h[2] / heads };
+    t->m.a = (oct_attn){ .type = OCT_F32,
+                         .batch = x->dims[0],
+                         .heads = heads,
+                         .kv_heads = heads,
+                         .rows = x->dims[1],
+                         .keys = x->dims[1],
+                         .depth = t->h[0] / heads,
+                         .depth_v = t->h[2] / heads };
     OCT_TRY(check(s, t, err));
     if (past != NULL) {
         t->m.past_k = (oct_heads){ x->dims[0], heads, past->dims[3], t->m.a.depth, { 0 } };
-        t->m.past_k.part = (oct_attn_part){ NULL, heads * past->dims[3] * t->m.a.depth, past->dims[3] * t->m.a.depth, t->m.a.depth };
+        t->m.past_k.part =
+            (oct_attn_part){ NULL, heads * past->dims[3] * t->m.a.depth, past->dims[3] * t->m.a.depth, t->m.a.depth };
         t->m.past_v = t->m.past_k;
         t->m.a.keys += past->dims[3];
     }
     OCT_TRY(oct_merged_prepare(&t->m, oct_input_of(s, at->mask), oct_input_of(s, at->scores), &s->scratch, p, err));
-    return oct_attn_scratch(&s->scratch, x->dims[0] * x->dims[1], columns, sizeof(float), &t->rows_at) ? OCT_OK : oct_nomem(err);
+    return oct_attn_scratch(&s->scratch, x->dims[0] * x->dims[1], columns, sizeof(float), &t->rows_at) ? OCT_OK
+                                                                                                       : oct_nomem(err);
 }
 
 /* Columns from `first` on of the projected rows, as heads. */
 static oct_heads part_of(const oct_projected *t, float *rows, int64_t first, int64_t hidden)
 {
     const int64_t width = t->h[0] + t->h[1] + t->h[2], heads = t->m.a.heads, length = t->m.a.rows;
-    return (oct_heads){ t->m.a.batch, heads, length, hidden / heads, { rows + first, length * width, hidden / heads, width } };
+    return (oct_heads){
+        t->m.a.batch, heads, length, hidden / heads, { rows + first, length * width, hidden / heads, width }
+    };
 }
 
 oct_status oct_projected_run(const oct_projected *t, const oct_step *s, const oct_run *r, oct_err *err)
@@ -98,9 +116,13 @@ oct_status oct_projected_run(const oct_projected *t, const oct_step *s, const oc
     past_k.part.data = past != NULL ? past->data : NULL;
     past_v.part.data = past != NULL ? (float *)past->data + past->count / 2 : NULL;
     io.q = q.part;
-    io.k = past != NULL || present != NULL ? oct_merged_join(r, &past_k, &k, present != NULL ? present->data : scratch + t->m.k_at) : k.part;
+    io.k = past != NULL || present != NULL
+               ? oct_merged_join(r, &past_k, &k, present != NULL ? present->data : scratch + t->m.k_at)
+               : k.part;
     io.v = past != NULL || present != NULL
-               ? oct_merged_join(r, &past_v, &v, present != NULL ? (float *)present->data + present->count / 2 : (void *)(scratch + t->m.v_at))
+               ? oct_merged_join(r, &past_v, &v,
+                                 present != NULL ? (float *)present->data + present->count / 2
+                                                 : (void *)(scratch + t->m.v_at))
                : v.part;
     oct_merged_io(&t->m, s, r, oct_input_of(s, t->at->mask), oct_input_of(s, t->at->scores), &keys, &io);
     OCT_TRY(oct_heads_read(s->out[0], t->m.a.heads, &y, err));

@@ -1,5 +1,5 @@
-/* lib/ops/attention/projected.h -- attention whose queries, keys and values are columns of one product with merged weights: Attention and QAttention of
- * com.microsoft. They differ in the product. */
+/* lib/ops/attention/projected.h -- attention whose queries, keys and values are columns of one product with merged
+ * weights: Attention and QAttention of com.microsoft. They differ in the product. */
 #ifndef OCT_OPS_PROJECTED_H
 #define OCT_OPS_PROJECTED_H
 
@@ -20,8 +20,10 @@ typedef struct oct_projected {
 /* Shapes of the output and of the present state, and their type. */
 oct_status oct_projected_infer(const oct_infer *c, const oct_projected_slots *at, oct_dtype type, oct_err *err);
 
-/* Plans all but the product, whose rows f32[batch * length][columns] are in the scratch: takes from s->scratch, which must be 0. */
-oct_status oct_projected_prepare(oct_projected *t, oct_step *s, const oct_projected_slots *at, const oct_prep *p, oct_err *err);
+/* Plans all but the product, whose rows f32[batch * length][columns] are in the scratch: takes from s->scratch, which
+ * must be 0. */
+oct_status oct_projected_prepare(oct_projected *t, oct_step *s, const oct_projected_slots *at, const oct_prep *p,
+                                 oct_err *err);
 
 static inline float *oct_projected_rows(const oct_projected *t, const oct_run *r)
 {

@@ -35,7 +35,8 @@ static void rows(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-oct_status oct_rope_run(const oct_rope *r, oct_pool *pool, const oct_heads *x, oct_attn_part y, const int64_t *at, oct_err *err)
+oct_status oct_rope_run(const oct_rope *r, oct_pool *pool, const oct_heads *x, oct_attn_part y, const int64_t *at,
+                        oct_err *err)
 {
     job j = { r, x, y, at };
     for (int64_t i = 0; i < x->batch * x->length; i++)

@@ -46,7 +46,8 @@ static oct_status widen(oct_graph *body, int in, const oct_shape *s, bool *chang
     return OCT_OK;
 }
 
-oct_status oct_body_infer(const oct_infer *c, oct_graph *body, size_t first, size_t from, int slot, size_t n, oct_err *err)
+oct_status oct_body_infer(const oct_infer *c, oct_graph *body, size_t first, size_t from, int slot, size_t n,
+                          oct_err *err)
 {
     /* Each round may widen a dimension; nested loops multiply rounds. */
     const int rounds = depth_of(c->g) < 3 ? 4 : 1;
@@ -66,7 +67,8 @@ oct_status oct_body_infer(const oct_infer *c, oct_graph *body, size_t first, siz
         for (size_t i = 0; i < n && first + i < body->n_input && from + i < body->n_output; i++) {
             const oct_shape none = { -1, NULL };
             bool last = !fits || r + 1 == rounds;
-            OCT_TRY(widen(body, body->input[first + i], last ? &none : &body->value[body->output[from + i]].shape, &changed, err));
+            OCT_TRY(widen(body, body->input[first + i], last ? &none : &body->value[body->output[from + i]].shape,
+                          &changed, err));
         }
         if (!changed)
             return OCT_OK;

@@ -11,7 +11,8 @@ static oct_status branch_of(const oct_node *n, const char *attr, oct_graph **bra
     if (!*branch)
         return oct_fail(err, OCT_EMALFORMED, "%s has no graph '%s'", n->op, attr);
     if ((int)(*branch)->n_output < n->n_out)
-        return oct_fail(err, OCT_EMALFORMED, "graph '%s' has %zu outputs; %d are wanted", attr, (*branch)->n_output, n->n_out);
+        return oct_fail(err, OCT_EMALFORMED, "graph '%s' has %zu outputs; %d are wanted", attr, (*branch)->n_output,
+                        n->n_out);
     return OCT_OK;
 }
 
@@ -84,8 +85,15 @@ static oct_status if_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_if = {
-    .type = "If", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = -1,
-    .infer = if_infer, .exec = if_exec,
+    .type = "If",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = -1,
+    .infer = if_infer,
+    .exec = if_exec,
 };
 
 /* ------------------------------------------------------------------ Loop */
@@ -102,8 +110,10 @@ static oct_status loop_parts_of(const oct_node *n, loop_parts *l, oct_err *err)
         return oct_fail(err, OCT_EMALFORMED, "Loop has no graph 'body'");
     l->states = n->n_in > 2 ? (size_t)n->n_in - 2 : 0;
     if (l->body->n_input != 2 + l->states || l->body->n_output < 1 + l->states)
-        return oct_fail(err, OCT_EMALFORMED, "with %zu loop-carried values its body should have %zu inputs and %zu outputs or more, "
-                        "not %zu and %zu", l->states, 2 + l->states, 1 + l->states, l->body->n_input, l->body->n_output);
+        return oct_fail(err, OCT_EMALFORMED,
+                        "with %zu loop-carried values its body should have %zu inputs and %zu outputs or more, "
+                        "not %zu and %zu",
+                        l->states, 2 + l->states, 1 + l->states, l->body->n_input, l->body->n_output);
     l->results = l->body->n_output - 1 - l->states;
     if ((size_t)n->n_out > l->states + l->results)
         return oct_fail(err, OCT_EMALFORMED, "%d outputs; its body makes %zu", n->n_out, l->states + l->results);
@@ -122,7 +132,8 @@ static oct_status loop_infer(const oct_infer *c, oct_err *err)
     for (size_t i = 0; i < l.states; i++) /* the input: no iteration may be made */
         OCT_TRY(oct_out_stacked(c, (int)i, &l.body->value[l.body->input[2 + i]], -1, (oct_dim){ -1, NULL }, err));
     for (size_t i = 0; i < l.results; i++)
-        OCT_TRY(oct_out_stacked(c, (int)(l.states + i), oct_body_output(l.body, 1 + l.states + i), 0, (oct_dim){ -1, NULL }, err));
+        OCT_TRY(oct_out_stacked(c, (int)(l.states + i), oct_body_output(l.body, 1 + l.states + i), 0,
+                                (oct_dim){ -1, NULL }, err));
     return OCT_OK;
 }
 
@@ -208,6 +219,13 @@ static oct_status loop_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_loop = {
-    .type = "Loop", .domain = "", .since = 1, .min_in = 0, .max_in = -1, .min_out = 0, .max_out = -1,
-    .infer = loop_infer, .exec = loop_exec,
+    .type = "Loop",
+    .domain = "",
+    .since = 1,
+    .min_in = 0,
+    .max_in = -1,
+    .min_out = 0,
+    .max_out = -1,
+    .infer = loop_infer,
+    .exec = loop_exec,
 };

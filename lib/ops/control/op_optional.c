@@ -23,8 +23,15 @@ static oct_status optional_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_optional = {
-    .type = "Optional", .domain = "", .since = 15, .min_in = 0, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = optional_infer, .exec = optional_exec,
+    .type = "Optional",
+    .domain = "",
+    .since = 15,
+    .min_in = 0,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = optional_infer,
+    .exec = optional_exec,
 };
 
 static oct_status has_infer(const oct_infer *c, oct_err *err)
@@ -41,8 +48,15 @@ static oct_status has_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_optional_has_element = {
-    .type = "OptionalHasElement", .domain = "", .since = 15, .min_in = 0, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = has_infer, .exec = has_exec,
+    .type = "OptionalHasElement",
+    .domain = "",
+    .since = 15,
+    .min_in = 0,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = has_infer,
+    .exec = has_exec,
 };
 
 static oct_status get_infer(const oct_infer *c, oct_err *err)
@@ -66,6 +80,13 @@ static oct_status get_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_optional_get_element = {
-    .type = "OptionalGetElement", .domain = "", .since = 15, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = get_infer, .exec = get_exec,
+    .type = "OptionalGetElement",
+    .domain = "",
+    .since = 15,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = get_infer,
+    .exec = get_exec,
 };

@@ -108,10 +108,10 @@ static oct_status scan_infer(const oct_infer *c, oct_err *err)
 /* The sequences of one run of the body: all states and scanned inputs; results pile up. */
 typedef struct sequence_run {
     const scan *s;
-    oct_datum **in;     /* states, scanned inputs as a whole */
-    oct_datum **part;   /* inputs of the body */
+    oct_datum **in;   /* states, scanned inputs as a whole */
+    oct_datum **part; /* inputs of the body */
     oct_datum **out;
-    oct_datum **piled;  /* [results] */
+    oct_datum **piled; /* [results] */
     int64_t length;
 } sequence_run;
 
@@ -145,7 +145,8 @@ static oct_status find_length(sequence_run *r, const int *axis, oct_err *err)
     for (size_t i = 0; i < r->s->scanned; i++) {
         int64_t n = r->in[r->s->states + i]->dims[axis[i]];
         if (i && n != r->length)
-            return oct_fail(err, OCT_EMALFORMED, "its scanned inputs have %lld and %lld parts", (long long)r->length, (long long)n);
+            return oct_fail(err, OCT_EMALFORMED, "its scanned inputs have %lld and %lld parts", (long long)r->length,
+                            (long long)n);
         r->length = n;
     }
     return OCT_OK;
@@ -157,7 +158,8 @@ static oct_status take_parts(sequence_run *r, const int *axis, int64_t at, oct_e
         oct_datum **part = &r->part[r->s->states + i];
         oct_datum_unref(*part);
         *part = NULL;
-        OCT_TRY(oct_datum_range(r->in[r->s->states + i], axis[i], r->s->back[i] ? r->length - 1 - at : at, 1, false, part, err));
+        OCT_TRY(oct_datum_range(r->in[r->s->states + i], axis[i], r->s->back[i] ? r->length - 1 - at : at, 1, false,
+                                part, err));
     }
     return OCT_OK;
 }
@@ -203,7 +205,8 @@ static oct_status exec_plain(oct_exec *x, const scan *s, sequence_run *r, oct_er
         give(x, i, oct_datum_ref(r->part[i]));
     for (size_t i = 0; i < s->results; i++) {
         oct_datum *stacked;
-        OCT_TRY(oct_datum_stack(r->piled[i], s->out_axis[i], s->out_back[i], oct_body_output(s->body, s->states + i), &stacked, err));
+        OCT_TRY(oct_datum_stack(r->piled[i], s->out_axis[i], s->out_back[i], oct_body_output(s->body, s->states + i),
+                                &stacked, err));
         give(x, s->states + i, stacked);
     }
     return OCT_OK;
@@ -219,10 +222,12 @@ static oct_status sample_length(const oct_exec *x, int64_t b, int64_t longest, i
     if (!l)
         return OCT_OK;
     if (l->kind != OCT_DATUM_TENSOR || l->t.dtype != OCT_S64 || l->t.rank != 1 || b >= l->dims[0])
-        return oct_fail(err, OCT_EMALFORMED, "the lengths of its sequences are no int64 tensor with one for each sample");
+        return oct_fail(err, OCT_EMALFORMED,
+                        "the lengths of its sequences are no int64 tensor with one for each sample");
     *length = ((const int64_t *)l->t.data)[b];
     if (*length < 0 || *length > longest)
-        return oct_fail(err, OCT_EMALFORMED, "a sequence of %lld parts in a tensor of %lld", (long long)*length, (long long)longest);
+        return oct_fail(err, OCT_EMALFORMED, "a sequence of %lld parts in a tensor of %lld", (long long)*length,
+                        (long long)longest);
     return OCT_OK;
 }
 
@@ -285,7 +290,8 @@ static oct_status exec_batched(oct_exec *x, const scan *s, oct_datum **all, oct_
     int64_t batch = -1;
     for (size_t i = 1; i <= n; i++) {
         const oct_datum *t = x->in[i];
-        if (!t || t->kind != OCT_DATUM_TENSOR || t->t.rank < (i > s->states ? 2 : 1) || (batch >= 0 && t->dims[0] != batch))
+        if (!t || t->kind != OCT_DATUM_TENSOR || t->t.rank < (i > s->states ? 2 : 1) ||
+            (batch >= 0 && t->dims[0] != batch))
             return oct_fail(err, OCT_EMALFORMED, "input %zu is missing, or no batch like the others", i);
         batch = t->dims[0];
     }
@@ -328,10 +334,26 @@ static oct_status scan_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 }
 
 const oct_op oct_op_scan_8 = {
-    .type = "Scan", .domain = "", .since = 8, .until = 8, .min_in = 0, .max_in = -1, .min_out = 1, .max_out = -1,
-    .infer = scan_infer, .exec = scan_exec, .raise = scan_raise,
+    .type = "Scan",
+    .domain = "",
+    .since = 8,
+    .until = 8,
+    .min_in = 0,
+    .max_in = -1,
+    .min_out = 1,
+    .max_out = -1,
+    .infer = scan_infer,
+    .exec = scan_exec,
+    .raise = scan_raise,
 };
 const oct_op oct_op_scan = {
-    .type = "Scan", .domain = "", .since = 9, .min_in = 0, .max_in = -1, .min_out = 1, .max_out = -1,
-    .infer = scan_infer, .exec = scan_exec,
+    .type = "Scan",
+    .domain = "",
+    .since = 9,
+    .min_in = 0,
+    .max_in = -1,
+    .min_out = 1,
+    .max_out = -1,
+    .infer = scan_infer,
+    .exec = scan_exec,
 };

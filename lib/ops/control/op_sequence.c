@@ -24,7 +24,8 @@ static oct_status check_tensor(const oct_exec *x, int slot, oct_err *err)
 }
 
 /* A position from input `slot`, counted from the end when negative; absent: as given. 0 <= *at < n + room. */
-static oct_status position(const oct_exec *x, int slot, size_t n, int64_t room, int64_t absent, int64_t *at, oct_err *err)
+static oct_status position(const oct_exec *x, int slot, size_t n, int64_t room, int64_t absent, int64_t *at,
+                           oct_err *err)
 {
     int64_t p = absent;
     bool given = slot < x->node->n_in && x->in[slot];
@@ -60,8 +61,15 @@ static oct_status construct_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_construct = {
-    .type = "SequenceConstruct", .domain = "", .since = 11, .min_in = 1, .max_in = -1, .min_out = 1, .max_out = 1,
-    .infer = construct_infer, .exec = construct_exec,
+    .type = "SequenceConstruct",
+    .domain = "",
+    .since = 11,
+    .min_in = 1,
+    .max_in = -1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = construct_infer,
+    .exec = construct_exec,
 };
 
 static oct_dtype empty_type(const oct_node *n)
@@ -83,8 +91,15 @@ static oct_status empty_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_empty = {
-    .type = "SequenceEmpty", .domain = "", .since = 11, .min_in = 0, .max_in = 0, .min_out = 1, .max_out = 1,
-    .infer = empty_infer, .exec = empty_exec,
+    .type = "SequenceEmpty",
+    .domain = "",
+    .since = 11,
+    .min_in = 0,
+    .max_in = 0,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = empty_infer,
+    .exec = empty_exec,
 };
 
 /* ------------------------------------------------------------------ reading */
@@ -106,8 +121,15 @@ static oct_status at_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_at = {
-    .type = "SequenceAt", .domain = "", .since = 11, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = at_infer, .exec = at_exec,
+    .type = "SequenceAt",
+    .domain = "",
+    .since = 11,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = at_infer,
+    .exec = at_exec,
 };
 
 static oct_status length_infer(const oct_infer *c, oct_err *err)
@@ -125,8 +147,15 @@ static oct_status length_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_length = {
-    .type = "SequenceLength", .domain = "", .since = 11, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = length_infer, .exec = length_exec,
+    .type = "SequenceLength",
+    .domain = "",
+    .since = 11,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = length_infer,
+    .exec = length_exec,
 };
 
 /* ------------------------------------------------------------------ changing */
@@ -160,8 +189,15 @@ static oct_status insert_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_insert = {
-    .type = "SequenceInsert", .domain = "", .since = 11, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = same_infer, .exec = insert_exec,
+    .type = "SequenceInsert",
+    .domain = "",
+    .since = 11,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = same_infer,
+    .exec = insert_exec,
 };
 
 static oct_status erase_infer(const oct_infer *c, oct_err *err)
@@ -185,8 +221,15 @@ static oct_status erase_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_erase = {
-    .type = "SequenceErase", .domain = "", .since = 11, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = erase_infer, .exec = erase_exec,
+    .type = "SequenceErase",
+    .domain = "",
+    .since = 11,
+    .min_in = 1,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = erase_infer,
+    .exec = erase_exec,
 };
 
 /* ------------------------------------------------------------------ from and to tensors */
@@ -205,13 +248,20 @@ static oct_status concat_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_concat_from_sequence = {
-    .type = "ConcatFromSequence", .domain = "", .since = 11, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = at_infer, .exec = concat_exec,
+    .type = "ConcatFromSequence",
+    .domain = "",
+    .since = 11,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = at_infer,
+    .exec = concat_exec,
 };
 
 /* The sizes of the parts: one size for all but a smaller last one, a list, or 1. */
 typedef struct split_sizes {
-    int64_t each;     /* 0: a list */
+    int64_t each; /* 0: a list */
     const oct_datum *list;
     size_t n;
 } split_sizes;
@@ -242,7 +292,8 @@ static oct_status split_sizes_of(const oct_exec *x, int64_t total, split_sizes *
         if (list_at(l, (size_t)i) < 0 || __builtin_add_overflow(sum, list_at(l, (size_t)i), &sum))
             return oct_fail(err, OCT_EMALFORMED, "a part of size %lld", (long long)list_at(l, (size_t)i));
     if (sum != total)
-        return oct_fail(err, OCT_EMALFORMED, "the sizes of its parts sum to %lld, not %lld", (long long)sum, (long long)total);
+        return oct_fail(err, OCT_EMALFORMED, "the sizes of its parts sum to %lld, not %lld", (long long)sum,
+                        (long long)total);
     *s = (split_sizes){ .list = l, .n = (size_t)l->t.count };
     return OCT_OK;
 }
@@ -273,8 +324,15 @@ static oct_status split_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_split_to_sequence = {
-    .type = "SplitToSequence", .domain = "", .since = 11, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = construct_infer, .exec = split_exec,
+    .type = "SplitToSequence",
+    .domain = "",
+    .since = 11,
+    .min_in = 1,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = construct_infer,
+    .exec = split_exec,
 };
 
 /* ------------------------------------------------------------------ SequenceMap */
@@ -285,8 +343,8 @@ static oct_status map_body(const oct_node *n, oct_graph **body, oct_err *err)
     if (!*body)
         return oct_fail(err, OCT_EMALFORMED, "SequenceMap has no graph 'body'");
     if ((int)(*body)->n_input != n->n_in || (int)(*body)->n_output < n->n_out)
-        return oct_fail(err, OCT_EMALFORMED, "its body has %zu inputs and %zu outputs; %d and %d are wanted", (*body)->n_input,
-                        (*body)->n_output, n->n_in, n->n_out);
+        return oct_fail(err, OCT_EMALFORMED, "its body has %zu inputs and %zu outputs; %d and %d are wanted",
+                        (*body)->n_input, (*body)->n_output, n->n_in, n->n_out);
     return OCT_OK;
 }
 
@@ -338,7 +396,8 @@ static oct_status map_exec(oct_exec *x, oct_err *err)
 {
     oct_graph *body;
     OCT_TRY(map_body(x->node, &body, err));
-    oct_datum **in = oct_calloc((size_t)x->node->n_in + 1, sizeof *in), **out = oct_calloc(body->n_output + 1, sizeof *out);
+    oct_datum **in = oct_calloc((size_t)x->node->n_in + 1, sizeof *in),
+              **out = oct_calloc(body->n_output + 1, sizeof *out);
     oct_status s = in && out ? map_all(x, body, in, out, err) : oct_nomem(err);
     oct_free(in);
     oct_release(out, body->n_output);
@@ -346,6 +405,13 @@ static oct_status map_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_map = {
-    .type = "SequenceMap", .domain = "", .since = 17, .min_in = 1, .max_in = -1, .min_out = 1, .max_out = -1,
-    .infer = map_infer, .exec = map_exec,
+    .type = "SequenceMap",
+    .domain = "",
+    .since = 17,
+    .min_in = 1,
+    .max_in = -1,
+    .min_out = 1,
+    .max_out = -1,
+    .infer = map_infer,
+    .exec = map_exec,
 };

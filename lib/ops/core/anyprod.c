@@ -12,13 +12,13 @@ typedef struct job {
     void *c;
 } job;
 
-#define ACCUMULATE(type, member, expr)                                   \
-    do {                                                                 \
-        const type f = *(const type *)left, *v = right;                  \
-        for (int64_t j = 0; j < n; j++) {                                \
-            const type s = sum.member[j];                                \
-            sum.member[j] = (expr);                                      \
-        }                                                                \
+#define ACCUMULATE(type, member, expr)                  \
+    do {                                                \
+        const type f = *(const type *)left, *v = right; \
+        for (int64_t j = 0; j < n; j++) {               \
+            const type s = sum.member[j];               \
+            sum.member[j] = (expr);                     \
+        }                                               \
     } while (0)
 
 static void part_of_row(const job *p, int64_t row, int64_t first)
@@ -31,8 +31,8 @@ static void part_of_row(const job *p, int64_t row, int64_t first)
         const void *left = oct_elem_load(p->t, p->a.data, row * p->a.row + x * p->a.col, 1, 1, &one);
         const void *right = oct_elem_load(p->t, p->b.data, x * p->b.row + first * p->b.col, p->b.col, n, &buffer);
         switch (dom) {
-        case OCT_DOM_F: ACCUMULATE(float, f, f * v[j] + s); break;
-        case OCT_DOM_D: ACCUMULATE(double, d, f * v[j] + s); break;
+        case OCT_DOM_F: ACCUMULATE(float, f, f *v[j] + s); break;
+        case OCT_DOM_D: ACCUMULATE(double, d, f *v[j] + s); break;
         default: ACCUMULATE(uint64_t, u, f * v[j] + s); break;
         }
     }
@@ -46,18 +46,18 @@ static void parts(void *arg, size_t begin, size_t end, size_t thread)
         part_of_row(p, (int64_t)i / p->parts, (int64_t)i % p->parts * WIDTH);
 }
 
-void oct_any_product(oct_pool *pool, oct_dtype t, int64_t m, int64_t n, int64_t k, oct_any_matrix a, oct_any_matrix b, void *c,
-                     int64_t ldc)
+void oct_any_product(oct_pool *pool, oct_dtype t, int64_t m, int64_t n, int64_t k, oct_any_matrix a, oct_any_matrix b,
+                     void *c, int64_t ldc)
 {
     job p = { t, n, k, ldc, (n + WIDTH - 1) / WIDTH, a, b, c };
     oct_pool_for(pool, (size_t)(m * p.parts), 4, parts, &p);
 }
 
-#define CLAMP(type, member)                                                         \
-    for (int64_t i = 0; i < n; i++) {                                               \
-        const type x = ((const type *)v)[i];                                        \
-        const double d = (double)x;                                                 \
-        out.member[i] = e->lo > d ? (type)e->lo : e->hi < d ? (type)e->hi : x;      \
+#define CLAMP(type, member)                                                    \
+    for (int64_t i = 0; i < n; i++) {                                          \
+        const type x = ((const type *)v)[i];                                   \
+        const double d = (double)x;                                            \
+        out.member[i] = e->lo > d ? (type)e->lo : e->hi < d ? (type)e->hi : x; \
     }
 
 void oct_any_clamp(const oct_epilogue *e, const oct_operand *t)

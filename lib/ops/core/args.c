@@ -63,7 +63,8 @@ oct_status oct_step_types(const oct_step *s, oct_dtype t, uint32_t others, oct_e
 {
     for (int i = 0; i < s->n_in; i++)
         if (s->in[i] != NULL && s->in[i]->dtype != t && !(others >> i & 1))
-            return oct_fail(err, OCT_EUNSUPPORTED, "input %d is %s, expected %s", i, oct_dtype_name(s->in[i]->dtype), oct_dtype_name(t));
+            return oct_fail(err, OCT_EUNSUPPORTED, "input %d is %s, expected %s", i, oct_dtype_name(s->in[i]->dtype),
+                            oct_dtype_name(t));
     return OCT_OK;
 }
 
@@ -142,8 +143,8 @@ oct_status oct_raise_float(oct_graph *g, int node, const char *attr, int slot, o
     return set_arg(g, node, attr, slot, value, err);
 }
 
-oct_status oct_raise_node(oct_graph *g, const char *op, int before, int a, int b, const char *base, oct_dtype t, int *out, int *node,
-                          oct_err *err)
+oct_status oct_raise_node(oct_graph *g, const char *op, int before, int a, int b, const char *base, oct_dtype t,
+                          int *out, int *node, oct_err *err)
 {
     OCT_TRY(oct_graph_add_node(g, op, "", "", b < 0 ? 1 : 2, 1, before, node, err));
     OCT_TRY(oct_graph_set_input(g, *node, 0, a, err));
@@ -182,11 +183,13 @@ oct_status oct_raise_early(oct_graph *g, int node, int64_t from, oct_err *err)
     const oct_node *n = &g->node[node];
     if (from != 6 || n->n_in < 2 || n->in[0] < 0 || n->in[1] < 0)
         return OCT_OK;
-    const int b = n->in[1], rank = g->value[b].shape.rank, tail = oct_early_tail(n, from, g->value[n->in[0]].shape.rank, rank);
+    const int b = n->in[1], rank = g->value[b].shape.rank,
+              tail = oct_early_tail(n, from, g->value[n->in[0]].shape.rank, rank);
     int64_t axes[OCT_MAX_RANK];
     int unsqueeze, wide;
     if (tail < 0 || rank + tail > OCT_MAX_RANK)
-        return oct_fail(err, OCT_EUNSUPPORTED, "opset 6: which dimensions input 1 lies at depends on ranks that are not known");
+        return oct_fail(err, OCT_EUNSUPPORTED,
+                        "opset 6: which dimensions input 1 lies at depends on ranks that are not known");
     oct_node_drop_attr(g, node, "axis");
     oct_node_drop_attr(g, node, "broadcast");
     if (tail == 0)

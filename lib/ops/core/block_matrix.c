@@ -16,8 +16,11 @@ oct_nbits_form oct_blocks_form(const oct_quant *q, const int64_t dims[2])
     bool whole = middle_of(q->dtype) == 0;
     for (int i = 0; i < q->n && !whole; i++)
         whole = q->zp[i] != 0;
-    return (oct_nbits_form){ .n = (size_t)dims[1 - q->axis], .k = (size_t)dims[q->axis], .bits = oct_dtype_bits(q->dtype),
-                             .block = (size_t)q->block, .zero = whole ? OCT_NBITS_WHOLE : OCT_NBITS_MIDDLE,
+    return (oct_nbits_form){ .n = (size_t)dims[1 - q->axis],
+                             .k = (size_t)dims[q->axis],
+                             .bits = oct_dtype_bits(q->dtype),
+                             .block = (size_t)q->block,
+                             .zero = whole ? OCT_NBITS_WHOLE : OCT_NBITS_MIDDLE,
                              .bytes = q->bytes };
 }
 
@@ -36,10 +39,12 @@ static void put_qval(uint8_t *qvals, int bits, size_t i, int qval)
     qvals[i / per] |= (uint8_t)((unsigned)qval << i % per * (size_t)bits);
 }
 
-oct_status oct_blocks_weights(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_nbits_weights *w, oct_err *err)
+oct_status oct_blocks_weights(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_nbits_weights *w,
+                              oct_err *err)
 {
     const size_t blocks = oct_nbits_blocks(f), column = oct_nbits_column_bytes(f), zero_bytes = oct_nbits_zero_bytes(f);
-    const bool given = q->qvals->rank == 3, transposed = given || q->axis == 1; /* quantized values are by columns; scales and zero points are */
+    const bool given = q->qvals->rank == 3,
+               transposed = given || q->axis == 1; /* quantized values are by columns; scales and zero points are */
     const int middle = middle_of(q->dtype);
     uint8_t *qvals = given ? NULL : oct_arena_calloc(a, f->n, column);
     float *scale = transposed ? NULL : oct_arena_calloc(a, f->n * blocks, sizeof *scale);
@@ -48,13 +53,16 @@ oct_status oct_blocks_weights(const oct_quant *q, const oct_nbits_form *f, oct_a
         return oct_nomem(err);
     for (size_t j = 0; j < f->n; j++) {
         for (size_t i = 0; qvals && i < f->k; i++)
-            put_qval(qvals + j * column, f->bits, i, qval_of(q->qvals, transposed ? j * f->k + i : i * f->n + j) + middle);
+            put_qval(qvals + j * column, f->bits, i,
+                     qval_of(q->qvals, transposed ? j * f->k + i : i * f->n + j) + middle);
         for (size_t i = 0; scale && i < blocks; i++)
             scale[j * blocks + i] = q->scale[i * f->n + j];
         for (size_t i = 0; zero && i < blocks; i++)
             put_qval(zero + j * zero_bytes, f->bits, i, q->zp[transposed ? j * blocks + i : i * f->n + j] + middle);
     }
-    *w = (oct_nbits_weights){ .qvals = given ? q->qvals->data : qvals, .scale = transposed ? q->scale : scale, .zero = zero };
+    *w = (oct_nbits_weights){ .qvals = given ? q->qvals->data : qvals,
+                              .scale = transposed ? q->scale : scale,
+                              .zero = zero };
     return OCT_OK;
 }
 
@@ -66,7 +74,8 @@ static int get_qval(const uint8_t *qvals, int bits, size_t i)
 }
 
 /* A packed tensor of the type of quantized values, all 0. */
-static oct_status new_packed(const oct_quant *q, const int64_t dims[2], oct_arena *a, const oct_tensor **t, uint8_t **bytes, oct_err *err)
+static oct_status new_packed(const oct_quant *q, const int64_t dims[2], oct_arena *a, const oct_tensor **t,
+                             uint8_t **bytes, oct_err *err)
 {
     oct_tensor *made;
     OCT_TRY(oct_tensor_new(a, q->dtype, 2, dims, &made, err));
@@ -75,26 +84,32 @@ static oct_status new_packed(const oct_quant *q, const int64_t dims[2], oct_aren
     return OCT_OK;
 }
 
-static oct_status qvals_as_elements(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, const oct_tensor **qvals, oct_err *err)
+static oct_status qvals_as_elements(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, const oct_tensor **qvals,
+                                    oct_err *err)
 {
     const bool rows = q->axis == 1;
     uint8_t *to;
-    OCT_TRY(new_packed(q, (int64_t[]){ (int64_t)(rows ? f->n : f->k), (int64_t)(rows ? f->k : f->n) }, a, qvals, &to, err));
+    OCT_TRY(
+        new_packed(q, (int64_t[]){ (int64_t)(rows ? f->n : f->k), (int64_t)(rows ? f->k : f->n) }, a, qvals, &to, err));
     for (size_t j = 0; j < f->n; j++) {
         const uint8_t *column = (const uint8_t *)q->qvals->data + j * oct_nbits_column_bytes(f);
         for (size_t i = 0; i < f->k; i++) /* the middle's bit tells signed quantized values from those told from 0 up */
-            put_qval(to, f->bits, rows ? j * f->k + i : i * f->n + j, get_qval(column, f->bits, i) ^ middle_of(q->dtype));
+            put_qval(to, f->bits, rows ? j * f->k + i : i * f->n + j,
+                     get_qval(column, f->bits, i) ^ middle_of(q->dtype));
     }
     return OCT_OK;
 }
 
-oct_status oct_blocks_elements(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_block_elements *e, oct_err *err)
+oct_status oct_blocks_elements(const oct_quant *q, const oct_nbits_form *f, oct_arena *a, oct_block_elements *e,
+                               oct_err *err)
 {
     const size_t n = f->n, blocks = oct_nbits_blocks(f);
     const bool rows = q->axis == 1, given = q->qvals->rank == 2, moves = !given && !rows;
     float *scale = moves ? oct_arena_calloc(a, n * blocks, sizeof *scale) : NULL;
     uint8_t *zero = NULL;
-    *e = (oct_block_elements){ q->qvals, moves ? scale : q->scale, NULL, { (int64_t)(rows ? n : blocks), (int64_t)(rows ? blocks : n) } };
+    *e = (oct_block_elements){
+        q->qvals, moves ? scale : q->scale, NULL, { (int64_t)(rows ? n : blocks), (int64_t)(rows ? blocks : n) }
+    };
     if (moves && !scale)
         return oct_nomem(err);
     if (!given)
@@ -115,7 +130,10 @@ oct_status oct_blocks_elements(const oct_quant *q, const oct_nbits_form *f, oct_
 oct_dtype oct_blocks_dtype(const oct_nbits_form *f)
 {
     const bool whole = f->zero == OCT_NBITS_WHOLE;
-    return f->bits == 2 ? (whole ? OCT_U2 : OCT_S2) : f->bits == 4 ? (whole ? OCT_U4 : OCT_S4) : whole ? OCT_U8 : OCT_S8;
+    return f->bits == 2   ? (whole ? OCT_U2 : OCT_S2)
+           : f->bits == 4 ? (whole ? OCT_U4 : OCT_S4)
+           : whole        ? OCT_U8
+                          : OCT_S8;
 }
 
 void oct_blocks_zero_points(const oct_nbits_form *f, const uint8_t *packed, int32_t *zp)

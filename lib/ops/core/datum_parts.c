@@ -22,7 +22,8 @@ static oct_status own_strings(oct_datum **x, oct_err *err)
     return s;
 }
 
-oct_status oct_datum_range(const oct_datum *x, int axis, int64_t at, int64_t n, bool keep_dim, oct_datum **out, oct_err *err)
+oct_status oct_datum_range(const oct_datum *x, int axis, int64_t at, int64_t n, bool keep_dim, oct_datum **out,
+                           oct_err *err)
 {
     const int64_t outer = oct_product(x->dims, axis), inner = oct_product(x->dims + axis + 1, x->t.rank - axis - 1);
     int64_t dims[OCT_MAX_RANK];
@@ -51,7 +52,8 @@ static oct_status check_alike(const oct_datum *parts, oct_err *err)
         const oct_datum *b = parts->at[i];
         if (b->kind != OCT_DATUM_TENSOR || b->t.dtype != a->t.dtype || b->t.rank != a->t.rank ||
             memcmp(a->dims, b->dims, (size_t)a->t.rank * sizeof *a->dims) != 0)
-            return oct_fail(err, OCT_EMALFORMED, "tensor %zu of those to be stacked has another shape or type than the first", i);
+            return oct_fail(err, OCT_EMALFORMED,
+                            "tensor %zu of those to be stacked has another shape or type than the first", i);
     }
     return OCT_OK;
 }
@@ -72,7 +74,8 @@ static oct_status stack_none(int64_t axis, const oct_value *like, oct_datum **ou
     return oct_datum_tensor(t, rank + 1, dims, out, err);
 }
 
-oct_status oct_datum_stack(const oct_datum *parts, int64_t axis, bool reversed, const oct_value *like, oct_datum **out, oct_err *err)
+oct_status oct_datum_stack(const oct_datum *parts, int64_t axis, bool reversed, const oct_value *like, oct_datum **out,
+                           oct_err *err)
 {
     int rank = parts->n ? parts->at[0]->t.rank : like && like->shape.rank >= 0 ? like->shape.rank : 0, to_axis;
     OCT_TRY(oct_axis(axis, rank + 1, &to_axis, err));
@@ -109,7 +112,8 @@ static oct_status check_joinable(const oct_datum *parts, int axis, int64_t *sum,
         for (int k = 0; same && k < a->t.rank; k++)
             same = k == axis || a->dims[k] == b->dims[k];
         if (!same || __builtin_add_overflow(*sum, b->dims[axis], sum))
-            return oct_fail(err, OCT_EMALFORMED, "tensor %zu of the sequence does not fit the first along axis %d", i, axis);
+            return oct_fail(err, OCT_EMALFORMED, "tensor %zu of the sequence does not fit the first along axis %d", i,
+                            axis);
     }
     return OCT_OK;
 }
@@ -124,7 +128,8 @@ oct_status oct_datum_concat(const oct_datum *parts, int64_t axis, oct_datum **ou
     int to_axis;
     OCT_TRY(oct_axis(axis, a->t.rank, &to_axis, err));
     if (a->t.rank < 1 || !size)
-        return oct_fail(err, OCT_EUNSUPPORTED, "tensors of %s and %d dimensions cannot be joined", oct_dtype_name(a->t.dtype), a->t.rank);
+        return oct_fail(err, OCT_EUNSUPPORTED, "tensors of %s and %d dimensions cannot be joined",
+                        oct_dtype_name(a->t.dtype), a->t.rank);
     memcpy(dims, a->dims, sizeof dims);
     OCT_TRY(check_joinable(parts, to_axis, &dims[to_axis], err));
     OCT_TRY(oct_datum_tensor(a->t.dtype, a->t.rank, dims, out, err));

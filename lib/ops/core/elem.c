@@ -11,10 +11,8 @@ oct_dom oct_dom_of(oct_dtype t)
     switch (t) {
     case OCT_F32:
     case OCT_F16:
-    case OCT_BF16:
-        return OCT_DOM_F;
-    case OCT_F64:
-        return OCT_DOM_D;
+    case OCT_BF16: return OCT_DOM_F;
+    case OCT_F64: return OCT_DOM_D;
     case OCT_U8:
     case OCT_S8:
     case OCT_U16:
@@ -22,12 +20,9 @@ oct_dom oct_dom_of(oct_dtype t)
     case OCT_S32:
     case OCT_S64:
     case OCT_U32:
-    case OCT_BOOL:
-        return OCT_DOM_I;
-    case OCT_U64:
-        return OCT_DOM_U;
-    default:
-        return OCT_DOM_NONE;
+    case OCT_BOOL: return OCT_DOM_I;
+    case OCT_U64: return OCT_DOM_U;
+    default: return OCT_DOM_NONE;
     }
 }
 
@@ -42,13 +37,13 @@ static bool is_own_domain(oct_dtype t)
     return t == OCT_F32 || t == OCT_F64 || t == OCT_S64 || t == OCT_U64;
 }
 
-#define LOAD(type, member, expr)                            \
-    do {                                                    \
-        const type *p = (const type *)base + offset;        \
-        for (int64_t k = 0; k < n; k++) {                   \
-            type x = p[k * stride];                         \
-            buf->member[k] = (expr);                        \
-        }                                                   \
+#define LOAD(type, member, expr)                     \
+    do {                                             \
+        const type *p = (const type *)base + offset; \
+        for (int64_t k = 0; k < n; k++) {            \
+            type x = p[k * stride];                  \
+            buf->member[k] = (expr);                 \
+        }                                            \
     } while (0)
 
 /* Repeats the first element. */
@@ -119,50 +114,50 @@ static uint64_t uint_of_double(double x)
     return x >= 9223372036854775808.0 ? (uint64_t)x : (uint64_t)oct_int_of_double(x);
 }
 
-#define STORE(type, stype, expr)                            \
-    do {                                                    \
-        type *p = (type *)base + offset;                    \
-        const stype *v = values;                            \
-        for (int64_t k = 0; k < n; k++) {                   \
-            stype x = v[k];                                 \
-            p[k * stride] = (type)(expr);                   \
-        }                                                   \
+#define STORE(type, stype, expr)          \
+    do {                                  \
+        type *p = (type *)base + offset;  \
+        const stype *v = values;          \
+        for (int64_t k = 0; k < n; k++) { \
+            stype x = v[k];               \
+            p[k * stride] = (type)(expr); \
+        }                                 \
     } while (0)
 
-#define STORE_FROM_FLOAT(stype, to_f32)                             \
-    switch (t) {                                                    \
-    case OCT_F32: STORE(float, stype, x); break;                    \
+#define STORE_FROM_FLOAT(stype, to_f32)                                    \
+    switch (t) {                                                           \
+    case OCT_F32: STORE(float, stype, x); break;                           \
     case OCT_F16: STORE(uint16_t, stype, oct_f32_to_f16(to_f32)); break;   \
     case OCT_BF16: STORE(uint16_t, stype, oct_f32_to_bf16(to_f32)); break; \
-    case OCT_F64: STORE(double, stype, x); break;                   \
-    case OCT_BOOL: STORE(uint8_t, stype, x != 0); break;            \
-    case OCT_U8: STORE(uint8_t, stype, oct_int_of_double(x)); break;    \
-    case OCT_S8: STORE(int8_t, stype, oct_int_of_double(x)); break;     \
-    case OCT_U16: STORE(uint16_t, stype, oct_int_of_double(x)); break;  \
-    case OCT_S16: STORE(int16_t, stype, oct_int_of_double(x)); break;   \
-    case OCT_S32: STORE(int32_t, stype, oct_int_of_double(x)); break;   \
-    case OCT_U32: STORE(uint32_t, stype, oct_int_of_double(x)); break;  \
-    case OCT_S64: STORE(int64_t, stype, oct_int_of_double(x)); break;   \
-    case OCT_U64: STORE(uint64_t, stype, uint_of_double(x)); break; \
-    default: break;                                                 \
+    case OCT_F64: STORE(double, stype, x); break;                          \
+    case OCT_BOOL: STORE(uint8_t, stype, x != 0); break;                   \
+    case OCT_U8: STORE(uint8_t, stype, oct_int_of_double(x)); break;       \
+    case OCT_S8: STORE(int8_t, stype, oct_int_of_double(x)); break;        \
+    case OCT_U16: STORE(uint16_t, stype, oct_int_of_double(x)); break;     \
+    case OCT_S16: STORE(int16_t, stype, oct_int_of_double(x)); break;      \
+    case OCT_S32: STORE(int32_t, stype, oct_int_of_double(x)); break;      \
+    case OCT_U32: STORE(uint32_t, stype, oct_int_of_double(x)); break;     \
+    case OCT_S64: STORE(int64_t, stype, oct_int_of_double(x)); break;      \
+    case OCT_U64: STORE(uint64_t, stype, uint_of_double(x)); break;        \
+    default: break;                                                        \
     }
 
-#define STORE_FROM_INT(stype)                                       \
-    switch (t) {                                                    \
-    case OCT_F32: STORE(float, stype, x); break;                    \
+#define STORE_FROM_INT(stype)                                                \
+    switch (t) {                                                             \
+    case OCT_F32: STORE(float, stype, x); break;                             \
     case OCT_F16: STORE(uint16_t, stype, oct_f32_to_f16((float)x)); break;   \
     case OCT_BF16: STORE(uint16_t, stype, oct_f32_to_bf16((float)x)); break; \
-    case OCT_F64: STORE(double, stype, x); break;                   \
-    case OCT_BOOL: STORE(uint8_t, stype, x != 0); break;            \
-    case OCT_U8: STORE(uint8_t, stype, x); break;                   \
-    case OCT_S8: STORE(int8_t, stype, x); break;                    \
-    case OCT_U16: STORE(uint16_t, stype, x); break;                 \
-    case OCT_S16: STORE(int16_t, stype, x); break;                  \
-    case OCT_S32: STORE(int32_t, stype, x); break;                  \
-    case OCT_U32: STORE(uint32_t, stype, x); break;                 \
-    case OCT_S64: STORE(int64_t, stype, x); break;                  \
-    case OCT_U64: STORE(uint64_t, stype, x); break;                 \
-    default: break;                                                 \
+    case OCT_F64: STORE(double, stype, x); break;                            \
+    case OCT_BOOL: STORE(uint8_t, stype, x != 0); break;                     \
+    case OCT_U8: STORE(uint8_t, stype, x); break;                            \
+    case OCT_S8: STORE(int8_t, stype, x); break;                             \
+    case OCT_U16: STORE(uint16_t, stype, x); break;                          \
+    case OCT_S16: STORE(int16_t, stype, x); break;                           \
+    case OCT_S32: STORE(int32_t, stype, x); break;                           \
+    case OCT_U32: STORE(uint32_t, stype, x); break;                          \
+    case OCT_S64: STORE(int64_t, stype, x); break;                           \
+    case OCT_U64: STORE(uint64_t, stype, x); break;                          \
+    default: break;                                                          \
     }
 
 void oct_elem_store(oct_dtype t, void *base, int64_t offset, int64_t stride, int64_t n, oct_dom from,
@@ -219,10 +214,8 @@ uint64_t oct_elem_key(const oct_operand *t, int64_t i)
         d = d == 0 ? 0 : d;
         memcpy(&bits, &d, sizeof bits);
         return bits & top ? ~bits : bits | top;
-    case OCT_DOM_U:
-        return *(const uint64_t *)v;
-    default:
-        return (uint64_t)*(const int64_t *)v ^ top;
+    case OCT_DOM_U: return *(const uint64_t *)v;
+    default: return (uint64_t) * (const int64_t *)v ^ top;
     }
 }
 
@@ -232,7 +225,8 @@ uint32_t oct_elem_overwrites(const oct_step *s, int n)
     uint32_t bits = 0;
     for (int i = 0; i < n && i < s->n_in; i++) {
         const oct_operand *x = s->in[i];
-        if (x && x->dtype == y->dtype && x->count == y->count && x->layout == y->layout && (x->rank == y->rank || x->layout == OCT_LAYOUT_PLAIN))
+        if (x && x->dtype == y->dtype && x->count == y->count && x->layout == y->layout &&
+            (x->rank == y->rank || x->layout == OCT_LAYOUT_PLAIN))
             bits |= 1u << i;
     }
     return bits;

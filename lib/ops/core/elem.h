@@ -42,8 +42,8 @@ uint64_t oct_elem_key(const oct_operand *t, int64_t i);
 /* Bytes of one element; 0 for packed types and strings. */
 size_t oct_elem_size(oct_dtype t);
 
-/* oct_step.overwrites of an operator that goes through its first n inputs and output 0 element by element: those that lie as the
- * output does. */
+/* oct_step.overwrites of an operator that goes through its first n inputs and output 0 element by element: those that
+ * lie as the output does. */
 uint32_t oct_elem_overwrites(const oct_step *s, int n);
 
 #endif

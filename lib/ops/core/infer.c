@@ -98,8 +98,8 @@ oct_status oct_out_shape(const oct_infer *c, int slot, int rank, const oct_dim *
     if (!v || rank < 0)
         return OCT_OK;
     if (rank > OCT_MAX_RANK)
-        return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' would have %d dimensions; at most %d are supported", v->name,
-                        rank, OCT_MAX_RANK);
+        return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' would have %d dimensions; at most %d are supported",
+                        v->name, rank, OCT_MAX_RANK);
     oct_dim merged[OCT_MAX_RANK];
     bool declared = v->shape.rank == rank;
     for (int i = 0; i < rank; i++) {
@@ -212,7 +212,8 @@ oct_status oct_broadcast_dims(const oct_shape *a, const oct_shape *b, int *rank,
 oct_status oct_axis(int64_t axis, int rank, int *out, oct_err *err)
 {
     if (axis < -rank || axis >= (rank ? rank : 1))
-        return oct_fail(err, OCT_EMALFORMED, "axis %lld is outside of a tensor with %d dimensions", (long long)axis, rank);
+        return oct_fail(err, OCT_EMALFORMED, "axis %lld is outside of a tensor with %d dimensions", (long long)axis,
+                        rank);
     *out = (int)(axis < 0 ? axis + rank : axis);
     return OCT_OK;
 }

@@ -153,12 +153,12 @@ typedef struct unit16 {
     uint64_t v[2];
 } unit16;
 
-#define COPY_STRIDED(type)                                          \
-    do {                                                            \
-        type *dst = (type *)c->dst + o[0];                          \
-        const type *src = (const type *)c->src + o[1];              \
-        for (int64_t i = 0; i < n; i++)                             \
-            dst[i * s[0]] = src[i * s[1]];                          \
+#define COPY_STRIDED(type)                             \
+    do {                                               \
+        type *dst = (type *)c->dst + o[0];             \
+        const type *src = (const type *)c->src + o[1]; \
+        for (int64_t i = 0; i < n; i++)                \
+            dst[i * s[0]] = src[i * s[1]];             \
     } while (0)
 
 static void copy_row(void *arg, const int64_t *o, const int64_t *s, int64_t n)
@@ -196,7 +196,8 @@ static bool is_transposition(const oct_nd *d, size_t size)
     bool turned = false;
     for (int i = 0; i < last; i++)
         turned |= d->stride[1][i] == 1 && d->stride[0][i] > 0 && d->dims[i] >= LEAST;
-    return turned && size <= 8 && d->rank <= OCT_LAYOUT_RANK && d->stride[0][last] == 1 && d->stride[1][last] > 1 && d->dims[last] >= LEAST;
+    return turned && size <= 8 && d->rank <= OCT_LAYOUT_RANK && d->stride[0][last] == 1 && d->stride[1][last] > 1 &&
+           d->dims[last] >= LEAST;
 }
 
 void oct_nd_copy(oct_nd *d, oct_pool *pool, void *dst, const void *src, size_t size, const uint8_t *table)

@@ -1,4 +1,5 @@
-/* Runs one node on tensors that are there: constant folding, steps between planned stages, tests of operators without a plan. */
+/* Runs one node on tensors that are there: constant folding, steps between planned stages, tests of operators without a
+ * plan. */
 #include "kernels/layout.h"
 #include "ops/op.h"
 
@@ -51,7 +52,8 @@ static oct_status make_outputs(const oct_graph *g, const oct_step *s, const resu
         oct_operand *t = s->out[i];
         if (!t)
             continue;
-        if (!oct_count(t->dims, t->rank, &t->count) || !oct_dtype_bytes(t->dtype, t->count, &bytes) || bytes > to->max_bytes)
+        if (!oct_count(t->dims, t->rank, &t->count) || !oct_dtype_bytes(t->dtype, t->count, &bytes) ||
+            bytes > to->max_bytes)
             return oct_fail(err, OCT_EUNSUPPORTED, "'%s' would be too large", g->value[t->value].name);
         OCT_TRY(to->make(to->arg, i, t, &t->data, err));
     }
@@ -129,7 +131,8 @@ static oct_status run_measured(const oct_graph *g, oct_step *s, const results *t
     return oct_step_run(s, &r, err);
 }
 
-static oct_status run_known(const oct_graph *g, oct_step *s, const results *to, const oct_run *how, oct_arena *temp, oct_err *err)
+static oct_status run_known(const oct_graph *g, oct_step *s, const results *to, const oct_run *how, oct_arena *temp,
+                            oct_err *err)
 {
     void **plain = oct_arena_calloc(temp, (size_t)s->n_out + 1, sizeof *plain);
     oct_run r;
@@ -214,7 +217,8 @@ static oct_status make_datum(void *arg, int slot, const oct_operand *like, void 
 static const oct_dtype stand_in = OCT_C128;
 _Static_assert(sizeof(oct_str) == 16, "a string is as long as a complex number of two doubles");
 
-static oct_status input_tensor(const oct_op *op, const oct_datum *x, int slot, oct_arena *a, const oct_tensor **out, oct_err *err)
+static oct_status input_tensor(const oct_op *op, const oct_datum *x, int slot, oct_arena *a, const oct_tensor **out,
+                               oct_err *err)
 {
     *out = &x->t;
     if (x->kind == OCT_DATUM_TENSOR && x->t.dtype != OCT_STRING)
@@ -279,7 +283,8 @@ static oct_status own_strings(oct_datum *const *in, int n_in, oct_datum **out, i
     return OCT_OK;
 }
 
-oct_status oct_op_run_alone(const oct_graph *g, int node, oct_datum *const *in, oct_datum **out, const oct_run *how, oct_err *err)
+oct_status oct_op_run_alone(const oct_graph *g, int node, oct_datum *const *in, oct_datum **out, const oct_run *how,
+                            oct_err *err)
 {
     oct_graph *one = oct_graph_create();
     results to = { make_datum, out, SIZE_MAX };

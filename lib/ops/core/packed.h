@@ -1,7 +1,7 @@
 /* lib/ops/core/packed.h -- packed weights that plans share.
  *
- * Several plans of one model pack the same bytes: plans of two threads that calibrate, or of candidates that differ only in their
- * activations. Equal packed weights are kept once in the process, as long as a plan refers to them. */
+ * Several plans of one model pack the same bytes: plans of two threads that calibrate, or of candidates that differ
+ * only in their activations. Equal packed weights are kept once in the process, as long as a plan refers to them. */
 #ifndef OCT_OPS_PACKED_H
 #define OCT_OPS_PACKED_H
 
@@ -15,7 +15,8 @@ typedef struct oct_packed_refs {
 
 /* To be called in prepare: memory to pack `size` bytes into, aligned to 64; NULL: out of memory. */
 void *oct_packed_new(const oct_prep *p, size_t size);
-/* To be called once that memory is filled: returns where the bytes are from now on. They must not be changed any more. */
+/* To be called once that memory is filled: returns where the bytes are from now on. They must not be changed any
+ * more. */
 void *oct_packed_done(const oct_prep *p, void *packed, size_t size);
 
 /* Drops all references of a plan. */

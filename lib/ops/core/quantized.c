@@ -48,7 +48,9 @@ static bool describe(const oct_graph *g, int value, int rank, oct_operand *t)
 {
     const oct_value *v = &g->value[value];
     const oct_tensor *data = v->quant && v->quant->qvals ? v->quant->qvals : v->constant;
-    *t = (oct_operand){ .dtype = v->quant ? v->quant->dtype : v->dtype, .rank = v->shape.rank, .count = 1, .q = v->quant, .value = value };
+    *t = (oct_operand){
+        .dtype = v->quant ? v->quant->dtype : v->dtype, .rank = v->shape.rank, .count = 1, .q = v->quant, .value = value
+    };
     if (t->rank < 0)
         t->rank = rank;
     if (t->rank < 0 || t->rank > OCT_MAX_RANK)
@@ -60,13 +62,16 @@ static bool describe(const oct_graph *g, int value, int rank, oct_operand *t)
     return oct_count(t->dims, t->rank, &t->count);
 }
 
-/* Which inputs must be quantized values is for integer() to say; outputs that stay real are of products, whose sums are worth more than a step. */
+/* Which inputs must be quantized values is for integer() to say; outputs that stay real are of products, whose sums are
+ * worth more than a step. */
 static bool runs_on_qvals(const oct_graph *g, int node, question *a)
 {
     const oct_node *n = &g->node[node];
     const oct_op *op = a->s.op;
-    /* Elements of sequences have shapes that nothing says; those of a product have the rank of its weights, or one that does not matter. */
-    const int rank = op->quant == OCT_QUANT_WEIGHTED && n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].shape.rank : -1;
+    /* Elements of sequences have shapes that nothing says; those of a product have the rank of its weights, or one that
+     * does not matter. */
+    const int rank =
+        op->quant == OCT_QUANT_WEIGHTED && n->n_in > 1 && n->in[1] >= 0 ? g->value[n->in[1]].shape.rank : -1;
     for (int i = 0; i < n->n_in + n->n_out; i++) {
         oct_operand **slot = i < n->n_in ? &a->s.in[i] : &a->s.out[i - n->n_in];
         int v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
@@ -107,13 +112,15 @@ static bool is_byte(const oct_quant *q)
 /* A * B + C with nothing else to it. */
 static bool is_plain_gemm(const oct_node *n)
 {
-    return !oct_node_int(n, "transA", 0) && oct_node_float(n, "alpha", 1.0f) == 1.0f && oct_node_float(n, "beta", 1.0f) == 1.0f;
+    return !oct_node_int(n, "transA", 0) && oct_node_float(n, "alpha", 1.0f) == 1.0f &&
+           oct_node_float(n, "beta", 1.0f) == 1.0f;
 }
 
 bool oct_is_row(const oct_graph *g, int value, int64_t columns, int rank)
 {
     const oct_tensor *t = value >= 0 && !g->value[value].quant ? g->value[value].constant : NULL;
-    return t && t->data && t->dtype == OCT_F32 && t->rank >= 1 && t->rank <= rank && t->count == columns && t->dims[t->rank - 1] == columns;
+    return t && t->data && t->dtype == OCT_F32 && t->rank >= 1 && t->rank <= rank && t->count == columns &&
+           t->dims[t->rank - 1] == columns;
 }
 
 static bool is_dynamic_product(const oct_graph *g, const oct_node *n)
@@ -122,7 +129,8 @@ static bool is_dynamic_product(const oct_graph *g, const oct_node *n)
     const bool gemm = oct_is_op(n, "Gemm"), transposed = gemm && oct_node_int(n, "transB", 0);
     const int rank = w->shape.rank, axis = transposed ? 0 : rank - 1;
     const oct_quant *q = w->quant;
-    if ((!gemm && !oct_is_op(n, "MatMul")) || !is_byte(q) || q->n == 0 || q->block || rank < 2 || g->value[n->out[0]].dtype != OCT_F32)
+    if ((!gemm && !oct_is_op(n, "MatMul")) || !is_byte(q) || q->n == 0 || q->block || rank < 2 ||
+        g->value[n->out[0]].dtype != OCT_F32)
         return false;
     if ((transposed && !q->qvals) || (q->n > 1 && q->axis != axis))
         return false;
@@ -136,13 +144,15 @@ static bool is_recurrent_matrix(const oct_value *v)
     if (!is_byte(q) || !q->qvals || q->qvals->rank != 3)
         return false;
     const int64_t *d = q->qvals->dims;
-    return q->block ? q->axis == 2 && q->block == d[2] && q->n == d[0] * d[1] : q->n == d[0] && (q->n == 1 || q->axis == 0);
+    return q->block ? q->axis == 2 && q->block == d[2] && q->n == d[0] * d[1]
+                    : q->n == d[0] && (q->n == 1 || q->axis == 0);
 }
 
 static bool is_dynamic_recurrent(const oct_graph *g, const oct_node *n, const oct_op *op)
 {
-    return op->quant == OCT_QUANT_RECURRENT && n->n_in > 2 && n->in[1] >= 0 && n->in[2] >= 0 && g->value[n->in[0]].dtype == OCT_F32 &&
-           is_recurrent_matrix(&g->value[n->in[1]]) && is_recurrent_matrix(&g->value[n->in[2]]) && !(op->no_integer && op->no_integer(n));
+    return op->quant == OCT_QUANT_RECURRENT && n->n_in > 2 && n->in[1] >= 0 && n->in[2] >= 0 &&
+           g->value[n->in[0]].dtype == OCT_F32 && is_recurrent_matrix(&g->value[n->in[1]]) &&
+           is_recurrent_matrix(&g->value[n->in[2]]) && !(op->no_integer && op->no_integer(n));
 }
 
 /* ---- blocks ---- */
@@ -151,14 +161,15 @@ static bool is_dynamic_recurrent(const oct_graph *g, const oct_node *n, const oc
 static bool in_blocks(const oct_graph *g, const oct_node *n)
 {
     const bool gemm = oct_is_op(n, "Gemm");
-    if ((!gemm && !oct_is_op(n, "MatMul")) || n->n_in < 2 || n->in[0] < 0 || n->in[1] < 0 || g->value[n->in[0]].dtype != OCT_F32)
+    if ((!gemm && !oct_is_op(n, "MatMul")) || n->n_in < 2 || n->in[0] < 0 || n->in[1] < 0 ||
+        g->value[n->in[0]].dtype != OCT_F32)
         return false;
     const oct_value *w = &g->value[n->in[1]];
     const oct_quant *q = w->quant;
     const int axis = gemm && oct_node_int(n, "transB", 0) ? 1 : 0;
     int64_t d[OCT_MAX_RANK];
-    if (!q || !q->block || !q->qvals || w->shape.rank != 2 || !oct_shape_known(&w->shape, d) || q->axis != axis || w->dtype != OCT_F32 ||
-        (!oct_is_small_int(q->dtype) && !is_byte(q)))
+    if (!q || !q->block || !q->qvals || w->shape.rank != 2 || !oct_shape_known(&w->shape, d) || q->axis != axis ||
+        w->dtype != OCT_F32 || (!oct_is_small_int(q->dtype) && !is_byte(q)))
         return false;
     const oct_nbits_form f = oct_blocks_form(q, d);
     oct_nbits probe;

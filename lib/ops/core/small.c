@@ -124,7 +124,8 @@ float oct_small_get(oct_dtype t, const void *data, int64_t i)
 {
     unsigned code = code_at(t, data, i);
     switch (t) {
-    case OCT_U4: case OCT_U2: return (float)code;
+    case OCT_U4:
+    case OCT_U2: return (float)code;
     case OCT_S4: return (float)((int)(code ^ 8) - 8);
     case OCT_S2: return (float)((int)(code ^ 2) - 2);
     case OCT_F8E8M0: return code == 255 ? NAN : ldexpf(1.0f, (int)code - 127);

@@ -17,8 +17,9 @@ float oct_small_get(oct_dtype t, const void *data, int64_t i);
 /* To be called before a tensor of n elements is filled: clears the byte that its elements may fill in part. */
 void oct_small_begin(oct_dtype t, void *data, int64_t n);
 /* Stores v as element i: floats are rounded half to even (float8e8m0 as `round` says); beyond the range they become the
- * largest value when saturate is set, else infinity or NaN, as ONNX Cast-19 tells for each type. Integers take v, a whole number
- * of at most 32 bits, modulo their size. Other elements of the byte stay: writers of one tensor must not run at once. */
+ * largest value when saturate is set, else infinity or NaN, as ONNX Cast-19 tells for each type. Integers take v, a
+ * whole number of at most 32 bits, modulo their size. Other elements of the byte stay: writers of one tensor must not
+ * run at once. */
 void oct_small_set(oct_dtype t, void *data, int64_t i, float v, bool saturate, oct_small_round round);
 void oct_small_set_int(oct_dtype t, void *data, int64_t i, int64_t v);
 

@@ -1,4 +1,5 @@
-/* Steps with 16-bit floats, for operators that compute in float32: conversion around prepare and run. Rounding to bf16, where it is asked for. */
+/* Steps with 16-bit floats, for operators that compute in float32: conversion around prepare and run. Rounding to bf16,
+ * where it is asked for. */
 #include "kernels/half.h"
 #include "ops/op.h"
 
@@ -12,12 +13,15 @@ static bool has_half(oct_operand *const *t, int n)
     return false;
 }
 
-/* Whether inputs 0 and 1 are multiplied as bf16, of it or rounded to it. Convolutions with one input channel a group are no products of matrices. */
+/* Whether inputs 0 and 1 are multiplied as bf16, of it or rounded to it. Convolutions with one input channel a group
+ * are no products of matrices. */
 static bool in_bf16(const oct_step *s, const oct_prep *p)
 {
-    const oct_operand *x = s->op->quant == OCT_QUANT_WEIGHTED && s->op->widens ? s->in[0] : NULL, *w = x ? s->in[1] : NULL;
+    const oct_operand *x = s->op->quant == OCT_QUANT_WEIGHTED && s->op->widens ? s->in[0] : NULL,
+                      *w = x ? s->in[1] : NULL;
     const int64_t groups = w && s->op->weights.kernel ? oct_node_int(s->node, "group", 1) : 1;
-    return x && !x->q && !(groups > 1 && x->rank > 1 && x->dims[1] == groups) && (x->dtype == OCT_BF16 || (x->dtype == OCT_F32 && (p->bf16 || (w && w->dtype == OCT_BF16))));
+    return x && !x->q && !(groups > 1 && x->rank > 1 && x->dims[1] == groups) &&
+           (x->dtype == OCT_BF16 || (x->dtype == OCT_F32 && (p->bf16 || (w && w->dtype == OCT_BF16))));
 }
 
 /* Float32 values of 16-bit ones, or those that are rounded to bf16. */
@@ -48,7 +52,8 @@ static bool is_packed(const oct_step *s, int i)
 }
 
 /* Operands of the wide step: float32 copies of 16-bit ones, and of the first `rounded`; the others themselves. */
-static oct_status wide_operands(oct_operand *const *from, int n, int rounded, oct_operand **to, oct_arena *a, oct_err *err)
+static oct_status wide_operands(oct_operand *const *from, int n, int rounded, oct_operand **to, oct_arena *a,
+                                oct_err *err)
 {
     for (int i = 0; i < n; i++) {
         to[i] = from[i];

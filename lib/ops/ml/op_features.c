@@ -28,7 +28,8 @@ static oct_status feature_floats(const oct_step *s, const char *name, const floa
     *v = oct_node_floats(s->node, name, count);
     if (*count == 1 || *count == x->dims[x->rank - 1])
         return OCT_OK;
-    return oct_fail(err, OCT_EMALFORMED, "'%s' has %d values for %lld features", name, *count, (long long)x->dims[x->rank - 1]);
+    return oct_fail(err, OCT_EMALFORMED, "'%s' has %d values for %lld features", name, *count,
+                    (long long)x->dims[x->rank - 1]);
 }
 
 /* ------------------------------------------------------------------ Scaler: (x - offset) * scale */
@@ -48,7 +49,8 @@ static oct_status scaler_run(const oct_step *s, const oct_run *r, oct_err *err)
     const int64_t features = x->dims[x->rank - 1];
     float *y = s->out[0]->data;
     int n_offset, n_scale;
-    const float *offset = oct_node_floats(s->node, "offset", &n_offset), *scale = oct_node_floats(s->node, "scale", &n_scale);
+    const float *offset = oct_node_floats(s->node, "offset", &n_offset),
+                *scale = oct_node_floats(s->node, "scale", &n_scale);
     for (int64_t i = 0; i < x->count; i++) {
         const float o = offset[n_offset > 1 ? i % features : 0], c = scale[n_scale > 1 ? i % features : 0];
         const double v = oct_elem_double(x, i);
@@ -58,11 +60,20 @@ static oct_status scaler_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_scaler = {
-    .type = "Scaler", .domain = ML, .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = floats_infer, .prepare = scaler_prepare, .run = scaler_run,
+    .type = "Scaler",
+    .domain = ML,
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = floats_infer,
+    .prepare = scaler_prepare,
+    .run = scaler_run,
 };
 
-/* ------------------------------------------------------------------ Normalizer: each sample by its largest value or a norm */
+/* ------------------------------------------------------------------ Normalizer: each sample by its largest value or a
+ * norm */
 
 static oct_status normalizer_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
@@ -98,8 +109,16 @@ static oct_status normalizer_run(const oct_step *s, const oct_run *r, oct_err *e
 }
 
 const oct_op oct_op_normalizer = {
-    .type = "Normalizer", .domain = ML, .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = floats_infer, .prepare = normalizer_prepare, .run = normalizer_run,
+    .type = "Normalizer",
+    .domain = ML,
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = floats_infer,
+    .prepare = normalizer_prepare,
+    .run = normalizer_run,
 };
 
 /* ------------------------------------------------------------------ Imputer: a value for those that are missing */
@@ -131,6 +150,14 @@ static oct_status imputer_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_imputer = {
-    .type = "Imputer", .domain = ML, .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = imputer_prepare, .run = imputer_run,
+    .type = "Imputer",
+    .domain = ML,
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = imputer_prepare,
+    .run = imputer_run,
 };

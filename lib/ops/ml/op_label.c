@@ -28,7 +28,8 @@ static oct_status strings_of(const oct_attr *a, oct_arena *arena, oct_tensor *t,
 }
 
 /* The list `kind` of the four attributes that may hold it. */
-static oct_status read_list(const oct_node *n, const char *const names[4], oct_arena *arena, oct_tensor *t, oct_err *err)
+static oct_status read_list(const oct_node *n, const char *const names[4], oct_arena *arena, oct_tensor *t,
+                            oct_err *err)
 {
     const oct_attr *a;
     for (int i = 0; i < 4; i++) {
@@ -46,7 +47,8 @@ static oct_status read_list(const oct_node *n, const char *const names[4], oct_a
             return oct_fail(err, OCT_EMALFORMED, "attribute '%s' is no list", names[i]);
         return OCT_OK;
     }
-    return oct_fail(err, OCT_EMALFORMED, "none of the attributes '%s', '%s', '%s' and '%s' is there", names[0], names[1], names[2], names[3]);
+    return oct_fail(err, OCT_EMALFORMED, "none of the attributes '%s', '%s', '%s' and '%s' is there", names[0],
+                    names[1], names[2], names[3]);
 }
 
 static oct_status read_other(const oct_node *n, table *t, oct_err *err)
@@ -66,7 +68,8 @@ static oct_status read_other(const oct_node *n, table *t, oct_err *err)
         const int64_t i = oct_node_int(n, "default_int64", -1);
         const float f = oct_node_float(n, "default_float", -0.0f);
         const bool real = dom == OCT_DOM_F || dom == OCT_DOM_D;
-        oct_elem_store(want, &t->spare, 0, 1, 1, real ? OCT_DOM_F : OCT_DOM_I, real ? (const void *)&f : (const void *)&i);
+        oct_elem_store(want, &t->spare, 0, 1, 1, real ? OCT_DOM_F : OCT_DOM_I,
+                       real ? (const void *)&f : (const void *)&i);
     }
     return OCT_OK;
 }
@@ -98,7 +101,8 @@ static oct_status read_table(const oct_node *n, int64_t opset, oct_dtype in, oct
         OCT_TRY(read_list(n, values, arena, &t->values, err));
     }
     if (t->keys.count != t->values.count)
-        return oct_fail(err, OCT_EMALFORMED, "%lld keys and %lld values", (long long)t->keys.count, (long long)t->values.count);
+        return oct_fail(err, OCT_EMALFORMED, "%lld keys and %lld values", (long long)t->keys.count,
+                        (long long)t->values.count);
     for (int i = 0; i < 2; i++) {
         const oct_dtype type = i ? t->values.dtype : t->keys.dtype;
         if (type != OCT_STRING && oct_dom_of(type) == OCT_DOM_NONE)
@@ -176,7 +180,8 @@ static oct_status label_infer(const oct_infer *c, oct_err *err)
 }
 
 /* Elements of the result, in order. */
-static oct_status encode(const oct_datum *x, const table *t, const entry *sorted, oct_arena *a, oct_datum **out, oct_err *err)
+static oct_status encode(const oct_datum *x, const table *t, const entry *sorted, oct_arena *a, oct_datum **out,
+                         oct_err *err)
 {
     const bool strings = t->values.dtype == OCT_STRING;
     const size_t size = strings ? sizeof(oct_str) : oct_elem_size(t->values.dtype);
@@ -191,7 +196,8 @@ static oct_status encode(const oct_datum *x, const table *t, const entry *sorted
     for (int64_t i = 0; i < x->t.count; i++) {
         const entry e = entry_of(&x->t, i);
         const int64_t at = place_of(sorted, t->keys.count, &e);
-        memcpy(to + (size_t)i * size, at < 0 ? t->other.data : (const uint8_t *)t->values.data + (size_t)at * size, size);
+        memcpy(to + (size_t)i * size, at < 0 ? t->other.data : (const uint8_t *)t->values.data + (size_t)at * size,
+               size);
     }
     return strings ? oct_datum_strings(x->t.rank, x->dims, (const oct_str *)(const void *)to, out, err) : OCT_OK;
 }
@@ -204,7 +210,8 @@ static oct_status look_up(oct_exec *x, oct_arena *a, oct_err *err)
         return oct_fail(err, OCT_EMALFORMED, "the input is no tensor");
     OCT_TRY(read_table(x->node, x->opset, in->t.dtype, a, &t, err));
     if (t.keys.dtype != in->t.dtype)
-        return oct_fail(err, OCT_EMALFORMED, "an input of %s and keys of %s", oct_dtype_name(in->t.dtype), oct_dtype_name(t.keys.dtype));
+        return oct_fail(err, OCT_EMALFORMED, "an input of %s and keys of %s", oct_dtype_name(in->t.dtype),
+                        oct_dtype_name(t.keys.dtype));
     entry *sorted = oct_arena_calloc(a, (size_t)t.keys.count + 1, sizeof *sorted);
     if (!sorted)
         return oct_nomem(err);
@@ -223,6 +230,13 @@ static oct_status label_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_label_encoder = {
-    .type = "LabelEncoder", .domain = "ai.onnx.ml", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = label_infer, .exec = label_exec,
+    .type = "LabelEncoder",
+    .domain = "ai.onnx.ml",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = label_infer,
+    .exec = label_exec,
 };

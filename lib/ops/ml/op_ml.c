@@ -26,8 +26,17 @@ static oct_status binarizer_run(const oct_step *s, const oct_run *r, oct_err *er
 }
 
 const oct_op oct_op_binarizer = {
-    .type = "Binarizer", .domain = ML, .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = binarizer_prepare, .run = binarizer_run, .decision = OCT_DECIDES,
+    .type = "Binarizer",
+    .domain = ML,
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = binarizer_prepare,
+    .run = binarizer_run,
+    .decision = OCT_DECIDES,
 };
 
 /* ------------------------------------------------------------------ ArrayFeatureExtractor */
@@ -56,7 +65,8 @@ static oct_status extractor_prepare(oct_step *s, const oct_prep *p, oct_err *err
     if (oct_elem_size(s->in[0]->dtype) == 0)
         return oct_fail(err, OCT_EUNSUPPORTED, "type %s", oct_dtype_name(s->in[0]->dtype));
     if (s->in[1]->dtype != OCT_S64 || s->in[0]->rank < 1)
-        return oct_fail(err, OCT_EMALFORMED, "places of %s in an input of %d dimensions", oct_dtype_name(s->in[1]->dtype), s->in[0]->rank);
+        return oct_fail(err, OCT_EMALFORMED, "places of %s in an input of %d dimensions",
+                        oct_dtype_name(s->in[1]->dtype), s->in[0]->rank);
     return OCT_OK;
 }
 
@@ -76,6 +86,16 @@ static oct_status extractor_run(const oct_step *s, const oct_run *r, oct_err *er
 }
 
 const oct_op oct_op_array_feature_extractor = {
-    .type = "ArrayFeatureExtractor", .domain = ML, .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = extractor_infer, .prepare = extractor_prepare, .run = extractor_run, .moves = true, .chooses = 1u << 1,
+    .type = "ArrayFeatureExtractor",
+    .domain = ML,
+    .since = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = extractor_infer,
+    .prepare = extractor_prepare,
+    .run = extractor_run,
+    .moves = true,
+    .chooses = 1u << 1,
 };

@@ -1,8 +1,8 @@
 /* ai.onnx.ml.TreeEnsemble: each sample walks down every tree; the leaves' weights are put together by target.
  *
- * Splits and features are compared as doubles, which hold every value of the operator's types; weights add in double, trees in
- * order, and are rounded once. Transforms are numbered as the specification does it; ONNX Runtime 1.31 takes 1 and 2 for each
- * other. */
+ * Splits and features are compared as doubles, which hold every value of the operator's types; weights add in double,
+ * trees in order, and are rounded once. Transforms are numbered as the specification does it; ONNX Runtime 1.31 takes 1
+ * and 2 for each other. */
 #include "kernels/math.h"
 #include "ops/core/elem.h"
 #include "ops/core/infer.h"
@@ -43,14 +43,16 @@ static oct_status ints(const oct_node *n, const char *name, int64_t want, const 
 }
 
 /* A tensor attribute's numbers, or NULL where it may be missing (want < 0) and is; *count: how many. */
-static oct_status numbers(const oct_node *n, const char *name, int64_t want, oct_arena *arena, double **v, int64_t *count, oct_err *err)
+static oct_status numbers(const oct_node *n, const char *name, int64_t want, oct_arena *arena, double **v,
+                          int64_t *count, oct_err *err)
 {
     const oct_attr *a = oct_node_attr(n, name);
     *v = NULL;
     *count = 0;
     if (!a && want < 0)
         return OCT_OK;
-    if (!a || a->type != OCT_ATTR_TENSOR || !a->t || !a->t->data || oct_dom_of(a->t->dtype) == OCT_DOM_NONE || (want >= 0 && a->t->count != want))
+    if (!a || a->type != OCT_ATTR_TENSOR || !a->t || !a->t->data || oct_dom_of(a->t->dtype) == OCT_DOM_NONE ||
+        (want >= 0 && a->t->count != want))
         return oct_fail(err, OCT_EMALFORMED, "'%s' is no tensor of %lld numbers", name, (long long)want);
     const oct_operand o = { .dtype = a->t->dtype, .count = a->t->count, .data = (void *)(uintptr_t)a->t->data };
     if (!(*v = oct_arena_calloc(arena, (size_t)o.count + 1, sizeof **v)))
@@ -66,8 +68,8 @@ static oct_status read_child(const forest *f, fork *k, int side, int64_t leaf, i
     k->leaf[side] = leaf != 0;
     k->child[side] = child;
     if (child < 0 || child >= (leaf != 0 ? f->n_leaves : f->n_nodes))
-        return oct_fail(err, OCT_EMALFORMED, "a node leads to %s %lld of %lld", leaf != 0 ? "leaf" : "node", (long long)child,
-                        (long long)(leaf != 0 ? f->n_leaves : f->n_nodes));
+        return oct_fail(err, OCT_EMALFORMED, "a node leads to %s %lld of %lld", leaf != 0 ? "leaf" : "node",
+                        (long long)child, (long long)(leaf != 0 ? f->n_leaves : f->n_nodes));
     return OCT_OK;
 }
 
@@ -110,8 +112,11 @@ static oct_status read_nodes(const oct_node *n, forest *f, oct_arena *arena, oct
         return oct_nomem(err);
     for (int64_t i = 0; i < f->n_nodes; i++) {
         if (!(mode[i] >= 0 && mode[i] < MODES) || feature[i] < 0)
-            return oct_fail(err, OCT_EMALFORMED, "node %lld has mode %g and feature %lld", (long long)i, mode[i], (long long)feature[i]);
-        node[i] = (fork){ .split = split[i], .feature = feature[i], .mode = (uint8_t)mode[i], .nan_is_true = tracks && tracks[i] != 0 };
+            return oct_fail(err, OCT_EMALFORMED, "node %lld has mode %g and feature %lld", (long long)i, mode[i],
+                            (long long)feature[i]);
+        node[i] = (fork){
+            .split = split[i], .feature = feature[i], .mode = (uint8_t)mode[i], .nan_is_true = tracks && tracks[i] != 0
+        };
         for (int side = 0; side < 2; side++)
             OCT_TRY(read_child(f, &node[i], side, leaf[side][i], child[side][i], err));
     }
@@ -126,7 +131,8 @@ static oct_status read_leaves(const oct_node *n, forest *f, oct_arena *arena, oc
     OCT_TRY(ints(n, "leaf_targetids", f->n_leaves, &f->target, err));
     for (int64_t i = 0; i < f->n_leaves; i++)
         if (f->target[i] < 0 || f->target[i] >= f->targets)
-            return oct_fail(err, OCT_EMALFORMED, "leaf %lld is of target %lld of %lld", (long long)i, (long long)f->target[i], (long long)f->targets);
+            return oct_fail(err, OCT_EMALFORMED, "leaf %lld is of target %lld of %lld", (long long)i,
+                            (long long)f->target[i], (long long)f->targets);
     f->weight = weight;
     return OCT_OK;
 }
@@ -134,10 +140,12 @@ static oct_status read_leaves(const oct_node *n, forest *f, oct_arena *arena, oc
 static oct_status read_forest(const oct_node *n, forest *f, oct_arena *arena, oct_err *err)
 {
     int count;
-    const int64_t aggregate = oct_node_int(n, "aggregate_function", SUM), transform = oct_node_int(n, "post_transform", NONE);
+    const int64_t aggregate = oct_node_int(n, "aggregate_function", SUM),
+                  transform = oct_node_int(n, "post_transform", NONE);
     *f = (forest){ .targets = oct_node_int(n, "n_targets", 1) };
     if (aggregate < 0 || aggregate >= AGGREGATES || f->targets < 1)
-        return oct_fail(err, OCT_EMALFORMED, "aggregate function %lld, %lld targets", (long long)aggregate, (long long)f->targets);
+        return oct_fail(err, OCT_EMALFORMED, "aggregate function %lld, %lld targets", (long long)aggregate,
+                        (long long)f->targets);
     if (transform < 0 || transform >= TRANSFORMS)
         return oct_fail(err, OCT_EUNSUPPORTED, "post_transform %lld", (long long)transform);
     f->aggregate = (int)aggregate;
@@ -153,7 +161,8 @@ static oct_status read_forest(const oct_node *n, forest *f, oct_arena *arena, oc
     f->n_trees = count;
     for (int i = 0; i < count; i++)
         if (f->root[i] < 0 || f->root[i] >= f->n_nodes)
-            return oct_fail(err, OCT_EMALFORMED, "tree %d begins at node %lld of %lld", i, (long long)f->root[i], (long long)f->n_nodes);
+            return oct_fail(err, OCT_EMALFORMED, "tree %d begins at node %lld of %lld", i, (long long)f->root[i],
+                            (long long)f->n_nodes);
     return OCT_OK;
 }
 
@@ -167,7 +176,8 @@ static oct_status tree_infer(const oct_infer *c, oct_err *err)
     if (x.rank < 0)
         return OCT_OK;
     if (x.rank != 2 || targets < 1)
-        return oct_fail(err, OCT_EMALFORMED, "%lld targets of an input of %d dimensions, expected 2", (long long)targets, x.rank);
+        return oct_fail(err, OCT_EMALFORMED, "%lld targets of an input of %d dimensions, expected 2",
+                        (long long)targets, x.rank);
     return oct_out_shape(c, 0, 2, (oct_dim[]){ x.d[0], oct_dim_of(targets) }, err);
 }
 
@@ -184,8 +194,8 @@ static oct_status tree_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(read_forest(s->node, f, p->arena, err));
     for (int64_t i = 0; i < f->n_nodes; i++)
         if (f->node[i].feature >= x->dims[1])
-            return oct_fail(err, OCT_EMALFORMED, "node %lld asks for feature %lld of %lld", (long long)i, (long long)f->node[i].feature,
-                            (long long)x->dims[1]);
+            return oct_fail(err, OCT_EMALFORMED, "node %lld asks for feature %lld of %lld", (long long)i,
+                            (long long)f->node[i].feature, (long long)x->dims[1]);
     return oct_mul_size((size_t)f->targets, 2 * sizeof(double), &s->scratch) ? OCT_OK : oct_nomem(err);
 }
 
@@ -279,6 +289,15 @@ static oct_status tree_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_tree_ensemble = {
-    .type = "TreeEnsemble", .domain = "ai.onnx.ml", .since = 5, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .infer = tree_infer, .prepare = tree_prepare, .run = tree_run,
+    .type = "TreeEnsemble",
+    .domain = "ai.onnx.ml",
+    .since = 5,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_PAIRS,
+    .infer = tree_infer,
+    .prepare = tree_prepare,
+    .run = tree_run,
 };

@@ -8,7 +8,8 @@ typedef struct job {
 } job;
 
 /* The input place under a tap along one axis, or -1. */
-static int64_t source(bool transposed, int64_t out, int64_t tap, int64_t stride, int64_t dilation, int64_t pad, int64_t size)
+static int64_t source(bool transposed, int64_t out, int64_t tap, int64_t stride, int64_t dilation, int64_t pad,
+                      int64_t size)
 {
     int64_t at = transposed ? out + pad - tap * dilation : out * stride - pad + tap * dilation;
     if (transposed && (at < 0 || at % stride != 0))
@@ -35,7 +36,8 @@ static void pixels(void *arg, size_t begin, size_t end, size_t thread)
     const oct_conv_geom *g = j->g;
     const int64_t taps = g->kd * g->kh * g->kw;
     for (size_t item = begin; item < end; item++) {
-        const int64_t pixel = (int64_t)item, ox = pixel % g->ow, oy = pixel / g->ow % g->oh, oz = pixel / g->ow / g->oh % g->od;
+        const int64_t pixel = (int64_t)item, ox = pixel % g->ow, oy = pixel / g->ow % g->oh,
+                      oz = pixel / g->ow / g->oh % g->od;
         const int64_t n = pixel / g->ow / g->oh / g->od;
         double *y = j->y + pixel * g->oc;
         for (int64_t o = 0; o < g->oc; o++)
@@ -52,7 +54,8 @@ static void pixels(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-void oct_conv_f64(const oct_conv_geom *g, oct_pool *pool, const double *x, const double *w, const double *bias, double *y)
+void oct_conv_f64(const oct_conv_geom *g, oct_pool *pool, const double *x, const double *w, const double *bias,
+                  double *y)
 {
     job j = { g, x, w, bias, y };
     oct_pool_for(pool, (size_t)(g->n * g->od * g->oh * g->ow), 16, pixels, &j);

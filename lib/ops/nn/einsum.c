@@ -24,8 +24,8 @@ static oct_status add_label(oct_einsum_term *t, int label, oct_err *err)
     return OCT_OK;
 }
 
-/* Reads one term up to ',', '-' or the end. dots: dimensions that "..." stands for, or -1: whatever `rank` leaves, which is then
- * returned in *found (-1 without an ellipsis). */
+/* Reads one term up to ',', '-' or the end. dots: dimensions that "..." stands for, or -1: whatever `rank` leaves,
+ * which is then returned in *found (-1 without an ellipsis). */
 static oct_status read_term(const char **text, int rank, int dots, oct_einsum_term *t, int *found, oct_err *err)
 {
     int letters = 0;
@@ -45,7 +45,8 @@ static oct_status read_term(const char **text, int rank, int dots, oct_einsum_te
             return oct_fail(err, OCT_EMALFORMED, "equation: unexpected '%c'", *p);
         *found = dots >= 0 ? dots : rank - letters;
         if (*found < 0)
-            return oct_fail(err, OCT_EMALFORMED, "equation: a term of %d letters for an operand of %d dimensions", letters, rank);
+            return oct_fail(err, OCT_EMALFORMED, "equation: a term of %d letters for an operand of %d dimensions",
+                            letters, rank);
         for (int i = *found - 1; i >= 0; i--)
             OCT_TRY(add_label(t, OCT_EINSUM_LETTERS + i, err));
         p += 2;
@@ -99,8 +100,8 @@ oct_status oct_einsum_parse(const char *equation, const int *rank, int n, oct_ei
         oct_einsum_term *t = &e->in[e->n];
         OCT_TRY(read_term(&p, rank[e->n], -1, t, &found, err));
         if (t->n != rank[e->n])
-            return oct_fail(err, OCT_EMALFORMED, "equation: %d labels for operand %d, which has %d dimensions", t->n, e->n,
-                            rank[e->n]);
+            return oct_fail(err, OCT_EMALFORMED, "equation: %d labels for operand %d, which has %d dimensions", t->n,
+                            e->n, rank[e->n]);
         dots = found > dots ? found : dots; /* operands with fewer broadcast */
         if (e->n + 1 < n ? *p != ',' : *p == ',')
             return oct_fail(err, OCT_EMALFORMED, "equation: its number of terms is not %d", n);

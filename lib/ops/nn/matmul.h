@@ -1,5 +1,5 @@
-/* lib/ops/nn/matmul.h -- the shapes of matrix products as NumPy's matmul has them: leading dimensions broadcast, 1-D operands are a
- * row (A) or a column (B) whose dimension the result lacks. */
+/* lib/ops/nn/matmul.h -- the shapes of matrix products as NumPy's matmul has them: leading dimensions broadcast, 1-D
+ * operands are a row (A) or a column (B) whose dimension the result lacks. */
 #ifndef OCT_OPS_MATMUL_H
 #define OCT_OPS_MATMUL_H
 

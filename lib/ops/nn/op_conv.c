@@ -13,7 +13,7 @@ typedef struct conv_state {
     oct_conv_geom g; /* of doubles */
     oct_sconv s;
     oct_qconv q;
-    void *weights; /* packed; NULL when they are not constant and are packed in scratch */
+    void *weights;     /* packed; NULL when they are not constant and are packed in scratch */
     size_t scratch_at; /* where the kernel's scratch begins behind packed weights */
     oct_sout sout;
     oct_qout qout;
@@ -34,7 +34,8 @@ static oct_status check_channels(const oct_infer *c, oct_dim x, oct_dim w, int64
         return oct_fail(err, OCT_EMALFORMED, "attribute 'group' is %lld", (long long)group);
     int64_t expected = 0;
     if (x.n >= 0 && w.n >= 0 && (__builtin_mul_overflow(w.n, group, &expected) || x.n != expected))
-        return oct_fail(err, OCT_EMALFORMED, "input '%s' has %lld channels, but weights '%s' expect %lld (%lld groups of %lld)",
+        return oct_fail(err, OCT_EMALFORMED,
+                        "input '%s' has %lld channels, but weights '%s' expect %lld (%lld groups of %lld)",
                         oct_in_value(c, 0)->name, (long long)x.n, oct_in_value(c, 1)->name, (long long)expected,
                         (long long)group, (long long)w.n);
     return OCT_OK;
@@ -88,10 +89,11 @@ static oct_status transposed_size(const oct_node *n, oct_window *w, int i, int64
     int count_pad, count_shape;
     const int64_t *extra = oct_node_ints(n, "output_padding", &count_pad);
     const int64_t *shape = oct_node_ints(n, "output_shape", &count_shape);
-    int64_t add = extra && i < count_pad ? extra[i] : 0, asked = shape && count_shape >= w->n ? shape[count_shape - w->n + i] : 0;
+    int64_t add = extra && i < count_pad ? extra[i] : 0,
+            asked = shape && count_shape >= w->n ? shape[count_shape - w->n + i] : 0;
     if (in > INT32_MAX || add < 0 || add > INT32_MAX || asked < 0 || asked > INT32_MAX)
-        return oct_fail(err, OCT_EMALFORMED, "an input of size %lld, with output_padding %lld and output_shape %lld", (long long)in,
-                        (long long)add, (long long)asked);
+        return oct_fail(err, OCT_EMALFORMED, "an input of size %lld, with output_padding %lld and output_shape %lld",
+                        (long long)in, (long long)add, (long long)asked);
     int64_t full = w->stride[i] * (in - 1) + add + (w->kernel[i] - 1) * w->dilation[i] + 1;
     bool same = w->auto_pad == OCT_PAD_SAME_LOWER || w->auto_pad == OCT_PAD_SAME_UPPER;
     if (shape || same) {
@@ -138,10 +140,12 @@ static oct_status transpose_infer(const oct_infer *c, oct_err *err)
 /* That the weights are as large as the geometry says: QLinearConv is not inferred as Conv is. */
 static oct_status check_weights(const oct_operand *w, const oct_conv_geom *g, oct_err *err)
 {
-    const int64_t in = g->transposed ? w->dims[0] : w->dims[1] * g->groups, out = g->transposed ? w->dims[1] * g->groups : w->dims[0];
+    const int64_t in = g->transposed ? w->dims[0] : w->dims[1] * g->groups,
+                  out = g->transposed ? w->dims[1] * g->groups : w->dims[0];
     if (g->groups < 1 || in != g->c || out != g->oc)
-        return oct_fail(err, OCT_EMALFORMED, "weights for %lld channels, in %lld groups, of %lld, on an input of %lld channels", (long long)out,
-                        (long long)g->groups, (long long)in, (long long)g->c);
+        return oct_fail(err, OCT_EMALFORMED,
+                        "weights for %lld channels, in %lld groups, of %lld, on an input of %lld channels",
+                        (long long)out, (long long)g->groups, (long long)in, (long long)g->c);
     return OCT_OK;
 }
 
@@ -190,7 +194,8 @@ static size_t rounded(size_t n)
 }
 
 /* Memory for packed weights: the plan's when they are constant, else the head of the scratch. */
-static oct_status place_weights(conv_state *c, oct_step *s, const oct_prep *p, size_t packed, size_t scratch, oct_err *err)
+static oct_status place_weights(conv_state *c, oct_step *s, const oct_prep *p, size_t packed, size_t scratch,
+                                oct_err *err)
 {
     if (s->in[1]->constant) {
         c->weights = oct_packed_new(p, packed);
@@ -258,12 +263,13 @@ static oct_status conv_run(const oct_step *s, const oct_run *r, oct_err *err)
     if (s->out[0]->count == 0)
         return OCT_OK;
     if (c->integer) {
-        oct_qconv_run(&c->q, r->pool, s->in[0]->data, s->in[0]->q->zp[0], c->weights, c->bias, &c->qout, s->out[0]->data,
-                      r->scratch);
+        oct_qconv_run(&c->q, r->pool, s->in[0]->data, s->in[0]->q->zp[0], c->weights, c->bias, &c->qout,
+                      s->out[0]->data, r->scratch);
         return OCT_OK;
     }
     if (c->doubles) {
-        oct_conv_f64(&c->g, r->pool, s->in[0]->data, s->in[1]->data, s->n_in > 2 && s->in[2] ? s->in[2]->data : NULL, s->out[0]->data);
+        oct_conv_f64(&c->g, r->pool, s->in[0]->data, s->in[1]->data, s->n_in > 2 && s->in[2] ? s->in[2]->data : NULL,
+                     s->out[0]->data);
         oct_any_clamp(&s->epilogue, s->out[0]);
         return OCT_OK;
     }
@@ -282,10 +288,12 @@ static bool conv_integer(const oct_step *s)
     const oct_operand *w = s->n_in > 1 ? s->in[1] : NULL;
     if (!w || !w->constant || w->rank < 3)
         return false;
-    /* A transposed one has all its channels along dimension 1 of the weights where there is one group; others have a scale for all. */
+    /* A transposed one has all its channels along dimension 1 of the weights where there is one group; others have a
+     * scale for all. */
     int64_t channels = 0;
     if (is_transposed(s->op))
-        return !__builtin_mul_overflow(w->dims[1], oct_node_int(s->node, "group", 1), &channels) && oct_product_fits(s, channels, 1, 2);
+        return !__builtin_mul_overflow(w->dims[1], oct_node_int(s->node, "group", 1), &channels) &&
+               oct_product_fits(s, channels, 1, 2);
     return oct_product_fits(s, w->dims[0], 0, 2);
 }
 
@@ -335,12 +343,14 @@ static oct_status conv_integer_prepare(oct_step *s, const oct_prep *p, oct_err *
     for (int i = 0; i < 2; i++) {
         const oct_operand *z = zero_of(s, i + 2);
         if ((s->in[i]->dtype != OCT_U8 && s->in[i]->dtype != OCT_S8) || (z && z->dtype != s->in[i]->dtype))
-            return oct_fail(err, OCT_EMALFORMED, "ConvInteger of %s with a zero point of another type, or not of 8 bits",
+            return oct_fail(err, OCT_EMALFORMED,
+                            "ConvInteger of %s with a zero point of another type, or not of 8 bits",
                             oct_dtype_name(s->in[i]->dtype));
     }
     OCT_TRY(geometry(s, &g, err));
     if ((zx && zx->count != 1) || (zw && zw->count != 1 && zw->count != g.oc))
-        return oct_fail(err, OCT_EMALFORMED, "the zero points of ConvInteger do not fit %lld output channels", (long long)g.oc);
+        return oct_fail(err, OCT_EMALFORMED, "the zero points of ConvInteger do not fit %lld output channels",
+                        (long long)g.oc);
     OCT_TRY(oct_qconv_prepare(&c->q, &g, s->in[0]->dtype, s->in[1]->dtype, p->threads, err));
     c->qout = (oct_qout){ .kind = OCT_QOUT_S32 };
     if (!(c->zero = oct_arena_calloc(p->arena, (size_t)(zw ? zw->count : 1), sizeof *c->zero)))
@@ -373,26 +383,76 @@ static oct_status conv_integer_run(const oct_step *s, const oct_run *r, oct_err 
 #define CONV_WEIGHTS { .slots = 1u << 1, .out = 0, .in = 1, .data = 1, .kernel = true, .bias = 2 }
 
 const oct_op oct_op_conv_integer = {
-    .type = "ConvInteger", .domain = "", .since = 10, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = 0, .in = 1, .data = 1, .kernel = true },
-    .infer = conv_integer_infer, .prepare = conv_integer_prepare, .run = conv_integer_run, .layout = OCT_RULE_SPATIAL, .scheme = "int8",
+    .type = "ConvInteger",
+    .domain = "",
+    .since = 10,
+    .min_in = 2,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_OUTPUTS,
+    .weights = { .slots = 1u << 1, .out = 0, .in = 1, .data = 1, .kernel = true },
+    .infer = conv_integer_infer,
+    .prepare = conv_integer_prepare,
+    .run = conv_integer_run,
+    .layout = OCT_RULE_SPATIAL,
+    .scheme = "int8",
 };
 
 const oct_op oct_op_conv = {
-    .type = "Conv", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = CONV_WEIGHTS, .infer = conv_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
-    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true, .pitched = true,
+    .type = "Conv",
+    .domain = "",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_OUTPUTS,
+    .weights = CONV_WEIGHTS,
+    .infer = conv_infer,
+    .prepare = conv_prepare,
+    .run = conv_run,
+    .layout = OCT_RULE_SPATIAL,
+    .integer = conv_integer,
+    .quant = OCT_QUANT_WEIGHTED,
+    .fuses_clamp = true,
+    .fuses_sum = true,
+    .widens = true,
+    .pitched = true,
 };
 
 /* By shape inference alone: a pass takes it apart (passes/pass_split.c). */
 const oct_op oct_op_fused_conv = {
-    .type = "FusedConv", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = CONV_WEIGHTS, .infer = conv_infer,
+    .type = "FusedConv",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_OUTPUTS,
+    .weights = CONV_WEIGHTS,
+    .infer = conv_infer,
 };
 
 const oct_op oct_op_conv_transpose = {
-    .type = "ConvTranspose", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_INPUTS, .weights = { .slots = 1u << 1, .out = 1, .in = 0, .data = 1, .kernel = true, .bias = 2 },
-    .infer = transpose_infer, .prepare = conv_prepare, .run = conv_run, .layout = OCT_RULE_SPATIAL,
-    .integer = conv_integer, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .fuses_sum = true, .widens = true, .pitched = true,
+    .type = "ConvTranspose",
+    .domain = "",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_INPUTS,
+    .weights = { .slots = 1u << 1, .out = 1, .in = 0, .data = 1, .kernel = true, .bias = 2 },
+    .infer = transpose_infer,
+    .prepare = conv_prepare,
+    .run = conv_run,
+    .layout = OCT_RULE_SPATIAL,
+    .integer = conv_integer,
+    .quant = OCT_QUANT_WEIGHTED,
+    .fuses_clamp = true,
+    .fuses_sum = true,
+    .widens = true,
+    .pitched = true,
 };

@@ -1,8 +1,8 @@
 /* lib/ops/nn/op_einsum.c -- Einsum: operands are joined from left to right, each pair by matrix products.
  *
- * Of two operands, labels are summed away first that only one of them has and nothing needs later. Then a label is one of
- * batch (both have it, it stays), m (only A), n (only B) or k (both have it, it goes): A is laid out [batch][m][k], B
- * [batch][k][n] or [batch][n][k], and the result is [batch][m][n]. */
+ * Of two operands, labels are summed away first that only one of them has and nothing needs later. Then a label is one
+ * of batch (both have it, it stays), m (only A), n (only B) or k (both have it, it goes): A is laid out [batch][m][k],
+ * B [batch][k][n] or [batch][n][k], and the result is [batch][m][n]. */
 #include "kernels/binary.h"
 #include "kernels/reduce.h"
 #include "kernels/sgemm/sgemm.h"
@@ -20,15 +20,16 @@ static oct_status merge_size(oct_dim *have, oct_dim next, int label, oct_err *er
     if (have->n == 1 || (have->n < 0 && next.n >= 0 && next.n != 1))
         *have = next;
     else if (have->n >= 0 && next.n >= 0 && next.n != 1 && have->n != next.n)
-        return oct_fail(err, OCT_EMALFORMED, "label %d of the equation has the sizes %lld and %lld", label, (long long)have->n,
-                        (long long)next.n);
+        return oct_fail(err, OCT_EMALFORMED, "label %d of the equation has the sizes %lld and %lld", label,
+                        (long long)have->n, (long long)next.n);
     else if (have->n < 0 && next.n < 0 && !oct_dim_same(*have, next))
         *have = (oct_dim){ -1, NULL };
     return OCT_OK;
 }
 
 /* The equation of a node and the size of each label (1 for those it lacks). */
-static oct_status read_equation(const oct_node *n, const oct_shape *in, int n_in, oct_einsum *e, oct_dim *size, oct_err *err)
+static oct_status read_equation(const oct_node *n, const oct_shape *in, int n_in, oct_einsum *e, oct_dim *size,
+                                oct_err *err)
 {
     int rank[OCT_EINSUM_INPUTS] = { 0 };
     for (int i = 0; i < n_in && i < OCT_EINSUM_INPUTS; i++)
@@ -94,9 +95,9 @@ typedef struct stage {
     int64_t batch, m, n, k; /* SUM: m rows of k */
     bool swapped_b;         /* B is [batch][n][k] */
     oct_sgemm gemm;
-    size_t packed;          /* bytes of one packed B, rounded */
+    size_t packed; /* bytes of one packed B, rounded */
     size_t packed_at, kernel_at;
-    char *weights;          /* packed constant B, or NULL */
+    char *weights; /* packed constant B, or NULL */
 } stage;
 
 typedef struct einsum {
@@ -229,7 +230,8 @@ static oct_status result(einsum *s, const int8_t *label, int n, bool last, stage
     return OCT_OK;
 }
 
-/* Sums away the labels of v that neither `other` has nor anything needs from operand `next` on. `last`: v is all there is. */
+/* Sums away the labels of v that neither `other` has nor anything needs from operand `next` on. `last`: v is all there
+ * is. */
 static oct_status sum_lone(einsum *s, view *v, const view *other, int next, bool last, oct_err *err)
 {
     int8_t keep[2 * MAX_LABELS] = { 0 };
@@ -325,11 +327,12 @@ static oct_status multiply(einsum *s, view *a, view *b, int next, int threads, o
     }
     stage *g = &s->stage[s->n_stages++];
     *g = (stage){ .kind = MULTIPLY };
-    int na = join(la, p.batch, p.n_batch, p.m, p.n_m, p.k, p.n_k), nb = join(lb, p.batch, p.n_batch, p.k, p.n_k, p.n, p.n_n);
+    int na = join(la, p.batch, p.n_batch, p.m, p.n_m, p.k, p.n_k),
+        nb = join(lb, p.batch, p.n_batch, p.k, p.n_k, p.n, p.n_n);
     int nc = join(lc, p.batch, p.n_batch, p.m, p.n_m, p.n, p.n_n);
     join(lt, p.batch, p.n_batch, p.n, p.n_n, p.k, p.n_k);
-    if (!count_of(s, p.batch, p.n_batch, &g->batch) || !count_of(s, p.m, p.n_m, &g->m) || !count_of(s, p.n, p.n_n, &g->n) ||
-        !count_of(s, p.k, p.n_k, &g->k))
+    if (!count_of(s, p.batch, p.n_batch, &g->batch) || !count_of(s, p.m, p.n_m, &g->m) ||
+        !count_of(s, p.n, p.n_n, &g->n) || !count_of(s, p.k, p.n_k, &g->k))
         return oct_fail(err, OCT_ENOMEM, "the intermediate tensors are too large");
     OCT_TRY(arrange(s, a, la, na, &g->a, err));
     g->swapped_b = !lies_so(s, b, lb, nb) && lies_so(s, b, lt, nb);
@@ -422,7 +425,8 @@ static void sum_rows(const einsum *s, const stage *g, const oct_run *r, const vo
         return;
     }
     oct_elem_store(s->type, &bytes, 0, 1, 1, OCT_DOM_I, &one);
-    oct_any_product(r->pool, s->type, g->m, 1, g->k, (oct_any_matrix){ a, g->k, 1 }, (oct_any_matrix){ &bytes, 0, 0 }, c, 1);
+    oct_any_product(r->pool, s->type, g->m, 1, g->k, (oct_any_matrix){ a, g->k, 1 }, (oct_any_matrix){ &bytes, 0, 0 },
+                    c, 1);
 }
 
 static oct_status einsum_run(const oct_step *step, const oct_run *r, oct_err *err)
@@ -457,11 +461,13 @@ static oct_status pack_constants(einsum *s, const oct_step *step, const oct_prep
         size_t bytes;
         if (g->kind != MULTIPLY || g->packed == 0 || g->b.at.in != IN_OPERAND || !step->in[g->b.at.operand]->constant)
             continue;
-        if (!oct_mul_size(g->packed, (size_t)g->batch, &bytes) || !(g->weights = oct_arena_aligned(p->arena, bytes + 1, 64)))
+        if (!oct_mul_size(g->packed, (size_t)g->batch, &bytes) ||
+            !(g->weights = oct_arena_aligned(p->arena, bytes + 1, 64)))
             return oct_nomem(err);
         const void *from = step->in[g->b.at.operand]->data;
         oct_arena *temp = g->b.copy ? oct_arena_create() : NULL;
-        void *to = temp != NULL ? oct_arena_aligned(temp, (size_t)(g->batch * g->k * g->n) * sizeof(float) + 1, 64) : NULL;
+        void *to =
+            temp != NULL ? oct_arena_aligned(temp, (size_t)(g->batch * g->k * g->n) * sizeof(float) + 1, 64) : NULL;
         if (to != NULL) {
             oct_nd d = g->b.walk;
             oct_nd_copy(&d, NULL, to, from, sizeof(float), NULL);
@@ -504,6 +510,17 @@ static oct_status einsum_prepare(oct_step *step, const oct_prep *p, oct_err *err
 }
 
 const oct_op oct_op_einsum = {
-    .type = "Einsum", .domain = "", .since = 12, .min_in = 1, .max_in = -1, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .infer = einsum_infer, .prepare = einsum_prepare, .run = einsum_run, .widens = true, .bf16 = 28,
+    .type = "Einsum",
+    .domain = "",
+    .since = 12,
+    .min_in = 1,
+    .max_in = -1,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_PAIRS,
+    .infer = einsum_infer,
+    .prepare = einsum_prepare,
+    .run = einsum_run,
+    .widens = true,
+    .bf16 = 28,
 };

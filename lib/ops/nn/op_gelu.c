@@ -1,4 +1,5 @@
-/* com.microsoft's Gelu, BiasGelu, FastGelu and QuickGelu in float: a function of x, or of x + bias along the last dimension. */
+/* com.microsoft's Gelu, BiasGelu, FastGelu and QuickGelu in float: a function of x, or of x + bias along the last
+ * dimension. */
 #include "kernels/binary.h"
 #include "kernels/unary.h"
 #include "ops/core/infer.h"
@@ -46,10 +47,19 @@ static oct_status gelu_run(const oct_step *s, const oct_run *r, oct_err *err)
     return OCT_OK;
 }
 
-#define GELU(name, onnx, least, most)                                                                                \
-    const oct_op oct_op_##name = {                                                                                   \
-        .type = onnx, .domain = "com.microsoft", .since = 1, .min_in = least, .max_in = most, .min_out = 1, .max_out = 1, \
-        .infer = oct_infer_like, .prepare = gelu_prepare, .run = gelu_run, .widens = true,                               \
+#define GELU(name, onnx, least, most) \
+    const oct_op oct_op_##name = {    \
+        .type = onnx,                 \
+        .domain = "com.microsoft",    \
+        .since = 1,                   \
+        .min_in = least,              \
+        .max_in = most,               \
+        .min_out = 1,                 \
+        .max_out = 1,                 \
+        .infer = oct_infer_like,      \
+        .prepare = gelu_prepare,      \
+        .run = gelu_run,              \
+        .widens = true,               \
     }
 
 GELU(gelu_ms, "Gelu", 1, 1);

@@ -20,8 +20,8 @@ typedef struct gemm_state {
     float alpha, beta;
     oct_sgemm s;
     oct_qgemm q;
-    void *weights;      /* packed constant B, or NULL: packed in each run */
-    const float *bias;  /* beta * C where C is one row, prepared; or NULL */
+    void *weights;     /* packed constant B, or NULL: packed in each run */
+    const float *bias; /* beta * C where C is one row, prepared; or NULL */
     int32_t *qbias;
     oct_qout qout;
     /* parts of the scratch, in bytes */
@@ -48,7 +48,8 @@ static oct_status gemm_infer(const oct_infer *c, oct_err *err)
     oct_dim ka = a.d[!at], kb = b.d[bt];
     if (ka.n >= 0 && kb.n >= 0 && ka.n != kb.n)
         return oct_fail(err, OCT_EMALFORMED, "Gemm of %s and %s: inner sizes %lld and %lld differ",
-                        oct_shape_text(&a, ta, sizeof ta), oct_shape_text(&b, tb, sizeof tb), (long long)ka.n, (long long)kb.n);
+                        oct_shape_text(&a, ta, sizeof ta), oct_shape_text(&b, tb, sizeof tb), (long long)ka.n,
+                        (long long)kb.n);
     oct_dim d[2] = { a.d[at], b.d[!bt] };
     return oct_out_shape(c, 0, 2, d, err);
 }
@@ -111,14 +112,15 @@ static oct_status prepare_any(gemm_state *g, const oct_step *s, oct_err *err)
 {
     const oct_dtype t = s->in[0]->dtype;
     const oct_dom dom = oct_dom_of(t);
-    const bool whole = g->alpha == rintf(g->alpha) && g->beta == rintf(g->beta) && fabsf(g->alpha) < 0x1p31f && fabsf(g->beta) < 0x1p31f;
+    const bool whole = g->alpha == rintf(g->alpha) && g->beta == rintf(g->beta) && fabsf(g->alpha) < 0x1p31f &&
+                       fabsf(g->beta) < 0x1p31f;
     g->any = true;
     if (dom == OCT_DOM_NONE || t == OCT_BOOL)
         return oct_fail(err, OCT_EUNSUPPORTED, "Gemm of %s cannot be run", oct_dtype_name(t));
     OCT_TRY(oct_step_types(s, t, 0, err));
     if (!whole && dom != OCT_DOM_D && dom != OCT_DOM_F)
-        return oct_fail(err, OCT_EUNSUPPORTED, "Gemm of %s times %g plus %g times C", oct_dtype_name(t), (double)g->alpha,
-                        (double)g->beta);
+        return oct_fail(err, OCT_EUNSUPPORTED, "Gemm of %s times %g plus %g times C", oct_dtype_name(t),
+                        (double)g->alpha, (double)g->beta);
     return check_c(g, s, err);
 }
 
@@ -128,7 +130,8 @@ static oct_status prepare_float(gemm_state *g, oct_step *s, const oct_prep *p, o
         return prepare_any(g, s, err);
     OCT_TRY(oct_step_types(s, OCT_F32, 0, err));
     OCT_TRY(check_c(g, s, err));
-    OCT_TRY((p->bf16 ? oct_bgemm_prepare : oct_sgemm_prepare)(&g->s, (size_t)g->m, (size_t)g->n, (size_t)g->k, p->threads, err));
+    OCT_TRY((p->bf16 ? oct_bgemm_prepare : oct_sgemm_prepare)(&g->s, (size_t)g->m, (size_t)g->n, (size_t)g->k,
+                                                              p->threads, err));
     OCT_TRY(prepare_bias(g, s, p, err));
     size_t size = 0, scaled = g->alpha != 1.0f ? (size_t)(g->k * g->n) * sizeof(float) : 0;
     if (s->in[1]->constant) {
@@ -156,13 +159,14 @@ static oct_status prepare_integer(gemm_state *g, oct_step *s, const oct_prep *p,
 {
     size_t step;
     g->integer = true;
-    OCT_TRY(oct_qgemm_prepare(&g->q, (size_t)g->m, (size_t)g->n, (size_t)g->k, s->in[0]->dtype, s->in[1]->dtype, p->threads, err));
+    OCT_TRY(oct_qgemm_prepare(&g->q, (size_t)g->m, (size_t)g->n, (size_t)g->k, s->in[0]->dtype, s->in[1]->dtype,
+                              p->threads, err));
     if (!(g->weights = oct_packed_new(p, g->q.packed_size)))
         return oct_nomem(err);
     const int32_t *zero = oct_product_zero(s->in[1]->q, &step);
     g->q.fast_pack = p->fast_pack;
-    oct_qgemm_pack(&g->q, s->in[1]->data, g->trans_b ? 1 : (ptrdiff_t)g->n, g->trans_b ? (ptrdiff_t)g->k : 1, zero, step,
-                   g->weights);
+    oct_qgemm_pack(&g->q, s->in[1]->data, g->trans_b ? 1 : (ptrdiff_t)g->n, g->trans_b ? (ptrdiff_t)g->k : 1, zero,
+                   step, g->weights);
     g->weights = oct_packed_done(p, g->weights, g->q.packed_size);
     s->scratch = g->q.scratch_size;
     OCT_TRY(oct_product_bias(s, p, g->n, 2, &g->qbias, err));
@@ -239,8 +243,8 @@ static oct_status gemm_run(const oct_step *s, const oct_run *r, oct_err *err)
         return OCT_OK;
     }
     if (g->integer) {
-        oct_qgemm_run(&g->q, r->pool, (size_t)g->m, s->in[0]->data, (size_t)g->k, s->in[0]->q->zp[0], g->weights, g->qbias,
-                      &g->qout, s->out[0]->data, (size_t)g->n, r->scratch);
+        oct_qgemm_run(&g->q, r->pool, (size_t)g->m, s->in[0]->data, (size_t)g->k, s->in[0]->q->zp[0], g->weights,
+                      g->qbias, &g->qout, s->out[0]->data, (size_t)g->n, r->scratch);
         return OCT_OK;
     }
     const float *a = s->in[0]->data;
@@ -281,20 +285,53 @@ static bool gemm_integer(const oct_step *s)
 static const char *gemm_no_integer(const oct_node *n)
 {
     const bool bias = n->n_in > 2 && n->in[2] >= 0;
-    const bool plain = !trans(n, "transA") && oct_node_float(n, "alpha", 1.0f) == 1.0f && (!bias || oct_node_float(n, "beta", 1.0f) == 1.0f);
+    const bool plain = !trans(n, "transA") && oct_node_float(n, "alpha", 1.0f) == 1.0f &&
+                       (!bias || oct_node_float(n, "beta", 1.0f) == 1.0f);
     return plain ? NULL : "its transA, alpha or beta has no integer form";
 }
 
-#define GEMM_WEIGHTS { .slots = 1u << 1, .out = -1, .in = -2, .transposed = "transB", .data = -1, .data_transposed = "transA", .bias = 2, .blocks = true }
+#define GEMM_WEIGHTS               \
+    { .slots = 1u << 1,            \
+      .out = -1,                   \
+      .in = -2,                    \
+      .transposed = "transB",      \
+      .data = -1,                  \
+      .data_transposed = "transA", \
+      .bias = 2,                   \
+      .blocks = true }
 
 const oct_op oct_op_gemm = {
-    .type = "Gemm", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = GEMM_WEIGHTS, .infer = gemm_infer, .prepare = gemm_prepare, .run = gemm_run, .layout = OCT_RULE_PLAIN,
-    .integer = gemm_integer, .no_integer = gemm_no_integer, .dynamic = true, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
+    .type = "Gemm",
+    .domain = "",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_OUTPUTS,
+    .weights = GEMM_WEIGHTS,
+    .infer = gemm_infer,
+    .prepare = gemm_prepare,
+    .run = gemm_run,
+    .layout = OCT_RULE_PLAIN,
+    .integer = gemm_integer,
+    .no_integer = gemm_no_integer,
+    .dynamic = true,
+    .quant = OCT_QUANT_WEIGHTED,
+    .fuses_clamp = true,
+    .widens = true,
 };
 
 /* By shape inference alone: a pass takes it apart (passes/pass_split.c). */
 const oct_op oct_op_fused_gemm = {
-    .type = "FusedGemm", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = GEMM_WEIGHTS, .infer = gemm_infer,
+    .type = "FusedGemm",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_OUTPUTS,
+    .weights = GEMM_WEIGHTS,
+    .infer = gemm_infer,
 };

@@ -29,36 +29,36 @@ static oct_status group_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 }
 
 /* What a record runs is written once for each type. */
-#define MOMENTS(real)                                                                        \
-    static void moments_##real(const real *x, int64_t n, double *mean, double *var)          \
-    {                                                                                        \
-        double sum = 0, square = 0;                                                          \
-        for (int64_t i = 0; i < n; i++)                                                      \
-            sum += (double)x[i];                                                             \
-        *mean = sum / (double)n;                                                             \
-        for (int64_t i = 0; i < n; i++)                                                      \
-            square += ((double)x[i] - *mean) * ((double)x[i] - *mean);                       \
-        *var = square / (double)n;                                                           \
+#define MOMENTS(real)                                                               \
+    static void moments_##real(const real *x, int64_t n, double *mean, double *var) \
+    {                                                                               \
+        double sum = 0, square = 0;                                                 \
+        for (int64_t i = 0; i < n; i++)                                             \
+            sum += (double)x[i];                                                    \
+        *mean = sum / (double)n;                                                    \
+        for (int64_t i = 0; i < n; i++)                                             \
+            square += ((double)x[i] - *mean) * ((double)x[i] - *mean);              \
+        *var = square / (double)n;                                                  \
     }
 
-#define GROUPS(real, root, chain)                                                            \
-    MOMENTS(real)                                                                            \
-    static void groups_##real(const oct_step *s, int64_t groups)                             \
-    {                                                                                        \
-        const oct_operand *x = s->in[0];                                                     \
-        const int64_t c = x->dims[1], each = c / groups, hw = x->count / x->dims[0] / c;     \
-        const real *from = x->data, *gamma = s->in[1]->data, *beta = s->in[2]->data;         \
-        real *to = s->out[0]->data, eps = (real)oct_node_float(s->node, "epsilon", 1e-5f);   \
-        const int64_t size = each * hw;                                                      \
-        for (int64_t k = 0; k < x->dims[0] * groups; k++, from += size, to += size) {        \
-            double mean, var;                                                                \
-            moments_##real(from, size, &mean, &var);                                         \
-            const real rate = (real)1 / root((real)var + eps);                               \
-            for (int64_t i = 0; i < size; i++) {                                             \
-                int64_t at = s->opset < 21 ? k % groups : k % groups * each + i / hw;        \
-                to[i] = chain((real)((double)from[i] - mean) * rate, gamma[at], beta[at]);   \
-            }                                                                                \
-        }                                                                                    \
+#define GROUPS(real, root, chain)                                                          \
+    MOMENTS(real)                                                                          \
+    static void groups_##real(const oct_step *s, int64_t groups)                           \
+    {                                                                                      \
+        const oct_operand *x = s->in[0];                                                   \
+        const int64_t c = x->dims[1], each = c / groups, hw = x->count / x->dims[0] / c;   \
+        const real *from = x->data, *gamma = s->in[1]->data, *beta = s->in[2]->data;       \
+        real *to = s->out[0]->data, eps = (real)oct_node_float(s->node, "epsilon", 1e-5f); \
+        const int64_t size = each * hw;                                                    \
+        for (int64_t k = 0; k < x->dims[0] * groups; k++, from += size, to += size) {      \
+            double mean, var;                                                              \
+            moments_##real(from, size, &mean, &var);                                       \
+            const real rate = (real)1 / root((real)var + eps);                             \
+            for (int64_t i = 0; i < size; i++) {                                           \
+                int64_t at = s->opset < 21 ? k % groups : k % groups * each + i / hw;      \
+                to[i] = chain((real)((double)from[i] - mean) * rate, gamma[at], beta[at]); \
+            }                                                                              \
+        }                                                                                  \
     }
 GROUPS(float, sqrtf, fmaf)
 GROUPS(double, sqrt, fma)
@@ -74,7 +74,8 @@ static oct_status group_run(const oct_step *s, const oct_run *r, oct_err *err)
 /* One value a group (1-D) becomes one a channel. */
 static oct_status spread_groups(oct_graph *g, int node, int slot, int64_t groups, int64_t channels, oct_err *err)
 {
-    const int64_t column[2] = { groups, 1 }, wide[2] = { groups, channels / groups }, flat[1] = { -1 }, two = 2, one = 1;
+    const int64_t column[2] = { groups, 1 }, wide[2] = { groups, channels / groups }, flat[1] = { -1 }, two = 2,
+                  one = 1;
     const oct_dtype t = g->value[g->node[node].in[slot]].dtype;
     int shape, value = g->node[node].in[slot], made;
     OCT_TRY(oct_graph_new_const_s64(g, "group_column", 1, &two, column, &shape, err));
@@ -97,14 +98,26 @@ static oct_status group_raise(oct_graph *g, int node, int64_t from, oct_err *err
     if (channels < 0)
         return oct_fail(err, OCT_EUNSUPPORTED, "the number of channels is not known, which opset 21 needs");
     if (groups < 1 || channels % groups)
-        return oct_fail(err, OCT_EMALFORMED, "%lld groups do not divide %lld channels", (long long)groups, (long long)channels);
+        return oct_fail(err, OCT_EMALFORMED, "%lld groups do not divide %lld channels", (long long)groups,
+                        (long long)channels);
     OCT_TRY(spread_groups(g, node, 1, groups, channels, err));
     return spread_groups(g, node, 2, groups, channels, err);
 }
 
 const oct_op oct_op_group_norm = {
-    .type = "GroupNormalization", .domain = "", .since = 18, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = group_prepare, .run = group_run, .raise = group_raise, .widens = true, .settles = true,
+    .type = "GroupNormalization",
+    .domain = "",
+    .since = 18,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = group_prepare,
+    .run = group_run,
+    .raise = group_raise,
+    .widens = true,
+    .settles = true,
 };
 
 /* ------------------------------------------------------------------ MeanVarianceNormalization */
@@ -162,23 +175,23 @@ static int64_t place_of(const mvn_state *st, const oct_operand *x, int64_t e)
     return at;
 }
 
-#define SPREAD(real, root)                                                                   \
-    static void spread_##real(const mvn_state *st, const oct_operand *x, real *to)           \
-    {                                                                                        \
-        const real *from = x->data;                                                          \
-        const int64_t joined = st->places ? x->count / st->places : 0;                       \
-        const double n = (double)joined;                                                     \
-        for (int64_t e = 0; e < x->count; e++)                                               \
-            st->mean[place_of(st, x, e)] += (double)from[e] / n;                             \
-        for (int64_t e = 0; e < x->count; e++) {                                             \
-            const int64_t at = place_of(st, x, e);                                           \
-            const double d = (double)from[e] - st->mean[at];                                 \
-            st->var[at] += d * d / n;                                                        \
-        }                                                                                    \
-        for (int64_t e = 0; e < x->count; e++) {                                             \
-            const int64_t at = place_of(st, x, e);                                           \
+#define SPREAD(real, root)                                                                            \
+    static void spread_##real(const mvn_state *st, const oct_operand *x, real *to)                    \
+    {                                                                                                 \
+        const real *from = x->data;                                                                   \
+        const int64_t joined = st->places ? x->count / st->places : 0;                                \
+        const double n = (double)joined;                                                              \
+        for (int64_t e = 0; e < x->count; e++)                                                        \
+            st->mean[place_of(st, x, e)] += (double)from[e] / n;                                      \
+        for (int64_t e = 0; e < x->count; e++) {                                                      \
+            const int64_t at = place_of(st, x, e);                                                    \
+            const double d = (double)from[e] - st->mean[at];                                          \
+            st->var[at] += d * d / n;                                                                 \
+        }                                                                                             \
+        for (int64_t e = 0; e < x->count; e++) {                                                      \
+            const int64_t at = place_of(st, x, e);                                                    \
             to[e] = (real)((double)from[e] - st->mean[at]) / (root((real)st->var[at]) + (real)1e-9f); \
-        }                                                                                    \
+        }                                                                                             \
     }
 SPREAD(float, sqrtf)
 SPREAD(double, sqrt)
@@ -196,8 +209,18 @@ static oct_status mvn_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_mean_variance_norm = {
-    .type = "MeanVarianceNormalization", .domain = "", .since = 9, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = mvn_prepare, .run = mvn_run, .widens = true, .settles = true,
+    .type = "MeanVarianceNormalization",
+    .domain = "",
+    .since = 9,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = mvn_prepare,
+    .run = mvn_run,
+    .widens = true,
+    .settles = true,
 };
 
 /* ------------------------------------------------------------------ along one axis */
@@ -222,15 +245,15 @@ static oct_status lp_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 }
 
 /* A zero norm gives zeros (LpNormalization-22). */
-#define SHORTEN(real)                                                                        \
-    static void shorten_##real(const real *x, int64_t n, int64_t step, bool square, real *y) \
-    {                                                                                        \
-        double sum = 0;                                                                      \
-        for (int64_t i = 0; i < n; i++)                                                      \
+#define SHORTEN(real)                                                                              \
+    static void shorten_##real(const real *x, int64_t n, int64_t step, bool square, real *y)       \
+    {                                                                                              \
+        double sum = 0;                                                                            \
+        for (int64_t i = 0; i < n; i++)                                                            \
             sum += square ? (double)x[i * step] * (double)x[i * step] : fabs((double)x[i * step]); \
-        const real norm = (real)(square ? sqrt(sum) : sum);                                  \
-        for (int64_t i = 0; i < n; i++)                                                      \
-            y[i * step] = norm == 0 ? 0 : x[i * step] / norm;                                \
+        const real norm = (real)(square ? sqrt(sum) : sum);                                        \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i * step] = norm == 0 ? 0 : x[i * step] / norm;                                      \
     }
 SHORTEN(float)
 SHORTEN(double)
@@ -251,6 +274,16 @@ static oct_status lp_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_lp_norm = {
-    .type = "LpNormalization", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = lp_prepare, .run = lp_run, .widens = true, .settles = true,
+    .type = "LpNormalization",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = lp_prepare,
+    .run = lp_run,
+    .widens = true,
+    .settles = true,
 };

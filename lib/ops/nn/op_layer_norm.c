@@ -1,5 +1,6 @@
-/* lib/ops/nn/op_layer_norm.c -- LayerNormalization and RMSNormalization over the axes from `axis` on, and SimplifiedLayerNormalization, by
- * which ONNX Runtime spelled the latter before it had a standard: its second output is the factor of each row. */
+/* lib/ops/nn/op_layer_norm.c -- LayerNormalization and RMSNormalization over the axes from `axis` on, and
+ * SimplifiedLayerNormalization, by which ONNX Runtime spelled the latter before it had a standard: its second output is
+ * the factor of each row. */
 #include "kernels/reduce.h"
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
@@ -167,8 +168,9 @@ static oct_status norm_run(const oct_step *s, const oct_run *r, oct_err *err)
     }
     float *gamma = r->scratch, *beta = gamma + n, *wide = beta + n;
     bool direct = x->dtype == OCT_F32 && y->dtype == OCT_F32;
-    oct_layer_norm p = { .rows = (size_t)rows, .n = (size_t)n, .eps = oct_node_float(s->node, "epsilon", 1e-5f),
-                         .rms = is_rms(s) };
+    oct_layer_norm p = {
+        .rows = (size_t)rows, .n = (size_t)n, .eps = oct_node_float(s->node, "epsilon", 1e-5f), .rms = is_rms(s)
+    };
     p.gamma = factor(s, 1, axis, OCT_F32, gamma, r);
     p.beta = factor(s, 2, axis, OCT_F32, beta, r);
     const float *from = x->data;
@@ -191,16 +193,45 @@ static oct_status norm_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 /* ONNX has it from opset 17 on; ONNX Runtime, whose optimizer writes it into models of older opsets, from 1 on. */
 const oct_op oct_op_layer_norm = {
-    .type = "LayerNormalization", .domain = "", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 3,
-    .infer = norm_infer, .prepare = norm_prepare, .run = norm_run, .homogeneous = 1 << 1 | 1 << 2, .settles = true,
+    .type = "LayerNormalization",
+    .domain = "",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 3,
+    .infer = norm_infer,
+    .prepare = norm_prepare,
+    .run = norm_run,
+    .homogeneous = 1 << 1 | 1 << 2,
+    .settles = true,
 };
 
 const oct_op oct_op_rms_norm = {
-    .type = "RMSNormalization", .domain = "", .since = 23, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = norm_infer, .prepare = norm_prepare, .run = norm_run, .homogeneous = 1 << 1, .settles = true,
+    .type = "RMSNormalization",
+    .domain = "",
+    .since = 23,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = norm_infer,
+    .prepare = norm_prepare,
+    .run = norm_run,
+    .homogeneous = 1 << 1,
+    .settles = true,
 };
 
 const oct_op oct_op_simplified_layer_norm = {
-    .type = "SimplifiedLayerNormalization", .domain = "", .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 2,
-    .infer = norm_infer, .prepare = norm_prepare, .run = norm_run, .homogeneous = 1 << 1,
+    .type = "SimplifiedLayerNormalization",
+    .domain = "",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 2,
+    .infer = norm_infer,
+    .prepare = norm_prepare,
+    .run = norm_run,
+    .homogeneous = 1 << 1,
 };

@@ -37,7 +37,8 @@ static oct_status loss_infer(const oct_infer *c, oct_err *err)
     if (ok && w.rank >= 0)
         ok = w.rank == 1 && (x.rank < 0 || x.d[1].n < 0 || w.d[0].n < 0 || x.d[1].n == w.d[0].n);
     if (!ok)
-        return oct_fail(err, OCT_EMALFORMED, "scores [N, C, ...], labels [N, ...] and weights [C] do not fit each other");
+        return oct_fail(err, OCT_EMALFORMED,
+                        "scores [N, C, ...], labels [N, ...] and weights [C] do not fit each other");
     return r != NONE ? oct_out_shape(c, 0, 0, NULL, err) : oct_out_shape(c, 0, t.rank, t.d, err);
 }
 
@@ -62,7 +63,8 @@ static double value_at(const oct_operand *t, const void *data, int64_t i)
 /* Loss of log-probabilities p, laid out as the scores. */
 static oct_status lose(const oct_step *s, const void *p, oct_err *err)
 {
-    const oct_operand *x = s->in[SCORES], *t = s->in[LABELS], *w = s->n_in > WEIGHTS ? s->in[WEIGHTS] : NULL, *y = s->out[0];
+    const oct_operand *x = s->in[SCORES], *t = s->in[LABELS], *w = s->n_in > WEIGHTS ? s->in[WEIGHTS] : NULL,
+                      *y = s->out[0];
     const int64_t classes = x->dims[1], inner = t->count > 0 ? t->count / x->dims[0] : 1;
     const bool ignores = oct_node_attr(s->node, "ignore_index") != NULL;
     const int64_t ignored = oct_node_int(s->node, "ignore_index", 0);
@@ -74,7 +76,8 @@ static oct_status lose(const oct_step *s, const void *p, oct_err *err)
         double weight = 0.0, loss = 0.0;
         if (!ignores || label != ignored) {
             if (label < 0 || label >= classes)
-                return oct_fail(err, OCT_EMALFORMED, "label %lld of %lld classes", (long long)label, (long long)classes);
+                return oct_fail(err, OCT_EMALFORMED, "label %lld of %lld classes", (long long)label,
+                                (long long)classes);
             weight = w != NULL ? value_at(w, w->data, label) : 1.0;
             loss = -value_at(x, p, (i / inner * classes + label) * inner + i % inner) * weight;
         }
@@ -122,10 +125,28 @@ static oct_status sce_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_nll_loss = {
-    .type = "NegativeLogLikelihoodLoss", .domain = "", .since = 12, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = loss_infer, .prepare = loss_prepare, .run = nll_run, .widens = true,
+    .type = "NegativeLogLikelihoodLoss",
+    .domain = "",
+    .since = 12,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = loss_infer,
+    .prepare = loss_prepare,
+    .run = nll_run,
+    .widens = true,
 };
 const oct_op oct_op_softmax_cross_entropy_loss = {
-    .type = "SoftmaxCrossEntropyLoss", .domain = "", .since = 12, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 2,
-    .infer = loss_infer, .prepare = loss_prepare, .run = sce_run, .widens = true,
+    .type = "SoftmaxCrossEntropyLoss",
+    .domain = "",
+    .since = 12,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 2,
+    .infer = loss_infer,
+    .prepare = loss_prepare,
+    .run = sce_run,
+    .widens = true,
 };

@@ -21,16 +21,16 @@ typedef struct matmul_state {
     oct_matmul g;
     oct_sgemm s;
     oct_qgemm q;
-    bool apart;                /* each of the products goes to one thread */
-    int threads;               /* at most; each has `lane` bytes of scratch where products are apart */
+    bool apart;  /* each of the products goes to one thread */
+    int threads; /* at most; each has `lane` bytes of scratch where products are apart */
     size_t lane;
-    size_t packed;             /* bytes of one packed B, rounded */
-    char *weights;             /* n_b packed matrices, or NULL: packed in each run */
+    size_t packed; /* bytes of one packed B, rounded */
+    char *weights; /* n_b packed matrices, or NULL: packed in each run */
     oct_qout qout;
-    int32_t *zero;             /* MatMulInteger: zero points of B, n_zero of them */
+    int32_t *zero; /* MatMulInteger: zero points of B, n_zero of them */
     int64_t n_zero;
-    int64_t rows;              /* MatMulInteger with a zero point a row of A: rows of one matrix; else 0 */
-    size_t at_sums;            /* scratch for the sums of B's columns */
+    int64_t rows;   /* MatMulInteger with a zero point a row of A: rows of one matrix; else 0 */
+    size_t at_sums; /* scratch for the sums of B's columns */
 } matmul_state;
 
 static oct_status matmul_infer(const oct_infer *c, oct_err *err)
@@ -49,7 +49,8 @@ static oct_status matmul_integer_infer(const oct_infer *c, oct_err *err)
 
 static void pack(const matmul_state *m, const oct_operand *b, int64_t i, void *packed)
 {
-    const char *from = (const char *)b->data + (size_t)(i * m->g.k * m->g.n) * (m->kind == MATMUL_F32 ? sizeof(float) : 1);
+    const char *from =
+        (const char *)b->data + (size_t)(i * m->g.k * m->g.n) * (m->kind == MATMUL_F32 ? sizeof(float) : 1);
     if (m->kind == MATMUL_F32) {
         oct_sgemm_pack(&m->s, (const float *)from, (ptrdiff_t)m->g.n, 1, packed);
         return;
@@ -66,11 +67,13 @@ static void pack_all(matmul_state *m, const oct_operand *b, const oct_prep *p)
     m->weights = oct_packed_done(p, m->weights, (size_t)m->g.n_b * m->packed);
 }
 
-/* Many products, or small ones: cutting each for all threads, and packing before, would cost more than what is left over at the end. */
+/* Many products, or small ones: cutting each for all threads, and packing before, would cost more than what is left
+ * over at the end. */
 static bool apart(const oct_matmul *g, int threads)
 {
     enum { SMALL = 4 << 20 };
-    return threads > 1 && g->batch > 1 && (g->batch >= 4 * (int64_t)threads || (double)g->m * (double)g->n * (double)g->k < SMALL);
+    return threads > 1 && g->batch > 1 &&
+           (g->batch >= 4 * (int64_t)threads || (double)g->m * (double)g->n * (double)g->k < SMALL);
 }
 
 static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p, oct_err *err)
@@ -82,11 +85,13 @@ static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p
     m->apart = apart(&m->g, p->threads);
     const int threads = m->apart ? 1 : p->threads;
     if (m->kind == MATMUL_F32) {
-        OCT_TRY((p->bf16 ? oct_bgemm_prepare : oct_sgemm_prepare)(&m->s, (size_t)m->g.m, (size_t)m->g.n, (size_t)m->g.k, threads, err));
+        OCT_TRY((p->bf16 ? oct_bgemm_prepare : oct_sgemm_prepare)(&m->s, (size_t)m->g.m, (size_t)m->g.n, (size_t)m->g.k,
+                                                                  threads, err));
         size = m->s.packed_size;
         kernel = m->s.scratch_size;
     } else {
-        OCT_TRY(oct_qgemm_prepare(&m->q, (size_t)m->g.m, (size_t)m->g.n, (size_t)m->g.k, a->dtype, b->dtype, threads, err));
+        OCT_TRY(
+            oct_qgemm_prepare(&m->q, (size_t)m->g.m, (size_t)m->g.n, (size_t)m->g.k, a->dtype, b->dtype, threads, err));
         size = m->q.packed_size;
         kernel = m->q.scratch_size;
     }
@@ -149,19 +154,22 @@ static void one_product(const matmul_state *m, const oct_step *s, oct_pool *pool
     }
     if (m->kind == MATMUL_F32) {
         oct_sout out = { .clamp = s->epilogue.clamp, .lo = s->epilogue.lo, .hi = s->epilogue.hi };
-        oct_sgemm_run(&m->s, pool, (size_t)m->g.m, (const float *)a, (size_t)m->g.k, packed, (float *)c, (size_t)m->g.n, &out,
-                      scratch);
+        oct_sgemm_run(&m->s, pool, (size_t)m->g.m, (const float *)a, (size_t)m->g.k, packed, (float *)c, (size_t)m->g.n,
+                      &out, scratch);
         return;
     }
     int32_t za = s->in[0]->q ? s->in[0]->q->zp[0] : s->n_in > 2 && !m->rows ? zero_of(s->in[2], 0) : 0;
-    oct_qgemm_run(&m->q, pool, (size_t)m->g.m, a, (size_t)m->g.k, za, packed, NULL, &m->qout, c, (size_t)m->g.n, scratch);
+    oct_qgemm_run(&m->q, pool, (size_t)m->g.m, a, (size_t)m->g.k, za, packed, NULL, &m->qout, c, (size_t)m->g.n,
+                  scratch);
 }
 
 static void any_product(const matmul_state *m, const oct_step *s, const oct_run *r, int64_t i)
 {
     const size_t size = oct_elem_size(s->in[0]->dtype);
-    const oct_any_matrix a = { (const char *)s->in[0]->data + (size_t)(m->g.at_a[i] * m->g.m * m->g.k) * size, m->g.k, 1 };
-    const oct_any_matrix b = { (const char *)s->in[1]->data + (size_t)(m->g.at_b[i] * m->g.k * m->g.n) * size, m->g.n, 1 };
+    const oct_any_matrix a = { (const char *)s->in[0]->data + (size_t)(m->g.at_a[i] * m->g.m * m->g.k) * size, m->g.k,
+                               1 };
+    const oct_any_matrix b = { (const char *)s->in[1]->data + (size_t)(m->g.at_b[i] * m->g.k * m->g.n) * size, m->g.n,
+                               1 };
     oct_any_product(r->pool, s->in[0]->dtype, m->g.m, m->g.n, m->g.k, a, b,
                     (char *)s->out[0]->data + (size_t)(i * m->g.m * m->g.n) * size, m->g.n);
 }
@@ -220,8 +228,8 @@ static void read_zeros(const matmul_state *m, const oct_step *s)
         m->zero[i] = zero_of(zero_operand(s, 3), i);
 }
 
-/* Zero points of A a row: one for each of a matrix, or for each of all matrices. What they subtract is added to the products of
- * zero point 0; it takes the sums of B's columns. */
+/* Zero points of A a row: one for each of a matrix, or for each of all matrices. What they subtract is added to the
+ * products of zero point 0; it takes the sums of B's columns. */
 static oct_status prepare_rows(matmul_state *m, oct_step *s, const oct_operand *za, oct_err *err)
 {
     if (!za || za->count == 1)
@@ -229,7 +237,8 @@ static oct_status prepare_rows(matmul_state *m, oct_step *s, const oct_operand *
     const oct_operand *a = s->in[0];
     const int64_t rows = a->rank > 1 ? a->dims[a->rank - 2] : 1;
     if (za->count != rows && za->count * m->g.k != a->count)
-        return oct_fail(err, OCT_EMALFORMED, "%lld zero points for %lld rows of A", (long long)za->count, (long long)rows);
+        return oct_fail(err, OCT_EMALFORMED, "%lld zero points for %lld rows of A", (long long)za->count,
+                        (long long)rows);
     m->rows = rows;
     m->at_sums = s->scratch;
     return oct_add_size(s->scratch, (size_t)m->g.n * sizeof(int32_t), &s->scratch) ? OCT_OK : oct_nomem(err);
@@ -265,7 +274,8 @@ static oct_status integer_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     OCT_TRY(prepare_rows(m, s, za, err));
     m->n_zero = zb ? zb->count : 1;
     if (m->n_zero != 1 && m->n_zero != m->g.n)
-        return oct_fail(err, OCT_EMALFORMED, "%lld zero points for %lld columns", (long long)m->n_zero, (long long)m->g.n);
+        return oct_fail(err, OCT_EMALFORMED, "%lld zero points for %lld columns", (long long)m->n_zero,
+                        (long long)m->g.n);
     if (!(m->zero = oct_arena_calloc(p->arena, (size_t)m->n_zero, sizeof *m->zero)))
         return oct_nomem(err);
     m->qout = (oct_qout){ .kind = OCT_QOUT_S32 };
@@ -288,14 +298,39 @@ static oct_status integer_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_matmul = {
-    .type = "MatMul", .domain = "", .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1, .computed = true, .blocks = true },
-    .infer = matmul_infer, .prepare = matmul_prepare, .run = matmul_run, .layout = OCT_RULE_PLAIN,
-    .integer = matmul_integer, .dynamic = true, .quant = OCT_QUANT_WEIGHTED, .fuses_clamp = true, .widens = true,
+    .type = "MatMul",
+    .domain = "",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_OUTPUTS,
+    .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1, .computed = true, .blocks = true },
+    .infer = matmul_infer,
+    .prepare = matmul_prepare,
+    .run = matmul_run,
+    .layout = OCT_RULE_PLAIN,
+    .integer = matmul_integer,
+    .dynamic = true,
+    .quant = OCT_QUANT_WEIGHTED,
+    .fuses_clamp = true,
+    .widens = true,
 };
 
 const oct_op oct_op_matmul_integer = {
-    .type = "MatMulInteger", .domain = "", .since = 10, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1, .computed = true },
-    .infer = matmul_integer_infer, .prepare = integer_prepare, .run = integer_run, .layout = OCT_RULE_PLAIN, .scheme = "int8",
+    .type = "MatMulInteger",
+    .domain = "",
+    .since = 10,
+    .min_in = 2,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_OUTPUTS,
+    .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1, .computed = true },
+    .infer = matmul_integer_infer,
+    .prepare = integer_prepare,
+    .run = integer_run,
+    .layout = OCT_RULE_PLAIN,
+    .scheme = "int8",
 };

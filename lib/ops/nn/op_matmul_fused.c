@@ -10,8 +10,8 @@ typedef struct fused_state {
     bool trans_a, trans_b;
     float alpha;
     size_t packed;
-    char *weights;                         /* n_b packed matrices, or NULL: packed in each run */
-    size_t at_a, at_packed, at_kernel;     /* parts of the scratch */
+    char *weights;                     /* n_b packed matrices, or NULL: packed in each run */
+    size_t at_a, at_packed, at_kernel; /* parts of the scratch */
 } fused_state;
 
 static bool flag(const oct_node *n, const char *name)
@@ -59,7 +59,8 @@ static oct_status fused_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (!f)
         return oct_nomem(err);
     s->state = f;
-    if (s->in[0]->dtype != OCT_F32 || s->in[1]->dtype != OCT_F32 || flag(s->node, "transBatchA") || flag(s->node, "transBatchB"))
+    if (s->in[0]->dtype != OCT_F32 || s->in[1]->dtype != OCT_F32 || flag(s->node, "transBatchA") ||
+        flag(s->node, "transBatchB"))
         return oct_fail(err, OCT_EUNSUPPORTED, "FusedMatMul of %s, or with transposed batches, cannot be run",
                         oct_dtype_name(s->in[0]->dtype));
     f->trans_a = flag(s->node, "transA") && s->in[0]->rank >= 2;
@@ -92,7 +93,8 @@ static oct_status fused_run(const oct_step *s, const oct_run *r, oct_err *err)
         return OCT_OK;
     if (f->trans_a) {
         const size_t rows = (size_t)in->dims[in->rank - 2], cols = (size_t)in->dims[in->rank - 1];
-        oct_transpose_2d(r->pool, a, rows && cols ? (size_t)in->count / (rows * cols) : 0, rows, cols, sizeof(float), scratch + f->at_a);
+        oct_transpose_2d(r->pool, a, rows && cols ? (size_t)in->count / (rows * cols) : 0, rows, cols, sizeof(float),
+                         scratch + f->at_a);
         a = (const float *)(scratch + f->at_a);
     }
     for (int64_t i = 0; i < f->g.batch; i++) {
@@ -109,7 +111,17 @@ static oct_status fused_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_fused_matmul = {
-    .type = "FusedMatMul", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = { .data = -1, .data_transposed = "transA" },
-    .infer = fused_infer, .prepare = fused_prepare, .run = fused_run, .widens = true,
+    .type = "FusedMatMul",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_OUTPUTS,
+    .weights = { .data = -1, .data_transposed = "transA" },
+    .infer = fused_infer,
+    .prepare = fused_prepare,
+    .run = fused_run,
+    .widens = true,
 };

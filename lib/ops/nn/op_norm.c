@@ -92,7 +92,8 @@ static oct_status batch_prepare(oct_step *s, const oct_prep *p, oct_err *err)
                         (long long)s->opset);
     for (int i = 1; i < s->n_out && !st->training; i++)
         if (s->out[i])
-            return oct_fail(err, OCT_EUNSUPPORTED, "output %d of BatchNormalization cannot be computed without training mode", i);
+            return oct_fail(err, OCT_EUNSUPPORTED,
+                            "output %d of BatchNormalization cannot be computed without training mode", i);
     if (oct_node_int(s->node, "spatial", 1) == 0)
         return oct_fail(err, OCT_EUNSUPPORTED, "BatchNormalization with spatial = 0 cannot be run");
     int64_t c = s->in[0]->rank > 1 ? s->in[0]->dims[1] : 1;
@@ -100,7 +101,8 @@ static oct_status batch_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     for (int i = 0; i < 5; i++) {
         const bool doubles = s->in[0]->dtype == OCT_F64 && !st->training;
         if (s->in[i]->dtype != (doubles ? OCT_F64 : OCT_F32))
-            return oct_fail(err, OCT_EUNSUPPORTED, "BatchNormalization of %s cannot be run", oct_dtype_name(s->in[i]->dtype));
+            return oct_fail(err, OCT_EUNSUPPORTED, "BatchNormalization of %s cannot be run",
+                            oct_dtype_name(s->in[i]->dtype));
         if (i && s->in[i]->count != c)
             return oct_fail(err, OCT_EMALFORMED, "input %d has %lld values for %lld channels", i,
                             (long long)s->in[i]->count, (long long)c);
@@ -124,7 +126,8 @@ static oct_status batch_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 /* Channels are last, or all there is besides the batch. */
 static void batch_f64(const oct_step *s)
 {
-    const double *x = s->in[0]->data, *scale = s->in[1]->data, *shift = s->in[2]->data, *mean = s->in[3]->data, *var = s->in[4]->data;
+    const double *x = s->in[0]->data, *scale = s->in[1]->data, *shift = s->in[2]->data, *mean = s->in[3]->data,
+                 *var = s->in[4]->data;
     const double eps = (double)oct_node_float(s->node, "epsilon", 1e-5f);
     const int64_t c = s->in[1]->count;
     double *y = s->out[0]->data;
@@ -180,14 +183,16 @@ static oct_status instance_prepare(oct_step *s, const oct_prep *p, oct_err *err)
             return oct_fail(err, OCT_EUNSUPPORTED, "InstanceNormalization of %s cannot be run",
                             oct_dtype_name(s->in[i]->dtype));
     if (s->in[0]->rank < 3 || s->in[1]->count != s->in[0]->dims[1] || s->in[2]->count != s->in[0]->dims[1])
-        return oct_fail(err, OCT_EMALFORMED, "InstanceNormalization needs 3-D or more and one scale and bias a channel");
+        return oct_fail(err, OCT_EMALFORMED,
+                        "InstanceNormalization needs 3-D or more and one scale and bias a channel");
     s->scratch = (size_t)(s->in[0]->dims[0] * 2 * s->in[0]->dims[1]) * sizeof(float);
     return OCT_OK;
 }
 
 static void instance_f64(const oct_step *s, int64_t n, int64_t hw, int64_t c)
 {
-    const double *scale = s->in[1]->data, *shift = s->in[2]->data, eps = (double)oct_node_float(s->node, "epsilon", 1e-5f);
+    const double *scale = s->in[1]->data, *shift = s->in[2]->data,
+                 eps = (double)oct_node_float(s->node, "epsilon", 1e-5f);
     for (int64_t k = 0; k < n * c; k++) {
         const double *x = (const double *)s->in[0]->data + k / c * hw * c + k % c;
         double *y = (double *)s->out[0]->data + k / c * hw * c + k % c, mean = 0.0, var = 0.0;
@@ -254,7 +259,8 @@ static void lrn_f64(const lrn *l, const double *x, double *y, int64_t pixels)
 {
     for (int64_t i = 0; i < pixels; i++, x += l->c, y += l->c)
         for (int64_t k = 0; k < l->c; k++) {
-            const int64_t lo = k - l->before < 0 ? 0 : k - l->before, hi = k + l->after >= l->c ? l->c - 1 : k + l->after;
+            const int64_t lo = k - l->before < 0 ? 0 : k - l->before,
+                          hi = k + l->after >= l->c ? l->c - 1 : k + l->after;
             double sum = 0.0;
             for (int64_t j = lo; j <= hi; j++)
                 sum += x[j] * x[j];
@@ -268,8 +274,13 @@ static oct_status lrn_run(const oct_step *s, const oct_run *r, oct_err *err)
     int64_t size = oct_node_int(s->node, "size", 1), c = x->dims[1];
     if (x->count == 0)
         return OCT_OK;
-    lrn l = { x->data, s->out[0]->data, oct_node_float(s->node, "alpha", 1e-4f) / (float)size,
-              oct_node_float(s->node, "beta", 0.75f), oct_node_float(s->node, "bias", 1.0f), c, (size - 1) / 2,
+    lrn l = { x->data,
+              s->out[0]->data,
+              oct_node_float(s->node, "alpha", 1e-4f) / (float)size,
+              oct_node_float(s->node, "beta", 0.75f),
+              oct_node_float(s->node, "bias", 1.0f),
+              c,
+              (size - 1) / 2,
               size - 1 - (size - 1) / 2 };
     if (x->dtype == OCT_F64)
         lrn_f64(&l, x->data, s->out[0]->data, x->count / c);
@@ -279,16 +290,47 @@ static oct_status lrn_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_batch_norm = {
-    .type = "BatchNormalization", .domain = "", .since = 1, .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 5,
-    .infer = batch_infer, .prepare = batch_prepare, .run = batch_run, .layout = OCT_RULE_SPATIAL, .raise = batch_raise,
+    .type = "BatchNormalization",
+    .domain = "",
+    .since = 1,
+    .min_in = 5,
+    .max_in = 5,
+    .min_out = 1,
+    .max_out = 5,
+    .infer = batch_infer,
+    .prepare = batch_prepare,
+    .run = batch_run,
+    .layout = OCT_RULE_SPATIAL,
+    .raise = batch_raise,
     .widens = true,
 };
 const oct_op oct_op_instance_norm = {
-    .type = "InstanceNormalization", .domain = "", .since = 1, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = instance_prepare, .run = instance_run, .layout = OCT_RULE_SPATIAL,
-    .widens = true, .settles = true,
+    .type = "InstanceNormalization",
+    .domain = "",
+    .since = 1,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = instance_prepare,
+    .run = instance_run,
+    .layout = OCT_RULE_SPATIAL,
+    .widens = true,
+    .settles = true,
 };
 const oct_op oct_op_lrn = {
-    .type = "LRN", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .infer = oct_infer_like, .prepare = lrn_prepare, .run = lrn_run, .layout = OCT_RULE_SPATIAL, .widens = true,
+    .type = "LRN",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_PAIRS,
+    .infer = oct_infer_like,
+    .prepare = lrn_prepare,
+    .run = lrn_run,
+    .layout = OCT_RULE_SPATIAL,
+    .widens = true,
 };

@@ -1,5 +1,5 @@
-/* MaxPool, AveragePool, LpPool and their global forms; float and 8-bit. Global max and Lp pools are windows of the whole
- * image. 1-D is 2-D of height 1; 3-D windows, float64 and MaxPool's indices run as plain loops. */
+/* MaxPool, AveragePool, LpPool and their global forms; float and 8-bit. Global max and Lp pools are windows of the
+ * whole image. 1-D is 2-D of height 1; 3-D windows, float64 and MaxPool's indices run as plain loops. */
 #include "kernels/math.h"
 #include "kernels/pooling.h"
 #include "kernels/reduce.h"
@@ -32,8 +32,8 @@ static oct_status pool_infer(const oct_infer *c, oct_err *err)
     if (x.rank < 0)
         return OCT_OK;
     if (x.rank < 3)
-        return oct_fail(err, OCT_EMALFORMED, "input '%s' has %d dimensions, expected 3 or more", oct_in_value(c, 0)->name,
-                        x.rank);
+        return oct_fail(err, OCT_EMALFORMED, "input '%s' has %d dimensions, expected 3 or more",
+                        oct_in_value(c, 0)->name, x.rank);
     oct_window w;
     OCT_TRY(oct_window_read(n, x.rank - 2, NULL, &w, err));
     OCT_TRY(oct_window_infer(c, &w, x.d[1], 0, err));
@@ -62,14 +62,22 @@ static void fill_2d(pool_state *st, const oct_operand *x, const oct_operand *y)
     int at = w->n == 1 ? 0 : 1; /* index of the width */
     bool flat = w->n == 1;
     st->g = (oct_pool2d){
-        .n = (size_t)x->dims[0], .c = (size_t)x->dims[1],
-        .h = flat ? 1 : (size_t)x->dims[2], .w = (size_t)x->dims[2 + at],
-        .oh = flat ? 1 : (size_t)y->dims[2], .ow = (size_t)y->dims[2 + at],
-        .kh = flat ? 1 : (size_t)w->kernel[0], .kw = (size_t)w->kernel[at],
-        .sh = flat ? 1 : (size_t)w->stride[0], .sw = (size_t)w->stride[at],
-        .dh = flat ? 1 : (size_t)w->dilation[0], .dw = (size_t)w->dilation[at],
-        .pt = flat ? 0 : (size_t)w->before[0], .pl = (size_t)w->before[at],
-        .pb = flat ? 0 : (size_t)w->after[0], .pr = (size_t)w->after[at],
+        .n = (size_t)x->dims[0],
+        .c = (size_t)x->dims[1],
+        .h = flat ? 1 : (size_t)x->dims[2],
+        .w = (size_t)x->dims[2 + at],
+        .oh = flat ? 1 : (size_t)y->dims[2],
+        .ow = (size_t)y->dims[2 + at],
+        .kh = flat ? 1 : (size_t)w->kernel[0],
+        .kw = (size_t)w->kernel[at],
+        .sh = flat ? 1 : (size_t)w->stride[0],
+        .sw = (size_t)w->stride[at],
+        .dh = flat ? 1 : (size_t)w->dilation[0],
+        .dw = (size_t)w->dilation[at],
+        .pt = flat ? 0 : (size_t)w->before[0],
+        .pl = (size_t)w->before[at],
+        .pb = flat ? 0 : (size_t)w->after[0],
+        .pr = (size_t)w->after[at],
         .count_include_pad = st->include_pad,
     };
 }
@@ -78,7 +86,8 @@ static oct_status whole_image(pool_state *st, const oct_operand *x, oct_err *err
 {
     st->win = (oct_window){ .n = x->rank - 2 };
     if (st->win.n < 1 || st->win.n > OCT_SPATIAL_MAX)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%d spatial dimensions; 1 to %d are supported", st->win.n, OCT_SPATIAL_MAX);
+        return oct_fail(err, OCT_EUNSUPPORTED, "%d spatial dimensions; 1 to %d are supported", st->win.n,
+                        OCT_SPATIAL_MAX);
     for (int i = 0; i < st->win.n; i++) {
         st->win.kernel[i] = x->dims[2 + i];
         st->win.stride[i] = st->win.dilation[i] = 1;
@@ -172,14 +181,14 @@ static void begin(const pool_state *st, const oct_operand *x, int64_t c, sums *y
     }
 }
 
-#define TAKE_MAX(type, member)                                          \
-    for (int64_t i = 0; i < c; i++) {                                   \
-        const type x = ((const type *)v)[i];                            \
-        if (x > y->v.member[i] || x != x) {                             \
-            y->v.member[i] = x;                                         \
-            if (best)                                                   \
-                best[i] = position;                                     \
-        }                                                               \
+#define TAKE_MAX(type, member)               \
+    for (int64_t i = 0; i < c; i++) {        \
+        const type x = ((const type *)v)[i]; \
+        if (x > y->v.member[i] || x != x) {  \
+            y->v.member[i] = x;              \
+            if (best)                        \
+                best[i] = position;          \
+        }                                    \
     }
 
 /* Takes the values v of one input position in; best: positions of the largest so far, or NULL. */
@@ -196,7 +205,10 @@ static void take_position(const pool_state *st, const void *v, int64_t c, int64_
     for (int64_t i = 0; i < c; i++) {
         if (y->dom == OCT_DOM_D) {
             const double x = ((const double *)v)[i], m = fabs(x);
-            y->v.d[i] += st->kind == POOL_AVERAGE ? x : st->p == 1.0f ? m : st->p == 2.0f ? m * m : to_power(m, (double)st->p);
+            y->v.d[i] += st->kind == POOL_AVERAGE ? x
+                         : st->p == 1.0f          ? m
+                         : st->p == 2.0f          ? m * m
+                                                  : to_power(m, (double)st->p);
         } else {
             const float x = ((const float *)v)[i], m = fabsf(x);
             y->v.f[i] += st->kind == POOL_AVERAGE ? x : st->p == 1.0f ? m : st->p == 2.0f ? m * m : oct_powf(m, st->p);
@@ -221,8 +233,8 @@ static void finish(const pool_state *st, int64_t count, int64_t c, sums *y)
 }
 
 /* Channels [first, first + c) of one output pixel at position `at`, in the window's order. */
-static void pool_pixel(const pool_state *st, const solid *s, const oct_operand *x, int64_t image, int64_t first, int64_t c,
-                       const int64_t at[3], sums *y, int64_t *best)
+static void pool_pixel(const pool_state *st, const solid *s, const oct_operand *x, int64_t image, int64_t first,
+                       int64_t c, const int64_t at[3], sums *y, int64_t *best)
 {
     const int64_t channels = x->dims[1];
     int64_t count = 0, padded = 0, p[3];
@@ -243,7 +255,8 @@ static void pool_pixel(const pool_state *st, const solid *s, const oct_operand *
         oct_chunk raw;
         const int64_t position = (p[0] * s->in[1] + p[1]) * s->in[2] + p[2];
         const void *v = oct_elem_load(x->dtype, x->data, image + position * channels + first, 1, c, &raw);
-        for (int64_t i = 0; averages_qvals(st, x) && i < c; i++) /* a float takes less room than the integer it comes from */
+        for (int64_t i = 0; averages_qvals(st, x) && i < c;
+             i++) /* a float takes less room than the integer it comes from */
             raw.f[i] = (float)(raw.i[i] - x->q->zp[0]) * x->q->scale[0];
         take_position(st, v, c, position, y, best);
         count++;
@@ -253,7 +266,8 @@ static void pool_pixel(const pool_state *st, const solid *s, const oct_operand *
 
 static void round_to_qvals(const oct_operand *y, int64_t c, oct_chunk *v)
 {
-    const float lo = y->dtype == OCT_U8 ? 0.0f : (float)INT8_MIN, hi = y->dtype == OCT_U8 ? (float)UINT8_MAX : (float)INT8_MAX;
+    const float lo = y->dtype == OCT_U8 ? 0.0f : (float)INT8_MIN,
+                hi = y->dtype == OCT_U8 ? (float)UINT8_MAX : (float)INT8_MAX;
     for (int64_t i = c - 1; i >= 0; i--) /* an integer takes more room */
         v->i[i] = (int64_t)fminf(fmaxf(rintf(v->f[i] / y->q->scale[0] + (float)y->q->zp[0]), lo), hi);
 }
@@ -278,7 +292,8 @@ static void pool_plain(const pool_state *st, const oct_step *s)
     const int64_t c = x->dims[1], size = v.in[0] * v.in[1] * v.in[2], pixels = v.out[0] * v.out[1] * v.out[2];
     int64_t *index = s->n_out > 1 && s->out[1] ? s->out[1]->data : NULL;
     for (int64_t i = 0; i < y->dims[0] * pixels; i++) {
-        const int64_t n = i / pixels, k = i % pixels, at[3] = { k / v.out[2] / v.out[1], k / v.out[2] % v.out[1], k % v.out[2] };
+        const int64_t n = i / pixels, k = i % pixels,
+                      at[3] = { k / v.out[2] / v.out[1], k / v.out[2] % v.out[1], k % v.out[2] };
         for (int64_t first = 0; first < c; first += 1024) {
             const int64_t part = c - first < 1024 ? c - first : 1024;
             sums p;
@@ -313,7 +328,8 @@ static oct_status pool_run(const oct_step *s, const oct_run *r, oct_err *err)
         if (st->kind == POOL_MAX)
             oct_max_pool_8(r->pool, &st->g, sign, x->data, y->data);
         else if (st->global)
-            oct_global_average_pool_8(r->pool, sign, x->data, (size_t)x->dims[0], hw, (size_t)x->dims[1], qparam(x), qparam(y), y->data);
+            oct_global_average_pool_8(r->pool, sign, x->data, (size_t)x->dims[0], hw, (size_t)x->dims[1], qparam(x),
+                                      qparam(y), y->data);
         else
             oct_average_pool_8(r->pool, &st->g, sign, x->data, qparam(x), qparam(y), y->data);
         return OCT_OK;
@@ -340,30 +356,101 @@ static bool average_integer(const oct_step *s)
 }
 
 const oct_op oct_op_max_pool = {
-    .type = "MaxPool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 2,
-    .work = OCT_WORK_PAIRS, .infer = pool_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
-    .integer = max_integer, .quant = OCT_QUANT_SAME, .widens = true, .homogeneous = 1,
+    .type = "MaxPool",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 2,
+    .work = OCT_WORK_PAIRS,
+    .infer = pool_infer,
+    .prepare = pool_prepare,
+    .run = pool_run,
+    .layout = OCT_RULE_SPATIAL,
+    .integer = max_integer,
+    .quant = OCT_QUANT_SAME,
+    .widens = true,
+    .homogeneous = 1,
 };
 const oct_op oct_op_average_pool = {
-    .type = "AveragePool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .infer = pool_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
-    .integer = average_integer, .quant = OCT_QUANT_UNARY, .widens = true, .homogeneous = 1,
+    .type = "AveragePool",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_PAIRS,
+    .infer = pool_infer,
+    .prepare = pool_prepare,
+    .run = pool_run,
+    .layout = OCT_RULE_SPATIAL,
+    .integer = average_integer,
+    .quant = OCT_QUANT_UNARY,
+    .widens = true,
+    .homogeneous = 1,
 };
 const oct_op oct_op_lp_pool = {
-    .type = "LpPool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .infer = pool_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL, .widens = true,
+    .type = "LpPool",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_PAIRS,
+    .infer = pool_infer,
+    .prepare = pool_prepare,
+    .run = pool_run,
+    .layout = OCT_RULE_SPATIAL,
+    .widens = true,
 };
 const oct_op oct_op_global_average_pool = {
-    .type = "GlobalAveragePool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = global_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
-    .integer = average_integer, .quant = OCT_QUANT_UNARY, .widens = true, .homogeneous = 1,
+    .type = "GlobalAveragePool",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = global_infer,
+    .prepare = pool_prepare,
+    .run = pool_run,
+    .layout = OCT_RULE_SPATIAL,
+    .integer = average_integer,
+    .quant = OCT_QUANT_UNARY,
+    .widens = true,
+    .homogeneous = 1,
 };
 const oct_op oct_op_global_max_pool = {
-    .type = "GlobalMaxPool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = global_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL,
-    .integer = max_integer, .quant = OCT_QUANT_SAME, .widens = true, .homogeneous = 1,
+    .type = "GlobalMaxPool",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = global_infer,
+    .prepare = pool_prepare,
+    .run = pool_run,
+    .layout = OCT_RULE_SPATIAL,
+    .integer = max_integer,
+    .quant = OCT_QUANT_SAME,
+    .widens = true,
+    .homogeneous = 1,
 };
 const oct_op oct_op_global_lp_pool = {
-    .type = "GlobalLpPool", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = global_infer, .prepare = pool_prepare, .run = pool_run, .layout = OCT_RULE_SPATIAL, .widens = true,
+    .type = "GlobalLpPool",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = global_infer,
+    .prepare = pool_prepare,
+    .run = pool_run,
+    .layout = OCT_RULE_SPATIAL,
+    .widens = true,
 };

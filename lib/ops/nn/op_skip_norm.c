@@ -1,5 +1,5 @@
-/* com.microsoft's SkipLayerNormalization, SkipSimplifiedLayerNormalization (x + skip [+ bias], normalised along the last
- * dimension) and EmbedLayerNormalization (the sum of embeddings, normalised), in float. */
+/* com.microsoft's SkipLayerNormalization, SkipSimplifiedLayerNormalization (x + skip [+ bias], normalised along the
+ * last dimension) and EmbedLayerNormalization (the sum of embeddings, normalised), in float. */
 #include "kernels/reduce.h"
 #include "ops/core/infer.h"
 
@@ -24,7 +24,8 @@ static oct_status want(const oct_step *s, int slot, int rank, int64_t n, oct_err
     if (t->dtype != OCT_F32)
         return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->op->type, oct_dtype_name(t->dtype));
     if (t->rank != rank || t->dims[rank - 1] != n)
-        return oct_fail(err, OCT_EMALFORMED, "input %d of %s does not have rows of %lld values", slot, s->op->type, (long long)n);
+        return oct_fail(err, OCT_EMALFORMED, "input %d of %s does not have rows of %lld values", slot, s->op->type,
+                        (long long)n);
     return OCT_OK;
 }
 
@@ -144,14 +145,15 @@ static oct_status want_ids(const oct_step *s, int slot, bool one_row, oct_err *e
     if (t->dtype != OCT_S32)
         return oct_fail(err, OCT_EUNSUPPORTED, "ids of %s cannot be run", oct_dtype_name(t->dtype));
     if (t->rank != 2 || t->dims[1] != ids->dims[1] || (t->dims[0] != ids->dims[0] && !(one_row && t->dims[0] == 1)))
-        return oct_fail(err, OCT_EMALFORMED, "input %d of EmbedLayerNormalization does not have the shape of input 0", slot);
+        return oct_fail(err, OCT_EMALFORMED, "input %d of EmbedLayerNormalization does not have the shape of input 0",
+                        slot);
     return OCT_OK;
 }
 
 static oct_status embed_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
-    if (s->n_in <= BETA || !s->in[IDS] || !s->in[WORDS] || !s->in[PLACES] || !s->in[GAMMA] || !s->in[BETA] || !s->out[0] ||
-        (input(s, SEGMENTS) && !input(s, KINDS)))
+    if (s->n_in <= BETA || !s->in[IDS] || !s->in[WORDS] || !s->in[PLACES] || !s->in[GAMMA] || !s->in[BETA] ||
+        !s->out[0] || (input(s, SEGMENTS) && !input(s, KINDS)))
         return oct_fail(err, OCT_EMALFORMED, "EmbedLayerNormalization lacks an input");
     OCT_TRY(want_ids(s, IDS, false, err));
     OCT_TRY(want_ids(s, SEGMENTS, false, err));
@@ -185,7 +187,10 @@ static oct_status embed_row(const oct_step *s, int64_t i, float *y, oct_err *err
     const float *a = row_of(s->in[WORDS], word), *b = row_of(s->in[PLACES], place);
     const float *c = segments ? row_of(s->in[KINDS], kind) : NULL;
     if (!a || !b || (segments && !c))
-        return oct_fail(err, OCT_EMALFORMED, "an embedding has no row %lld", (long long)(!a ? word : !b ? place : kind));
+        return oct_fail(err, OCT_EMALFORMED, "an embedding has no row %lld",
+                        (long long)(!a   ? word
+                                    : !b ? place
+                                         : kind));
     for (int64_t k = 0; k < n; k++)
         y[k] = a[k] + b[k];
     if (c)
@@ -219,16 +224,48 @@ static oct_status embed_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_skip_layer_norm = {
-    .type = "SkipLayerNormalization", .domain = "com.microsoft", .since = 1, .min_in = 3, .max_in = 5, .min_out = 1, .max_out = 4,
-    .infer = skip_infer, .prepare = skip_prepare, .run = skip_run, .widens = true, .homogeneous = 1 << 2 | 1 << 3, .settles = true,
+    .type = "SkipLayerNormalization",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 3,
+    .max_in = 5,
+    .min_out = 1,
+    .max_out = 4,
+    .infer = skip_infer,
+    .prepare = skip_prepare,
+    .run = skip_run,
+    .widens = true,
+    .homogeneous = 1 << 2 | 1 << 3,
+    .settles = true,
 };
 
 const oct_op oct_op_skip_simplified_layer_norm = {
-    .type = "SkipSimplifiedLayerNormalization", .domain = "com.microsoft", .since = 1, .min_in = 3, .max_in = 4, .min_out = 1,
-    .max_out = 4, .infer = skip_infer, .prepare = skip_prepare, .run = skip_run, .widens = true, .homogeneous = 1 << 2, .settles = true,
+    .type = "SkipSimplifiedLayerNormalization",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 3,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 4,
+    .infer = skip_infer,
+    .prepare = skip_prepare,
+    .run = skip_run,
+    .widens = true,
+    .homogeneous = 1 << 2,
+    .settles = true,
 };
 
 const oct_op oct_op_embed_layer_norm = {
-    .type = "EmbedLayerNormalization", .domain = "com.microsoft", .since = 1, .min_in = 1, .max_in = 9, .min_out = 1, .max_out = 3,
-    .infer = embed_infer, .prepare = embed_prepare, .run = embed_run, .widens = true, .settles = true,
+    .type = "EmbedLayerNormalization",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 9,
+    .min_out = 1,
+    .max_out = 3,
+    .infer = embed_infer,
+    .prepare = embed_prepare,
+    .run = embed_run,
+    .widens = true,
+    .settles = true,
 };

@@ -1,5 +1,5 @@
-/* lib/ops/nn/op_softmax.c -- Softmax, LogSoftmax and Hardmax, with the semantics of opset 13 (one axis) and of the ones before
- * (everything from the axis on). */
+/* lib/ops/nn/op_softmax.c -- Softmax, LogSoftmax and Hardmax, with the semantics of opset 13 (one axis) and of the ones
+ * before (everything from the axis on). */
 #include "kernels/math.h"
 #include "kernels/reduce.h"
 #include "ops/core/args.h"
@@ -21,7 +21,8 @@ static oct_status softmax_infer(const oct_infer *c, oct_err *err)
     oct_shape in = oct_in_shape(c, 0);
     int64_t axis = oct_node_int(oct_in_node(c), "axis", c->opset < 13 ? 1 : -1);
     if (in.rank > 0 && (axis < -in.rank || axis > in.rank - (c->opset >= 13 ? 1 : 0)))
-        return oct_fail(err, OCT_EMALFORMED, "axis %lld is outside of a tensor with %d dimensions", (long long)axis, in.rank);
+        return oct_fail(err, OCT_EMALFORMED, "axis %lld is outside of a tensor with %d dimensions", (long long)axis,
+                        in.rank);
     return oct_out_like(c, 0, 0, err);
 }
 
@@ -118,7 +119,8 @@ static void quantized_run(const oct_step *s, const oct_run *r, int axis, int64_t
     bool direct = in_place(s, axis, &outer, n, &inner) && inner == 1;
     size_t rows = (size_t)(x->count / n);
     if (direct) {
-        oct_qsoftmax_8(r->pool, x->dtype == OCT_S8, x->data, rows, (size_t)n, oct_q8_param(x), oct_q8_param(y), y->data);
+        oct_qsoftmax_8(r->pool, x->dtype == OCT_S8, x->data, rows, (size_t)n, oct_q8_param(x), oct_q8_param(y),
+                       y->data);
         return;
     }
     oct_nd to, from; /* [outer][inner][n] in the buffer */
@@ -140,7 +142,8 @@ static void quantized_run(const oct_step *s, const oct_run *r, int axis, int64_t
     memcpy(to.stride[0], so, sizeof so);
     to.arrays = 2;
     oct_nd_copy(&to, r->pool, r->scratch, x->data, 1, NULL);
-    oct_qsoftmax_8(r->pool, x->dtype == OCT_S8, r->scratch, rows, (size_t)n, oct_q8_param(x), oct_q8_param(y), r->scratch);
+    oct_qsoftmax_8(r->pool, x->dtype == OCT_S8, r->scratch, rows, (size_t)n, oct_q8_param(x), oct_q8_param(y),
+                   r->scratch);
     oct_nd_init(&from, y);
     oct_nd_add_strides(&from, so);
     oct_nd_copy(&from, r->pool, y->data, r->scratch, 1, NULL);
@@ -185,16 +188,16 @@ static bool softmax_integer(const oct_step *s)
 /* ------------------------------------------------------------------ Hardmax */
 
 /* One at the first largest element, zero elsewhere. */
-#define PICK(real)                                                                           \
-    static void pick_##real(const real *x, int64_t n, int64_t step, real *y)                 \
-    {                                                                                        \
-        int64_t best = 0;                                                                    \
-        for (int64_t i = 0; i < n; i++) {                                                    \
-            best = x[i * step] > x[best * step] ? i : best;                                  \
-            y[i * step] = 0;                                                                 \
-        }                                                                                    \
-        if (n > 0)                                                                           \
-            y[best * step] = 1;                                                              \
+#define PICK(real)                                                           \
+    static void pick_##real(const real *x, int64_t n, int64_t step, real *y) \
+    {                                                                        \
+        int64_t best = 0;                                                    \
+        for (int64_t i = 0; i < n; i++) {                                    \
+            best = x[i * step] > x[best * step] ? i : best;                  \
+            y[i * step] = 0;                                                 \
+        }                                                                    \
+        if (n > 0)                                                           \
+            y[best * step] = 1;                                              \
     }
 PICK(float)
 PICK(double)
@@ -270,20 +273,55 @@ static oct_status softmax_raise(oct_graph *g, int node, int64_t from, oct_err *e
 }
 
 const oct_op oct_op_softmax = {
-    .type = "Softmax", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = softmax_infer, .prepare = softmax_prepare, .run = softmax_run, .layout = OCT_RULE_ANY,
-    .integer = softmax_integer, .quant = OCT_QUANT_UNARY, .fixed_range = true, .range_lo = 0.0f, .range_hi = 1.0f, .competes = true,
+    .type = "Softmax",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = softmax_infer,
+    .prepare = softmax_prepare,
+    .run = softmax_run,
+    .layout = OCT_RULE_ANY,
+    .integer = softmax_integer,
+    .quant = OCT_QUANT_UNARY,
+    .fixed_range = true,
+    .range_lo = 0.0f,
+    .range_hi = 1.0f,
+    .competes = true,
     .raise = softmax_raise,
 };
 
 const oct_op oct_op_log_softmax = {
-    .type = "LogSoftmax", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = softmax_infer, .prepare = softmax_prepare, .run = softmax_run, .layout = OCT_RULE_ANY,
-    .raise = softmax_raise, .settles = true, .competes = true,
+    .type = "LogSoftmax",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = softmax_infer,
+    .prepare = softmax_prepare,
+    .run = softmax_run,
+    .layout = OCT_RULE_ANY,
+    .raise = softmax_raise,
+    .settles = true,
+    .competes = true,
 };
 
 const oct_op oct_op_hardmax = {
-    .type = "Hardmax", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = softmax_infer, .prepare = hardmax_prepare, .run = hardmax_run, .raise = softmax_raise, .widens = true,
+    .type = "Hardmax",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = softmax_infer,
+    .prepare = hardmax_prepare,
+    .run = hardmax_run,
+    .raise = softmax_raise,
+    .widens = true,
     .decision = OCT_DECIDES,
 };

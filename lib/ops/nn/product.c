@@ -65,7 +65,8 @@ bool oct_product_fits(const oct_step *s, int64_t channels, int axis, int bias)
     return !b || bias_fits(s, b, channels);
 }
 
-oct_status oct_product_bias(const oct_step *s, const oct_prep *p, int64_t channels, int bias, int32_t **out, oct_err *err)
+oct_status oct_product_bias(const oct_step *s, const oct_prep *p, int64_t channels, int bias, int32_t **out,
+                            oct_err *err)
 {
     const oct_operand *b = bias_of(s, bias);
     *out = NULL;
@@ -98,15 +99,17 @@ static oct_status real_bias(const oct_step *s, const oct_prep *p, const oct_oper
     if (!v)
         return oct_nomem(err);
     for (int64_t i = 0; i < channels; i++) {
-        const int32_t q = b->dtype == OCT_S32 ? ((const int32_t *)b->data)[i] : b->dtype == OCT_S8 ? ((const int8_t *)b->data)[i] : 0;
+        const int32_t q = b->dtype == OCT_S32  ? ((const int32_t *)b->data)[i]
+                          : b->dtype == OCT_S8 ? ((const int8_t *)b->data)[i]
+                                               : 0;
         v[i] = b->dtype == OCT_F32 ? ((const float *)b->data)[i] : (float)q * b->q->scale[b->q->n > 1 ? i : 0];
     }
     out->bias = v;
     return OCT_OK;
 }
 
-oct_status oct_product_out(const oct_step *s, const oct_prep *p, int64_t channels, int bias, float factor, oct_qout *out,
-                           oct_err *err)
+oct_status oct_product_out(const oct_step *s, const oct_prep *p, int64_t channels, int bias, float factor,
+                           oct_qout *out, oct_err *err)
 {
     const oct_quant *x = s->in[0]->q, *w = s->in[1]->q, *y = s->out[0]->q;
     *out = (oct_qout){ .kind = OCT_QOUT_F32 };

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-oct_status oct_window_list(const oct_node *node, const char *name, int n, int64_t absent, int64_t least, int64_t *dst, oct_err *err)
+oct_status oct_window_list(const oct_node *node, const char *name, int n, int64_t absent, int64_t least, int64_t *dst,
+                           oct_err *err)
 {
     int count;
     const int64_t *v = oct_node_ints(node, name, &count);
@@ -98,8 +99,8 @@ oct_status oct_window_infer(const oct_infer *c, oct_window *w, oct_dim channels,
 {
     oct_shape x = oct_in_shape(c, 0);
     if (x.rank != w->n + 2)
-        return oct_fail(err, OCT_EMALFORMED, "input '%s' has %d dimensions, expected %d", oct_in_value(c, 0)->name, x.rank,
-                        w->n + 2);
+        return oct_fail(err, OCT_EMALFORMED, "input '%s' has %d dimensions, expected %d", oct_in_value(c, 0)->name,
+                        x.rank, w->n + 2);
     oct_dim d[OCT_MAX_RANK] = { x.d[0], channels };
     for (int i = 0; i < w->n; i++) {
         d[2 + i] = (oct_dim){ -1, NULL };

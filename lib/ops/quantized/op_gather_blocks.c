@@ -1,5 +1,5 @@
-/* com.microsoft.GatherBlockQuantized: what is picked from quantized values of 2, 4 or 8 bits with a scale a block along one axis, made real.
- * Bytes of less than 8 bits hold several values of the last dimension, the lowest bits first. */
+/* com.microsoft.GatherBlockQuantized: what is picked from quantized values of 2, 4 or 8 bits with a scale a block along
+ * one axis, made real. Bytes of less than 8 bits hold several values of the last dimension, the lowest bits first. */
 #include "ops/core/args.h"
 #include "ops/core/infer.h"
 #include "ops/core/small.h"
@@ -39,11 +39,11 @@ static oct_status gather_infer(const oct_infer *c, oct_err *err)
 }
 
 typedef struct geometry {
-    int64_t outer, n, inner;      /* around and along the axis of the indices */
-    int64_t length, behind;       /* of the blocks' axis, and of what stands behind it */
-    int64_t block, blocks, row;   /* values of a block; blocks; scales along the last dimension */
+    int64_t outer, n, inner;    /* around and along the axis of the indices */
+    int64_t length, behind;     /* of the blocks' axis, and of what stands behind it */
+    int64_t block, blocks, row; /* values of a block; blocks; scales along the last dimension */
     int bits;
-    bool packed;                  /* several values a byte of type u8 */
+    bool packed; /* several values a byte of type u8 */
 } geometry;
 
 static oct_status measure(const oct_step *s, geometry *g, oct_err *err)
@@ -58,8 +58,10 @@ static oct_status measure(const oct_step *s, geometry *g, oct_err *err)
     dims[x->rank - 1] *= per_element(s->node, x->dtype);
     *g = (geometry){ .bits = bits_of(s->node, x->dtype), .block = oct_node_int(s->node, "block_size", 128) };
     g->packed = x->dtype == OCT_U8;
-    if (g->block < 16 || (g->block & (g->block - 1)) || (g->packed && g->bits != 2 && g->bits != 4 && g->bits != 8) || (g->packed && axis != 0))
-        return oct_fail(err, OCT_EMALFORMED, "blocks of %lld values of %d bits, picked along axis %d", (long long)g->block, g->bits, axis);
+    if (g->block < 16 || (g->block & (g->block - 1)) || (g->packed && g->bits != 2 && g->bits != 4 && g->bits != 8) ||
+        (g->packed && axis != 0))
+        return oct_fail(err, OCT_EMALFORMED, "blocks of %lld values of %d bits, picked along axis %d",
+                        (long long)g->block, g->bits, axis);
     g->outer = oct_product(dims, axis);
     g->n = dims[axis];
     g->inner = oct_product(dims + axis + 1, x->rank - axis - 1);
@@ -72,16 +74,20 @@ static oct_status measure(const oct_step *s, geometry *g, oct_err *err)
     const int64_t per = per_element(s->node, x->dtype), count = oct_product(dims, x->rank);
     const int64_t zeros = g->row ? count / g->row * ((g->row + per - 1) / per) : 0;
     return scale->count == count && (!zero || zero->count == zeros)
-               ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "%lld scales where blocks are %lld", (long long)scale->count, (long long)count);
+               ? OCT_OK
+               : oct_fail(err, OCT_EMALFORMED, "%lld scales where blocks are %lld", (long long)scale->count,
+                          (long long)count);
 }
 
 static oct_status gather_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
-    const oct_operand *x = s->in[IN_DATA], *ids = s->in[IN_IDS], *scale = s->in[IN_SCALE], *zero = s->n_in > IN_ZERO ? s->in[IN_ZERO] : NULL;
+    const oct_operand *x = s->in[IN_DATA], *ids = s->in[IN_IDS], *scale = s->in[IN_SCALE],
+                      *zero = s->n_in > IN_ZERO ? s->in[IN_ZERO] : NULL;
     geometry g;
-    if ((x->dtype != OCT_U8 && x->dtype != OCT_U4 && x->dtype != OCT_S4) || scale->dtype != OCT_F32 || x->rank < 2 || (zero && zero->dtype != x->dtype))
-        return oct_fail(err, OCT_EUNSUPPORTED, "GatherBlockQuantized of %s with scales of %s cannot be run", oct_dtype_name(x->dtype),
-                        oct_dtype_name(scale->dtype));
+    if ((x->dtype != OCT_U8 && x->dtype != OCT_U4 && x->dtype != OCT_S4) || scale->dtype != OCT_F32 || x->rank < 2 ||
+        (zero && zero->dtype != x->dtype))
+        return oct_fail(err, OCT_EUNSUPPORTED, "GatherBlockQuantized of %s with scales of %s cannot be run",
+                        oct_dtype_name(x->dtype), oct_dtype_name(scale->dtype));
     if (ids->dtype != OCT_S64 && ids->dtype != OCT_S32)
         return oct_fail(err, OCT_EMALFORMED, "indices of type %s", oct_dtype_name(ids->dtype));
     return measure(s, &g, err);
@@ -108,12 +114,14 @@ static oct_status gather_run(const oct_step *s, const oct_run *r, oct_err *err)
     const int64_t last = x->dims[x->rank - 1] * per_element(s->node, x->dtype);
     for (int64_t o = 0; o < g.outer; o++)
         for (int64_t k = 0; k < ids->count; k++) {
-            const int64_t id = ids->dtype == OCT_S64 ? ((const int64_t *)ids->data)[k] : ((const int32_t *)ids->data)[k];
+            const int64_t id =
+                ids->dtype == OCT_S64 ? ((const int64_t *)ids->data)[k] : ((const int32_t *)ids->data)[k];
             if (id < -g.n || id >= g.n)
                 return oct_index_outside(id, g.n, err);
             const int64_t first = (o * g.n + (id < 0 ? id + g.n : id)) * g.inner;
             for (int64_t e = first; e < first + g.inner; e++) {
-                const int64_t c = e / g.behind % g.length, at = (e / g.behind / g.length * g.blocks + c / g.block) * g.behind + e % g.behind;
+                const int64_t c = e / g.behind % g.length,
+                              at = (e / g.behind / g.length * g.blocks + c / g.block) * g.behind + e % g.behind;
                 *y++ = (value_at(&g, x, last, e) - (zero ? value_at(&g, zero, g.row, at) : middle)) * scale[at];
             }
         }
@@ -121,6 +129,16 @@ static oct_status gather_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_gather_block_quantized = {
-    .type = "GatherBlockQuantized", .domain = "com.microsoft", .since = 1, .min_in = 3, .max_in = 4, .min_out = 1, .max_out = 1,
-    .infer = gather_infer, .prepare = gather_prepare, .run = gather_run, .widens = true, .scheme = "weight-only",
+    .type = "GatherBlockQuantized",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 3,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = gather_infer,
+    .prepare = gather_prepare,
+    .run = gather_run,
+    .widens = true,
+    .scheme = "weight-only",
 };

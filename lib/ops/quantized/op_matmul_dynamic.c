@@ -1,7 +1,8 @@
 /* com.microsoft.DynamicQuantizeMatMul and MatMulIntegerToFloat: 8-bit products whose scales are known when running,
  *   Y = (float)acc * (s_a * s_b[n]) + bias[n],
- * in the order of the operators that they stand for (Cast, Mul, Add), so that the results are the same bits. Scales and zero points of B are
- * inputs, or B is quantized (operand->q) and has its own; then the node may be a Gemm that transposes B. */
+ * in the order of the operators that they stand for (Cast, Mul, Add), so that the results are the same bits. Scales and
+ * zero points of B are inputs, or B is quantized (operand->q) and has its own; then the node may be a Gemm that
+ * transposes B. */
 #include "kernels/half.h"
 #include "kernels/qgemm/qgemm.h"
 #include "kernels/quantize.h"
@@ -14,12 +15,12 @@ typedef struct dyn_state {
     bool quantizes; /* A is float and quantized here */
     oct_matmul g;
     oct_qgemm q;
-    int as, az, bs, bz, bias; /* inputs; -1 none */
-    bool transposed;          /* B is [n][k] */
-    size_t packed;            /* bytes of one packed B, rounded */
-    char *weights;            /* n_b packed matrices, or NULL: packed in each run */
-    int32_t *zero;            /* of B; n_zero of them */
-    int64_t n_zero, n_scale;  /* n_scale: of B */
+    int as, az, bs, bz, bias;                       /* inputs; -1 none */
+    bool transposed;                                /* B is [n][k] */
+    size_t packed;                                  /* bytes of one packed B, rounded */
+    char *weights;                                  /* n_b packed matrices, or NULL: packed in each run */
+    int32_t *zero;                                  /* of B; n_zero of them */
+    int64_t n_zero, n_scale;                        /* n_scale: of B */
     size_t at_qvals, at_mult, at_packed, at_kernel; /* parts of the scratch */
 } dyn_state;
 
@@ -53,16 +54,19 @@ static oct_status check(const dyn_state *d, const oct_step *s, oct_err *err)
 {
     const oct_operand *a = s->in[0], *b = s->in[1], *as = input(s, d->as), *az = input(s, d->az);
     const oct_operand *bs = input(s, d->bs), *bz = input(s, d->bz), *bias = input(s, d->bias);
-    if (!byte_type(b->dtype) || (d->quantizes ? a->dtype != OCT_F32 : !byte_type(a->dtype)) || s->out[0]->dtype != OCT_F32)
+    if (!byte_type(b->dtype) || (d->quantizes ? a->dtype != OCT_F32 : !byte_type(a->dtype)) ||
+        s->out[0]->dtype != OCT_F32)
         return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s and %s cannot be run", s->op->type, oct_dtype_name(a->dtype),
                         oct_dtype_name(b->dtype));
-    if ((!b->q && (!bs || bs->dtype != OCT_F32)) || (d->n_scale != 1 && d->n_scale != d->g.n) || (bz && bz->dtype != b->dtype) ||
-        (d->n_zero != 1 && d->n_zero != d->g.n))
+    if ((!b->q && (!bs || bs->dtype != OCT_F32)) || (d->n_scale != 1 && d->n_scale != d->g.n) ||
+        (bz && bz->dtype != b->dtype) || (d->n_zero != 1 && d->n_zero != d->g.n))
         return oct_fail(err, OCT_EMALFORMED, "scale and zero point of B do not fit %lld columns", (long long)d->g.n);
-    if (!d->quantizes && (!as || as->dtype != OCT_F32 || as->count != 1 || (az && (az->count != 1 || az->dtype != a->dtype))))
+    if (!d->quantizes &&
+        (!as || as->dtype != OCT_F32 || as->count != 1 || (az && (az->count != 1 || az->dtype != a->dtype))))
         return oct_fail(err, OCT_EMALFORMED, "scale and zero point of A must be one value each");
     if (bias && (bias->dtype != OCT_F32 || bias->count != d->g.n))
-        return oct_fail(err, OCT_EMALFORMED, "a bias of %lld values for %lld columns", (long long)bias->count, (long long)d->g.n);
+        return oct_fail(err, OCT_EMALFORMED, "a bias of %lld values for %lld columns", (long long)bias->count,
+                        (long long)d->g.n);
     return OCT_OK;
 }
 
@@ -77,7 +81,8 @@ static void read_zeros(const dyn_state *d, const oct_step *s)
 static void pack(const dyn_state *d, const oct_operand *b, int64_t i, void *packed)
 {
     const ptrdiff_t k = (ptrdiff_t)d->g.k, n = (ptrdiff_t)d->g.n;
-    oct_qgemm_pack(&d->q, (const char *)b->data + i * k * n, d->transposed ? 1 : n, d->transposed ? k : 1, d->zero, d->n_zero > 1, packed);
+    oct_qgemm_pack(&d->q, (const char *)b->data + i * k * n, d->transposed ? 1 : n, d->transposed ? k : 1, d->zero,
+                   d->n_zero > 1, packed);
 }
 
 static oct_status plan_memory(dyn_state *d, oct_step *s, const oct_prep *p, oct_err *err)
@@ -128,7 +133,8 @@ static oct_status dyn_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     d->n_zero = b.q ? b.q->n : input(s, d->bz) ? input(s, d->bz)->count : 1;
     OCT_TRY(check(d, s, err));
     oct_dtype a = d->quantizes ? OCT_U8 : s->in[0]->dtype;
-    OCT_TRY(oct_qgemm_prepare(&d->q, (size_t)d->g.m, (size_t)d->g.n, (size_t)d->g.k, a, s->in[1]->dtype, p->threads, err));
+    OCT_TRY(
+        oct_qgemm_prepare(&d->q, (size_t)d->g.m, (size_t)d->g.n, (size_t)d->g.k, a, s->in[1]->dtype, p->threads, err));
     return plan_memory(d, s, p, err);
 }
 
@@ -172,27 +178,56 @@ static oct_status dyn_run(const oct_step *s, const oct_run *r, oct_err *err)
         mult[j] = l.scale * scale[j * step];
     if (!d->weights)
         read_zeros(d, s);
-    oct_qout out = { .kind = OCT_QOUT_F32, .mult = mult, .bias = bias ? bias->data : NULL, .clamp = s->epilogue.clamp,
-                     .lo = s->epilogue.lo, .hi = s->epilogue.hi };
+    oct_qout out = { .kind = OCT_QOUT_F32,
+                     .mult = mult,
+                     .bias = bias ? bias->data : NULL,
+                     .clamp = s->epilogue.clamp,
+                     .lo = s->epilogue.lo,
+                     .hi = s->epilogue.hi };
     for (int64_t i = 0; i < d->g.batch; i++) {
         void *packed = d->weights ? d->weights + (size_t)d->g.at_b[i] * d->packed : scratch + d->at_packed;
         if (!d->weights)
             pack(d, b, d->g.at_b[i], packed);
-        oct_qgemm_run(&d->q, r->pool, (size_t)d->g.m, l.qvals + d->g.at_a[i] * d->g.m * d->g.k, (size_t)d->g.k, l.zero, packed, NULL,
-                      &out, (float *)s->out[0]->data + i * d->g.m * d->g.n, (size_t)d->g.n, scratch + d->at_kernel);
+        oct_qgemm_run(&d->q, r->pool, (size_t)d->g.m, l.qvals + d->g.at_a[i] * d->g.m * d->g.k, (size_t)d->g.k, l.zero,
+                      packed, NULL, &out, (float *)s->out[0]->data + i * d->g.m * d->g.n, (size_t)d->g.n,
+                      scratch + d->at_kernel);
     }
     return OCT_OK;
 }
 
 const oct_op oct_op_dynamic_quantize_matmul = {
-    .type = "DynamicQuantizeMatMul", .domain = "com.microsoft", .since = 1, .min_in = 3, .max_in = 5, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .transposed = "transB", .data = -1 },
-    .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true, .scheme = "int8",
+    .type = "DynamicQuantizeMatMul",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 3,
+    .max_in = 5,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_OUTPUTS,
+    .weights = { .slots = 1u << 1, .out = -1, .in = -2, .transposed = "transB", .data = -1 },
+    .infer = real_infer,
+    .prepare = dyn_prepare,
+    .run = dyn_run,
+    .fuses_clamp = true,
+    .widens = true,
+    .scheme = "int8",
     .shared_scale = true,
 };
 
 const oct_op oct_op_matmul_integer_to_float = {
-    .type = "MatMulIntegerToFloat", .domain = "com.microsoft", .since = 1, .min_in = 4, .max_in = 7, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = -1, .in = -2, .transposed = "transB", .data = -1 },
-    .infer = real_infer, .prepare = dyn_prepare, .run = dyn_run, .fuses_clamp = true, .widens = true, .scheme = "int8",
+    .type = "MatMulIntegerToFloat",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 4,
+    .max_in = 7,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_OUTPUTS,
+    .weights = { .slots = 1u << 1, .out = -1, .in = -2, .transposed = "transB", .data = -1 },
+    .infer = real_infer,
+    .prepare = dyn_prepare,
+    .run = dyn_run,
+    .fuses_clamp = true,
+    .widens = true,
+    .scheme = "int8",
 };

@@ -1,7 +1,7 @@
-/* com.microsoft.MatMulNBits: float activations times weights of 2, 4 or 8 bits with a scale a block, computed as the float product with
- * dequantized weights; with accuracy_level 4 activations are quantized by the same blocks, where the weights are constant, in order (no g_idx) and have whole
- * zero points. B may be quantized in blocks (operand->q) instead of B, scales and
- * zero points; then the node is the product as ONNX has it. */
+/* com.microsoft.MatMulNBits: float activations times weights of 2, 4 or 8 bits with a scale a block, computed as the
+ * float product with dequantized weights; with accuracy_level 4 activations are quantized by the same blocks, where the
+ * weights are constant, in order (no g_idx) and have whole zero points. B may be quantized in blocks (operand->q)
+ * instead of B, scales and zero points; then the node is the product as ONNX has it. */
 #include "kernels/nbits/nbits.h"
 #include "ops/core/block_matrix.h"
 #include "ops/core/infer.h"
@@ -12,10 +12,10 @@ enum { IN_A, IN_B, IN_SCALE, IN_ZERO, IN_GROUP, IN_BIAS };
 
 typedef struct nbits_state {
     oct_nbits q;
-    oct_sgemm f;       /* where the weights are dequantized first: groups, or weights that are computed */
-    bool packs;        /* q is used */
-    size_t rows;       /* of A in all */
-    void *packed;      /* NULL: dequantized in each run */
+    oct_sgemm f;  /* where the weights are dequantized first: groups, or weights that are computed */
+    bool packs;   /* q is used */
+    size_t rows;  /* of A in all */
+    void *packed; /* NULL: dequantized in each run */
     size_t at_real, at_packed, at_kernel; /* parts of the scratch */
 } nbits_state;
 
@@ -71,14 +71,17 @@ static oct_status read_form(const oct_step *s, oct_nbits_form *f, oct_err *err)
         return OCT_OK;
     }
     int64_t bits = oct_node_int(s->node, "bits", 4), block = oct_node_int(s->node, "block_size", 0);
-    *f = (oct_nbits_form){ .n = (size_t)oct_node_int(s->node, "N", 1), .k = (size_t)oct_node_int(s->node, "K", 1),
-                           .bits = bits < 0 || bits > 16 ? 0 : (int)bits, .block = block < 0 ? 0 : (size_t)block };
+    *f = (oct_nbits_form){ .n = (size_t)oct_node_int(s->node, "N", 1),
+                           .k = (size_t)oct_node_int(s->node, "K", 1),
+                           .bits = bits < 0 || bits > 16 ? 0 : (int)bits,
+                           .block = block < 0 ? 0 : (size_t)block };
     f->zero = !zero ? OCT_NBITS_MIDDLE : zero->dtype == OCT_F32 ? OCT_NBITS_REAL : OCT_NBITS_WHOLE;
     f->bytes = oct_node_int(s->node, "accuracy_level", 0) == 4 && f->zero != OCT_NBITS_REAL && packs(s);
     if (s->in[IN_A]->dtype != OCT_F32 || s->in[IN_B]->dtype != OCT_U8 || s->in[IN_SCALE]->dtype != OCT_F32 ||
         (zero && zero->dtype != OCT_F32 && zero->dtype != OCT_U8))
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s with weights of %s and scales of %s cannot be run", s->op->type,
-                        oct_dtype_name(s->in[IN_A]->dtype), oct_dtype_name(s->in[IN_B]->dtype), oct_dtype_name(s->in[IN_SCALE]->dtype));
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s with weights of %s and scales of %s cannot be run",
+                        s->op->type, oct_dtype_name(s->in[IN_A]->dtype), oct_dtype_name(s->in[IN_B]->dtype),
+                        oct_dtype_name(s->in[IN_SCALE]->dtype));
     return OCT_OK;
 }
 
@@ -87,7 +90,8 @@ static oct_status check_inputs(const oct_step *s, const oct_nbits_form *f, oct_e
 {
     const oct_operand *zero = input(s, IN_ZERO), *group = input(s, IN_GROUP), *bias = input(s, IN_BIAS);
     const size_t blocks = oct_nbits_blocks(f);
-    if (!s->in[IN_B]->q && (!whole(s->in[IN_B], OCT_U8, f->n * oct_nbits_column_bytes(f)) || !whole(s->in[IN_SCALE], OCT_F32, f->n * blocks)))
+    if (!s->in[IN_B]->q && (!whole(s->in[IN_B], OCT_U8, f->n * oct_nbits_column_bytes(f)) ||
+                            !whole(s->in[IN_SCALE], OCT_F32, f->n * blocks)))
         return oct_fail(err, OCT_EMALFORMED, "B or its scales do not fit %zu columns of %zu blocks", f->n, blocks);
     if (zero && !whole(zero, zero->dtype, f->n * (f->zero == OCT_NBITS_REAL ? blocks : oct_nbits_zero_bytes(f))))
         return oct_fail(err, OCT_EMALFORMED, "the zero points do not fit %zu columns of %zu blocks", f->n, blocks);
@@ -112,7 +116,9 @@ static oct_status check_groups(const oct_step *s, const oct_nbits_form *f, oct_e
 static oct_nbits_weights weights_of(const oct_step *s, const oct_nbits_form *f)
 {
     const oct_operand *zero = input(s, IN_ZERO), *group = input(s, IN_GROUP);
-    oct_nbits_weights w = { .qvals = s->in[IN_B]->data, .scale = s->in[IN_SCALE]->data, .group = group ? group->data : NULL };
+    oct_nbits_weights w = { .qvals = s->in[IN_B]->data,
+                            .scale = s->in[IN_SCALE]->data,
+                            .group = group ? group->data : NULL };
     if (zero && f->zero == OCT_NBITS_WHOLE)
         w.zero = zero->data;
     else if (zero)
@@ -120,7 +126,8 @@ static oct_nbits_weights weights_of(const oct_step *s, const oct_nbits_form *f)
     return w;
 }
 
-static oct_status read_weights(const oct_step *s, const oct_nbits_form *f, oct_arena *made, oct_nbits_weights *w, oct_err *err)
+static oct_status read_weights(const oct_step *s, const oct_nbits_form *f, oct_arena *made, oct_nbits_weights *w,
+                               oct_err *err)
 {
     if (s->in[IN_B]->q)
         return oct_blocks_weights(s->in[IN_B]->q, f, made, w, err);
@@ -204,7 +211,9 @@ static oct_status nbits_run(const oct_step *s, const oct_run *r, oct_err *err)
     const oct_nbits_form *f = &st->q.form;
     const oct_operand *bias = input(s, IN_BIAS);
     char *scratch = r->scratch, *kernel = scratch + st->at_kernel;
-    const oct_sout out = { .bias = bias ? bias->data : NULL, .clamp = s->epilogue.clamp, .lo = s->epilogue.lo, .hi = s->epilogue.hi };
+    const oct_sout out = {
+        .bias = bias ? bias->data : NULL, .clamp = s->epilogue.clamp, .lo = s->epilogue.lo, .hi = s->epilogue.hi
+    };
     const float *a = s->in[IN_A]->data;
     float *c = s->out[0]->data;
     if (st->packs) {
@@ -221,7 +230,19 @@ static oct_status nbits_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_matmul_nbits = {
-    .type = "MatMulNBits", .domain = "com.microsoft", .since = 1, .min_in = 3, .max_in = 6, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = { .data = -1 },
-    .infer = nbits_infer, .prepare = nbits_prepare, .run = nbits_run, .widens = true, .fuses_clamp = true, .scheme = "weight-only",
+    .type = "MatMulNBits",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 3,
+    .max_in = 6,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_OUTPUTS,
+    .weights = { .data = -1 },
+    .infer = nbits_infer,
+    .prepare = nbits_prepare,
+    .run = nbits_run,
+    .widens = true,
+    .fuses_clamp = true,
+    .scheme = "weight-only",
 };

@@ -1,5 +1,5 @@
-/* The QLinear operators, by shape inference alone: they are read as the operators that they stand for (forms/qlinear.c), so they need no
- * run of their own. */
+/* The QLinear operators, by shape inference alone: they are read as the operators that they stand for
+ * (forms/qlinear.c), so they need no run of their own. */
 #include "ops/core/infer.h"
 #include "ops/nn/window.h"
 
@@ -143,8 +143,16 @@ static oct_status concat_infer(const oct_infer *c, oct_err *err)
 
 #define MS "com.microsoft"
 #define QLINEAR(var, name, dom, first, least, most, fn) \
-    const oct_op var = { .type = name, .domain = dom, .since = first, .min_in = least, .max_in = most, .min_out = 1, .max_out = 1, .infer = fn, \
-                         .f16 = -1, .bf16 = -1 }
+    const oct_op var = { .type = name,                  \
+                         .domain = dom,                 \
+                         .since = first,                \
+                         .min_in = least,               \
+                         .max_in = most,                \
+                         .min_out = 1,                  \
+                         .max_out = 1,                  \
+                         .infer = fn,                   \
+                         .f16 = -1,                     \
+                         .bf16 = -1 }
 
 QLINEAR(oct_op_qlinear_conv, "QLinearConv", "", 10, 8, 9, conv_infer);
 QLINEAR(oct_op_qlinear_conv_ms, "QLinearConv", MS, 1, 8, 9, conv_infer);

@@ -17,7 +17,8 @@ typedef struct quant_state {
     int64_t block; /* elements of the axis that share a scale */
 } quant_state;
 
-/* Reals that become quantized values or were quantized values keep their type; quantized values as numbers have theirs. */
+/* Reals that become quantized values or were quantized values keep their type; quantized values as numbers have
+ * theirs. */
 static oct_status border_infer(const oct_infer *c, oct_err *err)
 {
     const oct_value *y = &c->g->value[oct_in_node(c)->out[0]], *from = oct_in_value(c, 0);
@@ -98,7 +99,8 @@ static oct_status read_blocks(const oct_step *s, quant_state *st, oct_err *err)
     const oct_operand *x = s->in[0], *scale = s->in[1];
     st->block = oct_node_int(s->node, "block_size", 0);
     if (st->block < 0 || scale->rank != x->rank || x->rank == 0)
-        return oct_fail(err, OCT_EMALFORMED, "blocks of %lld with a scale of %d dimensions", (long long)st->block, scale->rank);
+        return oct_fail(err, OCT_EMALFORMED, "blocks of %lld with a scale of %d dimensions", (long long)st->block,
+                        scale->rank);
     OCT_TRY(oct_axis(oct_node_int(s->node, "axis", 1), x->rank, &st->axis, err));
     for (int i = 0; i < x->rank; i++)
         if (scale->dims[i] != (i == st->axis ? (x->dims[i] + st->block - 1) / st->block : x->dims[i]))
@@ -107,8 +109,8 @@ static oct_status read_blocks(const oct_step *s, quant_state *st, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status general_prepare(const oct_step *s, quant_state *st, oct_dtype integer, oct_dtype real, bool dequantize,
-                                  oct_err *err)
+static oct_status general_prepare(const oct_step *s, quant_state *st, oct_dtype integer, oct_dtype real,
+                                  bool dequantize, oct_err *err)
 {
     const oct_operand *scale = s->in[1];
     bool fits = takes(integer, dequantize) || oct_is_small(integer);
@@ -138,7 +140,8 @@ static oct_status quant_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     const bool quantized = x->q || s->out[0]->q; /* a step between values: zero points as oct_quant has them */
     if (zp && (zp->count != scale->count || zp->dtype != (quantized ? OCT_S32 : integer)))
         return oct_fail(err, OCT_EMALFORMED, "the zero point does not match scale and type");
-    if (!takes(integer, dequantize) || x->layout != s->out[0]->layout || real != OCT_F32 || scale->dtype != OCT_F32 || oct_node_int(s->node, "block_size", 0))
+    if (!takes(integer, dequantize) || x->layout != s->out[0]->layout || real != OCT_F32 || scale->dtype != OCT_F32 ||
+        oct_node_int(s->node, "block_size", 0))
         return general_prepare(s, st, integer, real, dequantize, err);
     OCT_TRY(spread(s, st, err));
     st->zp = oct_arena_calloc(p->arena, st->channels, sizeof *st->zp);
@@ -234,8 +237,8 @@ static oct_status quantize_run(const oct_step *s, const oct_run *r, oct_err *err
         oct_quantize_f32(r->pool, s->out[0]->dtype, s->in[0]->data, (size_t)s->in[0]->count, scale[0], st->zp[0],
                          s->out[0]->data);
     else
-        oct_quantize_f32_axis(r->pool, s->out[0]->dtype, s->in[0]->data, st->outer, st->channels, st->inner, scale, st->zp,
-                              s->out[0]->data);
+        oct_quantize_f32_axis(r->pool, s->out[0]->dtype, s->in[0]->data, st->outer, st->channels, st->inner, scale,
+                              st->zp, s->out[0]->data);
     return OCT_OK;
 }
 
@@ -250,8 +253,8 @@ static oct_status dequantize_run(const oct_step *s, const oct_run *r, oct_err *e
         oct_dequantize_f32(r->pool, s->in[0]->dtype, s->in[0]->data, (size_t)s->in[0]->count, scale[0], st->zp[0],
                            s->out[0]->data);
     else
-        oct_dequantize_f32_axis(r->pool, s->in[0]->dtype, s->in[0]->data, st->outer, st->channels, st->inner, scale, st->zp,
-                                s->out[0]->data);
+        oct_dequantize_f32_axis(r->pool, s->in[0]->dtype, s->in[0]->data, st->outer, st->channels, st->inner, scale,
+                                st->zp, s->out[0]->data);
     return OCT_OK;
 }
 
@@ -273,7 +276,8 @@ static oct_status dynamic_infer(const oct_infer *c, oct_err *err)
 static oct_status dynamic_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 {
     if (s->in[0]->dtype != OCT_F32)
-        return oct_fail(err, OCT_EUNSUPPORTED, "DynamicQuantizeLinear of %s cannot be run", oct_dtype_name(s->in[0]->dtype));
+        return oct_fail(err, OCT_EUNSUPPORTED, "DynamicQuantizeLinear of %s cannot be run",
+                        oct_dtype_name(s->in[0]->dtype));
     if (s->in[0]->layout != s->out[0]->layout) /* quantized values in the input's order, before they are moved */
         s->scratch = (size_t)s->in[0]->count;
     return OCT_OK;
@@ -300,26 +304,83 @@ static oct_status dynamic_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_quantize_linear = {
-    .type = "QuantizeLinear", .domain = "", .since = 10, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = quantize_infer, .prepare = quant_prepare, .run = quantize_run, .layout = OCT_RULE_ANY, .is_qdq = true, .f16 = -1, .bf16 = -1,
+    .type = "QuantizeLinear",
+    .domain = "",
+    .since = 10,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = quantize_infer,
+    .prepare = quant_prepare,
+    .run = quantize_run,
+    .layout = OCT_RULE_ANY,
+    .is_qdq = true,
+    .f16 = -1,
+    .bf16 = -1,
 };
 const oct_op oct_op_dequantize_linear = {
-    .type = "DequantizeLinear", .domain = "", .since = 10, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = dequantize_infer, .prepare = quant_prepare, .run = dequantize_run, .layout = OCT_RULE_ANY, .is_qdq = true,
-    .f16 = -1, .bf16 = -1,
+    .type = "DequantizeLinear",
+    .domain = "",
+    .since = 10,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = dequantize_infer,
+    .prepare = quant_prepare,
+    .run = dequantize_run,
+    .layout = OCT_RULE_ANY,
+    .is_qdq = true,
+    .f16 = -1,
+    .bf16 = -1,
 };
 /* ONNX Runtime had 4 and 16 bits here before the default domain did. */
 const oct_op oct_op_quantize_linear_ms = {
-    .type = "QuantizeLinear", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = quantize_infer, .prepare = quant_prepare, .run = quantize_run, .layout = OCT_RULE_ANY, .is_qdq = true, .f16 = -1, .bf16 = -1,
+    .type = "QuantizeLinear",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = quantize_infer,
+    .prepare = quant_prepare,
+    .run = quantize_run,
+    .layout = OCT_RULE_ANY,
+    .is_qdq = true,
+    .f16 = -1,
+    .bf16 = -1,
 };
 const oct_op oct_op_dequantize_linear_ms = {
-    .type = "DequantizeLinear", .domain = "com.microsoft", .since = 1, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = dequantize_infer, .prepare = quant_prepare, .run = dequantize_run, .layout = OCT_RULE_ANY, .is_qdq = true,
-    .f16 = -1, .bf16 = -1,
+    .type = "DequantizeLinear",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = dequantize_infer,
+    .prepare = quant_prepare,
+    .run = dequantize_run,
+    .layout = OCT_RULE_ANY,
+    .is_qdq = true,
+    .f16 = -1,
+    .bf16 = -1,
 };
 const oct_op oct_op_dynamic_quantize_linear = {
-    .type = "DynamicQuantizeLinear", .domain = "", .since = 11, .min_in = 1, .max_in = 1, .min_out = 3, .max_out = 3,
-    .infer = dynamic_infer, .prepare = dynamic_prepare, .run = dynamic_run, .layout = OCT_RULE_ANY, .shared_scale = true,
-    .f16 = -1, .bf16 = -1,
+    .type = "DynamicQuantizeLinear",
+    .domain = "",
+    .since = 11,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 3,
+    .max_out = 3,
+    .infer = dynamic_infer,
+    .prepare = dynamic_prepare,
+    .run = dynamic_run,
+    .layout = OCT_RULE_ANY,
+    .shared_scale = true,
+    .f16 = -1,
+    .bf16 = -1,
 };

@@ -1,6 +1,7 @@
-/* LSTM, GRU and RNN in float (of float64: rnn_f64.c); and with 8-bit weights, X and each step's h quantized as one tensor: where weights
- * are quantized (operand->q), and com.microsoft.DynamicQuantizeLSTM, which has them transposed, and scales and zero points as inputs. A GRU and RNN with
- * 8-bit weights compute what the nodes do that they are written as (forms/write_recurrent.c). */
+/* LSTM, GRU and RNN in float (of float64: rnn_f64.c); and with 8-bit weights, X and each step's h quantized as one
+ * tensor: where weights are quantized (operand->q), and com.microsoft.DynamicQuantizeLSTM, which has them transposed,
+ * and scales and zero points as inputs. A GRU and RNN with 8-bit weights compute what the nodes do that they are
+ * written as (forms/write_recurrent.c). */
 #include "ops/core/packed.h"
 #include "ops/recurrent/rnn_f64.h"
 
@@ -8,12 +9,12 @@
 
 typedef struct rnn_state {
     oct_rnn g;
-    bool dynamic, packed;        /* packed: W and R are constant, packed once */
-    bool transposed;             /* weights are [dirs][k][gates * hidden] */
-    bool doubles;                /* float64 */
-    int threads;                 /* ... and how many its scratch is for */
-    oct_rnn_mat w[2], r[2];      /* by direction; r of a GRU: gates z and r */
-    oct_rnn_mat rh[2];           /* GRU: gate h */
+    bool dynamic, packed;   /* packed: W and R are constant, packed once */
+    bool transposed;        /* weights are [dirs][k][gates * hidden] */
+    bool doubles;           /* float64 */
+    int threads;            /* ... and how many its scratch is for */
+    oct_rnn_mat w[2], r[2]; /* by direction; r of a GRU: gates z and r */
+    oct_rnn_mat rh[2];      /* GRU: gate h */
     /* parts of the scratch, in bytes */
     size_t at_pack, at_bias, at_x, at_gates, at_h, at_c, at_rh, at_hr, at_kernel;
 } rnn_state;
@@ -24,7 +25,8 @@ static bool take(size_t *at, int64_t count, size_t size, size_t *here)
 {
     size_t bytes;
     *here = *at;
-    return oct_mul_size((size_t)count, size, &bytes) && oct_add_size(bytes, 63, &bytes) && oct_add_size(*at, bytes & ~(size_t)63, at);
+    return oct_mul_size((size_t)count, size, &bytes) && oct_add_size(bytes, 63, &bytes) &&
+           oct_add_size(*at, bytes & ~(size_t)63, at);
 }
 
 static size_t most(size_t a, size_t b)
@@ -46,12 +48,14 @@ static oct_status check_weights(const oct_step *s, const rnn_state *st, int slot
         return oct_fail(err, OCT_EMALFORMED, "%c of %s must be [%lld,%lld,%lld]", slot == 1 ? 'W' : 'R', s->op->type,
                         (long long)st->g.dirs, (long long)rows, (long long)cols);
     if (st->dynamic ? w->dtype != OCT_U8 && w->dtype != OCT_S8 : w->dtype != s->in[0]->dtype)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s with weights of %s cannot be run", s->op->type, oct_dtype_name(w->dtype));
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s with weights of %s cannot be run", s->op->type,
+                        oct_dtype_name(w->dtype));
     return OCT_OK;
 }
 
 /* Scales and zero points, `scales` and `zeros` of them: one a direction, or one a column of each. */
-static void set_qparams(int64_t dirs, const float *scale, int64_t scales, const int32_t *zero, int64_t zeros, oct_rnn_mat m[2])
+static void set_qparams(int64_t dirs, const float *scale, int64_t scales, const int32_t *zero, int64_t zeros,
+                        oct_rnn_mat m[2])
 {
     for (int64_t i = 0; i < dirs; i++) {
         m[i].scale_step = scales != dirs;
@@ -62,7 +66,8 @@ static void set_qparams(int64_t dirs, const float *scale, int64_t scales, const 
 }
 
 /* Those of W (slot 8) or R (slot 10), or what the weights carry. */
-static oct_status read_qparams(const oct_step *s, const rnn_state *st, const oct_prep *p, int slot, oct_rnn_mat m[2], oct_err *err)
+static oct_status read_qparams(const oct_step *s, const rnn_state *st, const oct_prep *p, int slot, oct_rnn_mat m[2],
+                               oct_err *err)
 {
     const oct_operand *scale = input(s, slot), *zero = input(s, slot + 1);
     const oct_operand *w = s->in[slot == 8 ? 1 : 2];
@@ -85,18 +90,22 @@ static oct_status read_qparams(const oct_step *s, const rnn_state *st, const oct
     return OCT_OK;
 }
 
-static oct_status make_mat(const rnn_state *st, oct_rnn_mat *m, size_t n, size_t k, size_t rows, oct_dtype type, int threads, oct_err *err)
+static oct_status make_mat(const rnn_state *st, oct_rnn_mat *m, size_t n, size_t k, size_t rows, oct_dtype type,
+                           int threads, oct_err *err)
 {
-    return st->dynamic ? oct_rnn_mat_dynamic(m, n, k, rows, type, threads, err) : oct_rnn_mat_f32(m, n, k, rows, threads, err);
+    return st->dynamic ? oct_rnn_mat_dynamic(m, n, k, rows, type, threads, err)
+                       : oct_rnn_mat_f32(m, n, k, rows, threads, err);
 }
 
 static oct_status make_mats(rnn_state *st, const oct_step *s, const oct_prep *p, oct_err *err)
 {
     const oct_rnn *g = &st->g;
-    size_t h = (size_t)g->hidden, n = (size_t)g->gates * h, in = (size_t)g->inputs, rows = (size_t)(g->steps * g->batch);
+    size_t h = (size_t)g->hidden, n = (size_t)g->gates * h, in = (size_t)g->inputs,
+           rows = (size_t)(g->steps * g->batch);
     for (int64_t d = 0; d < g->dirs; d++) {
         OCT_TRY(make_mat(st, &st->w[d], n, in, rows, s->in[1]->dtype, p->threads, err));
-        OCT_TRY(make_mat(st, &st->r[d], g->kind == OCT_RNN_GRU ? 2 * h : n, h, (size_t)g->batch, s->in[2]->dtype, p->threads, err));
+        OCT_TRY(make_mat(st, &st->r[d], g->kind == OCT_RNN_GRU ? 2 * h : n, h, (size_t)g->batch, s->in[2]->dtype,
+                         p->threads, err));
         if (g->kind == OCT_RNN_GRU)
             OCT_TRY(make_mat(st, &st->rh[d], h, h, (size_t)g->batch, s->in[2]->dtype, p->threads, err));
     }
@@ -152,7 +161,8 @@ static oct_status plan_scratch(rnn_state *st, oct_step *s, oct_err *err)
     ok = ok && take(&at, g->steps * g->batch * n, sizeof(float), &st->at_x);
     ok = ok && take(&at, g->batch * n, sizeof(float), &st->at_gates);
     ok = ok && take(&at, state, sizeof(float), &st->at_h) && take(&at, state, sizeof(float), &st->at_c);
-    ok = ok && take(&at, gru ? state : 0, sizeof(float), &st->at_rh) && take(&at, gru ? state : 0, sizeof(float), &st->at_hr);
+    ok = ok && take(&at, gru ? state : 0, sizeof(float), &st->at_rh) &&
+         take(&at, gru ? state : 0, sizeof(float), &st->at_hr);
     ok = ok && take(&at, (int64_t)kernel, 1, &st->at_kernel);
     s->scratch = at;
     return ok ? OCT_OK : oct_nomem(err);
@@ -163,7 +173,8 @@ static oct_status prepare_doubles(rnn_state *st, oct_step *s, const oct_prep *p,
     size_t bytes;
     st->doubles = true;
     st->threads = p->threads;
-    if (!oct_mul_size((size_t)oct_rnn_f64_slot(&st->g), sizeof(double), &bytes) || !oct_mul_size(bytes, (size_t)p->threads, &s->scratch))
+    if (!oct_mul_size((size_t)oct_rnn_f64_slot(&st->g), sizeof(double), &bytes) ||
+        !oct_mul_size(bytes, (size_t)p->threads, &s->scratch))
         return oct_nomem(err);
     return OCT_OK;
 }
@@ -204,7 +215,7 @@ typedef struct pass {
     const oct_run *r;
     int64_t d, last; /* steps beyond `last` are padding of every sequence */
     bool down;
-    rnn_state mats;  /* with the packed matrices of this run */
+    rnn_state mats; /* with the packed matrices of this run */
     const int32_t *lens;
     float *bias, *x, *gates, *h, *c, *rh, *hr;
     char *kernel;
@@ -276,8 +287,16 @@ static oct_rnn_cell cell_of(const pass *p, int64_t t)
 {
     const oct_rnn *g = &p->st->g;
     const float *peephole = g->kind == OCT_RNN_LSTM ? data_of(p->s, 7) : NULL;
-    oct_rnn_cell c = { .g = g, .act = g->act[p->d], .gates = p->gates, .h = p->h, .c = p->c, .rh = p->rh, .hr = p->hr,
-                       .by_change = p->st->dynamic, .lens = p->lens, .t = t };
+    oct_rnn_cell c = { .g = g,
+                       .act = g->act[p->d],
+                       .gates = p->gates,
+                       .h = p->h,
+                       .c = p->c,
+                       .rh = p->rh,
+                       .hr = p->hr,
+                       .by_change = p->st->dynamic,
+                       .lens = p->lens,
+                       .t = t };
     c.peephole = peephole ? peephole + p->d * 3 * g->hidden : NULL;
     c.y = out_of(p->s, 0);
     if (c.y)
@@ -296,7 +315,8 @@ static void gru_step(const pass *p, oct_rnn_cell *c, const float *x, size_t ldx)
     if (g->linear_before_reset)
         oct_rnn_mat_run(gate, p->r->pool, rows, p->h, gate->packed, p->bias + 3 * h, NULL, 0, p->hr, h, p->kernel);
     else
-        oct_rnn_mat_run(gate, p->r->pool, rows, p->rh, gate->packed, NULL, x + 2 * h, ldx, p->gates + 2 * h, 3 * h, p->kernel);
+        oct_rnn_mat_run(gate, p->r->pool, rows, p->rh, gate->packed, NULL, x + 2 * h, ldx, p->gates + 2 * h, 3 * h,
+                        p->kernel);
     c->x = x + 2 * h;
     c->ldx = ldx;
     oct_rnn_cell_gru(c, p->r->pool);
@@ -329,10 +349,22 @@ static void run_direction(const oct_step *s, const oct_run *r, int64_t d, const 
     const rnn_state *st = s->state;
     const oct_rnn *g = &st->g;
     char *at = r->scratch;
-    pass p = { .st = st, .s = s, .r = r, .d = d, .last = last, .down = d == 1 || g->backwards, .mats = *st, .lens = lens,
-               .bias = (float *)(at + st->at_bias), .x = (float *)(at + st->at_x), .gates = (float *)(at + st->at_gates),
-               .h = (float *)(at + st->at_h), .c = (float *)(at + st->at_c), .rh = (float *)(at + st->at_rh),
-               .hr = (float *)(at + st->at_hr), .kernel = at + st->at_kernel };
+    pass p = { .st = st,
+               .s = s,
+               .r = r,
+               .d = d,
+               .last = last,
+               .down = d == 1 || g->backwards,
+               .mats = *st,
+               .lens = lens,
+               .bias = (float *)(at + st->at_bias),
+               .x = (float *)(at + st->at_x),
+               .gates = (float *)(at + st->at_gates),
+               .h = (float *)(at + st->at_h),
+               .c = (float *)(at + st->at_c),
+               .rh = (float *)(at + st->at_rh),
+               .hr = (float *)(at + st->at_hr),
+               .kernel = at + st->at_kernel };
     if (!st->packed) {
         set_packed(&p.mats, d, at + st->at_pack);
         pack(st, s, d, at + st->at_pack);
@@ -342,7 +374,8 @@ static void run_direction(const oct_step *s, const oct_run *r, int64_t d, const 
     if (g->kind == OCT_RNN_LSTM)
         load_state(&p, 6, p.c);
     const oct_rnn_mat *w = &p.mats.w[d];
-    const bool whole = g->batch_first || (st->dynamic && g->kind != OCT_RNN_LSTM); /* one scale for all steps, padding too */
+    const bool whole =
+        g->batch_first || (st->dynamic && g->kind != OCT_RNN_LSTM); /* one scale for all steps, padding too */
     const int64_t rows = g->batch * (whole ? g->steps : last);
     oct_rnn_mat_run(w, r->pool, (size_t)rows, s->in[0]->data, w->packed, p.bias, NULL, 0, p.x, w->n, p.kernel);
     run_steps(&p);
@@ -358,7 +391,8 @@ static oct_status rnn_run(const oct_step *s, const oct_run *r, oct_err *err)
     int64_t last = lens ? 0 : st->g.steps;
     for (int64_t i = 0; lens && i < st->g.batch; i++) {
         if (lens[i] < 0 || lens[i] > st->g.steps)
-            return oct_fail(err, OCT_EMALFORMED, "sequence_lens holds %d for %lld steps", lens[i], (long long)st->g.steps);
+            return oct_fail(err, OCT_EMALFORMED, "sequence_lens holds %d for %lld steps", lens[i],
+                            (long long)st->g.steps);
         last = lens[i] > last ? lens[i] : last;
     }
     if (lens && out_of(s, 0)) /* steps that are padding stay zero */
@@ -380,15 +414,27 @@ static const char *lstm_no_integer(const oct_node *n)
 }
 
 /* W and R, [directions, gates * hidden, input or hidden], or the last two exchanged. */
-#define RECURRENT(name, onnx, where, first, least, ins, outs, from, to, ...)                                            \
-    const oct_op oct_op_##name = {                                                                                    \
-        .type = onnx, .domain = where, .since = first, .min_in = least, .max_in = ins, .min_out = 0, .max_out = outs, \
-        .work = OCT_WORK_INPUTS, .weights = { .slots = 1u << 1 | 1u << 2, .out = to, .in = from, .data = -1 },        \
-        .batch = 1, .batch_first = "layout", .infer = oct_rnn_infer, .prepare = rnn_prepare, .run = rnn_run,           \
-        .widens = true, __VA_ARGS__                                                                                 \
-    }
+#define RECURRENT(name, onnx, where, first, least, ins, outs, from, to, ...)                                     \
+    const oct_op oct_op_##name = { .type = onnx,                                                                 \
+                                   .domain = where,                                                              \
+                                   .since = first,                                                               \
+                                   .min_in = least,                                                              \
+                                   .max_in = ins,                                                                \
+                                   .min_out = 0,                                                                 \
+                                   .max_out = outs,                                                              \
+                                   .work = OCT_WORK_INPUTS,                                                      \
+                                   .weights = { .slots = 1u << 1 | 1u << 2, .out = to, .in = from, .data = -1 }, \
+                                   .batch = 1,                                                                   \
+                                   .batch_first = "layout",                                                      \
+                                   .infer = oct_rnn_infer,                                                       \
+                                   .prepare = rnn_prepare,                                                       \
+                                   .run = rnn_run,                                                               \
+                                   .widens = true,                                                               \
+                                   __VA_ARGS__ }
 
 RECURRENT(rnn, "RNN", "", 7, 3, 6, 2, -1, -2, .quant = OCT_QUANT_RECURRENT, .dynamic = true, .body = true);
 RECURRENT(gru, "GRU", "", 7, 3, 6, 2, -1, -2, .quant = OCT_QUANT_RECURRENT, .dynamic = true, .body = true);
-RECURRENT(lstm, "LSTM", "", 7, 3, 8, 3, -1, -2, .quant = OCT_QUANT_RECURRENT, .dynamic = true, .no_integer = lstm_no_integer);
-RECURRENT(dynamic_quantize_lstm, "DynamicQuantizeLSTM", "com.microsoft", 1, 3, 12, 3, -2, -1, .scheme = "int8", .shared_scale = true);
+RECURRENT(lstm, "LSTM", "", 7, 3, 8, 3, -1, -2, .quant = OCT_QUANT_RECURRENT, .dynamic = true,
+          .no_integer = lstm_no_integer);
+RECURRENT(dynamic_quantize_lstm, "DynamicQuantizeLSTM", "com.microsoft", 1, 3, 12, 3, -2, -1, .scheme = "int8",
+          .shared_scale = true);

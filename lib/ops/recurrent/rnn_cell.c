@@ -24,7 +24,8 @@ oct_status oct_rnn_mat_f32(oct_rnn_mat *m, size_t n, size_t k, size_t rows, int 
     return OCT_OK;
 }
 
-oct_status oct_rnn_mat_dynamic(oct_rnn_mat *m, size_t n, size_t k, size_t rows, oct_dtype type, int threads, oct_err *err)
+oct_status oct_rnn_mat_dynamic(oct_rnn_mat *m, size_t n, size_t k, size_t rows, oct_dtype type, int threads,
+                               oct_err *err)
 {
     size_t bytes;
     *m = (oct_rnn_mat){ .n = n, .k = k, .dynamic = true };
@@ -52,7 +53,8 @@ static void run_dynamic(const oct_rnn_mat *m, oct_pool *pool, size_t rows, const
     oct_dynamic_quantize_u8(pool, a, rows * m->k, qvals, &scale, &zero);
     oct_binary_f32(NULL, OCT_BINARY_MUL, m->scale, (ptrdiff_t)m->scale_step, &scale, 0, mult, m->n);
     oct_qout out = { .kind = OCT_QOUT_F32, .mult = mult, .bias = rows == 1 && add ? add : bias };
-    oct_qgemm_run(&m->q, pool, rows, qvals, m->k, zero, packed, NULL, &out, c, ldc, (char *)mult + whole(m->n * sizeof(float)));
+    oct_qgemm_run(&m->q, pool, rows, qvals, m->k, zero, packed, NULL, &out, c, ldc,
+                  (char *)mult + whole(m->n * sizeof(float)));
     for (size_t i = 0; add && rows > 1 && i < rows; i++)
         for (size_t j = 0; j < m->n; j++)
             c[i * ldc + j] += add[i * lda + j];

@@ -80,7 +80,8 @@ static void gru_step(const sequence *q, const double *x)
         reset[j] = r[j] * q->h[j];
     for (int64_t j = 0; j < n; j++) {
         const double b = bias ? bias[2 * n + j] : 0.0;
-        const double own = q->g->linear_before_reset ? r[j] * add_row(b, q->h, q->r, 2 * n + j, n) : add_row(b, reset, q->r, 2 * n + j, n);
+        const double own = q->g->linear_before_reset ? r[j] * add_row(b, q->h, q->r, 2 * n + j, n)
+                                                     : add_row(b, reset, q->r, 2 * n + j, n);
         const double fresh = activated(q, &q->act[1], q->gates[2 * n + j] + own);
         q->next[j] = (1.0 - z[j]) * fresh + z[j] * q->h[j];
     }
@@ -137,7 +138,12 @@ static void run_sequence(const job *j, int64_t d, int64_t b, double *slot)
     const double *x = data_of(j->s->in, j->s->n_in, 0), *bias = data_of(j->s->in, j->s->n_in, 3);
     const double *peephole = g->kind == OCT_RNN_LSTM ? data_of(j->s->in, j->s->n_in, 7) : NULL;
     double *y = data_of(j->s->out, j->s->n_out, 0);
-    sequence q = { .g = g, .act = g->act[d], .gates = slot, .h = slot + n, .c = slot + n + g->hidden, .next = slot + n + 2 * g->hidden };
+    sequence q = { .g = g,
+                   .act = g->act[d],
+                   .gates = slot,
+                   .h = slot + n,
+                   .c = slot + n + g->hidden,
+                   .next = slot + n + 2 * g->hidden };
     q.w = data_of(j->s->in, j->s->n_in, 1) + d * n * g->inputs;
     q.r = data_of(j->s->in, j->s->n_in, 2) + d * n * g->hidden;
     q.bias = bias ? bias + d * 2 * n : NULL;
@@ -155,7 +161,8 @@ static void run_sequence(const job *j, int64_t d, int64_t b, double *slot)
         else
             plain_step(&q, now);
         memcpy(q.h, q.next, (size_t)g->hidden * sizeof *q.h);
-        store(y, ((g->batch_first ? step_at(g, t, b) * g->dirs + d : (t * g->dirs + d) * g->batch + b)) * g->hidden, q.h, g->hidden);
+        store(y, ((g->batch_first ? step_at(g, t, b) * g->dirs + d : (t * g->dirs + d) * g->batch + b)) * g->hidden,
+              q.h, g->hidden);
     }
     store(data_of(j->s->out, j->s->n_out, 1), state_at(g, d, b), q.h, g->hidden);
     if (g->kind == OCT_RNN_LSTM)
@@ -166,7 +173,8 @@ static void sequences(void *arg, size_t begin, size_t end, size_t thread)
 {
     const job *j = arg;
     for (size_t i = begin; i < end; i++)
-        run_sequence(j, (int64_t)i / j->g->batch, (int64_t)i % j->g->batch, j->scratch + (int64_t)thread * oct_rnn_f64_slot(j->g));
+        run_sequence(j, (int64_t)i / j->g->batch, (int64_t)i % j->g->batch,
+                     j->scratch + (int64_t)thread * oct_rnn_f64_slot(j->g));
 }
 
 void oct_rnn_f64(const oct_step *s, const oct_rnn *g, const int32_t *lens, oct_pool *pool, double *scratch)

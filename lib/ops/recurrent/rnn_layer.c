@@ -24,11 +24,11 @@ typedef struct named {
 } named;
 
 static const named functions[] = {
-    { "affine", true, true, 1.0f, 0.0f },      { "relu", false, false, 0, 0 },
-    { "leakyrelu", true, false, 0.01f, 0 },    { "thresholdedrelu", true, false, 1.0f, 0 },
-    { "tanh", false, false, 0, 0 },            { "scaledtanh", true, true, 1.0f, 1.0f },
-    { "sigmoid", false, false, 0, 0 },         { "hardsigmoid", true, true, 0.2f, 0.5f },
-    { "elu", true, false, 1.0f, 0 },           { "softsign", false, false, 0, 0 },
+    { "affine", true, true, 1.0f, 0.0f },   { "relu", false, false, 0, 0 },
+    { "leakyrelu", true, false, 0.01f, 0 }, { "thresholdedrelu", true, false, 1.0f, 0 },
+    { "tanh", false, false, 0, 0 },         { "scaledtanh", true, true, 1.0f, 1.0f },
+    { "sigmoid", false, false, 0, 0 },      { "hardsigmoid", true, true, 0.2f, 0.5f },
+    { "elu", true, false, 1.0f, 0 },        { "softsign", false, false, 0, 0 },
     { "softplus", false, false, 0, 0 },
 };
 
@@ -42,9 +42,11 @@ static bool same_name(const char *s, const char *lower)
 
 static oct_rnn_act act_of(size_t i, float a, float b)
 {
-    static const oct_unary_op plain[] = { OCT_UNARY_SCALE, OCT_UNARY_RELU, OCT_UNARY_LEAKY_RELU, OCT_UNARY_THRESHOLDED_RELU,
-                                          OCT_UNARY_TANH, OCT_UNARY_TANH, OCT_UNARY_SIGMOID, OCT_UNARY_HARD_SIGMOID,
-                                          OCT_UNARY_ELU, OCT_UNARY_SOFTSIGN, OCT_UNARY_SOFTPLUS };
+    static const oct_unary_op plain[] = {
+        OCT_UNARY_SCALE, OCT_UNARY_RELU,     OCT_UNARY_LEAKY_RELU, OCT_UNARY_THRESHOLDED_RELU,
+        OCT_UNARY_TANH,  OCT_UNARY_TANH,     OCT_UNARY_SIGMOID,    OCT_UNARY_HARD_SIGMOID,
+        OCT_UNARY_ELU,   OCT_UNARY_SOFTSIGN, OCT_UNARY_SOFTPLUS
+    };
     if (strcmp(functions[i].name, "scaledtanh") == 0)
         return (oct_rnn_act){ 3, { { OCT_UNARY_SCALE, b, 0 }, { OCT_UNARY_TANH, 0, 0 }, { OCT_UNARY_SCALE, a, 0 } } };
     return (oct_rnn_act){ 1, { { plain[i], a, b } } };
@@ -57,7 +59,8 @@ static oct_status read_acts(const oct_step *s, oct_rnn *g, oct_err *err)
     static const int of_kind[3] = { 1, 2, 3 };
     const oct_attr *names = oct_node_attr(s->node, "activations");
     int n = of_kind[g->kind], n_a, n_b, at_a = 0, at_b = 0;
-    const float *a = oct_node_floats(s->node, "activation_alpha", &n_a), *b = oct_node_floats(s->node, "activation_beta", &n_b);
+    const float *a = oct_node_floats(s->node, "activation_alpha", &n_a),
+                *b = oct_node_floats(s->node, "activation_beta", &n_b);
     if (names && (names->type != OCT_ATTR_STRINGS || (names->n && names->n != n * (int)g->dirs)))
         return oct_fail(err, OCT_EMALFORMED, "'activations' lists %d functions, not %d", names->n, n * (int)g->dirs);
     for (int i = 0; i < n * (int)g->dirs; i++) {
@@ -99,7 +102,8 @@ oct_status oct_rnn_infer(const oct_infer *c, oct_err *err)
         return oct_fail(err, OCT_EMALFORMED, "X has %d dimensions, not 3", x.rank);
     bool quantized = strcmp(n->op, "DynamicQuantizeLSTM") == 0; /* R is [D, H, 4 H] there */
     oct_dim h = hidden > 0 ? oct_dim_of(hidden) : r.rank == 3 ? r.d[quantized ? 1 : 2] : (oct_dim){ -1, NULL };
-    oct_dim none = { -1, NULL }, dir = oct_dim_of(dirs), steps = x.rank < 0 ? none : x.d[first], batch = x.rank < 0 ? none : x.d[!first];
+    oct_dim none = { -1, NULL }, dir = oct_dim_of(dirs), steps = x.rank < 0 ? none : x.d[first],
+            batch = x.rank < 0 ? none : x.d[!first];
     oct_dim y[4] = { steps, dir, batch, h }, state[3] = { dir, batch, h };
     if (first) {
         memcpy(y, (oct_dim[]){ batch, steps, dir, h }, sizeof y);
@@ -110,18 +114,21 @@ oct_status oct_rnn_infer(const oct_infer *c, oct_err *err)
     return n->n_out > 2 ? oct_out_shape(c, 2, 3, state, err) : OCT_OK;
 }
 
-static oct_status want(const oct_step *s, int slot, const char *name, oct_dtype t, int rank, const int64_t *dims, oct_err *err)
+static oct_status want(const oct_step *s, int slot, const char *name, oct_dtype t, int rank, const int64_t *dims,
+                       oct_err *err)
 {
     const oct_operand *o = slot < s->n_in ? s->in[slot] : NULL;
     if (!o)
         return OCT_OK;
     if (o->dtype != t)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s in %s cannot be run", o->dtype == OCT_UNDEFINED ? "?" : oct_dtype_name(o->dtype),
-                        name, s->op->type);
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s in %s cannot be run",
+                        o->dtype == OCT_UNDEFINED ? "?" : oct_dtype_name(o->dtype), name, s->op->type);
     bool ok = o->rank == rank;
     for (int i = 0; ok && i < rank; i++)
         ok = o->dims[i] == dims[i];
-    return ok ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "%s of %s has a shape that does not fit X and hidden_size", name, s->op->type);
+    return ok ? OCT_OK
+              : oct_fail(err, OCT_EMALFORMED, "%s of %s has a shape that does not fit X and hidden_size", name,
+                         s->op->type);
 }
 
 static oct_status check_inputs(const oct_step *s, const oct_rnn *g, oct_err *err)
@@ -157,7 +164,8 @@ oct_status oct_rnn_read(const oct_step *s, oct_rnn *g, oct_err *err)
         y = s->out[i];
     const bool doubles = x && x->dtype == OCT_F64 && s->op->domain[0] == 0;
     if (!x || !r || !y || (x->dtype != OCT_F32 && !doubles) || y->dtype != x->dtype)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->op->type, x ? oct_dtype_name(x->dtype) : "nothing");
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s of %s cannot be run", s->op->type,
+                        x ? oct_dtype_name(x->dtype) : "nothing");
     if (x->rank != 3 || r->rank != 3)
         return oct_fail(err, OCT_EMALFORMED, "X and R of %s must have 3 dimensions", s->op->type);
     g->steps = x->dims[g->batch_first];

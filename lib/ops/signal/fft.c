@@ -42,7 +42,8 @@ static oct_status plan_convolution(oct_fft *f, oct_arena *a, oct_err *err)
     while (m < 2 * f->n - 1)
         m *= 2;
     double *table = roots(2 * f->n, 2 * f->n, a), *chirp = oct_arena_calloc(a, (size_t)f->n, 2 * sizeof *chirp);
-    double *b = oct_arena_calloc(a, (size_t)m, 2 * sizeof *b), *filter = oct_arena_calloc(a, (size_t)m, 2 * sizeof *filter);
+    double *b = oct_arena_calloc(a, (size_t)m, 2 * sizeof *b),
+           *filter = oct_arena_calloc(a, (size_t)m, 2 * sizeof *filter);
     if (inner == NULL || table == NULL || chirp == NULL || b == NULL || filter == NULL)
         return oct_nomem(err);
     OCT_TRY(oct_fft_plan(inner, m, a, err));
@@ -142,8 +143,8 @@ static void times(double *y, const double *a, const double *b, double sign)
     y[1] = im;
 }
 
-/* jk = (j^2 + k^2 - (k - j)^2) / 2: a convolution with a chirp, of a length that is a power of two. The inverse is the transform of the
- * conjugate, conjugated. */
+/* jk = (j^2 + k^2 - (k - j)^2) / 2: a convolution with a chirp, of a length that is a power of two. The inverse is the
+ * transform of the conjugate, conjugated. */
 static void convolve(const oct_fft *f, double sign, const double *x, double *y, double *scratch)
 {
     const int64_t m = f->inner->n;

@@ -37,9 +37,11 @@ static oct_status plan_rows(rows *w, int64_t n, const oct_prep *p, size_t *scrat
 
 static oct_status float_type(const oct_operand *x, oct_err *err)
 {
-    const bool ok = (x->dtype == OCT_F32 || x->dtype == OCT_F64) && x->rank >= 2 && (x->dims[x->rank - 1] == 1 || x->dims[x->rank - 1] == 2);
-    return ok ? OCT_OK : oct_fail(err, OCT_EUNSUPPORTED, "a signal of %s with %lld values a sample", oct_dtype_name(x->dtype),
-                                  (long long)(x->rank > 0 ? x->dims[x->rank - 1] : 0));
+    const bool ok = (x->dtype == OCT_F32 || x->dtype == OCT_F64) && x->rank >= 2 &&
+                    (x->dims[x->rank - 1] == 1 || x->dims[x->rank - 1] == 2);
+    return ok ? OCT_OK
+              : oct_fail(err, OCT_EUNSUPPORTED, "a signal of %s with %lld values a sample", oct_dtype_name(x->dtype),
+                         (long long)(x->rank > 0 ? x->dims[x->rank - 1] : 0));
 }
 
 static double value_at(const oct_operand *x, int64_t i)
@@ -61,7 +63,8 @@ static void put(const oct_operand *y, int64_t i, double v)
 static oct_status signal_axis(int64_t axis, int rank, int *out, oct_err *err)
 {
     OCT_TRY(oct_axis(axis, rank, out, err));
-    return *out < rank - 1 ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "axis %lld is that of complex values", (long long)axis);
+    return *out < rank - 1 ? OCT_OK
+                           : oct_fail(err, OCT_EMALFORMED, "axis %lld is that of complex values", (long long)axis);
 }
 
 static oct_status dft_infer(const oct_infer *c, oct_err *err)
@@ -96,7 +99,8 @@ static oct_status dft_infer(const oct_infer *c, oct_err *err)
 typedef struct dft {
     rows w;
     bool inverse, half;
-    int64_t n, have, out, inner; /* transform, samples given and written along the axis, elements behind it but for the last dimension */
+    int64_t n, have, out,
+        inner; /* transform, samples given and written along the axis, elements behind it but for the last dimension */
     int in_width, out_width;
     const oct_operand *x, *y;
     char *scratch;
@@ -127,7 +131,8 @@ static oct_status dft_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (y->count == 0)
         return OCT_OK;
     if (t->n < 1 || t->out != (t->half && !t->inverse ? t->n / 2 + 1 : t->n))
-        return oct_fail(err, OCT_EMALFORMED, "%lld values of a transform of length %lld", (long long)t->out, (long long)t->n);
+        return oct_fail(err, OCT_EMALFORMED, "%lld values of a transform of length %lld", (long long)t->out,
+                        (long long)t->n);
     t->inner = oct_product(x->dims + at + 1, x->rank - at - 2);
     return plan_rows(&t->w, t->n, p, &s->scratch, err);
 }
@@ -169,7 +174,8 @@ static oct_status dft_run(const oct_step *s, const oct_run *r, oct_err *err)
     t.x = s->in[0];
     t.y = s->out[0];
     t.scratch = r->scratch;
-    oct_pool_for(oct_pool_threads(r->pool) > t.w.threads ? NULL : r->pool, (size_t)(t.y->count / t.out_width / t.out), 1, dft_rows, &t);
+    oct_pool_for(oct_pool_threads(r->pool) > t.w.threads ? NULL : r->pool, (size_t)(t.y->count / t.out_width / t.out),
+                 1, dft_rows, &t);
     return OCT_OK;
 }
 
@@ -189,8 +195,19 @@ static oct_status dft_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 }
 
 const oct_op oct_op_dft = {
-    .type = "DFT", .domain = "", .since = 17, .min_in = 1, .max_in = 3, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .infer = dft_infer, .prepare = dft_prepare, .run = dft_run, .raise = dft_raise, .widens = true,
+    .type = "DFT",
+    .domain = "",
+    .since = 17,
+    .min_in = 1,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_PAIRS,
+    .infer = dft_infer,
+    .prepare = dft_prepare,
+    .run = dft_run,
+    .raise = dft_raise,
+    .widens = true,
 };
 
 /* ------------------------------------------------------------------ STFT */
@@ -216,7 +233,8 @@ static oct_status stft_infer(const oct_infer *c, oct_err *err)
     if (x.rank < 0)
         return OCT_OK;
     if (x.rank != 3 || (w.rank >= 0 && w.rank != 1))
-        return oct_fail(err, OCT_EMALFORMED, "the signal has %d dimensions, expected 3; the window %d, expected 1", x.rank, w.rank);
+        return oct_fail(err, OCT_EMALFORMED, "the signal has %d dimensions, expected 3; the window %d, expected 1",
+                        x.rank, w.rank);
     if (oct_in_value(c, FRAME) != NULL)
         frame = oct_in_consts(c, FRAME, &given, 1) == 1 ? oct_dim_of(given) : frame;
     else
@@ -255,7 +273,8 @@ static oct_status stft_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     const bool half = oct_node_int(s->node, "onesided", 1) != 0;
     if ((half && t->width == 2) || (window != NULL && (window->count != t->n || window->dtype != x->dtype)) ||
         t->bins != (half ? t->n / 2 + 1 : t->n) || t->frames != y->dims[1])
-        return oct_fail(err, OCT_EMALFORMED, "a one-sided transform of complex values, or a window that does not fit frames of %lld",
+        return oct_fail(err, OCT_EMALFORMED,
+                        "a one-sided transform of complex values, or a window that does not fit frames of %lld",
                         (long long)t->n);
     return plan_rows(&t->w, t->n, p, &s->scratch, err);
 }
@@ -269,7 +288,8 @@ static void stft_rows(void *arg, size_t begin, size_t end, size_t thread)
         memset(v, 0, (size_t)t->n * 2 * sizeof *v);
         for (int64_t k = 0; k < t->n; k++)
             for (int c = 0; c < t->width; c++)
-                v[2 * k + c] = value_at(t->x, at + k * t->width + c) * (t->window != NULL ? value_at(t->window, k) : 1.0);
+                v[2 * k + c] =
+                    value_at(t->x, at + k * t->width + c) * (t->window != NULL ? value_at(t->window, k) : 1.0);
         oct_fft_run(&t->w.fft, false, v, z, z + 2 * t->n);
         for (int64_t k = 0; k < 2 * t->bins; k++)
             put(t->y, (int64_t)row * 2 * t->bins + k, z[k]);
@@ -284,11 +304,22 @@ static oct_status stft_run(const oct_step *s, const oct_run *r, oct_err *err)
     t.y = s->out[0];
     t.scratch = r->scratch;
     if (t.y->count > 0)
-        oct_pool_for(oct_pool_threads(r->pool) > t.w.threads ? NULL : r->pool, (size_t)(t.y->dims[0] * t.frames), 1, stft_rows, &t);
+        oct_pool_for(oct_pool_threads(r->pool) > t.w.threads ? NULL : r->pool, (size_t)(t.y->dims[0] * t.frames), 1,
+                     stft_rows, &t);
     return OCT_OK;
 }
 
 const oct_op oct_op_stft = {
-    .type = "STFT", .domain = "", .since = 17, .min_in = 2, .max_in = 4, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .infer = stft_infer, .prepare = stft_prepare, .run = stft_run, .widens = true,
+    .type = "STFT",
+    .domain = "",
+    .since = 17,
+    .min_in = 2,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_PAIRS,
+    .infer = stft_infer,
+    .prepare = stft_prepare,
+    .run = stft_run,
+    .widens = true,
 };

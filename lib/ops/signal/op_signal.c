@@ -43,8 +43,14 @@ static oct_status window_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const oct_operand *y = s->out[0];
     const char kind = s->op->type[2]; /* haNn, haMming, blAckman */
-    const double a = kind == 'n' ? 0.5 : kind == 'm' ? 25.0 / 46.0 : 0.42, b = kind == 'n' ? 0.5 : kind == 'm' ? 21.0 / 46.0 : 0.5;
-    const double c = kind == 'a' ? 0.08 : 0.0, span = (double)(y->count - (oct_node_int(s->node, "periodic", 1) != 0 ? 0 : 1));
+    const double a = kind == 'n'   ? 0.5
+                     : kind == 'm' ? 25.0 / 46.0
+                                   : 0.42,
+                 b = kind == 'n'   ? 0.5
+                     : kind == 'm' ? 21.0 / 46.0
+                                   : 0.5;
+    const double c = kind == 'a' ? 0.08 : 0.0,
+                 span = (double)(y->count - (oct_node_int(s->node, "periodic", 1) != 0 ? 0 : 1));
     for (int64_t i = 0; i < y->count; i++) {
         const double at = span > 0.0 ? TWO_PI * ((double)i / span) : TWO_PI / 2.0;
         const double v = a - b * oct_cos(at) + c * oct_cos(2.0 * at);
@@ -53,10 +59,18 @@ static oct_status window_run(const oct_step *s, const oct_run *r, oct_err *err)
     return OCT_OK;
 }
 
-#define WINDOW(name, onnx)                                                                                \
-    const oct_op oct_op_##name = {                                                                        \
-        .type = onnx, .domain = "", .since = 17, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,    \
-        .infer = window_infer, .prepare = table_prepare, .run = window_run,                               \
+#define WINDOW(name, onnx)         \
+    const oct_op oct_op_##name = { \
+        .type = onnx,              \
+        .domain = "",              \
+        .since = 17,               \
+        .min_in = 1,               \
+        .max_in = 1,               \
+        .min_out = 1,              \
+        .max_out = 1,              \
+        .infer = window_infer,     \
+        .prepare = table_prepare,  \
+        .run = window_run,         \
     }
 
 WINDOW(hann_window, "HannWindow");
@@ -76,7 +90,8 @@ static oct_status mel_infer(const oct_infer *c, oct_err *err)
         d[1] = oct_dim_of(bands);
     if (oct_in_consts(c, LENGTH, &length, 1) == 1)
         d[0] = oct_dim_of(length < 0 ? -1 : length / 2 + 1);
-    if ((d[0].n < 0 && oct_in_consts(c, LENGTH, &length, 1) == 1) || (d[1].n < 0 && oct_in_consts(c, BANDS, &bands, 1) == 1))
+    if ((d[0].n < 0 && oct_in_consts(c, LENGTH, &length, 1) == 1) ||
+        (d[1].n < 0 && oct_in_consts(c, BANDS, &bands, 1) == 1))
         return oct_fail(err, OCT_EMALFORMED, "a negative number of bands or length");
     return oct_out_shape(c, 0, 2, d, err);
 }
@@ -112,7 +127,8 @@ static oct_status mel_run(const oct_step *s, const oct_run *r, oct_err *err)
         for (int k = 0; k < 3; k++) {
             e[k] = edge_of(i + k, low, step, in[LENGTH], in[RATE]);
             if (!(e[k] >= 0.0 && e[k] <= (double)(rows - (k < 2))))
-                return oct_fail(err, OCT_EMALFORMED, "band %lld reaches bin %g of %lld", (long long)i, e[k], (long long)rows);
+                return oct_fail(err, OCT_EMALFORMED, "band %lld reaches bin %g of %lld", (long long)i, e[k],
+                                (long long)rows);
         }
         for (int64_t j = (int64_t)e[0]; j < rows && (double)j <= e[2]; j++) {
             const double at = (double)j;
@@ -124,6 +140,14 @@ static oct_status mel_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_mel_weight_matrix = {
-    .type = "MelWeightMatrix", .domain = "", .since = 17, .min_in = 5, .max_in = 5, .min_out = 1, .max_out = 1,
-    .infer = mel_infer, .prepare = table_prepare, .run = mel_run,
+    .type = "MelWeightMatrix",
+    .domain = "",
+    .since = 17,
+    .min_in = 5,
+    .max_in = 5,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = mel_infer,
+    .prepare = table_prepare,
+    .run = mel_run,
 };

@@ -18,8 +18,8 @@ static oct_status reverse_axes(const oct_node *n, int *batch, int *time, oct_err
 {
     int64_t b = oct_node_int(n, "batch_axis", 1), t = oct_node_int(n, "time_axis", 0);
     if (b < 0 || b > 1 || t != 1 - b)
-        return oct_fail(err, OCT_EMALFORMED, "batch axis %lld and time axis %lld, expected 0 and 1 or 1 and 0", (long long)b,
-                        (long long)t);
+        return oct_fail(err, OCT_EMALFORMED, "batch axis %lld and time axis %lld, expected 0 and 1 or 1 and 0",
+                        (long long)b, (long long)t);
     *batch = (int)b;
     *time = (int)t;
     return OCT_OK;
@@ -52,8 +52,8 @@ static oct_status reverse_run(const oct_step *s, const oct_run *r, oct_err *err)
     for (int64_t b = 0; b < x->dims[batch]; b++) {
         int64_t n = ((const int64_t *)len->data)[b];
         if (n < 0 || n > steps)
-            return oct_fail(err, OCT_EMALFORMED, "sequence %lld has length %lld of %lld steps", (long long)b, (long long)n,
-                            (long long)steps);
+            return oct_fail(err, OCT_EMALFORMED, "sequence %lld has length %lld of %lld steps", (long long)b,
+                            (long long)n, (long long)steps);
         for (int64_t t = 0; t < steps; t++) {
             int64_t from = t < n ? n - 1 - t : t, base = b * stride[batch];
             memcpy((uint8_t *)s->out[0]->data + (size_t)(base + t * stride[time]) * bytes,
@@ -64,8 +64,18 @@ static oct_status reverse_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_reverse_sequence = {
-    .type = "ReverseSequence", .domain = "", .since = 10, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = reverse_infer, .prepare = move_prepare, .run = reverse_run, .moves = true, .bf16 = 28,
+    .type = "ReverseSequence",
+    .domain = "",
+    .since = 10,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = reverse_infer,
+    .prepare = move_prepare,
+    .run = reverse_run,
+    .moves = true,
+    .bf16 = 28,
 };
 
 /* ------------------------------------------------------------------ CenterCropPad */
@@ -114,13 +124,23 @@ static oct_status crop_run(const oct_step *s, const oct_run *r, oct_err *err)
     oct_nd_add_strides(&d, sx);
     if (!whole)
         memset(y->data, 0, (size_t)y->count * size);
-    oct_nd_copy(&d, r->pool, (uint8_t *)y->data + (size_t)to * size, (const uint8_t *)x->data + (size_t)from * size, size, NULL);
+    oct_nd_copy(&d, r->pool, (uint8_t *)y->data + (size_t)to * size, (const uint8_t *)x->data + (size_t)from * size,
+                size, NULL);
     return OCT_OK;
 }
 
 const oct_op oct_op_center_crop_pad = {
-    .type = "CenterCropPad", .domain = "", .since = 18, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = crop_infer, .prepare = move_prepare, .run = crop_run, .layout = OCT_RULE_ANY,
+    .type = "CenterCropPad",
+    .domain = "",
+    .since = 18,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = crop_infer,
+    .prepare = move_prepare,
+    .run = crop_run,
+    .layout = OCT_RULE_ANY,
 };
 
 /* ------------------------------------------------------------------ TensorScatter */
@@ -173,8 +193,8 @@ static oct_status tensor_scatter_run(const oct_step *s, const oct_run *r, oct_er
     for (int64_t o = 0; o < outer && u->count > 0; o++) {
         int64_t first = at != NULL ? ((const int64_t *)at->data)[o / (outer / x->dims[0])] : 0;
         if (first < 0 || (!circular && first > longest - n))
-            return oct_fail(err, OCT_EMALFORMED, "%lld elements from index %lld do not fit a cache of %lld", (long long)n,
-                            (long long)first, (long long)longest);
+            return oct_fail(err, OCT_EMALFORMED, "%lld elements from index %lld do not fit a cache of %lld",
+                            (long long)n, (long long)first, (long long)longest);
         for (int64_t k = 0; k < n; k++) {
             int64_t row = (first % longest + k) % longest;
             memcpy((uint8_t *)s->out[0]->data + (size_t)((o * longest + row) * inner) * size,
@@ -185,6 +205,14 @@ static oct_status tensor_scatter_run(const oct_step *s, const oct_run *r, oct_er
 }
 
 const oct_op oct_op_tensor_scatter = {
-    .type = "TensorScatter", .domain = "", .since = 24, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = tensor_scatter_infer, .prepare = tensor_scatter_prepare, .run = tensor_scatter_run,
+    .type = "TensorScatter",
+    .domain = "",
+    .since = 24,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = tensor_scatter_infer,
+    .prepare = tensor_scatter_prepare,
+    .run = tensor_scatter_run,
 };

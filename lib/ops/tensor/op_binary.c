@@ -1,5 +1,5 @@
-/* lib/ops/tensor/op_binary.c -- arithmetic of two or more broadcast operands: Add, Sub, Mul, Div, Pow, Mod, PRelu, Min, Max,
- * Sum, Mean, And, Or, Xor, BitwiseAnd, BitwiseOr, BitwiseXor, BitShift. */
+/* lib/ops/tensor/op_binary.c -- arithmetic of two or more broadcast operands: Add, Sub, Mul, Div, Pow, Mod, PRelu, Min,
+ * Max, Sum, Mean, And, Or, Xor, BitwiseAnd, BitwiseOr, BitwiseXor, BitShift. */
 #include "kernels/math.h"
 #include "ops/core/anyprod.h"
 #include "ops/core/args.h"
@@ -10,22 +10,31 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum kind {
-    ADD, SUB, MUL, DIV, MIN, MAX, POW, PRELU, MOD, FMOD, AND, OR, XOR, SHIFT_LEFT, SHIFT_RIGHT
-} kind;
+typedef enum kind { ADD, SUB, MUL, DIV, MIN, MAX, POW, PRELU, MOD, FMOD, AND, OR, XOR, SHIFT_LEFT, SHIFT_RIGHT } kind;
 
 static const struct {
     const char *type;
     kind kind;
     int f32; /* oct_binary_op, or -1 */
 } kinds[] = {
-    { "Add", ADD, OCT_BINARY_ADD }, { "Sub", SUB, OCT_BINARY_SUB }, { "Mul", MUL, OCT_BINARY_MUL },
-    { "Div", DIV, OCT_BINARY_DIV }, { "Min", MIN, OCT_BINARY_MIN }, { "Max", MAX, OCT_BINARY_MAX },
-    { "Pow", POW, OCT_BINARY_POW }, { "PRelu", PRELU, OCT_BINARY_PRELU }, { "Mod", MOD, -1 },
-    { "And", AND, -1 },             { "Or", OR, -1 },             { "Xor", XOR, -1 },
-    { "BitwiseAnd", AND, -1 },     { "BitwiseOr", OR, -1 },     { "BitwiseXor", XOR, -1 },
+    { "Add", ADD, OCT_BINARY_ADD },
+    { "Sub", SUB, OCT_BINARY_SUB },
+    { "Mul", MUL, OCT_BINARY_MUL },
+    { "Div", DIV, OCT_BINARY_DIV },
+    { "Min", MIN, OCT_BINARY_MIN },
+    { "Max", MAX, OCT_BINARY_MAX },
+    { "Pow", POW, OCT_BINARY_POW },
+    { "PRelu", PRELU, OCT_BINARY_PRELU },
+    { "Mod", MOD, -1 },
+    { "And", AND, -1 },
+    { "Or", OR, -1 },
+    { "Xor", XOR, -1 },
+    { "BitwiseAnd", AND, -1 },
+    { "BitwiseOr", OR, -1 },
+    { "BitwiseXor", XOR, -1 },
     { "BitShift", SHIFT_LEFT, -1 },
-    { "Sum", ADD, OCT_BINARY_ADD }, { "Mean", ADD, OCT_BINARY_ADD },
+    { "Sum", ADD, OCT_BINARY_ADD },
+    { "Mean", ADD, OCT_BINARY_ADD },
 };
 
 static int find_kind(const char *type)
@@ -295,8 +304,13 @@ static bool quantized_integer(const oct_step *s)
 static oct_status quantized_run(const oct_step *s, const oct_run *r)
 {
     const oct_operand *a = s->in[0], *b = s->in[1], *y = s->out[0];
-    oct_qbinary f = { s->op->type[0] == 'A' ? OCT_QBINARY_ADD : OCT_QBINARY_MUL, y->dtype == OCT_S8, oct_q8_param(a),
-                      oct_q8_param(b), oct_q8_param(y), 0, 0 };
+    oct_qbinary f = { s->op->type[0] == 'A' ? OCT_QBINARY_ADD : OCT_QBINARY_MUL,
+                      y->dtype == OCT_S8,
+                      oct_q8_param(a),
+                      oct_q8_param(b),
+                      oct_q8_param(y),
+                      0,
+                      0 };
     oct_q8_clamp(y, &s->epilogue, &f.lo, &f.hi);
     oct_nd d;
     oct_nd_init(&d, y);
@@ -419,24 +433,38 @@ static oct_status binary_infer(const oct_infer *c, oct_err *err)
 
 /* ------------------------------------------------------------------ records */
 
-#define BINARY(name, onnx, first, ...)                                                                    \
-    const oct_op oct_op_##name = {                                                                        \
-        .type = onnx, .domain = "", .since = first, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1, \
-        .infer = binary_infer, .prepare = binary_prepare, .run = binary_run, .layout = OCT_RULE_ANY,      \
-        __VA_ARGS__                                                                                       \
-    }
-#define VARIADIC(name, onnx, first, ...)                                                                   \
-    const oct_op oct_op_##name = {                                                                         \
-        .type = onnx, .domain = "", .since = first, .min_in = 1, .max_in = -1, .min_out = 1, .max_out = 1, \
-        .infer = binary_infer, .prepare = binary_prepare, .run = variadic_run, .layout = OCT_RULE_ANY,     \
-        .widens = true, /* a sum of many is rounded once */                                                \
-        __VA_ARGS__                                                                                        \
-    }
+#define BINARY(name, onnx, first, ...)                        \
+    const oct_op oct_op_##name = { .type = onnx,              \
+                                   .domain = "",              \
+                                   .since = first,            \
+                                   .min_in = 2,               \
+                                   .max_in = 2,               \
+                                   .min_out = 1,              \
+                                   .max_out = 1,              \
+                                   .infer = binary_infer,     \
+                                   .prepare = binary_prepare, \
+                                   .run = binary_run,         \
+                                   .layout = OCT_RULE_ANY,    \
+                                   __VA_ARGS__ }
+#define VARIADIC(name, onnx, first, ...)                                               \
+    const oct_op oct_op_##name = { .type = onnx,                                       \
+                                   .domain = "",                                       \
+                                   .since = first,                                     \
+                                   .min_in = 1,                                        \
+                                   .max_in = -1,                                       \
+                                   .min_out = 1,                                       \
+                                   .max_out = 1,                                       \
+                                   .infer = binary_infer,                              \
+                                   .prepare = binary_prepare,                          \
+                                   .run = variadic_run,                                \
+                                   .layout = OCT_RULE_ANY,                             \
+                                   .widens = true, /* a sum of many is rounded once */ \
+                                   __VA_ARGS__ }
 
-BINARY(add, "Add", 6, .adds = true, .homogeneous = 3, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer,
-       .quant = OCT_QUANT_ARITH);
-BINARY(mul, "Mul", 6, .multiplies = true, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer, .quant = OCT_QUANT_ARITH,
-       .grows = OCT_GROWS_ON_ITSELF);
+BINARY(add, "Add", 6, .adds = true, .homogeneous = 3, .raise = oct_raise_early, .fuses_clamp = true,
+       .integer = quantized_integer, .quant = OCT_QUANT_ARITH);
+BINARY(mul, "Mul", 6, .multiplies = true, .raise = oct_raise_early, .fuses_clamp = true, .integer = quantized_integer,
+       .quant = OCT_QUANT_ARITH, .grows = OCT_GROWS_ON_ITSELF);
 BINARY(sub, "Sub", 6, .homogeneous = 3, .raise = oct_raise_early, .fuses_clamp = true);
 BINARY(div, "Div", 6, .raise = oct_raise_early, .fuses_clamp = true, .grows = OCT_GROWS_BY_DIVISOR, .delicate = 2);
 BINARY(pow, "Pow", 6, .raise = oct_raise_early, .grows = OCT_GROWS_BY_POWER, .delicate = 1);

@@ -38,8 +38,17 @@ static oct_status not_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_bitwise_not = {
-    .type = "BitwiseNot", .domain = "", .since = 18, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = not_prepare, .run = not_run, .layout = OCT_RULE_ANY,
+    .type = "BitwiseNot",
+    .domain = "",
+    .since = 18,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = not_prepare,
+    .run = not_run,
+    .layout = OCT_RULE_ANY,
 };
 
 /* ------------------------------------------------------------------ BitCast */
@@ -68,6 +77,15 @@ static oct_status bitcast_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_bitcast = {
-    .type = "BitCast", .domain = "", .since = 26, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = bitcast_infer, .run = bitcast_run, .f16 = -1, .bf16 = -1, /* its result is the bits of the type that the model has */
+    .type = "BitCast",
+    .domain = "",
+    .since = 26,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = bitcast_infer,
+    .run = bitcast_run,
+    .f16 = -1,
+    .bf16 = -1, /* its result is the bits of the type that the model has */
 };

@@ -91,7 +91,9 @@ static oct_status cast_run(const oct_step *s, const oct_run *r, oct_err *err)
 {
     const char *round = oct_node_str(s->node, "round_mode", "up");
     walk w = { s->in[0], s->out[0], oct_node_int(s->node, "saturate", 1) != 0,
-               strcmp(round, "up") == 0 ? OCT_SMALL_UP : strcmp(round, "down") == 0 ? OCT_SMALL_DOWN : OCT_SMALL_NEAREST };
+               strcmp(round, "up") == 0     ? OCT_SMALL_UP
+               : strcmp(round, "down") == 0 ? OCT_SMALL_DOWN
+                                            : OCT_SMALL_NEAREST };
     bool small = oct_is_small(w.x->dtype) || oct_is_small(w.y->dtype);
     oct_nd d;
     if (oct_is_small(w.y->dtype))
@@ -103,11 +105,32 @@ static oct_status cast_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_cast = {
-    .type = "Cast", .domain = "", .since = 6, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = cast_infer, .prepare = cast_prepare, .run = cast_run, .exec = oct_strings_cast, .layout = OCT_RULE_ANY, .converts = true,
+    .type = "Cast",
+    .domain = "",
+    .since = 6,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = cast_infer,
+    .prepare = cast_prepare,
+    .run = cast_run,
+    .exec = oct_strings_cast,
+    .layout = OCT_RULE_ANY,
+    .converts = true,
 };
 
 const oct_op oct_op_cast_like = {
-    .type = "CastLike", .domain = "", .since = 15, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = like_infer, .prepare = cast_prepare, .run = cast_run, .exec = oct_strings_cast, .layout = OCT_RULE_ANY,
+    .type = "CastLike",
+    .domain = "",
+    .since = 15,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = like_infer,
+    .prepare = cast_prepare,
+    .run = cast_run,
+    .exec = oct_strings_cast,
+    .layout = OCT_RULE_ANY,
 };

@@ -1,4 +1,5 @@
-/* lib/ops/tensor/op_compare.c -- Equal, Less, Greater, LessOrEqual, GreaterOrEqual, and the choice Where, QLinearWhere. */
+/* lib/ops/tensor/op_compare.c -- Equal, Less, Greater, LessOrEqual, GreaterOrEqual, and the choice Where,
+ * QLinearWhere. */
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
 #include "ops/core/nd.h"
@@ -24,10 +25,10 @@ typedef struct walk {
     const oct_operand *a, *b, *y;
 } walk;
 
-#define COMPARE(type)                                                                                       \
-    for (int64_t i = 0; i < n; i++) {                                                                       \
-        type p = ((const type *)a)[i], q = ((const type *)b)[i];                                            \
-        y.i[i] = (w->outcomes & ((p < q ? LESS : 0) | (p == q ? EQUAL : 0) | (p > q ? GREATER : 0))) != 0;  \
+#define COMPARE(type)                                                                                      \
+    for (int64_t i = 0; i < n; i++) {                                                                      \
+        type p = ((const type *)a)[i], q = ((const type *)b)[i];                                           \
+        y.i[i] = (w->outcomes & ((p < q ? LESS : 0) | (p == q ? EQUAL : 0) | (p > q ? GREATER : 0))) != 0; \
     }
 
 static void compare_row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
@@ -152,8 +153,8 @@ static oct_status where_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     return oct_q8_move_table(s->in[2], s->out[0], p->arena, &w->ty, err);
 }
 
-static void choose(const oct_operand *out, const oct_operand *cond, const oct_operand *x, const oct_operand *y, const where_state *tables,
-                   oct_pool *pool)
+static void choose(const oct_operand *out, const oct_operand *cond, const oct_operand *x, const oct_operand *y,
+                   const where_state *tables, oct_pool *pool)
 {
     where_walk w = { cond->data, x->data, y->data, out->data, oct_elem_size(out->dtype), tables->tx, tables->ty };
     oct_nd d;
@@ -225,17 +226,23 @@ static oct_status qlinear_where_infer(const oct_infer *c, oct_err *err)
 }
 
 /* t with the constant scale and zero point of input `at` and the one behind it. */
-static oct_status with_qparams(const oct_step *s, const oct_prep *p, const oct_operand *t, int at, oct_operand *out, oct_err *err)
+static oct_status with_qparams(const oct_step *s, const oct_prep *p, const oct_operand *t, int at, oct_operand *out,
+                               oct_err *err)
 {
     const oct_operand *scale = s->in[at], *zero = s->in[at + 1];
-    struct qparams { oct_quant q; float scale; int32_t zp; } *g = oct_arena_calloc(p->arena, 1, sizeof *g);
+    struct qparams {
+        oct_quant q;
+        float scale;
+        int32_t zp;
+    } *g = oct_arena_calloc(p->arena, 1, sizeof *g);
     if (g == NULL)
         return oct_nomem(err);
     if (scale == NULL || !scale->constant || (zero != NULL && !zero->constant))
         return oct_fail(err, OCT_EUNSUPPORTED, "a computed scale or zero point");
     if (scale->dtype != OCT_F32 || scale->count != 1 || !(oct_elem_double(scale, 0) > 0.0) ||
         (zero != NULL && (zero->count != 1 || zero->dtype != t->dtype)) || (t->dtype != OCT_U8 && t->dtype != OCT_S8))
-        return oct_fail(err, OCT_EMALFORMED, "a scale that is no positive number, or a zero point that is not one of the data's type");
+        return oct_fail(err, OCT_EMALFORMED,
+                        "a scale that is no positive number, or a zero point that is not one of the data's type");
     g->scale = (float)oct_elem_double(scale, 0);
     g->zp = zero != NULL ? (int32_t)oct_elem_int(zero, 0) : 0;
     g->q = (oct_quant){ 1, 0, &g->scale, &g->zp };
@@ -251,7 +258,8 @@ static oct_status qlinear_where_prepare(oct_step *s, const oct_prep *p, oct_err 
     if (w == NULL)
         return oct_nomem(err);
     s->state = w;
-    if (s->in[0] == NULL || s->in[X] == NULL || s->in[Y] == NULL || s->in[0]->dtype != OCT_BOOL || s->in[X]->dtype != s->in[Y]->dtype)
+    if (s->in[0] == NULL || s->in[X] == NULL || s->in[Y] == NULL || s->in[0]->dtype != OCT_BOOL ||
+        s->in[X]->dtype != s->in[Y]->dtype)
         return oct_fail(err, OCT_EMALFORMED, "a condition that is no bool, or data that are missing or of two types");
     OCT_TRY(with_qparams(s, p, s->in[X], X + 1, &x, err));
     OCT_TRY(with_qparams(s, p, s->in[Y], Y + 1, &y, err));
@@ -269,11 +277,22 @@ static oct_status qlinear_where_run(const oct_step *s, const oct_run *r, oct_err
 
 /* ------------------------------------------------------------------ records */
 
-#define COMPARISON(name, onnx, first, strings)                                                                \
-    const oct_op oct_op_##name = {                                                                            \
-        .type = onnx, .domain = "", .since = first, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,     \
-        .infer = compare_infer, .prepare = compare_prepare, .run = compare_run, .layout = OCT_RULE_ANY,       \
-        .exec = strings, .raise = oct_raise_early, .decision = OCT_DECIDES,                                   \
+#define COMPARISON(name, onnx, first, strings) \
+    const oct_op oct_op_##name = {             \
+        .type = onnx,                          \
+        .domain = "",                          \
+        .since = first,                        \
+        .min_in = 2,                           \
+        .max_in = 2,                           \
+        .min_out = 1,                          \
+        .max_out = 1,                          \
+        .infer = compare_infer,                \
+        .prepare = compare_prepare,            \
+        .run = compare_run,                    \
+        .layout = OCT_RULE_ANY,                \
+        .exec = strings,                       \
+        .raise = oct_raise_early,              \
+        .decision = OCT_DECIDES,               \
     }
 
 COMPARISON(equal, "Equal", 6, oct_strings_equal);
@@ -283,12 +302,31 @@ COMPARISON(less_equal, "LessOrEqual", 12, NULL);
 COMPARISON(greater_equal, "GreaterOrEqual", 12, NULL);
 
 const oct_op oct_op_where = {
-    .type = "Where", .domain = "", .since = 9, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = where_infer, .prepare = where_prepare, .run = where_run, .moves = true, .layout = OCT_RULE_ANY,
+    .type = "Where",
+    .domain = "",
+    .since = 9,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = where_infer,
+    .prepare = where_prepare,
+    .run = where_run,
+    .moves = true,
+    .layout = OCT_RULE_ANY,
     .integer = where_integer,
 };
 
 const oct_op oct_op_qlinear_where = {
-    .type = "QLinearWhere", .domain = "com.microsoft", .since = 1, .min_in = 9, .max_in = 9, .min_out = 1, .max_out = 1,
-    .infer = qlinear_where_infer, .prepare = qlinear_where_prepare, .run = qlinear_where_run, .layout = OCT_RULE_ANY,
+    .type = "QLinearWhere",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_in = 9,
+    .max_in = 9,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = qlinear_where_infer,
+    .prepare = qlinear_where_prepare,
+    .run = qlinear_where_run,
+    .layout = OCT_RULE_ANY,
 };

@@ -137,9 +137,22 @@ static bool concat_integer(const oct_step *s)
 }
 
 const oct_op oct_op_concat = {
-    .type = "Concat", .domain = "", .since = 4, .min_in = 1, .max_in = -1, .min_out = 1, .max_out = 1,
-    .infer = concat_infer, .prepare = concat_prepare, .run = concat_run, .moves = true, .joins = true, .pitched = true, .layout = OCT_RULE_ANY,
-    .integer = concat_integer, .quant = OCT_QUANT_JOIN,
+    .type = "Concat",
+    .domain = "",
+    .since = 4,
+    .min_in = 1,
+    .max_in = -1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = concat_infer,
+    .prepare = concat_prepare,
+    .run = concat_run,
+    .moves = true,
+    .joins = true,
+    .pitched = true,
+    .layout = OCT_RULE_ANY,
+    .integer = concat_integer,
+    .quant = OCT_QUANT_JOIN,
 };
 
 /* ------------------------------------------------------------------ Split */
@@ -267,8 +280,8 @@ static oct_status split_run(const oct_step *s, const oct_run *r, oct_err *err)
             oct_nd d;
             oct_nd_init(&d, s->out[i]);
             oct_nd_add_strides(&d, strides);
-            oct_nd_copy(&d, r->pool, s->out[i]->data, (const uint8_t *)in->data + (size_t)(at * strides[x->axis]) * size,
-                        size, x->table[i]);
+            oct_nd_copy(&d, r->pool, s->out[i]->data,
+                        (const uint8_t *)in->data + (size_t)(at * strides[x->axis]) * size, size, x->table[i]);
         }
         at += length;
     }
@@ -286,7 +299,19 @@ static oct_status split_raise(oct_graph *g, int node, int64_t from, oct_err *err
 }
 
 const oct_op oct_op_split = {
-    .type = "Split", .domain = "", .since = 2, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = -1,
-    .infer = split_infer, .prepare = split_prepare, .run = split_run, .moves = true, .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves, .quant = OCT_QUANT_SAME, .raise = split_raise,
+    .type = "Split",
+    .domain = "",
+    .since = 2,
+    .min_in = 1,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = -1,
+    .infer = split_infer,
+    .prepare = split_prepare,
+    .run = split_run,
+    .moves = true,
+    .layout = OCT_RULE_ANY,
+    .integer = oct_q8_moves,
+    .quant = OCT_QUANT_SAME,
+    .raise = split_raise,
 };

@@ -1,4 +1,5 @@
-/* lib/ops/tensor/op_const.c -- values that depend on shapes and attributes: Constant, ConstantOfShape, Shape, Size, Range. */
+/* lib/ops/tensor/op_const.c -- values that depend on shapes and attributes: Constant, ConstantOfShape, Shape, Size,
+ * Range. */
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
 
@@ -60,7 +61,8 @@ static oct_status constant_infer(const oct_infer *c, oct_err *err)
     if (!literal_of(oct_in_node(c), &l)) {
         if (oct_node_attr(oct_in_node(c), "value_string") != NULL)
             OCT_TRY(oct_out_shape(c, 0, 0, NULL, err));
-        if (oct_node_attr(oct_in_node(c), "value_string") != NULL || oct_node_attr(oct_in_node(c), "value_strings") != NULL)
+        if (oct_node_attr(oct_in_node(c), "value_string") != NULL ||
+            oct_node_attr(oct_in_node(c), "value_strings") != NULL)
             oct_out_dtype(c, 0, OCT_STRING);
         return OCT_OK;
     }
@@ -90,8 +92,15 @@ static oct_status constant_run(const oct_step *s, const oct_run *r, oct_err *err
 }
 
 const oct_op oct_op_constant = {
-    .type = "Constant", .domain = "", .since = 1, .min_in = 0, .max_in = 0, .min_out = 1, .max_out = 1,
-    .infer = constant_infer, .run = constant_run,
+    .type = "Constant",
+    .domain = "",
+    .since = 1,
+    .min_in = 0,
+    .max_in = 0,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = constant_infer,
+    .run = constant_run,
 };
 
 /* ------------------------------------------------------------------ ConstantOfShape */
@@ -110,7 +119,8 @@ static oct_status fill_infer(const oct_infer *c, oct_err *err)
         if (d[i].sym == oct_minus_one || d[i].n < -1)
             return oct_fail(err, OCT_EMALFORMED, "dimension %d of the shape is negative", i);
     OCT_TRY(oct_out_shape(c, 0, n, d, err));
-    if (!oct_known_wanted(c) || a == NULL || a->t->data == NULL || n > 1 || (n == 1 && (d[0].n < 0 || d[0].n > OCT_KNOWN_MAX)))
+    if (!oct_known_wanted(c) || a == NULL || a->t->data == NULL || n > 1 ||
+        (n == 1 && (d[0].n < 0 || d[0].n > OCT_KNOWN_MAX)))
         return OCT_OK;
     oct_operand t = { .dtype = a->t->dtype, .count = 1, .data = (void *)(uintptr_t)a->t->data };
     oct_dim known[OCT_KNOWN_MAX];
@@ -151,8 +161,15 @@ static oct_status fill_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_constant_of_shape = {
-    .type = "ConstantOfShape", .domain = "", .since = 9, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = fill_infer, .run = fill_run,
+    .type = "ConstantOfShape",
+    .domain = "",
+    .since = 9,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = fill_infer,
+    .run = fill_run,
 };
 
 /* ------------------------------------------------------------------ Shape, Size */
@@ -190,8 +207,17 @@ static oct_status shape_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_shape = {
-    .type = "Shape", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = shape_infer, .run = shape_run, .moves = true, .layout = OCT_RULE_ANY,
+    .type = "Shape",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = shape_infer,
+    .run = shape_run,
+    .moves = true,
+    .layout = OCT_RULE_ANY,
 };
 
 static oct_status size_infer(const oct_infer *c, oct_err *err)
@@ -214,8 +240,17 @@ static oct_status size_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_size = {
-    .type = "Size", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = size_infer, .run = size_run, .moves = true, .layout = OCT_RULE_ANY,
+    .type = "Size",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = size_infer,
+    .run = size_run,
+    .moves = true,
+    .layout = OCT_RULE_ANY,
 };
 
 /* ------------------------------------------------------------------ Range */
@@ -270,7 +305,8 @@ static oct_status range_infer(const oct_infer *c, oct_err *err)
     oct_out_dtype(c, 0, oct_in_dtype(c, 0));
     oct_dtype t = oct_in_dtype(c, 0);
     bool whole = t == OCT_S64 || t == OCT_S32;
-    if (whole && oct_in_consts(c, 0, &v[0], 1) == 1 && oct_in_consts(c, 1, &v[1], 1) == 1 && oct_in_consts(c, 2, &v[2], 1) == 1)
+    if (whole && oct_in_consts(c, 0, &v[0], 1) == 1 && oct_in_consts(c, 1, &v[1], 1) == 1 &&
+        oct_in_consts(c, 2, &v[2], 1) == 1)
         n.n = range_count_int(v[0], v[1], v[2]);
     else if (!whole && scalar_in(c, 0, &d[0]) && scalar_in(c, 1, &d[1]) && scalar_in(c, 2, &d[2]))
         n.n = range_count(d[0], d[1], d[2]);
@@ -312,6 +348,17 @@ static oct_status range_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_range = {
-    .type = "Range", .domain = "", .since = 11, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = range_infer, .prepare = range_prepare, .run = range_run, .f16 = 27, .bf16 = 27, .counts = 7,
+    .type = "Range",
+    .domain = "",
+    .since = 11,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = range_infer,
+    .prepare = range_prepare,
+    .run = range_run,
+    .f16 = 27,
+    .bf16 = 27,
+    .counts = 7,
 };

@@ -44,7 +44,8 @@ static oct_status gather_known(const oct_infer *c, oct_err *err)
         return OCT_OK;
     for (int i = 0; i < m; i++) {
         if (index[i] < -n || index[i] >= n)
-            return oct_fail(err, OCT_EMALFORMED, "index %lld is outside of an axis of %d elements", (long long)index[i], n);
+            return oct_fail(err, OCT_EMALFORMED, "index %lld is outside of an axis of %d elements", (long long)index[i],
+                            n);
         picked[i] = d[index[i] < 0 ? index[i] + n : index[i]];
     }
     return oct_out_known(c, 0, m, picked, err);
@@ -76,7 +77,8 @@ static oct_status gather_run(const oct_step *s, const oct_run *r, oct_err *err)
     const oct_operand *x = s->in[0], *i = s->in[1];
     int axis;
     OCT_TRY(oct_axis(oct_node_int(s->node, "axis", 0), x->rank, &axis, err));
-    const int64_t outer = oct_product(x->dims, axis), inner = oct_product(x->dims + axis + 1, x->rank - axis - 1), n = x->dims[axis];
+    const int64_t outer = oct_product(x->dims, axis), inner = oct_product(x->dims + axis + 1, x->rank - axis - 1),
+                  n = x->dims[axis];
     size_t bytes = (size_t)inner * oct_elem_size(x->dtype);
     if (outer * inner * i->count != s->out[0]->count)
         return oct_fail(err, OCT_EMALFORMED, "the output has another number of elements");
@@ -95,9 +97,21 @@ static oct_status gather_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_gather = {
-    .type = "Gather", .domain = "", .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = gather_infer, .prepare = gather_prepare, .run = gather_run, .moves = true, .picks = true, .chooses = 1u << 1,
-    .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
+    .type = "Gather",
+    .domain = "",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = gather_infer,
+    .prepare = gather_prepare,
+    .run = gather_run,
+    .moves = true,
+    .picks = true,
+    .chooses = 1u << 1,
+    .integer = oct_q8_moves,
+    .quant = OCT_QUANT_SAME,
 };
 
 /* ------------------------------------------------------------------ GatherElements */
@@ -141,9 +155,20 @@ static oct_status elements_run(const oct_step *s, const oct_run *r, oct_err *err
 }
 
 const oct_op oct_op_gather_elements = {
-    .type = "GatherElements", .domain = "", .since = 11, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = elements_infer, .prepare = gather_prepare, .run = elements_run, .moves = true, .chooses = 1u << 1,
-    .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
+    .type = "GatherElements",
+    .domain = "",
+    .since = 11,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = elements_infer,
+    .prepare = gather_prepare,
+    .run = elements_run,
+    .moves = true,
+    .chooses = 1u << 1,
+    .integer = oct_q8_moves,
+    .quant = OCT_QUANT_SAME,
 };
 
 /* ------------------------------------------------------------------ OneHot */
@@ -209,6 +234,15 @@ static oct_status onehot_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_onehot = {
-    .type = "OneHot", .domain = "", .since = 9, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = onehot_infer, .prepare = onehot_prepare, .run = onehot_run, .bf16 = -1,
+    .type = "OneHot",
+    .domain = "",
+    .since = 9,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = onehot_infer,
+    .prepare = onehot_prepare,
+    .run = onehot_run,
+    .bf16 = -1,
 };

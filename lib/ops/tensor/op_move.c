@@ -1,4 +1,5 @@
-/* lib/ops/tensor/op_move.c -- elements put elsewhere or repeated: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth. */
+/* lib/ops/tensor/op_move.c -- elements put elsewhere or repeated: Transpose, Expand, Tile, DepthToSpace,
+ * SpaceToDepth. */
 #include "kernels/layout.h"
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
@@ -65,7 +66,8 @@ static oct_status transpose_run(const oct_step *s, const oct_run *r, oct_err *er
     int64_t sx[OCT_MAX_RANK] = { 0 }, to[OCT_MAX_RANK];
     OCT_TRY(permutation(s->node, x->rank, perm, err));
     size_t size = oct_elem_size(x->dtype);
-    if (x->layout == OCT_LAYOUT_PLAIN && y->layout == OCT_LAYOUT_PLAIN && s->state == NULL && size <= 8 && y->count > 0) {
+    if (x->layout == OCT_LAYOUT_PLAIN && y->layout == OCT_LAYOUT_PLAIN && s->state == NULL && size <= 8 &&
+        y->count > 0) {
         oct_transpose(r->pool, x->data, x->dims, perm, x->rank, size, y->data);
         return OCT_OK;
     }
@@ -79,9 +81,21 @@ static oct_status transpose_run(const oct_step *s, const oct_run *r, oct_err *er
 }
 
 const oct_op oct_op_transpose = {
-    .type = "Transpose", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = transpose_infer, .prepare = move_prepare, .run = transpose_run, .moves = true, .permutes = true, .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
+    .type = "Transpose",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = transpose_infer,
+    .prepare = move_prepare,
+    .run = transpose_run,
+    .moves = true,
+    .permutes = true,
+    .layout = OCT_RULE_ANY,
+    .integer = oct_q8_moves,
+    .quant = OCT_QUANT_SAME,
 };
 
 /* ------------------------------------------------------------------ Expand */
@@ -132,9 +146,20 @@ static oct_status expand_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_expand = {
-    .type = "Expand", .domain = "", .since = 8, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = expand_infer, .prepare = expand_prepare, .run = expand_run, .moves = true, .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
+    .type = "Expand",
+    .domain = "",
+    .since = 8,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = expand_infer,
+    .prepare = expand_prepare,
+    .run = expand_run,
+    .moves = true,
+    .layout = OCT_RULE_ANY,
+    .integer = oct_q8_moves,
+    .quant = OCT_QUANT_SAME,
 };
 
 /* ------------------------------------------------------------------ Tile */
@@ -181,9 +206,20 @@ static oct_status tile_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_tile = {
-    .type = "Tile", .domain = "", .since = 6, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = tile_infer, .prepare = move_prepare, .run = tile_run, .moves = true, .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
+    .type = "Tile",
+    .domain = "",
+    .since = 6,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = tile_infer,
+    .prepare = move_prepare,
+    .run = tile_run,
+    .moves = true,
+    .layout = OCT_RULE_ANY,
+    .integer = oct_q8_moves,
+    .quant = OCT_QUANT_SAME,
 };
 
 /* ------------------------------------------------------------------ DepthToSpace, SpaceToDepth */
@@ -230,8 +266,8 @@ static oct_status block_run(const oct_step *s, const oct_run *r, oct_err *err)
     const oct_operand *wide = to_space ? s->out[0] : s->in[0], *deep = to_space ? s->in[0] : s->out[0];
     int64_t b, sw[OCT_MAX_RANK] = { 0 }, sd[OCT_MAX_RANK] = { 0 };
     OCT_TRY(block_of(s->node, &b, err));
-    if (wide->rank != 4 || deep->rank != 4 || deep->dims[1] != wide->dims[1] * b * b || wide->dims[2] != deep->dims[2] * b ||
-        wide->dims[3] != deep->dims[3] * b)
+    if (wide->rank != 4 || deep->rank != 4 || deep->dims[1] != wide->dims[1] * b * b ||
+        wide->dims[2] != deep->dims[2] * b || wide->dims[3] != deep->dims[3] * b)
         return oct_fail(err, OCT_EMALFORMED, "the shapes do not fit blocksize %lld", (long long)b);
     oct_operand_strides(wide, sw);
     oct_operand_strides(deep, sd);
@@ -248,13 +284,35 @@ static oct_status block_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_depth_to_space = {
-    .type = "DepthToSpace", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = block_infer, .prepare = move_prepare, .run = block_run, .moves = true, .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
+    .type = "DepthToSpace",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = block_infer,
+    .prepare = move_prepare,
+    .run = block_run,
+    .moves = true,
+    .layout = OCT_RULE_ANY,
+    .integer = oct_q8_moves,
+    .quant = OCT_QUANT_SAME,
 };
 
 const oct_op oct_op_space_to_depth = {
-    .type = "SpaceToDepth", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = block_infer, .prepare = move_prepare, .run = block_run, .moves = true, .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves, .quant = OCT_QUANT_SAME,
+    .type = "SpaceToDepth",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = block_infer,
+    .prepare = move_prepare,
+    .run = block_run,
+    .moves = true,
+    .layout = OCT_RULE_ANY,
+    .integer = oct_q8_moves,
+    .quant = OCT_QUANT_SAME,
 };

@@ -1,8 +1,8 @@
 /* lib/ops/tensor/op_random.c -- RandomUniform, RandomNormal, their Like forms, Bernoulli, Multinomial.
  *
- * Element i is a function of i, the node's seed (without a seed attribute its name is the seed) and the iteration of the loops around
- * it, so that every run, on any machine and with any batch, draws the same numbers, and a model and its quantized form can be
- * compared; the iterations of a loop draw different ones. */
+ * Element i is a function of i, the node's seed (without a seed attribute its name is the seed) and the iteration of
+ * the loops around it, so that every run, on any machine and with any batch, draws the same numbers, and a model and
+ * its quantized form can be compared; the iterations of a loop draw different ones. */
 #include "base/io.h"
 #include "kernels/math.h"
 #include "ops/core/elem.h"
@@ -89,7 +89,8 @@ static oct_status multinomial_infer(const oct_infer *c, oct_err *err)
     const int64_t n = oct_node_int(oct_in_node(c), "sample_size", 1);
     OCT_TRY(set_type(c, OCT_S32, err));
     if (n < 0 || (x.rank >= 0 && x.rank != 2))
-        return oct_fail(err, OCT_EMALFORMED, "%lld samples of an input of %d dimensions, expected 2", (long long)n, x.rank);
+        return oct_fail(err, OCT_EMALFORMED, "%lld samples of an input of %d dimensions, expected 2", (long long)n,
+                        x.rank);
     return x.rank < 0 ? OCT_OK : oct_out_shape(c, 0, 2, (oct_dim[]){ x.d[0], oct_dim_of(n) }, err);
 }
 
@@ -162,10 +163,19 @@ static oct_status multinomial_run(const oct_step *s, const oct_run *r, oct_err *
     return OCT_OK;
 }
 
-#define RANDOM(name, onnx, first, inputs, shape, compute)                                                            \
-    const oct_op oct_op_##name = {                                                                                   \
-        .type = onnx, .domain = "", .since = first, .min_in = inputs, .max_in = inputs, .min_out = 1, .max_out = 1,  \
-        .infer = shape, .prepare = random_prepare, .run = compute, .draws = true,                                    \
+#define RANDOM(name, onnx, first, inputs, shape, compute) \
+    const oct_op oct_op_##name = {                        \
+        .type = onnx,                                     \
+        .domain = "",                                     \
+        .since = first,                                   \
+        .min_in = inputs,                                 \
+        .max_in = inputs,                                 \
+        .min_out = 1,                                     \
+        .max_out = 1,                                     \
+        .infer = shape,                                   \
+        .prepare = random_prepare,                        \
+        .run = compute,                                   \
+        .draws = true,                                    \
     }
 
 RANDOM(random_uniform, "RandomUniform", 1, 0, shape_infer, random_run);

@@ -1,4 +1,5 @@
-/* lib/ops/tensor/op_reduce.c -- ReduceSum, Mean, Max, Min, Prod, L1, L2, SumSquare, LogSum, LogSumExp, ArgMax, ArgMin. */
+/* lib/ops/tensor/op_reduce.c -- ReduceSum, Mean, Max, Min, Prod, L1, L2, SumSquare, LogSum, LogSumExp, ArgMax,
+ * ArgMin. */
 #include "kernels/math.h"
 #include "kernels/reduce.h"
 #include "ops/core/args.h"
@@ -13,10 +14,16 @@ static const struct {
     const char *type;
     oct_reduce_op op;
 } kinds[] = {
-    { "ReduceSum", OCT_REDUCE_SUM },          { "ReduceMean", OCT_REDUCE_MEAN }, { "ReduceMax", OCT_REDUCE_MAX },
-    { "ReduceMin", OCT_REDUCE_MIN },          { "ReduceProd", OCT_REDUCE_PROD }, { "ReduceL1", OCT_REDUCE_L1 },
-    { "ReduceL2", OCT_REDUCE_L2 },            { "ReduceLogSum", OCT_REDUCE_LOG_SUM },
-    { "ReduceSumSquare", OCT_REDUCE_SUM_SQUARE }, { "ReduceLogSumExp", OCT_REDUCE_LOG_SUM_EXP },
+    { "ReduceSum", OCT_REDUCE_SUM },
+    { "ReduceMean", OCT_REDUCE_MEAN },
+    { "ReduceMax", OCT_REDUCE_MAX },
+    { "ReduceMin", OCT_REDUCE_MIN },
+    { "ReduceProd", OCT_REDUCE_PROD },
+    { "ReduceL1", OCT_REDUCE_L1 },
+    { "ReduceL2", OCT_REDUCE_L2 },
+    { "ReduceLogSum", OCT_REDUCE_LOG_SUM },
+    { "ReduceSumSquare", OCT_REDUCE_SUM_SQUARE },
+    { "ReduceLogSumExp", OCT_REDUCE_LOG_SUM_EXP },
 };
 
 static oct_reduce_op op_of(const char *type)
@@ -222,7 +229,11 @@ static oct_status rows_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 
 static double reduce_double(oct_reduce_op op, const double *x, int64_t n)
 {
-    double a = op == OCT_REDUCE_PROD ? 1 : op == OCT_REDUCE_MAX ? -INFINITY : op == OCT_REDUCE_MIN ? INFINITY : 0, top = 0;
+    double a = op == OCT_REDUCE_PROD  ? 1
+               : op == OCT_REDUCE_MAX ? -INFINITY
+               : op == OCT_REDUCE_MIN ? INFINITY
+                                      : 0,
+           top = 0;
     if (op == OCT_REDUCE_LOG_SUM_EXP)
         top = reduce_double(OCT_REDUCE_MAX, x, n);
     if (!(fabs(top) < INFINITY))
@@ -249,7 +260,8 @@ static double reduce_double(oct_reduce_op op, const double *x, int64_t n)
     }
 }
 
-/* Sums, products and extremes are exact (modulo 2^64); means and the functions go through double. LogSumExp is apart. */
+/* Sums, products and extremes are exact (modulo 2^64); means and the functions go through double. LogSumExp is
+ * apart. */
 static int64_t reduce_int(oct_reduce_op op, bool is_unsigned, const int64_t *x, int64_t n)
 {
     uint64_t a = op == OCT_REDUCE_PROD ? 1 : 0;
@@ -287,7 +299,8 @@ static int64_t log_sum_exp_int(oct_dtype t, const void *data, int64_t first, int
     double top = -INFINITY, sum = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int64_t at = 0; at < n; at += OCT_ND_CHUNK) {
-            const int64_t m = n - at < OCT_ND_CHUNK ? n - at : OCT_ND_CHUNK, *x = oct_elem_load(t, data, first + at, 1, m, &c);
+            const int64_t m = n - at < OCT_ND_CHUNK ? n - at : OCT_ND_CHUNK,
+                          *x = oct_elem_load(t, data, first + at, 1, m, &c);
             for (int64_t i = 0; i < m; i++)
                 if (pass == 0)
                     top = fmax(top, double_of(is_unsigned, x[i]));
@@ -332,8 +345,8 @@ static void reduce_row(const rows *w, int64_t row)
         v = reduce_int(w->op, t == OCT_U64, (const int64_t *)w->data + row * w->n, w->n);
     } else {
         oct_reduce_op part_op = w->op == OCT_REDUCE_MEAN || w->op == OCT_REDUCE_LOG_SUM ? OCT_REDUCE_SUM
-                                : w->op == OCT_REDUCE_L2                                 ? OCT_REDUCE_SUM_SQUARE
-                                                                                         : w->op;
+                                : w->op == OCT_REDUCE_L2                                ? OCT_REDUCE_SUM_SQUARE
+                                                                                        : w->op;
         oct_reduce_op join = part_op == OCT_REDUCE_SUM_SQUARE || part_op == OCT_REDUCE_L1 ? OCT_REDUCE_SUM : part_op;
         oct_chunk c;
         int64_t pair[2] = { 0, 0 };
@@ -403,12 +416,21 @@ static bool extreme_integer(const oct_step *s)
     return oct_q8(s->in[0]) && s->n_out == 1 && oct_q8(s->out[0]) && oct_q8_same(s->in[0], s->out[0]);
 }
 
-#define REDUCE(name, onnx, ...)                                                                           \
-    const oct_op oct_op_##name = {                                                                        \
-        .type = onnx, .domain = "", .since = 1, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,     \
-        .infer = reduce_infer, .prepare = rows_prepare, .run = reduce_run, .layout = OCT_RULE_ANY,        \
-        .raise = reduce_raise, .reduces = true, __VA_ARGS__                                               \
-    }
+#define REDUCE(name, onnx, ...)                             \
+    const oct_op oct_op_##name = { .type = onnx,            \
+                                   .domain = "",            \
+                                   .since = 1,              \
+                                   .min_in = 1,             \
+                                   .max_in = 2,             \
+                                   .min_out = 1,            \
+                                   .max_out = 1,            \
+                                   .infer = reduce_infer,   \
+                                   .prepare = rows_prepare, \
+                                   .run = reduce_run,       \
+                                   .layout = OCT_RULE_ANY,  \
+                                   .raise = reduce_raise,   \
+                                   .reduces = true,         \
+                                   __VA_ARGS__ }
 
 REDUCE(reduce_sum, "ReduceSum", .grows = OCT_GROWS_SUMS, .homogeneous = 1);
 REDUCE(reduce_mean, "ReduceMean", .homogeneous = 1);
@@ -443,16 +465,16 @@ typedef union scalar {
     uint64_t u;
 } scalar;
 
-#define BETTER(type, member)                                                                          \
-    do {                                                                                              \
-        const type *v = x;                                                                            \
-        for (int64_t i = 0; i < m; i++) {                                                             \
-            bool wins = at + i == 0 || (w->largest ? v[i] > best.member : v[i] < best.member);        \
-            if (wins || (w->last && v[i] == best.member)) {                                           \
-                best.member = v[i];                                                                   \
-                found = at + i;                                                                       \
-            }                                                                                         \
-        }                                                                                             \
+#define BETTER(type, member)                                                                   \
+    do {                                                                                       \
+        const type *v = x;                                                                     \
+        for (int64_t i = 0; i < m; i++) {                                                      \
+            bool wins = at + i == 0 || (w->largest ? v[i] > best.member : v[i] < best.member); \
+            if (wins || (w->last && v[i] == best.member)) {                                    \
+                best.member = v[i];                                                            \
+                found = at + i;                                                                \
+            }                                                                                  \
+        }                                                                                      \
     } while (0)
 
 static int64_t best_of_row(const rows *w, int64_t row)
@@ -484,18 +506,31 @@ static oct_status arg_run(const oct_step *s, const oct_run *r, oct_err *err)
     if (g.n == 0 && y->count > 0)
         return oct_fail(err, OCT_EMALFORMED, "axis %d is empty", axis);
     gather_rows(x, &g, r->scratch, r);
-    rows w = { .x = x, .y = y, .data = r->scratch, .n = g.n, .largest = strcmp(s->op->type, "ArgMax") == 0,
+    rows w = { .x = x,
+               .y = y,
+               .data = r->scratch,
+               .n = g.n,
+               .largest = strcmp(s->op->type, "ArgMax") == 0,
                .last = oct_node_int(s->node, "select_last_index", 0) != 0 };
     for (int64_t row = 0; row < y->count; row++)
         ((int64_t *)y->data)[row] = best_of_row(&w, row);
     return OCT_OK;
 }
 
-#define ARG(name, onnx)                                                                                 \
-    const oct_op oct_op_##name = {                                                                      \
-        .type = onnx, .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,   \
-        .infer = arg_infer, .prepare = rows_prepare, .run = arg_run, .layout = OCT_RULE_ANY,            \
-        .decision = OCT_DECIDES,                                                                        \
+#define ARG(name, onnx)            \
+    const oct_op oct_op_##name = { \
+        .type = onnx,              \
+        .domain = "",              \
+        .since = 1,                \
+        .min_in = 1,               \
+        .max_in = 1,               \
+        .min_out = 1,              \
+        .max_out = 1,              \
+        .infer = arg_infer,        \
+        .prepare = rows_prepare,   \
+        .run = arg_run,            \
+        .layout = OCT_RULE_ANY,    \
+        .decision = OCT_DECIDES,   \
     }
 
 ARG(argmax, "ArgMax");

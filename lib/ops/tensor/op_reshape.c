@@ -15,8 +15,7 @@ static oct_status bytes_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         return oct_fail(err, OCT_EMALFORMED, "%lld elements cannot become %lld", (long long)s->in[0]->count,
                         (long long)s->out[0]->count);
     if (!oct_dtype_bytes(s->in[0]->dtype, s->in[0]->count, &bytes))
-        return oct_fail(err, OCT_EUNSUPPORTED, "elements of type %s cannot be copied",
-                        oct_dtype_name(s->in[0]->dtype));
+        return oct_fail(err, OCT_EUNSUPPORTED, "elements of type %s cannot be copied", oct_dtype_name(s->in[0]->dtype));
     return OCT_OK;
 }
 
@@ -101,8 +100,10 @@ static oct_status check_fill(const oct_shape *in, const oct_dim *out, int rank, 
     const volume a = volume_of(in->d, in->rank, -1), b = volume_of(out, rank, fill);
     char text[128];
     if (a.valid && b.valid && a.n_open == 0 && b.n_open == 0 && b.known > 0 && a.known % b.known != 0)
-        return oct_fail(err, OCT_EMALFORMED, "input of shape %s cannot be reshaped: its %lld elements are no multiple of the %lld that the "
-                        "target shape holds beside its -1", oct_shape_text(in, text, sizeof text), (long long)a.known, (long long)b.known);
+        return oct_fail(err, OCT_EMALFORMED,
+                        "input of shape %s cannot be reshaped: its %lld elements are no multiple of the %lld that the "
+                        "target shape holds beside its -1",
+                        oct_shape_text(in, text, sizeof text), (long long)a.known, (long long)b.known);
     return OCT_OK;
 }
 
@@ -118,8 +119,8 @@ static oct_status reshape_infer(const oct_infer *c, oct_err *err)
     for (int i = 0; i < n; i++) {
         if (t[i].n == 0 && !allow_zero) {
             if (in.rank >= 0 && i >= in.rank)
-                return oct_fail(err, OCT_EMALFORMED, "element %d of the target shape is 0, but the input has %d dimensions", i,
-                                in.rank);
+                return oct_fail(err, OCT_EMALFORMED,
+                                "element %d of the target shape is 0, but the input has %d dimensions", i, in.rank);
             t[i] = in.rank >= 0 ? in.d[i] : (oct_dim){ -1, NULL };
         } else if (t[i].sym == oct_minus_one) {
             if (fill >= 0)
@@ -145,9 +146,20 @@ static oct_status reshape_infer(const oct_infer *c, oct_err *err)
 }
 
 const oct_op oct_op_reshape = {
-    .type = "Reshape", .domain = "", .since = 5, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = reshape_infer, .prepare = bytes_prepare, .run = bytes_run, .moves = true, .alias = true,
-    .integer = oct_q8_aliases, .quant = OCT_QUANT_SAME,
+    .type = "Reshape",
+    .domain = "",
+    .since = 5,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = reshape_infer,
+    .prepare = bytes_prepare,
+    .run = bytes_run,
+    .moves = true,
+    .alias = true,
+    .integer = oct_q8_aliases,
+    .quant = OCT_QUANT_SAME,
 };
 
 /* ------------------------------------------------------------------ Flatten */
@@ -162,7 +174,8 @@ static oct_status flatten_infer(const oct_infer *c, oct_err *err)
         return oct_out_shape(c, 0, 2, two, err);
     }
     if (axis < -in.rank || axis > in.rank)
-        return oct_fail(err, OCT_EMALFORMED, "axis %lld is outside of a tensor with %d dimensions", (long long)axis, in.rank);
+        return oct_fail(err, OCT_EMALFORMED, "axis %lld is outside of a tensor with %d dimensions", (long long)axis,
+                        in.rank);
     if (axis < 0)
         axis += in.rank;
     oct_dim d[2] = { oct_dim_of(1), oct_dim_of(1) };
@@ -172,9 +185,20 @@ static oct_status flatten_infer(const oct_infer *c, oct_err *err)
 }
 
 const oct_op oct_op_flatten = {
-    .type = "Flatten", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = flatten_infer, .prepare = bytes_prepare, .run = bytes_run, .moves = true, .alias = true,
-    .integer = oct_q8_aliases, .quant = OCT_QUANT_SAME,
+    .type = "Flatten",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = flatten_infer,
+    .prepare = bytes_prepare,
+    .run = bytes_run,
+    .moves = true,
+    .alias = true,
+    .integer = oct_q8_aliases,
+    .quant = OCT_QUANT_SAME,
 };
 
 /* ------------------------------------------------------------------ Squeeze, Unsqueeze */
@@ -237,15 +261,39 @@ static oct_status axes_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 }
 
 const oct_op oct_op_squeeze = {
-    .type = "Squeeze", .domain = "", .since = 1, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = squeeze_infer, .prepare = bytes_prepare, .run = bytes_run, .moves = true, .alias = true,
-    .integer = oct_q8_aliases, .quant = OCT_QUANT_SAME, .raise = axes_raise,
+    .type = "Squeeze",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = squeeze_infer,
+    .prepare = bytes_prepare,
+    .run = bytes_run,
+    .moves = true,
+    .alias = true,
+    .integer = oct_q8_aliases,
+    .quant = OCT_QUANT_SAME,
+    .raise = axes_raise,
 };
 
 const oct_op oct_op_unsqueeze = {
-    .type = "Unsqueeze", .domain = "", .since = 1, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = unsqueeze_infer, .prepare = bytes_prepare, .run = bytes_run, .moves = true, .alias = true,
-    .integer = oct_q8_aliases, .quant = OCT_QUANT_SAME, .raise = axes_raise,
+    .type = "Unsqueeze",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = unsqueeze_infer,
+    .prepare = bytes_prepare,
+    .run = bytes_run,
+    .moves = true,
+    .alias = true,
+    .integer = oct_q8_aliases,
+    .quant = OCT_QUANT_SAME,
+    .raise = axes_raise,
 };
 
 /* ------------------------------------------------------------------ Identity, Dropout */
@@ -264,9 +312,20 @@ static oct_status identity_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_identity = {
-    .type = "Identity", .domain = "", .since = 1, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = identity_infer, .prepare = bytes_prepare, .run = bytes_run, .alias = true, .exec = identity_exec,
-    .integer = oct_q8_aliases, .quant = OCT_QUANT_SAME,
+    .type = "Identity",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = identity_infer,
+    .prepare = bytes_prepare,
+    .run = bytes_run,
+    .alias = true,
+    .exec = identity_exec,
+    .integer = oct_q8_aliases,
+    .quant = OCT_QUANT_SAME,
 };
 
 static oct_status dropout_infer(const oct_infer *c, oct_err *err)
@@ -314,7 +373,18 @@ static oct_status dropout_raise(oct_graph *g, int node, int64_t from, oct_err *e
 }
 
 const oct_op oct_op_dropout = {
-    .type = "Dropout", .domain = "", .since = 7, .min_in = 1, .max_in = 3, .min_out = 1, .max_out = 2,
-    .infer = dropout_infer, .prepare = dropout_prepare, .run = dropout_run, .alias = true,
-    .integer = oct_q8_aliases, .quant = OCT_QUANT_SAME, .raise = dropout_raise,
+    .type = "Dropout",
+    .domain = "",
+    .since = 7,
+    .min_in = 1,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 2,
+    .infer = dropout_infer,
+    .prepare = dropout_prepare,
+    .run = dropout_run,
+    .alias = true,
+    .integer = oct_q8_aliases,
+    .quant = OCT_QUANT_SAME,
+    .raise = dropout_raise,
 };

@@ -1,4 +1,5 @@
-/* lib/ops/tensor/op_scatter.c -- writing and picking by tuples of indices: ScatterElements, Scatter, ScatterND, GatherND. */
+/* lib/ops/tensor/op_scatter.c -- writing and picking by tuples of indices: ScatterElements, Scatter, ScatterND,
+ * GatherND. */
 #include "ops/core/elem.h"
 #include "ops/core/infer.h"
 
@@ -40,7 +41,8 @@ static oct_status index_at(const oct_operand *t, int64_t i, int64_t n, int64_t *
 {
     int64_t v = t->dtype == OCT_S64 ? ((const int64_t *)t->data)[i] : ((const int32_t *)t->data)[i];
     if (v < -n || v >= n)
-        return oct_fail(err, OCT_EMALFORMED, "index %lld is outside of an axis of %lld elements", (long long)v, (long long)n);
+        return oct_fail(err, OCT_EMALFORMED, "index %lld is outside of an axis of %lld elements", (long long)v,
+                        (long long)n);
     *index = v < 0 ? v + n : v;
     return OCT_OK;
 }
@@ -73,7 +75,8 @@ static void combine(reduction r, const oct_operand *y, int64_t to, const oct_ope
 {
     oct_chunk a, b;
     oct_dom dom = oct_dom_of(y->dtype);
-    const void *va = oct_elem_load(y->dtype, y->data, to, 1, 1, &a), *vb = oct_elem_load(u->dtype, u->data, from, 1, 1, &b);
+    const void *va = oct_elem_load(y->dtype, y->data, to, 1, 1, &a),
+               *vb = oct_elem_load(u->dtype, u->data, from, 1, 1, &b);
     oct_chunk *out = &b;
     if (dom == OCT_DOM_F) {
         out->f[0] = (float)combine_real(r, *(const float *)va, *(const float *)vb);
@@ -83,7 +86,10 @@ static void combine(reduction r, const oct_operand *y, int64_t to, const oct_ope
         out->i[0] = combine_int(r, *(const int64_t *)va, *(const int64_t *)vb);
     } else {
         uint64_t x = *(const uint64_t *)va, z = *(const uint64_t *)vb;
-        out->u[0] = r == REDUCE_MIN ? (x < z ? x : z) : r == REDUCE_MAX ? (x > z ? x : z) : r == REDUCE_ADD ? x + z : x * z;
+        out->u[0] = r == REDUCE_MIN   ? (x < z ? x : z)
+                    : r == REDUCE_MAX ? (x > z ? x : z)
+                    : r == REDUCE_ADD ? x + z
+                                      : x * z;
     }
     oct_elem_store(y->dtype, y->data, to, 1, 1, dom, out);
 }
@@ -93,7 +99,8 @@ static void put(reduction r, const oct_operand *y, int64_t to, const oct_operand
 {
     size_t size = oct_elem_size(y->dtype);
     if (r == REDUCE_NONE)
-        memcpy((uint8_t *)y->data + (size_t)to * size, (const uint8_t *)u->data + (size_t)from * size, (size_t)n * size);
+        memcpy((uint8_t *)y->data + (size_t)to * size, (const uint8_t *)u->data + (size_t)from * size,
+               (size_t)n * size);
     else
         for (int64_t i = 0; i < n; i++)
             combine(r, y, to + i, u, from + i);
@@ -140,8 +147,18 @@ static oct_status elements_run(const oct_step *s, const oct_run *r, oct_err *err
 }
 
 const oct_op oct_op_scatter_elements = {
-    .type = "ScatterElements", .domain = "", .since = 11, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = scatter_prepare, .run = elements_run, .moves = true, .decision = OCT_RETURNS,
+    .type = "ScatterElements",
+    .domain = "",
+    .since = 11,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = scatter_prepare,
+    .run = elements_run,
+    .moves = true,
+    .decision = OCT_RETURNS,
 };
 
 /* Opset 11 renamed it. */
@@ -155,16 +172,28 @@ static oct_status scatter_raise(oct_graph *g, int node, int64_t from, oct_err *e
 }
 
 const oct_op oct_op_scatter = {
-    .type = "Scatter", .domain = "", .since = 9, .until = 10, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = scatter_prepare, .run = elements_run, .raise = scatter_raise, .moves = true, .bf16 = -1,
+    .type = "Scatter",
+    .domain = "",
+    .since = 9,
+    .until = 10,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = scatter_prepare,
+    .run = elements_run,
+    .raise = scatter_raise,
+    .moves = true,
+    .bf16 = -1,
     .decision = OCT_RETURNS,
 };
 
 /* ------------------------------------------------------------------ tuples of indices */
 
 /* Offset in elements of the slice that the tuple starting at indices[at] names; dims and strides from axis `first`. */
-static oct_status tuple_at(const oct_operand *i, int64_t at, int64_t n, const oct_operand *x, int first, const int64_t *stride,
-                           int64_t *offset, oct_err *err)
+static oct_status tuple_at(const oct_operand *i, int64_t at, int64_t n, const oct_operand *x, int first,
+                           const int64_t *stride, int64_t *offset, oct_err *err)
 {
     *offset = 0;
     for (int64_t k = 0; k < n; k++) {
@@ -191,7 +220,8 @@ static oct_status scatter_nd_run(const oct_step *s, const oct_run *r, oct_err *e
     reduction how;
     OCT_TRY(read_reduction(s, &how, err));
     if (i->rank < 1 || depth < 1 || depth > y->rank)
-        return oct_fail(err, OCT_EMALFORMED, "tuples of %lld indices for data of %d dimensions", (long long)depth, y->rank);
+        return oct_fail(err, OCT_EMALFORMED, "tuples of %lld indices for data of %d dimensions", (long long)depth,
+                        y->rank);
     int64_t slice = slice_of(y, depth), tuples = i->count / depth;
     if (u->count != tuples * slice)
         return oct_fail(err, OCT_EMALFORMED, "%lld updates for %lld slices of %lld elements", (long long)u->count,
@@ -207,8 +237,18 @@ static oct_status scatter_nd_run(const oct_step *s, const oct_run *r, oct_err *e
 }
 
 const oct_op oct_op_scatter_nd = {
-    .type = "ScatterND", .domain = "", .since = 11, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = scatter_prepare, .run = scatter_nd_run, .moves = true, .decision = OCT_RETURNS,
+    .type = "ScatterND",
+    .domain = "",
+    .since = 11,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = scatter_prepare,
+    .run = scatter_nd_run,
+    .moves = true,
+    .decision = OCT_RETURNS,
 };
 
 static oct_status gather_nd_infer(const oct_infer *c, oct_err *err)
@@ -221,13 +261,14 @@ static oct_status gather_nd_infer(const oct_infer *c, oct_err *err)
     if (x.rank < 0 || i.rank < 0)
         return OCT_OK;
     if (i.rank < 1 || batch < 0 || batch >= i.rank || batch >= x.rank)
-        return oct_fail(err, OCT_EMALFORMED, "batch_dims %lld with data of %d and indices of %d dimensions", (long long)batch,
-                        x.rank, i.rank);
+        return oct_fail(err, OCT_EMALFORMED, "batch_dims %lld with data of %d and indices of %d dimensions",
+                        (long long)batch, x.rank, i.rank);
     int64_t depth = i.d[i.rank - 1].n;
     if (depth < 0)
         return OCT_OK;
     if (depth < 1 || depth > x.rank - batch)
-        return oct_fail(err, OCT_EMALFORMED, "tuples of %lld indices for data of %d dimensions", (long long)depth, x.rank);
+        return oct_fail(err, OCT_EMALFORMED, "tuples of %lld indices for data of %d dimensions", (long long)depth,
+                        x.rank);
     for (int k = 0; k < i.rank - 1; k++)
         d[rank++] = i.d[k];
     for (int k = (int)(batch + depth); k < x.rank; k++)
@@ -267,6 +308,16 @@ static oct_status gather_nd_run(const oct_step *s, const oct_run *r, oct_err *er
 }
 
 const oct_op oct_op_gather_nd = {
-    .type = "GatherND", .domain = "", .since = 11, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = gather_nd_infer, .prepare = gather_nd_prepare, .run = gather_nd_run, .moves = true, .chooses = 1u << 1,
+    .type = "GatherND",
+    .domain = "",
+    .since = 11,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = gather_nd_infer,
+    .prepare = gather_nd_prepare,
+    .run = gather_nd_run,
+    .moves = true,
+    .chooses = 1u << 1,
 };

@@ -1,4 +1,5 @@
-/* lib/ops/tensor/op_select.c -- what is kept depends on the data: NonZero, Compress, Unique. Each is measured before it is run. */
+/* lib/ops/tensor/op_select.c -- what is kept depends on the data: NonZero, Compress, Unique. Each is measured before it
+ * is run. */
 #include "ops/core/elem.h"
 #include "ops/core/infer.h"
 
@@ -88,8 +89,17 @@ static oct_status nonzero_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_nonzero = {
-    .type = "NonZero", .domain = "", .since = 9, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = nonzero_infer, .prepare = nonzero_prepare, .measure = nonzero_measure, .run = nonzero_run,
+    .type = "NonZero",
+    .domain = "",
+    .since = 9,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = nonzero_infer,
+    .prepare = nonzero_prepare,
+    .measure = nonzero_measure,
+    .run = nonzero_run,
     .decision = OCT_LISTS,
 };
 
@@ -138,7 +148,8 @@ static oct_status compress_slices(const oct_step *s, int *axis, int64_t *n, oct_
     *n = k->count < have ? k->count : have;
     for (int64_t i = *n; i < k->count; i++)
         if (((const uint8_t *)k->data)[i] != 0)
-            return oct_fail(err, OCT_EMALFORMED, "the condition asks for slice %lld of %lld", (long long)i, (long long)have);
+            return oct_fail(err, OCT_EMALFORMED, "the condition asks for slice %lld of %lld", (long long)i,
+                            (long long)have);
     return OCT_OK;
 }
 
@@ -164,8 +175,10 @@ static oct_status compress_run(const oct_step *s, const oct_run *r, oct_err *err
     OCT_TRY(compress_slices(s, &axis, &n, err));
     if (s->out[0]->count == 0)
         return OCT_OK;
-    const int64_t outer = oct_product(x->dims, axis), inner = axis < 0 ? 1 : oct_product(x->dims + axis + 1, x->rank - axis - 1);
-    const size_t bytes = (size_t)inner * oct_elem_size(x->dtype), step = (size_t)(axis < 0 ? x->count : x->dims[axis]) * bytes;
+    const int64_t outer = oct_product(x->dims, axis),
+                  inner = axis < 0 ? 1 : oct_product(x->dims + axis + 1, x->rank - axis - 1);
+    const size_t bytes = (size_t)inner * oct_elem_size(x->dtype),
+                 step = (size_t)(axis < 0 ? x->count : x->dims[axis]) * bytes;
     uint8_t *to = s->out[0]->data;
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < n; i++)
@@ -177,8 +190,19 @@ static oct_status compress_run(const oct_step *s, const oct_run *r, oct_err *err
 }
 
 const oct_op oct_op_compress = {
-    .type = "Compress", .domain = "", .since = 9, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = compress_infer, .prepare = compress_prepare, .measure = compress_measure, .run = compress_run, .moves = true, .bf16 = 28,
+    .type = "Compress",
+    .domain = "",
+    .since = 9,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = compress_infer,
+    .prepare = compress_prepare,
+    .measure = compress_measure,
+    .run = compress_run,
+    .moves = true,
+    .bf16 = 28,
     .chooses = 1u << 1,
 };
 
@@ -240,7 +264,8 @@ static int compare(const unique *u, int64_t a, int64_t b)
 {
     for (int64_t o = 0; o < u->outer; o++)
         for (int64_t i = 0; i < u->inner; i++) {
-            const uint64_t x = oct_elem_key(u->x, (o * u->n + a) * u->inner + i), y = oct_elem_key(u->x, (o * u->n + b) * u->inner + i);
+            const uint64_t x = oct_elem_key(u->x, (o * u->n + a) * u->inner + i),
+                           y = oct_elem_key(u->x, (o * u->n + b) * u->inner + i);
             if (x != y)
                 return x < y ? -1 : 1;
         }
@@ -339,7 +364,17 @@ static oct_status unique_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_unique = {
-    .type = "Unique", .domain = "", .since = 11, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 4,
-    .infer = unique_infer, .prepare = unique_prepare, .measure = unique_measure, .run = unique_run, .bf16 = 28,
+    .type = "Unique",
+    .domain = "",
+    .since = 11,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 4,
+    .infer = unique_infer,
+    .prepare = unique_prepare,
+    .measure = unique_measure,
+    .run = unique_run,
+    .bf16 = 28,
     .decision = OCT_LISTS,
 };

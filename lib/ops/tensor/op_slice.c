@@ -88,7 +88,8 @@ static oct_status slice_infer(const oct_infer *c, oct_err *err)
     if (n < 0 || m < 0 || na == OCT_ARG_UNKNOWN || ns == OCT_ARG_UNKNOWN)
         return oct_out_shape(c, 0, in.rank, d, err);
     if (n != m || (na >= 0 && na != n) || (ns >= 0 && ns != n) || n > in.rank)
-        return oct_fail(err, OCT_EMALFORMED, "starts, ends, axes and steps have %d, %d, %d and %d elements", n, m, na, ns);
+        return oct_fail(err, OCT_EMALFORMED, "starts, ends, axes and steps have %d, %d, %d and %d elements", n, m, na,
+                        ns);
     oct_dim out[OCT_MAX_RANK];
     for (int i = 0; i < in.rank; i++)
         out[i] = in.d[i];
@@ -178,9 +179,21 @@ static oct_status slice_raise(oct_graph *g, int node, int64_t from, oct_err *err
 }
 
 const oct_op oct_op_slice = {
-    .type = "Slice", .domain = "", .since = 1, .min_in = 1, .max_in = 5, .min_out = 1, .max_out = 1,
-    .infer = slice_infer, .prepare = slice_prepare, .run = slice_run, .moves = true, .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves, .quant = OCT_QUANT_SAME, .raise = slice_raise,
+    .type = "Slice",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 5,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = slice_infer,
+    .prepare = slice_prepare,
+    .run = slice_run,
+    .moves = true,
+    .layout = OCT_RULE_ANY,
+    .integer = oct_q8_moves,
+    .quant = OCT_QUANT_SAME,
+    .raise = slice_raise,
 };
 
 /* ------------------------------------------------------------------ Pad */
@@ -230,9 +243,10 @@ static oct_status pad_infer(const oct_infer *c, oct_err *err)
         if (begin[i] == 0 && end[i] == 0)
             d[i] = in.d[i];
         else if (in.d[i].n >= 0) {
-            if (__builtin_add_overflow(begin[i], end[i], &sum) || __builtin_add_overflow(sum, in.d[i].n, &sum) || sum < 0)
-                return oct_fail(err, OCT_EMALFORMED, "axis %d cannot be padded by %lld and %lld", i, (long long)begin[i],
-                                (long long)end[i]);
+            if (__builtin_add_overflow(begin[i], end[i], &sum) || __builtin_add_overflow(sum, in.d[i].n, &sum) ||
+                sum < 0)
+                return oct_fail(err, OCT_EMALFORMED, "axis %d cannot be padded by %lld and %lld", i,
+                                (long long)begin[i], (long long)end[i]);
             d[i] = oct_dim_of(sum);
         }
     }
@@ -427,7 +441,18 @@ static oct_status pad_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 }
 
 const oct_op oct_op_pad = {
-    .type = "Pad", .domain = "", .since = 2, .min_in = 1, .max_in = 4, .min_out = 1, .max_out = 1,
-    .infer = pad_infer, .prepare = pad_prepare, .run = pad_run, .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves, .quant = OCT_QUANT_SAME, .raise = pad_raise,
+    .type = "Pad",
+    .domain = "",
+    .since = 2,
+    .min_in = 1,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = pad_infer,
+    .prepare = pad_prepare,
+    .run = pad_run,
+    .layout = OCT_RULE_ANY,
+    .integer = oct_q8_moves,
+    .quant = OCT_QUANT_SAME,
+    .raise = pad_raise,
 };

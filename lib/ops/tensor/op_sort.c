@@ -132,8 +132,18 @@ static oct_status topk_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 }
 
 const oct_op oct_op_topk = {
-    .type = "TopK", .domain = "", .since = 1, .min_in = 1, .max_in = 2, .min_out = 2, .max_out = 2,
-    .infer = topk_infer, .prepare = topk_prepare, .run = topk_run, .raise = topk_raise, .bf16 = 24,
+    .type = "TopK",
+    .domain = "",
+    .since = 1,
+    .min_in = 1,
+    .max_in = 2,
+    .min_out = 2,
+    .max_out = 2,
+    .infer = topk_infer,
+    .prepare = topk_prepare,
+    .run = topk_run,
+    .raise = topk_raise,
+    .bf16 = 24,
     .decision = OCT_SORTS,
 };
 
@@ -205,12 +215,31 @@ static oct_status cumulate_run(const oct_step *s, const oct_run *r, oct_err *err
 }
 
 const oct_op oct_op_cumsum = {
-    .type = "CumSum", .domain = "", .since = 11, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = numeric_prepare, .run = cumulate_run, .f16 = 14, .bf16 = 14, .grows = OCT_GROWS_SUMS,
+    .type = "CumSum",
+    .domain = "",
+    .since = 11,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = numeric_prepare,
+    .run = cumulate_run,
+    .f16 = 14,
+    .bf16 = 14,
+    .grows = OCT_GROWS_SUMS,
 };
 const oct_op oct_op_cumprod = {
-    .type = "CumProd", .domain = "", .since = 26, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = numeric_prepare, .run = cumulate_run,
+    .type = "CumProd",
+    .domain = "",
+    .since = 26,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = numeric_prepare,
+    .run = cumulate_run,
 };
 
 /* ------------------------------------------------------------------ Trilu */
@@ -240,6 +269,14 @@ static oct_status trilu_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_trilu = {
-    .type = "Trilu", .domain = "", .since = 14, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = numeric_prepare, .run = trilu_run,
+    .type = "Trilu",
+    .domain = "",
+    .since = 14,
+    .min_in = 1,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = numeric_prepare,
+    .run = trilu_run,
 };

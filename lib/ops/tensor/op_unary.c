@@ -257,15 +257,15 @@ typedef struct clip_walk {
     const oct_operand *x, *y, *lo, *hi; /* lo, hi: scalars of the same type, or NULL */
 } clip_walk;
 
-#define CLIP(type)                                                      \
-    do {                                                                        \
-        const type *v = x;                                                      \
-        type *to = y;                                                           \
-        for (int64_t i = 0; i < n; i++) {                                       \
-            type t = v[i];                                                      \
-            t = lo != NULL && t < ((const type *)lo)[0] ? ((const type *)lo)[0] : t; \
+#define CLIP(type)                                                                       \
+    do {                                                                                 \
+        const type *v = x;                                                               \
+        type *to = y;                                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                \
+            type t = v[i];                                                               \
+            t = lo != NULL && t < ((const type *)lo)[0] ? ((const type *)lo)[0] : t;     \
             to[i] = hi != NULL && t > ((const type *)hi)[0] ? ((const type *)hi)[0] : t; \
-        }                                                                       \
+        }                                                                                \
     } while (0)
 
 static void clip_row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
@@ -425,12 +425,21 @@ static bool clip_clamp(const oct_graph *g, int node, float *lo, float *hi)
     return true;
 }
 
-#define UNARY(name, onnx, first, ...)                                                                        \
-    const oct_op oct_op_##name = {                                                                           \
-        .type = onnx, .domain = "", .since = first, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,    \
-        .infer = oct_infer_like, .prepare = unary_prepare, .run = unary_run, .layout = OCT_RULE_ANY,            \
-        .integer = unary_integer, .quant = OCT_QUANT_UNARY, __VA_ARGS__                                      \
-    }
+#define UNARY(name, onnx, first, ...)                        \
+    const oct_op oct_op_##name = { .type = onnx,             \
+                                   .domain = "",             \
+                                   .since = first,           \
+                                   .min_in = 1,              \
+                                   .max_in = 1,              \
+                                   .min_out = 1,             \
+                                   .max_out = 1,             \
+                                   .infer = oct_infer_like,  \
+                                   .prepare = unary_prepare, \
+                                   .run = unary_run,         \
+                                   .layout = OCT_RULE_ANY,   \
+                                   .integer = unary_integer, \
+                                   .quant = OCT_QUANT_UNARY, \
+                                   __VA_ARGS__ }
 
 UNARY(relu, "Relu", 6, .clamp = relu_clamp);
 UNARY(leaky_relu, "LeakyRelu", 6, .homogeneous = 1);
@@ -471,23 +480,54 @@ UNARY(atanh, "Atanh", 9, .until = 0);
 UNARY(shrink, "Shrink", 9, .bf16 = -1);
 
 const oct_op oct_op_neg = {
-    .type = "Neg", .domain = "", .since = 6, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = neg_infer, .prepare = unary_prepare, .run = unary_run, .layout = OCT_RULE_ANY,
-    .integer = unary_integer, .quant = OCT_QUANT_UNARY, .homogeneous = 1,
+    .type = "Neg",
+    .domain = "",
+    .since = 6,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = neg_infer,
+    .prepare = unary_prepare,
+    .run = unary_run,
+    .layout = OCT_RULE_ANY,
+    .integer = unary_integer,
+    .quant = OCT_QUANT_UNARY,
+    .homogeneous = 1,
 };
 
 const oct_op oct_op_clip = {
-    .type = "Clip", .domain = "", .since = 6, .min_in = 1, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = oct_infer_like, .prepare = clip_prepare, .run = clip_run, .layout = OCT_RULE_ANY,
-    .integer = clip_integer, .quant = OCT_QUANT_UNARY, .clamp = clip_clamp, .raise = clip_raise,
+    .type = "Clip",
+    .domain = "",
+    .since = 6,
+    .min_in = 1,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = oct_infer_like,
+    .prepare = clip_prepare,
+    .run = clip_run,
+    .layout = OCT_RULE_ANY,
+    .integer = clip_integer,
+    .quant = OCT_QUANT_UNARY,
+    .clamp = clip_clamp,
+    .raise = clip_raise,
 };
 
-#define TEST(name, onnx, first, ...)                                                                         \
-    const oct_op oct_op_##name = {                                                                           \
-        .type = onnx, .domain = "", .since = first, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,    \
-        .infer = bool_infer, .prepare = test_prepare, .run = test_run, .layout = OCT_RULE_ANY,               \
-        .decision = OCT_DECIDES, __VA_ARGS__                                                                 \
-    }
+#define TEST(name, onnx, first, ...)                        \
+    const oct_op oct_op_##name = { .type = onnx,            \
+                                   .domain = "",            \
+                                   .since = first,          \
+                                   .min_in = 1,             \
+                                   .max_in = 1,             \
+                                   .min_out = 1,            \
+                                   .max_out = 1,            \
+                                   .infer = bool_infer,     \
+                                   .prepare = test_prepare, \
+                                   .run = test_run,         \
+                                   .layout = OCT_RULE_ANY,  \
+                                   .decision = OCT_DECIDES, \
+                                   __VA_ARGS__ }
 
 TEST(not, "Not", 1, .until = 0);
 TEST(isnan, "IsNaN", 9, .until = 0);

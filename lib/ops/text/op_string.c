@@ -57,8 +57,9 @@ static oct_status pair_up(const oct_exec *x, pairs *p, oct_err *err)
 }
 
 /* Calls fn for every pair, in order. */
-static oct_status each_pair(const oct_exec *x, const pairs *p, oct_status (*fn)(void *arg, int64_t i, oct_str a, oct_str b, oct_err *err),
-                            void *arg, oct_err *err)
+static oct_status each_pair(const oct_exec *x, const pairs *p,
+                            oct_status (*fn)(void *arg, int64_t i, oct_str a, oct_str b, oct_err *err), void *arg,
+                            oct_err *err)
 {
     const oct_str *a = x->in[0]->t.data, *b = x->in[1]->t.data;
     int64_t index[OCT_MAX_RANK] = { 0 }, at[2] = { 0, 0 };
@@ -145,13 +146,21 @@ static oct_status concat_infer(const oct_infer *c, oct_err *err)
 }
 
 const oct_op oct_op_string_concat = {
-    .type = "StringConcat", .domain = "", .since = 20, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = concat_infer, .exec = concat_exec,
+    .type = "StringConcat",
+    .domain = "",
+    .since = 20,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = concat_infer,
+    .exec = concat_exec,
 };
 
 /* ------------------------------------------------------------------ StringSplit */
 
-/* Takes the next part of *rest; false: there is none. Without a delimiter, parts are what stands between white space. */
+/* Takes the next part of *rest; false: there is none. Without a delimiter, parts are what stands between white
+ * space. */
 typedef struct splitter {
     oct_str delimiter;
     bool spaces;
@@ -260,8 +269,15 @@ static oct_status split_infer(const oct_infer *c, oct_err *err)
 }
 
 const oct_op oct_op_string_split = {
-    .type = "StringSplit", .domain = "", .since = 20, .min_in = 1, .max_in = 1, .min_out = 2, .max_out = 2,
-    .infer = split_infer, .exec = split_exec,
+    .type = "StringSplit",
+    .domain = "",
+    .since = 20,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 2,
+    .max_out = 2,
+    .infer = split_infer,
+    .exec = split_exec,
 };
 
 /* ------------------------------------------------------------------ StringNormalizer */
@@ -276,7 +292,8 @@ static oct_status read_normalizer(const oct_node *n, oct_arena *a, normalizer *z
 {
     const char *action = oct_node_str(n, "case_change_action", "NONE");
     const oct_attr *stop = oct_node_attr(n, "stopwords");
-    *z = (normalizer){ .sensitive = oct_node_int(n, "is_case_sensitive", 0) != 0, .change = strcmp(action, "NONE") != 0,
+    *z = (normalizer){ .sensitive = oct_node_int(n, "is_case_sensitive", 0) != 0,
+                       .change = strcmp(action, "NONE") != 0,
                        .upper = strcmp(action, "UPPER") == 0 };
     if (z->change && !z->upper && strcmp(action, "LOWER") != 0)
         return oct_fail(err, OCT_EMALFORMED, "'case_change_action' is '%s'", action);
@@ -348,8 +365,15 @@ static oct_status normalizer_infer(const oct_infer *c, oct_err *err)
 }
 
 const oct_op oct_op_string_normalizer = {
-    .type = "StringNormalizer", .domain = "", .since = 10, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = normalizer_infer, .exec = normalizer_exec,
+    .type = "StringNormalizer",
+    .domain = "",
+    .since = 10,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = normalizer_infer,
+    .exec = normalizer_exec,
 };
 
 /* ------------------------------------------------------------------ RegexFullMatch */
@@ -382,8 +406,15 @@ static oct_status regex_infer(const oct_infer *c, oct_err *err)
 }
 
 const oct_op oct_op_regex_full_match = {
-    .type = "RegexFullMatch", .domain = "", .since = 20, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = regex_infer, .exec = regex_exec,
+    .type = "RegexFullMatch",
+    .domain = "",
+    .since = 20,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = regex_infer,
+    .exec = regex_exec,
 };
 
 /* ------------------------------------------------------------------ Cast */

@@ -6,7 +6,8 @@
 
 enum { LONGEST = 64 }; /* of an n-gram */
 
-/* The pool: n-grams of one item, then of two, ...; those of n items begin at start[n - 1] and have ids from id[n - 1] on. */
+/* The pool: n-grams of one item, then of two, ...; those of n items begin at start[n - 1] and have ids from id[n - 1]
+ * on. */
 typedef struct pool {
     const int64_t *items, *column;
     const float *weight; /* by column; NULL: ones */
@@ -30,13 +31,14 @@ static oct_status read_counts(const oct_node *node, pool *p, int n_items, int n_
     for (int i = 0; i < n; i++) {
         const int64_t end = i + 1 < n ? counts[i + 1] : n_items;
         if (counts[i] < 0 || end < counts[i] || end > n_items)
-            return oct_fail(err, OCT_EMALFORMED, "attribute 'ngram_counts': %lld to %lld of %d items", (long long)counts[i],
-                            (long long)end, n_items);
+            return oct_fail(err, OCT_EMALFORMED, "attribute 'ngram_counts': %lld to %lld of %d items",
+                            (long long)counts[i], (long long)end, n_items);
         p->start[i] = counts[i];
         p->id[i + 1] = p->id[i] + (end - counts[i]) / (i + 1);
     }
     if (p->id[n] > n_columns)
-        return oct_fail(err, OCT_EMALFORMED, "attribute 'ngram_indexes' has %d values for %lld n-grams", n_columns, (long long)p->id[n]);
+        return oct_fail(err, OCT_EMALFORMED, "attribute 'ngram_indexes' has %d values for %lld n-grams", n_columns,
+                        (long long)p->id[n]);
     return OCT_OK;
 }
 
@@ -44,7 +46,8 @@ static oct_status read_pool(const oct_node *node, pool *p, oct_err *err)
 {
     int n_items, n_columns;
     const char *mode = oct_node_str(node, "mode", "");
-    *p = (pool){ .least = oct_node_int(node, "min_gram_length", 0), .most = oct_node_int(node, "max_gram_length", 0),
+    *p = (pool){ .least = oct_node_int(node, "min_gram_length", 0),
+                 .most = oct_node_int(node, "max_gram_length", 0),
                  .skips = oct_node_int(node, "max_skip_count", 0) };
     p->items = oct_node_ints(node, "pool_int64s", &n_items);
     p->column = oct_node_ints(node, "ngram_indexes", &n_columns);
@@ -56,8 +59,8 @@ static oct_status read_pool(const oct_node *node, pool *p, oct_err *err)
     if (oct_node_attr(node, "pool_strings") != NULL)
         return oct_fail(err, OCT_EUNSUPPORTED, "n-grams of strings");
     if (p->least < 1 || p->most < p->least || p->most > LONGEST || p->skips < 0 || n_columns < 1)
-        return oct_fail(err, OCT_EMALFORMED, "n-grams of %lld to %lld items with %lld skips, into %d columns", (long long)p->least,
-                        (long long)p->most, (long long)p->skips, n_columns);
+        return oct_fail(err, OCT_EMALFORMED, "n-grams of %lld to %lld items with %lld skips, into %d columns",
+                        (long long)p->least, (long long)p->most, (long long)p->skips, n_columns);
     for (int i = 0; i < n_columns; i++) {
         if (p->column[i] < 0 || p->column[i] >= INT32_MAX)
             return oct_fail(err, OCT_EMALFORMED, "attribute 'ngram_indexes' holds %lld", (long long)p->column[i]);
@@ -189,6 +192,14 @@ static oct_status tfidf_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_tfidf = {
-    .type = "TfIdfVectorizer", .domain = "", .since = 9, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1,
-    .infer = tfidf_infer, .prepare = tfidf_prepare, .run = tfidf_run,
+    .type = "TfIdfVectorizer",
+    .domain = "",
+    .since = 9,
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = tfidf_infer,
+    .prepare = tfidf_prepare,
+    .run = tfidf_run,
 };

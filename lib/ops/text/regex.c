@@ -1,4 +1,5 @@
-/* A pattern is parsed to a tree, the tree becomes a program of a few instructions, and the program's states go along the text. */
+/* A pattern is parsed to a tree, the tree becomes a program of a few instructions, and the program's states go along
+ * the text. */
 #include "ops/text/regex.h"
 
 #include "ops/text/text.h"
@@ -138,7 +139,10 @@ static oct_status add_class(parser *p, set *s, const char *name, size_t n, bool 
 
 static int hex(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 /* \x41 or \x{1F600}, behind the x. */
@@ -473,7 +477,8 @@ static oct_status emit(oct_regex *re, instr i, oct_err *err)
 
 static oct_status generate(oct_regex *re, const tree *t, oct_err *err);
 
-/* Cats and alternatives lean to the left and may be as long as the pattern: their left ends are walked to, not recursed into. */
+/* Cats and alternatives lean to the left and may be as long as the pattern: their left ends are walked to, not recursed
+ * into. */
 static oct_status generate_cat(oct_regex *re, const tree *t, oct_err *err)
 {
     size_t n = 0;

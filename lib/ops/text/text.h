@@ -1,5 +1,5 @@
-/* lib/ops/text/text.h -- characters of strings: UTF-8, and upper and lower case of the alphabets that have simple ones (Latin, Greek,
- * Cyrillic, Armenian), the same on every machine whatever its locale. */
+/* lib/ops/text/text.h -- characters of strings: UTF-8, and upper and lower case of the alphabets that have simple ones
+ * (Latin, Greek, Cyrillic, Armenian), the same on every machine whatever its locale. */
 #ifndef OCT_OPS_TEXT_H
 #define OCT_OPS_TEXT_H
 

@@ -1,5 +1,5 @@
-/* lib/ops/vision/op_col2im.c -- Col2Im: blocks laid back into an image of one to six dimensions, overlaps added in the order of the
- * block's elements. */
+/* lib/ops/vision/op_col2im.c -- Col2Im: blocks laid back into an image of one to six dimensions, overlaps added in the
+ * order of the block's elements. */
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
 #include "ops/nn/window.h"
@@ -15,7 +15,8 @@ typedef struct fold {
 } fold;
 
 /* Reads everything for an image and blocks of n sizes. */
-static oct_status read_fold(const oct_node *node, int n, const int64_t *image, const int64_t *block, fold *f, oct_err *err)
+static oct_status read_fold(const oct_node *node, int n, const int64_t *image, const int64_t *block, fold *f,
+                            oct_err *err)
 {
     int64_t pads[2 * DIMS];
     f->n = n;
@@ -27,8 +28,8 @@ static oct_status read_fold(const oct_node *node, int n, const int64_t *image, c
         f->image[i] = image[i];
         f->block[i] = block[i];
         if (image[i] < 1 || block[i] < 1 || image[i] > INT32_MAX || block[i] > INT32_MAX)
-            return oct_fail(err, OCT_EMALFORMED, "dimension %d: blocks of %lld in an image of %lld", i, (long long)block[i],
-                            (long long)image[i]);
+            return oct_fail(err, OCT_EMALFORMED, "dimension %d: blocks of %lld in an image of %lld", i,
+                            (long long)block[i], (long long)image[i]);
         int64_t room = image[i] + pads[i] + pads[n + i] - f->dilation[i] * (block[i] - 1) - 1;
         if (room < 0)
             return oct_fail(err, OCT_EMALFORMED, "dimension %d: a block of %lld does not fit an image of %lld", i,
@@ -95,15 +96,15 @@ static int64_t column_of(const fold *f, int64_t pixel, int64_t tap)
     return at;
 }
 
-#define ADD_UP(type, member)                                                                                    \
-    do {                                                                                                        \
-        type sum = 0;                                                                                           \
-        for (int64_t k = 0; k < f->taps; k++) {                                                                 \
-            int64_t at = column_of(f, pixel, k);                                                                \
-            if (at >= 0)                                                                                        \
+#define ADD_UP(type, member)                                                                                      \
+    do {                                                                                                          \
+        type sum = 0;                                                                                             \
+        for (int64_t k = 0; k < f->taps; k++) {                                                                   \
+            int64_t at = column_of(f, pixel, k);                                                                  \
+            if (at >= 0)                                                                                          \
                 sum += *(const type *)oct_elem_load(j->x->dtype, j->x->data, base + k * f->count + at, 1, 1, &c); \
-        }                                                                                                       \
-        c.member[0] = sum;                                                                                      \
+        }                                                                                                         \
+        c.member[0] = sum;                                                                                        \
     } while (0)
 
 static void fold_pixels(void *arg, size_t begin, size_t end, size_t thread)
@@ -139,6 +140,14 @@ static oct_status col2im_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_col2im = {
-    .type = "Col2Im", .domain = "", .since = 18, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = col2im_infer, .prepare = col2im_prepare, .run = col2im_run,
+    .type = "Col2Im",
+    .domain = "",
+    .since = 18,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = col2im_infer,
+    .prepare = col2im_prepare,
+    .run = col2im_run,
 };

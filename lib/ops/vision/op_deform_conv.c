@@ -1,7 +1,7 @@
 /* lib/ops/vision/op_deform_conv.c -- DeformConv: a convolution whose taps lie at computed places between pixels.
  *
- * For a block of output pixels the values under all taps are interpolated into rows [tap][channel of the group]; a product with
- * the weights follows. Channels last, one to three spatial dimensions. */
+ * For a block of output pixels the values under all taps are interpolated into rows [tap][channel of the group]; a
+ * product with the weights follows. Channels last, one to three spatial dimensions. */
 #include "kernels/sgemm/sgemm.h"
 #include "ops/core/args.h"
 #include "ops/nn/window.h"
@@ -22,8 +22,8 @@ typedef struct deform {
     int64_t channels, outputs; /* of a group */
     int64_t taps, pixels, source_pixels;
     oct_sgemm gemm;
-    size_t packed;          /* bytes of one group's packed weights */
-    char *weights;          /* packed, or NULL: packed in each run, at packed_at */
+    size_t packed;                                   /* bytes of one group's packed weights */
+    char *weights;                                   /* packed, or NULL: packed in each run, at packed_at */
     size_t packed_at, sorted_at, kernel_at, rows_at; /* scratch; the last two once a thread, `slot` apart */
     size_t slot;
     int threads;
@@ -32,16 +32,20 @@ typedef struct deform {
 static oct_status deform_infer(const oct_infer *c, oct_err *err)
 {
     oct_shape x = oct_in_shape(c, X), w = oct_in_shape(c, W), o = oct_in_shape(c, OFFSET);
-    const int64_t groups = oct_node_int(oct_in_node(c), "group", 1), og = oct_node_int(oct_in_node(c), "offset_group", 1);
+    const int64_t groups = oct_node_int(oct_in_node(c), "group", 1),
+                  og = oct_node_int(oct_in_node(c), "offset_group", 1);
     oct_window win;
     oct_out_dtype(c, 0, oct_in_dtype(c, X));
     if (x.rank < 0 || w.rank < 0)
         return OCT_OK;
     if (w.rank < 3 || x.rank != w.rank || (o.rank >= 0 && o.rank != x.rank))
-        return oct_fail(err, OCT_EMALFORMED, "input, weights and offsets have %d, %d and %d dimensions", x.rank, w.rank, o.rank);
-    if (groups < 1 || og < 1 || groups > INT32_MAX || og > INT32_MAX || (x.d[1].n >= 0 && (x.d[1].n % og != 0 || x.d[1].n % groups != 0)) ||
+        return oct_fail(err, OCT_EMALFORMED, "input, weights and offsets have %d, %d and %d dimensions", x.rank, w.rank,
+                        o.rank);
+    if (groups < 1 || og < 1 || groups > INT32_MAX || og > INT32_MAX ||
+        (x.d[1].n >= 0 && (x.d[1].n % og != 0 || x.d[1].n % groups != 0)) ||
         (x.d[1].n >= 0 && w.d[1].n >= 0 && x.d[1].n / groups != w.d[1].n) || (w.d[0].n >= 0 && w.d[0].n % groups != 0))
-        return oct_fail(err, OCT_EMALFORMED, "%lld channels and weights for %lld do not divide into %lld groups, or %lld of offsets",
+        return oct_fail(err, OCT_EMALFORMED,
+                        "%lld channels and weights for %lld do not divide into %lld groups, or %lld of offsets",
                         (long long)x.d[1].n, (long long)w.d[1].n, (long long)groups, (long long)og);
     OCT_TRY(oct_window_of_weights(oct_in_node(c), w, &win, err));
     return oct_window_infer(c, &win, w.d[0], 0, err);
@@ -55,7 +59,9 @@ static oct_status check_side(const oct_step *s, const deform *d, int slot, int64
     bool ok = t == NULL || (t->rank == y->rank && t->dims[0] == y->dims[0] && t->dims[1] == channels);
     for (int i = 2; ok && t != NULL && i < y->rank; i++)
         ok = t->dims[i] == y->dims[i];
-    return ok ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "input %d does not have %lld channels of the output's size", slot, (long long)channels);
+    return ok ? OCT_OK
+              : oct_fail(err, OCT_EMALFORMED, "input %d does not have %lld channels of the output's size", slot,
+                         (long long)channels);
 }
 
 static oct_status deform_read(const oct_step *s, deform *d, oct_err *err)
@@ -78,7 +84,8 @@ static oct_status deform_read(const oct_step *s, deform *d, oct_err *err)
     OCT_TRY(check_side(s, d, OFFSET, d->offset_groups * d->taps * d->w.n, err));
     OCT_TRY(check_side(s, d, MASK, d->offset_groups * d->taps, err));
     if (input(s, BIAS) != NULL && input(s, BIAS)->count != w->dims[0])
-        return oct_fail(err, OCT_EMALFORMED, "the bias does not have one value for each of %lld channels", (long long)w->dims[0]);
+        return oct_fail(err, OCT_EMALFORMED, "the bias does not have one value for each of %lld channels",
+                        (long long)w->dims[0]);
     return OCT_OK;
 }
 
@@ -104,7 +111,8 @@ static oct_status pack_weights(const oct_step *s, deform *d, const oct_prep *p, 
 {
     size_t bytes;
     oct_arena *temp = oct_arena_create();
-    float *sorted = temp != NULL ? oct_arena_alloc(temp, (size_t)(d->taps * d->channels * d->outputs) * sizeof(float) + 1) : NULL;
+    float *sorted =
+        temp != NULL ? oct_arena_alloc(temp, (size_t)(d->taps * d->channels * d->outputs) * sizeof(float) + 1) : NULL;
     if (sorted != NULL && oct_mul_size(d->packed, (size_t)d->groups, &bytes))
         d->weights = oct_arena_aligned(p->arena, bytes + 1, 64);
     for (int64_t g = 0; sorted != NULL && d->weights != NULL && g < d->groups; g++)
@@ -132,7 +140,8 @@ static oct_status deform_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         OCT_TRY(pack_weights(s, d, p, err));
     const bool fixed = d->weights != NULL;
     size_t all;
-    if (!oct_mul_size(d->packed, (size_t)d->groups, &all) || !oct_mul_size((size_t)depth, BLOCK * sizeof(float), &row) ||
+    if (!oct_mul_size(d->packed, (size_t)d->groups, &all) ||
+        !oct_mul_size((size_t)depth, BLOCK * sizeof(float), &row) ||
         !take(&s->scratch, fixed ? 0 : all, &d->packed_at) ||
         !take(&s->scratch, fixed ? 0 : (size_t)(depth * d->outputs) * sizeof(float), &d->sorted_at) ||
         !take(&d->slot, d->gemm.scratch_size, &d->kernel_at) || !take(&d->slot, row, &d->rows_at) ||
@@ -157,7 +166,8 @@ static int place(const job *j, int64_t image, int64_t pixel, int64_t og, int64_t
 {
     const deform *d = j->d;
     const oct_operand *x = j->s->in[X], *y = j->s->out[0], *mask = input(j->s, MASK);
-    const float *offset = (const float *)j->s->in[OFFSET]->data + ((image * d->offset_groups + og) * d->taps + tap) * d->w.n * d->pixels;
+    const float *offset =
+        (const float *)j->s->in[OFFSET]->data + ((image * d->offset_groups + og) * d->taps + tap) * d->w.n * d->pixels;
     oct_axis_taps axis[OCT_SAMPLE_DIMS];
     int64_t at = pixel, in_kernel = tap;
     for (int i = d->w.n - 1; i >= 0; i--) {
@@ -169,7 +179,8 @@ static int place(const job *j, int64_t image, int64_t pixel, int64_t og, int64_t
     }
     const int n = oct_taps_join(axis, x->dims + 2, d->w.n, taps);
     for (int i = 0; mask != NULL && i < n; i++)
-        taps[i].weight *= (double)((const float *)mask->data)[((image * d->offset_groups + og) * d->taps + tap) * d->pixels + pixel];
+        taps[i].weight *=
+            (double)((const float *)mask->data)[((image * d->offset_groups + og) * d->taps + tap) * d->pixels + pixel];
     return n;
 }
 
@@ -212,7 +223,8 @@ static void blocks(void *arg, size_t begin, size_t end, size_t thread)
             for (int64_t i = 0; i < n; i++)
                 gather(j, image, first + i, g, rows + i * depth);
             oct_sgemm_run(&d->gemm, NULL, (size_t)n, rows, (size_t)depth, j->weights + (size_t)g * d->packed,
-                          (float *)j->s->out[0]->data + (image * d->pixels + first) * all + g * d->outputs, (size_t)all, &out, kernel);
+                          (float *)j->s->out[0]->data + (image * d->pixels + first) * all + g * d->outputs, (size_t)all,
+                          &out, kernel);
         }
     }
 }
@@ -225,15 +237,28 @@ static oct_status deform_run(const oct_step *s, const oct_run *r, oct_err *err)
     job j = { d, s, r->scratch, d->weights, (d->pixels + BLOCK - 1) / BLOCK };
     if (d->weights == NULL) {
         for (int64_t g = 0; g < d->groups; g++)
-            pack_group(d, s->in[W]->data, g, (float *)(void *)(j.scratch + d->sorted_at), j.scratch + d->packed_at + (size_t)g * d->packed);
+            pack_group(d, s->in[W]->data, g, (float *)(void *)(j.scratch + d->sorted_at),
+                       j.scratch + d->packed_at + (size_t)g * d->packed);
         j.weights = j.scratch + d->packed_at;
     }
-    oct_pool_for(oct_pool_threads(r->pool) > d->threads ? NULL : r->pool, (size_t)(s->out[0]->dims[0] * j.blocks), 1, blocks, &j);
+    oct_pool_for(oct_pool_threads(r->pool) > d->threads ? NULL : r->pool, (size_t)(s->out[0]->dims[0] * j.blocks), 1,
+                 blocks, &j);
     return OCT_OK;
 }
 
 const oct_op oct_op_deform_conv = {
-    .type = "DeformConv", .domain = "", .since = 19, .min_in = 3, .max_in = 5, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_OUTPUTS, .weights = { .slots = 1u << 1, .out = 0, .in = 1, .data = 1, .kernel = true, .bias = 3 },
-    .infer = deform_infer, .prepare = deform_prepare, .run = deform_run, .layout = OCT_RULE_SPATIAL, .widens = true,
+    .type = "DeformConv",
+    .domain = "",
+    .since = 19,
+    .min_in = 3,
+    .max_in = 5,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_OUTPUTS,
+    .weights = { .slots = 1u << 1, .out = 0, .in = 1, .data = 1, .kernel = true, .bias = 3 },
+    .infer = deform_infer,
+    .prepare = deform_prepare,
+    .run = deform_run,
+    .layout = OCT_RULE_SPATIAL,
+    .widens = true,
 };

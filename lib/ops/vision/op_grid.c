@@ -20,7 +20,9 @@ static oct_status read_modes(const oct_node *n, grid *g, oct_err *err)
 {
     const char *mode = oct_node_str(n, "mode", "linear"), *pad = oct_node_str(n, "padding_mode", "zeros");
     g->align = oct_node_int(n, "align_corners", 0) != 0;
-    g->filter = strcmp(mode, "nearest") == 0 ? NEAREST : strcmp(mode, "cubic") == 0 || strcmp(mode, "bicubic") == 0 ? CUBIC : LINEAR;
+    g->filter = strcmp(mode, "nearest") == 0                                 ? NEAREST
+                : strcmp(mode, "cubic") == 0 || strcmp(mode, "bicubic") == 0 ? CUBIC
+                                                                             : LINEAR;
     g->border = strcmp(pad, "border") == 0 ? BORDER : strcmp(pad, "reflection") == 0 ? REFLECTION : ZEROS;
     if (g->filter == LINEAR && strcmp(mode, "linear") != 0 && strcmp(mode, "bilinear") != 0)
         return oct_fail(err, OCT_EMALFORMED, "attribute 'mode' is '%s'", mode);
@@ -57,7 +59,8 @@ static oct_status grid_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         return oct_nomem(err);
     s->state = state;
     OCT_TRY(read_modes(s->node, state, err));
-    if (x->rank - 2 > OCT_SAMPLE_DIMS || oct_dom_of(x->dtype) == OCT_DOM_NONE || (g->dtype != OCT_F32 && g->dtype != OCT_F64))
+    if (x->rank - 2 > OCT_SAMPLE_DIMS || oct_dom_of(x->dtype) == OCT_DOM_NONE ||
+        (g->dtype != OCT_F32 && g->dtype != OCT_F64))
         return oct_fail(err, OCT_EUNSUPPORTED, "%d dimensions of %s at places of %s", x->rank, oct_dtype_name(x->dtype),
                         oct_dtype_name(g->dtype));
     for (int i = 2; i < x->rank && s->out[0]->count > 0; i++)
@@ -94,7 +97,8 @@ static double inside(const grid *g, double p, int64_t n)
 {
     if (p != p)
         return -2.0; /* nowhere */
-    if (g->border == BORDER && g->filter == CUBIC) /* pixels are clamped, not the place; this far out it does not matter */
+    if (g->border == BORDER &&
+        g->filter == CUBIC) /* pixels are clamped, not the place; this far out it does not matter */
         return p < -0x1p30 ? -0x1p30 : p > 0x1p30 ? 0x1p30 : p;
     if (g->border == BORDER)
         return p < 0.0 ? 0.0 : p > (double)(n - 1) ? (double)(n - 1) : p;
@@ -157,13 +161,15 @@ static void sample_points(void *arg, size_t begin, size_t end, size_t thread)
         oct_axis_taps axis[OCT_SAMPLE_DIMS];
         oct_tap taps[OCT_SAMPLE_TAPS];
         for (int i = 0; i < n; i++) {
-            const int64_t at = (int64_t)item * n + (n - 1 - i), size_i = x->dims[2 + i]; /* the grid's last value is of the first axis */
+            const int64_t at = (int64_t)item * n + (n - 1 - i),
+                          size_i = x->dims[2 + i]; /* the grid's last value is of the first axis */
             const double v = single ? (double)((const float *)j->grid->data)[at] : ((const double *)j->grid->data)[at];
             axis_taps(j->g, pixel_of(v, size_i, j->g->align, single), size_i, &axis[i]);
         }
         const int count = oct_taps_join(axis, x->dims + 2, n, taps);
         const int64_t image = (int64_t)item / j->points * j->pixels * c;
-        oct_blend(x->dtype, (const char *)x->data + (size_t)image * size, taps, count, c, (char *)j->y->data + item * (size_t)c * size);
+        oct_blend(x->dtype, (const char *)x->data + (size_t)image * size, taps, count, c,
+                  (char *)j->y->data + item * (size_t)c * size);
     }
 }
 
@@ -190,8 +196,19 @@ static oct_status grid_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 }
 
 const oct_op oct_op_grid_sample = {
-    .type = "GridSample", .domain = "", .since = 16, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = grid_infer, .prepare = grid_prepare, .run = grid_run, .layout = OCT_RULE_SPATIAL, .raise = grid_raise, .widens = true,
+    .type = "GridSample",
+    .domain = "",
+    .since = 16,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = grid_infer,
+    .prepare = grid_prepare,
+    .run = grid_run,
+    .layout = OCT_RULE_SPATIAL,
+    .raise = grid_raise,
+    .widens = true,
 };
 
 /* ------------------------------------------------------------------ AffineGrid */
@@ -208,7 +225,8 @@ static oct_status affine_infer(const oct_infer *c, oct_err *err)
     if (t.rank < 0 || (count < 0 && n < 0))
         return OCT_OK;
     if (n < 2 || n > 3 || (t.d[1].n >= 0 && t.d[1].n != n))
-        return oct_fail(err, OCT_EMALFORMED, "a size of %d dimensions, with matrices of %lld rows", n + 2, (long long)t.d[1].n);
+        return oct_fail(err, OCT_EMALFORMED, "a size of %d dimensions, with matrices of %lld rows", n + 2,
+                        (long long)t.d[1].n);
     d[0] = t.d[0];
     for (int i = 0; i < n; i++)
         d[1 + i] = count >= 0 ? size[2 + i] : (oct_dim){ -1, NULL };
@@ -254,7 +272,8 @@ static oct_status affine_run(const oct_step *s, const oct_run *r, oct_err *err)
             double sum = 0.0;
             const int64_t from = (item / points * n + i) * (n + 1);
             for (int k = 0; k <= n; k++) {
-                row[k] = t->dtype == OCT_F32 ? (double)((const float *)t->data)[from + k] : ((const double *)t->data)[from + k];
+                row[k] = t->dtype == OCT_F32 ? (double)((const float *)t->data)[from + k]
+                                             : ((const double *)t->data)[from + k];
                 sum += row[k] * at[k];
             }
             oct_elem_store(y->dtype, y->data, item * n + i, 1, 1, OCT_DOM_D, &sum);
@@ -264,6 +283,15 @@ static oct_status affine_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_affine_grid = {
-    .type = "AffineGrid", .domain = "", .since = 20, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .infer = affine_infer, .prepare = affine_prepare, .run = affine_run, .widens = true,
+    .type = "AffineGrid",
+    .domain = "",
+    .since = 20,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = affine_infer,
+    .prepare = affine_prepare,
+    .run = affine_run,
+    .widens = true,
 };

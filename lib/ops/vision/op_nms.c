@@ -1,4 +1,5 @@
-/* lib/ops/vision/op_nms.c -- NonMaxSuppression: of boxes in descending order of score those that no kept one overlaps too much. */
+/* lib/ops/vision/op_nms.c -- NonMaxSuppression: of boxes in descending order of score those that no kept one overlaps
+ * too much. */
 #include "ops/core/args.h"
 #include "ops/core/elem.h"
 
@@ -12,7 +13,8 @@ static oct_status nms_infer(const oct_infer *c, oct_err *err)
     oct_out_dtype(c, 0, OCT_S64);
     bool ok = (b.rank < 0 || (b.rank == 3 && (b.d[2].n < 0 || b.d[2].n == 4))) && (s.rank < 0 || s.rank == 3);
     if (ok && b.rank == 3 && s.rank == 3)
-        ok = (b.d[0].n < 0 || s.d[0].n < 0 || b.d[0].n == s.d[0].n) && (b.d[1].n < 0 || s.d[2].n < 0 || b.d[1].n == s.d[2].n);
+        ok = (b.d[0].n < 0 || s.d[0].n < 0 || b.d[0].n == s.d[0].n) &&
+             (b.d[1].n < 0 || s.d[2].n < 0 || b.d[1].n == s.d[2].n);
     if (!ok)
         return oct_fail(err, OCT_EMALFORMED, "boxes and scores are not batch x boxes x 4 and batch x classes x boxes");
     return oct_out_shape(c, 0, 2, (oct_dim[]){ { -1, NULL }, oct_dim_of(3) }, err);
@@ -25,15 +27,15 @@ typedef struct box {
 
 typedef struct nms {
     int64_t batch, classes, boxes;
-    int64_t room;        /* most boxes kept of a class */
+    int64_t room; /* most boxes kept of a class */
     bool centred;
     int threads;
     const float *box, *score;
     int64_t most;
     float iou, least;
-    int32_t *kept;       /* [batch][classes][room] */
-    int64_t *n_kept;     /* [batch][classes] */
-    int32_t *heap;       /* [threads][boxes] */
+    int32_t *kept;   /* [batch][classes][room] */
+    int64_t *n_kept; /* [batch][classes] */
+    int32_t *heap;   /* [threads][boxes] */
 } nms;
 
 static const oct_operand *input(const oct_step *s, int slot)
@@ -61,16 +63,19 @@ static oct_status nms_prepare(oct_step *s, const oct_prep *p, oct_err *err)
         return oct_fail(err, OCT_EUNSUPPORTED, "types %s and %s", oct_dtype_name(b->dtype), oct_dtype_name(c->dtype));
     for (int i = IOU; i <= LEAST; i++)
         if (input(s, i) != NULL && input(s, i)->dtype != OCT_F32)
-            return oct_fail(err, OCT_EMALFORMED, "threshold %d is %s, expected float32", i, oct_dtype_name(input(s, i)->dtype));
+            return oct_fail(err, OCT_EMALFORMED, "threshold %d is %s, expected float32", i,
+                            oct_dtype_name(input(s, i)->dtype));
     if (form != 0 && form != 1)
         return oct_fail(err, OCT_EMALFORMED, "attribute 'center_point_box' is %lld", (long long)form);
-    if (b->rank != 3 || c->rank != 3 || c->dims[0] != t->batch || c->dims[2] != t->boxes || b->dims[2] != 4 || t->boxes > INT32_MAX)
+    if (b->rank != 3 || c->rank != 3 || c->dims[0] != t->batch || c->dims[2] != t->boxes || b->dims[2] != 4 ||
+        t->boxes > INT32_MAX)
         return oct_fail(err, OCT_EMALFORMED, "boxes and scores do not fit each other");
     t->centred = form == 1;
     t->room = most != NULL && !most->constant ? t->boxes : most_of(s, t->boxes);
     int64_t groups;
     size_t kept, heap, counts;
-    if (!oct_count((const int64_t[]){ t->batch, t->classes }, 2, &groups) || !oct_mul_size((size_t)groups, sizeof(int64_t), &counts) ||
+    if (!oct_count((const int64_t[]){ t->batch, t->classes }, 2, &groups) ||
+        !oct_mul_size((size_t)groups, sizeof(int64_t), &counts) ||
         !oct_mul_size((size_t)groups, (size_t)t->room * sizeof(int32_t), &kept) ||
         !oct_mul_size((size_t)t->boxes * sizeof(int32_t), (size_t)p->threads, &heap) ||
         !oct_add_size(counts, kept, &s->scratch) || !oct_add_size(s->scratch, heap, &s->scratch))
@@ -172,7 +177,8 @@ static oct_status nms_measure(const oct_step *s, const oct_run *r, oct_err *err)
     nms t = nms_state(s, r);
     int64_t total = 0;
     if (s->in[SCORES]->count > 0)
-        oct_pool_for(oct_pool_threads(r->pool) > t.threads ? NULL : r->pool, (size_t)(t.batch * t.classes), 1, suppress, &t);
+        oct_pool_for(oct_pool_threads(r->pool) > t.threads ? NULL : r->pool, (size_t)(t.batch * t.classes), 1, suppress,
+                     &t);
     for (int64_t i = 0; s->in[SCORES]->count > 0 && i < t.batch * t.classes; i++)
         total += t.n_kept[i];
     s->out[0]->rank = 2;
@@ -195,7 +201,19 @@ static oct_status nms_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_non_max_suppression = {
-    .type = "NonMaxSuppression", .domain = "", .since = 10, .min_in = 2, .max_in = 5, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .infer = nms_infer, .prepare = nms_prepare, .measure = nms_measure, .run = nms_run, .f16 = -1, .bf16 = -1,
+    .type = "NonMaxSuppression",
+    .domain = "",
+    .since = 10,
+    .min_in = 2,
+    .max_in = 5,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_PAIRS,
+    .infer = nms_infer,
+    .prepare = nms_prepare,
+    .measure = nms_measure,
+    .run = nms_run,
+    .f16 = -1,
+    .bf16 = -1,
     .decision = OCT_LISTS,
 };

@@ -22,7 +22,7 @@ typedef struct axis_plan {
     int64_t n_in, n_out;
     int axis, taps;
     int32_t *index;
-    float *weight; /* NULL: nearest */
+    float *weight;    /* NULL: nearest */
     uint8_t *outside; /* n_out: 1 where the extrapolation value goes, or NULL */
 } axis_plan;
 
@@ -30,7 +30,7 @@ typedef struct resize_state {
     axis_plan axis[OCT_MAX_RANK];
     int n;
     float extrapolation;
-    size_t half; /* scratch: two halves for intermediate results */
+    size_t half;  /* scratch: two halves for intermediate results */
     bool doubles; /* interpolates a type without a kernel */
 } resize_state;
 
@@ -68,7 +68,8 @@ static oct_status named_axes(const oct_node *n, int rank, int axes[OCT_MAX_RANK]
     return OCT_OK;
 }
 
-static void apply_policy(const oct_node *n, resize_args *a, const int64_t *dims, const double *size, const int *axes, int count)
+static void apply_policy(const oct_node *n, resize_args *a, const int64_t *dims, const double *size, const int *axes,
+                         int count)
 {
     const char *policy = oct_node_str(n, "keep_aspect_ratio_policy", "stretch");
     if (strcmp(policy, "stretch") == 0)
@@ -87,8 +88,8 @@ static void apply_policy(const oct_node *n, resize_args *a, const int64_t *dims,
 }
 
 /* Output size and scale per axis. *known false: an argument is not constant. */
-static oct_status read_args(const oct_node *n, int64_t opset, const oct_tensor *const in[4], int rank, const int64_t *dims,
-                            resize_args *a, bool *known, oct_err *err)
+static oct_status read_args(const oct_node *n, int64_t opset, const oct_tensor *const in[4], int rank,
+                            const int64_t *dims, resize_args *a, bool *known, oct_err *err)
 {
     double v[2 * OCT_MAX_RANK], roi[2 * OCT_MAX_RANK];
     int axes[OCT_MAX_RANK], count, n_attr, have;
@@ -128,7 +129,9 @@ static oct_status read_args(const oct_node *n, int64_t opset, const oct_tensor *
         if (!(v[i] > 0) || v[i] > 1e9)
             return oct_fail(err, OCT_EMALFORMED, "a scale or size is %g", v[i]);
         a->scale[x] = by_size ? v[i] / (double)dims[x] : v[i];
-        a->out[x] = by_size ? (int64_t)v[i] : oct_int_of_double(floor((double)(float)v[i] * (a->roi_hi[x] - a->roi_lo[x]) * (double)dims[x]));
+        a->out[x] =
+            by_size ? (int64_t)v[i]
+                    : oct_int_of_double(floor((double)(float)v[i] * (a->roi_hi[x] - a->roi_lo[x]) * (double)dims[x]));
     }
     if (by_size)
         apply_policy(n, a, dims, v, axes, count);
@@ -312,15 +315,16 @@ static void fill_stretched(const oct_node *n, axis_plan *p, int64_t i, float at,
         w[k] /= sum;
 }
 
-static oct_status plan_axis(const oct_step *s, const oct_prep *p, const resize_args *a, int axis, coordinate mode, int taps,
-                            axis_plan *x, oct_err *err)
+static oct_status plan_axis(const oct_step *s, const oct_prep *p, const resize_args *a, int axis, coordinate mode,
+                            int taps, axis_plan *x, oct_err *err)
 {
     float scale = (float)a->scale[axis];
     bool is_cubic = taps == 4, stretched = taps > 1 && scale < 1.0f && oct_node_int(s->node, "antialias", 0);
     if (stretched) {
         float support = ceilf((is_cubic ? 2.0f : 1.0f) / scale);
         if (support > 1e6f)
-            return oct_fail(err, OCT_EUNSUPPORTED, "Resize with antialias by a scale of %g cannot be run", (double)scale);
+            return oct_fail(err, OCT_EUNSUPPORTED, "Resize with antialias by a scale of %g cannot be run",
+                            (double)scale);
         taps = 2 * (int)support;
     }
     *x = (axis_plan){ .n_in = s->in[0]->dims[axis], .n_out = a->out[axis], .axis = axis, .taps = taps };
@@ -353,12 +357,15 @@ static oct_status plan_axis(const oct_step *s, const oct_prep *p, const resize_a
 static oct_status check_kind(const oct_step *s, int *taps, oct_err *err)
 {
     const char *mode = oct_node_str(s->node, "mode", "nearest");
-    *taps = strcmp(mode, "nearest") == 0 ? 1 : strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0 ? 2
-                                           : strcmp(mode, "cubic") == 0 ? 4 : 0;
+    *taps = strcmp(mode, "nearest") == 0                                   ? 1
+            : strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0 ? 2
+            : strcmp(mode, "cubic") == 0                                   ? 4
+                                                                           : 0;
     if (!*taps)
         return oct_fail(err, OCT_EMALFORMED, "attribute 'mode' is '%s'", mode);
     if (*taps > 1 && oct_dom_of(s->in[0]->dtype) == OCT_DOM_NONE)
-        return oct_fail(err, OCT_EUNSUPPORTED, "Resize (%s) of %s cannot be run", mode, oct_dtype_name(s->in[0]->dtype));
+        return oct_fail(err, OCT_EUNSUPPORTED, "Resize (%s) of %s cannot be run", mode,
+                        oct_dtype_name(s->in[0]->dtype));
     return OCT_OK;
 }
 
@@ -395,8 +402,8 @@ static oct_status resize_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     int64_t count = s->in[0]->count, largest = 0;
     for (int i = 0; i < a.rank; i++) {
         if (a.out[i] != s->out[0]->dims[i])
-            return oct_fail(err, OCT_EINTERNAL, "axis %d: size %lld differs from the inferred %lld", i, (long long)a.out[i],
-                            (long long)s->out[0]->dims[i]);
+            return oct_fail(err, OCT_EINTERNAL, "axis %d: size %lld differs from the inferred %lld", i,
+                            (long long)a.out[i], (long long)s->out[0]->dims[i]);
         if (!a.resized[i])
             continue;
         OCT_TRY(plan_axis(s, p, &a, i, mode, taps, &st->axis[st->n++], err));
@@ -424,14 +431,16 @@ static void fill_outside(const axis_plan *x, float value, size_t outer, size_t i
 }
 
 /* Along one axis, as oct_resize_axis_f32. */
-static void resize_axis_f64(const axis_plan *x, const double *from, int64_t outer, int64_t inner, double fill, double *to)
+static void resize_axis_f64(const axis_plan *x, const double *from, int64_t outer, int64_t inner, double fill,
+                            double *to)
 {
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < x->n_out; i++)
             for (int64_t k = 0; k < inner; k++) {
                 double sum = 0.0;
                 for (int t = 0; t < x->taps; t++)
-                    sum += (double)x->weight[i * x->taps + t] * from[(o * x->n_in + x->index[i * x->taps + t]) * inner + k];
+                    sum += (double)x->weight[i * x->taps + t] *
+                           from[(o * x->n_in + x->index[i * x->taps + t]) * inner + k];
                 to[(o * x->n_out + i) * inner + k] = x->outside && x->outside[i] ? fill : sum;
             }
 }
@@ -491,8 +500,8 @@ static oct_status resize_run(const oct_step *s, const oct_run *r, oct_err *err)
         if (x->taps == 1)
             oct_resize_axis_nearest(r->pool, from, outer, (size_t)x->n_in, inner, (size_t)x->n_out, x->index, size, to);
         else
-            oct_resize_axis_f32(r->pool, from, outer, (size_t)x->n_in, inner, (size_t)x->n_out, x->taps, x->index, x->weight,
-                                to);
+            oct_resize_axis_f32(r->pool, from, outer, (size_t)x->n_in, inner, (size_t)x->n_out, x->taps, x->index,
+                                x->weight, to);
         if (x->outside && now.dtype == OCT_F32)
             fill_outside(x, st->extrapolation, outer, inner, to);
         now.dims[x->axis] = x->n_out;
@@ -561,13 +570,40 @@ static const char *resize_no_integer(const oct_node *n)
 }
 
 const oct_op oct_op_resize = {
-    .type = "Resize", .domain = "", .since = 10, .min_in = 1, .max_in = 4, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .infer = resize_infer, .prepare = resize_prepare, .run = resize_run, .layout = OCT_RULE_SPATIAL,
-    .integer = resize_integer, .no_integer = resize_no_integer, .quant = OCT_QUANT_SAME, .raise = resize_raise, .widens = true,
+    .type = "Resize",
+    .domain = "",
+    .since = 10,
+    .min_in = 1,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_PAIRS,
+    .infer = resize_infer,
+    .prepare = resize_prepare,
+    .run = resize_run,
+    .layout = OCT_RULE_SPATIAL,
+    .integer = resize_integer,
+    .no_integer = resize_no_integer,
+    .quant = OCT_QUANT_SAME,
+    .raise = resize_raise,
+    .widens = true,
     .counts = ~1u,
 };
 const oct_op oct_op_upsample = {
-    .type = "Upsample", .domain = "", .since = 7, .until = 9, .min_in = 1, .max_in = 2, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .infer = resize_infer, .prepare = resize_prepare, .run = resize_run, .layout = OCT_RULE_SPATIAL,
-    .quant = OCT_QUANT_SAME, .raise = upsample_raise, .widens = true,
+    .type = "Upsample",
+    .domain = "",
+    .since = 7,
+    .until = 9,
+    .min_in = 1,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_PAIRS,
+    .infer = resize_infer,
+    .prepare = resize_prepare,
+    .run = resize_run,
+    .layout = OCT_RULE_SPATIAL,
+    .quant = OCT_QUANT_SAME,
+    .raise = upsample_raise,
+    .widens = true,
 };

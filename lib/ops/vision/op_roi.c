@@ -25,8 +25,10 @@ static oct_status roi_types(const oct_step *s, oct_err *err)
 {
     const oct_dtype t = s->in[0]->dtype;
     if ((t != OCT_F32 && t != OCT_F64) || s->in[1]->dtype != t)
-        return oct_fail(err, OCT_EUNSUPPORTED, "%s with regions of %s", oct_dtype_name(t), oct_dtype_name(s->in[1]->dtype));
-    if (s->in[0]->dims[2] < 1 || s->in[0]->dims[3] < 1 || s->in[0]->dims[2] > INT32_MAX || s->in[0]->dims[3] > INT32_MAX)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s with regions of %s", oct_dtype_name(t),
+                        oct_dtype_name(s->in[1]->dtype));
+    if (s->in[0]->dims[2] < 1 || s->in[0]->dims[3] < 1 || s->in[0]->dims[2] > INT32_MAX ||
+        s->in[0]->dims[3] > INT32_MAX)
         return oct_fail(err, OCT_EMALFORMED, "the input is empty");
     return OCT_OK;
 }
@@ -56,10 +58,18 @@ typedef struct align {
 static oct_status align_read(const oct_step *s, align *a, oct_err *err)
 {
     const oct_node *n = s->node;
-    const char *mode = oct_node_str(n, "mode", "avg"), *shift = oct_node_str(n, "coordinate_transformation_mode", "half_pixel");
+    const char *mode = oct_node_str(n, "mode", "avg"),
+               *shift = oct_node_str(n, "coordinate_transformation_mode", "half_pixel");
     const bool half = s->opset >= 16 && strcmp(shift, "half_pixel") == 0;
-    *a = (align){ s->in[0], s->in[1], s->in[2], s->out[0], (double)oct_node_float(n, "spatial_scale", 1.0f), half ? 0.5 : 0.0,
-                  oct_node_int(n, "sampling_ratio", 0), strcmp(mode, "max") == 0, s->in[0]->dtype == OCT_F32 };
+    *a = (align){ s->in[0],
+                  s->in[1],
+                  s->in[2],
+                  s->out[0],
+                  (double)oct_node_float(n, "spatial_scale", 1.0f),
+                  half ? 0.5 : 0.0,
+                  oct_node_int(n, "sampling_ratio", 0),
+                  strcmp(mode, "max") == 0,
+                  s->in[0]->dtype == OCT_F32 };
     if ((!a->max && strcmp(mode, "avg") != 0) || (!half && s->opset >= 16 && strcmp(shift, "output_half_pixel") != 0))
         return oct_fail(err, OCT_EMALFORMED, "mode '%s' or coordinate_transformation_mode '%s'", mode, shift);
     if (a->ratio < 0 || a->ratio > 256)
@@ -127,21 +137,21 @@ static bool neighbours(double p, int64_t size, int64_t at[2], double *weight)
 }
 
 /* Adds one sample, interpolated among four pixels, to a sum or a maximum of c channels. */
-#define ADD_SAMPLE(type)                                                                                         \
-    do {                                                                                                         \
-        const type *x = image, w[4] = { (type)(hy * hx), (type)(hy * wx), (type)(wy * hx), (type)(wy * wx) };    \
-        const type *p[4] = { x + (ty[0] * width + tx[0]) * c, x + (ty[0] * width + tx[1]) * c,                   \
-                             x + (ty[1] * width + tx[0]) * c, x + (ty[1] * width + tx[1]) * c };                 \
-        type *y = out;                                                                                           \
-        for (int64_t i = 0; i < c; i++) {                                                                        \
-            const type v0 = w[0] * p[0][i], v1 = w[1] * p[1][i], v2 = w[2] * p[2][i], v3 = w[3] * p[3][i];       \
-            if (!max) {                                                                                          \
-                y[i] += ((v0 + v1) + v2) + v3;                                                                   \
-                continue;                                                                                        \
-            }                                                                                                    \
-            const type a = v0 > v1 ? v0 : v1, b = v2 > v3 ? v2 : v3, most = a > b ? a : b;                       \
-            y[i] = y[i] > most ? y[i] : most;                                                                    \
-        }                                                                                                        \
+#define ADD_SAMPLE(type)                                                                                      \
+    do {                                                                                                      \
+        const type *x = image, w[4] = { (type)(hy * hx), (type)(hy * wx), (type)(wy * hx), (type)(wy * wx) }; \
+        const type *p[4] = { x + (ty[0] * width + tx[0]) * c, x + (ty[0] * width + tx[1]) * c,                \
+                             x + (ty[1] * width + tx[0]) * c, x + (ty[1] * width + tx[1]) * c };              \
+        type *y = out;                                                                                        \
+        for (int64_t i = 0; i < c; i++) {                                                                     \
+            const type v0 = w[0] * p[0][i], v1 = w[1] * p[1][i], v2 = w[2] * p[2][i], v3 = w[3] * p[3][i];    \
+            if (!max) {                                                                                       \
+                y[i] += ((v0 + v1) + v2) + v3;                                                                \
+                continue;                                                                                     \
+            }                                                                                                 \
+            const type a = v0 > v1 ? v0 : v1, b = v2 > v3 ? v2 : v3, most = a > b ? a : b;                    \
+            y[i] = y[i] > most ? y[i] : most;                                                                 \
+        }                                                                                                     \
     } while (0)
 
 static void add_sample(const align *j, const void *image, double py, double px, void *out, bool *outside)
@@ -193,7 +203,8 @@ static void align_bins(void *arg, size_t begin, size_t end, size_t thread)
         double box[4];
         line ly, lx;
         for (int i = 0; i < 4; i++)
-            box[i] = j->single ? (double)((const float *)j->rois->data)[roi * 4 + i] : ((const double *)j->rois->data)[roi * 4 + i];
+            box[i] = j->single ? (double)((const float *)j->rois->data)[roi * 4 + i]
+                               : ((const double *)j->rois->data)[roi * 4 + i];
         set_line(j, box[1], box[3], oh, bin / ow, h, &ly);
         set_line(j, box[0], box[2], ow, bin % ow, w, &lx);
         char *out = (char *)j->y->data + item * (size_t)c * size;
@@ -227,8 +238,20 @@ static oct_status align_raise(oct_graph *g, int node, int64_t from, oct_err *err
 }
 
 const oct_op oct_op_roi_align = {
-    .type = "RoiAlign", .domain = "", .since = 10, .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .infer = align_infer, .prepare = align_prepare, .run = align_run, .layout = OCT_RULE_SPATIAL, .raise = align_raise, .widens = true,
+    .type = "RoiAlign",
+    .domain = "",
+    .since = 10,
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_PAIRS,
+    .infer = align_infer,
+    .prepare = align_prepare,
+    .run = align_run,
+    .layout = OCT_RULE_SPATIAL,
+    .raise = align_raise,
+    .widens = true,
 };
 
 /* ------------------------------------------------------------------ MaxRoiPool */
@@ -256,16 +279,19 @@ static oct_status max_prepare(oct_step *s, const oct_prep *p, oct_err *err)
 }
 
 /* Pixels [*from, *to) of one bin of a region between two places. */
-static void bin_range(double begin, double end, double scale, int64_t bins, int64_t bin, int64_t size, int64_t *from, int64_t *to)
+static void bin_range(double begin, double end, double scale, int64_t bins, int64_t bin, int64_t size, int64_t *from,
+                      int64_t *to)
 {
     const double first = round(begin * scale), last = round(end * scale);
     const double length = last - first + 1.0 > 1.0 ? last - first + 1.0 : 1.0, part = length / (double)bins;
-    const double low = floor((double)bin * part) + first, high = ceil((double)(bin + 1) * part) + first, most = (double)size;
+    const double low = floor((double)bin * part) + first, high = ceil((double)(bin + 1) * part) + first,
+                 most = (double)size;
     *from = low > 0.0 ? (low < most ? (int64_t)low : size) : 0;
     *to = high > 0.0 ? (high < most ? (int64_t)high : size) : 0;
 }
 
-static void max_of_box(const oct_operand *x, int64_t image, const int64_t y[2], const int64_t x2[2], oct_dtype t, void *out)
+static void max_of_box(const oct_operand *x, int64_t image, const int64_t y[2], const int64_t x2[2], oct_dtype t,
+                       void *out)
 {
     const int64_t c = x->dims[1], h = x->dims[2], w = x->dims[3];
     const bool empty = y[1] <= y[0] || x2[1] <= x2[0];
@@ -301,6 +327,17 @@ static oct_status max_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_max_roi_pool = {
-    .type = "MaxRoiPool", .domain = "", .since = 1, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1,
-    .work = OCT_WORK_PAIRS, .infer = max_infer, .prepare = max_prepare, .run = max_run, .layout = OCT_RULE_SPATIAL, .widens = true,
+    .type = "MaxRoiPool",
+    .domain = "",
+    .since = 1,
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .work = OCT_WORK_PAIRS,
+    .infer = max_infer,
+    .prepare = max_prepare,
+    .run = max_run,
+    .layout = OCT_RULE_SPATIAL,
+    .widens = true,
 };

@@ -39,7 +39,8 @@ static oct_status unpool_infer(const oct_infer *c, oct_err *err)
         if (n == OCT_ARG_UNKNOWN && i >= 2)
             d[i] = (oct_dim){ -1, NULL };
         if (n >= 0 && (given[i] < 0 || (d[i].n >= 0 && given[i] < d[i].n)))
-            return oct_fail(err, OCT_EMALFORMED, "output_shape asks for %lld along dimension %d, at least %lld are needed",
+            return oct_fail(err, OCT_EMALFORMED,
+                            "output_shape asks for %lld along dimension %d, at least %lld are needed",
                             (long long)given[i], i, (long long)d[i].n);
         if (n >= 0)
             d[i] = oct_dim_of(given[i]);
@@ -88,6 +89,14 @@ static oct_status unpool_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_max_unpool = {
-    .type = "MaxUnpool", .domain = "", .since = 9, .min_in = 2, .max_in = 3, .min_out = 1, .max_out = 1,
-    .infer = unpool_infer, .prepare = unpool_prepare, .run = unpool_run,
+    .type = "MaxUnpool",
+    .domain = "",
+    .since = 9,
+    .min_in = 2,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = unpool_infer,
+    .prepare = unpool_prepare,
+    .run = unpool_run,
 };

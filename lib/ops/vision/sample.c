@@ -28,7 +28,8 @@ int oct_taps_join(const oct_axis_taps *axis, const int64_t *dims, int n, oct_tap
         for (int i = 0; i < count; i++)
             for (int k = 0; k < axis[a].n; k++)
                 if (axis[a].index[k] >= 0)
-                    taps[kept++] = (oct_tap){ before[i].pixel * dims[a] + axis[a].index[k], before[i].weight * axis[a].weight[k] };
+                    taps[kept++] =
+                        (oct_tap){ before[i].pixel * dims[a] + axis[a].index[k], before[i].weight * axis[a].weight[k] };
         count = kept;
     }
     return count;

@@ -25,8 +25,8 @@ void oct_taps_linear(double p, int64_t n, oct_axis_taps *t);
 int oct_taps_join(const oct_axis_taps *axis, const int64_t *dims, int n, oct_tap *taps);
 
 /* y[i] = sum over taps of weight * x[pixel * c + i] for i < c; added in their order. Type t: any with a domain; other
- * types than float32 are summed in double and rounded (integers: truncated) once. c: at most 1024 values are at hand at once, so
- * y must not overlap x. */
+ * types than float32 are summed in double and rounded (integers: truncated) once. c: at most 1024 values are at hand at
+ * once, so y must not overlap x. */
 void oct_blend(oct_dtype t, const void *x, const oct_tap *taps, int n, int64_t c, void *y);
 
 #endif
