@@ -265,7 +265,7 @@ static void forget_decisions(oct_qjob *j)
             .axis = j->value[v].axis, .same = (int)v, .next = -1, .clamp_lo = -INFINITY, .clamp_hi = INFINITY
         };
     for (size_t id = 0; id < j->n_nodes; id++)
-        j->node[id] = (qnode){ .row = j->node[id].row, .scheme = OCT_SCHEME_FLOAT };
+        j->node[id] = (qnode){ .policy = j->node[id].policy, .row = j->node[id].row, .scheme = OCT_SCHEME_FLOAT };
 }
 
 static oct_status read_quantized(adoption *a, oct_err *err)

@@ -75,10 +75,10 @@ static oct_nbits_form form_of(const oct_qjob *j, int node, oct_weight_layout *l)
 {
     const oct_policy_row *row = &j->node[node].row;
     bool symmetric = row->block ? row->weights != OCT_WEIGHT_U4 && row->weights != OCT_WEIGHT_U8 : j->opts.symmetric;
-    oct_nbits_form f = { .bits = j->node[node].by_cost == OCT_SCHEME_WEIGHT_ONLY ? 8
-                                 : j->opts.bits                                  ? j->opts.bits
-                                 : is_head(j, node)                              ? HEAD_BITS
-                                                                                 : BITS,
+    oct_nbits_form f = { .bits = oct_scheme_by_cost(&j->constraints, node) == OCT_SCHEME_WEIGHT_ONLY ? 8
+                                 : j->opts.bits                                                      ? j->opts.bits
+                                 : is_head(j, node)                                                  ? HEAD_BITS
+                                                                                                     : BITS,
                          .zero = symmetric ? OCT_NBITS_MIDDLE : OCT_NBITS_WHOLE,
                          .bytes = j->opts.block_bytes && !j->opts.blocks_qdq };
     if (row->block)

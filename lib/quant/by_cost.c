@@ -266,10 +266,17 @@ static oct_status choose(const chooser *x, double per_share, choice *chosen, oct
 
 static oct_status place_as(const chooser *x, const choice *chosen, oct_err *err)
 {
-    for (size_t id = 0; id < x->j->n_nodes; id++) {
-        x->j->node[id].by_cost = chosen ? chosen[id].scheme : OCT_SCHEME_AUTO;
-        x->j->node[id].wide_by_cost = chosen && chosen[id].wide;
-    }
+    oct_constraints_drop(&x->j->constraints, OCT_CONSTRAINT_COST, OCT_FROM_COSTS, -1);
+    for (size_t id = 0; chosen && id < x->j->n_nodes; id++)
+        if (chosen[id].scheme != OCT_SCHEME_AUTO || chosen[id].wide)
+            OCT_TRY(oct_constrain(&x->j->constraints,
+                                  &(oct_constraint){ .kind = OCT_CONSTRAINT_COST,
+                                                     .from = OCT_FROM_COSTS,
+                                                     .node = (int)id,
+                                                     .why = "by cost",
+                                                     .scheme = chosen[id].scheme,
+                                                     .wide = chosen[id].wide },
+                                  err));
     OCT_TRY(oct_job_place(x->j, err));
     oct_expect(x->j);
     return OCT_OK;

@@ -5,32 +5,36 @@
 
 #include <math.h>
 
-/* Bars a node from forms that need the range of a value. A product may still quantize its input at run time, unless a
+/* Keeps a node from forms that need the range of a value. A product may still quantize its input at run time, unless a
  * person removed the value from the table. */
-static void give_up_node(oct_qjob *j, int node, bool taken_out)
+static oct_status give_up_node(oct_qjob *j, int node, bool taken_out, oct_err *err)
 {
-    if (oct_is_product(j, node) && !taken_out)
-        j->node[node].rangeless = true;
-    else
-        j->node[node].barred = "a tensor has no statistics in the calibration table";
+    const bool may_be_dynamic = oct_is_product(j, node) && !taken_out;
+    return oct_constrain(&j->constraints,
+                         &(oct_constraint){ .kind = may_be_dynamic ? OCT_CONSTRAINT_NO_RANGES : OCT_CONSTRAINT_FLOAT,
+                                            .from = OCT_FROM_STATISTICS,
+                                            .node = node,
+                                            .why = "a tensor has no statistics in the calibration table" },
+                         err);
 }
 
-/* Bars all nodes that would quantize a value. The output of a product may stay float, so only its readers are barred,
- * unless a person removed the value from the table. */
-static void give_up(oct_qjob *j, int value, bool taken_out)
+/* The same for all nodes that would quantize a value. The output of a product may stay float, so only its readers are
+ * given up, unless a person removed the value from the table. */
+static oct_status give_up(oct_qjob *j, int value, bool taken_out, oct_err *err)
 {
     const oct_value *v = &j->g->value[value];
     const int p = oct_maker_node(j, value);
     bool any = false;
     for (size_t i = 0; i < v->n_uses; i++)
         if (oct_is_static(j, v->uses[i].node) || j->node[v->uses[i].node].rounds) {
-            give_up_node(j, v->uses[i].node, taken_out);
+            OCT_TRY(give_up_node(j, v->uses[i].node, taken_out, err));
             any = true;
         }
     const bool needs = p >= 0 && (!oct_is_product(j, p) || oct_target_needs_output(j->opts.target, j->g->node[p].op,
                                                                                    j->g->node[p].out[0] != value));
     if (p >= 0 && (taken_out || !any || (needs && oct_makes_quantized(j, p))))
-        give_up_node(j, p, taken_out);
+        return give_up_node(j, p, taken_out, err);
+    return OCT_OK;
 }
 
 /* What the table fixes for the values that share their parameters. */
@@ -296,7 +300,7 @@ static oct_status choose(oct_qjob *j, const oct_calib *c, int root, bool *change
     oct_status st = merge_stats(j, c, root, pinned.any, &s, &whole, &missing, err);
     if (st == OCT_OK && missing >= 0) {
         const oct_calib_tensor *t = c ? oct_calib_find(c, oct_value_name(j->g, missing)) : NULL;
-        give_up(j, missing, t && t->off);
+        st = give_up(j, missing, t && t->off, err);
         *changed = true;
     } else if (st == OCT_OK) {
         const char *name = "pinned", *misfit = NULL;

@@ -12,6 +12,7 @@
  * rounds anew. Its result is that of a conversion whose policy leaves those layers float, or gives them those types. */
 #include "base/io.h"
 #include "quant/convert_int.h"
+#include "quant/decisions.h"
 #include "quant/sensitivity.h"
 
 #include <math.h>
@@ -87,8 +88,6 @@ typedef struct tuning {
     size_t n_places;
     double *weights;      /* [n_nodes]: the noise from their rounded weights */
     double noise;         /* the noise of all places and weights */
-    const char **barred;  /* [n_nodes], before any trial */
-    const char **wide;    /* [n_nodes], before any trial */
     unsigned char *moved; /* [n_nodes]: what all moves together make of the node */
     move *moves;
     const char **why; /* [n_moves] */
@@ -306,53 +305,36 @@ static oct_status find_moves(tuning *t, oct_err *err)
     oct_qjob *j = t->j;
     const size_t n_moves = 2 * j->n_nodes + 1; /* each move changes a node, which may become wide and later float */
     t->weights = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->weights);
-    t->barred = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->barred);
-    t->wide = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->wide);
     t->moved = oct_arena_calloc(t->a, j->n_nodes + 1, sizeof *t->moved);
     t->moves = oct_arena_calloc(t->a, n_moves, sizeof *t->moves);
     t->order = oct_arena_calloc(t->a, n_moves, sizeof *t->order);
     t->why = oct_arena_calloc(t->a, n_moves, sizeof *t->why);
-    if (!t->weights || !t->barred || !t->wide || !t->moved || !t->moves || !t->order || !t->why)
+    if (!t->weights || !t->moved || !t->moves || !t->order || !t->why)
         return oct_nomem(err);
-    for (size_t id = 0; id < j->n_nodes; id++) {
-        t->barred[id] = j->node[id].barred;
-        t->wide[id] = j->node[id].wide;
-    }
     return find_more(t, err);
 }
 
 /* ---- one trial ---- */
 
-/* The decisions that a trial may change. The objects that they refer to are not changed. */
-typedef struct oct_decisions {
-    qnode *node;
-    qvalue *value;
-    double **moved;
-    size_t *moved_channels;
+/* What a trial may change. */
+typedef struct oct_trial_start {
+    oct_decisions of;
     oct_method_result *methods;
 } decisions;
 
 static oct_status keep(const oct_conversion *c, oct_arena *a, decisions *d, oct_err *err)
 {
-    const oct_qjob *j = c->job;
-    d->node = oct_arena_memdup(a, j->node, (j->n_nodes + 1) * sizeof *j->node);
-    d->value = oct_arena_memdup(a, j->value, (j->n_values + 1) * sizeof *j->value);
     d->methods = oct_arena_memdup(a, c->methods, c->n_methods * sizeof *c->methods);
-    d->moved = j->moved;
-    d->moved_channels = j->moved_channels;
-    return d->node && d->value && d->methods ? OCT_OK : oct_nomem(err);
+    return d->methods ? oct_decisions_keep(c->job, a, &d->of, err) : oct_nomem(err);
 }
 
-static void restore(tuning *t, const decisions *d)
+static oct_status restore(tuning *t, const decisions *d, oct_err *err)
 {
-    oct_qjob *j = t->j;
-    memcpy(j->node, d->node, j->n_nodes * sizeof *j->node);
-    memcpy(j->value, d->value, j->n_values * sizeof *j->value);
+    OCT_TRY(oct_decisions_restore(t->j, &d->of, err));
     memcpy(t->c->methods, d->methods, t->c->n_methods * sizeof *t->c->methods);
-    j->moved = d->moved;
-    j->moved_channels = d->moved_channels;
     t->c->decided = true;
     oct_conversion_edited(t->c);
+    return OCT_OK;
 }
 
 static bool has_trials(const oct_conversion *c)
@@ -383,11 +365,16 @@ static const char *moved_by(const tuning *t, int n, size_t id, bool wide)
 static oct_status decide(tuning *t, int n, oct_err *err)
 {
     oct_conversion *c = t->c;
-    restore(t, c->before_rounding);
+    OCT_TRY(restore(t, c->before_rounding, err));
     for (size_t id = 0; id < t->j->n_nodes; id++) {
         const char *floats = moved_by(t, n, id, false), *widens = floats ? NULL : moved_by(t, n, id, true);
-        t->j->node[id].barred = floats ? floats : t->barred[id];
-        t->j->node[id].wide = widens ? widens : t->wide[id];
+        if (floats || widens)
+            OCT_TRY(oct_constrain(&t->j->constraints,
+                                  &(oct_constraint){ .kind = floats ? OCT_CONSTRAINT_FLOAT : OCT_CONSTRAINT_WIDE,
+                                                     .from = OCT_FROM_GOALS,
+                                                     .node = (int)id,
+                                                     .why = floats ? floats : widens },
+                                  err));
     }
     oct_conversion_changed(c);
     OCT_TRY(oct_conversion_settle(c, err));
@@ -453,8 +440,8 @@ static oct_status try_moves(tuning *t, int n, const decisions *first, size_t *at
         return oct_nomem(err);
     *x = (oct_goal_trial){ .layers = 0 };
     for (size_t id = 0; id < t->j->n_nodes; id++) {
-        set[id] = made_of(t, n, &first->node[id], id);
-        if (set[id] == AS_IT_WAS || first->node[id].scheme != OCT_SCHEME_STATIC)
+        set[id] = made_of(t, n, &first->of.node[id], id);
+        if (set[id] == AS_IT_WAS || first->of.node[id].scheme != OCT_SCHEME_STATIC)
             continue;
         const bool weighted = oct_op_of(t->j->g, (int)id)->quant == OCT_QUANT_WEIGHTED;
         *(set[id] == WIDE ? &x->wide : &x->layers) += weighted;
@@ -578,7 +565,7 @@ static oct_status search(tuning *t, oct_err *err)
         }
         *(c->trials[now].met ? &b.met : &b.missed) = n;
     }
-    restore(t, &best);
+    OCT_TRY(restore(t, &best, err));
     c->trials[at].taken = true;
     return OCT_OK;
 }

@@ -131,7 +131,7 @@ static void choose(oct_qjob *j, int id)
 {
     const qnode *q = &j->node[id];
     const oct_scheme scheme = q->row.scheme;
-    if (q->scheme != OCT_SCHEME_FLOAT || q->barred || !oct_op_of(j->g, id) ||
+    if (q->scheme != OCT_SCHEME_FLOAT || oct_kept_float(&j->constraints, id) || !oct_op_of(j->g, id) ||
         !(oct_scheme_is_half(scheme) || oct_scheme_is_half(j->opts.scheme)))
         return;
     const char *why = oct_scheme_is_half(scheme) ? no_half(j, id, scheme == OCT_SCHEME_BF16) : q->row.rule;

@@ -213,9 +213,8 @@ static void find_small(ranges *r, int id)
 
 static oct_status bar(const ranges *r, int id, const char *why, oct_err *err)
 {
-    r->j->node[id].barred = why;
     *r->changed = true;
-    return why ? OCT_OK : oct_nomem(err);
+    return oct_keep_float(&r->j->constraints, id, OCT_FROM_RANGES, why, err);
 }
 
 /* Whether constants below float16's smallest step (6e-8) may become 0. A bias may: it is added to a sum whose own
@@ -275,7 +274,7 @@ static oct_status check_value(const ranges *r, int id, int value, int slot, oct_
                    oct_arena_printf(r->j->arena, "without samples it is not known whether float16 holds '%s'", name),
                    err);
     const bool decides = r->small[value] && (slot < 0 || (slot < 32 && oct_node_delicate(r->j->g, id) >> slot & 1));
-    if (r->j->node[id].barred || !decides)
+    if (oct_kept_float(&r->j->constraints, id) || !decides)
         return OCT_OK;
     return bar(
         r, id,
@@ -292,7 +291,7 @@ static oct_status check_value(const ranges *r, int id, int value, int slot, oct_
 static oct_status check_node(const ranges *r, int id, oct_err *err)
 {
     const oct_node *n = &r->j->g->node[id];
-    for (int i = 0; i < n->n_in + n->n_out && !r->j->node[id].barred; i++) {
+    for (int i = 0; i < n->n_in + n->n_out && !oct_kept_float(&r->j->constraints, id); i++) {
         const int v = oct_half_operand(r->j, id, i);
         const oct_tensor *k = v >= 0 ? r->j->g->value[v].constant : NULL;
         if (k && k->data)

@@ -106,7 +106,8 @@ static oct_status run(half_trial *t, oct_err *err)
     return s == OCT_OK ? oct_source_pick(t->c->src, &(oct_pick){ 0 }, err) : s;
 }
 
-/* Bars the nearest float16 nodes before the lost value, looking through float32 nodes. asked: [nodes], zeroed. */
+/* Keeps in float32 the nearest float16 nodes before the lost value, looking through float32 nodes. asked: [nodes],
+ * zeroed. */
 static oct_status take_back(half_trial *t, bool *asked, bool *changed, oct_err *err)
 {
     oct_qjob *j = t->c->job;
@@ -117,10 +118,10 @@ static oct_status take_back(half_trial *t, bool *asked, bool *changed, oct_err *
     for (size_t i = g->n_order; i-- > 0;) {
         const int id = g->order[i];
         if (asked[id] && oct_half_type(j, id) == OCT_F16) {
-            j->node[id].barred =
-                oct_arena_printf(t->c->arena, "with it in float16 '%s' is not finite for a sample", t->lost);
-            if (!j->node[id].barred)
-                return oct_nomem(err);
+            OCT_TRY(oct_keep_float(&j->constraints, id, OCT_FROM_RUN,
+                                   oct_arena_printf(t->c->arena, "with it in float16 '%s' is not finite for a sample",
+                                                    t->lost),
+                                   err));
             *changed = true;
             continue;
         }

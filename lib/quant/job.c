@@ -97,7 +97,8 @@ static oct_status allocate(oct_qjob *j, oct_err *err)
     j->node = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->node);
     j->value = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->value);
     j->layer = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->layer);
-    return j->node && j->value && j->layer ? OCT_OK : oct_nomem(err);
+    return j->node && j->value && j->layer ? oct_constraints_open(&j->constraints, j->arena, j->n_nodes, err)
+                                           : oct_nomem(err);
 }
 
 oct_status oct_new_scales(oct_qjob *j, oct_quant *q, int32_t zero, float **scale, oct_err *err)
@@ -233,13 +234,12 @@ static oct_status read_policy(oct_qjob *j, oct_err *err)
     const char *asked = oct_arena_printf(j->arena, "scheme:%s (asked for)", oct_scheme_name(j->opts.scheme));
     for (size_t i = 0; i < j->g->n_order; i++) {
         int id = j->g->order[i];
-        oct_policy_row *row = &j->node[id].row;
+        oct_policy_row *row = &j->node[id].policy;
         const oct_op *op = oct_op_of(j->g, id);
         facts.path = *j->where ? oct_arena_printf(j->arena, "%s%s", j->where, oct_node_label(j->g, id)) : NULL;
         if (*j->where && !facts.path)
             return oct_nomem(err);
         oct_policy_match(j->opts.policy, j->g, id, &facts, row);
-        j->node[id].widened = false;
         if (j->opts.scheme != OCT_SCHEME_AUTO && row->scheme != OCT_SCHEME_FLOAT) {
             bool no_form = op && op->quant == OCT_QUANT_RECURRENT && j->opts.scheme == OCT_SCHEME_STATIC &&
                            !oct_scheme_is_half(j->opts.scheme);
@@ -250,6 +250,7 @@ static oct_status read_policy(oct_qjob *j, oct_err *err)
             row->rule = asked ? asked : row->rule;
         }
         fit_target(j, op, row);
+        j->node[id].row = *row;
         j->layer[j->n_layer++] = id;
     }
     return OCT_OK;
@@ -276,9 +277,10 @@ static void describe(oct_qjob *j, int id, bool decided)
                                .sqnr_weights = NAN,
                                .sqnr_output = NAN,
                                .row = &q->row,
-                               .barred = q->barred != NULL,
-                               .rangeless = q->rangeless && q->scheme == OCT_SCHEME_FLOAT,
-                               .wide = q->wide && q->widened,
+                               .barred = oct_kept_float(&j->constraints, id) != NULL,
+                               .rangeless = oct_constraint_on(&j->constraints, id, OCT_CONSTRAINT_NO_RANGES) &&
+                                            q->scheme == OCT_SCHEME_FLOAT,
+                               .wide = oct_constraint_on(&j->constraints, id, OCT_CONSTRAINT_WIDE) && q->widened,
                                .rounded = q->scheme == OCT_SCHEME_FLOAT && (q->rounds || q->rounds_outputs) };
     d->integer = q->scheme == OCT_SCHEME_STATIC || q->scheme == OCT_SCHEME_DYNAMIC;
     oct_expect_node(j, id, &d->on_floats, &d->expected);
@@ -406,8 +408,8 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
 {
     /* A tensor without statistics makes the nodes beside it float, which may affect others. So nodes are placed again
      * until nothing changes. */
-    for (size_t i = 0; i < j->n_nodes; i++)
-        j->node[i].centred = 0; /* follows from this decision alone, so that a written policy leads to the same one */
+    oct_constraints_drop(&j->constraints, OCT_CONSTRAINT_AROUND_ZERO, OCT_FROM_FACTORS,
+                         -1);       /* a written policy leads to the same decision */
     OCT_TRY(oct_job_place(j, err)); /* this drops parameters of an earlier decision */
     for (bool changed = true; changed;) {
         OCT_TRY(oct_stop_check(err));
@@ -417,7 +419,7 @@ oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
         if (!changed)
             OCT_TRY(oct_part_joins(j, c, &changed, err));
         if (!changed)
-            changed = oct_fit_factors(j);
+            OCT_TRY(oct_fit_factors(j, &changed, err));
         if (changed)
             OCT_TRY(oct_job_place(j, err));
     }

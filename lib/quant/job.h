@@ -9,6 +9,7 @@
 #include "kernels/nbits/nbits.h"
 #include "ops/op.h"
 #include "ops/traits.h"
+#include "quant/constraints.h"
 #include "quant/quant.h"
 
 /* The quantized weights made of one input of a node. */
@@ -56,32 +57,19 @@ typedef struct qstored {
 } qstored;
 
 typedef struct qnode {
-    oct_policy_row row;   /* what the policy asks for; if `widened`, with 16-bit activations */
-    oct_policy_row ruled; /* if `widened`: what the rules ask for, without that change */
-    oct_scheme scheme;    /* the scheme that was decided */
+    oct_policy_row policy; /* what the policy asks for */
+    oct_policy_row row;    /* that, as the constraints change it (place.c) */
+    bool widened;          /* they gave `row` 16-bit activations */
+    oct_scheme scheme;     /* the scheme that was decided */
     bool absorbed; /* a clamp that is removed, because the quantizer of the integer node before it clamps as well */
     const char *why;
-    const char *barred; /* found while deciding: the reason why the node must stay float */
-    const char *wide; /* found while deciding: the reason why its activations have 16 bits if it runs on integers; NULL:
-                         there is none (wide.c) */
-    bool wide_by_cost; /* the cost table of the target is the reason */
-    bool widened;
     uint32_t rounds;       /* bit i: input i passes a quantizer, although the node computes in float (place_around.c) */
     bool rounds_outputs;   /* the same of its outputs */
     oct_dtype activations; /* the decided type of the activations that it computes on (types_meet.c) */
-    /* the choice by the target's costs (by_cost.c): OCT_SCHEME_DYNAMIC, OCT_SCHEME_WEIGHT_ONLY (8 bits) or
-     * OCT_SCHEME_FLOAT; OCT_SCHEME_AUTO: no other than before */
-    oct_scheme by_cost;
-    bool rangeless; /* found while deciding: an input or output has no statistics */
-    /* found while deciding: of a Concat, bit k: input k has parameters of its own; bit OCT_PARTED_OUTPUT: the output
-     * has (part_joins.c) */
-    uint32_t parted;
-    unsigned centred; /* found while deciding: bit i: input i of a product of two activations has parameters around 0,
-                         as the target needs it (factors.c) */
-    qweights *weights[2]; /* of inputs 1 and 2 (W and R of an LSTM), or NULL; products that share a matrix in blocks
-                             share these */
-    qtable *table;        /* the quantized table that it picks from, or NULL */
-    qstored *stored;      /* its weights in 8 bits if it computes in float, or NULL */
+    qweights *weights[2];  /* of inputs 1 and 2 (W and R of an LSTM), or NULL; products that share a matrix in blocks
+                              share these */
+    qtable *table;         /* the quantized table that it picks from, or NULL */
+    qstored *stored;       /* its weights in 8 bits if it computes in float, or NULL */
     const oct_tensor *checked; /* the table that was checked for numbers that are not finite */
     bool finite;               /* whether all numbers of `checked` are finite */
     const oct_quant *bias;     /* s32 with scale s_x * s_w, or NULL */
@@ -145,7 +133,8 @@ struct oct_qjob {
     /* [n_values], indexed by the root of values that share parameters: an observer that has precedence; NULL: there is
      * none at all */
     oct_observer_spec *chosen;
-    qnode *node;     /* [n_nodes], indexed by the node of g */
+    qnode *node; /* [n_nodes], indexed by the node of g */
+    oct_constraints constraints;
     double *work;    /* [n_nodes]: multiply-accumulates, with usual sizes for dimensions that the model leaves open */
     double all_work; /* of all layers */
     qvalue *value;   /* [n_values] */
@@ -239,7 +228,7 @@ void oct_bodies_move(oct_qjob *j, oct_graph *g);
  * target wants them. */
 void oct_place_around(oct_qjob *j);
 /* place.c: chooses schemes of nodes, the values that need parameters, and which of them share parameters. It is called
- * again after more nodes were barred. */
+ * again after constraints were added. */
 oct_status oct_job_place(oct_qjob *j, oct_err *err);
 /* usual_shapes.c: counts the multiply-accumulates of the nodes, once in the life of a job. If nothing is known of the
  * sizes, every weight counts once. */
@@ -262,24 +251,23 @@ int oct_maker_node(const oct_qjob *j, int value);
  * quantizer performs; or -1. */
 int oct_quantized_output(const oct_qjob *j, int node);
 
-/* wide.c: the 16-bit type that a node's activations would have. OCT_UNDEFINED: the target takes none, or the
- * activations do not have 8 bits. */
+/* wide.c: the 16-bit type that a node's activations would have instead of those of its policy. OCT_UNDEFINED: the
+ * target takes none, or the activations do not have 8 bits. */
 oct_dtype oct_wide_type(const oct_qjob *j, int id);
 /* Whether a node on 8-bit integers may get 16-bit activations: the target takes them, and no cost table says that they
  * take longer than floats. */
 bool oct_may_be_wide(const oct_qjob *j, int id);
-/* Called before nodes are placed: widens the rows of nodes that have a reason (wide, wide_by_cost), and narrows those
- * that have a reason no longer. */
+/* Called before nodes are placed, with the rows that the policy asks for: widens those of nodes with a constraint. */
 oct_status oct_fit_widths(oct_qjob *j, oct_err *err);
 /* Called after that: records the reason at the nodes that run on integers. */
 void oct_tell_widths(oct_qjob *j);
 
 /* by_cost.c: chooses schemes by the time that layers take in the target according to its cost tables. It reads no clock
  * and does not ask the CPU that converts, so the choices are the same everywhere. */
-/* Called when nodes are placed. Chooses nodes that leave the scheme of the policy: products become dynamic, get weights
- * in blocks (if the runtime may then quantize the other factor in blocks too) or stay float; other operators stay
- * float; nodes that stay on integers may get 16-bit activations. Layers whose scheme is set by a rule of the user are
- * not changed. If something was chosen, nodes are placed anew. */
+/* Called when nodes are placed. Adds constraints for nodes that leave the scheme of the policy: products become
+ * dynamic, get weights in 8-bit blocks (if the runtime may then quantize the other factor in blocks too) or stay float;
+ * other operators stay float; nodes that stay on integers may get 16-bit activations. Layers whose scheme is set by a
+ * rule of the user are not changed. If something was chosen, nodes are placed anew. */
 oct_status oct_choose_by_cost(oct_qjob *j, oct_err *err);
 
 /* layer_costs.c: estimates the times of the current placement, into j->expected. */
@@ -294,8 +282,8 @@ oct_status oct_half_place(oct_qjob *j, oct_err *err);
 /* Among a node's inputs followed by its outputs, the i-th, if it has the type of the computation and is float32; else
  * -1. */
 int oct_half_operand(const oct_qjob *j, int id, int i);
-/* half_range.c: bars nodes with a constant or, if c is not NULL, a value that exceeds the type. *changed is set if a
- * node was barred. */
+/* half_range.c: keeps nodes in float32 with a constant or, if c is not NULL, a value that exceeds the type. *changed is
+ * set if there is one. */
 oct_status oct_half_check(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
 /* The same for nodes on 8 bits whose results depend on small values (Log, divisors), unless 8 bits are known to
  * represent these. */
@@ -309,14 +297,13 @@ double oct_half_sqnr(const oct_tensor *c, oct_dtype t);
 oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
 
 /* part_joins.c: called when parameters are chosen. Values that share them with what a Concat joins, and would lose too
- * much, get their own when nodes are placed anew; or the Concat is barred, if the target needs one scale. *changed is
+ * much, get their own when nodes are placed anew; or the Concat stays float, if the target needs one scale. *changed is
  * set if there are new ones. */
-enum { OCT_PARTED_OUTPUT = 31 };
 oct_status oct_part_joins(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
 
 /* factors.c: called when parameters are chosen. Products of two activations that the target does not multiply with
- * these parameters get others around 0, or are barred. The result is whether something has changed. */
-bool oct_fit_factors(oct_qjob *j);
+ * these parameters get others around 0, or stay float. *changed is set if something has changed. */
+oct_status oct_fit_factors(oct_qjob *j, bool *changed, oct_err *err);
 
 /* types_meet.c: chooses parameters of a value for readers that compute on another type than the node that makes it. */
 oct_status oct_choose_conversions(oct_qjob *j, const oct_calib *c, oct_err *err);

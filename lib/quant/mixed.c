@@ -137,12 +137,16 @@ static oct_status take(choice *x, const reason *r, oct_err *err)
     if (!as_float || !as_wide)
         return oct_nomem(err);
     const bool wide = widens(x, r->root);
+    oct_constraint c = { .kind = wide ? OCT_CONSTRAINT_WIDE : OCT_CONSTRAINT_FLOAT,
+                         .from = OCT_FROM_MIXED_PRECISION,
+                         .why = wide ? as_wide : as_float };
     for (size_t i = 0; i < x->j->n_layer; i++) {
         const int id = x->j->layer[i];
         if (wide ? !would_widen(x, id, r->root) : !would_take(x, id, r->root))
             continue;
         *(wide ? &x->wides[id] : &x->floats[id]) = x->attempt;
-        *(wide ? &x->j->node[id].wide : &x->j->node[id].barred) = wide ? as_wide : as_float;
+        c.node = id;
+        OCT_TRY(oct_constrain(&x->j->constraints, &c, err));
         x->reason[id] = *r;
         x->now.widened |= wide;
     }
@@ -241,10 +245,10 @@ static void forget(choice *x)
     for (size_t id = 0; id < x->j->n_nodes; id++)
         if (x->floats[id] == x->attempt) {
             x->floats[id] = 0;
-            x->j->node[id].barred = NULL;
+            oct_constraints_drop(&x->j->constraints, OCT_CONSTRAINT_FLOAT, OCT_FROM_MIXED_PRECISION, (int)id);
         } else if (x->wides[id] == x->attempt) {
             x->wides[id] = 0;
-            x->j->node[id].wide = NULL;
+            oct_constraints_drop(&x->j->constraints, OCT_CONSTRAINT_WIDE, OCT_FROM_MIXED_PRECISION, (int)id);
         }
 }
 

@@ -98,27 +98,38 @@ static bool is_lost_alone(const oct_qjob *j, const oct_calib *c, int value, int 
            is_narrow(j->value[oct_params_root(j, value)].quant, own.range, VERY_FAR);
 }
 
-static void part(oct_qjob *j, int concat, const group *of, bool *changed)
+static oct_status part_slot(oct_qjob *j, int concat, const group *of, int value, int slot, bool *changed, oct_err *err)
 {
-    const oct_node *n = &j->g->node[concat];
-    uint32_t bits = 0;
-    for (int k = 0; k < n->n_in && k < OCT_PARTED_OUTPUT; k++)
-        bits |= is_lost(j, of, n->in[k], concat) ? 1u << k : 0;
-    bits |= is_lost(j, of, n->out[0], concat) ? 1u << OCT_PARTED_OUTPUT : 0;
-    *changed |= (bits & ~j->node[concat].parted) != 0;
-    j->node[concat].parted |= bits;
+    const oct_constraint apart = { .kind = OCT_CONSTRAINT_APART,
+                                   .from = OCT_FROM_JOINS,
+                                   .node = concat,
+                                   .slot = slot,
+                                   .why = "it would lose too much" };
+    if (!is_lost(j, of, value, concat) || oct_slot_constrained(&j->constraints, concat, apart.kind, slot))
+        return OCT_OK;
+    *changed = true;
+    return oct_constrain(&j->constraints, &apart, err);
 }
 
-static void bar(oct_qjob *j, int concat, const oct_calib *c, bool *changed)
+static oct_status part(oct_qjob *j, int concat, const group *of, bool *changed, oct_err *err)
+{
+    const oct_node *n = &j->g->node[concat];
+    for (int k = 0; k < n->n_in && k < OCT_SLOT_OUTPUT; k++)
+        OCT_TRY(part_slot(j, concat, of, n->in[k], k, changed, err));
+    return part_slot(j, concat, of, n->out[0], OCT_SLOT_OUTPUT, changed, err);
+}
+
+static oct_status keep_whole(oct_qjob *j, int concat, const oct_calib *c, bool *changed, oct_err *err)
 {
     const oct_node *n = &j->g->node[concat];
     bool lost = oct_target_keeps_scale(j->opts.target, n->op) && is_lost_alone(j, c, n->out[0], concat);
     for (int k = 0; k < n->n_in; k++)
         lost |= is_lost_alone(j, c, n->in[k], concat);
-    if (!lost || j->node[concat].barred)
-        return;
-    j->node[concat].barred = "its inputs have ranges that are too far apart for one scale";
+    if (!lost || oct_kept_float(&j->constraints, concat))
+        return OCT_OK;
     *changed = true;
+    return oct_keep_float(&j->constraints, concat, OCT_FROM_JOINS,
+                          "its inputs have ranges that are too far apart for one scale", err);
 }
 
 /* ---- results that leave the integers ---- */
@@ -231,21 +242,21 @@ static bool keeps_few(const oct_qjob *j, const oct_calib *c, int id)
     return isfinite(p.least) && p.least < LEAST_CODES * step;
 }
 
-/* Bars a node if it runs on integers. */
-static bool bar_static(oct_qjob *j, int id, const char *why)
+/* Keeps a node in float that runs on integers. */
+static oct_status keep_static(oct_qjob *j, int id, const char *why, bool *changed, oct_err *err)
 {
-    if (!oct_is_static(j, id) || j->node[id].barred)
-        return false;
-    j->node[id].barred = why;
-    return true;
+    if (!oct_is_static(j, id) || oct_kept_float(&j->constraints, id))
+        return OCT_OK;
+    *changed = true;
+    return oct_keep_float(&j->constraints, id, OCT_FROM_JOINS, why, err);
 }
 
-/* Bars each Concat whose result leaves the integers, and each product or sum with a constant whose result becomes an
- * output (others scale channels for layers), of which a part would keep few quantized values; and those behind it that
- * would give the same values one scale once more. */
-static bool bar_leaving(oct_qjob *j, const oct_calib *c, const bool *leaves, const bool *ends, bool *apart)
+/* Keeps in float each Concat whose result leaves the integers, and each product or sum with a constant whose result
+ * becomes an output (others scale channels for layers), of which a part would keep few quantized values; and those
+ * behind it that would give the same values one scale once more. */
+static oct_status keep_each_leaving(oct_qjob *j, const oct_calib *c, const bool *leaves, const bool *ends, bool *apart,
+                                    bool *changed, oct_err *err)
 {
-    bool any = false;
     for (size_t i = 0; i < j->g->n_order; i++) {
         const int id = j->g->order[i];
         const oct_node *n = &j->g->node[id];
@@ -258,18 +269,20 @@ static bool bar_leaving(oct_qjob *j, const oct_calib *c, const bool *leaves, con
         const bool counts = trait == OCT_QUANT_JOIN || (trait != OCT_QUANT_SAME && ends[n->out[0]]),
                    few = !behind && counts && keeps_few(j, c, id);
         if (few)
-            any |= bar_static(
+            OCT_TRY(keep_static(
                 j, id,
-                "with one scale for all, a part of its result would keep few numbers, and the result leaves as real numbers");
+                "with one scale for all, a part of its result would keep few numbers, and the result leaves as real numbers",
+                changed, err));
         else if (behind)
-            any |= bar_static(
+            OCT_TRY(keep_static(
                 j, id,
-                "a part of what it reads would keep few numbers with one scale for all, and its result leaves as real numbers");
+                "a part of what it reads would keep few numbers with one scale for all, and its result leaves as real numbers",
+                changed, err));
         for (int k = 0; k < n->n_out && (few || behind); k++)
             if (n->out[k] >= 0)
                 apart[n->out[k]] = true;
     }
-    return any;
+    return OCT_OK;
 }
 
 static oct_status keep_leaving(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
@@ -279,30 +292,32 @@ static oct_status keep_leaving(oct_qjob *j, const oct_calib *c, bool *changed, o
         return oct_nomem(err);
     bool *ends = leaves + j->n_values, *apart = ends + j->n_values;
     find_leaving(j, leaves, ends);
-    *changed |= bar_leaving(j, c, leaves, ends, apart);
+    const oct_status s = keep_each_leaving(j, c, leaves, ends, apart, changed, err);
     oct_free(leaves);
-    return OCT_OK;
+    return s;
+}
+
+/* of: room for the groups of all values, [n_values]; NULL: not found yet. */
+static oct_status part_join(oct_qjob *j, const oct_calib *c, int id, group **of, bool *changed, oct_err *err)
+{
+    const char *op = j->g->node[id].op;
+    if (oct_target_shares_inputs(j->opts.target, op) || oct_target_keeps_scale(j->opts.target, op))
+        return keep_whole(j, id, c, changed, err);
+    if (!*of) {
+        if (!(*of = oct_calloc(j->n_values, sizeof **of)))
+            return oct_nomem(err);
+        find_groups(j, c, *of);
+    }
+    return part(j, id, *of, changed, err);
 }
 
 oct_status oct_part_joins(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err)
 {
     group *of = NULL;
-    for (size_t i = 0; i < j->g->n_order; i++) {
-        const int id = j->g->order[i];
-        const oct_node *n = &j->g->node[id];
-        if (!oct_is_static(j, id) || oct_op_of(j->g, id)->quant != OCT_QUANT_JOIN)
-            continue;
-        if (oct_target_shares_inputs(j->opts.target, n->op) || oct_target_keeps_scale(j->opts.target, n->op)) {
-            bar(j, id, c, changed);
-            continue;
-        }
-        if (!of) {
-            if (!(of = oct_calloc(j->n_values, sizeof *of)))
-                return oct_nomem(err);
-            find_groups(j, c, of);
-        }
-        part(j, id, of, changed);
-    }
+    oct_status s = OCT_OK;
+    for (size_t i = 0; i < j->g->n_order && s == OCT_OK; i++)
+        if (oct_is_static(j, j->g->order[i]) && oct_op_of(j->g, j->g->order[i])->quant == OCT_QUANT_JOIN)
+            s = part_join(j, c, j->g->order[i], &of, changed, err);
     oct_free(of);
-    return *changed ? OCT_OK : keep_leaving(j, c, changed, err);
+    return s != OCT_OK || *changed ? s : keep_leaving(j, c, changed, err);
 }

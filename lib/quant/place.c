@@ -89,7 +89,7 @@ static const char *no_product(const oct_qjob *j, int id)
 /* The reason that is reported for a product that lacks ranges. */
 static const char *no_ranges(const oct_qjob *j, int id, bool dynamic)
 {
-    if (j->node[id].rangeless)
+    if (oct_constraint_on(&j->constraints, id, OCT_CONSTRAINT_NO_RANGES))
         return dynamic ? "no statistics of its values: activations are quantized when it runs"
                        : "a tensor has no statistics in the calibration table";
     return dynamic ? "no data: activations are quantized when it runs" : "no data for the ranges of its activations";
@@ -119,14 +119,15 @@ static bool stores_with_table(const oct_qjob *j, int id)
 static void choose_product(oct_qjob *j, int id)
 {
     const oct_policy_row *row = &j->node[id].row;
-    if (row->scheme == OCT_SCHEME_STORED ||
-        (row->scheme != OCT_SCHEME_FLOAT && j->node[id].by_cost == OCT_SCHEME_FLOAT)) {
+    const oct_scheme by_cost = oct_scheme_by_cost(&j->constraints, id);
+    if (row->scheme == OCT_SCHEME_STORED || (row->scheme != OCT_SCHEME_FLOAT && by_cost == OCT_SCHEME_FLOAT)) {
         choose_reals(j, id, row->scheme == OCT_SCHEME_STORED);
         return;
     }
-    const bool data = j->opts.have_data && !j->node[id].rangeless, half = oct_scheme_is_half(row->scheme);
-    const bool costs = j->node[id].by_cost != OCT_SCHEME_AUTO;
-    const oct_scheme scheme = costs                                       ? j->node[id].by_cost
+    const bool data = j->opts.have_data && !oct_constraint_on(&j->constraints, id, OCT_CONSTRAINT_NO_RANGES),
+               half = oct_scheme_is_half(row->scheme);
+    const bool costs = by_cost != OCT_SCHEME_AUTO;
+    const oct_scheme scheme = costs                                       ? by_cost
                               : row->scheme == OCT_SCHEME_STATIC && !data ? OCT_SCHEME_DYNAMIC
                                                                           : row->scheme;
     const char *why = row->scheme == OCT_SCHEME_FLOAT ? row->rule : no_product(j, id);
@@ -203,8 +204,8 @@ static void choose_recurrent(oct_qjob *j, int id)
         j->node[id].why = row->rule;
     else if (row->scheme != OCT_SCHEME_DYNAMIC && !asks_stored(row))
         j->node[id].why = "recurrent layers are quantized dynamically or not at all";
-    else if (j->node[id].barred)
-        choose_stored(j, id, j->node[id].barred);
+    else if (oct_kept_float(&j->constraints, id))
+        choose_stored(j, id, oct_kept_float(&j->constraints, id));
     else if (asks_stored(row) || !runs(j, id, OCT_SCHEME_DYNAMIC, &j->node[id].why))
         choose_stored(j, id, "stored in 8 bits: the target has no integer form of it");
     else if (why)
@@ -247,8 +248,9 @@ static void choose_clamp(oct_qjob *j, int id)
     float lo, hi;
     j->node[id].absorbed = false;
     j->node[id].scheme = OCT_SCHEME_FLOAT;
-    if (!oct_is_static(j, p) || j->node[id].barred || !oct_op_clamp(j->g, id, &lo, &hi) || !(lo <= 0.0f) ||
-        !(hi >= 0.0f) || !oct_op_of(j->g, p)->fuses_clamp || !oct_value_used_once(&j->g->value[n->in[0]]))
+    if (!oct_is_static(j, p) || oct_kept_float(&j->constraints, id) || !oct_op_clamp(j->g, id, &lo, &hi) ||
+        !(lo <= 0.0f) || !(hi >= 0.0f) || !oct_op_of(j->g, p)->fuses_clamp ||
+        !oct_value_used_once(&j->g->value[n->in[0]]))
         return;
     oct_set_scheme(j, id, OCT_SCHEME_STATIC, "done by the quantizer of the node before it");
     j->node[id].absorbed = true;
@@ -311,7 +313,7 @@ static bool candidate(const oct_qjob *j, int id, const char **why)
         return false;
     if (row->scheme == OCT_SCHEME_FLOAT)
         *why = row->rule;
-    if (j->node[id].by_cost == OCT_SCHEME_FLOAT) {
+    if (oct_scheme_by_cost(&j->constraints, id) == OCT_SCHEME_FLOAT) {
         *why = slower;
         return false;
     }
@@ -353,7 +355,8 @@ static void choose_others(oct_qjob *j)
     const oct_graph *g = j->g;
     for (size_t i = 0; i < g->n_order; i++) {
         const int id = g->order[i];
-        if (j->node[id].scheme == OCT_SCHEME_FLOAT && candidate(j, id, &j->node[id].why) && !j->node[id].barred)
+        if (j->node[id].scheme == OCT_SCHEME_FLOAT && candidate(j, id, &j->node[id].why) &&
+            !oct_kept_float(&j->constraints, id))
             oct_set_scheme(j, id, OCT_SCHEME_STATIC, "between integer operators, and the target has an integer form");
     }
     for (bool again = true; again;) {
@@ -457,10 +460,10 @@ static void share_parameters(oct_qjob *j, oct_quant_trait trait)
         for (int k = 0; trait == OCT_QUANT_SAME && k < n->n_out; k++)
             if (n->out[k] >= 0)
                 join(j, n->in[0], n->out[k]);
-        const uint32_t parted = j->node[id].parted;
-        const bool all = trait == OCT_QUANT_JOIN && clamps_agree(j, n) && !(parted >> OCT_PARTED_OUTPUT);
+        const bool all = trait == OCT_QUANT_JOIN && clamps_agree(j, n) &&
+                         !oct_slot_constrained(&j->constraints, id, OCT_CONSTRAINT_APART, OCT_SLOT_OUTPUT);
         for (int k = 0; all && k < n->n_in; k++)
-            if (k >= OCT_PARTED_OUTPUT || !(parted >> k & 1))
+            if (k >= OCT_SLOT_OUTPUT || !oct_slot_constrained(&j->constraints, id, OCT_CONSTRAINT_APART, k))
                 join(j, n->in[k], n->out[0]);
     }
 }
@@ -482,7 +485,7 @@ static bool is_centred(const oct_qjob *j, int value)
     bool any = false;
     for (size_t i = 0; i < v->n_uses; i++)
         any |= oct_is_product(j, v->uses[i].node) && v->uses[i].slot >= 0 && v->uses[i].slot < 2 &&
-               j->node[v->uses[i].node].centred >> v->uses[i].slot & 1;
+               oct_slot_constrained(&j->constraints, v->uses[i].node, OCT_CONSTRAINT_AROUND_ZERO, v->uses[i].slot);
     return any;
 }
 
@@ -513,20 +516,22 @@ static void link_groups(oct_qjob *j)
 
 /* A quantizer that performs a clamp must have a range that ends at the clamp. Symmetric parameters do not have that, so
  * that such clamps remain nodes. */
-static bool bar_clamps(oct_qjob *j)
+static oct_status keep_clamps(oct_qjob *j, bool *any, oct_err *err)
 {
-    bool any = false;
+    *any = false;
     for (size_t i = 0; i < j->g->n_order; i++) {
         const int id = j->g->order[i];
         const qvalue *root = &j->value[oct_params_root(j, j->g->node[id].out[0])];
         if (!j->node[id].absorbed || !(root->symmetric || root->apart))
             continue;
-        j->node[id].barred = root->symmetric
-                                 ? "its result has a grid around zero, which does not end where it does"
-                                 : "its result has the scale of another value, which does not end where it does";
-        any = true;
+        OCT_TRY(oct_keep_float(&j->constraints, id, OCT_FROM_PLACEMENT,
+                               root->symmetric
+                                   ? "its result has a grid around zero, which does not end where it does"
+                                   : "its result has the scale of another value, which does not end where it does",
+                               err));
+        *any = true;
     }
-    return any;
+    return OCT_OK;
 }
 
 /* The reason why a node stays float that is not a product and does not become integer. */
@@ -552,14 +557,14 @@ static void place(oct_qjob *j)
         const oct_op *op = oct_op_of(j->g, id);
         j->node[id].absorbed = false;
         oct_set_scheme(j, id, OCT_SCHEME_FLOAT, without_scheme(j, id, op));
-        if (op && op->quant == OCT_QUANT_WEIGHTED && !j->node[id].barred)
+        if (op && op->quant == OCT_QUANT_WEIGHTED && !oct_kept_float(&j->constraints, id))
             choose_product(j, id);
         if (op && op->quant == OCT_QUANT_RECURRENT)
             choose_recurrent(j, id);
-        if (op && op->picks && !j->node[id].barred)
+        if (op && op->picks && !oct_kept_float(&j->constraints, id))
             choose_table(j, id);
-        if (j->node[id].barred)
-            j->node[id].why = j->node[id].barred;
+        if (oct_kept_float(&j->constraints, id))
+            j->node[id].why = oct_kept_float(&j->constraints, id);
     }
     if (j->opts.have_data)
         choose_others(j);
@@ -611,12 +616,32 @@ static void ask_values(oct_qjob *j)
                             (j->g->value[v].producer >= 0 || j->g->value[v].is_input);
 }
 
+/* The rows of the policy, with the forms that constraints give to weights. */
+static void take_rows(oct_qjob *j)
+{
+    for (size_t id = 0; id < j->n_nodes; id++) {
+        const oct_constraint *form = oct_constraint_on(&j->constraints, (int)id, OCT_CONSTRAINT_FORM);
+        oct_policy_row *row = &j->node[id].row;
+        *row = j->node[id].policy;
+        if (!form)
+            continue;
+        row->scheme = form->scheme;
+        row->rule = form->why;
+        row->weights = form->block ? form->weights : row->weights;
+        row->block = form->block ? form->block : row->block;
+    }
+}
+
 oct_status oct_job_place(oct_qjob *j, oct_err *err)
 {
+    bool again = true;
+    oct_constraints_drop(&j->constraints, OCT_CONSTRAINT_FLOAT, OCT_FROM_PLACEMENT, -1);
+    take_rows(j);
     OCT_TRY(oct_fit_widths(j, err));
-    do
+    while (again) {
         place(j);
-    while (bar_clamps(j));
+        OCT_TRY(keep_clamps(j, &again, err));
+    }
     oct_tell_widths(j);
     ask_values(j);
     for (size_t i = 0; i < j->opts.n_given; i++)

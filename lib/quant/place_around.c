@@ -44,7 +44,7 @@ static bool clamps_integers(const oct_qjob *j, int id)
 }
 
 /* Rules that keep an operator off integers do so for its accuracy or time. If the target wants quantizers around it,
- * only a rule for the node's name prevents them. A clamp that is barred from being a quantizer's work may still belong
+ * only a rule for the node's name prevents them. A clamp that is not a quantizer's work may still belong
  * to its layer. */
 static bool is_asked_for(const oct_qjob *j, int id)
 {
@@ -52,7 +52,7 @@ static bool is_asked_for(const oct_qjob *j, int id)
     const bool fixed = j->opts.scheme == OCT_SCHEME_AUTO || j->opts.scheme == OCT_SCHEME_STATIC;
     const bool asked = row->scheme == OCT_SCHEME_STATIC || row->scheme == OCT_SCHEME_DYNAMIC ||
                        (row->scheme == OCT_SCHEME_FLOAT && !row->named);
-    return fixed && asked && (!j->node[id].barred || clamps_integers(j, id)) && !j->node[id].absorbed;
+    return fixed && asked && (!oct_kept_float(&j->constraints, id) || clamps_integers(j, id)) && !j->node[id].absorbed;
 }
 
 /* Marks all float32 operands for rounding, if any of them is data. */

@@ -86,7 +86,8 @@ bool oct_tied_stays_real(const oct_qjob *j, int product)
     size_t from = 0;
     for (int id; (id = next_tied(j, product, &from)) >= 0;) {
         const qnode *q = &j->node[id];
-        if (q->barred || q->row.scheme == OCT_SCHEME_FLOAT || oct_scheme_is_half(q->row.scheme))
+        if (oct_kept_float(&j->constraints, id) || q->row.scheme == OCT_SCHEME_FLOAT ||
+            oct_scheme_is_half(q->row.scheme))
             return true;
     }
     return false;

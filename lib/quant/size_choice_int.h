@@ -4,7 +4,7 @@
 #define OCT_QUANT_SIZE_CHOICE_INT_H
 
 #include "quant/convert_int.h"
-#include "quant/job.h"
+#include "quant/decisions.h"
 
 /* The forms that a layer's weights can have. */
 typedef struct oct_size_form {
@@ -46,8 +46,7 @@ typedef struct oct_size_units {
     oct_arena *a;
     oct_size_unit *unit;
     size_t n;
-    qnode *node;                   /* [n_nodes]: as the policy has them */
-    qvalue *value;                 /* [n_values]: as the policy has them */
+    oct_decisions first;           /* as the policy has them */
     uint64_t file[OCT_SIZE_FORMS]; /* bytes of the file if all units have this form */
     oct_size_others others;
     bool measured; /* the noise was measured by running samples */
@@ -59,7 +58,7 @@ oct_status oct_size_list(oct_conversion *c, oct_arena *a, oct_size_units *u, oct
 /* Decides with the present form of each unit. */
 oct_status oct_size_apply(oct_size_units *u, oct_err *err);
 /* Returns to the decisions of the policy. */
-void oct_size_restore(oct_size_units *u);
+oct_status oct_size_restore(oct_size_units *u, oct_err *err);
 
 /* size_inputs.c: the noise of a layer relative to the signal that comes from rounding its inputs. For a static layer
  * whose output no layer reads, rounding the output counts as well. It is estimated from statistics if there are any,

@@ -53,8 +53,9 @@ static const oct_tensor *numbers_of(const oct_qjob *j, int id)
 
 static bool is_free(const oct_size_units *u, int id)
 {
-    const oct_policy_row *row = &u->node[id].row;
-    return !row->asked && row->scheme != OCT_SCHEME_FLOAT && !u->node[id].barred && numbers_of(u->j, id);
+    const oct_policy_row *row = &u->first.node[id].row;
+    return !row->asked && row->scheme != OCT_SCHEME_FLOAT && !oct_kept_float(&u->j->constraints, id) &&
+           numbers_of(u->j, id);
 }
 
 static oct_status join_unit(oct_size_units *u, int id, const oct_tensor *t, oct_err *err)
@@ -100,12 +101,12 @@ static void join_tied(oct_size_units *u)
 
 /* ---- decisions ---- */
 
-void oct_size_restore(oct_size_units *u)
+oct_status oct_size_restore(oct_size_units *u, oct_err *err)
 {
-    memcpy(u->j->node, u->node, u->j->n_nodes * sizeof *u->node);
-    memcpy(u->j->value, u->value, u->j->n_values * sizeof *u->value);
+    OCT_TRY(oct_decisions_restore(u->j, &u->first, err));
     u->c->decided = true;
     oct_conversion_edited(u->c);
+    return OCT_OK;
 }
 
 static const char *rule_of(const oct_size_form *f)
@@ -120,19 +121,32 @@ static const char *rule_of(const oct_size_form *f)
     }
 }
 
+static oct_status give_form(oct_size_units *u, int id, const oct_size_form *f, const char *why, oct_err *err)
+{
+    return oct_constrain(&u->j->constraints,
+                         &(oct_constraint){ .kind = OCT_CONSTRAINT_FORM,
+                                            .from = OCT_FROM_SIZE,
+                                            .node = id,
+                                            .why = why,
+                                            .scheme = f->scheme,
+                                            .weights = f->weights,
+                                            .block = f->block },
+                         err);
+}
+
 /* Products of two activations have no weights. On integers they would lose accuracy and save no bytes, so they become
  * float. */
-static void free_products(oct_size_units *u)
+static oct_status free_products(oct_size_units *u, oct_err *err)
 {
+    static const oct_size_form real = { "float", OCT_SCHEME_FLOAT, 0, 0 };
+
     for (size_t i = 0; i < u->j->n_layer; i++) {
         const int id = u->j->layer[i];
         const oct_op *op = oct_op_of(u->j->g, id);
-        qnode *q = &u->j->node[id];
-        if (!op || op->quant != OCT_QUANT_WEIGHTED || oct_layer_weights(u->j->g, id) || q->row.asked)
-            continue;
-        q->row.scheme = OCT_SCHEME_FLOAT;
-        q->row.rule = "it has no weights, which the size that was asked for is about";
+        if (op && op->quant == OCT_QUANT_WEIGHTED && !oct_layer_weights(u->j->g, id) && !u->j->node[id].row.asked)
+            OCT_TRY(give_form(u, id, &real, "it has no weights, which the size that was asked for is about", err));
     }
+    return OCT_OK;
 }
 
 /* A table of its own is the same in every form, and is kept. Everything else about it is decided anew. */
@@ -156,38 +170,35 @@ static oct_status set_form(oct_size_units *u, const oct_size_unit *x, int form, 
         q->bias = NULL;
         if (f->scheme == OCT_SCHEME_AUTO)
             continue;
-        q->row.scheme = f->scheme;
-        q->row.rule = rule_of(f);
-        if (f->scheme == OCT_SCHEME_WEIGHT_ONLY) {
-            q->row.weights = f->weights;
-            q->row.block = f->block;
-        }
+        OCT_TRY(give_form(u, x->node[k], f, rule_of(f), err));
     }
     return OCT_OK;
 }
 
 /* Sets the form of the nodes between layers. */
-static void set_others(oct_size_units *u)
+static oct_status set_others(oct_size_units *u, oct_err *err)
 {
+    const bool half = u->others == OCT_SIZE_OTHERS_HALF;
+    const oct_size_form *f = &oct_size_forms[half ? HALF : FLOAT];
+    const char *why = half ? rule_of(f) : "what is between layers loses less so";
+
     for (size_t i = 0; i < u->j->n_layer && u->others != OCT_SIZE_OTHERS_POLICY; i++) {
         const int id = u->j->layer[i];
-        qnode *q = &u->j->node[id];
-        if (unit_of(u, id) || q->row.asked || u->node[id].row.scheme == OCT_SCHEME_FLOAT)
-            continue;
-        q->row.scheme = u->others == OCT_SIZE_OTHERS_HALF ? OCT_SCHEME_FP16 : OCT_SCHEME_FLOAT;
-        q->row.rule =
-            u->others == OCT_SIZE_OTHERS_HALF ? rule_of(&oct_size_forms[HALF]) : "what is between layers loses less so";
+        const oct_policy_row *row = &u->first.node[id].row;
+        if (!unit_of(u, id) && !row->asked && row->scheme != OCT_SCHEME_FLOAT)
+            OCT_TRY(give_form(u, id, f, why, err));
     }
+    return OCT_OK;
 }
 
 oct_status oct_size_apply(oct_size_units *u, oct_err *err)
 {
-    oct_size_restore(u);
-    free_products(u);
+    OCT_TRY(oct_size_restore(u, err));
+    OCT_TRY(free_products(u, err));
     for (size_t i = 0; i < u->n; i++)
         if (!u->unit[i].aside)
             OCT_TRY(set_form(u, &u->unit[i], u->unit[i].at, err));
-    set_others(u);
+    OCT_TRY(set_others(u, err));
     oct_conversion_changed(u->c);
     return oct_conversion_settle(u->c, err);
 }
@@ -358,7 +369,7 @@ static void expect(const oct_size_units *u, oct_size_unit *x)
 {
     const double told = gain_of(x, x->option[PROBE].there ? PROBE : POLICY), gain = told > 0 ? told : 1;
     const bool known = told > 0;
-    const oct_scheme scheme = u->node[x->first].scheme;
+    const oct_scheme scheme = u->first.node[x->first].scheme;
     for (int f = 0; f < OCT_SIZE_FORMS; f++) {
         oct_size_option *o = &x->option[f];
         if (f != PROBE && (f != POLICY || !x->told))
@@ -389,10 +400,10 @@ static oct_status try_form(oct_size_units *u, int form, oct_err *err)
         s = oct_conversion_size(u->c, &u->file[form], err);
     if (s == OCT_OK && (form == PROBE || form == POLICY) && can_measure(u->c))
         s = measure(u, form, err);
-    oct_size_restore(u);
+    const oct_status restored = oct_size_restore(u, s == OCT_OK ? err : NULL);
     oct_arena_destroy(j->lasting);
     j->lasting = lasting;
-    return s;
+    return s == OCT_OK ? restored : s;
 }
 
 /* Among the forms that quantize, the one with the smallest file. */
@@ -436,10 +447,9 @@ oct_status oct_size_list(oct_conversion *c, oct_arena *a, oct_size_units *u, oct
     *u = (oct_size_units){ .c = c, .j = j, .a = a };
     OCT_TRY(oct_conversion_settle(c, err));
     u->unit = oct_arena_calloc(a, j->n_layer + 1, sizeof *u->unit);
-    u->node = oct_arena_memdup(a, j->node, (j->n_nodes + 1) * sizeof *j->node);
-    u->value = oct_arena_memdup(a, j->value, (j->n_values + 1) * sizeof *j->value);
-    if (!u->unit || !u->node || !u->value)
+    if (!u->unit)
         return oct_nomem(err);
+    OCT_TRY(oct_decisions_keep(j, a, &u->first, err));
     for (size_t i = 0; i < j->n_layer; i++)
         if (is_free(u, j->layer[i]))
             OCT_TRY(join_unit(u, j->layer[i], numbers_of(j, j->layer[i]), err));

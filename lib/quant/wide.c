@@ -1,6 +1,5 @@
 /* 16-bit activations instead of 8 bits on integers: for layers that lose too much in 8 bits, if the target runs 16 bits
- * no slower than floats, and for layers for which its costs suggest it. A widened node has a changed row, as long as
- * there is a reason. */
+ * no slower than floats, and for layers for which its costs suggest it. */
 #include "quant/layer_costs_int.h"
 
 #include "observers/observer.h"
@@ -13,7 +12,7 @@ oct_dtype oct_wide_type(const oct_qjob *j, int id)
 {
     const qnode *q = &j->node[id];
     const oct_target *t = j->opts.target;
-    const oct_dtype asked = q->widened ? q->ruled.activations : q->row.activations;
+    const oct_dtype asked = q->policy.activations;
     const oct_dtype first = asked == OCT_S8 ? OCT_S16 : OCT_U16, other = asked == OCT_S8 ? OCT_U16 : OCT_S16;
     if (j->opts.activations || oct_dtype_bits(asked) != 8 ||
         (oct_target_onnx_alone(t) && oct_graph_opset(j->g, "") < 21))
@@ -36,17 +35,13 @@ oct_status oct_fit_widths(oct_qjob *j, oct_err *err)
     OCT_TRY(oct_observer_parse(ROOM, &room, err));
     for (size_t id = 0; id < j->n_nodes; id++) {
         qnode *q = &j->node[id];
-        const bool wide = q->wide || q->wide_by_cost;
-        const oct_dtype type = wide && !q->widened ? oct_wide_type(j, (int)id) : OCT_UNDEFINED;
-        if (type) {
-            q->ruled = q->row;
-            q->row.activations = type;
-            q->row.observer = q->row.observer.observer ? q->row.observer : room;
-            q->widened = true;
-        } else if (!wide && q->widened) {
-            q->row = q->ruled;
-            q->widened = false;
-        }
+        const oct_constraint *cost = oct_constraint_on(&j->constraints, (int)id, OCT_CONSTRAINT_COST);
+        const bool wide = oct_constraint_on(&j->constraints, (int)id, OCT_CONSTRAINT_WIDE) || (cost && cost->wide);
+        const oct_dtype type = wide ? oct_wide_type(j, (int)id) : OCT_UNDEFINED;
+        if (!(q->widened = type != OCT_UNDEFINED))
+            continue;
+        q->row.activations = type;
+        q->row.observer = q->row.observer.observer ? q->row.observer : room;
     }
     return OCT_OK;
 }
@@ -55,7 +50,8 @@ void oct_tell_widths(oct_qjob *j)
 {
     for (size_t id = 0; id < j->n_nodes; id++) {
         qnode *q = &j->node[id];
+        const oct_constraint *wide = oct_constraint_on(&j->constraints, (int)id, OCT_CONSTRAINT_WIDE);
         if (q->widened && (oct_is_static(j, (int)id) || q->rounds))
-            q->why = q->wide ? q->wide : by_cost;
+            q->why = wide ? wide->why : by_cost;
     }
 }

@@ -246,7 +246,7 @@ static void clamps_stay_with_layers(void **state)
         work k = decide(g, rounds, late ? NULL : "name:first float\n", false);
         const int first = g->value[oct_graph_find(g, "a")].producer, clamp = g->value[oct_graph_find(g, "r")].producer;
         if (late) {
-            k.job->node[first].barred = "it loses too much";
+            GOOD(oct_keep_float(&k.job->constraints, first, OCT_FROM_GOALS, "it loses too much", err));
             GOOD(oct_qjob_decide(k.job, k.calib, err));
             assert_string_equal(k.job->node[first].why, "it loses too much");
         }
@@ -270,9 +270,10 @@ static void float_layers_keep_reasons(void **state)
     const int first = g->value[oct_graph_find(g, "a")].producer, softmax = g->value[oct_graph_find(g, "r")].producer;
     oct_calib *none = oct_calib_create();
     assert_non_null(none);
-    k.job->node[first].barred = "it loses too much";
+    GOOD(oct_keep_float(&k.job->constraints, first, OCT_FROM_GOALS, "it loses too much", err));
     GOOD(oct_qjob_decide(k.job, none, err));
-    assert_string_equal(k.job->node[softmax].barred, "a tensor has no statistics in the calibration table");
+    assert_string_equal(oct_kept_float(&k.job->constraints, softmax),
+                        "a tensor has no statistics in the calibration table");
     assert_string_equal(k.job->node[first].why, "it loses too much");
     oct_calib_destroy(none);
     stop(&k, g);
