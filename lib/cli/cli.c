@@ -9,12 +9,6 @@
 #include <poll.h>
 #include <string.h>
 
-bool oct_cli_given(const oct_cli *cli, const char *name)
-{
-    const oct_cli_live *l = oct_cli_find(cli, name, strlen(name));
-    return l && l->times > 0;
-}
-
 /* What is printed after the progress line is gone. */
 static void say(oct_cli *cli, const char *fmt, ...) OCT_PRINTF(2, 3);
 static void say(oct_cli *cli, const char *fmt, ...)

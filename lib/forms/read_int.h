@@ -60,6 +60,9 @@ oct_status forms_take_output(forms_reader *r, int node, int slot, const oct_quan
 /* A name without the suffix that writing adds; `absent` if it has none. */
 oct_status forms_stem(forms_reader *r, const char *name, const char *suffix, const char *absent, const char **stem,
                       oct_err *err);
+/* Quantized values that are no longer needed become the value that carries their quantization. When it is written
+ * again, it gets their name and their place. */
+oct_status forms_settle(forms_reader *r, int qvals, oct_err *err);
 /* Makes value v carry the quantization. */
 oct_status forms_add_annotated(forms_reader *r, int qvals, int v, oct_err *err);
 

@@ -50,22 +50,6 @@ bool oct_op_shares_scales(const oct_graph *g)
     return false;
 }
 
-void oct_operand_strides(const oct_operand *t, int64_t s[OCT_MAX_RANK])
-{
-    int64_t step = 1;
-    bool last = t->layout == OCT_LAYOUT_CHANNELS_LAST && t->rank >= 3;
-    if (last) {
-        s[1] = 1;
-        step = t->pitch ? t->pitch : t->dims[1];
-    }
-    for (int i = t->rank - 1; i >= 0; i--) {
-        if (last && i == 1)
-            continue;
-        s[i] = step;
-        step *= t->dims[i];
-    }
-}
-
 bool oct_op_clamp(const oct_graph *g, int node, float *lo, float *hi)
 {
     const oct_op *op = oct_op_of(g, node);

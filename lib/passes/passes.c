@@ -31,12 +31,6 @@ const oct_pass *const *oct_pass_all(size_t *n)
     return all;
 }
 
-void oct_pass_note(const oct_pass_log *log, const oct_pass *p, const char *what, const char *node)
-{
-    if (log && log->change)
-        log->change(log->arg, p->name, what, node);
-}
-
 static oct_status check_names(const char *const *names, size_t n, oct_err *err)
 {
     for (size_t i = 0; i < n; i++) {

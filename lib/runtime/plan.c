@@ -8,98 +8,6 @@
 
 #include <string.h>
 
-/* ---- pieces ---- */
-
-oct_status rt_new_buffer(oct_plan *p, size_t bytes, int *buffer, oct_err *err)
-{
-    if (!OCT_GROW(p->arena, p->buffer, p->n_buffer, p->cap_buffer))
-        return oct_nomem(err);
-    p->buffer[p->n_buffer] = (rt_buffer){ .bytes = bytes, .first = -1, .last = -1, .alias = -1, .input = -1 };
-    *buffer = (int)p->n_buffer++;
-    return OCT_OK;
-}
-
-rt_operand *rt_new_operand(oct_plan *p, const oct_operand *like, int buffer)
-{
-    rt_operand *o = oct_arena_alloc(p->arena, sizeof *o);
-    if (!o)
-        return NULL;
-    *o = (rt_operand){ *like, buffer, p->operand };
-    return p->operand = o;
-}
-
-rt_step *rt_new_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in, int n_out)
-{
-    rt_step *st = oct_arena_alloc(p->arena, sizeof *st);
-    oct_operand **in = oct_arena_calloc(p->arena, (size_t)(n_in + n_out) + 1, sizeof *in);
-    const char **tap = oct_arena_calloc(p->arena, (size_t)n_out + 1, sizeof *tap);
-    if (!st || !in || !tap)
-        return NULL;
-    *st =
-        (rt_step){ .s = { .op = op, .node = n, .in = in, .out = in + n_in, .n_in = n_in, .n_out = n_out }, .tap = tap };
-    if (op) {
-        st->scheme = op->scheme;
-        st->s.opset = oct_node_opset(p->g, n);
-    }
-    return st;
-}
-
-oct_status rt_add_step(oct_plan *p, rt_step *st, oct_err *err)
-{
-    if (!OCT_GROW(p->arena, p->step, p->n_step, p->cap_step))
-        return oct_nomem(err);
-    p->step[p->n_step++] = st;
-    return OCT_OK;
-}
-
-bool rt_is_tapped(const oct_plan *p, const char *name)
-{
-    for (size_t i = 0; i < p->opts.n_taps; i++)
-        if (strcmp(p->opts.taps[i], name) == 0)
-            return true;
-    return false;
-}
-
-int rt_root(const oct_plan *p, int b)
-{
-    while (p->buffer[b].alias >= 0)
-        b = p->buffer[b].alias;
-    return b;
-}
-
-size_t rt_offset(const oct_plan *p, int b)
-{
-    size_t at = 0;
-    for (; p->buffer[b].alias >= 0; b = p->buffer[b].alias)
-        at += p->buffer[b].at;
-    return at;
-}
-
-oct_status rt_check_known(const oct_graph *g, int node, oct_err *err)
-{
-    const oct_node *n = &g->node[node];
-    if (oct_op_of(g, node))
-        return OCT_OK;
-    return oct_fail(err, OCT_EUNSUPPORTED, "operator %s%s%s of opset %lld is unknown", n->domain,
-                    n->domain[0] ? "." : "", n->op, (long long)oct_node_opset(g, n));
-}
-
-oct_status rt_check_value(const oct_value *v, oct_err *err)
-{
-    if (v->producer >= 0 || v->is_input || oct_value_has_data(v))
-        return OCT_OK;
-    return oct_fail(err, OCT_EUNSUPPORTED, "value '%s' has no numbers here (a sparse or foreign constant)", v->name);
-}
-
-oct_status rt_borrow_input(const oct_value *v, const void *data, oct_datum **x, oct_err *err)
-{
-    int64_t dims[OCT_MAX_RANK];
-    *x = NULL;
-    if (v->dtype == OCT_UNDEFINED || !oct_shape_known(&v->shape, dims))
-        return OCT_OK;
-    return oct_datum_borrow(v->dtype, v->shape.rank, dims, data, x, err);
-}
-
 /* ---- making ---- */
 
 /* Whether what is given for an input is what the graph wants. */
@@ -139,25 +47,6 @@ static oct_status set_inputs(oct_graph *g, const oct_plan_input *in, oct_err *er
             v->shape.d[k] = (oct_dim){ -1, NULL };
     }
     return OCT_OK;
-}
-
-/* The value that a tap asks for; -1: none. */
-static int tapped(const oct_plan *p, size_t tap)
-{
-    const int at = p->tap_at ? p->tap_at[tap] : -1;
-    return at >= 0 ? at : oct_graph_find(p->g, p->opts.taps[tap]);
-}
-
-void rt_show_taps(const oct_plan *p, oct_graph *g, bool on)
-{
-    for (size_t i = 0; i < p->opts.n_taps; i++) {
-        const int at = tapped(p, i);
-        oct_value *v = at >= 0 ? &g->value[at] : NULL;
-        if (v)
-            v->is_output = on && v->dtype != OCT_S64 && v->dtype != OCT_S32;
-    }
-    for (size_t k = 0; k < g->n_output; k++)
-        g->value[g->output[k]].is_output = true;
 }
 
 /* Says how much is wanted, and which node makes the largest part of it. */
