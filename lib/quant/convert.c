@@ -10,40 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-void oct_conversion_say(oct_conversion *c, int level, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    const char *text = oct_arena_vprintf(c->arena, fmt, ap);
-    va_end(ap);
-    if (text && c->o.listener.note)
-        c->o.listener.note(c->o.listener.arg, level, text);
-    if (level != OCT_NOTE_WARNING)
-        return;
-    c->out_of_memory |= !text || !OCT_GROW(c->arena, c->warnings, c->n_warnings, c->cap_warnings);
-    if (!c->out_of_memory)
-        c->warnings[c->n_warnings++] = text;
-}
-
-static void log_change(void *arg, const char *pass, const char *what, const char *node)
-{
-    oct_conversion *c = arg;
-    if (!OCT_GROW(c->arena, c->changes, c->n_changes, c->cap_changes)) {
-        c->out_of_memory = true;
-        return;
-    }
-    oct_change *x = &c->changes[c->n_changes++];
-    x->pass = oct_arena_strdup(c->arena, pass);
-    x->what = oct_arena_strdup(c->arena, what);
-    x->node = oct_arena_strdup(c->arena, node ? node : "");
-    c->out_of_memory |= !x->pass || !x->what || !x->node;
-}
-
-/* ---- policy and model ---- */
+static oct_status run_step(oct_conversion *c, oct_method_step step, oct_err *err);
 
 oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct_err *err)
 {
-    *c = (oct_conversion){ .o = *o, .sqnr = NAN, .began = oct_now() };
+    *c = (oct_conversion){ .o = *o, .sqnr = NAN, .began = oct_now(), .run_step = run_step };
+    c->known = oct_method_all(&c->n_known);
     if (!(c->arena = oct_arena_create()))
         return oct_nomem(err);
     OCT_TRY(oct_policy_create(o->policy, &c->policy, err));
@@ -84,52 +56,6 @@ void oct_conversion_close(oct_conversion *c)
     *c = (oct_conversion){ 0 };
 }
 
-/* A float model is expected. In a quantized model little remains to be done. */
-static void warn_quantized(oct_conversion *c)
-{
-    const oct_graph *g = c->m->graph;
-    size_t n = 0;
-    for (size_t i = 0; i < g->n_order; i++) {
-        const char *op = g->node[g->order[i]].op;
-        n += strcmp(op, "DequantizeLinear") == 0 || strncmp(op, "QLinear", 7) == 0 ||
-             strcmp(op, "MatMulInteger") == 0 || strcmp(op, "MatMulNBits") == 0 ||
-             strncmp(op, "DynamicQuantize", 15) == 0;
-    }
-    c->was_quantized = n > 0;
-    if (n)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "%s is quantized already (%zu nodes); what is quantized stays as it is",
-                           c->o.name, n);
-}
-
-void oct_conversion_take(oct_conversion *c, oct_model *m)
-{
-    c->m = m;
-    c->size_before = oct_model_bytes(m);
-    c->recorded = oct_model_meta(m, OCT_RECORD_KEY) != NULL;
-    warn_quantized(c);
-}
-
-static void forget(void *arg, const void *bytes, size_t n)
-{
-    oct_model_forget(arg, bytes, n);
-}
-
-oct_qjob_opts oct_conversion_job_opts(const oct_conversion *c)
-{
-    size_t n;
-    const oct_method *const *all = oct_method_all(&n);
-    oct_qjob_opts o = c->o.job;
-    o.policy = c->policy;
-    o.calib = c->calib;
-    o.forget = forget;
-    o.forget_arg = c->m;
-    for (size_t i = 0; i < n; i++)
-        if (c->o.methods.on[i] && all[i]->prepare)
-            all[i]->prepare(&o);
-    o.rounds_later &= c->src != NULL;
-    return o;
-}
-
 static void absent(void *arg, const char *place, const char *op)
 {
     oct_conversion_say(arg, 1, "%s: the model has no %s", place, op);
@@ -138,26 +64,6 @@ static void absent(void *arg, const char *place, const char *op)
 static void absent_value(void *arg, const char *place, const char *pattern)
 {
     oct_conversion_say(arg, OCT_NOTE_WARNING, "%s: no value is named '%s'", place, pattern);
-}
-
-oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err)
-{
-    oct_qjob_opts o = oct_conversion_job_opts(c);
-    c->log = (oct_pass_log){ .change = log_change, .arg = c };
-    o.log = &c->log;
-    o.have_data = c->src || c->calib;
-    oct_conversion_end_sim(c);
-    oct_qjob_destroy(c->job);
-    oct_arena_destroy(c->lasting);
-    c->job = NULL;
-    if (!(c->lasting = o.lasting = oct_arena_create()))
-        return oct_nomem(err);
-    oct_conversion_changed(c);
-    OCT_TRY(oct_policy_note(c->policy, c->m->graph, err));
-    OCT_TRY(oct_qjob_create(c->m->graph, &o, &c->job, err));
-    c->o.job.source = oct_qjob_source(c->job);
-    oct_model_forget_all(c->m); /* what passes read, too */
-    return c->out_of_memory ? oct_nomem(err) : OCT_OK;
 }
 
 /* Reports the requirements of the target, and how well it is known. */
@@ -246,7 +152,8 @@ static const char *lacks(const oct_conversion *c, const oct_method *m)
 /* Called before any work: a requested method must not lack data. */
 static oct_status list_methods(oct_conversion *c, oct_err *err)
 {
-    const oct_method *const *all = oct_method_all(&c->n_methods);
+    const oct_method *const *all = c->known;
+    c->n_methods = c->n_known;
     c->methods = oct_arena_calloc(c->arena, c->n_methods, sizeof *c->methods);
     if (!c->methods)
         return oct_nomem(err);
@@ -283,7 +190,7 @@ static oct_status refuse_blocks(const oct_method *m, oct_err *err)
     return OCT_EUSAGE;
 }
 
-oct_status oct_conversion_run_step(oct_conversion *c, oct_method_step step, oct_err *err)
+static oct_status run_step(oct_conversion *c, oct_method_step step, oct_err *err)
 {
     for (size_t i = 0; i < c->n_methods; i++) {
         oct_method_result *r = &c->methods[i];
@@ -313,14 +220,6 @@ static void say_unmeasured(oct_conversion *c)
     const char *why = oct_no_measuring(c);
     if (why && why != oct_no_ranges && oct_methods_any_needing(&c->o.methods, OCT_NEEDS_SAMPLES))
         oct_conversion_say(c, 0, "%s: ranges by hist-mse, biases corrected from the statistics", why);
-}
-
-oct_status oct_conversion_settle(oct_conversion *c, oct_err *err)
-{
-    if (!c->decided)
-        OCT_TRY(oct_qjob_decide(c->job, c->calib, err));
-    c->decided = true;
-    return OCT_OK;
 }
 
 /* Generated samples take the place of the training data. */
@@ -366,7 +265,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
         OCT_TRY(oct_conversion_check_metrics(c, err));
     } else if (c->calib && !oct_qjob_has_qparams(c->job))
         oct_statistics_warn(c);
-    OCT_TRY(oct_conversion_run_step(c, OCT_STEP_GRAPH, err));
+    OCT_TRY(run_step(c, OCT_STEP_GRAPH, err));
     oct_policy_check_values(c->policy, absent_value, c); /* methods may have made some of them */
     if (c->src && !c->gathered) {                        /* there is something to gather */
         OCT_TRY(match_training(c, err));
@@ -379,16 +278,16 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     if (c->src)
         say_unmeasured(c);
     for (int step = OCT_STEP_RANGES; step <= OCT_STEP_CHOICE; step++)
-        OCT_TRY(oct_conversion_run_step(c, (oct_method_step)step, err));
+        OCT_TRY(run_step(c, (oct_method_step)step, err));
     OCT_TRY(oct_size_choose(c, err));
     OCT_TRY(oct_goal_prepare(c, err));
     for (int step = OCT_STEP_CHOICE + 1; step <= OCT_STEP_ROUNDING; step++)
-        OCT_TRY(oct_conversion_run_step(c, (oct_method_step)step, err));
+        OCT_TRY(run_step(c, (oct_method_step)step, err));
     if (c->o.rounding_share)
         return end_of_share(c, err);
     OCT_TRY(oct_round_parts_end(c->round_parts, err));
     for (int step = OCT_STEP_ROUNDING + 1; step < OCT_STEP_COUNT; step++)
-        OCT_TRY(oct_conversion_run_step(c, (oct_method_step)step, err));
+        OCT_TRY(run_step(c, (oct_method_step)step, err));
     OCT_TRY(oct_conversion_settle(c, err));
     OCT_TRY(oct_half_try(c, err));
     OCT_TRY(oct_fold_try(c, err));

@@ -322,11 +322,16 @@ typedef struct oct_conversion {
         *sim; /* the simulation that methods share while they run; NULL: no method has asked for it yet */
     oct_layer *layers;
     size_t n_layers;
-    oct_arena *lasting;         /* memory of the job's decisions */
-    oct_arena *equalized;       /* memory of constants that were scaled; or NULL */
-    oct_buf scaled;             /* for the metadata: which values had their channels multiplied by a method, and by what
-                                   (eval/scaled.h) */
-    oct_method_result *methods; /* [n_methods], in the order of the table */
+    oct_arena *lasting;   /* memory of the job's decisions */
+    oct_arena *equalized; /* memory of constants that were scaled; or NULL */
+    oct_buf scaled;       /* for the metadata: which values had their channels multiplied by a method, and by what
+                             (eval/scaled.h) */
+    const oct_method *const *known; /* [n_known]: the table of methods (methods.inc) */
+    size_t n_known;
+    /* convert.c: runs the methods of one step; for methods that change what an earlier one has chosen from */
+    oct_status (*run_step)(struct oct_conversion *c, oct_method_step step, oct_err *err);
+    void (*end_sim)(struct oct_conversion *c); /* simulate.c: ends sim; NULL: there is none */
+    oct_method_result *methods;                /* [n_methods], in the order of the table */
     size_t n_methods;
     const struct oct_sensitivity *sensitivity; /* the sensitivities of values, if a method has measured them; or NULL */
     oct_causes causes;                         /* n is 0 if nothing was measured */

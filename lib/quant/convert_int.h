@@ -5,15 +5,21 @@
 #include "quant/calibrate.h"
 #include "quant/convert.h"
 
-/* convert.c */
+/* conversion.c */
 /* Sends one line to the listener; level as in oct_convert_listener. Warnings are also kept in the record. */
 void oct_conversion_say(oct_conversion *c, int level, const char *fmt, ...) OCT_PRINTF(3, 4);
 /* Decides the job anew if its settings have changed. Call it before using decisions. */
 oct_status oct_conversion_settle(oct_conversion *c, oct_err *err);
 /* Opens the job: at the beginning, and again after a method of step `graph` has changed the graph. */
 oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err);
-/* Runs the methods of one step. */
-oct_status oct_conversion_run_step(oct_conversion *c, oct_method_step step, oct_err *err);
+/* Whether a method of a step is switched on. */
+static inline bool oct_conversion_may_run(const oct_conversion *c, oct_method_step step)
+{
+    bool any = false;
+    for (size_t i = 0; i < c->n_known; i++)
+        any |= c->o.methods.on[i] && c->known[i]->step == step;
+    return any;
+}
 /* Call it after changing settings of the job: the job must then be decided anew. */
 static inline void oct_conversion_changed(oct_conversion *c)
 {

@@ -128,11 +128,3 @@ bool oct_methods_any_needing(const oct_method_set *s, oct_method_needs needs)
         any |= s->on[i] && all[i]->needs == needs;
     return any;
 }
-
-bool oct_methods_any_in(const oct_method_set *s, oct_method_step step)
-{
-    bool any = false;
-    for (size_t i = 0; i < OCT_COUNT(all); i++)
-        any |= s->on[i] && all[i]->step == step;
-    return any;
-}

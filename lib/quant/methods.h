@@ -83,7 +83,5 @@ void oct_methods_drop_needing(oct_method_set *s, oct_method_needs needs);
 void oct_methods_drop_step(oct_method_set *s, oct_method_step step);
 /* Whether a method that is on has this need. */
 bool oct_methods_any_needing(const oct_method_set *s, oct_method_needs needs);
-/* Whether a method that is on belongs to this step. */
-bool oct_methods_any_in(const oct_method_set *s, oct_method_step step);
 
 #endif

@@ -330,6 +330,7 @@ void oct_conversion_end_sim(oct_conversion *c)
     pthread_mutex_destroy(&s->lock);
     oct_free(s);
     c->sim = NULL;
+    c->end_sim = NULL;
 }
 
 static oct_status need_core(oct_conversion *c, oct_err *err)
@@ -339,6 +340,7 @@ static oct_status need_core(oct_conversion *c, oct_err *err)
     if (!(c->sim = oct_calloc(1, sizeof *c->sim)))
         return oct_nomem(err);
     c->sim->c = c;
+    c->end_sim = oct_conversion_end_sim;
     pthread_mutex_init(&c->sim->lock, NULL);
     const oct_status s = open_core(c->sim, err);
     if (s != OCT_OK)

@@ -122,7 +122,7 @@ static oct_status complete_half(const oct_conversion *c, oct_calib *half, oct_er
 static bool wants_halves(const oct_conversion *c)
 {
     const int64_t n = oct_source_count(c->src);
-    return oct_methods_any_in(&c->o.methods, OCT_STEP_RANGES) && !oct_no_measuring(c) && !c->o.whole && n > 1;
+    return oct_conversion_may_run(c, OCT_STEP_RANGES) && !oct_no_measuring(c) && !c->o.whole && n > 1;
 }
 
 static oct_status gather_halves(oct_conversion *c, oct_calibrate_opts *o, oct_err *err)
