@@ -58,8 +58,8 @@ oct_status oct_constraints_set(oct_constraints *l, const oct_constraint *v, size
 
 oct_status oct_keep_float(oct_constraints *l, int node, oct_constraint_from from, const char *why, oct_err *err)
 {
-    return oct_constrain(
-        l, &(oct_constraint){ .kind = OCT_CONSTRAINT_FLOAT, .from = from, .node = node, .why = why }, err);
+    return oct_constrain(l, &(oct_constraint){ .kind = OCT_CONSTRAINT_FLOAT, .from = from, .node = node, .why = why },
+                         err);
 }
 
 void oct_constraints_drop(oct_constraints *l, oct_constraint_kind kind, oct_constraint_from from, int node)

@@ -1,8 +1,8 @@
 /* lib/quant/constraints.h -- what restricts the placement of a job beyond its policy and its target.
  *
- * Placement (place.c) is a function of the graph, the policy, the target and this list. Methods, goals, sizes, costs and
- * the checks of a decision add to the list; none of them writes a scheme into a node. A list belongs to one job; the
- * jobs of subgraphs have their own. */
+ * Placement (place.c) is a function of the graph, the policy, the target and this list. Methods, goals, sizes, costs
+ * and the checks of a decision add to the list; none of them writes a scheme into a node. A list belongs to one job;
+ * the jobs of subgraphs have their own. */
 #ifndef OCT_QUANT_CONSTRAINTS_H
 #define OCT_QUANT_CONSTRAINTS_H
 
@@ -46,7 +46,7 @@ typedef struct oct_constraint {
     bool wide;
     oct_weight_type weights;
     int block; /* 0: weights and block are the policy's */
-    int next; /* the one before it that concerns the same node, or -1; set by oct_constrain */
+    int next;  /* the one before it that concerns the same node, or -1; set by oct_constrain */
 } oct_constraint;
 
 typedef struct oct_constraints {
@@ -70,8 +70,8 @@ oct_status oct_keep_float(oct_constraints *l, int node, oct_constraint_from from
 /* Removes those of a kind that come from one source, at one node or (-1) at all. */
 void oct_constraints_drop(oct_constraints *l, oct_constraint_kind kind, oct_constraint_from from, int node);
 
-/* The constraint of this kind at a node, or NULL; of kinds that have slots, any. Nodes added after the job was made have
- * none. */
+/* The constraint of this kind at a node, or NULL; of kinds that have slots, any. Nodes added after the job was made
+ * have none. */
 const oct_constraint *oct_constraint_on(const oct_constraints *l, int node, oct_constraint_kind kind);
 /* Whether there is one for this slot. */
 bool oct_slot_constrained(const oct_constraints *l, int node, oct_constraint_kind kind, int slot);

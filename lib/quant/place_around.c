@@ -4,13 +4,6 @@
 
 #include "forms/forms_write.h"
 
-bool oct_reads_quantized(const oct_qjob *j, int node, int slot)
-{
-    if (node < 0 || node >= (int)j->n_nodes || slot < 0)
-        return false;
-    return oct_is_static(j, node) ? slot < oct_data_inputs(j, node) : slot < 32 && j->node[node].rounds >> slot & 1;
-}
-
 /* Whether a node clamps what a layer on real numbers makes for it alone. It stays with that layer: a quantizer in
  * between would lose and gain nothing, and the value has no statistics where the clamp was removed when samples were
  * measured. */
@@ -20,20 +13,6 @@ static bool clamps_reals(const oct_qjob *j, int id)
     const oct_value *v = op && op->clamp ? &j->g->value[j->g->node[id].in[0]] : NULL;
     const oct_op *before = v && v->producer >= 0 && oct_value_used_once(v) ? oct_op_of(j->g, v->producer) : NULL;
     return before && before->quant == OCT_QUANT_WEIGHTED && !oct_makes_quantized(j, v->producer);
-}
-
-int oct_clamp_of(const oct_qjob *j, int id)
-{
-    const oct_node *n = &j->g->node[id];
-    const oct_value *v = n->n_out == 1 && n->out[0] >= 0 ? &j->g->value[n->out[0]] : NULL;
-    if (!v || !oct_is_static(j, id) || !oct_value_used_once(v) || v->uses[0].slot != 0 ||
-        !oct_target_takes_clamp(j->opts.target, n->op))
-        return -1;
-    const int clamp = v->uses[0].node;
-    float lo, hi;
-    return clamp < (int)j->n_nodes && j->node[clamp].scheme == OCT_SCHEME_FLOAT && oct_op_clamp(j->g, clamp, &lo, &hi)
-               ? clamp
-               : -1;
 }
 
 /* Whether a node is the clamp of a layer: what it reads is not rounded, and what it makes is that layer's result. */

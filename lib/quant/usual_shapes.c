@@ -91,3 +91,12 @@ oct_status oct_job_count_work(oct_qjob *j, oct_err *err)
     oct_graph_destroy(copy);
     return OCT_OK;
 }
+
+int64_t oct_graph_macs(const oct_graph *g)
+{
+    int64_t macs = 0;
+    for (size_t i = 0; i < g->n_order; i++)
+        if (oct_node_has_weights(g, g->order[i]) && __builtin_add_overflow(macs, oct_node_macs(g, g->order[i]), &macs))
+            return INT64_MAX;
+    return macs ? macs : 1;
+}
