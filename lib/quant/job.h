@@ -208,7 +208,7 @@ static inline bool oct_is_observed(const oct_qjob *j, int value)
 /* prepare_graph.c: makes a model's graph one that a job can decide: shapes, opset, float32, passes. *source: the widest
  * narrow float type that it had. */
 oct_status oct_job_prepare(oct_graph *g, const oct_qjob_opts *o, oct_dtype *source, oct_err *err);
-/* rows.c: reads what the policy asks of each node, and lists the nodes. */
+/* policy_rows.c: reads what the policy asks of each node, and lists the nodes. */
 oct_status oct_job_read_policy(oct_qjob *j, oct_err *err);
 /* job.c: opens a job of a prepared graph, with jobs of its subgraphs. */
 oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, const char *where, oct_qjob **job,
