@@ -59,6 +59,7 @@ void oct_conversion_take(oct_conversion *c, oct_model *m)
     c->size_before = oct_model_bytes(m);
     c->recorded = oct_model_meta(m, OCT_RECORD_KEY) != NULL;
     warn_quantized(c);
+    oct_conversion_show(c, "read", m->graph);
 }
 
 static void forget(void *arg, const void *bytes, size_t n)

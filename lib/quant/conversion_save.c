@@ -102,13 +102,27 @@ oct_status oct_conversion_size(oct_conversion *c, uint64_t *bytes, oct_err *err)
     return s;
 }
 
+/* Copies the graph, with what it was decided to be, for a listener that wants to see it. */
+static oct_status show_decided(const oct_conversion *c, oct_err *err)
+{
+    oct_graph *g;
+    if (!c->o.listener.graph)
+        return OCT_OK;
+    OCT_TRY(oct_quantized_copy(c->job, &g, err));
+    oct_conversion_show(c, "decided", g);
+    oct_graph_destroy(g);
+    return OCT_OK;
+}
+
 oct_status oct_conversion_make(oct_conversion *c, const char *output, const char *command, bool judged, oct_err *err)
 {
     oct_model *m = c->m;
+    OCT_TRY(show_decided(c, err));
     if (judged && c->src)
         OCT_TRY(oct_graph_clone(m->graph, &c->fl, err));
     OCT_TRY_WITHIN(oct_qjob_rewrite(c->job, err), err, "%s", c->o.name);
     OCT_TRY(oct_infer_shapes(m->graph, err));
+    oct_conversion_show(c, "written", m->graph);
     if (oct_graph_opset(m->graph, "") >= 21 && m->ir_version < 10)
         m->ir_version = 10; /* the first version with 4-bit types */
     OCT_TRY(set_meta(c, command, err));

@@ -126,6 +126,7 @@ static oct_status open_job(oct_conversion *c, oct_err *err)
             oct_target_name(c->o.job.target));
     OCT_TRY(oct_policy_note(c->policy, c->m->graph, err));
     c->n_prepared = c->m->graph->n_node;
+    oct_conversion_show(c, "prepared", c->m->graph);
     say_target(c);
     say_unmet(c);
     OCT_TRY(say_void(c, err));
@@ -266,6 +267,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     } else if (c->calib && !oct_qjob_has_qparams(c->job))
         oct_statistics_warn(c);
     OCT_TRY(run_step(c, OCT_STEP_GRAPH, err));
+    oct_conversion_show(c, "scaled", c->m->graph);
     oct_policy_check_values(c->policy, absent_value, c); /* methods may have made some of them */
     if (c->src && !c->gathered) {                        /* there is something to gather */
         OCT_TRY(match_training(c, err));

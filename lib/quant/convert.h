@@ -33,6 +33,10 @@ typedef struct oct_convert_listener {
         const char *text); /* one line; level 0 is for everybody, 1 for verbose output, OCT_NOTE_WARNING is a warning */
     void (*chosen)(void *arg, const oct_source *src); /* it is settled which samples are used */
     void (*taken)(void *arg, const oct_source *src);  /* a pass over them has ended */
+    /* the graph as it is behind a step: "read", "prepared" (shapes, opset, passes), "scaled" (methods of the graph),
+     * "decided" (values carry their quantization), "written"; of a nested graph nothing */
+    void (*graph)(void *graph_arg, const char *step, const oct_graph *g);
+    void *graph_arg;
     void *arg;
 } oct_convert_listener;
 enum { OCT_NOTE_WARNING = -1 };

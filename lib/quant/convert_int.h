@@ -8,6 +8,12 @@
 /* conversion.c */
 /* Sends one line to the listener; level as in oct_convert_listener. Warnings are also kept in the record. */
 void oct_conversion_say(oct_conversion *c, int level, const char *fmt, ...) OCT_PRINTF(3, 4);
+/* Shows the listener a graph. */
+static inline void oct_conversion_show(const oct_conversion *c, const char *step, const oct_graph *g)
+{
+    if (c->o.listener.graph)
+        c->o.listener.graph(c->o.listener.graph_arg, step, g);
+}
 /* Decides the job anew if its settings have changed. Call it before using decisions. */
 oct_status oct_conversion_settle(oct_conversion *c, oct_err *err);
 /* Opens the job: at the beginning, and again after a method of step `graph` has changed the graph. */

@@ -1,7 +1,7 @@
 /* The scheme of each node: float, static, dynamic, weight-only or stored, by policy, target, constraints and
- * what the graph allows. Products are chosen by the policy and the target. Other operators follow from them: an operator
- * runs on integers if its inputs are available as integers anyway, and its output is needed as integers. So no quantizer
- * is placed without a benefit. (16-bit floats: half.c.) */
+ * what the graph allows. Products are chosen by the policy and the target. Other operators follow from them: an
+ * operator runs on integers if its inputs are available as integers anyway, and its output is needed as integers. So no
+ * quantizer is placed without a benefit. (16-bit floats: half.c.) */
 #include "quant/place_int.h"
 
 #include "forms/qlinear.h"

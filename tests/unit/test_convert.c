@@ -91,7 +91,11 @@ static void set_up_for(work *w, const char *model, const char *target)
     w->o = (oct_convert_opts){ .name = w->name,
                                .job = { .target = w->target },
                                .methods = oct_methods_default(),
-                               .listener = { on_progress, on_note, on_chosen, on_taken, &w->heard } };
+                               .listener = { .progress = on_progress,
+                                             .note = on_note,
+                                             .chosen = on_chosen,
+                                             .taken = on_taken,
+                                             .arg = &w->heard } };
 }
 
 static void set_up(work *w, const char *model)

@@ -49,6 +49,18 @@ static const char *level_name(size_t i, const char **summary)
     return names[i];
 }
 
+static const char *graph_step_name(size_t i, const char **summary)
+{
+    static const char *const names[] = { "read", "prepared", "scaled", "decided", "written" }, *const summaries[] = {
+        "as the file has it", "with shapes, and fused by the passes", "with channels scaled by methods",
+        "with the quantization of its values", "as it is written"
+    };
+    if (i >= OCT_COUNT(names))
+        return NULL;
+    *summary = summaries[i];
+    return names[i];
+}
+
 static const char *layout_name(size_t i, const char **summary)
 {
     static const char *const names[] = { "keep", "nhwc" }, *const summaries[] = {
@@ -296,6 +308,10 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
             "file to write: the model, or with --shard the part; without it MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input"),
         FORMS(&a),
         OPT_FLAG(0, "dry-run", &a.dry_run, "print the decision for every node and why; write nothing"),
+        OPT_GROUP("Looking inside"),
+        OPT_ENUM(0, "print-graph", &a.print_graph, graph_step_name,
+                 "print the graph as it is behind a step of the conversion, and write nothing"),
+        OPT_FLAG(0, "dot", &a.dot, "print it for Graphviz"),
         OPT_OUT(0, "dump-policy", &a.dump_policy, "write the decisions as a policy table"),
         OPT_OUT(0, "html", &a.html,
                 "write a page for the browser: verdict, errors and ranges by layer, what stayed float and why"),
@@ -304,6 +320,14 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_ACTION(0, "list-targets", &a.list_targets, "print the built-in targets"),
         OPT_ACTION(0, "list-methods", &a.list_methods, "print the methods that win accuracy back"),
         RULES,
+        OPT_NEEDS("dot", "print-graph"),
+        OPT_CONFLICT("print-graph", "shard"),
+        OPT_CONFLICT("print-graph", "max-drop"),
+        OPT_CONFLICT("print-graph", "min-sqnr"),
+        OPT_CONFLICT("print-graph", "min-agreement"),
+        OPT_CONFLICT("print-graph", "strict"),
+        OPT_CONFLICT("print-graph", "html"),
+        OPT_CONFLICT("print-graph", "json"),
         OPT_NEEDS("max-drop", "data"),
         OPT_NEEDS("min-sqnr", "data"),
         OPT_NEEDS("min-agreement", "data"),
@@ -418,6 +442,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
     };
     tool_init(&cli, host);
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);
+    a.dry_run |= a.print_graph != NULL;
     if (s == OCT_OK && !cli.done)
         s = tool_start(&cli, &err);
     if (s == OCT_OK && !cli.done)

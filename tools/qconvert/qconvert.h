@@ -34,8 +34,9 @@ typedef struct convert_args {
     const char *html;
     int argc; /* the command line, for the page */
     char *const *argv;
-    bool dry_run, no_save; /* no_save: for lint and explain */
-    bool print_policy, list_passes, list_targets, list_methods, bias_correction, recover, keep_io_types;
+    bool dry_run, no_save;   /* no_save: for lint and explain */
+    const char *print_graph; /* a step, or NULL */
+    bool dot, print_policy, list_passes, list_targets, list_methods, bias_correction, recover, keep_io_types;
 } convert_args;
 
 /* The user's file that describes the target, or NULL: a built-in one. */

@@ -5,6 +5,7 @@
 
 #include "base/io.h"
 #include "base/spill.h"
+#include "graph/graph_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -273,6 +274,20 @@ static oct_status size_options(const session *s, oct_convert_opts *o, oct_err *e
     return oct_methods_switch(&o->methods, "mixed-precision", false, err);
 }
 
+static void print_graph(void *arg, const char *step, const oct_graph *g)
+{
+    const session *s = arg;
+    oct_buf b = OCT_BUF_INIT;
+    if (strcmp(step, s->a->print_graph) != 0)
+        return;
+    if (s->a->dot)
+        oct_graph_put_dot(g, &b);
+    else
+        oct_graph_put_text(g, &b);
+    fputs(oct_buf_str(&b), oct_cli_result(s->cli));
+    oct_buf_free(&b);
+}
+
 static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
 {
     const convert_args *a = s->a;
@@ -285,7 +300,13 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
                              .whole = a->data.skip_bad,
                              .sensitivity = a->sensitivity || a->sensitivity_file,
                              .sensitivity_file = a->sensitivity_file,
-                             .listener = { tool_say_progress, tool_say_note, say_chosen, say_taken, s->cli } };
+                             .listener = { .progress = tool_say_progress,
+                                           .note = tool_say_note,
+                                           .chosen = say_chosen,
+                                           .taken = say_taken,
+                                           .arg = s->cli } };
+    if (a->print_graph)
+        o->listener.graph = print_graph, o->listener.graph_arg = s;
     o->job = (oct_qjob_opts){ .target = s->target,
                               .disabled = a->disabled.v,
                               .n_disabled = a->disabled.n,

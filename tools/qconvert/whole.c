@@ -93,6 +93,8 @@ static oct_status make(session *s, oct_err *err)
 static oct_status convert(session *s, oct_err *err)
 {
     OCT_TRY(make(s, err));
+    if (s->a->print_graph)
+        return OCT_OK;
     if (s->cli->json)
         OCT_TRY(report_json(s, err));
     OCT_TRY(page_write(s, err));

@@ -1,0 +1,17 @@
+/* lib/graph/graph_text.h -- a graph as text: to read, and to compare by lines. */
+#ifndef OCT_GRAPH_GRAPH_TEXT_H
+#define OCT_GRAPH_GRAPH_TEXT_H
+
+#include "graph/graph.h"
+
+/* Appends a line for each input, node in order, and output. No line has a number of a node or value, so that lines stay
+ * the same where others are added. A value is written with its type and shape where it is made, and constants where they
+ * are read; quantized ones with the type of their integers and their scales. Graphs that nodes hold follow their node,
+ * indented. Names are cleaned (base/utf8.h). */
+void oct_graph_put_text(const oct_graph *g, oct_buf *b);
+/* Appends the graph in the language of Graphviz: nodes with their operators, edges with names, types and shapes. */
+void oct_graph_put_dot(const oct_graph *g, oct_buf *b);
+/* "float32 [N,3,32,32]", or "u8 [1,16] scale 0.0235 zero point 3". */
+void oct_value_put_type(const oct_graph *g, int value, oct_buf *b);
+
+#endif
