@@ -18,13 +18,18 @@ static const cost costs[] = {
 };
 #undef OCT_COST
 
-static const char *wanted;
+static const char *wanted, *assumed;
 static double *wanted_terms;
 
 void oct_choice_want(const char *name, double terms[OCT_COST_TERMS])
 {
     wanted = name;
     wanted_terms = terms;
+}
+
+void oct_cost_assume(const char *class)
+{
+    assumed = class;
 }
 
 /* Classes: each level, plain and of AMD. */
@@ -48,6 +53,8 @@ static size_t place_of(const char *class)
 static size_t place_of_this(void)
 {
     static atomic_size_t known; /* plus 1 */
+    if (assumed)
+        return place_of(assumed);
     size_t place = atomic_load_explicit(&known, memory_order_relaxed);
     if (!place) {
         place = place_of(oct_isa_name(oct_isa_detect())) + oct_cpu_is_amd() + 1;
@@ -99,17 +106,39 @@ static void count_terms(const oct_extent *e, oct_cost_tile t, double terms[OCT_C
     terms[5] = (double)rows * parts * steps;
 }
 
+static double sum_of(const cost *line, const double terms[OCT_COST_TERMS])
+{
+    double sum = 0;
+    for (size_t i = 0; i < OCT_COST_TERMS; i++)
+        sum += terms[i] * line->term[i];
+    return sum;
+}
+
+double oct_cost_of(const char *name, const oct_extent *e, oct_cost_tile t)
+{
+    const cost *line = line_of(name);
+    double terms[OCT_COST_TERMS];
+    count_terms(e, t, terms);
+    return line ? e->more + sum_of(line, terms) : 0;
+}
+
+bool oct_choice_is_better(const oct_choice *b, const oct_choice *a)
+{
+    if (!a->record || !b->record)
+        return !a->record;
+    return !a->wanted && (b->wanted || (b->cost > 0 && (a->cost <= 0 || b->cost < a->cost)));
+}
+
 void oct_choice_offer(oct_choice *p, const void *record, const char *name, const oct_extent *e, oct_cost_tile t)
 {
     const bool is_wanted = wanted && strcmp(name, wanted) == 0;
     const cost *line = line_of(name);
-    double terms[OCT_COST_TERMS], sum = line ? e->more : 0;
+    double terms[OCT_COST_TERMS];
     count_terms(e, t, terms);
-    for (size_t i = 0; i < OCT_COST_TERMS && line; i++)
-        sum += terms[i] * line->term[i];
+    const double sum = line ? e->more + sum_of(line, terms) : 0;
     if (is_wanted && wanted_terms)
         memcpy(wanted_terms, terms, sizeof terms);
     if (p->wanted || (!is_wanted && p->cost > 0 && (!line || sum > p->cost)))
         return;
-    *p = (oct_choice){ record, sum, is_wanted };
+    *p = (oct_choice){ record, name, sum, is_wanted };
 }

@@ -27,7 +27,8 @@ enum { OCT_COST_TERMS = 6 };
 /* The best of the records offered so far; begins as zeros. */
 typedef struct oct_choice {
     const void *record;
-    double cost; /* picoseconds; 0: the table does not know the record */
+    const char *name; /* of the record */
+    double cost;      /* picoseconds; 0: the table does not know the record */
     bool wanted;
 } oct_choice;
 
@@ -35,9 +36,19 @@ typedef struct oct_choice {
  * none. */
 void oct_choice_offer(oct_choice *p, const void *record, const char *name, const oct_extent *e, oct_cost_tile t);
 
+/* Whether b goes before a, which may have no record: it is the one that is wanted (below), or the table says that it is
+ * cheaper. */
+bool oct_choice_is_better(const oct_choice *b, const oct_choice *a);
+
+/* Picoseconds of work that no record is chosen by, by its line of the table; 0: there is none. */
+double oct_cost_of(const char *name, const oct_extent *e, oct_cost_tile t);
+
 /* For measuring: the record of that name is chosen wherever it may run, and its numbers go to `terms` when it is
  * offered. name NULL: by cost again. terms may be NULL. Not while plans are made on other threads. */
 void oct_choice_want(const char *name, double terms[OCT_COST_TERMS]);
+
+/* For tests: costs are those of a CPU of that class; NULL: of this one. Not while plans are made on other threads. */
+void oct_cost_assume(const char *class);
 
 /* The class of this CPU, whatever it is narrowed to: its highest level, with "-amd" behind it on AMD's. */
 const char *oct_cost_class(void);

@@ -3,8 +3,6 @@
 #include "check.h"
 #include "fit.h"
 #include "kernels/conv/conv.h"
-#include "kernels/conv/qflat.h"
-#include "kernels/conv/qwinograd.h"
 #include "kernels/qgemm/qgemm_int.h"
 #include "peak.h"
 
@@ -96,23 +94,27 @@ static const oct_qgemm_kernel *plain_kernel(const oct_qgemm_kernel *k)
 
 enum { FORMS = 4 }; /* f32, 8-bit weights, 7-bit weights, 8-bit weights by the plain kernel */
 
-/* Seconds of the three integer forms, measured in turns. Returns the path of the first. */
-static const char *time_bytes(oct_check *t, timing *b, double seconds[FORMS - 1])
+/* Seconds of the three integer forms, measured in turns, and the algorithm of the first. */
+static oct_status time_bytes(oct_check *t, timing *b, double seconds[FORMS - 1], const char **algorithm, oct_err *err)
 {
     const oct_conv_geom *g = &b->q.g;
     const size_t nx = (size_t)(g->h * g->w * g->c), taps = (size_t)(g->kh * g->kw);
     const size_t n = (size_t)(g->c / g->groups) * taps, oc = (size_t)g->oc;
-    const oct_qgemm_kernel *kernel[] = { b->q.kernel, b->q.kernel, plain_kernel(b->q.kernel) };
     timing each[FORMS - 1] = { *b, *b, *b };
     oct_fill_bytes(t, b->x, nx);
     for (size_t i = 0; i < FORMS - 1; i++) {
         int8_t *w = oct_check_buffer(t, n * oc);
         fill_bell(t, w, oc, n, i == 1 ? 63 : 127);
         each[i].w = w;
-        each[i].packed = oct_check_buffer(t, b->q.packed_size);
-        each[i].q.kernel = kernel[i];
+        if (i == FORMS - 2 && b->q.kernel) {
+            oct_choice_want(plain_kernel(b->q.kernel)->name, NULL);
+            const oct_status s = oct_qconv_prepare(&each[i].q, g, OCT_U8, OCT_S8, 1, err);
+            oct_choice_want(NULL, NULL);
+            OCT_TRY(s);
+        }
+        each[i].packed = oct_check_buffer(t, each[i].q.packed_size);
+        each[i].scratch = oct_check_buffer(t, each[i].q.scratch_size);
         each[i].q.fast_pack = b->computed;
-        each[i].q.winograd = kernel[i]->chain ? b->q.winograd : NULL;
         oct_qconv_pack(&each[i].q, w, NULL, 0, each[i].packed);
         seconds[i] = 1e9;
     }
@@ -121,11 +123,12 @@ static const char *time_bytes(oct_check *t, timing *b, double seconds[FORMS - 1]
             const double s = oct_check_time(run_q, &each[i]);
             seconds[i] = s < seconds[i] ? s : seconds[i];
         }
-    return oct_qconv_path_name(&each[0].q, each[0].packed);
+    *algorithm = oct_qconv_algorithm_name(&each[0].q);
+    return OCT_OK;
 }
 
 /* Seconds of all forms of one product of the layer. */
-static oct_status time_layer(oct_check *t, const layer *l, double seconds[FORMS], const char **path, oct_err *err)
+static oct_status time_layer(oct_check *t, const layer *l, double seconds[FORMS], const char **algorithm, oct_err *err)
 {
     const oct_conv_geom *g = &l->g;
     timing b = { .computed = l->computed };
@@ -146,11 +149,9 @@ static oct_status time_layer(oct_check *t, const layer *l, double seconds[FORMS]
     oct_fill_f32(t, b.x, nx);
     oct_sconv_pack(&b.s, w, b.packed);
     seconds[0] = oct_check_time(run_s, &b);
-    b.scratch = oct_check_buffer(t, b.q.scratch_size);
     b.out = (oct_qout){ .mult = mult };
     oct_qout_range(&b.out, OCT_QOUT_U8, 128);
-    *path = time_bytes(t, &b, seconds + 1);
-    return OCT_OK;
+    return time_bytes(t, &b, seconds + 1, algorithm, err);
 }
 
 static double giga_operations(const layer *l)
@@ -175,10 +176,10 @@ static void layer_name(const layer *l, char *to, size_t size)
 }
 
 /* GOP/s of each form and its share of the peak. */
-static void print_line(const char *name, const char *path, double work, const double seconds[FORMS],
+static void print_line(const char *name, const char *algorithm, double work, const double seconds[FORMS],
                        const double peak[FORMS])
 {
-    printf("%-34s %-9s %9.1f", name, path, work * 1e3);
+    printf("%-34s %-9s %9.1f", name, algorithm, work * 1e3);
     for (size_t i = 0; i < FORMS; i++) {
         const double rate = work / seconds[i];
         printf(peak[i] > 0 ? " %7.1f %3.0f%%" : " %7.1f    ", rate, peak[i] > 0 ? rate / peak[i] * 100 : 0);
@@ -277,7 +278,7 @@ bool bench_products(oct_check *t, char **files, int n)
     const double peak[FORMS] = { f32, bytes, bytes, plain };
     printf("%s, float %s, int8 %s; GOP/s, one thread, and the share of the peak: f32 %.1f, bytes %.1f, plain %.1f\n",
            oct_isa_name(isa), sgemm->name, kernel->name, f32, bytes, plain);
-    printf("%-34s %-9s %9s %12s %12s %12s %12s\n", "layer", "path", "MOP", "f32", "8-bit", "7-bit", "plain");
+    printf("%-34s %-9s %9s %12s %12s %12s %12s\n", "layer", "algorithm", "MOP", "f32", "8-bit", "7-bit", "plain");
     bool ok = true;
     for (int i = 0; i < (n ? n : 1) && ok; i++)
         ok = bench_file(t, n ? files[i] : selection[i], peak);
@@ -347,14 +348,11 @@ static const char *record_of(const timing *b, bool bytes)
 {
     if (bytes && b->rows)
         return b->m.kernel->name;
-    if (bytes && b->q.path != OCT_CONV_DEPTHWISE &&
-        b->q.kernel->block) /* what gathering takes is no part of a record's cost */
-        return b->q.path == OCT_CONV_FLAT ? OCT_QFLAT_NAME : b->q.path == OCT_CONV_GATHER ? "" : b->q.kernel->name;
-    if (bytes)
-        return b->q.path == OCT_CONV_DEPTHWISE ? b->q.dw->name
-               : b->q.winograd                 ? b->q.winograd->name
-                                               : b->q.kernel->name;
-    return b->s.path == OCT_CONV_DEPTHWISE ? b->s.dw->name : b->s.kernel->name;
+    if (!bytes)
+        return oct_sconv_kernel_name(&b->s);
+    /* What gathering takes for kernels of blocks is no part of a record's cost. */
+    const bool gathers = b->q.kernel && b->q.kernel->block && strcmp(oct_qconv_algorithm_name(&b->q), "gather") == 0;
+    return gathers ? "" : oct_qconv_kernel_name(&b->q);
 }
 
 /* With the record of that name, if it may run; NULL: the one chosen by cost. */

@@ -1,5 +1,7 @@
 /* tests/check/check_conv.c -- convolutions against loops over the formula of the ONNX operator. */
 #include "check.h"
+#include "kernels/conv/conv.h"
+#include "kernels/conv/dw_int.h"
 #include "kernels/conv/qdw_columns.h"
 #include "kernels/conv/qflat.h"
 #include "kernels/conv/qwinograd.h"
@@ -235,7 +237,7 @@ static void check_sconv_case(oct_check *t, const oct_conv_geom g, size_t round)
     oct_sconv_pack(&p, w, packed);
     oct_sconv_run(&p, r & 16 ? t->pool : NULL, x, packed, got, &o, scratch);
     char text[300];
-    describe(&g, oct_conv_path_name(p.path), p.kernel->name, text, sizeof text);
+    describe(&g, oct_sconv_algorithm_name(&p), oct_sconv_kernel_name(&p), text, sizeof text);
     oct_check_same(t, want, got, ny * 4, 4, "%s", text);
     if (o.residual && oct_sconv_in_place(&p)) {
         oct_sout own = o;
@@ -322,7 +324,7 @@ static void check_qconv_case(oct_check *t, const char *record, const oct_conv_ge
     oct_qconv_pack(&p, w, c.zw, c.zw_step, packed);
     oct_qconv_run(&p, r & 256 ? t->pool : NULL, x, c.zx, packed, c.bias, &o, got, scratch);
     char text[300];
-    describe(&g, oct_qconv_path_name(&p, packed), p.kernel->name, text, sizeof text);
+    describe(&g, oct_qconv_algorithm_name(&p), oct_qconv_kernel_name(&p), text, sizeof text);
     oct_check_same(t, want, got, ny * elem, elem, "%s flags %x", text, r & 1023);
     oct_check_release(t);
 }
@@ -358,13 +360,14 @@ static void check_winograd_bound(oct_check *t)
         if (oct_check_wrong(t, s != OCT_OK, "qconv: %s", err.text))
             return;
         void *packed = oct_check_buffer(t, p.packed_size), *scratch = oct_check_buffer(t, p.scratch_size);
+        const bool chosen = strcmp(oct_qconv_algorithm_name(&p), "winograd") == 0,
+                   fits = channels * 9 * (sign > 0 ? 127 : 128) < 1 << 18;
         oct_qconv_pack(&p, w, NULL, 0, packed);
         oct_qconv_run(&p, NULL, x, 128, packed, NULL, &o, got, scratch);
-        const bool winograd = strcmp(oct_qconv_path_name(&p, packed), "winograd") == 0,
-                   fits = channels * 9 * (sign > 0 ? 127 : 128) < 1 << 18;
-        oct_check_wrong(t, winograd != (fits && p.winograd), "%d channels of %d: Winograd %s taken", (int)channels,
-                        w[0], winograd ? "is" : "is not");
-        oct_check_same(t, want, got, ny * 4, 4, "%s, %d channels of %d", oct_qconv_path_name(&p, packed), (int)channels,
+        const bool taken = strcmp(oct_qconv_algorithm_name(&p), "winograd") == 0;
+        oct_check_wrong(t, taken != (fits && chosen), "%d channels of %d: Winograd %s taken", (int)channels, w[0],
+                        taken ? "is" : "is not");
+        oct_check_same(t, want, got, ny * 4, 4, "%s, %d channels of %d", oct_qconv_algorithm_name(&p), (int)channels,
                        w[0]);
         oct_check_release(t);
     }

@@ -1,8 +1,7 @@
-/* lib/kernels/conv/conv.c -- geometry of convolutions: checks and the choice of path. */
+/* lib/kernels/conv/conv.c -- the geometry of convolutions and its checks. */
 #include "kernels/conv/conv.h"
 
 #include "base/mem.h"
-#include "kernels/rows.h"
 
 void oct_conv_geom_init(oct_conv_geom *g)
 {
@@ -60,21 +59,4 @@ oct_status oct_conv_geom_check(const oct_conv_geom *g, oct_err *err)
     OCT_TRY(check_count(x, 5, "input", err));
     OCT_TRY(check_count(y, 5, "output", err));
     return check_count(w, 5, "weights", err);
-}
-
-oct_conv_path oct_conv_choose(const oct_conv_geom *g)
-{
-    const size_t taps = oct_conv_taps(g);
-    if (taps == 1 && g->sd == 1 && g->sh == 1 && g->sw == 1 && !g->pd && !g->ph && !g->pw && g->od == g->d &&
-        g->oh == g->h && g->ow == g->w && g->groups == 1)
-        return OCT_CONV_DENSE;
-    if (g->groups > 1 && g->c == g->groups && g->oc == g->groups)
-        return OCT_CONV_DEPTHWISE;
-    return taps > 1 && g->c / g->groups < 16 ? OCT_CONV_GATHER : OCT_CONV_INDIRECT;
-}
-
-const char *oct_conv_path_name(oct_conv_path p)
-{
-    static const char *const names[] = { "dense", "indirect", "gather", "folded", "flat", "depthwise" };
-    return names[p];
 }

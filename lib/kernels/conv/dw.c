@@ -49,23 +49,23 @@ static bool suits_lines(const oct_sdw_kernel *k, const oct_conv_geom *g)
            oct_rows_advance(g) < 3;
 }
 
-const oct_sdw_kernel *oct_sdw_select(oct_isa have, const oct_conv_geom *g)
+oct_choice oct_sdw_choose(oct_isa have, const oct_conv_geom *g)
 {
     oct_choice p = { 0 };
     for (size_t i = 0; i < OCT_COUNT(sdw); i++)
         if ((sdw[i].isa & ~have) == 0 && (!sdw[i].lines || suits_lines(&sdw[i], g)))
             offer(&p, &sdw[i], sdw[i].name, g, sdw[i].channels, sdw[i].lines != NULL);
-    return p.record;
+    return p;
 }
 
-const oct_qdw_kernel *oct_qdw_select(oct_isa have, const oct_conv_geom *g)
+oct_choice oct_qdw_choose(oct_isa have, const oct_conv_geom *g)
 {
     const bool columns = g->kh == 3 && g->kw == 3 && g->kd == 1 && g->c >= 16;
     oct_choice p = { 0 };
     for (size_t i = 0; i < OCT_COUNT(qdw); i++)
         if ((qdw[i].isa & ~have) == 0 && (!qdw[i].columns || columns))
             offer(&p, &qdw[i], qdw[i].name, g, OCT_DW_CHANNELS, qdw[i].columns != NULL);
-    return p.record;
+    return p;
 }
 
 /* About 16k channel values an item, a bounded table of pointers. */

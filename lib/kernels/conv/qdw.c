@@ -1,5 +1,5 @@
 /* lib/kernels/conv/qdw.c -- 8-bit depthwise convolution: plan, packing, run. */
-#include "kernels/conv/qdw.h"
+#include "kernels/conv/algorithm.h"
 
 #include "base/mem.h"
 #include "kernels/conv/qdw_columns.h"
@@ -21,28 +21,38 @@ static size_t row_of(const oct_conv_geom *g)
 
 enum { MOST_LANES = 64 };
 
-/* Pixels of few channels: as many as fill registers, where their taps and outputs stand side by side. */
-void oct_qdw_join(oct_qconv *p)
+/* Pixels of few channels: as many as fill registers, where their taps and outputs stand side by side. Returns how
+ * many; *lanes is the convolution as the kernel then sees it, over the copy. */
+static size_t join(const oct_conv_geom *g, oct_conv_geom *lanes, oct_padded *padded)
 {
-    const oct_conv_geom *g = &p->g;
-    p->lanes = *g;
-    p->joined = 1;
-    if (g->c >= OCT_DW_CHANNELS || g->sw != 1 || g->dw != 1 || g->ldy != g->c || !oct_padded_plan(g, 1, &p->padded))
-        return;
-    for (int64_t n = MOST_LANES / g->c; n > 1 && p->joined == 1; n--)
+    size_t joined = 1;
+    *lanes = *g;
+    *padded = (oct_padded){ 0 };
+    if (g->c >= OCT_DW_CHANNELS || g->sw != 1 || g->dw != 1 || g->ldy != g->c || !oct_padded_plan(g, 1, padded))
+        return 1;
+    for (int64_t n = MOST_LANES / g->c; n > 1 && joined == 1; n--)
         if (n * g->c % OCT_DW_CHANNELS == 0 && g->ow % n == 0)
-            p->joined = (size_t)n;
-    if (p->joined == 1) {
-        p->padded.bytes = 0;
-        return;
+            joined = (size_t)n;
+    if (joined == 1) {
+        *padded = (oct_padded){ 0 };
+        return 1;
     }
-    p->lanes.h = p->padded.h;
-    p->lanes.w = p->padded.w;
-    p->lanes.ldx = g->c;
-    p->lanes.ph = p->lanes.pw = 0;
-    p->lanes.sw = (int64_t)p->joined;
-    p->lanes.ow /= (int64_t)p->joined;
-    p->lanes.c = p->lanes.oc = p->lanes.groups = p->lanes.ldy = g->c * (int64_t)p->joined;
+    lanes->h = padded->h;
+    lanes->w = padded->w;
+    lanes->ldx = g->c;
+    lanes->ph = lanes->pw = 0;
+    lanes->sw = (int64_t)joined;
+    lanes->ow /= (int64_t)joined;
+    lanes->c = lanes->oc = lanes->groups = lanes->ldy = g->c * (int64_t)joined;
+    return joined;
+}
+
+static oct_choice cost(const oct_conv_geom *g, oct_isa have)
+{
+    oct_conv_geom lanes;
+    oct_padded padded;
+    join(g, &lanes, &padded);
+    return oct_qdw_choose(have, &lanes);
 }
 
 /* Multiples of 8, 8 at least. */
@@ -87,17 +97,21 @@ static size_t thread_bytes(const oct_qconv *p)
 }
 
 /* Weights: s32 sums of channels, then s16 pairs of taps, or what qdw_columns.h says, with the zero point taken off. */
-bool oct_qdw_sizes(oct_qconv *p, size_t *thread)
+static bool sizes(oct_qconv *p, const void *kernel, oct_conv_sizes *s)
 {
+    p->dw = kernel;
+    p->joined = join(&p->g, &p->lanes, &p->padded);
     const size_t taps = oct_round_up(oct_conv_taps(&p->lanes), 2), row = row_of(&p->lanes);
     p->block = block_of(p);
     assert(p->block > 0);
-    size_t values;
-    if (!oct_mul_size(taps, row, &values) || values > SIZE_MAX / 16 || taps > SIZE_MAX / 16 / p->block)
+    size_t values, shared;
+    if (!oct_mul_size(taps, row, &values) || values > SIZE_MAX / 16 || taps > SIZE_MAX / 16 / p->block ||
+        p->padded.bytes > SIZE_MAX / 2 || !oct_qtiles_shared((size_t)p->g.c, &shared))
         return false;
-    p->packed_size =
+    s->packed =
         row * sizeof(int32_t) + (p->dw->columns ? oct_qdw_columns_size((size_t)p->lanes.c) : values * sizeof(int16_t));
-    *thread = thread_bytes(p);
+    s->shared = oct_round_up(p->padded.bytes, 64) + shared;
+    s->thread = thread_bytes(p);
     return true;
 }
 
@@ -109,7 +123,7 @@ static void pack_taps(const oct_dw_weights *w, size_t c, int16_t *to)
             to[(t / 2 * row + i) * 2 + t % 2] = (int16_t)oct_dw_weight(w, i, t);
 }
 
-void oct_qdw_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t zw_step, void *packed)
+static bool pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t zw_step, void *packed)
 {
     const oct_dw_weights from = { w, p->w_type == OCT_S8, (size_t)p->g.c, oct_conv_taps(&p->g), zw, zw_step };
     const size_t c = (size_t)p->lanes.c, row = row_of(&p->lanes);
@@ -122,6 +136,7 @@ void oct_qdw_pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t z
         oct_qdw_columns_pack(&from, c, p->dw->exact, sums + row);
     else
         pack_taps(&from, c, (int16_t *)(void *)(sums + row));
+    return true;
 }
 
 typedef struct job {
@@ -203,36 +218,61 @@ static void run_pixels(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-void oct_qdw_run(const oct_qconv *p, oct_pool *pool, const oct_rows *rows, uint8_t flip, int32_t za, const void *packed,
-                 const int32_t *bias, const oct_qout *out, void *y, void *scratch)
+/* What the kernel reads: the image, or what is joined of it or of its copy. */
+static oct_rows rows_of(const oct_qconv_job *j)
 {
+    const oct_qconv *p = j->p;
+    const oct_conv_geom *g = &p->g;
+    if (p->padded.bytes)
+        oct_padded_copy(&p->padded, g, j->pool, 1, (uint8_t)j->zx, j->x, j->shared);
+    return (oct_rows){ .x = p->padded.bytes ? j->shared : j->x,
+                       .step = (size_t)(p->joined > 1 ? g->c : g->ldx),
+                       .run = p->joined > 1 ? (size_t)p->lanes.c : 1,
+                       .g = &p->lanes,
+                       .pad = j->pad,
+                       .count = oct_conv_pixels(g) / p->joined };
+}
+
+static void run(const oct_qconv_job *j)
+{
+    const oct_qconv *p = j->p;
     const size_t c = (size_t)p->g.c;
-    const int32_t *sums = packed;
-    int32_t *add = scratch;
-    size_t shared = 0;
-    oct_qtiles_shared(c, &shared);
+    const int32_t *sums = j->packed;
+    const oct_rows rows = rows_of(j);
+    const int32_t za = oct_qzero(j->zx, p->x_type, OCT_U8);
+    const uint8_t flip = oct_qflip(p->x_type, OCT_U8);
+    int32_t *add = (int32_t *)(void *)(j->shared + oct_round_up(p->padded.bytes, 64));
     for (size_t i = 0; i < c; i++)
-        add[i] = (int32_t)((bias ? (uint32_t)bias[i] : 0) - (uint32_t)za * (uint32_t)sums[i]);
-    oct_qout of_lanes = *out;
+        add[i] = (int32_t)((j->bias ? (uint32_t)j->bias[i] : 0) - (uint32_t)za * (uint32_t)sums[i]);
+    oct_qout of_lanes = *j->out;
     int32_t lane_add[MOST_LANES];
     float lane_mult[MOST_LANES];
     if (p->joined > 1) {
         for (size_t i = 0; i < (size_t)p->lanes.c; i++) {
             lane_add[i] = add[i % c];
-            lane_mult[i] = out->mult ? out->mult[i % c] : 0;
+            lane_mult[i] = j->out->mult ? j->out->mult[i % c] : 0;
         }
         add = lane_add;
-        of_lanes.mult = out->mult ? lane_mult : NULL;
+        of_lanes.mult = j->out->mult ? lane_mult : NULL;
     }
     const job w = { p,
-                    rows,
+                    &rows,
                     flip,
                     sums + row_of(&p->lanes),
                     add,
                     &of_lanes,
-                    !flip && oct_qout_is_plain(out, c),
-                    y,
-                    (uint8_t *)scratch + shared,
+                    !flip && oct_qout_is_plain(j->out, c),
+                    j->y,
+                    j->threads,
                     oct_round_up(thread_bytes(p), 64) };
-    oct_pool_for(pool, rows->count, p->block, p->dw->columns ? run_lines : run_pixels, (void *)(uintptr_t)&w);
+    oct_pool_for(j->pool, rows.count, p->block, p->dw->columns ? run_lines : run_pixels, (void *)(uintptr_t)&w);
 }
+
+const oct_qconv_algorithm oct_qconv_depthwise = {
+    .name = "depthwise",
+    .suits = oct_conv_is_depthwise,
+    .cost = cost,
+    .sizes = sizes,
+    .pack = pack,
+    .run = run,
+};

@@ -1,8 +1,8 @@
-/* lib/kernels/conv/qflat.c -- the copy of an image by which convolutions become products, and the choice of this
- * way. */
+/* lib/kernels/conv/qflat.c -- 8-bit convolution over a copy of the image by which it becomes a product. */
 #include "kernels/conv/qflat.h"
 
 #include "base/mem.h"
+#include "kernels/conv/qproduct.h"
 
 #include <string.h>
 
@@ -46,30 +46,41 @@ bool oct_qflat_plan_of(const oct_conv_geom *g, oct_qflat_plan *p)
     return true;
 }
 
-bool oct_qflat_select(oct_isa have, const oct_conv_geom *g, oct_choice *pick)
+/* Pixels that are rows as they lie need no copy. */
+static bool suits(const oct_conv_geom *g)
 {
+    oct_qflat_plan p;
+    return !oct_conv_is_dense(g) && !oct_conv_is_depthwise(g) && oct_qflat_plan_of(g, &p);
+}
+
+/* By a kernel of blocks. */
+static oct_choice cost(const oct_conv_geom *g, oct_isa have)
+{
+    oct_choice c = { 0 };
     size_t n;
     const oct_qgemm_kernel *k = oct_qgemm_kernels(&n);
     oct_qflat_plan p;
-    if (!oct_qflat_plan_of(g, &p))
-        return false;
     for (size_t i = 0; i < n; i++)
-        if (k[i].block && (k[i].isa & ~have) == 0) {
+        if (k[i].block && (k[i].isa & ~have) == 0 && oct_qflat_plan_of(g, &p)) {
             const oct_extent e = { p.positions * (size_t)g->n, (size_t)g->oc,
                                    p.taps * oct_round_up(p.fold * (size_t)g->c, k[i].kr), 0 };
-            oct_choice_offer(pick, &p, OCT_QFLAT_NAME, &e,
+            oct_choice_offer(&c, &k[i], OCT_QFLAT_NAME, &e,
                              (oct_cost_tile){ .mr = k[i].mr, .nr = k[i].nr, .unit = k[i].nr / 2, .kr = k[i].kr });
-            if (pick->record == &p) {
-                pick->record = &k[i];
-                return true;
-            }
         }
-    return false;
+    return c;
 }
 
-size_t oct_qflat_scratch(const oct_qflat_plan *p)
+/* The copy, then where taps begin in it. */
+static size_t copy_bytes(const oct_qflat_plan *p)
 {
     return p->bytes + oct_round_up(p->taps * sizeof(size_t), 64);
+}
+
+static bool sizes(oct_qconv *p, const void *kernel, oct_conv_sizes *s)
+{
+    oct_qflat_plan flat;
+    return oct_qflat_plan_of(&p->g, &flat) && oct_qproduct_sizes(p, kernel, flat.fold, false, s) &&
+           oct_add_size(s->shared, copy_bytes(&flat), &s->shared);
 }
 
 typedef struct job {
@@ -125,25 +136,36 @@ static void place_taps(const job *w, size_t *at)
     }
 }
 
-void oct_qflat_run(const oct_conv_geom *g, const oct_qtiles *t, oct_pool *pool, const uint8_t *x, uint8_t pad,
-                   uint8_t *scratch)
+/* Image by image. */
+static void run(const oct_qconv_job *j)
 {
-    job w = { .g = g, .x = x, .copy = scratch, .pad = pad };
+    const oct_conv_geom *g = &j->p->g;
+    job w = { .g = g, .x = j->x, .copy = j->shared, .pad = (uint8_t)j->zx };
     if (!oct_qflat_plan_of(g, &w.p))
         return;
-    size_t *at = (size_t *)(void *)(scratch + w.p.bytes);
+    size_t *at = (size_t *)(void *)(w.copy + w.p.bytes);
     const oct_qflat flat = { .tap = at, .line = w.p.columns / w.p.advance, .width = (size_t)g->ow };
-    const size_t all = w.p.lines * w.p.parts, line = w.p.columns * (size_t)g->c, elem = oct_qout_size(t->out->kind);
-    oct_qtiles image = *t;
+    const size_t all = w.p.lines * w.p.parts, line = w.p.columns * (size_t)g->c, elem = oct_qout_size(j->out->kind);
+    oct_qtiles image = oct_qproduct_tiles(j, g, false);
     image.flat = &flat;
-    image.rows = (oct_rows){ .x = w.copy, .step = w.p.advance * (size_t)g->c, .run = t->kc, .count = w.p.positions };
+    image.rows = (oct_rows){ .x = w.copy, .step = w.p.advance * (size_t)g->c, .run = image.kc, .count = w.p.positions };
+    image.scratch = j->shared + copy_bytes(&w.p);
     place_taps(&w, at);
-    memset(w.copy + all * line, pad, w.p.bytes - all * line);
+    memset(w.copy + all * line, w.pad, w.p.bytes - all * line);
     for (int64_t i = 0; i < g->n; i++) {
         enum { SMALL = 64 << 10 }; /* waking the threads costs more than copying so much */
-        oct_pool_for(all * line < SMALL ? NULL : pool, all, 1, copy_lines, &w);
-        oct_qtiles_run(&image, pool);
+        oct_pool_for(all * line < SMALL ? NULL : j->pool, all, 1, copy_lines, &w);
+        oct_qtiles_run(&image, j->pool);
         w.x += (size_t)(g->h * g->w * g->ldx);
-        image.c = (uint8_t *)image.c + (size_t)(g->oh * g->ow) * t->ldc * elem;
+        image.c = (uint8_t *)image.c + (size_t)(g->oh * g->ow) * image.ldc * elem;
     }
 }
+
+const oct_qconv_algorithm oct_qconv_flat = {
+    .name = "flat",
+    .suits = suits,
+    .cost = cost,
+    .sizes = sizes,
+    .pack = oct_qproduct_pack,
+    .run = run,
+};

@@ -13,9 +13,9 @@
 #ifndef OCT_KERNELS_QFLAT_H
 #define OCT_KERNELS_QFLAT_H
 
-#include "kernels/cost.h"
 #include "kernels/geometry.h"
-#include "kernels/qgemm/qgemm_int.h"
+
+#include <stddef.h>
 
 /* The copy of one image of a batch. */
 typedef struct oct_qflat_plan {
@@ -26,18 +26,10 @@ typedef struct oct_qflat_plan {
     size_t bytes;            /* of the copy, a multiple of 64 */
 } oct_qflat_plan;
 
+/* The name of its record of costs: the product's, over positions, and the copy. */
 #define OCT_QFLAT_NAME "oct_qflat__amx"
 
 /* Convolutions of one group in the plane. False also where sizes overflow. */
 bool oct_qflat_plan_of(const oct_conv_geom *g, oct_qflat_plan *p);
-/* Whether this way is expected to be faster than the record in `pick`, of a convolution whose rows are not those of a
- * matrix; it is then the kernel for it. */
-bool oct_qflat_select(oct_isa have, const oct_conv_geom *g, oct_choice *pick);
-
-/* Scratch: oct_qflat_plan.bytes, then taps * sizeof(size_t) bytes. */
-size_t oct_qflat_scratch(const oct_qflat_plan *p);
-/* Runs image by image what t says of n = 1: rows, flat and c are set here. pad: the byte of padding. */
-void oct_qflat_run(const oct_conv_geom *g, const oct_qtiles *t, oct_pool *pool, const uint8_t *x, uint8_t pad,
-                   uint8_t *scratch);
 
 #endif

@@ -2,7 +2,8 @@
 #include "kernels/conv/qwinograd.h"
 
 #include "base/mem.h"
-#include "kernels/items.h"
+#include "kernels/conv/algorithm.h"
+#include "kernels/qgemm/qgemm_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,19 +53,19 @@ static bool suits(const oct_conv_geom *g)
            all_tiles(g) > 0;
 }
 
-const oct_qwinograd_kernel *oct_qwinograd_select(oct_isa have, const oct_conv_geom *g, oct_choice p)
+/* A row of the product is a tile of pixels; each block of them fetches all weights. */
+static oct_choice cost(const oct_conv_geom *g, oct_isa have)
 {
+    oct_choice c = { 0 };
 #if defined(OCT_KERNELS_X86)
     const oct_qwinograd_kernel *k = &oct_qwinograd__avx2;
-    if ((k->isa & ~have) == 0 && suits(g)) {
-        /* A row is a tile of pixels here; each block of them fetches all weights. */
-        const oct_extent e = { all_tiles(g), (size_t)g->oc, (size_t)g->c };
-        oct_choice_offer(&p, k, k->name, &e,
+    if ((k->isa & ~have) == 0) {
+        const oct_extent e = { all_tiles(g), (size_t)g->oc, (size_t)g->c, 0 };
+        oct_choice_offer(&c, k, k->name, &e,
                          (oct_cost_tile){ .mr = block_tiles(g), .nr = COLUMNS, .unit = COLUMNS, .kr = GROUP });
-        return p.record == k ? k : NULL;
     }
 #endif
-    return NULL;
+    return c;
 }
 
 /* Scratch of a thread, carved: pixels and products of the points, sums of the pixels. */
@@ -103,14 +104,17 @@ static size_t sums_bytes(const oct_conv_geom *g)
     return oct_round_up((size_t)g->oc * sizeof(int32_t), 64);
 }
 
-bool oct_qwinograd_sizes(const oct_conv_geom *g, size_t *packed, size_t *thread)
+static bool sizes(oct_qconv *p, const void *kernel, oct_conv_sizes *s)
 {
+    const oct_conv_geom *g = &p->g;
     size_t values, pixels;
+    p->winograd = kernel;
     if (!oct_mul_size(panels(g) * COLUMNS, (size_t)g->c, &values) || values > SIZE_MAX / 1024 ||
         !oct_mul_size(POINTS * sizeof(int16_t) * block_tiles(g), (size_t)g->c, &pixels) || pixels > SIZE_MAX / 2)
         return false;
-    *packed = sums_bytes(g) + values * POINTS * sizeof(int16_t);
-    *thread = scratch_bytes(g);
+    s->packed = sums_bytes(g) + values * POINTS * sizeof(int16_t);
+    s->shared = sums_bytes(g);
+    s->thread = scratch_bytes(g);
     return true;
 }
 
@@ -138,7 +142,18 @@ static void transform_weights(const int32_t w[3][3], int16_t *u, size_t point)
     }
 }
 
-bool oct_qwinograd_pack(const oct_conv_geom *g, const uint8_t *w, bool is_signed, void *packed)
+/* Whether zero points of weights are other than those of s8, 0, and of u8, 128. */
+static bool has_zeros(const oct_qconv *p, const int32_t *zw, size_t zw_step)
+{
+    const int32_t none = p->w_type == OCT_S8 ? 0 : 128;
+    bool some = zw == NULL && none != 0;
+    for (int64_t i = 0; i < p->g.oc && zw; i++)
+        some |= zw[(size_t)i * zw_step] != none;
+    return some;
+}
+
+/* Packs s8 (or u8 minus 128) weights as ONNX stores them. False where a sum could pass 26 bits. */
+static bool pack_bytes(const oct_conv_geom *g, const uint8_t *w, bool is_signed, void *packed)
 {
     const size_t c = (size_t)g->c, oc = (size_t)g->oc, point = c * COLUMNS;
     int32_t *sums = packed;
@@ -163,8 +178,23 @@ bool oct_qwinograd_pack(const oct_conv_geom *g, const uint8_t *w, bool is_signed
     return true;
 }
 
+/* Weights that are packed for one run take too long to transform; zero points of weights would need sums of pixels. */
+static bool pack(const oct_qconv *p, const void *w, const int32_t *zw, size_t zw_step, void *packed)
+{
+    return !p->fast_pack && !has_zeros(p, zw, zw_step) && pack_bytes(&p->g, w, p->w_type == OCT_S8, packed);
+}
+
+/* What a run works on. flip, zx: of pixels that are read as s8. */
+typedef struct job {
+    const oct_qconv_job *j;
+    const oct_conv_geom *g;
+    const oct_qwinograd_kernel *kernel;
+    uint8_t flip;
+    int32_t *add; /* a number for each output channel, which sums begin with */
+} job;
+
 typedef struct walk {
-    const oct_qwinograd_job *j;
+    const job *j;
     const int16_t *u;
     oct_items items;
     size_t thread_bytes;
@@ -182,39 +212,38 @@ static tile tile_at(const oct_conv_geom *g, size_t i)
 }
 
 /* Pointers to the pixels under a tile. */
-static void point_pixels(const oct_qwinograd_job *j, tile t, const uint8_t *x[POINTS])
+static void point_pixels(const job *j, tile t, const uint8_t *x[POINTS])
 {
     const oct_conv_geom *g = j->g;
     for (int64_t i = 0; i < IN; i++)
         for (int64_t k = 0; k < IN; k++) {
             const int64_t y = t.y - g->ph + i, at = t.x - g->pw + k;
             const bool inside = y >= 0 && y < g->h && at >= 0 && at < g->w;
-            x[i * IN + k] = inside ? j->x + (size_t)(((t.n * g->h + y) * g->w + at) * g->ldx) : j->pad;
+            x[i * IN + k] = inside ? j->j->x + (size_t)(((t.n * g->h + y) * g->w + at) * g->ldx) : j->j->pad;
         }
 }
 
 /* The last step of `tiles` neighbours of one line of tiles, whose sums are in acc. */
-static void finish(const oct_qwinograd_job *j, tile t, size_t tiles, size_t col, size_t n, const int32_t *acc,
-                   size_t line)
+static void finish(const job *j, tile t, size_t tiles, size_t col, size_t n, const int32_t *acc, size_t line)
 {
     const oct_conv_geom *g = j->g;
-    const size_t elem = oct_qout_size(j->out->kind), wide = tiles * OUT, left = (size_t)(g->ow - t.x);
-    oct_qout o = *j->out;
+    const size_t elem = oct_qout_size(j->j->out->kind), wide = tiles * OUT, left = (size_t)(g->ow - t.x);
+    oct_qout o = *j->j->out;
     if (o.mult)
         o.mult += col;
     if (o.bias)
         o.bias += col;
     for (int64_t i = 0; i < OUT && t.y + i < g->oh; i++, acc += line) {
         const size_t pixel = (size_t)((t.n * g->oh + t.y + i) * g->ow + t.x);
-        j->qout->fn(wide < left ? wide : left, n, acc, COLUMNS, j->shared + col, NULL, NULL, &o,
-                    j->y + (pixel * (size_t)g->ldy + col) * elem, (size_t)g->ldy);
+        j->j->p->qout->fn(wide < left ? wide : left, n, acc, COLUMNS, j->add + col, NULL, NULL, &o,
+                          j->j->y + (pixel * (size_t)g->ldy + col) * elem, (size_t)g->ldy);
     }
 }
 
 /* Output channels [col, col + COLUMNS) of tiles [first, first + tiles). */
 static void run_panel(const walk *w, const scratch *s, size_t first, size_t tiles, size_t col)
 {
-    const oct_qwinograd_job *j = w->j;
+    const job *j = w->j;
     const oct_conv_geom *g = j->g;
     const size_t c = (size_t)g->c, n = (size_t)g->oc - col < COLUMNS ? (size_t)g->oc - col : COLUMNS;
     const int16_t *u = w->u + col / COLUMNS * POINTS * c * COLUMNS;
@@ -230,7 +259,7 @@ static void run_panel(const walk *w, const scratch *s, size_t first, size_t tile
     }
 }
 
-static void transform(const oct_qwinograd_job *j, const scratch *s, size_t first, size_t tiles)
+static void transform(const job *j, const scratch *s, size_t first, size_t tiles)
 {
     const size_t c = (size_t)j->g->c;
     for (size_t t = 0; t < tiles; t++) {
@@ -243,8 +272,8 @@ static void transform(const oct_qwinograd_job *j, const scratch *s, size_t first
 static void run_items(void *arg, size_t begin, size_t end, size_t thread)
 {
     const walk *w = arg;
-    const oct_qwinograd_job *j = w->j;
-    const scratch s = carve(j->g, j->scratch + thread * w->thread_bytes);
+    const job *j = w->j;
+    const scratch s = carve(j->g, j->j->threads + thread * w->thread_bytes);
     for (size_t k = begin; k < end; k++) {
         const oct_item i = oct_item_at(&w->items, k);
         if (*s.ready != i.block)
@@ -255,22 +284,38 @@ static void run_items(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-void oct_qwinograd_run(const oct_qwinograd_job *j, oct_pool *pool)
+static void run(const oct_qconv_job *r)
 {
-    const oct_conv_geom *g = j->g;
-    const size_t oc = (size_t)g->oc, tiles = all_tiles(g);
-    const int32_t *sums = j->packed;
-    walk w = { .j = j, .u = (const int16_t *)(const void *)((const uint8_t *)j->packed + sums_bytes(g)) };
+    const oct_conv_geom *g = &r->p->g;
+    const size_t oc = (size_t)g->oc, tiles = all_tiles(g), threads = (size_t)oct_pool_threads(r->pool);
+    const int32_t *sums = r->packed;
+    const int32_t zx = oct_qzero(r->zx, r->p->x_type, OCT_S8);
+    const job j = { .j = r,
+                    .g = g,
+                    .kernel = r->p->winograd,
+                    .flip = oct_qflip(r->p->x_type, OCT_S8),
+                    .add = (int32_t *)(void *)r->shared };
+    walk w = { .j = &j, .u = (const int16_t *)(const void *)((const uint8_t *)r->packed + sums_bytes(g)) };
     for (size_t i = 0; i < oc; i++)
-        j->shared[i] = (int32_t)((j->bias ? (uint32_t)j->bias[i] : 0) - (uint32_t)j->zx * (uint32_t)sums[i]);
+        j.add[i] = (int32_t)((r->bias ? (uint32_t)r->bias[i] : 0) - (uint32_t)zx * (uint32_t)sums[i]);
     /* Transforming a tile costs half its products with one panel; weights, of 16 bits for 36 points, are much to
      * fetch. */
     const oct_work work = {
         .rows = tiles, .panels = panels(g), .groups = 1, .most = block_tiles(g), .unit = 1, .row = 0.5, .panel = 6
     };
-    w.items = oct_items_cut(&work, (size_t)oct_pool_threads(pool));
+    w.items = oct_items_cut(&work, threads);
     w.thread_bytes = scratch_bytes(g);
-    for (size_t i = 0; i < (size_t)oct_pool_threads(pool); i++)
-        *(size_t *)(void *)(j->scratch + i * w.thread_bytes) = SIZE_MAX;
-    oct_pool_for(pool, w.items.n, 1, run_items, &w);
+    for (size_t i = 0; i < threads; i++)
+        *(size_t *)(void *)(r->threads + i * w.thread_bytes) = SIZE_MAX;
+    oct_pool_for(r->pool, w.items.n, 1, run_items, &w);
 }
+
+const oct_qconv_algorithm oct_qconv_winograd = {
+    .name = "winograd",
+    .picky = true,
+    .suits = suits,
+    .cost = cost,
+    .sizes = sizes,
+    .pack = pack,
+    .run = run,
+};

@@ -20,7 +20,9 @@
 #ifndef OCT_KERNELS_QWINOGRAD_H
 #define OCT_KERNELS_QWINOGRAD_H
 
-#include "kernels/qgemm/qgemm_int.h"
+#include "kernels/cpu.h"
+
+#include <stddef.h>
 
 enum {
     OCT_WINOGRAD_IN = 6, /* pixels of a tile on either axis */
@@ -45,31 +47,5 @@ typedef struct oct_qwinograd_kernel {
 
 #define OCT_QWINOGRAD_NAME "oct_qwinograd__avx2"
 extern const oct_qwinograd_kernel oct_qwinograd__avx2;
-/* The kernel for a convolution, where it suits the shape and is expected to be faster than the product's record in p;
- * else NULL. */
-const oct_qwinograd_kernel *oct_qwinograd_select(oct_isa have, const oct_conv_geom *g, oct_choice p);
-/* Bytes of packed weights and of a thread's scratch; false when they overflow. */
-bool oct_qwinograd_sizes(const oct_conv_geom *g, size_t *packed, size_t *thread);
-
-/* Packs s8 (or u8 with zero point 128, minus 128) weights as ONNX stores them. False where a sum could pass 26 bits. */
-bool oct_qwinograd_pack(const oct_conv_geom *g, const uint8_t *w, bool is_signed, void *packed);
-
-/* flip, zx: as for a kernel that reads A as s8. pad: a pixel of padding. out, bias, y as for oct_qconv_run; shared: a
- * number for each output channel. */
-typedef struct oct_qwinograd_job {
-    const oct_conv_geom *g;
-    const oct_qwinograd_kernel *kernel;
-    const oct_qout_kernel *qout;
-    const uint8_t *x, *pad;
-    uint8_t flip;
-    int32_t zx;
-    const void *packed;
-    const int32_t *bias;
-    const oct_qout *out;
-    uint8_t *y;
-    int32_t *shared;
-    uint8_t *scratch; /* oct_qwinograd_sizes a thread */
-} oct_qwinograd_job;
-void oct_qwinograd_run(const oct_qwinograd_job *j, oct_pool *pool);
 
 #endif

@@ -38,29 +38,29 @@ static oct_cost_tile tile_of(const oct_qgemm_kernel *k)
     return (oct_cost_tile){ k->mr, k->nr, k->chain ? k->nr / 2 : k->nr < 16 ? k->nr : 16, k->kr };
 }
 
-static void offer(oct_choice *c, const oct_qgemm_kernel *k, const oct_extent *e)
-{
-    if (k->row) { /* a tile is the row of A, which is split once; a row of it some columns */
-        const size_t rows = (e->n + OCT_QROW_STEP - 1) / OCT_QROW_STEP;
-        oct_choice_offer(c, k, k->name, &(oct_extent){ rows, 1, e->depth },
-                         (oct_cost_tile){ .mr = rows, .nr = 1, .unit = 1, .kr = k->kr });
-    } else {
-        const oct_extent own = { e->rows, e->n, e->depth, k->block ? e->more : 0 };
-        oct_choice_offer(c, k, k->name, &own, tile_of(k));
-    }
-}
-
 static bool suits(const oct_qgemm_kernel *k, const oct_extent *e, bool is_matrix)
 {
     return (!k->row || (is_matrix && e->rows == 1)) && (!k->sorted || (is_matrix && e->rows >= OCT_QCLASS_LEAST));
+}
+
+void oct_qgemm_offer(oct_choice *c, const oct_qgemm_kernel *k, oct_isa have, const oct_extent *e, bool is_matrix)
+{
+    if ((k->isa & ~have) != 0 || !suits(k, e, is_matrix))
+        return;
+    if (k->row) { /* a tile is the row of A, which is split once; a row of it some columns */
+        const size_t rows = (e->n + OCT_QROW_STEP - 1) / OCT_QROW_STEP;
+        oct_choice_offer(c, k, k->name, &(oct_extent){ rows, 1, e->depth, e->more },
+                         (oct_cost_tile){ .mr = rows, .nr = 1, .unit = 1, .kr = k->kr });
+    } else {
+        oct_choice_offer(c, k, k->name, e, tile_of(k));
+    }
 }
 
 oct_choice oct_qgemm_choose(oct_isa have, const oct_extent *e, bool is_matrix)
 {
     oct_choice p = { 0 };
     for (size_t i = 0; i < OCT_COUNT(kernels); i++)
-        if ((kernels[i].isa & ~have) == 0 && suits(&kernels[i], e, is_matrix))
-            offer(&p, &kernels[i], e);
+        oct_qgemm_offer(&p, &kernels[i], have, e, is_matrix);
     return p;
 }
 

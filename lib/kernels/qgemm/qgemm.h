@@ -70,8 +70,10 @@ typedef struct oct_qgemm_kernel {
 } oct_qgemm_kernel;
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n);
-/* The cheapest, and its cost. is_matrix: A is one, no image; a single row of it, and many, have kernels of their own.
- * What e says that there is to do beside the product kernels of blocks have to do: gathering A. */
+/* Offers a kernel, if it may run. is_matrix: A is one, no image; a single row of it, and many, have kernels of their
+ * own. */
+void oct_qgemm_offer(oct_choice *c, const oct_qgemm_kernel *k, oct_isa have, const oct_extent *e, bool is_matrix);
+/* The cheapest of all, and its cost. */
 oct_choice oct_qgemm_choose(oct_isa have, const oct_extent *e, bool is_matrix);
 
 typedef struct oct_qgemm {

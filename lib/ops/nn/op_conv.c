@@ -321,13 +321,13 @@ static int32_t zero_at(const oct_operand *z, int64_t i)
     return !z ? 0 : z->dtype == OCT_S8 ? ((const int8_t *)z->data)[i] : ((const uint8_t *)z->data)[i];
 }
 
-static void pack_integer(const conv_state *c, const oct_step *s, void *packed)
+static void pack_integer(const conv_state *c, oct_qconv *q, const oct_step *s, void *packed)
 {
     const oct_operand *z = zero_of(s, 3);
     int64_t n = z ? z->count : 1;
     for (int64_t i = 0; i < n; i++)
         c->zero[i] = zero_at(z, i);
-    oct_qconv_pack(&c->q, s->in[1]->data, c->zero, n > 1, packed);
+    oct_qconv_pack(q, s->in[1]->data, c->zero, n > 1, packed);
 }
 
 static oct_status conv_integer_prepare(oct_step *s, const oct_prep *p, oct_err *err)
@@ -359,7 +359,7 @@ static oct_status conv_integer_prepare(oct_step *s, const oct_prep *p, oct_err *
     c->q.fast_pack = !c->packed || p->fast_pack;
     if (c->packed) {
         OCT_TRY(place_weights(c, s, p, c->q.packed_size, c->q.scratch_size, err));
-        pack_integer(c, s, c->weights);
+        pack_integer(c, &c->q, s, c->weights);
         c->weights = oct_packed_done(p, c->weights, c->q.packed_size);
         return OCT_OK;
     }
@@ -373,9 +373,10 @@ static oct_status conv_integer_run(const oct_step *s, const oct_run *r, oct_err 
     if (s->out[0]->count == 0)
         return OCT_OK;
     void *weights = c->packed ? c->weights : r->scratch;
+    oct_qconv q = c->q; /* weights of one run may be declined by the algorithm of the plan */
     if (!c->packed)
-        pack_integer(c, s, weights);
-    oct_qconv_run(&c->q, r->pool, s->in[0]->data, zero_at(zero_of(s, 2), 0), weights, NULL, &c->qout, s->out[0]->data,
+        pack_integer(c, &q, s, weights);
+    oct_qconv_run(&q, r->pool, s->in[0]->data, zero_at(zero_of(s, 2), 0), weights, NULL, &c->qout, s->out[0]->data,
                   (char *)r->scratch + c->scratch_at);
     return OCT_OK;
 }
