@@ -19,10 +19,21 @@ static void random_axis(oct_check *t, int64_t *in, int64_t *out, int64_t *k, int
     *s = 1 + (int64_t)oct_check_below(t, 3);
     *d = 1 + (int64_t)oct_check_below(t, 2);
     const int64_t extent = (*k - 1) * *d + 1;
-    *p = (int64_t)oct_check_below(t, (size_t)extent);
+    *p = (int64_t)oct_check_below(t, (size_t)extent + 2); /* beyond the extent: pixels that see padding alone */
     *out = transposed ? (*in - 1) * *s + extent - *p : (*in + *p + (int64_t)oct_check_below(t, 2) - extent) / *s + 1;
     if (*out < 1)
         *out = 1;
+}
+
+/* One tap, stride 1: the pixels themselves, or with padding before and after, or some cut off. */
+static void pointwise_axis(oct_check *t, int64_t *in, int64_t *out, int64_t *p, bool moved)
+{
+    *in = *out = 1 + (int64_t)oct_check_below(t, 12);
+    if (!moved)
+        return;
+    *p = (int64_t)oct_check_below(t, 4) - 1;
+    *out += (int64_t)oct_check_below(t, 4) - 1;
+    *out += *out == 0;
 }
 
 static oct_conv_geom random_geom(oct_check *t, size_t round)
@@ -38,8 +49,8 @@ static oct_conv_geom random_geom(oct_check *t, size_t round)
         if (round % 7 == 6)
             random_axis(t, &g.d, &g.od, &g.kd, &g.sd, &g.dd, &g.pd, g.transposed, 4);
     } else {
-        g.h = g.oh = 1 + (int64_t)oct_check_below(t, 12);
-        g.w = g.ow = 1 + (int64_t)oct_check_below(t, 12);
+        pointwise_axis(t, &g.h, &g.oh, &g.ph, round % 8 == 7);
+        pointwise_axis(t, &g.w, &g.ow, &g.pw, round % 8 == 7);
     }
     const int64_t ic = 1 + (int64_t)oct_check_below(t, round % 2 ? 40 : 6), oc = 1 + (int64_t)oct_check_below(t, 45);
     switch (oct_check_below(t, 3)) {

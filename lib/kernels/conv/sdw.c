@@ -17,8 +17,7 @@ static bool sizes(oct_sconv *p, const void *kernel, oct_conv_sizes *s)
     const size_t block = oct_dw_block((size_t)p->g.c), ow = (size_t)p->g.ow;
     const bool lines = p->dw->lines != NULL;
     p->block = lines ? (block + ow - 1) / ow * ow : block;
-    return oct_mul_size(taps, row, &s->packed) &&
-           oct_mul_size(taps, (lines ? ow : block) * sizeof(void *), &s->thread);
+    return oct_mul_size(taps, row, &s->packed) && oct_mul_size(taps, (lines ? ow : block) * sizeof(void *), &s->thread);
 }
 
 static void pack(const oct_sconv *p, const float *w, void *to)
