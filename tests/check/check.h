@@ -52,6 +52,7 @@ void check_bgemm(oct_check *t);
 void check_qgemm(oct_check *t);
 void check_qout(oct_check *t);
 void check_dw(oct_check *t);
+void check_choice(oct_check *t);
 void check_sconv(oct_check *t);
 void check_qconv(oct_check *t);
 void check_nbits(oct_check *t);

@@ -172,10 +172,10 @@ static const struct {
     const char *name;
     void (*fn)(oct_check *);
 } checks[] = {
-    { "sgemm", check_sgemm },  { "bgemm", check_bgemm }, { "qgemm", check_qgemm }, { "qout", check_qout },
-    { "depthwise", check_dw }, { "sconv", check_sconv }, { "qconv", check_qconv }, { "nbits", check_nbits },
-    { "elem", check_elem },    { "count", check_count }, { "math", check_math },   { "values", check_values },
-    { "items", check_items },
+    { "sgemm", check_sgemm },  { "bgemm", check_bgemm },   { "qgemm", check_qgemm }, { "qout", check_qout },
+    { "depthwise", check_dw }, { "sconv", check_sconv },   { "qconv", check_qconv }, { "nbits", check_nbits },
+    { "elem", check_elem },    { "count", check_count },   { "math", check_math },   { "values", check_values },
+    { "items", check_items },  { "choice", check_choice },
 };
 
 /* Marks the named checks, or all; false when a name is unknown. */
