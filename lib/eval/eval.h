@@ -137,7 +137,8 @@ oct_speed_verdict oct_eval_speed_judge(const oct_eval_speed *s);
 
 typedef struct oct_eval_step {
     const char *name, *op, *scheme;
-    double seconds; /* per call: the median over the runs that were profiled */
+    const char *algorithm, *kernel; /* as oct_step_info has them */
+    double seconds;                 /* per call: the median over the runs that were profiled */
     uint64_t macs, bytes;
     bool wide; /* the quartiles are far apart (oct_is_wide) */
 } oct_eval_step;

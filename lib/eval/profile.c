@@ -66,8 +66,9 @@ static oct_status list_steps(const profiled *p, int runs, oct_arena *a, oct_eval
         for (int k = 0; k < runs; k++)
             seconds[k] = p->seconds[(size_t)k * p->n + i];
         const oct_quartiles q = oct_quartiles_of(seconds, (size_t)runs);
-        r->steps[i] =
-            (oct_eval_step){ name, op, s.scheme, q.median, s.macs, s.bytes, oct_is_wide(q.q1, q.median, q.q3) };
+        r->steps[i] = (oct_eval_step){ name,        op,       s.scheme,
+                                       s.algorithm, s.kernel, q.median,
+                                       s.macs,      s.bytes,  oct_is_wide(q.q1, q.median, q.q3) };
     }
     return OCT_OK;
 }

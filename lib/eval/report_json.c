@@ -251,6 +251,10 @@ static void put_step(oct_json *j, const void *row)
     oct_json_str(j, "name", s->name);
     oct_json_str(j, "op", s->op);
     oct_json_str(j, "scheme", s->scheme);
+    if (*s->algorithm)
+        oct_json_str(j, "algorithm", s->algorithm);
+    if (*s->kernel)
+        oct_json_str(j, "kernel", s->kernel);
     oct_json_num(j, "ms", s->seconds * 1e3);
     oct_json_bool(j, "wide", s->wide);
     oct_json_int(j, "macs", (int64_t)s->macs);

@@ -80,6 +80,8 @@ typedef struct oct_step {
                        layout; 0: none */
     void *state;    /* set by prepare, in its arena: packed weights, geometry */
     size_t scratch; /* bytes that run needs, 64-byte aligned; set by prepare */
+    const char *algorithm, *kernel; /* set by prepare, for profiles: which algorithm of several, and the name of the
+                                       record whose function multiplies; constant texts, NULL: there is no choice */
     uint32_t overwrites; /* set by prepare; bit i: output 0 may share the memory of input i, if no other step reads that
                             then or later */
     struct oct_step

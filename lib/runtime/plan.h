@@ -98,6 +98,8 @@ typedef struct oct_step_info {
     const char *scheme;    /* "int8", "weight-only", "fp16", "bf16" or "float" */
     const char *value; /* the first that it computes, of the model that the plan was made of or made by passes over it;
                           "" for none */
+    const char *algorithm, *kernel; /* which of several algorithms, and the record of the kernel that multiplies, as
+                                       oct_step has them: constant texts, "" for none */
     double seconds;
     bool weighted;               /* a layer with weights (oct_step_has_weights) */
     uint64_t calls, macs, bytes; /* multiply-accumulates and bytes read and written per call */

@@ -232,9 +232,12 @@ size_t oct_plan_n_steps(const oct_plan *p)
 static oct_step_info step_info(const oct_plan *p, const rt_step *st)
 {
     const oct_node *n = st->s.node;
+    const oct_step *real = st->s.wide ? st->s.wide : &st->s; /* what multiplies */
     oct_step_info info = { .name = n ? n->name : "",
                            .op = n ? n->op : "Reorder",
                            .scheme = st->scheme,
+                           .algorithm = real->algorithm ? real->algorithm : "",
+                           .kernel = real->kernel ? real->kernel : "",
                            .seconds = st->seconds,
                            .calls = st->calls,
                            .macs = st->macs,
@@ -259,7 +262,7 @@ static oct_step_info step_info(const oct_plan *p, const rt_step *st)
 oct_step_info oct_plan_step(const oct_plan *p, size_t i)
 {
     oct_plan *inside;
-    oct_step_info info = { .name = "", .op = "", .scheme = "float", .value = "" };
+    oct_step_info info = { .name = "", .op = "", .scheme = "float", .algorithm = "", .kernel = "", .value = "" };
     if (!p->staged)
         return step_info(p, p->step[i]);
     for (size_t k = 0, n; rt_stage_part(p, k, &inside, &info); k++, i -= n) {

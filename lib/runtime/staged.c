@@ -445,6 +445,8 @@ bool rt_stage_part(const oct_plan *p, size_t k, oct_plan **plan, oct_step_info *
         *info = (oct_step_info){ .name = n->name,
                                  .op = n->op,
                                  .scheme = scheme ? scheme : "float",
+                                 .algorithm = "",
+                                 .kernel = "",
                                  .seconds = s->time[id].seconds,
                                  .value = n->n_out && n->out[0] >= 0 ? p->g->value[n->out[0]].name : "",
                                  .calls = s->time[id].calls,

@@ -460,8 +460,8 @@ static void rates(void **state)
                                         "<td class=\"n wide\">10.0</td>" };
     in_order(oct_buf_str(&b), rows, OCT_COUNT(rows));
     oct_buf_free(&b);
-    oct_eval_step steps[] = { { "steady", "Conv", "int8", 2e-4, 1000000, 0, false },
-                              { "restless", "Conv", "int8", 2e-4, 1000000, 0, true } };
+    oct_eval_step steps[] = { { "steady", "Conv", "int8", "", "", 2e-4, 1000000, 0, false },
+                              { "restless", "Conv", "int8", "", "", 2e-4, 1000000, 0, true } };
     for (int k = 0; k < 3; k++)
         m->model[k].n_costs = 0;
     m->model[1].steps = steps;

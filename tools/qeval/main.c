@@ -670,8 +670,9 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),
         OPT_FLAG(0, "sweep", &a.sweep,
                  "time the models with 1, 2, 4 ... threads up to --threads, and 1, 4 and 16 samples at a time, too"),
-        OPT_FLAG(0, "profile", &a.profile,
-                 "print time, throughput and bytes of each layer, float beside quantized, and of each step"),
+        OPT_FLAG(
+            0, "profile", &a.profile,
+            "print time, throughput and bytes of each layer, float beside quantized, and of each step, with its algorithm and its kernel"),
         OPT_GROUP("Another runtime"),
         OPT_STR(0, "runner", &a.runner, "CMD", "a command that runs the models in another runtime: docs/runner.md"),
         OPT_ENUM(0, "runner-for", &a.runner_for, runner_for_name, "which models the command runs [default: all]"),
@@ -787,8 +788,9 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_POSITIONALS("PART", &a.parts, 1, "files of all parts, in any order"),
         OPT_FLAG(0, "latency", &a.latency, "time the models longer, in turn on one sample"),
         OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),
-        OPT_FLAG(0, "profile", &a.profile,
-                 "print time, throughput and bytes of each layer, float beside quantized, and of each step"),
+        OPT_FLAG(
+            0, "profile", &a.profile,
+            "print time, throughput and bytes of each layer, float beside quantized, and of each step, with its algorithm and its kernel"),
         QEVAL_OPT_GATES(&a),
         OPT_GROUP("Reports"),
         QEVAL_OPT_REPORTS(&a),

@@ -297,8 +297,8 @@ static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f,
     char ms[32], bytes[32];
     double sum = 0;
     size_t n = all || m->n_steps < PROFILE_ROWS ? m->n_steps : PROFILE_ROWS;
-    oct_table *t =
-        oct_table_of("lllrrrr", (const char *[]){ "step", "op", "scheme", "time", "share", "GOP/s", "bytes" });
+    oct_table *t = oct_table_of("lllrrrrll", (const char *[]){ "step", "op", "scheme", "time", "share", "GOP/s",
+                                                               "bytes", "algorithm", "kernel" });
     for (size_t i = 0; i < m->n_steps; i++)
         sum += m->steps[i].seconds;
     for (size_t i = 0; i < n; i++) {
@@ -314,6 +314,8 @@ static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f,
         else
             oct_table_cell(t, "%s", "");
         oct_table_cell(t, "%s", oct_fmt_bytes(bytes, s->bytes));
+        oct_table_cell(t, "%s", s->algorithm);
+        oct_table_cell(t, "%s", s->kernel);
     }
     oct_status st = oct_table_print(t, f, err);
     oct_table_destroy(t);

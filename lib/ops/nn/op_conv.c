@@ -218,6 +218,8 @@ static oct_status prepare_integer(conv_state *c, oct_step *s, const oct_prep *p,
     const int32_t *zero = oct_product_zero(s->in[1]->q, &step);
     oct_qconv_pack(&c->q, s->in[1]->data, zero, step, c->weights);
     c->weights = oct_packed_done(p, c->weights, c->q.packed_size);
+    s->algorithm = oct_qconv_algorithm_name(&c->q);
+    s->kernel = oct_qconv_kernel_name(&c->q);
     OCT_TRY(oct_product_bias(s, p, g->oc, 2, &c->bias, err));
     return oct_product_out(s, p, g->oc, 2, 1.0f, &c->qout, err);
 }
@@ -246,6 +248,8 @@ static oct_status conv_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     if (c->doubles)
         return OCT_OK;
     OCT_TRY(oct_sconv_prepare(&c->s, &g, p->bf16, p->threads, err));
+    s->algorithm = oct_sconv_algorithm_name(&c->s);
+    s->kernel = oct_sconv_kernel_name(&c->s);
     OCT_TRY(place_weights(c, s, p, c->s.packed_size, c->s.scratch_size, err));
     if (c->weights) {
         oct_sconv_pack(&c->s, s->in[1]->data, c->weights);
@@ -361,6 +365,8 @@ static oct_status conv_integer_prepare(oct_step *s, const oct_prep *p, oct_err *
         OCT_TRY(place_weights(c, s, p, c->q.packed_size, c->q.scratch_size, err));
         pack_integer(c, &c->q, s, c->weights);
         c->weights = oct_packed_done(p, c->weights, c->q.packed_size);
+        s->algorithm = oct_qconv_algorithm_name(&c->q);
+        s->kernel = oct_qconv_kernel_name(&c->q);
         return OCT_OK;
     }
     c->scratch_at = rounded(c->q.packed_size);

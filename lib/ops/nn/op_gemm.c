@@ -132,6 +132,7 @@ static oct_status prepare_float(gemm_state *g, oct_step *s, const oct_prep *p, o
     OCT_TRY(check_c(g, s, err));
     OCT_TRY((p->bf16 ? oct_bgemm_prepare : oct_sgemm_prepare)(&g->s, (size_t)g->m, (size_t)g->n, (size_t)g->k,
                                                               p->threads, err));
+    s->kernel = g->s.kernel->name;
     OCT_TRY(prepare_bias(g, s, p, err));
     size_t size = 0, scaled = g->alpha != 1.0f ? (size_t)(g->k * g->n) * sizeof(float) : 0;
     if (s->in[1]->constant) {
@@ -161,6 +162,7 @@ static oct_status prepare_integer(gemm_state *g, oct_step *s, const oct_prep *p,
     g->integer = true;
     OCT_TRY(oct_qgemm_prepare(&g->q, (size_t)g->m, (size_t)g->n, (size_t)g->k, s->in[0]->dtype, s->in[1]->dtype,
                               p->threads, err));
+    s->kernel = g->q.kernel->name;
     if (!(g->weights = oct_packed_new(p, g->q.packed_size)))
         return oct_nomem(err);
     const int32_t *zero = oct_product_zero(s->in[1]->q, &step);

@@ -87,11 +87,13 @@ static oct_status prepare_common(matmul_state *m, oct_step *s, const oct_prep *p
     if (m->kind == MATMUL_F32) {
         OCT_TRY((p->bf16 ? oct_bgemm_prepare : oct_sgemm_prepare)(&m->s, (size_t)m->g.m, (size_t)m->g.n, (size_t)m->g.k,
                                                                   threads, err));
+        s->kernel = m->s.kernel->name;
         size = m->s.packed_size;
         kernel = m->s.scratch_size;
     } else {
         OCT_TRY(
             oct_qgemm_prepare(&m->q, (size_t)m->g.m, (size_t)m->g.n, (size_t)m->g.k, a->dtype, b->dtype, threads, err));
+        s->kernel = m->q.kernel->name;
         size = m->q.packed_size;
         kernel = m->q.scratch_size;
     }
