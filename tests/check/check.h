@@ -9,6 +9,8 @@
 #include "base/pool.h"
 #include "kernels/cpu.h"
 
+struct oct_conv_geom;
+
 typedef struct oct_check {
     uint64_t seed;
     size_t cases, failed;
@@ -39,6 +41,8 @@ bool oct_check_wrong(oct_check *t, bool wrong, const char *fmt, ...) OCT_PRINTF(
 /* Names of the records of all families, of floats or of bytes, that may run at the level in use; returns how many. */
 enum { OCT_CHECK_RECORDS = 32 };
 size_t oct_check_records(bool bytes, const char *names[OCT_CHECK_RECORDS]);
+/* The shapes of the table of check_choice.c; false: there is no i-th. */
+bool oct_check_shape(size_t i, struct oct_conv_geom *g);
 /* Plans take one of them by chance, or choose by cost, until oct_choice_want(NULL, NULL). */
 void oct_check_want_any(oct_check *t, bool bytes);
 

@@ -119,6 +119,13 @@ static const struct {
     { "h=5 w=7 c=16 oc=9 kh=3 kw=3 pd=1", "indirect", "gather indirect" },
 };
 
+bool oct_check_shape(size_t i, oct_conv_geom *g)
+{
+    if (i < OCT_COUNT(suited))
+        *g = geom_of(suited[i].shape);
+    return i < OCT_COUNT(suited);
+}
+
 static void add_name(char *to, size_t size, const char *name)
 {
     const size_t n = strlen(to);

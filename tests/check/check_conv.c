@@ -421,10 +421,13 @@ void check_sconv(oct_check *t)
 {
     for (size_t i = 0; i < 2; i++)
         check_sconv_case(t, distant_geom(i), i);
+    oct_conv_geom g;
+    for (size_t i = 0; oct_check_shape(i, &g); i++)
+        check_sconv_case(t, g, i);
     for (size_t i = 0; i < 400; i++)
         check_sconv_case(t, random_geom(t, i), i);
     for (size_t i = 0; i < 100; i++) {
-        oct_conv_geom g = narrow_geom(t, i); /* and first layers, whose lines of taps are read as one */
+        g = narrow_geom(t, i); /* and first layers, whose lines of taps are read as one */
         if (i % 2) {
             g.groups = 1;
             g.oc = 1 + (int64_t)oct_check_below(t, 40);
@@ -433,7 +436,7 @@ void check_sconv(oct_check *t)
         check_sconv_case(t, g, i);
     }
     for (size_t i = 0; i < 80; i++) { /* whole registers of channels and parts of them, any rows of taps: by lines */
-        oct_conv_geom g = depthwise_geom(t, i);
+        g = depthwise_geom(t, i);
         g.c = g.oc = g.groups = 8 + 8 * (int64_t)(i % 7) + (int64_t)(i % 4 == 3 ? i % 8 : 0);
         g.kh = 1 + (int64_t)i % 4;
         g.ldx = g.ldy = i % 3 ? 0 : g.c + 5;
@@ -445,6 +448,9 @@ void check_qconv(oct_check *t)
 {
     for (size_t i = 0; i < 2; i++)
         check_qconv_case(t, NULL, distant_geom(i), false);
+    oct_conv_geom g;
+    for (size_t i = 0; oct_check_shape(i, &g); i++)
+        check_qconv_case(t, NULL, g, i % 2);
     for (size_t i = 0; i < 400; i++)
         check_qconv_case(t, NULL, random_geom(t, i), false);
     for (size_t i = 0; i < 120; i++)
