@@ -1,5 +1,5 @@
 /* qeval: compares a float model with quantized ones: accuracy, errors, latency, memory and size. */
-#include "qeval.h"
+#include "qeval/inside.h"
 
 #include "base/io.h"
 #include "cli/textfmt.h"
@@ -490,6 +490,22 @@ static oct_status write_outputs(session *s, oct_err *err)
     return OCT_OK;
 }
 
+static bool looks_inside(const qeval_args *a)
+{
+    return a->dump.n || a->print_plan;
+}
+
+static oct_status look_inside(session *s, oct_err *err)
+{
+    if (s->n_models > 1 || s->a->runner)
+        return oct_fail(err, OCT_EUSAGE, "--dump and --print-plan look into one model, in this runtime");
+    OCT_TRY(open_data(s, err));
+    oct_status st = qeval_look_inside(s->a, &s->models[0], s->pool, s->src, s->cli, s->arena, err);
+    if (st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC)
+        oct_within(err, "%s", s->a->model);
+    return st;
+}
+
 static oct_status check_cases(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
@@ -566,11 +582,12 @@ static oct_status evaluate(session *s, qeval_args *a, oct_err *err)
         return oct_pool_fail((int)cli->threads, err);
     s->remote = (oct_remote_opts){ a->runner, oct_pool_threads(s->pool), a->runner_timeout };
     OCT_TRY(load_models(s, err));
-    return a->check     ? check_cases(s, err)
-           : a->outputs ? write_outputs(s, err)
-           : a->part    ? write_part(s, err)
-           : a->parts.n ? join_parts(s, err)
-                        : compare(s, err);
+    return a->check          ? check_cases(s, err)
+           : a->outputs      ? write_outputs(s, err)
+           : looks_inside(a) ? look_inside(s, err)
+           : a->part         ? write_part(s, err)
+           : a->parts.n      ? join_parts(s, err)
+                             : compare(s, err);
 }
 
 static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
@@ -680,6 +697,11 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         QEVAL_OPT_GATES(&a),
         OPT_GROUP("Instead of comparing"),
         OPT_OUT(0, "outputs", &a.outputs, "write the outputs of the model for all samples into an .npz"),
+        OPT_MULTI(
+            0, "dump", &a.dump, "NODE=FILE",
+            "write what a node (or a value of that name) computes for the first sample as .npy; with a pattern (conv*) FILE is a FOLDER/"),
+        OPT_FLAG(0, "print-plan", &a.print_plan,
+                 "print the steps that run for the first sample, with kernels and memory"),
         OPT_FLAG(0, "sensitivity", &a.sensitivity,
                  "measure the error at the outputs that quantizing each value and each layer alone causes"),
         OPT_STR(0, "sensitivity-file", &a.sensitivity_file, "FILE",
@@ -725,6 +747,42 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_CONFLICT("check", "compute"),
         OPT_CONFLICT("sensitivity", "compute"),
         OPT_CONFLICT("sensitivity-file", "compute"),
+        OPT_CONFLICT("dump", "outputs"),
+        OPT_CONFLICT("dump", "check"),
+        OPT_CONFLICT("dump", "sensitivity"),
+        OPT_CONFLICT("dump", "sensitivity-file"),
+        OPT_CONFLICT("dump", "shard"),
+        OPT_CONFLICT("dump", "sweep"),
+        OPT_CONFLICT("dump", "html"),
+        OPT_CONFLICT("dump", "junit"),
+        OPT_CONFLICT("dump", "json"),
+        OPT_CONFLICT("dump", "markdown"),
+        OPT_CONFLICT("dump", "max-drop"),
+        OPT_CONFLICT("dump", "metric"),
+        OPT_CONFLICT("dump", "metric-cmd"),
+        OPT_CONFLICT("dump", "baseline"),
+        OPT_CONFLICT("dump", "gates"),
+        OPT_CONFLICT("dump", "layers"),
+        OPT_CONFLICT("dump", "latency"),
+        OPT_CONFLICT("dump", "profile"),
+        OPT_CONFLICT("print-plan", "outputs"),
+        OPT_CONFLICT("print-plan", "check"),
+        OPT_CONFLICT("print-plan", "sensitivity"),
+        OPT_CONFLICT("print-plan", "sensitivity-file"),
+        OPT_CONFLICT("print-plan", "shard"),
+        OPT_CONFLICT("print-plan", "sweep"),
+        OPT_CONFLICT("print-plan", "html"),
+        OPT_CONFLICT("print-plan", "junit"),
+        OPT_CONFLICT("print-plan", "json"),
+        OPT_CONFLICT("print-plan", "markdown"),
+        OPT_CONFLICT("print-plan", "max-drop"),
+        OPT_CONFLICT("print-plan", "metric"),
+        OPT_CONFLICT("print-plan", "metric-cmd"),
+        OPT_CONFLICT("print-plan", "baseline"),
+        OPT_CONFLICT("print-plan", "gates"),
+        OPT_CONFLICT("print-plan", "layers"),
+        OPT_CONFLICT("print-plan", "latency"),
+        OPT_CONFLICT("print-plan", "profile"),
         OPT_CONFLICT("outputs", "html"),
         OPT_CONFLICT("outputs", "junit"),
         OPT_CONFLICT("outputs", "json"),

@@ -28,6 +28,8 @@ typedef struct qeval_args {
     const char *decode, *truth; /* a rule for outputs, and a file with the truth about the samples; NULL: not given */
     bool per_class, layers, latency, sweep, profile, check, sensitivity;
     double rtol, atol;
+    oct_cli_list dump; /* NODE=FILE */
+    bool print_plan;
     const char *part;   /* the output file for a part of the samples; NULL: all samples are evaluated */
     oct_cli_list parts; /* parts to be joined; empty: samples are run */
     const char *outputs, *html, *junit, *markdown, *sensitivity_file;
