@@ -25,7 +25,7 @@ CEILING = {
     "lib/quant/smooth.c": (1, "puts a product by the factors in front of layers"),
     "lib/runtime/lower.c": (1, "what Gemm adds to a product that cannot: a step of Add"),
     "lib/runtime/plan.c": (1, "what DequantizeLinear makes is shown to taps as reals"),
-    "lib/quant/convert.c": (5, "counts what stands in quantized models alone"),
+    "lib/quant/conversion.c": (5, "counts what stands in quantized models alone"),
 }
 
 ROW = re.compile(r"^\| (\w+) \| \d+-")

@@ -67,6 +67,7 @@ typedef struct session {
     double budget;            /* as a share */
     double began;             /* the time of the start, from oct_now() */
     oct_buf made_by;          /* the command that will be recorded; it is needed early because its length counts */
+    oct_buf graph_text;       /* for --print-graph */
     oct_record record;        /* digests of inputs that will be recorded */
     oct_rounding_share share; /* --shard */
     double *other_db;         /* the SQNRs of the conversion that this one is compared with (fold_choice.c); or NULL */

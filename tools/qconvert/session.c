@@ -274,18 +274,15 @@ static oct_status size_options(const session *s, oct_convert_opts *o, oct_err *e
     return oct_methods_switch(&o->methods, "mixed-precision", false, err);
 }
 
-static void print_graph(void *arg, const char *step, const oct_graph *g)
+static void keep_graph(void *arg, const char *step, const oct_graph *g)
 {
-    const session *s = arg;
-    oct_buf b = OCT_BUF_INIT;
+    session *s = arg;
     if (strcmp(step, s->a->print_graph) != 0)
         return;
     if (s->a->dot)
-        oct_graph_put_dot(g, &b);
+        oct_graph_put_dot(g, &s->graph_text);
     else
-        oct_graph_put_text(g, &b);
-    fputs(oct_buf_str(&b), oct_cli_result(s->cli));
-    oct_buf_free(&b);
+        oct_graph_put_text(g, &s->graph_text);
 }
 
 static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
@@ -306,7 +303,7 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
                                            .taken = say_taken,
                                            .arg = s->cli } };
     if (a->print_graph)
-        o->listener.graph = print_graph, o->listener.graph_arg = s;
+        o->listener.graph = keep_graph, o->listener.graph_arg = s;
     o->job = (oct_qjob_opts){ .target = s->target,
                               .disabled = a->disabled.v,
                               .n_disabled = a->disabled.n,
@@ -456,5 +453,6 @@ void session_close(session *s)
     oct_model_free(s->m);
     oct_free(s->other_db);
     oct_buf_free(&s->made_by);
+    oct_buf_free(&s->graph_text);
     oct_spill_close();
 }

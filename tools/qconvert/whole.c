@@ -94,7 +94,7 @@ static oct_status convert(session *s, oct_err *err)
 {
     OCT_TRY(make(s, err));
     if (s->a->print_graph)
-        return OCT_OK;
+        return tool_write_text("-", &s->graph_text, err);
     if (s->cli->json)
         OCT_TRY(report_json(s, err));
     OCT_TRY(page_write(s, err));

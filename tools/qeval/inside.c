@@ -161,12 +161,12 @@ static void put_steps(const oct_plan *p, oct_buf *b)
         oct_buf_printf(b, ", %llu bytes\n", (unsigned long long)s.bytes);
     }
     const oct_plan_memory m = oct_plan_memory_of(p);
-    oct_buf_printf(b, "memory: %zu bytes for tensors (%zu alive at once), %zu of packed weights, %zu of scratch\n", m.arena,
-                   m.live, m.weights, m.scratch);
+    oct_buf_printf(b, "memory: %zu bytes for tensors (%zu alive at once), %zu of packed weights, %zu of scratch\n",
+                   m.arena, m.live, m.weights, m.scratch);
 }
 
-oct_status qeval_look_inside(const qeval_args *a, const oct_eval_model *m, oct_pool *pool, oct_source *src, oct_cli *cli,
-                             oct_arena *arena, oct_err *err)
+oct_status qeval_look_inside(const qeval_args *a, const oct_eval_model *m, oct_pool *pool, oct_source *src,
+                             oct_cli *cli, oct_arena *arena, oct_err *err)
 {
     dump d = { .cli = cli, .arena = arena };
     oct_batch batch = { 0 };
@@ -196,7 +196,8 @@ oct_status qeval_look_inside(const qeval_args *a, const oct_eval_model *m, oct_p
         return s;
     for (size_t i = 0; i < d.n; i++)
         if (!d.v[i].written && d.v[i].named)
-            oct_cli_warn(cli, "'%s' is not computed when the model runs: it follows from shapes, or from a fused operator",
+            oct_cli_warn(cli,
+                         "'%s' is not computed when the model runs: it follows from shapes, or from a fused operator",
                          d.v[i].name);
     return OCT_OK;
 }
