@@ -7,23 +7,8 @@
 
 #include <math.h>
 
-enum { RESAMPLES = 2000, GROUPS = 200, LEAST_CAPACITY = 64 };
+enum { RESAMPLES = 2000, GROUPS = 200 };
 static const double MOST_WITHOUT = 0.05; /* the largest share of resamples that may have no value */
-
-bool oct_set_grow(void **v, size_t n, size_t *cap, size_t size)
-{
-    size_t bytes, want = *cap ? *cap * 2 : LEAST_CAPACITY;
-    if (n < *cap)
-        return true;
-    if (want <= *cap || !oct_mul_size(want, size, &bytes))
-        return false;
-    void *p = oct_realloc(*v, *cap * size, bytes);
-    if (!p)
-        return false;
-    *v = p;
-    *cap = want;
-    return true;
-}
 
 oct_status oct_set_create(oct_set_kind kind, const oct_judging *j, oct_set **s, oct_err *err)
 {
