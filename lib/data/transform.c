@@ -438,8 +438,8 @@ static oct_status from_array_bytes(const target *t, const uint8_t *p, size_t n, 
                              .data = (void *)(uintptr_t)(p + head.offset),
                              .bytes = head.bytes };
             memcpy(a.dims, head.dims, sizeof a.dims);
-            if (t->in->rank >= 1 && a.rank == t->in->rank && a.dims[0] > 1 && t->in->dims[0] < 0) {
-                *t->setup = true;
+            if (oct_input_is_picture(t->in) && a.rank == t->in->rank && a.dims[0] > 1 && t->in->dims[0] < 0) {
+                *t->setup = true; /* of pictures the first dimension counts samples; of others it may be a length */
                 s = oct_fail(err, OCT_EMALFORMED, "holds %lld rows, expected one sample", (long long)a.dims[0]);
                 oct_hint(err, "give the file itself to --data: then every row is a sample");
             }

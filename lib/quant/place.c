@@ -23,6 +23,16 @@ static void want_output(oct_qjob *j, int id)
             j->value[n->out[k]].wanted = true;
 }
 
+/* Where a product's input has its channels; 0: it has none, as their number may differ from sample to sample. */
+static int channel_axis(const oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    const oct_shape *x = &j->g->value[n->in[0]].shape;
+    const int axis = oct_channel_axis(oct_op_of(j->g, id), n), at = axis < 0 ? x->rank + axis : axis;
+    const bool fixed = at >= 0 && at < x->rank && x->d[at].n > 0;
+    return fixed || (n->n_in > 1 && is_const(j, n->in[1])) ? axis : 0;
+}
+
 static void want_values(oct_qjob *j)
 {
     for (size_t i = 0; i < j->g->n_order; i++) {
@@ -33,7 +43,7 @@ static void want_values(oct_qjob *j)
         for (int k = 0; k < oct_data_inputs(j, id); k++)
             j->value[n->in[k]].wanted = true;
         if (oct_is_product(j, id))
-            j->value[n->in[0]].axis = oct_channel_axis(oct_op_of(j->g, id), n);
+            j->value[n->in[0]].axis = channel_axis(j, id);
         want_output(j, id);
     }
 }
