@@ -1,7 +1,7 @@
 # Read by scripts/test and scripts/demo: installs what the build needs from the distribution's packages.
 
 build_packages='gcc libc6-dev meson ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev zlib1g-dev
-    libjpeg-dev libpng-dev libstb-dev libarchive-dev libjansson-dev'
+    libjpeg-dev libpng-dev libwebp-dev libarchive-dev libjansson-dev'
 test_packages='libcmocka-dev libsimde-dev mandoc valgrind zsh fish curl parallel openmpi-bin python3 python3-venv'
 # These start services where there is systemd.
 slurm_packages='munge slurmctld slurmd slurm-client'

@@ -65,14 +65,28 @@ static bool is_png(const uint8_t *p, size_t n)
     return n >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0;
 }
 
+static bool is_bmp(const uint8_t *p, size_t n)
+{
+    return n >= 2 && memcmp(p, "BM", 2) == 0;
+}
+
+static bool is_webp(const uint8_t *p, size_t n)
+{
+    return n >= 12 && memcmp(p, "RIFF", 4) == 0 && memcmp(p + 8, "WEBP", 4) == 0;
+}
+
 oct_status oct_image_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err)
 {
     *im = (oct_image){ 0 };
     if (n == 0)
-        return oct_fail(err, OCT_EMALFORMED, "empty file, expected a JPEG or PNG picture");
+        return oct_fail(err, OCT_EMALFORMED, "empty file, expected a picture");
     if (is_jpeg(p, n))
         return oct_jpeg_decode(p, n, im, err);
     if (is_png(p, n))
         return oct_png_decode(p, n, im, err);
-    return oct_fail(err, OCT_EMALFORMED, "neither a JPEG nor a PNG picture");
+    if (is_webp(p, n))
+        return oct_webp_decode(p, n, im, err);
+    if (is_bmp(p, n))
+        return oct_bmp_decode(p, n, im, err);
+    return oct_fail(err, OCT_EMALFORMED, "not a picture of a known kind: JPEG, PNG, WebP or BMP");
 }

@@ -18,12 +18,15 @@ typedef struct oct_image {
 oct_status oct_image_create(oct_image *im, int64_t w, int64_t h, int c, bool f32, oct_err *err);
 void oct_image_free(oct_image *im);
 
-/* Decodes JPEG or PNG, recognized by the first bytes, to 8-bit gray (c 1) or RGB (c 3). Alpha is dropped, palettes are
- * expanded, CMYK is converted as Pillow does, EXIF rotation is not applied. A truncated or corrupt file is
- * OCT_EMALFORMED; a format this build lacks is OCT_EUNSUPPORTED. */
+/* Decodes JPEG, PNG, WebP or BMP, recognized by the first bytes, to 8-bit gray (c 1; of JPEG and PNG) or RGB (c 3).
+ * Alpha is dropped, palettes are expanded, CMYK is converted as Pillow does, EXIF rotation is not applied. A truncated
+ * or corrupt file is OCT_EMALFORMED; a format this build lacks, a WebP animation and a compressed BMP are
+ * OCT_EUNSUPPORTED. */
 oct_status oct_image_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
 oct_status oct_jpeg_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
 oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
+oct_status oct_webp_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
+oct_status oct_bmp_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
 /* The numbers that a PNG of gray values or of a palette stores, of at most 8 bits (c 1): neither scaled nor as colours.
  * OCT_EUNSUPPORTED for others. */
 oct_status oct_png_numbers(const uint8_t *p, size_t n, oct_image *im, oct_err *err);

@@ -203,7 +203,7 @@ static bool pb_claims(const char *path, bool is_folder)
     return oct_has_suffix(path, ".pb") && !is_folder;
 }
 
-/* One JPEG or PNG picture. */
+/* One picture. */
 const oct_reader oct_read_image = {
     .claims = image_claims,
     .open = single_open,

@@ -89,8 +89,8 @@ static oct_status list_folder(oct_list *l, oct_left_out *left, const char *dir, 
     char *others = oct_left_out_text(left);
     oct_fail(err, OCT_EMALFORMED, "%s: no samples in this folder%s%s", dir, others ? "; " : "", others ? others : "");
     oct_free(others);
-    oct_hint(err, "expected .jpg, .png, .wav, .npy or .pb files, sub-folders of them (one per class), labels.csv, "
-                  "INPUT.npy files or test_data_set_* folders");
+    oct_hint(err, "expected .jpg, .png, .webp, .bmp, .wav, .npy or .pb files, sub-folders of them (one per class), "
+                  "labels.csv, INPUT.npy files or test_data_set_* folders");
     return OCT_EMALFORMED;
 }
 
@@ -222,7 +222,7 @@ static bool folder_claims(const char *path, bool is_folder)
     return is_folder;
 }
 
-/* A folder of .jpg, .png, .wav or .npy samples: labels from labels.csv or sub-folders; or INPUT.npy files. */
+/* A folder of pictures, .wav or .npy samples: labels from labels.csv or sub-folders; or INPUT.npy files. */
 const oct_reader oct_read_folder = {
     .claims = folder_claims,
     .open = folder_open,

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 static bool tar_claims(const char *path, bool is_folder)
@@ -264,7 +263,9 @@ static oct_status finish(tar *r, oct_err *err)
     if (r->samples == 0) {
         oct_fail(err, OCT_EMALFORMED, "%s: no samples in this archive%s%s", r->path,
                  r->stranger[0] ? "; its members end in ." : "", r->stranger);
-        oct_hint(err, "expected NNN.jpg, NNN.png, NNN.wav, NNN.npy or NNN.pb, with NNN.cls for the label");
+        oct_hint(
+            err,
+            "expected NNN.jpg, NNN.png, NNN.webp, NNN.bmp, NNN.wav, NNN.npy or NNN.pb, with NNN.cls for the label");
         return OCT_EMALFORMED;
     }
     return OCT_OK;
@@ -331,11 +332,7 @@ static int input_of(const tar *r, const char *suffix)
 {
     const char *last = strrchr(suffix, '.');
     const char *kind = last ? last + 1 : suffix;
-    static const char *const kinds[] = { "jpg", "jpeg", "png", "npy", "pb", "wav", "wave" };
-    bool known = false;
-    for (size_t i = 0; i < OCT_COUNT(kinds); i++)
-        known |= strcasecmp(kind, kinds[i]) == 0;
-    if (!known)
+    if (!oct_sample_kind(kind))
         return -1;
     if (!last)
         return r->ctx->n == 1 ? 0 : -1;

@@ -2,6 +2,7 @@
 #include "data/readers.h"
 
 #include "base/mem.h"
+#include "data/data_config.h" /* made by the build */
 
 #include <errno.h>
 #include <stdio.h>
@@ -70,15 +71,42 @@ bool oct_has_suffix(const char *path, const char *suffix)
     return n > m && strcasecmp(path + n - m, suffix) == 0;
 }
 
+static const char *const pictures[] = { "jpg", "jpeg", "png", "bmp", "webp" };
+static const char *const others[] = { "npy", "pb", "wav", "wave" };
+
+static const char *find(const char *const *list, size_t n, const char *kind)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcasecmp(kind, list[i]) == 0)
+            return list[i];
+    return NULL;
+}
+
+const char *oct_sample_kind(const char *kind)
+{
+#ifndef OCT_HAVE_WEBP
+    if (strcasecmp(kind, "webp") == 0)
+        return NULL;
+#endif
+    const char *known = find(pictures, OCT_COUNT(pictures), kind);
+    return known ? known : find(others, OCT_COUNT(others), kind);
+}
+
+/* Behind the last dot; "" where there is none. */
+static const char *kind_of(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && dot > path ? dot + 1 : "";
+}
+
 bool oct_is_image_file(const char *path)
 {
-    return oct_has_suffix(path, ".jpg") || oct_has_suffix(path, ".jpeg") || oct_has_suffix(path, ".png");
+    return find(pictures, OCT_COUNT(pictures), kind_of(path)) != NULL;
 }
 
 bool oct_is_sample_file(const char *path)
 {
-    return oct_is_image_file(path) || oct_has_suffix(path, ".npy") || oct_has_suffix(path, ".pb") ||
-           oct_is_sound_file(path);
+    return oct_sample_kind(kind_of(path)) != NULL;
 }
 
 bool oct_is_sound_file(const char *path)

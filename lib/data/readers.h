@@ -130,8 +130,10 @@ void oct_item_free(oct_item *it, size_t n);         /* leaves parts zeroed, usab
 uint64_t oct_file_stamp(uint64_t h, const char *path);
 
 bool oct_has_suffix(const char *path, const char *suffix); /* case ignored */
-bool oct_is_sample_file(const char *path);                 /* by suffix: pictures, .npy, .pb, .wav */
-bool oct_is_image_file(const char *path);
+/* The kind of a sample file whose suffix is `kind` ("JPG"), in lower case; NULL: none that this build reads. */
+const char *oct_sample_kind(const char *kind);
+bool oct_is_sample_file(const char *path); /* by suffix: pictures that this build reads, .npy, .pb, .wav */
+bool oct_is_image_file(const char *path);  /* also those that only other builds read */
 bool oct_is_sound_file(const char *path);
 
 /* Turns a part into the input's tensor: decodes, preprocesses, converts, checks shape and NaN. *stack: rows of this

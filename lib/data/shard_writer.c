@@ -127,17 +127,8 @@ static void put_member(packer *p, const char *suffix, const void *bytes, size_t 
 
 static const char *suffix_of(const char *path)
 {
-    static const char *const kinds[] = { "jpg", "jpeg", "png", "npy", "pb", "wav", "wave" };
     const char *dot = strrchr(path, '.');
-    for (size_t i = 0; dot && i < OCT_COUNT(kinds); i++)
-        if (oct_has_suffix(path, dot) && strlen(dot + 1) == strlen(kinds[i])) {
-            char lower[8] = { 0 };
-            for (size_t k = 0; dot[1 + k]; k++)
-                lower[k] = (char)(dot[1 + k] | 0x20);
-            if (strcmp(lower, kinds[i]) == 0)
-                return kinds[i];
-        }
-    return NULL;
+    return dot ? oct_sample_kind(dot + 1) : NULL;
 }
 
 /* A row as an .npy of one sample. */

@@ -34,7 +34,7 @@ static oct_status add_file(const char *path, oct_arena *arena, oct_leaves *l, oc
     oct_fail(err, OCT_EUSAGE, "%s: this is not a known kind of data", path);
     oct_hint(
         err,
-        "data is a folder, a .csv, .npy, .npz, .pb, .wav, .jpg or .png file, a .tar shard, or token ids in a .jsonl, .txt or .bin file");
+        "data is a folder, a .csv, .npy, .npz, .pb, .wav, .jpg, .png, .bmp or .webp file, a .tar shard, or token ids in a .jsonl, .txt or .bin file");
     return OCT_EUSAGE;
 }
 

@@ -17,13 +17,13 @@ DEPS = {
     "jansson": ("libjansson-dev", ["jansson"], "", []),
     "libjpeg": ("libjpeg62-turbo-dev", ["jpeg"], "", []),
     "libpng": ("libpng-dev", ["png16"], "/libpng16", ["zlib"]),
+    "libwebp": ("libwebp-dev", ["webp"], "", []),
     "libarchive": ("libarchive-dev", ["archive"], "", ["zlib", "bzip2", "liblzma", "libzstd", "liblz4"]),
     "bzip2": ("libbz2-dev", ["bz2"], "", []),
     "liblzma": ("liblzma-dev", ["lzma"], "", []),
     "libzstd": ("libzstd-dev", ["zstd"], "", []),
     "liblz4": ("liblz4-dev", ["lz4"], "", []),
 }
-HEADERS = ["libstb-dev"]    # a package of headers alone
 STREAMS = ("stdin", "stdout", "stderr")
 OWN = ("old_glibc", "own_streams")
 
@@ -61,7 +61,7 @@ def lay(folder):
     licenses.mkdir(exist_ok=True)
     place = Path("/usr/lib", asked("dpkg-architecture", "-qDEB_HOST_MULTIARCH").strip())
     lay_own(lib)
-    for package in [*HEADERS, *(d[0] for d in DEPS.values())]:
+    for package in [d[0] for d in DEPS.values()]:
         lay_headers(package, include)
         shutil.copyfile(Path("/usr/share/doc", package, "copyright"), licenses / package)
     for name, (package, libraries, further, private) in DEPS.items():
@@ -78,7 +78,7 @@ def main():
     try:
         lay(Path(sys.argv[1]).resolve())
     except (subprocess.CalledProcessError, OSError) as e:
-        print(f"static_deps.py: {e}\n{getattr(e, 'stderr', '') or ''}  hint: install {' '.join(d[0] for d in DEPS.values())} {' '.join(HEADERS)}",
+        print(f"static_deps.py: {e}\n{getattr(e, 'stderr', '') or ''}  hint: install {' '.join(d[0] for d in DEPS.values())}",
               file=sys.stderr)
         return 1
     return 0

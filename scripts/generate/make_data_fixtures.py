@@ -156,11 +156,44 @@ def tokens():
         (seeds / name).write_bytes(data)
 
 
+def bitmap(name, rows, bits, palette=b"", masks=b"", core=False, top_down=False):
+    """A BMP of rows of bytes, upper one first, which Pillow does not write in these forms; NAME.npy is what it reads."""
+    h, w = len(rows), len(rows[0]) * 8 // bits
+    body = b"".join(r + bytes(-len(r) % 4) for r in (rows if top_down else rows[::-1]))
+    info = struct.pack("<IHHHH", 12, w, h, 1, bits) if core else struct.pack(
+        "<IiiHHIIiiII", 40, w, -h if top_down else h, 1, bits, 3 if masks else 0, len(body), 2835, 2835, len(palette) // 4, 0)
+    at = 14 + len(info) + len(masks) + len(palette)
+    (OUT / name).write_bytes(b"BM" + struct.pack("<IHHI", at + len(body), 0, 0, at) + info + masks + palette + body)
+    npy(f"{name}.npy", np.asarray(Image.open(OUT / name).convert("RGB")))
+
+
+def other_pictures():
+    im = Image.open(OUT / "rgb.png")
+    im.save(OUT / "rgb.bmp")
+    im.convert("L").save(OUT / "gray.bmp")
+    im.quantize(16).save(OUT / "palette.bmp")
+    own = np.random.default_rng(8)
+    deep = own.integers(0, 1 << 16, (6, 10)).astype("<u2")
+    bitmap("555.bmp", [r.tobytes() for r in deep], 16)
+    bitmap("565.bmp", [r.tobytes() for r in deep], 16, masks=struct.pack("<III", 0xF800, 0x7E0, 0x1F))
+    bitmap("down.bmp", [r.tobytes() for r in own.integers(0, 1 << 32, (5, 7)).astype("<u4")], 32, top_down=True)
+    colours = own.integers(0, 256, (16, 4)).astype(np.uint8)
+    bitmap("nibbles.bmp", [r.tobytes() for r in own.integers(0, 256, (5, 3)).astype(np.uint8)], 4, palette=colours.tobytes())
+    bitmap("bits.bmp", [r.tobytes() for r in own.integers(0, 256, (5, 3)).astype(np.uint8)], 1, palette=colours[:2].tobytes())
+    bitmap("core.bmp", [r.tobytes() for r in own.integers(0, 256, (5, 6)).astype(np.uint8)], 24, core=True)
+    im.save(OUT / "lossless.webp", lossless=True)
+    Image.open(OUT / "rgba.png").save(OUT / "rgba.webp", lossless=True, exact=True)
+    im.save(OUT / "rgb.webp", quality=80)
+    npy("rgb.webp.npy", np.asarray(Image.open(OUT / "rgb.webp").convert("RGB")))
+    im.save(OUT / "film.webp", lossless=True, save_all=True, append_images=[Image.new("RGB", im.size)])
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     pictures()
     shortest_sides()
     windows()
+    other_pictures()
     arrays()
     protos()
     tokens()

@@ -1,4 +1,4 @@
-/* Fuzz target: any bytes as a JPEG or PNG picture, then resized by every filter. */
+/* Fuzz target: any bytes as a picture, then resized by every filter. */
 #include "data/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -395,6 +395,21 @@ static void pictures_equal_pillow(void **state)
     same_picture("progressive.jpg", NULL, "progressive.jpg.npy", 1);
     same_picture("cmyk.jpg", NULL, "cmyk.jpg.npy", 1);
 #endif
+#ifdef OCT_HAVE_WEBP
+    same_picture("rgb.webp", NULL, "rgb.webp.npy", 0);
+    same_picture("lossless.webp", NULL, "rgb.npy", 0);
+    same_picture("rgba.webp", NULL, "rgb.npy", 0);
+#endif
+    same_picture("rgb.bmp", NULL, "rgb.npy", 0);
+    same_picture("palette.bmp", NULL, "palette.npy", 0);
+    same_picture("gray.bmp", "order=gray", "rgb.gray.npy", 0);
+    static const char *const bitmaps[] = { "555", "565", "down", "nibbles", "bits", "core" };
+    for (size_t i = 0; i < OCT_COUNT(bitmaps); i++) {
+        char file[32], want[32];
+        snprintf(file, sizeof file, "%s.bmp", bitmaps[i]);
+        snprintf(want, sizeof want, "%s.bmp.npy", bitmaps[i]);
+        same_picture(file, NULL, want, 0);
+    }
     same_picture("rgb_f32.npy", "order=gray", "rgb_f32.gray.npy", 2e-3f);
     oct_array w = expect("f32.bilinear.16x11.npy");
     oct_source *s = open_one(at("f32.npy"), "resize=16x11", input(OCT_F32, 4, gray_nchw));
@@ -698,12 +713,14 @@ static void cut_and_changed_files(void **state)
         const char *file, *as;
         int inputs;
     } files[] = {
-        { "v2.npy", "t.npy", 1 },        { "fortran.npy", "t.npy", 1 },
-        { "stored.npz", "t.npz", 3 },    { "deflated.npz", "t.npz", 3 },
-        { "zip64.npz", "t.npz", 3 },     { "palette.png", "t.png", 0 },
-        { "rgb.jpg", "t.jpg", 0 },       { "progressive.jpg", "t.jpg", 0 },
-        { "list.csv", "t.csv", 0 },      { "case/test_data_set_2/input_0.pb", "t.pb", 1 },
-        { "shard-000.tar", "t.tar", 0 },
+        { "v2.npy", "t.npy", 1 },      { "fortran.npy", "t.npy", 1 },
+        { "stored.npz", "t.npz", 3 },  { "deflated.npz", "t.npz", 3 },
+        { "zip64.npz", "t.npz", 3 },   { "palette.png", "t.png", 0 },
+        { "rgb.jpg", "t.jpg", 0 },     { "progressive.jpg", "t.jpg", 0 },
+        { "list.csv", "t.csv", 0 },    { "case/test_data_set_2/input_0.pb", "t.pb", 1 },
+        { "rgb.webp", "t.webp", 0 },   { "lossless.webp", "t.webp", 0 },
+        { "palette.bmp", "t.bmp", 0 }, { "565.bmp", "t.bmp", 0 },
+        { "core.bmp", "t.bmp", 0 },    { "shard-000.tar", "t.tar", 0 },
     };
     static const int64_t one[3] = { 1, 3, 2 }, st[3] = { 2, 1, 3 };
     const oct_input_desc many[3] = { { "x", OCT_F32, 3, one },
@@ -777,6 +794,65 @@ static void failing_memory(void **state)
         }
 }
 
+static oct_status decode_changed(const char *file, size_t at_byte, const void *bytes, size_t n, oct_err *err)
+{
+    char *p;
+    size_t size;
+    oct_image im = { 0 };
+    assert_int_equal(oct_read_all(at(file), 1 << 20, &p, &size, err), OCT_OK);
+    assert_true(at_byte + n <= size);
+    memcpy(p + at_byte, bytes, n);
+    const oct_status st = oct_image_decode((uint8_t *)p, size, &im, err);
+    oct_image_free(&im);
+    oct_free(p);
+    return st;
+}
+
+/* Headers of BMP that say more than the file holds, or what nobody can mean. */
+static void bmp_that_claims_too_much(void **state)
+{
+    static const struct {
+        const char *file;
+        size_t at, n;
+        const char *bytes;
+        oct_status want;
+        const char *said;
+    } all[] = {
+        { "rgb.bmp", 18, 8, "\x00\x40\x00\x00\x00\x30\x00\x00", OCT_EMALFORMED, "cannot hold 16384 x 12288" },
+        { "rgb.bmp", 18, 8, "\xff\xff\xff\x7f\x00\x00\x00\x80", OCT_EUNSUPPORTED, "larger than supported" },
+        { "rgb.bmp", 18, 4, "\x00\x00\x00\x00", OCT_EMALFORMED, "no pixels" },
+        { "rgb.bmp", 18, 4, "\xff\xff\xff\xff", OCT_EMALFORMED, "no pixels" },
+        { "rgb.bmp", 10, 4, "\xff\xff\xff\xff", OCT_EMALFORMED, "cannot hold" },
+        { "rgb.bmp", 10, 4, "\x20\x00\x00\x00", OCT_EMALFORMED, "cannot hold" },
+        { "rgb.bmp", 14, 4, "\xff\xff\xff\xff", OCT_EMALFORMED, "header" },
+        { "rgb.bmp", 30, 4, "\x01\x00\x00\x00", OCT_EUNSUPPORTED, "run lengths" },
+        { "palette.bmp", 46, 4, "\xff\xff\xff\xff", OCT_EMALFORMED, "palette" },
+        { "palette.bmp", 46, 4, "\x02\x00\x00\x00", OCT_EMALFORMED, "not in the palette" },
+        { "565.bmp", 54, 4, "\x00\x00\x00\x00", OCT_EMALFORMED, "mask" },
+        { "565.bmp", 54, 4, "\x05\x00\x00\x00", OCT_EMALFORMED, "mask" },
+    };
+    for (size_t i = 0; i < OCT_COUNT(all); i++) {
+        oct_err err = OCT_ERR_INIT;
+        const oct_status st = decode_changed(all[i].file, all[i].at, all[i].bytes, all[i].n, &err);
+        if (st != all[i].want || !strstr(err.text, all[i].said))
+            fail_msg("%zu: status %d, %s", i, st, err.text);
+    }
+}
+
+static void webp_that_claims_too_much(void **state)
+{
+#ifdef OCT_HAVE_WEBP
+    oct_err err = OCT_ERR_INIT;
+    /* 16383 x 16383, behind the signature of the lossless form, and in the header of a key frame */
+    assert_int_equal(decode_changed("lossless.webp", 21, "\xfe\xff\xff\x0f", 4, &err), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "larger than supported"));
+    assert_int_equal(decode_changed("rgb.webp", 26, "\xff\x3f\xff\x3f", 4, &err), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "larger than supported"));
+    assert_int_equal(decode_changed("film.webp", 0, "R", 1, &err), OCT_EUNSUPPORTED);
+    assert_non_null(strstr(err.text, "animation"));
+#endif
+}
+
 #ifdef OWN_LIBC
 /* A picture whose header says far more than its bytes can hold is refused before there is memory for it. */
 static void jpeg_that_claims_too_much(void **state)
@@ -819,6 +895,29 @@ static void failing_memory_of_libjpeg(void **state)
         assert_true(failed > 0);
         oct_free(p);
     }
+#endif
+}
+
+/* Of the lossless form libwebp 1.2 uses a table that it did not get. */
+static void failing_memory_of_libwebp(void **state)
+{
+#ifdef OCT_HAVE_WEBP
+    char *p;
+    size_t size, failed = 0;
+    oct_err err = OCT_ERR_INIT;
+    assert_int_equal(oct_read_all(at("rgb.webp"), 1 << 20, &p, &size, &err), OCT_OK);
+    oct_status st = OCT_ENOMEM;
+    for (size_t n = 1; st == OCT_ENOMEM; n++, failed++) {
+        oct_image im = { 0 };
+        malloc_fails_at = n;
+        st = oct_image_decode((uint8_t *)p, size, &im, &err);
+        malloc_fails_at = 0;
+        oct_image_free(&im);
+    }
+    if (st != OCT_OK)
+        fail_msg("allocation %zu: status %d, %s", failed, st, err.text);
+    assert_true(failed > 1);
+    oct_free(p);
 #endif
 }
 
@@ -1059,6 +1158,8 @@ int main(void)
         cmocka_unit_test(npz_is_written),
         cmocka_unit_test(npz_without_memory),
         cmocka_unit_test(cut_and_changed_files),
+        cmocka_unit_test(bmp_that_claims_too_much),
+        cmocka_unit_test(webp_that_claims_too_much),
         cmocka_unit_test(failing_memory),
         cmocka_unit_test(claims_beyond_the_bytes),
         cmocka_unit_test(closed_files_are_not_read),
@@ -1066,6 +1167,7 @@ int main(void)
 #ifdef OWN_LIBC
         cmocka_unit_test(jpeg_that_claims_too_much),
         cmocka_unit_test(failing_memory_of_libjpeg),
+        cmocka_unit_test(failing_memory_of_libwebp),
         cmocka_unit_test(failing_memory_of_libarchive),
         cmocka_unit_test(threads_that_cannot_start),
 #endif
