@@ -130,12 +130,12 @@ oct_status oct_archive_load(const oct_libarchive **la, oct_err *err)
     return s;
 }
 
-oct_status oct_archive_support(const oct_libarchive *la, struct archive *a, oct_err *err)
+oct_status oct_archive_support(const oct_libarchive *la, struct archive *a, bool compressed, oct_err *err)
 {
     int z = la->archive_read_support_format_tar(a);
     if (z == ARCHIVE_OK) /* else all behind the first archive would be lost without a word */
         z = la->archive_read_set_format_option(a, "tar", "read_concatenated_archives", "1");
-    for (int i = 0; z == ARCHIVE_OK && i < N_FILTERS; i++)
+    for (int i = 0; z == ARCHIVE_OK && compressed && i < N_FILTERS; i++)
         if (inside[i])
             z = support(la, a, i);
     return z == ARCHIVE_OK ? OCT_OK : oct_nomem(err);

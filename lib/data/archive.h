@@ -20,7 +20,8 @@
     X(archive_read_support_format_tar) X(archive_read_set_format_option) X(archive_read_support_filter_gzip) X(archive_read_support_filter_bzip2)                    \
     X(archive_read_support_filter_xz) X(archive_read_support_filter_zstd) X(archive_read_support_filter_lz4)                       \
     X(archive_read_header_position) X(archive_filter_bytes) X(archive_set_error) X(archive_error_string) X(archive_errno) X(archive_entry_new) X(archive_entry_free)                       \
-    X(archive_entry_pathname) X(archive_entry_pathname_utf8) X(archive_entry_filetype) X(archive_entry_size) X(archive_entry_hardlink)
+    X(archive_entry_pathname) X(archive_entry_pathname_utf8) X(archive_entry_filetype) X(archive_entry_size) X(archive_entry_hardlink)                \
+    X(archive_entry_hardlink_utf8) X(archive_entry_symlink) X(archive_entry_symlink_utf8) X(archive_filter_code)
 /* clang-format on */
 
 /* la.archive_read_new() and so on, with the types of archive.h. */
@@ -34,8 +35,9 @@ typedef struct oct_libarchive {
  * OCT_ENOMEM. Thread-safe. */
 oct_status oct_archive_load(const oct_libarchive **la, oct_err *err);
 
-/* Enables tar, also several archives one behind the other, and the decompressors that start no program. */
-oct_status oct_archive_support(const oct_libarchive *la, struct archive *a, oct_err *err);
+/* Enables tar, also several archives one behind the other, and, if it may be compressed, the decompressors that start
+ * no program. */
+oct_status oct_archive_support(const oct_libarchive *la, struct archive *a, bool compressed, oct_err *err);
 
 /* What a file that begins with these n bytes is, when it is something known that is not read: "lzop data"; else
  * NULL. */

@@ -190,8 +190,8 @@ const char *oct_source_bad_text(const oct_source *src, size_t i); /* NULL beyond
 int64_t oct_source_bad_index(const oct_source *src, size_t i);    /* its position in the data; -1 beyond */
 
 /* The i-th folder or archive that holds what looks like samples and is not read, such as pictures of other kinds or, in
- * an archive, links in place of files: its name, and how many of which kind there are; NULL beyond. Those of an archive
- * are known when it was read to its end. Borrowed, until the next call that reads. */
+ * an archive, links to what is not in it or in a stream: its name, and how many of which kind there are; NULL beyond.
+ * Those of an archive are known when it was read to its end. Borrowed, until the next call that reads. */
 const char *oct_source_left_out(const oct_source *src, size_t i, const char **where);
 
 /* From here on a digest is kept of the samples that are given, in whichever pass (sample_sum.h). OCT_ENOMEM. */

@@ -41,7 +41,8 @@ char *oct_left_out_text(const oct_left_out *l)
             oct_buf_printf(&b, "%s %zu %s%s", listed++ ? "," : "", l->kind[i], kinds[i],
                            strcmp(kinds[i], ".webp") == 0 ? " (this build has no libwebp; install libwebp-dev)" : "");
     if (l->links)
-        oct_buf_printf(&b, "%s %zu link%s to others", listed ? "," : "", l->links, l->links == 1 ? "" : "s");
+        oct_buf_printf(&b, "%s %zu link%s to others (tar -h stores what they point to)", listed ? "," : "", l->links,
+                       l->links == 1 ? "" : "s");
     char *text = b.failed ? NULL : oct_strdup(oct_buf_str(&b));
     oct_buf_free(&b);
     return text;

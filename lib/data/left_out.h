@@ -9,7 +9,7 @@ enum { OCT_LEFT_KINDS = 40 };
 
 typedef struct oct_left_out {
     size_t kind[OCT_LEFT_KINDS]; /* how many files there are of each kind of the table */
-    size_t links;                /* of an archive: links in place of samples */
+    size_t links;                /* of an archive: links in place of samples that are not followed */
 } oct_left_out;
 
 /* Counts a file of that name, if it is of a kind of pictures, recordings, films, arrays or archives that is not read

@@ -147,6 +147,12 @@ static oct_status descriptor_rewind(void *self, oct_err *err)
     return d->reader->rewind(d->self, err);
 }
 
+static char *descriptor_left_out(void *self)
+{
+    descriptor *d = self;
+    return d->reader->left_out ? d->reader->left_out(d->self) : NULL;
+}
+
 static bool never_cheap(const char *path)
 {
     return false;
@@ -159,5 +165,6 @@ const oct_reader oct_read_descriptor = {
     .is_cheap_to_pass = never_cheap,
     .next = descriptor_next,
     .rewind = descriptor_rewind,
+    .left_out = descriptor_left_out,
     .close = descriptor_close,
 };

@@ -5,6 +5,7 @@
 #include "data/readers.h"
 #include "data/sound.h"
 #include "data/stream.h"
+#include "data/tar_links.h"
 
 #include "base/io.h"
 #include "base/mem.h"
@@ -26,8 +27,7 @@ static bool tar_claims(const char *path, bool is_folder)
 #include <errno.h>
 #include <stdio.h>
 
-enum { FIRST_ROOM = 1 << 20, MAX_MEMBER = 512 << 20 }; /* bytes of a member */
-enum { MAX_MET = 64 };                                 /* members of a sample that are remembered */
+enum { MAX_MET = 64 }; /* members of a sample that are remembered */
 
 typedef struct tar {
     const oct_feed_ctx *ctx;
@@ -41,6 +41,10 @@ typedef struct tar {
     size_t n_read;                 /* bytes of its block that were read before the archive was opened */
     size_t in_block;               /* bytes of the block that was read last */
     struct archive_entry *pending; /* read, but belongs to the next sample */
+    size_t headers;                /* read so far */
+    oct_tar_links *links;          /* of a file, from its first link on */
+    bool linked;                   /* the member is a link, and stands for `target` */
+    size_t target;
     bool started, seen, eof, over; /* seen: a header */
     int64_t samples;
     char member[128];      /* the one that was met last */
@@ -75,6 +79,7 @@ static void tar_close(void *self)
         oct_item_free(&r->whole, r->ctx->n);
     oct_free(r->whole.parts);
     oct_sounds_free(&r->sounds);
+    oct_tar_links_close(r->links);
     oct_free(r->path);
     oct_free(r);
 }
@@ -211,11 +216,12 @@ static oct_status start(tar *r, oct_err *err)
     r->started = true;
     r->eof = r->over = r->seen = false;
     r->samples = 0;
+    r->headers = 0;
     r->left = (oct_left_out){ .links = 0 };
     r->member[0] = 0;
     if (!(r->a = r->la->archive_read_new()) || !(r->entry = r->la->archive_entry_new()))
         return oct_nomem(err);
-    OCT_TRY(oct_archive_support(r->la, r->a, err));
+    OCT_TRY(oct_archive_support(r->la, r->a, true, err));
     if (!r->in.block)
         OCT_TRY(oct_stream_open(&r->in, r->from, r->path + (r->from == OCT_FROM_COMMAND ? strlen(OCT_PIPE) : 0), err));
     return r->la->archive_read_open2(r->a, r, NULL, on_read, on_skip, NULL) == ARCHIVE_OK ? OCT_OK : broken(r, err);
@@ -281,15 +287,27 @@ static const char *suffix_of(const char *name)
 
 static int input_of(const tar *r, const char *suffix);
 
-/* Counts a member that is not read, if it would be part of a sample: a link, whose data stand elsewhere, or a file of
- * another kind. */
-static void leave_out(tar *r, const char *name, bool link)
+static bool is_of_sample(void *self, const char *name)
 {
     const char *suffix = suffix_of(name);
-    if (link && suffix)
-        r->left.links += input_of(r, suffix) >= 0 || strcmp(suffix, "cls") == 0;
-    else if (!link)
-        oct_left_out_add(&r->left, name);
+    return suffix && (input_of(self, suffix) >= 0 || strcmp(suffix, "cls") == 0);
+}
+
+/* Of a link that would be part of a sample, or may be a folder: the member that it stands for. Of a stream, which
+ * cannot be read twice, and of what is not in the archive the link is counted. */
+static oct_status follow(tar *r, const char *name, oct_err *err)
+{
+    const bool of_sample = is_of_sample(r, name);
+    oct_tar_end end = OCT_TAR_NOTHING;
+    r->linked = false;
+    if (r->from == OCT_FROM_FILE) {
+        if (!r->links)
+            OCT_TRY(oct_tar_links_open(r->la, r->path, is_of_sample, r, &r->links, err));
+        end = oct_tar_links_find(r->links, r->headers - 1, &r->target);
+    }
+    r->linked = of_sample && end == OCT_TAR_FILE;
+    r->left.links += !r->linked && (of_sample || end == OCT_TAR_FOLDER);
+    return OCT_OK;
 }
 
 /* The next regular member with a usable name and its suffix, or NULL at the end. */
@@ -302,6 +320,7 @@ static oct_status next_member(tar *r, struct archive_entry **e, const char **nam
         if (!member) {
             z = r->eof ? ARCHIVE_EOF : r->la->archive_read_next_header2(r->a, r->entry);
             member = r->entry;
+            r->headers++;
         }
         if (z == ARCHIVE_EOF) {
             r->eof = true;
@@ -311,15 +330,16 @@ static oct_status next_member(tar *r, struct archive_entry **e, const char **nam
         if (z != ARCHIVE_OK && z != ARCHIVE_WARN)
             return broken(r, err);
         r->seen = true;
-        *name = r->la->archive_entry_pathname(member);
-        if (!*name)
-            *name = r->la->archive_entry_pathname_utf8(member);
+        *name = oct_tar_name(r->la, member);
         if (*name)
             snprintf(r->member, sizeof r->member, "%.120s", *name);
-        const bool link = r->la->archive_entry_hardlink(member) || r->la->archive_entry_filetype(member) == AE_IFLNK;
+        bool hard;
+        r->linked = false;
+        const bool link = oct_tar_link(r->la, member, &hard) != NULL;
         if (*name && link)
-            leave_out(r, *name, true);
-        *suffix = *name && !link && r->la->archive_entry_filetype(member) == AE_IFREG ? suffix_of(*name) : NULL;
+            OCT_TRY(follow(r, *name, err));
+        const bool is_file = link ? r->linked : r->la->archive_entry_filetype(member) == AE_IFREG;
+        *suffix = *name && is_file ? suffix_of(*name) : NULL;
         if (*suffix) {
             *e = member;
             return OCT_OK;
@@ -343,54 +363,55 @@ static int input_of(const tar *r, const char *suffix)
     return -1;
 }
 
-/* Room comes with the bytes: a header may claim what it likes. */
-static oct_status grow(oct_array *a, int64_t size, oct_err *err)
+static oct_status read_target(const tar *r, const char *name, oct_array *bytes, oct_err *err)
 {
-    const int64_t room = a->dims[0] < size / 2 ? 2 * a->dims[0] : size;
-    void *p = oct_realloc(a->data, a->bytes, (size_t)room);
-    if (!p)
-        return oct_nomem(err);
-    a->data = p;
-    a->dims[0] = room;
-    a->bytes = (size_t)room;
-    return OCT_OK;
+    const oct_status s = oct_tar_links_read(r->links, r->target, bytes, err);
+    if (s != OCT_OK)
+        oct_within(err, "%s: %s", r->path, name);
+    return s;
 }
 
 static oct_status read_member(tar *r, struct archive_entry *e, const char *name, oct_part *part, oct_err *err)
 {
-    int64_t size = r->la->archive_entry_size(e);
-    if (size < 0 || size > MAX_MEMBER)
+    const int64_t size = r->linked ? 0 : r->la->archive_entry_size(e);
+    int64_t n;
+    if (size < 0 || size > OCT_TAR_MEMBER)
         return oct_fail(err, OCT_EMALFORMED, "%s: %s: a member of %lld bytes", r->path, name, (long long)size);
     part->kind = OCT_PART_BYTES;
     if (!(part->path = oct_strdup(name)))
         return oct_nomem(err);
-    const int64_t first = size < FIRST_ROOM ? size : FIRST_ROOM;
-    OCT_TRY(oct_array_create(&part->array, OCT_U8, 1, &first, err));
-    for (int64_t at = 0; at < size;) {
-        if (at == part->array.dims[0])
-            OCT_TRY(grow(&part->array, size, err));
-        la_ssize_t n =
-            r->la->archive_read_data(r->a, (char *)part->array.data + at, (size_t)(part->array.dims[0] - at));
-        if (n < 0)
-            return broken(r, err);
-        if (n == 0)
-            return ended_early(r, "cut short", err);
-        at += n;
+    if (r->linked)
+        return read_target(r, name, &part->array, err);
+    OCT_TRY(oct_tar_bytes(r->la, r->a, size, &part->array, &n, err));
+    return n < 0 ? broken(r, err) : n < size ? ended_early(r, "cut short", err) : OCT_OK;
+}
+
+/* The first bytes of a member, as a text. */
+static oct_status read_text(tar *r, const char *name, char *text, size_t room, size_t *n, oct_err *err)
+{
+    la_ssize_t got;
+    *n = 0;
+    if (r->linked) {
+        oct_array bytes;
+        OCT_TRY(read_target(r, name, &bytes, err));
+        *n = bytes.bytes < room - 1 ? bytes.bytes : room - 1;
+        memcpy(text, bytes.data, *n);
+        oct_array_free(&bytes);
     }
+    while (!r->linked && *n < room - 1 && (got = r->la->archive_read_data(r->a, text + *n, room - 1 - *n)) != 0) {
+        if (got < 0)
+            return broken(r, err);
+        *n += (size_t)got;
+    }
+    text[*n] = 0;
     return OCT_OK;
 }
 
 static oct_status read_label(tar *r, const char *name, oct_item *item, oct_err *err)
 {
     char text[65];
-    size_t n = 0;
-    la_ssize_t got;
-    while (n < sizeof text - 1 && (got = r->la->archive_read_data(r->a, text + n, sizeof text - 1 - n)) != 0) {
-        if (got < 0)
-            return broken(r, err);
-        n += (size_t)got;
-    }
-    text[n] = 0;
+    size_t n;
+    OCT_TRY(read_text(r, name, text, sizeof text, &n, err));
     if (strlen(text) != n || !oct_label_parse(text, &item->label)) {
         oct_fail(err, OCT_EMALFORMED, "%s: %s: the label is not a class number", r->path, name);
         oct_hint(err, OCT_LABEL_HINT);
@@ -405,7 +426,7 @@ static oct_status take(tar *r, struct archive_entry *e, const char *name, const 
 {
     int input = input_of(r, suffix);
     if (input < 0 && strcmp(suffix, "cls") != 0) {
-        leave_out(r, name, false);
+        oct_left_out_add(&r->left, name);
         if (!r->stranger[0])
             snprintf(r->stranger, sizeof r->stranger, "%.60s", suffix);
         return OCT_OK;

@@ -3,6 +3,7 @@
 
 Seeded. PIL's resampling is the definition of interp=bilinear, bicubic and nearest: NAME.FILTER.WxH.npy holds its result.
 """
+import gzip
 import io
 import struct
 import tarfile
@@ -145,6 +146,23 @@ def shard(name, mode):
                 t.addfile(member, io.BytesIO(data))
 
 
+def links():
+    """First inputs of the fuzz target of archives: links of every kind, plain and compressed."""
+    seeds = OUT.parent / "fuzz" / "tar"
+    seeds.mkdir(parents=True, exist_ok=True)
+    plain = io.BytesIO()
+    data = io.BytesIO()
+    np.save(data, np.arange(12, dtype=np.float32).reshape(1, 3, 2, 2))
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.GNU_FORMAT) as t:
+        for name, kind, to in (("a/0.npy", tarfile.REGTYPE, ""), ("a/1.npy", tarfile.LNKTYPE, "a/0.npy"), ("a/2.npy", tarfile.SYMTYPE, "../b/3.npy"),
+                               ("b", tarfile.SYMTYPE, "./a"), ("a/3.npy", tarfile.REGTYPE, ""), ("4.npy", tarfile.SYMTYPE, "4.npy"), ("5.cls", tarfile.SYMTYPE, "../x")):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname, member.size = kind, to, len(data.getvalue()) if kind == tarfile.REGTYPE else 0
+            t.addfile(member, io.BytesIO(data.getvalue()))
+    (seeds / "links").write_bytes(plain.getvalue())
+    (seeds / "links.gz").write_bytes(gzip.compress(plain.getvalue(), mtime=0))
+
+
 def tokens():
     """First inputs of the fuzz target of token files: steps, a zero, l for lines and d for a stream, the file."""
     seeds = OUT.parent / "fuzz" / "tokens"
@@ -197,6 +215,7 @@ def main():
     arrays()
     protos()
     tokens()
+    links()
     shard("shard-000.tar", "w")
     (OUT / "list.csv").write_text('file,label,name\r\nrgb.png,3,"a, b"\r\n"rgb.jpg",5,c\r\ngray.png,,d\r\n')
     for c, file in (("cat", "rgb.png"), ("dog", "gray.png"), ("dog", "rgb.jpg")):
