@@ -352,8 +352,7 @@ static oct_status keep_targets(oct_tar_links *l, oct_err *err)
     int64_t room = KEPT, n = 0;
     size_t left = 0, target;
     for (size_t i = 0; i < l->n; i++)
-        if (l->v[i].kind == LINK && l->v[i].wanted && follow(l, i, &target) == OCT_TAR_FILE &&
-            !l->v[target].wanted) {
+        if (l->v[i].kind == LINK && l->v[i].wanted && follow(l, i, &target) == OCT_TAR_FILE && !l->v[target].wanted) {
             l->v[target].wanted = true;
             left++;
         }
@@ -383,8 +382,9 @@ static oct_status keep_targets(oct_tar_links *l, oct_err *err)
     return s;
 }
 
-oct_status oct_tar_links_open(const oct_libarchive *la, const char *path, bool (*is_wanted)(void *arg, const char *name),
-                              void *arg, oct_tar_links **l, oct_err *err)
+oct_status oct_tar_links_open(const oct_libarchive *la, const char *path,
+                              bool (*is_wanted)(void *arg, const char *name), void *arg, oct_tar_links **l,
+                              oct_err *err)
 {
     oct_arena *arena = oct_arena_create();
     oct_tar_links *made = arena ? oct_arena_calloc(arena, 1, sizeof *made) : NULL;

@@ -20,13 +20,14 @@ typedef enum oct_tar_end { OCT_TAR_NOTHING, OCT_TAR_FILE, OCT_TAR_FOLDER } oct_t
 /* Reads the headers of all members. Of a compressed archive it also keeps what the links point to whose names
  * is_wanted(arg, name) accepts, as long as that takes no more than 256 MB; other archives are read where the members
  * lie. OCT_EIO, OCT_ENOMEM; a fault of the archive only ends the reading, as whoever reads its samples meets it. */
-oct_status oct_tar_links_open(const oct_libarchive *la, const char *path, bool (*is_wanted)(void *arg, const char *name),
-                              void *arg, oct_tar_links **l, oct_err *err);
+oct_status oct_tar_links_open(const oct_libarchive *la, const char *path,
+                              bool (*is_wanted)(void *arg, const char *name), void *arg, oct_tar_links **l,
+                              oct_err *err);
 void oct_tar_links_close(oct_tar_links *l); /* NULL allowed */
 
-/* Follows the link that is the at-th member (from 0) through other links, to folders too. Of members of one name the last
- * before it counts, else the first behind it. OCT_TAR_NOTHING: what it points to is not in the archive, a loop, too
- * far, or is not kept; *target: for oct_tar_links_read, of OCT_TAR_FILE. */
+/* Follows the link that is the at-th member (from 0) through other links, to folders too. Of members of one name the
+ * last before it counts, else the first behind it. OCT_TAR_NOTHING: what it points to is not in the archive, a loop,
+ * too far, or is not kept; *target: for oct_tar_links_read, of OCT_TAR_FILE. */
 oct_tar_end oct_tar_links_find(const oct_tar_links *l, size_t at, size_t *target);
 /* The bytes of a member that was found. OCT_EMALFORMED, OCT_EIO, OCT_ENOMEM. */
 oct_status oct_tar_links_read(const oct_tar_links *l, size_t target, oct_array *bytes, oct_err *err);

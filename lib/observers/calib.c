@@ -144,8 +144,16 @@ static oct_status check_shard(const oct_calib *c, const oct_calib_shard *s, oct_
 {
     for (size_t i = 0; i < c->n_shards; i++) {
         const oct_calib_shard *o = &c->shards[i];
-        if (strcmp(o->set, s->set) != 0 || (o->count == s->count && o->index != s->index))
+        if (strcmp(o->set, s->set) != 0)
             continue;
+        if (o->count == s->count && o->index != s->index) {
+            if (!o->samples || !s->samples || o->samples == s->samples)
+                continue;
+            oct_fail(err, OCT_EUSAGE, "the samples of '%s' changed between shard %u/%u and shard %u/%u", s->set,
+                     o->index, o->count, s->index, s->count);
+            oct_hint(err, "make all its shards from the same samples");
+            return OCT_EUSAGE;
+        }
         if (o->count == s->count)
             return oct_fail(err, OCT_EUSAGE, "shard %u/%u of '%s' is in the table already", s->index, s->count, s->set);
         return oct_fail(err, OCT_EUSAGE,
@@ -185,6 +193,7 @@ static void join_shards(oct_calib *c, const char *set, uint32_t count)
         if (same) {
             s.index = 0;
             s.count = 1;
+            s.samples = s.files = 0;
             first = false;
             set = s.set; /* the text that stays */
         }
@@ -195,7 +204,7 @@ static void join_shards(oct_calib *c, const char *set, uint32_t count)
 
 oct_status oct_calib_add_shard(oct_calib *c, const char *set, uint32_t index, uint32_t count, oct_err *err)
 {
-    oct_calib_shard s = { (char *)set, index, count };
+    oct_calib_shard s = { .set = (char *)set, .index = index, .count = count };
     if (count == 0 || index >= count)
         return oct_fail(err, OCT_EUSAGE, "shard %u/%u: the first number must be less than the second", index, count);
     OCT_TRY(check_shard(c, &s, err));
@@ -208,6 +217,30 @@ oct_status oct_calib_add_shard(oct_calib *c, const char *set, uint32_t index, ui
     qsort(c->shards, c->n_shards, sizeof s, by_shard);
     join_shards(c, set, count);
     return OCT_OK;
+}
+
+void oct_calib_mark_shard(oct_calib *c, const oct_calib_shard *mark)
+{
+    for (size_t i = 0; i < c->n_shards; i++) {
+        oct_calib_shard *s = &c->shards[i];
+        if (s->count > 1 && s->count == mark->count && s->index == mark->index && strcmp(s->set, mark->set) == 0) {
+            s->samples = mark->samples;
+            s->files = mark->files;
+        }
+    }
+}
+
+const oct_calib_shard *oct_calib_moved(const oct_calib *c, const oct_calib *from, const oct_calib_shard **other)
+{
+    for (size_t i = 0; i < from->n_shards; i++)
+        for (size_t k = 0; k < c->n_shards; k++) {
+            const oct_calib_shard *s = &from->shards[i], *o = &c->shards[k];
+            if (s->files && o->files && s->files != o->files && strcmp(s->set, o->set) == 0) {
+                *other = o;
+                return s;
+            }
+        }
+    return NULL;
 }
 
 /* Appends the parts of a division that v[n], which is in order, does not have: "0/7, 3/7 to 5/7". */
@@ -323,8 +356,11 @@ oct_status oct_calib_merge(oct_calib *into, const oct_calib *from, oct_err *err)
             x->exact = y->exact;
         }
     }
-    for (size_t i = 0; i < from->n_shards; i++)
-        OCT_TRY(oct_calib_add_shard(into, from->shards[i].set, from->shards[i].index, from->shards[i].count, err));
+    for (size_t i = 0; i < from->n_shards; i++) {
+        const oct_calib_shard *s = &from->shards[i];
+        OCT_TRY(oct_calib_add_shard(into, s->set, s->index, s->count, err));
+        oct_calib_mark_shard(into, s);
+    }
     return OCT_OK;
 }
 

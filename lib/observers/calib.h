@@ -49,6 +49,9 @@ typedef struct oct_calib_tensor {
 typedef struct oct_calib_shard {
     char *set;
     uint32_t index, count;
+    /* Of the whole set when the part was made, by which parts are compared; 0: not known. Hashes of a few samples, the
+     * same ones for each part, and of its files' names, sizes and times of change. */
+    uint64_t samples, files;
 } oct_calib_shard;
 
 typedef struct oct_calib {
@@ -75,6 +78,12 @@ oct_status oct_calib_set_preprocess(oct_calib *c, const char *text, oct_err *err
  * become 0/1, so that merging all shards gives the table of one run. */
 oct_status oct_calib_add_shard(oct_calib *c, const char *set, uint32_t index, uint32_t count, oct_err *err);
 
+/* Sets what a part that was added is compared by; nothing if it has become part of a whole. */
+void oct_calib_mark_shard(oct_calib *c, const oct_calib_shard *mark);
+/* The first part of `from` whose files were others than those of a part of the same set in c; NULL: none is known.
+ * *other: that part. Whether the samples differ, too, is not known. */
+const oct_calib_shard *oct_calib_moved(const oct_calib *c, const oct_calib *from, const oct_calib_shard **other);
+
 /* For sets that the table contains in part, appends the missing shards: "shards 0/7, 3/7 to 5/7 of 'images'". Returns
  * whether any are missing. Names of sets are as in the table, and not safe to print. */
 bool oct_calib_missing(const oct_calib *c, oct_buf *b);
@@ -94,8 +103,9 @@ oct_status oct_calib_add(oct_calib *c, const char *name, oct_calib_tensor **out,
  * destroyed. */
 oct_status oct_calib_add_statistics(oct_calib *into, const oct_calib *from, oct_err *err);
 
-/* Adds `from` to `into`. OCT_EUSAGE: models, preprocessing, tensors or pinned ranges differ, or a shard is in both;
- * then `into` is unchanged. After OCT_ENOMEM `into` may only be destroyed. */
+/* Adds `from` to `into`. OCT_EUSAGE: models, preprocessing, tensors or pinned ranges differ, a shard is in both, or
+ * was made from other samples than one of the same set; then `into` is unchanged. After OCT_ENOMEM `into` may only be
+ * destroyed. */
 oct_status oct_calib_merge(oct_calib *into, const oct_calib *from, oct_err *err);
 
 /* Appends the table as text. Equal tables give the same bytes. Check out->failed. */

@@ -461,21 +461,28 @@ static oct_status once(reader *r, bool *seen, const char *what, oct_err *err)
     return OCT_OK;
 }
 
+static oct_status read_hash(reader *r, uint64_t *hash, oct_err *err)
+{
+    size_t n;
+    const char *w = word(r, &n);
+    bool hex = n == 16;
+    *hash = 0;
+    for (size_t i = 0; hex && i < n; i++) {
+        hex = hex_value(w[i]) >= 0;
+        *hash = *hash << 4 | (uint64_t)(hex_value(w[i]) & 15);
+    }
+    return hex ? OCT_OK : bad_at(r, w, err, "expected 16 hexadecimal digits");
+}
+
 static oct_status read_model(reader *r, oct_err *err)
 {
     OCT_TRY(once(r, &r->has_model, "model", err));
     char *text;
     OCT_TRY(read_quoted(r, &text, err));
-    size_t n;
-    const char *w = word(r, &n);
-    uint64_t hash = 0;
-    bool hex = n == 16;
-    for (size_t i = 0; hex && i < n; i++) {
-        hex = hex_value(w[i]) >= 0;
-        hash = hash << 4 | (uint64_t)(hex_value(w[i]) & 15);
-    }
-    oct_status st =
-        hex ? oct_calib_set_model(r->c, text, hash, err) : bad_at(r, w, err, "expected 16 hexadecimal digits");
+    uint64_t hash;
+    oct_status st = read_hash(r, &hash, err);
+    if (st == OCT_OK)
+        st = oct_calib_set_model(r->c, text, hash, err);
     oct_free(text);
     OCT_TRY(st);
     return expect_end(r, err);
@@ -499,6 +506,17 @@ static oct_status read_samples(reader *r, oct_err *err)
     return expect_end(r, err);
 }
 
+/* What a part is compared by, if it is there. */
+static oct_status read_mark(reader *r, oct_calib_shard *mark, oct_err *err)
+{
+    skip_blanks(r);
+    if (r->p == r->end)
+        return OCT_OK;
+    OCT_TRY(expect_word(r, "of", err));
+    OCT_TRY(read_hash(r, &mark->samples, err));
+    return read_hash(r, &mark->files, err);
+}
+
 static oct_status read_shard(reader *r, oct_err *err)
 {
     char *set;
@@ -516,6 +534,11 @@ static oct_status read_shard(reader *r, oct_err *err)
         if (st != OCT_OK)
             st = st == OCT_ENOMEM ? oct_nomem(err) : bad_at(r, w, err, "%s", why.text);
     }
+    oct_calib_shard mark = { .set = set, .index = (uint32_t)i, .count = (uint32_t)count };
+    if (st == OCT_OK)
+        st = read_mark(r, &mark, err);
+    if (st == OCT_OK)
+        oct_calib_mark_shard(r->c, &mark);
     oct_free(set);
     OCT_TRY(st);
     return expect_end(r, err);

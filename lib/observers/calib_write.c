@@ -164,7 +164,11 @@ static void put_head(oct_buf *b, const oct_calib *c)
     for (size_t i = 0; i < c->n_shards; i++) {
         oct_buf_puts(b, "shard ");
         put_quoted(b, c->shards[i].set);
-        oct_buf_printf(b, " %u/%u\n", c->shards[i].index, c->shards[i].count);
+        oct_buf_printf(b, " %u/%u", c->shards[i].index, c->shards[i].count);
+        if (c->shards[i].samples || c->shards[i].files)
+            oct_buf_printf(b, " of %016llx %016llx", (unsigned long long)c->shards[i].samples,
+                           (unsigned long long)c->shards[i].files);
+        oct_buf_puts(b, "\n");
     }
 }
 

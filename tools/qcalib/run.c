@@ -121,7 +121,6 @@ static void tell(oct_cli *cli, const calib_args *a, const oct_calib *c, const oc
                  double start)
 {
     char took[32];
-    tool_say_bad(cli, src);
     if (c->samples == 0)
         oct_cli_warn(cli, "shard %lld/%lld holds no samples", (long long)a->data.shard_i, (long long)a->data.shard_n);
     if (c->n_tensors < asked)
@@ -131,6 +130,35 @@ static void tell(oct_cli *cli, const calib_args *a, const oct_calib *c, const oc
     warn_unexercised(cli, c);
     oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples, %s", a->output, c->n_tensors,
                  (unsigned long long)c->samples, oct_fmt_seconds(took, oct_now() - start));
+}
+
+/* What tells later whether the parts of a set were made from the same samples. A stream that cannot be read again, and
+ * one whose samples need those in front of them, is not looked into; nor is it an error that a sample of another part
+ * is broken. */
+static oct_status mark_part(const calib_args *a, oct_source *src, oct_calib *c, oct_err *err)
+{
+    enum { WITNESSES = 16 };
+    oct_calib_shard mark = c->shards[0];
+    oct_batch b = OCT_BATCH_INIT;
+    oct_err why = OCT_ERR_INIT;
+    if (a->data.shard_n <= 1)
+        return OCT_OK;
+    mark.files = oct_source_list_hash(src);
+    oct_status s = a->data.states.n || oct_source_is_once(src)
+                       ? OCT_EUNSUPPORTED
+                       : oct_source_pick(src, &(oct_pick){ .most = WITNESSES }, &why);
+    if (s == OCT_OK)
+        s = oct_source_sum(src, &why);
+    /* Where their number is not known, what a pick has is the first ones, and the end is not waited for. */
+    for (int i = 0; s == OCT_OK && i < WITNESSES; i++)
+        if ((s = oct_source_next(src, 1, &b, &why)) == OCT_OK && b.n == 0)
+            break;
+    oct_batch_free(&b);
+    unsigned char digest[OCT_SHA256_BYTES];
+    if (s == OCT_OK && oct_source_digest(src, digest))
+        mark.samples = oct_hash(OCT_HASH_INIT, digest, sizeof digest);
+    oct_calib_mark_shard(c, &mark);
+    return s == OCT_ENOMEM ? oct_nomem(err) : OCT_OK;
 }
 
 static oct_status gather(oct_cli *cli, const calib_args *a, const oct_graph *g, const wanted *w, oct_source *src,
@@ -155,6 +183,10 @@ static oct_status gather(oct_cli *cli, const calib_args *a, const oct_graph *g, 
     }
     if (s == OCT_OK && (s = oct_calibrate(g, src, &o, c, err)) == OCT_EUSAGE && o.before)
         oct_hint(err, "remove %s to start over", p.path);
+    if (s == OCT_OK) {
+        tool_say_bad(cli, src);
+        s = mark_part(a, src, c, err);
+    }
     if (s == OCT_OK)
         s = oct_calib_save(c, a->output, err);
     if (s == OCT_OK)

@@ -30,6 +30,15 @@ static oct_status check_whole(oct_cli *cli, const table_args *a, const oct_calib
     return s;
 }
 
+/* Copied files have other times of change, too: this alone refuses nothing. */
+static void warn_moved(oct_cli *cli, const char *path, const oct_calib *sum, const oct_calib *c)
+{
+    const oct_calib_shard *other, *s = oct_calib_moved(sum, c, &other);
+    if (s)
+        oct_cli_warn(cli, "%s: files of '%s' changed, or were copied, between shard %u/%u and shard %u/%u", path,
+                     s->set, other->index, other->count, s->index, s->count);
+}
+
 oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
 {
     oct_calib *sum = NULL;
@@ -43,6 +52,8 @@ oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
             sum = c;
             continue;
         }
+        if (s == OCT_OK)
+            warn_moved(cli, a->tables.v[i], sum, c);
         if (s == OCT_OK && (s = oct_calib_merge(sum, c, err)) != OCT_OK)
             oct_within(err, "%s", a->tables.v[i]);
         oct_calib_destroy(c);
