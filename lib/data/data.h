@@ -177,6 +177,8 @@ typedef struct oct_source_choice {
 oct_source_choice oct_source_chosen(const oct_source *src);
 /* Whether samples can be given only once: standard input of which none were kept. */
 bool oct_source_is_once(const oct_source *src);
+/* Whether commands print samples: they run again for another pass. */
+bool oct_source_runs_commands(const oct_source *src);
 
 /* How many samples this pass will give, broken ones included, or -1 when that is known only after reading. */
 int64_t oct_source_count(const oct_source *src);

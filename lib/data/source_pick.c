@@ -371,6 +371,14 @@ oct_source_choice oct_source_chosen(const oct_source *s)
     return c;
 }
 
+bool oct_source_runs_commands(const oct_source *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->leaves.n; i++)
+        any |= s->leaves.v[i].reader == &oct_read_command;
+    return any;
+}
+
 bool oct_source_is_once(const oct_source *s)
 {
     return s->once && !s->n_stream;

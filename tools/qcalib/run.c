@@ -132,9 +132,9 @@ static void tell(oct_cli *cli, const calib_args *a, const oct_calib *c, const oc
                  (unsigned long long)c->samples, oct_fmt_seconds(took, oct_now() - start));
 }
 
-/* What tells later whether the parts of a set were made from the same samples. A stream that cannot be read again, and
- * one whose samples need those in front of them, is not looked into; nor is it an error that a sample of another part
- * is broken. */
+/* What tells later whether the parts of a set were made from the same samples. Streams, of which another pass would
+ * cost as much as the first one or cannot be, and samples that need those in front of them are not looked into; nor is
+ * it an error that a sample of another part is broken. */
 static oct_status mark_part(const calib_args *a, oct_source *src, oct_calib *c, oct_err *err)
 {
     enum { WITNESSES = 16 };
@@ -144,7 +144,7 @@ static oct_status mark_part(const calib_args *a, oct_source *src, oct_calib *c, 
     if (a->data.shard_n <= 1)
         return OCT_OK;
     mark.files = oct_source_list_hash(src);
-    oct_status s = a->data.states.n || oct_source_is_once(src)
+    oct_status s = a->data.states.n || oct_source_is_once(src) || oct_source_runs_commands(src)
                        ? OCT_EUNSUPPORTED
                        : oct_source_pick(src, &(oct_pick){ .most = WITNESSES }, &why);
     if (s == OCT_OK)
