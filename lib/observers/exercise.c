@@ -1,7 +1,7 @@
 /* Still channels and unmoved ranges of a calibration table. */
 #include "observers/exercise.h"
 
-enum { FEW_CHANNELS = 8 };
+enum { FEW_CHANNELS = 8, FEW_SAMPLES = 10 };
 #define MOST_RANGES 0.75
 
 static size_t still_channels(const oct_chan_stats *s)
@@ -65,4 +65,11 @@ void oct_exercise_tell(const oct_exercise *x, oct_buf *b)
                        "most channels of %zu of %zu tensors have one value in all samples (%zu of %zu in '%s'): "
                        "either the model does not use them, or the samples do not exercise it; give more varied ones",
                        x->still, x->layers, x->still_channels, x->channels, x->stillest);
+}
+
+void oct_exercise_few(const oct_calib *c, oct_buf *b)
+{
+    if (c->samples && c->samples < FEW_SAMPLES)
+        oct_buf_printf(b, "ranges come from %llu sample%s: a few hundred are advised", (unsigned long long)c->samples,
+                       c->samples == 1 ? "" : "s");
 }

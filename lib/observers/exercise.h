@@ -22,4 +22,8 @@ oct_exercise oct_calib_exercise(const oct_calib *c);
  * clamp may fix a range. So only most channels of a layer, or most ranges of a model, are a reason. */
 void oct_exercise_tell(const oct_exercise *x, oct_buf *b);
 
+/* Appends one sentence where the ranges of a table come from a handful of samples; nothing where their number is not
+ * known, as in a table of another tool. */
+void oct_exercise_few(const oct_calib *c, oct_buf *b);
+
 #endif

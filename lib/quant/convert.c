@@ -264,8 +264,11 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     if (c->src) {
         OCT_TRY(oct_statistics_begin(c, err));
         OCT_TRY(oct_conversion_check_metrics(c, err));
-    } else if (c->calib && !oct_qjob_has_qparams(c->job))
+    } else if (c->calib && !oct_qjob_has_qparams(c->job)) {
         oct_statistics_warn(c);
+    } else if (c->calib) {
+        oct_statistics_warn_few(c);
+    }
     OCT_TRY(run_step(c, OCT_STEP_GRAPH, err));
     oct_conversion_show(c, "scaled", c->m->graph);
     oct_policy_check_values(c->policy, absent_value, c); /* methods may have made some of them */

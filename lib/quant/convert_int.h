@@ -62,6 +62,8 @@ oct_status oct_statistics_few(const oct_conversion *c, const oct_few *what, oct_
 /* Picks samples of half h (0: the half that chooses, 1: the half that judges) among the chosen samples, at most `most`
  * (0: all). */
 oct_pick oct_pick_half(const oct_conversion *c, int h, int64_t most);
+/* Warns of ranges that come from a handful of samples. */
+void oct_statistics_warn_few(oct_conversion *c);
 /* Warns of what a table lacks for 16-bit floats. */
 void oct_statistics_warn(oct_conversion *c);
 /* The reason why nothing can be measured by running the model, although there are samples; NULL: it can. */

@@ -60,14 +60,29 @@ oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
+static void warn_of(oct_conversion *c, oct_buf *b)
+{
+    if (b->len)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "%s", oct_buf_str(b));
+    oct_buf_free(b);
+}
+
 static void warn_unexercised(oct_conversion *c)
 {
     const oct_exercise x = oct_calib_exercise(c->calib);
     oct_buf b = OCT_BUF_INIT;
     oct_exercise_tell(&x, &b);
-    if (b.len)
-        oct_conversion_say(c, OCT_NOTE_WARNING, "%s", oct_buf_str(&b));
-    oct_buf_free(&b);
+    warn_of(c, &b);
+}
+
+void oct_statistics_warn_few(oct_conversion *c)
+{
+    oct_buf b = OCT_BUF_INIT;
+    size_t n;
+    oct_qjob_values(c->job, NULL, &n);
+    if (n)
+        oct_exercise_few(c->calib, &b);
+    warn_of(c, &b);
 }
 
 /* If there are few samples and some are broken, a half may be empty. */
@@ -178,6 +193,8 @@ oct_status oct_statistics_gather(oct_conversion *c, oct_err *err)
         c->o.listener.taken(c->o.listener.arg, c->src);
     if (c->o.synthetic)
         OCT_TRY(draw_remembered(c, &o, err));
+    else
+        oct_statistics_warn_few(c);
     warn_incomplete(c);
     return OCT_OK;
 }

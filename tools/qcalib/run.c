@@ -77,6 +77,7 @@ static void warn_unexercised(oct_cli *cli, const oct_calib *c)
     if (b.len)
         oct_cli_warn(cli, "%s", oct_buf_str(&b));
     oct_buf_free(&b);
+    qcalib_warn_few(cli, c);
 }
 
 /* Everything that determines the table. A run that differs in one of these must not continue from the checkpoint of

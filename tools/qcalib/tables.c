@@ -5,6 +5,7 @@
 #include "cli/chart.h"
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
+#include "observers/exercise.h"
 
 #include <assert.h>
 #include <math.h>
@@ -28,6 +29,16 @@ static oct_status check_whole(oct_cli *cli, const table_args *a, const oct_calib
         s = oct_nomem(err);
     oct_buf_free(&missing);
     return s;
+}
+
+void qcalib_warn_few(oct_cli *cli, const oct_calib *c)
+{
+    oct_buf missing = OCT_BUF_INIT, few = OCT_BUF_INIT;
+    oct_exercise_few(c, &few);
+    if (few.len && !oct_calib_missing(c, &missing))
+        oct_cli_warn(cli, "%s", oct_buf_str(&few));
+    oct_buf_free(&few);
+    oct_buf_free(&missing);
 }
 
 /* Copied files have other times of change, too: this alone refuses nothing. */
@@ -65,6 +76,8 @@ oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
         s = oct_calib_save(sum, a->output, err);
     if (s == OCT_OK)
         s = qcalib_json(cli->json, sum, err);
+    if (s == OCT_OK)
+        qcalib_warn_few(cli, sum);
     if (s == OCT_OK)
         oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples", a->output, sum->n_tensors,
                      (unsigned long long)sum->samples);
