@@ -30,7 +30,7 @@ static int channel_axis(const oct_qjob *j, int id)
     const oct_shape *x = &j->g->value[n->in[0]].shape;
     const int axis = oct_channel_axis(oct_op_of(j->g, id), n), at = axis < 0 ? x->rank + axis : axis;
     const bool fixed = at >= 0 && at < x->rank && x->d[at].n > 0;
-    return fixed || (n->n_in > 1 && is_const(j, n->in[1])) ? axis : 0;
+    return fixed || (n->n_in > 1 && oct_is_const(j, n->in[1])) ? axis : 0;
 }
 
 static void want_values(oct_qjob *j)
