@@ -16,6 +16,9 @@ uint64_t oct_seeded_hash(uint64_t at, uint64_t seed);
  * of 0 or from total on: all. */
 bool oct_spread_has(int64_t total, int64_t n, int64_t at, uint64_t seed);
 
+/* The first of these places from `at` in [0, total] on, in constant time; total: there is none. */
+int64_t oct_spread_next(int64_t total, int64_t n, int64_t at, uint64_t seed);
+
 /* How many of total samples are chosen when `asked` are asked for (0: all). With hold at least a fifth, rounded down,
  * is left unchosen. */
 int64_t oct_choice_count(int64_t total, int64_t asked, bool hold);

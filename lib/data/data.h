@@ -129,6 +129,9 @@ typedef struct oct_source_mark {
     uint64_t names;     /* oct_hash of the names from there on */
     int64_t given, bad; /* samples before it that were given, and that were broken */
 } oct_source_mark;
+/* To be called before the first sample is taken if oct_source_where will be: then each sample is named that is passed
+ * over. */
+void oct_source_keep_marks(oct_source *src);
 /* Not while another thread is inside oct_source_next. */
 oct_source_mark oct_source_where(const oct_source *src);
 /* Has the first pass go on behind a mark, as if what stands before it had been given; to be called before the first

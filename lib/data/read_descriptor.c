@@ -141,6 +141,13 @@ static oct_status descriptor_next(void *self, bool want, oct_item *item, bool *e
     return d->reader->next(d->self, want, item, end, err);
 }
 
+static oct_status descriptor_pass(void *self, int64_t n, int64_t *passed, oct_err *err)
+{
+    descriptor *d = self;
+    *passed = 0;
+    return d->reader->pass ? d->reader->pass(d->self, n, passed, err) : OCT_OK;
+}
+
 static oct_status descriptor_rewind(void *self, oct_err *err)
 {
     descriptor *d = self;
@@ -164,6 +171,7 @@ const oct_reader oct_read_descriptor = {
     .count = descriptor_count,
     .is_cheap_to_pass = never_cheap,
     .next = descriptor_next,
+    .pass = descriptor_pass,
     .rewind = descriptor_rewind,
     .left_out = descriptor_left_out,
     .close = descriptor_close,

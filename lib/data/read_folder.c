@@ -197,6 +197,13 @@ static oct_status folder_next(void *self, bool want, oct_item *item, bool *end, 
     return f->reader ? f->reader->next(f->self, want, item, end, err) : oct_list_next(f->self, want, item, end, err);
 }
 
+static oct_status folder_pass(void *self, int64_t n, int64_t *passed, oct_err *err)
+{
+    folder *f = self;
+    *passed = 0;
+    return f->reader && f->reader->pass ? f->reader->pass(f->self, n, passed, err) : OCT_OK;
+}
+
 static oct_status folder_rewind(void *self, oct_err *err)
 {
     folder *f = self;
@@ -228,6 +235,7 @@ const oct_reader oct_read_folder = {
     .open = folder_open,
     .count = folder_count,
     .next = folder_next,
+    .pass = folder_pass,
     .rewind = folder_rewind,
     .left_out = folder_left_out,
     .stamp = folder_stamp,

@@ -126,6 +126,15 @@ static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct
     return OCT_OK;
 }
 
+static oct_status npy_pass(void *self, int64_t n, int64_t *passed, oct_err *err)
+{
+    npy *r = self;
+    (void)err;
+    *passed = n < r->count - r->at ? n : r->count - r->at;
+    r->at += *passed;
+    return OCT_OK;
+}
+
 static oct_status npy_rewind(void *self, oct_err *err)
 {
     npy *r = self;
@@ -145,6 +154,7 @@ const oct_reader oct_read_npy = {
     .open = npy_open,
     .count = npy_count,
     .next = npy_next,
+    .pass = npy_pass,
     .rewind = npy_rewind,
     .close = npy_close,
 };

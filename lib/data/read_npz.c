@@ -102,13 +102,13 @@ static oct_status inflate_next(member *m, void *dst, uint64_t n, oct_err *err)
         int z = inflate(&m->z, Z_NO_FLUSH);
         uint64_t got = want - m->z.avail_out;
         m->fed += give - m->z.avail_in;
+        m->made += got;
         if (z == Z_MEM_ERROR)
             return oct_nomem(err);
         if (z != Z_OK && z != Z_STREAM_END)
             return oct_fail(err, OCT_EMALFORMED, "broken deflate data%s%s", m->z.msg ? ": " : "",
                             m->z.msg ? m->z.msg : "");
         m->sum = (uint32_t)crc32(m->sum, out ? out : scratch, (uInt)got);
-        m->made += got;
         if (m->made == m->size && m->sum != m->crc)
             return oct_fail(err, OCT_EMALFORMED, "the checksum of its data is another");
         n -= got;
@@ -363,6 +363,51 @@ static oct_status fill(set *r, size_t input, int64_t index, bool want, oct_part 
     return OCT_OK;
 }
 
+/* Whether an input takes a deflated array that another one has read already: it is read once, and stands behind the
+ * sample. */
+static bool is_ahead(const set *r, size_t input)
+{
+    for (size_t k = 0; k < input; k++)
+        if (r->feeds[k].array == r->feeds[input].array)
+            return r->members[r->feeds[input].array].deflated;
+    return false;
+}
+
+/* Passes over n samples of an array that is inflated for each; *n: how many before a failure. */
+static oct_status pass_input(set *r, size_t input, int64_t *n, oct_err *err)
+{
+    const oct_feed *f = &r->feeds[input];
+    member *m = &r->members[f->array];
+    oct_part p = { 0 };
+    oct_feed_shape(f, &m->shape, &p);
+    if (!m->deflated || f->mode == OCT_FEED_SHARED || f->mode == OCT_FEED_ONE)
+        return OCT_OK;
+    const uint64_t before = m->made;
+    oct_status s = inflate_next(m, NULL, (uint64_t)*n * p.array.bytes, err);
+    if (s != OCT_OK) {
+        const int64_t whole = (int64_t)((m->made - before) / p.array.bytes);
+        *n = whole < *n ? whole : *n - 1; /* a wrong checksum shows behind the last one */
+        oct_within(err, "%s: array '%s'", r->path, r->names[f->array]);
+    }
+    return s;
+}
+
+static oct_status set_pass(void *self, int64_t n, int64_t *passed, oct_err *err)
+{
+    set *r = self;
+    oct_status s = OCT_OK;
+    *passed = n < r->count - r->at ? n : r->count - r->at;
+    for (size_t i = 0; i < r->n_inputs; i++)
+        if (is_ahead(r, i))
+            *passed = 0; /* set_next says so */
+    for (size_t i = 0; *passed && i < r->n_inputs; i++) {
+        const oct_status one = pass_input(r, i, passed, err); /* of two failures, the one of the earlier sample */
+        s = one != OCT_OK ? one : s;
+    }
+    r->at += *passed;
+    return s;
+}
+
 static oct_status set_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
 {
     set *r = self;
@@ -374,10 +419,7 @@ static oct_status set_next(void *self, bool want, oct_item *item, bool *end, oct
     if (!(item->name = oct_strprintf("%s[%lld]", r->path, (long long)index)))
         return oct_nomem(err);
     for (size_t i = 0; i < r->n_inputs; i++) {
-        bool again = false; /* an array that feeds two inputs is read once: the second would be ahead */
-        for (size_t k = 0; k < i; k++)
-            again |= r->feeds[k].array == r->feeds[i].array;
-        if (again && r->members[r->feeds[i].array].deflated) {
+        if (is_ahead(r, i)) {
             *end = true;
             return oct_fail(err, OCT_EUNSUPPORTED, "%s: array '%s' would feed two inputs", r->path,
                             r->names[r->feeds[i].array]);
@@ -415,6 +457,7 @@ const oct_reader oct_read_npz = {
     .open = npz_open,
     .count = set_count,
     .next = set_next,
+    .pass = set_pass,
     .rewind = set_rewind,
     .close = set_close,
 };

@@ -65,6 +65,10 @@ typedef struct oct_reader {
     /* The next sample. With want false it is passed over: only item->name may be filled. *end: no more samples. A
      * failure with *end set means that nothing after it can be read; without, that the next sample can. */
     oct_status (*next)(void *self, bool want, oct_item *item, bool *end, oct_err *err);
+    /* Passes over up to n samples at once, in less time than next() takes for each; *passed: how many there were, and
+     * none where this reader cannot or stands at its end. After a failure nothing more can be read, and the sample
+     * behind those passed is the broken one. NULL: it cannot. */
+    oct_status (*pass)(void *self, int64_t n, int64_t *passed, oct_err *err);
     oct_status (*rewind)(void *self, oct_err *err);
     /* Adds size and time of change of all files that it lists to a hash. NULL as a member: there is only the file of
      * its path. */

@@ -75,7 +75,7 @@ struct oct_source {
     int64_t at_side, left, n_wanted; /* how many of the side came by; still to be given; were to be given */
     oct_source_mark read,
         from; /* behind the sample that was fetched last; where this pass goes on, place 0: at the first sample */
-    bool from_checked;
+    bool from_checked, marks; /* marks: somebody asks where the reading stands */
     /* The ring: samples [consumed, produced) are in slots. Guarded by lock. */
     pthread_mutex_t lock;
     pthread_cond_t room, arrived; /* decoding threads wait for room, the consumer for what arrives */

@@ -32,6 +32,11 @@ oct_status oct_source_check_mark(oct_source *s, oct_err *err)
                     (long long)s->from.place);
 }
 
+void oct_source_keep_marks(oct_source *s)
+{
+    s->marks = true;
+}
+
 oct_source_mark oct_source_where(const oct_source *s)
 {
     oct_source_mark m = s->taken;
@@ -48,6 +53,7 @@ oct_status oct_source_go_on(oct_source *s, const oct_source_mark *mark, const ch
         if (!(s->bad_text[i] = oct_strdup(text[i])))
             return oct_nomem(err);
     }
+    s->marks = true;
     s->from = s->taken = *mark;
     s->read = (oct_source_mark){ .names = OCT_HASH_INIT };
     s->from_checked = false;

@@ -80,6 +80,52 @@ static bool wanted(const oct_source *s, bool side)
     return s->n_part < 0 ? !p->most || place < p->most : oct_spread_has(s->n_part, p->most, place, 0);
 }
 
+/* The first place of the side, from one on, that is in the part that is picked; they are one of each n. */
+static int64_t next_in_part(const oct_pick *p, int64_t at)
+{
+    int64_t group = at / p->n;
+    for (;; group++) {
+        const uint64_t turn = p->mixed ? oct_place_hash((uint64_t)group) % (uint64_t)p->n : 0;
+        const int64_t place = group * p->n + (p->i - (int64_t)turn + p->n) % p->n;
+        if (place >= at)
+            return place;
+    }
+}
+
+/* How many samples of the side come before the next that is given. */
+static int64_t until_wanted(const oct_source *s)
+{
+    const oct_pick *p = &s->pick;
+    const int64_t n = p->n > 1 ? p->n : 1, from = n > 1 ? next_in_part(p, s->at_side) : s->at_side, at = from / n;
+    if (!p->most)
+        return from - s->at_side;
+    const int64_t place = s->n_part >= 0 ? oct_spread_next(s->n_part, p->most, at, 0) : at < p->most ? at : INT64_MAX;
+    if (place == at)
+        return from - s->at_side;
+    return place == INT64_MAX || place >= s->n_part ? INT64_MAX
+                                                    : (n > 1 ? next_in_part(p, place * n) : place) - s->at_side;
+}
+
+/* The first sample from the next on that is one of those asked for; INT64_MAX: none. */
+static int64_t next_chosen(const oct_source *s)
+{
+    if (s->total < 0 || s->first)
+        return chosen(s, s->index) ? s->index : INT64_MAX;
+    const int64_t at = s->index < s->total ? oct_spread_next(s->total, s->n_chosen, s->index, s->seed) : s->total;
+    return at < s->total ? at : INT64_MAX;
+}
+
+/* How many samples from the next on are alike in that they are not given; side: whether they are of the side that is
+ * picked. */
+static int64_t idle(const oct_source *s, bool *side)
+{
+    const int64_t to = next_chosen(s), others = to - s->index;
+    const bool all = s->total < 0 ? s->asked == 0 : s->n_chosen >= s->total;
+    *side = others ? s->pick.aside : !s->pick.aside;
+    const int64_t alike = others ? others : all ? INT64_MAX : 1, free = *side ? until_wanted(s) : INT64_MAX;
+    return alike < free ? alike : free;
+}
+
 /* Goes on to the next sample. */
 static void advance(oct_source *s, bool side, bool want)
 {
@@ -135,6 +181,22 @@ static bool is_sound(const oct_source *s, const oct_item *item)
     return false;
 }
 
+/* Passes over the samples of a leaf that nobody looks at, as far as its reader can at once; *n: how many. Marks name
+ * each of them. */
+static oct_status pass_idle(oct_source *s, const oct_leaf *l, int64_t *n, oct_err *err)
+{
+    bool side;
+    *n = 0;
+    if (!l->reader->pass || s->visit || s->marks)
+        return OCT_OK;
+    const int64_t most = idle(s, &side);
+    oct_status st = most ? l->reader->pass(l->self, most, n, err) : OCT_OK;
+    s->index += *n;
+    s->at_side += side ? *n : 0;
+    s->fresh &= *n == 0;
+    return st;
+}
+
 void oct_source_fetch(oct_source *s, oct_slot *t)
 {
     t->end = false;
@@ -147,17 +209,20 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
     }
     while (s->leaf < s->leaves.n && more(s)) {
         oct_leaf *l = &s->leaves.v[s->leaf];
-        const bool side = chosen(s, s->index) != s->pick.aside, mine = wanted(s, side),
-                   before = s->index < s->from.place, want = mine && !before;
-        bool over = false;
+        const bool before = s->index < s->from.place;
+        int64_t passed = 0;
         oct_item_free(&t->item, oct_source_parts(s));
         t->setup = true;
         if (!before && (t->status = oct_source_check_mark(s, &t->err)) != OCT_OK)
             return;
         t->status = oct_leaf_open(s, l, &t->err);
-        if (t->status != OCT_OK)
-            over = true;
-        else
+        if (t->status == OCT_OK)
+            t->status = pass_idle(s, l, &passed, &t->err);
+        if (t->status == OCT_OK && passed)
+            continue;
+        const bool side = chosen(s, s->index) != s->pick.aside, mine = wanted(s, side), want = mine && !before;
+        bool over = t->status != OCT_OK;
+        if (!over)
             t->status = l->reader->next(l->self, want || s->visit || (mine && s->skip_bad), &t->item, &over,
                                         &t->err); /* what is broken shows as it did before */
         for (size_t i = 0; t->status == OCT_OK && !oct_source_keeps_open(s) && i < oct_source_parts(s); i++)

@@ -39,6 +39,19 @@ static void each_stratum_gives_one(void **state)
     assert_true(oct_spread_has(INT64_MAX, INT64_MAX - 1, 0, 0) || oct_spread_has(INT64_MAX, INT64_MAX - 1, 1, 0));
 }
 
+/* The next place is the one that a search finds. */
+static void the_next_place_is_found(void **state)
+{
+    static const int64_t totals[] = { 1, 2, 3, 7, 64, 100, 2317 };
+    for (size_t k = 0; k < 2 * sizeof totals / sizeof totals[0]; k++)
+        for (int64_t total = totals[k / 2], n = 0; n <= total + 1; n += 1 + n / 7)
+            for (int64_t at = total, next = total; at >= 0; at--) {
+                next = at < total && oct_spread_has(total, n, at, k % 2 * 77) ? at : next;
+                assert_int_equal(oct_spread_next(total, n, at, k % 2 * 77), next);
+            }
+    assert_in_range(oct_spread_next(INT64_MAX, 3, INT64_MAX / 2, 0), INT64_MAX / 2, INT64_MAX);
+}
+
 /* Two choices of a tenth have a tenth of themselves in common, and not all. */
 static void seeds_choose_others(void **state)
 {
@@ -405,10 +418,11 @@ static int drop_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_stratum_gives_one), cmocka_unit_test(seeds_choose_others),
-        cmocka_unit_test(periods_do_not_alias),   cmocka_unit_test(a_fifth_stays_aside),
-        cmocka_unit_test(chosen_are_spread),      cmocka_unit_test(first_are_the_first),
-        cmocka_unit_test(the_others_are_aside),   cmocka_unit_test(parts_divide),
+        cmocka_unit_test(each_stratum_gives_one), cmocka_unit_test(the_next_place_is_found),
+        cmocka_unit_test(seeds_choose_others),    cmocka_unit_test(periods_do_not_alias),
+        cmocka_unit_test(a_fifth_stays_aside),    cmocka_unit_test(chosen_are_spread),
+        cmocka_unit_test(first_are_the_first),    cmocka_unit_test(the_others_are_aside),
+        cmocka_unit_test(parts_divide),
 #ifdef OCT_HAVE_ARCHIVE
         cmocka_unit_test(streams_by_hash),        cmocka_unit_test(short_streams),
         cmocka_unit_test(streams_within_bounds),  cmocka_unit_test(whole_streams_leave_a_fifth),

@@ -176,6 +176,7 @@ static oct_status gather(oct_cli *cli, const calib_args *a, const oct_graph *g, 
     oct_status s = a->resume ? checkpoint_open(&p, cli, a->output, err) : OCT_OK;
     if (s == OCT_OK && a->resume) {
         bind(&p, a, c, src, w);
+        oct_source_keep_marks(src);
         s = checkpoint_take(&p, src, c, err);
         o.before = (int64_t)c->samples;
         o.due = checkpoint_due;
