@@ -1,7 +1,10 @@
 /* The list of operators, and what is asked of it. */
 #include "ops/op.h"
 
+#include "base/io.h"
+
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #define OCT_OP(record) extern const oct_op record;
@@ -21,12 +24,35 @@ const oct_op *const *oct_op_all(size_t *n)
     return all;
 }
 
+/* Lists of the records whose types have the same hash, each in the order of the table. Every pass asks for the record
+ * of every node, often: a search through all records took most of the time of large graphs. */
+enum { SLOTS = 1024 };
+static uint16_t first_of[SLOTS], next_of[OCT_COUNT(all)]; /* 1 + the index of a record; 0: none */
+
+static size_t slot_of(const char *type)
+{
+    return (size_t)oct_hash(OCT_HASH_INIT, type, strlen(type)) % SLOTS;
+}
+
+static void index_records(void)
+{
+    for (size_t i = OCT_COUNT(all) - 1; i-- > 0;) {
+        uint16_t *first = &first_of[slot_of(all[i]->type)];
+        next_of[i] = *first;
+        *first = (uint16_t)(i + 1);
+    }
+}
+
 const oct_op *oct_op_find(const char *domain, const char *type, int64_t opset)
 {
-    for (size_t i = 0; all[i]; i++)
-        if (strcmp(all[i]->type, type) == 0 && strcmp(all[i]->domain, domain) == 0 && opset >= all[i]->since &&
-            (all[i]->until == 0 || opset <= all[i]->until))
-            return all[i];
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, index_records);
+    for (uint16_t i = first_of[slot_of(type)]; i; i = next_of[i - 1]) {
+        const oct_op *op = all[i - 1];
+        if (opset >= op->since && (op->until == 0 || opset <= op->until) && strcmp(op->type, type) == 0 &&
+            strcmp(op->domain, domain) == 0)
+            return op;
+    }
     return NULL;
 }
 

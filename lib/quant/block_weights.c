@@ -30,9 +30,8 @@ static size_t block_of(oct_nbits_form f)
 static bool picks_rows(const oct_qjob *j)
 {
     bool is_table = false;
-    for (size_t i = 0; i < j->n_layer && !is_table; i++)
-        if (oct_op_of(j->g, j->layer[i]) && oct_op_of(j->g, j->layer[i])->picks)
-            (void)oct_no_table(j, j->layer[i], &is_table);
+    for (size_t i = 0; i < j->n_picker && !is_table; i++)
+        (void)oct_no_table(j, j->picker[i], &is_table);
     return is_table;
 }
 

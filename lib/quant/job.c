@@ -12,8 +12,10 @@ static oct_status allocate(oct_qjob *j, oct_err *err)
     j->node = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->node);
     j->value = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->value);
     j->layer = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->layer);
-    return j->node && j->value && j->layer ? oct_constraints_open(&j->constraints, j->arena, j->n_nodes, err)
-                                           : oct_nomem(err);
+    j->picker = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->picker);
+    return j->node && j->value && j->layer && j->picker
+               ? oct_constraints_open(&j->constraints, j->arena, j->n_nodes, err)
+               : oct_nomem(err);
 }
 
 /* Describes a layer: the intended decision, which statistics may still change to float, or (decided) the final one. */

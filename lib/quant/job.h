@@ -141,6 +141,8 @@ struct oct_qjob {
     size_t n_nodes, n_values;
     int *layer; /* [n_layer], nodes in order */
     size_t n_layer;
+    int *picker; /* [n_picker], those of them that pick rows */
+    size_t n_picker;
     /* including those of subgraphs, for oct_qjob_values and oct_qjob_layer: */
     const char **all_wanted;
     int *all_axes;

@@ -113,7 +113,7 @@ oct_status oct_job_read_policy(oct_qjob *j, oct_err *err)
     while (whole->outer)
         whole = whole->outer;
     oct_policy_facts facts = { .calib = j->opts.calib, .macs = oct_graph_macs(whole), .late = j->opts.late };
-    j->n_layer = 0;
+    j->n_layer = j->n_picker = 0;
     const char *asked = oct_arena_printf(j->arena, "scheme:%s (asked for)", oct_scheme_name(j->opts.scheme));
     for (size_t i = 0; i < j->g->n_order; i++) {
         int id = j->g->order[i];
@@ -135,6 +135,8 @@ oct_status oct_job_read_policy(oct_qjob *j, oct_err *err)
         fit_target(j, op, row);
         j->node[id].row = *row;
         j->layer[j->n_layer++] = id;
+        if (op && op->picks)
+            j->picker[j->n_picker++] = id;
     }
     return OCT_OK;
 }

@@ -62,15 +62,14 @@ static bool same_numbers(const oct_qjob *j, int product, const oct_tensor *t)
     return true;
 }
 
-/* The next node after the first `from` layers that picks from a table with the product's numbers, and its place; -1:
- * there is none. */
+/* The next node after the first `from` of those that pick rows whose table has the product's numbers, and its place;
+ * -1: there is none. */
 static int next_tied(const oct_qjob *j, int product, size_t *from)
 {
     bool is_table;
-    while (*from < j->n_layer) {
-        const int id = j->layer[(*from)++];
-        const oct_op *op = oct_op_of(j->g, id);
-        if (op && op->picks && !oct_no_table(j, id, &is_table) && is_table && same_numbers(j, product, table_of(j, id)))
+    while (*from < j->n_picker) {
+        const int id = j->picker[(*from)++];
+        if (!oct_no_table(j, id, &is_table) && is_table && same_numbers(j, product, table_of(j, id)))
             return id;
     }
     return -1;

@@ -156,7 +156,10 @@ static size_t count_alike(const session *s, const oct_layer *l, bool *first)
         const oct_layer *o = &s->c.layers[k];
         if (oct_layer_is_quantized(o) || strcmp(o->d.op, l->d.op) != 0 || strcmp(o->d.why, l->d.why) != 0)
             continue;
-        *first &= o >= l;
+        if (o < l) { /* that one counts them */
+            *first = false;
+            return 1;
+        }
         n++;
     }
     return n;
