@@ -342,6 +342,27 @@ oct_status oct_calib_add_statistics(oct_calib *into, const oct_calib *from, oct_
     return OCT_OK;
 }
 
+oct_status oct_calib_move_statistics(oct_calib *into, oct_calib *from, oct_err *err)
+{
+    oct_calib_tensor *x;
+    for (size_t i = 0; i < from->n_tensors; i++) {
+        oct_calib_tensor *y = from->tensors[i];
+        OCT_TRY(oct_calib_add(into, y->name, &x, err));
+        if (x->stats.n == 0) { /* it holds nothing but, perhaps, room */
+            const oct_stats empty = x->stats;
+            x->stats = y->stats;
+            y->stats = empty;
+        } else {
+            OCT_TRY(oct_stats_merge(&x->stats, &y->stats, err));
+        }
+        OCT_TRY(merge_chan(&x->chan, &y->chan, err));
+        oct_stats_free(&y->stats);
+        oct_chan_free(&y->chan);
+    }
+    into->samples += from->samples;
+    return OCT_OK;
+}
+
 oct_status oct_calib_merge(oct_calib *into, const oct_calib *from, oct_err *err)
 {
     OCT_TRY(check_merge(into, from, err));

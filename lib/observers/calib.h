@@ -103,6 +103,9 @@ oct_status oct_calib_add(oct_calib *c, const char *name, oct_calib_tensor **out,
  * destroyed. */
 oct_status oct_calib_add_statistics(oct_calib *into, const oct_calib *from, oct_err *err);
 
+/* The same; `from` is emptied on the way, so that the memory is needed once. */
+oct_status oct_calib_move_statistics(oct_calib *into, oct_calib *from, oct_err *err);
+
 /* Adds `from` to `into`. OCT_EUSAGE: models, preprocessing, tensors or pinned ranges differ, a shard is in both, or
  * was made from other samples than one of the same set; then `into` is unchanged. After OCT_ENOMEM `into` may only be
  * destroyed. */

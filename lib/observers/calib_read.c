@@ -311,6 +311,14 @@ static void place(const reader *r, oct_stats *s)
         }
 }
 
+static size_t n_filled(const reader *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_staged; i++)
+        n += r->staged[i] != 0;
+    return n;
+}
+
 static bool holds(oct_bin b, float v, uint64_t count)
 {
     bool in = b.lo == b.hi ? v == 0 : b.lo < 0 ? v > b.lo && v <= b.hi : v >= b.lo && v < b.hi;
@@ -355,7 +363,7 @@ static oct_status finish_tensor(reader *r, oct_err *err)
                         r->chan_next, t->chan.channels);
     OCT_TRY(oct_stats_room(s, s->n, err));
     if (s->n)
-        OCT_TRY(oct_stats_layout(s, r->used, err));
+        OCT_TRY(oct_stats_layout(s, r->used, n_filled(r), err));
     if (r->any_octave)
         place(r, s);
     if (!agrees(s))

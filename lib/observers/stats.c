@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 void oct_stats_init(oct_stats *s)
@@ -15,6 +16,7 @@ void oct_stats_init(oct_stats *s)
 
 void oct_stats_free(oct_stats *s)
 {
+    oct_free(s->few);
     oct_free(s->bins);
     oct_free(s->wide);
     oct_stats_init(s);
@@ -62,13 +64,35 @@ static void fold_wide(uint64_t *to, oct_octave t, const uint64_t *from, oct_octa
         to[t.off + (i >> down)] += from[f.off + i];
 }
 
+/* The list of `from` in bins that are laid out as `octave` says: to[from->n_few], which may be from->few; how many
+ * there are. Bins of both lie in the order of octaves. */
+static uint32_t move_few(oct_filled *to, const oct_octave octave[512], const oct_stats *from)
+{
+    uint32_t n = 0, at = 0;
+    for (int o = 0; o < 512 && at < from->n_few; o++) {
+        const oct_octave f = from->octave[o];
+        const uint32_t end = f.off + (1u << (23 - f.shift));
+        for (; from->used[o] && at < from->n_few && from->few[at].bin < end; at++) {
+            const oct_filled x = { octave[o].off + ((from->few[at].bin - f.off) >> (octave[o].shift - f.shift)),
+                                   from->few[at].count };
+            if (n && to[n - 1].bin == x.bin)
+                to[n - 1].count += x.count;
+            else
+                to[n++] = x;
+        }
+    }
+    return n;
+}
+
 /* Adds the octaves of `from` to bins that are laid out as `octave` says. */
 static void fold(uint32_t *bins, uint64_t *wide, const oct_octave octave[512], const oct_stats *from)
 {
-    for (int o = 0; o < 512; o++) {
+    oct_filled few[OCT_STATS_FEW];
+    for (uint32_t i = 0, n = from->bins ? 0 : move_few(few, octave, from); i < n; i++)
+        bins[few[i].bin] += few[i].count;
+    for (int o = 0; o < 512 && from->bins; o++) {
         if (!from->used[o])
             continue;
-        assert(from->bins);
         fold_narrow(bins, octave[o], from->bins, from->octave[o]);
         if (from->wide)
             fold_wide(wide, octave[o], from->wide, from->octave[o]);
@@ -139,15 +163,67 @@ static oct_quick quick_of(const oct_stats *s)
     return q;
 }
 
-oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err)
+size_t oct_stats_few_from(const oct_stats *s, size_t i)
 {
-    if (s->bins && memcmp(s->used, used, sizeof s->used) == 0)
+    size_t lo = 0, hi = s->n_few;
+    while (lo < hi) {
+        const size_t mid = (lo + hi) / 2;
+        if (s->few[mid].bin < i)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+void oct_stats_set_count(oct_stats *s, size_t i, uint64_t v)
+{
+    if (s->wide) {
+        s->wide[i] = v;
+    } else if (s->bins) {
+        s->bins[i] = (uint32_t)v;
+    } else if (v) {
+        const size_t at = oct_stats_few_from(s, i);
+        assert(s->n_few < s->few_room);
+        memmove(s->few + at + 1, s->few + at, (s->n_few++ - at) * sizeof *s->few);
+        s->few[at] = (oct_filled){ (uint32_t)i, (uint32_t)v };
+    }
+}
+
+static oct_status grow_few(oct_stats *s, size_t n, oct_err *err)
+{
+    uint32_t room = s->few_room ? s->few_room : 8;
+    while (room < n)
+        room *= 2;
+    oct_filled *p = oct_realloc(s->few, s->few_room * sizeof *p, room * sizeof *p);
+    if (!p)
+        return oct_nomem(err);
+    s->few = p;
+    s->few_room = room;
+    return OCT_OK;
+}
+
+oct_status oct_stats_layout(oct_stats *s, const bool used[512], size_t more, oct_err *err)
+{
+    const bool dense = s->bins || more > OCT_STATS_FEW - s->n_few, same = memcmp(s->used, used, sizeof s->used) == 0;
+    if (same && s->bins)
+        return OCT_OK;
+    if (!dense && s->n_few + more > s->few_room)
+        OCT_TRY(grow_few(s, s->n_few + more, err));
+    if (!dense && same)
         return OCT_OK;
     oct_octave octave[512] = { 0 };
     uint32_t n = place_sign(octave, used, 0);
     n = place_sign(octave + 256, used + 256, n);
     octave[255].off = octave[511].off = n; /* nothing is counted there */
     octave[255].shift = octave[511].shift = 23;
+    if (!dense) {
+        s->n_few = move_few(s->few, octave, s);
+        s->n_bins = n;
+        memcpy(s->octave, octave, sizeof octave);
+        memcpy(s->used, used, sizeof s->used);
+        return OCT_OK;
+    }
     /* After the bins come those of zeros, and one for values that are not on the grid (kernels/bins.h). */
     uint32_t *bins = oct_calloc(n + OCT_ZERO_BINS + 1, sizeof *bins);
     uint64_t *wide = s->wide ? oct_calloc(n + 1, sizeof *wide) : NULL;
@@ -157,8 +233,11 @@ oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err)
         return oct_nomem(err);
     }
     fold(bins, wide, octave, s);
+    oct_free(s->few);
     oct_free(s->bins);
     oct_free(s->wide);
+    s->few = NULL;
+    s->n_few = s->few_room = 0;
     s->bins = bins;
     s->wide = wide;
     s->n_bins = n;
@@ -170,6 +249,7 @@ oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err)
 
 static oct_status widen(oct_stats *s, oct_err *err)
 {
+    OCT_TRY(oct_stats_layout(s, s->used, OCT_STATS_FEW + 1, err));
     if (!s->wide && !(s->wide = oct_calloc(s->n_bins + 1, sizeof *s->wide)))
         return oct_nomem(err);
     for (size_t i = 0; i < s->n_bins; i++) {
@@ -339,6 +419,53 @@ static void count_any(oct_stats *s, const float *x, size_t n)
         s->bins[bin_of(s, zero + i % OCT_ZERO_BINS, x[i])]++;
 }
 
+static int compare_bins(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Joins m entries in order, of which s->few has room, to the list. */
+static void join_few(oct_stats *s, const oct_filled *add, uint32_t m)
+{
+    uint32_t n = s->n_few, both = 0;
+    for (uint32_t i = 0, k = 0; i < n && k < m;) {
+        const uint32_t a = s->few[i].bin, b = add[k].bin;
+        both += a == b;
+        i += a <= b;
+        k += b <= a;
+    }
+    uint32_t to = s->n_few = n + m - both;
+    while (m > 0) { /* from the end, so that nothing is overwritten */
+        if (n > 0 && s->few[n - 1].bin > add[m - 1].bin) {
+            s->few[--to] = s->few[--n];
+            continue;
+        }
+        oct_filled x = add[--m];
+        if (n > 0 && s->few[n - 1].bin == x.bin)
+            x.count += s->few[--n].count;
+        s->few[--to] = x;
+    }
+}
+
+static void count_few(oct_stats *s, const float *x, size_t n)
+{
+    uint32_t bin[OCT_STATS_FEW], m = 0, k = 0;
+    oct_filled few[OCT_STATS_FEW];
+    for (size_t i = 0; i < n; i++) {
+        bin[m] = bin_of(s, (uint32_t)s->n_bins, x[i]);
+        m += bin[m] < s->n_bins;
+    }
+    s->zeros += n - m;
+    qsort(bin, m, sizeof *bin, compare_bins);
+    for (uint32_t i = 0; i < m; i++) {
+        if (k == 0 || few[k - 1].bin != bin[i])
+            few[k++] = (oct_filled){ bin[i], 0 };
+        few[k - 1].count++;
+    }
+    join_few(s, few, k);
+}
+
 enum { PART = 1024 };
 
 /* Counts a part by the grid, and its few small values one by one. */
@@ -384,7 +511,9 @@ enum { MOST_AT_ONCE = 1 << 30 }; /* narrow bins can count that many */
 static oct_status count(oct_stats *s, const float *x, size_t n, const oct_scan *seen, uint64_t infinities, oct_err *err)
 {
     const bool fast = covers(&s->quick, seen);
-    for (size_t begin = 0; begin < n; begin += MOST_AT_ONCE) {
+    if (!s->bins)
+        count_few(s, x, n);
+    for (size_t begin = 0; s->bins && begin < n; begin += MOST_AT_ONCE) {
         const size_t end = n - begin < MOST_AT_ONCE ? n : begin + MOST_AT_ONCE;
         if (n > UINT32_MAX)
             OCT_TRY(oct_stats_room(s, end - begin, err)); /* cannot fail, because there are wide bins */
@@ -416,7 +545,7 @@ oct_status oct_stats_update_batch(oct_stats *s, const float *x, size_t samples, 
     if (seen.nan)
         OCT_TRY(check_nan(x, total, err));
     OCT_TRY(oct_stats_room(s, total, err));
-    OCT_TRY(oct_stats_layout(s, used, err));
+    OCT_TRY(oct_stats_layout(s, used, total, err));
     uint64_t before = s->inf[0] + s->inf[1];
     for (size_t i = 0; i < samples; i++) {
         oct_scan one = { .min = INFINITY, .max = -INFINITY };
@@ -437,12 +566,18 @@ oct_status oct_stats_merge(oct_stats *s, const oct_stats *o, oct_err *err)
     bool used[512];
     for (int i = 0; i < 512; i++)
         used[i] = s->used[i] || o->used[i];
-    if (o->bins) {
+    if (o->bins || o->n_few) {
         if (o->wide && !s->wide)
             OCT_TRY(widen(s, err));
         OCT_TRY(oct_stats_room(s, o->narrow, err));
-        OCT_TRY(oct_stats_layout(s, used, err));
-        fold(s->bins, s->wide, s->octave, o);
+        OCT_TRY(oct_stats_layout(s, used, o->bins ? OCT_STATS_FEW + 1 : o->n_few, err));
+        if (s->bins) {
+            fold(s->bins, s->wide, s->octave, o);
+        } else {
+            oct_filled few[OCT_STATS_FEW];
+            const uint32_t n = move_few(few, s->octave, o);
+            join_few(s, few, n);
+        }
     }
     if (oct_stats_finite(o) > 0) {
         bool any = oct_stats_finite(s) > 0;

@@ -21,6 +21,7 @@
 /* Bits that select a bin within an octave: for rank 0..2, and for rank 10 and more. */
 #define OCT_STATS_BITS_MAX 11
 #define OCT_STATS_BITS_MIN 3
+#define OCT_STATS_FEW 1024
 
 typedef struct oct_octave {
     uint32_t off;   /* its first bin */
@@ -35,6 +36,11 @@ typedef struct oct_quick {
     oct_bin_grid grid;
 } oct_quick;
 
+/* A bin that is not empty. */
+typedef struct oct_filled {
+    uint32_t bin, count;
+} oct_filled;
+
 typedef struct oct_stats {
     uint64_t n;                    /* values seen, infinities included */
     uint64_t zeros;                /* exact zeros of either sign; they are in no bin */
@@ -45,7 +51,11 @@ typedef struct oct_stats {
     oct_xsum min_sum, max_sum;     /* exact sums of the samples' minima and maxima */
     oct_octave octave[512];        /* by the top nine bits of a float32: sign (1: negative), exponent */
     bool used[512];                /* octaves that hold a value */
-    uint32_t *bins;  /* owned; NULL before the first value other than zero. Narrow counts halve the cache misses */
+    /* Tensors of few values, of which a model may have many thousands, have a list of the bins that are not empty. The
+     * bins take up to 66 kB, and are made where the list could have more than OCT_STATS_FEW. */
+    oct_filled *few; /* [few_room], owned, n_few of them, by bin; only without bins */
+    uint32_t n_few, few_room;
+    uint32_t *bins;  /* owned; NULL: there is the list. Narrow counts halve the cache misses */
     uint64_t *wide;  /* owned; NULL until narrow counts could overflow. The count of a bin is the sum of both */
     uint64_t narrow; /* at least the sum of bins; below 2^32 */
     oct_quick quick; /* set by oct_stats_layout */
@@ -70,24 +80,25 @@ bool oct_stats_equal(const oct_stats *a, const oct_stats *b);
 /* How many finite values were seen. */
 uint64_t oct_stats_finite(const oct_stats *s);
 
+/* The first entry of the list from bin i on, or n_few. */
+size_t oct_stats_few_from(const oct_stats *s, size_t i);
 /* The count of bin i. */
 static inline uint64_t oct_stats_count(const oct_stats *s, size_t i)
 {
-    return s->bins[i] + (s->wide ? s->wide[i] : 0);
+    if (s->bins)
+        return s->bins[i] + (s->wide ? s->wide[i] : 0);
+    const size_t k = oct_stats_few_from(s, i);
+    return k < s->n_few && s->few[k].bin == i ? s->few[k].count : 0;
 }
-/* Sets that count, in bins that were just laid out. oct_stats_room must have been called for the sum of all counts. */
-static inline void oct_stats_set_count(oct_stats *s, size_t i, uint64_t v)
-{
-    if (s->wide)
-        s->wide[i] = v;
-    else
-        s->bins[i] = (uint32_t)v;
-}
+/* Sets that count, which is 0 so far, in bins that were just laid out. oct_stats_room must have been called for the sum
+ * of all counts. */
+void oct_stats_set_count(oct_stats *s, size_t i, uint64_t v);
 /* Makes room for n more values in narrow bins, or, if n is 2^32 or more, in wide ones. */
 oct_status oct_stats_room(oct_stats *s, uint64_t n, oct_err *err);
 
-/* Lays out the bins for the octaves in `used`, which must include s->used. Bins are joined where necessary. */
-oct_status oct_stats_layout(oct_stats *s, const bool used[512], oct_err *err);
+/* Lays out the bins for the octaves in `used`, which must include s->used. Bins are joined where necessary. There is
+ * room for `more` further bins that are not empty. After OCT_ENOMEM, s is unchanged. */
+oct_status oct_stats_layout(oct_stats *s, const bool used[512], size_t more, oct_err *err);
 
 /* Iterates over the bins that are not empty, in increasing order of value; start with *at = 0. Zeros are a bin with lo
  * == hi == 0. lo and hi are real numbers; the last edge is 2^128. */

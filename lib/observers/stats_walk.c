@@ -1,7 +1,6 @@
 /* lib/observers/stats_walk.c -- reads the histogram: bins in the order of values, and mask-like values. */
 #include "observers/stats.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -46,13 +45,28 @@ static oct_bin bin_of(const oct_stats *s, uint32_t at)
     return bin_at(s, sign, (uint32_t)lo, at - s->octave[base + lo].off);
 }
 
+/* Without bins: the first place from i on where oct_stats_next finds one that is not empty, or n_neg. */
+static size_t pass_empty(const oct_stats *s, size_t i, size_t n_neg)
+{
+    const size_t neg = s->n_bins - n_neg;
+    if (i > n_neg) {
+        const size_t k = oct_stats_few_from(s, i - n_neg - 1);
+        return k < s->n_few && s->few[k].bin < neg ? s->few[k].bin + n_neg + 1 : s->n_bins + 1;
+    }
+    const size_t k = oct_stats_few_from(s, s->n_bins - i); /* the one before it is sought */
+    return i < n_neg && k > 0 && s->few[k - 1].bin >= neg ? s->n_bins - 1 - s->few[k - 1].bin : n_neg;
+}
+
 bool oct_stats_next(const oct_stats *s, size_t *at, oct_bin *bin)
 {
-    size_t neg = s->bins ? sign_begin(s, 1) : 0, n_neg = s->n_bins - neg;
-    assert(s->bins || s->n_bins == 0);
+    const size_t neg = sign_begin(s, 1), n_neg = s->n_bins - neg;
     /* The order: the negative bins backwards, zero, the positive bins. */
     for (; *at < s->n_bins + 1; ++*at) {
-        size_t i = *at;
+        if (!s->bins)
+            *at = pass_empty(s, *at, n_neg);
+        const size_t i = *at;
+        if (i > s->n_bins)
+            break;
         if (i == n_neg) {
             if (s->zeros == 0)
                 continue;
