@@ -1,12 +1,23 @@
 /* Calibration: runs samples through the float runtime, and gathers statistics of chosen values. */
 #include "quant/calibrate.h"
 
+#include "base/name_map.h"
 #include "base/pool.h"
 #include "runtime/runnable.h"
 #include "runtime/runner.h"
 
 #include <pthread.h>
 #include <string.h>
+
+/* Threads count into tables of their own while these are small. Tables of many tensors are counted into by several
+ * threads, or by all, so that memory does not follow the product of both: the results are the same in any order. */
+enum { MOST_TENSORS = 8192, LOCKS = 64 };
+
+typedef struct tally {
+    oct_calib *calib;
+    oct_calib_tensor **tensor;   /* [opts->n]; NULL: the value is not in the part that can be run */
+    pthread_mutex_t lock[LOCKS]; /* of tensor i: i % LOCKS */
+} tally;
 
 typedef struct shared {
     const oct_graph *g, *part; /* part: the part of g that can be run; NULL: all of g */
@@ -19,27 +30,19 @@ typedef struct shared {
     size_t working, waiting; /* threads that have begun and not ended; those of them that wait for a checkpoint */
     int64_t done, total;
     const oct_calib *before; /* what had been gathered before this run */
-    struct worker *workers;
-    size_t n_workers;
+    oct_name_map index;      /* of opts->values */
+    tally *tallies;
+    size_t n_tallies;
 } shared;
 
 /* The work of one thread. */
 typedef struct worker {
     shared *s;
-    oct_calib *calib;
-    oct_calib_tensor **tensor; /* [opts->n]; NULL: the value is not in the part that can be run */
+    tally *to;
     oct_runner *runner;
     oct_batch batch;
     int64_t rows; /* oct_batch_rows */
 } worker;
-
-static int value_index(const oct_calibrate_opts *o, const char *name)
-{
-    for (size_t i = 0; i < o->n; i++)
-        if (strcmp(o->values[i], name) == 0)
-            return (int)i;
-    return -1;
-}
 
 /* How many rows count. A model with a fixed batch size gets its last sample repeated to fill the batch. */
 static int64_t counted(const worker *w, const oct_operand *t)
@@ -81,33 +84,36 @@ static oct_status channels(oct_calib_tensor *t, const oct_operand *x, const floa
 }
 
 /* Gathers statistics of value i. v: the elements of x, in the order of its layout. */
-static oct_status take_values(worker *w, int i, const oct_operand *x, const float *v, oct_err *err)
+static oct_status take_values(worker *w, size_t i, const oct_operand *x, const float *v, oct_err *err)
 {
     const oct_calibrate_opts *o = w->s->opts;
     int64_t rows = counted(w, x), per_sample = rows > 0 ? x->count / (x->rank ? x->dims[0] : 1) : 0;
     /* Each sample has the same weight in averages, whichever batch it was in. */
     bool batched = x->rank && w->batch.n > 1 && rows == (int64_t)w->batch.n;
-    oct_stats *stats = &w->tensor[i]->stats;
+    oct_stats *stats = &w->to->tensor[i]->stats;
     if (!o->moments_only)
         OCT_TRY(batched ? oct_stats_update_batch(stats, v, (size_t)rows, (size_t)per_sample, err)
                         : oct_stats_update(stats, v, (size_t)(per_sample * rows), err));
     const int axis = o->axes && (x->dtype == OCT_F32 || x->q) ? o->axes[i] : 0;
-    return axis ? channels(w->tensor[i], x, v, rows, axis, o->all_positions, err) : OCT_OK;
+    return axis ? channels(w->to->tensor[i], x, v, rows, axis, o->all_positions, err) : OCT_OK;
 }
 
 static oct_status observe(void *arg, const char *name, const oct_operand *x, oct_err *err)
 {
     worker *w = arg;
-    const int i = value_index(w->s->opts, name);
-    if (i < 0 || !w->tensor[i] || x->count == 0)
+    const size_t i = oct_name_map_find(&w->s->index, name);
+    if (i == SIZE_MAX || !w->to->tensor[i] || x->count == 0)
         return OCT_OK;
     oct_operand as_it_lies =
         *x; /* converted element by element in the order of the layout; float32 is read in the same order */
     as_it_lies.layout = OCT_LAYOUT_PLAIN;
     float *made = x->dtype == OCT_F32 ? NULL : oct_alloc((size_t)x->count * sizeof *made);
     oct_status s = x->dtype == OCT_F32 ? OCT_OK : made ? oct_operand_to_f32(&as_it_lies, made, err) : oct_nomem(err);
-    if (s == OCT_OK)
+    if (s == OCT_OK) {
+        pthread_mutex_lock(&w->to->lock[i % LOCKS]);
         s = take_values(w, i, x, made ? made : x->data, err);
+        pthread_mutex_unlock(&w->to->lock[i % LOCKS]);
+    }
     oct_free(made);
     if (s != OCT_OK)
         oct_within(err, "sample '%s': value '%s'", w->batch.names[0], name);
@@ -118,8 +124,8 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
 static oct_status sum_up(const shared *s, oct_calib *all, oct_err *err)
 {
     OCT_TRY(oct_calib_add_statistics(all, s->before, err));
-    for (size_t i = 0; i < s->n_workers; i++)
-        OCT_TRY(oct_calib_add_statistics(all, s->workers[i].calib, err));
+    for (size_t i = 0; i < s->n_tallies; i++)
+        OCT_TRY(oct_calib_add_statistics(all, s->tallies[i].calib, err));
     return OCT_OK;
 }
 
@@ -190,7 +196,9 @@ static oct_status work(worker *w, oct_err *err)
         if (ran != OCT_OK && !strstr(err->text, w->batch.names[0])) /* what observes values names the sample, too */
             oct_batch_within(&w->batch, err);
         OCT_TRY(ran);
-        w->calib->samples += w->batch.n;
+        pthread_mutex_lock(&w->s->lock);
+        w->to->calib->samples += w->batch.n;
+        pthread_mutex_unlock(&w->s->lock);
     }
 }
 
@@ -216,29 +224,57 @@ static oct_status same_channels(const oct_calib *before, oct_calib_tensor *t, oc
     return b && b->chan.channels ? oct_chan_init(&t->chan, b->chan.channels, err) : OCT_OK;
 }
 
-static oct_status init_worker(worker *w, shared *s, oct_err *err)
+static oct_status init_tally(tally *t, const shared *s, oct_err *err)
 {
     const oct_calibrate_opts *o = s->opts;
-    *w = (worker){ .s = s };
-    w->calib = oct_calib_create();
-    w->tensor = oct_calloc(o->n + 1, sizeof *w->tensor);
-    if (!w->calib || !w->tensor)
+    t->calib = oct_calib_create();
+    t->tensor = oct_calloc(o->n + 1, sizeof *t->tensor);
+    if (!t->calib || !t->tensor)
         return oct_nomem(err);
-    oct_plan_opts plans = { .taps = o->values, .n_taps = o->n, .no_passes = true };
-    OCT_TRY(oct_runner_create(s->part ? s->part : s->g, &plans, NULL, 0, &w->runner, err));
-    oct_runner_set_tap(w->runner, observe, w);
     for (size_t i = 0; i < o->n; i++)
         if (!s->part || oct_runnable_has(s->part, o->values[i])) {
-            OCT_TRY(oct_calib_add(w->calib, o->values[i], &w->tensor[i], err));
-            OCT_TRY(same_channels(s->before, w->tensor[i], err));
+            OCT_TRY(oct_calib_add(t->calib, o->values[i], &t->tensor[i], err));
+            OCT_TRY(same_channels(s->before, t->tensor[i], err));
         }
+    return OCT_OK;
+}
+
+static void free_tally(tally *t)
+{
+    oct_calib_destroy(t->calib);
+    oct_free(t->tensor);
+    for (size_t i = 0; i < LOCKS; i++)
+        pthread_mutex_destroy(&t->lock[i]);
+}
+
+static oct_status open_tallies(shared *s, size_t threads, oct_arena *a, oct_err *err)
+{
+    const oct_calibrate_opts *o = s->opts;
+    const size_t most = o->n < MOST_TENSORS ? MOST_TENSORS / (o->n + 1) : 1, n = threads < most ? threads : most;
+    OCT_TRY(oct_name_map_init(&s->index, o->n, a, err));
+    for (size_t i = 0; i < o->n; i++)
+        oct_name_map_add(&s->index, o->values[i], i);
+    if (!(s->tallies = oct_arena_calloc(a, n, sizeof *s->tallies)))
+        return oct_nomem(err);
+    for (; s->n_tallies < n; s->n_tallies++)
+        for (size_t i = 0; i < LOCKS; i++)
+            pthread_mutex_init(&s->tallies[s->n_tallies].lock[i], NULL);
+    for (size_t i = 0; i < n; i++)
+        OCT_TRY(init_tally(&s->tallies[i], s, err));
+    return OCT_OK;
+}
+
+static oct_status init_worker(worker *w, shared *s, size_t i, oct_err *err)
+{
+    *w = (worker){ .s = s, .to = &s->tallies[i % s->n_tallies] };
+    oct_plan_opts plans = { .taps = s->opts->values, .n_taps = s->opts->n, .no_passes = true };
+    OCT_TRY(oct_runner_create(s->part ? s->part : s->g, &plans, NULL, 0, &w->runner, err));
+    oct_runner_set_tap(w->runner, observe, w);
     return OCT_OK;
 }
 
 static void free_worker(worker *w)
 {
-    oct_calib_destroy(w->calib);
-    oct_free(w->tensor);
     oct_runner_destroy(w->runner);
     oct_batch_free(&w->batch);
 }
@@ -255,25 +291,31 @@ static oct_status calibrate(const oct_graph *g, const oct_graph *part, oct_sourc
                  .src = src,
                  .opts = opts,
                  .total = opts->total ? opts->total : oct_source_count(src),
-                 .before = c,
-                 .n_workers = n };
-    worker *w = s.workers = oct_calloc(n, sizeof *w);
-    oct_status st = !pool ? oct_pool_fail(opts->threads, err) : !w ? oct_nomem(err) : OCT_OK;
+                 .before = c };
+    oct_arena *a = oct_arena_create();
+    worker *w = oct_calloc(n, sizeof *w);
+    oct_status st = !pool ? oct_pool_fail(opts->threads, err) : !w || !a ? oct_nomem(err) : OCT_OK;
     if (s.total < 0)
         s.total = 0;
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.changed, NULL);
+    if (st == OCT_OK)
+        st = open_tallies(&s, n, a, err);
     for (size_t i = 0; st == OCT_OK && i < n; i++)
-        st = init_worker(&w[i], &s, err);
+        st = init_worker(&w[i], &s, i, err);
     if (st == OCT_OK)
         st = oct_pool_try(pool, n, run_worker, w, err);
-    for (size_t i = 0; st == OCT_OK && i < n; i++)
-        st = oct_calib_add_statistics(c, w[i].calib, err);
+    for (size_t i = 0; st == OCT_OK && i < s.n_tallies; i++)
+        st = oct_calib_move_statistics(c, s.tallies[i].calib, err);
     if (st == OCT_OK && c->samples == 0 && !opts->part)
         st = oct_source_none(src, err);
     for (size_t i = 0; w && i < n; i++)
         free_worker(&w[i]);
+    for (size_t i = 0; i < s.n_tallies; i++)
+        free_tally(&s.tallies[i]);
     oct_free(w);
+    if (a)
+        oct_arena_destroy(a);
     pthread_cond_destroy(&s.changed);
     pthread_mutex_destroy(&s.lock);
     oct_pool_destroy(pool);

@@ -1,8 +1,8 @@
 /* lib/quant/calibrate.h -- runs a float graph over samples and gathers statistics of chosen values.
  *
- * Each thread runs its own samples on its own plan and gathers into its own table. The tables are merged at the end.
- * Merging is exact, so the result does not depend on the number of threads. Memory does not depend on the number of
- * samples. */
+ * Each thread runs its own samples on its own plan and gathers into its own table, or, if there are thousands of
+ * tensors, into one that threads share. The tables are merged at the end. Merging is exact, so the result does not
+ * depend on the number of threads. Memory does not depend on the number of samples. */
 #ifndef OCT_QUANT_CALIBRATE_H
 #define OCT_QUANT_CALIBRATE_H
 
