@@ -355,6 +355,10 @@ oct_status oct_calib_move_statistics(oct_calib *into, oct_calib *from, oct_err *
         } else {
             OCT_TRY(oct_stats_merge(&x->stats, &y->stats, err));
         }
+        if (x->chan.channels == 0) {
+            x->chan = y->chan;
+            y->chan = (oct_chan_stats){ 0 };
+        }
         OCT_TRY(merge_chan(&x->chan, &y->chan, err));
         oct_stats_free(&y->stats);
         oct_chan_free(&y->chan);
