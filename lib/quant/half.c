@@ -70,25 +70,24 @@ static bool has_unknown(const oct_qjob *j, int id)
     return any;
 }
 
-/* Whether a node is marked; without marks: whether it quantizes or dequantizes. */
-static bool is_marked(const oct_qjob *j, int id, const bool *marks)
+static bool is_qdq(const oct_qjob *j, int id)
 {
     const oct_op *op = oct_op_of(j->g, id);
-    return marks ? marks[id] : op && op->is_qdq;
+    return op && op->is_qdq;
 }
 
-/* Whether a float tensor connects the node with a marked one. */
-static bool touches(const oct_qjob *j, int id, const bool *marks)
+/* Whether a float tensor connects the node with one that quantizes or dequantizes. */
+static bool touches_qdq(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
     bool any = false;
     for (int i = 0; i < n->n_in; i++) {
         const int p = oct_is_f32(j, n->in[i]) ? j->g->value[n->in[i]].producer : -1;
-        any |= p >= 0 && is_marked(j, p, marks);
+        any |= p >= 0 && is_qdq(j, p);
     }
     for (int k = 0; k < n->n_out; k++)
         for (size_t u = 0; oct_is_f32(j, n->out[k]) && u < j->g->value[n->out[k]].n_uses; u++)
-            any |= is_marked(j, j->g->value[n->out[k]].uses[u].node, marks);
+            any |= is_qdq(j, j->g->value[n->out[k]].uses[u].node);
     return any;
 }
 
@@ -119,7 +118,7 @@ static const char *no_half(const oct_qjob *j, int id, bool bf16)
         return "it computes no floats";
     if (stored)
         return "the target has no bfloat16 kernels, and it has no constant large enough to be stored so";
-    if (touches(j, id, NULL))
+    if (touches_qdq(j, id))
         return "it is quantized already";
     const char *trap = oct_target_trap(j->opts.target, j->g, id);
     if (trap)
@@ -177,22 +176,42 @@ static bool has_weights(const oct_qjob *j, int id)
     return oct_op_is_layer(oct_op_of(j->g, id)) || has_table(j, id);
 }
 
-static bool spread(const oct_qjob *j, int id, bool *reached)
+/* Nodes that are reached, each of which is looked from once. */
+typedef struct reach {
+    bool *reached;
+    int *node; /* those reached, in turn */
+    size_t n;
+} reach;
+
+static void spread(const oct_qjob *j, int id, reach *r)
 {
-    if (reached[id] || !oct_half_type(j, id) || !(has_weights(j, id) || touches(j, id, reached)))
-        return false;
-    return reached[id] = true;
+    if (id < 0 || r->reached[id] || !oct_half_type(j, id))
+        return;
+    r->reached[id] = true;
+    r->node[r->n++] = id;
 }
 
-static void drop_islands(oct_qjob *j, bool *reached)
+/* To the neighbours that a float tensor connects with a node. */
+static void spread_from(const oct_qjob *j, int id, reach *r)
 {
-    for (bool again = true; again;) {
-        again = false;
-        for (size_t i = 0; i < j->g->n_order; i++)
-            again |= spread(j, j->g->order[i], reached);
-        for (size_t i = j->g->n_order; i-- > 0;)
-            again |= spread(j, j->g->order[i], reached);
-    }
+    const oct_node *n = &j->g->node[id];
+    for (int i = 0; i < n->n_in; i++)
+        if (oct_is_f32(j, n->in[i]))
+            spread(j, j->g->value[n->in[i]].producer, r);
+    for (int k = 0; k < n->n_out; k++)
+        for (size_t u = 0; oct_is_f32(j, n->out[k]) && u < j->g->value[n->out[k]].n_uses; u++)
+            spread(j, j->g->value[n->out[k]].uses[u].node, r);
+}
+
+/* reached, node: [n_nodes], cleared. */
+static void drop_islands(oct_qjob *j, bool *reached, int *node)
+{
+    reach r = { .reached = reached, .node = node };
+    for (size_t i = 0; i < j->g->n_order; i++)
+        if (has_weights(j, j->g->order[i]))
+            spread(j, j->g->order[i], &r);
+    for (size_t i = 0; i < r.n; i++)
+        spread_from(j, r.node[i], &r);
     for (size_t i = 0; i < j->g->n_order; i++) {
         int id = j->g->order[i];
         if (oct_half_type(j, id) && !reached[id])
@@ -220,11 +239,16 @@ oct_status oct_half_place(oct_qjob *j, oct_err *err)
     if (!any)
         return OCT_OK;
     bool *mark = oct_calloc(2 * j->n_nodes + 1, sizeof *mark);
-    if (!mark)
+    int *node = oct_calloc(j->n_nodes + 1, sizeof *node);
+    if (!mark || !node) {
+        oct_free(mark);
+        oct_free(node);
         return oct_nomem(err);
+    }
     keep_counts(j, mark);
-    drop_islands(j, mark + j->n_nodes);
+    drop_islands(j, mark + j->n_nodes, node);
     oct_free(mark);
+    oct_free(node);
     for (size_t i = 0; i < j->g->n_order; i++)
         if (oct_half_type(j, j->g->order[i]) == OCT_F16)
             want_ranges(j, j->g->order[i]);
