@@ -85,13 +85,20 @@ bool oct_sim_rounds(const oct_qjob *j, int node)
            oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
 }
 
-static oct_status round_layer(oct_qjob *j, int id, oct_err *err)
+/* Layers that share a matrix and its quantized form share its rounded numbers. last: by matrix, 1 + the layer that was
+ * rounded last. */
+static oct_status round_layer(oct_qjob *j, int id, int *last, oct_err *err)
 {
     const oct_quant *bias = j->node[id].bias;
     oct_weight_layout l;
     if (!oct_sim_rounds(j, id) || !oct_layer_layout(j->g, id, &l))
         return OCT_OK;
-    OCT_TRY(round_weights(j, id, j->node[id].weights[0], &l, err));
+    int *before = &last[j->g->node[id].in[1]];
+    if (*before && j->node[*before - 1].weights[0] == j->node[id].weights[0])
+        OCT_TRY(oct_graph_set_input(j->g, id, 1, j->g->node[*before - 1].in[1], err));
+    else
+        OCT_TRY(round_weights(j, id, j->node[id].weights[0], &l, err));
+    *before = id + 1;
     return bias && oct_is_product(j, id) ? round_bias(j, id, bias, err) : OCT_OK;
 }
 
@@ -226,9 +233,12 @@ static oct_status take_reals(const oct_graph *own, oct_graph *g, const char *con
 static oct_status build(oct_qjob *j, const oct_graph *own, const bool *rounds, bool constants, oct_arena *arena,
                         const char **tap, bool *rows, oct_err *err)
 {
+    int *last = oct_arena_calloc(arena, own->n_value + 1, sizeof *last);
+    if (!last)
+        return oct_nomem(err);
     for (size_t i = 0; i < j->n_layer; i++)
         if (!rounds || rounds[j->layer[i]])
-            OCT_TRY(round_layer(j, j->layer[i], err));
+            OCT_TRY(round_layer(j, j->layer[i], last, err));
     OCT_TRY(add_taps(j, constants, arena, tap, err));
     OCT_TRY(take_reals(own, j->g, tap, arena, rows, err));
     return oct_graph_sort(j->g, err);
