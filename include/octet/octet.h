@@ -85,7 +85,8 @@ OCTET_API void octet_close(octet *o); /* o may be NULL. While a call is using o,
 /* Asks the call that is using o to end soon: before the next step of a model, layer, sample or file it returns
  * OCTET_STOPPED. No file is left half written; a file that was complete before stays. Without such a call, and for
  * NULL, nothing happens. May be called from any thread, from callbacks and from signal handlers, as long as o is not
- * released. A wait for a command that the arguments start (--runner, --metric-cmd, pipe:) is not cut short. */
+ * released. A wait for a command that the arguments start (--runner, --metric-cmd, pipe:) ends as soon: the command and
+ * what it has started get SIGTERM, and SIGKILL a second later. */
 OCTET_API void octet_stop(octet *o);
 
 /* The error of the last call: one line that names the file, the node and the reason. "" if the call succeeded, or if o

@@ -16,10 +16,13 @@
 void oct_guard_begin(sigset_t *before);
 void oct_guard_end(const sigset_t *before);
 
-/* A command that leads a process group of its own: the group is ended with the program. false: no memory. Removed
- * before the command is waited for. */
-bool oct_guard_group(pid_t leader);
+/* A command that leads a process group of its own, and its mark (base/marked.h): both groups and marked processes are
+ * ended with the program. false: no memory. Removed before the command is waited for. */
+bool oct_guard_group(pid_t leader, const char *mark);
 void oct_guard_group_ended(pid_t leader);
+/* Signals a command that was entered, or is not waited for yet: its group, or, where it has none of its own, it alone;
+ * and what it started elsewhere. */
+void oct_guard_signal(pid_t leader, int sig);
 
 /* A new folder in TMPDIR, or /tmp, in which one file may be made: both are removed with the program. */
 typedef struct oct_scratch oct_scratch;

@@ -5,6 +5,7 @@
 #include "base/io_int.h"
 
 #include "base/fork.h"
+#include "base/marked.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -34,6 +35,7 @@ struct oct_doomed {
 typedef struct group {
     struct group *next;
     _Atomic(pid_t) leader; /* 0: not in use */
+    char mark[OCT_MARK_TEXT];
 } group;
 
 struct oct_scratch {
@@ -152,7 +154,7 @@ static group *find_group(pid_t leader)
     return NULL;
 }
 
-bool oct_guard_group(pid_t leader)
+bool oct_guard_group(pid_t leader, const char *mark)
 {
     oct_lock(OCT_LOCK_FILES);
     group *g = find_group(0);
@@ -160,8 +162,10 @@ bool oct_guard_group(pid_t leader)
         g->next = all_groups;
         all_groups = g;
     }
-    if (g)
+    if (g) {
+        snprintf(g->mark, sizeof g->mark, "%s", mark);
         g->leader = leader;
+    }
     oct_unlock(OCT_LOCK_FILES);
     return g;
 }
@@ -173,6 +177,23 @@ void oct_guard_group_ended(pid_t leader)
     if (g)
         g->leader = 0;
     oct_unlock(OCT_LOCK_FILES);
+}
+
+static bool signal_group(pid_t leader, int sig)
+{
+    return kill(-leader, sig) == 0 || kill(leader, sig) == 0;
+}
+
+void oct_guard_signal(pid_t leader, int sig)
+{
+    char mark[OCT_MARK_TEXT] = "";
+    oct_lock(OCT_LOCK_FILES);
+    const group *g = find_group(leader);
+    if (g)
+        memcpy(mark, g->mark, sizeof mark);
+    oct_unlock(OCT_LOCK_FILES);
+    signal_group(leader, sig);
+    oct_marked_signal(mark, sig);
 }
 
 /* ---- folders ---- */
@@ -244,9 +265,9 @@ static bool signal_groups(int sig)
     bool any = false;
     for (const group *g = all_groups; g; g = g->next) {
         const pid_t leader = g->leader;
-        any |= leader > 0 && (kill(-leader, sig) == 0 || kill(leader, sig) == 0);
+        any |= leader > 0 && signal_group(leader, sig);
     }
-    return any;
+    return any | (all_groups && oct_marked_signal(oct_mark_common(), sig));
 }
 
 /* Commands get a moment to remove what they have made. */

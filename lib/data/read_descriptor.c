@@ -58,7 +58,7 @@ static oct_status copy_all(oct_stream *in, ssize_t n, int fd, const char *name, 
 {
     for (; n > 0; n = oct_stream_read(in))
         OCT_TRY(put(fd, in->block, (size_t)n, err));
-    return n < 0 ? oct_fail(err, OCT_EIO, "%s: %s", name, strerror(in->error)) : OCT_OK;
+    return n < 0 ? oct_stream_fault(in, name, err) : OCT_OK;
 }
 
 static oct_status open_arrays(const oct_feed_ctx *ctx, oct_stream *in, size_t n_read, bool zip, const char *name,
@@ -84,7 +84,7 @@ static oct_status look(oct_stream *in, size_t *n, const char *name, oct_err *err
     ssize_t k = 1;
     for (*n = 0; *n < MAGIC && k > 0; *n += (size_t)k)
         if ((k = oct_stream_more(in, *n)) < 0)
-            return oct_fail(err, OCT_EIO, "%s: %s", name, strerror(in->error));
+            return oct_stream_fault(in, name, err);
     return OCT_OK;
 }
 

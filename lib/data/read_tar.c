@@ -9,6 +9,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/stop.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -178,10 +179,11 @@ static oct_status broken(tar *r, oct_err *err)
     const bool ended = r->in.ended;
     const int code = ended ? oct_stream_finish(&r->in) : 0; /* of a command that gave up: its fault, and no archive's */
     const char *why = r->la->archive_error_string(r->a);
+    OCT_TRY(oct_stop_check(err));
     if (code)
         return command_failed(r, code, err);
     if (r->in.error)
-        return oct_fail(err, OCT_EIO, "%s: %s", r->path, strerror(r->in.error));
+        return oct_stream_fault(&r->in, r->path, err);
     if (r->la->archive_errno(r->a) == ENOMEM ||
         !why) /* libarchive says nothing where it could not even keep a message */
         return oct_nomem(err);
@@ -246,7 +248,7 @@ static oct_status check_rest(tar *r, oct_err *err)
             }
         const ssize_t n = rest > 0 ? oct_stream_read(&r->in) : 0;
         if (n < 0)
-            return oct_fail(err, OCT_EIO, "%s: %s", r->path, strerror(r->in.error));
+            return oct_stream_fault(&r->in, r->path, err);
         if (n == 0)
             return OCT_OK;
         rest = n;
@@ -261,6 +263,7 @@ static oct_status finish(tar *r, oct_err *err)
     const bool marked = r->la->archive_filter_bytes(r->a, 0) > r->la->archive_read_header_position(r->a);
     const oct_status s = check_rest(r, err);
     const int code = oct_stream_finish(&r->in);
+    OCT_TRY(oct_stop_check(err));
     if (code)
         return command_failed(r, code, err);
     OCT_TRY(s);

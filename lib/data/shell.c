@@ -4,6 +4,9 @@
 
 #include "base/guard.h"
 #include "base/io.h"
+#include "base/marked.h"
+#include "base/mem.h"
+#include "base/stop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,13 +31,6 @@ static bool has_terminal(void)
     return foreground;
 }
 
-/* Signals what a command started, or, where it has no group of its own, the command alone. */
-static void signal_command(pid_t pid, int sig)
-{
-    if (kill(-pid, sig) != 0)
-        kill(pid, sig);
-}
-
 static int attributes(posix_spawnattr_t *attr, const sigset_t *mask, bool own_group)
 {
     sigset_t ignored;
@@ -51,7 +47,22 @@ static int attributes(posix_spawnattr_t *attr, const sigset_t *mask, bool own_gr
                                                       (own_group ? POSIX_SPAWN_SETPGROUP : 0)));
 }
 
-static int spawn(const char *command, int in, int out, const sigset_t *mask, pid_t *pid)
+/* The environment of this process with a mark. Its texts are borrowed. NULL: no memory. */
+static char **with_mark(char *mark)
+{
+    size_t n = 0, to = 0;
+    while (environ && environ[n])
+        n++;
+    char **all = oct_calloc(n + 2, sizeof *all);
+    for (size_t i = 0; all && i < n; i++)
+        if (strncmp(environ[i], OCT_MARK_NAME, strlen(OCT_MARK_NAME)) != 0)
+            all[to++] = environ[i];
+    if (all)
+        all[to] = mark;
+    return all;
+}
+
+static int spawn(const char *command, int in, int out, const sigset_t *mask, char **environment, pid_t *pid)
 {
     char *argv[] = { "sh", "-c", "--", (char *)(uintptr_t)command, NULL };
     posix_spawn_file_actions_t actions;
@@ -66,7 +77,7 @@ static int spawn(const char *command, int in, int out, const sigset_t *mask, pid
         if (!e)
             e = posix_spawn_file_actions_adddup2(&actions, out, 1);
         if (!e)
-            e = posix_spawn(pid, "/bin/sh", &actions, &attr, argv, environ);
+            e = posix_spawn(pid, "/bin/sh", &actions, &attr, argv, environment);
         posix_spawnattr_destroy(&attr);
     }
     posix_spawn_file_actions_destroy(&actions);
@@ -76,9 +87,13 @@ static int spawn(const char *command, int in, int out, const sigset_t *mask, pid
 oct_status oct_shell_start(const char *command, int in, int out, pid_t *pid, oct_err *err)
 {
     sigset_t before;
+    char mark[OCT_MARK_TEXT];
     oct_guard_begin(&before);
-    int e = spawn(command, in, out, &before, pid);
-    if (!e && !oct_guard_group(*pid)) {
+    oct_mark_make(mark);
+    char **environment = with_mark(mark);
+    int e = environment ? spawn(command, in, out, &before, environment, pid) : ENOMEM;
+    oct_free(environment);
+    if (!e && !oct_guard_group(*pid, mark)) {
         oct_shell_end(*pid, 0);
         e = ENOMEM;
     }
@@ -90,15 +105,20 @@ oct_status oct_shell_start(const char *command, int in, int out, pid_t *pid, oct
                     strerror(e));
 }
 
-static bool has_ended_within(pid_t pid, double seconds)
+static bool has_ended_within(pid_t pid, double seconds, bool stops)
 {
     for (const double until = oct_now() + seconds;; nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL)) {
         siginfo_t info = { .si_pid = 0 };
         if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ? errno != EINTR : info.si_pid == pid)
             return true;
-        if (oct_now() >= until)
+        if (oct_now() >= until || (stops && oct_stop_check(NULL) != OCT_OK))
             return false;
     }
+}
+
+bool oct_shell_ended(pid_t pid, double seconds)
+{
+    return has_ended_within(pid, seconds, true);
 }
 
 /* As long as the leader is not waited for, no other group has its number. */
@@ -106,12 +126,12 @@ int oct_shell_end(pid_t pid, double patience)
 {
     int status = 0;
     pid_t got;
-    const bool ended = patience > 0 && has_ended_within(pid, patience);
+    const bool ended = patience > 0 && oct_shell_ended(pid, patience);
     if (!ended) {
-        signal_command(pid, SIGTERM);
-        (void)has_ended_within(pid, GRACE);
+        oct_guard_signal(pid, SIGTERM);
+        (void)has_ended_within(pid, GRACE, false);
     }
-    signal_command(pid, SIGKILL); /* those of the group that outlive the leader, or ignore SIGTERM */
+    oct_guard_signal(pid, SIGKILL); /* those that outlive the leader, or ignore SIGTERM */
     oct_guard_group_ended(pid);
     while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR) {
     }

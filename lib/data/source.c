@@ -5,6 +5,7 @@
 
 #include "base/io.h"
 #include "base/pool.h"
+#include "base/stop.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -104,6 +105,7 @@ static void produce(oct_source *s)
 static void *worker(void *arg)
 {
     oct_source *s = arg;
+    oct_stop_watch(&s->cut);
     pthread_mutex_lock(&s->lock);
     while (!s->stop) {
         s->full |= is_full(s);
@@ -149,17 +151,34 @@ void oct_source_halt(oct_source *s)
     s->ended = s->fetching = s->full = false;
 }
 
-/* Waits for the next sample in order. */
-oct_slot *oct_source_peek(oct_source *s)
+/* Nobody signals that the flag of this thread was set, so that it is looked at between short waits. */
+static void wait_for_arrival(oct_source *s)
 {
-    oct_slot *t = &s->slots[s->consumed % s->depth];
+    struct timespec until;
+    if (!oct_stop_watched()) {
+        pthread_cond_wait(&s->arrived, &s->lock);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)(OCT_STOP_SLICE * 1e9);
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&s->arrived, &s->lock, &until);
+}
+
+oct_status oct_source_peek(oct_source *s, oct_slot **out, oct_err *err)
+{
+    oct_slot *t = *out = &s->slots[s->consumed % s->depth];
+    oct_status st;
     pthread_mutex_lock(&s->lock);
     s->awaited = t;
-    while (!(s->consumed < s->produced && t->done))
-        pthread_cond_wait(&s->arrived, &s->lock);
+    while ((st = oct_stop_check(err)) == OCT_OK && !(s->consumed < s->produced && t->done))
+        wait_for_arrival(s);
     s->awaited = NULL;
     pthread_mutex_unlock(&s->lock);
-    return t;
+    return st;
 }
 
 void oct_source_release(oct_source *s, oct_slot *t)
@@ -333,6 +352,15 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
     return make_ring(s, err);
 }
 
+static void init_arrived(oct_source *s)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->arrived, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
 oct_status oct_source_open(const oct_source_options *o, oct_source **src, oct_err *err)
 {
     *src = NULL;
@@ -349,7 +377,7 @@ oct_status oct_source_open(const oct_source_options *o, oct_source **src, oct_er
     s->read = s->taken = s->from = (oct_source_mark){ .names = OCT_HASH_INIT };
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->room, NULL);
-    pthread_cond_init(&s->arrived, NULL);
+    init_arrived(s);
     oct_status st = set_up(s, o, err);
     if (st != OCT_OK) {
         oct_source_close(s);
@@ -372,6 +400,7 @@ void oct_source_close(oct_source *s)
 {
     if (!s)
         return;
+    s->cut = true;
     oct_source_halt(s);
     if (s->visit_done)
         s->visit_done(s->visit_arg);

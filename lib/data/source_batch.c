@@ -2,7 +2,6 @@
 #include "data/source_int.h"
 
 #include "base/mem.h"
-#include "base/stop.h"
 
 #include <string.h>
 
@@ -275,8 +274,8 @@ static oct_status fill(oct_source *s, size_t max, oct_batch *b, bool *stack, siz
 {
     size_t cap = 1;
     for (;;) {
-        OCT_TRY(oct_stop_check(err));
-        oct_slot *t = oct_source_peek(s);
+        oct_slot *t;
+        OCT_TRY(oct_source_peek(s, &t, err));
         if (t->end)
             return b->n ? OCT_OK : at_end(s, err);
         if (t->status != OCT_OK && oct_source_skips(s, t->status, t->setup)) {

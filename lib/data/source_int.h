@@ -15,6 +15,7 @@
 #include "data/store.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum { OCT_SOURCE_THREADS = 16, OCT_SOURCE_BAD_TEXTS = 100 };
 
@@ -88,6 +89,7 @@ struct oct_source {
     const oct_slot *awaited; /* by the consumer, that waits; NULL: it does not */
     bool full;               /* stays so until it has become low */
     bool fetching, ended, stop;
+    atomic_bool cut; /* threads that wait for a command or a descriptor end that, too (base/stop.h) */
     /* What was given. */
     oct_source_mark taken; /* behind the sample that left the ring last */
     bool failed;
@@ -120,8 +122,8 @@ void oct_source_fill_rest(const oct_source *s, oct_slot *t);
 /* Decoding threads are started, and ended with the ring empty. OCT_ENOMEM when none can be started. */
 oct_status oct_source_start(oct_source *s, oct_err *err);
 void oct_source_halt(oct_source *s);
-/* Waits for the next sample in order; release frees its place for another. */
-oct_slot *oct_source_peek(oct_source *s);
+/* Waits for the next sample in order; release frees its place for another. OCT_ESTOPPED. */
+oct_status oct_source_peek(oct_source *s, oct_slot **t, oct_err *err);
 void oct_source_release(oct_source *s, oct_slot *t);
 
 /* ---- source_mark.c ---- */

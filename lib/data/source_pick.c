@@ -3,6 +3,7 @@
 #include "data/source_int.h"
 
 #include "base/mem.h"
+#include "base/stop.h"
 
 enum { KEPT_OPEN = 16, LEAST_ASIDE = 64 };
 
@@ -246,7 +247,7 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
         advance(s, side, mine);
         if (before && t->status != OCT_OK && oct_source_skips(s, t->status, t->setup))
             continue; /* it was counted before */
-        if (t->wanted || s->visit)
+        if (t->wanted || s->visit || t->status == OCT_ESTOPPED)
             return;
     }
     t->status = oct_source_check_mark(s, &t->err);
@@ -280,7 +281,7 @@ static oct_status walk(oct_source *s, oct_err *err)
     if (item.parts)
         oct_item_free(&item, oct_source_parts(s));
     oct_free(item.parts);
-    return st == OCT_ENOMEM ? oct_nomem(err) : OCT_OK;
+    return st == OCT_ENOMEM ? oct_nomem(err) : oct_stop_check(err);
 }
 
 /* Lack of memory is no sample's fault, nor is what the user asked for (setup). */
@@ -310,7 +311,8 @@ static oct_status gather_leaf(oct_source *s, oct_leaf *l, oct_item *item, oct_er
             st = l->reader->next(l->self, want, item, &over, &fault);
         if (over && st == OCT_OK)
             return OCT_OK;
-        if (st == OCT_ENOMEM || (st != OCT_OK && over && !oct_source_skips(s, st, st == OCT_EIO))) {
+        if (st == OCT_ENOMEM || st == OCT_ESTOPPED ||
+            (st != OCT_OK && over && !oct_source_skips(s, st, st == OCT_EIO))) {
             if (err)
                 *err = fault;
             return st;

@@ -4,11 +4,12 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "data/shell.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,15 +60,21 @@ oct_status oct_stream_open(oct_stream *s, oct_origin from, const char *what, oct
     return st;
 }
 
+/* Waits for bytes of what is no regular file. */
+static bool can_read(const oct_stream *s)
+{
+    return oct_stop_poll(&(struct pollfd){ .fd = s->fd, .events = POLLIN }, 1, INFINITY) >= 0;
+}
+
 /* What is there, not a whole block: a sample that has arrived is not kept waiting for those behind it. */
 ssize_t oct_stream_more(oct_stream *s, size_t at)
 {
     const size_t room = OCT_STREAM_BLOCK - at, most = s->passing && room > OCT_STREAM_PEEK ? OCT_STREAM_PEEK : room;
     ssize_t n;
     s->passing = false;
-    while ((n = read(s->fd, s->block + at, most)) < 0 && (errno == EINTR || errno == EAGAIN))
-        if (errno == EAGAIN)
-            poll(&(struct pollfd){ .fd = s->fd, .events = POLLIN }, 1, -1);
+    do
+        n = s->size < 0 && !can_read(s) ? -1 : read(s->fd, s->block + at, most);
+    while (n < 0 && (errno == EINTR || errno == EAGAIN));
     if (n < 0)
         s->error = errno;
     s->ended = n == 0;
@@ -95,6 +102,12 @@ int64_t oct_stream_skip(oct_stream *s, int64_t n)
     s->passing = n >= OCT_STREAM_BLOCK / 2;
     s->at += n;
     return n;
+}
+
+oct_status oct_stream_fault(const oct_stream *s, const char *name, oct_err *err)
+{
+    OCT_TRY(oct_stop_check(err));
+    return oct_fail(err, OCT_EIO, "%s: %s", name, strerror(s->error));
 }
 
 int oct_stream_finish(oct_stream *s)

@@ -21,7 +21,7 @@ typedef struct oct_stream {
     int64_t at;     /* bytes read or skipped so far */
     int64_t size;   /* of a regular file that can be skipped in, else -1 */
     bool passing;   /* much was skipped last: the next read takes little, as more may be skipped behind it */
-    int error;      /* errno of a read that failed, else 0 */
+    int error;      /* errno of a read that failed, else 0; ECANCELED: the call is asked to stop (base/stop.h) */
     bool ended;     /* a read met the end */
     uint8_t *block; /* [OCT_STREAM_BLOCK], what was read last */
     uint8_t head[OCT_STREAM_HEAD]; /* what was read first */
@@ -34,6 +34,8 @@ typedef struct oct_stream {
 oct_status oct_stream_open(oct_stream *s, oct_origin from, const char *what, oct_err *err);
 /* Reads the next bytes into s->block. Returns their number, 0 at the end, or -1 with s->error set. */
 ssize_t oct_stream_read(oct_stream *s);
+/* After a read that failed: OCT_ESTOPPED, or OCT_EIO with the name. */
+oct_status oct_stream_fault(const oct_stream *s, const char *name, oct_err *err);
 /* The same behind the first `at` bytes of the block, which stay. */
 ssize_t oct_stream_more(oct_stream *s, size_t at);
 /* Skips up to n bytes without reading them. Returns how many; 0 where that is not possible. The read behind a skip of

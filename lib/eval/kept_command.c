@@ -4,16 +4,12 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "data/shell.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BLOCK = 1 << 16 };
@@ -67,24 +63,6 @@ oct_status oct_kept_start(const char *line, const char *shown, double seconds, o
     return s;
 }
 
-static void nap(void)
-{
-    nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
-}
-
-/* Whether it ended within some seconds. It is not reaped yet, so that its group keeps its number. */
-static bool ended_within(const oct_kept_command *k, double seconds)
-{
-    for (const double until = oct_now() + seconds;; nap()) {
-        siginfo_t info = { .si_pid = 0 };
-        if (waitid(P_PID, (id_t)k->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ? errno != EINTR
-                                                                                 : info.si_pid == k->pid)
-            return true;
-        if (oct_now() >= until)
-            return false;
-    }
-}
-
 /* Ends the command with everything that it started, and waits for it. Returns the exit status; -1 if a signal ended
  * it. */
 static int reap(oct_kept_command *k, double patience)
@@ -119,7 +97,7 @@ static oct_status fail_late(const oct_kept_command *k, oct_err *err)
 /* It has closed its output or its input. A shell exits with 127 if it does not find the program. */
 static oct_status fail_ended(oct_kept_command *k, oct_err *err)
 {
-    const bool ended = ended_within(k, GRACE);
+    const bool ended = oct_shell_ended(k->pid, GRACE);
     const int status = reap(k, 0);
     if (!ended)
         return oct_fail(err, OCT_EIO, "%s: the command closed its input or output before it answered", k->shown);
@@ -142,16 +120,12 @@ void oct_kept_turn(oct_kept_command *k)
 static oct_status await(const oct_kept_command *k, bool in, short ready[2], oct_err *err)
 {
     struct pollfd p[2] = { { .fd = k->out, .events = POLLIN }, { .fd = in ? k->in : -1, .events = POLLOUT } };
-    for (;;) {
-        const double left = k->deadline - oct_now();
-        if (left <= 0)
-            return fail_late(k, err);
-        const int n = poll(p, 2, (int)fmin(ceil(left * 1e3), 1e9));
-        if (n < 0 && errno != EINTR)
-            return oct_fail_errno(err, "%s", k->shown);
-        if (n > 0)
-            break;
-    }
+    const int n = k->deadline > oct_now() ? oct_stop_poll(p, 2, k->deadline) : 0;
+    OCT_TRY(oct_stop_check(err));
+    if (n < 0)
+        return oct_fail_errno(err, "%s", k->shown);
+    if (n == 0)
+        return fail_late(k, err);
     ready[0] = p[0].revents;
     ready[1] = p[1].revents;
     return OCT_OK;

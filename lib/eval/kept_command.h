@@ -1,7 +1,8 @@
 /* lib/eval/kept_command.h -- a command that keeps running and is written to and read from in turns, with a time limit
  * for each answer.
  *
- * No function waits longer than the limit, whatever the command does. The command leads a process group of its own, and
+ * No function waits longer than the limit, whatever the command does, nor on once the call is asked to stop
+ * (base/stop.h): OCT_ESTOPPED. The command leads a process group of its own, and
  * is ended together with that group. The calling process must ignore SIGPIPE. Messages begin with the command. */
 #ifndef OCT_EVAL_KEPT_COMMAND_H
 #define OCT_EVAL_KEPT_COMMAND_H
