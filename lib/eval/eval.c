@@ -606,8 +606,7 @@ static oct_status run_samples(ev_evaluation *e, oct_err *err)
 static oct_status numbers_of(ev_evaluation *e, size_t k, double **values, size_t *n, oct_err *err)
 {
     size_t count;
-    const oct_status s =
-        oct_command_finish(e->subject[k].command, e->o->command->command, e->arena, values, &count, err);
+    const oct_status s = oct_command_finish(e->subject[k].command, e->o->command, e->arena, values, &count, err);
     if (s != OCT_OK) {
         oct_within(err, "%s", e->models[k].name);
         return s;

@@ -5,17 +5,14 @@
 #include "base/guard.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "data/readers.h"
 #include "data/shell.h"
 #include "data/stream.h"
 
-#include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const double MOST_SECONDS = 3600; /* for what a command makes of the outputs of one model */
 
 static const char summary[] = "what the command of --metric-cmd prints";
 #define METRIC(k, larger) \
@@ -127,38 +124,43 @@ static oct_status judge(const reading *r, const char *command, oct_err *err)
 /* Whether the descriptor can be read, or has ended, before that time. */
 static bool ready_until(int fd, double until)
 {
-    for (;;) {
-        const double left = until - oct_now();
-        const int n = left > 0 ? poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, (int)ceil(left * 1e3)) : 0;
-        if (n >= 0 || errno != EINTR)
-            return n != 0;
-    }
+    return until > oct_now() && oct_stop_poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, until) != 0;
 }
 
-static oct_status read_numbers(reading *r, const char *command, const char *line, oct_err *err)
+static oct_status fail_late(const char *command, double seconds, oct_err *err)
 {
+    oct_fail(err, OCT_EIO, "%s: the command did not end within %g s", command, seconds);
+    oct_hint(err, "--metric-timeout gives the command more time");
+    return OCT_EIO;
+}
+
+static oct_status read_numbers(reading *r, const oct_metric_command *c, const char *line, oct_err *err)
+{
+    const char *command = c->command;
+    const double seconds = c->seconds > 0 ? c->seconds : OCT_COMMAND_SECONDS, until = oct_now() + seconds;
     oct_stream s;
     OCT_TRY(oct_stream_open(&s, OCT_FROM_COMMAND, line, err));
     ssize_t got = 0;
-    const double until = oct_now() + MOST_SECONDS;
     bool late = false;
     while (!(late = !ready_until(s.fd, until)) && (got = oct_stream_read(&s)) > 0 && r->n <= r->most &&
            r->length < sizeof r->word)
         read_block(r, s.block, (size_t)got);
     end_word(r);
     const bool flood = late || got > 0; /* output that does not end is not read to its end */
-    oct_status st = s.error ? oct_fail(err, OCT_EIO, "%s: %s", command, strerror(s.error)) : OCT_OK;
+    oct_status st = s.error ? oct_stream_fault(&s, command, err) : OCT_OK;
     if (late)
-        st = oct_fail(err, OCT_EIO, "%s: the command did not end within %g s", command, MOST_SECONDS);
+        st = fail_late(command, seconds, err);
     const int code = flood || s.error ? 0 : oct_stream_finish(&s);
-    if (code)
+    if (oct_stop_check(NULL) != OCT_OK)
+        st = oct_stop_check(err);
+    else if (code)
         st = oct_fail(err, OCT_EIO, "%s: the command failed (exit %d)", command, code);
     oct_stream_close(&s);
     return st == OCT_OK ? judge(r, command, err) : st;
 }
 
-oct_status oct_command_finish(oct_command_run *r, const char *command, oct_arena *arena, double **values, size_t *n,
-                              oct_err *err)
+oct_status oct_command_finish(oct_command_run *r, const oct_metric_command *c, oct_arena *arena, double **values,
+                              size_t *n, oct_err *err)
 {
     reading x = { .most = r->samples };
     const oct_status written = oct_output_writer_commit(r->outputs, err);
@@ -167,9 +169,9 @@ oct_status oct_command_finish(oct_command_run *r, const char *command, oct_arena
     if (!(x.values = oct_arena_calloc(arena, x.most + 1, sizeof *x.values)))
         return oct_nomem(err);
     oct_buf line = OCT_BUF_INIT;
-    oct_buf_puts(&line, command);
+    oct_buf_puts(&line, c->command);
     oct_shell_word(&line, oct_scratch_path(r->scratch));
-    const oct_status s = line.failed ? oct_nomem(err) : read_numbers(&x, command, oct_buf_str(&line), err);
+    const oct_status s = line.failed ? oct_nomem(err) : read_numbers(&x, c, oct_buf_str(&line), err);
     oct_buf_free(&line);
     *values = x.values;
     *n = x.n;

@@ -11,9 +11,12 @@
 #include "eval/metric.h"
 #include "eval/outputs.h"
 
+enum { OCT_COMMAND_SECONDS = 3600 };
+
 typedef struct oct_metric_command {
     const char *command;
     bool smaller_is_better;
+    double seconds; /* the time for the outputs of one model; 0: OCT_COMMAND_SECONDS */
 } oct_metric_command;
 
 #define OCT_COMMAND_METRIC "command"
@@ -28,9 +31,10 @@ oct_status oct_command_open(const oct_graph *g, const size_t *from, oct_command_
 oct_status oct_command_add(oct_command_run *r, const oct_engine *e, const oct_source *src, const oct_batch *b,
                            oct_err *err);
 /* Ends the file, runs the command and reads its numbers: *values has *n of them, in arena, where *n is 1 or the number
- * of samples. OCT_EIO: the command could not be run, or failed. OCT_EMALFORMED: it printed something else. */
-oct_status oct_command_finish(oct_command_run *r, const char *command, oct_arena *arena, double **values, size_t *n,
-                              oct_err *err);
+ * of samples. OCT_EIO: the command could not be run, failed, or took too long. OCT_EMALFORMED: it printed something
+ * else. OCT_ESTOPPED. */
+oct_status oct_command_finish(oct_command_run *r, const oct_metric_command *c, oct_arena *arena, double **values,
+                              size_t *n, oct_err *err);
 void oct_command_close(oct_command_run *r); /* NULL allowed */
 
 #endif

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
@@ -145,6 +146,81 @@ static void another_thread_stops_a_run(void **state)
     assert_int_equal(run(t.o, m, y), OCTET_OK);
     octet_model_free(m);
     octet_close(t.o);
+}
+
+/* A command that says when it runs, leaves a process in a session of its own, and ends neither by itself nor by
+ * SIGTERM. */
+#define NEVER_ENDS                                                                               \
+    "echo > waiting; trap '' TERM; setsid sh -c 'echo $$ > stray; exec sleep 600' & sleep 600; " \
+    "sleep 600 #"
+
+static void *stop_when_waiting(void *arg)
+{
+    other_thread *t = arg;
+    while (access("stray", F_OK) != 0)
+        usleep(1000);
+    usleep(50000);
+    octet_stop(t->o);
+    return NULL;
+}
+
+/* One that has ended has no command line, even when nobody waited for it. */
+static bool is_running(long pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/cmdline", pid);
+    FILE *f = fopen(path, "r");
+    const bool is = f && fgetc(f) != EOF;
+    if (f)
+        fclose(f);
+    return is;
+}
+
+static void assert_stray_ended(void)
+{
+    long pid = 0;
+    FILE *f = fopen("stray", "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%ld", &pid), 1);
+    fclose(f);
+    for (int i = 0; i < 100 && is_running(pid); i++)
+        usleep(10000);
+    assert_false(is_running(pid));
+}
+
+/* Nothing is left of the command, nor of its files, and the call does not wait for it. */
+static void a_wait_for_a_command_is_stopped(void **state)
+{
+    const char *const waits[][8] = {
+        { lib.model, lib.model, lib.samples, steps, "-n", "4", "--runner=" NEVER_ENDS, NULL },
+        { lib.model, lib.model, lib.samples, steps, "-n", "4", "--metric-cmd=" NEVER_ENDS, NULL },
+        { lib.model, lib.model, "--data=pipe:" NEVER_ENDS, NULL },
+        { lib.model, lib.model, "--data=pipe:" NEVER_ENDS, "-n", "4", NULL },
+    };
+    const char *before = getenv("TMPDIR");
+    char kept[4096] = "";
+    snprintf(kept, sizeof kept, "%s", before ? before : "/tmp");
+    assert_int_equal(mkdir("passing", 0700), 0);
+    setenv("TMPDIR", "passing", 1);
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        pthread_t thread;
+        struct timespec begin, end;
+        other_thread t = { .o = octet_open() };
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        assert_int_equal(pthread_create(&thread, NULL, stop_when_waiting, &t), 0);
+        if (octet_evaluate(t.o, waits[i]) != OCTET_STOPPED)
+            fail_msg("wait %zu: '%s'", i, octet_error(t.o));
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        assert_string_equal(octet_error(t.o), "stopped");
+        pthread_join(thread, NULL);
+        assert_stray_ended();
+        assert_true(end.tv_sec - begin.tv_sec < 60);
+        unlink("stray");
+        octet_close(t.o);
+    }
+    setenv("TMPDIR", kept, 1);
+    assert_int_equal(rmdir("passing"), 0); /* empty */
+    unlink("waiting");
 }
 
 /* ---- callbacks ---- */
@@ -483,6 +559,7 @@ int main(void)
         cmocka_unit_test(a_callback_stops_a_command),
         cmocka_unit_test(a_signal_handler_stops_a_command),
         cmocka_unit_test(another_thread_stops_a_run),
+        cmocka_unit_test(a_wait_for_a_command_is_stopped),
         cmocka_unit_test(a_callback_runs_no_command),
         cmocka_unit_test(commas_of_the_process_change_nothing),
         cmocka_unit_test(a_child_runs_the_model_of_its_parent),

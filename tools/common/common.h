@@ -75,6 +75,10 @@ typedef struct tool_data {
         OPT_FILE(                                                                                     \
             0, "truth", &(a)->truth,                                                                  \
             "truth about the samples other than labels: boxes (COCO .json, .csv), maps of classes (a folder, .npy), scores of pairs (.csv, .npy)")
+/* The same; a has the member command, oct_metric_command. */
+#define TOOL_OPT_METRIC_TIMEOUT(a)                                          \
+    OPT_FLOAT(0, "metric-timeout", &(a)->command.seconds, 0.01, 30 * 86400, \
+              "seconds for --metric-cmd on the outputs of one model [default: 3600]")
 /* The file of a rule; NULL: it is built in, or there is none. */
 const char *tool_rule_file(const char *decode);
 /* NULL stays NULL. Close both, also after a failure. */

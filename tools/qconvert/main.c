@@ -221,6 +221,7 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
         OPT_STR(0, "metric-cmd", &(a)->command.command, "CMD",                                                                               \
                 "a command that prints a metric of the outputs in the .npz it is given; it is the one that counts"),                         \
         OPT_FLAG(0, "less-is-better", &(a)->command.smaller_is_better, "smaller numbers of --metric-cmd are better"),                        \
+        TOOL_OPT_METRIC_TIMEOUT(a),                                                                                                          \
         OPT_INT(0, "trials", &(a)->trials, 0, 1000,                                                                                          \
                 "try up to N times to reach a missed goal, by leaving layers float"),                                                        \
         OPT_FLOAT(0, "time-limit", &(a)->time_limit, 0, 1e9,                                                                                 \
@@ -336,6 +337,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_NEEDS("truth", "data"),
         OPT_NEEDS("metric-cmd", "data"),
         OPT_NEEDS("less-is-better", "metric-cmd"),
+        OPT_NEEDS("metric-timeout", "metric-cmd"),
         OPT_CONFLICT("metric-cmd", "metric"),
         OPT_NEEDS("input-layout", "input-type"),
         OPT_CONFLICT("dry-run", "min-sqnr"),
@@ -411,6 +413,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_STR(
             0, "metric-cmd", &a.command.command, "CMD",
             "a command that prints a metric of the outputs in the .npz it is given; it is never taken from the model"),
+        TOOL_OPT_METRIC_TIMEOUT(&a),
         OPT_GROUP("Reports"),
         OPT_OUT(0, "statement", &a.statement, "write what was verified as an in-toto statement"),
         OPT_FILE(0, "evaluation", &a.evaluation,

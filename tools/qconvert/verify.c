@@ -97,6 +97,7 @@ static void put_files(verification *v)
     x->data.labels = a->data.labels;
     x->truth = a->truth;
     x->command.command = a->command.command;
+    x->command.seconds = a->command.seconds;
     x->time_limit = 0; /* the time limit did not end the recorded conversion early */
     if (target_file(x))
         x->target = a->target;
