@@ -9,9 +9,12 @@
 static void quote(oct_buf *b, const char *s)
 {
     oct_buf_puts(b, "\"");
+    const char *const all = s;
     for (size_t n; *s; s += n) {
         const uint32_t c = oct_utf8_char(s, 4, &n);
-        if (c == '"' || c == '\\')
+        if (oct_text_is_command(all, s))
+            oct_buf_printf(b, "\\u%04x", (unsigned)c);
+        else if (c == '"' || c == '\\')
             oct_buf_printf(b, "\\%c", (int)c);
         else if (c == '\n')
             oct_buf_puts(b, "\\n");

@@ -70,7 +70,7 @@ size_t oct_char_clean(char dst[12], const char *s, bool ascii)
 
 /* A runner of GitHub takes "::" at the beginning of a line, and "##[" anywhere in it, for a command. Lines may be
  * broken at any space. */
-static bool begins_command(const char *all, const char *s)
+bool oct_text_is_command(const char *all, const char *s)
 {
     const bool first = s == all || s[-1] == ' ' || (s[-1] >= '\t' && s[-1] <= '\r');
     return (first && s[0] == ':' && s[1] == ':' && s[2] && s[2] != ' ') || (s[0] == '#' && s[1] == '#' && s[2] == '[');
@@ -79,7 +79,7 @@ static bool begins_command(const char *all, const char *s)
 size_t oct_text_clean_at(char dst[12], const char *all, size_t at, bool ascii)
 {
     const char *s = all + at;
-    if (!begins_command(all, s))
+    if (!oct_text_is_command(all, s))
         return oct_char_clean(dst, s, ascii);
     put_escape(dst, 'x', 2, (unsigned char)*s);
     return 1;

@@ -23,6 +23,9 @@ size_t oct_char_clean(char dst[12], const char *s, bool ascii);
 /* The same for the character `at` bytes behind the beginning of a text. What a runner of GitHub would take for a
  * command is shown as "\x3a:" or "\x23#[". */
 size_t oct_text_clean_at(char dst[12], const char *all, size_t at, bool ascii);
+/* Whether what begins at s, in the text `all`, would be taken so. Formats with escapes of their own use these instead,
+ * so that whoever parses them gets the same text. */
+bool oct_text_is_command(const char *all, const char *s);
 /* Appends s, each character as above: the result is valid UTF-8 in one line. */
 void oct_text_clean(oct_buf *b, const char *s, bool ascii);
 

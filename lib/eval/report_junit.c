@@ -9,9 +9,12 @@
 void oct_xml_text(oct_buf *out, const char *s)
 {
     char one[12];
+    const char *const all = s;
     while (*s) {
+        const bool command = oct_text_is_command(all, s);
         s += oct_char_clean(one, s, false);
-        oct_buf_puts(out, *one == '&'   ? "&amp;"
+        oct_buf_puts(out, command       ? *one == ':' ? "&#58;" : "&#35;"
+                          : *one == '&' ? "&amp;"
                           : *one == '<' ? "&lt;"
                           : *one == '>' ? "&gt;"
                           : *one == '"' ? "&quot;"

@@ -319,9 +319,11 @@ static void json_is_utf8(void **state)
     oct_json j = OCT_JSON_INIT(&b);
     oct_json_open(&j, NULL, '[');
     oct_json_str(&j, NULL, "\xff\xc3 \u2028\xc2\x85\x7f\U000e0041 gr\u00f6\u00dfe \ufffd");
+    oct_json_str(&j, NULL, "::a ::b ##[c :: ##");
     oct_json_close(&j);
     assert_string_equal(oct_buf_str(&b),
-                        "[\n  \"\\\\xff\\\\xc3 \\u2028\\u0085\\u007f\\udb40\\udc41 gr\u00f6\u00dfe \ufffd\"\n]\n");
+                        "[\n  \"\\\\xff\\\\xc3 \\u2028\\u0085\\u007f\\udb40\\udc41 gr\u00f6\u00dfe \ufffd\",\n"
+                        "  \"\\u003a:a \\u003a:b \\u0023#[c :: ##\"\n]\n");
     oct_buf_free(&b);
 }
 
