@@ -177,7 +177,8 @@ typedef struct oct_eval_model_result {
 typedef struct oct_sweep_cell {
     int threads;
     size_t batch;
-    const oct_eval_latency *of; /* [n_models]: times for one sample */
+    const oct_eval_latency *of;  /* [n_models]: times for one sample */
+    const oct_eval_speed *speed; /* [n_models]: against the first; that of the first itself is not set */
 } oct_sweep_cell;
 
 typedef struct oct_eval_result {

@@ -108,6 +108,9 @@ oct_status ev_time_models(ev_timed *t, size_t n_models, const oct_array *arrays,
 /* Runs the models in turn: at least `least` times each, and at least this many seconds in all. */
 oct_status ev_time_rounds(ev_timed *t, size_t n_models, const oct_array *arrays, int least, double seconds,
                           oct_err *err);
+/* Compares ratios of pairs, not the ratio of medians: what slows the machine down affects both runs of a pair. The
+ * times are not sorted yet. OCT_ENOMEM. */
+oct_status ev_compare_pairs(const ev_timed *reference, const ev_timed *t, oct_eval_speed *s, oct_err *err);
 /* The latency from at least one run of per_run samples; sorts the times. */
 oct_eval_latency ev_latency_of(ev_timed *t, int64_t per_run);
 

@@ -82,8 +82,7 @@ static oct_status describe_plan(const ev_timed *t, const oct_array *arrays, oct_
     return OCT_OK;
 }
 
-/* Compares ratios of pairs, not the ratio of medians: what slows the machine down affects both runs of a pair. */
-static oct_status compare_pairs(const ev_timed *reference, const ev_timed *t, oct_eval_speed *s, oct_err *err)
+oct_status ev_compare_pairs(const ev_timed *reference, const ev_timed *t, oct_eval_speed *s, oct_err *err)
 {
     const size_t n = reference->n < t->n ? reference->n : t->n;
     double *ratio = oct_calloc(n + 1, sizeof *ratio);
@@ -122,7 +121,7 @@ oct_status ev_time_models(ev_timed *t, size_t n, const oct_array *arrays, int64_
     if (o->latency_seconds > 0 && t[0].n == 0)
         OCT_TRY(run_rounds(t, n, arrays, least, o->latency_seconds, o->progress, o->progress_arg, err));
     for (size_t k = 1; k < n; k++) /* must precede the sorting of the times */
-        OCT_TRY(compare_pairs(&t[0], &t[k], &r->models[k].speed, err));
+        OCT_TRY(ev_compare_pairs(&t[0], &t[k], &r->models[k].speed, err));
     for (size_t k = 0; k < n && t[k].n > 0; k++)
         r->models[k].latency = ev_latency_of(&t[k], per_run);
     return OCT_OK;

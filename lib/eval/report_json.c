@@ -323,6 +323,8 @@ static void put_sweep(oct_json *j, const oct_eval_result *r)
         for (size_t k = 0; k < r->n_models; k++) {
             oct_json_open(j, NULL, '{');
             put_latency(j, &c->of[k]);
+            if (k)
+                oct_report_json_speed(j, "speed", &c->speed[k]);
             oct_json_close(j);
         }
         oct_json_close(j);

@@ -25,7 +25,8 @@ static oct_status time_cell(sweep *w, oct_pool *pool, const oct_batch *b, int64_
     ev_timed *t = a ? oct_arena_calloc(a, w->n_models, sizeof *t) : NULL;
     oct_engine *engine = t ? oct_arena_calloc(a, w->n_models, sizeof *engine) : NULL;
     oct_eval_latency *of = engine ? oct_arena_calloc(r->arena, w->n_models, sizeof *of) : NULL;
-    oct_status s = of && OCT_GROW(r->arena, r->sweep, r->n_sweep, w->cap) ? OCT_OK : oct_nomem(err);
+    oct_eval_speed *speed = of ? oct_arena_calloc(r->arena, w->n_models, sizeof *speed) : NULL;
+    oct_status s = speed && OCT_GROW(r->arena, r->sweep, r->n_sweep, w->cap) ? OCT_OK : oct_nomem(err);
     for (size_t k = 0; k < w->n_models && s == OCT_OK; k++) {
         const oct_engine_opts opts = { .pool = pool, .bf16 = w->models[k].bf16 };
         t[k].engine = &engine[k];
@@ -37,10 +38,12 @@ static oct_status time_cell(sweep *w, oct_pool *pool, const oct_batch *b, int64_
     }
     if (s == OCT_OK)
         s = ev_time_rounds(t, w->n_models, b->tensors, EV_LEAST_RUNS, CELL_SECONDS, err);
+    for (size_t k = 1; k < w->n_models && s == OCT_OK; k++) /* must precede the sorting of the times */
+        s = ev_compare_pairs(&t[0], &t[k], &speed[k], err);
     for (size_t k = 0; k < w->n_models && s == OCT_OK; k++)
         of[k] = ev_latency_of(&t[k], rows);
     if (s == OCT_OK)
-        r->sweep[r->n_sweep++] = (oct_sweep_cell){ oct_pool_threads(pool), (size_t)rows, of };
+        r->sweep[r->n_sweep++] = (oct_sweep_cell){ oct_pool_threads(pool), (size_t)rows, of, speed };
     for (size_t k = 0; engine && k < w->n_models; k++)
         oct_engine_close(&engine[k]);
     oct_arena_destroy(a);

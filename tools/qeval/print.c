@@ -401,9 +401,21 @@ static void print_arena(const oct_eval_model_result *m, FILE *f)
               oct_fmt_bytes(arena, m->arena_bytes), oct_fmt_bytes(live, m->live_bytes));
 }
 
+/* A speed as every report judges it (oct_report_speed), in a cell. */
+static void put_speed(oct_table *t, const oct_eval_speed *s, bool *any_unknown)
+{
+    const bool unknown = oct_eval_speed_judge(s) == OCT_SPEED_UNKNOWN;
+    *any_unknown |= unknown;
+    if (unknown)
+        oct_table_cell(t, "%s", "?");
+    else
+        oct_table_cell(t, "%.2f (%.2f to %.2f)", s->median, s->q1, s->q3);
+}
+
 static oct_status print_sweep(const oct_eval_result *r, FILE *f, oct_err *err)
 {
     char ms[32], title[24];
+    bool any_unknown = false;
     oct_table *t = oct_table_of("rr", (const char *[]){ "threads", "batch" });
     if (!r->n_sweep) {
         oct_table_destroy(t);
@@ -418,7 +430,7 @@ static oct_status print_sweep(const oct_eval_result *r, FILE *f, oct_err *err)
                  k);
         oct_table_column(t, title, OCT_RIGHT);
         if (k)
-            oct_table_column(t, "faster", OCT_RIGHT);
+            oct_table_column(t, "speed", OCT_RIGHT);
     }
     for (size_t i = 0; i < r->n_sweep; i++) {
         const oct_eval_latency *of = r->sweep[i].of;
@@ -427,15 +439,16 @@ static oct_status print_sweep(const oct_eval_result *r, FILE *f, oct_err *err)
         oct_table_cell(t, "%zu", r->sweep[i].batch);
         for (size_t k = 0; k < r->n_models; k++) {
             oct_table_cell(t, "%s%s", is_wide(&of[k]) ? "~" : "", oct_fmt_ms(ms, of[k].median));
-            if (k && !is_wide(&of[k]) && !is_wide(&of[0]))
-                oct_table_cell(t, "%.2f", of[0].median / of[k].median);
-            else if (k)
-                oct_table_cell(t, "%s", "");
+            if (k)
+                put_speed(t, &r->sweep[i].speed[k], &any_unknown);
         }
     }
     oct_print(f, "\nlatency of a sample by threads and samples at a time\n");
     const oct_status s = oct_table_print(t, f, err);
     oct_table_destroy(t);
+    if (r->n_models > 1)
+        oct_print(f, "speed: times float's, and for half of the pairs of runs%s\n",
+                  any_unknown ? "; ?: the times are few or spread too widely to compare" : "");
     return s;
 }
 
