@@ -690,12 +690,17 @@ bool oct_eval_has_few(const oct_eval_score *s)
     return s->metric->kind != OCT_METRIC_WHOLE && isnan(s->lo) && !isnan(s->drop) && s->n < OCT_BCA_LEAST;
 }
 
+bool oct_eval_lacks_interval(const oct_eval_score *s)
+{
+    return oct_eval_has_few(s) || (s->metric->kind != OCT_METRIC_WHOLE && isnan(s->lo) && isfinite(s->drop));
+}
+
 oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limit)
 {
     const oct_interval d = { s->drop, s->lo, s->hi };
     oct_eval_gate g = { .allowed = oct_drop_allowed(limit, s->reference),
                         .missed = oct_drop_exceeds(limit, s->reference, s->drop) };
-    g.unsure = oct_interval_holds(&d, g.allowed) || oct_eval_has_few(s);
+    g.unsure = oct_interval_holds(&d, g.allowed) || oct_eval_lacks_interval(s);
     if (g.unsure)
         g.samples = oct_interval_samples(&d, s->n, g.allowed);
     return g;
@@ -741,7 +746,8 @@ static oct_eval_score score_of(const ev_evaluation *e, size_t k, size_t m)
         return c;
     }
     const ev_tally *t = &s->tally[m], *ref = &e->subject[0].tally[m];
-    c.n = e->one_number && m == 0 ? (uint64_t)e->given : t->n;
+    c.one_number = e->one_number && m == 0;
+    c.n = c.one_number ? (uint64_t)e->given : t->n;
     c.lost = t->lost;
     c.value = value_of(metric, t);
     if (k == 0 || !ref->n)

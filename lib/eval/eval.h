@@ -73,6 +73,7 @@ typedef struct oct_eval_score {
     bool within_noise;  /* the interval contains 0 */
     uint64_t n;         /* how many samples counted */
     uint64_t lost;      /* how many have a score for this model or the float model alone; each counts as a loss */
+    bool one_number;    /* a command has printed one for all samples */
     double per_sample;  /* tokens of a sample on average, if the scores are about tokens */
     double chance;      /* its value for guessed classes; NaN: it is not of classes */
 } oct_eval_score;
@@ -84,16 +85,18 @@ oct_interval oct_eval_change(const oct_eval_score *s);
  * many, 20 and more, that a useful one would. */
 bool oct_eval_is_guess(const oct_eval_score *s);
 
-/* Whether a score of samples has no interval because there are too few of them (fewer than OCT_BCA_LEAST): then no
- * limit is met or missed for certain. */
+/* Whether a score of samples has no interval because there are too few of them (fewer than OCT_BCA_LEAST). */
 bool oct_eval_has_few(const oct_eval_score *s);
+/* Whether it has none for any reason, as where a command prints one number for all samples: then no limit is met or
+ * missed for certain. */
+bool oct_eval_lacks_interval(const oct_eval_score *s);
 
 /* How a score compares with a limit on its drop. The estimate decides whether the limit is met. The interval decides
  * whether the samples suffice to be sure. */
 typedef struct oct_eval_gate {
     double allowed;   /* the limit, in the units of the drop */
     bool missed;      /* the drop exceeds the limit, or is unknown */
-    bool unsure;      /* the limit lies inside the interval, or the samples are too few for one */
+    bool unsure;      /* the limit lies inside the interval, or there is none */
     uint64_t samples; /* if unsure: approximately how many samples would suffice; 0: not known */
 } oct_eval_gate;
 oct_eval_gate oct_eval_judge(const oct_eval_score *s, const oct_drop_limit *limit);

@@ -1,8 +1,8 @@
 /* lib/eval/gates.h -- gates: limits that are checked after an evaluation for each quantized model.
  *
  * A gate has the name of its option (max-drop, min-speedup, ...) and a value. The estimate decides whether it is met.
- * `unsure` says that the measurement does not suffice: the limit lies inside the interval, the samples are too few for
- * an interval, or the times vary too much. */
+ * `unsure` says that the measurement does not suffice: the limit lies inside the interval, there is no interval, as
+ * with few samples, or the times vary too much. */
 #ifndef OCT_EVAL_GATES_H
 #define OCT_EVAL_GATES_H
 

@@ -99,13 +99,17 @@ const char *oct_report_environment(char dst[OCT_ENVIRONMENT_TEXT], const oct_eva
 static const char *certainty(char dst[120], const oct_eval_score *s, const oct_eval_gate *g)
 {
     int n = 0;
+    if (s->one_number && oct_eval_lacks_interval(s))
+        return ", but one number for all samples has no interval: a number for each sample would give one";
     if (oct_eval_has_few(s)) {
         snprintf(dst, 120, ", but %llu sample%s too few for an interval: at least %d are needed",
                  (unsigned long long)s->n, s->n == 1 ? " is" : "s are", OCT_BCA_LEAST);
         return dst;
     }
+    if (oct_eval_lacks_interval(s))
+        return ", but no interval is known";
     if (isnan(s->lo))
-        return s->metric->kind == OCT_METRIC_WHOLE ? "" : ", without an interval";
+        return "";
     if (!g->unsure)
         return g->missed ? ", and the whole interval is beyond the limit"
                          : ", and the whole interval is within the limit";
