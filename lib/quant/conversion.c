@@ -73,6 +73,8 @@ oct_qjob_opts oct_conversion_job_opts(const oct_conversion *c)
     o.policy = c->policy;
     o.calib = c->calib;
     o.forget = forget;
+    o.given_weights = c->given_weights;
+    o.n_given_weights = c->n_given_weights;
     o.forget_arg = c->m;
     for (size_t i = 0; i < c->n_known; i++)
         if (c->o.methods.on[i] && c->known[i]->prepare)
@@ -83,8 +85,9 @@ oct_qjob_opts oct_conversion_job_opts(const oct_conversion *c)
 
 oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err)
 {
-    oct_qjob_opts o = oct_conversion_job_opts(c);
     c->log = (oct_pass_log){ .change = log_change, .arg = c };
+    OCT_TRY(oct_conversion_give_weights(c, err));
+    oct_qjob_opts o = oct_conversion_job_opts(c);
     o.log = &c->log;
     o.have_data = c->src || c->calib;
     if (c->end_sim) /* it refers to the job */

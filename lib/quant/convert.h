@@ -346,8 +346,10 @@ typedef struct oct_conversion {
     oct_float_bytes
         *floats; /* [n_floats]: what above a twentieth of the bytes stayed float, unless that was asked for */
     size_t n_floats;
-    bool recorded;                     /* the model that is converted has a record of its own */
-    bool was_quantized;                /* the model that is converted has quantized values */
+    bool recorded;                    /* the model that is converted has a record of its own */
+    bool was_quantized;               /* the model that is converted has quantized values */
+    oct_given_weights *given_weights; /* [n_given_weights] */
+    size_t n_given_weights, cap_given_weights;
     oct_size_choice size;              /* the choice for o.size */
     struct oct_size_units *size_units; /* the choices of schemes that may still change for o.size */
     oct_graph *adopted;                /* the quantized model whose decisions were adopted; or NULL */

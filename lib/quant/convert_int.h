@@ -18,6 +18,8 @@ static inline void oct_conversion_show(const oct_conversion *c, const char *step
 oct_status oct_conversion_settle(oct_conversion *c, oct_err *err);
 /* Opens the job: at the beginning, and again after a method of step `graph` has changed the graph. */
 oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err);
+/* given_weights.c: writes weights that came quantized in the type that a rule asks for. */
+oct_status oct_conversion_give_weights(oct_conversion *c, oct_err *err);
 /* Whether a method of a step is switched on. */
 static inline bool oct_conversion_may_run(const oct_conversion *c, oct_method_step step)
 {

@@ -30,6 +30,7 @@ typedef struct oct_finding {
     const char *text;      /* the reason, as one clause */
     unsigned
         sums; /* OCT_FINDING_SATURATES: bit k is set if it concerns targets that add in the way k, an oct_pair_sums */
+    bool weights; /* OCT_FINDING_SATURATES: one of the two factors is constant */
 } oct_finding;
 
 /* Whether a finding concerns a target: those of sums depend on how it adds products, and those of rounding on whether

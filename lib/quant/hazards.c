@@ -145,6 +145,7 @@ static oct_status say_saturates(oct_lint *l, const oct_graph *g, int id, const c
     OCT_TRY(add(l, OCT_FINDING_SATURATES, g, id, where,
                 "sums of two of its products can leave 16 bits, where they are added so", err));
     l->finding[l->n_finding - 1].sums = sums;
+    l->finding[l->n_finding - 1].weights = g->value[g->node[id].in[1]].quant->qvals;
     return OCT_OK;
 }
 

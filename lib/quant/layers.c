@@ -57,6 +57,14 @@ static oct_status keep_quantized(const oct_qjob *j, const oct_graph *read, oct_l
     d->integer = how != OCT_ON_BLOCKS;
     d->scheme = as[how];
     d->why = "quantized in the model";
+    for (size_t i = 0; !*d->where && i < j->opts.n_given_weights; i++) {
+        const oct_given_weights *w = &j->opts.given_weights[i];
+        if (w->node != d->node)
+            continue;
+        d->remedy = w->remedy;
+        d->weights = w->type;
+        d->sqnr_weights = w->sqnr;
+    }
     return OCT_OK;
 }
 

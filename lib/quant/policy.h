@@ -153,5 +153,7 @@ oct_status oct_policy_check(const oct_policy *p, const oct_graph *g,
 /* Calls fn for value: patterns that match in no graph. */
 void oct_policy_check_values(const oct_policy *p, void (*fn)(void *arg, const char *place, const char *pattern),
                              void *arg);
+/* Writes term and a pattern that a name alone fits, such as "name:conv1" (policy_write.c). */
+void oct_policy_put_name(oct_buf *b, const char *term, const char *name);
 
 #endif

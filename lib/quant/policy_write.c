@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static void dump_name(oct_buf *b, const char *term, const char *name)
+void oct_policy_put_name(oct_buf *b, const char *term, const char *name)
 {
     oct_buf_puts(b, term);
     for (size_t n; *name; name += n) {
@@ -39,7 +39,7 @@ static void dump_observer(oct_buf *b, const oct_conversion *c, const oct_layer *
         return;
     if (l->d.observer)
         oct_observer_parse(l->d.observer, &o, NULL); /* a pinned range has no observer: the default remains */
-    dump_name(b, "name:", l->name);
+    oct_policy_put_name(b, "name:", l->name);
     oct_buf_puts(b, " & late  -  -  -  ");
     put_observer(b, o);
     oct_buf_puts(b, "\n");
@@ -68,7 +68,7 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
     const bool recurrent =
         l->d.scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(l->d.graph, l->d.node)->quant == OCT_QUANT_RECURRENT;
     const char *why = blocks || l->d.integer ? "" : l->d.why;
-    dump_name(b, "name:", l->name);
+    oct_policy_put_name(b, "name:", l->name);
     oct_buf_puts(b, l->d.barred || l->d.wide || l->d.rangeless ? " & late" : "");
     if (blocks)
         oct_buf_printf(b, "  weight-only  %c%d/block%d/%s  -  -", whole ? 'u' : 's', oct_dtype_bits(l->d.weights),
@@ -104,7 +104,7 @@ static void dump_values(oct_buf *b, const oct_qjob *j)
         if (!x->wanted || j->value[oct_params_root(j, (int)v)].made || !x->observer ||
             oct_observer_parse(x->observer, &o, NULL) != OCT_OK)
             continue; /* a pinned range has no observer */
-        dump_name(b, "value:", j->g->value[v].name);
+        oct_policy_put_name(b, "value:", j->g->value[v].name);
         oct_buf_printf(b, " & late  -  -  -  %s\n", x->observer);
     }
     for (size_t i = 0; i < j->n_body; i++)

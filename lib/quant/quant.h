@@ -45,6 +45,14 @@ typedef struct oct_layer_decision {
     const oct_policy_row *row;  /* what the policy asks for, as far as the target supports it */
 } oct_layer_decision;
 
+/* Weights that came quantized and were written otherwise, as a rule asks. */
+typedef struct oct_given_weights {
+    int node; /* of the outermost graph: the layer */
+    const char *remedy;
+    oct_dtype type;
+    double sqnr; /* in dB against the given ones, of their quantized values; INFINITY: they are the same numbers */
+} oct_given_weights;
+
 /* Quantization parameters of a value that are known before any statistics, for example of pixels. They are those of u8;
  * for s8 the zero point is 128 less. */
 typedef struct oct_given_params {
@@ -81,6 +89,8 @@ typedef struct oct_qjob_opts {
     bool blocks_qdq;  /* write DequantizeLinear of opset 21 instead of MatMulNBits */
     bool operators;   /* write operators on integers instead of float operators between QuantizeLinear and
                          DequantizeLinear */
+    const oct_given_weights *given_weights;
+    size_t n_given_weights;
     const oct_given_params *given; /* [n_given]; values of bodies cannot be given */
     size_t n_given;
     int threads;        /* threads for rounding weights in blocks; 0: one for each processor */

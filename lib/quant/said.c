@@ -3,8 +3,11 @@
  * file says the same, since both ask oct_lint_judge. */
 #include "quant/convert_int.h"
 
+#include "data/shell.h"
 #include "quant/examine.h"
 #include "quant/job.h"
+
+#include <string.h>
 
 enum { MOST_SAID = 3 }; /* findings of a kind that are said one by one */
 
@@ -20,9 +23,39 @@ static void say(teller *t, oct_finding_kind kind, const char *name, const char *
         oct_conversion_say(t->c, OCT_NOTE_WARNING, "%s: '%s' (%s): %s", oct_finding_name(kind), name, op, text);
 }
 
+static bool is_outermost(const oct_graph *g, const char *name)
+{
+    for (size_t i = 0; i < g->n_order; i++)
+        if (strcmp(oct_node_label(g, g->order[i]), name) == 0)
+            return true;
+    return false;
+}
+
+/* The option that makes weights that came quantized safe (given_weights.c); "": there is none. NULL: no memory. */
+static const char *cure_of(const oct_conversion *c, const oct_finding *f)
+{
+    if (f->kind != OCT_FINDING_SATURATES || !c->was_quantized || !f->weights || !is_outermost(c->m->graph, f->name))
+        return "";
+    oct_buf rule = OCT_BUF_INIT, word = OCT_BUF_INIT;
+    oct_policy_put_name(&rule, "name:", f->name);
+    oct_buf_puts(&rule, oct_target_takes(c->o.job.target, OCT_U8, OCT_U8) ? "=- u8/channel/sym" : "=- s7/channel/sym");
+    oct_shell_word(&word, oct_buf_str(&rule));
+    const char *text =
+        rule.failed || word.failed
+            ? NULL
+            : oct_arena_printf(c->arena, "; --set%s writes its weights so that they cannot", oct_buf_str(&word));
+    oct_buf_free(&rule);
+    oct_buf_free(&word);
+    return text;
+}
+
 static void say_finding(teller *t, const oct_finding *f)
 {
-    say(t, f->kind, f->name, f->op, f->text);
+    const char *cure = cure_of(t->c, f), *text = cure ? oct_arena_printf(t->c->arena, "%s%s", f->text, cure) : NULL;
+    if (text)
+        say(t, f->kind, f->name, f->op, text);
+    else
+        t->c->out_of_memory = true;
 }
 
 static oct_status say_all(teller *t, oct_lint *l, oct_err *err)

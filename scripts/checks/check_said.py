@@ -5,12 +5,13 @@
 
 Heads that join boxes in pixels with scores are converted for every target: each part of the output keeps what it says, or a warning names a node. Layers that stay
 float between others give in ONNX Runtime what they give here, and the float layers are those that were announced. Goals reach operators without weights. A
-model that came quantized, with weights that may saturate, and one with operators that the target lacks are converted with a warning, which --strict counts.
+model that came quantized, with weights that may saturate, and one with operators that the target lacks are converted with a warning, which --strict counts, and whose option makes the weights safe.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import json
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -118,6 +119,79 @@ def check_quantized(c):
     c.hold("the float model is made safe, and nothing is said", not said(fresh), said(fresh))
 
 
+def products(x, w, pairs):
+    """u8 [n,k] by weights [k,m]. pairs: as vpmaddubsw adds u8 and s8, two products in 16 bits, which saturate; else as vpmaddwd adds both widened, exactly."""
+    p = x.astype(np.int64)[:, :, None] * w.astype(np.int64)[None]
+    if not pairs:
+        return p.sum(1)
+    return np.clip(p[:, 0::2] + p[:, 1::2], -32768, 32767).sum(1)
+
+
+def trained(path, form):
+    """A layer as a framework writes it that trained it with weights of 8 bits, named with a space: 64 u8 inputs, s8 weights of which many lie at the ends."""
+    rng = np.random.default_rng(5)
+    w = rng.choice(np.array([-128, -127, -90, -3, 0, 77, 126, 127], np.int8), (64, 8))
+    scale = rng.uniform(0.001, 0.003, 8).astype(np.float32) if form == "QDQ" else np.float32(0.002)
+    zero = np.zeros_like(scale, np.int8)
+    const = lambda v, name: onnx.numpy_helper.from_array(np.asarray(v), name)
+    consts = [const(w, "w"), const(scale, "ws"), const(zero, "wz"), const(np.float32(1 / 255), "xs"), const(np.uint8(0), "xz"), const(np.float32(0.1), "ys"), const(np.uint8(128), "yz")]
+    node = helper.make_node
+    q = [node("QuantizeLinear", ["x", "xs", "xz"], ["xq"], "quantize")]
+    if form == "QDQ":
+        q += [node("DequantizeLinear", ["xq", "xs", "xz"], ["xd"], "dx"), node("DequantizeLinear", ["w", "ws", "wz"], ["wd"], "dw", axis=1), node("MatMul", ["xd", "wd"], ["p"], "the layer"),
+              node("QuantizeLinear", ["p", "ys", "yz"], ["yq"], "qy")]
+    else:
+        q += [node("QLinearMatMul", ["xq", "xs", "xz", "w", "ws", "wz", "ys", "yz"], ["yq"], "the layer")]
+    q += [node("DequantizeLinear", ["yq", "ys", "yz"], ["y"], "dy")]
+    onnx.save(helper.make_model(helper.make_graph(q, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 64])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 8])],
+                                                  consts), opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return w, np.broadcast_to(scale, 8)
+
+
+def layer_of(path):
+    """The quantized weights of the file, their scales and zero points."""
+    model = onnx.load(path)
+    consts = {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}
+    node = next(n for n in model.graph.node if n.name == "the layer")
+    by = {o: n for n in model.graph.node for o in n.output}
+    names = node.input[3:6] if node.op_type == "QLinearMatMul" else by[node.input[1]].input
+    w, scale, zero = (consts[n] for n in names)
+    return w, np.broadcast_to(scale, 8), zero, consts
+
+
+def check_given_weights(c):
+    """Weights that came quantized are made safe by the option that the warning prints: what CPUs without VNNI compute is what the numbers say. Without it nothing changes."""
+    x = np.random.default_rng(6).integers(0, 256, (64, 64)).astype(np.uint8)
+    x[0] = 255
+    path, out = c.folder / "given.onnx", c.folder / "given.x86.onnx"
+    for form in ("QDQ", "QOperator"):
+        w, scale = trained(path, form)
+        want = products(x, w, False) * scale
+        c.hold(f"{form}: the given weights saturate", np.abs(products(x, w, True) * scale - want).max() > 1, "they do not")
+        report = c.convert(path, out, "--target", "onnxruntime-x86")
+        same = layer_of(out)[0]
+        c.hold(f"{form}: the default keeps them", same.dtype == np.int8 and (same == w).all(), same.dtype)
+        got = [s for s in said(report) if s.startswith("saturates: 'the layer'")]
+        option = shlex.split(got[0].split("; ", 1)[1])[:2] if got and "; --set" in got[0] else []
+        c.hold(f"{form}: the warning has an option", len(option) == 2, got)
+        for how, rule in (("u8", option), ("s7", ["--set", "op:MatMul,QLinearMatMul=- s7/channel/sym"])):
+            made = c.convert(path, out, "--target", "onnxruntime-x86", *rule)
+            v, s, zero, consts = layer_of(out)
+            real = products(x, v.astype(np.int64) - zero.astype(np.int64), False) * s  # as the file says
+            cpu = (products(x, v, v.dtype == np.int8) - x.astype(np.int64).sum(1)[:, None] * zero.astype(np.int64)) * s  # as a CPU computes
+            c.hold(f"{form}, {how}: nothing saturates", np.abs(cpu - real).max() == 0 and not said(made), f"{np.abs(cpu - real).max()}, {said(made)}")
+            layer = next(e for e in made["layers"] if e["name"] == "the layer")
+            near = 10 * np.log10((w.astype(float) ** 2).sum() / max(((w - (v.astype(float) - zero) * s / scale) ** 2).sum(), 1e-30))
+            if how == "u8":
+                c.hold(f"{form}: the same numbers", v.dtype == np.uint8 and (v.astype(int) - zero == w).all() and (s == scale).all(), near)
+                c.hold(f"{form}: it is told", "written as u8, exact" in layer.get("remedy", "") and layer["weights"] == "uint8", layer)
+            else:
+                c.hold(f"{form}: 7 bits", np.abs(v.astype(int)).max() <= 64 and near > 35, near)
+                c.hold(f"{form}: what they cost is told", abs(layer["sqnr_weights_db"] - near) < 0.01 and f"SQNR {near:.1f} dB" in layer["remedy"], f"{near}: {layer}")
+            c.hold(f"{form}, {how}: no weights are left behind", len(consts) <= 7, list(consts))
+            c.hold(f"{form}, {how}: ONNX Runtime loads it", sqnr(run_ort(out, [x[:1] / np.float32(255)]), c.run_ours(out, [x[:1] / np.float32(255)])) > 60, "it differs")
+
+
 def check_foreign(c):
     graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["p"], "product"), helper.make_node("FastGelu", ["p"], ["y"], "gelu", domain="com.microsoft")], "g",
                               [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 64])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 64])],
@@ -142,6 +216,7 @@ def main():
         c = Checker(args, Path(folder))
         check_goal(c)
         check_quantized(c)
+        check_given_weights(c)
         check_foreign(c)
         for seed in range(args.models):
             check_heads(c, seed)
