@@ -1,6 +1,7 @@
 /* Weights of a model that came quantized, for which a rule asks for another type than s8. What is quantized stays as it
  * is otherwise, and its sums of pairs may leave 16 bits. As u8 with zero points of 128 more they are the same numbers,
- * which ONNX Runtime multiplies without saturation; with 7 bits, for targets that take no u8, they are rounded again. */
+ * which ONNX Runtime multiplies without saturation; with 7 bits, for targets that take no u8, they are rounded again.
+ */
 #include "quant/convert_int.h"
 
 #include "base/mem.h"
