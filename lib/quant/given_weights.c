@@ -151,7 +151,8 @@ static oct_status write_s7(oct_graph *g, const found *f, double *sqnr, oct_err *
     return s;
 }
 
-static oct_status note(oct_conversion *c, int id, const char *remedy, oct_dtype type, double sqnr, oct_err *err)
+static oct_status note(oct_conversion *c, int id, const found *f, const char *remedy, oct_dtype type, double sqnr,
+                       oct_err *err)
 {
     char db[48] = "exact";
     if (isfinite(sqnr))
@@ -159,11 +160,12 @@ static oct_status note(oct_conversion *c, int id, const char *remedy, oct_dtype 
     oct_given_weights *w = OCT_GROW(c->arena, c->given_weights, c->n_given_weights, c->cap_given_weights)
                                ? &c->given_weights[c->n_given_weights++]
                                : NULL;
-    if (!w || !(w->remedy = oct_arena_printf(c->arena, "%s, %s", remedy, db)))
+    if (!w || !(w->remedy = oct_arena_printf(c->arena, "%s (%s)", remedy, db)))
         return oct_nomem(err);
     w->node = id;
     w->type = type;
     w->sqnr = sqnr;
+    w->per_channel = f->scale && f->scale->count > 1;
     c->log.change(c->log.arg, "given-weights", w->remedy, oct_node_label(c->m->graph, id));
     return OCT_OK;
 }
@@ -183,10 +185,10 @@ oct_status oct_conversion_give_weights(oct_conversion *c, oct_err *err)
         const oct_dtype x = activations_of(g, id, &f);
         if (row.weights == OCT_WEIGHT_U8 && oct_target_takes(c->o.job.target, x, OCT_U8)) {
             OCT_TRY(write_u8(g, &f, err));
-            OCT_TRY(note(c, id, "the given s8 weights written as u8", OCT_U8, sqnr, err));
+            OCT_TRY(note(c, id, &f, "the given s8 weights written as u8", OCT_U8, sqnr, err));
         } else if (row.weights == OCT_WEIGHT_S7 && has_eight_bits(&f)) {
             OCT_TRY(write_s7(g, &f, &sqnr, err));
-            OCT_TRY(note(c, id, "the given s8 weights rounded to 7 bits", OCT_S8, sqnr, err));
+            OCT_TRY(note(c, id, &f, "the given s8 weights rounded to 7 bits", OCT_S8, sqnr, err));
         }
     }
     return OCT_OK;

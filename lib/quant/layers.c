@@ -63,6 +63,7 @@ static oct_status keep_quantized(const oct_qjob *j, const oct_graph *read, oct_l
             continue;
         d->remedy = w->remedy;
         d->weights = w->type;
+        d->per_channel = w->per_channel;
         d->sqnr_weights = w->sqnr;
     }
     return OCT_OK;

@@ -50,6 +50,7 @@ typedef struct oct_given_weights {
     int node; /* of the outermost graph: the layer */
     const char *remedy;
     oct_dtype type;
+    bool per_channel;
     double sqnr; /* in dB against the given ones, of their quantized values; INFINITY: they are the same numbers */
 } oct_given_weights;
 

@@ -236,10 +236,19 @@ class _Call:
                 done.set()
 
         thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="octet", daemon=True)
-        thread.start()
-        while not done.is_set():
+        try:
+            thread.start() # it waits for the thread, and a signal may come meanwhile
+        except RuntimeError as e:
+            if thread.ident is None: # there is no thread
+                raise
+            self.stop(e)
+        except BaseException as e: # pylint: disable=broad-exception-caught
+            self.stop(e)
+        while True:
             try:
-                done.wait()
+                while not done.wait(0.05 if self.raised is not None else None):
+                    _lib.octet_stop(self.place.at) # again: the call may have begun after it was first asked to stop
+                break
             except BaseException as e: # pylint: disable=broad-exception-caught
                 self.stop(e)
         thread.join()

@@ -224,6 +224,25 @@ threading.Thread(target=interrupt).start()
 refused(lambda: octet.convert("net.onnx", data=many, output="o.onnx", progress=lambda *a: begun.set()), kind=KeyboardInterrupt)
 assert not os.path.exists("o.onnx")
 """,
+    # What is waited for would take ten minutes.
+    "ctrl_c_cuts_a_wait": """
+os.mkdir("passing")
+os.environ["TMPDIR"] = "passing"
+for option in ({"runner": "echo $$ > began; trap '' TERM; sleep 600; sleep 600 #"}, {"metric_cmd": "echo $$ > began; trap '' TERM; sleep 600; sleep 600 #"}):
+    def interrupt():
+        while not os.path.exists("began") or not open("began").read().endswith("\\n"):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=interrupt, daemon=True).start()
+    start = time.monotonic()
+    refused(lambda: octet.evaluate("net.onnx", "net.onnx", data=x, **option), kind=KeyboardInterrupt)
+    assert time.monotonic() - start < 20, option
+    pid = int(open("began").read())
+    left = open(f"/proc/{pid}/cmdline").read() if os.path.exists(f"/proc/{pid}") else ""
+    assert not left, (option, left)
+    os.unlink("began")
+assert not [f for f in os.listdir("passing") if not f.startswith("octet-") or os.listdir("passing/" + f)], os.listdir("passing")
+""",
     "handlers_of_signals_run": """
 seen = []
 signal.signal(signal.SIGUSR1, lambda *a: seen.append(threading.current_thread() is threading.main_thread()))

@@ -184,7 +184,7 @@ def check_given_weights(c):
             near = 10 * np.log10((w.astype(float) ** 2).sum() / max(((w - (v.astype(float) - zero) * s / scale) ** 2).sum(), 1e-30))
             if how == "u8":
                 c.hold(f"{form}: the same numbers", v.dtype == np.uint8 and (v.astype(int) - zero == w).all() and (s == scale).all(), near)
-                c.hold(f"{form}: it is told", "written as u8, exact" in layer.get("remedy", "") and layer["weights"] == "uint8", layer)
+                c.hold(f"{form}: it is told", "written as u8 (exact)" in layer.get("remedy", "") and layer["weights"] == "uint8" and layer["per_channel"] == (form == "QDQ"), layer)
             else:
                 c.hold(f"{form}: 7 bits", np.abs(v.astype(int)).max() <= 64 and near > 35, near)
                 c.hold(f"{form}: what they cost is told", abs(layer["sqnr_weights_db"] - near) < 0.01 and f"SQNR {near:.1f} dB" in layer["remedy"], f"{near}: {layer}")
