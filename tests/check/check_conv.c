@@ -1,8 +1,8 @@
 /* tests/check/check_conv.c -- convolutions against loops over the formula of the ONNX operator. */
 #include "check.h"
 #include "kernels/conv/conv.h"
-#include "kernels/conv/dw_int.h"
-#include "kernels/conv/qdw_columns.h"
+#include "kernels/dw/dw_int.h"
+#include "kernels/dw/qdw_columns.h"
 #include "kernels/conv/qflat.h"
 #include "kernels/conv/qwinograd.h"
 

@@ -1,6 +1,6 @@
 /* tests/check/records.c -- names of kernel records, and the choice of one of them by chance. */
 #include "check.h"
-#include "kernels/conv/dw_int.h"
+#include "kernels/dw/dw_int.h"
 #include "kernels/conv/qflat.h"
 #include "kernels/conv/qwinograd.h"
 #include "kernels/qgemm/qgemm.h"

@@ -2,7 +2,7 @@
 #include "kernels/conv/algorithm.h"
 
 #include "base/mem.h"
-#include "kernels/conv/qdw_columns.h"
+#include "kernels/dw/qdw_columns.h"
 #include "kernels/qgemm/qgemm_int.h"
 
 #include <assert.h>

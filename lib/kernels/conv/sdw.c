@@ -2,7 +2,7 @@
 #include "kernels/conv/algorithm.h"
 
 #include "base/mem.h"
-#include "kernels/conv/dw_int.h"
+#include "kernels/dw/dw_int.h"
 
 static oct_choice cost(const oct_conv_geom *g, oct_isa have, bool bf16)
 {

@@ -1,5 +1,5 @@
-/* lib/kernels/conv/sdw_f32_avx2.c -- depthwise convolution in float: 4 pixels share the weights of 16 channels. */
-#include "kernels/conv/dw_int.h"
+/* lib/kernels/dw/sdw_f32_avx2.c -- depthwise convolution in float: 4 pixels share the weights of 16 channels. */
+#include "kernels/dw/dw_int.h"
 #include "kernels/sgemm/sout.h"
 #include "kernels/simd.h"
 

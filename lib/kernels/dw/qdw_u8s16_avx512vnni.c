@@ -1,10 +1,10 @@
-/* lib/kernels/conv/qdw_u8s16_avx512vnni.c -- depthwise convolution on bytes: 4 pixels share the weights of 32 channels
+/* lib/kernels/dw/qdw_u8s16_avx512vnni.c -- depthwise convolution on bytes: 4 pixels share the weights of 32 channels
  * and two taps.
  *
  * The bytes of two taps are widened and their words interleaved within quarters of a register, as vpdpwssd wants them.
  * So `lo` holds channels 0-3, 8-11, 16-19, 24-27 and `hi` the others; weights are put into this order, and sums out of
  * it. */
-#include "kernels/conv/dw_int.h"
+#include "kernels/dw/dw_int.h"
 #include "kernels/simd.h"
 
 typedef struct args {

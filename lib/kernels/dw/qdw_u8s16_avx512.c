@@ -1,6 +1,6 @@
-/* lib/kernels/conv/qdw_u8s16_avx512.c -- depthwise convolution on bytes: 4 pixels share the weights of 16 channels and
+/* lib/kernels/dw/qdw_u8s16_avx512.c -- depthwise convolution on bytes: 4 pixels share the weights of 16 channels and
  * two taps. The arithmetic of the AVX2 kernel, all 16 channels in one register. */
-#include "kernels/conv/dw_int.h"
+#include "kernels/dw/dw_int.h"
 #include "kernels/simd.h"
 
 typedef struct args {

@@ -1,10 +1,10 @@
-/* lib/kernels/conv/qdw_columns_avx512vnni.c -- 3x3 depthwise convolution by columns: vpdpbusd on 64 channels, or on 32
+/* lib/kernels/dw/qdw_columns_avx512vnni.c -- 3x3 depthwise convolution by columns: vpdpbusd on 64 channels, or on 32
  * of two pixels, whose bytes are finished and written at once. Other outputs and channels go in 256-bit registers, by
  * vpdpbusd and vpdpwssd of CPUs that may lack AVX-VNNI. */
 #define MADD _mm256_dpwssd_epi32
 #define QUAD _mm256_dpbusd_epi32
 
-#include "kernels/conv/qdw_columns_ymm.inc"
+#include "kernels/dw/qdw_columns_ymm.inc"
 #include "kernels/qgemm/qlast_zmm.inc"
 
 enum { WIDTH = OCT_QDW_BLOCK, PARTS = 4 };

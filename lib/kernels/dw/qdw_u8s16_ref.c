@@ -1,5 +1,5 @@
-/* lib/kernels/conv/qdw_u8s16_ref.c -- depthwise convolution on 8-bit input: the definition. */
-#include "kernels/conv/dw_int.h"
+/* lib/kernels/dw/qdw_u8s16_ref.c -- depthwise convolution on 8-bit input: the definition. */
+#include "kernels/dw/dw_int.h"
 
 void oct_qdw_u8s16__ref(size_t px, size_t c, size_t taps, const uint8_t *const *x, uint8_t flip, const int16_t *w,
                         int32_t *acc)

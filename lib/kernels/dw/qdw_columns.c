@@ -1,5 +1,5 @@
-/* lib/kernels/conv/qdw_columns.c -- packs 3x3 depthwise weights, each unit of channels in the fastest exact form. */
-#include "kernels/conv/qdw_columns.h"
+/* lib/kernels/dw/qdw_columns.c -- packs 3x3 depthwise weights, each unit of channels in the fastest exact form. */
+#include "kernels/dw/qdw_columns.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
-/* lib/kernels/conv/dw.c -- lists of depthwise kernels, and the choice among them. */
-#include "kernels/conv/dw_int.h"
+/* lib/kernels/dw/dw.c -- lists of depthwise kernels, and the choice among them. */
+#include "kernels/dw/dw_int.h"
 
 #define OCT_SDW(isa, fn) { #fn, OCT_ISA_##isa, fn, NULL, OCT_DW_CHANNELS, 1 },
 #define OCT_SDW_LINES(isa, fn, channels, multiple) { #fn, OCT_ISA_##isa, NULL, fn, channels, multiple },
 #define OCT_QDW(isa, fn)
 #define OCT_QDW_COLUMNS(isa, fn, exact)
 static const oct_sdw_kernel sdw[] = {
-#include "kernels/conv/dw.inc"
+#include "kernels/dw/dw.inc"
 };
 #undef OCT_SDW
 #undef OCT_SDW_LINES
@@ -17,7 +17,7 @@ static const oct_sdw_kernel sdw[] = {
 #define OCT_QDW(isa, fn) { #fn, OCT_ISA_##isa, fn, NULL, false },
 #define OCT_QDW_COLUMNS(isa, fn, exact) { #fn, OCT_ISA_##isa, NULL, fn, exact },
 static const oct_qdw_kernel qdw[] = {
-#include "kernels/conv/dw.inc"
+#include "kernels/dw/dw.inc"
 };
 
 const oct_sdw_kernel *oct_sdw_kernels(size_t *n)

@@ -1,9 +1,11 @@
-/* lib/kernels/conv/dw_int.h -- depthwise kernels: their records, lists and choice (dw.inc). Internal. */
+/* lib/kernels/dw/dw_int.h -- depthwise kernels: their records, lists and choice (dw.inc). Internal. */
 #ifndef OCT_KERNELS_DW_INT_H
 #define OCT_KERNELS_DW_INT_H
 
-#include "kernels/conv/conv.h"
+#include "kernels/cost.h"
+#include "kernels/qgemm/qout.h"
 #include "kernels/rows.h"
+#include "kernels/sgemm/sout.h"
 
 /* Micro-kernel of depthwise convolution, px output pixels of c channels.
  *   x    pointers to the c channels under each tap: x[pixel * taps + tap]
@@ -71,7 +73,7 @@ oct_choice oct_qdw_choose(oct_isa have, const oct_conv_geom *g);
 #define OCT_SDW_LINES(isa, fn, channels, multiple) void fn(const oct_sdw_lines *);
 #define OCT_QDW(isa, fn) void fn(size_t, size_t, size_t, const uint8_t *const *, uint8_t, const int16_t *, int32_t *);
 #define OCT_QDW_COLUMNS(isa, fn, exact) void fn(const oct_qdw_lines *);
-#include "kernels/conv/dw.inc"
+#include "kernels/dw/dw.inc"
 #undef OCT_SDW
 #undef OCT_SDW_LINES
 #undef OCT_QDW

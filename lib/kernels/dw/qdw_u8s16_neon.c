@@ -1,6 +1,6 @@
-/* lib/kernels/conv/qdw_u8s16_neon.c -- depthwise convolution on bytes: 2 pixels share the weights of 8 channels and two
+/* lib/kernels/dw/qdw_u8s16_neon.c -- depthwise convolution on bytes: 2 pixels share the weights of 8 channels and two
  * taps. Bytes are widened to 16 bits; smlal adds their products, of 25 bits at most, to 32. */
-#include "kernels/conv/dw_int.h"
+#include "kernels/dw/dw_int.h"
 #include "kernels/neon.h"
 
 typedef struct args {

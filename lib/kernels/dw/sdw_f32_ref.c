@@ -1,5 +1,5 @@
-/* lib/kernels/conv/sdw_f32_ref.c -- depthwise convolution in float: the definition. */
-#include "kernels/conv/dw_int.h"
+/* lib/kernels/dw/sdw_f32_ref.c -- depthwise convolution in float: the definition. */
+#include "kernels/dw/dw_int.h"
 #include "kernels/sgemm/sout.h"
 
 #include <math.h>

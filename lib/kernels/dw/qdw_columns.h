@@ -1,11 +1,11 @@
-/* lib/kernels/conv/qdw_columns.h -- depthwise convolutions of 3x3 taps by image columns: packed weights. Internal.
+/* lib/kernels/dw/qdw_columns.h -- depthwise convolutions of 3x3 taps by image columns: packed weights. Internal.
  *
  * Channels are taken 16 at a time, in units of two runs of 8 (the halves that unpacking two registers of bytes gives).
  * A column is three input rows at one kx; its bytes stand in quads (r0, r1, r2, r1), one quad a channel. */
 #ifndef OCT_KERNELS_QDW_COLUMNS_H
 #define OCT_KERNELS_QDW_COLUMNS_H
 
-#include "kernels/conv/dw_int.h"
+#include "kernels/dw/dw_int.h"
 
 /* Bytes of a packed unit. Narrow: s8[kx][2][8] quads (w0, a, w2, w1 - a), for exact kernels (w0, w1, w2, 0). Wide:
  * s16[kx][2][8] pairs (w0, w2), then s16[2][2][8] pairs of the middle row: (w1 of kx 0, of kx 1), (0, w1 of kx 2). */
