@@ -803,6 +803,107 @@ static void words_know_their_place(void **state)
     assert_false(oct_words_line(&w));
 }
 
+typedef struct words_rule {
+    bool last;
+    int count;
+    int64_t large;
+    double share;
+    const char *name;
+} words_rule;
+
+static oct_status read_rule_name(oct_words *w, void *self, oct_err *err)
+{
+    return oct_words_rest(w, "the name", &((words_rule *)self)->name, err);
+}
+
+static const oct_words_key rule_keys[] = {
+    { "name", .read = read_rule_name, .required = true },
+    { "order", OCT_WORDS_CHOICE(words_rule, last, "order", "first", "last") },
+    { "share", OCT_WORDS_NUMBER(words_rule, share, 0, 1), .again = true },
+    { "count", OCT_WORDS_WHOLE(words_rule, count, -1, 9) },
+    { "large", OCT_WORDS_WHOLE(words_rule, large, 0, 1e15) },
+    { "remark" },
+};
+
+static oct_status read_rule(const char *text, words_rule *r, oct_arena *a, oct_err *err)
+{
+    oct_words w = { .label = "f", .next = text, .arena = a };
+    *err = (oct_err)OCT_ERR_INIT;
+    return oct_words_read(&w, &(oct_words_format){ rule_keys, OCT_COUNT(rule_keys), NULL }, r, err);
+}
+
+/* A table of keys reads values of every kind, and says what is wrong with a text, and where. */
+static void words_read_by_tables(void **state)
+{
+    static const char *const wrong[][2] = {
+        { "name x\nordr last", "f:2:1: there is no key 'ordr'" },
+        { "name x\norder lst", "f:2:7: there is no order 'lst'" },
+        { "name x\norder", "f:2:6: there is no order ''" },
+        { "name x\norder last one", "f:2:12: the end of the line is expected" },
+        { "name x\norder last\norder last", "f:3:1: 'order' stands in two lines" },
+        { "share 1.5", "f:1:7: '1.5' is no number from 0 to 1" },
+        { "share inf", "f:1:7: 'inf' is no number from 0 to 1" },
+        { "share 0x1", "f:1:7: '0x1' is no number from 0 to 1" },
+        { "share # none", "f:1:7: a number from 0 to 1 is missing" },
+        { "count 1.5", "f:1:7: '1.5' is no whole number from -1 to 9" },
+        { "count 10", "f:1:7: '10' is no whole number from -1 to 9" },
+        { "name  ", "f:1:7: the name is missing" },
+        { "count 1", "f: the line 'name' is missing" },
+    };
+    oct_arena *a = oct_arena_create();
+    oct_err err = OCT_ERR_INIT;
+    words_rule r = { 0 };
+    assert_non_null(a);
+    assert_int_equal(read_rule("\xef\xbb\xbfname  a b \r\norder\tlast # which\nshare 1\nshare .25\ncount -1\n"
+                               "large 1e15\nremark anything # at all\n",
+                               &r, a, &err),
+                     OCT_OK);
+    assert_string_equal(r.name, "a b");
+    assert_true(r.last && r.count == -1 && r.large == 1000000000000000 && r.share == 0.25);
+    for (size_t i = 0; i < OCT_COUNT(wrong); i++) {
+        assert_int_equal(read_rule(wrong[i][0], &r, a, &err), OCT_EMALFORMED);
+        assert_string_equal(err.text, wrong[i][1]);
+    }
+    read_rule("name x\norder lst", &r, a, &err);
+    assert_string_equal(err.hint, "did you mean 'last'?");
+    oct_arena_destroy(a);
+}
+
+/* Texts in quotes, whole numbers of 64 bits, and float32. */
+static void words_have_kinds(void **state)
+{
+    static const char *const bad[] = { "a", "\"a", "\"\\z\"", "\"\\x00\"", "\"\\x4\"", "\"\\" };
+    oct_arena *a = oct_arena_create();
+    oct_err err = OCT_ERR_INIT;
+    oct_words w = { .label = "f",
+                    .next = "\"a \\\"\\\\\\x41#\" 18446744073709551615 1e-3 18446744073709551616\nrest",
+                    .arena = a };
+    char *text;
+    uint64_t n;
+    float v;
+    assert_non_null(a);
+    assert_true(oct_words_line(&w));
+    assert_int_equal(oct_words_quoted(&w, &text, &err), OCT_OK);
+    assert_string_equal(text, "a \"\\A#");
+    assert_int_equal(oct_words_count(&w, UINT64_MAX, &n, &err), OCT_OK);
+    assert_true(n == UINT64_MAX);
+    assert_int_equal(oct_words_f32(&w, &v, &err), OCT_OK);
+    assert_true(v == 1e-3f);
+    assert_int_equal(oct_words_count(&w, UINT64_MAX, &n, &err), OCT_EMALFORMED);
+    assert_int_equal(oct_words_count(&w, 5, &n, &err), OCT_EMALFORMED);
+    for (size_t i = 0; i < OCT_COUNT(bad); i++) {
+        oct_words b = { .label = "f", .next = bad[i], .arena = a };
+        assert_true(oct_words_line(&b));
+        assert_int_equal(oct_words_quoted(&b, &text, &err), OCT_EMALFORMED);
+    }
+    oct_words cut = { .label = "f", .next = "one\0two", .limit = NULL };
+    cut.limit = cut.next + 7; /* a text with a size may hold a NUL */
+    assert_true(oct_words_line(&cut));
+    assert_false(oct_word_is(oct_words_take(&cut), "one"));
+    assert_false(oct_words_line(&cut));
+    oct_arena_destroy(a);
+}
+
 /* Ten thousand names keep their first number, and no other name has one. */
 static void names_have_numbers(void **state)
 {
@@ -830,6 +931,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_have_numbers),
         cmocka_unit_test(words_know_their_place),
+        cmocka_unit_test(words_read_by_tables),
+        cmocka_unit_test(words_have_kinds),
         cmocka_unit_test(denormals_are_flushed_when_asked),
         cmocka_unit_test(digests_are_sha256),
         cmocka_unit_test(sizes_overflow),
