@@ -86,7 +86,10 @@ static oct_status unknown(const oct_words *w, const char *at, const char *what, 
         oct_nearest_try(&near, word_of(known, i, size));
         oct_buf_printf(&all, "%s%s", i ? ", " : "", word_of(known, i, size));
     }
-    oct_words_fault(w, at, err, "there is no %s '%.100s'", what, word);
+    if (*word)
+        oct_words_fault(w, at, err, "there is no %s '%.100s'", what, word);
+    else
+        oct_words_fault(w, at, err, "the %s is missing", what);
     oct_nearest_hint(&near, *word ? 1 : 0, NULL, err);
     if (!near.n || !*word)
         oct_hint(err, "one of %s", oct_buf_str(&all));

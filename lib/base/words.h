@@ -45,7 +45,8 @@ oct_status oct_words_end(oct_words *w, oct_err *err);
 oct_status oct_words_fault(const oct_words *w, const char *at, oct_err *err, const char *fmt, ...) OCT_PRINTF(4, 5);
 /* The fault of a value that another function has read: its text after the place, and its hint. OCT_ENOMEM stays. */
 oct_status oct_words_misplaced(const oct_words *w, const char *at, const oct_err *what, oct_err *err);
-/* "there is no <what> '<word>'", with the known word that is nearest as a hint, or else all of them. */
+/* "there is no <what> '<word>'" (or, of "", "the <what> is missing"), with the known word that is nearest as a hint, or
+ * else all of them. */
 oct_status oct_words_unknown(const oct_words *w, const char *at, const char *what, const char *word,
                              const char *const *known, size_t n, oct_err *err);
 

@@ -95,10 +95,10 @@ static oct_status annotate_bias(oct_qjob *j, int id, oct_err *err)
         return OCT_OK;
     if (!base)
         return oct_nomem(err);
-    if (oct_target_float_bias(j->opts.target))
+    if (oct_target_rules_of(j->opts.target)->biases == OCT_BIASES_FLOAT)
         return annotate_real_bias(j, id, base, err);
     const oct_quant *b = j->node[id].bias;
-    if (oct_target_own_bias(j->opts.target))
+    if (oct_target_rules_of(j->opts.target)->biases == OCT_BIASES_INT8)
         OCT_TRY(bytes_of(j, b, &b, err));
     OCT_TRY(new_value(j, base, "_quantized", b, -1, &v, err));
     return oct_graph_set_input(j->g, id, 2, v, err);
@@ -280,7 +280,7 @@ static oct_status half_opts(const oct_qjob *j, oct_half_opts *o, bool *any, oct_
     for (size_t i = 0; i < j->n_nodes; i++)
         *any |= (type[i] = oct_half_type(j, (int)i)) != OCT_UNDEFINED;
     *o = (oct_half_opts){ type, j->n_nodes, j->opts.half_io ? ends : OCT_UNDEFINED,
-                          !oct_target_bfloat16(j->opts.target) };
+                          oct_target_rules_of(j->opts.target)->bfloat16 != OCT_BFLOAT16_YES };
     return OCT_OK;
 }
 
@@ -324,12 +324,12 @@ static oct_status write_forms(oct_qjob *j, oct_err *err)
     OCT_TRY(oct_bodies_do(j, write_forms, err));
     OCT_TRY(half_opts(j, &half, &any, err));
     OCT_TRY(oct_forms_write(j->g, &(oct_forms_write_opts){ j->opts.blocks_qdq, j->opts.operators, &half }, err));
-    if (oct_target_loads_in_ort(j->opts.target))
+    if (!oct_target_rules_of(j->opts.target)->never_in_ort)
         OCT_TRY(oct_keep_real_layers(j->g, err));
-    if (oct_target_writes_defaults(j->opts.target))
+    if (oct_target_rules_of(j->opts.target)->writes_defaults)
         OCT_TRY(oct_write_defaults(j->g, err));
-    const bool quantizers = oct_target_own_quantizers(j->opts.target);
-    const bool each = quantizers || oct_target_own_dequantizers(j->opts.target);
+    const bool quantizers = oct_target_rules_of(j->opts.target)->own_quantizers;
+    const bool each = quantizers || oct_target_rules_of(j->opts.target)->own_dequantizers;
     return each && !j->opts.operators ? oct_dedicate_pairs(j->g, quantizers, err) : OCT_OK;
 }
 
@@ -349,7 +349,8 @@ oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
     OCT_TRY(write_forms(j, err));
     OCT_TRY(halve(j, err)); /* between written quantizers, because Casts are named after their results */
     OCT_TRY(oct_graph_share_constants(j->g, LEAST_SHARED, err));
-    if (j->opts.source == OCT_F16 || (j->opts.source == OCT_BF16 && !oct_target_no_bfloat16(j->opts.target)))
+    if (j->opts.source == OCT_F16 ||
+        (j->opts.source == OCT_BF16 && oct_target_rules_of(j->opts.target)->bfloat16 != OCT_BFLOAT16_NEVER))
         OCT_TRY(oct_source_write(j->g, j->opts.source, err));
     return oct_graph_check(j->g, err);
 }

@@ -393,7 +393,7 @@ static oct_status add_shift(const sequence *q, const corrected *x, oct_err *err)
                                                                      : (int32_t)r;
     }
     b->qvals = qvals;
-    if (oct_target_own_bias(q->j->opts.target))
+    if (oct_target_rules_of(q->j->opts.target)->biases == OCT_BIASES_INT8)
         oct_round_to_own_bias(b);
     n->bias = b;
     return OCT_OK;

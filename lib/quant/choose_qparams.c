@@ -250,7 +250,7 @@ static oct_status select_params(oct_qjob *j, int root, oct_dtype type, const oct
     }
     OCT_TRY(pinned->any ? select_pinned(&j->value[root], s, whole, pinned, type, qrange, sel, misfit, err)
                         : select_range(&j->value[root], s, spec, qrange, sel, err));
-    return oct_target_powers_of_two(j->opts.target) ? round_scale(s, whole, qrange, sel, err) : OCT_OK;
+    return oct_target_rules_of(j->opts.target)->powers_of_two ? round_scale(s, whole, qrange, sel, err) : OCT_OK;
 }
 
 oct_dtype oct_asked_activations(const oct_qjob *j, const oct_policy_row *row)

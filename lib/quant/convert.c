@@ -71,11 +71,11 @@ static void say_target(oct_conversion *c)
 {
     const oct_graph *g = c->m->graph;
     const oct_target *t = c->o.job.target;
-    if (oct_target_untested(t))
+    if (oct_target_rules_of(t)->untested)
         oct_conversion_say(c, 0,
                            "the target %s is untested on the device: its rules were read in documents and sources",
                            oct_target_name(t));
-    for (size_t i = 0; oct_target_static_shapes(t) && i < g->n_input; i++) {
+    for (size_t i = 0; oct_target_rules_of(t)->static_shapes && i < g->n_input; i++) {
         const oct_value *v = &g->value[g->input[i]];
         int d = 0;
         while (d < v->shape.rank && v->shape.d[d].n >= 0)
@@ -118,7 +118,7 @@ static oct_status say_void(oct_conversion *c, oct_err *err)
 static oct_status open_job(oct_conversion *c, oct_err *err)
 {
     OCT_TRY(oct_conversion_reopen(c, err));
-    if (c->o.job.scheme == OCT_SCHEME_BF16 && !oct_target_bfloat16(c->o.job.target))
+    if (c->o.job.scheme == OCT_SCHEME_BF16 && oct_target_rules_of(c->o.job.target)->bfloat16 != OCT_BFLOAT16_YES)
         oct_conversion_say(
             c, OCT_NOTE_WARNING,
             "the target %s has no bfloat16 kernels: weights are stored in bfloat16, and all is computed in "

@@ -107,8 +107,8 @@ static const char *no_half(const oct_qjob *j, int id, bool bf16)
 {
     if (oct_node_graph_at(&j->g->node[id], 0) || j->g->node[id].n_captured)
         return "control flow: its graphs take and give float32";
-    const bool stored = bf16 && !oct_target_bfloat16(j->opts.target);
-    if (bf16 && oct_target_no_bfloat16(j->opts.target))
+    const bool stored = bf16 && oct_target_rules_of(j->opts.target)->bfloat16 != OCT_BFLOAT16_YES;
+    if (bf16 && oct_target_rules_of(j->opts.target)->bfloat16 == OCT_BFLOAT16_NEVER)
         return "the target loads no bfloat16 tensors";
     if (stored && has_table(j, id))
         return NULL;

@@ -20,8 +20,8 @@ const char *oct_finding_name(oct_finding_kind kind)
 bool oct_finding_concerns(const oct_finding *f, const oct_target *t)
 {
     if (f->kind == OCT_FINDING_ROUNDS)
-        return oct_target_loads_in_ort(t);
-    return f->kind != OCT_FINDING_SATURATES || (f->sums >> oct_target_pair_sums(t) & 1);
+        return !oct_target_rules_of(t)->never_in_ort;
+    return f->kind != OCT_FINDING_SATURATES || (f->sums >> oct_target_rules_of(t)->pair_sums & 1);
 }
 
 static oct_status add(oct_lint *l, oct_finding_kind kind, const oct_graph *g, int node, const char *where,

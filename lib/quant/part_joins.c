@@ -122,7 +122,7 @@ static oct_status part(oct_qjob *j, int concat, const group *of, bool *changed, 
 static oct_status keep_whole(oct_qjob *j, int concat, const oct_calib *c, bool *changed, oct_err *err)
 {
     const oct_node *n = &j->g->node[concat];
-    bool lost = oct_target_keeps_scale(j->opts.target, n->op) && is_lost_alone(j, c, n->out[0], concat);
+    bool lost = oct_target_op_rules_of(j->opts.target, n->op)->same_scale && is_lost_alone(j, c, n->out[0], concat);
     for (int k = 0; k < n->n_in; k++)
         lost |= is_lost_alone(j, c, n->in[k], concat);
     if (!lost || oct_kept_float(&j->constraints, concat))
@@ -301,7 +301,7 @@ static oct_status keep_leaving(oct_qjob *j, const oct_calib *c, bool *changed, o
 static oct_status part_join(oct_qjob *j, const oct_calib *c, int id, group **of, bool *changed, oct_err *err)
 {
     const char *op = j->g->node[id].op;
-    if (oct_target_shares_inputs(j->opts.target, op) || oct_target_keeps_scale(j->opts.target, op))
+    if (oct_target_op_rules_of(j->opts.target, op)->shared_inputs || oct_target_op_rules_of(j->opts.target, op)->same_scale)
         return keep_whole(j, id, c, changed, err);
     if (!*of) {
         if (!(*of = oct_calloc(j->n_values, sizeof **of)))

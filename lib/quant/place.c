@@ -12,7 +12,7 @@ static void want_output(oct_qjob *j, int id)
     const bool clamped = v != n->out[0] && oct_value_used_once(&j->g->value[v]);
     if (oct_clamp_of(j, id) >= 0) /* its result is that of the clamp */
         return;
-    const bool needs = oct_target_everywhere(j->opts.target) || oct_target_needs_output(j->opts.target, n->op, clamped);
+    const bool needs = oct_target_rules_of(j->opts.target)->everywhere || oct_target_needs_output(j->opts.target, n->op, clamped);
     if (!oct_is_product(j, id) || needs || oct_is_read_as_integers(j, v, false) || j->value[v].wanted) {
         j->value[v].wanted = true;
     } else if (v != n->out[0]) { /* without a quantizer, the clamp must stay */

@@ -46,7 +46,7 @@ int oct_clamp_of(const oct_qjob *j, int id)
     const oct_node *n = &j->g->node[id];
     const oct_value *v = n->n_out == 1 && n->out[0] >= 0 ? &j->g->value[n->out[0]] : NULL;
     if (!v || !oct_is_static(j, id) || !oct_value_used_once(v) || v->uses[0].slot != 0 ||
-        !oct_target_takes_clamp(j->opts.target, n->op))
+        !oct_target_op_rules_of(j->opts.target, n->op)->takes_clamp)
         return -1;
     const int clamp = v->uses[0].node;
     float lo, hi;

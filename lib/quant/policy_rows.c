@@ -30,7 +30,7 @@ static void fit_target(const oct_qjob *j, const oct_op *op, oct_policy_row *row)
                fixed = row->scheme == OCT_SCHEME_STATIC || rounded;
     if (!op || (op->quant == OCT_QUANT_NONE && !rounded) || !(fixed || row->scheme == OCT_SCHEME_DYNAMIC))
         return;
-    row->symmetric |= oct_target_symmetric(t);
+    row->symmetric |= oct_target_rules_of(t)->symmetric;
     if (fixed && !oct_takes_activations(t, row->activations)) {
         row->unmet = row->types_asked ? row->activations : OCT_UNDEFINED;
         row->activations = taken_instead(t, row->activations);
@@ -38,7 +38,7 @@ static void fit_target(const oct_qjob *j, const oct_op *op, oct_policy_row *row)
                     oct_arena_printf(j->arena, "the target takes %s activations",
                                      oct_policy_activations(row->activations)));
     }
-    if (row->per_channel && !oct_target_per_channel(t, op->type)) {
+    if (row->per_channel && oct_target_op_rules_of(t, op->type)->per_tensor) {
         row->per_channel = false;
         add_to_rule(j, row, "the target takes one scale for all weights");
     }

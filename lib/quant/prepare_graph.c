@@ -13,12 +13,12 @@
 static int64_t least_opset(const oct_qjob_opts *o, const oct_graph *g)
 {
     if (o->scheme == OCT_SCHEME_BF16)
-        return oct_target_bfloat16(o->target) ? 22 : 13;
+        return oct_target_rules_of(o->target)->bfloat16 == OCT_BFLOAT16_YES ? 22 : 13;
     if (o->scheme == OCT_SCHEME_WEIGHT_ONLY && !o->blocks_qdq)
         return 0;
     bool blocks = o->may_block || o->scheme == OCT_SCHEME_WEIGHT_ONLY ||
                   (o->scheme == OCT_SCHEME_AUTO && oct_policy_asks_blocks(o->policy, g));
-    const bool wide = oct_target_onnx_alone(o->target) && oct_policy_uses_16_bits(o->policy);
+    const bool wide = oct_target_rules_of(o->target)->onnx_alone && oct_policy_uses_16_bits(o->policy);
     return (o->blocks_qdq && blocks) || wide ? 21 : 13;
 }
 
@@ -69,7 +69,7 @@ oct_status oct_job_prepare(oct_graph *g, const oct_qjob_opts *o, oct_dtype *sour
     }
     OCT_TRY(widen_floats(g, o, source, err));
     OCT_TRY(oct_passes_run(g, o->disabled, o->n_disabled, o->log, err));
-    if (oct_target_norms_are_convs(o->target))
+    if (oct_target_rules_of(o->target))->norms_are_convs
         OCT_TRY(oct_norms_to_convs(g, o->log, err));
     if (!oct_scheme_is_half(o->scheme))
         return OCT_OK;

@@ -50,7 +50,7 @@ static void set_form(const rounder *r, rlayer *x)
         .node = x->node, .weights = (size_t)q->qvals->count, .scales = (size_t)q->quant.n, .limit = q->limit
     };
     /* Groups that share one scale are rounded one after the other. */
-    x->sums = oct_target_pair_sums(r->j->opts.target);
+    x->sums = oct_target_rules_of(r->j->opts.target)->pair_sums;
     x->bound = oct_pairs_need(r->j, x->node) != OCT_PAIRS_ANY && oct_adds_pairs(x->sums, &x->l) &&
                (x->scales > 1 || x->l.groups == 1);
     x->to.bound = x->bound && !r->learns; /* learning keeps safe pairs safe */

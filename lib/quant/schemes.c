@@ -286,14 +286,14 @@ static const char *does_not_pay(const oct_qjob *j, int id)
     const oct_node *n = &j->g->node[id];
     bool any = false, read = false;
     for (int i = 0; i < oct_data_inputs(j, id); i++) {
-        if (!oct_target_everywhere(j->opts.target) && !oct_is_const(j, n->in[i]) &&
+        if (!oct_target_rules_of(j->opts.target)->everywhere && !oct_is_const(j, n->in[i]) &&
             !oct_is_static(j, oct_maker_node(j, n->in[i])) && !oct_is_read_as_integers(j, n->in[i], true))
             return "an input is not there as integers";
         any |= !oct_is_const(j, n->in[i]);
     }
     for (int k = 0; k < n->n_out; k++)
         read |= n->out[k] >= 0 && oct_is_read_as_integers(j, n->out[k], false);
-    read |= oct_target_everywhere(j->opts.target);
+    read |= oct_target_rules_of(j->opts.target)->everywhere;
     return !read ? "nothing reads its result as integers" : any ? NULL : "all its inputs are constants";
 }
 

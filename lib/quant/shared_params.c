@@ -34,12 +34,12 @@ static void share_as_asked(oct_qjob *j)
         const oct_node *n = &j->g->node[id];
         if (!oct_is_static(j, id) && !j->node[id].rounds_outputs)
             continue;
-        const bool shares = oct_target_shares_inputs(j->opts.target, n->op), apart = shares && !clamps_agree(j, n);
+        const bool shares = oct_target_op_rules_of(j->opts.target, n->op)->shared_inputs, apart = shares && !clamps_agree(j, n);
         for (int k = 1; shares && k < n->n_in; k++)
             if (oct_reads_quantized(j, id, k) && oct_reads_quantized(j, id, 0))
                 join(j, n->in[0], n->in[k]);
         j->value[oct_params_root(j, n->in[0])].apart |= apart;
-        if (oct_target_keeps_scale(j->opts.target, n->op) && oct_reads_quantized(j, id, 0))
+        if (oct_target_op_rules_of(j->opts.target, n->op)->same_scale && oct_reads_quantized(j, id, 0))
             join(j, n->in[0], n->out[0]);
     }
 }

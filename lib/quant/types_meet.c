@@ -20,7 +20,8 @@ static oct_dtype read_type(const oct_qjob *j, int id, int slot)
 {
     const oct_dtype type = j->node[id].activations;
     const oct_op *op = oct_op_of(j->g, id);
-    if (slot == 0 || oct_dtype_bits(type) != 16 || !op || !oct_target_narrows_others(j->opts.target, op->type))
+    if (slot == 0 || oct_dtype_bits(type) != 16 || !op ||
+        !oct_target_op_rules_of(j->opts.target, op->type)->others_narrow)
         return type;
     return type == OCT_S16 ? OCT_S8 : OCT_U8;
 }

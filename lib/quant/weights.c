@@ -329,7 +329,7 @@ static oct_status round_bias(oct_qjob *j, int id, const weights_view *s, const q
                                                                      : (int32_t)r;
     }
     b->qvals = qvals;
-    if (oct_target_own_bias(j->opts.target))
+    if (oct_target_rules_of(j->opts.target)->biases == OCT_BIASES_INT8)
         oct_round_to_own_bias(b);
     j->node[id].bias = b;
     return OCT_OK;
@@ -408,11 +408,11 @@ static const char *choose_type(const oct_qjob *j, int id, layer_weights *l, oct_
     *type = OCT_U8;
     if (j->node[id].row.weights == OCT_WEIGHT_U8 && oct_target_takes(t, activations, OCT_U8))
         return "u8 weights, as the policy says";
-    if (oct_target_wants_u8(t, oct_op_of(j->g, id)->type) && oct_target_takes(t, activations, OCT_U8))
+    if (oct_target_op_rules_of(t, oct_op_of(j->g, id)->type)->u8_weights && oct_target_takes(t, activations, OCT_U8))
         return "u8 weights, as the target has them here";
     if (!oct_target_takes(t, activations, OCT_S8))
         return "u8 weights: the target takes no others";
-    if (saturates(t, activations) && !is_safe(oct_target_pair_sums(t), l)) {
+    if (saturates(t, activations) && !is_safe(oct_target_rules_of(t)->pair_sums, l)) {
         if (oct_target_takes(t, activations, OCT_U8))
             return "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
         *type = OCT_S8;
@@ -499,7 +499,7 @@ static void choose_steps(const oct_qjob *j, int id, const weights_view *s, qweig
     }
     for (int c = 0; q->widened && c < q->quant.n; c++)
         scales_of(&q->quant)[c] *= q->widened[c];
-    for (int c = 0; oct_target_powers_of_two(j->opts.target) && c < q->quant.n; c++)
+    for (int c = 0; oct_target_rules_of(j->opts.target)->powers_of_two && c < q->quant.n; c++)
         scales_of(&q->quant)[c] = power_above(scales_of(&q->quant)[c]);
 }
 
@@ -518,7 +518,7 @@ static oct_status widen(oct_qjob *j, int id, const weights_view *s, qweights *q,
 {
     const oct_weight_layout *l = &s->l;
     const int64_t depth = l->ins / l->groups * l->taps, outs = l->outs / l->groups;
-    const oct_pair_sums sums = oct_target_pair_sums(j->opts.target);
+    const oct_pair_sums sums = oct_target_rules_of(j->opts.target)->pair_sums;
     const float *w = s->w->data;
     float *widened = oct_arena_calloc(j->arena, (size_t)q->quant.n, sizeof *widened);
     double before = 0, after = 0;
@@ -551,7 +551,7 @@ static oct_status make_safe(oct_qjob *j, int id, layer_weights *l, oct_err *err)
 {
     const oct_pair_need need = oct_pairs_need(j, id);
     double worst = 1;
-    if (need == OCT_PAIRS_ANY || is_safe(oct_target_pair_sums(j->opts.target), l))
+    if (need == OCT_PAIRS_ANY || is_safe(oct_target_rules_of(j->opts.target)->pair_sums, l))
         return OCT_OK;
     for (int i = 0; i < l->n; i++) {
         double loss = 1;

@@ -15,7 +15,7 @@ oct_dtype oct_wide_type(const oct_qjob *j, int id)
     const oct_dtype asked = q->policy.activations;
     const oct_dtype first = asked == OCT_S8 ? OCT_S16 : OCT_U16, other = asked == OCT_S8 ? OCT_U16 : OCT_S16;
     if (j->opts.activations || oct_dtype_bits(asked) != 8 ||
-        (oct_target_onnx_alone(t) && oct_graph_opset(j->g, "") < 21))
+        (oct_target_rules_of(t)->onnx_alone && oct_graph_opset(j->g, "") < 21))
         return OCT_UNDEFINED;
     return oct_takes_activations(t, first) ? first : oct_takes_activations(t, other) ? other : OCT_UNDEFINED;
 }

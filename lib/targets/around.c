@@ -62,7 +62,7 @@ static bool takes_bytes(const oct_graph *g, const oct_node *n)
 static bool is_crossed(const finder *f, const oct_node *n)
 {
     const oct_target_op *e = line_of(f->t, n);
-    return e && e->crossed && n->n_out >= 1 && n->out[0] >= 0 && n->in[0] >= 0 && takes_bytes(f->g, n);
+    return e && e->rules.crossed && n->n_out >= 1 && n->out[0] >= 0 && n->in[0] >= 0 && takes_bytes(f->g, n);
 }
 
 /* The QuantizeLinear that quantizes a value for all its readers, in targets that have one for each reader: all readers
@@ -71,7 +71,7 @@ static const oct_node *common_quantizer(const finder *f, int value)
 {
     const oct_value *v = &f->g->value[value];
     const oct_node *first = v->n_uses && !v->is_output && v->uses[0].slot == 0 ? &f->g->node[v->uses[0].node] : NULL;
-    bool all = first && f->t->own_quantizers;
+    bool all = first && f->t->rules.own_quantizers;
     for (size_t i = 0; i < v->n_uses && all; i++) {
         const oct_node *q = &f->g->node[v->uses[i].node];
         all = v->uses[i].slot == 0 && oct_linear_is(f->g, q, "QuantizeLinear") && same_parameters(f->g, first, q);
@@ -153,7 +153,7 @@ enum { CLAMPS = 2 }; /* the most consecutive clamps that a quantizer makes redun
 static int own_clamp(const finder *f, const oct_target_op *e, int value)
 {
     const oct_value *v = &f->g->value[value];
-    const int id = e && e->takes_clamp && oct_value_used_once(v) && v->uses[0].slot == 0 ? v->uses[0].node : -1;
+    const int id = e && e->rules.takes_clamp && oct_value_used_once(v) && v->uses[0].slot == 0 ? v->uses[0].node : -1;
     const oct_op *op = id >= 0 ? oct_op_of(f->g, id) : NULL;
     return op && op->clamp ? id : -1;
 }
@@ -218,7 +218,7 @@ static bool is_lone_output(const oct_graph *g, const oct_node *to)
  * chain, so that s8 may become u8. */
 static int row_of(const finder *f, oct_dtype type, bool lone)
 {
-    const bool becomes_u8 = type == OCT_S8 && f->t->signs_free && lone;
+    const bool becomes_u8 = type == OCT_S8 && f->t->rules.signs_free && lone;
     return type == OCT_U8 || becomes_u8 ? 0 : type == OCT_S8 ? 1 : type == OCT_U16 ? 2 : type == OCT_S16 ? 3 : -1;
 }
 
@@ -242,7 +242,7 @@ static const char *unequal(const finder *f, const oct_target_op *e, const oct_no
         return "the target wants its inputs and results in one type of 8 bits";
     if (!is_single(f->g, first) || !is_single(f->g, other))
         return "a scale is not one number";
-    if (e && e->scalars &&
+    if (e && e->rules.scalars &&
         (oct_linear_constant(f->g, first->in[1])->rank || oct_linear_constant(f->g, other->in[1])->rank))
         return "a scale is a list of one number, where the target wants a number";
     return NULL;
@@ -255,18 +255,18 @@ static const char *bad_bias(const finder *f, const oct_target_op *e, const oct_n
 {
     const int b = oct_input_at(n, slot);
     const oct_node *d = b >= 0 ? f->from[b] : NULL;
-    if (b < 0 || (!d && f->t->float_bias))
+    if (b < 0 || (!d && f->t->rules.biases == OCT_BIASES_FLOAT))
         return NULL;
-    if (d && f->t->float_bias)
+    if (d && f->t->rules.biases == OCT_BIASES_FLOAT)
         return "its bias is quantized, and the target adds real numbers";
     if (!d)
         return rounds && oct_linear_constant(f->g, b) ? NULL : "its bias is not quantized";
-    if (f->t->own_bias && oct_linear_type(f->g, d) == OCT_S8)
+    if (f->t->rules.biases == OCT_BIASES_INT8 && oct_linear_type(f->g, d) == OCT_S8)
         return NULL;
     if (oct_linear_type(f->g, d) != OCT_S32)
         return "its bias is not of int32";
     const oct_node *w = f->from[n->in[1]];
-    return !w || e->any_bias || oct_linear_fits_bias(f->g, f->from[n->in[0]], w, d)
+    return !w || e->rules.any_bias || oct_linear_fits_bias(f->g, f->from[n->in[0]], w, d)
                ? NULL
                : "the scale of its bias is not the product of those of input and weights";
 }
@@ -274,7 +274,7 @@ static const char *bad_bias(const finder *f, const oct_target_op *e, const oct_n
 /* Whether the operator can return its sums as real numbers, so that it runs on integers whatever follows it. */
 static bool real_results(const oct_target_op *e)
 {
-    return !e->needs_output && !e->clamp_needs_output;
+    return !e->rules.needs_output && !e->rules.clamp_needs_output;
 }
 
 /* Why a product runs in float; NULL: it runs on integers. gemm: it becomes a Gemm together with a sum. constants: the
@@ -283,24 +283,24 @@ static const char *product(finder *f, const oct_target_op *e, const oct_node *n,
                            bool clamped, bool gemm, bool constants)
 {
     const oct_node *x = f->from[n->in[0]], *w = n->n_in > 1 && n->in[1] >= 0 ? f->from[n->in[1]] : NULL;
-    const bool rounds = (e->rounds || gemm) && (to || real_results(e));
+    const bool rounds = (e->rules.rounds || gemm) && (to || real_results(e));
     if (!x)
         return "its input is not quantized";
     if (!w && !(rounds && (constants || !gemm) && oct_linear_constant(f->g, n->in[1])))
         return "its weights are not quantized";
-    if (e->needs_output && !to && !clamped)
+    if (e->rules.needs_output && !to && !clamped)
         return "nothing quantizes its result";
     const int a = input_row(f, n->in[0]);
     const oct_dtype b = w ? oct_linear_type(f->g, w) : OCT_S8;
     if (a < 0 || (b != OCT_U8 && b != OCT_S8) || !f->t->takes[a][b == OCT_S8])
         return "the target does not multiply these types";
-    if (a == 1 && f->t->signs_free && !e->signs && !gemm)
+    if (a == 1 && f->t->rules.signs_free && !e->rules.signs && !gemm)
         return "activations of s8 stay so where a quantizer has several readers, and the target takes u8";
     if (to && !real_results(e) && a != output_row(f, to))
         return "its result has another type than its input";
     if (!is_single(f->g, x))
         return "a scale of its input is not one number";
-    if (w && e->per_tensor && !is_single(f->g, w))
+    if (w && e->rules.per_tensor && !is_single(f->g, w))
         return "the target takes one scale for all its weights";
     return bias ? bad_bias(f, e, n, bias, rounds) : NULL;
 }
@@ -386,7 +386,7 @@ static int joined_sum(const finder *f, const oct_target_op *e, const oct_node *n
 {
     const oct_graph *g = f->g;
     const oct_value *v = &g->value[n->out[0]];
-    const int id = e->joins_sum && oct_value_used_once(v) ? v->uses[0].node : -1;
+    const int id = e->rules.joins_sum && oct_value_used_once(v) ? v->uses[0].node : -1;
     const oct_op *op = id >= 0 ? oct_op_of(g, id) : NULL;
     const int other = op && op->adds && g->node[id].n_in == 2 ? oct_other_input(&g->node[id], n->out[0]) : -1;
     const oct_shape *a = &g->value[n->in[0]].shape, *b = &g->value[n->in[1]].shape,

@@ -46,7 +46,8 @@ static const char *product(const carrier *c, const oct_target_op *e, const oct_n
     if (!d)
         return "its weights are not quantized";
     const oct_dtype a = oct_linear_type(c->g, before(c, n->in[0])), b = oct_linear_type(c->g, d);
-    if (!is_carried(c, n->in[0]) || (b != OCT_U8 && b != OCT_S8) || !(e->any_weights || oct_target_takes(c->t, a, b)))
+    if (!is_carried(c, n->in[0]) || (b != OCT_U8 && b != OCT_S8) ||
+        !(e->rules.any_weights || oct_target_takes(c->t, a, b)))
         return "the target does not multiply these types";
     if (!is_constant(c, w) && (!is_centred(c, before(c, n->in[0])) || !is_centred(c, d)))
         return "the product of two activations needs zero points of 0";
@@ -77,7 +78,7 @@ static void judge_product(carrier *c, const oct_target_op *e, int id)
 {
     const oct_node *n = &c->g->node[id];
     settle(c, id, product(c, e, n));
-    const int sum = e->joins_sum && is_constant(c, n->in[1]) ? constant_sum(c, n) : -1;
+    const int sum = e->rules.joins_sum && is_constant(c, n->in[1]) ? constant_sum(c, n) : -1;
     if (sum >= 0) {
         c->stand[sum] = c->stand[id];
         c->stand[sum].with = id;
@@ -169,7 +170,7 @@ static void judge(carrier *c, int id)
         oct_carried_judge_sum(c, id);
     else
         judge_function(c, id);
-    if ((e->crossed || (e->kept && op->quant == OCT_QUANT_SAME)) && c->stand[id].kind == OCT_STANDS_INTEGER &&
+    if ((e->rules.crossed || (e->kept && op->quant == OCT_QUANT_SAME)) && c->stand[id].kind == OCT_STANDS_INTEGER &&
         !pads_reals(c, n))
         carry(c, n);
 }

@@ -57,7 +57,7 @@ static bool takes_sum(const carrier *c, int id)
 {
     const oct_op *op = id >= 0 ? oct_op_of(c->g, id) : NULL;
     const oct_target_op *e = op ? line_of(c, &c->g->node[id]) : NULL;
-    return e && e->takes_sum && op->quant == OCT_QUANT_WEIGHTED && !has_bias_apart(c, id);
+    return e && e->rules.takes_sum && op->quant == OCT_QUANT_WEIGHTED && !has_bias_apart(c, id);
 }
 
 static int layer_at(const carrier *c, int id) /* as in oct_walks; id may be -1 */
@@ -177,7 +177,7 @@ static bool follows_reals(const carrier *c, int value)
 
 static bool takes_quantizers(const oct_target_op *e)
 {
-    return e && (e->takes_quantizer || e->takes_shared_quantizer);
+    return e && (e->rules.takes_quantizer || e->rules.takes_shared_quantizer);
 }
 
 /* The only input of an elementwise node that is not constant; -1: the node is not of that kind, or takes in quantizers
@@ -223,7 +223,7 @@ static bool comes_as_bytes(const carrier *c, int value, bool alone)
         return true;
     const bool shared = !oct_value_used_once(&c->g->value[d->in[0]]) || !oct_value_used_once(&c->g->value[d->out[0]]);
     const oct_target_op *e = taker_of(c, real);
-    return e && (e->takes_quantizer || shared || alone);
+    return e && (e->rules.takes_quantizer || shared || alone);
 }
 
 /* The arithmetic on integers that makes an input, also through elementwise nodes, if each result on the way has only

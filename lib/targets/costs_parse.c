@@ -3,8 +3,9 @@
 
 #include "ops/op.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#define MOST_COST 1e15 /* picoseconds */
 
 static const char *const hows[OCT_COST_HOWS] = { [OCT_COST_FLOAT] = "float",
                                                  [OCT_COST_STATIC] = "static",
@@ -21,53 +22,24 @@ static const char *const kinds[] = { "conv",     "conv-few",  "conv-1x1", "conv-
                                      "conv-1d",  "conv-3d",   "product",  "product-computed", "Swish",
                                      "quantize", "dequantize" };
 
-static size_t place(const char *const *list, size_t n, const char *word)
-{
-    size_t i = 0;
-    while (i < n && strcmp(list[i], word) != 0)
-        i++;
-    return i;
-}
-
-/* A decimal number of picoseconds, 0 to 1e15. Other texts that strtod accepts, such as "inf" and "0x1p3", are
- * rejected. */
-static bool number(const char *text, double *v)
-{
-    char *end;
-    if (!*text || text[strspn(text, "0123456789.eE+-")])
-        return false;
-    *v = strtod(text, &end);
-    return *end == '\0' && *v >= 0 && *v <= 1e15;
-}
-
-static oct_status read_term(const oct_words *w, const char *at, char *word, oct_cost_line *l, unsigned *given,
-                            oct_err *err)
+static oct_status read_term(oct_words *w, oct_cost_line *l, unsigned *given, oct_err *err)
 {
     double *const each[] = { &l->call, &l->mac, &l->out, &l->in, &l->weight };
-    char *equals = strchr(word, '=');
+    const oct_word word = oct_words_take(w);
+    const char *equals = memchr(word.at, '=', word.n);
+    oct_words part = *w;
+    size_t i;
     if (!equals)
-        return oct_words_fault(w, at, err, "a term and its picoseconds are expected, as in mac=16.2");
-    *equals = '\0';
-    const size_t i = place(terms, OCT_COUNT(terms), word);
-    if (i == OCT_COUNT(terms))
-        return oct_words_unknown(w, at, "term", word, terms, OCT_COUNT(terms), err);
+        return oct_words_fault(w, word.at, err, "a term and its picoseconds are expected, as in mac=16.2");
+    part.at = word.at;
+    part.end = equals;
+    OCT_TRY(OCT_WORDS_ONE_OF(&part, "term", terms, &i, err));
     if (*given >> i & 1)
-        return oct_words_fault(w, at, err, "'%s' stands twice in this line", word);
+        return oct_words_fault(w, word.at, err, "'%s' stands twice in this line", terms[i]);
     *given |= 1u << i;
-    if (!number(equals + 1, each[i]))
-        return oct_words_fault(w, at + (equals + 1 - word), err, "a number from 0 to 1e15 is expected");
-    return OCT_OK;
-}
-
-/* Copies the next word into an arena; "" at the end of the line. *at: where it begins. */
-static oct_status next(oct_words *w, oct_arena *a, char **word, const char **at, oct_err *err)
-{
-    const bool done = oct_words_done(w);
-    *at = w->at;
-    while (!done && w->at < w->end && !strchr(" \t\r", *w->at))
-        w->at++;
-    *word = oct_arena_strndup(a, *at, (size_t)(w->at - *at));
-    return *word ? OCT_OK : oct_nomem(err);
+    part.at = equals + 1;
+    part.end = word.at + word.n;
+    return oct_words_number(&part, 0, MOST_COST, each[i], err);
 }
 
 /* Whether Octet has a record of an operator with this name. */
@@ -81,52 +53,43 @@ static bool is_operator(const char *word)
     return false;
 }
 
-oct_status oct_cost_read(oct_words *w, oct_arena *a, oct_cost_table *t, oct_err *err)
+oct_status oct_cost_read(oct_words *w, oct_cost_table *t, oct_err *err)
 {
     oct_cost_line l = { 0 };
     const char *at;
-    char *word;
+    size_t how;
     unsigned given = 0;
-    OCT_TRY(next(w, a, &word, &at, err));
-    if (place(kinds, OCT_COUNT(kinds), word) == OCT_COUNT(kinds) && !is_operator(word))
-        return oct_words_unknown(w, at, "kind of operator", word, kinds, OCT_COUNT(kinds), err);
-    l.kind = word;
-    OCT_TRY(next(w, a, &word, &at, err));
-    l.how = (oct_cost_how)place(hows, OCT_COUNT(hows), word);
-    if (l.how == OCT_COST_HOWS)
-        return oct_words_unknown(w, at, "way to run it", word, hows, OCT_COUNT(hows), err);
+    oct_words_skip(w);
+    const oct_words kind = *w;
+    OCT_TRY(oct_words_next(w, &l.kind, &at, err));
+    if (!is_operator(l.kind)) {
+        *w = kind;
+        OCT_TRY(OCT_WORDS_ONE_OF(w, "kind of operator", kinds, &how, err));
+    }
+    OCT_TRY(OCT_WORDS_ONE_OF(w, "way to run it", hows, &how, err));
+    l.how = (oct_cost_how)how;
     for (size_t i = 0; i < t->n; i++)
         if (t->line[i].how == l.how && strcmp(t->line[i].kind, l.kind) == 0)
-            return oct_words_fault(w, w->line, err, "%s %s stands in two lines of this table", l.kind, hows[l.how]);
-    while (!oct_words_done(w)) {
-        OCT_TRY(next(w, a, &word, &at, err));
-        OCT_TRY(read_term(w, at, word, &l, &given, err));
-    }
+            return oct_words_fault(w, at, err, "%s %s stands in two lines of this table", l.kind, hows[l.how]);
+    while (!oct_words_done(w))
+        OCT_TRY(read_term(w, &l, &given, err));
     if (!given)
         return oct_words_fault(w, w->at, err, "a term and its picoseconds are missing, as in mac=16.2");
-    if (!OCT_GROW(a, t->line, t->n, t->cap))
+    if (!OCT_GROW(w->arena, t->line, t->n, t->cap))
         return oct_nomem(err);
     t->line[t->n++] = l;
     return OCT_OK;
 }
 
+static oct_status read_cost(oct_words *w, void *self, oct_err *err)
+{
+    return oct_cost_read(w, self, err);
+}
+
 oct_status oct_costs_parse(const char *text, const char *label, oct_arena *a, oct_cost_table *t, oct_err *err)
 {
-    static const char *const keys[] = { "name", "measured", "cost" };
-    oct_words w = { .label = label, .next = text };
+    static const oct_words_key keys[] = { { "name" }, { "measured" }, { "cost", .read = read_cost, .again = true } };
+    oct_words w = { .label = label, .next = text, .arena = a };
     *t = (oct_cost_table){ .name = label };
-    while (oct_words_line(&w)) {
-        const char *at;
-        char *word;
-        if (oct_words_done(&w))
-            continue;
-        OCT_TRY(next(&w, a, &word, &at, err));
-        switch (place(keys, OCT_COUNT(keys), word)) {
-        case 0:
-        case 1: w.at = w.end; break; /* only for people who read the table */
-        case 2: OCT_TRY(oct_cost_read(&w, a, t, err)); break;
-        default: return oct_words_unknown(&w, at, "key", word, keys, OCT_COUNT(keys), err);
-        }
-    }
-    return OCT_OK;
+    return oct_words_read(&w, &(oct_words_format){ keys, OCT_COUNT(keys), NULL }, t, err);
 }

@@ -116,7 +116,7 @@ static bool has_dynamic(const oct_target *t)
 static bool in_float(const oct_target *t, const oct_node *n)
 {
     const oct_target_op *e = n->domain[0] ? NULL : oct_target_entry(t, n->op);
-    return e && !e->forms && !e->kept && !e->fit_weights;
+    return e && e->rules.runs_float;
 }
 
 /* Whether the target converts an operator on integers to float: its line says fit-weights, and its constant weights
@@ -125,7 +125,7 @@ static bool has_unfit_weights(const oct_target *t, const oct_graph *g, const oct
 {
     const oct_qlinear *f = oct_qlinear_of(n);
     const oct_target_op *e = n->domain[0] ? NULL : oct_target_entry(t, n->op);
-    if (!e || !e->fit_weights || n->n_in < oct_qlinear_slot(f, 1) + 3)
+    if (!e || !e->rules.fit_weights || n->n_in < oct_qlinear_slot(f, 1) + 3)
         return false;
     const int x = n->in[oct_qlinear_slot(f, 0)], w = n->in[oct_qlinear_slot(f, 1)];
     const oct_tensor *zero = oct_linear_constant(g, n->in[oct_qlinear_slot(f, 1) + 2]);
@@ -184,7 +184,8 @@ oct_status oct_target_stands(const oct_target *t, const oct_graph *g, oct_arena 
     for (size_t i = 0; i < g->n_order; i++)
         s[g->order[i]] = first_look(t, g, g->order[i]);
     *stand = s;
-    if (t->runs_all)
+    if (t->rules.runs_all)
         return stand_runtime(t, g, s, err);
-    return t->carries ? oct_target_stand_carried(t, g, arena, s, err) : oct_target_stand_around(t, g, arena, s, err);
+    return t->rules.carries ? oct_target_stand_carried(t, g, arena, s, err)
+                            : oct_target_stand_around(t, g, arena, s, err);
 }

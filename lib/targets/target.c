@@ -95,6 +95,18 @@ oct_target_op *oct_target_entry(const oct_target *t, const char *op)
     return NULL;
 }
 
+const oct_target_rules *oct_target_rules_of(const oct_target *t)
+{
+    return &t->rules;
+}
+
+const oct_target_op_rules *oct_target_op_rules_of(const oct_target *t, const char *op)
+{
+    static const oct_target_op_rules nothing;
+    const oct_target_op *e = oct_target_entry(t, op);
+    return e ? &e->rules : &nothing;
+}
+
 bool oct_target_lists(const oct_target *t, const char *op, oct_target_form form)
 {
     const oct_target_op *e = oct_target_entry(t, op);
@@ -156,49 +168,13 @@ bool oct_target_runs(const oct_target *t, const oct_graph *g, int node, oct_targ
 
 bool oct_target_keeps(const oct_target *t, const oct_graph *g, int node, oct_target_form form, const char **why)
 {
-    return t->runs_all || oct_target_runs(t, g, node, form, why);
+    return t->rules.runs_all || oct_target_runs(t, g, node, form, why);
 }
 
 bool oct_target_needs_output(const oct_target *t, const char *op, bool clamped)
 {
-    const oct_target_op *e = oct_target_entry(t, op);
-    return e && (e->needs_output || (clamped && e->clamp_needs_output));
-}
-
-bool oct_target_takes_clamp(const oct_target *t, const char *op)
-{
-    const oct_target_op *e = oct_target_entry(t, op);
-    return e && e->takes_clamp;
-}
-
-bool oct_target_per_channel(const oct_target *t, const char *op)
-{
-    const oct_target_op *e = oct_target_entry(t, op);
-    return !e || !e->per_tensor;
-}
-
-bool oct_target_wants_u8(const oct_target *t, const char *op)
-{
-    const oct_target_op *e = oct_target_entry(t, op);
-    return e && e->u8_weights;
-}
-
-bool oct_target_narrows_others(const oct_target *t, const char *op)
-{
-    const oct_target_op *e = oct_target_entry(t, op);
-    return e && e->others_narrow;
-}
-
-bool oct_target_shares_inputs(const oct_target *t, const char *op)
-{
-    const oct_target_op *e = oct_target_entry(t, op);
-    return e && e->shared_inputs;
-}
-
-bool oct_target_keeps_scale(const oct_target *t, const char *op)
-{
-    const oct_target_op *e = oct_target_entry(t, op);
-    return e && e->same_scale;
+    const oct_target_op_rules *r = oct_target_op_rules_of(t, op);
+    return r->needs_output || (clamped && r->clamp_needs_output);
 }
 
 bool oct_target_scale_of(const oct_target *t, const char *op, oct_dtype type, float *scale, int32_t *zero)
@@ -220,8 +196,7 @@ bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weig
 
 const char *oct_target_no_factors(const oct_target *t, const char *op, oct_dtype x, oct_dtype y)
 {
-    const oct_target_op *e = oct_target_entry(t, op);
-    return oct_target_takes(t, x, y) || t->runs_all || (e && e->any_weights)
+    return oct_target_takes(t, x, y) || t->rules.runs_all || oct_target_op_rules_of(t, op)->any_weights
                ? NULL
                : "the target does not multiply two activations of these types";
 }
@@ -229,90 +204,10 @@ const char *oct_target_no_factors(const oct_target *t, const char *op, oct_dtype
 const char *oct_target_no_factor(const oct_target *t, const oct_quant *q)
 {
     const bool centred = q->n == 1 && (q->zp[0] == 0 || q->zp[0] == (q->dtype == OCT_U8 ? 128 : -128));
-    return t->carries && !centred ? "the product of two activations needs zero points of 0 in the target" : NULL;
-}
-
-oct_pair_sums oct_target_pair_sums(const oct_target *t)
-{
-    return t->pair_sums;
+    return t->rules.carries && !centred ? "the product of two activations needs zero points of 0 in the target" : NULL;
 }
 
 bool oct_target_saturates(const oct_target *t)
 {
-    return t->pair_sums != OCT_SUMS_EXACT;
-}
-
-bool oct_target_bfloat16(const oct_target *t)
-{
-    return t->bfloat16;
-}
-
-bool oct_target_no_bfloat16(const oct_target *t)
-{
-    return t->no_bfloat16;
-}
-
-bool oct_target_norms_are_convs(const oct_target *t)
-{
-    return t->norms_are_convs;
-}
-
-bool oct_target_writes_defaults(const oct_target *t)
-{
-    return t->writes_defaults;
-}
-
-bool oct_target_symmetric(const oct_target *t)
-{
-    return t->symmetric;
-}
-
-bool oct_target_float_bias(const oct_target *t)
-{
-    return t->float_bias;
-}
-
-bool oct_target_own_bias(const oct_target *t)
-{
-    return t->own_bias;
-}
-
-bool oct_target_powers_of_two(const oct_target *t)
-{
-    return t->powers_of_two;
-}
-
-bool oct_target_static_shapes(const oct_target *t)
-{
-    return t->static_shapes;
-}
-
-bool oct_target_onnx_alone(const oct_target *t)
-{
-    return t->onnx_alone;
-}
-
-bool oct_target_everywhere(const oct_target *t)
-{
-    return t->everywhere;
-}
-
-bool oct_target_loads_in_ort(const oct_target *t)
-{
-    return !t->never_in_ort;
-}
-
-bool oct_target_own_quantizers(const oct_target *t)
-{
-    return t->own_quantizers;
-}
-
-bool oct_target_own_dequantizers(const oct_target *t)
-{
-    return t->own_dequantizers;
-}
-
-bool oct_target_untested(const oct_target *t)
-{
-    return t->untested;
+    return t->rules.pair_sums != OCT_SUMS_EXACT;
 }

@@ -30,6 +30,26 @@ typedef enum oct_target_form {
         16 /* an addition, fused into the product that computes one of its inputs; the other input is quantized */
 } oct_target_form;
 
+/* How the target adds products of u8 activations and s8 weights on some of its CPUs: exactly, or two of them in 16
+ * bits, where they saturate. The two are neighbours along k = (ky, kx, ic), or, in a convolution without groups,
+ * neighbouring channels of the same tap; the last of an odd number of channels is then added without a partner. */
+typedef enum oct_pair_sums { OCT_SUMS_EXACT, OCT_SUMS_ALONG_K, OCT_SUMS_IN_TAPS, OCT_PAIR_SUMS } oct_pair_sums;
+typedef enum oct_target_bfloat16 { OCT_BFLOAT16_NO, OCT_BFLOAT16_YES, OCT_BFLOAT16_NEVER } oct_target_bfloat16;
+typedef enum oct_target_biases { OCT_BIASES_INT32, OCT_BIASES_FLOAT, OCT_BIASES_INT8 } oct_target_biases;
+
+/* What a target file says with one word for the whole target. target_words.inc has the words and what they mean. */
+typedef struct oct_target_rules {
+#define OCT_TARGET_CHOICE(word, type, member, what, sentence, ...) type member;
+#include "targets/target_words.inc"
+} oct_target_rules;
+
+/* The same for an operator. */
+typedef struct oct_target_op_rules {
+#define OCT_TARGET_ALONE(word, member, sentence) bool member;
+#define OCT_TARGET_PROPERTY(word, member, sentence) bool member;
+#include "targets/target_words.inc"
+} oct_target_op_rules;
+
 typedef struct oct_target oct_target;
 
 /* The name of the i-th built-in target and its summary in one line (may be NULL), the default target first; NULL after
@@ -46,6 +66,8 @@ oct_status oct_target_parse(const char *text, const char *label, oct_target **t,
 void oct_target_close(oct_target *t); /* NULL allowed */
 
 const char *oct_target_name(const oct_target *t);
+/* What it says of itself; it exists as long as the target. */
+const oct_target_rules *oct_target_rules_of(const oct_target *t);
 
 /* Whether the target runs a node of g in a form. If not, *why (may be NULL) is the reason, as one clause, which exists
  * as long as the target. The answer depends on the operator and its attributes; for the dynamic form of products also
@@ -57,20 +79,11 @@ bool oct_target_keeps(const oct_target *t, const oct_graph *g, int node, oct_tar
 /* Whether it runs an operator type in a form at all, possibly under a condition. */
 bool oct_target_lists(const oct_target *t, const char *op, oct_target_form form);
 
+/* What the target says of an operator type; nothing of one without a line. */
+const oct_target_op_rules *oct_target_op_rules_of(const oct_target *t, const char *op);
 /* Whether an operator runs on integers only with a quantizer after its output. clamped: its output is read only by a
  * Relu or Clip, and that only by one node. */
 bool oct_target_needs_output(const oct_target *t, const char *op, bool clamped);
-/* Whether a Relu or Clip that alone reads an operator's result belongs to it, so that no quantizer stands between. */
-bool oct_target_takes_clamp(const oct_target *t, const char *op);
-/* Whether an operator's weights may have a scale per output channel. */
-bool oct_target_per_channel(const oct_target *t, const char *op);
-/* Whether an operator's weights are written as u8 where the target supports u8 weights with its activations. */
-bool oct_target_wants_u8(const oct_target *t, const char *op);
-/* Whether only the first input of an operator may have 16 bits: the others are quantized to 8. */
-bool oct_target_narrows_others(const oct_target *t, const char *op);
-/* Whether an operator's inputs must share their parameters, and whether its output must have those of input 0. */
-bool oct_target_shares_inputs(const oct_target *t, const char *op);
-bool oct_target_keeps_scale(const oct_target *t, const char *op);
 /* Whether the target prescribes parameters for the output of an operator in this type. */
 bool oct_target_scale_of(const oct_target *t, const char *op, oct_dtype type, float *scale, int32_t *zero);
 /* Whether operators with weights support this pair of types: activations OCT_U8, OCT_S8, OCT_U16 or OCT_S16, and
@@ -80,11 +93,6 @@ bool oct_target_takes(const oct_target *t, oct_dtype activations, oct_dtype weig
 const char *oct_target_no_factors(const oct_target *t, const char *op, oct_dtype x, oct_dtype y);
 /* The same of one of them because of its parameters. */
 const char *oct_target_no_factor(const oct_target *t, const oct_quant *q);
-/* How the target adds products of u8 activations and s8 weights on some of its CPUs: exactly, or two of them in 16
- * bits, where they saturate. The two are neighbours along k = (ky, kx, ic), or, in a convolution without groups,
- * neighbouring channels of the same tap; the last of an odd number of channels is then added without a partner. */
-typedef enum oct_pair_sums { OCT_SUMS_EXACT, OCT_SUMS_ALONG_K, OCT_SUMS_IN_TAPS, OCT_PAIR_SUMS } oct_pair_sums;
-oct_pair_sums oct_target_pair_sums(const oct_target *t);
 /* Whether sums of two products saturate at 16 bits on some of its CPUs. */
 bool oct_target_saturates(const oct_target *t);
 /* The reason why a node of g must not compute in 16-bit floats in the target, although the operator supports them: a
@@ -101,37 +109,6 @@ const char *oct_target_lacks(const oct_target *t, const oct_graph *g, int node);
 const char *oct_target_no_stored(const oct_target *t, const oct_graph *g, int node);
 /* The i-th trap that a file can name (traps.inc); NULL after the last. */
 const char *oct_target_trap_name(size_t i);
-/* Whether it has bfloat16 kernels. */
-bool oct_target_bfloat16(const oct_target *t);
-/* Whether it loads no bfloat16 tensors at all. */
-bool oct_target_no_bfloat16(const oct_target *t);
-/* Whether it runs BatchNormalization only as a depthwise convolution. */
-bool oct_target_norms_are_convs(const oct_target *t);
-/* Whether it wants the attributes of convolutions and pools written out also where they have ONNX's defaults. */
-bool oct_target_writes_defaults(const oct_target *t);
-/* Whether all activations must have zero point 0 (for u8 and u16: the middle), even after a Relu. */
-bool oct_target_symmetric(const oct_target *t);
-/* Whether biases of integer layers must be float32 instead of int32. */
-bool oct_target_float_bias(const oct_target *t);
-/* Whether they must be s8, with one scale of their own, a power of two. */
-bool oct_target_own_bias(const oct_target *t);
-/* Whether scales of activations and weights must be powers of two. */
-bool oct_target_powers_of_two(const oct_target *t);
-/* Whether all inputs of a model must have fixed dimensions. */
-bool oct_target_static_shapes(const oct_target *t);
-/* Whether it supports only operators of ONNX's own domain, and none of com.microsoft. */
-bool oct_target_onnx_alone(const oct_target *t);
-/* Whether operators are quantized wherever they have a form, and not only between other integer operators. */
-bool oct_target_everywhere(const oct_target *t);
-/* Whether each reader of a value must have its own QuantizeLinear (and so its own DequantizeLinear), or its own
- * DequantizeLinear. */
-bool oct_target_own_quantizers(const oct_target *t);
-bool oct_target_own_dequantizers(const oct_target *t);
-/* Whether ONNX Runtime may load its files, be it as the runtime itself, for a provider of it, or to look at results. It
- * then rounds float32 weights of layers between quantizers (oct_rounds_at_load of forms/forms_write.h). */
-bool oct_target_loads_in_ort(const oct_target *t);
-/* Whether nobody has run models for it on its device, so that its rules were only taken from documents. */
-bool oct_target_untested(const oct_target *t);
 /* The built-in target of the machine that this runs on. */
 const char *oct_target_here(void);
 

@@ -10,24 +10,8 @@ enum { OCT_TARGET_ACTIVATIONS = 4 }; /* types of activations: u8, s8, u16, s16 *
 /* What a line says about one operator. */
 typedef struct oct_target_op {
     const char *op;
-    unsigned forms; /* bits of oct_target_form; 0: float */
-    bool needs_output, clamp_needs_output, per_tensor, shared_inputs, same_scale;
-    bool crossed;       /* quantizers before and after it are moved across it */
-    bool rounds;        /* constant float weights and biases in a file are quantized when it is loaded */
-    bool joins_sum;     /* an addition that is the only reader of its output becomes one node with it before the target
-                           looks for quantizers */
-    bool scalars;       /* its scales must be of rank 0 */
-    bool any_weights;   /* files may give it weights of u8 or s8, whatever the target's types */
-    bool u8_weights;    /* weights are written as u8 */
-    bool others_narrow; /* only its first input may have 16 bits; the others have 8 */
-    bool takes_sum;     /* an addition that is the only reader of its output becomes part of it */
-    bool takes_quantizer, takes_shared_quantizer; /* so does a quantizer: any; only one with several readers, or whose
-                                                     reader is a sum with a constant */
-    bool fit_weights; /* an operator on integers that runs in float unless its constant weights have zero point 0 and a
-                         type that the target multiplies */
-    bool takes_clamp; /* a Relu or Clip that alone reads its result belongs to it: no quantizer stands between */
-    bool any_bias;    /* it runs on integers whatever the scale of an int32 bias */
-    bool signs;       /* it supports s8 activations even if `signs free` makes all others u8 */
+    unsigned forms; /* bits of oct_target_form; 0: it runs in float */
+    oct_target_op_rules rules;
     bool kept; /* from `keeps`: it runs on integers if a file has quantized it, but conversions never quantize it */
     /* The condition: the attribute has one of the values, or is absent if that is allowed. attr NULL: there is none. */
     const char *attr;
@@ -68,10 +52,8 @@ typedef struct oct_cost_work {
 struct oct_target {
     oct_arena *arena;
     const char *name, *summary;
-    oct_pair_sums pair_sums;
-    bool bfloat16, runs_all, carries, signs_free, symmetric, float_bias, own_bias, powers_of_two, static_shapes,
-        onnx_alone, everywhere, untested;
-    bool own_quantizers, own_dequantizers, no_bfloat16, norms_are_convs, writes_defaults, never_in_ort;
+    oct_target_rules rules;
+    int depth; /* while files are read: as oct_target_op.depth */
     oct_target_scale *scale;
     size_t n_scale, cap_scale;
     uint32_t traps;                        /* bit i: of oct_target_trap_name(i) */
@@ -90,7 +72,7 @@ const char *oct_costs_text(const char *name);
 const char *oct_costs_builtin(size_t i);
 /* Adds the rest of a line after the word `cost` to a table; reads a whole table, which is named by its label. Strings
  * are kept in the arena. */
-oct_status oct_cost_read(oct_words *w, oct_arena *a, oct_cost_table *t, oct_err *err);
+oct_status oct_cost_read(oct_words *w, oct_cost_table *t, oct_err *err);
 oct_status oct_costs_parse(const char *text, const char *label, oct_arena *a, oct_cost_table *t, oct_err *err);
 /* What the target's lines say about an operator, or NULL. */
 oct_target_op *oct_target_entry(const oct_target *t, const char *op);

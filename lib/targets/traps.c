@@ -249,11 +249,11 @@ static bool may_be_known(const oct_graph *g, const oct_node *n)
 const char *oct_target_lacks(const oct_target *t, const oct_graph *g, int node)
 {
     const oct_node *n = &g->node[node];
-    if (n->domain[0] && t->onnx_alone)
+    if (n->domain[0] && t->rules.onnx_alone)
         return "the target has only operators of ONNX's own domain";
     if (oct_op_of(g, node))
         return NULL;
-    return t->runs_all          ? "Octet does not have this operator"
+    return t->rules.runs_all    ? "Octet does not have this operator"
            : may_be_known(g, n) ? NULL
                                 : "the operator is unknown: it is neither ONNX's nor ONNX Runtime's";
 }

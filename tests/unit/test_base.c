@@ -838,7 +838,7 @@ static void words_read_by_tables(void **state)
     static const char *const wrong[][2] = {
         { "name x\nordr last", "f:2:1: there is no key 'ordr'" },
         { "name x\norder lst", "f:2:7: there is no order 'lst'" },
-        { "name x\norder", "f:2:6: there is no order ''" },
+        { "name x\norder", "f:2:6: the order is missing" },
         { "name x\norder last one", "f:2:12: the end of the line is expected" },
         { "name x\norder last\norder last", "f:3:1: 'order' stands in two lines" },
         { "share 1.5", "f:1:7: '1.5' is no number from 0 to 1" },

@@ -343,7 +343,7 @@ static void real_layers_stay_so(void **state)
         work k =
             decide(g, rounds ? "types u8*s8\nop Conv static\n" : "types u8*s8\nonnxruntime never\nop Conv static\n",
                    "name:middle float\n", false);
-        assert_int_equal(oct_target_loads_in_ort(k.job->opts.target), rounds);
+        assert_int_equal(!oct_target_rules_of(k.job->opts.target)->never_in_ort, rounds);
         GOOD(oct_qjob_rewrite(k.job, err));
         const oct_node *middle = maker(g, named(g, "middle")->in[0]), *beside = maker(g, named(g, "beside")->in[0]);
         assert_string_equal(middle->op, "DequantizeLinear");

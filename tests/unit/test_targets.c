@@ -55,7 +55,7 @@ static void builtin_targets_run(void **state)
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         const oct_target *t = target_named(each[i].name);
         assert_int_equal(oct_target_saturates(t), each[i].saturates);
-        assert_int_equal(oct_target_bfloat16(t), each[i].bfloat16);
+        assert_int_equal(oct_target_rules_of(t)->bfloat16 == OCT_BFLOAT16_YES, each[i].bfloat16);
         assert_true(oct_target_takes(t, OCT_U8, OCT_S8) && oct_target_takes(t, OCT_U8, OCT_U8) &&
                     oct_target_takes(t, OCT_S8, OCT_S8));
         assert_false(oct_target_takes(t, OCT_S8, OCT_U8));
@@ -70,7 +70,7 @@ static void builtin_targets_run(void **state)
             assert_int_equal(oct_target_needs_output(t, op, false), each[i].needs && strcmp(op, "Conv") == 0);
             assert_int_equal(oct_target_needs_output(t, op, true),
                              each[i].needs && (strcmp(op, "Conv") == 0 || matrix));
-            assert_true(oct_target_per_channel(t, op));
+            assert_true(!oct_target_op_rules_of(t, op)->per_tensor);
         }
     }
 }
@@ -251,16 +251,16 @@ static void targets_differ(void **state)
         const oct_target *t = target_named(each[i].name);
         assert_int_equal(oct_target_takes(t, OCT_U8, OCT_S8), each[i].u8);
         assert_int_equal(oct_target_takes(t, OCT_S8, OCT_S8), each[i].s8);
-        assert_int_equal(oct_target_symmetric(t), each[i].symmetric);
-        assert_int_equal(oct_target_powers_of_two(t), each[i].powers);
-        assert_int_equal(oct_target_own_quantizers(t), each[i].one_each);
-        assert_int_equal(oct_target_static_shapes(t), each[i].fixed);
-        assert_int_equal(oct_target_float_bias(t), each[i].float_bias);
-        assert_int_equal(oct_target_own_bias(t), strcmp(each[i].name, "vitisai") == 0);
-        assert_int_equal(oct_target_takes_clamp(t, "Add"), strcmp(each[i].name, "vitisai") == 0);
-        assert_int_equal(oct_target_per_channel(t, "Conv"), each[i].channels_of_conv);
-        assert_int_equal(oct_target_per_channel(t, "Gemm"), each[i].channels_of_gemm);
-        assert_true(oct_target_onnx_alone(t) && oct_target_untested(t) &&
+        assert_int_equal(oct_target_rules_of(t)->symmetric, each[i].symmetric);
+        assert_int_equal(oct_target_rules_of(t)->powers_of_two, each[i].powers);
+        assert_int_equal(oct_target_rules_of(t)->own_quantizers, each[i].one_each);
+        assert_int_equal(oct_target_rules_of(t)->static_shapes, each[i].fixed);
+        assert_int_equal(oct_target_rules_of(t)->biases == OCT_BIASES_FLOAT, each[i].float_bias);
+        assert_int_equal(oct_target_rules_of(t)->biases == OCT_BIASES_INT8, strcmp(each[i].name, "vitisai") == 0);
+        assert_int_equal(oct_target_op_rules_of(t, "Add")->takes_clamp, strcmp(each[i].name, "vitisai") == 0);
+        assert_int_equal(!oct_target_op_rules_of(t, "Conv")->per_tensor, each[i].channels_of_conv);
+        assert_int_equal(!oct_target_op_rules_of(t, "Gemm")->per_tensor, each[i].channels_of_gemm);
+        assert_true(oct_target_rules_of(t)->onnx_alone && oct_target_rules_of(t)->untested &&
                     oct_target_lists(t, "Conv", OCT_TARGET_STATIC));
     }
     assert_false(oct_target_lists(target_named("coreml"), "Conv", OCT_TARGET_STATIC));
@@ -304,26 +304,15 @@ static void a_target_changes_what_it_inherits(void **state)
     assert_true(oct_target_lists(t, "Softmax", OCT_TARGET_STATIC) && oct_target_lists(t, "Add", OCT_TARGET_STATIC));
     assert_false(oct_target_lists(t, "MaxPool", OCT_TARGET_STATIC));
     assert_false(oct_target_needs_output(t, "Conv", false)); /* a line replaces all that was said of the operator */
-    assert_false(oct_target_per_channel(t, "Conv"));
-    assert_true(oct_target_per_channel(t, "Gemm"));
+    assert_false(!oct_target_op_rules_of(t, "Conv")->per_tensor);
+    assert_true(!oct_target_op_rules_of(t, "Gemm")->per_tensor);
     assert_false(oct_target_saturates(t) || oct_target_takes(t, OCT_U8, OCT_S8));
     assert_true(oct_target_takes(t, OCT_S8, OCT_S8));
     oct_target_close(t);
 }
 
-static bool never_in_ort(const oct_target *t)
-{
-    return !oct_target_loads_in_ort(t);
-}
-
 static void properties_are_what_a_file_says(void **state)
 {
-    static bool (*const asked[])(const oct_target *) = {
-        oct_target_symmetric,  oct_target_float_bias,      oct_target_powers_of_two,    oct_target_static_shapes,
-        oct_target_everywhere, oct_target_own_quantizers,  oct_target_own_dequantizers, oct_target_onnx_alone,
-        oct_target_untested,   oct_target_norms_are_convs, oct_target_writes_defaults,  oct_target_no_bfloat16,
-        never_in_ort
-    };
     oct_target *
         none = parsed(HEAD),
        *all = parsed(
@@ -331,8 +320,24 @@ static void properties_are_what_a_file_says(void **state)
            "activations symmetric\nbiases float\nscales powers-of-two\nshapes static\nplacement everywhere\n"
            "quantizers one-each\ndequantizers one-each\ncom.microsoft no\ndevice untested\nbatchnorm depthwise\nattributes written\nbfloat16 never\n"
            "onnxruntime never\n");
-    for (size_t i = 0; i < OCT_COUNT(asked); i++)
-        assert_true(!asked[i](none) && asked[i](all));
+    const oct_target_rules *n = oct_target_rules_of(none), *a = oct_target_rules_of(all);
+    const bool each[][2] = {
+        { n->symmetric, a->symmetric },
+        { n->powers_of_two, a->powers_of_two },
+        { n->static_shapes, a->static_shapes },
+        { n->everywhere, a->everywhere },
+        { n->own_quantizers, a->own_quantizers },
+        { n->own_dequantizers, a->own_dequantizers },
+        { n->onnx_alone, a->onnx_alone },
+        { n->untested, a->untested },
+        { n->norms_are_convs, a->norms_are_convs },
+        { n->writes_defaults, a->writes_defaults },
+        { n->never_in_ort, a->never_in_ort },
+    };
+    for (size_t i = 0; i < OCT_COUNT(each); i++)
+        assert_true(!each[i][0] && each[i][1]);
+    assert_true(n->biases == OCT_BIASES_INT32 && a->biases == OCT_BIASES_FLOAT);
+    assert_true(n->bfloat16 == OCT_BFLOAT16_NO && a->bfloat16 == OCT_BFLOAT16_NEVER);
     oct_target_close(none);
     oct_target_close(all);
     oct_target *t = parsed(
@@ -340,9 +345,10 @@ static void properties_are_what_a_file_says(void **state)
         "op Mul,Add static shared-inputs\nop AveragePool static same-scale\nop LayerNormalization,Relu rounded\nscale Tanh u16 1/32768 32768\n");
     float scale = 0;
     int32_t zero = 0;
-    assert_true(oct_target_shares_inputs(t, "Mul") && !oct_target_shares_inputs(t, "AveragePool") &&
-                !oct_target_shares_inputs(t, "Sub"));
-    assert_true(oct_target_keeps_scale(t, "AveragePool") && !oct_target_keeps_scale(t, "Add"));
+    assert_true(oct_target_op_rules_of(t, "Mul")->shared_inputs &&
+                !oct_target_op_rules_of(t, "AveragePool")->shared_inputs &&
+                !oct_target_op_rules_of(t, "Sub")->shared_inputs);
+    assert_true(oct_target_op_rules_of(t, "AveragePool")->same_scale && !oct_target_op_rules_of(t, "Add")->same_scale);
     assert_true(oct_target_lists(t, "Relu", OCT_TARGET_ROUNDED) && !oct_target_lists(t, "Relu", OCT_TARGET_STATIC));
     assert_true(oct_target_scale_of(t, "Tanh", OCT_U16, &scale, &zero) && scale == 0x1p-15f && zero == 32768);
     assert_false(oct_target_scale_of(t, "Tanh", OCT_U8, &scale, &zero) ||
@@ -359,11 +365,11 @@ static void faults_name_place_and_remedy(void **state)
     } each[] = {
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
         { HEAD "elephant", "t:4:1: there is no key 'elephant'",
-          "one of name, summary, inherits, types, pair-sums, trap, keeps, scale, op, costs, cost, bfloat16, quantized, dequantizing, signs, activations, biases, scales, shapes, placement, "
-          "quantizers, dequantizers, batchnorm, attributes, com.microsoft, onnxruntime, device" },
+          "one of name, summary, inherits, types, pair-sums, bfloat16, quantized, trap, dequantizing, signs, keeps, activations, biases, scales, shapes, placement, "
+          "quantizers, dequantizers, batchnorm, attributes, com.microsoft, onnxruntime, device, scale, costs, cost, op" },
         { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'",
           "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, gemm-bias, qlinear-channels, qlinear-unknown, quantized-extremes, dequantized-states" },
-        { HEAD "name two", "t:4:1: 'name' stands in two lines of this file", "" },
+        { HEAD "name two", "t:4:1: 'name' stands in two lines", "" },
         { "name", "t:1:5: a name of up to 64 characters is missing", "" },
         { "name a/b", "t:1:7: a name is of letters, digits, '-', '.' and '_'", "" },
         { "name a b", "t:1:8: the end of the line is expected", "" },
@@ -390,6 +396,8 @@ static void faults_name_place_and_remedy(void **state)
         { HEAD "biases int8", "t: biases of int8 are added as they are only where all scales are powers of two",
           "add a line 'scales powers-of-two'" },
         { "biases none", "t:1:8: there is no type of biases 'none'", "one of int32, float, int8" },
+        { "pair-sums # none", "t:1:11: the kind of sums is missing", "one of exact, saturate, saturate-in-taps" },
+        { "op Conv float float", "t:1:15: 'float' stands alone", "" },
         { "shapes static static", "t:1:15: the end of the line is expected", "" },
         { "scale", "t:1:6: there is no operator ''",
           "operators are named as in ONNX, and joined by commas without blanks" },
@@ -397,11 +405,11 @@ static void faults_name_place_and_remedy(void **state)
         { "scale Tanh u9 1/128 128", "t:1:12: there is no type of activations 'u9'", "did you mean 'u8'?" },
         { "scale Tanh u8 1/0 128", "t:1:15: a scale is expected, as in 1/256", "" },
         { "scale Tanh u8 -1 128", "t:1:15: a scale is expected, as in 1/256", "" },
-        { "scale Tanh s8 1/128 128", "t:1:21: a zero point of int8 is expected, -128 to 127", "" },
-        { "scale Tanh u16 1/128 x", "t:1:22: a zero point of uint16 is expected, 0 to 65535", "" },
+        { "scale Tanh s8 1/128 128", "t:1:21: '128' is no whole number from -128 to 127", "" },
+        { "scale Tanh u16 1/128 x", "t:1:22: 'x' is no whole number from 0 to 65535", "" },
         { "scale Tanh u8 1/128 128 1", "t:1:25: the end of the line is expected", "" },
         { "scale Tanh u8 1/128 128\nscale Tanh s8 1/128 0\nscale Tanh u8 1/256 128",
-          "t:3:12: Tanh of u8 stands in two lines of this file", "" },
+          "t:3:12: Tanh of u8 stands in two lines", "" },
         { "op Mul residual", "t:1:4: Mul has no residual form", "" },
         { "op Mul rounded static", "t:1:22: 'rounded' and another form stand together", "" },
         { HEAD "scales powers-of-two", "t: scales that are powers of two do not end where clamps do",
@@ -417,22 +425,21 @@ static void faults_name_place_and_remedy(void **state)
         { "op Add dynamic", "t:1:4: Add has no dynamic form", "" },
         { "op Add static weight-only", "t:1:4: Add has no weight-only form", "" },
         { "op Conv statik", "t:1:9: there is no form or property 'statik'", "did you mean 'static'?" },
-        { "op Conv per-tensor", "t:1:19: static, dynamic, weight-only, rounded, residual or float is expected", "" },
+        { "op Conv per-tensor",
+          "t:1:19: a form is missing, one of static dynamic weight-only rounded residual float fit-weights", "" },
         { "op Conv static float", "t:1:16: 'float' stands alone", "" },
-        { "op Add static\nop Mul,Add static", "t:2:8: Add stands in two lines of this file", "" },
-        { "op Add,Add static", "t:1:8: Add stands in two lines of this file", "" },
+        { "op Add static\nop Mul,Add static", "t:2:8: Add stands in two lines", "" },
+        { "op Add,Add static", "t:1:8: Add stands in two lines", "" },
         { "op Add static if", "t:1:17: a condition is expected after 'if', as in mode=nearest,absent", "" },
         { "op Add static if =1", "t:1:18: a condition is expected after 'if', as in mode=nearest,absent", "" },
         { "op Add static if a=1, else b", "t:1:22: a value is missing", "" },
         { "op Add static if a=1",
           "t:1:21: 'else' and a reason for reports are expected, as in: else the target interpolates in float", "" },
         { "op Add static if a=1 else", "t:1:26: the reason after 'else' is missing", "" },
-        { "types u8*s8", "t: the target has no name or no summary",
-          "add a line 'name NAME' and a line 'summary TEXT'" },
+        { "types u8*s8", "t: the line 'name' is missing", "" },
         { "name a\nsummary b\n", "t: the target has no types",
           "add a line of pairs of activations and weights, as 'types u8*s8'" },
-        { "name a\ninherits octet\n", "t: the target has no name or no summary",
-          "add a line 'name NAME' and a line 'summary TEXT'" },
+        { "name a\ninherits octet\n", "t: the line 'summary' is missing", "" },
         { "name a\nsummary b\ntypes s8*s8\nop LSTM dynamic\n",
           "t: dynamic quantization makes u8 activations, which the target does not take",
           "add u8*s8 or u8*u8 to the line 'types', or leave 'dynamic' out" },

@@ -242,7 +242,7 @@ static void prefer_bf16(const session *s)
 {
     enum { WORTH_SAYING = 95 }; /* percent of the time, at most */
     const oct_expected t = oct_expected_times(s->c.layers, s->c.n_layers, oct_isa_active());
-    if (!oct_target_bfloat16(s->target) || oct_scheme_is_half(s->c.o.job.scheme) ||
+    if (oct_target_rules_of(s->target)->bfloat16 != OCT_BFLOAT16_YES || oct_scheme_is_half(s->c.o.job.scheme) ||
         t.bf16 * 100 >= t.decided * WORTH_SAYING)
         return;
     char text[32];

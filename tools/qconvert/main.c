@@ -124,8 +124,8 @@ static oct_status list_targets(oct_cli *cli, oct_err *err)
             oct_table_destroy(t);
             return s;
         }
-        oct_table_texts(t,
-                        (const char *[]){ name, summary, oct_target_untested(target) ? "untested on the device" : "" });
+        oct_table_texts(t, (const char *[]){ name, summary,
+                                             oct_target_rules_of(target)->untested ? "untested on the device" : "" });
         oct_target_close(target);
     }
     return print_list(cli, t, err);

@@ -281,7 +281,7 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_str(&j, "model", s->a->model);
     oct_json_str(&j, "output", s->a->dry_run ? NULL : s->output);
     oct_json_str(&j, "target", oct_target_name(s->target));
-    oct_json_bool(&j, "untested_on_device", oct_target_untested(s->target));
+    oct_json_bool(&j, "untested_on_device", oct_target_rules_of(s->target)->untested);
     oct_json_int(&j, "samples", s->c.calib ? (int64_t)s->c.calib->samples : 0);
     if (s->c.o.synthetic)
         oct_json_bool(&j, "synthetic", true);

@@ -33,8 +33,9 @@ static oct_status block_options(oct_cli *cli, const convert_args *a, const oct_p
     o->block = a->block_size ? atoi(a->block_size) : 0;
     o->symmetric = a->symmetric;
     o->block_bytes = strcmp(a->accuracy_level, "4") == 0;
-    o->blocks_qdq = (oct_cli_given(cli, "format") && strcmp(a->format, "qdq") == 0) || oct_target_onnx_alone(o->target);
-    if (o->scheme == OCT_SCHEME_BF16 && oct_target_no_bfloat16(o->target)) {
+    o->blocks_qdq =
+        (oct_cli_given(cli, "format") && strcmp(a->format, "qdq") == 0) || oct_target_rules_of(o->target)->onnx_alone;
+    if (o->scheme == OCT_SCHEME_BF16 && oct_target_rules_of(o->target)->bfloat16 == OCT_BFLOAT16_NEVER) {
         oct_fail(err, OCT_EUSAGE, "--scheme bf16: the target %s loads no bfloat16 tensors", oct_target_name(o->target));
         oct_hint(
             err,
