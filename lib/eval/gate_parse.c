@@ -130,61 +130,31 @@ oct_status oct_gates_add(oct_gates *g, const char *name, const char *value, oct_
 
 /* ---- a text ---- */
 
-/* The next word; "" at the end of the line. */
-static oct_status next(oct_gates *g, oct_words *w, const char **word, const char **at, oct_err *err)
-{
-    const bool done = oct_words_done(w);
-    *at = w->at;
-    while (!done && w->at < w->end && !strchr(" \t\r", *w->at))
-        w->at++;
-    *word = oct_arena_strndup(g->arena, *at, (size_t)(w->at - *at));
-    return *word ? OCT_OK : oct_nomem(err);
-}
-
-/* Adds to an error about a value the place of the value. */
-static oct_status misplaced(const oct_words *w, const char *at, oct_status s, const oct_err *what, oct_err *err)
-{
-    if (s == OCT_ENOMEM)
-        return oct_nomem(err);
-    oct_words_fault(w, at, err, "%.390s", what->text);
-    if (what->hint[0])
-        oct_hint(err, "%s", what->hint);
-    return OCT_EMALFORMED;
-}
-
 static oct_status read_line(oct_gates *g, oct_words *w, oct_err *err)
 {
-    const char *name, *value, *more, *at, *value_at, *more_at;
-    OCT_TRY(next(g, w, &name, &at, err));
-    bool known = false;
-    for (size_t i = 0; i < OCT_GATE_KINDS; i++)
-        known |= strcmp(name, names[i]) == 0;
-    if (!known)
-        return oct_words_unknown(w, at, "gate", name, names, OCT_GATE_KINDS, err);
-    OCT_TRY(next(g, w, &value, &value_at, err));
-    if (!*value)
-        return oct_words_fault(w, value_at, err, "the value of %s is missing", name);
-    OCT_TRY(next(g, w, &more, &more_at, err));
+    const char *value, *more, *at;
     oct_err what = OCT_ERR_INIT;
-    if (*more && strcmp(name, names[OCT_GATE_DROP]) == 0 && !strchr(value, '=')) {
+    size_t kind;
+    OCT_TRY(OCT_WORDS_ONE_OF(w, "gate", names, &kind, err));
+    OCT_TRY(oct_words_next(w, &value, &at, err));
+    if (!*value)
+        return oct_words_fault(w, at, err, "the value of %s is missing", names[kind]);
+    if (!oct_words_done(w) && kind == OCT_GATE_DROP && !strchr(value, '=')) {
         const oct_metric *m;
         if (strcmp(value, OCT_COMMAND_METRIC) != 0 && oct_metric_find(value, &m, &what) != OCT_OK)
-            return misplaced(w, value_at, what.status, &what, err);
-        value_at = more_at;
+            return oct_words_misplaced(w, at, &what, err);
+        OCT_TRY(oct_words_next(w, &more, &at, err));
         if (!(value = oct_arena_printf(g->arena, "%s=%s", value, more)))
             return oct_nomem(err);
-        OCT_TRY(next(g, w, &more, &more_at, err));
     }
-    if (*more)
-        return oct_words_fault(w, more_at, err, "the end of the line is expected");
-    const oct_status s = oct_gates_add(g, name, value, &what);
-    return s == OCT_OK ? OCT_OK : misplaced(w, value_at, s, &what, err);
+    OCT_TRY(oct_words_end(w, err));
+    return oct_gates_add(g, names[kind], value, &what) == OCT_OK ? OCT_OK : oct_words_misplaced(w, at, &what, err);
 }
 
 oct_status oct_gates_read(oct_gates *g, const char *text, const char *label, oct_err *err)
 {
-    oct_words w = { .label = label, .next = text };
     OCT_TRY(reserve(g, err));
+    oct_words w = { .label = label, .next = text, .arena = g->arena };
     while (oct_words_line(&w))
         if (!oct_words_done(&w))
             OCT_TRY(read_line(g, &w, err));

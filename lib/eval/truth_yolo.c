@@ -6,49 +6,40 @@
 #include "base/words.h"
 #include "data/list.h"
 
-#include <math.h>
-#include <stdlib.h>
+enum { MOST_TEXT = 1 << 24, MOST_CLASS = 1000000, MOST_SHARE = 1000000 };
 
-enum { MOST_TEXT = 1 << 24, NUMBERS = 5 };
-
-static oct_status read_numbers(oct_words *w, double v[NUMBERS], oct_err *err)
+/* What follows the five numbers, such as a score, is not read. */
+static oct_status read_object(oct_words *w, oct_object *o, oct_err *err)
 {
-    for (int i = 0; i < NUMBERS; i++) {
-        const bool none = oct_words_done(w);
-        const char *at = w->at;
-        char *end;
-        v[i] = none ? NAN : strtod(at, &end);
-        if (none || end == at || end > w->end || !isfinite(v[i]))
-            return oct_words_fault(
-                w, at, err,
-                "class, centre x, centre y, width and height are expected, numbers of 0 to 1 but for the class");
-        w->at = end;
-    }
-    if (v[0] < 0 || v[0] > 1e6 || v[0] != floor(v[0]))
-        return oct_words_fault(w, w->line, err, "the class is no whole number from 0 on");
+    double v[4];
+    *o = (oct_object){ 0 };
+    OCT_TRY(oct_words_whole(w, 0, MOST_CLASS, &o->class_place, err));
+    for (int i = 0; i < 4; i++)
+        OCT_TRY(oct_words_number(w, -MOST_SHARE, MOST_SHARE, &v[i], err));
+    o->x1 = v[0] - v[2] / 2;
+    o->y1 = v[1] - v[3] / 2;
+    o->x2 = v[0] + v[2] / 2;
+    o->y2 = v[1] + v[3] / 2;
     return OCT_OK;
 }
 
 static oct_status read_text(oct_truth *t, size_t *cap, const char *path, oct_err *err)
 {
     char *text;
-    double v[NUMBERS];
     OCT_TRY(oct_read_text(path, MOST_TEXT, "a list of objects", &text, err));
     oct_words w = { .label = path, .next = text };
     oct_status s = OCT_OK;
     while (s == OCT_OK && oct_words_line(&w)) {
-        if (oct_words_done(&w))
+        oct_object o;
+        if (oct_words_done(&w) || (s = read_object(&w, &o, err)) != OCT_OK)
             continue;
-        if ((s = read_numbers(&w, v, err)) != OCT_OK)
-            break;
         if (!OCT_GROW(t->arena, t->object, t->n_objects, *cap)) {
             s = oct_nomem(err);
             break;
         }
-        t->object[t->n_objects++] =
-            (oct_object){ (int64_t)v[0], v[1] - v[3] / 2, v[2] - v[4] / 2, v[1] + v[3] / 2, v[2] + v[4] / 2, false };
-        if ((size_t)v[0] >= t->n_classes)
-            t->n_classes = (size_t)v[0] + 1;
+        t->object[t->n_objects++] = o;
+        if ((size_t)o.class_place >= t->n_classes)
+            t->n_classes = (size_t)o.class_place + 1;
     }
     oct_free(text);
     return s;
