@@ -297,7 +297,7 @@ static oct_status read_member(oct_words *w, const oct_words_key *k, void *self, 
         n++;
     if (k->words) {
         OCT_TRY(oct_words_one_of(w, k->what ? k->what : k->word, k->words, n, sizeof *k->words, &n, err));
-        whole = (int64_t)n;
+        whole = (int64_t)n + k->first;
     } else {
         OCT_TRY(oct_words_whole(w, k->least, k->most, &whole, err));
     }
@@ -319,7 +319,7 @@ oct_status oct_words_key_line(oct_words *w, const oct_words_format *f, void *sel
     const oct_words_key *k = &f->key[i];
     if (f->allow)
         OCT_TRY(f->allow(w, at, k, self, err));
-    if (!k->again && w->given >> i & 1)
+    if (!k->again && !f->again && w->given >> i & 1)
         return oct_words_fault(w, at, err, "'%s' stands in two lines", k->word);
     OCT_TRY(k->read ? k->read(w, self, err) : read_member(w, k, self, err));
     w->given |= UINT64_C(1) << i;

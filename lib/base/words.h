@@ -10,7 +10,7 @@
  *       { "score", OCT_WORDS_NUMBER(rule, score, 0, 1) },
  *   };
  *   oct_words w = { .label = "rules.txt", .next = text, .arena = arena };
- *   OCT_TRY(oct_words_read(&w, &(oct_words_format){ keys, OCT_COUNT(keys) }, &r, err));
+ *   OCT_TRY(oct_words_read(&w, &(oct_words_format){ .key = keys, .n = OCT_COUNT(keys) }, &r, err));
  *
  * Formats whose lines have no keys call oct_words_line and the functions for words themselves. */
 #ifndef OCT_BASE_WORDS_H
@@ -104,6 +104,7 @@ typedef struct oct_words_key {
      * int or int64_t of a range. */
     size_t member, size;
     const char *what, *const *words; /* what: NULL: the key */
+    int first;                       /* the value of the first word */
     double least, most;
     bool whole;
 } oct_words_key;
@@ -119,7 +120,8 @@ typedef struct oct_words_key {
 
 typedef struct oct_words_format {
     const oct_words_key *key;
-    size_t n; /* at most 64 */
+    size_t n;   /* at most 64 */
+    bool again; /* of several lines with a key the last holds */
     /* Whether a key, at `at`, may stand here, before its value is read; NULL: each may. */
     oct_status (*allow)(const oct_words *w, const char *at, const oct_words_key *key, const void *self, oct_err *err);
 } oct_words_format;

@@ -78,6 +78,7 @@ typedef struct oct_box_rule {
 
 typedef struct oct_decode {
     oct_arena *arena;
+    const char *folder; /* while the rule is parsed: of its files */
     oct_set_kind judges;
     oct_decode_output output; /* the output for classes, maps and pairs */
     double peak;              /* for psnr; 0: the range of the values */

@@ -91,5 +91,5 @@ oct_status oct_costs_parse(const char *text, const char *label, oct_arena *a, oc
     static const oct_words_key keys[] = { { "name" }, { "measured" }, { "cost", .read = read_cost, .again = true } };
     oct_words w = { .label = label, .next = text, .arena = a };
     *t = (oct_cost_table){ .name = label };
-    return oct_words_read(&w, &(oct_words_format){ keys, OCT_COUNT(keys), NULL }, t, err);
+    return oct_words_read(&w, &(oct_words_format){ .key = keys, .n = OCT_COUNT(keys) }, t, err);
 }

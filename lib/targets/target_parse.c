@@ -440,7 +440,7 @@ static oct_status check(const oct_target *t, const char *label, oct_err *err)
 static oct_status parse(oct_target *t, const char *text, const char *label, oct_err *err)
 {
     oct_words w = { .label = label, .next = text, .arena = t->arena };
-    OCT_TRY(oct_words_read(&w, &(oct_words_format){ keys, OCT_COUNT(keys), NULL }, t, err));
+    OCT_TRY(oct_words_read(&w, &(oct_words_format){ .key = keys, .n = OCT_COUNT(keys) }, t, err));
     return check(t, label, err);
 }
 

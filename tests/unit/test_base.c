@@ -829,7 +829,7 @@ static oct_status read_rule(const char *text, words_rule *r, oct_arena *a, oct_e
 {
     oct_words w = { .label = "f", .next = text, .arena = a };
     *err = (oct_err)OCT_ERR_INIT;
-    return oct_words_read(&w, &(oct_words_format){ rule_keys, OCT_COUNT(rule_keys), NULL }, r, err);
+    return oct_words_read(&w, &(oct_words_format){ .key = rule_keys, .n = OCT_COUNT(rule_keys) }, r, err);
 }
 
 /* A table of keys reads values of every kind, and says what is wrong with a text, and where. */

@@ -322,6 +322,13 @@ static void rules(void **state)
     assert_true(r->box.scores.first == 5 && r->box.scores.last == -1 && strcmp(r->box.scores.name, "out[0]") == 0);
     assert_true(r->box.nms == 0.6 && r->box.nms_all);
     oct_decode_close(r);
+    text =
+        "judges boxes\nboxes b\nscores s\nbackground first\nbackground last\nmost 7 class\nf1-score 0.5\nf1-score best\n"
+        "bins 16\nids category\nlabels best\norder anchor\n";
+    assert_int_equal(oct_decode_parse(text, "r", "", &r, &err), OCT_OK);
+    assert_true(r->judges == OCT_SET_BOXES && r->box.background == -1 && r->box.most == 7 && r->box.most_of_class);
+    assert_true(r->box.f1_score == -1 && r->box.bins == 16 && r->box.ids && r->box.best_alone && r->box.anchor_major);
+    oct_decode_close(r);
     static const struct {
         const char *text, *place, *words;
     } bad[] = {
@@ -336,6 +343,18 @@ static void rules(void **state)
         { "judges boxes\nanchors 8 1 2", "r:2:9: ", "none of the strides" },
         { "judges boxes\nboxes [n,4]\nscores [n,80]\nform ltrb", "r: ", "strides" },
         { "# none", "r: ", "judges" },
+        { "judges boxes\nboxes", "r:2:6: ", "a name or a pattern" },
+        { "judges boxes\nnms 0.5 each", "r:2:9: ", "no extent 'each'" },
+        { "judges boxes\nnms", "r:2:4: ", "missing" },
+        { "judges boxes\nmost 10 class class", "r:2:15: ", "end of the line" },
+        { "judges boxes\nstrides", "r:2:8: ", "missing" },
+        { "judges boxes\nstrides 8 x", "r:2:11: ", "'x' is no number from 1 to 4096" },
+        { "judges boxes\nstrides 8\nanchors 8 1 2 3", "r:3:9: ", "pairs" },
+        { "judges boxes\nvariances 1 1 1 1 1", "r:2:19: ", "after 4 numbers" },
+        { "judges boxes\nvariances 1 1 1", "r:2:16: ", "missing" },
+        { "judges boxes\nbins 2.5", "r:2:6: ", "no whole number from 2 to 1024" },
+        { "judges boxes\nbackground middle", "r:2:12: ", "no background 'middle'" },
+        { "judges boxes\npriors", "r:2:7: ", "a path is missing" },
     };
     for (size_t i = 0; i < OCT_COUNT(bad); i++) {
         err = (oct_err)OCT_ERR_INIT;
