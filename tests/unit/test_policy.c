@@ -300,13 +300,13 @@ static void rules_of_options(void **state)
         const char *text, *fault, *hint;
     } cases[] = {
         { "op:Conv=dynamic", NULL, NULL },
-        { "name:/a/conv = dynamic", "--set:7:15: there is no scheme ''", NULL },
+        { "name:/a/conv = dynamic", "--set:7:15: the scheme is missing", NULL },
         { "rank=4 & name:/a/*=dynamic s8/tensor", NULL, NULL },
         { "name~/[a=]/conv=dynamic - s8/tensor/sym", NULL, NULL },
         { "op:Conv=dynamc", "--set:7:9: there is no scheme 'dynamc'", "did you mean 'dynamic'?" },
         { "op:Conv=dynamic s8/tensr", "--set:7:20: there is no granularity 'tensr'", "did you mean 'tensor'?" },
         { "opConv=dynamic", "--set:7:1: there is no match 'opConv'", NULL },
-        { "op:Conv", "--set:7:8: there is no scheme ''", NULL },
+        { "op:Conv", "--set:7:8: the scheme is missing", NULL },
         { "op:Conv=dynamic\nany=float", "--set:7:16: one rule is expected", NULL },
         { "=float", "--set:7:2: there is no match 'float'", NULL },
     };
