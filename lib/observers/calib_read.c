@@ -3,12 +3,10 @@
 #include "observers/calib_digits.h"
 
 #include "base/io.h"
-#include "base/mem.h"
+#include "base/words.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -16,15 +14,11 @@
 #define MAX_BINS (2 * (8176 + 8 * 245)) /* every octave in use */
 
 typedef struct reader {
-    const char *label;
-    const char *p, *end;     /* what is left of the line */
-    const char *line, *next; /* where the line begins, and where the next one does */
-    const char *limit;
-    size_t number;
+    oct_words w;
     oct_calib *c;
-    bool has_model, has_preprocess, has_samples, ended;
+    bool ended;
     oct_calib_tensor *t; /* the tensor that lines with a leading space belong to */
-    size_t t_line;
+    oct_words t_line;    /* where its line begins */
     bool any_octave;
     int last_octave[2], rank[2];
     bool used[512];
@@ -34,158 +28,12 @@ typedef struct reader {
     uint64_t staged[MAX_BINS]; /* counts of the octaves in the order read */
 } reader;
 
-static void fault_at(const reader *r, const char *p, oct_err *err, const char *fmt, ...) OCT_PRINTF(4, 5);
-static void fault_at(const reader *r, const char *p, oct_err *err, const char *fmt, ...)
+static oct_status read_sum(oct_words *w, oct_xsum *s, oct_err *err)
 {
-    char text[300];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    oct_fail(err, OCT_EMALFORMED, "%s:%zu:%zu: %s", r->label, r->number, (size_t)(p - r->line) + 1, text);
-}
-/* A macro, so that static analysis sees that it is never OCT_OK. */
-#define bad_at(...) (fault_at(__VA_ARGS__), OCT_EMALFORMED)
-
-static bool next_line(reader *r)
-{
-    if (r->next >= r->limit)
-        return false;
-    const char *nl = memchr(r->next, '\n', (size_t)(r->limit - r->next));
-    r->line = r->p = r->next;
-    r->end = nl ? nl : r->limit;
-    r->next = nl ? nl + 1 : r->limit;
-    if (r->end > r->p && r->end[-1] == '\r') /* edited on another system */
-        r->end--;
-    r->number++;
-    return true;
-}
-
-static void skip_blanks(reader *r)
-{
-    while (r->p < r->end && (*r->p == ' ' || *r->p == '\t'))
-        r->p++;
-}
-
-/* The next run of characters up to a blank; *n is 0 at the end of the line. */
-static const char *word(reader *r, size_t *n)
-{
-    skip_blanks(r);
-    const char *from = r->p;
-    while (r->p < r->end && *r->p != ' ' && *r->p != '\t')
-        r->p++;
-    *n = (size_t)(r->p - from);
-    return from;
-}
-
-static bool is_word(const char *w, size_t n, const char *s)
-{
-    return n == strlen(s) && memcmp(w, s, n) == 0;
-}
-
-static oct_status expect_word(reader *r, const char *s, oct_err *err)
-{
-    size_t n;
-    const char *w = word(r, &n);
-    return is_word(w, n, s) ? OCT_OK : bad_at(r, w, err, "expected '%s'", s);
-}
-
-static oct_status expect_end(reader *r, oct_err *err)
-{
-    size_t n;
-    const char *w = word(r, &n);
-    return n == 0 || *w == '#' ? OCT_OK : bad_at(r, w, err, "unexpected text at the end of the line");
-}
-
-static bool decimal(const char *w, size_t n, uint64_t max, uint64_t *v)
-{
-    *v = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (w[i] < '0' || w[i] > '9' || *v > (UINT64_MAX - 9) / 10)
-            return false;
-        *v = *v * 10 + (uint64_t)(w[i] - '0');
-    }
-    return n > 0 && *v <= max;
-}
-
-static oct_status read_u64(reader *r, uint64_t max, uint64_t *v, oct_err *err)
-{
-    size_t n;
-    const char *w = word(r, &n);
-    return decimal(w, n, max, v) ? OCT_OK
-                                 : bad_at(r, w, err, "expected a whole number up to %llu", (unsigned long long)max);
-}
-
-static oct_status read_f32(reader *r, float *v, oct_err *err)
-{
-    size_t n;
-    const char *w = word(r, &n);
-    char text[64], *stop;
-    if (n == 0 || n >= sizeof text)
-        return bad_at(r, w, err, "expected a number");
-    memcpy(text, w, n);
-    text[n] = 0;
-    *v = strtof(text, &stop) + 0.0f;
-    if (stop != text + n || !isfinite(*v) || strpbrk(text, "xXnN"))
-        return bad_at(r, w, err, "expected a finite decimal number");
-    return OCT_OK;
-}
-
-static oct_status read_sum(reader *r, oct_xsum *s, oct_err *err)
-{
-    size_t n;
-    const char *w = word(r, &n);
-    return oct_xsum_parse(s, w, n) ? OCT_OK : bad_at(r, w, err, "expected an exact sum such as -1a2bp-24");
-}
-
-static int hex_value(char c)
-{
-    const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
-/* The character of an escape after a backslash; -1: it is not one. */
-static int unescape(reader *r)
-{
-    if (r->p < r->end && (*r->p == '"' || *r->p == '\\'))
-        return (unsigned char)*r->p++;
-    if (r->end - r->p < 3 || *r->p != 'x' || hex_value(r->p[1]) < 0 || hex_value(r->p[2]) < 0)
-        return -1;
-    int v = hex_value(r->p[1]) * 16 + hex_value(r->p[2]);
-    r->p += 3;
-    return v > 0 ? v : -1;
-}
-
-/* Reads a quoted text. Release it with oct_free. */
-static oct_status read_quoted(reader *r, char **out, oct_err *err)
-{
-    skip_blanks(r);
-    const char *from = r->p;
-    if (r->p >= r->end || *r->p != '"')
-        return bad_at(r, r->p, err, "expected a text in double quotes");
-    r->p++;
-    char *s = oct_alloc((size_t)(r->end - r->p) + 1);
-    size_t n = 0;
-    if (!s)
-        return oct_nomem(err);
-    while (r->p < r->end && *r->p != '"') {
-        int c = (unsigned char)*r->p++;
-        if (c == '\\')
-            c = unescape(r);
-        if (c <= 0) {
-            oct_free(s);
-            return bad_at(r, r->p, err, "bad escape or NUL in a text");
-        }
-        s[n++] = (char)c;
-    }
-    s[n] = 0;
-    if (r->p >= r->end) {
-        oct_free(s);
-        return bad_at(r, from, err, "the text's closing quote is missing");
-    }
-    r->p++;
-    *out = s;
-    return OCT_OK;
+    const oct_word word = oct_words_take(w);
+    return oct_xsum_parse(s, word.at, word.n)
+               ? OCT_OK
+               : oct_words_fault(w, word.at, err, "an exact sum such as -1a2bp-24 is expected");
 }
 
 /* ---- what belongs to a tensor ---- */
@@ -214,8 +62,9 @@ static bool read_count(const char **p, const char *end, uint64_t *v)
 /* Reads the counts of an octave of n bins into v, which must be zeroed. Their sum is added to r->total. */
 static oct_status read_counts(reader *r, uint64_t *v, size_t n, oct_err *err)
 {
-    size_t len, i = 0;
-    const char *w = word(r, &len), *p = w, *end = w + len;
+    const oct_word word = oct_words_take(&r->w);
+    const char *p = word.at, *end = p + word.n;
+    size_t i = 0;
     bool any = false;
     while (p < end) {
         const char *at = p;
@@ -223,9 +72,9 @@ static oct_status read_counts(reader *r, uint64_t *v, size_t n, oct_err *err)
         uint64_t c;
         p += run;
         if (!read_count(&p, end, &c))
-            return bad_at(r, at, err, "bad digit in a histogram");
+            return oct_words_fault(&r->w, at, err, "bad digit in a histogram");
         if (run ? c > n - i : i >= n)
-            return bad_at(r, at, err, "more than the %zu bins of this octave", n);
+            return oct_words_fault(&r->w, at, err, "more than the %zu bins of this octave", n);
         if (run) {
             i += (size_t)c;
             continue;
@@ -233,67 +82,89 @@ static oct_status read_counts(reader *r, uint64_t *v, size_t n, oct_err *err)
         v[i++] = c;
         any |= c != 0;
         if (__builtin_add_overflow(r->total, c, &r->total))
-            return bad_at(r, at, err, "the counts overflow");
+            return oct_words_fault(&r->w, at, err, "the counts overflow");
     }
-    return any ? OCT_OK : bad_at(r, w, err, "an octave without values");
+    return any ? OCT_OK : oct_words_fault(&r->w, word.at, err, "an octave without values");
 }
 
 static oct_status read_octave(reader *r, int sign, oct_err *err)
 {
-    size_t n;
-    const char *w = word(r, &n);
-    bool minus = n && *w == '-';
+    const oct_word word = oct_words_take(&r->w);
+    const bool minus = word.n && *word.at == '-';
     uint64_t e;
-    if (!decimal(w + minus, n - minus, 127, &e))
-        return bad_at(r, w, err, "expected an exponent from -127 to 127");
-    int exponent = 127 + (minus ? -(int)e : (int)e);
+    if (!oct_word_count((oct_word){ word.at + minus, word.n - minus }, 127, &e))
+        return oct_words_fault(&r->w, word.at, err, "an exponent from -127 to 127 is expected");
+    const int exponent = 127 + (minus ? -(int)e : (int)e);
     if (exponent >= r->last_octave[sign] || (!sign && r->last_octave[1] < 255))
-        return bad_at(r, w, err, "octaves must come by sign, + first, from the largest exponent down");
+        return oct_words_fault(&r->w, word.at, err,
+                               "octaves must come by sign, + first, from the largest exponent down");
     r->last_octave[sign] = exponent;
     int bits = 13 - r->rank[sign]++;
     bits = bits > OCT_STATS_BITS_MAX ? OCT_STATS_BITS_MAX : bits < OCT_STATS_BITS_MIN ? OCT_STATS_BITS_MIN : bits;
-    size_t bins = (size_t)1 << bits;
+    const size_t bins = (size_t)1 << bits;
     uint64_t *v = r->staged + r->n_staged;
     memset(v, 0, bins * sizeof *v);
     OCT_TRY(read_counts(r, v, bins, err));
     r->n_staged += bins;
     r->used[sign * 256 + exponent] = true;
     r->any_octave = true;
-    return expect_end(r, err);
+    return OCT_OK;
 }
 
-static oct_status read_channels(reader *r, oct_err *err)
+static oct_status read_positive(oct_words *w, void *self, oct_err *err)
 {
+    (void)w;
+    return read_octave(self, 0, err);
+}
+
+static oct_status read_negative(oct_words *w, void *self, oct_err *err)
+{
+    (void)w;
+    return read_octave(self, 1, err);
+}
+
+static oct_status read_channels(oct_words *w, void *self, oct_err *err)
+{
+    reader *r = self;
     uint64_t n;
-    const char *at = r->p;
+    oct_words_skip(w);
+    const char *at = w->at;
     if (r->t->chan.channels)
-        return bad_at(r, at, err, "a second 'channels' line");
-    OCT_TRY(read_u64(r, UINT32_MAX, &n, err));
+        return oct_words_fault(w, w->line, err, "a second 'channels' line");
+    OCT_TRY(oct_words_count(w, UINT32_MAX, &n, err));
     /* Each channel takes a line, so the rest of the file limits their number. */
-    if (n == 0 || n > (uint64_t)(r->limit - r->line) / 12)
-        return bad_at(r, at, err, "%llu channels do not fit into the file", (unsigned long long)n);
+    if (n == 0 || n > (uint64_t)(w->limit - w->line) / 12)
+        return oct_words_fault(w, at, err, "%llu channels do not fit into the file", (unsigned long long)n);
     r->chan_next = 0;
-    OCT_TRY(expect_end(r, err));
     return oct_chan_init(&r->t->chan, (size_t)n, err);
 }
 
-static oct_status read_chan(reader *r, oct_err *err)
+static oct_status read_chan(oct_words *w, void *self, oct_err *err)
 {
-    uint64_t i;
-    const char *at = r->p;
+    reader *r = self;
     oct_chan_stats *s = &r->t->chan;
-    OCT_TRY(read_u64(r, UINT32_MAX, &i, err));
+    uint64_t i;
+    oct_words_skip(w);
+    const char *at = w->at;
+    OCT_TRY(oct_words_count(w, UINT32_MAX, &i, err));
     if (i != r->chan_next || i >= s->channels)
-        return bad_at(r, at, err, "channels must be listed in order, below the number announced");
+        return oct_words_fault(w, at, err, "channels must be listed in order, below the number announced");
     oct_chan *c = &s->c[r->chan_next++];
-    OCT_TRY(read_u64(r, UINT64_MAX, &c->n, err));
-    OCT_TRY(read_f32(r, &c->min, err));
-    OCT_TRY(read_f32(r, &c->max, err));
-    OCT_TRY(read_sum(r, &c->sum, err));
+    OCT_TRY(oct_words_count(w, UINT64_MAX, &c->n, err));
+    OCT_TRY(oct_words_f32(w, &c->min, err));
+    OCT_TRY(oct_words_f32(w, &c->max, err));
+    OCT_TRY(read_sum(w, &c->sum, err));
     if (c->min > c->max || (c->n == 0 && (c->min != 0 || c->max != 0)))
-        return bad_at(r, at, err, "the channel's range does not fit its count");
-    return expect_end(r, err);
+        return oct_words_fault(w, at, err, "the channel's range does not fit its count");
+    return OCT_OK;
 }
+
+static const oct_words_key parts[] = {
+    { "+", .read = read_positive },
+    { "-", .read = read_negative },
+    { "channels", .read = read_channels },
+    { "chan", .read = read_chan },
+};
 
 /* ---- a tensor as a whole ---- */
 
@@ -355,301 +226,258 @@ static oct_status finish_tensor(reader *r, oct_err *err)
     bool fits = !__builtin_add_overflow(r->total, s->zeros, &rest) && !__builtin_add_overflow(rest, s->inf[0], &rest) &&
                 !__builtin_add_overflow(rest, s->inf[1], &rest) && rest == s->n;
     if (!fits)
-        return oct_fail(err, OCT_EMALFORMED,
-                        "%s:%zu:1: tensor '%s': n is not the sum of zeros, infinities and the histogram's counts",
-                        r->label, r->t_line, t->name);
+        return oct_words_fault(&r->t_line, r->t_line.line, err,
+                               "tensor '%.200s': n is not the sum of zeros, infinities and the histogram's counts",
+                               t->name);
     if (r->chan_next != t->chan.channels)
-        return oct_fail(err, OCT_EMALFORMED, "%s:%zu:1: tensor '%s': %zu of %zu channels", r->label, r->t_line, t->name,
-                        r->chan_next, t->chan.channels);
+        return oct_words_fault(&r->t_line, r->t_line.line, err, "tensor '%.200s': %zu of %zu channels", t->name,
+                               r->chan_next, t->chan.channels);
     OCT_TRY(oct_stats_room(s, s->n, err));
     if (s->n)
         OCT_TRY(oct_stats_layout(s, r->used, n_filled(r), err));
     if (r->any_octave)
         place(r, s);
     if (!agrees(s))
-        return oct_fail(err, OCT_EMALFORMED, "%s:%zu:1: tensor '%s': min, max and avg do not fit the histogram",
-                        r->label, r->t_line, t->name);
+        return oct_words_fault(&r->t_line, r->t_line.line, err,
+                               "tensor '%.200s': min, max and avg do not fit the histogram", t->name);
     return OCT_OK;
 }
 
 /* Reads "as u8 SCALE ZERO", or nothing. */
-static oct_status read_exact(reader *r, oct_calib_exact *x, oct_err *err)
+static oct_status read_exact(oct_words *w, oct_calib_exact *x, oct_err *err)
 {
-    size_t n;
-    const char *w = word(r, &n), *at;
+    static const char *const types[] = { "u8", "u16" };
     uint64_t zero;
-    if (n == 0 || *w == '#')
+    size_t i;
+    if (oct_words_done(w))
         return OCT_OK;
-    if (!is_word(w, n, "as"))
-        return bad_at(r, w, err, "expected 'as TYPE SCALE ZERO' or the end of the line");
-    w = word(r, &n);
-    x->bits = is_word(w, n, "u8") ? 8 : is_word(w, n, "u16") ? 16 : 0;
-    if (!x->bits)
-        return bad_at(r, w, err, "expected 'u8' or 'u16'");
-    skip_blanks(r);
-    at = r->p;
-    OCT_TRY(read_f32(r, &x->scale, err));
+    OCT_TRY(oct_words_expect(w, "as", err));
+    OCT_TRY(OCT_WORDS_ONE_OF(w, "type", types, &i, err));
+    x->bits = i ? 16 : 8;
+    oct_words_skip(w);
+    const char *at = w->at;
+    OCT_TRY(oct_words_f32(w, &x->scale, err));
     if (!(x->scale >= FLT_MIN))
-        return bad_at(r, at, err, "a scale must be positive, and not denormal");
-    OCT_TRY(read_u64(r, (1u << x->bits) - 1, &zero, err));
+        return oct_words_fault(w, at, err, "a scale must be positive, and not denormal");
+    OCT_TRY(oct_words_count(w, (1u << x->bits) - 1, &zero, err));
     x->zero = (int32_t)zero;
-    return expect_end(r, err);
+    return OCT_OK;
 }
 
-static oct_status read_pin(reader *r, oct_calib_tensor *t, oct_err *err)
+static oct_status read_pin(oct_words *w, oct_calib_tensor *t, oct_err *err)
 {
-    size_t n;
-    skip_blanks(r);
-    const char *at = r->p, *w = word(r, &n);
-    if (n == 0 || *w == '#')
+    if (oct_words_done(w))
         return OCT_OK;
-    if (!is_word(w, n, "pin"))
-        return bad_at(r, w, err, "expected 'pin LO HI' or the end of the line");
-    OCT_TRY(read_f32(r, &t->pin.lo, err));
-    OCT_TRY(read_f32(r, &t->pin.hi, err));
+    const char *at = w->at;
+    OCT_TRY(oct_words_expect(w, "pin", err));
+    OCT_TRY(oct_words_f32(w, &t->pin.lo, err));
+    OCT_TRY(oct_words_f32(w, &t->pin.hi, err));
     if (!(t->pin.lo <= 0 && t->pin.hi >= 0))
-        return bad_at(r, at, err, "a pinned range must include 0");
+        return oct_words_fault(w, at, err, "a pinned range must include 0");
     t->pinned = true;
-    return read_exact(r, &t->exact, err);
+    return read_exact(w, &t->exact, err);
 }
 
-static oct_status read_stats(reader *r, oct_stats *s, oct_err *err)
+/* Counts behind a word. */
+static oct_status read_named(oct_words *w, const char *word, uint64_t *a, uint64_t *b, oct_err *err)
 {
-    OCT_TRY(expect_word(r, "n", err));
-    OCT_TRY(read_u64(r, UINT64_MAX, &s->n, err));
-    OCT_TRY(expect_word(r, "zeros", err));
-    OCT_TRY(read_u64(r, UINT64_MAX, &s->zeros, err));
-    OCT_TRY(expect_word(r, "inf", err));
-    OCT_TRY(read_u64(r, UINT64_MAX, &s->inf[0], err));
-    OCT_TRY(read_u64(r, UINT64_MAX, &s->inf[1], err));
-    OCT_TRY(expect_word(r, "min", err));
-    OCT_TRY(read_f32(r, &s->min, err));
-    OCT_TRY(read_u64(r, UINT64_MAX, &s->min_count, err));
-    OCT_TRY(expect_word(r, "max", err));
-    OCT_TRY(read_f32(r, &s->max, err));
-    OCT_TRY(read_u64(r, UINT64_MAX, &s->max_count, err));
-    OCT_TRY(expect_word(r, "avg", err));
-    OCT_TRY(read_u64(r, UINT64_MAX, &s->samples, err));
-    OCT_TRY(read_sum(r, &s->min_sum, err));
-    return read_sum(r, &s->max_sum, err);
+    OCT_TRY(oct_words_expect(w, word, err));
+    OCT_TRY(oct_words_count(w, UINT64_MAX, a, err));
+    return b ? oct_words_count(w, UINT64_MAX, b, err) : OCT_OK;
 }
 
-static oct_status read_tensor(reader *r, bool off, oct_err *err)
+/* An extreme and its count. */
+static oct_status read_extreme(oct_words *w, const char *word, float *v, uint64_t *n, oct_err *err)
 {
+    OCT_TRY(oct_words_expect(w, word, err));
+    OCT_TRY(oct_words_f32(w, v, err));
+    return oct_words_count(w, UINT64_MAX, n, err);
+}
+
+static oct_status read_stats(oct_words *w, oct_stats *s, oct_err *err)
+{
+    OCT_TRY(read_named(w, "n", &s->n, NULL, err));
+    OCT_TRY(read_named(w, "zeros", &s->zeros, NULL, err));
+    OCT_TRY(read_named(w, "inf", &s->inf[0], &s->inf[1], err));
+    OCT_TRY(read_extreme(w, "min", &s->min, &s->min_count, err));
+    OCT_TRY(read_extreme(w, "max", &s->max, &s->max_count, err));
+    OCT_TRY(read_named(w, "avg", &s->samples, NULL, err));
+    OCT_TRY(read_sum(w, &s->min_sum, err));
+    return read_sum(w, &s->max_sum, err);
+}
+
+static oct_status read_entry(reader *r, bool off, oct_err *err)
+{
+    oct_words *w = &r->w;
     char *name;
-    skip_blanks(r);
-    const char *at = r->p;
-    OCT_TRY(read_quoted(r, &name, err));
+    oct_words_skip(w);
+    const char *at = w->at;
+    OCT_TRY(oct_words_quoted(w, &name, err));
     oct_calib_tensor *t = NULL;
-    oct_status st = oct_calib_find(r->c, name) ? bad_at(r, at, err, "tensor '%.200s' occurs twice", name)
-                                               : oct_calib_add(r->c, name, &t, err);
-    oct_free(name);
-    OCT_TRY(st);
+    if (oct_calib_find(r->c, name))
+        return oct_words_fault(w, at, err, "tensor '%.200s' occurs twice", name);
+    OCT_TRY(oct_calib_add(r->c, name, &t, err));
     t->off = off;
-    OCT_TRY(read_stats(r, &t->stats, err));
-    OCT_TRY(read_pin(r, t, err));
+    OCT_TRY(read_stats(w, &t->stats, err));
+    OCT_TRY(read_pin(w, t, err));
     r->t = t;
-    r->t_line = r->number;
+    r->t_line = *w;
     r->any_octave = false;
     r->n_staged = r->chan_next = 0;
     r->total = 0;
     r->last_octave[0] = r->last_octave[1] = 255;
     r->rank[0] = r->rank[1] = 0;
     memset(r->used, 0, sizeof r->used);
-    return OCT_OK;
+    return oct_words_end(w, err);
+}
+
+static oct_status read_tensor(oct_words *w, void *self, oct_err *err)
+{
+    (void)w;
+    return read_entry(self, false, err);
 }
 
 /* ---- the head ---- */
 
-static oct_status once(reader *r, bool *seen, const char *what, oct_err *err)
+static oct_status read_hash(oct_words *w, uint64_t *hash, oct_err *err)
 {
-    if (*seen)
-        return bad_at(r, r->line, err, "a second '%s' line", what);
-    *seen = true;
-    return OCT_OK;
-}
-
-static oct_status read_hash(reader *r, uint64_t *hash, oct_err *err)
-{
-    size_t n;
-    const char *w = word(r, &n);
-    bool hex = n == 16;
+    const oct_word word = oct_words_take(w);
+    bool hex = word.n == 16;
     *hash = 0;
-    for (size_t i = 0; hex && i < n; i++) {
-        hex = hex_value(w[i]) >= 0;
-        *hash = *hash << 4 | (uint64_t)(hex_value(w[i]) & 15);
+    for (size_t i = 0; hex && i < word.n; i++) {
+        hex = oct_hex_digit(word.at[i]) >= 0;
+        *hash = *hash << 4 | (uint64_t)(oct_hex_digit(word.at[i]) & 15);
     }
-    return hex ? OCT_OK : bad_at(r, w, err, "expected 16 hexadecimal digits");
+    return hex ? OCT_OK : oct_words_fault(w, word.at, err, "16 hexadecimal digits are expected");
 }
 
-static oct_status read_model(reader *r, oct_err *err)
+static oct_status read_model(oct_words *w, void *self, oct_err *err)
 {
-    OCT_TRY(once(r, &r->has_model, "model", err));
     char *text;
-    OCT_TRY(read_quoted(r, &text, err));
     uint64_t hash;
-    oct_status st = read_hash(r, &hash, err);
-    if (st == OCT_OK)
-        st = oct_calib_set_model(r->c, text, hash, err);
-    oct_free(text);
-    OCT_TRY(st);
-    return expect_end(r, err);
+    OCT_TRY(oct_words_quoted(w, &text, err));
+    OCT_TRY(read_hash(w, &hash, err));
+    return oct_calib_set_model(((reader *)self)->c, text, hash, err);
 }
 
-static oct_status read_preprocess(reader *r, oct_err *err)
+static oct_status read_preprocess(oct_words *w, void *self, oct_err *err)
 {
-    OCT_TRY(once(r, &r->has_preprocess, "preprocess", err));
     char *text;
-    OCT_TRY(read_quoted(r, &text, err));
-    oct_status st = oct_calib_set_preprocess(r->c, text, err);
-    oct_free(text);
-    OCT_TRY(st);
-    return expect_end(r, err);
+    OCT_TRY(oct_words_quoted(w, &text, err));
+    return oct_calib_set_preprocess(((reader *)self)->c, text, err);
 }
 
-static oct_status read_samples(reader *r, oct_err *err)
+static oct_status read_samples(oct_words *w, void *self, oct_err *err)
 {
-    OCT_TRY(once(r, &r->has_samples, "samples", err));
-    OCT_TRY(read_u64(r, UINT64_MAX, &r->c->samples, err));
-    return expect_end(r, err);
+    return oct_words_count(w, UINT64_MAX, &((reader *)self)->c->samples, err);
 }
 
 /* What a part is compared by, if it is there. */
-static oct_status read_mark(reader *r, oct_calib_shard *mark, oct_err *err)
+static oct_status read_mark(oct_words *w, oct_calib_shard *mark, oct_err *err)
 {
-    skip_blanks(r);
-    if (r->p == r->end)
+    if (oct_words_done(w))
         return OCT_OK;
-    OCT_TRY(expect_word(r, "of", err));
-    OCT_TRY(read_hash(r, &mark->samples, err));
-    return read_hash(r, &mark->files, err);
+    OCT_TRY(oct_words_expect(w, "of", err));
+    OCT_TRY(read_hash(w, &mark->samples, err));
+    return read_hash(w, &mark->files, err);
 }
 
-static oct_status read_shard(reader *r, oct_err *err)
+static oct_status read_shard(oct_words *w, void *self, oct_err *err)
 {
     char *set;
-    OCT_TRY(read_quoted(r, &set, err));
-    size_t n;
-    const char *w = word(r, &n), *slash = n ? memchr(w, '/', n) : NULL;
+    OCT_TRY(oct_words_quoted(w, &set, err));
+    const oct_word word = oct_words_take(w);
+    const char *slash = memchr(word.at, '/', word.n);
+    const size_t n = slash ? (size_t)(slash - word.at) : 0;
     uint64_t i = 0, count = 0;
-    oct_err why = OCT_ERR_INIT;
-    oct_status st;
-    if (!slash || !decimal(w, (size_t)(slash - w), UINT32_MAX, &i) ||
-        !decimal(slash + 1, n - (size_t)(slash + 1 - w), UINT32_MAX, &count))
-        st = bad_at(r, w, err, "expected a shard such as 0/4");
-    else {
-        st = oct_calib_add_shard(r->c, set, (uint32_t)i, (uint32_t)count, &why);
-        if (st != OCT_OK)
-            st = st == OCT_ENOMEM ? oct_nomem(err) : bad_at(r, w, err, "%s", why.text);
-    }
+    oct_err what = OCT_ERR_INIT;
+    if (!slash || !oct_word_count((oct_word){ word.at, n }, UINT32_MAX, &i) ||
+        !oct_word_count((oct_word){ slash + 1, word.n - n - 1 }, UINT32_MAX, &count))
+        return oct_words_fault(w, word.at, err, "a shard such as 0/4 is expected");
+    oct_calib *c = ((reader *)self)->c;
+    if (oct_calib_add_shard(c, set, (uint32_t)i, (uint32_t)count, &what) != OCT_OK)
+        return oct_words_misplaced(w, word.at, &what, err);
     oct_calib_shard mark = { .set = set, .index = (uint32_t)i, .count = (uint32_t)count };
-    if (st == OCT_OK)
-        st = read_mark(r, &mark, err);
-    if (st == OCT_OK)
-        oct_calib_mark_shard(r->c, &mark);
-    oct_free(set);
-    OCT_TRY(st);
-    return expect_end(r, err);
+    OCT_TRY(read_mark(w, &mark, err));
+    oct_calib_mark_shard(c, &mark);
+    return OCT_OK;
 }
 
-static oct_status read_version(reader *r, oct_err *err)
+static oct_status read_end(oct_words *w, void *self, oct_err *err)
 {
-    size_t n;
-    if (!next_line(r))
-        return oct_fail(err, OCT_EMALFORMED, "%s: an empty file is not a calibration table", r->label);
-    const char *w = word(r, &n);
-    if (!is_word(w, n, "octet-calibration")) {
-        fault_at(r, w, err, "not a calibration table: the first line must be 'octet-calibration 1'");
+    (void)w;
+    (void)err;
+    ((reader *)self)->ended = true;
+    return OCT_OK;
+}
+
+static const oct_words_key head[] = {
+    { "model", .read = read_model, .required = true },
+    { "preprocess", .read = read_preprocess },
+    { "samples", .read = read_samples },
+    { "shard", .read = read_shard, .again = true },
+    { "tensor", .read = read_tensor, .again = true },
+    { "end", .read = read_end },
+};
+static const oct_words_format head_format = { .key = head, .n = OCT_COUNT(head) };
+static const oct_words_format part_format = { .key = parts, .n = OCT_COUNT(parts), .again = true };
+
+static oct_status read_version(oct_words *w, oct_err *err)
+{
+    uint64_t version;
+    if (!oct_words_line(w))
+        return oct_fail(err, OCT_EMALFORMED, "%s: an empty file is not a calibration table", w->label);
+    if (!oct_word_is(oct_words_take(w), "octet-calibration")) {
+        oct_words_fault(w, w->line, err, "not a calibration table: the first line must be 'octet-calibration 1'");
         oct_hint(err, "'qcalib import' makes a table from ranges that another tool has found");
         return OCT_EMALFORMED;
     }
-    w = word(r, &n);
-    uint64_t version;
-    if (!decimal(w, n, UINT32_MAX, &version))
-        return bad_at(r, w, err, "expected the version of the format");
+    OCT_TRY(oct_words_count(w, UINT32_MAX, &version, err));
     if (version != 1)
         return oct_fail(err, OCT_EUNSUPPORTED, "%s: calibration table of version %llu; this program reads version 1",
-                        r->label, (unsigned long long)version);
-    return expect_end(r, err);
+                        w->label, (unsigned long long)version);
+    return oct_words_end(w, err);
 }
 
-static oct_status read_part(reader *r, oct_err *err)
+/* Whether a tensor's line is commented out: "#tensor" or "# tensor", and a quote. If so, the name is next. */
+static bool is_commented_tensor(oct_words *w)
 {
-    size_t n;
-    const char *w = word(r, &n);
-    if (n == 0 || *w == '#')
-        return OCT_OK;
-    if (!r->t)
-        return bad_at(r, w, err, "a line that begins with a space belongs to a tensor, but there is none above");
-    if (is_word(w, n, "+"))
-        return read_octave(r, 0, err);
-    if (is_word(w, n, "-"))
-        return read_octave(r, 1, err);
-    if (is_word(w, n, "channels"))
-        return read_channels(r, err);
-    if (is_word(w, n, "chan"))
-        return read_chan(r, err);
-    return bad_at(r, w, err, "expected '+', '-', 'channels' or 'chan'");
-}
-
-/* Whether a tensor's line is commented out: "#tensor" or "# tensor", and a quote. If so, r->p is then at the name. */
-static bool is_commented_tensor(reader *r)
-{
-    const char *from = r->p;
-    size_t n;
-    r->p++;
-    const char *w = word(r, &n);
-    skip_blanks(r);
-    if (is_word(w, n, "tensor") && r->p < r->end && *r->p == '"')
+    const char *from = w->at++;
+    const bool tensor = oct_word_is(oct_words_take(w), "tensor");
+    oct_words_skip(w);
+    if (tensor && w->at < w->end && *w->at == '"')
         return true;
-    r->p = from;
+    w->at = from;
     return false;
 }
 
 static oct_status read_line(reader *r, oct_err *err)
 {
-    if (r->p == r->end)
+    oct_words *w = &r->w;
+    const char first = w->at < w->end ? *w->at : '#';
+    const bool off = first == '#' && w->at < w->end && is_commented_tensor(w);
+    if (!off && oct_words_done(w))
         return OCT_OK;
-    if (*r->p == ' ' || *r->p == '\t')
-        return read_part(r, err);
-    bool off = *r->p == '#';
-    if (off && !is_commented_tensor(r))
-        return OCT_OK;
+    if (first == ' ' || first == '\t')
+        return r->t ? oct_words_key_line(w, &part_format, r, err)
+                    : oct_words_fault(w, w->at, err,
+                                      "a line that begins with a space belongs to a tensor, but there is none above");
     OCT_TRY(finish_tensor(r, err));
     if (r->ended)
-        return bad_at(r, r->line, err, "text behind the 'end' line");
-    if (off)
-        return read_tensor(r, true, err);
-    size_t n;
-    const char *w = word(r, &n);
-    if (is_word(w, n, "tensor"))
-        return read_tensor(r, false, err);
-    if (is_word(w, n, "model"))
-        return read_model(r, err);
-    if (is_word(w, n, "preprocess"))
-        return read_preprocess(r, err);
-    if (is_word(w, n, "samples"))
-        return read_samples(r, err);
-    if (is_word(w, n, "shard"))
-        return read_shard(r, err);
-    if (is_word(w, n, "end")) {
-        r->ended = true;
-        return expect_end(r, err);
-    }
-    return bad_at(r, w, err, "expected 'model', 'preprocess', 'samples', 'shard', 'tensor' or 'end'");
+        return oct_words_fault(w, w->line, err, "text behind the 'end' line");
+    return off ? read_entry(r, true, err) : oct_words_key_line(w, &head_format, r, err);
 }
 
 static oct_status read_all_lines(reader *r, oct_err *err)
 {
-    OCT_TRY(read_version(r, err));
-    while (next_line(r))
+    OCT_TRY(read_version(&r->w, err));
+    while (oct_words_line(&r->w))
         OCT_TRY(read_line(r, err));
     OCT_TRY(finish_tensor(r, err));
-    if (!r->has_model)
-        return oct_fail(err, OCT_EMALFORMED, "%s: the 'model' line is missing", r->label);
-    if (!r->ended)
-        return oct_fail(err, OCT_EMALFORMED, "%s: the 'end' line is missing: the file was cut short", r->label);
-    return OCT_OK;
+    OCT_TRY(oct_words_complete(&r->w, &head_format, err));
+    return r->ended
+               ? OCT_OK
+               : oct_fail(err, OCT_EMALFORMED, "%s: the line 'end' is missing: the file was cut short", r->w.label);
 }
 
 static oct_status parse_text(const char *text, size_t size, const char *label, oct_calib **out, oct_err *err)
@@ -657,15 +485,14 @@ static oct_status parse_text(const char *text, size_t size, const char *label, o
     reader *r = oct_calloc(1, sizeof *r);
     if (!r)
         return oct_nomem(err);
-    r->label = label;
-    r->next = r->line = text;
-    r->limit = text + size;
+    r->w = (oct_words){ .label = label, .next = text, .limit = text + size, .arena = oct_arena_create() };
     r->c = oct_calib_create();
-    oct_status st = r->c ? read_all_lines(r, err) : oct_nomem(err);
+    oct_status st = r->c && r->w.arena ? read_all_lines(r, err) : oct_nomem(err);
     if (st == OCT_OK)
         *out = r->c;
     else
         oct_calib_destroy(r->c);
+    oct_arena_destroy(r->w.arena);
     oct_free(r);
     return st;
 }

@@ -357,8 +357,8 @@ static void errors_name_the_place(void **state)
         { HEAD "tensor \"x\nend\n", "closing quote" },
         { HEAD "tensor \"x\\q\" " STATS "\nend\n", "escape" },
         { HEAD "tensor \"x\" " STATS " pin 1 2\n + 1 1\n + 0 1\nend\n", "include 0" },
-        { HEAD "tensor \"x\" " STATS " pin 0 1 u8\n + 1 1\n + 0 1\nend\n", "'as TYPE SCALE ZERO'" },
-        { HEAD "tensor \"x\" " STATS " pin 0 1 as s8 1 0\n + 1 1\n + 0 1\nend\n", "'u8' or 'u16'" },
+        { HEAD "tensor \"x\" " STATS " pin 0 1 u8\n + 1 1\n + 0 1\nend\n", "'as' is expected" },
+        { HEAD "tensor \"x\" " STATS " pin 0 1 as s8 1 0\n + 1 1\n + 0 1\nend\n", "there is no type 's8'" },
         { HEAD "tensor \"x\" " STATS " pin 0 1 as u8 0 0\n + 1 1\n + 0 1\nend\n", "t:3:76:" },
         { HEAD "tensor \"x\" " STATS " pin 0 1 as u8 1 256\n + 1 1\n + 0 1\nend\n", "up to 255" },
         { HEAD "tensor \"x\" " STATS " pin 0 1 as u16 1e-39 0\n + 1 1\n + 0 1\nend\n", "denormal" },
@@ -375,6 +375,11 @@ static void errors_name_the_place(void **state)
         { HEAD "tensor \"x\" n 2 zeros 0 inf 0 0 min nan 1 max 2 1 avg 1 1p0 2p0\nend\n", "finite" },
         { HEAD "tensor \"x\" n 99999999999999999999\nend\n", "whole number" },
         { HEAD "end\nsamples 3\n", "behind" },
+        { HEAD "end\n#tensor \"x\" " STATS "\n", "behind" },
+        { HEAD "tensr \"x\"\nend\n", "t:3:1: there is no key 'tensr'" },
+        { HEAD "tensor \"x\" " STATS "\n + 1 1\n + 0 1\n chn 0\nend\n", "t:6:2: there is no key 'chn'" },
+        { HEAD "samples 1\nsamples 1\nend\n", "t:4:1: 'samples' stands in two lines" },
+        { HEAD "samples 1 2\nend\n", "t:3:11: the end of the line" },
     };
     for (size_t i = 0; i < OCT_COUNT(cases); i++) {
         oct_calib *c = NULL;
