@@ -10,58 +10,36 @@
 #include <string.h>
 
 #define WEIGHTS "_param_"
+#define LEAST 1e-38 /* of what values are multiplied by */
+#define MOST 1e38
 enum { MOST_NAME = 255 }; /* what ncnn reads of it */
 
-/* The end of a line's name; NULL: it has no number. */
-static const char *name_end(const oct_encoding_line *l)
+static bool is_of_weights(oct_word name)
 {
-    const char *end = l->at;
-    while (end < l->end && *end != ' ')
-        end++;
-    return end < l->end && end > l->at ? end : NULL;
-}
-
-static bool is_of_weights(const char *name, const char *end)
-{
-    return oct_encoding_holds(name, (size_t)(end - name), WEIGHTS);
+    return oct_encoding_holds(name.at, name.n, WEIGHTS);
 }
 
 /* The form has lines of weights, in front; ONNX Runtime's lines look like the others. */
 static bool claims(const char *text, size_t size)
 {
-    oct_encoding_line l = { .next = text, .limit = text + size };
-    if (!oct_encoding_next(&l))
-        return false;
-    const char *end = name_end(&l);
-    return end && is_of_weights(l.at, end);
+    oct_words w = { .next = text, .limit = text + size };
+    return oct_encoding_next(&w) && is_of_weights(oct_words_take(&w)) && w.at < w.end;
 }
 
-/* The next number of a line from *w on. */
-static bool next_number(const oct_encoding_line *l, const char **w, double *v)
-{
-    while (*w < l->end && **w == ' ')
-        ++*w;
-    const char *from = *w;
-    while (*w < l->end && **w != ' ')
-        ++*w;
-    return oct_encoding_number(from, (size_t)(*w - from), v) && *v > 0;
-}
-
-static oct_status read_layer(oct_encodings *e, const oct_encoding_line *l, const char *end, oct_err *err)
+static oct_status read_layer(oct_encodings *e, oct_words *w, oct_err *err)
 {
     oct_calib_tensor *t;
-    const char *w = end;
     double v, wide = 0, least = INFINITY;
-    while (w < l->end) {
-        if (!next_number(l, &w, &v))
-            return oct_encoding_fault(l, err, "expected positive numbers behind the layer's name");
+    oct_words numbers = *w;
+    const oct_word name = oct_words_take(&numbers);
+    do {
+        OCT_TRY(oct_words_number(&numbers, LEAST, MOST, &v, err));
         least = fmin(least, v);
         wide = fmax(wide, v);
-    }
-    OCT_TRY_WITHIN(oct_encodings_add(e, l->at, (size_t)(end - l->at), &t, err), err, "%s:%zu", l->label, l->number);
-    const double scale = 1 / least;
-    if (!(least < INFINITY) || !oct_encodings_pin_exact(t, 8, scale, 128))
-        return oct_encoding_fault(l, err, "the number gives no scale");
+    } while (numbers.at < numbers.end);
+    OCT_TRY(oct_encoding_add(e, w, name.at + name.n, &t, err));
+    if (!oct_encodings_pin_exact(t, 8, 1 / least, 128))
+        return oct_words_fault(w, name.at + name.n, err, "the number gives no scale");
     t->pin.lo = 0 - t->pin.hi; /* -128 is not used */
     if (wide != least)         /* by channel: a range that holds all */
         t->exact.bits = 0;
@@ -70,17 +48,16 @@ static oct_status read_layer(oct_encodings *e, const oct_encoding_line *l, const
 
 static oct_status read(oct_encodings *e, const char *text, size_t size, const char *label, oct_err *err)
 {
-    oct_encoding_line l = { .label = label, .next = text, .limit = text + size };
-    while (oct_encoding_next(&l)) {
-        const char *end = name_end(&l);
-        if (*l.at == '#')
+    oct_words w = { .label = label, .next = text, .limit = text + size };
+    while (oct_encoding_next(&w)) {
+        oct_words_skip(&w);
+        oct_words line = w;
+        if (*w.at == '#')
             continue;
-        if (!end)
-            return oct_encoding_fault(&l, err, "expected a layer's name and numbers");
-        if (is_of_weights(l.at, end))
+        if (is_of_weights(oct_words_take(&line)) && line.at < line.end)
             e->weights++;
         else
-            OCT_TRY(read_layer(e, &l, end, err));
+            OCT_TRY(read_layer(e, &w, err));
     }
     return OCT_OK;
 }

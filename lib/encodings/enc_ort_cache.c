@@ -3,41 +3,41 @@
 #include "encodings/encodings_int.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Where the last word of a line begins. */
-static const char *last_word(const oct_encoding_line *l)
+/* Reads the number at the end of a line, whose name may have blanks. *end: of the name; false: there is no name, or no
+ * number. */
+static bool read_last(const oct_words *w, const char **end, double *v)
 {
-    const char *w = l->end;
-    while (w > l->at && w[-1] != ' ' && w[-1] != '\t')
-        w--;
-    return w;
+    const char *at = w->end;
+    while (at > w->at && !strchr(" \t", at[-1]))
+        at--;
+    for (*end = at; *end > w->at && strchr(" \t", (*end)[-1]);)
+        --*end;
+    return *end > w->at && oct_word_number((oct_word){ at, (size_t)(w->end - at) }, v);
 }
 
 /* Any text whose first line ends in a number. */
 static bool claims(const char *text, size_t size)
 {
-    oct_encoding_line l = { .next = text, .limit = text + size };
+    oct_words w = { .next = text, .limit = text + size };
+    const char *end;
     double v;
-    if (!oct_encoding_next(&l))
-        return false;
-    const char *w = last_word(&l);
-    return w > l.at && oct_encoding_number(w, (size_t)(l.end - w), &v);
+    return oct_encoding_next(&w) && read_last(&w, &end, &v);
 }
 
 static oct_status read(oct_encodings *e, const char *text, size_t size, const char *label, oct_err *err)
 {
-    oct_encoding_line l = { .label = label, .next = text, .limit = text + size };
-    while (oct_encoding_next(&l)) {
-        const char *w = last_word(&l), *end = w;
+    oct_words w = { .label = label, .next = text, .limit = text + size };
+    while (oct_encoding_next(&w)) {
+        const char *end;
         oct_calib_tensor *t;
         double v;
-        while (end > l.at && (end[-1] == ' ' || end[-1] == '\t'))
-            end--;
-        if (end == l.at || !oct_encoding_number(w, (size_t)(l.end - w), &v))
-            return oct_encoding_fault(&l, err, "expected 'NAME NUMBER'");
-        OCT_TRY_WITHIN(oct_encodings_add(e, l.at, (size_t)(end - l.at), &t, err), err, "%s:%zu", l.label, l.number);
+        if (!read_last(&w, &end, &v))
+            return oct_words_fault(&w, w.at, err, "'NAME NUMBER' is expected");
+        OCT_TRY(oct_encoding_add(e, &w, end, &t, err));
         if (!oct_encodings_pin(t, -fabs(v), fabs(v)))
-            return oct_encoding_fault(&l, err, "the number is too large for float32");
+            return oct_words_fault(&w, end, err, "the number is too large for float32");
     }
     return OCT_OK;
 }

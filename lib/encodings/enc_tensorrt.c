@@ -3,6 +3,7 @@
  * it to both sides. */
 #include "encodings/encodings_int.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define HEAD "TRT-"
@@ -13,45 +14,44 @@ static bool claims(const char *text, size_t size)
     return size >= strlen(HEAD) && memcmp(text, HEAD, strlen(HEAD)) == 0;
 }
 
-static bool hex_float(const char *w, size_t n, float *v)
+static bool hex_float(oct_word word, float *v)
 {
     uint32_t bits = 0;
-    for (size_t i = 0; i < n; i++) {
-        const char *digits = "0123456789abcdef", c = (char)(w[i] >= 'A' && w[i] <= 'F' ? w[i] + 32 : w[i]),
-                   *at = c ? strchr(digits, c) : NULL;
-        if (!at)
+    for (size_t i = 0; i < word.n; i++) {
+        const int digit = oct_hex_digit((char)tolower((unsigned char)word.at[i]));
+        if (digit < 0)
             return false;
-        bits = bits << 4 | (uint32_t)(at - digits);
+        bits = bits << 4 | (uint32_t)digit;
     }
     memcpy(v, &bits, sizeof *v);
-    return n >= 1 && n <= 8;
+    return word.n >= 1 && word.n <= 8;
 }
 
-static oct_status read_line(oct_encodings *e, const oct_encoding_line *l, oct_err *err)
+static oct_status read_line(oct_encodings *e, const oct_words *w, oct_err *err)
 {
-    const char *colon = l->end - 1; /* a line is not empty */
+    const char *colon = w->end - 1; /* a line is not empty */
     oct_calib_tensor *t;
     float scale;
-    while (colon > l->at && *colon != ':')
+    while (colon > w->at && *colon != ':')
         colon--;
-    const char *w = colon + 1;
-    while (w < l->end && *w == ' ')
-        w++;
-    if (colon == l->at || w >= l->end || !hex_float(w, (size_t)(l->end - w), &scale))
-        return oct_encoding_fault(l, err, "expected 'NAME: ' and eight hexadecimal digits of a scale");
-    OCT_TRY_WITHIN(oct_encodings_add(e, l->at, (size_t)(colon - l->at), &t, err), err, "%s:%zu", l->label, l->number);
+    oct_words value = *w;
+    value.at = colon + 1;
+    const oct_word word = oct_words_take(&value);
+    if (colon == w->at || value.at < value.end || !hex_float(word, &scale))
+        return oct_words_fault(w, w->at, err, "'NAME: ' and eight hexadecimal digits of a scale are expected");
+    OCT_TRY(oct_encoding_add(e, w, colon, &t, err));
     if (!oct_encodings_pin_exact(t, 8, (double)scale, 128))
-        return oct_encoding_fault(l, err, "%.9g is no scale", (double)scale);
+        return oct_words_fault(w, word.at, err, "%.9g is no scale", (double)scale);
     t->pin.lo = 0 - t->pin.hi; /* -128 is not used */
     return OCT_OK;
 }
 
 static oct_status read(oct_encodings *e, const char *text, size_t size, const char *label, oct_err *err)
 {
-    oct_encoding_line l = { .label = label, .next = text, .limit = text + size };
-    oct_encoding_next(&l); /* the head */
-    while (oct_encoding_next(&l))
-        OCT_TRY(read_line(e, &l, err));
+    oct_words w = { .label = label, .next = text, .limit = text + size };
+    oct_encoding_next(&w); /* the head */
+    while (oct_encoding_next(&w))
+        OCT_TRY(read_line(e, &w, err));
     return OCT_OK;
 }
 

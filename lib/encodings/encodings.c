@@ -149,41 +149,23 @@ bool oct_encodings_pin_exact(oct_calib_tensor *t, int bits, double scale, double
 
 /* ---- text ---- */
 
-bool oct_encoding_next(oct_encoding_line *l)
+bool oct_encoding_next(oct_words *w)
 {
-    while (l->next < l->limit) {
-        const char *nl = memchr(l->next, '\n', (size_t)(l->limit - l->next));
-        l->at = l->next;
-        l->end = nl ? nl : l->limit;
-        l->next = nl ? nl + 1 : l->limit;
-        l->number++;
-        while (l->end > l->at && (l->end[-1] == '\r' || l->end[-1] == ' ' || l->end[-1] == '\t'))
-            l->end--;
-        if (l->at < l->end)
+    while (oct_words_line(w)) {
+        while (w->end > w->at && strchr(" \t\r", w->end[-1]))
+            w->end--;
+        if (w->at < w->end)
             return true;
     }
     return false;
 }
 
-oct_status oct_encoding_fault(const oct_encoding_line *l, oct_err *err, const char *fmt, ...)
+oct_status oct_encoding_add(oct_encodings *e, const oct_words *w, const char *end, oct_calib_tensor **t, oct_err *err)
 {
-    char text[300];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return oct_fail(err, OCT_EMALFORMED, "%s:%zu: %s", l->label, l->number, text);
-}
-
-bool oct_encoding_number(const char *w, size_t n, double *v)
-{
-    char text[64], *stop;
-    if (n == 0 || n >= sizeof text || memchr(w, 0, n))
-        return false;
-    memcpy(text, w, n);
-    text[n] = 0;
-    *v = strtod(text, &stop);
-    return stop == text + n && isfinite(*v) && !strpbrk(text, "xXnN \t");
+    oct_err what = OCT_ERR_INIT;
+    return oct_encodings_add(e, w->at, (size_t)(end - w->at), t, &what) == OCT_OK
+               ? OCT_OK
+               : oct_words_misplaced(w, w->at, &what, err);
 }
 
 oct_status oct_encoding_check_name(const char *name, const char *separators, oct_err *err)

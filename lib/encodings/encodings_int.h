@@ -3,6 +3,7 @@
 #define OCT_ENCODINGS_ENCODINGS_INT_H
 
 #include "base/json_tree.h"
+#include "base/words.h"
 #include "encodings/encodings.h"
 
 /* One tensor as it is written. */
@@ -40,19 +41,10 @@ bool oct_encodings_pin(oct_calib_tensor *t, double lo, double hi);
  * tensor that is 0 always, is the range of 0 alone. */
 bool oct_encodings_pin_exact(oct_calib_tensor *t, int bits, double scale, double zero);
 
-/* A line of text, without blanks at its end. */
-typedef struct oct_encoding_line {
-    const char *label, *next, *limit;
-    const char *at, *end;
-    size_t number;
-} oct_encoding_line;
-
-/* Steps to the next line that is not blank. */
-bool oct_encoding_next(oct_encoding_line *l);
-/* OCT_EMALFORMED, "label:line: reason". */
-oct_status oct_encoding_fault(const oct_encoding_line *l, oct_err *err, const char *fmt, ...) OCT_PRINTF(3, 4);
-/* A decimal number of n characters, and nothing else. */
-bool oct_encoding_number(const char *w, size_t n, double *v);
+/* Steps to the next line that is not blank, without blanks at its end. `#` may begin a name: it is no comment here. */
+bool oct_encoding_next(oct_words *w);
+/* Adds the entry of the name from the line's start to `end`. */
+oct_status oct_encoding_add(oct_encodings *e, const oct_words *w, const char *end, oct_calib_tensor **t, oct_err *err);
 /* Whether a name can stand in a line; `separators`: characters that it may not have. Else OCT_EUSAGE. */
 oct_status oct_encoding_check_name(const char *name, const char *separators, oct_err *err);
 /* oct_tree_parse, with a hint where a number is none. */
