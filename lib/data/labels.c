@@ -4,8 +4,6 @@
 #include "data/csv.h"
 #include "data/readers.h"
 
-#include "base/io.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,44 +74,30 @@ static int by_base(const void *a, const void *b)
     return d ? d : strcmp(x->path, y->path);
 }
 
-static oct_status from_text(oct_labels *l, const char *path, const char *text, size_t size, oct_err *err)
+static oct_status from_rows(oct_labels *l, oct_csv *c, oct_err *err)
 {
-    char *f[OCT_CSV_FIELDS];
-    size_t at = 0, line = 0;
-    int n, file = -1, label = -1, columns = 0;
-    const int dir = (int)(base_of(path) - path);
-    while (at < size) {
-        OCT_TRY(oct_csv_line(text, size, &at, &line, l->arena, f, &n, err));
-        if (n == 0)
-            continue;
-        if (columns == 0) {
-            for (int i = 0; i < n; i++) {
-                file = strcmp(f[i], "file") == 0 ? i : file;
-                label = strcmp(f[i], "label") == 0 ? i : label;
-            }
-            columns = n;
-            if (label < 0)
-                return oct_fail(err, OCT_EMALFORMED, "line 1: no column 'label'");
-            continue;
-        }
-        if (n < columns)
-            return oct_fail(err, OCT_EMALFORMED, "line %zu: %d fields, the header has %d", line, n, columns);
+    const int file = oct_csv_column(c, "file"), label = oct_csv_column(c, "label");
+    const int dir = (int)(base_of(c->path) - c->path);
+    if (label < 0)
+        return oct_csv_fault(c, err, "no column 'label'");
+    l->by_name = file >= 0;
+    for (;;) {
+        bool end;
+        OCT_TRY(oct_csv_row(c, &end, err));
+        if (end)
+            break;
         named *e = add(l);
         if (!e)
             return oct_nomem(err);
-        if (f[label][0] && !oct_label_parse(f[label], &e->label)) {
-            oct_fail(err, OCT_EMALFORMED, "line %zu: label '%.40s' is not a class number", line, f[label]);
-            oct_hint(err, OCT_LABEL_HINT);
-            return OCT_EMALFORMED;
-        }
-        if (file >= 0) {
-            e->path = f[file][0] == '/' ? f[file] : oct_arena_printf(l->arena, "%.*s%s", dir, path, f[file]);
-            if (!e->path)
-                return oct_nomem(err);
-            e->base = base_of(e->path);
-        }
+        OCT_TRY(oct_csv_label(c, label, &e->label, err));
+        if (!l->by_name)
+            continue;
+        const char *name = c->field[file];
+        e->path = *name == '/' ? name : oct_arena_printf(l->arena, "%.*s%s", dir, c->path, name);
+        if (!e->path)
+            return oct_nomem(err);
+        e->base = base_of(e->path);
     }
-    l->by_name = file >= 0;
     if (l->by_name && l->n)
         qsort(l->v, l->n, sizeof *l->v, by_base);
     return OCT_OK;
@@ -121,13 +105,10 @@ static oct_status from_text(oct_labels *l, const char *path, const char *text, s
 
 static oct_status from_csv(oct_labels *l, const char *path, oct_err *err)
 {
-    char *text;
-    size_t size;
-    OCT_TRY(oct_read_all(path, (size_t)1 << 30, &text, &size, err));
-    oct_status s = from_text(l, path, text, size, err);
-    if (s != OCT_OK)
-        oct_within(err, "%s", path);
-    oct_free(text);
+    oct_csv c;
+    OCT_TRY(oct_csv_open(&c, path, l->arena, err));
+    const oct_status s = from_rows(l, &c, err);
+    oct_csv_close(&c);
     return s;
 }
 

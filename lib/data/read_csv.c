@@ -2,40 +2,25 @@
 #include "data/csv.h"
 #include "data/list.h"
 
-#include "base/io.h"
-
 #include <string.h>
 
-enum { MAX_CSV = 1 << 30 };
-
 typedef struct columns {
-    int label, file;
-    int *input; /* column of each input, -1 */
-    int n;
+    int label;
+    int *input; /* column of each input */
 } columns;
 
-static int find_column(char *const *fields, int n, const char *name)
+static oct_status find_columns(const oct_feed_ctx *ctx, const oct_csv *c, columns *at, oct_err *err)
 {
-    for (int i = 0; i < n; i++)
-        if (strcmp(fields[i], name) == 0)
-            return i;
-    return -1;
-}
-
-static oct_status read_header(const oct_feed_ctx *ctx, char *const *fields, int n, columns *c, oct_err *err)
-{
-    c->n = n;
-    c->label = find_column(fields, n, "label");
-    c->file = find_column(fields, n, "file");
+    at->label = oct_csv_column(c, "label");
     for (size_t i = 0; i < ctx->n; i++) {
-        c->input[i] = find_column(fields, n, ctx->inputs[i].name);
-        if (c->input[i] < 0 && ctx->n == 1)
-            c->input[i] = c->file;
-        if (c->input[i] < 0) {
+        at->input[i] = oct_csv_column(c, ctx->inputs[i].name);
+        if (at->input[i] < 0 && ctx->n == 1)
+            at->input[i] = oct_csv_column(c, "file");
+        if (at->input[i] < 0) {
             if (ctx->n == 1)
-                oct_fail(err, OCT_EMALFORMED, "line 1: no column 'file'");
+                oct_csv_fault(c, err, "no column 'file'");
             else
-                oct_fail(err, OCT_EMALFORMED, "line 1: no column for input '%s'", ctx->inputs[i].name);
+                oct_csv_fault(c, err, "no column for input '%.200s'", ctx->inputs[i].name);
             oct_hint(err, "the first line names the columns: file,label (paths are relative to the CSV)");
             return OCT_EMALFORMED;
         }
@@ -49,69 +34,52 @@ static char *join(oct_arena *a, const char *csv, size_t dir, const char *path)
     return path[0] == '/' ? oct_arena_strdup(a, path) : oct_arena_printf(a, "%.*s%s", (int)dir, csv, path);
 }
 
-static oct_status read_row(oct_list *l, const columns *c, const char *csv, size_t dir, char *const *fields, int n,
-                           size_t line, oct_err *err)
+static oct_status read_row(oct_list *l, const columns *at, const oct_csv *c, size_t dir, oct_err *err)
 {
-    if (n < c->n)
-        return oct_fail(err, OCT_EMALFORMED, "line %zu: %d fields, the header has %d", line, n, c->n);
     oct_entry *e = NULL;
     for (size_t i = 0; i < l->n_inputs; i++) {
-        const char *file = fields[c->input[i]];
+        const char *file = c->field[at->input[i]];
         if (!*file)
-            return oct_fail(err, OCT_EMALFORMED, "line %zu: no file name", line);
-        char *path = join(l->arena, csv, dir, file);
+            return oct_csv_fault(c, err, "no file name");
+        char *path = join(l->arena, c->path, dir, file);
         if (!path || (!e && !(e = oct_list_add(l, path))))
             return oct_nomem(err);
         e->paths[i] = path;
     }
-    if (c->label >= 0 && fields[c->label][0] && !oct_label_parse(fields[c->label], &e->label)) {
-        oct_fail(err, OCT_EMALFORMED, "line %zu: label '%.40s' is not a class number", line, fields[c->label]);
-        oct_hint(err, OCT_LABEL_HINT);
-        return OCT_EMALFORMED;
-    }
-    return OCT_OK;
+    return at->label >= 0 && e ? oct_csv_label(c, at->label, &e->label, err) : OCT_OK;
 }
 
-static oct_status read_text(oct_list *l, const oct_feed_ctx *ctx, const char *path, const char *text, size_t size,
-                            oct_err *err)
+static oct_status read_rows(oct_list *l, const oct_feed_ctx *ctx, oct_csv *c, oct_err *err)
 {
-    char *fields[OCT_CSV_FIELDS];
-    size_t at = 0, line = 0;
-    const char *slash = strrchr(path, '/');
-    const size_t dir = slash ? (size_t)(slash + 1 - path) : 0;
-    columns c = { .input = oct_arena_calloc(l->arena, ctx->n + 1, sizeof *c.input) };
-    if (!c.input)
+    const char *slash = strrchr(c->path, '/');
+    const size_t dir = slash ? (size_t)(slash + 1 - c->path) : 0;
+    columns at = { .input = oct_arena_calloc(l->arena, ctx->n + 1, sizeof *at.input) };
+    if (!at.input)
         return oct_nomem(err);
-    bool header = false;
-    while (at < size) {
-        int n;
-        OCT_TRY(oct_csv_line(text, size, &at, &line, l->arena, fields, &n, err));
-        if (n == 0)
-            continue;
-        if (header)
-            OCT_TRY(read_row(l, &c, path, dir, fields, n, line, err));
-        else
-            OCT_TRY(read_header(ctx, fields, n, &c, err));
-        header = true;
+    OCT_TRY(find_columns(ctx, c, &at, err));
+    for (;;) {
+        bool end;
+        OCT_TRY(oct_csv_row(c, &end, err));
+        if (end)
+            return OCT_OK;
+        OCT_TRY(read_row(l, &at, c, dir, err));
     }
-    return header ? OCT_OK : oct_fail(err, OCT_EMALFORMED, "empty, expected a line with the names of the columns");
 }
 
 static oct_status csv_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
 {
-    char *text;
-    size_t size;
-    OCT_TRY(oct_read_all(path, MAX_CSV, &text, &size, err));
+    oct_csv c;
     oct_list *l = oct_list_create(ctx);
-    oct_status s = l ? read_text(l, ctx, path, text, size, err) : oct_nomem(err);
-    oct_free(text);
-    if (s != OCT_OK) {
-        oct_list_close(l);
-        oct_within(err, "%s", path);
-        return s;
+    oct_status s = l ? oct_csv_open(&c, path, l->arena, err) : oct_nomem(err);
+    if (s == OCT_OK) {
+        s = read_rows(l, ctx, &c, err);
+        oct_csv_close(&c);
     }
-    *self = l;
-    return OCT_OK;
+    if (s == OCT_OK)
+        *self = l;
+    else
+        oct_list_close(l);
+    return s;
 }
 
 static bool csv_claims(const char *path, bool is_folder)

@@ -2,7 +2,6 @@
 #include "eval/truth_int.h"
 
 #include "base/io.h"
-#include "data/csv.h"
 #include "data/map_file.h"
 
 #include <math.h>
@@ -14,61 +13,27 @@ enum { MOST_TEXT = 1 << 30 };
 
 /* ---- pairs ---- */
 
-static oct_status read_field(const char *text, size_t line, const char *what, double *v, oct_err *err)
+static oct_status read_pairs(oct_truth *t, oct_csv *c, oct_err *err)
 {
-    char *end;
-    *v = strtod(text, &end);
-    return end != text && !*end && isfinite(*v)
-               ? OCT_OK
-               : oct_fail(err, OCT_EMALFORMED, "line %zu: %s '%.40s' is no number", line, what, text);
-}
-
-static oct_status add_pair(oct_truth *t, size_t *cap, char *const f[], const int column[3], size_t line, oct_err *err)
-{
-    oct_truth_pair p = { .a = 2 * (int64_t)t->n_pairs, .b = 2 * (int64_t)t->n_pairs + 1 };
-    double v[2];
-    OCT_TRY(read_field(f[column[0]], line, "score", &p.score, err));
-    for (int i = 0; i < 2 && !t->consecutive; i++) {
-        OCT_TRY(read_field(f[column[1 + i]], line, "sample", &v[i], err));
-        if (v[i] < 0 || v[i] > 1e15 || v[i] != floor(v[i]))
-            return oct_fail(err, OCT_EMALFORMED, "line %zu: '%.40s' is no position of a sample, counted from 0", line,
-                            f[column[1 + i]]);
-    }
-    if (!t->consecutive) {
-        p.a = (int64_t)v[0];
-        p.b = (int64_t)v[1];
-    }
-    if (!OCT_GROW(t->arena, t->pair, t->n_pairs, *cap))
-        return oct_nomem(err);
-    t->pair[t->n_pairs++] = p;
-    return OCT_OK;
-}
-
-static oct_status read_pairs(oct_truth *t, const char *text, size_t size, oct_err *err)
-{
-    char *f[OCT_CSV_FIELDS];
-    size_t at = 0, line = 0, cap = 0;
-    int n, column[3] = { -1, -1, -1 }, columns = 0;
+    const int score = oct_csv_column(c, "score"), a = oct_csv_column(c, "a"), b = oct_csv_column(c, "b");
+    size_t cap = 0;
     t->kind = OCT_SET_PAIRS;
-    while (at < size) {
-        OCT_TRY(oct_csv_line(text, size, &at, &line, t->arena, f, &n, err));
-        if (n == 0)
-            continue;
-        if (!columns) {
-            columns = n;
-            for (int i = 0; i < n; i++) {
-                column[0] = strcmp(f[i], "score") == 0 ? i : column[0];
-                column[1] = strcmp(f[i], "a") == 0 ? i : column[1];
-                column[2] = strcmp(f[i], "b") == 0 ? i : column[2];
-            }
-            t->consecutive = column[1] < 0 || column[2] < 0;
-            continue;
+    t->consecutive = a < 0 || b < 0;
+    for (;;) {
+        oct_truth_pair p = { .a = 2 * (int64_t)t->n_pairs, .b = 2 * (int64_t)t->n_pairs + 1 };
+        bool end;
+        OCT_TRY(oct_csv_row(c, &end, err));
+        if (end)
+            return OCT_OK;
+        OCT_TRY(oct_csv_number(c, score, "score", &p.score, err));
+        if (!t->consecutive) {
+            OCT_TRY(oct_csv_whole(c, a, "sample", MOST_PLACE, &p.a, err));
+            OCT_TRY(oct_csv_whole(c, b, "sample", MOST_PLACE, &p.b, err));
         }
-        if (n < columns)
-            return oct_fail(err, OCT_EMALFORMED, "line %zu: %d fields, the header has %d", line, n, columns);
-        OCT_TRY(add_pair(t, &cap, f, column, line, err));
+        if (!OCT_GROW(t->arena, t->pair, t->n_pairs, cap))
+            return oct_nomem(err);
+        t->pair[t->n_pairs++] = p;
     }
-    return OCT_OK;
 }
 
 /* Scores of consecutive samples from an array. */
@@ -156,34 +121,34 @@ static oct_status read_archive(oct_truth *t, oct_err *err)
     return s;
 }
 
-/* Finds the kind of a CSV file by its header. */
-static oct_status read_csv(oct_truth *t, const char *text, size_t size, oct_err *err)
+/* The header tells the kind. */
+static oct_status read_rows(oct_truth *t, oct_csv *c, oct_err *err)
 {
-    char *f[OCT_CSV_FIELDS];
-    size_t at = 0, line = 0;
-    int n = 0;
-    while (at < size && n == 0)
-        OCT_TRY(oct_csv_line(text, size, &at, &line, t->arena, f, &n, err));
-    for (int i = 0; i < n; i++) {
-        if (strcmp(f[i], "x1") == 0)
-            return oct_truth_read_boxes(t, text, size, err);
-        if (strcmp(f[i], "score") == 0)
-            return read_pairs(t, text, size, err);
-    }
-    oct_fail(err, OCT_EMALFORMED, "line %zu: the header has neither x1 (boxes) nor score (pairs)", line);
+    if (oct_csv_column(c, "x1") >= 0)
+        return oct_truth_read_boxes(t, c, err);
+    if (oct_csv_column(c, "score") >= 0)
+        return read_pairs(t, c, err);
+    oct_csv_fault(c, err, "the header has neither x1 (boxes) nor score (pairs)");
     oct_hint(err, "boxes: file,class,x1,y1,x2,y2; pairs: score, or a,b,score; class numbers go to --labels");
     return OCT_EMALFORMED;
 }
 
-static oct_status read_text(oct_truth *t, bool json, oct_err *err)
+static oct_status read_csv(oct_truth *t, oct_err *err)
+{
+    oct_csv c;
+    OCT_TRY(oct_csv_open(&c, t->path, t->arena, err));
+    const oct_status s = read_rows(t, &c, err);
+    oct_csv_close(&c);
+    return s;
+}
+
+static oct_status read_json(oct_truth *t, oct_err *err)
 {
     char *text;
     size_t size;
     OCT_TRY(oct_read_all(t->path, MOST_TEXT, &text, &size, err));
-    const oct_status s = json ? oct_truth_read_coco(t, text, size, err) : read_csv(t, text, size, err);
+    const oct_status s = oct_truth_read_coco(t, text, size, err);
     oct_free(text);
-    if (s == OCT_EMALFORMED && !json)
-        oct_within(err, "%s", t->path);
     return s;
 }
 
@@ -207,9 +172,9 @@ static oct_status read_any(oct_truth *t, oct_err *err)
     if (stat(t->path, &st) == 0 && S_ISDIR(st.st_mode))
         return read_folder(t, err);
     if (oct_has_suffix(t->path, ".json"))
-        return read_text(t, true, err);
+        return read_json(t, err);
     if (oct_has_suffix(t->path, ".csv"))
-        return read_text(t, false, err);
+        return read_csv(t, err);
     if (oct_has_suffix(t->path, ".npz"))
         return read_archive(t, err);
     if (oct_has_suffix(t->path, ".npy"))

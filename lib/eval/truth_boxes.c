@@ -1,7 +1,6 @@
 /* Objects in pictures, from COCO's JSON or from a CSV file. */
 #include "eval/truth_int.h"
 
-#include "data/csv.h"
 #include "base/json_tree.h"
 
 #include <math.h>
@@ -176,45 +175,32 @@ typedef struct row {
     size_t line;
 } row;
 
-static oct_status read_header(char *const f[], int n, int column[COLUMNS], oct_err *err)
+static oct_status find_columns(const oct_csv *c, int column[COLUMNS], oct_err *err)
 {
     for (int k = 0; k < COLUMNS; k++) {
-        column[k] = -1;
-        for (int i = 0; i < n; i++)
-            column[k] = strcmp(f[i], columns[k]) == 0 ? i : column[k];
+        column[k] = oct_csv_column(c, columns[k]);
         if (column[k] < 0 && k != FILE_NAME && k != SAMPLE && k != CROWD)
-            return oct_fail(err, OCT_EMALFORMED, "line 1: no column '%s'", columns[k]);
+            return oct_csv_fault(c, err, "no column '%s'", columns[k]);
     }
-    return column[FILE_NAME] >= 0 || column[SAMPLE] >= 0
-               ? OCT_OK
-               : oct_fail(err, OCT_EMALFORMED, "line 1: no column 'file' or 'sample'");
+    return column[FILE_NAME] >= 0 || column[SAMPLE] >= 0 ? OCT_OK
+                                                         : oct_csv_fault(c, err, "no column 'file' or 'sample'");
 }
 
-static oct_status number_of(char *const f[], const int column[COLUMNS], int k, size_t line, double *v, oct_err *err)
-{
-    char *end;
-    *v = strtod(f[column[k]], &end);
-    if (end != f[column[k]] && !*end && isfinite(*v))
-        return OCT_OK;
-    return oct_fail(err, OCT_EMALFORMED, "line %zu: %s '%.40s' is no number", line, columns[k], f[column[k]]);
-}
-
-static oct_status read_row(char *const f[], const int column[COLUMNS], row *r, oct_err *err)
+static oct_status read_row(const oct_csv *c, const int column[COLUMNS], row *r, oct_err *err)
 {
     double v[COLUMNS] = { 0 };
-    r->any = f[column[CLASS]][0] != 0;
+    *r = (row){ .line = c->line, .any = *c->field[column[CLASS]] };
     if (column[FILE_NAME] >= 0)
-        r->name.path = f[column[FILE_NAME]];
+        r->name.path = c->field[column[FILE_NAME]];
     else
-        OCT_TRY(number_of(f, column, SAMPLE, r->line, &v[SAMPLE], err));
-    for (int k = CLASS; k < COLUMNS && r->any; k++)
-        if (column[k] >= 0 && (k != CROWD || f[column[k]][0]))
-            OCT_TRY(number_of(f, column, k, r->line, &v[k], err));
-    if (v[CLASS] < 0 || v[CLASS] > 1e6 || v[CLASS] != floor(v[CLASS]) || v[SAMPLE] < 0 || v[SAMPLE] > 1e15 ||
-        v[SAMPLE] != floor(v[SAMPLE]))
-        return oct_fail(err, OCT_EMALFORMED, "line %zu: classes and samples are whole numbers from 0 on", r->line);
-    r->name.index = (int64_t)v[SAMPLE];
-    r->o = (oct_object){ (int64_t)v[CLASS], v[X1], v[Y1], v[X2], v[Y2], v[CROWD] != 0 };
+        OCT_TRY(oct_csv_whole(c, column[SAMPLE], columns[SAMPLE], MOST_PLACE, &r->name.index, err));
+    if (!r->any)
+        return OCT_OK;
+    OCT_TRY(oct_csv_whole(c, column[CLASS], columns[CLASS], MOST_CLASS, &r->o.class_place, err));
+    for (int k = X1; k < COLUMNS; k++)
+        if (column[k] >= 0 && (k != CROWD || *c->field[column[k]]))
+            OCT_TRY(oct_csv_number(c, column[k], columns[k], &v[k], err));
+    r->o = (oct_object){ r->o.class_place, v[X1], v[Y1], v[X2], v[Y2], v[CROWD] != 0 };
     return OCT_OK;
 }
 
@@ -255,32 +241,25 @@ static oct_status take_rows(oct_truth *t, row *v, size_t n, oct_err *err)
     return OCT_OK;
 }
 
-oct_status oct_truth_read_boxes(oct_truth *t, const char *text, size_t size, oct_err *err)
+oct_status oct_truth_read_boxes(oct_truth *t, oct_csv *c, oct_err *err)
 {
-    char *f[OCT_CSV_FIELDS];
-    size_t at = 0, line = 0, n_rows = 0, cap = 0;
+    size_t n = 0, cap = 0;
     row *v = NULL;
-    int n, header = 0, column[COLUMNS];
-    while (at < size) {
-        OCT_TRY(oct_csv_line(text, size, &at, &line, t->arena, f, &n, err));
-        if (n == 0)
-            continue;
-        if (!header) {
-            OCT_TRY(read_header(f, n, column, err));
-            header = n;
-            continue;
-        }
-        if (n < header)
-            return oct_fail(err, OCT_EMALFORMED, "line %zu: %d fields, the header has %d", line, n, header);
-        if (!OCT_GROW(t->arena, v, n_rows, cap))
+    int column[COLUMNS];
+    OCT_TRY(find_columns(c, column, err));
+    for (;;) {
+        bool end;
+        OCT_TRY(oct_csv_row(c, &end, err));
+        if (end)
+            break;
+        if (!OCT_GROW(t->arena, v, n, cap))
             return oct_nomem(err);
-        v[n_rows] = (row){ .line = line };
-        OCT_TRY(read_row(f, column, &v[n_rows++], err));
+        OCT_TRY(read_row(c, column, &v[n++], err));
     }
     t->kind = OCT_SET_BOXES;
     t->all = true;
     t->by_index = column[FILE_NAME] < 0;
-    return take_rows(t, v, n_rows, err);
+    return take_rows(t, v, n, err);
 }
 
 /* ---- queries ---- */

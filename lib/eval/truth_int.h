@@ -3,8 +3,12 @@
 #define OCT_EVAL_TRUTH_INT_H
 
 #include "base/mem.h"
+#include "data/csv.h"
 #include "data/list.h"
 #include "eval/truth.h"
+
+enum { MOST_CLASS = 1000000 };
+#define MOST_PLACE 1e15 /* position of a sample */
 
 /* A sample that the truth names, by its path or by its position. */
 typedef struct oct_truth_named {
@@ -45,7 +49,7 @@ const oct_truth_named *oct_truth_find(const oct_truth *t, const char *name, int6
 /* truth_boxes.c */
 oct_status oct_truth_read_coco(oct_truth *t, const char *text, size_t size, oct_err *err);
 /* Reads boxes from a CSV file whose header has x1. */
-oct_status oct_truth_read_boxes(oct_truth *t, const char *text, size_t size, oct_err *err);
+oct_status oct_truth_read_boxes(oct_truth *t, oct_csv *c, oct_err *err);
 /* truth_yolo.c */
 oct_status oct_truth_read_yolo(oct_truth *t, const oct_names *names, oct_err *err);
 /* truth_maps.c */

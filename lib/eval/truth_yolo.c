@@ -6,7 +6,7 @@
 #include "base/words.h"
 #include "data/list.h"
 
-enum { MOST_TEXT = 1 << 24, MOST_CLASS = 1000000, MOST_SHARE = 1000000 };
+enum { MOST_TEXT = 1 << 24, MOST_SHARE = 1000000 };
 
 /* What follows the five numbers, such as a score, is not read. */
 static oct_status read_object(oct_words *w, oct_object *o, oct_err *err)

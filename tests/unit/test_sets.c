@@ -388,8 +388,28 @@ static void boxes_of_csv(void **state)
     oct_truth_close(t);
     assert_int_equal(oct_truth_open(file_of("t.csv", "file,class,x1,y1,x2,y2\na,0.5,1,1,2,2\n"), &t, &err),
                      OCT_EMALFORMED);
-    assert_non_null(strstr(err.text, "t.csv: line 2: "));
-    assert_int_equal(oct_truth_open(file_of("t.csv", "file,label\na,0\n"), &t, &err), OCT_EMALFORMED);
+    assert_non_null(strstr(err.text, "t.csv:2: "));
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        { "file,label\na,0\n", "t.csv:1: the header has neither" },
+        { "", "t.csv: empty" },
+        { "\n\n", "t.csv: empty" },
+        { "file,x1\n", "t.csv:1: no column 'class'" },
+        { "class,x1,y1,x2,y2\n", "t.csv:1: no column 'file' or 'sample'" },
+        { "file,class,x1,y1,x2,y2\n\"a\nb\",0,1,1,2,2\na,0,1\n", "t.csv:4: 3 fields, the header has 6" },
+        { "file,class,x1,y1,x2,y2\na,0,1,1,2,inf\n", "t.csv:2: y2 'inf' is no number" },
+        { "file,class,x1,y1,x2,y2\na,-1,1,1,2,2\n", "t.csv:2: class '-1' is no whole number from 0 to 1e+06" },
+        { "sample,class,x1,y1,x2,y2\n0.5,0,1,1,2,2\n", "t.csv:2: sample '0.5' is no whole number" },
+        { "file,class,x1,y1,x2,y2\n\"a,0,1,1,2,2\n", "t.csv:2: a quote that does not close" },
+        { "score,a,b\n1,0,x\n", "t.csv:2: sample 'x' is no number" },
+    };
+    for (size_t i = 0; i < OCT_COUNT(bad); i++) {
+        err = (oct_err)OCT_ERR_INIT;
+        assert_int_equal(oct_truth_open(file_of("t.csv", bad[i].text), &t, &err), OCT_EMALFORMED);
+        if (!strstr(err.text, bad[i].says))
+            fail_msg("'%s' lacks '%s'", err.text, bad[i].says);
+    }
 }
 
 static void boxes_of_coco(void **state)
