@@ -251,7 +251,9 @@ static oct_status read_exact(oct_words *w, oct_calib_exact *x, oct_err *err)
     size_t i;
     if (oct_words_done(w))
         return OCT_OK;
-    OCT_TRY(oct_words_expect(w, "as", err));
+    const oct_word word = oct_words_take(w);
+    if (!oct_word_is(word, "as"))
+        return oct_words_fault(w, word.at, err, "'as TYPE SCALE ZERO' or the end of the line is expected");
     OCT_TRY(OCT_WORDS_ONE_OF(w, "type", types, &i, err));
     x->bits = i ? 16 : 8;
     oct_words_skip(w);
@@ -268,12 +270,13 @@ static oct_status read_pin(oct_words *w, oct_calib_tensor *t, oct_err *err)
 {
     if (oct_words_done(w))
         return OCT_OK;
-    const char *at = w->at;
-    OCT_TRY(oct_words_expect(w, "pin", err));
+    const oct_word word = oct_words_take(w);
+    if (!oct_word_is(word, "pin"))
+        return oct_words_fault(w, word.at, err, "'pin LO HI' or the end of the line is expected");
     OCT_TRY(oct_words_f32(w, &t->pin.lo, err));
     OCT_TRY(oct_words_f32(w, &t->pin.hi, err));
     if (!(t->pin.lo <= 0 && t->pin.hi >= 0))
-        return oct_words_fault(w, at, err, "a pinned range must include 0");
+        return oct_words_fault(w, word.at, err, "a pinned range must include 0");
     t->pinned = true;
     return read_exact(w, &t->exact, err);
 }

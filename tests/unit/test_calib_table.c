@@ -357,7 +357,7 @@ static void errors_name_the_place(void **state)
         { HEAD "tensor \"x\nend\n", "closing quote" },
         { HEAD "tensor \"x\\q\" " STATS "\nend\n", "escape" },
         { HEAD "tensor \"x\" " STATS " pin 1 2\n + 1 1\n + 0 1\nend\n", "include 0" },
-        { HEAD "tensor \"x\" " STATS " pin 0 1 u8\n + 1 1\n + 0 1\nend\n", "'as' is expected" },
+        { HEAD "tensor \"x\" " STATS " pin 0 1 u8\n + 1 1\n + 0 1\nend\n", "'as TYPE SCALE ZERO' or the end" },
         { HEAD "tensor \"x\" " STATS " pin 0 1 as s8 1 0\n + 1 1\n + 0 1\nend\n", "there is no type 's8'" },
         { HEAD "tensor \"x\" " STATS " pin 0 1 as u8 0 0\n + 1 1\n + 0 1\nend\n", "t:3:76:" },
         { HEAD "tensor \"x\" " STATS " pin 0 1 as u8 1 256\n + 1 1\n + 0 1\nend\n", "up to 255" },
