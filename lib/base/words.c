@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -313,6 +314,7 @@ static oct_status read_member(oct_words *w, const oct_words_key *k, void *self, 
 oct_status oct_words_key_line(oct_words *w, const oct_words_format *f, void *self, oct_err *err)
 {
     size_t i;
+    assert(f->n <= 64); /* bits of `given` */
     oct_words_skip(w);
     const char *at = w->at;
     OCT_TRY(oct_words_one_of(w, "key", f->key, f->n, sizeof *f->key, &i, err));
