@@ -69,7 +69,7 @@ oct_status oct_job_prepare(oct_graph *g, const oct_qjob_opts *o, oct_dtype *sour
     }
     OCT_TRY(widen_floats(g, o, source, err));
     OCT_TRY(oct_passes_run(g, o->disabled, o->n_disabled, o->log, err));
-    if (oct_target_rules_of(o->target))->norms_are_convs
+    if (oct_target_rules_of(o->target)->norms_are_convs)
         OCT_TRY(oct_norms_to_convs(g, o->log, err));
     if (!oct_scheme_is_half(o->scheme))
         return OCT_OK;

@@ -1,82 +1,103 @@
 #!/usr/bin/env python3
-"""Checks that subjects do not include each other in circles within a layer of lib/, or within a tool: whoever reads one of them would have to
-read all.
+"""Checks by the symbols of object files which files of lib/ need each other in circles: whoever changes one of them has to know them all.
 
-usage: circles.py CHECKOUT
+usage: circles.py BUILD [NM]
 
-A subject is x.c (or x.inc) with its header x.h and its private header x_int.h, by which the files of the folder share what x is made of.
+A file needs another if its object uses a symbol that the other's defines. Includes would show less: private headers are shared by many.
 """
-import re
+import json
+import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 
-from layers import INCLUDE, strip_comments
-
-# Includes that close a circle: (who, whom) within lib/, and why. What is listed and not needed is a fault, too.
-EXCEPTIONS = {
-    ("kernels/simd_portable", "kernels/simd"): "replaces intrinsics of the header that includes it",
+MOST_FILES = 60     # in circles of more than one file, all together
+MOST_IN_ONE = 8
+# Circles that reach over folders of a layer: their files, and the reason.
+ACROSS = {
+    frozenset({"lib/ops/ops.c", "lib/ops/core/quantized.c", "lib/ops/quantized/op_quantize.c"}):
+        "the quantizers' records compute borders, for which the record of the operator between them is looked up",
 }
 
 
-def subject_of(path, top):
-    return re.sub(r"_int$", "", path.relative_to(top).with_suffix("").as_posix())
+def objects(build):
+    """{object: source below the root} of lib/."""
+    root = build.resolve().parent
+    found = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        source = (Path(entry["directory"]) / entry["file"]).resolve()
+        out = Path(entry["directory"]) / entry["output"]
+        if out.is_file() and source.is_relative_to(root / "lib") and out.parent.name in ("liboctet.a.p", "liboctbase.a.p", "liboctkernels.a.p"):
+            found[str(out)] = source.relative_to(root).as_posix()
+    return found
 
 
-def read_includes(folder, top):
-    """{subject: subjects of the same folder whose headers it includes}"""
-    uses = defaultdict(set)
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".c", ".h", ".inc")):
-        for name in INCLUDE.findall(strip_comments(path.read_text())):
-            target = next((t for t in (top / name, path.parent / name) if t.is_file()), None)
-            if target and folder in target.parents and subject_of(target, top) != subject_of(path, top):
-                uses[subject_of(path, top)].add(subject_of(target, top))
-    return uses
+def needs(files, nm):
+    """{source: {source that it needs: one of the symbols}}"""
+    listed = subprocess.run([nm, "-A", "-g", *files], capture_output=True, text=True, check=True).stdout
+    defined, used = {}, defaultdict(set)
+    for line in listed.splitlines():
+        name, rest = line.split(":", 1)
+        word = rest.split()
+        if len(word) == 2 and word[0] == "U":
+            used[files[name]].add(word[1])
+        elif len(word) == 3 and word[1] in "TDBRVWCG":
+            defined[word[2]] = files[name]
+    return {source: {defined[s]: s for s in sorted(used[source]) if defined.get(s, source) != source} for source in files.values()}
 
 
-def way(uses, start, end):
-    """The subjects on a shortest way along includes, or None."""
-    before, queue = {start: None}, [start]
-    for at in queue:
-        if at == end:
-            path = [at]
-            while before[path[0]]:
-                path.insert(0, before[path[0]])
-            return path
-        for to in sorted(uses[at] if at in uses else ()):
-            if to not in before:
-                before[to] = at
-                queue.append(to)
-    return None
+def circles(graph):
+    """Strongly connected components of more than one file (Tarjan 1972), largest first."""
+    index, low, stack, found = {}, {}, [], []
+    work = []
+    for start in graph:
+        if start in index:
+            continue
+        work.append((start, iter(graph[start])))
+        index[start] = low[start] = len(index)
+        stack.append(start)
+        while work:
+            at, rest = work[-1]
+            for to in rest:
+                if to not in index:
+                    index[to] = low[to] = len(index)
+                    stack.append(to)
+                    work.append((to, iter(graph[to])))
+                    break
+                if to in stack:
+                    low[at] = min(low[at], index[to])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[at])
+                if low[at] == index[at]:
+                    cut = stack.index(at)
+                    if len(stack) - cut > 1:
+                        found.append(frozenset(stack[cut:]))
+                    del stack[cut:]
+    return sorted(found, key=lambda c: (-len(c), min(c)))
 
 
-def faults_of(uses, exceptions):
-    """Circles that are left without the exceptions, and exceptions that are no include, or whose circle is open without them."""
-    left = {a: {b for b in to if (a, b) not in exceptions} for a, to in uses.items()}
-    seen = set()
-    for a, to in sorted(left.items()):
-        for b in sorted(to):
-            circle = way(left, b, a)
-            if circle and frozenset(circle) not in seen:
-                seen.add(frozenset(circle))
-                yield "circle: " + " -> ".join([a, *circle])
-    for a, b in exceptions:
-        if b not in uses.get(a, ()) or not way(left, b, a):
-            yield f"{a} -> {b} closes no circle: take it from the exceptions"
+def told(circle, graph):
+    """The files, each with what it needs of the others."""
+    return "".join(f"\n  {f}: " + ", ".join(f"{graph[f][t]} of {Path(t).name}" for t in sorted(graph[f]) if t in circle) for f in sorted(circle))
 
 
 def main():
-    root = Path(sys.argv[1]).resolve()
-    faults, count = [], 0
-    for top in (root / "lib", root / "tools"):
-        for folder in sorted(p for p in top.iterdir() if p.is_dir()):
-            uses = read_includes(folder, top)
-            layer = {e for e in EXCEPTIONS if top.name == "lib" and e[0].split("/")[0] == folder.name}
-            faults += faults_of(uses, layer)
-            count += len(uses)
+    build, nm = Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "nm"
+    files = objects(build)
+    graph = needs(files, nm)
+    found = circles(graph)
+    faults = [f"a circle of {len(c)} files, {MOST_IN_ONE} are the most:{told(c, graph)}" for c in found if len(c) > MOST_IN_ONE]
+    across = {c for c in found if len({Path(f).parent for f in c}) > 1}
+    faults += [f"a circle over folders, for which no reason is listed:{told(c, graph)}" for c in across - set(ACROSS)]
+    faults += [f"no such circle: {', '.join(sorted(c))}; take it from the list" for c in set(ACROSS) - across]
+    total = sum(map(len, found))
+    if total > MOST_FILES:
+        faults.append(f"{total} files stand in circles, {MOST_FILES} are the most: " + "; ".join(" ".join(sorted(c)) for c in found))
     print(*faults, sep="\n")
-    print(f"{count} subjects, {len(faults)} faults")
-    return 1 if faults else 0
+    print(f"{len(graph)} files, {total} in {len(found)} circles, {len(faults)} faults")
+    return 1 if faults or len(graph) < 100 else 0
 
 
 if __name__ == "__main__":
