@@ -20,9 +20,9 @@
 #define OCT_DATA_DATA_H
 
 #include "base/sha256.h"
-#include "data/array_files.h"
-#include "data/placing.h"
-#include "data/preprocess.h"
+#include "data/arrays/array_files.h"
+#include "data/pictures/placing.h"
+#include "data/pictures/preprocess.h"
 
 /* Whether pictures for an input have their channels last: layout= decides; else whether its last dimension alone can be
  * channels. */

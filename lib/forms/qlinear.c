@@ -1,7 +1,7 @@
 /* Operators on integers whose scales and zero points are inputs: QLinearConv and similar ones, of the default domain
  * and of com.microsoft. */
 #include "forms/qlinear.h"
-#include "forms/read_int.h"
+#include "forms/read/read_int.h"
 
 #include <string.h>
 

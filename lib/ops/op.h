@@ -246,8 +246,8 @@ struct oct_op {
     const char *(*no_integer)(const oct_node *n);
 
     bool dynamic; /* with constant weights it can be written in a form that quantizes input 0 at run time */
-    bool body;    /* ... which files spell with the body of a Scan (forms/write_recurrent.c), and which pays where its
-                     state is wide */
+    bool body;    /* ... which files spell with the body of a Scan (forms/write/write_recurrent.c), and which pays where
+                     its    state is wide */
     const char *scheme; /* what the operator itself computes on, "int8" or "weight-only", for the runtime's reports;
                            NULL: real numbers */
     bool shared_scale; /* quantizes an input with one scale that is computed at run time and that the samples of a batch

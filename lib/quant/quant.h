@@ -9,12 +9,12 @@
 #ifndef OCT_QUANT_QUANT_H
 #define OCT_QUANT_QUANT_H
 
-#include "forms/forms_write.h"
+#include "forms/write/forms_write.h"
 #include "graph/graph.h"
 #include "observers/calib.h"
 #include "observers/observer.h"
 #include "passes/pass.h"
-#include "quant/policy.h"
+#include "quant/policy/policy.h"
 #include "targets/target.h"
 
 /* What was decided for a node, and why. */
@@ -157,8 +157,8 @@ bool oct_qjob_has_blocks(const oct_qjob *j);
  * NULL if no statistics are needed. If a value is missing in the table or commented out, it stays float together with
  * the nodes beside it, and the decision says so. If it shares its parameters with a pinned value, it gets those. */
 oct_status oct_qjob_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
-/* annotate turns the graph into a quantized graph (see forms/forms_write.h). rewrite also turns that into the form of a
- * file. Call one of them, once. Weights in blocks are not copied: the graph refers to memory of the job. */
+/* annotate turns the graph into a quantized graph (see forms/write/forms_write.h). rewrite also turns that into the
+ * form of a file. Call one of them, once. Weights in blocks are not copied: the graph refers to memory of the job. */
 oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err);
 oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err);
 /* Sets the observer of layers whose policy row names none: hist-mse, or the one that was found best for the whole model

@@ -104,7 +104,7 @@ class Samples:
 
 
 def spread(total, n):
-    """The places of n of total samples that our tools choose (lib/data/choice.h): in each of n strata the one that a hash picks."""
+    """The places of n of total samples that our tools choose (lib/data/source/choice.h): in each of n strata the one that a hash picks."""
     def picked(n):
         at = 0
         for k in range(n):

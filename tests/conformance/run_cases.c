@@ -9,7 +9,7 @@
  * ("fold"). The first is repeated on every instruction set that this CPU has, with one thread and with two: the bytes
  * of the results must be the same. The line: NAME <tab> pass|fail <tab> reason. A way that the library does not support
  * is no failure: whether a case runs at all is for the tool to say. */
-#include "eval/testcase.h"
+#include "eval/run/testcase.h"
 #include "base/io.h"
 #include "kernels/cpu.h"
 #include "onnx/model.h"

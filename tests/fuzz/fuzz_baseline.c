@@ -1,7 +1,7 @@
 /* Fuzz target: any bytes as the report of an earlier run, which a result made by hand is held against. */
 #include "base/mem.h"
-#include "eval/baseline.h"
-#include "eval/report.h"
+#include "eval/gates/baseline.h"
+#include "eval/report/report.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Fuzz target: any text as a rule for outputs, by which outputs made by hand become boxes. */
 #include "base/mem.h"
-#include "eval/boxes.h"
+#include "eval/sets/boxes.h"
 
 #include <stdlib.h>
 #include <string.h>

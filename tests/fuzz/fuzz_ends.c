@@ -1,6 +1,6 @@
 /* Fuzz target: any text as what a file says of its inputs and outputs (octet.ends). What is read is written and read
  * again as the same, and is undone around small models that have such an input x and such an output y. */
-#include "forms/ends.h"
+#include "forms/write/ends.h"
 
 #include "base/mem.h"
 

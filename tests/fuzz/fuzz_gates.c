@@ -1,7 +1,7 @@
 /* Fuzz target: any text as a file of gates, which are then judged on results made by hand. */
 #include "base/mem.h"
-#include "eval/gates.h"
-#include "eval/report.h"
+#include "eval/gates/gates.h"
+#include "eval/report/report.h"
 
 #include <math.h>
 #include <stdlib.h>

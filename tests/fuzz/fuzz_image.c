@@ -1,5 +1,5 @@
 /* Fuzz target: any bytes as a picture, then resized by every filter. */
-#include "data/image.h"
+#include "data/pictures/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* Fuzz target: any bytes as labels, in an .npy or else a CSV. */
 #include "fuzz_folder.h"
 
-#include "data/labels.h"
+#include "data/text/labels.h"
 
 #include "base/mem.h"
 

@@ -1,8 +1,8 @@
 /* Fuzz target: any bytes, with the checksum that belongs to them, as the part of an evaluation of a network beside
  * itself. */
 #include "base/mem.h"
-#include "eval/eval.h"
-#include "eval/part.h"
+#include "eval/run/eval.h"
+#include "eval/parts/part.h"
 #include "onnx/model.h"
 
 #include <stdlib.h>

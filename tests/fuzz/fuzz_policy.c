@@ -1,6 +1,6 @@
 /* Fuzz target: any text as a policy table, then asked for each node of a small graph. */
 #include "base/mem.h"
-#include "quant/policy.h"
+#include "quant/policy/policy.h"
 
 #include <stdlib.h>
 #include <string.h>

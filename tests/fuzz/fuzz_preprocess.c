@@ -1,5 +1,5 @@
 /* Fuzz target: any text as preprocessing steps. What is accepted must read back to the same steps. */
-#include "data/preprocess.h"
+#include "data/pictures/preprocess.h"
 
 #include <stdlib.h>
 #include <string.h>

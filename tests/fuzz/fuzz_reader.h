@@ -4,7 +4,7 @@
 
 #include "fuzz_folder.h"
 
-#include "data/readers.h"
+#include "data/readers/readers.h"
 
 #include "base/mem.h"
 

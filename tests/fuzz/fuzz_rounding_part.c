@@ -1,7 +1,7 @@
 /* Fuzz target: any bytes as the parts of a rounding, of two methods. They are refused, or give each layer weights
  * within its range of integers, and the same in whatever order the files are named. */
 #include "fuzz_parts.h"
-#include "quant/round_parts.h"
+#include "quant/rounding/round_parts.h"
 
 enum { LAYERS = 3, MOST = 8, KEY = 7 };
 static const char *const methods[] = { "compensated-rounding", "learned-rounding" };

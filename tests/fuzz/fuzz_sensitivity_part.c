@@ -1,7 +1,7 @@
 /* Fuzz target: any bytes as the parts of a measurement of sensitivities. They are refused, or give measurements that
  * stand once each, and are the same in whatever order the files are named. */
 #include "fuzz_parts.h"
-#include "quant/memo_int.h"
+#include "quant/simulate/memo_int.h"
 
 #include <math.h>
 

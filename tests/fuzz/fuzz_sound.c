@@ -1,7 +1,7 @@
 /* Fuzz target: any bytes as a WAV file: first the steps, a text that ends in a zero, then the file. */
 #include "fuzz_reader.h"
 
-#include "data/sound.h"
+#include "data/sound/sound.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Fuzz target: any bytes as a TensorProto of a test case. */
-#include "data/readers.h"
+#include "data/readers/readers.h"
 
 #include "base/mem.h"
 #include "onnx/proto.h"

@@ -2,7 +2,7 @@
 #ifndef OCT_TESTS_DECISION_H
 #define OCT_TESTS_DECISION_H
 
-#include "quant/job.h"
+#include "quant/job/job.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that no file name occurs twice in lib/ and tools/: a compiler's message and a search by name then tell which file is meant; and that
-what git tracks in the root is what ROOT names: debris of a trial is noticed there.
+what git tracks in the root is what ROOT names: debris of a trial is noticed there; and that no folder of lib/ holds more than MOST source files.
 
 usage: filenames.py CHECKOUT
 """
@@ -17,6 +17,16 @@ ROOT = set(""".ci .clang-format .clang-tidy .editorconfig .git-blame-ignore-revs
     tools""".split())
 
 
+MOST = 25
+
+
+def large_folders(root):
+    folders = defaultdict(int)
+    for path in (root / "lib").rglob("*.c"):
+        folders[path.parent.relative_to(root).as_posix()] += 1
+    return [f"{folder} holds {n} source files, {MOST} are the most" for folder, n in sorted(folders.items()) if n > MOST]
+
+
 def tracked_in_root(root):
     if not (root / ".git").exists():
         return set()
@@ -30,6 +40,7 @@ def main():
     for path in sorted(p for top in ("lib", "tools") for p in (root / top).rglob("*") if p.is_file() and "__pycache__" not in p.parts):
         places[path.name].append(path.relative_to(root).as_posix())
     faults = [f"{name}: {' '.join(at)}" for name, at in places.items() if len(at) > 1 and name not in EVERYWHERE]
+    faults += large_folders(root)
     faults += [f"{name} lies in the root, and the list in {Path(__file__).name} has no such name" for name in sorted(tracked_in_root(root) - ROOT)]
     print(*faults, sep="\n")
     print(f"{len(places)} names, {len(faults)} faults")

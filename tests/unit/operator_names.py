@@ -15,17 +15,18 @@ from pathlib import Path
 FREE = ("lib/ops/", "lib/passes/", "lib/forms/", "lib/targets/")
 
 CEILING = {
-    "lib/eval/measure_machine.c": (4, "a product in float and in integers, to measure the machine by"),
-    "lib/eval/pair_behind.c": (1, "a normalization that one of two models has folded into the layer before it"),
-    "lib/quant/annotate.c": (3, "puts the borders of the quantized graph, which have ONNX's names (forms/forms.h)"),
-    "lib/quant/input_fold.c": (4, "puts the border of an input's means in front of Conv, the one operator that pads and has weights by channel"),
-    "lib/quant/correct.c": (1, "puts borders into a copy of the graph"),
-    "lib/quant/norm_draw.c": (4, "makes a value of drawn numbers in a copy of the graph"),
-    "lib/quant/sim_graph.c": (1, "copies a value by a product with 1, which no plan leaves out"),
-    "lib/quant/smooth.c": (1, "puts a product by the factors in front of layers"),
+    "lib/eval/run/measure_machine.c": (4, "a product in float and in integers, to measure the machine by"),
+    "lib/eval/pairs/pair_behind.c": (1, "a normalization that one of two models has folded into the layer before it"),
+    "lib/quant/job/annotate.c": (3, "puts the borders of the quantized graph, which have ONNX's names (forms/forms.h)"),
+    "lib/quant/inputs/input_fold.c": (4, "puts the border of an input's means in front of Conv, the one operator that pads and has weights by channel"),
+    "lib/quant/methods/correct.c": (1, "puts borders into a copy of the graph"),
+    "lib/quant/inputs/norm_draw.c": (4, "makes a value of drawn numbers in a copy of the graph"),
+    "lib/quant/simulate/sim_graph.c": (1, "copies a value by a product with 1, which no plan leaves out"),
+    "lib/quant/methods/smooth.c": (1, "puts a product by the factors in front of layers"),
     "lib/runtime/lower.c": (1, "what Gemm adds to a product that cannot: a step of Add"),
     "lib/runtime/plan.c": (1, "what DequantizeLinear makes is shown to taps as reals"),
-    "lib/quant/conversion.c": (5, "counts what stands in quantized models alone"),
+    "lib/quant/convert/conversion.c": (5, "counts what stands in quantized models alone"),
+    "lib/quant/weights/given_weights.c": (5, "the forms in which files spell weights that came quantized"),
 }
 
 ROW = re.compile(r"^\| (\w+) \| \d+-")

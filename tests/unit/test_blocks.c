@@ -10,8 +10,8 @@
 #include "decision.h"
 #include "kernels/cpu.h"
 #include "net.h"
-#include "quant/blocks.h"
-#include "quant/job.h"
+#include "quant/weights/blocks.h"
+#include "quant/job/job.h"
 #include "targets.h"
 
 enum { CAP = 4096, MOST = 1 << 16 };

@@ -1,7 +1,7 @@
 /* Boxes from outputs, their suppression, matching and average precision, against numbers worked out by hand. */
-#include "eval/boxes.h"
-#include "eval/detections.h"
-#include "eval/match_boxes.h"
+#include "eval/sets/boxes.h"
+#include "eval/sets/detections.h"
+#include "eval/sets/match_boxes.h"
 
 #include "base/mem.h"
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "net.h"
-#include "quant/least_cut.h"
+#include "quant/place/least_cut.h"
 #include "quant/quant.h"
 
 /* ---- the least cut ---- */

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "data/choice.h"
+#include "data/source/choice.h"
 #include "data/data.h"
 #include "data/data_config.h"
 

@@ -7,7 +7,7 @@
 
 #include "net.h"
 
-#include "quant/constraints.h"
+#include "quant/place/constraints.h"
 
 static const char because[] = "because", other[] = "another reason";
 

@@ -1,4 +1,5 @@
-/* lib/quant/convert.h: whole conversions without a tool, against what stands in the files and sums written out here. */
+/* lib/quant/convert/convert.h: whole conversions without a tool, against what stands in the files and sums written out
+ * here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +11,8 @@
 
 #include "net.h"
 #include "onnx/model.h"
-#include "quant/convert.h"
-#include "quant/job.h"
+#include "quant/convert/convert.h"
+#include "quant/job/job.h"
 
 static char folder[] = "/tmp/octet-convert-XXXXXX";
 

@@ -11,9 +11,9 @@
 #include "base/mem.h"
 #include "data/data.h"
 #include "data/data_config.h"
-#include "data/image.h"
-#include "data/sample_sum.h"
-#include "data/stream.h"
+#include "data/pictures/image.h"
+#include "data/source/sample_sum.h"
+#include "data/readers/stream.h"
 
 #include <dlfcn.h>
 #include <errno.h>

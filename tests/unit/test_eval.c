@@ -1,9 +1,9 @@
 /* lib/eval: statistics and metrics against numbers computed elsewhere (mpmath, numpy), and whole evaluations. */
-#include "eval/error_sum.h"
-#include "eval/eval_int.h"
-#include "eval/report.h"
-#include "eval/outputs.h"
-#include "eval/scaled.h"
+#include "eval/metrics/error_sum.h"
+#include "eval/run/eval_int.h"
+#include "eval/report/report.h"
+#include "eval/run/outputs.h"
+#include "eval/run/scaled.h"
 #include "onnx/model.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "net.h"
-#include "quant/examine.h"
+#include "quant/lint/examine.h"
 #include "targets.h"
 
 static int real(oct_graph *g, const char *name, float v)

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "net.h"
-#include "quant/expected.h"
+#include "quant/place/expected.h"
 
 enum { LAYERS = 10, ROWS = 128, DEPTH = 768, COLUMNS = 768 };
 #if defined(OCT_KERNELS_X86)

@@ -1,14 +1,14 @@
-/* lib/quant/annotate.c and lib/forms: which values carry what quantization, and which nodes files have for it, against
- * sums written out here. */
+/* lib/quant/job/annotate.c and lib/forms: which values carry what quantization, and which nodes files have for it,
+ * against sums written out here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "forms/forms_write.h"
+#include "forms/write/forms_write.h"
 #include "net.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 
 enum { CAP = 4096 };
 static float got[CAP], want[CAP];

@@ -1,8 +1,8 @@
 /* Gates: how they are read, and how results made by hand are judged. */
 #include "base/size_text.h"
-#include "eval/baseline.h"
-#include "eval/gates.h"
-#include "eval/report.h"
+#include "eval/gates/baseline.h"
+#include "eval/gates/gates.h"
+#include "eval/report/report.h"
 
 #include <math.h>
 #include <setjmp.h>

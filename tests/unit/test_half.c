@@ -8,7 +8,7 @@
 
 #include "decision.h"
 #include "net.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 #include "targets.h"
 
 typedef struct work {

@@ -1,6 +1,6 @@
 /* lib/eval's intervals: how often they hold the truth, by exact enumeration (proportions) and by simulation (means);
  * and values computed elsewhere. */
-#include "eval/summary.h"
+#include "eval/metrics/summary.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "quant/ldlq.h"
+#include "quant/rounding/ldlq.h"
 
 #include <math.h>
 #include <stdlib.h>

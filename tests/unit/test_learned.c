@@ -1,4 +1,4 @@
-/* lib/quant/learned.h, against losses summed up here. */
+/* lib/quant/rounding/learned.h, against losses summed up here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "net.h"
-#include "quant/learned.h"
+#include "quant/rounding/learned.h"
 
 enum { DEPTH = 12, OUTS = 5, TRAIN = 80, LIMIT = 7 };
 

@@ -1,6 +1,6 @@
 /* What outputs consist of, which real numbers stand behind them, and how answers and rows are compared. */
-#include "eval/output_form.h"
-#include "eval/output_match.h"
+#include "eval/run/output_form.h"
+#include "eval/run/output_match.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The page of lib/eval, and what CI is told of times, on a made-up evaluation of which every number is known. With
  * OCT_TEST_PAGE=FILE it is also written there, to be looked at. */
-#include "eval/page_int.h"
+#include "eval/report/page_int.h"
 
 #include <math.h>
 #include <setjmp.h>

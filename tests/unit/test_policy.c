@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "passes/pass.h"
-#include "quant/policy_int.h"
+#include "quant/policy/policy_int.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* lib/forms/write_qlinear.c: operator form against QDQ form and against loops written out; what keeps QDQ form; names
- * and taps. */
+/* lib/forms/write/write_qlinear.c: operator form against QDQ form and against loops written out; what keeps QDQ form;
+ * names and taps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

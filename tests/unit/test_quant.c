@@ -8,7 +8,7 @@
 
 #include "decision.h"
 #include "net.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 #include "targets.h"
 
 /* A job on g with statistics made by running the float graph on the fixed random inputs of net.h. */

@@ -1,4 +1,4 @@
-/* lib/quant/scaling.h and what records say of homogeneity, against runs with factors put in by hand. */
+/* lib/quant/methods/scaling.h and what records say of homogeneity, against runs with factors put in by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "net.h"
-#include "quant/scaling.h"
+#include "quant/methods/scaling.h"
 
 enum { MOST = 4096 };
 

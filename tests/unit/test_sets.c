@@ -1,14 +1,14 @@
 /* Metrics of sets against numbers computed elsewhere (NumPy, scikit-learn's definitions), rules for outputs, and
  * truths. */
-#include "eval/bootstrap.h"
-#include "eval/classes.h"
-#include "eval/correlation.h"
-#include "eval/decode.h"
-#include "eval/judging.h"
-#include "eval/maps.h"
-#include "eval/similarity.h"
-#include "eval/summary.h"
-#include "eval/value_set.h"
+#include "eval/metrics/bootstrap.h"
+#include "eval/sets/classes.h"
+#include "eval/metrics/correlation.h"
+#include "eval/sets/decode.h"
+#include "eval/sets/judging.h"
+#include "eval/sets/maps.h"
+#include "eval/sets/similarity.h"
+#include "eval/metrics/summary.h"
+#include "eval/sets/value_set.h"
 
 #include "base/io.h"
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* lib/quant/simulate.h and what rests on it, against plans of really quantized graphs and sums written out here. */
+/* lib/quant/simulate/simulate.h and what rests on it, against plans of really quantized graphs and sums written out
+ * here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,11 +9,11 @@
 #include <cmocka.h>
 
 #include "net.h"
-#include "eval/scaled.h"
+#include "eval/run/scaled.h"
 #include "onnx/model.h"
-#include "quant/convert_int.h"
-#include "quant/norm_draw.h"
-#include "quant/sensitivity.h"
+#include "quant/convert/convert_int.h"
+#include "quant/inputs/norm_draw.h"
+#include "quant/simulate/sensitivity.h"
 
 static char folder[] = "/tmp/octet-simulate-XXXXXX";
 

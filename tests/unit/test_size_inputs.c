@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "net.h"
-#include "quant/size_choice_int.h"
+#include "quant/budget/size_choice_int.h"
 
 enum { ROWS = 128, WIDE = 128, N = ROWS * WIDE };
 

@@ -8,7 +8,7 @@
 
 #include "forms/forms.h"
 #include "net.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 
 #include <stdlib.h>
 

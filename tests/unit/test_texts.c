@@ -6,9 +6,9 @@
 #include <cmocka.h>
 
 #include "net.h"
-#include "quant/convert.h"
-#include "quant/layers.h"
-#include "quant/methods.h"
+#include "quant/convert/convert.h"
+#include "quant/job/layers.h"
+#include "quant/methods/methods.h"
 
 #include <math.h>
 #include <stdio.h>

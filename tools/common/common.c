@@ -4,7 +4,7 @@
 
 #include "kernels/cpu.h"
 #include "passes/pass.h"
-#include "quant/convert.h"
+#include "quant/convert/convert.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "data/data.h"
-#include "eval/decode.h"
-#include "eval/follow.h"
-#include "eval/truth.h"
+#include "eval/sets/decode.h"
+#include "eval/run/follow.h"
+#include "eval/sets/truth.h"
 #include "graph/graph.h"
 #include "observers/calib.h"
 #include "onnx/model.h"
@@ -44,7 +44,7 @@ typedef struct tool_data {
     const char *shard;  /* "i/n", "auto", "auto/n" or NULL */
     int64_t shard_i, shard_n;
     bool skip_bad;
-    bool synthetic;               /* samples may be generated (data/synthetic.h) */
+    bool synthetic;               /* samples may be generated (data/source/synthetic.h) */
     oct_cli_list states;          /* OUT=IN */
     oct_state state[TOOL_STATES]; /* the states as numbers, from tool_read_states */
     size_t n_state;
@@ -93,7 +93,7 @@ oct_status tool_read_states(const oct_graph *g, tool_data *d, oct_err *err);
 /* Opens the samples for n inputs. The states must have been read. */
 oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src,
                             oct_err *err);
-/* The same for the inputs of g. The states of samples are computed by running g (eval/follow.h). g must outlive the
+/* The same for the inputs of g. The states of samples are computed by running g (eval/run/follow.h). g must outlive the
  * source. */
 oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, oct_source **src, oct_err *err);
 /* Warns of inputs of g, as it was loaded, whose pixels the model scales itself (passes/input_pixels.h) where

@@ -2,8 +2,8 @@
 #ifndef OCT_TOOLS_PAGE_FINDINGS_H
 #define OCT_TOOLS_PAGE_FINDINGS_H
 
-#include "eval/page.h"
-#include "quant/examine.h"
+#include "eval/report/page.h"
+#include "quant/lint/examine.h"
 
 /* The findings of l that concern the target t, and the nodes that it does not load (v). There is room for `more` lines
  * after them, which the caller fills. In the arena of l. */

@@ -3,7 +3,7 @@
 #define OCT_TOOLS_PRINT_CAUSES_H
 
 #include "base/json.h"
-#include "quant/convert.h"
+#include "quant/convert/convert.h"
 
 #include <stdio.h>
 

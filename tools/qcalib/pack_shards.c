@@ -3,7 +3,7 @@
 
 #include "base/size_text.h"
 #include "cli/textfmt.h"
-#include "data/shard_writer.h"
+#include "data/arrays/shard_writer.h"
 
 static oct_status read_size(const char *text, int64_t *size, oct_err *err)
 {

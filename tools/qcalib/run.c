@@ -5,7 +5,7 @@
 #include "cli/textfmt.h"
 #include "base/io.h"
 #include "observers/exercise.h"
-#include "quant/calibrate.h"
+#include "quant/inputs/calibrate.h"
 #include "quant/quant.h"
 
 #include <string.h>

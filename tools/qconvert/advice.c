@@ -6,7 +6,7 @@
 #include "kernels/cost.h"
 #include "ops/traits.h"
 #include "passes/input_pixels.h"
-#include "quant/expected.h"
+#include "quant/place/expected.h"
 
 #include <string.h>
 

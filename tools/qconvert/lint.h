@@ -4,7 +4,7 @@
 
 #include "qconvert/qconvert.h"
 
-#include "quant/examine.h"
+#include "quant/lint/examine.h"
 
 /* sarif.c: writes the findings about `model` for the target t to a file, as SARIF 2.1.0. */
 oct_status lint_sarif(const char *file, const char *model, const oct_lint *l, const oct_target *t,

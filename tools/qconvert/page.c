@@ -3,7 +3,7 @@
 
 #include "cli/textfmt.h"
 #include "common/page_findings.h"
-#include "eval/page.h"
+#include "eval/report/page.h"
 #include "kernels/cpu.h"
 
 #include <math.h>

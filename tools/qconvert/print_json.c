@@ -2,7 +2,7 @@
 #include "qconvert/qconvert.h"
 
 #include "common/print_causes.h"
-#include "eval/metric.h"
+#include "eval/metrics/metric.h"
 
 #include <math.h>
 

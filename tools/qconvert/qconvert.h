@@ -4,9 +4,9 @@
 
 #include "base/json.h"
 #include "common/common.h"
-#include "eval/gates.h"
-#include "quant/convert.h"
-#include "quant/round_parts.h"
+#include "eval/gates/gates.h"
+#include "quant/convert/convert.h"
+#include "quant/rounding/round_parts.h"
 
 #include <string.h>
 

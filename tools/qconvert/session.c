@@ -1,7 +1,7 @@
 /* From arguments to a conversion: its options, its files, and its messages. */
 #include "qconvert/qconvert.h"
 
-#include "data/synthetic.h"
+#include "data/source/synthetic.h"
 
 #include "base/io.h"
 #include "base/spill.h"

@@ -5,7 +5,7 @@
 #include "base/guard.h"
 #include "base/io.h"
 #include "cli/textfmt.h"
-#include "data/synthetic.h"
+#include "data/source/synthetic.h"
 #include "onnx/differ.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "base/utf8.h"
 #include "cli/textfmt.h"
-#include "eval/report.h"
+#include "eval/report/report.h"
 
 #include <string.h>
 #include <unistd.h>

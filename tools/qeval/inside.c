@@ -4,7 +4,7 @@
 
 #include "base/io.h"
 #include "base/utf8.h"
-#include "data/npy.h"
+#include "data/arrays/npy.h"
 #include "graph/graph_text.h"
 #include "runtime/runner.h"
 

@@ -3,13 +3,13 @@
 
 #include "base/io.h"
 #include "cli/textfmt.h"
-#include "eval/outputs.h"
-#include "eval/scaled.h"
-#include "eval/sweep.h"
-#include "forms/ends.h"
+#include "eval/run/outputs.h"
+#include "eval/run/scaled.h"
+#include "eval/run/sweep.h"
+#include "forms/write/ends.h"
 #include "kernels/cpu.h"
 #include "ops/op.h"
-#include "quant/memo.h"
+#include "quant/simulate/memo.h"
 
 #include <math.h>
 #include <string.h>

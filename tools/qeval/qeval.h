@@ -3,10 +3,10 @@
 #define OCT_TOOLS_QEVAL_H
 
 #include "common/common.h"
-#include "eval/baseline.h"
-#include "eval/page.h"
-#include "eval/report.h"
-#include "quant/examine.h"
+#include "eval/gates/baseline.h"
+#include "eval/report/page.h"
+#include "eval/report/report.h"
+#include "quant/lint/examine.h"
 
 typedef struct qeval_args {
     const char *model;   /* the float model, or the only one */

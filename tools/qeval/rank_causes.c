@@ -3,9 +3,9 @@
 
 #include "cli/textfmt.h"
 #include "common/print_causes.h"
-#include "eval/part.h"
-#include "eval/scaled.h"
-#include "quant/memo.h"
+#include "eval/parts/part.h"
+#include "eval/run/scaled.h"
+#include "quant/simulate/memo.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* ai.onnx.preview.FlexAttention, by shape inference alone: a pass puts the nodes of its definition in its place
- * (passes/pass_flex.c). */
+ * (passes/rewrites/pass_flex.c). */
 #include "ops/core/infer.h"
 
 static oct_status graph_of(const oct_node *n, const char *attr, oct_err *err)

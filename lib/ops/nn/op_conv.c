@@ -428,7 +428,7 @@ const oct_op oct_op_conv = {
     .pitched = true,
 };
 
-/* By shape inference alone: a pass takes it apart (passes/pass_split.c). */
+/* By shape inference alone: a pass takes it apart (passes/rewrites/pass_split.c). */
 const oct_op oct_op_fused_conv = {
     .type = "FusedConv",
     .domain = "com.microsoft",

@@ -324,7 +324,7 @@ const oct_op oct_op_gemm = {
     .widens = true,
 };
 
-/* By shape inference alone: a pass takes it apart (passes/pass_split.c). */
+/* By shape inference alone: a pass takes it apart (passes/rewrites/pass_split.c). */
 const oct_op oct_op_fused_gemm = {
     .type = "FusedGemm",
     .domain = "com.microsoft",

@@ -12,7 +12,8 @@ static void type_from(const oct_infer *c, int zp, int x)
     oct_out_dtype(c, 0, t != OCT_UNDEFINED ? t : oct_in_dtype(c, x));
 }
 
-/* With channels last a pass puts Transposes around the node (passes/pass_nhwc.c), which needs no more than the rank. */
+/* With channels last a pass puts Transposes around the node (passes/rewrites/pass_nhwc.c), which needs no more than the
+ * rank. */
 static bool is_last(const oct_infer *c)
 {
     return oct_node_int(oct_in_node(c), "channels_last", 0) != 0;

@@ -1,7 +1,7 @@
 /* LSTM, GRU and RNN in float (of float64: rnn_f64.c); and with 8-bit weights, X and each step's h quantized as one
  * tensor: where weights are quantized (operand->q), and com.microsoft.DynamicQuantizeLSTM, which has them transposed,
  * and scales and zero points as inputs. A GRU and RNN with 8-bit weights compute what the nodes do that they are
- * written as (forms/write_recurrent.c). */
+ * written as (forms/write/write_recurrent.c). */
 #include "ops/core/packed.h"
 #include "ops/recurrent/rnn_f64.h"
 

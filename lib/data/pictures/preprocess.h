@@ -1,0 +1,69 @@
+/* lib/data/pictures/preprocess.h -- the steps between a stored picture or array and a model's input.
+ *
+ *   [PRESET:]precrop=0.875:resize=256:interp=bilinear:crop=224:order=rgb:mean=0:std=255:layout=nchw
+ *   channel=0:rate=16000:lead=64:frame=512:hop=512
+ *   ids=u16:length=128:pad-id=0
+ *
+ * The order of the steps is fixed, whatever their order in the text: precrop, resize or letterbox, crop, order, (x -
+ * mean) / std, layout. mean and std are on pixel values 0..255 and in the order of channels that `order` gives. Of
+ * recordings: channel, rate, lead, frame and hop (sound.h), then mean and std on values from -1 to 1. Of files of token
+ * ids: their type, the tokens of a sample, and what fills up (token_rows.h). INPUT/value=16000 stands alone: the input
+ * holds that number in every sample. Later keys override. */
+#ifndef OCT_DATA_PREPROCESS_H
+#define OCT_DATA_PREPROCESS_H
+
+#include "base/buf.h"
+#include "base/dtype.h"
+
+typedef enum oct_interp {
+    OCT_INTERP_BILINEAR, /* triangle, widened when shrinking: equals Pillow's BILINEAR */
+    OCT_INTERP_LINEAR,   /* two pixels a side, never widened: equals OpenCV's INTER_LINEAR */
+    OCT_INTERP_BICUBIC,  /* a = -0.5, widened: equals Pillow's BICUBIC */
+    OCT_INTERP_NEAREST
+} oct_interp;
+
+typedef enum oct_order { OCT_ORDER_RGB, OCT_ORDER_BGR, OCT_ORDER_GRAY } oct_order;
+typedef enum oct_layout { OCT_LAYOUT_NCHW, OCT_LAYOUT_NHWC } oct_layout;
+
+/* The steps of one input. Zeroed: none; pictures become RGB, 0..255, NCHW. */
+typedef struct oct_steps {
+    int precrop_w, precrop_h; /* centre, before resizing, 0: none */
+    double precrop; /* the same as a share of each side, rounded to the nearest pixel, halves to even; 0: none */
+    int letter_w, letter_h; /* the whole picture within this, its shape kept, centred; 0: none */
+    int pad;                /* what stands around it, 0..255 */
+    bool has_pad;           /* else 114 */
+    int resize_short;       /* shorter side, 0: none */
+    int resize_w, resize_h; /* stretch, 0: none */
+    oct_interp interp;
+    int crop_w, crop_h; /* centre, 0: none */
+    oct_order order;
+    bool has_order;
+    int n_mean, n_std; /* 0 (none), 1 (all channels alike) to 4 */
+    float mean[4], std[4];
+    oct_layout layout;
+    bool has_layout;
+    int channel;          /* of recordings: 0 is the mean of all, k + 1 channel k */
+    int rate;             /* samples a second, 0: as they are stored */
+    int lead, frame, hop; /* samples; frame 0: the recording as a whole; hop 0: as long as the frame */
+    oct_dtype ids;        /* of token ids in a file without a header; undefined: not told */
+    int length;           /* tokens of a sample, 0: as many as there are */
+    bool has_pad_id;      /* shorter samples are filled up */
+    int64_t pad_id;
+    bool has_value; /* the input holds this number in every sample, and data need not have it */
+    double value;
+} oct_steps;
+
+/* Reads one text into the steps of the inputs: steps[i] belongs to names[i]. A step without INPUT/ goes to every
+ * input. Unknown keys, presets and inputs are OCT_EUSAGE with the nearest known name. */
+oct_status oct_steps_parse(const char *text, const char *const *names, size_t n, oct_steps *steps, oct_err *err);
+
+bool oct_steps_any(const oct_steps *s);
+bool oct_steps_of_sound(const oct_steps *s);  /* whether any is for recordings alone */
+bool oct_steps_of_tokens(const oct_steps *s); /* whether any is for files of token ids alone */
+int oct_steps_pad(const oct_steps *s);        /* what stands around a letterboxed picture */
+void oct_steps_text(const oct_steps *s, const char *prefix, oct_buf *out); /* canonical; prefix "" or "INPUT/" */
+/* "shorter side to 256 (bilinear), centre crop 224x224, ..."; picture: what no step means for pictures is said as
+ * well. */
+void oct_steps_words(const oct_steps *s, bool picture, oct_buf *out);
+
+#endif

@@ -1,0 +1,100 @@
+/* lib/data/readers/read_csv.c -- reader: CSV with a header line; column `file` (or one per input, named as it) and
+ * `label`. */
+#include "data/arrays/csv.h"
+#include "data/readers/list.h"
+
+#include <string.h>
+
+typedef struct columns {
+    int label;
+    int *input; /* column of each input */
+} columns;
+
+static oct_status find_columns(const oct_feed_ctx *ctx, const oct_csv *c, columns *at, oct_err *err)
+{
+    at->label = oct_csv_column(c, "label");
+    for (size_t i = 0; i < ctx->n; i++) {
+        at->input[i] = oct_csv_column(c, ctx->inputs[i].name);
+        if (at->input[i] < 0 && ctx->n == 1)
+            at->input[i] = oct_csv_column(c, "file");
+        if (at->input[i] < 0) {
+            if (ctx->n == 1)
+                oct_csv_fault(c, err, "no column 'file'");
+            else
+                oct_csv_fault(c, err, "no column for input '%.200s'", ctx->inputs[i].name);
+            oct_hint(err, "the first line names the columns: file,label (paths are relative to the CSV)");
+            return OCT_EMALFORMED;
+        }
+    }
+    return OCT_OK;
+}
+
+/* path relative to the CSV's folder, of `dir` bytes with its slash. */
+static char *join(oct_arena *a, const char *csv, size_t dir, const char *path)
+{
+    return path[0] == '/' ? oct_arena_strdup(a, path) : oct_arena_printf(a, "%.*s%s", (int)dir, csv, path);
+}
+
+static oct_status read_row(oct_list *l, const columns *at, const oct_csv *c, size_t dir, oct_err *err)
+{
+    oct_entry *e = NULL;
+    for (size_t i = 0; i < l->n_inputs; i++) {
+        const char *file = c->field[at->input[i]];
+        if (!*file)
+            return oct_csv_fault(c, err, "no file name");
+        char *path = join(l->arena, c->path, dir, file);
+        if (!path || (!e && !(e = oct_list_add(l, path))))
+            return oct_nomem(err);
+        e->paths[i] = path;
+    }
+    return at->label >= 0 && e ? oct_csv_label(c, at->label, &e->label, err) : OCT_OK;
+}
+
+static oct_status read_rows(oct_list *l, const oct_feed_ctx *ctx, oct_csv *c, oct_err *err)
+{
+    const char *slash = strrchr(c->path, '/');
+    const size_t dir = slash ? (size_t)(slash + 1 - c->path) : 0;
+    columns at = { .input = oct_arena_calloc(l->arena, ctx->n + 1, sizeof *at.input) };
+    if (!at.input)
+        return oct_nomem(err);
+    OCT_TRY(find_columns(ctx, c, &at, err));
+    for (;;) {
+        bool end;
+        OCT_TRY(oct_csv_row(c, &end, err));
+        if (end)
+            return OCT_OK;
+        OCT_TRY(read_row(l, &at, c, dir, err));
+    }
+}
+
+static oct_status csv_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    oct_csv c;
+    oct_list *l = oct_list_create(ctx);
+    oct_status s = l ? oct_csv_open(&c, path, l->arena, err) : oct_nomem(err);
+    if (s == OCT_OK) {
+        s = read_rows(l, ctx, &c, err);
+        oct_csv_close(&c);
+    }
+    if (s == OCT_OK)
+        *self = l;
+    else
+        oct_list_close(l);
+    return s;
+}
+
+static bool csv_claims(const char *path, bool is_folder)
+{
+    return oct_has_suffix(path, ".csv") && !is_folder;
+}
+
+/* A CSV with columns file and label, paths relative to it. */
+const oct_reader oct_read_csv = {
+    .claims = csv_claims,
+    .open = csv_open,
+    .count = oct_list_count,
+    .next = oct_list_next,
+    .rewind = oct_list_rewind,
+    .stamp = oct_list_stamp,
+    .close = oct_list_close,
+};

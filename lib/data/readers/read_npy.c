@@ -1,0 +1,160 @@
+/* lib/data/readers/read_npy.c -- reader: one .npy file, mapped; samples along axis 0 are views. */
+#include "data/arrays/npy.h"
+#include "data/readers/readers.h"
+
+#include "base/io.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { BEHIND = 16, FORGET = 1 << 20 }; /* samples that stay in memory; bytes that are forgotten at a time */
+
+typedef struct npy {
+    oct_map map;
+    oct_npy head;
+    oct_feed feed;
+    oct_array shape;
+    int64_t count, at, forgotten; /* samples before this one need not be in memory */
+    size_t n_inputs;
+} npy;
+
+static void npy_close(void *self)
+{
+    npy *r = self;
+    if (!r)
+        return;
+    oct_map_close(&r->map);
+    oct_free(r);
+}
+
+static oct_status check_file(npy *r, const oct_feed_ctx *ctx, oct_err *err)
+{
+    OCT_TRY(oct_npy_parse(r->map.data, r->map.size, &r->head, err));
+    if (r->map.size - r->head.offset < r->head.bytes)
+        return oct_fail(err, OCT_EMALFORMED, "cut short: %zu bytes of data, the header says %zu",
+                        r->map.size - r->head.offset, r->head.bytes);
+    if (ctx->n != 1) {
+        oct_fail(err, OCT_EUNSUPPORTED, "an .npy holds one array, the model has %zu inputs", ctx->n);
+        oct_hint(err, "give an .npz with one array per input, or a folder of INPUT.npy files");
+        return OCT_EUNSUPPORTED;
+    }
+    r->shape = (oct_array){ .dtype = r->head.dtype, .rank = r->head.rank };
+    memcpy(r->shape.dims, r->head.dims, sizeof r->shape.dims);
+    const char *name = ctx->inputs[0].name;
+    OCT_TRY(oct_feed_plan(ctx, &name, &r->shape, 1, &r->feed, &r->count, err));
+    if (r->head.count == 0 && r->count)
+        return oct_fail(err, OCT_EMALFORMED, "the array holds no elements");
+    return OCT_OK;
+}
+
+static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, void **self, oct_err *err)
+{
+    npy *r = oct_calloc(1, sizeof *r);
+    if (!r)
+        return oct_nomem(err);
+    r->n_inputs = ctx->n;
+    oct_status s = fd < 0 ? oct_map_open(&r->map, path, err) : oct_map_fd(&r->map, fd, path, err);
+    if (s == OCT_OK && (s = check_file(r, ctx, err)) != OCT_OK)
+        oct_within(err, "%s", path);
+    if (s != OCT_OK) {
+        npy_close(r);
+        return s;
+    }
+    *self = r;
+    return OCT_OK;
+}
+
+static oct_status npy_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    return open_from(ctx, -1, path, self, err);
+}
+
+oct_status oct_read_npy_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err)
+{
+    return open_from(ctx, fd, name, self, err);
+}
+
+static int64_t npy_count(void *self)
+{
+    return ((npy *)self)->count;
+}
+
+/* Rows of Fortran-ordered data are gathered; one that feeds whole is not worth a path of its own: it is gathered
+ * row by row of axis 0. */
+static oct_status gather(const npy *r, int64_t index, oct_part *part, oct_err *err)
+{
+    const uint8_t *data = r->map.data + r->head.offset;
+    oct_array a;
+    OCT_TRY(oct_array_create(&a, part->array.dtype, part->array.rank, part->array.dims, err));
+    part->array = a;
+    if (r->feed.mode == OCT_FEED_ROWS || r->feed.mode == OCT_FEED_WHOLES) {
+        oct_npy_gather(&r->head, data, index, a.data);
+        return OCT_OK;
+    }
+    for (int64_t i = 0; i < r->head.dims[0]; i++)
+        oct_npy_gather(&r->head, data, i, (char *)a.data + (size_t)i * (a.bytes / (size_t)r->head.dims[0]));
+    return OCT_OK;
+}
+
+static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
+{
+    npy *r = self;
+    if (r->at >= r->count) {
+        oct_map_forget(&r->map, r->map.data, r->map.size);
+        *end = true;
+        return OCT_OK;
+    }
+    int64_t i = r->at++;
+    if (!(item->name = oct_strprintf("%s[%lld]", r->map.path, (long long)i)))
+        return oct_nomem(err);
+    if (!want)
+        return OCT_OK;
+    oct_feed_shape(&r->feed, &r->shape, &item->parts[0]);
+    if (r->head.fortran && item->parts[0].array.bytes)
+        return gather(r, i, &item->parts[0], err);
+    const size_t bytes = item->parts[0].array.bytes;
+    const uint8_t *data = r->map.data + r->head.offset + (size_t)i * bytes;
+    item->parts[0].array.data = (void *)(uintptr_t)data;
+    if (i - BEHIND > r->forgotten &&
+        (size_t)(i - BEHIND - r->forgotten) >=
+            FORGET / (bytes +
+                      1)) { /* whoever reads a later one has read them; if not, they are read from the file once more */
+        oct_map_forget(&r->map, r->map.data + r->head.offset + (size_t)r->forgotten * bytes,
+                       (size_t)(i - BEHIND - r->forgotten) * bytes);
+        r->forgotten = i - BEHIND;
+    }
+    return OCT_OK;
+}
+
+static oct_status npy_pass(void *self, int64_t n, int64_t *passed, oct_err *err)
+{
+    npy *r = self;
+    (void)err;
+    *passed = n < r->count - r->at ? n : r->count - r->at;
+    r->at += *passed;
+    return OCT_OK;
+}
+
+static oct_status npy_rewind(void *self, oct_err *err)
+{
+    npy *r = self;
+    r->at = r->forgotten = 0;
+    oct_map_forget(&r->map, r->map.data, r->map.size);
+    return OCT_OK;
+}
+
+static bool npy_claims(const char *path, bool is_folder)
+{
+    return oct_has_suffix(path, ".npy") && !is_folder;
+}
+
+/* An .npy array, samples along its first axis. */
+const oct_reader oct_read_npy = {
+    .claims = npy_claims,
+    .open = npy_open,
+    .count = npy_count,
+    .next = npy_next,
+    .pass = npy_pass,
+    .rewind = npy_rewind,
+    .close = npy_close,
+};

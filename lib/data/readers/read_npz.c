@@ -1,0 +1,463 @@
+/* lib/data/readers/read_npz.c -- reader: a set of arrays, one per input. Deflated members are inflated as samples are
+ * asked for, so that memory does not depend on their number; stored ones and .npy files are mapped. */
+#include "data/arrays/npy.h"
+#include "data/source/set.h"
+
+#include "base/io.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+#include <zlib.h>
+
+enum { MAX_HEADER = 1 << 16 };
+
+typedef struct member {
+    oct_map own; /* of a folder's file; unused in an archive */
+    const uint8_t *data;
+    uint64_t packed, size;
+    bool deflated, open;
+    z_stream z;
+    uint64_t fed, made; /* bytes of data given to z, bytes that it made */
+    uint32_t crc, sum;  /* of all bytes, as the archive says; of those made */
+    oct_npy head;
+    oct_array shape;
+    char *shared; /* the whole array, when it serves all samples and is deflated */
+} member;
+
+typedef struct set {
+    oct_map map;
+    char *path;
+    size_t n, n_inputs;
+    oct_input_desc *inputs; /* [n_inputs] of an archive: those that must be there, and extra ones that are */
+    size_t *part;           /* [n_inputs] of a sample */
+    member *members;        /* [n], in the order of names */
+    char (*names)[256];
+    oct_feed *feeds;
+    int64_t count, at;
+} set;
+
+static void set_close(void *self)
+{
+    set *r = self;
+    if (!r)
+        return;
+    for (size_t i = 0; r->members && i < r->n; i++) {
+        if (r->members[i].open)
+            inflateEnd(&r->members[i].z);
+        oct_map_close(&r->members[i].own);
+        oct_free(r->members[i].shared);
+    }
+    oct_free(r->members);
+    oct_free(r->names);
+    oct_free(r->feeds);
+    oct_free(r->inputs);
+    oct_free(r->part);
+    oct_free(r->path);
+    oct_map_close(&r->map);
+    oct_free(r);
+}
+
+static voidpf z_alloc(voidpf none, uInt items, uInt size)
+{
+    size_t n;
+    (void)none;
+    return oct_mul_size(items, size, &n) ? oct_alloc(n) : Z_NULL;
+}
+
+static void z_free(voidpf none, voidpf p)
+{
+    (void)none;
+    oct_free(p);
+}
+
+/* Starts a deflated member anew. */
+static oct_status restart(member *m, oct_err *err)
+{
+    if (m->open)
+        inflateEnd(&m->z);
+    m->z = (z_stream){ .zalloc = z_alloc, .zfree = z_free };
+    m->fed = m->made = 0;
+    m->sum = 0;
+    m->open = inflateInit2(&m->z, -MAX_WBITS) == Z_OK;
+    return m->open ? OCT_OK : oct_nomem(err);
+}
+
+/* The next n bytes of a deflated member; dst NULL passes over them. */
+static oct_status inflate_next(member *m, void *dst, uint64_t n, oct_err *err)
+{
+    uint8_t scratch[8192];
+    uint8_t *out = dst;
+    while (n) {
+        uint64_t want = out ? n : n < sizeof scratch ? n : sizeof scratch;
+        if (want > 1u << 30)
+            want = 1u << 30;
+        uint64_t give = m->packed - m->fed;
+        if (give > 1u << 30)
+            give = 1u << 30;
+        m->z.next_in = (Bytef *)(uintptr_t)(m->data + m->fed);
+        m->z.avail_in = (uInt)give;
+        m->z.next_out = out ? out : scratch;
+        m->z.avail_out = (uInt)want;
+        int z = inflate(&m->z, Z_NO_FLUSH);
+        uint64_t got = want - m->z.avail_out;
+        m->fed += give - m->z.avail_in;
+        m->made += got;
+        if (z == Z_MEM_ERROR)
+            return oct_nomem(err);
+        if (z != Z_OK && z != Z_STREAM_END)
+            return oct_fail(err, OCT_EMALFORMED, "broken deflate data%s%s", m->z.msg ? ": " : "",
+                            m->z.msg ? m->z.msg : "");
+        m->sum = (uint32_t)crc32(m->sum, out ? out : scratch, (uInt)got);
+        if (m->made == m->size && m->sum != m->crc)
+            return oct_fail(err, OCT_EMALFORMED, "the checksum of its data is another");
+        n -= got;
+        if (out)
+            out += got;
+        if (n && (z == Z_STREAM_END || (got == 0 && give == 0)))
+            return oct_fail(err, OCT_EMALFORMED, "deflate data cut short");
+    }
+    return OCT_OK;
+}
+
+/* Reads the header of the array and leaves a deflated member at its first element. */
+static oct_status read_head(member *m, oct_err *err)
+{
+    uint8_t buf[12 + MAX_HEADER];
+    if (!m->deflated) {
+        OCT_TRY(oct_npy_parse(m->data, (size_t)m->size, &m->head, err));
+    } else {
+        OCT_TRY(restart(m, err));
+        size_t first = m->size < 12 ? (size_t)m->size : 12;
+        OCT_TRY(inflate_next(m, buf, first, err));
+        size_t size = oct_npy_header_size(buf, first);
+        if (size > first && size <= m->size && size <= sizeof buf)
+            OCT_TRY(inflate_next(m, buf + first, size - first, err));
+        OCT_TRY(oct_npy_parse(buf, size > m->size ? first : size, &m->head, err));
+    }
+    if (m->size - m->head.offset < m->head.bytes)
+        return oct_fail(err, OCT_EMALFORMED, "cut short: %llu bytes of data, the header says %zu",
+                        (unsigned long long)(m->size - m->head.offset), m->head.bytes);
+    m->shape = (oct_array){ .dtype = m->head.dtype, .rank = m->head.rank };
+    memcpy(m->shape.dims, m->head.dims, sizeof m->shape.dims);
+    return OCT_OK;
+}
+
+static oct_status plan(set *r, const oct_feed_ctx *ctx, oct_err *err)
+{
+    const char **names = oct_calloc(r->n + 1, sizeof *names);
+    oct_array *heads = oct_calloc(r->n + 1, sizeof *heads);
+    r->feeds = oct_calloc(ctx->n + 1, sizeof *r->feeds);
+    oct_status s = names && heads && r->feeds ? OCT_OK : oct_nomem(err);
+    for (size_t i = 0; s == OCT_OK && i < r->n; i++) {
+        names[i] = r->names[i];
+        heads[i] = r->members[i].shape;
+    }
+    if (s == OCT_OK)
+        s = oct_feed_plan(ctx, names, heads, r->n, r->feeds, &r->count, err);
+    for (size_t i = 0; s == OCT_OK && i < ctx->n; i++) {
+        member *m = &r->members[r->feeds[i].array];
+        if (m->head.fortran) {
+            s = oct_fail(err, OCT_EUNSUPPORTED, "array '%s' is in Fortran order", r->names[r->feeds[i].array]);
+            oct_hint(err, "store it with numpy.ascontiguousarray, or as an .npy of its own");
+        }
+        if (s == OCT_OK && m->head.count == 0 && r->count)
+            s = oct_fail(err, OCT_EMALFORMED, "array '%s' holds no elements", r->names[r->feeds[i].array]);
+    }
+    oct_free(names);
+    oct_free(heads);
+    return s;
+}
+
+static oct_status alloc_members(set *r, size_t n, oct_err *err)
+{
+    r->members = oct_calloc(n + 1, sizeof *r->members);
+    r->names = oct_calloc(n + 1, sizeof *r->names);
+    if (!r->members || !r->names)
+        return oct_nomem(err);
+    r->n = n;
+    return OCT_OK;
+}
+
+static bool is_input(const oct_feed_ctx *ctx, const char *name)
+{
+    for (size_t i = 0; i < ctx->n; i++)
+        if (strcmp(ctx->inputs[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static oct_status list_archive(set *r, const oct_feed_ctx *ctx, oct_err *err)
+{
+    oct_zip_entry *e;
+    size_t n;
+    OCT_TRY(oct_zip_list(r->map.data, r->map.size, &e, &n, err));
+    oct_status s = n ? alloc_members(r, n, err) : oct_fail(err, OCT_EMALFORMED, "no .npy arrays inside");
+    for (size_t i = 0; s == OCT_OK && i < n; i++) {
+        member *m = &r->members[i];
+        memcpy(r->names[i], e[i].name, sizeof e[i].name);
+        m->data = r->map.data + e[i].offset;
+        m->packed = e[i].packed;
+        m->size = e[i].size;
+        m->crc = e[i].crc;
+        m->deflated = e[i].deflated;
+        if ((s = read_head(m, err)) != OCT_OK && s != OCT_ENOMEM) {
+            /* An array that no input needs may be of any type. */
+            if (s == OCT_EUNSUPPORTED && n > 1 && !is_input(ctx, e[i].name)) {
+                if (err)
+                    *err = (oct_err)OCT_ERR_INIT;
+                r->names[i][0] = 0;
+                s = OCT_OK;
+            } else {
+                oct_within(err, "array '%s'", e[i].name);
+            }
+        }
+    }
+    oct_free(e);
+    return s;
+}
+
+static oct_status create(const oct_feed_ctx *ctx, const char *path, set **out, oct_err *err)
+{
+    set *r = oct_calloc(1, sizeof *r);
+    if (!r || !(r->path = oct_strdup(path))) {
+        set_close(r);
+        return oct_nomem(err);
+    }
+    r->n_inputs = ctx->n;
+    *out = r;
+    return OCT_OK;
+}
+
+static oct_status finish(oct_status s, set *r, void **self, oct_err *err)
+{
+    if (s != OCT_OK) {
+        oct_within(err, "%s", r->path);
+        set_close(r);
+        return s;
+    }
+    *self = r;
+    return OCT_OK;
+}
+
+static bool has_member(const set *r, const char *name)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (strcmp(r->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The inputs that the archive feeds, and the parts that these are. */
+static oct_status take_inputs(set *r, const oct_feed_ctx *ctx, bool extra, oct_err *err)
+{
+    r->inputs = oct_calloc(ctx->n + ctx->n_extra + 1, sizeof *r->inputs);
+    r->part = oct_calloc(ctx->n + ctx->n_extra + 1, sizeof *r->part);
+    if (!r->inputs || !r->part)
+        return oct_nomem(err);
+    r->n_inputs = 0;
+    for (size_t i = 0; i < ctx->n + (extra ? ctx->n_extra : 0); i++) {
+        const oct_input_desc *in = i < ctx->n ? &ctx->inputs[i] : &ctx->extra[i - ctx->n];
+        if (i >= ctx->n && !has_member(r, in->name))
+            continue;
+        r->part[r->n_inputs] = i;
+        r->inputs[r->n_inputs++] = *in;
+    }
+    return OCT_OK;
+}
+
+static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, void **self, oct_err *err)
+{
+    set *r = NULL;
+    OCT_TRY(create(ctx, path, &r, err));
+    oct_status s = fd < 0 ? oct_map_open(&r->map, path, err) : oct_map_fd(&r->map, fd, path, err);
+    if (s != OCT_OK) {
+        set_close(r);
+        return s;
+    }
+    if ((s = list_archive(r, ctx, err)) == OCT_OK && (s = take_inputs(r, ctx, true, err)) == OCT_OK)
+        s = plan(r, &(oct_feed_ctx){ .inputs = r->inputs, .n = r->n_inputs }, err);
+    return finish(s, r, self, err);
+}
+
+static oct_status npz_open(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err)
+{
+    return open_from(ctx, -1, path, self, err);
+}
+
+oct_status oct_read_npz_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err)
+{
+    return open_from(ctx, fd, name, self, err);
+}
+
+oct_status oct_set_open_files(const oct_feed_ctx *ctx, const char *dir, char *const *paths, void **self, oct_err *err)
+{
+    set *r = NULL;
+    OCT_TRY(create(ctx, dir, &r, err));
+    oct_status s = alloc_members(r, ctx->n, err);
+    for (size_t i = 0; s == OCT_OK && i < ctx->n; i++) {
+        member *m = &r->members[i];
+        strncpy(r->names[i], ctx->inputs[i].name, sizeof r->names[i] - 1);
+        if ((s = oct_map_open(&m->own, paths[i], err)) != OCT_OK)
+            break;
+        m->data = m->own.data;
+        m->size = m->packed = m->own.size;
+        if ((s = read_head(m, err)) != OCT_OK)
+            oct_within(err, "array '%s'", r->names[i]);
+    }
+    if (s == OCT_OK)
+        s = take_inputs(r, ctx, false, err);
+    if (s == OCT_OK)
+        s = plan(r, ctx, err);
+    return finish(s, r, self, err);
+}
+
+static int64_t set_count(void *self)
+{
+    return ((set *)self)->count;
+}
+
+/* The array that every sample uses, inflated once. */
+static oct_status shared_data(member *m, oct_part *part, oct_err *err)
+{
+    if (!m->shared) {
+        if (!(m->shared = oct_alloc(part->array.bytes)))
+            return oct_nomem(err);
+        oct_status s = inflate_next(m, m->shared, part->array.bytes, err);
+        if (s != OCT_OK) {
+            oct_free(m->shared);
+            m->shared = NULL;
+            return s;
+        }
+    }
+    part->array.data = m->shared;
+    return OCT_OK;
+}
+
+static oct_status fill(set *r, size_t input, int64_t index, bool want, oct_part *part, oct_err *err)
+{
+    const oct_feed *f = &r->feeds[input];
+    member *m = &r->members[f->array];
+    oct_part p = { 0 };
+    oct_feed_shape(f, &m->shape, &p);
+    const size_t bytes = p.array.bytes;
+    const bool one = f->mode == OCT_FEED_SHARED || f->mode == OCT_FEED_ONE;
+    if (!m->deflated) {
+        p.array.data = (void *)(uintptr_t)(m->data + m->head.offset + (one ? 0 : (size_t)index * bytes));
+    } else if (one) {
+        OCT_TRY(shared_data(m, &p, err));
+    } else if (!want) {
+        return inflate_next(m, NULL, bytes, err);
+    } else {
+        oct_array a;
+        OCT_TRY(oct_array_create(&a, p.array.dtype, p.array.rank, p.array.dims, err));
+        p.array = a;
+        oct_status s = inflate_next(m, a.data, bytes, err);
+        if (s != OCT_OK) {
+            oct_array_free(&a);
+            return s;
+        }
+    }
+    if (want)
+        *part = p;
+    return OCT_OK;
+}
+
+/* Whether an input takes a deflated array that another one has read already: it is read once, and stands behind the
+ * sample. */
+static bool is_ahead(const set *r, size_t input)
+{
+    for (size_t k = 0; k < input; k++)
+        if (r->feeds[k].array == r->feeds[input].array)
+            return r->members[r->feeds[input].array].deflated;
+    return false;
+}
+
+/* Passes over n samples of an array that is inflated for each; *n: how many before a failure. */
+static oct_status pass_input(set *r, size_t input, int64_t *n, oct_err *err)
+{
+    const oct_feed *f = &r->feeds[input];
+    member *m = &r->members[f->array];
+    oct_part p = { 0 };
+    oct_feed_shape(f, &m->shape, &p);
+    if (!m->deflated || f->mode == OCT_FEED_SHARED || f->mode == OCT_FEED_ONE)
+        return OCT_OK;
+    const uint64_t before = m->made;
+    oct_status s = inflate_next(m, NULL, (uint64_t)*n * p.array.bytes, err);
+    if (s != OCT_OK) {
+        const int64_t whole = (int64_t)((m->made - before) / p.array.bytes);
+        *n = whole < *n ? whole : *n - 1; /* a wrong checksum shows behind the last one */
+        oct_within(err, "%s: array '%s'", r->path, r->names[f->array]);
+    }
+    return s;
+}
+
+static oct_status set_pass(void *self, int64_t n, int64_t *passed, oct_err *err)
+{
+    set *r = self;
+    oct_status s = OCT_OK;
+    *passed = n < r->count - r->at ? n : r->count - r->at;
+    for (size_t i = 0; i < r->n_inputs; i++)
+        if (is_ahead(r, i))
+            *passed = 0; /* set_next says so */
+    for (size_t i = 0; *passed && i < r->n_inputs; i++) {
+        const oct_status one = pass_input(r, i, passed, err); /* of two failures, the one of the earlier sample */
+        s = one != OCT_OK ? one : s;
+    }
+    r->at += *passed;
+    return s;
+}
+
+static oct_status set_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
+{
+    set *r = self;
+    if (r->at >= r->count) {
+        *end = true;
+        return OCT_OK;
+    }
+    int64_t index = r->at++;
+    if (!(item->name = oct_strprintf("%s[%lld]", r->path, (long long)index)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < r->n_inputs; i++) {
+        if (is_ahead(r, i)) {
+            *end = true;
+            return oct_fail(err, OCT_EUNSUPPORTED, "%s: array '%s' would feed two inputs", r->path,
+                            r->names[r->feeds[i].array]);
+        }
+        oct_status s = fill(r, i, index, want, &item->parts[r->part[i]], err);
+        if (s != OCT_OK) {
+            *end = true; /* a broken stream has no next sample */
+            return oct_within(err, "%s: array '%s'", r->path, r->names[r->feeds[i].array]), s;
+        }
+    }
+    return OCT_OK;
+}
+
+static oct_status set_rewind(void *self, oct_err *err)
+{
+    set *r = self;
+    r->at = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        oct_free(r->members[i].shared);
+        r->members[i].shared = NULL;
+        if (r->members[i].deflated && r->names[i][0])
+            OCT_TRY(read_head(&r->members[i], err));
+    }
+    return OCT_OK;
+}
+
+static bool npz_claims(const char *path, bool is_folder)
+{
+    return oct_has_suffix(path, ".npz") && !is_folder;
+}
+
+/* An .npz with one array per input, samples along the first axis. */
+const oct_reader oct_read_npz = {
+    .claims = npz_claims,
+    .open = npz_open,
+    .count = set_count,
+    .next = set_next,
+    .pass = set_pass,
+    .rewind = set_rewind,
+    .close = set_close,
+};

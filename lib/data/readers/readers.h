@@ -1,0 +1,157 @@
+/* lib/data/readers/readers.h -- the interface of a kind of data: samples in order, undecoded. One file per kind
+ * (read_<kind>.c), one table (readers.inc). Private to lib/data.
+ *
+ * A reader finds samples and names them; it does not decode pictures and does not preprocess: decoding threads do. */
+#ifndef OCT_DATA_READERS_H
+#define OCT_DATA_READERS_H
+
+#include "data/data.h"
+#include "data/readers/stream.h"
+
+/* What the readers know of the model: the inputs that samples must fill. Lives as long as the source. */
+typedef struct oct_feed_ctx {
+    const oct_input_desc *inputs;
+    const oct_steps *steps; /* one per input */
+    size_t n;
+    const oct_input_desc
+        *extra; /* n_extra inputs that have values without samples, and take those of arrays of their names */
+    size_t n_extra;
+    bool as_files; /* recordings are given as files, too: they are not decoded */
+} oct_feed_ctx;
+
+typedef enum oct_part_kind {
+    OCT_PART_NONE,
+    OCT_PART_FILE,  /* a picture, .npy or .pb in the file `path` */
+    OCT_PART_BYTES, /* a picture, .npy or .pb in the bytes of `array` */
+    OCT_PART_ROW,   /* array without the batch dimension */
+    OCT_PART_WHOLE, /* array with all dimensions of the input */
+} oct_part_kind;
+
+/* What a part has behind the tokens of its sample. */
+typedef enum oct_fill {
+    OCT_FILL_NOT, /* it is no part of a text */
+    OCT_FILL_ID,  /* the id that the steps say; they may not say any */
+    OCT_FILL_ZEROS,
+    OCT_FILL_COUNT /* what stands last, plus 1, 2, ... */
+} oct_fill;
+
+/* The part of a sample that is for one input. */
+typedef struct oct_part {
+    oct_part_kind kind;
+    char *path;      /* owned */
+    oct_array array; /* owned, or a view that lives until the reader is closed */
+    bool shared;     /* the same in every sample: not stacked */
+    bool sound;      /* a window of a recording, cut as the steps say */
+    oct_fill fill;   /* of a text: a row of OCT_S64, to be cut or filled up to length, 0: to what the model fixes
+                        (token_rows.h) */
+    int length;
+} oct_part;
+
+typedef struct oct_item {
+    char *name;      /* owned */
+    int64_t label;   /* -1: none */
+    bool inside;     /* a later window of a recording: it follows the sample before it */
+    oct_part *parts; /* ctx->n of them, then ctx->n_extra, zeroed before next() */
+} oct_item;
+
+typedef struct oct_reader {
+    /* Whether this reader takes a file or folder that exists: by its name. NULL for readers that are not in the
+     * table. */
+    bool (*claims)(const char *path, bool is_folder);
+    oct_status (*open)(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err);
+    int64_t (*count)(void *self); /* -1: not known */
+    /* For a reader that does not know its count: whether passing over all samples reads little. NULL: it knows. */
+    bool (*is_cheap_to_pass)(const char *path);
+    /* The next sample. With want false it is passed over: only item->name may be filled. *end: no more samples. A
+     * failure with *end set means that nothing after it can be read; without, that the next sample can. */
+    oct_status (*next)(void *self, bool want, oct_item *item, bool *end, oct_err *err);
+    /* Passes over up to n samples at once, in less time than next() takes for each; *passed: how many there were, and
+     * none where this reader cannot or stands at its end. After a failure nothing more can be read, and the sample
+     * behind those passed is the broken one. NULL: it cannot. */
+    oct_status (*pass)(void *self, int64_t n, int64_t *passed, oct_err *err);
+    oct_status (*rewind)(void *self, oct_err *err);
+    /* Adds size and time of change of all files that it lists to a hash. NULL as a member: there is only the file of
+     * its path. */
+    uint64_t (*stamp)(void *self, uint64_t h);
+    /* What was met so far that looks like samples and was not read (left_out.h): a text for oct_free, or NULL. NULL as
+     * a member: it leaves nothing out. */
+    char *(*left_out)(void *self);
+    void (*close)(void *self); /* NULL allowed */
+} oct_reader;
+
+#define OCT_READER(r) extern const oct_reader r;
+#include "data/readers/readers.inc"
+#undef OCT_READER
+extern const oct_reader oct_read_testset; /* of oct_read_folder */
+
+/* Streams, which are no files: only a word of the user chooses one of these (spec.c), so no name found in a folder, a
+ * pattern or a list can start a command. Their path is that word: "-" or the name of a descriptor (/dev/fd/63), "pipe:"
+ * and a command. */
+extern const oct_reader oct_read_descriptor, oct_read_command;
+/* Parts of the descriptor's: the arrays of a regular file that is open, under the name that messages have for it; an
+ * archive whose first n_read bytes are in the block of the stream, which is taken over, also on failure. */
+oct_status oct_read_npy_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err);
+oct_status oct_read_npz_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err);
+oct_status oct_read_tar_stream(const oct_feed_ctx *ctx, oct_stream *in, size_t n_read, const char *name, void **self,
+                               oct_err *err);
+/* The one of made samples (synthetic.h), where the caller allows that. */
+extern const oct_reader oct_read_synthetic;
+#define OCT_PIPE "pipe:"
+
+/* The table of readers of files, in the order of asking. */
+extern const oct_reader *const oct_readers[];
+extern const size_t oct_n_readers;
+
+/* How the arrays of a set (.npz, a folder of NAME.npy) feed the inputs. */
+typedef enum oct_feed_mode {
+    OCT_FEED_ROWS,   /* axis 0 counts samples, the rest is a row */
+    OCT_FEED_WHOLES, /* axis 0 counts samples, the rest is the whole input */
+    OCT_FEED_ONE,    /* the array is one row */
+    OCT_FEED_SHARED  /* the array is the whole input, for every sample */
+} oct_feed_mode;
+
+typedef struct oct_feed {
+    size_t array; /* index into the set */
+    oct_feed_mode mode;
+} oct_feed;
+
+/* Finds an array for every input by name (a single one serves a single input under any name) and the number of
+ * samples. OCT_EMALFORMED names the input, the array and their shapes. feeds holds ctx->n. */
+oct_status oct_feed_plan(const oct_feed_ctx *ctx, const char *const *names, const oct_array *heads, size_t n,
+                         oct_feed *feeds, int64_t *count, oct_err *err);
+/* The part's shape and kind for a mode: dims of one sample of an array with the given head. */
+void oct_feed_shape(const oct_feed *f, const oct_array *head, oct_part *part);
+
+/* Text helpers on the heap: NULL when out of memory. */
+char *oct_strdup(const char *s);
+char *oct_strprintf(const char *fmt, ...) OCT_PRINTF(1, 2);
+
+void oct_part_free(oct_part *p);
+oct_status oct_part_own(oct_part *p, oct_err *err); /* copies what is a view, so that the reader may be closed */
+void oct_item_free(oct_item *it, size_t n);         /* leaves parts zeroed, usable again */
+
+/* Adds size and time of change of a regular file to a hash; of anything else it adds nothing. */
+uint64_t oct_file_stamp(uint64_t h, const char *path);
+
+bool oct_has_suffix(const char *path, const char *suffix); /* case ignored */
+/* The kind of a sample file whose suffix is `kind` ("JPG"), in lower case; NULL: none that this build reads. */
+const char *oct_sample_kind(const char *kind);
+bool oct_is_sample_file(const char *path); /* by suffix: pictures that this build reads, .npy, .pb, .wav */
+bool oct_is_image_file(const char *path);  /* also those that only other builds read */
+bool oct_is_sound_file(const char *path);
+
+/* Turns a part into the input's tensor: decodes, preprocesses, converts, checks shape and NaN. *stack: rows of this
+ * kind may be joined on axis 0. *setup: the failure does not lie in this sample: samples of its kind do not fit the
+ * model and the steps, or a file that exists cannot be opened. *seen: the size of a picture before any step, or zeros.
+ * Messages do not name the sample. */
+oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, const oct_part *part, oct_array *out,
+                           bool *stack, bool *setup, oct_picture_size *seen, oct_err *err);
+
+/* A label from text, -1 for none. False: it is no class number. */
+bool oct_label_parse(const char *text, int64_t *label);
+#define OCT_LABEL_HINT "labels are whole numbers: classes counted from 0, or -1 where there is none"
+
+/* A TensorProto in memory. *name as in oct_pb_load. */
+oct_status oct_pb_parse(const void *p, size_t n, oct_array *a, char **name, oct_err *err);
+
+#endif

@@ -1,0 +1,28 @@
+/* lib/data/source/sample_sum.h -- a digest of the samples that were given, whichever pass gave them first and in
+ * whichever order.
+ *
+ * Of each sample SHA-256 is taken of its place in the data and its arrays as the model reads them. That is widened to
+ * 1024 numbers of 16 bits, and these are added up (LtHash: Bellare and Micciancio 1997, Lewi and others 2019), a sample
+ * once. So memory does not grow with samples, but for a bit each. The digest of the set is SHA-256 of the sums. */
+#ifndef OCT_DATA_SAMPLE_SUM_H
+#define OCT_DATA_SAMPLE_SUM_H
+
+#include "base/array.h"
+#include "base/sha256.h"
+#include "base/status.h"
+
+enum { OCT_SAMPLE_LANES = 1024 };
+
+typedef struct oct_sample_sum {
+    uint64_t n; /* samples */
+    uint16_t lane[OCT_SAMPLE_LANES];
+    uint64_t *seen; /* a bit a place */
+    size_t words;
+} oct_sample_sum;
+
+/* Adds the sample at a place (from 0), of n arrays, unless it was added before. OCT_ENOMEM. */
+oct_status oct_sample_sum_add(oct_sample_sum *s, int64_t place, const oct_array *arrays, size_t n, oct_err *err);
+void oct_sample_sum_digest(const oct_sample_sum *s, unsigned char digest[OCT_SHA256_BYTES]);
+void oct_sample_sum_free(oct_sample_sum *s);
+
+#endif

@@ -1,0 +1,22 @@
+/* lib/data/source/set.h -- sets of arrays, one per input: an .npz, or a folder of INPUT.npy. Private to lib/data. */
+#ifndef OCT_DATA_SET_H
+#define OCT_DATA_SET_H
+
+#include "data/readers/readers.h"
+
+/* Opens paths[i] (.npy) for input i; *self goes with the functions of oct_read_npz. */
+oct_status oct_set_open_files(const oct_feed_ctx *ctx, const char *dir, char *const *paths, void **self, oct_err *err);
+
+/* The arrays inside a zip archive in memory (views): their names without .npy, and where their bytes are. */
+typedef struct oct_zip_entry {
+    char name[256];
+    uint64_t offset, packed, size; /* of the data, as stored and as inflated */
+    bool deflated;
+    uint32_t crc;
+} oct_zip_entry;
+
+/* Lists the members that end in .npy; *entries is released with oct_free. OCT_EMALFORMED, OCT_EUNSUPPORTED
+ * (encryption, other methods). Messages do not name the file. */
+oct_status oct_zip_list(const uint8_t *p, size_t n, oct_zip_entry **entries, size_t *count, oct_err *err);
+
+#endif

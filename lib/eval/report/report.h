@@ -1,0 +1,89 @@
+/* lib/eval/report/report.h -- writes the results of an evaluation, for programs and for a browser. Each writer appends
+ * to a buffer. */
+#ifndef OCT_EVAL_REPORT_H
+#define OCT_EVAL_REPORT_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "eval/run/testcase.h"
+#include "eval/run/eval.h"
+#include "eval/gates/gates.h"
+
+/* The versions of the JSON schemas (share/schema). A number increases if a field is removed or changes its meaning. */
+#define OCT_EVAL_SCHEMA "octet-eval-1"
+#define OCT_CHECK_SCHEMA "octet-check-1"
+
+/* The options of the evaluation, for the reports. Everything is borrowed, and may be NULL. */
+typedef struct oct_report_context {
+    const char *version;     /* "octet 0.1.0" */
+    const char *preprocess;  /* in canonical form */
+    const char *const *data; /* the values of --data */
+    size_t n_data;
+    const oct_gate_result *gates; /* [n_gates], model by model */
+    size_t n_gates;
+    const char *const *bad; /* messages about samples that were skipped */
+    size_t n_bad;
+    const struct oct_page_notes *page; /* only for the HTML report (page.h) */
+} oct_report_context;
+
+void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
+/* Writes JUnit XML: a suite for each quantized model (or for the only model), with the environment as properties, and a
+ * test case for the samples, for each metric and for each gate. A missed gate is a failure. */
+void oct_report_junit(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
+/* Writes Markdown for the summary of a job: for each quantized model, or the only one, a table of measurements and a
+ * table of gates with marks. Names are escaped. */
+void oct_report_markdown(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
+/* Writes a page that is complete in itself and loads nothing. It can be read without its script, which sorts and
+ * filters; it supports light and dark colours. If memory runs out, out->failed is set. */
+void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
+
+/* Text for people: "-0.40 points (95 %: -1.00 to 0.20, n = 400), within noise". Numbers are signed changes
+ * (oct_eval_change), and a word at the end says what they mean: within noise, worse or better. "" if there is nothing
+ * to compare. Returns dst. */
+enum { OCT_DROP_TEXT = 160, OCT_GATE_TEXT = 320 };
+const char *oct_report_drop(char dst[OCT_DROP_TEXT], const oct_eval_score *s);
+/* Text such as "top1: -0.40 points (95 %: -1.00 to 0.20, n = 400), within noise, at most 0.5 points worse are allowed:
+ * met, but the limit lies inside the interval: 400 samples cannot tell, about 15000 would". Returns dst. */
+const char *oct_report_gate(char dst[OCT_GATE_TEXT], const oct_eval_score *s, const oct_drop_limit *limit);
+
+/* The same for any gate: "size: 25123 bytes, at most 20000 are allowed: missed". Returns dst. */
+const char *oct_report_gate_result(char dst[OCT_GATE_TEXT], const oct_gate_result *g);
+/* The name of a gate, with its metric if it is about a drop: "max-drop top1", "max-size". Returns dst. */
+enum { OCT_GATE_TITLE = 64 };
+const char *oct_report_gate_title(char dst[OCT_GATE_TITLE], const oct_gate_result *g);
+/* Whether all gates of models[k] are met; k = 0: those of all models. */
+bool oct_report_met(const oct_report_context *c, size_t k);
+
+/* How fast a model is against the reference, for every report: "1.25 times faster (half of 30 pairs of runs: 1.20
+ * to 1.31)", "as fast (...)", or that the times do not tell (oct_eval_speed_judge decides). "" if it was not timed.
+ * Returns dst. */
+enum { OCT_SPEED_TEXT = 120 };
+const char *oct_report_speed(char dst[OCT_SPEED_TEXT], const oct_eval_speed *s);
+/* The same for programs: an object with the verdict in a word, how many pairs of runs there were, and the quartiles
+ * where the runs support a verdict. */
+void oct_report_json_speed(oct_json *j, const char *key, const oct_eval_speed *s);
+
+/* "runs in onnxruntime 1.32.0"; NULL if our runtime runs the model. Returns dst. */
+enum { OCT_RUNNER_TEXT = 128 };
+const char *oct_report_runner(char dst[OCT_RUNNER_TEXT], const oct_eval_model_result *m);
+
+/* "quantizes dynamically, with scales of 8 samples together: its results depend on the batch"; NULL if it does not.
+ * Returns dst. */
+enum { OCT_BATCH_TEXT = 120 };
+const char *oct_report_batch(char dst[OCT_BATCH_TEXT], const oct_eval_result *r, size_t k);
+
+/* "Xeon Gold, 4 processors, avx512 of vnni, 2 threads, load 0.3; octet 0.1.0": to be shown in reports with times.
+ * Returns dst. */
+enum { OCT_ENVIRONMENT_TEXT = 256 };
+const char *oct_report_environment(char dst[OCT_ENVIRONMENT_TEXT], const oct_eval_result *r, const char *version);
+
+/* Write JSON and JUnit XML for an ONNX test case. */
+void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r,
+                    oct_buf *out);
+void oct_check_junit(const char *model, const char *dir, const oct_check_result *r, oct_buf *out);
+
+/* Appends text for XML and HTML: &, <, > and quotes become entities, and characters that neither allows are replaced as
+ * by oct_char_clean. */
+void oct_xml_text(oct_buf *out, const char *s);
+
+#endif

@@ -1,0 +1,497 @@
+/* The boxes and the objects of each picture. */
+#include "eval/sets/detections.h"
+
+#include "data/arrays/array_files.h"
+#include "eval/metrics/correlation.h"
+#include "eval/sets/match_boxes.h"
+#include "eval/parts/part_bytes.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_OF_CLASS = 100 }; /* how many boxes of a class count for average precision in a picture */
+
+typedef struct found {
+    double score;
+    uint32_t sample, at; /* at: the position in the original order */
+    int32_t class_place;
+    oct_match match;
+    bool beyond; /* its picture has MOST_OF_CLASS better boxes of this class */
+} found;
+
+typedef struct wanted {
+    uint32_t sample;
+    int32_t class_place;
+    uint32_t count;
+} wanted;
+
+typedef struct detections {
+    oct_set base;
+    found *f;           /* after finish: by class, and within a class the best first */
+    wanted *w;          /* after finish: by class */
+    uint32_t *by_score; /* [n_f] */
+    size_t n_f, cap_f, n_w, cap_w;
+    oct_boxes boxes, truth; /* of the current sample */
+    oct_object *objects;    /* those of one class */
+    oct_match *match;
+    size_t cap_objects, cap_match;
+    oct_array priors;
+    size_t most; /* the largest number of boxes of a class */
+} detections;
+
+/* ---- a sample ---- */
+
+static oct_status load_priors(detections *d, oct_err *err)
+{
+    const char *path = d->base.judging->rule->box.priors;
+    if (!path || d->priors.data)
+        return OCT_OK;
+    OCT_TRY(oct_npy_load(path, &d->priors, err));
+    if (d->priors.rank == 2 && d->priors.dims[1] == 4 && d->priors.dtype == OCT_F32)
+        return OCT_OK;
+    return oct_fail(err, OCT_EMALFORMED,
+                    "%s: priors are float32 of shape [n,4]: centre x, centre y, width, height as shares of the input",
+                    path);
+}
+
+/* Converts pixels of the input to pixels of the picture. */
+static void to_picture(const oct_set_view *v, oct_boxes *b)
+{
+    if (!v->source)
+        return;
+    const oct_placing p = oct_source_placing(v->source, v->batch->pictures[v->row]);
+    for (size_t i = 0; i < b->n; i++) {
+        b->v[i].x1 = (b->v[i].x1 - p.tx) / p.sx;
+        b->v[i].x2 = (b->v[i].x2 - p.tx) / p.sx;
+        b->v[i].y1 = (b->v[i].y1 - p.ty) / p.sy;
+        b->v[i].y2 = (b->v[i].y2 - p.ty) / p.sy;
+    }
+}
+
+/* Takes the float model's boxes as objects. */
+static oct_status objects_of_float(detections *d, const oct_set_view *v, double w, double h, const oct_object **o,
+                                   size_t *n, oct_err *err)
+{
+    const oct_judging *j = d->base.judging;
+    oct_boxes *b = &d->truth;
+    OCT_TRY(oct_boxes_decode(j, v->ref, v->n_out, w, h, d->priors.data, d->priors.rank ? (size_t)d->priors.dims[0] : 0,
+                             b, err));
+    *n = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        if (b->v[i].score < j->rule->box.f1_score)
+            continue;
+        if (!OCT_SET_GROW(d->objects, *n, d->cap_objects))
+            return oct_nomem(err);
+        d->objects[(*n)++] = (oct_object){ b->v[i].class_place, b->v[i].x1, b->v[i].y1, b->v[i].x2, b->v[i].y2, false };
+    }
+    *o = d->objects;
+    return OCT_OK;
+}
+
+static int by_class(const void *a, const void *b)
+{
+    const oct_box *x = a, *y = b;
+    if (x->class_place != y->class_place)
+        return x->class_place > y->class_place ? 1 : -1;
+    if (x->score != y->score)
+        return x->score < y->score ? 1 : -1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static int objects_by_class(const void *a, const void *b)
+{
+    const oct_object *x = a, *y = b;
+    if (x->class_place != y->class_place)
+        return x->class_place > y->class_place ? 1 : -1;
+    if (x->x1 != y->x1)
+        return x->x1 > y->x1 ? 1 : -1;
+    return (x->y1 > y->y1) - (x->y1 < y->y1);
+}
+
+static oct_status add_wanted(detections *d, int64_t class_place, const oct_object *o, size_t n, oct_err *err)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += !o[i].crowd;
+    if (!count)
+        return OCT_OK;
+    if (!OCT_SET_GROW(d->w, d->n_w, d->cap_w))
+        return oct_nomem(err);
+    d->w[d->n_w++] = (wanted){ (uint32_t)d->base.n, (int32_t)class_place, count };
+    return OCT_OK;
+}
+
+static oct_status add_found(detections *d, const oct_box *b, size_t n, oct_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!OCT_SET_GROW(d->f, d->n_f, d->cap_f))
+            return oct_nomem(err);
+        d->f[d->n_f] = (found){ b[i].score,  (uint32_t)d->base.n, (uint32_t)d->n_f, (int32_t)b[i].class_place,
+                                d->match[i], i >= MOST_OF_CLASS };
+        d->n_f++;
+    }
+    return OCT_OK;
+}
+
+/* Matches class by class. b and o are sorted by class. */
+static oct_status add_classes(detections *d, const oct_boxes *b, const oct_object *o, size_t n, oct_err *err)
+{
+    for (size_t i = 0, k = 0, i_end, k_end; i < b->n || k < n; i = i_end, k = k_end) {
+        const int64_t first =
+            i == b->n || (k < n && o[k].class_place < b->v[i].class_place) ? o[k].class_place : b->v[i].class_place;
+        for (i_end = i; i_end < b->n && b->v[i_end].class_place == first; i_end++)
+            ;
+        for (k_end = k; k_end < n && o[k_end].class_place == first; k_end++)
+            ;
+        while (d->cap_match < i_end - i)
+            if (!OCT_SET_GROW(d->match, d->cap_match, d->cap_match))
+                return oct_nomem(err);
+        OCT_TRY(oct_match_boxes(b->v + i, i_end - i, o + k, k_end - k, d->match, err));
+        OCT_TRY(add_found(d, b->v + i, i_end - i, err));
+        OCT_TRY(add_wanted(d, first, o + k, k_end - k, err));
+    }
+    return OCT_OK;
+}
+
+/* Copies the objects of the truth, in pixels of the picture. w and h: the size of the input if there was no picture. */
+static oct_status objects_of_truth(detections *d, const oct_set_view *v, double w, double h, const oct_object *o,
+                                   size_t n, oct_err *err)
+{
+    const oct_picture_size p = v->batch->pictures[v->row];
+    const bool shares = oct_truth_in_shares(d->base.judging->truth);
+    const double x = !shares ? 1 : p.w ? p.w : w, y = !shares ? 1 : p.h ? p.h : h;
+    for (size_t i = 0; i < n; i++) {
+        if (!OCT_SET_GROW(d->objects, i, d->cap_objects))
+            return oct_nomem(err);
+        d->objects[i] =
+            (oct_object){ o[i].class_place, o[i].x1 * x, o[i].y1 * y, o[i].x2 * x, o[i].y2 * y, o[i].crowd };
+    }
+    return OCT_OK;
+}
+
+static oct_status boxes_add(oct_set *s, const oct_set_view *v, oct_err *err)
+{
+    detections *d = (detections *)s;
+    const oct_judging *j = s->judging;
+    const oct_object *o;
+    double w, h;
+    size_t n;
+    if (j->truth && !oct_truth_objects(j->truth, v->name, v->index, &o, &n))
+        return OCT_OK;
+    if (d->n_f > UINT32_MAX / 2 || s->n == UINT32_MAX)
+        return oct_fail(err, OCT_EUNSUPPORTED, "there are too many boxes");
+    OCT_TRY(load_priors(d, err));
+    OCT_TRY(oct_boxes_input_size(v, &w, &h, err));
+    OCT_TRY(oct_boxes_decode(j, v->out, v->n_out, w, h, d->priors.data, d->priors.rank ? (size_t)d->priors.dims[0] : 0,
+                             &d->boxes, err));
+    if (j->truth) {
+        to_picture(v, &d->boxes);
+        OCT_TRY(objects_of_truth(d, v, w, h, o, n, err));
+    } else {
+        OCT_TRY(objects_of_float(d, v, w, h, &o, &n, err));
+    }
+    if (d->boxes.n)
+        qsort(d->boxes.v, d->boxes.n, sizeof *d->boxes.v, by_class);
+    if (n)
+        qsort(d->objects, n, sizeof *d->objects, objects_by_class);
+    OCT_TRY(add_classes(d, &d->boxes, d->objects, n, err));
+    s->n++;
+    return OCT_OK;
+}
+
+/* ---- the set ---- */
+
+static int by_class_and_score(const void *a, const void *b)
+{
+    const found *x = a, *y = b;
+    if (x->class_place != y->class_place)
+        return x->class_place > y->class_place ? 1 : -1;
+    if (x->score != y->score)
+        return x->score < y->score ? 1 : -1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static int wanted_by_class(const void *a, const void *b)
+{
+    const wanted *x = a, *y = b;
+    if (x->class_place != y->class_place)
+        return x->class_place > y->class_place ? 1 : -1;
+    return (x->sample > y->sample) - (x->sample < y->sample);
+}
+
+static oct_status boxes_finish(oct_set *s, oct_err *err)
+{
+    detections *d = (detections *)s;
+    if (!s->n)
+        return oct_fail(err, OCT_EMALFORMED, "%s: it names none of the samples", oct_truth_path(s->judging->truth));
+    double *score = oct_calloc(d->n_f + 1, sizeof *score);
+    d->by_score = oct_calloc(d->n_f + 1, sizeof *d->by_score);
+    if (!score || !d->by_score) {
+        oct_free(score);
+        return oct_nomem(err);
+    }
+    if (d->n_f)
+        qsort(d->f, d->n_f, sizeof *d->f, by_class_and_score);
+    if (d->n_w)
+        qsort(d->w, d->n_w, sizeof *d->w, wanted_by_class);
+    for (size_t i = 0, of_class = 0; i < d->n_f; i++) {
+        of_class = i && d->f[i].class_place == d->f[i - 1].class_place ? of_class + 1 : 1;
+        d->most = of_class > d->most ? of_class : d->most;
+        score[i] = -d->f[i].score;
+    }
+    s->scratch = 2 * (d->most + 1);
+    const oct_status st = oct_order_of(score, d->n_f, d->by_score, err);
+    oct_free(score);
+    return st;
+}
+
+static void boxes_release(oct_set *s)
+{
+    detections *d = (detections *)s;
+    oct_boxes_free(&d->boxes);
+    oct_boxes_free(&d->truth);
+    oct_array_free(&d->priors);
+    oct_free(d->f);
+    oct_free(d->w);
+    oct_free(d->by_score);
+    oct_free(d->objects);
+    oct_free(d->match);
+}
+
+/* Writes the boxes and the objects of the samples, in order. */
+static void boxes_save(oct_set *s, oct_buf *b)
+{
+    detections *d = (detections *)s;
+    ev_put_u64(b, s->n);
+    ev_put_u64(b, d->n_f);
+    for (size_t i = 0; i < d->n_f; i++) {
+        const found *f = &d->f[i];
+        ev_put_f64(b, f->score);
+        ev_put_u32(b, (uint32_t)f->class_place);
+        ev_put_u32(b, f->match.hit | (uint32_t)f->match.ignored << 16);
+        ev_put_u32(b, f->beyond);
+    }
+    ev_put_u64(b, d->n_w);
+    for (size_t i = 0; i < d->n_w; i++) {
+        ev_put_u32(b, (uint32_t)d->w[i].class_place);
+        ev_put_u32(b, d->w[i].count);
+    }
+    s->n = d->n_f = d->n_w = 0;
+}
+
+static oct_status load_found(detections *d, ev_bytes *r, oct_err *err)
+{
+    for (size_t n = ev_take_count(r, 20); n > 0; n--) {
+        found f = { .sample = (uint32_t)d->base.n, .at = (uint32_t)d->n_f };
+        f.score = ev_take_f64(r);
+        f.class_place = (int32_t)ev_take_u32(r);
+        const uint32_t match = ev_take_u32(r);
+        f.match = (oct_match){ (uint16_t)match, (uint16_t)(match >> 16) };
+        f.beyond = ev_take_u32(r) != 0;
+        if (!OCT_SET_GROW(d->f, d->n_f, d->cap_f))
+            return oct_nomem(err);
+        d->f[d->n_f++] = f;
+    }
+    return OCT_OK;
+}
+
+static oct_status boxes_load(oct_set *s, ev_bytes *r, oct_err *err)
+{
+    detections *d = (detections *)s;
+    const size_t found_before = d->n_f, wanted_before = d->n_w;
+    const uint64_t samples = ev_take_u64(r);
+    r->bad |= samples > 1 || d->n_f > UINT32_MAX / 2 || s->n >= UINT32_MAX;
+    OCT_TRY(load_found(d, r, err));
+    for (size_t n = ev_take_count(r, 8); n > 0; n--) {
+        if (!OCT_SET_GROW(d->w, d->n_w, d->cap_w))
+            return oct_nomem(err);
+        d->w[d->n_w].sample = (uint32_t)s->n;
+        d->w[d->n_w].class_place = (int32_t)ev_take_u32(r);
+        d->w[d->n_w++].count = ev_take_u32(r);
+    }
+    r->bad |= !samples && (d->n_f > found_before || d->n_w > wanted_before);
+    s->n += r->bad ? 0 : (size_t)samples;
+    return OCT_OK;
+}
+
+const oct_set_type oct_set_of_boxes = { sizeof(detections), boxes_add,  boxes_finish,
+                                        boxes_release,      boxes_save, boxes_load };
+
+/* ---- average precision ---- */
+
+enum { RECALLS = 101 };
+
+static double weight(const double *draws, uint32_t sample)
+{
+    return draws ? draws[sample] : 1;
+}
+
+/* For f[n], which are of one class and best first, at the t-th overlap, with so many `objects`. recall, precision: [n]
+ * each. */
+static double average_precision(const found *f, size_t n, int t, double objects, const double *draws, double *recall,
+                                double *precision)
+{
+    double right = 0, wrong = 0, sum = 0, most = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double w = f[i].beyond ? 0 : weight(draws, f[i].sample);
+        if (f[i].match.hit >> t & 1)
+            right += w;
+        else if (!(f[i].match.ignored >> t & 1))
+            wrong += w;
+        recall[i] = right / objects;
+        precision[i] = right + wrong > 0 ? right / (right + wrong + 0x1p-52) : 0; /* COCO adds np.spacing(1) */
+    }
+    for (size_t i = n; i-- > 0;) {
+        most = precision[i] > most ? precision[i] : most;
+        precision[i] = most;
+    }
+    for (size_t i = 0, r = 0; r < RECALLS; r++) {
+        const double least = r == RECALLS - 1 ? 1 : (double)r * 0.01;
+        while (i < n && recall[i] < least)
+            i++;
+        sum += i < n ? precision[i] : 0;
+    }
+    return sum / RECALLS;
+}
+
+/* The boxes and objects of one class after the other: those that are there or were found. */
+typedef struct of_class {
+    int32_t place;
+    const found *f;
+    size_t n; /* of f */
+    double objects;
+    size_t next_f, next_w;
+} of_class;
+
+static bool next_class(const detections *d, const double *draws, of_class *c)
+{
+    size_t f = c->next_f, w = c->next_w;
+    if (f == d->n_f && w == d->n_w)
+        return false;
+    c->place = w == d->n_w || (f < d->n_f && d->f[f].class_place < d->w[w].class_place) ? d->f[f].class_place
+                                                                                        : d->w[w].class_place;
+    c->f = d->f + f;
+    while (f < d->n_f && d->f[f].class_place == c->place)
+        f++;
+    for (c->objects = 0; w < d->n_w && d->w[w].class_place == c->place; w++)
+        c->objects += weight(draws, d->w[w].sample) * d->w[w].count;
+    c->n = f - c->next_f;
+    c->next_f = f;
+    c->next_w = w;
+    return true;
+}
+
+/* The mean over the classes that have objects, for the first n overlaps. */
+static double mean_precision(const oct_set *s, int overlaps, const double *draws, double *scratch)
+{
+    const detections *d = (const detections *)s;
+    double sum = 0, classes = 0;
+    for (of_class c = { 0 }; next_class(d, draws, &c);) {
+        if (!(c.objects > 0))
+            continue;
+        for (int t = 0; t < overlaps; t++)
+            sum += average_precision(c.f, c.n, t, c.objects, draws, scratch, scratch + d->most);
+        classes++;
+    }
+    return classes > 0 ? sum / (classes * overlaps) : NAN;
+}
+
+double oct_boxes_ap50(const oct_set *s, const double *draws, double *scratch)
+{
+    return mean_precision(s, 1, draws, scratch);
+}
+
+double oct_boxes_map(const oct_set *s, const double *draws, double *scratch)
+{
+    return mean_precision(s, OCT_OVERLAPS, draws, scratch);
+}
+
+/* ---- one score for all classes ---- */
+
+typedef struct counts {
+    double right, wrong, objects;
+} counts;
+
+static double f1_of(const counts *c)
+{
+    const double whole = c->right + c->wrong + c->objects;
+    return whole > 0 ? 2 * c->right / whole : 1;
+}
+
+/* The counts at the declared score, or where F1 is best; equal scores are not separated. *at (NULL: not asked for): the
+ * least score that counts. */
+static counts counts_of(const oct_set *s, const double *draws, double *at)
+{
+    const detections *d = (const detections *)s;
+    const double least = s->judging->rule->box.f1_score;
+    counts c = { 0 }, best;
+    for (size_t i = 0; i < d->n_w; i++)
+        c.objects += weight(draws, d->w[i].sample) * d->w[i].count;
+    best = c;
+    if (at)
+        *at = least >= 0 ? least : INFINITY;
+    for (size_t i = 0; i < d->n_f; i++) {
+        const found *f = &d->f[d->by_score[i]];
+        const double w = weight(draws, f->sample);
+        if (f->score < least)
+            break;
+        c.right += f->match.hit & 1 ? w : 0;
+        c.wrong += (f->match.hit | f->match.ignored) & 1 ? 0 : w;
+        const bool last = i + 1 == d->n_f || d->f[d->by_score[i + 1]].score < f->score;
+        if (!last || (least < 0 && !(f1_of(&c) > f1_of(&best))))
+            continue;
+        best = c;
+        if (at && least < 0)
+            *at = f->score;
+    }
+    return best;
+}
+
+double oct_boxes_f1(const oct_set *s, const double *draws, double *scratch)
+{
+    const counts c = counts_of(s, draws, NULL);
+    (void)scratch;
+    return f1_of(&c);
+}
+
+double oct_boxes_precision(const oct_set *s, const double *draws, double *scratch)
+{
+    const counts c = counts_of(s, draws, NULL);
+    (void)scratch;
+    return c.right + c.wrong > 0 ? c.right / (c.right + c.wrong) : 0;
+}
+
+double oct_boxes_recall(const oct_set *s, const double *draws, double *scratch)
+{
+    const counts c = counts_of(s, draws, NULL);
+    (void)scratch;
+    return c.objects > 0 ? c.right / c.objects : 1;
+}
+
+/* ---- tables ---- */
+
+oct_status oct_boxes_table(const oct_set *s, oct_arena *arena, oct_class_table *t, oct_err *err)
+{
+    const detections *d = (const detections *)s;
+    double least;
+    counts_of(s, NULL, &least);
+    *t = (oct_class_table){ .counts = "objects", .own = "ap50" };
+    double *scratch = oct_arena_calloc(arena, s->scratch + 1, sizeof *scratch);
+    t->row = oct_arena_calloc(arena, d->n_f + d->n_w + 1, sizeof *t->row);
+    if (!scratch || !t->row)
+        return oct_nomem(err);
+    for (of_class c = { 0 }; next_class(d, NULL, &c);) {
+        double right = 0, wrong = 0;
+        for (size_t i = 0; i < c.n && c.f[i].score >= least; i++) {
+            right += c.f[i].match.hit & 1;
+            wrong += !((c.f[i].match.hit | c.f[i].match.ignored) & 1);
+        }
+        oct_class_row_add(t, oct_truth_class_id(s->judging->truth, c.place), right, wrong, c.objects - right,
+                          c.objects > 0 ? average_precision(c.f, c.n, 0, c.objects, NULL, scratch, scratch + d->most)
+                                        : NAN);
+    }
+    return OCT_OK;
+}

@@ -1,0 +1,113 @@
+/* Tables of rows are written as quantized values with a scale for each row (or one for all), in operators of the
+ * default domain: quantized rows and their scales are picked in the same way, and only the picked rows are converted to
+ * real numbers. So no runtime converts the whole table. For a matrix in blocks, com.microsoft.GatherBlockQuantized does
+ * this, with the constants that MatMulNBits has. */
+#include "forms/edit.h"
+#include "forms/write/forms_write.h"
+
+#include "ops/core/block_matrix.h"
+#include "passes/match.h"
+
+/* Adds a node of the default domain before node `before`, and a new value named after y that it computes. out may point
+ * to an input. */
+static oct_status step(oct_graph *g, const char *op, const char *suffix, oct_dtype t, int y, const int *in, int n_in,
+                       int before, int *node, int *out, oct_err *err)
+{
+    int made;
+    OCT_TRY(oct_edit_value(g, g->value[y].name, suffix, t, -1, &made, err));
+    OCT_TRY(oct_edit_node(g, op, in, n_in, made, before, node, err));
+    *out = made;
+    return OCT_OK;
+}
+
+/* Picks the quantized rows, whose elements are the last dimension. */
+static oct_status pick(oct_graph *g, int id, const oct_quant *q, bool by_rows, int *rows, oct_err *err)
+{
+    const int table = g->node[id].in[0], ids = g->node[id].in[1], y = g->node[id].out[0];
+    const int rank = g->value[ids].shape.rank;
+    int64_t perm[OCT_MAX_RANK + 1];
+    int codes, node;
+    OCT_TRY(oct_edit_refer(g, g->value[table].name, "_quantized", q->qvals, &codes, err));
+    OCT_TRY(step(g, "Gather", "_quantized", q->dtype, y, (const int[]){ codes, ids }, 2, id, &node, rows, err));
+    if (by_rows)
+        return OCT_OK;
+    OCT_TRY(oct_node_set_int(g, node, "axis", 1, err));
+    for (int i = 0; i <= rank; i++)
+        perm[i] = i < rank ? i + 1 : 0;
+    OCT_TRY(step(g, "Transpose", "_rows", q->dtype, y, rows, 1, id, &node, rows, err));
+    return oct_node_set_ints(g, node, "perm", perm, rank + 1, err);
+}
+
+static oct_status scale_of(oct_graph *g, int id, const oct_quant *q, int *scale, oct_err *err)
+{
+    const int table = g->node[id].in[0], y = g->node[id].out[0];
+    const int64_t dims[2] = { q->n, 1 };
+    int all, node;
+    OCT_TRY(oct_edit_const(g, g->value[table].name, "_scale", OCT_F32, q->n > 1 ? 2 : 0, dims, q->scale, &all, err));
+    *scale = all;
+    return q->n > 1 ? step(g, "Gather", "_scale", OCT_F32, y, (const int[]){ all, g->node[id].in[1] }, 2, id, &node,
+                           scale, err)
+                    : OCT_OK;
+}
+
+oct_status oct_write_table(oct_graph *g, int id, const oct_quant *q, bool by_rows, oct_err *err)
+{
+    const int table = g->node[id].in[0], y = g->node[id].out[0], after = oct_graph_next(g, id);
+    const float zero = (float)q->zp[0];
+    int rows, real, scale, node, middle;
+    OCT_TRY(pick(g, id, q, by_rows, &rows, err));
+    OCT_TRY(step(g, "Cast", "_numbers", OCT_F32, y, &rows, 1, id, &node, &real, err));
+    OCT_TRY(oct_node_set_int(g, node, "to", OCT_F32, err));
+    if (zero != 0.0f) {
+        OCT_TRY(oct_edit_const(g, g->value[table].name, "_middle", OCT_F32, 0, NULL, &zero, &middle, err));
+        OCT_TRY(step(g, "Sub", "_steps", OCT_F32, y, (const int[]){ real, middle }, 2, id, &node, &real, err));
+    }
+    OCT_TRY(scale_of(g, id, q, &scale, err));
+    oct_graph_remove_node(g, id);
+    return oct_edit_node(g, "Mul", (const int[]){ real, scale }, 2, y, after, NULL, err);
+}
+
+oct_status oct_write_block_table(oct_graph *g, int id, const oct_quant *q, oct_err *err)
+{
+    const int y = g->node[id].out[0];
+    const int64_t *rows = g->value[g->node[id].in[0]].constant->dims;
+    const oct_nbits_form f =
+        oct_blocks_form(q, q->axis == 0 ? (int64_t[]){ rows[1], rows[0] } : (int64_t[]){ rows[0], rows[1] });
+    const int64_t dims[2] = { rows[0], (int64_t)oct_nbits_column_bytes(&f) }, two = 2;
+    const char *table = g->value[g->node[id].in[0]].name;
+    oct_nbits_weights w;
+    int codes, shape, in[4] = { -1, g->node[id].in[1], -1, -1 }, node;
+    OCT_TRY(oct_blocks_weights(q, &f, g->arena, &w, err));
+    OCT_TRY(oct_edit_refer(g, table, "_quantized", q->qvals, &codes, err));
+    OCT_TRY(oct_edit_const(g, table, "_shape", OCT_S64, 1, &two, dims, &shape, err));
+    OCT_TRY(step(g, "Reshape", "_table", OCT_U8, y, (const int[]){ codes, shape }, 2, id, &node, &in[0], err));
+    OCT_TRY(oct_edit_refer_matrix(g, table, "_scale", OCT_F32, f.n, oct_nbits_blocks(&f), w.scale, &in[2], err));
+    if (w.zero)
+        OCT_TRY(
+            oct_edit_refer_matrix(g, table, "_zero_point", OCT_U8, f.n, oct_nbits_zero_bytes(&f), w.zero, &in[3], err));
+    for (int i = 0; i < (w.zero ? 4 : 3); i++)
+        OCT_TRY(oct_graph_set_input(g, id, i, in[i], err));
+    g->node[id].n_attr = 0;
+    g->node[id].origin = NULL;
+    OCT_TRY(oct_node_set_int(g, id, "gather_axis", 0, err));
+    OCT_TRY(oct_node_set_int(g, id, "quantize_axis", 1, err));
+    OCT_TRY(oct_node_set_int(g, id, "block_size", (int64_t)f.block, err));
+    OCT_TRY(oct_node_set_int(g, id, "bits", f.bits, err));
+    return oct_edit_become(g, id, "GatherBlockQuantized", "com.microsoft", 0, err);
+}
+
+oct_status oct_write_stored(oct_graph *g, int id, int slot, const oct_quant *q, const int64_t *scales, oct_err *err)
+{
+    const int w = g->node[id].in[slot];
+    const char *name = g->value[w].name;
+    int in[2], numbers, real, cast;
+    OCT_TRY(oct_edit_refer(g, name, "_quantized", q->qvals, &in[0], err));
+    OCT_TRY(oct_edit_value(g, name, "_numbers", OCT_F32, w, &numbers, err));
+    OCT_TRY(oct_edit_node(g, "Cast", in, 1, numbers, id, &cast, err));
+    OCT_TRY(oct_node_set_int(g, cast, "to", OCT_F32, err));
+    in[0] = numbers;
+    OCT_TRY(oct_edit_const(g, name, "_scale", OCT_F32, q->qvals->rank, scales, q->scale, &in[1], err));
+    OCT_TRY(oct_edit_value(g, name, "_stored", OCT_F32, w, &real, err));
+    OCT_TRY(oct_edit_node(g, "Mul", in, 2, real, id, NULL, err));
+    return oct_graph_set_input(g, id, slot, real, err);
+}

@@ -1,0 +1,504 @@
+/* lib/kernels/elem/isa/k_reduce.c -- reductions, softmax and normalisation, compiled once per instruction set.
+ *
+ * Everything is built on sixteen lanes: lane l takes the elements l, l + 16, ... in order. A row keeps its lanes
+ * in two vectors of eight; columns keep 16 lanes per column. */
+#include "kernels/elem/isa.h"
+
+#include <string.h>
+
+#define LANES 16
+#define COLS 64   /* columns at a time */
+#define CHUNK 512 /* row elements at a time where a buffer is needed; a multiple of LANES */
+
+/* Eight floats for the compiler to place in registers; with less than 256 bits it splits them. */
+typedef float v8 __attribute__((vector_size(32)));
+typedef int32_t m8 __attribute__((vector_size(32)));
+
+static const float identity[OCT_REDUCE_COUNT] = {
+    [OCT_REDUCE_MAX] = -INFINITY, [OCT_REDUCE_MIN] = INFINITY, [OCT_REDUCE_PROD] = 1.0f
+};
+
+/* The two steps of each reduction: take one element, join two lanes. */
+static inline float take_sum(float a, float x)
+{
+    return a + x;
+}
+static inline float take_square(float a, float x)
+{
+    return fmaf(x, x, a);
+}
+static inline float take_abs(float a, float x)
+{
+    return a + oct_absf(x);
+}
+static inline float take_prod(float a, float x)
+{
+    return a * x;
+}
+
+static oct_reduce_op join_of(oct_reduce_op op)
+{
+    return op == OCT_REDUCE_MAX || op == OCT_REDUCE_MIN || op == OCT_REDUCE_PROD ? op : OCT_REDUCE_SUM;
+}
+
+static inline float join(oct_reduce_op op, float a, float b)
+{
+    switch (op) {
+    case OCT_REDUCE_MAX: return nan_max(a, b);
+    case OCT_REDUCE_MIN: return nan_min(a, b);
+    case OCT_REDUCE_PROD: return a * b;
+    default: return a + b;
+    }
+}
+
+static inline float finish(oct_reduce_op op, float v, size_t n)
+{
+    switch (op) {
+    case OCT_REDUCE_MEAN: return v / (float)n;
+    case OCT_REDUCE_L2: return sqrtf(v);
+    case OCT_REDUCE_LOG_SUM: return oct_logf(v);
+    default: return v;
+    }
+}
+
+/* ------------------------------------------------------------------ rows */
+
+/* A macro: passing such vectors between functions has no ABI on the baseline. */
+#define LOAD8(v, x) memcpy(&(v), (x), sizeof(v8))
+
+/* The lanes in two vectors; the tail goes into single lanes. VSTEP is TAKE for vectors. */
+#define ROW(name, take, vstep)                                         \
+    static void row_##name(float acc[LANES], const float *x, size_t n) \
+    {                                                                  \
+        v8 a, b, p, q;                                                 \
+        LOAD8(a, acc);                                                 \
+        LOAD8(b, acc + 8);                                             \
+        size_t i = 0;                                                  \
+        for (; i + LANES <= n; i += LANES) {                           \
+            LOAD8(p, x + i);                                           \
+            LOAD8(q, x + i + 8);                                       \
+            vstep(a, p);                                               \
+            vstep(b, q);                                               \
+        }                                                              \
+        memcpy(acc, &a, sizeof a);                                     \
+        memcpy(acc + 8, &b, sizeof b);                                 \
+        for (size_t l = 0; i + l < n; l++)                             \
+            acc[l] = take(acc[l], x[i + l]);                           \
+    }
+#define VADD(a, p) a = a + p
+#define VMUL(a, p) a = a * p
+#define VABS(a, p) a = a + (v8)((m8)p & 0x7fffffff)
+#define VSELECT(a, p, mask)                           \
+    do {                                              \
+        m8 mask_ = (mask);                            \
+        a = (v8)(((m8)p & mask_) | ((m8)a & ~mask_)); \
+    } while (0)
+#define VMAX(a, p) VSELECT(a, p, (p > a) | (p != p))
+#define VMIN(a, p) VSELECT(a, p, (p < a) | (p != p))
+#if defined(__AVX2__) && defined(__FMA__)
+#define VSQUARE(a, p) a = (v8)_mm256_fmadd_ps((__m256)p, (__m256)p, (__m256)a)
+#else
+#define VSQUARE(a, p)              \
+    for (int l_ = 0; l_ < 8; l_++) \
+    a[l_] = fmaf(p[l_], p[l_], a[l_])
+#endif
+ROW(sum, take_sum, VADD)
+ROW(square, take_square, VSQUARE)
+ROW(abs, take_abs, VABS)
+ROW(prod, take_prod, VMUL)
+ROW(max, nan_max, VMAX)
+ROW(min, nan_min, VMIN)
+
+/* One copy for each op, so that a step is one instruction. Halves of vectors, for compilers to keep in registers. */
+static inline float tree_of(const oct_reduce_op op, const float acc[LANES])
+{
+    float a[8], b[4];
+    for (int l = 0; l < 8; l++)
+        a[l] = join(op, acc[l], acc[l + 8]);
+    for (int l = 0; l < 4; l++)
+        b[l] = join(op, a[l], a[l + 4]);
+    return join(op, join(op, b[0], b[2]), join(op, b[1], b[3]));
+}
+
+static float tree(oct_reduce_op op, const float acc[LANES])
+{
+    switch (op) {
+    case OCT_REDUCE_MAX: return tree_of(OCT_REDUCE_MAX, acc);
+    case OCT_REDUCE_MIN: return tree_of(OCT_REDUCE_MIN, acc);
+    case OCT_REDUCE_PROD: return tree_of(OCT_REDUCE_PROD, acc);
+    default: return tree_of(OCT_REDUCE_SUM, acc);
+    }
+}
+
+static void fill(float *v, size_t n, float x)
+{
+    for (size_t i = 0; i < n; i++)
+        v[i] = x;
+}
+
+static float row_reduce(oct_reduce_op op, const float *x, size_t n)
+{
+    float acc[LANES];
+    fill(acc, LANES, identity[op]);
+    switch (op) {
+    case OCT_REDUCE_MAX: row_max(acc, x, n); break;
+    case OCT_REDUCE_MIN: row_min(acc, x, n); break;
+    case OCT_REDUCE_SUM_SQUARE:
+    case OCT_REDUCE_L2: row_square(acc, x, n); break;
+    case OCT_REDUCE_L1: row_abs(acc, x, n); break;
+    case OCT_REDUCE_PROD: row_prod(acc, x, n); break;
+    default: row_sum(acc, x, n);
+    }
+    return tree(join_of(op), acc);
+}
+
+/* What the exponents are taken relative to: the largest value, or 0 where that would make inf - inf. */
+static inline float finite_or_zero(float m)
+{
+    return oct_absf(m) == INFINITY ? 0.0f : m;
+}
+
+/* log(sum(exp)) from the largest value and the sum relative to it. */
+static inline float log_sum(float m, float sum)
+{
+    return m == INFINITY ? m : finite_or_zero(m) + oct_logf(sum);
+}
+
+/* exp(x), x <= 0 and no NaN: what is below the normal numbers is 0. */
+static inline float exp_negative(float x)
+{
+    const int32_t least = 0x42ae0000, a = oct_bits_of(oct_absf(x)); /* 87 */
+    float y = oct_expf_small(-oct_float_of(a < least ? a : least));
+    return a > least ? 0.0f : y;
+}
+
+static void exp_minus(const float *x, size_t n, float m, float *y)
+{
+    OCT_EACH
+    for (size_t i = 0; i < n; i++)
+        y[i] = exp_negative(x[i] - m);
+}
+
+static float sum_exp(const float *x, size_t n, float m)
+{
+    float acc[LANES] = { 0 }, e[CHUNK];
+    for (size_t i = 0; i < n; i += CHUNK) {
+        size_t k = n - i < CHUNK ? n - i : CHUNK;
+        exp_minus(x + i, k, m, e);
+        row_sum(acc, e, k);
+    }
+    return tree(OCT_REDUCE_SUM, acc);
+}
+
+void K(reduce_row)(oct_reduce_op op, const float *x, size_t n, float *y)
+{
+    if (op == OCT_REDUCE_LOG_SUM_EXP) {
+        const float m = row_reduce(OCT_REDUCE_MAX, x, n);
+        *y = log_sum(m, sum_exp(x, n, finite_or_zero(m)));
+        return;
+    }
+    *y = finish(op, row_reduce(op, x, n), n);
+}
+
+typedef float v4 __attribute__((vector_size(16)));
+typedef double d4 __attribute__((vector_size(32)));
+
+static inline void load_doubles(const float *x, d4 *v)
+{
+    v4 f;
+    memcpy(&f, x, sizeof f);
+    *v = __builtin_convertvector(f, d4);
+}
+
+static inline void add_squares(d4 sum[LANES / 4], const float *x, const float *y)
+{
+    for (size_t k = 0; k < LANES / 4; k++) {
+        d4 a, b;
+        load_doubles(x + 4 * k, &a);
+        load_doubles(y + 4 * k, &b);
+        sum[k] += (a - b) * (a - b);
+    }
+}
+
+void K(squared_error)(const float *x, const float *y, size_t n, double *sum)
+{
+    d4 s[LANES / 4] = { { 0 } };
+    float last[2][LANES] = { { 0 } };
+    const size_t whole = n - n % LANES;
+    for (size_t i = 0; i < whole; i += LANES)
+        add_squares(s, x + i, y + i);
+    memcpy(last[0], x + whole, (n - whole) * sizeof *x);
+    memcpy(last[1], y + whole, (n - whole) * sizeof *y);
+    add_squares(s, last[0], last[1]);
+    const d4 quarter = (s[0] + s[2]) + (s[1] + s[3]);
+    *sum = (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
+}
+
+void K(min_max)(const float *x, size_t n, float *lo, float *hi, bool *nan)
+{
+    float a[LANES], b[LANES];
+    int32_t seen = 0;
+    fill(a, LANES, INFINITY);
+    fill(b, LANES, -INFINITY);
+    size_t i = 0;
+    v8 a0, a1, b0, b1, p, q;
+    LOAD8(a0, a);
+    LOAD8(b0, b);
+    a1 = a0;
+    b1 = b0;
+    m8 bad = { 0 };
+    for (; i + LANES <= n; i += LANES) {
+        LOAD8(p, x + i);
+        LOAD8(q, x + i + 8);
+        VSELECT(a0, p, p < a0);
+        VSELECT(a1, q, q < a1);
+        VSELECT(b0, p, p > b0);
+        VSELECT(b1, q, q > b1);
+        bad |= (p != p) | (q != q);
+    }
+    memcpy(a, &a0, sizeof a0);
+    memcpy(a + 8, &a1, sizeof a1);
+    memcpy(b, &b0, sizeof b0);
+    memcpy(b + 8, &b1, sizeof b1);
+    for (size_t l = 0; i + l < n; l++) {
+        float v = x[i + l];
+        a[l] = v < a[l] ? v : a[l];
+        b[l] = v > b[l] ? v : b[l];
+        seen |= v != v;
+    }
+    for (int l = 0; l < 8; l++)
+        seen |= bad[l];
+    /* +0 before -0 or after: the sign of a zero bound depends on the order, so it is made positive. */
+    *lo = tree(OCT_REDUCE_MIN, a) + 0.0f;
+    *hi = tree(OCT_REDUCE_MAX, b) + 0.0f;
+    *nan = seen != 0;
+}
+
+/* m: the largest of x. */
+static void softmax_from(const float *x, size_t n, float m, float *y)
+{
+    exp_minus(x, n, m, y);
+    const float rate = 1.0f / row_reduce(OCT_REDUCE_SUM, y, n);
+    OCT_EACH
+    for (size_t i = 0; i < n; i++)
+        y[i] = y[i] * rate;
+}
+
+void K(softmax_row)(bool log, const float *x, size_t n, float *y)
+{
+    float m = row_reduce(OCT_REDUCE_MAX, x, n);
+    if (!log) {
+        softmax_from(x, n, m, y);
+        return;
+    }
+    float s = oct_logf(sum_exp(x, n, m));
+    OCT_EACH
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] - m - s;
+}
+
+void K(softmax_scaled_row)(const float *x, size_t n, float scale, const float *bias, float *y)
+{
+    if (bias) {
+        OCT_EACH
+        for (size_t i = 0; i < n; i++)
+            y[i] = fmaf(x[i], scale, bias[i]);
+    } else {
+        OCT_EACH
+        for (size_t i = 0; i < n; i++)
+            y[i] = x[i] * scale;
+    }
+    const float m = row_reduce(OCT_REDUCE_MAX, y, n);
+    if (bias && m == -INFINITY)
+        fill(y, n, 0.0f);
+    else
+        softmax_from(y, n, m, y);
+}
+
+/* ------------------------------------------------------------------ columns */
+
+#define COL(name, take)                                                                                   \
+    static void cols_##name(float acc[LANES][COLS], const float *x, size_t n, size_t stride, size_t cols) \
+    {                                                                                                     \
+        for (size_t i = 0; i < n; i++, x += stride) {                                                     \
+            float *a = acc[i % LANES];                                                                    \
+            OCT_EACH                                                                                      \
+            for (size_t c = 0; c < cols; c++)                                                             \
+                a[c] = take(a[c], x[c]);                                                                  \
+        }                                                                                                 \
+    }
+COL(sum, take_sum)
+COL(square, take_square)
+COL(abs, take_abs)
+COL(prod, take_prod)
+COL(max, nan_max)
+COL(min, nan_min)
+
+static void cols_tree(oct_reduce_op op, float acc[LANES][COLS], size_t cols)
+{
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            for (size_t c = 0; c < cols; c++)
+                acc[l][c] = join(op, acc[l][c], acc[l + half][c]);
+}
+
+/* The reduction of up to COLS columns, left in acc[0]. */
+static void cols_reduce(oct_reduce_op op, float acc[LANES][COLS], const float *x, size_t n, size_t stride, size_t cols)
+{
+    fill(acc[0], LANES * COLS, identity[op]);
+    switch (op) {
+    case OCT_REDUCE_MAX: cols_max(acc, x, n, stride, cols); break;
+    case OCT_REDUCE_MIN: cols_min(acc, x, n, stride, cols); break;
+    case OCT_REDUCE_SUM_SQUARE:
+    case OCT_REDUCE_L2: cols_square(acc, x, n, stride, cols); break;
+    case OCT_REDUCE_L1: cols_abs(acc, x, n, stride, cols); break;
+    case OCT_REDUCE_PROD: cols_prod(acc, x, n, stride, cols); break;
+    default: cols_sum(acc, x, n, stride, cols);
+    }
+    cols_tree(join_of(op), acc, cols);
+}
+
+static void cols_sum_exp(float acc[LANES][COLS], const float *x, size_t n, size_t stride, size_t cols, const float *m)
+{
+    fill(acc[0], LANES * COLS, 0.0f);
+    for (size_t i = 0; i < n; i++, x += stride) {
+        float *a = acc[i % LANES];
+        OCT_EACH
+        for (size_t c = 0; c < cols; c++)
+            a[c] = a[c] + exp_negative(x[c] - m[c]);
+    }
+    cols_tree(OCT_REDUCE_SUM, acc, cols);
+}
+
+static void reduce_block(oct_reduce_op op, const float *x, size_t n, size_t stride, size_t cols, float *y)
+{
+    float acc[LANES][COLS], m[COLS], most[COLS];
+    if (op != OCT_REDUCE_LOG_SUM_EXP) {
+        cols_reduce(op, acc, x, n, stride, cols);
+        for (size_t c = 0; c < cols; c++)
+            y[c] = finish(op, acc[0][c], n);
+        return;
+    }
+    cols_reduce(OCT_REDUCE_MAX, acc, x, n, stride, cols);
+    for (size_t c = 0; c < cols; c++) {
+        most[c] = acc[0][c];
+        m[c] = finite_or_zero(most[c]);
+    }
+    cols_sum_exp(acc, x, n, stride, cols, m);
+    for (size_t c = 0; c < cols; c++)
+        y[c] = log_sum(most[c], acc[0][c]);
+}
+
+void K(reduce_cols)(oct_reduce_op op, const float *x, size_t n, size_t stride, size_t cols, float *y)
+{
+    for (size_t c = 0; c < cols; c += COLS)
+        reduce_block(op, x + c, n, stride, cols - c < COLS ? cols - c : COLS, y + c);
+}
+
+static void softmax_block(bool log, const float *x, size_t n, size_t stride, size_t cols, float *y)
+{
+    float acc[LANES][COLS], m[COLS], s[COLS];
+    cols_reduce(OCT_REDUCE_MAX, acc, x, n, stride, cols);
+    memcpy(m, acc[0], sizeof m);
+    cols_sum_exp(acc, x, n, stride, cols, m);
+    for (size_t c = 0; c < cols; c++)
+        s[c] = log ? oct_logf(acc[0][c]) : 1.0f / acc[0][c];
+    for (size_t i = 0; i < n; i++, x += stride, y += stride)
+        if (log) {
+            OCT_EACH
+            for (size_t c = 0; c < cols; c++)
+                y[c] = x[c] - m[c] - s[c];
+        } else {
+            OCT_EACH
+            for (size_t c = 0; c < cols; c++)
+                y[c] = exp_negative(x[c] - m[c]) * s[c];
+        }
+}
+
+void K(softmax_cols)(bool log, const float *x, size_t n, size_t stride, size_t cols, float *y)
+{
+    for (size_t c = 0; c < cols; c += COLS)
+        softmax_block(log, x + c, n, stride, cols - c < COLS ? cols - c : COLS, y + c);
+}
+
+/* ------------------------------------------------------------------ normalisation */
+
+static float sum_centered(const float *x, size_t n, float mean)
+{
+    float acc[LANES] = { 0 }, d[CHUNK];
+    for (size_t i = 0; i < n; i += CHUNK) {
+        size_t k = n - i < CHUNK ? n - i : CHUNK;
+        OCT_EACH
+        for (size_t j = 0; j < k; j++)
+            d[j] = x[i + j] - mean;
+        row_square(acc, d, k);
+    }
+    return tree(OCT_REDUCE_SUM, acc);
+}
+
+void K(norm_row_stats)(const float *x, size_t n, float eps, bool rms, float stats[2])
+{
+    stats[0] = rms ? 0.0f : row_reduce(OCT_REDUCE_SUM, x, n) / (float)n;
+    stats[1] = 1.0f / sqrtf(sum_centered(x, n, stats[0]) / (float)n + eps);
+}
+
+void K(norm_row)(const float *x, size_t n, const float stats[2], const float *gamma, const float *beta, float *y)
+{
+    const float mean = stats[0], r = stats[1];
+    if (beta) {
+        OCT_EACH
+        for (size_t i = 0; i < n; i++)
+            y[i] = fmaf((x[i] - mean) * r, gamma[i], beta[i]);
+    } else {
+        OCT_EACH
+        for (size_t i = 0; i < n; i++)
+            y[i] = fmaf((x[i] - mean) * r, gamma[i], 0.0f);
+    }
+}
+
+void K(norm_row_const)(const float *x, size_t n, const float stats[2], float gamma, float beta, float *y)
+{
+    const float mean = stats[0], r = stats[1];
+    OCT_EACH
+    for (size_t i = 0; i < n; i++)
+        y[i] = fmaf((x[i] - mean) * r, gamma, beta);
+}
+
+static void norm_stats_block(const float *x, size_t n, size_t stride, size_t cols, float eps, float *mean, float *rstd)
+{
+    float acc[LANES][COLS];
+    cols_reduce(OCT_REDUCE_SUM, acc, x, n, stride, cols);
+    for (size_t c = 0; c < cols; c++)
+        mean[c] = acc[0][c] / (float)n;
+    fill(acc[0], LANES * COLS, 0.0f);
+    for (size_t i = 0; i < n; i++, x += stride) {
+        float *a = acc[i % LANES];
+        OCT_EACH
+        for (size_t c = 0; c < cols; c++)
+            a[c] = take_square(a[c], x[c] - mean[c]);
+    }
+    cols_tree(OCT_REDUCE_SUM, acc, cols);
+    for (size_t c = 0; c < cols; c++)
+        rstd[c] = 1.0f / sqrtf(acc[0][c] / (float)n + eps);
+}
+
+void K(norm_cols_stats)(const float *x, size_t n, size_t stride, size_t cols, float eps, float *mean, float *rstd)
+{
+    for (size_t c = 0; c < cols; c += COLS)
+        norm_stats_block(x + c, n, stride, cols - c < COLS ? cols - c : COLS, eps, mean + c, rstd + c);
+}
+
+void K(norm_cols)(const float *x, size_t c, const float *mean, const float *rstd, const float *gamma, const float *beta,
+                  float *y)
+{
+    OCT_EACH
+    for (size_t i = 0; i < c; i++)
+        y[i] = fmaf((x[i] - mean[i]) * rstd[i], gamma[i], beta[i]);
+}
+
+void K(scale_shift)(const float *x, size_t n, const float *s, const float *b, float *y)
+{
+    OCT_EACH
+    for (size_t i = 0; i < n; i++)
+        y[i] = fmaf(x[i], s[i], b[i]);
+}

@@ -1,0 +1,343 @@
+/* A conversion up to its decisions: policy, job, and methods in their order. */
+#include "quant/convert/convert_int.h"
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/stop.h"
+#include "passes/pass.h"
+#include "quant/rounding/round_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+static oct_status run_step(oct_conversion *c, oct_method_step step, oct_err *err);
+
+oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct_err *err)
+{
+    *c = (oct_conversion){ .o = *o, .sqnr = NAN, .began = oct_now(), .run_step = run_step };
+    c->known = oct_method_all(&c->n_known);
+    if (!(c->arena = oct_arena_create()))
+        return oct_nomem(err);
+    OCT_TRY(oct_policy_create(o->policy, &c->policy, err));
+    for (size_t i = 0; i < o->n_rules; i++) {
+        const oct_status s = oct_policy_set(c->policy, o->rules[i], "--set", i + 1, err);
+        if (s != OCT_OK)
+            return err && s == OCT_EMALFORMED ? err->status = OCT_EUSAGE : s;
+    }
+    if (!o->observer)
+        return OCT_OK;
+    oct_observer_spec spec;
+    OCT_TRY(oct_observer_parse(o->observer, &spec, err));
+    oct_buf b = OCT_BUF_INIT;
+    oct_buf_printf(&b, "any - - - %s\n", o->observer);
+    oct_status st = b.failed ? oct_nomem(err) : oct_policy_add(c->policy, oct_buf_str(&b), OCT_POLICY_OBSERVER, err);
+    oct_buf_free(&b);
+    return st;
+}
+
+void oct_conversion_close(oct_conversion *c)
+{
+    oct_eval_free(c->verdict);
+    oct_conversion_end_sim(c);
+    oct_round_parts_close(c->round_parts);
+    oct_buf_free(&c->scaled);
+    oct_qjob_destroy(c->job);
+    oct_graph_destroy(c->fl);
+    oct_graph_destroy(c->adopted);
+    oct_graph_destroy(c->like);
+    oct_graph_destroy(c->from_pixels);
+    oct_arena_destroy(c->equalized);
+    oct_arena_destroy(c->lasting);
+    oct_calib_destroy(c->calib);
+    for (int h = 0; h < 2; h++)
+        oct_calib_destroy(c->half[h]);
+    oct_policy_destroy(c->policy);
+    oct_arena_destroy(c->arena);
+    *c = (oct_conversion){ 0 };
+}
+
+static void absent(void *arg, const char *place, const char *op)
+{
+    oct_conversion_say(arg, 1, "%s: the model has no %s", place, op);
+}
+
+static void absent_value(void *arg, const char *place, const char *pattern)
+{
+    oct_conversion_say(arg, OCT_NOTE_WARNING, "%s: no value is named '%s'", place, pattern);
+}
+
+/* Reports the requirements of the target, and how well it is known. */
+static void say_target(oct_conversion *c)
+{
+    const oct_graph *g = c->m->graph;
+    const oct_target *t = c->o.job.target;
+    if (oct_target_rules_of(t)->untested)
+        oct_conversion_say(c, 0,
+                           "the target %s is untested on the device: its rules were read in documents and sources",
+                           oct_target_name(t));
+    for (size_t i = 0; oct_target_rules_of(t)->static_shapes && i < g->n_input; i++) {
+        const oct_value *v = &g->value[g->input[i]];
+        int d = 0;
+        while (d < v->shape.rank && v->shape.d[d].n >= 0)
+            d++;
+        if (v->shape.rank >= 0 && d == v->shape.rank)
+            continue;
+        oct_conversion_say(
+            c, OCT_NOTE_WARNING,
+            "the target %s wants fixed shapes, and dimension %d of input '%s' is not fixed: export the model with "
+            "whole numbers for all dimensions of its inputs",
+            oct_target_name(t), d, v->name);
+    }
+}
+
+/* A rule that the target cannot follow has no effect that one would see. */
+static void say_unmet(oct_conversion *c)
+{
+    oct_dtype asked, taken;
+    const size_t n = oct_qjob_unmet(c->job, &asked, &taken);
+    if (n)
+        oct_conversion_say(c, OCT_NOTE_WARNING,
+                           "the target %s takes no %s activations, which rules ask for: %zu node%s %s instead; "
+                           "'qconvert --list-targets' has others",
+                           oct_target_name(c->o.job.target), oct_policy_activations(asked), n,
+                           n == 1 ? " has" : "s have", oct_policy_activations(taken));
+}
+
+/* Of rules that another option makes void one would see nothing, either. */
+static oct_status say_void(oct_conversion *c, oct_err *err)
+{
+    oct_void_rule *list;
+    size_t n;
+    OCT_TRY(oct_qjob_void_rules(c->job, c->arena, &list, &n, err));
+    for (size_t i = 0; i < n; i++)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "the rule %s has no effect on %zu node%s: %s", list[i].rule,
+                           list[i].nodes, list[i].nodes == 1 ? "" : "s", list[i].why);
+    return OCT_OK;
+}
+
+static oct_status open_job(oct_conversion *c, oct_err *err)
+{
+    OCT_TRY(oct_conversion_reopen(c, err));
+    if (c->o.job.scheme == OCT_SCHEME_BF16 && oct_target_rules_of(c->o.job.target)->bfloat16 != OCT_BFLOAT16_YES)
+        oct_conversion_say(
+            c, OCT_NOTE_WARNING,
+            "the target %s has no bfloat16 kernels: weights are stored in bfloat16, and all is computed in "
+            "float32; --target says where else the model will run",
+            oct_target_name(c->o.job.target));
+    OCT_TRY(oct_policy_note(c->policy, c->m->graph, err));
+    c->n_prepared = c->m->graph->n_node;
+    oct_conversion_show(c, "prepared", c->m->graph);
+    say_target(c);
+    say_unmet(c);
+    OCT_TRY(say_void(c, err));
+    return oct_policy_check(c->policy, c->m->graph, absent, c, err);
+}
+
+/* ---- methods ---- */
+
+/* What a method needs and cannot get; NULL: it gets everything. */
+static const char *lacks(const oct_conversion *c, const oct_method *m)
+{
+    const oct_method_needs needs = m->needs;
+    if (m->of_blocks)
+        return !oct_qjob_has_blocks(c->job) ? "no layer has weights in blocks"
+               : c->src                     ? oct_no_running(c)
+                                            : "it needs samples";
+    if (needs == OCT_NEEDS_SAMPLES)
+        return c->src ? oct_no_measuring(c) : "it needs samples";
+    if (needs == OCT_NEEDS_STATISTICS)
+        return !c->calib ? "it needs samples or a table" : oct_qjob_has_qparams(c->job) ? NULL : oct_no_ranges;
+    return NULL;
+}
+
+/* Called before any work: a requested method must not lack data. */
+static oct_status list_methods(oct_conversion *c, oct_err *err)
+{
+    const oct_method *const *all = c->known;
+    c->n_methods = c->n_known;
+    c->methods = oct_arena_calloc(c->arena, c->n_methods, sizeof *c->methods);
+    if (!c->methods)
+        return oct_nomem(err);
+    for (size_t i = 0; i < c->n_methods; i++) {
+        c->methods[i] = (oct_method_result){ .method = all[i], .before = NAN, .after = NAN };
+        const bool there =
+            all[i]->needs == OCT_NEEDS_NOTHING || c->src || (all[i]->needs == OCT_NEEDS_STATISTICS && c->calib);
+        if (c->o.methods.on[i] && c->o.methods.asked[i] && !there) {
+            oct_fail(err, OCT_EUSAGE, "the method '%s' needs %s", all[i]->name, oct_method_needs_name(all[i]->needs));
+            oct_hint(err, "give samples with --data");
+            return OCT_EUSAGE;
+        }
+    }
+    return OCT_OK;
+}
+
+/* The method of this step that would continue from this one's work, after a part of it was written. */
+static const char *next_method(const oct_conversion *c, size_t i)
+{
+    const oct_method *m = c->methods[i].method;
+    while (++i < c->n_methods)
+        if (c->methods[i].method->step == m->step && c->o.methods.on[i] && !c->methods[i].method->of_blocks &&
+            !lacks(c, c->methods[i].method))
+            return c->methods[i].method->name;
+    return NULL;
+}
+
+/* Blocks cannot be rounded in parts, because each layer depends on the rounding of the layers before it. */
+static oct_status refuse_blocks(const oct_method *m, oct_err *err)
+{
+    oct_fail(err, OCT_EUSAGE,
+             "--shard: %s cannot be divided: each layer is rounded on what those before it have become", m->name);
+    oct_hint(err, "leave out --shard, or switch the method off (--no-method %s)", m->name);
+    return OCT_EUSAGE;
+}
+
+static oct_status run_step(oct_conversion *c, oct_method_step step, oct_err *err)
+{
+    for (size_t i = 0; i < c->n_methods; i++) {
+        oct_method_result *r = &c->methods[i];
+        if (r->method->step != step)
+            continue;
+        OCT_TRY(oct_stop_check(err));
+        r->why = c->o.methods.on[i] ? lacks(c, r->method) : "switched off";
+        if (!r->why && c->o.rounding_share && r->method->of_blocks && step == OCT_STEP_ROUNDING)
+            return refuse_blocks(r->method, err);
+        if (!r->why && r->method->run) {
+            OCT_TRY(r->method->run(c, r, err));
+            if (c->written.method) {
+                c->written.next = next_method(c, i);
+                return OCT_OK;
+            }
+            if (step == OCT_STEP_GRAPH && c->src) /* methods that calibrate get all samples */
+                OCT_TRY(oct_source_pick(c->src, &(oct_pick){ 0 }, err));
+        }
+        r->ran = !r->why;
+    }
+    return OCT_OK;
+}
+
+/* Reports that there are samples, but that the model cannot be run on them again. */
+static void say_unmeasured(oct_conversion *c)
+{
+    const char *why = oct_no_measuring(c);
+    if (why && why != oct_no_ranges && oct_methods_any_needing(&c->o.methods, OCT_NEEDS_SAMPLES))
+        oct_conversion_say(c, 0, "%s: ranges by hist-mse, biases corrected from the statistics", why);
+}
+
+/* Generated samples take the place of the training data. */
+static oct_status match_training(oct_conversion *c, oct_err *err)
+{
+    if (!c->o.synthetic)
+        return OCT_OK;
+    oct_conversion_say(c, 0, "ranges from synthetic data: what it costs on real data is not known");
+    OCT_TRY(oct_synthetic_graph(c->m->graph, c->target, c->n_target, c->src, c->o.job.threads, &c->like, err));
+    return oct_source_pick(c->src, &(oct_pick){ 0 }, err);
+}
+
+/* Succeeds if a part was written; fails if there is nothing to write. */
+static oct_status end_of_share(const oct_conversion *c, oct_err *err)
+{
+    bool taken = false;
+    const char *why = NULL, *name = NULL;
+    if (c->written.method)
+        return OCT_OK;
+    for (size_t i = 0; i < c->n_methods; i++) {
+        const oct_method_result *r = &c->methods[i];
+        taken |= oct_round_parts_used(c->round_parts, r->method->name);
+        if (r->method->step == OCT_STEP_ROUNDING && !r->method->of_blocks && !name) {
+            name = r->method->name;
+            why = r->why;
+        }
+    }
+    if (taken) {
+        oct_fail(err, OCT_EUSAGE, "--shard: the files have all that can be rounded in parts");
+        oct_hint(err, "leave out --shard, and give the model's name to -o");
+        return OCT_EUSAGE;
+    }
+    oct_fail(err, OCT_EUSAGE, "--shard: nothing is rounded in parts; %s: %s", name,
+             why ? why : "no layer is to be rounded");
+    oct_hint(err, "leave out --shard");
+    return OCT_EUSAGE;
+}
+
+static oct_status decide(oct_conversion *c, oct_err *err)
+{
+    if (c->src) {
+        OCT_TRY(oct_statistics_begin(c, err));
+        OCT_TRY(oct_conversion_check_metrics(c, err));
+    } else if (c->calib && !oct_qjob_has_qparams(c->job)) {
+        oct_statistics_warn(c);
+    } else if (c->calib) {
+        oct_statistics_warn_few(c);
+    }
+    OCT_TRY(run_step(c, OCT_STEP_GRAPH, err));
+    oct_conversion_show(c, "scaled", c->m->graph);
+    oct_policy_check_values(c->policy, absent_value, c); /* methods may have made some of them */
+    if (c->src && !c->gathered) {                        /* there is something to gather */
+        OCT_TRY(match_training(c, err));
+        OCT_TRY(oct_statistics_gather(c, err));
+    }
+    if (oct_policy_waits(c->policy)) {
+        OCT_TRY(oct_qjob_reread(c->job, c->calib, err));
+        oct_conversion_changed(c);
+    }
+    if (c->src)
+        say_unmeasured(c);
+    for (int step = OCT_STEP_RANGES; step <= OCT_STEP_CHOICE; step++)
+        OCT_TRY(run_step(c, (oct_method_step)step, err));
+    OCT_TRY(oct_size_choose(c, err));
+    OCT_TRY(oct_goal_prepare(c, err));
+    for (int step = OCT_STEP_CHOICE + 1; step <= OCT_STEP_ROUNDING; step++)
+        OCT_TRY(run_step(c, (oct_method_step)step, err));
+    if (c->o.rounding_share)
+        return end_of_share(c, err);
+    OCT_TRY(oct_round_parts_end(c->round_parts, err));
+    for (int step = OCT_STEP_ROUNDING + 1; step < OCT_STEP_COUNT; step++)
+        OCT_TRY(run_step(c, (oct_method_step)step, err));
+    OCT_TRY(oct_conversion_settle(c, err));
+    OCT_TRY(oct_half_try(c, err));
+    OCT_TRY(oct_fold_try(c, err));
+    if (c->fold_lost)
+        return OCT_OK;
+    OCT_TRY(oct_goal_reach(c, err));
+    OCT_TRY(oct_size_hold(c, err));
+    for (size_t i = 0; i < c->n_methods; i++)
+        if (c->methods[i].ran && c->methods[i].method->gain)
+            c->methods[i].method->gain(c, &c->methods[i]);
+    OCT_TRY(oct_layers_list(c->job, c->arena, &c->layers, &c->n_layers, err));
+    OCT_TRY(oct_conversion_find_pinned(c, err));
+    return oct_conversion_find_denormals(c, err);
+}
+
+/* Rules about statistics need statistics. */
+static oct_status check_measured(const oct_conversion *c, oct_err *err)
+{
+    const char *place = oct_policy_measured(c->policy);
+    if (!place || c->src || c->calib)
+        return OCT_OK;
+    oct_fail(err, OCT_EUSAGE, "%s: the rule needs statistics of values, and there are none", place);
+    oct_hint(err, "give samples with --data, or a table with --calib");
+    return OCT_EUSAGE;
+}
+
+oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err)
+{
+    c->src = src;
+    if (src && c->o.record && !c->o.synthetic)
+        OCT_TRY(oct_source_sum(src, err));
+    OCT_TRY(check_measured(c, err));
+    OCT_TRY(oct_round_parts_open(c->o.rounding_files, c->o.n_rounding_files, &c->round_parts, err));
+    OCT_TRY(list_methods(c, err));
+    if (c->o.synthetic)
+        OCT_TRY(oct_norm_targets(c->m->graph, c->arena, &c->target, &c->n_target, err));
+    oct_status st = open_job(c, err);
+    if (st == OCT_OK)
+        st = decide(c, err);
+    if (st == OCT_OK && src && c->o.record && !c->o.synthetic)
+        c->read = oct_record_samples(src); /* later measurements decide nothing */
+    if (st == OCT_EMALFORMED || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC || st == OCT_EINTERNAL)
+        oct_within(err, "%s", c->o.name);
+    if (st == OCT_OK && !c->fold_lost && !c->written.method)
+        st = oct_conversion_find_causes(c, err);
+    oct_conversion_end_sim(c);
+    return st;
+}

@@ -1,0 +1,221 @@
+/* Warns of every kind of loss: scores that chance does not explain, outputs that differ much from the float model's,
+ * and a few layers that cause most of the loss. */
+#include "quant/convert/convert_int.h"
+#include "quant/simulate/sensitivity.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GOOD_DB 30       /* dB at the outputs: a loss above this is not worth a warning */
+#define MUCH_DB 6        /* dB: a few layers must cause at least so much loss */
+#define LEAST_SHARE 0.08 /* share of the loss: a site that causes less is no suspect */
+#define LIKELY_SHARE 0.5 /* share of the loss of all suspects: if it is smaller, they are not measured */
+#define FEW 0.03         /* share of the layers with weights that counts as few */
+#define CLOSE_CALLS 0.1  /* share of samples whose class may change without being counted as a loss */
+enum { POOR_DB = 12 };   /* dB at the outputs: the noise has a quarter of their amplitude */
+enum { LEAST_FEW = 2 };  /* layers: the one that computes a value, and one that reads it */
+
+/* ---- a few layers ---- */
+
+typedef struct suspects {
+    const oct_qjob *j;
+    bool *floats; /* by node: it would be float */
+    bool *rounds; /* by node: its weights stay rounded */
+    bool *value;  /* by value: it stays rounded */
+    size_t n;     /* how many layers with weights would be float */
+    double noise; /* the noise that would be removed, if errors are independent */
+} suspects;
+
+static bool would_be_float(const suspects *x, const oct_site *s, int id)
+{
+    return oct_is_static(x->j, id) && !x->floats[id] &&
+           (s->node == id || (s->value >= 0 && oct_site_touches(x->j, id, s->value)));
+}
+
+/* Adds the layers around a site to the suspects, if they are few enough. */
+static void suspect(suspects *x, const oct_site *s, size_t most)
+{
+    size_t more = 0;
+    for (size_t i = 0; i < x->j->n_layer; i++)
+        more += oct_is_product(x->j, x->j->layer[i]) && would_be_float(x, s, x->j->layer[i]);
+    if (x->n + more > most)
+        return;
+    for (size_t i = 0; i < x->j->n_layer; i++) {
+        const int id = x->j->layer[i];
+        if (would_be_float(x, s, id)) {
+            x->floats[id] = true;
+            x->rounds[id] = false;
+        }
+    }
+    if (s->value >= 0)
+        x->value[s->value] = false;
+    x->n += more;
+    x->noise += s->noise;
+}
+
+static size_t count_products(const oct_qjob *j)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < j->n_layer; i++)
+        n += oct_op_of(j->g, j->layer[i])->quant == OCT_QUANT_WEIGHTED;
+    return n;
+}
+
+static void suspect_worst(suspects *x, const oct_sensitivity *s)
+{
+    const size_t few = (size_t)ceil(FEW * (double)count_products(x->j)), most = few < LEAST_FEW ? LEAST_FEW : few;
+    for (size_t v = 0; v < x->j->n_values; v++)
+        x->value[v] = true;
+    for (size_t id = 0; id < x->j->n_nodes; id++)
+        x->rounds[id] = true;
+    for (size_t i = 0; i < s->n; i++)
+        if (oct_site_counts(x->j, &s->site[i]) && s->site[i].noise >= LEAST_SHARE * oct_sensitivity_left(x->j, s))
+            suspect(x, &s->site[i], most);
+}
+
+static oct_status name_culprits(oct_conversion *c, const suspects *x, double gain, oct_err *err)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_culprits *k = &c->culprits;
+    *k = (oct_culprits){ .gain = gain };
+    for (size_t i = 0; i < x->j->n_layer; i++) {
+        const int id = x->j->layer[i];
+        if (!x->floats[id])
+            continue;
+        oct_buf_printf(&b, "%s%s", k->n++ ? ", " : "", oct_node_label(x->j->g, id));
+        k->macs += oct_work_share(x->j, id);
+    }
+    k->names = b.failed ? NULL : oct_arena_strdup(c->arena, oct_buf_str(&b));
+    oct_buf_free(&b);
+    return k->names ? OCT_OK : oct_nomem(err);
+}
+
+/* Measures their gain on the other half of the samples. */
+static oct_status measure_gain(oct_conversion *c, const suspects *x, double *before, double *after, oct_err *err)
+{
+    oct_sim *s;
+    oct_sim_loss loss;
+    OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 1, &s, err));
+    OCT_TRY(oct_sim_measure(s, &(oct_sim_mask){ .weights = OCT_SIM_ROUNDED_WEIGHTS }, &loss, err));
+    *before = loss.sqnr;
+    OCT_TRY(oct_sim_measure(s,
+                            &(oct_sim_mask){ .value = x->value, .layer = x->rounds, .weights = OCT_SIM_SOME_WEIGHTS },
+                            &loss, err));
+    *after = loss.sqnr;
+    return OCT_OK;
+}
+
+oct_status oct_conversion_find_culprits(oct_conversion *c, const oct_sensitivity *s, oct_err *err)
+{
+    const oct_qjob *j = c->job;
+    suspects x = { .j = j,
+                   .floats = oct_arena_calloc(c->arena, j->n_nodes + 1, sizeof(bool)),
+                   .rounds = oct_arena_calloc(c->arena, j->n_nodes + 1, sizeof(bool)),
+                   .value = oct_arena_calloc(c->arena, j->n_values + 1, sizeof(bool)) };
+    double before, after;
+    if (!x.floats || !x.rounds || !x.value)
+        return oct_nomem(err);
+    suspect_worst(&x, s);
+    /* Large errors are not independent, so that half of the noise may be nearly all of it. */
+    if (x.noise < LIKELY_SHARE * oct_sensitivity_left(j, s))
+        return OCT_OK;
+    OCT_TRY(measure_gain(c, &x, &before, &after, err));
+    return before < GOOD_DB && after > before + MUCH_DB ? name_culprits(c, &x, after - before, err) : OCT_OK;
+}
+
+/* ---- warnings ---- */
+
+/* Whether the whole interval of a score lies below the float model's. Without labels: whether the whole interval of the
+ * agreement lies below a value that costs no accuracy. A model agrees with itself by 100 %, so even four different
+ * classes of 64 would be significant. But close decisions change in both directions, and as many are improved as are
+ * damaged: networks of 60 % top-1 gave another class for 5 to 7 % of the samples, at the same accuracy. */
+static bool is_worse(const oct_eval_score *x)
+{
+    if (!x || isnan(x->lo))
+        return false;
+    return x->metric->relative ? oct_metric_in_percent(x->metric) && x->lo > CLOSE_CALLS
+                               : x->drop > 0 && !x->within_noise;
+}
+
+/* Says of each output how far its length is from the float model's, which no metric of values tells. Returns whether
+ * one differs by more than decisions that were close explain. */
+static bool warn_of_lengths(oct_conversion *c)
+{
+    bool far = false;
+    for (size_t i = 0; c->verdict && i < c->verdict->n_outputs; i++) {
+        const oct_eval_output *o = &c->verdict->models[1].outputs[i];
+        const bool differs = isnan(o->longer) ? o->apart > 0 : fabs(o->longer) > CLOSE_CALLS;
+        char longer[64] = "";
+        if (!o->apart)
+            continue;
+        if (o->longer != 0 && !isnan(o->longer))
+            snprintf(longer, sizeof longer, ", by %.1f %% in all", 100 * o->longer);
+        oct_conversion_say(c, differs ? OCT_NOTE_WARNING : 0,
+                           "output '%s' has another length than the float model's on %llu of %lld samples%s; %s",
+                           o->name, (unsigned long long)o->apart, (long long)c->verdict->samples, longer,
+                           !oct_output_is_numbers(o->form) ? "its rows are compared as a set"
+                           : o->compared                   ? "its values are compared on the others"
+                                                           : "its values could not be compared");
+        far |= differs;
+    }
+    return far;
+}
+
+const char *oct_culprits_text(char dst[OCT_CULPRITS_TEXT], const oct_culprits *k)
+{
+    char macs[OCT_MACS_TEXT];
+    const char *them = k->n == 1 ? "it" : "them";
+    if (isfinite(k->gain))
+        snprintf(dst, OCT_CULPRITS_TEXT, "with %s in float the outputs gain %.1f dB, for %s", them, k->gain,
+                 oct_macs_text(macs, k->macs));
+    else
+        snprintf(dst, OCT_CULPRITS_TEXT, "with %s in float the outputs equal the float model's, for %s", them,
+                 oct_macs_text(macs, k->macs));
+    return dst;
+}
+
+static void warn_of_culprits(oct_conversion *c)
+{
+    char text[OCT_CULPRITS_TEXT];
+    const oct_culprits *k = &c->culprits;
+    const bool one = k->n == 1;
+    oct_conversion_say(c, OCT_NOTE_WARNING,
+                       "%zu node%s cause%s most of the loss: %s; %s; rows \"name:NODE float\" of --policy leave %s so",
+                       k->n, one ? "" : "s", one ? "s" : "", k->names, oct_culprits_text(text, k), one ? "it" : "them");
+}
+
+void oct_conversion_warn_of_loss(oct_conversion *c)
+{
+    const oct_eval_score *x = oct_conversion_score(c);
+    const oct_culprits *k = &c->culprits;
+    const char *hint = "--sensitivity shows what causes it, --policy FILE leaves layers float";
+    const bool worse = is_worse(x), broken = c->verdict && c->verdict->models[1].broken, lengths = warn_of_lengths(c),
+               poor = c->sqnr < POOR_DB;
+    if (worse && x->metric->relative)
+        oct_conversion_say(c, OCT_NOTE_WARNING,
+                           "%s with the float model is %.1f %%, and below %.0f %% by more than chance; %s",
+                           x->metric->name, 100 * x->value, 100 * (1 - CLOSE_CALLS), hint);
+    else if (worse)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "%s is worse than the float model's, by more than chance; %s",
+                           x->metric->name, hint);
+    else if (broken)
+        oct_conversion_say(c, OCT_NOTE_WARNING,
+                           "values of the outputs that are not finite differ from the float model's; %s", hint);
+    else if (poor)
+        oct_conversion_say(c, OCT_NOTE_WARNING,
+                           "output SQNR %.1f dB is below %d: little of what the float model says is left; %s", c->sqnr,
+                           POOR_DB, hint);
+    char seen[32] = "exact";
+    if (isfinite(c->seen_gap))
+        snprintf(seen, sizeof seen, "%.1f dB", c->sqnr + c->seen_gap);
+    if (c->seen_gap > 0)
+        oct_conversion_say(
+            c, OCT_NOTE_WARNING,
+            "output SQNR is %s on samples that calibration saw, and %.1f dB on others: ranges and choices fit the samples too closely; "
+            "give more of them, or samples that differ more",
+            seen, c->sqnr);
+    if (k->names)
+        warn_of_culprits(c);
+    c->lossy |= worse || broken || poor || lengths || k->names;
+}

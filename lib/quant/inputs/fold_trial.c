@@ -1,0 +1,65 @@
+/* Judges by the loss at the outputs whether preprocessing should be folded into the first layers.
+ *
+ * Folding changes which weights these layers round, and the ranges of the values after them. So its cost shows only in
+ * the complete result. The result is compared with a conversion in which the preprocessing stands in front of the
+ * model. Both are compared with the float model on the samples that judge. */
+#include "quant/convert/convert_int.h"
+#include "quant/inputs/input_fold.h"
+#include "quant/job/job.h"
+
+#include <math.h>
+
+#define FLOAT_ROUNDING 90 /* dB: a better SQNR than this is limited by rounding of floats, not of integers */
+
+/* Keeps the SQNR of each output from a comparison. */
+static oct_status keep(oct_conversion *c, const oct_eval_result *r, oct_err *err)
+{
+    const double sign = c->o.unfolded ? -1 : 1;
+    double most = INFINITY;
+    c->n_methods_db = r->n_outputs;
+    if (!(c->methods_db = oct_arena_calloc(c->arena, r->n_outputs + 1, sizeof *c->methods_db)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < r->n_outputs; i++) {
+        const double db = r->models[1].outputs[i].sqnr_db, gain = c->o.other_db ? sign * (db - c->o.other_db[i]) : 0;
+        c->methods_db[i] = db;
+        if (i == 0 || gain < most) {
+            most = gain;
+            c->worst_db = i;
+            c->worst_output = oct_arena_strdup(c->arena, r->models[1].outputs[i].name);
+        }
+        c->fold_lost |= c->o.other_db && !c->o.unfolded && !(db >= FLOAT_ROUNDING) && !(gain >= -OCT_FOLD_LOSS);
+    }
+    return r->n_outputs && !c->worst_output ? oct_nomem(err) : OCT_OK;
+}
+
+static oct_status compare(oct_conversion *c, const oct_graph *quantized, oct_err *err)
+{
+    const oct_graph *fl = c->from_pixels ? c->from_pixels : c->m->graph;
+    const oct_eval_model models[2] = { { c->o.name, fl, 0 }, { c->o.name, quantized, 0 } };
+    const oct_pick pick = oct_pick_judging(c, fl);
+    oct_eval_result *r = NULL;
+    oct_pool *pool = oct_pool_create(c->o.job.threads);
+    if (!pool)
+        return oct_pool_fail(c->o.job.threads, err);
+    oct_pool_relax(pool);
+    const oct_eval_options o = { .pool = pool, .progress = c->o.listener.progress, .progress_arg = c->o.listener.arg };
+    oct_status s = oct_source_pick(c->src, &pick, err);
+    if (s == OCT_OK)
+        s = oct_eval(models, 2, c->src, &o, &r, err);
+    oct_pool_destroy(pool);
+    if (s == OCT_OK)
+        s = keep(c, r, err);
+    oct_eval_free(r);
+    return s == OCT_OK ? oct_source_pick(c->src, &(oct_pick){ 0 }, err) : s;
+}
+
+oct_status oct_fold_try(oct_conversion *c, oct_err *err)
+{
+    oct_graph *g;
+    if (!(c->o.unfolded || c->o.other_db) || !c->src || oct_conversion_unjudged(c, c->m->graph))
+        return OCT_OK;
+    OCT_TRY(oct_quantized_copy(c->job, &g, err));
+    const oct_status s = compare(c, g, err);
+    oct_graph_destroy(g);
+    return s;
+}

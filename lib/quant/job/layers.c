@@ -1,0 +1,154 @@
+/* The layers of a job: names, work, counts. */
+#include "quant/job/layers.h"
+
+#include "forms/forms.h"
+#include "ops/core/quantized.h"
+#include "ops/traits.h"
+#include "quant/job/job.h"
+#include "targets/stand.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int64_t layer_macs(const oct_graph *g, int node)
+{
+    return oct_node_has_weights(g, node) ? oct_node_macs(g, node) : 0;
+}
+
+/* The number of samples of a run: the batch size if it is fixed. */
+static int64_t samples_of_run(const oct_graph *g)
+{
+    const oct_shape *s = g->n_input ? &g->value[g->input[0]].shape : NULL;
+    return s && s->rank > 1 && s->d[0].n > 0 ? s->d[0].n : 1;
+}
+
+const char *oct_macs_text(char dst[OCT_MACS_TEXT], double share)
+{
+    static const char of[] = "multiply-accumulates";
+    if (!(share > 0))
+        snprintf(dst, OCT_MACS_TEXT, "no %s", of);
+    else if (share < 0.001)
+        snprintf(dst, OCT_MACS_TEXT, "less than 0.1 %% of the %s", of);
+    else if (share > 0.9995)
+        snprintf(dst, OCT_MACS_TEXT, "all %s", of);
+    else
+        snprintf(dst, OCT_MACS_TEXT, "%.1f %% of the %s", 100 * share, of);
+    return dst;
+}
+
+int64_t oct_sample_macs(const oct_graph *g)
+{
+    return oct_graph_macs(g) / samples_of_run(g) + 1;
+}
+
+/* A node that computes on quantized values of the file keeps doing so if the target runs it. read: the graph of the
+ * node as it was read. */
+static oct_status keep_quantized(const oct_qjob *j, const oct_graph *read, oct_layer_decision *d, oct_err *err)
+{
+    static const oct_scheme as[] = { [OCT_ON_QUANTIZED] = OCT_SCHEME_STATIC,
+                                     [OCT_ON_DYNAMIC] = OCT_SCHEME_DYNAMIC,
+                                     [OCT_ON_BLOCKS] = OCT_SCHEME_WEIGHT_ONLY };
+    oct_compute how;
+    if (d->scheme != OCT_SCHEME_FLOAT)
+        return OCT_OK;
+    OCT_TRY(oct_target_computes(j->opts.target, read, d->node, &how, &d->why, err));
+    if (how == OCT_ON_REALS)
+        return OCT_OK;
+    d->integer = how != OCT_ON_BLOCKS;
+    d->scheme = as[how];
+    d->why = "quantized in the model";
+    for (size_t i = 0; !*d->where && i < j->opts.n_given_weights; i++) {
+        const oct_given_weights *w = &j->opts.given_weights[i];
+        if (w->node != d->node)
+            continue;
+        d->remedy = w->remedy;
+        d->weights = w->type;
+        d->per_channel = w->per_channel;
+        d->sqnr_weights = w->sqnr;
+    }
+    return OCT_OK;
+}
+
+static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_graph *read, const oct_layer_decision *d,
+                       oct_arena *arena, oct_err *err)
+{
+    l->d = *d;
+    OCT_TRY(keep_quantized(j, read, &l->d, err));
+    l->own = oct_node_label(d->graph, d->node);
+    l->name = *d->where ? oct_arena_printf(arena, "%s%s", d->where, l->own) : l->own;
+    l->product = oct_node_has_weights(read, d->node);
+    l->depth = oct_node_depth(read, d->node);
+    l->macs = layer_macs(read, d->node);
+    l->weight_count = oct_layer_weight_count(read, d->node);
+    l->d.why = l->d.why ? l->d.why : "";
+    return l->name ? OCT_OK : oct_nomem(err);
+}
+
+/* The copy of a job's graph inside a copy of the outer job's graph; nodes have the same indices. NULL: it is not a body
+ * of that job. */
+static const oct_graph *copy_of(const oct_qjob *outer, const oct_graph *copy, const oct_qjob *job)
+{
+    const oct_graph *found = outer == job ? copy : NULL;
+    for (size_t i = 0; i < outer->n_body && !found; i++) {
+        const qbody *b = &outer->body[i];
+        found = copy->node[b->node].dead ? NULL : copy_of(b->job, oct_node_graph_at(&copy->node[b->node], b->at), job);
+    }
+    return found;
+}
+
+/* Whether a node only expresses quantization, and so is no layer: it was removed when the graph was read, or became a
+ * border. */
+static bool is_spelling(const oct_graph *g, const oct_graph *read, int node)
+{
+    const oct_op *op = oct_op_of(g, node);
+    return read->node[node].dead || (op && op->is_qdq) || oct_border_of(read, &read->node[node]);
+}
+
+static oct_status list(const oct_qjob *j, const oct_graph *copy, oct_arena *arena, oct_layer *layers, size_t *n,
+                       oct_err *err)
+{
+    *n = 0;
+    for (size_t i = 0; i < oct_qjob_n_layers(j); i++) {
+        const oct_layer_decision *d = oct_qjob_layer(j, i);
+        const oct_graph *read = copy_of(j, copy, j->all[i].job);
+        if (read && !is_spelling(d->graph, read, d->node))
+            OCT_TRY(fill(&layers[(*n)++], j, read, d, arena, err));
+    }
+    return OCT_OK;
+}
+
+oct_status oct_layers_list(const oct_qjob *j, oct_arena *arena, oct_layer **layers, size_t *n, oct_err *err)
+{
+    oct_graph *copy = NULL;
+    if (!(*layers = oct_arena_calloc(arena, oct_qjob_n_layers(j) + 1, sizeof **layers)))
+        return oct_nomem(err);
+    OCT_TRY(oct_graph_clone(j->g, &copy, err));
+    oct_status s = oct_forms_read(copy, NULL, NULL, err);
+    if (s == OCT_OK) {
+        oct_graph_prune(copy);
+        s = list(j, copy, arena, *layers, n, err);
+    }
+    oct_graph_destroy(copy);
+    return s;
+}
+
+oct_layer_count oct_layers_count(const oct_layer *layers, size_t n)
+{
+    oct_layer_count c = { .nodes = n };
+    for (size_t i = 0; i < n; i++) {
+        const oct_layer *l = &layers[i];
+        const int bits = l->product && oct_layer_is_weight_only(l) ? oct_dtype_bits(l->d.weights) : 0;
+        const bool integer = l->product && l->d.integer;
+        c.integer_nodes += l->d.integer;
+        c.products += l->product;
+        c.integer += integer;
+        c.half += l->product && oct_scheme_is_half(l->d.scheme);
+        c.blocks4 += bits == 4;
+        c.blocks8 += bits == 8;
+        c.weights += l->product ? l->weight_count : 0;
+        c.integer_weights += integer ? l->weight_count : 0;
+        c.macs += l->macs;
+        c.integer_macs += integer ? l->macs : 0;
+    }
+    return c;
+}

@@ -1,0 +1,66 @@
+/* What a placement says of nodes and values, to whoever works with it. */
+#include "quant/job/job.h"
+
+int oct_params_root(const oct_qjob *j, int v)
+{
+    while (j->value[v].same != v)
+        v = j->value[v].same;
+    return v;
+}
+
+int oct_quantized_output(const oct_qjob *j, int node)
+{
+    const oct_node *n = &j->g->node[node];
+    const int v = n->n_out ? n->out[0] : -1;
+    if (v < 0 || j->g->value[v].n_uses != 1)
+        return v;
+    const int user = j->g->value[v].uses[0].node;
+    return j->node[user].absorbed ? j->g->node[user].out[0] : v;
+}
+
+int oct_maker_node(const oct_qjob *j, int value)
+{
+    const int p = j->g->value[value].producer;
+    return p >= 0 && j->node[p].absorbed ? j->g->value[j->g->node[p].in[0]].producer : p;
+}
+
+int oct_data_inputs(const oct_qjob *j, int node)
+{
+    switch (oct_op_of(j->g, node)->quant) {
+    case OCT_QUANT_JOIN:
+    case OCT_QUANT_ARITH: return j->g->node[node].n_in;
+    case OCT_QUANT_WEIGHTED: return oct_layer_weights(j->g, node) ? 1 : 2;
+    default: return 1;
+    }
+}
+
+bool oct_reads_quantized(const oct_qjob *j, int node, int slot)
+{
+    if (node < 0 || node >= (int)j->n_nodes || slot < 0)
+        return false;
+    return oct_is_static(j, node) ? slot < oct_data_inputs(j, node) : slot < 32 && j->node[node].rounds >> slot & 1;
+}
+
+int oct_clamp_of(const oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    const oct_value *v = n->n_out == 1 && n->out[0] >= 0 ? &j->g->value[n->out[0]] : NULL;
+    if (!v || !oct_is_static(j, id) || !oct_value_used_once(v) || v->uses[0].slot != 0 ||
+        !oct_target_op_rules_of(j->opts.target, n->op)->takes_clamp)
+        return -1;
+    const int clamp = v->uses[0].node;
+    float lo, hi;
+    return clamp < (int)j->n_nodes && j->node[clamp].scheme == OCT_SCHEME_FLOAT && oct_op_clamp(j->g, clamp, &lo, &hi)
+               ? clamp
+               : -1;
+}
+
+oct_status oct_new_scales(oct_qjob *j, oct_quant *q, int32_t zero, float **scale, oct_err *err)
+{
+    int32_t *zp = oct_arena_alloc(j->lasting, (size_t)q->n * sizeof *zp);
+    q->scale = *scale = oct_arena_calloc(j->lasting, (size_t)q->n, sizeof **scale);
+    q->zp = zp;
+    for (int i = 0; zp && i < q->n; i++)
+        zp[i] = zero;
+    return zp && *scale ? OCT_OK : oct_nomem(err);
+}

@@ -1,0 +1,99 @@
+/* Rewrites products whose constant is the first factor, W X, as X^T W^T with a Transpose before and after. This is done
+ * if they will be dynamic, because that form is fast: one operator in ONNX Runtime. MatMulInteger with W as the first
+ * factor is not: its weights must be u8, and additional nodes convert its result to float. It is also done if the
+ * weights will be in blocks, because MatMulNBits takes them only as the second factor. */
+#include "quant/job/job.h"
+
+#include "forms/write/forms_write.h"
+#include "ops/traits.h"
+
+/* The Transposes take about as long as M + K products of each column, while integers save a part of M K. In
+ * measurements with ONNX Runtime, from this limit on no number of columns between 16 and 1024 was slower than float. */
+#define LEAST_GAIN 48
+
+static bool pays(const oct_tensor *w)
+{
+    return (double)w->dims[0] * (double)w->dims[1] >= LEAST_GAIN * ((double)w->dims[0] + (double)w->dims[1]);
+}
+
+/* Whether a node should be dynamic, or would be without data. */
+static bool wants_dynamic(const oct_qjob *j, int id)
+{
+    const oct_scheme scheme = j->node[id].row.scheme;
+    return scheme == OCT_SCHEME_DYNAMIC || (scheme == OCT_SCHEME_STATIC && !j->opts.have_data);
+}
+
+/* Whether small values of a tensor may be critical for a logarithm or a quotient before a layer reads them. Then the
+ * product will be kept float. */
+static bool may_decide(const oct_graph *g, int value)
+{
+    enum { MOST = 32 };
+    int seen[MOST] = { value }, n = 1;
+    for (int i = 0; i < n; i++)
+        for (size_t u = 0; u < g->value[seen[i]].n_uses; u++) {
+            const oct_use use = g->value[seen[i]].uses[u];
+            const oct_op *op = use.slot >= 0 ? oct_op_of(g, use.node) : NULL;
+            if (!op || use.slot > 31 || n + g->node[use.node].n_out > MOST ||
+                oct_node_delicate(g, use.node) >> use.slot & 1)
+                return true;
+            for (int k = 0; !oct_op_is_layer(op) && k < g->node[use.node].n_out; k++) {
+                const int out = g->node[use.node].out[k];
+                bool known = out < 0;
+                for (int m = 0; m < n; m++)
+                    known |= seen[m] == out;
+                if (!known)
+                    seen[n++] = out;
+            }
+        }
+    return false;
+}
+
+static bool is_turnable(const oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    const bool blocks = j->node[id].row.scheme == OCT_SCHEME_WEIGHT_ONLY;
+    const oct_target_form form = blocks ? OCT_TARGET_WEIGHT_ONLY : OCT_TARGET_DYNAMIC;
+    if (!(blocks || wants_dynamic(j, id)) || oct_no_turn(j, id) || !oct_target_lists(j->opts.target, n->op, form))
+        return false;
+    return blocks || !may_decide(j->g, n->out[0]); /* with weights in blocks, activations stay float */
+}
+
+bool oct_is_left_product(const oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    return oct_op_of(j->g, id)->weights.computed && n->n_in > 1 && n->in[0] >= 0 && n->in[1] >= 0 &&
+           oct_value_is_constant(&j->g->value[n->in[0]]) && !oct_value_is_constant(&j->g->value[n->in[1]]);
+}
+
+const char *oct_no_turn(const oct_qjob *j, int id)
+{
+    const oct_node *n = &j->g->node[id];
+    if (!oct_may_turn(j->g, id))
+        return "its constant is the first factor, and not one matrix beside data of known rank";
+    const oct_tensor *w = j->g->value[n->in[0]].constant;
+    if (!pays(w))
+        return "its constant is the first factor, and too small to gain from being turned";
+    return oct_tensor_is_finite(w) ? NULL : "its weights are not finite";
+}
+
+oct_status oct_turn_products(oct_qjob *j, bool *any, oct_err *err)
+{
+    int *turned = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *turned);
+    *any = false;
+    if (!turned)
+        return oct_nomem(err);
+    for (size_t i = 0; i < j->n_layer; i++) {
+        const int id = j->layer[i];
+        if (!is_turnable(j, id))
+            continue;
+        const char *name = j->g->node[id].name;
+        OCT_TRY(oct_turn_product(j->g, id, turned, err));
+        if (j->opts.log && j->opts.log->change)
+            j->opts.log->change(j->opts.log->arg, "turn",
+                                "its constant is the second factor now, what goes in and out is transposed", name);
+        *any = true;
+    }
+    if (*any)
+        oct_graph_prune(j->g);
+    return OCT_OK;
+}

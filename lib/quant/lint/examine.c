@@ -1,0 +1,173 @@
+/* Examines a finished model: walks its graphs, and judges its nodes for a target. */
+#include "quant/lint/examine.h"
+
+#include "forms/forms.h"
+#include "forms/qlinear.h"
+#include "ops/traits.h"
+#include "passes/pass.h"
+
+/* ---- opening ---- */
+
+static size_t count_nodes(const oct_graph *g)
+{
+    const oct_graph *nested;
+    size_t n = g->n_order;
+    for (size_t i = 0; i < g->n_order; i++)
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++)
+            n += count_nodes(nested);
+    return n;
+}
+
+static oct_status place_of(oct_arena *a, const char *where, const oct_graph *g, int node, size_t k, const char **place,
+                           oct_err *err)
+{
+    oct_buf b = OCT_BUF_INIT;
+    oct_node_put_place(g, node, k, &b);
+    *place = b.failed ? NULL : oct_arena_printf(a, "%s%s", where, oct_buf_str(&b));
+    oct_buf_free(&b);
+    return *place ? OCT_OK : oct_nomem(err);
+}
+
+typedef oct_status finder(oct_lint *l, const oct_graph *g, const char *where, oct_err *err);
+
+/* Looks for faults in a graph and in those that its nodes hold. */
+static oct_status find_all(oct_lint *l, finder *find, const oct_graph *g, const char *where, oct_err *err)
+{
+    const oct_graph *nested;
+    const char *place;
+    OCT_TRY(find(l, g, where, err));
+    for (size_t i = 0; i < g->n_order; i++)
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++) {
+            OCT_TRY(place_of(l->arena, where, g, g->order[i], k, &place, err));
+            OCT_TRY(find_all(l, find, nested, place, err));
+        }
+    return OCT_OK;
+}
+
+static oct_status look(oct_lint *l, const oct_graph *model, oct_err *err)
+{
+    OCT_TRY(oct_graph_clone(model, &l->g, err));
+    OCT_TRY(oct_infer_shapes(l->g, err));
+    OCT_TRY(oct_check_types(l->g, err));
+    OCT_TRY(oct_passes_flatten(l->g, err));
+    OCT_TRY(oct_infer_shapes(l->g, err));
+    l->quantized = oct_has_quantized(l->g);
+    l->nodes = count_nodes(l->g);
+    OCT_TRY(oct_graph_clone(l->g, &l->read, err));
+    OCT_TRY(oct_forms_read(l->read, NULL, NULL, err));
+    oct_graph_prune(l->read);
+    OCT_TRY(find_all(l, oct_hazards_find, l->read, "", err));
+    return find_all(l, oct_rounded_find, l->g, "", err);
+}
+
+oct_status oct_lint_open(const oct_graph *model, const oct_calib *table, oct_lint **out, oct_err *err)
+{
+    oct_arena *a = oct_arena_create();
+    oct_lint *l = a ? oct_arena_calloc(a, 1, sizeof *l) : NULL;
+    *out = NULL;
+    if (!l) {
+        oct_arena_destroy(a);
+        return oct_nomem(err);
+    }
+    l->arena = a;
+    l->table = table;
+    const oct_status s = look(l, model, err);
+    if (s != OCT_OK) {
+        oct_lint_close(l);
+        return s;
+    }
+    *out = l;
+    return OCT_OK;
+}
+
+void oct_lint_close(oct_lint *l)
+{
+    if (!l)
+        return;
+    oct_graph_destroy(l->read);
+    oct_graph_destroy(l->g);
+    oct_arena_destroy(l->arena);
+}
+
+/* ---- judging ---- */
+
+/* Whether a node is a product or a recurrent layer that the file has quantized: its weights, or both factors. One of
+ * real weights between quantizers was left float. */
+static bool is_quantized_layer(const oct_graph *g, int id)
+{
+    const oct_node *n = &g->node[id];
+    const oct_op *op = oct_op_of(g, id);
+    const oct_qlinear *f = oct_qlinear_of(n);
+    if (f)
+        return oct_op_is_layer(oct_op_find("", f->op, f->opset));
+    if (op && op->scheme)
+        return true;
+    for (int i = 0; i < 2 && i < n->n_in && oct_op_is_layer(op); i++) {
+        if (i == 0 && n->n_in > 1 && n->in[1] >= 0 && g->value[n->in[1]].constant)
+            continue;
+        const int p = n->in[i] >= 0 ? g->value[n->in[i]].producer : -1;
+        if (p >= 0 && oct_op_of(g, p) && oct_op_of(g, p)->is_qdq)
+            return true;
+    }
+    return false;
+}
+
+static oct_status take_trap(oct_lint *l, const oct_target *t, const oct_graph *g, int id, bool integer,
+                            const char *name, oct_lint_verdict *v, oct_err *err)
+{
+    const char *lacks = oct_target_lacks(t, g, id), *why = lacks ? lacks : oct_target_refuses(t, g, id, integer);
+    if (!why)
+        return OCT_OK;
+    if (!OCT_GROW(l->arena, v->trap, v->n_trap, v->cap_trap))
+        return oct_nomem(err);
+    v->trap[v->n_trap++] = (oct_finding){ .kind = OCT_FINDING_TRAP, .name = name, .op = g->node[id].op, .text = why };
+    return OCT_OK;
+}
+
+static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph *g, const char *where,
+                              oct_lint_verdict *v, oct_err *err)
+{
+    oct_stand *stand;
+    const oct_graph *nested;
+    const char *place;
+    OCT_TRY(oct_target_stands(t, g, l->arena, &stand, err));
+    for (size_t i = 0; i < g->n_order; i++) {
+        const int id = g->order[i];
+        const oct_stand *s = &stand[id];
+        const char *name = oct_arena_printf(l->arena, "%s%s", where, oct_node_label(g, id));
+        if (!name)
+            return oct_nomem(err);
+        OCT_TRY(take_trap(l, t, g, id, s->kind == OCT_STANDS_INTEGER, name, v, err));
+        if (s->kind != OCT_STANDS_APART) {
+            v->node[v->n++] =
+                (oct_lint_node){ name, g->node[id].op, *s, s->with >= 0 ? oct_node_label(g, s->with) : NULL, false };
+            v->integer += s->kind == OCT_STANDS_INTEGER;
+        }
+        if (s->kind != OCT_STANDS_APART && is_quantized_layer(g, id)) {
+            v->layers++;
+            v->node[v->n - 1].lost = s->kind == OCT_STANDS_FLOAT;
+            v->lost += s->kind == OCT_STANDS_FLOAT;
+            if (s->kind == OCT_STANDS_FLOAT && !v->first_lost) {
+                v->first_lost = name;
+                v->first_why = s->why;
+            }
+        }
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++) {
+            OCT_TRY(place_of(l->arena, where, g, id, k, &place, err));
+            OCT_TRY(judge_graph(l, t, nested, place, v, err));
+        }
+    }
+    return OCT_OK;
+}
+
+oct_status oct_lint_judge(oct_lint *l, const oct_target *t, oct_lint_verdict *v, oct_err *err)
+{
+    *v = (oct_lint_verdict){ .target = oct_target_name(t) };
+    if (!(v->node = oct_arena_calloc(l->arena, l->nodes + 1, sizeof *v->node)))
+        return oct_nomem(err);
+    OCT_TRY(judge_graph(l, t, l->g, "", v, err));
+    for (size_t i = 0; i < l->n_finding; i++)
+        v->saturating += l->finding[i].kind == OCT_FINDING_SATURATES && oct_finding_concerns(&l->finding[i], t);
+    v->fits = !v->n_trap && !v->lost && !v->saturating && (v->layers || v->integer || !l->quantized);
+    return OCT_OK;
+}

@@ -1,0 +1,394 @@
+/* Mixed precision. If a few values cause most of the loss, the layers that compute and read them get 16-bit
+ * activations, or stay float. They get 16 bits if the target runs these on integers and no slower than floats (wide.c).
+ * Where 16 bits do not help, float is tried.
+ *
+ * Values are chosen in the order of the noise that they cause at the outputs, as long as each causes a good part of the
+ * remaining noise, within a budget of multiply-accumulates. If that does not help a model that is of little use as it
+ * is, up to four more layers may exceed the budget, if they gain 6 dB each: the first layers can be a seventh of a
+ * network, a Fourier transform more than a third. Around a value that is known to be delicate, because a few of its
+ * elements are many times larger than the others, 3 dB suffice: clipping may have hidden half of the loss.
+ *
+ * The choice is measured on other samples, and is kept only if it helps: first everything within the budget together,
+ * then the values beyond it one by one, each together with what it makes worthwhile within the budget. Values that do
+ * not help alone may help together: if two values clip the same elements, as along a power spectrum, one alone gains
+ * nothing.
+ *
+ * A value that causes nearly all of the loss hides the loss that others cause. After such a value is gone, ranges are
+ * chosen and everything is measured again, and the choice continues with the new measurements. */
+#include "observers/observer.h"
+#include "quant/convert/convert_int.h"
+#include "quant/simulate/sensitivity.h"
+#include "quant/methods/trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BUDGET 0.03       /* share of the multiply-accumulates, if the user gives none */
+#define GOOD_DB 30        /* expected dB at the outputs: nothing more is chosen above this */
+#define POOR_DB 20        /* dB: below this, the budget may be exceeded */
+#define LEAST_SHARE 0.08  /* share of the remaining noise that a value must cause to be chosen */
+#define LEAST_GAIN 1.0    /* dB that all chosen values together must gain */
+#define DEAR_GAIN 6.0     /* dB that each layer beyond the budget must gain */
+#define DELICATE_GAIN 3.0 /* dB that each of these must gain around a delicate value */
+#define HIDING_DB                                                                                                  \
+    3.0            /* dB gained: so large a loss hid the loss by ranges elsewhere, so that ranges are chosen again \
+                    */
+#define DELICATE 8 /* times the bound of nine tenths of the elements */
+enum {
+    MOST_DEAR = 4, /* the most layers beyond the budget */
+    MOST_TRIES = 6 /* the most values that are tried beyond the budget */
+};
+
+static const char nothing[] = "no few values cause the loss";
+
+/* The reason why a node stays float or has 16 bits. */
+typedef struct reason {
+    int root;           /* the value that causes the loss */
+    double share, gain; /* share of the loss at the outputs; dB of the loss that remained when it was chosen */
+    double macs;        /* multiply-accumulates of the nodes around that value */
+    bool beyond;        /* it exceeds the budget */
+} reason;
+
+/* What an attempt may choose. */
+typedef enum extent {
+    WITHIN_BUDGET,
+    ONE_BEYOND, /* one value that was not refused before */
+    ALL_BEYOND
+} extent;
+
+typedef struct choice {
+    oct_qjob *j;
+    const oct_sensitivity *s;
+    int *floats; /* by node: the number of the attempt that left it float; 0: none */
+    int *wides;  /* by node: the number of the attempt that gave it 16-bit activations; 0: none */
+    int attempt; /* counted from 1 */
+    extent extent;
+    reason *reason; /* by node */
+    double budget;
+    double spent; /* those of the layers chosen within the budget */
+    int dear;     /* the number of layers chosen beyond the budget */
+    const oct_calib *calib;
+    struct {
+        double spent, must_gain; /* dB */
+        int dear, value;         /* beyond the budget: the number of layers, and the last value, or -1 */
+        bool may_widen, widened;
+    } now;         /* for the current attempt */
+    bool *refused; /* by value: tried alone beyond the budget, and it did not gain enough */
+} choice;
+
+static bool would_take(const choice *x, int id, int root)
+{
+    return oct_is_static(x->j, id) && !x->floats[id] && x->wides[id] != x->attempt && oct_site_touches(x->j, id, root);
+}
+
+/* If the target wants quantizers around all nodes, nodes that compute in float round to 8 bits too. */
+static bool would_widen(const choice *x, int id, int root)
+{
+    return x->now.may_widen && !x->j->node[id].row.typed && !x->floats[id] && !x->wides[id] &&
+           oct_may_be_wide(x->j, id) && oct_site_touches(x->j, id, root);
+}
+
+/* Whether the nodes around a value can be widened together, without one that would have to be float. */
+static bool widens(const choice *x, int root)
+{
+    bool all = true;
+    for (size_t i = 0; i < x->j->n_layer; i++)
+        all &= !would_take(x, x->j->layer[i], root) || would_widen(x, x->j->layer[i], root);
+    return all;
+}
+
+/* The multiply-accumulates of the layers around a value, and the number of these layers. Returns the number of nodes.
+ * It is 0 if the policy demands by name that one of them runs on integers of its type, because then the value would be
+ * rounded in any case. */
+static int cost_of(const choice *x, int root, double *macs, int *layers)
+{
+    const bool wide = widens(x, root);
+    int n = 0;
+    *macs = 0;
+    *layers = 0;
+    for (size_t i = 0; i < x->j->n_layer; i++) {
+        const int id = x->j->layer[i];
+        if (!would_take(x, id, root) && !(wide && would_widen(x, id, root)))
+            continue;
+        if (x->j->node[id].row.named)
+            return 0;
+        *macs += oct_work_share(x->j, id);
+        *layers += oct_is_product(x->j, id);
+        n++;
+    }
+    return n;
+}
+
+static oct_status take(choice *x, const reason *r, oct_err *err)
+{
+    char macs[OCT_MACS_TEXT];
+    const char *name = oct_value_name(x->j->g, r->root);
+    const char *why =
+        isfinite(r->gain)
+            ? oct_arena_printf(x->j->arena,
+                               "rounding '%s' alone would cause %.0f %% of the loss at the outputs (about "
+                               "%.1f dB are gained, for %s)",
+                               name, 100 * r->share, r->gain, oct_macs_text(macs, r->macs))
+            : oct_arena_printf(x->j->arena, "rounding '%s' alone would make outputs that are infinite or no numbers",
+                               name);
+    const char *as_float = why ? oct_arena_printf(x->j->arena, "left float: %s", why) : NULL;
+    const char *as_wide = why ? oct_arena_printf(x->j->arena, "activations of 16 bits: %s", why) : NULL;
+    if (!as_float || !as_wide)
+        return oct_nomem(err);
+    const bool wide = widens(x, r->root);
+    oct_constraint c = { .kind = wide ? OCT_CONSTRAINT_WIDE : OCT_CONSTRAINT_FLOAT,
+                         .from = OCT_FROM_MIXED_PRECISION,
+                         .why = wide ? as_wide : as_float };
+    for (size_t i = 0; i < x->j->n_layer; i++) {
+        const int id = x->j->layer[i];
+        if (wide ? !would_widen(x, id, r->root) : !would_take(x, id, r->root))
+            continue;
+        *(wide ? &x->wides[id] : &x->floats[id]) = x->attempt;
+        c.node = id;
+        OCT_TRY(oct_constrain(&x->j->constraints, &c, err));
+        x->reason[id] = *r;
+        x->now.widened |= wide;
+    }
+    return OCT_OK;
+}
+
+/* Whether a few elements of a value are many times larger than the others. */
+static oct_status is_delicate(const choice *x, int root, bool *delicate, oct_err *err)
+{
+    const oct_calib_tensor *t = oct_calib_find(x->calib, oct_value_name(x->j->g, root));
+    oct_observer_spec spec;
+    oct_selection most;
+    *delicate = false;
+    if (!t || oct_stats_finite(&t->stats) == 0)
+        return OCT_OK;
+    OCT_TRY(oct_observer_parse("hist-percentile=90", &spec, err));
+    OCT_TRY(oct_observe(&t->stats, spec, (oct_qrange){ 0, 255, false }, &most, err));
+    const float peak = fmaxf(t->stats.max, -t->stats.min), common = fmaxf(most.range.hi, -most.range.lo);
+    *delicate = peak > DELICATE * common;
+    return OCT_OK;
+}
+
+/* Whether a value may be chosen, and whether it exceeds the budget. */
+static oct_status may_take(choice *x, int root, double macs, int layers, bool *may, bool *beyond, oct_err *err)
+{
+    *beyond = x->spent + x->now.spent + macs > x->budget;
+    *may =
+        !*beyond || (x->dear + x->now.dear + layers <= MOST_DEAR &&
+                     (x->extent == ALL_BEYOND || (x->extent == ONE_BEYOND && x->now.value < 0 && !x->refused[root])));
+    if (!*may)
+        return OCT_OK;
+    if (!*beyond) {
+        x->now.spent += macs;
+        return OCT_OK;
+    }
+    bool delicate;
+    OCT_TRY(is_delicate(x, root, &delicate, err));
+    x->now.value = root;
+    x->now.dear += layers;
+    x->now.must_gain += layers * (delicate ? DELICATE_GAIN : DEAR_GAIN);
+    return OCT_OK;
+}
+
+static oct_status choose(choice *x, oct_err *err)
+{
+    const oct_sensitivity *s = x->s;
+    double left = oct_sensitivity_left(x->j, s), macs;
+    int layers;
+    bool may, beyond;
+    x->now.spent = x->now.must_gain = 0;
+    x->now.dear = 0;
+    x->now.value = -1;
+    for (size_t i = 0; i < s->n && s->site[i].noise > 0; i++) {
+        if (!oct_site_counts(x->j, &s->site[i]))
+            continue;
+        if (s->site[i].noise < LEAST_SHARE * left || -10 * log10(left) > GOOD_DB)
+            break;
+        if (cost_of(x, s->site[i].value, &macs, &layers) == 0)
+            continue;
+        OCT_TRY(may_take(x, s->site[i].value, macs, layers, &may, &beyond, err));
+        if (!may)
+            continue;
+        /* Errors need not add up: the remaining noise is at least what the next value causes. */
+        const double next = i + 1 < s->n ? s->site[i + 1].noise : 0, before = left;
+        left = isinf(left) ? next : fmax(fmax(left - s->site[i].noise, left * 1e-3), next);
+        const double share = isinf(before) ? 1 : fmin(1, s->site[i].noise / s->all.noise);
+        OCT_TRY(take(x,
+                     &(reason){ s->site[i].value, share, isinf(before) ? INFINITY : 10 * log10(before / left), macs,
+                                beyond },
+                     err));
+    }
+    return OCT_OK;
+}
+
+/* The number of nodes that any attempt left float, or gave 16 bits. */
+static size_t count(const choice *x, bool wide)
+{
+    size_t n = 0;
+    for (size_t id = 0; id < x->j->n_nodes; id++)
+        n += wide ? x->wides[id] && !x->floats[id] : x->floats[id] != 0;
+    return n;
+}
+
+/* Whether the current attempt has chosen a node. */
+static bool has_chosen(const choice *x)
+{
+    bool any = false;
+    for (size_t id = 0; id < x->j->n_nodes; id++)
+        any |= x->floats[id] == x->attempt || x->wides[id] == x->attempt;
+    return any;
+}
+
+/* Drops the choice of the current attempt. */
+static void forget(choice *x)
+{
+    for (size_t id = 0; id < x->j->n_nodes; id++)
+        if (x->floats[id] == x->attempt) {
+            x->floats[id] = 0;
+            oct_constraints_drop(&x->j->constraints, OCT_CONSTRAINT_FLOAT, OCT_FROM_MIXED_PRECISION, (int)id);
+        } else if (x->wides[id] == x->attempt) {
+            x->wides[id] = 0;
+            oct_constraints_drop(&x->j->constraints, OCT_CONSTRAINT_WIDE, OCT_FROM_MIXED_PRECISION, (int)id);
+        }
+}
+
+static void give_back(oct_trial *t, oct_conversion *c)
+{
+    forget(t->arg);
+    oct_conversion_changed(c);
+}
+
+static oct_status take_some(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
+{
+    choice *x = t->arg;
+    (void)a;
+    x->now.may_widen = t->attempt == 0;
+    x->now.widened = false;
+    OCT_TRY(choose(x, err));
+    t->gain = fmax(LEAST_GAIN, x->now.must_gain);
+    t->attempts = x->now.widened ? 2 : t->attempts;
+    if (x->extent == WITHIN_BUDGET ? has_chosen(x) : x->now.value >= 0) {
+        oct_conversion_changed(c);
+    } else {
+        forget(x); /* there is nothing beyond the budget, and the choice within it was tried before */
+        r->why = nothing;
+    }
+    return OCT_OK;
+}
+
+static oct_status measure(oct_conversion *c, oct_sensitivity *out, oct_err *err)
+{
+    oct_sim *s;
+    OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 0, &s, err));
+    return oct_sensitivity_find_worst(s, c->job, LEAST_SHARE, c->arena, out, err);
+}
+
+/* Records the nodes that stay float or have 16 bits, with names that outlive the graph. */
+static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
+{
+    c->n_promoted = 0;
+    c->promoted = oct_arena_calloc(c->arena, x->j->n_layer + 1, sizeof *c->promoted);
+    if (!c->promoted)
+        return oct_nomem(err);
+    for (size_t i = 0; i < x->j->n_layer; i++) {
+        const int id = x->j->layer[i];
+        const reason *r = &x->reason[id];
+        if (!x->floats[id] && !x->wides[id])
+            continue;
+        oct_promotion *p = &c->promoted[c->n_promoted++];
+        *p = (oct_promotion){ .macs = oct_work_share(x->j, id),
+                              .loss = r->share,
+                              .gain = r->gain,
+                              .beyond_budget = r->beyond,
+                              .wide = !x->floats[id] };
+        p->layer = oct_arena_strdup(c->arena, oct_node_label(x->j->g, id));
+        p->value = oct_arena_strdup(c->arena, oct_value_name(x->j->g, r->root));
+        if (!p->layer || !p->value)
+            return oct_nomem(err);
+    }
+    return OCT_OK;
+}
+
+static oct_status attempt(oct_conversion *c, oct_trial *t, extent most, oct_method_result *r, oct_err *err)
+{
+    choice *x = t->arg;
+    x->attempt++;
+    x->extent = most;
+    t->attempts = 0;
+    r->why = NULL;
+    OCT_TRY(oct_conversion_try(c, t, r, err));
+    if (t->won) {
+        x->spent += x->now.spent;
+        x->dear += x->now.dear;
+    } else if (x->now.value >= 0) {
+        x->refused[x->now.value] = true;
+    }
+    return OCT_OK;
+}
+
+/* Measures the remaining loss, and makes attempts based on it. r->before: the loss before the first attempt. */
+static oct_status attempt_all(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
+{
+    choice *x = t->arg;
+    oct_sensitivity *s = oct_arena_calloc(c->arena, 1, sizeof *s);
+    if (!s)
+        return oct_nomem(err);
+    OCT_TRY(measure(c, s, err));
+    x->s = c->sensitivity = s;
+    memset(x->refused, 0, x->j->n_values * sizeof *x->refused);
+    OCT_TRY(attempt(c, t, WITHIN_BUDGET, r, err));
+    const double before = r->before;
+    int refused = 0;
+    for (int n = 0; x->budget > 0 && n < MOST_TRIES && r->after < POOR_DB && (n == 0 || x->now.value >= 0); n++) {
+        OCT_TRY(attempt(c, t, ONE_BEYOND, r, err));
+        refused += x->now.value >= 0 && !t->won;
+    }
+    if (refused > 1 && r->after < POOR_DB)
+        OCT_TRY(attempt(c, t, ALL_BEYOND, r, err));
+    r->before = before;
+    return OCT_OK;
+}
+
+static oct_status choose_floats(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
+{
+    OCT_TRY(attempt_all(c, t, r, err));
+    if (r->after < r->before + HIDING_DB)
+        return OCT_OK;
+    const double before = r->before;
+    OCT_TRY(c->run_step(c, OCT_STEP_RANGES, err));
+    OCT_TRY(attempt_all(c, t, r, err));
+    r->before = before;
+    return OCT_OK;
+}
+
+static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
+{
+    choice x = { .j = c->job, .calib = c->calib, .budget = c->o.budget ? *c->o.budget : BUDGET };
+    oct_trial t = { .size = OCT_SIM_MANY_RUNS, .act = take_some, .undo = give_back, .arg = &x };
+    x.floats = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.floats);
+    x.wides = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.wides);
+    x.reason = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.reason);
+    x.refused = oct_arena_calloc(c->arena, x.j->n_values + 1, sizeof *x.refused);
+    if (!x.floats || !x.wides || !x.reason || !x.refused)
+        return oct_nomem(err);
+    OCT_TRY(choose_floats(c, &t, r, err));
+    const size_t n = count(&x, false), wide = count(&x, true);
+    r->why = n || wide ? NULL : nothing;
+    r->measure = n || wide ? r->measure : NULL; /* what was measured is not what the model has */
+    *r->choice = '\0';
+    if (wide)
+        snprintf(r->choice, sizeof r->choice,
+                 n ? "%zu nodes get 16 bits, %zu stay float" : "%zu nodes get activations of 16 bits", wide, n);
+    else if (n)
+        snprintf(r->choice, sizeof r->choice, "%zu nodes stay float", n);
+    return record(c, &x, err);
+}
+
+const oct_method oct_method_mixed_precision = {
+    .name = "mixed-precision",
+    .summary = "layers around the few values that cause most of the loss stay float, or have activations of 16 bits",
+    .step = OCT_STEP_CHOICE,
+    .needs = OCT_NEEDS_SAMPLES,
+    .by_default = true,
+    .run = run,
+};

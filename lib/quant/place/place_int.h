@@ -1,0 +1,23 @@
+/* lib/quant/place/place_int.h -- the parts of placement, in the order in which place.c calls them. */
+#ifndef OCT_QUANT_PLACE_INT_H
+#define OCT_QUANT_PLACE_INT_H
+
+#include "quant/job/job.h"
+
+static inline bool oct_is_const(const oct_qjob *j, int value)
+{
+    return value >= 0 && j->g->value[value].constant;
+}
+
+/* schemes.c: gives each node its scheme, and marks clamps that a quantizer performs. */
+void oct_place_schemes(oct_qjob *j);
+/* A clamp that was to be performed by a quantizer stays a node, as its result leaves as real numbers. */
+void oct_place_clamp_back(oct_qjob *j, int clamp);
+/* Whether an integer node reads the value as data, possibly through a clamp that is removed. by_product: only a product
+ * that reads it directly counts. */
+bool oct_is_read_as_integers(const oct_qjob *j, int value, bool by_product);
+
+/* shared_params.c: joins values that have the same parameters, and collects at the root what they ask for. */
+void oct_place_shared_params(oct_qjob *j);
+
+#endif

@@ -1,0 +1,81 @@
+/* lib/quant/rounding/rounding_int.h -- internals of compensated and learned rounding, shared by rounding*.c. */
+#ifndef OCT_QUANT_ROUNDING_INT_H
+#define OCT_QUANT_ROUNDING_INT_H
+
+#include "ops/nn/window.h"
+#include "quant/rounding/round_parts.h"
+#include "quant/simulate/simulate.h"
+
+#include <stdatomic.h>
+
+/* One of several layers that share their weights. */
+typedef struct rmember {
+    int node;
+    const char *input; /* the name under which the simulation shows its input */
+    oct_window window; /* for a convolution */
+    int axis;          /* for a matrix product: the dimension of the input channels */
+} rmember;
+
+typedef struct rlayer {
+    int node;        /* the first member, which owns the weights */
+    oct_rounded to;  /* the result of the rounding */
+    rmember *member; /* each member contributes a part of the positions */
+    size_t n_member;
+    oct_weight_layout l;
+    bool kernel;
+    int64_t depth, outs; /* for one group */
+    int64_t rows;        /* the number of positions over all samples */
+    int limit, scales;   /* the bound of the quantized values, and the number of scales */
+    oct_pair_sums sums;
+    bool bound;      /* pairs of the weights may have to be safe from saturation */
+    float *x;        /* [groups][depth][rows], as long as the inputs are kept */
+    bool *collected; /* [samples * n_member]: the rows of this sample are present */
+    float *own;      /* the scales of the weights, for each channel that has one */
+    oct_status status;
+} rlayer;
+
+typedef struct rounder {
+    oct_conversion *c;
+    oct_sim *s;
+    oct_qjob *j;
+    oct_arena *a;
+    rlayer *layer;
+    qweights **before; /* by node */
+    double
+        most_lost; /* the largest ratio of noise with safe pairs to noise without, at which a layer gets safe pairs */
+    bool safe;     /* try layers with safe pairs, if that costs little */
+    bool learns;   /* start from the current weights */
+    const char *method; /* the name of the method */
+    size_t n, from, to; /* layers from..to are rounded now, out of n */
+    size_t *queue;      /* [n]: their order, the most work first, so that no long work starts late */
+    atomic_size_t next; /* the next in the queue */
+    bool *wanted;       /* by value: the inputs of these layers */
+} rounder;
+
+/* rounding_layers.c: finds the layers that will be rounded, and the form of their results. */
+oct_status oct_rounder_list(rounder *r, oct_err *err);
+
+/* rounding_inputs.c: the values that the current layers read; by value. */
+const bool *oct_rounder_wants(rounder *r);
+/* Receives a value of a sample from the simulation. r: the rounder. */
+void oct_rounder_collect(void *r, size_t sample, const char *name, const oct_operand *t);
+/* Zeroes the rows of samples that were not shown, or were shown with other shapes. */
+void oct_rounder_clear_missing(const rounder *r, const rlayer *x);
+
+/* rounding_compensated.c, rounding_learned.c: round a layer whose inputs are complete. OCT_ENOMEM. */
+oct_status oct_rounder_compensate(const rounder *r, rlayer *x);
+oct_status oct_rounder_learn(const rounder *r, rlayer *x);
+
+/* rounding.c */
+oct_status oct_rounder_make_results(rounder *r, rlayer *x, oct_err *err);
+/* Rounds the layers in the list. */
+oct_status oct_rounder_round(rounder *r, oct_err *err);
+
+/* rounding_share.c: the same, except that results in the files of parts are used. Later trials, which start with other
+ * decisions, round anew. */
+oct_status oct_rounder_round_or_take(rounder *r, oct_err *err);
+/* Lists and rounds the layers of the part that the options ask for, and writes it (c->written). Does nothing if files
+ * have the results of the method, or if no layer is rounded. */
+oct_status oct_rounder_write_part(rounder *r, oct_err *err);
+
+#endif

@@ -1,0 +1,319 @@
+/* Divides groups of sites until those that matter stand alone. */
+#include "quant/simulate/sensitivity_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MARGIN                                                                                                  \
+    0.75 /* of a threshold: groups that cause less are not divided. It is below 1 because noise does not add up \
+            exactly */
+#define LEAST_LEFT 1e-3 /* share of all noise: what remains below this is not known without new measurements */
+#define MOST_MACS 6e11  /* multiply-accumulates of a search for the worst sites */
+enum { LEAST_WIDTH = 4 };
+
+static bool *flag_of(const oct_site_search *x, size_t i)
+{
+    return &x->on[x->site[i].value >= 0 ? x->site[i].value : x->site[i].node];
+}
+
+/* Measures what is not known yet. */
+static oct_status measure_mask(oct_sim *s, oct_memo *memo, const char *what, size_t from, size_t to,
+                               const oct_sim_mask *m, oct_sim_loss *loss, oct_err *err)
+{
+    if (memo && oct_memo_find(memo, what, from, to, loss))
+        return OCT_OK;
+    if (memo && oct_memo_is_closed(memo))
+        return oct_memo_lacks(memo, what, from, to, err);
+    OCT_TRY(oct_sim_measure(s, m, loss, err));
+    return memo ? oct_memo_add(memo, what, from, to, loss, err) : OCT_OK;
+}
+
+oct_status oct_sites_measure(oct_sim *s, oct_memo *memo, oct_site_kind kind, oct_sim_loss *loss, oct_err *err)
+{
+    static const char *const what[] = {
+        [OCT_SITES_ALL] = "all", [OCT_SITES_WEIGHTS] = "weights", [OCT_SITES_VALUES] = "values"
+    };
+    const oct_sim_mask m = { .weights = kind == OCT_SITES_VALUES ? OCT_SIM_FLOAT_WEIGHTS : OCT_SIM_ROUNDED_WEIGHTS,
+                             .no_values = kind == OCT_SITES_WEIGHTS };
+    return measure_mask(s, memo, what[kind], 0, 0, &m, loss, err);
+}
+
+static oct_status measure(oct_site_search *x, size_t from, size_t to, double *noise, oct_err *err)
+{
+    const bool weights = x->site[from].node >= 0;
+    oct_sim_loss loss;
+    for (size_t i = from; i < to; i++)
+        *flag_of(x, i) = true;
+    const oct_sim_mask m = { .value = weights ? NULL : x->on,
+                             .no_values = weights,
+                             .layer = x->on,
+                             .weights = weights ? OCT_SIM_SOME_WEIGHTS : OCT_SIM_FLOAT_WEIGHTS };
+    const oct_status s = measure_mask(x->s, x->memo, weights ? "weights-of" : "values-of", from, to, &m, &loss, err);
+    for (size_t i = from; i < to; i++)
+        *flag_of(x, i) = false;
+    *noise = s == OCT_OK ? loss.noise : 0;
+    return s;
+}
+
+oct_status oct_site_group_measure(oct_site_search *x, oct_site_group *g, oct_err *err)
+{
+    double *noise = &x->known[g->place];
+    if (isnan(*noise))
+        OCT_TRY(measure(x, g->from, g->to, noise, err));
+    g->noise = *noise;
+    return OCT_OK;
+}
+
+void oct_site_group_halve(const oct_site_group *g, oct_site_group half[2])
+{
+    const size_t middle = g->from + (g->to - g->from) / 2;
+    half[0] = (oct_site_group){ 2 * g->place, g->from, middle, 0 };
+    half[1] = (oct_site_group){ 2 * g->place + 1, middle, g->to, 0 };
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const oct_site_group *p = a, *q = b;
+    return (p->from > q->from) - (p->from < q->from);
+}
+
+static int largest_first(const void *a, const void *b)
+{
+    const oct_site_group *p = a, *q = b;
+    return p->noise != q->noise ? (p->noise < q->noise ? 1 : -1) : by_place(a, b);
+}
+
+/* Keeps those groups that will be divided, in the order of the graph. */
+static size_t choose_groups(oct_site_search *x, oct_site_group *g, size_t n)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < n; i++)
+        if (g[i].to - g[i].from > 1 && g[i].noise >= x->least)
+            g[left++] = g[i];
+    if (left <= x->width)
+        return left;
+    qsort(g, left, sizeof *g, largest_first);
+    x->untold = fmax(x->untold, g[x->width].noise);
+    qsort(g, x->width, sizeof *g, by_place);
+    return x->width;
+}
+
+/* Each level is measured in the order of the graph, so that a measurement can continue where the previous one began to
+ * round. */
+oct_status oct_site_groups_divide(oct_site_search *x, size_t n, oct_err *err)
+{
+    oct_site_group *g = x->group;
+    x->untold = x->least;
+    while (n > 0) {
+        for (size_t i = 0; i < n; i++) {
+            OCT_TRY(oct_site_group_measure(x, &g[i], err));
+            if (g[i].to - g[i].from == 1)
+                x->site[g[i].from].noise = g[i].noise;
+        }
+        n = choose_groups(x, g, n);
+        for (size_t i = n; i-- > 0;) {
+            const oct_site_group whole = g[i];
+            oct_site_group_halve(&whole, &g[2 * i]);
+        }
+        n *= 2;
+    }
+    return OCT_OK;
+}
+
+static oct_status divide_all(oct_site_search *x, oct_err *err)
+{
+    x->group[0] = (oct_site_group){ 1, 0, x->n, 0 };
+    return oct_site_groups_divide(x, x->n ? 1 : 0, err);
+}
+
+/* Opens a search among sites of one kind. all: the noise of all of them. */
+static oct_status open_sites(oct_site_search *x, double all, oct_arena *arena, oct_err *err)
+{
+    x->known = oct_arena_calloc(arena, 4 * x->n + 2, sizeof *x->known);
+    x->group = oct_arena_calloc(arena, 2 * x->n + 2, sizeof *x->group);
+    if (!x->known || !x->group)
+        return oct_nomem(err);
+    for (size_t i = 0; i < 4 * x->n + 2; i++)
+        x->known[i] = NAN;
+    x->known[1] = all;
+    return OCT_OK;
+}
+
+static int by_noise(const void *a, const void *b)
+{
+    const oct_site *p = a, *q = b;
+    if (p->noise != q->noise)
+        return p->noise > q->noise ? -1 : 1;
+    return p->value != q->value ? (p->value > q->value ? 1 : -1) : (p->node > q->node) - (p->node < q->node);
+}
+
+static size_t list_values(const oct_qjob *j, oct_site *site)
+{
+    size_t n = 0;
+    for (size_t v = 0; v < j->n_values; v++)
+        if (j->value[v].quant && !j->g->value[v].constant && j->value[v].same == (int)v)
+            site[n++] = (oct_site){ (int)v, -1, 0 };
+    return n;
+}
+
+static size_t list_layers(const oct_qjob *j, oct_site *site)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < j->n_layer; i++)
+        if (oct_sim_rounds(j, j->layer[i]))
+            site[n++] = (oct_site){ -1, j->layer[i], 0 };
+    return n;
+}
+
+oct_status oct_sites_open_values(oct_site_search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, double all,
+                                 oct_arena *arena, oct_err *err)
+{
+    const size_t most = j->n_values + j->n_nodes;
+    *x = (oct_site_search){ .s = s,
+                            .memo = memo,
+                            .site = oct_arena_calloc(arena, most + 1, sizeof *x->site),
+                            .on = oct_arena_calloc(arena, most + 1, sizeof *x->on) };
+    if (!x->site || !x->on)
+        return oct_nomem(err);
+    x->n = x->width = list_values(j, x->site);
+    return open_sites(x, all, arena, err);
+}
+
+oct_status oct_sites_open_layers(oct_site_search *x, const oct_site_search *values, const oct_qjob *j, oct_arena *arena,
+                                 oct_err *err)
+{
+    *x = *values;
+    x->site += values->n;
+    x->n = x->width = list_layers(j, x->site);
+    return open_sites(x, NAN, arena,
+                      err); /* OCT_SIM_ROUNDED_WEIGHTS also rounds constants of operators that are not layers */
+}
+
+static oct_status begin(oct_site_search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, oct_arena *arena,
+                        oct_sensitivity *out, oct_err *err)
+{
+    *out = (oct_sensitivity){ .samples = s->n_samples };
+    OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_ALL, &out->all, err));
+    OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_WEIGHTS, &out->weights, err));
+    OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_VALUES, &out->values, err));
+    OCT_TRY(oct_sites_open_values(x, s, j, memo, out->values.noise, arena, err));
+    out->site = x->site;
+    return OCT_OK;
+}
+
+oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_memo *memo,
+                                   oct_arena *arena, oct_sensitivity *out, oct_err *err)
+{
+    oct_site_search x, layers;
+    OCT_TRY(begin(&x, s, j, memo, arena, out, err));
+    out->least = least;
+    out->of_layers = weights;
+    x.least = out->values.noise * least;
+    OCT_TRY(divide_all(&x, err));
+    out->n = x.n;
+    if (weights) {
+        OCT_TRY(oct_sites_open_layers(&layers, &x, j, arena, err));
+        layers.least = out->weights.noise * least;
+        OCT_TRY(divide_all(&layers, err));
+        out->n += layers.n;
+    }
+    qsort(out->site, out->n, sizeof *out->site, by_noise);
+    return OCT_OK;
+}
+
+oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer, oct_arena *arena,
+                                      oct_sensitivity *out, oct_err *err)
+{
+    oct_site_search x;
+    *out = (oct_sensitivity){ .samples = s->n_samples, .of_layers = true };
+    OCT_TRY(oct_sites_measure(s, NULL, OCT_SITES_WEIGHTS, &out->weights, err));
+    x = (oct_site_search){ .s = s,
+                           .site = oct_arena_calloc(arena, j->n_nodes + 1, sizeof *x.site),
+                           .on = oct_arena_calloc(arena, j->n_nodes + 1, sizeof *x.on) };
+    if (!x.site || !x.on)
+        return oct_nomem(err);
+    x.n = list_layers(j, x.site);
+    out->site = x.site;
+    for (size_t i = 0; i < x.n; i++) {
+        x.site[out->n] = x.site[i];
+        if (!layer[x.site[i].node])
+            continue;
+        OCT_TRY(measure(&x, out->n, out->n + 1, &x.site[out->n].noise, err));
+        out->n++;
+    }
+    qsort(out->site, out->n, sizeof *out->site, by_noise);
+    return OCT_OK;
+}
+
+/* The noise that remains without the sites that cause at least `share` of it. */
+static double left_without_worst(const oct_site_search *x, double all, double share)
+{
+    for (double left = all;;) {
+        double rest = all;
+        for (size_t i = 0; i < x->n; i++)
+            rest -= x->site[i].noise >= share * left ? x->site[i].noise : 0;
+        rest = fmax(rest, LEAST_LEFT * all);
+        if (!(rest < left))
+            return left;
+        left = rest;
+    }
+}
+
+/* Limits the number of groups so that the search takes about MOST_MACS, except for a few groups that must be
+ * measured. */
+static size_t width_of(const oct_site_search *x)
+{
+    double levels = 1;
+    for (size_t n = x->n; n > 1; n = (n + 1) / 2)
+        levels++;
+    const double width = MOST_MACS / (2 * levels * (double)x->s->core->macs * (double)x->s->n_samples);
+    return width < LEAST_WIDTH ? LEAST_WIDTH : width < (double)x->n ? (size_t)width : x->n;
+}
+
+oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, oct_arena *arena, oct_sensitivity *out,
+                                      oct_err *err)
+{
+    oct_site_search x;
+    OCT_TRY(begin(&x, s, j, NULL, arena, out, err));
+    x.width = width_of(&x);
+    for (double left = out->all.noise, before = INFINITY; left < before;) {
+        x.least = MARGIN * share * left;
+        OCT_TRY(divide_all(&x, err));
+        before = left;
+        left = left_without_worst(&x, out->all.noise, share);
+    }
+    out->n = x.n;
+    out->least = out->values.noise > 0 ? fmin(x.untold / out->values.noise, 1) : 0;
+    qsort(out->site, out->n, sizeof *out->site, by_noise);
+    return OCT_OK;
+}
+
+bool oct_site_touches(const oct_qjob *j, int id, int root)
+{
+    const oct_node *n = &j->g->node[id];
+    for (int k = 0; k < n->n_in; k++)
+        if (n->in[k] >= 0 && j->value[n->in[k]].wanted && oct_params_root(j, n->in[k]) == root)
+            return true;
+    for (int k = 0; k < n->n_out; k++) {
+        const int v = k == 0 ? oct_quantized_output(j, id) : n->out[k];
+        if (v >= 0 && j->value[v].wanted && oct_params_root(j, v) == root)
+            return true;
+    }
+    return false;
+}
+
+bool oct_site_counts(const oct_qjob *j, const oct_site *s)
+{
+    return s->noise > 0 && (s->value < 0 || j->value[s->value].quant);
+}
+
+double oct_sensitivity_left(const oct_qjob *j, const oct_sensitivity *s)
+{
+    double left = s->all.noise, most = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (oct_site_counts(j, &s->site[i]))
+            most = fmax(most, s->site[i].noise);
+        else
+            left -= s->site[i].noise;
+    return fmax(left, most);
+}

@@ -1,0 +1,273 @@
+/* Builds the graph in which parts of a job's rounding can be switched on: it has float nodes and rounded constants.
+ * Where integer operators read a value that others read in float, they get a copy of it as a value of its own. */
+#include "quant/simulate/simulate.h"
+
+#include "eval/run/output_form.h"
+#include "forms/edit.h"
+#include "kernels/quantize.h"
+#include "ops/core/block_matrix.h"
+
+#include <string.h>
+
+/* ---- constants ---- */
+
+/* The real numbers that quantized weights stand for. Channels are looked up once for each row: in a row the channel is
+ * constant, or increases by one after each step. */
+static void to_reals(const qweights *w, const oct_weight_layout *l, float *real)
+{
+    const int8_t *qvals = w->qvals->data;
+    const int64_t row = l->in_step > l->out_step ? l->in_step : l->out_step, run = w->quant.n > 1 ? l->out_step : row;
+    for (int64_t e = 0; e < w->qvals->count;) {
+        const float *scale = w->quant.scale + (w->quant.n > 1 ? oct_output_channel(l, e) : 0);
+        for (const int64_t end = e + row; e < end; scale++)
+            for (const int64_t last = e + run; e < last; e++)
+                real[e] = (float)qvals[e] * *scale;
+    }
+}
+
+/* The same for weights in blocks, which are stored by columns. */
+static oct_status blocks_to_reals(const oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, float *real,
+                                  oct_err *err)
+{
+    const oct_nbits_form f = oct_blocks_form(&w->quant, oct_layer_weights(j->g, id)->dims);
+    oct_nbits_weights from;
+    float *column = oct_arena_alloc(j->g->arena, f.k * sizeof *column + 1);
+    if (!column)
+        return oct_nomem(err);
+    OCT_TRY(oct_blocks_weights(&w->quant, &f, j->g->arena, &from, err));
+    for (size_t o = 0; o < f.n; o++) {
+        oct_nbits_dequantize(&f, &from, o, column);
+        for (size_t k = 0; k < f.k; k++)
+            real[(int64_t)o * l->out_step + (int64_t)k * l->in_step] = column[k];
+    }
+    return OCT_OK;
+}
+
+static oct_status round_weights(oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, oct_err *err)
+{
+    const oct_tensor *own = oct_layer_weights(j->g, id), *real = w->qvals; /* float32: they are real numbers already */
+    if (!real || real->dtype != OCT_F32) {
+        oct_tensor *made;
+        OCT_TRY(oct_tensor_new(j->g->arena, OCT_F32, own->rank, own->dims, &made, err));
+        if (w->quant.block)
+            OCT_TRY(blocks_to_reals(j, id, w, l, (float *)(uintptr_t)made->data, err));
+        else
+            to_reals(w, l, (float *)(uintptr_t)made->data);
+        real = made;
+    }
+    int v;
+    OCT_TRY(oct_edit_refer(j->g, j->g->value[j->g->node[id].in[1]].name, "_rounded", real, &v, err));
+    return oct_graph_set_input(j->g, id, 1, v, err);
+}
+
+static oct_status round_bias(oct_qjob *j, int id, const oct_quant *bias, oct_err *err)
+{
+    const oct_tensor *t = bias->qvals;
+    const int32_t *qvals = t->data;
+    float *real = oct_calloc((size_t)t->count + 1, sizeof *real);
+    if (!real)
+        return oct_nomem(err);
+    for (int64_t o = 0; o < t->count; o++)
+        real[o] = (float)qvals[o] * bias->scale[bias->n > 1 ? o : 0];
+    int v;
+    oct_status s = oct_edit_const(j->g, j->g->value[j->g->node[id].out[0]].name, "_rounded", OCT_F32, t->rank, t->dims,
+                                  real, &v, err);
+    oct_free(real);
+    return s == OCT_OK ? oct_graph_set_input(j->g, id, 2, v, err) : s;
+}
+
+bool oct_sim_rounds(const oct_qjob *j, int node)
+{
+    const oct_scheme scheme = j->node[node].scheme;
+    const bool blocks =
+        scheme == OCT_SCHEME_WEIGHT_ONLY && j->node[node].weights[0] && j->node[node].weights[0]->quant.block;
+    return (oct_is_product(j, node) || scheme == OCT_SCHEME_DYNAMIC || blocks) && j->node[node].weights[0] &&
+           oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
+}
+
+/* Layers that share a matrix and its quantized form share its rounded numbers. last: by matrix, 1 + the layer that was
+ * rounded last. */
+static oct_status round_layer(oct_qjob *j, int id, int *last, oct_err *err)
+{
+    const oct_quant *bias = j->node[id].bias;
+    oct_weight_layout l;
+    if (!oct_sim_rounds(j, id) || !oct_layer_layout(j->g, id, &l))
+        return OCT_OK;
+    int *before = &last[j->g->node[id].in[1]];
+    if (*before && j->node[*before - 1].weights[0] == j->node[id].weights[0])
+        OCT_TRY(oct_graph_set_input(j->g, id, 1, j->g->node[*before - 1].in[1], err));
+    else
+        OCT_TRY(round_weights(j, id, j->node[id].weights[0], &l, err));
+    *before = id + 1;
+    return bias && oct_is_product(j, id) ? round_bias(j, id, bias, err) : OCT_OK;
+}
+
+/* Rounds a constant operand of an integer operator. */
+static oct_status round_constant(oct_qjob *j, int v, oct_err *err)
+{
+    const oct_tensor *t = j->g->value[v].constant;
+    float *real = oct_calloc((size_t)t->count + 1, sizeof *real);
+    int to;
+    if (!real)
+        return oct_nomem(err);
+    memcpy(real, t->data, (size_t)t->count * sizeof *real);
+    oct_sim_round(j, v, &(oct_operand){ .dtype = OCT_F32, .count = t->count, .data = real });
+    oct_status s = oct_edit_const(j->g, j->g->value[v].name, "_rounded", OCT_F32, t->rank, t->dims, real, &to, err);
+    oct_free(real);
+    return s == OCT_OK ? oct_redirect(j, v, to, err) : s;
+}
+
+/* ---- values ---- */
+
+/* Makes the copy that integer operators read of a value that is not computed on integers, because others read the value
+ * in float. */
+static oct_status copy_value(oct_qjob *j, int v, int *to, oct_err *err)
+{
+    static const float one = 1;
+    oct_graph *g = j->g;
+    int c;
+    OCT_TRY(oct_graph_new_const_f32(g, "one", 0, NULL, &one, &c, err));
+    OCT_TRY(oct_edit_value(g, g->value[v].name, "_rounded", OCT_F32, v, to, err));
+    OCT_TRY(oct_redirect(j, v, *to, err));
+    return oct_edit_node(g, "Mul", (int[]){ v, c }, 2, *to, oct_edit_after(g, g->value[v].producer), NULL, err);
+}
+
+/* Whether a node reads the quantized value. If a value only has a quantizer because the target wants one everywhere,
+ * its readers read it in float. */
+static bool has_quantized_reader(const oct_qjob *j, int v)
+{
+    bool any = false;
+    for (size_t i = 0; i < j->g->value[v].n_uses && !any; i++)
+        any = oct_reads_quantized(j, j->g->value[v].uses[i].node, j->g->value[v].uses[i].slot);
+    return any;
+}
+
+static oct_status add_taps(oct_qjob *j, bool constants, oct_arena *arena, const char **tap, oct_err *err)
+{
+    for (size_t v = 0; v < j->n_values; v++) {
+        int to = (int)v;
+        tap[v] = NULL;
+        if (!j->value[v].quant || j->g->value[v].dead)
+            continue;
+        if (j->g->value[v].constant) {
+            if (constants)
+                OCT_TRY(round_constant(j, to, err));
+            continue;
+        }
+        const bool made = oct_is_static(j, oct_maker_node(j, to));
+        if (!made && !has_quantized_reader(j, to))
+            continue;
+        if (!made)
+            OCT_TRY(copy_value(j, (int)v, &to, err));
+        if (!(tap[v] = oct_arena_strdup(arena, j->g->value[to].name)))
+            return oct_nomem(err);
+    }
+    return OCT_OK;
+}
+
+/* ---- outputs ---- */
+
+/* The value before a Softmax, Sigmoid or the like at an output; otherwise the output itself. After these functions most
+ * errors vanish, so that results on few samples would depend on luck. The Sigmoid of a map is an exception: it has many
+ * values, and most of them are so far from 0 before it that they would outweigh the few that matter. */
+static int logits_of(const oct_graph *g, int v)
+{
+    const bool map = g->value[v].shape.rank > 3;
+    int found = v;
+    for (int p = g->value[v].producer; p >= 0; p = g->value[v].producer) {
+        const oct_op *op = oct_op_of(g, p);
+        if (!op || !(op->fixed_range || op->quant == OCT_QUANT_SAME) || g->node[p].in[0] < 0)
+            break;
+        v = g->node[p].in[0];
+        if (op->fixed_range && !op->competes && map)
+            break;
+        if (op->fixed_range && g->value[v].producer >= 0)
+            found = v;
+    }
+    return found;
+}
+
+/* The value of the copy from which a real number is measured: as integer operators read it, or before a Softmax. */
+static int measured(const oct_graph *g, int v, const char *tap)
+{
+    const int logits = logits_of(g, v), read = tap ? oct_graph_find(g, tap) : -1;
+    return logits == v && read >= 0 ? read : logits;
+}
+
+/* Makes outputs of the values on which errors are measured. For outputs that are answers, or rows that values chose,
+ * these are the real numbers before the decision: a mask is as good as the scores that its threshold cuts. own: the
+ * graph without rounding, of which the values are the same in every copy, so that outputs correspond whatever is
+ * rounded. rows[k]: the rows of output k are in an order that values chose. */
+static oct_status take_reals(const oct_graph *own, oct_graph *g, const char *const *tap, oct_arena *arena, bool *rows,
+                             oct_err *err)
+{
+    int *value = oct_arena_calloc(arena, own->n_value + 1, sizeof *value),
+        *output = oct_arena_calloc(g->arena, own->n_value + 1, sizeof *output);
+    bool *taken = oct_arena_calloc(arena, own->n_value + 1, sizeof *taken);
+    size_t n, kept = 0;
+    if (!value || !output || !taken)
+        return oct_nomem(err);
+    OCT_TRY(oct_output_reals(own, value, rows, &n, err));
+    if (n == 0) {
+        memcpy(value, own->output, own->n_output * sizeof *value);
+        n = own->n_output;
+    }
+    for (size_t k = 0; k < n; k++) {
+        const int v = value[k], from = logits_of(own, v); /* in the copy, where they end depends on what is rounded */
+        if (taken[from] && !own->value[v].is_output)
+            continue;
+        taken[from] = true;
+        rows[kept] = rows[k];
+        output[kept++] = own->value[v].is_output ? logits_of(g, v) : measured(g, v, tap[v]);
+    }
+    g->output = output;
+    g->n_output = kept;
+    for (size_t v = 0; v < g->n_value; v++)
+        g->value[v].is_output = false;
+    for (size_t k = 0; k < kept; k++)
+        g->value[output[k]].is_output = true;
+    oct_graph_prune(g);
+    return OCT_OK;
+}
+
+static oct_status build(oct_qjob *j, const oct_graph *own, const bool *rounds, bool constants, oct_arena *arena,
+                        const char **tap, bool *rows, oct_err *err)
+{
+    int *last = oct_arena_calloc(arena, own->n_value + 1, sizeof *last);
+    if (!last)
+        return oct_nomem(err);
+    for (size_t i = 0; i < j->n_layer; i++)
+        if (!rounds || rounds[j->layer[i]])
+            OCT_TRY(round_layer(j, j->layer[i], last, err));
+    OCT_TRY(add_taps(j, constants, arena, tap, err));
+    OCT_TRY(take_reals(own, j->g, tap, arena, rows, err));
+    return oct_graph_sort(j->g, err);
+}
+
+oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g,
+                         const char **tap, bool **rows, oct_err *err)
+{
+    oct_graph *own = j->g, *copy;
+    if (!(*rows = oct_arena_calloc(arena, own->n_value + 1, sizeof **rows)))
+        return oct_nomem(err);
+    OCT_TRY(oct_graph_clone(own, &copy, err));
+    j->g = copy; /* nodes and values have the same indices in both */
+    oct_status s = build(j, own, rounds, constants, arena, tap, *rows, err);
+    j->g = own;
+    if (s == OCT_OK)
+        *g = copy;
+    else
+        oct_graph_destroy(copy);
+    return s;
+}
+
+void oct_sim_round_to(const oct_qjob *j, int v, const float *x, size_t n, float *y)
+{
+    const oct_quant *q = j->value[v].quant;
+    oct_fake_quantize_f32(q->dtype, x, n, q->scale[0], q->zp[0], y);
+}
+
+void oct_sim_round(const oct_qjob *j, int v, const oct_operand *t)
+{
+    oct_sim_round_to(j, v, t->data, (size_t)t->count, t->data);
+}

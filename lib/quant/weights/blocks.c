@@ -1,0 +1,230 @@
+/* Quantization parameters and quantized values of weights in blocks. */
+#include "quant/weights/blocks.h"
+
+#include "base/mem.h"
+#include "eval/metrics/summary.h"
+#include "kernels/quantize.h"
+
+#include <math.h>
+#include <string.h>
+
+/* TILE columns are quantized side by side. ITEM columns are a work item, so that whole cache lines of a row-major
+ * matrix are read. */
+enum { TILE = OCT_QPARAMS_COLUMNS, ITEM = 4 * TILE, MOST_BLOCK = 256 };
+
+/* Weights below this become zeros, because the reciprocal of a scale must be finite. */
+#define LEAST_SCALE 0x1p-120f
+
+/* A block of TILE columns, with the best parameters of each column so far. */
+typedef struct tile {
+    float x[MOST_BLOCK * TILE]; /* [block][TILE] */
+    uint8_t qvals[MOST_BLOCK * TILE];
+    oct_column_qparams best; /* the scale and zero point by which weights were rounded */
+    float fit[TILE];         /* the scale that will be written */
+    double error[TILE];      /* the squared error with that scale */
+} tile;
+
+/* ------------------------------------------------------------------ choosing */
+
+/* Keeps the parameters of those columns where they are better. Parameters without a usable scale are marked by 0. */
+static void try_qparams(tile *t, size_t block, oct_column_qparams *g)
+{
+    bool usable[TILE];
+    for (size_t j = 0; j < TILE; j++)
+        if (!(usable[j] = fabsf(g->scale[j]) >= LEAST_SCALE))
+            g->scale[j] = 1.0f;
+    oct_qparams_sums_f32(t->x, block, g);
+    for (size_t j = 0; j < TILE; j++) {
+        const double dd = (double)g->dd[j], ed = (double)g->ed[j], scale = (double)g->scale[j];
+        const double fit = dd > 0 ? scale * (1 + ed / dd) : 0;
+        const double error = scale * scale * ((double)g->ee[j] - (dd > 0 ? ed * ed / dd : 0));
+        if (!usable[j] || !(error < t->error[j]) || !(fabs(fit) >= (double)LEAST_SCALE))
+            continue;
+        t->best.scale[j] = g->scale[j];
+        t->best.zero[j] = g->zero[j];
+        t->fit[j] = (float)fit;
+        t->error[j] = error;
+    }
+}
+
+/* The extremes of each column, extended to include 0, and the one that is farther from 0. */
+typedef struct range {
+    float step[TILE], far[TILE];
+    int32_t zero[TILE];
+} range;
+
+static void find_range(const float *x, size_t block, int top, range *r)
+{
+    float lo[TILE] = { 0 }, hi[TILE] = { 0 };
+    for (size_t i = 0; i < block; i++, x += TILE)
+        for (size_t j = 0; j < TILE; j++) {
+            lo[j] = x[j] < lo[j] ? x[j] : lo[j];
+            hi[j] = x[j] > hi[j] ? x[j] : hi[j];
+        }
+    for (size_t j = 0; j < TILE; j++) {
+        r->step[j] = hi[j] / (float)top - lo[j] / (float)top;
+        r->zero[j] = r->step[j] >= LEAST_SCALE ? (int32_t)rintf(-lo[j] / r->step[j]) : 0;
+        r->far[j] = hi[j] > -lo[j] ? hi[j] : lo[j];
+    }
+}
+
+/* Sets the initial state: all quantized values are the middle one, and the error is the sum of squares. Returns the sum
+ * over all columns. */
+static double start(tile *t, size_t block, int top)
+{
+    double sum = 0;
+    t->best.top = top;
+    for (size_t j = 0; j < TILE; j++) {
+        t->best.scale[j] = t->fit[j] = 1.0f;
+        t->best.zero[j] = (top + 1) / 2;
+        t->error[j] = 0;
+    }
+    for (size_t i = 0; i < block; i++)
+        for (size_t j = 0; j < TILE; j++)
+            t->error[j] += (double)t->x[i * TILE + j] * (double)t->x[i * TILE + j];
+    for (size_t j = 0; j < TILE; j++)
+        sum += t->error[j];
+    return sum;
+}
+
+static void choose(tile *t, size_t block, int top, bool symmetric)
+{
+    static const float cuts[] = { 1.0f, 0.95f, 0.9f, 0.85f, 0.8f };
+    const int middle = (top + 1) / 2;
+    range r;
+    oct_column_qparams g = { .top = top };
+    find_range(t->x, block, top, &r);
+    for (size_t c = 0; c < OCT_COUNT(cuts); c++) {
+        for (int off = -1; off <= 1 && !symmetric; off++) {
+            for (size_t j = 0; j < TILE; j++) {
+                const int32_t zero = r.zero[j] + off;
+                g.zero[j] = zero < 0 ? 0 : zero > top ? top : zero;
+                g.scale[j] = r.step[j] * cuts[c];
+            }
+            try_qparams(t, block, &g);
+        }
+        for (int end = 0; end < 2; end++) {
+            for (size_t j = 0; j < TILE; j++) {
+                g.zero[j] = middle;
+                g.scale[j] = r.far[j] / (float)(end ? middle - 1 : -middle) * cuts[c];
+            }
+            try_qparams(t, block, &g);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ columns */
+
+typedef struct job {
+    const oct_block_matrix *m;
+    const oct_nbits_form *f;
+    uint8_t *qvals;
+    float *scale;
+    int32_t *zero;
+    tile *tiles;  /* [threads] */
+    double *sums; /* [items][2]: signal, noise */
+} job;
+
+/* Copies the columns from `first`, from row k0 on. Elements beyond the matrix are zeros. */
+static void gather(const job *w, size_t k0, size_t first, size_t columns, float *to)
+{
+    const oct_nbits_form *f = w->f;
+    const size_t rows = f->k - k0 < f->block ? f->k - k0 : f->block;
+    const float *from = w->m->w + (ptrdiff_t)k0 * w->m->ks + (ptrdiff_t)first * w->m->ns;
+    if (rows < f->block || columns < TILE)
+        memset(to, 0, f->block * TILE * sizeof *to);
+    for (size_t i = 0; i < rows; i++, from += w->m->ks, to += TILE) {
+        if (w->m->ns == 1)
+            memcpy(to, from, columns * sizeof *to);
+        else
+            for (size_t j = 0; j < columns; j++)
+                to[j] = from[(ptrdiff_t)j * w->m->ns];
+    }
+}
+
+/* Packs column j of a tile. */
+static void put_qvals(const tile *t, const oct_nbits_form *f, size_t j, uint8_t *to)
+{
+    const uint8_t *q = t->qvals + j;
+    for (size_t i = 0; i < f->block; i += 2, q += 2 * TILE) {
+        if (f->bits == 4) {
+            *to++ = (uint8_t)(q[0] | q[TILE] << 4);
+        } else {
+            *to++ = q[0];
+            *to++ = q[TILE];
+        }
+    }
+}
+
+static void store(const job *w, const tile *t, size_t block, size_t first, size_t columns)
+{
+    const oct_nbits_form *f = w->f;
+    const size_t bytes = f->block * (size_t)f->bits / 8;
+    for (size_t j = 0; j < columns; j++) {
+        const size_t column = first + j;
+        put_qvals(t, f, j, w->qvals + column * oct_nbits_column_bytes(f) + block * bytes);
+        w->scale[column * oct_nbits_blocks(f) + block] = t->fit[j];
+        w->zero[column * oct_nbits_blocks(f) + block] = f->zero == OCT_NBITS_WHOLE ? t->best.zero[j] : 0;
+    }
+}
+
+static void quantize_item(const job *w, size_t item, tile *t)
+{
+    const oct_nbits_form *f = w->f;
+    const size_t end = (item + 1) * ITEM < f->n ? (item + 1) * ITEM : f->n;
+    const int top = (1 << f->bits) - 1;
+    for (size_t b = 0; b < oct_nbits_blocks(f); b++)
+        for (size_t first = item * ITEM; first < end; first += TILE) {
+            const size_t columns = end - first < TILE ? end - first : TILE;
+            gather(w, b * f->block, first, columns, t->x);
+            const double sum = start(t, f->block, top);
+            w->sums[2 * item] += sum;
+            if (!isfinite(sum))
+                return;
+            choose(t, f->block, top, f->zero == OCT_NBITS_MIDDLE);
+            oct_quantize_columns_f32(t->x, f->block, &t->best, t->qvals);
+            store(w, t, b, first, columns);
+            for (size_t j = 0; j < columns; j++)
+                w->sums[2 * item + 1] += t->error[j];
+        }
+}
+
+static void quantize_items(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const job *w = arg;
+    for (size_t i = begin; i < end; i++)
+        quantize_item(w, i, &w->tiles[thread]);
+}
+
+/* Names the first weight that is not finite. */
+static oct_status fail_at(const job *w, oct_err *err)
+{
+    for (size_t i = 0; i < w->f->k; i++)
+        for (size_t j = 0; j < w->f->n; j++)
+            if (!isfinite(w->m->w[(ptrdiff_t)i * w->m->ks + (ptrdiff_t)j * w->m->ns]))
+                return oct_fail(err, OCT_ENUMERIC, "a weight is not finite (row %zu, column %zu of the matrix)", i, j);
+    return oct_fail(err, OCT_EINTERNAL, "rounding in blocks");
+}
+
+oct_status oct_quantize_blocks(const oct_block_matrix *m, const oct_nbits_form *f, oct_pool *pool, uint8_t *qvals,
+                               float *scale, int32_t *zero, double *sqnr, oct_err *err)
+{
+    const size_t items = (f->n + ITEM - 1) / ITEM;
+    job w = { .m = m, .f = f, .qvals = qvals, .zero = zero, .scale = scale };
+    w.tiles = oct_calloc((size_t)oct_pool_threads(pool), sizeof *w.tiles);
+    w.sums = oct_calloc(2 * items, sizeof *w.sums);
+    oct_status s = w.tiles && w.sums ? OCT_OK : oct_nomem(err);
+    if (s == OCT_OK) {
+        double signal = 0, noise = 0;
+        oct_pool_for(pool, items, 1, quantize_items, &w);
+        for (size_t i = 0; i < items; i++) {
+            signal += w.sums[2 * i];
+            noise += w.sums[2 * i + 1];
+        }
+        *sqnr = oct_decibels(signal, noise);
+        s = isfinite(signal) ? OCT_OK : fail_at(&w, err);
+    }
+    oct_free(w.tiles);
+    oct_free(w.sums);
+    return s;
+}

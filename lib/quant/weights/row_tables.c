@@ -1,0 +1,223 @@
+/* Tables of which nodes pick rows, such as embeddings. They get 8 bits with a scale for each row, whatever the scheme,
+ * because nothing is computed on them. If a product multiplies by the same numbers (tied embeddings), its quantized
+ * weights serve as the table, so that they are stored once. */
+#include "quant/job/job.h"
+
+#include "eval/metrics/summary.h"
+#include "forms/write/forms_write.h"
+#include "kernels/quantize.h"
+#include "passes/match.h"
+
+#include <math.h>
+
+/* elements: for smaller tables the saving is not worth the additional nodes */
+enum { LEAST = 1 << 14 };
+#define LEAST_SCALE 0x1p-120f /* the smallest scale of a row; rows with smaller numbers become zeros */
+
+static const oct_tensor *table_of(const oct_qjob *j, int node)
+{
+    return j->g->value[j->g->node[node].in[0]].constant;
+}
+
+bool oct_tensor_is_finite(const oct_tensor *t)
+{
+    bool all = true;
+    for (int64_t i = 0; i < t->count && all; i++)
+        all = isfinite(((const float *)t->data)[i]);
+    return all;
+}
+
+const char *oct_no_table(const oct_qjob *j, int node, bool *is_table)
+{
+    const oct_node *n = &j->g->node[node];
+    const int v = oct_input_at(n, 0);
+    const oct_tensor *t = v >= 0 ? j->g->value[v].constant : NULL;
+    *is_table = t && t->data && t->dtype == OCT_F32 && t->rank == 2 && oct_node_int(n, "axis", 0) == 0 &&
+                n->out[0] >= 0 && !j->g->value[v].quant;
+    if (!*is_table)
+        return NULL;
+    if (t->count < LEAST)
+        return "its table is small";
+    qnode *q = &j->node[node];
+    if (q->checked != t)
+        q->finite = oct_tensor_is_finite(t);
+    q->checked = t;
+    return q->finite ? NULL : "its table has values that are not finite";
+}
+
+/* ---- products with the same numbers ---- */
+
+static bool same_numbers(const oct_qjob *j, int product, const oct_tensor *t)
+{
+    const oct_tensor *w = oct_layer_weights(j->g, product);
+    oct_weight_layout l;
+    if (!w || w->rank != 2 || w->dtype != OCT_F32 || !w->data || !oct_layer_layout(j->g, product, &l) ||
+        l.outs != t->dims[0] || l.ins != t->dims[1])
+        return false;
+    const float *a = t->data, *b = w->data;
+    for (int64_t o = 0; o < l.outs; o++)
+        for (int64_t k = 0; k < l.ins; k++)
+            if (a[o * l.ins + k] != b[o * l.out_step + k * l.in_step])
+                return false;
+    return true;
+}
+
+/* The next node after the first `from` of those that pick rows whose table has the product's numbers, and its place;
+ * -1: there is none. */
+static int next_tied(const oct_qjob *j, int product, size_t *from)
+{
+    bool is_table;
+    while (*from < j->n_picker) {
+        const int id = j->picker[(*from)++];
+        if (!oct_no_table(j, id, &is_table) && is_table && same_numbers(j, product, table_of(j, id)))
+            return id;
+    }
+    return -1;
+}
+
+bool oct_is_tied(const oct_qjob *j, int product)
+{
+    return next_tied(j, product, &(size_t){ 0 }) >= 0;
+}
+
+bool oct_tied_stays_real(const oct_qjob *j, int product)
+{
+    size_t from = 0;
+    for (int id; (id = next_tied(j, product, &from)) >= 0;) {
+        const qnode *q = &j->node[id];
+        if (oct_kept_float(&j->constraints, id) || q->row.scheme == OCT_SCHEME_FLOAT ||
+            oct_scheme_is_half(q->row.scheme))
+            return true;
+    }
+    return false;
+}
+
+const oct_quant *oct_tied_weights(const oct_qjob *j, int product, double *sqnr)
+{
+    const qnode *q = &j->node[product];
+    if (oct_is_stored(j, product)) {
+        *sqnr = q->stored ? q->stored->sqnr : NAN;
+        return q->stored ? &q->stored->quant[0] : NULL;
+    }
+    *sqnr = q->weights[0] ? q->weights[0]->sqnr : NAN;
+    return q->weights[0] ? &q->weights[0]->quant : NULL;
+}
+
+/* Whether rows can be picked from a product's quantized weights with the indices of a node. */
+static bool serves(const oct_qjob *j, int product, int node)
+{
+    const oct_scheme scheme = j->node[product].scheme;
+    double sqnr;
+    const oct_quant *q = oct_tied_weights(j, product, &sqnr);
+    oct_weight_layout l;
+    if (!q || !oct_layer_layout(j->g, product, &l))
+        return false;
+    if (scheme == OCT_SCHEME_WEIGHT_ONLY)
+        return q->block && l.ins % q->block == 0 && !j->opts.blocks_qdq;
+    return (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC || scheme == OCT_SCHEME_STORED) && !q->block &&
+           (l.out_axis == 0 || j->g->value[j->g->node[node].in[1]].shape.rank >= 0);
+}
+
+static int tied_product(const oct_qjob *j, int node)
+{
+    const qtable *before = j->node[node].table;
+    if (before && before->tied >= 0 && serves(j, before->tied, node) &&
+        before->with == oct_layer_weights(j->g, before->tied))
+        return before->tied;
+    for (size_t i = 0; i < j->n_layer; i++)
+        if (oct_op_is_layer(oct_op_of(j->g, j->layer[i])) && serves(j, j->layer[i], node) &&
+            same_numbers(j, j->layer[i], table_of(j, node)))
+            return j->layer[i];
+    return -1;
+}
+
+/* ---- tables of their own ---- */
+
+/* Quantizes row by row: the largest magnitude of each becomes 127. */
+oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant, double *signal, double *noise,
+                             oct_err *err)
+{
+    const int64_t columns = t->dims[t->rank - 1], rows = columns ? t->count / columns : 0;
+    oct_tensor *qvals;
+    float *scale;
+    *quant = (oct_quant){ .n = (int)rows, .dtype = OCT_S8 };
+    OCT_TRY(oct_new_scales(j, quant, 0, &scale, err));
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, t->rank, t->dims, &qvals, err));
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = (const float *)t->data + r * columns;
+        int8_t *q = (int8_t *)(uintptr_t)qvals->data + r * columns;
+        float largest = 0;
+        for (int64_t k = 0; k < columns; k++)
+            largest = fmaxf(largest, fabsf(row[k]));
+        scale[r] = largest / 127.0f >= LEAST_SCALE ? largest / 127.0f : 1.0f;
+        oct_quantize_f32(NULL, OCT_S8, row, (size_t)columns, scale[r], 0, (uint8_t *)q);
+        for (int64_t k = 0; k < columns; k++) {
+            const double d = (double)row[k] - (double)scale[r] * q[k];
+            *signal += (double)row[k] * (double)row[k];
+            *noise += d * d;
+        }
+    }
+    quant->qvals = qvals;
+    return OCT_OK;
+}
+
+static oct_status quantize_table(oct_qjob *j, const oct_tensor *t, qtable *x, oct_err *err)
+{
+    double signal = 0, noise = 0;
+    OCT_TRY(oct_quantize_rows(j, t, &x->quant, &signal, &noise, err));
+    x->sqnr = oct_decibels(signal, noise);
+    return OCT_OK;
+}
+
+/* The quantized table of another node that picks from the same table, or NULL. */
+static qtable *made_before(const oct_qjob *j, int node)
+{
+    for (size_t i = 0; i < j->n_layer && j->layer[i] != node; i++) {
+        qtable *x = j->node[j->layer[i]].table;
+        if (x && x->quant.qvals && table_of(j, j->layer[i]) == table_of(j, node))
+            return x;
+    }
+    return NULL;
+}
+
+static oct_status decide(oct_qjob *j, int node, oct_err *err)
+{
+    const int tied = tied_product(j, node);
+    qtable *x = j->node[node].table;
+    oct_weight_layout l;
+    if (!x && !(x = made_before(j, node)) && !(x = oct_arena_calloc(j->arena, 1, sizeof *x)))
+        return oct_nomem(err);
+    j->node[node].table = x;
+    x->tied = tied;
+    x->with = tied >= 0 ? oct_layer_weights(j->g, tied) : NULL;
+    x->by_rows = tied < 0 || (oct_layer_layout(j->g, tied, &l) && l.out_axis == 0);
+    return tied >= 0 || x->quant.qvals ? OCT_OK : quantize_table(j, table_of(j, node), x, err);
+}
+
+static bool has_table(const oct_qjob *j, int node)
+{
+    const oct_op *op = oct_op_of(j->g, node);
+    return op && op->picks && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY;
+}
+
+oct_status oct_decide_tables(oct_qjob *j, oct_err *err)
+{
+    for (size_t i = 0; i < j->n_layer; i++)
+        if (has_table(j, j->layer[i]))
+            OCT_TRY(oct_within_node(j->g, j->layer[i], decide(j, j->layer[i], err), err));
+    return OCT_OK;
+}
+
+oct_status oct_annotate_tables(oct_qjob *j, oct_err *err)
+{
+    for (size_t i = 0; i < j->n_layer; i++) {
+        const int id = j->layer[i];
+        const qtable *x = has_table(j, id) ? j->node[id].table : NULL;
+        if (!x)
+            continue;
+        double sqnr;
+        const oct_quant *q = x->tied >= 0 ? oct_tied_weights(j, x->tied, &sqnr) : &x->quant;
+        OCT_TRY(q->block ? oct_write_block_table(j->g, id, q, err) : oct_write_table(j->g, id, q, x->by_rows, err));
+    }
+    return OCT_OK;
+}

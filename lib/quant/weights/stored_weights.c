@@ -1,0 +1,167 @@
+/* Layers that compute in float with weights stored in 8 bits. Operators on constants convert the weights to float;
+ * runtimes execute these once, when they load the model. This is done for matrices of recurrent layers that have no
+ * integer form in the target, with a scale for each row; and for weights of layers that stay float because that is
+ * faster, with a scale for each output channel. */
+#include "quant/job/job.h"
+
+#include "eval/metrics/summary.h"
+#include "forms/write/forms_write.h"
+#include "kernels/quantize.h"
+
+#include <math.h>
+
+enum { LEAST = 1 << 12 };     /* elements; for smaller weights the saving is not worth the additional nodes */
+#define LEAST_SCALE 0x1p-120f /* the smallest scale of a channel; channels with smaller numbers become zeros */
+
+static bool is_recurrent(const oct_qjob *j, int node)
+{
+    const oct_op *op = oct_op_of(j->g, node);
+    return op && op->quant == OCT_QUANT_RECURRENT;
+}
+
+static const oct_tensor *matrices(const oct_qjob *j, int node, int slot)
+{
+    const oct_node *n = &j->g->node[node];
+    const oct_tensor *t = slot < n->n_in && n->in[slot] >= 0 ? j->g->value[n->in[slot]].constant : NULL;
+    return t && t->data && t->dtype == OCT_F32 && t->rank == 3 ? t : NULL;
+}
+
+/* Whether the target would also quantize activations beside stored weights. */
+static bool has_quantizers(const oct_qjob *j)
+{
+    return j->opts.have_data && (j->opts.scheme == OCT_SCHEME_AUTO || j->opts.scheme == OCT_SCHEME_STATIC);
+}
+
+static const char *no_stored_matrices(const oct_qjob *j, int node)
+{
+    const char *trap = has_quantizers(j) ? oct_target_no_stored(j->opts.target, j->g, node) : NULL;
+    if (trap)
+        return trap;
+    const oct_tensor *w = matrices(j, node, 1), *r = matrices(j, node, 2);
+    if (!w || !r)
+        return "its weights are not constants of float32";
+    if (w->count + r->count < LEAST)
+        return "its matrices are small";
+    return oct_tensor_is_finite(w) && oct_tensor_is_finite(r) ? NULL : "its weights are not finite";
+}
+
+/* Whether the float weights stay in the file for other readers. Tables with the same numbers do not count, because they
+ * read the stored weights. */
+static bool others_read(const oct_qjob *j, int node)
+{
+    const oct_value *v = &j->g->value[j->g->node[node].in[1]];
+    bool others = v->is_output, is_table;
+    for (size_t i = 0; i < v->n_uses && !others; i++) {
+        const oct_use u = v->uses[i];
+        const oct_op *op = u.slot == 0 ? oct_op_of(j->g, u.node) : NULL;
+        others =
+            !(u.node == node && u.slot == 1) && !(op && op->picks && !oct_no_table(j, u.node, &is_table) && is_table);
+    }
+    return others || oct_tied_stays_real(j, node);
+}
+
+const char *oct_no_stored(const oct_qjob *j, int node)
+{
+    oct_weight_layout l;
+    if (is_recurrent(j, node))
+        return no_stored_matrices(j, node);
+    const oct_tensor *w = oct_layer_weights(j->g, node);
+    const oct_node *n = &j->g->node[node];
+    if (!w || !w->data || w->dtype != OCT_F32 || n->n_in < 2 || j->g->value[n->in[1]].constant != w)
+        return "its weights are not constants of float32";
+    if (w->count < LEAST)
+        return "its weights are few";
+    if (!oct_layer_layout(j->g, node, &l) || l.out_axis < 0)
+        return "its weights are a vector";
+    if (others_read(j, node))
+        return "others read its weights";
+    if (oct_weights_grow(j, node, 8))
+        return "its weights are computed from fewer bytes than they would take in integers";
+    return oct_tensor_is_finite(w) ? NULL : "its weights are not finite";
+}
+
+bool oct_is_stored(const oct_qjob *j, int node)
+{
+    return j->node[node].scheme == OCT_SCHEME_STORED ||
+           (is_recurrent(j, node) && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY);
+}
+
+/* The channel of element e along a dimension, where `inner` elements belong to each of its indices. */
+static size_t channel_of(int64_t e, int64_t inner, int64_t channels)
+{
+    return (size_t)(e / inner % channels);
+}
+
+/* Rounds so that the largest magnitude of each channel becomes 127. */
+static oct_status quantize_channels(oct_qjob *j, const oct_tensor *t, int axis, oct_quant *quant, double *signal,
+                                    double *noise, oct_err *err)
+{
+    const int64_t channels = t->dims[axis];
+    const float *x = t->data;
+    oct_tensor *qvals;
+    float *scale;
+    int64_t inner = 1;
+    for (int d = axis + 1; d < t->rank; d++)
+        inner *= t->dims[d];
+    *quant = (oct_quant){ .n = (int)channels, .axis = axis, .dtype = OCT_S8 };
+    OCT_TRY(oct_new_scales(j, quant, 0, &scale, err));
+    OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, t->rank, t->dims, &qvals, err));
+    int8_t *q = (int8_t *)(uintptr_t)qvals->data;
+    for (int64_t e = 0; e < t->count; e++) {
+        float *s = &scale[channel_of(e, inner, channels)];
+        *s = fmaxf(*s, fabsf(x[e]));
+    }
+    for (int64_t c = 0; c < channels; c++)
+        scale[c] = scale[c] / 127.0f >= LEAST_SCALE ? scale[c] / 127.0f : 1.0f;
+    for (int64_t e = 0; e < t->count; e++) {
+        const float s = scale[channel_of(e, inner, channels)];
+        oct_quantize_f32(NULL, OCT_S8, &x[e], 1, s, 0, (uint8_t *)&q[e]);
+        const double d = (double)x[e] - (double)s * q[e];
+        *signal += (double)x[e] * (double)x[e];
+        *noise += d * d;
+    }
+    quant->qvals = qvals;
+    return OCT_OK;
+}
+
+oct_status oct_decide_stored(oct_qjob *j, int node, oct_err *err)
+{
+    qstored *x = j->node[node].stored;
+    const bool recurrent = is_recurrent(j, node);
+    const oct_tensor *w = recurrent ? matrices(j, node, 1) : oct_layer_weights(j->g, node);
+    double signal = 0, noise = 0;
+    oct_weight_layout l;
+    if (x && x->of == w)
+        return OCT_OK;
+    if (!(x = oct_arena_calloc(j->arena, 1, sizeof *x)))
+        return oct_nomem(err);
+    x->of = w;
+    for (int i = 0; recurrent && i < 2; i++)
+        OCT_TRY(oct_quantize_rows(j, matrices(j, node, 1 + i), &x->quant[i], &signal, &noise, err));
+    if (!recurrent && oct_layer_layout(j->g, node, &l))
+        OCT_TRY(quantize_channels(j, w, l.out_axis, &x->quant[0], &signal, &noise, err));
+    x->sqnr = oct_decibels(signal, noise);
+    j->node[node].stored = x;
+    return OCT_OK;
+}
+
+static oct_status annotate(oct_qjob *j, int node, int slot, const oct_quant *q, oct_err *err)
+{
+    int64_t scales[OCT_MAX_RANK];
+    for (int d = 0; d < q->qvals->rank; d++)
+        scales[d] = is_recurrent(j, node) ? (d + 1 < q->qvals->rank ? q->qvals->dims[d] : 1)
+                    : d == q->axis        ? q->qvals->dims[d]
+                                          : 1;
+    return oct_write_stored(j->g, node, slot, q, scales, err);
+}
+
+oct_status oct_annotate_stored(oct_qjob *j, oct_err *err)
+{
+    for (size_t i = 0; i < j->n_layer; i++) {
+        const qstored *x = j->node[j->layer[i]].stored;
+        for (int k = 0; k < 2 && x && oct_is_stored(j, j->layer[i]); k++)
+            if (x->quant[k].n)
+                OCT_TRY(annotate(j, j->layer[i], 1 + k, &x->quant[k], err));
+    }
+    return OCT_OK;
+}
