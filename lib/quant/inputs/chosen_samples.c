@@ -41,7 +41,8 @@ int64_t oct_enough_to_judge(const oct_graph *g)
 
 oct_pick oct_pick_judging(const oct_conversion *c, const oct_graph *fl)
 {
-    return (oct_pick){ .aside = c->judged == OCT_JUDGED_OTHERS, .most = oct_conversion_in_pairs(c) ? 0 : oct_enough_to_judge(fl) };
+    return (oct_pick){ .aside = c->judged == OCT_JUDGED_OTHERS,
+                       .most = oct_conversion_in_pairs(c) ? 0 : oct_enough_to_judge(fl) };
 }
 
 /* If there are few samples and some are broken, a half may be empty. */
