@@ -8,4 +8,4 @@ VENV = BENCH / ".venv"
 OUT = BENCH / "out"          # models, samples, converted models; may be removed
 BUILD = ROOT / "build-bench"
 
-sys.path += [str(ROOT / "scripts"), str(ROOT / "scripts/generate")]
+sys.path += [str(ROOT / "tests"), str(ROOT / "tests/generate")]

@@ -4,7 +4,7 @@
  * compiled once per instruction set (lib/kernels/elem), every version does the same IEEE operations in
  * the same order. libm's versions differ between CPUs: nothing that reaches a result may use them
  * (sqrtf, fabsf, floorf, ceilf, rintf, fmaf are exact and fine). NaN in gives NaN out; overflow gives
- * infinity; results go down to denormals. Coefficients: scripts/generate/fit_math.py.
+ * infinity; results go down to denormals. Coefficients: tests/generate/fit_math.py.
  *
  * Largest error against higher precision, in units of the last place (tests/check/check_elem.c asserts it):
  *   expf 1.1   expm1f 1.6   logf 1.0   log1pf 1.7   tanhf 2.5   sigmoidf 2.3   erff 1.5   softplusf 2.0

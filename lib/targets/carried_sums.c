@@ -1,6 +1,6 @@
 /* Sums and products of two values in targets that carry dequantizers forward: the layer with which they are fused, or
  * else what their own kernel reads. These rules were derived from OpenVINO's execution graphs;
- * scripts/checks/check_lint.py checks them. */
+ * tests/checks/check_lint.py checks them. */
 #include "targets/carried_int.h"
 
 /* x if the node computes x * sigmoid(x) and nothing else reads x; else -1. */

@@ -42,7 +42,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))  # for pylib
 from pylib import cost, metrics, peer, tasks, tool, zoo
 from pylib.accuracy_page import MODELS, WITHOUT, read, write, write_page
 from pylib.samples import open_samples, spread
@@ -272,7 +272,7 @@ def convert_as_peer(args, m, out):
     code = ("import sys; from pylib import peer; from pylib.samples import open_samples; "
             "peer.quantize(sys.argv[1], sys.argv[2], open_samples(sys.argv[3], sys.argv[4]), int(sys.argv[5]), 'minmax')")
     command = [sys.executable, "-c", code, str(model), str(out), str(calib), m.preprocess, str(m.calib_samples)]
-    os.environ["PYTHONPATH"] = str(zoo.ROOT / "scripts")
+    os.environ["PYTHONPATH"] = str(zoo.ROOT / "tests")
     return cost_line(m.name, "quantize_static", m.calib_samples, measured(command, may_fail=True), model, out)
 
 

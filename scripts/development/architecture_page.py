@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/architectures.md from tests/accuracy/architectures.csv, and that table from lines of scripts/checks/check_architectures.py.
+"""Writes docs/architectures.md from tests/accuracy/architectures.csv, and that table from lines of tests/checks/check_architectures.py.
 
     scripts/development/architecture_page.py [--check] [SOURCE=LINES...]
 
@@ -15,10 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE, TABLE = ROOT / "docs/architectures.md", ROOT / "tests/accuracy/architectures.csv"
 FIELDS = ("source", "name", "scheme", "weights", "ratio", "layers", "converted", "kept", "same", "agrees", "turns", "theirs", "within", "failed")
-SOURCES = {"generated": "written by `scripts/pylib/architectures.py`, in the forms of exporters",
+SOURCES = {"generated": "written by `tests/pylib/architectures.py`, in the forms of exporters",
            "torch": "exported by `scripts/development/export_architectures.py` from torchvision, timm and transformers",
            "keras": "exported by the same script from Keras and scikit-learn",
-           "trained": "trained, of the zoo in `scripts/pylib/zoo.py`"}
+           "trained": "trained, of the zoo in `tests/pylib/zoo.py`"}
 SCHEMES = ("float", "static", "static-operators", "static-s8", "static-16", "dynamic", "weights-8", "weights-4", "fp16", "bf16")
 LARGE = 64 << 10
 
@@ -93,7 +93,7 @@ def page():
 
 Written by `scripts/development/architecture_page.py` from `tests/accuracy/architectures.csv`; do not edit it. A test compares it with them.
 
-`scripts/checks/check_architectures.py` converts {len(weights)} networks in nine schemes, and judges each file with ONNX Runtime's exact kernels and with ours. Most networks have random
+`tests/checks/check_architectures.py` converts {len(weights)} networks in nine schemes, and judges each file with ONNX Runtime's exact kernels and with ours. Most networks have random
 weights: the table tells whether operators and forms are converted rightly, and [accuracy.md](accuracy.md) what quantization costs trained models in their tasks.
 
 - **Agreement.** Both runtimes run the same converted file. Outputs are *nearly equal* where their distance is at least 20 dB (dynamic: 10) below that of the converted model to the

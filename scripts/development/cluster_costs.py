@@ -15,7 +15,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))  # for pylib
 from pylib import cost, packages
 
 packages.need("numpy", "PIL")

@@ -31,7 +31,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))  # for pylib
 from pylib import metrics, peer, tool, zoo
 from pylib.samples import open_samples
 

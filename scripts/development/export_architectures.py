@@ -3,7 +3,7 @@
 
     export_architectures.py FOLDER [NAME...] [--seed N]
 
-FOLDER gets NAME.onnx and its samples NAME.npz, as `scripts/checks/check_architectures.py --models FOLDER` reads them. Needs no network: nothing
+FOLDER gets NAME.onnx and its samples NAME.npz, as `tests/checks/check_architectures.py --models FOLDER` reads them. Needs no network: nothing
 is fetched. Best in environments of their own, one for each framework; FOLDER may be the same (versions: those it was last tried with):
 
     python3 -m venv torch && torch/bin/pip install torch==2.13.0 torchvision==0.28.0 timm==1.0.31 transformers==5.23.0 onnx==1.23.2 onnxscript==0.7.2

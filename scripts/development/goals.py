@@ -22,7 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")      # read when numpy is loa
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))  # for pylib
 from pylib import peer, samples, tasks, tool, zoo
 from pylib.accuracy_page import MODELS, read, write
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "tests"))
 from pylib import browser  # noqa: E402
 
 WIDTH, HEIGHT, COLOURS, LIMIT = 1200, 2600, 64, 150_000

@@ -3,7 +3,7 @@
 
     conformance.py QEVAL RUNNER SOURCE CACHE [--write] [--list] [--op NAME]
 
-RUNNER is run_cases, SOURCE the source folder, CACHE where the cases are made (scripts/checks/make_conformance.py, by the Python that
+RUNNER is run_cases, SOURCE the source folder, CACHE where the cases are made (tests/checks/make_conformance.py, by the Python that
 $OCT_PYTHON names; without it the test is skipped). Every case passes but those of tests/conformance/exceptions.txt: a case that is
 listed there and passes is an error, as is one that does not pass and is not listed (for the version of the package that the list
 names; another one may bring other cases, which are printed). A case passes when the tool ends with 0 for each of its data sets and
@@ -185,7 +185,7 @@ def main():
     if not python:
         print("skipped: OCT_PYTHON names no Python with the onnx package")
         return 77
-    made = subprocess.run([python, os.path.join(a.source, "scripts", "checks", "make_conformance.py"), a.cache])
+    made = subprocess.run([python, os.path.join(a.source, "tests", "checks", "make_conformance.py"), a.cache])
     if made.returncode:
         print("the cases could not be made" if made.returncode != 77 else "skipped: $OCT_PYTHON has no onnx package")
         return made.returncode

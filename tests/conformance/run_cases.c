@@ -2,7 +2,7 @@
  *
  *   run_cases DIR NAME RTOL ATOL [NAME RTOL ATOL]...
  *
- * DIR/NAME holds model.onnx and test_data_set_* (scripts/checks/make_conformance.py says how). Each case is run in
+ * DIR/NAME holds model.onnx and test_data_set_* (tests/checks/make_conformance.py says how). Each case is run in
  * three ways: with all inputs given when running
  * ("run"); with all but the first one constant, as arguments and weights are in real models ("const"); with all
  * constant

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts/pylib/count.py counts, on test logs written here; and that no unit test skips as cmocka does, which some versions report as a failure."""
+"""What tests/pylib/count.py counts, on test logs written here; and that no unit test skips as cmocka does, which some versions report as a failure."""
 import json
 import re
 import subprocess
@@ -35,7 +35,7 @@ def main():
             log = Path(folder) / "meson-logs/testlog.json"
             log.parent.mkdir()
             log.write_text("".join(json.dumps({"name": n, "result": r, "returncode": 0, "stdout": s}) + "\n" for n, r, s in entries))
-            got = subprocess.run([sys.executable, str(ROOT / "scripts/pylib/count.py"), *arguments, folder], capture_output=True, text=True)
+            got = subprocess.run([sys.executable, str(ROOT / "tests/pylib/count.py"), *arguments, folder], capture_output=True, text=True)
         if not got.stdout.endswith(wanted + "\n") or got.returncode != status:
             faults.append(f"{entries}: got {got.stdout + got.stderr!r}, exit {got.returncode}; wanted {wanted!r}, exit {status}")
     for source in sorted((ROOT / "tests/unit").glob("*.c")):

@@ -1,5 +1,5 @@
 /* Prints the tables of docs/formats.md that are made from the list of the words of target files: lines of the table's
- * name, a tab and the table's line (scripts/generate/formats). */
+ * name, a tab and the table's line (tests/generate/formats). */
 #include <stdio.h>
 
 int main(void)

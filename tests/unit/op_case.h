@@ -1,4 +1,4 @@
-/* tests/unit/op_case.h -- operator cases in text form (scripts/generate/op_case_text.py): a node, its inputs as
+/* tests/unit/op_case.h -- operator cases in text form (tests/generate/op_case_text.py): a node, its inputs as
  * constants, its outputs. */
 #ifndef OCT_TESTS_OP_CASE_H
 #define OCT_TESTS_OP_CASE_H

@@ -1,5 +1,5 @@
 /* lib/data: every kind of data against values that numpy and Pillow read from the same files (testdata/data, made by
- * scripts/generate/make_data_fixtures.py), and every file cut at every length. */
+ * tests/generate/make_data_fixtures.py), and every file cut at every length. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Runs operator cases from text files (scripts/generate/make_op_cases.py): each names an operator, its attributes,
+/* Runs operator cases from text files (tests/generate/make_op_cases.py): each names an operator, its attributes,
  * inputs and the outputs that another implementation computed. Every case is run with its inputs as constants, with
  * shapes that must follow from shapes alone, in every mixture of layouts that the operator accepts, and raised to a
  * newer opset. Where inputs are float32 it is run with 16-bit floats, too: the outputs are those of float32 on the same

@@ -22,7 +22,7 @@ from onnx import TensorProto, defs
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "lib/ops/signatures.inc"
-HEAD = """/* Operators and the types they take, by scripts/generate/make_signatures.py: OCT_SIGNATURE(domain, operator, since, inputs, outputs, sets). */
+HEAD = """/* Operators and the types they take, by tests/generate/make_signatures.py: OCT_SIGNATURE(domain, operator, since, inputs, outputs, sets). */
 """
 VERSIONS = f"onnx {packages.version('onnx')} and onnxruntime {packages.version('onnxruntime')}"
 NAMES = {"float": "FLOAT", "double": "DOUBLE"}
@@ -99,7 +99,7 @@ def main():
         print(f"skipped: {OUT.relative_to(ROOT)} was not made with {VERSIONS}, which are here")
         return 77
     if OUT.read_text() != text:
-        print(f"{OUT.relative_to(ROOT)} is out of date: run scripts/generate/make_signatures.py")
+        print(f"{OUT.relative_to(ROOT)} is out of date: run tests/generate/make_signatures.py")
         return 1
     return 0
 

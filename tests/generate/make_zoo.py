@@ -4,7 +4,7 @@
     make_zoo.py FOLDER [NAME...]
 
 FOLDER gets NAME.onnx, and NAME.calib.npy and NAME.eval.npy (.npz for several inputs). Seeded; nothing here is committed.
-scripts/checks/check_zoo.py converts them all and judges the result. To add a network write a function with @net(...).
+tests/checks/check_zoo.py converts them all and judges the result. To add a network write a function with @net(...).
 """
 import sys
 from pathlib import Path

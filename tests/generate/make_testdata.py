@@ -164,7 +164,7 @@ def ort_accuracy(path, images, labels):
 
 README = """# Test data
 
-Made by `scripts/generate/make_testdata.py` and `scripts/generate/make_test_models.py` (seeded; nothing comes from elsewhere).
+Made by `tests/generate/make_testdata.py` and `tests/generate/make_test_models.py` (seeded; nothing comes from elsewhere).
 
 | path | what |
 |---|---|

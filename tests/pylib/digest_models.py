@@ -1,4 +1,4 @@
-"""The models of scripts/checks/digests, each with samples: those of testdata/, small networks, those of make_zoo.py, the trained ones of zoo.py.
+"""The models of tests/checks/digests, each with samples: those of testdata/, small networks, those of make_zoo.py, the trained ones of zoo.py.
 
 Samples that are made here come from integers and exact arithmetic, so that they are the same with every version of numpy."""
 import sys

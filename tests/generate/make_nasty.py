@@ -4,7 +4,7 @@
     make_nasty.py FOLDER [NAME...]
 
 FOLDER gets NAME.onnx (below 300 kB), NAME.calib.npy and NAME.eval.npy, 64 samples each. Seeded; nothing here is committed.
-scripts/checks/check_nasty.py converts them all and judges the result. To add a network write a function with @net(...): it gets
+tests/checks/check_nasty.py converts them all and judges the result. To add a network write a function with @net(...): it gets
 the network and its input, returns the output, and says what should be to blame in n.cause (nodes) and n.parts (slices of the
 output that are judged apart, as one of them drowns the others).
 """

@@ -27,7 +27,7 @@ from pylib import oldnodes, peer
 from pylib.judge import faults, stored_case
 from pylib.tool import ROOT, SHARED
 
-sys.path.append(str(ROOT / "scripts/generate"))
+sys.path.append(str(ROOT / "tests/generate"))
 import make_zoo
 
 TARGETS, EUNSUPPORTED = (13, 18, 21, 26), 5

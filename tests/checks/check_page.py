@@ -3,7 +3,7 @@
 window, text that can be told from what is behind it; by keyboard it sorts, filters and opens layers, and without its script links do; its numbers are those
 of --json.
 
-    scripts/checks/check_page.py [BUILD] [--pictures FOLDER] [--page FILE...]
+    tests/checks/check_page.py [BUILD] [--pictures FOLDER] [--page FILE...]
 
 Pages are made of testdata/demo.onnx, or given. --pictures keeps what was seen, as PNG. Exit 77: no Chromium ($OCT_BROWSER names one).
 """
@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "tests"))
 from pylib import browser  # noqa: E402
 
 WIDTHS = (390, 820, 1400)

@@ -2,7 +2,7 @@
 """Makes testdata/models/: a tiny model per feature, with inputs and ONNX Runtime's outputs.
 
 NAME.onnx comes with NAME.npz whose arrays are `in/INPUT` and `out/OUTPUT`. Models that ONNX Runtime cannot run (a custom
-operator) come without the .npz. Run scripts/generate/make_testdata.py first: two models are quantized from its demo.onnx.
+operator) come without the .npz. Run tests/generate/make_testdata.py first: two models are quantized from its demo.onnx.
 Each model is a function below, registered by @model; its docstring's first line becomes its line in README.md.
 """
 import argparse
@@ -1279,7 +1279,7 @@ def main():
     args = parser.parse_args()
     shutil.rmtree(args.out, ignore_errors=True)
     args.out.mkdir(parents=True)
-    lines = ["# Test models", "", "Made by `scripts/generate/make_test_models.py`. NAME.npz holds the inputs (`in/...`) and ONNX Runtime's outputs (`out/...`).",
+    lines = ["# Test models", "", "Made by `tests/generate/make_test_models.py`. NAME.npz holds the inputs (`in/...`) and ONNX Runtime's outputs (`out/...`).",
              "", "| model | what |", "|---|---|"]
     for name, make, runs in MODELS:
         try:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pictures of random sizes, up and down, prepared by qeval and by Pillow: the same bytes.
 
-    scripts/checks/check_resize.py [--qeval PROGRAM] [--sizes N] [--seed N] [-v]
+    tests/checks/check_resize.py [--qeval PROGRAM] [--sizes N] [--seed N] [-v]
 
 A model that gives its input back shows what preparation made. Pictures are PNG, so that no decoder has a part in it: RGB and gray, of odd sizes, of one pixel's
 width, and several times as large as what they become. Filters are those that Pillow has: bilinear, bicubic and nearest.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the operator test cases that come with the `onnx` package, for tests/conformance:
 
-    scripts/checks/make_conformance.py OUT
+    tests/checks/make_conformance.py OUT
 
 OUT/KIND/NAME/model.onnx and its test_data_set_0/{input_0.pb,output_0.pb,...}. KIND is node (made here by the package's code), simple, pytorch-operator or pytorch-converted
 (copied from the package). OUT/index.csv lists KIND/NAME, operator, opset and tolerances; OUT/operators.csv the package's operators:
