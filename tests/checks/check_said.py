@@ -192,6 +192,42 @@ def check_given_weights(c):
             c.hold(f"{form}, {how}: ONNX Runtime loads it", sqnr(run_ort(out, [x[:1] / np.float32(255)]), c.run_ours(out, [x[:1] / np.float32(255)])) > 60, "it differs")
 
 
+def with_bias(path, form):
+    """A convolution that came quantized, with a bias whose step is that of its products."""
+    rng = np.random.default_rng(8)
+    const = lambda v, name: onnx.numpy_helper.from_array(np.asarray(v), name)
+    w, ws = rng.integers(-127, 128, (4, 3, 3, 3)).astype(np.int8), rng.uniform(0.002, 0.004, 4).astype(np.float32)
+    xs, b = np.float32(1 / 255), rng.integers(-20000, 20000, 4).astype(np.int32)
+    consts = [const(w, "w"), const(ws, "ws"), const(np.zeros(4, np.int8), "wz"), const(xs, "xs"), const(np.uint8(0), "xz"), const(b, "b"), const(ws * xs, "bs"),
+              const(np.zeros(4, np.int32), "bz"), const(np.float32(0.02), "ys"), const(np.uint8(128), "yz")]
+    node = helper.make_node
+    q = [node("QuantizeLinear", ["x", "xs", "xz"], ["xq"], "quantize")]
+    if form == "QDQ":
+        q += [node("DequantizeLinear", ["xq", "xs", "xz"], ["xd"], "dx"), node("DequantizeLinear", ["w", "ws", "wz"], ["wd"], "dw", axis=0),
+              node("DequantizeLinear", ["b", "bs", "bz"], ["bd"], "db", axis=0), node("Conv", ["xd", "wd", "bd"], ["p"], "the layer"), node("QuantizeLinear", ["p", "ys", "yz"], ["yq"], "qy")]
+    else:
+        q += [node("QLinearConv", ["xq", "xs", "xz", "w", "ws", "wz", "ys", "yz", "b"], ["yq"], "the layer")]
+        consts = [k for k in consts if k.name not in ("bs", "bz")]
+    q += [node("DequantizeLinear", ["yq", "ys", "yz"], ["y"], "dy")]
+    onnx.save(helper.make_model(helper.make_graph(q, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])],
+                                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4, 6, 6])], consts),
+                                opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+def check_given_bias(c):
+    """A bias has the step of its layer's products: where weights get 7 bits and twice the step, so does the bias."""
+    path, out = c.folder / "biased.onnx", c.folder / "biased.s7.onnx"
+    x = np.random.default_rng(9).random((1, 3, 8, 8)).astype(np.float32) / 8  # small, so that the bias is much of the result
+    for form in ("QDQ", "QOperator"):
+        with_bias(path, form)
+        c.convert(path, out, "--target", "onnxruntime-x86", "--set", "op:Conv,QLinearConv=- s7/channel/sym")
+        consts = [onnx.numpy_helper.to_array(t) for t in onnx.load(out).graph.initializer]
+        c.hold(f"{form}: a convolution gets 7 bits", any(v.dtype == np.int8 and v.ndim == 4 and 40 < np.abs(v.astype(int)).max() <= 64 for v in consts), [v.dtype for v in consts])
+        for name, run in (("ONNX Runtime", run_ort), ("ours", c.run_ours)):
+            db = sqnr(run(path, [x]), run(out, [x]))
+            c.hold(f"{form}: its bias follows, {name}", db > 25, f"{db:.1f} dB")
+
+
 def check_foreign(c):
     graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["p"], "product"), helper.make_node("FastGelu", ["p"], ["y"], "gelu", domain="com.microsoft")], "g",
                               [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 64])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 64])],
@@ -217,6 +253,7 @@ def main():
         check_goal(c)
         check_quantized(c)
         check_given_weights(c)
+        check_given_bias(c)
         check_foreign(c)
         for seed in range(args.models):
             check_heads(c, seed)

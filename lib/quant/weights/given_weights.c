@@ -110,6 +110,58 @@ static oct_status write_u8(oct_graph *g, const found *f, oct_err *err)
     return s;
 }
 
+/* The bias of a layer as integers, whose step is that of the products: *f says where it is. False: the layer has none,
+ * or has one of floats. */
+static bool find_bias(const oct_graph *g, int id, found *f)
+{
+    static const slots own = { "QLinearConv", 8, -1, -1 };
+    const oct_node *n = &g->node[id];
+    const bool qlinear = strcmp(n->op, own.op) == 0;
+    const int from = qlinear || is_absent(n, 2) ? -1 : g->value[n->in[2]].producer;
+    if (qlinear && !is_absent(n, own.weights))
+        *f = (found){ .holder = id, .at = &own };
+    else if (from >= 0 && oct_op_of(g, id) && strcmp(g->node[from].op, dequantize.op) == 0)
+        *f = (found){ .holder = from, .at = &dequantize };
+    else
+        return false;
+    const oct_node *h = &g->node[f->holder];
+    f->w = constant_at(g, h, f->at->weights);
+    f->scale = constant_at(g, h, f->at->scale);
+    return true;
+}
+
+/* Half as many steps of twice the size, as the weights have then. */
+static oct_status write_bias(oct_graph *g, const found *f, oct_err *err)
+{
+    const size_t n = (size_t)f->w->count, ns = f->scale ? (size_t)f->scale->count : 0;
+    int32_t *made = oct_alloc(n * sizeof *made);
+    float *scale = oct_alloc((ns + 1) * sizeof *scale);
+    oct_status s = made && scale ? OCT_OK : oct_nomem(err);
+    for (size_t i = 0; s == OCT_OK && i < n; i++) {
+        memcpy(&made[i], (const char *)f->w->data + i * sizeof *made, sizeof *made);
+        made[i] = (int32_t)rint(made[i] / 2.0);
+    }
+    for (size_t i = 0; s == OCT_OK && i < ns; i++) {
+        memcpy(&scale[i], (const char *)f->scale->data + i * sizeof *scale, sizeof *scale);
+        scale[i] *= 2;
+    }
+    if (s == OCT_OK)
+        s = put(g, f, f->at->weights, OCT_S32, f->w, made, err);
+    if (s == OCT_OK && ns)
+        s = put(g, f, f->at->scale, OCT_F32, f->scale, scale, err);
+    oct_free(made);
+    oct_free(scale);
+    return s;
+}
+
+/* Whether the bias of a layer can follow its weights. */
+static bool bias_follows(const oct_graph *g, int id)
+{
+    found f;
+    return !find_bias(g, id, &f) ||
+           (f.w && f.w->dtype == OCT_S32 && (f.at->scale < 0 || (f.scale && f.scale->dtype == OCT_F32)));
+}
+
 /* Whether the weights have more than 7 bits and can have them: no zero point is away from 0. */
 static bool has_eight_bits(const found *f)
 {
@@ -186,8 +238,11 @@ oct_status oct_conversion_give_weights(oct_conversion *c, oct_err *err)
         if (row.weights == OCT_WEIGHT_U8 && oct_target_takes(c->o.job.target, x, OCT_U8)) {
             OCT_TRY(write_u8(g, &f, err));
             OCT_TRY(note(c, id, &f, "the given s8 weights written as u8", OCT_U8, sqnr, err));
-        } else if (row.weights == OCT_WEIGHT_S7 && has_eight_bits(&f)) {
+        } else if (row.weights == OCT_WEIGHT_S7 && has_eight_bits(&f) && bias_follows(g, id)) {
+            found bias;
             OCT_TRY(write_s7(g, &f, &sqnr, err));
+            if (find_bias(g, id, &bias))
+                OCT_TRY(write_bias(g, &bias, err));
             OCT_TRY(note(c, id, &f, "the given s8 weights rounded to 7 bits", OCT_S8, sqnr, err));
         }
     }
