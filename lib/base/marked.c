@@ -1,9 +1,11 @@
+/* Finds the processes that commands of the user have started, by a mark in their environment. */
 #define _GNU_SOURCE
 #include "base/marked.h"
 
 #include "base/io.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -17,17 +19,20 @@
 enum { BLOCK = 1 << 12, MOST_BLOCKS = 1 << 11, ROUNDS = 50 };
 
 static atomic_uint made;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char common[64]; /* written before the first command starts */
 static pid_t common_of;
 
 /* A process with the number of one that ended earlier has other marks, as it began at another time. */
 void oct_mark_make(char mark[OCT_MARK_TEXT])
 {
+    pthread_mutex_lock(&lock);
     if (common_of != getpid()) {
         snprintf(common, sizeof common, OCT_MARK_NAME "%ld.%.0f.", (long)getpid(), oct_now() * 1e6);
         common_of = getpid();
     }
     snprintf(mark, OCT_MARK_TEXT, "%s%u.", common, atomic_fetch_add(&made, 1));
+    pthread_mutex_unlock(&lock);
 }
 
 const char *oct_mark_common(void)
