@@ -10,12 +10,12 @@
 
 bool rt_is_shown(const rt_lowering *l, int value)
 {
-    return l->value[value].shown || l->value[value].shown_reals;
+    return l->value[value].shown != OCT_NO_TAP || l->value[value].shown_reals != OCT_NO_TAP;
 }
 
 void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value)
 {
-    if (l->value[value].shown)
+    if (l->value[value].shown != OCT_NO_TAP)
         st->tap[slot] = l->value[value].shown;
 }
 
@@ -197,19 +197,21 @@ static oct_status lower_node(rt_lowering *l, int id, oct_err *err)
 
 /* ---- taps ---- */
 
-/* Names asked for, by the values that hold what they named: one that has the name itself comes first. */
+/* Taps by the values that hold what they name: one that has the name itself comes first. */
 static void find_shown(rt_lowering *l)
 {
     const oct_plan *p = l->p;
+    for (size_t v = 0; v < l->g->n_value; v++)
+        l->value[v].shown = l->value[v].shown_reals = OCT_NO_TAP;
     for (int exact = 0; exact < 2; exact++)
         for (size_t i = 0; i < p->opts.n_taps; i++) {
             const int v = p->tap_at[i];
             if (v < 0 || (exact && v != oct_graph_find(l->g, p->opts.taps[i])))
                 continue;
             if (p->tap_reals[i] && l->g->value[v].quant)
-                l->value[v].shown_reals = p->opts.taps[i];
+                l->value[v].shown_reals = i;
             else
-                l->value[v].shown = p->opts.taps[i];
+                l->value[v].shown = i;
         }
 }
 

@@ -10,8 +10,8 @@
 typedef struct rt_lowered {
     rt_operand *reals, *qvals; /* made when first asked for */
     rt_operand *scale, *zero;  /* of what is quantized when run; else NULL */
-    const char *shown;         /* the name under which it is tapped as it is, or NULL */
-    const char *shown_reals;   /* the name under which its reals are */
+    size_t shown;              /* the tap that shows it as it is, or OCT_NO_TAP */
+    size_t shown_reals;        /* the tap that shows its reals */
 } rt_lowered;
 
 typedef struct rt_lowering {

@@ -53,8 +53,9 @@ static bool may_lie_in(const oct_plan *p, const uses *u, const oct_operand *t, c
 {
     const uses *of = &u[buffer_of(t)];
     const rt_step *maker = of->maker >= 0 && of->reads == 1 ? p->step[of->maker] : NULL;
-    return maker && maker->s.op && maker->s.op->pitched && !maker->alias && maker->s.out[0] == t && !maker->tap[0] &&
-           p->buffer[buffer_of(t)].alias < 0 && t->layout == y->layout && t->rank == y->rank && t->count &&
+    return maker && maker->s.op && maker->s.op->pitched && !maker->alias && maker->s.out[0] == t &&
+           maker->tap[0] == OCT_NO_TAP && p->buffer[buffer_of(t)].alias < 0 && t->layout == y->layout &&
+           t->rank == y->rank && t->count &&
            (t->q || y->q ? oct_q8(t) && oct_q8(y) && oct_q8_same(t, y) : t->dtype == OCT_F32 && y->dtype == OCT_F32);
 }
 

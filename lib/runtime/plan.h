@@ -31,7 +31,8 @@ typedef struct oct_plan_opts {
     /* Values (names of the model given) to be shown to the tap after they are computed, which they are though nothing
      * reads them. A tapped value is not fused away, unless its operator became an integer one: then the quantized
      * output is shown in its place. What a DequantizeLinear makes is shown as reals. Computed shapes (integers that
-     * follow from the inputs' shapes) still fold, and are not shown. */
+     * follow from the inputs' shapes) still fold, and are not shown. Where several branches have a value of the name,
+     * each is shown. A name that stands here twice counts at its last place. */
     const char *const *taps;
     size_t n_taps;
     bool no_integer; /* run QuantizeLinear and DequantizeLinear as they are, the rest in float */
@@ -55,13 +56,14 @@ void oct_plan_destroy(oct_plan *p);
 /* Runs on inputs[i], C order, of the type and shape of graph input i; borrowed for the call. Results stay valid until
  * the next run. */
 oct_status oct_plan_run(oct_plan *p, const void *const *inputs, oct_err *err);
-/* A run in parts: begin takes the inputs, borrowed until it has ended, and advance runs until the tap has been shown
- * the value `until` (NULL: to the end). Between parts what was shown may be changed in place. OCT_EUNSUPPORTED for
- * models that run in stages. */
+#define OCT_NO_TAP SIZE_MAX
+/* A run in parts: begin takes the inputs, borrowed until it has ended, and advance runs until tap
+ * `until` has been shown (OCT_NO_TAP: to the end). Between parts what was shown may be changed in place.
+ * OCT_EUNSUPPORTED for models that run in stages. */
 oct_status oct_plan_begin(oct_plan *p, const void *const *inputs, oct_err *err);
-oct_status oct_plan_advance(oct_plan *p, const char *until, bool *shown, oct_err *err);
-/* Whether a step of such a run shows a value to the tap. */
-bool oct_plan_shows(const oct_plan *p, const char *value);
+oct_status oct_plan_advance(oct_plan *p, size_t until, bool *shown, oct_err *err);
+/* Whether a step of such a run shows a tap. */
+bool oct_plan_shows(const oct_plan *p, size_t tap);
 /* Where a run in parts has come to: a copy of what the steps to come read. Begins zeroed. */
 typedef struct oct_plan_state {
     uint8_t *data;
@@ -85,10 +87,10 @@ const oct_operand *oct_plan_output(const oct_plan *p, size_t i);
 oct_status oct_plan_run_data(oct_plan *p, oct_datum *const *inputs, oct_err *err);
 oct_status oct_plan_output_datum(const oct_plan *p, size_t i, oct_datum **out, oct_err *err);
 
-/* Called in order of execution, with t as it lies in memory (layout, q when quantized); a failure stops the run. The
- * tap may change the values of t, which is what the steps behind it then read; not those of a graph input, which are
- * the caller's. */
-typedef oct_status (*oct_tap_fn)(void *arg, const char *value, const oct_operand *t, oct_err *err);
+/* Called in order of execution, with the index in oct_plan_opts.taps of the value shown, and t as it lies in memory
+ * (layout, q when quantized); a failure stops the run. The tap may change the values of t, which is what the steps
+ * behind it then read; not those of a graph input, which are the caller's. */
+typedef oct_status (*oct_tap_fn)(void *arg, size_t tap, const oct_operand *t, oct_err *err);
 void oct_plan_set_tap(oct_plan *p, oct_tap_fn fn, void *arg);
 
 /* Profiling: seconds are gathered per step while on; turning it on starts anew. */

@@ -31,7 +31,7 @@ typedef struct rt_step {
                    n_out, are all operands */
     bool alias; /* out[0] is in[0]'s memory; nothing runs */
     const char *scheme; /* NULL: that of out[0] */
-    const char **tap;   /* names to show for out[i] after the step; NULL none; n_out of them */
+    size_t *tap;        /* [n_out]: what out[i] is shown as after the step; OCT_NO_TAP: it is not */
     double seconds;
     uint64_t calls, macs;
 } rt_step;
@@ -130,7 +130,8 @@ rt_operand *rt_new_operand(oct_plan *p, const oct_operand *like, int buffer); /*
  * memory. */
 rt_step *rt_new_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in, int n_out);
 oct_status rt_add_step(oct_plan *p, rt_step *st, oct_err *err);
-bool rt_is_tapped(const oct_plan *p, const char *name);
+/* The tap of a value's name, or OCT_NO_TAP. */
+size_t rt_tap_of(const oct_plan *p, const char *name);
 /* Tapped values must outlive passes and pruning, which keep graph outputs: on: they are outputs of g, the plan's graph
  * or one with its indices, until that is taken back. Shapes computed in the graph are constants once the inputs' shapes
  * are: they fold, tapped or not. */

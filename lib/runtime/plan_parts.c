@@ -27,11 +27,13 @@ rt_step *rt_new_step(oct_plan *p, const oct_op *op, const oct_node *n, int n_in,
 {
     rt_step *st = oct_arena_alloc(p->arena, sizeof *st);
     oct_operand **in = oct_arena_calloc(p->arena, (size_t)(n_in + n_out) + 1, sizeof *in);
-    const char **tap = oct_arena_calloc(p->arena, (size_t)n_out + 1, sizeof *tap);
+    size_t *tap = oct_arena_alloc(p->arena, ((size_t)n_out + 1) * sizeof *tap);
     if (!st || !in || !tap)
         return NULL;
     *st =
         (rt_step){ .s = { .op = op, .node = n, .in = in, .out = in + n_in, .n_in = n_in, .n_out = n_out }, .tap = tap };
+    for (int i = 0; i < n_out; i++)
+        tap[i] = OCT_NO_TAP;
     if (op) {
         st->scheme = op->scheme;
         st->s.opset = oct_node_opset(p->g, n);
@@ -47,12 +49,12 @@ oct_status rt_add_step(oct_plan *p, rt_step *st, oct_err *err)
     return OCT_OK;
 }
 
-bool rt_is_tapped(const oct_plan *p, const char *name)
+size_t rt_tap_of(const oct_plan *p, const char *name)
 {
-    for (size_t i = 0; i < p->opts.n_taps; i++)
-        if (strcmp(p->opts.taps[i], name) == 0)
-            return true;
-    return false;
+    size_t i = p->opts.n_taps;
+    while (i > 0 && strcmp(p->opts.taps[i - 1], name) != 0)
+        i--;
+    return i > 0 ? i - 1 : OCT_NO_TAP;
 }
 
 int rt_root(const oct_plan *p, int b)

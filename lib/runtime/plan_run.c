@@ -15,7 +15,7 @@
 static oct_status show(const oct_plan *p, const rt_step *st, oct_err *err)
 {
     for (int k = 0; p->tap && k < st->s.n_out; k++)
-        if (st->tap[k])
+        if (st->tap[k] != OCT_NO_TAP)
             OCT_TRY(p->tap(p->tap_arg, st->tap[k], st->s.out[k], err));
     return OCT_OK;
 }
@@ -27,9 +27,9 @@ static oct_status begin_steps(oct_plan *p, const void *const *inputs, oct_err *e
         if (p->buffer[rt_root(p, o->buffer)].input >= 0)
             o->t.data = (void *)(uintptr_t)inputs[p->buffer[rt_root(p, o->buffer)].input];
     for (size_t i = 0; i < p->n_shown && p->tap; i++) {
-        const char *name = p->g->value[p->g->input[i]].name;
-        if (rt_is_tapped(p, name))
-            OCT_TRY(p->tap(p->tap_arg, name, &p->input[i]->t, err));
+        const size_t tap = rt_tap_of(p, p->g->value[p->g->input[i]].name);
+        if (tap != OCT_NO_TAP)
+            OCT_TRY(p->tap(p->tap_arg, tap, &p->input[i]->t, err));
     }
     return OCT_OK;
 }
@@ -49,19 +49,19 @@ static oct_status run_step(oct_plan *p, rt_step *st, oct_run *r, oct_err *err)
     return show(p, st, err);
 }
 
-static bool shows(const rt_step *st, const char *value)
+static bool shows(const rt_step *st, size_t tap)
 {
-    for (int k = 0; value && k < st->s.n_out; k++)
-        if (st->tap[k] && strcmp(st->tap[k], value) == 0)
+    for (int k = 0; tap != OCT_NO_TAP && k < st->s.n_out; k++)
+        if (st->tap[k] == tap)
             return true;
     return false;
 }
 
-bool oct_plan_shows(const oct_plan *p, const char *value)
+bool oct_plan_shows(const oct_plan *p, size_t tap)
 {
     bool any = false;
     for (size_t i = 0; i < p->n_step && !any; i++)
-        any = shows(p->step[i], value);
+        any = shows(p->step[i], tap);
     return any;
 }
 
@@ -72,7 +72,7 @@ oct_status oct_plan_begin(oct_plan *p, const void *const *inputs, oct_err *err)
     return begin_steps(p, inputs, err);
 }
 
-oct_status oct_plan_advance(oct_plan *p, const char *until, bool *shown, oct_err *err)
+oct_status oct_plan_advance(oct_plan *p, size_t until, bool *shown, oct_err *err)
 {
     oct_run r = { .pool = p->opts.pool, .scratch = p->scratch, .iteration = p->iteration };
     for (*shown = false; p->at < p->n_step && !*shown;) {
@@ -136,7 +136,7 @@ static oct_status run_steps(oct_plan *p, const void *const *inputs, oct_err *err
 {
     bool shown;
     OCT_TRY(begin_steps(p, inputs, err));
-    return oct_plan_advance(p, NULL, &shown, err);
+    return oct_plan_advance(p, OCT_NO_TAP, &shown, err);
 }
 
 /* The inputs as data, borrowed for the run. */

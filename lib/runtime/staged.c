@@ -179,11 +179,12 @@ static oct_status call(oct_plan *p, int id, oct_datum *const *in, oct_datum **ou
 
 static oct_status show(const oct_plan *p, int v, const oct_datum *x, oct_err *err)
 {
-    if (!p->tap || !is_plannable(x) || !rt_is_tapped(p, p->g->value[v].name))
+    const size_t tap = p->tap && is_plannable(x) ? rt_tap_of(p, p->g->value[v].name) : OCT_NO_TAP;
+    if (tap == OCT_NO_TAP)
         return OCT_OK;
     oct_operand t = rt_operand_of(x);
     t.value = v;
-    return p->tap(p->tap_arg, p->g->value[v].name, &t, err);
+    return p->tap(p->tap_arg, tap, &t, err);
 }
 
 static oct_status run_node(oct_plan *p, int id, oct_err *err)

@@ -17,7 +17,7 @@ static bool is_real(const oct_operand *t)
 static bool is_free(const rt_step *st)
 {
     return st->s.op->fuses_sum && st->s.n_out == 1 && is_real(st->s.in[0]) && !st->s.residual &&
-           !st->s.epilogue.clamp && !st->tap[0];
+           !st->s.epilogue.clamp && st->tap[0] == OCT_NO_TAP;
 }
 
 /* The step that makes an operand; -1: none does. */

@@ -228,7 +228,7 @@ oct_status rt_rounded(rt_lowering *l, int value, rt_operand *result, oct_err *er
 oct_status rt_show_reals(rt_lowering *l, int value, oct_err *err)
 {
     rt_operand *reals;
-    if (!l->value[value].shown_reals)
+    if (l->value[value].shown_reals == OCT_NO_TAP)
         return OCT_OK;
     OCT_TRY(rt_reals(l, value, &reals, err));
     l->p->step[l->p->n_step - 1]->tap[0] = l->value[value].shown_reals;
@@ -281,7 +281,7 @@ oct_status rt_lower_border(rt_lowering *l, int id, oct_border border, oct_err *e
     case OCT_BORDER_QVALS:
         OCT_TRY(rt_reals(l, x, &from, err));
         OCT_TRY(taken_as(l, from, y, l->g->value[y].quant, &to->qvals, err));
-        if (!to->shown_reals)
+        if (to->shown_reals == OCT_NO_TAP)
             to->shown_reals = to->shown; /* no step makes the quantized values */
         return rt_show_reals(l, y, err);
     case OCT_BORDER_DYNAMIC:

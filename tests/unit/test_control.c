@@ -652,35 +652,34 @@ static void bodies_run_on_integers(void **state)
 }
 
 /* Values outside and inside of bodies are shown: those inside once an iteration, captured ones not again. */
+static const char *const tap_names[] = { "x", "d", "t", "next" };
 typedef struct seen {
-    int x, d, t, next;
+    int n[6]; /* by tap */
 } seen;
+enum { TAP_X, TAP_D, TAP_T, TAP_NEXT };
 
-static oct_status on_tap(void *arg, const char *value, const oct_operand *t, oct_err *err)
+static oct_status on_tap(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
     seen *s = arg;
     (void)t;
     (void)err;
-    s->x += strcmp(value, "x") == 0;
-    s->d += strcmp(value, "d") == 0;
-    s->t += strcmp(value, "t") == 0;
-    s->next += strcmp(value, "next") == 0;
+    assert_true(tap < OCT_COUNT(s->n));
+    s->n[tap]++;
     return OCT_OK;
 }
 
 static void taps(void **state)
 {
-    const char *names[] = { "x", "d", "t", "next" };
-    oct_plan_opts o = { .taps = names, .n_taps = 4 };
+    oct_plan_opts o = { .taps = tap_names, .n_taps = OCT_COUNT(tap_names) };
     oct_graph *g = choose();
     seen s = { 0 };
     oct_plan *p = net_plan(g, &o, NULL);
     oct_plan_set_tap(p, on_tap, &s);
     const float x[6] = { 1, 2, 3, 4, 5, 6 };
     RUN(p, &(uint8_t){ 1 }, x);
-    assert_true(s.x == 1 && s.d == 1 && s.t == 1);
+    assert_true(s.n[TAP_X] == 1 && s.n[TAP_D] == 1 && s.n[TAP_T] == 1);
     RUN(p, &(uint8_t){ 0 }, x);
-    assert_true(s.x == 2 && s.d == 2 && s.t == 1);
+    assert_true(s.n[TAP_X] == 2 && s.n[TAP_D] == 2 && s.n[TAP_T] == 1);
     oct_plan_destroy(p);
     oct_graph_destroy(g);
     g = sums(true);
@@ -688,7 +687,36 @@ static void taps(void **state)
     s = (seen){ 0 };
     oct_plan_set_tap(p, on_tap, &s);
     RUN(p, &(int64_t){ 4 }, x);
-    assert_true(s.x == 1 && s.next == 4);
+    assert_true(s.n[TAP_X] == 1 && s.n[TAP_NEXT] == 4);
+    oct_plan_destroy(p);
+    oct_graph_destroy(g);
+}
+
+/* Values of one name in two branches are shown as one tap, and a name that is asked for twice at its last place: inputs
+ * and values outside and inside of bodies alike. */
+static void names_of_several(void **state)
+{
+    static const char *const names[] = { "x", "v", "d", "x", "d", "v" };
+    const oct_plan_opts o = { .taps = names, .n_taps = OCT_COUNT(names) };
+    oct_graph *g = net_graph(13), *branch[2];
+    int c = scalar_input(g, "c", OCT_BOOL), x = net_input(g, "x", OCT_F32, "2,3"),
+        d = NET_NODE(g, "Neg", "neg", "d", x);
+    int y = NET_NODE(g, "If", "if", "y", c), at = net_last;
+    for (int i = 0; i < 2; i++) {
+        branch[i] = net_nested(g);
+        int v = NET_NODE(branch[i], i ? "Abs" : "Relu", i ? "abs" : "relu", "v", net_take(branch[i], d));
+        net_output(branch[i], NET_NODE(branch[i], "Neg", "out", i ? "e" : "t", v));
+        net_give(g, at, i ? "else_branch" : "then_branch", branch[i]);
+    }
+    net_output(g, y);
+    oct_plan *p = net_plan(g, &o, NULL);
+    seen s = { 0 };
+    oct_plan_set_tap(p, on_tap, &s);
+    const float in[6] = { 1, 2, 3, 4, 5, 6 };
+    for (int i = 0; i < 2; i++)
+        RUN(p, &(uint8_t){ (uint8_t)i }, in);
+    for (size_t i = 0; i < OCT_COUNT(names); i++)
+        assert_int_equal(s.n[i], i < 3 ? 0 : 2);
     oct_plan_destroy(p);
     oct_graph_destroy(g);
 }
@@ -696,8 +724,7 @@ static void taps(void **state)
 /* What nothing reads is shown, too: a value that the first stage computes, and one behind what runs by itself. */
 static void unread_taps(void **state)
 {
-    const char *names[] = { "x", "d", "t", "next" };
-    oct_plan_opts o = { .taps = names, .n_taps = 4 };
+    oct_plan_opts o = { .taps = tap_names, .n_taps = OCT_COUNT(tap_names) };
     oct_graph *g = choose();
     seen s = { 0 };
     NET_NODE(g, "Abs", "abs", "next", NET_NODE(g, "Neg", "again", "hidden", oct_graph_find(g, "x")));
@@ -706,7 +733,7 @@ static void unread_taps(void **state)
     oct_plan_set_tap(p, on_tap, &s);
     const float x[6] = { 1, 2, 3, 4, 5, 6 };
     RUN(p, &(uint8_t){ 0 }, x);
-    assert_true(s.next == 1 && s.t == 1);
+    assert_true(s.n[TAP_NEXT] == 1 && s.n[TAP_T] == 1);
     oct_plan_destroy(p);
     oct_graph_destroy(g);
 }
@@ -789,6 +816,7 @@ int main(void)
         cmocka_unit_test(nameless_draw),
         cmocka_unit_test(lowered_alone),
         cmocka_unit_test(taps),
+        cmocka_unit_test(names_of_several),
         cmocka_unit_test(unread_taps),
         cmocka_unit_test(malformed),
         cmocka_unit_test(failing_allocations),

@@ -727,7 +727,7 @@ typedef struct seen {
     float v[CAP];
 } seen;
 
-static oct_status look(void *arg, const char *value, const oct_operand *t, oct_err *err)
+static oct_status look(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
     seen *s = arg;
     assert_true(s->n + (size_t)t->count <= CAP);
@@ -786,10 +786,10 @@ static void failing_allocations(void **state)
 }
 
 /* What is only looked at is made, and a result of DequantizeLinear is shown as reals. */
-static oct_status look_at_reals(void *arg, const char *value, const oct_operand *t, oct_err *err)
+static oct_status look_at_reals(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
     assert_true(t->dtype == OCT_F32 && !t->q);
-    return look(arg, value, t, err);
+    return look(arg, tap, t, err);
 }
 
 static void looked_at_only(void **state)

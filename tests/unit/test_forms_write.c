@@ -22,11 +22,17 @@ typedef struct work {
     oct_calib *calib;
 } work;
 
-static oct_status record(void *arg, const char *name, const oct_operand *t, oct_err *err)
+typedef struct recorder {
+    oct_calib *calib;
+    const char *const *names;
+} recorder;
+
+static oct_status record(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
+    const recorder *r = arg;
     oct_calib_tensor *to;
     float *v = oct_alloc((size_t)t->count * sizeof *v);
-    OCT_TRY(oct_calib_add(arg, name, &to, err));
+    OCT_TRY(oct_calib_add(r->calib, r->names[tap], &to, err));
     OCT_TRY(oct_operand_to_f32(t, v, err));
     OCT_TRY(oct_stats_update(&to->stats, v, (size_t)t->count, err));
     oct_free(v);
@@ -49,7 +55,7 @@ static work decide(oct_graph *g, const char *rules, oct_qjob_opts o, const float
         oct_plan_opts p = { .no_passes = true };
         p.taps = oct_qjob_values(w.job, NULL, &p.n_taps);
         oct_plan *plan = net_plan(g, &p, NULL);
-        oct_plan_set_tap(plan, record, w.calib);
+        oct_plan_set_tap(plan, record, &(recorder){ w.calib, p.taps });
         GOOD(oct_plan_run(plan, (const void *[]){ x }, err));
         oct_plan_destroy(plan);
     }

@@ -231,7 +231,7 @@ static void left_alone(void **state)
     expect(g, a, 0);
 }
 
-static oct_status note(void *arg, const char *name, const oct_operand *t, oct_err *err)
+static oct_status note(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
     *(int64_t *)arg += t->pitch + t->count;
     return OCT_OK;

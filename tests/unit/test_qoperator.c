@@ -392,20 +392,20 @@ typedef struct seen {
     int n;
 } seen;
 
-static oct_status on_tap(void *arg, const char *value, const oct_operand *t, oct_err *err)
+static const char *const names[] = { "conv_y", "pool_y", "leaky_y", "cat_y",  "same_y",
+                                     "flat_y", "mat_y",  "fc_y",    "part_0", "part_1" };
+
+static oct_status on_tap(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
     seen *s = arg;
     static float all[CAP];
     assert_true(s->n < 32 && t->count <= CAP);
     OCT_TRY(oct_operand_to_f32(t, all, err));
-    snprintf(s->name[s->n], sizeof s->name[0], "%s", value);
+    snprintf(s->name[s->n], sizeof s->name[0], "%s", names[tap]);
     s->first[s->n] = all[0];
     s->quantized[s->n++] = t->q != NULL;
     return OCT_OK;
 }
-
-static const char *const names[] = { "conv_y", "pool_y", "leaky_y", "cat_y",  "same_y",
-                                     "flat_y", "mat_y",  "fc_y",    "part_0", "part_1" };
 
 static void show(const oct_graph *g, seen *s)
 {

@@ -18,12 +18,17 @@ typedef struct work {
     oct_calib *calib;
 } work;
 
-static oct_status record(void *arg, const char *name, const oct_operand *t, oct_err *err)
+typedef struct recorder {
+    oct_calib *calib;
+    const char *const *names;
+} recorder;
+
+static oct_status record(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
-    oct_calib *c = arg;
+    const recorder *r = arg;
     oct_calib_tensor *to;
     float *v = oct_alloc((size_t)t->count * sizeof *v);
-    OCT_TRY(oct_calib_add(c, name, &to, err));
+    OCT_TRY(oct_calib_add(r->calib, r->names[tap], &to, err));
     OCT_TRY(oct_operand_to_f32(t, v, err));
     OCT_TRY(oct_stats_update(&to->stats, v, (size_t)t->count, err));
     if (t->rank >= 2) {
@@ -49,7 +54,7 @@ static work start_on(oct_graph *g, const char *rules, const oct_target *target, 
     const char *const *names = oct_qjob_values(w.job, NULL, &n);
     oct_plan_opts p = { .taps = names, .n_taps = n, .no_passes = true };
     oct_plan *plan = net_plan(g, &p, NULL);
-    oct_plan_set_tap(plan, record, w.calib);
+    oct_plan_set_tap(plan, record, &(recorder){ w.calib, names });
     int64_t dims[OCT_MAX_RANK], count;
     assert_true(oct_shape_known(&g->value[g->input[0]].shape, dims));
     assert_true(oct_count(dims, g->value[g->input[0]].shape.rank, &count));

@@ -505,7 +505,8 @@ static void failing_allocations(void **state)
 /* ------------------------------------------------------------------ taps */
 
 typedef struct seen {
-    const char *name[64];
+    const char *const *taps;
+    size_t tap[64];
     float value[64][64]; /* the first of each */
     oct_dtype dtype[64];
     bool quantized[64];
@@ -513,14 +514,14 @@ typedef struct seen {
     size_t n;
 } seen;
 
-static oct_status on_tap(void *arg, const char *value, const oct_operand *t, oct_err *err)
+static oct_status on_tap(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
     seen *s = arg;
     static float all[CAP];
     assert_true(s->n < 64 && t->count <= CAP);
     OCT_TRY(oct_operand_to_f32(t, all, err));
     memcpy(s->value[s->n], all, sizeof s->value[0]);
-    s->name[s->n] = value;
+    s->tap[s->n] = tap;
     s->dtype[s->n] = t->dtype;
     s->quantized[s->n] = t->q != NULL;
     s->count[s->n++] = t->count;
@@ -531,7 +532,7 @@ static int seen_at(const seen *s, const char *name)
 {
     int at = -1;
     for (size_t i = 0; i < s->n; i++)
-        if (strcmp(s->name[i], name) == 0) {
+        if (strcmp(s->taps[s->tap[i]], name) == 0) {
             assert_int_equal(at, -1); /* once */
             at = (int)i;
         }
@@ -551,6 +552,7 @@ static void float_taps(void **state)
     s.n = 0;
     oct_plan_opts opts = { .taps = taps, .n_taps = n };
     oct_plan *p = net_plan(g, &opts, NULL);
+    s.taps = taps;
     oct_plan_set_tap(p, on_tap, &s);
     static float x[3 * 17 * 13];
     net_fill(x, OCT_COUNT(x), 77);
@@ -594,6 +596,7 @@ static void tapped_shapes(void **state)
     GOOD(oct_plan_create(g, &in, &opts, &p, err));
     static seen s;
     s.n = 0;
+    s.taps = taps;
     oct_plan_set_tap(p, on_tap, &s);
     GOOD(oct_plan_run(p, (const void *[]){ (const float[]){ 1, 2, 3, 4 } }, err));
     int at = seen_at(&s, "up");
@@ -615,7 +618,9 @@ static void integer_taps(void **state)
     oct_plan *p = net_plan(g, &opts, NULL);
     opts.no_integer = true;
     oct_plan *real = net_plan(g, &opts, NULL);
+    s.taps = taps;
     oct_plan_set_tap(p, on_tap, &s);
+    f.taps = taps;
     oct_plan_set_tap(real, on_tap, &f);
     static float x[3 * 17 * 13];
     net_fill(x, OCT_COUNT(x), 77);
@@ -640,22 +645,22 @@ static void integer_taps(void **state)
     oct_graph_destroy(g);
 }
 
-static oct_status stop(void *arg, const char *value, const oct_operand *t, oct_err *err)
+static oct_status stop(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
-    return oct_fail(err, OCT_EGOAL, "stop at %s", value);
+    return oct_fail(err, OCT_EGOAL, "stop at tap %zu", tap);
 }
 
 static void tap_stops(void **state)
 {
     oct_graph *g = net_cnn_make("1,3,17,13", false);
-    const char *taps[] = { "pool" };
-    oct_plan_opts opts = { .taps = taps, .n_taps = 1 };
+    const char *taps[] = { "absent", "pool" };
+    oct_plan_opts opts = { .taps = taps, .n_taps = 2 };
     oct_plan *p = net_plan(g, &opts, NULL);
     oct_plan_set_tap(p, stop, NULL);
     static float x[3 * 17 * 13];
     oct_err e = OCT_ERR_INIT;
     assert_int_equal(oct_plan_run(p, (const void *[]){ x }, &e), OCT_EGOAL);
-    assert_string_equal(e.text, "stop at pool");
+    assert_string_equal(e.text, "stop at tap 1");
     oct_plan_destroy(p);
     oct_graph_destroy(g);
 }

@@ -142,16 +142,13 @@ static int node_named(const work *w, const char *name)
 /* ---- plans ---- */
 
 typedef struct shown {
-    const char *name;
     float *to;
     size_t n;
 } shown;
 
-static oct_status keep_shown(void *arg, const char *name, const oct_operand *t, oct_err *err)
+static oct_status keep_shown(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
     shown *s = arg;
-    if (strcmp(name, s->name) != 0)
-        return OCT_OK;
     s->n = (size_t)t->count;
     return oct_operand_to_f32(t, s->to, err);
 }
@@ -160,7 +157,7 @@ static oct_status keep_shown(void *arg, const char *name, const oct_operand *t, 
 static size_t value_of(const oct_graph *g, const char *name, const float *x, float *to)
 {
     const oct_plan_opts o = { .taps = &name, .n_taps = 1, .no_passes = true };
-    shown s = { name, to, 0 };
+    shown s = { to, 0 };
     oct_plan *p = net_plan(g, &o, NULL);
     oct_plan_set_tap(p, keep_shown, &s);
     GOOD(oct_plan_run(p, (const void *[]){ x }, err));
@@ -2062,22 +2059,23 @@ static void smoothing_stays_where_a_check_says_so(void **state)
 /* ---- runs in parts ---- */
 
 typedef struct changer {
-    const char *name;
+    size_t tap;
     const oct_operand *at;
     int after; /* values shown since */
 } changer;
 
-static oct_status remember(void *arg, const char *name, const oct_operand *t, oct_err *err)
+static oct_status remember(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
     changer *c = arg;
     c->after += c->at != NULL;
-    if (strcmp(name, c->name) == 0)
+    if (tap == c->tap)
         c->at = t;
     return OCT_OK;
 }
 
-static const char *const chain_taps[] = { "a", "b" };
-static const oct_plan_opts chain_opts = { .taps = chain_taps, .n_taps = 2, .no_passes = true };
+static const char *const chain_taps[] = { "a", "b", "never shown" };
+enum { TAP_A, TAP_B, TAP_NEVER };
+static const oct_plan_opts chain_opts = { .taps = chain_taps, .n_taps = OCT_COUNT(chain_taps), .no_passes = true };
 
 /* x[1,12] -> a[1,7] = x w -> b = -a; both are shown. */
 static oct_graph *start_chain(int *a, int *b)
@@ -2099,22 +2097,22 @@ static void runs_go_on_in_parts(void **state)
     oct_plan *p = net_plan(g, &chain_opts, NULL);
     GOOD(oct_plan_run(p, inputs, err));
     memcpy(want, oct_plan_output(p, 0)->data, sizeof want);
-    changer c = { "a", NULL, 0 };
+    changer c = { TAP_A, NULL, 0 };
     bool seen;
     oct_plan_set_tap(p, remember, &c);
     GOOD(oct_plan_begin(p, inputs, err));
     assert_null(c.at);
-    GOOD(oct_plan_advance(p, "a", &seen, err));
+    GOOD(oct_plan_advance(p, TAP_A, &seen, err));
     assert_true(seen && c.at && c.after == 0);
-    GOOD(oct_plan_advance(p, NULL, &seen, err));
+    GOOD(oct_plan_advance(p, OCT_NO_TAP, &seen, err));
     assert_true(!seen && c.after == 1);
     assert_memory_equal(want, oct_plan_output(p, 0)->data, sizeof want);
     /* A change in between is what follows reads: a doubled, so the output is. */
     GOOD(oct_plan_begin(p, inputs, err));
-    GOOD(oct_plan_advance(p, "a", &seen, err));
+    GOOD(oct_plan_advance(p, TAP_A, &seen, err));
     for (int64_t i = 0; i < c.at->count; i++)
         ((float *)c.at->data)[i] *= 2;
-    GOOD(oct_plan_advance(p, "never shown", &seen, err));
+    GOOD(oct_plan_advance(p, TAP_NEVER, &seen, err));
     assert_false(seen);
     for (int i = 0; i < 3; i++)
         assert_true(((const float *)oct_plan_output(p, 0)->data)[i] == 2 * want[i]);
@@ -2136,18 +2134,18 @@ static void runs_go_on_from_what_was_kept(void **state)
     net_fill(other, 12, 6);
     oct_plan *p = net_plan(g, &chain_opts, NULL), *q = net_plan(g, &chain_opts, NULL);
     oct_plan_state kept = { .at = 0 };
-    changer c = { "b", NULL, 0 };
+    changer c = { TAP_B, NULL, 0 };
     bool seen;
     GOOD(oct_plan_run(q, others, err));
     GOOD(oct_plan_begin(p, inputs, err));
-    GOOD(oct_plan_advance(p, "b", &seen, err));
+    GOOD(oct_plan_advance(p, TAP_B, &seen, err));
     assert_true(seen && oct_plan_save(p, &kept));
     GOOD(oct_plan_run(p, others, err));
     oct_plan_set_tap(q, remember, &c);
     GOOD(oct_plan_begin(q, inputs, err));
     GOOD(oct_plan_restore(q, &kept, err));
     assert_true(c.at && c.after == 0); /* b is shown once more, and a is not */
-    GOOD(oct_plan_advance(q, NULL, &seen, err));
+    GOOD(oct_plan_advance(q, OCT_NO_TAP, &seen, err));
     const float *w = g->value[oct_graph_find(g, "w")].constant->data;
     for (int k = 0; k < 7; k++) {
         double sum = 0;

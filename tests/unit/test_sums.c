@@ -408,9 +408,9 @@ static void qvals(void **state)
     }
 }
 
-static oct_status note(void *arg, const char *name, const oct_operand *t, oct_err *err)
+static oct_status note(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
-    *(const char **)arg = name;
+    *(bool *)arg = true;
     return OCT_OK;
 }
 
@@ -421,13 +421,14 @@ static void taps(void **state)
         int x;
         oct_graph *g = start("1,24,9,7", &x);
         net_output(g, NET_NODE(g, "Neg", "neg", "y", add(g, point(g, "conv", x), x)));
-        const char *names[1] = { i ? "sum" : "conv" }, *seen = NULL;
+        const char *names[1] = { i ? "sum" : "conv" };
+        bool seen = false;
         oct_plan *p = net_plan(g, &(oct_plan_opts){ .taps = names, .n_taps = 1 }, NULL);
         assert_int_equal(count(p, "Add"), !i);
         oct_plan_set_tap(p, note, &seen);
         net_fill(want, 24 * 63, 1);
         GOOD(oct_plan_run(p, (const void *const[]){ want }, err));
-        assert_string_equal(seen, names[0]);
+        assert_true(seen);
         oct_plan_destroy(p);
         oct_graph_destroy(g);
     }

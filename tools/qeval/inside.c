@@ -120,23 +120,23 @@ static oct_status write_operand(const oct_operand *x, const char *path, oct_err 
     return s;
 }
 
-static oct_status look(void *arg, const char *value, const oct_operand *x, oct_err *err)
+static oct_status look(void *arg, size_t tap, const oct_operand *x, oct_err *err)
 {
     dump *d = arg;
-    for (size_t i = 0; i < d->n; i++)
-        if (!d->v[i].written && strcmp(d->v[i].name, value) == 0) {
-            OCT_TRY(write_operand(x, d->v[i].path, err));
-            d->v[i].written = true;
-            oct_buf b = OCT_BUF_INIT;
-            oct_buf_printf(&b, "%s [", oct_dtype_name(x->dtype));
-            for (int k = 0; k < x->rank; k++)
-                oct_buf_printf(&b, "%s%lld", k ? "," : "", (long long)x->dims[k]);
-            oct_buf_puts(&b, "]");
-            if (x->q && x->q->n == 1)
-                oct_buf_printf(&b, " scale %.9g zero point %d", (double)x->q->scale[0], (int)x->q->zp[0]);
-            oct_cli_note(d->cli, 0, "%s: '%s', %s", d->v[i].path, value, oct_buf_str(&b));
-            oct_buf_free(&b);
-        }
+    dumped *v = &d->v[tap];
+    if (v->written)
+        return OCT_OK;
+    OCT_TRY(write_operand(x, v->path, err));
+    v->written = true;
+    oct_buf b = OCT_BUF_INIT;
+    oct_buf_printf(&b, "%s [", oct_dtype_name(x->dtype));
+    for (int k = 0; k < x->rank; k++)
+        oct_buf_printf(&b, "%s%lld", k ? "," : "", (long long)x->dims[k]);
+    oct_buf_puts(&b, "]");
+    if (x->q && x->q->n == 1)
+        oct_buf_printf(&b, " scale %.9g zero point %d", (double)x->q->scale[0], (int)x->q->zp[0]);
+    oct_cli_note(d->cli, 0, "%s: '%s', %s", v->path, v->name, oct_buf_str(&b));
+    oct_buf_free(&b);
     return OCT_OK;
 }
 

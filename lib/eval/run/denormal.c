@@ -32,7 +32,7 @@ uint64_t oct_denormal_weights(const oct_graph *g)
 
 /* ---- what nodes compute ---- */
 
-static oct_status count_value(void *arg, const char *value, const oct_operand *t, oct_err *err)
+static oct_status count_value(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
     uint64_t *found = arg;
     float *v = oct_calloc((size_t)t->count + 1, sizeof *v);

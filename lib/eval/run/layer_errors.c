@@ -6,6 +6,8 @@
  * Values of bodies are shown once in each iteration: the k-th time in one model corresponds to the k-th time in the
  * other. */
 #include "eval/run/layers_int.h"
+
+#include "base/name_map.h"
 #include "ops/op.h"
 
 #include <math.h>
@@ -62,12 +64,6 @@ static oct_status choose_taps(ev_layers *l, const oct_graph *reference, oct_err 
     return OCT_OK;
 }
 
-static int find_tap(const ev_side *s, const char *name)
-{
-    const size_t i = oct_name_map_find(&s->tap_of, name);
-    return i == SIZE_MAX ? -1 : (int)i;
-}
-
 /* Copies the elements of x to y in the other order of dimensions. The tensor that has dims[rank], y or (back) x, has as
  * its dimension i dimension axes[i] of the other one. */
 static void permute(const float *x, int rank, const int64_t *dims, const int *axes, bool back, float *y)
@@ -93,7 +89,7 @@ static void permute(const float *x, int rank, const int64_t *dims, const int *ax
 }
 
 /* Reads the numbers of a shown value, as this model has them, in the reference's order of dimensions. */
-static oct_status read_value(const ev_side *s, int i, const oct_operand *t, float *to, oct_err *err)
+static oct_status read_value(const ev_side *s, size_t i, const oct_operand *t, float *to, oct_err *err)
 {
     const oct_pair *p = s->pair[i];
     if (!p || !p->rank || p->rank != t->rank)
@@ -113,7 +109,7 @@ static size_t rows_of(const ev_layers *l, const oct_operand *t)
 }
 
 /* The dimensions of a shown value, in the reference's order. */
-static void real_dims(const ev_side *s, int i, const oct_operand *t, oct_operand *as)
+static void real_dims(const ev_side *s, size_t i, const oct_operand *t, oct_operand *as)
 {
     const oct_pair *p = s->pair[i];
     *as = *t;
@@ -135,13 +131,11 @@ static oct_status extend(ev_shown *k, int64_t n, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status keep_value(void *arg, const char *value, const oct_operand *t, oct_err *err)
+static oct_status keep_value(void *arg, size_t shown, const oct_operand *t, oct_err *err)
 {
     ev_side *s = arg;
     ev_layers *l = s->l;
-    const int i = find_tap(s, value);
-    if (i < 0)
-        return OCT_OK;
+    const size_t i = s->tap_of[shown];
     ev_shown *k = &l->kept[i];
     const int64_t used = k->n ? k->end[k->n - 1] : 0;
     k->full |= k->n && t->count > MOST_AGAIN - l->again;
@@ -161,7 +155,7 @@ static oct_status keep_value(void *arg, const char *value, const oct_operand *t,
 
 /* Replaces a value by the kept values of the reference, which have its order of dimensions. A value that is equal is
  * not written to, because it may be in the inputs of the run. */
-static oct_status replace_value(const ev_side *s, int i, const float *kept, const oct_operand *t, oct_err *err)
+static oct_status replace_value(const ev_side *s, size_t i, const float *kept, const oct_operand *t, oct_err *err)
 {
     const ev_layers *l = s->l;
     const size_t bytes = (size_t)t->count * sizeof(float);
@@ -182,7 +176,7 @@ static oct_status replace_value(const ev_side *s, int i, const float *kept, cons
 
 /* Counts the quantized values and channels in a run without replaced values. real: the reference's values; t has its
  * dimensions. */
-static oct_status note_codes(ev_side *s, int i, const float *real, const oct_operand *t, oct_err *err)
+static oct_status note_codes(ev_side *s, size_t i, const float *real, const oct_operand *t, oct_err *err)
 {
     ev_codes *c = &s->codes[i];
     const size_t n = rows_of(s->l, t);
@@ -194,14 +188,13 @@ static oct_status note_codes(ev_side *s, int i, const float *real, const oct_ope
     return ev_channels_add(&s->channels[i], s->l->arena, t, s->l->scratch.v, n, err);
 }
 
-static oct_status compare_value(void *arg, const char *value, const oct_operand *t, oct_err *err)
+static oct_status compare_value(void *arg, size_t shown, const oct_operand *t, oct_err *err)
 {
     ev_side *s = arg;
     ev_layers *l = s->l;
-    const int i = find_tap(s, value);
-    const ev_shown *kept = i >= 0 ? &l->kept[i] : NULL;
-    const size_t at = kept ? s->shown[i]++ : 0;
-    if (!kept || at >= kept->n)
+    const size_t i = s->tap_of[shown], at = s->shown[i]++;
+    const ev_shown *kept = &l->kept[i];
+    if (at >= kept->n)
         return OCT_OK;
     const int64_t begin = at ? kept->end[at - 1] : 0;
     if (kept->end[at] - begin != t->count)
@@ -209,7 +202,7 @@ static oct_status compare_value(void *arg, const char *value, const oct_operand 
     const float *real = kept->values.v + begin;
     oct_operand as;
     real_dims(s, i, t, &as);
-    const oct_scaled_channels *scaled = oct_scaled_find(s->scaled, s->n_scaled, value);
+    const oct_scaled_channels *scaled = oct_scaled_find(s->scaled, s->n_scaled, s->name[i]);
     OCT_TRY(ev_reserve(&l->scratch, (size_t)t->count, err));
     OCT_TRY(read_value(s, i, t, l->scratch.v, err));
     if (!s->scheme[i]) {
@@ -242,22 +235,21 @@ static oct_status create_side(ev_layers *l, ev_side *s, oct_pool *pool, const oc
     s->pair = oct_arena_calloc(l->arena, n, sizeof *s->pair);
     s->name = oct_arena_calloc(l->arena, n, sizeof *s->name);
     s->shows = oct_arena_calloc(l->arena, n, sizeof *s->shows);
+    s->tap_of = oct_arena_calloc(l->arena, n, sizeof *s->tap_of);
     if (!s->error || !s->own || !s->codes || !s->channels || !s->scheme || !s->shown || !s->pair || !s->name ||
-        !s->shows)
+        !s->shows || !s->tap_of)
         return oct_nomem(err);
-    OCT_TRY(oct_name_map_init(&s->tap_of, l->n_tap, l->arena, err));
     OCT_TRY(oct_scaled_read(s->model->scaled, l->arena, &s->scaled, &s->n_scaled, err));
     for (size_t i = 0, k = 0; i < l->n_tap; i++) {
         while (k < s->pairs.n && s->pairs.pair[k].order < l->order[i])
             k++;
         s->pair[i] = k < s->pairs.n && s->pairs.pair[k].order == l->order[i] ? &s->pairs.pair[k] : NULL;
         s->name[i] = s == l->side ? l->tap[i] : s->pair[i] ? s->pair[i]->shown : NULL;
-        if (s->name[i])
+        if (s->name[i]) {
+            s->tap_of[s->n_shows] = i;
             s->shows[s->n_shows++] = s->name[i];
+        }
     }
-    for (size_t i = l->n_tap; i-- > 0;) /* of two taps with one name, plans show the last one */
-        if (s->name[i])
-            oct_name_map_add(&s->tap_of, s->name[i], i);
     oct_plan_opts opts = { .pool = pool, .taps = s->shows, .n_taps = s->n_shows, .bf16 = s->model->bf16 };
     oct_status st = oct_runner_create(s->model->graph, &opts, feed, n_feed, &s->runner, err);
     if (st != OCT_OK)
@@ -360,7 +352,7 @@ static oct_status run_side(ev_layers *l, ev_side *s, const oct_array *arrays, co
     bool shown;
     const oct_status st = oct_runner_begin(s->runner, own, &p, err);
     if (st == OCT_OK)
-        return oct_plan_advance(p, NULL, &shown, err);
+        return oct_plan_advance(p, OCT_NO_TAP, &shown, err);
     l->no_own = st == OCT_EUNSUPPORTED; /* the model runs in stages, and its results may be in constants */
     return l->no_own ? OCT_OK : st;
 }

@@ -3,7 +3,6 @@
 #ifndef OCT_EVAL_LAYERS_INT_H
 #define OCT_EVAL_LAYERS_INT_H
 
-#include "base/name_map.h"
 #include "eval/metrics/error_sum.h"
 #include "eval/run/eval_int.h"
 #include "eval/pairs/pairs.h"
@@ -16,7 +15,7 @@ typedef struct ev_side {
     const oct_pair **pair; /* per tap; NULL: this model has no such value. For the reference: all are NULL */
     const char **name;     /* per tap: the name of the value in this model, or NULL */
     const char **shows;    /* those of them that are not NULL */
-    oct_name_map tap_of;   /* the tap of a name */
+    size_t *tap_of;        /* [n_shows]: the tap of each */
     size_t n_shows;
     oct_error_sum *error; /* per tap: the error including that of everything before it */
     oct_error_sum *own;   /* per tap: the error of the layer alone */

@@ -1,7 +1,6 @@
 /* Calibration: runs samples through the float runtime, and gathers statistics of chosen values. */
 #include "quant/inputs/calibrate.h"
 
-#include "base/name_map.h"
 #include "base/pool.h"
 #include "runtime/runnable.h"
 #include "runtime/runner.h"
@@ -30,7 +29,6 @@ typedef struct shared {
     size_t working, waiting; /* threads that have begun and not ended; those of them that wait for a checkpoint */
     int64_t done, total;
     const oct_calib *before; /* what had been gathered before this run */
-    oct_name_map index;      /* of opts->values */
     tally *tallies;
     size_t n_tallies;
 } shared;
@@ -98,11 +96,10 @@ static oct_status take_values(worker *w, size_t i, const oct_operand *x, const f
     return axis ? channels(w->to->tensor[i], x, v, rows, axis, o->all_positions, err) : OCT_OK;
 }
 
-static oct_status observe(void *arg, const char *name, const oct_operand *x, oct_err *err)
+static oct_status observe(void *arg, size_t i, const oct_operand *x, oct_err *err)
 {
     worker *w = arg;
-    const size_t i = oct_name_map_find(&w->s->index, name);
-    if (i == SIZE_MAX || !w->to->tensor[i] || x->count == 0)
+    if (!w->to->tensor[i] || x->count == 0)
         return OCT_OK;
     oct_operand as_it_lies =
         *x; /* converted element by element in the order of the layout; float32 is read in the same order */
@@ -116,7 +113,7 @@ static oct_status observe(void *arg, const char *name, const oct_operand *x, oct
     }
     oct_free(made);
     if (s != OCT_OK)
-        oct_within(err, "sample '%s': value '%s'", w->batch.names[0], name);
+        oct_within(err, "sample '%s': value '%s'", w->batch.names[0], w->s->opts->values[i]);
     return s;
 }
 
@@ -251,9 +248,6 @@ static oct_status open_tallies(shared *s, size_t threads, oct_arena *a, oct_err 
 {
     const oct_calibrate_opts *o = s->opts;
     const size_t most = o->n < MOST_TENSORS ? MOST_TENSORS / (o->n + 1) : 1, n = threads < most ? threads : most;
-    OCT_TRY(oct_name_map_init(&s->index, o->n, a, err));
-    for (size_t i = 0; i < o->n; i++)
-        oct_name_map_add(&s->index, o->values[i], i);
     if (!(s->tallies = oct_arena_calloc(a, n, sizeof *s->tallies)))
         return oct_nomem(err);
     for (; s->n_tallies < n; s->n_tallies++)

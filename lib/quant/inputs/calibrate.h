@@ -13,7 +13,7 @@
 #include "runtime/plan.h"
 
 typedef struct oct_calibrate_opts {
-    const char *const *values; /* what to observe */
+    const char *const *values; /* what to observe, each name once */
     const int *axes; /* [n]: for per-channel moments, the dimension that holds the channels; -1: the last; 0: no
                         moments. NULL: none at all */
     size_t n;

@@ -20,6 +20,7 @@ typedef struct sequence sequence;
 typedef struct corrected {
     int node;
     const char *name; /* the name of its output before a clamp */
+    size_t tap;       /* the tap of that */
     int rounded;      /* the job's value that is rounded at that place, or -1 */
     int axis;         /* the dimension that holds its channels */
     int64_t channels;
@@ -34,7 +35,6 @@ typedef struct reader {
     sequence *q;
     oct_runner *runner;
     size_t lane; /* the sample that is running */
-    size_t next; /* the layer whose output will most likely be shown next */
 } reader;
 
 /* A sample on its way through the rounded model. */
@@ -45,7 +45,6 @@ typedef struct lane {
     const oct_operand *at; /* the output of the current layer */
     double *mean;          /* [channels of all layers] */
     bool *shown;           /* [layers]: the means of the float model are known */
-    size_t next;           /* the tap that will most likely be shown next */
 } lane;
 
 struct sequence {
@@ -121,6 +120,7 @@ static oct_status list_taps(sequence *q, oct_err *err)
         size_t i = 0;
         while (i < q->n_taps && strcmp(q->tap[i], q->layer[k].name) != 0)
             i++;
+        q->layer[k].tap = i;
         if (i < s->n_taps) {
             q->layer[k].rounded = q->tapped[i];
             q->tapped[i] = -1; /* the layer's code rounds it, after the correction */
@@ -134,16 +134,15 @@ static oct_status list_taps(sequence *q, oct_err *err)
 
 /* ---- running ---- */
 
-static oct_status show(void *arg, const char *name, const oct_operand *t, oct_err *err)
+static oct_status show(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
     lane *w = arg;
     const sequence *q = w->q;
-    const int i = oct_sim_find_tap(q->tap, q->n_taps, &w->next, name);
     (void)err;
-    if (q->now && strcmp(name, q->now->name) == 0)
+    if (q->now && tap == q->now->tap)
         w->at = t;
-    if (i >= 0 && q->tapped[i] >= 0 && t->dtype == OCT_F32)
-        oct_sim_round(q->j, q->tapped[i], t);
+    if (q->tapped[tap] >= 0 && t->dtype == OCT_F32)
+        oct_sim_round(q->j, q->tapped[tap], t);
     return OCT_OK;
 }
 
@@ -223,8 +222,8 @@ static oct_status advance_lane(void *arg, size_t i, size_t thread, oct_err *err)
     bool found = false;
     (void)thread;
     w->at = NULL;
-    if (oct_plan_shows(w->plan, q->now->name))
-        OCT_TRY(oct_plan_advance(w->plan, q->now->name, &found, err));
+    if (oct_plan_shows(w->plan, q->now->tap))
+        OCT_TRY(oct_plan_advance(w->plan, q->now->tap, &found, err));
     if (found && view_channels(w->at, q->now, &v))
         find_means(w->at, q->now, &v, w->mean + q->now->first);
     else
@@ -322,14 +321,13 @@ static oct_status run_rounded(sequence *q, oct_err *err)
 
 /* ---- the float model ---- */
 
-static oct_status read_means(void *arg, const char *name, const oct_operand *t, oct_err *err)
+static oct_status read_means(void *arg, size_t k, const oct_operand *t, oct_err *err)
 {
     reader *r = arg;
     const sequence *q = r->q;
-    const int k = oct_sim_find_tap(q->output, q->n, &r->next, name);
     channel_view v;
     (void)err;
-    if (k < 0 || !view_channels(t, &q->layer[k], &v))
+    if (!view_channels(t, &q->layer[k], &v))
         return OCT_OK;
     find_means(t, &q->layer[k], &v, q->lane[r->lane].mean + q->layer[k].first);
     q->lane[r->lane].shown[k] = true;

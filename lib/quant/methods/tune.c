@@ -68,7 +68,6 @@ typedef struct lane {
     int64_t *count; /* [taps] */
     double *signal; /* [taps] */
     double *error;  /* [taps][N] */
-    size_t next;    /* the tap that will most likely be shown next */
     bool failed;
 } lane;
 
@@ -195,17 +194,16 @@ static void compare(const search *x, lane *w, size_t tap, const oct_operand *t)
     w->error[tap * N + (size_t)x->now] = sum;
 }
 
-static void show(void *arg, size_t sample, const char *name, const oct_operand *t)
+static void show(void *arg, size_t sample, size_t tap, const oct_operand *t)
 {
     const search *x = arg;
     lane *w = &x->lane[x->first + sample];
-    const int i = oct_sim_find_tap(x->core->tap, x->taps, &w->next, name);
-    if (i < 0 || t->dtype != OCT_F32)
+    if (t->dtype != OCT_F32)
         return;
     if (x->now < 0)
-        keep(w, (size_t)i, t);
+        keep(w, tap, t);
     else
-        compare(x, w, (size_t)i, t);
+        compare(x, w, tap, t);
 }
 
 static oct_status open_lane(const search *x, lane *w, oct_err *err)

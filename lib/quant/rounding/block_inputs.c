@@ -22,7 +22,7 @@ typedef struct track {
 
 typedef struct worker {
     oct_block_inputs *b;
-    size_t sample, next;
+    size_t sample;
     bool *passed; /* [names] */
 } worker;
 
@@ -141,28 +141,14 @@ static void collect(const oct_block_inputs *b, const oct_block_input *x, float *
     }
 }
 
-static int find_name(const oct_block_inputs *b, size_t *next, const char *name)
-{
-    for (size_t k = 0; k < b->n_names; k++) {
-        const size_t i = (*next + k) % b->n_names;
-        if (strcmp(b->name[i], name) == 0) {
-            *next = i + 1;
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
-static oct_status show(void *arg, const char *name, const oct_operand *t, oct_err *err)
+static oct_status show(void *arg, size_t name, const oct_operand *t, oct_err *err)
 {
     worker *w = arg;
     const oct_block_inputs *b = w->b;
-    const int at = find_name(b, &w->next, name);
     (void)err;
-    if (at >= 0)
-        w->passed[at] = true;
-    for (size_t i = 0; i < b->n_group && at >= 0; i++)
-        if (strcmp(b->group[i].name, name) == 0)
+    w->passed[name] = true;
+    for (size_t i = 0; i < b->n_group; i++)
+        if (b->group[i].name == name)
             collect(b, &b->group[i], b->group[i].x[b->now], w->sample, t);
     return OCT_OK;
 }
@@ -171,7 +157,7 @@ static bool is_wanted(const oct_block_inputs *b, size_t name)
 {
     bool any = false;
     for (size_t i = 0; i < b->n_group && !any; i++)
-        any = strcmp(b->group[i].name, b->name[name]) == 0;
+        any = b->group[i].name == name;
     return any;
 }
 
@@ -228,8 +214,8 @@ static oct_status run_sample(void *arg, size_t i, size_t thread, oct_err *err)
                               err); /* the model runs in stages, from the beginning to the end */
     OCT_TRY(s);
     for (size_t k = 0; k < b->n_names; k++)
-        if (!w->passed[k] && is_wanted(b, k) && oct_plan_shows(plan, b->name[k])) {
-            OCT_TRY(oct_plan_advance(plan, b->name[k], &shown, err));
+        if (!w->passed[k] && is_wanted(b, k) && oct_plan_shows(plan, k)) {
+            OCT_TRY(oct_plan_advance(plan, k, &shown, err));
             last = k;
         }
     if (last < b->n_names)

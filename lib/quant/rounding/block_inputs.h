@@ -16,7 +16,7 @@ enum { OCT_BLOCK_ROWS = 8192 };
 
 /* A value that layers read, for which inputs are gathered. */
 typedef struct oct_block_input {
-    const char *name;
+    size_t name;   /* its index among the names that oct_block_inputs_open was given */
     int axis;      /* the dimension that holds its channels; -1: the last */
     int64_t depth; /* how many channels */
     float *x[2]; /* [depth][OCT_BLOCK_ROWS], zeroed by the caller. x[0]: inputs in the float model; x[1]: inputs in the
@@ -26,7 +26,7 @@ typedef struct oct_block_input {
 typedef struct oct_block_inputs oct_block_inputs;
 
 /* Opens the samples of the half that chooses: 8 to 128 samples, as many as take about 4e11 multiply-accumulates.
- * names[n]: all values that will be asked for; borrowed. OCT_EUNSUPPORTED: the model cannot be run. */
+ * names[n]: all values that will be asked for, each once; borrowed. OCT_EUNSUPPORTED: the model cannot be run. */
 oct_status oct_block_inputs_open(oct_conversion *c, const char *const *names, size_t n, oct_block_inputs **b,
                                  oct_err *err);
 void oct_block_inputs_close(oct_block_inputs *b); /* b may be NULL */

@@ -26,7 +26,7 @@ enum { MOST_DEPTH = 16384, MOST_GROUPS = 48 };
 typedef struct blayer {
     int node;
     oct_weight_layout l;
-    const char *input; /* the name of its input */
+    size_t input; /* the index of its input's name */
     int axis;
     int level;    /* how many layers in blocks precede it on the longest path */
     size_t shown; /* the index of its input among those of the group */
@@ -78,7 +78,6 @@ static bool describe(const brounder *r, int id, int level, blayer *x)
         x->l.groups != 1)
         return false;
     x->node = id;
-    x->input = g->value[n->in[0]].name;
     x->axis = oct_channel_axis(oct_op_of(g, id), n);
     x->level = level;
     return !g->value[n->in[0]].constant && x->l.ins > 1 && x->l.ins <= MOST_DEPTH;
@@ -92,14 +91,15 @@ static void insert(brounder *r, const blayer *x)
     r->layer[at] = *x;
 }
 
-/* Adds the name of a layer's input to the list, if it is not there. */
-static void add_name(brounder *r, const char *name)
+/* The index of the name of a layer's input in the list. It is added if it is not there. */
+static size_t add_name(brounder *r, const char *name)
 {
     size_t i = 0;
     while (i < r->n_names && strcmp(r->name[i], name) != 0)
         i++;
     r->name[i] = name;
     r->n_names += i == r->n_names;
+    return i;
 }
 
 static oct_status list_layers(brounder *r, oct_err *err)
@@ -119,8 +119,8 @@ static oct_status list_layers(brounder *r, oct_err *err)
         for (int k = 0; k < n->n_in; k++)
             most = n->in[k] >= 0 && level[n->in[k]] > most ? level[n->in[k]] : most;
         if (describe(r, id, most, &x)) {
+            x.input = add_name(r, g->value[n->in[0]].name);
             insert(r, &x);
-            add_name(r, x.input);
         }
         for (int k = 0; k < n->n_out; k++)
             if (n->out[k] >= 0)
@@ -159,7 +159,7 @@ static oct_status list_shown(brounder *r, oct_err *err)
     for (size_t i = r->from; i < r->to; i++) {
         blayer *x = &r->layer[i];
         size_t at = 0;
-        while (at < r->n_shown && (strcmp(r->shown[at].name, x->input) != 0 || r->shown[at].axis != x->axis))
+        while (at < r->n_shown && (r->shown[at].name != x->input || r->shown[at].axis != x->axis))
             at++;
         x->shown = at;
         if (at < r->n_shown)

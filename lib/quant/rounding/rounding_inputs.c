@@ -112,7 +112,7 @@ static void find_rows(const rounder *r, const rlayer *x, size_t part, int64_t *f
 }
 
 /* May run on any thread: each sample has rows of its own. */
-void oct_rounder_collect(void *arg, size_t sample, const char *name, const oct_operand *t)
+void oct_rounder_collect(void *arg, size_t sample, size_t tap, const oct_operand *t)
 {
     rounder *r = arg;
     for (size_t i = r->from; i < r->to; i++) {
@@ -120,7 +120,7 @@ void oct_rounder_collect(void *arg, size_t sample, const char *name, const oct_o
         for (size_t k = 0; k < x->n_member; k++) {
             const rmember *m = &x->member[k];
             const size_t part = sample * x->n_member + k;
-            if (strcmp(m->input, name) != 0 || t->dtype != OCT_F32 || t->count == 0)
+            if (m->tap != tap || t->dtype != OCT_F32 || t->count == 0)
                 continue;
             int64_t first, rows;
             const uint64_t seed = mix((uint64_t)m->node) + ((uint64_t)sample << 32);

@@ -11,7 +11,7 @@
 /* One of several layers that share their weights. */
 typedef struct rmember {
     int node;
-    const char *input; /* the name under which the simulation shows its input */
+    size_t tap;        /* the simulation's, which shows its input */
     oct_window window; /* for a convolution */
     int axis;          /* for a matrix product: the dimension of the input channels */
 } rmember;
@@ -58,7 +58,7 @@ oct_status oct_rounder_list(rounder *r, oct_err *err);
 /* rounding_inputs.c: the values that the current layers read; by value. */
 const bool *oct_rounder_wants(rounder *r);
 /* Receives a value of a sample from the simulation. r: the rounder. */
-void oct_rounder_collect(void *r, size_t sample, const char *name, const oct_operand *t);
+void oct_rounder_collect(void *r, size_t sample, size_t tap, const oct_operand *t);
 /* Zeroes the rows of samples that were not shown, or were shown with other shapes. */
 void oct_rounder_clear_missing(const rounder *r, const rlayer *x);
 

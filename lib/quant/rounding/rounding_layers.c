@@ -13,8 +13,9 @@ static bool describe_member(const rounder *r, int id, bool kernel, rmember *m)
 {
     const oct_graph *g = r->j->g;
     const oct_node *n = &g->node[id];
-    *m = (rmember){ .node = id, .input = oct_sim_shown(r->s, n->in[0]), .axis = oct_channel_axis(oct_op_of(g, id), n) };
-    return m->input && (!kernel || oct_window_of_weights(n, g->value[n->in[1]].shape, &m->window, NULL) == OCT_OK);
+    *m = (rmember){ .node = id, .tap = oct_sim_tap(r->s, n->in[0]), .axis = oct_channel_axis(oct_op_of(g, id), n) };
+    return m->tap != OCT_NO_TAP &&
+           (!kernel || oct_window_of_weights(n, g->value[n->in[1]].shape, &m->window, NULL) == OCT_OK);
 }
 
 /* Layers that share their weights are one entry. If they have clamps of their own, their outputs are not learned
@@ -62,7 +63,7 @@ static void insert(rounder *r, const rlayer *x)
 {
     size_t at = r->n;
     for (size_t i = 0; i < r->n; i++)
-        if (strcmp(r->layer[i].member->input, x->member->input) == 0)
+        if (r->layer[i].member->tap == x->member->tap)
             at = i + 1;
     memmove(r->layer + at + 1, r->layer + at, (r->n++ - at) * sizeof *r->layer);
     r->layer[at] = *x;

@@ -74,8 +74,8 @@ static oct_status show_sample(sim_worker *w, oct_runner *r, oct_plan **plan, oct
         return oct_runner_run(r, x->input, plan, err); /* the model runs in stages, from beginning to end */
     OCT_TRY(st);
     for (size_t i = 0; i < s->n_taps; i++)
-        if (s->wanted[s->tapped[i]] && !w->passed[i] && oct_plan_shows(*plan, s->tap[i])) {
-            OCT_TRY(oct_plan_advance(*plan, s->tap[i], &shown, err));
+        if (s->wanted[s->tapped[i]] && !w->passed[i] && oct_plan_shows(*plan, i)) {
+            OCT_TRY(oct_plan_advance(*plan, i, &shown, err));
             last = i;
         }
     if (last == s->n_taps) /* there was nothing left to show */
@@ -103,7 +103,7 @@ oct_status oct_sim_run_sample(sim_worker *w, oct_runner *r, oct_plan **plan, oct
     if (st == OCT_EUNSUPPORTED)
         return oct_runner_run(r, x->input, plan, err); /* the model runs in stages, and no state is ever kept */
     OCT_TRY(st);
-    return oct_plan_advance(*plan, NULL, &shown, err);
+    return oct_plan_advance(*plan, OCT_NO_TAP, &shown, err);
 }
 
 void oct_sim_pass(sim_worker *w, size_t tap)

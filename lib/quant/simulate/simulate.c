@@ -10,38 +10,24 @@
 
 /* ---- one sample ---- */
 
-int oct_sim_find_tap(const char *const *tap, size_t n, size_t *next, const char *name)
-{
-    for (size_t k = 0; k < n; k++) {
-        const size_t i = (*next + k) % n;
-        if (strcmp(tap[i], name) == 0) {
-            *next = i + 1;
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
-static oct_status round_value(void *arg, const char *name, const oct_operand *t, oct_err *err)
+static oct_status round_value(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
     sim_worker *w = arg;
     const oct_sim_core *s = w->s;
-    const int i = oct_sim_find_tap(s->tap, s->n_taps, &w->next, name);
     (void)err;
     if (s->show) {
-        if (i >= 0)
-            w->passed[i] = true;
-        s->show(s->show_arg, w->sample, name, t);
+        w->passed[tap] = true;
+        s->show(s->show_arg, w->sample, tap, t);
         return OCT_OK;
     }
-    if (i < 0 || s->keep || s->mask->no_values || t->dtype != OCT_F32)
+    if (s->keep || s->mask->no_values || t->dtype != OCT_F32)
         return OCT_OK;
-    if (!oct_sim_is_on(s, (size_t)i)) {
-        oct_sim_pass(w, (size_t)i);
+    if (!oct_sim_is_on(s, tap)) {
+        oct_sim_pass(w, tap);
         return OCT_OK;
     }
     oct_sim_end_real(w);
-    oct_sim_round(s->c->job, s->tapped[i], t);
+    oct_sim_round(s->c->job, s->tapped[tap], t);
     return OCT_OK;
 }
 
@@ -272,16 +258,16 @@ oct_status oct_sim_measure(oct_sim *s, const oct_sim_mask *m, oct_sim_loss *loss
     return OCT_OK;
 }
 
-const char *oct_sim_shown(const oct_sim *s, int value)
+size_t oct_sim_tap(const oct_sim *s, int value)
 {
     for (size_t i = 0; i < s->core->n_taps; i++)
         if (s->core->tapped[i] == value)
-            return s->core->tap[i];
-    return NULL;
+            return i;
+    return OCT_NO_TAP;
 }
 
 oct_status oct_sim_show(oct_sim *s, const bool *value,
-                        void (*show)(void *arg, size_t sample, const char *name, const oct_operand *t), void *arg,
+                        void (*show)(void *arg, size_t sample, size_t tap, const oct_operand *t), void *arg,
                         oct_err *err)
 {
     oct_sim_core *core = s->core;

@@ -54,14 +54,14 @@ oct_status oct_conversion_sim(oct_conversion *c, oct_sim_size size, int half, oc
 
 oct_status oct_sim_measure(oct_sim *s, const oct_sim_mask *m, oct_sim_loss *loss, oct_err *err);
 
-/* The name under which a value of the job's graph is shown; NULL: it is not shown. Borrowed until decisions change. */
-const char *oct_sim_shown(const oct_sim *s, int value);
-/* Runs the float model on the samples, and shows values of the job's graph (value[n_values]), among others, under the
- * names of the simulation's taps, on any thread. The run of a sample ends at the last of these values. It starts where
+/* The tap that shows a value of the job's graph; OCT_NO_TAP: it is not shown. It is the same until decisions change. */
+size_t oct_sim_tap(const oct_sim *s, int value);
+/* Runs the float model on the samples, and shows values of the job's graph (value[n_values]), among others, by
+ * their taps, on any thread. The run of a sample ends at the last of these values. It starts where
  * the previous run ended, unless that is after the first of these values. So asking for values one after the other, in
  * the order of the graph, costs a single run. */
 oct_status oct_sim_show(oct_sim *s, const bool *value,
-                        void (*show)(void *arg, size_t sample, const char *name, const oct_operand *t), void *arg,
+                        void (*show)(void *arg, size_t sample, size_t tap, const oct_operand *t), void *arg,
                         oct_err *err);
 
 /* The graph that such a plan runs: a copy of the job's graph in which integer operators read float values through

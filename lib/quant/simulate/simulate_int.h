@@ -28,7 +28,6 @@ typedef struct sim_graph {
 
 typedef struct sim_worker {
     oct_sim_core *s;
-    size_t next;    /* the tap that will most likely be shown next */
     oct_plan *plan; /* the plan that is running */
     bool real;      /* nothing has been rounded so far in this run, and a state should be kept */
     bool ahead;     /* the run is beyond the point of the state that is kept */
@@ -67,15 +66,13 @@ struct oct_sim_core {
     const oct_sim_mask *mask;
     sim_graph *now;
     bool keep; /* the outputs are those of the float model */
-    void (*show)(void *arg, size_t sample, const char *name,
+    void (*show)(void *arg, size_t sample, size_t tap,
                  const oct_operand *t); /* NULL: values are rounded, and not shown */
     void *show_arg;
     const bool *wanted; /* by value: whether it is shown */
     pthread_mutex_t lock;
 };
 
-/* The tap with this name, or -1. *next: where to look first, because plans show values in nearly the same order. */
-int oct_sim_find_tap(const char *const *tap, size_t n, size_t *next, const char *name);
 /* Settles the conversion, and drops everything that depends on older decisions. */
 oct_status oct_sim_follow(oct_sim_core *s, oct_err *err);
 /* The graph of a kind, and with it the taps. It is made if it does not exist. rounds: for SIM_SOME, as in
