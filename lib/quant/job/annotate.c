@@ -14,37 +14,37 @@
 
 /* Makes a quantized value with this name and the shape of value `like`; like = -1: the shape of the quantized
  * values. */
-static oct_status new_value(oct_qjob *j, const char *base, const char *suffix, const oct_quant *q, int like, int *v,
+static oct_status new_value(oct_graph *g, const char *base, const char *suffix, const oct_quant *q, int like, int *v,
                             oct_err *err)
 {
-    OCT_TRY(oct_edit_value(j->g, base, suffix, OCT_F32, like, v, err));
-    j->g->value[*v].quant = q;
-    return like < 0 ? oct_graph_set_dims(j->g, *v, q->qvals->rank, q->qvals->dims, err) : OCT_OK;
+    OCT_TRY(oct_edit_value(g, base, suffix, OCT_F32, like, v, err));
+    g->value[*v].quant = q;
+    return like < 0 ? oct_graph_set_dims(g, *v, q->qvals->rank, q->qvals->dims, err) : OCT_OK;
 }
 
 /* ---- weights and biases ---- */
 
 /* Products that share a matrix in blocks share its quantized value. */
-static oct_status annotate_weights(oct_qjob *j, int id, oct_err *err)
+static oct_status annotate_weights(oct_qjob *j, oct_graph *g, int id, oct_err *err)
 {
     for (int i = 0; i < 2; i++) {
         qweights *w = j->node[id].weights[i];
         if (w && w->value < 0)
-            OCT_TRY(new_value(j, j->g->value[w->matrix].name, "_quantized", &w->quant, w->matrix, &w->value, err));
+            OCT_TRY(new_value(g, g->value[w->matrix].name, "_quantized", &w->quant, w->matrix, &w->value, err));
         if (w)
-            OCT_TRY(oct_graph_set_input(j->g, id, 1 + i, w->value, err));
+            OCT_TRY(oct_graph_set_input(g, id, 1 + i, w->value, err));
     }
     return OCT_OK;
 }
 
 /* A float bias, for targets that support no other: the original one, or the corrected one. */
-static oct_status annotate_real_bias(oct_qjob *j, int id, const char *base, oct_err *err)
+static oct_status annotate_real_bias(const oct_qjob *j, oct_graph *g, int id, const char *base, oct_err *err)
 {
     const oct_quant *b = j->node[id].bias;
-    const oct_tensor *old = oct_layer_bias(j->g, id);
+    const oct_tensor *old = oct_layer_bias(g, id);
     const int32_t *q = b->qvals->data;
     const int64_t outs = b->qvals->count;
-    float *real = oct_arena_calloc(j->g->arena, (size_t)outs + 1, sizeof *real);
+    float *real = oct_arena_calloc(g->arena, (size_t)outs + 1, sizeof *real);
     bool moved = !old || old->dtype != OCT_F32 || old->count != outs;
     int v;
     if (!real)
@@ -59,21 +59,21 @@ static oct_status annotate_real_bias(oct_qjob *j, int id, const char *base, oct_
         moved = ((const float *)old->data)[o] != real[o];
     if (!moved)
         return OCT_OK;
-    OCT_TRY(oct_graph_new_const_f32(j->g, base, 1, &outs, real, &v, err));
-    return oct_graph_set_input(j->g, id, 2, v, err);
+    OCT_TRY(oct_graph_new_const_f32(g, base, 1, &outs, real, &v, err));
+    return oct_graph_set_input(g, id, 2, v, err);
 }
 
 /* The same bias as bytes, with one scale of its own (weights.c has rounded it so that this changes nothing). */
-static oct_status bytes_of(oct_qjob *j, const oct_quant *b, const oct_quant **bytes, oct_err *err)
+static oct_status bytes_of(oct_graph *g, const oct_quant *b, const oct_quant **bytes, oct_err *err)
 {
-    oct_quant *q = oct_arena_calloc(j->g->arena, 1, sizeof *q);
-    float *scale = oct_arena_calloc(j->g->arena, 1, sizeof *scale);
-    int32_t *zero = oct_arena_calloc(j->g->arena, 1, sizeof *zero);
+    oct_quant *q = oct_arena_calloc(g->arena, 1, sizeof *q);
+    float *scale = oct_arena_calloc(g->arena, 1, sizeof *scale);
+    int32_t *zero = oct_arena_calloc(g->arena, 1, sizeof *zero);
     oct_tensor *t;
     if (!q || !scale || !zero)
         return oct_nomem(err);
     const int64_t channels = b->qvals->count;
-    OCT_TRY(oct_tensor_new(j->g->arena, OCT_S8, 1, &channels, &t, err));
+    OCT_TRY(oct_tensor_new(g->arena, OCT_S8, 1, &channels, &t, err));
     *scale = oct_own_bias_scale(b);
     for (int64_t o = 0; o < channels; o++) {
         const double real = ((const int32_t *)b->qvals->data)[o] * (double)b->scale[b->n > 1 ? o * b->n / channels : 0];
@@ -84,31 +84,29 @@ static oct_status bytes_of(oct_qjob *j, const oct_quant *b, const oct_quant **by
     return OCT_OK;
 }
 
-static oct_status annotate_bias(oct_qjob *j, int id, oct_err *err)
+static oct_status annotate_bias(const oct_qjob *j, oct_graph *g, int id, oct_err *err)
 {
-    const oct_node *n = &j->g->node[id];
+    const oct_node *n = &g->node[id];
     const int old = n->n_in > 2 ? n->in[2] : -1;
-    const char *base =
-        old >= 0 ? j->g->value[old].name : oct_arena_printf(j->g->arena, "%s_bias", oct_node_label(j->g, id));
+    const char *base = old >= 0 ? g->value[old].name : oct_arena_printf(g->arena, "%s_bias", oct_node_label(g, id));
     int v;
     if (!j->node[id].bias)
         return OCT_OK;
     if (!base)
         return oct_nomem(err);
     if (oct_target_rules_of(j->opts.target)->biases == OCT_BIASES_FLOAT)
-        return annotate_real_bias(j, id, base, err);
+        return annotate_real_bias(j, g, id, base, err);
     const oct_quant *b = j->node[id].bias;
     if (oct_target_rules_of(j->opts.target)->biases == OCT_BIASES_INT8)
-        OCT_TRY(bytes_of(j, b, &b, err));
-    OCT_TRY(new_value(j, base, "_quantized", b, -1, &v, err));
-    return oct_graph_set_input(j->g, id, 2, v, err);
+        OCT_TRY(bytes_of(g, b, &b, err));
+    OCT_TRY(new_value(g, base, "_quantized", b, -1, &v, err));
+    return oct_graph_set_input(g, id, 2, v, err);
 }
 
 /* ---- clamps ---- */
 
-static oct_status drop_clamps(oct_qjob *j, oct_err *err)
+static oct_status drop_clamps(const oct_qjob *j, oct_graph *g, oct_err *err)
 {
-    oct_graph *g = j->g;
     for (size_t i = 0; i < g->n_order;) {
         const int id = g->order[i];
         if (id >= (int)j->n_nodes || !j->node[id].absorbed) {
@@ -126,115 +124,114 @@ static oct_status drop_clamps(oct_qjob *j, oct_err *err)
 /* ---- activations ---- */
 
 /* Makes nodes that read value v with the parameters q (NULL: any) read value `to` instead. */
-static oct_status redirect_as(oct_qjob *j, int v, const oct_quant *q, int to, oct_err *err)
+static oct_status redirect_as(const oct_qjob *j, oct_graph *g, int v, const oct_quant *q, int to, oct_err *err)
 {
-    for (size_t i = 0; i < j->g->value[v].n_uses;) {
-        oct_use u = j->g->value[v].uses[i];
+    for (size_t i = 0; i < g->value[v].n_uses;) {
+        oct_use u = g->value[v].uses[i];
         if (oct_reads_quantized(j, u.node, u.slot) && (!q || oct_read_as(j, u.node, u.slot) == q))
-            OCT_TRY(oct_graph_set_input(j->g, u.node, u.slot, to, err));
+            OCT_TRY(oct_graph_set_input(g, u.node, u.slot, to, err));
         else
             i++;
     }
     return OCT_OK;
 }
 
-oct_status oct_redirect(oct_qjob *j, int v, int to, oct_err *err)
+oct_status oct_redirect(const oct_qjob *j, oct_graph *g, int v, int to, oct_err *err)
 {
-    return redirect_as(j, v, NULL, to, err);
+    return redirect_as(j, g, v, NULL, to, err);
 }
 
 /* Quantizes a constant operand of an integer operator. */
-static oct_status annotate_constant(oct_qjob *j, int v, const oct_quant *shared, oct_err *err)
+static oct_status annotate_constant(const oct_qjob *j, oct_graph *g, int v, const oct_quant *shared, oct_err *err)
 {
-    const oct_tensor *t = j->g->value[v].constant;
-    oct_quant *q = oct_arena_memdup(j->g->arena, shared, sizeof *shared);
+    const oct_tensor *t = g->value[v].constant;
+    oct_quant *q = oct_arena_memdup(g->arena, shared, sizeof *shared);
     oct_tensor *qvals;
     int to;
-    OCT_TRY(oct_tensor_new(j->g->arena, shared->dtype, t->rank, t->dims, &qvals, err));
+    OCT_TRY(oct_tensor_new(g->arena, shared->dtype, t->rank, t->dims, &qvals, err));
     oct_quantize_f32(NULL, shared->dtype, t->data, (size_t)t->count, shared->scale[0], shared->zp[0],
                      (uint8_t *)(uintptr_t)qvals->data);
     if (!q)
         return oct_nomem(err);
     q->qvals = qvals;
-    OCT_TRY(new_value(j, j->g->value[v].name, "_quantized", q, -1, &to, err));
-    return redirect_as(j, v, shared, to, err);
+    OCT_TRY(new_value(g, g->value[v].name, "_quantized", q, -1, &to, err));
+    return redirect_as(j, g, v, shared, to, err);
 }
 
-static bool any_reads_as(const oct_qjob *j, int v, const oct_quant *q)
+static bool any_reads_as(const oct_qjob *j, const oct_graph *g, int v, const oct_quant *q)
 {
     bool any = false;
-    for (size_t i = 0; i < j->g->value[v].n_uses && !any; i++) {
-        const oct_use u = j->g->value[v].uses[i];
+    for (size_t i = 0; i < g->value[v].n_uses && !any; i++) {
+        const oct_use u = g->value[v].uses[i];
         any = oct_reads_quantized(j, u.node, u.slot) && oct_read_as(j, u.node, u.slot) == q;
     }
     return any;
 }
 
 /* Adds a border after v for the nodes that read it quantized. */
-static oct_status add_border(oct_qjob *j, int v, const oct_quant *q, oct_err *err)
+static oct_status add_border(const oct_qjob *j, oct_graph *g, int v, const oct_quant *q, oct_err *err)
 {
-    const int before = oct_edit_after(j->g, j->g->value[v].producer);
+    const int before = oct_edit_after(g, g->value[v].producer);
     int to;
-    OCT_TRY(new_value(j, j->g->value[v].name, "_quantized", q, v, &to, err));
-    OCT_TRY(redirect_as(j, v, q, to, err));
-    return oct_edit_node(j->g, "QuantizeLinear", &v, 1, to, before, NULL, err);
+    OCT_TRY(new_value(g, g->value[v].name, "_quantized", q, v, &to, err));
+    OCT_TRY(redirect_as(j, g, v, q, to, err));
+    return oct_edit_node(g, "QuantizeLinear", &v, 1, to, before, NULL, err);
 }
 
 /* The output of an integer operator is quantized. A float value gets a border in front of its integer readers. */
-static oct_status annotate_value(oct_qjob *j, int v, const oct_quant *q, oct_err *err)
+static oct_status annotate_value(const oct_qjob *j, oct_graph *g, int v, const oct_quant *q, oct_err *err)
 {
-    if (oct_makes_quantized(j, j->g->value[v].producer)) {
-        j->g->value[v].quant = q;
+    if (oct_makes_quantized(j, g->value[v].producer)) {
+        g->value[v].quant = q;
         return OCT_OK;
     }
-    return any_reads_as(j, v, q) ? add_border(j, v, q, err) : OCT_OK;
+    return any_reads_as(j, g, v, q) ? add_border(j, g, v, q, err) : OCT_OK;
 }
 
 /* The same for readers that compute on other types. */
-static oct_status annotate_conversions(oct_qjob *j, int v, oct_err *err)
+static oct_status annotate_conversions(const oct_qjob *j, oct_graph *g, int v, oct_err *err)
 {
     for (size_t k = 0; k < OCT_COUNT(j->value[v].as); k++) {
         const oct_quant *q = j->value[v].as[k];
-        if (!q || !any_reads_as(j, v, q))
+        if (!q || !any_reads_as(j, g, v, q))
             continue;
-        if (j->g->value[v].constant && !oct_operand_stays_real(j, v))
-            OCT_TRY(annotate_constant(j, v, q, err));
+        if (g->value[v].constant && !oct_operand_stays_real(j, g, v))
+            OCT_TRY(annotate_constant(j, g, v, q, err));
         else
-            OCT_TRY(add_border(j, v, q, err));
+            OCT_TRY(add_border(j, g, v, q, err));
     }
     return OCT_OK;
 }
 
-static oct_status annotate_values(oct_qjob *j, oct_err *err)
+static oct_status annotate_values(const oct_qjob *j, oct_graph *g, oct_err *err)
 {
     for (size_t v = 0; v < j->n_values; v++) {
         const oct_quant *q = j->value[v].quant;
-        if (!q || j->g->value[v].dead)
+        if (!q || g->value[v].dead)
             continue;
-        OCT_TRY(annotate_conversions(j, (int)v, err));
-        OCT_TRY(j->g->value[v].constant && !oct_operand_stays_real(j, (int)v) ? annotate_constant(j, (int)v, q, err)
-                                                                              : annotate_value(j, (int)v, q, err));
+        OCT_TRY(annotate_conversions(j, g, (int)v, err));
+        OCT_TRY(g->value[v].constant && !oct_operand_stays_real(j, g, (int)v) ? annotate_constant(j, g, (int)v, q, err)
+                                                                              : annotate_value(j, g, (int)v, q, err));
     }
     return OCT_OK;
 }
 
 /* The input of a dynamic product is quantized when the model runs. Products that read the same value share the
  * result. */
-static oct_status annotate_input(oct_qjob *j, int id, oct_err *err)
+static oct_status annotate_input(oct_graph *g, int id, oct_err *err)
 {
     static const oct_quant dynamic = { .dtype = OCT_U8 };
-    oct_graph *g = j->g;
     const int x = g->node[id].in[0], border = oct_reader_of(g, x, "DynamicQuantizeLinear", 1);
     int v;
     if (border >= 0)
         return oct_graph_set_input(g, id, 0, g->node[border].out[0], err);
-    OCT_TRY(new_value(j, oct_node_label(j->g, id), "_input_quantized", &dynamic, x, &v, err));
+    OCT_TRY(new_value(g, oct_node_label(g, id), "_input_quantized", &dynamic, x, &v, err));
     OCT_TRY(oct_edit_node(g, "DynamicQuantizeLinear", &x, 1, v, id, NULL, err));
     return oct_graph_set_input(g, id, 0, v, err);
 }
 
 /* Annotates layers with quantized weights: those whose activations have parameters, or the others. */
-static oct_status annotate_layers(oct_qjob *j, bool fixed, oct_err *err)
+static oct_status annotate_layers(oct_qjob *j, oct_graph *g, bool fixed, oct_err *err)
 {
     for (size_t i = 0; i < j->n_layer; i++) {
         const int id = j->layer[i];
@@ -242,29 +239,29 @@ static oct_status annotate_layers(oct_qjob *j, bool fixed, oct_err *err)
         const bool dynamic = scheme == OCT_SCHEME_DYNAMIC;
         if (!j->node[id].weights[0] || !(fixed ? oct_is_static(j, id) : dynamic || scheme == OCT_SCHEME_WEIGHT_ONLY))
             continue;
-        OCT_TRY(annotate_weights(j, id, err));
+        OCT_TRY(annotate_weights(j, g, id, err));
         if (fixed)
-            OCT_TRY(annotate_bias(j, id, err));
-        else if (dynamic && oct_op_of(j->g, id)->quant != OCT_QUANT_RECURRENT)
-            OCT_TRY(annotate_input(j, id, err));
+            OCT_TRY(annotate_bias(j, g, id, err));
+        else if (dynamic && oct_op_of(g, id)->quant != OCT_QUANT_RECURRENT)
+            OCT_TRY(annotate_input(g, id, err));
     }
     return OCT_OK;
 }
 
-static oct_status annotate(oct_qjob *j, oct_err *err)
+static oct_status annotate(oct_qjob *j, oct_graph *g, oct_err *err)
 {
-    OCT_TRY(oct_bodies_do(j, annotate, err));
+    OCT_TRY(oct_bodies_do(j, g, annotate, err));
     for (size_t i = 0; i < j->n_layer; i++)
         for (int k = 0; k < 2; k++)
             if (j->node[j->layer[i]].weights[k])
                 j->node[j->layer[i]].weights[k]->value = -1;
-    OCT_TRY(annotate_layers(j, true, err));
-    OCT_TRY(drop_clamps(j, err));
-    OCT_TRY(annotate_values(j, err));
-    OCT_TRY(annotate_layers(j, false, err));
-    OCT_TRY(oct_annotate_tables(j, err));
-    OCT_TRY(oct_annotate_stored(j, err));
-    return oct_graph_sort(j->g, err);
+    OCT_TRY(annotate_layers(j, g, true, err));
+    OCT_TRY(drop_clamps(j, g, err));
+    OCT_TRY(annotate_values(j, g, err));
+    OCT_TRY(annotate_layers(j, g, false, err));
+    OCT_TRY(oct_annotate_tables(j, g, err));
+    OCT_TRY(oct_annotate_stored(j, g, err));
+    return oct_graph_sort(g, err);
 }
 
 /* ---- 16-bit floats, and the whole graph ---- */
@@ -301,67 +298,81 @@ static oct_status check_numbers(const oct_graph *g, int node, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status halve(oct_qjob *j, oct_err *err)
+static oct_status halve(oct_qjob *j, oct_graph *g, oct_err *err)
 {
     oct_half_opts o;
     bool any;
-    OCT_TRY(oct_bodies_do(j, halve, err));
+    OCT_TRY(oct_bodies_do(j, g, halve, err));
     OCT_TRY(half_opts(j, &o, &any, err));
     for (size_t i = 0; any && i < j->n_nodes; i++)
         if (o.type[i] != OCT_UNDEFINED)
-            OCT_TRY(check_numbers(j->g, (int)i, err));
+            OCT_TRY(check_numbers(g, (int)i, err));
     if (any)
-        OCT_TRY(oct_half_write(j->g, &o, err));
-    oct_graph_prune(j->g); /* removes constants that were replaced, here or in bodies */
-    OCT_TRY(oct_graph_sort(j->g, err));
-    return oct_graph_check(j->g, err);
+        OCT_TRY(oct_half_write(g, &o, err));
+    oct_graph_prune(g); /* removes constants that were replaced, here or in bodies */
+    OCT_TRY(oct_graph_sort(g, err));
+    return oct_graph_check(g, err);
 }
 
-static oct_status write_forms(oct_qjob *j, oct_err *err)
+static oct_status write_forms(oct_qjob *j, oct_graph *g, oct_err *err)
 {
     oct_half_opts half;
     bool any;
-    OCT_TRY(oct_bodies_do(j, write_forms, err));
+    OCT_TRY(oct_bodies_do(j, g, write_forms, err));
     OCT_TRY(half_opts(j, &half, &any, err));
-    OCT_TRY(oct_forms_write(j->g, &(oct_forms_write_opts){ j->opts.blocks_qdq, j->opts.operators, &half }, err));
+    OCT_TRY(oct_forms_write(g, &(oct_forms_write_opts){ j->opts.blocks_qdq, j->opts.operators, &half }, err));
     if (!oct_target_rules_of(j->opts.target)->never_in_ort)
-        OCT_TRY(oct_keep_real_layers(j->g, err));
+        OCT_TRY(oct_keep_real_layers(g, err));
     if (oct_target_rules_of(j->opts.target)->writes_defaults)
-        OCT_TRY(oct_write_defaults(j->g, err));
+        OCT_TRY(oct_write_defaults(g, err));
     const bool quantizers = oct_target_rules_of(j->opts.target)->own_quantizers;
     const bool each = quantizers || oct_target_rules_of(j->opts.target)->own_dequantizers;
-    return each && !j->opts.operators ? oct_dedicate_pairs(j->g, quantizers, err) : OCT_OK;
+    return each && !j->opts.operators ? oct_dedicate_pairs(g, quantizers, err) : OCT_OK;
+}
+
+static oct_status annotate_all(oct_qjob *j, oct_graph *g, oct_err *err)
+{
+    OCT_TRY(annotate(j, g, err));
+    return halve(j, g, err);
 }
 
 oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err)
 {
-    OCT_TRY(annotate(j, err));
-    return halve(j, err);
+    return annotate_all(j, j->g, err);
 }
 
 /* If several bodies read the same matrix from outside, each has quantized it. This merges the copies. */
 enum { LEAST_SHARED = 256 };
 
-oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
+static oct_status rewrite(oct_qjob *j, oct_graph *g, const oct_pass_log *log, oct_err *err)
 {
-    OCT_TRY(oct_job_unfold(j, err));
-    OCT_TRY(annotate(j, err));
-    OCT_TRY(write_forms(j, err));
-    OCT_TRY(halve(j, err)); /* between written quantizers, because Casts are named after their results */
-    OCT_TRY(oct_graph_share_constants(j->g, LEAST_SHARED, err));
+    OCT_TRY(oct_job_unfold(j, g, log, err));
+    OCT_TRY(annotate(j, g, err));
+    OCT_TRY(write_forms(j, g, err));
+    OCT_TRY(halve(j, g, err)); /* between written quantizers, because Casts are named after their results */
+    OCT_TRY(oct_graph_share_constants(g, LEAST_SHARED, err));
     if (j->opts.source == OCT_F16 ||
         (j->opts.source == OCT_BF16 && oct_target_rules_of(j->opts.target)->bfloat16 != OCT_BFLOAT16_NEVER))
-        OCT_TRY(oct_source_write(j->g, j->opts.source, err));
-    return oct_graph_check(j->g, err);
+        OCT_TRY(oct_source_write(g, j->opts.source, err));
+    return oct_graph_check(g, err);
 }
 
-static oct_status make_copy(oct_qjob *j, oct_status (*make)(oct_qjob *, oct_err *), oct_graph **copy, oct_err *err)
+oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
 {
-    oct_graph *own = j->g, *c;
-    OCT_TRY(oct_graph_clone(own, &c, err));
-    oct_bodies_move(j, c); /* indices are the same in both */
-    oct_status s = make(j, err);
-    oct_bodies_move(j, own);
+    return rewrite(j, j->g, j->opts.log, err);
+}
+
+static oct_status rewrite_unlogged(oct_qjob *j, oct_graph *g, oct_err *err)
+{
+    return rewrite(j, g, NULL, err); /* the caller will log it when it happens */
+}
+
+static oct_status make_copy(oct_qjob *j, oct_status (*make)(oct_qjob *, oct_graph *, oct_err *), oct_graph **copy,
+                            oct_err *err)
+{
+    oct_graph *c;
+    OCT_TRY(oct_graph_clone(j->g, &c, err)); /* indices are the same in both */
+    const oct_status s = make(j, c, err);
     if (s != OCT_OK)
         oct_graph_destroy(c);
     else
@@ -371,14 +382,10 @@ static oct_status make_copy(oct_qjob *j, oct_status (*make)(oct_qjob *, oct_err 
 
 oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
 {
-    return make_copy(j, oct_qjob_annotate, copy, err);
+    return make_copy(j, annotate_all, copy, err);
 }
 
 oct_status oct_written_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
 {
-    const oct_pass_log *log = j->opts.log;
-    j->opts.log = NULL; /* the caller will log it when it happens */
-    const oct_status s = make_copy(j, oct_qjob_rewrite, copy, err);
-    j->opts.log = log;
-    return s;
+    return make_copy(j, rewrite_unlogged, copy, err);
 }

@@ -147,19 +147,13 @@ oct_status oct_bodies_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
     return OCT_OK;
 }
 
-void oct_bodies_move(oct_qjob *j, oct_graph *g)
-{
-    j->g = g;
-    for (size_t i = 0; i < j->n_body; i++)
-        oct_bodies_move(j->body[i].job, oct_node_graph_at(&g->node[j->body[i].node], j->body[i].at));
-}
-
-oct_status oct_bodies_do(oct_qjob *j, oct_status (*step)(oct_qjob *, oct_err *), oct_err *err)
+oct_status oct_bodies_do(oct_qjob *j, oct_graph *g, oct_status (*step)(oct_qjob *, oct_graph *, oct_err *),
+                         oct_err *err)
 {
     for (size_t i = 0; i < j->n_body; i++) {
         const qbody *b = &j->body[i];
-        OCT_TRY_WITHIN(step(b->job, err), err, "in '%s'", b->job->where);
-        OCT_TRY(oct_graph_set_captures(j->g, b->node, err));
+        OCT_TRY_WITHIN(step(b->job, oct_node_graph_at(&g->node[b->node], b->at), err), err, "in '%s'", b->job->where);
+        OCT_TRY(oct_graph_set_captures(g, b->node, err));
     }
     return OCT_OK;
 }

@@ -215,9 +215,9 @@ oct_status oct_job_read_policy(oct_qjob *j, oct_err *err);
 /* job.c: opens a job of a prepared graph, with jobs of its subgraphs. */
 oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, const char *where, oct_qjob **job,
                         oct_err *err);
-/* Replaces constants that folding made by the nodes that compute them, if that makes the file smaller, and notes it in
- * the log. */
-oct_status oct_job_unfold(oct_qjob *j, oct_err *err);
+/* Replaces constants that folding made by the nodes that compute them, if that makes the file smaller, in the job's
+ * graph or a copy, and notes it in the log (may be NULL). */
+oct_status oct_job_unfold(const oct_qjob *j, oct_graph *g, const oct_pass_log *log, oct_err *err);
 /* Gives q, in which n is set, n scales of 0 for the caller to fill in, and n zero points. Their memory lasts as long as
  * the values that carry q. */
 oct_status oct_new_scales(oct_qjob *j, oct_quant *q, int32_t zero, float **scale, oct_err *err);
@@ -226,10 +226,10 @@ oct_status oct_new_scales(oct_qjob *j, oct_quant *q, int32_t zero, float **scale
 oct_status oct_bodies_open(oct_qjob *j, oct_err *err);
 oct_status oct_bodies_list(oct_qjob *j, oct_err *err);
 oct_status oct_bodies_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
-/* Runs a step that changes the subgraphs; to be called before the same step of the graph around them. */
-oct_status oct_bodies_do(oct_qjob *j, oct_status (*step)(oct_qjob *, oct_err *), oct_err *err);
-/* Makes the job and the jobs of its subgraphs work on g, a copy of its graph. */
-void oct_bodies_move(oct_qjob *j, oct_graph *g);
+/* Runs a step that changes the subgraphs of g, which is the job's graph or a copy of it; to be called before the same
+ * step of the graph around them. */
+oct_status oct_bodies_do(oct_qjob *j, oct_graph *g, oct_status (*step)(oct_qjob *, oct_graph *, oct_err *),
+                         oct_err *err);
 
 /* place_around.c: after the other schemes are chosen, places quantizers around nodes that compute in float, as the
  * target wants them. */
@@ -330,8 +330,8 @@ oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err);
 /* A copy as oct_qjob_rewrite makes it, to find the size of the file. */
 oct_status oct_written_copy(oct_qjob *j, oct_graph **copy, oct_err *err);
 
-/* annotate.c: makes nodes that read value v on integers read value `to` instead. */
-oct_status oct_redirect(oct_qjob *j, int v, int to, oct_err *err);
+/* annotate.c: in a copy of the job's graph, makes nodes that read value v on integers read value `to` instead. */
+oct_status oct_redirect(const oct_qjob *j, oct_graph *g, int v, int to, oct_err *err);
 
 /* weights.c: quantizes weights and biases according to the nodes' schemes. c (may be NULL) holds the means by which
  * biases are corrected. */
@@ -351,8 +351,9 @@ void oct_round_to_own_bias(oct_quant *b);
 int oct_weights_next(const oct_qjob *j, int node, int after);
 
 /* unfold_constants.c: replaces constants that folding made by the nodes that compute them, where that makes the file
- * smaller. Called when everything is decided, before annotating. *n, *saved: as in oct_unfold. */
-oct_status oct_unfold_constants(oct_qjob *j, size_t *n, size_t *saved, oct_err *err);
+ * smaller. Called when everything is decided, before annotating. g: the job's graph or a copy of it. *n, *saved: as
+ * in oct_unfold. */
+oct_status oct_unfold_constants(const oct_qjob *j, oct_graph *g, size_t *n, size_t *saved, oct_err *err);
 /* The same before nodes are given 16-bit floats, so that the restored nodes get them too. */
 oct_status oct_unfold_half(oct_graph *g, size_t *n, size_t *saved, oct_err *err);
 /* Whether the constant weights of a product were computed from so much smaller inputs that they enlarge the file even
@@ -360,7 +361,7 @@ oct_status oct_unfold_half(oct_graph *g, size_t *n, size_t *saved, oct_err *err)
 bool oct_weights_grow(const oct_qjob *j, int node, int bits);
 /* Whether a large constant is written in float anyway, in addition to what integer operators read of it. These then
  * read it through a quantizer. */
-bool oct_operand_stays_real(const oct_qjob *j, int value);
+bool oct_operand_stays_real(const oct_qjob *j, const oct_graph *g, int value);
 
 /* row_tables.c: the reason why rows that a node picks are not quantized, or NULL. *is_table: whether the node picks
  * from a float table at all. */
@@ -375,7 +376,7 @@ const oct_quant *oct_tied_weights(const oct_qjob *j, int product, double *sqnr);
  * these. */
 oct_status oct_decide_tables(oct_qjob *j, oct_err *err);
 /* Annotates the tables, in the graph that is being annotated. */
-oct_status oct_annotate_tables(oct_qjob *j, oct_err *err);
+oct_status oct_annotate_tables(const oct_qjob *j, oct_graph *g, oct_err *err);
 bool oct_tensor_is_finite(const oct_tensor *t);
 /* Rounds a float32 tensor to s8 with a scale for each row along its last dimension. Adds the squares of its values to
  * *signal, and those of the errors to *noise. */
@@ -387,7 +388,7 @@ oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant,
 const char *oct_no_stored(const oct_qjob *j, int node);
 bool oct_is_stored(const oct_qjob *j, int node);
 oct_status oct_decide_stored(oct_qjob *j, int node, oct_err *err);
-oct_status oct_annotate_stored(oct_qjob *j, oct_err *err);
+oct_status oct_annotate_stored(const oct_qjob *j, oct_graph *g, oct_err *err);
 
 /* Whether pairs of a node's 8-bit weights must be safe from saturation: sums would saturate, and u8 weights are slower
  * or not supported. */

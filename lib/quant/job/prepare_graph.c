@@ -79,10 +79,10 @@ oct_status oct_job_prepare(oct_graph *g, const oct_qjob_opts *o, oct_dtype *sour
     return OCT_OK;
 }
 
-oct_status oct_job_unfold(oct_qjob *j, oct_err *err)
+oct_status oct_job_unfold(const oct_qjob *j, oct_graph *g, const oct_pass_log *log, oct_err *err)
 {
     size_t n, saved;
-    OCT_TRY(oct_unfold_constants(j, &n, &saved, err));
-    say_unfolded(j->opts.log, n, saved);
+    OCT_TRY(oct_unfold_constants(j, g, &n, &saved, err));
+    say_unfolded(log, n, saved);
     return OCT_OK;
 }

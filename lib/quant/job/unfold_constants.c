@@ -7,11 +7,20 @@
 
 enum { LEAST_GROWTH = 16 << 10 }; /* bytes that a matrix must save */
 
-static const oct_qjob *job_of(const oct_qjob *j, const oct_graph *g)
+/* What is unfolded: the job's graph, or a copy of it, in which indices are the same. */
+typedef struct unfolded {
+    const oct_qjob *j;
+    const oct_graph *g;
+} unfolded;
+
+/* The job of `wanted`, which is g or a graph inside. */
+static const oct_qjob *job_of(const oct_qjob *j, const oct_graph *g, const oct_graph *wanted)
 {
-    const oct_qjob *found = j->g == g ? j : NULL;
-    for (size_t i = 0; i < j->n_body && !found; i++)
-        found = job_of(j->body[i].job, g);
+    const oct_qjob *found = g == wanted ? j : NULL;
+    for (size_t i = 0; i < j->n_body && !found; i++) {
+        const qbody *b = &j->body[i];
+        found = job_of(b->job, oct_node_graph_at(&g->node[b->node], b->at), wanted);
+    }
     return found;
 }
 
@@ -20,7 +29,7 @@ typedef struct wanted_forms {
     bool real, half, operand, other;
 } wanted_forms;
 
-static void add_form(const oct_qjob *j, int v, oct_use u, wanted_forms *f)
+static void add_form(const oct_qjob *j, const oct_graph *g, int v, oct_use u, wanted_forms *f)
 {
     const qnode *n = u.node < (int)j->n_nodes ? &j->node[u.node] : NULL;
     const bool quantized = n && n->scheme != OCT_SCHEME_FLOAT;
@@ -33,40 +42,41 @@ static void add_form(const oct_qjob *j, int v, oct_use u, wanted_forms *f)
              ((u.slot > 0 && u.slot < 3 && (n->weights[u.slot - 1] || n->stored)) ||
               (u.slot == 2 && (n->bias || n->scheme == OCT_SCHEME_WEIGHT_ONLY)) || (u.slot == 0 && n->table)))
         f->other = true; /* weights in blocks need a constant bias */
-    else if (oct_half_type(j, u.node) && oct_half_follows(&j->g->node[u.node], u.slot) && oct_is_f32(j, v))
+    else if (oct_half_type(j, u.node) && oct_half_follows(&g->node[u.node], u.slot) && g->value[v].dtype == OCT_F32)
         f->half = true;
     else
         f->real = true;
 }
 
-static wanted_forms forms_of(const oct_qjob *j, int v)
+static wanted_forms forms_of(const oct_qjob *j, const oct_graph *g, int v)
 {
-    const oct_value *x = &j->g->value[v];
+    const oct_value *x = &g->value[v];
     wanted_forms f = { .real = x->is_output };
     for (size_t i = 0; i < x->n_uses; i++)
-        add_form(j, v, x->uses[i], &f);
+        add_form(j, g, v, x->uses[i], &f);
     return f;
 }
 
-bool oct_operand_stays_real(const oct_qjob *j, int value)
+bool oct_operand_stays_real(const oct_qjob *j, const oct_graph *g, int value)
 {
-    return forms_of(j, value).real && j->g->value[value].constant->bytes >= OCT_HALF_TABLE * sizeof(float);
+    return forms_of(j, g, value).real && g->value[value].constant->bytes >= OCT_HALF_TABLE * sizeof(float);
 }
 
 static oct_stored stored(const void *arg, const oct_graph *g, int v)
 {
-    const oct_qjob *j = job_of(arg, g);
+    const unfolded *u = arg;
+    const oct_qjob *j = job_of(u->j, u->g, g);
     const size_t bytes = g->value[v].constant->bytes;
     if (!j)
         return (oct_stored){ bytes, true, false };
-    const wanted_forms f = forms_of(j, v);
+    const wanted_forms f = forms_of(j, g, v);
     return (oct_stored){ f.real ? bytes : (f.half ? bytes / 2 : 0) + (f.operand ? bytes / sizeof(float) : 0), f.real,
                          f.other };
 }
 
-oct_status oct_unfold_constants(oct_qjob *j, size_t *n, size_t *saved, oct_err *err)
+oct_status oct_unfold_constants(const oct_qjob *j, oct_graph *g, size_t *n, size_t *saved, oct_err *err)
 {
-    return oct_unfold(j->g, &(oct_unfold_opts){ .stored = stored, .arg = j }, n, saved, err);
+    return oct_unfold(g, &(oct_unfold_opts){ .stored = stored, .arg = &(unfolded){ j, g } }, n, saved, err);
 }
 
 /* ---- before anything is decided ---- */

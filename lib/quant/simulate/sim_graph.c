@@ -26,15 +26,15 @@ static void to_reals(const qweights *w, const oct_weight_layout *l, float *real)
 }
 
 /* The same for weights in blocks, which are stored by columns. */
-static oct_status blocks_to_reals(const oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, float *real,
+static oct_status blocks_to_reals(oct_graph *g, int id, const qweights *w, const oct_weight_layout *l, float *real,
                                   oct_err *err)
 {
-    const oct_nbits_form f = oct_blocks_form(&w->quant, oct_layer_weights(j->g, id)->dims);
+    const oct_nbits_form f = oct_blocks_form(&w->quant, oct_layer_weights(g, id)->dims);
     oct_nbits_weights from;
-    float *column = oct_arena_alloc(j->g->arena, f.k * sizeof *column + 1);
+    float *column = oct_arena_alloc(g->arena, f.k * sizeof *column + 1);
     if (!column)
         return oct_nomem(err);
-    OCT_TRY(oct_blocks_weights(&w->quant, &f, j->g->arena, &from, err));
+    OCT_TRY(oct_blocks_weights(&w->quant, &f, g->arena, &from, err));
     for (size_t o = 0; o < f.n; o++) {
         oct_nbits_dequantize(&f, &from, o, column);
         for (size_t k = 0; k < f.k; k++)
@@ -43,24 +43,24 @@ static oct_status blocks_to_reals(const oct_qjob *j, int id, const qweights *w, 
     return OCT_OK;
 }
 
-static oct_status round_weights(oct_qjob *j, int id, const qweights *w, const oct_weight_layout *l, oct_err *err)
+static oct_status round_weights(oct_graph *g, int id, const qweights *w, const oct_weight_layout *l, oct_err *err)
 {
-    const oct_tensor *own = oct_layer_weights(j->g, id), *real = w->qvals; /* float32: they are real numbers already */
+    const oct_tensor *own = oct_layer_weights(g, id), *real = w->qvals; /* float32: they are real numbers already */
     if (!real || real->dtype != OCT_F32) {
         oct_tensor *made;
-        OCT_TRY(oct_tensor_new(j->g->arena, OCT_F32, own->rank, own->dims, &made, err));
+        OCT_TRY(oct_tensor_new(g->arena, OCT_F32, own->rank, own->dims, &made, err));
         if (w->quant.block)
-            OCT_TRY(blocks_to_reals(j, id, w, l, (float *)(uintptr_t)made->data, err));
+            OCT_TRY(blocks_to_reals(g, id, w, l, (float *)(uintptr_t)made->data, err));
         else
             to_reals(w, l, (float *)(uintptr_t)made->data);
         real = made;
     }
     int v;
-    OCT_TRY(oct_edit_refer(j->g, j->g->value[j->g->node[id].in[1]].name, "_rounded", real, &v, err));
-    return oct_graph_set_input(j->g, id, 1, v, err);
+    OCT_TRY(oct_edit_refer(g, g->value[g->node[id].in[1]].name, "_rounded", real, &v, err));
+    return oct_graph_set_input(g, id, 1, v, err);
 }
 
-static oct_status round_bias(oct_qjob *j, int id, const oct_quant *bias, oct_err *err)
+static oct_status round_bias(oct_graph *g, int id, const oct_quant *bias, oct_err *err)
 {
     const oct_tensor *t = bias->qvals;
     const int32_t *qvals = t->data;
@@ -70,10 +70,10 @@ static oct_status round_bias(oct_qjob *j, int id, const oct_quant *bias, oct_err
     for (int64_t o = 0; o < t->count; o++)
         real[o] = (float)qvals[o] * bias->scale[bias->n > 1 ? o : 0];
     int v;
-    oct_status s = oct_edit_const(j->g, j->g->value[j->g->node[id].out[0]].name, "_rounded", OCT_F32, t->rank, t->dims,
-                                  real, &v, err);
+    oct_status s =
+        oct_edit_const(g, g->value[g->node[id].out[0]].name, "_rounded", OCT_F32, t->rank, t->dims, real, &v, err);
     oct_free(real);
-    return s == OCT_OK ? oct_graph_set_input(j->g, id, 2, v, err) : s;
+    return s == OCT_OK ? oct_graph_set_input(g, id, 2, v, err) : s;
 }
 
 bool oct_sim_rounds(const oct_qjob *j, int node)
@@ -87,79 +87,79 @@ bool oct_sim_rounds(const oct_qjob *j, int node)
 
 /* Layers that share a matrix and its quantized form share its rounded numbers. last: by matrix, 1 + the layer that was
  * rounded last. */
-static oct_status round_layer(oct_qjob *j, int id, int *last, oct_err *err)
+static oct_status round_layer(const oct_qjob *j, oct_graph *g, int id, int *last, oct_err *err)
 {
     const oct_quant *bias = j->node[id].bias;
     oct_weight_layout l;
-    if (!oct_sim_rounds(j, id) || !oct_layer_layout(j->g, id, &l))
+    if (!oct_sim_rounds(j, id) || !oct_layer_layout(g, id, &l))
         return OCT_OK;
-    int *before = &last[j->g->node[id].in[1]];
+    int *before = &last[g->node[id].in[1]];
     if (*before && j->node[*before - 1].weights[0] == j->node[id].weights[0])
-        OCT_TRY(oct_graph_set_input(j->g, id, 1, j->g->node[*before - 1].in[1], err));
+        OCT_TRY(oct_graph_set_input(g, id, 1, g->node[*before - 1].in[1], err));
     else
-        OCT_TRY(round_weights(j, id, j->node[id].weights[0], &l, err));
+        OCT_TRY(round_weights(g, id, j->node[id].weights[0], &l, err));
     *before = id + 1;
-    return bias && oct_is_product(j, id) ? round_bias(j, id, bias, err) : OCT_OK;
+    return bias && oct_is_product(j, id) ? round_bias(g, id, bias, err) : OCT_OK;
 }
 
 /* Rounds a constant operand of an integer operator. */
-static oct_status round_constant(oct_qjob *j, int v, oct_err *err)
+static oct_status round_constant(const oct_qjob *j, oct_graph *g, int v, oct_err *err)
 {
-    const oct_tensor *t = j->g->value[v].constant;
+    const oct_tensor *t = g->value[v].constant;
     float *real = oct_calloc((size_t)t->count + 1, sizeof *real);
     int to;
     if (!real)
         return oct_nomem(err);
     memcpy(real, t->data, (size_t)t->count * sizeof *real);
     oct_sim_round(j, v, &(oct_operand){ .dtype = OCT_F32, .count = t->count, .data = real });
-    oct_status s = oct_edit_const(j->g, j->g->value[v].name, "_rounded", OCT_F32, t->rank, t->dims, real, &to, err);
+    oct_status s = oct_edit_const(g, g->value[v].name, "_rounded", OCT_F32, t->rank, t->dims, real, &to, err);
     oct_free(real);
-    return s == OCT_OK ? oct_redirect(j, v, to, err) : s;
+    return s == OCT_OK ? oct_redirect(j, g, v, to, err) : s;
 }
 
 /* ---- values ---- */
 
 /* Makes the copy that integer operators read of a value that is not computed on integers, because others read the value
  * in float. */
-static oct_status copy_value(oct_qjob *j, int v, int *to, oct_err *err)
+static oct_status copy_value(const oct_qjob *j, oct_graph *g, int v, int *to, oct_err *err)
 {
     static const float one = 1;
-    oct_graph *g = j->g;
     int c;
     OCT_TRY(oct_graph_new_const_f32(g, "one", 0, NULL, &one, &c, err));
     OCT_TRY(oct_edit_value(g, g->value[v].name, "_rounded", OCT_F32, v, to, err));
-    OCT_TRY(oct_redirect(j, v, *to, err));
+    OCT_TRY(oct_redirect(j, g, v, *to, err));
     return oct_edit_node(g, "Mul", (int[]){ v, c }, 2, *to, oct_edit_after(g, g->value[v].producer), NULL, err);
 }
 
 /* Whether a node reads the quantized value. If a value only has a quantizer because the target wants one everywhere,
  * its readers read it in float. */
-static bool has_quantized_reader(const oct_qjob *j, int v)
+static bool has_quantized_reader(const oct_qjob *j, const oct_graph *g, int v)
 {
     bool any = false;
-    for (size_t i = 0; i < j->g->value[v].n_uses && !any; i++)
-        any = oct_reads_quantized(j, j->g->value[v].uses[i].node, j->g->value[v].uses[i].slot);
+    for (size_t i = 0; i < g->value[v].n_uses && !any; i++)
+        any = oct_reads_quantized(j, g->value[v].uses[i].node, g->value[v].uses[i].slot);
     return any;
 }
 
-static oct_status add_taps(oct_qjob *j, bool constants, oct_arena *arena, const char **tap, oct_err *err)
+static oct_status add_taps(const oct_qjob *j, oct_graph *g, bool constants, oct_arena *arena, const char **tap,
+                           oct_err *err)
 {
     for (size_t v = 0; v < j->n_values; v++) {
         int to = (int)v;
         tap[v] = NULL;
-        if (!j->value[v].quant || j->g->value[v].dead)
+        if (!j->value[v].quant || g->value[v].dead)
             continue;
-        if (j->g->value[v].constant) {
+        if (g->value[v].constant) {
             if (constants)
-                OCT_TRY(round_constant(j, to, err));
+                OCT_TRY(round_constant(j, g, to, err));
             continue;
         }
         const bool made = oct_is_static(j, oct_maker_node(j, to));
-        if (!made && !has_quantized_reader(j, to))
+        if (!made && !has_quantized_reader(j, g, to))
             continue;
         if (!made)
-            OCT_TRY(copy_value(j, (int)v, &to, err));
-        if (!(tap[v] = oct_arena_strdup(arena, j->g->value[to].name)))
+            OCT_TRY(copy_value(j, g, (int)v, &to, err));
+        if (!(tap[v] = oct_arena_strdup(arena, g->value[to].name)))
             return oct_nomem(err);
     }
     return OCT_OK;
@@ -230,30 +230,28 @@ static oct_status take_reals(const oct_graph *own, oct_graph *g, const char *con
     return OCT_OK;
 }
 
-static oct_status build(oct_qjob *j, const oct_graph *own, const bool *rounds, bool constants, oct_arena *arena,
+static oct_status build(const oct_qjob *j, oct_graph *g, const bool *rounds, bool constants, oct_arena *arena,
                         const char **tap, bool *rows, oct_err *err)
 {
-    int *last = oct_arena_calloc(arena, own->n_value + 1, sizeof *last);
+    int *last = oct_arena_calloc(arena, g->n_value + 1, sizeof *last);
     if (!last)
         return oct_nomem(err);
     for (size_t i = 0; i < j->n_layer; i++)
         if (!rounds || rounds[j->layer[i]])
-            OCT_TRY(round_layer(j, j->layer[i], last, err));
-    OCT_TRY(add_taps(j, constants, arena, tap, err));
-    OCT_TRY(take_reals(own, j->g, tap, arena, rows, err));
-    return oct_graph_sort(j->g, err);
+            OCT_TRY(round_layer(j, g, j->layer[i], last, err));
+    OCT_TRY(add_taps(j, g, constants, arena, tap, err));
+    OCT_TRY(take_reals(j->g, g, tap, arena, rows, err));
+    return oct_graph_sort(g, err);
 }
 
-oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g,
+oct_status oct_sim_graph(const oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g,
                          const char **tap, bool **rows, oct_err *err)
 {
-    oct_graph *own = j->g, *copy;
-    if (!(*rows = oct_arena_calloc(arena, own->n_value + 1, sizeof **rows)))
+    oct_graph *copy;
+    if (!(*rows = oct_arena_calloc(arena, j->g->n_value + 1, sizeof **rows)))
         return oct_nomem(err);
-    OCT_TRY(oct_graph_clone(own, &copy, err));
-    j->g = copy; /* nodes and values have the same indices in both */
-    oct_status s = build(j, own, rounds, constants, arena, tap, *rows, err);
-    j->g = own;
+    OCT_TRY(oct_graph_clone(j->g, &copy, err)); /* nodes and values have the same indices in both */
+    const oct_status s = build(j, copy, rounds, constants, arena, tap, *rows, err);
     if (s == OCT_OK)
         *g = copy;
     else

@@ -70,7 +70,7 @@ oct_status oct_sim_show(oct_sim *s, const bool *value,
  * of v; NULL: none. Its outputs are the values on which errors are measured: the outputs of the job's graph, or real
  * numbers before them. (*rows)[n_output], allocated in arena: whether the rows of such an output are in an order that
  * values chose. */
-oct_status oct_sim_graph(oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g,
+oct_status oct_sim_graph(const oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g,
                          const char **tap, bool **rows, oct_err *err);
 /* Whether the simulation can round the weights of a node: the job rounds them with scales for channels or with one
  * scale. */

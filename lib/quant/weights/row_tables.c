@@ -208,7 +208,7 @@ oct_status oct_decide_tables(oct_qjob *j, oct_err *err)
     return OCT_OK;
 }
 
-oct_status oct_annotate_tables(oct_qjob *j, oct_err *err)
+oct_status oct_annotate_tables(const oct_qjob *j, oct_graph *g, oct_err *err)
 {
     for (size_t i = 0; i < j->n_layer; i++) {
         const int id = j->layer[i];
@@ -217,7 +217,7 @@ oct_status oct_annotate_tables(oct_qjob *j, oct_err *err)
             continue;
         double sqnr;
         const oct_quant *q = x->tied >= 0 ? oct_tied_weights(j, x->tied, &sqnr) : &x->quant;
-        OCT_TRY(q->block ? oct_write_block_table(j->g, id, q, err) : oct_write_table(j->g, id, q, x->by_rows, err));
+        OCT_TRY(q->block ? oct_write_block_table(g, id, q, err) : oct_write_table(g, id, q, x->by_rows, err));
     }
     return OCT_OK;
 }

@@ -145,23 +145,23 @@ oct_status oct_decide_stored(oct_qjob *j, int node, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status annotate(oct_qjob *j, int node, int slot, const oct_quant *q, oct_err *err)
+static oct_status annotate(const oct_qjob *j, oct_graph *g, int node, int slot, const oct_quant *q, oct_err *err)
 {
     int64_t scales[OCT_MAX_RANK];
     for (int d = 0; d < q->qvals->rank; d++)
         scales[d] = is_recurrent(j, node) ? (d + 1 < q->qvals->rank ? q->qvals->dims[d] : 1)
                     : d == q->axis        ? q->qvals->dims[d]
                                           : 1;
-    return oct_write_stored(j->g, node, slot, q, scales, err);
+    return oct_write_stored(g, node, slot, q, scales, err);
 }
 
-oct_status oct_annotate_stored(oct_qjob *j, oct_err *err)
+oct_status oct_annotate_stored(const oct_qjob *j, oct_graph *g, oct_err *err)
 {
     for (size_t i = 0; i < j->n_layer; i++) {
         const qstored *x = j->node[j->layer[i]].stored;
         for (int k = 0; k < 2 && x && oct_is_stored(j, j->layer[i]); k++)
             if (x->quant[k].n)
-                OCT_TRY(annotate(j, j->layer[i], 1 + k, &x->quant[k], err));
+                OCT_TRY(annotate(j, g, j->layer[i], 1 + k, &x->quant[k], err));
     }
     return OCT_OK;
 }
