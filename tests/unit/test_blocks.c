@@ -323,6 +323,44 @@ static void layers_are_told(void **state)
     done(&w, g);
 }
 
+/* Products of one matrix in two forms share the value of theirs, in whatever order they come. */
+static void forms_of_one_matrix(void **state)
+{
+    oct_graph *g = net_graph(17);
+    int x = net_input(g, "x", OCT_F32, "2,3,64"), w = net_random(g, "w", "64,40", 2), y[4];
+    static const char *const names[] = { "a", "b", "c", "d" };
+    for (int i = 0; i < 4; i++) {
+        y[i] = NET_NODE(g, "MatMul", names[i], names[i], x, w);
+        net_output(g, y[i]);
+    }
+    work k = convert(g, (oct_qjob_opts){ 0 }, "name:b - s8/block64/sym - -\nname:d - s8/block64/sym - -\n");
+    oct_qconstant c[4];
+    for (int i = 0; i < 4; i++) {
+        const int node = layer(&k, names[i])->node;
+        assert_true(oct_constant_of(k.job, node, 1, &c[i]));
+        assert_int_equal(c[i].use, OCT_CONSTANT_OPERAND);
+        assert_false(oct_constant_of(k.job, node, 0, &(oct_qconstant){ 0 }));
+        assert_false(oct_constant_of(k.job, node, 2, &(oct_qconstant){ 0 }));
+    }
+    assert_true(c[0].quant == c[2].quant && c[1].quant == c[3].quant && c[0].quant != c[1].quant);
+    for (int copy = 0; copy < 2; copy++) { /* a copy leaves nothing behind */
+        oct_graph *q = g;
+        if (!copy)
+            GOOD(oct_quantized_copy(k.job, &q, err));
+        else
+            GOOD(oct_qjob_annotate(k.job, err));
+        int in[4];
+        for (int i = 0; i < 4; i++) {
+            in[i] = net_producer(q, names[i])->in[1];
+            assert_ptr_equal(q->value[in[i]].quant, c[i].quant);
+        }
+        assert_true(in[0] == in[2] && in[1] == in[3]);
+        if (!copy)
+            oct_graph_destroy(q);
+    }
+    done(&k, g);
+}
+
 /* A matrix in front of data is turned where it is large, and says why not where it is small, or no matrix. */
 static void first_factors_are_turned(void **state)
 {
@@ -419,11 +457,12 @@ static void heads_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qparams_are_found),        cmocka_unit_test(no_worse_than_plain),
-        cmocka_unit_test(beyond_the_end),           cmocka_unit_test(odd_blocks),
-        cmocka_unit_test(same_everywhere),          cmocka_unit_test(both_forms),
-        cmocka_unit_test(layers_are_told),          cmocka_unit_test(stays_float),
-        cmocka_unit_test(first_factors_are_turned), cmocka_unit_test(heads_are_told),
+        cmocka_unit_test(qparams_are_found),   cmocka_unit_test(no_worse_than_plain),
+        cmocka_unit_test(beyond_the_end),      cmocka_unit_test(odd_blocks),
+        cmocka_unit_test(same_everywhere),     cmocka_unit_test(both_forms),
+        cmocka_unit_test(forms_of_one_matrix), cmocka_unit_test(layers_are_told),
+        cmocka_unit_test(stays_float),         cmocka_unit_test(first_factors_are_turned),
+        cmocka_unit_test(heads_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

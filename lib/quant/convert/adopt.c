@@ -242,7 +242,7 @@ static oct_status adopt_layer(adoption *a, int id, oct_err *err)
     qweights *x = oct_arena_calloc(j->arena, 1, sizeof *x);
     if (!x)
         return oct_nomem(err);
-    *x = (qweights){ .quant = *w, .matrix = j->g->node[id].in[1], .value = -1, .qvals = real };
+    *x = (qweights){ .quant = *w, .matrix = j->g->node[id].in[1], .qvals = real };
     j->node[id].weights[0] = x;
     a->taken[n->in[1]] = true;
     const bool rounded = reads_rounded(j, id) || j->node[id].scheme == OCT_SCHEME_STATIC;

@@ -22,20 +22,63 @@ static oct_status new_value(oct_graph *g, const char *base, const char *suffix, 
     return like < 0 ? oct_graph_set_dims(g, *v, q->qvals->rank, q->qvals->dims, err) : OCT_OK;
 }
 
-/* ---- weights and biases ---- */
+/* ---- constants ---- */
 
-/* Products that share a matrix in blocks share its quantized value. */
-static oct_status annotate_weights(oct_qjob *j, oct_graph *g, int id, oct_err *err)
+/* Finds or makes the value of quantized weights. made: [n_values], by matrix: the value that was made of it last.
+ * Layers that share weights share the value; there are several of a matrix that products have in several forms. */
+static oct_status weights_value(const oct_qjob *j, oct_graph *g, const qweights *w, int *made, int *v, oct_err *err)
 {
-    for (int i = 0; i < 2; i++) {
-        qweights *w = j->node[id].weights[i];
-        if (w && w->value < 0)
-            OCT_TRY(new_value(g, g->value[w->matrix].name, "_quantized", &w->quant, w->matrix, &w->value, err));
-        if (w)
-            OCT_TRY(oct_graph_set_input(g, id, 1 + i, w->value, err));
+    *v = made[w->matrix];
+    if (*v && g->value[*v].quant == &w->quant)
+        return OCT_OK;
+    for (size_t i = j->n_values; *v && i < g->n_value; i++)
+        if (!g->value[i].dead && g->value[i].quant == &w->quant) {
+            *v = (int)i;
+            return OCT_OK;
+        }
+    OCT_TRY(new_value(g, g->value[w->matrix].name, "_quantized", &w->quant, w->matrix, v, err));
+    made[w->matrix] = *v;
+    return OCT_OK;
+}
+
+/* Constants that are converted to float have a scale for each row in recurrent layers, and else for each channel. */
+static oct_status annotate_reals(oct_graph *g, int id, int slot, const oct_quant *q, oct_err *err)
+{
+    const bool rows = oct_op_of(g, id)->quant == OCT_QUANT_RECURRENT;
+    const int rank = q->qvals->rank;
+    int64_t scales[OCT_MAX_RANK];
+    for (int d = 0; d < rank; d++)
+        scales[d] = (rows ? d + 1 < rank : d == q->axis) ? q->qvals->dims[d] : 1;
+    return oct_write_stored(g, id, slot, q, scales, err);
+}
+
+/* Annotates the constants of a node that have this use. *any (may be NULL) is set if there are some. */
+static oct_status annotate_constants(const oct_qjob *j, oct_graph *g, int id, oct_constant_use use, int *made,
+                                     bool *any, oct_err *err)
+{
+    for (int slot = 0; slot < OCT_CONSTANT_SLOTS; slot++) {
+        oct_qconstant c;
+        int v;
+        if (!oct_constant_of(j, id, slot, &c) || c.use != use)
+            continue;
+        if (any)
+            *any = true;
+        switch (use) {
+        case OCT_CONSTANT_OPERAND:
+            OCT_TRY(weights_value(j, g, c.weights, made, &v, err));
+            OCT_TRY(oct_graph_set_input(g, id, slot, v, err));
+            break;
+        case OCT_CONSTANT_ROWS:
+            OCT_TRY(c.quant->block ? oct_write_block_table(g, id, c.quant, err)
+                                   : oct_write_table(g, id, c.quant, c.by_rows, err));
+            break;
+        case OCT_CONSTANT_REALS: OCT_TRY(annotate_reals(g, id, slot, c.quant, err)); break;
+        }
     }
     return OCT_OK;
 }
+
+/* ---- biases ---- */
 
 /* A float bias, for targets that support no other: the original one, or the corrected one. */
 static oct_status annotate_real_bias(const oct_qjob *j, oct_graph *g, int id, const char *base, oct_err *err)
@@ -230,37 +273,37 @@ static oct_status annotate_input(oct_graph *g, int id, oct_err *err)
     return oct_graph_set_input(g, id, 0, v, err);
 }
 
-/* Annotates layers with quantized weights: those whose activations have parameters, or the others. */
-static oct_status annotate_layers(oct_qjob *j, oct_graph *g, bool fixed, oct_err *err)
+/* Annotates layers that compute on quantized weights: those whose activations have parameters, or the others. */
+static oct_status annotate_layers(const oct_qjob *j, oct_graph *g, bool fixed, int *made, oct_err *err)
 {
     for (size_t i = 0; i < j->n_layer; i++) {
         const int id = j->layer[i];
-        const oct_scheme scheme = j->node[id].scheme;
-        const bool dynamic = scheme == OCT_SCHEME_DYNAMIC;
-        if (!j->node[id].weights[0] || !(fixed ? oct_is_static(j, id) : dynamic || scheme == OCT_SCHEME_WEIGHT_ONLY))
+        bool any = false;
+        if (oct_is_static(j, id) != fixed)
             continue;
-        OCT_TRY(annotate_weights(j, g, id, err));
-        if (fixed)
+        OCT_TRY(annotate_constants(j, g, id, OCT_CONSTANT_OPERAND, made, &any, err));
+        if (any && fixed)
             OCT_TRY(annotate_bias(j, g, id, err));
-        else if (dynamic && oct_op_of(g, id)->quant != OCT_QUANT_RECURRENT)
+        else if (any && j->node[id].scheme == OCT_SCHEME_DYNAMIC && oct_op_of(g, id)->quant != OCT_QUANT_RECURRENT)
             OCT_TRY(annotate_input(g, id, err));
     }
     return OCT_OK;
 }
 
-static oct_status annotate(oct_qjob *j, oct_graph *g, oct_err *err)
+static oct_status annotate(const oct_qjob *j, oct_graph *g, oct_err *err)
 {
     OCT_TRY(oct_bodies_do(j, g, annotate, err));
-    for (size_t i = 0; i < j->n_layer; i++)
-        for (int k = 0; k < 2; k++)
-            if (j->node[j->layer[i]].weights[k])
-                j->node[j->layer[i]].weights[k]->value = -1;
-    OCT_TRY(annotate_layers(j, g, true, err));
+    int *made = oct_arena_calloc(g->arena, j->n_values + 1, sizeof *made);
+    if (!made)
+        return oct_nomem(err);
+    OCT_TRY(annotate_layers(j, g, true, made, err));
     OCT_TRY(drop_clamps(j, g, err));
     OCT_TRY(annotate_values(j, g, err));
-    OCT_TRY(annotate_layers(j, g, false, err));
-    OCT_TRY(oct_annotate_tables(j, g, err));
-    OCT_TRY(oct_annotate_stored(j, g, err));
+    OCT_TRY(annotate_layers(j, g, false, made, err));
+    for (size_t i = 0; i < j->n_layer; i++) /* behind products, whose values some tables refer to */
+        OCT_TRY(annotate_constants(j, g, j->layer[i], OCT_CONSTANT_ROWS, made, NULL, err));
+    for (size_t i = 0; i < j->n_layer; i++)
+        OCT_TRY(annotate_constants(j, g, j->layer[i], OCT_CONSTANT_REALS, made, NULL, err));
     return oct_graph_sort(g, err);
 }
 
@@ -298,7 +341,7 @@ static oct_status check_numbers(const oct_graph *g, int node, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status halve(oct_qjob *j, oct_graph *g, oct_err *err)
+static oct_status halve(const oct_qjob *j, oct_graph *g, oct_err *err)
 {
     oct_half_opts o;
     bool any;
@@ -314,7 +357,7 @@ static oct_status halve(oct_qjob *j, oct_graph *g, oct_err *err)
     return oct_graph_check(g, err);
 }
 
-static oct_status write_forms(oct_qjob *j, oct_graph *g, oct_err *err)
+static oct_status write_forms(const oct_qjob *j, oct_graph *g, oct_err *err)
 {
     oct_half_opts half;
     bool any;
@@ -330,7 +373,7 @@ static oct_status write_forms(oct_qjob *j, oct_graph *g, oct_err *err)
     return each && !j->opts.operators ? oct_dedicate_pairs(g, quantizers, err) : OCT_OK;
 }
 
-static oct_status annotate_all(oct_qjob *j, oct_graph *g, oct_err *err)
+static oct_status annotate_all(const oct_qjob *j, oct_graph *g, oct_err *err)
 {
     OCT_TRY(annotate(j, g, err));
     return halve(j, g, err);
@@ -344,7 +387,7 @@ oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err)
 /* If several bodies read the same matrix from outside, each has quantized it. This merges the copies. */
 enum { LEAST_SHARED = 256 };
 
-static oct_status rewrite(oct_qjob *j, oct_graph *g, const oct_pass_log *log, oct_err *err)
+static oct_status rewrite(const oct_qjob *j, oct_graph *g, const oct_pass_log *log, oct_err *err)
 {
     OCT_TRY(oct_job_unfold(j, g, log, err));
     OCT_TRY(annotate(j, g, err));
@@ -362,13 +405,13 @@ oct_status oct_qjob_rewrite(oct_qjob *j, oct_err *err)
     return rewrite(j, j->g, j->opts.log, err);
 }
 
-static oct_status rewrite_unlogged(oct_qjob *j, oct_graph *g, oct_err *err)
+static oct_status rewrite_unlogged(const oct_qjob *j, oct_graph *g, oct_err *err)
 {
     return rewrite(j, g, NULL, err); /* the caller will log it when it happens */
 }
 
-static oct_status make_copy(oct_qjob *j, oct_status (*make)(oct_qjob *, oct_graph *, oct_err *), oct_graph **copy,
-                            oct_err *err)
+static oct_status make_copy(const oct_qjob *j, oct_status (*make)(const oct_qjob *, oct_graph *, oct_err *),
+                            oct_graph **copy, oct_err *err)
 {
     oct_graph *c;
     OCT_TRY(oct_graph_clone(j->g, &c, err)); /* indices are the same in both */
@@ -380,12 +423,12 @@ static oct_status make_copy(oct_qjob *j, oct_status (*make)(oct_qjob *, oct_grap
     return s;
 }
 
-oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
+oct_status oct_quantized_copy(const oct_qjob *j, oct_graph **copy, oct_err *err)
 {
     return make_copy(j, annotate_all, copy, err);
 }
 
-oct_status oct_written_copy(oct_qjob *j, oct_graph **copy, oct_err *err)
+oct_status oct_written_copy(const oct_qjob *j, oct_graph **copy, oct_err *err)
 {
     return make_copy(j, rewrite_unlogged, copy, err);
 }

@@ -147,7 +147,7 @@ oct_status oct_bodies_decide(oct_qjob *j, const oct_calib *c, oct_err *err)
     return OCT_OK;
 }
 
-oct_status oct_bodies_do(oct_qjob *j, oct_graph *g, oct_status (*step)(oct_qjob *, oct_graph *, oct_err *),
+oct_status oct_bodies_do(const oct_qjob *j, oct_graph *g, oct_status (*step)(const oct_qjob *, oct_graph *, oct_err *),
                          oct_err *err)
 {
     for (size_t i = 0; i < j->n_body; i++) {

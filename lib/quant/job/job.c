@@ -24,9 +24,9 @@ static void describe(oct_qjob *j, int id, bool decided)
     const oct_node *n = &j->g->node[id];
     const qnode *q = &j->node[id];
     const oct_tensor *first = oct_layer_weights(j->g, id);
-    const qweights *w = q->weights[0];
     const int v = oct_quantized_output(j, id);
     oct_layer_decision *d = &j->node[id].decision;
+    oct_qconstant c;
     *d = (oct_layer_decision){ .graph = j->g,
                                .where = j->where,
                                .node = id,
@@ -49,25 +49,12 @@ static void describe(oct_qjob *j, int id, bool decided)
     if (decided && oct_half_type(j, id) && first && first->count) {
         d->weights = oct_half_type(j, id);
         d->sqnr_weights = oct_half_sqnr(first, d->weights);
-    } else if (w && q->scheme != OCT_SCHEME_FLOAT) {
-        d->weights = w->quant.dtype;
-        d->block = q->scheme == OCT_SCHEME_WEIGHT_ONLY ? (int)w->quant.block : 0;
-        d->per_channel = !d->block && w->quant.n > 1;
-        d->remedy = w->remedy;
-        d->sqnr_weights = w->sqnr;
-    }
-    if (q->table && q->scheme != OCT_SCHEME_FLOAT) {
-        double sqnr = q->table->sqnr;
-        const oct_quant *tied = q->table->tied >= 0 ? oct_tied_weights(j, q->table->tied, &sqnr) : NULL;
-        d->weights = tied ? tied->dtype : OCT_S8;
-        d->block = tied ? (int)tied->block : 0;
-        d->per_channel = !d->block && (!tied || tied->n > 1);
-        d->sqnr_weights = sqnr;
-    }
-    if (q->stored && oct_is_stored(j, id)) {
-        d->weights = OCT_S8;
-        d->per_channel = true;
-        d->sqnr_weights = q->stored->sqnr;
+    } else if (oct_constant_of(j, id, 0, &c) || oct_constant_of(j, id, 1, &c)) {
+        d->weights = c.quant->dtype;
+        d->block = q->scheme == OCT_SCHEME_WEIGHT_ONLY ? (int)c.quant->block : 0;
+        d->per_channel = !d->block && c.quant->n > 1;
+        d->remedy = c.use == OCT_CONSTANT_OPERAND ? c.weights->remedy : NULL;
+        d->sqnr_weights = c.sqnr;
     }
     if (v >= 0 && j->value[v].quant && d->rounded)
         d->observer = j->value[v].observer;

@@ -16,7 +16,6 @@
 typedef struct qweights {
     oct_quant quant;    /* the parameters that the value carries */
     int matrix;         /* the value before quantization */
-    int value;          /* in the graph that is being annotated, the value that carries quant; -1: none yet */
     double sqnr;        /* SQNR of the rounding in dB, over all weights of the node */
     const char *remedy; /* what was done against saturation; as in oct_layer_decision */
     /* Kept for later decisions; not set for weights in blocks: */
@@ -228,7 +227,7 @@ oct_status oct_bodies_list(oct_qjob *j, oct_err *err);
 oct_status oct_bodies_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
 /* Runs a step that changes the subgraphs of g, which is the job's graph or a copy of it; to be called before the same
  * step of the graph around them. */
-oct_status oct_bodies_do(oct_qjob *j, oct_graph *g, oct_status (*step)(oct_qjob *, oct_graph *, oct_err *),
+oct_status oct_bodies_do(const oct_qjob *j, oct_graph *g, oct_status (*step)(const oct_qjob *, oct_graph *, oct_err *),
                          oct_err *err);
 
 /* place_around.c: after the other schemes are chosen, places quantizers around nodes that compute in float, as the
@@ -325,10 +324,10 @@ oct_dtype oct_asked_activations(const oct_qjob *j, const oct_policy_row *row);
 
 /* annotate.c: a copy of the graph whose values carry the current decisions, ready to be run. The job's own graph stays
  * float. */
-oct_status oct_quantized_copy(oct_qjob *j, oct_graph **copy, oct_err *err);
+oct_status oct_quantized_copy(const oct_qjob *j, oct_graph **copy, oct_err *err);
 
 /* A copy as oct_qjob_rewrite makes it, to find the size of the file. */
-oct_status oct_written_copy(oct_qjob *j, oct_graph **copy, oct_err *err);
+oct_status oct_written_copy(const oct_qjob *j, oct_graph **copy, oct_err *err);
 
 /* annotate.c: in a copy of the job's graph, makes nodes that read value v on integers read value `to` instead. */
 oct_status oct_redirect(const oct_qjob *j, oct_graph *g, int v, int to, oct_err *err);
@@ -370,13 +369,9 @@ const char *oct_no_table(const oct_qjob *j, int node, bool *is_table);
 bool oct_is_tied(const oct_qjob *j, int product);
 /* Whether a table with a product's numbers stays in the file as floats. */
 bool oct_tied_stays_real(const oct_qjob *j, int product);
-/* A product's quantized weights, which also serve a table, with their SQNR in dB; NULL: it has none. */
-const oct_quant *oct_tied_weights(const oct_qjob *j, int product, double *sqnr);
 /* Quantizes all tables. Called after the weights of products are quantized, because a table with the same numbers uses
  * these. */
 oct_status oct_decide_tables(oct_qjob *j, oct_err *err);
-/* Annotates the tables, in the graph that is being annotated. */
-oct_status oct_annotate_tables(const oct_qjob *j, oct_graph *g, oct_err *err);
 bool oct_tensor_is_finite(const oct_tensor *t);
 /* Rounds a float32 tensor to s8 with a scale for each row along its last dimension. Adds the squares of its values to
  * *signal, and those of the errors to *noise. */
@@ -384,11 +379,32 @@ oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant,
                              oct_err *err);
 
 /* 8-bit weights of layers that compute in float (stored_weights.c). In order: the reason why a layer cannot have them,
- * or NULL; whether it has them; quantizes them; adds the nodes that convert them to float. */
+ * or NULL; whether it has them; quantizes them. */
 const char *oct_no_stored(const oct_qjob *j, int node);
-bool oct_is_stored(const oct_qjob *j, int node);
+static inline bool oct_is_stored(const oct_qjob *j, int node)
+{
+    const oct_scheme scheme = j->node[node].scheme;
+    const oct_op *op = scheme == OCT_SCHEME_WEIGHT_ONLY ? oct_op_of(j->g, node) : NULL;
+    return scheme == OCT_SCHEME_STORED || (op && op->quant == OCT_QUANT_RECURRENT);
+}
 oct_status oct_decide_stored(oct_qjob *j, int node, oct_err *err);
-oct_status oct_annotate_stored(const oct_qjob *j, oct_graph *g, oct_err *err);
+
+/* quantized_constants.c: the map of quantized constants. */
+typedef enum oct_constant_use {
+    OCT_CONSTANT_OPERAND, /* the node computes on the quantized values */
+    OCT_CONSTANT_ROWS,    /* it picks rows of them */
+    OCT_CONSTANT_REALS    /* it computes on the float numbers that they stand for */
+} oct_constant_use;
+typedef struct oct_qconstant {
+    oct_constant_use use;
+    const oct_quant *quant;  /* with quantized values */
+    const qweights *weights; /* of which quant is, or NULL */
+    bool by_rows;            /* of OCT_CONSTANT_ROWS: as in qtable */
+    double sqnr;             /* SQNR of the rounding in dB, over all weights of the node, which its first input has */
+} oct_qconstant;
+enum { OCT_CONSTANT_SLOTS = 3 }; /* inputs from this one on are no such constants */
+/* What input `slot` of a node becomes by the decided scheme; false: it is no quantized constant. */
+bool oct_constant_of(const oct_qjob *j, int node, int slot, oct_qconstant *c);
 
 /* Whether pairs of a node's 8-bit weights must be safe from saturation: sums would saturate, and u8 weights are slower
  * or not supported. */

@@ -4,7 +4,6 @@
 #include "quant/job/job.h"
 
 #include "eval/metrics/summary.h"
-#include "forms/write/forms_write.h"
 #include "kernels/quantize.h"
 #include "passes/match.h"
 
@@ -92,26 +91,15 @@ bool oct_tied_stays_real(const oct_qjob *j, int product)
     return false;
 }
 
-const oct_quant *oct_tied_weights(const oct_qjob *j, int product, double *sqnr)
-{
-    const qnode *q = &j->node[product];
-    if (oct_is_stored(j, product)) {
-        *sqnr = q->stored ? q->stored->sqnr : NAN;
-        return q->stored ? &q->stored->quant[0] : NULL;
-    }
-    *sqnr = q->weights[0] ? q->weights[0]->sqnr : NAN;
-    return q->weights[0] ? &q->weights[0]->quant : NULL;
-}
-
 /* Whether rows can be picked from a product's quantized weights with the indices of a node. */
 static bool serves(const oct_qjob *j, int product, int node)
 {
     const oct_scheme scheme = j->node[product].scheme;
-    double sqnr;
-    const oct_quant *q = oct_tied_weights(j, product, &sqnr);
+    oct_qconstant c;
     oct_weight_layout l;
-    if (!q || !oct_layer_layout(j->g, product, &l))
+    if (!oct_constant_of(j, product, 1, &c) || !oct_layer_layout(j->g, product, &l))
         return false;
+    const oct_quant *q = c.quant;
     if (scheme == OCT_SCHEME_WEIGHT_ONLY)
         return q->block && l.ins % q->block == 0 && !j->opts.blocks_qdq;
     return (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC || scheme == OCT_SCHEME_STORED) && !q->block &&
@@ -205,19 +193,5 @@ oct_status oct_decide_tables(oct_qjob *j, oct_err *err)
     for (size_t i = 0; i < j->n_layer; i++)
         if (has_table(j, j->layer[i]))
             OCT_TRY(oct_within_node(j->g, j->layer[i], decide(j, j->layer[i], err), err));
-    return OCT_OK;
-}
-
-oct_status oct_annotate_tables(const oct_qjob *j, oct_graph *g, oct_err *err)
-{
-    for (size_t i = 0; i < j->n_layer; i++) {
-        const int id = j->layer[i];
-        const qtable *x = has_table(j, id) ? j->node[id].table : NULL;
-        if (!x)
-            continue;
-        double sqnr;
-        const oct_quant *q = x->tied >= 0 ? oct_tied_weights(j, x->tied, &sqnr) : &x->quant;
-        OCT_TRY(q->block ? oct_write_block_table(g, id, q, err) : oct_write_table(g, id, q, x->by_rows, err));
-    }
     return OCT_OK;
 }

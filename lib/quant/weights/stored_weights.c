@@ -5,7 +5,6 @@
 #include "quant/job/job.h"
 
 #include "eval/metrics/summary.h"
-#include "forms/write/forms_write.h"
 #include "kernels/quantize.h"
 
 #include <math.h>
@@ -80,12 +79,6 @@ const char *oct_no_stored(const oct_qjob *j, int node)
     return oct_tensor_is_finite(w) ? NULL : "its weights are not finite";
 }
 
-bool oct_is_stored(const oct_qjob *j, int node)
-{
-    return j->node[node].scheme == OCT_SCHEME_STORED ||
-           (is_recurrent(j, node) && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY);
-}
-
 /* The channel of element e along a dimension, where `inner` elements belong to each of its indices. */
 static size_t channel_of(int64_t e, int64_t inner, int64_t channels)
 {
@@ -142,26 +135,5 @@ oct_status oct_decide_stored(oct_qjob *j, int node, oct_err *err)
         OCT_TRY(quantize_channels(j, w, l.out_axis, &x->quant[0], &signal, &noise, err));
     x->sqnr = oct_decibels(signal, noise);
     j->node[node].stored = x;
-    return OCT_OK;
-}
-
-static oct_status annotate(const oct_qjob *j, oct_graph *g, int node, int slot, const oct_quant *q, oct_err *err)
-{
-    int64_t scales[OCT_MAX_RANK];
-    for (int d = 0; d < q->qvals->rank; d++)
-        scales[d] = is_recurrent(j, node) ? (d + 1 < q->qvals->rank ? q->qvals->dims[d] : 1)
-                    : d == q->axis        ? q->qvals->dims[d]
-                                          : 1;
-    return oct_write_stored(g, node, slot, q, scales, err);
-}
-
-oct_status oct_annotate_stored(const oct_qjob *j, oct_graph *g, oct_err *err)
-{
-    for (size_t i = 0; i < j->n_layer; i++) {
-        const qstored *x = j->node[j->layer[i]].stored;
-        for (int k = 0; k < 2 && x && oct_is_stored(j, j->layer[i]); k++)
-            if (x->quant[k].n)
-                OCT_TRY(annotate(j, g, j->layer[i], 1 + k, &x->quant[k], err));
-    }
     return OCT_OK;
 }

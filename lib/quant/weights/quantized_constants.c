@@ -1,0 +1,32 @@
+/* The quantized constants of a job, by node and input: one view of what was decided for weights, for tables, and for
+ * weights that are stored in 8 bits. */
+#include "quant/job/job.h"
+
+static bool rows_of(const oct_qjob *j, const qtable *t, oct_qconstant *c)
+{
+    if (t->tied >= 0 && !oct_constant_of(j, t->tied, 1, c))
+        return false;
+    if (t->tied < 0)
+        *c = (oct_qconstant){ .quant = &t->quant, .sqnr = t->sqnr };
+    c->use = OCT_CONSTANT_ROWS;
+    c->by_rows = t->by_rows;
+    return true;
+}
+
+bool oct_constant_of(const oct_qjob *j, int node, int slot, oct_qconstant *c)
+{
+    const qnode *n = &j->node[node];
+    const oct_op *op = oct_op_of(j->g, node);
+    const bool stored = oct_is_stored(j, node), picks = op && op->picks;
+    const qweights *w = slot == 1 || slot == 2 ? n->weights[slot - 1] : NULL;
+    if (slot == 0)
+        return picks && n->scheme == OCT_SCHEME_WEIGHT_ONLY && n->table && rows_of(j, n->table, c);
+    if (stored && n->stored && slot < OCT_CONSTANT_SLOTS && n->stored->quant[slot - 1].n)
+        *c = (oct_qconstant){ OCT_CONSTANT_REALS, &n->stored->quant[slot - 1], .sqnr = n->stored->sqnr };
+    else if (!stored && w && (oct_is_static(j, node) || n->scheme == OCT_SCHEME_DYNAMIC ||
+                              n->scheme == OCT_SCHEME_WEIGHT_ONLY))
+        *c = (oct_qconstant){ OCT_CONSTANT_OPERAND, &w->quant, w, .sqnr = w->sqnr };
+    else
+        return false;
+    return true;
+}
