@@ -23,8 +23,8 @@ bool oct_constant_of(const oct_qjob *j, int node, int slot, oct_qconstant *c)
         return picks && n->scheme == OCT_SCHEME_WEIGHT_ONLY && n->table && rows_of(j, n->table, c);
     if (stored && n->stored && slot < OCT_CONSTANT_SLOTS && n->stored->quant[slot - 1].n)
         *c = (oct_qconstant){ OCT_CONSTANT_REALS, &n->stored->quant[slot - 1], .sqnr = n->stored->sqnr };
-    else if (!stored && w && (oct_is_static(j, node) || n->scheme == OCT_SCHEME_DYNAMIC ||
-                              n->scheme == OCT_SCHEME_WEIGHT_ONLY))
+    else if (!stored && w &&
+             (oct_is_static(j, node) || n->scheme == OCT_SCHEME_DYNAMIC || n->scheme == OCT_SCHEME_WEIGHT_ONLY))
         *c = (oct_qconstant){ OCT_CONSTANT_OPERAND, &w->quant, w, .sqnr = w->sqnr };
     else
         return false;
