@@ -3,7 +3,7 @@
 
     check_cluster.py parallel|mpi|slurm|kubernetes|streams [--build FOLDER] [-v]
 
-The files are run as they are, but for the names of samples and steps, which users edit, too. Of sensitivity.sh and rounding.sh, whose parts divide the work and
+The files are run as they are, but for the names of samples and steps, which users edit, too. Of sensitivity.sh, whose parts divide the work and
 not the samples, a part is killed in its first run by every engine that starts parts again.
     parallel     GNU parallel, 8 parts, one killed, which goes on from its checkpoint
     mpi          mpirun of Open MPI or MPICH, 4 ranks
@@ -86,7 +86,7 @@ class Check:
         (folder / "feed").write_text(FEED)
         self.pack("train.tar", [(p.name, p.read_bytes()) for p in sorted((DATA / "images/calib").iterdir())])
         self.jobs = [self.calibration(), self.evaluation()]
-        self.divided = [self.sensitivity(), self.rounding()]
+        self.divided = [self.sensitivity()]
         (folder / "reads").unlink()
 
     def calibration(self):
@@ -114,30 +114,20 @@ class Check:
                  "one_sensitivity.json")
         return Job("sensitivity", "eval.tar", "sensitivity.json", "one_sensitivity.json")
 
-    def rounding(self):
-        """The job of rounding.sh, and the model of one run. It converts another copy, so that it does not write what the other jobs read."""
-        shutil.copy(self.folder / "model.onnx", self.folder / "round.onnx")
-        self.edit("rounding.sh", "model.onnx --data 'train/*.tar' --preprocess imagenet --samples 64", f"round.onnx --data train.tar --preprocess {STEPS}")
-        self.edit("rounding.sh", "-o model.int8.onnx", "-o round.int8.onnx")
-        self.run("qconvert", "round.onnx", "--data", "train.tar", "--preprocess", STEPS, "-q", "-o", "one.int8.onnx")
-        return Job("rounding", "train.tar", "round.int8.onnx", "one.int8.onnx")
-
     def make_mortal(self):
-        """Tools whose part 1 is killed in its first run."""
-        for tool in ("qeval", "qconvert"):
-            path = self.folder / "bin" / tool
-            real = path.resolve()
-            path.unlink()
-            path.write_text(MORTAL.format(tool=tool, path=real))
-            path.chmod(0o755)
+        """A tool whose part 1 is killed in its first run."""
+        path = self.folder / "bin/qeval"
+        real = path.resolve()
+        path.unlink()
+        path.write_text(MORTAL.format(tool="qeval", path=real))
+        path.chmod(0o755)
 
     def same_divided(self, engine, killed):
         """What the parts of divided work were joined to; killed: whether a part of each was killed, and started again."""
         for job in self.divided:
             self.same(engine, job)
             if killed:
-                tool = "qeval" if job.name == "sensitivity" else "qconvert"
-                self.hold(f"{engine}, {job.name}: a part was killed", (self.folder / f"{tool}.died").is_dir())
+                self.hold(f"{engine}, {job.name}: a part was killed", (self.folder / "qeval.died").is_dir())
 
     def pack(self, name, members):
         with tarfile.open(self.folder / name, "w") as tar:
@@ -227,9 +217,9 @@ def readers(check):
 
 def parallel(check):
     need_program("parallel")
-    shown = re.findall(r"```text\n(part\(\).*?|convert\(\).*?)```", (ROOT / "docs/cluster.md").read_text(), re.S)
-    scripts = ("calibrate.sh", "sensitivity.sh", "rounding.sh")
-    check.hold("parallel: docs/cluster.md shows the commands of the jobs", len(shown) == 3 and all(x in (SHARE / name).read_text() for x, name in zip(shown, scripts)))
+    shown = re.findall(r"```text\n(part\(\).*?)```", (ROOT / "docs/cluster.md").read_text(), re.S)
+    scripts = ("calibrate.sh", "sensitivity.sh")
+    check.hold("parallel: docs/cluster.md shows the commands of the jobs", len(shown) == 2 and all(x in (SHARE / name).read_text() for x, name in zip(shown, scripts)))
     check.run("parallel", "-N0", AUTO.format(of="/3", rank="PARALLEL_SEQ"), ":::", "a", "b", "c")
     check.auto("parallel", 3)
     for job in check.jobs:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the first inputs of fuzz targets whose input is a message, of sequences of calls, of files of gates, of earlier reports, of records, of parts of rounding
-and of sensitivities, and of ranges in other tools' forms: testdata/fuzz/baseline/, calls/, external/, functions/, gates/, record/, rounding_part/, sensitivity_part/, stored/ and
+"""Makes the first inputs of fuzz targets whose input is a message, of sequences of calls, of files of gates, of earlier reports, of records, of parts of
+sensitivities, and of ranges in other tools' forms: testdata/fuzz/baseline/, calls/, external/, functions/, gates/, record/, sensitivity_part/, stored/ and
 encodings/.
 
 With a built qeval as argument also parts of evaluations: part/. No file depends on the date or the machine. tests/fuzz/fuzz_external.c says how a model tells what files lie beside it."""
@@ -163,23 +163,6 @@ def sensitivity_parts():
         "empty": [part(0, 1, (3, 2, 2, 1., 1.))], "nothing": [part(0, 1)], "repeated": [part(0, 1, *sites), part(0, 1, *sites)]})
 
 
-def rounding_parts():
-    """The layers of tests/fuzz/fuzz_rounding_part.c: in one part, in two, by two methods, and with a weight that its layer's integers do not reach."""
-    def layer(weights, scales, most, bound):
-        values = [(i * 50) % (2 * most + 1) - most for i in range(weights)]
-        record = struct.pack(f"<QQI{weights}bd", weights, scales, bound, *values, .5)
-        return record + struct.pack(f"<{weights}b{scales}fd", *values, *[1.25] * scales, .75) if bound else record
-    layers = {1: layer(8, 2, 127, 1), 4: layer(3, 1, 127, 0), 5: layer(4, 4, 64, 1)}
-
-    def part(index, count, nodes, method=b"compensated-rounding", key=7, **other):
-        rest = struct.pack("<Q", len(method) + 1) + method + struct.pack("<QQ", key, 3)
-        return sealed(b"rounding", index, count, [(n, other.get(f"n{n}", layers[n])) for n in nodes], rest)
-    one, learned = part(0, 1, layers), [part(i, 2, nodes, b"learned-rounding") for i, nodes in enumerate(([1, 5], [4]))]
-    together("rounding_part", {"one": [one], "two": [part(1, 2, [4]), part(0, 2, [1, 5])], "learned": learned, "both": [*learned, one], "twice": [one, one],
-                               "beyond": [part(0, 1, layers, n5=layer(4, 4, 100, 1))], "size": [part(0, 1, layers, n4=layer(4, 1, 127, 0))],
-                               "lacks": [part(0, 2, [1]), part(1, 2, [4])], "key": [part(0, 1, layers, key=8)]})
-
-
 def parts(qeval):
     """Parts of evaluations of testdata/demo.onnx beside itself: without a sample, of two, with layers."""
     data = OUT.parent
@@ -221,7 +204,6 @@ def main():
     if len(sys.argv) > 1:
         parts(Path(sys.argv[1]).resolve())
     sensitivity_parts()
-    rounding_parts()
     stored()
     encodings()
     gates()

@@ -23,13 +23,6 @@ static oct_status copy_db(const oct_conversion *c, double **db, oct_err *err)
     return OCT_OK;
 }
 
-/* Rounding in parts belongs to the conversion that the user asked for, and so is not used here. */
-static void round_here(session *s)
-{
-    s->c.o.rounding_files = NULL;
-    s->c.o.n_rounding_files = 0;
-}
-
 /* Makes the conversion with preprocessing in front of the model, up to its methods. It prints nothing, measures nothing
  * else, and writes nothing. */
 static oct_status measure(session *s, double **db, oct_err *err)
@@ -40,7 +33,6 @@ static oct_status measure(session *s, double **db, oct_err *err)
     apart.c.o.unfolded = true;
     apart.c.o.sensitivity = false;
     apart.c.o.n_goals = 0;
-    round_here(&apart);
     if (st == OCT_OK)
         st = session_decide(&apart, err);
     if (st == OCT_OK)
@@ -73,7 +65,6 @@ oct_status fold_take_back(session *s, oct_err *err)
     s->other_db = folded;
     s->c.o.other_db = folded;
     s->c.o.unfolded = true;
-    round_here(s);
     s->c.began = began;
     return st == OCT_OK ? session_decide(s, err) : st;
 }

@@ -6,7 +6,6 @@
 #include "common/common.h"
 #include "eval/gates/gates.h"
 #include "quant/convert/convert.h"
-#include "quant/rounding/round_parts.h"
 
 #include <string.h>
 
@@ -30,7 +29,6 @@ typedef struct convert_args {
     oct_cli_list methods, no_methods, rules; /* methods that are on and off, and the rules of --set */
     oct_cli_list input_types, output_types;  /* [NAME=]TYPE */
     const char *input_layout;
-    oct_cli_list rounding_files;
     const char *html;
     int argc; /* the command line, for the page */
     char *const *argv;
@@ -64,13 +62,12 @@ typedef struct session {
     oct_gates gates;  /* --max-drop as parsed */
     oct_decode *rule; /* how results are judged; NULL: no rule is given */
     oct_truth *truth;
-    double budget;            /* as a share */
-    double began;             /* the time of the start, from oct_now() */
-    oct_buf made_by;          /* the command that will be recorded; it is needed early because its length counts */
-    oct_buf graph_text;       /* for --print-graph */
-    oct_record record;        /* digests of inputs that will be recorded */
-    oct_rounding_share share; /* --shard */
-    double *other_db;         /* the SQNRs of the conversion that this one is compared with (fold_choice.c); or NULL */
+    double budget;      /* as a share */
+    double began;       /* the time of the start, from oct_now() */
+    oct_buf made_by;    /* the command that will be recorded; it is needed early because its length counts */
+    oct_buf graph_text; /* for --print-graph */
+    oct_record record;  /* digests of inputs that will be recorded */
+    double *other_db;   /* the SQNRs of the conversion that this one is compared with (fold_choice.c); or NULL */
 } session;
 
 /* session.c: opens options and the model, takes the samples, then decides. close releases everything, also after a

@@ -85,7 +85,6 @@ static oct_status check_outputs(session *s, oct_err *err)
     for (size_t i = 0; i < OCT_COUNT(out); i++) {
         OCT_TRY(tool_check_output(out[i], in, OCT_COUNT(in), err));
         OCT_TRY(tool_check_output(out[i], a->data.specs.v, a->data.specs.n, err));
-        OCT_TRY(tool_check_output(out[i], a->rounding_files.v, a->rounding_files.n, err));
         OCT_TRY(tool_check_model_output(out[i], s->m, err));
         /* This file is read before it is written, and written only if it was of that kind. */
         if (out[i] && a->sensitivity_file && oct_same_output(out[i], a->sensitivity_file))
@@ -325,14 +324,6 @@ static oct_status read_options(session *s, oct_convert_opts *o, oct_err *err)
     o->time_limit = a->time_limit;
     s->budget = a->budget / 100;
     o->budget = &s->budget;
-    o->rounding_files = a->rounding_files.v;
-    o->n_rounding_files = a->rounding_files.n;
-    if (a->data.shard) {
-        tool_data d = a->data;
-        OCT_TRY(tool_read_shard(&d, err));
-        s->share = (oct_rounding_share){ (uint32_t)d.shard_i, (uint32_t)d.shard_n, a->output };
-        o->rounding_share = &s->share;
-    }
     return size_options(s, o, err);
 }
 
@@ -429,8 +420,7 @@ oct_status session_take(session *s, oct_err *err)
 oct_status session_decide(session *s, oct_err *err)
 {
     OCT_TRY(session_take(s, err));
-    if (!s->c.o.rounding_share)
-        OCT_TRY(fold_measure(s, err));
+    OCT_TRY(fold_measure(s, err));
     OCT_TRY(oct_conversion_decide(&s->c, s->src, err));
     return s->c.fold_lost ? fold_take_back(s, err) : OCT_OK;
 }

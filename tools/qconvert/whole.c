@@ -155,25 +155,8 @@ static oct_status size_reached(const session *s, oct_err *err)
     return OCT_EGOAL;
 }
 
-/* Reports that a part of the rounding was written, and nothing else. */
-static void say_written(const session *s)
-{
-    const oct_rounding_written *w = &s->c.written;
-    oct_cli_note(s->cli, 0, "%s: part %u/%u, %zu of %zu layers by %s", s->share.path, s->share.part, s->share.parts,
-                 w->layers, w->of, w->method);
-    if (w->next)
-        oct_cli_note(
-            s->cli, 0,
-            "%s goes on from these: when all parts are there, run --shard again with a --rounding-file for each",
-            w->next);
-}
-
 static oct_status finish(session *s, oct_err *err)
 {
-    if (s->c.written.method) {
-        say_written(s);
-        return OCT_OK;
-    }
     OCT_TRY(size_reached(s, err));
     OCT_TRY(convert(s, err));
     return goal(s, err);

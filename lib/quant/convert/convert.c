@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "base/stop.h"
 #include "passes/pass.h"
-#include "quant/rounding/round_parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,7 +38,6 @@ void oct_conversion_close(oct_conversion *c)
 {
     oct_eval_free(c->verdict);
     oct_conversion_end_sim(c);
-    oct_round_parts_close(c->round_parts);
     oct_buf_free(&c->scaled);
     oct_qjob_destroy(c->job);
     oct_graph_destroy(c->fl);
@@ -171,26 +169,6 @@ static oct_status list_methods(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-/* The method of this step that would continue from this one's work, after a part of it was written. */
-static const char *next_method(const oct_conversion *c, size_t i)
-{
-    const oct_method *m = c->methods[i].method;
-    while (++i < c->n_methods)
-        if (c->methods[i].method->step == m->step && c->o.methods.on[i] && !c->methods[i].method->of_blocks &&
-            !lacks(c, c->methods[i].method))
-            return c->methods[i].method->name;
-    return NULL;
-}
-
-/* Blocks cannot be rounded in parts, because each layer depends on the rounding of the layers before it. */
-static oct_status refuse_blocks(const oct_method *m, oct_err *err)
-{
-    oct_fail(err, OCT_EUSAGE,
-             "--shard: %s cannot be divided: each layer is rounded on what those before it have become", m->name);
-    oct_hint(err, "leave out --shard, or switch the method off (--no-method %s)", m->name);
-    return OCT_EUSAGE;
-}
-
 static oct_status run_step(oct_conversion *c, oct_method_step step, oct_err *err)
 {
     for (size_t i = 0; i < c->n_methods; i++) {
@@ -199,14 +177,8 @@ static oct_status run_step(oct_conversion *c, oct_method_step step, oct_err *err
             continue;
         OCT_TRY(oct_stop_check(err));
         r->why = c->o.methods.on[i] ? lacks(c, r->method) : "switched off";
-        if (!r->why && c->o.rounding_share && r->method->of_blocks && step == OCT_STEP_ROUNDING)
-            return refuse_blocks(r->method, err);
         if (!r->why && r->method->run) {
             OCT_TRY(r->method->run(c, r, err));
-            if (c->written.method) {
-                c->written.next = next_method(c, i);
-                return OCT_OK;
-            }
             if (step == OCT_STEP_GRAPH && c->src) /* methods that calibrate get all samples */
                 OCT_TRY(oct_source_pick(c->src, &(oct_pick){ 0 }, err));
         }
@@ -231,32 +203,6 @@ static oct_status match_training(oct_conversion *c, oct_err *err)
     oct_conversion_say(c, 0, "ranges from synthetic data: what it costs on real data is not known");
     OCT_TRY(oct_synthetic_graph(c->m->graph, c->target, c->n_target, c->src, c->o.job.threads, &c->like, err));
     return oct_source_pick(c->src, &(oct_pick){ 0 }, err);
-}
-
-/* Succeeds if a part was written; fails if there is nothing to write. */
-static oct_status end_of_share(const oct_conversion *c, oct_err *err)
-{
-    bool taken = false;
-    const char *why = NULL, *name = NULL;
-    if (c->written.method)
-        return OCT_OK;
-    for (size_t i = 0; i < c->n_methods; i++) {
-        const oct_method_result *r = &c->methods[i];
-        taken |= oct_round_parts_used(c->round_parts, r->method->name);
-        if (r->method->step == OCT_STEP_ROUNDING && !r->method->of_blocks && !name) {
-            name = r->method->name;
-            why = r->why;
-        }
-    }
-    if (taken) {
-        oct_fail(err, OCT_EUSAGE, "--shard: the files have all that can be rounded in parts");
-        oct_hint(err, "leave out --shard, and give the model's name to -o");
-        return OCT_EUSAGE;
-    }
-    oct_fail(err, OCT_EUSAGE, "--shard: nothing is rounded in parts; %s: %s", name,
-             why ? why : "no layer is to be rounded");
-    oct_hint(err, "leave out --shard");
-    return OCT_EUSAGE;
 }
 
 static oct_status decide(oct_conversion *c, oct_err *err)
@@ -286,12 +232,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
         OCT_TRY(run_step(c, (oct_method_step)step, err));
     OCT_TRY(oct_size_choose(c, err));
     OCT_TRY(oct_goal_prepare(c, err));
-    for (int step = OCT_STEP_CHOICE + 1; step <= OCT_STEP_ROUNDING; step++)
-        OCT_TRY(run_step(c, (oct_method_step)step, err));
-    if (c->o.rounding_share)
-        return end_of_share(c, err);
-    OCT_TRY(oct_round_parts_end(c->round_parts, err));
-    for (int step = OCT_STEP_ROUNDING + 1; step < OCT_STEP_COUNT; step++)
+    for (int step = OCT_STEP_CHOICE + 1; step < OCT_STEP_COUNT; step++)
         OCT_TRY(run_step(c, (oct_method_step)step, err));
     OCT_TRY(oct_conversion_settle(c, err));
     OCT_TRY(oct_half_try(c, err));
@@ -325,7 +266,6 @@ oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *er
     if (src && c->o.record && !c->o.synthetic)
         OCT_TRY(oct_source_sum(src, err));
     OCT_TRY(check_measured(c, err));
-    OCT_TRY(oct_round_parts_open(c->o.rounding_files, c->o.n_rounding_files, &c->round_parts, err));
     OCT_TRY(list_methods(c, err));
     if (c->o.synthetic)
         OCT_TRY(oct_norm_targets(c->m->graph, c->arena, &c->target, &c->n_target, err));
@@ -336,7 +276,7 @@ oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *er
         c->read = oct_record_samples(src); /* later measurements decide nothing */
     if (st == OCT_EMALFORMED || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC || st == OCT_EINTERNAL)
         oct_within(err, "%s", c->o.name);
-    if (st == OCT_OK && !c->fold_lost && !c->written.method)
+    if (st == OCT_OK && !c->fold_lost)
         st = oct_conversion_find_causes(c, err);
     oct_conversion_end_sim(c);
     return st;

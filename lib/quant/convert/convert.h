@@ -99,12 +99,6 @@ typedef struct oct_size_limit {
 /* "25%", "12MB", "1.5GiB", "80000": OCT_EUSAGE names the option. */
 oct_status oct_size_limit_parse(const char *option, const char *text, oct_size_limit *l, oct_err *err);
 
-/* What a process has written that rounds a part of the layers (round_parts.h). */
-typedef struct oct_rounding_written {
-    const char *method, *next; /* NULL: nothing was written; next: the method that continues from this one, or NULL */
-    size_t layers, of;         /* the layers in this part, and all layers */
-} oct_rounding_written;
-
 /* Everything is borrowed until the conversion is closed. */
 typedef struct oct_convert_opts {
     const char *name;         /* what messages and records call the model */
@@ -128,11 +122,6 @@ typedef struct oct_convert_opts {
         *sensitivity_file; /* a file that keeps these measurements; what it has is not measured again; NULL: none */
     struct oct_memo
         *sensitivity_parts; /* measurements of all parts (memo.h), or NULL; with them, nothing is measured for causes */
-    const struct oct_rounding_share
-        *rounding_share; /* oct_conversion_decide ends after rounding this part of the layers; NULL: it does not */
-    const char *const *rounding_files; /* [n_rounding_files]: files of such parts; their weights are used instead of
-                                          rounding again (round_parts.h) */
-    size_t n_rounding_files;
     oct_size_limit
         size; /* schemes are chosen for this size, by the loss for each byte saved, among all that the target runs */
     const char *made_by;      /* the command to be recorded, with what can change the model; may be NULL */
@@ -318,11 +307,8 @@ typedef struct oct_conversion {
     bool out_of_memory;           /* memory ran out while a change or a warning was logged */
     bool gathered,
         decided; /* gathered: statistics are complete; decided: the decisions are those of the job's current settings */
-    uint64_t revision;                   /* grows whenever decisions change */
-    struct oct_round_parts *round_parts; /* the contents of o.rounding_files; NULL: there are none */
-    oct_rounding_written
-        written;      /* the part of the rounding that was written for o.rounding_share; nothing else was decided */
-    oct_pass_log log; /* writes into `changes` */
+    uint64_t revision; /* grows whenever decisions change */
+    oct_pass_log log;  /* writes into `changes` */
     struct oct_sim_core
         *sim; /* the simulation that methods share while they run; NULL: no method has asked for it yet */
     oct_layer *layers;
@@ -394,8 +380,8 @@ oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_er
  * the model, its steps are reduced to the rest. OCT_EUSAGE: there is no such input or output, or none to which the
  * options apply. */
 oct_status oct_conversion_take_ends(oct_conversion *c, oct_steps *steps, oct_err *err);
-/* Prepares the graph, gathers statistics, runs the methods and decides every layer. It may end early, with fold_lost or
- * written set. src: the samples, opened for the model's inputs with `hold`; borrowed; NULL: none. Errors in the model's
+/* Prepares the graph, gathers statistics, runs the methods and decides every layer. It may end early, with fold_lost
+ * set. src: the samples, opened for the model's inputs with `hold`; borrowed; NULL: none. Errors in the model's
  * content name the model. OCT_EUSAGE: a requested method lacks what it needs. */
 oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err);
 

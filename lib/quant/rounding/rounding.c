@@ -68,22 +68,16 @@ static void round_part(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-oct_status oct_rounder_make_results(rounder *r, rlayer *x, oct_err *err)
+static oct_status make_places(rounder *r, rlayer *x, oct_err *err)
 {
-    oct_rounded *to = &x->to;
+    rresult *to = &x->to;
     to->qvals = oct_arena_calloc(r->a, to->weights, 1);
     to->safe_qvals = oct_arena_calloc(r->a, to->bound ? to->weights : 1, 1);
     to->widened = oct_arena_calloc(r->a, to->scales, sizeof *to->widened);
-    return to->qvals && to->safe_qvals && to->widened ? OCT_OK : oct_nomem(err);
-}
-
-static oct_status make_places(rounder *r, rlayer *x, oct_err *err)
-{
-    OCT_TRY(oct_rounder_make_results(r, x, err));
     x->x = oct_alloc(bytes_of(x));
     x->collected = oct_arena_calloc(r->a, r->s->n_samples * x->n_member + 1, sizeof *x->collected);
-    x->own = oct_arena_calloc(r->a, x->to.scales, sizeof *x->own);
-    if (!x->x || !x->collected || !x->own)
+    x->own = oct_arena_calloc(r->a, to->scales, sizeof *x->own);
+    if (!to->qvals || !to->safe_qvals || !to->widened || !x->x || !x->collected || !x->own)
         return oct_nomem(err);
     return oct_own_steps(r->j, x->node, x->own, err);
 }
@@ -110,7 +104,7 @@ static oct_status round_some(rounder *r, oct_err *err)
     return st;
 }
 
-oct_status oct_rounder_round(rounder *r, oct_err *err)
+static oct_status round_all(rounder *r, oct_err *err)
 {
     for (r->from = 0; r->from < r->n; r->from = r->to) {
         size_t bytes = bytes_of(&r->layer[r->from]);
@@ -167,7 +161,7 @@ static oct_status prepare_exchange(rounder *r, oct_conversion *c, oct_err *err)
 {
     OCT_TRY(oct_conversion_sim(c, OCT_SIM_FEW_RUNS, 0, &r->s, err));
     OCT_TRY(oct_rounder_list(r, err));
-    OCT_TRY(oct_rounder_round_or_take(r, err));
+    OCT_TRY(round_all(r, err));
     if (!(r->before = oct_arena_calloc(r->a, r->j->n_nodes + 1, sizeof *r->before)))
         return oct_nomem(err);
     for (size_t i = 0; i < r->j->n_nodes; i++)
@@ -248,17 +242,14 @@ static oct_status learn_with(oct_trial *t, oct_conversion *c, oct_method_result 
 /* noise of rounded activations would make the comparison less exact */
 static const oct_sim_mask alone = { .no_values = true, .weights = OCT_SIM_ROUNDED_WEIGHTS };
 
-/* x: complete except for c, a and the name of the method. */
+/* x: complete except for c, j and a. */
 static oct_status run_with(oct_conversion *c, rounder *x, oct_trial *t, oct_method_result *r, oct_err *err)
 {
     x->c = c;
     x->j = c->job;
-    x->method = r->method->name;
     x->a = oct_arena_create();
     t->arg = x;
-    oct_status s = !x->a ? oct_nomem(err) : c->o.rounding_share ? oct_rounder_write_part(x, err) : OCT_OK;
-    if (s == OCT_OK && !c->written.method)
-        s = oct_conversion_try(c, t, r, err);
+    const oct_status s = x->a ? oct_conversion_try(c, t, r, err) : oct_nomem(err);
     if (r->measure)
         r->measure = "output SQNR of rounded weights alone";
     oct_arena_destroy(x->a);

@@ -3,10 +3,19 @@
 #define OCT_QUANT_ROUNDING_INT_H
 
 #include "ops/nn/window.h"
-#include "quant/rounding/round_parts.h"
 #include "quant/simulate/simulate.h"
 
 #include <stdatomic.h>
+
+/* The result of rounding a layer. */
+typedef struct rresult {
+    size_t weights, scales; /* how many weights, and how many scales */
+    bool bound;             /* safe pairs were tried as well */
+    int8_t *qvals;          /* [weights]: the result */
+    int8_t *safe_qvals;     /* [weights]: the result with safe pairs, if `bound` */
+    float *widened;         /* [scales]: the factors on the scales with safe pairs, if `bound` */
+    double noise[2];        /* the noise of both results */
+} rresult;
 
 /* One of several layers that share their weights. */
 typedef struct rmember {
@@ -18,7 +27,7 @@ typedef struct rmember {
 
 typedef struct rlayer {
     int node;        /* the first member, which owns the weights */
-    oct_rounded to;  /* the result of the rounding */
+    rresult to;      /* the result of the rounding */
     rmember *member; /* each member contributes a part of the positions */
     size_t n_member;
     oct_weight_layout l;
@@ -45,7 +54,6 @@ typedef struct rounder {
         most_lost; /* the largest ratio of noise with safe pairs to noise without, at which a layer gets safe pairs */
     bool safe;     /* try layers with safe pairs, if that costs little */
     bool learns;   /* start from the current weights */
-    const char *method; /* the name of the method */
     size_t n, from, to; /* layers from..to are rounded now, out of n */
     size_t *queue;      /* [n]: their order, the most work first, so that no long work starts late */
     atomic_size_t next; /* the next in the queue */
@@ -65,17 +73,5 @@ void oct_rounder_clear_missing(const rounder *r, const rlayer *x);
 /* rounding_compensated.c, rounding_learned.c: round a layer whose inputs are complete. OCT_ENOMEM. */
 oct_status oct_rounder_compensate(const rounder *r, rlayer *x);
 oct_status oct_rounder_learn(const rounder *r, rlayer *x);
-
-/* rounding.c */
-oct_status oct_rounder_make_results(rounder *r, rlayer *x, oct_err *err);
-/* Rounds the layers in the list. */
-oct_status oct_rounder_round(rounder *r, oct_err *err);
-
-/* rounding_share.c: the same, except that results in the files of parts are used. Later trials, which start with other
- * decisions, round anew. */
-oct_status oct_rounder_round_or_take(rounder *r, oct_err *err);
-/* Lists and rounds the layers of the part that the options ask for, and writes it (c->written). Does nothing if files
- * have the results of the method, or if no layer is rounded. */
-oct_status oct_rounder_write_part(rounder *r, oct_err *err);
 
 #endif

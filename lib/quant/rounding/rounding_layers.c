@@ -47,9 +47,7 @@ static void set_form(const rounder *r, rlayer *x)
     const qweights *q = r->j->node[x->node].weights[0];
     x->limit = q->limit;
     x->scales = q->quant.n;
-    x->to = (oct_rounded){
-        .node = x->node, .weights = (size_t)q->qvals->count, .scales = (size_t)q->quant.n, .limit = q->limit
-    };
+    x->to = (rresult){ .weights = (size_t)q->qvals->count, .scales = (size_t)q->quant.n };
     /* Groups that share one scale are rounded one after the other. */
     x->sums = oct_target_rules_of(r->j->opts.target)->pair_sums;
     x->bound = oct_pairs_need(r->j, x->node) != OCT_PAIRS_ANY && oct_adds_pairs(x->sums, &x->l) &&
