@@ -3,8 +3,7 @@
 
     check_cluster.py parallel|mpi|slurm|kubernetes|streams [--build FOLDER] [-v]
 
-The files are run as they are, but for the names of samples and steps, which users edit, too. Of sensitivity.sh, whose parts divide the work and
-not the samples, a part is killed in its first run by every engine that starts parts again.
+The files are run as they are, but for the names of samples and steps, which users edit, too.
     parallel     GNU parallel, 8 parts, one killed, which goes on from its checkpoint
     mpi          mpirun of Open MPI or MPICH, 4 ranks
     slurm        a controller and two nodes (pylib/slurm.py): an array of 8, one task killed, one node lost; what starts again goes on from its checkpoint
@@ -52,14 +51,6 @@ tail -c +200001 "$1"
 AUTO = "qcalib model.onnx --data train.tar --preprocess " + STEPS + " -q --shard auto{of} -o auto.${{{rank}}}.calib"
 
 
-# A tool that does not live through the first run of its part 1. It has a tenth of a second, so that what it left must not matter.
-MORTAL = """\
-#!/bin/sh
-case "$*" in *"--shard 1/"*) if mkdir "{tool}.died" 2>/dev/null; then timeout -s KILL 0.1 {path} "$@"; kill -9 $$; fi ;; esac
-exec {path} "$@"
-"""
-
-
 class Skipped(Exception):
     pass
 
@@ -86,7 +77,6 @@ class Check:
         (folder / "feed").write_text(FEED)
         self.pack("train.tar", [(p.name, p.read_bytes()) for p in sorted((DATA / "images/calib").iterdir())])
         self.jobs = [self.calibration(), self.evaluation()]
-        self.divided = [self.sensitivity()]
         (folder / "reads").unlink()
 
     def calibration(self):
@@ -106,28 +96,6 @@ class Check:
         self.run("qconvert", "model.onnx", "--calib", "one.calib", "-q", "-o", "model.int8.onnx")
         self.run("qeval", "model.onnx", "model.int8.onnx", "--data", "pipe:sh feed eval.tar", "--preprocess", STEPS, "--layers", "-q", "--json", "one.json")
         return Job("evaluate", "eval.tar", "report.json", "one.json")
-
-    def sensitivity(self):
-        """The job of sensitivity.sh, and the report of one run."""
-        self.edit("sensitivity.sh", "'val/*.tar' --preprocess imagenet --samples 64", f"eval.tar --preprocess {STEPS} --samples 16")
-        self.run("qeval", "model.onnx", "model.int8.onnx", "--data", "eval.tar", "--preprocess", STEPS, "--samples", 16, "--sensitivity", "-q", "--json",
-                 "one_sensitivity.json")
-        return Job("sensitivity", "eval.tar", "sensitivity.json", "one_sensitivity.json")
-
-    def make_mortal(self):
-        """A tool whose part 1 is killed in its first run."""
-        path = self.folder / "bin/qeval"
-        real = path.resolve()
-        path.unlink()
-        path.write_text(MORTAL.format(tool="qeval", path=real))
-        path.chmod(0o755)
-
-    def same_divided(self, engine, killed):
-        """What the parts of divided work were joined to; killed: whether a part of each was killed, and started again."""
-        for job in self.divided:
-            self.same(engine, job)
-            if killed:
-                self.hold(f"{engine}, {job.name}: a part was killed", (self.folder / "qeval.died").is_dir())
 
     def pack(self, name, members):
         with tarfile.open(self.folder / name, "w") as tar:
@@ -218,8 +186,7 @@ def readers(check):
 def parallel(check):
     need_program("parallel")
     shown = re.findall(r"```text\n(part\(\).*?)```", (ROOT / "docs/cluster.md").read_text(), re.S)
-    scripts = ("calibrate.sh", "sensitivity.sh")
-    check.hold("parallel: docs/cluster.md shows the commands of the jobs", len(shown) == 2 and all(x in (SHARE / name).read_text() for x, name in zip(shown, scripts)))
+    check.hold("parallel: docs/cluster.md shows the commands of the job", len(shown) == 1 and shown[0] in (SHARE / "calibrate.sh").read_text())
     check.run("parallel", "-N0", AUTO.format(of="/3", rank="PARALLEL_SEQ"), ":::", "a", "b", "c")
     check.auto("parallel", 3)
     for job in check.jobs:
@@ -234,10 +201,6 @@ def parallel(check):
         check.hold(f"parallel, {job.name}: ends well", run.wait(60) == 0)
         check.hold(f"parallel, {job.name}: the part that was killed was computed again", len(check.reads(job)) == 9, check.reads(job))
         check.same("parallel", job)
-    check.make_mortal()
-    for job in check.divided:
-        check.run("sh", "parallel.sh", "3", f"{job.name}.sh")
-    check.same_divided("parallel", True)
     calibration = check.jobs[0]
     # Numbers of GNU parallel begin with 1.
     check.resumed("parallel", (check.folder / "calibrate.said").read_text(), [str(int(n) - 1) for n in check.reads(calibration)[8:]])
@@ -265,9 +228,6 @@ def mpi(check):
         check.run("sh", "mpi.sh", "4", f"{job.name}.sh", *more)
         check.hold(f"mpi, {job.name}: four ranks", sorted(check.reads(job)) == list("0123"), check.reads(job))
         check.same("mpi", job)
-    for job in check.divided:
-        check.run("sh", "mpi.sh", "4", f"{job.name}.sh", *more)
-    check.same_divided("mpi", False)
 
 
 def slurm_array(check):
@@ -281,11 +241,6 @@ def slurm_array(check):
         wait_for("an array of three", lambda: len(list(check.folder.glob("auto.*"))) == 3)
         check.auto("slurm", 3)
         disturb(check, cluster)
-        check.make_mortal()
-        for job in check.divided:
-            cluster.run("sh", "slurm.sh", "3", f"{job.name}.sh", cwd=check.folder)
-        wait_for("the merges of divided work", lambda: all((check.folder / j.result).exists() for j in check.divided) or not cluster.run("squeue", "-h"), 60)
-    check.same_divided("slurm", True)
     check.resumed("slurm", "".join(p.read_text() for p in check.folder.glob("slurm-*.out")), sorted(check.reads(check.jobs[0])[8:]))
     for job in check.jobs:
         check.same("slurm", job)
@@ -340,12 +295,6 @@ def kubernetes(check):
         check.hold(f"kubernetes, {job.name}: eight pods", sorted(check.reads(job)) == list("01234567"), check.reads(job))
         run_pod(check, merge, {})
         check.same("kubernetes", job)
-    for job in check.divided:
-        parts, merge = yaml.safe_load_all(text.replace("calibrate", job.name))
-        for i in range(parts["spec"]["completions"]):
-            run_pod(check, parts, {"JOB_COMPLETION_INDEX": str(i)})
-        run_pod(check, merge, {})
-    check.same_divided("kubernetes", False)
 
 
 def refused(manifest):

@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the first inputs of fuzz targets whose input is a message, of sequences of calls, of files of gates, of earlier reports, of records, of parts of
-sensitivities, and of ranges in other tools' forms: testdata/fuzz/baseline/, calls/, external/, functions/, gates/, record/, sensitivity_part/, stored/ and
-encodings/.
+"""Makes the first inputs of fuzz targets whose input is a message, of sequences of calls, of files of gates, of earlier reports, of records and of ranges in
+other tools' forms: testdata/fuzz/baseline/, calls/, external/, functions/, gates/, record/, stored/ and encodings/.
 
 With a built qeval as argument also parts of evaluations: part/. No file depends on the date or the machine. tests/fuzz/fuzz_external.c says how a model tells what files lie beside it."""
 import hashlib
 import json
-import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -135,34 +133,6 @@ def records():
         (OUT / "record" / name).write_text("\n".join(lines) + "\n\n" + command)
 
 
-def sealed(kind, index, count, samples, rest):
-    """A part's file (docs/formats.md) but for its checksum, which targets put in. samples: pairs of a number and a record."""
-    body = b"".join(struct.pack("<QQ", at, len(record)) + record for at, record in samples)
-    asked = b'{"schema": "octet-%s-part-1"}\0' % kind
-    return (b"octet-%s-part 1\n" % kind + struct.pack("<IIQ", index, count, len(asked)) + asked + body + rest + struct.pack("<QQ", len(rest), len(samples)) +
-            bytes(8))
-
-
-def together(name, texts):
-    """Inputs of several files, with a line of = between."""
-    (OUT / name).mkdir(parents=True, exist_ok=True)
-    for case, files in texts.items():
-        (OUT / name / case).write_bytes(b"\n=\n".join(files))
-
-
-def sensitivity_parts():
-    """One part; two that share a measurement; two that disagree; one with two keys; a measurement of no site; nothing measured."""
-    def part(index, count, *entries, key=7):
-        rest = struct.pack("<Q", key) + b"".join(struct.pack("<IQQdd", *e) for e in entries)
-        return sealed(b"sensitivity", index, count, [], rest)
-    whole = (0, 0, 0, .5, 20.), (1, 0, 0, .25, 23.), (2, 0, 0, .125, 26.)
-    sites = [(word, i, i + 1, 2. ** -i, 3. * i) for word in (3, 4) for i in range(3)]
-    together("sensitivity_part", {
-        "one": [part(0, 1, *whole, *sites)], "two": [part(0, 2, *whole[1:], *sites[:3]), part(1, 2, *whole, *sites[3:])],
-        "disagree": [part(0, 2, *whole), part(1, 2, (1, 0, 0, .5, 20.))], "keys": [part(0, 2, *whole), part(1, 2, *whole, key=8)],
-        "empty": [part(0, 1, (3, 2, 2, 1., 1.))], "nothing": [part(0, 1)], "repeated": [part(0, 1, *sites), part(0, 1, *sites)]})
-
-
 def parts(qeval):
     """Parts of evaluations of testdata/demo.onnx beside itself: without a sample, of two, with layers."""
     data = OUT.parent
@@ -203,7 +173,6 @@ def main():
     calls()
     if len(sys.argv) > 1:
         parts(Path(sys.argv[1]).resolve())
-    sensitivity_parts()
     stored()
     encodings()
     gates()

@@ -568,56 +568,6 @@ static void worst_values_are_found(void **state)
     free_work(w);
 }
 
-/* Measurements of parts, in any number, are what the whole takes; without those of one it is known that they lack. */
-static void parts_measure_the_whole(void **state)
-{
-    enum { PARTS = 40 };
-    work *w = new_work();
-    oct_arena *a = oct_arena_create();
-    oct_sensitivity all, joined;
-    oct_sim *sim;
-    oct_memo *m;
-    build_planted(w, 100, false);
-    decide(w);
-    GOOD(oct_conversion_sim(&w->c, (oct_sim_size){ 1 << 30, ROWS / 2, ROWS / 2 }, 0, &sim, err));
-    GOOD(oct_sensitivity_measure(sim, w->c.job, 0.01, true, NULL, a, &all, err));
-    for (uint32_t n = 1; n <= PARTS; n = n * 2 + (n == 4)) {
-        oct_part part[PARTS];
-        oct_buf rest[PARTS];
-        for (uint32_t i = 0; i < n; i++) {
-            rest[i] = (oct_buf)OCT_BUF_INIT;
-            GOOD(oct_memo_create(7, a, &m, err));
-            GOOD(oct_sensitivity_measure_part(sim, w->c.job, 0.01, i, n, m, a, err));
-            oct_memo_put(m, &rest[i]);
-            part[i] = (oct_part){ .form = &oct_part_of_sensitivity,
-                                  .path = "part",
-                                  .index = i,
-                                  .count = n,
-                                  .rest = (const uint8_t *)rest[i].data,
-                                  .n_rest = rest[i].len };
-        }
-        oct_parts parts = { .v = part, .n = n };
-        GOOD(oct_memo_join(&parts, a, &m, err));
-        GOOD(oct_memo_check(m, 7, err));
-        GOOD(oct_sensitivity_measure(sim, w->c.job, 0.01, true, m, a, &joined, err));
-        assert_int_equal(joined.n, all.n);
-        for (size_t i = 0; i < all.n; i++)
-            assert_true(joined.site[i].value == all.site[i].value && joined.site[i].node == all.site[i].node &&
-                        joined.site[i].noise == all.site[i].noise);
-        parts.n = n - 1;
-        oct_err fault = OCT_ERR_INIT;
-        if (n > 1 && n < 9) {
-            GOOD(oct_memo_join(&parts, a, &m, err));
-            assert_int_equal(oct_sensitivity_measure(sim, w->c.job, 0.01, true, m, a, &joined, &fault), OCT_EMALFORMED);
-            assert_non_null(strstr(fault.text, "lack a measurement"));
-        }
-        for (uint32_t i = 0; i < n; i++)
-            oct_buf_free(&rest[i]);
-    }
-    oct_arena_destroy(a);
-    free_work(w);
-}
-
 /* What a measurement begins with leaves no trace: in whatever order values are measured, each gets what it gets in a
  * new simulation. */
 static void order_changes_no_loss(void **state)
@@ -2197,7 +2147,6 @@ int main(void)
         cmocka_unit_test(logits_are_judged),
         cmocka_unit_test(maps_of_a_sigmoid_are_judged_as_they_are),
         cmocka_unit_test(one_value_is_rounded_alone),
-        cmocka_unit_test(parts_measure_the_whole),
         cmocka_unit_test(order_changes_no_loss),
         cmocka_unit_test(simulations_follow_decisions),
         cmocka_unit_test(unread_peaks_are_clipped),

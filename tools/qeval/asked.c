@@ -55,7 +55,7 @@ static oct_status put_gates(oct_json *j, const qeval_args *a, oct_err *err)
     return OCT_OK;
 }
 
-static const char of_evaluation[] = "octet-eval-part-1", of_sensitivity[] = "octet-sensitivity-part-1";
+static const char schema_name[] = "octet-eval-part-1";
 
 /* Which models run on which samples. */
 static void put_run(oct_json *j, const qeval_args *a, oct_model *const *loaded)
@@ -76,20 +76,11 @@ static void put_run(oct_json *j, const qeval_args *a, oct_model *const *loaded)
     oct_json_bool(j, "skip_bad", a->data.skip_bad);
 }
 
-oct_status qeval_put_asked_sensitivity(const qeval_args *a, oct_model *const *loaded, oct_buf *b, oct_err *err)
-{
-    oct_json j = OCT_JSON_INIT(b);
-    tool_json_open(&j, of_sensitivity);
-    put_run(&j, a, loaded);
-    oct_json_close(&j);
-    return b->failed ? oct_nomem(err) : OCT_OK;
-}
-
 oct_status qeval_put_asked(const qeval_args *a, oct_model *const *loaded, int64_t layer_samples, oct_buf *b,
                            oct_err *err)
 {
     oct_json j = OCT_JSON_INIT(b);
-    tool_json_open(&j, of_evaluation);
+    tool_json_open(&j, schema_name);
     put_run(&j, a, loaded);
     oct_json_str(&j, "compute", a->compute);
     OCT_TRY(put_file(&j, "labels", a->data.labels, err));
@@ -197,12 +188,12 @@ static oct_status take_gates(reader *r, oct_gates *g, const char *label, oct_err
     return file ? oct_gates_read(g, file, label, err) : OCT_OK;
 }
 
-static oct_status take_run(reader *r, const char *of, qeval_args *a, qeval_joining *q, oct_err *err)
+static oct_status take_run(reader *r, qeval_args *a, qeval_joining *q, oct_err *err)
 {
     const oct_tree *models = oct_tree_member(r->root, "models");
     const size_t n = oct_tree_count(models);
     const char *schema = oct_tree_text(oct_tree_member(r->root, "schema"));
-    r->ok &= schema && strcmp(schema, of) == 0 && oct_tree_is_list(models) && n >= 1;
+    r->ok &= schema && strcmp(schema, schema_name) == 0 && oct_tree_is_list(models) && n >= 1;
     q->hash = oct_arena_calloc(r->arena, n + 1, sizeof *q->hash);
     const char **path = oct_arena_calloc(r->arena, n + 1, sizeof *path);
     if (!q->hash || !path)
@@ -224,7 +215,7 @@ static oct_status take_run(reader *r, const char *of, qeval_args *a, qeval_joini
 
 static oct_status take_all(reader *r, qeval_args *a, qeval_joining *q, oct_err *err)
 {
-    OCT_TRY(take_run(r, of_evaluation, a, q, err));
+    OCT_TRY(take_run(r, a, q, err));
     a->compute = text_of(r, oct_tree_member(r->root, "compute"), false);
     a->metrics = list_of(r, oct_tree_member(r->root, "metrics"));
     a->per_class = bool_of(r, "per_class");
@@ -242,40 +233,17 @@ static oct_status take_all(reader *r, qeval_args *a, qeval_joining *q, oct_err *
     return OCT_OK;
 }
 
-/* Samples will be read, but nothing that a file names is started: samples from commands are not accepted in parts. */
-static oct_status take_sensitivity(reader *r, qeval_args *a, qeval_joining *q, oct_err *err)
-{
-    OCT_TRY(take_run(r, of_sensitivity, a, q, err));
-    r->ok &= a->others.n == 1 && a->data.samples >= 0 && a->data.seed >= 0;
-    for (size_t i = 0; i < a->data.specs.n && a->data.specs.v; i++)
-        r->ok &= a->data.specs.v[i] && strncmp(a->data.specs.v[i], "pipe:", 5) != 0;
-    return OCT_OK;
-}
-
-static oct_status take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q,
-                             oct_status (*take)(reader *r, qeval_args *a, qeval_joining *q, oct_err *err), bool gates,
-                             oct_err *err)
+oct_status qeval_take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err)
 {
     oct_tree *root;
     OCT_TRY(oct_tree_parse(p->asked, strlen(p->asked), p->path, &root, err));
     reader r = { root, arena, true, false };
-    oct_status s = take(&r, a, q, err);
-    if (s == OCT_OK && r.ok && !r.memory && gates)
+    oct_status s = take_all(&r, a, q, err);
+    if (s == OCT_OK && r.ok && !r.memory)
         s = take_gates(&r, &q->gates, p->path, err);
     oct_tree_free(root);
     if (s == OCT_OK && r.memory)
         return oct_nomem(err);
     return s == OCT_OK && !r.ok ? oct_part_broken(p, "what was asked for is not told as this version tells it", err)
                                 : s;
-}
-
-oct_status qeval_take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err)
-{
-    return take_asked(p, arena, a, q, take_all, true, err);
-}
-
-oct_status qeval_take_asked_sensitivity(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q,
-                                        oct_err *err)
-{
-    return take_asked(p, arena, a, q, take_sensitivity, false, err);
 }

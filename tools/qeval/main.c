@@ -592,7 +592,7 @@ static oct_status evaluate(session *s, qeval_args *a, oct_err *err)
 
 static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
 {
-    static const oct_part_form *const forms[] = { &oct_part_of_evaluation, &oct_part_of_sensitivity, NULL };
+    static const oct_part_form *const forms[] = { &oct_part_of_evaluation, NULL };
     OCT_TRY(tool_read_shard(&a->data, err));
     OCT_TRY(check_outputs(a, cli, err));
     if (a->sensitivity || a->sensitivity_file)
@@ -602,8 +602,7 @@ static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
     if (st == OCT_OK && a->parts.n)
         st = oct_parts_open(&s.parts, forms, a->parts.v, a->parts.n, err);
     if (st == OCT_OK)
-        st = s.parts.n && s.parts.v[0].form == &oct_part_of_sensitivity ? qeval_join_sensitivity(a, &s.parts, cli, err)
-                                                                        : evaluate(&s, a, err);
+        st = evaluate(&s, a, err);
     oct_source_close(s.src);
     for (size_t k = 0; s.loaded && k < s.n_models; k++)
         oct_model_free(s.loaded[k]);
@@ -670,9 +669,8 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_ENUM(
             0, "compute", &a.compute, compute_name,
             "also run the float model in this type, and compare it like a quantized one; with --outputs, in place of float32"),
-        OPT_STR(
-            0, "shard", &a.data.shard, "I/N",
-            "use only part I of N, counted from 0, of the samples, or of what --sensitivity measures; auto and auto/N ask the job's environment"),
+        OPT_STR(0, "shard", &a.data.shard, "I/N",
+                "use only part I of N, counted from 0, of the samples; auto and auto/N ask the job's environment"),
         OPT_OUT('o', "output", &a.part, "file to write: the part, for 'qeval merge'"),
         OPT_GROUP("Comparison"),
         OPT_ENUMS(0, "metric", &a.metrics, oct_metric_names,
@@ -839,6 +837,8 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_CONFLICT("shard", "runner"),
         OPT_CONFLICT("shard", "metric-cmd"),
         OPT_CONFLICT("shard", "state"),
+        OPT_CONFLICT("shard", "sensitivity"),
+        OPT_CONFLICT("shard", "sensitivity-file"),
         OPT_USUAL(
             "data preprocess samples labels metric max-drop gates layers latency html junit markdown json threads quiet verbose"),
         OPT_COMMON,

@@ -52,10 +52,6 @@ typedef struct qeval_joining {
  * changed since. */
 oct_status qeval_take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err);
 oct_status qeval_changed(const char *path, oct_err *err); /* Fails with OCT_EUSAGE: the file has changed */
-/* The same for parts of measuring sensitivities. Only q->hash is filled. */
-oct_status qeval_put_asked_sensitivity(const qeval_args *a, oct_model *const *loaded, oct_buf *b, oct_err *err);
-oct_status qeval_take_asked_sensitivity(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q,
-                                        oct_err *err);
 
 /* page_notes.c: what the page says about the models. `open` fills notes, which exist until `close`, also after a
  * failure. */
@@ -80,9 +76,7 @@ oct_status qeval_read_baseline(const qeval_args *a, oct_arena *arena, oct_baseli
 oct_status qeval_judge_gates(oct_cli *cli, const oct_eval_result *r, const oct_report_context *c, oct_err *err);
 
 /* rank_causes.c: measures the cost of quantizing each value and each layer of the quantized model, prints it and writes
- * the JSON; or writes a part of the measurements (a->part). */
+ * the JSON. */
 oct_status qeval_sensitivity(const qeval_args *a, oct_cli *cli, oct_err *err);
-/* The same from all parts. a gets the options of the parts. */
-oct_status qeval_join_sensitivity(qeval_args *a, const oct_parts *parts, oct_cli *cli, oct_err *err);
 
 #endif

@@ -120,8 +120,6 @@ typedef struct oct_convert_opts {
     bool sensitivity;
     const char
         *sensitivity_file; /* a file that keeps these measurements; what it has is not measured again; NULL: none */
-    struct oct_memo
-        *sensitivity_parts; /* measurements of all parts (memo.h), or NULL; with them, nothing is measured for causes */
     oct_size_limit
         size; /* schemes are chosen for this size, by the loss for each byte saved, among all that the target runs */
     const char *made_by;      /* the command to be recorded, with what can change the model; may be NULL */
@@ -390,10 +388,6 @@ oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *er
  * OCT_EUSAGE: the two models have nothing in common. */
 oct_status oct_conversion_adopt(oct_conversion *c, oct_source *src, const oct_graph *quantized, oct_adopted *found,
                                 oct_err *err);
-/* For use after adopt, with o.sensitivity not set: makes the measurements of part number `part` of `parts`, and appends
- * them to `rest`, which becomes the file of this part (memo.h). OCT_EUSAGE: nothing can be measured. */
-oct_status oct_conversion_sensitivity_part(oct_conversion *c, uint32_t part, uint32_t parts, oct_buf *rest,
-                                           size_t *measured, oct_err *err);
 
 /* Makes the model in memory, as it will be written to `output`. judged: if there are samples, keep the float graph for
  * oct_conversion_judge. command (may be NULL) is recorded in the metadata, together with the trials. */

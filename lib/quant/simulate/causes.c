@@ -76,47 +76,18 @@ static oct_status record(oct_conversion *c, const oct_sensitivity *s, oct_err *e
     return oct_conversion_find_culprits(c, s, err);
 }
 
-/* Opens the memo of known measurements, from parts or a file. NULL: there is none, and new ones are not kept. */
-static oct_status open_memo(oct_conversion *c, const oct_sim *s, oct_memo **memo, oct_err *err)
-{
-    size_t known = 0;
-    *memo = c->o.sensitivity_parts;
-    if (*memo)
-        return oct_memo_check(*memo, oct_memo_key(c, s), err);
-    if (c->o.sensitivity_file)
-        OCT_TRY(oct_memo_open(c->o.sensitivity_file, oct_memo_key(c, s), c->arena, memo, &known, err));
-    if (known)
-        oct_conversion_say(c, 0, "%s: %zu measurements are taken from it", c->o.sensitivity_file, known);
-    return OCT_OK;
-}
-
 oct_status oct_conversion_sensitivity(oct_conversion *c, double least, oct_sensitivity *out, oct_err *err)
 {
     oct_sim *s;
-    oct_memo *memo;
+    oct_memo *memo = NULL;
+    size_t known = 0;
     OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 0, &s, err));
-    OCT_TRY(open_memo(c, s, &memo, err));
+    if (c->o.sensitivity_file)
+        OCT_TRY(oct_memo_open(c->o.sensitivity_file, oct_memo_key(c, s), c->arena, &memo, &known, err));
+    if (known)
+        oct_conversion_say(c, 0, "%s: %zu measurements are taken from it", c->o.sensitivity_file, known);
     OCT_TRY(oct_sensitivity_measure(s, c->job, least, true, memo, c->arena, out, err));
     return memo ? oct_memo_save(memo, err) : OCT_OK;
-}
-
-oct_status oct_conversion_sensitivity_part(oct_conversion *c, uint32_t part, uint32_t parts, oct_buf *rest,
-                                           size_t *measured, oct_err *err)
-{
-    oct_sim *s;
-    oct_memo *memo;
-    const char *why = oct_no_measuring(c);
-    if (why)
-        return oct_fail(err, OCT_EUSAGE, "%s: what each value and layer costs cannot be measured: %s", c->o.name, why);
-    OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 0, &s, err));
-    OCT_TRY(open_memo(c, s, &memo, err));
-    if (!memo)
-        OCT_TRY(oct_memo_create(oct_memo_key(c, s), c->arena, &memo, err));
-    OCT_TRY(oct_sensitivity_measure_part(s, c->job, LEAST, part, parts, memo, c->arena, err));
-    oct_conversion_end_sim(c);
-    oct_memo_put(memo, rest);
-    *measured = oct_memo_asked(memo);
-    return rest->failed ? oct_nomem(err) : oct_memo_save(memo, err);
 }
 
 oct_status oct_conversion_find_causes(oct_conversion *c, oct_err *err)

@@ -1,7 +1,7 @@
 /* The file has measurements as lines of text: a word, the sites from and to, noise and SQNR. A line with the key
  * precedes the measurements of that key. A conversion with goals has two keys: that of the decisions before trials, and
  * that of the result. */
-#include "quant/simulate/memo_int.h"
+#include "quant/simulate/memo.h"
 
 #include "base/buf.h"
 #include "base/io.h"
@@ -12,8 +12,26 @@
 #include <string.h>
 
 #define SAVE_SECONDS 2
-enum { MOST_BYTES = 64 << 20 };
+enum { MOST_BYTES = 64 << 20, WORD = 16, KEYS = 8 };
 static const char title[] = "octet sensitivity 1\n";
+
+typedef struct entry {
+    uint64_t key;
+    char what[WORD];
+    size_t from, to;
+    oct_sim_loss loss;
+} entry;
+
+struct oct_memo {
+    const char *path;
+    oct_arena *arena;
+    uint64_t key;
+    uint64_t others[KEYS]; /* the keys in the file, the latest first */
+    size_t n_others;
+    entry *e;
+    size_t n, cap, saved;
+    double when;
+};
 
 /* ---- the key ---- */
 
@@ -56,7 +74,7 @@ uint64_t oct_memo_key(const oct_conversion *c, const oct_sim *s)
 
 /* ---- the file ---- */
 
-oct_status oct_memo_append(oct_memo *m, const oct_memo_entry *e, oct_err *err)
+static oct_status append(oct_memo *m, const entry *e, oct_err *err)
 {
     if (m->n == m->cap && !OCT_GROW(m->arena, m->e, m->n, m->cap))
         return oct_nomem(err);
@@ -68,20 +86,20 @@ static void note_key(oct_memo *m, uint64_t key)
 {
     if (key == m->key)
         return;
-    memmove(m->others + 1, m->others, (OCT_MEMO_KEYS - 1) * sizeof *m->others);
+    memmove(m->others + 1, m->others, (KEYS - 1) * sizeof *m->others);
     m->others[0] = key;
-    m->n_others += m->n_others < OCT_MEMO_KEYS;
+    m->n_others += m->n_others < KEYS;
 }
 
 static oct_status read_entries(oct_memo *m, const char *text, oct_err *err)
 {
     uint64_t key = 0;
     for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-        oct_memo_entry e = { .key = key };
+        entry e = { .key = key };
         if (sscanf(line, "key %" SCNx64, &key) == 1)
             note_key(m, key);
         else if (sscanf(line, "%15s %zu %zu %lg %lg", e.what, &e.from, &e.to, &e.loss.noise, &e.loss.sqnr) == 5)
-            OCT_TRY(oct_memo_append(m, &e, err));
+            OCT_TRY(append(m, &e, err));
         else
             return oct_fail(err, OCT_EMALFORMED, "%s: a measurement has a word and four numbers, not \"%.*s\"", m->path,
                             (int)strcspn(line, "\n"), line);
@@ -109,21 +127,13 @@ static size_t count_entries(const oct_memo *m, uint64_t key)
     return n;
 }
 
-oct_status oct_memo_create(uint64_t key, oct_arena *arena, oct_memo **out, oct_err *err)
-{
-    oct_memo *m = *out = oct_arena_calloc(arena, 1, sizeof *m);
-    if (!m)
-        return oct_nomem(err);
-    *m = (oct_memo){ .arena = arena, .key = key, .when = oct_now() };
-    return OCT_OK;
-}
-
 oct_status oct_memo_open(const char *path, uint64_t key, oct_arena *arena, oct_memo **out, size_t *known, oct_err *err)
 {
-    oct_memo *m;
+    oct_memo *m = oct_arena_calloc(arena, 1, sizeof *m);
     oct_path_kind kind;
-    OCT_TRY(oct_memo_create(key, arena, &m, err));
-    m->path = path;
+    if (!m)
+        return oct_nomem(err);
+    *m = (oct_memo){ .path = path, .arena = arena, .key = key, .when = oct_now() };
     OCT_TRY(oct_path_look(path, &kind, err));
     if (kind != OCT_PATH_NONE)
         OCT_TRY(read_file(m, err));
@@ -146,11 +156,11 @@ oct_status oct_memo_save(oct_memo *m, oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
     oct_out o;
-    if (m->saved == m->n || !m->path)
+    if (m->saved == m->n)
         return OCT_OK;
     oct_buf_puts(&b, title);
     /* the latest last; if there are too many, the oldest is dropped */
-    for (size_t k = m->n_others < OCT_MEMO_KEYS ? m->n_others : OCT_MEMO_KEYS - 1; k > 0; k--)
+    for (size_t k = m->n_others < KEYS ? m->n_others : KEYS - 1; k > 0; k--)
         put_entries(m, m->others[k - 1], &b);
     put_entries(m, m->key, &b);
     oct_status s = b.failed ? oct_nomem(err) : oct_out_open(&o, m->path, err);
@@ -166,13 +176,12 @@ oct_status oct_memo_save(oct_memo *m, oct_err *err)
 
 /* ---- measurements ---- */
 
-bool oct_memo_find(oct_memo *m, const char *what, size_t from, size_t to, oct_sim_loss *loss)
+bool oct_memo_find(const oct_memo *m, const char *what, size_t from, size_t to, oct_sim_loss *loss)
 {
     for (size_t i = 0; i < m->n; i++) {
-        oct_memo_entry *e = &m->e[i];
+        const entry *e = &m->e[i];
         if (e->key == m->key && e->from == from && e->to == to && strcmp(e->what, what) == 0) {
             *loss = e->loss;
-            e->asked = true;
             return true;
         }
     }
@@ -181,16 +190,8 @@ bool oct_memo_find(oct_memo *m, const char *what, size_t from, size_t to, oct_si
 
 oct_status oct_memo_add(oct_memo *m, const char *what, size_t from, size_t to, const oct_sim_loss *loss, oct_err *err)
 {
-    oct_memo_entry e = { .key = m->key, .from = from, .to = to, .loss = *loss, .asked = true };
+    entry e = { .key = m->key, .from = from, .to = to, .loss = *loss };
     snprintf(e.what, sizeof e.what, "%s", what);
-    OCT_TRY(oct_memo_append(m, &e, err));
+    OCT_TRY(append(m, &e, err));
     return oct_now() - m->when > SAVE_SECONDS ? oct_memo_save(m, err) : OCT_OK;
-}
-
-size_t oct_memo_asked(const oct_memo *m)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < m->n; i++)
-        n += m->e[i].asked;
-    return n;
 }

@@ -1,5 +1,7 @@
 /* Divides groups of sites until those that matter stand alone. */
-#include "quant/simulate/sensitivity_int.h"
+#include "quant/simulate/sensitivity.h"
+
+#include "quant/simulate/simulate_int.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,8 +12,28 @@
 #define LEAST_LEFT 1e-3 /* share of all noise: what remains below this is not known without new measurements */
 #define MOST_MACS 6e11  /* multiply-accumulates of a search for the worst sites */
 enum { LEAST_WIDTH = 4 };
+enum kind { ALL, WEIGHTS, VALUES };
 
-static bool *flag_of(const oct_site_search *x, size_t i)
+/* A group of neighbouring sites that are measured together. */
+typedef struct group {
+    size_t place, from, to; /* its index in `known`; its sites */
+    double noise;
+} group;
+
+typedef struct search {
+    oct_sim *s;
+    oct_site *site; /* the sites of one kind, in the order of the graph */
+    size_t n;
+    bool *on;      /* the mask of a measurement, by value or by node */
+    double *known; /* [4 n + 2]: the noise of groups; the halves of group i are at 2 i and 2 i + 1. NAN: not measured */
+    group *group;  /* [2 n + 2] */
+    double least;  /* a group with less noise is not divided */
+    size_t width;  /* how many groups of a level are divided at most: those with the most noise */
+    double untold; /* the most noise of a group that was not divided because of that bound */
+    oct_memo *memo;
+} search;
+
+static bool *flag_of(const search *x, size_t i)
 {
     return &x->on[x->site[i].value >= 0 ? x->site[i].value : x->site[i].node];
 }
@@ -22,23 +44,20 @@ static oct_status measure_mask(oct_sim *s, oct_memo *memo, const char *what, siz
 {
     if (memo && oct_memo_find(memo, what, from, to, loss))
         return OCT_OK;
-    if (memo && oct_memo_is_closed(memo))
-        return oct_memo_lacks(memo, what, from, to, err);
     OCT_TRY(oct_sim_measure(s, m, loss, err));
     return memo ? oct_memo_add(memo, what, from, to, loss, err) : OCT_OK;
 }
 
-oct_status oct_sites_measure(oct_sim *s, oct_memo *memo, oct_site_kind kind, oct_sim_loss *loss, oct_err *err)
+/* The loss with all sites of a kind rounded. */
+static oct_status measure_kind(oct_sim *s, oct_memo *memo, enum kind kind, oct_sim_loss *loss, oct_err *err)
 {
-    static const char *const what[] = {
-        [OCT_SITES_ALL] = "all", [OCT_SITES_WEIGHTS] = "weights", [OCT_SITES_VALUES] = "values"
-    };
-    const oct_sim_mask m = { .weights = kind == OCT_SITES_VALUES ? OCT_SIM_FLOAT_WEIGHTS : OCT_SIM_ROUNDED_WEIGHTS,
-                             .no_values = kind == OCT_SITES_WEIGHTS };
+    static const char *const what[] = { [ALL] = "all", [WEIGHTS] = "weights", [VALUES] = "values" };
+    const oct_sim_mask m = { .weights = kind == VALUES ? OCT_SIM_FLOAT_WEIGHTS : OCT_SIM_ROUNDED_WEIGHTS,
+                             .no_values = kind == WEIGHTS };
     return measure_mask(s, memo, what[kind], 0, 0, &m, loss, err);
 }
 
-static oct_status measure(oct_site_search *x, size_t from, size_t to, double *noise, oct_err *err)
+static oct_status measure(search *x, size_t from, size_t to, double *noise, oct_err *err)
 {
     const bool weights = x->site[from].node >= 0;
     oct_sim_loss loss;
@@ -55,7 +74,7 @@ static oct_status measure(oct_site_search *x, size_t from, size_t to, double *no
     return s;
 }
 
-oct_status oct_site_group_measure(oct_site_search *x, oct_site_group *g, oct_err *err)
+static oct_status measure_group(search *x, group *g, oct_err *err)
 {
     double *noise = &x->known[g->place];
     if (isnan(*noise))
@@ -64,27 +83,20 @@ oct_status oct_site_group_measure(oct_site_search *x, oct_site_group *g, oct_err
     return OCT_OK;
 }
 
-void oct_site_group_halve(const oct_site_group *g, oct_site_group half[2])
-{
-    const size_t middle = g->from + (g->to - g->from) / 2;
-    half[0] = (oct_site_group){ 2 * g->place, g->from, middle, 0 };
-    half[1] = (oct_site_group){ 2 * g->place + 1, middle, g->to, 0 };
-}
-
 static int by_place(const void *a, const void *b)
 {
-    const oct_site_group *p = a, *q = b;
+    const group *p = a, *q = b;
     return (p->from > q->from) - (p->from < q->from);
 }
 
 static int largest_first(const void *a, const void *b)
 {
-    const oct_site_group *p = a, *q = b;
+    const group *p = a, *q = b;
     return p->noise != q->noise ? (p->noise < q->noise ? 1 : -1) : by_place(a, b);
 }
 
 /* Keeps those groups that will be divided, in the order of the graph. */
-static size_t choose_groups(oct_site_search *x, oct_site_group *g, size_t n)
+static size_t choose_groups(search *x, group *g, size_t n)
 {
     size_t left = 0;
     for (size_t i = 0; i < n; i++)
@@ -98,36 +110,34 @@ static size_t choose_groups(oct_site_search *x, oct_site_group *g, size_t n)
     return x->width;
 }
 
-/* Each level is measured in the order of the graph, so that a measurement can continue where the previous one began to
- * round. */
-oct_status oct_site_groups_divide(oct_site_search *x, size_t n, oct_err *err)
+/* Divides all sites level by level down to single ones. Each level is measured in the order of the graph, so that a
+ * measurement can continue where the previous one began to round. */
+static oct_status divide(search *x, oct_err *err)
 {
-    oct_site_group *g = x->group;
+    group *g = x->group;
+    size_t n = x->n ? 1 : 0;
+    g[0] = (group){ 1, 0, x->n, 0 };
     x->untold = x->least;
     while (n > 0) {
         for (size_t i = 0; i < n; i++) {
-            OCT_TRY(oct_site_group_measure(x, &g[i], err));
+            OCT_TRY(measure_group(x, &g[i], err));
             if (g[i].to - g[i].from == 1)
                 x->site[g[i].from].noise = g[i].noise;
         }
         n = choose_groups(x, g, n);
         for (size_t i = n; i-- > 0;) {
-            const oct_site_group whole = g[i];
-            oct_site_group_halve(&whole, &g[2 * i]);
+            const group whole = g[i];
+            const size_t middle = whole.from + (whole.to - whole.from) / 2;
+            g[2 * i] = (group){ 2 * whole.place, whole.from, middle, 0 };
+            g[2 * i + 1] = (group){ 2 * whole.place + 1, middle, whole.to, 0 };
         }
         n *= 2;
     }
     return OCT_OK;
 }
 
-static oct_status divide_all(oct_site_search *x, oct_err *err)
-{
-    x->group[0] = (oct_site_group){ 1, 0, x->n, 0 };
-    return oct_site_groups_divide(x, x->n ? 1 : 0, err);
-}
-
 /* Opens a search among sites of one kind. all: the noise of all of them. */
-static oct_status open_sites(oct_site_search *x, double all, oct_arena *arena, oct_err *err)
+static oct_status open_sites(search *x, double all, oct_arena *arena, oct_err *err)
 {
     x->known = oct_arena_calloc(arena, 4 * x->n + 2, sizeof *x->known);
     x->group = oct_arena_calloc(arena, 2 * x->n + 2, sizeof *x->group);
@@ -165,56 +175,44 @@ static size_t list_layers(const oct_qjob *j, oct_site *site)
     return n;
 }
 
-oct_status oct_sites_open_values(oct_site_search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, double all,
-                                 oct_arena *arena, oct_err *err)
-{
-    const size_t most = j->n_values + j->n_nodes;
-    *x = (oct_site_search){ .s = s,
-                            .memo = memo,
-                            .site = oct_arena_calloc(arena, most + 1, sizeof *x->site),
-                            .on = oct_arena_calloc(arena, most + 1, sizeof *x->on) };
-    if (!x->site || !x->on)
-        return oct_nomem(err);
-    x->n = x->width = list_values(j, x->site);
-    return open_sites(x, all, arena, err);
-}
-
-oct_status oct_sites_open_layers(oct_site_search *x, const oct_site_search *values, const oct_qjob *j, oct_arena *arena,
-                                 oct_err *err)
-{
-    *x = *values;
-    x->site += values->n;
-    x->n = x->width = list_layers(j, x->site);
-    return open_sites(x, NAN, arena,
-                      err); /* OCT_SIM_ROUNDED_WEIGHTS also rounds constants of operators that are not layers */
-}
-
-static oct_status begin(oct_site_search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, oct_arena *arena,
+/* Measures each kind of sites together, and opens a search among the values, with room for the layers. */
+static oct_status begin(search *x, oct_sim *s, const oct_qjob *j, oct_memo *memo, oct_arena *arena,
                         oct_sensitivity *out, oct_err *err)
 {
+    const size_t most = j->n_values + j->n_nodes;
     *out = (oct_sensitivity){ .samples = s->n_samples };
-    OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_ALL, &out->all, err));
-    OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_WEIGHTS, &out->weights, err));
-    OCT_TRY(oct_sites_measure(s, memo, OCT_SITES_VALUES, &out->values, err));
-    OCT_TRY(oct_sites_open_values(x, s, j, memo, out->values.noise, arena, err));
+    OCT_TRY(measure_kind(s, memo, ALL, &out->all, err));
+    OCT_TRY(measure_kind(s, memo, WEIGHTS, &out->weights, err));
+    OCT_TRY(measure_kind(s, memo, VALUES, &out->values, err));
+    *x = (search){ .s = s,
+                   .memo = memo,
+                   .site = oct_arena_calloc(arena, most + 1, sizeof *x->site),
+                   .on = oct_arena_calloc(arena, most + 1, sizeof *x->on) };
+    if (!x->site || !x->on)
+        return oct_nomem(err);
     out->site = x->site;
-    return OCT_OK;
+    x->n = x->width = list_values(j, x->site);
+    return open_sites(x, out->values.noise, arena, err);
 }
 
 oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_memo *memo,
                                    oct_arena *arena, oct_sensitivity *out, oct_err *err)
 {
-    oct_site_search x, layers;
+    search x, layers;
     OCT_TRY(begin(&x, s, j, memo, arena, out, err));
     out->least = least;
     out->of_layers = weights;
     x.least = out->values.noise * least;
-    OCT_TRY(divide_all(&x, err));
+    OCT_TRY(divide(&x, err));
     out->n = x.n;
     if (weights) {
-        OCT_TRY(oct_sites_open_layers(&layers, &x, j, arena, err));
+        layers = x; /* their sites follow the values */
+        layers.site += x.n;
+        layers.n = layers.width = list_layers(j, layers.site);
+        /* what all weights cost is no bound here: it includes constants of operators that are not layers */
+        OCT_TRY(open_sites(&layers, NAN, arena, err));
         layers.least = out->weights.noise * least;
-        OCT_TRY(divide_all(&layers, err));
+        OCT_TRY(divide(&layers, err));
         out->n += layers.n;
     }
     qsort(out->site, out->n, sizeof *out->site, by_noise);
@@ -224,12 +222,12 @@ oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool w
 oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer, oct_arena *arena,
                                       oct_sensitivity *out, oct_err *err)
 {
-    oct_site_search x;
+    search x;
     *out = (oct_sensitivity){ .samples = s->n_samples, .of_layers = true };
-    OCT_TRY(oct_sites_measure(s, NULL, OCT_SITES_WEIGHTS, &out->weights, err));
-    x = (oct_site_search){ .s = s,
-                           .site = oct_arena_calloc(arena, j->n_nodes + 1, sizeof *x.site),
-                           .on = oct_arena_calloc(arena, j->n_nodes + 1, sizeof *x.on) };
+    OCT_TRY(measure_kind(s, NULL, WEIGHTS, &out->weights, err));
+    x = (search){ .s = s,
+                  .site = oct_arena_calloc(arena, j->n_nodes + 1, sizeof *x.site),
+                  .on = oct_arena_calloc(arena, j->n_nodes + 1, sizeof *x.on) };
     if (!x.site || !x.on)
         return oct_nomem(err);
     x.n = list_layers(j, x.site);
@@ -246,7 +244,7 @@ oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer
 }
 
 /* The noise that remains without the sites that cause at least `share` of it. */
-static double left_without_worst(const oct_site_search *x, double all, double share)
+static double left_without_worst(const search *x, double all, double share)
 {
     for (double left = all;;) {
         double rest = all;
@@ -261,7 +259,7 @@ static double left_without_worst(const oct_site_search *x, double all, double sh
 
 /* Limits the number of groups so that the search takes about MOST_MACS, except for a few groups that must be
  * measured. */
-static size_t width_of(const oct_site_search *x)
+static size_t width_of(const search *x)
 {
     double levels = 1;
     for (size_t n = x->n; n > 1; n = (n + 1) / 2)
@@ -273,12 +271,12 @@ static size_t width_of(const oct_site_search *x)
 oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, oct_arena *arena, oct_sensitivity *out,
                                       oct_err *err)
 {
-    oct_site_search x;
+    search x;
     OCT_TRY(begin(&x, s, j, NULL, arena, out, err));
     x.width = width_of(&x);
     for (double left = out->all.noise, before = INFINITY; left < before;) {
         x.least = MARGIN * share * left;
-        OCT_TRY(divide_all(&x, err));
+        OCT_TRY(divide(&x, err));
         before = left;
         left = left_without_worst(&x, out->all.noise, share);
     }

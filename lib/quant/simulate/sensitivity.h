@@ -33,12 +33,6 @@ typedef struct oct_sensitivity {
 oct_status oct_sensitivity_measure(oct_sim *s, oct_qjob *j, double least, bool weights, oct_memo *memo,
                                    oct_arena *arena, oct_sensitivity *out, oct_err *err);
 
-/* Makes part number `part` of these measurements, out of `parts`, into the memo. Groups of sites are distributed by
- * their expected time. All parts together contain what a whole measurement needs, and a little more: a group that a
- * part divides may turn out to cause little noise. */
-oct_status oct_sensitivity_measure_part(oct_sim *s, oct_qjob *j, double least, uint32_t part, uint32_t parts,
-                                        oct_memo *memo, oct_arena *arena, oct_err *err);
-
 /* Measures the weights of each layer in layer[n_nodes] alone; values are not measured. out->weights has the loss of all
  * layers together. Allocated in arena. */
 oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer, oct_arena *arena,
