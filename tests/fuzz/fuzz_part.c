@@ -32,7 +32,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static oct_model *m;
     static oct_pool *pool;
-    static const oct_part_form *const forms[] = { &oct_part_of_evaluation, NULL };
     oct_err err = OCT_ERR_INIT;
     oct_part p;
     if (!m && oct_model_load(OCT_NET, &m, &err) != OCT_OK)
@@ -46,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint64_t hash = oct_hash(OCT_HASH_INIT, data, size - 8);
     for (int i = 0; i < 8; i++)
         copy[size - 8 + (size_t)i] = (uint8_t)(hash >> 8 * i);
-    const oct_status s = oct_part_parse(&p, forms, copy, size, "fuzz", &err);
+    const oct_status s = oct_part_parse(&p, copy, size, "fuzz", &err);
     if (s == OCT_OK)
         join(&p, m, pool);
     else if (s != OCT_EMALFORMED && s != OCT_ENOMEM)

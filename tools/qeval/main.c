@@ -425,8 +425,7 @@ static oct_status write_part(session *s, oct_err *err)
     OCT_TRY(add_metrics(s, &o, err));
     oct_status st = qeval_put_asked(a, s->loaded, o.layer_samples, &asked, err);
     if (st == OCT_OK)
-        st = oct_part_create(&p, &oct_part_of_evaluation, a->part, oct_buf_str(&asked), (uint32_t)part, (uint32_t)parts,
-                             err);
+        st = oct_part_create(&p, a->part, oct_buf_str(&asked), (uint32_t)part, (uint32_t)parts, err);
     oct_buf_free(&asked);
     if (st == OCT_OK)
         st = oct_eval_part(s->models, s->n_models, s->src, &o, &p, &samples, err);
@@ -592,7 +591,6 @@ static oct_status evaluate(session *s, qeval_args *a, oct_err *err)
 
 static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
 {
-    static const oct_part_form *const forms[] = { &oct_part_of_evaluation, NULL };
     OCT_TRY(tool_read_shard(&a->data, err));
     OCT_TRY(check_outputs(a, cli, err));
     if (a->sensitivity || a->sensitivity_file)
@@ -600,7 +598,7 @@ static oct_status run(qeval_args *a, oct_cli *cli, oct_err *err)
     session s = { .a = a, .cli = cli, .arena = oct_arena_create() };
     oct_status st = s.arena ? OCT_OK : oct_nomem(err);
     if (st == OCT_OK && a->parts.n)
-        st = oct_parts_open(&s.parts, forms, a->parts.v, a->parts.n, err);
+        st = oct_parts_open(&s.parts, a->parts.v, a->parts.n, err);
     if (st == OCT_OK)
         st = evaluate(&s, a, err);
     oct_source_close(s.src);

@@ -1,10 +1,9 @@
-/* lib/eval/parts/part.h -- the file of a part of some work. For an evaluation, it has the contributions of some of the
- * samples, from which the whole result is computed. docs/formats.md describes it.
+/* lib/eval/parts/part.h -- the file of a part of an evaluation: the contributions of some of the samples, from which
+ * the whole result is computed. docs/formats.md describes it.
  *
  * A part is written while its samples run, one record each, so that memory does not grow with their number. Parts are
  * read side by side, in the order of the samples. The length and the checksum of a file are checked before its contents
- * are used, and every size in it is checked when it is read. Other divided work has files of the same form, with
- * another first line (oct_part_form). */
+ * are used, and every size in it is checked when it is read. */
 #ifndef OCT_EVAL_PART_H
 #define OCT_EVAL_PART_H
 
@@ -12,15 +11,6 @@
 #include "base/io.h"
 
 typedef struct ev_bytes ev_bytes; /* part_bytes.h */
-
-/* The kind of work. */
-typedef struct oct_part_form {
-    const char *magic;      /* the first line of the file, with its end */
-    const char *of, *other; /* for messages: "an evaluation", "another evaluation" */
-    const char *made_by;    /* the command without the part: "qeval --shard" */
-    const char *go;         /* what must be the same in parts that belong together */
-} oct_part_form;
-extern const oct_part_form oct_part_of_evaluation;
 
 /* ---- writing ---- */
 
@@ -31,10 +21,9 @@ typedef struct oct_part_out {
 } oct_part_out;
 
 /* asked: a text that all parts have in common. index of count: which part this is. OCT_EIO. */
-oct_status oct_part_create(oct_part_out *p, const oct_part_form *form, const char *path, const char *asked,
-                           uint32_t index, uint32_t count, oct_err *err);
-/* Adds the record of a sample. index: its position in the data, which must increase; or the number of another kind of
- * record. */
+oct_status oct_part_create(oct_part_out *p, const char *path, const char *asked, uint32_t index, uint32_t count,
+                           oct_err *err);
+/* Adds the record of a sample. index: its position in the data, which must increase. */
 oct_status oct_part_add(oct_part_out *p, int64_t index, const oct_buf *record, oct_err *err);
 /* Writes the rest, which belongs to no sample, and replaces the output by the file. Closes p in any case. */
 oct_status oct_part_commit(oct_part_out *p, const oct_buf *rest, oct_err *err);
@@ -43,7 +32,6 @@ void oct_part_abort(oct_part_out *p); /* does nothing after a commit */
 /* ---- reading ---- */
 
 typedef struct oct_part {
-    const oct_part_form *form;
     oct_map map;
     const char *path; /* borrowed */
     char *asked;
@@ -53,12 +41,10 @@ typedef struct oct_part {
     size_t n_records, n_rest; /* bytes */
 } oct_part;
 
-/* forms: the accepted kinds, terminated by NULL. path: borrowed. OCT_EMALFORMED: it is not a part, is cut short, or was
- * changed. */
-oct_status oct_part_open(oct_part *p, const oct_part_form *const *forms, const char *path, oct_err *err);
+/* path: borrowed. OCT_EMALFORMED: it is not a part, is cut short, or was changed. */
+oct_status oct_part_open(oct_part *p, const char *path, oct_err *err);
 /* The same for bytes in memory, which are borrowed. label: their name in messages. */
-oct_status oct_part_parse(oct_part *p, const oct_part_form *const *forms, const void *data, size_t size,
-                          const char *label, oct_err *err);
+oct_status oct_part_parse(oct_part *p, const void *data, size_t size, const char *label, oct_err *err);
 void oct_part_close(oct_part *p);
 
 /* Parts of the same whole, given in any order. */
@@ -70,8 +56,7 @@ typedef struct oct_parts {
 
 /* Opens all parts. A part that is given twice with the same bytes counts once. OCT_EUSAGE, with the file and a remedy:
  * two files of the same part differ, a part is missing, or one belongs to another whole. */
-oct_status oct_parts_open(oct_parts *p, const oct_part_form *const *forms, const char *const *path, size_t n,
-                          oct_err *err);
+oct_status oct_parts_open(oct_parts *p, const char *const *path, size_t n, oct_err *err);
 void oct_parts_close(oct_parts *p);
 /* The next sample in the order of the data, and its part. *from is NULL after the last. OCT_EMALFORMED. */
 oct_status oct_parts_next(oct_parts *p, int64_t *index, ev_bytes *record, const oct_part **from, oct_err *err);

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define EV_PART_MAGIC "octet-eval-part 1\n" /* the first line of the file */
+
 static inline void ev_put_u64(oct_buf *b, uint64_t v)
 {
     uint8_t le[8];

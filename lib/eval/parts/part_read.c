@@ -5,20 +5,17 @@
 
 enum { TAIL = 24 }; /* bytes: the size of the rest, the number of samples, the checksum */
 
-const oct_part_form oct_part_of_evaluation = { "octet-eval-part 1\n", "an evaluation", "another evaluation",
-                                               "qeval --shard", "models, samples, options and N of --shard I/N" };
-
 oct_status oct_part_broken(const oct_part *p, const char *what, oct_err *err)
 {
     oct_fail(err, OCT_EMALFORMED, "%s: %s", p->path, what);
-    oct_hint(err, "run %s %u/%u again", p->form->made_by, p->index, p->count);
+    oct_hint(err, "run qeval --shard %u/%u again", p->index, p->count);
     return OCT_EMALFORMED;
 }
 
 static oct_status not_a_part(const oct_part *p, const char *what, oct_err *err)
 {
     oct_fail(err, OCT_EMALFORMED, "%s: %s", p->path, what);
-    oct_hint(err, "parts are what %s I/N -o FILE writes; make this one again", p->form->made_by);
+    oct_hint(err, "parts are what qeval --shard I/N -o FILE writes; make this one again");
     return OCT_EMALFORMED;
 }
 
@@ -37,28 +34,12 @@ static bool records_fill(const oct_part *p)
     return !r.bad && n == p->samples;
 }
 
-/* Whether the bytes begin with the first line of a form. */
-static bool is_of(const oct_part_form *form, const void *data, size_t size)
+oct_status oct_part_parse(oct_part *p, const void *data, size_t size, const char *label, oct_err *err)
 {
-    const size_t magic = strlen(form->magic);
-    return size >= magic && memcmp(data, form->magic, magic) == 0;
-}
-
-oct_status oct_part_parse(oct_part *p, const oct_part_form *const *forms, const void *data, size_t size,
-                          const char *label, oct_err *err)
-{
+    const size_t magic = sizeof EV_PART_MAGIC - 1;
     *p = (oct_part){ .path = label };
-    for (size_t i = 0; forms[i] && !p->form; i++)
-        p->form = is_of(forms[i], data, size) ? forms[i] : NULL;
-    if (!p->form) {
-        p->form = forms[0];
-        oct_buf what = OCT_BUF_INIT;
-        oct_buf_printf(&what, "this is no part of %s", p->form->of);
-        const oct_status s = not_a_part(p, oct_buf_str(&what), err);
-        oct_buf_free(&what);
-        return s;
-    }
-    const size_t magic = strlen(p->form->magic);
+    if (size < magic || memcmp(data, EV_PART_MAGIC, magic) != 0)
+        return not_a_part(p, "this is no part of an evaluation", err);
     if (size < magic + TAIL)
         return not_a_part(p, "the part is cut short", err);
     ev_bytes tail = { (const uint8_t *)data + size - TAIL, TAIL, false },
@@ -86,12 +67,12 @@ oct_status oct_part_parse(oct_part *p, const oct_part_form *const *forms, const 
     return OCT_OK;
 }
 
-oct_status oct_part_open(oct_part *p, const oct_part_form *const *forms, const char *path, oct_err *err)
+oct_status oct_part_open(oct_part *p, const char *path, oct_err *err)
 {
     oct_map m;
     *p = (oct_part){ .path = path };
     OCT_TRY(oct_map_open(&m, path, err));
-    const oct_status s = oct_part_parse(p, forms, m.data, m.size, path, err);
+    const oct_status s = oct_part_parse(p, m.data, m.size, path, err);
     p->map = m;
     if (s != OCT_OK)
         oct_part_close(p);
@@ -109,10 +90,10 @@ void oct_part_close(oct_part *p)
 
 static oct_status check_same(const oct_part *first, const oct_part *x, oct_err *err)
 {
-    if (first->form == x->form && strcmp(first->asked, x->asked) == 0 && first->count == x->count)
+    if (strcmp(first->asked, x->asked) == 0 && first->count == x->count)
         return OCT_OK;
-    oct_fail(err, OCT_EUSAGE, "%s is a part of %s than %s", x->path, first->form->other, first->path);
-    oct_hint(err, "parts go together where %s are the same", first->form->go);
+    oct_fail(err, OCT_EUSAGE, "%s is a part of another evaluation than %s", x->path, first->path);
+    oct_hint(err, "parts go together where models, samples, options and N of --shard I/N are the same");
     return OCT_EUSAGE;
 }
 
@@ -154,19 +135,18 @@ static oct_status check_whole(const oct_parts *p, oct_err *err)
         if (i >= p->n || p->v[i].index != i) {
             oct_fail(err, OCT_EUSAGE, "part %u/%u is missing: there are %zu of %u", i, p->v[0].count, p->n,
                      p->v[0].count);
-            oct_hint(err, "name the file that %s %u/%u wrote, too", p->v[0].form->made_by, i, p->v[0].count);
+            oct_hint(err, "name the file that qeval --shard %u/%u wrote, too", i, p->v[0].count);
             return OCT_EUSAGE;
         }
     return OCT_OK;
 }
 
-oct_status oct_parts_open(oct_parts *p, const oct_part_form *const *forms, const char *const *path, size_t n,
-                          oct_err *err)
+oct_status oct_parts_open(oct_parts *p, const char *const *path, size_t n, oct_err *err)
 {
     *p = (oct_parts){ .v = oct_calloc(n + 1, sizeof *p->v), .at = oct_calloc(n + 1, sizeof *p->at) };
     oct_status s = p->v && p->at ? OCT_OK : oct_nomem(err);
     for (size_t i = 0; s == OCT_OK && i < n; i++) {
-        if ((s = oct_part_open(&p->v[i], forms, path[i], err)) == OCT_OK) {
+        if ((s = oct_part_open(&p->v[i], path[i], err)) == OCT_OK) {
             p->n++;
             s = check_same(&p->v[0], &p->v[i], err);
         }

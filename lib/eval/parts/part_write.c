@@ -7,12 +7,12 @@ static void put(oct_part_out *p, const void *data, size_t n)
     oct_out_write(&p->out, data, n);
 }
 
-oct_status oct_part_create(oct_part_out *p, const oct_part_form *form, const char *path, const char *asked,
-                           uint32_t index, uint32_t count, oct_err *err)
+oct_status oct_part_create(oct_part_out *p, const char *path, const char *asked, uint32_t index, uint32_t count,
+                           oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
     *p = (oct_part_out){ .hash = OCT_HASH_INIT, .last = -1 };
-    oct_buf_puts(&b, form->magic);
+    oct_buf_puts(&b, EV_PART_MAGIC);
     ev_put_u32(&b, index);
     ev_put_u32(&b, count);
     ev_put_text(&b, asked);
