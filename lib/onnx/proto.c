@@ -1,6 +1,7 @@
 /* Unpacking into an arena, and the walk over tensors. */
 #include "onnx/proto.h"
 
+#include "base/little_endian.h"
 #include "onnx/wire.h"
 
 #include <string.h>
@@ -64,9 +65,7 @@ static oct_status point_back(void *arg, Onnx__TensorProto *t, oct_err *err)
     const views *v = arg;
     if (!t->has_raw_data || t->raw_data.len < OCT_WIRE_TOKEN)
         return OCT_OK;
-    uint64_t index = 0;
-    for (int i = 0; i < OCT_WIRE_TOKEN; i++)
-        index |= (uint64_t)t->raw_data.data[i] << (8 * i);
+    const uint64_t index = oct_le_u64(t->raw_data.data); /* the first OCT_WIRE_TOKEN bytes */
     if (t->raw_data.len != OCT_WIRE_TOKEN || index >= v->wire->n_extent)
         return oct_fail(err, OCT_EINTERNAL, "raw_data without an extent");
     t->raw_data.data = (uint8_t *)(uintptr_t)(v->data + v->wire->extent[index].at);

@@ -1,6 +1,7 @@
 /* The iterative walk over the wire format, and the shortened copy without large raw_data. */
 #include "onnx/wire.h"
 
+#include "base/little_endian.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "onnx/onnx.pb-c.h"
@@ -96,9 +97,7 @@ static bool put_extent(oct_wire *w, size_t at, size_t len)
 static oct_status cut(walk *k, size_t n, size_t len)
 {
     uint8_t token[1 + OCT_WIRE_TOKEN] = { OCT_WIRE_TOKEN };
-    uint64_t index = k->w->n_extent;
-    for (int i = 0; i < OCT_WIRE_TOKEN; i++)
-        token[1 + i] = (uint8_t)(index >> (8 * i));
+    oct_le_put(token + 1, k->w->n_extent, OCT_WIRE_TOKEN);
     if (!put(k->w, k->p + k->copied, k->at - k->copied) || !put(k->w, token, sizeof token) ||
         !put_extent(k->w, k->at + n, len))
         return oct_nomem(k->err);

@@ -12,6 +12,7 @@
 #include "base/flush.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/little_endian.h"
 #include "base/mem.h"
 #include "base/name_map.h"
 #include "base/pool.h"
@@ -59,6 +60,25 @@ static void digests_are_sha256(void **state)
             oct_sha256_end(&s, digest);
             assert_string_equal(oct_sha256_text(digest, text), known[k].digest);
         }
+}
+
+/* The first byte is the lowest, and no sign spreads from a byte above 127. */
+static void numbers_have_their_bytes(void **state)
+{
+    static const uint8_t le[] = { 0xf1, 0xe2, 0xd3, 0xc4, 0xb5, 0xa6, 0x97, 0x88 };
+    const uint64_t v = UINT64_C(0x8897a6b5c4d3e2f1);
+    oct_buf b = OCT_BUF_INIT;
+    (void)state;
+    assert_int_equal(oct_le_u16(le), 0xe2f1);
+    assert_int_equal(oct_le_u32(le), 0xc4d3e2f1);
+    assert_true(oct_le_u64(le) == v);
+    for (size_t n = 0; n <= 8; n++) {
+        oct_buf_cut(&b, 0);
+        oct_buf_add_le(&b, v, n);
+        assert_int_equal(b.len, n);
+        assert_memory_equal(oct_buf_str(&b), le, n);
+    }
+    oct_buf_free(&b);
 }
 
 static void sizes_overflow(void **state)
@@ -935,6 +955,7 @@ int main(void)
         cmocka_unit_test(words_have_kinds),
         cmocka_unit_test(denormals_are_flushed_when_asked),
         cmocka_unit_test(digests_are_sha256),
+        cmocka_unit_test(numbers_have_their_bytes),
         cmocka_unit_test(sizes_overflow),
         cmocka_unit_test(arena_aligns_and_keeps),
         cmocka_unit_test(large_blocks_leave_memory),

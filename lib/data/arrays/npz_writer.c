@@ -6,6 +6,7 @@
 #include "data/readers/readers.h"
 
 #include "base/io.h"
+#include "base/little_endian.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -171,25 +172,19 @@ oct_status oct_npz_writer_add(oct_npz_writer *w, const oct_array *chunks, int64_
     return OCT_OK;
 }
 
-static void put(oct_buf *b, uint64_t v, int n)
-{
-    for (int i = 0; i < n; i++, v >>= 8)
-        oct_buf_add(b, &(char){ (char)(v & 255) }, 1);
-}
-
 /* What the local header and the directory share, from the version needed on. Sizes go to the zip64 field. */
 static void put_common(oct_buf *b, uint32_t crc, size_t name, size_t extra)
 {
-    put(b, 45, 2);
-    put(b, 0x800, 2); /* names are UTF-8 */
-    put(b, 0, 2);     /* stored */
-    put(b, 0, 2);
-    put(b, 33, 2); /* 1980-01-01: no time stamp */
-    put(b, crc, 4);
-    put(b, UINT32_MAX, 4);
-    put(b, UINT32_MAX, 4);
-    put(b, name, 2);
-    put(b, extra, 2);
+    oct_buf_add_le(b, 45, 2);
+    oct_buf_add_le(b, 0x800, 2); /* names are UTF-8 */
+    oct_buf_add_le(b, 0, 2);     /* stored */
+    oct_buf_add_le(b, 0, 2);
+    oct_buf_add_le(b, 33, 2); /* 1980-01-01: no time stamp */
+    oct_buf_add_le(b, crc, 4);
+    oct_buf_add_le(b, UINT32_MAX, 4);
+    oct_buf_add_le(b, UINT32_MAX, 4);
+    oct_buf_add_le(b, name, 2);
+    oct_buf_add_le(b, extra, 2);
 }
 
 /* Copies the next n bytes of the spool to the archive; with out NULL only their checksum is taken. */
@@ -251,10 +246,10 @@ static oct_status put_member(oct_npz_writer *w, FILE *from, const char *name, co
         oct_buf_add(&zip, "PK\3\4", 4);
         put_common(&zip, m->crc, strlen(m->name), 20);
         oct_buf_puts(&zip, m->name);
-        put(&zip, 1, 2);
-        put(&zip, 16, 2);
-        put(&zip, m->size, 8);
-        put(&zip, m->size, 8);
+        oct_buf_add_le(&zip, 1, 2);
+        oct_buf_add_le(&zip, 16, 2);
+        oct_buf_add_le(&zip, m->size, 8);
+        oct_buf_add_le(&zip, m->size, 8);
         oct_out_write(&w->out, zip.data, zip.len);
         oct_out_write(&w->out, head.data, head.len);
         uint32_t again = 0;
@@ -331,38 +326,39 @@ static oct_status put_directory(oct_npz_writer *w, oct_err *err)
     for (size_t i = 0; i < n; i++) {
         const member *m = &w->members[i];
         oct_buf_add(&b, "PK\1\2", 4);
-        put(&b, 45, 2);
+        oct_buf_add_le(&b, 45, 2);
         put_common(&b, m->crc, strlen(m->name), 28);
-        put(&b, 0, 2 + 2 + 2 + 4); /* comment, disk, attributes */
-        put(&b, UINT32_MAX, 4);
+        oct_buf_add_le(&b, 0, 2 + 2 + 2); /* comment, disk, attributes of text */
+        oct_buf_add_le(&b, 0, 4);         /* attributes of the file */
+        oct_buf_add_le(&b, UINT32_MAX, 4);
         oct_buf_puts(&b, m->name);
-        put(&b, 1, 2);
-        put(&b, 24, 2);
-        put(&b, m->size, 8);
-        put(&b, m->size, 8);
-        put(&b, m->at, 8);
+        oct_buf_add_le(&b, 1, 2);
+        oct_buf_add_le(&b, 24, 2);
+        oct_buf_add_le(&b, m->size, 8);
+        oct_buf_add_le(&b, m->size, 8);
+        oct_buf_add_le(&b, m->at, 8);
     }
     const uint64_t size = b.len, end = start + size;
     oct_buf_add(&b, "PK\6\6", 4);
-    put(&b, 44, 8);
-    put(&b, 45, 2);
-    put(&b, 45, 2);
-    put(&b, 0, 8);
-    put(&b, n, 8);
-    put(&b, n, 8);
-    put(&b, size, 8);
-    put(&b, start, 8);
+    oct_buf_add_le(&b, 44, 8);
+    oct_buf_add_le(&b, 45, 2);
+    oct_buf_add_le(&b, 45, 2);
+    oct_buf_add_le(&b, 0, 8);
+    oct_buf_add_le(&b, n, 8);
+    oct_buf_add_le(&b, n, 8);
+    oct_buf_add_le(&b, size, 8);
+    oct_buf_add_le(&b, start, 8);
     oct_buf_add(&b, "PK\6\7", 4);
-    put(&b, 0, 4);
-    put(&b, end, 8);
-    put(&b, 1, 4);
+    oct_buf_add_le(&b, 0, 4);
+    oct_buf_add_le(&b, end, 8);
+    oct_buf_add_le(&b, 1, 4);
     oct_buf_add(&b, "PK\5\6", 4);
-    put(&b, 0, 4);
-    put(&b, n < UINT16_MAX ? n : UINT16_MAX, 2);
-    put(&b, n < UINT16_MAX ? n : UINT16_MAX, 2);
-    put(&b, UINT32_MAX, 4);
-    put(&b, UINT32_MAX, 4);
-    put(&b, 0, 2);
+    oct_buf_add_le(&b, 0, 4);
+    oct_buf_add_le(&b, n < UINT16_MAX ? n : UINT16_MAX, 2);
+    oct_buf_add_le(&b, n < UINT16_MAX ? n : UINT16_MAX, 2);
+    oct_buf_add_le(&b, UINT32_MAX, 4);
+    oct_buf_add_le(&b, UINT32_MAX, 4);
+    oct_buf_add_le(&b, 0, 2);
     bool failed = b.failed;
     if (!failed)
         oct_out_write(&w->out, b.data, b.len);

@@ -3,6 +3,8 @@
  */
 #include "data/pictures/image.h"
 
+#include "base/little_endian.h"
+
 #include <string.h>
 
 enum { FILE_HEADER = 14, CORE_HEADER = 12, INFO_HEADER = 40, MASKS_HEADER = 52, MOST_COLOURS = 256 };
@@ -18,16 +20,6 @@ typedef struct bmp {
     uint32_t mask[3];        /* of red, green, blue */
 } bmp;
 
-static uint32_t le16(const uint8_t *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8;
-}
-
-static uint32_t le32(const uint8_t *p)
-{
-    return le16(p) | le16(p + 2) << 16;
-}
-
 static oct_status broken(const char *why, oct_err *err)
 {
     return oct_fail(err, OCT_EMALFORMED, "broken BMP picture: %s", why);
@@ -36,26 +28,26 @@ static oct_status broken(const char *why, oct_err *err)
 /* The size of the picture and how its pixels are stored. *end: where the header ends. */
 static oct_status read_header(const uint8_t *p, size_t n, bmp *b, uint64_t *end, oct_err *err)
 {
-    const uint32_t size = n < FILE_HEADER + 4 ? 0 : le32(p + FILE_HEADER);
+    const uint32_t size = n < FILE_HEADER + 4 ? 0 : oct_le_u32(p + FILE_HEADER);
     if ((size != CORE_HEADER && size < INFO_HEADER) || size > n - FILE_HEADER)
         return broken(n < FILE_HEADER + INFO_HEADER ? "cut short" : "a header of an unknown size", err);
     *end = FILE_HEADER + (uint64_t)size;
-    b->pixels = le32(p + 10);
+    b->pixels = oct_le_u32(p + 10);
     const uint8_t *at = p + FILE_HEADER + 4;
     if (size == CORE_HEADER) {
-        b->w = le16(at);
-        b->h = le16(at + 2);
-        b->bits = le16(at + 6);
+        b->w = oct_le_u16(at);
+        b->h = oct_le_u16(at + 2);
+        b->bits = oct_le_u16(at + 6);
         b->entry = 3;
         return OCT_OK;
     }
-    const int64_t h = (int32_t)le32(at + 4);
-    b->w = (int32_t)le32(at);
+    const int64_t h = (int32_t)oct_le_u32(at + 4);
+    b->w = (int32_t)oct_le_u32(at);
     b->h = h < 0 ? -h : h;
     b->down = h < 0;
-    b->bits = le16(at + 10);
-    b->way = le32(at + 12);
-    b->colours = le32(at + 28);
+    b->bits = oct_le_u16(at + 10);
+    b->way = oct_le_u32(at + 12);
+    b->colours = oct_le_u32(at + 28);
     b->entry = 4;
     return OCT_OK;
 }
@@ -73,7 +65,7 @@ static oct_status read_masks(const uint8_t *p, size_t n, bmp *b, uint64_t *end, 
     if (*end < FILE_HEADER + MASKS_HEADER)
         *end = at + (b->way == ALPHA_MASKS ? 16 : 12);
     for (int i = 0; i < 3; i++) {
-        const uint32_t m = b->mask[i] = le32(p + at + 4 * (uint64_t)i);
+        const uint32_t m = b->mask[i] = oct_le_u32(p + at + 4 * (uint64_t)i);
         const uint32_t low = m & -m;
         if (!m || ((m / low) & (m / low + 1)) || (b->bits == 16 && m > 0xffff))
             return broken("a mask of colours that has no bits, or gaps", err);
@@ -146,7 +138,7 @@ static void direct_row(const bmp *b, const uint8_t *from, uint8_t *to)
             to[0] = from[2], to[1] = from[1], to[2] = from[0];
             continue;
         }
-        const uint32_t pixel = b->bits == 16 ? le16(from) : le32(from);
+        const uint32_t pixel = b->bits == 16 ? oct_le_u16(from) : oct_le_u32(from);
         for (int k = 0; k < 3; k++)
             to[k] = scaled(pixel, b->mask[k]);
     }

@@ -2,17 +2,10 @@
  * file. */
 #include "data/source/set.h"
 
+#include "base/little_endian.h"
 #include "base/mem.h"
 
 #include <string.h>
-
-static uint64_t le(const uint8_t *p, int n)
-{
-    uint64_t v = 0;
-    for (int i = n - 1; i >= 0; i--)
-        v = v << 8 | p[i];
-    return v;
-}
 
 typedef struct directory {
     uint64_t offset, size, count;
@@ -23,7 +16,7 @@ static oct_status find_directory(const uint8_t *p, size_t n, directory *d, oct_e
 {
     size_t stop = n > 65535 + 22 ? n - 65535 - 22 : 0, at = n;
     for (size_t i = n >= 22 ? n - 22 : 0; n >= 22; i--) {
-        if (memcmp(p + i, "PK\5\6", 4) == 0 && le(p + i + 20, 2) <= n - i - 22) {
+        if (memcmp(p + i, "PK\5\6", 4) == 0 && oct_le_u16(p + i + 20) <= n - i - 22) {
             at = i;
             break;
         }
@@ -32,13 +25,13 @@ static oct_status find_directory(const uint8_t *p, size_t n, directory *d, oct_e
     }
     if (at == n)
         return oct_fail(err, OCT_EMALFORMED, "not a zip archive (.npz), or cut short");
-    *d = (directory){ le(p + at + 16, 4), le(p + at + 12, 4), le(p + at + 10, 2) };
+    *d = (directory){ oct_le_u32(p + at + 16), oct_le_u32(p + at + 12), oct_le_u16(p + at + 10) };
     bool wide = d->offset == UINT32_MAX || d->size == UINT32_MAX || d->count == UINT16_MAX;
     if (wide && at >= 20 && memcmp(p + at - 20, "PK\6\7", 4) == 0) {
-        uint64_t end = le(p + at - 12, 8);
+        uint64_t end = oct_le_u64(p + at - 12);
         if (n < 56 || end > n - 56 || memcmp(p + end, "PK\6\6", 4) != 0)
             return oct_fail(err, OCT_EMALFORMED, "broken zip archive: zip64 end record");
-        *d = (directory){ le(p + end + 48, 8), le(p + end + 40, 8), le(p + end + 32, 8) };
+        *d = (directory){ oct_le_u64(p + end + 48), oct_le_u64(p + end + 40), oct_le_u64(p + end + 32) };
     }
     if (d->offset > n || d->size > n - d->offset || d->count > d->size / 46)
         return oct_fail(err, OCT_EMALFORMED, "broken zip archive: its directory lies outside the file");
@@ -49,7 +42,7 @@ static oct_status find_directory(const uint8_t *p, size_t n, directory *d, oct_e
 static bool read_zip64(const uint8_t *x, size_t n, oct_zip_entry *e, uint64_t *header)
 {
     while (n >= 4) {
-        size_t id = le(x, 2), size = le(x + 2, 2);
+        size_t id = oct_le_u16(x), size = oct_le_u16(x + 2);
         if (size > n - 4)
             return false;
         const uint8_t *v = x + 4, *end = v + size;
@@ -58,7 +51,7 @@ static bool read_zip64(const uint8_t *x, size_t n, oct_zip_entry *e, uint64_t *h
             if (*wide[i] == UINT32_MAX) {
                 if (end - v < 8)
                     return false;
-                *wide[i] = le(v, 8);
+                *wide[i] = oct_le_u64(v);
                 v += 8;
             }
         x += 4 + size;
@@ -72,20 +65,20 @@ static oct_status read_entry(const uint8_t *p, size_t n, const uint8_t *r, size_
 {
     if (left < 46 || memcmp(r, "PK\1\2", 4) != 0)
         return oct_fail(err, OCT_EMALFORMED, "broken zip archive: directory entry");
-    size_t name = le(r + 28, 2), extra = le(r + 30, 2), comment = le(r + 32, 2);
+    size_t name = oct_le_u16(r + 28), extra = oct_le_u16(r + 30), comment = oct_le_u16(r + 32);
     *used = 46 + name + extra + comment;
     if (*used > left)
         return oct_fail(err, OCT_EMALFORMED, "broken zip archive: directory entry");
-    unsigned method = (unsigned)le(r + 10, 2), flags = (unsigned)le(r + 8, 2);
+    const uint32_t method = oct_le_u16(r + 10), flags = oct_le_u16(r + 8);
     const char *text = (const char *)r + 46;
     *keep = name > 4 && name - 4 < sizeof e->name && memcmp(text + name - 4, ".npy", 4) == 0 && !memchr(text, 0, name);
     if (!*keep)
         return OCT_OK;
     *e = (oct_zip_entry){
-        .packed = le(r + 20, 4), .size = le(r + 24, 4), .crc = (uint32_t)le(r + 16, 4), .deflated = method == 8
+        .packed = oct_le_u32(r + 20), .size = oct_le_u32(r + 24), .crc = oct_le_u32(r + 16), .deflated = method == 8
     };
     memcpy(e->name, text, name - 4);
-    uint64_t header = le(r + 42, 4);
+    uint64_t header = oct_le_u32(r + 42);
     if (flags & 1)
         return oct_fail(err, OCT_EUNSUPPORTED, "array '%s' is encrypted", e->name);
     if (method != 0 && method != 8)
@@ -94,7 +87,7 @@ static oct_status read_entry(const uint8_t *p, size_t n, const uint8_t *r, size_
     if (!read_zip64(r + 46 + name, extra, e, &header) || header > n || n - header < 30 ||
         memcmp(p + header, "PK\3\4", 4) != 0)
         return oct_fail(err, OCT_EMALFORMED, "broken zip archive: header of array '%s'", e->name);
-    e->offset = header + 30 + le(p + header + 26, 2) + le(p + header + 28, 2);
+    e->offset = header + 30 + oct_le_u16(p + header + 26) + oct_le_u16(p + header + 28);
     if (e->offset > n || e->packed > n - e->offset || (!e->deflated && e->packed != e->size))
         return oct_fail(err, OCT_EMALFORMED, "broken zip archive: array '%s' lies outside the file", e->name);
     if (e->deflated && e->size / OCT_DEFLATE_RATIO > e->packed) /* no memory is asked for what cannot come */

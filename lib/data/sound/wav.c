@@ -1,26 +1,13 @@
 /* lib/data/sound/wav.c -- WAV files: chunks to the place and form of the samples, samples to reals. */
 #include "data/sound/wav.h"
 
+#include "base/little_endian.h"
+
 #include <string.h>
 
 enum { PCM = 1, REAL = 3, EXTENSIBLE = 0xfffe };
 /* Writers to pipes leave the largest number in place of a length, or one near it. */
 static const uint64_t UNKNOWN = 0x7ff00000;
-
-static uint32_t u16(const uint8_t *p)
-{
-    return (uint32_t)(p[0] | p[1] << 8);
-}
-
-static uint32_t u32(const uint8_t *p)
-{
-    return u16(p) | u16(p + 2) << 16;
-}
-
-static uint64_t u64(const uint8_t *p)
-{
-    return u32(p) | (uint64_t)u32(p + 4) << 32;
-}
 
 static oct_status unsupported(uint32_t form, oct_err *err)
 {
@@ -41,17 +28,18 @@ static oct_status unsupported(uint32_t form, oct_err *err)
 static uint32_t extended(const uint8_t *p, size_t n)
 {
     static const uint8_t rest[14] = { 0, 0, 0, 0, 16, 0, 128, 0, 0, 170, 0, 56, 155, 113 };
-    return n >= 40 && memcmp(p + 26, rest, sizeof rest) == 0 ? u16(p + 24) : EXTENSIBLE;
+    return n >= 40 && memcmp(p + 26, rest, sizeof rest) == 0 ? oct_le_u16(p + 24) : EXTENSIBLE;
 }
 
 static oct_status read_format(const uint8_t *p, size_t n, oct_wav *w, oct_err *err)
 {
     if (n < 16)
         return oct_fail(err, OCT_EMALFORMED, "its format chunk has %zu bytes, at least 16 are expected", n);
-    uint32_t form = u16(p);
+    uint32_t form = oct_le_u16(p);
     if (form == EXTENSIBLE)
         form = extended(p, n);
-    const uint32_t channels = u16(p + 2), rate = u32(p + 4), block = u16(p + 12), bits = u16(p + 14);
+    const uint32_t channels = oct_le_u16(p + 2), rate = oct_le_u32(p + 4), block = oct_le_u16(p + 12),
+                   bits = oct_le_u16(p + 14);
     if (form != PCM && form != REAL)
         return unsupported(form, err);
     if (channels < 1 || channels > OCT_WAV_CHANNELS || rate < 1 || rate > OCT_WAV_RATE)
@@ -91,7 +79,7 @@ oct_status oct_wav_parse(const void *bytes, size_t n, oct_wav *w, oct_err *err)
     for (size_t at = 12; n - at >= 8;) {
         const uint8_t *chunk = p + at, *body = chunk + 8;
         const size_t left = n - at - 8;
-        uint64_t size = u32(chunk + 4);
+        uint64_t size = oct_le_u32(chunk + 4);
         if (memcmp(chunk, "data", 4) == 0) {
             if (!format)
                 return oct_fail(err, OCT_EMALFORMED, "has samples in front of their format");
@@ -100,7 +88,7 @@ oct_status oct_wav_parse(const void *bytes, size_t n, oct_wav *w, oct_err *err)
         if (size > left)
             break;
         if (memcmp(chunk, "ds64", 4) == 0 && size >= 16)
-            long_size = u64(body + 8);
+            long_size = oct_le_u64(body + 8);
         if (memcmp(chunk, "fmt ", 4) == 0) {
             OCT_TRY(read_format(body, (size_t)size, w, err));
             format = true;
@@ -117,11 +105,11 @@ static double number(const oct_wav *w, const uint8_t *p)
     double d;
     switch (w->width) {
     case 1: return ((int)p[0] - 128) / 128.0;
-    case 2: return (int16_t)u16(p) / 32768.0;
-    case 3: return (int32_t)(u16(p) << 8 | (uint32_t)p[2] << 24) / 2147483648.0;
+    case 2: return (int16_t)oct_le_u16(p) / 32768.0;
+    case 3: return (int32_t)(oct_le_u16(p) << 8 | (uint32_t)p[2] << 24) / 2147483648.0;
     case 4:
         if (!w->real)
-            return (int32_t)u32(p) / 2147483648.0;
+            return (int32_t)oct_le_u32(p) / 2147483648.0;
         memcpy(&f, p, sizeof f);
         return (double)f;
     default: memcpy(&d, p, sizeof d); return d;

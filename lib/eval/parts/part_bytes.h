@@ -3,7 +3,7 @@
 #ifndef OCT_EVAL_PART_BYTES_H
 #define OCT_EVAL_PART_BYTES_H
 
-#include "base/buf.h"
+#include "base/little_endian.h"
 #include "base/mem.h"
 #include "eval/parts/part.h"
 
@@ -13,16 +13,12 @@
 
 static inline void ev_put_u64(oct_buf *b, uint64_t v)
 {
-    uint8_t le[8];
-    for (int i = 0; i < 8; i++)
-        le[i] = (uint8_t)(v >> 8 * i);
-    oct_buf_add(b, le, sizeof le);
+    oct_buf_add_le(b, v, 8);
 }
 
 static inline void ev_put_u32(oct_buf *b, uint32_t v)
 {
-    const uint8_t le[4] = { (uint8_t)v, (uint8_t)(v >> 8), (uint8_t)(v >> 16), (uint8_t)(v >> 24) };
-    oct_buf_add(b, le, sizeof le);
+    oct_buf_add_le(b, v, 4);
 }
 
 static inline void ev_put_f64(oct_buf *b, double v)
@@ -78,16 +74,13 @@ static inline const uint8_t *ev_take(ev_bytes *r, size_t n)
 static inline uint64_t ev_take_u64(ev_bytes *r)
 {
     const uint8_t *p = ev_take(r, 8);
-    uint64_t v = 0;
-    for (int i = 0; p && i < 8; i++)
-        v |= (uint64_t)p[i] << 8 * i;
-    return v;
+    return p ? oct_le_u64(p) : 0;
 }
 
 static inline uint32_t ev_take_u32(ev_bytes *r)
 {
     const uint8_t *p = ev_take(r, 4);
-    return p ? p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24 : 0;
+    return p ? oct_le_u32(p) : 0;
 }
 
 static inline double ev_take_f64(ev_bytes *r)
