@@ -556,14 +556,59 @@ oct_status oct_model_load(const char *path, oct_model **m, oct_err *err)
     return finish(made, made->n_maps ? use_file(made, err) : load(made, err), m, err);
 }
 
+/* The message with entries of metadata that can be changed. */
+static oct_status copy_proto(const oct_model *m, oct_model *copy, oct_err *err)
+{
+    const Onnx__ModelProto *from = m->proto;
+    if (!from) /* it was not loaded */
+        return OCT_OK;
+    Onnx__ModelProto *p = oct_arena_memdup(copy->arena, from, sizeof *p);
+    if (!p)
+        return oct_nomem(err);
+    const size_t n = from->n_metadata_props;
+    p->metadata_props = oct_arena_calloc(copy->arena, n + 1, sizeof *p->metadata_props);
+    if (!p->metadata_props)
+        return oct_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        if (!(p->metadata_props[i] =
+                  oct_arena_memdup(copy->arena, from->metadata_props[i], sizeof *p->metadata_props[i])))
+            return oct_nomem(err);
+    copy->proto = p;
+    return OCT_OK;
+}
+
+oct_status oct_model_copy(const oct_model *m, oct_model **copy, oct_err *err)
+{
+    oct_arena *a = oct_arena_create();
+    oct_model *c = a ? oct_arena_memdup(a, m, sizeof *m) : NULL;
+    if (!c) {
+        oct_arena_destroy(a);
+        return oct_nomem(err);
+    }
+    c->arena = a;
+    c->graph = NULL;
+    c->is_copy = true;
+    c->maps = oct_arena_memdup(a, m->maps, m->n_maps * sizeof *m->maps);
+    c->cap_maps = m->n_maps;
+    oct_status s = c->maps ? copy_proto(m, c, err) : oct_nomem(err);
+    if (s == OCT_OK)
+        s = oct_graph_clone(m->graph, &c->graph, err);
+    if (s == OCT_OK)
+        *copy = c;
+    else
+        oct_model_free(c);
+    return s;
+}
+
 void oct_model_free(oct_model *m)
 {
     if (!m)
         return;
     oct_graph_destroy(m->graph);
-    for (size_t i = 0; i < m->n_maps; i++)
+    for (size_t i = 0; i < m->n_maps && !m->is_copy; i++)
         oct_map_close(&m->maps[i]);
-    oct_free(m->input);
+    if (!m->is_copy)
+        oct_free(m->input);
     oct_arena_destroy(m->arena);
 }
 

@@ -28,6 +28,7 @@ typedef struct oct_model {
     bool from_file;      /* maps[0] is the model file */
     const char *pending; /* borrowed: the location of external data that is not in its place yet, maps[1]; else NULL */
     char *input;         /* owned bytes of standard input, or NULL */
+    bool is_copy;        /* maps and input are those of the model that it was copied from */
 } oct_model;
 
 /* Loads a model. On success *m is complete: values for inputs, initializers and node outputs, declared element
@@ -46,6 +47,9 @@ typedef struct oct_model {
 oct_status oct_model_load(const char *path, oct_model **m, oct_err *err);
 /* The same from memory, which is borrowed and must outlive the model. path is for messages and external data. */
 oct_status oct_model_load_mem(const void *data, size_t size, const char *path, oct_model **m, oct_err *err);
+/* A model of the same files, with a graph and metadata of its own. All else that was read is shared, so `m` must
+ * outlive it, with its graph. */
+oct_status oct_model_copy(const oct_model *m, oct_model **copy, oct_err *err);
 /* Releases the graph, the message and the maps. NULL allowed. */
 void oct_model_free(oct_model *m);
 

@@ -421,6 +421,33 @@ static void differences_are_named(void **state)
     oct_buf_free(&b);
 }
 
+/* A copy is saved as the model would be, and neither sees what is changed in the other. */
+static void copies_stand_alone(void **state)
+{
+    oct_err err = OCT_ERR_INIT;
+    copy_to("external/model.onnx", "ext.onnx");
+    copy_to("external/weights.bin", "weights.bin");
+    oct_model *m = load(temp("ext.onnx")), *copy;
+    assert_int_equal(oct_model_set_meta(m, "octet", "1", &err), OCT_OK);
+    save_as(m, temp("ext2.onnx"), 0);
+    assert_int_equal(oct_model_copy(m, &copy, &err), OCT_OK);
+    save_as(copy, temp("embedded.onnx"), 0);
+    same_files(temp("embedded.onnx"), temp("ext2.onnx"));
+    assert_int_equal(oct_model_set_meta(copy, "octet", "2", &err), OCT_OK);
+    assert_int_equal(oct_model_set_meta(copy, "more", "3", &err), OCT_OK);
+    assert_int_equal(oct_graph_set_opset(copy->graph, "", 14, &err), OCT_OK);
+    assert_int_equal(oct_model_save(copy, temp("weights.bin"), NULL, &err), OCT_EUSAGE);
+    assert_string_equal(oct_model_meta(m, "octet"), "1");
+    assert_null(oct_model_meta(m, "more"));
+    assert_int_not_equal(oct_graph_opset(m->graph, ""), 14);
+    oct_model_drop_meta(m, "octet");
+    assert_string_equal(oct_model_meta(copy, "octet"), "2");
+    oct_model_free(copy);
+    external_weights(m->graph);
+    oct_model_free(m);
+    assert_int_equal(unlink(temp("weights.bin")), 0);
+}
+
 /* What is saved beside the source has the bytes of what is saved elsewhere, and depends on no file of the source. */
 static void external_data_in_the_same_folder_are_embedded(void **state)
 {
@@ -977,6 +1004,7 @@ int main(void)
         cmocka_unit_test(every_element_type_is_decoded),
         cmocka_unit_test(a_graph_is_built),
         cmocka_unit_test(differences_are_named),
+        cmocka_unit_test(copies_stand_alone),
         cmocka_unit_test(captures_and_order),
         cmocka_unit_test(old_initializers_leave_the_inputs),
         cmocka_unit_test(changes_are_written),
