@@ -118,8 +118,8 @@ int64_t oct_row_elements(int rank, const int64_t *dims, int64_t rows, int64_t *f
 /* Is shown every sample in its order, also those that are not given: arrays of all inputs, of which it may change the
  * contents of states. follows: as in oct_batch. What it fails with ends the reading. */
 typedef oct_status (*oct_visit_fn)(void *arg, oct_array *arrays, bool follows, oct_err *err);
-/* For a source with states, before the first sample is taken. */
-/* done, which may be NULL, is called with arg when the source is closed. */
+/* For a source with states, before the first sample of a pass is taken; in place of an earlier one. done, which may be
+ * NULL, is called with arg when the source is closed, or another visitor set. */
 void oct_source_set_visit(oct_source *src, oct_visit_fn fn, void (*done)(void *arg), void *arg);
 
 /* Where the reading of a pass stands: behind the samples of all batches that were given. */
@@ -146,6 +146,9 @@ uint64_t oct_source_list_hash(const oct_source *src);
 
 /* Back to the first sample; counts start anew. OCT_EUNSUPPORTED for standard input. */
 oct_status oct_source_reset(oct_source *src, oct_err *err);
+/* The same with other preprocessing: steps, one for each input, are exchanged with those of the inputs that samples
+ * fill. A digest of the samples begins anew. A visitor stays, and is shown samples in their new form. */
+oct_status oct_source_exchange_steps(oct_source *src, oct_steps *steps, oct_err *err);
 
 /* Which samples a pass gives. Places count from 0, in the order of the data, broken samples included. */
 typedef struct oct_pick {

@@ -489,6 +489,41 @@ static void steps_apply_in_order(void **state)
 #endif
 }
 
+static void counts(void *arg)
+{
+    ++*(int *)arg;
+}
+
+/* An open source reads its samples again in another form, and can be turned back. */
+static void steps_are_exchanged(void **state)
+{
+    oct_steps steps = { .has_order = true, .order = OCT_ORDER_BGR, .n_mean = 1, .mean = { 3 } };
+    int ended = 0, ended_too = 0;
+    unsigned char first[OCT_SHA256_BYTES], digest[OCT_SHA256_BYTES];
+    oct_source *s = open_one(at("rgb.npy"), "mean=0:std=255", input(OCT_F32, 4, (int64_t[]){ -1, 3, 29, 37 }));
+    oct_batch b = OCT_BATCH_INIT;
+    oct_array w = expect("rgb.npy");
+    const uint8_t *p = w.data;
+    oct_source_set_visit(s, NULL, counts, &ended);
+    assert_int_equal(oct_source_sum(s, NULL), OCT_OK);
+    for (int turn = 0; turn < 3; turn++) {
+        assert_int_equal(oct_source_next(s, 1, &b, NULL), OCT_OK);
+        const float have = ((float *)b.tensors[0].data)[5];
+        assert_true(have == (turn == 1 ? (float)p[5 * 3 + 2] - 3 : (float)p[5 * 3] / 255.0f));
+        assert_string_equal(oct_source_preprocess(s), turn == 1 ? "order=bgr:mean=3" : "mean=0:std=255");
+        assert_int_equal(oct_source_digest(s, turn ? digest : first), 1); /* of the last form alone */
+        assert_true(!turn || (memcmp(first, digest, sizeof first) == 0) == (turn == 2));
+        assert_int_equal(oct_source_exchange_steps(s, &steps, NULL), OCT_OK);
+    }
+    assert_int_equal(ended, 0);
+    oct_source_set_visit(s, NULL, counts, &ended_too);
+    assert_true(ended == 1 && ended_too == 0);
+    oct_batch_free(&b);
+    oct_source_close(s);
+    assert_true(ended == 1 && ended_too == 1);
+    oct_array_free(&w);
+}
+
 static void texts_of_steps(void **state)
 {
     const char *names[2] = { "a", "b/c:0" };
@@ -1151,6 +1186,7 @@ int main(void)
         cmocka_unit_test(pictures_equal_pillow),
         cmocka_unit_test(linear_is_unwidened),
         cmocka_unit_test(steps_apply_in_order),
+        cmocka_unit_test(steps_are_exchanged),
         cmocka_unit_test(texts_of_steps),
         cmocka_unit_test(folders_lists_and_shards),
         cmocka_unit_test(test_cases),

@@ -443,6 +443,26 @@ oct_status oct_source_sum(oct_source *s, oct_err *err)
     return OCT_OK;
 }
 
+oct_status oct_source_exchange_steps(oct_source *s, oct_steps *steps, oct_err *err)
+{
+    oct_source_halt(s);
+    oct_steps *read = oct_arena_calloc(s->arena, s->ctx.n + 1, sizeof *read);
+    if (!read)
+        return oct_nomem(err);
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        if (s->role[i] != OCT_ROLE_DATA)
+            continue;
+        const oct_steps former = s->steps[i];
+        read[s->part[i]] = s->steps[i] = steps[i];
+        steps[i] = former;
+    }
+    s->ctx.steps = read;
+    if (s->sum)
+        oct_sample_sum_free(s->sum);
+    OCT_TRY(describe_steps(s, err));
+    return oct_source_reset(s, err);
+}
+
 uint64_t oct_source_digest(const oct_source *s, unsigned char digest[OCT_SHA256_BYTES])
 {
     static const oct_sample_sum none;
@@ -452,6 +472,8 @@ uint64_t oct_source_digest(const oct_source *s, unsigned char digest[OCT_SHA256_
 
 void oct_source_set_visit(oct_source *s, oct_visit_fn fn, void (*done)(void *arg), void *arg)
 {
+    if (s->visit_done)
+        s->visit_done(s->visit_arg);
     s->visit = fn;
     s->visit_done = done;
     s->visit_arg = arg;
