@@ -401,6 +401,38 @@ static void measures_inputs_in_stages(void **state)
     tear_down(&w);
 }
 
+/* Preprocessing that the first layer cannot take over without a loss stays in front, whoever converts. */
+static void folding_that_loses_is_taken_back(void **state)
+{
+    const oct_end_ask bytes = { .type = OCT_U8 };
+    oct_steps steps = {
+        .has_order = true, .order = OCT_ORDER_BGR, .n_mean = 3, .mean = { 104, 117, 123 }, .n_std = 1, .std = { 1 }
+    };
+    char path[300];
+    work w;
+    set_up(&w, "demo.onnx");
+    w.o.ends = &bytes;
+    w.o.n_ends = 1;
+    const size_t nodes = w.m->graph->n_node;
+    GOOD(oct_conversion_open(&w.c, &w.o, err));
+    oct_conversion_take(&w.c, w.m);
+    GOOD(oct_conversion_take_ends(&w.c, &steps, err));
+    assert_true(steps.n_mean == 1 && steps.order == OCT_ORDER_RGB);
+    open_samples(&w, data(path, "images/calib.csv"), "mean=115:std=1", 0);
+    GOOD(oct_conversion_decide(&w.c, w.src, err));
+    assert_non_null(strstr(w.heard.notes, "0 as part of the layers it loses too much"));
+    assert_string_equal(oct_source_preprocess(w.src), "order=bgr:mean=104,117,123:std=1");
+    GOOD(oct_conversion_make(&w.c, w.output, NULL, true, err));
+    assert_true(w.c.end[0].compared && w.c.end[0].close.computed);
+    assert_non_null(strstr(w.c.end[0].how, "in front of the model, as layers that do it lose"));
+    GOOD(oct_conversion_judge(&w.c, w.output, err));
+    assert_true(w.c.sqnr > 25);
+    assert_ptr_not_equal(w.c.m, w.m);
+    assert_int_equal(w.m->graph->n_node, nodes); /* the model that was given is as it was */
+    assert_true(w.m->graph->value[w.m->graph->input[0]].dtype == OCT_F32 && !oct_model_meta(w.m, "octet.command"));
+    tear_down(&w);
+}
+
 static void methods_are_switched_by_name(void **state)
 {
     oct_method_set s = oct_methods_default();
@@ -554,6 +586,7 @@ int main(void)
         cmocka_unit_test(says_what_methods_did),
         cmocka_unit_test(measures_what_biases_make_up_for),
         cmocka_unit_test(measures_inputs_in_stages),
+        cmocka_unit_test(folding_that_loses_is_taken_back),
         cmocka_unit_test(methods_are_switched_by_name),
         cmocka_unit_test(needs_are_met_or_said),
         cmocka_unit_test(sizes_are_read),

@@ -220,7 +220,7 @@ static oct_status ask_for_samples(const session *s, oct_err *err)
         left, x.n.products, left == 1 ? "stays" : "stay");
     oct_buf b = OCT_BUF_INIT;
     session_command(s, false, &b);
-    put_data(s->m->graph, &x.p, &b);
+    put_data(s->c.m->graph, &x.p, &b);
     oct_print(f, "With some 100 typical samples try%s:\n",
               x.p.pixels == OCT_PIXELS_BYTES
                   ? " (the model scales pixels of 0 to 255 itself, so there is no mean and no std)"
@@ -228,10 +228,10 @@ static oct_status ask_for_samples(const session *s, oct_err *err)
     oct_print(f, "\n    %s\n\n", oct_buf_str(&b));
     oct_buf_free(&b);
     print_gain(s, &x, now, f);
-    if (s->m->graph->n_input > 1) {
+    if (s->c.m->graph->n_input > 1) {
         oct_print(f, "The .npz holds an array per input:");
-        for (size_t i = 0; i < s->m->graph->n_input; i++)
-            oct_print(f, " %s", s->m->graph->value[s->m->graph->input[i]].name);
+        for (size_t i = 0; i < s->c.m->graph->n_input; i++)
+            oct_print(f, " %s", s->c.m->graph->value[s->c.m->graph->input[i]].name);
         fputc('\n', f);
     }
     return OCT_OK;

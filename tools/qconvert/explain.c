@@ -87,7 +87,7 @@ static void put_decision(FILE *f, const session *s, const oct_layer *l)
     const oct_layer_decision *d = &l->d;
     oct_policy_row row;
     char text[32], grain[32];
-    const oct_policy_facts facts = { l->name, s->c.calib, oct_graph_macs(s->m->graph) };
+    const oct_policy_facts facts = { l->name, s->c.calib, oct_graph_macs(s->c.m->graph) };
     oct_policy_match(s->c.policy, d->graph, d->node, &facts, &row);
     oct_print(f, "decision   %s%s\n", oct_scheme_name(d->scheme), d->integer ? ", runs on integers" : "");
     oct_print(f, "why        %s\n", d->why);

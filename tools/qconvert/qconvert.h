@@ -53,7 +53,7 @@ typedef struct session {
     oct_cli *cli;
     const convert_args *a;
     oct_conversion c; /* the conversion */
-    oct_model *m;
+    oct_model *m;     /* as loaded; what is made of it is c.m */
     oct_target *target;
     oct_source *src;               /* NULL without --data */
     char *output;                  /* its path, also if nothing will be written */
@@ -67,7 +67,6 @@ typedef struct session {
     oct_buf made_by;    /* the command that will be recorded; it is needed early because its length counts */
     oct_buf graph_text; /* for --print-graph */
     oct_record record;  /* digests of inputs that will be recorded */
-    double *other_db;   /* the SQNRs of the conversion that this one is compared with (fold_choice.c); or NULL */
 } session;
 
 /* session.c: opens options and the model, takes the samples, then decides. close releases everything, also after a
@@ -79,12 +78,6 @@ void session_close(session *s);
 /* The layers of g, which holds the session's model, as they would be with samples. They exist as long as *job, which
  * the caller destroys, also after a failure. */
 oct_status session_preview(const session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n, oct_err *err);
-
-/* fold_choice.c: used by session_decide if preprocessing may be folded into layers whose rounding changes by that
- * (--input-type). Before: measures a conversion without folding on the samples. After: if an output lost too much,
- * makes the conversion without folding, in a new session. */
-oct_status fold_measure(session *s, oct_err *err);
-oct_status fold_take_back(session *s, oct_err *err);
 
 /* command.c: the command in a form that is independent of everything that cannot change the model. bare: without the
  * folders of files, as it is written to the model; else with the paths as given. Release it with oct_buf_free. */

@@ -279,6 +279,7 @@ static void keep_graph(void *arg, const char *step, const oct_graph *g)
     session *s = arg;
     if (strcmp(step, s->a->print_graph) != 0)
         return;
+    oct_buf_cut(&s->graph_text, 0); /* of a conversion that was given up */
     if (s->a->dot)
         oct_graph_put_dot(g, &s->graph_text);
     else
@@ -414,15 +415,19 @@ oct_status session_take(session *s, oct_err *err)
     d.synthetic = s->c.o.synthetic;
     if (s->c.o.n_ends)
         OCT_TRY(take_ends(s, &d.preprocess, err));
-    return d.specs.n ? tool_open_data(s->m->graph, &d, 0, &s->src, err) : OCT_OK;
+    if (!d.specs.n)
+        return OCT_OK;
+    OCT_TRY(tool_read_states(s->c.m->graph, &d, err));
+    s->c.o.n_states = d.n_state;
+    if (!(s->c.o.states = oct_arena_memdup(s->c.arena, d.state, d.n_state * sizeof *d.state)))
+        return oct_nomem(err);
+    return tool_open_data(s->c.m->graph, &d, 0, &s->src, err);
 }
 
 oct_status session_decide(session *s, oct_err *err)
 {
     OCT_TRY(session_take(s, err));
-    OCT_TRY(fold_measure(s, err));
-    OCT_TRY(oct_conversion_decide(&s->c, s->src, err));
-    return s->c.fold_lost ? fold_take_back(s, err) : OCT_OK;
+    return oct_conversion_decide(&s->c, s->src, err);
 }
 
 oct_status session_preview(const session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n, oct_err *err)
@@ -442,7 +447,6 @@ void session_close(session *s)
     oct_decode_close(s->rule);
     oct_truth_close(s->truth);
     oct_model_free(s->m);
-    oct_free(s->other_db);
     oct_buf_free(&s->made_by);
     oct_buf_free(&s->graph_text);
     oct_spill_close();

@@ -1,4 +1,5 @@
-/* A conversion up to its decisions: policy, job, and methods in their order. */
+/* One conversion up to its decisions: policy, job, and methods in their order. What makes several of them and compares
+ * these is in fold_choice.c. */
 #include "quant/convert/convert_int.h"
 
 #include "base/io.h"
@@ -11,11 +12,12 @@
 
 static oct_status run_step(oct_conversion *c, oct_method_step step, oct_err *err);
 
-oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct_err *err)
+/* Takes the arena. */
+static oct_status open(oct_conversion *c, const oct_convert_opts *o, oct_arena *arena, oct_err *err)
 {
-    *c = (oct_conversion){ .o = *o, .sqnr = NAN, .began = oct_now(), .run_step = run_step };
+    *c = (oct_conversion){ .o = *o, .arena = arena, .sqnr = NAN, .began = oct_now(), .run_step = run_step };
     c->known = oct_method_all(&c->n_known);
-    if (!(c->arena = oct_arena_create()))
+    if (!arena)
         return oct_nomem(err);
     OCT_TRY(oct_policy_create(o->policy, &c->policy, err));
     for (size_t i = 0; i < o->n_rules; i++) {
@@ -34,7 +36,13 @@ oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct
     return st;
 }
 
-void oct_conversion_close(oct_conversion *c)
+oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct_err *err)
+{
+    return open(c, o, oct_arena_create(), err);
+}
+
+/* All but the arena. */
+static void release(oct_conversion *c)
 {
     oct_eval_free(c->verdict);
     oct_conversion_end_sim(c);
@@ -50,8 +58,23 @@ void oct_conversion_close(oct_conversion *c)
     for (int h = 0; h < 2; h++)
         oct_calib_destroy(c->half[h]);
     oct_policy_destroy(c->policy);
+    oct_fold_end(c);
+}
+
+void oct_conversion_close(oct_conversion *c)
+{
+    release(c);
     oct_arena_destroy(c->arena);
     *c = (oct_conversion){ 0 };
+}
+
+oct_status oct_conversion_restart(oct_conversion *c, const oct_convert_opts *o, oct_err *err)
+{
+    const double began = c->began;
+    release(c);
+    OCT_TRY(open(c, o, c->arena, err));
+    c->began = began;
+    return OCT_OK;
 }
 
 static void absent(void *arg, const char *place, const char *op)
@@ -237,7 +260,7 @@ static oct_status decide(oct_conversion *c, oct_err *err)
     OCT_TRY(oct_conversion_settle(c, err));
     OCT_TRY(oct_half_try(c, err));
     OCT_TRY(oct_fold_try(c, err));
-    if (c->fold_lost)
+    if (oct_fold_ends(c))
         return OCT_OK;
     OCT_TRY(oct_goal_reach(c, err));
     OCT_TRY(oct_size_hold(c, err));
@@ -260,7 +283,7 @@ static oct_status check_measured(const oct_conversion *c, oct_err *err)
     return OCT_EUSAGE;
 }
 
-oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err)
+oct_status oct_conversion_run(oct_conversion *c, oct_source *src, oct_err *err)
 {
     c->src = src;
     if (src && c->o.record && !c->o.synthetic)
@@ -276,7 +299,7 @@ oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *er
         c->read = oct_record_samples(src); /* later measurements decide nothing */
     if (st == OCT_EMALFORMED || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC || st == OCT_EINTERNAL)
         oct_within(err, "%s", c->o.name);
-    if (st == OCT_OK && !c->fold_lost)
+    if (st == OCT_OK && !oct_fold_ends(c))
         st = oct_conversion_find_causes(c, err);
     oct_conversion_end_sim(c);
     return st;

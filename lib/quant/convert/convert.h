@@ -128,11 +128,10 @@ typedef struct oct_convert_opts {
     const oct_metric_command *command; /* an additional metric, which counts if `metric` is NULL; NULL: none */
     const oct_end_ask *ends;           /* [n_ends]: types of inputs and outputs */
     size_t n_ends;
-    bool nhwc;     /* these inputs have pictures with the channels last */
-    bool unfolded; /* if folding the preprocessing of pixels would change how layers are rounded, nodes in front of the
-                      model normalise instead */
-    const double *other_db; /* by output: methods_db of the conversion that does the opposite, with as many outputs, for
-                               comparison; or NULL */
+    bool nhwc; /* these inputs have pictures with the channels last */
+    const struct oct_state
+        *states; /* [n_states]: those that the samples were opened with (eval/run/follow.h); their numbers are of m */
+    size_t n_states;
     const oct_decode *rule; /* what the outputs mean to the metrics; NULL: there is no rule */
     const oct_truth *truth; /* the truth about the samples, other than labels; NULL: none */
     const oct_goal *goals;  /* what the result has to meet, at most OCT_GOALS_MAX */
@@ -265,7 +264,7 @@ typedef struct oct_conversion {
     oct_convert_opts o;
     oct_arena *arena;
     oct_policy *policy;
-    oct_model *m;      /* borrowed */
+    oct_model *m;      /* borrowed, or a copy of what was taken (oct_conversion_take_ends): it is what is made */
     oct_source *src;   /* borrowed; NULL without samples */
     const char *table; /* path of the table that was read; borrowed; NULL: none was */
     oct_calib *calib;  /* NULL without samples and without a table */
@@ -284,14 +283,7 @@ typedef struct oct_conversion {
     /* the float model without the folding: added nodes compute its former inputs from the pixels. NULL unless folding
      * changes how layers are rounded */
     oct_graph *from_pixels;
-    /* [n_methods_db], by output: the SQNR that the methods reached on the samples that judge; NULL unless o.unfolded or
-     * o.other_db asks for it */
-    double *methods_db;
-    size_t n_methods_db, worst_db; /* worst_db: the output that loses most by folding */
-    const char *worst_output;      /* the name of that output */
-    /* folding costs an output more than it may (see o.other_db): this conversion was given up, and must be made again
-     * with o.unfolded */
-    bool fold_lost;
+    struct oct_fold *fold; /* whether preprocessing is folded (fold_trial.c); NULL: no input asks for it */
     oct_given_params
         *given; /* parameters of pixel inputs, which are known before any statistics; the job's options refer to them */
     oct_qjob *job;
@@ -368,18 +360,21 @@ typedef struct oct_conversion {
 oct_status oct_conversion_open(oct_conversion *c, const oct_convert_opts *o, oct_err *err);
 void oct_conversion_close(oct_conversion *c);
 
-/* Sets the model, as it was loaded. It is borrowed, and its graph is changed from now on. */
+/* Sets the model, as it was loaded. It is borrowed, and its graph is changed from now on (but see take_ends). */
 void oct_conversion_take(oct_conversion *c, oct_model *m);
 /* Reads a calibration table, or ranges in the format of another tool (encodings/encodings.h). OCT_EUSAGE: the table was
  * made from another model. */
 oct_status oct_conversion_read_table(oct_conversion *c, const char *path, oct_err *err);
 /* Takes the types that the options ask for at inputs and outputs. Call it after take and read_table, and before samples
- * are opened. steps: the preprocessing of each input. If mean, std and order of an input with pixels are folded into
- * the model, its steps are reduced to the rest. OCT_EUSAGE: there is no such input or output, or none to which the
- * options apply. */
+ * are opened for the inputs of c->m. steps: the preprocessing of each input. If mean, std and order of an input with
+ * pixels are folded into the model, its steps are reduced to the rest. From here on, c->m may be a copy of the model
+ * that was taken, which is left alone. OCT_EUSAGE: there is no such input or output, or none to which the options
+ * apply. */
 oct_status oct_conversion_take_ends(oct_conversion *c, oct_steps *steps, oct_err *err);
-/* Prepares the graph, gathers statistics, runs the methods and decides every layer. It may end early, with fold_lost
- * set. src: the samples, opened for the model's inputs with `hold`; borrowed; NULL: none. Errors in the model's
+/* Prepares the graph, gathers statistics, runs the methods and decides every layer.
+ * src: the samples, opened for the model's inputs with `hold`; borrowed; NULL: none. If folding preprocessing
+ * changes how layers are rounded, the model is first converted without it on the same samples, and what was decided
+ * with it is given up if an output has lost too much; then src gets all of the preprocessing. Errors in the model's
  * content name the model. OCT_EUSAGE: a requested method lacks what it needs. */
 oct_status oct_conversion_decide(oct_conversion *c, oct_source *src, oct_err *err);
 

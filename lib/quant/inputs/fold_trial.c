@@ -8,28 +8,52 @@
 #include "quant/job/job.h"
 
 #include <math.h>
+#include <string.h>
 
 #define FLOAT_ROUNDING 90 /* dB: a better SQNR than this is limited by rounding of floats, not of integers */
+
+oct_status oct_fold_begin(oct_conversion *c, const oct_steps *steps, oct_err *err)
+{
+    oct_fold *f = c->fold;
+    if (!f && !(f = c->fold = oct_arena_calloc(c->arena, 1, sizeof *f)))
+        return oct_nomem(err);
+    f->loaded = c->m;
+    f->given = c->o.job.given;
+    f->n_given = c->o.job.n_given;
+    f->n_input = c->m->graph->n_input;
+    if (!(f->asked = oct_arena_memdup(c->arena, steps, f->n_input * sizeof *steps)))
+        return oct_nomem(err);
+    return oct_model_copy(f->loaded, &c->m, err);
+}
+
+void oct_fold_end(oct_conversion *c)
+{
+    if (!c->fold || !c->fold->loaded || c->m == c->fold->loaded)
+        return;
+    oct_model_free(c->m);
+    c->m = c->fold->loaded;
+}
 
 /* Keeps the SQNR of each output from a comparison. */
 static oct_status keep(oct_conversion *c, const oct_eval_result *r, oct_err *err)
 {
-    const double sign = c->o.unfolded ? -1 : 1;
+    oct_fold *f = c->fold;
+    const double sign = f->unfolded ? -1 : 1;
     double most = INFINITY;
-    c->n_methods_db = r->n_outputs;
-    if (!(c->methods_db = oct_arena_calloc(c->arena, r->n_outputs + 1, sizeof *c->methods_db)))
+    f->n_db = r->n_outputs;
+    if (!(f->db = oct_arena_calloc(c->arena, r->n_outputs + 1, sizeof *f->db)))
         return oct_nomem(err);
     for (size_t i = 0; i < r->n_outputs; i++) {
-        const double db = r->models[1].outputs[i].sqnr_db, gain = c->o.other_db ? sign * (db - c->o.other_db[i]) : 0;
-        c->methods_db[i] = db;
+        const double db = r->models[1].outputs[i].sqnr_db, gain = f->other_db ? sign * (db - f->other_db[i]) : 0;
+        f->db[i] = db;
         if (i == 0 || gain < most) {
             most = gain;
-            c->worst_db = i;
-            c->worst_output = oct_arena_strdup(c->arena, r->models[1].outputs[i].name);
+            f->worst = i;
+            f->worst_output = oct_arena_strdup(c->arena, r->models[1].outputs[i].name);
         }
-        c->fold_lost |= c->o.other_db && !c->o.unfolded && !(db >= FLOAT_ROUNDING) && !(gain >= -OCT_FOLD_LOSS);
+        f->lost |= f->other_db && !f->unfolded && !(db >= FLOAT_ROUNDING) && !(gain >= -OCT_FOLD_LOSS);
     }
-    return r->n_outputs && !c->worst_output ? oct_nomem(err) : OCT_OK;
+    return r->n_outputs && !f->worst_output ? oct_nomem(err) : OCT_OK;
 }
 
 static oct_status compare(oct_conversion *c, const oct_graph *quantized, oct_err *err)
@@ -56,7 +80,7 @@ static oct_status compare(oct_conversion *c, const oct_graph *quantized, oct_err
 oct_status oct_fold_try(oct_conversion *c, oct_err *err)
 {
     oct_graph *g;
-    if (!(c->o.unfolded || c->o.other_db) || !c->src || oct_conversion_unjudged(c, c->m->graph))
+    if (!c->fold || !(c->fold->unfolded || c->fold->other_db) || !c->src || oct_conversion_unjudged(c, c->m->graph))
         return OCT_OK;
     OCT_TRY(oct_quantized_copy(c->job, &g, err));
     const oct_status s = compare(c, g, err);

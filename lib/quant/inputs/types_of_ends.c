@@ -12,6 +12,12 @@
 static const char as_it_is[] = "its numbers as they are";
 static const char lost[] = "layers that do it lose more than 0.5 dB of the output SQNR";
 
+/* The reason not to fold where that changes how layers are rounded; NULL: there is none. */
+static const char *not_so(const oct_conversion *c)
+{
+    return c->fold->unfolded ? lost : NULL;
+}
+
 static bool is_end(const oct_graph *g, int v)
 {
     return g->value[v].dtype == OCT_F32 && g->value[v].kind == OCT_VALUE_TENSOR;
@@ -37,10 +43,15 @@ static const oct_end_ask *ask_for(const oct_conversion *c, const char *name, boo
 static oct_status find_constants(const oct_conversion *c, oct_err *err)
 {
     const oct_fold_bounds small = { 1 << 20, SIZE_MAX, 1e6, false };
+    return oct_fold_constants(c->m->graph, &small, NULL, err);
+}
+
+static bool asks_for_bytes(const oct_conversion *c)
+{
     bool any = false;
     for (size_t i = 0; i < c->o.n_ends; i++)
         any |= !c->o.ends[i].output && c->o.ends[i].type != OCT_F16;
-    return any ? oct_fold_constants(c->m->graph, &small, NULL, err) : OCT_OK;
+    return any;
 }
 
 /* If nodes of the model normalise pixels of a uint8 input, the input becomes float32 until the model is written. */
@@ -118,8 +129,7 @@ static oct_status take_pixels(oct_conversion *c, oct_conversion_end *x, int v, i
     x->close = x->record;
     const bool table = c->calib && (x->record.n > 1 || x->record.reversed);
     if (!table)
-        OCT_TRY(oct_input_fold_steps(c->m->graph, v, channels, &left, c->o.unfolded ? lost : NULL, &c->from_pixels, &f,
-                                     err));
+        OCT_TRY(oct_input_fold_steps(c->m->graph, v, channels, &left, not_so(c), &c->from_pixels, &f, err));
     const char *why = table ? "the table's ranges are of the float model's own input" : f.why_not;
     x->close.computed = why != NULL;
     x->compared = why ? why == lost : !f.exact;
@@ -184,8 +194,7 @@ static oct_status take_chain(oct_conversion *c, oct_conversion_end *x, int v, bo
     x->record.scale[0] = x->close.scale[0] = 1;
     x->record.zero[0] = x->close.zero[0] = (float)least_of(x->record.type);
     OCT_TRY(oct_graph_clone(c->m->graph, &before, err));
-    oct_status st =
-        oct_input_fold_steps(c->m->graph, chain.end, chain.axis, &s, c->o.unfolded ? lost : NULL, NULL, &f, err);
+    oct_status st = oct_input_fold_steps(c->m->graph, chain.end, chain.axis, &s, not_so(c), NULL, &f, err);
     if (st == OCT_OK)
         st = settle_chain(c, x, &chain, &f, err);
     if (st == OCT_OK && !f.why_not && !f.exact && !c->from_pixels)
@@ -221,10 +230,13 @@ static oct_status take_input(oct_conversion *c, oct_conversion_end *x, int v, oc
 
 oct_status oct_conversion_take_ends(oct_conversion *c, oct_steps *steps, oct_err *err)
 {
-    const oct_graph *g = c->m->graph;
     if (!c->o.n_ends)
         return OCT_OK;
-    OCT_TRY(find_constants(c, err));
+    if (asks_for_bytes(c)) {
+        OCT_TRY(oct_fold_begin(c, steps, err));
+        OCT_TRY(find_constants(c, err));
+    }
+    const oct_graph *g = c->m->graph;
     OCT_TRY(check_asks(c, err));
     if (!(c->end = oct_arena_calloc(c->arena, g->n_input + g->n_output, sizeof *c->end)))
         return oct_nomem(err);
@@ -294,15 +306,16 @@ static oct_status add_comparison(const oct_conversion *c, oct_conversion_end *x,
 {
     if (!x->compared)
         return OCT_OK;
-    if (!c->methods_db || !c->o.other_db) {
+    const oct_fold *f = c->fold;
+    if (!f->db || !f->other_db) {
         x->how = oct_arena_printf(
             c->arena, "%s; what that costs was not measured, and is at most %g dB at the first layer, by its weights",
             x->how, OCT_FOLD_LOSS);
         return x->how ? OCT_OK : oct_nomem(err);
     }
     x->how = oct_arena_printf(c->arena, "%s; '%s' has an SQNR of %.2f dB so, and of %.2f dB with preprocessing %s",
-                              x->how, c->worst_output, c->methods_db[c->worst_db], c->o.other_db[c->worst_db],
-                              c->o.unfolded ? "in these layers" : "in front of the model");
+                              x->how, f->worst_output, f->db[f->worst], f->other_db[f->worst],
+                              f->unfolded ? "in these layers" : "in front of the model");
     return x->how ? OCT_OK : oct_nomem(err);
 }
 
