@@ -443,6 +443,7 @@ static void methods_are_switched_by_name(void **state)
         assert_true(*all[i]->name && *all[i]->summary && (all[i]->prepare || all[i]->run));
         for (size_t k = 0; k < i; k++)
             assert_string_not_equal(all[i]->name, all[k]->name);
+        assert_true(i == 0 || all[i]->step >= all[i - 1]->step); /* the table's order is that of the steps */
     }
     assert_int_equal(oct_methods_switch(&s, "bias-weigths", false, &fault), OCT_EUSAGE);
     assert_non_null(strstr(fault.hint, "did you mean 'bias-weights'?"));

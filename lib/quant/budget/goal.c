@@ -379,7 +379,7 @@ static oct_status decide(tuning *t, int n, oct_err *err)
     oct_conversion_changed(c);
     OCT_TRY(oct_conversion_settle(c, err));
     for (int step = OCT_STEP_CHOICE + 1; step < OCT_STEP_COUNT; step++)
-        OCT_TRY(c->run_step(c, (oct_method_step)step, err));
+        OCT_TRY(c->run_methods(c, (oct_method_step)step, err));
     return oct_conversion_settle(c, err);
 }
 

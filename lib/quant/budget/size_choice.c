@@ -273,7 +273,7 @@ static oct_status apply(oct_size_units *u, bool rounded, uint64_t *bytes, oct_er
 {
     OCT_TRY(oct_size_apply(u, err));
     for (int k = OCT_STEP_CHOICE + 1; k < OCT_STEP_COUNT && rounded; k++)
-        OCT_TRY(u->c->run_step(u->c, (oct_method_step)k, err));
+        OCT_TRY(u->c->run_methods(u->c, (oct_method_step)k, err));
     OCT_TRY(oct_conversion_settle(u->c, err));
     return oct_conversion_size(u->c, bytes, err);
 }

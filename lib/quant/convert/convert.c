@@ -1,5 +1,5 @@
-/* One conversion up to its decisions: policy, job, and methods in their order. What makes several of them and compares
- * these is in fold_choice.c. */
+/* One conversion up to its decisions: policy, job, and all steps in their order (steps.inc). What makes several of them
+ * and compares these is in fold_choice.c. */
 #include "quant/convert/convert_int.h"
 
 #include "base/io.h"
@@ -10,12 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-static oct_status run_step(oct_conversion *c, oct_method_step step, oct_err *err);
+static oct_status run_methods(oct_conversion *c, oct_method_step kind, oct_err *err);
 
 /* Takes the arena. */
 static oct_status open(oct_conversion *c, const oct_convert_opts *o, oct_arena *arena, oct_err *err)
 {
-    *c = (oct_conversion){ .o = *o, .arena = arena, .sqnr = NAN, .began = oct_now(), .run_step = run_step };
+    *c = (oct_conversion){ .o = *o, .arena = arena, .sqnr = NAN, .began = oct_now(), .run_methods = run_methods };
     c->known = oct_method_all(&c->n_known);
     if (!arena)
         return oct_nomem(err);
@@ -192,30 +192,50 @@ static oct_status list_methods(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status run_step(oct_conversion *c, oct_method_step step, oct_err *err)
+static oct_status run_method(oct_conversion *c, size_t i, oct_err *err)
 {
-    for (size_t i = 0; i < c->n_methods; i++) {
-        oct_method_result *r = &c->methods[i];
-        if (r->method->step != step)
-            continue;
-        OCT_TRY(oct_stop_check(err));
-        r->why = c->o.methods.on[i] ? lacks(c, r->method) : "switched off";
-        if (!r->why && r->method->run) {
-            OCT_TRY(r->method->run(c, r, err));
-            if (step == OCT_STEP_GRAPH && c->src) /* methods that calibrate get all samples */
-                OCT_TRY(oct_source_pick(c->src, &(oct_pick){ 0 }, err));
-        }
-        r->ran = !r->why;
+    oct_method_result *r = &c->methods[i];
+    const oct_method_step kind = r->method->step;
+    OCT_TRY(oct_stop_check(err));
+    r->why = c->o.methods.on[i] ? lacks(c, r->method) : "switched off";
+    if (!r->why && r->method->run) {
+        OCT_TRY(r->method->run(c, r, err));
+        if (kind == OCT_STEP_GRAPH && c->src) /* methods that calibrate get all samples */
+            OCT_TRY(oct_source_pick(c->src, &(oct_pick){ 0 }, err));
     }
+    r->ran = !r->why;
     return OCT_OK;
 }
 
-/* Reports that there are samples, but that the model cannot be run on them again. */
-static void say_unmeasured(oct_conversion *c)
+static oct_status run_methods(oct_conversion *c, oct_method_step kind, oct_err *err)
 {
-    const char *why = oct_no_measuring(c);
-    if (why && why != oct_no_ranges && oct_methods_any_needing(&c->o.methods, OCT_NEEDS_SAMPLES))
-        oct_conversion_say(c, 0, "%s: ranges by hist-mse, biases corrected from the statistics", why);
+    for (size_t i = 0; i < c->n_methods; i++)
+        if (c->methods[i].method->step == kind)
+            OCT_TRY(run_method(c, i, err));
+    return OCT_OK;
+}
+
+/* ---- the other steps ---- */
+
+static oct_status begin_statistics(oct_conversion *c, oct_err *err)
+{
+    if (c->src) {
+        OCT_TRY(oct_statistics_begin(c, err));
+        return oct_conversion_check_metrics(c, err);
+    }
+    if (c->calib && !oct_qjob_has_qparams(c->job))
+        oct_statistics_warn(c);
+    else if (c->calib)
+        oct_statistics_warn_few(c);
+    return OCT_OK;
+}
+
+/* Rules may name values that methods have made. */
+static oct_status check_values(oct_conversion *c, oct_err *err)
+{
+    oct_conversion_show(c, "scaled", c->m->graph);
+    oct_policy_check_values(c->policy, absent_value, c);
+    return OCT_OK;
 }
 
 /* Generated samples take the place of the training data. */
@@ -228,48 +248,71 @@ static oct_status match_training(oct_conversion *c, oct_err *err)
     return oct_source_pick(c->src, &(oct_pick){ 0 }, err);
 }
 
-static oct_status decide(oct_conversion *c, oct_err *err)
+static oct_status gather_statistics(oct_conversion *c, oct_err *err)
 {
-    if (c->src) {
-        OCT_TRY(oct_statistics_begin(c, err));
-        OCT_TRY(oct_conversion_check_metrics(c, err));
-    } else if (c->calib && !oct_qjob_has_qparams(c->job)) {
-        oct_statistics_warn(c);
-    } else if (c->calib) {
-        oct_statistics_warn_few(c);
-    }
-    OCT_TRY(run_step(c, OCT_STEP_GRAPH, err));
-    oct_conversion_show(c, "scaled", c->m->graph);
-    oct_policy_check_values(c->policy, absent_value, c); /* methods may have made some of them */
-    if (c->src && !c->gathered) {                        /* there is something to gather */
-        OCT_TRY(match_training(c, err));
-        OCT_TRY(oct_statistics_gather(c, err));
-    }
+    if (!c->src || c->gathered) /* or there is nothing to gather */
+        return OCT_OK;
+    OCT_TRY(match_training(c, err));
+    return oct_statistics_gather(c, err);
+}
+
+/* Rules about statistics apply now. Also reports that there are samples, but that the model cannot be run on them
+ * again. */
+static oct_status apply_measured_rules(oct_conversion *c, oct_err *err)
+{
     if (oct_policy_waits(c->policy)) {
         OCT_TRY(oct_qjob_reread(c->job, c->calib, err));
         oct_conversion_changed(c);
     }
-    if (c->src)
-        say_unmeasured(c);
-    for (int step = OCT_STEP_RANGES; step <= OCT_STEP_CHOICE; step++)
-        OCT_TRY(run_step(c, (oct_method_step)step, err));
-    OCT_TRY(oct_size_choose(c, err));
-    OCT_TRY(oct_goal_prepare(c, err));
-    for (int step = OCT_STEP_CHOICE + 1; step < OCT_STEP_COUNT; step++)
-        OCT_TRY(run_step(c, (oct_method_step)step, err));
-    OCT_TRY(oct_conversion_settle(c, err));
-    OCT_TRY(oct_half_try(c, err));
-    OCT_TRY(oct_fold_try(c, err));
-    if (oct_fold_ends(c))
-        return OCT_OK;
-    OCT_TRY(oct_goal_reach(c, err));
-    OCT_TRY(oct_size_hold(c, err));
+    const char *why = c->src ? oct_no_measuring(c) : NULL;
+    if (why && why != oct_no_ranges && oct_methods_any_needing(&c->o.methods, OCT_NEEDS_SAMPLES))
+        oct_conversion_say(c, 0, "%s: ranges by hist-mse, biases corrected from the statistics", why);
+    return OCT_OK;
+}
+
+static oct_status measure_gains(oct_conversion *c, oct_err *err)
+{
     for (size_t i = 0; i < c->n_methods; i++)
         if (c->methods[i].ran && c->methods[i].method->gain)
             c->methods[i].method->gain(c, &c->methods[i]);
-    OCT_TRY(oct_layers_list(c->job, c->arena, &c->layers, &c->n_layers, err));
-    OCT_TRY(oct_conversion_find_pinned(c, err));
-    return oct_conversion_find_denormals(c, err);
+    return OCT_OK;
+}
+
+static oct_status list_layers(oct_conversion *c, oct_err *err)
+{
+    return oct_layers_list(c->job, c->arena, &c->layers, &c->n_layers, err);
+}
+
+/* Later measurements decide nothing. */
+static oct_status record_samples(oct_conversion *c, oct_err *err)
+{
+    if (c->src && c->o.record && !c->o.synthetic)
+        c->read = oct_record_samples(c->src);
+    return OCT_OK;
+}
+
+/* ---- all of them ---- */
+
+static oct_status (*const steps[])(oct_conversion *c, oct_err *err) = {
+#define OCT_STEP(function) function,
+#define OCT_METHOD(record) NULL, /* the next of c->methods */
+#include "quant/convert/steps.inc"
+#undef OCT_METHOD
+#undef OCT_STEP
+};
+
+/* Folding was judged, and no more is wanted. */
+static bool is_over(const oct_conversion *c)
+{
+    return c->fold && c->fold->over;
+}
+
+static oct_status decide(oct_conversion *c, oct_err *err)
+{
+    size_t method = 0;
+    for (size_t i = 0; i < OCT_COUNT(steps) && !is_over(c); i++)
+        OCT_TRY(steps[i] ? steps[i](c, err) : run_method(c, method++, err));
+    return OCT_OK;
 }
 
 /* Rules about statistics need statistics. */
@@ -295,12 +338,8 @@ oct_status oct_conversion_run(oct_conversion *c, oct_source *src, oct_err *err)
     oct_status st = open_job(c, err);
     if (st == OCT_OK)
         st = decide(c, err);
-    if (st == OCT_OK && src && c->o.record && !c->o.synthetic)
-        c->read = oct_record_samples(src); /* later measurements decide nothing */
     if (st == OCT_EMALFORMED || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC || st == OCT_EINTERNAL)
         oct_within(err, "%s", c->o.name);
-    if (st == OCT_OK && !oct_fold_ends(c))
-        st = oct_conversion_find_causes(c, err);
     oct_conversion_end_sim(c);
     return st;
 }

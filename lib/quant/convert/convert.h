@@ -307,10 +307,10 @@ typedef struct oct_conversion {
     oct_arena *equalized; /* memory of constants that were scaled; or NULL */
     oct_buf scaled;       /* for the metadata: which values had their channels multiplied by a method, and by what
                              (eval/run/scaled.h) */
-    const oct_method *const *known; /* [n_known]: the table of methods (methods.inc) */
+    const oct_method *const *known; /* [n_known]: the methods among all steps (steps.inc) */
     size_t n_known;
-    /* convert.c: runs the methods of one step; for methods that change what an earlier one has chosen from */
-    oct_status (*run_step)(struct oct_conversion *c, oct_method_step step, oct_err *err);
+    /* convert.c: runs the methods of one kind again, for trials that begin with other decisions */
+    oct_status (*run_methods)(struct oct_conversion *c, oct_method_step kind, oct_err *err);
     void (*end_sim)(struct oct_conversion *c); /* simulate.c: ends sim; NULL: there is none */
     oct_method_result *methods;                /* [n_methods], in the order of the table */
     size_t n_methods;

@@ -52,25 +52,21 @@ typedef struct oct_fold {
     const oct_given_params *given; /* [n_given]: parameters of inputs before anything was folded */
     size_t n_given;
     bool unfolded; /* nodes in front of the model normalise instead */
-    bool trial;    /* db is all that this conversion is made for */
+    bool trial;    /* this conversion is made for db alone, and ends with it */
     /* [n_db], by output: the SQNR that the methods reached on the samples that judge, in this conversion and in the
      * other one; NULL: not measured */
     double *db, *other_db;
     size_t n_db, worst;       /* worst: the output that loses most by folding */
     const char *worst_output; /* its name */
     bool lost;                /* folding costs an output more than it may: this conversion was given up */
+    bool over;                /* nothing more of this conversion is wanted */
 } oct_fold;
 /* fold_trial.c */
 /* Before inputs get their types: has c change a copy of the model, and keeps what another conversion begins with. */
 oct_status oct_fold_begin(oct_conversion *c, const oct_steps *steps, oct_err *err);
 void oct_fold_end(oct_conversion *c); /* releases the copy */
-/* After the methods have decided: measures db, if the conversions are compared, and sets `lost`. */
+/* After the methods have decided: measures db, if the conversions are compared, and sets `lost` and `over`. */
 oct_status oct_fold_try(oct_conversion *c, oct_err *err);
-/* Whether nothing of this conversion is wanted after oct_fold_try. */
-static inline bool oct_fold_ends(const oct_conversion *c)
-{
-    return c->fold && (c->fold->lost || c->fold->trial);
-}
 
 /* convert.c: oct_conversion_decide without a comparison. */
 oct_status oct_conversion_run(oct_conversion *c, oct_source *src, oct_err *err);

@@ -18,7 +18,7 @@ static oct_convert_opts shared_opts(const oct_conversion *c)
 
 static bool may_compare(const oct_conversion *c)
 {
-    return c->fold && c->from_pixels && c->src && !c->o.synthetic && !c->o.rounding_share &&
+    return c->fold && c->from_pixels && c->src && !c->o.synthetic &&
            !oct_source_is_once(c->src);
 }
 
@@ -62,8 +62,8 @@ static oct_status measure_unfolded(oct_conversion *c, oct_err *err)
 {
     oct_convert_opts o = shared_opts(c);
     oct_conversion apart;
-    oct_conversion_say(c, 0,
-                       "preprocessing as part of the first layers is compared with preprocessing in front of the model");
+    oct_conversion_say(
+        c, 0, "preprocessing as part of the first layers is compared with preprocessing in front of the model");
     o.listener = (oct_convert_listener){ .progress = c->o.listener.progress, .arg = c->o.listener.arg };
     o.sensitivity = false;
     o.n_goals = 0;

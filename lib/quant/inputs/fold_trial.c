@@ -77,13 +77,22 @@ static oct_status compare(oct_conversion *c, const oct_graph *quantized, oct_err
     return s == OCT_OK ? oct_source_pick(c->src, &(oct_pick){ 0 }, err) : s;
 }
 
-oct_status oct_fold_try(oct_conversion *c, oct_err *err)
+static oct_status measure(oct_conversion *c, oct_err *err)
 {
     oct_graph *g;
-    if (!c->fold || !(c->fold->unfolded || c->fold->other_db) || !c->src || oct_conversion_unjudged(c, c->m->graph))
-        return OCT_OK;
     OCT_TRY(oct_quantized_copy(c->job, &g, err));
     const oct_status s = compare(c, g, err);
     oct_graph_destroy(g);
     return s;
+}
+
+oct_status oct_fold_try(oct_conversion *c, oct_err *err)
+{
+    oct_fold *f = c->fold;
+    if (!f || !(f->unfolded || f->other_db) || !c->src)
+        return OCT_OK;
+    if (!oct_conversion_unjudged(c, c->m->graph))
+        OCT_TRY(measure(c, err));
+    f->over = f->trial || f->lost;
+    return OCT_OK;
 }

@@ -4,14 +4,16 @@
 #include <math.h>
 #include <string.h>
 
+#define OCT_STEP(function)
 #define OCT_METHOD(m) extern const oct_method m;
-#include "quant/methods/methods.inc"
+#include "quant/convert/steps.inc"
 #undef OCT_METHOD
 #define OCT_METHOD(m) &m,
 static const oct_method *const all[] = {
-#include "quant/methods/methods.inc"
+#include "quant/convert/steps.inc"
 };
 #undef OCT_METHOD
+#undef OCT_STEP
 _Static_assert(OCT_COUNT(all) <= OCT_METHODS_MAX, "a set holds all methods");
 
 const oct_method *const *oct_method_all(size_t *n)

@@ -1,5 +1,5 @@
-/* lib/quant/methods/methods.h -- methods that recover accuracy. They are in one table (methods.inc), and are switched
- * on and off by name. */
+/* lib/quant/methods/methods.h -- methods that recover accuracy. They stand in the table of a conversion's steps
+ * (convert/steps.inc), and are switched on and off by name. */
 #ifndef OCT_QUANT_METHODS_H
 #define OCT_QUANT_METHODS_H
 
@@ -65,7 +65,7 @@ typedef struct oct_method {
     void (*gain)(const struct oct_conversion *c, oct_method_result *r);
 } oct_method;
 
-/* The table. Methods of the same step run in its order. */
+/* The methods of the table, in its order, in which they run. */
 const oct_method *const *oct_method_all(size_t *n);
 
 enum { OCT_METHODS_MAX = 32 };

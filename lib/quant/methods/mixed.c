@@ -355,7 +355,7 @@ static oct_status choose_floats(oct_conversion *c, oct_trial *t, oct_method_resu
     if (r->after < r->before + HIDING_DB)
         return OCT_OK;
     const double before = r->before;
-    OCT_TRY(c->run_step(c, OCT_STEP_RANGES, err));
+    OCT_TRY(c->run_methods(c, OCT_STEP_RANGES, err));
     OCT_TRY(attempt_all(c, t, r, err));
     r->before = before;
     return OCT_OK;
