@@ -11,8 +11,6 @@ static oct_convert_opts shared_opts(const oct_conversion *c)
     oct_convert_opts o = c->o;
     o.job.given = c->fold->given;
     o.job.n_given = c->fold->n_given;
-    o.rounding_files = NULL; /* rounding in parts belongs to the conversion with folding */
-    o.n_rounding_files = 0;
     return o;
 }
 
