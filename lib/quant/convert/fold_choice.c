@@ -20,7 +20,7 @@ static bool may_compare(const oct_conversion *c)
            !oct_source_is_once(c->src);
 }
 
-/* Has the samples in the form that model m reads: steps are exchanged. */
+/* Gives samples the form that model m reads: `steps` are exchanged with what the source had. */
 static oct_status turn_samples(const oct_conversion *c, oct_source *src, const oct_model *m, oct_steps *steps,
                                oct_err *err)
 {
@@ -28,8 +28,8 @@ static oct_status turn_samples(const oct_conversion *c, oct_source *src, const o
     return c->o.n_states ? oct_follow(src, m->graph, c->o.states, c->o.n_states, err) : OCT_OK;
 }
 
-/* Takes model and inputs into an opened conversion that does not fold. f: where other_db is. *steps: preprocessing of
- * the samples, in c's arena. */
+/* Takes model and inputs of the conversion that folds, `of`, into one that was opened and does not fold. *steps: how
+ * samples are preprocessed for it, in c's arena. */
 static oct_status begin_unfolded(oct_conversion *c, const oct_fold *of, oct_steps **steps, oct_err *err)
 {
     if (!(c->fold = oct_arena_calloc(c->arena, 1, sizeof *c->fold)) ||
