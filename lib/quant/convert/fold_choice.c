@@ -16,8 +16,7 @@ static oct_convert_opts shared_opts(const oct_conversion *c)
 
 static bool may_compare(const oct_conversion *c)
 {
-    return c->fold && c->from_pixels && c->src && !c->o.synthetic &&
-           !oct_source_is_once(c->src);
+    return c->fold && c->from_pixels && c->src && !c->o.synthetic && !oct_source_is_once(c->src);
 }
 
 /* Gives samples the form that model m reads: `steps` are exchanged with what the source had. */
