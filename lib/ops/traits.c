@@ -5,96 +5,7 @@
 
 enum { MOST_SLOTS = 2 }; /* inputs with weights: W and R of a recurrent operator */
 
-/* A product of sizes; INT64_MAX where it is larger. */
-static int64_t times(int64_t a, int64_t b)
-{
-    int64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
-}
-
-static int64_t product_of(const int64_t *dims, int n)
-{
-    int64_t product = 1;
-    for (int i = 0; i < n; i++)
-        product = times(product, dims[i]);
-    return product;
-}
-
-static bool is_set(const oct_node *n, const char *attr)
-{
-    return attr && oct_node_int(n, attr, 0) != 0;
-}
-
 /* ---- weights ---- */
-
-static bool kernel_layout(const oct_weights *w, const oct_node *n, int rank, const int64_t *dims, oct_weight_layout *l)
-{
-    const int64_t groups = oct_node_int(n, "group", 1);
-    if (rank < 2 || groups < 1 || dims[0] % groups)
-        return false;
-    const int64_t taps = product_of(dims + 2, rank - 2), row = times(dims[1], taps);
-    *l = (oct_weight_layout){ .out_axis = w->out, .in_axis = w->in, .matrices = 1, .groups = groups, .taps = taps };
-    l->group_step = times(dims[0] / groups, row);
-    l->outs = w->out == 0 ? dims[0] : times(dims[1], groups);
-    l->ins = w->in == 0 ? dims[0] : times(dims[1], groups);
-    l->out_step = w->out == 0 ? row : taps;
-    l->in_step = w->in == 0 ? row : taps;
-    return true;
-}
-
-static bool matrix_layout(const oct_weights *w, const oct_node *n, int rank, const int64_t *dims, oct_weight_layout *l)
-{
-    const bool transposed = is_set(n, w->transposed);
-    *l = (oct_weight_layout){
-        .out_axis = -1, .matrices = 1, .groups = 1, .outs = 1, .taps = 1, .out_step = 1, .in_step = 1
-    };
-    if (rank < 1)
-        return false;
-    if (rank == 1) {
-        l->ins = l->out_step = l->group_step = dims[0];
-        return true;
-    }
-    l->out_axis = rank + (transposed ? w->in : w->out);
-    l->in_axis = rank + (transposed ? w->out : w->in);
-    l->matrices = product_of(dims, rank - 2);
-    l->outs = dims[l->out_axis];
-    l->ins = dims[l->in_axis];
-    l->group_step = times(l->outs, l->ins);
-    l->out_step = l->out_axis == rank - 1 ? 1 : l->ins;
-    l->in_step = l->in_axis == rank - 1 ? 1 : l->outs;
-    return true;
-}
-
-bool oct_weight_layout_of(const oct_op *op, const oct_node *n, int slot, int rank, const int64_t *dims,
-                          oct_weight_layout *l)
-{
-    if (!op || slot < 0 || slot > 31 || !(op->weights.slots >> slot & 1))
-        return false;
-    return op->weights.kernel ? kernel_layout(&op->weights, n, rank, dims, l)
-                              : matrix_layout(&op->weights, n, rank, dims, l);
-}
-
-/* Of the two dimensions of channels, the one in front counts over all groups, and the one behind it within a group. */
-static int64_t channel_at(const oct_weight_layout *l, bool front, int64_t e)
-{
-    const int64_t row = l->out_axis < l->in_axis ? l->out_step : l->in_step, columns = row / l->taps;
-    return front ? e / row : e / l->group_step * columns + e / l->taps % columns;
-}
-
-int64_t oct_output_channel(const oct_weight_layout *l, int64_t e)
-{
-    return channel_at(l, l->out_axis < l->in_axis, e);
-}
-
-int64_t oct_input_channel(const oct_weight_layout *l, int64_t e)
-{
-    return channel_at(l, l->in_axis < l->out_axis, e);
-}
-
-bool oct_is_depthwise(const oct_weight_layout *l)
-{
-    return l->groups > 1 && l->ins == l->groups;
-}
 
 static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int slot)
 {
@@ -178,11 +89,6 @@ bool oct_step_has_weights(const oct_step *s)
 const char *oct_no_integer(const oct_op *op, const oct_node *n)
 {
     return op->no_integer ? op->no_integer(n) : NULL;
-}
-
-int oct_channel_axis(const oct_op *op, const oct_node *n)
-{
-    return is_set(n, op->weights.data_transposed) ? -3 - op->weights.data : op->weights.data;
 }
 
 /* ---- homogeneity ---- */
@@ -290,7 +196,7 @@ static int64_t count_of(const extent *e)
     for (int i = 0; i < e->rank; i++)
         if (e->dims[i] < 0)
             return 0;
-    return product_of(e->dims, e->rank);
+    return oct_times_all(e->dims, e->rank);
 }
 
 /* The most kernel positions that meet one output of a transposed convolution: along a dimension, those whose distance
@@ -310,7 +216,7 @@ static int64_t taps_at_once(const oct_node *n, const extent *w)
             b = rest;
         }
         const int64_t every = s / a;
-        taps = times(taps, w->dims[i + 2] / every + (w->dims[i + 2] % every != 0));
+        taps = oct_times(taps, w->dims[i + 2] / every + (w->dims[i + 2] % every != 0));
     }
     return taps;
 }
@@ -327,8 +233,9 @@ static int64_t depth_at(const call *c, int i)
     oct_weight_layout l;
     if (!count_of(&c->w[i]) || !oct_weight_layout_of(c->op, c->node, c->slot[i], c->w[i].rank, c->w[i].dims, &l))
         return 0;
-    return times(l.ins / l.groups,
-                 c->op->weights.kernel && c->op->work == OCT_WORK_INPUTS ? taps_at_once(c->node, &c->w[i]) : l.taps);
+    return oct_times(l.ins / l.groups, c->op->weights.kernel && c->op->work == OCT_WORK_INPUTS
+                                           ? taps_at_once(c->node, &c->w[i])
+                                           : l.taps);
 }
 
 /* Where the weights do not say it (they are packed, or of unknown shape), the data do, unless there is a kernel. */
@@ -345,13 +252,13 @@ static int64_t depth_of(const call *c)
 static int64_t macs_of(const call *c)
 {
     if (c->op->work == OCT_WORK_OUTPUTS)
-        return times(count_of(&c->y), depth_of(c));
+        return oct_times(count_of(&c->y), depth_of(c));
     const int64_t channels = length_at(&c->x, oct_channel_axis(c->op, c->node));
     int64_t weights = 0;
     for (int i = 0; i < c->n_slot; i++)
         if (__builtin_add_overflow(weights, count_of(&c->w[i]), &weights))
             return INT64_MAX;
-    return channels ? times(count_of(&c->x) / channels, weights) : 0;
+    return channels ? oct_times(count_of(&c->x) / channels, weights) : 0;
 }
 
 static bool is_linear(const oct_op *op)
@@ -403,7 +310,7 @@ int64_t oct_node_macs(const oct_graph *g, int node)
     call c;
     if (!call_of_node(g, node, &c))
         return 0;
-    count_one(&c.x, is_set(c.node, c.op->batch_first) ? 0 : c.op->batch);
+    count_one(&c.x, c.op->batch_first && oct_node_int(c.node, c.op->batch_first, 0) ? 0 : c.op->batch);
     count_one(&c.y, 0);
     return macs_of(&c);
 }
