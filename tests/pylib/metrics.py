@@ -35,7 +35,7 @@ def squared_error(x, y):
 
 
 def score_interval(n, up, down):
-    """The interval of (up - down) / n that qeval gives: Tango's, its statistic a tenth of a sample nearer to 0 (lib/eval/metrics/paired.c)."""
+    """The interval of (up - down) / n that qeval gives: Tango's, its statistic a tenth of a sample nearer to 0 (lib/eval/metrics/difference_interval.c)."""
     def upper(up, down):
         low, high = (up - down) / n, 1.0
         for _ in range(60):

@@ -22,7 +22,7 @@ CEILING = {
     "lib/quant/methods/correct.c": (1, "puts borders into a copy of the graph"),
     "lib/quant/inputs/norm_draw.c": (4, "makes a value of drawn numbers in a copy of the graph"),
     "lib/quant/simulate/sim_graph.c": (1, "copies a value by a product with 1, which no plan leaves out"),
-    "lib/quant/methods/smooth.c": (1, "puts a product by the factors in front of layers"),
+    "lib/quant/methods/smoothquant.c": (1, "puts a product by the factors in front of layers"),
     "lib/runtime/lower.c": (1, "what Gemm adds to a product that cannot: a step of Add"),
     "lib/runtime/plan.c": (1, "what DequantizeLinear makes is shown to taps as reals"),
     "lib/quant/convert/conversion.c": (5, "counts what stands in quantized models alone"),

@@ -1,6 +1,6 @@
 /* Boxes from outputs, their suppression, matching and average precision, against numbers worked out by hand. */
 #include "eval/sets/boxes.h"
-#include "eval/sets/detections.h"
+#include "eval/sets/average_precision.h"
 #include "eval/sets/match_boxes.h"
 
 #include "base/mem.h"

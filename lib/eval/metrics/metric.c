@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/fork.h"
 #include "eval/sets/classes.h"
-#include "eval/sets/detections.h"
+#include "eval/sets/average_precision.h"
 #include "eval/sets/judging.h"
 #include "eval/sets/maps.h"
 #include "eval/sets/similarity.h"

@@ -1,7 +1,7 @@
 /* The sets of an evaluation, on which some metrics are defined, for each model. */
 #include "eval/run/eval_int.h"
 #include "eval/sets/maps.h"
-#include "eval/sets/detections.h"
+#include "eval/sets/average_precision.h"
 #include "eval/parts/part_bytes.h"
 
 #include "eval/metrics/bootstrap.h"

@@ -1,6 +1,6 @@
 /* The kinds of sets. */
 #include "eval/sets/classes.h"
-#include "eval/sets/detections.h"
+#include "eval/sets/average_precision.h"
 #include "eval/sets/maps.h"
 #include "eval/sets/similarity.h"
 #include "eval/sets/value_set.h"

@@ -345,7 +345,7 @@ typedef struct oct_conversion {
     bool missed;   /* a goal was not reached */
     bool lossy;    /* a warning says that the result loses more than necessary, or more than is useful */
     double began;  /* when it began, in seconds as oct_now returns them */
-    struct oct_trial_start *before_rounding; /* the decisions with which trials for the goals start (goal.c); NULL:
+    struct oct_trial_start *before_rounding; /* the decisions with which trials for the goals start (max_drop.c); NULL:
                                               there will be no trials */
     oct_goal_trial *trials; /* [n_trials]; the first has no layer changed for the goals; NULL: nothing was tried */
     size_t n_trials;

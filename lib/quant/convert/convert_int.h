@@ -165,7 +165,7 @@ oct_status oct_size_hold(oct_conversion *c, oct_err *err);
 /* conversion_save.c: how many bytes the file takes with the current decisions. */
 oct_status oct_conversion_size(oct_conversion *c, uint64_t *bytes, oct_err *err);
 
-/* goal.c */
+/* max_drop.c */
 /* Called between the choice of schemes and the rounding of weights: keeps the decisions with which trials begin, if
  * there may be trials. */
 oct_status oct_goal_prepare(oct_conversion *c, oct_err *err);

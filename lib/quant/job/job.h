@@ -1,7 +1,7 @@
 /* lib/quant/job/job.h -- internals of a quantization job, shared by the files that implement its steps.
  *
  * Each decision is made in one place. place.c and half.c give each node its scheme and mark the values that need
- * quantization parameters. choose_qparams.c chooses these parameters. weights.c and block_weights.c quantize constants.
+ * quantization parameters. choose_ranges.c chooses these parameters. weights.c and block_weights.c quantize constants.
  * All results are kept as oct_quant, which annotate.c attaches to values. */
 #ifndef OCT_QUANT_JOB_H
 #define OCT_QUANT_JOB_H
@@ -299,7 +299,7 @@ oct_dtype oct_half_type(const oct_qjob *j, int node);
 /* SQNR in dB of rounding a constant to t; NaN: the constant is not f32. */
 double oct_half_sqnr(const oct_tensor *c, oct_dtype t);
 
-/* choose_qparams.c: chooses scale and zero point of all values that need them. */
+/* choose_ranges.c: chooses scale and zero point of all values that need them. */
 oct_status oct_choose_qparams(oct_qjob *j, const oct_calib *c, bool *changed, oct_err *err);
 
 /* part_joins.c: called when parameters are chosen. Values that share them with what a Concat joins, and would lose too

@@ -24,14 +24,14 @@ enum { OCT_SLOT_OUTPUT = 31 }; /* the slot of output 0 */
 /* Who asked for it. */
 typedef enum oct_constraint_from {
     OCT_FROM_PLACEMENT,       /* place.c: clamps that no quantizer performs; found anew by each placement */
-    OCT_FROM_STATISTICS,      /* choose_qparams.c: values that have none */
+    OCT_FROM_STATISTICS,      /* choose_ranges.c: values that have none */
     OCT_FROM_RANGES,          /* half_range.c: values that a type does not hold */
     OCT_FROM_RUN,             /* half_trial.c: values that are not finite in a run */
     OCT_FROM_JOINS,           /* part_joins.c: values that would share a scale */
     OCT_FROM_FACTORS,         /* factors.c: products of two activations */
     OCT_FROM_COSTS,           /* by_cost.c */
     OCT_FROM_MIXED_PRECISION, /* mixed.c */
-    OCT_FROM_GOALS,           /* goal.c */
+    OCT_FROM_GOALS,           /* max_drop.c */
     OCT_FROM_SIZE,            /* size_units.c */
     OCT_CONSTRAINT_SOURCES
 } oct_constraint_from;

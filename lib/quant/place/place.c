@@ -1,4 +1,4 @@
-/* Placement: the scheme of each node (schemes.c), then the values that get a quantizer, then which of these share
+/* Placement: the scheme of each node (float_or_int.c), then the values that get a quantizer, then which of these share
  * quantization parameters (shared_params.c). It is a function of the graph, the policy, the target and the constraints
  * of the job: whatever an earlier placement decided is forgotten. */
 #include "quant/place/place_int.h"

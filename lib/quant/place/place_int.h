@@ -9,7 +9,7 @@ static inline bool oct_is_const(const oct_qjob *j, int value)
     return value >= 0 && j->g->value[value].constant;
 }
 
-/* schemes.c: gives each node its scheme, and marks clamps that a quantizer performs. */
+/* float_or_int.c: gives each node its scheme, and marks clamps that a quantizer performs. */
 void oct_place_schemes(oct_qjob *j);
 /* A clamp that was to be performed by a quantizer stays a node, as its result leaves as real numbers. */
 void oct_place_clamp_back(oct_qjob *j, int clamp);

@@ -1,6 +1,6 @@
-/* lib/eval/sets/detections.h -- metrics of detectors: predicted boxes are matched with objects. */
-#ifndef OCT_EVAL_DETECTIONS_H
-#define OCT_EVAL_DETECTIONS_H
+/* lib/eval/sets/average_precision.h -- metrics of detectors: predicted boxes are matched with objects. */
+#ifndef OCT_EVAL_AVERAGE_PRECISION_H
+#define OCT_EVAL_AVERAGE_PRECISION_H
 
 #include "eval/sets/classes.h"
 

@@ -1,5 +1,5 @@
 /* The boxes and the objects of each picture. */
-#include "eval/sets/detections.h"
+#include "eval/sets/average_precision.h"
 
 #include "data/arrays/array_files.h"
 #include "eval/metrics/correlation.h"
