@@ -2,7 +2,7 @@
 """Makes testdata/sound/: short recordings of every form, with the values that they hold, and what resampling makes of them. And testdata/fuzz/sound/:
 such files behind steps.
 
-Seeded. Plain PCM is written by Python's wave module. The resampled values are the formula of lib/data/pictures/resample.h by NumPy's sinc and i0.
+Seeded. Plain PCM is written by Python's wave module. The resampled values are the formula of lib/data/sound/resample.h by NumPy's sinc and i0.
 """
 import io
 import math

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "data/data.h"
 #include "data/data_config.h"
-#include "data/pictures/resample.h"
+#include "data/sound/resample.h"
 
 #include <math.h>
 #include <stdio.h>

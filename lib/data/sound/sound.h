@@ -7,7 +7,7 @@
 #define OCT_DATA_SOUND_H
 
 #include "data/readers/readers.h"
-#include "data/pictures/resample.h"
+#include "data/sound/resample.h"
 
 typedef struct oct_sound oct_sound;
 

@@ -1,5 +1,5 @@
-/* lib/data/pictures/resample.c -- the coefficients of the filter, and its sums. */
-#include "data/pictures/resample.h"
+/* lib/data/sound/resample.c -- the coefficients of the filter, and its sums. */
+#include "data/sound/resample.h"
 
 #include "base/mem.h"
 

@@ -1,10 +1,10 @@
-/* lib/data/pictures/resample.h -- recordings at another rate: a windowed sinc, one set of coefficients for each phase.
+/* lib/data/sound/resample.h -- recordings at another rate: a windowed sinc, one set of coefficients for each phase.
  *
  * With `down` input samples for `up` output samples (the rates without their common divisor), output n stands at t = n
  * * down / up, in input samples, and is
  *
- *     y[n] = sum over k of x[k] h(k - t),    h(d) = b sinc(b d) I0(beta sqrt(1 - (b d / Z)^2)) / I0(beta)  for |b d| <
- * Z, else 0
+ *     y[n] = sum over k of x[k] h(k - t)
+ *     h(d) = b sinc(b d) I0(beta sqrt(1 - (b d / Z)^2)) / I0(beta)  for |b d| < Z, else 0
  *
  * with sinc(u) = sin(pi u) / (pi u) and b = r min(1, up / down): the ideal low-pass filter at b times half the input's
  * rate, under Kaiser's window. t takes `up` phases. (J. O. Smith, "The Digital Audio Resampling Home Page".) Z = 64, r
