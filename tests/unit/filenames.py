@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that no file name occurs twice in lib/ and tools/: a compiler's message and a search by name then tell which file is meant; and that
-what git tracks in the root is what ROOT names: debris of a trial is noticed there; and that no folder of lib/ holds more than MOST source files.
+"""Checks that no file name occurs twice in lib/ and tools/: a compiler's message and a search by name then tell which file is meant; that
+what git tracks in the root is what ROOT names: debris of a trial is noticed there; that no folder of lib/ holds more than MOST source files;
+and that the README of each layer with rooms names every source file.
 
 usage: filenames.py CHECKOUT
 """
@@ -19,12 +20,21 @@ ROOT = set(""".ci .clang-format .clang-tidy .editorconfig .git-blame-ignore-revs
 
 MOST = 25
 
+ROOMS = ["quant", "eval", "data", "passes", "forms", "kernels/elem"]
+
 
 def large_folders(root):
     folders = defaultdict(int)
     for path in (root / "lib").rglob("*.c"):
         folders[path.parent.relative_to(root).as_posix()] += 1
     return [f"{folder} holds {n} source files, {MOST} are the most" for folder, n in sorted(folders.items()) if n > MOST]
+
+
+def left_out_of_readmes(root):
+    for layer in (root / "lib" / room for room in ROOMS):
+        text = (layer / "README.md").read_text()
+        unnamed = [path for path in sorted(layer.rglob("*.c")) if f"`{path.name}`" not in text and f"/{path.name}`" not in text]
+        yield from (f"{path.relative_to(root)}: {layer.relative_to(root)}/README.md does not name it" for path in unnamed)
 
 
 def tracked_in_root(root):
@@ -41,6 +51,7 @@ def main():
         places[path.name].append(path.relative_to(root).as_posix())
     faults = [f"{name}: {' '.join(at)}" for name, at in places.items() if len(at) > 1 and name not in EVERYWHERE]
     faults += large_folders(root)
+    faults += left_out_of_readmes(root)
     faults += [f"{name} lies in the root, and the list in {Path(__file__).name} has no such name" for name in sorted(tracked_in_root(root) - ROOT)]
     print(*faults, sep="\n")
     print(f"{len(places)} names, {len(faults)} faults")
