@@ -49,14 +49,15 @@ typedef struct oct_source_options {
     bool first;               /* choose the first samples instead */
     uint64_t seed;            /* another one chooses others; the order stays that of the data */
     size_t store_bytes;       /* for samples of a stream; 0: 256 MB */
-    bool hold;                /* leave at least a fifth unchosen, for oct_pick.aside */
-    int64_t shard_i, shard_n; /* of those chosen the ones at places p with p % shard_n == shard_i; shard_n 0: all */
-    /* States: inputs that hold zeros in the first sample of a recording, or what arrays of their names have for it.
-     * Samples then come one at a time, and all before one that is given are decoded, for the visitor. A recording is a
-     * WAV file; other samples of a file or folder that a SPEC names are one recording together, in their order. */
+    bool hold;                /* hold out at least a fifth of the samples, for oct_pick.aside */
+    int64_t shard_i, shard_n; /* only the chosen samples at places p with p % shard_n == shard_i; shard_n 0: all */
+    /* States: inputs that are zero in the first sample of a recording, unless the data have arrays of their names. With
+     * states, samples come one at a time, and all samples before one that is given are decoded, for the visitor. A
+     * recording is a WAV file; other samples of a file or folder that a SPEC names are one recording together, in their
+     * order. */
     const char *const *states;
     size_t n_states;
-    bool synthetic; /* the word `synthetic` among specs stands for made samples (synthetic.h) */
+    bool synthetic; /* the word `synthetic` among specs means generated samples (synthetic.h) */
     int threads;    /* decoding threads; 0: two, or one on a single processor */
 } oct_source_options;
 
@@ -67,25 +68,24 @@ typedef struct oct_picture_size {
     int w, h;
 } oct_picture_size;
 
-/* What one call of oct_source_next gives; reuse it, its memory grows as needed and belongs to it. */
+/* The result of one call of oct_source_next. It owns its memory, which grows as needed, so it should be reused. */
 typedef struct oct_batch {
     size_t n;           /* samples; 0 at the end of the data */
     oct_array *tensors; /* one per input: the model's type and rank, rows of the samples in order.
                          * Where the model fixes the batch to B, dims[0] is B and rows n..B-1 repeat the last sample. */
     size_t n_tensors;
     int64_t *labels;    /* [n], -1 where there is none */
-    bool follows;       /* the first sample is the one behind the last sample before, of the same recording */
+    bool follows;       /* the first sample follows the last sample of the previous batch in the same recording */
     const char **names; /* [n], "dir/cat.jpg", "x.npy[12]", "x.jsonl:13" by its line; borrowed until the next call */
     int64_t *indices;   /* [n], position in the stream, before sharding, counting broken samples */
-    int64_t *places; /* [n], the same among those chosen; where a pick gives at most some of them, among those given */
-    oct_picture_size *pictures; /* [n], for the first input that took one */
+    int64_t *places;    /* [n], position among the chosen samples, or among those given if a pick limits their number */
+    oct_picture_size *pictures; /* [n], sizes of pictures before any step, of the first input that takes pictures */
     void *store;                /* private */
 } oct_batch;
 
 #define OCT_BATCH_INIT { 0 }
 void oct_batch_free(oct_batch *b);
-/* Adds to an error of a run on the batch which samples these are: "sample 'x.jsonl:3'", "samples 'a.png' to
- * 'h.png'". */
+/* Adds the names of the batch's samples to the error of a run: "sample 'x.jsonl:3'", "samples 'a.png' to 'h.png'". */
 void oct_batch_within(const oct_batch *b, oct_err *err);
 
 /* Opens the specs and checks what can be checked without decoding. *src is to be closed with oct_source_close.
@@ -96,52 +96,52 @@ void oct_batch_within(const oct_batch *b, oct_err *err);
 oct_status oct_source_open(const oct_source_options *o, oct_source **src, oct_err *err);
 void oct_source_close(oct_source *src); /* NULL allowed */
 
-/* The next up to max samples of one shape. A change of shape ends a batch early, and so does what cannot be
- * stacked (a tensor whose first dimension is not the batch goes one sample at a time). A batch the model fixes
+/* The next up to max samples of one shape. A change of shape ends a batch early, and so do samples that cannot be
+ * stacked (tensors whose first dimension is not the batch come one at a time). A batch size that the model fixes
  * overrides max. batch->n == 0 with OCT_OK: no more data.
  *   OCT_EMALFORMED, OCT_EIO, OCT_EUNSUPPORTED  a broken sample, named; with skip_bad it is counted instead
  *   OCT_ENUMERIC                               NaN, or an integer out of the input's range: sample, input and index
  *   OCT_ENOMEM                                 also when a decoding thread cannot start
  * Even with skip_bad these stop the run: lack of memory; a file or stream that exists and cannot be read; a sample that
  * can be read but whose shape or type does not fit the model's input after preprocessing, since then a step is missing
- * and no sample is broken. Errors come in the order of the samples: what stands before a broken sample has been
- * delivered. After an error the source stays at it; only reset and close are useful then. */
+ * and no sample is broken. Errors come in the order of the samples: all samples before a broken one have been
+ * delivered. After an error the source does not continue; only reset and close are useful then. */
 oct_status oct_source_next(oct_source *src, size_t max, oct_batch *batch, oct_err *err);
 
-/* How a batch's arrays divide into samples: `rows` stacked ones (those that the model's fixed batch repeats included),
- * or 0 when the arrays are one sample as a whole. */
+/* The number of samples that are stacked in a batch's arrays, including those repeated for a fixed batch size; 0 if the
+ * arrays are one sample as a whole. */
 int64_t oct_batch_rows(const oct_source *src, const oct_batch *b);
-/* Elements of one sample in a tensor of a batch of `rows`, `*first` in the first dimension; the whole tensor when its
- * first dimension does not count samples. */
+/* The number of elements of one sample in a tensor of a batch of `rows`; *first: how many entries of the first
+ * dimension it has. The whole tensor if its first dimension does not count samples. */
 int64_t oct_row_elements(int rank, const int64_t *dims, int64_t rows, int64_t *first);
 
-/* Is shown every sample in its order, also those that are not given: arrays of all inputs, of which it may change the
- * contents of states. follows: as in oct_batch. What it fails with ends the reading. */
+/* A visitor is called for every sample in order, also for those that are not given, with the arrays of all inputs; it
+ * may change the contents of states. follows: as in oct_batch. Its failure ends the reading. */
 typedef oct_status (*oct_visit_fn)(void *arg, oct_array *arrays, bool follows, oct_err *err);
 /* For a source with states, before the first sample of a pass is taken; in place of an earlier one. done, which may be
  * NULL, is called with arg when the source is closed, or another visitor set. */
 void oct_source_set_visit(oct_source *src, oct_visit_fn fn, void (*done)(void *arg), void *arg);
 
-/* Where the reading of a pass stands: behind the samples of all batches that were given. */
+/* The position of a pass: after the samples of all batches that were given. */
 typedef struct oct_source_mark {
-    int64_t place;      /* samples before it, those that are not given included */
+    int64_t place;      /* number of samples before it, including those that are not given */
     int64_t names_from; /* the first place whose name is in names */
     uint64_t names;     /* oct_hash of the names from there on */
-    int64_t given, bad; /* samples before it that were given, and that were broken */
+    int64_t given, bad; /* number of samples before it that were given, and of those that were broken */
 } oct_source_mark;
-/* To be called before the first sample is taken if oct_source_where will be: then each sample is named that is passed
- * over. */
+/* To be called before the first sample is taken if oct_source_where will be called: then samples that are passed over
+ * get names, too. */
 void oct_source_keep_marks(oct_source *src);
 /* Not while another thread is inside oct_source_next. */
 oct_source_mark oct_source_where(const oct_source *src);
-/* Has the first pass go on behind a mark, as if what stands before it had been given; to be called before the first
- * sample is taken. Streams are read up to there, files passed over without decoding; a visitor is shown all the same.
- * text: the messages of the broken samples, of which there may be fewer than mark->bad. Where the samples before the
- * mark have other names, oct_source_next fails with OCT_EUSAGE. OCT_ENOMEM. */
+/* Makes the first pass continue after a mark, as if the samples before it had been given; to be called before the first
+ * sample is taken. Streams are read up to that position, files are passed over without decoding, and a visitor still
+ * sees all samples. text: the messages of the broken samples, of which there may be fewer than mark->bad. Where the
+ * samples before the mark have other names, oct_source_next fails with OCT_EUSAGE. OCT_ENOMEM. */
 oct_status oct_source_go_on(oct_source *src, const oct_source_mark *mark, const char *const *text, size_t n,
                             oct_err *err);
-/* A hash of what the specs have led to: names of files, their sizes and times of change, also of those in open folders
- * and lists, commands, and the number of samples where it is known. */
+/* A hash of the data that the specs name: names, sizes and modification times of files, also of those in open folders
+ * and lists; commands; and the number of samples if it is known. */
 uint64_t oct_source_list_hash(const oct_source *src);
 
 /* Back to the first sample; counts start anew. OCT_EUNSUPPORTED for standard input. */
@@ -150,20 +150,18 @@ oct_status oct_source_reset(oct_source *src, oct_err *err);
  * fill. A digest of the samples begins anew. A visitor stays, and is shown samples in their new form. */
 oct_status oct_source_exchange_steps(oct_source *src, oct_steps *steps, oct_err *err);
 
-/* Which samples a pass gives. Places count from 0, in the order of the data, broken samples included. */
+/* The samples that a pass gives. Places are counted from 0 in the order of the data, including broken samples. */
 typedef struct oct_pick {
     bool aside;   /* the samples that were not chosen, instead of the chosen ones */
-    int64_t i, n; /* of them, the ones at places p with p % n == i; n 0: all */
-    bool mixed;   /* instead, one of each n places that follow each other, by a hash: data that alternates goes to all
-                     parts */
-    int64_t
-        most; /* at most this many of these, spread over them; 0: all. Where their number is unknown, the first ones. */
+    int64_t i, n; /* only those at places p with p % n == i; n 0: all */
+    bool mixed;   /* a hash selects one of each n consecutive places: alternating data reaches all parts */
+    int64_t most; /* at most this number of them, evenly spread; 0: all. If their total is unknown, the first ones. */
 } oct_pick;
 
 /* Sets another pick, in place of shard_i and shard_n, and goes back to its first sample. Fails as oct_source_reset
  * does. */
 oct_status oct_source_pick(oct_source *src, const oct_pick *pick, oct_err *err);
-/* Sets whether at least a fifth stays unchosen. To be called before the first sample is taken. */
+/* Sets whether at least a fifth of the samples is held out. To be called before the first sample is taken. */
 void oct_source_hold(oct_source *src, bool hold);
 
 /* How the samples were chosen, for people. */
@@ -181,12 +179,12 @@ typedef struct oct_source_choice {
     size_t stored;         /* bytes of samples of a stream that are kept */
 } oct_source_choice;
 oct_source_choice oct_source_chosen(const oct_source *src);
-/* Whether samples can be given only once: standard input of which none were kept. */
+/* Whether samples can be read only once: standard input of which none were kept. */
 bool oct_source_is_once(const oct_source *src);
 /* Whether commands print samples: they run again for another pass. */
 bool oct_source_runs_commands(const oct_source *src);
 
-/* How many samples this pass will give, broken ones included, or -1 when that is known only after reading. */
+/* The number of samples that this pass will give, including broken ones; -1 if it is known only after reading. */
 int64_t oct_source_count(const oct_source *src);
 /* The batch size that the model's inputs fix, 0 when it is free. Images and rows of arrays are stacked to it. */
 int64_t oct_source_fixed_batch(const oct_source *src);
@@ -197,18 +195,18 @@ int64_t oct_source_bad_count(const oct_source *src);
 const char *oct_source_bad_text(const oct_source *src, size_t i); /* NULL beyond; borrowed */
 int64_t oct_source_bad_index(const oct_source *src, size_t i);    /* its position in the data; -1 beyond */
 
-/* The i-th folder or archive that holds what looks like samples and is not read, such as pictures of other kinds or, in
- * an archive, links to what is not in it or in a stream: its name, and how many of which kind there are; NULL beyond.
- * Those of an archive are known when it was read to its end. Borrowed, until the next call that reads. */
+/* The i-th folder or archive with files that look like samples and are not read, such as pictures of other kinds, or
+ * links in an archive that lead out of it: its name, and the number of files of each kind; NULL beyond the last. For an
+ * archive this is known after it was read to its end. Borrowed, until the next call that reads. */
 const char *oct_source_left_out(const oct_source *src, size_t i, const char **where);
 
-/* From here on a digest is kept of the samples that are given, in whichever pass (sample_sum.h). OCT_ENOMEM. */
+/* Computes a digest of the samples that are given from now on, in any pass (sample_sum.h). OCT_ENOMEM. */
 oct_status oct_source_sum(oct_source *src, oct_err *err);
-/* That digest, and of how many samples it is. Of a source that keeps none it is of none. */
+/* That digest, and the number of its samples, 0 if the source computes none. */
 uint64_t oct_source_digest(const oct_source *src, unsigned char digest[OCT_SHA256_BYTES]);
 
 int64_t oct_source_given(const oct_source *src); /* samples given so far */
-/* The error of who needs a sample where the source has given none: OCT_EMALFORMED, with the name of the data. */
+/* The error for a caller that needs a sample if the source has none: OCT_EMALFORMED, with the name of the data. */
 oct_status oct_source_none(const oct_source *src, oct_err *err);
 
 /* The preprocessing of all inputs in canonical form ("" when there is none): reads back to the same steps, goes
@@ -216,8 +214,7 @@ oct_status oct_source_none(const oct_source *src, oct_err *err);
 const char *oct_source_preprocess(const oct_source *src);
 const char *oct_source_preprocess_words(const oct_source *src);
 
-/* The first input whose sample was a picture in what was given so far (-1: none), and where its steps put one of w x
- * h. */
+/* The first input whose samples were pictures so far (-1: none), and where its steps place a picture of w x h. */
 int oct_source_picture_input(const oct_source *src);
 oct_placing oct_source_placing(const oct_source *src, oct_picture_size size);
 

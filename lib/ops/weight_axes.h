@@ -1,5 +1,4 @@
-/* lib/ops/weight_axes.h -- which axes of weights are the output and the input channels, as the operator's record says.
- */
+/* lib/ops/weight_axes.h -- which axes of weights are the output and input channels, by the operator's record. */
 #ifndef OCT_OPS_WEIGHT_AXES_H
 #define OCT_OPS_WEIGHT_AXES_H
 
@@ -20,8 +19,8 @@ static inline int64_t oct_times_all(const int64_t *dims, int n)
     return product;
 }
 
-/* How weights lie. Output channel o and input channel c, both counted within their group, meet at kernel position t in
- * the element matrix * outs * ins * taps + group * group_step + o * out_step + c * in_step + t. */
+/* The layout of weights. The weight of output channel o and input channel c, both counted within their group, at kernel
+ * position t is the element matrix * outs * ins * taps + group * group_step + o * out_step + c * in_step + t. */
 typedef struct oct_weight_layout {
     int out_axis,
         in_axis;      /* dimensions along which output and input channels lie; out_axis is -1 for a vector of MatMul */

@@ -27,14 +27,14 @@ typedef struct oct_csv {
 /* Reads a file of at most 1 GB, and the names of its columns. Errors of reading; OCT_EMALFORMED if it is empty. */
 oct_status oct_csv_open(oct_csv *c, const char *path, oct_arena *arena, oct_err *err);
 void oct_csv_close(oct_csv *c);
-/* The place of a column, -1: there is none. To be asked before the first row. */
+/* The index of a column, -1 if there is none. To be called before the first row. */
 int oct_csv_column(const oct_csv *c, const char *name);
 /* Steps to the next row that is not empty, or *end. OCT_EMALFORMED: quotes that do not close, NUL, too many or too few
  * fields. */
 oct_status oct_csv_row(oct_csv *c, bool *end, oct_err *err);
 
 oct_status oct_csv_fault(const oct_csv *c, oct_err *err, const char *fmt, ...) OCT_PRINTF(3, 4);
-/* The finite number in a field; a whole one from 0 to most. what: the column. */
+/* The finite number in a field; an integer from 0 to most. what: the column, for messages. */
 oct_status oct_csv_number(const oct_csv *c, int field, const char *what, double *v, oct_err *err);
 oct_status oct_csv_whole(const oct_csv *c, int field, const char *what, double most, int64_t *v, oct_err *err);
 /* The class number in a field (OCT_LABEL_HINT); *label stays if the field is empty. */

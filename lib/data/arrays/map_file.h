@@ -4,11 +4,11 @@
 
 #include "base/status.h"
 
-/* A PNG of gray values or of a palette, whose numbers count and not its colours, of at most 8 bits; or an .npy of
- * integers [H,W]. s32[h][w] in *v, to be released with oct_free. OCT_EMALFORMED with the path; OCT_EUNSUPPORTED for
- * pictures of colours, and for PNG in a build without libpng. */
+/* Reads a PNG of gray values or of a palette (its numbers, not its colours) of at most 8 bits, or an .npy of integers
+ * [H,W]. s32[h][w] in *v, to be released with oct_free. OCT_EMALFORMED with the path; OCT_EUNSUPPORTED for pictures of
+ * colours, and for PNG in a build without libpng. */
 oct_status oct_map_file_read(const char *path, int32_t **v, int64_t *h, int64_t *w, oct_err *err);
-/* Whether its name is that of such a file. */
+/* Whether a file has the name of such a file. */
 bool oct_map_file_claims(const char *path);
 
 #endif

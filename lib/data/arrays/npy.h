@@ -15,8 +15,8 @@ typedef struct oct_npy {
     size_t bytes;  /* of all elements */
 } oct_npy;
 
-/* Bytes that the header takes, from the first 12 bytes of the file (n of them at hand); 0 when they are not the start
- * of an .npy file. At most 10 + 65535 (longer ones are refused). */
+/* The size of the header in bytes, from the first 12 bytes of the file, of which n are available; 0 if they do not
+ * begin an .npy file. At most 10 + 65535; longer headers are refused. */
 size_t oct_npy_header_size(const void *p, size_t n);
 
 /* Reads a header of n bytes or more; messages do not name the file (use oct_within). OCT_EMALFORMED, or
@@ -26,7 +26,7 @@ oct_status oct_npy_parse(const void *p, size_t n, oct_npy *h, oct_err *err);
 /* Appends a header of format 1.0, padded so that it takes a multiple of 64 bytes and at least min_size.
  * False for a type numpy does not have. */
 bool oct_npy_header(oct_buf *out, oct_dtype dtype, int rank, const int64_t *dims, size_t min_size);
-/* The same of n texts, each `width` characters of 4 bytes, little-endian, with zeros behind the shorter ones. */
+/* The same for n texts of `width` characters of 4 bytes, little-endian; shorter texts are padded with zeros. */
 bool oct_npy_header_text(oct_buf *out, size_t width, int64_t n, size_t min_size);
 
 /* Copies element `index` of axis 0 of Fortran-ordered data (rank >= 1) into dst, in C order. */

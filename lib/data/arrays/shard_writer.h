@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 typedef struct oct_pack_options {
-    const char *const *specs; /* n_specs, as oct_source_options has them; one tensor a sample */
+    const char *const *specs; /* n_specs, as in oct_source_options; each sample is one tensor */
     size_t n_specs;
     const char *prefix;       /* shards are PREFIX-000000.tar and so on */
-    int64_t count;            /* the most samples of a shard; 0: any number */
-    int64_t size;             /* bytes from which on a shard is full; 0: any number */
+    int64_t count;            /* maximum number of samples in a shard; 0: no limit */
+    int64_t size;             /* number of bytes at which a shard is full; 0: no limit */
     oct_progress_fn progress; /* may be NULL */
     void *progress_arg;
 } oct_pack_options;

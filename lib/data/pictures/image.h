@@ -27,14 +27,15 @@ oct_status oct_jpeg_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *e
 oct_status oct_png_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
 oct_status oct_webp_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
 oct_status oct_bmp_decode(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
-/* The numbers that a PNG of gray values or of a palette stores, of at most 8 bits (c 1): neither scaled nor as colours.
- * OCT_EUNSUPPORTED for others. */
+/* The stored numbers of a PNG of gray values or of a palette, of at most 8 bits (c 1), neither scaled nor converted to
+ * colours. OCT_EUNSUPPORTED for other files. */
 oct_status oct_png_numbers(const uint8_t *p, size_t n, oct_image *im, oct_err *err);
 
 /* Replaces the picture by one of w x h. 8-bit bilinear, bicubic and nearest equal Pillow's bit for bit. */
 oct_status oct_image_resize(oct_image *im, int w, int h, oct_interp interp, oct_err *err);
 
-/* Replaces the picture by w x h of it whose first pixel is (x, y). A part outside is `pad`; x and y may be negative. */
+/* Replaces the picture by its section of w x h from pixel (x, y) on. Pixels outside become `pad`; x and y may be
+ * negative. */
 oct_status oct_image_window(oct_image *im, int x, int y, int w, int h, int pad, oct_err *err);
 
 #endif

@@ -5,13 +5,12 @@
 
 #include "data/pictures/preprocess.h"
 
-/* Sizes that the steps come to for a picture of w x h: a precrop's part, what a letterbox scales it to, and what
- * resize= makes of it. */
+/* Sizes that the steps give a picture of w x h: by precrop, by letterbox, and by resize=. */
 void oct_precrop_size(const oct_steps *s, int w, int h, int *pw, int *ph);
 void oct_letter_size(const oct_steps *s, int w, int h, int *lw, int *lh);
 void oct_resize_size(const oct_steps *s, int w, int h, int *rw, int *rh);
-/* Where a centre crop begins. An odd margin gives the first side less, as (size - crop) // 2 of the usual scripts
- * does. */
+/* Where a centre crop begins. Of an odd margin, the first side gets the smaller half, like (size - crop) // 2 in common
+ * scripts. */
 int oct_centre_of(int size, int crop);
 
 /* A point (x, y) of the picture, in pixels from its upper left corner, lies at (x * sx + tx, y * sy + ty) in the

@@ -5,10 +5,10 @@
  *   ids=u16:length=128:pad-id=0
  *
  * The order of the steps is fixed, whatever their order in the text: precrop, resize or letterbox, crop, order, (x -
- * mean) / std, layout. mean and std are on pixel values 0..255 and in the order of channels that `order` gives. Of
- * recordings: channel, rate, lead, frame and hop (sound.h), then mean and std on values from -1 to 1. Of files of token
- * ids: their type, the tokens of a sample, and what fills up (token_rows.h). INPUT/value=16000 stands alone: the input
- * holds that number in every sample. Later keys override. */
+ * mean) / std, layout. mean and std are on pixel values 0..255 and in the order of channels that `order` gives.
+ * Recordings have channel, rate, lead, frame and hop (sound.h), then mean and std on values from -1 to 1. Files of
+ * token ids have their element type, the number of tokens in a sample, and the id for padding (token_rows.h).
+ * INPUT/value=16000 is used alone: the input has this value in every sample. Later keys override. */
 #ifndef OCT_DATA_PREPROCESS_H
 #define OCT_DATA_PREPROCESS_H
 
@@ -28,8 +28,8 @@ typedef enum oct_layout { OCT_LAYOUT_NCHW, OCT_LAYOUT_NHWC } oct_layout;
 /* The steps of one input. Zeroed: none; pictures become RGB, 0..255, NCHW. */
 typedef struct oct_steps {
     int precrop_w, precrop_h; /* centre, before resizing, 0: none */
-    double precrop; /* the same as a share of each side, rounded to the nearest pixel, halves to even; 0: none */
-    int letter_w, letter_h; /* the whole picture within this, its shape kept, centred; 0: none */
+    double precrop; /* a centre crop by a share of each side, rounded to the nearest pixel, halves to even; 0: none */
+    int letter_w, letter_h; /* size into which the whole picture is fitted, centred, without distortion; 0: none */
     int pad;                /* what stands around it, 0..255 */
     bool has_pad;           /* else 114 */
     int resize_short;       /* shorter side, 0: none */
@@ -42,14 +42,14 @@ typedef struct oct_steps {
     float mean[4], std[4];
     oct_layout layout;
     bool has_layout;
-    int channel;          /* of recordings: 0 is the mean of all, k + 1 channel k */
-    int rate;             /* samples a second, 0: as they are stored */
+    int channel;          /* for recordings: 0: the mean of all channels; k + 1: channel k */
+    int rate;             /* samples per second; 0: the rate of the file */
     int lead, frame, hop; /* samples; frame 0: the recording as a whole; hop 0: as long as the frame */
-    oct_dtype ids;        /* of token ids in a file without a header; undefined: not told */
-    int length;           /* tokens of a sample, 0: as many as there are */
+    oct_dtype ids;        /* element type of token ids in a file without a header; undefined: not given */
+    int length;           /* number of tokens in a sample; 0: all of them */
     bool has_pad_id;      /* shorter samples are filled up */
     int64_t pad_id;
-    bool has_value; /* the input holds this number in every sample, and data need not have it */
+    bool has_value; /* the input has this value in every sample, so that the data need not contain it */
     double value;
 } oct_steps;
 
@@ -60,10 +60,10 @@ oct_status oct_steps_parse(const char *text, const char *const *names, size_t n,
 bool oct_steps_any(const oct_steps *s);
 bool oct_steps_of_sound(const oct_steps *s);  /* whether any is for recordings alone */
 bool oct_steps_of_tokens(const oct_steps *s); /* whether any is for files of token ids alone */
-int oct_steps_pad(const oct_steps *s);        /* what stands around a letterboxed picture */
+int oct_steps_pad(const oct_steps *s);        /* the value of pixels around a letterboxed picture */
 void oct_steps_text(const oct_steps *s, const char *prefix, oct_buf *out); /* canonical; prefix "" or "INPUT/" */
-/* "shorter side to 256 (bilinear), centre crop 224x224, ..."; picture: what no step means for pictures is said as
- * well. */
+/* "shorter side to 256 (bilinear), centre crop 224x224, ..."; picture: also says what happens to pictures without any
+ * step. */
 void oct_steps_words(const oct_steps *s, bool picture, oct_buf *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* lib/data/pictures/preprocess_int.h -- the words of preprocessing steps, for what reads and what writes them: in the
- * order of the enumerators. */
+/* lib/data/pictures/preprocess_int.h -- the words of preprocessing steps, in the order of the enumerators, for reading
+ * and writing them. */
 #ifndef OCT_DATA_PREPROCESS_INT_H
 #define OCT_DATA_PREPROCESS_INT_H
 

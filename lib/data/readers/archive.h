@@ -35,12 +35,11 @@ typedef struct oct_libarchive {
  * OCT_ENOMEM. Thread-safe. */
 oct_status oct_archive_load(const oct_libarchive **la, oct_err *err);
 
-/* Enables tar, also several archives one behind the other, and, if it may be compressed, the decompressors that start
- * no program. */
+/* Enables tar, also several concatenated archives, and, if it may be compressed, the decompressors that start no
+ * program. */
 oct_status oct_archive_support(const oct_libarchive *la, struct archive *a, bool compressed, oct_err *err);
 
-/* What a file that begins with these n bytes is, when it is something known that is not read: "lzop data"; else
- * NULL. */
+/* Describes a file that begins with these n bytes if it is of a known kind that is not read: "lzop data"; else NULL. */
 const char *oct_archive_refused(const uint8_t *p, size_t n);
 
 #endif

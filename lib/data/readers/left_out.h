@@ -1,5 +1,5 @@
-/* lib/data/readers/left_out.h -- what a folder or an archive holds that looks like samples and is not read. Private to
- * lib/data. */
+/* lib/data/readers/left_out.h -- counts files of a folder or an archive that look like samples and are not read.
+ * Private to lib/data. */
 #ifndef OCT_DATA_LEFT_OUT_H
 #define OCT_DATA_LEFT_OUT_H
 
@@ -12,8 +12,7 @@ typedef struct oct_left_out {
     size_t links;                /* of an archive: links in place of samples that are not followed */
 } oct_left_out;
 
-/* Counts a file of that name, if it is of a kind of pictures, recordings, films, arrays or archives that is not read
- * there; else it does nothing. */
+/* Counts a file of this name if it is a picture, recording, film, array or archive of a kind that is not read there. */
 void oct_left_out_add(oct_left_out *l, const char *name);
 /* "80 files are left out: 60 .webp, 20 .heic": NULL if nothing was counted, or without memory. To be released with
  * oct_free. */

@@ -8,15 +8,15 @@
 #include "data/data.h"
 #include "data/readers/stream.h"
 
-/* What the readers know of the model: the inputs that samples must fill. Lives as long as the source. */
+/* The model as readers see it: the inputs that samples must fill. It lives as long as the source. */
 typedef struct oct_feed_ctx {
     const oct_input_desc *inputs;
     const oct_steps *steps; /* one per input */
     size_t n;
     const oct_input_desc
-        *extra; /* n_extra inputs that have values without samples, and take those of arrays of their names */
+        *extra; /* n_extra more inputs, which have default values; arrays of their names override these */
     size_t n_extra;
-    bool as_files; /* recordings are given as files, too: they are not decoded */
+    bool as_files; /* recordings are delivered as files, not decoded */
 } oct_feed_ctx;
 
 typedef enum oct_part_kind {
@@ -27,23 +27,23 @@ typedef enum oct_part_kind {
     OCT_PART_WHOLE, /* array with all dimensions of the input */
 } oct_part_kind;
 
-/* What a part has behind the tokens of its sample. */
+/* How a part is padded after the tokens of its sample. */
 typedef enum oct_fill {
     OCT_FILL_NOT, /* it is no part of a text */
-    OCT_FILL_ID,  /* the id that the steps say; they may not say any */
+    OCT_FILL_ID,  /* the id of pad-id=, if the steps have one */
     OCT_FILL_ZEROS,
     OCT_FILL_COUNT /* what stands last, plus 1, 2, ... */
 } oct_fill;
 
-/* The part of a sample that is for one input. */
+/* The part of a sample for one input. */
 typedef struct oct_part {
     oct_part_kind kind;
     char *path;      /* owned */
     oct_array array; /* owned, or a view that lives until the reader is closed */
     bool shared;     /* the same in every sample: not stacked */
     bool sound;      /* a window of a recording, cut as the steps say */
-    oct_fill fill;   /* of a text: a row of OCT_S64, to be cut or filled up to length, 0: to what the model fixes
-                        (token_rows.h) */
+    oct_fill fill; /* for texts: a row of OCT_S64 that is cut or padded to length; 0: to the length that the model fixes
+                      (token_rows.h) */
     int length;
 } oct_part;
 
@@ -60,21 +60,22 @@ typedef struct oct_reader {
     bool (*claims)(const char *path, bool is_folder);
     oct_status (*open)(const oct_feed_ctx *ctx, const char *path, void **self, oct_err *err);
     int64_t (*count)(void *self); /* -1: not known */
-    /* For a reader that does not know its count: whether passing over all samples reads little. NULL: it knows. */
+    /* For a reader that does not know its number of samples: whether passing over all of them reads little. NULL: it
+     * knows the number. */
     bool (*is_cheap_to_pass)(const char *path);
-    /* The next sample. With want false it is passed over: only item->name may be filled. *end: no more samples. A
-     * failure with *end set means that nothing after it can be read; without, that the next sample can. */
+    /* Reads the next sample. If want is false, the sample is passed over: only item->name may be set. *end: no more
+     * samples. A failure with *end set means that nothing after it can be read; without, that the next sample can. */
     oct_status (*next)(void *self, bool want, oct_item *item, bool *end, oct_err *err);
-    /* Passes over up to n samples at once, in less time than next() takes for each; *passed: how many there were, and
-     * none where this reader cannot or stands at its end. After a failure nothing more can be read, and the sample
-     * behind those passed is the broken one. NULL: it cannot. */
+    /* Passes over up to n samples at once, faster than by next(); *passed: their number, 0 if this reader cannot do
+     * that or is at its end. After a failure nothing more can be read, and the broken sample is the one after those
+     * passed. NULL: not supported. */
     oct_status (*pass)(void *self, int64_t n, int64_t *passed, oct_err *err);
     oct_status (*rewind)(void *self, oct_err *err);
     /* Adds size and time of change of all files that it lists to a hash. NULL as a member: there is only the file of
      * its path. */
     uint64_t (*stamp)(void *self, uint64_t h);
-    /* What was met so far that looks like samples and was not read (left_out.h): a text for oct_free, or NULL. NULL as
-     * a member: it leaves nothing out. */
+    /* Describes what was found so far that looks like samples and is not read (left_out.h): a text to be released with
+     * oct_free, or NULL. As a member, NULL: the reader leaves nothing out. */
     char *(*left_out)(void *self);
     void (*close)(void *self); /* NULL allowed */
 } oct_reader;
@@ -84,21 +85,21 @@ typedef struct oct_reader {
 #undef OCT_READER
 extern const oct_reader oct_read_testset; /* of oct_read_folder */
 
-/* Streams, which are no files: only a word of the user chooses one of these (spec.c), so no name found in a folder, a
- * pattern or a list can start a command. Their path is that word: "-" or the name of a descriptor (/dev/fd/63), "pipe:"
- * and a command. */
+/* Readers of streams. Only a word of the user selects one of them (spec.c), so that no name found in a folder, a
+ * pattern or a list can start a command. Their path is that word: "-", the name of a descriptor (/dev/fd/63), or
+ * "pipe:" and a command. */
 extern const oct_reader oct_read_descriptor, oct_read_command;
-/* Parts of the descriptor's: the arrays of a regular file that is open, under the name that messages have for it; an
- * archive whose first n_read bytes are in the block of the stream, which is taken over, also on failure. */
+/* Helpers of the descriptor's reader: the arrays of an open regular file, with its name for messages; an archive whose
+ * first n_read bytes are already in the block of the stream, which is taken over, also on failure. */
 oct_status oct_read_npy_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err);
 oct_status oct_read_npz_fd(const oct_feed_ctx *ctx, int fd, const char *name, void **self, oct_err *err);
 oct_status oct_read_tar_stream(const oct_feed_ctx *ctx, oct_stream *in, size_t n_read, const char *name, void **self,
                                oct_err *err);
-/* The one of made samples (synthetic.h), where the caller allows that. */
+/* The reader of generated samples (synthetic.h), if the caller allows them. */
 extern const oct_reader oct_read_synthetic;
 #define OCT_PIPE "pipe:"
 
-/* The table of readers of files, in the order of asking. */
+/* The table of readers of files, in the order in which they are asked. */
 extern const oct_reader *const oct_readers[];
 extern const size_t oct_n_readers;
 
@@ -115,11 +116,11 @@ typedef struct oct_feed {
     oct_feed_mode mode;
 } oct_feed;
 
-/* Finds an array for every input by name (a single one serves a single input under any name) and the number of
- * samples. OCT_EMALFORMED names the input, the array and their shapes. feeds holds ctx->n. */
+/* Finds an array for every input by name, and the number of samples. A single array may have any name if there is a
+ * single input. OCT_EMALFORMED names the input, the array and their shapes. feeds holds ctx->n. */
 oct_status oct_feed_plan(const oct_feed_ctx *ctx, const char *const *names, const oct_array *heads, size_t n,
                          oct_feed *feeds, int64_t *count, oct_err *err);
-/* The part's shape and kind for a mode: dims of one sample of an array with the given head. */
+/* Sets the shape and the kind of a part by the mode: dimensions of one sample of an array with this header. */
 void oct_feed_shape(const oct_feed *f, const oct_array *head, oct_part *part);
 
 /* Text helpers on the heap: NULL when out of memory. */
@@ -130,7 +131,7 @@ void oct_part_free(oct_part *p);
 oct_status oct_part_own(oct_part *p, oct_err *err); /* copies what is a view, so that the reader may be closed */
 void oct_item_free(oct_item *it, size_t n);         /* leaves parts zeroed, usable again */
 
-/* Adds size and time of change of a regular file to a hash; of anything else it adds nothing. */
+/* Adds size and modification time of a regular file to a hash; does nothing for anything else. */
 uint64_t oct_file_stamp(uint64_t h, const char *path);
 
 bool oct_has_suffix(const char *path, const char *suffix); /* case ignored */
@@ -141,9 +142,9 @@ bool oct_is_image_file(const char *path);  /* also those that only other builds 
 bool oct_is_sound_file(const char *path);
 
 /* Turns a part into the input's tensor: decodes, preprocesses, converts, checks shape and NaN. *stack: rows of this
- * kind may be joined on axis 0. *setup: the failure does not lie in this sample: samples of its kind do not fit the
- * model and the steps, or a file that exists cannot be opened. *seen: the size of a picture before any step, or zeros.
- * Messages do not name the sample. */
+ * kind may be joined on axis 0. *setup: this sample is not at fault, because samples of its kind do not fit the model
+ * and the steps, or an existing file cannot be opened. *seen: the size of a picture before any step, or zeros. Messages
+ * do not name the sample. */
 oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, const oct_part *part, oct_array *out,
                            bool *stack, bool *setup, oct_picture_size *seen, oct_err *err);
 

@@ -1,4 +1,4 @@
-/* lib/data/readers/spec.h -- from what a user writes to files and their readers. Private to lib/data. */
+/* lib/data/readers/spec.h -- turns the SPECs of a user into files and their readers. Private to lib/data. */
 #ifndef OCT_DATA_SPEC_H
 #define OCT_DATA_SPEC_H
 
@@ -10,7 +10,7 @@ typedef struct oct_leaf {
     const oct_reader *reader;
     char *path;
     void *self; /* the open reader, or NULL */
-    char *left; /* what a reader left out before it was closed, or NULL; owned */
+    char *left; /* what a closed reader has left out, or NULL; owned */
 } oct_leaf;
 
 typedef struct oct_leaves {
@@ -23,7 +23,7 @@ typedef struct oct_leaves {
  * a file of exactly this name exists; the results are names of files, whatever they look like. OCT_EIO: there is no
  * such file; OCT_EUSAGE: not a known kind of data. */
 oct_status oct_spec_expand(const char *spec, oct_arena *arena, oct_leaves *leaves, oct_err *err);
-/* Appends made samples (synthetic.h). OCT_EUSAGE when there is a file of that name. */
+/* Appends generated samples (synthetic.h). OCT_EUSAGE if there is a file of that name. */
 oct_status oct_spec_synthetic(oct_arena *arena, oct_leaves *leaves, oct_err *err);
 
 #endif

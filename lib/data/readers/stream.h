@@ -1,5 +1,5 @@
-/* lib/data/readers/stream.h -- bytes that are read once from the beginning to the end: of a file, a descriptor or a
- * command's output. The caller says what kind it opens; nothing here interprets a path. */
+/* lib/data/readers/stream.h -- bytes that are read once, from the beginning to the end: of a file, a descriptor or the
+ * output of a command. The caller chooses the kind; no path is interpreted here. */
 #ifndef OCT_DATA_STREAM_H
 #define OCT_DATA_STREAM_H
 
@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 typedef enum oct_origin {
-    OCT_FROM_FILE,       /* a regular file; anything else is refused, and never waited for */
+    OCT_FROM_FILE,       /* a regular file; anything else is refused without waiting */
     OCT_FROM_DESCRIPTOR, /* "-" for standard input, else the name of a descriptor: /dev/fd/63 */
     OCT_FROM_COMMAND     /* standard output of a command, which /bin/sh gets as it is */
 } oct_origin;
@@ -19,10 +19,10 @@ typedef struct oct_stream {
     int fd;
     pid_t pid;      /* of the command, or 0 */
     int64_t at;     /* bytes read or skipped so far */
-    int64_t size;   /* of a regular file that can be skipped in, else -1 */
-    bool passing;   /* much was skipped last: the next read takes little, as more may be skipped behind it */
-    int error;      /* errno of a read that failed, else 0; ECANCELED: the call is asked to stop (base/stop.h) */
-    bool ended;     /* a read met the end */
+    int64_t size;   /* of a regular file in which one can skip, else -1 */
+    bool passing;   /* after a large skip the next read is small, as another skip may follow */
+    int error;      /* errno of a failed read, else 0; ECANCELED: the call was asked to stop (base/stop.h) */
+    bool ended;     /* a read has reached the end */
     uint8_t *block; /* [OCT_STREAM_BLOCK], what was read last */
     uint8_t head[OCT_STREAM_HEAD]; /* what was read first */
     size_t n_head;
@@ -36,14 +36,14 @@ oct_status oct_stream_open(oct_stream *s, oct_origin from, const char *what, oct
 ssize_t oct_stream_read(oct_stream *s);
 /* After a read that failed: OCT_ESTOPPED, or OCT_EIO with the name. */
 oct_status oct_stream_fault(const oct_stream *s, const char *name, oct_err *err);
-/* The same behind the first `at` bytes of the block, which stay. */
+/* The same, after the first `at` bytes of the block, which are kept. */
 ssize_t oct_stream_more(oct_stream *s, size_t at);
-/* Skips up to n bytes without reading them. Returns how many; 0 where that is not possible. The read behind a skip of
- * half a block or more takes at most OCT_STREAM_PEEK bytes, so that who passes over large members reads little but
+/* Skips up to n bytes without reading them. Returns their number, 0 if that is not possible. The read after a skip of
+ * half a block or more takes at most OCT_STREAM_PEEK bytes, so that passing over large members reads little more than
  * their headers. */
 int64_t oct_stream_skip(oct_stream *s, int64_t n);
-/* To be called at the end of the bytes. Reads what a command still writes and waits for it. Returns its exit status, -1
- * when a signal ended it, 0 where there is no command. */
+/* To be called at the end of the bytes. Reads the remaining output of a command and waits for it to end. Returns its
+ * exit status, -1 if a signal ended it, 0 if there is no command. */
 int oct_stream_finish(oct_stream *s);
 /* Closes the stream at any point. A command that still runs is ended. */
 void oct_stream_close(oct_stream *s);

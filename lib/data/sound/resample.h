@@ -30,25 +30,25 @@ typedef struct oct_resampler {
     int from, to;     /* the rates */
     int64_t down, up; /* the same without their common divisor */
     int64_t reach;    /* output n reads the inputs floor(t) - reach .. floor(t) + reach + 1 at most */
-    double *h;        /* [up][2 * reach + 2], of which those phases are computed that have been asked for */
+    double *h;        /* [up][2 * reach + 2]; a phase is computed when it is first asked for */
     bool *known;      /* [up] */
 } oct_resampler;
 
-/* Makes room for the coefficients, up * (2 * reach + 2) of them, and computes none: time follows the samples that are
- * made, as a small file may claim any rate. Released with oct_resampler_free. Rates are 1 or more. OCT_EUNSUPPORTED
- * where rates have so small a common divisor that there would be more than 64 MB of them, or `to` is more than
- * OCT_RESAMPLE_MOST times `from`; OCT_ENOMEM. */
+/* Allocates the coefficients, up * (2 * reach + 2) of them, and computes none, since a small file may claim any rate:
+ * so time depends on the samples that are computed. Released with oct_resampler_free. Rates are 1 or more.
+ * OCT_EUNSUPPORTED where rates have so small a common divisor that there would be more than 64 MB of them, or `to` is
+ * more than OCT_RESAMPLE_MOST times `from`; OCT_ENOMEM. */
 oct_status oct_resampler_init(oct_resampler *r, int from, int to, oct_err *err);
 void oct_resampler_free(oct_resampler *r); /* leaves it zeroed */
 
-/* Samples that n become: those that stand within the recording. -1: too many. */
+/* The number of output samples for n input samples, all within the recording. -1: too many. */
 int64_t oct_resampled_count(const oct_resampler *r, int64_t n);
 
 /* floor(n * down / up), for n >= 0. */
 int64_t oct_resample_at(const oct_resampler *r, int64_t n);
 
-/* Output n from x, whose first element is input floor(t) - reach, of 2 * reach + 2. The first of a phase computes its
- * coefficients, so that one thread at a time may call it. */
+/* Output n, from x[2 * reach + 2], whose first element is input floor(t) - reach. The first output of a phase computes
+ * its coefficients, so only one thread at a time may call this. */
 double oct_resample_one(oct_resampler *r, int64_t n, const double *x);
 
 #endif

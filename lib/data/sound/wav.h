@@ -13,15 +13,15 @@ enum { OCT_WAV_CHANNELS = 256, OCT_WAV_RATE = 1 << 20 }; /* the most that are re
 typedef struct oct_wav {
     int channels;
     int rate;  /* samples a second */
-    int width; /* bytes of a number: 1 to 4, of a real one 4 or 8 */
+    int width; /* bytes of a number: 1 to 4, for floats 4 or 8 */
     bool real;
     int64_t n;           /* samples of each channel */
-    const uint8_t *data; /* [n][channels], little-endian; in the bytes that were given */
+    const uint8_t *data; /* [n][channels], little-endian; a view of the bytes that were given */
 } oct_wav;
 
-/* Reads the chunks of RIFF or RF64; the bytes must outlive w. Integers of 8 to 32 bits and reals of 32 and 64, plain or
- * in an extensible header. A length that a writer to a pipe could not know is taken as all that follows. Messages do
- * not name the file. OCT_EMALFORMED    no WAV, cut short, or numbers that contradict each other OCT_EUNSUPPORTED
+/* Reads the chunks of RIFF or RF64; the bytes must outlive w. Integers of 8 to 32 bits and floats of 32 and 64, with a
+ * plain or an extensible header. The placeholder length that writers to a pipe leave means all that follows. Messages
+ * do not name the file. OCT_EMALFORMED no WAV, cut short, or numbers that contradict each other OCT_EUNSUPPORTED
  * compressed samples */
 oct_status oct_wav_parse(const void *p, size_t n, oct_wav *w, oct_err *err);
 

@@ -7,7 +7,7 @@
 
 /* A fixed hash of a place or number: the finalizer of SplitMix64 (Steele, Lea, Flood, 2014). */
 uint64_t oct_place_hash(uint64_t at);
-/* Another one for each seed; of 0, the same. */
+/* The same with a seed. Seed 0 gives oct_place_hash of the place. */
 uint64_t oct_seeded_hash(uint64_t at, uint64_t seed);
 
 /* Whether place `at` in [0, total) is one of n places spread over all. The places are cut into n strata whose sizes

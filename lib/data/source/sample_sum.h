@@ -1,9 +1,9 @@
-/* lib/data/source/sample_sum.h -- a digest of the samples that were given, whichever pass gave them first and in
- * whichever order.
+/* lib/data/source/sample_sum.h -- a digest of the set of samples that were given. It does not depend on passes or
+ * order.
  *
- * Of each sample SHA-256 is taken of its place in the data and its arrays as the model reads them. That is widened to
- * 1024 numbers of 16 bits, and these are added up (LtHash: Bellare and Micciancio 1997, Lewi and others 2019), a sample
- * once. So memory does not grow with samples, but for a bit each. The digest of the set is SHA-256 of the sums. */
+ * SHA-256 of a sample's place in the data and of its arrays, as the model reads them, is expanded to 1024 numbers of 16
+ * bits. These are added up over all samples, each counted once (LtHash: Bellare and Micciancio 1997, Lewi and others
+ * 2019). So memory grows by one bit for each sample only. The digest of the set is SHA-256 of the sums. */
 #ifndef OCT_DATA_SAMPLE_SUM_H
 #define OCT_DATA_SAMPLE_SUM_H
 

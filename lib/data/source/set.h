@@ -4,13 +4,13 @@
 
 #include "data/readers/readers.h"
 
-/* Opens paths[i] (.npy) for input i; *self goes with the functions of oct_read_npz. */
+/* Opens paths[i] (.npy) for input i; *self is for the functions of oct_read_npz. */
 oct_status oct_set_open_files(const oct_feed_ctx *ctx, const char *dir, char *const *paths, void **self, oct_err *err);
 
 /* The arrays inside a zip archive in memory (views): their names without .npy, and where their bytes are. */
 typedef struct oct_zip_entry {
     char name[256];
-    uint64_t offset, packed, size; /* of the data, as stored and as inflated */
+    uint64_t offset, packed, size; /* where the data begin, and their sizes, stored and inflated */
     bool deflated;
     uint32_t crc;
 } oct_zip_entry;

@@ -21,16 +21,16 @@ enum { OCT_SOURCE_THREADS = 16, OCT_SOURCE_BAD_TEXTS = 100 };
 
 typedef struct oct_slot {
     bool done, end;
-    bool setup; /* the failure is not the sample's: it stops the run */
+    bool setup; /* whether the failure stops the run, because it is not the fault of the sample */
     oct_status status;
     oct_err err;
     oct_item item;
     int64_t index, place;
-    bool begins;              /* the first of a recording: of a WAV file, else of a file or folder that a SPEC names */
-    bool wanted;              /* it is given; else it is shown to the visitor alone */
-    oct_source_mark mark;     /* behind it; place and names alone */
+    bool begins;              /* first of a recording: of a WAV file, or of the file or folder that a SPEC names */
+    bool wanted;              /* whether the consumer gets it; otherwise only the visitor sees it */
+    oct_source_mark mark;     /* the position after it; only place and names are set */
     oct_array *out;           /* one per input */
-    oct_picture_size picture; /* of input picture_input; -1: none was one */
+    oct_picture_size picture; /* its size before any step, for input picture_input; -1: no picture */
     int picture_input;
     bool *stack, *shared;
     size_t bytes; /* of out */
@@ -38,8 +38,8 @@ typedef struct oct_slot {
 
 typedef enum oct_role {
     OCT_ROLE_DATA,  /* samples fill it */
-    OCT_ROLE_STATE, /* zeros, or what samples have for it */
-    OCT_ROLE_VALUE  /* value=; zeros where nothing reads it */
+    OCT_ROLE_STATE, /* state: zeros, or the arrays of samples that have its name */
+    OCT_ROLE_VALUE  /* a constant: that of value=, or zeros if no node reads the input */
 } oct_role;
 
 struct oct_source {
@@ -48,12 +48,12 @@ struct oct_source {
     size_t n_inputs, n_states;
     oct_steps *steps; /* [n_inputs] */
     oct_role *role;
-    size_t *part;     /* which part of a sample is for the input; SIZE_MAX: none */
-    oct_feed_ctx ctx; /* as readers see them: those of OCT_ROLE_DATA; extra: of OCT_ROLE_STATE */
+    size_t *part;     /* index of the input's part among the parts of a sample; SIZE_MAX: it has none */
+    oct_feed_ctx ctx; /* the inputs as readers see them: OCT_ROLE_DATA; extra: OCT_ROLE_STATE */
     oct_visit_fn visit;
     void (*visit_done)(void *arg);
     void *visit_arg;
-    int64_t last; /* index of the sample that was taken from the ring last, -2: of none */
+    int64_t last; /* index of the last sample that was taken from the ring; -2: none was taken */
     oct_leaves leaves;
     oct_labels *labels;
     const char *labels_path;
@@ -61,43 +61,45 @@ struct oct_source {
     bool skip_bad;
     int n_threads;
     /* Which samples are chosen, and which of them this pass gives. */
-    int64_t asked, total, n_chosen; /* total: of all, -1 when not known; n_chosen: then as many as are asked for */
+    int64_t asked, total, n_chosen; /* total: number of all samples, -1 if unknown; n_chosen: number of chosen ones, as
+                                       many as were asked for if total is unknown */
     bool first, hold, once;
     uint64_t seed;
     size_t store_bytes;
     oct_store store;  /* of a stream */
-    int64_t n_stream; /* samples that it had; 0: there is no store */
+    int64_t n_stream; /* number of samples that the stream had; 0: there is no store */
     oct_pick pick;
-    int64_t n_side, n_part; /* of the side that is picked, and of these in its part; -1: not known */
-    /* The readers' side; one thread at a time. */
+    int64_t n_side, n_part; /* number of samples on the picked side (chosen or not chosen), and of those in the picked
+                               part; -1: unknown */
+    /* State of the readers. Only one thread at a time uses it. */
     size_t leaf;
     int64_t index;
-    bool fresh;                      /* the next sample is the first of its leaf */
-    int64_t at_side, left, n_wanted; /* how many of the side came by; still to be given; were to be given */
-    oct_source_mark read,
-        from; /* behind the sample that was fetched last; where this pass goes on, place 0: at the first sample */
-    bool from_checked, marks; /* marks: somebody asks where the reading stands */
+    bool fresh;                      /* whether the next sample is the first of its file or folder */
+    int64_t at_side, left, n_wanted; /* number of samples of the picked side that were passed; number of samples still
+                                        to be given; that number at the start */
+    oct_source_mark read, from; /* after the last fetched sample; where this pass continues, place 0: at the first */
+    bool from_checked, marks;   /* marks: whether the position of the reading will be asked for */
     /* The ring: samples [consumed, produced) are in slots. Guarded by lock. */
     pthread_mutex_t lock;
-    pthread_cond_t room, arrived; /* decoding threads wait for room, the consumer for what arrives */
+    pthread_cond_t room, arrived; /* decoding threads wait for a free slot, the consumer waits for a sample */
     pthread_t threads[OCT_SOURCE_THREADS];
     int running;
     oct_slot *slots;
     size_t depth;
     uint64_t produced, consumed;
     size_t held;             /* bytes of decoded samples */
-    const oct_slot *awaited; /* by the consumer, that waits; NULL: it does not */
-    bool full;               /* stays so until it has become low */
+    const oct_slot *awaited; /* the slot for which the consumer waits; NULL: it does not wait */
+    bool full;               /* the ring holds enough bytes; set until it is nearly empty */
     bool fetching, ended, stop;
-    atomic_bool cut; /* threads that wait for a command or a descriptor end that, too (base/stop.h) */
+    atomic_bool cut; /* stops threads that wait for a command or a descriptor, too (base/stop.h) */
     /* What was given. */
-    oct_source_mark taken; /* behind the sample that left the ring last */
+    oct_source_mark taken; /* position after the last sample that left the ring */
     bool failed;
     oct_err fault;
     bool any_label;
-    int picture_input; /* 1 + the first that took a picture; 0: none yet */
+    int picture_input; /* 1 + the first input that took a picture; 0: none so far */
     int64_t given, bad;
-    oct_sample_sum *sum; /* NULL: nobody asked for it */
+    oct_sample_sum *sum; /* NULL: no digest was asked for */
     char *bad_text[OCT_SOURCE_BAD_TEXTS];
     int64_t bad_index[OCT_SOURCE_BAD_TEXTS];
     char bad_hint[sizeof((oct_err *)0)->hint]; /* of the first */
@@ -114,12 +116,12 @@ static inline size_t oct_source_parts(const oct_source *s)
 /* Gives each input its role, and readers their view. Steps are parsed; those of inputs that samples do not fill are
  * dropped. */
 oct_status oct_source_assign(oct_source *s, const oct_source_options *o, oct_err *err);
-/* The inputs that the sample has nothing for, once the others are decoded. */
+/* Fills the inputs for which the sample has no data, after the others were decoded. */
 void oct_source_fill_rest(const oct_source *s, oct_slot *t);
 
 /* ---- source.c ---- */
 
-/* Decoding threads are started, and ended with the ring empty. OCT_ENOMEM when none can be started. */
+/* Starts the decoding threads; ends them and empties the ring. OCT_ENOMEM if no thread can be started. */
 oct_status oct_source_start(oct_source *s, oct_err *err);
 void oct_source_halt(oct_source *s);
 /* Waits for the next sample in order; release frees its place for another. OCT_ESTOPPED. */
@@ -128,26 +130,26 @@ void oct_source_release(oct_source *s, oct_slot *t);
 
 /* ---- source_mark.c ---- */
 
-/* Enters a sample that was fetched, or passed over, at place `index`. */
+/* Records that the sample at place `index` was fetched or passed over. */
 void oct_source_mark_read(oct_source *s, int64_t index, const char *name, bool fine);
-/* Where the samples that are passed over have ended: whether they are those of the mark. */
+/* To be called after the samples before the mark were passed over: checks that they are those of the mark. */
 oct_status oct_source_check_mark(oct_source *s, oct_err *err);
 
 /* ---- source_pick.c ---- */
 
 oct_status oct_leaf_open(oct_source *s, oct_leaf *l, oct_err *err); /* nothing when it is open */
-/* Keeps what the open reader has left out so far. */
+/* Keeps the list of files that the open reader has left out so far. */
 void oct_leaf_note(oct_leaf *l);
 void oct_leaf_close(oct_leaf *l);
 void oct_leaf_rest(oct_leaf *l);                 /* the same, but for a descriptor, which cannot be opened again */
 bool oct_source_keeps_open(const oct_source *s); /* files are few enough to stay open */
-/* Finds how many samples there are, as far as the choice needs it; of a stream, keeps those that are chosen. */
+/* Counts the samples if the choice needs their number. Of a stream, it keeps the chosen samples. */
 oct_status oct_source_count_all(oct_source *s, oct_err *err);
 /* Sets what follows from the number of samples and the pick, for a new pass. */
 void oct_source_settle(oct_source *s);
-/* The next sample that is wanted into the slot; faults are the slot's. One thread at a time. */
+/* Fetches the next wanted sample into the slot, which also receives its faults. One thread at a time. */
 void oct_source_fetch(oct_source *s, oct_slot *t);
-/* Whether a sample that failed so is at fault itself. setup: as in oct_part_decode. */
+/* Whether a failure of this kind is the fault of the sample itself. setup: as in oct_part_decode. */
 bool oct_sample_is_broken(oct_status st, bool setup);
 /* Whether it is left out. */
 bool oct_source_skips(const oct_source *s, oct_status st, bool setup);

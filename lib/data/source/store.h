@@ -1,8 +1,8 @@
-/* lib/data/source/store.h -- samples of a stream, as they were read, kept until its end shows which are chosen. Private
- * to lib/data.
+/* lib/data/source/store.h -- keeps undecoded samples of a stream until its end, when it is known which are chosen.
+ * Private to lib/data.
  *
- * It keeps the samples whose places have the smallest hashes. Which these are does not depend on how long the stream
- * is, so one pass with bounded memory is enough. */
+ * The samples whose places have the smallest hashes are kept. This criterion does not depend on the length of the
+ * stream, so one pass with bounded memory is enough. */
 #ifndef OCT_DATA_STORE_H
 #define OCT_DATA_STORE_H
 
@@ -18,18 +18,18 @@ typedef struct oct_kept {
 } oct_kept;
 
 typedef struct oct_store {
-    oct_kept *v; /* a heap while it is filled, the largest hash on top; by index when it is closed */
+    oct_kept *v; /* while it is filled, a heap with the largest hash on top; afterwards sorted by index */
     size_t n, cap, room, bytes, bound;
     size_t n_inputs;
 } oct_store;
 
-/* room: most samples, 1 or more; bound: most bytes, but one sample always fits. */
+/* room: maximum number of samples, at least 1; bound: maximum number of bytes, but one sample always fits. */
 void oct_store_open(oct_store *s, size_t n_inputs, size_t room, size_t bound);
 void oct_store_free(oct_store *s);
 /* Whether a sample with this hash would be kept now. */
 bool oct_store_wants(const oct_store *s, uint64_t hash);
 /* Adds a sample. hash: oct_seeded_hash of index, or 0 for one that must be kept. Takes the contents of item and leaves
- * it empty, with new parts. Drops samples that no longer fit; from then on there is room only for as many as are left.
+ * it empty, with new parts. Drops samples that no longer fit, and from then on keeps no more samples than are left.
  * fault: why the sample is broken, or NULL. */
 oct_status oct_store_add(oct_store *s, uint64_t hash, int64_t index, oct_item *item, const oct_err *fault,
                          oct_err *err);
