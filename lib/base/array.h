@@ -21,7 +21,7 @@ typedef struct oct_input_desc {
     oct_dtype dtype;
     int rank;            /* -1: unknown */
     const int64_t *dims; /* [rank], -1 for a free one; borrowed */
-    bool unread;         /* nothing of the model reads it: without anything said of it, it holds zeros */
+    bool unread;         /* no node reads it, so it holds zeros unless something else is asked for */
 } oct_input_desc;
 
 /* Gives a an owned, uninitialised block for dtype and dims. OCT_EUNSUPPORTED for a rank above

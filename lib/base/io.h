@@ -1,7 +1,7 @@
-/* lib/base/io.h -- files: opened and mapped for reading, and written so that nothing half-written stays.
+/* lib/base/io.h -- files: opening and mapping for reading, and atomic writing.
  *
- * A mapped file that is cut short while it is read would end the process with SIGBUS; the guard
- * (oct_io_guard) turns that into exit 3 with the file's name. */
+ * A mapped file that is truncated while it is read would end the process with SIGBUS; the guard (oct_io_guard) turns
+ * that into exit code 3 with the name of the file. */
 #ifndef OCT_BASE_IO_H
 #define OCT_BASE_IO_H
 
@@ -14,16 +14,15 @@
  * OCT_EIO. */
 oct_status oct_fail_errno(oct_err *err, const char *fmt, ...) OCT_PRINTF(2, 3);
 
-/* Opens a file for reading, and never waits for it: a FIFO, socket, folder or device is OCT_EIO, with what it is and a
+/* Opens a file for reading without ever blocking: a FIFO, socket, folder or device is OCT_EIO, with its kind and a
  * remedy; an output of this run (oct_out_claim) is OCT_EUSAGE. stream: the caller reads once, from the beginning to the
  * end. Then character devices (/dev/null) are accepted too, and any open descriptor of this process that is given by
  * its name: /dev/fd/63, which shells write for <(COMMAND), or /dev/stdin. */
 oct_status oct_file_open(const char *path, bool stream, int *fd, oct_err *err);
-/* read(2), continued after signals, and waiting also on descriptors that do not block. Returns fewer bytes than n only
- * at the end of the file, and -1, with errno, on a failure. */
+/* read(2) that continues after signals, and waits even on non-blocking descriptors. Returns fewer bytes than n only at
+ * the end of the file, and -1, with errno, on a failure. */
 ssize_t oct_file_read(int fd, void *p, size_t n);
-/* The descriptor of this process that a name stands for: /dev/stdin, /dev/fd/N, /proc/self/fd/N and their like; -1:
- * none. */
+/* The descriptor of this process that a name denotes: /dev/stdin, /dev/fd/N, /proc/self/fd/N and the like; -1: none. */
 int oct_path_fd(const char *path);
 
 typedef struct oct_map {
@@ -42,8 +41,9 @@ void oct_map_close(oct_map *m);
  * are read. */
 void oct_map_forget(const oct_map *m, const void *p, size_t n);
 
-/* Opens /dev/null for each of the descriptors 0 to 2 that is closed, so that no file gets its number and with that what
- * is printed. To be called first in a tool. A descriptor that was closed can neither be read nor written as "-". */
+/* Opens /dev/null for each closed descriptor among 0 to 2. Otherwise a file that is opened later would get that number,
+ * and receive printed text. To be called first in a tool. A descriptor that was closed can neither be read nor written
+ * as "-". */
 void oct_io_start(void);
 /* Whether descriptor fd was closed when oct_io_start was called. */
 bool oct_io_was_closed(int fd);
@@ -53,8 +53,8 @@ bool oct_io_was_closed(int fd);
  * SIGHUP, unless they are ignored, remove the temporary files of oct_out. SIGPIPE and SIGXFSZ are ignored, so that
  * write fails instead. Tools call it once. */
 void oct_io_guard(const char *tool);
-/* For calls of a library that ends the process by exit() when it gets no memory, as libarchive does with status 1:
- * while `inside` is set for this thread, such an end of a guarded tool has exit code 7 and leaves no temporary file. */
+/* For calls of libraries that exit() when out of memory, as libarchive does with status 1: while `inside` is set for
+ * this thread, a guarded tool then ends with exit code 7 and leaves no temporary file. */
 void oct_io_foreign(bool inside);
 /* Sets what these handlers write to standard error first, to erase an unfinished line; NULL: nothing. text must be a
  * constant. */
@@ -68,16 +68,16 @@ oct_status oct_read_text(const char *path, size_t max, const char *what, char **
 
 /* Where an output goes. */
 typedef struct oct_place {
-    bool stream;         /* not a file that is replaced: a descriptor of this process, a FIFO, a device */
+    bool stream;         /* not a file to be replaced, but a descriptor of this process, a FIFO or a device */
     int fd;              /* the descriptor for "-", /dev/stdout and the like; else -1 */
-    size_t folder;       /* how much of path is its folder, '/' included; 0: the current one */
-    char path[PATH_MAX]; /* with symbolic links to the file followed, also to one that is not there yet */
+    size_t folder;       /* length of the folder in path, including '/'; 0: the current folder */
+    char path[PATH_MAX]; /* the path after following symbolic links, also to a file that does not exist yet */
 } oct_place;
 
 /* Finds where the output `path` goes. OCT_EIO for a folder, a socket, links in a circle, or a name that is too long. */
 oct_status oct_place_find(oct_place *p, const char *path, oct_err *err);
-/* OCT_EIO by errno, of an output `path` that cannot be made in the folder of its place: with the way to make a folder
- * that is missing. */
+/* OCT_EIO by errno, for an output `path` that cannot be created in its folder; the hint says how to make a missing
+ * folder. */
 oct_status oct_place_fail(const oct_place *p, const char *path, oct_err *err);
 /* Whether an output of that name is a stream, which cannot be read back. */
 bool oct_path_is_stream(const char *path);
@@ -112,15 +112,16 @@ void oct_out_write(oct_out *o, const void *p, size_t n);
 oct_status oct_out_seal(oct_out *o, oct_err *err);
 /* Maps the bytes of a sealed file. */
 oct_status oct_out_map(const oct_out *o, oct_map *m, oct_err *err);
-/* Seals and puts the file in its place. On any failure before that nothing is left behind. Closes o either way. */
+/* Seals the output and moves the file to its place. A failure before that leaves nothing behind. Closes o in any case.
+ */
 oct_status oct_out_commit(oct_out *o, oct_err *err);
-/* The same for a file that refers to another, `part`, which takes its place first, and is removed again when o then
- * fails. */
+/* The same for a file that refers to another one, `part`, which is moved to its place first, and removed again if o
+ * then fails. */
 oct_status oct_out_commit_both(oct_out *part, oct_out *o, oct_err *err);
 void oct_out_abort(oct_out *o); /* after commit: does nothing */
 
-/* Sets a callback that is given each temporary file that a killed run has left in a folder, when the first output in
- * that folder is opened. NULL: none. */
+/* Sets a callback that gets each temporary file that a killed run has left in a folder. It is called when the first
+ * output in that folder is opened. NULL: none. */
 void oct_out_on_leftover(void (*found)(void *arg, const char *path), void *arg);
 /* Opens a nameless file for reading and writing, in the folder where the output `beside` goes, or in that of temporary
  * files if `beside` is a stream. Returns -1, with errno, on a failure. */
@@ -131,8 +132,8 @@ bool oct_same_file(const char *a, const char *b);
 bool oct_path_exists(const char *path);
 bool oct_path_is_dir(const char *path);
 typedef enum oct_path_kind { OCT_PATH_NONE, OCT_PATH_FOLDER, OCT_PATH_OTHER } oct_path_kind;
-/* What a path leads to; OCT_PATH_NONE: nothing, and errno says why. Fails with OCT_EIO where that cannot be found out,
- * so that a failed look is not taken for "nothing". */
+/* The kind of the file at a path; OCT_PATH_NONE: there is none, and errno says why. Fails with OCT_EIO if the kind
+ * cannot be determined, so that this is not mistaken for "none". */
 oct_status oct_path_look(const char *path, oct_path_kind *kind, oct_err *err);
 
 /* Monotonic seconds. */

@@ -18,7 +18,7 @@ typedef struct oct_json {
     oct_buf *out;
     int depth;
     char kind[64]; /* '{' or '[' per level */
-    bool any[64];  /* whether the level holds something already */
+    bool any[64];  /* whether the level already has a member */
 } oct_json;
 
 #define OCT_JSON_INIT(buf) { .out = (buf) }

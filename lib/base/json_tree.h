@@ -1,21 +1,21 @@
-/* lib/base/json_tree.h -- reading JSON as a tree, by jansson, and telling what is not as it should be. Without jansson
+/* lib/base/json_tree.h -- reads JSON as a tree, by jansson, with messages for what is not as expected. Without jansson
  * every text is refused. */
 #ifndef OCT_BASE_JSON_TREE_H
 #define OCT_BASE_JSON_TREE_H
 
 #include "base/status.h"
 
-/* A node of a tree: borrowed from its root, which is released by oct_tree_free. NULL stands for what is not there. */
+/* A node of a tree, borrowed from its root, which is released by oct_tree_free. NULL: absent. */
 typedef struct json_t oct_tree;
 
-/* The root, an object. OCT_EMALFORMED, "label:line:column: reason"; names that are there twice are a fault.
+/* The root, which must be an object. OCT_EMALFORMED, "label:line:column: reason", also for duplicate names;
  * OCT_EUNSUPPORTED without jansson. */
 oct_status oct_tree_parse(const char *text, size_t size, const char *label, oct_tree **root, oct_err *err);
 void oct_tree_free(oct_tree *root); /* NULL allowed */
 
 bool oct_tree_is_object(const oct_tree *t);
 bool oct_tree_is_list(const oct_tree *t);
-/* Members of an object or a list; 0 for others. */
+/* The number of members of an object or a list; 0 for others. */
 size_t oct_tree_count(const oct_tree *t);
 oct_tree *oct_tree_at(const oct_tree *list, size_t i);
 oct_tree *oct_tree_member(const oct_tree *object, const char *name);
@@ -25,7 +25,7 @@ bool oct_tree_next(oct_tree *object, void **at, const char **name, oct_tree **me
 /* NULL and false for what is none. */
 const char *oct_tree_text(const oct_tree *t);
 bool oct_tree_number(const oct_tree *t, double *v);
-/* true and false, also as texts "True" and "False" of Python. */
+/* true or false, also as the texts "True" and "False" of Python. */
 bool oct_tree_bool(const oct_tree *t, bool *v);
 
 #endif

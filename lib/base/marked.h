@@ -10,13 +10,13 @@
 #define OCT_MARK_NAME "OCTET_COMMAND="
 enum { OCT_MARK_TEXT = 80 };
 
-/* A mark that no other command has: an entry for its environment. */
+/* A mark that no other command has, as an entry for its environment. */
 void oct_mark_make(char mark[OCT_MARK_TEXT]);
-/* What the marks of all commands of this process begin with; "": there are none. For signal handlers. */
+/* The common beginning of the marks of all commands of this process; "": there are none. For signal handlers. */
 const char *oct_mark_common(void);
-/* Signals the processes with an entry that begins so, other than this one; with SIGKILL, again until there is none.
- * Returns whether there were any. Where /proc is absent, or that of other processes, nothing is found. May be called in
- * signal handlers. */
+/* Signals all other processes with an entry that begins like this; with SIGKILL, repeatedly until there are none.
+ * Returns whether there were any. None are found if /proc, or the entries of other processes in it, cannot be read. May
+ * be called in signal handlers. */
 bool oct_marked_signal(const char *mark, int sig);
 
 #endif

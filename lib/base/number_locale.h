@@ -1,4 +1,4 @@
-/* lib/base/number_locale.h -- numbers are read and written with a point, whatever locale the process has set.
+/* lib/base/number_locale.h -- numbers are read and written with a decimal point, in any locale of the process.
  *
  * strtod and printf follow the locale of the thread. Programs never leave "C"; a program that uses the library may have
  * chosen one with a comma. */

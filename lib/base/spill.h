@@ -1,8 +1,8 @@
 /* lib/base/spill.h -- large blocks of arenas in a file without a name, so that results as large as a model need not
  * stay in memory.
  *
- * Such a block is a shared mapping: the system writes its pages when there is time, drops them when memory gets short,
- * and reads them again when they are used. The owner of the block notices nothing of this. */
+ * Such a block is a shared mapping: the system writes its pages in the background, drops them when memory is short, and
+ * reads them again on access. The owner of the block need not know. */
 #ifndef OCT_BASE_SPILL_H
 #define OCT_BASE_SPILL_H
 

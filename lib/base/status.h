@@ -1,8 +1,8 @@
-/* lib/base/status.h -- status codes, and the one error record that the place of a fault fills.
+/* lib/base/status.h -- status codes, and the error record.
  *
- * Every function that can fail returns oct_status and takes oct_err *err last. The place that finds
- * the fault calls oct_fail() once; callers may say where they were with oct_within(). Only tools/
- * prints. The codes are the tools' exit codes (man pages, EXIT STATUS). */
+ * Every function that can fail returns oct_status and takes oct_err *err last. The function that finds a fault calls
+ * oct_fail() once; its callers may add context with oct_within(). Only tools/ prints. The codes are the tools' exit
+ * codes (man pages, EXIT STATUS). */
 #ifndef OCT_BASE_STATUS_H
 #define OCT_BASE_STATUS_H
 
@@ -13,14 +13,14 @@
 
 typedef enum oct_status {
     OCT_OK = 0,
-    OCT_EGOAL = 1,        /* the asked goal was not met (accuracy, --check)         */
+    OCT_EGOAL = 1,        /* a requested goal was not met (accuracy, --check) */
     OCT_EUSAGE = 2,       /* wrong options or arguments                             */
     OCT_EIO = 3,          /* cannot read or write                                   */
     OCT_EMALFORMED = 4,   /* an input breaks its format                             */
     OCT_EUNSUPPORTED = 5, /* a valid input that this version cannot process         */
     OCT_ENUMERIC = 6,     /* NaN, overflow, empty range                             */
     OCT_ENOMEM = 7,       /* out of memory                                          */
-    OCT_ESTOPPED = 8,     /* the caller asked to stop (base/stop.h); never of a program */
+    OCT_ESTOPPED = 8,     /* the caller asked to stop (base/stop.h); never the exit code of a program */
     OCT_EINTERNAL = 70    /* our own bug                                            */
 } oct_status;
 
@@ -58,7 +58,7 @@ void oct_within(oct_err *err, const char *fmt, ...) OCT_PRINTF(2, 3);
 /* Sets the remedy shown under the message. The first hint stays. */
 void oct_hint(oct_err *err, const char *fmt, ...) OCT_PRINTF(2, 3);
 
-/* snprintf that cuts between characters, for texts that become part of an error. */
+/* snprintf that truncates between characters, for texts that become part of an error. */
 void oct_print_whole(char *dst, size_t size, const char *fmt, ...) OCT_PRINTF(3, 4);
 
 /* "cannot read or write", ... for a code; never NULL. */

@@ -78,7 +78,7 @@ typedef struct oct_cli_opt {
 
 /* --x sets true, --no-x false; what the variable holds before parsing is the default. */
 #define OPT_FLAG(l, nm, var, text) { OCT_CLI_FLAG, l, nm, OCT_CLI_VAR(bool, var), NULL, text }
-/* A flag that is a command of its own (--print-policy): required positionals and options may be missing. */
+/* A flag that acts as a command (--print-policy): required positionals and options may be missing. */
 #define OPT_ACTION(l, nm, var, text) { OCT_CLI_ACTION, l, nm, OCT_CLI_VAR(bool, var), NULL, text }
 #define OPT_STR(l, nm, var, value, text) { OCT_CLI_STR, l, nm, OCT_CLI_VAR(const char *, var), value, text }
 /* A file to read; "-" is standard input where the tool allows it. Never empty. */
@@ -91,10 +91,11 @@ typedef struct oct_cli_opt {
 /* The same, or the path of a file to read, which has a '/' in it. */
 #define OPT_ENUM_OR_FILE(l, nm, var, fn, text) \
     { OCT_CLI_ENUM_OR_FILE, l, nm, OCT_CLI_VAR(const char *, var), "NAME", text, 0, 0, 0, 0, fn }
-/* The same, and a ':' with more may follow a name, which is then for the tool to look up. */
+/* The same, and a name may be followed by ':' and more text, which the tool interprets. */
 #define OPT_ENUM_MORE(l, nm, var, fn, value, text) \
     { OCT_CLI_ENUM_OR_FILE, l, nm, OCT_CLI_VAR(const char *, var), value, text, 1, 0, 0, 0, fn }
-/* Several of the names, joined by commas. A name that ends in '#' stands for all with a number in its place. */
+/* Several of the names, separated by commas. A name that ends in '#' stands for all names with a number in place of
+ * '#'. */
 #define OPT_ENUMS(l, nm, var, fn, text) \
     { OCT_CLI_ENUMS, l, nm, OCT_CLI_VAR(oct_cli_list, var), "NAME,...", text, 0, 0, 0, 0, fn }
 /* May be repeated; values in the order given. */
@@ -106,7 +107,7 @@ typedef struct oct_cli_opt {
     { OCT_CLI_FLOAT, l, nm, OCT_CLI_VAR(double, var), value, text, 0, 0, lo, hi }
 #define OPT_POSITIONAL(nm, var, text) { OCT_CLI_POSITIONAL, 0, nm, OCT_CLI_VAR(const char *, var), NULL, text, 1, 1 }
 #define OPT_OPTIONAL(nm, var, text) { OCT_CLI_POSITIONAL, 0, nm, OCT_CLI_VAR(const char *, var), NULL, text, 0, 1 }
-/* Takes what the other positionals leave, at least `least`; one per table. */
+/* Takes all remaining positionals, at least `least`; one per table. */
 #define OPT_POSITIONALS(nm, var, least, text) \
     { OCT_CLI_POSITIONALS, 0, nm, OCT_CLI_VAR(oct_cli_list, var), NULL, text, least, INT64_MAX }
 /* Heading for the options that follow. */
@@ -115,9 +116,9 @@ typedef struct oct_cli_opt {
 #define OPT_REQUIRED(nm) { OCT_CLI_REQUIRED, 0, nm }
 #define OPT_CONFLICT(a, b) { OCT_CLI_CONFLICT, 0, a, NULL, b } /* not both */
 #define OPT_NEEDS(a, b) { OCT_CLI_NEEDS, 0, a, NULL, b }       /* a only with b */
-/* The options that --help shows, by long name without dashes, with spaces between; --help-all shows the others, too. A
- * table without it, whose page is short, shows all. --help shows of a text those clauses (they end in "; ", ": " or "
- * [") that fit in a line. */
+/* The options that --help shows, by long names without dashes, separated by spaces; --help-all shows all of them.
+ * Without this entry, --help shows all. Of a text, --help shows only the clauses (they end in "; ", ": " or " [") that
+ * fit in a line. */
 #define OPT_USUAL(names) { OCT_CLI_USUAL, 0, names }
 /* -q -v --threads --isa --json --progress --help --help-all --completion --version: the fields of oct_cli. */
 #define OPT_COMMON { OCT_CLI_COMMON }
@@ -130,7 +131,7 @@ typedef struct oct_cli_command {
     const char *examples; /* as in oct_cli */
 } oct_cli_command;
 
-/* Another program in which the tool runs as a function: what a terminal would show goes to it. Arguments that name its
+/* A host program that runs the tool as a function, and receives what a terminal would show. Arguments that name its
  * standard streams are OCT_EUSAGE. */
 typedef struct oct_cli_host {
     void (*say)(void *arg, bool warning, const char *text); /* notes and warnings, a line each; NULL: nobody listens */
@@ -181,21 +182,21 @@ oct_status oct_cli_parse(oct_cli *cli, int argc, char **argv, oct_err *err);
 /* Whether the option (long name, or a positional's name) was on the command line. */
 bool oct_cli_given(const oct_cli *cli, const char *name);
 
-/* Prints the error of a failure as "qcalib: <text>" and "  hint: <hint>", flushes standard output (which can fail:
- * OCT_EIO), releases the cli and returns the exit code. A reader of standard output that went away gets the code
- * without a text. */
+/* Prints the error of a failure as "qcalib: <text>" and " hint: <hint>", flushes standard output (which can fail:
+ * OCT_EIO), releases the cli and returns the exit code. If the reader of standard output is gone, there is only the
+ * code and no text. */
 int oct_cli_finish(oct_cli *cli, oct_status s, oct_err *err);
 
 /* Lines on standard error, after erasing the progress line. A note of level 0 shows without -q, one of
  * level n > 0 with n times -v; a warning ("qcalib: warning: ...") always shows. No newline in fmt. */
 void oct_cli_note(oct_cli *cli, int level, const char *fmt, ...) OCT_PRINTF(3, 4);
 void oct_cli_warn(oct_cli *cli, const char *fmt, ...) OCT_PRINTF(2, 3);
-/* The same as the line of oct_cli_finish ("qcalib: ..."), of faults that are several: all but the last, which ends the
- * run. */
+/* Prints a fault like oct_cli_finish ("qcalib: ..."). For runs with several faults: all but the last one, which ends
+ * the run. */
 void oct_cli_fault(oct_cli *cli, const char *fmt, ...) OCT_PRINTF(2, 3);
 
-/* The stream for the result people read: standard output, or standard error when --json or another OPT_OUT
- * takes standard output. Erases the progress line. Print to it with oct_print (textfmt.h) and tables. */
+/* The stream for results that people read: standard output, or standard error when --json or another OPT_OUT takes
+ * standard output. Erases the progress line. Print to it with oct_print (textfmt.h) and tables. */
 FILE *oct_cli_result(oct_cli *cli);
 
 /* When `path` is data rather than a model (by cli->is_data, or a folder): hints that `option` takes

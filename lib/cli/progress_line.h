@@ -19,13 +19,13 @@ typedef enum oct_progress_mode {
 
 typedef struct oct_progress {
     FILE *out;            /* borrowed */
-    oct_progress_fn pass; /* gets the reports instead; NULL: they are drawn */
+    oct_progress_fn pass; /* receives the reports; NULL: they are drawn */
     void *arg;
     oct_progress_mode mode;
     double (*now)(void); /* seconds; oct_now but in tests */
     char what[64];       /* the step being drawn */
     double start, drawn_at;
-    int64_t first, last; /* counts when the step began, and last reported */
+    int64_t first, last; /* counts at the beginning of the step, and in the last report */
     bool drawn;          /* there is a line to erase */
 } oct_progress;
 

@@ -13,12 +13,12 @@ int oct_utf8_next(const char *s, uint32_t *cp);
 /* Terminal columns of a text without unsafe characters (base/utf8.h): wide East Asian characters take 2, combining
  * marks 0. */
 int oct_utf8_width(const char *s);
-/* Bytes of the longest start of s that takes at most `columns`. */
+/* The number of bytes of the longest prefix of s that takes at most `columns`. */
 size_t oct_utf8_fit(const char *s, int columns);
 
 /* Prints for people, as fprintf does, but every character of the result in its safe form (oct_char_clean): the one way
- * in which texts with names from files reach a stream. Newlines stand at the begin and at the end of fmt only; any
- * other is taken to come from a name. Of a text beyond 4000 bytes the rest is "...". Allocates nothing. */
+ * in which texts with names from files reach a stream. Newlines may be at the beginning and the end of fmt only; any
+ * other is assumed to come from a name. Text beyond 4000 bytes is replaced by "...". Allocates nothing. */
 void oct_print(FILE *f, const char *fmt, ...) OCT_PRINTF(2, 3);
 void oct_vprint(FILE *f, const char *fmt, va_list ap);
 
@@ -29,18 +29,18 @@ void oct_text_wrap(oct_buf *b, const char *s, int at, int indent, int width);
 /* Prints a paragraph, safe as by oct_print, in lines of at most `width` columns, and a newline. */
 void oct_print_wrapped(FILE *f, const char *text, int width);
 
-/* Columns of the terminal behind f; 0 when f is not a terminal. COLUMNS in the environment overrides
+/* The width in columns of the terminal to which f leads; 0 if f is not a terminal. COLUMNS in the environment overrides
  * the terminal's own number. */
 int oct_term_width(FILE *f);
-/* Whether f is a terminal whose locale (LC_ALL, LC_CTYPE, LANG: the first set) is UTF-8, or one whose locale is
- * another: the bytes of UTF-8 hold controls there. */
+/* Whether f is a terminal with a UTF-8 locale (the first that is set of LC_ALL, LC_CTYPE, LANG), or with another one,
+ * where bytes of UTF-8 may be control characters. */
 bool oct_term_utf8(FILE *f);
 bool oct_term_ascii(FILE *f);
 
-/* How a text stands out on a terminal. */
+/* Styles of text on a terminal. */
 typedef enum oct_style { OCT_STYLE_NONE, OCT_STYLE_BOLD, OCT_STYLE_WARNING, OCT_STYLE_ERROR } oct_style;
-/* Prints what begins a style, or ends all (OCT_STYLE_NONE). Nothing where f is no terminal, TERM is "dumb" or absent,
- * or NO_COLOR is set and not empty (no-color.org). */
+/* Prints the sequence that begins a style or ends all (OCT_STYLE_NONE). Prints nothing if f is not a terminal, TERM is
+ * "dumb" or absent, or NO_COLOR is set and not empty (no-color.org). */
 void oct_term_style(FILE *f, oct_style style);
 
 /* Numbers for people; each writes into dst and returns it. NaN and infinities give "nan", "inf". */

@@ -1,9 +1,9 @@
-/* lib/encodings/encodings.h -- ranges of tensors as other tools write them: read as pinned ranges of a calibration
+/* lib/encodings/encodings.h -- ranges of tensors in the formats of other tools: read as fixed ranges of a calibration
  * table, and written from one.
  *
- * A form says a range, or a scale and a zero point, of each tensor. The latter are kept beside the range
- * (oct_calib_exact), so that a conversion takes them as they are. docs/formats.md has a table of the forms and of what
- * each can say. */
+ * A form has a range, or a scale and a zero point, for each tensor. The latter are kept with the range
+ * (oct_calib_exact), so that a conversion uses them unchanged. docs/formats.md has a table of the forms and of what
+ * each can express. */
 #ifndef OCT_ENCODINGS_ENCODINGS_H
 #define OCT_ENCODINGS_ENCODINGS_H
 
@@ -21,21 +21,20 @@ const char *oct_encoding_form_summary(const oct_encoding_form *f); /* "encodings
 const char *oct_encoding_form_names(void);                         /* "ort, ort-cache, ..." */
 /* NULL: there is none of that name. */
 const oct_encoding_form *oct_encoding_form_find(const char *name);
-/* Whether it names layers and has scales of weights, so that writing needs the model. */
+/* Whether it names layers and contains scales of weights, so that writing needs the model. */
 bool oct_encoding_form_needs_model(const oct_encoding_form *f);
 
-/* The form that bytes have, by what they hold; NULL: none (they may be a calibration table). */
+/* The form of a file, by its contents; NULL: none (it may be a calibration table). */
 const oct_encoding_form *oct_encoding_form_of(const void *data, size_t size);
 
-/* Whether bytes are those of a calibration table, packed or not, or none at all, which its reader tells. */
+/* Whether a file is a calibration table, compressed or not, or empty; the reader of tables reports the latter. */
 bool oct_encoding_is_table(const void *data, size_t size);
 
 /* What a file says. */
 typedef struct oct_encodings {
     const oct_encoding_form *form;
-    oct_calib
-        *ranges;    /* every tensor is pinned, or off where the file has it stay float; under the names of the file */
-    size_t weights; /* entries of weights, which are not taken */
+    oct_calib *ranges; /* by the names of the file; each is pinned, or off if the file leaves it float */
+    size_t weights;    /* entries of weights, which are not taken */
 } oct_encodings;
 
 /* Reads bytes of any form. Release *e with oct_encodings_free, also after a failure. OCT_EMALFORMED with the place in
@@ -49,16 +48,15 @@ typedef struct oct_encodings_match {
     const oct_encoding_form *form;
     size_t taken;               /* ranges of tensors of the model */
     size_t weights;             /* entries of its weights */
-    size_t others;              /* entries of what the model does not have */
-    char other[128], near[128]; /* the first of these, cut where it is longer, and the name that it may stand for: of a
-                                   tensor that has no entry, or "" */
+    size_t others;              /* entries for tensors or layers that are not in the model */
+    char other[128], near[128]; /* the first of these; a similar name of a tensor without an entry, or "" */
 } oct_encodings_match;
 
-/* What is said of m->others, where there are any, in text[size]. */
+/* Describes m->others in text[size], if there are any. */
 void oct_encodings_say_others(const oct_encodings_match *m, char *text, size_t size);
 
-/* Pins the tensors of g that the file is about: those of its names, or the first inputs of its layers. Where several
- * entries are about one tensor, its range holds all of theirs. OCT_EUSAGE when there is none. */
+/* Fixes the ranges of the tensors of g that the file names, or of the first inputs of the layers that it names. Several
+ * entries for one tensor are united. OCT_EUSAGE if no entry matches. */
 oct_status oct_encodings_take(const oct_encodings *e, const char *label, const oct_graph *g, oct_calib *into,
                               oct_encodings_match *m, oct_err *err);
 
