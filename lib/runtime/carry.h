@@ -10,26 +10,26 @@
 #include "runtime/plan.h"
 
 typedef struct oct_state {
-    size_t input;  /* of the arrays that are given to the runner */
+    size_t input;  /* index among the arrays that are given to the runner */
     size_t output; /* of the model */
 } oct_state;
 
 typedef struct oct_carry oct_carry;
 
-/* For n states among n_arrays; states are copied. With n 0 arrays pass as they are. */
+/* For n states among n_arrays; the list of states is copied. If n is 0, arrays are passed unchanged. */
 oct_status oct_carry_create(const oct_state *states, size_t n, size_t n_arrays, oct_carry **c, oct_err *err);
 void oct_carry_destroy(oct_carry *c); /* NULL allowed */
 
-/* The arrays for the next run: where follows is true, with what the last one left in place of states. Valid until the
- * run after the next. c NULL: arrays. */
+/* The arrays for the next run; if follows is true, the states are those that the last run returned. Valid until the run
+ * after the next. c NULL: returns arrays. */
 const oct_array *oct_carry_arrays(oct_carry *c, const oct_array *arrays, bool follows);
 
 /* Output i of what has run. */
 typedef const oct_operand *(*oct_carry_output_fn)(const void *from, size_t i);
 const oct_operand *oct_carry_plan(const void *from, size_t i); /* from: an oct_plan */
 
-/* Copies what the run has left. c NULL: nothing. OCT_EUNSUPPORTED for a state that is no tensor of numbers;
- * OCT_ENOMEM. */
+/* Copies the states that a run has returned. c NULL: does nothing. OCT_EUNSUPPORTED for a state that is not a tensor of
+ * numbers; OCT_ENOMEM. */
 oct_status oct_carry_keep(oct_carry *c, oct_carry_output_fn output, const void *from, oct_err *err);
 
 #endif

@@ -17,35 +17,35 @@ typedef struct rt_lowered {
 typedef struct rt_lowering {
     oct_plan *p;
     oct_graph *g;
-    bool *done; /* nodes that a step has taken in already */
+    bool *done; /* nodes that are part of an earlier step */
     rt_lowered *value;
 } rt_lowering;
 
-/* The operand of a value as one reads it that computes on reals: of what is quantized, after a step that dequantizes
- * it. */
+/* The operand of a value for a reader that computes on reals. A quantized value is dequantized by a step. */
 oct_status rt_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err);
 /* The operand of a value's quantized values. */
 oct_status rt_qvals(rt_lowering *l, int value, rt_operand **out, oct_err *err);
-/* What a step writes that computes value on reals; rt_rounded, after the step, makes quantized values of it where it is
- * quantized. */
+/* The operand that a step on reals writes for a value. If the value is quantized, rt_rounded, called after the step,
+ * quantizes it. */
 oct_status rt_result(rt_lowering *l, int value, rt_operand **out, oct_err *err);
 oct_status rt_rounded(rt_lowering *l, int value, rt_operand *result, oct_err *err);
-/* Runs a step on constants, not added to the plan, now: `out`, its output 0, is a constant. */
+/* Runs a step on constants now, without adding it to the plan: `out`, its output 0, becomes a constant. */
 oct_status rt_run_now(rt_lowering *l, rt_step *st, rt_operand *out, oct_err *err);
 oct_status rt_lower_border(rt_lowering *l, int id, oct_border border, oct_err *err);
-/* An operand of no value: on constant data, which is not copied, or (NULL) of a step. */
+/* An operand without a value: of constant data, which are not copied, or (NULL) of a step. */
 oct_status rt_operand_on(rt_lowering *l, oct_dtype t, int rank, const int64_t *dims, const void *data, rt_operand **out,
                          oct_err *err);
 
 /* Whether a value is tapped. */
 bool rt_is_shown(const rt_lowering *l, int value);
-/* Behind the step that makes a value's quantized values: its reals, where these are tapped. */
+/* To be called after the step that computes a quantized value: dequantizes it if its real values are tapped. */
 oct_status rt_show_reals(rt_lowering *l, int value, oct_err *err);
-/* Shows `value` as output `slot` of a step when it is tapped. */
+/* Has output `slot` of a step shown as `value` if that is tapped. */
 void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value);
 
-/* Whether one of two values that a node adds is the result of a product that only the node reads, and that may add the
- * other: then the product's step leaves the plan, and st, which has the node's inputs, becomes it. */
+/* Whether one of the two values that a node adds is the result of a product that has no other reader and can add the
+ * other value itself. Then the product's step is removed from the plan, and st, which has the node's inputs, takes its
+ * place. */
 oct_status rt_join_sum(rt_lowering *l, const oct_node *n, rt_step *st, oct_err *err);
 
 #endif

@@ -1,13 +1,13 @@
 /* lib/runtime/plan.h -- a model compiled for given input shapes, and its execution.
  *
- * Making a plan: the graph is cloned with the concrete input shapes, folded and fused; what it spells of quantization
- * is read (forms/forms.h), unless its values carry it already; every node becomes a step, one of integers where it runs
+ * Making a plan: the graph is cloned with the concrete input shapes, folded and fused; its quantized form is read
+ * (forms/forms.h), unless its values carry quantization already; every node becomes a step, on integers where it runs
  * on quantized values; layouts are chosen (channels-last inside, reorders at the borders); weights are packed;
  * intermediate tensors are placed in one arena by lifetime. A run then allocates nothing.
  *
- * Models with control flow, sequences, strings, or shapes that depend on data are run in stages: what can be planned
- * is, as soon as the shapes it depends on are known, and kept for the next time that these shapes come; the nodes in
- * between run by themselves and allocate their results. Results do not depend on the number of threads, the instruction
+ * Models with control flow, sequences, strings, or shapes that depend on data are run in stages: each part is planned
+ * as soon as the shapes that it depends on are known, and its plan is kept for later runs with these shapes; the nodes
+ * in between run one by one and allocate their results. Results do not depend on the number of threads, the instruction
  * set or, but for models that quantize dynamically (oct_op_shares_scales), the batch. */
 #ifndef OCT_RUNTIME_PLAN_H
 #define OCT_RUNTIME_PLAN_H
@@ -17,13 +17,13 @@
 
 typedef struct oct_plan oct_plan;
 
-/* What is given for a graph input: a tensor of known shape, or something else. */
+/* What is known of a graph input: a tensor of known shape, or something else. */
 typedef struct oct_plan_input {
     bool tensor;
     oct_dtype dtype; /* OCT_UNDEFINED: as declared */
     int rank;
     int64_t dims[OCT_MAX_RANK];
-    bool varies; /* dims are those of the first run alone: others may follow, of the same rank */
+    bool varies; /* dims apply to the first run only; others of the same rank may follow */
 } oct_plan_input;
 
 typedef struct oct_plan_opts {
@@ -37,18 +37,18 @@ typedef struct oct_plan_opts {
     size_t n_taps;
     bool no_integer; /* run QuantizeLinear and DequantizeLinear as they are, the rest in float */
     bool no_passes;  /* skip the fusion passes (the graph has been through them) */
-    bool fast_pack;  /* few runs follow: less time is spent on arranging weights for them */
+    bool fast_pack;  /* only a few runs follow: less time is spent on arranging weights */
     bool bf16; /* MatMul, Gemm, Conv and ConvTranspose on float32 round their operands to bf16 and multiply them as such
                   (kernels/bgemm) */
-    int64_t max_trips; /* most iterations of one Loop; 0: OCT_MAX_TRIPS */
+    int64_t max_trips; /* maximum number of iterations of one Loop; 0: OCT_MAX_TRIPS */
 } oct_plan_opts;
 
-/* A Loop that makes more iterations than this ends with OCT_EUNSUPPORTED: it would not end at all. */
+/* A Loop with more iterations ends with OCT_EUNSUPPORTED, since it might never end. */
 #define OCT_MAX_TRIPS ((int64_t)1 << 24)
 
 /* g is borrowed and must outlive the plan; it is not changed. in[i] is for its input i; NULL: all as declared, which
- * may be too little to plan before the first run. OCT_EUNSUPPORTED names the first node without a runnable operator;
- * OCT_EMALFORMED a shape that does not fit. What is found only when shapes are known is told by the run. */
+ * may not suffice to plan before the first run. OCT_EUNSUPPORTED names the first node without a runnable operator;
+ * OCT_EMALFORMED a shape that does not fit. Faults that depend on unknown shapes are reported by the run. */
 oct_status oct_plan_create(const oct_graph *g, const oct_plan_input *in, const oct_plan_opts *opts, oct_plan **plan,
                            oct_err *err);
 void oct_plan_destroy(oct_plan *p);
@@ -69,21 +69,22 @@ typedef struct oct_plan_state {
     uint8_t *data;
     size_t at, bytes, cap;
 } oct_plan_state;
-/* Between parts, or while the tap is shown a value that it has not changed. False: the model runs in stages, or there
- * is no memory. */
+/* To be called between two calls of advance, or from the tap, if that has not changed the value. False: the model runs
+ * in stages, or out of memory. */
 bool oct_plan_save(const oct_plan *p, oct_plan_state *s);
-/* After oct_plan_begin with the inputs of the run that was saved, on that plan or another one of the same graph,
- * options and input shapes: the tap is shown the values of the last step once more, and the run goes on behind it. */
+/* To be called after oct_plan_begin with the inputs of the saved run, on that plan or on another one with the same
+ * graph, options and input shapes. The tap is shown the values of the last step again, and the run continues after it.
+ */
 oct_status oct_plan_restore(oct_plan *p, const oct_plan_state *s, oct_err *err);
 void oct_plan_state_free(oct_plan_state *s);
 
 size_t oct_plan_n_outputs(const oct_plan *p);
 const char *oct_plan_output_name(const oct_plan *p, size_t i);
 /* Output i: plain layout, data valid after a run; so is its shape in a model that is run in stages. An output that is
- * no tensor has type OCT_UNDEFINED. */
+ * not a tensor has type OCT_UNDEFINED. */
 const oct_operand *oct_plan_output(const oct_plan *p, size_t i);
-/* The same with data that may be sequences or empty optionals: one for each input, borrowed for the call. *out is a
- * reference to the datum of output i; what that borrows from the plan lasts until the next run. */
+/* The same with data, which may be sequences or empty optionals: one for each input, borrowed for the call. *out is a
+ * reference to the datum of output i; its bytes may be borrowed from the plan until the next run. */
 oct_status oct_plan_run_data(oct_plan *p, oct_datum *const *inputs, oct_err *err);
 oct_status oct_plan_output_datum(const oct_plan *p, size_t i, oct_datum **out, oct_err *err);
 
@@ -93,19 +94,17 @@ oct_status oct_plan_output_datum(const oct_plan *p, size_t i, oct_datum **out, o
 typedef oct_status (*oct_tap_fn)(void *arg, size_t tap, const oct_operand *t, oct_err *err);
 void oct_plan_set_tap(oct_plan *p, oct_tap_fn fn, void *arg);
 
-/* Profiling: seconds are gathered per step while on; turning it on starts anew. */
+/* Profiling: while it is on, the seconds of each step are added up. Turning it on resets them. */
 void oct_plan_profile(oct_plan *p, bool on);
 typedef struct oct_step_info {
     const char *name, *op; /* of the node; "" and "Reorder" for steps the plan added */
     const char *scheme;    /* "int8", "weight-only", "fp16", "bf16" or "float" */
-    const char *value; /* the first that it computes, of the model that the plan was made of or made by passes over it;
-                          "" for none */
-    const char *algorithm, *kernel; /* which of several algorithms, and the record of the kernel that multiplies, as
-                                       oct_step has them: constant texts, "" for none */
+    const char *value;     /* name of the first node that it computes, in the model or added by passes; "": none */
+    const char *algorithm, *kernel; /* the algorithm, and the record of the multiplying kernel (oct_step); "": none */
     double seconds;
     bool weighted;               /* a layer with weights (oct_step_has_weights) */
     uint64_t calls, macs, bytes; /* multiply-accumulates and bytes read and written per call */
-    uint64_t constants, made;    /* bytes of constants and of results among them */
+    uint64_t constants, made;    /* of these, bytes of constants and of results */
 } oct_step_info;
 size_t oct_plan_n_steps(const oct_plan *p);
 oct_step_info oct_plan_step(const oct_plan *p, size_t i);
@@ -118,13 +117,13 @@ typedef struct oct_plan_memory {
 } oct_plan_memory;
 oct_plan_memory oct_plan_memory_of(const oct_plan *p);
 
-/* What a tensor's numbers are, in a word: "int8" (quantized), "fp16", "bf16" or "float". */
+/* The type of a tensor's numbers: "int8" (quantized), "fp16", "bf16" or "float". */
 const char *oct_operand_scheme(const oct_operand *t);
 
 /* Copies an operand to plain layout as f32 (dequantized when it has q; other numeric types converted). dst holds
  * t->count values. OCT_EUNSUPPORTED for types without numbers. */
 oct_status oct_operand_to_f32(const oct_operand *t, float *dst, oct_err *err);
-/* The way back: t->count values in plain order are put into t as it lies, quantized when it has q. OCT_EUNSUPPORTED
+/* The inverse: stores t->count values in plain order into t with its layout, quantized if it has q. OCT_EUNSUPPORTED
  * where it has scales by channel, or is neither quantized nor of floats. */
 oct_status oct_operand_from_f32(const oct_operand *t, const float *src, oct_err *err);
 

@@ -1,11 +1,11 @@
-/* lib/runtime/staged_int.h -- the inside of plans that run in stages: staged.c (the run), cut.c (making a stage),
- * body.c (nested graphs). */
+/* lib/runtime/staged_int.h -- internals of plans that run in stages: staged.c (the run), cut.c (making a stage), body.c
+ * (nested graphs). */
 #ifndef OCT_RUNTIME_STAGED_INT_H
 #define OCT_RUNTIME_STAGED_INT_H
 
 #include "runtime/plan_int.h"
 
-/* Stages that are kept; more when one run needs them. */
+/* The number of stages that are kept; more if one run needs more. */
 enum { RT_STAGES = 32 };
 
 /* A tensor that is there. */
@@ -23,11 +23,11 @@ typedef struct rt_stage {
     rt_live *live;
     size_t n_live;
     /* what it does */
-    oct_graph *g;   /* cut out of the plan's graph, with the same indices: also of the plan's inputs and outputs */
+    oct_graph *g;   /* a section of the plan's graph with the same indices, also for inputs and outputs */
     oct_plan *plan; /* NULL: nothing but constants */
-    int *constant;  /* values that became constants while it was cut */
+    int *constant;  /* values that became constants when the section was made */
     size_t n_constant;
-    bool *done_after; /* nodes that have run after it; n_node more than before */
+    bool *done_after; /* nodes that have run once the stage has run: n_node more than before */
     size_t n_node;
 } rt_stage;
 
@@ -36,11 +36,11 @@ typedef struct rt_body {
     int node;
     const char *attr;
     oct_graph *g;        /* a copy that stands alone */
-    size_t n_own;        /* inputs of its own; captured ones follow */
+    size_t n_own;        /* number of its own inputs; captured values follow */
     int *captured;       /* value of the outer graph, for each of these */
     oct_datum **feed;    /* [g->n_input], of the call in progress */
     oct_plan_input *was; /* [n_own], in the iteration before */
-    bool *varies;        /* [n_own]: its shape is not what it was in an iteration of the call in progress */
+    bool *varies;        /* [n_own]: the shape has changed between iterations of the call in progress */
     rt_kept kept;
 } rt_body;
 
@@ -50,10 +50,10 @@ typedef struct rt_time {
 } rt_time;
 
 typedef struct rt_staged {
-    oct_datum **datum; /* by value of the plan's graph: what the run in progress has; constants always */
+    oct_datum **datum; /* for each value of the plan's graph: its datum in the current run; constants always */
     bool *done;        /* by node */
     bool
-        *varies; /* by value: its shape changes from run to run. It is in no stage until there is nothing else to do. */
+        *varies; /* for each value: its shape changes between runs; so it enters a stage only if nothing else can run */
     bool all_in; /* from there on */
     size_t left; /* nodes */
     uint64_t clock, began;
@@ -67,7 +67,7 @@ typedef struct rt_staged {
     oct_datum **feed; /* of a stage: [n_value] */
 } rt_staged;
 
-/* Fills a stage that knows what it depends on. */
+/* Fills a stage whose dependencies are set. */
 oct_status rt_cut(oct_plan *p, rt_stage *st, oct_err *err);
 
 /* oct_exec.body, with an rt_call. */
@@ -80,7 +80,7 @@ oct_status rt_run_body(void *arg, const char *attr, oct_datum *const *in, size_t
                        oct_err *err);
 void rt_free_body(rt_body *b);
 
-/* A tensor's operand; of type OCT_UNDEFINED for what is no tensor. */
+/* The operand of a tensor; its type is OCT_UNDEFINED if the value is not a tensor. */
 oct_operand rt_operand_of(const oct_datum *x);
 
 #endif
