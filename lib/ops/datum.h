@@ -1,7 +1,7 @@
-/* lib/ops/datum.h -- what a value holds while a graph runs node by node: a tensor, a sequence, or nothing.
+/* lib/ops/datum.h -- the content of a value while a graph runs node by node: a tensor, a sequence, or nothing.
  *
- * Data do not change once they are made, and references to them are counted (all by one thread). A borrowed tensor's
- * bytes belong to someone else, who says how long they last; oct_datum_keep() gives one that lasts. */
+ * Data are immutable and reference-counted, by one thread. The bytes of a borrowed tensor belong to someone else, who
+ * defines how long they are valid; oct_datum_keep() gives a datum that stays valid. */
 #ifndef OCT_OPS_DATUM_H
 #define OCT_OPS_DATUM_H
 
@@ -40,27 +40,27 @@ oct_datum *oct_datum_ref(oct_datum *x);
 void oct_datum_unref(oct_datum *x); /* NULL allowed */
 /* A reference to x, or to a copy where x is borrowed. */
 oct_status oct_datum_keep(oct_datum *x, oct_datum **kept, oct_err *err);
-/* Appends to a sequence that only the caller knows. x is kept, not taken. */
+/* Appends x to a sequence to which only the caller has a reference. The caller keeps its reference to x. */
 oct_status oct_datum_push(oct_datum *sequence, oct_datum *x, oct_err *err);
-/* The bytes of a tensor that only the caller knows, to be filled. */
+/* The bytes of a tensor to which only the caller has a reference, to be filled. */
 static inline void *oct_datum_data(oct_datum *x)
 {
     return (void *)(uintptr_t)x->t.data;
 }
-/* One integer, or truth value, of a tensor with one element; OCT_EMALFORMED when it is none. what: for the message. */
+/* The integer or truth value of a tensor with one element; OCT_EMALFORMED for other tensors. what: for the message. */
 oct_status oct_datum_int(const oct_datum *x, const char *what, int64_t *v, oct_err *err);
 
 /* ---- parts (datum_parts.c); of packed types OCT_EUNSUPPORTED ---- */
-/* The n parts of a tensor from `at` on along an axis; keep_dim: with that dimension, else n must be 1. Borrowed from x
- * where they lie in one piece. */
+/* The slice of n indices from `at` on along an axis; keep_dim: keeps that dimension, else n must be 1. Borrowed from x
+ * if it is contiguous. */
 oct_status oct_datum_range(const oct_datum *x, int axis, int64_t at, int64_t n, bool keep_dim, oct_datum **out,
                            oct_err *err);
-/* The tensors of a sequence along a new dimension `axis` (of the result; may be negative); reversed: the last comes
- * first. like: says type and shape of one where there are none; may be NULL. OCT_EMALFORMED when they differ in shape
- * or type. */
+/* Stacks the tensors of a sequence along a new dimension `axis` (of the result; may be negative); reversed: the last
+ * comes first. like: type and shape of a tensor if the sequence is empty; may be NULL. OCT_EMALFORMED if they differ in
+ * shape or type. */
 oct_status oct_datum_stack(const oct_datum *parts, int64_t axis, bool reversed, const oct_value *like, oct_datum **out,
                            oct_err *err);
-/* The tensors of a sequence, one behind the other along an axis that they have. */
+/* Concatenates the tensors of a sequence along an existing axis. */
 oct_status oct_datum_concat(const oct_datum *parts, int64_t axis, oct_datum **out, oct_err *err);
 
 #endif

@@ -24,8 +24,8 @@ typedef struct oct_infer {
 
 /* ------------------------------------------------------------------ running */
 
-/* How a tensor of rank >= 3 lies in memory. Dimensions are always given in ONNX's order [N, C, spatial...];
- * the layout only says how they are stored. */
+/* The memory layout of a tensor of rank >= 3. Dimensions are always given in ONNX's order [N, C, spatial...]; the
+ * layout only says how they are stored. */
 typedef enum oct_tensor_layout {
     OCT_LAYOUT_PLAIN = 0,        /* C order of the dimensions               */
     OCT_LAYOUT_CHANNELS_LAST = 1 /* dimension 1 innermost: N, spatial..., C */
@@ -38,15 +38,15 @@ typedef struct oct_operand {
     int64_t dims[OCT_MAX_RANK];
     int64_t count; /* elements */
     oct_tensor_layout layout;
-    int64_t pitch;      /* channels last: elements from one position to the next, where the channels are some of a wider
-                           tensor's; 0: as many as channels */
-    void *data;         /* at prepare time NULL unless constant */
-    bool constant;      /* data is fixed: may be packed at prepare time */
-    const oct_quant *q; /* quantization: the integers stand for reals; NULL: plain numbers */
+    int64_t pitch; /* channels last: distance in elements between positions, if the channels are a section of a larger
+                      tensor; 0: the number of channels */
+    void *data;    /* NULL at prepare time unless constant */
+    bool constant; /* data do not change, so they may be packed at prepare time */
+    const oct_quant *q; /* quantization of the integers; NULL: plain numbers */
     int value;          /* value index in the plan's graph, or -1 */
 } oct_operand;
 
-/* The product of n dimensions; 0 where it takes more than 63 bits, which happens only in tensors without elements. */
+/* The product of n dimensions; 0 if it exceeds 63 bits, which happens only in tensors without elements. */
 static inline int64_t oct_product(const int64_t *dims, int n)
 {
     int64_t product = 1;
@@ -62,7 +62,7 @@ void oct_operand_strides(const oct_operand *t, int64_t strides[OCT_MAX_RANK]);
 /* A clamp fused into an operator's last step, on real values, before quantization of the output. */
 typedef struct oct_epilogue {
     bool clamp;
-    float lo, hi; /* -INFINITY and INFINITY for an open side */
+    float lo, hi; /* -INFINITY or INFINITY: no bound */
 } oct_epilogue;
 
 typedef struct oct_op oct_op;
@@ -76,41 +76,42 @@ typedef struct oct_step {
     oct_operand **out;
     int n_in, n_out;
     oct_epilogue epilogue;
-    int residual;   /* input that is added to the results before the epilogue: float32, not constant, of their shape and
-                       layout; 0: none */
+    int residual;   /* index of an input that is added to the results before the epilogue: float32, not constant, with
+                       their shape and layout; 0: none */
     void *state;    /* set by prepare, in its arena: packed weights, geometry */
     size_t scratch; /* bytes that run needs, 64-byte aligned; set by prepare */
-    const char *algorithm, *kernel; /* set by prepare, for profiles: which algorithm of several, and the name of the
-                                       record whose function multiplies; constant texts, NULL: there is no choice */
+    const char *algorithm, *kernel; /* set by prepare, for profiles: names of the algorithm and of the record of the
+                                       multiplying kernel; constant texts, NULL: there is no choice */
     uint32_t overwrites; /* set by prepare; bit i: output 0 may share the memory of input i, if no other step reads that
                             then or later */
     struct oct_step
-        *wide;    /* the same call on float32, set by oct_step_prepare where 16-bit floats are converted; else NULL */
-    bool in_bf16; /* set with it: a product whose factors are of bf16 */
+        *wide;    /* the call on float32 if 16-bit floats are converted for it; set by oct_step_prepare, else NULL */
+    bool in_bf16; /* set together with it: a product whose factors are bf16 */
 } oct_step;
 
 typedef struct oct_prep {
     oct_arena *arena; /* lives as long as the step */
     int threads;      /* size of the pool that will run it, for per-thread scratch */
-    bool fast_pack;   /* few runs follow: packing takes no time to find a faster order */
-    bool bf16;        /* float32 inputs 0 and 1 of OCT_QUANT_WEIGHTED are to be of bf16, and what has a product of bf16
-                         (kernels/bgemm) takes it */
-    struct oct_packed_refs
-        *packed; /* the plan's references to packed weights that plans share (core/packed.h); NULL: none are shared */
+    bool fast_pack;   /* only a few runs follow, so packing does not search for a faster order */
+    bool bf16; /* float32 inputs 0 and 1 of OCT_QUANT_WEIGHTED are rounded to bf16, and products of bf16 (kernels/bgemm)
+                  are used if available */
+    struct oct_packed_refs *packed; /* the plan's references to packed weights shared with other plans (core/packed.h);
+                                       NULL: none are shared */
 } oct_prep;
 
 typedef struct oct_run {
     oct_pool *pool;
     void *scratch;      /* step->scratch bytes */
-    uint64_t iteration; /* counts the loops around, and is 0 outside of any: random numbers differ between iterations */
+    uint64_t iteration; /* iteration number of the surrounding loops, 0 outside of loops: random numbers differ between
+                           iterations */
 } oct_run;
 
-/* One call of an operator that makes its results itself: control flow, sequences, optionals, strings. */
+/* One call of an operator that allocates its results: control flow, sequences, optionals, strings. */
 typedef struct oct_exec {
     const oct_node *node;
     int64_t opset;
     oct_datum *const *in; /* [node->n_in]; NULL: absent */
-    oct_datum **out; /* [node->n_out], NULL at first: a reference each, but for outputs that the node does not have */
+    oct_datum **out;      /* [node->n_out], NULL at first: receives a reference for each output that the node has */
     oct_pool *pool;
     int64_t max_trips; /* most iterations of one loop */
     /* Runs the node's graph `attr` on in[n_in], the graph's own inputs; captured values are supplied by the caller of
@@ -126,14 +127,15 @@ typedef enum oct_quant_trait {
     OCT_QUANT_NONE = 0, /* stays float                                                     */
     OCT_QUANT_WEIGHTED, /* Conv, Gemm, MatMul: multiply-accumulate; the weights are input 1, packed by prepare when
                            constant */
-    OCT_QUANT_SAME,     /* moves data: output has the parameters of input 0 (MaxPool, Reshape) */
-    OCT_QUANT_JOIN,     /* all data inputs and the output may share parameters (Concat)      */
-    OCT_QUANT_ARITH,    /* arithmetic on several quantized inputs, own output parameters (Add, Mul) */
-    OCT_QUANT_UNARY,    /* function of one quantized tensor, own output parameters (Sigmoid, AveragePool) */
+    OCT_QUANT_SAME,     /* moves data: the output has the parameters of input 0 (MaxPool, Reshape) */
+    OCT_QUANT_JOIN,     /* all data inputs and the output can share parameters (Concat) */
+    OCT_QUANT_ARITH,    /* arithmetic on several quantized inputs; the output has its own parameters (Add, Mul) */
+    OCT_QUANT_UNARY,    /* function of one quantized tensor; the output has its own parameters (Sigmoid, AveragePool) */
     OCT_QUANT_RECURRENT /* LSTM, GRU, RNN: weights are inputs 1 and 2; quantized dynamically if at all */
 } oct_quant_trait;
 
-/* Whether results leave float16's range where inputs do not, so that without statistics they are not taken to fit. */
+/* Whether results may exceed the range of float16 if inputs do not, so that they are not assumed to fit without
+ * statistics. */
 typedef enum oct_growth {
     OCT_GROWS_NOT = 0,
     OCT_GROWS_SUMS, /* with the number of elements */
@@ -143,16 +145,14 @@ typedef enum oct_growth {
     OCT_GROWS_BY_POWER    /* unless input 1 is a constant from 0 to 1 */
 } oct_growth;
 
-/* How values decide on outputs: a small change of a value that is near a limit changes such outputs as a whole, or
- * moves them. */
+/* How outputs depend on decisions about values: a small change of a value near a limit changes such outputs completely,
+ * or moves them. */
 typedef enum oct_decision {
     OCT_DECIDES_NOT = 0,
-    OCT_DECIDES, /* each element is one of a few answers: a truth value, a class, the place of the largest (Greater,
-                    ArgMax) */
-    OCT_LISTS,   /* the number of the outputs' rows, or their order, follows from values as well (NonZero,
-                    NonMaxSuppression) */
-    OCT_SORTS,   /* output 0 has the values themselves in their order, and output 1 their places (TopK) */
-    OCT_RETURNS  /* what was taken out goes back to its place, so that an order that values chose ends here
+    OCT_DECIDES, /* each element is one of a few answers: a truth value, a class, an index (Greater, ArgMax) */
+    OCT_LISTS,   /* also the number or the order of the outputs' rows depends on values (NonZero, NonMaxSuppression) */
+    OCT_SORTS,   /* output 0 has the values in sorted order, output 1 their indices (TopK) */
+    OCT_RETURNS  /* puts elements back to their indices, so that an order that depends on values ends here
                     (ScatterElements) */
 } oct_decision;
 
@@ -162,30 +162,30 @@ typedef enum oct_decision {
 typedef enum oct_layout_rule {
     OCT_RULE_PLAIN = 0, /* everything plain */
     OCT_RULE_SPATIAL,   /* input 0 and the outputs channels-last (rank >= 3); other inputs plain */
-    OCT_RULE_ANY,       /* any mixture, through oct_operand_strides(); the output's is the plan's choice */
+    OCT_RULE_ANY,       /* any mixture, by oct_operand_strides(); the plan chooses that of the output */
 } oct_layout_rule;
 
 /* How the time of a run grows with shapes. traits.h counts the multiply-accumulates of OCT_WORK_OUTPUTS and
  * OCT_WORK_INPUTS. */
 typedef enum oct_work {
     OCT_WORK_EACH = 0, /* with the elements */
-    OCT_WORK_OUTPUTS,  /* every element of output 0 sums products along the input channels and the kernel */
-    OCT_WORK_INPUTS,   /* every weight is multiplied once at each position of input 0: ConvTranspose, recurrences */
-    OCT_WORK_PAIRS     /* at most with the square of the elements: windows */
+    OCT_WORK_OUTPUTS,  /* every element of output 0 is a sum of products over the input channels and the kernel */
+    OCT_WORK_INPUTS,   /* every weight is used once at each position of input 0: ConvTranspose, recurrent operators */
+    OCT_WORK_PAIRS     /* at most the square of the number of elements: windows */
 } oct_work;
 
-/* What is known of the weights of a linear operator, and of the data they are multiplied by. Dimensions below 0 count
- * from the last. traits.h says what follows for a node. */
+/* Describes the weights of a linear operator, and the data they are multiplied by. Negative dimensions are counted from
+ * the last. traits.h and weight_axes.h derive from this what holds for a node. */
 typedef struct oct_weights {
     uint32_t slots;              /* bit i: input i holds weights */
-    int out, in;                 /* their dimensions along which output and input channels lie */
-    const char *transposed;      /* the attribute that exchanges the two where it is not 0, or NULL */
-    int data;                    /* the dimension of input 0 along which input channels lie */
-    const char *data_transposed; /* the attribute that exchanges dimensions -1 and -2 there, or NULL */
-    int bias;                    /* the input that is added to the output channels; 0: there is none */
-    bool kernel;   /* dimensions from 2 on are positions of a kernel, and `group` cuts dimension 0 into groups */
-    bool computed; /* need not be constant: then they are a second data input (MatMul) */
-    bool blocks; /* matrices of them may be quantized in blocks along the input channels (com.microsoft.MatMulNBits) */
+    int out, in;                 /* dimensions of the weights with the output and the input channels */
+    const char *transposed;      /* attribute that, if not 0, exchanges the two; or NULL */
+    int data;                    /* dimension of input 0 with the input channels */
+    const char *data_transposed; /* attribute that, if not 0, exchanges dimensions -1 and -2 of it; or NULL */
+    int bias;                    /* index of the input that is added to the output channels; 0: none */
+    bool kernel; /* dimensions from 2 on are those of a kernel, and attribute `group` divides dimension 0 into groups */
+    bool computed; /* may also be a second data input (MatMul) */
+    bool blocks;   /* matrices can be quantized in blocks along the input channels (com.microsoft.MatMulNBits) */
 } oct_weights;
 
 struct oct_op {
@@ -193,12 +193,11 @@ struct oct_op {
     const char *domain; /* "" default, "com.microsoft", ... */
     int since, until;   /* first and last opset (inclusive) this record is for; until 0: open */
     int min_in, max_in; /* max -1: any number */
-    uint32_t optional;  /* bit i: input i may be absent, although a later one of the first min_in must be there */
+    uint32_t optional;  /* bit i: input i may be absent although i < min_in */
     int min_out, max_out;
 
-    /* Sets element type, shape and (where they matter) known values of the outputs, as far as they follow.
-     * What is not known is left alone. OCT_EMALFORMED for what the specification forbids; the caller adds
-     * file and node. */
+    /* Sets element type, shape and (where they matter) known values of the outputs as far as possible, and leaves the
+     * rest unchanged. OCT_EMALFORMED for nodes that the specification forbids; the caller adds file and node. */
     oct_status (*infer)(const oct_infer *c, oct_err *err);
 
     /* prepare (may be NULL): checks types and shapes, packs constants, sets state and scratch. OCT_EUNSUPPORTED
@@ -208,79 +207,77 @@ struct oct_op {
     oct_status (*prepare)(oct_step *s, const oct_prep *p, oct_err *err);
     oct_status (*run)(const oct_step *s, const oct_run *r, oct_err *err);
     oct_layout_rule layout;
-    bool alias; /* output 0 is input 0's bytes under other dimensions (Reshape, Identity); run is not needed */
+    bool alias; /* output 0 has the bytes of input 0 with other dimensions (Reshape, Identity); run is not needed */
 
-    /* Where output shapes depend on data (NonZero, Compress), which infer leaves open: sets rank, dims and dtype of the
-     * outputs from the inputs' data. Called after prepare, which sees the outputs without dimensions, and before run,
-     * which finds in scratch what measure left there. Such records are plain (layout), and do not widen. */
+    /* For operators whose output shapes depend on data (NonZero, Compress): sets rank, dims and dtype of the outputs
+     * from the inputs' data. Called after prepare, when outputs have no dimensions yet, and before run, which may use
+     * what measure has left in scratch. Such records have a plain layout and do not widen. */
     oct_status (*measure)(const oct_step *s, const oct_run *r, oct_err *err);
-    /* For what no plan can hold: sequences, optionals, strings, nested graphs. Where there is a run as well, exec is
-     * called in its place when an input is no tensor, or an input or output is a tensor of strings. */
+    /* For operators that no plan can contain: sequences, optionals, strings, nested graphs. If there is a run as well,
+     * exec replaces it if an input is not a tensor, or an input or output is a tensor of strings. */
     oct_status (*exec)(oct_exec *x, oct_err *err);
     oct_work work;
     oct_weights weights;
-    int batch;               /* dimension of input 0 that is the batch ... */
-    const char *batch_first; /* ... or the first where this attribute is not 0; may be NULL */
-    bool draws; /* random numbers, which follow from the node's name (or its seed) and the iteration: never folded */
-    bool adds;  /* output 0 is the sum of the inputs (Add, Sum) */
-    /* Bit i: input i. Multiplying all these inputs by positive factors, one for each index of a dimension that stays,
-     * multiplies output 0 likewise, and by powers of two to the bit; other inputs do not change that (ReLU, Add,
-     * MaxPool, the data of PRelu, factor and shift of LayerNormalization). Operators that alias or permute, and clamps
-     * at 0, need not say so: oct_homogeneous_in. */
+    int batch;               /* the batch dimension of input 0 ... */
+    const char *batch_first; /* ... or dimension 0 if this attribute is not 0; may be NULL */
+    bool draws; /* random numbers, which depend on the node's name (or seed) and the iteration: never folded */
+    bool adds;  /* output 0 is the sum of all inputs (Add, Sum) */
+    /* Bit i: output 0 is positively homogeneous in these inputs together. Multiplying all of them by positive factors,
+     * one for each index of a kept dimension, multiplies output 0 by the same factors, and bit-exactly so for powers of
+     * two; other inputs do not matter (ReLU, Add, MaxPool, the data of PRelu, scale and bias of LayerNormalization).
+     * Operators that alias or permute, and clamps at 0, need not set it: oct_homogeneous_in. */
     uint32_t homogeneous;
-    bool multiplies; /* output 0 is the product of the two inputs (Mul), and so homogeneous in either of them alone */
+    bool multiplies; /* output 0 is the product of the two inputs (Mul), and so homogeneous in each of them */
     bool permutes;   /* output 0 is input 0 with its dimensions in the order of `perm` (Transpose) */
-    bool is_qdq; /* output 0 is input 0, but for rounding: quantized or back again (QuantizeLinear, DequantizeLinear) */
-    bool picks;  /* output 0 has the elements of input 0 that input 1 names along `axis` (Gather): rows of a table, for
-                    axis 0 */
-    bool joins;  /* output 0 is the inputs side by side along `axis`; those that have a pitch lie there already (Concat)
-                  */
-    bool pitched; /* output 0 may have a pitch where it is float32 or of 8 bits with one scale */
-    bool moves;   /* run moves elements without reading them, so that they can be strings (oct_op_run_alone) */
+    bool is_qdq;     /* output 0 is input 0 except for rounding (QuantizeLinear, DequantizeLinear) */
+    bool picks;      /* output 0 has the elements of input 0 at the indices of input 1 along `axis` (Gather): rows of a
+                        table, if axis is 0 */
+    bool joins;   /* output 0 joins the inputs along `axis`; inputs with a pitch are in their place already (Concat) */
+    bool pitched; /* output 0 may have a pitch if it is float32, or has 8 bits with one scale */
+    bool moves;   /* run moves elements without interpreting them, so that they can be strings (oct_op_run_alone) */
 
-    /* Whether a step can run on integers: shapes and attributes are in `s`, operands have dtype and q. NULL: never. */
+    /* Whether a step can run on integers; `s` has shapes and attributes, operands have dtype and q. NULL: never. */
     bool (*integer)(const oct_step *s);
 
     /* Why a node has no integer form with its attributes, in one clause; NULL: it has one. The member is NULL where
      * attributes do not matter. */
     const char *(*no_integer)(const oct_node *n);
 
-    bool dynamic; /* with constant weights it can be written in a form that quantizes input 0 at run time */
+    bool dynamic; /* with constant weights it can be written in a form with dynamic quantization of input 0 */
     bool body;    /* ... which files spell with the body of a Scan (forms/write/write_recurrent.c), and which pays where
                      its    state is wide */
-    const char *scheme; /* what the operator itself computes on, "int8" or "weight-only", for the runtime's reports;
-                           NULL: real numbers */
-    bool shared_scale; /* quantizes an input with one scale that is computed at run time and that the samples of a batch
-                          share */
+    const char *scheme; /* for reports of the runtime: the scheme that the operator has by definition, "int8" or
+                           "weight-only"; NULL: real numbers */
+    bool shared_scale;  /* quantizes an input dynamically with one scale for all samples of a batch */
 
-    /* Computes in float32 alone: 16-bit floats are converted around prepare and run (oct_step_prepare). Records without
-     * it handle OCT_F16 and OCT_BF16 as they handle OCT_F32; results are float32's, rounded once, either way. */
+    /* Computes in float32 only: 16-bit floats are converted before and after (oct_step_prepare). Records without it
+     * handle OCT_F16 and OCT_BF16 like OCT_F32. In both cases results are those of float32, rounded once. */
     bool widens;
 
-    /* The first opset in which the operator takes float16, if later than 13, and bfloat16, if later than 22; -1: none
-     * does. */
+    /* The first opset in which the operator supports float16, if later than 13, and bfloat16, if later than 22; -1:
+     * none. */
     int f16, bf16;
-    uint32_t
-        counts;    /* bit i: input i counts or is a place, where 16 bits round too much (Range, the sizes of Resize) */
-    bool converts; /* output 0 is input 0 in another type (Cast) */
+    uint32_t counts; /* bit i: input i is a count or a position, for which 16-bit floats are too coarse (Range, the
+                        sizes of Resize) */
+    bool converts;   /* output 0 is input 0 in another type (Cast) */
     oct_growth grows;
-    uint32_t delicate; /* bit i: small values of input i decide: what is rounded to 0 makes results infinite or NaN
+    uint32_t delicate; /* bit i: small values of input i are critical: rounded to 0 they give infinite or NaN results
                           (Log, the divisor of Div) */
-    bool settles;      /* results are of moderate size whatever that of the inputs (Log, Sqrt, normalizations) */
-    bool reduces;      /* output 0 joins elements of input 0 along dimensions (ReduceMean) */
+    bool settles;      /* results have moderate magnitudes for inputs of any magnitude (Log, Sqrt, normalizations) */
+    bool reduces;      /* output 0 reduces input 0 along dimensions (ReduceMean) */
 
     oct_decision decision;
-    uint32_t chooses; /* bit i: input i says which elements or rows of input 0 the output has (Gather, Compress) */
+    uint32_t
+        chooses; /* bit i: input i selects the elements or rows of input 0 that are in the output (Gather, Compress) */
 
     oct_quant_trait quant;
     bool fixed_range;         /* the output's range does not depend on data (Sigmoid, Softmax, Tanh) ... */
     float range_lo, range_hi; /* ... and is this */
-    bool competes;    /* elements along an axis share what there is: the same added to all of them changes nothing
-                         (Softmax) */
-    bool fuses_clamp; /* run applies step->epilogue */
-    bool fuses_sum;   /* run adds input step->residual, which follows the operator's own inputs: its slot is max_in */
-    /* Whether a node is a clamp with constant bounds, which may become an epilogue; sets the bounds it has. NULL:
-     * never. See oct_op_clamp. */
+    bool competes;            /* adding a constant to all elements along an axis does not change the output (Softmax) */
+    bool fuses_clamp;         /* run applies step->epilogue */
+    bool fuses_sum; /* run can add input step->residual, which follows the operator's own inputs at slot max_in */
+    /* Whether a node is a clamp with constant bounds, which may become an epilogue; sets the bounds. NULL: never. See
+     * oct_op_clamp. */
     bool (*clamp)(const oct_graph *g, int node, float *lo, float *hi);
 
     /* Rewrites a node from opset `from` to from + 1 where the operator changed there (NULL: never changed
@@ -292,8 +289,8 @@ struct oct_op {
 const oct_op *oct_op_find(const char *domain, const char *type, int64_t opset);
 /* The record of a node of g; NULL when there is none. */
 const oct_op *oct_op_of(const oct_graph *g, int node);
-/* Whether a node of g, or of a graph nested in it, has a shared_scale: its results depend on what else is in the
- * batch. */
+/* Whether a node of g, or of a graph nested in it, has a shared_scale, so that its results depend on the other samples
+ * of a batch. */
 bool oct_op_shares_scales(const oct_graph *g);
 /* All records, for listings and tests. */
 const oct_op *const *oct_op_all(size_t *n);
@@ -309,9 +306,8 @@ bool oct_op_clamp(const oct_graph *g, int node, float *lo, float *hi);
 oct_status oct_step_prepare(oct_step *s, const oct_prep *p, oct_err *err);
 oct_status oct_step_run(const oct_step *s, const oct_run *r, oct_err *err);
 
-/* Runs a node by itself on in[n_in] (NULL: absent; tensors, of strings only for operators that move elements), whatever
- * is known of their shapes in g; out[n_out] gets new data. how: pool and iteration. OCT_EUNSUPPORTED when it cannot be
- * run. */
+/* Runs a single node on in[n_in] (NULL: absent; tensors, of strings only for operators that move elements), regardless
+ * of their shapes in g; out[n_out] gets new data. how: pool and iteration. OCT_EUNSUPPORTED if it cannot be run. */
 oct_status oct_op_run_alone(const oct_graph *g, int node, oct_datum *const *in, oct_datum **out, const oct_run *how,
                             oct_err *err);
 

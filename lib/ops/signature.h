@@ -1,4 +1,5 @@
-/* lib/ops/signature.h -- the operators that ONNX knows, whether Octet has them or not, and the types they take. */
+/* lib/ops/signature.h -- all operators that ONNX defines, whether Octet has them or not, and the types that they
+ * accept. */
 #ifndef OCT_OPS_SIGNATURE_H
 #define OCT_OPS_SIGNATURE_H
 
@@ -6,9 +7,10 @@
 
 #include <stdbool.h>
 
-/* One version of an operator. in and out have a letter for each operand: those of one letter are of one type, out of
- * `set` of that letter (bit t: element type t is in it; 0: any). After the last letter, '*' repeats that operand with
- * the same type, '~' with any types. A line without inputs and outputs says only that the operator exists. */
+/* One version of an operator. in and out have a letter for each operand. Operands with the same letter have the same
+ * type, from the `set` of that letter (bit t: element type t is in it; 0: any). After the last letter, '*' repeats that
+ * operand with the same type, '~' with any types. A line without inputs and outputs says only that the operator exists.
+ */
 typedef struct oct_signature {
     const char *domain, *op;
     int since;

@@ -1,4 +1,4 @@
-/* lib/ops/traits.h -- what follows for a node from its operator's record: its weights, how much it computes.
+/* lib/ops/traits.h -- properties of a node that follow from its operator's record: its weights, its work.
  *
  * All code that needs to know which dimension holds the channels (weight_axes.h), or how much a layer multiplies, asks
  * here. */
@@ -24,28 +24,28 @@ const oct_tensor *oct_layer_bias(const oct_graph *g, int node);
 /* Elements of all constant weights of such a node; 0 for others. */
 int64_t oct_layer_weight_count(const oct_graph *g, int node);
 
-/* Whether a node or a step is a layer with weights, as reports count them: a product or a recurrent layer of constant
- * weights, be they reals, quantized values, or in the form of an operator that computes on these by itself. */
+/* Whether a node or a step counts as a layer with weights in reports: a product or a recurrent operator with constant
+ * weights, either floats, quantized values, or in an operator that is defined on quantized weights. */
 bool oct_node_has_weights(const oct_graph *g, int node);
 bool oct_step_has_weights(const oct_step *s);
 
 /* Whether a node's results leave the range of its inputs: OCT_GROWS_NOT, OCT_GROWS_SUMS or OCT_GROWS. */
 oct_growth oct_node_growth(const oct_graph *g, int node);
-/* Whether its results are of moderate size whatever that of its inputs: by its operator, or as it divides something by
- * what was reduced from it (x / sqrt(mean(x * x)), e / sum(e)). */
+/* Whether its results have moderate magnitudes for inputs of any magnitude: by its operator, or because it divides a
+ * value by a reduction of it (x / sqrt(mean(x * x)), e / sum(e)). */
 bool oct_node_settles(const oct_graph *g, int node);
 
-/* Bit i: small values of input i decide about its results (oct_op.delicate, but for powers of a constant from 0 on). */
+/* Bit i: small values of input i are critical (oct_op.delicate, except for powers with a constant exponent of at least
+ * 0). */
 uint32_t oct_node_delicate(const oct_graph *g, int node);
 
 /* Why a node has no integer form with its attributes, in one clause; NULL: it has one. */
 const char *oct_no_integer(const oct_op *op, const oct_node *n);
 
-/* The inputs in which output 0 of a node is positively homogeneous, as oct_op.homogeneous says, with what follows for
- * clamps, aliases and permutations; 0: in none. */
+/* The inputs in which output 0 of a node is positively homogeneous: oct_op.homogeneous, also for clamps, aliases and
+ * permutations; 0: none. */
 uint32_t oct_homogeneous_in(const oct_graph *g, int node);
-/* The dimension of output 0 that has the indices of dimension `axis` of input `slot` of such a node; -1: none that is
- * known to. */
+/* The dimension of output 0 of such a node that corresponds to dimension `axis` of input `slot`; -1: unknown. */
 int oct_kept_axis(const oct_graph *g, int node, int slot, int axis);
 
 /* The largest number of products that a node sums for one element of an output, ignoring borders; 0: unknown or none.

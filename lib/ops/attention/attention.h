@@ -11,7 +11,7 @@
 
 enum { OCT_ATTN_MASKS = 2 };
 
-/* What is written to the optional output of scores. */
+/* The content of the optional output of scores. */
 typedef enum oct_attn_stage {
     OCT_ATTN_SCALED = 0,  /* scale * Q K'                */
     OCT_ATTN_CAPPED = 1,  /* behind softcap              */
@@ -24,11 +24,11 @@ typedef struct oct_attn {
     int64_t batch, heads, kv_heads;
     int64_t rows, keys;     /* of Q; of K and V */
     int64_t depth, depth_v; /* of Q and K; of V */
-    bool sink;              /* each row has one more score, without a key */
+    bool sink;              /* each row has an additional score without a key */
     /* set by prepare */
     int64_t block, ld; /* rows computed at once, elements between rows of scores */
     int threads;
-    bool by_head; /* threads take heads; else they share the products */
+    bool by_head; /* threads work on different heads; else all share each product */
     oct_sgemm qk, pv;
     size_t packed_k, packed_v, kernel, scores, bias, slot; /* bytes */
 } oct_attn;

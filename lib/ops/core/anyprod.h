@@ -1,5 +1,5 @@
-/* lib/ops/core/anyprod.h -- matrix products of element types that have no kernel, float64 and integers, and the clamp
- * behind them. */
+/* lib/ops/core/anyprod.h -- matrix products of element types without kernels (float64 and integers), and the clamp
+ * after them. */
 #ifndef OCT_OPS_ANYPROD_H
 #define OCT_OPS_ANYPROD_H
 

@@ -1,5 +1,5 @@
-/* lib/ops/core/args.h -- arguments that were attributes in old opsets and are inputs in new ones; small integer
- * values that travel through a graph as shapes do; the common steps of raise() functions. */
+/* lib/ops/core/args.h -- arguments that were attributes in old opsets and are inputs in new ones; propagation of small
+ * integer values; common steps of raise() functions. */
 #ifndef OCT_OPS_ARGS_H
 #define OCT_OPS_ARGS_H
 
@@ -8,7 +8,7 @@
 enum {
     OCT_KNOWN_MAX = 64,  /* longest integer tensor whose elements are propagated */
     OCT_ARG_ABSENT = -2, /* neither the attribute nor the input is there */
-    OCT_ARG_UNKNOWN = -1 /* the input is there, but its value is not known yet (or too long) */
+    OCT_ARG_UNKNOWN = -1 /* the input exists, but its value is not known yet (or is too long) */
 };
 
 /* Integers from attribute `attr` (NULL: none) or else input `slot` (-1: none): their count, OCT_ARG_ABSENT or
@@ -19,12 +19,11 @@ int oct_step_ints(const oct_step *s, const char *attr, int slot, int64_t *v, int
 /* Scalar from float attribute or input (any numeric type), while running or preparing; false when the input's data
  * is not there yet. absent is the value when there is neither. */
 bool oct_step_scalar(const oct_step *s, const char *attr, int slot, double absent, double *v);
-/* OCT_EUNSUPPORTED unless all inputs that are there are of type t. others: a bit for each slot that is not looked
- * at. */
+/* OCT_EUNSUPPORTED unless all inputs that are present have type t. others: a bit for each slot that is not checked. */
 oct_status oct_step_types(const oct_step *s, oct_dtype t, uint32_t others, oct_err *err);
 
-/* Fails with OCT_EMALFORMED, as the index is outside of an axis of n elements. The hint is about token ids, which are
- * the usual case. */
+/* Fails with OCT_EMALFORMED: the index is outside an axis of n elements. The hint is about token ids, the usual case.
+ */
 oct_status oct_index_outside(int64_t index, int64_t n, oct_err *err);
 
 /* Sorted axes as a mask of rank bits; OCT_EMALFORMED for an axis outside or given twice. */
@@ -38,9 +37,9 @@ oct_status oct_known_copy(const oct_infer *c, int from, oct_err *err);
 /* Whether output 0 is an integer tensor of rank <= 1, so that known elements make sense. */
 bool oct_known_wanted(const oct_infer *c);
 
-/* Before opset 7 input 1 lies at the dimensions of input 0 from attribute `axis` on, if `broadcast` is set (PRelu: from
- * 1 on). tail: how many dimensions of size 1 are missing behind it; 0 when it lies at the last ones; -1: it depends on
- * ranks that are not known. */
+/* Before opset 7, input 1 is aligned with the dimensions of input 0 from attribute `axis` on if `broadcast` is set
+ * (PRelu: from 1 on). tail: the number of trailing dimensions of size 1 that it lacks; 0 if it is aligned with the last
+ * ones; -1: depends on unknown ranks. */
 int oct_early_tail(const oct_node *n, int64_t opset, int rank0, int rank1);
 /* The shape of input 1 with those dimensions, in d; what of it is not known has rank -1. */
 oct_shape oct_early_shape(const oct_infer *c, oct_dim d[OCT_MAX_RANK]);

@@ -15,7 +15,7 @@ typedef enum oct_dom {
 
 oct_dom oct_dom_of(oct_dtype t);
 
-/* A place for n <= OCT_ND_CHUNK elements of any domain. */
+/* A buffer for OCT_ND_CHUNK elements of any domain. */
 typedef union oct_chunk {
     float f[1024];
     double d[1024];
@@ -23,12 +23,12 @@ typedef union oct_chunk {
     uint64_t u[1024];
 } oct_chunk;
 
-/* n elements of type t, the first at base[offset], `stride` apart, in their own domain. Returns a pointer into
- * base when they already lie there so, else to buf, filled. */
+/* n elements of type t, the first at base[offset], `stride` apart, in their own domain. Returns a pointer into base if
+ * they are stored there in that form, else buf, filled. */
 const void *oct_elem_load(oct_dtype t, const void *base, int64_t offset, int64_t stride, int64_t n, oct_chunk *buf);
-/* Where to compute n elements that oct_elem_store will be given: base itself when it can be written directly. */
+/* The buffer in which to compute n elements for oct_elem_store: base itself if it can be written directly. */
 void *oct_elem_place(oct_dtype t, void *base, int64_t offset, int64_t stride, oct_chunk *buf);
-/* Converts n values of a domain to type t and stores them; nothing to do when v is where they belong. Integers wrap;
+/* Converts n values of a domain to type t and stores them; does nothing if v is their destination. Integers wrap;
  * floats are truncated towards zero, saturate at 64 bits, NaN gives 0; any non-zero is true. */
 void oct_elem_store(oct_dtype t, void *base, int64_t offset, int64_t stride, int64_t n, oct_dom from, const void *v);
 
@@ -37,13 +37,13 @@ int64_t oct_int_of_double(double x);
 /* One element of a constant or computed operand as an integer (truncated). */
 int64_t oct_elem_int(const oct_operand *t, int64_t i);
 double oct_elem_double(const oct_operand *t, int64_t i);
-/* An image of element i that orders as the numbers do (both zeros are equal, NaN comes last or first by its sign). */
+/* A key for element i with the same order as the numbers (both zeros are equal, NaN is last or first by its sign). */
 uint64_t oct_elem_key(const oct_operand *t, int64_t i);
 /* Bytes of one element; 0 for packed types and strings. */
 size_t oct_elem_size(oct_dtype t);
 
-/* oct_step.overwrites of an operator that goes through its first n inputs and output 0 element by element: those that
- * lie as the output does. */
+/* oct_step.overwrites of an operator that processes its first n inputs and output 0 element by element: the inputs with
+ * the output's type and layout. */
 uint32_t oct_elem_overwrites(const oct_step *s, int n);
 
 #endif

@@ -1,7 +1,7 @@
 /* lib/ops/core/infer.h -- helpers for the infer() functions of operator records.
  *
- * An input may be absent, of unknown type, unknown rank or with unknown dimensions; the getters say so, and an
- * infer() that lacks something leaves the output as it is. */
+ * An input may be absent, or its type, rank or dimensions unknown; the getters report that, and infer() then leaves the
+ * output unchanged. */
 #ifndef OCT_OPS_INFER_H
 #define OCT_OPS_INFER_H
 
@@ -30,7 +30,7 @@ void oct_out_dtype(const oct_infer *c, int slot, oct_dtype t);
 /* Sets the shape; dimensions that are unknown here but declared in the model keep what was declared. A declared
  * dimension that contradicts a known one is OCT_EMALFORMED. */
 oct_status oct_out_shape(const oct_infer *c, int slot, int rank, const oct_dim *d, oct_err *err);
-/* Makes output `slot` something else than a tensor, with tensors of type elem in it. */
+/* Makes output `slot` a sequence or optional of tensors of type elem. */
 void oct_out_kind(const oct_infer *c, int slot, oct_value_kind kind, oct_dtype elem);
 /* Type and shape of input `from`. */
 oct_status oct_out_like(const oct_infer *c, int slot, int from, oct_err *err);

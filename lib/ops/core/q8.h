@@ -1,4 +1,4 @@
-/* lib/ops/core/q8.h -- 8-bit quantized operands: what element-wise functions and data movement do with them. */
+/* lib/ops/core/q8.h -- 8-bit quantized operands, for element-wise functions and data movement. */
 #ifndef OCT_OPS_Q8_H
 #define OCT_OPS_Q8_H
 
@@ -23,7 +23,7 @@ bool oct_q8_aliases(const oct_step *s);
 /* table[byte of in] = byte of out under f (NULL: requantization), made in the arena. */
 oct_status oct_q8_table(const oct_operand *in, const oct_operand *out, const oct_unary *f, oct_arena *a,
                         const uint8_t **table, oct_err *err);
-/* For a move from `in` to `out`: NULL when quantized values stay (or nothing is quantized), else such a table. */
+/* For a move from `in` to `out`: such a table; NULL if quantized values do not change, or nothing is quantized. */
 oct_status oct_q8_move_table(const oct_operand *in, const oct_operand *out, oct_arena *a, const uint8_t **table,
                              oct_err *err);
 #endif

@@ -14,7 +14,7 @@ bool oct_is_small_int(oct_dtype t);
 /* Element i of a tensor; exact. NaN codes give NaN. */
 float oct_small_get(oct_dtype t, const void *data, int64_t i);
 
-/* To be called before a tensor of n elements is filled: clears the byte that its elements may fill in part. */
+/* To be called before a tensor of n elements is filled: clears the last byte, which elements may fill only partly. */
 void oct_small_begin(oct_dtype t, void *data, int64_t n);
 /* Stores v as element i: floats are rounded half to even (float8e8m0 as `round` says); beyond the range they become the
  * largest value when saturate is set, else infinity or NaN, as ONNX Cast-19 tells for each type. Integers take v, a

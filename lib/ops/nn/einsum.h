@@ -1,4 +1,4 @@
-/* lib/ops/nn/einsum.h -- equations of Einsum: which label each dimension of each operand has.
+/* lib/ops/nn/einsum.h -- equations of Einsum: the label of each dimension of each operand.
  *
  * Labels are small numbers: letters in ASCII order, then the dimensions that "..." stands for, counted from the last
  * one. */

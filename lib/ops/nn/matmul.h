@@ -8,7 +8,7 @@
 typedef struct oct_matmul {
     int64_t m, n, k;
     int64_t batch;        /* products; 1 when B is one matrix and A's leading dimensions were joined into m */
-    int64_t *at_a, *at_b; /* which matrix of A and B each product takes */
+    int64_t *at_a, *at_b; /* indices of the matrices of A and B in each product */
     int64_t n_b;          /* matrices of B */
 } oct_matmul;
 

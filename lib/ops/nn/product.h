@@ -1,4 +1,4 @@
-/* lib/ops/nn/product.h -- what integer products share: bias at s_x * s_w, multipliers, the last step. */
+/* lib/ops/nn/product.h -- what integer products share: the bias with scale s_x * s_w, multipliers, requantization. */
 #ifndef OCT_OPS_PRODUCT_H
 #define OCT_OPS_PRODUCT_H
 

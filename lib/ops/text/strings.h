@@ -1,4 +1,4 @@
-/* lib/ops/text/strings.h -- what operators of other families do with strings (op_string.c): their exec(). */
+/* lib/ops/text/strings.h -- exec() on strings for operators of other families (op_string.c). */
 #ifndef OCT_OPS_STRINGS_H
 #define OCT_OPS_STRINGS_H
 

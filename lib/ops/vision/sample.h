@@ -21,7 +21,8 @@ typedef struct oct_axis_taps {
 /* The two neighbours of position p on an axis of n pixels, with weights; those outside have index -1. */
 void oct_taps_linear(double p, int64_t n, oct_axis_taps *t);
 
-/* All combinations of the axes' taps that lie inside, in order: their number. dims: sizes of the axes. */
+/* Lists all combinations of the axes' taps inside the image, in order, and returns their number. dims: sizes of the
+ * axes. */
 int oct_taps_join(const oct_axis_taps *axis, const int64_t *dims, int n, oct_tap *taps);
 
 /* y[i] = sum over taps of weight * x[pixel * c + i] for i < c; added in their order. Type t: any with a domain; other
