@@ -19,8 +19,8 @@ enum { OCT_MAX_RANK = 8 };
  * overflow. */
 #define OCT_MAX_DIM ((int64_t)1 << 40)
 
-/* One dimension: known (n >= 0), or n == -1 and then named by a symbol or wholly unknown (sym NULL).
- * Symbols are compared as strings. */
+/* One dimension: known (n >= 0); or n == -1, and either named by a symbol or unknown (sym NULL). Symbols are compared
+ * as strings. */
 typedef struct oct_dim {
     int64_t n;
     const char *sym;
@@ -31,7 +31,7 @@ typedef struct oct_shape {
     oct_dim *d;
 } oct_shape;
 
-/* An element of a string tensor: n bytes, any of them. */
+/* An element of a string tensor: n arbitrary bytes. */
 typedef struct oct_str {
     const char *s;
     size_t n;
@@ -50,15 +50,15 @@ typedef struct oct_tensor {
 /* Affine quantization: real = scale[c] * (q - zp[c]), where c is 0 (per tensor, n == 1), the index along `axis` (per
  * channel), or in blocks that of the block, in C order of a tensor whose dimension `axis` counts blocks. */
 typedef struct oct_quant {
-    int n, axis; /* n: how many scales; 0: dynamic, computed from the tensor at run time */
+    int n, axis; /* n: number of scales; 0: dynamic, computed from the tensor at run time */
     const float *scale;
     const int32_t *zp; /* never NULL but for dynamic */
     oct_dtype dtype;   /* of the quantized values */
     int64_t block;     /* elements along axis that share a scale; 0: not in blocks */
-    bool bytes; /* in blocks: products may quantize their other operand by the same blocks (MatMulNBits' accuracy_level
-                   4) */
-    /* The elements of a constant, where they are known; else NULL. Those of a matrix in blocks may lie by columns, as
-     * in MatMulNBits: u8 [columns][blocks][block * bits / 8], each an unsigned number, lowest bits first. Then scale
+    bool bytes;        /* in blocks: products may also quantize their other operand in these blocks (MatMulNBits'
+                          accuracy_level 4) */
+    /* The quantized elements of a constant if they are known, else NULL. A matrix in blocks may be stored by columns,
+     * as in MatMulNBits: u8 [columns][blocks][block * bits / 8], each an unsigned number, lowest bits first. Then scale
      * and zp are [columns][blocks]. */
     const oct_tensor *qvals;
 } oct_quant;
@@ -68,7 +68,7 @@ typedef struct oct_use {
     int node, slot;
 } oct_use;
 
-/* What a value holds. Of anything but a tensor, dtype is OCT_UNDEFINED and the shape unknown. */
+/* The kind of a value. If it is not a tensor, dtype is OCT_UNDEFINED and the shape unknown. */
 typedef enum oct_value_kind {
     OCT_VALUE_TENSOR,
     OCT_VALUE_SEQUENCE, /* of tensors */
@@ -81,21 +81,21 @@ typedef struct oct_value {
     oct_dtype dtype;  /* OCT_UNDEFINED: not known yet */
     oct_shape shape;
     oct_value_kind kind;
-    oct_dtype elem; /* of a sequence or optional: the type of the tensors in it, as far as known */
-    int producer;   /* node, or -1: graph input, constant, or value of the outer graph */
-    int outer;      /* in a nested graph: the value of the graph around it that this one stands for; else -1 */
+    oct_dtype elem; /* for a sequence or optional: the element type of its tensors, if known */
+    int producer;   /* node; -1: graph input, constant, or captured value */
+    int outer;      /* in a nested graph: the captured value of the outer graph; else -1 */
     bool is_input, is_output;
     const oct_tensor *constant; /* the constant's value, or NULL */
-    /* If set, the tensor is held as integers, and its elements are the reals, of dtype f32 or a 16-bit float, that the
-     * quantized values stand for: all readers of the value see the rounded numbers. NULL: elements are as dtype says.
-     * lib/forms reads and writes how files spell this. */
+    /* If set, the tensor is stored as integers, and its elements are the real numbers that these represent, of dtype
+     * f32 or a 16-bit float: all readers of the value see the rounded numbers. NULL: elements are of type dtype.
+     * lib/forms reads and writes the forms of this in files. */
     const oct_quant *quant;
-    /* Shape-value propagation: elements of a small integer tensor as far as known, n_known of them; NULL
-     * when nothing is known. Constants do not need it. */
+    /* Propagation of shapes: the elements of a small integer tensor as far as they are known, n_known of them; NULL:
+     * unknown. Not set for constants. */
     const oct_dim *known;
     int n_known;
     const struct oct_recipe
-        *recipe; /* of a constant that folding made: what computed it, as its output made_slot; else NULL */
+        *recipe; /* for a constant made by folding: how it was computed, as output made_slot; else NULL */
     int made_slot;
     oct_use *uses;
     size_t n_uses, cap_uses;
@@ -138,10 +138,10 @@ typedef struct oct_node {
     const char *name;     /* may be "" */
     const char *op;       /* operator type */
     const char *domain;   /* "" for the default domain (the loader maps "ai.onnx" to it) */
-    const char *overload; /* of a function of that name; "" mostly */
-    int64_t opset; /* version of the operator, if a plan's fusion inserted the node; 0: the graph's for the domain. Not
-                      saved */
-    int *in;       /* value indices, -1 absent */
+    const char *overload; /* overload of a model-local function; usually "" */
+    int64_t opset;        /* opset of the operator if a fusion of a plan inserted the node; 0: the graph's opset for the
+                             domain. Not saved */
+    int *in;              /* value indices, -1 absent */
     int *out;
     int n_in, n_out;
     oct_attr *attr;
@@ -149,15 +149,15 @@ typedef struct oct_node {
     int *captured; /* values of this graph that subgraphs use */
     int n_captured;
     const void *origin; /* the loader's record, or NULL for a node that a pass made */
-    bool changed;       /* differs from origin: save writes it anew */
+    bool changed;       /* differs from origin, so that it is written anew */
     bool dead;
 } oct_node;
 
 /* A node that folding removed. */
 typedef struct oct_recipe {
-    oct_node node;                 /* inputs are values of the graph, which may have gone since; no outputs */
-    const oct_tensor *const *from; /* [node.n_in]: the constants that these were; NULL: absent */
-    const oct_tensor *const *made; /* [node.n_out]: what came of them; NULL: an output that was absent */
+    oct_node node; /* its inputs are values of the graph, which may have been removed since; no outputs */
+    const oct_tensor *const *from; /* [node.n_in]: the constant inputs; NULL: absent */
+    const oct_tensor *const *made; /* [node.n_out]: the computed outputs; NULL: absent */
     int64_t opset;                 /* of the graph */
 } oct_recipe;
 
@@ -166,9 +166,8 @@ typedef struct oct_opset {
     int64_t version;
 } oct_opset;
 
-/* A model-local function: its body computes values from those of the call. Attributes of the body's nodes may refer to
- * the call's (oct_attr.ref); defaults stand for those that a call leaves out. The body is a graph with opsets of its
- * own. */
+/* A model-local function. Attributes of the body's nodes may refer to those of the call (oct_attr.ref); defaults
+ * replace those that a call omits. The body is a graph with opsets of its own. */
 typedef struct oct_function {
     const char *domain, *name, *overload;
     struct oct_graph *body;
@@ -181,7 +180,7 @@ typedef struct oct_name_set oct_name_set;
 typedef struct oct_graph {
     oct_arena *arena;          /* that of the outermost graph */
     struct oct_graph *outer;   /* the graph around a nested one, or NULL */
-    struct oct_graph **nested; /* all that were made inside this one, those of removed nodes too */
+    struct oct_graph **nested; /* all graphs that were made inside this one, including those of removed nodes */
     size_t n_nested, cap_nested;
     const char *name;
     oct_value *value;
@@ -190,17 +189,17 @@ typedef struct oct_graph {
     size_t n_node, cap_node;
     int *order; /* live nodes, topological */
     size_t n_order, cap_order;
-    size_t near; /* position in the order at which a node was last searched for */
-    int *input;  /* real inputs: without those that have an initializer */
+    size_t near; /* position in the order of the node that was searched for last */
+    int *input;  /* inputs without those that have an initializer */
     size_t n_input, cap_input;
-    int *output; /* a value may stand here more than once */
+    int *output; /* a value may occur more than once */
     size_t n_output, cap_output;
-    oct_opset *opset; /* of the outermost graph; nested ones have none */
+    oct_opset *opset; /* only in the outermost graph */
     size_t n_opset, cap_opset;
     const oct_function *function; /* of the outermost graph, sorted by domain, name and overload; shared by clones */
     size_t n_function;
     const void *origin; /* the loader's record, or NULL */
-    bool changed;       /* since it was loaded; oct_graph_is_changed includes nested graphs */
+    bool changed;       /* changed since it was loaded; oct_graph_is_changed includes nested graphs */
     /* name -> value index, open addressing */
     int *map;
     size_t map_cap, map_used;
@@ -212,9 +211,9 @@ oct_graph *oct_graph_create(void); /* NULL: out of memory */
 void oct_graph_destroy(oct_graph *g);
 
 /* A deep copy except for constants' bytes, quantization, origins, functions and strings, which are shared: `g` must
- * outlive it. Dead nodes and values are kept dead, so indices are the same in both. Nested graphs are copied along. Of
- * a nested graph the copy stands alone: what it captured are inputs, behind its own, or constants; opsets are those of
- * the outermost graph. */
+ * outlive it. Dead nodes and values are kept dead, so indices are the same in both. Nested graphs are copied along. The
+ * copy of a nested graph is independent: its captured values become inputs, after its own, or constants; its opsets are
+ * those of the outermost graph. */
 oct_status oct_graph_clone(const oct_graph *g, oct_graph **copy, oct_err *err);
 
 /* --- values --- */
@@ -222,14 +221,15 @@ oct_status oct_graph_clone(const oct_graph *g, oct_graph **copy, oct_err *err);
 int oct_graph_find(const oct_graph *g, const char *name);
 /* Adds a value. name is copied; it must be new (OCT_EMALFORMED otherwise). */
 oct_status oct_graph_add_value(oct_graph *g, const char *name, oct_dtype t, int *value, oct_err *err);
-/* Adds a value named `base`, or base_1, base_2, ... when taken, here or in any graph of the same nest. */
+/* Adds a value named `base`, or base_1, base_2, ... if the name is used in this graph or in any graph around or inside
+ * it. */
 oct_status oct_graph_new_value(oct_graph *g, const char *base, oct_dtype t, int *value, oct_err *err);
 /* Renames a value to `base`, or base_1, base_2, ... when that is taken. */
 oct_status oct_graph_rename(oct_graph *g, int value, const char *base, oct_err *err);
 /* Adds a constant with a unique name made from base; dims are copied, bytes are copied into the arena. */
 oct_status oct_graph_new_const(oct_graph *g, const char *base, oct_dtype t, int rank, const int64_t *dims,
                                const void *data, int *value, oct_err *err);
-/* Shorthands for constants that passes often need. */
+/* Shortcuts for constants that passes often need. */
 oct_status oct_graph_new_const_f32(oct_graph *g, const char *base, int rank, const int64_t *dims, const float *data,
                                    int *value, oct_err *err);
 oct_status oct_graph_new_const_s64(oct_graph *g, const char *base, int rank, const int64_t *dims, const int64_t *data,
@@ -239,7 +239,7 @@ void oct_graph_set_const(oct_graph *g, int value, const oct_tensor *t);
 /* Allocates a tensor with uninitialised bytes in an arena. */
 oct_status oct_tensor_new(oct_arena *a, oct_dtype t, int rank, const int64_t *dims, oct_tensor **out, oct_err *err);
 
-/* A tensor of bytes whose last two dimensions change places. */
+/* A tensor of bytes with its last two dimensions exchanged. */
 oct_status oct_tensor_transposed(oct_arena *a, const oct_tensor *t, const oct_tensor **out, oct_err *err);
 
 /* Copies a shape into the graph's arena and sets it. d[i].sym are kept by reference (arena or literal). OCT_EMALFORMED
@@ -256,7 +256,7 @@ const char *oct_shape_text(const oct_shape *s, char *dst, size_t size);
  * inputs and outputs are set by the calls below. */
 oct_status oct_graph_add_node(oct_graph *g, const char *op, const char *domain, const char *name, int n_in, int n_out,
                               int before, int *node, oct_err *err);
-/* The node that stands behind a live one in the order; -1: none. */
+/* The node after a live one in the order; -1: none. */
 int oct_graph_next(oct_graph *g, int node);
 /* Sets or replaces input `slot` (-1 removes it). Grows the list when slot == n_in. Keeps uses exact. */
 oct_status oct_graph_set_input(oct_graph *g, int node, int slot, int value, oct_err *err);
@@ -264,15 +264,15 @@ oct_status oct_graph_set_input(oct_graph *g, int node, int slot, int value, oct_
 void oct_graph_cut_inputs(oct_graph *g, int node, int n);
 /* Makes node the producer of value at output `slot`; a former producer loses it. value -1: absent. */
 oct_status oct_graph_set_output(oct_graph *g, int node, int slot, int value, oct_err *err);
-/* Every use of `from` (inputs, captures) becomes a use of `to`. When `from` is a graph output, which must keep its
- * name, that use is left: move the producer instead. */
+/* Replaces every use of `from` (inputs, captures) by `to`. If `from` is a graph output, which must keep its name, that
+ * use stays: move the producer instead. */
 oct_status oct_graph_replace_uses(oct_graph *g, int from, int to, oct_err *err);
-/* Removes a node; its outputs become values without producer (remove or re-produce them). */
+/* Removes a node; its outputs become values without producer, which are to be removed or given another producer. */
 void oct_graph_remove_node(oct_graph *g, int node);
-/* Removes a value that nothing uses, produces or shows. */
+/* Removes a value that has no uses and no producer and is no input or output. */
 void oct_graph_remove_value(oct_graph *g, int value);
-/* Removes nodes whose outputs nothing uses, and then unused constants, nested graphs first; returns how many nodes
- * went. */
+/* Removes nodes whose outputs are unused, and then unused constants, nested graphs first. Returns the number of removed
+ * nodes. */
 int oct_graph_prune(oct_graph *g);
 /* Whether a value has exactly one use and is no graph output. */
 static inline bool oct_value_used_once(const oct_value *v)
@@ -280,7 +280,7 @@ static inline bool oct_value_used_once(const oct_value *v)
     return v->n_uses == 1 && !v->is_output;
 }
 
-/* Whether the value is a constant: its elements, reals or quantized values, are given before a run. */
+/* Whether the value is a constant: its elements, real or quantized, are known before a run. */
 static inline bool oct_value_is_constant(const oct_value *v)
 {
     return v->constant || (v->quant && v->quant->qvals);
@@ -292,7 +292,7 @@ static inline bool oct_value_has_data(const oct_value *v)
     return (v->constant && v->constant->data) || (v->quant && v->quant->qvals);
 }
 
-/* Whether the value is a matrix in blocks whose quantized values lie by columns. */
+/* Whether the value is a matrix in blocks that is stored by columns. */
 static inline bool oct_value_by_columns(const oct_value *v)
 {
     return v->quant && v->quant->block && v->quant->qvals && v->shape.rank == 2 && v->quant->qvals->rank == 3;
@@ -312,22 +312,23 @@ oct_status oct_graph_sort(oct_graph *g, oct_err *err);
 /* Verifies the invariants; OCT_EINTERNAL names the first that does not hold. Linear time. */
 oct_status oct_graph_check(const oct_graph *g, oct_err *err);
 
-/* What a node is called: its name, or that of its first output. */
+/* The display name of a node: its name, or that of its first output. */
 const char *oct_node_label(const oct_graph *g, int node);
-/* Adds the way from the graph of a node into the k-th graph that it holds: "If_3/then_branch/". */
+/* Appends the path from the graph of a node into its k-th nested graph: "If_3/then_branch/". */
 void oct_node_put_place(const oct_graph *g, int node, size_t k, oct_buf *b);
 /* "node 'conv1' (Conv)", or "node #17 (Conv, output 'y')" for one without a name; into dst. */
 const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size);
-/* s, what was done with a node: where that is a fault, the text of the node stands in front of err's (NULL allowed). */
+/* Returns s, the status of work on a node. If it is a failure, the text of the node is put before that of err (NULL
+ * allowed). */
 oct_status oct_within_node(const oct_graph *g, int node, oct_status s, oct_err *err);
-/* Whether two quantizations are the same: type, scales and zero points, and where they lie. Quantized values do not
- * count. */
+/* Whether two quantizations are equal: type, axis, blocks, scales and zero points. Quantized values are not compared.
+ */
 bool oct_quant_same(const oct_quant *a, const oct_quant *b);
 /* Whether a node is this operator of the default domain. */
 bool oct_is_op(const oct_node *n, const char *op);
 
 /* --- nested graphs --- */
-/* The k-th graph that a node holds, over all its attributes; NULL behind the last. */
+/* The k-th nested graph of a node, over all its attributes; NULL beyond the last. */
 oct_graph *oct_node_graph_at(const oct_node *n, size_t k);
 /* The graph of an attribute; NULL if absent. */
 oct_graph *oct_node_graph(const oct_node *n, const char *attr);
@@ -339,13 +340,13 @@ oct_status oct_graph_capture(oct_graph *nested, int outer, int *value, oct_err *
 /* Sets node's list of captures to what its nested graphs capture. To be called when these are complete, and after they
  * changed. */
 oct_status oct_graph_set_captures(oct_graph *g, int node, oct_err *err);
-/* Passes on what is known of captured values (type, shape, elements, constant, quantization) to the values that stand
- * for them in the graphs that node holds. */
+/* Copies the properties of captured values (type, shape, elements, constant, quantization) to the values that represent
+ * them in node's nested graphs. */
 oct_status oct_graph_pass_on(oct_graph *g, int node, oct_err *err);
-/* Constants of nested graphs, of at least so many bytes, that equal others of the nest are taken from the outermost
- * graph g, which gets them where it does not have them. */
+/* Replaces equal constants of nested graphs, of at least so many bytes, by captures of one constant in the outermost
+ * graph g, which is added if necessary. */
 oct_status oct_graph_share_constants(oct_graph *g, size_t least, oct_err *err);
-/* The name under which a file knows a value: of a captured one, that of the value it stands for. */
+/* The name of a value in files: for a captured value, that of the outer value. */
 const char *oct_value_name(const oct_graph *g, int value);
 /* Whether the graph or one nested in it was changed since it was loaded. */
 bool oct_graph_is_changed(const oct_graph *g);
@@ -359,37 +360,37 @@ const oct_function *oct_graph_function(const oct_graph *g, const char *domain, c
 /* Copies all nodes of `src` (a function's body, a branch) into g before node `before` (-1: at the end). map[v], for
  * every value of src: the value of g that it becomes, or -1 for none (absent inputs), or -2: a new one, named after it,
  * prefixed by `prefix` when that is not empty; filled on return. fill (may be NULL) completes each attribute that
- * refers to one of the call's: it sets *a from the call, or a->type to 0 to drop it. Outputs of src whose value already
- * has a producer or stands for another are the caller's. */
+ * refers to an attribute of the call: it sets *a from the call, or a->type to 0 to drop it. Outputs of src whose value
+ * already has a producer or stands for another are the caller's. */
 typedef oct_status (*oct_fill_attr)(void *arg, oct_attr *a, oct_err *err);
 oct_status oct_graph_splice(oct_graph *g, int before, const oct_graph *src, const char *prefix, int *map,
                             oct_fill_attr fill, void *arg, oct_err *err);
 
 /* --- constants that folding made (recipe.c) --- */
-/* Notes how node, whose inputs are constants, made its outputs, for oct_value.recipe; made: [n_out]. To be called while
- * the node has its inputs. */
+/* Records for oct_value.recipe how node, whose inputs are constants, has computed its outputs; made: [n_out]. To be
+ * called while the node has its inputs. */
 oct_status oct_graph_note_recipe(oct_graph *g, int node, const oct_tensor *const *made, const oct_recipe **recipe,
                                  oct_err *err);
 
 enum { OCT_RECIPE_NODES = 64 };
-/* The constants that nodes of recipes read and that were not computed themselves, once each. */
+/* The constants, without duplicates, from which recipes start: they are read by nodes of recipes and have no recipe. */
 typedef struct oct_sources {
     const oct_tensor *of[OCT_RECIPE_NODES];
-    size_t n, bytes, nodes; /* how many, what they hold together, and how many nodes compute with them */
+    size_t n, bytes, nodes; /* their number, their total bytes, and the number of nodes that compute from them */
 } oct_sources;
-/* Those of a constant with a recipe. False where it cannot be computed again: that would take more than
- * OCT_RECIPE_NODES nodes or constants, or the operators have other versions since. */
+/* The sources of a constant with a recipe. False if it cannot be recomputed: this would need more than OCT_RECIPE_NODES
+ * nodes or constants, or operators have other versions now. */
 bool oct_graph_sources(const oct_graph *g, int value, oct_sources *s);
 
-/* Constants become values that nodes compute, by their recipes. An unfolding knows what was made for that, so that
- * several share it. */
+/* Makes constants values that nodes compute, by their recipes. An unfolding records the nodes that were added, so that
+ * several constants share them. */
 typedef struct oct_unfolding oct_unfolding;
 oct_unfolding *oct_unfolding_create(void); /* NULL: out of memory */
 void oct_unfolding_destroy(oct_unfolding *u);
-/* For a constant of which oct_graph_sources tells. Nodes are put in front of all others: once all is done the graph and
- * those around it are to be sorted, and what they capture is to be settled (oct_graph_settle). */
+/* For a constant for which oct_graph_sources succeeds. Nodes are inserted before all others. Afterwards this graph and
+ * those around it must be sorted, and their captures updated (oct_graph_settle). */
 oct_status oct_graph_unfold(oct_graph *g, int value, oct_unfolding *u, oct_err *err);
-/* Sets the captures of all nodes of g and of its nested graphs, and passes on what is known of the values. */
+/* Updates the captures of all nodes of g and of its nested graphs, and the properties of captured values. */
 oct_status oct_graph_settle(oct_graph *g, oct_err *err);
 
 /* --- attributes --- */

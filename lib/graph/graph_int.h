@@ -8,9 +8,9 @@
 oct_status oct_graph_add_use(oct_graph *g, int value, int node, int slot, oct_err *err);
 void oct_graph_drop_use(oct_graph *g, int value, int node, int slot);
 
-/* Makes node's nested graphs capture `to` where they captured `from`. */
+/* Replaces captures of `from` by captures of `to` in node's nested graphs. */
 oct_status oct_graph_recapture(oct_graph *g, int node, int from, int to, oct_err *err);
-/* Drops those captures of node that no nested graph has a value for any more. */
+/* Removes the captures of node for which no nested graph has a value any more. */
 void oct_graph_drop_captures(oct_graph *g, int node);
 
 /* The set of names of live values in the outermost graph and all graphs nested in it. taken makes the set on the first
@@ -22,7 +22,7 @@ void oct_names_drop(oct_graph *g, const char *name);
 
 /* Fills c, an empty graph with arena and outer graph, with a copy of g. */
 oct_status oct_graph_clone_into(const oct_graph *g, oct_graph *c, oct_err *err);
-/* Copies a node's nested graphs into g, to which its other lists belong already. */
+/* Copies a node's nested graphs into g, which already owns the node's other lists. */
 oct_status oct_graph_clone_nested(oct_graph *g, oct_node *n, oct_err *err);
 
 #endif

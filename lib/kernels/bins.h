@@ -25,19 +25,20 @@ typedef struct oct_bin_grid {
     int32_t top[2], off[2][16]; /* the same by octaves: r from the largest one, of exponent top, or 15, the bin is
                                    off[r] + (bits of |x| >> oct_bin_shift[r]) */
     int32_t least[2];           /* bits of the magnitude from which on the grid holds values; at least 1 */
-    int32_t zero;  /* zeros, in turn, on zero .. zero + OCT_ZERO_BINS - 1 (one counter would wait for its own stores) */
-    int32_t small; /* where values other than zero below that magnitude go */
+    int32_t zero;  /* zeros are counted in turn in zero .. zero + OCT_ZERO_BINS - 1 (a single counter would wait for its
+                      own stores) */
+    int32_t small; /* bin of nonzero values below that magnitude */
 } oct_bin_grid;
 enum { OCT_ZERO_BINS = 8, OCT_GRID_TOP = 14, OCT_GRID_LEAST = 8 };
 
 extern const int32_t oct_bin_shift[16];
 
-/* Lays the values of a sign (0: positive) on the grid, the largest of which have the exponent `top` as its bits say it,
- * OCT_GRID_TOP <= top <= 240. */
+/* Sets the grid for values of a sign (0: positive). `top` is the biased exponent of the largest, OCT_GRID_TOP <= top <=
+ * 240. */
 void oct_bin_lay(oct_bin_grid *g, int sign, int top, int32_t base, int32_t fine);
 
-/* The bins of f32[n] in order, finite and with u < 2^14; n < 2^31. bin s32[n]. Zeros may be left out: where leaving
- * them out is faster than counting them. Returns how many bins there are; *small: how many of them are g->small. */
+/* The bins of f32[n] in order, finite and with u < 2^14; n < 2^31. bin s32[n]. Zeros may be omitted where this is
+ * faster than counting them. Returns the number of bins; *small: how many of them are g->small. */
 size_t oct_bin_index_f32(const float *x, size_t n, const oct_bin_grid *g, int32_t *bin, size_t *small);
 
 #endif

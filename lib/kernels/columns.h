@@ -4,12 +4,12 @@
 
 #include "base/status.h"
 
-/* Columns in one go; rows in one go for which sums are exact. */
+/* Number of columns per call, and maximum number of rows for exact sums. */
 enum { OCT_COLUMNS = 8, OCT_COLUMN_ROWS = 8192 };
 
 typedef struct oct_columns {
     float min[OCT_COLUMNS], max[OCT_COLUMNS];
-    double sum[2][OCT_COLUMNS]; /* the column's sum is that of both, exactly, unless `inexact` */
+    double sum[2][OCT_COLUMNS]; /* their sum is the exact sum of the column, unless `inexact` */
     bool inexact;               /* a value is NaN or infinite, or below 2^-54 of the largest */
 } oct_columns;
 

@@ -1,4 +1,4 @@
-/* lib/kernels/cpu.h -- instruction sets: what this CPU has, and what we may use of it. */
+/* lib/kernels/cpu.h -- instruction sets: those that this CPU has, and those that may be used. */
 #ifndef OCT_KERNELS_CPU_H
 #define OCT_KERNELS_CPU_H
 
@@ -29,22 +29,22 @@ enum {
 /* What the CPU and the operating system support; detected once. */
 oct_isa oct_isa_detect(void);
 
-/* Why OCT_ISA_AMX is not among them, as part of a sentence; NULL when it is. */
+/* The reason why OCT_ISA_AMX is not among them, as part of a sentence; NULL if it is. */
 const char *oct_isa_no_amx(void);
 
 /* What kernels may use: detected, narrowed by oct_isa_limit() or by OCT_ISA in the environment. */
 oct_isa oct_isa_active(void);
 
-/* Narrows to a named level and all that it stands on; "scalar": plain C, "native": all that there is. OCT_EUSAGE for an
- * unknown name, OCT_EUNSUPPORTED for one this CPU lacks. Call it before any plan is made: plans keep the kernels they
- * were made with. */
+/* Restricts kernels to a named level and those that it includes; "scalar": plain C; "native": everything that is
+ * detected. OCT_EUSAGE for an unknown name, OCT_EUNSUPPORTED for one this CPU lacks. Call it before any plan is made:
+ * plans keep the kernels they were made with. */
 oct_status oct_isa_limit(const char *name, oct_err *err);
 
 /* Name of the highest level in a mask, for reports. */
 const char *oct_isa_name(oct_isa isa);
 /* Name of the i-th level, "scalar" first; NULL behind the last. */
 const char *oct_isa_level(size_t i);
-/* Whether AMD made this CPU: the same instructions take other times than on Intel's. */
+/* Whether this is a CPU of AMD, where instructions have other timings than on Intel's. */
 bool oct_cpu_is_amd(void);
 /* "native, scalar, avx2, ...", for --help. */
 const char *oct_isa_names(void);

@@ -1,4 +1,4 @@
-/* lib/kernels/geometry.h -- the shape of a convolution: which pixels stand under the taps of an output (rows.h). */
+/* lib/kernels/geometry.h -- the shape of a convolution: which pixels each output reads (rows.h). */
 #ifndef OCT_KERNELS_GEOMETRY_H
 #define OCT_KERNELS_GEOMETRY_H
 
@@ -15,7 +15,7 @@ typedef struct oct_conv_geom {
     int64_t dd, dh, dw;     /* dilations */
     int64_t pd, ph, pw;     /* padding before: front, top, left; padding after follows from od, oh, ow */
     int64_t groups;
-    int64_t ldx, ldy; /* elements between neighbouring pixels of input and output; 0: c, oc (dense) */
+    int64_t ldx, ldy; /* distance in elements of neighbouring pixels of input and output; 0: c, oc (dense) */
     bool transposed;  /* ConvTranspose: y at oy = iy * sh - ph + ky * dh */
 } oct_conv_geom;
 

@@ -12,7 +12,7 @@ typedef struct oct_work {
     size_t most, unit; /* rows of an item: at most `most`, in multiples of `unit`; most is a multiple of unit */
     double row; /* cost of preparing a row (pointers, a copy, a transform), once for all items of a thread with the same
                    rows */
-    double panel; /* cost of loading a panel of weights, once per item that has it */
+    double panel; /* cost of loading a panel of weights, once per item */
 } oct_work;
 
 /* Items of one size; the last of the rows, and of the panels, may be smaller. */
@@ -23,12 +23,12 @@ typedef struct oct_items {
 } oct_items;
 
 oct_items oct_items_cut(const oct_work *w, size_t threads);
-/* How long the threads take, in units of cost. */
+/* The expected time of the threads, in units of cost. */
 double oct_items_cost(const oct_work *w, const oct_items *i, size_t threads);
 
-/* Item i. Those of the same rows are neighbours. */
+/* Item i. Items with the same rows are neighbours. */
 typedef struct oct_item {
-    size_t block; /* number of the block of rows, over all groups */
+    size_t block; /* index of the block of rows, over all groups */
     size_t group, row, rows, panel, panels;
 } oct_item;
 

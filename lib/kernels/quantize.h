@@ -23,8 +23,7 @@ void oct_dequantize_f32(oct_pool *pool, oct_dtype t, const void *q, size_t n, fl
 void oct_dequantize_f32_axis(oct_pool *pool, oct_dtype t, const void *q, size_t outer, size_t channels, size_t inner,
                              const float *scale, const int32_t *zp, float *x);
 
-/* What quantizing and dequantizing leave of x, bit for bit: y f32[n], which may be x. t: any type that x can be
- * quantized to. */
+/* y f32[n]: x after quantizing and dequantizing, bit for bit; y may be x. t: any type to which x can be quantized. */
 void oct_fake_quantize_f32(oct_dtype t, const float *x, size_t n, float scale, int32_t zp, float *y);
 
 /* For choosing parameters, a column each: column j's quantized values are 0..top, its steps d = clamp(round_half_even(x
@@ -44,8 +43,8 @@ void oct_qparams_sums_f32(const float *x, size_t n, oct_column_qparams *g);
 void oct_quantize_columns_f32(const float *x, size_t n, const oct_column_qparams *g, uint8_t *q);
 
 /* Quantizes a row block by block, symmetrically: scale = largest magnitude / 127, q = round_half_even(x * (127 /
- * largest magnitude)), sum = of q. All q of a block are 0, and its scale, where none of it reaches 2^-100; where some
- * are not finite, the scale is NaN and q are 0. x f32[n]; q s8[blocks * block], zeros beyond n; scale f32[blocks], sum
+ * largest magnitude)), sum = of q. If all magnitudes of a block are below 2^-100, its scale and q are 0; if some values
+ * are not finite, its scale is NaN and q are 0. x f32[n]; q s8[blocks * block], zeros beyond n; scale f32[blocks], sum
  * s32[blocks]; blocks = ceil(n / block) */
 void oct_quantize_blocks_s8(const float *x, size_t n, size_t block, int8_t *q, float *scale, int32_t *sum);
 

@@ -25,7 +25,7 @@ size_t oct_conv_pixels(const oct_conv_geom *g);
  * the last tile repeat its last one. */
 void oct_rows_point(const oct_rows *r, size_t begin, size_t n, size_t mr, const void **table);
 
-/* Columns of taps from an output pixel to the next on its line, where neighbours share some; else kw. */
+/* Number of columns of taps from an output pixel to the next one in its row if neighbours share some; else kw. */
 size_t oct_rows_advance(const oct_conv_geom *g);
 /* Pointers to the columns of taps under at most `most` pixels of one output line, `begin` the first: table[i * kh + ky]
  * for i < (pixels - 1) * advance + kw; kd is 1. Returns the pixels. */

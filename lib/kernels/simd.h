@@ -18,9 +18,9 @@
 /* Kernel bodies take constants (tile height, sign flip) as arguments and are inlined once per value. */
 #define OCT_INLINE static inline __attribute__((always_inline))
 
-/* OCT_RELOAD(p): what p points to is read anew from here on. Constants of a loop are then operands in memory, which
- * cost nothing, and leave registers to its values. OCT_KEEP(v): makes the compiler finish v here, in a register: it
- * would otherwise regroup sums and then run out of registers. */
+/* OCT_RELOAD(p): the compiler must reload *p from here on. Constants of a loop are then memory operands, which cost
+ * nothing and leave registers for its values. OCT_KEEP(v): makes the compiler compute v here, into a register; it would
+ * otherwise regroup sums and run out of registers. */
 #if defined(OCT_SIMDE)
 #define OCT_KEEP(v) ((void)(v))
 #define OCT_RELOAD(p) ((void)(p))

@@ -1,4 +1,4 @@
-/* lib/onnx/differ.h -- where two models differ, in words. */
+/* lib/onnx/differ.h -- describes where two models differ. */
 #ifndef OCT_ONNX_DIFFER_H
 #define OCT_ONNX_DIFFER_H
 

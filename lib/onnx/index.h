@@ -1,4 +1,4 @@
-/* lib/onnx/index.h -- which record of the message belongs to which value (inside lib/onnx only). */
+/* lib/onnx/index.h -- maps records of the message to values (inside lib/onnx only). */
 #ifndef OCT_ONNX_INDEX_H
 #define OCT_ONNX_INDEX_H
 

@@ -29,7 +29,7 @@ static inline const char *load_domain(const char *s)
 /* Fills b->g from b->p. */
 oct_status load_build(load_graph *b);
 oct_status load_opsets(oct_graph *g, Onnx__OperatorSetIdProto *const *list, size_t n, oct_err *err);
-/* b: of the graph in whose arena the attribute's lists go. */
+/* b: the state of the graph whose arena gets the attribute's lists. */
 oct_status load_attr(load_graph *b, const Onnx__AttributeProto *p, oct_attr *a);
 /* The model's functions, for its graph b->g. */
 oct_status load_functions(load_graph *b, const Onnx__ModelProto *p);

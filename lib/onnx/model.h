@@ -53,7 +53,7 @@ oct_status oct_model_copy(const oct_model *m, oct_model **copy, oct_err *err);
 /* Releases the graph, the message and the maps. NULL allowed. */
 void oct_model_free(oct_model *m);
 
-/* Tells the loader that a constant's bytes will not be read soon: where they are mapped, their pages leave memory until
+/* Tells the loader that a constant's bytes will not be read soon: if they are mapped, their pages are released until
  * they are read. */
 void oct_model_forget(const oct_model *m, const void *p, size_t n);
 /* The same of all constants. */
@@ -73,8 +73,8 @@ void oct_model_drop_meta(oct_model *m, const char *key);
 const char *oct_model_meta(const oct_model *m, const char *key);
 
 typedef struct oct_save_options {
-    /* Largest message to write; what does not fit goes to an external data file. 0: protobuf's limit of
-     * 2^31 - 1 bytes. */
+    /* Maximum size of the message; tensors beyond it go to an external data file. 0: protobuf's limit of 2^31 - 1
+     * bytes. */
     uint64_t max_bytes;
 } oct_save_options;
 
@@ -95,18 +95,17 @@ typedef struct oct_save_options {
  * OCT_EUSAGE: an output is the model file or one of its external data files. OCT_EIO: cannot write.
  * OCT_EUNSUPPORTED: too large for a stream. OCT_ENOMEM. Weights are written from where they are. */
 oct_status oct_model_save(oct_model *m, const char *path, const oct_save_options *options, oct_err *err);
-/* Bytes of all files that the saved model would need, external data included. Writes nothing. OCT_ENOMEM, and OCT_EIO
- * or OCT_EMALFORMED of external data. */
+/* Total size of the files that the saved model would need, external data included. Writes nothing. OCT_ENOMEM, and
+ * OCT_EIO or OCT_EMALFORMED of external data. */
 oct_status oct_model_size(oct_model *m, const char *path, const oct_save_options *options, uint64_t *bytes,
                           oct_err *err);
 
-/* The same in two steps: first the model is written to disk beside its place, where the old file stays; commit then
- * puts it in its place. commit and abort release the draft. */
+/* The same in two steps: first the model is written under a temporary name, while the old file stays; commit then moves
+ * it to its place. commit and abort release the draft. */
 typedef struct oct_model_draft oct_model_draft;
 oct_status oct_model_write(oct_model *m, const char *path, const oct_save_options *options, oct_model_draft **d,
                            oct_err *err);
-/* Loads what was written; the draft must outlive *m. *m is NULL for a stream, which cannot be read back. Errors as
- * oct_model_load. */
+/* Loads the draft; it must outlive *m. *m is NULL for a stream, which cannot be read back. Errors as oct_model_load. */
 oct_status oct_model_draft_load(const oct_model_draft *d, oct_model **m, oct_err *err);
 oct_status oct_model_draft_commit(oct_model_draft *d, oct_err *err);
 void oct_model_draft_abort(oct_model_draft *d); /* NULL allowed */
@@ -114,7 +113,7 @@ void oct_model_draft_abort(oct_model_draft *d); /* NULL allowed */
 /* A value in a file of its own, as those of an ONNX test case (input_0.pb). */
 typedef struct oct_stored_value {
     const char *name; /* "" where the file has none */
-    bool sequence; /* its tensors are t[n]; else it is a tensor (n is 1) or an optional that holds nothing (n is 0) */
+    bool sequence;    /* its tensors are t[n]; else it is a tensor (n is 1) or an empty optional (n is 0) */
     oct_tensor **t;
     size_t n;
     oct_dtype elem; /* of a sequence: the type of its tensors, OCT_UNDEFINED where it is not stated */

@@ -15,12 +15,12 @@ typedef struct oct_message {
 /* Fills msg from the model and its graph. msg->arena is given and outlives it. */
 oct_status oct_message_make(const oct_model *m, oct_message *msg, oct_err *err);
 
-/* Writes a message to an output that is open, the bytes that protobuf-c would pack; no more than 1 MB is gathered in
- * memory. OCT_ENOMEM; errors of writing stick to out. */
+/* Writes a message to an output that is open, the bytes that protobuf-c would pack; at most 1 MB is buffered in memory.
+ * OCT_ENOMEM; errors of writing are kept in out. */
 oct_status oct_message_write(const ProtobufCMessage *m, oct_out *out, oct_err *err);
 
-/* Loads a model whose file has been sealed and not committed; data: the same of its external data at `location`, or
- * NULL (load.c). */
+/* Loads a model whose file has been sealed but not committed; data: the sealed file of its external data at `location`,
+ * or NULL (load.c). */
 oct_status oct_model_load_written(const oct_out *model, const oct_out *data, const char *location, oct_model **m,
                                   oct_err *err);
 

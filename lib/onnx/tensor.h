@@ -5,7 +5,7 @@
 #include "onnx/model.h"
 #include "onnx/proto.h"
 
-/* What a TensorProto can be turned into. */
+/* The result of decoding a TensorProto. */
 typedef enum oct_tensor_kind {
     OCT_TENSOR_DECODED, /* oct_tensor with data */
     OCT_TENSOR_OPAQUE   /* an element type without a name here: passed through */
@@ -21,11 +21,11 @@ oct_status oct_tensor_decode(oct_model *m, oct_arena *a, const Onnx__TensorProto
 bool oct_tensor_is_external(const Onnx__TensorProto *t);
 /* The bytes that its type and dimensions need; SIZE_MAX: the type has no name here. */
 size_t oct_tensor_bytes(const Onnx__TensorProto *t);
-/* Its bytes in another file, mapped (once for each file) and borrowed from the model. want: their number; SIZE_MAX
- * takes the length stated in the record, or all that follows. Paths out of the model's folder are refused. */
+/* Its bytes in another file, mapped (once for each file) and borrowed from the model. want: their number; SIZE_MAX: the
+ * length stated in the record, or the rest of the file. Paths that lead out of the model's folder are refused. */
 oct_status oct_external_bytes(oct_model *m, const Onnx__TensorProto *t, size_t want, const uint8_t **data, size_t *size,
                               oct_err *err);
-/* Maps the files of all tensors, also of those that nothing decodes: they count as the model's, and what is absent is
+/* Maps the files of all tensors, also of those that are not decoded: they belong to the model, and a missing file is
  * found before any work is done. Errors as above. */
 oct_status oct_external_find(oct_model *m, oct_err *err);
 
