@@ -33,6 +33,6 @@ oct_status oct_forms_read(oct_graph *g, const oct_read_opts *opts, const int **n
 /* For a runtime, after reading: QLinear operators whose scales or zero points are computed at run time could not be
  * read. They become float operators between DequantizeLinear and QuantizeLinear, also in subgraphs. Their products are
  * float32 sums, so that a quantized value may differ by one from that of exact sums. */
-oct_status oct_forms_take_apart(oct_graph *g, oct_err *err);
+oct_status oct_forms_split_qlinear(oct_graph *g, oct_err *err);
 
 #endif

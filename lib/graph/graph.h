@@ -315,7 +315,7 @@ oct_status oct_graph_check(const oct_graph *g, oct_err *err);
 /* The display name of a node: its name, or that of its first output. */
 const char *oct_node_label(const oct_graph *g, int node);
 /* Appends the path from the graph of a node into its k-th nested graph: "If_3/then_branch/". */
-void oct_node_put_place(const oct_graph *g, int node, size_t k, oct_buf *b);
+void oct_node_put_path(const oct_graph *g, int node, size_t k, oct_buf *b);
 /* "node 'conv1' (Conv)", or "node #17 (Conv, output 'y')" for one without a name; into dst. */
 const char *oct_node_text(const oct_graph *g, int node, char *dst, size_t size);
 /* Returns s, the status of work on a node. If it is a failure, the text of the node is put before that of err (NULL
@@ -388,10 +388,10 @@ typedef struct oct_unfolding oct_unfolding;
 oct_unfolding *oct_unfolding_create(void); /* NULL: out of memory */
 void oct_unfolding_destroy(oct_unfolding *u);
 /* For a constant for which oct_graph_sources succeeds. Nodes are inserted before all others. Afterwards this graph and
- * those around it must be sorted, and their captures updated (oct_graph_settle). */
+ * those around it must be sorted, and their captures updated (oct_graph_update_captures). */
 oct_status oct_graph_unfold(oct_graph *g, int value, oct_unfolding *u, oct_err *err);
 /* Updates the captures of all nodes of g and of its nested graphs, and the properties of captured values. */
-oct_status oct_graph_settle(oct_graph *g, oct_err *err);
+oct_status oct_graph_update_captures(oct_graph *g, oct_err *err);
 
 /* --- attributes --- */
 const oct_attr *oct_node_attr(const oct_node *n, const char *name); /* NULL if absent */

@@ -32,7 +32,7 @@ const char *oct_node_label(const oct_graph *g, int node)
     return n->name;
 }
 
-void oct_node_put_place(const oct_graph *g, int node, size_t k, oct_buf *b)
+void oct_node_put_path(const oct_graph *g, int node, size_t k, oct_buf *b)
 {
     const oct_node *n = &g->node[node];
     for (size_t i = 0; i < n->n_attr; i++) {

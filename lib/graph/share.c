@@ -116,7 +116,7 @@ static oct_status pass_all_on(oct_graph *g, oct_err *err)
     return OCT_OK;
 }
 
-oct_status oct_graph_settle(oct_graph *g, oct_err *err)
+oct_status oct_graph_update_captures(oct_graph *g, oct_err *err)
 {
     OCT_TRY(set_all_captures(g, err));
     return pass_all_on(g, err);
@@ -130,5 +130,5 @@ oct_status oct_graph_share_constants(oct_graph *g, size_t least, oct_err *err)
         if (l.of[i].g->outer)
             s = share_one(g, &l, &l.of[i], err);
     oct_arena_destroy(l.arena);
-    return s == OCT_OK ? oct_graph_settle(g, err) : s;
+    return s == OCT_OK ? oct_graph_update_captures(g, err) : s;
 }

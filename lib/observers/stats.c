@@ -18,7 +18,7 @@ void oct_stats_free(oct_stats *s)
 {
     oct_free(s->few);
     oct_free(s->bins);
-    oct_free(s->wide);
+    oct_free(s->large);
     oct_stats_init(s);
 }
 
@@ -49,7 +49,7 @@ static uint32_t place_sign(oct_octave *octave, const bool *used, uint32_t off)
     return off;
 }
 
-/* Adds octave f of `from` to octave t of `to`, whose bins are at least as wide. */
+/* Adds octave f of `from` to octave t of `to`, whose bins are at least as large. */
 static void fold_narrow(uint32_t *to, oct_octave t, const uint32_t *from, oct_octave f)
 {
     uint32_t n = 1u << (23 - f.shift), down = t.shift - f.shift;
@@ -57,7 +57,7 @@ static void fold_narrow(uint32_t *to, oct_octave t, const uint32_t *from, oct_oc
         to[t.off + (i >> down)] += from[f.off + i];
 }
 
-static void fold_wide(uint64_t *to, oct_octave t, const uint64_t *from, oct_octave f)
+static void fold_large(uint64_t *to, oct_octave t, const uint64_t *from, oct_octave f)
 {
     uint32_t n = 1u << (23 - f.shift), down = t.shift - f.shift;
     for (uint32_t i = 0; i < n; i++)
@@ -85,7 +85,7 @@ static uint32_t move_few(oct_filled *to, const oct_octave octave[512], const oct
 }
 
 /* Adds the octaves of `from` to bins that are laid out as `octave` says. */
-static void fold(uint32_t *bins, uint64_t *wide, const oct_octave octave[512], const oct_stats *from)
+static void fold(uint32_t *bins, uint64_t *large, const oct_octave octave[512], const oct_stats *from)
 {
     oct_filled few[OCT_STATS_FEW];
     for (uint32_t i = 0, n = from->bins ? 0 : move_few(few, octave, from); i < n; i++)
@@ -94,8 +94,8 @@ static void fold(uint32_t *bins, uint64_t *wide, const oct_octave octave[512], c
         if (!from->used[o])
             continue;
         fold_narrow(bins, octave[o], from->bins, from->octave[o]);
-        if (from->wide)
-            fold_wide(wide, octave[o], from->wide, from->octave[o]);
+        if (from->large)
+            fold_large(large, octave[o], from->large, from->octave[o]);
     }
 }
 
@@ -178,8 +178,8 @@ size_t oct_stats_few_from(const oct_stats *s, size_t i)
 
 void oct_stats_set_count(oct_stats *s, size_t i, uint64_t v)
 {
-    if (s->wide) {
-        s->wide[i] = v;
+    if (s->large) {
+        s->large[i] = v;
     } else if (s->bins) {
         s->bins[i] = (uint32_t)v;
     } else if (v) {
@@ -226,20 +226,20 @@ oct_status oct_stats_layout(oct_stats *s, const bool used[512], size_t more, oct
     }
     /* After the bins come those of zeros, and one for values that are not on the grid (kernels/bins.h). */
     uint32_t *bins = oct_calloc(n + OCT_ZERO_BINS + 1, sizeof *bins);
-    uint64_t *wide = s->wide ? oct_calloc(n + 1, sizeof *wide) : NULL;
-    if (!bins || (s->wide && !wide)) {
+    uint64_t *large = s->large ? oct_calloc(n + 1, sizeof *large) : NULL;
+    if (!bins || (s->large && !large)) {
         oct_free(bins);
-        oct_free(wide);
+        oct_free(large);
         return oct_nomem(err);
     }
-    fold(bins, wide, octave, s);
+    fold(bins, large, octave, s);
     oct_free(s->few);
     oct_free(s->bins);
-    oct_free(s->wide);
+    oct_free(s->large);
     s->few = NULL;
     s->n_few = s->few_room = 0;
     s->bins = bins;
-    s->wide = wide;
+    s->large = large;
     s->n_bins = n;
     memcpy(s->octave, octave, sizeof octave);
     memcpy(s->used, used, sizeof s->used);
@@ -250,10 +250,10 @@ oct_status oct_stats_layout(oct_stats *s, const bool used[512], size_t more, oct
 static oct_status widen(oct_stats *s, oct_err *err)
 {
     OCT_TRY(oct_stats_layout(s, s->used, OCT_STATS_FEW + 1, err));
-    if (!s->wide && !(s->wide = oct_calloc(s->n_bins + 1, sizeof *s->wide)))
+    if (!s->large && !(s->large = oct_calloc(s->n_bins + 1, sizeof *s->large)))
         return oct_nomem(err);
     for (size_t i = 0; i < s->n_bins; i++) {
-        s->wide[i] += s->bins[i];
+        s->large[i] += s->bins[i];
         s->bins[i] = 0;
     }
     s->narrow = 0;
@@ -516,7 +516,7 @@ static oct_status count(oct_stats *s, const float *x, size_t n, const oct_scan *
     for (size_t begin = 0; s->bins && begin < n; begin += MOST_AT_ONCE) {
         const size_t end = n - begin < MOST_AT_ONCE ? n : begin + MOST_AT_ONCE;
         if (n > UINT32_MAX)
-            OCT_TRY(oct_stats_room(s, end - begin, err)); /* cannot fail, because there are wide bins */
+            OCT_TRY(oct_stats_room(s, end - begin, err)); /* cannot fail, because there are large bins */
         for (size_t at = begin; fast && at < end; at += PART)
             count_quick(s, &s->quick.grid, x + at, end - at < PART ? end - at : PART);
         if (!fast)
@@ -567,12 +567,12 @@ oct_status oct_stats_merge(oct_stats *s, const oct_stats *o, oct_err *err)
     for (int i = 0; i < 512; i++)
         used[i] = s->used[i] || o->used[i];
     if (o->bins || o->n_few) {
-        if (o->wide && !s->wide)
+        if (o->large && !s->large)
             OCT_TRY(widen(s, err));
         OCT_TRY(oct_stats_room(s, o->narrow, err));
         OCT_TRY(oct_stats_layout(s, used, o->bins ? OCT_STATS_FEW + 1 : o->n_few, err));
         if (s->bins) {
-            fold(s->bins, s->wide, s->octave, o);
+            fold(s->bins, s->large, s->octave, o);
         } else {
             oct_filled few[OCT_STATS_FEW];
             const uint32_t n = move_few(few, s->octave, o);

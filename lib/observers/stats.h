@@ -56,7 +56,7 @@ typedef struct oct_stats {
     oct_filled *few; /* [few_room], owned, n_few of them, by bin; only without bins */
     uint32_t n_few, few_room;
     uint32_t *bins;  /* owned; NULL: there is the list. Narrow counts halve the cache misses */
-    uint64_t *wide;  /* owned; NULL until narrow counts could overflow. The count of a bin is the sum of both */
+    uint64_t *large; /* owned; NULL until narrow counts could overflow. The count of a bin is the sum of both */
     uint64_t narrow; /* at least the sum of bins; below 2^32 */
     oct_quick quick; /* set by oct_stats_layout */
     size_t n_bins;   /* at most 2 * 8176 + 8 for each further octave */
@@ -86,14 +86,14 @@ size_t oct_stats_few_from(const oct_stats *s, size_t i);
 static inline uint64_t oct_stats_count(const oct_stats *s, size_t i)
 {
     if (s->bins)
-        return s->bins[i] + (s->wide ? s->wide[i] : 0);
+        return s->bins[i] + (s->large ? s->large[i] : 0);
     const size_t k = oct_stats_few_from(s, i);
     return k < s->n_few && s->few[k].bin == i ? s->few[k].count : 0;
 }
 /* Sets that count, which is 0 so far, in bins that were just laid out. oct_stats_room must have been called for the sum
  * of all counts. */
 void oct_stats_set_count(oct_stats *s, size_t i, uint64_t v);
-/* Makes room for n more values in narrow bins, or, if n is 2^32 or more, in wide ones. */
+/* Makes room for n more values in narrow bins, or, if n is 2^32 or more, in large ones. */
 oct_status oct_stats_room(oct_stats *s, uint64_t n, oct_err *err);
 
 /* Lays out the bins for the octaves in `used`, which must include s->used. Bins are joined where necessary. There is

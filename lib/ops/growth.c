@@ -27,7 +27,7 @@ oct_growth oct_node_growth(const oct_graph *g, int node)
     case OCT_GROWS_BY_POWER: grows = !(exponent(g, n) >= 0.0f && exponent(g, n) <= 1.0f); break;
     default: break;
     }
-    return grows && !oct_node_settles(g, node) ? OCT_GROWS : OCT_GROWS_NOT;
+    return grows && !oct_node_compresses(g, node) ? OCT_GROWS : OCT_GROWS_NOT;
 }
 
 uint32_t oct_node_delicate(const oct_graph *g, int node)
@@ -91,11 +91,11 @@ static bool normalizes(const oct_graph *g, const oct_node *n, int i, bool divide
     return by.reduced && (divides || by.divided) && share_origin(g, &by, n->in[i]);
 }
 
-bool oct_node_settles(const oct_graph *g, int node)
+bool oct_node_compresses(const oct_graph *g, int node)
 {
     const oct_node *n = &g->node[node];
     const oct_op *op = oct_op_of(g, node);
-    if (!op || op->settles || op->fixed_range)
+    if (!op || op->compresses || op->fixed_range)
         return op != NULL;
     if (n->n_in != 2 || n->in[0] < 0 || n->in[1] < 0)
         return false;

@@ -263,7 +263,7 @@ struct oct_op {
     oct_growth grows;
     uint32_t delicate; /* bit i: small values of input i are critical: rounded to 0 they give infinite or NaN results
                           (Log, the divisor of Div) */
-    bool settles;      /* results have moderate magnitudes for inputs of any magnitude (Log, Sqrt, normalizations) */
+    bool compresses;   /* results have moderate magnitudes for inputs of any magnitude (Log, Sqrt, normalizations) */
     bool reduces;      /* output 0 reduces input 0 along dimensions (ReduceMean) */
 
     oct_decision decision;

@@ -33,7 +33,7 @@ bool oct_step_has_weights(const oct_step *s);
 oct_growth oct_node_growth(const oct_graph *g, int node);
 /* Whether its results have moderate magnitudes for inputs of any magnitude: by its operator, or because it divides a
  * value by a reduction of it (x / sqrt(mean(x * x)), e / sum(e)). */
-bool oct_node_settles(const oct_graph *g, int node);
+bool oct_node_compresses(const oct_graph *g, int node);
 
 /* Bit i: small values of input i are critical (oct_op.delicate, except for powers with a constant exponent of at least
  * 0). */

@@ -66,17 +66,17 @@ bool oct_input_border(const oct_graph *g, const oct_node *n, int axis, oct_borde
     return !given || !b->constant || (fill && fill->count == 1);
 }
 
-oct_status oct_input_places(const oct_graph *g, int v, int axis, oct_arena *a, oct_input_place **places, size_t *n,
-                            oct_err *err)
+oct_status oct_input_positions(const oct_graph *g, int v, int axis, oct_arena *a, oct_input_position **places,
+                               size_t *n, oct_err *err)
 {
     size_t cap = 0;
     *places = NULL;
     *n = 0;
     if (!OCT_GROW(a, *places, *n, cap))
         return oct_nomem(err);
-    (*places)[(*n)++] = (oct_input_place){ v, axis };
+    (*places)[(*n)++] = (oct_input_position){ v, axis };
     for (size_t i = 0; i < *n; i++) {
-        const oct_input_place at = (*places)[i];
+        const oct_input_position at = (*places)[i];
         const oct_value *x = &g->value[at.value];
         for (size_t k = 0; k < x->n_uses; k++) {
             const oct_use u = x->uses[k];
@@ -90,7 +90,7 @@ oct_status oct_input_places(const oct_graph *g, int v, int axis, oct_arena *a, o
                 continue;
             if (!OCT_GROW(a, *places, *n, cap))
                 return oct_nomem(err);
-            (*places)[(*n)++] = (oct_input_place){ node->out[0], to };
+            (*places)[(*n)++] = (oct_input_position){ node->out[0], to };
         }
     }
     return OCT_OK;

@@ -5,15 +5,15 @@
 
 #include "graph/graph.h"
 
-typedef struct oct_input_place {
+typedef struct oct_input_position {
     int value;
     int axis; /* the dimension of its channels */
-} oct_input_place;
+} oct_input_position;
 
 /* Lists value v, whose channels are along `axis`, and all values that nodes make of it by moving its elements; each
  * follows the one that it is made of. The list is in the arena. Shapes must have been inferred. OCT_ENOMEM. */
-oct_status oct_input_places(const oct_graph *g, int v, int axis, oct_arena *a, oct_input_place **places, size_t *n,
-                            oct_err *err);
+oct_status oct_input_positions(const oct_graph *g, int v, int axis, oct_arena *a, oct_input_position **places,
+                               size_t *n, oct_err *err);
 
 typedef struct oct_border {
     bool constant; /* it has one value; otherwise it repeats elements of the picture */

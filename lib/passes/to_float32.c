@@ -240,5 +240,5 @@ oct_status oct_widen_floats(oct_graph *g, bool keeps_weights, oct_widened *done,
     OCT_TRY(keep_ends(g, err));
     OCT_TRY(widen(g, keeps_weights, done, err));
     OCT_TRY(oct_graph_sort(g, err));
-    return oct_graph_settle(g, err);
+    return oct_graph_update_captures(g, err);
 }

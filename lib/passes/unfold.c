@@ -221,9 +221,9 @@ static oct_status sort_all(oct_graph *g, oct_err *err)
 
 oct_status oct_settle_unfolded(oct_graph *g, oct_err *err)
 {
-    OCT_TRY(oct_graph_settle(g, err));
+    OCT_TRY(oct_graph_update_captures(g, err));
     OCT_TRY(sort_all(g, err));
-    OCT_TRY(oct_graph_settle(g, err));
+    OCT_TRY(oct_graph_update_captures(g, err));
     return oct_infer_shapes(g, err);
 }
 

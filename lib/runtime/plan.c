@@ -123,7 +123,7 @@ static oct_status read_forms(oct_plan *p, oct_err *err)
     OCT_TRY(oct_forms_read(p->g, &(oct_read_opts){ p->opts.no_integer, p->tap_at, p->opts.n_taps }, &now, err));
     for (size_t i = 0; i < p->opts.n_taps; i++)
         p->tap_at[i] = p->tap_at[i] >= 0 ? now[p->tap_at[i]] : -1;
-    OCT_TRY(oct_forms_take_apart(p->g, err));
+    OCT_TRY(oct_forms_split_qlinear(p->g, err));
     rt_show_taps(p, p->g, true);
     oct_graph_prune(p->g);
     rt_show_taps(p, p->g, false);

@@ -42,12 +42,12 @@ static void slots_are_apart(void **state)
     GOOD(oct_constraints_open(&l, a, 3, err));
     for (int slot = 0; slot < 3; slot++)
         for (int twice = 0; twice < 2; twice++) {
-            const oct_constraint c = at(2, OCT_CONSTRAINT_APART, slot, OCT_FROM_JOINS);
+            const oct_constraint c = at(2, OCT_CONSTRAINT_OWN_PARAMS, slot, OCT_FROM_JOINS);
             GOOD(oct_constrain(&l, &c, err));
         }
     assert_int_equal(l.n, 3);
-    assert_true(oct_slot_constrained(&l, 2, OCT_CONSTRAINT_APART, 1));
-    assert_false(oct_slot_constrained(&l, 2, OCT_CONSTRAINT_APART, 3));
+    assert_true(oct_slot_constrained(&l, 2, OCT_CONSTRAINT_OWN_PARAMS, 1));
+    assert_false(oct_slot_constrained(&l, 2, OCT_CONSTRAINT_OWN_PARAMS, 3));
     assert_false(oct_slot_constrained(&l, 2, OCT_CONSTRAINT_AROUND_ZERO, 1));
     oct_arena_destroy(a);
 }

@@ -109,7 +109,7 @@ static void make_costs(made *m, int k, int i)
     const oct_eval_cost was = { .scheme = "float",
                                 .steps = 1,
                                 .seconds = 1e-4 * (1 + i % 5),
-                                .wide = i == 4,
+                                .scattered = i == 4,
                                 .macs = 1000000,
                                 .weights = 40000,
                                 .roof = 0.4 };

@@ -107,7 +107,7 @@ static void print_method(const oct_eval_result *r, FILE *f)
 
 static bool is_wide(const oct_eval_latency *l)
 {
-    return oct_is_wide(l->q1, l->median, l->q3);
+    return oct_is_scattered(l->q1, l->median, l->q3);
 }
 
 static void latency_row(oct_table *t, const oct_eval_result *r)
@@ -307,9 +307,9 @@ static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f,
         oct_table_cell(t, "%s", s->name);
         oct_table_cell(t, "%s", s->op);
         oct_table_cell(t, "%s", s->scheme);
-        oct_table_cell(t, "%s%s", s->wide ? "~" : "", oct_fmt_ms(ms, s->seconds));
+        oct_table_cell(t, "%s%s", s->scattered ? "~" : "", oct_fmt_ms(ms, s->seconds));
         oct_table_cell(t, "%.1f %%", sum > 0 ? 100 * s->seconds / sum : 0);
-        if (s->macs && s->seconds > 0 && !s->wide)
+        if (s->macs && s->seconds > 0 && !s->scattered)
             oct_table_cell(t, "%.1f", 2 * (double)s->macs / s->seconds * 1e-9);
         else
             oct_table_cell(t, "%s", "");
@@ -333,13 +333,13 @@ static void cost_cells(oct_table *t, const oct_eval_cost *c)
         oct_table_cell(t, "%s", "");
         return;
     }
-    const bool rated = c->macs && c->seconds > 0 && !c->wide;
-    oct_table_cell(t, "%s%s", c->wide ? "~" : "", oct_fmt_ms(ms, c->seconds));
+    const bool rated = c->macs && c->seconds > 0 && !c->scattered;
+    oct_table_cell(t, "%s%s", c->scattered ? "~" : "", oct_fmt_ms(ms, c->seconds));
     if (rated)
         oct_table_cell(t, "%.1f", 2 * (double)c->macs / c->seconds * 1e-9);
     else
         oct_table_cell(t, "%s", "");
-    if (c->wide || isnan(c->roof))
+    if (c->scattered || isnan(c->roof))
         oct_table_cell(t, "%s", "");
     else
         oct_table_cell(t, "%.0f %%", 100 * c->roof);
@@ -386,7 +386,7 @@ static void print_roof(const oct_eval_result *r, FILE *f)
     oct_print(
         f,
         "faster: float's time by quant's; weights and results: bytes of quant; ~: quartiles more than %.0f %% apart, nothing is concluded\n",
-        100 * OCT_WIDE_SPREAD);
+        100 * OCT_SCATTERED_SPREAD);
     oct_print(
         f,
         "roof: share of the shortest time by %.1f GOP/s float, %.1f GOP/s int8 (products of 512 x 512, measured here) and %.1f GB/s (copying in the cache)\n",

@@ -348,7 +348,7 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
         return oct_nomem(err);
     OCT_TRY(open_all(s, err));
     OCT_TRY(oct_source_count_all(s, err));
-    oct_source_settle(s);
+    oct_source_start_pass(s);
     return make_ring(s, err);
 }
 
@@ -432,7 +432,7 @@ oct_status oct_source_reset(oct_source *s, oct_err *err)
     s->fresh = true;
     s->read = s->taken = s->from = (oct_source_mark){ .names = OCT_HASH_INIT };
     s->failed = s->any_label = false;
-    oct_source_settle(s);
+    oct_source_start_pass(s);
     return OCT_OK;
 }
 

@@ -146,7 +146,7 @@ bool oct_source_keeps_open(const oct_source *s); /* files are few enough to stay
 /* Counts the samples if the choice needs their number. Of a stream, it keeps the chosen samples. */
 oct_status oct_source_count_all(oct_source *s, oct_err *err);
 /* Sets what follows from the number of samples and the pick, for a new pass. */
-void oct_source_settle(oct_source *s);
+void oct_source_start_pass(oct_source *s);
 /* Fetches the next wanted sample into the slot, which also receives its faults. One thread at a time. */
 void oct_source_fetch(oct_source *s, oct_slot *t);
 /* Whether a failure of this kind is the fault of the sample itself. setup: as in oct_part_decode. */

@@ -385,7 +385,7 @@ static int64_t count_part(const oct_source *s)
 }
 
 /* What follows from the number of samples and the pick. */
-void oct_source_settle(oct_source *s)
+void oct_source_start_pass(oct_source *s)
 {
     s->n_chosen = s->total < 0 ? s->asked : oct_choice_count(s->total, s->asked, s->hold);
     s->n_side = s->total >= 0                ? (s->pick.aside ? s->total - s->n_chosen : s->n_chosen)
@@ -412,7 +412,7 @@ oct_status oct_source_pick(oct_source *s, const oct_pick *p, oct_err *err)
 void oct_source_hold(oct_source *s, bool hold)
 {
     s->hold = hold;
-    oct_source_settle(s);
+    oct_source_start_pass(s);
 }
 
 int64_t oct_source_count(const oct_source *s)

@@ -10,17 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Quartiles that are further apart than this share of the median are wide: the time is marked, and no conclusion is
- * drawn from it. */
-#define OCT_WIDE_SPREAD 0.1
-bool oct_is_wide(double q1, double median, double q3);
+/* Quartiles that are further apart than this share of the median are scattered: the time is marked, and no conclusion
+ * is drawn from it. */
+#define OCT_SCATTERED_SPREAD 0.1
+bool oct_is_scattered(double q1, double median, double q3);
 
 typedef struct oct_eval_cost {
     const char *scheme; /* the scheme of the step with the most multiply-accumulates, or the longest time; NULL: no step
                            of this model belongs to the row */
     size_t steps;
     double seconds, q1, q3; /* of the steps together in one run: median and quartiles over the profiled runs */
-    bool wide;              /* q3 - q1 exceeds OCT_WIDE_SPREAD times the median */
+    bool scattered;         /* q3 - q1 exceeds OCT_SCATTERED_SPREAD times the median */
     uint64_t macs, bytes;   /* multiply-accumulates; bytes read and written */
     uint64_t weights;       /* of these bytes, those of constants as they are stored */
     uint64_t made;          /* bytes of outputs, which are in the arena */
@@ -33,7 +33,7 @@ typedef struct oct_eval_cost_row {
     const char *name, *op; /* of the float model's step with the most multiply-accumulates, or the longest time */
     oct_eval_cost was, is; /* the cost in the float model, and in this one */
 } oct_eval_cost_row;
-/* How many times faster the steps became, for every report. NaN: a model has none, or a time is wide. */
+/* How many times faster the steps became, for every report. NaN: a model has none, or a time is scattered. */
 double oct_eval_cost_faster(const oct_eval_cost *was, const oct_eval_cost *is);
 
 /* The peak performance of the machine with the threads and instruction sets of the run, measured beside it: matrix

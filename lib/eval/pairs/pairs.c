@@ -29,26 +29,26 @@ static int find_value(const oct_graph *g, const char *name)
     return at;
 }
 
-static void find_place(const oct_graph *g, const char *name, oct_buf *path, oct_value_place *found)
+static void find_place(const oct_graph *g, const char *name, oct_buf *path, oct_value_location *found)
 {
     const int at = find_value(g, name);
     const oct_graph *nested;
     if (at >= 0 && g->value[at].producer >= 0 && found->n++ == 0)
-        *found = (oct_value_place){ g, at, 1 };
+        *found = (oct_value_location){ g, at, 1 };
     for (size_t i = 0; i < g->n_order && g->n_nested; i++)
         for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)); k++) {
             const size_t here = path ? path->len : 0, before = found->n;
             if (path)
-                oct_node_put_place(g, g->order[i], k, path);
+                oct_node_put_path(g, g->order[i], k, path);
             find_place(nested, name, path, found);
             if (path && (before || !found->n))
                 oct_buf_cut(path, here);
         }
 }
 
-oct_value_place oct_value_place_of(const oct_graph *g, const char *name, oct_buf *path)
+oct_value_location oct_value_location_of(const oct_graph *g, const char *name, oct_buf *path)
 {
-    oct_value_place p = { .n = 0 };
+    oct_value_location p = { .n = 0 };
     find_place(g, name, path, &p);
     return p;
 }
@@ -260,8 +260,8 @@ static oct_status put_outer(listing *l, int v, oct_err *err)
  * of their own is left out. */
 static oct_status put_named(listing *l, const oct_value *v, oct_err *err)
 {
-    const oct_value_place at = oct_value_place_of(l->f->spelled[PAIR_OTHER], v->name, NULL);
-    if (at.n != 1 || oct_value_place_of(l->f->spelled[PAIR_REAL], v->name, NULL).n > 1)
+    const oct_value_location at = oct_value_location_of(l->f->spelled[PAIR_OTHER], v->name, NULL);
+    if (at.n != 1 || oct_value_location_of(l->f->spelled[PAIR_REAL], v->name, NULL).n > 1)
         return OCT_OK;
     const char *other = at.g->value[at.value].name;
     return put(l, &(oct_pair){ .value = v->name, .other = other, .shown = other, .held = other, .order = l->order },

@@ -41,12 +41,12 @@ oct_status oct_pairs_find(const oct_graph *real, const oct_graph *other, oct_pai
 void oct_pairs_free(oct_pairs *p); /* *p may be all zeros */
 
 /* A value in a graph or in a subgraph of it. */
-typedef struct oct_value_place {
+typedef struct oct_value_location {
     const oct_graph *g;
     int value;
     size_t n; /* how many values with the name are computed; 0: none, and the other members are not set */
-} oct_value_place;
+} oct_value_location;
 /* Finds where a name is computed. path (may be NULL): the path to that graph is appended. */
-oct_value_place oct_value_place_of(const oct_graph *g, const char *name, oct_buf *path);
+oct_value_location oct_value_location_of(const oct_graph *g, const char *name, oct_buf *path);
 
 #endif

@@ -101,7 +101,7 @@ static void put_fall(const ev_page *p, const oct_eval_model_result *m)
 
 /* ---- tables ---- */
 
-#define WIDE_MARK "<span title=\"spread widely\">~</span>"
+#define SCATTERED_MARK "<span title=\"spread widely\">~</span>"
 
 /* Chooses one unit for a table, so that its cells can be compared: microseconds if a whole run takes less than a
  * millisecond. */
@@ -123,9 +123,10 @@ static const char *unit(bool us)
 /* Cells with numbers are sorted by milliseconds. */
 static void time_cell(const ev_page *p, const oct_eval_cost *c, bool us)
 {
-    oct_buf_printf(p->b, "<td class=\"n%s\" data-v=\"%.9g\">", c->wide ? " soft" : "", c->seconds * 1e3);
+    oct_buf_printf(p->b, "<td class=\"n%s\" data-v=\"%.9g\">", c->scattered ? " soft" : "", c->seconds * 1e3);
     if (c->scheme)
-        oct_buf_printf(p->b, us ? "%.1f%s" : "%.3f%s", c->seconds * (us ? 1e6 : 1e3), c->wide ? WIDE_MARK : "");
+        oct_buf_printf(p->b, us ? "%.1f%s" : "%.3f%s", c->seconds * (us ? 1e6 : 1e3),
+                       c->scattered ? SCATTERED_MARK : "");
     oct_buf_puts(p->b, "</td>");
 }
 
@@ -141,7 +142,7 @@ static void ratio_cell(const ev_page *p, const oct_eval_cost_row *c)
 static void rate_cell(const ev_page *p, const oct_eval_cost *c)
 {
     oct_buf_puts(p->b, "<td class=\"n wide\">");
-    if (c->macs && c->seconds > 0 && !c->wide)
+    if (c->macs && c->seconds > 0 && !c->scattered)
         oct_buf_printf(p->b, "%.1f", 2 * (double)c->macs / c->seconds * 1e-9);
     oct_buf_puts(p->b, "</td>");
 }
@@ -176,7 +177,7 @@ static void time_table(const ev_page *p, const oct_eval_model_result *m)
         ratio_cell(p, c);
         rate_cell(p, &c->was);
         rate_cell(p, &c->is);
-        ev_page_share_cell(p, c->is.wide ? NAN : c->is.roof,
+        ev_page_share_cell(p, c->is.scattered ? NAN : c->is.roof,
                            "wide"); /* of a time that spreads widely nothing is said */
         oct_buf_puts(p->b, "</tr>\n");
     }
@@ -203,11 +204,11 @@ static void steps_table(const ev_page *p, const oct_eval_model_result *m)
         ev_page_name(p, s->name);
         oct_buf_puts(p->b, " <small>");
         ev_page_text(p, s->op);
-        oct_buf_printf(p->b, "</small></th><td class=\"n%s\" data-v=\"%.9g\">", s->wide ? " soft" : "",
+        oct_buf_printf(p->b, "</small></th><td class=\"n%s\" data-v=\"%.9g\">", s->scattered ? " soft" : "",
                        s->seconds * 1e3);
         oct_buf_printf(p->b, us ? "%.2f%s</td><td class=\"n\">" : "%.4f%s</td><td class=\"n\">",
-                       s->seconds * (us ? 1e6 : 1e3), s->wide ? WIDE_MARK : "");
-        if (s->macs && s->seconds > 0 && !s->wide)
+                       s->seconds * (us ? 1e6 : 1e3), s->scattered ? SCATTERED_MARK : "");
+        if (s->macs && s->seconds > 0 && !s->scattered)
             oct_buf_printf(p->b, "%.1f", 2 * (double)s->macs / s->seconds * 1e-9);
         oct_buf_printf(
             p->b,

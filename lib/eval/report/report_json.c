@@ -61,7 +61,7 @@ static void put_latency(oct_json *j, const oct_eval_latency *l)
     oct_json_num(j, "q1", l->q1 * 1e3);
     oct_json_num(j, "q3", l->q3 * 1e3);
     oct_json_int(j, "runs", l->runs);
-    oct_json_bool(j, "wide", oct_is_wide(l->q1, l->median, l->q3));
+    oct_json_bool(j, "wide", oct_is_scattered(l->q1, l->median, l->q3));
     oct_json_close(j);
 }
 
@@ -256,7 +256,7 @@ static void put_step(oct_json *j, const void *row)
     if (*s->kernel)
         oct_json_str(j, "kernel", s->kernel);
     oct_json_num(j, "ms", s->seconds * 1e3);
-    oct_json_bool(j, "wide", s->wide);
+    oct_json_bool(j, "wide", s->scattered);
     oct_json_int(j, "macs", (int64_t)s->macs);
     oct_json_int(j, "bytes", (int64_t)s->bytes);
 }
@@ -273,7 +273,7 @@ static void put_cost(oct_json *j, const char *key, const oct_eval_cost *c)
     oct_json_num(j, "ms", c->seconds * 1e3);
     oct_json_num(j, "q1", c->q1 * 1e3);
     oct_json_num(j, "q3", c->q3 * 1e3);
-    oct_json_bool(j, "wide", c->wide);
+    oct_json_bool(j, "wide", c->scattered);
     oct_json_int(j, "macs", (int64_t)c->macs);
     oct_json_int(j, "bytes", (int64_t)c->bytes);
     oct_json_int(j, "weight_bytes", (int64_t)c->weights);

@@ -111,7 +111,8 @@ static void put_environment(oct_buf *out, const oct_eval_result *r, size_t k)
     }
     if (l->runs) {
         snprintf(text, sizeof text, "%s%.4g (quartiles %.4g to %.4g, %d runs)",
-                 oct_is_wide(l->q1, l->median, l->q3) ? "~" : "", l->median * 1e3, l->q1 * 1e3, l->q3 * 1e3, l->runs);
+                 oct_is_scattered(l->q1, l->median, l->q3) ? "~" : "", l->median * 1e3, l->q1 * 1e3, l->q3 * 1e3,
+                 l->runs);
         put_property(out, "latency-ms", text);
     }
     if (r->models[k].speed.runs)

@@ -57,7 +57,7 @@ static void put_scores(oct_buf *b, const oct_eval_result *r, size_t k)
  * text between them. */
 static void put_latency(oct_buf *b, const oct_eval_latency *l)
 {
-    oct_buf_printf(b, "%s%.4g ms", oct_is_wide(l->q1, l->median, l->q3) ? "&#126;" : "", l->median * 1e3);
+    oct_buf_printf(b, "%s%.4g ms", oct_is_scattered(l->q1, l->median, l->q3) ? "&#126;" : "", l->median * 1e3);
 }
 
 /* The costs if there is only one model. */

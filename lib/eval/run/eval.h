@@ -143,7 +143,7 @@ typedef struct oct_eval_step {
     const char *algorithm, *kernel; /* as oct_step_info has them */
     double seconds;                 /* per call: the median over the runs that were profiled */
     uint64_t macs, bytes;
-    bool wide; /* the quartiles are far apart (oct_is_wide) */
+    bool scattered; /* the quartiles are far apart (oct_is_scattered) */
 } oct_eval_step;
 
 typedef struct oct_eval_model_result {

@@ -325,8 +325,8 @@ static oct_status name_schemes(const ev_layers *l, ev_side *s, const oct_plan *p
     for (size_t i = 0; status == OCT_OK && i < oct_plan_n_steps(p); i++)
         oct_name_map_add(&steps, oct_plan_step(p, i).name, i);
     for (size_t i = 0; status == OCT_OK && i < l->n_tap; i++) {
-        const oct_value_place at =
-            s->scheme[i] ? oct_value_place_of(s->model->graph, s->name[i], NULL) : (oct_value_place){ .n = 0 };
+        const oct_value_location at =
+            s->scheme[i] ? oct_value_location_of(s->model->graph, s->name[i], NULL) : (oct_value_location){ .n = 0 };
         const oct_node *n = at.n ? ev_computing_node(at.g, at.value) : NULL;
         const size_t step = n && *n->name ? oct_name_map_find(&steps, n->name) : SIZE_MAX;
         s->scheme[i] = step != SIZE_MAX ? oct_plan_step(p, step).scheme : s->scheme[i];

@@ -88,8 +88,8 @@ oct_status ev_layers_result(const ev_layers *l, size_t k, oct_arena *arena, oct_
         return oct_nomem(err);
     for (size_t i = 0; i < l->n_tap; i++) {
         oct_buf path = OCT_BUF_INIT;
-        const oct_value_place at =
-            s->scheme[i] ? oct_value_place_of(s->model->graph, s->name[i], &path) : (oct_value_place){ .n = 0 };
+        const oct_value_location at =
+            s->scheme[i] ? oct_value_location_of(s->model->graph, s->name[i], &path) : (oct_value_location){ .n = 0 };
         const char *where = path.failed ? NULL : oct_arena_strdup(arena, oct_buf_str(&path));
         oct_buf_free(&path);
         if (!where)

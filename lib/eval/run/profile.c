@@ -68,7 +68,7 @@ static oct_status list_steps(const profiled *p, int runs, oct_arena *a, oct_eval
         const oct_quartiles q = oct_quartiles_of(seconds, (size_t)runs);
         r->steps[i] = (oct_eval_step){ name,        op,       s.scheme,
                                        s.algorithm, s.kernel, q.median,
-                                       s.macs,      s.bytes,  oct_is_wide(q.q1, q.median, q.q3) };
+                                       s.macs,      s.bytes,  oct_is_scattered(q.q1, q.median, q.q3) };
     }
     return OCT_OK;
 }
@@ -222,7 +222,7 @@ static void fill_cost(const oct_eval_machine *m, const profiled *p, const row_st
     c->seconds = q.median;
     c->q1 = q.q1;
     c->q3 = q.q3;
-    c->wide = oct_is_wide(q.q1, q.median, q.q3);
+    c->scattered = oct_is_scattered(q.q1, q.median, q.q3);
     c->roof = q.median > 0 ? least / q.median : NAN;
     c->scheme = oct_plan_step(p->plan, *main).scheme;
 }
@@ -250,14 +250,15 @@ static oct_status list_rows(const oct_pairs *pairs, profiled *was, profiled *is,
     return OCT_OK;
 }
 
-bool oct_is_wide(double q1, double median, double q3)
+bool oct_is_scattered(double q1, double median, double q3)
 {
-    return !(q3 - q1 <= OCT_WIDE_SPREAD * median);
+    return !(q3 - q1 <= OCT_SCATTERED_SPREAD * median);
 }
 
 double oct_eval_cost_faster(const oct_eval_cost *was, const oct_eval_cost *is)
 {
-    return was->steps && is->steps && !was->wide && !is->wide && is->seconds > 0 ? was->seconds / is->seconds : NAN;
+    return was->steps && is->steps && !was->scattered && !is->scattered && is->seconds > 0 ? was->seconds / is->seconds
+                                                                                           : NAN;
 }
 
 static oct_status profile(ev_timed *t, size_t n, const oct_array *arrays, const oct_eval_model *models, oct_arena *a,

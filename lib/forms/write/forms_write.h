@@ -97,10 +97,10 @@ oct_status oct_source_write(oct_graph *g, oct_dtype type, oct_err *err);
 const char *oct_no_body(const oct_graph *g, int node);
 
 /* Whether a node is a product W X of a constant float32 matrix and float32 data of known rank. */
-bool oct_may_turn(const oct_graph *g, int node);
+bool oct_may_transpose_product(const oct_graph *g, int node);
 /* Rewrites such a node as X^T W^T, with a Transpose before and after. turned: by value that existed before the first
  * such call, its transpose if one was made; else 0. Products of the same value share it. Nodes that are no longer used
  * must be pruned. */
-oct_status oct_turn_product(oct_graph *g, int node, int *turned, oct_err *err);
+oct_status oct_transpose_product(oct_graph *g, int node, int *turned, oct_err *err);
 
 #endif

@@ -89,7 +89,7 @@ const void *oct_elem_load(oct_dtype t, const void *base, int64_t offset, int64_t
     return buf;
 }
 
-void *oct_elem_place(oct_dtype t, void *base, int64_t offset, int64_t stride, oct_chunk *buf)
+void *oct_elem_buffer(oct_dtype t, void *base, int64_t offset, int64_t stride, oct_chunk *buf)
 {
     if (stride == 1 && is_own_domain(t))
         return (uint8_t *)base + offset * (int64_t)oct_elem_size(t);

@@ -27,7 +27,7 @@ typedef union oct_chunk {
  * they are stored there in that form, else buf, filled. */
 const void *oct_elem_load(oct_dtype t, const void *base, int64_t offset, int64_t stride, int64_t n, oct_chunk *buf);
 /* The buffer in which to compute n elements for oct_elem_store: base itself if it can be written directly. */
-void *oct_elem_place(oct_dtype t, void *base, int64_t offset, int64_t stride, oct_chunk *buf);
+void *oct_elem_buffer(oct_dtype t, void *base, int64_t offset, int64_t stride, oct_chunk *buf);
 /* Converts n values of a domain to type t and stores them; does nothing if v is their destination. Integers wrap;
  * floats are truncated towards zero, saturate at 64 bits, NaN gives 0; any non-zero is true. */
 void oct_elem_store(oct_dtype t, void *base, int64_t offset, int64_t stride, int64_t n, oct_dom from, const void *v);

@@ -117,7 +117,7 @@ const oct_op oct_op_group_norm = {
     .run = group_run,
     .raise = group_raise,
     .widens = true,
-    .settles = true,
+    .compresses = true,
 };
 
 /* ------------------------------------------------------------------ MeanVarianceNormalization */
@@ -220,7 +220,7 @@ const oct_op oct_op_mean_variance_norm = {
     .prepare = mvn_prepare,
     .run = mvn_run,
     .widens = true,
-    .settles = true,
+    .compresses = true,
 };
 
 /* ------------------------------------------------------------------ along one axis */
@@ -285,5 +285,5 @@ const oct_op oct_op_lp_norm = {
     .prepare = lp_prepare,
     .run = lp_run,
     .widens = true,
-    .settles = true,
+    .compresses = true,
 };

@@ -204,7 +204,7 @@ const oct_op oct_op_layer_norm = {
     .prepare = norm_prepare,
     .run = norm_run,
     .homogeneous = 1 << 1 | 1 << 2,
-    .settles = true,
+    .compresses = true,
 };
 
 const oct_op oct_op_rms_norm = {
@@ -219,7 +219,7 @@ const oct_op oct_op_rms_norm = {
     .prepare = norm_prepare,
     .run = norm_run,
     .homogeneous = 1 << 1,
-    .settles = true,
+    .compresses = true,
 };
 
 const oct_op oct_op_simplified_layer_norm = {

@@ -317,7 +317,7 @@ const oct_op oct_op_instance_norm = {
     .run = instance_run,
     .layout = OCT_RULE_SPATIAL,
     .widens = true,
-    .settles = true,
+    .compresses = true,
 };
 const oct_op oct_op_lrn = {
     .type = "LRN",

@@ -236,7 +236,7 @@ const oct_op oct_op_skip_layer_norm = {
     .run = skip_run,
     .widens = true,
     .homogeneous = 1 << 2 | 1 << 3,
-    .settles = true,
+    .compresses = true,
 };
 
 const oct_op oct_op_skip_simplified_layer_norm = {
@@ -252,7 +252,7 @@ const oct_op oct_op_skip_simplified_layer_norm = {
     .run = skip_run,
     .widens = true,
     .homogeneous = 1 << 2,
-    .settles = true,
+    .compresses = true,
 };
 
 const oct_op oct_op_embed_layer_norm = {
@@ -267,5 +267,5 @@ const oct_op oct_op_embed_layer_norm = {
     .prepare = embed_prepare,
     .run = embed_run,
     .widens = true,
-    .settles = true,
+    .compresses = true,
 };

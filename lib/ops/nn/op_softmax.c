@@ -306,7 +306,7 @@ const oct_op oct_op_log_softmax = {
     .run = softmax_run,
     .layout = OCT_RULE_ANY,
     .raise = softmax_raise,
-    .settles = true,
+    .compresses = true,
     .competes = true,
 };
 

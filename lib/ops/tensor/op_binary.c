@@ -191,7 +191,7 @@ static void row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
     oct_chunk ba, bb, by, raw;
     const void *a = oct_elem_load(w->a->dtype, w->a->data, o[1], st[1], n, &ba);
     const void *b = load_as(w->b, w->a, o[2], st[2], n, &bb, &raw);
-    void *y = oct_elem_place(w->y->dtype, w->y->data, o[0], st[0], &by);
+    void *y = oct_elem_buffer(w->y->dtype, w->y->data, o[0], st[0], &by);
     if (dom == OCT_DOM_F && w->f32 >= 0)
         oct_binary_f32(NULL, (oct_binary_op)w->f32, a, 1, b, 1, y, (size_t)n);
     else if (dom == OCT_DOM_F)

@@ -440,8 +440,8 @@ REDUCE(reduce_prod, "ReduceProd", .grows = OCT_GROWS);
 REDUCE(reduce_l1, "ReduceL1", .grows = OCT_GROWS_SUMS);
 REDUCE(reduce_l2, "ReduceL2", .grows = OCT_GROWS_SUMS);
 REDUCE(reduce_sum_square, "ReduceSumSquare", .grows = OCT_GROWS);
-REDUCE(reduce_log_sum, "ReduceLogSum", .delicate = 1, .settles = true);
-REDUCE(reduce_log_sum_exp, "ReduceLogSumExp", .settles = true);
+REDUCE(reduce_log_sum, "ReduceLogSum", .delicate = 1, .compresses = true);
+REDUCE(reduce_log_sum_exp, "ReduceLogSumExp", .compresses = true);
 
 /* ------------------------------------------------------------------ ArgMax, ArgMin */
 

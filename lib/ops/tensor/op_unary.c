@@ -119,7 +119,7 @@ static void unary_row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
     oct_dom dom = oct_dom_of(w->x->dtype);
     oct_chunk bx, by;
     const void *x = oct_elem_load(w->x->dtype, w->x->data, o[1], st[1], n, &bx);
-    void *y = oct_elem_place(w->y->dtype, w->y->data, o[0], st[0], &by);
+    void *y = oct_elem_buffer(w->y->dtype, w->y->data, o[0], st[0], &by);
     if (dom == OCT_DOM_F)
         oct_unary_f32(NULL, w->f, x, y, (size_t)n);
     else if (dom == OCT_DOM_D)
@@ -276,7 +276,7 @@ static void clip_row(void *arg, const int64_t *o, const int64_t *st, int64_t n)
     const void *x = oct_elem_load(w->x->dtype, w->x->data, o[1], st[1], n, &bx);
     const void *lo = w->lo != NULL ? oct_elem_load(w->lo->dtype, w->lo->data, 0, 1, 1, &blo) : NULL;
     const void *hi = w->hi != NULL ? oct_elem_load(w->hi->dtype, w->hi->data, 0, 1, 1, &bhi) : NULL;
-    void *y = oct_elem_place(w->y->dtype, w->y->data, o[0], st[0], &by);
+    void *y = oct_elem_buffer(w->y->dtype, w->y->data, o[0], st[0], &by);
     switch (dom) {
     case OCT_DOM_F: CLIP(float); break;
     case OCT_DOM_D: CLIP(double); break;
@@ -458,8 +458,8 @@ UNARY(selu, "Selu", 6, .until = 0);
 UNARY(softplus, "Softplus", 1, .until = 0);
 UNARY(gelu, "Gelu", 20, .until = 0);
 UNARY(exp, "Exp", 6, .grows = OCT_GROWS);
-UNARY(log, "Log", 6, .delicate = 1, .settles = true);
-UNARY(sqrt, "Sqrt", 6, .settles = true);
+UNARY(log, "Log", 6, .delicate = 1, .compresses = true);
+UNARY(sqrt, "Sqrt", 6, .compresses = true);
 UNARY(reciprocal, "Reciprocal", 6, .grows = OCT_GROWS, .delicate = 1);
 UNARY(abs, "Abs", 6, .homogeneous = 1);
 UNARY(sign, "Sign", 9, .decision = OCT_DECIDES);

@@ -15,8 +15,8 @@ enum { CHANNELS = 4, PIXEL_MAX = 255 };
 
 typedef struct folder {
     oct_graph *g;
-    int v, n;               /* the input, and its number of channels */
-    oct_input_place *place; /* [n_place]: the input, and what nodes make of it by moving its elements */
+    int v, n;                  /* the input, and its number of channels */
+    oct_input_position *place; /* [n_place]: the input, and what nodes make of it by moving its elements */
     size_t n_place;
     double mean[CHANNELS], std[CHANNELS], common; /* by channel of the float model; and one std for all */
     int zero;
@@ -259,7 +259,8 @@ static bool fills_differ(const folder *f, double x)
 
 /* Inserts Split, a Pad for each channel, and Concat before a node. pads: a constant. In *to, what stands for x is
  * around each channel of value v. */
-static oct_status pad_channels(const folder *f, oct_input_place at, int id, int pads, double x, int *to, oct_err *err)
+static oct_status pad_channels(const folder *f, oct_input_position at, int id, int pads, double x, int *to,
+                               oct_err *err)
 {
     oct_graph *g = f->g;
     const char *name = g->value[f->v].name;
@@ -307,7 +308,7 @@ static oct_status whole_pads(const folder *f, const oct_node *n, int *v, oct_err
 }
 
 /* Gives a Pad with a constant border the pixels that stand for it. *to: what its readers read then. */
-static oct_status fold_pad(const folder *f, oct_input_place at, int id, double x, int *to, oct_err *err)
+static oct_status fold_pad(const folder *f, oct_input_position at, int id, double x, int *to, oct_err *err)
 {
     int fill, pads;
     if (fills_differ(f, x)) {
@@ -348,7 +349,7 @@ static oct_status add_read(const folder *f, oct_input_fold *r, size_t *cap, int 
 static oct_status fold_reader(const folder *f, size_t place, int id, oct_input_fold *r, size_t *cap, oct_err *err)
 {
     oct_graph *g = f->g;
-    oct_input_place at = f->place[place];
+    oct_input_position at = f->place[place];
     oct_border b;
     bool pads;
     int to = at.value;
@@ -418,7 +419,7 @@ oct_status oct_input_fold_steps(oct_graph *g, int v, int channels, oct_steps *s,
     r->zero = f.zero;
     r->exact = alike;
     OCT_TRY(oct_infer_shapes(g, err));
-    OCT_TRY(oct_input_places(g, v, channels < 0 ? 1 : channels, g->arena, &f.place, &f.n_place, err));
+    OCT_TRY(oct_input_positions(g, v, channels < 0 ? 1 : channels, g->arena, &f.place, &f.n_place, err));
     if (alike)
         return keep_all(&f, r, err);
     r->why_not = channels < 0 ? "its channels are not dimension 1" : find_fault(&f);

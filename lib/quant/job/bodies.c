@@ -12,7 +12,7 @@ static const char *place_name(const oct_qjob *j, int id, size_t k)
 {
     oct_buf b = OCT_BUF_INIT;
     oct_buf_puts(&b, j->where);
-    oct_node_put_place(j->g, id, k, &b);
+    oct_node_put_path(j->g, id, k, &b);
     const char *name = b.failed ? NULL : oct_arena_strdup(j->arena, oct_buf_str(&b));
     oct_buf_free(&b);
     return name;

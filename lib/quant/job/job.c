@@ -81,7 +81,7 @@ oct_status oct_job_open(oct_arena *a, oct_graph *g, const oct_qjob_opts *opts, c
     bool turned;
     OCT_TRY(allocate(j, err));
     OCT_TRY(oct_job_read_policy(j, err));
-    OCT_TRY(oct_turn_products(j, &turned, err));
+    OCT_TRY(oct_transpose_products(j, &turned, err));
     if (turned) { /* the graph has more nodes and values now */
         OCT_TRY(allocate(j, err));
         OCT_TRY(oct_job_read_policy(j, err));

@@ -419,10 +419,10 @@ oct_status oct_own_steps(oct_qjob *j, int node, float *scale, oct_err *err);
  * are copied. */
 oct_status oct_take_weights(oct_qjob *j, int node, const int8_t *qvals, const float *widened, oct_err *err);
 
-/* turn.c: rewrites products whose constant is the first factor so that the constant is the second, if they shall be
- * dynamic or have weights in blocks. The nodes and values added for this have no records in the job. *any: whether a
- * product was rewritten. */
-oct_status oct_turn_products(oct_qjob *j, bool *any, oct_err *err);
+/* transpose_products.c: rewrites products whose constant is the first factor so that the constant is the second, if
+ * they shall be dynamic or have weights in blocks. The nodes and values added for this have no records in the job.
+ * *any: whether a product was rewritten. */
+oct_status oct_transpose_products(oct_qjob *j, bool *any, oct_err *err);
 /* Whether a product has data as its second factor and a constant as its first. */
 bool oct_is_left_product(const oct_qjob *j, int node);
 /* The reason why such a product cannot be rewritten, or would not gain from it; NULL: it can. */

@@ -22,7 +22,7 @@ static oct_status place_of(oct_arena *a, const char *where, const oct_graph *g, 
                            oct_err *err)
 {
     oct_buf b = OCT_BUF_INIT;
-    oct_node_put_place(g, node, k, &b);
+    oct_node_put_path(g, node, k, &b);
     *place = b.failed ? NULL : oct_arena_printf(a, "%s%s", where, oct_buf_str(&b));
     oct_buf_free(&b);
     return *place ? OCT_OK : oct_nomem(err);

@@ -3,7 +3,7 @@
 
 static bool has_slots(oct_constraint_kind kind)
 {
-    return kind == OCT_CONSTRAINT_APART || kind == OCT_CONSTRAINT_AROUND_ZERO;
+    return kind == OCT_CONSTRAINT_OWN_PARAMS || kind == OCT_CONSTRAINT_AROUND_ZERO;
 }
 
 static oct_constraint *find(const oct_constraints *l, int node, oct_constraint_kind kind, int slot)
@@ -105,7 +105,7 @@ const char *oct_constraint_kind_name(oct_constraint_kind kind)
         [OCT_CONSTRAINT_WIDE] = "activations of 16 bits",
         [OCT_CONSTRAINT_COST] = "by cost",
         [OCT_CONSTRAINT_FORM] = "form of weights",
-        [OCT_CONSTRAINT_APART] = "parameters of its own",
+        [OCT_CONSTRAINT_OWN_PARAMS] = "parameters of its own",
         [OCT_CONSTRAINT_AROUND_ZERO] = "parameters around 0",
     };
     return name[kind];

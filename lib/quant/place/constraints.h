@@ -14,7 +14,7 @@ typedef enum oct_constraint_kind {
     OCT_CONSTRAINT_WIDE,        /* if it runs on integers, its activations have 16 bits */
     OCT_CONSTRAINT_COST,        /* `scheme` takes the place of the policy's scheme, and `wide` may widen activations */
     OCT_CONSTRAINT_FORM,        /* `scheme`, `weights` and `block` take the place of the policy's */
-    OCT_CONSTRAINT_APART,       /* operand `slot` of a Concat has parameters of its own */
+    OCT_CONSTRAINT_OWN_PARAMS,  /* operand `slot` of a Concat has parameters of its own */
     OCT_CONSTRAINT_AROUND_ZERO, /* input `slot` of a product of two activations has parameters around 0 */
     OCT_CONSTRAINT_KINDS
 } oct_constraint_kind;
@@ -40,7 +40,7 @@ typedef struct oct_constraint {
     oct_constraint_kind kind;
     oct_constraint_from from;
     int node;
-    int slot;        /* OCT_CONSTRAINT_APART and _AROUND_ZERO alone */
+    int slot;        /* OCT_CONSTRAINT_OWN_PARAMS and _AROUND_ZERO alone */
     const char *why; /* lasts as long as the job */
     oct_scheme scheme;
     bool wide;

@@ -1,10 +1,10 @@
 /* Finds what 16-bit floats and 8 bits cannot represent: constants, values seen on samples, and, without samples, values
  * of which too little is known.
  *
- * float16 reaches from 6e-8 to 65504. A value is wide if it may exceed 65504: squares, powers, quotients with a
+ * float16 reaches from 6e-8 to 65504. A value is large if it may exceed 65504: squares, powers, quotients with a
  * computed divisor, and everything that follows until an operator limits the size (a root, a logarithm, a
  * normalization). Of other values the small magnitudes are critical: Log and Div turn into infinity what was rounded to
- * 0. Nodes that touch a wide value, and nodes that read or compute a value with critical small magnitudes, stay
+ * 0. Nodes that touch a large value, and nodes that read or compute a value with critical small magnitudes, stay
  * float32. bfloat16 has the range of float32, so that only constants are checked.
  *
  * With 8 bits there are 255 equal steps from 0 to the largest value. So a node does not compute on 8 bits if its
@@ -87,12 +87,12 @@ static fact fact_of(const oct_qjob *j, const oct_calib *c, int value)
 }
 
 /* By value: whether it is too large, or may be. */
-typedef enum width {
+typedef enum extent {
     FITS = 0,
-    SETTLED,   /* it fits, and was computed from a wide value */
-    WIDE_HERE, /* it may not fit, but values computed from it are not wide for that reason */
-    WIDE
-} width;
+    COMPRESSED, /* it fits, and was computed from a large value */
+    LARGE_HERE, /* it may not fit, but values computed from it are not large for that reason */
+    LARGE
+} extent;
 /* SMALL_TO_SUM: small magnitudes are critical, but not those of the terms of a sum or mean that gives the value */
 typedef enum smallness { NOT_SMALL = 0, SMALL_TO_SUM, SMALL } smallness;
 
@@ -100,8 +100,8 @@ typedef struct ranges {
     oct_qjob *j;
     const oct_calib *c;
     bool bytes; /* the check is for 8 bits, not for 16-bit floats */
-    width *wide;
-    width *powers; /* what would be wide without samples; this finds spectra, whatever their size on the samples */
+    extent *large;
+    extent *powers; /* what would be large without samples; this finds spectra, whatever their size on the samples */
     smallness *small;
     bool *changed;
 } ranges;
@@ -111,52 +111,52 @@ static bool is_variable(const oct_qjob *j, int value)
     return oct_is_f32(j, value) && !j->g->value[value].constant;
 }
 
-/* The widest value that a node reads, constants included. wide: by value. */
-static width widest_read(const ranges *r, int id, const width *wide)
+/* The largest extent among the values that a node reads, constants included. large: for each value. */
+static extent largest_read(const ranges *r, int id, const extent *large)
 {
     enum { MOST = 1 << 20 }; /* larger constants are weights, not masks */
     const oct_node *n = &r->j->g->node[id];
-    width widest = FITS;
+    extent largest_extent = FITS;
     for (int i = 0; i < n->n_in; i++) {
         const oct_tensor *k = oct_is_f32(r->j, n->in[i]) ? r->j->g->value[n->in[i]].constant : NULL;
         double largest = 0;
         if (k && k->data && k->count <= MOST)
             measure(k, OCT_F16, &largest);
-        const width w = largest > LARGEST_F16 ? WIDE : is_variable(r->j, n->in[i]) ? wide[n->in[i]] : FITS;
-        widest = w > widest ? w : widest;
+        const extent w = largest > LARGEST_F16 ? LARGE : is_variable(r->j, n->in[i]) ? large[n->in[i]] : FITS;
+        largest_extent = w > largest_extent ? w : largest_extent;
     }
-    return widest;
+    return largest_extent;
 }
 
-/* How wide the outputs of a node are, as far as its operator determines that. */
-static width width_made(const ranges *r, int id, const width *wide)
+/* The extent of a node's outputs, as far as its operator determines it. */
+static extent extent_made(const ranges *r, int id, const extent *large)
 {
     const oct_growth growth = oct_node_growth(r->j->g, id);
     const oct_op *op = oct_op_of(r->j->g, id);
-    const width read = op ? widest_read(r, id, wide) : FITS;
-    if (growth == OCT_GROWS || read == WIDE)
-        return WIDE;
-    return growth == OCT_GROWS_SUMS ? WIDE_HERE : read == SETTLED && !oct_op_is_layer(op) ? SETTLED : FITS;
+    const extent read = op ? largest_read(r, id, large) : FITS;
+    if (growth == OCT_GROWS || read == LARGE)
+        return LARGE;
+    return growth == OCT_GROWS_SUMS ? LARGE_HERE : read == COMPRESSED && !oct_op_is_layer(op) ? COMPRESSED : FITS;
 }
 
-static void find_wide(const ranges *r, int id, const oct_calib *c, width *wide)
+static void find_large(const ranges *r, int id, const oct_calib *c, extent *large)
 {
     const oct_node *n = &r->j->g->node[id];
-    const width made = width_made(r, id, wide);
+    const extent made = extent_made(r, id, large);
     for (int k = 0; k < n->n_out; k++) {
         if (!oct_is_f32(r->j, n->out[k]))
             continue;
         const fact f = fact_of(r->j, c, n->out[k]);
-        const width follows = k > 0 || !oct_node_settles(r->j->g, id) ? made : made == WIDE ? SETTLED : FITS;
-        wide[n->out[k]] = !f.known ? follows : f.largest > LARGEST_F16 / (f.pinned ? 1 : HEADROOM) ? WIDE : FITS;
+        const extent follows = k > 0 || !oct_node_compresses(r->j->g, id) ? made : made == LARGE ? COMPRESSED : FITS;
+        large[n->out[k]] = !f.known ? follows : f.largest > LARGEST_F16 / (f.pinned ? 1 : HEADROOM) ? LARGE : FITS;
     }
 }
 
 /* Whether a layer reads a spectrum: powers, or their roots. */
 static bool reads_spectrum(const ranges *r, int id)
 {
-    const width read = widest_read(r, id, r->powers);
-    return read == WIDE || read == SETTLED;
+    const extent read = largest_read(r, id, r->powers);
+    return read == LARGE || read == COMPRESSED;
 }
 
 /* Whether small inputs give small outputs, so that a loss in the input is a loss in the output. This holds for layers
@@ -169,7 +169,7 @@ static bool carries_small(const ranges *r, int id)
     if (!op || oct_op_is_layer(op))
         return op && reads_spectrum(r, id);
     return op->homogeneous || op->multiplies || op->alias || op->permutes || op->moves || op->reduces || op->delicate ||
-           (op->settles && op->quant == OCT_QUANT_UNARY) || oct_op_clamp(r->j->g, id, &lo, &hi);
+           (op->compresses && op->quant == OCT_QUANT_UNARY) || oct_op_clamp(r->j->g, id, &lo, &hi);
 }
 
 /* What the readers of a node's outputs require of its inputs. */
@@ -200,7 +200,10 @@ static void find_small(ranges *r, int id)
     const smallness asked = asked_of(r, id);
     for (int i = 0; i < n->n_in; i++) {
         const bool delicate = i < 32 && oct_node_delicate(r->j->g, id) >> i & 1;
-        const smallness wants = !delicate ? asked : op->settles ? SMALL : asked > SMALL_TO_SUM ? asked : SMALL_TO_SUM;
+        const smallness wants = !delicate              ? asked
+                                : op->compresses       ? SMALL
+                                : asked > SMALL_TO_SUM ? asked
+                                                       : SMALL_TO_SUM;
         if (!is_variable(r->j, n->in[i]) || wants <= r->small[n->in[i]])
             continue;
         const fact f = fact_of(r->j, r->c, n->in[i]);
@@ -250,7 +253,7 @@ static oct_status check_seen(const ranges *r, int id, int value, const fact *f, 
     const char *name = r->j->g->value[value].name;
     if (f->off)
         return bar(r, id, oct_arena_printf(r->j->arena, "'%s' is commented out in the table", name), err);
-    if (r->wide[value] > SETTLED)
+    if (r->large[value] > COMPRESSED)
         return bar(r, id,
                    oct_arena_printf(r->j->arena, "'%s' reaches %.4g, %s the 65504 of float16", name, f->largest,
                                     f->largest > LARGEST_F16 ? "beyond" : "too near"),
@@ -269,7 +272,7 @@ static oct_status check_value(const ranges *r, int id, int value, int slot, oct_
     const fact f = fact_of(r->j, r->c, value);
     if (f.known)
         OCT_TRY(check_seen(r, id, value, &f, err));
-    else if (r->wide[value] > SETTLED)
+    else if (r->large[value] > COMPRESSED)
         return bar(r, id,
                    oct_arena_printf(r->j->arena, "without samples it is not known whether float16 holds '%s'", name),
                    err);
@@ -355,14 +358,14 @@ static oct_status check_bytes(const ranges *r, oct_err *err)
 static oct_status find_ranges(ranges *r, oct_err *err)
 {
     const oct_graph *g = r->j->g;
-    r->wide = oct_calloc(g->n_value + 1, sizeof *r->wide);
+    r->large = oct_calloc(g->n_value + 1, sizeof *r->large);
     r->powers = oct_calloc(g->n_value + 1, sizeof *r->powers);
     r->small = oct_calloc(g->n_value + 1, sizeof *r->small);
-    if (!r->wide || !r->powers || !r->small)
+    if (!r->large || !r->powers || !r->small)
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_order; i++) {
-        find_wide(r, g->order[i], NULL, r->powers);
-        find_wide(r, g->order[i], r->c, r->wide);
+        find_large(r, g->order[i], NULL, r->powers);
+        find_large(r, g->order[i], r->c, r->large);
     }
     for (size_t i = g->n_order; i-- > 0;)
         find_small(r, g->order[i]);
@@ -371,7 +374,7 @@ static oct_status find_ranges(ranges *r, oct_err *err)
 
 static void free_ranges(ranges *r)
 {
-    oct_free(r->wide);
+    oct_free(r->large);
     oct_free(r->powers);
     oct_free(r->small);
 }

@@ -100,7 +100,7 @@ static bool is_lost_alone(const oct_qjob *j, const oct_calib *c, int value, int 
 
 static oct_status part_slot(oct_qjob *j, int concat, const group *of, int value, int slot, bool *changed, oct_err *err)
 {
-    const oct_constraint apart = { .kind = OCT_CONSTRAINT_APART,
+    const oct_constraint apart = { .kind = OCT_CONSTRAINT_OWN_PARAMS,
                                    .from = OCT_FROM_JOINS,
                                    .node = concat,
                                    .slot = slot,

@@ -59,9 +59,9 @@ static void share_parameters(oct_qjob *j, oct_quant_trait trait)
             if (n->out[k] >= 0)
                 join(j, n->in[0], n->out[k]);
         const bool all = trait == OCT_QUANT_JOIN && clamps_agree(j, n) &&
-                         !oct_slot_constrained(&j->constraints, id, OCT_CONSTRAINT_APART, OCT_SLOT_OUTPUT);
+                         !oct_slot_constrained(&j->constraints, id, OCT_CONSTRAINT_OWN_PARAMS, OCT_SLOT_OUTPUT);
         for (int k = 0; all && k < n->n_in; k++)
-            if (k >= OCT_SLOT_OUTPUT || !oct_slot_constrained(&j->constraints, id, OCT_CONSTRAINT_APART, k))
+            if (k >= OCT_SLOT_OUTPUT || !oct_slot_constrained(&j->constraints, id, OCT_CONSTRAINT_OWN_PARAMS, k))
                 join(j, n->in[k], n->out[0]);
     }
 }

@@ -150,7 +150,7 @@ static void find_named(const oct_match *m, size_t name, const oct_graph *g, oct_
         }
         oct_buf_cut(where, here);
         for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++) {
-            oct_node_put_place(g, id, k, where);
+            oct_node_put_path(g, id, k, where);
             find_named(m, name, nested, where, is);
             oct_buf_cut(where, here);
         }
@@ -312,7 +312,7 @@ static void note_graph(oct_policy *p, const oct_graph *g, oct_buf *where)
                 note_node(&p->rule[k], g, id, oct_buf_str(where));
         oct_buf_cut(where, here);
         for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++) {
-            oct_node_put_place(g, id, k, where);
+            oct_node_put_path(g, id, k, where);
             note_graph(p, nested, where);
             oct_buf_cut(where, here);
         }

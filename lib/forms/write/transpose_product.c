@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-bool oct_may_turn(const oct_graph *g, int id)
+bool oct_may_transpose_product(const oct_graph *g, int id)
 {
     const oct_node *n = &g->node[id];
     if (!oct_is_op(n, "MatMul") || n->n_in != 2 || n->in[0] < 0 || n->in[1] < 0 || n->out[0] < 0)
@@ -56,7 +56,7 @@ static oct_status transpose(oct_graph *g, int from, int to, int before, oct_err 
     return oct_node_set_ints(g, id, "perm", perm, rank, err);
 }
 
-oct_status oct_turn_product(oct_graph *g, int id, int *turned, oct_err *err)
+oct_status oct_transpose_product(oct_graph *g, int id, int *turned, oct_err *err)
 {
     const int w = g->node[id].in[0], x = g->node[id].in[1], y = g->node[id].out[0], next = oct_graph_next(g, id);
     int product;

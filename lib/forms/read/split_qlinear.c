@@ -85,7 +85,7 @@ static bool is_whole(const oct_graph *g, const oct_node *n, const oct_qlinear *f
     return whole && (input(n, f->bias) < 0 || oct_node_float(n, "alpha", 1.0f) == 1.0f);
 }
 
-oct_status oct_forms_take_apart(oct_graph *g, oct_err *err)
+oct_status oct_forms_split_qlinear(oct_graph *g, oct_err *err)
 {
     const size_t n = g->n_order;
     const int *at = oct_arena_memdup(g->arena, g->order, n * sizeof *at);
@@ -97,7 +97,7 @@ oct_status oct_forms_take_apart(oct_graph *g, oct_err *err)
         const int n_data = !f ? 0 : f->n_data < 0 ? (node->n_in - f->first) / 3 : f->n_data;
         oct_graph *nested;
         for (size_t k = 0; (nested = oct_node_graph_at(node, k)); k++)
-            OCT_TRY(oct_forms_take_apart(nested, err));
+            OCT_TRY(oct_forms_split_qlinear(nested, err));
         if (f && is_whole(g, node, f, n_data))
             OCT_TRY(oct_within_node(g, at[i], apart(g, at[i], f, n_data, err), err));
     }

@@ -68,7 +68,7 @@ bool oct_is_left_product(const oct_qjob *j, int id)
 const char *oct_no_turn(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
-    if (!oct_may_turn(j->g, id))
+    if (!oct_may_transpose_product(j->g, id))
         return "its constant is the first factor, and not one matrix beside data of known rank";
     const oct_tensor *w = j->g->value[n->in[0]].constant;
     if (!pays(w))
@@ -76,7 +76,7 @@ const char *oct_no_turn(const oct_qjob *j, int id)
     return oct_tensor_is_finite(w) ? NULL : "its weights are not finite";
 }
 
-oct_status oct_turn_products(oct_qjob *j, bool *any, oct_err *err)
+oct_status oct_transpose_products(oct_qjob *j, bool *any, oct_err *err)
 {
     int *turned = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *turned);
     *any = false;
@@ -87,7 +87,7 @@ oct_status oct_turn_products(oct_qjob *j, bool *any, oct_err *err)
         if (!is_turnable(j, id))
             continue;
         const char *name = j->g->node[id].name;
-        OCT_TRY(oct_turn_product(j->g, id, turned, err));
+        OCT_TRY(oct_transpose_product(j->g, id, turned, err));
         if (j->opts.log && j->opts.log->change)
             j->opts.log->change(j->opts.log->arg, "turn",
                                 "its constant is the second factor now, what goes in and out is transposed", name);
