@@ -105,11 +105,6 @@ static oct_status read_value(oct_gates *gates, oct_gate *g, oct_err *err)
     }
 }
 
-static bool same_subject(const oct_gate *a, const oct_gate *b)
-{
-    return a->kind == b->kind && a->metric == b->metric && a->command == b->command;
-}
-
 oct_status oct_gates_add(oct_gates *g, const char *name, const char *value, oct_err *err)
 {
     oct_gate one = { .kind = 0 };
@@ -121,9 +116,11 @@ oct_status oct_gates_add(oct_gates *g, const char *name, const char *value, oct_
     if (!(one.text = oct_arena_strdup(g->arena, value)))
         return oct_nomem(err);
     OCT_TRY(read_value(g, &one, err));
-    for (size_t i = 0; i < g->n; i++)
-        if (same_subject(&g->v[i], &one))
-            return oct_fail(err, OCT_EUSAGE, "--%s is given twice: %s and %s", name, g->v[i].text, value);
+    for (size_t i = 0; i < g->n; i++) {
+        const oct_gate *v = &g->v[i];
+        if (v->kind == one.kind && v->metric == one.metric && v->command == one.command)
+            return oct_fail(err, OCT_EUSAGE, "--%s is given twice: %s and %s", name, v->text, value);
+    }
     g->v[g->n++] = one;
     return OCT_OK;
 }

@@ -11,11 +11,6 @@ enum { MOST_ADVANCES = 6, MOST_STEPS = 1000 };
 
 /* ---- one node ---- */
 
-static bool is_data(const oct_graph *g, int v)
-{
-    return v >= 0 && !oct_value_is_constant(&g->value[v]);
-}
-
 static bool same_shape(const oct_shape *a, const oct_shape *b)
 {
     if (a->rank < 0 || a->rank != b->rank)
@@ -55,7 +50,7 @@ int pair_data_inputs(const oct_graph *g, const oct_node *n, int in[PAIR_HOPS])
 {
     int count = 0;
     for (int k = 0; k < n->n_in; k++)
-        if (is_data(g, n->in[k]) && count++ < PAIR_HOPS)
+        if (n->in[k] >= 0 && !oct_value_is_constant(&g->value[n->in[k]]) && count++ < PAIR_HOPS)
             in[count - 1] = n->in[k];
     return count;
 }

@@ -10,11 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int64_t layer_macs(const oct_graph *g, int node)
-{
-    return oct_node_has_weights(g, node) ? oct_node_macs(g, node) : 0;
-}
-
 /* The number of samples of a run: the batch size if it is fixed. */
 static int64_t samples_of_run(const oct_graph *g)
 {
@@ -78,7 +73,7 @@ static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_graph *read, c
     l->name = *d->where ? oct_arena_printf(arena, "%s%s", d->where, l->own) : l->own;
     l->product = oct_node_has_weights(read, d->node);
     l->depth = oct_node_depth(read, d->node);
-    l->macs = layer_macs(read, d->node);
+    l->macs = l->product ? oct_node_macs(read, d->node) : 0;
     l->weight_count = oct_layer_weight_count(read, d->node);
     l->d.why = l->d.why ? l->d.why : "";
     return l->name ? OCT_OK : oct_nomem(err);

@@ -1,11 +1,6 @@
 /* The list of constraints of a job. */
 #include "quant/place/constraints.h"
 
-static bool has_slots(oct_constraint_kind kind)
-{
-    return kind == OCT_CONSTRAINT_OWN_PARAMS || kind == OCT_CONSTRAINT_AROUND_ZERO;
-}
-
 static oct_constraint *find(const oct_constraints *l, int node, oct_constraint_kind kind, int slot)
 {
     if (node < 0 || node >= (int)l->n_nodes)
@@ -34,7 +29,8 @@ oct_status oct_constraints_open(oct_constraints *l, oct_arena *arena, size_t n_n
 
 oct_status oct_constrain(oct_constraints *l, const oct_constraint *c, oct_err *err)
 {
-    oct_constraint *was = find(l, c->node, c->kind, has_slots(c->kind) ? c->slot : -1);
+    const bool of_slot = c->kind == OCT_CONSTRAINT_OWN_PARAMS || c->kind == OCT_CONSTRAINT_AROUND_ZERO;
+    oct_constraint *was = find(l, c->node, c->kind, of_slot ? c->slot : -1);
     if (!c->why || (!was && !OCT_GROW(l->arena, l->v, l->n, l->cap)))
         return oct_nomem(err);
     const int next = was ? was->next : -1;

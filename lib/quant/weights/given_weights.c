@@ -40,11 +40,6 @@ static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int 
     return t && t->data ? t : NULL;
 }
 
-static bool is_absent(const oct_node *n, int slot)
-{
-    return slot < 0 || slot >= n->n_in || n->in[slot] < 0;
-}
-
 /* Finds s8 weights whose parameters are known. */
 static bool find(const oct_graph *g, int id, found *f)
 {
@@ -65,7 +60,9 @@ static bool find(const oct_graph *g, int id, found *f)
     f->w = constant_at(g, h, f->at->weights);
     f->scale = constant_at(g, h, f->at->scale);
     f->zero = constant_at(g, h, f->at->zero);
-    return f->w && f->w->dtype == OCT_S8 && (f->zero ? f->zero->dtype == OCT_S8 : is_absent(h, f->at->zero)) &&
+    const int zero = f->at->zero;
+    const bool no_zero = zero < 0 || zero >= h->n_in || h->in[zero] < 0;
+    return f->w && f->w->dtype == OCT_S8 && (f->zero ? f->zero->dtype == OCT_S8 : no_zero) &&
            (f->at->scale < 0 || f->scale);
 }
 
