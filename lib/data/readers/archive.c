@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The decompressors that are meant, by their first bytes. */
+/* The decompressors that are allowed, by the first bytes of their formats. */
 enum { GZIP, BZIP2, XZ, ZSTD, LZ4, N_FILTERS };
 static const struct {
     const char *data, *magic;
@@ -54,7 +54,7 @@ static int support(const oct_libarchive *la, struct archive *a, int filter)
     }
 }
 
-/* A filter that would start a program answers ARCHIVE_WARN, but is enabled by the question: each is asked with an
+/* A filter that would start a program returns ARCHIVE_WARN, but this query also enables it. So each is queried on an
  * archive of its own. */
 static oct_status ask(const oct_libarchive *la, oct_err *err)
 {
@@ -83,7 +83,7 @@ static oct_status find(oct_libarchive *la, oct_err *err)
 #else
 static oct_status refuse(oct_err *err)
 {
-    /* What the dynamic linker says where it has no memory; it does not tell otherwise. */
+    /* The message of the dynamic linker when it is out of memory, which cannot be recognized in another way. */
     static const char *const short_of[] = { "memory",       "annot allocate", "annot create",
                                             "annot extend", "map segment",    "map zero-fill" };
     const char *why = dlerror();
@@ -133,7 +133,7 @@ oct_status oct_archive_load(const oct_libarchive **la, oct_err *err)
 oct_status oct_archive_support(const oct_libarchive *la, struct archive *a, bool compressed, oct_err *err)
 {
     int z = la->archive_read_support_format_tar(a);
-    if (z == ARCHIVE_OK) /* else all behind the first archive would be lost without a word */
+    if (z == ARCHIVE_OK) /* otherwise everything after the first archive would be ignored silently */
         z = la->archive_read_set_format_option(a, "tar", "read_concatenated_archives", "1");
     for (int i = 0; z == ARCHIVE_OK && compressed && i < N_FILTERS; i++)
         if (inside[i])

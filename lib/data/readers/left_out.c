@@ -1,5 +1,5 @@
-/* lib/data/readers/left_out.c -- suffixes of files that people take for samples. What is beside samples for other
- * reasons, such as texts, is not among them. */
+/* lib/data/readers/left_out.c -- suffixes of files that look like samples. Files that lie beside samples for other
+ * reasons, such as texts, are not among them. */
 #include "data/readers/left_out.h"
 
 #include "base/buf.h"

@@ -80,7 +80,7 @@ static oct_status fill_part(oct_list *l, const oct_entry *e, size_t i, oct_part 
     if (!e->paths[i])
         return OCT_OK;
     part->kind = OCT_PART_FILE;
-    part->sound = oct_is_sound_file(e->paths[i]); /* one that cannot be opened: decoding says whose fault that is */
+    part->sound = oct_is_sound_file(e->paths[i]); /* it cannot be opened: decoding will report whose fault that is */
     return (part->path = oct_strdup(e->paths[i])) ? OCT_OK : oct_nomem(err);
 }
 

@@ -29,7 +29,7 @@ static oct_status find_columns(const oct_feed_ctx *ctx, const oct_csv *c, column
     return OCT_OK;
 }
 
-/* path relative to the CSV's folder, of `dir` bytes with its slash. */
+/* A path relative to the folder of the CSV, which takes `dir` bytes including its slash. */
 static char *join(oct_arena *a, const char *csv, size_t dir, const char *path)
 {
     return path[0] == '/' ? oct_arena_strdup(a, path) : oct_arena_printf(a, "%.*s%s", (int)dir, csv, path);

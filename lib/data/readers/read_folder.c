@@ -9,9 +9,12 @@
 
 #include <string.h>
 
-enum { MAX_DEPTH = 16, MAX_FOLDERS = 1 << 20 }; /* links to folders can make a few of them look like any number */
+enum {
+    MAX_DEPTH = 16,
+    MAX_FOLDERS = 1 << 20
+}; /* bounded, because links can make a few folders look like any number of them */
 
-/* Either a list of files, or another reader on what the folder holds. */
+/* Either a list of files, or another reader for the contents of the folder. */
 typedef struct folder {
     const oct_reader *reader; /* NULL: the list */
     void *self;

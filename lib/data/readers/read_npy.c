@@ -79,8 +79,8 @@ static int64_t npy_count(void *self)
     return ((npy *)self)->count;
 }
 
-/* Rows of Fortran-ordered data are gathered; one that feeds whole is not worth a path of its own: it is gathered
- * row by row of axis 0. */
+/* Rows of Fortran-ordered data are gathered. An array that feeds an input as a whole is gathered row by row of axis 0
+ * as well. */
 static oct_status gather(const npy *r, int64_t index, oct_part *part, oct_err *err)
 {
     const uint8_t *data = r->map.data + r->head.offset;
@@ -115,10 +115,9 @@ static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct
     const size_t bytes = item->parts[0].array.bytes;
     const uint8_t *data = r->map.data + r->head.offset + (size_t)i * bytes;
     item->parts[0].array.data = (void *)(uintptr_t)data;
-    if (i - BEHIND > r->forgotten &&
-        (size_t)(i - BEHIND - r->forgotten) >=
-            FORGET / (bytes +
-                      1)) { /* whoever reads a later one has read them; if not, they are read from the file once more */
+    if (i - BEHIND > r->forgotten && (size_t)(i - BEHIND - r->forgotten) >=
+                                         FORGET / (bytes + 1)) { /* readers of later samples have finished with them;
+                                                                    otherwise they are read from the file again */
         oct_map_forget(&r->map, r->map.data + r->head.offset + (size_t)r->forgotten * bytes,
                        (size_t)(i - BEHIND - r->forgotten) * bytes);
         r->forgotten = i - BEHIND;

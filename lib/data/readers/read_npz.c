@@ -22,14 +22,14 @@ typedef struct member {
     uint32_t crc, sum;  /* of all bytes, as the archive says; of those made */
     oct_npy head;
     oct_array shape;
-    char *shared; /* the whole array, when it serves all samples and is deflated */
+    char *shared; /* the whole array, if it is deflated and used for all samples */
 } member;
 
 typedef struct set {
     oct_map map;
     char *path;
     size_t n, n_inputs;
-    oct_input_desc *inputs; /* [n_inputs] of an archive: those that must be there, and extra ones that are */
+    oct_input_desc *inputs; /* [n_inputs] of an archive: the required inputs, and the extra ones that it contains */
     size_t *part;           /* [n_inputs] of a sample */
     member *members;        /* [n], in the order of names */
     char (*names)[256];
@@ -83,7 +83,7 @@ static oct_status restart(member *m, oct_err *err)
     return m->open ? OCT_OK : oct_nomem(err);
 }
 
-/* The next n bytes of a deflated member; dst NULL passes over them. */
+/* Inflates the next n bytes of a deflated member; dst NULL: skips them. */
 static oct_status inflate_next(member *m, void *dst, uint64_t n, oct_err *err)
 {
     uint8_t scratch[8192];
@@ -248,7 +248,7 @@ static bool has_member(const set *r, const char *name)
     return false;
 }
 
-/* The inputs that the archive feeds, and the parts that these are. */
+/* Sets the inputs that the archive feeds, and their parts in a sample. */
 static oct_status take_inputs(set *r, const oct_feed_ctx *ctx, bool extra, oct_err *err)
 {
     r->inputs = oct_calloc(ctx->n + ctx->n_extra + 1, sizeof *r->inputs);
@@ -363,8 +363,7 @@ static oct_status fill(set *r, size_t input, int64_t index, bool want, oct_part 
     return OCT_OK;
 }
 
-/* Whether an input takes a deflated array that another one has read already: it is read once, and stands behind the
- * sample. */
+/* Whether an input uses a deflated array that another input has read already: such an array is inflated only once. */
 static bool is_ahead(const set *r, size_t input)
 {
     for (size_t k = 0; k < input; k++)
@@ -373,7 +372,7 @@ static bool is_ahead(const set *r, size_t input)
     return false;
 }
 
-/* Passes over n samples of an array that is inflated for each; *n: how many before a failure. */
+/* Passes over n samples of an array that is inflated sample by sample; *n: their number before a failure. */
 static oct_status pass_input(set *r, size_t input, int64_t *n, oct_err *err)
 {
     const oct_feed *f = &r->feeds[input];

@@ -1,4 +1,4 @@
-/* lib/data/readers/read_synthetic.c -- reader: samples that are made (synthetic.h), instead of read. */
+/* lib/data/readers/read_synthetic.c -- reader: generated samples (synthetic.h). */
 #include "data/readers/readers.h"
 #include "data/source/synthetic.h"
 
@@ -14,7 +14,7 @@ static bool is_real(oct_dtype t)
     return t == OCT_F32 || t == OCT_F16 || t == OCT_BF16 || t == OCT_F64;
 }
 
-/* The dimensions of a row of an input; 0: what is open has no size to take. */
+/* The dimensions of a row of an input; 0: an open dimension has no usual size. */
 static int64_t row_elements(const oct_input_desc *in)
 {
     int64_t n = 1;

@@ -36,10 +36,9 @@ typedef struct tar {
     char *path;
     const oct_libarchive *la;
     struct archive *a;
-    struct archive_entry
-        *entry; /* of the header that was read last; libarchive does not look whether it has one itself */
+    struct archive_entry *entry; /* of the last header; libarchive does not check whether it has read one */
     oct_stream in;
-    size_t n_read;                 /* bytes of its block that were read before the archive was opened */
+    size_t n_read;                 /* number of bytes in its block that were read before the archive was opened */
     size_t in_block;               /* bytes of the block that was read last */
     struct archive_entry *pending; /* read, but belongs to the next sample */
     size_t headers;                /* read so far */
@@ -49,12 +48,12 @@ typedef struct tar {
     bool started, seen, eof, over; /* seen: a header */
     int64_t samples;
     char member[128];      /* the one that was met last */
-    uint64_t met[MAX_MET]; /* hashes of the members' names of the sample that is read */
+    uint64_t met[MAX_MET]; /* hashes of member names in the current sample */
     size_t n_met;
     oct_sounds sounds; /* of the sample that was read last */
     oct_item whole;    /* that sample, while it still has windows */
     oct_left_out left; /* of this pass */
-    char stranger[64]; /* suffix of a member that is nothing we know, for the message on an archive without samples */
+    char stranger[64]; /* suffix of a member of unknown kind, for the message about an archive without samples */
 } tar;
 
 static void stop(tar *r)
@@ -139,7 +138,7 @@ static oct_status command_failed(const tar *r, int code, oct_err *err)
     return where(r, OCT_EIO, err);
 }
 
-/* An archive that ends too early: of a command it is what was not brought, not what is wrong with a sample. */
+/* An archive that ends too early: if it comes from a command, the transfer has failed, and no sample is at fault. */
 static oct_status ended_early(const tar *r, const char *why, oct_err *err)
 {
     const oct_status s = r->from == OCT_FROM_COMMAND ? OCT_EIO : OCT_EMALFORMED;
@@ -147,7 +146,7 @@ static oct_status ended_early(const tar *r, const char *why, oct_err *err)
     return where(r, s, err);
 }
 
-/* The answer in words of a server that was asked for an archive. */
+/* Whether the data are a text message of a server instead of an archive. */
 static bool is_answer(const tar *r)
 {
     return r->from != OCT_FROM_FILE && r->in.n_head && (r->in.head[0] == '<' || r->in.head[0] == '{');
@@ -177,15 +176,14 @@ static oct_status no_archive(const tar *r, const char *why, oct_err *err)
 static oct_status broken(tar *r, oct_err *err)
 {
     const bool ended = r->in.ended;
-    const int code = ended ? oct_stream_finish(&r->in) : 0; /* of a command that gave up: its fault, and no archive's */
+    const int code = ended ? oct_stream_finish(&r->in) : 0; /* the command has failed, so the archive is not at fault */
     const char *why = r->la->archive_error_string(r->a);
     OCT_TRY(oct_stop_check(err));
     if (code)
         return command_failed(r, code, err);
     if (r->in.error)
         return oct_stream_fault(&r->in, r->path, err);
-    if (r->la->archive_errno(r->a) == ENOMEM ||
-        !why) /* libarchive says nothing where it could not even keep a message */
+    if (r->la->archive_errno(r->a) == ENOMEM || !why) /* libarchive has no message if it had no memory for one */
         return oct_nomem(err);
     if (!r->seen)
         return no_archive(r, why, err);
@@ -229,8 +227,8 @@ static oct_status start(tar *r, oct_err *err)
     return r->la->archive_read_open2(r->a, r, NULL, on_read, on_skip, NULL) == ARCHIVE_OK ? OCT_OK : broken(r, err);
 }
 
-/* What follows a compressed archive and is not compressed alike: a decompressor ends there and says nothing. Zeros
- * may. */
+/* Checks what follows a compressed archive and is not compressed in the same way, since decompressors end there
+ * silently. Zeros are allowed. */
 static oct_status check_rest(tar *r, oct_err *err)
 {
     int64_t rest = r->in.at - r->la->archive_filter_bytes(r->a, -1);
@@ -256,7 +254,7 @@ static oct_status check_rest(tar *r, oct_err *err)
     }
 }
 
-/* At the end of the archive: a command must have ended well. What it still writes is read, so that it can. */
+/* At the end of the archive, a command must exit successfully. Its remaining output is read, so that it can. */
 static oct_status finish(tar *r, oct_err *err)
 {
     r->over = true;
@@ -267,7 +265,8 @@ static oct_status finish(tar *r, oct_err *err)
     if (code)
         return command_failed(r, code, err);
     OCT_TRY(s);
-    if (!marked && r->from != OCT_FROM_FILE && r->seen) /* a connection that was cut between two members looks so */
+    if (!marked && r->from != OCT_FROM_FILE &&
+        r->seen) /* a connection that was cut between two members has this effect */
         return ended_early(r, "the archive ends without the mark of its end: it may be cut short", err);
     if (r->samples == 0) {
         oct_fail(err, OCT_EMALFORMED, "%s: no samples in this archive%s%s", r->path,
@@ -296,8 +295,8 @@ static bool is_of_sample(void *self, const char *name)
     return suffix && (input_of(self, suffix) >= 0 || strcmp(suffix, "cls") == 0);
 }
 
-/* Of a link that would be part of a sample, or may be a folder: the member that it stands for. Of a stream, which
- * cannot be read twice, and of what is not in the archive the link is counted. */
+/* For a link that would be part of a sample, or may be a folder: the member to which it leads. Links in a stream, which
+ * cannot be read twice, and links out of the archive are counted as left out. */
 static oct_status follow(tar *r, const char *name, oct_err *err)
 {
     const bool of_sample = is_of_sample(r, name);
@@ -441,8 +440,8 @@ static oct_status take(tar *r, struct archive_entry *e, const char *name, const 
     return input < 0 ? read_label(r, name, item, err) : read_member(r, e, name, &item->parts[input], err);
 }
 
-/* Whether a member of that name was met in this sample. It is then the first of another one: of an archive that
- * follows. */
+/* Whether the sample has a member of that name already. The member then begins another sample, in a concatenated
+ * archive. */
 static bool met_before(tar *r, const char *name)
 {
     const uint64_t hash = oct_hash(OCT_HASH_INIT, name, strlen(name));
@@ -488,7 +487,7 @@ static oct_status read_group(tar *r, bool want, oct_item *item, bool *any, oct_e
     return s;
 }
 
-/* ---- recordings: a sample of several windows is held until they are given ---- */
+/* ---- recordings: a sample of several windows is kept until all are given ---- */
 
 static oct_status copy_part(const oct_part *from, oct_part *to, oct_err *err)
 {
@@ -660,7 +659,7 @@ static oct_status command_open(const oct_feed_ctx *ctx, const char *path, void *
     return open_from(OCT_FROM_COMMAND, ctx, path, self, err);
 }
 
-/* Of an uncompressed file only the headers are read: what lies between is sought over. */
+/* Of an uncompressed file only the headers are read, by seeking. */
 static bool tar_is_cheap_to_pass(const char *path)
 {
     enum { MAGIC = 257 };

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_LINE = 4 << 20 }; /* bytes: a tree of JSON takes some thirty times as many */
+enum { MAX_LINE = 4 << 20 }; /* bytes; a tree of JSON takes about thirty times as many */
 
 typedef struct lines {
     const oct_feed_ctx *ctx;
@@ -51,7 +51,7 @@ static bool is_blank(const char *t, size_t n)
     return true;
 }
 
-/* The next line that holds anything. *number: of the line, from 1; it must be 0 at the beginning. */
+/* The next line that is not blank. *number: its number, from 1; it must be 0 at the beginning. */
 static bool next_line(const oct_map *m, size_t *at, const char **line, size_t *n, int64_t *number)
 {
     const char *text = (const char *)m->data;
@@ -82,7 +82,7 @@ static int64_t lines_count(void *self)
 
 /* ---- a line ---- */
 
-/* The ids between blanks and commas, brackets around them allowed. v NULL: they are counted. */
+/* Parses ids separated by blanks and commas, with optional brackets around them. v NULL: only counts them. */
 static oct_status read_ids(const char *t, size_t n, int64_t *v, int64_t *count, oct_err *err)
 {
     *count = 0;
@@ -141,7 +141,7 @@ static oct_status parse_list(const lines *r, size_t i, const oct_tree *list, oct
     return OCT_OK;
 }
 
-/* The member for input i: of its name, of that in front of a colon, and of the ids `input_ids`. */
+/* The member for input i: by its name, its name before a colon, or, for the ids, `input_ids`. */
 static const oct_tree *find_member(const lines *r, size_t i, const oct_tree *root)
 {
     char name[128];

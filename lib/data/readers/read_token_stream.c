@@ -1,5 +1,5 @@
-/* lib/data/readers/read_token_stream.c -- reader: token ids one behind another without a header, cut into samples of
- * one length. */
+/* lib/data/readers/read_token_stream.c -- reader: concatenated token ids without a header, cut into samples of equal
+ * length. */
 #include "data/text/token_rows.h"
 
 #include "base/io.h"
@@ -12,7 +12,7 @@ typedef struct stream {
     oct_map map;
     size_t ids, width;            /* the input that takes them; bytes of a token */
     int64_t length, n;            /* tokens of a sample, of the file */
-    int64_t count, at, forgotten; /* samples; forgotten: those before it need not be in memory */
+    int64_t count, at, forgotten; /* in samples; forgotten: samples before it need not be in memory */
 } stream;
 
 static void stream_close(void *self)
@@ -23,7 +23,7 @@ static void stream_close(void *self)
     oct_free(self);
 }
 
-/* What is left at the end is a sample where it can be filled up. */
+/* The rest at the end is a sample if it can be padded. */
 static oct_status measure(stream *r, oct_err *err)
 {
     OCT_TRY(oct_token_input(r->ctx, &r->ids, err));

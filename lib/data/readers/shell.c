@@ -121,7 +121,7 @@ bool oct_shell_ended(pid_t pid, double seconds)
     return has_ended_within(pid, seconds, true);
 }
 
-/* As long as the leader is not waited for, no other group has its number. */
+/* Until the leader is reaped, no other group can get its number. */
 int oct_shell_end(pid_t pid, double patience)
 {
     int status = 0;

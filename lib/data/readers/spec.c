@@ -21,7 +21,7 @@ static oct_status add_leaf(const oct_reader *reader, const char *path, oct_arena
     return l->v[l->n++].path ? OCT_OK : oct_nomem(err);
 }
 
-/* A name from wherever: nothing in it has a meaning but the path. */
+/* A name from any source: it is interpreted as a path only. */
 static oct_status add_file(const char *path, oct_arena *arena, oct_leaves *l, oct_err *err)
 {
     oct_path_kind kind;
@@ -38,7 +38,7 @@ static oct_status add_file(const char *path, oct_arena *arena, oct_leaves *l, oc
     return OCT_EUSAGE;
 }
 
-/* A folder that cannot be read must not leave its samples out without a word. glob hands on no more than this. */
+/* The samples of a folder that cannot be read must not be omitted silently. glob reports no more than this. */
 static _Thread_local int unreadable;
 static int on_unreadable(const char *folder, int e)
 {
@@ -119,7 +119,7 @@ static oct_status expand(const char *spec, int braces, oct_arena *arena, oct_lea
     return OCT_OK;
 }
 
-/* A pattern that the shell expanded gives names of files as words: such a name is not run. */
+/* If the shell has expanded a pattern, words may be names of files, which must not be run as commands. */
 static oct_status add_command(const char *spec, oct_arena *arena, oct_leaves *leaves, oct_err *err)
 {
     if (oct_path_exists(spec)) {

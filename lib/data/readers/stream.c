@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const double PATIENCE = 60; /* seconds that a command may run on after it closed its output */
+static const double PATIENCE = 60; /* seconds that a command may continue after it has closed its output */
 
 static oct_status start_command(oct_stream *s, const char *command, oct_err *err)
 {
@@ -66,7 +66,8 @@ static bool can_read(const oct_stream *s)
     return oct_stop_poll(&(struct pollfd){ .fd = s->fd, .events = POLLIN }, 1, INFINITY) >= 0;
 }
 
-/* What is there, not a whole block: a sample that has arrived is not kept waiting for those behind it. */
+/* Returns what is available and does not wait for a whole block, so that a sample that has arrived is not delayed by
+ * later ones. */
 ssize_t oct_stream_more(oct_stream *s, size_t at)
 {
     const size_t room = OCT_STREAM_BLOCK - at, most = s->passing && room > OCT_STREAM_PEEK ? OCT_STREAM_PEEK : room;
@@ -89,7 +90,7 @@ ssize_t oct_stream_read(oct_stream *s)
     return oct_stream_more(s, 0);
 }
 
-/* Never beyond the end: what is not there must be missed. */
+/* Never skips beyond the end, so that missing bytes are noticed. */
 int64_t oct_stream_skip(oct_stream *s, int64_t n)
 {
     const int64_t at = s->size < 0 ? -1 : (int64_t)lseek(s->fd, 0, SEEK_CUR);

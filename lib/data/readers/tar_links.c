@@ -19,10 +19,10 @@ typedef enum member_kind { PLAIN_FILE, LINK, FOLDER } member_kind;
 
 typedef struct member {
     uint64_t name;  /* hash of its path in short */
-    int64_t where;  /* of its header, in the archive's bytes before compression */
+    int64_t where;  /* position of its header in the uncompressed archive */
     int64_t size;   /* of a file */
-    const char *to; /* of a link: path in short; NULL: nothing in this archive */
-    uint32_t kept;  /* 1 + its place among the contents that are kept; 0: it is not */
+    const char *to; /* for a link: normalized path; NULL: leads out of the archive */
+    uint32_t kept;  /* 1 + its index among the kept contents; 0: it is not kept */
     uint8_t kind;   /* a member_kind */
     bool wanted;    /* a link whose target is kept, or such a target */
 } member;
@@ -154,8 +154,8 @@ static bool next(reading *r)
 
 /* ---- paths ---- */
 
-/* Appends a path to one in short, which has neither "." nor ".." nor empty parts. False: it leads out of the archive,
- * or becomes too long. */
+/* Appends a path to a normalized one, without ".", ".." and empty components. False: it leads out of the archive, or
+ * becomes too long. */
 static bool append(char to[MOST_PATH], const char *path)
 {
     size_t n = strlen(to);
@@ -260,7 +260,7 @@ static size_t lookup(const oct_tar_links *l, const char *path, size_t n, size_t 
         else
             hi = mid;
     }
-    /* Many members of one name are met again and again: of those before the link, the last is found by halving. */
+    /* There may be many members of one name: the last one before the link is found by bisection. */
     size_t first = lo, end = l->n;
     while (lo < end) {
         const size_t mid = (lo + end) / 2;
@@ -344,7 +344,7 @@ static oct_status read_index(oct_tar_links *l, bool (*is_wanted)(void *arg, cons
     return s == OCT_OK ? sort(l, err) : s;
 }
 
-/* Of a compressed archive: what its links stand for, as far as there is room. */
+/* For a compressed archive: keeps the contents to which links lead, as far as there is room. */
 static oct_status keep_targets(oct_tar_links *l, oct_err *err)
 {
     reading r;

@@ -1,5 +1,5 @@
-/* lib/data/readers/tensorproto.c -- a reader of its own for ONNX TensorProto files (test cases): one flat walk over the
- * wire format, no recursion, nothing allocated before sizes are known to fit the file. */
+/* lib/data/readers/tensorproto.c -- a separate reader for ONNX TensorProto files (test cases): one pass over the wire
+ * format, without recursion; nothing is allocated before sizes are known to fit the file. */
 #include "data/readers/readers.h"
 
 #include "base/io.h"
@@ -63,7 +63,7 @@ typedef struct proto {
     bool has_raw, external, too_deep, strings;
 } proto;
 
-/* The element size that a typed field may hold for a type, 0 when they do not go together. */
+/* The element size of a type in a typed field; 0: the field cannot hold this type. */
 static size_t typed_size(uint64_t number, oct_dtype t)
 {
     size_t size = (size_t)oct_dtype_bits(t) / 8;

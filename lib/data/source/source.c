@@ -12,9 +12,8 @@
 
 enum { STORE_BYTES = 256 << 20 };
 
-/* ---- the ring ----
- * A few samples always have room. Small ones have more, so that threads are woken for many of them at a time: waking
- * one costs as much as decoding some. */
+/* ---- the ring ---- The ring has room for a few samples, and for more if they are small, so that threads are woken for
+ * many samples at a time: waking a thread costs as much as decoding several small samples. */
 
 enum { MOST_SLOTS = 64, RING_BYTES = 512 << 10 };
 
@@ -33,7 +32,7 @@ static bool is_full(const oct_source *s)
     return !are_few(s) && (in_ring(s) >= s->depth || s->held >= RING_BYTES);
 }
 
-/* Whether it is filled to one of `parts` parts or less. */
+/* Whether at most one `parts`-th of it is filled. */
 static bool is_low(const oct_source *s, size_t parts)
 {
     return are_few(s) || (in_ring(s) <= s->depth / parts && s->held <= RING_BYTES / parts);
@@ -78,7 +77,7 @@ static size_t bytes_of(const oct_source *s, const oct_slot *t)
     return n;
 }
 
-/* Under the lock, which it leaves meanwhile: the next sample. */
+/* Fetches the next sample. The caller holds the lock, which is released meanwhile. */
 static void produce(oct_source *s)
 {
     oct_slot *t = &s->slots[s->produced++ % s->depth];
@@ -151,7 +150,7 @@ void oct_source_halt(oct_source *s)
     s->ended = s->fetching = s->full = false;
 }
 
-/* Nobody signals that the flag of this thread was set, so that it is looked at between short waits. */
+/* The flag of this thread is set without a signal, so it is polled between short waits. */
 static void wait_for_arrival(oct_source *s)
 {
     struct timespec until;
@@ -273,7 +272,7 @@ static oct_status parse_steps(oct_source *s, const oct_source_options *o, oct_er
     return OCT_OK;
 }
 
-/* Opens every file once: faults show before any work is done. */
+/* Opens every file once, so that faults are found before any work is done. */
 static oct_status open_all(oct_source *s, oct_err *err)
 {
     for (size_t i = 0; i < s->leaves.n; i++) {

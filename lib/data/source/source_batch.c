@@ -94,7 +94,7 @@ static oct_status room_for(oct_batch *b, size_t n, oct_err *err)
     return OCT_OK;
 }
 
-/* How many samples like this one go into a batch; *fixed is what the model demands, 0 when it is free. */
+/* The number of samples like this one in a batch; *fixed: the batch size that the model demands, 0 if it is free. */
 static oct_status capacity(const oct_source *s, const oct_slot *t, size_t max, size_t *cap, size_t *fixed, oct_err *err)
 {
     *cap = max ? max : 1;
@@ -159,7 +159,8 @@ static bool joins(const oct_source *s, const oct_slot *t, const oct_batch *b)
     return true;
 }
 
-/* Appends a row (or the whole of what is not stacked); reserve: rows to get memory for at first. */
+/* Appends a row (or a whole array if it is not stacked); reserve: number of rows for which memory is allocated at
+ * first. */
 static oct_status append_row(oct_batch *b, size_t i, const void *data, size_t bytes, size_t reserve, oct_err *err)
 {
     store *st = b->store;
@@ -182,7 +183,7 @@ static oct_status append_row(oct_batch *b, size_t i, const void *data, size_t by
     return OCT_OK;
 }
 
-/* A score of the samples that happen to have labels would not be that of the data. */
+/* A score of only the samples with labels would not be that of the data. */
 static oct_status find_label(const oct_source *s, const oct_slot *t, int64_t *label, oct_err *err)
 {
     const int64_t n = oct_labels_count(s->labels);
@@ -256,7 +257,7 @@ static oct_status count_bad(oct_source *s, oct_slot *t, oct_err *err)
     return OCT_OK;
 }
 
-/* Nothing but broken samples is no result, nor are labels of other samples. */
+/* Only broken samples, or labels of other samples, are a failure. */
 static oct_status at_end(oct_source *s, oct_err *err)
 {
     if (s->given && s->labels && !s->any_label)

@@ -1,12 +1,12 @@
-/* lib/data/source/source_mark.c -- where the reading of a source stands, and going on from there in another process. */
+/* lib/data/source/source_mark.c -- the position of a source, and continuing from there in another process. */
 #include "data/source/source_int.h"
 
 #include "base/io.h"
 
 #include <string.h>
 
-/* Whether a sample is broken may show only when it is read, and then it may have another name, or none: names count
- * from behind it. */
+/* A sample may turn out to be broken only when it is read, and may then have another name or none: names count from the
+ * sample after it. */
 void oct_source_mark_read(oct_source *s, int64_t index, const char *name, bool fine)
 {
     s->read.place = index + 1;

@@ -14,7 +14,7 @@ oct_status oct_leaf_open(oct_source *s, oct_leaf *l, oct_err *err)
     return l->self ? OCT_OK : l->reader->open(&s->ctx, l->path, &l->self, err);
 }
 
-/* Called where a reader has listed its folder or has reached its end. */
+/* To be called after a reader has listed its folder, or has reached its end. */
 void oct_leaf_note(oct_leaf *l)
 {
     char *text = l->self && l->reader->left_out ? l->reader->left_out(l->self) : NULL;
@@ -54,7 +54,7 @@ static void leave_leaf(oct_source *s)
 
 /* ---- which samples ---- */
 
-/* Whether the sample is one of those asked for, rather than one that is left aside. */
+/* Whether the sample is on the picked side: chosen, or held out. */
 static bool chosen(const oct_source *s, int64_t index)
 {
     if (s->total < 0)
@@ -62,7 +62,7 @@ static bool chosen(const oct_source *s, int64_t index)
     return s->first ? index < s->n_chosen : oct_spread_has(s->total, s->n_chosen, index, s->seed);
 }
 
-/* Whether a place of the side is in the part that is picked: one of each n. */
+/* Whether a place among the samples of the side is in the picked part, which is one of each n. */
 static bool is_part(const oct_pick *p, int64_t at)
 {
     if (p->n <= 1)
@@ -71,7 +71,7 @@ static bool is_part(const oct_pick *p, int64_t at)
     return (at + (int64_t)turn) % p->n == p->i;
 }
 
-/* Whether the next sample is given; side: whether it is of the side that is picked. */
+/* Whether the next sample is given; side: whether it is on the picked side. */
 static bool wanted(const oct_source *s, bool side)
 {
     const oct_pick *p = &s->pick;
@@ -81,7 +81,8 @@ static bool wanted(const oct_source *s, bool side)
     return s->n_part < 0 ? !p->most || place < p->most : oct_spread_has(s->n_part, p->most, place, 0);
 }
 
-/* The first place of the side, from one on, that is in the part that is picked; they are one of each n. */
+/* The first place, from a given one on, among the samples of the side that is in the picked part, which is one of each
+ * n. */
 static int64_t next_in_part(const oct_pick *p, int64_t at)
 {
     int64_t group = at / p->n;
@@ -93,7 +94,7 @@ static int64_t next_in_part(const oct_pick *p, int64_t at)
     }
 }
 
-/* How many samples of the side come before the next that is given. */
+/* The number of samples of the side before the next one that is given. */
 static int64_t until_wanted(const oct_source *s)
 {
     const oct_pick *p = &s->pick;
@@ -107,7 +108,7 @@ static int64_t until_wanted(const oct_source *s)
                                                     : (n > 1 ? next_in_part(p, place * n) : place) - s->at_side;
 }
 
-/* The first sample from the next on that is one of those asked for; INT64_MAX: none. */
+/* The first sample, from the next one on, on the picked side; INT64_MAX: none. */
 static int64_t next_chosen(const oct_source *s)
 {
     if (s->total < 0 || s->first)
@@ -116,8 +117,8 @@ static int64_t next_chosen(const oct_source *s)
     return at < s->total ? at : INT64_MAX;
 }
 
-/* How many samples from the next on are alike in that they are not given; side: whether they are of the side that is
- * picked. */
+/* The length of the run of samples, from the next one on, that are not given and are all on the same side; side:
+ * whether this is the picked side. */
 static int64_t idle(const oct_source *s, bool *side)
 {
     const int64_t to = next_chosen(s), others = to - s->index;
@@ -136,7 +137,7 @@ static void advance(oct_source *s, bool side, bool want)
     s->n_wanted += want;
 }
 
-/* Whether samples may follow that are wanted. What is read to its end is checked to its end. */
+/* Whether wanted samples may follow. Data that are read to their end are also checked to their end. */
 static bool more(const oct_source *s)
 {
     return s->left > 0 && (s->total >= 0 || s->asked == 0 || s->pick.aside || s->index < s->asked);
@@ -173,7 +174,7 @@ static void fetch_kept(oct_source *s, oct_slot *t)
     t->end = t->status == OCT_OK;
 }
 
-/* Whether a sample is a window of a recording, rather than one of many that are a recording together. */
+/* Whether a sample is a window of a recording, and not one of several that form a recording together. */
 static bool is_sound(const oct_source *s, const oct_item *item)
 {
     for (size_t i = 0; i < oct_source_parts(s); i++)
@@ -182,8 +183,8 @@ static bool is_sound(const oct_source *s, const oct_item *item)
     return false;
 }
 
-/* Passes over the samples of a leaf that nobody looks at, as far as its reader can at once; *n: how many. Marks name
- * each of them. */
+/* Passes over the unused samples of a leaf, as many as its reader can at once; *n: their number. Marks need the name of
+ * each, so it is not done with marks. */
 static oct_status pass_idle(oct_source *s, const oct_leaf *l, int64_t *n, oct_err *err)
 {
     bool side;
@@ -230,7 +231,7 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
             t->status =
                 oct_part_own(&t->item.parts[i], &t->err); /* the file may be closed while the sample is decoded */
         t->setup =
-            t->status == OCT_EIO; /* else the rest of a shard, or of all data, would count as one broken sample */
+            t->status == OCT_EIO; /* otherwise the rest of a shard, or of all data, would count as one broken sample */
         if (over)
             leave_leaf(s);
         if (over && t->status == OCT_OK) {
@@ -257,7 +258,7 @@ void oct_source_fetch(oct_source *s, oct_slot *t)
 
 /* ---- how many there are ---- */
 
-/* Passes over all samples once, to count them. What cannot be read is said when it is read for its samples. */
+/* Passes over all samples once to count them. Faults are reported later, when the samples are read. */
 static oct_status walk(oct_source *s, oct_err *err)
 {
     oct_err fault = OCT_ERR_INIT;
@@ -284,7 +285,7 @@ static oct_status walk(oct_source *s, oct_err *err)
     return st == OCT_ENOMEM ? oct_nomem(err) : oct_stop_check(err);
 }
 
-/* Lack of memory is no sample's fault, nor is what the user asked for (setup). */
+/* Lack of memory is not the fault of a sample, nor is a wrong request of the user (setup). */
 bool oct_sample_is_broken(oct_status st, bool setup)
 {
     return !setup && (st == OCT_EMALFORMED || st == OCT_EIO || st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC);
@@ -295,8 +296,8 @@ bool oct_source_skips(const oct_source *s, oct_status st, bool setup)
     return s->skip_bad && oct_sample_is_broken(st, setup);
 }
 
-/* The samples of one leaf into the store. What ends it early is an error, or a broken sample in the place of the
- * rest. */
+/* Reads the samples of one leaf into the store. If the leaf ends early, this is an error, or one broken sample that
+ * replaces the rest. */
 static oct_status gather_leaf(oct_source *s, oct_leaf *l, oct_item *item, oct_err *err)
 {
     for (;;) {
@@ -325,7 +326,7 @@ static oct_status gather_leaf(oct_source *s, oct_leaf *l, oct_item *item, oct_er
     }
 }
 
-/* Reads a stream to its end and keeps the samples that are chosen, and some others where samples are to stay aside. */
+/* Reads a stream to its end and keeps the chosen samples, and some others if samples are to be held out. */
 static oct_status gather(oct_source *s, oct_err *err)
 {
     const int64_t others = (s->asked + 3) / 4 > LEAST_ASIDE ? (s->asked + 3) / 4 : LEAST_ASIDE;
@@ -356,7 +357,7 @@ static bool walks_cheaply(const oct_source *s)
     return true;
 }
 
-/* What is spread over all samples, or taken from all of them, needs their number, or their end. */
+/* Choices that are spread over all samples, or taken from all of them, need their number or their end. */
 oct_status oct_source_count_all(oct_source *s, oct_err *err)
 {
     for (size_t i = 0; i < s->leaves.n; i++)
@@ -372,7 +373,7 @@ oct_status oct_source_count_all(oct_source *s, oct_err *err)
     return s->total < 0 && spread ? gather(s, err) : OCT_OK;
 }
 
-/* Samples of the side that are in the part; -1: it is not known. */
+/* The number of samples of the side in the picked part; -1: unknown. */
 static int64_t count_part(const oct_source *s)
 {
     if (s->n_side < 0 || s->pick.n <= 1)
@@ -384,7 +385,7 @@ static int64_t count_part(const oct_source *s)
     return whole;
 }
 
-/* What follows from the number of samples and the pick. */
+/* Sets what depends on the number of samples and the pick. */
 void oct_source_start_pass(oct_source *s)
 {
     s->n_chosen = s->total < 0 ? s->asked : oct_choice_count(s->total, s->asked, s->hold);

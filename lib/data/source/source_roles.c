@@ -1,4 +1,4 @@
-/* lib/data/source/source_roles.c -- which inputs samples fill, and what the others hold. */
+/* lib/data/source/source_roles.c -- which inputs samples fill, and the contents of the others. */
 #include "data/source/source_int.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static bool is_state(const oct_source_options *o, const char *name)
     return false;
 }
 
-/* An input that nothing reads, as converters leave them, asks for no data where another one takes them. */
+/* An input that no node reads, as some converters leave them, needs no data if another input takes data. */
 static oct_role role_of(const oct_source *s, const oct_source_options *o, size_t i, bool needs_all)
 {
     const oct_input_desc *in = &s->inputs[i];
@@ -57,8 +57,7 @@ oct_status oct_source_assign(oct_source *s, const oct_source_options *o, oct_err
     return OCT_EUSAGE;
 }
 
-/* The shape of an input without data: dimensions that the model leaves free are those of the first array of as many,
- * else 1. */
+/* The shape of an input without data: free dimensions are those of the first array with the same rank, else 1. */
 static void shape_of(const oct_source *s, const oct_slot *t, size_t i, oct_array *a)
 {
     const oct_input_desc *in = &s->inputs[i];
@@ -86,7 +85,7 @@ static oct_status set_all(const oct_input_desc *in, double value, oct_array *a, 
     return OCT_OK;
 }
 
-/* One that the model does not fix the batch of is a row, so that it is stacked beside the data. */
+/* An input whose batch size is free is a row, so that it is stacked like the data. */
 static oct_status fill(const oct_source *s, oct_slot *t, size_t i)
 {
     oct_array shape;
