@@ -74,7 +74,7 @@ static int waits_for(const oct_graph *g, const int *wait, int node)
     return -1;
 }
 
-/* The first node of a cycle: nodes behind one wait as well, but going from producer to producer ends in it. */
+/* The first node of a cycle: nodes after a cycle wait as well, but walking from producer to producer ends in it. */
 static int in_cycle(const oct_graph *g, const int *wait)
 {
     int id = 0, first;
@@ -236,7 +236,7 @@ static bool is_quantized_type(oct_dtype t)
     return false;
 }
 
-/* As many scales as the tensor has channels or blocks, where its shape is known. */
+/* Checks that there are as many scales as channels or blocks, if the shape is known. */
 static bool scales_fit(const oct_quant *q, const oct_shape *s)
 {
     int64_t d[OCT_MAX_RANK];

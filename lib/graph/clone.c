@@ -76,7 +76,7 @@ oct_status oct_graph_clone_nested(oct_graph *g, oct_node *n, oct_err *err)
     return OCT_OK;
 }
 
-/* A copy of a nested graph: it has opsets and functions of its own, and gets as inputs what it captured. */
+/* A copy of a nested graph, with its own opsets and functions; captured values become inputs. */
 static oct_status stand_alone(oct_graph *c, const oct_graph *from, oct_err *err)
 {
     const oct_graph *top = from;

@@ -461,7 +461,7 @@ static bool is_needed(const oct_graph *g, const oct_node *n)
     return false;
 }
 
-/* Prunes what a node holds; captures that went with it are no uses any more. */
+/* Prunes the nested graphs of a node; captures that are removed with them no longer count as uses. */
 static int prune_nested(oct_graph *g, int node)
 {
     int removed = 0;

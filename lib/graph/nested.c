@@ -87,7 +87,7 @@ oct_status oct_graph_capture(oct_graph *nested, int outer, int *value, oct_err *
         *value = v;
         return OCT_OK;
     }
-    /* The name of the outer value is the name here, unless the graph has one of its own that hides it. */
+    /* The value has the name of the outer value, unless a value of this graph hides it. */
     OCT_TRY(v < 0 ? oct_graph_add_value(nested, from->name, from->dtype, &v, err)
                   : oct_graph_new_value(nested, from->name, from->dtype, &v, err));
     nested->value[v].outer = outer;
@@ -167,7 +167,7 @@ void oct_graph_drop_captures(oct_graph *g, int node)
     n->n_captured = kept;
 }
 
-/* A value of g is known to the file by another name now: what uses it is written anew. */
+/* A value of g has a new name in the file, so its users must be written anew. */
 static void touch_users(oct_graph *g, int value)
 {
     g->changed = true;

@@ -118,7 +118,7 @@ static int remembered(const oct_unfolding *u, const oct_graph *g, const oct_tens
 
 static oct_status add_again(oct_graph *g, const oct_recipe *r, int slot, int value, oct_unfolding *u, oct_err *err);
 
-/* A new value for what value v was, constant t; computed: by its recipe, if it has one. */
+/* A new value that replaces value v, constant t; computed: by its recipe, if it has one. */
 static oct_status make_again(oct_graph *g, int v, const oct_tensor *t, bool computed, oct_unfolding *u, int *out,
                              oct_err *err)
 {
@@ -154,8 +154,8 @@ static oct_status source_of(oct_graph *g, int v, const oct_tensor *t, bool aroun
     return remember(u, g, t, *out, err);
 }
 
-/* The node of a recipe; value becomes its output `slot`. New values become the others, and stand for what these
- * were. */
+/* Adds the node of a recipe. value becomes its output `slot`; new values become its other outputs and represent the
+ * former ones. */
 static oct_status add_again(oct_graph *g, const oct_recipe *r, int slot, int value, oct_unfolding *u, oct_err *err)
 {
     const oct_node *was = &r->node;

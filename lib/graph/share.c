@@ -1,4 +1,4 @@
-/* Constants that several graphs of a nest have become one of the outermost graph. */
+/* Replaces equal constants of nested graphs by one of the outermost graph. */
 #include "graph/graph.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 typedef struct shared {
     oct_graph *g;
     int value;
-    int outermost; /* the value of the outermost graph that stands for it there; -1: none yet */
+    int outermost; /* the value of the outermost graph that replaces it; -1: none yet */
 } shared;
 
 typedef struct shared_list {
@@ -55,7 +55,7 @@ static oct_status capture_outermost(oct_graph *g, int outermost, int *value, oct
     return oct_graph_capture(g, outer, value, err);
 }
 
-/* A nested graph takes a constant from the outermost one in the place of its own. */
+/* Replaces a constant of a nested graph by a capture of one of the outermost graph. */
 static oct_status take_shared(const shared *c, int outermost, oct_err *err)
 {
     int taken;

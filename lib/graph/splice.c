@@ -51,7 +51,7 @@ static oct_status fill_attrs(const splice *s, oct_node *n)
     return OCT_OK;
 }
 
-/* What a nested graph took from src it takes from g now; what src did not get is absent. */
+/* Captures of src become captures of g; inputs that src did not get become absent. */
 static oct_status move_capture(const splice *s, oct_graph *nested, int v)
 {
     oct_value *x = &nested->value[v];
@@ -70,7 +70,7 @@ static oct_status move_capture(const splice *s, oct_graph *nested, int v)
     return OCT_OK;
 }
 
-/* Completes a copied nested graph: its own names become new in the nest, references to attributes are filled in. */
+/* Completes a copied nested graph: makes its names unique, and replaces references to attributes. */
 static oct_status settle(const splice *s, oct_graph *nested)
 {
     nested->origin = NULL;

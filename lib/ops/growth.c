@@ -1,4 +1,4 @@
-/* Whether results leave the range of what they are made from: by the records, and by how nodes stand together. */
+/* Whether results leave the range of their operands: by the records, and by combinations of nodes. */
 #include "ops/traits.h"
 
 static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int slot)
@@ -84,7 +84,7 @@ static bool share_origin(const oct_graph *g, const origins *o, int value)
     return false;
 }
 
-/* Whether the node divides (or multiplies by what divides) input i's value by a reduction of it. */
+/* Whether the node divides the value of input i by a reduction of it, or multiplies it by the reciprocal. */
 static bool normalizes(const oct_graph *g, const oct_node *n, int i, bool divides)
 {
     const origins by = origins_of(g, n->in[!i]);

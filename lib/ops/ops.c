@@ -24,8 +24,8 @@ const oct_op *const *oct_op_all(size_t *n)
     return all;
 }
 
-/* Lists of the records whose types have the same hash, each in the order of the table. Every pass asks for the record
- * of every node, often: a search through all records took most of the time of large graphs. */
+/* Lists of records whose types have the same hash, in the order of the table. Passes look up records so often that a
+ * linear search took most of the time of large graphs. */
 enum { SLOTS = 1024 };
 static uint16_t first_of[SLOTS], next_of[OCT_COUNT(all)]; /* 1 + the index of a record; 0: none */
 

@@ -64,7 +64,7 @@ int64_t oct_layer_weight_count(const oct_graph *g, int node)
     return count;
 }
 
-/* The first input with weights of what reports count as a layer; -1: of others. */
+/* The first input with weights of a node that reports count as a layer; -1 for other nodes. */
 static int counted_slot(const oct_op *op)
 {
     const bool layer = op && (op->quant == OCT_QUANT_WEIGHTED || op->quant == OCT_QUANT_RECURRENT || op->scheme);
@@ -136,7 +136,8 @@ static int permuted_axis(const oct_node *n, const oct_shape *x, int axis)
     return perm ? -1 : x->rank - 1 - axis;
 }
 
-/* A reduction that drops dimensions keeps the one that is told by its size: inference copies sizes that are known. */
+/* In a reduction that drops dimensions, the kept dimension is recognized by its size, since inference copies known
+ * sizes. */
 static int axis_of_size(const oct_shape *x, const oct_shape *y, int axis)
 {
     int found = -1;
@@ -199,8 +200,8 @@ static int64_t count_of(const extent *e)
     return oct_times_all(e->dims, e->rank);
 }
 
-/* The most kernel positions that meet one output of a transposed convolution: along a dimension, those whose distance
- * is a multiple of the stride. */
+/* The maximum number of kernel positions that contribute to one output of a transposed convolution: along a dimension,
+ * those whose distance is a multiple of the stride. */
 static int64_t taps_at_once(const oct_node *n, const extent *w)
 {
     int n_stride, n_dilation;
@@ -221,7 +222,7 @@ static int64_t taps_at_once(const oct_node *n, const extent *w)
     return taps;
 }
 
-/* The length of a dimension that may count from the last; 0: unknown. */
+/* The length of a dimension, which may be counted from the last; 0: unknown. */
 static int64_t length_at(const extent *e, int axis)
 {
     axis += axis < 0 ? e->rank : 0;
@@ -238,7 +239,7 @@ static int64_t depth_at(const call *c, int i)
                                            : l.taps);
 }
 
-/* Where the weights do not say it (they are packed, or of unknown shape), the data do, unless there is a kernel. */
+/* If the weights do not determine it (they are packed, or of unknown shape), the data do, unless there is a kernel. */
 static int64_t depth_of(const call *c)
 {
     int64_t most = 0;

@@ -1,4 +1,4 @@
-/* Running graphs that are nested in a node: each has plans of its own, kept by the shapes they are for. */
+/* Runs graphs that are nested in a node. Each has its own plans, cached by shapes. */
 #include "runtime/staged_int.h"
 
 #include <string.h>
@@ -49,8 +49,8 @@ static oct_status find_body(oct_plan *p, int node, const char *attr, rt_body **f
     return OCT_OK;
 }
 
-/* The iteration of a graph that is run for the k-th time (from 0) by a node: the first is that of the node itself, so
- * that a branch draws what it would draw outside. */
+/* The iteration number of a graph that a node runs for the k-th time (from 0). The first is that of the node itself, so
+ * that a branch draws the same random numbers as outside. */
 static uint64_t iteration_of(const oct_plan *p, uint64_t k)
 {
     uint64_t x = p->iteration + (((uint64_t)p->depth << 40) + k) * 0x9e3779b97f4a7c15u;
@@ -59,8 +59,8 @@ static uint64_t iteration_of(const oct_plan *p, uint64_t k)
     return k ? x ^ x >> 31 : p->iteration;
 }
 
-/* A state that grows with each iteration would ask for a plan each time: in the plan for those after the first it has
- * no shape. What earlier calls have seen does not count, so that a result depends on its call alone. */
+/* A state that grows in each iteration would need a new plan each time, so from the second iteration on it has no shape
+ * in the plan. Earlier calls do not matter, so that a result depends on its call only. */
 static void find_varying(rt_body *b, bool first)
 {
     for (size_t i = 0; i < b->n_own; i++) {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* There are two sides of each, so that what a run has read is still there when it has written. */
+/* There are two buffers of each, so that the inputs of a run are still valid after it has written its outputs. */
 struct oct_carry {
     size_t n, n_arrays, side; /* side: the one that was written last */
     oct_state *states;

@@ -1,9 +1,9 @@
-/* Cutting a stage out of a graph: what can be planned from the tensors that are there. */
+/* Makes a stage of a graph: the part that can be planned with the available tensors. */
 #include "runtime/staged_int.h"
 
 #include "passes/pass.h"
 
-/* Nodes that have run leave; what they left are inputs of known shape. */
+/* Removes nodes that have run; their outputs become inputs of known shape. */
 static oct_status take_in(oct_graph *g, const rt_stage *st, oct_err *err)
 {
     for (size_t i = 0; i < g->n_input; i++)
@@ -25,7 +25,7 @@ static oct_status take_in(oct_graph *g, const rt_stage *st, oct_err *err)
     return OCT_OK;
 }
 
-/* Whether a node that is not covered, or the graph's end, needs the value. */
+/* Whether the value is needed by a node that is not covered, or is an output of the graph. */
 static bool is_needed(const oct_graph *g, int v, const bool *covered)
 {
     const oct_value *x = &g->value[v];
@@ -35,8 +35,8 @@ static bool is_needed(const oct_graph *g, int v, const bool *covered)
     return needed;
 }
 
-/* What the stage hands on: results of its nodes, which become its graph's outputs, and what became a constant. from:
- * the graph before. */
+/* The outputs of the stage: results of its nodes, which become outputs of its graph, and new constants. from: the graph
+ * before. */
 static oct_status list_results(const oct_graph *from, rt_stage *st, const bool *covered, oct_err *err)
 {
     oct_graph *g = st->g;
@@ -59,7 +59,7 @@ static oct_status list_results(const oct_graph *from, rt_stage *st, const bool *
     return OCT_OK;
 }
 
-/* Nodes that are done after the stage: covered ones, and those that folding made needless. */
+/* Nodes that are done after the stage: covered nodes, and those that folding made unnecessary. */
 static oct_status list_nodes(const oct_graph *from, rt_stage *st, const bool *covered, oct_err *err)
 {
     if (!(st->done_after = oct_arena_memdup(st->arena, st->done, from->n_node * sizeof *st->done)))
@@ -74,7 +74,7 @@ static oct_status list_nodes(const oct_graph *from, rt_stage *st, const bool *co
     return OCT_OK;
 }
 
-/* The covered nodes alone that make what is needed or looked at, with the inputs that they use. */
+/* Keeps only the covered nodes whose results are needed or tapped, and the inputs that they use. */
 static void reduce(const oct_plan *p, oct_graph *g, const bool *covered)
 {
     size_t n = 0;

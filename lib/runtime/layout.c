@@ -1,4 +1,4 @@
-/* Layouts: channels-last where operators want it, reorders where two wants meet, then each step prepares itself. */
+/* Layouts: channels-last where operators need it, reorders between different layouts; then each step is prepared. */
 #include "runtime/plan_int.h"
 
 /* Whether both layouts of a shape are the same bytes: one channel, or one position. */
@@ -65,7 +65,7 @@ static void set_out(oct_plan *p, oct_step *st, oct_tensor_layout layout)
         }
 }
 
-/* Whether a Transpose whose output lies like this keeps the memory order: it is a renaming. */
+/* Whether a Transpose with this output layout keeps the order in memory, so that it is an alias. */
 static bool keeps_order(const oct_step *x, oct_tensor_layout layout)
 {
     int n;
@@ -83,7 +83,7 @@ static bool keeps_order(const oct_step *x, oct_tensor_layout layout)
     return true;
 }
 
-/* For operators that take anything: channels-last when a large input of the output's rank is. */
+/* For operators that accept any layout: channels-last if a large input with the output's rank is. */
 static oct_tensor_layout any_layout(const oct_step *st)
 {
     if (st->op->permutes) /* it takes and gives either layout */
@@ -105,7 +105,8 @@ static bool is_packed(const oct_step *x)
     return false;
 }
 
-/* Whether input i of an operator that takes anything shall lie like the output: it is gone through beside it. */
+/* Whether input i of an operator that accepts any layout should have that of the output, because both are processed
+ * together. */
 static bool moves_along(const oct_step *x, int i)
 {
     const oct_operand *t = x->in[i], *y = x->out[0];
@@ -140,7 +141,7 @@ static void alias_output(oct_plan *p, rt_step *st)
 
 static oct_status prepare(oct_plan *p, rt_step *st, oct_err *err)
 {
-    /* Of an alias it checks, too: a Dropout in training mode must not pass. */
+    /* Aliases are prepared as well, as a check: Dropout in training mode must be refused. */
     if (!st->s.op || (st->alias && !st->s.op->alias))
         return OCT_OK;
     oct_prep prep = { p->arena, oct_pool_threads(p->opts.pool), p->opts.fast_pack, p->opts.bf16, &p->packed };

@@ -19,7 +19,7 @@ void rt_set_tap(rt_lowering *l, rt_step *st, int slot, int value)
         st->tap[slot] = l->value[value].shown;
 }
 
-/* Rounding to 16 bits and clamping between 16-bit numbers may change places. */
+/* Rounding to 16 bits and clamping between 16-bit numbers commute. */
 static bool clampable(const oct_op *op, oct_dtype t)
 {
     return op->fuses_clamp && (t == OCT_F32 || (op->widens && oct_is_half(t)));
@@ -35,8 +35,8 @@ static void join_clamp(rt_lowering *l, rt_step *st, int *value)
     l->done[id] = true;
 }
 
-/* Output `slot` of the step added last is `value`, or what a clamp behind that makes. on_qvals: it is quantized values
- * where it is quantized; what is tapped before the clamp then shows the result. */
+/* Output `slot` of the last added step is `value`, or the result of a clamp after it. on_qvals: it is written as
+ * quantized values if it is quantized; a tap before the clamp then shows the result. */
 static oct_status finish(rt_lowering *l, rt_step *st, int slot, int value, bool on_qvals, oct_err *err)
 {
     rt_operand *o;
@@ -57,8 +57,8 @@ static oct_status finish(rt_lowering *l, rt_step *st, int slot, int value, bool 
 
 /* ---- steps of a node's own operator ---- */
 
-/* Quantized values where the step computes on quantized values, or the input is weights that it computes on as
- * quantized values. */
+/* The operand with quantized values if the step computes on these, or if the input is weights that it uses as quantized
+ * values. */
 static oct_status input_of(rt_lowering *l, const oct_op *op, oct_compute how, const oct_node *n, int i, rt_operand **o,
                            oct_err *err)
 {
@@ -108,7 +108,8 @@ static oct_status lower_own(rt_lowering *l, int id, oct_compute how, oct_err *er
 
 /* ---- products of reals and quantized values ---- */
 
-/* The constant row that alone is added to a product; -1: none. It is taken in: *value moves behind it. */
+/* The constant row whose addition is the only reader of a product; -1: none. It becomes part of the step, and *value is
+ * then the sum. */
 static int join_row(rt_lowering *l, int *value)
 {
     const oct_graph *g = l->g;
@@ -142,8 +143,7 @@ static oct_status add_behind(rt_lowering *l, int id, int bias, rt_step **st, oct
     return rt_add_step(l->p, sum, err);
 }
 
-/* A product whose input is quantized when run, or whose weights lie in blocks, with the addition of a constant row
- * behind it. */
+/* A product with dynamic quantization or weights in blocks, together with the addition of a constant row after it. */
 static oct_status lower_product(rt_lowering *l, int id, oct_compute how, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];

@@ -39,7 +39,7 @@ static bool needs_place(const rt_buffer *b)
     return b->alias < 0 && b->input < 0 && !b->constant && b->first >= 0;
 }
 
-/* The buffer of input i when only this step still needs it, and at that slot alone; else NULL. */
+/* The buffer of input i if only this step, and only at this slot, still needs it; else NULL. */
 static rt_buffer *dying(oct_plan *p, int step, int i)
 {
     const oct_step *s = &p->step[step]->s;
@@ -52,7 +52,7 @@ static rt_buffer *dying(oct_plan *p, int step, int i)
     return &p->buffer[buffer];
 }
 
-/* Results take the place of inputs that end with their step, where operators allow it. */
+/* Results use the memory of inputs that are last read by their step, if operators allow it. */
 static void overwrite(oct_plan *p)
 {
     for (size_t n = 0; n < p->n_step; n++) {
@@ -69,7 +69,7 @@ static void overwrite(oct_plan *p)
     }
 }
 
-/* The lowest gap among those already placed that are alive at the same time; placed[n] by offset. */
+/* The lowest gap between buffers with an offset that are alive at the same time; placed[n] is sorted by offset. */
 static size_t find_gap(const rt_buffer *b, rt_buffer *const *placed, size_t n)
 {
     size_t at = 0;
@@ -85,8 +85,8 @@ static size_t find_gap(const rt_buffer *b, rt_buffer *const *placed, size_t n)
     return at;
 }
 
-/* Keeps a list in order, by offset or largest first: sorting anew for each buffer takes minutes where thousands live at
- * once. */
+/* Keeps a list sorted, by offset or by decreasing size: sorting again for each buffer takes minutes if thousands are
+ * alive at once. */
 static void insert(rt_buffer **list, size_t n, rt_buffer *b, bool by_offset)
 {
     for (; n && (by_offset ? list[n - 1]->offset > b->offset : list[n - 1]->bytes < b->bytes); n--)
@@ -94,7 +94,7 @@ static void insert(rt_buffer **list, size_t n, rt_buffer *b, bool by_offset)
     list[n] = b;
 }
 
-/* The most bytes that live at one step, from what begins and ends at each. */
+/* The maximum number of bytes alive at a step, from those that begin and end at each step. */
 static oct_status find_live_peak(oct_plan *p, oct_err *err)
 {
     size_t *change = oct_arena_calloc(p->arena, p->n_step + 1, sizeof *change),

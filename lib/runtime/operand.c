@@ -110,7 +110,7 @@ oct_status oct_operand_to_f32(const oct_operand *t, float *dst, oct_err *err)
     return OCT_OK;
 }
 
-/* Real numbers as t holds them, in the order they have; false: not of this kind. */
+/* Real numbers in the type and order of t; false: t has another kind of type. */
 static bool convert(const oct_operand *t, const float *src, void *dst)
 {
     const size_t n = (size_t)t->count;

@@ -47,8 +47,8 @@ static bool joins_channels(const oct_step *s)
            oct_axis(oct_node_int(s->node, "axis", 0), y->rank, &axis, NULL) == OCT_OK && axis == 1;
 }
 
-/* Whether input t of a Concat, which writes y, may lie in y from the beginning: it is made for that alone, of y's very
- * elements. */
+/* Whether input t of a Concat, which writes y, can be written into y directly: it has no other reader, and elements
+ * like those of y. */
 static bool may_lie_in(const oct_plan *p, const uses *u, const oct_operand *t, const oct_operand *y)
 {
     const uses *of = &u[buffer_of(t)];

@@ -85,8 +85,8 @@ static oct_status allocate(oct_plan *p, oct_err *err)
     return OCT_OK;
 }
 
-/* Random numbers follow from the name of their node, however the graph is cut: one without a name gets that of its
- * result. */
+/* Random numbers depend on the name of their node, regardless of stages: a node without a name gets that of its result.
+ */
 static void name_draws(oct_graph *g)
 {
     for (size_t i = 0; i < g->n_order; i++) {

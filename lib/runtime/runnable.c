@@ -3,7 +3,7 @@
 
 #include "ops/op.h"
 
-/* A value that nothing computes: a sparse or foreign constant, or what a removed node made. */
+/* A value without producer: a sparse constant, one of unknown type, or the output of a removed node. */
 static bool is_lost(const oct_graph *g, int value)
 {
     const oct_value *v = &g->value[value];
@@ -56,7 +56,7 @@ oct_status oct_runnable_part(const oct_graph *g, oct_graph **part, oct_err *err)
     if (oct_runnable_whole(g))
         return OCT_OK;
     OCT_TRY(oct_graph_clone(g, &p, err));
-    /* In order, so that what depends on a removed node finds its value lost. */
+    /* In topological order, so that dependents of a removed node see that its value is lost. */
     for (size_t i = 0; i < g->n_order; i++)
         if (!runs(p, g->order[i]))
             oct_graph_remove_node(p, g->order[i]);

@@ -64,8 +64,8 @@ static void stage_free(rt_stage *st)
     oct_arena_destroy(st->arena);
 }
 
-/* A place for one more stage: a new one, or that of the oldest which this run has not used (what it has left is in
- * use). */
+/* A slot for one more stage: a new one, or that of the oldest stage that this run has not used (results of used ones
+ * are still needed). */
 static oct_status make_room(oct_plan *p, rt_stage **place, oct_err *err)
 {
     rt_staged *s = p->staged;
@@ -280,7 +280,7 @@ static void forget_run(oct_plan *p)
     s->began = ++s->clock;
 }
 
-/* Nothing could run or be planned: what waits for a plan cannot be lowered. */
+/* Nothing could run or be planned: reports why the nodes that wait for a plan cannot be lowered. */
 static oct_status refuse(const oct_plan *p, oct_err *err)
 {
     for (size_t i = 0; i < p->g->n_order; i++) {

@@ -13,7 +13,7 @@ static bool is_real(const oct_operand *t)
     return t && t->dtype == OCT_F32 && !t->q;
 }
 
-/* Whether a step is a product that may take in the sum that alone reads it. */
+/* Whether a step is a product whose only reader is the sum, and which can add the other term. */
 static bool is_free(const rt_step *st)
 {
     return st->s.op->fuses_sum && st->s.n_out == 1 && is_real(st->s.in[0]) && !st->s.residual &&
@@ -53,7 +53,7 @@ oct_status rt_join_sum(rt_lowering *l, const oct_node *n, rt_step *st, oct_err *
     if (l->p->opts.no_passes || n->n_in != 2 || !is_real(in[0]) || !is_real(in[1]) ||
         !oct_same_dims(l->g, n->in[0], n->in[1]))
         return OCT_OK;
-    /* The later one where both could, whose output is still in the caches. */
+    /* If both can, the later one, whose output is still in the caches. */
     for (int k = 0; k < 2; k++) {
         const int at = oct_value_used_once(&l->g->value[n->in[k]]) && !in[1 - k]->constant ? maker_of(l->p, in[k]) : -1;
         if (at > best && is_free(l->p->step[at])) {

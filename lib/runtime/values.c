@@ -126,7 +126,7 @@ oct_status rt_run_now(rt_lowering *l, rt_step *st, rt_operand *out, oct_err *err
     return OCT_OK;
 }
 
-/* The step is run now where it changes a constant, otherwise when the plan is. */
+/* The step is run now if its input is constant, otherwise with the plan. */
 static oct_status change(rt_lowering *l, bool to_qvals, int value, rt_operand *from, rt_operand *to, oct_err *err)
 {
     rt_step *st;
@@ -166,7 +166,7 @@ oct_status rt_qvals(rt_lowering *l, int value, rt_operand **out, oct_err *err)
     return OCT_OK;
 }
 
-/* Reals of a constant matrix whose quantized values stand by columns, as DequantizeLinear computes them. */
+/* The real numbers of a constant matrix that is stored by columns, as DequantizeLinear computes them. */
 static oct_status columns_as_reals(rt_lowering *l, int value, rt_operand **out, oct_err *err)
 {
     const oct_quant *q = l->g->value[value].quant;
@@ -237,7 +237,7 @@ oct_status rt_show_reals(rt_lowering *l, int value, oct_err *err)
 
 /* ---- borders ---- */
 
-/* Quantized values, scale and zero point of what is quantized when run. */
+/* Quantized values, scale and zero point of a value with dynamic quantization. */
 static oct_status quantized_when_run(rt_lowering *l, int id, oct_err *err)
 {
     const oct_node *n = &l->g->node[id];

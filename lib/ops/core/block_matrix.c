@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What is added to quantized values, so that they are told from 0 up. */
+/* The offset that makes quantized values unsigned. */
 static int middle_of(oct_dtype t)
 {
     return t == OCT_S8 || t == OCT_S4 || t == OCT_S2 ? 1 << (oct_dtype_bits(t) - 1) : 0;
@@ -93,7 +93,7 @@ static oct_status qvals_as_elements(const oct_quant *q, const oct_nbits_form *f,
         new_packed(q, (int64_t[]){ (int64_t)(rows ? f->n : f->k), (int64_t)(rows ? f->k : f->n) }, a, qvals, &to, err));
     for (size_t j = 0; j < f->n; j++) {
         const uint8_t *column = (const uint8_t *)q->qvals->data + j * oct_nbits_column_bytes(f);
-        for (size_t i = 0; i < f->k; i++) /* the middle's bit tells signed quantized values from those told from 0 up */
+        for (size_t i = 0; i < f->k; i++) /* flipping the highest bit makes signed values unsigned */
             put_qval(to, f->bits, rows ? j * f->k + i : i * f->n + j,
                      get_qval(column, f->bits, i) ^ middle_of(q->dtype));
     }

@@ -10,7 +10,7 @@ static size_t element(oct_dtype t)
     return t == OCT_STRING ? sizeof(oct_str) : (size_t)oct_dtype_bits(t) / 8;
 }
 
-/* A tensor of strings whose bytes are others': a copy with its own takes its place. */
+/* Replaces a tensor of strings with borrowed bytes by a copy that owns them. */
 static oct_status own_strings(oct_datum **x, oct_err *err)
 {
     oct_datum *copy;
@@ -58,7 +58,7 @@ static oct_status check_alike(const oct_datum *parts, oct_err *err)
     return OCT_OK;
 }
 
-/* Nothing was made: what inference says of one part, unknown dimensions being 0. */
+/* The sequence is empty: the shape that inference found for an element, with 0 for unknown dimensions. */
 static oct_status stack_none(int64_t axis, const oct_value *like, oct_datum **out, oct_err *err)
 {
     int64_t dims[OCT_MAX_RANK] = { 0 };

@@ -201,7 +201,7 @@ oct_status oct_broadcast_dims(const oct_shape *a, const oct_shape *b, int *rank,
             return oct_fail(err, OCT_EMALFORMED, "shapes %s and %s do not broadcast", oct_shape_text(a, ta, sizeof ta),
                             oct_shape_text(b, tb, sizeof tb));
         } else {
-            /* One is known and above 1, so it is the result; two different symbols leave it open. */
+            /* A known size above 1 is the result; for two different symbols it is unknown. */
             d[i] = x.n >= 0 ? x : y.n >= 0 ? y : (oct_dim){ -1, NULL };
         }
     }

@@ -188,7 +188,8 @@ static void copy_row(void *arg, const int64_t *o, const int64_t *s, int64_t n)
     }
 }
 
-/* Whether a simplified walk turns rows of src into columns of dst, enough of both for tiles to be faster. */
+/* Whether a simplified walk transposes rows of src to columns of dst, and both are large enough for tiles to be faster.
+ */
 static bool is_transposition(const oct_nd *d, size_t size)
 {
     enum { LEAST = 8 };

@@ -1,4 +1,4 @@
-/* Runs one node on tensors that are there: constant folding, steps between planned stages, tests of operators without a
+/* Runs one node on given tensors: for constant folding, steps between planned stages, and tests of operators without a
  * plan. */
 #include "kernels/layout.h"
 #include "ops/op.h"
@@ -73,7 +73,7 @@ static void relayout(const oct_operand *t, const void *src, oct_tensor_layout to
         oct_transpose_2d(NULL, src, n, spatial, c, size, dst);
 }
 
-/* Gives operand t a channels-last block of its own, filled from its plain data when it is an input. */
+/* Allocates a channels-last block for operand t, filled from its plain data if it is an input. */
 static oct_status to_channels_last(oct_operand *t, bool input, oct_arena *temp, oct_err *err)
 {
     size_t bytes;
@@ -91,7 +91,7 @@ static oct_status to_channels_last(oct_operand *t, bool input, oct_arena *temp, 
     return OCT_OK;
 }
 
-/* Operators that want channels-last get it here too (op.h, OCT_RULE_SPATIAL). */
+/* Operators that need channels-last operands get them here, too (op.h, OCT_RULE_SPATIAL). */
 static oct_status lay_out(oct_step *s, oct_arena *temp, oct_err *err)
 {
     if (s->op->layout != OCT_RULE_SPATIAL)
@@ -213,7 +213,7 @@ static oct_status make_datum(void *arg, int slot, const oct_operand *like, void 
     return OCT_OK;
 }
 
-/* Strings go through operators that move elements as the 16 bytes that each is: numbers of that size. */
+/* Operators that move elements treat strings as elements of 16 bytes, the size of oct_str. */
 static const oct_dtype stand_in = OCT_C128;
 _Static_assert(sizeof(oct_str) == 16, "a string is as long as a complex number of two doubles");
 
@@ -234,7 +234,7 @@ static oct_status input_tensor(const oct_op *op, const oct_datum *x, int slot, o
     return OCT_OK;
 }
 
-/* A graph of the node alone, whose inputs are constants: what inference then says holds for these data only. */
+/* A graph with only this node and constant inputs, so that inference uses the values of these data. */
 static oct_status one_node(oct_graph *one, const oct_graph *g, int node, oct_datum *const *in, oct_err *err)
 {
     const oct_node *n = &g->node[node];

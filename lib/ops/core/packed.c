@@ -60,7 +60,7 @@ void *oct_packed_new(const oct_prep *p, size_t size)
     return bytes_of(e);
 }
 
-/* An entry of the same bytes, which it now holds; else e itself joins the table. */
+/* Returns an entry with the same bytes, with one more reference; otherwise adds e to the table. */
 static entry *equal_to(entry *e)
 {
     entry **bucket = &table[e->hash % BUCKETS];

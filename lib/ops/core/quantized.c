@@ -43,7 +43,7 @@ typedef struct question {
     oct_operand *operand; /* of inputs, then of outputs */
 } question;
 
-/* rank: what is taken where the value's is not known before the model runs; negative: nothing is. */
+/* rank: assumed if the rank of the value is unknown before the model runs; negative: none is assumed. */
 static bool describe(const oct_graph *g, int value, int rank, oct_operand *t)
 {
     const oct_value *v = &g->value[value];
@@ -62,8 +62,8 @@ static bool describe(const oct_graph *g, int value, int rank, oct_operand *t)
     return oct_count(t->dims, t->rank, &t->count);
 }
 
-/* Which inputs must be quantized values is for integer() to say; outputs that stay real are of products, whose sums are
- * worth more than a step. */
+/* integer() decides which inputs must be quantized. Only products may have real outputs, whose sums are more precise
+ * than quantized values. */
 static bool runs_on_qvals(const oct_graph *g, int node, question *a)
 {
     const oct_node *n = &g->node[node];

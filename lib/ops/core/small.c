@@ -71,7 +71,7 @@ static float float_get(const format *f, unsigned code)
     return minus ? -magnitude(f, size) : magnitude(f, size);
 }
 
-/* The code nearest to v >= 0, ties to the even one; largest + 1 when v is beyond. */
+/* The code nearest to v >= 0, ties to even; largest + 1 if v is beyond. */
 static int nearest_code(const format *f, float v)
 {
     int lo = 0, hi = f->largest + 1;

@@ -13,8 +13,8 @@ static bool has_half(oct_operand *const *t, int n)
     return false;
 }
 
-/* Whether inputs 0 and 1 are multiplied as bf16, of it or rounded to it. Convolutions with one input channel a group
- * are no products of matrices. */
+/* Whether inputs 0 and 1 are multiplied as bf16, because they are bf16 or are rounded to it. Convolutions with one
+ * input channel per group are not matrix products. */
 static bool in_bf16(const oct_step *s, const oct_prep *p)
 {
     const oct_operand *x = s->op->quant == OCT_QUANT_WEIGHTED && s->op->widens ? s->in[0] : NULL,
