@@ -140,8 +140,8 @@ static double load_float(oct_dtype t, const void *p, size_t i)
     }
 }
 
-/* Whether the integer is exactly that number of type t: floats hold integers up to 2^digits, and of larger ones those
- * that end in as many zero bits more. */
+/* Whether type t represents the integer exactly: floats represent integers up to 2^digits, and larger ones if they end
+ * in enough zero bits. */
 static bool is_exact(oct_dtype t, uint64_t magnitude)
 {
     const int digits = t == OCT_F64 ? 53 : t == OCT_F32 ? 24 : t == OCT_F16 ? 11 : 8;

@@ -46,7 +46,7 @@ void oct_io_start(void)
         if (fcntl(fd, F_GETFD) < 0) {
             was_closed[fd] = true;
             if (open("/dev/null", O_RDWR) !=
-                fd) /* the lowest that is free; where there is no such device, any folder keeps the place */
+                fd) /* the lowest free descriptor; without /dev/null, any folder occupies it */
                 (void)!open("/", O_RDONLY);
         }
 }
@@ -137,7 +137,7 @@ static oct_status check_claims(const char *path, const struct stat *st, oct_err 
     return OCT_EUSAGE;
 }
 
-/* What another program reads, too, is left as it is; opened anew, a FIFO would wait for a writer. */
+/* Descriptors that are shared with another program are not changed. Opening a FIFO again would wait for a writer. */
 static oct_status open_descriptor(const char *path, int own, int *fd, oct_err *err)
 {
     struct stat st;

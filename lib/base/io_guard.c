@@ -1,4 +1,4 @@
-/* lib/base/io_guard.c -- what signals do to a run: files that were cut short, and what must not be left behind. */
+/* lib/base/io_guard.c -- signal handlers: truncated files, and removal of temporary files. */
 #define _GNU_SOURCE
 #include "base/guard.h"
 #include "base/io.h"
@@ -322,8 +322,8 @@ static void remove_doomed(void)
                 unlinkat(d->folder, d->name, d->flags);
 }
 
-/* Several threads may meet the end of a file at once: the first speaks and ends the process, the others wait for
- * that. */
+/* Several threads may hit the end of a file at once: the first prints the message and ends the process, the others
+ * wait. */
 static void be_the_first(void)
 {
     static atomic_flag ending = ATOMIC_FLAG_INIT;
@@ -390,7 +390,7 @@ void oct_io_guard(const char *tool)
     for (size_t i = 0; i < OCT_COUNT(stops); i++)
         if (sigaction(stops[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* as nohup asks for */
             sigaction(stops[i], &stop, NULL);
-    /* A reader that went away and a limit on file sizes become errors of write, which are reported. */
+    /* Broken pipes and limits of file sizes become errors of write, which are reported. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     atexit(on_exit_inside);

@@ -1,5 +1,4 @@
-/* lib/base/io_write.c -- files that are written: where they go, their temporary form, and the moment they take their
- * place. */
+/* lib/base/io_write.c -- output files: their destination, their temporary form, and the final rename. */
 #define _GNU_SOURCE
 #include "base/io.h"
 #include "base/io_int.h"
@@ -169,7 +168,8 @@ static bool is_temp_name(const char *name)
            strspn(name + n - SUFFIX, letters) == SUFFIX;
 }
 
-/* A file of a new name in the folder, or a name for the open file fd. Its name goes to temp; -1: errno. */
+/* Creates a file with a new name in the folder, or gives the open file fd a name, which is written to temp; -1: errno.
+ */
 static int name_temp(int folder, const char *name, int fd, mode_t mode, char temp[256], oct_doomed **doomed)
 {
     for (int tries = 0; tries < 100; tries++) {
@@ -196,8 +196,8 @@ static int name_temp(int folder, const char *name, int fd, mode_t mode, char tem
     return -1;
 }
 
-/* A file that has no name until it is complete: whatever ends the process, nothing stays. -1 where the file system has
- * none, or where there would be no way to give it a name. */
+/* Creates a file without a name, which disappears if the process ends. -1 if the file system does not support this, or
+ * if it could not be given a name later. */
 static int open_nameless(int folder, mode_t mode)
 {
     char path[32];
@@ -416,7 +416,8 @@ static oct_status failed(const oct_out *o, oct_err *err)
     return o->error ? oct_fail_errno(err, "%s: cannot write", o->path) : OCT_OK;
 }
 
-/* Some file systems keep an error for the close; that of a duplicate tells it while the file can still be given up. */
+/* Some file systems report an error only in close. Closing a duplicate reveals it while the file can still be
+ * discarded. */
 static int close_duplicate(int fd)
 {
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -469,7 +470,7 @@ static bool rename_temp(oct_out *o)
     return true;
 }
 
-/* A name outlasts a loss of power when its folder was synced. Not every folder may be read for that. */
+/* A rename survives a power failure only if the folder is synced, which needs permission to read the folder. */
 static void sync_folder(oct_out *o)
 {
     const int fd = openat(o->file->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -494,8 +495,8 @@ oct_status oct_out_commit(oct_out *o, oct_err *err)
     return s;
 }
 
-/* Both are complete. A signal between the two renames may leave the part without the whole, never the whole without its
- * part. */
+/* Both files are complete. A signal between the two renames may leave the part without the main file, but never the
+ * reverse. */
 static oct_status rename_both(oct_out *part, oct_out *o, oct_err *err)
 {
     struct oct_out_file *f = part->file;

@@ -23,7 +23,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char common[64]; /* written before the first command starts */
 static pid_t common_of;
 
-/* A process with the number of one that ended earlier has other marks, as it began at another time. */
+/* A later process with the same number has other marks, because it was started at another time. */
 void oct_mark_make(char mark[OCT_MARK_TEXT])
 {
     pthread_mutex_lock(&lock);

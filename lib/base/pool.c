@@ -12,7 +12,7 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
-/* Of a thread's stack. Sanitizers make frames several times as large, so that they keep the system's size. */
+/* The stack size of a thread. Sanitizers make frames several times as large, so they use the system's default. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { STACK = 0 };
 #elif defined(__has_feature)
@@ -135,7 +135,7 @@ struct oct_pool {
     job job;           /* the call that all work on; stays while it does */
     bool stop;
     pthread_mutex_t busy;  /* held during a call */
-    pthread_mutex_t sleep; /* of those who wait for the two numbers below after they have spun for a while */
+    pthread_mutex_t sleep; /* for threads that wait for the two numbers below after spinning for a while */
     pthread_cond_t called, finished;
     alignas(64) atomic_uint calls;   /* grows with each call */
     alignas(64) atomic_uint working; /* workers that have not ended the call */
@@ -143,9 +143,8 @@ struct oct_pool {
 
 /* ---- waiting ---- */
 
-/* Calls of a network follow each other within microseconds, which is less than it takes to wake a thread. Who waits for
- * longer than that lets others have the processor in between: what decodes the next samples, or the thread that is
- * waited for. */
+/* Calls of a network follow each other within microseconds, less than it takes to wake a thread. A thread that waits
+ * longer yields the processor, to decoding threads or to the thread for which it waits. */
 enum { SPINS = 1000000, SPINS_ALONE = 256 };
 
 static void pause_briefly(int turn)
@@ -159,8 +158,8 @@ static void pause_briefly(int turn)
 #endif
 }
 
-/* Whoever changes a number that others wait for changes it first and then comes here: a waiter looks at it once more
- * with the lock held before it sleeps, so none is missed. */
+/* To be called after changing a number for which others wait. A waiter checks it again with the lock held before it
+ * sleeps, so no change is missed. */
 static void wake(oct_pool *p, pthread_cond_t *who)
 {
     pthread_mutex_lock(&p->sleep);
@@ -226,7 +225,7 @@ static void init_locks(oct_pool *p)
     pthread_cond_init(&p->finished, NULL);
 }
 
-/* A child that was forked has none of the workers. The caller takes their lanes, too. */
+/* A forked child has no workers, so the caller processes their lanes as well. */
 static void lose_workers(oct_pool *p)
 {
     oct_lock(OCT_LOCK_POOLS);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Only glibc tells how large a block is. Sanitizers are to see each use of a block that was freed. */
+/* Only glibc reports the size of a block. Not with sanitizers, which shall detect each use of a freed block. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
 #define SANITIZED
@@ -34,7 +34,7 @@ static void *leave(size_t i)
     return p;
 }
 
-/* The smallest block of `size` bytes and at most an eighth more; n_waiting: there is none. */
+/* The smallest cached block with at least `size` bytes, and at most an eighth more; n_waiting: none. */
 static size_t find(size_t size)
 {
     size_t best = n_waiting;
@@ -45,14 +45,14 @@ static size_t find(size_t size)
     return best;
 }
 
-/* Blocks go back to the system until those that wait have at most so many bytes. */
+/* Frees cached blocks until the cache has at most this number of bytes. */
 static void shrink(size_t most)
 {
     while (n_waiting && waiting_bytes > most)
         free(leave(0));
 }
 
-/* From the system, once with all that waits given back if it has no more. */
+/* Allocates from the system; if that fails, once more after emptying the cache. */
 static void *alloc_new(size_t size)
 {
     void *p = aligned_alloc(64, size);

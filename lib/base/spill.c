@@ -45,7 +45,7 @@ void oct_spill_close(void)
     oct_unlock(OCT_LOCK_SPILL);
 }
 
-/* Room is reserved first: without it a write to the mapping would end the process. */
+/* Disk space is reserved first, because otherwise a write to the mapping could end the process. */
 static bool new_mapping(size_t size)
 {
     if (spill.fd < 0 && (spill.fd = oct_file_nameless(spill.beside)) < 0)

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* Whether so much is left below the caller's frame. A stack that is not the thread's own, as coroutines have, counts as
- * too small. */
+/* Whether this amount of stack is left below the caller's frame. A stack that is not the thread's own (coroutines)
+ * counts as too small. */
 static bool has_room(void)
 {
     static _Thread_local uintptr_t lowest,

@@ -24,7 +24,7 @@ static void drop_cut_character(char *text)
         text[n - 1 - tail] = 0;
 }
 
-/* vsnprintf that cuts between characters: whoever reads the text as UTF-8 must not stumble over half of one. */
+/* vsnprintf that truncates between characters, so that the text stays valid UTF-8. */
 static void print_whole(char *text, size_t size, const char *fmt, va_list ap)
 {
     if (vsnprintf(text, size, fmt, ap) >= (int)size)

@@ -1,4 +1,4 @@
-/* lib/cli: what surrounds a run: messages, the end, and small questions about the command line. */
+/* lib/cli: messages, the end of a run, and queries about the command line. */
 #include "cli/cli.h"
 
 #include "base/io.h"
@@ -132,8 +132,8 @@ static bool is_broken_pipe(FILE *out)
     return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
 }
 
-/* Whether all that was printed was written. Of a write that failed before only the fact is known: one more tells the
- * reason. */
+/* Whether everything that was printed has been written. The reason of an earlier failure is unknown, so another write
+ * is made to get it. */
 static oct_status check_printed(FILE *out, oct_err *err)
 {
     const bool bad = ferror(out) != 0;
@@ -145,7 +145,7 @@ static oct_status check_printed(FILE *out, oct_err *err)
     return oct_fail(err, OCT_EIO, "standard output: cannot write: %s", strerror(errno ? errno : EIO));
 }
 
-/* Whoever reads the pipe has seen enough ("| head"): nothing to complain about, though not all was written. */
+/* The reader of the pipe has closed it ("| head"): this is not an error, although not everything was written. */
 static bool reader_left(FILE *out, oct_status s, const oct_err *err)
 {
     const char *reason = strerror(EPIPE);

@@ -127,7 +127,7 @@ static size_t clauses(const char *text, size_t room)
     }
 }
 
-/* Whole clauses that fit in a line, and the names where there is room for them. */
+/* Complete clauses that fit in a line, and the names if there is room. */
 static void short_help(const oct_cli_live *l, oct_buf *b, size_t room)
 {
     oct_buf names = OCT_BUF_INIT;

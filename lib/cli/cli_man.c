@@ -119,7 +119,7 @@ static void put_table(const oct_cli *cli, oct_buf *b, bool common)
 oct_status oct_cli_man_text(oct_cli *cli, oct_buf *b, oct_err *err)
 {
     const oct_cli_command *asked = cli->command;
-    /* A page is the same wherever it is made: what depends on the CPU stays out. */
+    /* A page must be the same on every machine, so text that depends on the CPU is omitted. */
     const char *names = cli->isa_names;
     cli->isa_names = NULL;
     oct_status s = OCT_OK;

@@ -41,7 +41,7 @@ static oct_cli_live *find_letter(const oct_cli *cli, char letter)
     return NULL;
 }
 
-/* The name nearest to what was typed, when near enough: a third of its letters, or a start of it. */
+/* The name nearest to the typed one if it differs in at most a third of its letters, or begins with it. */
 static const char *nearest(const char *typed, const char *best, int *best_cost, const char *name)
 {
     size_t n = strlen(typed);
@@ -353,7 +353,7 @@ static oct_status usage_hint(const oct_cli *cli, oct_err *err)
     return OCT_EUSAGE;
 }
 
-/* Fewer positionals than are needed, taken from the first on: the one that goes without. */
+/* The first positional without a value if there are fewer than needed. */
 static oct_status missing(const oct_cli *cli, size_t have, oct_err *err)
 {
     size_t i = 0;
@@ -528,7 +528,7 @@ static oct_status print_page(oct_cli *cli, oct_err *err)
     return s;
 }
 
-/* --help and --version win over everything, also over mistakes: who asks for help may have made one. */
+/* --help and --version precede everything, including mistakes, since who asks for help may have made one. */
 static void look_for_help(parse *p)
 {
     for (int i = p->i; i < p->argc && strcmp(p->argv[i], "--") != 0; i++) {

@@ -145,7 +145,7 @@ static oct_status pin_channel(oct_calib_tensor *t, const said *s, size_t i, oct_
                                         : oct_fail(err, OCT_EMALFORMED, "%g to %g is not a range of float32", lo, hi);
 }
 
-/* Pins t to what is said of all n channels: where there are several, a range that holds all. */
+/* Fixes t by the entries of its n channels: several are united to one range. */
 static oct_status pin_channels(oct_calib_tensor *t, const said *s, size_t n, oct_err *err)
 {
     for (size_t i = 0; i < n; i++) {

@@ -64,7 +64,7 @@ static oct_status read(oct_encodings *e, const char *text, size_t size, const ch
 
 /* ---- writing ---- */
 
-/* What weights are multiplied by: 127 becomes the largest of an output channel, or of a group. */
+/* The factors of weights, by which the largest of an output channel, or of a group, becomes 127. */
 static oct_status put_weights(oct_buf *out, const oct_tensor *w, const oct_weight_layout *l, const char *name,
                               oct_err *err)
 {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A layer is known by its name, or where it has none by its first result. */
+/* The name of a layer, or of its first output if it has none. */
 static const char *layer_name(const oct_graph *g, const oct_node *n)
 {
     return *n->name || n->n_out == 0 || n->out[0] < 0 ? n->name : g->value[n->out[0]].name;
@@ -25,7 +25,7 @@ static int input_of_layer(const oct_graph *g, const char *name)
     return -1;
 }
 
-/* A second entry about one tensor widens its range, and its parameters are kept where they are the same. */
+/* A second entry for a tensor extends its range; its parameters are kept if they are equal. */
 static void pin_also(oct_calib_tensor *to, const oct_calib_tensor *from)
 {
     const bool first = !to->pinned, same = to->exact.bits == from->exact.bits && to->exact.scale == from->exact.scale &&

@@ -90,7 +90,7 @@ static void declare_kind(oct_value *v, const Onnx__TypeProto *t)
         v->elem = (oct_dtype)t->tensor_type->elem_type;
 }
 
-/* Constants know their type better than their declaration; of two declarations the first holds. */
+/* The type of a constant overrides its declaration; of two declarations, the first one counts. */
 static oct_status declare(load_graph *b, int v, const Onnx__ValueInfoProto *info)
 {
     oct_value *x = &b->g->value[v];
@@ -128,7 +128,7 @@ static oct_status add_input(load_graph *b, size_t i)
     return declare(b, v, info);
 }
 
-/* The value that a name means: this graph's own, or one of a graph around it. -1: there is none. */
+/* The value that a name denotes, in this graph or in a graph around it; -1: none. */
 static oct_status resolve(const load_graph *b, const char *name, int *v)
 {
     *v = oct_graph_find(b->g, name);

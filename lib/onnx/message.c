@@ -1,4 +1,4 @@
-/* From the graph back to a message: records that still hold are kept, the others are written anew. */
+/* Converts the graph back to a message: records that are still valid are kept, the others are made anew. */
 #include "onnx/save.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Messages as bytes, written as they come. protobuf-c gathers each sub-message in memory before it writes it: of a
- * model, the whole graph with its weights. So large messages are written here, field by field. */
+/* Serializes messages incrementally. protobuf-c packs each sub-message in memory before it writes it, for a model the
+ * whole graph with its weights. So large messages are written here field by field. */
 #include "onnx/save.h"
 
 #include <string.h>
@@ -52,7 +52,8 @@ static void clear(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
         *(protobuf_c_boolean *)quantifier = 0;
 }
 
-/* One field, or (only < 0) all that the schema does not know. room: of a message of this type. */
+/* Writes one field, or (only < 0) all fields that are unknown to the schema. room: memory for a message of this type.
+ */
 static void write_alone(const ProtobufCMessage *m, int only, ProtobufCMessage *room, sink *to)
 {
     const ProtobufCMessageDescriptor *d = m->descriptor;

@@ -114,8 +114,8 @@ static oct_status embed(save *s, Onnx__TensorProto *t)
     return OCT_OK;
 }
 
-/* A reference would bind the result to a file that is the source's: whoever moves the one loses the other, and whoever
- * writes it again changes both. */
+/* A reference would make the result depend on a file of the source: moving one would lose the other, and rewriting it
+ * would change both. */
 static oct_status embed_all(save *s)
 {
     for (size_t i = 0; i < s->n_tensor; i++)

@@ -93,7 +93,7 @@ static bool put_extent(oct_wire *w, size_t at, size_t len)
     return true;
 }
 
-/* Leaves out raw_data whose length stands at k->at (n bytes of it) and whose bytes follow. */
+/* Omits raw_data whose length field (n bytes) is at k->at, followed by its bytes. */
 static oct_status cut(walk *k, size_t n, size_t len)
 {
     uint8_t token[1 + OCT_WIRE_TOKEN] = { OCT_WIRE_TOKEN };
