@@ -1,7 +1,7 @@
 /* lib/kernels/conv/algorithm.h -- an algorithm of convolution as a record. Internal.
  *
- * Each stands in a file of its own and has a line in algorithms.inc. A plan takes the cheapest of those that suit its
- * shape; one that does not suit is never asked what it costs. */
+ * Each has a file of its own and a line in algorithms.inc. A plan uses the cheapest one that supports its shape; the
+ * cost of others is not asked. */
 #ifndef OCT_KERNELS_CONV_ALGORITHM_H
 #define OCT_KERNELS_CONV_ALGORITHM_H
 
@@ -17,8 +17,8 @@ typedef struct oct_conv_sizes {
 
 /* ---- float ---- */
 
-/* A run. Of scratch, `pad` is a pixel of padding, of all channels; `shared` and `threads` are what sizes asked for,
- * the latter a part for each thread, each rounded up to 64. */
+/* A run. In scratch, `pad` is a pixel of padding with all channels; `shared` and `threads` have the sizes that `sizes`
+ * has asked for, the latter once for each thread, rounded up to 64. */
 typedef struct oct_sconv_job {
     const oct_sconv *p;
     oct_pool *pool;
@@ -33,11 +33,11 @@ typedef struct oct_sconv_job {
 typedef struct oct_sconv_algorithm {
     const char *name;
     bool bf16; /* it has products of bf16, too, or none that bf16 is for (depthwise) */
-    /* Whether the shape is one for it. g is checked, and its ldx and ldy are set, here and below. */
+    /* Whether the algorithm supports the shape. Here and below, g is checked, and its ldx and ldy are set. */
     bool (*suits)(const oct_conv_geom *g);
-    /* The cheapest of its kernels, and what it costs with all that is done beside it. No record: none may run. */
+    /* The cheapest of its kernels, with its total cost including preparation. No record: none can run. */
     oct_choice (*cost)(const oct_conv_geom *g, oct_isa have, bool bf16);
-    /* Takes the kernel of that choice, and sets what is the algorithm's in the plan. False when sizes overflow. */
+    /* Uses the kernel of that choice, and sets the algorithm's members of the plan. False if sizes overflow. */
     bool (*sizes)(oct_sconv *p, const void *kernel, oct_conv_sizes *s);
     void (*pack)(const oct_sconv *p, const float *w, void *packed);
     void (*run)(const oct_sconv_job *j);
@@ -46,7 +46,7 @@ typedef struct oct_sconv_algorithm {
 
 /* In the order of algorithms.inc. */
 const oct_sconv_algorithm *const *oct_sconv_algorithms(size_t *n);
-/* What oct_sconv_prepare takes where `have` may be used; *kernel is its choice. */
+/* The choice of oct_sconv_prepare if the instruction sets `have` may be used; *kernel: its kernel. */
 const oct_sconv_algorithm *oct_sconv_choose(const oct_conv_geom *g, oct_isa have, bool bf16, oct_choice *kernel);
 
 /* ---- 8 bits ---- */

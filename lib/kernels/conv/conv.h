@@ -89,8 +89,8 @@ oct_status oct_qconv_prepare(oct_qconv *p, const oct_conv_geom *g, oct_dtype x_t
                              oct_err *err);
 
 /* w as for oct_sconv_pack, of w_type. zw: zero points of the weights in w_type's range, zw[o * zw_step] for output
- * channel o (0 per tensor, 1 per channel), or NULL for 0. Where the algorithm declines the weights, the plan changes to
- * the other one: packed weights are run by the plan that packed them last. */
+ * channel o (0 per tensor, 1 per channel), or NULL for 0. If the algorithm cannot use these weights, the plan changes
+ * to another one: so packed weights must be run by the plan that packed them last. */
 void oct_qconv_pack(oct_qconv *p, const void *w, const int32_t *zw, size_t zw_step, void *packed);
 
 /* As for float; of the algorithm that weights are packed for. */

@@ -26,7 +26,7 @@ typedef struct oct_qflat_plan {
     size_t bytes;            /* of the copy, a multiple of 64 */
 } oct_qflat_plan;
 
-/* The name of its record of costs: the product's, over positions, and the copy. */
+/* The name of its line of costs: the product over positions, and the copy. */
 #define OCT_QFLAT_NAME "oct_qflat__amx"
 
 /* Convolutions of one group in the plane. False also where sizes overflow. */

@@ -1,12 +1,13 @@
-/* lib/kernels/conv/sproduct.h -- what float convolutions that are products of rows have in common: dense, indirect,
- * gather, folded. Internal. */
+/* lib/kernels/conv/sproduct.h -- what the float convolutions by matrix products share: dense, indirect, gather, folded.
+ * Internal. */
 #ifndef OCT_KERNELS_CONV_SPRODUCT_H
 #define OCT_KERNELS_CONV_SPRODUCT_H
 
 #include "kernels/conv/algorithm.h"
 #include "kernels/sgemm/sgemm_int.h"
 
-/* As the record says. sizes: fold is how many taps the kernel sees as one, gather whether rows are copied together. */
+/* Functions of the record. sizes: fold is the number of taps that the kernel treats as one; gather: whether rows are
+ * gathered. */
 oct_choice oct_sproduct_cost(const oct_conv_geom *g, oct_isa have, bool bf16);
 bool oct_sproduct_sizes(oct_sconv *p, const void *kernel, size_t fold, bool gather, oct_conv_sizes *s);
 /* gather: taps are joined. */

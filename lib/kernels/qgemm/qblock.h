@@ -1,8 +1,8 @@
 /* lib/kernels/qgemm/qblock.h -- kernels that compute a block of rows by some panels as a whole, with the last step.
  * Internal.
  *
- * Such a kernel loads A by itself, 64 values of k of neighbouring rows at a time, so these lie equally far from each
- * other; a block of it has enough products to do the last step of one part beside those of the next. */
+ * Such a kernel loads A itself, 64 values of k of neighbouring rows at a time, so rows must be equidistant. A block has
+ * enough products to overlap the last step of one section with the products of the next. */
 #ifndef OCT_KERNELS_QGEMM_QBLOCK_H
 #define OCT_KERNELS_QGEMM_QBLOCK_H
 
@@ -18,11 +18,11 @@ typedef struct oct_qblock {
     size_t steps;
     size_t run;   /* values of k that follow each other before the next steps begin elsewhere: whole steps, then what is
                      left */
-    size_t whole; /* the first rows, of which 64 bytes may be read under the last step; of the others only those that a
-                     run has left */
+    size_t whole; /* the number of first rows whose last step may read 64 bytes; of other rows only the remaining bytes
+                     may be read */
     bool is_signed;  /* A is s8 */
     size_t from, n;  /* columns from..n - 1, one or more, and of whole panels but for the last */
-    const int8_t *b; /* the panel of the first of them (OCT_QGEMM_TILES), `panel` bytes from the next */
+    const int8_t *b; /* the first panel (OCT_QGEMM_TILES); panels are `panel` bytes apart */
     size_t panel;
     const int32_t *add;             /* s32[n], of column 0 on, as the others: what sums begin with */
     const int32_t *rowsum, *colmul; /* as oct_qout_fn takes them */

@@ -1,5 +1,5 @@
-/* lib/kernels/qgemm/qbytes.h -- what a run does to the bytes of its operands beside their product: B known in the run
- * only is packed, rows of A are summed where B has zero points, and what the zero point of A adds to each column.
+/* lib/kernels/qgemm/qbytes.h -- the work of a run on bytes of its operands besides the product: packing a B that is
+ * computed at run time, sums of rows of A if B has zero points, and the term of A's zero point for each column.
  * Internal. */
 #ifndef OCT_KERNELS_QGEMM_QBYTES_H
 #define OCT_KERNELS_QGEMM_QBYTES_H

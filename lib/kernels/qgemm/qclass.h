@@ -61,12 +61,12 @@ static inline int oct_qclass_limit(uint32_t bias)
     return INT16_MAX / (bias < 128 ? 2 * (int)bias : 255);
 }
 
-/* Carves what c points to, but for the sums, out of memory aligned to 64; c NULL: only counts. False when bytes
- * overflow. */
+/* Divides memory aligned to 64 among the arrays of c, except the sums; c NULL: only computes the size. False if it
+ * overflows. */
 bool oct_qclass_carve(size_t rows, size_t k, void *at, oct_qclass *c, size_t *bytes);
 
-/* Picoseconds that a row is expected to take for each panel of n columns, where x is bell-shaped with 127 as the
- * largest. */
+/* The expected picoseconds of a row for each panel of n columns, if x is normally distributed with 127 as the largest
+ * magnitude. */
 uint64_t oct_qclass_cost(uint32_t bias, size_t k, size_t n);
 
 #endif

@@ -70,8 +70,8 @@ typedef struct oct_qgemm_kernel {
 } oct_qgemm_kernel;
 
 const oct_qgemm_kernel *oct_qgemm_kernels(size_t *n);
-/* Offers a kernel, if it may run. is_matrix: A is one, no image; a single row of it, and many, have kernels of their
- * own. */
+/* Offers a kernel if it can run. is_matrix: A is a matrix, not an image; there are special kernels for a single row and
+ * for many rows of it. */
 void oct_qgemm_offer(oct_choice *c, const oct_qgemm_kernel *k, oct_isa have, const oct_extent *e, bool is_matrix);
 /* The cheapest of all, and its cost. */
 oct_choice oct_qgemm_choose(oct_isa have, const oct_extent *e, bool is_matrix);
@@ -84,13 +84,12 @@ typedef struct oct_qgemm {
     int threads;
     /* Set them after preparing. */
     bool fast_pack; /* B is packed for one run only, so no time is spent on a faster order */
-    bool
-        backwards; /* one row: runs through B from its end. Alternating directions finds half of B still in the cache */
+    bool backwards; /* one row: walks through B from its end. Alternating directions, half of B is still in the cache */
     size_t packed_size, scratch_size; /* bytes */
 } oct_qgemm;
 
-/* Plans products of a_type x b_type (each OCT_U8 or OCT_S8) with B of k x n. rows: the most rows of A in any run, if
- * known, which the kernel is chosen and B is packed for; 1: always one; 0: unknown. OCT_ENOMEM when sizes overflow. */
+/* Plans products of a_type x b_type (each OCT_U8 or OCT_S8) with B of k x n. rows: the maximum number of rows of A in a
+ * run, for which the kernel is chosen and B is packed; 1: always one; 0: unknown. OCT_ENOMEM when sizes overflow. */
 oct_status oct_qgemm_prepare(oct_qgemm *p, size_t rows, size_t n, size_t k, oct_dtype a_type, oct_dtype b_type,
                              int threads, oct_err *err);
 

@@ -46,7 +46,7 @@ static inline oct_dtype oct_qreads(const oct_qgemm_kernel *k, oct_dtype type)
 {
     return k->block ? type : k->a;
 }
-/* A of one type read as another: its bytes xored with this, its zero point z moved. */
+/* To read A as the other type, its bytes are xored with this, and its zero point z is shifted. */
 static inline uint8_t oct_qflip(oct_dtype type, oct_dtype as)
 {
     return type == as ? 0 : 0x80;
@@ -107,7 +107,7 @@ typedef struct oct_qsource {
     bool is_signed;
     size_t taps, kc; /* of the weights */
     bool fast_pack;  /* take no time to find chains */
-    size_t fold;     /* taps that follow each other before the depth is padded to kr: 1, or all of gathered rows */
+    size_t fold;     /* number of taps that are joined before the depth is padded to kr: 1, or all in gathered rows */
     ptrdiff_t ts, ks, ns;
     const int32_t *zb;
     size_t zb_step;

@@ -59,7 +59,7 @@ const oct_qout_kernel *oct_qout_select(oct_isa have);
 /* The definition. */
 void oct_qout__ref(size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add, const int32_t *rowadd,
                    const int32_t *colmul, const oct_qout *o, void *c, size_t ldc);
-/* The same for columns j to n - 1 only: the columns that other kernels leave. */
+/* The same for columns j to n - 1 only, the rest that other kernels leave. */
 void oct_qout_rest(size_t j, size_t m, size_t n, const int32_t *acc, size_t lda, const int32_t *add,
                    const int32_t *rowadd, const int32_t *colmul, const oct_qout *o, void *c, size_t ldc);
 

@@ -45,7 +45,8 @@ static inline size_t oct_qrow_units(bool small, size_t k)
 
 typedef struct oct_qrow_kernel {
     const char *name;
-    /* How many parts beside the first ones k values of A need at this base. At 128 it is two a unit at most. */
+    /* The number of parts, besides the first ones, that k values of A need at this base. At 128 it is at most two per
+     * unit. */
     size_t (*count)(bool small, const uint8_t *a, size_t k, uint8_t flip, int32_t base);
     /* Fills r, whose `small` is set (first: room for k rounded up to 16; further: for `count`). The bytes of A are
      * xored with flip. */

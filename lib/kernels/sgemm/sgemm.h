@@ -33,7 +33,7 @@ typedef void (*oct_sgemm_fn)(size_t m, size_t n, size_t taps, size_t kc, const f
 typedef void (*oct_sgemm_row_fn)(size_t panels, size_t kc, const float *a, const float *b, size_t panel, float *c,
                                  const oct_sout *out);
 
-/* How B is kept in panels. Those of bf16 are rounded to it, half to even. */
+/* The format of B in panels. bf16 panels are rounded half to even. */
 typedef enum oct_spanel {
     OCT_SPANEL_F32 = 0,
     OCT_SPANEL_BF16, /* in float32 */

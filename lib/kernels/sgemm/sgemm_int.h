@@ -36,7 +36,7 @@ typedef struct oct_stiles {
 /* Bytes one thread needs; false when they overflow. unpacks: oct_stiles.unpack is set. */
 bool oct_stiles_scratch(const oct_sgemm_kernel *k, size_t block, size_t taps, size_t kc, bool gather, bool unpacks,
                         size_t *bytes);
-/* Whether chains pass through the kernel as a whole; else C holds them between the parts of the depth. */
+/* Whether the kernel computes whole chains; otherwise C holds partial chains between sections of the depth. */
 bool oct_stiles_whole(const oct_sgemm_kernel *k, size_t taps, size_t kc);
 void oct_stiles_run(const oct_stiles *t, oct_pool *pool);
 
