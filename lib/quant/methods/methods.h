@@ -1,5 +1,5 @@
 /* lib/quant/methods/methods.h -- methods that recover accuracy. They stand in the table of a conversion's steps
- * (convert/steps.inc), and are switched on and off by name. */
+ * (quant/convert/steps.inc), and are switched on and off by name. */
 #ifndef OCT_QUANT_METHODS_H
 #define OCT_QUANT_METHODS_H
 

@@ -40,6 +40,11 @@ static const oct_tensor *constant_at(const oct_graph *g, const oct_node *n, int 
     return t && t->data ? t : NULL;
 }
 
+static bool is_absent(const oct_node *n, int slot)
+{
+    return slot < 0 || slot >= n->n_in || n->in[slot] < 0;
+}
+
 /* Finds s8 weights whose parameters are known. */
 static bool find(const oct_graph *g, int id, found *f)
 {
