@@ -1,7 +1,7 @@
 /* Rounds weights so that their errors compensate each other at the layer's output (ldlq.h), instead of rounding each to
  * the nearest value.
  *
- * Layers (rounding_layers.c) are rounded on inputs of the float model (rounding_inputs.c), by rounding_compensated.c. A
+ * Layers (rounding_layers.c) are rounded on inputs of the float model (rounding_inputs.c), by gptq_rounding.c. A
  * second method, rounding_learned.c, continues from that result. This file distributes the work among threads, and has
  * the methods. Scales do not change, except for safe pairs. Decisions that are made again keep these weights
  * (weights.c).

@@ -70,7 +70,7 @@ void oct_rounder_collect(void *r, size_t sample, size_t tap, const oct_operand *
 /* Zeroes the rows of samples that were not shown, or were shown with other shapes. */
 void oct_rounder_clear_missing(const rounder *r, const rlayer *x);
 
-/* rounding_compensated.c, rounding_learned.c: round a layer whose inputs are complete. OCT_ENOMEM. */
+/* gptq_rounding.c, rounding_learned.c: round a layer whose inputs are complete. OCT_ENOMEM. */
 oct_status oct_rounder_compensate(const rounder *r, rlayer *x);
 oct_status oct_rounder_learn(const rounder *r, rlayer *x);
 
