@@ -173,5 +173,11 @@ oct_target_times oct_qjob_expected(const oct_qjob *j);
  * that all statistics are available; types and numbers are missing. */
 size_t oct_qjob_n_layers(const oct_qjob *j);
 const oct_layer_decision *oct_qjob_layer(const oct_qjob *j, size_t i);
+/* The k-th constraint that restricts node i beyond policy and target (place/constraints.h), in words: what, from whom
+ * and why. False: there are no more. */
+typedef struct oct_constraint_words {
+    const char *what, *from, *why;
+} oct_constraint_words;
+bool oct_qjob_constraint(const oct_qjob *j, size_t i, size_t k, oct_constraint_words *words);
 
 #endif

@@ -255,6 +255,13 @@ static void clamps_stay_with_layers(void **state)
             GOOD(oct_keep_float(&k.job->constraints, first, OCT_FROM_GOALS, "it loses too much", err));
             GOOD(oct_qjob_decide(k.job, k.calib, err));
             assert_string_equal(k.job->node[first].why, "it loses too much");
+            oct_constraint_words words = { 0 };
+            size_t told = 0;
+            for (size_t i = 0; i < oct_qjob_n_layers(k.job); i++)
+                for (size_t n = 0; oct_qjob_constraint(k.job, i, n, &words); n++)
+                    told += oct_qjob_layer(k.job, i)->node == first && strcmp(words.what, "kept in float") == 0 &&
+                            strcmp(words.from, "goals") == 0 && strcmp(words.why, "it loses too much") == 0;
+            assert_int_equal(told, 1);
         }
         assert_string_equal(k.job->node[clamp].why, "computed on reals, as the layer before it");
         GOOD(oct_qjob_rewrite(k.job, err));

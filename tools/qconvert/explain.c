@@ -82,6 +82,17 @@ static const char *layer_grain(const oct_layer_decision *d, char dst[32])
     return dst;
 }
 
+/* What restricted the decision beyond policy and target. */
+static void put_constraints(FILE *f, const session *s, const oct_layer_decision *d)
+{
+    oct_constraint_words w;
+    size_t i = 0, n = oct_qjob_n_layers(s->c.job);
+    while (i < n && (oct_qjob_layer(s->c.job, i)->graph != d->graph || oct_qjob_layer(s->c.job, i)->node != d->node))
+        i++;
+    for (size_t k = 0; i < n && oct_qjob_constraint(s->c.job, i, k, &w); k++)
+        oct_print(f, "constraint %s, by %s: %s\n", w.what, w.from, w.why);
+}
+
 static void put_decision(FILE *f, const session *s, const oct_layer *l)
 {
     const oct_layer_decision *d = &l->d;
@@ -92,6 +103,7 @@ static void put_decision(FILE *f, const session *s, const oct_layer *l)
     oct_print(f, "decision   %s%s\n", oct_scheme_name(d->scheme), d->integer ? ", runs on integers" : "");
     oct_print(f, "why        %s\n", d->why);
     oct_print(f, "policy     %s, set by %s\n", oct_scheme_name(row.scheme), row.rule ? row.rule : "no rule");
+    put_constraints(f, s, d);
     if (d->weights)
         oct_print(f, "weights    %s%s, SQNR %s%s%s\n", oct_dtype_name(d->weights), layer_grain(d, grain),
                   oct_fmt_db(text, d->sqnr_weights), d->remedy ? "; " : "", d->remedy ? d->remedy : "");

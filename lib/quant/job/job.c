@@ -218,3 +218,16 @@ const oct_layer_decision *oct_qjob_layer(const oct_qjob *j, size_t i)
 {
     return &j->all[i].job->node[j->all[i].node].decision;
 }
+
+bool oct_qjob_constraint(const oct_qjob *j, size_t i, size_t k, oct_constraint_words *words)
+{
+    const oct_constraints *l = &j->all[i].job->constraints;
+    int at = l->last[j->all[i].node];
+    while (at >= 0 && k-- > 0)
+        at = l->v[at].next;
+    if (at < 0)
+        return false;
+    const oct_constraint *c = &l->v[at];
+    *words = (oct_constraint_words){ oct_constraint_kind_name(c->kind), oct_constraint_from_name(c->from), c->why };
+    return true;
+}
