@@ -255,9 +255,19 @@ class _Call:
         return result[0]
 
 
+# tempfile takes a lock of its own when it is first used. A process forked meanwhile would wait for it without end: a fork waits until no thread is in there.
+_making = threading.RLock()
+os.register_at_fork(before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release)
+
+
+def _folder():
+    with _making:
+        return tempfile.TemporaryDirectory(prefix="octet-")
+
+
 def _command(function, files, options):
     progress = options.pop("progress", None)
-    with tempfile.TemporaryDirectory(prefix="octet-") as folder, _Place() as place:
+    with _folder() as folder, _Place() as place:
         call = _Call(place)
         told = MESSAGE(call.guard(_warn))
         shown = PROGRESS(call.guard(lambda _, what, done, total: progress(what.decode(), done, total))) if progress else PROGRESS()
