@@ -1,0 +1,32 @@
+/* tools/library/model_int.h -- the contents of an octet_model, for the files that load (model_load.c) and run it
+ * (model_run.c). */
+#ifndef OCT_TOOLS_MODEL_INT_H
+#define OCT_TOOLS_MODEL_INT_H
+
+#include "octet_int.h"
+
+#include "base/array.h"
+#include "onnx/model.h"
+#include "runtime/runner.h"
+
+/* Memory for an output that the plan left in the caller's input. */
+typedef struct octet_copy {
+    void *data;
+    size_t cap;
+} octet_copy;
+
+struct octet_model {
+    atomic_bool busy; /* a run uses this */
+    oct_arena *arena; /* memory of everything below, except what must be closed */
+    oct_model *model;
+    oct_pool *pool;
+    oct_runner *runner;
+    oct_input_desc *want;
+    octet_port *input, *output;
+    oct_array *fed;    /* [n_in] */
+    octet_array *made; /* [n_out] */
+    octet_copy *copy;  /* [n_out] */
+    size_t n_in, n_out;
+};
+
+#endif

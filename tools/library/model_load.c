@@ -1,0 +1,155 @@
+/* Loading a model, its inputs and outputs. */
+#include "model_int.h"
+
+#include "base/io.h"
+#include "passes/pass.h"
+
+#include <string.h>
+
+enum { MOST_THREADS = 1024 }; /* as of --threads */
+
+void octet_model_free(octet_model *m)
+{
+    if (!m || atomic_load(&m->busy))
+        return;
+    for (size_t i = 0; m->copy && i < m->n_out; i++)
+        oct_free(m->copy[i].data);
+    oct_runner_destroy(m->runner);
+    oct_pool_destroy(m->pool);
+    oct_model_free(m->model);
+    oct_arena_destroy(m->arena);
+}
+
+static octet_port port_of(const char *name, oct_dtype type, int rank, const int64_t *dims)
+{
+    octet_port p = { name, (octet_type)type, rank > OCTET_MAX_RANK ? -1 : rank, { 0 } };
+    for (int i = 0; i < p.rank; i++)
+        p.dims[i] = dims[i] < 0 ? -1 : dims[i];
+    return p;
+}
+
+static octet_port port_of_value(const oct_value *v)
+{
+    int64_t dims[OCTET_MAX_RANK];
+    const int rank = v->shape.rank > OCTET_MAX_RANK ? -1 : v->shape.rank;
+    for (int i = 0; i < rank; i++)
+        dims[i] = v->shape.d[i].n;
+    return port_of(v->name, v->dtype, rank, dims);
+}
+
+static oct_status prepare(octet_model *m, int threads, oct_err *err)
+{
+    const oct_graph *g = m->model->graph;
+    const char *newer;
+    OCT_TRY(oct_check_operators(g, &newer, err));
+    OCT_TRY(oct_inputs_describe(&g, 1, m->arena, &m->want, &m->n_in, err));
+    m->n_out = g->n_output;
+    m->input = oct_arena_calloc(m->arena, m->n_in + 1, sizeof *m->input);
+    m->output = oct_arena_calloc(m->arena, m->n_out + 1, sizeof *m->output);
+    m->fed = oct_arena_calloc(m->arena, m->n_in + 1, sizeof *m->fed);
+    m->made = oct_arena_calloc(m->arena, m->n_out + 1, sizeof *m->made);
+    m->copy = oct_arena_calloc(m->arena, m->n_out + 1, sizeof *m->copy);
+    if (!m->input || !m->output || !m->fed || !m->made || !m->copy)
+        return oct_nomem(err);
+    for (size_t i = 0; i < m->n_in; i++)
+        m->input[i] = port_of(m->want[i].name, m->want[i].dtype, m->want[i].rank, m->want[i].dims);
+    for (size_t i = 0; i < m->n_out; i++)
+        m->output[i] = port_of_value(&g->value[g->output[i]]);
+    if (!(m->pool = oct_pool_create(threads)))
+        return oct_pool_fail(threads, err);
+    return oct_runner_create(g, &(oct_plan_opts){ .pool = m->pool }, m->want, m->n_in, &m->runner, err);
+}
+
+typedef struct source {
+    const char *path;
+    const void *data; /* NULL: the file `path` is read */
+    size_t size;
+    int threads;
+    octet_model **out;
+} source;
+
+static oct_status check_source(const source *x, oct_err *err)
+{
+    if (!x->out)
+        return oct_fail(err, OCT_EUSAGE, "there is no place for the model: m is NULL");
+    if (!x->path)
+        return oct_fail(err, OCT_EUSAGE, "the path is NULL");
+    if (x->threads < 0 || x->threads > MOST_THREADS)
+        return oct_fail(err, OCT_EUSAGE, "%d threads: not between 0 and %d", x->threads, MOST_THREADS);
+    return OCT_OK;
+}
+
+static oct_status load(octet *o, void *arg, oct_err *err)
+{
+    const source *x = arg;
+    OCT_TRY(check_source(x, err));
+    oct_arena *a = oct_arena_create();
+    octet_model *m = a ? oct_arena_calloc(a, 1, sizeof *m) : NULL;
+    if (!m) {
+        oct_arena_destroy(a);
+        return oct_nomem(err);
+    }
+    m->arena = a;
+    oct_status s = x->data ? oct_model_load_mem(x->data, x->size, x->path, &m->model, err)
+                           : oct_model_load(x->path, &m->model, err);
+    if (s == OCT_OK && (s = prepare(m, x->threads, err)) != OCT_OK)
+        oct_within(err, "%s", x->path);
+    if (s == OCT_OK)
+        *x->out = m;
+    else
+        octet_model_free(m);
+    return s;
+}
+
+/* "-" would be standard input, which is the process's own. */
+static oct_status load_file(octet *o, void *arg, oct_err *err)
+{
+    const source *x = arg;
+    OCT_TRY(check_source(x, err));
+    const int fd = oct_path_fd(x->path);
+    if (strcmp(x->path, "-") == 0 || (fd >= 0 && fd <= 2))
+        return oct_fail(err, OCT_EUSAGE, "'%s': the library reads and writes files, not the streams of its process",
+                        x->path);
+    return load(o, arg, err);
+}
+
+octet_status octet_model_load(octet *o, const char *path, int threads, octet_model **m)
+{
+    if (m)
+        *m = NULL;
+    return octet_do(o, load_file, &(source){ .path = path, .threads = threads, .out = m });
+}
+
+static oct_status load_bytes(octet *o, void *arg, oct_err *err)
+{
+    source *x = arg;
+    if (!x->data && x->size) {
+        OCT_TRY(check_source(x, err));
+        return oct_fail(err, OCT_EUSAGE, "%zu bytes at NULL", x->size);
+    }
+    x->data = x->data ? x->data : "";
+    return load(o, x, err);
+}
+
+octet_status octet_model_load_memory(octet *o, const void *data, size_t size, int threads, octet_model **m)
+{
+    if (m)
+        *m = NULL;
+    return octet_do(o, load_bytes,
+                    &(source){ .path = "model in memory", .data = data, .size = size, .threads = threads, .out = m });
+}
+
+const octet_port *octet_model_input(const octet_model *m, size_t i)
+{
+    return m && i < m->n_in ? &m->input[i] : NULL;
+}
+
+const octet_port *octet_model_output(const octet_model *m, size_t i)
+{
+    return m && i < m->n_out ? &m->output[i] : NULL;
+}
+
+const char *octet_model_metadata(const octet_model *m, const char *key)
+{
+    return m && key ? oct_model_meta(m->model, key) : NULL;
+}
