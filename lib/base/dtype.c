@@ -40,6 +40,12 @@ int oct_dtype_bits(oct_dtype t)
     return (unsigned)t < OCT_DTYPE_COUNT ? types[t].bits : 0;
 }
 
+size_t oct_dtype_align(oct_dtype t)
+{
+    const int bits = t == OCT_C64 || t == OCT_C128 ? oct_dtype_bits(t) / 2 : oct_dtype_bits(t);
+    return bits < 8 ? 1 : (size_t)bits / 8;
+}
+
 bool oct_dtype_is_real(oct_dtype t)
 {
     return t == OCT_F32 || t == OCT_F64 || t == OCT_F16 || t == OCT_BF16;

@@ -37,6 +37,8 @@ typedef enum oct_dtype {
 
 /* Bits of one element; 0 for undefined and string. */
 int oct_dtype_bits(oct_dtype t);
+/* Bytes to which elements must be aligned to be read in place: their size, that of a part for complex numbers. */
+size_t oct_dtype_align(oct_dtype t);
 /* Bytes of n elements, packed types rounded up. False on overflow or a type without a size. */
 bool oct_dtype_bytes(oct_dtype t, int64_t n, size_t *bytes);
 bool oct_dtype_is_real(oct_dtype t);     /* a float of 16 bits or more */

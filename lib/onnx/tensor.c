@@ -12,15 +12,6 @@ static const char *name_of(const Onnx__TensorProto *t)
     return t->name ? t->name : "";
 }
 
-/* Bytes to which a tensor's data must be aligned. */
-static size_t align_of(oct_dtype t)
-{
-    int bits = oct_dtype_bits(t);
-    if (t == OCT_C64 || t == OCT_C128)
-        bits /= 2;
-    return bits < 8 ? 1 : (size_t)bits / 8;
-}
-
 /* The typed field that ONNX prescribes for an element type: its elements, their width and how many there are. */
 typedef struct typed {
     const void *data;
@@ -52,7 +43,7 @@ static void narrow(uint8_t *dst, const typed *f, size_t width)
 
 static oct_status take_bytes(oct_arena *a, oct_tensor *x, const void *data, bool copy, oct_err *err)
 {
-    if (!copy && (uintptr_t)data % align_of(x->dtype) == 0) {
+    if (!copy && (uintptr_t)data % oct_dtype_align(x->dtype) == 0) {
         x->data = data;
         return OCT_OK;
     }

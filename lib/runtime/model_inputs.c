@@ -45,19 +45,13 @@ void oct_model_inputs_free(oct_model_inputs *x)
         oct_array_free(&x->converted[i]);
 }
 
-static bool is_aligned(const oct_array *a)
-{
-    const size_t bits = (size_t)oct_dtype_bits(a->dtype);
-    return bits <= 8 || (uintptr_t)a->data % (bits / 8) == 0;
-}
-
 /* The array in the model's element type, aligned. */
 static oct_status convert(oct_model_inputs *x, size_t i, const oct_array *a, oct_err *err)
 {
     const oct_value *v = &x->g->value[x->g->input[i]];
     const oct_dtype to = v->dtype == OCT_UNDEFINED ? a->dtype : v->dtype;
     x->data[i] = a->data;
-    if (to == a->dtype && is_aligned(a))
+    if (to == a->dtype && (uintptr_t)a->data % oct_dtype_align(a->dtype) == 0)
         return OCT_OK;
     oct_array *c = &x->converted[i];
     if (c->dtype != to || oct_array_count(c) != oct_array_count(a)) {
