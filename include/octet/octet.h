@@ -189,6 +189,22 @@ OCTET_API const char *octet_model_metadata(const octet_model *m, const char *key
 OCTET_API octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, size_t n_in,
                                        const octet_array **out, size_t *n_out);
 
+/* ---- a graph that another program holds ---- */
+
+/* Loads a model from `size` bytes at `data`, a serialized ModelProto, whose large constants lie elsewhere: the graph
+ * input that has the name of one of the n_constants arrays in `constants` becomes a constant with the array's elements.
+ * It is no input of the model any more. The type and the shape of an array must be those that the input declares,
+ * where it declares them. All types of ONNX are allowed but strings; elements of 4 (2) bits are packed, two (four) to a
+ * byte, the first in the lowest bits. Constants are not copied, unless their elements are not aligned to their size:
+ * the data of the arrays, and `data`, must stay valid and unchanged until this model and all that share it are
+ * released. The array `constants` itself and the names are used during the call only.
+ *
+ * All else is as for octet_model_load_memory. Other errors: OCTET_USAGE for an array without a name; OCTET_MALFORMED if
+ * the graph has no such input (it may be a constant already), or its declaration contradicts, or there is no data;
+ * OCTET_UNSUPPORTED for another type or rank. */
+OCTET_API octet_status octet_model_load_graph(octet *o, const void *data, size_t size, const octet_array *constants,
+                                              size_t n_constants, int threads, octet_model **m);
+
 #ifdef __cplusplus
 }
 #endif

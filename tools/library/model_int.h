@@ -29,4 +29,8 @@ struct octet_model {
     size_t n_in, n_out;
 };
 
+/* The array that a caller gave for the `kind` ("input", "constant") of that name, its numbers checked. to->data is the
+ * caller's. OCT_EMALFORMED: a dimension, or there is no data; OCT_EUNSUPPORTED: the rank, or a type without a size. */
+oct_status octet_take_array(const octet_array *a, const char *kind, const char *name, oct_array *to, oct_err *err);
+
 #endif

@@ -37,6 +37,84 @@ static octet_port port_of_value(const oct_value *v)
     return port_of(v->name, v->dtype, rank, dims);
 }
 
+/* ---- constants that are given ---- */
+
+/* Whether an array is what the graph says of its input. */
+static oct_status check_declared(const oct_value *v, const oct_array *a, oct_err *err)
+{
+    char want[128], got[96];
+    if (v->kind != OCT_VALUE_TENSOR)
+        return oct_fail(err, OCT_EMALFORMED, "constant '%s': the input of that name is no tensor", v->name);
+    if (v->dtype != OCT_UNDEFINED && v->dtype != a->dtype)
+        return oct_fail(err, OCT_EMALFORMED, "constant '%s' is %s, but the graph declares %s", v->name,
+                        oct_dtype_name(a->dtype), oct_dtype_name(v->dtype));
+    bool fits = v->shape.rank < 0 || v->shape.rank == a->rank;
+    for (int k = 0; fits && k < v->shape.rank; k++)
+        fits = v->shape.d[k].n < 0 || v->shape.d[k].n == a->dims[k];
+    return fits ? OCT_OK
+                : oct_fail(err, OCT_EMALFORMED, "constant '%s' is %s, but the graph declares %s", v->name,
+                           oct_dims_text(got, a->rank, a->dims), oct_shape_text(&v->shape, want, sizeof want));
+}
+
+/* The array as a tensor of the graph, in place where it is aligned. */
+static oct_status borrow(oct_graph *g, const oct_array *a, const oct_tensor **t, oct_err *err)
+{
+    static const char nothing[1];
+    oct_tensor *x;
+    if (a->bytes && (uintptr_t)a->data % oct_dtype_align(a->dtype) != 0) {
+        OCT_TRY(oct_tensor_new(g->arena, a->dtype, a->rank, a->dims, &x, err));
+        memcpy((void *)(uintptr_t)x->data, a->data, a->bytes);
+        *t = x;
+        return OCT_OK;
+    }
+    x = oct_arena_calloc(g->arena, 1, sizeof *x);
+    if (!x || !(x->dims = oct_arena_memdup(g->arena, a->dims, sizeof a->dims)))
+        return oct_nomem(err);
+    x->dtype = a->dtype;
+    x->rank = a->rank;
+    x->count = oct_array_count(a);
+    x->bytes = a->bytes;
+    x->data = a->bytes ? a->data : nothing;
+    *t = x;
+    return OCT_OK;
+}
+
+static oct_status set_constant(oct_graph *g, const octet_array *given, size_t i, oct_err *err)
+{
+    oct_array a;
+    const oct_tensor *t = NULL;
+    if (!given->name)
+        return oct_fail(err, OCT_EUSAGE, "constant %zu has no name", i);
+    const int v = oct_graph_find(g, given->name);
+    if (v >= 0 && g->value[v].constant)
+        return oct_fail(err, OCT_EMALFORMED, "'%s' is given twice, or is a constant of the graph", given->name);
+    if (v < 0 || !g->value[v].is_input)
+        return oct_fail(err, OCT_EMALFORMED, "constant '%s': the graph has no input of that name", given->name);
+    OCT_TRY(octet_take_array(given, "constant", given->name, &a, err));
+    OCT_TRY(check_declared(&g->value[v], &a, err));
+    OCT_TRY(borrow(g, &a, &t, err));
+    OCT_TRY(oct_graph_set_dims(g, v, t->rank, t->dims, err)); /* set_const does not report a failure */
+    oct_graph_set_const(g, v, t);
+    g->value[v].is_input = false;
+    return OCT_OK;
+}
+
+static oct_status set_constants(oct_graph *g, const octet_array *constants, size_t n, oct_err *err)
+{
+    if (!n)
+        return OCT_OK;
+    for (size_t i = 0; i < n; i++)
+        OCT_TRY(set_constant(g, &constants[i], i, err));
+    size_t left = 0;
+    for (size_t i = 0; i < g->n_input; i++)
+        if (g->value[g->input[i]].is_input)
+            g->input[left++] = g->input[i];
+    g->n_input = left;
+    return oct_graph_update_captures(g, err);
+}
+
+/* ---- loading ---- */
+
 static oct_status prepare(octet_model *m, int threads, oct_err *err)
 {
     const oct_graph *g = m->model->graph;
@@ -64,6 +142,8 @@ typedef struct source {
     const char *path;
     const void *data; /* NULL: the file `path` is read */
     size_t size;
+    const octet_array *constants;
+    size_t n_constants;
     int threads;
     octet_model **out;
 } source;
@@ -92,6 +172,8 @@ static oct_status load(octet *o, void *arg, oct_err *err)
     m->arena = a;
     oct_status s = x->data ? oct_model_load_mem(x->data, x->size, x->path, &m->model, err)
                            : oct_model_load(x->path, &m->model, err);
+    if (s == OCT_OK)
+        s = set_constants(m->model->graph, x->constants, x->n_constants, err);
     if (s == OCT_OK && (s = prepare(m, x->threads, err)) != OCT_OK)
         oct_within(err, "%s", x->path);
     if (s == OCT_OK)
@@ -123,10 +205,11 @@ octet_status octet_model_load(octet *o, const char *path, int threads, octet_mod
 static oct_status load_bytes(octet *o, void *arg, oct_err *err)
 {
     source *x = arg;
-    if (!x->data && x->size) {
-        OCT_TRY(check_source(x, err));
+    OCT_TRY(check_source(x, err));
+    if (!x->data && x->size)
         return oct_fail(err, OCT_EUSAGE, "%zu bytes at NULL", x->size);
-    }
+    if (!x->constants && x->n_constants)
+        return oct_fail(err, OCT_EUSAGE, "%zu constants at NULL", x->n_constants);
     x->data = x->data ? x->data : "";
     return load(o, x, err);
 }
@@ -137,6 +220,21 @@ octet_status octet_model_load_memory(octet *o, const void *data, size_t size, in
         *m = NULL;
     return octet_do(o, load_bytes,
                     &(source){ .path = "model in memory", .data = data, .size = size, .threads = threads, .out = m });
+}
+
+octet_status octet_model_load_graph(octet *o, const void *data, size_t size, const octet_array *constants,
+                                    size_t n_constants, int threads, octet_model **m)
+{
+    if (m)
+        *m = NULL;
+    return octet_do(o, load_bytes,
+                    &(source){ .path = "graph in memory",
+                               .data = data,
+                               .size = size,
+                               .constants = constants,
+                               .n_constants = n_constants,
+                               .threads = threads,
+                               .out = m });
 }
 
 const octet_port *octet_model_input(const octet_model *m, size_t i)

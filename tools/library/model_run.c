@@ -14,7 +14,27 @@ static int input_of(const octet_model *m, const octet_array *a, size_t place)
     return -1;
 }
 
-static oct_status take_array(octet_model *m, const octet_array *a, size_t place, bool *given, oct_err *err)
+oct_status octet_take_array(const octet_array *a, const char *kind, const char *name, oct_array *to, oct_err *err)
+{
+    if (a->rank < 0 || a->rank > OCTET_MAX_RANK)
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s '%s': rank %d is not between 0 and %d", kind, name, a->rank,
+                        OCTET_MAX_RANK);
+    *to = (oct_array){ .dtype = (oct_dtype)a->type, .rank = a->rank, .data = (void *)a->data };
+    int64_t count = 1;
+    for (int k = 0; k < a->rank; k++) {
+        if (a->dims[k] < 0 || __builtin_mul_overflow(count, a->dims[k], &count))
+            return oct_fail(err, OCT_EMALFORMED, "%s '%s': dimension %d is %lld", kind, name, k, (long long)a->dims[k]);
+        to->dims[k] = a->dims[k];
+    }
+    if (!oct_dtype_bytes(to->dtype, count, &to->bytes))
+        return oct_fail(err, OCT_EUNSUPPORTED, "%s '%s': arrays of type %s cannot be given", kind, name,
+                        oct_dtype_name(to->dtype));
+    if (!a->data && to->bytes)
+        return oct_fail(err, OCT_EMALFORMED, "%s '%s': there is no data", kind, name);
+    return OCT_OK;
+}
+
+static oct_status take_input(octet_model *m, const octet_array *a, size_t place, bool *given, oct_err *err)
 {
     const int i = input_of(m, a, place);
     if (i < 0 && a->name)
@@ -24,34 +44,18 @@ static oct_status take_array(octet_model *m, const octet_array *a, size_t place,
     const char *name = m->want[i].name;
     if (given[i])
         return oct_fail(err, OCT_EMALFORMED, "input '%s' is given twice", name);
-    if (a->rank < 0 || a->rank > OCTET_MAX_RANK)
-        return oct_fail(err, OCT_EUNSUPPORTED, "input '%s': rank %d is not between 0 and %d", name, a->rank,
-                        OCTET_MAX_RANK);
-    oct_array *f = &m->fed[i];
-    *f = (oct_array){ .dtype = (oct_dtype)a->type, .rank = a->rank, .data = (void *)a->data };
-    int64_t count = 1;
-    for (int k = 0; k < a->rank; k++) {
-        if (a->dims[k] < 0 || __builtin_mul_overflow(count, a->dims[k], &count))
-            return oct_fail(err, OCT_EMALFORMED, "input '%s': dimension %d is %lld", name, k, (long long)a->dims[k]);
-        f->dims[k] = a->dims[k];
-    }
-    if (!oct_dtype_bytes(f->dtype, count, &f->bytes))
-        return oct_fail(err, OCT_EUNSUPPORTED, "input '%s': arrays of type %s cannot be given", name,
-                        oct_dtype_name(f->dtype));
-    if (!a->data && f->bytes)
-        return oct_fail(err, OCT_EMALFORMED, "input '%s': there is no data", name);
     given[i] = true;
-    return OCT_OK;
+    return octet_take_array(a, "input", name, &m->fed[i], err);
 }
 
-static oct_status take_arrays(octet_model *m, const octet_array *in, size_t n_in, oct_err *err)
+static oct_status take_inputs(octet_model *m, const octet_array *in, size_t n_in, oct_err *err)
 {
     bool *given = oct_calloc(m->n_in + 1, sizeof *given);
     if (!given)
         return oct_nomem(err);
     oct_status s = OCT_OK;
     for (size_t i = 0; i < n_in && s == OCT_OK; i++)
-        s = take_array(m, &in[i], i, given, err);
+        s = take_input(m, &in[i], i, given, err);
     for (size_t i = 0; i < m->n_in && s == OCT_OK; i++)
         if (!given[i])
             s = oct_fail(err, OCT_EMALFORMED, "input '%s' is missing", m->want[i].name);
@@ -125,7 +129,7 @@ static oct_status run_arrays(const given *x, oct_err *err)
 {
     oct_plan *plan;
     octet_model *m = x->m;
-    OCT_TRY(take_arrays(m, x->in, x->n_in, err));
+    OCT_TRY(take_inputs(m, x->in, x->n_in, err));
     OCT_TRY(oct_runner_run(m->runner, m->fed, &plan, err));
     for (size_t i = 0; i < m->n_out; i++)
         OCT_TRY(give_output(m, plan, i, err));
