@@ -4,6 +4,7 @@
 
 #include "forms/forms.h"
 #include "forms/qlinear.h"
+#include "targets/claim.h"
 #include "targets/stand_int.h"
 #include "targets/target_int.h"
 
@@ -93,6 +94,21 @@ static oct_status stand_runtime(const oct_target *t, const oct_graph *g, oct_sta
     }
     oct_graph_destroy(read);
     return s;
+}
+
+/* Marks what a target that computes parts of g leaves to the runtime that holds g. */
+static oct_status leave(const oct_graph *g, oct_arena *arena, oct_stand *stand, oct_err *err)
+{
+    oct_claim *claim;
+    int n_parts;
+    OCT_TRY(oct_claim_nodes(g, false, arena, &claim, &n_parts, err));
+    for (size_t i = 0; i < g->n_order; i++) {
+        const int id = g->order[i];
+        const bool holds = oct_node_graph_at(&g->node[id], 0) != NULL;
+        if (claim[id].part < 0 && (stand[id].kind != OCT_STANDS_APART || holds))
+            stand[id] = (oct_stand){ OCT_STANDS_LEFT, claim[id].reason, -1 };
+    }
+    return OCT_OK;
 }
 
 /* ---- all targets ---- */
@@ -185,7 +201,11 @@ oct_status oct_target_stands(const oct_target *t, const oct_graph *g, oct_arena 
         s[g->order[i]] = first_look(t, g, g->order[i]);
     *stand = s;
     if (t->rules.runs_all)
-        return stand_runtime(t, g, s, err);
+        OCT_TRY(stand_runtime(t, g, s, err));
+    if (t->rules.in_parts && !g->outer)
+        return leave(g, arena, s, err);
+    if (t->rules.runs_all)
+        return OCT_OK;
     return t->rules.carries ? oct_target_stand_carried(t, g, arena, s, err)
                             : oct_target_stand_around(t, g, arena, s, err);
 }

@@ -16,16 +16,18 @@ typedef enum oct_stand_kind {
     OCT_STANDS_FLOAT = 0, /* it computes in float */
     OCT_STANDS_INTEGER,   /* it computes on integers, or moves them */
     OCT_STANDS_BLOCKS,    /* a product of float activations and weights of few bits */
+    OCT_STANDS_LEFT, /* the target is an execution provider of another runtime and leaves the node to that runtime */
     OCT_STANDS_APART /* the question does not apply: the node expresses quantization, or has no float values at all */
 } oct_stand_kind;
 
 typedef struct oct_stand {
     oct_stand_kind kind;
-    const char *why; /* the reason, as one clause, never NULL; it exists as long as the target */
+    const char *why; /* the reason, as one clause, never NULL; it exists as long as the target and the arena */
     int with;        /* the node into which the target fuses this one; -1: none */
 } oct_stand;
 
-/* Judges each node of g, by index: *stand is in arena. Subgraphs must be judged separately. g: as in a file, with
+/* Judges each node of g, by index: *stand is in arena. Subgraphs must be judged separately; what the target leaves with
+ * the node that holds them is not seen there. g: as in a file, with
  * shapes inferred and constants folded. */
 oct_status oct_target_stands(const oct_target *t, const oct_graph *g, oct_arena *arena, oct_stand **stand,
                              oct_err *err);

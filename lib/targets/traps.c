@@ -253,9 +253,9 @@ const char *oct_target_lacks(const oct_target *t, const oct_graph *g, int node)
         return "the target has only operators of ONNX's own domain";
     if (oct_op_of(g, node))
         return NULL;
-    return t->rules.runs_all    ? "Octet does not have this operator"
-           : may_be_known(g, n) ? NULL
-                                : "the operator is unknown: it is neither ONNX's nor ONNX Runtime's";
+    return t->rules.runs_all && !t->rules.in_parts ? "Octet does not have this operator"
+           : may_be_known(g, n)                    ? NULL
+                                                   : "the operator is unknown: it is neither ONNX's nor ONNX Runtime's";
 }
 
 const char *oct_target_refuses(const oct_target *t, const oct_graph *g, int node, bool integer)

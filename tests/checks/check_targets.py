@@ -77,6 +77,7 @@ RULES = {
                "fixed": {("Sigmoid", "int8"): (1 / 256, -128), ("Softmax", "int8"): (1 / 256, -128), ("Tanh", "int8"): (1 / 128, 0),
                          ("LogSoftmax", "int8"): (16 / 256, 127)}},
     "st-neuralart": {"rounds": True, "act": {"int8"}, "w": {"int8"}, "bias": "int32", "pc": WEIGHTED, "foreign": False, "static": True, "whole": True},
+    "onnxruntime-octet": ORT | {"output": set()},
     "octet": ORT | {"output": set(), "rounds": False},
     "octet-avx2": ORT | {"output": set(), "rounds": False},
     "generic": {"rounds": True, "act": {"uint8"}, "w": {"int8"}, "bias": "int32", "pc": {"Conv"}, "output": {"Conv", "Gemm", "MatMul"}, "foreign": False},

@@ -31,7 +31,7 @@ static void builtin_targets_have_their_names(void **state)
         assert_string_equal(oct_target_name(target_named(name)), name);
         assert_true(strlen(summary) > 10);
     }
-    assert_int_equal(n, 18);
+    assert_int_equal(n, 19);
     assert_string_equal(oct_target_builtin(0, NULL), "onnxruntime-x86");
     oct_target_builtin(1, &summary);
     assert_string_equal(summary, "ONNX Runtime on CPUs with AVX-512 VNNI or AVX-VNNI, and on ARM");
@@ -49,7 +49,10 @@ static void builtin_targets_run(void **state)
     } each[] = { { "onnxruntime-x86", COMMON, true, true, false },
                  { "onnxruntime-vnni", COMMON, false, true, false },
                  { "octet", COMMON "ConvTranspose Tanh HardSwish HardSigmoid Elu Swish GlobalMaxPool SpaceToDepth ",
-                   false, false, true } };
+                   false, false, true },
+                 { "onnxruntime-octet",
+                   COMMON "ConvTranspose Tanh HardSwish HardSigmoid Elu Swish GlobalMaxPool SpaceToDepth ", false,
+                   false, false } };
     size_t n;
     const oct_op *const *all = oct_op_all(&n);
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
@@ -365,7 +368,7 @@ static void faults_name_place_and_remedy(void **state)
     } each[] = {
         { HEAD "sumary x", "t:4:1: there is no key 'sumary'", "did you mean 'summary'?" },
         { HEAD "elephant", "t:4:1: there is no key 'elephant'",
-          "one of name, summary, inherits, types, pair-sums, bfloat16, quantized, trap, dequantizing, signs, keeps, activations, biases, scales, shapes, placement, "
+          "one of name, summary, inherits, types, pair-sums, bfloat16, quantized, computes, trap, dequantizing, signs, keeps, activations, biases, scales, shapes, placement, "
           "quantizers, dequantizers, batchnorm, attributes, com.microsoft, onnxruntime, device, scale, costs, cost, op" },
         { HEAD "trap mouse", "t:4:6: there is no trap 'mouse'",
           "one of float16-turned-batch, float16-mean-variance, float16-scatter-reduction, pool-of-lists, gemm-bias, qlinear-channels, qlinear-unknown, quantized-extremes, dequantized-states" },

@@ -19,7 +19,12 @@ typedef struct linter {
 
 static const char *runs_as(const oct_stand *s)
 {
-    return s->kind == OCT_STANDS_INTEGER ? "int8" : s->kind == OCT_STANDS_BLOCKS ? "blocks" : "float";
+    static const char *const as[] = { [OCT_STANDS_FLOAT] = "float",
+                                      [OCT_STANDS_INTEGER] = "int8",
+                                      [OCT_STANDS_BLOCKS] = "blocks",
+                                      [OCT_STANDS_LEFT] = "left",
+                                      [OCT_STANDS_APART] = "float" };
+    return as[s->kind];
 }
 
 /* ---- JSON ---- */
@@ -117,8 +122,8 @@ static void print_misfit(FILE *f, const oct_lint_verdict *v)
     if (v->n_trap)
         oct_print(f, "not %s: it does not load it: '%s': %s\n", v->target, v->trap[0].name, v->trap[0].text);
     else if (v->lost)
-        oct_print(f, "not %s: %zu of %zu quantized layers run in float: '%s': %s\n", v->target, v->lost, v->layers,
-                  v->first_lost, v->first_why);
+        oct_print(f, "not %s: %zu of %zu quantized layers %s: '%s': %s\n", v->target, v->lost, v->layers,
+                  v->left ? "are left to the runtime" : "run in float", v->first_lost, v->first_why);
     else if (v->saturating)
         oct_print(f, "not %s: sums of %zu layer%s may saturate at 16 bits\n", v->target, v->saturating,
                   v->saturating == 1 ? "" : "s");

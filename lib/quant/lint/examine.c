@@ -124,8 +124,9 @@ static oct_status take_trap(oct_lint *l, const oct_target *t, const oct_graph *g
     return OCT_OK;
 }
 
+/* left_with: the node that holds the graph, if the target leaves it to another runtime; else NULL. */
 static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph *g, const char *where,
-                              oct_lint_verdict *v, oct_err *err)
+                              const oct_stand *left_with, oct_lint_verdict *v, oct_err *err)
 {
     oct_stand *stand;
     const oct_graph *nested;
@@ -134,6 +135,8 @@ static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph 
     for (size_t i = 0; i < g->n_order; i++) {
         const int id = g->order[i];
         const oct_stand *s = &stand[id];
+        if (left_with && s->kind != OCT_STANDS_APART)
+            stand[id] = *left_with;
         const char *name = oct_arena_printf(l->arena, "%s%s", where, oct_node_label(g, id));
         if (!name)
             return oct_nomem(err);
@@ -145,16 +148,18 @@ static oct_status judge_graph(oct_lint *l, const oct_target *t, const oct_graph 
         }
         if (s->kind != OCT_STANDS_APART && is_quantized_layer(g, id)) {
             v->layers++;
-            v->node[v->n - 1].lost = s->kind == OCT_STANDS_FLOAT;
-            v->lost += s->kind == OCT_STANDS_FLOAT;
-            if (s->kind == OCT_STANDS_FLOAT && !v->first_lost) {
+            const bool lost = s->kind == OCT_STANDS_FLOAT || s->kind == OCT_STANDS_LEFT;
+            v->node[v->n - 1].lost = lost;
+            v->lost += lost;
+            v->left |= s->kind == OCT_STANDS_LEFT;
+            if (lost && !v->first_lost) {
                 v->first_lost = name;
                 v->first_why = s->why;
             }
         }
         for (size_t k = 0; (nested = oct_node_graph_at(&g->node[id], k)); k++) {
             OCT_TRY(place_of(l->arena, where, g, id, k, &place, err));
-            OCT_TRY(judge_graph(l, t, nested, place, v, err));
+            OCT_TRY(judge_graph(l, t, nested, place, s->kind == OCT_STANDS_LEFT ? s : left_with, v, err));
         }
     }
     return OCT_OK;
@@ -165,7 +170,7 @@ oct_status oct_lint_judge(oct_lint *l, const oct_target *t, oct_lint_verdict *v,
     *v = (oct_lint_verdict){ .target = oct_target_name(t) };
     if (!(v->node = oct_arena_calloc(l->arena, l->nodes + 1, sizeof *v->node)))
         return oct_nomem(err);
-    OCT_TRY(judge_graph(l, t, l->g, "", v, err));
+    OCT_TRY(judge_graph(l, t, l->g, "", NULL, v, err));
     for (size_t i = 0; i < l->n_finding; i++)
         v->saturating += l->finding[i].kind == OCT_FINDING_SATURATES && oct_finding_concerns(&l->finding[i], t);
     v->fits = !v->n_trap && !v->lost && !v->saturating && (v->layers || v->integer || !l->quantized);

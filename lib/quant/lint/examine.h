@@ -62,7 +62,7 @@ typedef struct oct_lint_node {
     const char *op;
     oct_stand stand;
     const char *with; /* the node together with which it runs on integers, or NULL */
-    bool lost;        /* the file has quantized this layer, but the target computes it in float */
+    bool lost;        /* the file has quantized this layer, but the target computes it in float or leaves it */
 } oct_lint_node;
 
 typedef struct oct_lint_verdict {
@@ -72,7 +72,8 @@ typedef struct oct_lint_verdict {
     oct_finding *trap; /* nodes that the target does not load */
     size_t n_trap, cap_trap;
     size_t layers, lost; /* products and recurrent layers that the file has quantized, and those of them that the target
-                            computes in float */
+                            computes in float or leaves to another runtime */
+    bool left;           /* it leaves them */
     const char *first_lost, *first_why; /* name and reason of the first of these; or NULL */
     size_t saturating;                  /* layers whose sums of two products may saturate in the target */
     bool fits; /* the target loads the model, runs every quantized layer on integers, and gives exact sums */
