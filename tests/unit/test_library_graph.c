@@ -477,6 +477,102 @@ static void constants_are_not_copied(void **state)
     octet_close(o);
 }
 
+/* ---- parts ---- */
+
+enum { SIDE = 256 };
+
+/* A product of x and dequantized weights, quantized on both sides; names begin with its letter. */
+static void put_layer(message *graph, const char *x, char letter)
+{
+    char in[40], out[40], x_names[60];
+    snprintf(x_names, sizeof x_names, "%s s z", x);
+    snprintf(out, sizeof out, "%c_q", letter);
+    put_node(graph, "QuantizeLinear", x_names, out);
+    snprintf(in, sizeof in, "%c_q s z", letter);
+    snprintf(out, sizeof out, "%c_x", letter);
+    put_node(graph, "DequantizeLinear", in, out);
+    snprintf(in, sizeof in, "%c_w s", letter);
+    snprintf(out, sizeof out, "%c_k", letter);
+    put_node(graph, "DequantizeLinear", in, out);
+    snprintf(in, sizeof in, "%c_x %c_k", letter, letter);
+    snprintf(out, sizeof out, "%c_y", letter);
+    put_node(graph, "MatMul", in, out);
+    snprintf(out, sizeof out, "%c_w", letter);
+    put_part(graph, GRAPH_INPUT, value_info(out, OCTET_INT8, 2, (const int64_t[]){ SIDE, SIDE }));
+}
+
+static void parts_are_found(void **state)
+{
+    static const float tenth = 0.1f;
+    static const unsigned char middle = 128;
+    static signed char w[SIDE * SIDE];
+    for (int i = 0; i < SIDE; i++)
+        w[i * SIDE + i] = 1;
+    octet_array given[] = {
+        { .name = "a_w", .type = OCTET_INT8, .rank = 2, .dims = { SIDE, SIDE }, .data = w },
+        { .name = "b_w", .type = OCTET_INT8, .rank = 2, .dims = { SIDE, SIDE }, .data = w },
+        { .name = "s", .type = OCTET_FLOAT32, .data = &tenth },
+        { .name = "z", .type = OCTET_UINT8, .data = &middle },
+    };
+    message graph = { 0 };
+    put_part(&graph, GRAPH_INPUT, value_info("x", OCTET_FLOAT32, 2, (const int64_t[]){ 64, SIDE }));
+    put_part(&graph, GRAPH_INPUT, value_info("s", OCTET_FLOAT32, 0, NULL));
+    put_part(&graph, GRAPH_INPUT, value_info("z", OCTET_UINT8, 0, NULL));
+    put_layer(&graph, "x", 'a');
+    put_layer(&graph, "a_y", 'b');
+    put_node(&graph, "Strange", "b_y", "odd");
+    put_node(&graph, "Relu", "odd", "y");
+    put_part(&graph, GRAPH_OUTPUT, value_info("y", OCTET_FLOAT32, 2, (const int64_t[]){ 64, SIDE }));
+    message p = model_message(graph, 17);
+    octet *o = octet_open();
+    const octet_claim *claims;
+    size_t n;
+    if (octet_graph_parts(o, p.v, p.n, given, 4, 0, &claims, &n) != OCTET_OK)
+        fail_msg("%s", octet_error(o));
+    assert_int_equal(n, 10);
+    for (size_t i = 0; i < 8; i++) {
+        assert_int_equal(claims[i].part, 0);
+        assert_string_equal(claims[i].reason, "");
+    }
+    assert_int_equal(claims[8].part, -1);
+    assert_string_equal(claims[8].reason, "operator Strange is unknown");
+    assert_int_equal(claims[9].part, -1);
+    /* The result belongs to o until the next call of this function, whatever else o does. */
+    octet_model *m;
+    assert_int_equal(octet_model_load_graph(o, p.v, p.n, given, 4, 1, &m), OCTET_MALFORMED);
+    assert_string_equal(claims[8].reason, "operator Strange is unknown");
+
+    /* Without the arrays, a layer has no weights to compute with on integers. */
+    assert_int_equal(octet_graph_parts(o, p.v, p.n, NULL, 0, 0, &claims, &n), OCTET_OK);
+    assert_int_equal(claims[3].part, -1);
+    octet_close(o);
+    message_free(&p);
+}
+
+static void wrong_questions_are_told(void **state)
+{
+    octet *o = octet_open();
+    const octet_claim *claims;
+    size_t n;
+    message p = sum_model(OCTET_FLOAT32, 1, (const int64_t[]){ 4 });
+    octet_array w = { .name = "nobody", .type = OCTET_FLOAT32, .rank = 1, .dims = { 4 }, .data = ten };
+    assert_int_equal(octet_graph_parts(o, p.v, p.n, &w, 1, 0, &claims, &n), OCTET_MALFORMED);
+    assert_string_equal(octet_error(o), "graph in memory: constant 'nobody': the graph has no input of that name");
+    assert_null(claims);
+    assert_int_equal(n, 0);
+    assert_int_equal(octet_graph_parts(o, p.v, p.n, NULL, 1, 0, &claims, &n), OCTET_USAGE);
+    assert_int_equal(octet_graph_parts(o, NULL, 5, NULL, 0, 0, &claims, &n), OCTET_USAGE);
+    assert_int_equal(octet_graph_parts(o, p.v, p.n, NULL, 0, 0, NULL, &n), OCTET_USAGE);
+    assert_int_equal(octet_graph_parts(o, p.v, p.n, NULL, 0, 0, &claims, NULL), OCTET_USAGE);
+    assert_int_equal(octet_graph_parts(NULL, p.v, p.n, NULL, 0, 0, &claims, &n), OCTET_USAGE);
+    assert_int_equal(octet_graph_parts(o, p.v, p.n - 1, NULL, 0, 0, &claims, &n), OCTET_MALFORMED);
+    assert_int_equal(octet_graph_parts(o, p.v, p.n, NULL, 0, 0, &claims, &n), OCTET_OK);
+    assert_int_equal(n, 2);
+    assert_string_equal(claims[1].reason, "no integer work: float stays where it is");
+    octet_close(o);
+    message_free(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -487,6 +583,8 @@ int main(void)
         cmocka_unit_test(results_are_those_of_initializers),
         cmocka_unit_test(bodies_read_constants),
         cmocka_unit_test(constants_are_not_copied),
+        cmocka_unit_test(parts_are_found),
+        cmocka_unit_test(wrong_questions_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

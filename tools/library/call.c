@@ -30,6 +30,7 @@ void octet_close(octet *o)
     pthread_mutex_destroy(&o->speaking);
     oct_buf_free(&o->report);
     free(o->text);
+    oct_arena_destroy(o->claims);
     oct_free(o);
 }
 

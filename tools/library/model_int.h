@@ -33,4 +33,7 @@ struct octet_model {
  * caller's. OCT_EMALFORMED: a dimension, or there is no data; OCT_EUNSUPPORTED: the rank, or a type without a size. */
 oct_status octet_take_array(const octet_array *a, const char *kind, const char *name, oct_array *to, oct_err *err);
 
+/* Makes constants of the inputs that arrays are given for. The arrays are borrowed. */
+oct_status octet_set_constants(oct_graph *g, const octet_array *constants, size_t n, oct_err *err);
+
 #endif

@@ -99,7 +99,7 @@ static oct_status set_constant(oct_graph *g, const octet_array *given, size_t i,
     return OCT_OK;
 }
 
-static oct_status set_constants(oct_graph *g, const octet_array *constants, size_t n, oct_err *err)
+oct_status octet_set_constants(oct_graph *g, const octet_array *constants, size_t n, oct_err *err)
 {
     if (!n)
         return OCT_OK;
@@ -173,7 +173,7 @@ static oct_status load(octet *o, void *arg, oct_err *err)
     oct_status s = x->data ? oct_model_load_mem(x->data, x->size, x->path, &m->model, err)
                            : oct_model_load(x->path, &m->model, err);
     if (s == OCT_OK)
-        s = set_constants(m->model->graph, x->constants, x->n_constants, err);
+        s = octet_set_constants(m->model->graph, x->constants, x->n_constants, err);
     if (s == OCT_OK && (s = prepare(m, x->threads, err)) != OCT_OK)
         oct_within(err, "%s", x->path);
     if (s == OCT_OK)

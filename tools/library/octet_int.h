@@ -5,6 +5,7 @@
 #include "octet/octet.h"
 
 #include "base/buf.h"
+#include "base/mem.h"
 
 #include <locale.h>
 #include <pthread.h>
@@ -18,6 +19,7 @@ struct octet {
     pthread_mutex_t speaking; /* held while one of these functions is called */
     oct_buf report;           /* of the last command */
     char *text;               /* of the last command; NULL: none */
+    oct_arena *claims;        /* of the last octet_graph_parts; NULL: none */
     oct_err err;              /* of the last call */
     locale_t locale;          /* of the thread that called */
     atomic_bool busy;         /* a call is using this */
