@@ -289,6 +289,11 @@ struct oct_op {
 const oct_op *oct_op_find(const char *domain, const char *type, int64_t opset);
 /* The record of a node of g; NULL when there is none. */
 const oct_op *oct_op_of(const oct_graph *g, int node);
+/* Whether nodes of a record, which may be NULL, can be run: some records tell of an operator's types alone. */
+static inline bool oct_op_can_run(const oct_op *op)
+{
+    return op && (op->run || op->alias || op->exec);
+}
 /* Whether a node of g, or of a graph nested in it, has a shared_scale, so that its results depend on the other samples
  * of a batch. */
 bool oct_op_shares_scales(const oct_graph *g);

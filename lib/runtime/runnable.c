@@ -13,9 +13,8 @@ static bool is_lost(const oct_graph *g, int value)
 static bool runs(const oct_graph *g, int node)
 {
     const oct_node *n = &g->node[node];
-    const oct_op *op = oct_op_of(g, node);
     const oct_graph *nested;
-    if (!op || (!op->run && !op->alias && !op->exec))
+    if (!oct_op_can_run(oct_op_of(g, node)))
         return false;
     for (int i = 0; i < n->n_in + n->n_captured; i++) {
         int v = i < n->n_in ? n->in[i] : n->captured[i - n->n_in];
