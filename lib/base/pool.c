@@ -134,7 +134,7 @@ struct oct_pool {
     atomic_uint forks; /* oct_forks() when they were started */
     job job;           /* the call that all work on; stays while it does */
     bool stop;
-    pthread_mutex_t busy;  /* held during a call */
+    pthread_mutex_t busy;  /* held during a call of the workers */
     pthread_mutex_t sleep; /* for threads that wait for the two numbers below after spinning for a while */
     pthread_cond_t called, finished;
     alignas(64) atomic_uint calls;   /* grows with each call */
@@ -321,6 +321,14 @@ void oct_pool_alone(oct_pool *p, bool alone)
         p->alone = alone;
 }
 
+/* False while a call of another thread has the workers. Waiting for them would leave this thread idle, and it would get
+ * them no sooner than it is done alone: that call may be followed by others. */
+static bool take_workers(oct_pool *p)
+{
+    look_for_fork(p);
+    return pthread_mutex_trylock(&p->busy) == 0;
+}
+
 void oct_pool_for(oct_pool *p, size_t n, size_t tile, void (*fn)(void *arg, size_t begin, size_t end, size_t thread),
                   void *arg)
 {
@@ -328,13 +336,11 @@ void oct_pool_for(oct_pool *p, size_t n, size_t tile, void (*fn)(void *arg, size
         return;
     const size_t tiles = (n - 1) / tile + 1;
     job j = { .fn = fn, .arg = arg, .n = n, .tile = tile };
-    if (!p || p->threads == 1 || p->alone || tiles == 1) {
+    if (!p || p->threads == 1 || p->alone || tiles == 1 || !take_workers(p)) {
         for (size_t i = 0; i < tiles; i++)
             run_tile(&j, i, 0);
         return;
     }
-    look_for_fork(p);
-    pthread_mutex_lock(&p->busy);
     j.stop = oct_stop_watched();
     j.lanes = p->lanes;
     j.threads = (size_t)p->threads;

@@ -29,10 +29,10 @@ int oct_pool_threads(const oct_pool *p); /* 1 for NULL */
 /* While `alone` is set, calls run on the caller's thread only, so that it can be timed. NULL allowed. */
 void oct_pool_alone(oct_pool *p, bool alone);
 
-/* Calls fn(arg, begin, end, thread) over tiles of [0, n), each at most `tile` items (tile >= 1), and returns when all
- * are done. Each thread takes consecutive tiles, and then steals from slower threads, the last tile first. thread <
- * oct_pool_threads(p) is an index for scratch memory. A NULL pool runs everything on the caller, in order. fn must not
- * fail and must not call oct_pool_for itself. */
+/* Calls fn(arg, begin, end, thread) over tiles of [0, n), at most `tile` >= 1 items each, and returns when all are
+ * done. Each thread takes consecutive tiles, then steals from slower threads, the last tile first. thread <
+ * oct_pool_threads(p) is an index for scratch memory of the call. For a NULL pool, and while another thread's call has
+ * the threads, everything runs on the caller, in order. fn must not fail and must not call oct_pool_for itself. */
 void oct_pool_for(oct_pool *p, size_t n, size_t tile, void (*fn)(void *arg, size_t begin, size_t end, size_t thread),
                   void *arg);
 /* The same for single items that may fail. Returns the failure of the first failed item, in order. All items are tried,

@@ -609,6 +609,49 @@ static void pool_takes_over_from_a_slow_thread(void **state)
     oct_pool_destroy(p);
 }
 
+typedef struct crossing {
+    oct_pool *pool;
+    uint8_t seen[64];
+    atomic_bool done; /* the other call is */
+} crossing;
+
+static void *call_beside(void *arg)
+{
+    crossing *c = arg;
+    oct_pool_for(c->pool, 64, 1, add_range, c->seen);
+    atomic_store(&c->done, true);
+    return NULL;
+}
+
+/* Starts a thread that calls the same pool, and ends when that call has. */
+static void wait_for_call(void *arg, size_t begin, size_t end, size_t thread)
+{
+    crossing *c = arg;
+    pthread_t t;
+    if (begin)
+        return;
+    assert_int_equal(pthread_create(&t, NULL, call_beside, c), 0);
+    for (const double until = oct_now() + 20; !atomic_load(&c->done) && oct_now() < until;)
+        sched_yield();
+    const bool waited = !atomic_load(&c->done);
+    if (waited) /* it is waiting for this call to end */
+        pthread_detach(t);
+    else
+        pthread_join(t, NULL);
+    atomic_store(&c->done, !waited);
+}
+
+/* A call that finds the threads at work for another one does not wait for them. */
+static void pool_keeps_no_other_caller_waiting(void **state)
+{
+    crossing c = { .pool = oct_pool_create(2) };
+    oct_pool_for(c.pool, 2, 1, wait_for_call, &c);
+    assert_true(atomic_load(&c.done));
+    for (int i = 0; i < 64; i++)
+        assert_int_equal(c.seen[i], 1);
+    oct_pool_destroy(c.pool);
+}
+
 static size_t address_space(void)
 {
     size_t pages = 0;
@@ -976,6 +1019,7 @@ int main(void)
         cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(pool_covers_each_item_once),
         cmocka_unit_test(pool_takes_over_from_a_slow_thread),
+        cmocka_unit_test(pool_keeps_no_other_caller_waiting),
         cmocka_unit_test(pool_tells_the_first_failure),
         cmocka_unit_test(pool_without_threads_is_none),
         cmocka_unit_test(errors_gather_context),
