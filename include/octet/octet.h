@@ -189,6 +189,13 @@ OCTET_API const char *octet_model_metadata(const octet_model *m, const char *key
 OCTET_API octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, size_t n_in,
                                        const octet_array **out, size_t *n_out);
 
+/* Makes another model of what m has loaded, for another thread: the two may run at the same time, and have inputs and
+ * outputs of their own. They share the weights, also those that were arranged for the processor, and the threads. While
+ * several of them run at once, the threads help one of them, and the others run on their callers' threads. Results do
+ * not depend on it. m may be running meanwhile. Release *shared with octet_model_free; either may outlive the other. On
+ * failure *shared is NULL. Errors: OCTET_USAGE, OCTET_NOMEM. */
+OCTET_API octet_status octet_model_share(octet *o, const octet_model *m, octet_model **shared);
+
 /* ---- a graph that another program holds ---- */
 
 /* Loads a model from `size` bytes at `data`, a serialized ModelProto, whose large constants lie elsewhere: the graph

@@ -15,18 +15,25 @@ typedef struct octet_copy {
     size_t cap;
 } octet_copy;
 
-struct octet_model {
-    atomic_bool busy; /* a run uses this */
+/* What models share: nothing in it changes after loading. */
+typedef struct octet_core {
+    atomic_int refs;  /* models that use it; the last one releases it */
     oct_arena *arena; /* memory of everything below, except what must be closed */
     oct_model *model;
     oct_pool *pool;
-    oct_runner *runner;
     oct_input_desc *want;
     octet_port *input, *output;
+    size_t n_in, n_out;
+} octet_core;
+
+struct octet_model {
+    atomic_bool busy; /* a run uses this */
+    oct_arena *arena; /* memory of everything below, except what must be closed */
+    octet_core *core;
+    oct_runner *runner;
     oct_array *fed;    /* [n_in] */
     octet_array *made; /* [n_out] */
     octet_copy *copy;  /* [n_out] */
-    size_t n_in, n_out;
 };
 
 /* The array that a caller gave for the `kind` ("input", "constant") of that name, its numbers checked. to->data is the

@@ -8,17 +8,55 @@
 
 enum { MOST_THREADS = 1024 }; /* as of --threads */
 
+/* ---- what is shared, and a model's own ---- */
+
+static void release_core(octet_core *c)
+{
+    if (atomic_fetch_sub(&c->refs, 1) > 1)
+        return;
+    oct_pool_destroy(c->pool);
+    oct_model_free(c->model);
+    oct_arena_destroy(c->arena);
+}
+
 void octet_model_free(octet_model *m)
 {
     if (!m || atomic_load(&m->busy))
         return;
-    for (size_t i = 0; m->copy && i < m->n_out; i++)
+    for (size_t i = 0; m->copy && i < m->core->n_out; i++)
         oct_free(m->copy[i].data);
     oct_runner_destroy(m->runner);
-    oct_pool_destroy(m->pool);
-    oct_model_free(m->model);
+    release_core(m->core);
     oct_arena_destroy(m->arena);
 }
+
+/* A model with another reference to what it shares. */
+static oct_status make_model(octet_core *c, octet_model **made, oct_err *err)
+{
+    oct_arena *a = oct_arena_create();
+    octet_model *m = a ? oct_arena_calloc(a, 1, sizeof *m) : NULL;
+    if (!m) {
+        oct_arena_destroy(a);
+        return oct_nomem(err);
+    }
+    m->arena = a;
+    m->core = c;
+    atomic_fetch_add(&c->refs, 1);
+    m->fed = oct_arena_calloc(a, c->n_in + 1, sizeof *m->fed);
+    m->made = oct_arena_calloc(a, c->n_out + 1, sizeof *m->made);
+    m->copy = oct_arena_calloc(a, c->n_out + 1, sizeof *m->copy);
+    const oct_status s =
+        m->fed && m->made && m->copy
+            ? oct_runner_create(c->model->graph, &(oct_plan_opts){ .pool = c->pool }, c->want, c->n_in, &m->runner, err)
+            : oct_nomem(err);
+    if (s == OCT_OK)
+        *made = m;
+    else
+        octet_model_free(m);
+    return s;
+}
+
+/* ---- inputs and outputs ---- */
 
 static octet_port port_of(const char *name, oct_dtype type, int rank, const int64_t *dims)
 {
@@ -115,27 +153,23 @@ oct_status octet_set_constants(oct_graph *g, const octet_array *constants, size_
 
 /* ---- loading ---- */
 
-static oct_status prepare(octet_model *m, int threads, oct_err *err)
+/* Everything but the model itself. */
+static oct_status prepare(octet_core *c, int threads, oct_err *err)
 {
-    const oct_graph *g = m->model->graph;
+    const oct_graph *g = c->model->graph;
     const char *newer;
     OCT_TRY(oct_check_operators(g, &newer, err));
-    OCT_TRY(oct_inputs_describe(&g, 1, m->arena, &m->want, &m->n_in, err));
-    m->n_out = g->n_output;
-    m->input = oct_arena_calloc(m->arena, m->n_in + 1, sizeof *m->input);
-    m->output = oct_arena_calloc(m->arena, m->n_out + 1, sizeof *m->output);
-    m->fed = oct_arena_calloc(m->arena, m->n_in + 1, sizeof *m->fed);
-    m->made = oct_arena_calloc(m->arena, m->n_out + 1, sizeof *m->made);
-    m->copy = oct_arena_calloc(m->arena, m->n_out + 1, sizeof *m->copy);
-    if (!m->input || !m->output || !m->fed || !m->made || !m->copy)
+    OCT_TRY(oct_inputs_describe(&g, 1, c->arena, &c->want, &c->n_in, err));
+    c->n_out = g->n_output;
+    c->input = oct_arena_calloc(c->arena, c->n_in + 1, sizeof *c->input);
+    c->output = oct_arena_calloc(c->arena, c->n_out + 1, sizeof *c->output);
+    if (!c->input || !c->output)
         return oct_nomem(err);
-    for (size_t i = 0; i < m->n_in; i++)
-        m->input[i] = port_of(m->want[i].name, m->want[i].dtype, m->want[i].rank, m->want[i].dims);
-    for (size_t i = 0; i < m->n_out; i++)
-        m->output[i] = port_of_value(&g->value[g->output[i]]);
-    if (!(m->pool = oct_pool_create(threads)))
-        return oct_pool_fail(threads, err);
-    return oct_runner_create(g, &(oct_plan_opts){ .pool = m->pool }, m->want, m->n_in, &m->runner, err);
+    for (size_t i = 0; i < c->n_in; i++)
+        c->input[i] = port_of(c->want[i].name, c->want[i].dtype, c->want[i].rank, c->want[i].dims);
+    for (size_t i = 0; i < c->n_out; i++)
+        c->output[i] = port_of_value(&g->value[g->output[i]]);
+    return (c->pool = oct_pool_create(threads)) ? OCT_OK : oct_pool_fail(threads, err);
 }
 
 typedef struct source {
@@ -159,27 +193,34 @@ static oct_status check_source(const source *x, oct_err *err)
     return OCT_OK;
 }
 
+static oct_status load_core(const source *x, octet_core *c, oct_err *err)
+{
+    OCT_TRY(x->data ? oct_model_load_mem(x->data, x->size, x->path, &c->model, err)
+                    : oct_model_load(x->path, &c->model, err));
+    oct_status s = octet_set_constants(c->model->graph, x->constants, x->n_constants, err);
+    if (s == OCT_OK)
+        s = prepare(c, x->threads, err);
+    if (s == OCT_OK)
+        s = make_model(c, x->out, err);
+    if (s != OCT_OK)
+        oct_within(err, "%s", x->path);
+    return s;
+}
+
 static oct_status load(octet *o, void *arg, oct_err *err)
 {
     const source *x = arg;
     OCT_TRY(check_source(x, err));
     oct_arena *a = oct_arena_create();
-    octet_model *m = a ? oct_arena_calloc(a, 1, sizeof *m) : NULL;
-    if (!m) {
+    octet_core *c = a ? oct_arena_calloc(a, 1, sizeof *c) : NULL;
+    if (!c) {
         oct_arena_destroy(a);
         return oct_nomem(err);
     }
-    m->arena = a;
-    oct_status s = x->data ? oct_model_load_mem(x->data, x->size, x->path, &m->model, err)
-                           : oct_model_load(x->path, &m->model, err);
-    if (s == OCT_OK)
-        s = octet_set_constants(m->model->graph, x->constants, x->n_constants, err);
-    if (s == OCT_OK && (s = prepare(m, x->threads, err)) != OCT_OK)
-        oct_within(err, "%s", x->path);
-    if (s == OCT_OK)
-        *x->out = m;
-    else
-        octet_model_free(m);
+    c->arena = a;
+    c->refs = 1;
+    const oct_status s = load_core(x, c, err);
+    release_core(c); /* the model has a reference of its own */
     return s;
 }
 
@@ -237,17 +278,41 @@ octet_status octet_model_load_graph(octet *o, const void *data, size_t size, con
                                .out = m });
 }
 
+typedef struct sharing {
+    const octet_model *m;
+    octet_model **out;
+} sharing;
+
+static oct_status share(octet *o, void *arg, oct_err *err)
+{
+    const sharing *x = arg;
+    if (!x->out)
+        return oct_fail(err, OCT_EUSAGE, "there is no place for the model: shared is NULL");
+    if (!x->m)
+        return oct_fail(err, OCT_EUSAGE, "the model is NULL");
+    return make_model(x->m->core, x->out, err);
+}
+
+octet_status octet_model_share(octet *o, const octet_model *m, octet_model **shared)
+{
+    if (shared)
+        *shared = NULL;
+    return octet_do(o, share, &(sharing){ m, shared });
+}
+
+/* ---- questions ---- */
+
 const octet_port *octet_model_input(const octet_model *m, size_t i)
 {
-    return m && i < m->n_in ? &m->input[i] : NULL;
+    return m && i < m->core->n_in ? &m->core->input[i] : NULL;
 }
 
 const octet_port *octet_model_output(const octet_model *m, size_t i)
 {
-    return m && i < m->n_out ? &m->output[i] : NULL;
+    return m && i < m->core->n_out ? &m->core->output[i] : NULL;
 }
 
 const char *octet_model_metadata(const octet_model *m, const char *key)
 {
-    return m && key ? oct_model_meta(m->model, key) : NULL;
+    return m && key ? oct_model_meta(m->core->model, key) : NULL;
 }

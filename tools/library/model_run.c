@@ -7,9 +7,9 @@
 static int input_of(const octet_model *m, const octet_array *a, size_t place)
 {
     if (!a->name)
-        return place < m->n_in ? (int)place : -1;
-    for (size_t i = 0; i < m->n_in; i++)
-        if (strcmp(m->want[i].name, a->name) == 0)
+        return place < m->core->n_in ? (int)place : -1;
+    for (size_t i = 0; i < m->core->n_in; i++)
+        if (strcmp(m->core->want[i].name, a->name) == 0)
             return (int)i;
     return -1;
 }
@@ -40,8 +40,8 @@ static oct_status take_input(octet_model *m, const octet_array *a, size_t place,
     if (i < 0 && a->name)
         return oct_fail(err, OCT_EMALFORMED, "the model has no input '%s'", a->name);
     if (i < 0)
-        return oct_fail(err, OCT_EMALFORMED, "the model has %zu inputs, and more arrays are given", m->n_in);
-    const char *name = m->want[i].name;
+        return oct_fail(err, OCT_EMALFORMED, "the model has %zu inputs, and more arrays are given", m->core->n_in);
+    const char *name = m->core->want[i].name;
     if (given[i])
         return oct_fail(err, OCT_EMALFORMED, "input '%s' is given twice", name);
     given[i] = true;
@@ -50,15 +50,15 @@ static oct_status take_input(octet_model *m, const octet_array *a, size_t place,
 
 static oct_status take_inputs(octet_model *m, const octet_array *in, size_t n_in, oct_err *err)
 {
-    bool *given = oct_calloc(m->n_in + 1, sizeof *given);
+    bool *given = oct_calloc(m->core->n_in + 1, sizeof *given);
     if (!given)
         return oct_nomem(err);
     oct_status s = OCT_OK;
     for (size_t i = 0; i < n_in && s == OCT_OK; i++)
         s = take_input(m, &in[i], i, given, err);
-    for (size_t i = 0; i < m->n_in && s == OCT_OK; i++)
+    for (size_t i = 0; i < m->core->n_in && s == OCT_OK; i++)
         if (!given[i])
-            s = oct_fail(err, OCT_EMALFORMED, "input '%s' is missing", m->want[i].name);
+            s = oct_fail(err, OCT_EMALFORMED, "input '%s' is missing", m->core->want[i].name);
     oct_free(given);
     return s;
 }
@@ -68,7 +68,7 @@ static bool is_of_input(const octet_model *m, const void *p, size_t bytes)
 {
     const uintptr_t at = (uintptr_t)p;
     bool any = false;
-    for (size_t i = 0; i < m->n_in && !any; i++) {
+    for (size_t i = 0; i < m->core->n_in && !any; i++) {
         const uintptr_t from = (uintptr_t)m->fed[i].data;
         any = bytes && at < from + m->fed[i].bytes && from < at + bytes;
     }
@@ -98,9 +98,10 @@ static oct_status give_output(octet_model *m, const oct_plan *plan, size_t i, oc
         return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' of type %s is no array", oct_plan_output_name(plan, i),
                         oct_dtype_name(t->dtype));
     octet_array *a = &m->made[i];
-    *a = (octet_array){
-        .name = m->output[i].name, .type = (octet_type)t->dtype, .rank = t->rank, .data = t->data ? t->data : nothing
-    };
+    *a = (octet_array){ .name = m->core->output[i].name,
+                        .type = (octet_type)t->dtype,
+                        .rank = t->rank,
+                        .data = t->data ? t->data : nothing };
     for (int k = 0; k < t->rank; k++)
         a->dims[k] = t->dims[k];
     return is_of_input(m, a->data, bytes) ? own_output(&m->copy[i], &a->data, bytes, err) : OCT_OK;
@@ -131,10 +132,10 @@ static oct_status run_arrays(const given *x, oct_err *err)
     octet_model *m = x->m;
     OCT_TRY(take_inputs(m, x->in, x->n_in, err));
     OCT_TRY(oct_runner_run(m->runner, m->fed, &plan, err));
-    for (size_t i = 0; i < m->n_out; i++)
+    for (size_t i = 0; i < m->core->n_out; i++)
         OCT_TRY(give_output(m, plan, i, err));
     *x->out = m->made;
-    *x->n_out = m->n_out;
+    *x->n_out = m->core->n_out;
     return OCT_OK;
 }
 
