@@ -18,9 +18,15 @@ static struct {
     const octet_array *out; /* of the run before, of model `of`; outputs live until its next run */
     size_t n_out;
     octet_model *of;
-    int depth, commands;
+    int depth, commands, call;
     input in;
 } w;
+
+/* What the models of each call borrow: models that share may need it until the end. */
+static struct {
+    proto p;
+    uint8_t room[2][ROOM];
+} kept[MOST_CALLS];
 
 static unsigned next(unsigned below)
 {
@@ -78,13 +84,29 @@ static void load(void)
         fuzz_write("m.onnx", p.v, p.n);
         s = octet_model_load(o, "m.onnx", threads, &m);
     } else {
-        static proto kept[MODELS];
-        kept[k] = p;
-        s = octet_model_load_memory(o, kept[k].v, kept[k].n, threads, &m);
+        kept[w.call].p = p;
+        s = octet_model_load_memory(o, kept[w.call].p.v, p.n, threads, &m);
     }
     check(s, o);
     if ((s == OCTET_OK) != (m != NULL))
         abort();
+    w.m[k] = m;
+}
+
+static void share_model(void)
+{
+    const unsigned k = next(MODELS);
+    octet *o = some_octet();
+    octet_model *m = (octet_model *)1;
+    const octet_model *from = some_model();
+    if (w.depth)
+        return;
+    const octet_status s = octet_model_share(o, from, &m);
+    check(s, o);
+    if ((s == OCTET_OK) != (m != NULL) || (from && o && s != OCTET_OK))
+        abort();
+    forget_outputs(w.m[k]);
+    octet_model_free(w.m[k]);
     w.m[k] = m;
 }
 
@@ -100,7 +122,8 @@ static void free_model(void)
 
 static size_t type_size(octet_type t)
 {
-    return t == OCTET_FLOAT64 || t == OCTET_INT64 || t == OCTET_UINT64                          ? 8
+    return (int)t == 15                                                                         ? 16
+           : t == OCTET_FLOAT64 || t == OCTET_INT64 || t == OCTET_UINT64 || (int)t == 14        ? 8
            : t == OCTET_FLOAT32 || t == OCTET_INT32 || t == OCTET_UINT32                        ? 4
            : t == OCTET_FLOAT16 || t == OCTET_BFLOAT16 || t == OCTET_INT16 || t == OCTET_UINT16 ? 2
                                                                                                 : 1;
@@ -125,6 +148,30 @@ static octet_array some_array(uint8_t *room)
         room[i] = (uint8_t)next(256);
     a.data = huge || n + shift > ROOM || next(9) == 8 ? NULL : room + shift;
     return a;
+}
+
+/* The sum of two inputs, of which arrays make constants. */
+static void load_graph(void)
+{
+    static const octet_type types[] = { OCTET_FLOAT32, OCTET_FLOAT64, OCTET_INT64, OCTET_INT8, OCTET_FLOAT16 };
+    const unsigned k = next(MODELS);
+    octet *o = some_octet();
+    octet_array given[2];
+    const proto p = small_model("Add", 2, types[next(5)], "n");
+    const unsigned n = next(3);
+    if (w.depth)
+        return;
+    kept[w.call].p = p;
+    for (unsigned i = 0; i < n; i++)
+        given[i] = some_array(kept[w.call].room[i]);
+    forget_outputs(w.m[k]);
+    octet_model_free(w.m[k]);
+    octet_model *m = (octet_model *)1;
+    const octet_status s = octet_model_load_graph(o, kept[w.call].p.v, p.n, n ? given : NULL, n, (int)next(4) - 1, &m);
+    check(s, o);
+    if ((s == OCTET_OK) != (m != NULL))
+        abort();
+    w.m[k] = m;
 }
 
 static unsigned sum_outputs(void)
@@ -277,8 +324,8 @@ static void read_texts(void)
 
 static void make_call(void)
 {
-    static void (*const calls[])(void) = { open_octet, load,   run_model,  run_model,  run_command,
-                                           stop,       listen, read_texts, free_model, close_octet };
+    static void (*const calls[])(void) = { open_octet, load,       run_model,  run_model,   run_command, stop,
+                                           listen,     read_texts, free_model, close_octet, load_graph,  share_model };
     calls[next(sizeof calls / sizeof *calls)]();
 }
 
@@ -288,7 +335,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     w.in = (input){ data, data + size };
     fuzz_folder_open();
     fuzz_write("x.csv", "a\n1\n2\n", 6);
-    for (int i = 0; i < MOST_CALLS && w.in.at < w.in.end; i++)
+    for (; w.call < MOST_CALLS && w.in.at < w.in.end; w.call++)
         make_call();
     for (int k = 0; k < MODELS; k++)
         octet_model_free(w.m[k]);
