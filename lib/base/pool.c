@@ -124,9 +124,21 @@ struct worker {
     pthread_t thread;
 };
 
+/* Threads of another program. Where that has none, or none that is free, dividing the work is lost time: after
+ * LONELY_CALLS calls that nobody has joined, only one of ASK_AGAIN calls is divided. */
+enum { LONELY_CALLS = 16, ASK_AGAIN = 256 };
+typedef struct others {
+    oct_parallel_fn run; /* NULL: this pool has threads of its own */
+    void *context;
+    pthread_t caller;
+    atomic_bool joined; /* a thread beside the caller's has worked in this call */
+    unsigned lonely;    /* calls in a row that nobody has joined */
+} others;
+
 struct oct_pool {
     int threads;
     bool alone;
+    others others;
     atomic_bool relaxed;
     struct lane *lanes;     /* one a thread, of the call that holds `busy` */
     struct worker *workers; /* one for each of the threads but the caller's */
@@ -297,6 +309,27 @@ void oct_pool_destroy(oct_pool *p)
     oct_free(p);
 }
 
+oct_pool *oct_pool_create_on(int n, oct_parallel_fn fn)
+{
+    oct_pool *p = oct_calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    init_locks(p);
+    p->forks = oct_forks();
+    p->threads = n;
+    p->others.run = fn;
+    if (!(p->lanes = oct_calloc((size_t)n, sizeof *p->lanes))) {
+        oct_pool_destroy(p);
+        return NULL;
+    }
+    return p;
+}
+
+void oct_pool_set_context(oct_pool *p, void *context)
+{
+    p->others.context = context;
+}
+
 oct_status oct_pool_fail(int n, oct_err *err)
 {
     oct_fail(err, OCT_ENOMEM, "cannot start %d threads: out of memory, or more than this process may have",
@@ -321,10 +354,43 @@ void oct_pool_alone(oct_pool *p, bool alone)
         p->alone = alone;
 }
 
+static void run_other(void *arg, size_t lane)
+{
+    oct_pool *p = arg;
+    const bool joins = !pthread_equal(pthread_self(), p->others.caller);
+    const atomic_bool *watched = joins ? oct_stop_watch(p->job.stop) : NULL;
+    run_lane(&p->job, lane);
+    if (joins) {
+        oct_stop_watch(watched);
+        atomic_store_explicit(&p->others.joined, true, memory_order_relaxed);
+    }
+}
+
+static void call_others(oct_pool *p)
+{
+    others *o = &p->others;
+    o->caller = pthread_self();
+    atomic_store_explicit(&o->joined, false, memory_order_relaxed);
+    o->run(o->context, p->job.threads, run_other, p);
+    o->lonely = atomic_load_explicit(&o->joined, memory_order_relaxed) ? 0 : o->lonely + 1;
+}
+
+/* Whether a call is to be divided over threads of another program. */
+static bool others_may_join(oct_pool *p)
+{
+    others *o = &p->others;
+    if (o->lonely < LONELY_CALLS || o->lonely % ASK_AGAIN == 0)
+        return true;
+    o->lonely++;
+    return false;
+}
+
 /* False while a call of another thread has the workers. Waiting for them would leave this thread idle, and it would get
  * them no sooner than it is done alone: that call may be followed by others. */
 static bool take_workers(oct_pool *p)
 {
+    if (p->others.run)
+        return others_may_join(p);
     look_for_fork(p);
     return pthread_mutex_trylock(&p->busy) == 0;
 }
@@ -346,6 +412,10 @@ void oct_pool_for(oct_pool *p, size_t n, size_t tile, void (*fn)(void *arg, size
     j.threads = (size_t)p->threads;
     share(j.lanes, j.threads, tiles);
     p->job = j;
+    if (p->others.run) {
+        call_others(p);
+        return;
+    }
     call_workers(p);
     run_lane(&p->job, 0);
     all_finished(p);

@@ -19,6 +19,13 @@ int oct_processors(void); /* that this process may use */
 /* Makes a pool of n threads, the caller's included; n = 0: as many as the processors that this process may use. Returns
  * NULL when there is not enough memory, or the system does not start that many threads. */
 oct_pool *oct_pool_create(int n);
+
+/* Calls work(arg, i) once for each i < n, on threads of its own, and returns when all have ended. */
+typedef void (*oct_parallel_fn)(void *context, size_t n, void (*work)(void *arg, size_t i), void *arg);
+/* Makes a pool of n lanes without threads: fn runs them on threads of another program. `context` is what fn gets, and
+ * may be changed between calls. Only one thread at a time may use such a pool. NULL: out of memory. */
+oct_pool *oct_pool_create_on(int n, oct_parallel_fn fn);
+void oct_pool_set_context(oct_pool *p, void *context);
 oct_status oct_pool_fail(int n, oct_err *err); /* OCT_ENOMEM, with a message for a failed oct_pool_create(n) */
 /* A child made by fork() may use and destroy a pool of its parent; its work then runs on the calling thread. */
 void oct_pool_destroy(oct_pool *p);

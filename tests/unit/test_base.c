@@ -663,6 +663,78 @@ static size_t address_space(void)
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* ---- lanes on threads of another program ---- */
+
+typedef struct lane_thread {
+    pthread_t thread;
+    void (*work)(void *arg, size_t i);
+    void *arg;
+    size_t i;
+} lane_thread;
+
+static void *run_lane_thread(void *arg)
+{
+    const lane_thread *t = arg;
+    t->work(t->arg, t->i);
+    return NULL;
+}
+
+static int divided; /* calls that came to these two functions */
+
+static void on_own_threads(void *context, size_t n, void (*work)(void *arg, size_t i), void *arg)
+{
+    lane_thread t[8];
+    assert_true(n <= 8);
+    *(int *)context += 1;
+    for (size_t i = 0; i < n; i++) {
+        t[i] = (lane_thread){ .work = work, .arg = arg, .i = i };
+        assert_int_equal(pthread_create(&t[i].thread, NULL, run_lane_thread, &t[i]), 0);
+    }
+    for (size_t i = 0; i < n; i++)
+        pthread_join(t[i].thread, NULL);
+}
+
+static void on_the_caller(void *context, size_t n, void (*work)(void *arg, size_t i), void *arg)
+{
+    *(int *)context += 1;
+    for (size_t i = n; i-- > 0;)
+        work(arg, i);
+}
+
+static void pool_on_threads_of_others(void **state)
+{
+    for (int lanes = 1; lanes <= 5; lanes++) {
+        oct_pool *p = oct_pool_create_on(lanes, on_own_threads);
+        uint8_t seen[1000] = { 0 };
+        divided = 0;
+        oct_pool_set_context(p, &divided);
+        assert_int_equal(oct_pool_threads(p), lanes);
+        for (int k = 0; k < 40; k++)
+            oct_pool_for(p, 1000, 7, add_range, seen);
+        for (int i = 0; i < 1000; i++)
+            assert_int_equal(seen[i], 40);
+        assert_int_equal(divided, lanes == 1 ? 0 : 40); /* somebody joins each time */
+        oct_pool_destroy(p);
+    }
+}
+
+/* Where nobody joins, as in a program with one thread, most calls are not divided any more. */
+static void pool_stops_asking_when_nobody_joins(void **state)
+{
+    oct_pool *p = oct_pool_create_on(4, on_the_caller);
+    divided = 0;
+    oct_pool_set_context(p, &divided);
+    for (int k = 1; k <= 2; k++) {
+        uint8_t seen[1000] = { 0 };
+        for (int i = 0; i < 250; i++)
+            oct_pool_for(p, 1000, 7, add_range, seen);
+        for (int i = 0; i < 1000; i++)
+            assert_int_equal(seen[i], 250);
+        assert_int_equal(divided, k == 1 ? 16 : 17); /* it asks once more after a while */
+    }
+    oct_pool_destroy(p);
+}
+
 /* Where there is no room for the threads' stacks there is no pool; it does not wait for them. */
 static oct_status odd_ones_fail(void *arg, size_t item, size_t thread, oct_err *err)
 {
@@ -1020,6 +1092,8 @@ int main(void)
         cmocka_unit_test(pool_covers_each_item_once),
         cmocka_unit_test(pool_takes_over_from_a_slow_thread),
         cmocka_unit_test(pool_keeps_no_other_caller_waiting),
+        cmocka_unit_test(pool_on_threads_of_others),
+        cmocka_unit_test(pool_stops_asking_when_nobody_joins),
         cmocka_unit_test(pool_tells_the_first_failure),
         cmocka_unit_test(pool_without_threads_is_none),
         cmocka_unit_test(errors_gather_context),
