@@ -196,6 +196,15 @@ OCTET_API octet_status octet_model_run(octet *o, octet_model *m, const octet_arr
  * failure *shared is NULL. Errors: OCTET_USAGE, OCTET_NOMEM. */
 OCTET_API octet_status octet_model_share(octet *o, const octet_model *m, octet_model **shared);
 
+/* Calls work(arg, i) once for each i < n, on any threads and in any order, and returns when all have ended. `context`
+ * is that of octet_model_parallel. */
+typedef void (*octet_parallel_fn)(void *context, size_t n, void (*work)(void *arg, size_t i), void *arg);
+/* Lets the runs of m divide their work into at most `lanes` (1 to 1024) parts, which fn runs on threads of the program
+ * that uses the library, in place of the library's own. To be called before the first run, and again before a run that
+ * needs another context. Another function, or another number of lanes, drops what m has prepared for runs. Results do
+ * not depend on any of it. Models that share with m are not affected. Errors: OCTET_USAGE, OCTET_NOMEM. */
+OCTET_API octet_status octet_model_parallel(octet *o, octet_model *m, int lanes, octet_parallel_fn fn, void *context);
+
 /* ---- a graph that another program holds ---- */
 
 /* Loads a model from `size` bytes at `data`, a serialized ModelProto, whose large constants lie elsewhere: the graph

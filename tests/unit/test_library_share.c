@@ -206,6 +206,58 @@ static void outputs_are_each_ones_own(void **state)
     octet_close(o);
 }
 
+/* ---- threads of the caller's ---- */
+
+typedef struct lane {
+    pthread_t thread;
+    void (*work)(void *arg, size_t i);
+    void *arg;
+    size_t i;
+} lane;
+
+static void *run_lane(void *arg)
+{
+    const lane *l = arg;
+    l->work(l->arg, l->i);
+    return NULL;
+}
+
+/* Counts its calls in the context. */
+static void on_threads(void *context, size_t n, void (*work)(void *arg, size_t i), void *arg)
+{
+    lane l[8];
+    ++*(int *)context;
+    for (size_t i = 0; i < n; i++) {
+        l[i] = (lane){ .work = work, .arg = arg, .i = i };
+        assert_int_equal(pthread_create(&l[i].thread, NULL, run_lane, &l[i]), 0);
+    }
+    for (size_t i = 0; i < n; i++)
+        pthread_join(l[i].thread, NULL);
+}
+
+static void runs_on_the_callers_threads(void **state)
+{
+    octet *o = octet_open();
+    octet_model *m = load(o, 2), *s = share(o, m);
+    for (int lanes = 1; lanes <= 8; lanes++) {
+        int first = 0, second = 0;
+        assert_int_equal(octet_model_parallel(o, s, lanes, on_threads, &first), OCTET_OK);
+        assert_true(runs(o, s, BATCHES));
+        assert_int_equal(octet_model_parallel(o, s, lanes, on_threads, &second), OCTET_OK);
+        assert_true(runs(o, s, BATCHES));
+        assert_true(lanes == 1 ? first == 0 && second == 0 : first > 0 && first == second);
+        assert_true(runs(o, m, BATCHES)); /* on its own threads */
+        assert_true(lanes == 1 || first == second);
+    }
+    assert_int_equal(octet_model_parallel(o, s, 0, on_threads, NULL), OCTET_USAGE);
+    assert_int_equal(octet_model_parallel(o, s, 1025, on_threads, NULL), OCTET_USAGE);
+    assert_int_equal(octet_model_parallel(o, s, 2, NULL, NULL), OCTET_USAGE);
+    assert_int_equal(octet_model_parallel(o, NULL, 2, on_threads, NULL), OCTET_USAGE);
+    octet_model_free(s);
+    octet_model_free(m);
+    octet_close(o);
+}
+
 static void misuse_has_a_status(void **state)
 {
     octet *o = octet_open();
@@ -326,9 +378,10 @@ static void a_child_runs_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_run_at_once),          cmocka_unit_test(each_may_be_the_last),
-        cmocka_unit_test(outputs_are_each_ones_own),    cmocka_unit_test(misuse_has_a_status),
-        cmocka_unit_test(packed_weights_are_kept_once), cmocka_unit_test(a_child_runs_its_own),
+        cmocka_unit_test(threads_run_at_once),         cmocka_unit_test(each_may_be_the_last),
+        cmocka_unit_test(outputs_are_each_ones_own),   cmocka_unit_test(misuse_has_a_status),
+        cmocka_unit_test(runs_on_the_callers_threads), cmocka_unit_test(packed_weights_are_kept_once),
+        cmocka_unit_test(a_child_runs_its_own),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -26,6 +26,7 @@ void octet_model_free(octet_model *m)
     for (size_t i = 0; m->copy && i < m->core->n_out; i++)
         oct_free(m->copy[i].data);
     oct_runner_destroy(m->runner);
+    oct_pool_destroy(m->others);
     release_core(m->core);
     oct_arena_destroy(m->arena);
 }
