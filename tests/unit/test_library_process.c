@@ -8,6 +8,7 @@
 
 #include "german.h"
 #include "library_case.h"
+#include "sanitized.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -17,15 +18,6 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#define SANITIZED \
-    (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer))
-#else
-#define SANITIZED 0
-#endif
 
 static const char steps[] = "--preprocess=mean=127.5:std=127.5";
 
