@@ -78,6 +78,13 @@ static int read_at(const oct_node *n, int i)
 
 /* ---- what can be computed ---- */
 
+/* Whether a node is an operator on integers that reading the graph makes a float operator on quantized values. */
+static bool is_qlinear(const oct_node *n)
+{
+    const oct_qlinear *f = oct_qlinear_of(n);
+    return f && strcmp(f->op, n->op) != 0;
+}
+
 static const char *no_operator(const oct_graph *g, int node, oct_arena *a, const char *where)
 {
     const oct_node *n = &g->node[node];
@@ -129,7 +136,9 @@ static oct_status find_fault(const oct_graph *g, int node, const char *where, oc
     const oct_node *n = &g->node[node];
     const oct_graph *nested;
     *why = NULL;
-    if (!oct_op_can_run(oct_op_of(g, node))) {
+    const oct_op *op = oct_op_of(g, node);
+    /* NhwcMaxPool becomes MaxPool. */
+    if (!oct_op_can_run(op) && !(op && (is_qlinear(n) || strcmp(n->op, "NhwcMaxPool") == 0))) {
         *why = no_operator(g, node, a, where);
         return *why ? OCT_OK : oct_nomem(err);
     }
@@ -217,7 +226,7 @@ static oct_status weigh(const oct_graph *read, int node, work *kind, double *gai
     const oct_node *n = &read->node[node];
     const oct_op *op = oct_op_of(read, node);
     const oct_qlinear *f = oct_qlinear_of(n);
-    const bool on_integers = f && strcmp(f->op, n->op) != 0;
+    const bool on_integers = is_qlinear(n);
     const oct_graph *nested;
     oct_compute how = OCT_ON_REALS;
     double out = 0;
@@ -292,12 +301,24 @@ static int node_in_file(const oct_graph *g, const oct_graph *read, int node)
     return -1;
 }
 
+/* Operators of ONNX Runtime with channels last are read only in their usual form. */
+static oct_status put_channels_first(oct_graph *g, oct_err *err)
+{
+    size_t n;
+    const oct_pass *const *pass = oct_pass_all(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(pass[i]->name, "nhwc") == 0)
+            OCT_TRY(pass[i]->run(g, pass[i], NULL, err));
+    return oct_graph_sort(g, err);
+}
+
 static oct_status weigh_read(claimer *c, oct_graph *read, oct_err *err)
 {
     const oct_graph *g = c->g;
     for (size_t v = 0; v < g->n_value; v++)
         if (!g->value[v].dead)
             c->bytes[v] = elements(read, (int)v) * oct_dtype_bits(g->value[v].dtype) / 8;
+    OCT_TRY(put_channels_first(read, err));
     OCT_TRY(oct_forms_read(read, NULL, NULL, err));
     oct_graph_prune(read);
     for (size_t i = 0; i < g->n_order; i++)

@@ -214,6 +214,25 @@ static void an_unknown_operator_divides(void **state)
     close_graph();
 }
 
+/* Operators that only reading the graph makes something that runs. */
+static void operators_on_integers_are_layers(void **state)
+{
+    static const float scale = 0.05f;
+    static int8_t w[256 * 256];
+    open_graph();
+    int x = net_input(g, "x", OCT_U8, "64,256");
+    const int s = net_const(g, "s", OCT_F32, "", &scale), z = net_const(g, "z", OCT_U8, "", &(uint8_t){ 128 });
+    const int zw = net_const(g, "zw", OCT_S8, "", &(int8_t){ 0 });
+    for (int i = 0; i < 2; i++)
+        x = net_node(g, "QLinearMatMul", i ? "b" : "a", numbered("y"), x, s, z,
+                     net_const(g, numbered("w"), OCT_S8, "256,256", w), s, zw, s, z, NET_END);
+    net_output(g, x);
+    ask(false);
+    assert_int_equal(of("a")->part, 0);
+    assert_int_equal(of("b")->part, 0);
+    close_graph();
+}
+
 static void an_operator_of_another_opset_is_named(void **state)
 {
     open_graph();
@@ -543,6 +562,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_without_faults_is_one_part),
         cmocka_unit_test(an_unknown_operator_divides),
+        cmocka_unit_test(operators_on_integers_are_layers),
         cmocka_unit_test(an_operator_of_another_opset_is_named),
         cmocka_unit_test(a_path_around_divides),
         cmocka_unit_test(parts_do_not_wait_for_each_other),
