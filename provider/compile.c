@@ -1,0 +1,357 @@
+/* A group of nodes that was claimed becomes a model of the library, and a node of ONNX Runtime that runs it. */
+#include "graph_bytes.h"
+#include "provider_int.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What one run needs for itself. Runs at the same time have one each; they share the weights. */
+typedef struct state {
+    struct state *next;
+    octet *o;
+    octet_model *model;
+    octet_array *in; /* [n_in] */
+} state;
+
+typedef struct program {
+    ort_compute_info base; /* first member */
+    const provider *provider;
+    octet_model *model; /* all states share it. It runs nothing itself */
+    uint8_t *message;   /* the model; stays as long as it */
+    uint8_t *constants; /* the bytes of its constants: ONNX Runtime releases its own */
+    int lanes;          /* parts of the work for the session's threads; 1: the library has threads of its own */
+    size_t n_in, n_out;
+    size_t *in_at, *out_at; /* for each input and output of the model: its number at the fused node */
+    pthread_mutex_t lock;
+    state *idle; /* states that no run uses, last used first; guarded by lock */
+} program;
+
+/* ---- states ---- */
+
+static void free_state(state *s)
+{
+    if (!s)
+        return;
+    octet_model_free(s->model);
+    octet_close(s->o);
+    free(s->in);
+    free(s);
+}
+
+static state *new_state(size_t n_in)
+{
+    state *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->o = octet_open();
+    s->in = calloc(n_in + 1, sizeof *s->in);
+    if (!s->o || !s->in) {
+        free_state(s);
+        return NULL;
+    }
+    return s;
+}
+
+static void give_back(program *x, state *s)
+{
+    pthread_mutex_lock(&x->lock);
+    s->next = x->idle;
+    x->idle = s;
+    pthread_mutex_unlock(&x->lock);
+}
+
+static state *take_idle(program *x)
+{
+    pthread_mutex_lock(&x->lock);
+    state *s = x->idle;
+    if (s)
+        x->idle = s->next;
+    pthread_mutex_unlock(&x->lock);
+    return s;
+}
+
+/* ---- runs ---- */
+
+typedef struct run_context {
+    const ort_api *api;
+    const ort_context *context;
+} run_context;
+
+static ort_status *take_input(const ort_api *api, const ort_context *c, size_t at, octet_array *a)
+{
+    const ort_value *v = NULL;
+    ort_tensor_info *t;
+    size_t rank;
+    int type;
+    void *data;
+    TRY(api->KernelContext_GetInput(c, at, &v));
+    if (!v)
+        return fail(api, "input '%s' is missing", a->name);
+    TRY(api->GetTensorTypeAndShape(v, &t));
+    ort_status *s = api->GetTensorElementType(t, &type);
+    s = s ? s : api->GetDimensionsCount(t, &rank);
+    if (!s && rank > OCTET_MAX_RANK)
+        s = fail(api, "input '%s' has %zu dimensions", a->name, rank);
+    s = s ? s : api->GetDimensions(t, a->dims, rank);
+    api->ReleaseTensorTypeAndShapeInfo(t);
+    s = s ? s : api->GetTensorMutableData((ort_value *)v, &data);
+    if (s)
+        return s;
+    a->type = (octet_type)type;
+    a->rank = (int)rank;
+    a->data = data;
+    return NULL;
+}
+
+static ort_status *give_output(const ort_api *api, ort_context *c, size_t at, const octet_array *a)
+{
+    ort_value *v;
+    void *data;
+    size_t size;
+    if (!array_size(a, &size))
+        return fail(api, "output '%s' has a type that is no array", a->name);
+    TRY(api->KernelContext_GetOutput(c, at, a->dims, (size_t)a->rank, &v));
+    TRY(api->GetTensorMutableData(v, &data));
+    if (size)
+        memcpy(data, a->data, size);
+    return NULL;
+}
+
+/* Lets ONNX Runtime's threads do the work. What they have left undone after a failure is done here: parts that are
+ * complete find nothing to do. */
+static void on_session_threads(void *context, size_t n, void (*work)(void *arg, size_t i), void *arg)
+{
+    const run_context *r = context;
+    ort_status *s = r->api->KernelContext_ParallelFor(r->context, work, n, 0, arg);
+    if (!s)
+        return;
+    r->api->ReleaseStatus(s);
+    for (size_t i = 0; i < n; i++)
+        work(arg, i);
+}
+
+static ort_status *run(const program *x, state *s, ort_context *c)
+{
+    const ort_api *api = x->provider->api;
+    const octet_array *out;
+    size_t n_out;
+    for (size_t i = 0; i < x->n_in; i++)
+        TRY(take_input(api, c, x->in_at[i], &s->in[i]));
+    run_context r = { api, c };
+    if (x->lanes > 1 && octet_model_parallel(s->o, s->model, x->lanes, on_session_threads, &r) != OCTET_OK)
+        return fail_with(api, s->o);
+    if (octet_model_run(s->o, s->model, s->in, x->n_in, &out, &n_out) != OCTET_OK)
+        return fail_with(api, s->o);
+    for (size_t i = 0; i < n_out; i++)
+        TRY(give_output(api, c, x->out_at[i], &out[i]));
+    return NULL;
+}
+
+/* A state beside those that are in use. */
+static ort_status *another_state(program *x, state **out)
+{
+    const ort_api *api = x->provider->api;
+    state *s = new_state(x->n_in);
+    ort_status *failed = s ? NULL : no_memory(api);
+    if (!failed && octet_model_share(s->o, x->model, &s->model) != OCTET_OK)
+        failed = fail_with(api, s->o);
+    if (failed) {
+        free_state(s);
+        return failed;
+    }
+    for (size_t i = 0; i < x->n_in; i++)
+        s->in[i].name = octet_model_input(s->model, i)->name;
+    *out = s;
+    return NULL;
+}
+
+static ort_status *compute(ort_compute_info *base, void *unused, ort_context *c)
+{
+    program *x = (program *)base;
+    state *s = take_idle(x);
+    if (!s)
+        TRY(another_state(x, &s));
+    ort_status *failed = run(x, s, c);
+    give_back(x, s);
+    return failed;
+}
+
+/* ONNX Runtime keeps one state for a node, which all its runs get: not what a run needs for itself. */
+static ort_status *create_state(ort_compute_info *base, void *context, void **out)
+{
+    *out = base;
+    return NULL;
+}
+
+static void release_state(ort_compute_info *base, void *unused)
+{
+}
+
+/* ---- programs ---- */
+
+static void free_program(program *x)
+{
+    if (!x)
+        return;
+    for (state *s; (s = x->idle);) {
+        x->idle = s->next;
+        free_state(s);
+    }
+    octet_model_free(x->model);
+    pthread_mutex_destroy(&x->lock);
+    free(x->in_at);
+    free(x->out_at);
+    free(x->constants);
+    free(x->message);
+    free(x);
+}
+
+/* Copies the constants, each aligned for any type, and lets the arrays refer to the copies. */
+static ort_status *keep_constants(program *x, graph_bytes *b)
+{
+    enum { ALIGN = 64 };
+    size_t total = ALIGN, size;
+    for (size_t i = 0; i < b->n_constants; i++) {
+        array_size(&b->constants[i], &size);
+        if (__builtin_add_overflow(total, size + ALIGN, &total))
+            return no_memory(x->provider->api);
+    }
+    if (!(x->constants = malloc(total)))
+        return no_memory(x->provider->api);
+    uint8_t *at = x->constants;
+    for (size_t i = 0; i < b->n_constants; i++) {
+        array_size(&b->constants[i], &size);
+        at += -(uintptr_t)at % ALIGN;
+        if (size)
+            memcpy(at, b->constants[i].data, size);
+        b->constants[i].data = at;
+        at += size;
+    }
+    return NULL;
+}
+
+/* ONNX Runtime does not say how many threads a session has: no more than processors, unless somebody wants to wait. */
+static int session_lanes(void)
+{
+    enum { MOST = 64 };
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > MOST ? MOST : (int)n;
+}
+
+static ort_status *load(program *x, graph_bytes *b)
+{
+    const ort_api *api = x->provider->api;
+    const int threads = x->provider->options.threads;
+    x->lanes = threads ? 1 : session_lanes();
+    TRY(keep_constants(x, b));
+    x->message = b->message.at;
+    b->message.at = NULL;
+    octet *o = octet_open();
+    if (!o)
+        return no_memory(api);
+    ort_status *s = NULL;
+    if (octet_model_load_graph(o, x->message, b->message.n, b->constants, b->n_constants, threads ? threads : 1,
+                               &x->model) != OCTET_OK)
+        s = fail_with(api, o);
+    octet_close(o);
+    return s;
+}
+
+/* The place of a name in a list, or n. */
+static ort_status *place_of(const ort_api *api, const ort_value_info *const *list, size_t n, const char *name,
+                            size_t *at)
+{
+    const char *other;
+    for (*at = 0; *at < n; ++*at) {
+        TRY(api->GetValueInfoName(list[*at], &other));
+        if (strcmp(other, name) == 0)
+            return NULL;
+    }
+    return fail(api, "the fused node has no '%s'", name);
+}
+
+typedef const octet_port *(*port_fn)(const octet_model *, size_t);
+
+/* For each input (or output) of the model: its number among those of the fused node. */
+static ort_status *match(const program *x, port_fn port, const ort_value_info *const *list, size_t n, size_t **at,
+                         size_t *count)
+{
+    const ort_api *api = x->provider->api;
+    const octet_port *p;
+    while (port(x->model, *count))
+        ++*count;
+    if (!(*at = calloc(*count + 1, sizeof **at)))
+        return no_memory(api);
+    for (size_t i = 0; (p = port(x->model, i)); i++)
+        TRY(place_of(api, list, n, p->name, &(*at)[i]));
+    return NULL;
+}
+
+static ort_status *match_node(program *x, const ort_node *fused)
+{
+    const ort_api *api = x->provider->api;
+    size_t n;
+    TRY(api->Node_GetNumInputs(fused, &n));
+    const ort_value_info **list = calloc(n + 1, sizeof *list);
+    ort_status *s = list ? api->Node_GetInputs(fused, list, n) : no_memory(api);
+    s = s ? s : match(x, octet_model_input, list, n, &x->in_at, &x->n_in);
+    free(list);
+    if (s)
+        return s;
+    TRY(api->Node_GetNumOutputs(fused, &n));
+    list = calloc(n + 1, sizeof *list);
+    s = list ? api->Node_GetOutputs(fused, list, n) : no_memory(api);
+    s = s ? s : match(x, octet_model_output, list, n, &x->out_at, &x->n_out);
+    free(list);
+    return s;
+}
+
+static ort_status *make_program(const provider *p, const ort_graph *g, const ort_node *fused, program **out)
+{
+    graph_bytes b;
+    state *first;
+    program *x = calloc(1, sizeof *x);
+    if (!x)
+        return no_memory(p->api);
+    x->base = (ort_compute_info){ ORT_API_VERSION, create_state, compute, release_state };
+    x->provider = p;
+    pthread_mutex_init(&x->lock, NULL);
+    ort_status *s = graph_bytes_make(p->api, g, &b);
+    s = s ? s : load(x, &b);
+    graph_bytes_free(&b);
+    s = s ? s : match_node(x, fused);
+    s = s ? s : another_state(x, &first);
+    if (s) {
+        free_program(x);
+        return s;
+    }
+    give_back(x, first);
+    *out = x;
+    return NULL;
+}
+
+ort_status *provider_compile(ort_ep *ep, const ort_graph **graphs, const ort_node **fused, size_t n,
+                             ort_compute_info **programs, ort_node **contexts)
+{
+    const provider *p = (provider *)ep;
+    for (size_t i = 0; i < n; i++) {
+        program *x = NULL;
+        ort_status *s = make_program(p, graphs[i], fused[i], &x);
+        if (s) {
+            provider_release_programs(ep, programs, i);
+            return s;
+        }
+        programs[i] = &x->base;
+    }
+    return NULL;
+}
+
+void provider_release_programs(ort_ep *ep, ort_compute_info **programs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free_program((program *)programs[i]);
+        programs[i] = NULL;
+    }
+}

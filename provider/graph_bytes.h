@@ -1,0 +1,30 @@
+/* provider/graph_bytes.h -- a graph that ONNX Runtime holds as an ONNX message. Large constants stay where they are:
+ * they are inputs in the message, and listed as arrays beside it, which is what octet_model_load_graph and
+ * octet_graph_parts take. */
+#ifndef OCT_PROVIDER_GRAPH_BYTES_H
+#define OCT_PROVIDER_GRAPH_BYTES_H
+
+#include "octet/octet.h"
+#include "ort_abi.h"
+
+/* Bytes that grow. After a failure to grow nothing is added any more. */
+typedef struct bytes {
+    uint8_t *at;
+    size_t n, cap;
+    bool failed;
+} bytes;
+
+typedef struct graph_bytes {
+    bytes message;          /* ModelProto */
+    octet_array *constants; /* names and data are ONNX Runtime's, valid as long as the graph is */
+    size_t n_constants, cap_constants;
+} graph_bytes;
+
+/* Writes g and all that its nodes hold. *out is to be released with graph_bytes_free, also after a failure. */
+ort_status *graph_bytes_make(const ort_api *api, const ort_graph *g, graph_bytes *out);
+void graph_bytes_free(graph_bytes *b);
+
+/* The bytes of an array; false: it has a type without a fixed size, or is too large. */
+bool array_size(const octet_array *a, size_t *size);
+
+#endif

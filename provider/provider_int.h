@@ -1,0 +1,54 @@
+/* provider/provider_int.h -- what the files of the provider share. */
+#ifndef OCT_PROVIDER_INT_H
+#define OCT_PROVIDER_INT_H
+
+#include "octet/octet.h"
+#include "ort_abi.h"
+
+/* The number of strings as an element type, which octet_type leaves out. */
+enum { TYPE_STRING = 8 };
+
+#define PROVIDER_NAME "OctetExecutionProvider"
+
+/* Returns the status of a call that failed. */
+#define TRY(call)                     \
+    do {                              \
+        ort_status *status_ = (call); \
+        if (status_)                  \
+            return status_;           \
+    } while (0)
+
+/* A failure of the provider, with its name before the text. */
+ort_status *fail(const ort_api *api, const char *format, ...) __attribute__((format(printf, 2, 3)));
+ort_status *no_memory(const ort_api *api);
+/* The error of the last call with o. */
+ort_status *fail_with(const ort_api *api, const octet *o);
+
+/* The provider's options, from the session's (options.c). */
+typedef struct options {
+    int threads;     /* of our own; 0: those of the session */
+    bool with_float; /* claims float layers, too */
+} options;
+
+ort_status *options_read(const ort_api *api, const ort_session_options *session, options *o);
+
+/* One session's provider. */
+typedef struct provider {
+    ort_ep base; /* first member: ONNX Runtime holds its address */
+    const ort_api *api;
+    const ort_logger *logger;
+    options options;
+} provider;
+
+/* Says something in ONNX Runtime's log. */
+void say(const provider *p, int severity, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* claim.c: which nodes of a graph are ours. */
+ort_status *provider_claim(ort_ep *ep, const ort_graph *g, ort_support *support);
+
+/* compile.c: a group of nodes becomes a model. */
+ort_status *provider_compile(ort_ep *ep, const ort_graph **graphs, const ort_node **fused, size_t n,
+                             ort_compute_info **programs, ort_node **contexts);
+void provider_release_programs(ort_ep *ep, ort_compute_info **programs, size_t n);
+
+#endif
