@@ -9,6 +9,7 @@ from octbench.places import VENV
 GROUPS = {
     "onnxruntime": ["numpy==2.4.6", "onnx==1.23.2", "onnxruntime==1.31.1"],
     "openvino": ["openvino==2026.4.1", "nncf==3.4.0"],
+    "openvino-plugin": ["onnxruntime==1.32.0", "onnxruntime-ep-openvino==1.8.1"],
     "torch": ["torch==2.13.0", "torchao==0.18.0"],
     "litert": ["ai-edge-litert==2.3.0", "litert-torch==0.10.0", "ai-edge-quantizer==0.10.0", "torch==2.13.0"],
 }
