@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes a wheel: the three programs, the module octet with the library in it, the manual pages, and the licenses of what is linked in.
+"""Writes a wheel, with the licenses of what is linked in: "octet" has the three programs, their manual pages, and the module octet with the library and the
+provider for ONNX Runtime in it, "provider" has that provider alone.
 
-    make_wheel.py SOURCE BUILD LICENSES OUT
+    make_wheel.py [--provider] SOURCE BUILD LICENSES OUT
 
 SOURCE is the checkout, BUILD its build folder, LICENSES what static_deps.py laid. The wheel's tag names the glibc that its files need, as their
 symbols have it. Its bytes depend on what is in it and on SOURCE_DATE_EPOCH alone. Exit: 1 when a file needs a library that a manylinux
@@ -45,23 +46,42 @@ def stripped(path):
         return to.read_bytes()
 
 
-def metadata(source, version):
-    text = (source / "README.md").read_text(encoding="utf-8")
-    return (f"Metadata-Version: 2.1\nName: octet\nVersion: {version}\nSummary: Post-training quantization of ONNX models\nLicense: Apache-2.0\n"
+PROVIDER = "provider/libonnxruntime_ep_octet.so"
+# What each wheel is called, and says of itself.
+NAMES = {"octet": ("octet", "Post-training quantization of ONNX models", "Requires-Dist: numpy\n", "README.md"),
+         "provider": ("onnxruntime_ep_octet", "Octet's execution provider for ONNX Runtime", "", "docs/provider.md")}
+# Of what a provider links in: it reads ONNX and nothing else.
+PROVIDER_LICENSES = ("libprotobuf-c-dev",)
+
+
+def metadata(source, version, kind):
+    name, summary, needs, text = NAMES[kind]
+    return (f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\nSummary: {summary}\nLicense: Apache-2.0\n"
             "Classifier: License :: OSI Approved :: Apache Software License\nClassifier: Operating System :: POSIX :: Linux\n"
-            "Requires-Python: >=3.8\nRequires-Dist: numpy\nDescription-Content-Type: text/markdown\n\n" + text)
+            f"Requires-Python: >=3.8\n{needs}Description-Content-Type: text/markdown\n\n" + (source / text).read_text(encoding="utf-8"))
 
 
-def contents(source, build, licenses, version, tag):
+def binaries(kind, build, version):
+    """Files of the build that the wheel takes."""
+    if kind == "provider":
+        return [build / PROVIDER]
+    return [*(build / "tools" / name / name for name in PROGRAMS), build / f"tools/library/liboctet.so.{version}", build / PROVIDER]
+
+
+def contents(kind, source, build, licenses, version, tag):
     """Names in the wheel, with bytes and whether they are programs."""
-    info, data = f"octet-{version}.dist-info", f"octet-{version}.data"
-    files = [(f"octet/{p.name}", p.read_bytes(), False) for p in sorted((source / "python/octet").glob("*.py"))]
-    files.append(("octet/liboctet.so", stripped(build / f"tools/library/liboctet.so.{version}"), True))
-    files += [(f"{data}/scripts/{name}", stripped(build / "tools" / name / name), True) for name in PROGRAMS]
-    files += [(f"{data}/data/share/man/man1/{name}.1", (source / "man" / f"{name}.1").read_bytes(), False) for name in PROGRAMS]
+    name = NAMES[kind][0]
+    info, data = f"{name}-{version}.dist-info", f"{name}-{version}.data"
+    module = source / ("python/octet" if kind == "octet" else f"packaging/provider/{name}")
+    files = [(f"{name}/{p.name}", p.read_bytes(), False) for p in sorted(module.glob("*.py"))]
+    files.append((f"{name}/{Path(PROVIDER).name}", stripped(build / PROVIDER), True))
+    if kind == "octet":
+        files.append(("octet/liboctet.so", stripped(build / f"tools/library/liboctet.so.{version}"), True))
+        files += [(f"{data}/scripts/{p}", stripped(build / "tools" / p / p), True) for p in PROGRAMS]
+        files += [(f"{data}/data/share/man/man1/{p}.1", (source / "man" / f"{p}.1").read_bytes(), False) for p in PROGRAMS]
     files.append((f"{info}/licenses/LICENSE", (source / "LICENSE").read_bytes(), False))
-    files += [(f"{info}/licenses/{p.name}", p.read_bytes(), False) for p in sorted(licenses.iterdir())]
-    files.append((f"{info}/METADATA", metadata(source, version).encode(), False))
+    files += [(f"{info}/licenses/{p.name}", p.read_bytes(), False) for p in sorted(licenses.iterdir()) if kind == "octet" or p.name in PROVIDER_LICENSES]
+    files.append((f"{info}/METADATA", metadata(source, version, kind).encode(), False))
     files.append((f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: octet\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), False))
     record = "".join(f"{n},sha256={base64.urlsafe_b64encode(hashlib.sha256(b).digest()).decode().rstrip('=')},{len(b)}\n" for n, b, _ in files)
     files.append((f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode(), False))
@@ -80,16 +100,17 @@ def write(path, files):
 
 
 def main():
-    source, build, licenses, out = (Path(a).resolve() for a in sys.argv[1:5])
+    words = sys.argv[1:]
+    kind = "provider" if words[:1] == ["--provider"] else "octet"
+    source, build, licenses, out = (Path(a).resolve() for a in words[kind == "provider":][:4])
     version = re.search(r"^  version: '(.*)',", (source / "meson.build").read_text(encoding="utf-8"), re.MULTILINE).group(1)
-    binaries = [build / "tools" / name / name for name in PROGRAMS] + [build / f"tools/library/liboctet.so.{version}"]
     try:
-        glibc = max(OLDEST, *map(needed_glibc, binaries))
+        glibc = max(OLDEST, *map(needed_glibc, binaries(kind, build, version)))
     except ValueError as e:
         print(f"make_wheel.py: {e}\n  hint: build with the static libraries of static_deps.py", file=sys.stderr)
         return 1
     tag = f"py3-none-manylinux_{glibc[0]}_{glibc[1]}_{platform.machine()}"
-    write(out / f"octet-{version}-{tag}.whl", contents(source, build, licenses, version, tag))
+    write(out / f"{NAMES[kind][0]}-{version}-{tag}.whl", contents(kind, source, build, licenses, version, tag))
     return 0
 
 

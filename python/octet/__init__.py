@@ -11,6 +11,8 @@ command's JSON report as a dictionary; a fault is an octet.Error with .status, .
 
 Names of files are names and nothing else, whatever they begin with. Samples from the output of a command are data=octet.Pipe("tar c photos").
 
+onnxruntime_devices() gives the provider for ONNX Runtime: options.add_provider_for_devices(octet.onnxruntime_devices(), {}).
+
 progress=f: f(what, done, total) is called on the way. What it raises, and Ctrl-C, end the call and are raised from it; no file is left half written.
 """
 import contextvars
@@ -27,7 +29,7 @@ from pathlib import Path
 import numpy as np
 from numpy import ma # here: a child must not find it half imported
 
-__all__ = ["Error", "Model", "Pipe", "calibrate", "convert", "evaluate", "version"]
+__all__ = ["Error", "Model", "Pipe", "calibrate", "convert", "evaluate", "onnxruntime_devices", "version"]
 
 RANK = 8
 TYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_, 10: np.float16,
@@ -288,7 +290,9 @@ def calibrate(model, *, data, output, **options):
 
 
 def convert(model, **options):
-    """Converts a model; qconvert(1). progress=f: f(what, done, total) is called on the way."""
+    """Converts a model; qconvert(1). onnxruntime_devices() gives the provider for ONNX Runtime: options.add_provider_for_devices(octet.onnxruntime_devices(), {}).
+
+progress=f: f(what, done, total) is called on the way."""
     return _command(_lib.octet_convert, [model], options)
 
 
@@ -377,3 +381,19 @@ def _copy(a):
     count = int(np.prod(shape, dtype=np.int64))
     raw = ctypes.string_at(a.data, count * kind.itemsize)
     return np.frombuffer(raw, kind, count).reshape(shape).copy()
+
+
+PROVIDER = "OctetExecutionProvider"
+
+
+def onnxruntime_devices():
+    """The devices of the provider for ONNX Runtime, for SessionOptions.add_provider_for_devices. Registers it if that is not done yet: the library that
+    OCTET_PROVIDER names, the one in the package, or the system's."""
+    import onnxruntime # pylint: disable=import-outside-toplevel # most users of this module need none
+    def devices():
+        return [d for d in onnxruntime.get_ep_devices() if d.ep_name == PROVIDER]
+    if not devices():
+        name = "libonnxruntime_ep_octet.so"
+        inside = Path(__file__).with_name(name)
+        onnxruntime.register_execution_provider_library("octet", os.environ.get("OCTET_PROVIDER") or (str(inside) if inside.exists() else name))
+    return devices()
