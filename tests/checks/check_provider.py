@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""The provider in ONNX Runtime: models of testdata/ and small networks, as they are and as quantizers write them, at each level of its optimizer, from a file and
+from bytes, with the oldest ONNX Runtime that takes plug-ins and with the installed one.
+
+    check_provider.py BUILD [-v] [--only PATTERN] [--whole]
+
+A graph that the provider claims as a whole gives what our runtime gives, to the bit, where ONNX Runtime does not rewrite it first (level 0); everything else agrees
+with ONNX Runtime's own provider as the integers of docs/arithmetic.md do. --whole: also the networks of make_zoo.py and of ../shared, and NNCF.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import argparse
+import contextlib
+import fnmatch
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parents[0]), str(HERE.parents[1] / "python"), str(HERE.parents[0] / "generate")]  # pylib, the module, make_zoo
+from pylib import installed, packages  # noqa: E402
+
+packages.need("numpy", "onnx", "onnxruntime")
+
+OLDEST = "1.23.0"
+NAME = "OctetExecutionProvider"
+KINDS = ("float", "ours, QDQ", "ours, operators", "ours, dynamic", "ORT, QDQ", "ORT, operators", "ORT, dynamic")
+LEVELS = (0, 1, 2, 99)
+LEAST_DB = 40.0  # between sessions that both compute on integers and round some of them to the other neighbour
+SAID = re.compile(r"octet claims (\d+) of (\d+) nodes")
+
+
+def oldest(build):
+    """A folder with the oldest wheel, made if necessary; None where there is no index to get it from."""
+    at = build / f"onnxruntime-{OLDEST}"
+    if not (at / "onnxruntime").exists():
+        got = installed.ran(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", at, f"onnxruntime=={OLDEST}")
+        if got.returncode:
+            return None
+    return at
+
+
+# ---- inside a process with one ONNX Runtime ----
+
+@contextlib.contextmanager
+def errors_to(path):
+    """What the process writes on standard error, ONNX Runtime's log too, goes to a file."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with open(path, "wb") as f:
+        os.dup2(f.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def session(ort, model, level, ours, options=None):
+    o = ort.SessionOptions()
+    o.graph_optimization_level = ort.GraphOptimizationLevel(level)
+    o.intra_op_num_threads = 1
+    o.log_severity_level = 1 if ours else 4
+    if not ours:
+        return ort.InferenceSession(model, o, providers=["CPUExecutionProvider"])
+    devices = [d for d in ort.get_ep_devices() if d.ep_name == NAME]
+    o.add_provider_for_devices(devices, options or {})
+    return ort.InferenceSession(model, o)
+
+
+def sqnr(want, got):
+    import numpy as np
+    if want.dtype.kind not in "fiub" or want.size == 0:
+        return np.inf if np.array_equal(want, got) else -np.inf
+    a, b = want.astype("f8").ravel(), got.astype("f8").ravel()
+    if np.array_equal(a, b, equal_nan=True):
+        return np.inf
+    error, signal = np.sum((a - b) ** 2), np.sum(a * a)
+    return 10 * np.log10(signal / error) if signal > 0 and np.isfinite(error) else -np.inf
+
+
+class Look:
+    """What one model did at one level."""
+
+    def __init__(self, ort, path, level, source, rows, log):
+        import octet
+        given = str(path) if source == "path" else Path(path).read_bytes()
+        with errors_to(log):
+            ours = session(ort, given, level, True)
+        said = [tuple(map(int, m)) for m in SAID.findall(log.read_text(errors="replace"))]
+        self.claimed, self.nodes = said[-1] if said else (0, -1)
+        theirs = session(ort, given, level, False)
+        self.got = [ours.run(None, r) for r in rows]
+        self.want = [theirs.run(None, r) for r in rows]
+        self.db = min((sqnr(w, g) for ws, gs in zip(self.want, self.got) for w, g in zip(ws, gs)), default=float("inf"))
+        self.same = None
+        if self.claimed == self.nodes:
+            alone = octet.Model(path, threads=1)
+            self.same = all(w.tobytes() == g.tobytes() for r, gs in zip(rows, self.got) for w, g in zip(alone(**r), gs))
+
+
+def inside(args, count):
+    import onnxruntime as ort
+    from pylib import digest_models, quantizers, tool
+    from pylib.rows import Rows
+    ort.set_default_logger_severity(4)
+    ort.register_execution_provider_library("octet", str(args.build / "provider/libonnxruntime_ep_octet.so"))
+    qconvert = str(args.build / "tools/qconvert/qconvert")
+    with tempfile.TemporaryDirectory(prefix="octet-provider-") as folder:
+        at = Path(folder)
+        models = [*digest_models.bundled(at), *digest_models.small(at, lambda name: True)]
+        if args.whole:
+            models += [*digest_models.networks(at, None, 2, lambda name: True), *digest_models.trained(at, HERE.parents[2] / "shared", lambda name: True)]
+        for m in models:
+            if not m.data or not fnmatch.fnmatch(m.name, args.only):
+                continue
+            for kind in (*KINDS, "NNCF") if args.whole else KINDS:
+                try:
+                    rows = [Rows(m).get(i) for i in range(2)]
+                    with errors_to(at / "log"):
+                        path = Path(quantizers.write(qconvert, m, kind, str(at / "made.onnx")))
+                    session(ort, str(path), 99, False)
+                except (Exception, SystemExit) as e:  # what ONNX Runtime or a quantizer does not take says nothing about the provider
+                    if args.verbose:
+                        print(f"    {m.name}, {kind}: {str(e)[:100]}")
+                    continue
+                for level in LEVELS if kind == "ours, QDQ" or args.whole else (0, 99):
+                    judge(count, ort, m.name, kind, path, level, "bytes" if level == 1 else "path", rows, at / "log")
+    return count.finish()
+
+
+def judge(count, ort, name, kind, path, level, source, rows, log):
+    what = f"{name}, {kind}, level {level}"
+    try:
+        look = Look(ort, path, level, source, rows, log)
+    except Exception as e:
+        count.hold(what, False, f"{type(e).__name__}: {str(e)[:300]}")
+        return
+    told = f"{look.claimed} of {look.nodes} claimed, {look.db:.1f} dB to ONNX Runtime's, {'same' if look.same else 'other'} bits as ours"
+    if kind == "float":
+        good = look.claimed == 0 and look.db == float("inf")
+    elif look.same is not None and level == 0:
+        good = look.same
+    else:
+        good = look.same or look.db >= LEAST_DB
+    count.hold(what, good, told)
+    if count.verbose:
+        print(f"    {told}")
+
+
+# ---- both ----
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("build", type=Path)
+    p.add_argument("-v", "--verbose", action="store_true")
+    p.add_argument("--only", default="*")
+    p.add_argument("--whole", action="store_true")
+    p.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    args = p.parse_args()
+    args.build = args.build.resolve()
+    os.environ["OCTET_LIBRARY"] = str(args.build / "tools/library/liboctet.so.0")
+    if args.inside:
+        return inside(args, installed.Count(args.verbose))
+    words = [sys.executable, __file__, args.build, "--inside", "--only", args.only, *(["-v"] * args.verbose), *(["--whole"] * args.whole)]
+    old, failed = oldest(args.build), 0
+    for version, path in (("installed", None), (OLDEST, old)):
+        if version == OLDEST and not old:
+            print(f"skipped: ONNX Runtime {OLDEST} cannot be installed here")
+            continue
+        print(f"ONNX Runtime, {version}:", flush=True)
+        env = dict(os.environ, PYTHONPATH=str(path)) if path else None
+        failed += subprocess.run(list(map(str, words)), env=env, check=False).returncode != 0
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
