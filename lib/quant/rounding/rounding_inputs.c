@@ -133,6 +133,8 @@ void oct_rounder_collect(void *arg, size_t sample, size_t tap, const oct_operand
 void oct_rounder_clear_missing(const rounder *r, const rlayer *x)
 {
     int64_t first, rows;
+    if (r->s->n_samples == 0) /* one sample alone judges */
+        memset(x->x, 0, (size_t)(x->l.groups * x->depth * x->rows) * sizeof *x->x);
     for (size_t i = 0; i < r->s->n_samples * x->n_member; i++) {
         find_rows(r, x, i, &first, &rows);
         for (int64_t c = 0; !x->collected[i] && c < x->l.groups * x->depth; c++)
