@@ -194,8 +194,9 @@ def detr(outputs, width, height):
 
 def overlaps(box, boxes):
     low, high = np.maximum(box[:2], boxes[:, :2]), np.minimum(box[2:4], boxes[:, 2:4])
-    both = np.prod(np.maximum(high - low, 0), axis=1)
-    return both / (np.prod(box[2:4] - box[:2]) + np.prod(boxes[:, 2:4] - boxes[:, :2], axis=1) - both)
+    width, height = np.maximum(high - low, 0).T
+    both = width * height
+    return both / ((box[2] - box[0]) * (box[3] - box[1]) + (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1]) - both)
 
 
 def suppress(boxes, scores, least, limit, most, most_of_class=False, best_alone=False):
@@ -218,17 +219,16 @@ def suppress(boxes, scores, least, limit, most, most_of_class=False, best_alone=
 # ---- average precision ----
 
 def match(boxes, objects, least):
-    """For boxes of one class, best first: 1 right, 0 wrong, -1 on a crowd. objects: x1 y1 x2 y2 crowd."""
-    objects, result, taken = sorted(map(tuple, objects), key=lambda o: o[4]), [], set()
-    for box in boxes:
+    """For boxes of one class, best first: 1 right, 0 wrong, -1 on a crowd. objects: x1 y1 x2 y2 crowd. Python's floats: NumPy takes long over two numbers."""
+    objects, result, taken = sorted((tuple(map(float, o)) for o in objects), key=lambda o: o[4]), [], set()
+    for x1, y1, x2, y2 in boxes[:, :4].tolist():
         best, most = None, least
         for i, o in enumerate(objects):
             if i in taken and not o[4]:
                 continue
             if best is not None and not objects[best][4] and o[4]:
                 break
-            low, high = np.maximum(box[:2], o[:2]), np.minimum(box[2:4], o[2:4])
-            both, own = np.prod(np.maximum(high - low, 0)), np.prod(box[2:4] - box[:2])
+            both, own = max(min(x2, o[2]) - max(x1, o[0]), 0) * max(min(y2, o[3]) - max(y1, o[1]), 0), (x2 - x1) * (y2 - y1)
             overlap = both / (own if o[4] else own + (o[2] - o[0]) * (o[3] - o[1]) - both)
             if overlap >= most:
                 best, most = i, overlap
