@@ -146,9 +146,9 @@ def pitch_tracker(n, x):
     return [n.op("ReduceSum", n.op("Mul", p, n.const(pitches)), n.ints(1), keepdims=0)]
 
 
-@net(13)
+@net(13, length=1024)
 def denoiser(n, x):
-    """A mask for each bin from log power, applied to the spectrum, and back to samples."""
+    """A mask for each bin from log power, applied to the spectrum, and back to samples. Of short audio, as the way back takes long."""
     re, im = conv_dft(n, x)
     y = log(n, power(n, re, im), 1e-8)
     for c in (48, 48):
