@@ -65,13 +65,14 @@ say_absent() {
     sed -n 's/.*WARNING: \(not found: .*\)/\1/p' "$1" | while read -r lost; do say "$lost"; done
 }
 
-# build_in FOLDER [MESON OPTION...]: configures and builds.
+# build_in FOLDER [MESON OPTION...]: configures and builds, all or the targets that $targets names.
 build_in() {
     dir=$1
     shift
     configure "$dir" "$@" > "$dir.log" 2>&1 || { cat "$dir.log"; return 1; }
     say_absent "$dir.log"
-    ninja -C "$dir" > "$dir.log" 2>&1 || { tail -n 60 "$dir.log"; say "the build in $dir failed (all in $dir.log)"; return 1; }
+    # shellcheck disable=SC2086
+    ninja -C "$dir" ${targets-} > "$dir.log" 2>&1 || { tail -n 60 "$dir.log"; say "the build in $dir failed (all in $dir.log)"; return 1; }
     rm -f "$dir.log"
 }
 
