@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include "base/document_int.h"
 #include "base/utf8.h"
 
 #include <assert.h>
@@ -30,7 +31,7 @@ static void quote(oct_buf *b, const char *s)
     oct_buf_puts(b, "\"");
 }
 
-static void item(oct_json *j, const char *key)
+static void text_item(oct_json *j, const char *key)
 {
     if (j->depth == 0)
         return;
@@ -46,11 +47,37 @@ static void item(oct_json *j, const char *key)
     }
 }
 
+static void put_text(oct_json *j, const oct_item *x)
+{
+    char number[32];
+    text_item(j, x->key);
+    if (x->kind == OCT_ITEM_TEXT)
+        quote(j->out, x->of.text);
+    else if (x->kind == OCT_ITEM_WHOLE)
+        oct_buf_printf(j->out, "%lld", (long long)x->of.whole);
+    else if (x->kind == OCT_ITEM_NUMBER && isfinite(x->of.number))
+        oct_buf_puts(j->out, oct_f64_text(number, x->of.number));
+    else
+        oct_buf_puts(j->out, x->kind == OCT_ITEM_TRUE ? "true" : x->kind == OCT_ITEM_FALSE ? "false" : "null");
+}
+
+static void put_item(oct_json *j, oct_item x)
+{
+    if (j->to)
+        oct_document_add(j->to, x);
+    else
+        put_text(j, &x);
+}
+
 void oct_json_open(oct_json *j, const char *key, char kind)
 {
     assert(j->depth < (int)sizeof j->kind);
-    item(j, key);
-    oct_buf_add(j->out, &kind, 1);
+    if (j->to) {
+        oct_document_open(j->to, key, kind);
+    } else {
+        text_item(j, key);
+        oct_buf_add(j->out, &kind, 1);
+    }
     j->kind[j->depth] = kind;
     j->any[j->depth++] = false;
 }
@@ -59,6 +86,10 @@ void oct_json_close(oct_json *j)
 {
     assert(j->depth > 0);
     j->depth--;
+    if (j->to) {
+        oct_document_close(j->to);
+        return;
+    }
     if (j->any[j->depth]) {
         oct_buf_puts(j->out, "\n");
         for (int i = 0; i < j->depth; i++)
@@ -71,36 +102,48 @@ void oct_json_close(oct_json *j)
 
 void oct_json_str(oct_json *j, const char *key, const char *value)
 {
-    item(j, key);
-    if (value)
-        quote(j->out, value);
-    else
-        oct_buf_puts(j->out, "null");
+    put_item(j, (oct_item){ .key = key, .kind = value ? OCT_ITEM_TEXT : OCT_ITEM_NULL, .of.text = value });
 }
 
 void oct_json_int(oct_json *j, const char *key, int64_t value)
 {
-    item(j, key);
-    oct_buf_printf(j->out, "%lld", (long long)value);
+    put_item(j, (oct_item){ .key = key, .kind = OCT_ITEM_WHOLE, .of.whole = value });
 }
 
 void oct_json_num(oct_json *j, const char *key, double value)
 {
-    char text[32];
-    item(j, key);
-    oct_buf_puts(j->out, isfinite(value) ? oct_f64_text(text, value) : "null");
+    put_item(j, (oct_item){ .key = key, .kind = OCT_ITEM_NUMBER, .of.number = value });
 }
 
 void oct_json_bool(oct_json *j, const char *key, bool value)
 {
-    item(j, key);
-    oct_buf_puts(j->out, value ? "true" : "false");
+    put_item(j, (oct_item){ .key = key, .kind = value ? OCT_ITEM_TRUE : OCT_ITEM_FALSE });
 }
 
 void oct_json_null(oct_json *j, const char *key)
 {
-    item(j, key);
-    oct_buf_puts(j->out, "null");
+    put_item(j, (oct_item){ .key = key, .kind = OCT_ITEM_NULL });
+}
+
+/* The values of a list or an object are those behind it, up to its span. */
+void oct_json_item(oct_json *j, const char *key, const oct_item *x)
+{
+    if (x->kind != OCT_ITEM_LIST && x->kind != OCT_ITEM_OBJECT) {
+        oct_item own = *x;
+        own.key = key;
+        put_item(j, own);
+        return;
+    }
+    oct_json_open(j, key, x->kind == OCT_ITEM_OBJECT ? '{' : '[');
+    for (const oct_item *in = NULL; (in = oct_item_next(x, in));)
+        oct_json_item(j, in->key, in);
+    oct_json_close(j);
+}
+
+void oct_json_text(const oct_item *x, oct_buf *out)
+{
+    oct_json j = OCT_JSON_INIT(out);
+    oct_json_item(&j, NULL, x);
 }
 
 void oct_json_rows(oct_json *j, const char *key, const void *row, size_t n, size_t size,

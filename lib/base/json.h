@@ -13,9 +13,11 @@
 #define OCT_BASE_JSON_H
 
 #include "base/buf.h"
+#include "base/document.h"
 
 typedef struct oct_json {
     oct_buf *out;
+    oct_document *to; /* in place of text; NULL: out gets text */
     int depth;
     char kind[64]; /* '{' or '[' per level */
     bool any[64];  /* whether the level already has a member */
@@ -34,6 +36,10 @@ void oct_json_null(oct_json *j, const char *key);
 /* A list of objects: for each of the n rows, `size` bytes apart, put writes the fields. */
 void oct_json_rows(oct_json *j, const char *key, const void *row, size_t n, size_t size,
                    void (*put)(oct_json *j, const void *row));
+/* Appends a value of a document as text. */
+void oct_json_text(const oct_item *x, oct_buf *out);
+/* A copy of a value of a document, with all that stands in it. */
+void oct_json_item(oct_json *j, const char *key, const oct_item *x);
 /* A list of texts. */
 void oct_json_texts(oct_json *j, const char *key, const char *const *text, size_t n);
 

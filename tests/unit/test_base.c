@@ -347,6 +347,88 @@ static void json_is_utf8(void **state)
     oct_buf_free(&b);
 }
 
+/* The same calls, into text and into a document. */
+static void put_sample(oct_json *j)
+{
+    oct_json_open(j, NULL, '{');
+    oct_json_str(j, "name", "x");
+    oct_json_str(j, "none", NULL);
+    oct_json_num(j, "lost", -INFINITY);
+    oct_json_bool(j, "no", false);
+    oct_json_open(j, "empty", '[');
+    oct_json_close(j);
+    oct_json_open(j, "list", '[');
+    for (int i = 0; i < 100; i++) {
+        oct_json_open(j, NULL, '{');
+        oct_json_open(j, "of", '{');
+        oct_json_int(j, "n", 3 * i);
+        oct_json_close(j);
+        oct_json_num(j, "half", i / 2.0);
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+    oct_json_bool(j, "yes", true);
+    oct_json_close(j);
+}
+
+static void documents(void **state)
+{
+    oct_buf text = OCT_BUF_INIT, again = OCT_BUF_INIT;
+    oct_document *d = oct_document_create();
+    oct_json j = OCT_JSON_INIT(&text), to = { .to = d };
+    assert_null(oct_document_root(d));
+    put_sample(&j);
+    put_sample(&to);
+    const oct_item *root = oct_document_root(d), *list = oct_item_at(root, "list");
+    oct_json_text(root, &again);
+    assert_string_equal(oct_buf_str(&again), oct_buf_str(&text));
+    assert_string_equal(oct_item_text(root, "name"), "x");
+    assert_null(oct_item_text(root, "none"));
+    assert_non_null(oct_item_at(root, "none"));
+    assert_null(oct_item_at(root, "nam"));
+    assert_null(oct_item_at(root, "name.of"));
+    assert_true(isinf(oct_item_number(root, "lost")));
+    assert_true(isnan(oct_item_number(root, "name")));
+    assert_true(oct_item_true(root, "yes"));
+    assert_false(oct_item_true(root, "no"));
+    assert_int_equal(oct_item_count(list, ""), 100);
+    assert_int_equal(oct_item_whole(root, "list.99.of.n"), 297);
+    assert_true(oct_item_number(root, "list.7.half") == 3.5);
+    assert_null(oct_item_of(list, 100));
+    assert_null(oct_item_next(oct_item_at(root, "empty"), NULL));
+    static const char *const none[] = { "none", "no", "empty", "absent", "list.0.of.n", "list.0.half" };
+    for (size_t i = 0; i < OCT_COUNT(none); i++)
+        assert_false(oct_item_is_any(oct_item_at(root, none[i])));
+    assert_true(oct_item_is_any(oct_item_at(root, "list.0.of")));
+    assert_true(oct_item_is_any(oct_item_at(root, "lost")));
+    int64_t n = 0;
+    for (const oct_item *x = NULL; (x = oct_item_next(list, x)); n++)
+        assert_int_equal(oct_item_whole(x, "of.n"), 3 * n);
+    assert_int_equal(n, 100);
+    oct_buf_free(&text);
+    oct_buf_free(&again);
+    oct_document_destroy(d);
+}
+
+/* A document for which memory ran out is none. */
+static void documents_without_memory(void **state)
+{
+    for (size_t n = 1; n < 4; n++) {
+        oct_document *d = oct_document_create();
+        oct_json j = { .to = d };
+        oct_alloc_fail_at(n);
+        for (int i = 0; i < 3000; i++) { /* more than a block of an arena */
+            if (i == 0)
+                oct_json_open(&j, NULL, '[');
+            oct_json_str(&j, NULL, "a text that takes some room in the arena of its document");
+        }
+        oct_json_close(&j);
+        oct_alloc_fail_at(0);
+        assert_null(oct_document_root(d));
+        oct_document_destroy(d);
+    }
+}
+
 static void cleaned(const char *text, bool ascii, const char *want)
 {
     oct_buf b = OCT_BUF_INIT;
@@ -1083,6 +1165,8 @@ int main(void)
         cmocka_unit_test(float_text_is_shortest),
         cmocka_unit_test(json_escapes_and_nests),
         cmocka_unit_test(json_lists),
+        cmocka_unit_test(documents),
+        cmocka_unit_test(documents_without_memory),
         cmocka_unit_test(json_is_utf8),
         cmocka_unit_test(texts_are_cleaned),
         cmocka_unit_test(output_appears_only_on_commit),
