@@ -20,18 +20,14 @@ typedef struct made {
     oct_eval_layer layer[2][LAYERS];
     oct_eval_cost_row cost[2][LAYERS];
     oct_eval_channel channel[CHANNELS];
-    oct_page_layer note[LAYERS];
-    oct_page_line line[5];
-    oct_page_model notes[3];
-    oct_page_point curve[3];
     oct_class_row class_row[2], float_row[2];
     oct_confused cell[3];
     oct_gate gate;
     oct_gate_result judged[2];
     char name[LAYERS][80];
-    oct_page_notes page;
     oct_report_context context;
     oct_eval_result result;
+    oct_document *document;
 } made;
 
 static const char evil[] = "a</script><b>&\"'x";
@@ -118,34 +114,82 @@ static void make_costs(made *m, int k, int i)
     is.seconds /= i == 7 ? 1 : 3;
     is.weights /= 4;
     m->cost[k][i] = (oct_eval_cost_row){ m->name[i], "Conv", was, is };
-    m->note[i] = (oct_page_layer){ .name = m->name[i],
-                                   .op = "Conv",
-                                   .scheme = i == 7 ? "float" : "int8",
-                                   .why = i == 7 ? "the rule op:Odd" : "quantized",
-                                   .sqnr_weights = NAN,
-                                   .sqnr_output = NAN };
+}
+
+static void put_text(oct_json *j, const char *key, const char *value)
+{
+    if (value)
+        oct_json_str(j, key, value);
+}
+
+/* An object of three texts, named by the first three words; count: 0 is left out. */
+static void put_line(oct_json *j, const char *const *word, const char *a, const char *b, const char *c, int count)
+{
+    const char *const text[] = { a, b, c };
+    oct_json_open(j, NULL, '{');
+    for (int i = 0; i < 3; i++)
+        put_text(j, word[i], text[i]);
+    if (count)
+        oct_json_int(j, "count", count);
+    oct_json_close(j);
+}
+
+static void put_point(oct_json *j, double bytes, double sqnr, bool taken, const char *layer, const char *form)
+{
+    oct_json_open(j, NULL, '{');
+    oct_json_num(j, "bytes", bytes);
+    oct_json_num(j, "sqnr_db", sqnr);
+    oct_json_bool(j, "taken", taken);
+    oct_json_str(j, "layer", layer);
+    oct_json_str(j, "form", form);
+    oct_json_close(j);
+}
+
+/* What is told of the first quantized model. */
+static void put_notes(oct_json *j, size_t k, const void *notes)
+{
+    static const char *const passes[] = { "pass", "node", "change" }, *const findings[] = { "kind", "node", "text" };
+    const made *m = notes;
+    if (k != 1)
+        return;
+    oct_json_open(j, "nodes", '[');
+    for (int i = 0; i < LAYERS; i++) {
+        oct_json_open(j, NULL, '{');
+        oct_json_str(j, "name", m->name[i]);
+        oct_json_str(j, "op", "Conv");
+        oct_json_str(j, "scheme", i == 7 ? "float" : "int8");
+        oct_json_str(j, "why", i == 7 ? "the rule op:Odd" : "quantized");
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+    oct_json_open(j, "passes", '[');
+    put_line(j, passes, "batchnorm", "bn1", "BatchNormalization", 0);
+    put_line(j, passes, "batchnorm", "bn2", "BatchNormalization", 0);
+    put_line(j, passes, "Clip", NULL, "35 in the float model, 0 in this one", 35);
+    oct_json_close(j);
+    oct_json_open(j, "methods", '[');
+    oct_json_open(j, NULL, '{');
+    oct_json_str(j, "name", "bias");
+    oct_json_bool(j, "ran", true);
+    oct_json_str(j, "text", "output SQNR 40.0 dB");
+    oct_json_close(j);
+    oct_json_close(j);
+    oct_json_open(j, "findings", '[');
+    put_line(j, findings, "trap", evil, "is not loaded", 0);
+    oct_json_close(j);
+    oct_json_str(j, "made_by", "qconvert float.onnx --data 'a --b' -q");
+    oct_json_open(j, "size", '{');
+    oct_json_num(j, "limit", 3e6);
+    oct_json_open(j, "curve", '[');
+    put_point(j, 1e6, 10, true, "", "");
+    put_point(j, 2e6, 30, true, "conv", "8 bits");
+    put_point(j, 5e6, 40, false, "fc<", "float");
+    oct_json_close(j);
+    oct_json_close(j);
 }
 
 static void make_rest(made *m)
 {
-    m->line[0] = (oct_page_line){ "batchnorm", "bn1", "BatchNormalization" };
-    m->line[1] = (oct_page_line){ "batchnorm", "bn2", "BatchNormalization" };
-    m->line[2] = (oct_page_line){ "trap", evil, "is not loaded" };
-    m->line[3] = m->line[2]; /* methods and findings stand behind the changes */
-    m->line[2] = (oct_page_line){ "Clip", NULL, "35 in the float model, 0 in this one", 35 };
-    m->line[4] = (oct_page_line){ "bias", NULL, "output SQNR 40.0 dB" };
-    m->notes[1] = (oct_page_model){
-        m->note, LAYERS, { m->line, 3 }, { &m->line[4], 1 }, { &m->line[3], 1 }, "qconvert float.onnx --data 'a --b' -q"
-    };
-    m->curve[0] = (oct_page_point){ 1e6, 10, true, "", "" };
-    m->curve[1] = (oct_page_point){ 2e6, 30, true, "conv", "8 bits" };
-    m->curve[2] = (oct_page_point){ 5e6, 40, false, "fc<", "float" };
-    m->notes[1].curve = m->curve;
-    m->notes[1].n_curve = 3;
-    m->notes[1].limit = 3e6;
-    m->page = (oct_page_notes){ .title = "Evaluation",
-                                .command = "qeval float.onnx \\\n    --data 'a\nb'",
-                                .model = m->notes };
     m->class_row[0] = (oct_class_row){ 3, 10, 0.9, 0.8, 0.847 };
     m->class_row[1] = (oct_class_row){ 7, 5, 1, 0.6, 0.75 };
     m->float_row[0] = (oct_class_row){ 3, 10, 0.9, 0.9, 0.9 };
@@ -169,7 +213,12 @@ static void make_rest(made *m)
                                           .met = k == 0,
                                           .unsure = k == 0,
                                           .samples_needed = k ? 0 : 900 };
-    m->context = (oct_report_context){ .version = "octet 1", .gates = m->judged, .n_gates = 2, .page = &m->page };
+    m->context = (oct_report_context){ .gates = m->judged,
+                                       .n_gates = 2,
+                                       .title = "Evaluation",
+                                       .command = "qeval float.onnx \\\n    --data 'a\nb'",
+                                       .put_notes = put_notes,
+                                       .notes = m };
     m->result = (oct_eval_result){
         .models = m->model,
         .n_models = 3,
@@ -204,6 +253,30 @@ static made *make(void)
     return m;
 }
 
+/* The report of what stands in m now. */
+static const oct_item *report_of(made *m)
+{
+    oct_document_destroy(m->document);
+    m->document = oct_document_create();
+    assert_non_null(m->document);
+    oct_report_document(&m->result, &m->context, m->document);
+    return oct_document_root(m->document);
+}
+
+static void end(made *m)
+{
+    oct_document_destroy(m->document);
+    free(m);
+}
+
+/* A page of which model k is in the loop, and the value of a path in it. */
+static ev_page page_of(made *m, oct_buf *b, size_t k, const char *path)
+{
+    const oct_item *report = report_of(m), *models = oct_item_at(report, "models"), *model = oct_item_of(models, k);
+    return (
+        ev_page){ .report = report, .models = models, .b = b, .model = model, .k = k, .x = oct_item_at(model, path) };
+}
+
 static size_t count(const char *text, const char *word)
 {
     size_t n = 0;
@@ -228,7 +301,7 @@ static void a_page(void **state)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
-    oct_report_html(&m->result, &m->context, &b);
+    oct_report_html(report_of(m), &b);
     assert_false(b.failed);
     const char *page = oct_buf_str(&b), *out = getenv("OCT_TEST_PAGE");
     static const char *const story[] = {
@@ -287,7 +360,8 @@ static void a_page(void **state)
         "id=\"reproduce\"",
         "qconvert float.onnx \\\n    --data 'a --b' \\\n    -q<",
         "qeval float.onnx \\\n    --data 'a\\x0ab'<",
-        "A &amp; B, 4 processors, avx2 of avx512, 2 threads, load 1.2; octet 1; at its best 56.3 GFLOP/s in float, 226 GOP/s in int8, 42.1 GB/s<",
+        "A &amp; B, 4 processors, avx2 of avx512, 2 threads, load 1.2; octet " OCT_VERSION
+        "; at its best 56.3 GFLOP/s in float, 226 GOP/s in int8, 42.1 GB/s<",
         "</html>",
     };
     in_order(page, story, OCT_COUNT(story));
@@ -297,7 +371,7 @@ static void a_page(void **state)
         fclose(f);
     }
     oct_buf_free(&b);
-    free(m);
+    end(m);
 }
 
 /* Classes of boxes have their AP50, which what is gained or lost is of, and are taken for nothing. */
@@ -312,7 +386,7 @@ static void classes_of_boxes(void **state)
     m->float_row[0].own = 0.5;
     m->class_row[0].own = 0.25;
     m->float_row[1].own = m->class_row[1].own = NAN;
-    oct_report_html(&m->result, &m->context, &b);
+    oct_report_html(report_of(m), &b);
     static const char *const words[] = {
         "id=\"classes\"",        "ap50 is less than the float model's for 1 of 2 classes, and more for 0.",
         ">objects</th>",         ">ap50</th>",
@@ -322,7 +396,7 @@ static void classes_of_boxes(void **state)
     in_order(oct_buf_str(&b), words, OCT_COUNT(words));
     assert_null(strstr(oct_buf_str(&b), "taken for"));
     oct_buf_free(&b);
-    free(m);
+    end(m);
 }
 
 /* How many of several gates are uncertain. */
@@ -358,10 +432,10 @@ static void uncertain_gates(void **state)
             m->judged[k].unsure = each[i].unsure[k];
         }
         oct_buf b = OCT_BUF_INIT;
-        oct_report_html(&m->result, &m->context, &b);
+        oct_report_html(report_of(m), &b);
         in_order(oct_buf_str(&b), &each[i].said, 1);
         oct_buf_free(&b);
-        free(m);
+        end(m);
     }
 }
 
@@ -370,13 +444,13 @@ static void hostile_names(void **state)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
-    oct_report_html(&m->result, &m->context, &b);
+    oct_report_html(report_of(m), &b);
     assert_int_equal(count(oct_buf_str(&b), "<script>"), 1);
     assert_int_equal(count(oct_buf_str(&b), "</script>"), 1);
     assert_int_equal(count(oct_buf_str(&b), "<b>"), 0);
     assert_true(count(oct_buf_str(&b), "script&gt;&lt;b&gt;&amp;&quot;'x5") >= 4); /* charts, tables, costs */
     oct_buf_free(&b);
-    free(m);
+    end(m);
 }
 
 /* A bin counts as clipped where its middle lies beyond the range; with edges 0.1 apart from -3.2, 12 bins lie below -2,
@@ -385,8 +459,9 @@ static void what_is_clipped(void **state)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
-    const ev_page p = { &m->result, &m->context, &b };
-    ev_page_draw_values(&p, &m->layer[0][0]);
+    const ev_page p = page_of(m, &b, 1, "layers");
+    const oct_item *layer = oct_item_of(p.x, 0);
+    ev_page_draw_values(&p, oct_item_at(layer, "histogram"), oct_item_at(layer, "range"));
     const char *cut = strstr(oct_buf_str(&b), "class=\"cut\""), *held = strstr(oct_buf_str(&b), "class=\"held\"");
     assert_non_null(cut);
     assert_non_null(held);
@@ -398,7 +473,7 @@ static void what_is_clipped(void **state)
     };
     in_order(oct_buf_str(&b), words, OCT_COUNT(words));
     oct_buf_free(&b);
-    free(m);
+    end(m);
 }
 
 /* 200 channels share 96 columns, of which each shows its largest scale and its worst channel. */
@@ -406,15 +481,15 @@ static void weights_by_channel(void **state)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
-    const ev_page p = { &m->result, &m->context, &b };
-    ev_page_draw_weights(&p, &m->layer[0][0].weights);
+    const ev_page p = page_of(m, &b, 1, "layers");
+    ev_page_draw_weights(&p, oct_item_at(oct_item_of(p.x, 0), "weights"));
     static const char *const words[] = { "viewBox=\"0 0 96 96\"", "channel 0", ">199<", "0.001 to 0.05",
                                          "12.0 dB to 40.0 dB" };
     in_order(oct_buf_str(&b), words, OCT_COUNT(words));
     /* Channel 9 of 12 dB is in column 9 * 96 / 200 = 4: 12 of 60 dB is a fifth of the height of 96. */
     assert_non_null(strstr(oct_buf_str(&b), "L4 77L5 32"));
     oct_buf_free(&b);
-    free(m);
+    end(m);
 }
 
 /* Layers that were not compared stand behind the compared one before them. */
@@ -422,25 +497,25 @@ static void rows_in_order(void **state)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
-    const ev_page p = { &m->result, &m->context, &b };
     ev_page_row *rows;
     size_t n;
     m->model[1].n_layers = LAYERS - 1; /* the first of the network is the last of the list */
     m->layer[0][10].name = "other";    /* layer 13 has another name than what was told */
-    ev_page_rows(&p, 1, &rows, &n);
+    const ev_page p = page_of(m, &b, 1, "nodes");
+    ev_page_rows(&p, p.model, &rows, &n);
     assert_int_equal(n, LAYERS + 1);
     assert_null(rows[0].e);
-    assert_ptr_equal(rows[0].n, &m->note[0]);
+    assert_ptr_equal(rows[0].n, oct_item_of(p.x, 0));
     for (size_t i = 1; i < 13; i++) {
-        assert_int_equal(rows[i].e->order, i);
-        assert_ptr_equal(rows[i].n, &m->note[i]);
+        assert_int_equal(oct_item_whole(rows[i].e, "order"), i);
+        assert_ptr_equal(rows[i].n, oct_item_of(p.x, i));
     }
-    assert_ptr_equal(rows[13].n, &m->note[13]);
+    assert_ptr_equal(rows[13].n, oct_item_of(p.x, 13));
     assert_null(rows[13].e);
-    assert_string_equal(ev_page_row_name(&rows[14]), "other");
+    assert_string_equal(ev_page_row_name(rows[14].e, rows[14].n), "other");
     assert_null(rows[14].n);
     oct_free(rows);
-    free(m);
+    end(m);
 }
 
 /* 2e6 operations in 0.2 ms are 10 GOP/s; of a time that spreads widely no rate is said, and of a step's neither. */
@@ -448,9 +523,9 @@ static void rates(void **state)
 {
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
-    const ev_page p = { &m->result, &m->context, &b };
-    ev_page_time(&p);
-    static const char *const rows[] = { "float, GOP/s",
+    oct_report_html(report_of(m), &b);
+    static const char *const rows[] = { "id=\"time\"",
+                                        "float, GOP/s",
                                         "conv_<wbr>1",
                                         "<td class=\"n wide\">10.0</td>",
                                         "conv_<wbr>4",
@@ -466,12 +541,14 @@ static void rates(void **state)
         m->model[k].n_costs = 0;
     m->model[1].steps = steps;
     m->model[1].n_steps = 2;
-    ev_page_time(&p);
-    static const char *const list[] = { ">GOP/s<",  "steady",        "<td class=\"n\">10.0</td>",
-                                        "restless", "spread widely", "<td class=\"n\"></td>" };
+    oct_report_html(report_of(m), &b);
+    static const char *const list[] = {
+        "id=\"time\"",          ">GOP/s<", "steady", "<td class=\"n\">10.0</td>", "restless", "spread widely",
+        "<td class=\"n\"></td>"
+    };
     in_order(oct_buf_str(&b), list, OCT_COUNT(list));
     oct_buf_free(&b);
-    free(m);
+    end(m);
 }
 
 /* Quartiles of 1.9 and 5.2 ms around 2 ms are too far apart to conclude from, around 5 ms too; those of 1.9 and 2.05
@@ -481,14 +558,14 @@ static void wide_times(void **state)
     made *m = make();
     oct_buf b = OCT_BUF_INIT;
     m->model[1].latency.q3 = 2.05e-3;
-    oct_report_markdown(&m->result, &m->context, &b);
+    oct_report_markdown(report_of(m), &b);
     static const char *const tables[] = { "| latency | &#126;5 ms | 2 ms |", "| latency | &#126;5 ms | &#126;2 ms |",
                                           "avx2 of avx512" };
     in_order(oct_buf_str(&b), tables, OCT_COUNT(tables));
     oct_buf_free(&b);
-    oct_report_junit(&m->result, &m->context, &b);
+    oct_report_junit(report_of(m), &b);
     static const char *const suites[] = {
-        "\"version\" value=\"octet 1\"",
+        "\"version\" value=\"octet " OCT_VERSION "\"",
         "\"cpu\" value=\"A &amp; B\"",
         "\"processors\" value=\"4\"",
         "\"isa\" value=\"avx2\"",
@@ -503,7 +580,7 @@ static void wide_times(void **state)
     };
     in_order(oct_buf_str(&b), suites, OCT_COUNT(suites));
     oct_buf_free(&b);
-    free(m);
+    end(m);
 }
 
 static void shares(void **state)
@@ -519,19 +596,19 @@ static void shares(void **state)
 
 static void kinds(void **state)
 {
-    assert_string_equal(ev_page_kind("int8", OCT_U8), "int8");
-    assert_string_equal(ev_page_kind("int8", OCT_U16), "int16");
-    assert_string_equal(ev_page_kind("dynamic", OCT_UNDEFINED), "int8");
-    assert_string_equal(ev_page_kind("weight-only", OCT_UNDEFINED), "blocks");
-    assert_string_equal(ev_page_kind("bf16", OCT_UNDEFINED), "half");
-    assert_string_equal(ev_page_kind("float", OCT_UNDEFINED), "float");
+    assert_string_equal(ev_page_kind("int8", "uint8"), "int8");
+    assert_string_equal(ev_page_kind("int8", "uint16"), "int16");
+    assert_string_equal(ev_page_kind("dynamic", NULL), "int8");
+    assert_string_equal(ev_page_kind("weight-only", NULL), "blocks");
+    assert_string_equal(ev_page_kind("bf16", NULL), "half");
+    assert_string_equal(ev_page_kind("float", NULL), "float");
 }
 
 /* A name is broken behind its parts, and never within a character. */
 static void names(void **state)
 {
     oct_buf b = OCT_BUF_INIT;
-    const ev_page p = { NULL, NULL, &b };
+    const ev_page p = { .b = &b };
     ev_page_name(&p, "a/b_c.d:1.5:.5,SkipNorm");
     assert_string_equal(oct_buf_str(&b), "a/<wbr>b_<wbr>c.<wbr>d:<wbr>1.5:<wbr>.<wbr>5,<wbr>Skip<wbr>Norm");
     oct_buf_free(&b);

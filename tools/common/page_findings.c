@@ -1,21 +1,20 @@
 /* Findings of lint, for a page. */
 #include "common/page_findings.h"
 
-static void take(oct_page_line *lines, size_t *n, const oct_finding *f)
+void tool_put_finding(oct_json *j, const char *kind, const char *node, const char *text)
 {
-    lines[(*n)++] = (oct_page_line){ oct_finding_name(f->kind), f->name, f->text };
+    oct_json_open(j, NULL, '{');
+    oct_json_str(j, "kind", kind);
+    oct_json_str(j, "node", node);
+    oct_json_str(j, "text", text);
+    oct_json_close(j);
 }
 
-oct_status tool_page_findings(const oct_lint *l, const oct_lint_verdict *v, const oct_target *t, size_t more,
-                              oct_page_line **lines, size_t *n, oct_err *err)
+void tool_put_findings(oct_json *j, const oct_lint *l, const oct_lint_verdict *v, const oct_target *t)
 {
-    *n = 0;
-    if (!(*lines = oct_arena_calloc(l->arena, l->n_finding + v->n_trap + more + 1, sizeof **lines)))
-        return oct_nomem(err);
     for (size_t i = 0; i < v->n_trap; i++)
-        take(*lines, n, &v->trap[i]);
+        tool_put_finding(j, oct_finding_name(v->trap[i].kind), v->trap[i].name, v->trap[i].text);
     for (size_t i = 0; i < l->n_finding; i++)
         if (oct_finding_concerns(&l->finding[i], t))
-            take(*lines, n, &l->finding[i]);
-    return OCT_OK;
+            tool_put_finding(j, oct_finding_name(l->finding[i].kind), l->finding[i].name, l->finding[i].text);
 }

@@ -15,21 +15,25 @@ static void number(oct_json *j, const char *key, double v)
         oct_json_bool(j, "exact", true);
 }
 
-void report_decision(oct_json *j, const void *row)
+static void put_decision(oct_json *j, const oct_layer *l, const char *why)
 {
-    const oct_layer *l = row;
     oct_json_str(j, "name", l->name);
     oct_json_str(j, "op", l->d.op);
     oct_json_str(j, "scheme", oct_scheme_name(l->d.scheme));
     oct_json_bool(j, "integer", l->d.integer);
-    oct_json_str(j, "why", l->d.why);
+    oct_json_str(j, "why", why);
 }
 
-static void put_layer(oct_json *j, const void *row)
+void report_decision(oct_json *j, const void *row)
 {
     const oct_layer *l = row;
+    put_decision(j, l, l->d.why);
+}
+
+void report_layer(oct_json *j, const oct_layer *l, const char *why)
+{
     const oct_layer_decision *d = &l->d;
-    report_decision(j, l);
+    put_decision(j, l, why);
     if (l->product)
         oct_json_int(j, "weight_count", l->weight_count);
     if (l->macs)
@@ -56,6 +60,12 @@ static void put_layer(oct_json *j, const void *row)
     number(j, "sqnr_output_db", d->sqnr_output);
     if (l->loss > 0)
         oct_json_num(j, "loss_share", l->loss);
+}
+
+static void put_layer(oct_json *j, const void *row)
+{
+    const oct_layer *l = row;
+    report_layer(j, l, l->d.why);
 }
 
 static void put_score(oct_json *j, const oct_goal *g, const oct_eval_score *x)
@@ -183,6 +193,12 @@ static void put_method(oct_json *j, const void *row)
         if (oct_method_is_worse(r) && r->although)
             oct_json_str(j, "although", r->although);
     }
+    if (r->ran) {
+        oct_buf text = OCT_BUF_INIT;
+        oct_method_text(r, &text);
+        oct_json_str(j, "text", oct_buf_str(&text));
+        oct_buf_free(&text);
+    }
 }
 
 static void put_promotion(oct_json *j, const void *row)
@@ -212,6 +228,16 @@ static void put_change(oct_json *j, const void *row)
     oct_json_str(j, "pass", c->pass);
     oct_json_str(j, "change", c->what);
     oct_json_str(j, "node", c->node);
+}
+
+void report_passes(oct_json *j, const oct_conversion *c)
+{
+    oct_json_rows(j, "passes", c->changes, c->n_changes, sizeof *c->changes, put_change);
+}
+
+void report_methods(oct_json *j, const oct_conversion *c)
+{
+    oct_json_rows(j, "methods", c->methods, c->n_methods, sizeof *c->methods, put_method);
 }
 
 static void put_denormal(oct_json *j, const void *row)
@@ -308,8 +334,8 @@ oct_status report_json(const session *s, oct_err *err)
     oct_json_int(&j, "int8_layers", (int64_t)n.integer);
     oct_json_int(&j, "half_layers", (int64_t)n.half);
     oct_json_int(&j, "weight_only_layers", (int64_t)(n.blocks4 + n.blocks8));
-    oct_json_rows(&j, "passes", s->c.changes, s->c.n_changes, sizeof *s->c.changes, put_change);
-    oct_json_rows(&j, "methods", s->c.methods, s->c.n_methods, sizeof *s->c.methods, put_method);
+    report_passes(&j, &s->c);
+    report_methods(&j, &s->c);
     size_report_json(&j, s);
     oct_json_rows(&j, "promotions", s->c.promoted, s->c.n_promoted, sizeof *s->c.promoted, put_promotion);
     if (s->c.n_end)

@@ -104,6 +104,11 @@ oct_status report_print(const session *s, oct_err *err);
 oct_status report_json(const session *s, oct_err *err);
 /* Opens an object with the decision about a layer. The caller closes it. */
 void report_decision(oct_json *j, const void *layer);
+/* The same with all that is known of the layer, and the reason in these words; and lists of what passes changed and of
+ * methods. */
+void report_layer(oct_json *j, const oct_layer *l, const char *why);
+void report_passes(oct_json *j, const oct_conversion *c);
+void report_methods(oct_json *j, const oct_conversion *c);
 
 /* page.c: writes the page for a browser, if --html asks for it. */
 oct_status page_write(const session *s, oct_err *err);

@@ -97,8 +97,10 @@ static void put_json_point(oct_json *j, const void *row)
     oct_json_str(j, "layer", *p->layer ? p->layer : NULL);
     oct_json_str(j, "form", *p->form ? p->form : NULL);
     oct_json_int(j, "bytes", (int64_t)p->bytes);
-    if (isfinite(p->sqnr))
+    if (!isnan(p->sqnr))
         oct_json_num(j, "sqnr_db", p->sqnr);
+    if (isinf(p->sqnr))
+        oct_json_bool(j, "exact", p->sqnr > 0);
     oct_json_bool(j, "taken", p->taken);
 }
 

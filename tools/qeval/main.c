@@ -256,45 +256,56 @@ static oct_status judge(const session *s, oct_eval_result *r, oct_report_context
 
 /* ---- writing ---- */
 
-typedef void (*report_fn)(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
-
-static oct_status write_report(const char *path, report_fn report, const oct_eval_result *r,
-                               const oct_report_context *c, oct_err *err)
+static oct_status write_report(const char *path, oct_report_printer print, const oct_item *report, oct_err *err)
 {
     if (!path)
         return OCT_OK;
     oct_buf b = OCT_BUF_INIT;
-    report(r, c, &b);
+    print(report, &b);
     oct_status s = tool_write_text(path, &b, err);
     oct_buf_free(&b);
     return s;
 }
 
-static oct_status write_page(session *s, oct_eval_result *r, const oct_report_context *c, oct_err *err)
-{
-    qeval_page page;
-    oct_report_context with = *c;
-    if (!s->a->html)
-        return OCT_OK;
-    oct_status st = qeval_page_open(s->models, s->loaded, r, s->a, s->cli, s->arena, &page, err);
-    with.page = &page.notes;
-    if (st == OCT_OK)
-        st = write_report(s->a->html, oct_report_html, r, &with, err);
-    qeval_page_close(&page);
-    return st;
-}
-
-static oct_status write_reports(session *s, oct_eval_result *r, const oct_report_context *c, bool all_layers,
-                                oct_err *err)
+static oct_status print_reports(session *s, const oct_item *report, oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
     oct_progress_clear(&s->cli->progress);
+    if (!report)
+        return oct_nomem(err);
     if (!s->cli->quiet || f == s->cli->out)
-        OCT_TRY(qeval_print(r, c, all_layers, s->a->profile, f, err));
-    OCT_TRY(write_report(s->cli->json, oct_report_json, r, c, err));
-    OCT_TRY(write_page(s, r, c, err));
-    OCT_TRY(write_report(s->a->markdown, oct_report_markdown, r, c, err));
-    return write_report(s->a->junit, oct_report_junit, r, c, err);
+        OCT_TRY(qeval_print(report, s->a->layers, s->a->profile, f, err));
+    OCT_TRY(write_report(s->cli->json, oct_json_text, report, err));
+    OCT_TRY(write_report(s->a->html, oct_report_html, report, err));
+    OCT_TRY(write_report(s->a->markdown, oct_report_markdown, report, err));
+    return write_report(s->a->junit, oct_report_junit, report, err);
+}
+
+/* Makes the report, and prints it in every form that is asked for. */
+static oct_status write_reports(session *s, oct_eval_result *r, const oct_report_context *c, oct_err *err)
+{
+    qeval_page page = { .models = s->models, .loaded = s->loaded, .r = r, .arena = s->arena, .st = OCT_OK, .err = err };
+    oct_report_context with = *c;
+    oct_buf command = OCT_BUF_INIT;
+    oct_document *report = oct_document_create();
+    if (s->a->html) {
+        tool_command_line(&command, s->cli, s->a->argc, s->a->argv);
+        with.title = "Evaluation";
+        with.command = oct_buf_str(&command);
+        with.put_notes = qeval_page_put;
+        with.notes = &page;
+    }
+    oct_status st = report && !command.failed ? OCT_OK : oct_nomem(err);
+    if (st == OCT_OK) {
+        oct_report_document(r, &with, report);
+        st = page.st;
+    }
+    if (st == OCT_OK)
+        st = print_reports(s, oct_document_root(report), err);
+    oct_target_close(page.target);
+    oct_document_destroy(report);
+    oct_buf_free(&command);
+    return st;
 }
 
 /* ---- evaluating, writing a part, joining parts ---- */
@@ -388,14 +399,14 @@ static oct_status conclude(session *s, oct_eval_result *r, oct_report_context *c
     warn_of_samples(s, r, c->preprocess);
     OCT_TRY(run_sweep(s, r, err));
     OCT_TRY(judge(s, r, c, err));
-    OCT_TRY(write_reports(s, r, c, s->a->layers, err));
+    OCT_TRY(write_reports(s, r, c, err));
     return qeval_judge_gates(s->cli, r, c, err);
 }
 
 static oct_status compare(session *s, oct_err *err)
 {
     const qeval_args *a = s->a;
-    oct_report_context c = { .version = "octet " OCT_VERSION, .data = a->data.specs.v, .n_data = a->data.specs.n };
+    oct_report_context c = { .data = a->data.specs.v, .n_data = a->data.specs.n };
     OCT_TRY(open_data(s, err));
     oct_eval_options o = options_of(s);
     oct_eval_result *r = NULL;
@@ -457,12 +468,9 @@ static oct_status join_parts(session *s, oct_err *err)
     oct_eval_result *r = NULL;
     OCT_TRY(add_metrics(s, &o, err));
     OCT_TRY(oct_eval_join(s->models, s->n_models, &s->parts, &o, &j, &r, err));
-    oct_report_context c = { .version = "octet " OCT_VERSION,
-                             .data = a->data.specs.v,
-                             .n_data = a->data.specs.n,
-                             .preprocess = j.preprocess,
-                             .bad = j.bad,
-                             .n_bad = j.n_bad };
+    oct_report_context c = {
+        .data = a->data.specs.v, .n_data = a->data.specs.n, .preprocess = j.preprocess, .bad = j.bad, .n_bad = j.n_bad
+    };
     say_joined(s, &j);
     const oct_status st = conclude(s, r, &c, err);
     oct_eval_free(r);

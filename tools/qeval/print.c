@@ -1,4 +1,4 @@
-/* Prints qeval's tables. */
+/* Prints a report as tables. */
 #include "qeval.h"
 
 #include "cli/text_table.h"
@@ -10,14 +10,31 @@
 
 enum { WORST = 8, PROFILE_ROWS = 30 };
 
-static const char *value_text(char dst[48], const oct_metric *m, double v)
+static const oct_item *models_of(const oct_item *report)
+{
+    return oct_item_at(report, "models");
+}
+
+static const char *name_of(const oct_item *model)
+{
+    return tool_base(oct_item_text(model, "path"));
+}
+
+/* "model" if there is no other, else "float", "quant" or "quant 2". */
+static const char *title_of(char dst[24], size_t k, size_t n)
+{
+    snprintf(dst, 24, n > 2 && k ? "quant %zu" : k ? "quant" : n > 1 ? "float" : "model", k);
+    return dst;
+}
+
+static const char *value_text(char dst[48], const oct_item *metric, double v)
 {
     char num[32];
     if (isnan(v))
         return "";
-    if (oct_metric_in_percent(m))
+    if (oct_item_true(metric, "percent"))
         snprintf(dst, 48, "%s", oct_fmt_percent(num, v));
-    else if (strcmp(m->unit, "dB") == 0)
+    else if (strcmp(oct_item_text(metric, "unit"), "dB") == 0)
         snprintf(dst, 48, "%s", oct_fmt_db(num, v));
     else
         snprintf(dst, 48, "%.6g", v);
@@ -37,352 +54,330 @@ static const char *ratio_text(char dst[64], double reference, double value, cons
     return dst;
 }
 
+static const oct_item *drop_of(const oct_item *model, const oct_item *metric)
+{
+    return oct_item_member(oct_item_at(model, "drop"), oct_item_text(metric, "name"));
+}
+
 /* ---- the rows of the first table ---- */
 
-static void score_rows(oct_table *t, const oct_eval_result *r)
+/* The only model that is compared with the float model; NULL: there is none, or there are several. */
+static const oct_item *only_quant(const oct_item *report)
 {
-    char text[48], drop[OCT_DROP_TEXT];
-    for (size_t i = 0; i < r->n_scores; i++) {
-        const oct_metric *m = r->models[0].scores[i].metric;
+    return oct_item_count(models_of(report), "") == 2 ? oct_item_of(models_of(report), 1) : NULL;
+}
+
+static void score_rows(oct_table *t, const oct_item *report)
+{
+    const oct_item *metrics = oct_item_at(report, "metrics");
+    char text[48];
+    for (const oct_item *m = NULL; (m = oct_item_next(metrics, m));) {
+        const char *name = oct_item_text(m, "name"), *drop = oct_item_text(drop_of(only_quant(report), m), "text");
         oct_table_row(t);
-        oct_table_cell(t, "%s", m->name);
-        for (size_t k = 0; k < r->n_models; k++)
-            oct_table_cell(t, "%s", value_text(text, m, r->models[k].scores[i].value));
-        if (r->n_models == 2 && !m->relative)
-            oct_table_cell(t, "%s", oct_report_drop(drop, &r->models[1].scores[i]));
+        oct_table_cell(t, "%s", name);
+        for (const oct_item *k = NULL; (k = oct_item_next(models_of(report), k));)
+            oct_table_cell(t, "%s",
+                           value_text(text, m, oct_item_number(oct_item_member(oct_item_at(k, "metrics"), name), "")));
+        if (drop && !oct_item_true(m, "relative"))
+            oct_table_cell(t, "%s", drop);
     }
 }
 
 /* If several models are compared with the float model: a line below the table for each metric and model, with the
  * difference, and one for its speed. */
-static void print_drops(const oct_eval_result *r, FILE *f)
+static void print_drops(const oct_item *report, FILE *f)
 {
-    char drop[OCT_DROP_TEXT], speed[OCT_SPEED_TEXT];
-    for (size_t k = 1; k < r->n_models && r->n_models > 2; k++) {
-        for (size_t i = 0; i < r->n_scores; i++) {
-            const oct_eval_score *s = &r->models[k].scores[i];
-            if (!s->metric->relative && !isnan(s->drop))
-                oct_print(f, "%s, %s: %s\n", tool_base(r->models[k].name), s->metric->name, oct_report_drop(drop, s));
-        }
-        if (r->models[k].speed.runs)
-            oct_print(f, "%s, latency: %s\n", tool_base(r->models[k].name),
-                      oct_report_speed(speed, &r->models[k].speed));
+    const oct_item *metrics = oct_item_at(report, "metrics");
+    if (only_quant(report))
+        return;
+    for (const oct_item *k = NULL; (k = oct_item_next(models_of(report), k));) {
+        for (const oct_item *m = NULL; (m = oct_item_next(metrics, m));)
+            if (!oct_item_true(m, "relative") && drop_of(k, m))
+                oct_print(f, "%s, %s: %s\n", name_of(k), oct_item_text(m, "name"),
+                          oct_item_text(drop_of(k, m), "text"));
+        if (oct_item_at(k, "speed"))
+            oct_print(f, "%s, latency: %s\n", name_of(k), oct_item_text(k, "speed.text"));
     }
 }
 
 /* A line for each gate, model by model: a mark and a text. */
-static void print_gates(const oct_eval_result *r, const oct_report_context *c, FILE *f)
+static void print_gates(const oct_item *report, FILE *f)
 {
-    char text[OCT_GATE_TEXT];
-    for (size_t i = 0; i < c->n_gates; i++) {
-        const oct_gate_result *g = &c->gates[i];
-        const bool first = i == 0 || c->gates[i - 1].model != g->model;
-        if (first)
-            oct_print(f, r->n_models > 2 ? "\ngates of %s\n" : "\ngates\n", tool_base(r->models[g->model].name));
+    const oct_item *gates = oct_item_at(report, "gates");
+    int64_t of = 0;
+    for (const oct_item *g = NULL; (g = oct_item_next(gates, g));) {
+        const bool met = oct_item_true(g, "met"), unsure = oct_item_true(g, "unsure");
+        if (oct_item_whole(g, "model_number") != of)
+            oct_print(f, only_quant(report) ? "\ngates\n" : "\ngates of %s\n", tool_base(oct_item_text(g, "model")));
+        of = oct_item_whole(g, "model_number");
         oct_print(f, "  %-7s %s\n",
-                  g->unsure ? g->met ? "met?" : "MISSED?"
-                  : g->met  ? "met"
-                            : "MISSED",
-                  oct_report_gate_result(text, g));
+                  unsure ? met ? "met?" : "MISSED?"
+                  : met  ? "met"
+                         : "MISSED",
+                  oct_item_text(g, "text"));
     }
 }
 
 /* Explains the intervals, if there are any. */
-static void print_method(const oct_eval_result *r, FILE *f)
+static void print_method(const oct_item *report, FILE *f)
 {
+    const oct_item *metrics = oct_item_at(report, "metrics"), *quant = oct_item_of(models_of(report), 1);
     const char *said[3] = { NULL };
     size_t n = 0;
-    for (size_t i = 0; r->n_models > 1 && i < r->n_scores && n < OCT_COUNT(said); i++) {
-        const oct_eval_score *s = &r->models[1].scores[i];
-        bool known = !s->method || s->metric->relative;
+    for (const oct_item *m = NULL; n < OCT_COUNT(said) && (m = oct_item_next(metrics, m));) {
+        const char *method = oct_item_text(drop_of(quant, m), "interval");
+        bool known = !method || oct_item_true(m, "relative");
         for (size_t k = 0; k < n && !known; k++)
-            known = strcmp(said[k], s->method) == 0;
+            known = strcmp(said[k], method) == 0;
         if (!known)
-            said[n++] = s->method;
+            said[n++] = method;
     }
     for (size_t i = 0; i < n; i++)
         oct_print(f, "%s%s", i ? ", " : "95 % intervals of paired differences: ", said[i]);
     fputs(n ? "\n" : "", f);
 }
 
-static bool is_wide(const oct_eval_latency *l)
+/* A time of an object that has it as `ms`, or as the median of quartiles; ~ marks one that varies widely. */
+static const char *time_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
 {
-    return oct_is_scattered(l->q1, l->median, l->q3);
+    const oct_item *x = oct_item_at(row, path);
+    char ms[32];
+    const double v = oct_item_number(x, oct_item_at(x, "ms") ? "ms" : "median");
+    if (isnan(v))
+        return "";
+    snprintf(dst, QEVAL_CELL, "%s%s", oct_item_true(x, "wide") ? "~" : "", oct_fmt_ms(ms, v / 1e3));
+    return dst;
 }
 
-static void latency_row(oct_table *t, const oct_eval_result *r)
+static void latency_rows(oct_table *t, const oct_item *report)
 {
-    if (!r->models[0].latency.runs)
+    const oct_item *models = models_of(report), *quant = only_quant(report);
+    const double threads = oct_item_number(report, "threads");
+    char low[32], high[32], cell[QEVAL_CELL];
+    if (!oct_item_is_any(oct_item_at(report, "float.latency_ms")))
         return;
-    char a[32], b[32], c[32], words[OCT_SPEED_TEXT];
     oct_table_row(t);
     oct_table_cell(t, "latency");
-    for (size_t k = 0; k < r->n_models; k++)
-        oct_table_cell(t, "%s%s", is_wide(&r->models[k].latency) ? "~" : "",
-                       oct_fmt_ms(a, r->models[k].latency.median));
-    if (r->n_models == 2)
-        oct_table_cell(t, "%s", oct_report_speed(words, &r->models[1].speed));
+    for (const oct_item *k = NULL; (k = oct_item_next(models, k));)
+        oct_table_cell(t, "%s", time_cell(cell, k, "latency_ms"));
+    if (quant)
+        oct_table_cell(t, "%s", oct_item_at(quant, "speed") ? oct_item_text(quant, "speed.text") : "");
     oct_table_row(t);
     oct_table_cell(t, "  quartiles");
-    for (size_t k = 0; k < r->n_models; k++) {
-        oct_fmt_ms(b, r->models[k].latency.q1);
-        b[strcspn(b, " ")] = 0;
-        oct_table_cell(t, "%s-%s", b, oct_fmt_ms(c, r->models[k].latency.q3));
+    for (const oct_item *k = NULL; (k = oct_item_next(models, k));) {
+        oct_fmt_ms(low, oct_item_number(k, "latency_ms.q1") / 1e3);
+        low[strcspn(low, " ")] = 0;
+        oct_table_cell(t, "%s-%s", low, oct_fmt_ms(high, oct_item_number(k, "latency_ms.q3") / 1e3));
     }
-    if (r->n_models == 2)
-        oct_table_cell(t, "%d runs in turn, %d thread%s", r->models[0].latency.runs, r->threads,
-                       r->threads == 1 ? "" : "s");
+    if (quant)
+        oct_table_cell(t, "%.0f runs in turn, %.0f thread%s", oct_item_number(report, "float.latency_ms.runs"), threads,
+                       threads == 1 ? "" : "s");
 }
 
-static void size_rows(oct_table *t, const oct_eval_result *r)
+static void bytes_row(oct_table *t, const oct_item *report, const char *title, const char *member, const char *better,
+                      const char *worse)
 {
     char text[32], ratio[64];
-    for (int row = 0; row < 2; row++) {
-        oct_table_row(t);
-        oct_table_cell(t, "%s", row ? "memory" : "size");
-        for (size_t k = 0; k < r->n_models; k++)
-            oct_table_cell(t, "%s",
-                           row && r->models[k].runner
-                               ? "not known"
-                               : oct_fmt_bytes(text, row ? r->models[k].peak_bytes : r->models[k].size_bytes));
-        if (r->n_models == 2) {
-            const oct_eval_model_result *f = &r->models[0], *q = &r->models[1];
-            oct_table_cell(t, "%s",
-                           ratio_text(ratio, (double)(row ? f->peak_bytes : f->size_bytes),
-                                      (double)(row ? q->peak_bytes : q->size_bytes), row ? "less" : "smaller",
-                                      row ? "more" : "larger"));
-        }
-    }
     oct_table_row(t);
-    oct_table_cell(t, "int8 layers");
-    for (size_t k = 0; k < r->n_models; k++)
-        if (r->models[k].runner)
-            oct_table_cell(t, "not known");
-        else
-            oct_table_cell(t, "%zu of %zu", r->models[k].integer_steps, r->models[k].weighted_steps);
-    if (r->n_models == 2)
-        oct_table_cell(t, "Conv, Gemm, MatMul");
+    oct_table_cell(t, "%s", title);
+    for (const oct_item *k = NULL; (k = oct_item_next(models_of(report), k));)
+        oct_table_cell(t, "%s",
+                       isnan(oct_item_number(k, member)) ? "not known"
+                                                         : oct_fmt_bytes(text, (uint64_t)oct_item_whole(k, member)));
+    if (only_quant(report))
+        oct_table_cell(t, "%s",
+                       ratio_text(ratio, oct_item_number(oct_item_at(report, "float"), member),
+                                  oct_item_number(only_quant(report), member), better, worse));
 }
 
-static oct_status print_summary(const oct_eval_result *r, FILE *f, oct_err *err)
+static oct_status print_summary(const oct_item *report, FILE *f, oct_err *err)
 {
+    const size_t n = oct_item_count(models_of(report), "");
+    char title[24];
     oct_table *t = oct_table_create();
     oct_table_column(t, "", OCT_LEFT);
-    for (size_t k = 0; k < r->n_models; k++) {
-        char title[24];
-        snprintf(title, sizeof title,
-                 r->n_models > 2 && k ? "quant %zu"
-                 : k                  ? "quant"
-                 : r->n_models > 1    ? "float"
-                                      : "model",
-                 k);
-        oct_table_column(t, title, OCT_RIGHT);
-    }
-    if (r->n_models == 2)
+    for (size_t k = 0; k < n; k++)
+        oct_table_column(t, title_of(title, k, n), OCT_RIGHT);
+    if (n == 2)
         oct_table_column(t, "difference", OCT_LEFT);
-    score_rows(t, r);
-    latency_row(t, r);
-    size_rows(t, r);
+    score_rows(t, report);
+    latency_rows(t, report);
+    bytes_row(t, report, "size", "size_bytes", "smaller", "larger");
+    bytes_row(t, report, "memory", "peak_bytes", "less", "more");
+    oct_table_row(t);
+    oct_table_cell(t, "int8 layers");
+    for (const oct_item *k = NULL; (k = oct_item_next(models_of(report), k));)
+        oct_table_cell(t, oct_item_text(k, "runner") ? "not known" : "%.0f of %.0f",
+                       oct_item_number(k, "integer_layers"), oct_item_number(k, "weighted_layers"));
+    if (n == 2)
+        oct_table_cell(t, "Conv, Gemm, MatMul");
     oct_status s = oct_table_print(t, f, err);
     oct_table_destroy(t);
     return s;
 }
 
-/* ---- outputs, layers, steps ---- */
+/* ---- outputs ---- */
 
-/* Whether there is more to say of the outputs than what the metrics say. */
-static bool needs_outputs(const oct_eval_result *r, const oct_eval_model_result *m)
+static const char *output_db_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
 {
-    bool needs = r->n_outputs > 1;
-    for (size_t i = 0; i < r->n_outputs; i++)
-        needs |= m->outputs[i].apart > 0;
-    return needs;
+    const double db = oct_item_number(row, path);
+    return isnan(db) && !oct_item_whole(row, "broken") ? "" : oct_fmt_db(dst, db);
 }
 
-static void number_cell(oct_table *t, const char *form, double v)
+static const char *number_cell(char dst[QEVAL_CELL], const char *form, double v)
 {
-    char text[32] = "";
-    if (!isnan(v))
-        snprintf(text, sizeof text, form, v);
-    oct_table_cell(t, "%s", text);
+    snprintf(dst, QEVAL_CELL, form, v);
+    return isnan(v) ? "" : dst;
 }
 
-static oct_status print_outputs(const oct_eval_result *r, const oct_eval_model_result *m, FILE *f, oct_err *err)
+static const char *cosine_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
 {
-    char db[32];
+    return number_cell(dst, "%.6f", oct_item_number(row, path));
+}
+
+static const char *error_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+{
+    return number_cell(dst, "%.4g", oct_item_number(row, path));
+}
+
+/* An output may have another number of values in some samples. */
+static const char *length_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+{
+    const int64_t apart = oct_item_whole(row, path);
+    snprintf(dst, QEVAL_CELL, "%lld of %lld samples", (long long)apart, (long long)oct_item_whole(row, "samples"));
+    return apart ? dst : "";
+}
+
+static oct_status print_outputs(const oct_item *report, const oct_item *model, FILE *f, oct_err *err)
+{
+    static const qeval_column matched = { "matched", "matched", qeval_percent_cell },
+                              length = { "other length", "other_length", length_cell };
+    qeval_column column[6] = { { "output", "name", NULL },
+                               { "SQNR", "sqnr_db", output_db_cell },
+                               { "cosine", "cosine", cosine_cell },
+                               { "max error", "max_abs_error", error_cell } };
+    const oct_item *outputs = oct_item_at(model, "outputs");
     bool codes = false, apart = false;
-    for (size_t i = 0; i < r->n_outputs; i++) {
-        codes |= !oct_output_is_numbers(m->outputs[i].form);
-        apart |= m->outputs[i].apart > 0;
+    size_t n = 4;
+    for (const oct_item *o = NULL; (o = oct_item_next(outputs, o));) {
+        codes |= !strstr(oct_item_text(o, "holds"), "numbers");
+        apart |= oct_item_whole(o, "other_length") > 0;
     }
-    oct_table *t = oct_table_of(codes && apart   ? "lrrrrr"
-                                : codes || apart ? "lrrrr"
-                                                 : "lrrr",
-                                (const char *[]){ "output", "SQNR", "cosine", "max error",
-                                                  codes ? "matched" : "other length", "other length" });
-    for (size_t i = 0; i < r->n_outputs; i++) {
-        const oct_eval_output *o = &m->outputs[i];
-        const bool numbers = !isnan(o->sqnr_db) || o->broken;
-        oct_table_row(t);
-        oct_table_cell(t, "%s", o->name);
-        oct_table_cell(t, "%s", numbers ? oct_fmt_db(db, o->sqnr_db) : "");
-        number_cell(t, "%.6f", o->cosine);
-        number_cell(t, "%.4g", o->max_abs);
-        if (codes)
-            number_cell(t, "%.2f %%", 100 * o->matched);
-        if (apart && o->apart)
-            oct_table_cell(t, "%llu of %lld samples", (unsigned long long)o->apart, (long long)r->samples);
-        else if (apart)
-            oct_table_cell(t, "%s", "");
-    }
-    oct_status s = oct_table_print(t, f, err);
-    oct_table_destroy(t);
-    return s;
+    if (oct_item_count(outputs, "") < 2 && !apart) /* the metrics say all of it */
+        return OCT_OK;
+    if (codes)
+        column[n++] = matched;
+    if (apart)
+        column[n++] = length;
+    oct_print(f, "\n");
+    return qeval_print_rows(outputs, SIZE_MAX, column, n, f, err);
 }
 
-static const char *share_text(char dst[32], double share)
+/* ---- layers ---- */
+
+static const char *share_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
 {
+    const double share = oct_item_number(row, path);
     if (!(share > 0))
         return "";
     if (share < 5e-4)
         return "< 0.1 %";
-    snprintf(dst, 32, "%.1f %%", 100 * share);
+    snprintf(dst, QEVAL_CELL, "%.1f %%", 100 * share);
     return dst;
 }
 
-static oct_status print_layers(const oct_eval_model_result *m, bool all, FILE *f, oct_err *err)
+static const char *dead_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
 {
-    char db[32];
-    size_t n = all || m->n_layers < WORST ? m->n_layers : WORST;
-    oct_table *t = oct_table_of("lllrrrrrr", (const char *[]){ "layer", "op", "scheme", "own", "SQNR", "saturated",
-                                                               "codes", "dead", "weights" });
-    for (size_t i = 0; i < n; i++) {
-        const oct_eval_layer *l = &m->layers[i];
-        oct_table_row(t);
-        oct_table_cell(t, "%s", l->name);
-        oct_table_cell(t, "%s", l->op);
-        oct_table_cell(t, "%s", l->scheme);
-        oct_table_cell(t, "%s", l->has_own ? oct_fmt_db(db, l->own_sqnr_db) : "");
-        oct_table_cell(t, "%s", oct_fmt_db(db, l->sqnr_db));
-        oct_table_cell(t, "%s", share_text(db, l->saturated));
-        oct_table_cell(t, "%s", share_text(db, l->used));
-        if (l->dead)
-            oct_table_cell(t, "%lld of %lld", (long long)l->dead, (long long)l->channels);
-        else
-            oct_table_cell(t, "%s", "");
-        oct_table_cell(t, "%s", l->weights.name ? oct_fmt_db(db, l->weights.sqnr_db) : "");
-    }
-    oct_status s = oct_table_print(t, f, err);
-    oct_table_destroy(t);
-    return s;
+    const int64_t dead = oct_item_whole(row, path);
+    snprintf(dst, QEVAL_CELL, "%lld of %lld", (long long)dead, (long long)oct_item_whole(row, "channels"));
+    return dead ? dst : "";
 }
 
 /* Explains the columns, and how layers were matched if not by names alone. */
-static void print_legend(const oct_eval_model_result *m, FILE *f)
+static void print_legend(const oct_item *layers, FILE *f)
 {
-    size_t by[3] = { 0 };
-    for (size_t i = 0; i < m->n_layers; i++)
-        by[m->layers[i].how]++;
+    size_t by[3] = { 0 }, n = oct_item_count(layers, "");
+    for (const oct_item *l = NULL; (l = oct_item_next(layers, l));)
+        for (int how = 0; how < 3; how++)
+            by[how] += strcmp(oct_item_text(l, "paired_by"), oct_pair_word((oct_pair_how)how)) == 0;
     oct_print(
         f,
         "saturated: values beyond the range; codes: share of the quantized values that occur; dead: channels that are constant only here; weights: SQNR of the weights\n");
-    if (by[OCT_PAIR_NAME] == m->n_layers)
-        return;
-    oct_print(f, "of %zu layers %zu were found by name, %zu by structure, %zu by weights\n", m->n_layers,
-              by[OCT_PAIR_NAME], by[OCT_PAIR_STRUCTURE], by[OCT_PAIR_WEIGHTS]);
+    if (by[OCT_PAIR_NAME] != n)
+        oct_print(f, "of %zu layers %zu were found by name, %zu by structure, %zu by weights\n", n, by[OCT_PAIR_NAME],
+                  by[OCT_PAIR_STRUCTURE], by[OCT_PAIR_WEIGHTS]);
 }
 
-static oct_status print_steps(const oct_eval_model_result *m, bool all, FILE *f, oct_err *err)
+static oct_status print_layers(const oct_item *report, const oct_item *model, bool all, FILE *f, oct_err *err)
 {
-    char ms[32], bytes[32];
-    double sum = 0;
-    size_t n = all || m->n_steps < PROFILE_ROWS ? m->n_steps : PROFILE_ROWS;
-    oct_table *t = oct_table_of("lllrrrrll", (const char *[]){ "step", "op", "scheme", "time", "share", "GOP/s",
-                                                               "bytes", "algorithm", "kernel" });
-    for (size_t i = 0; i < m->n_steps; i++)
-        sum += m->steps[i].seconds;
-    for (size_t i = 0; i < n; i++) {
-        const oct_eval_step *s = &m->steps[i];
-        oct_table_row(t);
-        oct_table_cell(t, "%s", s->name);
-        oct_table_cell(t, "%s", s->op);
-        oct_table_cell(t, "%s", s->scheme);
-        oct_table_cell(t, "%s%s", s->scattered ? "~" : "", oct_fmt_ms(ms, s->seconds));
-        oct_table_cell(t, "%.1f %%", sum > 0 ? 100 * s->seconds / sum : 0);
-        if (s->macs && s->seconds > 0 && !s->scattered)
-            oct_table_cell(t, "%.1f", 2 * (double)s->macs / s->seconds * 1e-9);
-        else
-            oct_table_cell(t, "%s", "");
-        oct_table_cell(t, "%s", oct_fmt_bytes(bytes, s->bytes));
-        oct_table_cell(t, "%s", s->algorithm);
-        oct_table_cell(t, "%s", s->kernel);
-    }
-    oct_status st = oct_table_print(t, f, err);
-    oct_table_destroy(t);
-    return st;
+    static const qeval_column column[] = { { "layer", "name", NULL },
+                                           { "op", "op", NULL },
+                                           { "scheme", "scheme", NULL },
+                                           { "own", "own_sqnr_db", qeval_db_cell },
+                                           { "SQNR", "sqnr_db", qeval_db_cell },
+                                           { "saturated", "range.saturated", share_cell },
+                                           { "codes", "range.codes_used", share_cell },
+                                           { "dead", "dead_channels", dead_cell },
+                                           { "weights", "weights.sqnr_db", qeval_db_cell } };
+    const oct_item *layers = oct_item_at(model, "layers");
+    const bool many = !only_quant(report);
+    char count[32];
+    if (!oct_item_count(layers, ""))
+        return OCT_OK;
+    oct_print(
+        f, "\n%s%s%s (%s samples; own: with inputs as in the float model; SQNR: with the error of everything before)\n",
+        all ? "layers" : "worst layers", many ? " of " : "", many ? name_of(model) : "",
+        oct_fmt_count(count, oct_item_whole(report, "layer_samples")));
+    OCT_TRY(qeval_print_rows(layers, all ? SIZE_MAX : WORST, column, OCT_COUNT(column), f, err));
+    print_legend(layers, f);
+    return OCT_OK;
 }
 
-/* Time, rate and share of the peak for one side of a row. A time that varies widely is marked, and its rate is left
- * out. */
-static void cost_cells(oct_table *t, const oct_eval_cost *c)
+/* ---- time by layer ---- */
+
+/* Of a time that varies widely no rate is said. */
+static const char *rate_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
 {
-    char ms[32];
-    if (!c->steps) {
-        oct_table_cell(t, "%s", "");
-        oct_table_cell(t, "%s", "");
-        oct_table_cell(t, "%s", "");
-        return;
-    }
-    const bool rated = c->macs && c->seconds > 0 && !c->scattered;
-    oct_table_cell(t, "%s%s", c->scattered ? "~" : "", oct_fmt_ms(ms, c->seconds));
-    if (rated)
-        oct_table_cell(t, "%.1f", 2 * (double)c->macs / c->seconds * 1e-9);
-    else
-        oct_table_cell(t, "%s", "");
-    if (c->scattered || isnan(c->roof))
-        oct_table_cell(t, "%s", "");
-    else
-        oct_table_cell(t, "%.0f %%", 100 * c->roof);
+    const oct_item *x = oct_item_at(row, path);
+    const double macs = oct_item_number(x, "macs"), ms = oct_item_number(x, "ms");
+    snprintf(dst, QEVAL_CELL, "%.1f", 2e-6 * macs / ms);
+    return macs > 0 && ms > 0 && !oct_item_true(x, "wide") ? dst : "";
 }
 
-static void speed_cell(oct_table *t, const oct_eval_cost *was, const oct_eval_cost *is)
+/* Nor what share of the peak it is. */
+static const char *roof_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
 {
-    const double faster = oct_eval_cost_faster(was, is);
-    if (isnan(faster))
-        oct_table_cell(t, "%s", "");
-    else
-        oct_table_cell(t, "%.2f", faster);
+    const oct_item *x = oct_item_at(row, path);
+    return oct_item_true(x, "wide") ? "" : number_cell(dst, "%.0f %%", 100 * oct_item_number(x, "roof"));
 }
 
-static oct_status print_costs(const oct_eval_model_result *m, bool all, FILE *f, oct_err *err)
+static const char *faster_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
 {
-    char bytes[32];
-    size_t n = all || m->n_costs < PROFILE_ROWS ? m->n_costs : PROFILE_ROWS;
-    oct_table *t =
-        oct_table_of("lllrrrrrrrrr", (const char *[]){ "layer", "op", "scheme", "float", "GOP/s", "roof", "quant",
-                                                       "GOP/s", "roof", "faster", "weights", "results" });
-    for (size_t i = 0; i < n; i++) {
-        const oct_eval_cost_row *c = &m->costs[i];
-        oct_table_row(t);
-        oct_table_cell(t, "%s", c->name);
-        oct_table_cell(t, "%s", c->op);
-        oct_table_cell(t, "%s", c->is.scheme ? c->is.scheme : "");
-        cost_cells(t, &c->was);
-        cost_cells(t, &c->is);
-        speed_cell(t, &c->was, &c->is);
-        oct_table_cell(t, "%s", oct_fmt_bytes(bytes, c->is.weights));
-        oct_table_cell(t, "%s", oct_fmt_bytes(bytes, c->is.made));
-    }
-    oct_status s = oct_table_print(t, f, err);
-    oct_table_destroy(t);
-    if (n < m->n_costs)
-        oct_print(f, "%zu layers more: --layers lists all, --json has their numbers\n", m->n_costs - n);
-    return s;
+    return number_cell(dst, "%.2f", oct_item_number(row, path));
 }
 
-/* Explains the columns, and gives the peaks to which shares refer. */
-static void print_roof(const oct_eval_result *r, FILE *f)
+static oct_status print_costs(const oct_item *report, const oct_item *model, bool all, FILE *f, oct_err *err)
 {
+    static const qeval_column column[] = { { "layer", "name", NULL },
+                                           { "op", "op", NULL },
+                                           { "scheme", "quant.scheme", NULL },
+                                           { "float", "float", time_cell },
+                                           { "GOP/s", "float", rate_cell },
+                                           { "roof", "float", roof_cell },
+                                           { "quant", "quant", time_cell },
+                                           { "GOP/s", "quant", rate_cell },
+                                           { "roof", "quant", roof_cell },
+                                           { "faster", "faster", faster_cell },
+                                           { "weights", "quant.weight_bytes", qeval_bytes_cell },
+                                           { "results", "quant.result_bytes", qeval_bytes_cell } };
+    const oct_item *costs = oct_item_at(model, "costs");
+    const size_t n = oct_item_count(costs, "");
+    if (!n)
+        return OCT_OK;
+    oct_print(f, "\nlayers of %s beside those of %s\n", name_of(model), name_of(oct_item_at(report, "float")));
+    OCT_TRY(qeval_print_rows(costs, all ? SIZE_MAX : PROFILE_ROWS, column, OCT_COUNT(column), f, err));
+    if (!all && n > PROFILE_ROWS)
+        oct_print(f, "%zu layers more: --layers lists all, --json has their numbers\n", n - PROFILE_ROWS);
     oct_print(
         f,
         "faster: float's time by quant's; weights and results: bytes of quant; ~: quartiles more than %.0f %% apart, nothing is concluded\n",
@@ -390,134 +385,125 @@ static void print_roof(const oct_eval_result *r, FILE *f)
     oct_print(
         f,
         "roof: share of the shortest time by %.1f GOP/s float, %.1f GOP/s int8 (products of 512 x 512, measured here) and %.1f GB/s (copying in the cache)\n",
-        2e-9 * r->machine.float_macs, 2e-9 * r->machine.int8_macs, 1e-9 * r->machine.bytes);
+        2 * oct_item_number(report, "environment.peak.float_gmacs"),
+        2 * oct_item_number(report, "environment.peak.int8_gmacs"), oct_item_number(report, "environment.peak.gbytes"));
+    return OCT_OK;
 }
 
-/* The arena and its lower bound. */
-static void print_arena(const oct_eval_model_result *m, FILE *f)
+static const char *share_of_run_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
 {
-    char arena[32], live[32];
-    oct_print(f, "intermediate tensors: %s; at most %s of them are alive at once\n",
-              oct_fmt_bytes(arena, m->arena_bytes), oct_fmt_bytes(live, m->live_bytes));
+    snprintf(dst, QEVAL_CELL, "%.1f %%", 100 * oct_item_number(row, path));
+    return dst;
 }
 
-/* A speed as every report judges it (oct_report_speed), in a cell. */
-static void put_speed(oct_table *t, const oct_eval_speed *s, bool *any_unknown)
+/* The steps of a model, then its arena and the lower bound of that. */
+static oct_status print_steps(const oct_item *model, bool all, FILE *f, oct_err *err)
 {
-    const bool unknown = oct_eval_speed_judge(s) == OCT_SPEED_UNKNOWN;
-    *any_unknown |= unknown;
-    if (unknown)
-        oct_table_cell(t, "%s", "?");
-    else
-        oct_table_cell(t, "%.2f (%.2f to %.2f)", s->median, s->q1, s->q3);
-}
-
-static oct_status print_sweep(const oct_eval_result *r, FILE *f, oct_err *err)
-{
-    char ms[32], title[24];
-    bool any_unknown = false;
-    oct_table *t = oct_table_of("rr", (const char *[]){ "threads", "batch" });
-    if (!r->n_sweep) {
-        oct_table_destroy(t);
+    static const qeval_column column[] = { { "step", "name", NULL },
+                                           { "op", "op", NULL },
+                                           { "scheme", "scheme", NULL },
+                                           { "time", "", time_cell },
+                                           { "share", "share", share_of_run_cell },
+                                           { "GOP/s", "", rate_cell },
+                                           { "bytes", "bytes", qeval_bytes_cell },
+                                           { "algorithm", "algorithm", NULL },
+                                           { "kernel", "kernel", NULL } };
+    const oct_item *steps = oct_item_at(model, "profile");
+    char arena[QEVAL_CELL], live[QEVAL_CELL];
+    if (!oct_item_count(steps, ""))
         return OCT_OK;
-    }
-    for (size_t k = 0; k < r->n_models; k++) {
-        snprintf(title, sizeof title,
-                 r->n_models > 2 && k ? "quant %zu"
-                 : k                  ? "quant"
-                 : r->n_models > 1    ? "float"
-                                      : "model",
-                 k);
-        oct_table_column(t, title, OCT_RIGHT);
+    oct_print(f, "\nprofile of %s\n", name_of(model));
+    OCT_TRY(qeval_print_rows(steps, all ? SIZE_MAX : PROFILE_ROWS, column, OCT_COUNT(column), f, err));
+    oct_print(f, "intermediate tensors: %s; at most %s of them are alive at once\n",
+              qeval_bytes_cell(arena, model, "arena_bytes"), qeval_bytes_cell(live, model, "live_bytes"));
+    return OCT_OK;
+}
+
+static oct_status print_sweep(const oct_item *report, FILE *f, oct_err *err)
+{
+    const oct_item *sweep = oct_item_at(report, "sweep");
+    const size_t n = oct_item_count(models_of(report), "");
+    char title[24], cell[QEVAL_CELL];
+    bool any_unknown = false;
+    if (!oct_item_count(sweep, ""))
+        return OCT_OK;
+    oct_table *t = oct_table_of("rr", (const char *[]){ "threads", "batch" });
+    for (size_t k = 0; k < n; k++) {
+        oct_table_column(t, title_of(title, k, n), OCT_RIGHT);
         if (k)
             oct_table_column(t, "speed", OCT_RIGHT);
     }
-    for (size_t i = 0; i < r->n_sweep; i++) {
-        const oct_eval_latency *of = r->sweep[i].of;
+    for (const oct_item *c = NULL; (c = oct_item_next(sweep, c));) {
+        const oct_item *of = oct_item_at(c, "models");
         oct_table_row(t);
-        oct_table_cell(t, "%d", r->sweep[i].threads);
-        oct_table_cell(t, "%zu", r->sweep[i].batch);
-        for (size_t k = 0; k < r->n_models; k++) {
-            oct_table_cell(t, "%s%s", is_wide(&of[k]) ? "~" : "", oct_fmt_ms(ms, of[k].median));
-            if (k)
-                put_speed(t, &r->sweep[i].speed[k], &any_unknown);
+        oct_table_cell(t, "%.0f", oct_item_number(c, "threads"));
+        oct_table_cell(t, "%.0f", oct_item_number(c, "batch"));
+        for (const oct_item *m = NULL; (m = oct_item_next(of, m));) {
+            const oct_item *speed = oct_item_at(m, "speed");
+            oct_table_cell(t, "%s", time_cell(cell, m, "latency_ms"));
+            if (oct_item_at(speed, "median")) /* else nothing is concluded */
+                oct_table_cell(t, "%.2f (%.2f to %.2f)", oct_item_number(speed, "median"), oct_item_number(speed, "q1"),
+                               oct_item_number(speed, "q3"));
+            else if (speed)
+                oct_table_cell(t, "%s", "?");
+            any_unknown |= speed && !oct_item_at(speed, "median");
         }
     }
     oct_print(f, "\nlatency of a sample by threads and samples at a time\n");
     const oct_status s = oct_table_print(t, f, err);
     oct_table_destroy(t);
-    if (r->n_models > 1)
+    if (n > 1)
         oct_print(f, "speed: times float's, and for half of the pairs of runs%s\n",
                   any_unknown ? "; ?: the times are few or spread too widely to compare" : "");
     return s;
 }
 
-static oct_status print_profiles(const oct_eval_result *r, bool all, FILE *f, oct_err *err)
+/* ---- the whole ---- */
+
+static void print_head(const oct_item *report, FILE *f)
 {
-    for (size_t k = 1; k < r->n_models; k++) {
-        const oct_eval_model_result *m = &r->models[k];
-        if (!m->n_costs)
-            continue;
-        oct_print(f, "\nlayers of %s beside those of %s\n", tool_base(m->name), tool_base(r->models[0].name));
-        OCT_TRY(print_costs(m, all, f, err));
-        print_roof(r, f);
-    }
-    for (size_t k = 0; k < r->n_models; k++)
-        if (r->models[k].n_steps) {
-            oct_print(f, "\nprofile of %s\n", tool_base(r->models[k].name));
-            OCT_TRY(print_steps(&r->models[k], all || r->n_models == 1, f, err));
-            print_arena(&r->models[k], f);
-        }
-    return OCT_OK;
+    const oct_item *models = models_of(report);
+    const char *preprocess = oct_item_text(report, "preprocess");
+    const int64_t samples = oct_item_whole(report, "samples"), bad = oct_item_whole(report, "bad_samples");
+    char text[OCT_RUNNER_TEXT], count[32], title[24];
+    size_t i = 0, n = oct_item_count(models, "");
+    for (const oct_item *k = NULL; (k = oct_item_next(models, k));)
+        oct_print(f, n > 2 && i ? "%-8s %s\n" : "%s %s\n", title_of(title, i, n), oct_item_text(k, "path")), i++;
+    oct_print(f, "%s sample%s", oct_fmt_count(count, samples), samples == 1 ? "" : "s");
+    if (bad)
+        oct_print(f, ", %s broken and left out", oct_fmt_count(count, bad));
+    oct_print(f, "; %s\n", preprocess && *preprocess ? preprocess : "no preprocessing");
+    for (const oct_item *k = NULL; (k = oct_item_next(models, k));)
+        if (oct_report_runner(text, k))
+            oct_print(f, "%s %s\n", name_of(k), text);
+    for (const oct_item *k = NULL; (k = oct_item_next(models, k));)
+        if (oct_report_batch(text, report, k))
+            oct_print(f, "%s %s\n", name_of(k), text);
+    fputc('\n', f);
 }
 
-oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, bool steps, FILE *f,
-                       oct_err *err)
+oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, FILE *f, oct_err *err)
 {
-    char count[32], machine[OCT_ENVIRONMENT_TEXT];
-    for (size_t k = 0; k < r->n_models; k++)
-        if (r->n_models > 2 && k)
-            oct_print(f, "quant %-2zu %s\n", k, r->models[k].name);
-        else
-            oct_print(f, "%s %s\n", r->n_models == 1 ? "model" : k ? "quant" : "float", r->models[k].name);
-    oct_print(f, "%s sample%s", oct_fmt_count(count, r->samples), r->samples == 1 ? "" : "s");
-    if (r->bad_samples)
-        oct_print(f, ", %s broken and left out", oct_fmt_count(count, r->bad_samples));
-    oct_print(f, "; %s\n", c->preprocess && c->preprocess[0] ? c->preprocess : "no preprocessing");
-    char shared[OCT_BATCH_TEXT], runner[OCT_RUNNER_TEXT];
-    for (size_t k = 0; k < r->n_models; k++)
-        if (oct_report_runner(runner, &r->models[k]))
-            oct_print(f, "%s %s\n", tool_base(r->models[k].name), runner);
-    for (size_t k = 0; k < r->n_models; k++)
-        if (oct_report_batch(shared, r, k))
-            oct_print(f, "%s %s\n", tool_base(r->models[k].name), shared);
-    fputc('\n', f);
-    OCT_TRY(print_summary(r, f, err));
-    print_drops(r, f);
-    print_method(r, f);
-    print_gates(r, c, f);
-    for (size_t k = 1; k < r->n_models; k++) {
-        const oct_eval_model_result *m = &r->models[k];
-        if (needs_outputs(r, m)) {
-            oct_print(f, "\n");
-            OCT_TRY(print_outputs(r, m, f, err));
-        }
-        if (!m->n_layers)
-            continue;
-        oct_print(
-            f,
-            "\n%s%s%s (%s samples; own: with inputs as in the float model; SQNR: with the error of everything before)\n",
-            all_layers ? "layers" : "worst layers", r->n_models > 2 ? " of " : "",
-            r->n_models > 2 ? tool_base(m->name) : "", oct_fmt_count(count, r->layer_samples));
-        OCT_TRY(print_layers(m, all_layers, f, err));
-        print_legend(m, f);
+    const oct_item *models = models_of(report);
+    const size_t n = oct_item_count(models, "");
+    print_head(report, f);
+    OCT_TRY(print_summary(report, f, err));
+    print_drops(report, f);
+    print_method(report, f);
+    print_gates(report, f);
+    for (size_t k = 1; k < n; k++) {
+        OCT_TRY(print_outputs(report, oct_item_of(models, k), f, err));
+        OCT_TRY(print_layers(report, oct_item_of(models, k), all_layers, f, err));
     }
-    for (size_t k = r->n_models > 1 ? 1 : 0; k < r->n_models; k++)
-        OCT_TRY(qeval_print_classes(r, k, f, err));
-    OCT_TRY(print_sweep(r, f, err));
-    if (steps)
-        OCT_TRY(print_profiles(r, all_layers, f, err));
-    if (r->models[0].latency.runs || r->n_sweep || (steps && r->models[0].n_steps))
-        oct_print(f, "\n%s\n", oct_report_environment(machine, r, c->version));
+    for (size_t k = n > 1 ? 1 : 0; k < n; k++)
+        OCT_TRY(qeval_print_classes(report, oct_item_of(models, k), f, err));
+    OCT_TRY(print_sweep(report, f, err));
+    for (size_t k = 1; steps && k < n; k++)
+        OCT_TRY(print_costs(report, oct_item_of(models, k), all_layers, f, err));
+    for (size_t k = 0; steps && k < n; k++)
+        OCT_TRY(print_steps(oct_item_of(models, k), all_layers || n == 1, f, err));
+    if (oct_item_is_any(oct_item_at(report, "float.latency_ms")) || oct_item_at(report, "sweep") ||
+        (steps && oct_item_at(oct_item_of(models, 0), "profile")))
+        oct_print(f, "\n%s\n", oct_item_text(report, "environment.text"));
     return OCT_OK;
 }

@@ -5,69 +5,69 @@
 #include "cli/textfmt.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum { MOST_MATRIX = 16, MOST_CONFUSED = 20 };
 
-static const oct_class_row *row_of(const oct_class_table *t, int64_t class_number)
+static const oct_item *row_of(const oct_item *classes, int64_t class_number)
 {
-    for (size_t i = 0; i < t->n_rows; i++)
-        if (t->row[i].class_number == class_number)
-            return &t->row[i];
+    for (const oct_item *c = NULL; (c = oct_item_next(classes, c));)
+        if (oct_item_whole(c, "class") == class_number)
+            return c;
     return NULL;
 }
 
-static oct_status print_rows(const oct_class_table *f, const oct_class_table *q, FILE *out, oct_err *err)
+static oct_status print_rows(const oct_item *was, const oct_item *model, FILE *out, oct_err *err)
 {
-    oct_table *t = oct_table_of("rrrrrr", (const char *[]){ "class", q->counts ? q->counts : "samples", "precision",
+    static const char *const shares[] = { "precision", "recall", "f1" };
+    const oct_item *classes = oct_item_at(model, "classes");
+    const char *own = oct_item_text(model, "class_metric");
+    char cell[QEVAL_CELL], own_of_float[32];
+    oct_table *t = oct_table_of("rrrrrr", (const char *[]){ "class", oct_item_text(model, "class_counts"), "precision",
                                                             "recall", "f1", "f1 of float" });
-    char own_of_float[32];
-    snprintf(own_of_float, sizeof own_of_float, "%s of float", q->own ? q->own : "");
-    if (q->own) {
-        oct_table_column(t, q->own, OCT_RIGHT);
+    snprintf(own_of_float, sizeof own_of_float, "%s of float", own ? own : "");
+    if (own) {
+        oct_table_column(t, own, OCT_RIGHT);
         oct_table_column(t, own_of_float, OCT_RIGHT);
     }
-    for (size_t i = 0; i < q->n_rows; i++) {
-        const oct_class_row *r = &q->row[i], *was = row_of(f, r->class_number);
+    for (const oct_item *c = NULL; (c = oct_item_next(classes, c));) {
+        const oct_item *f = row_of(was, oct_item_whole(c, "class"));
         oct_table_row(t);
-        oct_table_cell(t, "%lld", (long long)r->class_number);
-        oct_table_cell(t, "%llu", (unsigned long long)r->samples);
-        oct_table_cell(t, "%.2f %%", 100 * r->precision);
-        oct_table_cell(t, "%.2f %%", 100 * r->recall);
-        oct_table_cell(t, "%.2f %%", 100 * r->f1);
-        oct_table_cell(t, "%.2f %%", was ? 100 * was->f1 : 0);
-        for (int of_float = 0; q->own && of_float < 2; of_float++) {
-            const oct_class_row *x = of_float ? was : r;
-            oct_table_cell(t, x && !isnan(x->own) ? "%.2f %%" : "", x ? 100 * x->own : 0);
-        }
+        oct_table_cell(t, "%s", qeval_whole_cell(cell, c, "class"));
+        oct_table_cell(t, "%s", qeval_whole_cell(cell, c, "samples"));
+        for (size_t i = 0; i < OCT_COUNT(shares); i++)
+            oct_table_cell(t, "%s", qeval_percent_cell(cell, c, shares[i]));
+        oct_table_cell(t, "%s", f ? qeval_percent_cell(cell, f, "f1") : "0.00 %");
+        for (int of_float = 0; own && of_float < 2; of_float++)
+            oct_table_cell(t, "%s", qeval_percent_cell(cell, oct_item_member(of_float ? f : c, own), ""));
     }
     const oct_status s = oct_table_print(t, out, err);
     oct_table_destroy(t);
     return s;
 }
 
-static uint64_t cell_of(const oct_class_table *t, int64_t label, int64_t taken_for)
+static int64_t cell_of(const oct_item *confusion, int64_t label, int64_t taken_for)
 {
-    for (size_t i = 0; i < t->n_cells; i++)
-        if (t->cell[i].label == label && t->cell[i].taken_for == taken_for)
-            return t->cell[i].samples;
+    for (const oct_item *c = NULL; (c = oct_item_next(confusion, c));)
+        if (oct_item_whole(c, "label") == label && oct_item_whole(c, "taken_for") == taken_for)
+            return oct_item_whole(c, "samples");
     return 0;
 }
 
 /* Prints a matrix: labels down, predicted classes across. */
-static oct_status print_matrix(const oct_class_table *c, FILE *out, oct_err *err)
+static oct_status print_matrix(const oct_item *classes, const oct_item *confusion, FILE *out, oct_err *err)
 {
-    char name[24];
+    char name[QEVAL_CELL];
     oct_table *t = oct_table_create();
     oct_table_column(t, "label", OCT_RIGHT);
-    for (size_t i = 0; i < c->n_rows; i++) {
-        snprintf(name, sizeof name, "%lld", (long long)c->row[i].class_number);
-        oct_table_column(t, name, OCT_RIGHT);
-    }
-    for (size_t i = 0; i < c->n_rows; i++) {
+    for (const oct_item *c = NULL; (c = oct_item_next(classes, c));)
+        oct_table_column(t, qeval_whole_cell(name, c, "class"), OCT_RIGHT);
+    for (const oct_item *label = NULL; (label = oct_item_next(classes, label));) {
         oct_table_row(t);
-        oct_table_cell(t, "%lld", (long long)c->row[i].class_number);
-        for (size_t k = 0; k < c->n_rows; k++)
-            oct_table_cell(t, "%llu", (unsigned long long)cell_of(c, c->row[i].class_number, c->row[k].class_number));
+        oct_table_cell(t, "%s", qeval_whole_cell(name, label, "class"));
+        for (const oct_item *c = NULL; (c = oct_item_next(classes, c));)
+            oct_table_cell(t, "%lld",
+                           (long long)cell_of(confusion, oct_item_whole(label, "class"), oct_item_whole(c, "class")));
     }
     const oct_status s = oct_table_print(t, out, err);
     oct_table_destroy(t);
@@ -75,42 +75,44 @@ static oct_status print_matrix(const oct_class_table *c, FILE *out, oct_err *err
 }
 
 /* The wrong cell with the next largest number of samples; of equal ones the first. */
-static const oct_confused *next_largest(const oct_class_table *c, const oct_confused *last)
+static const oct_item *next_largest(const oct_item *confusion, const oct_item *last)
 {
-    const oct_confused *best = NULL;
-    for (const oct_confused *x = c->cell; x < c->cell + c->n_cells; x++) {
-        const bool later = !last || x->samples < last->samples || (x->samples == last->samples && x > last);
-        if (x->label != x->taken_for && later && (!best || x->samples > best->samples))
-            best = x;
+    const oct_item *best = NULL;
+    for (const oct_item *c = NULL; (c = oct_item_next(confusion, c));) {
+        const int64_t n = oct_item_whole(c, "samples"), most = last ? oct_item_whole(last, "samples") : INT64_MAX;
+        const bool later = n < most || (n == most && c > last);
+        if (oct_item_whole(c, "label") != oct_item_whole(c, "taken_for") && later &&
+            (!best || n > oct_item_whole(best, "samples")))
+            best = c;
     }
     return best;
 }
 
-static oct_status print_confused(const oct_class_table *c, FILE *out, oct_err *err)
+static oct_status print_confused(const oct_item *confusion, FILE *out, oct_err *err)
 {
     oct_table *t = oct_table_of("rrr", (const char *[]){ "label", "taken for", "samples" });
-    const oct_confused *x = NULL;
-    for (int i = 0; i < MOST_CONFUSED && (x = next_largest(c, x)); i++) {
-        oct_table_row(t);
-        oct_table_cell(t, "%lld", (long long)x->label);
-        oct_table_cell(t, "%lld", (long long)x->taken_for);
-        oct_table_cell(t, "%llu", (unsigned long long)x->samples);
-    }
+    const oct_item *c = NULL;
+    char text[3][QEVAL_CELL];
+    for (int i = 0; i < MOST_CONFUSED && (c = next_largest(confusion, c)); i++)
+        oct_table_texts(t, (const char *[]){ qeval_whole_cell(text[0], c, "label"),
+                                             qeval_whole_cell(text[1], c, "taken_for"),
+                                             qeval_whole_cell(text[2], c, "samples") });
     const oct_status s = oct_table_print(t, out, err);
     oct_table_destroy(t);
     return s;
 }
 
-oct_status qeval_print_classes(const oct_eval_result *r, size_t k, FILE *out, oct_err *err)
+oct_status qeval_print_classes(const oct_item *report, const oct_item *model, FILE *out, oct_err *err)
 {
-    const oct_class_table *c = &r->models[k].classes;
-    if (!c->n_rows)
+    const oct_item *classes = oct_item_at(model, "classes"), *confusion = oct_item_at(model, "confusion");
+    const bool small = oct_item_count(classes, "") <= MOST_MATRIX;
+    if (!oct_item_count(classes, ""))
         return OCT_OK;
-    oct_print(out, "\nclasses of %s\n", tool_base(r->models[k].name));
-    OCT_TRY(print_rows(&r->models[0].classes, c, out, err));
-    if (!c->n_cells)
+    oct_print(out, "\nclasses of %s\n", tool_base(oct_item_text(model, "path")));
+    OCT_TRY(print_rows(oct_item_at(oct_item_of(oct_item_at(report, "models"), 0), "classes"), model, out, err));
+    if (!oct_item_count(confusion, ""))
         return OCT_OK;
-    oct_print(out, c->n_rows <= MOST_MATRIX ? "\nlabels, and what they were taken for\n"
-                                            : "\nwhat was taken for something else most often\n");
-    return c->n_rows <= MOST_MATRIX ? print_matrix(c, out, err) : print_confused(c, out, err);
+    oct_print(out,
+              small ? "\nlabels, and what they were taken for\n" : "\nwhat was taken for something else most often\n");
+    return small ? print_matrix(classes, confusion, out, err) : print_confused(confusion, out, err);
 }

@@ -4,7 +4,6 @@
 
 #include "common/common.h"
 #include "eval/gates/baseline.h"
-#include "eval/report/page.h"
 #include "eval/report/report.h"
 #include "quant/lint/examine.h"
 
@@ -37,8 +36,7 @@ typedef struct qeval_args {
 
 /* Prints the comparison as tables. all_layers: every layer, not only the worst ones; steps: the profile of steps, if
  * there is one. */
-oct_status qeval_print(const oct_eval_result *r, const oct_report_context *c, bool all_layers, bool steps, FILE *f,
-                       oct_err *err);
+oct_status qeval_print(const oct_item *report, bool all_layers, bool steps, FILE *f, oct_err *err);
 
 /* asked.c: the options that parts of an evaluation have in common. Appends them as a text. loaded: the models. */
 oct_status qeval_put_asked(const qeval_args *a, oct_model *const *loaded, int64_t layer_samples, oct_buf *b,
@@ -53,20 +51,35 @@ typedef struct qeval_joining {
 oct_status qeval_take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err);
 oct_status qeval_changed(const char *path, oct_err *err); /* Fails with OCT_EUSAGE: the file has changed */
 
-/* page_notes.c: what the page says about the models. `open` fills notes, which exist until `close`, also after a
- * failure. */
+/* page_notes.c: what the page says about the models beside what was measured; oct_report_context.put_notes. */
 typedef struct qeval_page {
-    oct_page_notes notes;
-    oct_target *target;
-    oct_lint **lint; /* [n], for each model, or NULL */
-    size_t n;
+    const oct_eval_model *models;
+    oct_model *const *loaded;
+    const oct_eval_result *r;
+    oct_arena *arena;
+    oct_target *target; /* opened when it is needed; the caller closes it */
+    oct_status st;      /* of the first failure, with its reason in *err */
+    oct_err *err;
 } qeval_page;
-oct_status qeval_page_open(const oct_eval_model *models, oct_model *const *loaded, const oct_eval_result *r,
-                           const qeval_args *a, const oct_cli *cli, oct_arena *arena, qeval_page *p, oct_err *err);
-void qeval_page_close(qeval_page *p);
+void qeval_page_put(oct_json *j, size_t k, const void *page);
 
-/* print_classes.c: prints each class of models[k] and which classes are confused, if that was requested. */
-oct_status qeval_print_classes(const oct_eval_result *r, size_t k, FILE *f, oct_err *err);
+/* print_rows.c: tables whose rows are values of a list. A form makes the text of a cell, in dst or elsewhere. */
+enum { QEVAL_CELL = 64 };
+typedef const char *(*qeval_form)(char dst[QEVAL_CELL], const oct_item *row, const char *path);
+typedef struct qeval_column {
+    const char *title, *path; /* path: of the value in the row */
+    qeval_form form;          /* NULL: it is a text, on the left; numbers stand on the right */
+} qeval_column;
+/* Prints the first rows of a list, at most `most`. */
+oct_status qeval_print_rows(const oct_item *list, size_t most, const qeval_column *column, size_t n, FILE *f,
+                            oct_err *err);
+const char *qeval_db_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path);
+const char *qeval_whole_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path);
+const char *qeval_percent_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path);
+const char *qeval_bytes_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path);
+
+/* print_classes.c: prints each class of a model and which classes are confused, if that was requested. */
+oct_status qeval_print_classes(const oct_item *report, const oct_item *model, FILE *f, oct_err *err);
 
 /* gate_options.c: gates from options and from --gates. OCT_EUSAGE: it is clear in advance that one cannot be judged. */
 oct_status qeval_read_gates(const qeval_args *a, const oct_cli *cli, oct_gates *g, oct_err *err);

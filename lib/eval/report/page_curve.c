@@ -9,23 +9,15 @@ typedef struct scale {
     double least, most, worst, best; /* in bytes; in dB */
 } scale;
 
-bool ev_page_has_curve(const ev_page *p)
+static scale scale_of(const oct_item *curve, double limit)
 {
-    for (size_t k = 0; k < p->r->n_models; k++)
-        if (ev_page_model(p, k)->n_curve > 1)
-            return true;
-    return false;
-}
-
-static scale scale_of(const oct_page_model *m)
-{
-    scale s = { m->curve[0].bytes, m->limit, INFINITY, -INFINITY };
-    for (size_t i = 0; i < m->n_curve; i++) {
-        const oct_page_point *x = &m->curve[i];
-        s.least = fmin(s.least, x->bytes);
-        s.most = fmax(s.most, x->bytes);
-        s.worst = isfinite(x->sqnr) ? fmin(s.worst, x->sqnr) : s.worst;
-        s.best = isfinite(x->sqnr) ? fmax(s.best, x->sqnr) : s.best;
+    scale s = { oct_item_number(oct_item_next(curve, NULL), "bytes"), limit, INFINITY, -INFINITY };
+    for (const oct_item *x = NULL; (x = oct_item_next(curve, x));) {
+        const double bytes = oct_item_number(x, "bytes"), db = oct_item_number(x, "sqnr_db");
+        s.least = fmin(s.least, bytes);
+        s.most = fmax(s.most, bytes);
+        s.worst = isfinite(db) ? fmin(s.worst, db) : s.worst;
+        s.best = isfinite(db) ? fmax(s.best, db) : s.best;
     }
     return s;
 }
@@ -42,36 +34,42 @@ static double y_of(const scale *s, double db)
     return HEIGHT - 4 - (HEIGHT - 8) * share;
 }
 
-/* The last step of the curve that the model has taken. It includes all steps before. */
-static const oct_page_point *taken_of(const oct_page_model *m)
+/* The place of a step in the drawing. */
+static void put_point(const ev_page *p, const scale *s, const oct_item *step)
 {
-    const oct_page_point *last = &m->curve[0];
-    for (size_t i = 0; i < m->n_curve; i++)
-        last = m->curve[i].taken ? &m->curve[i] : last;
-    return last;
+    oct_buf_printf(p->b, "%.1f %.1f", x_of(s, oct_item_number(step, "bytes")),
+                   y_of(s, oct_item_number(step, "sqnr_db")));
 }
 
-static void put_drawing(const ev_page *p, const oct_page_model *m, const scale *s)
+void ev_put_curve(ev_page *p)
 {
-    const size_t each = 1 + m->n_curve / MOST_STEPS;
-    const oct_page_point *at = taken_of(m);
+    const oct_item *curve = oct_item_at(p->model, "size.curve"), *first = oct_item_next(curve, NULL), *at = first;
+    const double limit = oct_item_number(p->model, "size.limit");
+    const scale of_all = scale_of(curve, limit), *s = &of_all;
+    const size_t n = oct_item_count(curve, ""), each = 1 + n / MOST_STEPS;
+    size_t i = 0;
     oct_buf_printf(
         p->b,
         "<figure><div class=\"chart fall curve\"><svg viewBox=\"0 0 %d %d\" height=\"%d\" preserveAspectRatio=\"none\" role=\"img\" "
         "aria-label=\"Expected SQNR of the outputs by the size of the file\"><line x1=\"0\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>",
         WIDTH, HEIGHT, HEIGHT, WIDTH, HEIGHT, HEIGHT);
-    if (m->limit > 0)
-        oct_buf_printf(p->b, "<line class=\"limit\" x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%d\"/>", x_of(s, m->limit),
-                       x_of(s, m->limit), HEIGHT);
+    if (limit > 0)
+        oct_buf_printf(p->b, "<line class=\"limit\" x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%d\"/>", x_of(s, limit),
+                       x_of(s, limit), HEIGHT);
     oct_buf_puts(p->b, "<path class=\"sum\" d=\"");
-    for (size_t i = 0; i < m->n_curve; i++)
-        if (i % each == 0 || i + 1 == m->n_curve)
-            oct_buf_printf(p->b, "%c%.1f %.1f", i ? 'L' : 'M', x_of(s, m->curve[i].bytes), y_of(s, m->curve[i].sqnr));
-    oct_buf_printf(p->b, "\"/><path class=\"here\" d=\"M%.1f %.1fh0\"/></svg></div>\n<div class=\"axis\"><span>",
-                   x_of(s, at->bytes), y_of(s, at->sqnr));
+    for (const oct_item *x = NULL; (x = oct_item_next(curve, x)); i++) {
+        at = oct_item_true(x, "taken") ? x : at; /* the last one that the model has includes all before */
+        if (i % each && i + 1 < n)
+            continue;
+        oct_buf_puts(p->b, i ? "L" : "M");
+        put_point(p, s, x);
+    }
+    oct_buf_puts(p->b, "\"/><path class=\"here\" d=\"M");
+    put_point(p, s, at);
+    oct_buf_puts(p->b, "h0\"/></svg></div>\n<div class=\"axis\"><span>");
     ev_page_bytes(p, s->least);
     oct_buf_puts(p->b, ", ");
-    ev_page_db(p, m->curve[0].sqnr);
+    ev_page_db(p, oct_item_number(first, "sqnr_db"));
     oct_buf_puts(p->b, "</span><span>");
     ev_page_bytes(p, s->most);
     oct_buf_puts(p->b, ", ");
@@ -79,54 +77,12 @@ static void put_drawing(const ev_page *p, const oct_page_model *m, const scale *
     oct_buf_puts(
         p->b,
         "</span></div>\n<figcaption>Signal to quantization noise expected at the outputs, by the size of the file. Point: this model, ");
-    ev_page_bytes(p, at->bytes);
+    ev_page_bytes(p, oct_item_number(at, "bytes"));
     oct_buf_puts(p->b, " and ");
-    ev_page_db(p, at->sqnr);
-    if (m->limit > 0) {
+    ev_page_db(p, oct_item_number(at, "sqnr_db"));
+    if (limit > 0) {
         oct_buf_puts(p->b, ". Dashed: what was allowed, ");
-        ev_page_bytes(p, m->limit);
+        ev_page_bytes(p, limit);
     }
     oct_buf_puts(p->b, ".</figcaption></figure>\n");
-}
-
-static void put_steps(const ev_page *p, const oct_page_model *m)
-{
-    oct_buf_printf(
-        p->b,
-        "<details><summary>All %zu steps</summary>\n<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"n\">size</th><th scope=\"col\" class=\"n\">SQNR, dB</th>"
-        "<th scope=\"col\">and then</th><th scope=\"col\">becomes</th><th scope=\"col\">taken</th></tr></thead>\n<tbody>\n",
-        m->n_curve);
-    for (size_t i = 0; i < m->n_curve; i++) {
-        const oct_page_point *x = &m->curve[i];
-        oct_buf_printf(p->b, "<tr><td class=\"n\" data-v=\"%.0f\">", x->bytes);
-        ev_page_bytes(p, x->bytes);
-        oct_buf_puts(p->b, "</td>");
-        ev_page_db_cell(p, x->sqnr, "n");
-        oct_buf_puts(p->b, "<td class=\"name\">");
-        ev_page_name(p, *x->layer ? x->layer : "all in the fewest bytes");
-        oct_buf_puts(p->b, "</td><td>");
-        ev_page_text(p, x->form);
-        oct_buf_printf(p->b, "</td><td>%s</td></tr>\n", x->taken ? "yes" : "");
-    }
-    oct_buf_puts(p->b, "</tbody>\n</table>\n</details>\n");
-}
-
-void ev_page_curve(const ev_page *p)
-{
-    if (!ev_page_has_curve(p))
-        return;
-    ev_page_section(p, "curve", "Size against loss");
-    oct_buf_puts(
-        p->b,
-        "<p>From the smallest file on, each step gives one layer more bytes: the layer that gains most for them.</p>\n");
-    for (size_t k = 0; k < p->r->n_models; k++) {
-        const oct_page_model *m = ev_page_model(p, k);
-        if (m->n_curve < 2)
-            continue;
-        const scale s = scale_of(m);
-        ev_page_model_title(p, k);
-        put_drawing(p, m, &s);
-        put_steps(p, m);
-    }
-    ev_page_section_end(p);
 }

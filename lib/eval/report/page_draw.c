@@ -15,26 +15,32 @@ static double tall(uint64_t count, uint64_t most)
     return count ? 1 + (HEIGHT - 2) * (double)(oct_logf(1 + (float)count) / oct_logf(1 + (float)most)) : 0;
 }
 
-static double across(const oct_eval_histogram *h, double v)
+typedef struct axis {
+    double lo, hi;      /* of the histogram */
+    double least, most; /* of the range; NaN: there is none */
+} axis;
+
+static double across(const axis *a, double v)
 {
-    const double x = WIDTH * (v - h->lo) / (h->hi - h->lo);
+    const double x = WIDTH * (v - a->lo) / (a->hi - a->lo);
     return x < 0 ? 0 : x > WIDTH ? WIDTH : x;
 }
 
 /* Draws the bins inside the range, or those outside: the outline of adjacent bins. */
-static void put_bins(const ev_page *p, const oct_eval_layer *l, uint64_t most, bool beyond)
+static void put_bins(const ev_page *p, const oct_item *bins, const axis *a, uint64_t most, bool beyond)
 {
-    const oct_eval_histogram *h = &l->histogram;
+    const int n = (int)oct_item_count(bins, "");
     bool open = false;
+    int i = 0;
     oct_buf_printf(p->b, "<path class=\"%s\" d=\"", beyond ? "cut" : "held");
-    for (int i = 0; i < OCT_LAYER_BINS; i++) {
-        const double middle = h->lo + (h->hi - h->lo) * (i + 0.5) / OCT_LAYER_BINS;
-        const bool out = !isnan(l->range.lo) && (middle < l->range.lo || middle > l->range.hi),
-                   mine = h->bin[i] && out == beyond;
+    for (const oct_item *bin = NULL; (bin = oct_item_next(bins, bin)); i++) {
+        const double middle = a->lo + (a->hi - a->lo) * (i + 0.5) / n;
+        const uint64_t count = (uint64_t)oct_item_whole(bin, "");
+        const bool out = !isnan(a->least) && (middle < a->least || middle > a->most), mine = count && out == beyond;
         if (mine && !open)
             oct_buf_printf(p->b, "M%d %d", i, HEIGHT);
         if (mine)
-            oct_buf_printf(p->b, "V%.0fH%d", HEIGHT - tall(h->bin[i], most), i + 1);
+            oct_buf_printf(p->b, "V%.0fH%d", HEIGHT - tall(count, most), i + 1);
         else if (open)
             oct_buf_printf(p->b, "V%dz", HEIGHT);
         open = mine;
@@ -42,42 +48,50 @@ static void put_bins(const ev_page *p, const oct_eval_layer *l, uint64_t most, b
     oct_buf_printf(p->b, open ? "V%dz\"/>" : "\"/>", HEIGHT);
 }
 
-static void put_range(const ev_page *p, const oct_eval_layer *l)
+static void put_range(const ev_page *p, const axis *a)
 {
-    const oct_eval_histogram *h = &l->histogram;
-    if (isnan(l->range.lo))
+    if (isnan(a->least))
         return;
-    const double lo = across(h, l->range.lo), hi = across(h, l->range.hi);
+    const double lo = across(a, a->least), hi = across(a, a->most);
     oct_buf_printf(p->b, "<rect class=\"in\" x=\"%.2f\" width=\"%.2f\" y=\"0\" height=\"%d\"/>", lo, hi - lo, HEIGHT);
     oct_buf_printf(p->b, "<path class=\"edge\" d=\"M%.2f 0v%dM%.2f 0v%d\"/>", lo, HEIGHT, hi, HEIGHT);
 }
 
-void ev_page_draw_values(const ev_page *p, const oct_eval_layer *l)
+void ev_page_draw_values(const ev_page *p, const oct_item *histogram, const oct_item *range)
 {
-    const oct_eval_histogram *h = &l->histogram;
+    const oct_item *bins = oct_item_at(histogram, "bins");
+    const double clipped = oct_item_number(range, "clipped"),
+                 outside = oct_item_number(histogram, "below") + oct_item_number(histogram, "above");
+    const axis a = { oct_item_number(histogram, "low"), oct_item_number(histogram, "high"),
+                     oct_item_number(range, "low"), oct_item_number(range, "high") };
     char text[EV_SHARE_TEXT];
     uint64_t most = 1;
-    if (!h->n || !(h->hi > h->lo))
+    if (!(a.hi > a.lo))
         return;
-    for (int i = 0; i < OCT_LAYER_BINS; i++)
-        most = h->bin[i] > most ? h->bin[i] : most;
+    for (const oct_item *bin = NULL; (bin = oct_item_next(bins, bin));)
+        most = (uint64_t)oct_item_whole(bin, "") > most ? (uint64_t)oct_item_whole(bin, "") : most;
     oct_buf_printf(
         p->b,
         "<figure class=\"draw\"><svg viewBox=\"0 0 %d %d\" height=\"%d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Histogram of the values\">",
         WIDTH, HEIGHT, HEIGHT);
-    put_range(p, l);
-    put_bins(p, l, most, false);
-    put_bins(p, l, most, true);
+    put_range(p, &a);
+    put_bins(p, bins, &a, most, false);
+    put_bins(p, bins, &a, most, true);
     oct_buf_printf(
         p->b,
         "<path class=\"base\" d=\"M0 %dh%d\"/></svg><div class=\"axis\"><span>%.4g</span><span>%.4g</span></div><figcaption>Float values, counts by logarithm: %.4g to %.4g",
-        HEIGHT, WIDTH, h->lo, h->hi, h->min, h->max);
-    if (!isnan(l->range.lo))
-        oct_buf_printf(p->b, "; the range holds %.4g to %.4g, and clips %s", l->range.lo, l->range.hi,
-                       l->clipped > 0 ? ev_page_share(text, l->clipped) : "none");
-    if (h->below + h->above)
-        oct_buf_printf(p->b, "; %llu values lie outside of the drawing", (unsigned long long)(h->below + h->above));
+        HEIGHT, WIDTH, a.lo, a.hi, oct_item_number(histogram, "min"), oct_item_number(histogram, "max"));
+    if (!isnan(a.least))
+        oct_buf_printf(p->b, "; the range holds %.4g to %.4g, and clips %s", a.least, a.most,
+                       clipped > 0 ? ev_page_share(text, clipped) : "none");
+    if (outside > 0)
+        oct_buf_printf(p->b, "; %.0f values lie outside of the drawing", outside);
     oct_buf_puts(p->b, "</figcaption></figure>");
+}
+
+void ev_form_values_drawing(const ev_page *p, const oct_item *x, const char *words)
+{
+    ev_page_draw_values(p, x, oct_item_at(p->x, "range"));
 }
 
 /* ---- weights ---- */
@@ -87,22 +101,28 @@ typedef struct column {
     double scale, db;
 } column;
 
-static size_t gather(const oct_eval_weights *w, column *c, double *least, double *most)
+static size_t gather(const oct_item *weights, size_t n_channel, column *c, column *least, column *most)
 {
-    const size_t n = w->n_channel < COLUMNS ? w->n_channel : COLUMNS;
-    *least = INFINITY;
-    *most = 0;
+    const oct_item *scales = oct_item_at(weights, "channels.scale"), *dbs = oct_item_at(weights, "channels.sqnr_db"),
+                   *scale = NULL, *sqnr = NULL;
+    const size_t n = n_channel < COLUMNS ? n_channel : COLUMNS;
+    *least = (column){ INFINITY, INFINITY };
+    *most = (column){ 0, -INFINITY };
     for (size_t i = 0; i < n; i++)
         c[i] = (column){ NAN, INFINITY };
-    for (size_t i = 0; i < w->n_channel; i++) {
-        const oct_eval_channel *ch = &w->channel[i];
-        column *to = &c[i * n / w->n_channel];
-        if (!isnan(ch->scale)) {
-            to->scale = isnan(to->scale) || ch->scale > to->scale ? ch->scale : to->scale;
-            *least = ch->scale < *least ? ch->scale : *least;
-            *most = ch->scale > *most ? ch->scale : *most;
+    for (size_t i = 0; i < n_channel; i++) {
+        scale = oct_item_next(scales, scale);
+        sqnr = oct_item_next(dbs, sqnr);
+        const column ch = { oct_item_number(scale, ""), oct_item_number(sqnr, "") };
+        column *to = &c[i * n / n_channel];
+        if (!isnan(ch.scale)) {
+            to->scale = isnan(to->scale) || ch.scale > to->scale ? ch.scale : to->scale;
+            least->scale = fmin(least->scale, ch.scale);
+            most->scale = fmax(most->scale, ch.scale);
         }
-        to->db = ch->sqnr_db < to->db ? ch->sqnr_db : to->db;
+        to->db = ch.db < to->db ? ch.db : to->db;
+        least->db = ch.db < least->db ? ch.db : least->db;
+        most->db = ch.db > most->db ? ch.db : most->db;
     }
     return n;
 }
@@ -136,33 +156,34 @@ static void put_columns(const ev_page *p, const column *c, size_t n, double most
     oct_buf_puts(p->b, "\"/>");
 }
 
-void ev_page_draw_weights(const ev_page *p, const oct_eval_weights *w)
+void ev_page_draw_weights(const ev_page *p, const oct_item *weights)
 {
-    column c[COLUMNS];
-    double least, most, worst = INFINITY, best = -INFINITY;
-    if (w->n_channel < 2)
+    column c[COLUMNS], least, most;
+    const size_t n_channel = oct_item_count(weights, "channels.scale");
+    if (n_channel < 2)
         return;
-    const size_t n = gather(w, c, &least, &most);
-    for (size_t i = 0; i < w->n_channel; i++) {
-        worst = w->channel[i].sqnr_db < worst ? w->channel[i].sqnr_db : worst;
-        best = w->channel[i].sqnr_db > best ? w->channel[i].sqnr_db : best;
-    }
+    const size_t n = gather(weights, n_channel, c, &least, &most);
     oct_buf_printf(
         p->b,
         "<figure class=\"draw\"><svg viewBox=\"0 0 %zu %d\" height=\"%d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Weights of %zu channels\">",
-        n, HEIGHT, HEIGHT, w->n_channel);
-    put_columns(p, c, n, most);
+        n, HEIGHT, HEIGHT, n_channel);
+    put_columns(p, c, n, most.scale);
     oct_buf_printf(
         p->b,
         "<path class=\"base\" d=\"M0 %dh%zu\"/></svg><div class=\"axis\"><span>channel 0</span><span>%zu</span></div><figcaption>Weights by output channel. ",
-        HEIGHT, n, w->n_channel - 1);
-    if (most > 0)
-        oct_buf_printf(p->b, "Bars: scale by logarithm, %.3g to %.3g. ", least, most);
+        HEIGHT, n, n_channel - 1);
+    if (most.scale > 0)
+        oct_buf_printf(p->b, "Bars: scale by logarithm, %.3g to %.3g. ", least.scale, most.scale);
     oct_buf_puts(p->b, "Line: SQNR, 0 to 60 dB, ");
-    ev_page_db(p, worst);
-    if (worst < best) {
+    ev_page_db(p, least.db);
+    if (least.db < most.db) {
         oct_buf_puts(p->b, " to ");
-        ev_page_db(p, best);
+        ev_page_db(p, most.db);
     }
     oct_buf_puts(p->b, "</figcaption></figure>");
+}
+
+void ev_form_weights_drawing(const ev_page *p, const oct_item *x, const char *words)
+{
+    ev_page_draw_weights(p, x);
 }

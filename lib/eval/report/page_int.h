@@ -1,90 +1,106 @@
-/* lib/eval/report/page_int.h -- internals of the page, shared by the files that write its sections. All text from
- * models passes through ev_page_text. */
+/* lib/eval/report/page_int.h -- internals of the page. Its layout is share/page/page.html, which the build embeds, a
+ * text with tags in it. Tags read the report's document:
+ *
+ *   {{path}}              a value of the document, as text
+ *   {{path:form words}}   the same in a form, of which the words are an argument
+ *   {{@writer}}           what C writes: drawings, and words that depend on several values
+ *   {{?path}}...{{/}}     what is between, if there is something at the path, or if a condition of that name holds
+ *                         in C; {{!path}}...{{/}}: if not
+ *   {{#path}}...{{/}}     what is between, for each of a list
+ *   {{+block}}            a block, which stands behind the page: {{:block}}...{{/}}
+ *
+ * A path starts at the value of the innermost {{#list}}; with "$." at the whole report, with "model.", "metric." or
+ * "node." at those that are looped over. "." is the value itself, a number one of a list, and * in a condition any of a
+ * list. A \ at the end of a line joins the next one to it. All text from models passes through ev_page_text. */
 #ifndef OCT_EVAL_PAGE_INT_H
 #define OCT_EVAL_PAGE_INT_H
 
-#include "eval/report/page.h"
 #include "eval/report/report.h"
 
-typedef struct ev_page {
-    const oct_eval_result *r;
-    const oct_report_context *c;
-    oct_buf *b; /* set also if memory runs out */
-} ev_page;
+typedef struct ev_page ev_page;
+typedef struct ev_page_form {
+    const char *name;
+    void (*put)(const ev_page *p, const oct_item *x, const char *words); /* x: NULL where there is none */
+} ev_page_form;
+typedef struct ev_page_writer {
+    const char *name;
+    void (*put)(ev_page *p);
+} ev_page_writer;
+typedef struct ev_page_condition {
+    const char *name;
+    bool (*holds)(const ev_page *p);
+} ev_page_condition;
+
+struct ev_page {
+    const oct_item *report, *models;
+    oct_buf *b; /* its `failed` is set also if other memory runs out */
+    /* what names in tags stand for; each ends with an entry without a name */
+    const ev_page_form *forms;
+    const ev_page_writer *writers;
+    const ev_page_condition *conditions;
+    const oct_item *x, *list;              /* the value of the innermost loop, and its list */
+    size_t i;                              /* its place in the list, or of the layer among the rows */
+    const oct_item *model, *metric, *node; /* of the loops over these; node: what was decided of the layer x, or NULL */
+    size_t k;                              /* the number of the model */
+    bool drawn;                            /* the layer x has drawings */
+};
+
+/* page_template.c: writes the page, or a block of it. */
+void ev_page_whole(ev_page *p);
+void ev_page_block(ev_page *p, const char *name);
 
 /* ---- page_text.c: words and numbers ---- */
 
-void ev_page_text(const ev_page *p, const char *s);
+void ev_page_text(const ev_page *p, const char *s); /* NULL: nothing */
 /* The same for a name, where a line break is allowed after each of its parts. */
 void ev_page_name(const ev_page *p, const char *s);
 /* A ratio in dB, such as "31.4 dB"; "exact" for equal tensors, or "not finite". */
 void ev_page_db(const ev_page *p, double db);
-/* A table cell with a number. value: the key for sorting. NaN: the cell is empty. */
-void ev_page_db_cell(const ev_page *p, double db, const char *class_name);
 /* A share such as "1.2 %" or "< 0.01 %"; "" for NaN. Returns dst. */
 enum { EV_SHARE_TEXT = 32 };
 const char *ev_page_share(char dst[EV_SHARE_TEXT], double share);
 void ev_page_share_cell(const ev_page *p, double share, const char *class_name);
 void ev_page_bytes(const ev_page *p, double bytes);
-void ev_page_ms(const ev_page *p, double seconds);
+void ev_page_ms(const ev_page *p, double ms);
 /* A metric's value in its unit; nothing for NaN. */
-void ev_page_value(const ev_page *p, const oct_metric *m, double v);
+void ev_page_value(const ev_page *p, const oct_item *metric, double v);
+/* The kind of most quantized layers of the model in the loop. */
+const char *ev_page_model_kind(const ev_page *p);
 /* The name of a file without its folders. */
 const char *ev_page_base(const char *path);
-/* The kind of computation, which determines the colour in all charts: "int8", "int16", "half", "blocks" or "float". */
-const char *ev_page_kind(const char *scheme, oct_dtype codes);
-/* The kind of most quantized layers of model k. */
-const char *ev_page_model_kind(const ev_page *p, size_t k);
-/* Begin and end a section. id: the target of links. */
-void ev_page_section(const ev_page *p, const char *id, const char *title);
-void ev_page_section_end(const ev_page *p);
-/* The heading of a model within a section, if there are several models. */
-void ev_page_model_title(const ev_page *p, size_t k);
-/* The additional contents for model k; never NULL. */
-const oct_page_model *ev_page_model(const ev_page *p, size_t k);
+/* The kind of computation, which determines the colour in all charts: "int8", "int16", "half", "blocks" or "float".
+ * codes: the type of quantized values, or NULL. */
+const char *ev_page_kind(const char *scheme, const char *codes);
+/* What is known of the metric in the loop for the model in the loop: NaN, or NULL. */
+double ev_page_score(const ev_page *p);
+const oct_item *ev_page_drop(const ev_page *p);
 
 /* ---- page_rows.c ---- */
 
 /* A layer as the page shows it: measured, decided, or both. */
 typedef struct ev_page_row {
-    const oct_eval_layer *e; /* NULL: the layer was not compared */
-    const oct_page_layer *n; /* NULL: no decision is known */
-    double key;              /* its position in the network */
+    const oct_item *e; /* of "layers"; NULL: the layer was not compared */
+    const oct_item *n; /* of "nodes"; NULL: no decision is known */
+    double key;        /* its position in the network */
     size_t at;
 } ev_page_row;
-/* The layers of model k in the order of the network. Release *rows with oct_free. */
-void ev_page_rows(const ev_page *p, size_t k, ev_page_row **rows, size_t *n);
-const char *ev_page_row_name(const ev_page_row *row);
-const char *ev_page_row_op(const ev_page_row *row);
-const char *ev_page_row_scheme(const ev_page_row *row);
-const char *ev_page_row_kind(const ev_page_row *row);
+/* The layers of a model in the order of the network. Release *rows with oct_free. */
+void ev_page_rows(const ev_page *p, const oct_item *model, ev_page_row **rows, size_t *n);
+const char *ev_page_row_name(const oct_item *e, const oct_item *n);
+const char *ev_page_row_op(const oct_item *e, const oct_item *n);
+const char *ev_page_row_scheme(const oct_item *e, const oct_item *n);
+const char *ev_page_row_kind(const oct_item *e, const oct_item *n);
 
-/* ---- sections; each writes nothing if there is nothing to show ---- */
+/* ---- page_draw.c ---- */
 
-void ev_page_summary(const ev_page *p);  /* page_summary.c: the verdict and the key figures */
-void ev_page_accuracy(const ev_page *p); /* page_accuracy.c */
-void ev_page_gates(const ev_page *p);
-bool ev_page_has_classes(const ev_page *p);
-void ev_page_classes(const ev_page *p); /* page_classes.c */
-void ev_page_costs(const ev_page *p);   /* page_costs.c: size, latency, memory */
-bool ev_page_has_layers(const ev_page *p);
-void ev_page_layers(const ev_page *p);                               /* page_layers.c */
-void ev_page_draw_values(const ev_page *p, const oct_eval_layer *l); /* page_draw.c: a histogram with the range in it */
-void ev_page_draw_weights(const ev_page *p, const oct_eval_weights *w);
-bool ev_page_has_costs(const ev_page *p);
-void ev_page_time(const ev_page *p); /* page_time.c: time by layer */
-bool ev_page_has_sizes(const ev_page *p);
-void ev_page_sizes(const ev_page *p);
-bool ev_page_has_curve(const ev_page *p);
-void ev_page_curve(const ev_page *p); /* page_curve.c: size against loss */
-bool ev_page_has_float(const ev_page *p);
-void ev_page_float(const ev_page *p); /* page_story.c: which layers stayed float */
-/* Lists of lines. */
-typedef enum ev_page_list { EV_CHANGES, EV_METHODS, EV_FINDINGS } ev_page_list;
-bool ev_page_has_list(const ev_page *p, ev_page_list what);
-void ev_page_changes(const ev_page *p);
-void ev_page_methods(const ev_page *p);
-void ev_page_findings(const ev_page *p);
-void ev_page_reproduce(const ev_page *p);
+void ev_page_draw_values(const ev_page *p, const oct_item *histogram, const oct_item *range);
+void ev_page_draw_weights(const ev_page *p, const oct_item *weights);
+
+/* ---- what page_names.inc lists ---- */
+
+#define FORM(name) void ev_form_##name(const ev_page *p, const oct_item *x, const char *words);
+#define WRITER(name) void ev_put_##name(ev_page *p);
+#define CONDITION(name) bool ev_is_##name(const ev_page *p);
+#include "eval/report/page_names.inc"
 
 #endif

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,12 +11,18 @@ enum {
     MOST_DRAWN = 400
 }; /* how many layers have drawings of values and weights, those with the largest error; limits the size of the page */
 
-bool ev_page_has_layers(const ev_page *p)
+bool ev_is_has_layers(const ev_page *p)
 {
-    for (size_t k = 1; k < p->r->n_models; k++)
-        if (p->r->models[k].n_layers || ev_page_model(p, k)->n_layers)
+    for (const oct_item *m = NULL; (m = oct_item_next(p->models, m));)
+        if (oct_item_count(m, "layers") || oct_item_count(m, "nodes"))
             return true;
     return false;
+}
+
+/* The layer's own error, or that of everything before it too; NaN: it was not compared. */
+static double error_of(const oct_item *layer)
+{
+    return oct_item_number(layer, oct_item_at(layer, "own_sqnr_db") ? "own_sqnr_db" : "sqnr_db");
 }
 
 /* ---- the chart ---- */
@@ -33,31 +38,32 @@ static double height(double db)
 /* "conv3 (Conv): own 42.1 dB, with all before 31.0 dB" */
 static void put_tip(const ev_page *p, const ev_page_row *row)
 {
+    const bool own = oct_item_at(row->e, "own_sqnr_db");
     oct_buf_puts(p->b, "<title>");
-    ev_page_text(p, ev_page_row_name(row));
+    ev_page_text(p, ev_page_row_name(row->e, row->n));
     oct_buf_puts(p->b, " (");
-    ev_page_text(p, ev_page_row_op(row));
+    ev_page_text(p, ev_page_row_op(row->e, row->n));
     oct_buf_puts(p->b, ")");
-    if (row->e->has_own) {
+    if (own) {
         oct_buf_puts(p->b, ": own ");
-        ev_page_db(p, row->e->own_sqnr_db);
+        ev_page_db(p, oct_item_number(row->e, "own_sqnr_db"));
     }
-    oct_buf_puts(p->b, row->e->has_own ? ", with all before it " : ": ");
-    ev_page_db(p, row->e->sqnr_db);
+    oct_buf_puts(p->b, own ? ", with all before it " : ": ");
+    ev_page_db(p, oct_item_number(row->e, "sqnr_db"));
     oct_buf_puts(p->b, "</title>");
 }
 
-static void put_bars(const ev_page *p, size_t k, const ev_page_row *rows, size_t n)
+static void put_bars(const ev_page *p, const ev_page_row *rows, size_t n)
 {
     size_t x = 0;
     for (size_t i = 0; i < n; i++) {
-        const double h = rows[i].e ? height(rows[i].e->has_own ? rows[i].e->own_sqnr_db : rows[i].e->sqnr_db) : 0;
+        const double h = height(error_of(rows[i].e));
         if (!rows[i].e)
             continue;
         oct_buf_printf(
             p->b,
             "<a href=\"#m%zu-%zu\" tabindex=\"-1\"><rect class=\"%s\" x=\"%zu\" y=\"%.1f\" width=\"8\" height=\"%.1f\"/>",
-            k, i, ev_page_row_kind(&rows[i]), 10 * x + 1, 100 - h, h);
+            p->k, i, ev_page_row_kind(rows[i].e, rows[i].n), 10 * x + 1, 100 - h, h);
         put_tip(p, &rows[i]);
         oct_buf_puts(p->b, "</a>\n");
         x++;
@@ -71,13 +77,14 @@ static void put_sum(const ev_page *p, const ev_page_row *rows, size_t n)
     oct_buf_puts(p->b, "<path class=\"sum\" d=\"");
     for (size_t i = 0; i < n; i++)
         if (rows[i].e) {
-            oct_buf_printf(p->b, "%s%zu %.1f", x ? "L" : "M", 10 * x + 5, 100 - height(rows[i].e->sqnr_db));
+            oct_buf_printf(p->b, "%s%zu %.1f", x ? "L" : "M", 10 * x + 5,
+                           100 - height(oct_item_number(rows[i].e, "sqnr_db")));
             x++;
         }
     oct_buf_puts(p->b, "\"/>");
 }
 
-static void put_chart(const ev_page *p, size_t k, const ev_page_row *rows, size_t n)
+static void put_chart(const ev_page *p, const ev_page_row *rows, size_t n)
 {
     static const struct {
         int db;
@@ -87,7 +94,7 @@ static void put_chart(const ev_page *p, size_t k, const ev_page_row *rows, size_
     bool own = false;
     for (size_t i = 0; i < n; i++) {
         shown += rows[i].e != NULL;
-        own |= rows[i].e && rows[i].e->has_own;
+        own |= oct_item_at(rows[i].e, "own_sqnr_db") != NULL;
     }
     if (!shown)
         return;
@@ -102,7 +109,7 @@ static void put_chart(const ev_page *p, size_t k, const ev_page_row *rows, size_
     for (size_t i = 0; i < OCT_COUNT(ticks); i++)
         oct_buf_printf(p->b, "<line x1=\"0\" x2=\"%zu\" y1=\"%.0f\" y2=\"%.0f\"/>", 10 * shown,
                        100 - height(ticks[i].db), 100 - height(ticks[i].db));
-    put_bars(p, k, rows, n);
+    put_bars(p, rows, n);
     if (own)
         put_sum(p, rows, n);
     oct_buf_printf(
@@ -114,157 +121,90 @@ static void put_chart(const ev_page *p, size_t k, const ev_page_row *rows, size_
 
 /* ---- the table ---- */
 
-static void fact(const ev_page *p, const char *term, const char *text)
+void ev_put_row(ev_page *p)
 {
-    if (!text || !*text)
+    oct_buf_printf(p->b, "%zu", p->i);
+}
+
+void ev_put_row_number(ev_page *p)
+{
+    oct_buf_printf(p->b, "%zu", p->i + 1);
+}
+
+void ev_put_row_name(ev_page *p)
+{
+    ev_page_name(p, ev_page_row_name(p->x, p->node));
+}
+
+void ev_put_row_op(ev_page *p)
+{
+    ev_page_name(p, ev_page_row_op(p->x, p->node));
+}
+
+void ev_put_row_kind(ev_page *p)
+{
+    oct_buf_puts(p->b, ev_page_row_kind(p->x, p->node));
+}
+
+void ev_put_row_scheme(ev_page *p)
+{
+    ev_page_text(p, ev_page_row_scheme(p->x, p->node));
+}
+
+bool ev_is_row_scheme(const ev_page *p)
+{
+    return *ev_page_row_scheme(p->x, p->node) != '\0';
+}
+
+void ev_put_row_scheme_name(ev_page *p)
+{
+    ev_page_name(p, ev_page_row_scheme(p->x, p->node));
+}
+
+bool ev_is_renamed(const ev_page *p)
+{
+    return p->x && strcmp(oct_item_text(p->x, "value"), oct_item_text(p->x, "name")) != 0;
+}
+
+bool ev_is_paired(const ev_page *p)
+{
+    return p->x && strcmp(oct_item_text(p->x, "paired_by"), oct_pair_word(OCT_PAIR_NAME)) != 0;
+}
+
+bool ev_is_drawn(const ev_page *p)
+{
+    return p->drawn && (oct_item_at(p->x, "histogram") || oct_item_count(p->x, "weights.channels.scale"));
+}
+
+/* "int8, per channel, 1000 values": of what was compared, or else of what was decided. */
+void ev_put_weights_said(ev_page *p)
+{
+    const oct_item *w = oct_item_at(p->x, "weights"), *from = w ? w : p->node;
+    const char *type = oct_item_text(from, w ? "type" : "weights");
+    if (!type)
         return;
-    oct_buf_printf(p->b, "<div><dt>%s</dt><dd>", term);
-    ev_page_name(p, text);
+    oct_buf_puts(p->b, "<div><dt>weights</dt><dd>");
+    ev_page_name(p, type);
+    if (oct_item_whole(from, "block"))
+        oct_buf_printf(p->b, ",<wbr> blocks of %.0f", oct_item_number(from, "block"));
+    else if (w || oct_item_true(from, "integer"))
+        oct_buf_printf(p->b, ",<wbr> per %s", oct_item_true(from, "per_channel") ? "channel" : "tensor");
+    if (w)
+        oct_buf_printf(p->b, ",<wbr> %.0f values", oct_item_number(w, "count"));
     oct_buf_puts(p->b, "</dd></div>");
 }
 
-static void number_fact(const ev_page *p, const char *term, const char *format, double v)
+void ev_put_range_said(ev_page *p)
 {
-    char text[64];
-    snprintf(text, sizeof text, format, v);
-    if (!isnan(v))
-        fact(p, term, isinf(v) ? "exact" : text);
-}
-
-static void share_fact(const ev_page *p, const char *term, double share)
-{
-    char text[EV_SHARE_TEXT];
-    fact(p, term, ev_page_share(text, share));
-}
-
-static void range_facts(const ev_page *p, const oct_eval_layer *l)
-{
-    char text[96];
-    const oct_eval_range *r = &l->range;
-    if (r->dtype == OCT_UNDEFINED)
-        return;
-    if (isnan(r->scale))
-        snprintf(text, sizeof text, "%s, a scale for each channel", oct_dtype_name(r->dtype));
+    const oct_item *r = oct_item_at(p->x, "range");
+    oct_buf_puts(p->b, "<div><dt>output</dt><dd>");
+    ev_page_name(p, oct_item_text(r, "type"));
+    if (isnan(oct_item_number(r, "scale")))
+        oct_buf_puts(p->b, ",<wbr> a scale for each channel");
     else
-        snprintf(text, sizeof text, "%s, scale %.4g, zero point %d", oct_dtype_name(r->dtype), r->scale, (int)r->zero);
-    fact(p, "output", text);
-    share_fact(p, "beyond the range in float", l->clipped);
-    share_fact(p, "saturated", l->saturated);
-    share_fact(p, "quantized values in use", l->used);
-    if (l->dead) {
-        snprintf(text, sizeof text, "%lld of %lld", (long long)l->dead, (long long)l->channels);
-        fact(p, "channels that became constant", text);
-    }
-}
-
-static void weight_facts(const ev_page *p, const ev_page_row *row)
-{
-    char text[96];
-    const oct_eval_weights *w = row->e ? &row->e->weights : NULL;
-    if (w && w->name) {
-        if (w->block)
-            snprintf(text, sizeof text, "%s, blocks of %lld, %lld values", oct_dtype_name(w->dtype),
-                     (long long)w->block, (long long)w->count);
-        else
-            snprintf(text, sizeof text, "%s, per %s, %lld values", oct_dtype_name(w->dtype),
-                     w->per_channel ? "channel" : "tensor", (long long)w->count);
-        fact(p, "weights", text);
-        number_fact(p, "SQNR of the weights", "%.1f dB", w->sqnr_db);
-        share_fact(p, "weights clipped", w->clipped);
-    } else if (row->n) {
-        fact(p, "weights", row->n->weights);
-        number_fact(p, "SQNR of the weights", "%.1f dB", row->n->sqnr_weights);
-    }
-}
-
-static void put_facts(const ev_page *p, const ev_page_row *row)
-{
-    char text[64];
-    oct_buf_puts(p->b, "<dl class=\"facts\">");
-    fact(p, "type", ev_page_row_scheme(row));
-    fact(p, "why", row->n ? row->n->why : NULL);
-    weight_facts(p, row);
-    fact(p, "saturation", row->n ? row->n->remedy : NULL);
-    if (row->e)
-        range_facts(p, row->e);
-    fact(p, "range found by", row->n ? row->n->observer : NULL);
-    number_fact(p, "expected of the output's rounding", "%.1f dB", row->n ? row->n->sqnr_output : NAN);
-    share_fact(p, "of the loss at the outputs", row->n && row->n->loss > 0 ? row->n->loss : NAN);
-    if (row->n && row->n->macs) {
-        snprintf(text, sizeof text, "%.3g million", (double)row->n->macs * 1e-6);
-        fact(p, "multiply-accumulates", text);
-    }
-    if (row->e && strcmp(row->e->value, row->e->name) != 0)
-        fact(p, "value", row->e->value);
-    if (row->e && row->e->how != OCT_PAIR_NAME) {
-        fact(p, "in this model", row->e->other);
-        fact(p, "paired by", oct_pair_word(row->e->how));
-    }
-    oct_buf_puts(p->b, "</dl>");
-}
-
-static void put_details(const ev_page *p, size_t k, const ev_page_row *row, size_t i, bool drawn)
-{
-    oct_buf_printf(p->b, "<tr class=\"more\" id=\"m%zu-%zu\"><td colspan=\"7\">", k, i);
-    put_facts(p, row);
-    if (row->e && drawn && (row->e->histogram.n || row->e->weights.n_channel)) {
-        oct_buf_puts(p->b, "<div class=\"draws\">");
-        ev_page_draw_values(p, row->e);
-        ev_page_draw_weights(p, &row->e->weights);
-        oct_buf_puts(p->b, "</div>");
-    }
-    oct_buf_puts(p->b, "</td></tr></tbody>\n");
-}
-
-static const char *weight_of(double db)
-{
-    return isnan(db) || db < 10 ? "bad" : db < 20 ? "mid" : "";
-}
-
-static void db_or_nothing(const ev_page *p, bool known, double db)
-{
-    if (known)
-        ev_page_db_cell(p, db, weight_of(db));
-    else
-        oct_buf_puts(p->b, "<td class=\"n\"></td>");
-}
-
-static void put_row(const ev_page *p, size_t k, const ev_page_row *row, size_t i)
-{
-    const char *kind = ev_page_row_kind(row);
-    oct_buf_printf(
-        p->b,
-        "<tbody data-kind=\"%s\"><tr class=\"row\"><td class=\"n soft wide\">%zu</td><th scope=\"row\" class=\"name\"><a class=\"open\" href=\"#m%zu-%zu\">",
-        kind, i + 1, k, i);
-    ev_page_name(p, ev_page_row_name(row));
-    oct_buf_puts(p->b, "</a> <small>");
-    ev_page_name(p, ev_page_row_op(row));
-    oct_buf_puts(p->b, "</small></th>");
-    oct_buf_printf(p->b, "<td class=\"kind\"><span class=\"dot %s\"></span><span>", kind);
-    ev_page_text(p, ev_page_row_scheme(row));
-    oct_buf_puts(p->b, "</span></td>");
-    db_or_nothing(p, row->e && row->e->has_own, row->e ? row->e->own_sqnr_db : NAN);
-    db_or_nothing(p, row->e != NULL, row->e ? row->e->sqnr_db : NAN);
-    ev_page_share_cell(p, row->e ? row->e->clipped : NAN, "wide");
-    ev_page_share_cell(p, row->e ? row->e->used : NAN, "wide");
-    oct_buf_puts(p->b, "</tr>\n");
-}
-
-static void put_tools(const ev_page *p, size_t k)
-{
-    oct_buf_printf(
-        p->b,
-        "<div class=\"tools\" hidden><label for=\"f%zu\">Filter</label><input id=\"f%zu\" type=\"search\" placeholder=\"layer, operator, reason\">"
-        "<label for=\"k%zu\">Type</label><select id=\"k%zu\"><option value=\"\">all</option><option value=\"int8\">8 bits</option>"
-        "<option value=\"int16\">16 bits</option><option value=\"half\">float16, bfloat16</option><option value=\"blocks\">weights only</option>"
-        "<option value=\"float\">float</option></select><button type=\"button\">Open all</button><output for=\"f%zu k%zu\" aria-live=\"polite\"></output></div>\n",
-        k, k, k, k, k, k);
-}
-
-/* NAN: it was not compared. */
-static double error_of(const ev_page_row *row)
-{
-    return !row->e ? NAN : row->e->has_own ? row->e->own_sqnr_db : row->e->sqnr_db;
+        oct_buf_printf(p->b, ",<wbr> scale %.4g,<wbr> zero point %.0f", oct_item_number(r, "scale"),
+                       oct_item_number(r, "zero_point"));
+    oct_buf_puts(p->b, "</dd></div>");
 }
 
 static int by_number(const void *a, const void *b)
@@ -282,8 +222,8 @@ static double drawn_limit(const ev_page *p, const ev_page_row *rows, size_t n)
         return limit;
     p->b->failed |= !db;
     for (size_t i = 0; db && i < n; i++)
-        if (!isnan(error_of(&rows[i])))
-            db[known++] = error_of(&rows[i]);
+        if (!isnan(error_of(rows[i].e)))
+            db[known++] = error_of(rows[i].e);
     if (known > MOST_DRAWN) {
         qsort(db, known, sizeof *db, by_number);
         limit = db[MOST_DRAWN - 1];
@@ -292,48 +232,24 @@ static double drawn_limit(const ev_page *p, const ev_page_row *rows, size_t n)
     return limit;
 }
 
-static void put_table(const ev_page *p, size_t k, const ev_page_row *rows, size_t n)
+void ev_put_layers(ev_page *p)
 {
-    put_tools(p, k);
-    oct_buf_puts(
-        p->b,
-        "<table class=\"layers sort\">\n<thead><tr><th scope=\"col\" class=\"n wide\">#</th><th scope=\"col\">layer</th><th scope=\"col\">type</th>"
-        "<th scope=\"col\" class=\"n\">own, dB</th><th scope=\"col\" class=\"n\">total, dB</th><th scope=\"col\" class=\"n wide\">clipped</th>"
-        "<th scope=\"col\" class=\"n wide\">values used</th></tr></thead>\n");
-    const double limit = drawn_limit(p, rows, n);
-    for (size_t i = 0; i < n; i++) {
-        put_row(p, k, &rows[i], i);
-        put_details(p, k, &rows[i], i, !(error_of(&rows[i]) > limit));
-    }
-    oct_buf_puts(p->b, "</table>\n");
-}
-
-void ev_page_layers(const ev_page *p)
-{
-    if (!ev_page_has_layers(p))
-        return;
-    ev_page_section(p, "layers", "Layers");
-    if (p->r->layer_samples)
-        oct_buf_printf(
-            p->b,
-            "<p>Signal to quantization noise over %lld sample%s. Own: of the layer alone; total: with the error of everything before it. A layer opens to show why "
-            "it is what it is, its values and its weights.</p>\n",
-            (long long)p->r->layer_samples, p->r->layer_samples == 1 ? "" : "s");
-    oct_buf_puts(
-        p->b,
-        "<ul class=\"legend\"><li><span class=\"dot int8\"></span>8 bits</li><li><span class=\"dot int16\"></span>16 bits</li>"
-        "<li><span class=\"dot half\"></span>float16, bfloat16</li><li><span class=\"dot blocks\"></span>weights only</li><li><span class=\"dot float\"></span>float</li>"
-        "<li><span class=\"line\"></span>total</li></ul>\n");
-    for (size_t k = 1; k < p->r->n_models; k++) {
-        ev_page_row *rows;
-        size_t n;
-        ev_page_rows(p, k, &rows, &n);
-        if (n) {
-            ev_page_model_title(p, k);
-            put_chart(p, k, rows, n);
-            put_table(p, k, rows, n);
+    ev_page in = *p;
+    ev_page_row *rows;
+    size_t n;
+    ev_page_rows(p, p->model, &rows, &n);
+    if (n) {
+        const double limit = drawn_limit(p, rows, n);
+        ev_page_block(p, "model_title");
+        put_chart(p, rows, n);
+        ev_page_block(p, "layers_head");
+        for (in.i = 0; in.i < n; in.i++) {
+            in.x = rows[in.i].e;
+            in.node = rows[in.i].n;
+            in.drawn = !(error_of(in.x) > limit);
+            ev_page_block(&in, "layer");
         }
-        oct_free(rows);
+        oct_buf_puts(p->b, "</table>\n");
     }
-    ev_page_section_end(p);
+    oct_free(rows);
 }

@@ -6,31 +6,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *ev_page_row_name(const ev_page_row *row)
+static const char *of_either(const oct_item *first, const oct_item *second, const char *member)
 {
-    return row->e ? row->e->name : row->n->name;
+    const char *text = oct_item_text(first, member);
+    text = text && *text ? text : oct_item_text(second, member);
+    return text ? text : "";
 }
 
-const char *ev_page_row_op(const ev_page_row *row)
+const char *ev_page_row_name(const oct_item *e, const oct_item *n)
 {
-    return row->e && *row->e->op ? row->e->op : row->n ? row->n->op : "";
+    return oct_item_text(e ? e : n, "name");
+}
+
+const char *ev_page_row_op(const oct_item *e, const oct_item *n)
+{
+    return of_either(e, n, "op");
 }
 
 /* The decided scheme says more than the one that runs: a dynamic product also runs as int8. */
-const char *ev_page_row_scheme(const ev_page_row *row)
+const char *ev_page_row_scheme(const oct_item *e, const oct_item *n)
 {
-    return row->n && row->n->scheme ? row->n->scheme : row->e ? row->e->scheme : "";
+    const char *scheme = of_either(n, e, "scheme");
+    return oct_item_true(n, "integer") && strcmp(scheme, "static") == 0 ? "int8" : scheme;
 }
 
-const char *ev_page_row_kind(const ev_page_row *row)
+const char *ev_page_row_kind(const oct_item *e, const oct_item *n)
 {
-    return ev_page_kind(ev_page_row_scheme(row), row->e ? row->e->range.dtype : OCT_UNDEFINED);
+    return ev_page_kind(ev_page_row_scheme(e, n), oct_item_text(e, "range.type"));
 }
 
 static int by_name(const void *a, const void *b)
 {
     const ev_page_row *x = a, *y = b;
-    const int c = strcmp(x->n->name, y->n->name);
+    const int c = strcmp(oct_item_text(x->n, "name"), oct_item_text(y->n, "name"));
     return c ? c : x->at < y->at ? -1 : x->at > y->at;
 }
 
@@ -40,42 +48,48 @@ static int by_place(const void *a, const void *b)
     return x->key != y->key ? (x->key < y->key ? -1 : 1) : x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* The first of the sorted notes with that name, or NULL. */
-static ev_page_row *find(ev_page_row *notes, size_t n, const char *name)
-{
-    size_t lo = 0, hi = n;
-    while (lo < hi) {
-        const size_t at = lo + (hi - lo) / 2;
-        if (strcmp(notes[at].n->name, name) < 0)
-            lo = at + 1;
-        else
-            hi = at;
-    }
-    return lo < n && strcmp(notes[lo].n->name, name) == 0 ? &notes[lo] : NULL;
-}
-
-/* A layer that was not compared is placed after the last compared layer before it. */
-static void place_others(ev_page_row *notes, size_t n)
-{
-    double last = -1;
-    for (size_t i = 0; i < n; i++) {
-        last = notes[i].key >= 0 ? notes[i].key : last;
-        notes[i].key = notes[i].key >= 0 ? notes[i].key : last + 0.5;
-    }
-}
-
 static int by_at(const void *a, const void *b)
 {
     const ev_page_row *x = a, *y = b;
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-void ev_page_rows(const ev_page *p, size_t k, ev_page_row **out, size_t *n_out)
+/* The first of the sorted notes with that name, or NULL. */
+static ev_page_row *find(ev_page_row *notes, size_t n, const char *name)
 {
-    const oct_eval_model_result *m = &p->r->models[k];
-    const oct_page_model *notes = ev_page_model(p, k);
-    ev_page_row *rows = oct_calloc(m->n_layers + notes->n_layers + 1, sizeof *rows),
-                *told = oct_calloc(notes->n_layers + 1, sizeof *told);
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        const size_t at = lo + (hi - lo) / 2;
+        if (strcmp(oct_item_text(notes[at].n, "name"), name) < 0)
+            lo = at + 1;
+        else
+            hi = at;
+    }
+    return lo < n && strcmp(oct_item_text(notes[lo].n, "name"), name) == 0 ? &notes[lo] : NULL;
+}
+
+/* A layer that was not compared is placed after the last compared layer before it. */
+static void add_others(const ev_page_row *told, size_t n_told, ev_page_row *rows, size_t *n)
+{
+    const size_t compared = *n;
+    double last = -1;
+    for (size_t i = 0; i < n_told; i++) {
+        if (told[i].key >= 0) {
+            last = told[i].key;
+            continue;
+        }
+        rows[*n] = told[i];
+        rows[*n].key = last + 0.5;
+        rows[(*n)++].at += compared;
+    }
+}
+
+void ev_page_rows(const ev_page *p, const oct_item *model, ev_page_row **out, size_t *n_out)
+{
+    const oct_item *layers = oct_item_at(model, "layers"), *nodes = oct_item_at(model, "nodes");
+    const size_t n_nodes = oct_item_count(nodes, "");
+    ev_page_row *rows = oct_calloc(oct_item_count(layers, "") + n_nodes + 1, sizeof *rows),
+                *told = oct_calloc(n_nodes + 1, sizeof *told);
     size_t n = 0;
     *out = rows;
     *n_out = 0;
@@ -84,28 +98,19 @@ void ev_page_rows(const ev_page *p, size_t k, ev_page_row **out, size_t *n_out)
         oct_free(told);
         return;
     }
-    for (size_t i = 0; i < notes->n_layers; i++)
-        told[i] = (ev_page_row){ .n = &notes->layer[i], .key = -1, .at = i };
-    qsort(told, notes->n_layers, sizeof *told, by_name);
-    for (size_t i = 0; i < m->n_layers; i++) {
-        const oct_eval_layer *e = &m->layers[i];
-        ev_page_row *t = find(told, notes->n_layers, e->name);
-        rows[n++] = (ev_page_row){ .e = e, .n = t ? t->n : NULL, .key = (double)e->order, .at = i };
-        if (t && t->key < (double)e->order)
-            t->key = (double)e->order;
+    for (const oct_item *x = NULL; (x = oct_item_next(nodes, x)); n++)
+        told[n] = (ev_page_row){ .n = x, .key = -1, .at = n };
+    qsort(told, n_nodes, sizeof *told, by_name);
+    n = 0;
+    for (const oct_item *e = NULL; (e = oct_item_next(layers, e)); n++) {
+        const double order = oct_item_number(e, "order");
+        ev_page_row *t = find(told, n_nodes, oct_item_text(e, "name"));
+        rows[n] = (ev_page_row){ .e = e, .n = t ? t->n : NULL, .key = order, .at = n };
+        if (t && t->key < order)
+            t->key = order;
     }
-    qsort(told, notes->n_layers, sizeof *told, by_at);
-    bool *known = oct_calloc(notes->n_layers + 1, sizeof *known);
-    for (size_t i = 0; known && i < notes->n_layers; i++)
-        known[i] = told[i].key >= 0;
-    p->b->failed |= !known;
-    place_others(told, notes->n_layers);
-    for (size_t i = 0; known && i < notes->n_layers; i++)
-        if (!known[i]) {
-            rows[n] = told[i];
-            rows[n++].at += m->n_layers;
-        }
-    oct_free(known);
+    qsort(told, n_nodes, sizeof *told, by_at);
+    add_others(told, n_nodes, rows, &n);
     oct_free(told);
     qsort(rows, n, sizeof *rows, by_place);
     *n_out = n;

@@ -1,186 +1,86 @@
 /* Which layers stayed float and why, what was changed, what is wrong, and how to make the model again. */
 #include "eval/report/page_int.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { NAMES = 6 }; /* how many layers or nodes a line names */
 
-static bool alike(const char *a, const char *b)
+/* ---- lists whose lines say the same of several nodes ---- */
+
+static bool is_float(const oct_item *node)
 {
-    return strcmp(a ? a : "", b ? b : "") == 0;
+    return strcmp(ev_page_row_kind(NULL, node), "float") == 0;
 }
 
-/* ---- what stayed float ---- */
-
-static bool is_float(const oct_page_layer *l)
+/* Whether two lines differ only in their nodes. Of nodes only those that stay float have a line. */
+static bool alike(const ev_page *p, const oct_item *a, const oct_item *b)
 {
-    return strcmp(ev_page_kind(l->scheme, OCT_UNDEFINED), "float") == 0;
+    static const char *const members[][3] = { { "nodes", "op", "why" },
+                                              { "passes", "pass", "change" },
+                                              { "findings", "kind", "text" } };
+    size_t of = 0;
+    while (of + 1 < OCT_COUNT(members) && strcmp(oct_item_name(p->list), members[of][0]) != 0)
+        of++;
+    for (int i = 1; i < 3; i++) {
+        const char *x = oct_item_text(a, members[of][i]), *y = oct_item_text(b, members[of][i]);
+        if (strcmp(x ? x : "", y ? y : "") != 0)
+            return false;
+    }
+    return of || (is_float(a) && is_float(b));
 }
 
-static size_t count_float(const oct_page_model *m)
+bool ev_is_first_alike(const ev_page *p)
+{
+    const oct_item *o = oct_item_next(p->list, NULL);
+    while (o != p->x && !alike(p, o, p->x))
+        o = oct_item_next(p->list, o);
+    return o == p->x && alike(p, o, o);
+}
+
+void ev_put_times(ev_page *p)
 {
     size_t n = 0;
-    for (size_t i = 0; i < m->n_layers; i++)
-        n += is_float(&m->layer[i]);
+    for (const oct_item *o = NULL; (o = oct_item_next(p->list, o));)
+        if (alike(p, o, p->x))
+            n += oct_item_whole(o, "count") ? (size_t)oct_item_whole(o, "count") : 1;
+    oct_buf_printf(p->b, "%zu", n);
+}
+
+/* The first nodes of which the line speaks. */
+void ev_put_where(ev_page *p)
+{
+    size_t named = 0, n = 0;
+    for (const oct_item *o = NULL; (o = oct_item_next(p->list, o));) {
+        const char *node = oct_item_text(o, oct_item_at(o, "node") ? "node" : "name");
+        if (!alike(p, o, p->x))
+            continue;
+        n++;
+        if (named == NAMES || !node || !*node)
+            continue;
+        oct_buf_puts(p->b, named++ ? ", " : "<br><small>");
+        ev_page_name(p, node);
+    }
+    oct_buf_puts(p->b, !named ? "" : n > named ? " …</small>" : "</small>");
+}
+
+static size_t count_float(const oct_item *model)
+{
+    const oct_item *nodes = oct_item_at(model, "nodes");
+    size_t n = 0;
+    for (const oct_item *x = NULL; (x = oct_item_next(nodes, x));)
+        n += is_float(x);
     return n;
 }
 
-bool ev_page_has_float(const ev_page *p)
+void ev_put_n_float(ev_page *p)
 {
-    for (size_t k = 1; k < p->r->n_models; k++)
-        if (ev_page_model(p, k)->n_layers)
-            return true;
-    return false;
+    oct_buf_printf(p->b, "%zu", count_float(p->model));
 }
 
-/* Writes one line for an operator and a reason, unless an earlier layer has written it. */
-static void float_line(const ev_page *p, const oct_page_model *m, size_t i)
+bool ev_is_any_float(const ev_page *p)
 {
-    const oct_page_layer *l = &m->layer[i];
-    size_t n = 0;
-    for (size_t o = 0; o < m->n_layers; o++) {
-        const oct_page_layer *x = &m->layer[o];
-        if (!is_float(x) || !alike(x->op, l->op) || !alike(x->why, l->why))
-            continue;
-        if (o < i)
-            return;
-        n++;
-    }
-    oct_buf_printf(p->b, "<tr><td class=\"count\">%zu</td><td>", n);
-    ev_page_name(p, l->op);
-    oct_buf_puts(p->b, "</td><td class=\"name\">");
-    ev_page_name(p, l->why);
-    oct_buf_puts(p->b, "<br><small>");
-    size_t named = 0;
-    for (size_t o = i; o < m->n_layers && named < NAMES; o++)
-        if (is_float(&m->layer[o]) && alike(m->layer[o].op, l->op) && alike(m->layer[o].why, l->why)) {
-            oct_buf_puts(p->b, named++ ? ", " : "");
-            ev_page_name(p, m->layer[o].name);
-        }
-    oct_buf_puts(p->b, n > named ? " …</small></td></tr>\n" : "</small></td></tr>\n");
-}
-
-void ev_page_float(const ev_page *p)
-{
-    if (!ev_page_has_float(p))
-        return;
-    ev_page_section(p, "float", "What stayed float, and why");
-    for (size_t k = 1; k < p->r->n_models; k++) {
-        const oct_page_model *m = ev_page_model(p, k);
-        const size_t n = count_float(m);
-        if (!m->n_layers)
-            continue;
-        ev_page_model_title(p, k);
-        oct_buf_printf(p->b, "<p>%zu of %zu nodes%s</p>\n", n, m->n_layers, n ? "." : ": nothing did.");
-        if (!n)
-            continue;
-        oct_buf_puts(
-            p->b,
-            "<table class=\"sort\">\n<thead><tr><th scope=\"col\" class=\"count\">nodes</th><th scope=\"col\">operator</th><th scope=\"col\">reason</th></tr></thead>\n<tbody>\n");
-        for (size_t i = 0; i < m->n_layers; i++)
-            if (is_float(&m->layer[i]))
-                float_line(p, m, i);
-        oct_buf_puts(p->b, "</tbody></table>\n");
-    }
-    ev_page_section_end(p);
-}
-
-/* ---- lists of lines ---- */
-
-static oct_page_lines lines_of(const ev_page *p, size_t k, ev_page_list what)
-{
-    const oct_page_model *m = ev_page_model(p, k);
-    return what == EV_FINDINGS ? m->findings : what == EV_METHODS ? m->methods : m->changes;
-}
-
-bool ev_page_has_list(const ev_page *p, ev_page_list what)
-{
-    for (size_t k = 0; k < p->r->n_models; k++)
-        if (lines_of(p, k, what).n)
-            return true;
-    return what == EV_FINDINGS && p->c->n_bad;
-}
-
-static void put_line(const ev_page *p, oct_page_lines l, size_t i, bool counted)
-{
-    size_t n = 0, places = 0, named = 0;
-    for (size_t o = 0; o < l.n; o++) {
-        if (!alike(l.v[o].kind, l.v[i].kind) || !alike(l.v[o].text, l.v[i].text))
-            continue;
-        if (o < i)
-            return;
-        n += l.v[o].count ? l.v[o].count : 1;
-        places++;
-    }
-    oct_buf_puts(p->b, "<tr>");
-    if (counted)
-        oct_buf_printf(p->b, "<td class=\"count\">%zu</td>", n);
-    oct_buf_puts(p->b, counted ? "<td>" : "<td class=\"key\">");
-    ev_page_name(p, l.v[i].kind);
-    oct_buf_puts(p->b, "</td><td class=\"name\">");
-    ev_page_name(p, l.v[i].text);
-    for (size_t o = i; o < l.n && named < NAMES; o++)
-        if (alike(l.v[o].kind, l.v[i].kind) && alike(l.v[o].text, l.v[i].text) && l.v[o].where && *l.v[o].where) {
-            oct_buf_puts(p->b, named++ ? ", " : "<br><small>");
-            ev_page_name(p, l.v[o].where);
-        }
-    oct_buf_puts(p->b, !named ? "" : places > named ? " …</small>" : "</small>");
-    oct_buf_puts(p->b, "</td></tr>\n");
-}
-
-static void put_lines(const ev_page *p, ev_page_list what, const char *kind, const char *text)
-{
-    const bool counted = what != EV_METHODS; /* a method is used once */
-    for (size_t k = 0; k < p->r->n_models; k++) {
-        const oct_page_lines l = lines_of(p, k, what);
-        if (!l.n)
-            continue;
-        ev_page_model_title(p, k);
-        oct_buf_printf(p->b,
-                       "<table class=\"sort\">\n<thead><tr>%s%s</th><th scope=\"col\">%s</th></tr></thead>\n<tbody>\n",
-                       counted ? "<th scope=\"col\" class=\"count\">times</th><th scope=\"col\">"
-                               : "<th scope=\"col\" class=\"key\">",
-                       kind, text);
-        for (size_t i = 0; i < l.n; i++)
-            put_line(p, l, i, counted);
-        oct_buf_puts(p->b, "</tbody></table>\n");
-    }
-}
-
-void ev_page_changes(const ev_page *p)
-{
-    if (!ev_page_has_list(p, EV_CHANGES))
-        return;
-    ev_page_section(p, "changes", "What was changed before quantizing");
-    put_lines(p, EV_CHANGES, "pass or operator", "change");
-    ev_page_section_end(p);
-}
-
-void ev_page_methods(const ev_page *p)
-{
-    if (!ev_page_has_list(p, EV_METHODS))
-        return;
-    ev_page_section(p, "methods", "What was done for accuracy");
-    put_lines(p, EV_METHODS, "method", "what it gained");
-    ev_page_section_end(p);
-}
-
-void ev_page_findings(const ev_page *p)
-{
-    if (!ev_page_has_list(p, EV_FINDINGS))
-        return;
-    ev_page_section(p, "findings", "Findings");
-    put_lines(p, EV_FINDINGS, "kind", "finding");
-    if (p->c->n_bad) {
-        oct_buf_puts(p->b, "<h3>Samples that were left out</h3>\n<ul>\n");
-        for (size_t i = 0; i < p->c->n_bad; i++) {
-            oct_buf_puts(p->b, "<li class=\"name\">");
-            ev_page_text(p, p->c->bad[i]);
-            oct_buf_puts(p->b, "</li>\n");
-        }
-        oct_buf_puts(p->b, "</ul>\n");
-    }
-    ev_page_section_end(p);
+    return count_float(p->model) > 0;
 }
 
 /* ---- how to make it again ---- */
@@ -215,52 +115,17 @@ static void command_lines(const ev_page *p, const char *command)
     ev_page_text(p, command);
 }
 
-static void put_command(const ev_page *p, const char *title, const char *of, const char *command)
+/* A command in lines of one option each. */
+void ev_form_options(const ev_page *p, const oct_item *x, const char *words)
 {
     oct_buf lines = OCT_BUF_INIT;
-    if (!command || !*command)
-        return;
-    if (of)
-        add_lines(&lines, command);
-    else
-        oct_buf_puts(&lines, command);
-    oct_buf_printf(p->b, "<h4>%s", title);
-    if (of) {
-        oct_buf_puts(p->b, " ");
-        ev_page_text(p, of);
-    }
-    oct_buf_puts(p->b, "</h4>\n<pre><code>");
+    add_lines(&lines, oct_item_text(x, ""));
     command_lines(p, oct_buf_str(&lines));
     p->b->failed |= lines.failed;
     oct_buf_free(&lines);
-    oct_buf_puts(p->b, "</code></pre>\n");
 }
 
-/* Describes the machine on which the figures were measured. */
-static void put_machine(const ev_page *p)
+void ev_form_command(const ev_page *p, const oct_item *x, const char *words)
 {
-    const oct_eval_result *r = p->r;
-    char text[OCT_ENVIRONMENT_TEXT];
-    oct_buf_puts(p->b, "<h4>With</h4>\n<p>");
-    /* nothing was run, so that the machine does not matter */
-    ev_page_text(p, r->environment.used ? oct_report_environment(text, r, p->c->version)
-                    : p->c->version     ? p->c->version
-                                        : "octet");
-    if (r->batch > 1)
-        oct_buf_printf(p->b, "; %zu samples at a time", r->batch);
-    if (r->machine.bytes > 0) /* a multiply-accumulate is two operations */
-        oct_buf_printf(p->b, "; at its best %.3g GFLOP/s in float, %.3g GOP/s in int8, %.3g GB/s",
-                       2e-9 * r->machine.float_macs, 2e-9 * r->machine.int8_macs, 1e-9 * r->machine.bytes);
-    oct_buf_puts(p->b, "</p>\n");
-}
-
-void ev_page_reproduce(const ev_page *p)
-{
-    const oct_eval_result *r = p->r;
-    ev_page_section(p, "reproduce", "How to make it again");
-    for (size_t k = 0; k < r->n_models; k++)
-        put_command(p, "What made", ev_page_base(r->models[k].name), ev_page_model(p, k)->command);
-    put_command(p, "This page", NULL, p->c->page ? p->c->page->command : NULL);
-    put_machine(p);
-    ev_page_section_end(p);
+    command_lines(p, oct_item_text(x, ""));
 }

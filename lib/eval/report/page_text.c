@@ -112,26 +112,36 @@ void ev_page_bytes(const ev_page *p, double bytes)
                    bytes, units[at]);
 }
 
-void ev_page_ms(const ev_page *p, double seconds)
+void ev_page_ms(const ev_page *p, double ms)
 {
-    const double ms = seconds * 1e3;
     if (ms < 0.1)
-        oct_buf_printf(p->b, ms < 0.01 ? "%.1f µs" : "%.0f µs", seconds * 1e6);
+        oct_buf_printf(p->b, ms < 0.01 ? "%.1f µs" : "%.0f µs", ms * 1e3);
     else
         oct_buf_printf(p->b, ms >= 100 ? "%.0f ms" : ms >= 10 ? "%.1f ms" : ms >= 1 ? "%.2f ms" : "%.3f ms", ms);
 }
 
-void ev_page_value(const ev_page *p, const oct_metric *m, double v)
+void ev_page_value(const ev_page *p, const oct_item *metric, double v)
 {
+    const char *unit = oct_item_text(metric, "unit");
     if (isnan(v))
         return;
-    if (oct_metric_in_percent(m))
+    if (oct_item_true(metric, "percent"))
         oct_buf_printf(p->b, "%.2f %%", 100 * v);
-    else if (strcmp(m->unit, "dB") == 0)
+    else if (strcmp(unit, "dB") == 0)
         ev_page_db(p, v);
     else
-        oct_buf_printf(p->b, fabs(v) < 0.1 ? "%.4g%s%s" : "%.6g%s%s", v, *m->unit ? " " : "",
-                       m->unit); /* six digits tell 0.999239 from 1 */
+        oct_buf_printf(p->b, fabs(v) < 0.1 ? "%.4g%s%s" : "%.6g%s%s", v, *unit ? " " : "",
+                       unit); /* six digits tell 0.999239 from 1 */
+}
+
+double ev_page_score(const ev_page *p)
+{
+    return oct_item_number(oct_item_member(oct_item_at(p->model, "metrics"), oct_item_text(p->metric, "name")), "");
+}
+
+const oct_item *ev_page_drop(const ev_page *p)
+{
+    return oct_item_member(oct_item_at(p->model, "drop"), oct_item_text(p->metric, "name"));
 }
 
 const char *ev_page_base(const char *path)
@@ -140,12 +150,12 @@ const char *ev_page_base(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-const char *ev_page_kind(const char *scheme, oct_dtype codes)
+const char *ev_page_kind(const char *scheme, const char *codes)
 {
     static const char *const kinds[][2] = { { "int8", "int8" },          { "static", "int8" },   { "dynamic", "int8" },
                                             { "weight-only", "blocks" }, { "stored", "blocks" }, { "fp16", "half" },
                                             { "bf16", "half" } };
-    if (codes == OCT_U16 || codes == OCT_S16)
+    if (codes && strstr(codes, "int16"))
         return "int16";
     for (size_t i = 0; scheme && i < OCT_COUNT(kinds); i++)
         if (strcmp(scheme, kinds[i][0]) == 0)
@@ -153,43 +163,139 @@ const char *ev_page_kind(const char *scheme, oct_dtype codes)
     return "float";
 }
 
-const char *ev_page_model_kind(const ev_page *p, size_t k)
+/* ---- forms ---- */
+
+void ev_form_base(const ev_page *p, const oct_item *x, const char *words)
 {
-    static const char *const kinds[] = { "int8", "int16", "half", "blocks" };
-    const oct_eval_model_result *m = &p->r->models[k];
-    const oct_page_model *notes = ev_page_model(p, k);
-    size_t count[OCT_COUNT(kinds)] = { 0 }, best = 0;
-    for (size_t i = 0; i < OCT_COUNT(kinds); i++) {
-        for (size_t l = 0; l < m->n_layers; l++)
-            count[i] += strcmp(ev_page_kind(m->layers[l].scheme, m->layers[l].range.dtype), kinds[i]) == 0;
-        for (size_t l = 0; l < notes->n_layers && !m->n_layers; l++)
-            count[i] += strcmp(ev_page_kind(notes->layer[l].scheme, OCT_UNDEFINED), kinds[i]) == 0;
-        best = count[i] > count[best] ? i : best;
-    }
-    return k == 0 ? "float" : count[best] || m->integer_steps ? kinds[best] : "float";
+    ev_page_text(p, ev_page_base(oct_item_text(x, "")));
 }
 
-void ev_page_section(const ev_page *p, const char *id, const char *title)
+void ev_form_base_name(const ev_page *p, const oct_item *x, const char *words)
 {
-    oct_buf_printf(p->b, "<section id=\"%s\">\n<h2>%s</h2>\n", id, title);
+    ev_page_name(p, ev_page_base(oct_item_text(x, "")));
 }
 
-void ev_page_section_end(const ev_page *p)
+void ev_form_name(const ev_page *p, const oct_item *x, const char *words)
 {
-    oct_buf_puts(p->b, "</section>\n");
+    ev_page_name(p, oct_item_text(x, ""));
 }
 
-void ev_page_model_title(const ev_page *p, size_t k)
+/* The s of a plural. */
+void ev_form_s(const ev_page *p, const oct_item *x, const char *words)
 {
-    if (p->r->n_models <= 2)
+    oct_buf_puts(p->b, oct_item_number(x, "") == 1 ? "" : "s");
+}
+
+void ev_form_count(const ev_page *p, const oct_item *x, const char *words)
+{
+    oct_buf_printf(p->b, "%zu", oct_item_count(x, ""));
+}
+
+void ev_form_db(const ev_page *p, const oct_item *x, const char *words)
+{
+    ev_page_db(p, oct_item_number(x, ""));
+}
+
+/* Cells with numbers. data-v: the key for sorting, where the text is none. */
+void ev_form_db_cell(const ev_page *p, const oct_item *x, const char *words)
+{
+    const double db = oct_item_number(x, "");
+    oct_buf_printf(p->b, "<td class=\"n%s%s\"", *words ? " " : "", words);
+    if (isnan(db) || isinf(db))
+        oct_buf_printf(p->b, " data-v=\"%s\"", isinf(db) && db > 0 ? "9999" : "-9999");
+    oct_buf_puts(p->b, ">");
+    if (isfinite(db))
+        oct_buf_printf(p->b, "%.1f", db);
+    else
+        ev_page_db(p, db);
+    oct_buf_puts(p->b, "</td>");
+}
+
+/* The error of a layer, with a class that says how large it is. */
+void ev_form_error_cell(const ev_page *p, const oct_item *x, const char *words)
+{
+    const double db = oct_item_number(x, "");
+    if (x)
+        ev_form_db_cell(p, x, isnan(db) || db < 10 ? "bad" : db < 20 ? "mid" : "");
+    else
+        oct_buf_puts(p->b, "<td class=\"n\"></td>");
+}
+
+void ev_form_share_cell(const ev_page *p, const oct_item *x, const char *words)
+{
+    ev_page_share_cell(p, oct_item_number(x, ""), words);
+}
+
+void ev_form_percent_cell(const ev_page *p, const oct_item *x, const char *words)
+{
+    const double share = oct_item_number(x, "");
+    if (isnan(share))
+        oct_buf_printf(p->b, "<td class=\"%s\"></td>", words);
+    else
+        oct_buf_printf(p->b, "<td class=\"%s\" data-v=\"%.6g\">%.2f&nbsp;%%</td>", words, share, 100 * share);
+}
+
+void ev_form_bytes(const ev_page *p, const oct_item *x, const char *words)
+{
+    if (x)
+        ev_page_bytes(p, oct_item_number(x, ""));
+}
+
+void ev_form_ms(const ev_page *p, const oct_item *x, const char *words)
+{
+    ev_page_ms(p, oct_item_number(x, ""));
+}
+
+void ev_form_kind(const ev_page *p, const oct_item *x, const char *words)
+{
+    oct_buf_puts(p->b, ev_page_kind(oct_item_text(x, ""), NULL));
+}
+
+/* A line of the facts about a layer. words: what it is. */
+static void put_fact(const ev_page *p, const char *words, const char *text)
+{
+    if (!text || !*text)
         return;
-    oct_buf_puts(p->b, "<h3>");
-    ev_page_text(p, ev_page_base(p->r->models[k].name));
-    oct_buf_puts(p->b, "</h3>\n");
+    oct_buf_printf(p->b, "<div><dt>%s</dt><dd>", words);
+    ev_page_name(p, text);
+    oct_buf_puts(p->b, "</dd></div>");
 }
 
-const oct_page_model *ev_page_model(const ev_page *p, size_t k)
+void ev_form_fact(const ev_page *p, const oct_item *x, const char *words)
 {
-    static const oct_page_model none = { .layer = NULL };
-    return p->c->page && p->c->page->model ? &p->c->page->model[k] : &none;
+    put_fact(p, words, oct_item_text(x, ""));
+}
+
+void ev_form_db_fact(const ev_page *p, const oct_item *x, const char *words)
+{
+    char text[64];
+    const double db = oct_item_number(x, "");
+    snprintf(text, sizeof text, "%.1f dB", db);
+    put_fact(p, words, isnan(db) ? NULL : isinf(db) ? "exact" : text);
+}
+
+void ev_form_share_fact(const ev_page *p, const oct_item *x, const char *words)
+{
+    char text[EV_SHARE_TEXT];
+    put_fact(p, words, ev_page_share(text, oct_item_number(x, "")));
+}
+
+#define NUMBER(name, format, factor)                                            \
+    void ev_form_##name(const ev_page *p, const oct_item *x, const char *words) \
+    {                                                                           \
+        if (!isnan(oct_item_number(x, "")))                                     \
+            oct_buf_printf(p->b, format, (factor) * oct_item_number(x, ""));    \
+    }
+NUMBER(f0, "%.0f", 1)
+NUMBER(f2, "%.2f", 1)
+NUMBER(f6, "%.6f", 1)
+NUMBER(g3, "%.3g", 1)
+NUMBER(g4, "%.4g", 1)
+NUMBER(million, "%.3g", 1e-6)
+NUMBER(operations, "%.3g", 2) /* a multiply-accumulate is two of them */
+
+/* A key for sorting. */
+void ev_form_g9(const ev_page *p, const oct_item *x, const char *words)
+{
+    oct_buf_printf(p->b, "%.9g", x ? oct_item_number(x, "") : 0);
 }

@@ -1,5 +1,5 @@
-/* lib/eval/report/report.h -- writes the results of an evaluation, for programs and for a browser. Each writer appends
- * to a buffer. */
+/* lib/eval/report/report.h -- reports of an evaluation. What was found is put into a document once, which is the JSON
+ * report; whatever prints it for a person or for CI reads the document alone, and appends to a buffer. */
 #ifndef OCT_EVAL_REPORT_H
 #define OCT_EVAL_REPORT_H
 
@@ -15,7 +15,6 @@
 
 /* The options of the evaluation, for the reports. Everything is borrowed, and may be NULL. */
 typedef struct oct_report_context {
-    const char *version;     /* "octet 0.1.0" */
     const char *preprocess;  /* in canonical form */
     const char *const *data; /* the values of --data */
     size_t n_data;
@@ -23,19 +22,28 @@ typedef struct oct_report_context {
     size_t n_gates;
     const char *const *bad; /* messages about samples that were skipped */
     size_t n_bad;
-    const struct oct_page_notes *page; /* only for the HTML report (page.h) */
+    /* for the page: its kind ("Conversion"), which samples they are ("that calibration did not see"), and the command
+     * of this run */
+    const char *title, *which, *command;
+    /* Puts what else is known of model k as members of it: "nodes" (what was decided of each), "passes", "methods",
+     * "findings", "size" and "made_by" (the command); NULL: nothing is. */
+    void (*put_notes)(oct_json *j, size_t k, const void *notes);
+    const void *notes;
 } oct_report_context;
 
-void oct_report_json(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
+void oct_report_document(const oct_eval_result *r, const oct_report_context *c, oct_document *to);
+
+/* A way to print a report. If memory runs out, out->failed is set. */
+typedef void (*oct_report_printer)(const oct_item *report, oct_buf *out);
 /* Writes JUnit XML: a suite for each quantized model (or for the only model), with the environment as properties, and a
  * test case for the samples, for each metric and for each gate. A missed gate is a failure. */
-void oct_report_junit(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
+void oct_report_junit(const oct_item *report, oct_buf *out);
 /* Writes Markdown for the summary of a job: for each quantized model, or the only one, a table of measurements and a
  * table of gates with marks. Names are escaped. */
-void oct_report_markdown(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
+void oct_report_markdown(const oct_item *report, oct_buf *out);
 /* Writes a page that is complete in itself and loads nothing. It can be read without its script, which sorts and
- * filters; it supports light and dark colours. If memory runs out, out->failed is set. */
-void oct_report_html(const oct_eval_result *r, const oct_report_context *c, oct_buf *out);
+ * filters; it supports light and dark colours. */
+void oct_report_html(const oct_item *report, oct_buf *out);
 
 /* Text for people: "-0.40 points (95 %: -1.00 to 0.20, n = 400), within noise". Numbers are signed changes
  * (oct_eval_change), and a word at the end says what they mean: within noise, worse or better. "" if there is nothing
@@ -51,8 +59,6 @@ const char *oct_report_gate_result(char dst[OCT_GATE_TEXT], const oct_gate_resul
 /* The name of a gate, with its metric if it is about a drop: "max-drop top1", "max-size". Returns dst. */
 enum { OCT_GATE_TITLE = 64 };
 const char *oct_report_gate_title(char dst[OCT_GATE_TITLE], const oct_gate_result *g);
-/* Whether all gates of models[k] are met; k = 0: those of all models. */
-bool oct_report_met(const oct_report_context *c, size_t k);
 
 /* How fast a model is against the reference, for every report: "1.25 times faster (half of 30 pairs of runs: 1.20
  * to 1.31)", "as fast (...)", or that the times do not tell (oct_eval_speed_judge decides). "" if it was not timed.
@@ -63,19 +69,21 @@ const char *oct_report_speed(char dst[OCT_SPEED_TEXT], const oct_eval_speed *s);
  * where the runs support a verdict. */
 void oct_report_json_speed(oct_json *j, const char *key, const oct_eval_speed *s);
 
-/* "runs in onnxruntime 1.32.0"; NULL if our runtime runs the model. Returns dst. */
-enum { OCT_RUNNER_TEXT = 128 };
-const char *oct_report_runner(char dst[OCT_RUNNER_TEXT], const oct_eval_model_result *m);
+/* The worst of the gates of a model, by its number: one that is missed, else one of which the measurement is unsure,
+ * else any; NULL: it has none. */
+const oct_item *oct_report_worst_gate(const oct_item *report, size_t k);
 
-/* "quantizes dynamically, with scales of 8 samples together: its results depend on the batch"; NULL if it does not.
+/* What must be known of a model before its figures: "runs in onnxruntime 1.32.0", NULL if our runtime runs it; and
+ * "quantizes dynamically, with scales of 8 samples together: its results depend on the batch", NULL if they do not.
  * Returns dst. */
-enum { OCT_BATCH_TEXT = 120 };
-const char *oct_report_batch(char dst[OCT_BATCH_TEXT], const oct_eval_result *r, size_t k);
+enum { OCT_RUNNER_TEXT = 128 };
+const char *oct_report_runner(char dst[OCT_RUNNER_TEXT], const oct_item *model);
+const char *oct_report_batch(char dst[OCT_RUNNER_TEXT], const oct_item *report, const oct_item *model);
 
 /* "Xeon Gold, 4 processors, avx512 of vnni, 2 threads, load 0.3; octet 0.1.0": to be shown in reports with times.
  * Returns dst. */
 enum { OCT_ENVIRONMENT_TEXT = 256 };
-const char *oct_report_environment(char dst[OCT_ENVIRONMENT_TEXT], const oct_eval_result *r, const char *version);
+const char *oct_report_environment(char dst[OCT_ENVIRONMENT_TEXT], const oct_eval_result *r);
 
 /* Write JSON and JUnit XML for an ONNX test case. */
 void oct_check_json(const char *model, const char *dir, const oct_check_options *o, const oct_check_result *r,

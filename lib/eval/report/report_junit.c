@@ -47,36 +47,42 @@ static void put_case(oct_buf *out, const char *class_name, const char *name, dou
     oct_buf_puts(out, "</system-out>\n  </testcase>\n");
 }
 
-static void put_score(oct_buf *out, const oct_eval_model_result *m, const oct_eval_score *s)
+/* ---- a model ---- */
+
+static double seconds_of(const oct_item *model)
 {
-    char value[32], reference[32], words[OCT_GATE_TEXT];
+    const double ms = oct_item_number(model, "latency_ms.median");
+    return isnan(ms) ? 0 : ms / 1e3;
+}
+
+static void put_score(oct_buf *out, const oct_item *model, const oct_item *value)
+{
+    char is[32], was[32];
+    const char *name = oct_item_name(value);
+    const oct_item *drop = oct_item_member(oct_item_at(model, "drop"), name);
+    const double reference = oct_item_number(drop, "float");
     oct_buf text = OCT_BUF_INIT;
-    oct_buf_printf(&text, "%s %s", s->metric->name, oct_f64_text(value, s->value));
-    if (!isnan(s->reference))
-        oct_buf_printf(&text, ", float %s: %s", oct_f64_text(reference, s->reference), oct_report_drop(words, s));
-    if (s->method)
-        oct_buf_printf(&text, "; %s", s->method);
-    put_case(out, m->name, s->metric->name, m->latency.median, NULL, oct_buf_str(&text));
+    oct_buf_printf(&text, "%s %s", name, oct_f64_text(is, oct_item_number(value, "")));
+    if (!isnan(reference))
+        oct_buf_printf(&text, ", float %s: %s", oct_f64_text(was, reference), oct_item_text(drop, "text"));
+    if (oct_item_text(drop, "interval"))
+        oct_buf_printf(&text, "; %s", oct_item_text(drop, "interval"));
+    put_case(out, oct_item_text(model, "path"), name, seconds_of(model), NULL, oct_buf_str(&text));
     oct_buf_free(&text);
 }
 
-static void put_samples(oct_buf *out, const oct_eval_result *r, const oct_eval_model_result *m)
+static void put_samples(oct_buf *out, const oct_item *report, const oct_item *model)
 {
-    char shared[OCT_BATCH_TEXT];
+    char shared[OCT_RUNNER_TEXT];
+    const oct_item *models = oct_item_at(report, "models");
     oct_buf text = OCT_BUF_INIT;
-    oct_buf_printf(&text, "%lld used, %lld broken and left out", (long long)r->samples, (long long)r->bad_samples);
-    for (size_t k = 0; k < r->n_models; k++)
-        if (oct_report_batch(shared, r, k))
-            oct_buf_printf(&text, "; %s %s", r->models[k].name, shared);
-    put_case(out, m->name, "samples", m->latency.median, NULL, oct_buf_str(&text));
+    oct_buf_printf(&text, "%.0f used, %.0f broken and left out", oct_item_number(report, "samples"),
+                   oct_item_number(report, "bad_samples"));
+    for (const oct_item *m = NULL; (m = oct_item_next(models, m));)
+        if (oct_report_batch(shared, report, m))
+            oct_buf_printf(&text, "; %s %s", oct_item_text(m, "path"), shared);
+    put_case(out, oct_item_text(model, "path"), "samples", seconds_of(model), NULL, oct_buf_str(&text));
     oct_buf_free(&text);
-}
-
-static void put_gate(oct_buf *out, const oct_eval_model_result *m, const oct_gate_result *g)
-{
-    char title[OCT_GATE_TITLE], words[OCT_GATE_TEXT];
-    oct_report_gate_result(words, g);
-    put_case(out, m->name, oct_report_gate_title(title, g), m->latency.median, g->met ? NULL : words, words);
 }
 
 static void put_property(oct_buf *out, const char *name, const char *value)
@@ -86,102 +92,101 @@ static void put_property(oct_buf *out, const char *name, const char *value)
     oct_buf_puts(out, "\"/>\n");
 }
 
-static void put_number(oct_buf *out, const char *name, long long value)
+static void put_number(oct_buf *out, const char *name, const char *format, double value)
 {
-    char number[32];
-    snprintf(number, sizeof number, "%lld", value);
-    put_property(out, name, number);
+    char text[32];
+    snprintf(text, sizeof text, format, value);
+    if (!isnan(value))
+        put_property(out, name, text);
 }
 
-/* The machine and its state, and times with their quartiles; ~ marks times whose quartiles are too far apart for a
- * conclusion. */
-static void put_environment(oct_buf *out, const oct_eval_result *r, size_t k)
+/* Where the numbers come from: the machine and its state, and times with their quartiles; ~ marks times whose quartiles
+ * are too far apart for a conclusion. */
+static void put_properties(oct_buf *out, const oct_item *report, const oct_item *model)
 {
-    const oct_environment *e = &r->environment;
-    const oct_eval_latency *l = &r->models[k].latency;
-    char text[OCT_SPEED_TEXT];
-    put_property(out, "cpu", e->cpu);
-    put_number(out, "processors", e->processors);
-    put_property(out, "isa", r->isa);
-    put_property(out, "isa-available", e->available);
-    put_number(out, "threads", r->threads);
-    if (!isnan(e->load)) {
-        snprintf(text, sizeof text, "%.2f", e->load);
-        put_property(out, "load", text);
-    }
-    if (l->runs) {
-        snprintf(text, sizeof text, "%s%.4g (quartiles %.4g to %.4g, %d runs)",
-                 oct_is_scattered(l->q1, l->median, l->q3) ? "~" : "", l->median * 1e3, l->q1 * 1e3, l->q3 * 1e3,
-                 l->runs);
+    const oct_item *l = oct_item_at(model, "latency_ms");
+    const char *runner = oct_item_text(model, "runner"), *cpu = oct_item_text(report, "environment.cpu");
+    char text[128];
+    oct_buf_puts(out, "    <properties>\n");
+    put_property(out, "version", "octet " OCT_VERSION);
+    if (runner)
+        put_property(out, "runner", runner);
+    put_property(out, "cpu", cpu);
+    put_number(out, "processors", "%.0f", oct_item_number(report, "environment.processors"));
+    put_property(out, "isa", oct_item_text(report, "isa"));
+    put_property(out, "isa-available", oct_item_text(report, "environment.isa_available"));
+    put_number(out, "threads", "%.0f", oct_item_number(report, "threads"));
+    put_number(out, "load", "%.2f", oct_item_number(report, "environment.load"));
+    if (oct_item_is_any(l)) {
+        snprintf(text, sizeof text, "%s%.4g (quartiles %.4g to %.4g, %.0f runs)", oct_item_true(l, "wide") ? "~" : "",
+                 oct_item_number(l, "median"), oct_item_number(l, "q1"), oct_item_number(l, "q3"),
+                 oct_item_number(l, "runs"));
         put_property(out, "latency-ms", text);
     }
-    if (r->models[k].speed.runs)
-        put_property(out, "speed", oct_report_speed(text, &r->models[k].speed));
-}
-
-/* Where the numbers come from. */
-static void put_properties(oct_buf *out, const oct_eval_result *r, const oct_report_context *c, size_t k)
-{
-    oct_buf_puts(out, "    <properties>\n");
-    put_property(out, "version", c->version);
-    if (r->models[k].runner)
-        put_property(out, "runner", r->models[k].runner);
-    put_environment(out, r, k);
-    put_number(out, "samples", (long long)r->samples);
-    put_property(out, "preprocess", c->preprocess);
+    if (oct_item_text(model, "speed.text"))
+        put_property(out, "speed", oct_item_text(model, "speed.text"));
+    put_number(out, "samples", "%.0f", oct_item_number(report, "samples"));
+    put_property(out, "preprocess", oct_item_text(report, "preprocess"));
     oct_buf_puts(out, "    </properties>\n");
 }
 
-static size_t count_missed(const oct_report_context *c, size_t k)
+/* The cases of a model, and with out those of its gates; counts them. */
+static size_t put_gates(oct_buf *out, const oct_item *report, const oct_item *model, size_t k, size_t *missed)
 {
+    const oct_item *gates = oct_item_at(report, "gates");
     size_t n = 0;
-    for (size_t i = 0; i < c->n_gates; i++)
-        n += c->gates[i].model == k && !c->gates[i].met;
+    *missed = 0;
+    for (const oct_item *g = NULL; (g = oct_item_next(gates, g));) {
+        const char *text = oct_item_text(g, "text");
+        const bool met = oct_item_true(g, "met");
+        if (oct_item_whole(g, "model_number") != (int64_t)k)
+            continue;
+        n++;
+        *missed += !met;
+        if (out)
+            put_case(out, oct_item_text(model, "path"), oct_item_text(g, "title"), seconds_of(model), met ? NULL : text,
+                     text);
+    }
     return n;
 }
 
-static size_t count_cases(const oct_eval_result *r, const oct_report_context *c, size_t k)
+/* A case for the samples, one for each metric that the model has, and one for each gate. */
+static size_t count_cases(const oct_item *report, const oct_item *model, size_t k, size_t *missed)
 {
-    size_t n = 1;
-    for (size_t i = 0; i < r->n_scores; i++)
-        n += !isnan(r->models[k].scores[i].value);
-    for (size_t i = 0; i < c->n_gates; i++)
-        n += c->gates[i].model == k;
-    return n;
+    return 1 + oct_item_count(model, "metrics") + put_gates(NULL, report, model, k, missed);
 }
 
-static void put_suite(oct_buf *out, const oct_eval_result *r, const oct_report_context *c, size_t k)
+static void put_suite(oct_buf *out, const oct_item *report, const oct_item *model, size_t k)
 {
-    const oct_eval_model_result *m = &r->models[k];
+    const oct_item *values = oct_item_at(model, "metrics");
+    size_t missed, n = count_cases(report, model, k, &missed);
     oct_buf_puts(out, "  <testsuite name=\"");
-    oct_xml_text(out, m->name);
-    oct_buf_printf(out, "\" tests=\"%zu\" failures=\"%zu\" time=\"%.3f\">\n", count_cases(r, c, k), count_missed(c, k),
-                   r->seconds);
-    put_properties(out, r, c, k);
-    put_samples(out, r, m);
-    for (size_t i = 0; i < r->n_scores; i++)
-        if (!isnan(m->scores[i].value))
-            put_score(out, m, &m->scores[i]);
-    for (size_t i = 0; i < c->n_gates; i++)
-        if (c->gates[i].model == k)
-            put_gate(out, m, &c->gates[i]);
+    oct_xml_text(out, oct_item_text(model, "path"));
+    oct_buf_printf(out, "\" tests=\"%zu\" failures=\"%zu\" time=\"%.3f\">\n", n, missed,
+                   oct_item_number(report, "seconds"));
+    put_properties(out, report, model);
+    put_samples(out, report, model);
+    for (const oct_item *v = NULL; (v = oct_item_next(values, v));)
+        put_score(out, model, v);
+    put_gates(out, report, model, k, &missed);
     oct_buf_puts(out, "  </testsuite>\n");
 }
 
-void oct_report_junit(const oct_eval_result *r, const oct_report_context *c, oct_buf *out)
+void oct_report_junit(const oct_item *report, oct_buf *out)
 {
-    size_t tests = 0, failures = 0;
-    const size_t first = r->n_models > 1 ? 1 : 0;
-    for (size_t k = first; k < r->n_models; k++) {
-        tests += count_cases(r, c, k);
-        failures += count_missed(c, k);
+    const oct_item *models = oct_item_at(report, "models");
+    size_t tests = 0, failures = 0, missed, n = oct_item_count(models, "");
+    const size_t first = n > 1 ? 1 : 0;
+    for (size_t k = first; k < n; k++) {
+        tests += count_cases(report, oct_item_of(models, k), k, &missed);
+        failures += missed;
     }
     oct_buf_printf(
         out,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"qeval\" tests=\"%zu\" failures=\"%zu\" time=\"%.3f\">\n",
-        tests, failures, r->seconds);
-    for (size_t k = first; k < r->n_models; k++)
-        put_suite(out, r, c, k);
+        tests, failures, oct_item_number(report, "seconds"));
+    for (size_t k = first; k < n; k++)
+        put_suite(out, report, oct_item_of(models, k), k);
     oct_buf_puts(out, "</testsuites>\n");
 }
 

@@ -21,105 +21,107 @@ static void put_text(oct_buf *b, const char *s)
     }
 }
 
-static void put_value(oct_buf *b, const oct_metric *m, double v)
+static void put_value(oct_buf *b, const oct_item *metric, const oct_item *value)
 {
+    const double v = oct_item_number(value, "");
+    const char *unit = oct_item_text(metric, "unit");
     if (isnan(v))
         return;
-    if (oct_metric_in_percent(m))
+    if (oct_item_true(metric, "percent"))
         oct_buf_printf(b, "%.2f %%", 100 * v);
     else if (isinf(v))
-        oct_buf_puts(b, v > 0 && m->larger_is_better ? "equal" : "not finite");
+        oct_buf_puts(b, v > 0 && oct_item_true(metric, "larger_is_better") ? "equal" : "not finite");
     else
-        oct_buf_printf(b, "%.6g%s%s", v, *m->unit ? " " : "", m->unit);
+        oct_buf_printf(b, "%.6g%s%s", v, *unit ? " " : "", unit);
 }
 
-static void put_scores(oct_buf *b, const oct_eval_result *r, size_t k)
+static void put_scores(oct_buf *b, const oct_item *report, const oct_item *model, bool compared)
 {
-    char words[OCT_DROP_TEXT];
-    for (size_t i = 0; i < r->n_scores; i++) {
-        const oct_eval_score *s = &r->models[k].scores[i];
-        if (isnan(s->value))
+    const oct_item *metrics = oct_item_at(report, "metrics"), *was = oct_item_at(report, "float.metrics");
+    for (const oct_item *m = NULL; (m = oct_item_next(metrics, m));) {
+        const char *name = oct_item_text(m, "name");
+        const oct_item *is = oct_item_member(oct_item_at(model, "metrics"), name);
+        const char *text = oct_item_text(oct_item_member(oct_item_at(model, "drop"), name), "text");
+        if (!is)
             continue;
-        oct_buf_printf(b, "| %s | ", s->metric->name);
-        if (k) {
-            put_value(b, s->metric, r->models[0].scores[i].value);
+        oct_buf_printf(b, "| %s | ", name);
+        if (compared) {
+            put_value(b, m, oct_item_member(was, name));
             oct_buf_puts(b, " | ");
         }
-        put_value(b, s->metric, s->value);
-        oct_buf_puts(b, k ? " | " : "");
-        if (k)
-            oct_buf_puts(b, oct_report_drop(words, s));
+        put_value(b, m, is);
+        if (compared)
+            oct_buf_printf(b, " | %s", text ? text : "");
         oct_buf_puts(b, " |\n");
     }
 }
 
 /* A median, with ~ before it if the quartiles are far apart. The ~ is escaped, because two of them would strike out the
  * text between them. */
-static void put_latency(oct_buf *b, const oct_eval_latency *l)
+static void put_latency(oct_buf *b, const oct_item *model)
 {
-    oct_buf_printf(b, "%s%.4g ms", oct_is_scattered(l->q1, l->median, l->q3) ? "&#126;" : "", l->median * 1e3);
+    oct_buf_printf(b, "%s%.4g ms", oct_item_true(model, "latency_ms.wide") ? "&#126;" : "",
+                   oct_item_number(model, "latency_ms.median"));
 }
 
-/* The costs if there is only one model. */
-static void put_own_costs(oct_buf *b, const oct_eval_model_result *m)
+/* A row of sizes; was: NULL if there is only one model. A size that is not known has no row. */
+static void put_bytes(oct_buf *b, const char *title, const char *member, const oct_item *was, const oct_item *is)
 {
-    if (m->latency.runs) {
-        oct_buf_puts(b, "| latency | ");
-        put_latency(b, &m->latency);
-        oct_buf_puts(b, " |\n");
-    }
-    oct_buf_printf(b, "| size | %.4g MB |\n", (double)m->size_bytes * 1e-6);
-    if (!m->runner)
-        oct_buf_printf(b, "| memory | %.4g MB |\n", (double)m->peak_bytes * 1e-6);
+    const double now = oct_item_number(is, member), before = oct_item_number(was, member);
+    if (isnan(now) || (was && isnan(before)))
+        return;
+    oct_buf_printf(b, "| %s | ", title);
+    if (was)
+        oct_buf_printf(b, "%.4g MB | ", before * 1e-6);
+    oct_buf_printf(b, "%.4g MB |", now * 1e-6);
+    if (was && before > 0)
+        oct_buf_printf(b, " %.1f %% |", 100 * now / before);
+    oct_buf_puts(b, was && !(before > 0) ? "  |\n" : "\n");
 }
 
-static void put_costs(oct_buf *b, const oct_eval_result *r, size_t k)
+/* was: the float model; NULL if there is only one model. */
+static void put_costs(oct_buf *b, const oct_item *was, const oct_item *is)
 {
-    const oct_eval_model_result *f = &r->models[0], *m = &r->models[k];
-    char words[OCT_SPEED_TEXT];
-    if (m->latency.runs) {
+    if (oct_item_is_any(oct_item_at(is, "latency_ms"))) {
+        const char *speed = oct_item_text(is, "speed.text");
         oct_buf_puts(b, "| latency | ");
-        put_latency(b, &f->latency);
-        oct_buf_puts(b, " | ");
-        put_latency(b, &m->latency);
-        oct_buf_puts(b, " | ");
-        oct_buf_puts(b, oct_report_speed(words, &m->speed));
-        oct_buf_puts(b, " |\n");
-    }
-    for (int row = 0; row < (f->runner || m->runner ? 1 : 2); row++) {
-        const uint64_t was = row ? f->peak_bytes : f->size_bytes, is = row ? m->peak_bytes : m->size_bytes;
-        oct_buf_printf(b, "| %s | %.4g MB | %.4g MB | ", row ? "memory" : "size", (double)was * 1e-6,
-                       (double)is * 1e-6);
+        if (was) {
+            put_latency(b, was);
+            oct_buf_puts(b, " | ");
+        }
+        put_latency(b, is);
         if (was)
-            oct_buf_printf(b, "%.1f %%", 100 * (double)is / (double)was);
+            oct_buf_printf(b, " | %s", speed ? speed : "");
         oct_buf_puts(b, " |\n");
     }
+    put_bytes(b, "size", "size_bytes", was, is);
+    put_bytes(b, "memory", "peak_bytes", was, is);
 }
 
-static const char *mark(const oct_gate_result *g)
+static const char *mark(const oct_item *gate)
 {
-    return !g->met ? "\xe2\x9d\x8c" : g->unsure ? "\xe2\x9a\xa0\xef\xb8\x8f" : "\xe2\x9c\x85";
+    return !oct_item_true(gate, "met")     ? "\xe2\x9d\x8c"
+           : oct_item_true(gate, "unsure") ? "\xe2\x9a\xa0\xef\xb8\x8f"
+                                           : "\xe2\x9c\x85";
 }
 
-static void put_gates(oct_buf *b, const oct_report_context *c, size_t k)
+static void put_gates(oct_buf *b, const oct_item *report, size_t k)
 {
-    char title[OCT_GATE_TITLE], words[OCT_GATE_TEXT];
+    const oct_item *gates = oct_item_at(report, "gates");
     bool any = false;
-    for (size_t i = 0; i < c->n_gates; i++) {
-        const oct_gate_result *g = &c->gates[i];
-        if (g->model != k)
+    for (const oct_item *g = NULL; (g = oct_item_next(gates, g));) {
+        if (oct_item_whole(g, "model_number") != (int64_t)k)
             continue;
         oct_buf_puts(b, any ? "" : "\n| gate | | |\n| --- | --- | --- |\n");
         any = true;
-        oct_buf_printf(b, "| %s | %s | %s |\n", oct_report_gate_title(title, g), mark(g),
-                       oct_report_gate_result(words, g));
+        oct_buf_printf(b, "| %s | %s | %s |\n", oct_item_text(g, "title"), mark(g), oct_item_text(g, "text"));
     }
 }
 
 /* Which runtime ran the model and the float model, if it is not ours. */
-static void put_runners(oct_buf *b, const oct_eval_result *r, size_t k)
+static void put_runners(oct_buf *b, const oct_item *report, const oct_item *model)
 {
-    const char *is = r->models[k].runner, *was = r->models[0].runner;
+    const char *is = oct_item_text(model, "runner"), *was = oct_item_text(report, "float.runner");
     if (!is && !was)
         return;
     oct_buf_puts(b, "\n\nin ");
@@ -127,36 +129,29 @@ static void put_runners(oct_buf *b, const oct_eval_result *r, size_t k)
     oct_buf_puts(b, is && !was ? "; the float model in octet" : "");
 }
 
-static void put_model(oct_buf *b, const oct_eval_result *r, const oct_report_context *c, size_t k)
+static void put_model(oct_buf *b, const oct_item *report, const oct_item *model, size_t k)
 {
-    const oct_gate_result *worst = NULL; /* a missed gate, else one of which the measurement is unsure, else any */
-    for (size_t i = 0; i < c->n_gates; i++) {
-        const oct_gate_result *g = &c->gates[i];
-        if (g->model == k && (!worst || (worst->met && (!g->met || (g->unsure && !worst->unsure)))))
-            worst = g;
-    }
+    const oct_item *worst = oct_report_worst_gate(report, k);
     oct_buf_printf(b, "### %s%s", worst ? mark(worst) : "", worst ? " " : "");
-    put_text(b, r->models[k].name);
-    put_runners(b, r, k);
+    put_text(b, oct_item_text(model, "path"));
+    put_runners(b, report, model);
     oct_buf_puts(b, k ? "\n\n| | float | quantized | |\n| --- | ---: | ---: | --- |\n" : "\n\n| | |\n| --- | ---: |\n");
-    put_scores(b, r, k);
-    if (k)
-        put_costs(b, r, k);
-    else
-        put_own_costs(b, &r->models[0]);
-    put_gates(b, c, k);
+    put_scores(b, report, model, k > 0);
+    put_costs(b, k ? oct_item_at(report, "float") : NULL, model);
+    put_gates(b, report, k);
     oct_buf_puts(b, "\n");
 }
 
-void oct_report_markdown(const oct_eval_result *r, const oct_report_context *c, oct_buf *out)
+void oct_report_markdown(const oct_item *report, oct_buf *out)
 {
-    for (size_t k = r->n_models > 1 ? 1 : 0; k < r->n_models; k++)
-        put_model(out, r, c, k);
-    oct_buf_printf(out, "%lld samples", (long long)r->samples);
-    if (r->bad_samples)
-        oct_buf_printf(out, ", %lld broken and left out", (long long)r->bad_samples);
-    char machine[OCT_ENVIRONMENT_TEXT];
+    const oct_item *models = oct_item_at(report, "models");
+    const size_t n = oct_item_count(models, "");
+    for (size_t k = n > 1 ? 1 : 0; k < n; k++)
+        put_model(out, report, oct_item_of(models, k), k);
+    oct_buf_printf(out, "%.0f samples", oct_item_number(report, "samples"));
+    if (oct_item_whole(report, "bad_samples"))
+        oct_buf_printf(out, ", %.0f broken and left out", oct_item_number(report, "bad_samples"));
     oct_buf_puts(out, "; ");
-    put_text(out, oct_report_environment(machine, r, c->version));
+    put_text(out, oct_item_text(report, "environment.text"));
     oct_buf_puts(out, "\n");
 }

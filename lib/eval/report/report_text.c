@@ -65,33 +65,31 @@ const char *oct_report_speed(char dst[OCT_SPEED_TEXT], const oct_eval_speed *s)
     return dst;
 }
 
-const char *oct_report_runner(char dst[OCT_RUNNER_TEXT], const oct_eval_model_result *m)
+const char *oct_report_runner(char dst[OCT_RUNNER_TEXT], const oct_item *model)
 {
-    if (!m->runner)
-        return NULL;
-    snprintf(dst, OCT_RUNNER_TEXT, "runs in %s", m->runner);
-    return dst;
+    const char *runner = oct_item_text(model, "runner");
+    snprintf(dst, OCT_RUNNER_TEXT, "runs in %s", runner ? runner : "octet");
+    return runner ? dst : NULL;
 }
 
-const char *oct_report_batch(char dst[OCT_BATCH_TEXT], const oct_eval_result *r, size_t k)
+const char *oct_report_batch(char dst[OCT_RUNNER_TEXT], const oct_item *report, const oct_item *model)
 {
-    if (!r->models[k].batch_scales)
-        return NULL;
-    snprintf(dst, OCT_BATCH_TEXT,
-             "quantizes dynamically, with scales of %zu samples together: its results depend on the batch", r->batch);
-    return dst;
+    snprintf(dst, OCT_RUNNER_TEXT,
+             "quantizes dynamically, with scales of %.0f samples together: its results depend on the batch",
+             oct_item_number(report, "batch"));
+    return oct_item_true(model, "batch_scales") ? dst : NULL;
 }
 
-const char *oct_report_environment(char dst[OCT_ENVIRONMENT_TEXT], const oct_eval_result *r, const char *version)
+const char *oct_report_environment(char dst[OCT_ENVIRONMENT_TEXT], const oct_eval_result *r)
 {
     const oct_environment *e = &r->environment;
     char load[32] = "";
     if (!isnan(e->load))
         snprintf(load, sizeof load, ", load %.1f", e->load);
     const bool all = strcmp(e->used, e->available) == 0;
-    snprintf(dst, OCT_ENVIRONMENT_TEXT, "%s%s%d processor%s, %s%s%s, %d thread%s%s; %s", e->cpu, *e->cpu ? ", " : "",
-             e->processors, e->processors == 1 ? "" : "s", e->used, all ? "" : " of ", all ? "" : e->available,
-             r->threads, r->threads == 1 ? "" : "s", load, version ? version : "");
+    snprintf(dst, OCT_ENVIRONMENT_TEXT, "%s%s%d processor%s, %s%s%s, %d thread%s%s; octet " OCT_VERSION, e->cpu,
+             *e->cpu ? ", " : "", e->processors, e->processors == 1 ? "" : "s", e->used, all ? "" : " of ",
+             all ? "" : e->available, r->threads, r->threads == 1 ? "" : "s", load);
     return dst;
 }
 
@@ -147,14 +145,6 @@ const char *oct_report_gate_title(char dst[OCT_GATE_TITLE], const oct_gate_resul
     const char *of = g->subject ? g->subject : g->gate->kind == OCT_GATE_DROP ? g->score->metric->name : NULL;
     snprintf(dst, OCT_GATE_TITLE, "%s%s%s", oct_gate_name(g->gate->kind), of ? " " : "", of ? of : "");
     return dst;
-}
-
-bool oct_report_met(const oct_report_context *c, size_t k)
-{
-    for (size_t i = 0; i < c->n_gates; i++)
-        if (!c->gates[i].met && (k == 0 || c->gates[i].model == k))
-            return false;
-    return true;
 }
 
 /* Whether the measurement suffices. */
@@ -240,4 +230,15 @@ const char *oct_report_gate_result(char dst[OCT_GATE_TEXT], const oct_gate_resul
     if (n > 0 && n < OCT_GATE_TEXT)
         snprintf(dst + n, (size_t)(OCT_GATE_TEXT - n), ": %s%s", g->met ? "met" : "missed", doubt(g));
     return dst;
+}
+
+const oct_item *oct_report_worst_gate(const oct_item *report, size_t k)
+{
+    const oct_item *gates = oct_item_at(report, "gates"), *worst = NULL;
+    for (const oct_item *g = NULL; (g = oct_item_next(gates, g));)
+        if (oct_item_whole(g, "model_number") == (int64_t)k &&
+            (!worst || (oct_item_true(worst, "met") &&
+                        (!oct_item_true(g, "met") || (oct_item_true(g, "unsure") && !oct_item_true(worst, "unsure"))))))
+            worst = g;
+    return worst;
 }
