@@ -214,6 +214,18 @@ oct_status tool_write_json(const char *path, oct_json *j, oct_err *err)
     return st;
 }
 
+oct_status tool_write_report(const char *path, void (*print)(const oct_item *report, oct_buf *out),
+                             const oct_item *report, oct_err *err)
+{
+    if (!path)
+        return OCT_OK;
+    oct_buf b = OCT_BUF_INIT;
+    print(report, &b);
+    oct_status s = tool_write_text(path, &b, err);
+    oct_buf_free(&b);
+    return s;
+}
+
 void tool_quote(oct_buf *b, const char *arg)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";

@@ -126,6 +126,9 @@ oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err);
 void tool_json_open(oct_json *j, const char *schema);
 /* Closes the outermost level of j, writes the text and frees it. */
 oct_status tool_write_json(const char *path, oct_json *j, oct_err *err);
+/* Prints a report in some form to a file; nothing if path is NULL. */
+oct_status tool_write_report(const char *path, void (*print)(const oct_item *report, oct_buf *out),
+                             const oct_item *report, oct_err *err);
 
 /* Appends an argument, quoted for a shell. */
 void tool_quote(oct_buf *b, const char *arg);

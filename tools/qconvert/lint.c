@@ -2,8 +2,9 @@
  * a float model it shows what a conversion would make of it. */
 #include "qconvert/lint.h"
 
-#include "cli/text_table.h"
 #include "cli/textfmt.h"
+#include "common/print_rows.h"
+#include "quant/lint/examine.h"
 
 typedef struct linter {
     session s;
@@ -17,42 +18,60 @@ typedef struct linter {
     size_t n_all;
 } linter;
 
-static const char *runs_as(const oct_stand *s)
-{
-    static const char *const as[] = { [OCT_STANDS_FLOAT] = "float",
-                                      [OCT_STANDS_INTEGER] = "int8",
-                                      [OCT_STANDS_BLOCKS] = "blocks",
-                                      [OCT_STANDS_LEFT] = "left",
-                                      [OCT_STANDS_APART] = "float" };
-    return as[s->kind];
-}
-
-/* ---- JSON ---- */
+/* ---- the report ---- */
 
 static void put_node(oct_json *j, const void *row)
 {
+    static const char *const runs[] = { [OCT_STANDS_FLOAT] = "float",
+                                        [OCT_STANDS_INTEGER] = "int8",
+                                        [OCT_STANDS_BLOCKS] = "blocks",
+                                        [OCT_STANDS_LEFT] = "left",
+                                        [OCT_STANDS_APART] = "float" };
     const oct_lint_node *x = row;
+    const oct_stand_kind kind = x->stand.kind;
     oct_json_str(j, "name", x->name);
     oct_json_str(j, "op", x->op);
-    oct_json_str(j, "runs", runs_as(&x->stand));
-    oct_json_bool(j, "integer", x->stand.kind == OCT_STANDS_INTEGER);
+    oct_json_str(j, "runs", runs[kind]);
+    oct_json_bool(j, "integer", kind == OCT_STANDS_INTEGER);
+    oct_json_bool(j, "lost", x->lost);
     oct_json_str(j, "why", x->stand.why);
     if (x->with)
         oct_json_str(j, "with", x->with);
 }
 
-static void put_finding(oct_json *j, const void *row)
+static void put_findings(oct_json *j, const char *key, const oct_finding *f, size_t n, const oct_target *t)
 {
-    const oct_finding *x = row;
-    oct_json_str(j, "kind", oct_finding_name(x->kind));
-    oct_json_str(j, "node", x->name);
-    oct_json_str(j, "op", x->op);
-    oct_json_str(j, "text", x->text);
+    oct_json_open(j, key, '[');
+    for (size_t i = 0; i < n; i++) {
+        oct_json_open(j, NULL, '{');
+        oct_json_str(j, "kind", oct_finding_name(f[i].kind));
+        oct_json_str(j, "node", f[i].name);
+        oct_json_str(j, "op", f[i].op);
+        oct_json_str(j, "text", f[i].text);
+        oct_json_bool(j, "concerns", oct_finding_concerns(&f[i], t));
+        oct_json_close(j);
+    }
+    oct_json_close(j);
+}
+
+/* Why a file does not fit a target. */
+static void misfit_text(const oct_lint_verdict *v, oct_buf *b)
+{
+    if (v->n_trap)
+        oct_buf_printf(b, "it does not load it: '%s': %s", v->trap[0].name, v->trap[0].text);
+    else if (v->lost)
+        oct_buf_printf(b, "%zu of %zu quantized layers %s: '%s': %s", v->lost, v->layers,
+                       v->left ? "are left to the runtime" : "run in float", v->first_lost, v->first_why);
+    else if (v->saturating)
+        oct_buf_printf(b, "sums of %zu layer%s may saturate at 16 bits", v->saturating, v->saturating == 1 ? "" : "s");
+    else
+        oct_buf_puts(b, "nothing in it runs on integers");
 }
 
 static void put_target(oct_json *j, const void *row)
 {
     const oct_lint_verdict *v = row;
+    oct_buf why = OCT_BUF_INIT;
     oct_json_str(j, "name", v->target);
     oct_json_bool(j, "fits", v->fits);
     oct_json_int(j, "nodes", (int64_t)v->n);
@@ -61,98 +80,93 @@ static void put_target(oct_json *j, const void *row)
     oct_json_int(j, "float_layers", (int64_t)v->lost);
     oct_json_int(j, "saturating_layers", (int64_t)v->saturating);
     oct_json_int(j, "traps", (int64_t)v->n_trap);
+    if (!v->fits) {
+        misfit_text(v, &why);
+        oct_json_str(j, "why", oct_buf_str(&why));
+    }
+    oct_buf_free(&why);
 }
 
-static oct_status lint_json(const linter *x, oct_err *err)
+static void put_report(const linter *x, oct_document *to)
 {
-    oct_buf b = OCT_BUF_INIT;
-    oct_json j = OCT_JSON_INIT(&b);
-    tool_json_open(&j, "octet-lint-2");
-    oct_json_str(&j, "model", x->s.a->model);
-    oct_json_str(&j, "target", x->v.target);
-    oct_json_bool(&j, "quantized", x->l->quantized);
-    oct_json_rows(&j, "nodes", x->v.node, x->v.n, sizeof *x->v.node, put_node);
-    oct_json_rows(&j, "conversion", x->layers, x->n_layers, sizeof *x->layers, report_decision);
-    oct_json_rows(&j, "findings", x->l->finding, x->l->n_finding, sizeof *x->l->finding, put_finding);
-    oct_json_rows(&j, "traps", x->v.trap, x->v.n_trap, sizeof *x->v.trap, put_finding);
-    oct_json_rows(&j, "targets", x->all, x->n_all, sizeof *x->all, put_target);
-    return tool_write_json(x->s.cli->json, &j, err);
+    const oct_layer_count c = oct_layers_count(x->layers, x->n_layers);
+    const bool quantized = x->l->quantized;
+    oct_json json = { .to = to }, *j = &json;
+    tool_json_open(j, "octet-lint-2");
+    oct_json_str(j, "model", x->s.a->model);
+    oct_json_str(j, "target", x->v.target);
+    oct_json_bool(j, "quantized", quantized);
+    oct_json_int(j, "counted_nodes", (int64_t)(quantized ? x->v.n : c.nodes));
+    oct_json_int(j, "integer_nodes", (int64_t)(quantized ? x->v.integer : c.integer_nodes));
+    oct_json_rows(j, "nodes", x->v.node, x->v.n, sizeof *x->v.node, put_node);
+    oct_json_rows(j, "conversion", x->layers, x->n_layers, sizeof *x->layers, report_decision);
+    put_findings(j, "findings", x->l->finding, x->l->n_finding, x->s.target);
+    put_findings(j, "traps", x->v.trap, x->v.n_trap, x->s.target);
+    oct_json_rows(j, "targets", x->all, x->n_all, sizeof *x->all, put_target);
+    oct_json_close(j);
 }
 
 /* ---- text ---- */
 
-static oct_status print_table(const linter *x, FILE *f, oct_err *err)
+static const char *scheme_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
-    const char *const titles[] = { "node", "op", x->l->quantized ? "runs as" : "would run as", "why" };
-    oct_table *t = oct_table_of("llll", titles);
-    for (size_t i = 0; i < x->v.n && x->l->quantized; i++) {
-        const oct_lint_node *n = &x->v.node[i];
-        oct_table_texts(t, (const char *[]){ n->name, n->op, runs_as(&n->stand), n->stand.why });
-    }
-    for (size_t i = 0; i < x->n_layers; i++) {
-        const oct_layer *n = &x->layers[i];
-        oct_table_texts(t, (const char *[]){ n->name, n->d.op, n->d.integer ? "int8" : oct_scheme_name(n->d.scheme),
-                                             n->d.why });
-    }
-    const oct_status s = oct_table_print(t, f, err);
-    oct_table_destroy(t);
-    return s;
+    return oct_item_true(row, "integer") ? "int8" : oct_item_text(row, path);
 }
 
-static void print_count(const linter *x, FILE *f)
+static oct_status print_table(const oct_item *report, FILE *f, oct_err *err)
 {
-    const oct_layer_count c = oct_layers_count(x->layers, x->n_layers);
-    if (x->l->quantized)
-        oct_print(f, "\n%zu of %zu nodes run on integers in %s.\n", x->v.integer, x->v.n, x->v.target);
-    else
-        oct_print(f, "\nA float model: %zu of %zu nodes would run on integers in %s.\n", c.integer_nodes, c.nodes,
-                  x->v.target);
+    static const tool_column runs[] = {
+        { "node", "name", NULL }, { "op", "op", NULL }, { "runs as", "runs", NULL }, { "why", "why", NULL }
+    };
+    static const tool_column would_run[] = { { "node", "name", NULL },
+                                             { "op", "op", NULL },
+                                             { "would run as", "scheme", scheme_cell, true },
+                                             { "why", "why", NULL } };
+    const bool quantized = oct_item_true(report, "quantized");
+    return tool_print_rows(oct_item_at(report, quantized ? "nodes" : "conversion"), SIZE_MAX,
+                           quantized ? runs : would_run, OCT_COUNT(runs), f, err);
 }
 
-static void print_findings(const linter *x, FILE *f, const oct_finding *finding, size_t n)
+static void print_findings(const oct_item *list, FILE *f)
 {
-    for (size_t i = 0; i < n; i++)
-        if (oct_finding_concerns(&finding[i], x->s.target))
-            oct_print(f, "%s: '%s' (%s): %s\n", oct_finding_name(finding[i].kind), finding[i].name, finding[i].op,
-                      finding[i].text);
+    for (const oct_item *x = NULL; (x = oct_item_next(list, x));)
+        if (oct_item_true(x, "concerns"))
+            oct_print(f, "%s: '%s' (%s): %s\n", oct_item_text(x, "kind"), oct_item_text(x, "node"),
+                      oct_item_text(x, "op"), oct_item_text(x, "text"));
 }
 
-static void print_misfit(FILE *f, const oct_lint_verdict *v)
+static oct_status print(const oct_item *report, FILE *f, oct_err *err)
 {
-    if (v->n_trap)
-        oct_print(f, "not %s: it does not load it: '%s': %s\n", v->target, v->trap[0].name, v->trap[0].text);
-    else if (v->lost)
-        oct_print(f, "not %s: %zu of %zu quantized layers %s: '%s': %s\n", v->target, v->lost, v->layers,
-                  v->left ? "are left to the runtime" : "run in float", v->first_lost, v->first_why);
-    else if (v->saturating)
-        oct_print(f, "not %s: sums of %zu layer%s may saturate at 16 bits\n", v->target, v->saturating,
-                  v->saturating == 1 ? "" : "s");
-    else
-        oct_print(f, "not %s: nothing in it runs on integers\n", v->target);
-}
-
-static void print_fits(const linter *x, FILE *f)
-{
+    const oct_item *targets = oct_item_at(report, "targets");
+    const bool quantized = oct_item_true(report, "quantized");
     size_t n = 0;
-    for (size_t i = 0; i < x->n_all; i++)
-        if (!x->all[i].fits)
-            print_misfit(f, &x->all[i]);
-    fputs(x->l->quantized ? "fits:" : "fits, in float:", f);
-    for (size_t i = 0; i < x->n_all; i++)
-        if (x->all[i].fits)
-            oct_print(f, "%s %s", n++ ? "," : "", x->all[i].target);
+    OCT_TRY(print_table(report, f, err));
+    oct_print(f,
+              quantized ? "\n%.0f of %.0f nodes run on integers in %s.\n"
+                        : "\nA float model: %.0f of %.0f nodes would run on integers in %s.\n",
+              oct_item_number(report, "integer_nodes"), oct_item_number(report, "counted_nodes"),
+              oct_item_text(report, "target"));
+    print_findings(oct_item_at(report, "traps"), f);
+    print_findings(oct_item_at(report, "findings"), f);
+    for (const oct_item *t = NULL; (t = oct_item_next(targets, t));)
+        if (!oct_item_true(t, "fits"))
+            oct_print(f, "not %s: %s\n", oct_item_text(t, "name"), oct_item_text(t, "why"));
+    fputs(quantized ? "fits:" : "fits, in float:", f);
+    for (const oct_item *t = NULL; (t = oct_item_next(targets, t));)
+        if (oct_item_true(t, "fits"))
+            oct_print(f, "%s %s", n++ ? "," : "", oct_item_text(t, "name"));
     fputs(n ? "\n" : " none\n", f);
+    return OCT_OK;
 }
 
-static oct_status print(const linter *x, oct_err *err)
+static oct_status write_reports(const linter *x, const oct_item *report, oct_err *err)
 {
-    FILE *f = oct_cli_result(x->s.cli);
-    OCT_TRY(print_table(x, f, err));
-    print_count(x, f);
-    print_findings(x, f, x->v.trap, x->v.n_trap);
-    print_findings(x, f, x->l->finding, x->l->n_finding);
-    print_fits(x, f);
-    return OCT_OK;
+    oct_cli *cli = x->s.cli;
+    if (!report)
+        return oct_nomem(err);
+    OCT_TRY(tool_write_report(cli->json, oct_json_text, report, err));
+    OCT_TRY(tool_write_report(x->s.a->sarif, lint_sarif, report, err));
+    return cli->quiet ? OCT_OK : print(report, oct_cli_result(cli), err);
 }
 
 /* ---- the whole command ---- */
@@ -192,11 +206,13 @@ static oct_status lint(linter *x, oct_cli *cli, const convert_args *a, oct_err *
     if (!x->l->quantized) /* last, because it changes the model's graph */
         OCT_TRY_WITHIN(session_preview(&x->s, x->s.m->graph, &x->job, &x->layers, &x->n_layers, err), err, "%s",
                        a->model);
-    if (cli->json)
-        OCT_TRY(lint_json(x, err));
-    if (a->sarif)
-        OCT_TRY(lint_sarif(a->sarif, a->model, x->l, x->s.target, &x->v, err));
-    return cli->quiet ? OCT_OK : print(x, err);
+    oct_document *report = oct_document_create();
+    if (!report)
+        return oct_nomem(err);
+    put_report(x, report);
+    const oct_status st = write_reports(x, oct_document_root(report), err);
+    oct_document_destroy(report);
+    return st;
 }
 
 oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err)

@@ -4,10 +4,7 @@
 
 #include "qconvert/qconvert.h"
 
-#include "quant/lint/examine.h"
-
-/* sarif.c: writes the findings about `model` for the target t to a file, as SARIF 2.1.0. */
-oct_status lint_sarif(const char *file, const char *model, const oct_lint *l, const oct_target *t,
-                      const oct_lint_verdict *v, oct_err *err);
+/* sarif.c: the findings about the model that concern the target, as SARIF 2.1.0. */
+void lint_sarif(const oct_item *report, oct_buf *out);
 
 #endif

@@ -256,17 +256,6 @@ static oct_status judge(const session *s, oct_eval_result *r, oct_report_context
 
 /* ---- writing ---- */
 
-static oct_status write_report(const char *path, oct_report_printer print, const oct_item *report, oct_err *err)
-{
-    if (!path)
-        return OCT_OK;
-    oct_buf b = OCT_BUF_INIT;
-    print(report, &b);
-    oct_status s = tool_write_text(path, &b, err);
-    oct_buf_free(&b);
-    return s;
-}
-
 static oct_status print_reports(session *s, const oct_item *report, oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
@@ -275,10 +264,10 @@ static oct_status print_reports(session *s, const oct_item *report, oct_err *err
         return oct_nomem(err);
     if (!s->cli->quiet || f == s->cli->out)
         OCT_TRY(qeval_print(report, s->a->layers, s->a->profile, f, err));
-    OCT_TRY(write_report(s->cli->json, oct_json_text, report, err));
-    OCT_TRY(write_report(s->a->html, oct_report_html, report, err));
-    OCT_TRY(write_report(s->a->markdown, oct_report_markdown, report, err));
-    return write_report(s->a->junit, oct_report_junit, report, err);
+    OCT_TRY(tool_write_report(s->cli->json, oct_json_text, report, err));
+    OCT_TRY(tool_write_report(s->a->html, oct_report_html, report, err));
+    OCT_TRY(tool_write_report(s->a->markdown, oct_report_markdown, report, err));
+    return tool_write_report(s->a->junit, oct_report_junit, report, err);
 }
 
 /* Makes the report, and prints it in every form that is asked for. */

@@ -138,14 +138,14 @@ static void print_method(const oct_item *report, FILE *f)
 }
 
 /* A time of an object that has it as `ms`, or as the median of quartiles; ~ marks one that varies widely. */
-static const char *time_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+static const char *time_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     const oct_item *x = oct_item_at(row, path);
     char ms[32];
     const double v = oct_item_number(x, oct_item_at(x, "ms") ? "ms" : "median");
     if (isnan(v))
         return "";
-    snprintf(dst, QEVAL_CELL, "%s%s", oct_item_true(x, "wide") ? "~" : "", oct_fmt_ms(ms, v / 1e3));
+    snprintf(dst, TOOL_CELL, "%s%s", oct_item_true(x, "wide") ? "~" : "", oct_fmt_ms(ms, v / 1e3));
     return dst;
 }
 
@@ -153,7 +153,7 @@ static void latency_rows(oct_table *t, const oct_item *report)
 {
     const oct_item *models = models_of(report), *quant = only_quant(report);
     const double threads = oct_item_number(report, "threads");
-    char low[32], high[32], cell[QEVAL_CELL];
+    char low[32], high[32], cell[TOOL_CELL];
     if (!oct_item_is_any(oct_item_at(report, "float.latency_ms")))
         return;
     oct_table_row(t);
@@ -218,44 +218,44 @@ static oct_status print_summary(const oct_item *report, FILE *f, oct_err *err)
 
 /* ---- outputs ---- */
 
-static const char *output_db_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+static const char *output_db_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     const double db = oct_item_number(row, path);
     return isnan(db) && !oct_item_whole(row, "broken") ? "" : oct_fmt_db(dst, db);
 }
 
-static const char *number_cell(char dst[QEVAL_CELL], const char *form, double v)
+static const char *number_cell(char dst[TOOL_CELL], const char *form, double v)
 {
-    snprintf(dst, QEVAL_CELL, form, v);
+    snprintf(dst, TOOL_CELL, form, v);
     return isnan(v) ? "" : dst;
 }
 
-static const char *cosine_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+static const char *cosine_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     return number_cell(dst, "%.6f", oct_item_number(row, path));
 }
 
-static const char *error_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+static const char *error_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     return number_cell(dst, "%.4g", oct_item_number(row, path));
 }
 
 /* An output may have another number of values in some samples. */
-static const char *length_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+static const char *length_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     const int64_t apart = oct_item_whole(row, path);
-    snprintf(dst, QEVAL_CELL, "%lld of %lld samples", (long long)apart, (long long)oct_item_whole(row, "samples"));
+    snprintf(dst, TOOL_CELL, "%lld of %lld samples", (long long)apart, (long long)oct_item_whole(row, "samples"));
     return apart ? dst : "";
 }
 
 static oct_status print_outputs(const oct_item *report, const oct_item *model, FILE *f, oct_err *err)
 {
-    static const qeval_column matched = { "matched", "matched", qeval_percent_cell },
-                              length = { "other length", "other_length", length_cell };
-    qeval_column column[6] = { { "output", "name", NULL },
-                               { "SQNR", "sqnr_db", output_db_cell },
-                               { "cosine", "cosine", cosine_cell },
-                               { "max error", "max_abs_error", error_cell } };
+    static const tool_column matched = { "matched", "matched", tool_percent_cell },
+                             length = { "other length", "other_length", length_cell };
+    tool_column column[6] = { { "output", "name", NULL },
+                              { "SQNR", "sqnr_db", output_db_cell },
+                              { "cosine", "cosine", cosine_cell },
+                              { "max error", "max_abs_error", error_cell } };
     const oct_item *outputs = oct_item_at(model, "outputs");
     bool codes = false, apart = false;
     size_t n = 4;
@@ -270,26 +270,26 @@ static oct_status print_outputs(const oct_item *report, const oct_item *model, F
     if (apart)
         column[n++] = length;
     oct_print(f, "\n");
-    return qeval_print_rows(outputs, SIZE_MAX, column, n, f, err);
+    return tool_print_rows(outputs, SIZE_MAX, column, n, f, err);
 }
 
 /* ---- layers ---- */
 
-static const char *share_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+static const char *share_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     const double share = oct_item_number(row, path);
     if (!(share > 0))
         return "";
     if (share < 5e-4)
         return "< 0.1 %";
-    snprintf(dst, QEVAL_CELL, "%.1f %%", 100 * share);
+    snprintf(dst, TOOL_CELL, "%.1f %%", 100 * share);
     return dst;
 }
 
-static const char *dead_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+static const char *dead_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     const int64_t dead = oct_item_whole(row, path);
-    snprintf(dst, QEVAL_CELL, "%lld of %lld", (long long)dead, (long long)oct_item_whole(row, "channels"));
+    snprintf(dst, TOOL_CELL, "%lld of %lld", (long long)dead, (long long)oct_item_whole(row, "channels"));
     return dead ? dst : "";
 }
 
@@ -310,15 +310,15 @@ static void print_legend(const oct_item *layers, FILE *f)
 
 static oct_status print_layers(const oct_item *report, const oct_item *model, bool all, FILE *f, oct_err *err)
 {
-    static const qeval_column column[] = { { "layer", "name", NULL },
-                                           { "op", "op", NULL },
-                                           { "scheme", "scheme", NULL },
-                                           { "own", "own_sqnr_db", qeval_db_cell },
-                                           { "SQNR", "sqnr_db", qeval_db_cell },
-                                           { "saturated", "range.saturated", share_cell },
-                                           { "codes", "range.codes_used", share_cell },
-                                           { "dead", "dead_channels", dead_cell },
-                                           { "weights", "weights.sqnr_db", qeval_db_cell } };
+    static const tool_column column[] = { { "layer", "name", NULL },
+                                          { "op", "op", NULL },
+                                          { "scheme", "scheme", NULL },
+                                          { "own", "own_sqnr_db", tool_db_cell },
+                                          { "SQNR", "sqnr_db", tool_db_cell },
+                                          { "saturated", "range.saturated", share_cell },
+                                          { "codes", "range.codes_used", share_cell },
+                                          { "dead", "dead_channels", dead_cell },
+                                          { "weights", "weights.sqnr_db", tool_db_cell } };
     const oct_item *layers = oct_item_at(model, "layers");
     const bool many = !only_quant(report);
     char count[32];
@@ -328,7 +328,7 @@ static oct_status print_layers(const oct_item *report, const oct_item *model, bo
         f, "\n%s%s%s (%s samples; own: with inputs as in the float model; SQNR: with the error of everything before)\n",
         all ? "layers" : "worst layers", many ? " of " : "", many ? name_of(model) : "",
         oct_fmt_count(count, oct_item_whole(report, "layer_samples")));
-    OCT_TRY(qeval_print_rows(layers, all ? SIZE_MAX : WORST, column, OCT_COUNT(column), f, err));
+    OCT_TRY(tool_print_rows(layers, all ? SIZE_MAX : WORST, column, OCT_COUNT(column), f, err));
     print_legend(layers, f);
     return OCT_OK;
 }
@@ -336,46 +336,46 @@ static oct_status print_layers(const oct_item *report, const oct_item *model, bo
 /* ---- time by layer ---- */
 
 /* Of a time that varies widely no rate is said. */
-static const char *rate_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+static const char *rate_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     const oct_item *x = oct_item_at(row, path);
     const double macs = oct_item_number(x, "macs"), ms = oct_item_number(x, "ms");
-    snprintf(dst, QEVAL_CELL, "%.1f", 2e-6 * macs / ms);
+    snprintf(dst, TOOL_CELL, "%.1f", 2e-6 * macs / ms);
     return macs > 0 && ms > 0 && !oct_item_true(x, "wide") ? dst : "";
 }
 
 /* Nor what share of the peak it is. */
-static const char *roof_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+static const char *roof_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     const oct_item *x = oct_item_at(row, path);
     return oct_item_true(x, "wide") ? "" : number_cell(dst, "%.0f %%", 100 * oct_item_number(x, "roof"));
 }
 
-static const char *faster_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+static const char *faster_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     return number_cell(dst, "%.2f", oct_item_number(row, path));
 }
 
 static oct_status print_costs(const oct_item *report, const oct_item *model, bool all, FILE *f, oct_err *err)
 {
-    static const qeval_column column[] = { { "layer", "name", NULL },
-                                           { "op", "op", NULL },
-                                           { "scheme", "quant.scheme", NULL },
-                                           { "float", "float", time_cell },
-                                           { "GOP/s", "float", rate_cell },
-                                           { "roof", "float", roof_cell },
-                                           { "quant", "quant", time_cell },
-                                           { "GOP/s", "quant", rate_cell },
-                                           { "roof", "quant", roof_cell },
-                                           { "faster", "faster", faster_cell },
-                                           { "weights", "quant.weight_bytes", qeval_bytes_cell },
-                                           { "results", "quant.result_bytes", qeval_bytes_cell } };
+    static const tool_column column[] = { { "layer", "name", NULL },
+                                          { "op", "op", NULL },
+                                          { "scheme", "quant.scheme", NULL },
+                                          { "float", "float", time_cell },
+                                          { "GOP/s", "float", rate_cell },
+                                          { "roof", "float", roof_cell },
+                                          { "quant", "quant", time_cell },
+                                          { "GOP/s", "quant", rate_cell },
+                                          { "roof", "quant", roof_cell },
+                                          { "faster", "faster", faster_cell },
+                                          { "weights", "quant.weight_bytes", tool_bytes_cell },
+                                          { "results", "quant.result_bytes", tool_bytes_cell } };
     const oct_item *costs = oct_item_at(model, "costs");
     const size_t n = oct_item_count(costs, "");
     if (!n)
         return OCT_OK;
     oct_print(f, "\nlayers of %s beside those of %s\n", name_of(model), name_of(oct_item_at(report, "float")));
-    OCT_TRY(qeval_print_rows(costs, all ? SIZE_MAX : PROFILE_ROWS, column, OCT_COUNT(column), f, err));
+    OCT_TRY(tool_print_rows(costs, all ? SIZE_MAX : PROFILE_ROWS, column, OCT_COUNT(column), f, err));
     if (!all && n > PROFILE_ROWS)
         oct_print(f, "%zu layers more: --layers lists all, --json has their numbers\n", n - PROFILE_ROWS);
     oct_print(
@@ -390,32 +390,32 @@ static oct_status print_costs(const oct_item *report, const oct_item *model, boo
     return OCT_OK;
 }
 
-static const char *share_of_run_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+static const char *share_of_run_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
-    snprintf(dst, QEVAL_CELL, "%.1f %%", 100 * oct_item_number(row, path));
+    snprintf(dst, TOOL_CELL, "%.1f %%", 100 * oct_item_number(row, path));
     return dst;
 }
 
 /* The steps of a model, then its arena and the lower bound of that. */
 static oct_status print_steps(const oct_item *model, bool all, FILE *f, oct_err *err)
 {
-    static const qeval_column column[] = { { "step", "name", NULL },
-                                           { "op", "op", NULL },
-                                           { "scheme", "scheme", NULL },
-                                           { "time", "", time_cell },
-                                           { "share", "share", share_of_run_cell },
-                                           { "GOP/s", "", rate_cell },
-                                           { "bytes", "bytes", qeval_bytes_cell },
-                                           { "algorithm", "algorithm", NULL },
-                                           { "kernel", "kernel", NULL } };
+    static const tool_column column[] = { { "step", "name", NULL },
+                                          { "op", "op", NULL },
+                                          { "scheme", "scheme", NULL },
+                                          { "time", "", time_cell },
+                                          { "share", "share", share_of_run_cell },
+                                          { "GOP/s", "", rate_cell },
+                                          { "bytes", "bytes", tool_bytes_cell },
+                                          { "algorithm", "algorithm", NULL },
+                                          { "kernel", "kernel", NULL } };
     const oct_item *steps = oct_item_at(model, "profile");
-    char arena[QEVAL_CELL], live[QEVAL_CELL];
+    char arena[TOOL_CELL], live[TOOL_CELL];
     if (!oct_item_count(steps, ""))
         return OCT_OK;
     oct_print(f, "\nprofile of %s\n", name_of(model));
-    OCT_TRY(qeval_print_rows(steps, all ? SIZE_MAX : PROFILE_ROWS, column, OCT_COUNT(column), f, err));
+    OCT_TRY(tool_print_rows(steps, all ? SIZE_MAX : PROFILE_ROWS, column, OCT_COUNT(column), f, err));
     oct_print(f, "intermediate tensors: %s; at most %s of them are alive at once\n",
-              qeval_bytes_cell(arena, model, "arena_bytes"), qeval_bytes_cell(live, model, "live_bytes"));
+              tool_bytes_cell(arena, model, "arena_bytes"), tool_bytes_cell(live, model, "live_bytes"));
     return OCT_OK;
 }
 
@@ -423,7 +423,7 @@ static oct_status print_sweep(const oct_item *report, FILE *f, oct_err *err)
 {
     const oct_item *sweep = oct_item_at(report, "sweep");
     const size_t n = oct_item_count(models_of(report), "");
-    char title[24], cell[QEVAL_CELL];
+    char title[24], cell[TOOL_CELL];
     bool any_unknown = false;
     if (!oct_item_count(sweep, ""))
         return OCT_OK;

@@ -22,7 +22,7 @@ static oct_status print_rows(const oct_item *was, const oct_item *model, FILE *o
     static const char *const shares[] = { "precision", "recall", "f1" };
     const oct_item *classes = oct_item_at(model, "classes");
     const char *own = oct_item_text(model, "class_metric");
-    char cell[QEVAL_CELL], own_of_float[32];
+    char cell[TOOL_CELL], own_of_float[32];
     oct_table *t = oct_table_of("rrrrrr", (const char *[]){ "class", oct_item_text(model, "class_counts"), "precision",
                                                             "recall", "f1", "f1 of float" });
     snprintf(own_of_float, sizeof own_of_float, "%s of float", own ? own : "");
@@ -33,13 +33,13 @@ static oct_status print_rows(const oct_item *was, const oct_item *model, FILE *o
     for (const oct_item *c = NULL; (c = oct_item_next(classes, c));) {
         const oct_item *f = row_of(was, oct_item_whole(c, "class"));
         oct_table_row(t);
-        oct_table_cell(t, "%s", qeval_whole_cell(cell, c, "class"));
-        oct_table_cell(t, "%s", qeval_whole_cell(cell, c, "samples"));
+        oct_table_cell(t, "%s", tool_whole_cell(cell, c, "class"));
+        oct_table_cell(t, "%s", tool_whole_cell(cell, c, "samples"));
         for (size_t i = 0; i < OCT_COUNT(shares); i++)
-            oct_table_cell(t, "%s", qeval_percent_cell(cell, c, shares[i]));
-        oct_table_cell(t, "%s", f ? qeval_percent_cell(cell, f, "f1") : "0.00 %");
+            oct_table_cell(t, "%s", tool_percent_cell(cell, c, shares[i]));
+        oct_table_cell(t, "%s", f ? tool_percent_cell(cell, f, "f1") : "0.00 %");
         for (int of_float = 0; own && of_float < 2; of_float++)
-            oct_table_cell(t, "%s", qeval_percent_cell(cell, oct_item_member(of_float ? f : c, own), ""));
+            oct_table_cell(t, "%s", tool_percent_cell(cell, oct_item_member(of_float ? f : c, own), ""));
     }
     const oct_status s = oct_table_print(t, out, err);
     oct_table_destroy(t);
@@ -57,14 +57,14 @@ static int64_t cell_of(const oct_item *confusion, int64_t label, int64_t taken_f
 /* Prints a matrix: labels down, predicted classes across. */
 static oct_status print_matrix(const oct_item *classes, const oct_item *confusion, FILE *out, oct_err *err)
 {
-    char name[QEVAL_CELL];
+    char name[TOOL_CELL];
     oct_table *t = oct_table_create();
     oct_table_column(t, "label", OCT_RIGHT);
     for (const oct_item *c = NULL; (c = oct_item_next(classes, c));)
-        oct_table_column(t, qeval_whole_cell(name, c, "class"), OCT_RIGHT);
+        oct_table_column(t, tool_whole_cell(name, c, "class"), OCT_RIGHT);
     for (const oct_item *label = NULL; (label = oct_item_next(classes, label));) {
         oct_table_row(t);
-        oct_table_cell(t, "%s", qeval_whole_cell(name, label, "class"));
+        oct_table_cell(t, "%s", tool_whole_cell(name, label, "class"));
         for (const oct_item *c = NULL; (c = oct_item_next(classes, c));)
             oct_table_cell(t, "%lld",
                            (long long)cell_of(confusion, oct_item_whole(label, "class"), oct_item_whole(c, "class")));
@@ -92,11 +92,11 @@ static oct_status print_confused(const oct_item *confusion, FILE *out, oct_err *
 {
     oct_table *t = oct_table_of("rrr", (const char *[]){ "label", "taken for", "samples" });
     const oct_item *c = NULL;
-    char text[3][QEVAL_CELL];
+    char text[3][TOOL_CELL];
     for (int i = 0; i < MOST_CONFUSED && (c = next_largest(confusion, c)); i++)
-        oct_table_texts(t, (const char *[]){ qeval_whole_cell(text[0], c, "label"),
-                                             qeval_whole_cell(text[1], c, "taken_for"),
-                                             qeval_whole_cell(text[2], c, "samples") });
+        oct_table_texts(t, (const char *[]){ tool_whole_cell(text[0], c, "label"),
+                                             tool_whole_cell(text[1], c, "taken_for"),
+                                             tool_whole_cell(text[2], c, "samples") });
     const oct_status s = oct_table_print(t, out, err);
     oct_table_destroy(t);
     return s;

@@ -3,6 +3,7 @@
 #define OCT_TOOLS_QEVAL_H
 
 #include "common/common.h"
+#include "common/print_rows.h"
 #include "eval/gates/baseline.h"
 #include "eval/report/report.h"
 #include "quant/lint/examine.h"
@@ -62,21 +63,6 @@ typedef struct qeval_page {
     oct_err *err;
 } qeval_page;
 void qeval_page_put(oct_json *j, size_t k, const void *page);
-
-/* print_rows.c: tables whose rows are values of a list. A form makes the text of a cell, in dst or elsewhere. */
-enum { QEVAL_CELL = 64 };
-typedef const char *(*qeval_form)(char dst[QEVAL_CELL], const oct_item *row, const char *path);
-typedef struct qeval_column {
-    const char *title, *path; /* path: of the value in the row */
-    qeval_form form;          /* NULL: it is a text, on the left; numbers stand on the right */
-} qeval_column;
-/* Prints the first rows of a list, at most `most`. */
-oct_status qeval_print_rows(const oct_item *list, size_t most, const qeval_column *column, size_t n, FILE *f,
-                            oct_err *err);
-const char *qeval_db_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path);
-const char *qeval_whole_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path);
-const char *qeval_percent_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path);
-const char *qeval_bytes_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path);
 
 /* print_classes.c: prints each class of a model and which classes are confused, if that was requested. */
 oct_status qeval_print_classes(const oct_item *report, const oct_item *model, FILE *f, oct_err *err);

@@ -33,8 +33,7 @@ typedef struct oct_report_context {
 
 void oct_report_document(const oct_eval_result *r, const oct_report_context *c, oct_document *to);
 
-/* A way to print a report. If memory runs out, out->failed is set. */
-typedef void (*oct_report_printer)(const oct_item *report, oct_buf *out);
+/* The ways to print it. If memory runs out, out->failed is set. */
 /* Writes JUnit XML: a suite for each quantized model (or for the only model), with the environment as properties, and a
  * test case for the samples, for each metric and for each gate. A missed gate is a failure. */
 void oct_report_junit(const oct_item *report, oct_buf *out);

@@ -1,5 +1,5 @@
 /* Prints tables whose rows are values of a list of a report. */
-#include "qeval.h"
+#include "common/print_rows.h"
 
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
@@ -7,37 +7,37 @@
 #include <math.h>
 #include <stdio.h>
 
-const char *qeval_db_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+const char *tool_db_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     return oct_item_at(row, path) ? oct_fmt_db(dst, oct_item_number(row, path)) : "";
 }
 
-const char *qeval_whole_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+const char *tool_whole_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
-    snprintf(dst, QEVAL_CELL, "%.0f", oct_item_number(row, path));
+    snprintf(dst, TOOL_CELL, "%.0f", oct_item_number(row, path));
     return dst;
 }
 
-const char *qeval_percent_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+const char *tool_percent_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     const double share = oct_item_number(row, path);
-    snprintf(dst, QEVAL_CELL, "%.2f %%", 100 * share);
+    snprintf(dst, TOOL_CELL, "%.2f %%", 100 * share);
     return isnan(share) ? "" : dst;
 }
 
-const char *qeval_bytes_cell(char dst[QEVAL_CELL], const oct_item *row, const char *path)
+const char *tool_bytes_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     return oct_fmt_bytes(dst, (uint64_t)oct_item_whole(row, path));
 }
 
-oct_status qeval_print_rows(const oct_item *list, size_t most, const qeval_column *column, size_t n, FILE *f,
-                            oct_err *err)
+oct_status tool_print_rows(const oct_item *list, size_t most, const tool_column *column, size_t n, FILE *f,
+                           oct_err *err)
 {
     oct_table *t = oct_table_create();
     size_t shown = 0;
-    char text[QEVAL_CELL];
+    char text[TOOL_CELL];
     for (size_t i = 0; i < n; i++)
-        oct_table_column(t, column[i].title, column[i].form ? OCT_RIGHT : OCT_LEFT);
+        oct_table_column(t, column[i].title, column[i].form && !column[i].left ? OCT_RIGHT : OCT_LEFT);
     for (const oct_item *row = NULL; shown < most && (row = oct_item_next(list, row)); shown++) {
         oct_table_row(t);
         for (size_t i = 0; i < n; i++) {
