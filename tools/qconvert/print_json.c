@@ -1,4 +1,4 @@
-/* The JSON report, with schema "octet-convert-1". */
+/* The report of a conversion, of schema "octet-convert-1". */
 #include "qconvert/qconvert.h"
 
 #include "common/print_causes.h"
@@ -60,6 +60,8 @@ void report_layer(oct_json *j, const oct_layer *l, const char *why)
     number(j, "sqnr_output_db", d->sqnr_output);
     if (l->loss > 0)
         oct_json_num(j, "loss_share", l->loss);
+    if (*d->where)
+        oct_json_bool(j, "in_body", true);
 }
 
 static void put_layer(oct_json *j, const void *row)
@@ -244,6 +246,7 @@ static void put_denormal(oct_json *j, const void *row)
 {
     const oct_layer_denormals *d = row;
     oct_json_str(j, "layer", d->layer);
+    oct_json_str(j, "op", d->op);
     oct_json_int(j, "denormal", (int64_t)d->n);
     oct_json_int(j, "weights", (int64_t)d->of);
     oct_json_bool(j, "zeros", d->zeros);
@@ -293,16 +296,25 @@ static void put_expected(oct_json *j, const session *s)
         oct_json_str(j, "costs", oct_target_costs_name(s->target, i));
         oct_json_num(j, "float_us", x.on_floats[i] / 1e3);
         oct_json_num(j, "us", x.decided[i] / 1e3);
+        oct_json_bool(j, "least_gain", i == x.least);
         oct_json_close(j);
     }
     oct_json_close(j);
 }
 
-oct_status report_json(const session *s, oct_err *err)
+/* Writes the summary in one sentence. */
+static void put_sentence(oct_json *j, const session *s)
+{
+    oct_buf b = OCT_BUF_INIT;
+    report_sentence(s, &b);
+    oct_json_str(j, "text", oct_buf_str(&b));
+    oct_buf_free(&b);
+}
+
+void report_document(const session *s, oct_document *to)
 {
     const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
-    oct_buf b = OCT_BUF_INIT;
-    oct_json j = OCT_JSON_INIT(&b);
+    oct_json j = { .to = to };
     tool_json_open(&j, "octet-convert-1");
     oct_json_str(&j, "model", s->a->model);
     oct_json_str(&j, "output", s->a->dry_run ? NULL : s->output);
@@ -314,7 +326,6 @@ oct_status report_json(const session *s, oct_err *err)
     oct_buf missing = OCT_BUF_INIT;
     if (s->c.calib && oct_calib_missing(s->c.calib, &missing))
         oct_json_str(&j, "missing_shards", oct_buf_str(&missing));
-    b.failed |= missing.failed;
     oct_buf_free(&missing);
     put_pinned(&j, &s->c);
     oct_json_open(&j, "size_bytes", '{');
@@ -350,5 +361,6 @@ oct_status report_json(const session *s, oct_err *err)
         oct_json_num(&j, "output_sqnr_db", s->c.sqnr);
     number(&j, "output_sqnr_db", s->c.sqnr);
     put_verdict(&j, s);
-    return tool_write_json(s->cli->json, &j, err);
+    put_sentence(&j, s);
+    oct_json_close(&j);
 }

@@ -99,9 +99,11 @@ void verdict_difference(const oct_eval_score *x, oct_buf *b);
 /* Prints "goal: ..." for each goal, and what the trials did. */
 void verdict_goals(const session *s, FILE *f);
 
-/* report.c, print_json.c */
-oct_status report_print(const session *s, oct_err *err);
-oct_status report_json(const session *s, oct_err *err);
+/* print_json.c: makes the report. */
+void report_document(const session *s, oct_document *to);
+/* report.c: prints it as text, as the options say how much of it; and its summary in one sentence. */
+oct_status report_print(const session *s, const oct_item *report, oct_err *err);
+void report_sentence(const session *s, oct_buf *b);
 /* Opens an object with the decision about a layer. The caller closes it. */
 void report_decision(oct_json *j, const void *layer);
 /* The same with all that is known of the layer, and the reason in these words; and lists of what passes changed and of
@@ -114,7 +116,7 @@ void report_methods(oct_json *j, const oct_conversion *c);
 oct_status page_write(const session *s, oct_err *err);
 
 /* size_report.c: prints the curve of size against loss, if schemes were chosen for a size. */
-oct_status size_report_print(const session *s, FILE *f, oct_err *err);
+oct_status size_report_print(const oct_item *report, bool every, FILE *f, oct_err *err);
 /* dry_report.c: estimates what a run without --dry-run takes on this machine, from what this run has taken so far. */
 typedef struct dry_estimate {
     double seconds, memory; /* memory: the most bytes at a time */
@@ -122,7 +124,7 @@ typedef struct dry_estimate {
 dry_estimate dry_estimated(const session *s);
 void dry_report_print(const session *s, FILE *f); /* prints nothing without --dry-run */
 /* times_report.c: prints expected times, unless a run takes less than half a millisecond. */
-oct_status times_report_print(const session *s, FILE *f, oct_err *err);
+oct_status times_report_print(const oct_item *report, bool every, FILE *f, oct_err *err);
 void size_report_json(oct_json *j, const session *s);
 
 /* advice.c: what else to try, such as samples or bf16, and the gain. */

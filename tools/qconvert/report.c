@@ -31,8 +31,9 @@ static size_t note(notes *all, const char *text)
     return all->n;
 }
 
-static const char *db(char dst[32], double v)
+static const char *db(char dst[32], const oct_item *layer, const char *member)
 {
+    const double v = oct_item_number(layer, member);
     if (isnan(v))
         return "";
     if (isinf(v))
@@ -41,41 +42,50 @@ static const char *db(char dst[32], double v)
     return dst;
 }
 
-static const char *type_name(oct_dtype t)
-{
-    static const char *const names[] = { [OCT_UNDEFINED] = "", [OCT_S8] = "s8",   [OCT_U8] = "u8",    [OCT_S4] = "s4",
-                                         [OCT_U4] = "u4",      [OCT_F16] = "f16", [OCT_BF16] = "bf16" };
-    return (size_t)t < OCT_COUNT(names) && names[t] ? names[t] : oct_dtype_name(t);
-}
-
 /* "s8/ch", "u4/32". */
-static const char *weights_cell(char dst[32], const oct_layer_decision *d)
+static const char *weights_cell(char dst[32], const oct_item *layer)
 {
-    if (d->block)
-        snprintf(dst, 32, "%s/%d", type_name(d->weights), d->block);
+    static const char *const names[][2] = { { "int8", "s8" },  { "uint8", "u8" },    { "int4", "s4" },
+                                            { "uint4", "u4" }, { "float16", "f16" }, { "bfloat16", "bf16" } };
+    const char *type = oct_item_text(layer, "weights");
+    if (!type)
+        return "";
+    for (size_t i = 0; i < OCT_COUNT(names); i++)
+        if (strcmp(type, names[i][0]) == 0) {
+            type = names[i][1];
+            break;
+        }
+    if (oct_item_at(layer, "block"))
+        snprintf(dst, 32, "%s/%.0f", type, oct_item_number(layer, "block"));
     else
-        snprintf(dst, 32, "%s%s", type_name(d->weights), d->weights && d->per_channel ? "/ch" : "");
+        snprintf(dst, 32, "%s%s", type, oct_item_true(layer, "per_channel") ? "/ch" : "");
     return dst;
 }
 
-static void layer_row(oct_table *t, const oct_layer *l, bool with_loss, notes *all)
+static void layer_row(oct_table *t, const oct_item *l, bool with_loss, notes *all)
 {
-    const oct_layer_decision *d = &l->d;
     char weights[32], scale[32] = "", zero[32] = "", of_weights[32], of_output[32], loss[32] = "", number[32] = "";
-    const size_t why = note(all, d->remedy ? d->remedy : d->why);
-    if (d->scale != 0) {
-        snprintf(scale, sizeof scale, "%.4g", (double)d->scale);
-        snprintf(zero, sizeof zero, "%d", (int)d->zero_point);
+    const char *remedy = oct_item_text(l, "remedy");
+    const size_t why = note(all, remedy ? remedy : oct_item_text(l, "why"));
+    if (oct_item_at(l, "scale")) {
+        snprintf(scale, sizeof scale, "%.4g", oct_item_number(l, "scale"));
+        snprintf(zero, sizeof zero, "%.0f", oct_item_number(l, "zero_point"));
     }
     if (why)
         snprintf(number, sizeof number, "%zu", why);
-    if (l->loss > 0)
-        snprintf(loss, sizeof loss, "%.0f %%", 100 * l->loss);
-    const char *cells[] = {
-        l->name, d->op,       oct_scheme_name(d->scheme),      weights_cell(weights, d),      scale,
-        zero,    d->observer, db(of_weights, d->sqnr_weights), db(of_output, d->sqnr_output), with_loss ? loss : number,
-        number
-    };
+    if (oct_item_at(l, "loss_share"))
+        snprintf(loss, sizeof loss, "%.0f %%", 100 * oct_item_number(l, "loss_share"));
+    const char *cells[] = { oct_item_text(l, "name"),
+                            oct_item_text(l, "op"),
+                            oct_item_text(l, "scheme"),
+                            weights_cell(weights, l),
+                            scale,
+                            zero,
+                            oct_item_text(l, "observer"),
+                            db(of_weights, l, "sqnr_weights_db"),
+                            db(of_output, l, "sqnr_output_db"),
+                            with_loss ? loss : number,
+                            number };
     oct_table_texts(t, cells);
 }
 
@@ -93,41 +103,51 @@ static oct_status finish_table(oct_table *t, const notes *all, FILE *f, oct_err 
     return st;
 }
 
-static double worth(const oct_layer *l)
+static bool is_quantized(const oct_item *layer)
 {
-    double w = isnan(l->d.sqnr_weights) ? INFINITY : l->d.sqnr_weights,
-           o = isnan(l->d.sqnr_output) ? INFINITY : l->d.sqnr_output;
-    return w < o ? w : o;
+    return strcmp(oct_item_text(layer, "scheme"), oct_scheme_name(OCT_SCHEME_FLOAT)) != 0;
+}
+
+static double worth(const oct_item *l)
+{
+    const double w = oct_item_number(l, "sqnr_weights_db"), o = oct_item_number(l, "sqnr_output_db");
+    return fmin(isnan(w) ? INFINITY : w, isnan(o) ? INFINITY : o);
+}
+
+static double loss_of(const oct_item *l)
+{
+    const double loss = oct_item_number(l, "loss_share");
+    return isnan(loss) ? 0 : loss;
 }
 
 /* Sorts layers: first those that cause most of the loss, if that is known; then those with the lowest SQNR. */
 static int by_worth(const void *a, const void *b)
 {
-    const oct_layer *x = *(const oct_layer *const *)a, *y = *(const oct_layer *const *)b;
-    if (x->loss != y->loss)
-        return x->loss > y->loss ? -1 : 1;
+    const oct_item *x = *(const oct_item *const *)a, *y = *(const oct_item *const *)b;
+    if (loss_of(x) != loss_of(y))
+        return loss_of(x) > loss_of(y) ? -1 : 1;
     double p = worth(x), q = worth(y);
     return p < q ? -1 : p > q ? 1 : x < y ? -1 : x > y;
 }
 
 /* Prints all layers, or the worst ones if there are many. */
-static oct_status print_layers(const session *s, FILE *f, oct_err *err)
+static oct_status print_layers(const oct_item *report, bool every, FILE *f, oct_err *err)
 {
-    const bool whole = s->c.n_layers <= ALL_BELOW || s->cli->verbose || s->a->dry_run;
-    const oct_layer **order = oct_calloc(s->c.n_layers + 1, sizeof *order);
+    const oct_item *layers = oct_item_at(report, "layers"), *causes = oct_item_at(report, "sensitivity");
+    const size_t n_layers = oct_item_count(layers, "");
+    const bool whole = n_layers <= ALL_BELOW || every, loss = oct_item_count(causes, "causes");
+    const oct_item **order = oct_calloc(n_layers + 1, sizeof *order);
     if (!order)
         return oct_nomem(err);
     size_t n = 0;
-    for (size_t i = 0; i < s->c.n_layers; i++)
-        if (whole ||
-            (oct_layer_is_quantized(&s->c.layers[i]) && (s->c.layers[i].loss > 0 || isfinite(worth(&s->c.layers[i])))))
-            order[n++] = &s->c.layers[i];
+    for (const oct_item *l = NULL; (l = oct_item_next(layers, l));)
+        if (whole || (is_quantized(l) && (loss_of(l) > 0 || isfinite(worth(l)))))
+            order[n++] = l;
     if (!whole)
         qsort(order, n, sizeof *order, by_worth);
     oct_status st = OCT_OK;
     if (n || whole) {
         notes all = { .n = 0 };
-        const bool loss = s->c.causes.n > 0;
         oct_table *t = oct_table_of(loss ? "llllrrlrrrr" : "llllrrlrrr",
                                     (const char *[]){ "layer", "op", "scheme", "weights", "scale", "zero", "observer",
                                                       "w dB", "out dB", loss ? "loss" : "note", "note" });
@@ -135,26 +155,26 @@ static oct_status print_layers(const session *s, FILE *f, oct_err *err)
         for (size_t i = 0; i < shown; i++)
             layer_row(t, order[i], loss, &all);
         if (!whole)
-            oct_print(f, "%zu of %zu nodes, those %s (-v shows all):\n", shown, s->c.n_layers,
+            oct_print(f, "%zu of %zu nodes, those %s (-v shows all):\n", shown, n_layers,
                       loss ? "that cause most of the loss at the outputs" : "with the lowest SQNR");
         st = finish_table(t, &all, f, err);
         if (loss)
             oct_print(f,
                       "  loss: share of the error at the model's outputs that rounding the layer's %s alone causes\n",
-                      s->c.causes.weights ? "output or weights" : "output");
+                      oct_item_true(causes, "weights_measured") ? "output or weights" : "output");
     }
     oct_free(order);
     return st;
 }
 
 /* How many layers stayed float with the operator and the reason of l. *first: no earlier layer did. */
-static size_t count_alike(const session *s, const oct_layer *l, bool *first)
+static size_t count_alike(const oct_item *layers, const oct_item *l, bool *first)
 {
     size_t n = 0;
     *first = true;
-    for (size_t k = 0; k < s->c.n_layers; k++) {
-        const oct_layer *o = &s->c.layers[k];
-        if (oct_layer_is_quantized(o) || strcmp(o->d.op, l->d.op) != 0 || strcmp(o->d.why, l->d.why) != 0)
+    for (const oct_item *o = NULL; (o = oct_item_next(layers, o));) {
+        if (is_quantized(o) || strcmp(oct_item_text(o, "op"), oct_item_text(l, "op")) != 0 ||
+            strcmp(oct_item_text(o, "why"), oct_item_text(l, "why")) != 0)
             continue;
         if (o < l) { /* that one counts them */
             *first = false;
@@ -166,86 +186,85 @@ static size_t count_alike(const session *s, const oct_layer *l, bool *first)
 }
 
 /* Prints "3 Softmax (/a/softmax, ...): op:Softmax (built-in:8)", one line for each reason and operator. */
-static void print_float(const session *s, FILE *f)
+static void print_float(const oct_item *report, bool every, FILE *f)
 {
+    const oct_item *layers = oct_item_at(report, "layers");
     size_t lines = 0, hidden = 0;
-    for (size_t i = 0; i < s->c.n_layers; i++) {
-        const oct_layer *l = &s->c.layers[i];
+    for (const oct_item *l = NULL; (l = oct_item_next(layers, l));) {
         bool first;
-        const size_t n = oct_layer_is_quantized(l) ? 0 : count_alike(s, l, &first);
+        const size_t n = is_quantized(l) ? 0 : count_alike(layers, l, &first);
         if (!n || !first)
             continue;
-        if (lines++ >= REASONS && !s->cli->verbose) {
+        if (lines++ >= REASONS && !every) {
             hidden++;
             continue;
         }
         fputs(lines == 1 ? "\nStayed float:\n" : "", f);
-        oct_print(f, "  %zu %s (%s%s): %s\n", n, l->d.op, l->name, n > 1 ? ", ..." : "", l->d.why);
+        oct_print(f, "  %zu %s (%s%s): %s\n", n, oct_item_text(l, "op"), oct_item_text(l, "name"), n > 1 ? ", ..." : "",
+                  oct_item_text(l, "why"));
     }
     if (hidden)
         oct_print(f, "  and %zu more reasons (-v shows them)\n", hidden);
 }
 
 /* Prints layers with denormal weights, and how these are written. */
-static void print_denormals(const session *s, FILE *f)
+static void print_denormals(const oct_item *report, bool every, FILE *f)
 {
-    uint64_t n = 0, of = 0, zeros = 0;
-    for (size_t i = 0; i < s->c.n_denormal; i++) {
-        const oct_layer_denormals *d = &s->c.denormal[i];
-        n += d->n;
-        of += d->of;
-        zeros += d->zeros ? d->n : 0;
+    const oct_item *layers = oct_item_at(report, "denormal_weights");
+    double n = 0, of = 0, zeros = 0;
+    size_t shown = 0, all = oct_item_count(layers, "");
+    for (const oct_item *d = NULL; (d = oct_item_next(layers, d));) {
+        n += oct_item_number(d, "denormal");
+        of += oct_item_number(d, "weights");
+        zeros += oct_item_true(d, "zeros") ? oct_item_number(d, "denormal") : 0;
     }
-    if (!n)
+    if (!(n > 0))
         return;
-    oct_print(f, "\nDenormal weights, with which many CPUs are slow: %llu of %llu, %llu of them written as zeros\n",
-              (unsigned long long)n, (unsigned long long)of, (unsigned long long)zeros);
-    for (size_t i = 0; i < s->c.n_denormal; i++) {
-        const oct_layer_denormals *d = &s->c.denormal[i];
-        if (i < REASONS || s->cli->verbose)
-            oct_print(f, "  %s (%s): %llu of %llu%s\n", d->layer, d->op, (unsigned long long)d->n,
-                      (unsigned long long)d->of, d->zeros ? "" : ", which stay, as the layer does");
-    }
-    if (s->c.n_denormal > REASONS && !s->cli->verbose)
-        oct_print(f, "  and %zu more layers (-v shows them)\n", s->c.n_denormal - REASONS);
+    oct_print(f, "\nDenormal weights, with which many CPUs are slow: %.0f of %.0f, %.0f of them written as zeros\n", n,
+              of, zeros);
+    for (const oct_item *d = NULL; (every || shown < REASONS) && (d = oct_item_next(layers, d)); shown++)
+        oct_print(f, "  %s (%s): %.0f of %.0f%s\n", oct_item_text(d, "layer"), oct_item_text(d, "op"),
+                  oct_item_number(d, "denormal"), oct_item_number(d, "weights"),
+                  oct_item_true(d, "zeros") ? "" : ", which stay, as the layer does");
+    if (shown < all)
+        oct_print(f, "  and %zu more layers (-v shows them)\n", all - shown);
 }
 
-static void print_changes(const session *s, FILE *f)
+static void print_changes(const oct_item *report, bool every, FILE *f)
 {
-    fputs(s->c.n_changes ? "\nChanged before quantizing:\n" : "", f);
-    for (size_t i = 0; i < s->c.n_changes; i++) {
-        const oct_change *c = &s->c.changes[i];
+    const oct_item *passes = oct_item_at(report, "passes");
+    if (oct_item_count(passes, ""))
+        fputs("\nChanged before quantizing:\n", f);
+    for (const oct_item *c = NULL; (c = oct_item_next(passes, c));) {
+        const char *pass = oct_item_text(c, "pass"), *what = oct_item_text(c, "change"),
+                   *node = oct_item_text(c, "node");
         size_t n = 0;
         bool first = true;
-        for (size_t k = 0; k < s->c.n_changes; k++)
-            if (strcmp(s->c.changes[k].pass, c->pass) == 0 && strcmp(s->c.changes[k].what, c->what) == 0) {
-                first &= k >= i;
+        for (const oct_item *o = NULL; (o = oct_item_next(passes, o));)
+            if (strcmp(oct_item_text(o, "pass"), pass) == 0 && strcmp(oct_item_text(o, "change"), what) == 0) {
+                first &= o >= c;
                 n++;
             }
-        if (s->cli->verbose || n == 1)
-            oct_print(f, "  %s: %s%s%s\n", c->pass, c->what, *c->node ? " in " : "", c->node);
+        if (every || n == 1)
+            oct_print(f, "  %s: %s%s%s\n", pass, what, *node ? " in " : "", node);
         else if (first)
-            oct_print(f, "  %s: %zu times %s\n", c->pass, n, c->what);
+            oct_print(f, "  %s: %zu times %s\n", pass, n, what);
     }
 }
 
 /* Prints what methods did, and with -v why others did not run. */
-static void print_methods(const session *s, FILE *f)
+static void print_methods(const oct_item *report, bool every, FILE *f)
 {
+    const oct_item *methods = oct_item_at(report, "methods");
     size_t lines = 0;
-    for (size_t i = 0; i < s->c.n_methods; i++) {
-        const oct_method_result *r = &s->c.methods[i];
-        oct_buf text = OCT_BUF_INIT;
-        if (!r->ran && !s->cli->verbose)
+    for (const oct_item *m = NULL; (m = oct_item_next(methods, m));) {
+        const bool ran = oct_item_true(m, "ran");
+        if (!ran && !every)
             continue;
         if (lines++ == 0)
             fputs("\nMethods, measured on samples that calibrate:\n", f);
-        if (r->ran)
-            oct_method_text(r, &text);
-        else
-            oct_buf_printf(&text, "not used: %s", r->why);
-        oct_print(f, "  %s: %s\n", r->method->name, oct_buf_str(&text));
-        oct_buf_free(&text);
+        oct_print(f, ran ? "  %s: %s\n" : "  %s: not used: %s\n", oct_item_text(m, "name"),
+                  oct_item_text(m, ran ? "text" : "why"));
     }
 }
 
@@ -258,9 +277,13 @@ static void float_clause(const session *s, oct_buf *b)
     size_t shown = 0;
     for (size_t i = 0; i < s->c.n_layers && shown < 3; i++) {
         const oct_layer *l = &s->c.layers[i];
-        bool ruled = oct_policy_place(l->d.why) != NULL;
-        bool first;
-        if (oct_layer_is_quantized(l) || !(l->product || ruled) || !count_alike(s, l, &first) || !first)
+        const bool ruled = oct_policy_place(l->d.why) != NULL;
+        bool known = oct_layer_is_quantized(l) || !(l->product || ruled);
+        for (size_t k = 0; k < i && !known; k++) {
+            const oct_layer *o = &s->c.layers[k];
+            known = !oct_layer_is_quantized(o) && strcmp(o->d.op, l->d.op) == 0 && strcmp(o->d.why, l->d.why) == 0;
+        }
+        if (known)
             continue;
         oct_buf_printf(b, "%s%s %s %s", shown ? ", " : "; float: ", l->d.op, ruled ? "by the rule" : "because",
                        l->d.why);
@@ -299,39 +322,37 @@ static void layers_clause(const session *s, oct_buf *b)
             oct_buf_printf(b, "; %zu of %zu layers with weights %s", kinds[i].n, n.products, kinds[i].are);
 }
 
-static void print_sentence(const session *s, FILE *f)
+void report_sentence(const session *s, oct_buf *b)
 {
-    oct_buf b = OCT_BUF_INIT;
-    size_clause(s, &b);
-    layers_clause(s, &b);
+    size_clause(s, b);
+    layers_clause(s, b);
     if (s->c.n_floats) {
-        oct_buf_puts(&b, "; ");
-        oct_float_bytes_text(s->c.floats, s->c.n_floats, &b);
+        oct_buf_puts(b, "; ");
+        oct_float_bytes_text(s->c.floats, s->c.n_floats, b);
     }
-    verdict_clause(s, &b);
+    verdict_clause(s, b);
     if (oct_conversion_no_gain(&s->c))
-        oct_buf_printf(&b, "; %s", oct_conversion_no_gain(&s->c));
-    float_clause(s, &b);
-    oct_buf_puts(&b, ".");
-    int width = oct_term_width(f);
-    fputs("\n", f);
-    oct_print_wrapped(f, oct_buf_str(&b), width > 40 && width < WRAP ? width : WRAP);
-    oct_buf_free(&b);
+        oct_buf_printf(b, "; %s", oct_conversion_no_gain(&s->c));
+    float_clause(s, b);
+    oct_buf_puts(b, ".");
 }
 
-oct_status report_print(const session *s, oct_err *err)
+oct_status report_print(const session *s, const oct_item *report, oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
-    OCT_TRY(print_layers(s, f, err));
-    print_float(s, f);
-    print_denormals(s, f);
-    print_changes(s, f);
-    print_methods(s, f);
-    OCT_TRY(size_report_print(s, f, err));
-    OCT_TRY(times_report_print(s, f, err));
+    const bool every = s->cli->verbose;
+    const int width = oct_term_width(f);
+    OCT_TRY(print_layers(report, every || s->a->dry_run, f, err));
+    print_float(report, every, f);
+    print_denormals(report, every, f);
+    print_changes(report, every, f);
+    print_methods(report, every, f);
+    OCT_TRY(size_report_print(report, every, f, err));
+    OCT_TRY(times_report_print(report, every, f, err));
     if (s->c.o.sensitivity)
-        OCT_TRY(tool_print_causes(&s->c.causes, s->cli->verbose, f, err));
-    print_sentence(s, f);
+        OCT_TRY(tool_print_causes(&s->c.causes, every, f, err));
+    fputs("\n", f);
+    oct_print_wrapped(f, oct_item_text(report, "text"), width > 40 && width < WRAP ? width : WRAP);
     if (s->a->calib && oct_methods_any_needing(&s->c.o.methods, OCT_NEEDS_SAMPLES))
         fputs("From a table alone nothing could be measured; --data also finds which ranges and biases lose least.\n",
               f);

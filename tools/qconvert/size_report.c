@@ -19,76 +19,96 @@ static const char *bar(char dst[BAR + 1], double sqnr, double least, double most
     return dst;
 }
 
-static void put_point(oct_table *t, const session *s, const oct_size_point *p, double least, double most)
+static void put_point(oct_table *t, const oct_item *p, double before, double least, double most)
 {
     char bytes[32], share[32], db[32], chart[BAR + 1];
-    snprintf(share, sizeof share, "%.1f %%", 100 * p->bytes / (double)s->c.size_before);
-    const char *cells[] = { p->taken ? "*" : "",
-                            oct_fmt_bytes(bytes, (uint64_t)p->bytes),
+    const char *layer = oct_item_text(p, "layer");
+    const double sqnr = oct_item_number(p, "sqnr_db");
+    snprintf(share, sizeof share, "%.1f %%", 100 * oct_item_number(p, "bytes") / before);
+    const char *cells[] = { oct_item_true(p, "taken") ? "*" : "",
+                            oct_fmt_bytes(bytes, (uint64_t)oct_item_whole(p, "bytes")),
                             share,
-                            oct_fmt_db(db, p->sqnr),
-                            bar(chart, p->sqnr, least, most),
-                            *p->layer ? p->layer : "all in the fewest bytes",
-                            p->form };
+                            oct_fmt_db(db, sqnr),
+                            bar(chart, sqnr, least, most),
+                            layer ? layer : "all in the fewest bytes",
+                            oct_item_text(p, "form") };
     oct_table_texts(t, cells);
 }
 
 /* Prints the choice layer by layer beside one form for all layers. */
-static oct_status print_rivals(const oct_size_choice *x, FILE *f, oct_err *err)
+static oct_status print_rivals(const oct_item *size, FILE *f, oct_err *err)
 {
-    if (!x->n_rivals)
+    const oct_item *rivals = oct_item_at(size, "compared");
+    const size_t samples = (size_t)oct_item_whole(size, "samples");
+    int64_t i = 0;
+    if (!oct_item_count(rivals, ""))
         return OCT_OK;
     oct_table *t =
-        oct_table_of("llrr", (const char *[]){ "", "form", "size", x->samples ? "output SQNR" : "expected SQNR" });
-    for (size_t i = 0; i < x->n_rivals; i++) {
+        oct_table_of("llrr", (const char *[]){ "", "form", "size", samples ? "output SQNR" : "expected SQNR" });
+    for (const oct_item *r = NULL; (r = oct_item_next(rivals, r)); i++) {
         char bytes[32], db[32];
-        const oct_size_rival *r = &x->rival[i];
-        const char *cells[] = { i == x->taken ? "*" : "",
-                                *r->form     ? r->form
-                                : r->between ? "the same, float between layers"
-                                             : "chosen layer by layer",
-                                oct_fmt_bytes(bytes, r->bytes), oct_fmt_db(db, r->sqnr) };
+        const char *form = oct_item_text(r, "form");
+        const char *cells[] = { i == oct_item_whole(size, "taken") ? "*" : "",
+                                form                                ? form
+                                : oct_item_true(r, "float_between") ? "the same, float between layers"
+                                                                    : "chosen layer by layer",
+                                oct_fmt_bytes(bytes, (uint64_t)oct_item_whole(r, "bytes")),
+                                oct_fmt_db(db, oct_item_number(r, "sqnr_db")) };
         oct_table_texts(t, cells);
     }
-    if (x->samples)
+    if (samples)
         oct_print(f, "\nCompared with one form for all layers, by %zu samples that did not choose (* is taken):\n",
-                  x->samples);
+                  samples);
     else
         oct_print(f, "\nCompared with one form for all layers, as expected (* is taken):\n");
     const oct_status st = oct_table_print(t, f, err);
     oct_table_destroy(t);
-    if (x->samples && st == OCT_OK)
+    if (samples && st == OCT_OK)
         oct_print(
             f,
             "  weights are rounded to the nearest values here; methods of rounding follow, for what is taken alone\n");
     return st;
 }
 
-oct_status size_report_print(const session *s, FILE *f, oct_err *err)
+oct_status size_report_print(const oct_item *report, bool every, FILE *f, oct_err *err)
 {
-    const oct_size_choice *x = &s->c.size;
-    if (!x->n)
+    const oct_item *size = oct_item_at(report, "size"), *curve = oct_item_at(size, "curve");
+    const bool measured = oct_item_true(size, "measured");
+    const size_t n = oct_item_count(curve, "");
+    if (!n)
         return OCT_OK;
     char limit[32], after[32], db[32];
-    double most = x->point[0].sqnr;
-    for (size_t i = 0; i < x->n; i++)
-        most = isfinite(x->point[i].sqnr) ? fmax(most, x->point[i].sqnr) : most;
+    const double least = oct_item_number(oct_item_of(curve, 0), "sqnr_db");
+    double most = least;
+    for (const oct_item *p = NULL; (p = oct_item_next(curve, p));)
+        most = isfinite(oct_item_number(p, "sqnr_db")) ? fmax(most, oct_item_number(p, "sqnr_db")) : most;
     oct_table *t =
-        oct_table_of("lrrrlll", (const char *[]){ "", "size", "of float", x->measured ? "output SQNR" : "expected SQNR",
+        oct_table_of("lrrrlll", (const char *[]){ "", "size", "of float", measured ? "output SQNR" : "expected SQNR",
                                                   "", "and then", "becomes" });
-    size_t shown = 0, each = s->cli->verbose || x->n <= LINES ? 1 : (x->n + LINES - 1) / LINES;
-    for (size_t i = 0; i < x->n; i++)
-        if (i % each == 0 || i + 1 == x->n ||
-            (x->point[i].taken && (i + 1 == x->n || !x->point[i + 1].taken) && ++shown <= LINES))
-            put_point(t, s, &x->point[i], x->point[0].sqnr, most);
+    size_t shown = 0, i = 0, each = every || n <= LINES ? 1 : (n + LINES - 1) / LINES;
+    for (const oct_item *p = NULL; (p = oct_item_next(curve, p)); i++)
+        if (i % each == 0 || i + 1 == n ||
+            (oct_item_true(p, "taken") && !oct_item_true(oct_item_next(curve, p), "taken") && ++shown <= LINES))
+            put_point(t, p, oct_item_number(report, "size_bytes.before"), least, most);
     oct_print(f, "\nSize against loss, expected%s (* is what the model has; %s are allowed, it takes %s, with %s):\n",
-              x->measured ? " from samples" : " from the rounding of weights and inputs alone",
-              oct_fmt_bytes(limit, x->limit), oct_fmt_bytes(after, s->c.size_after), oct_fmt_db(db, x->sqnr));
+              measured ? " from samples" : " from the rounding of weights and inputs alone",
+              oct_fmt_bytes(limit, (uint64_t)oct_item_whole(size, "limit")),
+              oct_fmt_bytes(after, (uint64_t)oct_item_whole(report, "size_bytes.after")),
+              oct_fmt_db(db, oct_item_number(size, "sqnr_db")));
     oct_status st = oct_table_print(t, f, err);
     oct_table_destroy(t);
     if (each > 1)
         oct_print(f, "  one of %zu steps is shown (-v shows all)\n", each);
-    return st == OCT_OK ? print_rivals(x, f, err) : st;
+    return st == OCT_OK ? print_rivals(size, f, err) : st;
+}
+
+/* An expected SQNR; infinite ones are null, with a note beside. */
+static void put_sqnr(oct_json *j, double sqnr)
+{
+    if (!isnan(sqnr))
+        oct_json_num(j, "sqnr_db", sqnr);
+    if (isinf(sqnr))
+        oct_json_bool(j, "exact", sqnr > 0);
 }
 
 static void put_json_point(oct_json *j, const void *row)
@@ -97,10 +117,7 @@ static void put_json_point(oct_json *j, const void *row)
     oct_json_str(j, "layer", *p->layer ? p->layer : NULL);
     oct_json_str(j, "form", *p->form ? p->form : NULL);
     oct_json_int(j, "bytes", (int64_t)p->bytes);
-    if (!isnan(p->sqnr))
-        oct_json_num(j, "sqnr_db", p->sqnr);
-    if (isinf(p->sqnr))
-        oct_json_bool(j, "exact", p->sqnr > 0);
+    put_sqnr(j, p->sqnr);
     oct_json_bool(j, "taken", p->taken);
 }
 
@@ -110,8 +127,7 @@ static void put_json_rival(oct_json *j, const void *row)
     oct_json_str(j, "form", *r->form ? r->form : NULL);
     oct_json_bool(j, "float_between", r->between);
     oct_json_int(j, "bytes", (int64_t)r->bytes);
-    if (isfinite(r->sqnr))
-        oct_json_num(j, "sqnr_db", r->sqnr);
+    put_sqnr(j, r->sqnr);
 }
 
 void size_report_json(oct_json *j, const session *s)
@@ -124,8 +140,7 @@ void size_report_json(oct_json *j, const session *s)
     oct_json_int(j, "least", (int64_t)x->least);
     oct_json_bool(j, "missed", x->missed);
     oct_json_bool(j, "measured", x->measured);
-    if (isfinite(x->sqnr))
-        oct_json_num(j, "sqnr_db", x->sqnr);
+    put_sqnr(j, x->sqnr);
     oct_json_int(j, "samples", (int64_t)x->samples);
     oct_json_int(j, "taken", (int64_t)x->taken);
     oct_json_rows(j, "compared", x->rival, x->n_rivals, sizeof *x->rival, put_json_rival);

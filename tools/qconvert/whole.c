@@ -90,17 +90,30 @@ static oct_status make(session *s, oct_err *err)
     return st == OCT_OK && !s->a->dry_run ? save(s, err) : st;
 }
 
+/* Makes the report and writes it as JSON, where one is asked for; with text also for people. */
+static oct_status write_report(const session *s, bool text, oct_err *err)
+{
+    oct_document *d = oct_document_create();
+    if (d)
+        report_document(s, d);
+    const oct_item *report = oct_document_root(d);
+    oct_status st = report ? tool_write_report(s->cli->json, oct_json_text, report, err) : oct_nomem(err);
+    if (st == OCT_OK && text)
+        st = page_write(s, err);
+    if (st == OCT_OK && text && !s->cli->quiet)
+        st = report_print(s, report, err);
+    oct_document_destroy(d);
+    return st;
+}
+
 static oct_status convert(session *s, oct_err *err)
 {
     OCT_TRY(make(s, err));
     if (s->a->print_graph)
         return tool_write_text("-", &s->graph_text, err);
-    if (s->cli->json)
-        OCT_TRY(report_json(s, err));
-    OCT_TRY(page_write(s, err));
+    OCT_TRY(write_report(s, true, err));
     if (s->cli->quiet)
         return OCT_OK;
-    OCT_TRY(report_print(s, err));
     verdict_goals(s, oct_cli_result(s->cli));
     dry_report_print(s, oct_cli_result(s->cli));
     return advice_print(s, err);
@@ -142,8 +155,7 @@ static oct_status size_reached(const session *s, oct_err *err)
     char least[32];
     if (!x->missed)
         return OCT_OK;
-    if (s->cli->json)
-        OCT_TRY(report_json(s, err));
+    OCT_TRY(write_report(s, false, err));
     oct_fail(
         err, OCT_EGOAL,
         "the file cannot be so small: %llu bytes are allowed, and the fewest that were found are %llu (%s, %.1f %% of the float file)",
