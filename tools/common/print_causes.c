@@ -1,8 +1,8 @@
 /* Prints the cost at the outputs of rounding each value and each layer, the worst first. */
 #include "common/print_causes.h"
 
-#include "cli/text_table.h"
 #include "cli/textfmt.h"
+#include "common/print_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,61 +10,77 @@
 #define MUCH_LESS 0.5 /* dB: smaller differences are not mentioned */
 enum { ROWS = 16, BAR = 20 };
 
-/* A bar for a share, with one character for each twentieth. */
-static const char *bar_text(char dst[BAR + 1], double share)
+static const char *layer_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
-    const int n = (int)(share * BAR + 0.5);
+    const char *layer = oct_item_text(row, path);
+    return layer && *layer ? layer : "(input)";
+}
+
+static const char *value_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
+{
+    const char *value = oct_item_text(row, path);
+    return value ? value : "(weights)";
+}
+
+static const char *share_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
+{
+    snprintf(dst, TOOL_CELL, "%.1f %%", 100 * oct_item_number(row, path));
+    return dst;
+}
+
+/* A bar for a share, with one character for each twentieth. */
+static const char *bar_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
+{
+    const int n = (int)(oct_item_number(row, path) * BAR + 0.5);
     memset(dst, '#', (size_t)n);
     dst[n] = '\0';
     return dst;
 }
 
-static void cause_row(oct_table *t, const oct_cause *x)
+static const char *gain_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
-    char bar[BAR + 1], alone[32], gain[32], share[32];
-    snprintf(share, sizeof share, "%.1f %%", 100 * x->share);
-    oct_table_texts(t, (const char *[]){ *x->layer ? x->layer : "(input)", x->op, x->value ? x->value : "(weights)",
-                                         share, bar_text(bar, x->share), oct_fmt_db(alone, x->sqnr),
-                                         isinf(x->gain) ? "all" : oct_fmt_db(gain, x->gain) });
+    return isinf(oct_item_number(row, path)) ? "all" : tool_db_cell(dst, row, path);
 }
 
-static void print_head(const oct_causes *x, FILE *f)
+static const char *db_of(char dst[32], const oct_item *x, const char *member)
 {
-    char all[32], values[32], weights[32];
+    return oct_fmt_db(dst, oct_item_number(x, member));
+}
+
+oct_status tool_print_causes(const oct_item *x, bool every, FILE *f, oct_err *err)
+{
+    static const tool_column column[] = { { "layer", "layer", layer_cell, true }, { "op", "op", NULL },
+                                          { "value", "value", value_cell, true }, { "share", "share", share_cell },
+                                          { "", "share", bar_cell, true },        { "alone", "sqnr_db", tool_db_cell },
+                                          { "gain", "gain_db", gain_cell } };
+    const oct_item *causes = oct_item_at(x, "causes");
+    const int64_t samples = oct_item_whole(x, "samples"), small = oct_item_whole(x, "not_told_apart");
+    const size_t n = oct_item_count(causes, "");
+    char all[32], values[32], weights[32], sum[32];
+    if (samples == 0)
+        return OCT_OK;
     oct_print(
         f,
-        "\nWhat rounding costs at the outputs, each alone (%zu sample%s; together %s, all values %s, all weights %s):\n",
-        x->samples, x->samples == 1 ? "" : "s", oct_fmt_db(all, x->all), oct_fmt_db(values, x->of_values),
-        oct_fmt_db(weights, x->of_weights));
-}
-
-oct_status tool_print_causes(const oct_causes *x, bool every, FILE *f, oct_err *err)
-{
-    if (x->samples == 0)
-        return OCT_OK;
-    char sum[32];
-    print_head(x, f);
-    const size_t shown = every || x->n < ROWS ? x->n : ROWS;
-    oct_table *t = oct_table_of("lllrlrr", (const char *[]){ "layer", "op", "value", "share", "", "alone", "gain" });
-    for (size_t i = 0; i < shown; i++)
-        cause_row(t, &x->cause[i]);
-    oct_status st = oct_table_print(t, f, err);
-    oct_table_destroy(t);
-    if (shown < x->n)
-        oct_print(f, "  and %zu more (-v shows them)\n", x->n - shown);
-    if (x->small)
+        "\nWhat rounding costs at the outputs, each alone (%lld sample%s; together %s, all values %s, all weights %s):\n",
+        (long long)samples, samples == 1 ? "" : "s", db_of(all, x, "all_db"), db_of(values, x, "values_db"),
+        db_of(weights, x, "weights_db"));
+    OCT_TRY(tool_print_rows(causes, every ? SIZE_MAX : ROWS, column, OCT_COUNT(column), f, err));
+    if (!every && n > ROWS)
+        oct_print(f, "  and %zu more (-v shows them)\n", n - ROWS);
+    if (small)
         oct_print(
-            f, "  %zu cause less than %.0f %% of the noise of all values, or of all weights, and were not told apart\n",
-            x->small, 100 * x->least);
+            f,
+            "  %lld cause less than %.0f %% of the noise of all values, or of all weights, and were not told apart\n",
+            (long long)small, 100 * oct_item_number(x, "least_share"));
     fputs(
         "  alone: the outputs if nothing else were rounded; share: of what all of them cost, each alone; gain: about what leaving it float alone would gain\n",
         f);
-    if (x->sum < x->all - MUCH_LESS)
+    if (oct_item_number(x, "sum_db") < oct_item_number(x, "all_db") - MUCH_LESS)
         oct_print(
             f,
             "  independent errors would leave the outputs %s: some make up for others, as a bias does for what is rounded before it\n",
-            oct_fmt_db(sum, x->sum));
-    return st;
+            db_of(sum, x, "sum_db"));
+    return OCT_OK;
 }
 
 static void decibels(oct_json *j, const char *key, double v)

@@ -7,8 +7,9 @@
 
 #include <stdio.h>
 
-/* Prints a table with bars. every: all rows, not only the worst ones. Prints nothing if nothing was measured. */
-oct_status tool_print_causes(const oct_causes *x, bool every, FILE *f, oct_err *err);
+/* Prints the member `sensitivity` of a report as a table with bars. every: all rows, not only the worst ones. Prints
+ * nothing if nothing was measured. */
+oct_status tool_print_causes(const oct_item *x, bool every, FILE *f, oct_err *err);
 /* Adds the member `sensitivity` to the open object, unless nothing was measured. */
 void tool_json_causes(oct_json *j, const oct_causes *x);
 

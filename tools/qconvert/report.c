@@ -350,7 +350,7 @@ oct_status report_print(const session *s, const oct_item *report, oct_err *err)
     OCT_TRY(size_report_print(report, every, f, err));
     OCT_TRY(times_report_print(report, every, f, err));
     if (s->c.o.sensitivity)
-        OCT_TRY(tool_print_causes(&s->c.causes, every, f, err));
+        OCT_TRY(tool_print_causes(oct_item_at(report, "sensitivity"), every, f, err));
     fputs("\n", f);
     oct_print_wrapped(f, oct_item_text(report, "text"), width > 40 && width < WRAP ? width : WRAP);
     if (s->a->calib && oct_methods_any_needing(&s->c.o.methods, OCT_NEEDS_SAMPLES))

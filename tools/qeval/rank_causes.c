@@ -71,12 +71,9 @@ static void print_culprits(const oct_culprits *k, FILE *f)
                   k->names, oct_culprits_text(text, k));
 }
 
-static oct_status write_json(const session *s, oct_err *err)
+static void put_report(const session *s, oct_document *to)
 {
-    oct_buf b = OCT_BUF_INIT;
-    oct_json j = OCT_JSON_INIT(&b);
-    if (!s->cli->json)
-        return OCT_OK;
+    oct_json j = { .to = to };
     tool_json_open(&j, "octet-sensitivity-1");
     oct_json_str(&j, "float", s->a->model);
     oct_json_str(&j, "quant", s->a->others.v[0]);
@@ -85,19 +82,27 @@ static oct_status write_json(const session *s, oct_err *err)
     oct_json_int(&j, "values_without_counterpart", (int64_t)s->found.other_values);
     oct_json_int(&j, "layers_without_counterpart", (int64_t)s->found.other_layers);
     tool_json_causes(&j, &s->c.causes);
-    return tool_write_json(s->cli->json, &j, err);
+    oct_json_close(&j);
 }
 
 static oct_status report(const session *s, oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
+    oct_document *d = oct_document_create();
+    if (d)
+        put_report(s, d);
+    const oct_item *root = oct_document_root(d);
+    oct_status st = root ? OCT_OK : oct_nomem(err);
     oct_progress_clear(&s->cli->progress);
-    if (!s->cli->quiet || f == s->cli->out) {
+    if (st == OCT_OK && (!s->cli->quiet || f == s->cli->out)) {
         print_found(s, f);
-        OCT_TRY(tool_print_causes(&s->c.causes, s->cli->verbose, f, err));
+        st = tool_print_causes(oct_item_at(root, "sensitivity"), s->cli->verbose, f, err);
         print_culprits(&s->c.culprits, f);
     }
-    return write_json(s, err);
+    if (st == OCT_OK)
+        st = tool_write_report(s->cli->json, oct_json_text, root, err);
+    oct_document_destroy(d);
+    return st;
 }
 
 static oct_status run(session *s, oct_err *err)
