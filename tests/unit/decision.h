@@ -2,7 +2,7 @@
 #ifndef OCT_TESTS_DECISION_H
 #define OCT_TESTS_DECISION_H
 
-#include "quant/job/job.h"
+#include "quant/quant.h"
 
 #include <string.h>
 

@@ -6,12 +6,15 @@ usage: layers.py CHECKOUT
 """
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 ROW = re.compile(r"^\| `(lib/)?(\w+)` \| .* \| ([^|]+) \|$")
 FOLDER = re.compile(r"^\| `(\w+)/` \| .* \| ([^|]+) \|$", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 SPEAKS = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|exit|_exit|abort|_Exit)\s*\(")
+# What only those who decide may read and write; all others ask for it (quant/job/placed.h).
+FEW = {"quant/job/records.h": 12, "quant/job/job.h": 12}
 # The guard against files that shrink while they are mapped ends the process: it runs in a signal handler.
 MAY_EXIT = {"lib/base/io_guard.c"}
 
@@ -95,6 +98,13 @@ def faults_of(path, root, layer, table):
             yield f"{rel}: calls {m[1]}(): libraries neither print nor exit"
 
 
+def crowds(root):
+    """Headers of FEW that too many files include, those of tests among them."""
+    of = Counter(name for path in [*root.glob("lib/**/*"), *root.glob("tools/**/*"), *root.glob("tests/**/*")] if path.suffix in (".c", ".h", ".inc")
+                 for name in INCLUDE.findall(path.read_text(errors="replace")))
+    yield from (f"{name}: {of[name]} files include it, {most} are the most" for name, most in FEW.items() if of[name] > most)
+
+
 def main():
     root = Path(sys.argv[1]).resolve()
     table = read_table(root / "docs/design.md")
@@ -109,7 +119,7 @@ def main():
         if layer in table:
             faults += faults_of(path, root, layer, table)
         count += 1
-    faults += folder_faults(root / "lib/ops")
+    faults += [*folder_faults(root / "lib/ops"), *crowds(root)]
     print(*faults, sep="\n")
     print(f"{count} files, {len(faults)} faults")
     return 1 if faults else 0

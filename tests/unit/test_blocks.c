@@ -10,8 +10,9 @@
 #include "decision.h"
 #include "kernels/cpu.h"
 #include "net.h"
+#include "quant/job/annotate.h"
 #include "quant/weights/blocks.h"
-#include "quant/job/job.h"
+#include "quant/weights/constants.h"
 #include "targets.h"
 
 enum { CAP = 4096, MOST = 1 << 16 };
@@ -249,7 +250,7 @@ static oct_graph *products(void)
 static void dequantize_into(oct_graph *g, const work *w, const char *node)
 {
     const oct_layer_decision *d = layer(w, node);
-    const qweights *q = w->job->node[d->node].weights[0];
+    const qweights *q = w->job->constants[d->node].weights[0];
     const oct_tensor *matrix = g->value[q->matrix].constant;
     const bool transposed = q->quant.axis == 1;
     const oct_nbits_form form = { .n = (size_t)matrix->dims[!transposed],
@@ -277,8 +278,8 @@ static void both_forms(void **state)
         const oct_qjob_opts o = { .bits = form & 1 ? 8 : 4, .block = form & 2 ? 16 : 0, .symmetric = form & 4 };
         oct_graph *g = products(), *fl = products();
         work w = convert(g, o, NULL);
-        assert_ptr_equal(w.job->node[layer(&w, "first")->node].weights[0],
-                         w.job->node[layer(&w, "second")->node].weights[0]);
+        assert_ptr_equal(w.job->constants[layer(&w, "first")->node].weights[0],
+                         w.job->constants[layer(&w, "second")->node].weights[0]);
         dequantize_into(fl, &w, "first");
         dequantize_into(fl, &w, "third");
         const size_t n = net_run(fl, want, CAP);

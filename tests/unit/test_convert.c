@@ -12,7 +12,8 @@
 #include "net.h"
 #include "onnx/model.h"
 #include "quant/convert/convert.h"
-#include "quant/job/job.h"
+#include "quant/job/placed.h"
+#include "quant/weights/constants.h"
 
 static char folder[] = "/tmp/octet-convert-XXXXXX";
 
@@ -367,8 +368,9 @@ static void measures_what_biases_make_up_for(void **state)
     const oct_graph *g = w.m->graph;
     const int node = g->order[0];
     const float *v = g->value[g->node[node].in[1]].constant->data;
-    const qweights *q = w.c.job->node[node].weights[0];
-    const double step = (double)w.c.layers[0].d.scale, sx = (double)w.c.job->value[g->node[node].in[0]].quant->scale[0];
+    const qweights *q = w.c.job->constants[node].weights[0];
+    const double step = (double)w.c.layers[0].d.scale,
+                 sx = (double)oct_quant_of(w.c.job, g->node[node].in[0])->scale[0];
     double sum = 0, most = 0;
     for (int o = 0; o < 4; o++) {
         double off = 0;

@@ -8,7 +8,7 @@
 
 #include "forms/write/forms_write.h"
 #include "net.h"
-#include "quant/job/job.h"
+#include "quant/quant.h"
 
 enum { CAP = 4096 };
 static float got[CAP], want[CAP];

@@ -8,7 +8,6 @@
 
 #include "decision.h"
 #include "net.h"
-#include "quant/job/job.h"
 #include "targets.h"
 
 typedef struct work {

@@ -9,6 +9,8 @@
 #include "decision.h"
 #include "net.h"
 #include "quant/job/job.h"
+#include "quant/weights/constants.h"
+#include "quant/weights/saturate.h"
 #include "targets.h"
 
 /* A job on g with statistics made by running the float graph on the fixed random inputs of net.h. */
@@ -135,7 +137,7 @@ static void targets_choose_types_and_granularity(void **state)
         assert_string_equal(d->why, each[i].why);
         assert_int_equal(d->weights, each[i].weights);
         assert_int_equal(d->per_channel, each[i].per_channel);
-        assert_int_equal(k.job->value[oct_graph_find(g, "x")].quant->dtype, each[i].activations);
+        assert_int_equal(oct_quant_of(k.job, oct_graph_find(g, "x"))->dtype, each[i].activations);
         each[i].remedy ? assert_string_equal(d->remedy, each[i].remedy) : assert_null(d->remedy);
         stop(&k, g);
         oct_target_close(t);
@@ -150,9 +152,9 @@ static void weights_and_bias_follow_the_formula(void **state)
     memcpy(b, g->value[oct_graph_find(g, "b1")].constant->data, sizeof b);
     work k = start(g, NULL, "octet", false);
     GOOD(oct_qjob_decide(k.job, k.calib, err));
-    const oct_quant *q = &k.job->node[0].weights[0]->quant;
-    const int32_t *bias = k.job->node[0].bias->qvals->data;
-    float sx = k.job->value[oct_graph_find(g, "x")].quant->scale[0];
+    const oct_quant *q = &k.job->constants[0].weights[0]->quant;
+    const int32_t *bias = k.job->constants[0].bias->qvals->data;
+    float sx = oct_quant_of(k.job, oct_graph_find(g, "x"))->scale[0];
     assert_int_equal(q->n, 4);
     for (int o = 0; o < 4; o++) {
         float top = 0;
@@ -208,9 +210,9 @@ static void bias_correction_restores_the_mean(void **state)
     memcpy(b, g->value[oct_graph_find(g, "b1")].constant->data, sizeof b);
     work k = start(g, "any - s7/tensor/sym - -\n", "octet", true);
     GOOD(oct_qjob_decide(k.job, k.calib, err));
-    const oct_quant *q = &k.job->node[0].weights[0]->quant;
-    const int32_t *bias = k.job->node[0].bias->qvals->data;
-    float sx = k.job->value[oct_graph_find(g, "x")].quant->scale[0];
+    const oct_quant *q = &k.job->constants[0].weights[0]->quant;
+    const int32_t *bias = k.job->constants[0].bias->qvals->data;
+    float sx = oct_quant_of(k.job, oct_graph_find(g, "x"))->scale[0];
     const oct_chan_stats *chan = &oct_calib_find(k.calib, "x")->chan;
     assert_int_equal(chan->channels, 3);
     for (int o = 0; o < 4; o++) {
@@ -274,10 +276,10 @@ static void concat_shares_where_clamps_agree(void **state)
         net_output(g, NET_NODE(g, "Conv", "last", "y", c, net_random(g, "wc", "2,6,1,1", 5)));
         work k = start(g, NULL, "onnxruntime-x86", false);
         GOOD(oct_qjob_decide(k.job, k.calib, err));
-        float sa = k.job->value[a].quant->scale[0], sb = k.job->value[b].quant->scale[0],
-              sc = k.job->value[c].quant->scale[0];
+        float sa = oct_quant_of(k.job, a)->scale[0], sb = oct_quant_of(k.job, b)->scale[0],
+              sc = oct_quant_of(k.job, c)->scale[0];
         if (mixed)
-            assert_true(k.job->value[a].quant->zp[0] == 0 && k.job->value[b].quant->zp[0] != 0);
+            assert_true(oct_quant_of(k.job, a)->zp[0] == 0 && oct_quant_of(k.job, b)->zp[0] != 0);
         else
             assert_true(sa == sc && sb == sc);
         stop(&k, g);
@@ -299,7 +301,7 @@ static int sized_conv(oct_graph *g, const char *name, const char *y, int x, int 
 
 static float scale_of(const work *k, int value)
 {
-    return k->job->value[oct_params_root(k->job, value)].quant->scale[0];
+    return oct_quant_of(k->job, oct_params_root(k->job, value))->scale[0];
 }
 
 /* What a Concat joins has its own scale where it is read elsewhere, too, and would lose two bits; where the target
@@ -499,13 +501,15 @@ static void pins_give_ranges_and_parameters(void **state)
             x->exact = strcmp(x->name, each[i].value) == 0 ? each[i].exact : (oct_calib_exact){ 0 };
         }
         GOOD(oct_qjob_decide(k.job, c, err));
-        const qvalue *v = &k.job->value[oct_graph_find(g, each[i].value)];
+        const int v = oct_graph_find(g, each[i].value);
+        const char *misfit = oct_misfit_of(k.job, v);
         assert_true(layer(&k, "first")->integer && layer(&k, "second")->integer);
-        assert_float_equal(v->quant->scale[0], each[i].scale, each[i].exact.bits && !each[i].misfit ? 0 : 1e-9);
-        assert_int_equal(v->quant->zp[0], each[i].zero);
-        assert_string_equal(v->observer, "pinned");
-        each[i].misfit ? assert_non_null(strstr(v->misfit, each[i].misfit)) : assert_null(v->misfit);
-        assert_true(isnan(v->sqnr));
+        assert_float_equal(oct_quant_of(k.job, v)->scale[0], each[i].scale,
+                           each[i].exact.bits && !each[i].misfit ? 0 : 1e-9);
+        assert_int_equal(oct_quant_of(k.job, v)->zp[0], each[i].zero);
+        assert_string_equal(oct_observer_of(k.job, v), "pinned");
+        each[i].misfit ? assert_non_null(strstr(misfit, each[i].misfit)) : assert_null(misfit);
+        assert_true(isnan(oct_value_sqnr(k.job, v)));
         oct_calib_destroy(c);
         stop(&k, g);
     }
@@ -677,7 +681,7 @@ static void steps_grow_for_safe_pairs(void **state)
         net_output(g, NET_NODE(g, "MatMul", "layer", "y", net_input(g, "x", OCT_F32, "2,4"), w));
         work k = dynamic(g, NULL, "onnxruntime-x86", OCT_SCHEME_DYNAMIC);
         const oct_layer_decision *d = layer(&k, "layer");
-        const qweights *q = k.job->node[d->node].weights[0];
+        const qweights *q = k.job->constants[d->node].weights[0];
         assert_int_equal(d->weights, each[i].type);
         for (int c = 0; c < 3; c++)
             assert_float_equal(q->quant.scale[c], each[i].reach[c] / 127, 1e-8);
@@ -700,7 +704,7 @@ static void signed_activations_widen_all_steps(void **state)
     work k = start(g, "any - - s8/tensor/asym -\n", "onnxruntime-x86", false);
     GOOD(oct_qjob_decide(k.job, k.calib, err));
     const oct_layer_decision *d = layer(&k, "layer");
-    const oct_quant *q = &k.job->node[d->node].weights[0]->quant;
+    const oct_quant *q = &k.job->constants[d->node].weights[0]->quant;
     assert_int_equal(d->weights, OCT_S8);
     assert_float_equal(q->scale[0], 2.0f / 127, 1e-8);
     assert_float_equal(q->scale[1], 2.0f / 127, 1e-8);

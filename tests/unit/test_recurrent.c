@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "net.h"
-#include "quant/job/job.h"
+#include "quant/job/annotate.h"
 #include "targets.h"
 
 enum { STEPS = 6, INPUTS = 9, HIDDEN = 16, CAP = 4000 };

@@ -8,12 +8,15 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "net.h"
 #include "eval/run/scaled.h"
+#include "net.h"
 #include "onnx/model.h"
 #include "quant/convert/convert_int.h"
 #include "quant/inputs/norm_draw.h"
+#include "quant/job/annotate.h"
+#include "quant/job/placed.h"
 #include "quant/simulate/sensitivity.h"
+#include "quant/weights/constants.h"
 
 static char folder[] = "/tmp/octet-simulate-XXXXXX";
 
@@ -339,7 +342,7 @@ static void one_value_is_rounded_alone(void **state)
     bool *on = calloc(j->n_values, sizeof *on);
     on[oct_params_root(j, x)] = true;
     const oct_sim_loss loss = measured(w, 1, &(oct_sim_mask){ .value = on, .weights = OCT_SIM_FLOAT_WEIGHTS });
-    const oct_quant *q = j->value[x].quant;
+    const oct_quant *q = oct_quant_of(j, x);
     double signal = 0, noise = 0;
     for (int k = 0; k < w->rows[1]; k++)
         for (int o = 0; o < OUTS; o++) {
@@ -392,7 +395,7 @@ static void unread_peaks_are_clipped(void **state)
         const oct_method_result *r = method(w, "observer-search");
         assert_int_equal(r->ran, k == 0);
         if (k == 0) {
-            const oct_quant *q = w->c.job->value[w->c.job->g->input[0]].quant;
+            const oct_quant *q = oct_quant_of(w->c.job, w->c.job->g->input[0]);
             assert_true(q->scale[0] < 4.0f / 255);
             /* Of ranges alone: weights are rounded as well. */
             assert_true(r->after > r->before + 10 && r->after > to_db(noise[0] / 2) &&
@@ -584,7 +587,7 @@ static void order_changes_no_loss(void **state)
     int root[MOST_VALUES], n = 0;
     assert_true(j->n_values <= MOST_VALUES);
     for (size_t v = 0; v < j->n_values; v++)
-        if (j->value[v].quant && !j->g->value[v].constant && j->value[v].same == (int)v)
+        if (oct_quant_of(j, v) && !j->g->value[v].constant && oct_params_root(j, (int)v) == (int)v)
             root[n++] = (int)v;
     assert_true(n > 3);
     for (int i = 0; i < n; i++) {
@@ -616,9 +619,9 @@ static void simulations_follow_decisions(void **state)
     const oct_sim_loss before = measured(w, 0, &everything);
     int id = -1;
     for (size_t i = 0; i < j->n_layer && id < 0; i++)
-        id = j->node[j->layer[i]].bias ? j->layer[i] : -1;
+        id = j->constants[j->layer[i]].bias ? j->layer[i] : -1;
     assert_true(id >= 0);
-    int32_t *bias = (int32_t *)(uintptr_t)j->node[id].bias->qvals->data;
+    int32_t *bias = (int32_t *)(uintptr_t)j->constants[id].bias->qvals->data;
     bias[0] += 100000;
     oct_conversion_edited(&w->c);
     const oct_sim_loss worse = measured(w, 0, &everything);
@@ -636,7 +639,7 @@ static int64_t float_layers(const work *w, double *share)
     int64_t n = 0;
     *share = 0;
     for (size_t i = 0; i < j->n_layer; i++)
-        if (j->node[j->layer[i]].scheme == OCT_SCHEME_FLOAT) {
+        if (oct_scheme_of(j, j->layer[i]) == OCT_SCHEME_FLOAT) {
             *share += (double)oct_node_macs(j->g, j->layer[i]) / (double)oct_graph_macs(j->g);
             n += oct_op_of(j->g, j->layer[i])->quant == OCT_QUANT_WEIGHTED;
         }
@@ -660,9 +663,10 @@ static void planted_cause_stays_float(void **state)
         double share;
         const double before = planted(wide ? 400 : 100, wide, false, &plain),
                      after = planted(wide ? 400 : 100, wide, true, &mixed);
-        const qnode *stem = &mixed->c.job->node[node_named(mixed, "stem")];
-        assert_true(stem->scheme == OCT_SCHEME_FLOAT && strstr(stem->why, "rounding 'x' alone"));
-        assert_int_equal(mixed->c.job->node[node_named(mixed, "body")].scheme, OCT_SCHEME_STATIC);
+        const int stem = node_named(mixed, "stem");
+        assert_true(oct_scheme_of(mixed->c.job, stem) == OCT_SCHEME_FLOAT &&
+                    strstr(oct_why_of(mixed->c.job, stem), "rounding 'x' alone"));
+        assert_int_equal(oct_scheme_of(mixed->c.job, node_named(mixed, "body")), OCT_SCHEME_STATIC);
         assert_true(float_layers(mixed, &share) <= 4 && (wide ? share > 0.03 && before < 20 : share <= 0.03));
         assert_true(after > before + 3);
         const oct_method_result *r = method(mixed, "mixed-precision");
@@ -733,16 +737,16 @@ static void planted_cause_gets_16_bits(void **state)
         on(w, "mixed-precision");
         decide(w);
         const oct_qjob *j = w->c.job;
-        const qnode *stem = &j->node[node_named(w, "stem")], *body = &j->node[node_named(w, "body")];
-        const oct_quant *x = j->value[j->g->input[0]].quant;
+        const int stem = node_named(w, "stem"), body = node_named(w, "body");
+        const oct_quant *x = oct_quant_of(j, j->g->input[0]);
         const oct_method_result *r = method(w, "mixed-precision");
         assert_true(w->c.n_promoted == 1 && w->c.promoted[0].wide == each[i].wide);
         assert_string_equal(w->c.promoted[0].value, "x");
-        assert_int_equal(stem->scheme, each[i].wide ? OCT_SCHEME_STATIC : OCT_SCHEME_FLOAT);
-        assert_non_null(strstr(stem->why, each[i].wide ? "activations of 16 bits: rounding 'x' alone"
-                                                       : "left float: rounding 'x' alone"));
+        assert_int_equal(oct_scheme_of(j, stem), each[i].wide ? OCT_SCHEME_STATIC : OCT_SCHEME_FLOAT);
+        assert_non_null(strstr(oct_why_of(j, stem), each[i].wide ? "activations of 16 bits: rounding 'x' alone"
+                                                                 : "left float: rounding 'x' alone"));
         assert_true(each[i].wide ? x && x->dtype == OCT_U16 : !x);
-        assert_true(body->scheme == OCT_SCHEME_STATIC && body->row.activations == OCT_U8);
+        assert_true(oct_scheme_of(j, body) == OCT_SCHEME_STATIC && oct_row_of(j, body)->activations == OCT_U8);
         assert_true(r->ran && r->after > r->before + 3 && fabs(r->after - to_db(real_noise(w, "y", 1))) < 1);
         free_work(w);
     }
@@ -755,7 +759,7 @@ static void values_beyond_the_budget_win_alone(void **state)
     const oct_method_result *r = method(w, "mixed-precision");
     assert_true(w->c.n_promoted == 1 && w->c.promoted[0].beyond_budget);
     assert_string_equal(w->c.promoted[0].value, "x");
-    assert_int_equal(w->c.job->node[node_named(w, "body")].scheme, OCT_SCHEME_STATIC);
+    assert_int_equal(oct_scheme_of(w->c.job, node_named(w, "body")), OCT_SCHEME_STATIC);
     assert_true(r->ran && r->after > r->before + 6 && r->after < 20);
     free_work(w);
 }
@@ -987,9 +991,9 @@ static void goal_leaves_the_culprit_float(void **state)
     assert_int_equal(w->c.trials[1].layers, 1);
     assert_int_equal(float_layers(w, &share), 1);
     assert_true(fabs(share - w->c.trials[1].macs) < 1e-12 && share > 0);
-    assert_int_equal(j->node[node_named(w, "stem")].scheme, OCT_SCHEME_FLOAT);
-    assert_non_null(strstr(j->node[node_named(w, "stem")].why, "to reach the goal: rounding the value 'x'"));
-    assert_int_equal(j->node[node_named(w, "body")].scheme, OCT_SCHEME_STATIC);
+    assert_int_equal(oct_scheme_of(j, node_named(w, "stem")), OCT_SCHEME_FLOAT);
+    assert_non_null(strstr(oct_why_of(j, node_named(w, "stem")), "to reach the goal: rounding the value 'x'"));
+    assert_int_equal(oct_scheme_of(j, node_named(w, "body")), OCT_SCHEME_STATIC);
     assert_true(to_db(real_noise(w, "y", 0)) > before + 4); /* of other samples, by really quantized graphs */
     free_work(w);
     free_work(plain);
@@ -1032,15 +1036,15 @@ static void goals_widen_before_they_leave_float(void **state)
         assert_true(w->c.n_trials >= 2 && !first->met && taken->met && taken->taken);
         assert_true(first->layers + first->wide == 0 && taken->layers == !each[i].wide && taken->wide == each[i].wide);
         assert_true((taken->macs > 0) == !each[i].wide);
-        const qnode *q = &j->node[node_named(w, culprit)];
-        assert_int_equal(q->scheme, each[i].wide ? OCT_SCHEME_STATIC : OCT_SCHEME_FLOAT);
-        assert_true(strncmp(q->why,
+        const int q = node_named(w, culprit);
+        assert_int_equal(oct_scheme_of(j, q), each[i].wide ? OCT_SCHEME_STATIC : OCT_SCHEME_FLOAT);
+        assert_true(strncmp(oct_why_of(j, q),
                             each[i].wide ? "activations of 16 bits to reach the goal" : "left float to reach the goal",
                             28) == 0);
-        assert_non_null(
-            strstr(q->why, each[i].channel > 0 ? "rounding the weights of 'head'" : "rounding the value 'x'"));
-        assert_true(!each[i].wide || j->value[j->g->input[0]].quant->dtype == OCT_U16);
-        assert_true(j->node[node_named(w, "body")].row.activations == OCT_U8);
+        assert_non_null(strstr(oct_why_of(j, q),
+                               each[i].channel > 0 ? "rounding the weights of 'head'" : "rounding the value 'x'"));
+        assert_true(!each[i].wide || oct_quant_of(j, j->g->input[0])->dtype == OCT_U16);
+        assert_true(oct_row_of(j, node_named(w, "body"))->activations == OCT_U8);
         assert_true(to_db(real_noise(w, "y", 0)) > each[i].db); /* of other samples, by really quantized graphs */
         free_work(w);
     }
@@ -1312,7 +1316,7 @@ static void rounding_is_that_of_the_reference(void **state)
     decide(w);
     assert_string_equal(method(w, "compensated-rounding")->choice, "");
     const int node = node_named(w, "layer");
-    const qweights *q = w->c.job->node[node].weights[0];
+    const qweights *q = w->c.job->constants[node].weights[0];
     const float *real = oct_layer_weights(w->c.job->g, node)->data;
     static double h[DEPTH * DEPTH];
     int order[DEPTH], moved = 0;
@@ -1418,10 +1422,10 @@ static void rounding_helps_convolutions(void **state)
             w[k] = converted_conv(&cases[i], "octet", k ? "compensated-rounding" : NULL, NULL);
             const int node = node_named(w[k], "layer");
             error[k] = patch_error(w[k], &cases[i], oct_layer_weights(w[k]->c.job->g, node)->data,
-                                   w[k]->c.job->node[node].weights[0]);
+                                   w[k]->c.job->constants[node].weights[0]);
         }
-        const qweights *a = w[0]->c.job->node[node_named(w[0], "layer")].weights[0];
-        const qweights *b = w[1]->c.job->node[node_named(w[1], "layer")].weights[0];
+        const qweights *a = w[0]->c.job->constants[node_named(w[0], "layer")].weights[0];
+        const qweights *b = w[1]->c.job->constants[node_named(w[1], "layer")].weights[0];
         if (!(error[1] < 0.7 * error[0]))
             fail_msg("case %zu: %g of %g (%s)", i, error[1], error[0], method(w[1], "compensated-rounding")->choice);
         assert_memory_equal(a->quant.scale, b->quant.scale, (size_t)a->quant.n * sizeof(float));
@@ -1469,7 +1473,7 @@ static void rounding_keeps_pairs_safe(void **state)
         net_dims(w[0]->m.graph, cases[i].weights, kernel);
         for (int k = 0; k < 2; k++) {
             const int node = node_named(w[k], "layer");
-            q[k] = w[k]->c.job->node[node].weights[0];
+            q[k] = w[k]->c.job->constants[node].weights[0];
             error[k] = patch_error(w[k], &cases[i], oct_layer_weights(w[k]->c.job->g, node)->data, q[k]);
         }
         assert_false(pairs_fit(q[0], kernel));
@@ -1483,7 +1487,7 @@ static void rounding_keeps_pairs_safe(void **state)
                         q[1]->quant.scale[c] <= 2 * q[0]->quant.scale[c]);
         oct_conversion_changed(&w[1]->c);
         GOOD(oct_conversion_settle(&w[1]->c, err));
-        assert_ptr_equal(w[1]->c.job->node[node_named(w[1], "layer")].weights[0]->qvals,
+        assert_ptr_equal(w[1]->c.job->constants[node_named(w[1], "layer")].weights[0]->qvals,
                          q[1]->qvals); /* decided again, they stay */
         free_work(w[0]);
         free_work(w[1]);
@@ -1511,7 +1515,7 @@ static void rounding_helps_depthwise(void **state)
             on(w, "compensated-rounding");
         decide(w);
         const int node = node_named(w, "layer");
-        error[c] = patch_error(w, &k, oct_layer_weights(w->c.job->g, node)->data, w->c.job->node[node].weights[0]);
+        error[c] = patch_error(w, &k, oct_layer_weights(w->c.job->g, node)->data, w->c.job->constants[node].weights[0]);
         free_work(w);
     }
     assert_true(error[1] < 0.7 * error[0]);
@@ -1538,7 +1542,7 @@ static void rounding_helps_products(void **state)
             on(w, "compensated-rounding");
         decide(w);
         const int node = node_named(w, "layer");
-        const qweights *q = w->c.job->node[node].weights[0];
+        const qweights *q = w->c.job->constants[node].weights[0];
         const float *real = oct_layer_weights(w->c.job->g, node)->data;
         for (int k = 0; k < w->rows[0] * ROW * OUT; k++) {
             const float *x = w->x[w->row[0][k / (ROW * OUT)]] + k / OUT % ROW * IN;
@@ -1796,7 +1800,7 @@ static void input_means(const work *w, const oct_graph *g, int k, bool rounds, d
 {
     static const char *const in[] = { NULL, "y0", "y1" };
     static float v[MOST];
-    const oct_quant *q = w->c.job->value[w->c.job->g->input[0]].quant;
+    const oct_quant *q = oct_quant_of(w->c.job, w->c.job->g->input[0]);
     memset(mean, 0, WIDTH * sizeof *mean);
     for (int n = 0; n < w->rows[0]; n++) {
         const float *first = w->x[w->row[0][n]];
@@ -1824,8 +1828,8 @@ static void biases_keep_means(void **state)
     for (int k = 0; k < LEVELS; k++) {
         double real[WIDTH], quant[WIDTH];
         const int node = node_named(w, name[k]);
-        const qweights *q = j->node[node].weights[0];
-        const oct_quant *bias = j->node[node].bias;
+        const qweights *q = j->constants[node].weights[0];
+        const oct_quant *bias = j->constants[node].bias;
         const float *weights = oct_layer_weights(j->g, node)->data;
         input_means(w, j->g, k, false, real);
         input_means(w, copy, k, true, quant);
@@ -1852,7 +1856,7 @@ static void biases_stay_where_a_check_says_so(void **state)
     work *w = converted_chain(true);
     const oct_method_result *r = method(w, "bias-sequence");
     assert_true(r->ran && strstr(r->choice, "biases stay") && r->after == r->before);
-    assert_null(w->c.job->node[node_named(w, "l0")].bias);
+    assert_null(w->c.job->constants[node_named(w, "l0")].bias);
     free_work(w);
 }
 

@@ -8,7 +8,8 @@
 
 #include "forms/forms.h"
 #include "net.h"
-#include "quant/job/job.h"
+#include "quant/job/placed.h"
+#include "quant/weights/constants.h"
 
 #include <stdlib.h>
 
@@ -76,7 +77,7 @@ static void stop(work *w, oct_graph *g)
 
 static const oct_quant *quant_of(const work *w, const oct_graph *g, const char *value)
 {
-    const oct_quant *q = w->job->value[oct_graph_find(g, value)].quant;
+    const oct_quant *q = oct_quant_of(w->job, oct_graph_find(g, value));
     assert_non_null(q);
     return q;
 }
@@ -127,7 +128,7 @@ static void scales_are_powers_of_two(void **state)
         assert_true(is_power_of_two(q->scale[0]));
         assert_int_equal(q->n, 1);
     }
-    const oct_quant *q = &k.job->node[0].weights[0]->quant;
+    const oct_quant *q = &k.job->constants[0].weights[0]->quant;
     assert_int_equal(q->n, 4);
     for (int o = 0; o < 4; o++) {
         float top = 0;
@@ -188,7 +189,7 @@ static void biases_are_real(void **state)
         memcpy(w, g->value[oct_graph_find(g, "w1")].constant->data, sizeof w);
         memcpy(b, g->value[oct_graph_find(g, "b1")].constant->data, sizeof b);
         work k = decide(g, "types u8*s8\nbiases float\nop Conv static\n", "any - s7/tensor/sym - -\n", correct);
-        const oct_quant *q = &k.job->node[0].weights[0]->quant;
+        const oct_quant *q = &k.job->constants[0].weights[0]->quant;
         const oct_chan_stats *chan = &oct_calib_find(k.calib, "x")->chan;
         const double step =
             (double)(quant_of(&k, g, "x")->scale[0] * q->scale[0]); /* numbers are those that int32 would give */
@@ -254,7 +255,7 @@ static void clamps_stay_with_layers(void **state)
         if (late) {
             GOOD(oct_keep_float(&k.job->constraints, first, OCT_FROM_GOALS, "it loses too much", err));
             GOOD(oct_qjob_decide(k.job, k.calib, err));
-            assert_string_equal(k.job->node[first].why, "it loses too much");
+            assert_string_equal(oct_why_of(k.job, first), "it loses too much");
             oct_constraint_words words = { 0 };
             size_t told = 0;
             for (size_t i = 0; i < oct_qjob_n_layers(k.job); i++)
@@ -263,7 +264,7 @@ static void clamps_stay_with_layers(void **state)
                             strcmp(words.from, "goals") == 0 && strcmp(words.why, "it loses too much") == 0;
             assert_int_equal(told, 1);
         }
-        assert_string_equal(k.job->node[clamp].why, "computed on reals, as the layer before it");
+        assert_string_equal(oct_why_of(k.job, clamp), "computed on reals, as the layer before it");
         GOOD(oct_qjob_rewrite(k.job, err));
         const oct_node *second = named(g, "second"), *relu = named(g, "between");
         assert_string_equal(maker(g, second->in[0])->op, "DequantizeLinear");
@@ -287,7 +288,7 @@ static void float_layers_keep_reasons(void **state)
     GOOD(oct_qjob_decide(k.job, none, err));
     assert_string_equal(oct_kept_float(&k.job->constraints, softmax),
                         "a tensor has no statistics in the calibration table");
-    assert_string_equal(k.job->node[first].why, "it loses too much");
+    assert_string_equal(oct_why_of(k.job, first), "it loses too much");
     oct_calib_destroy(none);
     stop(&k, g);
 }
@@ -403,7 +404,7 @@ static void weights_are_narrow(void **state)
     for (int u8 = 0; u8 < 2; u8++) {
         oct_graph *g = convs("Relu");
         work k = decide(g, text[u8], NULL, false);
-        const oct_quant *q = &k.job->node[0].weights[0]->quant;
+        const oct_quant *q = &k.job->constants[0].weights[0]->quant;
         int most = 0;
         assert_int_equal(q->dtype, u8 ? OCT_U8 : OCT_S8);
         for (int i = 0; i < 4 * 27; i++) {

@@ -11,8 +11,12 @@
  * bisected. The remaining trials look for moves that are not needed. Each trial starts at the choice of schemes and
  * rounds anew. Its result is that of a conversion whose policy leaves those layers float, or gives them those types. */
 #include "base/io.h"
+
 #include "quant/convert/convert_int.h"
+#include "quant/job/annotate.h"
 #include "quant/job/decisions.h"
+#include "quant/job/placed.h"
+#include "quant/place/place.h"
 #include "quant/simulate/sensitivity.h"
 
 #include <math.h>
@@ -101,7 +105,7 @@ typedef struct tuning {
 /* Whether a node rounds its inputs and outputs, on integers or in float between quantizers. */
 static bool rounds(const oct_qjob *j, int id)
 {
-    return oct_is_static(j, id) || j->node[id].rounds;
+    return oct_is_static(j, id) || oct_rounds_inputs(j, id);
 }
 
 static bool takes(const move *m, int id)
@@ -133,7 +137,7 @@ static bool may_widen(const tuning *t, const move *m)
 {
     for (size_t i = 0; i < m->at->n; i++)
         if (changes(t, m, m->at->node[i]) &&
-            (t->j->node[m->at->node[i]].row.typed || !oct_may_be_wide(t->j, m->at->node[i])))
+            (oct_row_of(t->j, m->at->node[i])->typed || !oct_may_be_wide(t->j, m->at->node[i])))
             return false;
     return true;
 }
@@ -255,7 +259,7 @@ static oct_status move_the_rest(tuning *t, oct_err *err)
         const oct_node *n = &j->g->node[j->layer[i]];
         for (int k = -n->n_out; k < n->n_in; k++) {
             const int v = k < 0 ? n->out[n->n_out + k] : n->in[k];
-            if (v < 0 || !rounds(j, j->layer[i]) || t->moved[j->layer[i]] == FLOATS || !j->value[v].wanted ||
+            if (v < 0 || !rounds(j, j->layer[i]) || t->moved[j->layer[i]] == FLOATS || !oct_is_wanted(j, v) ||
                 j->g->value[v].constant)
                 continue;
             const oct_site s = { .value = oct_params_root(j, v), .node = -1 };
@@ -422,10 +426,10 @@ static void tell(const oct_conversion *c, const oct_goal_trial *x)
     oct_buf_free(&b);
 }
 
-/* What the first n moves make of a node whose decision was *q before. */
-static unsigned char made_of(const tuning *t, int n, const qnode *q, size_t id)
+/* What the first n moves make of a node; quantized: whether it was before. */
+static unsigned char made_of(const tuning *t, int n, bool quantized, size_t id)
 {
-    if (q->absorbed || (q->scheme != OCT_SCHEME_STATIC && !q->rounds))
+    if (!quantized)
         return AS_IT_WAS;
     return moved_by(t, n, id, false) ? FLOATS : moved_by(t, n, id, true) ? WIDE : AS_IT_WAS;
 }
@@ -440,8 +444,8 @@ static oct_status try_moves(tuning *t, int n, const decisions *first, size_t *at
         return oct_nomem(err);
     *x = (oct_goal_trial){ .layers = 0 };
     for (size_t id = 0; id < t->j->n_nodes; id++) {
-        set[id] = made_of(t, n, &first->of.node[id], id);
-        if (set[id] == AS_IT_WAS || first->of.node[id].scheme != OCT_SCHEME_STATIC)
+        set[id] = made_of(t, n, oct_kept_quantized(&first->of, (int)id), id);
+        if (set[id] == AS_IT_WAS || oct_kept_scheme(&first->of, (int)id) != OCT_SCHEME_STATIC)
             continue;
         const bool weighted = oct_op_of(t->j->g, (int)id)->quant == OCT_QUANT_WEIGHTED;
         *(set[id] == WIDE ? &x->wide : &x->layers) += weighted;

@@ -312,9 +312,10 @@ static oct_status fit(oct_size_units *u, bool rounded, oct_err *err)
 static bool has_integers(const oct_size_units *u)
 {
     for (size_t i = 0; i < u->j->n_layer; i++) {
-        const qnode *q = &u->first.node[u->j->layer[i]];
-        const oct_op *op = oct_op_of(u->j->g, u->j->layer[i]);
-        if (q->scheme == OCT_SCHEME_STATIC && !q->row.asked && op && op->quant != OCT_QUANT_WEIGHTED)
+        const int id = u->j->layer[i];
+        const oct_op *op = oct_op_of(u->j->g, id);
+        if (oct_kept_scheme(&u->first, id) == OCT_SCHEME_STATIC && !oct_kept_row(&u->first, id)->asked && op &&
+            op->quant != OCT_QUANT_WEIGHTED)
             return true;
     }
     return false;

@@ -12,6 +12,7 @@
 
 #include "observers/observer.h"
 #include "observers/qparams.h"
+#include "quant/job/placed.h"
 
 #include <math.h>
 
@@ -128,7 +129,7 @@ static double dynamic_noise(const oct_size_units *u, int value)
 static double static_noise(const oct_size_units *u, int value)
 {
     const oct_qjob *j = u->j;
-    const double sqnr = j->value[oct_params_root(j, value)].sqnr;
+    const double sqnr = oct_value_sqnr(j, oct_params_root(j, value));
     if (isfinite(sqnr))
         return oct_size_ratio(sqnr);
     return noise_of(spread_of(j->g, value));
@@ -156,5 +157,5 @@ double oct_size_input_noise(const oct_size_units *u, int node, oct_scheme scheme
         return 0;
     const int output = oct_quantized_output(u->j, node);
     return static_noise(u, input) +
-           (output >= 0 && u->j->value[output].wanted && !layer_reads(u, output) ? static_noise(u, output) : 0);
+           (output >= 0 && oct_is_wanted(u->j, output) && !layer_reads(u, output) ? static_noise(u, output) : 0);
 }

@@ -8,6 +8,7 @@
 #include "quant/budget/size_choice_int.h"
 
 #include "eval/run/eval.h"
+#include "quant/job/annotate.h"
 
 #include <math.h>
 

@@ -9,8 +9,12 @@
 
 #include "data/data.h"
 #include "ops/op.h"
+#include "quant/job/placed.h"
+#include "quant/place/place.h"
 #include "quant/simulate/sensitivity.h"
 #include "quant/simulate/simulate_int.h"
+#include "quant/weights/constants.h"
+#include "quant/weights/weights.h"
 #include "runtime/runnable.h"
 
 #include <math.h>
@@ -53,7 +57,7 @@ static const oct_tensor *numbers_of(const oct_qjob *j, int id)
 
 static bool is_free(const oct_size_units *u, int id)
 {
-    const oct_policy_row *row = &u->first.node[id].row;
+    const oct_policy_row *row = oct_kept_row(&u->first, id);
     return !row->asked && row->scheme != OCT_SCHEME_FLOAT && !oct_kept_float(&u->j->constraints, id) &&
            numbers_of(u->j, id);
 }
@@ -88,9 +92,9 @@ static void join_tied(oct_size_units *u)
 {
     for (size_t i = 0; i < u->n; i++) {
         oct_size_unit *x = &u->unit[i];
-        const qtable *t = u->j->node[x->first].table;
+        const qtable *t = u->j->constants[x->first].table;
         oct_size_unit *with =
-            t && t->tied >= 0 && u->j->node[x->first].scheme != OCT_SCHEME_FLOAT ? unit_of(u, t->tied) : NULL;
+            t && t->tied >= 0 && oct_scheme_of(u->j, x->first) != OCT_SCHEME_FLOAT ? unit_of(u, t->tied) : NULL;
         if (!with || with == x)
             continue;
         for (size_t k = 0; k < x->n; k++)
@@ -143,14 +147,14 @@ static oct_status free_products(oct_size_units *u, oct_err *err)
     for (size_t i = 0; i < u->j->n_layer; i++) {
         const int id = u->j->layer[i];
         const oct_op *op = oct_op_of(u->j->g, id);
-        if (op && op->quant == OCT_QUANT_WEIGHTED && !oct_layer_weights(u->j->g, id) && !u->j->node[id].row.asked)
+        if (op && op->quant == OCT_QUANT_WEIGHTED && !oct_layer_weights(u->j->g, id) && !oct_row_of(u->j, id)->asked)
             OCT_TRY(give_form(u, id, &real, "it has no weights, which the size that was asked for is about", err));
     }
     return OCT_OK;
 }
 
 /* A table of its own is the same in every form, and is kept. Everything else about it is decided anew. */
-static oct_status keep_table(oct_size_units *u, qnode *q, oct_err *err)
+static oct_status keep_table(oct_size_units *u, qconstants *q, oct_err *err)
 {
     const qtable *t = q->table;
     q->table = NULL;
@@ -163,7 +167,7 @@ static oct_status set_form(oct_size_units *u, const oct_size_unit *x, int form, 
 {
     const oct_size_form *f = &oct_size_forms[form];
     for (size_t k = 0; k < x->n; k++) {
-        qnode *q = &u->j->node[x->node[k]];
+        qconstants *q = &u->j->constants[x->node[k]];
         OCT_TRY(keep_table(u, q, err));
         q->weights[0] = q->weights[1] = NULL;
         q->stored = NULL;
@@ -184,7 +188,7 @@ static oct_status set_others(oct_size_units *u, oct_err *err)
 
     for (size_t i = 0; i < u->j->n_layer && u->others != OCT_SIZE_OTHERS_POLICY; i++) {
         const int id = u->j->layer[i];
-        const oct_policy_row *row = &u->first.node[id].row;
+        const oct_policy_row *row = oct_kept_row(&u->first, id);
         if (!unit_of(u, id) && !row->asked && row->scheme != OCT_SCHEME_FLOAT)
             OCT_TRY(give_form(u, id, f, why, err));
     }
@@ -216,7 +220,7 @@ static double bytes_of(const oct_quant *q, const oct_tensor *qvals)
 /* Adds the bytes of a node's own constants; *error: that of its weights. */
 static double node_bytes(const oct_qjob *j, int id, const qweights **last, double *sqnr)
 {
-    const qnode *q = &j->node[id];
+    const qconstants *q = &j->constants[id];
     const qweights *w = q->weights[0];
     double bytes = 0;
     if (q->table && q->table->tied < 0)
@@ -251,7 +255,7 @@ static void collect(oct_size_units *u, int form)
         for (size_t k = 0; k < x->n && o->there; k++) {
             const int id = x->node[k];
             const bool half = oct_half_type(u->j, id) != OCT_UNDEFINED;
-            real |= u->j->node[id].scheme == OCT_SCHEME_FLOAT && !half;
+            real |= oct_scheme_of(u->j, id) == OCT_SCHEME_FLOAT && !half;
             halves += half;
             if (half && isnan(sqnr))
                 sqnr = oct_half_sqnr(numbers_of(u->j, id), OCT_F16);
@@ -369,7 +373,7 @@ static void expect(const oct_size_units *u, oct_size_unit *x)
 {
     const double told = gain_of(x, x->option[PROBE].there ? PROBE : POLICY), gain = told > 0 ? told : 1;
     const bool known = told > 0;
-    const oct_scheme scheme = u->first.node[x->first].scheme;
+    const oct_scheme scheme = oct_kept_scheme(&u->first, x->first);
     for (int f = 0; f < OCT_SIZE_FORMS; f++) {
         oct_size_option *o = &x->option[f];
         if (f != PROBE && (f != POLICY || !x->told))

@@ -1,12 +1,14 @@
 /* Puts the decisions of a model that is already quantized into a job of its float model: scales of values, quantized
  * weights and biases. Their costs can then be measured in the float graph, whichever tool made the model. */
 #include "quant/convert/convert_int.h"
-#include "quant/simulate/sensitivity.h"
 
 #include "forms/forms.h"
 #include "kernels/quantize.h"
 #include "ops/core/quantized.h"
 #include "passes/pass.h"
+#include "quant/job/records.h"
+#include "quant/simulate/sensitivity.h"
+#include "quant/weights/constants.h"
 
 #include <math.h>
 #include <string.h>
@@ -243,7 +245,7 @@ static oct_status adopt_layer(adoption *a, int id, oct_err *err)
     if (!x)
         return oct_nomem(err);
     *x = (qweights){ .quant = *w, .matrix = j->g->node[id].in[1], .qvals = real };
-    j->node[id].weights[0] = x;
+    j->constants[id].weights[0] = x;
     a->taken[n->in[1]] = true;
     const bool rounded = reads_rounded(j, id) || j->node[id].scheme == OCT_SCHEME_STATIC;
     oct_set_scheme(j, id, rounded ? OCT_SCHEME_STATIC : OCT_SCHEME_DYNAMIC, "");
@@ -252,7 +254,7 @@ static oct_status adopt_layer(adoption *a, int id, oct_err *err)
                                 : NULL;
     const oct_tensor *own = oct_layer_bias(j->g, id);
     if (bias && bias->qvals && bias->dtype == OCT_S32 && own && own->count == bias->qvals->count)
-        j->node[id].bias = bias;
+        j->constants[id].bias = bias;
     return OCT_OK;
 }
 
@@ -264,6 +266,7 @@ static void forget_decisions(oct_qjob *j)
         j->value[v] = (qvalue){
             .axis = j->value[v].axis, .same = (int)v, .next = -1, .clamp_lo = -INFINITY, .clamp_hi = INFINITY
         };
+    memset(j->constants, 0, j->n_nodes * sizeof *j->constants);
     for (size_t id = 0; id < j->n_nodes; id++)
         j->node[id] = (qnode){ .policy = j->node[id].policy, .row = j->node[id].row, .scheme = OCT_SCHEME_FLOAT };
 }

@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "eval/run/scaled.h"
 #include "passes/pass.h"
-#include "quant/job/job.h"
+#include "quant/job/annotate.h"
 
 #include <string.h>
 

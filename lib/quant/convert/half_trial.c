@@ -5,8 +5,9 @@
  * infinite or NaN that was finite in float, the float16 node that computes it becomes float32; if that node is float32
  * already, the nodes that compute its inputs do. */
 #include "quant/convert/convert_int.h"
-#include "quant/job/job.h"
 
+#include "quant/job/annotate.h"
+#include "quant/place/place.h"
 #include "runtime/runner.h"
 
 #include <math.h>

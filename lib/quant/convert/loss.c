@@ -1,6 +1,8 @@
 /* Warns of every kind of loss: scores that chance does not explain, outputs that differ much from the float model's,
  * and a few layers that cause most of the loss. */
 #include "quant/convert/convert_int.h"
+
+#include "quant/job/placed.h"
 #include "quant/simulate/sensitivity.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* Writes decisions as rows of a policy table. */
 #include "quant/convert/convert.h"
-#include "quant/job/job.h"
-#include "quant/policy/policy_int.h"
 
 #include "base/utf8.h"
+#include "quant/job/placed.h"
+#include "quant/policy/policy_int.h"
 
 #include <string.h>
 
@@ -99,13 +99,13 @@ static void dump_layer(oct_buf *b, const oct_conversion *c, const oct_layer *l)
 static void dump_values(oct_buf *b, const oct_qjob *j)
 {
     for (size_t v = 0; v < j->n_values; v++) {
-        const qvalue *x = &j->value[v];
+        const char *observer = oct_observer_of(j, (int)v);
         oct_observer_spec o;
-        if (!x->wanted || j->value[oct_params_root(j, (int)v)].made || !x->observer ||
-            oct_observer_parse(x->observer, &o, NULL) != OCT_OK)
+        if (!oct_is_wanted(j, (int)v) || oct_is_made(j, (int)v) || !observer ||
+            oct_observer_parse(observer, &o, NULL) != OCT_OK)
             continue; /* a pinned range has no observer */
         oct_policy_put_name(b, "value:", j->g->value[v].name);
-        oct_buf_printf(b, " & late  -  -  -  %s\n", x->observer);
+        oct_buf_printf(b, " & late  -  -  -  %s\n", observer);
     }
     for (size_t i = 0; i < j->n_body; i++)
         dump_values(b, j->body[i].job);

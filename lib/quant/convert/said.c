@@ -5,7 +5,6 @@
 
 #include "data/readers/shell.h"
 #include "quant/lint/examine.h"
-#include "quant/job/job.h"
 
 #include <string.h>
 

@@ -4,8 +4,9 @@
  * the complete result. The result is compared with a conversion in which the preprocessing stands in front of the
  * model. Both are compared with the float model on the samples that judge. */
 #include "quant/convert/convert_int.h"
+
 #include "quant/inputs/input_fold.h"
-#include "quant/job/job.h"
+#include "quant/job/annotate.h"
 
 #include <math.h>
 #include <string.h>

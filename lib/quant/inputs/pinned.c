@@ -1,7 +1,8 @@
 /* lib/quant/inputs/pinned.c -- reports how ranges and parameters that another tool found, and that a table fixes, were
  * used. */
 #include "quant/convert/convert_int.h"
-#include "quant/job/job.h"
+
+#include "quant/job/placed.h"
 
 #include <string.h>
 
@@ -17,19 +18,19 @@ static bool from_elsewhere(const oct_calib *c)
 static oct_status look_at_value(oct_conversion *c, const oct_qjob *j, int value, size_t *cap, oct_err *err)
 {
     oct_pinned *p = &c->pinned;
-    const qvalue *v = &j->value[value];
-    const oct_calib_tensor *t = v->quant && v->observer && strcmp(v->observer, "pinned") == 0
+    const char *observer = oct_observer_of(j, value), *misfit = oct_misfit_of(j, value);
+    const oct_calib_tensor *t = oct_quant_of(j, value) && observer && strcmp(observer, "pinned") == 0
                                     ? oct_calib_find(c->calib, oct_value_name(j->g, value))
                                     : NULL;
     if (!t || !t->pinned)
         return OCT_OK;
     p->ranges++;
-    p->exact += t->exact.bits && !v->misfit;
-    if (!v->misfit || !t->exact.bits)
+    p->exact += t->exact.bits && !misfit;
+    if (!misfit || !t->exact.bits)
         return OCT_OK;
     if (!OCT_GROW(c->arena, p->misfit, p->n_misfit, *cap))
         return oct_nomem(err);
-    p->misfit[p->n_misfit++] = (oct_misfit){ t->name, v->misfit };
+    p->misfit[p->n_misfit++] = (oct_misfit){ t->name, misfit };
     return OCT_OK;
 }
 
@@ -40,7 +41,7 @@ static size_t count_missing(const oct_conversion *c, const char **first)
     const char *const *names = oct_qjob_values(c->job, NULL, &n);
     for (size_t i = 0; i < n; i++) {
         const int v = oct_calib_find(c->calib, names[i]) ? -1 : oct_graph_find(c->job->g, names[i]);
-        if (v >= 0 && !c->job->value[v].quant && !missing++)
+        if (v >= 0 && !oct_quant_of(c->job, v) && !missing++)
             *first = names[i];
     }
     return missing;

@@ -4,11 +4,15 @@
  * The quantized values of a constant X are a value of their own, named X_quantized; other nodes may still read X. A
  * clamp that a quantizer performs is removed. The operator before it takes over the name of its output, so that layers
  * of the float and the quantized model have the same names. */
-#include "quant/job/job.h"
+#include "quant/job/annotate.h"
 
 #include "forms/edit.h"
 #include "kernels/quantize.h"
 #include "passes/match.h"
+#include "quant/job/job.h"
+#include "quant/place/place.h"
+#include "quant/weights/constants.h"
+#include "quant/weights/weights.h"
 
 #include <math.h>
 
@@ -83,7 +87,7 @@ static oct_status annotate_constants(const oct_qjob *j, oct_graph *g, int id, oc
 /* A float bias, for targets that support no other: the original one, or the corrected one. */
 static oct_status annotate_real_bias(const oct_qjob *j, oct_graph *g, int id, const char *base, oct_err *err)
 {
-    const oct_quant *b = j->node[id].bias;
+    const oct_quant *b = j->constants[id].bias;
     const oct_tensor *old = oct_layer_bias(g, id);
     const int32_t *q = b->qvals->data;
     const int64_t outs = b->qvals->count;
@@ -133,13 +137,13 @@ static oct_status annotate_bias(const oct_qjob *j, oct_graph *g, int id, oct_err
     const int old = n->n_in > 2 ? n->in[2] : -1;
     const char *base = old >= 0 ? g->value[old].name : oct_arena_printf(g->arena, "%s_bias", oct_node_label(g, id));
     int v;
-    if (!j->node[id].bias)
+    if (!j->constants[id].bias)
         return OCT_OK;
     if (!base)
         return oct_nomem(err);
     if (oct_target_rules_of(j->opts.target)->biases == OCT_BIASES_FLOAT)
         return annotate_real_bias(j, g, id, base, err);
-    const oct_quant *b = j->node[id].bias;
+    const oct_quant *b = j->constants[id].bias;
     if (oct_target_rules_of(j->opts.target)->biases == OCT_BIASES_INT8)
         OCT_TRY(bytes_of(g, b, &b, err));
     OCT_TRY(new_value(g, base, "_quantized", b, -1, &v, err));
@@ -152,7 +156,7 @@ static oct_status drop_clamps(const oct_qjob *j, oct_graph *g, oct_err *err)
 {
     for (size_t i = 0; i < g->n_order;) {
         const int id = g->order[i];
-        if (id >= (int)j->n_nodes || !j->node[id].absorbed) {
+        if (id >= (int)j->n_nodes || !oct_is_absorbed(j, id)) {
             i++;
             continue;
         }
@@ -234,8 +238,8 @@ static oct_status annotate_value(const oct_qjob *j, oct_graph *g, int v, const o
 /* The same for readers that compute on other types. */
 static oct_status annotate_conversions(const oct_qjob *j, oct_graph *g, int v, oct_err *err)
 {
-    for (size_t k = 0; k < OCT_COUNT(j->value[v].as); k++) {
-        const oct_quant *q = j->value[v].as[k];
+    for (size_t k = 0; k < OCT_READ_TYPES; k++) {
+        const oct_quant *q = oct_quant_as(j, v, k);
         if (!q || !any_reads_as(j, g, v, q))
             continue;
         if (g->value[v].constant && !oct_operand_stays_real(j, g, v))
@@ -249,7 +253,7 @@ static oct_status annotate_conversions(const oct_qjob *j, oct_graph *g, int v, o
 static oct_status annotate_values(const oct_qjob *j, oct_graph *g, oct_err *err)
 {
     for (size_t v = 0; v < j->n_values; v++) {
-        const oct_quant *q = j->value[v].quant;
+        const oct_quant *q = oct_quant_of(j, v);
         if (!q || g->value[v].dead)
             continue;
         OCT_TRY(annotate_conversions(j, g, (int)v, err));
@@ -284,7 +288,7 @@ static oct_status annotate_layers(const oct_qjob *j, oct_graph *g, bool fixed, i
         OCT_TRY(annotate_constants(j, g, id, OCT_CONSTANT_OPERAND, made, &any, err));
         if (any && fixed)
             OCT_TRY(annotate_bias(j, g, id, err));
-        else if (any && j->node[id].scheme == OCT_SCHEME_DYNAMIC && oct_op_of(g, id)->quant != OCT_QUANT_RECURRENT)
+        else if (any && oct_scheme_of(j, id) == OCT_SCHEME_DYNAMIC && oct_op_of(g, id)->quant != OCT_QUANT_RECURRENT)
             OCT_TRY(annotate_input(g, id, err));
     }
     return OCT_OK;

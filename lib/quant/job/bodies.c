@@ -82,7 +82,7 @@ static oct_status mention_values(mentions *to, const oct_qjob *j, oct_err *err)
             continue;
         if (!OCT_GROW(to->arena, to->m, to->n, to->cap))
             return oct_nomem(err);
-        mention m = { oct_value_name(j->g, (int)v), j->g, (int)v, to->n, j->value[v].axis };
+        mention m = { oct_value_name(j->g, (int)v), j->g, (int)v, to->n, oct_moments_axis(j, v) };
         for (int outer; (outer = m.g->value[m.value].outer) >= 0; m.g = m.g->outer)
             m.value = outer;
         to->m[to->n++] = m;

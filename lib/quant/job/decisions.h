@@ -2,12 +2,13 @@
 #ifndef OCT_QUANT_DECISIONS_H
 #define OCT_QUANT_DECISIONS_H
 
-#include "quant/job/job.h"
+#include "quant/job/scope.h"
 
 /* What a trial may change. The objects that these refer to are not changed. */
 typedef struct oct_decisions {
-    qnode *node;
-    qvalue *value;
+    struct qnode *node;
+    struct qconstants *constants;
+    struct qvalue *value;
     oct_constraint *constraint;
     size_t n_constraints;
     double **moved;
@@ -17,5 +18,10 @@ typedef struct oct_decisions {
 /* Copies the decisions of a job, without its subgraphs', into the arena. */
 oct_status oct_decisions_keep(const oct_qjob *j, oct_arena *a, oct_decisions *d, oct_err *err);
 oct_status oct_decisions_restore(oct_qjob *j, const oct_decisions *d, oct_err *err);
+
+/* What was kept of a node; as oct_scheme_of, oct_row_of and oct_rounds_inputs. */
+oct_scheme oct_kept_scheme(const oct_decisions *d, int node);
+const oct_policy_row *oct_kept_row(const oct_decisions *d, int node);
+bool oct_kept_quantized(const oct_decisions *d, int node); /* it ran on integers, or between quantizers */
 
 #endif

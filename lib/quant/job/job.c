@@ -2,6 +2,10 @@
 #include "quant/job/job.h"
 
 #include "base/stop.h"
+#include "quant/job/records.h"
+#include "quant/place/place.h"
+#include "quant/weights/constants.h"
+#include "quant/weights/weights.h"
 
 #include <math.h>
 
@@ -10,10 +14,11 @@ static oct_status allocate(oct_qjob *j, oct_err *err)
     j->n_nodes = j->g->n_node;
     j->n_values = j->g->n_value;
     j->node = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->node);
+    j->constants = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->constants);
     j->value = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->value);
     j->layer = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->layer);
     j->picker = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->picker);
-    return j->node && j->value && j->layer && j->picker
+    return j->node && j->constants && j->value && j->layer && j->picker
                ? oct_constraints_open(&j->constraints, j->arena, j->n_nodes, err)
                : oct_nomem(err);
 }

@@ -4,7 +4,7 @@
 #include "forms/forms.h"
 #include "ops/core/quantized.h"
 #include "ops/traits.h"
-#include "quant/job/job.h"
+#include "quant/job/scope.h"
 #include "targets/stand.h"
 
 #include <stdio.h>

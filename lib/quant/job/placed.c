@@ -1,11 +1,59 @@
-/* What a placement says of nodes and values, to whoever works with it. */
-#include "quant/job/job.h"
+/* What was decided for nodes and values, to whoever works with it. */
+#include "quant/job/records.h"
 
-int oct_params_root(const oct_qjob *j, int v)
+/* ---- nodes ---- */
+
+oct_scheme oct_scheme_of(const oct_qjob *j, int node)
 {
-    while (j->value[v].same != v)
-        v = j->value[v].same;
-    return v;
+    return j->node[node].scheme;
+}
+
+const char *oct_why_of(const oct_qjob *j, int node)
+{
+    return j->node[node].why;
+}
+
+const oct_policy_row *oct_row_of(const oct_qjob *j, int node)
+{
+    return &j->node[node].row;
+}
+
+bool oct_is_absorbed(const oct_qjob *j, int node)
+{
+    return j->node[node].absorbed;
+}
+
+bool oct_is_static(const oct_qjob *j, int node)
+{
+    return node >= 0 && node < (int)j->n_nodes && j->node[node].scheme == OCT_SCHEME_STATIC && !j->node[node].absorbed;
+}
+
+bool oct_is_product(const oct_qjob *j, int node)
+{
+    return oct_is_static(j, node) && oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
+}
+
+bool oct_is_stored(const oct_qjob *j, int node)
+{
+    const oct_scheme scheme = oct_scheme_of(j, node);
+    const oct_op *op = scheme == OCT_SCHEME_WEIGHT_ONLY ? oct_op_of(j->g, node) : NULL;
+    return scheme == OCT_SCHEME_STORED || (op && op->quant == OCT_QUANT_RECURRENT);
+}
+
+bool oct_rounds_inputs(const oct_qjob *j, int node)
+{
+    return j->node[node].rounds;
+}
+
+bool oct_makes_quantized(const oct_qjob *j, int node)
+{
+    return oct_is_static(j, node) || (node >= 0 && node < (int)j->n_nodes && j->node[node].rounds_outputs);
+}
+
+void oct_set_scheme(oct_qjob *j, int node, oct_scheme scheme, const char *why)
+{
+    j->node[node].scheme = scheme;
+    j->node[node].why = why;
 }
 
 int oct_quantized_output(const oct_qjob *j, int node)
@@ -53,6 +101,86 @@ int oct_clamp_of(const oct_qjob *j, int id)
     return clamp < (int)j->n_nodes && j->node[clamp].scheme == OCT_SCHEME_FLOAT && oct_op_clamp(j->g, clamp, &lo, &hi)
                ? clamp
                : -1;
+}
+
+/* ---- values ---- */
+
+int oct_params_root(const oct_qjob *j, int v)
+{
+    while (j->value[v].same != v)
+        v = j->value[v].same;
+    return v;
+}
+
+int oct_moved_root(const oct_qjob *j, int value)
+{
+    return j->value[value].group;
+}
+
+bool oct_is_wanted(const oct_qjob *j, int value)
+{
+    return j->value[value].wanted;
+}
+
+bool oct_is_observed(const oct_qjob *j, int value)
+{
+    return j->value[value].ranged || j->value[value].asked || (j->value[value].wanted && !j->g->value[value].constant);
+}
+
+void oct_want_range(oct_qjob *j, int value)
+{
+    j->value[value].ranged = true;
+}
+
+int oct_moments_axis(const oct_qjob *j, int value)
+{
+    return j->value[value].axis;
+}
+
+bool oct_is_made(const oct_qjob *j, int value)
+{
+    return j->value[oct_params_root(j, value)].made;
+}
+
+const oct_policy_row *oct_params_row(const oct_qjob *j, int value)
+{
+    return j->value[oct_params_root(j, value)].row;
+}
+
+oct_range oct_clamp_bounds(const oct_qjob *j, int value)
+{
+    const qvalue *root = &j->value[oct_params_root(j, value)];
+    return (oct_range){ root->clamp_lo, root->clamp_hi };
+}
+
+const oct_quant *oct_quant_of(const oct_qjob *j, int value)
+{
+    return j->value[value].quant;
+}
+
+void oct_set_quant(oct_qjob *j, int value, const oct_quant *q)
+{
+    j->value[value].quant = q;
+}
+
+const oct_quant *oct_quant_as(const oct_qjob *j, int value, size_t k)
+{
+    return j->value[value].as[k];
+}
+
+const char *oct_observer_of(const oct_qjob *j, int value)
+{
+    return j->value[value].observer;
+}
+
+const char *oct_misfit_of(const oct_qjob *j, int value)
+{
+    return j->value[value].misfit;
+}
+
+double oct_value_sqnr(const oct_qjob *j, int value)
+{
+    return j->value[value].sqnr;
 }
 
 oct_status oct_new_scales(oct_qjob *j, oct_quant *q, int32_t zero, float **scale, oct_err *err)

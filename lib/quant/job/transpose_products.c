@@ -2,10 +2,10 @@
  * if they will be dynamic, because that form is fast: one operator in ONNX Runtime. MatMulInteger with W as the first
  * factor is not: its weights must be u8, and additional nodes convert its result to float. It is also done if the
  * weights will be in blocks, because MatMulNBits takes them only as the second factor. */
-#include "quant/job/job.h"
-
 #include "forms/write/forms_write.h"
 #include "ops/traits.h"
+#include "quant/job/job.h"
+#include "quant/weights/weights.h"
 
 /* The Transposes take about as long as M + K products of each column, while integers save a part of M K. In
  * measurements with ONNX Runtime, from this limit on no number of columns between 16 and 1024 was slower than float. */
@@ -19,7 +19,7 @@ static bool pays(const oct_tensor *w)
 /* Whether a node should be dynamic, or would be without data. */
 static bool wants_dynamic(const oct_qjob *j, int id)
 {
-    const oct_scheme scheme = j->node[id].row.scheme;
+    const oct_scheme scheme = oct_row_of(j, id)->scheme;
     return scheme == OCT_SCHEME_DYNAMIC || (scheme == OCT_SCHEME_STATIC && !j->opts.have_data);
 }
 
@@ -51,7 +51,7 @@ static bool may_decide(const oct_graph *g, int value)
 static bool is_turnable(const oct_qjob *j, int id)
 {
     const oct_node *n = &j->g->node[id];
-    const bool blocks = j->node[id].row.scheme == OCT_SCHEME_WEIGHT_ONLY;
+    const bool blocks = oct_row_of(j, id)->scheme == OCT_SCHEME_WEIGHT_ONLY;
     const oct_target_form form = blocks ? OCT_TARGET_WEIGHT_ONLY : OCT_TARGET_DYNAMIC;
     if (!(blocks || wants_dynamic(j, id)) || oct_no_turn(j, id) || !oct_target_lists(j->opts.target, n->op, form))
         return false;

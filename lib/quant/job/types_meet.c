@@ -1,7 +1,8 @@
 /* Values that are computed on one type and read on another. A node computes on one type, which is that of its output,
  * but for inputs that the target wants in 8 bits where that type has 16. An input of another type is rounded a second
  * time. Data movement shares parameters, and so never converts. */
-#include "quant/job/job.h"
+#include "quant/job/records.h"
+#include "quant/place/place.h"
 
 static size_t place_of(oct_dtype t)
 {

@@ -1,9 +1,10 @@
 /* Restores nodes whose folded constants would make the file larger (passes/unfold.h). How many bytes each takes is
  * known when everything is decided. */
-#include "quant/job/job.h"
-
 #include "forms/write/forms_write.h"
 #include "passes/unfold.h"
+#include "quant/job/job.h"
+#include "quant/place/place.h"
+#include "quant/weights/constants.h"
 
 enum { LEAST_GROWTH = 16 << 10 }; /* bytes that a matrix must save */
 
@@ -31,16 +32,16 @@ typedef struct wanted_forms {
 
 static void add_form(const oct_qjob *j, const oct_graph *g, int v, oct_use u, wanted_forms *f)
 {
-    const qnode *n = u.node < (int)j->n_nodes ? &j->node[u.node] : NULL;
-    const bool quantized = n && n->scheme != OCT_SCHEME_FLOAT;
+    const oct_scheme scheme = u.node < (int)j->n_nodes ? oct_scheme_of(j, u.node) : OCT_SCHEME_FLOAT;
+    const bool quantized = scheme != OCT_SCHEME_FLOAT;
+    const qconstants *n = quantized ? &j->constants[u.node] : NULL;
     if (u.slot < 0)
         return; /* the value inside the nested graph determines it */
     if (quantized && oct_is_static(j, u.node) && u.slot < oct_data_inputs(j, u.node) && v < (int)j->n_values &&
-        j->value[v].quant)
+        oct_quant_of(j, v))
         f->operand = true;
-    else if (quantized &&
-             ((u.slot > 0 && u.slot < 3 && (n->weights[u.slot - 1] || n->stored)) ||
-              (u.slot == 2 && (n->bias || n->scheme == OCT_SCHEME_WEIGHT_ONLY)) || (u.slot == 0 && n->table)))
+    else if (quantized && ((u.slot > 0 && u.slot < 3 && (n->weights[u.slot - 1] || n->stored)) ||
+                           (u.slot == 2 && (n->bias || scheme == OCT_SCHEME_WEIGHT_ONLY)) || (u.slot == 0 && n->table)))
         f->other = true; /* weights in blocks need a constant bias */
     else if (oct_half_type(j, u.node) && oct_half_follows(&g->node[u.node], u.slot) && g->value[v].dtype == OCT_F32)
         f->half = true;

@@ -1,10 +1,9 @@
 /* Finds faults of a quantized model: scales that are too large for their values, sums that overflow, and layers that a
  * runtime would round. */
-#include "quant/job/job.h"
-#include "quant/lint/examine.h"
-
 #include "forms/write/forms_write.h"
 #include "ops/traits.h"
+#include "quant/lint/examine.h"
+#include "quant/weights/saturate.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,8 +6,12 @@
  * the rounded model together, layer by layer. At each layer the means are compared. The difference is added to the
  * bias, and to the values that the next layers read. */
 #include "quant/convert/convert_int.h"
-#include "quant/simulate/simulate_int.h"
+
+#include "quant/job/placed.h"
 #include "quant/methods/trial.h"
+#include "quant/simulate/simulate_int.h"
+#include "quant/weights/constants.h"
+#include "quant/weights/weights.h"
 
 #include <math.h>
 #include <string.h>
@@ -70,7 +74,7 @@ struct sequence {
 static bool is_corrected(const oct_qjob *j, int id)
 {
     const oct_op *op = oct_op_of(j->g, id);
-    return oct_is_product(j, id) && oct_sim_rounds(j, id) && op->weights.bias && j->value[j->g->node[id].in[0]].quant;
+    return oct_is_product(j, id) && oct_sim_rounds(j, id) && op->weights.bias && oct_quant_of(j, j->g->node[id].in[0]);
 }
 
 static oct_status list_layers(sequence *q, oct_err *err)
@@ -282,8 +286,8 @@ static void close_lanes(sequence *q)
 /* The scale of channel c's bias. */
 static float bias_scale(const sequence *q, const corrected *x, int64_t c)
 {
-    const oct_quant *w = &q->j->node[x->node].weights[0]->quant;
-    return q->j->value[q->j->g->node[x->node].in[0]].quant->scale[0] * w->scale[w->n > 1 ? c : 0];
+    const oct_quant *w = &q->j->constants[x->node].weights[0]->quant;
+    return oct_quant_of(q->j, q->j->g->node[x->node].in[0])->scale[0] * w->scale[w->n > 1 ? c : 0];
 }
 
 /* Rounds a shift to whole steps of the bias. The remainder is left for the layers after it to correct. */
@@ -371,7 +375,7 @@ static oct_status run_real(sequence *q, oct_err *err)
 /* Adds the shift to the bias of a layer. A layer without a bias gets one. */
 static oct_status add_shift(const sequence *q, const corrected *x, oct_err *err)
 {
-    qnode *n = &q->j->node[x->node];
+    qconstants *n = &q->j->constants[x->node];
     const oct_quant *w = &n->weights[0]->quant, *old = n->bias;
     oct_quant *b = oct_arena_calloc(q->j->lasting, 1, sizeof *b);
     oct_tensor *qvals;
@@ -447,7 +451,7 @@ static oct_status correct_all(oct_trial *t, oct_conversion *c, oct_method_result
     if (!q->lane || !q->kept)
         return oct_nomem(err);
     for (size_t i = 0; i < q->j->n_nodes; i++)
-        q->kept[i] = q->j->node[i].bias;
+        q->kept[i] = q->j->constants[i].bias;
     const oct_status s = correct(q, err);
     oct_conversion_edited(c);
     if (s != OCT_EUNSUPPORTED)
@@ -460,7 +464,7 @@ static void undo(oct_trial *t, oct_conversion *c)
 {
     const sequence *q = t->arg;
     for (size_t i = 0; i < q->j->n_nodes; i++)
-        q->j->node[i].bias = q->kept[i];
+        q->j->constants[i].bias = q->kept[i];
     oct_conversion_edited(c);
 }
 

@@ -9,8 +9,10 @@
  * pools, means), each result with its own quantization parameters, up to the inputs of the next products. So all layers
  * can be corrected at once. */
 #include "forms/edit.h"
+
 #include "quant/convert/convert_int.h"
-#include "quant/job/job.h"
+#include "quant/job/placed.h"
+#include "quant/weights/constants.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,7 +29,7 @@ typedef struct brancher {
 static oct_status fake_quantize(brancher *b, int v, int x, int *out, oct_err *err)
 {
     OCT_TRY(oct_edit_value(b->g, b->g->value[v].name, "_branch_rounded", OCT_F32, v, out, err));
-    b->g->value[*out].quant = b->j->value[v].quant;
+    b->g->value[*out].quant = oct_quant_of(b->j, v);
     return oct_edit_node(b->g, "QuantizeLinear", &x, 1, *out, b->before, NULL, err);
 }
 
@@ -60,7 +62,7 @@ static oct_status branch(brancher *b, oct_err *err)
     b->before = j->g->n_order ? j->g->order[0] : -1;
     for (size_t i = 0; i < j->g->n_input; i++) {
         int v = j->g->input[i];
-        if (j->value[v].quant)
+        if (oct_quant_of(j, v))
             OCT_TRY(fake_quantize(b, v, v, &b->rounded[v], err));
     }
     for (size_t i = 0; i < j->g->n_order; i++) {
@@ -74,7 +76,7 @@ static oct_status branch(brancher *b, oct_err *err)
             OCT_TRY(repeat(b, id, err));
         for (int k = 0; k < n->n_out; k++) {
             int v = n->out[k];
-            if (v >= 0 && j->value[v].quant)
+            if (v >= 0 && oct_quant_of(j, v))
                 OCT_TRY(fake_quantize(b, v, b->rounded[v], &b->rounded[v], err));
         }
     }
@@ -107,8 +109,8 @@ static oct_status gather(brancher *b, oct_conversion *c, oct_err *err)
     oct_status s = both && names && axes ? OCT_OK : oct_nomem(err);
     size_t n = 0;
     for (size_t v = 0; s == OCT_OK && v < j->n_values; v++)
-        if (oct_is_observed(j, (int)v) && j->value[v].axis && b->rounded[v] != (int)v) {
-            axes[n] = axes[n + 1] = j->value[v].axis;
+        if (oct_is_observed(j, (int)v) && oct_moments_axis(j, v) && b->rounded[v] != (int)v) {
+            axes[n] = axes[n + 1] = oct_moments_axis(j, v);
             names[n++] = oct_value_name(j->g, (int)v);
             names[n++] = b->g->value[b->rounded[v]].name;
         }
@@ -171,10 +173,10 @@ static void add_up(const oct_qjob *j, qshift *sum)
 {
     for (size_t i = 0; i < j->n_layer; i++) {
         const int id = j->layer[i], v = oct_quantized_output(j, id);
-        const qshift *x = &j->node[id].shift;
-        if (!oct_is_product(j, id) || !x->channels || v < 0 || !j->value[v].quant)
+        const qshift *x = &j->constants[id].shift;
+        if (!oct_is_product(j, id) || !x->channels || v < 0 || !oct_quant_of(j, v))
             continue;
-        const double step = (double)j->value[v].quant->scale[0], unit = 1 / (step * step);
+        const double step = (double)oct_quant_of(j, v)->scale[0], unit = 1 / (step * step);
         sum->weights += x->weights * unit;
         sum->inputs += x->inputs * unit;
         sum->left += x->left * unit;

@@ -7,6 +7,8 @@
  * together are kept only if the outputs of other samples improve by a margin. Factors are powers of two, so the float
  * function does not change by a single bit. */
 #include "quant/convert/convert_int.h"
+
+#include "quant/job/placed.h"
 #include "quant/methods/scaling.h"
 #include "quant/methods/trial.h"
 
@@ -66,7 +68,7 @@ static oct_status find_ranges(work *w, oct_err *err)
     for (size_t i = 0; i < w->n; i++)
         for (size_t k = 0; k < w->set[i].s->n_values; k++) {
             const oct_scaled *v = &w->set[i].s->value[k];
-            if (!j->value[v->value].wanted)
+            if (!oct_is_wanted(j, v->value))
                 continue;
             name[n] = j->g->value[v->value].name;
             axis[n++] = v->axis;

@@ -16,9 +16,12 @@
  * A value that causes nearly all of the loss hides the loss that others cause. After such a value is gone, ranges are
  * chosen and everything is measured again, and the choice continues with the new measurements. */
 #include "observers/observer.h"
+
 #include "quant/convert/convert_int.h"
-#include "quant/simulate/sensitivity.h"
+#include "quant/job/placed.h"
 #include "quant/methods/trial.h"
+#include "quant/place/place.h"
+#include "quant/simulate/sensitivity.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -85,7 +88,7 @@ static bool would_take(const choice *x, int id, int root)
 /* If the target wants quantizers around all nodes, nodes that compute in float round to 8 bits too. */
 static bool would_widen(const choice *x, int id, int root)
 {
-    return x->now.may_widen && !x->j->node[id].row.typed && !x->floats[id] && !x->wides[id] &&
+    return x->now.may_widen && !oct_row_of(x->j, id)->typed && !x->floats[id] && !x->wides[id] &&
            oct_may_be_wide(x->j, id) && oct_site_touches(x->j, id, root);
 }
 
@@ -111,7 +114,7 @@ static int cost_of(const choice *x, int root, double *macs, int *layers)
         const int id = x->j->layer[i];
         if (!would_take(x, id, root) && !(wide && would_widen(x, id, root)))
             continue;
-        if (x->j->node[id].row.named)
+        if (oct_row_of(x->j, id)->named)
             return 0;
         *macs += oct_work_share(x->j, id);
         *layers += oct_is_product(x->j, id);

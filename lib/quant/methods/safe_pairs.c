@@ -5,7 +5,9 @@
  * suitable scales. Without, weights.c increases scales until pairs are safe. This file enables that, and counts the
  * result. */
 #include "quant/convert/convert_int.h"
-#include "quant/job/job.h"
+
+#include "quant/job/placed.h"
+#include "quant/weights/constants.h"
 
 static void prepare(oct_qjob_opts *o)
 {
@@ -38,8 +40,8 @@ static void add_up(const oct_qjob *j, extent *macs, extent *weights)
 {
     for (size_t i = 0; i < j->n_layer; i++) {
         const int id = j->layer[i];
-        const qweights *q = j->node[id].weights[0];
-        const oct_scheme scheme = j->node[id].scheme;
+        const qweights *q = j->constants[id].weights[0];
+        const oct_scheme scheme = oct_scheme_of(j, id);
         if (!q || (scheme != OCT_SCHEME_STATIC && scheme != OCT_SCHEME_DYNAMIC))
             continue;
         count(macs, (double)oct_node_macs(j->g, id), q);

@@ -7,10 +7,12 @@
  * compute the values). If others read them too, such as the addition around a block, a multiplication is inserted
  * before the layers. */
 #include "quant/convert/convert_int.h"
-#include "quant/methods/scaling.h"
-#include "quant/methods/trial.h"
 
 #include "forms/edit.h"
+#include "quant/job/placed.h"
+#include "quant/methods/scaling.h"
+#include "quant/methods/trial.h"
+#include "quant/weights/weights.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -85,7 +87,7 @@ static bool is_rounded(const smoother *s, int node)
     const oct_qjob *j = s->c->job;
     if (!s->blocks)
         return oct_is_product(j, node);
-    return node < (int)j->n_nodes && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY &&
+    return node < (int)j->n_nodes && oct_scheme_of(j, node) == OCT_SCHEME_WEIGHT_ONLY &&
            oct_op_of(j->g, node)->weights.blocks;
 }
 

@@ -18,7 +18,10 @@
  * candidates of single tensors are tried at the outputs as well, and the other half decides whether they are kept. Rows
  * of the policy that name an observer are not changed. */
 #include "kernels/reduce.h"
+
 #include "quant/convert/convert_int.h"
+#include "quant/job/placed.h"
+#include "quant/place/place.h"
 #include "quant/simulate/simulate_int.h"
 
 #include <math.h>
@@ -96,7 +99,7 @@ typedef struct search {
 
 static bool is_searched(const search *x, size_t v)
 {
-    return x->j->value[v].quant && x->j->value[v].same == (int)v && !x->j->g->value[v].constant;
+    return oct_quant_of(x->j, v) && oct_params_root(x->j, (int)v) == (int)v && !x->j->g->value[v].constant;
 }
 
 /* Whether there are statistics of halves, which few samples lack. */
@@ -116,7 +119,7 @@ static oct_status make_candidate(search *x, int from, int k, oct_err *err)
     j->observer = x->spec[k];
     OCT_TRY(oct_choose_qparams(j, has_halves(x) && from != OF_ALL ? x->c->half[!from] : x->c->calib, &changed, err));
     for (size_t v = 0; v < j->n_values; v++)
-        made[v] = j->value[v].quant;
+        made[v] = oct_quant_of(j, v);
     x->made[from][k] = made;
     return OCT_OK;
 }
@@ -125,7 +128,7 @@ static oct_status make_candidate(search *x, int from, int k, oct_err *err)
 static bool has_room(const oct_qjob *j)
 {
     for (size_t v = 0; v < j->n_values; v++)
-        if (j->value[v].quant && oct_dtype_bits(j->value[v].quant->dtype) == 16)
+        if (oct_quant_of(j, v) && oct_dtype_bits(oct_quant_of(j, v)->dtype) == 16)
             return true;
     return false;
 }
@@ -147,7 +150,7 @@ static oct_status make_candidates(search *x, oct_err *err)
 static void use(const search *x, int from, int k)
 {
     for (size_t v = 0; v < x->j->n_values; v++)
-        x->j->value[v].quant = x->made[from][k < N ? k : x->choice[oct_params_root(x->j, (int)v)]][v];
+        oct_set_quant(x->j, (int)v, x->made[from][k < N ? k : x->choice[oct_params_root(x->j, (int)v)]][v]);
 }
 
 /* ---- errors after the readers ---- */
@@ -596,7 +599,7 @@ static oct_status settle(search *x, oct_method_result *r, oct_err *err)
 static bool worth_it(const oct_qjob *j)
 {
     for (size_t i = 0; i < j->n_layer; i++)
-        if (oct_is_product(j, j->layer[i]) && !j->node[j->layer[i]].row.observer.observer)
+        if (oct_is_product(j, j->layer[i]) && !oct_row_of(j, j->layer[i])->observer.observer)
             return true;
     return false;
 }

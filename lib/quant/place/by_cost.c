@@ -14,8 +14,11 @@
  * A node that no table knows has the same cost on both sides. If a run of the model is so short that the overhead of
  * calls dominates, nothing is changed unless much is lost. */
 #include "ops/traits.h"
+
 #include "quant/place/layer_costs_int.h"
 #include "quant/place/least_cut.h"
+#include "quant/place/place.h"
+#include "quant/weights/weights.h"
 
 #include <math.h>
 #include <string.h>
@@ -168,8 +171,8 @@ static oct_status open_choice(chooser *x, oct_qjob *j, oct_err *err)
         const oct_tensor *w = oct_layer_weights(j->g, id);
         x->weights += w ? (double)w->count : 0;
         x->grows[id] = w && oct_no_stored(j, id) ? (double)w->count : 0;
-        x->could[id] = (oct_is_static(j, id) || (j->node[id].scheme == OCT_SCHEME_DYNAMIC && x->c->known[id])) &&
-                       !j->node[id].row.asked;
+        x->could[id] = (oct_is_static(j, id) || (oct_scheme_of(j, id) == OCT_SCHEME_DYNAMIC && x->c->known[id])) &&
+                       !oct_row_of(j, id)->asked;
         x->product[id] = x->could[id] && x->c->dynamic[id] && may_be_dynamic(j, id);
         x->blocks[id] = x->product[id] && x->c->blocks[id] && may_be_blocks(j, id);
     }
@@ -249,7 +252,7 @@ static oct_status choose(const chooser *x, double per_share, choice *chosen, oct
         OCT_TRY(oct_cut_pay(cut, (int)id, here, there, err));
     }
     for (size_t v = 0; v < j->n_values; v++)
-        if (j->value[v].wanted && !j->g->value[v].constant && !j->g->value[v].dead)
+        if (oct_is_wanted(j, v) && !j->g->value[v].constant && !j->g->value[v].dead)
             OCT_TRY(price_borders(x, cut, (int)v, on_integers, err));
     oct_cut_solve(cut, first);
     for (size_t id = 0; id < j->n_nodes; id++) {
@@ -257,7 +260,7 @@ static oct_status choose(const chooser *x, double per_share, choice *chosen, oct
         chosen[id] = (choice){ OCT_SCHEME_AUTO, stays && x->wide[id] };
         if (!x->could[id] || stays)
             continue;
-        const bool is_dynamic = j->node[id].scheme == OCT_SCHEME_DYNAMIC;
+        const bool is_dynamic = oct_scheme_of(j, id) == OCT_SCHEME_DYNAMIC;
         (void)real_price(x, (int)id, per_share, &as);
         chosen[id].scheme = as == OCT_SCHEME_DYNAMIC && is_dynamic ? OCT_SCHEME_AUTO : as;
     }

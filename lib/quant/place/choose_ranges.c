@@ -1,7 +1,7 @@
 /* Chooses quantization parameters from statistics. */
-#include "quant/job/job.h"
-
 #include "eval/metrics/summary.h"
+#include "quant/job/records.h"
+#include "quant/place/place.h"
 
 #include <math.h>
 

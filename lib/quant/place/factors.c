@@ -1,11 +1,12 @@
 /* Products of two activations. Which of them a target runs on integers depends on the parameters of both: types of
  * weights that it takes are not always types of activations, and OpenVINO subtracts no zero points there. So this is
  * asked when parameters are chosen: the factors get parameters around 0, or the product stays float. */
-#include "quant/job/job.h"
+#include "quant/job/placed.h"
+#include "quant/place/place.h"
 
 static const oct_quant *factor(const oct_qjob *j, int value)
 {
-    const oct_quant *q = value >= 0 && !j->g->value[value].constant ? j->value[oct_params_root(j, value)].quant : NULL;
+    const oct_quant *q = value >= 0 && !j->g->value[value].constant ? oct_quant_of(j, oct_params_root(j, value)) : NULL;
     return q && oct_dtype_bits(q->dtype) == 8 ? q : NULL;
 }
 

@@ -5,6 +5,9 @@
 #include "quant/place/place_int.h"
 
 #include "forms/qlinear.h"
+#include "quant/job/job.h"
+#include "quant/job/records.h"
+#include "quant/weights/weights.h"
 
 #include <math.h>
 
@@ -31,7 +34,10 @@ static bool runs(const oct_qjob *j, int id, oct_scheme scheme, const char **why)
         fault = "sums of products of two activations could saturate on some of the target's CPUs";
     if (fault)
         *why = fault;
-    return !fault && oct_target_runs(j->opts.target, j->g, id, oct_form_of(scheme), why);
+    const oct_target_form form = scheme == OCT_SCHEME_STATIC    ? OCT_TARGET_STATIC
+                                 : scheme == OCT_SCHEME_DYNAMIC ? OCT_TARGET_DYNAMIC
+                                                                : OCT_TARGET_WEIGHT_ONLY;
+    return !fault && oct_target_runs(j->opts.target, j->g, id, form, why);
 }
 
 /* Whether a value is the dequantized form of integers in the file. */

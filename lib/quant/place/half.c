@@ -3,14 +3,14 @@
  * The policy asks for it. A node stays float32 in these cases: its operator does not support the type; its result
  * becomes integers, such as positions (2049 would be 2048 in float16); float16 does not represent its inputs or outputs
  * (half_range.c); or it stands among float32 nodes and far from weights, so that it would only add conversions. */
-#include "quant/job/job.h"
-
 #include "forms/write/forms_write.h"
 #include "ops/signature.h"
+#include "quant/job/placed.h"
+#include "quant/place/place.h"
 
 oct_dtype oct_half_type(const oct_qjob *j, int node)
 {
-    const oct_scheme s = node < (int)j->n_nodes ? j->node[node].scheme : OCT_SCHEME_FLOAT;
+    const oct_scheme s = node < (int)j->n_nodes ? oct_scheme_of(j, node) : OCT_SCHEME_FLOAT;
     return s == OCT_SCHEME_FP16 ? OCT_F16 : s == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_UNDEFINED;
 }
 
@@ -128,13 +128,13 @@ static const char *no_half(const oct_qjob *j, int id, bool bf16)
 
 static void choose(oct_qjob *j, int id)
 {
-    const qnode *q = &j->node[id];
-    const oct_scheme scheme = q->row.scheme;
-    if (q->scheme != OCT_SCHEME_FLOAT || oct_kept_float(&j->constraints, id) || !oct_op_of(j->g, id) ||
+    const oct_policy_row *row = oct_row_of(j, id);
+    const oct_scheme scheme = row->scheme;
+    if (oct_scheme_of(j, id) != OCT_SCHEME_FLOAT || oct_kept_float(&j->constraints, id) || !oct_op_of(j->g, id) ||
         !(oct_scheme_is_half(scheme) || oct_scheme_is_half(j->opts.scheme)))
         return;
-    const char *why = oct_scheme_is_half(scheme) ? no_half(j, id, scheme == OCT_SCHEME_BF16) : q->row.rule;
-    oct_set_scheme(j, id, why ? OCT_SCHEME_FLOAT : scheme, why ? why : q->row.rule);
+    const char *why = oct_scheme_is_half(scheme) ? no_half(j, id, scheme == OCT_SCHEME_BF16) : row->rule;
+    oct_set_scheme(j, id, why ? OCT_SCHEME_FLOAT : scheme, why ? why : row->rule);
 }
 
 /* ---- results that become integers ---- */
@@ -225,7 +225,7 @@ static void want_ranges(oct_qjob *j, int id)
     for (int i = 0; i < j->g->node[id].n_in + j->g->node[id].n_out; i++) {
         const int v = oct_half_operand(j, id, i);
         if (v >= 0 && !j->g->value[v].constant)
-            j->value[v].ranged = true;
+            oct_want_range(j, v);
     }
 }
 

@@ -10,10 +10,10 @@
  * With 8 bits there are 255 equal steps from 0 to the largest value. So a node does not compute on 8 bits if its
  * results have critical small magnitudes: a Fourier transform before powers, the filters after these, a running mean
  * that is a divisor. The exception are values that were seen on samples, none of which was smaller than one step. */
-#include "quant/job/job.h"
-
 #include "eval/metrics/summary.h"
 #include "kernels/half.h"
+#include "quant/job/placed.h"
+#include "quant/place/place.h"
 
 #include <math.h>
 #include <string.h>
@@ -320,9 +320,10 @@ static oct_status check_all(const ranges *r, oct_err *err)
  * that the policy names are not changed. */
 static int deciding_output(const ranges *r, int id)
 {
-    const qnode *q = &r->j->node[id];
+    const oct_scheme scheme = oct_scheme_of(r->j, id);
     const oct_node *n = &r->j->g->node[id];
-    if ((q->scheme != OCT_SCHEME_STATIC && q->scheme != OCT_SCHEME_DYNAMIC) || q->absorbed || q->row.named)
+    if ((scheme != OCT_SCHEME_STATIC && scheme != OCT_SCHEME_DYNAMIC) || oct_is_absorbed(r->j, id) ||
+        oct_row_of(r->j, id)->named)
         return -1;
     for (int k = 0; k < n->n_out; k++)
         if (n->out[k] >= 0 && r->small[n->out[k]])

@@ -4,6 +4,9 @@
 
 #include "ops/traits.h"
 #include "passes/pass.h"
+#include "quant/job/job.h"
+#include "quant/place/place.h"
+#include "quant/weights/weights.h"
 
 #include <math.h>
 
@@ -70,11 +73,11 @@ static int bits_of(const oct_qjob *j, const oct_policy_row *row)
 
 static oct_cost_how how_of(const oct_qjob *j, int id)
 {
-    switch (j->node[id].scheme) {
+    switch (oct_scheme_of(j, id)) {
     case OCT_SCHEME_STATIC:
-        return !oct_is_static(j, id)                ? OCT_COST_FLOAT
-               : bits_of(j, &j->node[id].row) == 16 ? OCT_COST_STATIC16
-                                                    : OCT_COST_STATIC;
+        return !oct_is_static(j, id)                 ? OCT_COST_FLOAT
+               : bits_of(j, oct_row_of(j, id)) == 16 ? OCT_COST_STATIC16
+                                                     : OCT_COST_STATIC;
     case OCT_SCHEME_DYNAMIC: return OCT_COST_DYNAMIC;
     case OCT_SCHEME_WEIGHT_ONLY: return oct_op_of(j->g, id)->weights.blocks ? oct_block_cost(j, id) : OCT_COST_FLOAT;
     default: return OCT_COST_FLOAT;
@@ -84,7 +87,7 @@ static oct_cost_how how_of(const oct_qjob *j, int id)
 bool oct_reads_reals(const oct_qjob *j, const oct_use *u)
 {
     return u->slot < 0 ||
-           (!j->node[u->node].absorbed && !(oct_is_static(j, u->node) && u->slot < oct_data_inputs(j, u->node)));
+           (!oct_is_absorbed(j, u->node) && !(oct_is_static(j, u->node) && u->slot < oct_data_inputs(j, u->node)));
 }
 
 static bool has_real_reader(const oct_qjob *j, int value)
@@ -101,13 +104,12 @@ static bool has_real_reader(const oct_qjob *j, int value)
 static bool is_converted(const oct_qjob *j, int value)
 {
     const int maker = oct_maker_node(j, value);
-    const oct_policy_row *row =
-        oct_makes_quantized(j, maker) ? &j->node[maker].row : j->value[oct_params_root(j, value)].row;
+    const oct_policy_row *row = oct_makes_quantized(j, maker) ? oct_row_of(j, maker) : oct_params_row(j, value);
     const oct_value *v = &j->g->value[value];
     bool any = false;
     for (size_t i = 0; i < v->n_uses; i++)
         any |= oct_reads_quantized(j, v->uses[i].node, v->uses[i].slot) &&
-               bits_of(j, &j->node[v->uses[i].node].row) != bits_of(j, row);
+               bits_of(j, oct_row_of(j, v->uses[i].node)) != bits_of(j, row);
     return any;
 }
 
@@ -130,11 +132,11 @@ void oct_expect(oct_qjob *j)
         double sum = 0;
         for (size_t i = 0; i < j->g->n_order; i++) {
             const int id = j->g->order[i];
-            if (id < (int)j->n_nodes && !j->node[id].absorbed)
+            if (id < (int)j->n_nodes && !oct_is_absorbed(j, id))
                 sum += c->node[id][t][how_of(j, id)];
         }
         for (size_t v = 0; v < j->n_values; v++)
-            if (j->value[v].wanted && !j->g->value[v].constant && !j->g->value[v].dead)
+            if (oct_is_wanted(j, v) && !j->g->value[v].constant && !j->g->value[v].dead)
                 sum += borders_of(j, (int)v, t);
         j->expected.on_floats[t] = c->on_floats[t];
         j->expected.decided[t] = sum;
@@ -151,7 +153,7 @@ void oct_expect_node(const oct_qjob *j, int id, double *on_floats, double *decid
 {
     const struct oct_job_costs *c = j->costs;
     *on_floats = *decided = NAN;
-    if (!c || !c->n || id >= (int)j->n_nodes || !c->known[id] || j->node[id].absorbed)
+    if (!c || !c->n || id >= (int)j->n_nodes || !c->known[id] || oct_is_absorbed(j, id))
         return;
     *on_floats = c->node[id][j->expected.least][OCT_COST_FLOAT];
     *decided = c->node[id][j->expected.least][how_of(j, id)];

@@ -2,7 +2,7 @@
 #ifndef OCT_QUANT_LAYER_COSTS_INT_H
 #define OCT_QUANT_LAYER_COSTS_INT_H
 
-#include "quant/job/job.h"
+#include "quant/job/placed.h"
 
 /* The costs of all nodes for each way of running them. An unknown cost is the same in every way. */
 struct oct_job_costs {

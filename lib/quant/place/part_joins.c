@@ -9,7 +9,8 @@
  * each part counts for itself: scores beside boxes in pixels would all be the same number. There a Concat never rounds
  * a part to few numbers: it stays float, and so does what moves its elements behind it. The same holds of a product or
  * sum with a constant whose elements give parts of the result very different sizes. */
-#include "quant/job/job.h"
+#include "quant/job/placed.h"
+#include "quant/place/place.h"
 
 #include <math.h>
 
@@ -20,7 +21,7 @@ enum {
     LEAST_CODES = 32
 }; /* how many quantized values the range of a part has at least, where the result leaves the integers */
 
-/* Values that share parameters because their elements are moved, by the index of qvalue.group. */
+/* Values that share parameters because their elements are moved, by the index of oct_moved_root. */
 typedef struct group {
     oct_range range; /* the smallest with zero that contains all of them, as the table has it */
     bool known;      /* the table has it */
@@ -57,9 +58,9 @@ static void find_groups(const oct_qjob *j, const oct_calib *c, group *of)
     for (size_t v = 0; v < j->n_values; v++)
         of[v] = (group){ .reader = { -1, -1 } };
     for (size_t v = 0; v < j->n_values; v++) {
-        group *to = &of[j->value[v].group];
+        group *to = &of[oct_moved_root(j, (int)v)];
         oct_range r;
-        if (!j->value[v].wanted)
+        if (!oct_is_wanted(j, v))
             continue;
         add_readers(j, (int)v, to);
         if (range_of(j, c, (int)v, &r)) {
@@ -84,9 +85,9 @@ static bool is_narrow(const oct_quant *q, oct_range r, int far)
 
 static bool is_lost(const oct_qjob *j, const group *of, int value, int concat)
 {
-    const group *g = &of[j->value[value].group];
+    const group *g = &of[oct_moved_root(j, value)];
     return g->known && is_read_elsewhere(g, concat) &&
-           is_narrow(j->value[oct_params_root(j, value)].quant, g->range, FAR);
+           is_narrow(oct_quant_of(j, oct_params_root(j, value)), g->range, FAR);
 }
 
 /* The same of a value alone, where what the target needs makes it share parameters with the whole. */
@@ -95,7 +96,7 @@ static bool is_lost_alone(const oct_qjob *j, const oct_calib *c, int value, int 
     group own = { .reader = { -1, -1 } };
     add_readers(j, value, &own);
     return is_read_elsewhere(&own, concat) && range_of(j, c, value, &own.range) &&
-           is_narrow(j->value[oct_params_root(j, value)].quant, own.range, VERY_FAR);
+           is_narrow(oct_quant_of(j, oct_params_root(j, value)), own.range, VERY_FAR);
 }
 
 static oct_status part_slot(oct_qjob *j, int concat, const group *of, int value, int slot, bool *changed, oct_err *err)
@@ -156,7 +157,8 @@ static bool keeps_parts(const oct_qjob *j, int id)
  * range matter less. */
 static bool picks_reals(const oct_qjob *j, int id)
 {
-    const bool quantized = id >= (int)j->n_nodes || oct_is_static(j, id) || j->node[id].absorbed || j->node[id].rounds;
+    const bool quantized =
+        id >= (int)j->n_nodes || oct_is_static(j, id) || oct_is_absorbed(j, id) || oct_rounds_inputs(j, id);
     return !quantized && !oct_op_is_layer(oct_op_of(j->g, id));
 }
 
@@ -232,7 +234,7 @@ static bool keeps_few(const oct_qjob *j, const oct_calib *c, int id)
     enum { STEPS = 255 };
     const oct_node *n = &j->g->node[id];
     const int v = n->n_out > 0 ? oct_quantized_output(j, id) : -1;
-    const oct_quant *q = v >= 0 ? j->value[oct_params_root(j, v)].quant : NULL;
+    const oct_quant *q = v >= 0 ? oct_quant_of(j, oct_params_root(j, v)) : NULL;
     parts p = { 0, 0, INFINITY };
     if (oct_op_of(j->g, id)->quant == OCT_QUANT_JOIN)
         parts_of_join(j, c, n, &p);

@@ -3,6 +3,8 @@
  * of the job: whatever an earlier placement decided is forgotten. */
 #include "quant/place/place_int.h"
 
+#include "quant/job/records.h"
+
 #include <math.h>
 
 static void want_output(oct_qjob *j, int id)

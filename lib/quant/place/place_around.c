@@ -1,8 +1,8 @@
 /* Places quantizers around nodes that compute in float: around every node, if the target wants that, and around
  * additions that the target fuses into the layer before them. Such nodes keep the scheme float. */
-#include "quant/job/job.h"
-
 #include "forms/write/forms_write.h"
+#include "quant/job/records.h"
+#include "quant/place/place_int.h"
 
 /* Whether a node clamps what a layer on real numbers makes for it alone. It stays with that layer: a quantizer in
  * between would lose and gain nothing, and the value has no statistics where the clamp was removed when samples were

@@ -2,11 +2,18 @@
 #ifndef OCT_QUANT_PLACE_INT_H
 #define OCT_QUANT_PLACE_INT_H
 
-#include "quant/job/job.h"
+#include "quant/job/placed.h"
+#include "quant/place/place.h"
 
 static inline bool oct_is_const(const oct_qjob *j, int value)
 {
     return value >= 0 && j->g->value[value].constant;
+}
+
+/* Whether a target takes this type of activations together with weights of some type. */
+static inline bool oct_takes_activations(const oct_target *t, oct_dtype activations)
+{
+    return oct_target_takes(t, activations, OCT_U8) || oct_target_takes(t, activations, OCT_S8);
 }
 
 /* float_or_int.c: gives each node its scheme, and marks clamps that a quantizer performs. */

@@ -1,5 +1,6 @@
 /* What the policy asks of each node, with what the target does not take replaced, and the rules that have no effect. */
-#include "quant/job/job.h"
+#include "quant/job/records.h"
+#include "quant/place/place_int.h"
 
 #include <string.h>
 

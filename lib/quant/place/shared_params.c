@@ -1,6 +1,8 @@
 /* Which values share quantization parameters, and what their policies ask of these. */
 #include "quant/place/place_int.h"
 
+#include "quant/job/records.h"
+
 #include <math.h>
 
 static void join(oct_qjob *j, int a, int b)

@@ -1,8 +1,9 @@
 /* 16-bit activations instead of 8 bits on integers: for layers that lose too much in 8 bits, if the target runs 16 bits
  * no slower than floats, and for layers for which its costs suggest it. */
-#include "quant/place/layer_costs_int.h"
-
 #include "observers/observer.h"
+#include "quant/job/records.h"
+#include "quant/place/layer_costs_int.h"
+#include "quant/place/place_int.h"
 
 #define ROOM "minmax=2" /* times the range: 16 bits have room for values beyond all samples */
 

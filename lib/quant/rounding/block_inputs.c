@@ -1,9 +1,9 @@
 /* Runs the float model and the rounded model side by side, for one group of layers at a time. */
 #include "quant/rounding/block_inputs.h"
 
-#include "quant/convert/convert_int.h"
-
 #include "base/pool.h"
+#include "quant/convert/convert_int.h"
+#include "quant/job/annotate.h"
 #include "runtime/runner.h"
 
 #include <stdatomic.h>

@@ -9,7 +9,6 @@
 #define OCT_QUANT_BLOCK_INPUTS_H
 
 #include "quant/convert/convert.h"
-#include "quant/job/job.h"
 
 /* How many positions of a value are kept. They are spread evenly over the samples. */
 enum { OCT_BLOCK_ROWS = 8192 };

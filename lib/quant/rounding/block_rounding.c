@@ -8,15 +8,17 @@
  * (blocks.h); they are chosen before any weight of a column is rounded, because inputs are rounded in the order of
  * their moments, across blocks. */
 #include "quant/rounding/block_inputs.h"
-#include "quant/weights/blocks.h"
-#include "quant/convert/convert_int.h"
-#include "quant/rounding/ldlq.h"
-#include "quant/simulate/simulate_int.h"
-#include "quant/methods/trial.h"
 
 #include "base/stop.h"
 #include "eval/metrics/summary.h"
 #include "ops/core/block_matrix.h"
+#include "quant/convert/convert_int.h"
+#include "quant/job/placed.h"
+#include "quant/methods/trial.h"
+#include "quant/rounding/ldlq.h"
+#include "quant/simulate/simulate_int.h"
+#include "quant/weights/blocks.h"
+#include "quant/weights/constants.h"
 
 #include <math.h>
 #include <string.h>
@@ -54,10 +56,10 @@ typedef struct brounder {
  * picked. */
 static bool owns(const oct_qjob *j, int node)
 {
-    const qweights *w = j->node[node].weights[0];
+    const qweights *w = j->constants[node].weights[0];
     for (size_t i = 0; i < j->n_layer; i++) {
-        const qtable *t = j->node[j->layer[i]].table;
-        if ((j->layer[i] != node && j->node[j->layer[i]].weights[0] == w) || (t && t->tied == node))
+        const qtable *t = j->constants[j->layer[i]].table;
+        if ((j->layer[i] != node && j->constants[j->layer[i]].weights[0] == w) || (t && t->tied == node))
             return false;
     }
     return true;
@@ -65,8 +67,8 @@ static bool owns(const oct_qjob *j, int node)
 
 static bool in_blocks(const oct_qjob *j, int node)
 {
-    const qweights *w = node < (int)j->n_nodes ? j->node[node].weights[0] : NULL;
-    return w && w->quant.block && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY &&
+    const qweights *w = node < (int)j->n_nodes ? j->constants[node].weights[0] : NULL;
+    return w && w->quant.block && oct_scheme_of(j, node) == OCT_SCHEME_WEIGHT_ONLY &&
            oct_op_of(j->g, node)->weights.blocks;
 }
 
@@ -176,7 +178,7 @@ static oct_status list_shown(brounder *r, oct_err *err)
 
 static oct_status new_weights(const brounder *r, blayer *x, const oct_nbits_form *f, oct_err *err)
 {
-    const qweights *had = r->j->node[x->node].weights[0];
+    const qweights *had = r->j->constants[x->node].weights[0];
     float *scale;
     oct_tensor *qvals;
     if (!(x->made = oct_arena_calloc(r->j->arena, 1, sizeof *x->made)))
@@ -252,7 +254,7 @@ static oct_status round_with(const brounder *r, const blayer *x, const oct_nbits
 
 static oct_nbits_form form_of(const brounder *r, const blayer *x)
 {
-    return oct_blocks_form(&r->j->node[x->node].weights[0]->quant, oct_layer_weights(r->j->g, x->node)->dims);
+    return oct_blocks_form(&r->j->constants[x->node].weights[0]->quant, oct_layer_weights(r->j->g, x->node)->dims);
 }
 
 static oct_status round_layer(void *arg, size_t i, size_t thread, oct_err *err)
@@ -279,7 +281,7 @@ static oct_status round_group(brounder *r, oct_block_inputs *b, oct_pool *pool, 
     if (s == OCT_OK)
         s = oct_pool_try(pool, r->to - r->from, round_layer, r, err);
     for (size_t i = r->from; i < r->to && s == OCT_OK; i++)
-        r->j->node[r->layer[i].node].weights[0] = r->layer[i].made;
+        r->j->constants[r->layer[i].node].weights[0] = r->layer[i].made;
     free_shown(r);
     return s;
 }
@@ -315,7 +317,7 @@ static oct_status act(oct_trial *t, oct_conversion *c, oct_method_result *m, oct
     if (!(r->before = oct_arena_calloc(r->a, r->j->n_nodes + 1, sizeof *r->before)))
         return oct_nomem(err);
     for (size_t i = 0; i < r->j->n_nodes; i++)
-        r->before[i] = r->j->node[i].weights[0];
+        r->before[i] = r->j->constants[i].weights[0];
     if (c->sim)
         oct_sim_drop_runners(c->sim);
     OCT_TRY(oct_block_inputs_open(c, r->name, r->n_names, &b, err));
@@ -329,7 +331,7 @@ static void undo(oct_trial *t, oct_conversion *c)
 {
     const brounder *r = t->arg;
     for (size_t i = 0; i < r->j->n_nodes; i++)
-        r->j->node[i].weights[0] = r->before[i];
+        r->j->constants[i].weights[0] = r->before[i];
     oct_conversion_changed(c);
 }
 

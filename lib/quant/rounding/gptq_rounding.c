@@ -5,6 +5,7 @@
 #include "base/stop.h"
 #include "quant/convert/convert_int.h"
 #include "quant/rounding/ldlq.h"
+#include "quant/weights/saturate.h"
 
 #include <string.h>
 

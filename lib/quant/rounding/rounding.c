@@ -13,8 +13,10 @@
 
 #include "base/stop.h"
 #include "quant/convert/convert_int.h"
-#include "quant/simulate/simulate_int.h"
+#include "quant/job/placed.h"
 #include "quant/methods/trial.h"
+#include "quant/simulate/simulate_int.h"
+#include "quant/weights/weights.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -165,7 +167,7 @@ static oct_status prepare_exchange(rounder *r, oct_conversion *c, oct_err *err)
     if (!(r->before = oct_arena_calloc(r->a, r->j->n_nodes + 1, sizeof *r->before)))
         return oct_nomem(err);
     for (size_t i = 0; i < r->j->n_nodes; i++)
-        r->before[i] = r->j->node[i].weights[0];
+        r->before[i] = r->j->constants[i].weights[0];
     return OCT_OK;
 }
 
@@ -221,7 +223,7 @@ static void undo(oct_trial *t, oct_conversion *c)
 {
     const rounder *x = t->arg;
     for (size_t i = 0; i < x->j->n_nodes; i++)
-        x->j->node[i].weights[0] = x->before[i];
+        x->j->constants[i].weights[0] = x->before[i];
     oct_conversion_changed(c);
 }
 

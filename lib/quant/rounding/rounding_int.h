@@ -4,6 +4,7 @@
 
 #include "ops/nn/window.h"
 #include "quant/simulate/simulate.h"
+#include "quant/weights/constants.h"
 
 #include <stdatomic.h>
 

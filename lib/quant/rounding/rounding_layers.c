@@ -2,8 +2,11 @@
 #include "quant/rounding/rounding_int.h"
 
 #include "quant/convert/convert_int.h"
+#include "quant/job/placed.h"
 #include "quant/rounding/ldlq.h"
 #include "quant/simulate/simulate_int.h"
+#include "quant/weights/saturate.h"
+#include "quant/weights/weights.h"
 
 #include <string.h>
 
@@ -44,7 +47,7 @@ static bool describe(const rounder *r, int id, rlayer *x)
 /* Sets the form of the result: type, scales and bounds. */
 static void set_form(const rounder *r, rlayer *x)
 {
-    const qweights *q = r->j->node[x->node].weights[0];
+    const qweights *q = r->j->constants[x->node].weights[0];
     x->limit = q->limit;
     x->scales = q->quant.n;
     x->to = (rresult){ .weights = (size_t)q->qvals->count, .scales = (size_t)q->quant.n };

@@ -3,7 +3,9 @@
 
 #include "base/stop.h"
 #include "quant/convert/convert_int.h"
+#include "quant/job/placed.h"
 #include "quant/rounding/learned.h"
+#include "quant/weights/saturate.h"
 
 /* A group of a layer, by output. */
 typedef struct lgroup {
@@ -27,8 +29,8 @@ static bool open_learning(lgroup *k, const rounder *r, const rlayer *x)
 {
     const oct_qjob *j = r->j;
     const size_t n = (size_t)(x->outs * x->depth);
-    const qvalue *v = &j->value[oct_params_root(j, oct_quantized_output(j, x->node))];
-    const qweights *had = j->node[x->node].weights[0];
+    const oct_range clamp = oct_clamp_bounds(j, oct_quantized_output(j, x->node));
+    const qweights *had = j->constants[x->node].weights[0];
     const bool safe = x->bound && oct_pairs_safe(x->sums, &x->l, had->qvals->data);
     *k = (lgroup){ .w = oct_calloc(n, sizeof *k->w),
                    .scale = oct_calloc((size_t)x->outs, sizeof *k->scale),
@@ -42,8 +44,8 @@ static bool open_learning(lgroup *k, const rounder *r, const rlayer *x)
                           .held = (size_t)x->rows / 4,
                           .w = k->w,
                           .scale = k->scale,
-                          .lo = v->clamp_lo,
-                          .hi = v->clamp_hi,
+                          .lo = clamp.lo,
+                          .hi = clamp.hi,
                           .limit = x->limit,
                           .pair = k->pair,
                           .most = OCT_PAIR_MOST };
@@ -52,7 +54,7 @@ static bool open_learning(lgroup *k, const rounder *r, const rlayer *x)
 
 static void take_learning(lgroup *k, const rounder *r, const rlayer *x, int64_t group)
 {
-    const qweights *had = r->j->node[x->node].weights[0];
+    const qweights *had = r->j->constants[x->node].weights[0];
     const float *weights = oct_layer_weights(r->j->g, x->node)->data;
     const oct_tensor *bias = oct_layer_bias(r->j->g, x->node);
     for (int64_t o = 0; o < x->outs; o++) {

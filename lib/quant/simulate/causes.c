@@ -1,5 +1,7 @@
 /* Finds the causes of a conversion's loss: the sensitivities, in the form of its record. */
 #include "quant/convert/convert_int.h"
+
+#include "quant/job/placed.h"
 #include "quant/simulate/sensitivity.h"
 
 #include <math.h>

@@ -5,7 +5,9 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "quant/job/placed.h"
 #include "quant/simulate/simulate_int.h"
+#include "quant/weights/constants.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,11 +56,12 @@ uint64_t oct_memo_key(const oct_conversion *c, const oct_sim *s)
     const uint64_t model = oct_model_hash(c->m);
     uint64_t h = oct_hash(OCT_HASH_INIT, &model, sizeof model);
     for (size_t v = 0; v < j->n_values; v++) {
-        h = oct_hash(h, &j->value[v].same, sizeof j->value[v].same);
-        h = hash_quant(h, j->value[v].quant);
+        const int root = oct_params_root(j, (int)v);
+        h = oct_hash(h, &root, sizeof root);
+        h = hash_quant(h, oct_quant_of(j, v));
     }
     for (size_t i = 0; i < j->n_layer; i++) {
-        const qnode *n = &j->node[j->layer[i]];
+        const qconstants *n = &j->constants[j->layer[i]];
         for (size_t k = 0; k < OCT_COUNT(n->weights); k++) {
             h = hash_quant(h, n->weights[k] ? &n->weights[k]->quant : NULL);
             if (n->weights[k] && n->weights[k]->qvals)

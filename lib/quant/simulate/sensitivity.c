@@ -1,6 +1,7 @@
 /* Divides groups of sites until those that matter stand alone. */
 #include "quant/simulate/sensitivity.h"
 
+#include "quant/job/placed.h"
 #include "quant/simulate/simulate_int.h"
 
 #include <math.h>
@@ -161,7 +162,7 @@ static size_t list_values(const oct_qjob *j, oct_site *site)
 {
     size_t n = 0;
     for (size_t v = 0; v < j->n_values; v++)
-        if (j->value[v].quant && !j->g->value[v].constant && j->value[v].same == (int)v)
+        if (oct_quant_of(j, v) && !j->g->value[v].constant && oct_params_root(j, (int)v) == (int)v)
             site[n++] = (oct_site){ (int)v, -1, 0 };
     return n;
 }
@@ -290,11 +291,11 @@ bool oct_site_touches(const oct_qjob *j, int id, int root)
 {
     const oct_node *n = &j->g->node[id];
     for (int k = 0; k < n->n_in; k++)
-        if (n->in[k] >= 0 && j->value[n->in[k]].wanted && oct_params_root(j, n->in[k]) == root)
+        if (n->in[k] >= 0 && oct_is_wanted(j, n->in[k]) && oct_params_root(j, n->in[k]) == root)
             return true;
     for (int k = 0; k < n->n_out; k++) {
         const int v = k == 0 ? oct_quantized_output(j, id) : n->out[k];
-        if (v >= 0 && j->value[v].wanted && oct_params_root(j, v) == root)
+        if (v >= 0 && oct_is_wanted(j, v) && oct_params_root(j, v) == root)
             return true;
     }
     return false;
@@ -302,7 +303,7 @@ bool oct_site_touches(const oct_qjob *j, int id, int root)
 
 bool oct_site_counts(const oct_qjob *j, const oct_site *s)
 {
-    return s->noise > 0 && (s->value < 0 || j->value[s->value].quant);
+    return s->noise > 0 && (s->value < 0 || oct_quant_of(j, s->value));
 }
 
 double oct_sensitivity_left(const oct_qjob *j, const oct_sensitivity *s)

@@ -6,6 +6,9 @@
 #include "forms/edit.h"
 #include "kernels/quantize.h"
 #include "ops/core/block_matrix.h"
+#include "quant/job/annotate.h"
+#include "quant/job/placed.h"
+#include "quant/weights/constants.h"
 
 #include <string.h>
 
@@ -78,10 +81,10 @@ static oct_status round_bias(oct_graph *g, int id, const oct_quant *bias, oct_er
 
 bool oct_sim_rounds(const oct_qjob *j, int node)
 {
-    const oct_scheme scheme = j->node[node].scheme;
+    const oct_scheme scheme = oct_scheme_of(j, node);
     const bool blocks =
-        scheme == OCT_SCHEME_WEIGHT_ONLY && j->node[node].weights[0] && j->node[node].weights[0]->quant.block;
-    return (oct_is_product(j, node) || scheme == OCT_SCHEME_DYNAMIC || blocks) && j->node[node].weights[0] &&
+        scheme == OCT_SCHEME_WEIGHT_ONLY && j->constants[node].weights[0] && j->constants[node].weights[0]->quant.block;
+    return (oct_is_product(j, node) || scheme == OCT_SCHEME_DYNAMIC || blocks) && j->constants[node].weights[0] &&
            oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
 }
 
@@ -89,15 +92,15 @@ bool oct_sim_rounds(const oct_qjob *j, int node)
  * rounded last. */
 static oct_status round_layer(const oct_qjob *j, oct_graph *g, int id, int *last, oct_err *err)
 {
-    const oct_quant *bias = j->node[id].bias;
+    const oct_quant *bias = j->constants[id].bias;
     oct_weight_layout l;
     if (!oct_sim_rounds(j, id) || !oct_layer_layout(g, id, &l))
         return OCT_OK;
     int *before = &last[g->node[id].in[1]];
-    if (*before && j->node[*before - 1].weights[0] == j->node[id].weights[0])
+    if (*before && j->constants[*before - 1].weights[0] == j->constants[id].weights[0])
         OCT_TRY(oct_graph_set_input(g, id, 1, g->node[*before - 1].in[1], err));
     else
-        OCT_TRY(round_weights(g, id, j->node[id].weights[0], &l, err));
+        OCT_TRY(round_weights(g, id, j->constants[id].weights[0], &l, err));
     *before = id + 1;
     return bias && oct_is_product(j, id) ? round_bias(g, id, bias, err) : OCT_OK;
 }
@@ -147,7 +150,7 @@ static oct_status add_taps(const oct_qjob *j, oct_graph *g, bool constants, oct_
     for (size_t v = 0; v < j->n_values; v++) {
         int to = (int)v;
         tap[v] = NULL;
-        if (!j->value[v].quant || g->value[v].dead)
+        if (!oct_quant_of(j, v) || g->value[v].dead)
             continue;
         if (g->value[v].constant) {
             if (constants)
@@ -261,7 +264,7 @@ oct_status oct_sim_graph(const oct_qjob *j, const bool *rounds, bool constants, 
 
 void oct_sim_round_to(const oct_qjob *j, int v, const float *x, size_t n, float *y)
 {
-    const oct_quant *q = j->value[v].quant;
+    const oct_quant *q = oct_quant_of(j, v);
     oct_fake_quantize_f32(q->dtype, x, n, q->scale[0], q->zp[0], y);
 }
 

@@ -4,6 +4,7 @@
 #include "quant/simulate/simulate_int.h"
 
 #include "quant/convert/convert_int.h"
+#include "quant/job/placed.h"
 
 #include <string.h>
 

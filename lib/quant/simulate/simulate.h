@@ -12,7 +12,7 @@
 #define OCT_QUANT_SIMULATE_H
 
 #include "quant/convert/convert.h"
-#include "quant/job/job.h"
+#include "quant/job/scope.h"
 
 typedef struct oct_sim oct_sim;
 

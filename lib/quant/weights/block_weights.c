@@ -1,6 +1,9 @@
 /* Decides which products get weights in blocks, and in which form. */
 #include "quant/weights/blocks.h"
+
 #include "quant/job/job.h"
+#include "quant/weights/constants.h"
+#include "quant/weights/weights.h"
 
 #include <string.h>
 
@@ -72,7 +75,7 @@ static bool is_head(const oct_qjob *j, int node)
 /* The form that the policy, or else the job, wants for the matrix of a node. */
 static oct_nbits_form form_of(const oct_qjob *j, int node, oct_weight_layout *l)
 {
-    const oct_policy_row *row = &j->node[node].row;
+    const oct_policy_row *row = oct_row_of(j, node);
     bool symmetric = row->block ? row->weights != OCT_WEIGHT_U4 && row->weights != OCT_WEIGHT_U8 : j->opts.symmetric;
     oct_nbits_form f = { .bits = oct_scheme_by_cost(&j->constraints, node) == OCT_SCHEME_WEIGHT_ONLY ? 8
                                  : j->opts.bits                                                      ? j->opts.bits
@@ -122,7 +125,7 @@ const char *oct_no_blocks(const oct_qjob *j, int node)
 static qweights *made_before(const oct_qjob *j, int matrix, const oct_quant *q)
 {
     for (size_t i = 0; i < j->n_layer; i++) {
-        qweights *w = j->node[j->layer[i]].weights[0];
+        qweights *w = j->constants[j->layer[i]].weights[0];
         if (w && w->matrix == matrix && w->quant.axis == q->axis && w->quant.dtype == q->dtype &&
             w->quant.block == q->block)
             return w;
@@ -147,7 +150,7 @@ oct_status oct_make_blocks(oct_qjob *j, int node, oct_pool *pool, oct_err *err)
     const int matrix = j->g->node[node].in[1];
     oct_tensor *qvals;
     float *scale;
-    qweights **own = &j->node[node].weights[0];
+    qweights **own = &j->constants[node].weights[0];
     if (*own || (*own = made_before(j, matrix, &quant)))
         return OCT_OK;
     qweights *q = oct_arena_calloc(j->arena, 1, sizeof *q);

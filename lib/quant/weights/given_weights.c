@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "eval/metrics/summary.h"
-#include "quant/job/job.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,8 @@
 /* The quantized constants of a job, by node and input: one view of what was decided for weights, for tables, and for
  * weights that are stored in 8 bits. */
-#include "quant/job/job.h"
+#include "quant/job/placed.h"
+#include "quant/weights/constants.h"
+#include "quant/weights/weights.h"
 
 static bool rows_of(const oct_qjob *j, const qtable *t, oct_qconstant *c)
 {
@@ -15,16 +17,17 @@ static bool rows_of(const oct_qjob *j, const qtable *t, oct_qconstant *c)
 
 bool oct_constant_of(const oct_qjob *j, int node, int slot, oct_qconstant *c)
 {
-    const qnode *n = &j->node[node];
+    const qconstants *n = &j->constants[node];
+    const oct_scheme scheme = oct_scheme_of(j, node);
     const oct_op *op = oct_op_of(j->g, node);
     const bool stored = oct_is_stored(j, node), picks = op && op->picks;
     const qweights *w = slot == 1 || slot == 2 ? n->weights[slot - 1] : NULL;
     if (slot == 0)
-        return picks && n->scheme == OCT_SCHEME_WEIGHT_ONLY && n->table && rows_of(j, n->table, c);
+        return picks && scheme == OCT_SCHEME_WEIGHT_ONLY && n->table && rows_of(j, n->table, c);
     if (stored && n->stored && slot < OCT_CONSTANT_SLOTS && n->stored->quant[slot - 1].n)
         *c = (oct_qconstant){ OCT_CONSTANT_REALS, &n->stored->quant[slot - 1], .sqnr = n->stored->sqnr };
     else if (!stored && w &&
-             (oct_is_static(j, node) || n->scheme == OCT_SCHEME_DYNAMIC || n->scheme == OCT_SCHEME_WEIGHT_ONLY))
+             (oct_is_static(j, node) || scheme == OCT_SCHEME_DYNAMIC || scheme == OCT_SCHEME_WEIGHT_ONLY))
         *c = (oct_qconstant){ OCT_CONSTANT_OPERAND, &w->quant, w, .sqnr = w->sqnr };
     else
         return false;

@@ -1,11 +1,12 @@
 /* Tables of which nodes pick rows, such as embeddings. They get 8 bits with a scale for each row, whatever the scheme,
  * because nothing is computed on them. If a product multiplies by the same numbers (tied embeddings), its quantized
  * weights serve as the table, so that they are stored once. */
-#include "quant/job/job.h"
-
 #include "eval/metrics/summary.h"
 #include "kernels/quantize.h"
 #include "passes/match.h"
+#include "quant/job/placed.h"
+#include "quant/weights/constants.h"
+#include "quant/weights/weights.h"
 
 #include <math.h>
 
@@ -37,7 +38,7 @@ const char *oct_no_table(const oct_qjob *j, int node, bool *is_table)
         return NULL;
     if (t->count < LEAST)
         return "its table is small";
-    qnode *q = &j->node[node];
+    qconstants *q = &j->constants[node];
     if (q->checked != t)
         q->finite = oct_tensor_is_finite(t);
     q->checked = t;
@@ -83,9 +84,8 @@ bool oct_tied_stays_real(const oct_qjob *j, int product)
 {
     size_t from = 0;
     for (int id; (id = next_tied(j, product, &from)) >= 0;) {
-        const qnode *q = &j->node[id];
-        if (oct_kept_float(&j->constraints, id) || q->row.scheme == OCT_SCHEME_FLOAT ||
-            oct_scheme_is_half(q->row.scheme))
+        const oct_scheme asked = oct_row_of(j, id)->scheme;
+        if (oct_kept_float(&j->constraints, id) || asked == OCT_SCHEME_FLOAT || oct_scheme_is_half(asked))
             return true;
     }
     return false;
@@ -94,7 +94,7 @@ bool oct_tied_stays_real(const oct_qjob *j, int product)
 /* Whether rows can be picked from a product's quantized weights with the indices of a node. */
 static bool serves(const oct_qjob *j, int product, int node)
 {
-    const oct_scheme scheme = j->node[product].scheme;
+    const oct_scheme scheme = oct_scheme_of(j, product);
     oct_qconstant c;
     oct_weight_layout l;
     if (!oct_constant_of(j, product, 1, &c) || !oct_layer_layout(j->g, product, &l))
@@ -108,7 +108,7 @@ static bool serves(const oct_qjob *j, int product, int node)
 
 static int tied_product(const oct_qjob *j, int node)
 {
-    const qtable *before = j->node[node].table;
+    const qtable *before = j->constants[node].table;
     if (before && before->tied >= 0 && serves(j, before->tied, node) &&
         before->with == oct_layer_weights(j->g, before->tied))
         return before->tied;
@@ -161,7 +161,7 @@ static oct_status quantize_table(oct_qjob *j, const oct_tensor *t, qtable *x, oc
 static qtable *made_before(const oct_qjob *j, int node)
 {
     for (size_t i = 0; i < j->n_layer && j->layer[i] != node; i++) {
-        qtable *x = j->node[j->layer[i]].table;
+        qtable *x = j->constants[j->layer[i]].table;
         if (x && x->quant.qvals && table_of(j, j->layer[i]) == table_of(j, node))
             return x;
     }
@@ -171,11 +171,11 @@ static qtable *made_before(const oct_qjob *j, int node)
 static oct_status decide(oct_qjob *j, int node, oct_err *err)
 {
     const int tied = tied_product(j, node);
-    qtable *x = j->node[node].table;
+    qtable *x = j->constants[node].table;
     oct_weight_layout l;
     if (!x && !(x = made_before(j, node)) && !(x = oct_arena_calloc(j->arena, 1, sizeof *x)))
         return oct_nomem(err);
-    j->node[node].table = x;
+    j->constants[node].table = x;
     x->tied = tied;
     x->with = tied >= 0 ? oct_layer_weights(j->g, tied) : NULL;
     x->by_rows = tied < 0 || (oct_layer_layout(j->g, tied, &l) && l.out_axis == 0);
@@ -185,7 +185,7 @@ static oct_status decide(oct_qjob *j, int node, oct_err *err)
 static bool has_table(const oct_qjob *j, int node)
 {
     const oct_op *op = oct_op_of(j->g, node);
-    return op && op->picks && j->node[node].scheme == OCT_SCHEME_WEIGHT_ONLY;
+    return op && op->picks && oct_scheme_of(j, node) == OCT_SCHEME_WEIGHT_ONLY;
 }
 
 oct_status oct_decide_tables(oct_qjob *j, oct_err *err)

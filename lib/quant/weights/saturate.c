@@ -6,7 +6,7 @@
  * not fill its blocks. Its direct kernels take four channels of one tap, filled up with zeros: jit_avx2 and
  * jit_avx512_core x8s8s32x. For AVX2 this was seen in OpenVINO 2026.4, by models with two weights that are not 0;
  * AVX-512 without VNNI was not tried. */
-#include "quant/job/job.h"
+#include "quant/weights/saturate.h"
 
 static bool pair_safe(int a, int b)
 {

@@ -1,6 +1,7 @@
 /* Layers that multiply by the same constant, such as a kernel that is applied to several scales of a picture. They
  * share its quantized form, so that a file stores it once. Its scales leave room for the bias of each layer. */
-#include "quant/job/job.h"
+#include "quant/job/placed.h"
+#include "quant/weights/weights.h"
 
 static bool same_layout(const oct_weight_layout *a, const oct_weight_layout *b)
 {
@@ -12,18 +13,18 @@ static bool same_layout(const oct_weight_layout *a, const oct_weight_layout *b)
 /* Whether a node has 8-bit weights that are a single matrix. */
 static bool has_weights(const oct_qjob *j, int id)
 {
-    const oct_scheme scheme = j->node[id].scheme;
+    const oct_scheme scheme = oct_scheme_of(j, id);
     return (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC) &&
            oct_op_of(j->g, id)->quant == OCT_QUANT_WEIGHTED && oct_layer_weights(j->g, id);
 }
 
 static bool shares(const oct_qjob *j, int a, int b)
 {
-    const oct_policy_row *x = &j->node[a].row, *y = &j->node[b].row;
+    const oct_policy_row *x = oct_row_of(j, a), *y = oct_row_of(j, b);
     oct_weight_layout l, m;
     if (a == b)
         return true;
-    return has_weights(j, b) && j->node[a].scheme == j->node[b].scheme && x->per_channel == y->per_channel &&
+    return has_weights(j, b) && oct_scheme_of(j, a) == oct_scheme_of(j, b) && x->per_channel == y->per_channel &&
            x->weights == y->weights && oct_activations_of(j, a) == oct_activations_of(j, b) &&
            oct_layer_layout(j->g, a, &l) && oct_layer_layout(j->g, b, &m) && same_layout(&l, &m);
 }

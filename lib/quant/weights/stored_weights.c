@@ -2,10 +2,11 @@
  * runtimes execute these once, when they load the model. This is done for matrices of recurrent layers that have no
  * integer form in the target, with a scale for each row; and for weights of layers that stay float because that is
  * faster, with a scale for each output channel. */
-#include "quant/job/job.h"
-
 #include "eval/metrics/summary.h"
 #include "kernels/quantize.h"
+#include "quant/job/job.h"
+#include "quant/weights/constants.h"
+#include "quant/weights/weights.h"
 
 #include <math.h>
 
@@ -119,7 +120,7 @@ static oct_status quantize_channels(oct_qjob *j, const oct_tensor *t, int axis, 
 
 oct_status oct_decide_stored(oct_qjob *j, int node, oct_err *err)
 {
-    qstored *x = j->node[node].stored;
+    qstored *x = j->constants[node].stored;
     const bool recurrent = is_recurrent(j, node);
     const oct_tensor *w = recurrent ? matrices(j, node, 1) : oct_layer_weights(j->g, node);
     double signal = 0, noise = 0;
@@ -134,6 +135,6 @@ oct_status oct_decide_stored(oct_qjob *j, int node, oct_err *err)
     if (!recurrent && oct_layer_layout(j->g, node, &l))
         OCT_TRY(quantize_channels(j, w, l.out_axis, &x->quant[0], &signal, &noise, err));
     x->sqnr = oct_decibels(signal, noise);
-    j->node[node].stored = x;
+    j->constants[node].stored = x;
     return OCT_OK;
 }

@@ -10,11 +10,14 @@
  * bias compensates this. E[x_c] comes from the calibration table. Rounding the activations shifts the channel as well
  * if many values are equal (a constant background, zeros at a clamp). With samples, E[xq_c] is measured, and the bias
  * compensates sum w E[x] - sum wq E[xq]. */
-#include "quant/job/job.h"
+#include "quant/weights/weights.h"
 
 #include "base/pool.h"
 #include "base/stop.h"
 #include "eval/metrics/summary.h"
+#include "quant/job/placed.h"
+#include "quant/weights/constants.h"
+#include "quant/weights/saturate.h"
 
 #include <math.h>
 #include <string.h>
@@ -323,7 +326,7 @@ static oct_status round_bias(oct_qjob *j, int id, const weights_view *s, const q
     for (int64_t o = 0; o < s->l.outs; o++) {
         const double exact = (bias ? (double)bias[o] : 0) + (shift ? shift[o] : 0);
         const double step = (double)scale[o / s->per], r = rint(exact / step);
-        j->node[id].shift.left += (exact - r * step) * (exact - r * step);
+        j->constants[id].shift.left += (exact - r * step) * (exact - r * step);
         ((int32_t *)(uintptr_t)qvals->data)[o] = r > 2147483647.0    ? INT32_MAX
                                                  : r < -2147483648.0 ? INT32_MIN
                                                                      : (int32_t)r;
@@ -331,7 +334,7 @@ static oct_status round_bias(oct_qjob *j, int id, const weights_view *s, const q
     b->qvals = qvals;
     if (oct_target_rules_of(j->opts.target)->biases == OCT_BIASES_INT8)
         oct_round_to_own_bias(b);
-    j->node[id].bias = b;
+    j->constants[id].bias = b;
     return OCT_OK;
 }
 
@@ -342,7 +345,7 @@ static oct_status make_bias(oct_qjob *j, const oct_calib *c, int id, const weigh
     double *shift = NULL;
     if (oct_op_of(j->g, id)->weights.bias)
         OCT_TRY(find_means(j, c, j->g->node[id].in[0], s->l.ins, &m, err));
-    oct_status st = m.real && !(shift = find_shift(j, q, s, &m, &j->node[id].shift)) ? oct_nomem(err) : OCT_OK;
+    oct_status st = m.real && !(shift = find_shift(j, q, s, &m, &j->constants[id].shift)) ? oct_nomem(err) : OCT_OK;
     if (st == OCT_OK && (shift || bias_of(j, id)))
         st = round_bias(j, id, s, q, shift, sx, err);
     oct_free(m.real);
@@ -389,7 +392,7 @@ static bool saturates(const oct_target *t, oct_dtype activations)
 oct_pair_need oct_pairs_need(const oct_qjob *j, int id)
 {
     const oct_target *t = j->opts.target;
-    const oct_weight_type asked = j->node[id].row.weights;
+    const oct_weight_type asked = oct_row_of(j, id)->weights;
     const oct_dtype activations = oct_activations_of(j, id);
     const bool takes_u8 = oct_target_takes(t, activations, OCT_U8);
     if (!saturates(t, activations) || !oct_target_takes(t, activations, OCT_S8) || asked == OCT_WEIGHT_S7)
@@ -406,7 +409,7 @@ static const char *choose_type(const oct_qjob *j, int id, layer_weights *l, oct_
     const oct_target *t = j->opts.target;
     const oct_dtype activations = oct_activations_of(j, id);
     *type = OCT_U8;
-    if (j->node[id].row.weights == OCT_WEIGHT_U8 && oct_target_takes(t, activations, OCT_U8))
+    if (oct_row_of(j, id)->weights == OCT_WEIGHT_U8 && oct_target_takes(t, activations, OCT_U8))
         return "u8 weights, as the policy says";
     if (oct_target_op_rules_of(t, oct_op_of(j->g, id)->type)->u8_weights && oct_target_takes(t, activations, OCT_U8))
         return "u8 weights, as the target has them here";
@@ -453,7 +456,7 @@ static oct_status view_weights(const oct_qjob *j, int id, int slot, weights_view
     if (!oct_weight_layout_of(oct_op_of(j->g, id), n, slot, s->w->rank, s->w->dims, &s->l))
         return oct_fail(err, OCT_EINTERNAL, "weights of %d dimensions", s->w->rank);
     /* If groups share indices of this dimension, its scales would not distinguish their channels. */
-    const bool each = j->node[id].row.per_channel && s->l.outs == s->w->dims[s->l.out_axis];
+    const bool each = oct_row_of(j, id)->per_channel && s->l.outs == s->w->dims[s->l.out_axis];
     s->per = each ? 1 : s->l.outs;
     return OCT_OK;
 }
@@ -468,7 +471,7 @@ static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, q
     if (!q)
         return oct_nomem(err);
     q->matrix = n->in[slot];
-    q->limit = j->node[id].row.weights == OCT_WEIGHT_S7 ? 64 : 127;
+    q->limit = oct_row_of(j, id)->weights == OCT_WEIGHT_S7 ? 64 : 127;
     q->quant.n = (int)(s->l.matrices * s->l.outs / s->per);
     q->quant.axis = !recurrent ? s->l.out_axis : each ? s->l.in_axis : 0;
     q->quant.block = recurrent && each ? s->l.ins : 0; /* a row of the matrix of each direction */
@@ -507,7 +510,7 @@ static oct_status quantize(oct_qjob *j, int id, layer_weights *l, oct_err *err)
 {
     for (int i = 0; i < l->n; i++) {
         choose_steps(j, id, &l->s[i], l->q[i]);
-        OCT_TRY(round_weights(j, l->q[i], j->node[id].weights[i], &l->s[i], err));
+        OCT_TRY(round_weights(j, l->q[i], j->constants[id].weights[i], &l->s[i], err));
     }
     return OCT_OK;
 }
@@ -570,14 +573,14 @@ static oct_status make_safe(oct_qjob *j, int id, layer_weights *l, oct_err *err)
 /* Whether a decision makes weights safe: it is the first one, or there is no other way. */
 static bool makes_safe(const oct_qjob *j, int id)
 {
-    const bool later = j->node[id].weights[0] || (j->opts.rounds_later && oct_is_product(j, id));
+    const bool later = j->constants[id].weights[0] || (j->opts.rounds_later && oct_is_product(j, id));
     return !later || oct_pairs_need(j, id) == OCT_PAIRS_SAFE_NEEDED;
 }
 
 /* Quantizes weights to 8 bits. */
 static oct_status quantize_layer(oct_qjob *j, int id, oct_err *err)
 {
-    qnode *n = &j->node[id];
+    qconstants *n = &j->constants[id];
     layer_weights l = { .n = oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT ? 2 : 1 };
     double signal = 0, noise = 0;
     oct_dtype type;
@@ -606,11 +609,11 @@ static oct_status quantize_layer(oct_qjob *j, int id, oct_err *err)
  * runs. */
 static oct_status quantize_bias(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
 {
-    qnode *n = &j->node[id];
+    qconstants *n = &j->constants[id];
     weights_view s;
     n->bias = NULL;
     n->shift = (qshift){ 0 };
-    if (n->scheme != OCT_SCHEME_STATIC)
+    if (oct_scheme_of(j, id) != OCT_SCHEME_STATIC)
         return OCT_OK;
     OCT_TRY(view_weights(j, id, 1, &s, err));
     return make_bias(j, c, id, &s, n->weights[0], input_step(j, id), err);
@@ -622,10 +625,10 @@ oct_status oct_make_safe(oct_qjob *j, int id, oct_err *err)
 {
     layer_weights l = { .n = 1 };
     OCT_TRY(open_weights(j, id, 1, &l.s[0], &l.q[0], err));
-    OCT_TRY(find_largest(l.q[0], j->node[id].weights[0], &l.s[0], err));
+    OCT_TRY(find_largest(l.q[0], j->constants[id].weights[0], &l.s[0], err));
     OCT_TRY(quantize(j, id, &l, err));
     OCT_TRY(make_safe(j, id, &l, err));
-    j->node[id].weights[0] = l.q[0];
+    j->constants[id].weights[0] = l.q[0];
     return OCT_OK;
 }
 
@@ -633,7 +636,7 @@ oct_status oct_make_safe(oct_qjob *j, int id, oct_err *err)
 static oct_status begin_weights(oct_qjob *j, int id, const float *widened, weights_view *s, qweights **q, oct_err *err)
 {
     OCT_TRY(open_weights(j, id, 1, s, q, err));
-    OCT_TRY(find_largest(*q, j->node[id].weights[0], s, err));
+    OCT_TRY(find_largest(*q, j->constants[id].weights[0], s, err));
     (*q)->widened = widened;
     choose_steps(j, id, s, *q);
     return OCT_OK;
@@ -652,7 +655,7 @@ oct_status oct_take_weights(oct_qjob *j, int id, const int8_t *qvals, const floa
 {
     weights_view s;
     qweights *q;
-    const size_t n = (size_t)j->node[id].weights[0]->quant.n;
+    const size_t n = (size_t)j->constants[id].weights[0]->quant.n;
     float *copy = widened ? oct_arena_calloc(j->arena, n, sizeof *copy) : NULL;
     if (widened && !copy)
         return oct_nomem(err);
@@ -662,20 +665,20 @@ oct_status oct_take_weights(oct_qjob *j, int id, const int8_t *qvals, const floa
     OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, s.w->rank, s.w->dims, &q->qvals, err));
     memcpy((void *)(uintptr_t)q->qvals->data, qvals, (size_t)s.w->count);
     add_noise(q, &s);
-    j->node[id].weights[0] = q;
+    j->constants[id].weights[0] = q;
     return OCT_OK;
 }
 
 static bool is_8bit_layer(const oct_qjob *j, int id)
 {
-    const oct_scheme scheme = j->node[id].scheme;
+    const oct_scheme scheme = oct_scheme_of(j, id);
     /* without constant weights, both operands are activations */
     return (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC) && oct_layer_weights(j->g, id);
 }
 
 static oct_status decide(oct_qjob *j, int id, oct_pool *pool, oct_err *err)
 {
-    const oct_scheme scheme = j->node[id].scheme;
+    const oct_scheme scheme = oct_scheme_of(j, id);
     if (oct_is_stored(j, id))
         return oct_decide_stored(j, id, err);
     if (scheme == OCT_SCHEME_WEIGHT_ONLY)
@@ -688,7 +691,7 @@ static oct_status follow(oct_qjob *j, const oct_calib *c, int id, oct_err *err)
 {
     if (!is_8bit_layer(j, id))
         return OCT_OK;
-    j->node[id].weights[0] = j->node[oct_weights_next(j, id, -1)].weights[0];
+    j->constants[id].weights[0] = j->constants[oct_weights_next(j, id, -1)].weights[0];
     return quantize_bias(j, c, id, err);
 }
 
@@ -698,7 +701,7 @@ static oct_status blocks_pool(const oct_qjob *j, oct_pool **pool, oct_err *err)
     bool any = false;
     *pool = NULL;
     for (size_t i = 0; i < j->n_layer; i++)
-        any |= j->node[j->layer[i]].scheme == OCT_SCHEME_WEIGHT_ONLY && !j->node[j->layer[i]].weights[0];
+        any |= oct_scheme_of(j, j->layer[i]) == OCT_SCHEME_WEIGHT_ONLY && !j->constants[j->layer[i]].weights[0];
     if (!any || (*pool = oct_pool_create(j->opts.threads)))
         return OCT_OK;
     return oct_pool_fail(j->opts.threads, err);
