@@ -16,9 +16,10 @@ static oct_status allocate(oct_qjob *j, oct_err *err)
     j->node = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->node);
     j->constants = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->constants);
     j->value = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->value);
+    j->facts = oct_arena_calloc(j->arena, j->n_values + 1, sizeof *j->facts);
     j->layer = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->layer);
     j->picker = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->picker);
-    return j->node && j->constants && j->value && j->layer && j->picker
+    return j->node && j->constants && j->value && j->facts && j->layer && j->picker
                ? oct_constraints_open(&j->constraints, j->arena, j->n_nodes, err)
                : oct_nomem(err);
 }

@@ -46,6 +46,7 @@ struct oct_qjob {
     double *work;    /* [n_nodes]: multiply-accumulates, with usual sizes for dimensions that the model leaves open */
     double all_work; /* of all layers */
     struct qvalue *value; /* [n_values]: records.h */
+    struct qfacts *facts; /* [n_values]: constants.h */
     size_t n_nodes, n_values;
     int *layer; /* [n_layer], nodes in order */
     size_t n_layer;

@@ -73,7 +73,7 @@ const char *oct_no_turn(const oct_qjob *j, int id)
     const oct_tensor *w = j->g->value[n->in[0]].constant;
     if (!pays(w))
         return "its constant is the first factor, and too small to gain from being turned";
-    return oct_tensor_is_finite(w) ? NULL : "its weights are not finite";
+    return oct_constant_is_finite(j, n->in[0]) ? NULL : "its weights are not finite";
 }
 
 oct_status oct_transpose_products(oct_qjob *j, bool *any, oct_err *err)

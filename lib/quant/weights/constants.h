@@ -11,15 +11,14 @@ typedef struct qweights {
     int matrix;         /* the value before quantization */
     double sqnr;        /* SQNR of the rounding in dB, over all weights of the node */
     const char *remedy; /* what was done against saturation; as in oct_layer_decision */
-    /* Kept for later decisions; not set for weights in blocks: */
-    float *largest;       /* the largest magnitude of each channel */
+    /* Not set for weights in blocks: */
     const float *widened; /* by channel: the factor on the scale that makes pairs safe from saturation; NULL: no scale
                              was widened */
     int limit;            /* quantized values lie within -limit..limit */
     oct_tensor *qvals; /* signed, whatever quant.dtype is; f32 if they come from another model: then these are the real
                           numbers */
     double signal, noise;
-    bool checked, safe; /* checked: oct_pairs_safe was asked about the quantized values; safe: its answer */
+    bool safe; /* pairs do not saturate on the target */
 } qweights;
 
 /* The error of the mean of a layer's output channels: squares, summed over the channels. */
@@ -50,15 +49,23 @@ typedef struct qstored {
 
 /* What a node's constants became. Everything else that is decided for a node is in its scheme and its reason. */
 typedef struct qconstants {
-    qweights *weights[2]; /* of inputs 1 and 2 (W and R of an LSTM), or NULL; products that share a matrix in blocks
-                             share these */
-    qtable *table;        /* the quantized table that it picks from, or NULL */
-    qstored *stored;      /* its weights in 8 bits if it computes in float, or NULL */
-    const oct_tensor *checked; /* the table that was checked for numbers that are not finite */
-    bool finite;               /* whether all numbers of `checked` are finite */
-    const oct_quant *bias;     /* s32 with scale s_x * s_w, or NULL */
+    qweights *weights[2];  /* of inputs 1 and 2 (W and R of an LSTM), or NULL; products that share a matrix in blocks
+                              share these */
+    qtable *table;         /* the quantized table that it picks from, or NULL */
+    qstored *stored;       /* its weights in 8 bits if it computes in float, or NULL */
+    const oct_quant *bias; /* s32 with scale s_x * s_w, or NULL */
     qshift shift;
 } qconstants;
+
+/* What follows from the numbers of a constant alone, found once for all decisions. */
+typedef struct qfacts {
+    const oct_tensor *checked; /* the tensor that was checked for numbers that are not finite; NULL: none */
+    bool finite;               /* whether all its numbers are finite */
+    const oct_tensor *of;      /* the tensor of which `largest` is, seen as `layout`; NULL: not found yet */
+    oct_weight_layout layout;
+    int64_t per;          /* how many output channels share a scale */
+    const float *largest; /* the largest magnitude of each scale's channels */
+} qfacts;
 
 /* quantized_constants.c: the map of quantized constants. */
 typedef enum oct_constant_use {

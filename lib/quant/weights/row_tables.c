@@ -19,12 +19,17 @@ static const oct_tensor *table_of(const oct_qjob *j, int node)
     return j->g->value[j->g->node[node].in[0]].constant;
 }
 
-bool oct_tensor_is_finite(const oct_tensor *t)
+bool oct_constant_is_finite(const oct_qjob *j, int value)
 {
-    bool all = true;
-    for (int64_t i = 0; i < t->count && all; i++)
-        all = isfinite(((const float *)t->data)[i]);
-    return all;
+    const oct_tensor *t = j->g->value[value].constant;
+    qfacts *f = &j->facts[value];
+    if (f->checked == t)
+        return f->finite;
+    f->checked = t;
+    f->finite = true;
+    for (int64_t i = 0; i < t->count && f->finite; i++)
+        f->finite = isfinite(((const float *)t->data)[i]);
+    return f->finite;
 }
 
 const char *oct_no_table(const oct_qjob *j, int node, bool *is_table)
@@ -38,11 +43,7 @@ const char *oct_no_table(const oct_qjob *j, int node, bool *is_table)
         return NULL;
     if (t->count < LEAST)
         return "its table is small";
-    qconstants *q = &j->constants[node];
-    if (q->checked != t)
-        q->finite = oct_tensor_is_finite(t);
-    q->checked = t;
-    return q->finite ? NULL : "its table has values that are not finite";
+    return oct_constant_is_finite(j, v) ? NULL : "its table has values that are not finite";
 }
 
 /* ---- products with the same numbers ---- */

@@ -3,7 +3,7 @@
 #include "quant/job/placed.h"
 #include "quant/weights/weights.h"
 
-static bool same_layout(const oct_weight_layout *a, const oct_weight_layout *b)
+bool oct_same_layout(const oct_weight_layout *a, const oct_weight_layout *b)
 {
     return a->matrices == b->matrices && a->outs == b->outs && a->ins == b->ins && a->taps == b->taps &&
            a->groups == b->groups && a->out_axis == b->out_axis && a->in_axis == b->in_axis &&
@@ -26,7 +26,7 @@ static bool shares(const oct_qjob *j, int a, int b)
         return true;
     return has_weights(j, b) && oct_scheme_of(j, a) == oct_scheme_of(j, b) && x->per_channel == y->per_channel &&
            x->weights == y->weights && oct_activations_of(j, a) == oct_activations_of(j, b) &&
-           oct_layer_layout(j->g, a, &l) && oct_layer_layout(j->g, b, &m) && same_layout(&l, &m);
+           oct_layer_layout(j->g, a, &l) && oct_layer_layout(j->g, b, &m) && oct_same_layout(&l, &m);
 }
 
 int oct_weights_next(const oct_qjob *j, int id, int after)

@@ -42,7 +42,9 @@ static const char *no_stored_matrices(const oct_qjob *j, int node)
         return "its weights are not constants of float32";
     if (w->count + r->count < LEAST)
         return "its matrices are small";
-    return oct_tensor_is_finite(w) && oct_tensor_is_finite(r) ? NULL : "its weights are not finite";
+    const oct_node *n = &j->g->node[node];
+    return oct_constant_is_finite(j, n->in[1]) && oct_constant_is_finite(j, n->in[2]) ? NULL
+                                                                                      : "its weights are not finite";
 }
 
 /* Whether the float weights stay in the file for other readers. Tables with the same numbers do not count, because they
@@ -77,7 +79,7 @@ const char *oct_no_stored(const oct_qjob *j, int node)
         return "others read its weights";
     if (oct_weights_grow(j, node, 8))
         return "its weights are computed from fewer bytes than they would take in integers";
-    return oct_tensor_is_finite(w) ? NULL : "its weights are not finite";
+    return oct_constant_is_finite(j, n->in[1]) ? NULL : "its weights are not finite";
 }
 
 /* The channel of element e along a dimension, where `inner` elements belong to each of its indices. */

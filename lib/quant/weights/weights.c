@@ -66,24 +66,29 @@ static inline void step_to(walk *x, int64_t e)
     x->scale = x->s->per == 1 ? x->out : x->out / x->s->per;
 }
 
-/* Finds the largest magnitude of each channel. old: as in round_weights. */
-static oct_status find_largest(qweights *q, const qweights *old, const weights_view *s, oct_err *err)
+/* The largest magnitude of each scale's channels, in the facts about the constant. */
+static oct_status find_largest(const oct_qjob *j, int value, const weights_view *s, int scales, oct_err *err)
 {
-    if (old && old->quant.n == q->quant.n) {
-        q->largest = old->largest;
-        q->widened = old->limit == q->limit ? old->widened : NULL;
+    qfacts *f = &j->facts[value];
+    if (f->of == s->w && f->per == s->per && oct_same_layout(&f->layout, &s->l))
         return OCT_OK;
-    }
     const float *v = s->w->data;
+    float *largest = oct_arena_calloc(j->arena, (size_t)scales, sizeof *largest);
+    if (!largest)
+        return oct_nomem(err);
     walk x = begin(s);
     for (int64_t e = 0; e < s->w->count; e++) {
         step_to(&x, e);
         const float m = fabsf(v[e]);
-        float *top = &q->largest[x.scale];
+        float *top = &largest[x.scale];
         if (!isfinite(v[e]))
             return oct_fail(err, OCT_ENUMERIC, "a weight is not finite (element %lld)", (long long)e);
         *top = m > *top ? m : *top;
     }
+    f->of = s->w;
+    f->layout = s->l;
+    f->per = s->per;
+    f->largest = largest;
     return OCT_OK;
 }
 
@@ -92,11 +97,11 @@ static float *scales_of(const oct_quant *q)
     return (float *)(uintptr_t)q->scale;
 }
 
-static void choose_scales(qweights *q)
+static void choose_scales(qweights *q, const float *largest)
 {
     float *scale = scales_of(&q->quant);
     for (int c = 0; c < q->quant.n; c++) {
-        scale[c] = q->largest[c] / (float)q->limit;
+        scale[c] = largest[c] / (float)q->limit;
         if (!(scale[c] >= 0x1p-120f))
             scale[c] = 1.0f; /* a channel of zeros */
     }
@@ -118,8 +123,8 @@ static void make_room(qweights *q, const float *bias, const weights_view *s, flo
     }
 }
 
-/* Adds the squares of the weights, and those of their rounding errors. */
-static void add_noise(qweights *q, const weights_view *s)
+/* Adds the squares of the weights, and those of their rounding errors, and proves that pairs do not saturate. */
+static void judge(const oct_qjob *j, qweights *q, const weights_view *s)
 {
     const float *v = s->w->data;
     const int8_t *qvals = q->qvals->data;
@@ -131,6 +136,8 @@ static void add_noise(qweights *q, const weights_view *s)
         q->signal += (double)v[e] * (double)v[e];
         q->noise += d * d;
     }
+    q->safe = !oct_target_saturates(j->opts.target) ||
+              oct_pairs_safe(oct_target_rules_of(j->opts.target)->pair_sums, &s->l, qvals);
 }
 
 /* old: the weights of the same layer from an earlier decision, or NULL. Their quantized values are kept where the
@@ -145,7 +152,6 @@ static oct_status round_weights(oct_qjob *j, qweights *q, const qweights *old, c
         q->quant.zp = quant.zp;
         return OCT_OK;
     }
-    q->checked = false;
     OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, s->w->rank, s->w->dims, &q->qvals, err));
     int8_t *qvals = (int8_t *)(uintptr_t)q->qvals->data;
     const float *v = s->w->data, limit = (float)q->limit;
@@ -157,7 +163,7 @@ static oct_status round_weights(oct_qjob *j, qweights *q, const qweights *old, c
         r = r > limit ? limit : r < -limit ? -limit : r;
         qvals[e] = (int8_t)r;
     }
-    add_noise(q, s);
+    judge(j, q, s);
     return OCT_OK;
 }
 
@@ -362,17 +368,9 @@ typedef struct layer_weights {
     qweights *q[2];
 } layer_weights;
 
-static bool is_safe(oct_pair_sums sums, layer_weights *l)
+static bool is_safe(const layer_weights *l)
 {
-    bool all = true;
-    for (int i = 0; i < l->n; i++) {
-        qweights *q = l->q[i];
-        if (!q->checked)
-            q->safe = oct_pairs_safe(sums, &l->s[i].l, q->qvals->data);
-        q->checked = true;
-        all &= q->safe;
-    }
-    return all;
+    return l->q[0]->safe && (l->n == 1 || l->q[1]->safe);
 }
 
 oct_dtype oct_activations_of(const oct_qjob *j, int id)
@@ -404,7 +402,7 @@ oct_pair_need oct_pairs_need(const oct_qjob *j, int id)
 
 /* The type of weights that the target supports with the activations of a layer, and the sentence that gives the reason,
  * or NULL. The same integers as u8 with zero point 128 are a form that ONNX Runtime multiplies without saturation. */
-static const char *choose_type(const oct_qjob *j, int id, layer_weights *l, oct_dtype *type)
+static const char *choose_type(const oct_qjob *j, int id, const layer_weights *l, oct_dtype *type)
 {
     const oct_target *t = j->opts.target;
     const oct_dtype activations = oct_activations_of(j, id);
@@ -415,7 +413,7 @@ static const char *choose_type(const oct_qjob *j, int id, layer_weights *l, oct_
         return "u8 weights, as the target has them here";
     if (!oct_target_takes(t, activations, OCT_S8))
         return "u8 weights: the target takes no others";
-    if (saturates(t, activations) && !is_safe(oct_target_rules_of(t)->pair_sums, l)) {
+    if (saturates(t, activations) && !is_safe(l)) {
         if (oct_target_takes(t, activations, OCT_U8))
             return "u8 weights: s8 could saturate 16 bits on CPUs without VNNI";
         *type = OCT_S8;
@@ -461,8 +459,10 @@ static oct_status view_weights(const oct_qjob *j, int id, int slot, weights_view
     return OCT_OK;
 }
 
+/* Starts the weights of an input, with the factors on scales that an earlier decision found. */
 static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, qweights **out, oct_err *err)
 {
+    const qweights *old = j->constants[id].weights[slot - 1];
     const oct_node *n = &j->g->node[id];
     const bool recurrent = oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT;
     OCT_TRY(view_weights(j, id, slot, s, err));
@@ -475,8 +475,9 @@ static oct_status open_weights(oct_qjob *j, int id, int slot, weights_view *s, q
     q->quant.n = (int)(s->l.matrices * s->l.outs / s->per);
     q->quant.axis = !recurrent ? s->l.out_axis : each ? s->l.in_axis : 0;
     q->quant.block = recurrent && each ? s->l.ins : 0; /* a row of the matrix of each direction */
-    q->largest = oct_arena_calloc(j->arena, (size_t)q->quant.n, sizeof *q->largest);
-    return q->largest ? oct_new_scales(j, &q->quant, 0, &(float *){ NULL }, err) : oct_nomem(err);
+    q->widened = old && old->quant.n == q->quant.n && old->limit == q->limit ? old->widened : NULL;
+    OCT_TRY(find_largest(j, q->matrix, s, q->quant.n, err));
+    return oct_new_scales(j, &q->quant, 0, &(float *){ NULL }, err);
 }
 
 static float input_step(const oct_qjob *j, int id)
@@ -494,7 +495,7 @@ static float power_above(float scale)
 
 static void choose_steps(const oct_qjob *j, int id, const weights_view *s, qweights *q)
 {
-    choose_scales(q);
+    choose_scales(q, j->facts[q->matrix].largest);
     for (int of = -1; (of = oct_weights_next(j, id, of)) >= 0;) {
         const float sx = input_step(j, of);
         if (sx > 0)
@@ -554,7 +555,7 @@ static oct_status make_safe(oct_qjob *j, int id, layer_weights *l, oct_err *err)
 {
     const oct_pair_need need = oct_pairs_need(j, id);
     double worst = 1;
-    if (need == OCT_PAIRS_ANY || is_safe(oct_target_rules_of(j->opts.target)->pair_sums, l))
+    if (need == OCT_PAIRS_ANY || is_safe(l))
         return OCT_OK;
     for (int i = 0; i < l->n; i++) {
         double loss = 1;
@@ -584,10 +585,8 @@ static oct_status quantize_layer(oct_qjob *j, int id, oct_err *err)
     layer_weights l = { .n = oct_op_of(j->g, id)->quant == OCT_QUANT_RECURRENT ? 2 : 1 };
     double signal = 0, noise = 0;
     oct_dtype type;
-    for (int i = 0; i < l.n; i++) {
+    for (int i = 0; i < l.n; i++)
         OCT_TRY(open_weights(j, id, 1 + i, &l.s[i], &l.q[i], err));
-        OCT_TRY(find_largest(l.q[i], n->weights[i], &l.s[i], err));
-    }
     OCT_TRY(quantize(j, id, &l, err));
     if (makes_safe(j, id))
         OCT_TRY(make_safe(j, id, &l, err));
@@ -625,7 +624,6 @@ oct_status oct_make_safe(oct_qjob *j, int id, oct_err *err)
 {
     layer_weights l = { .n = 1 };
     OCT_TRY(open_weights(j, id, 1, &l.s[0], &l.q[0], err));
-    OCT_TRY(find_largest(l.q[0], j->constants[id].weights[0], &l.s[0], err));
     OCT_TRY(quantize(j, id, &l, err));
     OCT_TRY(make_safe(j, id, &l, err));
     j->constants[id].weights[0] = l.q[0];
@@ -636,7 +634,6 @@ oct_status oct_make_safe(oct_qjob *j, int id, oct_err *err)
 static oct_status begin_weights(oct_qjob *j, int id, const float *widened, weights_view *s, qweights **q, oct_err *err)
 {
     OCT_TRY(open_weights(j, id, 1, s, q, err));
-    OCT_TRY(find_largest(*q, j->constants[id].weights[0], s, err));
     (*q)->widened = widened;
     choose_steps(j, id, s, *q);
     return OCT_OK;
@@ -664,7 +661,7 @@ oct_status oct_take_weights(oct_qjob *j, int id, const int8_t *qvals, const floa
     OCT_TRY(begin_weights(j, id, copy, &s, &q, err));
     OCT_TRY(oct_tensor_new(j->lasting, OCT_S8, s.w->rank, s.w->dims, &q->qvals, err));
     memcpy((void *)(uintptr_t)q->qvals->data, qvals, (size_t)s.w->count);
-    add_noise(q, &s);
+    judge(j, q, &s);
     j->constants[id].weights[0] = q;
     return OCT_OK;
 }

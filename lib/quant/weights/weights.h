@@ -17,7 +17,9 @@ oct_dtype oct_activations_of(const oct_qjob *j, int node);
 float oct_own_bias_scale(const oct_quant *b);
 void oct_round_to_own_bias(oct_quant *b);
 
-/* shared_weights.c: iterates over the layers that share their 8-bit weights with a node, the node included: the first
+/* shared_weights.c: whether two layers see weights in the same way. */
+bool oct_same_layout(const oct_weight_layout *a, const oct_weight_layout *b);
+/* Iterates over the layers that share their 8-bit weights with a node, the node included: the first
  * whose index is above `after`; -1: there are no more. The first one (after = -1) owns the weights, and the others use
  * them. */
 int oct_weights_next(const oct_qjob *j, int node, int after);
@@ -32,7 +34,8 @@ bool oct_tied_stays_real(const oct_qjob *j, int product);
 /* Quantizes all tables. Called after the weights of products are quantized, because a table with the same numbers uses
  * these. */
 oct_status oct_decide_tables(oct_qjob *j, oct_err *err);
-bool oct_tensor_is_finite(const oct_tensor *t);
+/* Whether all numbers of a constant of float32 are finite. */
+bool oct_constant_is_finite(const oct_qjob *j, int value);
 /* Rounds a float32 tensor to s8 with a scale for each row along its last dimension. Adds the squares of its values to
  * *signal, and those of the errors to *noise. */
 oct_status oct_quantize_rows(oct_qjob *j, const oct_tensor *t, oct_quant *quant, double *signal, double *noise,
