@@ -285,6 +285,11 @@ struct oct_op {
     oct_status (*raise)(oct_graph *g, int node, int64_t from, oct_err *err);
 };
 
+/* The first members of a record, in a line: min_in_ to max_in_ inputs, and min_out_ to max_out_ outputs. */
+#define OCT_SCHEMA(type_, domain_, since_, min_in_, max_in_, min_out_, max_out_)                                  \
+    .type = type_, .domain = domain_, .since = since_, .min_in = min_in_, .max_in = max_in_, .min_out = min_out_, \
+    .max_out = max_out_
+
 /* The record for an operator at an opset; NULL when there is none. */
 const oct_op *oct_op_find(const char *domain, const char *type, int64_t opset);
 /* The record of a node of g; NULL when there is none. */

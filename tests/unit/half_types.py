@@ -30,7 +30,7 @@ def main():
     text = "".join(p.read_text() for p in sorted((source / "lib/ops").glob("*/op_*.c")))
     table = {}
     for record in text.split(";\n"):
-        name = re.search(r'(?:\.type = |^[A-Z]+\(\w+, )"(\w+)"', record, re.M)
+        name = re.search(r'(?:OCT_SCHEMA\(|^[A-Z]+\(\w+, )"(\w+)"', record, re.M)
         for trait, kind in (("f16", "float16"), ("bf16", "bfloat16")):
             first = re.search(rf"\.{trait} = (-?\d+)", record)
             if name and first:

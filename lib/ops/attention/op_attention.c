@@ -265,13 +265,7 @@ static oct_status attention_run(const oct_step *s, const oct_run *r, oct_err *er
 }
 
 const oct_op oct_op_attention = {
-    .type = "Attention",
-    .domain = "",
-    .since = 23,
-    .min_in = 3,
-    .max_in = 7,
-    .min_out = 1,
-    .max_out = 4,
+    OCT_SCHEMA("Attention", "", 23, 3, 7, 1, 4),
     .work = OCT_WORK_PAIRS,
     .infer = attention_infer,
     .prepare = attention_prepare,

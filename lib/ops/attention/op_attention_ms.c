@@ -55,13 +55,7 @@ static oct_status merged_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_attention_ms = {
-    .type = "Attention",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 7,
-    .min_out = 1,
-    .max_out = 2,
+    OCT_SCHEMA("Attention", "com.microsoft", 1, 2, 7, 1, 2),
     .work = OCT_WORK_PAIRS,
     .infer = merged_infer,
     .prepare = merged_prepare,

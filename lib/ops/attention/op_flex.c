@@ -36,13 +36,7 @@ static oct_status flex_infer(const oct_infer *c, oct_err *err)
 }
 
 const oct_op oct_op_flex_attention = {
-    .type = "FlexAttention",
-    .domain = "ai.onnx.preview",
-    .since = 1,
-    .min_in = 3,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("FlexAttention", "ai.onnx.preview", 1, 3, 3, 1, 1),
     .work = OCT_WORK_PAIRS,
     .infer = flex_infer,
 };

@@ -301,14 +301,8 @@ static oct_status gqa_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_group_query_attention = {
-    .type = "GroupQueryAttention",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 7,
+    OCT_SCHEMA("GroupQueryAttention", "com.microsoft", 1, 7, 16, 1, 4),
     .optional = 0x1e,
-    .max_in = 16,
-    .min_out = 1,
-    .max_out = 4,
     .work = OCT_WORK_PAIRS,
     .infer = gqa_infer,
     .prepare = gqa_prepare,

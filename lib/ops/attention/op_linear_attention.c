@@ -181,13 +181,7 @@ static oct_status linear_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_linear_attention = {
-    .type = "LinearAttention",
-    .domain = "",
-    .since = 27,
-    .min_in = 3,
-    .max_in = 6,
-    .min_out = 1,
-    .max_out = 2,
+    OCT_SCHEMA("LinearAttention", "", 27, 3, 6, 1, 2),
     .work = OCT_WORK_PAIRS,
     .infer = linear_infer,
     .prepare = linear_prepare,
@@ -280,13 +274,7 @@ static oct_status causal_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_causal_conv = {
-    .type = "CausalConvWithState",
-    .domain = "",
-    .since = 27,
-    .min_in = 2,
-    .max_in = 4,
-    .min_out = 1,
-    .max_out = 2,
+    OCT_SCHEMA("CausalConvWithState", "", 27, 2, 4, 1, 2),
     .work = OCT_WORK_PAIRS,
     .infer = causal_infer,
     .prepare = causal_prepare,

@@ -217,13 +217,7 @@ static oct_status mha_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_multi_head_attention = {
-    .type = "MultiHeadAttention",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 10,
-    .min_out = 1,
-    .max_out = 4,
+    OCT_SCHEMA("MultiHeadAttention", "com.microsoft", 1, 1, 10, 1, 4),
     .work = OCT_WORK_PAIRS,
     .infer = mha_infer,
     .prepare = mha_prepare,

@@ -131,13 +131,7 @@ static oct_status integers_run(const oct_step *s, const oct_run *r, oct_err *err
 }
 
 const oct_op oct_op_qattention = {
-    .type = "QAttention",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 5,
-    .max_in = 9,
-    .min_out = 1,
-    .max_out = 2,
+    OCT_SCHEMA("QAttention", "com.microsoft", 1, 5, 9, 1, 2),
     .work = OCT_WORK_PAIRS,
     .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1 },
     .infer = integers_infer,

@@ -110,26 +110,14 @@ static oct_status rope_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_rotary_embedding = {
-    .type = "RotaryEmbedding",
-    .domain = "",
-    .since = 23,
-    .min_in = 3,
-    .max_in = 4,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("RotaryEmbedding", "", 23, 3, 4, 1, 1),
     .infer = oct_infer_like,
     .prepare = rope_prepare,
     .run = rope_run,
     .widens = true,
 };
 const oct_op oct_op_rotary_embedding_ms = {
-    .type = "RotaryEmbedding",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 4,
-    .max_in = 4,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("RotaryEmbedding", "com.microsoft", 1, 4, 4, 1, 1),
     .infer = oct_infer_like,
     .prepare = rope_prepare,
     .run = rope_run,

@@ -85,13 +85,7 @@ static oct_status if_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_if = {
-    .type = "If",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = -1,
+    OCT_SCHEMA("If", "", 1, 1, 1, 1, -1),
     .infer = if_infer,
     .exec = if_exec,
 };
@@ -219,13 +213,7 @@ static oct_status loop_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_loop = {
-    .type = "Loop",
-    .domain = "",
-    .since = 1,
-    .min_in = 0,
-    .max_in = -1,
-    .min_out = 0,
-    .max_out = -1,
+    OCT_SCHEMA("Loop", "", 1, 0, -1, 0, -1),
     .infer = loop_infer,
     .exec = loop_exec,
 };

@@ -23,13 +23,7 @@ static oct_status optional_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_optional = {
-    .type = "Optional",
-    .domain = "",
-    .since = 15,
-    .min_in = 0,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Optional", "", 15, 0, 1, 1, 1),
     .infer = optional_infer,
     .exec = optional_exec,
 };
@@ -48,13 +42,7 @@ static oct_status has_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_optional_has_element = {
-    .type = "OptionalHasElement",
-    .domain = "",
-    .since = 15,
-    .min_in = 0,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("OptionalHasElement", "", 15, 0, 1, 1, 1),
     .infer = has_infer,
     .exec = has_exec,
 };
@@ -80,13 +68,7 @@ static oct_status get_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_optional_get_element = {
-    .type = "OptionalGetElement",
-    .domain = "",
-    .since = 15,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("OptionalGetElement", "", 15, 1, 1, 1, 1),
     .infer = get_infer,
     .exec = get_exec,
 };

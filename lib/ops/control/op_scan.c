@@ -334,26 +334,10 @@ static oct_status scan_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 }
 
 const oct_op oct_op_scan_8 = {
-    .type = "Scan",
-    .domain = "",
-    .since = 8,
-    .until = 8,
-    .min_in = 0,
-    .max_in = -1,
-    .min_out = 1,
-    .max_out = -1,
-    .infer = scan_infer,
-    .exec = scan_exec,
-    .raise = scan_raise,
+    OCT_SCHEMA("Scan", "", 8, 0, -1, 1, -1), .until = 8, .infer = scan_infer, .exec = scan_exec, .raise = scan_raise,
 };
 const oct_op oct_op_scan = {
-    .type = "Scan",
-    .domain = "",
-    .since = 9,
-    .min_in = 0,
-    .max_in = -1,
-    .min_out = 1,
-    .max_out = -1,
+    OCT_SCHEMA("Scan", "", 9, 0, -1, 1, -1),
     .infer = scan_infer,
     .exec = scan_exec,
 };

@@ -61,13 +61,7 @@ static oct_status construct_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_construct = {
-    .type = "SequenceConstruct",
-    .domain = "",
-    .since = 11,
-    .min_in = 1,
-    .max_in = -1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("SequenceConstruct", "", 11, 1, -1, 1, 1),
     .infer = construct_infer,
     .exec = construct_exec,
 };
@@ -91,13 +85,7 @@ static oct_status empty_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_empty = {
-    .type = "SequenceEmpty",
-    .domain = "",
-    .since = 11,
-    .min_in = 0,
-    .max_in = 0,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("SequenceEmpty", "", 11, 0, 0, 1, 1),
     .infer = empty_infer,
     .exec = empty_exec,
 };
@@ -121,13 +109,7 @@ static oct_status at_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_at = {
-    .type = "SequenceAt",
-    .domain = "",
-    .since = 11,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("SequenceAt", "", 11, 2, 2, 1, 1),
     .infer = at_infer,
     .exec = at_exec,
 };
@@ -147,13 +129,7 @@ static oct_status length_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_length = {
-    .type = "SequenceLength",
-    .domain = "",
-    .since = 11,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("SequenceLength", "", 11, 1, 1, 1, 1),
     .infer = length_infer,
     .exec = length_exec,
 };
@@ -189,13 +165,7 @@ static oct_status insert_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_insert = {
-    .type = "SequenceInsert",
-    .domain = "",
-    .since = 11,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("SequenceInsert", "", 11, 2, 3, 1, 1),
     .infer = same_infer,
     .exec = insert_exec,
 };
@@ -221,13 +191,7 @@ static oct_status erase_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_erase = {
-    .type = "SequenceErase",
-    .domain = "",
-    .since = 11,
-    .min_in = 1,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("SequenceErase", "", 11, 1, 2, 1, 1),
     .infer = erase_infer,
     .exec = erase_exec,
 };
@@ -248,13 +212,7 @@ static oct_status concat_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_concat_from_sequence = {
-    .type = "ConcatFromSequence",
-    .domain = "",
-    .since = 11,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("ConcatFromSequence", "", 11, 1, 1, 1, 1),
     .infer = at_infer,
     .exec = concat_exec,
 };
@@ -324,13 +282,7 @@ static oct_status split_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_split_to_sequence = {
-    .type = "SplitToSequence",
-    .domain = "",
-    .since = 11,
-    .min_in = 1,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("SplitToSequence", "", 11, 1, 2, 1, 1),
     .infer = construct_infer,
     .exec = split_exec,
 };
@@ -405,13 +357,7 @@ static oct_status map_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_sequence_map = {
-    .type = "SequenceMap",
-    .domain = "",
-    .since = 17,
-    .min_in = 1,
-    .max_in = -1,
-    .min_out = 1,
-    .max_out = -1,
+    OCT_SCHEMA("SequenceMap", "", 17, 1, -1, 1, -1),
     .infer = map_infer,
     .exec = map_exec,
 };

@@ -60,13 +60,7 @@ static oct_status scaler_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_scaler = {
-    .type = "Scaler",
-    .domain = ML,
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Scaler", ML, 1, 1, 1, 1, 1),
     .infer = floats_infer,
     .prepare = scaler_prepare,
     .run = scaler_run,
@@ -109,13 +103,7 @@ static oct_status normalizer_run(const oct_step *s, const oct_run *r, oct_err *e
 }
 
 const oct_op oct_op_normalizer = {
-    .type = "Normalizer",
-    .domain = ML,
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Normalizer", ML, 1, 1, 1, 1, 1),
     .infer = floats_infer,
     .prepare = normalizer_prepare,
     .run = normalizer_run,
@@ -150,13 +138,7 @@ static oct_status imputer_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_imputer = {
-    .type = "Imputer",
-    .domain = ML,
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Imputer", ML, 1, 1, 1, 1, 1),
     .infer = oct_infer_like,
     .prepare = imputer_prepare,
     .run = imputer_run,

@@ -230,13 +230,7 @@ static oct_status label_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_label_encoder = {
-    .type = "LabelEncoder",
-    .domain = "ai.onnx.ml",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("LabelEncoder", "ai.onnx.ml", 1, 1, 1, 1, 1),
     .infer = label_infer,
     .exec = label_exec,
 };

@@ -26,13 +26,7 @@ static oct_status binarizer_run(const oct_step *s, const oct_run *r, oct_err *er
 }
 
 const oct_op oct_op_binarizer = {
-    .type = "Binarizer",
-    .domain = ML,
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Binarizer", ML, 1, 1, 1, 1, 1),
     .infer = oct_infer_like,
     .prepare = binarizer_prepare,
     .run = binarizer_run,
@@ -86,13 +80,7 @@ static oct_status extractor_run(const oct_step *s, const oct_run *r, oct_err *er
 }
 
 const oct_op oct_op_array_feature_extractor = {
-    .type = "ArrayFeatureExtractor",
-    .domain = ML,
-    .since = 1,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("ArrayFeatureExtractor", ML, 1, 2, 2, 1, 1),
     .infer = extractor_infer,
     .prepare = extractor_prepare,
     .run = extractor_run,

@@ -289,13 +289,7 @@ static oct_status tree_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_tree_ensemble = {
-    .type = "TreeEnsemble",
-    .domain = "ai.onnx.ml",
-    .since = 5,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("TreeEnsemble", "ai.onnx.ml", 5, 1, 1, 1, 1),
     .work = OCT_WORK_PAIRS,
     .infer = tree_infer,
     .prepare = tree_prepare,

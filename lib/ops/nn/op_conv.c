@@ -390,13 +390,7 @@ static oct_status conv_integer_run(const oct_step *s, const oct_run *r, oct_err 
 #define CONV_WEIGHTS { .slots = 1u << 1, .out = 0, .in = 1, .data = 1, .kernel = true, .bias = 2 }
 
 const oct_op oct_op_conv_integer = {
-    .type = "ConvInteger",
-    .domain = "",
-    .since = 10,
-    .min_in = 2,
-    .max_in = 4,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("ConvInteger", "", 10, 2, 4, 1, 1),
     .work = OCT_WORK_OUTPUTS,
     .weights = { .slots = 1u << 1, .out = 0, .in = 1, .data = 1, .kernel = true },
     .infer = conv_integer_infer,
@@ -407,13 +401,7 @@ const oct_op oct_op_conv_integer = {
 };
 
 const oct_op oct_op_conv = {
-    .type = "Conv",
-    .domain = "",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Conv", "", 1, 2, 3, 1, 1),
     .work = OCT_WORK_OUTPUTS,
     .weights = CONV_WEIGHTS,
     .infer = conv_infer,
@@ -430,26 +418,14 @@ const oct_op oct_op_conv = {
 
 /* By shape inference alone: a pass takes it apart (passes/rewrites/pass_split.c). */
 const oct_op oct_op_fused_conv = {
-    .type = "FusedConv",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 4,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("FusedConv", "com.microsoft", 1, 2, 4, 1, 1),
     .work = OCT_WORK_OUTPUTS,
     .weights = CONV_WEIGHTS,
     .infer = conv_infer,
 };
 
 const oct_op oct_op_conv_transpose = {
-    .type = "ConvTranspose",
-    .domain = "",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("ConvTranspose", "", 1, 2, 3, 1, 1),
     .work = OCT_WORK_INPUTS,
     .weights = { .slots = 1u << 1, .out = 1, .in = 0, .data = 1, .kernel = true, .bias = 2 },
     .infer = transpose_infer,

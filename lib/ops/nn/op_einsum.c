@@ -510,13 +510,7 @@ static oct_status einsum_prepare(oct_step *step, const oct_prep *p, oct_err *err
 }
 
 const oct_op oct_op_einsum = {
-    .type = "Einsum",
-    .domain = "",
-    .since = 12,
-    .min_in = 1,
-    .max_in = -1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Einsum", "", 12, 1, -1, 1, 1),
     .work = OCT_WORK_PAIRS,
     .infer = einsum_infer,
     .prepare = einsum_prepare,

@@ -47,19 +47,13 @@ static oct_status gelu_run(const oct_step *s, const oct_run *r, oct_err *err)
     return OCT_OK;
 }
 
-#define GELU(name, onnx, least, most) \
-    const oct_op oct_op_##name = {    \
-        .type = onnx,                 \
-        .domain = "com.microsoft",    \
-        .since = 1,                   \
-        .min_in = least,              \
-        .max_in = most,               \
-        .min_out = 1,                 \
-        .max_out = 1,                 \
-        .infer = oct_infer_like,      \
-        .prepare = gelu_prepare,      \
-        .run = gelu_run,              \
-        .widens = true,               \
+#define GELU(name, onnx, least, most)                            \
+    const oct_op oct_op_##name = {                               \
+        OCT_SCHEMA(onnx, "com.microsoft", 1, least, most, 1, 1), \
+        .infer = oct_infer_like,                                 \
+        .prepare = gelu_prepare,                                 \
+        .run = gelu_run,                                         \
+        .widens = true,                                          \
     }
 
 GELU(gelu_ms, "Gelu", 1, 1);

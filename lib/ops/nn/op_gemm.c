@@ -303,13 +303,7 @@ static const char *gemm_no_integer(const oct_node *n)
       .blocks = true }
 
 const oct_op oct_op_gemm = {
-    .type = "Gemm",
-    .domain = "",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Gemm", "", 1, 2, 3, 1, 1),
     .work = OCT_WORK_OUTPUTS,
     .weights = GEMM_WEIGHTS,
     .infer = gemm_infer,
@@ -326,13 +320,7 @@ const oct_op oct_op_gemm = {
 
 /* By shape inference alone: a pass takes it apart (passes/rewrites/pass_split.c). */
 const oct_op oct_op_fused_gemm = {
-    .type = "FusedGemm",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("FusedGemm", "com.microsoft", 1, 2, 3, 1, 1),
     .work = OCT_WORK_OUTPUTS,
     .weights = GEMM_WEIGHTS,
     .infer = gemm_infer,

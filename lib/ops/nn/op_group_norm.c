@@ -105,13 +105,7 @@ static oct_status group_raise(oct_graph *g, int node, int64_t from, oct_err *err
 }
 
 const oct_op oct_op_group_norm = {
-    .type = "GroupNormalization",
-    .domain = "",
-    .since = 18,
-    .min_in = 3,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("GroupNormalization", "", 18, 3, 3, 1, 1),
     .infer = oct_infer_like,
     .prepare = group_prepare,
     .run = group_run,
@@ -209,13 +203,7 @@ static oct_status mvn_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_mean_variance_norm = {
-    .type = "MeanVarianceNormalization",
-    .domain = "",
-    .since = 9,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("MeanVarianceNormalization", "", 9, 1, 1, 1, 1),
     .infer = oct_infer_like,
     .prepare = mvn_prepare,
     .run = mvn_run,
@@ -274,13 +262,7 @@ static oct_status lp_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_lp_norm = {
-    .type = "LpNormalization",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("LpNormalization", "", 1, 1, 1, 1, 1),
     .infer = oct_infer_like,
     .prepare = lp_prepare,
     .run = lp_run,

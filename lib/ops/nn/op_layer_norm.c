@@ -193,13 +193,7 @@ static oct_status norm_run(const oct_step *s, const oct_run *r, oct_err *err)
 
 /* ONNX has it from opset 17 on; ONNX Runtime, whose optimizer writes it into models of older opsets, from 1 on. */
 const oct_op oct_op_layer_norm = {
-    .type = "LayerNormalization",
-    .domain = "",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 3,
+    OCT_SCHEMA("LayerNormalization", "", 1, 2, 3, 1, 3),
     .infer = norm_infer,
     .prepare = norm_prepare,
     .run = norm_run,
@@ -208,13 +202,7 @@ const oct_op oct_op_layer_norm = {
 };
 
 const oct_op oct_op_rms_norm = {
-    .type = "RMSNormalization",
-    .domain = "",
-    .since = 23,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("RMSNormalization", "", 23, 2, 2, 1, 1),
     .infer = norm_infer,
     .prepare = norm_prepare,
     .run = norm_run,
@@ -223,13 +211,7 @@ const oct_op oct_op_rms_norm = {
 };
 
 const oct_op oct_op_simplified_layer_norm = {
-    .type = "SimplifiedLayerNormalization",
-    .domain = "",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 2,
+    OCT_SCHEMA("SimplifiedLayerNormalization", "", 1, 2, 2, 1, 2),
     .infer = norm_infer,
     .prepare = norm_prepare,
     .run = norm_run,

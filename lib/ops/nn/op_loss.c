@@ -125,26 +125,14 @@ static oct_status sce_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_nll_loss = {
-    .type = "NegativeLogLikelihoodLoss",
-    .domain = "",
-    .since = 12,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("NegativeLogLikelihoodLoss", "", 12, 2, 3, 1, 1),
     .infer = loss_infer,
     .prepare = loss_prepare,
     .run = nll_run,
     .widens = true,
 };
 const oct_op oct_op_softmax_cross_entropy_loss = {
-    .type = "SoftmaxCrossEntropyLoss",
-    .domain = "",
-    .since = 12,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 2,
+    OCT_SCHEMA("SoftmaxCrossEntropyLoss", "", 12, 2, 3, 1, 2),
     .infer = loss_infer,
     .prepare = loss_prepare,
     .run = sce_run,

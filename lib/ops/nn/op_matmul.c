@@ -300,13 +300,7 @@ static oct_status integer_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_matmul = {
-    .type = "MatMul",
-    .domain = "",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("MatMul", "", 1, 2, 2, 1, 1),
     .work = OCT_WORK_OUTPUTS,
     .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1, .computed = true, .blocks = true },
     .infer = matmul_infer,
@@ -321,13 +315,7 @@ const oct_op oct_op_matmul = {
 };
 
 const oct_op oct_op_matmul_integer = {
-    .type = "MatMulInteger",
-    .domain = "",
-    .since = 10,
-    .min_in = 2,
-    .max_in = 4,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("MatMulInteger", "", 10, 2, 4, 1, 1),
     .work = OCT_WORK_OUTPUTS,
     .weights = { .slots = 1u << 1, .out = -1, .in = -2, .data = -1, .computed = true },
     .infer = matmul_integer_infer,

@@ -111,13 +111,7 @@ static oct_status fused_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_fused_matmul = {
-    .type = "FusedMatMul",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("FusedMatMul", "com.microsoft", 1, 2, 2, 1, 1),
     .work = OCT_WORK_OUTPUTS,
     .weights = { .data = -1, .data_transposed = "transA" },
     .infer = fused_infer,

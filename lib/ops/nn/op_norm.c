@@ -290,13 +290,7 @@ static oct_status lrn_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_batch_norm = {
-    .type = "BatchNormalization",
-    .domain = "",
-    .since = 1,
-    .min_in = 5,
-    .max_in = 5,
-    .min_out = 1,
-    .max_out = 5,
+    OCT_SCHEMA("BatchNormalization", "", 1, 5, 5, 1, 5),
     .infer = batch_infer,
     .prepare = batch_prepare,
     .run = batch_run,
@@ -305,13 +299,7 @@ const oct_op oct_op_batch_norm = {
     .widens = true,
 };
 const oct_op oct_op_instance_norm = {
-    .type = "InstanceNormalization",
-    .domain = "",
-    .since = 1,
-    .min_in = 3,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("InstanceNormalization", "", 1, 3, 3, 1, 1),
     .infer = oct_infer_like,
     .prepare = instance_prepare,
     .run = instance_run,
@@ -320,13 +308,7 @@ const oct_op oct_op_instance_norm = {
     .compresses = true,
 };
 const oct_op oct_op_lrn = {
-    .type = "LRN",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("LRN", "", 1, 1, 1, 1, 1),
     .work = OCT_WORK_PAIRS,
     .infer = oct_infer_like,
     .prepare = lrn_prepare,

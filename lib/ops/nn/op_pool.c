@@ -356,13 +356,7 @@ static bool average_integer(const oct_step *s)
 }
 
 const oct_op oct_op_max_pool = {
-    .type = "MaxPool",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 2,
+    OCT_SCHEMA("MaxPool", "", 1, 1, 1, 1, 2),
     .work = OCT_WORK_PAIRS,
     .infer = pool_infer,
     .prepare = pool_prepare,
@@ -374,13 +368,7 @@ const oct_op oct_op_max_pool = {
     .homogeneous = 1,
 };
 const oct_op oct_op_average_pool = {
-    .type = "AveragePool",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("AveragePool", "", 1, 1, 1, 1, 1),
     .work = OCT_WORK_PAIRS,
     .infer = pool_infer,
     .prepare = pool_prepare,
@@ -392,13 +380,7 @@ const oct_op oct_op_average_pool = {
     .homogeneous = 1,
 };
 const oct_op oct_op_lp_pool = {
-    .type = "LpPool",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("LpPool", "", 1, 1, 1, 1, 1),
     .work = OCT_WORK_PAIRS,
     .infer = pool_infer,
     .prepare = pool_prepare,
@@ -407,13 +389,7 @@ const oct_op oct_op_lp_pool = {
     .widens = true,
 };
 const oct_op oct_op_global_average_pool = {
-    .type = "GlobalAveragePool",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("GlobalAveragePool", "", 1, 1, 1, 1, 1),
     .infer = global_infer,
     .prepare = pool_prepare,
     .run = pool_run,
@@ -424,13 +400,7 @@ const oct_op oct_op_global_average_pool = {
     .homogeneous = 1,
 };
 const oct_op oct_op_global_max_pool = {
-    .type = "GlobalMaxPool",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("GlobalMaxPool", "", 1, 1, 1, 1, 1),
     .infer = global_infer,
     .prepare = pool_prepare,
     .run = pool_run,
@@ -441,13 +411,7 @@ const oct_op oct_op_global_max_pool = {
     .homogeneous = 1,
 };
 const oct_op oct_op_global_lp_pool = {
-    .type = "GlobalLpPool",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("GlobalLpPool", "", 1, 1, 1, 1, 1),
     .infer = global_infer,
     .prepare = pool_prepare,
     .run = pool_run,

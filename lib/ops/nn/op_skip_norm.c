@@ -224,13 +224,7 @@ static oct_status embed_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_skip_layer_norm = {
-    .type = "SkipLayerNormalization",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 3,
-    .max_in = 5,
-    .min_out = 1,
-    .max_out = 4,
+    OCT_SCHEMA("SkipLayerNormalization", "com.microsoft", 1, 3, 5, 1, 4),
     .infer = skip_infer,
     .prepare = skip_prepare,
     .run = skip_run,
@@ -240,13 +234,7 @@ const oct_op oct_op_skip_layer_norm = {
 };
 
 const oct_op oct_op_skip_simplified_layer_norm = {
-    .type = "SkipSimplifiedLayerNormalization",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 3,
-    .max_in = 4,
-    .min_out = 1,
-    .max_out = 4,
+    OCT_SCHEMA("SkipSimplifiedLayerNormalization", "com.microsoft", 1, 3, 4, 1, 4),
     .infer = skip_infer,
     .prepare = skip_prepare,
     .run = skip_run,
@@ -256,13 +244,7 @@ const oct_op oct_op_skip_simplified_layer_norm = {
 };
 
 const oct_op oct_op_embed_layer_norm = {
-    .type = "EmbedLayerNormalization",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 9,
-    .min_out = 1,
-    .max_out = 3,
+    OCT_SCHEMA("EmbedLayerNormalization", "com.microsoft", 1, 1, 9, 1, 3),
     .infer = embed_infer,
     .prepare = embed_prepare,
     .run = embed_run,

@@ -273,13 +273,7 @@ static oct_status softmax_raise(oct_graph *g, int node, int64_t from, oct_err *e
 }
 
 const oct_op oct_op_softmax = {
-    .type = "Softmax",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Softmax", "", 1, 1, 1, 1, 1),
     .infer = softmax_infer,
     .prepare = softmax_prepare,
     .run = softmax_run,
@@ -294,13 +288,7 @@ const oct_op oct_op_softmax = {
 };
 
 const oct_op oct_op_log_softmax = {
-    .type = "LogSoftmax",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("LogSoftmax", "", 1, 1, 1, 1, 1),
     .infer = softmax_infer,
     .prepare = softmax_prepare,
     .run = softmax_run,
@@ -311,13 +299,7 @@ const oct_op oct_op_log_softmax = {
 };
 
 const oct_op oct_op_hardmax = {
-    .type = "Hardmax",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Hardmax", "", 1, 1, 1, 1, 1),
     .infer = softmax_infer,
     .prepare = hardmax_prepare,
     .run = hardmax_run,

@@ -47,13 +47,7 @@ static oct_status swiglu_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_swiglu = {
-    .type = "SwiGLU",
-    .domain = "",
-    .since = 28,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("SwiGLU", "", 28, 2, 2, 1, 1),
     .infer = swiglu_infer,
     .prepare = swiglu_prepare,
     .run = swiglu_run,

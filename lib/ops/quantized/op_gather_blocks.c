@@ -129,13 +129,7 @@ static oct_status gather_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_gather_block_quantized = {
-    .type = "GatherBlockQuantized",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 3,
-    .max_in = 4,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("GatherBlockQuantized", "com.microsoft", 1, 3, 4, 1, 1),
     .infer = gather_infer,
     .prepare = gather_prepare,
     .run = gather_run,

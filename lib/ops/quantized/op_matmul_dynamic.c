@@ -196,13 +196,7 @@ static oct_status dyn_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_dynamic_quantize_matmul = {
-    .type = "DynamicQuantizeMatMul",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 3,
-    .max_in = 5,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("DynamicQuantizeMatMul", "com.microsoft", 1, 3, 5, 1, 1),
     .work = OCT_WORK_OUTPUTS,
     .weights = { .slots = 1u << 1, .out = -1, .in = -2, .transposed = "transB", .data = -1 },
     .infer = real_infer,
@@ -215,13 +209,7 @@ const oct_op oct_op_dynamic_quantize_matmul = {
 };
 
 const oct_op oct_op_matmul_integer_to_float = {
-    .type = "MatMulIntegerToFloat",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 4,
-    .max_in = 7,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("MatMulIntegerToFloat", "com.microsoft", 1, 4, 7, 1, 1),
     .work = OCT_WORK_OUTPUTS,
     .weights = { .slots = 1u << 1, .out = -1, .in = -2, .transposed = "transB", .data = -1 },
     .infer = real_infer,

@@ -230,13 +230,7 @@ static oct_status nbits_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_matmul_nbits = {
-    .type = "MatMulNBits",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 3,
-    .max_in = 6,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("MatMulNBits", "com.microsoft", 1, 3, 6, 1, 1),
     .work = OCT_WORK_OUTPUTS,
     .weights = { .data = -1 },
     .infer = nbits_infer,

@@ -144,16 +144,7 @@ static oct_status concat_infer(const oct_infer *c, oct_err *err)
 
 #define MS "com.microsoft"
 #define QLINEAR(var, name, dom, first, least, most, fn) \
-    const oct_op var = { .type = name,                  \
-                         .domain = dom,                 \
-                         .since = first,                \
-                         .min_in = least,               \
-                         .max_in = most,                \
-                         .min_out = 1,                  \
-                         .max_out = 1,                  \
-                         .infer = fn,                   \
-                         .f16 = -1,                     \
-                         .bf16 = -1 }
+    const oct_op var = { OCT_SCHEMA(name, dom, first, least, most, 1, 1), .infer = fn, .f16 = -1, .bf16 = -1 }
 
 QLINEAR(oct_op_qlinear_conv, "QLinearConv", "", 10, 8, 9, conv_infer);
 QLINEAR(oct_op_qlinear_conv_ms, "QLinearConv", MS, 1, 8, 9, conv_infer);

@@ -304,13 +304,7 @@ static oct_status dynamic_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_quantize_linear = {
-    .type = "QuantizeLinear",
-    .domain = "",
-    .since = 10,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("QuantizeLinear", "", 10, 2, 3, 1, 1),
     .infer = quantize_infer,
     .prepare = quant_prepare,
     .run = quantize_run,
@@ -320,13 +314,7 @@ const oct_op oct_op_quantize_linear = {
     .bf16 = -1,
 };
 const oct_op oct_op_dequantize_linear = {
-    .type = "DequantizeLinear",
-    .domain = "",
-    .since = 10,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("DequantizeLinear", "", 10, 2, 3, 1, 1),
     .infer = dequantize_infer,
     .prepare = quant_prepare,
     .run = dequantize_run,
@@ -337,13 +325,7 @@ const oct_op oct_op_dequantize_linear = {
 };
 /* ONNX Runtime had 4 and 16 bits here before the default domain did. */
 const oct_op oct_op_quantize_linear_ms = {
-    .type = "QuantizeLinear",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("QuantizeLinear", "com.microsoft", 1, 2, 3, 1, 1),
     .infer = quantize_infer,
     .prepare = quant_prepare,
     .run = quantize_run,
@@ -353,13 +335,7 @@ const oct_op oct_op_quantize_linear_ms = {
     .bf16 = -1,
 };
 const oct_op oct_op_dequantize_linear_ms = {
-    .type = "DequantizeLinear",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("DequantizeLinear", "com.microsoft", 1, 2, 3, 1, 1),
     .infer = dequantize_infer,
     .prepare = quant_prepare,
     .run = dequantize_run,
@@ -369,13 +345,7 @@ const oct_op oct_op_dequantize_linear_ms = {
     .bf16 = -1,
 };
 const oct_op oct_op_dynamic_quantize_linear = {
-    .type = "DynamicQuantizeLinear",
-    .domain = "",
-    .since = 11,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 3,
-    .max_out = 3,
+    OCT_SCHEMA("DynamicQuantizeLinear", "", 11, 1, 1, 3, 3),
     .infer = dynamic_infer,
     .prepare = dynamic_prepare,
     .run = dynamic_run,

@@ -415,13 +415,7 @@ static const char *lstm_no_integer(const oct_node *n)
 
 /* W and R, [directions, gates * hidden, input or hidden], or the last two exchanged. */
 #define RECURRENT(name, onnx, where, first, least, ins, outs, from, to, ...)                                     \
-    const oct_op oct_op_##name = { .type = onnx,                                                                 \
-                                   .domain = where,                                                              \
-                                   .since = first,                                                               \
-                                   .min_in = least,                                                              \
-                                   .max_in = ins,                                                                \
-                                   .min_out = 0,                                                                 \
-                                   .max_out = outs,                                                              \
+    const oct_op oct_op_##name = { OCT_SCHEMA(onnx, where, first, least, ins, 0, outs),                          \
                                    .work = OCT_WORK_INPUTS,                                                      \
                                    .weights = { .slots = 1u << 1 | 1u << 2, .out = to, .in = from, .data = -1 }, \
                                    .batch = 1,                                                                   \

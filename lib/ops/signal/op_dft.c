@@ -195,13 +195,7 @@ static oct_status dft_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 }
 
 const oct_op oct_op_dft = {
-    .type = "DFT",
-    .domain = "",
-    .since = 17,
-    .min_in = 1,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("DFT", "", 17, 1, 3, 1, 1),
     .work = OCT_WORK_PAIRS,
     .infer = dft_infer,
     .prepare = dft_prepare,
@@ -310,13 +304,7 @@ static oct_status stft_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_stft = {
-    .type = "STFT",
-    .domain = "",
-    .since = 17,
-    .min_in = 2,
-    .max_in = 4,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("STFT", "", 17, 2, 4, 1, 1),
     .work = OCT_WORK_PAIRS,
     .infer = stft_infer,
     .prepare = stft_prepare,

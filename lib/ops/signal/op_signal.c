@@ -59,18 +59,12 @@ static oct_status window_run(const oct_step *s, const oct_run *r, oct_err *err)
     return OCT_OK;
 }
 
-#define WINDOW(name, onnx)         \
-    const oct_op oct_op_##name = { \
-        .type = onnx,              \
-        .domain = "",              \
-        .since = 17,               \
-        .min_in = 1,               \
-        .max_in = 1,               \
-        .min_out = 1,              \
-        .max_out = 1,              \
-        .infer = window_infer,     \
-        .prepare = table_prepare,  \
-        .run = window_run,         \
+#define WINDOW(name, onnx)                    \
+    const oct_op oct_op_##name = {            \
+        OCT_SCHEMA(onnx, "", 17, 1, 1, 1, 1), \
+        .infer = window_infer,                \
+        .prepare = table_prepare,             \
+        .run = window_run,                    \
     }
 
 WINDOW(hann_window, "HannWindow");
@@ -140,13 +134,7 @@ static oct_status mel_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_mel_weight_matrix = {
-    .type = "MelWeightMatrix",
-    .domain = "",
-    .since = 17,
-    .min_in = 5,
-    .max_in = 5,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("MelWeightMatrix", "", 17, 5, 5, 1, 1),
     .infer = mel_infer,
     .prepare = table_prepare,
     .run = mel_run,

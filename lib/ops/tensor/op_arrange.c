@@ -64,13 +64,7 @@ static oct_status reverse_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_reverse_sequence = {
-    .type = "ReverseSequence",
-    .domain = "",
-    .since = 10,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("ReverseSequence", "", 10, 2, 2, 1, 1),
     .infer = reverse_infer,
     .prepare = move_prepare,
     .run = reverse_run,
@@ -130,13 +124,7 @@ static oct_status crop_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_center_crop_pad = {
-    .type = "CenterCropPad",
-    .domain = "",
-    .since = 18,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("CenterCropPad", "", 18, 2, 2, 1, 1),
     .infer = crop_infer,
     .prepare = move_prepare,
     .run = crop_run,
@@ -205,13 +193,7 @@ static oct_status tensor_scatter_run(const oct_step *s, const oct_run *r, oct_er
 }
 
 const oct_op oct_op_tensor_scatter = {
-    .type = "TensorScatter",
-    .domain = "",
-    .since = 24,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("TensorScatter", "", 24, 2, 3, 1, 1),
     .infer = tensor_scatter_infer,
     .prepare = tensor_scatter_prepare,
     .run = tensor_scatter_run,

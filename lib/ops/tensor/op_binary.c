@@ -433,27 +433,15 @@ static oct_status binary_infer(const oct_infer *c, oct_err *err)
 
 /* ------------------------------------------------------------------ records */
 
-#define BINARY(name, onnx, first, ...)                        \
-    const oct_op oct_op_##name = { .type = onnx,              \
-                                   .domain = "",              \
-                                   .since = first,            \
-                                   .min_in = 2,               \
-                                   .max_in = 2,               \
-                                   .min_out = 1,              \
-                                   .max_out = 1,              \
-                                   .infer = binary_infer,     \
-                                   .prepare = binary_prepare, \
-                                   .run = binary_run,         \
-                                   .layout = OCT_RULE_ANY,    \
+#define BINARY(name, onnx, first, ...)                                      \
+    const oct_op oct_op_##name = { OCT_SCHEMA(onnx, "", first, 2, 2, 1, 1), \
+                                   .infer = binary_infer,                   \
+                                   .prepare = binary_prepare,               \
+                                   .run = binary_run,                       \
+                                   .layout = OCT_RULE_ANY,                  \
                                    __VA_ARGS__ }
 #define VARIADIC(name, onnx, first, ...)                                               \
-    const oct_op oct_op_##name = { .type = onnx,                                       \
-                                   .domain = "",                                       \
-                                   .since = first,                                     \
-                                   .min_in = 1,                                        \
-                                   .max_in = -1,                                       \
-                                   .min_out = 1,                                       \
-                                   .max_out = 1,                                       \
+    const oct_op oct_op_##name = { OCT_SCHEMA(onnx, "", first, 1, -1, 1, 1),           \
                                    .infer = binary_infer,                              \
                                    .prepare = binary_prepare,                          \
                                    .run = variadic_run,                                \

@@ -38,13 +38,7 @@ static oct_status not_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_bitwise_not = {
-    .type = "BitwiseNot",
-    .domain = "",
-    .since = 18,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("BitwiseNot", "", 18, 1, 1, 1, 1),
     .infer = oct_infer_like,
     .prepare = not_prepare,
     .run = not_run,
@@ -77,13 +71,7 @@ static oct_status bitcast_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_bitcast = {
-    .type = "BitCast",
-    .domain = "",
-    .since = 26,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("BitCast", "", 26, 1, 1, 1, 1),
     .infer = bitcast_infer,
     .run = bitcast_run,
     .f16 = -1,

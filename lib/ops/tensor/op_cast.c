@@ -105,13 +105,7 @@ static oct_status cast_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_cast = {
-    .type = "Cast",
-    .domain = "",
-    .since = 6,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Cast", "", 6, 1, 1, 1, 1),
     .infer = cast_infer,
     .prepare = cast_prepare,
     .run = cast_run,
@@ -121,13 +115,7 @@ const oct_op oct_op_cast = {
 };
 
 const oct_op oct_op_cast_like = {
-    .type = "CastLike",
-    .domain = "",
-    .since = 15,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("CastLike", "", 15, 2, 2, 1, 1),
     .infer = like_infer,
     .prepare = cast_prepare,
     .run = cast_run,

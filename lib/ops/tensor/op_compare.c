@@ -277,22 +277,16 @@ static oct_status qlinear_where_run(const oct_step *s, const oct_run *r, oct_err
 
 /* ------------------------------------------------------------------ records */
 
-#define COMPARISON(name, onnx, first, strings) \
-    const oct_op oct_op_##name = {             \
-        .type = onnx,                          \
-        .domain = "",                          \
-        .since = first,                        \
-        .min_in = 2,                           \
-        .max_in = 2,                           \
-        .min_out = 1,                          \
-        .max_out = 1,                          \
-        .infer = compare_infer,                \
-        .prepare = compare_prepare,            \
-        .run = compare_run,                    \
-        .layout = OCT_RULE_ANY,                \
-        .exec = strings,                       \
-        .raise = oct_raise_early,              \
-        .decision = OCT_DECIDES,               \
+#define COMPARISON(name, onnx, first, strings)   \
+    const oct_op oct_op_##name = {               \
+        OCT_SCHEMA(onnx, "", first, 2, 2, 1, 1), \
+        .infer = compare_infer,                  \
+        .prepare = compare_prepare,              \
+        .run = compare_run,                      \
+        .layout = OCT_RULE_ANY,                  \
+        .exec = strings,                         \
+        .raise = oct_raise_early,                \
+        .decision = OCT_DECIDES,                 \
     }
 
 COMPARISON(equal, "Equal", 6, oct_strings_equal);
@@ -302,13 +296,7 @@ COMPARISON(less_equal, "LessOrEqual", 12, NULL);
 COMPARISON(greater_equal, "GreaterOrEqual", 12, NULL);
 
 const oct_op oct_op_where = {
-    .type = "Where",
-    .domain = "",
-    .since = 9,
-    .min_in = 3,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Where", "", 9, 3, 3, 1, 1),
     .infer = where_infer,
     .prepare = where_prepare,
     .run = where_run,
@@ -318,13 +306,7 @@ const oct_op oct_op_where = {
 };
 
 const oct_op oct_op_qlinear_where = {
-    .type = "QLinearWhere",
-    .domain = "com.microsoft",
-    .since = 1,
-    .min_in = 9,
-    .max_in = 9,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("QLinearWhere", "com.microsoft", 1, 9, 9, 1, 1),
     .infer = qlinear_where_infer,
     .prepare = qlinear_where_prepare,
     .run = qlinear_where_run,

@@ -137,13 +137,7 @@ static bool concat_integer(const oct_step *s)
 }
 
 const oct_op oct_op_concat = {
-    .type = "Concat",
-    .domain = "",
-    .since = 4,
-    .min_in = 1,
-    .max_in = -1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Concat", "", 4, 1, -1, 1, 1),
     .infer = concat_infer,
     .prepare = concat_prepare,
     .run = concat_run,
@@ -299,13 +293,7 @@ static oct_status split_raise(oct_graph *g, int node, int64_t from, oct_err *err
 }
 
 const oct_op oct_op_split = {
-    .type = "Split",
-    .domain = "",
-    .since = 2,
-    .min_in = 1,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = -1,
+    OCT_SCHEMA("Split", "", 2, 1, 2, 1, -1),
     .infer = split_infer,
     .prepare = split_prepare,
     .run = split_run,

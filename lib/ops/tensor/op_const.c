@@ -92,13 +92,7 @@ static oct_status constant_run(const oct_step *s, const oct_run *r, oct_err *err
 }
 
 const oct_op oct_op_constant = {
-    .type = "Constant",
-    .domain = "",
-    .since = 1,
-    .min_in = 0,
-    .max_in = 0,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Constant", "", 1, 0, 0, 1, 1),
     .infer = constant_infer,
     .run = constant_run,
 };
@@ -161,13 +155,7 @@ static oct_status fill_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_constant_of_shape = {
-    .type = "ConstantOfShape",
-    .domain = "",
-    .since = 9,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("ConstantOfShape", "", 9, 1, 1, 1, 1),
     .infer = fill_infer,
     .run = fill_run,
 };
@@ -207,13 +195,7 @@ static oct_status shape_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_shape = {
-    .type = "Shape",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Shape", "", 1, 1, 1, 1, 1),
     .infer = shape_infer,
     .run = shape_run,
     .moves = true,
@@ -240,17 +222,7 @@ static oct_status size_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_size = {
-    .type = "Size",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
-    .infer = size_infer,
-    .run = size_run,
-    .moves = true,
-    .layout = OCT_RULE_ANY,
+    OCT_SCHEMA("Size", "", 1, 1, 1, 1, 1), .infer = size_infer, .run = size_run, .moves = true, .layout = OCT_RULE_ANY,
 };
 
 /* ------------------------------------------------------------------ Range */
@@ -348,13 +320,7 @@ static oct_status range_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_range = {
-    .type = "Range",
-    .domain = "",
-    .since = 11,
-    .min_in = 3,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Range", "", 11, 3, 3, 1, 1),
     .infer = range_infer,
     .prepare = range_prepare,
     .run = range_run,

@@ -97,13 +97,7 @@ static oct_status gather_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_gather = {
-    .type = "Gather",
-    .domain = "",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Gather", "", 1, 2, 2, 1, 1),
     .infer = gather_infer,
     .prepare = gather_prepare,
     .run = gather_run,
@@ -155,13 +149,7 @@ static oct_status elements_run(const oct_step *s, const oct_run *r, oct_err *err
 }
 
 const oct_op oct_op_gather_elements = {
-    .type = "GatherElements",
-    .domain = "",
-    .since = 11,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("GatherElements", "", 11, 2, 2, 1, 1),
     .infer = elements_infer,
     .prepare = gather_prepare,
     .run = elements_run,
@@ -234,13 +222,7 @@ static oct_status onehot_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_onehot = {
-    .type = "OneHot",
-    .domain = "",
-    .since = 9,
-    .min_in = 3,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("OneHot", "", 9, 3, 3, 1, 1),
     .infer = onehot_infer,
     .prepare = onehot_prepare,
     .run = onehot_run,

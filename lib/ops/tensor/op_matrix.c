@@ -39,13 +39,7 @@ static oct_status eye_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_eye_like = {
-    .type = "EyeLike",
-    .domain = "",
-    .since = 9,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("EyeLike", "", 9, 1, 1, 1, 1),
     .infer = eye_infer,
     .prepare = eye_prepare,
     .run = eye_run,
@@ -124,13 +118,7 @@ static oct_status det_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_det = {
-    .type = "Det",
-    .domain = "",
-    .since = 11,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Det", "", 11, 1, 1, 1, 1),
     .work = OCT_WORK_PAIRS,
     .infer = det_infer,
     .prepare = det_prepare,

@@ -81,13 +81,7 @@ static oct_status transpose_run(const oct_step *s, const oct_run *r, oct_err *er
 }
 
 const oct_op oct_op_transpose = {
-    .type = "Transpose",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Transpose", "", 1, 1, 1, 1, 1),
     .infer = transpose_infer,
     .prepare = move_prepare,
     .run = transpose_run,
@@ -146,13 +140,7 @@ static oct_status expand_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_expand = {
-    .type = "Expand",
-    .domain = "",
-    .since = 8,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Expand", "", 8, 2, 2, 1, 1),
     .infer = expand_infer,
     .prepare = expand_prepare,
     .run = expand_run,
@@ -206,13 +194,7 @@ static oct_status tile_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_tile = {
-    .type = "Tile",
-    .domain = "",
-    .since = 6,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Tile", "", 6, 2, 2, 1, 1),
     .infer = tile_infer,
     .prepare = move_prepare,
     .run = tile_run,
@@ -284,13 +266,7 @@ static oct_status block_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_depth_to_space = {
-    .type = "DepthToSpace",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("DepthToSpace", "", 1, 1, 1, 1, 1),
     .infer = block_infer,
     .prepare = move_prepare,
     .run = block_run,
@@ -301,13 +277,7 @@ const oct_op oct_op_depth_to_space = {
 };
 
 const oct_op oct_op_space_to_depth = {
-    .type = "SpaceToDepth",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("SpaceToDepth", "", 1, 1, 1, 1, 1),
     .infer = block_infer,
     .prepare = move_prepare,
     .run = block_run,

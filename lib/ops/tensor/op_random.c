@@ -163,19 +163,13 @@ static oct_status multinomial_run(const oct_step *s, const oct_run *r, oct_err *
     return OCT_OK;
 }
 
-#define RANDOM(name, onnx, first, inputs, shape, compute) \
-    const oct_op oct_op_##name = {                        \
-        .type = onnx,                                     \
-        .domain = "",                                     \
-        .since = first,                                   \
-        .min_in = inputs,                                 \
-        .max_in = inputs,                                 \
-        .min_out = 1,                                     \
-        .max_out = 1,                                     \
-        .infer = shape,                                   \
-        .prepare = random_prepare,                        \
-        .run = compute,                                   \
-        .draws = true,                                    \
+#define RANDOM(name, onnx, first, inputs, shape, compute)  \
+    const oct_op oct_op_##name = {                         \
+        OCT_SCHEMA(onnx, "", first, inputs, inputs, 1, 1), \
+        .infer = shape,                                    \
+        .prepare = random_prepare,                         \
+        .run = compute,                                    \
+        .draws = true,                                     \
     }
 
 RANDOM(random_uniform, "RandomUniform", 1, 0, shape_infer, random_run);

@@ -416,20 +416,14 @@ static bool extreme_integer(const oct_step *s)
     return oct_q8(s->in[0]) && s->n_out == 1 && oct_q8(s->out[0]) && oct_q8_same(s->in[0], s->out[0]);
 }
 
-#define REDUCE(name, onnx, ...)                             \
-    const oct_op oct_op_##name = { .type = onnx,            \
-                                   .domain = "",            \
-                                   .since = 1,              \
-                                   .min_in = 1,             \
-                                   .max_in = 2,             \
-                                   .min_out = 1,            \
-                                   .max_out = 1,            \
-                                   .infer = reduce_infer,   \
-                                   .prepare = rows_prepare, \
-                                   .run = reduce_run,       \
-                                   .layout = OCT_RULE_ANY,  \
-                                   .raise = reduce_raise,   \
-                                   .reduces = true,         \
+#define REDUCE(name, onnx, ...)                                         \
+    const oct_op oct_op_##name = { OCT_SCHEMA(onnx, "", 1, 1, 2, 1, 1), \
+                                   .infer = reduce_infer,               \
+                                   .prepare = rows_prepare,             \
+                                   .run = reduce_run,                   \
+                                   .layout = OCT_RULE_ANY,              \
+                                   .raise = reduce_raise,               \
+                                   .reduces = true,                     \
                                    __VA_ARGS__ }
 
 REDUCE(reduce_sum, "ReduceSum", .grows = OCT_GROWS_SUMS, .homogeneous = 1);
@@ -517,20 +511,14 @@ static oct_status arg_run(const oct_step *s, const oct_run *r, oct_err *err)
     return OCT_OK;
 }
 
-#define ARG(name, onnx)            \
-    const oct_op oct_op_##name = { \
-        .type = onnx,              \
-        .domain = "",              \
-        .since = 1,                \
-        .min_in = 1,               \
-        .max_in = 1,               \
-        .min_out = 1,              \
-        .max_out = 1,              \
-        .infer = arg_infer,        \
-        .prepare = rows_prepare,   \
-        .run = arg_run,            \
-        .layout = OCT_RULE_ANY,    \
-        .decision = OCT_DECIDES,   \
+#define ARG(name, onnx)                      \
+    const oct_op oct_op_##name = {           \
+        OCT_SCHEMA(onnx, "", 1, 1, 1, 1, 1), \
+        .infer = arg_infer,                  \
+        .prepare = rows_prepare,             \
+        .run = arg_run,                      \
+        .layout = OCT_RULE_ANY,              \
+        .decision = OCT_DECIDES,             \
     }
 
 ARG(argmax, "ArgMax");

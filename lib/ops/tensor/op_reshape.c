@@ -146,13 +146,7 @@ static oct_status reshape_infer(const oct_infer *c, oct_err *err)
 }
 
 const oct_op oct_op_reshape = {
-    .type = "Reshape",
-    .domain = "",
-    .since = 5,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Reshape", "", 5, 2, 2, 1, 1),
     .infer = reshape_infer,
     .prepare = bytes_prepare,
     .run = bytes_run,
@@ -185,13 +179,7 @@ static oct_status flatten_infer(const oct_infer *c, oct_err *err)
 }
 
 const oct_op oct_op_flatten = {
-    .type = "Flatten",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Flatten", "", 1, 1, 1, 1, 1),
     .infer = flatten_infer,
     .prepare = bytes_prepare,
     .run = bytes_run,
@@ -261,13 +249,7 @@ static oct_status axes_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 }
 
 const oct_op oct_op_squeeze = {
-    .type = "Squeeze",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Squeeze", "", 1, 1, 2, 1, 1),
     .infer = squeeze_infer,
     .prepare = bytes_prepare,
     .run = bytes_run,
@@ -279,13 +261,7 @@ const oct_op oct_op_squeeze = {
 };
 
 const oct_op oct_op_unsqueeze = {
-    .type = "Unsqueeze",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Unsqueeze", "", 1, 1, 2, 1, 1),
     .infer = unsqueeze_infer,
     .prepare = bytes_prepare,
     .run = bytes_run,
@@ -312,13 +288,7 @@ static oct_status identity_exec(oct_exec *x, oct_err *err)
 }
 
 const oct_op oct_op_identity = {
-    .type = "Identity",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Identity", "", 1, 1, 1, 1, 1),
     .infer = identity_infer,
     .prepare = bytes_prepare,
     .run = bytes_run,
@@ -373,13 +343,7 @@ static oct_status dropout_raise(oct_graph *g, int node, int64_t from, oct_err *e
 }
 
 const oct_op oct_op_dropout = {
-    .type = "Dropout",
-    .domain = "",
-    .since = 7,
-    .min_in = 1,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 2,
+    OCT_SCHEMA("Dropout", "", 7, 1, 3, 1, 2),
     .infer = dropout_infer,
     .prepare = dropout_prepare,
     .run = dropout_run,

@@ -147,13 +147,7 @@ static oct_status elements_run(const oct_step *s, const oct_run *r, oct_err *err
 }
 
 const oct_op oct_op_scatter_elements = {
-    .type = "ScatterElements",
-    .domain = "",
-    .since = 11,
-    .min_in = 3,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("ScatterElements", "", 11, 3, 3, 1, 1),
     .infer = oct_infer_like,
     .prepare = scatter_prepare,
     .run = elements_run,
@@ -172,14 +166,8 @@ static oct_status scatter_raise(oct_graph *g, int node, int64_t from, oct_err *e
 }
 
 const oct_op oct_op_scatter = {
-    .type = "Scatter",
-    .domain = "",
-    .since = 9,
+    OCT_SCHEMA("Scatter", "", 9, 3, 3, 1, 1),
     .until = 10,
-    .min_in = 3,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
     .infer = oct_infer_like,
     .prepare = scatter_prepare,
     .run = elements_run,
@@ -237,13 +225,7 @@ static oct_status scatter_nd_run(const oct_step *s, const oct_run *r, oct_err *e
 }
 
 const oct_op oct_op_scatter_nd = {
-    .type = "ScatterND",
-    .domain = "",
-    .since = 11,
-    .min_in = 3,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("ScatterND", "", 11, 3, 3, 1, 1),
     .infer = oct_infer_like,
     .prepare = scatter_prepare,
     .run = scatter_nd_run,
@@ -308,13 +290,7 @@ static oct_status gather_nd_run(const oct_step *s, const oct_run *r, oct_err *er
 }
 
 const oct_op oct_op_gather_nd = {
-    .type = "GatherND",
-    .domain = "",
-    .since = 11,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("GatherND", "", 11, 2, 2, 1, 1),
     .infer = gather_nd_infer,
     .prepare = gather_nd_prepare,
     .run = gather_nd_run,

@@ -89,13 +89,7 @@ static oct_status nonzero_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_nonzero = {
-    .type = "NonZero",
-    .domain = "",
-    .since = 9,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("NonZero", "", 9, 1, 1, 1, 1),
     .infer = nonzero_infer,
     .prepare = nonzero_prepare,
     .measure = nonzero_measure,
@@ -190,13 +184,7 @@ static oct_status compress_run(const oct_step *s, const oct_run *r, oct_err *err
 }
 
 const oct_op oct_op_compress = {
-    .type = "Compress",
-    .domain = "",
-    .since = 9,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Compress", "", 9, 2, 2, 1, 1),
     .infer = compress_infer,
     .prepare = compress_prepare,
     .measure = compress_measure,
@@ -364,13 +352,7 @@ static oct_status unique_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_unique = {
-    .type = "Unique",
-    .domain = "",
-    .since = 11,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 4,
+    OCT_SCHEMA("Unique", "", 11, 1, 1, 1, 4),
     .infer = unique_infer,
     .prepare = unique_prepare,
     .measure = unique_measure,

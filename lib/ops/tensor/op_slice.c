@@ -179,13 +179,7 @@ static oct_status slice_raise(oct_graph *g, int node, int64_t from, oct_err *err
 }
 
 const oct_op oct_op_slice = {
-    .type = "Slice",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 5,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Slice", "", 1, 1, 5, 1, 1),
     .infer = slice_infer,
     .prepare = slice_prepare,
     .run = slice_run,
@@ -441,13 +435,7 @@ static oct_status pad_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 }
 
 const oct_op oct_op_pad = {
-    .type = "Pad",
-    .domain = "",
-    .since = 2,
-    .min_in = 1,
-    .max_in = 4,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Pad", "", 2, 1, 4, 1, 1),
     .infer = pad_infer,
     .prepare = pad_prepare,
     .run = pad_run,

@@ -132,13 +132,7 @@ static oct_status topk_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 }
 
 const oct_op oct_op_topk = {
-    .type = "TopK",
-    .domain = "",
-    .since = 1,
-    .min_in = 1,
-    .max_in = 2,
-    .min_out = 2,
-    .max_out = 2,
+    OCT_SCHEMA("TopK", "", 1, 1, 2, 2, 2),
     .infer = topk_infer,
     .prepare = topk_prepare,
     .run = topk_run,
@@ -215,13 +209,7 @@ static oct_status cumulate_run(const oct_step *s, const oct_run *r, oct_err *err
 }
 
 const oct_op oct_op_cumsum = {
-    .type = "CumSum",
-    .domain = "",
-    .since = 11,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("CumSum", "", 11, 2, 2, 1, 1),
     .infer = oct_infer_like,
     .prepare = numeric_prepare,
     .run = cumulate_run,
@@ -230,13 +218,7 @@ const oct_op oct_op_cumsum = {
     .grows = OCT_GROWS_SUMS,
 };
 const oct_op oct_op_cumprod = {
-    .type = "CumProd",
-    .domain = "",
-    .since = 26,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("CumProd", "", 26, 2, 2, 1, 1),
     .infer = oct_infer_like,
     .prepare = numeric_prepare,
     .run = cumulate_run,
@@ -269,13 +251,7 @@ static oct_status trilu_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_trilu = {
-    .type = "Trilu",
-    .domain = "",
-    .since = 14,
-    .min_in = 1,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Trilu", "", 14, 1, 2, 1, 1),
     .infer = oct_infer_like,
     .prepare = numeric_prepare,
     .run = trilu_run,

@@ -425,20 +425,14 @@ static bool clip_clamp(const oct_graph *g, int node, float *lo, float *hi)
     return true;
 }
 
-#define UNARY(name, onnx, first, ...)                        \
-    const oct_op oct_op_##name = { .type = onnx,             \
-                                   .domain = "",             \
-                                   .since = first,           \
-                                   .min_in = 1,              \
-                                   .max_in = 1,              \
-                                   .min_out = 1,             \
-                                   .max_out = 1,             \
-                                   .infer = oct_infer_like,  \
-                                   .prepare = unary_prepare, \
-                                   .run = unary_run,         \
-                                   .layout = OCT_RULE_ANY,   \
-                                   .integer = unary_integer, \
-                                   .quant = OCT_QUANT_UNARY, \
+#define UNARY(name, onnx, first, ...)                                       \
+    const oct_op oct_op_##name = { OCT_SCHEMA(onnx, "", first, 1, 1, 1, 1), \
+                                   .infer = oct_infer_like,                 \
+                                   .prepare = unary_prepare,                \
+                                   .run = unary_run,                        \
+                                   .layout = OCT_RULE_ANY,                  \
+                                   .integer = unary_integer,                \
+                                   .quant = OCT_QUANT_UNARY,                \
                                    __VA_ARGS__ }
 
 UNARY(relu, "Relu", 6, .clamp = relu_clamp);
@@ -480,13 +474,7 @@ UNARY(atanh, "Atanh", 9, .until = 0);
 UNARY(shrink, "Shrink", 9, .bf16 = -1);
 
 const oct_op oct_op_neg = {
-    .type = "Neg",
-    .domain = "",
-    .since = 6,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Neg", "", 6, 1, 1, 1, 1),
     .infer = neg_infer,
     .prepare = unary_prepare,
     .run = unary_run,
@@ -497,13 +485,7 @@ const oct_op oct_op_neg = {
 };
 
 const oct_op oct_op_clip = {
-    .type = "Clip",
-    .domain = "",
-    .since = 6,
-    .min_in = 1,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Clip", "", 6, 1, 3, 1, 1),
     .infer = oct_infer_like,
     .prepare = clip_prepare,
     .run = clip_run,
@@ -514,19 +496,13 @@ const oct_op oct_op_clip = {
     .raise = clip_raise,
 };
 
-#define TEST(name, onnx, first, ...)                        \
-    const oct_op oct_op_##name = { .type = onnx,            \
-                                   .domain = "",            \
-                                   .since = first,          \
-                                   .min_in = 1,             \
-                                   .max_in = 1,             \
-                                   .min_out = 1,            \
-                                   .max_out = 1,            \
-                                   .infer = bool_infer,     \
-                                   .prepare = test_prepare, \
-                                   .run = test_run,         \
-                                   .layout = OCT_RULE_ANY,  \
-                                   .decision = OCT_DECIDES, \
+#define TEST(name, onnx, first, ...)                                        \
+    const oct_op oct_op_##name = { OCT_SCHEMA(onnx, "", first, 1, 1, 1, 1), \
+                                   .infer = bool_infer,                     \
+                                   .prepare = test_prepare,                 \
+                                   .run = test_run,                         \
+                                   .layout = OCT_RULE_ANY,                  \
+                                   .decision = OCT_DECIDES,                 \
                                    __VA_ARGS__ }
 
 TEST(not, "Not", 1, .until = 0);

@@ -146,13 +146,7 @@ static oct_status concat_infer(const oct_infer *c, oct_err *err)
 }
 
 const oct_op oct_op_string_concat = {
-    .type = "StringConcat",
-    .domain = "",
-    .since = 20,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("StringConcat", "", 20, 2, 2, 1, 1),
     .infer = concat_infer,
     .exec = concat_exec,
 };
@@ -269,13 +263,7 @@ static oct_status split_infer(const oct_infer *c, oct_err *err)
 }
 
 const oct_op oct_op_string_split = {
-    .type = "StringSplit",
-    .domain = "",
-    .since = 20,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 2,
-    .max_out = 2,
+    OCT_SCHEMA("StringSplit", "", 20, 1, 1, 2, 2),
     .infer = split_infer,
     .exec = split_exec,
 };
@@ -365,13 +353,7 @@ static oct_status normalizer_infer(const oct_infer *c, oct_err *err)
 }
 
 const oct_op oct_op_string_normalizer = {
-    .type = "StringNormalizer",
-    .domain = "",
-    .since = 10,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("StringNormalizer", "", 10, 1, 1, 1, 1),
     .infer = normalizer_infer,
     .exec = normalizer_exec,
 };
@@ -406,13 +388,7 @@ static oct_status regex_infer(const oct_infer *c, oct_err *err)
 }
 
 const oct_op oct_op_regex_full_match = {
-    .type = "RegexFullMatch",
-    .domain = "",
-    .since = 20,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("RegexFullMatch", "", 20, 1, 1, 1, 1),
     .infer = regex_infer,
     .exec = regex_exec,
 };

@@ -192,13 +192,7 @@ static oct_status tfidf_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_tfidf = {
-    .type = "TfIdfVectorizer",
-    .domain = "",
-    .since = 9,
-    .min_in = 1,
-    .max_in = 1,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("TfIdfVectorizer", "", 9, 1, 1, 1, 1),
     .infer = tfidf_infer,
     .prepare = tfidf_prepare,
     .run = tfidf_run,

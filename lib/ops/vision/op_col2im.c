@@ -140,13 +140,7 @@ static oct_status col2im_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_col2im = {
-    .type = "Col2Im",
-    .domain = "",
-    .since = 18,
-    .min_in = 3,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Col2Im", "", 18, 3, 3, 1, 1),
     .infer = col2im_infer,
     .prepare = col2im_prepare,
     .run = col2im_run,

@@ -247,13 +247,7 @@ static oct_status deform_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_deform_conv = {
-    .type = "DeformConv",
-    .domain = "",
-    .since = 19,
-    .min_in = 3,
-    .max_in = 5,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("DeformConv", "", 19, 3, 5, 1, 1),
     .work = OCT_WORK_OUTPUTS,
     .weights = { .slots = 1u << 1, .out = 0, .in = 1, .data = 1, .kernel = true, .bias = 3 },
     .infer = deform_infer,

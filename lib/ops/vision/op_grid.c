@@ -196,13 +196,7 @@ static oct_status grid_raise(oct_graph *g, int node, int64_t from, oct_err *err)
 }
 
 const oct_op oct_op_grid_sample = {
-    .type = "GridSample",
-    .domain = "",
-    .since = 16,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("GridSample", "", 16, 2, 2, 1, 1),
     .infer = grid_infer,
     .prepare = grid_prepare,
     .run = grid_run,
@@ -283,13 +277,7 @@ static oct_status affine_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_affine_grid = {
-    .type = "AffineGrid",
-    .domain = "",
-    .since = 20,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("AffineGrid", "", 20, 2, 2, 1, 1),
     .infer = affine_infer,
     .prepare = affine_prepare,
     .run = affine_run,

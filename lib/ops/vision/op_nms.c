@@ -201,13 +201,7 @@ static oct_status nms_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_non_max_suppression = {
-    .type = "NonMaxSuppression",
-    .domain = "",
-    .since = 10,
-    .min_in = 2,
-    .max_in = 5,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("NonMaxSuppression", "", 10, 2, 5, 1, 1),
     .work = OCT_WORK_PAIRS,
     .infer = nms_infer,
     .prepare = nms_prepare,

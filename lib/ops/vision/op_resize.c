@@ -570,13 +570,7 @@ static const char *resize_no_integer(const oct_node *n)
 }
 
 const oct_op oct_op_resize = {
-    .type = "Resize",
-    .domain = "",
-    .since = 10,
-    .min_in = 1,
-    .max_in = 4,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("Resize", "", 10, 1, 4, 1, 1),
     .work = OCT_WORK_PAIRS,
     .infer = resize_infer,
     .prepare = resize_prepare,
@@ -590,14 +584,8 @@ const oct_op oct_op_resize = {
     .counts = ~1u,
 };
 const oct_op oct_op_upsample = {
-    .type = "Upsample",
-    .domain = "",
-    .since = 7,
+    OCT_SCHEMA("Upsample", "", 7, 1, 2, 1, 1),
     .until = 9,
-    .min_in = 1,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
     .work = OCT_WORK_PAIRS,
     .infer = resize_infer,
     .prepare = resize_prepare,

@@ -238,13 +238,7 @@ static oct_status align_raise(oct_graph *g, int node, int64_t from, oct_err *err
 }
 
 const oct_op oct_op_roi_align = {
-    .type = "RoiAlign",
-    .domain = "",
-    .since = 10,
-    .min_in = 3,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("RoiAlign", "", 10, 3, 3, 1, 1),
     .work = OCT_WORK_PAIRS,
     .infer = align_infer,
     .prepare = align_prepare,
@@ -327,13 +321,7 @@ static oct_status max_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_max_roi_pool = {
-    .type = "MaxRoiPool",
-    .domain = "",
-    .since = 1,
-    .min_in = 2,
-    .max_in = 2,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("MaxRoiPool", "", 1, 2, 2, 1, 1),
     .work = OCT_WORK_PAIRS,
     .infer = max_infer,
     .prepare = max_prepare,

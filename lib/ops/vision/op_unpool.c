@@ -89,13 +89,7 @@ static oct_status unpool_run(const oct_step *s, const oct_run *r, oct_err *err)
 }
 
 const oct_op oct_op_max_unpool = {
-    .type = "MaxUnpool",
-    .domain = "",
-    .since = 9,
-    .min_in = 2,
-    .max_in = 3,
-    .min_out = 1,
-    .max_out = 1,
+    OCT_SCHEMA("MaxUnpool", "", 9, 2, 3, 1, 1),
     .infer = unpool_infer,
     .prepare = unpool_prepare,
     .run = unpool_run,
