@@ -1,10 +1,6 @@
 /* lib/base: sizes, arena, text, half floats, files. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/array.h"
 #include "base/buf.h"

@@ -1,10 +1,6 @@
 /* Results are the same bits on every instruction set, for every number of threads and every batch; and the models of
  * testdata/models give what is stored beside them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "net_cnn.h"

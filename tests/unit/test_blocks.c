@@ -1,11 +1,7 @@
 /* lib/quant: weights in blocks -- parameters and quantized values against sums written out here, which layers get them,
  * both written forms. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "decision.h"
 #include "kernels/cpu.h"

@@ -1,9 +1,5 @@
 /* lib/quant: the least cut, and schemes chosen by a target's costs, with tables made by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "quant/place/least_cut.h"

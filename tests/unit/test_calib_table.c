@@ -1,9 +1,5 @@
 /* lib/observers: the calibration table as text: reading back, shards, editing by hand, damage. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/io.h"
 #include "base/mem.h"

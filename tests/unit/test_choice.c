@@ -1,9 +1,5 @@
 /* Which samples are chosen: places spread over all, and what sources give of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "data/source/choice.h"
 #include "data/data.h"

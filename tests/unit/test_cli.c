@@ -1,9 +1,5 @@
 /* lib/cli: options, help, progress, tables, numbers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cli/chart.h"
 #include "cli/cli.h"

@@ -1,9 +1,5 @@
 /* The list of constraints of a job. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 

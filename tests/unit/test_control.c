@@ -1,9 +1,5 @@
 /* lib/runtime: control flow and shapes that depend on data, against loops written out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 

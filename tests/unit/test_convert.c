@@ -1,13 +1,9 @@
 /* lib/quant/convert/convert.h: whole conversions without a tool, against what stands in the files and sums written out
  * here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "onnx/model.h"

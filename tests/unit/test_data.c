@@ -1,11 +1,7 @@
 /* lib/data: every kind of data against values that numpy and Pillow read from the same files (testdata/data, made by
  * tests/generate/make_data_fixtures.py), and every file cut at every length. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/io.h"
 #include "base/mem.h"

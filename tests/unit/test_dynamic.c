@@ -1,11 +1,7 @@
 /* Dynamic quantization: chains lowered to one step against the same chain run node by node, and against sums written
  * out. Recurrent operators: the same bits on every instruction set, for every number of threads and every batch. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "kernels/cpu.h"
 #include "net.h"

@@ -1,9 +1,5 @@
 /* lib/quant: what goes wrong in models as they stand, and which targets they fit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "quant/lint/examine.h"

@@ -1,10 +1,6 @@
 /* What layers are expected to take: bf16 on tiles beats float32, and integers beat bf16, so what is best depends on how
  * much stays float. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "quant/place/expected.h"

@@ -1,9 +1,5 @@
 /* lib/forms: what files spell is read as quantized values, once, and computes what the spelling computes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "forms/forms.h"
 #include "forms/qlinear.h"

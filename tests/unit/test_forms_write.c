@@ -1,10 +1,6 @@
 /* lib/quant/job/annotate.c and lib/forms: which values carry what quantization, and which nodes files have for it,
  * against sums written out here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "forms/write/forms_write.h"
 #include "net.h"

@@ -1,10 +1,6 @@
 /* Fusions of the runtime: each spelling becomes its operator and computes what the nodes compute one by one; what only
  * looks alike is left. The models testdata/models/spelled_... have ONNX Runtime's results. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 

@@ -5,11 +5,10 @@
 #include "eval/report/report.h"
 
 #include <math.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static const oct_metric *metric_of(const char *name)
 {

@@ -1,9 +1,5 @@
 /* lib/graph: editing keeps uses exact, order and names right; the check finds what is broken. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 

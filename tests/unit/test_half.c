@@ -1,10 +1,6 @@
 /* lib/quant: 16-bit floats: which nodes compute on them, what keeps others in float32, types and Casts of the written
  * graph. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "decision.h"
 #include "net.h"

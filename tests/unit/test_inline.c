@@ -1,9 +1,5 @@
 /* lib/passes: functions and decided branches take the place of their nodes; what they compute is worked out by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 

@@ -1,10 +1,6 @@
 /* lib/passes/input_pixels.h on the preprocessing that exports begin with, and lib/data on inputs that are no
  * pictures. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "data/data.h"
 #include "net.h"

@@ -1,10 +1,6 @@
 /* Rounding on second moments: pairs stay within their bound, and lose little by it. Noise is computed here from the
  * inputs alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "quant/rounding/ldlq.h"
 

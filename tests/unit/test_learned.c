@@ -1,10 +1,6 @@
 /* lib/quant/rounding/learned.h, against losses summed up here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "quant/rounding/learned.h"

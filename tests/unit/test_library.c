@@ -1,9 +1,5 @@
 /* The library's interface: commands as functions, faults, listeners, models on arrays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "octet/octet.h"
 

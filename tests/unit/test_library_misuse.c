@@ -1,9 +1,5 @@
 /* The library, used wrongly: each answer is a status, and names are nothing but names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "library_case.h"
 

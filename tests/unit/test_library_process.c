@@ -1,10 +1,6 @@
 /* The library in processes that fork, set a locale, give little stack, get signals, and ask to stop. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "german.h"
 #include "library_case.h"

@@ -1,11 +1,7 @@
 /* Weights in blocks of few bits: MatMulNBits against DequantizeLinear and a float product, node by node, bit for bit;
  * the same on every instruction set, with any threads and rows; weights that are computed; what stays as it is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "kernels/cpu.h"
 #include "net.h"

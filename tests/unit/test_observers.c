@@ -1,9 +1,5 @@
 /* lib/observers: statistics against direct computation, merging, range selection. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/mem.h"
 #include "observers/chan.h"

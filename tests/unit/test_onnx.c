@@ -1,9 +1,5 @@
 /* lib/onnx: loading and saving keep everything, and no damaged file does harm. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/buf.h"
 #include "onnx/differ.h"

@@ -4,11 +4,9 @@
 #include "passes/pass.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 static oct_err err;
 

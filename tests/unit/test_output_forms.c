@@ -2,12 +2,7 @@
 #include "eval/run/output_form.h"
 #include "eval/run/output_match.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 

@@ -3,12 +3,11 @@
 #include "eval/report/page_int.h"
 
 #include <math.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 enum { LAYERS = 24, CHANNELS = 200 };
 

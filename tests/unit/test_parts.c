@@ -1,10 +1,6 @@
 /* Parts of a Concat that convolutions write where they lie in there: which do, and that every instruction set and
  * number of threads gives the bits of plain steps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "net_cnn.h"

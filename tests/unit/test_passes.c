@@ -1,9 +1,5 @@
 /* lib/passes: each on graphs whose results are known, by structure, by numbers before and after, and run twice. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "passes/fuse.h"

@@ -1,9 +1,5 @@
 /* lib/quant: the policy table. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "passes/pass.h"
 #include "quant/policy/policy_int.h"

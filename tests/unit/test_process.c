@@ -1,10 +1,6 @@
 /* lib/base: what the process around the library may do: fork, set a locale, give little stack, ask to stop. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/buf.h"
 #include "base/fork.h"

@@ -1,10 +1,6 @@
 /* lib/forms/write/write_qlinear.c: operator form against QDQ form and against loops written out; what keeps QDQ form;
  * names and taps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "forms/forms.h"

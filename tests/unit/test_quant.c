@@ -1,10 +1,6 @@
 /* lib/quant: placement, parameters, weights, biases, the saturation proof and the rewritten graph, against sums written
  * out here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "decision.h"
 #include "net.h"

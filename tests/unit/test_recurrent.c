@@ -1,10 +1,6 @@
 /* GRU and RNN with quantized matrices: as the operator computes them, and as they are written, products and a Scan,
  * gives the same bits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "quant/job/annotate.h"

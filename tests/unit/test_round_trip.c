@@ -1,10 +1,6 @@
 /* lib/forms: what was written is read as the same quantized graph, which is written with the same bytes: every form,
  * many models. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <glob.h>
 #include <stdlib.h>

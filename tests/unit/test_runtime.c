@@ -1,9 +1,5 @@
 /* lib/runtime: plans of small graphs against loops written out, memory, taps, failing allocations, errors. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "net_cnn.h"

@@ -1,9 +1,5 @@
 /* lib/quant/methods/scaling.h and what records say of homogeneity, against runs with factors put in by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 #include <stdlib.h>
 
 #include "net.h"

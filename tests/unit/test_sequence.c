@@ -1,9 +1,5 @@
 /* lib/ops, lib/runtime: sequences and optionals, in graphs whose results are worked out by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 

@@ -1,12 +1,8 @@
 /* lib/quant/simulate/simulate.h and what rests on it, against plans of really quantized graphs and sums written out
  * here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "eval/run/scaled.h"
 #include "net.h"

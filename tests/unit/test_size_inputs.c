@@ -1,10 +1,6 @@
 /* lib/quant: what rounding a layer's inputs when it runs is expected to cost, against numbers that are drawn and
  * rounded here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "quant/budget/size_choice_int.h"

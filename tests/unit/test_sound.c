@@ -1,10 +1,6 @@
 /* lib/data, recordings: every form of WAV against what Python's wave module and NumPy say of the same files
  * (testdata/sound, made by tests/generate/make_sound_fixtures.py), windows, and files that are broken. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/mem.h"
 #include "data/data.h"

@@ -1,10 +1,6 @@
 /* lib/targets: how nodes of a file stand in a target. What ONNX Runtime 1.32 and OpenVINO 2026.4 make of each case was
  * seen in their optimized graphs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "passes/pass.h"

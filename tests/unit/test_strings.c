@@ -1,9 +1,5 @@
 /* lib/ops: strings, alone and through graphs. Matches are those of Python's re.fullmatch. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "ops/text/regex.h"

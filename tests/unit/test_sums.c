@@ -1,10 +1,6 @@
 /* Additions behind products: which become part of the product's step, that they give what loops give and the bits of
  * two steps on every instruction set and number of threads, and where the result lies. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "net_cnn.h"

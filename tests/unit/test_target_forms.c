@@ -1,10 +1,6 @@
 /* lib/quant with targets of one property each: what becomes of scales, zero points, biases, opsets and quantizers,
  * against numbers worked out here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "forms/forms.h"
 #include "net.h"

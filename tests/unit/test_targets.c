@@ -1,9 +1,5 @@
 /* lib/targets: the format of target files, what they inherit, and whether a target runs a node. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "ops/op.h"

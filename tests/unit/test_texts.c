@@ -1,9 +1,5 @@
 /* What a conversion says of methods, shares and layers, on results that are made by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "quant/convert/convert.h"

@@ -1,9 +1,5 @@
 /* passes/to_float32.h: graphs in other floats, bodies among them, against the same sums made here in float32. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include <float.h>
 

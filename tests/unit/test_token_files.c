@@ -1,10 +1,6 @@
 /* lib/data, files of token ids: lines of JSON and of ids, streams without a header; what is cut, filled up and made
  * beside the ids; broken files. Expected values are written down here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/mem.h"
 #include "data/data.h"

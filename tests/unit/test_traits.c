@@ -1,9 +1,5 @@
 /* What records say of weights and work, against loops that count every multiply-add one by one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "ops/traits.h"

@@ -1,10 +1,6 @@
 /* passes/unfold.h: which folded constants become computed again, by bytes counted here, and that numbers stay the
  * same. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "net.h"
 #include "passes/pass.h"
