@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "forms/write/forms_write.h"
+#include "job_work.h"
 #include "net.h"
 #include "quant/quant.h"
 
@@ -10,30 +11,6 @@ enum { CAP = 4096 };
 static float got[CAP], want[CAP];
 
 /* ---- graphs of decisions ---- */
-
-typedef struct work {
-    oct_target *target;
-    oct_policy *policy;
-    oct_qjob *job;
-    oct_calib *calib;
-} work;
-
-typedef struct recorder {
-    oct_calib *calib;
-    const char *const *names;
-} recorder;
-
-static oct_status record(void *arg, size_t tap, const oct_operand *t, oct_err *err)
-{
-    const recorder *r = arg;
-    oct_calib_tensor *to;
-    float *v = oct_alloc((size_t)t->count * sizeof *v);
-    OCT_TRY(oct_calib_add(r->calib, r->names[tap], &to, err));
-    OCT_TRY(oct_operand_to_f32(t, v, err));
-    OCT_TRY(oct_stats_update(&to->stats, v, (size_t)t->count, err));
-    oct_free(v);
-    return OCT_OK;
-}
 
 /* A job that has decided, with statistics of one run on x where it has data. */
 static work decide(oct_graph *g, const char *rules, oct_qjob_opts o, const float *x)
@@ -48,24 +25,10 @@ static work decide(oct_graph *g, const char *rules, oct_qjob_opts o, const float
     GOOD(oct_qjob_create(g, &o, &w.job, err));
     w.calib = oct_calib_create();
     if (x) {
-        oct_plan_opts p = { .no_passes = true };
-        p.taps = oct_qjob_values(w.job, NULL, &p.n_taps);
-        oct_plan *plan = net_plan(g, &p, NULL);
-        oct_plan_set_tap(plan, record, &(recorder){ w.calib, p.taps });
-        GOOD(oct_plan_run(plan, (const void *[]){ x }, err));
-        oct_plan_destroy(plan);
+        take_statistics(&w, g, x);
     }
     GOOD(oct_qjob_decide(w.job, w.calib, err));
     return w;
-}
-
-static void stop(work *w, oct_graph *g)
-{
-    oct_calib_destroy(w->calib);
-    oct_qjob_destroy(w->job);
-    oct_target_close(w->target);
-    oct_policy_destroy(w->policy);
-    oct_graph_destroy(g);
 }
 
 static const oct_value *value(const oct_graph *g, const char *name)

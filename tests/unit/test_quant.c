@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "decision.h"
+#include "job_work.h"
 #include "net.h"
 #include "quant/job/job.h"
 #include "quant/weights/constants.h"
@@ -10,35 +11,6 @@
 #include "targets.h"
 
 /* A job on g with statistics made by running the float graph on the fixed random inputs of net.h. */
-typedef struct work {
-    oct_policy *policy;
-    oct_qjob *job;
-    oct_calib *calib;
-} work;
-
-typedef struct recorder {
-    oct_calib *calib;
-    const char *const *names;
-} recorder;
-
-static oct_status record(void *arg, size_t tap, const oct_operand *t, oct_err *err)
-{
-    const recorder *r = arg;
-    oct_calib_tensor *to;
-    float *v = oct_alloc((size_t)t->count * sizeof *v);
-    OCT_TRY(oct_calib_add(r->calib, r->names[tap], &to, err));
-    OCT_TRY(oct_operand_to_f32(t, v, err));
-    OCT_TRY(oct_stats_update(&to->stats, v, (size_t)t->count, err));
-    if (t->rank >= 2) {
-        size_t n = (size_t)t->dims[1], inner = (size_t)(t->count / t->dims[0] / t->dims[1]);
-        if (to->chan.channels == 0)
-            OCT_TRY(oct_chan_init(&to->chan, n, err));
-        OCT_TRY(oct_chan_update(&to->chan, v, (size_t)t->dims[0], 1, inner, err));
-    }
-    oct_free(v);
-    return OCT_OK;
-}
-
 static work start_on(oct_graph *g, const char *rules, const oct_target *target, bool correct)
 {
     work w = { NULL };
@@ -48,33 +20,19 @@ static work start_on(oct_graph *g, const char *rules, const oct_target *target, 
     oct_qjob_opts o = { .policy = w.policy, .target = target, .have_data = true, .bias_weights = correct };
     GOOD(oct_qjob_create(g, &o, &w.job, err));
     w.calib = oct_calib_create();
-    size_t n;
-    const char *const *names = oct_qjob_values(w.job, NULL, &n);
-    oct_plan_opts p = { .taps = names, .n_taps = n, .no_passes = true };
-    oct_plan *plan = net_plan(g, &p, NULL);
-    oct_plan_set_tap(plan, record, &(recorder){ w.calib, names });
     int64_t dims[OCT_MAX_RANK], count;
     assert_true(oct_shape_known(&g->value[g->input[0]].shape, dims));
     assert_true(oct_count(dims, g->value[g->input[0]].shape.rank, &count));
     float *x = oct_alloc((size_t)count * sizeof *x);
     net_fill(x, (size_t)count, 1);
-    GOOD(oct_plan_run(plan, (const void *[]){ x }, err));
+    take_statistics(&w, g, x);
     oct_free(x);
-    oct_plan_destroy(plan);
     return w;
 }
 
 static work start(oct_graph *g, const char *rules, const char *target, bool correct)
 {
     return start_on(g, rules, target_named(target), correct);
-}
-
-static void stop(work *w, oct_graph *g)
-{
-    oct_calib_destroy(w->calib);
-    oct_qjob_destroy(w->job);
-    oct_policy_destroy(w->policy);
-    oct_graph_destroy(g);
 }
 
 static const oct_layer_decision *layer(const work *w, const char *name)

@@ -3,39 +3,12 @@
 #include "unit.h"
 
 #include "forms/forms.h"
+#include "job_work.h"
 #include "net.h"
 #include "quant/job/placed.h"
 #include "quant/weights/constants.h"
 
 #include <stdlib.h>
-
-typedef struct work {
-    oct_target *target;
-    oct_policy *policy;
-    oct_qjob *job;
-    oct_calib *calib;
-} work;
-
-typedef struct recorder {
-    oct_calib *calib;
-    const char *const *names;
-} recorder;
-
-static oct_status record(void *arg, size_t tap, const oct_operand *t, oct_err *err)
-{
-    const recorder *r = arg;
-    oct_calib_tensor *to;
-    float *v = oct_alloc((size_t)t->count * sizeof *v);
-    OCT_TRY(oct_calib_add(r->calib, r->names[tap], &to, err));
-    OCT_TRY(oct_operand_to_f32(t, v, err));
-    OCT_TRY(oct_stats_update(&to->stats, v, (size_t)t->count, err));
-    if (t->rank == 4 && to->chan.channels == 0) {
-        OCT_TRY(oct_chan_init(&to->chan, (size_t)t->dims[1], err));
-        OCT_TRY(oct_chan_update(&to->chan, v, (size_t)t->dims[0], 1, (size_t)(t->dims[2] * t->dims[3]), err));
-    }
-    oct_free(v);
-    return OCT_OK;
-}
 
 /* Decides g, of input [2,3,6,6], for a target of these lines. */
 static work decide(oct_graph *g, const char *lines, const char *rules, bool correct)
@@ -51,24 +24,10 @@ static work decide(oct_graph *g, const char *lines, const char *rules, bool corr
     oct_qjob_opts o = { .policy = w.policy, .target = w.target, .have_data = true, .bias_weights = correct };
     GOOD(oct_qjob_create(g, &o, &w.job, err));
     w.calib = oct_calib_create();
-    oct_plan_opts p = { .no_passes = true };
-    p.taps = oct_qjob_values(w.job, NULL, &p.n_taps);
-    oct_plan *plan = net_plan(g, &p, NULL);
-    oct_plan_set_tap(plan, record, &(recorder){ w.calib, p.taps });
     net_fill(x, OCT_COUNT(x), 1);
-    GOOD(oct_plan_run(plan, (const void *[]){ x }, err));
-    oct_plan_destroy(plan);
+    take_statistics(&w, g, x);
     GOOD(oct_qjob_decide(w.job, w.calib, err));
     return w;
-}
-
-static void stop(work *w, oct_graph *g)
-{
-    oct_calib_destroy(w->calib);
-    oct_qjob_destroy(w->job);
-    oct_policy_destroy(w->policy);
-    oct_target_close(w->target);
-    oct_graph_destroy(g);
 }
 
 static const oct_quant *quant_of(const work *w, const oct_graph *g, const char *value)
