@@ -4,7 +4,6 @@
 static oct_status optional_infer(const oct_infer *c, oct_err *err)
 {
     const oct_value *v = oct_in_value(c, 0);
-    (void)err;
     if (!v)
         oct_out_kind(c, 0, OCT_VALUE_OPTIONAL, OCT_UNDEFINED);
     else if (v->kind == OCT_VALUE_SEQUENCE)

@@ -41,7 +41,6 @@ static oct_status position(const oct_exec *x, int slot, size_t n, int64_t room, 
 
 static oct_status construct_infer(const oct_infer *c, oct_err *err)
 {
-    (void)err;
     oct_out_kind(c, 0, OCT_VALUE_SEQUENCE, oct_in_dtype(c, 0));
     return OCT_OK;
 }
@@ -74,7 +73,6 @@ static oct_dtype empty_type(const oct_node *n)
 
 static oct_status empty_infer(const oct_infer *c, oct_err *err)
 {
-    (void)err;
     oct_out_kind(c, 0, OCT_VALUE_SEQUENCE, empty_type(oct_in_node(c)));
     return OCT_OK;
 }
@@ -94,7 +92,6 @@ const oct_op oct_op_sequence_empty = {
 
 static oct_status at_infer(const oct_infer *c, oct_err *err)
 {
-    (void)err;
     oct_out_dtype(c, 0, in_elem(c, 0));
     return OCT_OK;
 }
@@ -139,7 +136,6 @@ const oct_op oct_op_sequence_length = {
 static oct_status same_infer(const oct_infer *c, oct_err *err)
 {
     oct_dtype t = in_elem(c, 0);
-    (void)err;
     oct_out_kind(c, 0, OCT_VALUE_SEQUENCE, t != OCT_UNDEFINED ? t : oct_in_dtype(c, 1));
     return OCT_OK;
 }
@@ -172,7 +168,6 @@ const oct_op oct_op_sequence_insert = {
 
 static oct_status erase_infer(const oct_infer *c, oct_err *err)
 {
-    (void)err;
     oct_out_kind(c, 0, OCT_VALUE_SEQUENCE, in_elem(c, 0));
     return OCT_OK;
 }

@@ -20,6 +20,9 @@ void oct_q8_clamp(const oct_operand *t, const oct_epilogue *e, int32_t *lo, int3
 bool oct_q8_moves(const oct_step *s);
 /* integer() of the same when bytes are shared (alias): the parameters must be equal. */
 bool oct_q8_aliases(const oct_step *s);
+/* Members of records whose output has the elements of input 0 elsewhere, and of those whose output has its bytes. */
+#define OCT_MOVES_ELEMENTS .moves = true, .layout = OCT_RULE_ANY, .integer = oct_q8_moves, .quant = OCT_QUANT_SAME
+#define OCT_ALIASES_ELEMENTS .alias = true, .integer = oct_q8_aliases, .quant = OCT_QUANT_SAME
 /* table[byte of in] = byte of out under f (NULL: requantization), made in the arena. */
 oct_status oct_q8_table(const oct_operand *in, const oct_operand *out, const oct_unary *f, oct_arena *a,
                         const uint8_t **table, oct_err *err);

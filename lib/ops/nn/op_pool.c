@@ -355,66 +355,20 @@ static bool average_integer(const oct_step *s)
     return oct_q8(s->in[0]) && oct_q8(s->out[0]) && s->in[0]->dtype == s->out[0]->dtype && s->in[0]->rank >= 3;
 }
 
-const oct_op oct_op_max_pool = {
-    OCT_SCHEMA("MaxPool", "", 1, 1, 1, 1, 2),
-    .work = OCT_WORK_PAIRS,
-    .infer = pool_infer,
-    .prepare = pool_prepare,
-    .run = pool_run,
-    .layout = OCT_RULE_SPATIAL,
-    .integer = max_integer,
-    .quant = OCT_QUANT_SAME,
-    .widens = true,
-    .homogeneous = 1,
-};
-const oct_op oct_op_average_pool = {
-    OCT_SCHEMA("AveragePool", "", 1, 1, 1, 1, 1),
-    .work = OCT_WORK_PAIRS,
-    .infer = pool_infer,
-    .prepare = pool_prepare,
-    .run = pool_run,
-    .layout = OCT_RULE_SPATIAL,
-    .integer = average_integer,
-    .quant = OCT_QUANT_UNARY,
-    .widens = true,
-    .homogeneous = 1,
-};
-const oct_op oct_op_lp_pool = {
-    OCT_SCHEMA("LpPool", "", 1, 1, 1, 1, 1),
-    .work = OCT_WORK_PAIRS,
-    .infer = pool_infer,
-    .prepare = pool_prepare,
-    .run = pool_run,
-    .layout = OCT_RULE_SPATIAL,
-    .widens = true,
-};
-const oct_op oct_op_global_average_pool = {
-    OCT_SCHEMA("GlobalAveragePool", "", 1, 1, 1, 1, 1),
-    .infer = global_infer,
-    .prepare = pool_prepare,
-    .run = pool_run,
-    .layout = OCT_RULE_SPATIAL,
-    .integer = average_integer,
-    .quant = OCT_QUANT_UNARY,
-    .widens = true,
-    .homogeneous = 1,
-};
-const oct_op oct_op_global_max_pool = {
-    OCT_SCHEMA("GlobalMaxPool", "", 1, 1, 1, 1, 1),
-    .infer = global_infer,
-    .prepare = pool_prepare,
-    .run = pool_run,
-    .layout = OCT_RULE_SPATIAL,
-    .integer = max_integer,
-    .quant = OCT_QUANT_SAME,
-    .widens = true,
-    .homogeneous = 1,
-};
-const oct_op oct_op_global_lp_pool = {
-    OCT_SCHEMA("GlobalLpPool", "", 1, 1, 1, 1, 1),
-    .infer = global_infer,
-    .prepare = pool_prepare,
-    .run = pool_run,
-    .layout = OCT_RULE_SPATIAL,
-    .widens = true,
-};
+#define POOL(name, onnx, most_out, infers, ...)                                \
+    const oct_op oct_op_##name = { OCT_SCHEMA(onnx, "", 1, 1, 1, 1, most_out), \
+                                   .infer = infers,                            \
+                                   .prepare = pool_prepare,                    \
+                                   .run = pool_run,                            \
+                                   .layout = OCT_RULE_SPATIAL,                 \
+                                   .widens = true,                             \
+                                   __VA_ARGS__ }
+#define MAXIMUM .integer = max_integer, .quant = OCT_QUANT_SAME, .homogeneous = 1
+#define AVERAGE .integer = average_integer, .quant = OCT_QUANT_UNARY, .homogeneous = 1
+
+POOL(max_pool, "MaxPool", 2, pool_infer, .work = OCT_WORK_PAIRS, MAXIMUM);
+POOL(average_pool, "AveragePool", 1, pool_infer, .work = OCT_WORK_PAIRS, AVERAGE);
+POOL(lp_pool, "LpPool", 1, pool_infer, .work = OCT_WORK_PAIRS);
+POOL(global_average_pool, "GlobalAveragePool", 1, global_infer, AVERAGE);
+POOL(global_max_pool, "GlobalMaxPool", 1, global_infer, MAXIMUM);
+POOL(global_lp_pool, "GlobalLpPool", 1, global_infer, .integer = NULL);

@@ -87,7 +87,6 @@ typedef struct skip_job {
 static void skip_rows(void *arg, size_t begin, size_t end, size_t thread)
 {
     const skip_job *j = arg;
-    (void)thread;
     for (size_t i = begin; i < end; i++) {
         const float *x = j->x + i * j->n, *skip = j->skip + i % j->period * j->n;
         float *y = j->sum + i * j->n;

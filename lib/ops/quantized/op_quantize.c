@@ -303,47 +303,24 @@ static oct_status dynamic_run(const oct_step *s, const oct_run *r, oct_err *err)
     return OCT_OK;
 }
 
-const oct_op oct_op_quantize_linear = {
-    OCT_SCHEMA("QuantizeLinear", "", 10, 2, 3, 1, 1),
-    .infer = quantize_infer,
-    .prepare = quant_prepare,
-    .run = quantize_run,
-    .layout = OCT_RULE_ANY,
-    .is_qdq = true,
-    .f16 = -1,
-    .bf16 = -1,
-};
-const oct_op oct_op_dequantize_linear = {
-    OCT_SCHEMA("DequantizeLinear", "", 10, 2, 3, 1, 1),
-    .infer = dequantize_infer,
-    .prepare = quant_prepare,
-    .run = dequantize_run,
-    .layout = OCT_RULE_ANY,
-    .is_qdq = true,
-    .f16 = -1,
-    .bf16 = -1,
-};
+#define BORDER(name, onnx, domain_, first, infers, runs) \
+    const oct_op oct_op_##name = {                       \
+        OCT_SCHEMA(onnx, domain_, first, 2, 3, 1, 1),    \
+        .infer = infers,                                 \
+        .prepare = quant_prepare,                        \
+        .run = runs,                                     \
+        .layout = OCT_RULE_ANY,                          \
+        .is_qdq = true,                                  \
+        .f16 = -1,                                       \
+        .bf16 = -1,                                      \
+    }
+
+BORDER(quantize_linear, "QuantizeLinear", "", 10, quantize_infer, quantize_run);
+BORDER(dequantize_linear, "DequantizeLinear", "", 10, dequantize_infer, dequantize_run);
 /* ONNX Runtime had 4 and 16 bits here before the default domain did. */
-const oct_op oct_op_quantize_linear_ms = {
-    OCT_SCHEMA("QuantizeLinear", "com.microsoft", 1, 2, 3, 1, 1),
-    .infer = quantize_infer,
-    .prepare = quant_prepare,
-    .run = quantize_run,
-    .layout = OCT_RULE_ANY,
-    .is_qdq = true,
-    .f16 = -1,
-    .bf16 = -1,
-};
-const oct_op oct_op_dequantize_linear_ms = {
-    OCT_SCHEMA("DequantizeLinear", "com.microsoft", 1, 2, 3, 1, 1),
-    .infer = dequantize_infer,
-    .prepare = quant_prepare,
-    .run = dequantize_run,
-    .layout = OCT_RULE_ANY,
-    .is_qdq = true,
-    .f16 = -1,
-    .bf16 = -1,
-};
+BORDER(quantize_linear_ms, "QuantizeLinear", "com.microsoft", 1, quantize_infer, quantize_run);
+BORDER(dequantize_linear_ms, "DequantizeLinear", "com.microsoft", 1, dequantize_infer, dequantize_run);
+
 const oct_op oct_op_dynamic_quantize_linear = {
     OCT_SCHEMA("DynamicQuantizeLinear", "", 11, 1, 1, 3, 3),
     .infer = dynamic_infer,

@@ -110,7 +110,6 @@ static void plain_rows(void *arg, size_t begin, size_t end, size_t thread)
 {
     const oct_rnn_cell *c = arg;
     const size_t n = (size_t)c->g->hidden;
-    (void)thread;
     for (size_t row = begin; row < end; row++) {
         float *g = c->gates + row * n;
         if (!active(c, row))
@@ -173,7 +172,6 @@ static void lstm_row(const oct_rnn_cell *c, size_t row)
 
 static void lstm_rows(void *arg, size_t begin, size_t end, size_t thread)
 {
-    (void)thread;
     for (size_t row = begin; row < end; row++)
         if (active(arg, row))
             lstm_row(arg, row);
@@ -183,7 +181,6 @@ static void reset_rows(void *arg, size_t begin, size_t end, size_t thread)
 {
     const oct_rnn_cell *c = arg;
     const size_t n = (size_t)c->g->hidden;
-    (void)thread;
     for (size_t row = begin; row < end; row++) {
         float *z = c->gates + row * 3 * n, *r = z + n;
         clip(c->g, z, 2 * n);
@@ -197,7 +194,6 @@ static void gru_rows(void *arg, size_t begin, size_t end, size_t thread)
 {
     const oct_rnn_cell *c = arg;
     const size_t n = (size_t)c->g->hidden;
-    (void)thread;
     for (size_t row = begin; row < end; row++) {
         float *z = c->gates + row * 3 * n, *r = z + n, *g = r + n, *h = c->h + row * n;
         if (!active(c, row))

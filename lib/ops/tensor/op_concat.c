@@ -297,9 +297,6 @@ const oct_op oct_op_split = {
     .infer = split_infer,
     .prepare = split_prepare,
     .run = split_run,
-    .moves = true,
-    .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves,
-    .quant = OCT_QUANT_SAME,
+    OCT_MOVES_ELEMENTS,
     .raise = split_raise,
 };

@@ -85,11 +85,8 @@ const oct_op oct_op_transpose = {
     .infer = transpose_infer,
     .prepare = move_prepare,
     .run = transpose_run,
-    .moves = true,
+    OCT_MOVES_ELEMENTS,
     .permutes = true,
-    .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves,
-    .quant = OCT_QUANT_SAME,
 };
 
 /* ------------------------------------------------------------------ Expand */
@@ -144,10 +141,7 @@ const oct_op oct_op_expand = {
     .infer = expand_infer,
     .prepare = expand_prepare,
     .run = expand_run,
-    .moves = true,
-    .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves,
-    .quant = OCT_QUANT_SAME,
+    OCT_MOVES_ELEMENTS,
 };
 
 /* ------------------------------------------------------------------ Tile */
@@ -198,10 +192,7 @@ const oct_op oct_op_tile = {
     .infer = tile_infer,
     .prepare = move_prepare,
     .run = tile_run,
-    .moves = true,
-    .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves,
-    .quant = OCT_QUANT_SAME,
+    OCT_MOVES_ELEMENTS,
 };
 
 /* ------------------------------------------------------------------ DepthToSpace, SpaceToDepth */
@@ -270,10 +261,7 @@ const oct_op oct_op_depth_to_space = {
     .infer = block_infer,
     .prepare = move_prepare,
     .run = block_run,
-    .moves = true,
-    .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves,
-    .quant = OCT_QUANT_SAME,
+    OCT_MOVES_ELEMENTS,
 };
 
 const oct_op oct_op_space_to_depth = {
@@ -281,8 +269,5 @@ const oct_op oct_op_space_to_depth = {
     .infer = block_infer,
     .prepare = move_prepare,
     .run = block_run,
-    .moves = true,
-    .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves,
-    .quant = OCT_QUANT_SAME,
+    OCT_MOVES_ELEMENTS,
 };

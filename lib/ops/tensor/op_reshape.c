@@ -151,9 +151,7 @@ const oct_op oct_op_reshape = {
     .prepare = bytes_prepare,
     .run = bytes_run,
     .moves = true,
-    .alias = true,
-    .integer = oct_q8_aliases,
-    .quant = OCT_QUANT_SAME,
+    OCT_ALIASES_ELEMENTS,
 };
 
 /* ------------------------------------------------------------------ Flatten */
@@ -184,9 +182,7 @@ const oct_op oct_op_flatten = {
     .prepare = bytes_prepare,
     .run = bytes_run,
     .moves = true,
-    .alias = true,
-    .integer = oct_q8_aliases,
-    .quant = OCT_QUANT_SAME,
+    OCT_ALIASES_ELEMENTS,
 };
 
 /* ------------------------------------------------------------------ Squeeze, Unsqueeze */
@@ -254,9 +250,7 @@ const oct_op oct_op_squeeze = {
     .prepare = bytes_prepare,
     .run = bytes_run,
     .moves = true,
-    .alias = true,
-    .integer = oct_q8_aliases,
-    .quant = OCT_QUANT_SAME,
+    OCT_ALIASES_ELEMENTS,
     .raise = axes_raise,
 };
 
@@ -266,9 +260,7 @@ const oct_op oct_op_unsqueeze = {
     .prepare = bytes_prepare,
     .run = bytes_run,
     .moves = true,
-    .alias = true,
-    .integer = oct_q8_aliases,
-    .quant = OCT_QUANT_SAME,
+    OCT_ALIASES_ELEMENTS,
     .raise = axes_raise,
 };
 
@@ -282,7 +274,6 @@ static oct_status identity_infer(const oct_infer *c, oct_err *err)
 
 static oct_status identity_exec(oct_exec *x, oct_err *err)
 {
-    (void)err;
     x->out[0] = oct_datum_ref(x->in[0]);
     return OCT_OK;
 }
@@ -292,10 +283,8 @@ const oct_op oct_op_identity = {
     .infer = identity_infer,
     .prepare = bytes_prepare,
     .run = bytes_run,
-    .alias = true,
+    OCT_ALIASES_ELEMENTS,
     .exec = identity_exec,
-    .integer = oct_q8_aliases,
-    .quant = OCT_QUANT_SAME,
 };
 
 static oct_status dropout_infer(const oct_infer *c, oct_err *err)
@@ -347,8 +336,6 @@ const oct_op oct_op_dropout = {
     .infer = dropout_infer,
     .prepare = dropout_prepare,
     .run = dropout_run,
-    .alias = true,
-    .integer = oct_q8_aliases,
-    .quant = OCT_QUANT_SAME,
+    OCT_ALIASES_ELEMENTS,
     .raise = dropout_raise,
 };

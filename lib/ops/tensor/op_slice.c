@@ -183,10 +183,7 @@ const oct_op oct_op_slice = {
     .infer = slice_infer,
     .prepare = slice_prepare,
     .run = slice_run,
-    .moves = true,
-    .layout = OCT_RULE_ANY,
-    .integer = oct_q8_moves,
-    .quant = OCT_QUANT_SAME,
+    OCT_MOVES_ELEMENTS,
     .raise = slice_raise,
 };
 

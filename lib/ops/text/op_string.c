@@ -80,7 +80,6 @@ static oct_status each_pair(const oct_exec *x, const pairs *p,
 
 static oct_status same_pair(void *arg, int64_t i, oct_str a, oct_str b, oct_err *err)
 {
-    (void)err;
     ((uint8_t *)arg)[i] = oct_text_same(a, b);
     return OCT_OK;
 }
