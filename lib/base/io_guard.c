@@ -333,7 +333,6 @@ static void be_the_first(void)
 
 static void on_bus(int sig, siginfo_t *info, void *context)
 {
-    (void)context;
     const uint8_t *at = info->si_addr;
     for (const oct_mapped *m = all_mapped; m; m = m->next) {
         const uint8_t *data = m->data;

@@ -113,13 +113,11 @@ static oct_status read_octave(reader *r, int sign, oct_err *err)
 
 static oct_status read_positive(oct_words *w, void *self, oct_err *err)
 {
-    (void)w;
     return read_octave(self, 0, err);
 }
 
 static oct_status read_negative(oct_words *w, void *self, oct_err *err)
 {
-    (void)w;
     return read_octave(self, 1, err);
 }
 
@@ -336,7 +334,6 @@ static oct_status read_entry(reader *r, bool off, oct_err *err)
 
 static oct_status read_tensor(oct_words *w, void *self, oct_err *err)
 {
-    (void)w;
     return read_entry(self, false, err);
 }
 
@@ -408,8 +405,6 @@ static oct_status read_shard(oct_words *w, void *self, oct_err *err)
 
 static oct_status read_end(oct_words *w, void *self, oct_err *err)
 {
-    (void)w;
-    (void)err;
     ((reader *)self)->ended = true;
     return OCT_OK;
 }

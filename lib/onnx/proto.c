@@ -21,8 +21,6 @@ static void *arena_alloc(void *arg, size_t size)
 
 static void arena_keep(void *arg, void *p)
 {
-    (void)arg;
-    (void)p;
 }
 
 static oct_status each_field(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, oct_tensor_fn fn, void *arg,

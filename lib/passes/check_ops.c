@@ -88,7 +88,6 @@ static oct_status bind(binding *b, char which, int value, const char *what, oct_
 
 static oct_status has_types(const oct_graph *g, const oct_node *n, void *arg, oct_err *err)
 {
-    (void)arg;
     const int64_t opset = oct_node_opset(g, n);
     binding b = { .g = g, .n = n, .sig = oct_signature_find(n->domain, n->op, opset) };
     if (!b.sig || (!n->domain[0] && opset > oct_signature_newest()))

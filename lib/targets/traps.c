@@ -64,13 +64,11 @@ static bool turns_batch(const oct_graph *g, const oct_node *n)
 
 static bool is_mean_variance(const oct_graph *g, const oct_node *n)
 {
-    (void)g;
     return !n->domain[0] && strcmp(n->op, "MeanVarianceNormalization") == 0;
 }
 
 static bool is_scatter_reduction(const oct_graph *g, const oct_node *n)
 {
-    (void)g;
     return !n->domain[0] && (strcmp(n->op, "ScatterND") == 0 || strcmp(n->op, "ScatterElements") == 0) &&
            strcmp(oct_node_str(n, "reduction", "none"), "none") != 0;
 }
@@ -104,7 +102,6 @@ static bool is_qlinear_unknown(const oct_graph *g, const oct_node *n)
 {
     static const char *const ops[] = { "QGemm", "QLinearGlobalAveragePool", "NhwcMaxPool", "QLinearConv" };
     bool any = false;
-    (void)g;
     for (size_t i = 0; i < OCT_COUNT(ops); i++)
         any |= n->domain[0] && strcmp(n->op, ops[i]) == 0;
     return any;
@@ -193,7 +190,6 @@ static bool is_dequantized_state(const oct_graph *g, const oct_node *n)
 
 static bool may_be_dequantized_state(const oct_graph *g, const oct_node *n)
 {
-    (void)g;
     return is_state_layer(n);
 }
 

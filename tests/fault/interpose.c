@@ -225,7 +225,6 @@ static int (*program)(int, char **, char **);
 
 static int begin(int argc, char **argv, char **env)
 {
-    (void)env;
     start();
     find_all();
     armed = true;

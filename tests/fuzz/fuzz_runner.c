@@ -37,7 +37,6 @@ oct_status __wrap_oct_kept_start(const char *line, const char *shown, double sec
 
 void __wrap_oct_kept_turn(oct_kept_command *k)
 {
-    (void)k;
 }
 
 oct_status __wrap_oct_kept_write(oct_kept_command *k, const void *p, size_t n, oct_err *err)

@@ -64,7 +64,6 @@ static void numbers_have_their_bytes(void **state)
     static const uint8_t le[] = { 0xf1, 0xe2, 0xd3, 0xc4, 0xb5, 0xa6, 0x97, 0x88 };
     const uint64_t v = UINT64_C(0x8897a6b5c4d3e2f1);
     oct_buf b = OCT_BUF_INIT;
-    (void)state;
     assert_int_equal(oct_le_u16(le), 0xe2f1);
     assert_int_equal(oct_le_u32(le), 0xc4d3e2f1);
     assert_true(oct_le_u64(le) == v);

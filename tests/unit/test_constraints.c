@@ -14,7 +14,6 @@ static oct_constraint at(int node, oct_constraint_kind kind, int slot, oct_const
 
 static void last_one_of_a_kind_counts(void **state)
 {
-    (void)state;
     oct_constraints l;
     oct_arena *a = oct_arena_create();
     GOOD(oct_constraints_open(&l, a, 3, err));
@@ -32,7 +31,6 @@ static void last_one_of_a_kind_counts(void **state)
 
 static void slots_are_apart(void **state)
 {
-    (void)state;
     oct_constraints l;
     oct_arena *a = oct_arena_create();
     GOOD(oct_constraints_open(&l, a, 3, err));
@@ -51,7 +49,6 @@ static void slots_are_apart(void **state)
 /* Dropped by kind and source, at one node or at all; what is left is still found. */
 static void sources_are_dropped(void **state)
 {
-    (void)state;
     oct_constraints l;
     oct_arena *a = oct_arena_create();
     GOOD(oct_constraints_open(&l, a, 4, err));

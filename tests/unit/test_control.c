@@ -657,8 +657,6 @@ enum { TAP_X, TAP_D, TAP_T, TAP_NEXT };
 static oct_status on_tap(void *arg, size_t tap, const oct_operand *t, oct_err *err)
 {
     seen *s = arg;
-    (void)t;
-    (void)err;
     assert_true(tap < OCT_COUNT(s->n));
     s->n[tap]++;
     return OCT_OK;

@@ -75,7 +75,6 @@ static oct_graph *detector(void)
 
 static void answers(void **state)
 {
-    (void)state;
     oct_graph *g = detector();
     node(g, "Greater", "mask", "scores half");
     node(g, "Not", "inverse", "mask");
@@ -100,7 +99,6 @@ static void answers(void **state)
 
 static void rows(void **state)
 {
-    (void)state;
     oct_graph *g = detector();
     node(g, "NonZero", "where", "scores");
     check(g, "where", OCT_HOLDS_ROWS);
@@ -117,7 +115,6 @@ static void rows(void **state)
 /* Rows that a layer reads after they were chosen: their real numbers are behind the choice. */
 static void rows_before_a_layer(void **state)
 {
-    (void)state;
     oct_graph *g = net_graph(13);
     net_input(g, "x", OCT_F32, "8,5");
     weights(g, "w", "5,5");
@@ -143,7 +140,6 @@ static void rows_before_a_layer(void **state)
 /* A length that values say: what is repeated and how often stand behind it, and a list of classes it is not. */
 static void lengths(void **state)
 {
-    (void)state;
     oct_graph *g = net_graph(13);
     net_input(g, "x", OCT_F32, "1,5");
     weights(g, "w", "5,5");
@@ -170,7 +166,6 @@ static void lengths(void **state)
 /* Quantized values are integers beside their scale, and no lengths. */
 static void quantized_values_are_numbers(void **state)
 {
-    (void)state;
     oct_graph *g = net_graph(13);
     net_input(g, "x", OCT_F32, "N,5");
     weights(g, "w", "5,3");
@@ -187,7 +182,6 @@ static void quantized_values_are_numbers(void **state)
 
 static void codes_are_equal_or_not(void **state)
 {
-    (void)state;
     const float a[] = { 0, 1, 1, NAN }, b[] = { 0, 0, 1, NAN };
     oct_match_count m = oct_match_codes(a, 4, b, 4);
     assert_int_equal(m.found, 2);
@@ -201,7 +195,6 @@ static void codes_are_equal_or_not(void **state)
 
 static void rows_are_found_in_any_place(void **state)
 {
-    (void)state;
     uint8_t taken[8];
     float near[3];
     /* score, side, class: the second and the third row change places, and a side moves by less than a tenth of 100 */
@@ -226,7 +219,6 @@ static void rows_are_found_in_any_place(void **state)
 
 static void rows_are_sorted_by_the_nearest(void **state)
 {
-    (void)state;
     uint8_t taken[3];
     const float a[] = { 1, 10, 2, 20, 3, 30 }, b[] = { 3.1f, 30, 1.1f, 11, 2, 19 },
                 want[] = { 1.1f, 11, 2, 19, 3.1f, 30 };

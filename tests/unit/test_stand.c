@@ -130,7 +130,6 @@ static void clamps_belong_to_layers(void **state)
 {
     static const grid half = { 0.0625f, OCT_S8, 0, false };
     const char *why;
-    (void)state;
     for (int quantized = 0; quantized < 2; quantized++) {
         open_graph();
         const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", half),
@@ -326,7 +325,6 @@ static void halves_stay_real(void **state)
 static void biases_of_other_scales(void **state)
 {
     static const int32_t bias[4] = { 1, 2, 3, 4 };
-    (void)state;
     for (int i = 0; i < 4; i++) {
         const bool gemm = i & 1, fits = i & 2;
         open_graph();
@@ -347,7 +345,6 @@ static void biases_of_bytes(void **state)
     static const int8_t bytes[4] = { 1, -2, 127, 4 };
     static const int32_t wide[4] = { 1, 2, 3, 4 };
     static const grid half = { 0.0625f, OCT_S8, 0, false };
-    (void)state;
     for (int i = 0; i < 2; i++) {
         open_graph();
         const int x = rounded(net_input(g, "x", OCT_F32, "1,4,8,8"), "xr", half), w = weights("w", "4,4,1,1", ones);
@@ -377,7 +374,6 @@ static void weights_of_sums_are_rounded(void **state)
                  { "2,4", true, true, OCT_STANDS_FLOAT } };
     static const float row[4] = { 1, 2, 3, 4 }, scales[4] = { 0.02f, 0.02f, 0.02f, 0.02f };
     static const uint8_t zeros[4] = { 0 };
-    (void)state;
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
         int x = rounded(net_input(g, "x", OCT_F32, each[i].dims), "xr", fine);
@@ -407,7 +403,6 @@ static void block_scales_stand_along_columns(void **state)
     } each[] = { { "", 1, true },  { "", -1, true },   { "1", 1, false },
                  { "6", 1, true }, { "6", -1, false }, { "4", 0, false } };
     static const float s[6] = { 0.1f, 0.1f, 0.1f, 0.1f, 0.1f, 0.1f };
-    (void)state;
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
         const int x = net_input(g, "x", OCT_F32, "2,4");
@@ -539,7 +534,6 @@ static void openvino_sums_of_constants(void **state)
         { "?,3", "3", { 0.02f, OCT_S8, 0, false }, false, true },
         { "?,3", "3", { 0.02f, OCT_S8, 5, false }, false, false },
     };
-    (void)state;
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
         const float k[3] = { 1, 2, 3 };
@@ -563,7 +557,6 @@ static void openvino_sums_of_biases(void **state)
                  { "1,4,8,8", "8", false, false },    { "1,4,8,8", "8", true, true },
                  { "?,4,8,8", "8", false, false },    { "?,4,8,8", "1,4,1,1", false, true } };
     static const float k[8] = { 1, 2, 3 };
-    (void)state;
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
         const int x = rounded(net_input(g, "x", OCT_F32, each[i].dims), "xr", fine);
@@ -588,7 +581,6 @@ static void openvino_sums_of_quantized(void **state)
     } each[] = { { "Conv", 1, 1, true },   { "Conv", 2, 1, false },   { "Exp", 1, 1, false },
                  { "Exp", 1, 2, false },   { "MatMul", 1, 1, false }, { "MatMul", 1, 2, true },
                  { "Concat", 1, 1, true }, { "MaxPool", 1, 1, false } };
-    (void)state;
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
         const int x = net_input(g, "x", OCT_F32, "1,4,8,8"),
@@ -614,7 +606,6 @@ static void openvino_sums_of_quantized(void **state)
 /* What is computed element by element behind arithmetic on bytes is part of that. */
 static void openvino_sums_behind_functions(void **state)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         const bool bytes = i & 1, pools = i & 2;
         open_graph();
@@ -634,7 +625,6 @@ static void openvino_shared_biases(void **state)
 {
     static const char *const dims[] = { "?,4,8,8", "1,4,8,8" };
     static const float k[4] = { 1, 2, 3, 4 };
-    (void)state;
     for (int i = 0; i < 4; i++) {
         const bool shared = i & 1, fixed = i & 2;
         open_graph();
@@ -659,7 +649,6 @@ static void openvino_sums_of_fixed_dimensions(void **state)
                  { "Conv", "1,4,8,8", true },
                  { "Relu", "1,4,8,8", false },
                  { "Relu", "?,4,8,8", true } };
-    (void)state;
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         open_graph();
         const int x = net_input(g, "x", OCT_F32, each[i].dims), w = net_random(g, "wr", "4,4,1,1", 3);

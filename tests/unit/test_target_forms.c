@@ -72,7 +72,6 @@ static bool is_power_of_two(float v)
 
 static void scales_are_powers_of_two(void **state)
 {
-    (void)state;
     oct_graph *g = convs("Relu");
     float w[4 * 27];
     memcpy(w, g->value[oct_graph_find(g, "w1")].constant->data, sizeof w);
@@ -102,7 +101,6 @@ static void scales_are_powers_of_two(void **state)
 /* Sums have a wider range than what is added. */
 static void results_have_the_scale_of_inputs(void **state)
 {
-    (void)state;
     for (int same = 0; same < 2; same++) {
         oct_graph *g = net_graph(13);
         int x = net_input(g, "x", OCT_F32, "2,3,6,6");
@@ -121,7 +119,6 @@ static void results_have_the_scale_of_inputs(void **state)
 
 static void parameters_are_fixed(void **state)
 {
-    (void)state;
     for (int fixed = 0; fixed < 2; fixed++) {
         oct_graph *g = convs("Sigmoid");
         work k = decide(g,
@@ -137,7 +134,6 @@ static void parameters_are_fixed(void **state)
 /* A float bias, which gives the mean back that rounded weights take: b + sum (w - wq) E[x]. */
 static void biases_are_real(void **state)
 {
-    (void)state;
     for (int correct = 0; correct < 2; correct++) {
         oct_graph *g = convs("Relu");
         float w[4 * 27], b[4];
@@ -172,7 +168,6 @@ static void biases_are_real(void **state)
  * where the target has no others. */
 static void types_meet_in_a_second_pair(void **state)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         const bool alone = i & 1, to_wide = i & 2;
         oct_graph *g = convs("Relu");
@@ -202,7 +197,6 @@ static void types_meet_in_a_second_pair(void **state)
 static void clamps_stay_with_layers(void **state)
 {
     static const char rounds[] = "types u8*s8\nplacement everywhere\nop Conv static needs-output\nop Relu rounded\n";
-    (void)state;
     for (int late = 0; late <= 1; late++) {
         oct_graph *g = convs("Relu");
         work k = decide(g, rounds, late ? NULL : "name:first float\n", false);
@@ -232,7 +226,6 @@ static void clamps_stay_with_layers(void **state)
  * reason. */
 static void float_layers_keep_reasons(void **state)
 {
-    (void)state;
     oct_graph *g = convs("Softmax");
     work k =
         decide(g, "types u8*s8\nplacement everywhere\nop Conv static needs-output\nop Softmax rounded\n", NULL, false);
@@ -251,7 +244,6 @@ static void float_layers_keep_reasons(void **state)
 /* Of 16 bits is only the first input where the target wants that, also where both are one value. */
 static void others_are_narrow(void **state)
 {
-    (void)state;
     for (int narrow = 0; narrow <= 1; narrow++) {
         oct_graph *g = net_graph(13);
         const int x = net_input(g, "x", OCT_F32, "3,3");
@@ -279,7 +271,6 @@ static void readers_have_their_own(void **state)
         { "types u8*s8\ndequantizers one-each\nop Conv static\n", 1, 2 },
         { "types u8*s8\nquantizers one-each\nop Conv static\n", 2, 2 },
     };
-    (void)state;
     for (size_t i = 0; i < OCT_COUNT(each); i++) {
         oct_graph *g = net_graph(13);
         int x = net_input(g, "x", OCT_F32, "2,3,6,6");
@@ -300,7 +291,6 @@ static void readers_have_their_own(void **state)
  * round its weights, and what it reads beside others stays one scale for these. Read again, both are one value. */
 static void real_layers_stay_so(void **state)
 {
-    (void)state;
     for (int rounds = 0; rounds < 2; rounds++) {
         oct_graph *g = net_graph(13);
         int x = net_input(g, "x", OCT_F32, "2,3,6,6");
@@ -336,7 +326,6 @@ static void real_layers_stay_so(void **state)
 /* One channel has no scales that differ in shape from one scale: the rows have some. */
 static void single_channels_stay_real(void **state)
 {
-    (void)state;
     oct_graph *g = net_graph(13);
     int x = net_input(g, "x", OCT_F32, "2,3,6,6");
     const int a = NET_NODE(g, "Conv", "first", "a", x, net_random(g, "w1", "1,3,3,3", 3));
@@ -355,7 +344,6 @@ static void single_channels_stay_real(void **state)
 static void weights_are_narrow(void **state)
 {
     static const char *const text[] = { "types u8*s8\nop Conv static\n", "types u8*u8\nop Conv static\n" };
-    (void)state;
     for (int u8 = 0; u8 < 2; u8++) {
         oct_graph *g = convs("Relu");
         work k = decide(g, text[u8], NULL, false);

@@ -14,7 +14,6 @@ static oct_stored stored(const void *arg, const oct_graph *g, int v)
 {
     const oct_value *x = &g->value[v];
     const bool quarter = x->name[0] == 'q';
-    (void)arg;
     return (oct_stored){ x->constant->bytes / (quarter ? 4 : 1), !quarter, strncmp(x->name, "needed", 6) == 0 };
 }
 

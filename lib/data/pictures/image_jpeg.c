@@ -50,7 +50,6 @@ static void on_progress(j_common_ptr c)
 
 static void on_output(j_common_ptr c)
 {
-    (void)c;
 }
 
 /* CMYK stored inverted (as Adobe does) or plain, to RGB: (255 - k) * (255 - ink) / 255, rounded. */

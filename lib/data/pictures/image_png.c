@@ -30,7 +30,6 @@ static png_voidp on_alloc(png_structp png, png_alloc_size_t n)
 
 static void on_free(png_structp png, png_voidp p)
 {
-    (void)png;
     oct_free(p);
 }
 

@@ -74,7 +74,6 @@ static oct_status ask(const oct_libarchive *la, oct_err *err)
 #ifdef OCT_ARCHIVE_LINKED
 static oct_status find(oct_libarchive *la, oct_err *err)
 {
-    (void)err;
 #define OCT_TAKE(name) la->name = name;
     OCT_ARCHIVE_FUNCTIONS(OCT_TAKE)
 #undef OCT_TAKE

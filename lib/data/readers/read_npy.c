@@ -128,7 +128,6 @@ static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct
 static oct_status npy_pass(void *self, int64_t n, int64_t *passed, oct_err *err)
 {
     npy *r = self;
-    (void)err;
     *passed = n < r->count - r->at ? n : r->count - r->at;
     r->at += *passed;
     return OCT_OK;

@@ -61,13 +61,11 @@ static void set_close(void *self)
 static voidpf z_alloc(voidpf none, uInt items, uInt size)
 {
     size_t n;
-    (void)none;
     return oct_mul_size(items, size, &n) ? oct_alloc(n) : Z_NULL;
 }
 
 static void z_free(voidpf none, voidpf p)
 {
-    (void)none;
     oct_free(p);
 }
 

@@ -42,7 +42,6 @@ static oct_status add_file(const char *path, oct_arena *arena, oct_leaves *l, oc
 static _Thread_local int unreadable;
 static int on_unreadable(const char *folder, int e)
 {
-    (void)folder;
     unreadable = e;
     return e != ENOENT && e != ENOTDIR;
 }

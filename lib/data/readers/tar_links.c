@@ -117,7 +117,6 @@ static la_ssize_t on_read(struct archive *a, void *self, const void **block)
 
 static la_int64_t on_skip(struct archive *a, void *self, la_int64_t n)
 {
-    (void)a;
     return oct_stream_skip(&((reading *)self)->in, n);
 }
 

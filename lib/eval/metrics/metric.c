@@ -423,7 +423,6 @@ static bool is_reconstruction(const oct_metric_case *c)
 /* It cannot be seen whether outputs predict the next token, so that this metric is computed only on request. */
 static bool is_asked(const oct_metric_case *c)
 {
-    (void)c;
     return false;
 }
 

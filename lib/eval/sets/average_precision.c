@@ -453,21 +453,18 @@ static counts counts_of(const oct_set *s, const double *draws, double *at)
 double oct_boxes_f1(const oct_set *s, const double *draws, double *scratch)
 {
     const counts c = counts_of(s, draws, NULL);
-    (void)scratch;
     return f1_of(&c);
 }
 
 double oct_boxes_precision(const oct_set *s, const double *draws, double *scratch)
 {
     const counts c = counts_of(s, draws, NULL);
-    (void)scratch;
     return c.right + c.wrong > 0 ? c.right / (c.right + c.wrong) : 0;
 }
 
 double oct_boxes_recall(const oct_set *s, const double *draws, double *scratch)
 {
     const counts c = counts_of(s, draws, NULL);
-    (void)scratch;
     return c.objects > 0 ? c.right / c.objects : 1;
 }
 

@@ -262,7 +262,6 @@ const oct_set_type oct_set_of_pairs = { sizeof(pairs), pairs_add, pairs_finish, 
 double oct_pairs_pearson(const oct_set *s, const double *draws, double *scratch)
 {
     const pairs *p = (const pairs *)s;
-    (void)scratch;
     return oct_pearson(p->x, p->y, draws, s->n);
 }
 

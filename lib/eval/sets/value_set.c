@@ -93,7 +93,6 @@ double oct_values_share(const oct_set *s, const double *draws, double *scratch)
     const values *x = (const values *)s;
     const double peak = s->judging->rule->peak > 0 ? s->judging->rule->peak : x->hi - x->lo;
     double squares = 0, count = 0;
-    (void)scratch;
     for (size_t i = 0; i < s->n; i++) {
         const double w = draws ? draws[i] : 1;
         if (w > 0) {

@@ -84,7 +84,6 @@ oct_status oct_unfold_constants(const oct_qjob *j, oct_graph *g, size_t *n, size
 
 static size_t half_of(const void *arg, const oct_tensor *t)
 {
-    (void)arg;
     return t->dtype == OCT_F32 ? t->bytes / 2 : t->bytes;
 }
 

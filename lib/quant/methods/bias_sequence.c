@@ -142,7 +142,6 @@ static oct_status show(void *arg, size_t tap, const oct_operand *t, oct_err *err
 {
     lane *w = arg;
     const sequence *q = w->q;
-    (void)err;
     if (q->now && tap == q->now->tap)
         w->at = t;
     if (q->tapped[tap] >= 0 && t->dtype == OCT_F32)
@@ -214,7 +213,6 @@ static const oct_array *input_of(const sequence *q, size_t i)
 static oct_status begin_lane(void *arg, size_t i, size_t thread, oct_err *err)
 {
     const sequence *q = arg;
-    (void)thread;
     return oct_runner_begin(q->lane[i].runner, input_of(q, i), &q->lane[i].plan, err);
 }
 
@@ -224,7 +222,6 @@ static oct_status advance_lane(void *arg, size_t i, size_t thread, oct_err *err)
     lane *w = &q->lane[i];
     channel_view v;
     bool found = false;
-    (void)thread;
     w->at = NULL;
     if (oct_plan_shows(w->plan, q->now->tap))
         OCT_TRY(oct_plan_advance(w->plan, q->now->tap, &found, err));
@@ -239,7 +236,6 @@ static void correct_part(void *arg, size_t begin, size_t end, size_t thread)
 {
     sequence *q = arg;
     channel_view v;
-    (void)thread;
     for (size_t i = begin; i < end; i++) {
         lane *w = &q->lane[i];
         if (!w->at || !view_channels(w->at, q->now, &v))
@@ -330,7 +326,6 @@ static oct_status read_means(void *arg, size_t k, const oct_operand *t, oct_err 
     reader *r = arg;
     const sequence *q = r->q;
     channel_view v;
-    (void)err;
     if (!view_channels(t, &q->layer[k], &v))
         return OCT_OK;
     find_means(t, &q->layer[k], &v, q->lane[r->lane].mean + q->layer[k].first);

@@ -204,8 +204,6 @@ static bool promises(const work *w)
 static oct_status scale(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
 {
     work *w = t->arg;
-    (void)r;
-    (void)a;
     for (size_t i = 0; i < w->n; i++)
         OCT_TRY(
             oct_scaling_apply(&(oct_scaler){ c->m->graph, w->scaled, w->was }, w->set[i].s, w->set[i].exponent, err));

@@ -264,7 +264,6 @@ static void give_back(oct_trial *t, oct_conversion *c)
 static oct_status take_some(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
 {
     choice *x = t->arg;
-    (void)a;
     x->now.may_widen = t->attempt == 0;
     x->now.widened = false;
     OCT_TRY(choose(x, err));

@@ -16,7 +16,6 @@ static void prepare(oct_qjob_opts *o)
 
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
-    (void)err;
     if (!oct_target_saturates(c->o.job.target))
         r->why = "the target adds products in 32 bits";
     return OCT_OK;

@@ -324,8 +324,6 @@ static oct_status set_mask(smoother *s, oct_err *err)
 static oct_status act(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
 {
     smoother *s = t->arg;
-    (void)r;
-    (void)a;
     for (size_t i = 0; s->blocks && i < s->n; i++)
         set_by_inputs(&s->site[i], shares[t->attempt]);
     for (size_t i = 0; i < s->n; i++)

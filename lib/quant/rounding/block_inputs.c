@@ -145,7 +145,6 @@ static oct_status show(void *arg, size_t name, const oct_operand *t, oct_err *er
 {
     worker *w = arg;
     const oct_block_inputs *b = w->b;
-    (void)err;
     w->passed[name] = true;
     for (size_t i = 0; i < b->n_group; i++)
         if (b->group[i].name == name)

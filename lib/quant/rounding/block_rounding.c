@@ -264,7 +264,6 @@ static oct_status round_layer(void *arg, size_t i, size_t thread, oct_err *err)
     const oct_nbits_form f = form_of(r, x);
     oct_ldlq *k = oct_ldlq_create(f.k, f.n, OCT_BLOCK_ROWS);
     const oct_status s = k ? round_with(r, x, &f, k, err) : oct_nomem(err);
-    (void)thread;
     oct_ldlq_destroy(k);
     return s == OCT_ENOMEM ? oct_nomem(err) : s;
 }
@@ -308,7 +307,6 @@ static oct_status act(oct_trial *t, oct_conversion *c, oct_method_result *m, oct
 {
     brounder *r = t->arg;
     oct_block_inputs *b;
-    (void)a;
     OCT_TRY(list_layers(r, err));
     if (r->n == 0) {
         m->why = "no layer has inputs and weights in blocks of its own";

@@ -63,7 +63,6 @@ static void fill_queue(rounder *r)
 static void round_part(void *arg, size_t begin, size_t end, size_t thread)
 {
     rounder *r = arg;
-    (void)thread;
     for (size_t i = begin; i < end; i++) {
         rlayer *x = &r->layer[r->queue[atomic_fetch_add(&r->next, 1)]];
         x->status = (r->learns ? oct_rounder_learn : oct_rounder_compensate)(r, x);
@@ -204,7 +203,6 @@ static oct_status choose_safe(rounder *r, double most, double part, oct_err *err
 static oct_status round_with(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
 {
     rounder *x = t->arg;
-    (void)a;
     if (!x->before)
         OCT_TRY(prepare_exchange(x, c, err));
     x->safe = false;
@@ -230,8 +228,6 @@ static void undo(oct_trial *t, oct_conversion *c)
 static oct_status learn_with(oct_trial *t, oct_conversion *c, oct_method_result *r, oct_arena *a, oct_err *err)
 {
     rounder *x = t->arg;
-    (void)r;
-    (void)a;
     OCT_TRY(prepare_exchange(x, c, err));
     for (size_t i = 0; i < x->n; i++) {
         const int id = x->layer[i].node;

@@ -14,7 +14,6 @@ static oct_status round_value(void *arg, size_t tap, const oct_operand *t, oct_e
 {
     sim_worker *w = arg;
     const oct_sim_core *s = w->s;
-    (void)err;
     if (s->show) {
         w->passed[tap] = true;
         s->show(s->show_arg, w->sample, tap, t);
