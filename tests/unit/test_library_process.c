@@ -216,32 +216,38 @@ static void a_wait_for_a_command_is_stopped(void **state)
 typedef struct visitor {
     octet *o, *other;
     octet_model *m;
-    int calls, wrong;
-    octet_status same, command, model;
+    pthread_t caller;
+    int calls, elsewhere; /* elsewhere: on threads that the library has started, the first of them counts as well */
+    octet_status same[2], command[2], model[2];
 } visitor;
 
 static void call_back(void *arg, const char *what, int64_t done, int64_t total)
 {
     visitor *v = arg;
     float y[2 * CLASSES];
-    if (v->calls++)
+    const bool there = !pthread_equal(pthread_self(), v->caller);
+    if (there ? v->elsewhere++ : v->calls++)
         return;
-    v->same = convert(v->o, "--output=inner.onnx");
-    v->command = convert(v->other, "--output=inner.onnx");
-    v->model = run(v->other, v->m, y);
+    v->same[there] = convert(v->o, "--output=inner.onnx");
+    v->command[there] = convert(v->other, "--output=inner.onnx");
+    v->model[there] = run(v->other, v->m, y);
     octet_close(v->o); /* it is in use */
 }
 
 /* Neither deadlock nor crash; other objects can be used. */
 static void a_callback_runs_no_command(void **state)
 {
-    visitor v = { .o = octet_open(), .other = octet_open() };
+    visitor v = { .o = octet_open(), .other = octet_open(), .caller = pthread_self() };
     load(v.other, 1, &v.m);
     octet_on_progress(v.o, call_back, &v);
-    assert_int_equal(convert(v.o, "--output=outer.onnx"), OCTET_OK);
-    assert_int_equal(v.same, OCTET_USAGE);
-    assert_int_equal(v.command, OCTET_USAGE);
-    assert_int_equal(v.model, OCTET_OK);
+    for (int i = 0; i < 50 && (i == 0 || !v.elsewhere); i++) /* which thread calibrates first is chance */
+        assert_int_equal(convert(v.o, "--output=outer.onnx"), OCTET_OK);
+    for (int there = 0; there < 1 + (v.elsewhere > 0); there++) {
+        assert_int_equal(v.same[there], OCTET_USAGE);
+        assert_int_equal(v.command[there], OCTET_USAGE);
+        assert_int_equal(v.model[there], OCTET_OK);
+    }
+    assert_true(v.calls > 0);
     assert_int_not_equal(access("inner.onnx", F_OK), 0);
     octet_model_free(v.m);
     octet_close(v.other);

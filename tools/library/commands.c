@@ -114,10 +114,10 @@ static bool try_turn(bool *lost)
     return mine;
 }
 
-static oct_status take_turn(oct_err *err)
+static oct_status take_turn(bool in_callback, oct_err *err)
 {
     bool lost;
-    if (inside)
+    if (in_callback)
         return oct_fail(err, OCT_EUSAGE, "a callback of a command cannot run a command");
     while (!try_turn(&lost)) {
         if (lost) {
@@ -146,6 +146,7 @@ typedef struct command {
     const char *name;
     int (*tool)(int argc, char **argv, const oct_cli_host *host);
     const char *const *arguments;
+    bool in_callback; /* the caller is: another thread may do the work, as in that of a pool, whose stack is small */
 } command;
 
 static void forget_last(octet *o)
@@ -195,7 +196,7 @@ static oct_status run_command(octet *o, void *arg, oct_err *err)
     FILE *out = open_memstream(&o->text, &size);
     if (!out)
         return oct_nomem(err);
-    oct_status s = take_turn(err);
+    oct_status s = take_turn(c->in_callback, err);
     if (s == OCT_OK) {
         s = run_tool(o, c, out, err);
         end_turn();
@@ -207,15 +208,15 @@ static oct_status run_command(octet *o, void *arg, oct_err *err)
 
 octet_status octet_calibrate(octet *o, const char *const *arguments)
 {
-    return octet_do(o, run_command, &(command){ "qcalib", qcalib_main, arguments });
+    return octet_do(o, run_command, &(command){ "qcalib", qcalib_main, arguments, inside });
 }
 
 octet_status octet_convert(octet *o, const char *const *arguments)
 {
-    return octet_do(o, run_command, &(command){ "qconvert", qconvert_main, arguments });
+    return octet_do(o, run_command, &(command){ "qconvert", qconvert_main, arguments, inside });
 }
 
 octet_status octet_evaluate(octet *o, const char *const *arguments)
 {
-    return octet_do(o, run_command, &(command){ "qeval", qeval_main, arguments });
+    return octet_do(o, run_command, &(command){ "qeval", qeval_main, arguments, inside });
 }
