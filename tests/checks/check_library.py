@@ -24,6 +24,7 @@ from pylib import installed, packages
 
 packages.need("numpy", "onnxruntime")
 import numpy as np
+import onnx
 import onnxruntime
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,9 +83,11 @@ def with_programs(build, folder):
 
 
 def results(path):
-    """A report, without what it says of the machine: clock rate and load change between two runs."""
+    """A report, without what it says of the machine, whose clock rate and load change between two runs, and of the call."""
     report = json.loads(path.read_text())
     del report["environment"]
+    for name in ("command", "seconds"):
+        report.pop(name, None)
     return report
 
 
@@ -103,6 +106,10 @@ def check_examples(c, made, env, folder, want, kind):
         (y,) = session.run(None, {i.name: np.zeros([d if isinstance(d, int) else 1 for d in i.shape], np.float32)})
         c.hold(f"{kind}: run {Path(name).name}", np.allclose(np.array(said[2:], float), y.ravel(), atol=1e-5), said)
         c.hold(f"{kind}: run {Path(name).name} with two threads", command(made["run"], name, 2, cwd=at, env=env).split() == said)
+        answers = command(made["serve"], name, 3, cwd=at, env=env).splitlines()
+        nodes = len(onnx.load(at / name).graph.node)
+        first = f"{0 if name == MODEL else nodes} of {nodes} nodes are worth taking over"
+        c.hold(f"{kind}: serve {Path(name).name}", answers == [first] + [f"request {i}: {said[2]}" for i in range(3)], answers)
         said = command(made["inspect"], name, cwd=at, env=env).splitlines()
         how = "another tool" if name == MODEL else "qconvert demo.onnx --calib out.onnx.calib"
         c.hold(f"{kind}: inspect {Path(name).name}", said[1:3] == ["input image float32 [?,3,32,32]", "output prob float32 [?,10]"] and
