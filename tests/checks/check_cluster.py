@@ -155,7 +155,7 @@ class Check:
 
 def content(path):
     """The bytes; of a report all but the machine's state, as its load."""
-    return {k: v for k, v in json.loads(path.read_text()).items() if k != "environment"} if path.suffix == ".json" else path.read_bytes()
+    return {k: v for k, v in json.loads(path.read_text()).items() if k not in ("environment", "command", "seconds")} if path.suffix == ".json" else path.read_bytes()
 
 
 def spoil(check, old, new):

@@ -31,6 +31,7 @@ packages.need("numpy", "pip")
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ROOT / "packaging/wheel"
+PROVIDER = "provider/libonnxruntime_ep_octet.so"
 
 READER = """
 #include <jansson.h>
@@ -68,7 +69,9 @@ def small_build(folder):
         (folder / f"{name}.c").write_text(f'#include <stdio.h>\nint main(void) {{ return puts("{name}") < 0; }}\n')
         must("cc", folder / f"{name}.c", "-o", folder / "tools" / name / name)
     (folder / "tools/library").mkdir()
+    (folder / "provider").mkdir()
     (folder / "library.c").write_text("int answer(void) { return 42; }\n")
+    must("cc", "-shared", "-fPIC", folder / "library.c", "-o", folder / PROVIDER)
     version = must("sed", "-n", "s/^  version: '\\(.*\\)',/\\1/p", ROOT / "meson.build").strip()
     must("cc", "-shared", "-fPIC", folder / "library.c", "-o", folder / f"tools/library/liboctet.so.{version}")
 
@@ -106,6 +109,20 @@ def check_form(c, folder):
     for name in PROGRAMS:
         c.hold(f"wheel: {name} is installed and runs", must(folder / "site/bin" / name).strip() == name)
     c.hold("wheel: the module has its library", (folder / "site/octet/liboctet.so").exists() and (folder / "site/octet/__init__.py").exists())
+
+
+def check_provider_form(c, folder):
+    """The wheel of the provider alone, from the same build folder."""
+    (folder / "provider").mkdir()
+    must(PARTS / "make_wheel.py", "--provider", ROOT, folder / "small", folder / "static/licenses", folder / "provider", env=dict(os.environ, SOURCE_DATE_EPOCH="1700000000"))
+    made = next((folder / "provider").iterdir())
+    with zipfile.ZipFile(made) as archive:
+        names = set(archive.namelist())
+    c.hold("provider's wheel: the plug-in, its module, its licenses, and nothing else", made.name.startswith("onnxruntime_ep_octet-") and
+           {n.split("/", 1)[1] for n in names} == {"__init__.py", "libonnxruntime_ep_octet.so", "METADATA", "WHEEL", "RECORD", "licenses/LICENSE", "licenses/libprotobuf-c-dev"}, names)
+    must(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", folder / "site", made)
+    said = must(sys.executable, "-c", "import onnxruntime_ep_octet as o, os; print(o.ep_name, os.path.exists(o.library_path()))", env=dict(os.environ, PYTHONPATH=str(folder / "site")))
+    c.hold("provider's wheel: the module finds its library", said.split() == ["OctetExecutionProvider", "True"], said)
 
 
 def check_refused(c, build, folder):
@@ -154,6 +171,7 @@ def main():
         if not check_static(c, folder):
             return 77
         check_form(c, folder)
+        check_provider_form(c, folder)
         check_refused(c, args.build.resolve(), folder)
         if args.wheel:
             check_wheel(c, args.build.resolve(), folder, args.built)
