@@ -52,8 +52,11 @@ static ort_status *claim_graph(provider *p, octet *o, const ort_graph *g, const 
 {
     const octet_claim *claims;
     size_t n, n_nodes;
-    if (octet_graph_parts(o, b->message.at, b->message.n, b->constants, b->n_constants, p->options.with_float, &claims,
-                          &n) != OCTET_OK) {
+    const octet_claim_what what = p->options.all          ? OCTET_CLAIM_ALL
+                                  : p->options.with_float ? OCTET_CLAIM_FLOAT
+                                                          : OCTET_CLAIM_INTEGERS;
+    if (octet_graph_parts(o, b->message.at, b->message.n, b->constants, b->n_constants, what, &claims, &n) !=
+        OCTET_OK) {
         say(p, ORT_LOG_WARNING, "octet claims nothing: %s", octet_error(o));
         return NULL;
     }
@@ -63,6 +66,8 @@ static ort_status *claim_graph(provider *p, octet *o, const ort_graph *g, const 
     const ort_node **nodes = calloc(n + 1, sizeof *nodes);
     ort_status *s = nodes ? p->api->Graph_GetNodes(g, nodes, n) : no_memory(p->api);
     s = s ? s : claim_parts(p, nodes, claims, n, support);
+    for (size_t i = 0; i < n; i++)
+        p->has_claimed |= claims[i].part >= 0;
     s = s ? s : say_reasons(p, nodes, claims, n);
     free(nodes);
     return s;
@@ -76,6 +81,10 @@ ort_status *provider_claim(ort_ep *ep, const ort_graph *g, ort_support *support)
     TRY(p->api->Graph_GetParentNode(g, &parent));
     if (parent) /* ONNX Runtime asks for bodies first: what is in them comes with their node */
         return NULL;
+    if (p->has_claimed && !p->tells_parents) {
+        say(p, ORT_LOG_INFO, "octet claims nothing more: this ONNX Runtime would give two parts the same name");
+        return NULL;
+    }
     ort_status *s = graph_bytes_make(p->api, g, &b);
     if (s) {
         say(p, ORT_LOG_WARNING, "octet claims nothing: %s", p->api->GetErrorMessage(s));

@@ -10,6 +10,7 @@
 typedef struct factory {
     ort_ep_factory base; /* first member */
     ort_api api;
+    bool tells_parents; /* ONNX Runtime tells a graph in a node from an outermost one: 1.24 and later */
 } factory;
 
 /* ---- errors and messages ---- */
@@ -73,6 +74,7 @@ static ort_status *create_provider(ort_ep_factory *base, const ort_device *const
                                .Compile = provider_compile,
                                .ReleaseNodeComputeInfos = provider_release_programs },
                      .api = api,
+                     .tells_parents = ((factory *)base)->tells_parents,
                      .logger = logger,
                      .options = o };
     *out = &p->base;
@@ -186,6 +188,7 @@ EXPORT ort_status *CreateEpFactories(const char *registered_name, const ort_api_
                                 .ReleaseAllocator = release_allocator,
                                 .CreateDataTransfer = create_transfer,
                                 .IsStreamAware = is_stream_aware };
+    f->tells_parents = base->GetApi(ORT_API_TELLS_PARENTS) != NULL;
     factories[0] = &f->base;
     *n = 1;
     return NULL;

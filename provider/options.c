@@ -5,42 +5,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY(name) "ep.octetexecutionprovider." name
-enum { LONGEST = 256, MOST_THREADS = 1024 };
+static const char prefix[] = "ep.octetexecutionprovider.";
+enum { MOST_THREADS = 1024 };
 
-/* The value of an option; *given: it is there. */
-static ort_status *read_option(const ort_api *api, const ort_session_options *session, const char *key, char *value,
-                               bool *given)
+static ort_status *read_number(const ort_api *api, const char *name, const char *value, int most, int *number)
 {
-    int has = 0;
-    size_t size = LONGEST;
-    TRY(api->HasSessionConfigEntry(session, key, &has));
-    *given = has != 0;
-    return has ? api->GetSessionConfigEntry(session, key, value, &size) : NULL;
-}
-
-static ort_status *read_number(const ort_api *api, const ort_session_options *session, const char *key, int most,
-                               int *number)
-{
-    char value[LONGEST] = "", *end;
-    bool given;
-    TRY(read_option(api, session, key, value, &given));
-    if (!given)
-        return NULL;
+    char *end;
     errno = 0;
     const long n = strtol(value, &end, 10);
     if (!*value || *end || errno || n < 0 || n > most)
-        return fail(api, "option %s: '%s' is not a number from 0 to %d", strrchr(key, '.') + 1, value, most);
+        return fail(api, "option %s: '%s' is not a number from 0 to %d", name, value, most);
     *number = (int)n;
+    return NULL;
+}
+
+static ort_status *read_claim(const ort_api *api, const char *value, bool *all)
+{
+    *all = strcmp(value, "all") == 0;
+    return *all || strcmp(value, "paying") == 0 ? NULL
+                                                : fail(api, "option claim: '%s' is neither 'paying' nor 'all'", value);
+}
+
+static ort_status *read_option(const ort_api *api, const char *name, const char *value, options *o)
+{
+    int on = 0;
+    if (strcmp(name, "threads") == 0)
+        return read_number(api, name, value, MOST_THREADS, &o->threads);
+    if (strcmp(name, "claim") == 0)
+        return read_claim(api, value, &o->all);
+    if (strcmp(name, "float") != 0)
+        return fail(api, "there is no option %s='%s'; there are threads, float and claim", name, value);
+    TRY(read_number(api, name, value, 1, &on));
+    o->with_float = on;
     return NULL;
 }
 
 ort_status *options_read(const ort_api *api, const ort_session_options *session, options *o)
 {
-    int with_float = 0;
+    const size_t skip = strlen(prefix);
+    const char *const *keys, *const *values;
+    ort_pairs *pairs = NULL;
+    ort_status *s = NULL;
+    size_t n = 0;
     *o = (options){ 0 };
-    TRY(read_number(api, session, KEY("threads"), MOST_THREADS, &o->threads));
-    TRY(read_number(api, session, KEY("float"), 1, &with_float));
-    o->with_float = with_float;
-    return NULL;
+    TRY(api->GetSessionOptionsConfigEntries(session, &pairs));
+    api->GetKeyValuePairs(pairs, &keys, &values, &n);
+    for (size_t i = 0; i < n && !s; i++)
+        if (strncmp(keys[i], prefix, skip) == 0)
+            s = read_option(api, keys[i] + skip, values[i], o);
+    api->ReleaseKeyValuePairs(pairs);
+    return s;
 }

@@ -27,7 +27,8 @@ ort_status *fail_with(const ort_api *api, const octet *o);
 /* The provider's options, from the session's (options.c). */
 typedef struct options {
     int threads;     /* of our own; 0: those of the session */
-    bool with_float; /* claims float layers, too */
+    bool with_float; /* claims parts that pay by work in float, too */
+    bool all;        /* claims everything that can be computed */
 } options;
 
 ort_status *options_read(const ort_api *api, const ort_session_options *session, options *o);
@@ -36,6 +37,8 @@ ort_status *options_read(const ort_api *api, const ort_session_options *session,
 typedef struct provider {
     ort_ep base; /* first member: ONNX Runtime holds its address */
     const ort_api *api;
+    bool tells_parents;
+    bool has_claimed; /* parts of some graph */
     const ort_logger *logger;
     options options;
 } provider;

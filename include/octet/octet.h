@@ -221,6 +221,13 @@ OCTET_API octet_status octet_model_parallel(octet *o, octet_model *m, int lanes,
 OCTET_API octet_status octet_model_load_graph(octet *o, const void *data, size_t size, const octet_array *constants,
                                               size_t n_constants, int threads, octet_model **m);
 
+/* What is worth computing by this library. */
+typedef enum octet_claim_what {
+    OCTET_CLAIM_INTEGERS = 0, /* parts whose work on integers pays for copies at their borders */
+    OCTET_CLAIM_FLOAT = 1,    /* parts whose work pays, in float as well */
+    OCTET_CLAIM_ALL = 2       /* all that it can compute, whether it pays or not */
+} octet_claim_what;
+
 /* What becomes of a node of such a graph. */
 typedef struct octet_claim {
     int part;           /* the number of the part that the node belongs to, from 0; -1: it belongs to none */
@@ -228,15 +235,14 @@ typedef struct octet_claim {
 } octet_claim;
 
 /* Finds the parts of a graph that are worth computing by this library in place of another runtime that holds the graph.
- * A part is as large as pays, and has work on integers that pays for copies at its border. Parts are convex: no path
- * leaves a part and returns into it, and each may be replaced by a single node. The graph is given as for
- * octet_model_load_graph, with types of values declared; operators that are unknown here are kept out of the parts.
- * Dimensions that are open count as 128, and as 1 if they are the first of an input. with_float: if not 0, work in
- * float counts as well. *claims has an entry for each node of the top-level graph, in the order of the message, and
- * belongs to o until its next call of this function; nodes in nested graphs share the fate of the node that holds
- * them. Errors: those of octet_model_load_graph. */
+ * Parts are as large as pays, and convex: no path leaves a part and returns into it, so each may be replaced by a
+ * single node. The graph is given as for octet_model_load_graph, with types of values declared; operators that are
+ * unknown here are kept out of the parts. Dimensions that are open count as 128, and as 1 if they are the first of an
+ * input. *claims has an entry for each node of the top-level graph, in the order of the message, and belongs to o until
+ * its next call of this function; nodes in nested graphs share the fate of the node that holds them. Errors: those of
+ * octet_model_load_graph, and OCTET_USAGE for another `what`. */
 OCTET_API octet_status octet_graph_parts(octet *o, const void *data, size_t size, const octet_array *constants,
-                                         size_t n_constants, int with_float, const octet_claim **claims,
+                                         size_t n_constants, octet_claim_what what, const octet_claim **claims,
                                          size_t *n_claims);
 
 #ifdef __cplusplus

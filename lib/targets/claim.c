@@ -47,7 +47,7 @@ typedef enum work {
 typedef struct claimer {
     const oct_graph *g;
     oct_arena *arena;
-    bool with_float;
+    oct_claim_what what;
     const char **cannot; /* why a node cannot be computed here; NULL: it can */
     work *work;
     double *gain, *loss; /* loss: of convolutions in float */
@@ -615,7 +615,7 @@ static void add_component(const claimer *c, const division *d, const int *node, 
         const oct_node *m = &g->node[id];
         const bool counts = c->work[id] != WORK_LAYER || keeps_operands(c, d, id);
         x->all[of] += counts ? c->gain[id] - c->loss[id] : 0;
-        if (counts && (c->work[id] == WORK_LAYER || (c->with_float && c->work[id] == WORK_FLOAT)))
+        if (counts && (c->work[id] == WORK_LAYER || (c->what != OCT_CLAIM_INTEGERS && c->work[id] == WORK_FLOAT)))
             x->layers[of] += c->gain[id];
         for (int k = 0; k < n_read(m); k++) {
             const int v = read_at(m, k);
@@ -652,9 +652,9 @@ static int *by_component(const claimer *c, const division *d, size_t *n)
 
 static const char *too_little(const claimer *c, double layers)
 {
-    return layers > 0      ? "too little integer work: it would gain less than the borders of a part cost"
-           : c->with_float ? "nothing to gain: no work around it that pays for the borders of a part"
-                           : "no integer work around it";
+    return layers > 0 ? "too little integer work: it would gain less than the borders of a part cost"
+           : c->what != OCT_CLAIM_INTEGERS ? "nothing to gain: no work around it that pays for the borders of a part"
+                                           : "no integer work around it";
 }
 
 /* Drops what does not pay: components, then parts. */
@@ -721,11 +721,12 @@ static oct_status divide(claimer *c, way how, division *d, oct_err *err)
     }
     if (!d->whole) {
         set_ranks(c, d);
-        trim(c, d);
+        if (c->what != OCT_CLAIM_ALL)
+            trim(c, d);
         join_spelling(c, d);
         set_ranks(c, d); /* what was taken out may divide a part once more */
     }
-    return drop(c, d, err);
+    return c->what == OCT_CLAIM_ALL ? OCT_OK : drop(c, d, err);
 }
 
 static bool can_be_whole(const claimer *c)
@@ -750,7 +751,7 @@ static oct_status choose(claimer *c, division *best, oct_err *err)
         loss += c->loss[g->order[i]];
     const bool whole = can_be_whole(c);
     OCT_TRY(divide(c, whole ? WAY_WHOLE : WAY_RUNNABLE, best, err));
-    if (loss <= 0 || c->with_float)
+    if (loss <= 0 || c->what != OCT_CLAIM_INTEGERS)
         return OCT_OK;
     OCT_TRY(divide(c, WAY_WITHOUT_KERNELS, &other, err));
     if (other.value > best->value * (whole ? DIVIDING_GAINS : 1))
@@ -779,18 +780,18 @@ static oct_status number(const claimer *c, const division *d, oct_claim *claim, 
 
 static bool has_work(const claimer *c)
 {
-    bool any = c->with_float;
+    bool any = c->what != OCT_CLAIM_INTEGERS;
     for (size_t i = 0; i < c->g->n_order && !any; i++)
         any = c->work[c->g->order[i]] == WORK_LAYER;
     return any;
 }
 
-oct_status oct_claim_nodes(const oct_graph *g, bool with_float, oct_arena *arena, oct_claim **out, int *n_parts,
+oct_status oct_claim_nodes(const oct_graph *g, oct_claim_what what, oct_arena *arena, oct_claim **out, int *n_parts,
                            oct_err *err)
 {
     claimer c = { .g = g,
                   .arena = arena,
-                  .with_float = with_float,
+                  .what = what,
                   .cannot = oct_arena_calloc(arena, g->n_node + 1, sizeof *c.cannot),
                   .work = oct_arena_calloc(arena, g->n_node + 1, sizeof *c.work),
                   .gain = oct_arena_calloc(arena, g->n_node + 1, sizeof *c.gain),

@@ -8,6 +8,13 @@
 
 #include "graph/graph.h"
 
+/* What is claimed. */
+typedef enum oct_claim_what {
+    OCT_CLAIM_INTEGERS, /* parts whose work on integers pays for them */
+    OCT_CLAIM_FLOAT,    /* parts whose work pays, in float as well */
+    OCT_CLAIM_ALL       /* everything that can be computed, whether it pays or not */
+} oct_claim_what;
+
 typedef struct oct_claim {
     int part;           /* from 0; -1: the other runtime keeps the node */
     const char *reason; /* why it keeps it, as one clause; "" otherwise */
@@ -18,8 +25,8 @@ typedef struct oct_claim {
  * all.
  *
  * Every part has enough work on integers to pay for what it costs to enter and to leave it, which is counted with one
- * sample, and 128 for any other dimension that is open. with_float: work in float counts as well. */
-oct_status oct_claim_nodes(const oct_graph *g, bool with_float, oct_arena *arena, oct_claim **claim, int *n_parts,
+ * sample, and 128 for any other dimension that is open. */
+oct_status oct_claim_nodes(const oct_graph *g, oct_claim_what what, oct_arena *arena, oct_claim **claim, int *n_parts,
                            oct_err *err);
 
 #endif

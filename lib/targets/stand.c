@@ -101,7 +101,7 @@ static oct_status leave(const oct_graph *g, oct_arena *arena, oct_stand *stand, 
 {
     oct_claim *claim;
     int n_parts;
-    OCT_TRY(oct_claim_nodes(g, false, arena, &claim, &n_parts, err));
+    OCT_TRY(oct_claim_nodes(g, OCT_CLAIM_INTEGERS, arena, &claim, &n_parts, err));
     for (size_t i = 0; i < g->n_order; i++) {
         const int id = g->order[i];
         const bool holds = oct_node_graph_at(&g->node[id], 0) != NULL;

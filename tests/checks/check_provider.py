@@ -83,27 +83,40 @@ def sqnr(want, got):
     return 10 * np.log10(signal / error) if signal > 0 and np.isfinite(error) else -np.inf
 
 
+def outputs_alone(path, row):
+    """What our runtime gives; None for a file with sparse constants, which it does not read, and ONNX Runtime makes dense."""
+    import octet
+    try:
+        return octet.Model(path, threads=1)(**row)
+    except octet.Error as e:
+        if "sparse" not in str(e):
+            raise
+    return None
+
+
 class Look:
     """What one model did at one level."""
 
-    def __init__(self, ort, path, level, source, rows, log):
-        import octet
+    def __init__(self, ort, path, level, source, rows, log, options):
+        import numpy as np
         given = str(path) if source == "path" else Path(path).read_bytes()
         with errors_to(log):
-            ours = session(ort, given, level, True)
-        said = [tuple(map(int, m)) for m in SAID.findall(log.read_text(errors="replace"))]
-        self.claimed, self.nodes = said[-1] if said else (0, -1)
+            ours = session(ort, given, level, True, options)
+        text = log.read_text(errors="replace")
+        said = [tuple(map(int, m)) for m in SAID.findall(text)]
+        self.claimed, self.nodes = said[-1] if said and "claims nothing more" not in text else (0, -1)
         theirs = session(ort, given, level, False)
         self.got = [ours.run(None, r) for r in rows]
         self.want = [theirs.run(None, r) for r in rows]
         self.db = min((sqnr(w, g) for ws, gs in zip(self.want, self.got) for w, g in zip(ws, gs)), default=float("inf"))
         self.same = None
         if self.claimed == self.nodes:
-            alone = octet.Model(path, threads=1)
-            self.same = all(w.tobytes() == g.tobytes() for r, gs in zip(rows, self.got) for w, g in zip(alone(**r), gs))
+            alone = [outputs_alone(path, r) for r in rows]
+            self.same = None if None in alone else all(w.tobytes() == np.asarray(g).tobytes() for ws, gs in zip(alone, self.got) for w, g in zip(ws, gs))
 
 
 def inside(args, count):
+    import numpy as np
     import onnxruntime as ort
     from pylib import digest_models, quantizers, tool
     from pylib.rows import Rows
@@ -120,28 +133,37 @@ def inside(args, count):
                 continue
             for kind in (*KINDS, "NNCF") if args.whole else KINDS:
                 try:
-                    rows = [Rows(m).get(i) for i in range(2)]
+                    rows = [{k: np.asarray(v) for k, v in Rows(m).get(i).items()} for i in range(2)]
                     with errors_to(at / "log"):
                         path = Path(quantizers.write(qconvert, m, kind, str(at / "made.onnx")))
-                    session(ort, str(path), 99, False)
+                    for level in (0, 99):
+                        session(ort, str(path), level, False).run(None, rows[0])
                 except (Exception, SystemExit) as e:  # what ONNX Runtime or a quantizer does not take says nothing about the provider
                     if args.verbose:
                         print(f"    {m.name}, {kind}: {str(e)[:100]}")
                     continue
-                for level in LEVELS if kind == "ours, QDQ" or args.whole else (0, 99):
-                    judge(count, ort, m.name, kind, path, level, "bytes" if level == 1 else "path", rows, at / "log")
+                levels = LEVELS if kind == "ours, QDQ" or args.whole else (0, 99)
+                for level, claim in [(level, "paying") for level in levels] + [(level, "all") for level in levels]:
+                    judge(count, ort, (m.name, kind, level, claim), path, "bytes" if level == 1 else "path", rows, at / "log")
     return count.finish()
 
 
-def judge(count, ort, name, kind, path, level, source, rows, log):
-    what = f"{name}, {kind}, level {level}"
+def on_integers(path):
+    """Whether a model of testdata/ is a quantized one already."""
+    import onnx
+    return any("Quant" in n.op_type or "QLinear" in n.op_type or "Integer" in n.op_type for n in onnx.load(path, load_external_data=False).graph.node)
+
+
+def judge(count, ort, names, path, source, rows, log):
+    name, kind, level, claim = names
+    what = f"{name}, {kind}, level {level}, {claim}"
     try:
-        look = Look(ort, path, level, source, rows, log)
+        look = Look(ort, path, level, source, rows, log, {"claim": claim})
     except Exception as e:
         count.hold(what, False, f"{type(e).__name__}: {str(e)[:300]}")
         return
     told = f"{look.claimed} of {look.nodes} claimed, {look.db:.1f} dB to ONNX Runtime's, {'same' if look.same else 'other'} bits as ours"
-    if kind == "float":
+    if claim == "paying" and kind == "float" and not on_integers(path):
         good = look.claimed == 0 and look.db == float("inf")
     elif look.same is not None and level == 0:
         good = look.same

@@ -138,11 +138,11 @@ static void check_order(void)
     oct_free(first);
 }
 
-static void ask(bool with_float)
+static void ask(oct_claim_what what)
 {
     GOOD(oct_graph_check(g, err));
     GOOD(oct_infer_shapes(g, err));
-    GOOD(oct_claim_nodes(g, with_float, arena, &claim, &n_parts, err));
+    GOOD(oct_claim_nodes(g, what, arena, &claim, &n_parts, err));
     int most = -1;
     for (size_t i = 0; i < g->n_order; i++) {
         const oct_claim *c = &claim[g->order[i]];
@@ -193,7 +193,7 @@ static void a_graph_without_faults_is_one_part(void **state)
 {
     open_graph();
     net_output(g, relu("tail", layer("b", relu("middle", layer("a", relu("head", input()), 256)), 256)));
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(n_parts, 1);
     assert_int_equal(claimed(), g->n_order);
     close_graph();
@@ -203,7 +203,7 @@ static void an_unknown_operator_divides(void **state)
 {
     open_graph();
     net_output(g, layer("b", unknown("foo", layer("a", input(), 256)), 256));
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(n_parts, 2);
     assert_int_equal(of("a")->part, 0);
     assert_int_equal(of("b")->part, 1);
@@ -227,7 +227,7 @@ static void operators_on_integers_are_layers(void **state)
         x = net_node(g, "QLinearMatMul", i ? "b" : "a", numbered("y"), x, s, z,
                      net_const(g, numbered("w"), OCT_S8, "256,256", w), s, zw, s, z, NET_END);
     net_output(g, x);
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(of("a")->part, 0);
     assert_int_equal(of("b")->part, 0);
     close_graph();
@@ -239,7 +239,7 @@ static void an_operator_of_another_opset_is_named(void **state)
     const int y = net_node(g, "Mish", "mish", "m", layer("a", input(), 256), NET_END);
     g->value[y].dtype = OCT_F32;
     net_output(g, y);
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_string_equal(of("mish")->reason, "operator Mish is unknown in opset 13");
     close_graph();
 }
@@ -250,7 +250,7 @@ static void a_path_around_divides(void **state)
     const int a = layer("a", input(), 256);
     const int b = unknown("foo", a), c = layer("c", a, 256);
     net_output(g, layer("d", net_node(g, "Add", "sum", "sum", b, c, NET_END), 256));
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(n_parts, 2);
     assert_int_equal(of("a")->part, 0);
     assert_int_equal(of("c")->part, 0); /* as early as it may, in the same part as a */
@@ -266,7 +266,7 @@ static void parts_do_not_wait_for_each_other(void **state)
     const int a1 = layer("a1", input(), 256), b1 = layer("b1", input(), 256);
     net_output(g, layer("a2", unknown("foo", a1), 256));
     net_output(g, layer("b2", unknown("bar", b1), 256));
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(of("a1")->part, of("b1")->part);
     assert_int_equal(of("a2")->part, of("b2")->part);
     assert_int_equal(n_parts, 2);
@@ -278,10 +278,10 @@ static void float_stays(void **state)
     open_graph();
     const int x = input(), w = net_random(g, "w", "256,256", 1);
     net_output(g, relu("relu", net_node(g, "MatMul", "product", "p", x, w, NET_END)));
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(n_parts, 0);
     assert_string_equal(of("product")->reason, "no integer work: float stays where it is");
-    ask(true);
+    ask(OCT_CLAIM_FLOAT);
     assert_int_equal(n_parts, 0); /* two nodes do not pay */
     close_graph();
     open_graph();
@@ -290,9 +290,9 @@ static void float_stays(void **state)
         y = relu(i ? "" : "relu",
                  net_node(g, "MatMul", "", numbered("p"), y, net_random(g, numbered("w"), "256,256", 1), NET_END));
     net_output(g, y);
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(n_parts, 0);
-    ask(true);
+    ask(OCT_CLAIM_FLOAT);
     assert_int_equal(n_parts, 1);
     assert_int_equal(claimed(), g->n_order);
     close_graph();
@@ -302,7 +302,7 @@ static void little_work_stays(void **state)
 {
     open_graph();
     net_output(g, layer("a", net_input(g, "x", OCT_F32, "1,8"), 8));
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(n_parts, 0);
     assert_string_equal(of("a")->reason, "too little integer work: it would gain less than the borders of a part cost");
     close_graph();
@@ -311,7 +311,7 @@ static void little_work_stays(void **state)
     for (int i = 0; i < 200; i++)
         x = relu("", x);
     net_output(g, x);
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(n_parts, 0);
     close_graph();
     open_graph(); /* moving and rounding are no work */
@@ -319,7 +319,7 @@ static void little_work_stays(void **state)
     for (int i = 0; i < 20; i++)
         x = rounded(net_node(g, "Transpose", i ? "" : "t", numbered("t"), rounded(x), NET_END));
     net_output(g, x);
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(n_parts, 0);
     assert_string_equal(of("t")->reason, "no integer work: float stays where it is");
     close_graph();
@@ -334,7 +334,7 @@ static void only_parts_that_pay_are_made(void **state)
     net_int(g, "keepdims", 1);
     NET_INTS(g, "axes", 0, 1);
     net_output(g, layer("b", row, 1));
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(n_parts, 1);
     assert_int_equal(of("a")->part, 0);
     assert_non_null(strstr(of("b")->reason, "too little integer work"));
@@ -351,7 +351,7 @@ static void float_fringes_stay(void **state)
     x = layer("b", x, 256);
     x = relu("end2", relu("end1", x));
     net_output(g, unknown("bar", x));
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(n_parts, 1);
     assert_int_equal(of("between")->part, 0);
     for (int i = 0; i < 4; i++) {
@@ -365,7 +365,7 @@ static void float_fringes_stay(void **state)
     x = two_layers("a", relu("start", input()));
     net_output(g, relu("end", x));
     net_output(g, unknown("foo", input()));
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(of("start")->part, 0);
     assert_int_equal(of("end")->part, 0);
     close_graph();
@@ -402,12 +402,12 @@ static void open_with_body(const char *op)
 static void a_body_is_claimed_with_its_node(void **state)
 {
     open_with_body("Relu");
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(n_parts, 1);
     assert_int_equal(of("if")->part, 0);
     close_graph();
     open_with_body("com.foo.Bar");
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(n_parts, 2);
     assert_string_equal(of("if")->reason, "operator com.foo.Bar in its graph is unknown");
     assert_int_equal(of("a")->part, 0);
@@ -422,7 +422,7 @@ static void strings_cross_no_border(void **state)
     const int same = net_node(g, "Identity", "same", "same", text, NET_END);
     net_output(g, same);
     net_output(g, two_layers("a", input()));
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(of("a")->part, 0);
     assert_string_equal(of("same")->reason, "its values cannot cross the border of a part");
     close_graph();
@@ -435,7 +435,7 @@ static void unknown_types_stay(void **state)
     g->value[u].dtype = OCT_UNDEFINED;
     g->value[u].name = "mystery";
     net_output(g, net_node(g, "Identity", "reader", "i", u, NET_END));
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(of("a")->part, 0);
     assert_string_equal(of("reader")->reason, "the type of 'mystery' is unknown");
     close_graph();
@@ -445,7 +445,7 @@ static void open_dimensions_have_usual_sizes(void **state)
 {
     open_graph();
     net_output(g, layer("a", layer("b", net_input(g, "x", OCT_F32, "N,T,256"), 256), 256)); /* [1,128,256] */
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(n_parts, 1);
     assert_int_equal(claimed(), g->n_order);
     close_graph();
@@ -466,12 +466,12 @@ static void odd_graphs_are_answered(void **state)
     net_output(g, y);
     net_output(g, y);
     net_output(g, NET_F32(g, "five", "1", 5));
-    ask(false);
+    ask(OCT_CLAIM_INTEGERS);
     assert_int_equal(of("a")->part, of("twice")->part);
     assert_string_equal(of("nothing")->reason, "operator com.foo.Bar is unknown");
     close_graph();
     open_graph();
-    ask(false); /* no node at all */
+    ask(OCT_CLAIM_INTEGERS); /* no node at all */
     assert_int_equal(n_parts, 0);
     close_graph();
 }
@@ -548,7 +548,7 @@ static void large_graphs_take_little_time(void **state)
         net_output(g, layer("b", kind % 2 ? a : x, 256));
         GOOD(oct_infer_shapes(g, err));
         const clock_t start = clock();
-        GOOD(oct_claim_nodes(g, false, arena, &claim, &n_parts, err));
+        GOOD(oct_claim_nodes(g, OCT_CLAIM_INTEGERS, arena, &claim, &n_parts, err));
         assert_true(seconds(start) < 20);
         assert_int_equal(of("a")->part, 0);
         assert_int_equal(of("b")->part, kind == 2);

@@ -564,6 +564,7 @@ static void wrong_questions_are_told(void **state)
     assert_int_equal(octet_graph_parts(o, NULL, 5, NULL, 0, 0, &claims, &n), OCTET_USAGE);
     assert_int_equal(octet_graph_parts(o, p.v, p.n, NULL, 0, 0, NULL, &n), OCTET_USAGE);
     assert_int_equal(octet_graph_parts(o, p.v, p.n, NULL, 0, 0, &claims, NULL), OCTET_USAGE);
+    assert_int_equal(octet_graph_parts(o, p.v, p.n, NULL, 0, (octet_claim_what)3, &claims, &n), OCTET_USAGE);
     assert_int_equal(octet_graph_parts(NULL, p.v, p.n, NULL, 0, 0, &claims, &n), OCTET_USAGE);
     assert_int_equal(octet_graph_parts(o, p.v, p.n - 1, NULL, 0, 0, &claims, &n), OCTET_MALFORMED);
     assert_int_equal(octet_graph_parts(o, p.v, p.n, NULL, 0, 0, &claims, &n), OCTET_OK);

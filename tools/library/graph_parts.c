@@ -11,7 +11,7 @@ typedef struct question {
     size_t size;
     const octet_array *constants;
     size_t n_constants;
-    bool with_float;
+    octet_claim_what what;
     const octet_claim **claims;
     size_t *n_claims;
 } question;
@@ -35,7 +35,7 @@ static oct_status claim(octet *o, const question *x, oct_graph *g, oct_err *err)
     int n_parts;
     OCT_TRY(octet_set_constants(g, x->constants, x->n_constants, err));
     OCT_TRY(oct_infer_shapes(g, err));
-    OCT_TRY(oct_claim_nodes(g, x->with_float, o->claims, &made, &n_parts, err));
+    OCT_TRY(oct_claim_nodes(g, (oct_claim_what)x->what, o->claims, &made, &n_parts, err));
     octet_claim *claims = oct_arena_calloc(o->claims, g->n_node + 1, sizeof *claims);
     if (!claims)
         return oct_nomem(err);
@@ -61,6 +61,8 @@ static oct_status find_parts(octet *o, void *arg, oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "%zu bytes at NULL", x->size);
     if (!x->constants && x->n_constants)
         return oct_fail(err, OCT_EUSAGE, "%zu constants at NULL", x->n_constants);
+    if (x->what < OCTET_CLAIM_INTEGERS || x->what > OCTET_CLAIM_ALL)
+        return oct_fail(err, OCT_EUSAGE, "%d is not what can be claimed", (int)x->what);
     oct_arena_destroy(o->claims);
     if (!(o->claims = oct_arena_create()))
         return oct_nomem(err);
@@ -73,7 +75,7 @@ static oct_status find_parts(octet *o, void *arg, oct_err *err)
 }
 
 octet_status octet_graph_parts(octet *o, const void *data, size_t size, const octet_array *constants,
-                               size_t n_constants, int with_float, const octet_claim **claims, size_t *n_claims)
+                               size_t n_constants, octet_claim_what what, const octet_claim **claims, size_t *n_claims)
 {
     if (claims)
         *claims = NULL;
@@ -84,7 +86,7 @@ octet_status octet_graph_parts(octet *o, const void *data, size_t size, const oc
                                  .size = size,
                                  .constants = constants,
                                  .n_constants = n_constants,
-                                 .with_float = with_float != 0,
+                                 .what = what,
                                  .claims = claims,
                                  .n_claims = n_claims });
 }

@@ -61,7 +61,9 @@ static oct_status read_acts(const oct_step *s, oct_rnn *g, oct_err *err)
     int n = of_kind[g->kind], n_a, n_b, at_a = 0, at_b = 0;
     const float *a = oct_node_floats(s->node, "activation_alpha", &n_a),
                 *b = oct_node_floats(s->node, "activation_beta", &n_b);
-    if (names && (names->type != OCT_ATTR_STRINGS || (names->n && names->n != n * (int)g->dirs)))
+    /* The default of RNN lists two functions whatever the directions are, and ONNX Runtime writes defaults out. */
+    const bool both = names && g->kind == OCT_RNN_PLAIN && names->n == 2;
+    if (names && (names->type != OCT_ATTR_STRINGS || (names->n && !both && names->n != n * (int)g->dirs)))
         return oct_fail(err, OCT_EMALFORMED, "'activations' lists %d functions, not %d", names->n, n * (int)g->dirs);
     for (int i = 0; i < n * (int)g->dirs; i++) {
         const char *name = names && names->n ? names->strings[i] : usual[g->kind][i % n];
