@@ -139,7 +139,8 @@ bool array_size(const octet_array *a, size_t *size)
 
 enum { MOST_RANK = 64 };
 
-/* TypeProto of a tensor. Names of dimensions that are not known tell which of them are equal. */
+/* TypeProto of a tensor. Names of dimensions that are not known tell which of them are equal. ONNX Runtime also says
+ * rank 0 of a shape that nobody knows, so no shape is written for it. */
 static ort_status *put_tensor_type(const ort_api *api, bytes *b, unsigned field, const ort_tensor_info *t)
 {
     bytes type = { 0 }, tensor = { 0 }, shape = { 0 };
@@ -162,7 +163,8 @@ static ort_status *put_tensor_type(const ort_api *api, bytes *b, unsigned field,
         put_message(&shape, 1, &dim);
     }
     put_int(&tensor, 1, element);
-    put_message(&tensor, 2, &shape);
+    if (rank)
+        put_message(&tensor, 2, &shape);
     put_message(&type, 1, &tensor);
     put_message(b, field, &type);
     return NULL;
