@@ -263,14 +263,15 @@ enum { ONNX_FLOAT = 1, ONNX_INT, ONNX_STRING, ONNX_TENSOR, ONNX_GRAPH, ONNX_FLOA
 static ort_status *read_attr(const ort_api *api, const ort_attr *a, int type, void **value, size_t *size)
 {
     *size = 0;
-    ort_status *s = api->ReadOpAttr(a, type, NULL, 0, size); /* fails, and says how much there is */
+    *value = NULL;
+    ort_status *s = api->ReadOpAttr(a, type, NULL, 0, size); /* fails where there is something, and says how much */
+    if (s && *size == 0)
+        return s;
     if (s)
         api->ReleaseStatus(s);
     if (!(*value = malloc(*size + 1)))
         return no_memory(api);
-    if (*size == 0)
-        return NULL;
-    return api->ReadOpAttr(a, type, *value, *size, size);
+    return *size ? api->ReadOpAttr(a, type, *value, *size, size) : NULL;
 }
 
 static void put_attr_value(bytes *b, int type, const void *value, size_t size)
