@@ -520,14 +520,31 @@ static ort_status *put_outputs(const ort_api *api, bytes *b, const ort_graph *g)
     return s;
 }
 
+/* The types of what a node makes: behind an operator that is unknown here nothing else tells them. */
+static ort_status *put_made(const ort_api *api, bytes *b, const ort_node *n)
+{
+    const ort_value_info **list = NULL;
+    size_t count;
+    ort_status *s = NULL;
+    TAKE_LIST(api, Node_GetNumOutputs, Node_GetOutputs, n, list, count);
+    for (size_t i = 0; i < count && !s; i++)
+        if (list[i])
+            s = put_value(api, b, 13, list[i]);
+    free(list);
+    return s;
+}
+
 static ort_status *put_nodes(writer *w, bytes *b, const ort_graph *g)
 {
     const ort_node **list = NULL;
     size_t n;
     ort_status *s = NULL;
     TAKE_LIST(w->api, Graph_GetNumNodes, Graph_GetNodes, g, list, n);
-    for (size_t i = 0; i < n && !s; i++)
+    for (size_t i = 0; i < n && !s; i++) {
         s = put_node(w, b, 1, list[i]);
+        if (!s && w->depth == 1)
+            s = put_made(w->api, b, list[i]);
+    }
     free(list);
     return s;
 }
