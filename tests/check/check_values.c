@@ -314,6 +314,26 @@ static void values_softmax(oct_check *t)
     }
 }
 
+/* Many short rows give what each alone gives, also where values are not finite, and in place. */
+static void values_softmax_short(oct_check *t)
+{
+    static const float odd[] = { INFINITY, -INFINITY, NAN, 0.0f, -0.0f, 1e38f, -1e38f };
+    for (int round = 0; round < 120; round++) {
+        const size_t outer = 1 + oct_check_below(t, 300), n = 1 + oct_check_below(t, 10), all = outer * n;
+        float *x = floats(t, all), *want = floats(t, all), *y = floats(t, all);
+        oct_fill_f32(t, x, all);
+        for (size_t i = 0; i < all; i++)
+            x[i] = round % 3 == 2 && oct_check_below(t, 6) == 0 ? odd[oct_check_below(t, 7)] : x[i] * 20.0f;
+        for (size_t i = 0; i < outer; i++)
+            oct_softmax_f32(NULL, round & 1, x + i * n, 1, n, 1, want + i * n);
+        oct_softmax_f32(t->pool, round & 1, x, outer, n, 1, y);
+        oct_check_same(t, y, want, all * 4, 4, "softmax of short rows");
+        oct_softmax_f32(NULL, round & 1, x, outer, n, 1, x);
+        oct_check_same(t, x, want, all * 4, 4, "softmax of short rows in place");
+        oct_check_release(t);
+    }
+}
+
 /* Rows of x * scale + bias where biases mask some, or all, with -inf; rows stand apart, and what is between them
  * stays. */
 static void values_scaled_softmax(oct_check *t)
@@ -797,6 +817,7 @@ void check_values(oct_check *t)
     values_reduce(t);
     values_squared_error(t);
     values_softmax(t);
+    values_softmax_short(t);
     values_scaled_softmax(t);
     values_lstm(t);
     values_norm(t);

@@ -74,8 +74,36 @@ static void softmax_tile(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
+/* Rows that fill no vector, such as two classes for each of thousands of boxes, are computed beside each other: as the
+ * columns of a block. Both kernels add in the same order. */
+enum { SHORT = 8 };
+
+static void softmax_short_tile(void *arg, size_t begin, size_t end, size_t thread)
+{
+    const reduce_job *j = arg;
+    const size_t n = j->n;
+    float block[SHORT * COLS];
+    for (size_t i = begin; i < end; i++) {
+        const size_t from = i * COLS, rows = j->inner - from < COLS ? j->inner - from : COLS;
+        const float *x = j->x + from * n;
+        float *y = j->y + from * n;
+        for (size_t r = 0; r < rows; r++)
+            for (size_t k = 0; k < n; k++)
+                block[k * COLS + r] = x[r * n + k];
+        j->k->softmax_cols(j->op, block, n, COLS, rows, block);
+        for (size_t r = 0; r < rows; r++)
+            for (size_t k = 0; k < n; k++)
+                y[r * n + k] = block[k * COLS + r];
+    }
+}
+
 void oct_softmax_f32(oct_pool *pool, bool log, const float *x, size_t outer, size_t n, size_t inner, float *y)
 {
+    if (inner == 1 && n > 1 && n <= SHORT && outer >= COLS / 4) {
+        reduce_job rows = reduce_plan(log, x, n, outer, y);
+        oct_pool_for(pool, rows.blocks, tile_of(4 * n * COLS), softmax_short_tile, &rows);
+        return;
+    }
     reduce_job j = reduce_plan(log, x, n, inner, y);
     oct_pool_for(pool, outer * j.blocks, tile_of(4 * n * (inner < COLS ? inner : COLS)), softmax_tile, &j);
 }
