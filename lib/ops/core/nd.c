@@ -125,12 +125,9 @@ static void walk_tile(void *arg, size_t begin, size_t end, size_t thread)
     }
 }
 
-void oct_nd_run(oct_nd *d, oct_pool *pool, oct_nd_fn fn, void *arg)
+/* d is simplified. */
+static void run_rows(const oct_nd *d, oct_pool *pool, oct_nd_fn fn, void *arg)
 {
-    for (int i = 0; i < d->rank; i++)
-        if (d->dims[i] == 0)
-            return;
-    simplify(d);
     int64_t inner = d->dims[d->rank - 1], rows = 1;
     for (int i = 0; i + 1 < d->rank; i++)
         rows *= d->dims[i];
@@ -138,6 +135,15 @@ void oct_nd_run(oct_nd *d, oct_pool *pool, oct_nd_fn fn, void *arg)
     int64_t per_item = inner < OCT_ND_CHUNK ? inner : OCT_ND_CHUNK;
     int64_t tile = 16384 / per_item;
     oct_pool_for(pool, (size_t)(rows * w.chunks), (size_t)(tile < 1 ? 1 : tile), walk_tile, &w);
+}
+
+void oct_nd_run(oct_nd *d, oct_pool *pool, oct_nd_fn fn, void *arg)
+{
+    for (int i = 0; i < d->rank; i++)
+        if (d->dims[i] == 0)
+            return;
+    simplify(d);
+    run_rows(d, pool, fn, arg);
 }
 
 /* ------------------------------------------------------------------ copying */
@@ -201,6 +207,20 @@ static bool is_transposition(const oct_nd *d, size_t size)
            d->dims[last] >= LEAST;
 }
 
+/* Where rows are short, as those of corners of boxes, most time goes into beginning them: the longest other dimension
+ * takes their place. More passes over the same memory would cost more than that saves if rows were longer. */
+static void put_long_rows_last(oct_nd *d)
+{
+    enum { SHORT = 4 };
+    const int last = d->rank - 1;
+    int longest = last;
+    for (int i = 0; i < last && d->dims[last] <= SHORT; i++)
+        if (d->dims[i] > d->dims[longest])
+            longest = i;
+    if (longest != last)
+        swap_dims(d, longest, last);
+}
+
 void oct_nd_copy(oct_nd *d, oct_pool *pool, void *dst, const void *src, size_t size, const uint8_t *table)
 {
     copy c = { dst, src, size, table };
@@ -215,5 +235,6 @@ void oct_nd_copy(oct_nd *d, oct_pool *pool, void *dst, const void *src, size_t s
         memcpy(d->stride[1], d->stride[0], sizeof d->stride[1]);
         c.src = dst;
     }
-    oct_nd_run(d, pool, copy_row, &c);
+    put_long_rows_last(d);
+    run_rows(d, pool, copy_row, &c);
 }
