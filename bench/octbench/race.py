@@ -1,4 +1,5 @@
 """Programs timed in turns. Each is a process of its own, pinned, that answers a number of seconds with a list of times."""
+import contextlib
 import json
 import os
 import statistics
@@ -41,7 +42,8 @@ class Runner:
         return rows
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it has ended already
+            self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
         self.said.close()
