@@ -139,7 +139,7 @@ KINDS = {
 }
 
 
-def start(kind, model, data, threads):
+def time_start(kind, model, data, threads):
     """Milliseconds that a session takes to be made, and its first run."""
     __import__({"ort": "onnxruntime"}.get(kind.partition("-")[0], "numpy"))  # what a program has loaded before it makes sessions
     began = time.perf_counter()
@@ -152,7 +152,7 @@ def start(kind, model, data, threads):
 def main():
     kind, model, data, threads, *more = sys.argv[1:]
     if more:
-        return start(kind, model, data, int(threads))
+        return time_start(kind, model, data, int(threads))
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)                              # what peers print must not come between the answers
     run = KINDS[kind](model, data, int(threads))
