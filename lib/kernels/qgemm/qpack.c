@@ -50,6 +50,59 @@ static int8_t weight(const oct_qsource *s, size_t t, size_t k, size_t j)
     return (int8_t)(s->is_signed ? v : v ^ 0x80);
 }
 
+/* Four values of depth, or those that are left of a tap or of all joined taps: where they are in the source. */
+typedef struct quad {
+    ptrdiff_t at[4];
+    size_t n;
+} quad;
+
+/* The quad that begins at value k of tap t, and moves both behind it. */
+static quad next_quad(const oct_qsource *s, size_t *t, size_t *k)
+{
+    quad q = { { 0 }, 0 };
+    while (q.n < 4 && *t < s->taps) {
+        q.at[q.n++] = (ptrdiff_t)*t * s->ts + (ptrdiff_t)*k * s->ks;
+        if (++*k < s->kc)
+            continue;
+        *k = 0;
+        if (++*t % s->fold == 0)
+            break;
+    }
+    return q;
+}
+
+/* The columns of a quad next to each other, four bytes each, from j0 on; `pitch` bytes lie between blocks of 16. */
+static void put_quad(const oct_qsource *s, const quad *q, size_t j0, size_t nj, size_t pitch, int8_t *to)
+{
+    enum { TILE = 16 };
+    const uint32_t flip = s->is_signed ? 0 : 0x80808080U >> (8 * (4 - q->n));
+    const uint8_t *column = s->b + (ptrdiff_t)j0 * s->ns;
+    for (size_t j = 0; j < nj; j++, column += s->ns) {
+        uint32_t v = column[q->at[0]];
+        for (size_t i = 1; i < q->n; i++)
+            v |= (uint32_t)column[q->at[i]] << (8 * i);
+        v ^= flip;
+        memcpy(to + j / TILE * pitch + j % TILE * 4, &v, sizeof v);
+    }
+}
+
+/* Of orders that have the values of a quad next to each other. */
+static void pack_by_quads(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t j0, size_t nj, int8_t *to)
+{
+    enum { TILE = 16 };
+    const bool tiles = kn->order == OCT_QGEMM_TILES;
+    size_t at = 0, t = 0, k = 0;
+    while (t < s->taps) {
+        const size_t before = t;
+        const quad q = next_quad(s, &t, &k);
+        int8_t *group = to + at / kn->kr * kn->kr * kn->nr;
+        put_quad(s, &q, j0, nj, TILE * (tiles ? kn->kr : 4), group + (tiles ? at % kn->kr / 4 * (TILE * 4) : 0));
+        at += 4;
+        if (t != before && t % s->fold == 0)
+            at = oct_round_up(at, kn->kr);
+    }
+}
+
 /* Panel of nj columns from j0, filled with zeros before. Returns its bytes. */
 static size_t pack_panel(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t j0, size_t nj, int8_t *to)
 {
@@ -203,7 +256,14 @@ static size_t pack_classes(const oct_qsource *s, size_t n, uint32_t bias, uint8_
 
 static int32_t sum_column(const oct_qsource *s, size_t j)
 {
+    const bool contiguous = (s->ts == 1 && s->ks == (ptrdiff_t)s->taps) || (s->ks == 1 && s->ts == (ptrdiff_t)s->kc);
+    const uint8_t *b = s->b + (ptrdiff_t)j * s->ns, flip = s->is_signed ? 0 : 0x80;
     uint32_t sum = 0;
+    if (contiguous) {
+        for (size_t i = 0; i < s->taps * s->kc; i++)
+            sum += (uint32_t)(int8_t)(b[i] ^ flip);
+        return (int32_t)sum;
+    }
     for (size_t t = 0; t < s->taps; t++)
         for (size_t k = 0; k < s->kc; k++)
             sum += (uint32_t)weight(s, t, k, j);
@@ -249,6 +309,8 @@ void oct_qpack(const oct_qgemm_kernel *kn, const oct_qsource *s, size_t n, size_
         const bool chains = kn->order == OCT_QGEMM_CHAINS && pack_chains(kn, s, j, nj, panel, to);
         if (by_vectors)
             pack_quads(kn, vectors, s, j, nj, to, sums + g * n);
+        else if (in_quads)
+            pack_by_quads(kn, s, j, nj, to);
         else if (kn->order != OCT_QGEMM_CHAINS)
             pack_panel(kn, s, j, nj, to);
         head->has_chains |= chains;
