@@ -85,7 +85,7 @@ ort_status *provider_claim(ort_ep *ep, const ort_graph *g, ort_support *support)
         say(p, ORT_LOG_INFO, "octet claims nothing more: this ONNX Runtime would give two parts the same name");
         return NULL;
     }
-    ort_status *s = graph_bytes_make(p->api, g, &b);
+    ort_status *s = graph_bytes_make(p->api, g, true, &b);
     if (s) {
         say(p, ORT_LOG_WARNING, "octet claims nothing: %s", p->api->GetErrorMessage(s));
         p->api->ReleaseStatus(s);

@@ -320,7 +320,7 @@ static ort_status *make_program(const provider *p, const ort_graph *g, const ort
     x->base = (ort_compute_info){ ORT_API_VERSION, create_state, compute, release_state };
     x->provider = p;
     pthread_mutex_init(&x->lock, NULL);
-    ort_status *s = graph_bytes_make(p->api, g, &b);
+    ort_status *s = graph_bytes_make(p->api, g, false, &b);
     s = s ? s : load(x, &b);
     graph_bytes_free(&b);
     s = s ? s : match_node(x, fused);

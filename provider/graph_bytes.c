@@ -141,7 +141,7 @@ enum { MOST_RANK = 64 };
 
 /* TypeProto of a tensor. Names of dimensions that are not known tell which of them are equal. ONNX Runtime also says
  * rank 0 of a shape that nobody knows, so no shape is written for it. */
-static ort_status *put_tensor_type(const ort_api *api, bytes *b, unsigned field, const ort_tensor_info *t)
+static ort_status *put_tensor_type(const ort_api *api, bytes *b, unsigned field, const ort_tensor_info *t, bool sized)
 {
     bytes type = { 0 }, tensor = { 0 }, shape = { 0 };
     int64_t dims[MOST_RANK];
@@ -156,9 +156,9 @@ static ort_status *put_tensor_type(const ort_api *api, bytes *b, unsigned field,
     TRY(api->GetSymbolicDimensions(t, names, rank));
     for (size_t i = 0; i < rank; i++) {
         bytes dim = { 0 };
-        if (dims[i] >= 0)
+        if (sized && dims[i] >= 0)
             put_int(&dim, 1, dims[i]);
-        else if (names[i] && *names[i])
+        else if (sized && names[i] && *names[i])
             put_text(&dim, 2, names[i]);
         put_message(&shape, 1, &dim);
     }
@@ -171,7 +171,7 @@ static ort_status *put_tensor_type(const ort_api *api, bytes *b, unsigned field,
 }
 
 /* ValueInfoProto; the type of what is no tensor is left out. */
-static ort_status *put_value(const ort_api *api, bytes *b, unsigned field, const ort_value_info *v)
+static ort_status *put_value(const ort_api *api, bytes *b, unsigned field, const ort_value_info *v, bool sized)
 {
     bytes value = { 0 };
     const char *name;
@@ -185,7 +185,7 @@ static ort_status *put_value(const ort_api *api, bytes *b, unsigned field, const
     if (kind == ORT_TYPE_TENSOR)
         TRY(api->CastTypeInfoToTensorInfo(type, &tensor));
     put_text(&value, 1, name);
-    ort_status *s = tensor ? put_tensor_type(api, &value, 2, tensor) : NULL;
+    ort_status *s = tensor ? put_tensor_type(api, &value, 2, tensor, sized) : NULL;
     put_message(b, field, &value);
     return s;
 }
@@ -340,6 +340,7 @@ static ort_status *put_attr(const ort_api *api, bytes *b, unsigned field, const 
 typedef struct writer {
     const ort_api *api;
     graph_bytes *out;
+    bool sized;
     int depth; /* of graphs in nodes */
 } writer;
 
@@ -492,8 +493,9 @@ static ort_status *put_constants(writer *w, bytes *b, const ort_graph *g)
     return s;
 }
 
-static ort_status *put_inputs(const ort_api *api, bytes *b, const ort_graph *g)
+static ort_status *put_inputs(const writer *w, bytes *b, const ort_graph *g)
 {
+    const ort_api *api = w->api;
     const ort_value_info **list = NULL;
     size_t n;
     ort_status *s = NULL;
@@ -502,34 +504,36 @@ static ort_status *put_inputs(const ort_api *api, bytes *b, const ort_graph *g)
         bool constant = false;
         s = api->ValueInfo_IsConstantInitializer(list[i], &constant);
         if (!s && !constant)
-            s = put_value(api, b, 11, list[i]);
+            s = put_value(api, b, 11, list[i], w->sized || w->depth > 1);
     }
     free(list);
     return s;
 }
 
-static ort_status *put_outputs(const ort_api *api, bytes *b, const ort_graph *g)
+static ort_status *put_outputs(const writer *w, bytes *b, const ort_graph *g)
 {
+    const ort_api *api = w->api;
     const ort_value_info **list = NULL;
     size_t n;
     ort_status *s = NULL;
     TAKE_LIST(api, Graph_GetNumOutputs, Graph_GetOutputs, g, list, n);
     for (size_t i = 0; i < n && !s; i++)
-        s = put_value(api, b, 12, list[i]);
+        s = put_value(api, b, 12, list[i], w->sized || w->depth > 1);
     free(list);
     return s;
 }
 
 /* The types of what a node makes: behind an operator that is unknown here nothing else tells them. */
-static ort_status *put_made(const ort_api *api, bytes *b, const ort_node *n)
+static ort_status *put_made(const writer *w, bytes *b, const ort_node *n)
 {
+    const ort_api *api = w->api;
     const ort_value_info **list = NULL;
     size_t count;
     ort_status *s = NULL;
     TAKE_LIST(api, Node_GetNumOutputs, Node_GetOutputs, n, list, count);
     for (size_t i = 0; i < count && !s; i++)
         if (list[i])
-            s = put_value(api, b, 13, list[i]);
+            s = put_value(api, b, 13, list[i], w->sized || w->depth > 1);
     free(list);
     return s;
 }
@@ -543,7 +547,7 @@ static ort_status *put_nodes(writer *w, bytes *b, const ort_graph *g)
     for (size_t i = 0; i < n && !s; i++) {
         s = put_node(w, b, 1, list[i]);
         if (!s && w->depth == 1)
-            s = put_made(w->api, b, list[i]);
+            s = put_made(w, b, list[i]);
     }
     free(list);
     return s;
@@ -556,10 +560,10 @@ static ort_status *put_graph(writer *w, bytes *b, unsigned field, const ort_grap
         return fail(w->api, "graphs are nested more than %d deep", MOST_DEPTH);
     w->depth++;
     put_text(&graph, 2, "g");
-    ort_status *s = put_inputs(w->api, &graph, g);
+    ort_status *s = put_inputs(w, &graph, g);
     s = s ? s : put_constants(w, &graph, g);
     s = s ? s : put_nodes(w, &graph, g);
-    s = s ? s : put_outputs(w->api, &graph, g);
+    s = s ? s : put_outputs(w, &graph, g);
     put_message(b, field, &graph);
     w->depth--;
     return s;
@@ -583,10 +587,10 @@ static ort_status *put_opsets(const ort_api *api, bytes *b, const ort_graph *g)
     return s;
 }
 
-ort_status *graph_bytes_make(const ort_api *api, const ort_graph *g, graph_bytes *out)
+ort_status *graph_bytes_make(const ort_api *api, const ort_graph *g, bool sized, graph_bytes *out)
 {
     enum { IR_VERSION = 10 };
-    writer w = { .api = api, .out = out };
+    writer w = { .api = api, .out = out, .sized = sized };
     *out = (graph_bytes){ 0 };
     put_int(&out->message, 1, IR_VERSION);
     TRY(put_opsets(api, &out->message, g));

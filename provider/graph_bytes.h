@@ -20,8 +20,11 @@ typedef struct graph_bytes {
     size_t n_constants, cap_constants;
 } graph_bytes;
 
-/* Writes g and all that its nodes hold. *out is to be released with graph_bytes_free, also after a failure. */
-ort_status *graph_bytes_make(const ort_api *api, const ort_graph *g, graph_bytes *out);
+/* Writes g and all that its nodes hold. sized: with the dimensions of values that are not in bodies. They are what ONNX
+ * Runtime believes: it takes a file's word, and a file whose inputs were changed may still have the old dimensions
+ * behind them, with which ONNX Runtime runs it all the same. *out is to be released with graph_bytes_free, also after a
+ * failure. */
+ort_status *graph_bytes_make(const ort_api *api, const ort_graph *g, bool sized, graph_bytes *out);
 void graph_bytes_free(graph_bytes *b);
 
 /* The bytes of an array; false: it has a type without a fixed size, or is too large. */
