@@ -1,0 +1,697 @@
+/* provider/: the plug-in in a stand-in of ONNX Runtime: what it computes, what it does when calls fail, on many
+ * threads, and for a long time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "../provider/standin.h"
+#include "built_model.h"
+#include "library_case.h"
+#include "passes/pass.h"
+#include "sanitized.h"
+
+#include "../../provider/graph_bytes.h"
+
+#include <glob.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { MOST_INPUTS = 8 };
+
+static ort_ep_factory *factory;
+static char error[STANDIN_TEXT];
+
+/* ---- inputs ---- */
+
+typedef struct feed {
+    octet_array in[MOST_INPUTS];
+    size_t n;
+} feed;
+
+static void free_feed(feed *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        free((void *)(uintptr_t)f->in[i].data);
+    f->n = 0;
+}
+
+/* Small numbers for each input of a model, some of them negative; `open` for a dimension that is open. false: it has
+ * inputs that cannot be given. */
+static bool make_feed(const octet_model *m, int64_t open, feed *f)
+{
+    const octet_port *p;
+    *f = (feed){ .n = 0 };
+    while ((p = octet_model_input(m, f->n))) {
+        octet_array a = { .type = p->type, .rank = p->rank < 0 ? 2 : p->rank };
+        size_t size;
+        if (f->n == MOST_INPUTS)
+            return false;
+        for (int d = 0; d < a.rank; d++)
+            a.dims[d] = p->rank >= 0 && p->dims[d] >= 0 ? p->dims[d] : open;
+        if (!array_size(&a, &size))
+            return false;
+        uint8_t *data = calloc(size + 1, 1);
+        assert_non_null(data);
+        for (size_t i = 0; i < size; i++)
+            if (a.type == OCTET_FLOAT32 && i % 4 == 0)
+                memcpy(data + i, &(float){ (float)((int)(i * 7 % 53) - 20) / 9.0f }, 4);
+            else if (a.type == OCTET_UINT8 || a.type == OCTET_INT8)
+                data[i] = (uint8_t)(i * 31);
+            else if (a.type != OCTET_FLOAT32 && i % 8 == 0)
+                data[i] = i / 8 % 2;
+        a.data = data;
+        f->in[f->n++] = a;
+    }
+    return true;
+}
+
+static bool same(const octet_array *a, const octet_array *b)
+{
+    size_t na, nb;
+    return a->type == b->type && a->rank == b->rank &&
+           memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0 && array_size(a, &na) &&
+           array_size(b, &nb) && na == nb && (!na || memcmp(a->data, b->data, na) == 0);
+}
+
+static bool all_same(const standin_outputs *got, const octet_array *want, size_t n)
+{
+    bool fine = got->n == n;
+    for (size_t i = 0; i < n && fine; i++)
+        fine = same(&got->of[i], &want[i]);
+    return fine;
+}
+
+/* ---- models, and the results of the library for them ---- */
+
+static oct_model *load_ir(const char *path)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_model *m;
+    if (oct_model_load(path, &m, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    return m;
+}
+
+typedef struct wanted {
+    octet *o;
+    octet_model *m;
+    feed f;
+    const octet_array *out;
+    size_t n_out;
+} wanted;
+
+static void free_wanted(wanted *w)
+{
+    free_feed(&w->f);
+    octet_model_free(w->m);
+    octet_close(w->o);
+}
+
+/* false: the library does not run the model, or it cannot be given inputs. */
+static bool find_wanted(const char *path, int64_t open, wanted *w)
+{
+    *w = (wanted){ .o = octet_open() };
+    assert_non_null(w->o);
+    if (octet_model_load(w->o, path, 1, &w->m) == OCTET_OK && make_feed(w->m, open, &w->f) &&
+        octet_model_run(w->o, w->m, w->f.in, w->f.n, &w->out, &w->n_out) == OCTET_OK)
+        return true;
+    free_wanted(w);
+    return false;
+}
+
+static standin_session *must_open(oct_model *m, const standin_options *options)
+{
+    standin_session *s = standin_open(factory, m, options, error);
+    if (!s)
+        fail_msg("%s", error);
+    return s;
+}
+
+static void check_run(standin_session *s, const wanted *w, const char *name)
+{
+    standin_outputs got;
+    if (!standin_run(s, w->f.in, w->f.n, &got, error))
+        fail_msg("%s: %s", name, error);
+    if (!all_same(&got, w->out, w->n_out))
+        fail_msg("%s: other bits", name);
+    standin_outputs_free(&got);
+}
+
+static int set_up(void **state)
+{
+    factory = standin_register(error);
+    return factory ? library_set_up(state) : -1;
+}
+
+static int tear_down(void **state)
+{
+    standin_unregister(factory);
+    return standin_live() == 0 ? library_tear_down(state) : -1;
+}
+
+/* ---- what it computes ---- */
+
+static const char *testdata(const char *name)
+{
+    static char path[4200];
+    snprintf(path, sizeof path, "%s/testdata/%s", getenv("OCT_SOURCE"), name);
+    return path;
+}
+
+/* Which models are computed as a whole, whether they are claimed or not: all that the library computes, but for calls
+ * of functions, which ONNX Runtime replaces by what they do. */
+static void computes_whole_graphs(void **state)
+{
+    static const char *const folders[] = { "models/*.onnx", "onnx/*.onnx", "demo.onnx" };
+    int compared = 0;
+    for (size_t k = 0; k < 3; k++) {
+        glob_t g;
+        assert_int_equal(glob(testdata(folders[k]), 0, NULL, &g), 0);
+        for (size_t i = 0; i < g.gl_pathc; i++)
+            for (int64_t open = 0; open < 3; open++) {
+                wanted w;
+                if (strstr(g.gl_pathv[i], "function") || !find_wanted(g.gl_pathv[i], open, &w))
+                    continue;
+                standin_session *s = must_open(load_ir(g.gl_pathv[i]), &(standin_options){ .whole = true });
+                check_run(s, &w, g.gl_pathv[i]);
+                standin_close(s);
+                free_wanted(&w);
+                compared++;
+            }
+        globfree(&g);
+    }
+    assert_in_range(compared, 300, 1000);
+}
+
+/* The small networks of testdata are claimed as a whole when they are quantized, and not when they are not. */
+static void claims_whole_graphs(void **state)
+{
+    enum { FLOAT = 2 };
+    static const char *const schemes[] = { "qdq", "qoperator", "float" };
+    octet *o = octet_open();
+    for (int i = 0; i <= FLOAT; i++) {
+        static const char *const with[] = { "--format=qdq", "--format=qoperator" };
+        wanted w;
+        const char *path = "q.onnx";
+        remove(path);
+        if (i == FLOAT)
+            path = lib.model;
+        else if (octet_convert(o, (const char *const[]){ lib.model, lib.samples, "--output=q.onnx", with[i], NULL }) !=
+                 OCTET_OK)
+            fail_msg("%s", octet_error(o));
+        assert_true(find_wanted(path, 2, &w));
+        standin_session *s = must_open(load_ir(path), &(standin_options){ .lanes = 2 });
+        const standin_facts f = standin_facts_of(s);
+        if (f.n_claimed != (i == FLOAT ? 0 : f.n_nodes) || f.n_groups != (i != FLOAT))
+            fail_msg("%s: %zu of %zu nodes in %zu groups\n%s", schemes[i], f.n_claimed, f.n_nodes, f.n_groups, f.log);
+        if (i != FLOAT)
+            check_run(s, &w, schemes[i]);
+        standin_close(s);
+        free_wanted(&w);
+    }
+    octet_close(o);
+}
+
+/* Puts the operator that nobody knows behind a value. first: if not 0, the first dimension of its result where that is
+ * open, as files declare it whose inputs were changed later. */
+static void interrupt(oct_graph *g, int value, int64_t first)
+{
+    oct_err err = OCT_ERR_INIT;
+    int node, copy;
+    const bool done = oct_graph_set_opset(g, STANDIN_DOMAIN, 1, &err) == OCT_OK &&
+                      oct_graph_new_value(g, "passed", g->value[value].dtype, &copy, &err) == OCT_OK &&
+                      oct_graph_replace_uses(g, value, copy, &err) == OCT_OK &&
+                      oct_graph_add_node(g, STANDIN_OP, STANDIN_DOMAIN, "", 1, 1, -1, &node, &err) == OCT_OK &&
+                      oct_graph_set_input(g, node, 0, value, &err) == OCT_OK &&
+                      oct_graph_set_output(g, node, 0, copy, &err) == OCT_OK && oct_graph_sort(g, &err) == OCT_OK;
+    if (!done)
+        fail_msg("%s", err.text);
+    oct_shape *shape = &g->value[copy].shape;
+    *shape = g->value[value].shape;
+    if (first && shape->rank > 0 && shape->d[0].n < 0) {
+        shape->d = oct_arena_memdup(g->arena, shape->d, (size_t)shape->rank * sizeof *shape->d);
+        assert_non_null(shape->d);
+        shape->d[0] = (oct_dim){ .n = first };
+    }
+}
+
+/* Where the operator leaves work on both its sides, there are two groups; behind quantized values nothing but it is
+ * left, and all of them give the bits of the whole graph. */
+static void compute_parts(int64_t first)
+{
+    char path[4200];
+    int two_groups = 0, exact = 0;
+    wanted w;
+    snprintf(path, sizeof path, "%s", testdata("models/demo_qdq.onnx"));
+    assert_true(find_wanted(path, 2, &w));
+    for (size_t i = 0, n = 1; i < n; i++) {
+        oct_err err = OCT_ERR_INIT;
+        oct_model *m = load_ir(path);
+        assert_int_equal(oct_infer_shapes(m->graph, &err), OCT_OK);
+        n = m->graph->n_order;
+        const oct_node *node = &m->graph->node[m->graph->order[i]];
+        const char *op = node->op;
+        if (m->graph->value[node->out[0]].is_output) {
+            oct_model_free(m);
+            continue;
+        }
+        interrupt(m->graph, node->out[0], first);
+        standin_session *s = must_open(m, &(standin_options){ .lanes = 1 + (int)i % 3 });
+        const standin_facts f = standin_facts_of(s);
+        standin_outputs got;
+        if (!standin_run(s, w.f.in, w.f.n, &got, error))
+            fail_msg("%s", error);
+        standin_outputs_free(&got);
+        two_groups += f.n_groups == 2;
+        if (f.n_groups == 2) {
+            check_run(s, &w, op);
+            exact += strcmp(op, "QuantizeLinear") == 0;
+            if (strcmp(op, "QuantizeLinear") == 0 && f.n_claimed + 1 != f.n_nodes)
+                fail_msg("%zu of %zu nodes are claimed:\n%s", f.n_claimed, f.n_nodes, f.log);
+        }
+        standin_close(s);
+    }
+    assert_in_range(two_groups, 20, 60);
+    assert_in_range(exact, 5, 20);
+    free_wanted(&w);
+}
+
+static void computes_parts(void **state)
+{
+    compute_parts(0);
+}
+
+static void computes_parts_of_wrong_declarations(void **state)
+{
+    compute_parts(7);
+}
+
+/* ---- options ---- */
+
+#define OPTION(name) "ep.octetexecutionprovider." name
+
+static void refuses_wrong_options(void **state)
+{
+    static char long_value[400];
+    static const char *const wrong[][3] = {
+        { OPTION("threads"), "abc", "threads: 'abc'" },
+        { OPTION("threads"), "-1", "threads: '-1'" },
+        { OPTION("threads"), "1025", "threads: '1025'" },
+        { OPTION("threads"), "", "threads: ''" },
+        { OPTION("threads"), "99999999999999999999", "threads: '99999999999999999999'" },
+        { OPTION("threads"), "2x", "threads: '2x'" },
+        { OPTION("float"), "2", "float: '2'" },
+        { OPTION("float"), long_value, "float: its value has 399" },
+    };
+    memset(long_value, '1', sizeof long_value - 1);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *const settings[] = { "other", "1", wrong[i][0], wrong[i][1], NULL };
+        assert_null(standin_open(factory, load_ir(lib.model), &(standin_options){ settings }, error));
+        if (!strstr(error, wrong[i][2]))
+            fail_msg("%s instead of %s", error, wrong[i][2]);
+        assert_int_equal(standin_live(), 0);
+    }
+}
+
+static void takes_options(void **state)
+{
+    static const char *const settings[] = { OPTION("threads"), "2", OPTION("float"), "1", NULL };
+    wanted w;
+    assert_true(find_wanted(lib.model, 2, &w));
+    standin_session *s = must_open(load_ir(lib.model), &(standin_options){ settings });
+    const standin_facts f = standin_facts_of(s);
+    assert_int_equal(f.n_claimed, f.n_nodes);
+    check_run(s, &w, "float");
+    standin_close(s);
+    free_wanted(&w);
+}
+
+/* ---- a small model, for much that is done often ---- */
+
+enum { WIDTH = 16, LAYERS = 6 };
+
+static message small;
+
+/* Layers on bytes [N,16] with attributes of several kinds behind them, a constant of a node, an input that is left
+ * out, and two bodies whose values have the same name. The shape of the input may be left open. */
+static void make_small_of(int rank)
+{
+    static const float scale = 0.04f, least = -0.5f;
+    static const uint8_t zero = 128;
+    static int8_t weights[WIDTH * WIDTH];
+    message graph = { 0 }, then = { 0 }, otherwise = { 0 }, value = { 0 };
+    message node = node_message("If", "yes", "chosen");
+    for (int i = 0; i < WIDTH * WIDTH; i++)
+        weights[i] = (int8_t)(i * 37 % 101 - 50);
+    put_node(&graph, "QuantizeLinear", "x s z", "q0");
+    for (int i = 0; i < LAYERS; i++) {
+        char in[64], out[8];
+        snprintf(in, sizeof in, "q%d s z w ws wz s z", i);
+        snprintf(out, sizeof out, "q%d", i + 1);
+        put_node(&graph, "QLinearMatMul", in, out);
+    }
+    put_node(&graph, "DequantizeLinear", "q6 s z", "d");
+    put_node(&then, "Identity", "d", "t");
+    put_text(&then, 2, "then");
+    put_part(&then, GRAPH_OUTPUT, value_info("t", OCTET_FLOAT32, -1, NULL));
+    put_node(&otherwise, "Neg", "d", "t");
+    put_text(&otherwise, 2, "else");
+    put_part(&otherwise, GRAPH_OUTPUT, value_info("t", OCTET_FLOAT32, -1, NULL));
+    put_attr_graph(&node, "then_branch", then);
+    put_attr_graph(&node, "else_branch", otherwise);
+    put_part(&graph, GRAPH_NODE, node);
+    node = node_message("Constant", "", "least");
+    put_text(&value, 1, "value");
+    put_part(&value, 5, tensor_message(&(octet_array){ "", OCTET_FLOAT32, 0, { 0 }, &least }, 4));
+    put_int(&value, 20, 4);
+    put_part(&node, 5, value);
+    put_part(&graph, GRAPH_NODE, node);
+    put_node(&graph, "Clip", "chosen least -", "c");
+    node = node_message("Cast", "c", "y");
+    put_attr_int(&node, "to", OCTET_FLOAT32);
+    put_part(&graph, GRAPH_NODE, node);
+    put_constant(&graph, &(octet_array){ "s", OCTET_FLOAT32, 0, { 0 }, &scale }, 4, true);
+    put_constant(&graph, &(octet_array){ "ws", OCTET_FLOAT32, 0, { 0 }, &scale }, 4, true);
+    put_constant(&graph, &(octet_array){ "z", OCTET_UINT8, 0, { 0 }, &zero }, 1, true);
+    put_constant(&graph, &(octet_array){ "wz", OCTET_INT8, 0, { 0 }, &(int8_t){ 0 } }, 1, true);
+    put_constant(&graph, &(octet_array){ "yes", OCTET_BOOL, 0, { 0 }, &(uint8_t){ 1 } }, 1, true);
+    put_constant(&graph, &(octet_array){ "w", OCTET_INT8, 2, { WIDTH, WIDTH }, weights }, sizeof weights, true);
+    put_part(&graph, GRAPH_INPUT, value_info("x", OCTET_FLOAT32, rank, (const int64_t[]){ -1, WIDTH }));
+    put_part(&graph, GRAPH_OUTPUT, value_info("y", OCTET_FLOAT32, 2, (const int64_t[]){ -1, WIDTH }));
+    small = model_message(graph, 17);
+    write_file("small.onnx", small.v, small.n);
+}
+
+static void make_small(void)
+{
+    make_small_of(2);
+}
+
+static oct_model *small_ir(void)
+{
+    oct_err err = OCT_ERR_INIT;
+    oct_model *m;
+    if (oct_model_load_mem(small.v, small.n, "small", &m, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    return m;
+}
+
+/* ONNX Runtime cannot tell an unknown shape from that of a scalar. */
+static void takes_inputs_of_unknown_shape(void **state)
+{
+    wanted w;
+    make_small_of(-1);
+    assert_true(find_wanted("small.onnx", WIDTH, &w));
+    standin_session *s = must_open(small_ir(), &(standin_options){ 0 });
+    assert_int_equal(standin_facts_of(s).n_groups, 1);
+    check_run(s, &w, "unknown shape");
+    standin_close(s);
+    free_wanted(&w);
+    message_free(&small);
+}
+
+/* ---- failures ---- */
+
+typedef enum result { UNCLAIMED, REFUSED, FAILED, RIGHT, WRONG } result;
+
+static long allocations, fail_allocation;
+static const char *failed; /* the function that failed, or NULL */
+
+/* A session and a run while something fails; then a run on the same session when nothing does. */
+static result try_all(const wanted *w)
+{
+    result r = REFUSED;
+    standin_outputs got;
+    standin_session *s = standin_open(factory, small_ir(), &(standin_options){ .lanes = 2 }, error);
+    failed = standin_failed();
+    if (!s)
+        return *error ? REFUSED : WRONG;
+    const bool claimed = standin_facts_of(s).n_claimed > 0;
+    if (!claimed) {
+        r = UNCLAIMED;
+    } else if (!standin_run(s, w->f.in, w->f.n, &got, error)) {
+        r = FAILED;
+    } else {
+        r = all_same(&got, w->out, w->n_out) ? RIGHT : WRONG;
+        standin_outputs_free(&got);
+    }
+    failed = standin_failed();
+    standin_fail_at(0);
+    fail_allocation = 0;
+    if (claimed)
+        check_run(s, w, "after a failure");
+    standin_close(s);
+    return r;
+}
+
+/* Each call that can fail does. What is only said, or can be done in another way, may go wrong unnoticed. */
+static void calls_fail(void **state)
+{
+    wanted w;
+    int seen[WRONG + 1] = { 0 };
+    make_small();
+    assert_true(find_wanted("small.onnx", 3, &w));
+    for (long k = 1;; k++) {
+        standin_fail_at(k);
+        const result r = try_all(&w);
+        if (!failed) { /* there are no more calls */
+            assert_int_equal(r, RIGHT);
+            break;
+        }
+        seen[r]++;
+        const bool harmless =
+            strcmp(failed, "Logger_LogMessage") == 0 || strcmp(failed, "KernelContext_ParallelFor") == 0;
+        if (r == WRONG || (r == RIGHT && !harmless) || standin_live())
+            fail_msg("%s, call %ld: %s, %ld objects are left", failed, k, r == WRONG ? "wrong bits" : "unnoticed",
+                     standin_live());
+    }
+    standin_fail_at(0);
+    assert_in_range(seen[UNCLAIMED], 200, 10000);
+    assert_in_range(seen[REFUSED], 200, 10000);
+    assert_in_range(seen[FAILED], 5, 100);
+    free_wanted(&w);
+    message_free(&small);
+}
+
+static void registering_fails(void **state)
+{
+    standin_fail_at(1);
+    assert_null(standin_register(error));
+    assert_string_equal(error, "a fault");
+    standin_fail_at(0);
+    assert_int_equal(standin_live(), 0);
+}
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__real_aligned_alloc(size_t to, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_aligned_alloc(size_t to, size_t n);
+
+static bool fails(void)
+{
+    return standin_inside && fail_allocation && ++allocations == fail_allocation;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+    return fails() ? NULL : __real_realloc(p, n);
+}
+
+void *__wrap_aligned_alloc(size_t to, size_t n)
+{
+    return fails() ? NULL : __real_aligned_alloc(to, n);
+}
+
+/* Each allocation of the plug-in and of the library in it fails in turn; some of them are not needed. */
+static void memory_ends(void **state)
+{
+    wanted w;
+    int seen[WRONG + 1] = { 0 };
+    make_small();
+    assert_true(find_wanted("small.onnx", 3, &w));
+    bool more = true;
+    for (long k = 1; more; k++) {
+        allocations = 0;
+        fail_allocation = k;
+        const result r = try_all(&w);
+        more = allocations >= k;
+        seen[r]++;
+        if (r == WRONG || standin_live())
+            fail_msg("allocation %ld: %s, %ld objects are left", k, r == WRONG ? "wrong bits" : "", standin_live());
+    }
+    assert_in_range(seen[UNCLAIMED], 100, 10000);
+    assert_in_range(seen[REFUSED], 100, 10000);
+    assert_in_range(seen[FAILED], 5, 10000);
+    free_wanted(&w);
+    message_free(&small);
+}
+
+/* ---- threads and time ---- */
+
+enum { THREADS = 8, SHAPES = 6, RUNS = 1000, RUNS_SANITIZED = 60 };
+
+typedef struct runs {
+    standin_session *session;
+    const wanted *w; /* [SHAPES] */
+    int n, first;
+    atomic_int *wrong;
+} runs;
+
+static void *run_many(void *arg)
+{
+    const runs *r = arg;
+    char text[STANDIN_TEXT];
+    for (int i = 0; i < r->n; i++) {
+        const wanted *w = &r->w[(r->first * 5 + i + i / 7) % SHAPES];
+        standin_outputs got;
+        const bool fine = standin_run(r->session, w->f.in, w->f.n, &got, text);
+        if (!fine || !all_same(&got, w->out, w->n_out))
+            atomic_fetch_add(r->wrong, 1);
+        if (fine)
+            standin_outputs_free(&got);
+    }
+    return NULL;
+}
+
+static void run_at_once(int lanes, const char *const *settings, int n, const wanted *w)
+{
+    atomic_int wrong = 0;
+    pthread_t thread[THREADS];
+    runs r[THREADS];
+    standin_session *s = must_open(small_ir(), &(standin_options){ .lanes = lanes, .settings = settings });
+    assert_int_equal(standin_facts_of(s).n_groups, 1);
+    for (int i = 0; i < THREADS; i++) {
+        r[i] = (runs){ s, w, n, i, &wrong };
+        assert_int_equal(pthread_create(&thread[i], NULL, run_many, &r[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    standin_close(s);
+    assert_int_equal(wrong, 0);
+    assert_int_equal(standin_live(), 0);
+}
+
+static void find_shapes(wanted *w)
+{
+    static const int64_t rows[SHAPES] = { 1, 2, 7, 64, 0, 33 };
+    make_small();
+    for (int i = 0; i < SHAPES; i++)
+        assert_true(find_wanted("small.onnx", rows[i], &w[i]));
+}
+
+static void free_shapes(wanted *w)
+{
+    for (int i = 0; i < SHAPES; i++)
+        free_wanted(&w[i]);
+    message_free(&small);
+}
+
+static void many_threads_run(void **state)
+{
+    static const char *const own[] = { OPTION("threads"), "2", NULL };
+    wanted w[SHAPES];
+    const int n = SANITIZED ? RUNS_SANITIZED : RUNS;
+    find_shapes(w);
+    run_at_once(1, NULL, n, w);
+    run_at_once(3, NULL, n / 4, w);
+    run_at_once(1, own, n / 4, w);
+    free_shapes(w);
+}
+
+/* Sessions of two registrations at once, of which one ends before the other. */
+static void registers_twice(void **state)
+{
+    wanted w;
+    make_small();
+    assert_true(find_wanted("small.onnx", 3, &w));
+    ort_ep_factory *first = factory, *second = standin_register(error);
+    assert_non_null(second);
+    standin_session *a = must_open(small_ir(), &(standin_options){ 0 });
+    factory = second;
+    standin_session *b = must_open(small_ir(), &(standin_options){ .lanes = 2 });
+    check_run(a, &w, "first");
+    check_run(b, &w, "second");
+    standin_close(b);
+    standin_unregister(second);
+    factory = first;
+    check_run(a, &w, "first alone");
+    standin_close(a);
+    free_wanted(&w);
+    message_free(&small);
+}
+
+static size_t in_use(void)
+{
+#ifdef __GLIBC__
+    return mallinfo2().uordblks;
+#else
+    return 0;
+#endif
+}
+
+/* Memory after the runs and sessions of a while is that after many more. */
+static void memory_stays(void **state)
+{
+    enum { MANY_RUNS = 10000, SESSIONS = 200, SLACK = 64 << 10 };
+    wanted w[SHAPES];
+    if (SANITIZED)
+        skip();
+    find_shapes(w);
+    atomic_int wrong = 0;
+    standin_session *s = must_open(small_ir(), &(standin_options){ 0 });
+    runs r = { s, w, 200, 0, &wrong };
+    run_many(&r);
+    const size_t after_few = in_use();
+    r.n = MANY_RUNS;
+    run_many(&r);
+    assert_in_range(in_use(), 0, after_few + SLACK);
+    standin_close(s);
+    size_t before = 0;
+    for (int i = 0; i < SESSIONS; i++) {
+        s = must_open(small_ir(), &(standin_options){ .lanes = 2 });
+        check_run(s, &w[i % SHAPES], "a session of many");
+        standin_close(s);
+        if (i == SESSIONS / 10)
+            before = in_use();
+    }
+    assert_in_range(in_use(), 0, before + SLACK);
+    assert_int_equal(wrong, 0);
+    free_shapes(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(computes_whole_graphs),
+        cmocka_unit_test(claims_whole_graphs),
+        cmocka_unit_test(computes_parts),
+        cmocka_unit_test(computes_parts_of_wrong_declarations),
+        cmocka_unit_test(refuses_wrong_options),
+        cmocka_unit_test(takes_options),
+        cmocka_unit_test(calls_fail),
+        cmocka_unit_test(takes_inputs_of_unknown_shape),
+        cmocka_unit_test(registering_fails),
+        cmocka_unit_test(memory_ends),
+        cmocka_unit_test(many_threads_run),
+        cmocka_unit_test(registers_twice),
+        cmocka_unit_test(memory_stays),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
