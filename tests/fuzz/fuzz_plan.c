@@ -1,8 +1,9 @@
 /* Fuzz target: any model that loads is planned and run on small inputs of every kind, or refused. */
+#include "fuzz_small.h"
+
 #include "onnx/model.h"
 #include "onnx/proto.h"
 #include "ops/core/elem.h"
-#include "runtime/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,29 +11,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 extern const ProtobufCMessageDescriptor *const fuzz_message;
 const ProtobufCMessageDescriptor *const fuzz_message = &onnx__model_proto__descriptor;
-
-enum { MOST_INPUTS = 8, MOST_TRIPS = 20, MOST_MACS = 1 << 27, MOST_ARENA = 64 << 20 };
-static const int64_t most_elements = 1 << 16;
-
-/* Small concrete shapes: what the model says where that is small, else 2. */
-static bool small_shapes(const oct_graph *g, oct_plan_input *in)
-{
-    if (g->n_input > MOST_INPUTS)
-        return false;
-    for (size_t i = 0; i < g->n_input; i++) {
-        const oct_value *v = &g->value[g->input[i]];
-        int64_t count;
-        if (v->shape.rank > OCT_MAX_RANK)
-            return false;
-        in[i] =
-            (oct_plan_input){ .tensor = v->kind == OCT_VALUE_TENSOR, .rank = v->shape.rank < 0 ? 2 : v->shape.rank };
-        for (int k = 0; k < in[i].rank; k++)
-            in[i].dims[k] = v->shape.rank >= 0 && v->shape.d[k].n >= 0 ? v->shape.d[k].n : 2;
-        if (!oct_count(in[i].dims, in[i].rank, &count) || count > most_elements)
-            return false;
-    }
-    return true;
-}
 
 /* A tensor of small numbers, some negative, or of short strings. */
 static oct_status fill(oct_dtype type, const oct_plan_input *in, oct_datum **out, oct_err *err)
@@ -80,14 +58,6 @@ static oct_status make_input(const oct_value *v, const oct_plan_input *in, oct_d
     case OCT_VALUE_OPTIONAL: return oct_datum_none(out, err);
     default: return fill(v->dtype == OCT_UNDEFINED ? OCT_F32 : v->dtype, in, out, err);
     }
-}
-
-static bool is_affordable(const oct_plan *p)
-{
-    uint64_t macs = 0;
-    for (size_t i = 0; i < oct_plan_n_steps(p); i++)
-        macs += oct_plan_step(p, i).macs;
-    return macs <= MOST_MACS && oct_plan_memory_of(p).arena <= MOST_ARENA;
 }
 
 static void run(oct_plan *p, const oct_graph *g, const oct_plan_input *in)
