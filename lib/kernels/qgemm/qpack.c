@@ -92,7 +92,7 @@ static void pack_by_quads(const oct_qgemm_kernel *kn, const oct_qsource *s, size
     enum { TILE = 16 };
     const bool tiles = kn->order == OCT_QGEMM_TILES;
     size_t at = 0, t = 0, k = 0;
-    while (t < s->taps) {
+    while (s->kc > 0 && t < s->taps) {
         const size_t before = t;
         const quad q = next_quad(s, &t, &k);
         int8_t *group = to + at / kn->kr * kn->kr * kn->nr;
