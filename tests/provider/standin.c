@@ -391,28 +391,43 @@ static ort_value *new_value(const octet_array *a)
 
 /* ---- settings and the log ---- */
 
-static ort_status *HasSessionConfigEntry(const ort_session_options *o, const char *key, int *there)
+struct ort_pairs {
+    size_t n;
+    const char **keys, **values;
+};
+
+static ort_status *GetSessionOptionsConfigEntries(const ort_session_options *o, ort_pairs **out)
 {
     MAY_FAIL;
-    *there = 0;
-    for (const char *const *s = o->settings; s && *s; s += 2)
-        *there |= strcmp(*s, key) == 0;
+    size_t n = 0;
+    while (o->settings && o->settings[2 * n])
+        n++;
+    ort_pairs *p = room(1, sizeof *p);
+    p->n = n;
+    p->keys = room(n + 1, sizeof *p->keys);
+    p->values = room(n + 1, sizeof *p->values);
+    for (size_t i = 0; i < n; i++) {
+        p->keys[i] = o->settings[2 * i];
+        p->values[i] = o->settings[2 * i + 1];
+    }
+    atomic_fetch_add(&now.live, 1);
+    *out = p;
     return NULL;
 }
 
-static ort_status *GetSessionConfigEntry(const ort_session_options *o, const char *key, char *value, size_t *size)
+static void GetKeyValuePairs(const ort_pairs *p, const char *const **keys, const char *const **values, size_t *n)
 {
-    MAY_FAIL;
-    for (const char *const *s = o->settings; s && *s; s += 2)
-        if (strcmp(*s, key) == 0) {
-            const size_t room_for = *size;
-            *size = strlen(s[1]) + 1;
-            if (room_for < *size)
-                return CreateStatus(ORT_INVALID_ARGUMENT, "Result buffer is not large enough");
-            memcpy(value, s[1], *size);
-            return NULL;
-        }
-    return CreateStatus(ORT_INVALID_ARGUMENT, "no such entry");
+    *keys = p->keys;
+    *values = p->values;
+    *n = p->n;
+}
+
+static void ReleaseKeyValuePairs(ort_pairs *p)
+{
+    free(p->keys);
+    free(p->values);
+    free(p);
+    atomic_fetch_sub(&now.live, 1);
 }
 
 static ort_status *Logger_LogMessage(const ort_logger *l, int severity, const char *message, const char *file, int line,

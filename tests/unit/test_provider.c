@@ -304,7 +304,9 @@ static void refuses_wrong_options(void **state)
         { OPTION("threads"), "99999999999999999999", "threads: '99999999999999999999'" },
         { OPTION("threads"), "2x", "threads: '2x'" },
         { OPTION("float"), "2", "float: '2'" },
-        { OPTION("float"), long_value, "float: its value has 399" },
+        { OPTION("float"), long_value, "float: '1111111111" },
+        { OPTION("claim"), "most", "claim: 'most'" },
+        { OPTION("thread"), "2", "thread='2'" },
     };
     memset(long_value, '1', sizeof long_value - 1);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -318,7 +320,8 @@ static void refuses_wrong_options(void **state)
 
 static void takes_options(void **state)
 {
-    static const char *const settings[] = { OPTION("threads"), "2", OPTION("float"), "1", NULL };
+    static const char *const settings[] = { OPTION("threads"), "2", OPTION("float"), "1", OPTION("claim"),
+                                            "paying",          NULL };
     wanted w;
     assert_true(find_wanted(lib.model, 2, &w));
     standin_session *s = must_open(load_ir(lib.model), &(standin_options){ settings });
