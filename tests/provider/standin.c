@@ -72,6 +72,11 @@ struct ort_session_options {
     const char *const *settings;
 };
 
+struct ort_pairs {
+    const char **keys, **values;
+    size_t n;
+};
+
 struct ort_logger {
     int unused;
 };
@@ -391,27 +396,21 @@ static ort_value *new_value(const octet_array *a)
 
 /* ---- settings and the log ---- */
 
-struct ort_pairs {
-    size_t n;
-    const char **keys, **values;
-};
-
 static ort_status *GetSessionOptionsConfigEntries(const ort_session_options *o, ort_pairs **out)
 {
     MAY_FAIL;
     size_t n = 0;
     while (o->settings && o->settings[2 * n])
         n++;
-    ort_pairs *p = room(1, sizeof *p);
-    p->n = n;
-    p->keys = room(n + 1, sizeof *p->keys);
-    p->values = room(n + 1, sizeof *p->values);
+    *out = room(1, sizeof **out);
+    (*out)->keys = room(n, sizeof *(*out)->keys);
+    (*out)->values = room(n, sizeof *(*out)->values);
+    (*out)->n = n;
     for (size_t i = 0; i < n; i++) {
-        p->keys[i] = o->settings[2 * i];
-        p->values[i] = o->settings[2 * i + 1];
+        (*out)->keys[i] = o->settings[2 * i];
+        (*out)->values[i] = o->settings[2 * i + 1];
     }
     atomic_fetch_add(&now.live, 1);
-    *out = p;
     return NULL;
 }
 
@@ -424,10 +423,12 @@ static void GetKeyValuePairs(const ort_pairs *p, const char *const **keys, const
 
 static void ReleaseKeyValuePairs(ort_pairs *p)
 {
+    if (!p)
+        return;
+    atomic_fetch_sub(&now.live, 1);
     free(p->keys);
     free(p->values);
     free(p);
-    atomic_fetch_sub(&now.live, 1);
 }
 
 static ort_status *Logger_LogMessage(const ort_logger *l, int severity, const char *message, const char *file, int line,
@@ -677,7 +678,7 @@ static ort_status *OpAttr_GetTensorAttributeAsOrtValue(const ort_attr *a, ort_va
 {
     MAY_FAIL;
     ort_value v;
-    if (attr_type(a->a) != ORT_ATTR_TENSOR)
+    if (attr_type(a->a) != ORT_ATTR_TENSOR || !a->a->t)
         return CreateStatus(ORT_INVALID_ARGUMENT, "no tensor");
     view(a->a->t, NULL, &v);
     if (!v.a.type)
@@ -767,12 +768,12 @@ static const void *GetEpApi(void)
 
 static const void *GetApi(uint32_t version)
 {
-    return version <= ORT_API_VERSION ? table : NULL;
+    return version <= ORT_API_TELLS_PARENTS ? table : NULL;
 }
 
 static const char *GetVersionString(void)
 {
-    return "1.23.0";
+    return "1.24.0";
 }
 
 static void fill_tables(void)
@@ -866,7 +867,7 @@ static void show_node(oct_arena *a, ort_graph *of, int id)
     for (size_t i = 0; i < n->n_attr; i++) {
         attrs[i].a = &n->attr[i];
         add(a, &x->attrs, &attrs[i]);
-        if (n->attr[i].type != OCT_ATTR_GRAPH)
+        if (n->attr[i].type != OCT_ATTR_GRAPH || n->attr[i].n < 1)
             continue;
         add(a, &x->graphs, show_graph(a, n->attr[i].graphs[0], x, false));
         add(a, &x->graph_names, n->attr[i].name);
