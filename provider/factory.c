@@ -157,6 +157,14 @@ static void take_functions(ort_api *api, const void *table)
 #undef TAKE
 }
 
+/* Whether Graph_GetParentNode knows the node of a graph that GetCapability is asked about: from 1.24 on. (To ask for
+ * the table of a version that is not there prints an error.) */
+static bool tells_parents(const char *version)
+{
+    unsigned major = 0, minor = 0;
+    return sscanf(version, "%u.%u", &major, &minor) == 2 && (major > 1 || minor >= 24);
+}
+
 EXPORT ort_status *CreateEpFactories(const char *registered_name, const ort_api_base *base, const ort_logger *logger,
                                      ort_ep_factory **factories, size_t max, size_t *n)
 {
@@ -188,7 +196,7 @@ EXPORT ort_status *CreateEpFactories(const char *registered_name, const ort_api_
                                 .ReleaseAllocator = release_allocator,
                                 .CreateDataTransfer = create_transfer,
                                 .IsStreamAware = is_stream_aware };
-    f->tells_parents = base->GetApi(ORT_API_TELLS_PARENTS) != NULL;
+    f->tells_parents = tells_parents(base->GetVersionString());
     factories[0] = &f->base;
     *n = 1;
     return NULL;

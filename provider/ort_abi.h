@@ -14,8 +14,6 @@
 /* The version of the interface that is asked for: that of ONNX Runtime 1.23, the first one that lets a plug-in compile
  * nodes. All functions below exist from there on. */
 enum { ORT_API_VERSION = 23 };
-/* From this version on Graph_GetParentNode knows the node of a graph that GetCapability is asked about. */
-enum { ORT_API_TELLS_PARENTS = 24 };
 
 enum { ORT_OK, ORT_FAIL, ORT_INVALID_ARGUMENT, ORT_NOT_IMPLEMENTED = 9, ORT_INVALID_GRAPH, ORT_EP_FAIL };
 enum { ORT_LOG_VERBOSE, ORT_LOG_INFO, ORT_LOG_WARNING, ORT_LOG_ERROR };

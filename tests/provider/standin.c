@@ -768,7 +768,7 @@ static const void *GetEpApi(void)
 
 static const void *GetApi(uint32_t version)
 {
-    return version <= ORT_API_TELLS_PARENTS ? table : NULL;
+    return version <= ORT_API_VERSION ? table : NULL;
 }
 
 static const char *GetVersionString(void)
