@@ -115,16 +115,82 @@ class Look:
             self.same = None if None in alone else all(w.tobytes() == np.asarray(g).tobytes() for ws, gs in zip(alone, self.got) for w, g in zip(ws, gs))
 
 
+def threads_agree(ort, path, name, inputs):
+    """Whether 8 threads on one session get what one gets, with changing shapes."""
+    import threading
+    s = session(ort, path, 99, True)
+    want, wrong = [s.run(None, {name: x})[0].tobytes() for x in inputs], []
+
+    def work(k):
+        wrong.extend(k for i in range(100) if s.run(None, {name: inputs[(i * 7 + k) % len(inputs)]})[0].tobytes() != want[(i * 7 + k) % len(inputs)])
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return not wrong
+
+
+def grown(call, n):
+    """Megabytes by which the process has grown after n calls, behind some that fill what is kept."""
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
+    for _ in range(50):
+        call()
+    before = resident()
+    for _ in range(n):
+        call()
+    return resident() - before
+
+
+def uses(args, count, ort, library, at):
+    """What an application does with a session: threads, many sessions and runs, a child, registering again; wrong options."""
+    import numpy as np
+    made = str(at / "demo.onnx")
+    qconvert = str(args.build / "tools/qconvert/qconvert")
+    installed.must(qconvert, HERE.parents[1] / "testdata/demo.onnx", "--data", HERE.parents[1] / "testdata/images/calib.csv", "--preprocess", "mean=127.5:std=127.5", "-o", made, "-q")
+    r = np.random.default_rng(1)
+    inputs = [r.standard_normal((n, 3, 32, 32)).astype(np.float32) for n in (1, 2, 3, 5, 4, 7)]
+    with errors_to(at / "log"):
+        s = session(ort, made, 99, True)
+    name = s.get_inputs()[0].name
+    want = s.run(None, {name: inputs[0]})[0].tobytes()
+    count.hold("the demo is claimed", SAID.findall((at / "log").read_text(errors="replace"))[-1:] != [] and s.get_providers()[0] == NAME)
+    count.hold("threads on one session", threads_agree(ort, made, name, inputs))
+    more = grown(lambda: session(ort, made, 99, True).run(None, {name: inputs[0]}), 200)
+    count.hold("200 sessions keep nothing", more < 4, f"{more:.1f} MB")
+    more = grown(lambda: s.run(None, {name: inputs[0]}), 10000)
+    count.hold("10000 runs keep nothing", more < 2, f"{more:.1f} MB")
+    if (child := os.fork()) == 0:
+        os._exit(s.run(None, {name: inputs[0]})[0].tobytes() != want)
+    count.hold("a child", os.waitpid(child, 0)[1] == 0)
+    for options, words in (({"thread": "2"}, "thread='2'"), ({"threads": "x"}, "threads: 'x'"), ({"claim": "most"}, "claim: 'most'")):
+        with errors_to(at / "log"):  # the module of 1.23 goes on without the provider
+            try:
+                said, providers = "", session(ort, made, 99, True, options).get_providers()
+            except Exception as e:
+                said, providers = str(e), []
+        count.hold(f"wrong options {options}", NAME not in providers and (words in said or not said), said)
+    del s
+    ort.unregister_execution_provider_library("octet")
+    count.hold("unregistered", not [d for d in ort.get_ep_devices() if d.ep_name == NAME])
+    ort.register_execution_provider_library("octet", library)
+    count.hold("registered again", session(ort, made, 99, True).run(None, {name: inputs[0]})[0].tobytes() == want)
+
+
 def inside(args, count):
     import numpy as np
     import onnxruntime as ort
     from pylib import digest_models, quantizers, tool
     from pylib.rows import Rows
     ort.set_default_logger_severity(4)
-    ort.register_execution_provider_library("octet", str(args.build / "provider/libonnxruntime_ep_octet.so"))
+    library = str(args.build / "provider/libonnxruntime_ep_octet.so")
+    ort.register_execution_provider_library("octet", library)
     qconvert = str(args.build / "tools/qconvert/qconvert")
     with tempfile.TemporaryDirectory(prefix="octet-provider-") as folder:
         at = Path(folder)
+        if args.only == "*":
+            uses(args, count, ort, library, at)
         models = [*digest_models.bundled(at), *digest_models.small(at, lambda name: True)]
         if args.whole:
             models += [*digest_models.networks(at, None, 2, lambda name: True), *digest_models.trained(at, HERE.parents[2] / "shared", lambda name: True)]
