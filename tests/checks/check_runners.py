@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Has ONNX Runtime, and OpenVINO where it is installed, run models for qeval (share/runners), and holds the report against NumPy on the runtime's own outputs.
 
-    check_runners.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+    check_runners.py [--qconvert PROGRAM] [--qeval PROGRAM] [--provider LIBRARY] [-v]
 
+--provider LIBRARY: Octet's provider for ONNX Runtime; then models also run in ONNX Runtime with it.
 Outputs must be the runtime's to the bit. Metrics must be what NumPy computes of them, to nine digits.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
@@ -10,6 +11,7 @@ Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
 import csv
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -41,10 +43,12 @@ def samples(table):
     return (np.stack(pictures).transpose(0, 3, 1, 2) - np.float32(127.5)) / np.float32(127.5), np.array([int(r[1]) for r in rows])
 
 
-def in_onnxruntime(path, x):
+def in_onnxruntime(path, x, devices=None):
     o = ort.SessionOptions()
     o.intra_op_num_threads = 1
-    session = ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+    if devices:
+        o.add_provider_for_devices(devices, {})
+    session = ort.InferenceSession(path, o, providers=None if devices else ["CPUExecutionProvider"])
     return np.concatenate([session.run(None, {session.get_inputs()[0].name: row[None]})[0] for row in x])
 
 
@@ -63,9 +67,9 @@ def expected(real, quant, labels):
             "sqnr": 10 * np.log10((a * a).sum() / ((a - b)**2).sum()), "maxerr": np.abs(a - b).max()}
 
 
-def judge(check, runtime, version, x, labels, runs):
+def judge(check, runtime, version, x, labels, runs, more=""):
     real, quant = DATA / "demo.onnx", check.folder / "q.onnx"
-    command = ["--threads", "1", "--runner", f"{sys.executable} {RUNNERS / runtime}_runner.py"]
+    command = ["--threads", "1", "--runner", f"{sys.executable} {RUNNERS / runtime}_runner.py{more}"]
     given = tool.run_qeval(check.qeval, quant, DATA / "images/eval.csv", check.folder / "y.npz", STEPS[1], [*command, "--batch", "1"])
     theirs = [runs(str(m), x) for m in (real, quant)]
     (name, outputs), = given.items()
@@ -81,6 +85,19 @@ def judge(check, runtime, version, x, labels, runs):
     check.hold(f"{runtime}: times", all(t["runs"] >= 9 and 0 < t["q1"] <= t["median"] <= t["q3"] for t in times), str(times))
 
 
+def plugged(check, provider, x, labels):
+    """With our provider: what a session with it gives, of a quantized model what our runtime gives."""
+    ort.register_execution_provider_library("octet", str(provider))
+    devices = [d for d in ort.get_ep_devices() if d.ep_name == "OctetExecutionProvider"]
+    judge(check, "onnxruntime", f"{ort.__version__} with {provider.name}", x, labels, lambda path, x: in_onnxruntime(path, x, devices), f" --provider {os.path.relpath(provider)}")
+    with_provider, = np.load(check.folder / "y.npz").values()
+    ours, = tool.run_qeval(check.qeval, check.folder / "q.onnx", DATA / "images/eval.csv", check.folder / "ours.npz", STEPS[1]).values()
+    check.hold("onnxruntime with the provider: outputs are those of our runtime", np.array_equal(with_provider, ours), f"{np.abs(with_provider - ours).max()}")
+    done = subprocess.run([check.qeval, check.folder / "q.onnx", "--data", DATA / "images/eval.csv", *STEPS, "--runner",
+                           f"{sys.executable} {RUNNERS}/onnxruntime_runner.py --provider {check.folder}/none.so"], capture_output=True, text=True, check=False)
+    check.hold("onnxruntime: a plug-in that does not exist", done.returncode == 3 and "the command said: " in done.stderr and "none.so" in done.stderr, done.stderr)
+
+
 def faults(check):
     """What the runtime says of an operator that it does not know."""
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4]) for n in "xy")
@@ -93,7 +110,9 @@ def faults(check):
 
 
 def main():
-    args = options(__doc__).parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--provider", type=Path)
+    args = parser.parse_args()
     x, labels = samples("images/eval.csv")
     with tempfile.TemporaryDirectory() as folder:
         check = Checker(args, Path(folder))
@@ -101,6 +120,8 @@ def main():
         judge(check, "onnxruntime", ort.__version__, x, labels, in_onnxruntime)
         if packages.has("openvino"):
             judge(check, "openvino", packages.version("openvino"), x, labels, in_openvino)
+        if args.provider and hasattr(ort, "register_execution_provider_library"):
+            plugged(check, args.provider.resolve(), x, labels)
         faults(check)
         return check.finish()
 
