@@ -786,8 +786,9 @@ static bool has_work(const claimer *c)
     return any;
 }
 
-oct_status oct_claim_nodes(const oct_graph *g, oct_claim_what what, oct_arena *arena, oct_claim **out, int *n_parts,
-                           oct_err *err)
+/* *gain: picoseconds. */
+static oct_status find_parts(const oct_graph *g, oct_claim_what what, oct_arena *arena, oct_claim **out, int *n_parts,
+                             double *gain, oct_err *err)
 {
     claimer c = { .g = g,
                   .arena = arena,
@@ -802,6 +803,7 @@ oct_status oct_claim_nodes(const oct_graph *g, oct_claim_what what, oct_arena *a
     oct_claim *claim = oct_arena_calloc(arena, g->n_node + 1, sizeof *claim);
     division d;
     *n_parts = 0;
+    *gain = 0;
     if (!c.cannot || !c.work || !c.gain || !c.loss || !c.bytes || !c.inner || !c.constant || !claim)
         return oct_nomem(err);
     for (size_t i = 0; i < g->n_node; i++)
@@ -811,6 +813,7 @@ oct_status oct_claim_nodes(const oct_graph *g, oct_claim_what what, oct_arena *a
     if (has_work(&c)) {
         OCT_TRY(choose(&c, &d, err));
         OCT_TRY(number(&c, &d, claim, n_parts, err));
+        *gain = d.value;
     } else {
         for (size_t i = 0; i < g->n_order; i++) {
             const char *why = c.cannot[g->order[i]];
@@ -819,4 +822,22 @@ oct_status oct_claim_nodes(const oct_graph *g, oct_claim_what what, oct_arena *a
     }
     *out = claim;
     return OCT_OK;
+}
+
+oct_status oct_claim_nodes(const oct_graph *g, oct_claim_what what, oct_arena *arena, oct_claim **out, int *n_parts,
+                           oct_err *err)
+{
+    double gain;
+    return find_parts(g, what, arena, out, n_parts, &gain, err);
+}
+
+oct_status oct_claim_gain(const oct_graph *g, double *gain, oct_err *err)
+{
+    oct_arena *arena = oct_arena_create();
+    oct_claim *claim;
+    int n_parts;
+    const oct_status s = arena ? find_parts(g, OCT_CLAIM_INTEGERS, arena, &claim, &n_parts, gain, err) : oct_nomem(err);
+    oct_arena_destroy(arena);
+    *gain = s == OCT_OK ? *gain / 1000 : 0;
+    return s;
 }

@@ -9,6 +9,7 @@
 #include "net.h"
 #include "targets/claim.h"
 
+#include <math.h>
 #include <time.h>
 
 static oct_arena *arena;
@@ -557,6 +558,38 @@ static void large_graphs_take_little_time(void **state)
     }
 }
 
+/* The nanoseconds of two layers, each a call (500), a layer (1500), 64 * 256 * 256 products at 1.5 ps and 64 * 256
+ * results at 80 ps, without a part (5000) and its two borders (300 each, and 40 ps for each of 64 * 256 * 4 bytes). */
+static void what_parts_gain(void **state)
+{
+    const double products = 64 * 256 * 256 * 0.0015, results = 64 * 256 * 0.08, copy = 64 * 256 * 4 * 0.04;
+    double gain;
+    open_graph();
+    net_output(g, two_layers("a", input()));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_claim_gain(g, &gain, err));
+    assert_true(fabs(gain - (2 * (500 + 1500 + products + results) - 5000 - 2 * (300 + copy))) < 1e-3);
+    close_graph();
+    open_graph(); /* two parts, with bytes at the borders between them */
+    net_output(g, two_layers("b", unknown("foo", two_layers("a", input()))));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_claim_gain(g, &gain, err));
+    assert_true(fabs(gain - 2 * (2 * (500 + 1500 + products + results) - 5000 - 2 * 300 - copy - copy / 4)) < 1e-3);
+    close_graph();
+    open_graph();
+    net_output(g, relu("r", input()));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_claim_gain(g, &gain, err));
+    assert_true(gain == 0);
+    close_graph();
+    open_graph(); /* too little to be claimed */
+    net_output(g, layer("a", net_input(g, "x", OCT_F32, "1,8"), 8));
+    GOOD(oct_infer_shapes(g, err));
+    GOOD(oct_claim_gain(g, &gain, err));
+    assert_true(gain == 0);
+    close_graph();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -570,6 +603,7 @@ int main(void)
         cmocka_unit_test(little_work_stays),
         cmocka_unit_test(only_parts_that_pay_are_made),
         cmocka_unit_test(float_fringes_stay),
+        cmocka_unit_test(what_parts_gain),
         cmocka_unit_test(a_body_is_claimed_with_its_node),
         cmocka_unit_test(strings_cross_no_border),
         cmocka_unit_test(unknown_types_stay),
