@@ -302,6 +302,17 @@ static void put_expected(oct_json *j, const session *s)
     oct_json_close(j);
 }
 
+static void put_in_onnxruntime(oct_json *j, const oct_in_onnxruntime *x)
+{
+    if (!x->costs)
+        return;
+    oct_json_open(j, "in_onnxruntime", '{');
+    oct_json_str(j, "costs", x->costs);
+    oct_json_num(j, "own", x->own);
+    oct_json_num(j, "with_provider", x->with_provider);
+    oct_json_close(j);
+}
+
 /* Writes the summary in one sentence. */
 static void put_sentence(oct_json *j, const session *s)
 {
@@ -354,6 +365,7 @@ void report_document(const session *s, oct_document *to)
     if (s->c.n_denormal)
         oct_json_rows(&j, "denormal_weights", s->c.denormal, s->c.n_denormal, sizeof *s->c.denormal, put_denormal);
     put_expected(&j, s);
+    put_in_onnxruntime(&j, &s->c.in_onnxruntime);
     oct_json_texts(&j, "warnings", s->c.warnings, s->c.n_warnings);
     oct_json_bool(&j, "lossy", s->c.lossy);
     tool_json_causes(&j, &s->c.causes);

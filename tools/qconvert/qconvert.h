@@ -125,6 +125,8 @@ dry_estimate dry_estimated(const session *s);
 void dry_report_print(const session *s, FILE *f); /* prints nothing without --dry-run */
 /* times_report.c: prints expected times, unless a run takes less than half a millisecond. */
 oct_status times_report_print(const oct_item *report, bool every, FILE *f, oct_err *err);
+/* The same: what ONNX Runtime takes with Octet's provider and without, if that is known. */
+void times_report_provider(const oct_item *report, FILE *f);
 void size_report_json(oct_json *j, const session *s);
 
 /* advice.c: what else to try, such as samples or bf16, and the gain. */

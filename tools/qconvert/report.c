@@ -353,6 +353,7 @@ oct_status report_print(const session *s, const oct_item *report, oct_err *err)
         OCT_TRY(tool_print_causes(oct_item_at(report, "sensitivity"), every, f, err));
     fputs("\n", f);
     oct_print_wrapped(f, oct_item_text(report, "text"), width > 40 && width < WRAP ? width : WRAP);
+    times_report_provider(report, f);
     if (s->a->calib && oct_methods_any_needing(&s->c.o.methods, OCT_NEEDS_SAMPLES))
         fputs("From a table alone nothing could be measured; --data also finds which ranges and biases lose least.\n",
               f);

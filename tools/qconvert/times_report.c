@@ -91,3 +91,13 @@ oct_status times_report_print(const oct_item *report, bool every, FILE *f, oct_e
             f);
     return print_changes(report, least, every, f, err);
 }
+
+void times_report_provider(const oct_item *report, FILE *f)
+{
+    const oct_item *x = oct_item_at(report, "in_onnxruntime");
+    if (x)
+        oct_print(
+            f,
+            "Estimated for CPUs with AVX-512 VNNI, one thread: %.2f of the float model's time in ONNX Runtime, %.2f with Octet's provider (docs/provider.md)\n",
+            oct_item_number(x, "own"), oct_item_number(x, "with_provider"));
+}

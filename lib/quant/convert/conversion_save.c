@@ -128,6 +128,7 @@ oct_status oct_conversion_make(oct_conversion *c, const char *output, const char
     OCT_TRY(set_meta(c, command, err));
     OCT_TRY(set_trials(c, err));
     OCT_TRY(oct_conversion_find_faults(c, err));
+    OCT_TRY(oct_conversion_estimate(c, err));
     OCT_TRY(count_bytes(c, output, &c->size_after, err));
     if (c->o.job.scheme == OCT_SCHEME_FLOAT)
         return OCT_OK;

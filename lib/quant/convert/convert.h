@@ -260,6 +260,13 @@ typedef struct oct_pinned {
     size_t missing; /* tensors that have no range, and so stayed float */
 } oct_pinned;
 
+/* How long a run of the result takes in ONNX Runtime on one thread, in shares of the float model's time there, by its
+ * own provider and with Octet's (docs/provider.md), on CPUs of a table of costs. */
+typedef struct oct_in_onnxruntime {
+    const char *costs; /* the table; NULL: nothing is known */
+    double own, with_provider;
+} oct_in_onnxruntime;
+
 typedef struct oct_conversion {
     oct_convert_opts o;
     oct_arena *arena;
@@ -323,9 +330,10 @@ typedef struct oct_conversion {
     oct_float_bytes
         *floats; /* [n_floats]: what above a twentieth of the bytes stayed float, unless that was asked for */
     size_t n_floats;
-    bool recorded;                    /* the model that is converted has a record of its own */
-    bool was_quantized;               /* the model that is converted has quantized values */
-    oct_given_weights *given_weights; /* [n_given_weights] */
+    bool recorded;                     /* the model that is converted has a record of its own */
+    bool was_quantized;                /* the model that is converted has quantized values */
+    oct_in_onnxruntime in_onnxruntime; /* an estimate */
+    oct_given_weights *given_weights;  /* [n_given_weights] */
     size_t n_given_weights, cap_given_weights;
     oct_size_choice size;              /* the choice for o.size */
     struct oct_size_units *size_units; /* the choices of schemes that may still change for o.size */

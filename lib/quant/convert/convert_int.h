@@ -133,6 +133,8 @@ void oct_conversion_warn_of_loss(oct_conversion *c);
 /* said.c: warns of all that lint finds in the result for its target, and sets c->lossy if there is something. Call it
  * when the model is made. */
 oct_status oct_conversion_find_faults(oct_conversion *c, oct_err *err);
+/* in_onnxruntime.c: estimates how long the result takes there. Call it when the graph is as it will be written. */
+oct_status oct_conversion_estimate(oct_conversion *c, oct_err *err);
 
 /* chosen_samples.c: decides, before any sample is read, whether samples are kept aside. calibrates: whether statistics
  * are taken from the samples. */
