@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import installed
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = {"liboctet-dev", "liboctet0", "octet", "python3-octet"}
+NAMES = {"liboctet-dev", "liboctet0", "octet", "onnxruntime-ep-octet", "python3-octet"}
 PLACE = Path("/srv")  # of files in the clean root
 COMPILERS = ("cc", "gcc", "clang", "tcc", "c99")
 
@@ -38,7 +38,7 @@ def made(folder):
 
 
 def check_bytes(c, one, two):
-    c.hold("the four packages", set(one) == NAMES, sorted(one))
+    c.hold("the five packages", set(one) == NAMES, sorted(one))
     c.hold("the same bytes twice", set(one) == set(two) and all(one[n].name == two[n].name and one[n].read_bytes() == two[n].read_bytes() for n in one),
            [n for n in one if n not in two or one[n].read_bytes() != two[n].read_bytes()])
 
