@@ -178,6 +178,70 @@ def uses(args, count, ort, library, at):
     count.hold("registered again", session(ort, made, 99, True).run(None, {name: inputs[0]})[0].tobytes() == want)
 
 
+def stored(folder, kind):
+    """The arrays of a case's first data set; None where one is no tensor."""
+    import onnx
+    found = []
+    for path in sorted(folder.glob(f"{kind}_*.pb"), key=lambda p: int(p.stem.rpartition("_")[2])):
+        t = onnx.TensorProto()
+        try:
+            t.ParseFromString(path.read_bytes())
+            found.append(onnx.numpy_helper.to_array(t))
+        except Exception:  # a sequence, an optional, a type that NumPy lacks
+            return None
+    return found
+
+
+def case_holds(ort, folder, rtol, atol):
+    """Whether a case of ONNX's own gives what it must with everything claimed; None where ONNX Runtime does not run it, or nothing was claimed."""
+    import numpy as np
+    given, want = stored(folder / "test_data_set_0", "input"), stored(folder / "test_data_set_0", "output")
+    model = str(folder / "model.onnx")
+    if given is None or want is None:
+        return None
+    try:
+        theirs = session(ort, model, 0, False)
+        feed = {i.name: x for i, x in zip(theirs.get_inputs(), given)}
+        theirs.run(None, feed)
+    except Exception:
+        return None
+    ours = session(ort, model, 0, True, {"claim": "all"})
+    if NAME not in ours.get_providers():
+        return None
+    got = ours.run(None, feed)
+    return all(alike(np.asarray(g), w, rtol, atol) for g, w in zip(got, want))
+
+
+def alike(got, want, rtol, atol):
+    """float16 may differ by a unit in the last place more: sums are added in another order."""
+    import numpy as np
+    if got.shape != want.shape:
+        return False
+    if got.dtype != want.dtype and got.dtype.itemsize == want.dtype.itemsize:  # float8 comes as its bytes
+        got = got.view(want.dtype)
+    if want.dtype.kind in "iubOUS":
+        return np.array_equal(got, want)
+    return np.allclose(got.astype("f8"), want.astype("f8"), rtol=max(rtol, 2e-3 if want.dtype == np.float16 else 0), atol=atol, equal_nan=True)
+
+
+def onnx_cases(args, count, ort):
+    """The cases that tests/conformance has made, where it has."""
+    import csv
+    cache, ran = args.build / "conformance", 0
+    if not (cache / "index.csv").exists():
+        print("skipped: ONNX's cases are not made (meson test --suite conformance)")
+        return
+    excepted = {line.strip() for line in (HERE.parent / "conformance/exceptions.txt").read_text().splitlines()}
+    with open(cache / "index.csv", encoding="utf-8") as f:
+        for row in list(csv.reader(f))[1:]:
+            if row[0].startswith("node/") and row[0] not in excepted:
+                good = case_holds(ort, cache / row[0], float(row[3]), float(row[4]))
+                ran += good is not None
+                if good is False:
+                    count.hold(row[0], False)
+    count.hold(f"{ran} cases of ONNX", ran > 500)
+
+
 def inside(args, count):
     import numpy as np
     import onnxruntime as ort
@@ -191,6 +255,8 @@ def inside(args, count):
         at = Path(folder)
         if args.only == "*":
             uses(args, count, ort, library, at)
+            with errors_to(at / "log"):
+                onnx_cases(args, count, ort)
         models = [*digest_models.bundled(at), *digest_models.small(at, lambda name: True)]
         if args.whole:
             models += [*digest_models.networks(at, None, 2, lambda name: True), *digest_models.trained(at, HERE.parents[2] / "shared", lambda name: True)]
