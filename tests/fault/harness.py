@@ -87,7 +87,8 @@ MEASURED = re.compile(r"second|time|latency|(^|_)ms$|^costs$|^wide$|_us|load|spe
 def known(v, path=""):
     """What a report as JSON says but for what was timed or measured of the machine: pairs of path and value."""
     if isinstance(v, dict):
-        return [p for k, x in v.items() if not MEASURED.search(k) for p in known(x, f"{path}/{k}")]
+        of_time = "ms" in v  # a share stands beside it
+        return [p for k, x in v.items() if not MEASURED.search(k) and not (of_time and k == "share") for p in known(x, f"{path}/{k}")]
     return [p for i, x in enumerate(v) for p in known(x, f"{path}/{i}")] if isinstance(v, list) else [(path, v)]
 
 
