@@ -81,14 +81,14 @@ def jobs():
 
 
 # Denormals are looked for where a speed is suspicious, which it may be on a busy machine.
-MEASURED = re.compile(r"second|time|latency|(^|_)ms$|^costs$|^wide$|_us|load|speed|memory|bytes_per|faster|runs|peak|spread|denormals")
+MEASURED = re.compile(r"second|time|latency|(^|_)ms$|^costs$|^wide$|_us|load|speed|memory|bytes_per|faster|runs|peak|spread|denormals|^command$")
 
 
 def known(v, path=""):
-    """What a report as JSON says but for what was timed or measured of the machine: pairs of path and value."""
+    """What a report as JSON says but for what was timed or measured of the machine, and for the command: pairs of path and value."""
     if isinstance(v, dict):
-        of_time = "ms" in v  # a share stands beside it
-        return [p for k, x in v.items() if not MEASURED.search(k) and not (of_time and k == "share") for p in known(x, f"{path}/{k}")]
+        timed = {"share"} if "ms" in v else {"text"} if "load" in v else set()  # what is said of a time, or of the machine
+        return [p for k, x in v.items() if not MEASURED.search(k) and k not in timed for p in known(x, f"{path}/{k}")]
     return [p for i, x in enumerate(v) for p in known(x, f"{path}/{i}")] if isinstance(v, list) else [(path, v)]
 
 
