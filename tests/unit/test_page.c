@@ -61,8 +61,8 @@ static void make_scores(made *m)
                                      .speed = { .median = k ? 2.5 : NAN, .q1 = 2.4, .q3 = 2.6, .runs = k ? 20 : 0 },
                                      .integer_steps = k ? 20 : 0,
                                      .weighted_steps = 22 };
-        m->output[k][0] = (oct_eval_output){ "last_hidden_state", 30.5, 0.999, 0.1 };
-        m->output[k][1] = (oct_eval_output){ "sentence_embedding", 31.5, 0.9999, 0.01 };
+        m->output[k][0] = (oct_eval_output){ "last_hidden_state", OCT_HOLDS_NUMBERS, 30.5, 0.999, 0.1 };
+        m->output[k][1] = (oct_eval_output){ "sentence_embedding", OCT_HOLDS_NUMBERS, 31.5, 0.9999, 0.01 };
     }
 }
 
