@@ -83,3 +83,20 @@ void oct_forget_shapes(oct_graph *g)
                 g->value[n->out[k]].shape = (oct_shape){ -1, NULL };
     }
 }
+
+/* The usual size of an open dimension, such as the length of a sequence, or height and width. */
+enum { USUAL = 128 };
+
+oct_status oct_set_usual_shapes(oct_graph *g, oct_err *err)
+{
+    for (size_t i = 0; i < g->n_input; i++) {
+        oct_dim d[OCT_MAX_RANK];
+        const oct_shape *s = &g->value[g->input[i]].shape;
+        const int rank = s->rank;
+        for (int k = 0; k < rank && k < OCT_MAX_RANK; k++)
+            d[k] = (oct_dim){ .n = s->d[k].n >= 0 ? s->d[k].n : k ? USUAL : 1 };
+        if (rank > 0 && rank <= OCT_MAX_RANK)
+            OCT_TRY(oct_graph_set_shape(g, g->input[i], rank, d, err));
+    }
+    return oct_infer_shapes(g, err);
+}

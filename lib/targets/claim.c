@@ -261,26 +261,12 @@ static oct_status weigh(const oct_graph *read, int node, work *kind, double *gai
     return OCT_OK;
 }
 
-static oct_status set_usual_shapes(oct_graph *g, oct_err *err)
-{
-    for (size_t i = 0; i < g->n_input; i++) {
-        oct_dim d[OCT_MAX_RANK];
-        const oct_shape *s = &g->value[g->input[i]].shape;
-        const int rank = s->rank;
-        for (int k = 0; k < rank && k < OCT_MAX_RANK; k++)
-            d[k] = (oct_dim){ .n = s->d[k].n >= 0 ? s->d[k].n : k ? USUAL : 1 };
-        if (rank > 0 && rank <= OCT_MAX_RANK)
-            OCT_TRY(oct_graph_set_shape(g, g->input[i], rank, d, err));
-    }
-    return oct_infer_shapes(g, err);
-}
-
 /* A copy of g with sizes for dimensions that are open, if these suit all nodes. */
 static oct_status copy_sized(const oct_graph *g, oct_graph **copy, oct_err *err)
 {
     oct_err ignored = OCT_ERR_INIT;
     OCT_TRY(oct_graph_clone(g, copy, err));
-    if (set_usual_shapes(*copy, &ignored) == OCT_OK)
+    if (oct_set_usual_shapes(*copy, &ignored) == OCT_OK)
         return OCT_OK;
     oct_graph_destroy(*copy);
     *copy = NULL;

@@ -4,8 +4,6 @@
 #include "ops/traits.h"
 #include "passes/pass.h"
 
-#define USUAL 128 /* for a dimension that is not known, such as the length of a sequence, or height and width */
-
 static bool shapes_are_known(const oct_graph *g)
 {
     for (size_t i = 0; i < g->n_order; i++) {
@@ -20,21 +18,6 @@ static bool shapes_are_known(const oct_graph *g)
     return true;
 }
 
-/* Sets the batch size to one, and other open dimensions of inputs to a usual size. */
-static oct_status settle_shapes(oct_graph *g, oct_err *err)
-{
-    for (size_t i = 0; i < g->n_input; i++) {
-        oct_dim d[OCT_MAX_RANK];
-        const oct_shape *s = &g->value[g->input[i]].shape;
-        const int rank = s->rank;
-        for (int k = 0; k < rank && k < OCT_MAX_RANK; k++)
-            d[k] = (oct_dim){ .n = s->d[k].n >= 0 ? s->d[k].n : k ? USUAL : 1 };
-        if (rank > 0 && rank <= OCT_MAX_RANK)
-            OCT_TRY(oct_graph_set_shape(g, g->input[i], rank, d, err));
-    }
-    return oct_infer_shapes(g, err);
-}
-
 oct_status oct_usual_shapes(const oct_qjob *j, oct_graph **copy, oct_err *err)
 {
     oct_err ignored = { 0 };
@@ -42,7 +25,7 @@ oct_status oct_usual_shapes(const oct_qjob *j, oct_graph **copy, oct_err *err)
     if (*j->where || shapes_are_known(j->g)) /* values that bodies take from outside have no shape in a copy */
         return OCT_OK;
     OCT_TRY(oct_graph_clone(j->g, copy, err));
-    if (settle_shapes(*copy, &ignored) != OCT_OK) {
+    if (oct_set_usual_shapes(*copy, &ignored) != OCT_OK) {
         oct_graph_destroy(*copy);
         *copy = NULL;
     }
