@@ -493,6 +493,16 @@ static ort_status *put_constants(writer *w, bytes *b, const ort_graph *g)
     return s;
 }
 
+/* Those of a list that are there. */
+static ort_status *put_values(const writer *w, bytes *b, unsigned field, const ort_value_info *const *list, size_t n)
+{
+    ort_status *s = NULL;
+    for (size_t i = 0; i < n && !s; i++)
+        if (list[i])
+            s = put_value(w->api, b, field, list[i], w->sized || w->depth > 1);
+    return s;
+}
+
 static ort_status *put_inputs(const writer *w, bytes *b, const ort_graph *g)
 {
     const ort_api *api = w->api;
@@ -503,9 +513,9 @@ static ort_status *put_inputs(const writer *w, bytes *b, const ort_graph *g)
     for (size_t i = 0; i < n && !s; i++) {
         bool constant = false;
         s = api->ValueInfo_IsConstantInitializer(list[i], &constant);
-        if (!s && !constant)
-            s = put_value(api, b, 11, list[i], w->sized || w->depth > 1);
+        list[i] = constant ? NULL : list[i];
     }
+    s = s ? s : put_values(w, b, 11, list, n);
     free(list);
     return s;
 }
@@ -517,8 +527,7 @@ static ort_status *put_outputs(const writer *w, bytes *b, const ort_graph *g)
     size_t n;
     ort_status *s = NULL;
     TAKE_LIST(api, Graph_GetNumOutputs, Graph_GetOutputs, g, list, n);
-    for (size_t i = 0; i < n && !s; i++)
-        s = put_value(api, b, 12, list[i], w->sized || w->depth > 1);
+    s = put_values(w, b, 12, list, n);
     free(list);
     return s;
 }
@@ -531,9 +540,7 @@ static ort_status *put_made(const writer *w, bytes *b, const ort_node *n)
     size_t count;
     ort_status *s = NULL;
     TAKE_LIST(api, Node_GetNumOutputs, Node_GetOutputs, n, list, count);
-    for (size_t i = 0; i < count && !s; i++)
-        if (list[i])
-            s = put_value(api, b, 13, list[i], w->sized || w->depth > 1);
+    s = put_values(w, b, 13, list, count);
     free(list);
     return s;
 }
