@@ -252,7 +252,14 @@ static oct_step_info step_info(const oct_plan *p, const rt_step *st)
         size_t bytes;
         if (!t || st->alias || !oct_dtype_bytes(t->dtype, t->count, &bytes))
             continue;
-        info.bytes += bytes;
+        /* A part of a Concat that was written where it lies there is neither read nor written. */
+        const bool stays =
+            k < st->s.n_in && st->s.op && st->s.op->joins &&
+            p->buffer[((const rt_operand *)t)->buffer].alias == ((const rt_operand *)st->s.out[0])->buffer;
+        if (stays)
+            info.bytes -= bytes; /* of those written, which are added last */
+        else
+            info.bytes += bytes;
         info.constants += t->constant ? bytes : 0;
         info.made += k >= st->s.n_in ? bytes : 0;
     }

@@ -405,6 +405,7 @@ static oct_status print_steps(const oct_item *model, bool all, FILE *f, oct_err 
                                           { "time", "", time_cell },
                                           { "share", "share", share_of_run_cell },
                                           { "GOP/s", "", rate_cell },
+                                          { "roof", "", roof_cell },
                                           { "bytes", "bytes", tool_bytes_cell },
                                           { "algorithm", "algorithm", NULL },
                                           { "kernel", "kernel", NULL } };

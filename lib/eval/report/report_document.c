@@ -299,6 +299,7 @@ static void put_step(oct_json *j, const oct_eval_step *s, double whole)
     oct_json_int(j, "macs", (int64_t)s->macs);
     oct_json_int(j, "bytes", (int64_t)s->bytes);
     oct_json_num(j, "share", whole > 0 ? s->seconds / whole : 0);
+    oct_json_num(j, "roof", s->roof);
     oct_json_close(j);
 }
 

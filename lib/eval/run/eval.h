@@ -144,6 +144,7 @@ typedef struct oct_eval_step {
     double seconds;                 /* per call: the median over the runs that were profiled */
     uint64_t macs, bytes;
     bool scattered; /* the quartiles are far apart (oct_is_scattered) */
+    double roof;    /* as in oct_eval_cost */
 } oct_eval_step;
 
 typedef struct oct_eval_model_result {

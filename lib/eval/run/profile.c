@@ -51,7 +51,15 @@ static oct_status begin(ev_timed *t, const oct_array *arrays, oct_arena *a, prof
     return p->seconds && p->so_far && p->row ? OCT_OK : oct_nomem(err);
 }
 
-static oct_status list_steps(const profiled *p, int runs, oct_arena *a, oct_eval_model_result *r, oct_err *err)
+/* The shortest possible time of a step; NaN if the machine was not measured. */
+static double shortest(const oct_eval_machine *m, const oct_step_info *s)
+{
+    const double peak = strcmp(s->scheme, "int8") == 0 ? m->int8_macs : m->float_macs;
+    return m->bytes > 0 ? fmax(s->macs ? (double)s->macs / peak : 0, (double)s->bytes / m->bytes) : NAN;
+}
+
+static oct_status list_steps(const profiled *p, int runs, const oct_eval_machine *machine, oct_arena *a,
+                             oct_eval_model_result *r, oct_err *err)
 {
     double seconds[MOST];
     r->n_steps = p->n;
@@ -66,9 +74,17 @@ static oct_status list_steps(const profiled *p, int runs, oct_arena *a, oct_eval
         for (int k = 0; k < runs; k++)
             seconds[k] = p->seconds[(size_t)k * p->n + i];
         const oct_quartiles q = oct_quartiles_of(seconds, (size_t)runs);
-        r->steps[i] = (oct_eval_step){ name,        op,       s.scheme,
-                                       s.algorithm, s.kernel, q.median,
-                                       s.macs,      s.bytes,  oct_is_scattered(q.q1, q.median, q.q3) };
+        const double least = shortest(machine, &s);
+        r->steps[i] = (oct_eval_step){ .name = name,
+                                       .op = op,
+                                       .scheme = s.scheme,
+                                       .algorithm = s.algorithm,
+                                       .kernel = s.kernel,
+                                       .seconds = q.median,
+                                       .macs = s.macs,
+                                       .bytes = s.bytes,
+                                       .scattered = oct_is_scattered(q.q1, q.median, q.q3),
+                                       .roof = least > 0 && q.median > 0 ? least / q.median : NAN };
     }
     return OCT_OK;
 }
@@ -180,13 +196,6 @@ static oct_status sort_steps(const profiled *p, size_t rows, oct_arena *a, row_s
     return OCT_OK;
 }
 
-/* The shortest possible time of a step. */
-static double shortest(const oct_eval_machine *m, const oct_step_info *s)
-{
-    const double peak = strcmp(s->scheme, "int8") == 0 ? m->int8_macs : m->float_macs;
-    return fmax(s->macs ? (double)s->macs / peak : 0, (double)s->bytes / m->bytes);
-}
-
 static void add_step(const oct_eval_machine *m, const profiled *p, size_t i, size_t *main, double *least,
                      oct_eval_cost *c)
 {
@@ -202,7 +211,7 @@ static void add_step(const oct_eval_machine *m, const profiled *p, size_t i, siz
     c->bytes += s.bytes;
     c->weights += s.constants;
     c->made += s.made;
-    *least += m->bytes > 0 ? shortest(m, &s) : NAN;
+    *least += shortest(m, &s);
 }
 
 static void fill_cost(const oct_eval_machine *m, const profiled *p, const row_steps *of, size_t row, int runs,
@@ -277,7 +286,7 @@ static oct_status profile(ev_timed *t, size_t n, const oct_array *arrays, const 
         if (!p[k].plan)
             continue;
         oct_plan_profile(p[k].plan, false);
-        OCT_TRY(list_steps(&p[k], runs, r->arena, &r->models[k], err));
+        OCT_TRY(list_steps(&p[k], runs, &r->machine, r->arena, &r->models[k], err));
     }
     for (size_t k = 1; k < n; k++) {
         oct_pairs pairs;
