@@ -153,6 +153,30 @@ static void an_empty_constant_needs_no_data(void **state)
     octet_close(o);
 }
 
+/* The sizes come with the run, so Resize runs when they are known; its regions are an array without elements. */
+static void an_empty_input_needs_no_data(void **state)
+{
+    static const float scales[] = { 1, 2 };
+    octet *o = octet_open();
+    message graph = { 0 };
+    put_part(&graph, GRAPH_NODE, node_message("Resize", "a r s", "y"));
+    put_part(&graph, GRAPH_INPUT, value_info("a", OCTET_FLOAT32, 2, (const int64_t[]){ 1, 4 }));
+    put_part(&graph, GRAPH_INPUT, value_info("r", OCTET_FLOAT32, 1, (const int64_t[]){ 0 }));
+    put_part(&graph, GRAPH_INPUT, value_info("s", OCTET_FLOAT32, 1, (const int64_t[]){ 2 }));
+    put_part(&graph, GRAPH_OUTPUT, value_info("y", OCTET_FLOAT32, 2, (const int64_t[]){ -1, -1 }));
+    message p = model_message(graph, 17);
+    const octet_array in[] = { ten_array,
+                               { .name = "r", .type = OCTET_FLOAT32, .rank = 1, .dims = { 0 } },
+                               { .name = "s", .type = OCTET_FLOAT32, .rank = 1, .dims = { 2 }, .data = scales } };
+    octet_model *m = load_graph(o, &p, NULL, 0, 1);
+    const octet_array *y = run(o, m, in, 3);
+    assert_int_equal(y->dims[1], 8);
+    assert_int_equal(((const float *)y->data)[7], ten[3]);
+    octet_model_free(m);
+    message_free(&p);
+    octet_close(o);
+}
+
 /* ---- wrong arrays ---- */
 
 typedef struct refused {
@@ -580,6 +604,7 @@ int main(void)
         cmocka_unit_test(each_type_is_read),
         cmocka_unit_test(constants_are_no_inputs),
         cmocka_unit_test(an_empty_constant_needs_no_data),
+        cmocka_unit_test(an_empty_input_needs_no_data),
         cmocka_unit_test(wrong_constants_are_told),
         cmocka_unit_test(results_are_those_of_initializers),
         cmocka_unit_test(bodies_read_constants),

@@ -98,7 +98,6 @@ static oct_status check_declared(const oct_value *v, const oct_array *a, oct_err
 /* The array as a tensor of the graph, in place where it is aligned. */
 static oct_status borrow(oct_graph *g, const oct_array *a, const oct_tensor **t, oct_err *err)
 {
-    static const char nothing[1];
     oct_tensor *x;
     if (a->bytes && (uintptr_t)a->data % oct_dtype_align(a->dtype) != 0) {
         OCT_TRY(oct_tensor_new(g->arena, a->dtype, a->rank, a->dims, &x, err));
@@ -113,7 +112,7 @@ static oct_status borrow(oct_graph *g, const oct_array *a, const oct_tensor **t,
     x->rank = a->rank;
     x->count = oct_array_count(a);
     x->bytes = a->bytes;
-    x->data = a->bytes ? a->data : nothing;
+    x->data = a->data;
     *t = x;
     return OCT_OK;
 }

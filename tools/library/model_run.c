@@ -16,6 +16,7 @@ static int input_of(const octet_model *m, const octet_array *a, size_t place)
 
 oct_status octet_take_array(const octet_array *a, const char *kind, const char *name, oct_array *to, oct_err *err)
 {
+    static char nothing[1]; /* NULL would mean that the elements are not known */
     if (a->rank < 0 || a->rank > OCTET_MAX_RANK)
         return oct_fail(err, OCT_EUNSUPPORTED, "%s '%s': rank %d is not between 0 and %d", kind, name, a->rank,
                         OCTET_MAX_RANK);
@@ -31,6 +32,8 @@ oct_status octet_take_array(const octet_array *a, const char *kind, const char *
                         oct_dtype_name(to->dtype));
     if (!a->data && to->bytes)
         return oct_fail(err, OCT_EMALFORMED, "%s '%s': there is no data", kind, name);
+    if (!a->data)
+        to->data = nothing;
     return OCT_OK;
 }
 
