@@ -189,6 +189,11 @@ OCTET_API const char *octet_model_metadata(const octet_model *m, const char *key
 OCTET_API octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, size_t n_in,
                                        const octet_array **out, size_t *n_out);
 
+/* Prepares m for runs on arrays of the types and shapes in `in`, whose data may be NULL: it takes memory, and arranges
+ * weights for the processor. Otherwise the first such run does that. What does not depend on the values of a run fails
+ * here already. Errors: those of octet_model_run. */
+OCTET_API octet_status octet_model_prepare(octet *o, octet_model *m, const octet_array *in, size_t n_in);
+
 /* Makes another model of what m has loaded, for another thread: the two may run at the same time, and have inputs and
  * outputs of their own. They share the weights, also those that were arranged for the processor, and the threads. While
  * several of them run at once, the threads help one of them, and the others run on their callers' threads. Results do

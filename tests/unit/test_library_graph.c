@@ -177,6 +177,34 @@ static void an_empty_input_needs_no_data(void **state)
     octet_close(o);
 }
 
+/* What does not depend on the values of a run is found out before it. */
+static void a_model_is_prepared_for_shapes(void **state)
+{
+    octet *o = octet_open();
+    message graph = { 0 };
+    put_node(&graph, "Add", "a b", "y");
+    put_part(&graph, GRAPH_INPUT, value_info("a", OCTET_FLOAT32, 2, (const int64_t[]){ -1, -1 }));
+    put_part(&graph, GRAPH_INPUT, value_info("b", OCTET_FLOAT32, 2, (const int64_t[]){ -1, 4 }));
+    put_part(&graph, GRAPH_OUTPUT, value_info("y", OCTET_FLOAT32, 2, (const int64_t[]){ -1, 4 }));
+    message p = model_message(graph, 17);
+    octet_model *m = load_graph(o, &p, NULL, 0, 1);
+    octet_array in[2] = { ten_array, ten_array }, shape[2] = { ten_array, ten_array };
+    shape[0].data = shape[1].data = NULL;
+    assert_int_equal(octet_model_prepare(o, m, shape, 2), OCTET_OK);
+    assert_int_equal(((const float *)run(o, m, in, 2)->data)[3], 20);
+    shape[0].dims[1] = 3;
+    assert_int_equal(octet_model_prepare(o, m, shape, 2), OCTET_MALFORMED);
+    assert_non_null(strstr(octet_error(o), "Add"));
+    assert_int_equal(octet_model_prepare(o, m, shape, 1), OCTET_MALFORMED); /* an input is missing */
+    assert_int_equal(octet_model_prepare(o, m, NULL, 2), OCTET_USAGE);
+    assert_int_equal(octet_model_prepare(o, NULL, shape, 2), OCTET_USAGE);
+    assert_int_equal(octet_model_prepare(NULL, m, shape, 2), OCTET_USAGE);
+    assert_int_equal(((const float *)run(o, m, in, 2)->data)[0], 20); /* it still runs */
+    octet_model_free(m);
+    message_free(&p);
+    octet_close(o);
+}
+
 /* ---- wrong arrays ---- */
 
 typedef struct refused {
@@ -605,6 +633,7 @@ int main(void)
         cmocka_unit_test(constants_are_no_inputs),
         cmocka_unit_test(an_empty_constant_needs_no_data),
         cmocka_unit_test(an_empty_input_needs_no_data),
+        cmocka_unit_test(a_model_is_prepared_for_shapes),
         cmocka_unit_test(wrong_constants_are_told),
         cmocka_unit_test(results_are_those_of_initializers),
         cmocka_unit_test(bodies_read_constants),

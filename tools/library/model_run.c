@@ -110,6 +110,22 @@ static oct_status give_output(octet_model *m, const oct_plan *plan, size_t i, oc
     return is_of_input(m, a->data, bytes) ? own_output(&m->copy[i], &a->data, bytes, err) : OCT_OK;
 }
 
+/* The library has no elements of an array yet, and no address of them is wrong. */
+static oct_status take_shapes(octet_model *m, const octet_array *in, size_t n_in, oct_err *err)
+{
+    static const char somewhere[1];
+    octet_array *shape = oct_calloc(n_in + 1, sizeof *shape);
+    if (!shape)
+        return oct_nomem(err);
+    for (size_t i = 0; i < n_in; i++) {
+        shape[i] = in[i];
+        shape[i].data = somewhere;
+    }
+    const oct_status s = take_inputs(m, shape, n_in, err);
+    oct_free(shape);
+    return s;
+}
+
 typedef struct given {
     octet_model *m;
     const octet_array *in;
@@ -120,8 +136,6 @@ typedef struct given {
 
 static oct_status check_given(const given *x, oct_err *err)
 {
-    if (!x->out || !x->n_out)
-        return oct_fail(err, OCT_EUSAGE, "there is no place for the outputs: %s is NULL", x->out ? "n_out" : "out");
     if (!x->m)
         return oct_fail(err, OCT_EUSAGE, "the model is NULL");
     if (!x->in && x->n_in)
@@ -142,15 +156,34 @@ static oct_status run_arrays(const given *x, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status run(octet *o, void *arg, oct_err *err)
+static oct_status prepare(const given *x, oct_err *err)
 {
-    const given *x = arg;
+    oct_plan *plan;
+    OCT_TRY(take_shapes(x->m, x->in, x->n_in, err));
+    return oct_runner_plan(x->m->runner, x->m->fed, &plan, err);
+}
+
+static oct_status alone(const given *x, oct_status (*work)(const given *, oct_err *), oct_err *err)
+{
     OCT_TRY(check_given(x, err));
     if (atomic_exchange(&x->m->busy, true))
         return oct_fail(err, OCT_EUSAGE, "the model is in use by another call");
-    const oct_status s = run_arrays(x, err);
+    const oct_status s = work(x, err);
     atomic_store(&x->m->busy, false);
     return s;
+}
+
+static oct_status run(octet *o, void *arg, oct_err *err)
+{
+    const given *x = arg;
+    if (!x->out || !x->n_out)
+        return oct_fail(err, OCT_EUSAGE, "there is no place for the outputs: %s is NULL", x->out ? "n_out" : "out");
+    return alone(x, run_arrays, err);
+}
+
+static oct_status prepare_shapes(octet *o, void *arg, oct_err *err)
+{
+    return alone(arg, prepare, err);
 }
 
 octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, size_t n_in, const octet_array **out,
@@ -161,4 +194,9 @@ octet_status octet_model_run(octet *o, octet_model *m, const octet_array *in, si
     if (n_out)
         *n_out = 0;
     return octet_do(o, run, &(given){ m, in, n_in, out, n_out });
+}
+
+octet_status octet_model_prepare(octet *o, octet_model *m, const octet_array *in, size_t n_in)
+{
+    return octet_do(o, prepare_shapes, &(given){ .m = m, .in = in, .n_in = n_in });
 }
