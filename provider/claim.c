@@ -4,54 +4,103 @@
 
 #include <stdlib.h>
 
-/* Nodes of one part become one node of the session's graph. */
-static ort_status *claim_part(const provider *p, const ort_node *const *nodes, const octet_claim *claims, size_t n,
-                              int part, const ort_node **list, ort_support *support)
+typedef struct asked {
+    provider *p;
+    const ort_graph *g;
+    const ort_node **nodes; /* [n] */
+    int *part;              /* [n]: -1: the node is left */
+    const char **why;       /* [n] */
+    size_t n;
+    ort_support *support;
+} asked;
+
+/* A program for the nodes in list, kept. */
+static ort_status *keep(const asked *a, const ort_node **list, size_t n)
 {
-    const ort_fusion_options fusion = { ORT_API_VERSION, .drop_constant_initializers = true };
-    size_t k = 0;
-    for (size_t i = 0; i < n; i++)
-        if (claims[i].part == part)
-            list[k++] = nodes[i];
-    return k ? p->api->EpGraphSupportInfo_AddNodesToFuse(support, list, k, &fusion) : NULL;
+    const ort_api *api = a->p->api;
+    ort_graph *view = NULL;
+    ort_status *s = api->Graph_GetGraphView(a->g, list, n, &view);
+    s = s ? s : provider_keep_program(a->p, view);
+    if (view)
+        api->ReleaseGraph(view);
+    return s;
 }
 
-static ort_status *claim_parts(const provider *p, const ort_node *const *nodes, const octet_claim *claims, size_t n,
-                               ort_support *support)
+/* Nodes of one part become one node of the session's graph, if a program can be made of them. */
+static ort_status *claim_part(asked *a, int part, const ort_node **list)
 {
-    const ort_node **list = calloc(n + 1, sizeof *list);
+    const ort_api *api = a->p->api;
+    const ort_fusion_options fusion = { ORT_API_VERSION, .drop_constant_initializers = true };
+    size_t k = 0;
+    for (size_t i = 0; i < a->n; i++)
+        if (a->part[i] == part)
+            list[k++] = a->nodes[i];
+    if (!k)
+        return NULL;
+    ort_status *s = keep(a, list, k);
+    if (!s) {
+        s = api->EpGraphSupportInfo_AddNodesToFuse(a->support, list, k, &fusion);
+        if (s)
+            provider_drop_program(a->p);
+        return s;
+    }
+    say(a->p, ORT_LOG_WARNING, "octet leaves %zu nodes that it would have claimed: %s", k, api->GetErrorMessage(s));
+    api->ReleaseStatus(s);
+    for (size_t i = 0; i < a->n; i++)
+        if (a->part[i] == part) {
+            a->part[i] = -1;
+            a->why[i] = "no program can be made of its part";
+        }
+    return NULL;
+}
+
+static ort_status *claim_parts(asked *a)
+{
+    const ort_node **list = calloc(a->n + 1, sizeof *list);
     int n_parts = 0;
-    ort_status *s = list ? NULL : no_memory(p->api);
-    for (size_t i = 0; i < n; i++)
-        if (claims[i].part >= n_parts)
-            n_parts = claims[i].part + 1;
+    ort_status *s = list ? NULL : no_memory(a->p->api);
+    for (size_t i = 0; i < a->n; i++)
+        if (a->part[i] >= n_parts)
+            n_parts = a->part[i] + 1;
     for (int part = 0; part < n_parts && !s; part++)
-        s = claim_part(p, nodes, claims, n, part, list, support);
+        s = claim_part(a, part, list);
     free(list);
     return s;
 }
 
-static ort_status *say_reasons(const provider *p, const ort_node *const *nodes, const octet_claim *claims, size_t n)
+static ort_status *say_reasons(const asked *a)
 {
+    const ort_api *api = a->p->api;
     size_t claimed = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < a->n; i++) {
         const char *name, *op;
-        claimed += claims[i].part >= 0;
-        if (claims[i].part >= 0)
+        claimed += a->part[i] >= 0;
+        if (a->part[i] >= 0)
             continue;
-        TRY(p->api->Node_GetName(nodes[i], &name));
-        TRY(p->api->Node_GetOperatorType(nodes[i], &op));
-        say(p, ORT_LOG_VERBOSE, "octet leaves %s '%s': %s", op, name, claims[i].reason);
+        TRY(api->Node_GetName(a->nodes[i], &name));
+        TRY(api->Node_GetOperatorType(a->nodes[i], &op));
+        say(a->p, ORT_LOG_VERBOSE, "octet leaves %s '%s': %s", op, name, a->why[i]);
     }
-    say(p, ORT_LOG_INFO, "octet claims %zu of %zu nodes", claimed, n);
+    say(a->p, ORT_LOG_INFO, "octet claims %zu of %zu nodes", claimed, a->n);
     return NULL;
+}
+
+static ort_status *claim_nodes(asked *a, const octet_claim *claims, const graph_bytes *b)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        a->part[i] = claims[i].part;
+        a->why[i] = b->unread[i] ? b->unread[i] : claims[i].reason;
+    }
+    TRY(a->p->api->Graph_GetNodes(a->g, a->nodes, a->n));
+    TRY(claim_parts(a));
+    return say_reasons(a);
 }
 
 /* A graph that the library refuses stays ONNX Runtime's, with the reason in the log. */
 static ort_status *claim_graph(provider *p, octet *o, const ort_graph *g, const graph_bytes *b, ort_support *support)
 {
     const octet_claim *claims;
-    size_t n, n_nodes;
+    size_t n;
     const octet_claim_what what = p->options.all          ? OCTET_CLAIM_ALL
                                   : p->options.with_float ? OCTET_CLAIM_FLOAT
                                                           : OCTET_CLAIM_INTEGERS;
@@ -60,16 +109,19 @@ static ort_status *claim_graph(provider *p, octet *o, const ort_graph *g, const 
         say(p, ORT_LOG_WARNING, "octet claims nothing: %s", octet_error(o));
         return NULL;
     }
-    TRY(p->api->Graph_GetNumNodes(g, &n_nodes));
-    if (n != n_nodes)
-        return fail(p->api, "%zu nodes became %zu", n_nodes, n);
-    const ort_node **nodes = calloc(n + 1, sizeof *nodes);
-    ort_status *s = nodes ? p->api->Graph_GetNodes(g, nodes, n) : no_memory(p->api);
-    s = s ? s : claim_parts(p, nodes, claims, n, support);
-    for (size_t i = 0; i < n; i++)
-        p->has_claimed |= claims[i].part >= 0;
-    s = s ? s : say_reasons(p, nodes, claims, n);
-    free(nodes);
+    if (n != b->n_nodes)
+        return fail(p->api, "%zu nodes became %zu", b->n_nodes, n);
+    asked a = { .p = p,
+                .g = g,
+                .nodes = calloc(n + 1, sizeof *a.nodes),
+                .part = calloc(n + 1, sizeof *a.part),
+                .why = calloc(n + 1, sizeof *a.why),
+                .n = n,
+                .support = support };
+    ort_status *s = a.nodes && a.part && a.why ? claim_nodes(&a, claims, b) : no_memory(p->api);
+    free(a.nodes);
+    free(a.part);
+    free(a.why);
     return s;
 }
 
@@ -78,14 +130,15 @@ ort_status *provider_claim(ort_ep *ep, const ort_graph *g, ort_support *support)
     provider *p = (provider *)ep;
     const ort_node *parent = NULL;
     graph_bytes b;
+    provider_drop_programs(p); /* ONNX Runtime also asks in order to know which functions it need not expand */
     TRY(p->api->Graph_GetParentNode(g, &parent));
     if (parent) /* ONNX Runtime asks for bodies first: what is in them comes with their node */
         return NULL;
-    if (p->has_claimed && !p->tells_parents) {
+    if (p->has_compiled && !p->tells_parents) {
         say(p, ORT_LOG_INFO, "octet claims nothing more: this ONNX Runtime would give two parts the same name");
         return NULL;
     }
-    ort_status *s = graph_bytes_make(p->api, g, true, &b);
+    ort_status *s = graph_bytes_make(p->api, g, GRAPH_TO_ASK, &b);
     if (s) {
         say(p, ORT_LOG_WARNING, "octet claims nothing: %s", p->api->GetErrorMessage(s));
         p->api->ReleaseStatus(s);

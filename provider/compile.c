@@ -15,8 +15,9 @@ typedef struct state {
     octet_array *in; /* [n_in] */
 } state;
 
-typedef struct program {
+struct program {
     ort_compute_info base; /* first member */
+    struct program *next;  /* of those that wait to be compiled */
     const provider *provider;
     octet_model *model; /* all states share it. It runs nothing itself */
     uint8_t *message;   /* the model; stays as long as it */
@@ -26,7 +27,7 @@ typedef struct program {
     size_t *in_at, *out_at; /* for each input and output of the model: its number at the fused node */
     pthread_mutex_t lock;
     state *idle; /* states that no run uses, last used first; guarded by lock */
-} program;
+};
 
 /* ---- states ---- */
 
@@ -134,6 +135,13 @@ static void on_session_threads(void *context, size_t n, void (*work)(void *arg, 
         work(arg, i);
 }
 
+static ort_status *set_threads(const program *x, state *s, run_context *r)
+{
+    if (x->lanes > 1 && octet_model_parallel(s->o, s->model, x->lanes, on_session_threads, r) != OCTET_OK)
+        return fail_with(x->provider->api, s->o);
+    return NULL;
+}
+
 static ort_status *run(const program *x, state *s, ort_context *c)
 {
     const ort_api *api = x->provider->api;
@@ -142,8 +150,7 @@ static ort_status *run(const program *x, state *s, ort_context *c)
     for (size_t i = 0; i < x->n_in; i++)
         TRY(take_input(api, c, x->in_at[i], &s->in[i]));
     run_context r = { api, c };
-    if (x->lanes > 1 && octet_model_parallel(s->o, s->model, x->lanes, on_session_threads, &r) != OCTET_OK)
-        return fail_with(api, s->o);
+    TRY(set_threads(x, s, &r));
     if (octet_model_run(s->o, s->model, s->in, x->n_in, &out, &n_out) != OCTET_OK)
         return fail_with(api, s->o);
     for (size_t i = 0; i < n_out; i++)
@@ -277,20 +284,15 @@ static ort_status *place_of(const ort_api *api, const ort_value_info *const *lis
 typedef const octet_port *(*port_fn)(const octet_model *, size_t);
 
 /* For each input (or output) of the model: its number among those of the fused node. */
-static ort_status *match(const program *x, port_fn port, const ort_value_info *const *list, size_t n, size_t **at,
-                         size_t *count)
+static ort_status *match(const program *x, port_fn port, const ort_value_info *const *list, size_t n, size_t *at)
 {
-    const ort_api *api = x->provider->api;
     const octet_port *p;
-    while (port(x->model, *count))
-        ++*count;
-    if (!(*at = calloc(*count + 1, sizeof **at)))
-        return no_memory(api);
     for (size_t i = 0; (p = port(x->model, i)); i++)
-        TRY(place_of(api, list, n, p->name, &(*at)[i]));
+        TRY(place_of(x->provider->api, list, n, p->name, &at[i]));
     return NULL;
 }
 
+/* Fails if the program's inputs and outputs are not those of the node. */
 static ort_status *match_node(program *x, const ort_node *fused)
 {
     const ort_api *api = x->provider->api;
@@ -298,34 +300,86 @@ static ort_status *match_node(program *x, const ort_node *fused)
     TRY(api->Node_GetNumInputs(fused, &n));
     const ort_value_info **list = calloc(n + 1, sizeof *list);
     ort_status *s = list ? api->Node_GetInputs(fused, list, n) : no_memory(api);
-    s = s ? s : match(x, octet_model_input, list, n, &x->in_at, &x->n_in);
+    s = s ? s : match(x, octet_model_input, list, n, x->in_at);
     free(list);
     if (s)
         return s;
     TRY(api->Node_GetNumOutputs(fused, &n));
+    if (n != x->n_out)
+        return fail(api, "the fused node has %zu outputs, not %zu", n, x->n_out);
     list = calloc(n + 1, sizeof *list);
     s = list ? api->Node_GetOutputs(fused, list, n) : no_memory(api);
-    s = s ? s : match(x, octet_model_output, list, n, &x->out_at, &x->n_out);
+    s = s ? s : match(x, octet_model_output, list, n, x->out_at);
     free(list);
     return s;
 }
 
-static ort_status *make_program(const provider *p, const ort_graph *g, const ort_node *fused, program **out)
+static ort_status *take_ports(program *x)
+{
+    while (octet_model_input(x->model, x->n_in))
+        x->n_in++;
+    while (octet_model_output(x->model, x->n_out))
+        x->n_out++;
+    x->in_at = calloc(x->n_in + 1, sizeof *x->in_at);
+    x->out_at = calloc(x->n_out + 1, sizeof *x->out_at);
+    return x->in_at && x->out_at ? NULL : no_memory(x->provider->api);
+}
+
+/* Sets the shape of the input as ONNX Runtime knows it. *fixed stays true if it is known. */
+static ort_status *set_shape(const ort_api *api, const ort_value_info *v, octet_array *in, bool *fixed)
+{
+    octet_array a;
+    TRY(value_shape(api, v, &a));
+    *fixed &= a.rank > 0;
+    for (int i = 0; i < a.rank; i++)
+        *fixed &= a.dims[i] >= 0;
+    if (!*fixed)
+        return NULL;
+    in->type = a.type;
+    in->rank = a.rank;
+    memcpy(in->dims, a.dims, sizeof a.dims);
+    return NULL;
+}
+
+/* Makes what a run needs, where the graph fixes all shapes: so that it fails now, or never. */
+static ort_status *prepare(const program *x, state *s, const ort_graph *g)
+{
+    const ort_api *api = x->provider->api;
+    size_t n, at;
+    bool fixed = true;
+    TRY(api->Graph_GetNumInputs(g, &n));
+    const ort_value_info **list = calloc(n + 1, sizeof *list);
+    ort_status *failed = list ? api->Graph_GetInputs(g, list, n) : no_memory(api);
+    for (size_t i = 0; i < x->n_in && fixed && !failed; i++) {
+        failed = place_of(api, list, n, s->in[i].name, &at);
+        failed = failed ? failed : set_shape(api, list[at], &s->in[i], &fixed);
+    }
+    free(list);
+    if (!failed && fixed)
+        failed = set_threads(x, s, NULL);
+    if (!failed && fixed && octet_model_prepare(s->o, s->model, s->in, x->n_in) != OCTET_OK)
+        failed = fail_with(api, s->o);
+    return failed;
+}
+
+static ort_status *make_program(const provider *p, const ort_graph *g, program **out)
 {
     graph_bytes b;
-    state *first;
+    state *first = NULL;
     program *x = calloc(1, sizeof *x);
     if (!x)
         return no_memory(p->api);
     x->base = (ort_compute_info){ ORT_API_VERSION, create_state, compute, release_state };
     x->provider = p;
     pthread_mutex_init(&x->lock, NULL);
-    ort_status *s = graph_bytes_make(p->api, g, false, &b);
+    ort_status *s = graph_bytes_make(p->api, g, GRAPH_TO_RUN, &b);
     s = s ? s : load(x, &b);
     graph_bytes_free(&b);
-    s = s ? s : match_node(x, fused);
+    s = s ? s : take_ports(x);
     s = s ? s : another_state(x, &first);
+    s = s ? s : prepare(x, first, g);
     if (s) {
+        free_state(first);
         free_program(x);
         return s;
     }
@@ -334,19 +388,67 @@ static ort_status *make_program(const provider *p, const ort_graph *g, const ort
     return NULL;
 }
 
+ort_status *provider_keep_program(provider *p, const ort_graph *view)
+{
+    program *x;
+    TRY(make_program(p, view, &x));
+    x->next = p->claimed;
+    p->claimed = x;
+    return NULL;
+}
+
+void provider_drop_program(provider *p)
+{
+    program *x = p->claimed;
+    if (x)
+        p->claimed = x->next;
+    free_program(x);
+}
+
+void provider_drop_programs(provider *p)
+{
+    while (p->claimed)
+        provider_drop_program(p);
+}
+
+/* The program that was kept for a node; if there is none, one is made. */
+static ort_status *take_program(provider *p, const ort_graph *g, const ort_node *fused, program **out)
+{
+    program *x;
+    for (program **at = &p->claimed; (x = *at); at = &x->next) {
+        ort_status *s = match_node(x, fused);
+        if (s) {
+            p->api->ReleaseStatus(s);
+            continue;
+        }
+        *at = x->next;
+        *out = x;
+        return NULL;
+    }
+    TRY(make_program(p, g, &x));
+    ort_status *s = match_node(x, fused);
+    if (s)
+        free_program(x);
+    else
+        *out = x;
+    return s;
+}
+
 ort_status *provider_compile(ort_ep *ep, const ort_graph **graphs, const ort_node **fused, size_t n,
                              ort_compute_info **programs, ort_node **contexts)
 {
-    const provider *p = (provider *)ep;
+    provider *p = (provider *)ep;
     for (size_t i = 0; i < n; i++) {
         program *x = NULL;
-        ort_status *s = make_program(p, graphs[i], fused[i], &x);
+        ort_status *s = take_program(p, graphs[i], fused[i], &x);
         if (s) {
             provider_release_programs(ep, programs, i);
             return s;
         }
         programs[i] = &x->base;
     }
+    p->has_compiled |= n > 0;
+    provider_drop_programs(p);
     return NULL;
 }
 

@@ -83,6 +83,8 @@ static ort_status *create_provider(ort_ep_factory *base, const ort_device *const
 
 static void release_provider(ort_ep_factory *base, ort_ep *ep)
 {
+    if (ep)
+        provider_drop_programs((provider *)ep);
     free((provider *)ep);
 }
 

@@ -170,20 +170,44 @@ static ort_status *put_tensor_type(const ort_api *api, bytes *b, unsigned field,
     return NULL;
 }
 
+/* The type of a tensor, which is ONNX Runtime's; NULL for anything else. */
+static ort_status *tensor_of(const ort_api *api, const ort_value_info *v, const ort_tensor_info **tensor)
+{
+    const ort_type_info *type = NULL;
+    int kind = ORT_TYPE_UNKNOWN;
+    *tensor = NULL;
+    TRY(api->GetValueInfoTypeInfo(v, &type));
+    if (type)
+        TRY(api->GetOnnxTypeFromTypeInfo(type, &kind));
+    return kind == ORT_TYPE_TENSOR ? api->CastTypeInfoToTensorInfo(type, tensor) : NULL;
+}
+
+ort_status *value_shape(const ort_api *api, const ort_value_info *v, octet_array *a)
+{
+    const ort_tensor_info *t;
+    size_t rank = 0;
+    int type;
+    a->rank = -1;
+    TRY(tensor_of(api, v, &t));
+    if (t)
+        TRY(api->GetDimensionsCount(t, &rank));
+    if (rank == 0 || rank > OCTET_MAX_RANK)
+        return NULL;
+    TRY(api->GetTensorElementType(t, &type));
+    TRY(api->GetDimensions(t, a->dims, rank));
+    a->type = (octet_type)type;
+    a->rank = (int)rank;
+    return NULL;
+}
+
 /* ValueInfoProto; the type of what is no tensor is left out. */
 static ort_status *put_value(const ort_api *api, bytes *b, unsigned field, const ort_value_info *v, bool sized)
 {
     bytes value = { 0 };
     const char *name;
-    const ort_type_info *type = NULL;
-    const ort_tensor_info *tensor = NULL;
-    int kind = ORT_TYPE_UNKNOWN;
+    const ort_tensor_info *tensor;
     TRY(api->GetValueInfoName(v, &name));
-    TRY(api->GetValueInfoTypeInfo(v, &type));
-    if (type)
-        TRY(api->GetOnnxTypeFromTypeInfo(type, &kind));
-    if (kind == ORT_TYPE_TENSOR)
-        TRY(api->CastTypeInfoToTensorInfo(type, &tensor));
+    TRY(tensor_of(api, v, &tensor));
     put_text(&value, 1, name);
     ort_status *s = tensor ? put_tensor_type(api, &value, 2, tensor, sized) : NULL;
     put_message(b, field, &value);
@@ -251,7 +275,10 @@ static ort_status *put_tensor(const ort_api *api, bytes *b, unsigned field, cons
         put_bytes(&tensor, 9, a.data, size);
     else
         s = fail(api, "tensor '%s' has elements of type %d", name ? name : "", (int)a.type);
-    put_message(b, field, &tensor);
+    if (s)
+        free(tensor.at);
+    else
+        put_message(b, field, &tensor);
     return s;
 }
 
@@ -340,7 +367,7 @@ static ort_status *put_attr(const ort_api *api, bytes *b, unsigned field, const 
 typedef struct writer {
     const ort_api *api;
     graph_bytes *out;
-    bool sized;
+    graph_use use;
     int depth; /* of graphs in nodes */
 } writer;
 
@@ -422,6 +449,24 @@ static ort_status *put_node(writer *w, bytes *b, unsigned field, const ort_node 
     ort_status *s = put_node_values(api, &node, n);
     s = s ? s : put_node_attrs(api, &node, n);
     s = s ? s : put_node_graphs(w, &node, n);
+    if (s)
+        free(node.at);
+    else
+        put_message(b, field, &node);
+    return s;
+}
+
+/* A node of which only the names of its values are known. *why is told and released. */
+static ort_status *put_unread(writer *w, bytes *b, unsigned field, const ort_node *n, size_t at, ort_status *why)
+{
+    bytes node = { 0 };
+    w->out->unread[at] = strdup(w->api->GetErrorMessage(why));
+    w->api->ReleaseStatus(why);
+    if (!w->out->unread[at])
+        return no_memory(w->api);
+    put_text(&node, 4, "Unread");
+    put_text(&node, 7, "octet.unread");
+    ort_status *s = put_node_values(w->api, &node, n);
     put_message(b, field, &node);
     return s;
 }
@@ -477,8 +522,23 @@ static ort_status *put_constant(writer *w, bytes *b, const ort_value_info *v)
     TRY(view_tensor(api, value, &a));
     if (w->depth > 1 || !array_size(&a, &size))
         return put_tensor(api, b, 5, a.name, value);
+    TRY(add_constant(w, &a));
     put_constant_input(b, 11, &a);
-    return add_constant(w, &a);
+    return NULL;
+}
+
+/* A constant that cannot be read has a name all the same: as a sparse one without elements, which the library does not
+ * read either. */
+static ort_status *put_unread_constant(const ort_api *api, bytes *b, const ort_value_info *v, ort_status *why)
+{
+    bytes sparse = { 0 }, values = { 0 };
+    const char *name;
+    api->ReleaseStatus(why);
+    TRY(api->GetValueInfoName(v, &name));
+    put_text(&values, 8, name);
+    put_message(&sparse, 1, &values);
+    put_message(b, 15, &sparse);
+    return NULL;
 }
 
 static ort_status *put_constants(writer *w, bytes *b, const ort_graph *g)
@@ -487,8 +547,11 @@ static ort_status *put_constants(writer *w, bytes *b, const ort_graph *g)
     size_t n;
     ort_status *s = NULL;
     TAKE_LIST(w->api, Graph_GetNumInitializers, Graph_GetInitializers, g, list, n);
-    for (size_t i = 0; i < n && !s; i++)
+    for (size_t i = 0; i < n && !s; i++) {
         s = put_constant(w, b, list[i]);
+        if (s && w->use == GRAPH_TO_ASK && w->depth == 1)
+            s = put_unread_constant(w->api, b, list[i], s);
+    }
     free(list);
     return s;
 }
@@ -499,7 +562,7 @@ static ort_status *put_values(const writer *w, bytes *b, unsigned field, const o
     ort_status *s = NULL;
     for (size_t i = 0; i < n && !s; i++)
         if (list[i])
-            s = put_value(w->api, b, field, list[i], w->sized || w->depth > 1);
+            s = put_value(w->api, b, field, list[i], w->use == GRAPH_TO_ASK || w->depth > 1);
     return s;
 }
 
@@ -551,8 +614,17 @@ static ort_status *put_nodes(writer *w, bytes *b, const ort_graph *g)
     size_t n;
     ort_status *s = NULL;
     TAKE_LIST(w->api, Graph_GetNumNodes, Graph_GetNodes, g, list, n);
+    const bool ask = w->use == GRAPH_TO_ASK && w->depth == 1;
+    if (ask) {
+        w->out->n_nodes = n;
+        s = (w->out->unread = calloc(n + 1, sizeof *w->out->unread)) ? NULL : no_memory(w->api);
+    }
     for (size_t i = 0; i < n && !s; i++) {
+        const int depth = w->depth; /* a body that cannot be read is left in the middle */
         s = put_node(w, b, 1, list[i]);
+        w->depth = depth;
+        if (s && ask)
+            s = put_unread(w, b, 1, list[i], i, s);
         if (!s && w->depth == 1)
             s = put_made(w, b, list[i]);
     }
@@ -594,10 +666,10 @@ static ort_status *put_opsets(const ort_api *api, bytes *b, const ort_graph *g)
     return s;
 }
 
-ort_status *graph_bytes_make(const ort_api *api, const ort_graph *g, bool sized, graph_bytes *out)
+ort_status *graph_bytes_make(const ort_api *api, const ort_graph *g, graph_use use, graph_bytes *out)
 {
     enum { IR_VERSION = 10 };
-    writer w = { .api = api, .out = out, .sized = sized };
+    writer w = { .api = api, .out = out, .use = use };
     *out = (graph_bytes){ 0 };
     put_int(&out->message, 1, IR_VERSION);
     TRY(put_opsets(api, &out->message, g));
@@ -607,6 +679,9 @@ ort_status *graph_bytes_make(const ort_api *api, const ort_graph *g, bool sized,
 
 void graph_bytes_free(graph_bytes *b)
 {
+    for (size_t i = 0; i < b->n_nodes && b->unread; i++)
+        free(b->unread[i]);
+    free(b->unread);
     free(b->message.at);
     free(b->constants);
     *b = (graph_bytes){ 0 };

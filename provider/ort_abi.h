@@ -56,66 +56,68 @@ typedef struct ort_memory_info ort_memory_info;
 /* ---- tables of functions: number, result, name, arguments ---- */
 
 /* OrtApi */
-#define ORT_API_FUNCTIONS(F)                                                                                      \
-    F(0, ort_status *, CreateStatus, (int code, const char *message))                                             \
-    F(2, const char *, GetErrorMessage, (const ort_status *))                                                     \
-    F(51, ort_status *, GetTensorMutableData, (ort_value *, void **data))                                         \
-    F(53, ort_status *, GetStringTensorDataLength, (const ort_value *, size_t *length))                           \
-    F(54, ort_status *, GetStringTensorContent,                                                                   \
-      (const ort_value *, void *bytes, size_t length, size_t *offsets, size_t n_offsets))                         \
-    F(55, ort_status *, CastTypeInfoToTensorInfo, (const ort_type_info *, const ort_tensor_info **))              \
-    F(56, ort_status *, GetOnnxTypeFromTypeInfo, (const ort_type_info *, int *type))                              \
-    F(60, ort_status *, GetTensorElementType, (const ort_tensor_info *, int *type))                               \
-    F(61, ort_status *, GetDimensionsCount, (const ort_tensor_info *, size_t *rank))                              \
-    F(62, ort_status *, GetDimensions, (const ort_tensor_info *, int64_t *dims, size_t rank))                     \
-    F(63, ort_status *, GetSymbolicDimensions, (const ort_tensor_info *, const char **names, size_t rank))        \
-    F(65, ort_status *, GetTensorTypeAndShape, (const ort_value *, ort_tensor_info **))                           \
-    F(90, ort_status *, KernelContext_GetInput, (const ort_context *, size_t i, const ort_value **))              \
-    F(91, ort_status *, KernelContext_GetOutput,                                                                  \
-      (ort_context *, size_t i, const int64_t *dims, size_t rank, ort_value **))                                  \
-    F(93, void, ReleaseStatus, (ort_status *))                                                                    \
-    F(96, void, ReleaseValue, (ort_value *))                                                                      \
-    F(99, void, ReleaseTensorTypeAndShapeInfo, (ort_tensor_info *))                                               \
-    F(247, ort_status *, Logger_LogMessage,                                                                       \
-      (const ort_logger *, int severity, const char *message, const char *file, int line, const char *function))  \
-    F(272, ort_status *, ReadOpAttr, (const ort_attr *, int type, void *data, size_t size, size_t *needed))       \
-    F(274, ort_status *, KernelContext_ParallelFor,                                                               \
-      (const ort_context *, void (*fn)(void *arg, size_t i), size_t n, size_t batches, void *arg))                \
-    F(289, ort_status *, GetValueInfoName, (const ort_value_info *, const char **))                               \
-    F(290, ort_status *, GetValueInfoTypeInfo, (const ort_value_info *, const ort_type_info **))                  \
-    F(298, void, GetKeyValuePairs,                                                                                \
-      (const ort_pairs *, const char *const **keys, const char *const **values, size_t *n))                       \
-    F(300, void, ReleaseKeyValuePairs, (ort_pairs *))                                                             \
-    F(307, int, HardwareDevice_Type, (const ort_device *))                                                        \
-    F(317, const void *, GetEpApi, (void))                                                                        \
-    F(326, ort_status *, ValueInfo_GetInitializerValue, (const ort_value_info *, const ort_value **))             \
-    F(331, ort_status *, ValueInfo_IsConstantInitializer, (const ort_value_info *, bool *))                       \
-    F(336, ort_status *, Graph_GetNumOperatorSets, (const ort_graph *, size_t *))                                 \
-    F(337, ort_status *, Graph_GetOperatorSets,                                                                   \
-      (const ort_graph *, const char **domains, int64_t *versions, size_t n))                                     \
-    F(338, ort_status *, Graph_GetNumInputs, (const ort_graph *, size_t *))                                       \
-    F(339, ort_status *, Graph_GetInputs, (const ort_graph *, const ort_value_info **, size_t n))                 \
-    F(340, ort_status *, Graph_GetNumOutputs, (const ort_graph *, size_t *))                                      \
-    F(341, ort_status *, Graph_GetOutputs, (const ort_graph *, const ort_value_info **, size_t n))                \
-    F(342, ort_status *, Graph_GetNumInitializers, (const ort_graph *, size_t *))                                 \
-    F(343, ort_status *, Graph_GetInitializers, (const ort_graph *, const ort_value_info **, size_t n))           \
-    F(344, ort_status *, Graph_GetNumNodes, (const ort_graph *, size_t *))                                        \
-    F(345, ort_status *, Graph_GetNodes, (const ort_graph *, const ort_node **, size_t n))                        \
-    F(346, ort_status *, Graph_GetParentNode, (const ort_graph *, const ort_node **))                             \
-    F(349, ort_status *, Node_GetName, (const ort_node *, const char **))                                         \
-    F(350, ort_status *, Node_GetOperatorType, (const ort_node *, const char **))                                 \
-    F(351, ort_status *, Node_GetDomain, (const ort_node *, const char **))                                       \
-    F(353, ort_status *, Node_GetNumInputs, (const ort_node *, size_t *))                                         \
-    F(354, ort_status *, Node_GetInputs, (const ort_node *, const ort_value_info **, size_t n))                   \
-    F(355, ort_status *, Node_GetNumOutputs, (const ort_node *, size_t *))                                        \
-    F(356, ort_status *, Node_GetOutputs, (const ort_node *, const ort_value_info **, size_t n))                  \
-    F(359, ort_status *, Node_GetNumAttributes, (const ort_node *, size_t *))                                     \
-    F(360, ort_status *, Node_GetAttributes, (const ort_node *, const ort_attr **, size_t n))                     \
-    F(362, ort_status *, OpAttr_GetTensorAttributeAsOrtValue, (const ort_attr *, ort_value **))                   \
-    F(363, ort_status *, OpAttr_GetType, (const ort_attr *, int *type))                                           \
-    F(364, ort_status *, OpAttr_GetName, (const ort_attr *, const char **))                                       \
-    F(365, ort_status *, Node_GetNumSubgraphs, (const ort_node *, size_t *))                                      \
-    F(366, ort_status *, Node_GetSubgraphs, (const ort_node *, const ort_graph **, size_t n, const char **names)) \
+#define ORT_API_FUNCTIONS(F)                                                                                          \
+    F(0, ort_status *, CreateStatus, (int code, const char *message))                                                 \
+    F(2, const char *, GetErrorMessage, (const ort_status *))                                                         \
+    F(51, ort_status *, GetTensorMutableData, (ort_value *, void **data))                                             \
+    F(53, ort_status *, GetStringTensorDataLength, (const ort_value *, size_t *length))                               \
+    F(54, ort_status *, GetStringTensorContent,                                                                       \
+      (const ort_value *, void *bytes, size_t length, size_t *offsets, size_t n_offsets))                             \
+    F(55, ort_status *, CastTypeInfoToTensorInfo, (const ort_type_info *, const ort_tensor_info **))                  \
+    F(56, ort_status *, GetOnnxTypeFromTypeInfo, (const ort_type_info *, int *type))                                  \
+    F(60, ort_status *, GetTensorElementType, (const ort_tensor_info *, int *type))                                   \
+    F(61, ort_status *, GetDimensionsCount, (const ort_tensor_info *, size_t *rank))                                  \
+    F(62, ort_status *, GetDimensions, (const ort_tensor_info *, int64_t *dims, size_t rank))                         \
+    F(63, ort_status *, GetSymbolicDimensions, (const ort_tensor_info *, const char **names, size_t rank))            \
+    F(65, ort_status *, GetTensorTypeAndShape, (const ort_value *, ort_tensor_info **))                               \
+    F(90, ort_status *, KernelContext_GetInput, (const ort_context *, size_t i, const ort_value **))                  \
+    F(91, ort_status *, KernelContext_GetOutput,                                                                      \
+      (ort_context *, size_t i, const int64_t *dims, size_t rank, ort_value **))                                      \
+    F(93, void, ReleaseStatus, (ort_status *))                                                                        \
+    F(96, void, ReleaseValue, (ort_value *))                                                                          \
+    F(99, void, ReleaseTensorTypeAndShapeInfo, (ort_tensor_info *))                                                   \
+    F(247, ort_status *, Logger_LogMessage,                                                                           \
+      (const ort_logger *, int severity, const char *message, const char *file, int line, const char *function))      \
+    F(272, ort_status *, ReadOpAttr, (const ort_attr *, int type, void *data, size_t size, size_t *needed))           \
+    F(274, ort_status *, KernelContext_ParallelFor,                                                                   \
+      (const ort_context *, void (*fn)(void *arg, size_t i), size_t n, size_t batches, void *arg))                    \
+    F(287, void, ReleaseGraph, (ort_graph *))                                                                         \
+    F(289, ort_status *, GetValueInfoName, (const ort_value_info *, const char **))                                   \
+    F(290, ort_status *, GetValueInfoTypeInfo, (const ort_value_info *, const ort_type_info **))                      \
+    F(298, void, GetKeyValuePairs,                                                                                    \
+      (const ort_pairs *, const char *const **keys, const char *const **values, size_t *n))                           \
+    F(300, void, ReleaseKeyValuePairs, (ort_pairs *))                                                                 \
+    F(307, int, HardwareDevice_Type, (const ort_device *))                                                            \
+    F(317, const void *, GetEpApi, (void))                                                                            \
+    F(326, ort_status *, ValueInfo_GetInitializerValue, (const ort_value_info *, const ort_value **))                 \
+    F(331, ort_status *, ValueInfo_IsConstantInitializer, (const ort_value_info *, bool *))                           \
+    F(336, ort_status *, Graph_GetNumOperatorSets, (const ort_graph *, size_t *))                                     \
+    F(337, ort_status *, Graph_GetOperatorSets,                                                                       \
+      (const ort_graph *, const char **domains, int64_t *versions, size_t n))                                         \
+    F(338, ort_status *, Graph_GetNumInputs, (const ort_graph *, size_t *))                                           \
+    F(339, ort_status *, Graph_GetInputs, (const ort_graph *, const ort_value_info **, size_t n))                     \
+    F(340, ort_status *, Graph_GetNumOutputs, (const ort_graph *, size_t *))                                          \
+    F(341, ort_status *, Graph_GetOutputs, (const ort_graph *, const ort_value_info **, size_t n))                    \
+    F(342, ort_status *, Graph_GetNumInitializers, (const ort_graph *, size_t *))                                     \
+    F(343, ort_status *, Graph_GetInitializers, (const ort_graph *, const ort_value_info **, size_t n))               \
+    F(344, ort_status *, Graph_GetNumNodes, (const ort_graph *, size_t *))                                            \
+    F(345, ort_status *, Graph_GetNodes, (const ort_graph *, const ort_node **, size_t n))                            \
+    F(346, ort_status *, Graph_GetParentNode, (const ort_graph *, const ort_node **))                                 \
+    F(347, ort_status *, Graph_GetGraphView, (const ort_graph *, const ort_node **nodes, size_t n, ort_graph **view)) \
+    F(349, ort_status *, Node_GetName, (const ort_node *, const char **))                                             \
+    F(350, ort_status *, Node_GetOperatorType, (const ort_node *, const char **))                                     \
+    F(351, ort_status *, Node_GetDomain, (const ort_node *, const char **))                                           \
+    F(353, ort_status *, Node_GetNumInputs, (const ort_node *, size_t *))                                             \
+    F(354, ort_status *, Node_GetInputs, (const ort_node *, const ort_value_info **, size_t n))                       \
+    F(355, ort_status *, Node_GetNumOutputs, (const ort_node *, size_t *))                                            \
+    F(356, ort_status *, Node_GetOutputs, (const ort_node *, const ort_value_info **, size_t n))                      \
+    F(359, ort_status *, Node_GetNumAttributes, (const ort_node *, size_t *))                                         \
+    F(360, ort_status *, Node_GetAttributes, (const ort_node *, const ort_attr **, size_t n))                         \
+    F(362, ort_status *, OpAttr_GetTensorAttributeAsOrtValue, (const ort_attr *, ort_value **))                       \
+    F(363, ort_status *, OpAttr_GetType, (const ort_attr *, int *type))                                               \
+    F(364, ort_status *, OpAttr_GetName, (const ort_attr *, const char **))                                           \
+    F(365, ort_status *, Node_GetNumSubgraphs, (const ort_node *, size_t *))                                          \
+    F(366, ort_status *, Node_GetSubgraphs, (const ort_node *, const ort_graph **, size_t n, const char **names))     \
     F(379, ort_status *, GetSessionOptionsConfigEntries, (const ort_session_options *, ort_pairs **))
 
 /* OrtEpApi */

@@ -33,12 +33,16 @@ typedef struct options {
 
 ort_status *options_read(const ort_api *api, const ort_session_options *session, options *o);
 
+/* What runs the nodes of a part (compile.c). */
+typedef struct program program;
+
 /* One session's provider. */
 typedef struct provider {
     ort_ep base; /* first member: ONNX Runtime holds its address */
     const ort_api *api;
     bool tells_parents;
-    bool has_claimed; /* parts of some graph */
+    bool has_compiled; /* parts of some graph */
+    program *claimed;  /* of the parts that were claimed last, until they are compiled */
     const ort_logger *logger;
     options options;
 } provider;
@@ -49,7 +53,12 @@ void say(const provider *p, int severity, const char *format, ...) __attribute__
 /* claim.c: which nodes of a graph are ours. */
 ort_status *provider_claim(ort_ep *ep, const ort_graph *g, ort_support *support);
 
-/* compile.c: a group of nodes becomes a model. */
+/* compile.c: a group of nodes becomes a model. Whatever can fail does so when the nodes are claimed: a program is made
+ * of a view of the part, for the inputs' shapes as far as they are fixed, and kept in p->claimed. When ONNX Runtime
+ * asks for it, it is there. */
+ort_status *provider_keep_program(provider *p, const ort_graph *view);
+void provider_drop_program(provider *p); /* the one that was kept last */
+void provider_drop_programs(provider *p);
 ort_status *provider_compile(ort_ep *ep, const ort_graph **graphs, const ort_node **fused, size_t n,
                              ort_compute_info **programs, ort_node **contexts);
 void provider_release_programs(ort_ep *ep, ort_compute_info **programs, size_t n);

@@ -170,6 +170,10 @@ def uses(args, count, ort, library, at):
     name = s.get_inputs()[0].name
     want = s.run(None, {name: inputs[0]})[0].tobytes()
     count.hold("the demo is claimed", SAID.findall((at / "log").read_text(errors="replace"))[-1:] != [] and s.get_providers()[0] == NAME)
+    with errors_to(at / "log"):
+        session(ort, str(HERE.parents[1] / "testdata/models/function.onnx"), 99, True, {"claim": "all"})
+    said = SAID.findall((at / "log").read_text(errors="replace"))
+    count.hold("a model with functions is asked about twice, and claimed", len(said) == 2 and said[1][0] == said[1][1], str(said))
     count.hold("threads on one session", threads_agree(ort, made, name, inputs))
     more = grown(lambda: session(ort, made, 99, True).run(None, {name: inputs[0]}), 200)
     count.hold("200 sessions keep nothing", more < 4, f"{more:.1f} MB")

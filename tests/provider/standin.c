@@ -66,6 +66,7 @@ struct ort_graph {
     ort_value_info *value; /* [g->n_value] */
     ort_node *node;        /* [g->n_node] */
     list nodes, inputs, outputs, constants;
+    oct_arena *arena; /* of a view: its memory */
 };
 
 struct ort_session_options {
@@ -598,6 +599,37 @@ static ort_status *Graph_GetParentNode(const ort_graph *g, const ort_node **n)
     return NULL;
 }
 
+static void set_border(oct_arena *a, ort_graph *group, const ort_graph *top);
+
+/* The nodes of the outermost graph that are in the list. */
+static ort_status *Graph_GetGraphView(const ort_graph *g, const ort_node **nodes, size_t n, ort_graph **view)
+{
+    MAY_FAIL;
+    const bool inside = standin_inside;
+    standin_inside = false;
+    oct_arena *a = oct_arena_create();
+    if (!a)
+        abort();
+    *view = arena_room(a, 1, sizeof **view);
+    (*view)->arena = a;
+    for (size_t i = 0; i < g->nodes.n; i++)
+        for (size_t k = 0; k < n; k++)
+            if (g->nodes.at[i] == nodes[k])
+                add(a, &(*view)->nodes, nodes[k]);
+    set_border(a, *view, g);
+    standin_inside = inside;
+    atomic_fetch_add(&now.live, 1);
+    return NULL;
+}
+
+static void ReleaseGraph(ort_graph *g)
+{
+    if (!g)
+        return;
+    atomic_fetch_sub(&now.live, 1);
+    oct_arena_destroy(g->arena);
+}
+
 static ort_status *Node_GetName(const ort_node *n, const char **name)
 {
     MAY_FAIL;
@@ -1033,7 +1065,7 @@ static bool compile(standin_session *s, char error[STANDIN_TEXT])
 static bool load_step(step *x)
 {
     const long at = atomic_exchange(&now.fail_at, 0), calls = atomic_load(&now.calls);
-    ort_status *s = graph_bytes_make(&functions, x->graph, false, &x->bytes);
+    ort_status *s = graph_bytes_make(&functions, x->graph, GRAPH_TO_RUN, &x->bytes);
     x->o = octet_open();
     const bool loaded = !s && x->o &&
                         octet_model_load_graph(x->o, x->bytes.message.at, x->bytes.message.n, x->bytes.constants,
