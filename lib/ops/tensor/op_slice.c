@@ -349,33 +349,72 @@ static int64_t pad_source(char mode, int64_t i, int64_t m)
     return i < m ? i : period - i;
 }
 
-/* A row at a time through the per-axis maps of input offsets. */
+/* The longest stretch of a map whose elements lie side by side. */
+static int64_t find_run(const int64_t *map, int64_t n, int64_t *first)
+{
+    int64_t most = 0;
+    for (int64_t k = 0, end; k < n; k = end) {
+        for (end = k + 1; end < n && map[end] == map[end - 1] + 1;)
+            end++;
+        if (end - k > most) {
+            most = end - k;
+            *first = k;
+        }
+    }
+    return most;
+}
+
+/* y[k * step] = x[map[k]] for from <= k < to. */
+static void copy_mapped(const uint8_t *x, uint8_t *y, const int64_t *map, int64_t from, int64_t to, int64_t step,
+                        size_t size, const uint8_t *table)
+{
+    for (int64_t k = from; k < to; k++) {
+        const uint8_t *source = x + (size_t)map[k] * size;
+        uint8_t *target = y + (size_t)(k * step) * size;
+        if (table != NULL)
+            *target = table[*source];
+        else if (size == sizeof(float))
+            memcpy(target, source, sizeof(float));
+        else
+            memcpy(target, source, size);
+    }
+}
+
+/* A row at a time through the maps of input offsets, along the axis whose elements lie side by side in the output. */
 static void pad_mapped(const oct_step *s, int64_t *const map[OCT_MAX_RANK])
 {
     const oct_operand *x = s->in[0], *y = s->out[0];
     const pad_state *st = s->state;
-    size_t size = oct_elem_size(x->dtype);
-    int last = x->rank - 1;
-    int64_t sy[OCT_MAX_RANK] = { 0 }, rows = 1;
+    const size_t size = oct_elem_size(x->dtype);
+    const int last = x->rank - 1;
+    int64_t sy[OCT_MAX_RANK] = { 0 }, rows = 1, first = 0;
+    int axis[OCT_MAX_RANK]; /* by stride, the largest first */
     oct_operand_strides(y, sy);
+    for (int i = 0; i <= last; i++) {
+        int at = i;
+        for (; at > 0 && sy[axis[at - 1]] < sy[i]; at--)
+            axis[at] = axis[at - 1];
+        axis[at] = i;
+    }
+    const int in_row = axis[last];
+    const int64_t n = y->dims[in_row];
+    const int64_t run = sy[in_row] == 1 && st->table == NULL ? find_run(map[in_row], n, &first) : 0;
     for (int i = 0; i < last; i++)
-        rows *= y->dims[i];
+        rows *= y->dims[axis[i]];
     for (int64_t row = 0; row < rows; row++) {
         int64_t rest = row, ox = 0, oy = 0;
         for (int i = last - 1; i >= 0; i--) {
-            int64_t at = rest % y->dims[i];
-            rest /= y->dims[i];
-            ox += map[i][at];
-            oy += at * sy[i];
+            const int64_t at = rest % y->dims[axis[i]];
+            rest /= y->dims[axis[i]];
+            ox += map[axis[i]][at];
+            oy += at * sy[axis[i]];
         }
-        for (int64_t k = 0; k < y->dims[last]; k++) {
-            const uint8_t *from = (const uint8_t *)x->data + (size_t)(ox + map[last][k]) * size;
-            uint8_t *to = (uint8_t *)y->data + (size_t)(oy + k * sy[last]) * size;
-            if (st->table != NULL)
-                *to = st->table[*from];
-            else
-                memcpy(to, from, size);
-        }
+        const uint8_t *from = (const uint8_t *)x->data + (size_t)ox * size;
+        uint8_t *to = (uint8_t *)y->data + (size_t)oy * size;
+        copy_mapped(from, to, map[in_row], 0, first, sy[in_row], size, st->table);
+        if (run > 0)
+            memcpy(to + (size_t)first * size, from + (size_t)map[in_row][first] * size, (size_t)run * size);
+        copy_mapped(from, to, map[in_row], first + run, n, sy[in_row], size, st->table);
     }
 }
 
