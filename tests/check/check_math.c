@@ -119,6 +119,26 @@ static void check_double(oct_check *t)
     judge(t, "powf", worst[2], 0, 0.51);
 }
 
+/* The power of LRN, which is taken by roots, has the bits of the logarithm's. The listed ones lie beside the middle
+ * between two floats; of all floats 28 tell the two ways apart if that is not looked at. */
+static void check_three_quarters(oct_check *t)
+{
+    static const float beside[] = { 0x1.fffffcp-125f, 0x1.71e55ap-122f, 0x1.000004p-112f, 0x1.ea7426p-112f,
+                                    0x1.fffffcp-109f, 0x1.00086cp-99f,  0x1.fffffcp-73f };
+    int differ = 0;
+    float at = 0;
+    for (int i = 0; i < 200000; i++) {
+        const float x = (size_t)i < OCT_COUNT(beside) ? beside[i]
+                        : i % 2                       ? fabsf(any_float(t))
+                                                      : between(t, 0.5f, 2.0f);
+        if (!(x > 0) || x > FLT_MAX || oct_powf(x, 0.75f) == (float)oct_exp(0.75 * oct_log((double)x)))
+            continue;
+        differ++;
+        at = x;
+    }
+    judge(t, "powf to the 0.75, inputs that differ", differ, at, 0);
+}
+
 /* Doubles between lo and hi, and of all magnitudes from 2^-60 to the farther end. */
 static void check_more_double(oct_check *t)
 {
@@ -206,6 +226,7 @@ void check_math(oct_check *t)
     check_functions(t);
     check_gelu(t);
     check_double(t);
+    check_three_quarters(t);
     check_more_double(t);
     check_special(t);
 }
