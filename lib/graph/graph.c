@@ -154,6 +154,19 @@ oct_status oct_tensor_new(oct_arena *a, oct_dtype t, int rank, const int64_t *di
     return OCT_OK;
 }
 
+/* In tiles, whose lines of either side stay in the cache. */
+static void transpose(const uint8_t *from, int64_t rows, int64_t columns, uint8_t *to)
+{
+    enum { TILE = 64 };
+    for (int64_t i0 = 0; i0 < rows; i0 += TILE)
+        for (int64_t k0 = 0; k0 < columns; k0 += TILE) {
+            const int64_t i1 = rows - i0 < TILE ? rows : i0 + TILE, k1 = columns - k0 < TILE ? columns : k0 + TILE;
+            for (int64_t k = k0; k < k1; k++)
+                for (int64_t i = i0; i < i1; i++)
+                    to[k * rows + i] = from[i * columns + k];
+        }
+}
+
 oct_status oct_tensor_transposed(oct_arena *a, const oct_tensor *t, const oct_tensor **out, oct_err *err)
 {
     int64_t dims[OCT_MAX_RANK];
@@ -165,9 +178,7 @@ oct_status oct_tensor_transposed(oct_arena *a, const oct_tensor *t, const oct_te
     const uint8_t *from = t->data;
     uint8_t *to = (uint8_t *)(uintptr_t)x->data;
     for (int64_t at = 0; at < t->count; at += rows * columns)
-        for (int64_t i = 0; i < rows; i++)
-            for (int64_t k = 0; k < columns; k++)
-                to[at + k * rows + i] = *from++;
+        transpose(from + at, rows, columns, to + at);
     *out = x;
     return OCT_OK;
 }
