@@ -1,8 +1,9 @@
-/* lib/cli/textfmt.h -- text for people: display width of UTF-8, wrapping, numbers with units, and
- * what the terminal can show. */
+/* lib/cli/textfmt.h -- text for people: display width of UTF-8, wrapping, and what the
+ * terminal can show. */
 #ifndef OCT_CLI_TEXTFMT_H
 #define OCT_CLI_TEXTFMT_H
 
+#include "base/number_text.h"
 #include "base/utf8.h"
 
 #include <stdio.h>
@@ -42,14 +43,5 @@ typedef enum oct_style { OCT_STYLE_NONE, OCT_STYLE_BOLD, OCT_STYLE_WARNING, OCT_
 /* Prints the sequence that begins a style or ends all (OCT_STYLE_NONE). Prints nothing if f is not a terminal, TERM is
  * "dumb" or absent, or NO_COLOR is set and not empty (no-color.org). */
 void oct_term_style(FILE *f, oct_style style);
-
-/* Numbers for people; each writes into dst and returns it. NaN and infinities give "nan", "inf". */
-const char *oct_fmt_bytes(char dst[32], uint64_t bytes);    /* "512 B", "14.2 MB" (1 MB = 1000000 bytes) */
-const char *oct_fmt_seconds(char dst[32], double seconds);  /* "83 us", "4.21 ms", "1.50 s", "2 min 05 s" */
-const char *oct_fmt_ms(char dst[32], double seconds);       /* always milliseconds: "4.21 ms" */
-const char *oct_fmt_percent(char dst[32], double fraction); /* 0.8625: "86.25 %" */
-const char *oct_fmt_db(char dst[32], double db);            /* "31.4 dB"; infinity: "exact" */
-const char *oct_fmt_count(char dst[32], int64_t n);         /* "1234567": "1 234 567" */
-const char *oct_fmt_clock(char dst[32], double seconds);    /* "0:05", "12:40", "1:02:03" */
 
 #endif

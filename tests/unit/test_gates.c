@@ -1,5 +1,5 @@
 /* Gates: how they are read, and how results made by hand are judged. */
-#include "base/size_text.h"
+#include "base/number_text.h"
 #include "eval/gates/baseline.h"
 #include "eval/gates/gates.h"
 #include "eval/report/report.h"

@@ -1,7 +1,7 @@
 /* qcalib pack: samples as tar shards. */
 #include "qcalib/qcalib.h"
 
-#include "base/size_text.h"
+#include "base/number_text.h"
 #include "cli/textfmt.h"
 #include "data/arrays/shard_writer.h"
 

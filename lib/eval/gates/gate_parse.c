@@ -1,5 +1,5 @@
 /* Parses gates: one by name and value, or a text with one in each line. */
-#include "base/size_text.h"
+#include "base/number_text.h"
 #include "base/words.h"
 #include "eval/gates/gates.h"
 

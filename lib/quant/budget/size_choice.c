@@ -8,7 +8,7 @@
  * machine, because neither a clock nor a file system is involved. */
 #include "quant/budget/size_choice_int.h"
 
-#include "base/size_text.h"
+#include "base/number_text.h"
 #include "eval/metrics/summary.h"
 #include "kernels/math.h"
 
