@@ -32,6 +32,17 @@ bool oct_input_is_nhwc(const oct_input_desc *in, const oct_steps *s);
  * none below 16 and none more than twice the other. */
 bool oct_input_is_picture(const oct_input_desc *in);
 
+/* What samples of the caller's are called. */
+#define OCT_GIVEN "samples"
+
+/* Samples that the caller has: get sets array[k] for each of the n inputs, one sample with or without the dimension of
+ * the batch, valid until the next call. i counts from 0. */
+typedef struct oct_given_samples {
+    oct_status (*get)(void *arg, int64_t i, const oct_input_desc *inputs, size_t n, oct_array *array, oct_err *err);
+    void *arg;
+    int64_t count;
+} oct_given_samples;
+
 /* All strings and arrays are borrowed for the call of oct_source_open only. */
 typedef struct oct_source_options {
     const char *const *specs; /* read in this order */
@@ -57,6 +68,8 @@ typedef struct oct_source_options {
      * order. */
     const char *const *states;
     size_t n_states;
+    const oct_given_samples
+        *given;     /* borrowed until the source is closed; they follow those of the specs; NULL: none */
     bool synthetic; /* the word `synthetic` among specs means generated samples (synthetic.h) */
     int threads;    /* decoding threads; 0: two, or one on a single processor */
 } oct_source_options;

@@ -16,7 +16,8 @@ typedef struct oct_feed_ctx {
     const oct_input_desc
         *extra; /* n_extra more inputs, which have default values; arrays of their names override these */
     size_t n_extra;
-    bool as_files; /* recordings are delivered as files, not decoded */
+    bool as_files;                  /* recordings are delivered as files, not decoded */
+    const oct_given_samples *given; /* those of the caller, or NULL */
 } oct_feed_ctx;
 
 typedef enum oct_part_kind {
@@ -97,6 +98,8 @@ oct_status oct_read_tar_stream(const oct_feed_ctx *ctx, oct_stream *in, size_t n
                                oct_err *err);
 /* The reader of generated samples (synthetic.h), if the caller allows them. */
 extern const oct_reader oct_read_synthetic;
+/* The reader of the caller's samples. */
+extern const oct_reader oct_read_given;
 #define OCT_PIPE "pipe:"
 
 /* The table of readers of files, in the order in which they are asked. */

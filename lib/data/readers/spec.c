@@ -140,6 +140,11 @@ oct_status oct_spec_synthetic(oct_arena *arena, oct_leaves *leaves, oct_err *err
     return add_leaf(&oct_read_synthetic, OCT_SYNTHETIC, arena, leaves, err);
 }
 
+oct_status oct_spec_given(oct_arena *arena, oct_leaves *leaves, oct_err *err)
+{
+    return add_leaf(&oct_read_given, OCT_GIVEN, arena, leaves, err);
+}
+
 oct_status oct_spec_expand(const char *spec, oct_arena *arena, oct_leaves *leaves, oct_err *err)
 {
     if (!*spec)

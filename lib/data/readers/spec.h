@@ -25,5 +25,7 @@ typedef struct oct_leaves {
 oct_status oct_spec_expand(const char *spec, oct_arena *arena, oct_leaves *leaves, oct_err *err);
 /* Appends generated samples (synthetic.h). OCT_EUSAGE if there is a file of that name. */
 oct_status oct_spec_synthetic(oct_arena *arena, oct_leaves *leaves, oct_err *err);
+/* Adds those that the caller has (oct_read_given). */
+oct_status oct_spec_given(oct_arena *arena, oct_leaves *leaves, oct_err *err);
 
 #endif

@@ -319,7 +319,7 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
         oct_hint(err, "its result is constant: leave out the data");
         return OCT_EUSAGE;
     }
-    if (o->n_specs == 0)
+    if (o->n_specs == 0 && !o->given)
         return oct_fail(err, OCT_EUSAGE, "no data is given");
     if (o->samples < 0 || o->shard_n < 0 || (o->shard_n > 0 && (o->shard_i < 0 || o->shard_i >= o->shard_n)))
         return oct_fail(err, OCT_EUSAGE, "shard %lld/%lld is out of range: the first is 0/%lld", (long long)o->shard_i,
@@ -341,6 +341,9 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
         OCT_TRY(o->synthetic && strcmp(o->specs[i], OCT_SYNTHETIC) == 0
                     ? oct_spec_synthetic(s->arena, &s->leaves, err)
                     : oct_spec_expand(o->specs[i], s->arena, &s->leaves, err));
+    s->ctx.given = o->given;
+    if (o->given)
+        OCT_TRY(oct_spec_given(s->arena, &s->leaves, err));
     if (o->labels)
         OCT_TRY(oct_labels_load(o->labels, &s->labels, err));
     if (o->labels && !(s->labels_path = oct_arena_strdup(s->arena, o->labels)))
