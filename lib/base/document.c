@@ -124,7 +124,13 @@ const char *oct_item_name(const oct_item *x)
 double oct_item_number(const oct_item *x, const char *path)
 {
     x = oct_item_at(x, path);
-    return !x ? NAN : x->kind == OCT_ITEM_WHOLE ? (double)x->of.whole : x->kind == OCT_ITEM_NUMBER ? x->of.number : NAN;
+    switch (x ? x->kind : OCT_ITEM_NULL) {
+    case OCT_ITEM_WHOLE: return (double)x->of.whole;
+    case OCT_ITEM_NUMBER: return x->of.number;
+    case OCT_ITEM_TRUE: return 1;
+    case OCT_ITEM_FALSE: return 0;
+    default: return NAN;
+    }
 }
 
 int64_t oct_item_whole(const oct_item *x, const char *path)

@@ -29,7 +29,8 @@ const oct_item *oct_item_member(const oct_item *object, const char *name);
 const oct_item *oct_item_at(const oct_item *x, const char *path);
 /* The name of a member; NULL: x is in a list. */
 const char *oct_item_name(const oct_item *x);
-/* The value at a path, as what it is asked for; what is absent or of another kind is NaN, 0, NULL, false and 0. */
+/* The value at a path, as what it is asked for; what is absent or of another kind is NaN, 0, NULL, false and 0.
+ * As a number, true is 1 and false is 0. */
 double oct_item_number(const oct_item *x, const char *path);
 int64_t oct_item_whole(const oct_item *x, const char *path);
 const char *oct_item_text(const oct_item *x, const char *path);
