@@ -41,6 +41,7 @@
 #ifndef OCTET_OCTET_H
 #define OCTET_OCTET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -121,6 +122,85 @@ OCTET_API octet_status octet_evaluate(octet *o, const char *const *arguments);  
 OCTET_API const char *octet_report(const octet *o);
 /* The text for people that the command would have printed in the last of these calls. */
 OCTET_API const char *octet_text(const octet *o);
+
+/* ---- conversions by typed options ---- */
+
+/* A list of texts. */
+typedef struct octet_texts {
+    const char *const *v; /* [n] */
+    size_t n;
+} octet_texts;
+
+struct octet_array;
+/* Gives sample i of the caller's own, 0 <= i < count: sets type, rank, dims and data of inputs[k] for each of the n
+ * inputs of the model, whose names are set. An array is one sample as the input takes it, with the dimension of the
+ * batch (which then is 1) or without; its data stay valid until the next call or the end of the conversion. Samples are
+ * asked for several times, mostly in order, and must be the same each time. Called one at a time, from any thread.
+ * Other than 0: there is no such sample, and the conversion ends with OCTET_IO. */
+typedef int (*octet_sample_fn)(void *arg, int64_t i, struct octet_array *inputs, size_t n);
+
+/* Samples: from files, or the caller's own. */
+typedef struct octet_samples {
+    octet_texts data;    /* folders, files, patterns and commands, as --data */
+    octet_sample_fn get; /* in place of data; NULL: none */
+    void *get_arg;
+    int64_t count;          /* how many samples get has */
+    octet_texts preprocess; /* steps, as --preprocess */
+    int64_t samples;        /* use this many, spread over all; 0: all */
+    int64_t seed;           /* of another choice; below 0: the usual one */
+    bool first;             /* use the first ones instead */
+    bool skip_bad;          /* leave out broken samples instead of stopping */
+    octet_texts states;     /* "OUT=IN" */
+    const char *labels;     /* a file, or NULL */
+} octet_samples;
+
+/* What a conversion is to do. octet_convert_init sets all members, and those that are not changed afterwards leave the
+ * choice to the library. Members are named after the options of qconvert(1), which has the details and the names that
+ * texts may be; a text that is no such name is OCTET_USAGE. NULL: not given. All is borrowed for the call. */
+typedef struct octet_convert_options {
+    size_t size; /* of this structure, as the caller knows it: set by octet_convert_init */
+
+    const char *model;      /* the file of a float ONNX model, with data also what the model is called */
+    const void *model_data; /* its bytes, in place of the file */
+    size_t model_size;
+    const char *output; /* the file to write; NULL: a name beside the model's, or none where model_data is given */
+    bool in_memory;     /* write no model: octet_result_model has its bytes */
+    bool dry_run;       /* make no model: the report says what one would be */
+    octet_samples samples;
+    const char *calib; /* the file of a calibration table, in place of samples */
+
+    const char *policy; /* a file of rules */
+    octet_texts rules;  /* single rules behind those of the file, as --set */
+    const char *target, *scheme, *format, *observer, *effort;
+    int bits, block_size, accuracy_level; /* of weights in blocks; 0, 0, below 0: the usual ones */
+    bool symmetric;
+    octet_texts disabled_passes, methods, no_methods;
+    double budget;                 /* percent of the multiply-accumulates; below 0: the usual share */
+    bool recover, bias_correction; /* true */
+    const char *target_size;       /* "12MB", "25%" */
+    double target_bits;            /* 0: no limit */
+
+    octet_texts max_drop; /* "0.5%", "top1=0.01" */
+    double min_sqnr;      /* dB; NaN: not asked for */
+    const char *min_agreement, *metric, *decode, *truth;
+    const char *metric_command; /* as --metric-cmd */
+    bool less_is_better;
+    double metric_timeout; /* seconds; 0: an hour */
+    int64_t trials;        /* below 0: the usual number */
+    double time_limit;     /* seconds; 0: none */
+    bool strict;
+
+    bool sensitivity;
+    const char *sensitivity_file;
+    octet_texts input_types, output_types; /* "NAME=u8" */
+    const char *input_layout;
+    bool keep_io_types; /* true */
+    const char *dump_policy;
+    int threads; /* at most 1024; 0: one for each processor */
+} octet_convert_options;
+
+/* Sets what a conversion does unless it is told otherwise. size: sizeof *options. */
+void octet_convert_init(octet_convert_options *options, size_t size);
 
 /* ---- running a model ---- */
 

@@ -3,14 +3,11 @@
 #include "common/common.h"
 
 #include "kernels/cpu.h"
-#include "passes/pass.h"
 #include "quant/convert/convert.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const oct_cli_host *host; /* the host of the current run, or NULL */
@@ -59,7 +56,7 @@ int tool_finish(oct_cli *cli, oct_status s, oct_err *err)
 static bool is_data(const char *path)
 {
     const size_t n = strlen(path);
-    const char *dot = strrchr(tool_base(path), '.');
+    const char *dot = strrchr(oct_path_base(path), '.');
     if (dot && strcasecmp(dot, ".onnx") == 0)
         return false;
     return oct_path_is_dir(path) || (n && path[n - 1] == '/') ||
@@ -73,103 +70,10 @@ oct_status tool_load(oct_cli *cli, const char *path, oct_model **m, oct_err *err
         oct_cli_pattern_hint(cli, "data", path, err);
         return OCT_EUSAGE;
     }
-    const char *newer;
-    oct_status s = oct_model_load(path, m, err);
+    const oct_status s = oct_load_checked(tool_voice(cli), path, NULL, 0, m, err);
     if (s == OCT_EMALFORMED || s == OCT_EIO)
         oct_cli_pattern_hint(cli, "data", path, err);
-    OCT_TRY(s);
-    s = oct_check_operators((*m)->graph, &newer, err);
-    if (s != OCT_OK) {
-        oct_within(err, "%s", path);
-        oct_model_free(*m);
-        *m = NULL;
-    } else if (newer) {
-        oct_cli_warn(cli, "%s is of opset %lld, newer than what is known here: '%s' is not checked", path,
-                     (long long)oct_graph_opset((*m)->graph, ""), newer);
-    }
     return s;
-}
-
-const char *tool_base(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-void tool_warn_incomplete(oct_cli *cli, const char *path, const oct_calib *c)
-{
-    oct_buf missing = OCT_BUF_INIT;
-    if (oct_calib_missing(c, &missing))
-        oct_cli_warn(cli, "%s is made from part of its samples: it lacks %s", path, oct_buf_str(&missing));
-    oct_buf_free(&missing);
-}
-
-static const char *folder_of(const oct_place *p, char folder[PATH_MAX])
-{
-    memcpy(folder, p->folder ? p->path : ".", p->folder ? p->folder : 1);
-    folder[p->folder ? p->folder : 1] = '\0';
-    return folder;
-}
-
-/* Whether `out` is the file that `in` names, or one that the pattern or folder `in` would read. */
-static bool reads(const char *in, const char *out, const oct_place *p)
-{
-    char folder[PATH_MAX];
-    if (oct_same_file(in, out))
-        return true;
-    if (p->stream || !oct_path_exists(out))
-        return false;
-    if (strpbrk(in, "*?[") && (fnmatch(in, out, FNM_PATHNAME) == 0 || fnmatch(in, p->path, FNM_PATHNAME) == 0))
-        return true;
-    /* A file in a folder of samples. Models in such a folder are not samples. */
-    const char *dot = strrchr(p->path + p->folder, '.');
-    return oct_path_is_dir(in) && !(dot && strcmp(dot, ".onnx") == 0) && oct_same_file(folder_of(p, folder), in);
-}
-
-/* In such a folder only its owner can replace a file. */
-static bool is_held(const char *folder, const char *path)
-{
-    struct stat f, st;
-    const uid_t own = geteuid();
-    return own != 0 && stat(folder, &f) == 0 && (f.st_mode & S_ISVTX) && f.st_uid != own && lstat(path, &st) == 0 &&
-           st.st_uid != own;
-}
-
-static oct_status check_folder(const char *out, const oct_place *p, oct_err *err)
-{
-    char folder[PATH_MAX];
-    if (access(folder_of(p, folder), W_OK) != 0)
-        return oct_place_fail(p, out, err);
-    if (is_held(folder, p->path))
-        return oct_fail(err, OCT_EIO, "%s: it belongs to another user, and nobody else may replace it in its folder",
-                        out);
-    return OCT_OK;
-}
-
-oct_status tool_check_output(const char *out, const char *const *in, size_t n, oct_err *err)
-{
-    oct_place p;
-    if (!out)
-        return OCT_OK;
-    OCT_TRY(oct_place_find(&p, out, err));
-    const char *to = strcmp(out, "-") == 0 ? "/dev/stdout" : out;
-    for (size_t i = 0; i < n; i++)
-        if (in[i] && reads(in[i], to, &p)) {
-            oct_fail(err, OCT_EUSAGE, "%s: the output is an input (%s); nothing was written", out, in[i]);
-            oct_hint(err, "give another name with -o");
-            return OCT_EUSAGE;
-        }
-    oct_out_claim(to);
-    return p.stream ? OCT_OK : check_folder(out, &p, err);
-}
-
-oct_status tool_check_model_output(const char *out, const oct_model *m, oct_err *err)
-{
-    for (size_t i = 0; i < m->n_maps; i++) {
-        const char *path = m->maps[i].path;
-        OCT_TRY(tool_check_output(out, &path, 1, err));
-    }
-    return OCT_OK;
 }
 
 void tool_say_progress(void *cli, const char *what, int64_t done, int64_t total)
@@ -185,25 +89,32 @@ void tool_say_note(void *cli, int level, const char *text)
         oct_cli_note(cli, level, "%s", text);
 }
 
+octet_samples tool_samples(const oct_cli *cli, const tool_data *d)
+{
+    return (octet_samples){ .data = tool_texts(d->specs),
+                            .preprocess = tool_texts(d->preprocess),
+                            .samples = d->samples,
+                            .seed = d->seed || oct_cli_given(cli, "seed") ? d->seed : -1,
+                            .first = d->first,
+                            .skip_bad = d->skip_bad,
+                            .states = tool_texts(d->states),
+                            .labels = d->labels };
+}
+
+oct_voice tool_voice(oct_cli *cli)
+{
+    return (oct_voice){ tool_say_note, tool_say_progress, cli };
+}
+
 oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err)
 {
-    oct_out o;
     if (text->failed)
         return oct_nomem(err);
     if (host && strcmp(path, "-") == 0) {
         oct_buf_add(host->documents, oct_buf_str(text), text->len);
         return host->documents->failed ? oct_nomem(err) : OCT_OK;
     }
-    OCT_TRY(oct_out_open(&o, path, err));
-    oct_out_write(&o, oct_buf_str(text), text->len);
-    return oct_out_commit(&o, err);
-}
-
-void tool_json_open(oct_json *j, const char *schema)
-{
-    oct_json_open(j, NULL, '{');
-    oct_json_str(j, "schema", schema);
-    oct_json_str(j, "version", OCT_VERSION);
+    return oct_write_text(path, text, err);
 }
 
 oct_status tool_write_json(const char *path, oct_json *j, oct_err *err)
@@ -226,27 +137,11 @@ oct_status tool_write_report(const char *path, void (*print)(const oct_item *rep
     return s;
 }
 
-void tool_quote(oct_buf *b, const char *arg)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
-    if (*arg && strspn(arg, plain) == strlen(arg)) {
-        oct_buf_puts(b, arg);
-        return;
-    }
-    oct_buf_puts(b, "'");
-    for (; *arg; arg++)
-        if (*arg == '\'')
-            oct_buf_puts(b, "'\\''");
-        else
-            oct_buf_add(b, arg, 1);
-    oct_buf_puts(b, "'");
-}
-
 void tool_command_line(oct_buf *b, const oct_cli *cli, int argc, char *const *argv)
 {
     oct_buf_puts(b, cli->name);
     for (int i = 1; i < argc; i++) {
         oct_buf_puts(b, argv[i][0] == '-' && argv[i][1] ? " \\\n    " : " ");
-        tool_quote(b, argv[i]);
+        oct_quote(b, argv[i]);
     }
 }

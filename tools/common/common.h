@@ -3,15 +3,9 @@
 #ifndef OCT_TOOLS_COMMON_H
 #define OCT_TOOLS_COMMON_H
 
-#include "base/json.h"
+#include "api/files.h"
+#include "api/samples.h"
 #include "cli/cli.h"
-#include "data/data.h"
-#include "eval/sets/decode.h"
-#include "eval/run/follow.h"
-#include "eval/sets/truth.h"
-#include "graph/graph.h"
-#include "observers/calib.h"
-#include "onnx/model.h"
 
 /* The tools as functions. The main function of the programs calls them with host NULL (tools/common/program.c); the
  * library calls them one at a time. They return the exit code. */
@@ -31,8 +25,6 @@ int tool_finish(oct_cli *cli, oct_status s, oct_err *err);
 /* Loads a model. OCT_EUSAGE with a hint to --data: it is a folder, or its name is that of samples. */
 oct_status tool_load(oct_cli *cli, const char *path, oct_model **m, oct_err *err);
 
-enum { TOOL_STATES = 256 };
-
 /* The options about samples. */
 typedef struct tool_data {
     oct_cli_list specs, preprocess;
@@ -44,10 +36,7 @@ typedef struct tool_data {
     const char *shard;  /* "i/n", "auto", "auto/n" or NULL */
     int64_t shard_i, shard_n;
     bool skip_bad;
-    bool synthetic;               /* samples may be generated (data/source/synthetic.h) */
-    oct_cli_list states;          /* OUT=IN */
-    oct_state state[TOOL_STATES]; /* the states as numbers, from tool_read_states */
-    size_t n_state;
+    oct_cli_list states; /* OUT=IN */
 } tool_data;
 
 /* The options that fill it, the same for all tools; d: tool_data *. Options of a single tool follow in the group. */
@@ -68,73 +57,41 @@ typedef struct tool_data {
         OPT_FLAG(0, "skip-bad", &(d)->skip_bad, "count and name broken samples instead of stopping")
 #define TOOL_OPT_LABELS(d) OPT_FILE(0, "labels", &(d)->labels, "labels of the samples: an .npy of integers or a CSV")
 /* Options about how results are judged, the same for all tools. a has the members decode and truth, const char *.
- * tool_open_judging opens their files. */
+ * oct_judging_open opens their files. */
 #define TOOL_OPT_JUDGING(a)                                                                           \
     OPT_ENUM_MORE(0, "decode", &(a)->decode, oct_decode_builtin, "RULE",                              \
                   "what the outputs mean: a rule, as nanodet or yolov8:score=0.3, or a file of one"), \
         OPT_FILE(                                                                                     \
             0, "truth", &(a)->truth,                                                                  \
             "truth about the samples other than labels: boxes (COCO .json, .csv), maps of classes (a folder, .npy), scores of pairs (.csv, .npy)")
-/* The same; a has the member command, oct_metric_command. */
-#define TOOL_OPT_METRIC_TIMEOUT(a)                                          \
-    OPT_FLOAT(0, "metric-timeout", &(a)->command.seconds, 0.01, 30 * 86400, \
+/* The same; seconds: double *. */
+#define TOOL_OPT_METRIC_TIMEOUT(seconds)                        \
+    OPT_FLOAT(0, "metric-timeout", (seconds), 0.01, 30 * 86400, \
               "seconds for --metric-cmd on the outputs of one model [default: 3600]")
-/* The file of a rule; NULL: it is built in, or there is none. */
-const char *tool_rule_file(const char *decode);
-/* NULL stays NULL. Close both, also after a failure. */
-oct_status tool_open_judging(const char *decode, const char *truth, oct_decode **rule, oct_truth **t, oct_err *err);
+/* The same for the functions of the library. */
+octet_samples tool_samples(const oct_cli *cli, const tool_data *d);
+static inline octet_texts tool_texts(oct_cli_list l)
+{
+    return (octet_texts){ l.v, l.n };
+}
 
 /* Parses d->shard into shard_i and shard_n. "auto" takes both from the environment, and "auto/n" only the part.
  * OCT_EUSAGE. */
 oct_status tool_read_shard(tool_data *d, oct_err *err);
-/* Finds the states in d->states in the model. OCT_EUSAGE: there are no such outputs and inputs, or they do not
- * match. */
-oct_status tool_read_states(const oct_graph *g, tool_data *d, oct_err *err);
-/* Opens the samples for n inputs. The states must have been read. */
-oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src,
-                            oct_err *err);
-/* The same for the inputs of g. The states of samples are computed by running g (eval/run/follow.h). g must outlive the
- * source. */
-oct_status tool_open_data(const oct_graph *g, const tool_data *d, int threads, oct_source **src, oct_err *err);
-/* Warns of inputs of g, as it was loaded, whose pixels the model scales itself (passes/input_pixels.h) where
- * --preprocess makes other numbers of them than it takes. Faults in the steps are left to those who open the
- * samples. */
-void tool_warn_pixels(oct_cli *cli, const oct_graph *g, const oct_cli_list *preprocess);
-/* Reports which samples were chosen, if not all are used. */
-void tool_say_samples(oct_cli *cli, const oct_source *src);
-/* Reports how many samples were broken, and which, and how many files of which kinds were left out. */
-void tool_say_bad(oct_cli *cli, const oct_source *src);
-
-/* Warns if a calibration table lacks shards, and names them. */
-void tool_warn_incomplete(oct_cli *cli, const char *path, const oct_calib *c);
-
-/* Fails before any work if `out` cannot be the output: it is one of the files, also through links; it matches one of
- * the patterns; it is a folder; or its folder does not exist. out NULL never fails. Inputs that only a list names are
- * noticed when the file is opened (oct_out_claim). in: n paths, which may be NULL. */
-oct_status tool_check_output(const char *out, const char *const *in, size_t n, oct_err *err);
-/* The same for the files of a model. */
-oct_status tool_check_model_output(const char *out, const oct_model *m, oct_err *err);
-
 /* Functions for the listener of an oct_conversion whose argument is the oct_cli: progress, and lines according to their
  * level. */
 void tool_say_progress(void *cli, const char *what, int64_t done, int64_t total);
 void tool_say_note(void *cli, int level, const char *text);
+oct_voice tool_voice(oct_cli *cli);
 
 /* Writes a text to a file, or standard output for "-". */
 oct_status tool_write_text(const char *path, const oct_buf *text, oct_err *err);
-/* Opens the outermost level of j with its schema (share/schema/SCHEMA.json) and the version of this program. */
-void tool_json_open(oct_json *j, const char *schema);
 /* Closes the outermost level of j, writes the text and frees it. */
 oct_status tool_write_json(const char *path, oct_json *j, oct_err *err);
 /* Prints a report in some form to a file; nothing if path is NULL. */
 oct_status tool_write_report(const char *path, void (*print)(const oct_item *report, oct_buf *out),
                              const oct_item *report, oct_err *err);
 
-/* Appends an argument, quoted for a shell. */
-void tool_quote(oct_buf *b, const char *arg);
 /* Appends the command line for a shell, with one option in each line. */
 void tool_command_line(oct_buf *b, const oct_cli *cli, int argc, char *const *argv);
-/* The name of a file without its folders. */
-const char *tool_base(const char *path);
-
 #endif

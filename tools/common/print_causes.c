@@ -82,37 +82,3 @@ oct_status tool_print_causes(const oct_item *x, bool every, FILE *f, oct_err *er
             db_of(sum, x, "sum_db"));
     return OCT_OK;
 }
-
-static void decibels(oct_json *j, const char *key, double v)
-{
-    if (!isnan(v))
-        oct_json_num(j, key, v); /* null: nothing is lost */
-}
-
-static void put_cause(oct_json *j, const void *row)
-{
-    const oct_cause *c = row;
-    oct_json_str(j, "layer", c->layer);
-    oct_json_str(j, "op", c->op);
-    oct_json_str(j, "value", c->value);
-    oct_json_num(j, "share", c->share);
-    oct_json_num(j, "sqnr_db", c->sqnr);
-    oct_json_num(j, "gain_db", c->gain);
-}
-
-void tool_json_causes(oct_json *j, const oct_causes *x)
-{
-    if (x->samples == 0)
-        return;
-    oct_json_open(j, "sensitivity", '{');
-    oct_json_int(j, "samples", (int64_t)x->samples);
-    decibels(j, "all_db", x->all);
-    decibels(j, "sum_db", x->sum);
-    decibels(j, "values_db", x->of_values);
-    decibels(j, "weights_db", x->of_weights);
-    oct_json_bool(j, "weights_measured", x->weights);
-    oct_json_num(j, "least_share", x->least);
-    oct_json_int(j, "not_told_apart", (int64_t)x->small);
-    oct_json_rows(j, "causes", x->cause, x->n, sizeof *x->cause, put_cause);
-    oct_json_close(j);
-}

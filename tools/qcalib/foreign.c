@@ -15,8 +15,8 @@ static oct_status import_to(oct_cli *cli, const foreign_args *a, oct_model *m, o
 {
     oct_calib *c = NULL;
     oct_encodings_match match;
-    OCT_TRY(tool_check_model_output(a->output, m, err));
-    OCT_TRY(tool_check_model_output(cli->json, m, err));
+    OCT_TRY(oct_check_model_output(a->output, m, err));
+    OCT_TRY(oct_check_model_output(cli->json, m, err));
     OCT_TRY(oct_encodings_load(a->file, m->graph, &c, &match, err));
     oct_status s = OCT_OK;
     if (!match.form) {
@@ -24,7 +24,7 @@ static oct_status import_to(oct_cli *cli, const foreign_args *a, oct_model *m, o
         oct_hint(err, "qconvert can read it directly: --calib %s", a->file);
     }
     if (s == OCT_OK)
-        s = oct_calib_set_model(c, tool_base(a->model), oct_model_hash(m), err);
+        s = oct_calib_set_model(c, oct_path_base(a->model), oct_model_hash(m), err);
     if (s == OCT_OK)
         s = oct_calib_save(c, a->output, err);
     if (s == OCT_OK)
@@ -45,8 +45,8 @@ oct_status qcalib_import(oct_cli *cli, const foreign_args *a, oct_err *err)
 {
     const char *in[] = { a->file, a->model };
     oct_model *m = NULL;
-    OCT_TRY(tool_check_output(a->output, in, OCT_COUNT(in), err));
-    OCT_TRY(tool_check_output(cli->json, in, OCT_COUNT(in), err));
+    OCT_TRY(oct_check_output(a->output, in, OCT_COUNT(in), err));
+    OCT_TRY(oct_check_output(cli->json, in, OCT_COUNT(in), err));
     OCT_TRY(tool_load(cli, a->model, &m, err));
     const oct_status s = import_to(cli, a, m, err);
     oct_model_free(m);
@@ -70,7 +70,7 @@ static oct_status layers_of(oct_cli *cli, const foreign_args *a, const oct_calib
     oct_target *target = NULL;
     oct_qjob *job = NULL;
     OCT_TRY(tool_load(cli, a->model, m, err));
-    OCT_TRY(tool_check_model_output(a->output, *m, err));
+    OCT_TRY(oct_check_model_output(a->output, *m, err));
     if (oct_model_hash(*m) != c->model_hash)
         return oct_fail(err, OCT_EUSAGE, "%s: the table is of another model, '%s'", a->table, c->model);
     oct_status s = oct_policy_create(NULL, &policy, err);
@@ -118,10 +118,10 @@ oct_status qcalib_export(oct_cli *cli, const foreign_args *a, oct_err *err)
     if (oct_encoding_form_needs_model(f) && !a->model)
         return oct_fail(err, OCT_EUSAGE, "--format %s needs --model, for the names of layers and the scales of weights",
                         a->format);
-    OCT_TRY(tool_check_output(a->output, in, OCT_COUNT(in), err));
-    OCT_TRY(tool_check_output(cli->json, in, OCT_COUNT(in), err));
+    OCT_TRY(oct_check_output(a->output, in, OCT_COUNT(in), err));
+    OCT_TRY(oct_check_output(cli->json, in, OCT_COUNT(in), err));
     OCT_TRY(oct_calib_load(a->table, &c, err));
-    tool_warn_incomplete(cli, a->table, c);
+    oct_samples_warn_incomplete(tool_voice(cli), a->table, c);
     const oct_status s = export_to(cli, a, f, c, err);
     oct_calib_destroy(c);
     return s;

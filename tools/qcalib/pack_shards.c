@@ -26,7 +26,7 @@ static oct_status report(oct_cli *cli, const pack_args *a, int64_t samples, int6
         return OCT_OK;
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
-    tool_json_open(&j, "octet-shards-1");
+    oct_report_open(&j, "octet-shards-1");
     oct_json_str(&j, "prefix", a->output);
     oct_json_int(&j, "samples", samples);
     oct_json_int(&j, "shards", shards);
@@ -42,7 +42,7 @@ oct_status qcalib_pack(oct_cli *cli, const pack_args *a, oct_err *err)
                            .count = a->count,
                            .progress = oct_progress_report,
                            .progress_arg = &cli->progress };
-    OCT_TRY(tool_check_output(cli->json, a->specs.v, a->specs.n, err));
+    OCT_TRY(oct_check_output(cli->json, a->specs.v, a->specs.n, err));
     OCT_TRY(read_size(a->size, &o.size, err));
     OCT_TRY(oct_pack(&o, &samples, &shards, err));
     return report(cli, a, samples, shards, err);

@@ -59,7 +59,7 @@ static oct_status describe(const calib_args *a, const oct_model *m, const oct_so
     set_name(&a->data, &set);
     oct_status s = set.failed ? oct_nomem(err) : OCT_OK;
     if (s == OCT_OK)
-        s = oct_calib_set_model(c, tool_base(a->model), oct_model_hash(m), err);
+        s = oct_calib_set_model(c, oct_path_base(a->model), oct_model_hash(m), err);
     if (s == OCT_OK)
         s = oct_calib_set_preprocess(c, oct_source_preprocess(src), err);
     if (s == OCT_OK)
@@ -111,10 +111,11 @@ static void bind(checkpoint *p, const calib_args *a, const oct_calib *c, const o
 static oct_status open_samples(oct_cli *cli, const calib_args *a, const oct_model *m, const oct_graph *g,
                                oct_source **src, oct_calib *c, oct_err *err)
 {
-    OCT_TRY(tool_open_data(g, &a->data, 0, src, err));
+    oct_samples samples = { .of = tool_samples(cli, &a->data), .shard_i = a->data.shard_i, .shard_n = a->data.shard_n };
+    OCT_TRY(oct_samples_open(g, &samples, 0, src, err));
     if (*oct_source_preprocess_words(*src))
         oct_cli_note(cli, 0, "preprocessing: %s", oct_source_preprocess_words(*src));
-    tool_say_samples(cli, *src);
+    oct_samples_say_chosen(tool_voice(cli), *src);
     return describe(a, m, *src, c, err);
 }
 
@@ -186,7 +187,7 @@ static oct_status gather(oct_cli *cli, const calib_args *a, const oct_graph *g, 
     if (s == OCT_OK && (s = oct_calibrate(g, src, &o, c, err)) == OCT_EUSAGE && o.before)
         oct_hint(err, "remove %s to start over", p.path);
     if (s == OCT_OK) {
-        tool_say_bad(cli, src);
+        oct_samples_say_bad(tool_voice(cli), src);
         s = mark_part(a, src, c, err);
     }
     if (s == OCT_OK)
@@ -275,15 +276,15 @@ oct_status qcalib_run(oct_cli *cli, calib_args *a, oct_err *err)
         oct_hint(err, "give a file to -o");
         return OCT_EUSAGE;
     }
-    OCT_TRY(tool_check_output(a->output, a->data.specs.v, a->data.specs.n, err));
-    OCT_TRY(tool_check_output(cli->json, a->data.specs.v, a->data.specs.n, err));
+    OCT_TRY(oct_check_output(a->output, a->data.specs.v, a->data.specs.n, err));
+    OCT_TRY(oct_check_output(cli->json, a->data.specs.v, a->data.specs.n, err));
     OCT_TRY(tool_load(cli, a->model, &m, err));
-    oct_status s = tool_check_model_output(a->output, m, err);
+    oct_status s = oct_check_model_output(a->output, m, err);
     if (s == OCT_OK)
-        s = tool_check_model_output(cli->json, m, err);
+        s = oct_check_model_output(cli->json, m, err);
     if (s == OCT_OK)
         s = oct_graph_clone(m->graph, &other, err);
-    tool_warn_pixels(cli, m->graph, &a->data.preprocess);
+    oct_samples_warn_pixels(tool_voice(cli), m->graph, tool_texts(a->data.preprocess));
     if (s == OCT_OK) {
         s = with_graphs(cli, a, m, other, err);
         if (s != OCT_OK && s != OCT_ENOMEM && s != OCT_EUSAGE && s != OCT_EIO)

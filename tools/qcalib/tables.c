@@ -53,9 +53,9 @@ static void warn_moved(oct_cli *cli, const char *path, const oct_calib *sum, con
 oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
 {
     oct_calib *sum = NULL;
-    oct_status s = tool_check_output(a->output, a->tables.v, a->tables.n, err);
+    oct_status s = oct_check_output(a->output, a->tables.v, a->tables.n, err);
     if (s == OCT_OK)
-        s = tool_check_output(cli->json, a->tables.v, a->tables.n, err);
+        s = oct_check_output(cli->json, a->tables.v, a->tables.n, err);
     for (size_t i = 0; s == OCT_OK && i < a->tables.n; i++) {
         oct_calib *c = NULL;
         s = oct_calib_load(a->tables.v[i], &c, err);
@@ -246,7 +246,7 @@ oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err)
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)c->model_hash);
-    tool_json_open(&j, "octet-calibration-1");
+    oct_report_open(&j, "octet-calibration-1");
     oct_json_str(&j, "model", c->model);
     oct_json_str(&j, "model_hash", hash);
     oct_json_str(&j, "preprocess", c->preprocess);
@@ -259,7 +259,7 @@ oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err)
 oct_status qcalib_show(oct_cli *cli, const table_args *a, oct_err *err)
 {
     oct_calib *c = NULL;
-    OCT_TRY(tool_check_output(cli->json, &a->table, 1, err));
+    OCT_TRY(oct_check_output(cli->json, &a->table, 1, err));
     OCT_TRY(oct_calib_load(a->table, &c, err));
     oct_status s = qcalib_json(cli->json, c, err);
     if (s == OCT_OK && !cli->quiet)
@@ -290,7 +290,8 @@ static oct_status diff_table(oct_cli *cli, const table_args *a, const oct_calib_
         oct_print(f, "no difference between %s and %s\n", a->a, a->b);
         return OCT_OK;
     }
-    oct_table *t = oct_table_of("lrrr", (const char *[]){ "tensor", tool_base(a->a), tool_base(a->b), "range moved" });
+    oct_table *t =
+        oct_table_of("lrrr", (const char *[]){ "tensor", oct_path_base(a->a), oct_path_base(a->b), "range moved" });
     for (size_t i = 0; i < n; i++) {
         oct_table_row(t);
         oct_table_cell(t, "%s", v[i].name);
@@ -316,7 +317,7 @@ static oct_status diff_json(const char *path, const table_args *a, const oct_cal
 {
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
-    tool_json_open(&j, "octet-calibration-diff-1");
+    oct_report_open(&j, "octet-calibration-diff-1");
     oct_json_str(&j, "a", a->a);
     oct_json_str(&j, "b", a->b);
     oct_json_rows(&j, "tensors", v, n, sizeof *v, put_difference);
@@ -329,7 +330,7 @@ oct_status qcalib_diff(oct_cli *cli, const table_args *a, oct_err *err)
     oct_calib *x = NULL, *y = NULL;
     oct_calib_change *v = NULL;
     size_t n = 0;
-    oct_status s = tool_check_output(cli->json, in, 2, err);
+    oct_status s = oct_check_output(cli->json, in, 2, err);
     if (s == OCT_OK)
         s = oct_calib_load(a->a, &x, err);
     if (s == OCT_OK)
@@ -338,8 +339,8 @@ oct_status qcalib_diff(oct_cli *cli, const table_args *a, oct_err *err)
         oct_cli_warn(cli, "the tables are of different models: %s (%016llx) and %s (%016llx)", x->model,
                      (unsigned long long)x->model_hash, y->model, (unsigned long long)y->model_hash);
     if (s == OCT_OK) {
-        tool_warn_incomplete(cli, a->a, x);
-        tool_warn_incomplete(cli, a->b, y);
+        oct_samples_warn_incomplete(tool_voice(cli), a->a, x);
+        oct_samples_warn_incomplete(tool_voice(cli), a->b, y);
         s = oct_calib_diff(x, y, &v, &n, err);
     }
     if (s == OCT_OK && cli->json)

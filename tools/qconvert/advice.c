@@ -127,10 +127,10 @@ static double layer_bytes(const oct_layer *l)
  * the last one ended. */
 static const oct_layer *layer_now(const session *s, const char *name, size_t *at)
 {
-    for (size_t i = 0; i < s->c.n_layers; i++) {
-        const oct_layer *l = &s->c.layers[(*at + i) % s->c.n_layers];
+    for (size_t i = 0; i < s->of.c.n_layers; i++) {
+        const oct_layer *l = &s->of.c.layers[(*at + i) % s->of.c.n_layers];
         if (strcmp(l->name, name) == 0) {
-            *at = (*at + i + 1) % s->c.n_layers;
+            *at = (*at + i + 1) % s->of.c.n_layers;
             return l;
         }
     }
@@ -155,11 +155,11 @@ static oct_status look_ahead(const session *s, forecast *f, oct_err *err)
     oct_qjob *job = NULL;
     oct_layer *layers = NULL;
     size_t n = 0;
-    oct_status st = oct_model_load(s->a->model, &m, err);
+    oct_status st = oct_model_load(s->a->x.model, &m, err);
     if (st == OCT_OK && (f->p.is = guess_picture(m->graph, &f->p)))
         f->p.pixels = oct_input_pixels(m->graph, m->graph->input[0]);
     if (st == OCT_OK)
-        st = session_preview(s, m->graph, &job, &layers, &n, err);
+        st = oct_session_preview(&s->of, m->graph, &job, &layers, &n, err);
     if (st == OCT_OK)
         compare_layers(s, layers, n, f);
     oct_qjob_destroy(job);
@@ -181,14 +181,14 @@ static void print_gain(const session *s, const forecast *f, size_t now, FILE *ou
             out);
         return;
     }
-    const double bytes = (double)s->c.size_after + f->bytes;
+    const double bytes = (double)s->of.c.size_after + f->bytes;
     oct_print(out, "Then up to %zu of %zu would be int8: %s of the weights", n->integer, n->products,
               oct_fmt_percent(text, n->weights ? (double)n->integer_weights / (double)n->weights : 0));
     if (n->macs)
         oct_print(out, ", %s of the multiplications", oct_fmt_percent(part, (double)n->integer_macs / (double)n->macs));
-    if (bytes > 0 && s->c.size_before >= LEAST_SIZE) /* in smaller files names and nodes take more than weights */
+    if (bytes > 0 && s->of.c.size_before >= LEAST_SIZE) /* in smaller files names and nodes take more than weights */
         oct_print(out, ", a file of about %s (%s now)", oct_fmt_bytes(text, (uint64_t)bytes),
-                  oct_fmt_bytes(part, s->c.size_after));
+                  oct_fmt_bytes(part, s->of.c.size_after));
     fputs(".\nLayers that then lose too much stay float.\n", out);
 }
 
@@ -196,11 +196,11 @@ static oct_status ask_for_samples(const session *s, oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
     forecast x = { 0 };
-    const size_t now = oct_layers_count(s->c.layers, s->c.n_layers).integer;
-    if (strcmp(s->a->model, "-") == 0 || s->c.o.job.scheme == OCT_SCHEME_BF16 ||
-        s->c.o.job.scheme == OCT_SCHEME_DYNAMIC || s->c.o.job.scheme == OCT_SCHEME_WEIGHT_ONLY)
+    const size_t now = oct_layers_count(s->of.c.layers, s->of.c.n_layers).integer;
+    if (strcmp(s->a->x.model, "-") == 0 || s->of.c.o.job.scheme == OCT_SCHEME_BF16 ||
+        s->of.c.o.job.scheme == OCT_SCHEME_DYNAMIC || s->of.c.o.job.scheme == OCT_SCHEME_WEIGHT_ONLY)
         return OCT_OK; /* nothing would change */
-    if (s->c.o.job.scheme == OCT_SCHEME_FP16) {
+    if (s->of.c.o.job.scheme == OCT_SCHEME_FP16) {
         fputs(
             "\nThere were no samples: whether the activations stay within float16's 65504 is not known, so what is known to be risky\n"
             "stays float. With --data the layers of which they do not are found, and the others become float16.\n"
@@ -219,8 +219,8 @@ static oct_status ask_for_samples(const session *s, oct_err *err)
             : "\nThere were no samples.\n",
         left, x.n.products, left == 1 ? "stays" : "stay");
     oct_buf b = OCT_BUF_INIT;
-    session_command(s, false, &b);
-    put_data(s->c.m->graph, &x.p, &b);
+    oct_session_command(&s->of.x, false, &b);
+    put_data(s->of.c.m->graph, &x.p, &b);
     oct_print(f, "With some 100 typical samples try%s:\n",
               x.p.pixels == OCT_PIXELS_BYTES
                   ? " (the model scales pixels of 0 to 255 itself, so there is no mean and no std)"
@@ -228,10 +228,10 @@ static oct_status ask_for_samples(const session *s, oct_err *err)
     oct_print(f, "\n    %s\n\n", oct_buf_str(&b));
     oct_buf_free(&b);
     print_gain(s, &x, now, f);
-    if (s->c.m->graph->n_input > 1) {
+    if (s->of.c.m->graph->n_input > 1) {
         oct_print(f, "The .npz holds an array per input:");
-        for (size_t i = 0; i < s->c.m->graph->n_input; i++)
-            oct_print(f, " %s", s->c.m->graph->value[s->c.m->graph->input[i]].name);
+        for (size_t i = 0; i < s->of.c.m->graph->n_input; i++)
+            oct_print(f, " %s", s->of.c.m->graph->value[s->of.c.m->graph->input[i]].name);
         fputc('\n', f);
     }
     return OCT_OK;
@@ -241,8 +241,8 @@ static oct_status ask_for_samples(const session *s, oct_err *err)
 static void prefer_bf16(const session *s)
 {
     enum { WORTH_SAYING = 95 }; /* percent of the time, at most */
-    const oct_expected t = oct_expected_times(s->c.layers, s->c.n_layers, oct_isa_active());
-    if (oct_target_rules_of(s->target)->bfloat16 != OCT_BFLOAT16_YES || oct_scheme_is_half(s->c.o.job.scheme) ||
+    const oct_expected t = oct_expected_times(s->of.c.layers, s->of.c.n_layers, oct_isa_active());
+    if (oct_target_rules_of(s->of.target)->bfloat16 != OCT_BFLOAT16_YES || oct_scheme_is_half(s->of.c.o.job.scheme) ||
         t.bf16 * 100 >= t.decided * WORTH_SAYING)
         return;
     char text[32];
@@ -257,5 +257,5 @@ oct_status advice_print(const session *s, oct_err *err)
 {
     prefer_bf16(s);
     /* with a size, samples change what is chosen, but not the size */
-    return s->c.calib || s->c.size.n ? OCT_OK : ask_for_samples(s, err);
+    return s->of.c.calib || s->of.c.size.n ? OCT_OK : ask_for_samples(s, err);
 }

@@ -10,14 +10,14 @@
 /* The layer with that name, or that computes a value with that name. */
 static const oct_layer *find(const session *s, const char *name)
 {
-    for (size_t i = 0; i < s->c.n_layers; i++)
-        if (strcmp(s->c.layers[i].name, name) == 0)
-            return &s->c.layers[i];
-    for (size_t i = 0; i < s->c.n_layers; i++) {
-        const oct_layer_decision *d = &s->c.layers[i].d;
+    for (size_t i = 0; i < s->of.c.n_layers; i++)
+        if (strcmp(s->of.c.layers[i].name, name) == 0)
+            return &s->of.c.layers[i];
+    for (size_t i = 0; i < s->of.c.n_layers; i++) {
+        const oct_layer_decision *d = &s->of.c.layers[i].d;
         int v = oct_graph_find(d->graph, name);
         if (v >= 0 && d->node == d->graph->value[v].producer)
-            return &s->c.layers[i];
+            return &s->of.c.layers[i];
     }
     return NULL;
 }
@@ -25,12 +25,12 @@ static const oct_layer *find(const session *s, const char *name)
 static oct_status no_such_node(const session *s, const char *name, oct_err *err)
 {
     oct_nearest near = { .word = name, .most = INT_MAX };
-    for (size_t i = 0; i < s->c.n_layers; i++)
-        oct_nearest_try(&near, s->c.layers[i].name);
-    oct_fail(err, OCT_EUSAGE, "%s: no node is named '%s' after the model was prepared", s->a->model, name);
-    for (size_t i = 0; i < s->c.n_changes; i++)
-        if (strcmp(s->c.changes[i].node, name) == 0)
-            oct_hint(err, "the pass '%s' changed it: %s", s->c.changes[i].pass, s->c.changes[i].what);
+    for (size_t i = 0; i < s->of.c.n_layers; i++)
+        oct_nearest_try(&near, s->of.c.layers[i].name);
+    oct_fail(err, OCT_EUSAGE, "%s: no node is named '%s' after the model was prepared", s->a->x.model, name);
+    for (size_t i = 0; i < s->of.c.n_changes; i++)
+        if (strcmp(s->of.c.changes[i].node, name) == 0)
+            oct_hint(err, "the pass '%s' changed it: %s", s->of.c.changes[i].pass, s->of.c.changes[i].what);
     oct_nearest_hint(&near, OCT_NEAREST, NULL, err);
     return OCT_EUSAGE;
 }
@@ -46,7 +46,7 @@ static void put_value(FILE *f, const session *s, const oct_graph *g, const char 
               v->constant   ? ", constant"
               : v->is_input ? ", input of the model"
                             : "");
-    const oct_calib_tensor *t = s->c.calib ? oct_calib_find(s->c.calib, oct_value_name(g, value)) : NULL;
+    const oct_calib_tensor *t = s->of.c.calib ? oct_calib_find(s->of.c.calib, oct_value_name(g, value)) : NULL;
     if (t && oct_stats_finite(&t->stats))
         oct_print(f, ", %.5g to %.5g in %llu values", (double)t->stats.min, (double)t->stats.max,
                   (unsigned long long)t->stats.n);
@@ -86,10 +86,11 @@ static const char *layer_grain(const oct_layer_decision *d, char dst[32])
 static void put_constraints(FILE *f, const session *s, const oct_layer_decision *d)
 {
     oct_constraint_words w;
-    size_t i = 0, n = oct_qjob_n_layers(s->c.job);
-    while (i < n && (oct_qjob_layer(s->c.job, i)->graph != d->graph || oct_qjob_layer(s->c.job, i)->node != d->node))
+    size_t i = 0, n = oct_qjob_n_layers(s->of.c.job);
+    while (i < n &&
+           (oct_qjob_layer(s->of.c.job, i)->graph != d->graph || oct_qjob_layer(s->of.c.job, i)->node != d->node))
         i++;
-    for (size_t k = 0; i < n && oct_qjob_constraint(s->c.job, i, k, &w); k++)
+    for (size_t k = 0; i < n && oct_qjob_constraint(s->of.c.job, i, k, &w); k++)
         oct_print(f, "constraint %s, by %s: %s\n", w.what, w.from, w.why);
 }
 
@@ -98,8 +99,8 @@ static void put_decision(FILE *f, const session *s, const oct_layer *l)
     const oct_layer_decision *d = &l->d;
     oct_policy_row row;
     char text[32], grain[32];
-    const oct_policy_facts facts = { l->name, s->c.calib, oct_graph_macs(s->c.m->graph) };
-    oct_policy_match(s->c.policy, d->graph, d->node, &facts, &row);
+    const oct_policy_facts facts = { l->name, s->of.c.calib, oct_graph_macs(s->of.c.m->graph) };
+    oct_policy_match(s->of.c.policy, d->graph, d->node, &facts, &row);
     oct_print(f, "decision   %s%s\n", oct_scheme_name(d->scheme), d->integer ? ", runs on integers" : "");
     oct_print(f, "why        %s\n", d->why);
     oct_print(f, "policy     %s, set by %s\n", oct_scheme_name(row.scheme), row.rule ? row.rule : "no rule");
@@ -129,26 +130,24 @@ static void put(const session *s, const oct_layer *l)
         put_value(f, s, l->d.graph, "output", i, n->out[i]);
     put_attributes(f, n);
     put_decision(f, s, l);
-    for (size_t i = 0; i < s->c.n_changes; i++)
-        if (*s->c.changes[i].node && strcmp(s->c.changes[i].node, l->own) == 0)
-            oct_print(f, "changed    %s: %s\n", s->c.changes[i].pass, s->c.changes[i].what);
-    if (!s->c.calib)
+    for (size_t i = 0; i < s->of.c.n_changes; i++)
+        if (*s->of.c.changes[i].node && strcmp(s->of.c.changes[i].node, l->own) == 0)
+            oct_print(f, "changed    %s: %s\n", s->of.c.changes[i].pass, s->of.c.changes[i].what);
+    if (!s->of.c.calib)
         fputs("           without samples; add --data or --calib for scales\n", f);
 }
 
 oct_status qconvert_explain(oct_cli *cli, const convert_args *a, oct_err *err)
 {
     session s;
-    convert_args own = *a;
-    own.no_save = true;
     if (cli->json) {
         oct_fail(err, OCT_EUSAGE, "explain prints text; it writes no JSON");
         oct_hint(err, "'qconvert lint' and a conversion write the decision for every node as JSON");
         return OCT_EUSAGE;
     }
-    oct_status st = session_open(&s, cli, &own, err);
+    oct_status st = session_open(&s, cli, a, true, err);
     if (st == OCT_OK)
-        st = session_decide(&s, err);
+        st = oct_session_decide(&s.of, err);
     if (st == OCT_OK) {
         const oct_layer *l = find(&s, a->node);
         if (l)

@@ -92,16 +92,16 @@ static void put_report(const linter *x, oct_document *to)
     const oct_layer_count c = oct_layers_count(x->layers, x->n_layers);
     const bool quantized = x->l->quantized;
     oct_json json = { .to = to }, *j = &json;
-    tool_json_open(j, "octet-lint-2");
-    oct_json_str(j, "model", x->s.a->model);
+    oct_report_open(j, "octet-lint-2");
+    oct_json_str(j, "model", x->s.a->x.model);
     oct_json_str(j, "target", x->v.target);
     oct_json_bool(j, "quantized", quantized);
     oct_json_int(j, "counted_nodes", (int64_t)(quantized ? x->v.n : c.nodes));
     oct_json_int(j, "integer_nodes", (int64_t)(quantized ? x->v.integer : c.integer_nodes));
     oct_json_rows(j, "nodes", x->v.node, x->v.n, sizeof *x->v.node, put_node);
-    oct_json_rows(j, "conversion", x->layers, x->n_layers, sizeof *x->layers, report_decision);
-    put_findings(j, "findings", x->l->finding, x->l->n_finding, x->s.target);
-    put_findings(j, "traps", x->v.trap, x->v.n_trap, x->s.target);
+    oct_json_rows(j, "conversion", x->layers, x->n_layers, sizeof *x->layers, oct_report_decision);
+    put_findings(j, "findings", x->l->finding, x->l->n_finding, x->s.of.target);
+    put_findings(j, "traps", x->v.trap, x->v.n_trap, x->s.of.target);
     oct_json_rows(j, "targets", x->all, x->n_all, sizeof *x->all, put_target);
     oct_json_close(j);
 }
@@ -176,7 +176,7 @@ static oct_status judge_all(linter *x, oct_err *err)
     size_t n = 0;
     while (oct_target_builtin(n, NULL))
         n++;
-    OCT_TRY(oct_lint_judge(x->l, x->s.target, &x->v, err));
+    OCT_TRY(oct_lint_judge(x->l, x->s.of.target, &x->v, err));
     if (!(x->all = oct_arena_calloc(x->l->arena, n + 1, sizeof *x->all)))
         return oct_nomem(err);
     for (; x->n_all < n; x->n_all++) {
@@ -198,14 +198,14 @@ static oct_status judge_all(linter *x, oct_err *err)
 
 static oct_status lint(linter *x, oct_cli *cli, const convert_args *a, oct_err *err)
 {
-    OCT_TRY(session_open(&x->s, cli, a, err));
-    if (a->calib)
-        OCT_TRY(oct_calib_load(a->calib, &x->table, err));
-    OCT_TRY_WITHIN(oct_lint_open(x->s.m->graph, x->table, &x->l, err), err, "%s", a->model);
+    OCT_TRY(session_open(&x->s, cli, a, true, err));
+    if (a->x.calib)
+        OCT_TRY(oct_calib_load(a->x.calib, &x->table, err));
+    OCT_TRY_WITHIN(oct_lint_open(x->s.of.m->graph, x->table, &x->l, err), err, "%s", a->x.model);
     OCT_TRY(judge_all(x, err));
     if (!x->l->quantized) /* last, because it changes the model's graph */
-        OCT_TRY_WITHIN(session_preview(&x->s, x->s.m->graph, &x->job, &x->layers, &x->n_layers, err), err, "%s",
-                       a->model);
+        OCT_TRY_WITHIN(oct_session_preview(&x->s.of, x->s.of.m->graph, &x->job, &x->layers, &x->n_layers, err), err,
+                       "%s", a->x.model);
     oct_document *report = oct_document_create();
     if (!report)
         return oct_nomem(err);
@@ -218,9 +218,7 @@ static oct_status lint(linter *x, oct_cli *cli, const convert_args *a, oct_err *
 oct_status qconvert_lint(oct_cli *cli, const convert_args *a, oct_err *err)
 {
     linter x = { .job = NULL };
-    convert_args own = *a;
-    own.no_save = true;
-    const oct_status s = lint(&x, cli, &own, err);
+    const oct_status s = lint(&x, cli, a, err);
     oct_qjob_destroy(x.job);
     oct_lint_close(x.l);
     oct_calib_destroy(x.table);

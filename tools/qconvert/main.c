@@ -168,16 +168,16 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
 }
 
 /* Options that change what is written. a: convert_args *. */
-#define SAMPLES(a)                                               \
-    TOOL_OPT_DATA(&(a)->data), OPT_FILE(0, "calib", &(a)->calib, \
+#define SAMPLES(a)                                                 \
+    TOOL_OPT_DATA(&(a)->data), OPT_FILE(0, "calib", &(a)->x.calib, \
                                         "calibration table of qcalib, or ranges of another tool, instead of samples")
 #define CHOICES(a)                                                                                                              \
     OPT_GROUP("What becomes of each layer"),                                                                                    \
-        OPT_FILE(0, "policy", &(a)->policy, "policy table; its rules come after the built-in ones"),                            \
+        OPT_FILE(0, "policy", &(a)->x.policy, "policy table; its rules come after the built-in ones"),                          \
         OPT_MULTI(0, "set", &(a)->rules, "MATCH=COLUMNS",                                                                       \
                   "one rule of a policy table, after those of --policy: 'op:MatMul=dynamic'"),                                  \
-        OPT_ENUM_OR_FILE(0, "target", &(a)->target, target_name, "where the model will run"),                                   \
-        OPT_ENUM(0, "scheme", &(a)->scheme, scheme_name, "one scheme, except where the policy says float"),                     \
+        OPT_ENUM_OR_FILE(0, "target", &(a)->x.target, target_name, "where the model will run"),                                 \
+        OPT_ENUM(0, "scheme", &(a)->x.scheme, scheme_name, "one scheme, except where the policy says float"),                   \
         OPT_ENUM(0, "bits", &(a)->bits, bits_name,                                                                              \
                  "bits of weights in blocks (weight-only); without it 4, and 8 for the head of a token model"),                 \
         OPT_ENUM(                                                                                                               \
@@ -185,58 +185,58 @@ static oct_status dispatch(oct_cli *cli, const convert_args *a, oct_err *err)
             "weights of a column that share a scale (weight-only); without it 32, or for 8 bits what gives the smallest file"), \
         OPT_ENUM(0, "accuracy-level", &(a)->accuracy_level, level_name,                                                         \
                  "accuracy_level of MatMulNBits (weight-only)"),                                                                \
-        OPT_FLAG(0, "symmetric", &(a)->symmetric, "blocks have no zero points of their own (weight-only)"),                     \
-        OPT_STR(0, "observer", &(a)->observer, "NAME", observers_help()),                                                       \
+        OPT_FLAG(0, "symmetric", &(a)->x.symmetric, "blocks have no zero points of their own (weight-only)"),                   \
+        OPT_STR(0, "observer", &(a)->x.observer, "NAME", observers_help()),                                                     \
         OPT_MULTI(0, "disable-pass", &(a)->disabled, "NAME", "leave out a graph pass"),                                         \
-        OPT_ENUM(0, "effort", &(a)->effort, effort_name, "whether to use methods that take much more time"),                    \
+        OPT_ENUM(0, "effort", &(a)->x.effort, effort_name, "whether to use methods that take much more time"),                  \
         OPT_MULTI(0, "method", &(a)->methods, "NAME", "use a method that wins accuracy back"),                                  \
         OPT_MULTI(0, "no-method", &(a)->no_methods, "NAME", "leave out a method"),                                              \
-        OPT_FLOAT(0, "budget", &(a)->budget, 0, 100,                                                                            \
+        OPT_FLOAT(0, "budget", &(a)->x.budget, 0, 100,                                                                          \
                   "percent of the multiply-accumulates that mixed precision may leave float [default: 3]"),                     \
-        OPT_FLAG(0, "recover", &(a)->recover, "use methods that measure on samples (with --data)"),                             \
-        OPT_FLAG(0, "bias-correction", &(a)->bias_correction, "use methods that work on biases")
+        OPT_FLAG(0, "recover", &(a)->x.recover, "use methods that measure on samples (with --data)"),                           \
+        OPT_FLAG(0, "bias-correction", &(a)->x.bias_correction, "use methods that work on biases")
 #define RULES                                                                                     \
     OPT_CONFLICT("data", "calib"), OPT_NEEDS("preprocess", "data"), OPT_NEEDS("samples", "data"), \
         OPT_NEEDS("skip-bad", "data")
 #define SIZES(a)                                                                                                          \
     OPT_GROUP("File size"),                                                                                               \
         OPT_STR(                                                                                                          \
-            0, "target-size", &(a)->target_size, "SIZE",                                                                  \
+            0, "target-size", &(a)->x.target_size, "SIZE",                                                                \
             "choose schemes so that the file has at most this size, with the least loss: 12MB, or 25% of the float one"), \
-        OPT_FLOAT(0, "target-bits", &(a)->target_bits, 0.5, 32,                                                           \
+        OPT_FLOAT(0, "target-bits", &(a)->x.target_bits, 0.5, 32,                                                         \
                   "choose schemes so that a weight takes X bits on average, scales included")
 #define GOALS(a)                                                                                                                             \
     OPT_GROUP("Goal"),                                                                                                                       \
         OPT_MULTI(                                                                                                                           \
             0, "max-drop", &(a)->max_drop, "[M=]D",                                                                                          \
             "how much worse the metric may be: M, else the one that counts; 0.01 in its own units, 0.5% is 0.005, 0.5r% relative to float"), \
-        OPT_FLOAT_OF(0, "min-sqnr", &(a)->min_sqnr, "DB", -100, 300,                                                                         \
+        OPT_FLOAT_OF(0, "min-sqnr", &(a)->x.min_sqnr, "DB", -100, 300,                                                                       \
                      "signal to quantization noise of the worst output"),                                                                    \
-        OPT_STR(0, "min-agreement", &(a)->min_agreement, "SHARE",                                                                            \
+        OPT_STR(0, "min-agreement", &(a)->x.min_agreement, "SHARE",                                                                          \
                 "share of samples on which the largest output is the float model's: 99%, 0.99"),                                             \
         OPT_ENUM(                                                                                                                            \
-            0, "metric", &(a)->metric, oct_metric_names,                                                                                     \
+            0, "metric", &(a)->x.metric, oct_metric_names,                                                                                   \
             "metric to compute: the one that counts [default: the first that --max-drop names, or that applies]"),                           \
-        TOOL_OPT_JUDGING(a),                                                                                                                 \
-        OPT_STR(0, "metric-cmd", &(a)->command.command, "CMD",                                                                               \
+        TOOL_OPT_JUDGING(&(a)->x),                                                                                                           \
+        OPT_STR(0, "metric-cmd", &(a)->x.metric_command, "CMD",                                                                              \
                 "a command that prints a metric of the outputs in the .npz it is given; it is the one that counts"),                         \
-        OPT_FLAG(0, "less-is-better", &(a)->command.smaller_is_better, "smaller numbers of --metric-cmd are better"),                        \
-        TOOL_OPT_METRIC_TIMEOUT(a),                                                                                                          \
-        OPT_INT(0, "trials", &(a)->trials, 0, 1000,                                                                                          \
+        OPT_FLAG(0, "less-is-better", &(a)->x.less_is_better, "smaller numbers of --metric-cmd are better"),                                 \
+        TOOL_OPT_METRIC_TIMEOUT(&(a)->x.metric_timeout),                                                                                     \
+        OPT_INT(0, "trials", &(a)->x.trials, 0, 1000,                                                                                        \
                 "try up to N times to reach a missed goal, by leaving layers float"),                                                        \
-        OPT_FLOAT(0, "time-limit", &(a)->time_limit, 0, 1e9,                                                                                 \
+        OPT_FLOAT(0, "time-limit", &(a)->x.time_limit, 0, 1e9,                                                                               \
                   "begin no trial X seconds after the start; then the result depends on the machine")
 #define FORMS(a)                                                                                                                          \
     OPT_ENUM(                                                                                                                             \
-        0, "format", &(a)->format, format_name,                                                                                           \
+        0, "format", &(a)->x.format, format_name,                                                                                         \
         "form of what is written: of integer operators; weights in blocks are MatMulNBits unless qdq is asked for"),                      \
         OPT_MULTI(                                                                                                                        \
             0, "input-type", &(a)->input_types, "[NAME=]TYPE",                                                                            \
             "make the model's inputs (or one) u8, s8 or fp16; for pixels, mean, std and order of --preprocess become part of the model"), \
         OPT_MULTI(0, "output-type", &(a)->output_types, "[NAME=]TYPE", "make its outputs (or one) u8, s8 or fp16"),                       \
-        OPT_ENUM(0, "input-layout", &(a)->input_layout, layout_name,                                                                      \
+        OPT_ENUM(0, "input-layout", &(a)->x.input_layout, layout_name,                                                                    \
                  "order of the axes of pictures, for the inputs that --input-type changes"),                                              \
-        OPT_FLAG(0, "keep-io-types", &(a)->keep_io_types,                                                                                 \
+        OPT_FLAG(0, "keep-io-types", &(a)->x.keep_io_types,                                                                               \
                  "with fp16 and bf16, inputs and outputs of the model stay float32")
 
 static const char *observers_help(void)
@@ -249,23 +249,18 @@ static const char *observers_help(void)
 /* The values of options that are not given. */
 static convert_args defaults(int argc, char **argv)
 {
-    return (convert_args){ .target = oct_target_builtin(0, NULL),
-                           .scheme = "auto",
-                           .format = "qdq",
-                           .accuracy_level = "0",
-                           .effort = "default",
-                           .bias_correction = true,
-                           .recover = true,
-                           .keep_io_types = true,
-                           .trials = 8,
-                           .budget = 3,
-                           .argc = argc,
-                           .argv = argv };
+    convert_args a = { .accuracy_level = "0", .argc = argc, .argv = argv };
+    octet_convert_init(&a.x, sizeof a.x);
+    a.x.target = oct_target_builtin(0, NULL);
+    a.x.scheme = "auto";
+    a.x.format = "qdq";
+    a.x.effort = "default";
+    return a;
 }
 
 oct_status qconvert_read_command(oct_cli *cli, convert_args *a, int argc, char **argv, oct_err *err)
 {
-    const oct_cli_opt opts[] = { OPT_POSITIONAL("MODEL", &a->model, "float ONNX model"),
+    const oct_cli_opt opts[] = { OPT_POSITIONAL("MODEL", &a->x.model, "float ONNX model"),
                                  SAMPLES(a),
                                  CHOICES(a),
                                  SIZES(a),
@@ -284,29 +279,29 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
 {
     convert_args a = defaults(argc, argv);
     const oct_cli_opt run[] = {
-        OPT_POSITIONAL("MODEL", &a.model, "float ONNX model"),
+        OPT_POSITIONAL("MODEL", &a.x.model, "float ONNX model"),
         SAMPLES(&a),
         CHOICES(&a),
         SIZES(&a),
         GOALS(&a),
         TOOL_OPT_LABELS(&a.data),
-        OPT_FLAG(0, "strict", &a.strict,
+        OPT_FLAG(0, "strict", &a.x.strict,
                  "exit 1, and write OUT.best.onnx instead, when a warning says that the model has lost much"),
         OPT_GROUP("What costs accuracy"),
-        OPT_FLAG(0, "sensitivity", &a.sensitivity,
+        OPT_FLAG(0, "sensitivity", &a.x.sensitivity,
                  "measure the error at the outputs that quantizing each value and each layer alone causes"),
-        OPT_STR(0, "sensitivity-file", &a.sensitivity_file, "FILE",
+        OPT_STR(0, "sensitivity-file", &a.x.sensitivity_file, "FILE",
                 "keep what --sensitivity measures in FILE; measurements that it has are not repeated"),
         OPT_GROUP("Output"),
-        OPT_OUT('o', "output", &a.output,
+        OPT_OUT('o', "output", &a.x.output,
                 "file to write; without it MODEL.int8.onnx (.int4.onnx, .fp16.onnx) beside the input"),
         FORMS(&a),
-        OPT_FLAG(0, "dry-run", &a.dry_run, "print the decision for every node and why; write nothing"),
+        OPT_FLAG(0, "dry-run", &a.x.dry_run, "print the decision for every node and why; write nothing"),
         OPT_GROUP("Looking inside"),
         OPT_ENUM(0, "print-graph", &a.print_graph, graph_step_name,
                  "print the graph as it is behind a step of the conversion, and write nothing"),
         OPT_FLAG(0, "dot", &a.dot, "print it for Graphviz"),
-        OPT_OUT(0, "dump-policy", &a.dump_policy, "write the decisions as a policy table"),
+        OPT_OUT(0, "dump-policy", &a.x.dump_policy, "write the decisions as a policy table"),
         OPT_OUT(0, "html", &a.html,
                 "write a page for the browser: verdict, errors and ranges by layer, what stayed float and why"),
         OPT_ACTION(0, "print-policy", &a.print_policy, "print the built-in policy table"),
@@ -361,8 +356,8 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_END,
     };
     const oct_cli_opt lint[] = {
-        OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),
-        OPT_FILE(0, "calib", &a.calib, "calibration table of qcalib, for the ranges of its tensors"),
+        OPT_POSITIONAL("MODEL", &a.x.model, "ONNX model"),
+        OPT_FILE(0, "calib", &a.x.calib, "calibration table of qcalib, for the ranges of its tensors"),
         CHOICES(&a),
         OPT_GROUP("Reports"),
         OPT_OUT(0, "sarif", &a.sarif, "write the findings as SARIF 2.1.0, for services that show them beside a change"),
@@ -371,7 +366,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_END
     };
     const oct_cli_opt explain[] = {
-        OPT_POSITIONAL("MODEL", &a.model, "ONNX model"),
+        OPT_POSITIONAL("MODEL", &a.x.model, "ONNX model"),
         OPT_POSITIONAL("NODE", &a.node, "name of a node, or of one of its outputs"),
         SAMPLES(&a),
         CHOICES(&a),
@@ -381,22 +376,22 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
         OPT_END,
     };
     const oct_cli_opt verify[] = {
-        OPT_POSITIONAL("MODEL", &a.model, "model that qconvert wrote"),
+        OPT_POSITIONAL("MODEL", &a.x.model, "model that qconvert wrote"),
         OPT_GROUP("What it was made from"),
         OPT_FILE(0, "source", &a.source, "the float ONNX model"),
         OPT_REQUIRED("source"),
         OPT_MULTI(0, "data", &a.data.specs, "SPEC", "samples: those that the model was made with, if any"),
-        OPT_FILE(0, "calib", &a.calib,
+        OPT_FILE(0, "calib", &a.x.calib,
                  "calibration table of qcalib, or ranges of another tool, that the model was made with"),
-        OPT_FILE(0, "policy", &a.policy, "policy table; the one that the model was made with"),
-        OPT_ENUM_OR_FILE(0, "target", &a.target, target_name,
+        OPT_FILE(0, "policy", &a.x.policy, "policy table; the one that the model was made with"),
+        OPT_ENUM_OR_FILE(0, "target", &a.x.target, target_name,
                          "where the model will run: the file of the target, if it is none of the built-in ones"),
         TOOL_OPT_LABELS(&a.data),
-        TOOL_OPT_JUDGING(&a),
+        TOOL_OPT_JUDGING(&a.x),
         OPT_STR(
-            0, "metric-cmd", &a.command.command, "CMD",
+            0, "metric-cmd", &a.x.metric_command, "CMD",
             "a command that prints a metric of the outputs in the .npz it is given; it is never taken from the model"),
-        TOOL_OPT_METRIC_TIMEOUT(&a),
+        TOOL_OPT_METRIC_TIMEOUT(&a.x.metric_timeout),
         OPT_GROUP("Reports"),
         OPT_OUT(0, "statement", &a.statement, "write what was verified as an in-toto statement"),
         OPT_FILE(0, "evaluation", &a.evaluation,
@@ -428,7 +423,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
     };
     tool_init(&cli, host);
     oct_status s = oct_cli_parse(&cli, argc, argv, &err);
-    a.dry_run |= a.print_graph != NULL;
+    a.x.dry_run |= a.print_graph != NULL;
     if (s == OCT_OK && !cli.done)
         s = tool_start(&cli, &err);
     if (s == OCT_OK && !cli.done)

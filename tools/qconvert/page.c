@@ -41,7 +41,7 @@ static void put_nodes(oct_json *j, const oct_conversion *c)
         oct_buf why = OCT_BUF_INIT;
         reason_text(c->layers[i].d.why, &why);
         oct_json_open(j, NULL, '{');
-        report_layer(j, &c->layers[i], oct_buf_str(&why));
+        oct_report_layer(j, &c->layers[i], oct_buf_str(&why));
         oct_json_close(j);
         oct_buf_free(&why);
     }
@@ -52,10 +52,10 @@ static void put_nodes(oct_json *j, const oct_conversion *c)
  * denormal weights. */
 static void put_findings(oct_json *j, const page_work *w)
 {
-    const oct_conversion *c = &w->s->c;
+    const oct_conversion *c = &w->s->of.c;
     char text[160];
     oct_json_open(j, "findings", '[');
-    tool_put_findings(j, w->lint, &w->v, w->s->target);
+    tool_put_findings(j, w->lint, &w->v, w->s->of.target);
     for (size_t i = 0; i < c->n_warnings; i++)
         if (i < c->first_fault || i >= c->first_fault + c->n_faults) /* the others are findings already */
             tool_put_finding(j, "warning", NULL, c->warnings[i]);
@@ -89,11 +89,11 @@ static void put_notes(oct_json *j, size_t k, const void *notes)
     const page_work *w = notes;
     if (!k)
         return;
-    put_nodes(j, &w->s->c);
-    report_passes(j, &w->s->c);
-    report_methods(j, &w->s->c);
+    put_nodes(j, &w->s->of.c);
+    oct_report_passes(j, &w->s->of.c);
+    oct_report_methods(j, &w->s->of.c);
     put_findings(j, w);
-    size_report_json(j, w->s);
+    oct_report_size(j, &w->s->of.c);
 }
 
 /* ---- the verdict as an evaluation ---- */
@@ -101,7 +101,7 @@ static void put_notes(oct_json *j, size_t k, const void *notes)
 /* The verdict, with the size of the file. Without a verdict: models of which only the sizes are known. */
 static void take_result(page_work *w)
 {
-    const oct_conversion *c = &w->s->c;
+    const oct_conversion *c = &w->s->of.c;
     if (c->verdict) {
         w->result = *c->verdict;
         memcpy(w->of, c->verdict->models, sizeof w->of);
@@ -110,8 +110,8 @@ static void take_result(page_work *w)
         for (int k = 0; k < 2; k++)
             w->of[k] = (oct_eval_model_result){ .sqnr_db = NAN, .agreement = NAN };
     }
-    w->of[0].name = w->s->a->model;
-    w->of[1].name = w->s->output;
+    w->of[0].name = w->s->a->x.model;
+    w->of[1].name = w->s->of.output;
     w->of[0].size_bytes = c->size_before;
     w->of[1].size_bytes = c->size_after;
     w->result.models = w->of;
@@ -127,11 +127,11 @@ static oct_status write_page(const page_work *w, oct_document *report, oct_err *
     oct_buf command = OCT_BUF_INIT, page = OCT_BUF_INIT;
     tool_command_line(&command, w->s->cli, a->argc, a->argv);
     const oct_report_context context = { .title = "Conversion",
-                                         .which = w->s->c.verdict ? judged[w->s->c.judged] : NULL,
+                                         .which = w->s->of.c.verdict ? judged[w->s->of.c.judged] : NULL,
                                          .command = oct_buf_str(&command),
                                          .put_notes = put_notes,
                                          .notes = w,
-                                         .preprocess = w->s->src ? oct_source_preprocess(w->s->src) : NULL,
+                                         .preprocess = w->s->of.src ? oct_source_preprocess(w->s->of.src) : NULL,
                                          .data = a->data.specs.v,
                                          .n_data = a->data.specs.n };
     oct_report_document(&w->result, &context, report);
@@ -151,9 +151,9 @@ oct_status page_write(const session *s, oct_err *err)
         return OCT_OK;
     page_work w = { .s = s };
     oct_document *report = oct_document_create();
-    oct_status st = report ? oct_lint_open(s->c.m->graph, NULL, &w.lint, err) : oct_nomem(err);
+    oct_status st = report ? oct_lint_open(s->of.c.m->graph, NULL, &w.lint, err) : oct_nomem(err);
     if (st == OCT_OK)
-        st = oct_lint_judge(w.lint, s->target, &w.v, err);
+        st = oct_lint_judge(w.lint, s->of.target, &w.v, err);
     if (st == OCT_OK) {
         take_result(&w);
         st = write_page(&w, report, err);

@@ -44,9 +44,8 @@ static bool read_words(recorded *r, int n, char **word, const char *text)
     r->cli = (oct_cli){ .name = "qconvert", .summary = "", .out = nobody, .err = nobody };
     bool good = nobody && qconvert_read_command(&r->cli, &r->a, n, word, NULL) == OCT_OK && !r->cli.done;
     if (good) {
-        session s = { .cli = &r->cli, .a = &r->a };
-        s.n_goals = r->a.max_drop.n + (r->a.min_agreement != NULL) + oct_cli_given(&r->cli, "min-sqnr");
-        session_command(&s, true, &b);
+        r->x = convert_options(&r->cli, &r->a);
+        oct_session_command(&r->x, true, &b);
         good = !b.failed && strcmp(oct_buf_str(&b), text) == 0;
     }
     oct_buf_free(&b);

@@ -268,93 +268,24 @@ static void print_methods(const oct_item *report, bool every, FILE *f)
     }
 }
 
-/* ---- the summary ---- */
-
-/* "Softmax by op:Softmax (built-in:8)", for the first few kinds of layers that stayed float although they have weights,
- * or because of a rule. */
-static void float_clause(const session *s, oct_buf *b)
-{
-    size_t shown = 0;
-    for (size_t i = 0; i < s->c.n_layers && shown < 3; i++) {
-        const oct_layer *l = &s->c.layers[i];
-        const bool ruled = oct_policy_place(l->d.why) != NULL;
-        bool known = oct_layer_is_quantized(l) || !(l->product || ruled);
-        for (size_t k = 0; k < i && !known; k++) {
-            const oct_layer *o = &s->c.layers[k];
-            known = !oct_layer_is_quantized(o) && strcmp(o->d.op, l->d.op) == 0 && strcmp(o->d.why, l->d.why) == 0;
-        }
-        if (known)
-            continue;
-        oct_buf_printf(b, "%s%s %s %s", shown ? ", " : "; float: ", l->d.op, ruled ? "by the rule" : "because",
-                       l->d.why);
-        shown++;
-    }
-}
-
-static void size_clause(const session *s, oct_buf *b)
-{
-    char before[32], after[32];
-    double ratio = (double)s->c.size_before / (double)(s->c.size_after ? s->c.size_after : 1);
-    oct_buf_printf(b, "%s %s ", tool_base(s->output), s->a->dry_run ? "would be" : "is");
-    if (fabs(ratio - 1) < 0.005)
-        oct_buf_puts(b, "about as large as");
-    else
-        oct_buf_printf(b, "%.2f times %s than", ratio < 1 ? 1 / ratio : ratio, ratio < 1 ? "larger" : "smaller");
-    oct_buf_printf(b, " %s (%s to %s)", tool_base(s->a->model), oct_fmt_bytes(before, s->c.size_before),
-                   oct_fmt_bytes(after, s->c.size_after));
-}
-
-/* "5 of 6 layers with weights are int8"; weights in blocks are distinguished by their bits. */
-static void layers_clause(const session *s, oct_buf *b)
-{
-    const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
-    const struct {
-        size_t n;
-        const char *are;
-    } kinds[] = { { n.integer, "are int8" },
-                  { n.half, "are 16-bit floats" },
-                  { n.blocks4, "have them in 4 bits" },
-                  { n.blocks8, "have them in 8 bits" } };
-    const bool none =
-        n.products && !(n.half + n.blocks4 + n.blocks8); /* no layer of another kind: then int8 is named in any case */
-    for (size_t i = 0; i < OCT_COUNT(kinds); i++)
-        if (kinds[i].n || (i == 0 && none))
-            oct_buf_printf(b, "; %zu of %zu layers with weights %s", kinds[i].n, n.products, kinds[i].are);
-}
-
-void report_sentence(const session *s, oct_buf *b)
-{
-    size_clause(s, b);
-    layers_clause(s, b);
-    if (s->c.n_floats) {
-        oct_buf_puts(b, "; ");
-        oct_float_bytes_text(s->c.floats, s->c.n_floats, b);
-    }
-    verdict_clause(s, b);
-    if (oct_conversion_no_gain(&s->c))
-        oct_buf_printf(b, "; %s", oct_conversion_no_gain(&s->c));
-    float_clause(s, b);
-    oct_buf_puts(b, ".");
-}
-
 oct_status report_print(const session *s, const oct_item *report, oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
     const bool every = s->cli->verbose;
     const int width = oct_term_width(f);
-    OCT_TRY(print_layers(report, every || s->a->dry_run, f, err));
+    OCT_TRY(print_layers(report, every || s->a->x.dry_run, f, err));
     print_float(report, every, f);
     print_denormals(report, every, f);
     print_changes(report, every, f);
     print_methods(report, every, f);
     OCT_TRY(size_report_print(report, every, f, err));
     OCT_TRY(times_report_print(report, every, f, err));
-    if (s->c.o.sensitivity)
+    if (s->of.c.o.sensitivity)
         OCT_TRY(tool_print_causes(oct_item_at(report, "sensitivity"), every, f, err));
     fputs("\n", f);
     oct_print_wrapped(f, oct_item_text(report, "text"), width > 40 && width < WRAP ? width : WRAP);
     times_report_provider(report, f);
-    if (s->a->calib && oct_methods_any_needing(&s->c.o.methods, OCT_NEEDS_SAMPLES))
+    if (s->a->x.calib && oct_methods_any_needing(&s->of.c.o.methods, OCT_NEEDS_SAMPLES))
         fputs("From a table alone nothing could be measured; --data also finds which ranges and biases lose least.\n",
               f);
     return OCT_OK;

@@ -1,4 +1,4 @@
-/* Reports the choice for a size, and the curve of size against loss. */
+/* Prints the choice for a size, and the curve of size against loss. */
 #include "qconvert/qconvert.h"
 
 #include "cli/text_table.h"
@@ -100,50 +100,4 @@ oct_status size_report_print(const oct_item *report, bool every, FILE *f, oct_er
     if (each > 1)
         oct_print(f, "  one of %zu steps is shown (-v shows all)\n", each);
     return st == OCT_OK ? print_rivals(size, f, err) : st;
-}
-
-/* An expected SQNR; infinite ones are null, with a note beside. */
-static void put_sqnr(oct_json *j, double sqnr)
-{
-    if (!isnan(sqnr))
-        oct_json_num(j, "sqnr_db", sqnr);
-    if (isinf(sqnr))
-        oct_json_bool(j, "exact", sqnr > 0);
-}
-
-static void put_json_point(oct_json *j, const void *row)
-{
-    const oct_size_point *p = row;
-    oct_json_str(j, "layer", *p->layer ? p->layer : NULL);
-    oct_json_str(j, "form", *p->form ? p->form : NULL);
-    oct_json_int(j, "bytes", (int64_t)p->bytes);
-    put_sqnr(j, p->sqnr);
-    oct_json_bool(j, "taken", p->taken);
-}
-
-static void put_json_rival(oct_json *j, const void *row)
-{
-    const oct_size_rival *r = row;
-    oct_json_str(j, "form", *r->form ? r->form : NULL);
-    oct_json_bool(j, "float_between", r->between);
-    oct_json_int(j, "bytes", (int64_t)r->bytes);
-    put_sqnr(j, r->sqnr);
-}
-
-void size_report_json(oct_json *j, const session *s)
-{
-    const oct_size_choice *x = &s->c.size;
-    if (!x->n)
-        return;
-    oct_json_open(j, "size", '{');
-    oct_json_int(j, "limit", (int64_t)x->limit);
-    oct_json_int(j, "least", (int64_t)x->least);
-    oct_json_bool(j, "missed", x->missed);
-    oct_json_bool(j, "measured", x->measured);
-    put_sqnr(j, x->sqnr);
-    oct_json_int(j, "samples", (int64_t)x->samples);
-    oct_json_int(j, "taken", (int64_t)x->taken);
-    oct_json_rows(j, "compared", x->rival, x->n_rivals, sizeof *x->rival, put_json_rival);
-    oct_json_rows(j, "curve", x->point, x->n, sizeof *x->point, put_json_point);
-    oct_json_close(j);
 }

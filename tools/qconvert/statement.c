@@ -25,7 +25,7 @@ static void put_subjects(oct_json *j, const verification *v)
         if (!own.part[parts[i]].there)
             continue;
         oct_json_open(j, NULL, '{');
-        oct_json_str(j, "name", i == 0 ? tool_base(v->a->model) : "external data");
+        oct_json_str(j, "name", i == 0 ? oct_path_base(v->a->x.model) : "external data");
         put_digest(j, own.part[parts[i]].sha256);
         oct_json_close(j);
     }
@@ -35,15 +35,15 @@ static void put_subjects(oct_json *j, const verification *v)
 /* The names are those in the recorded command, because the files may have other names now. */
 static const char *part_name(const verification *v, oct_record_part p)
 {
-    const convert_args *r = &v->made.a;
+    const octet_convert_options *r = &v->made.x;
     return p == OCT_RECORD_TABLE     ? r->calib
            : p == OCT_RECORD_POLICY  ? r->policy
            : p == OCT_RECORD_TARGET  ? r->target
-           : p == OCT_RECORD_LABELS  ? r->data.labels
+           : p == OCT_RECORD_LABELS  ? r->samples.labels
            : p == OCT_RECORD_TRUTH   ? r->truth
            : p == OCT_RECORD_RULE    ? r->decode
            : p != OCT_RECORD_SAMPLES ? r->model
-           : r->data.specs.n         ? r->data.specs.v[0]
+           : r->samples.data.n       ? r->samples.data.v[0]
                                      : "";
 }
 
@@ -66,9 +66,8 @@ static void put_inputs(oct_json *j, const verification *v)
     oct_json_close(j);
 }
 
-static void put_layers(oct_json *j, const session *s)
+static void put_layers(oct_json *j, const oct_conversion *c)
 {
-    const oct_conversion *c = &s->c;
     const oct_layer_count n = oct_layers_count(c->layers, c->n_layers);
     oct_json_open(j, "layers", '{');
     oct_json_int(j, "with_weights", (int64_t)n.products);
@@ -139,7 +138,7 @@ static const oct_tree *find_model(const verification *v, const oct_tree *report)
         const oct_tree *m = i < n ? oct_tree_at(models, i) : two[i - n];
         const char *path = oct_tree_text(oct_tree_member(m, "path"));
         double size;
-        if (path && strcmp(tool_base(path), tool_base(v->a->model)) == 0 &&
+        if (path && strcmp(oct_path_base(path), oct_path_base(v->a->x.model)) == 0 &&
             oct_tree_number(oct_tree_member(m, "size_bytes"), &size) && size == (double)oct_model_bytes(v->m))
             return m;
     }
@@ -160,13 +159,13 @@ static oct_status put_report(oct_json *j, const verification *v, const char *tex
     if (!schema || strcmp(schema, "octet-eval-1") != 0)
         st = oct_fail(err, OCT_EMALFORMED, "%s: this is not a report of qeval", path);
     else if (!model)
-        st = oct_fail(err, OCT_EUSAGE, "%s: it has no model of the name and size of %s", path, v->a->model);
+        st = oct_fail(err, OCT_EUSAGE, "%s: it has no model of the name and size of %s", path, v->a->x.model);
     oct_sha256_begin(&h);
     oct_sha256_add(&h, text, size);
     oct_sha256_end(&h, digest);
     if (st == OCT_OK) {
         oct_json_open(j, "evaluation", '{');
-        oct_json_str(j, "name", tool_base(path));
+        oct_json_str(j, "name", oct_path_base(path));
         put_digest(j, oct_sha256_text(digest, sha256));
         put_metrics(j, model);
         oct_json_close(j);
@@ -207,7 +206,7 @@ oct_status statement_write(const verification *v, oct_err *err)
     oct_json_close(&j);
     oct_json_str(&j, "command", v->command);
     put_inputs(&j, v);
-    put_layers(&j, &v->s);
+    put_layers(&j, &v->s.c);
     oct_json_bool(&j, "verified", true);
     const oct_status st = put_evaluation(&j, v, err);
     oct_json_close(&j);

@@ -21,16 +21,16 @@ static oct_status no_record(const verification *v, oct_err *err)
         return oct_fail(
             err, OCT_EUNSUPPORTED,
             "%s: it has no record: qconvert did not write it, nothing in it became smaller, or its metadata were removed",
-            v->a->model);
+            v->a->x.model);
     if (strcmp(version, OCT_VERSION) != 0) {
         oct_fail(err, OCT_EUNSUPPORTED,
-                 "%s: it was made by version %.60s, and this is %s: other versions may write other bytes", v->a->model,
-                 version, OCT_VERSION);
+                 "%s: it was made by version %.60s, and this is %s: other versions may write other bytes",
+                 v->a->x.model, version, OCT_VERSION);
         oct_hint(err, "verify it with version %.60s", version);
         return OCT_EUNSUPPORTED;
     }
     return oct_fail(err, OCT_EUNSUPPORTED,
-                    "%s: its record is incomplete: octet.command or " OCT_RECORD_KEY " is missing", v->a->model);
+                    "%s: its record is incomplete: octet.command or " OCT_RECORD_KEY " is missing", v->a->x.model);
 }
 
 static oct_status read_record(verification *v, oct_err *err)
@@ -40,13 +40,13 @@ static oct_status read_record(verification *v, oct_err *err)
     v->command = oct_model_meta(v->m, "octet.command");
     if (!version || strcmp(version, OCT_VERSION) != 0 || !v->command || !record)
         return no_record(v, err);
-    OCT_TRY_WITHIN(oct_record_read(record, &v->record, err), err, "%s", v->a->model);
-    OCT_TRY(recorded_read(&v->made, v->a->model, v->command, &v->record, v->arena, err));
+    OCT_TRY_WITHIN(oct_record_read(record, &v->record, err), err, "%s", v->a->x.model);
+    OCT_TRY(recorded_read(&v->made, v->a->x.model, v->command, &v->record, v->arena, err));
     if (trials && strstr(trials, "until the time limit"))
         return oct_fail(
             err, OCT_EUNSUPPORTED,
             "%s: a time limit ended its trials, so its bytes depend on the machine and cannot be made again",
-            v->a->model);
+            v->a->x.model);
     return OCT_OK;
 }
 
@@ -60,48 +60,49 @@ static oct_status match_option(const verification *v, const char *option, bool m
     oct_fail(err, OCT_EUSAGE,
              made ? "%s: --%s is missing: the model was made with it"
                   : "%s: --%s is given, but the model was made without it",
-             v->a->model, option);
+             v->a->x.model, option);
     oct_hint(err, "its command was: %.300s", v->command);
     return OCT_EUSAGE;
 }
 
 static oct_status match_options(const verification *v, oct_err *err)
 {
-    const convert_args *a = v->a, *r = &v->made.a;
-    const bool made = r->data.specs.n == 1 && strcmp(r->data.specs.v[0], OCT_SYNTHETIC) == 0;
-    OCT_TRY(match_option(v, "data", r->data.specs.n > 0 && !made, a->data.specs.n > 0, err));
+    const octet_convert_options *a = &v->a->x, *r = &v->made.x;
+    const octet_texts data = r->samples.data;
+    const bool made = data.n == 1 && strcmp(data.v[0], OCT_SYNTHETIC) == 0;
+    OCT_TRY(match_option(v, "data", data.n > 0 && !made, v->a->data.specs.n > 0, err));
     OCT_TRY(match_option(v, "calib", r->calib, a->calib, err));
     OCT_TRY(match_option(v, "policy", r->policy, a->policy, err));
-    OCT_TRY(match_option(v, "target", target_file(r), oct_cli_given(v->cli, "target"), err));
-    OCT_TRY(match_option(v, "labels", r->data.labels, a->data.labels, err));
+    OCT_TRY(match_option(v, "target", oct_session_target_file(r), oct_cli_given(v->cli, "target"), err));
+    OCT_TRY(match_option(v, "labels", r->samples.labels, v->a->data.labels, err));
     OCT_TRY(match_option(v, "truth", r->truth, a->truth, err));
-    OCT_TRY(match_option(v, "decode", tool_rule_file(r->decode), tool_rule_file(a->decode), err));
-    OCT_TRY(match_option(v, "metric-cmd", r->command.command, a->command.command, err));
-    if (a->command.command && !command_is_like(a->command.command, r->command.command))
-        return oct_fail(err, OCT_EUSAGE, "%s: --metric-cmd was '%.200s'", a->model, r->command.command);
+    OCT_TRY(match_option(v, "decode", oct_rule_file(r->decode), oct_rule_file(a->decode), err));
+    OCT_TRY(match_option(v, "metric-cmd", r->metric_command, a->metric_command, err));
+    if (a->metric_command && !oct_command_is_like(a->metric_command, r->metric_command))
+        return oct_fail(err, OCT_EUSAGE, "%s: --metric-cmd was '%.200s'", a->model, r->metric_command);
     return OCT_OK;
 }
 
 /* Puts the present files into the recorded options. */
 static void put_files(verification *v)
 {
-    const convert_args *a = v->a;
-    convert_args *x = &v->again;
-    *x = v->made.a;
-    x->recorded = v->command;
-    x->model = a->source;
-    if (a->data.specs.n)
-        x->data.specs = a->data.specs;
+    const octet_convert_options *a = &v->a->x;
+    octet_convert_options *x = &v->again;
+    *x = v->made.x;
+    x->model = v->a->source;
+    if (v->a->data.specs.n)
+        x->samples.data = tool_texts(v->a->data.specs);
     x->calib = a->calib;
     x->policy = a->policy;
-    x->data.labels = a->data.labels;
+    x->samples.labels = v->a->data.labels;
     x->truth = a->truth;
-    x->command.command = a->command.command;
-    x->command.seconds = a->command.seconds;
+    x->metric_command = a->metric_command;
+    x->metric_timeout = a->metric_timeout;
     x->time_limit = 0; /* the time limit did not end the recorded conversion early */
-    if (target_file(x))
+    x->threads = (int)v->cli->threads;
+    if (oct_session_target_file(x))
         x->target = a->target;
-    if (tool_rule_file(x->decode))
+    if (oct_rule_file(x->decode))
         x->decode = a->decode;
 }
 
@@ -113,7 +114,7 @@ static oct_status match_part(const verification *v, oct_record_part p, const cha
         return OCT_OK;
     if (was->there && is->there && strcmp(was->sha256, "-") == 0)
         return OCT_OK; /* the comparison of bytes will tell */
-    oct_fail(err, OCT_EUSAGE, "%s: this is not the %s that %s was made from", path, oct_record_words(p), v->a->model);
+    oct_fail(err, OCT_EUSAGE, "%s: this is not the %s that %s was made from", path, oct_record_words(p), v->a->x.model);
     oct_hint(err, "its %s%.64s, the record has %s%.64s", is->there ? "SHA-256 is " : "SHA-256 is that of ",
              is->there ? is->sha256 : "nothing", was->there ? "" : "none", was->there ? was->sha256 : "");
     return OCT_EUSAGE;
@@ -124,12 +125,12 @@ static void list_paths(const convert_args *a, const char *path[OCT_RECORD_PARTS]
 {
     const char *const of[OCT_RECORD_PARTS] = { [OCT_RECORD_SOURCE] = a->source,
                                                [OCT_RECORD_SOURCE_DATA] = a->source,
-                                               [OCT_RECORD_TABLE] = a->calib,
-                                               [OCT_RECORD_POLICY] = a->policy,
-                                               [OCT_RECORD_TARGET] = a->target,
+                                               [OCT_RECORD_TABLE] = a->x.calib,
+                                               [OCT_RECORD_POLICY] = a->x.policy,
+                                               [OCT_RECORD_TARGET] = a->x.target,
                                                [OCT_RECORD_LABELS] = a->data.labels,
-                                               [OCT_RECORD_TRUTH] = a->truth,
-                                               [OCT_RECORD_RULE] = tool_rule_file(a->decode),
+                                               [OCT_RECORD_TRUTH] = a->x.truth,
+                                               [OCT_RECORD_RULE] = oct_rule_file(a->x.decode),
                                                [OCT_RECORD_SAMPLES] = a->data.specs.n ? a->data.specs.v[0] : NULL };
     memcpy(path, of, sizeof of);
 }
@@ -142,14 +143,14 @@ static oct_status match_parts(const verification *v, oct_err *err)
     list_paths(a, path);
     oct_record r = { 0 };
     oct_record_model(&r, v->s.m);
-    oct_record_file(&r, OCT_RECORD_TABLE, a->calib);
-    oct_record_file(&r, OCT_RECORD_POLICY, a->policy);
-    oct_record_file(&r, OCT_RECORD_TARGET, target_file(&v->again));
+    oct_record_file(&r, OCT_RECORD_TABLE, a->x.calib);
+    oct_record_file(&r, OCT_RECORD_POLICY, a->x.policy);
+    oct_record_file(&r, OCT_RECORD_TARGET, oct_session_target_file(&v->again));
     oct_record_file(&r, OCT_RECORD_LABELS, a->data.labels);
-    oct_record_file(&r, OCT_RECORD_TRUTH, a->truth);
+    oct_record_file(&r, OCT_RECORD_TRUTH, a->x.truth);
     oct_record_file(&r, OCT_RECORD_RULE, path[OCT_RECORD_RULE]);
     for (int p = 0; p < OCT_RECORD_SAMPLES; p++)
-        OCT_TRY(match_part(v, (oct_record_part)p, path[p] ? path[p] : a->model, &r.part[p], err));
+        OCT_TRY(match_part(v, (oct_record_part)p, path[p] ? path[p] : a->x.model, &r.part[p], err));
     return OCT_OK;
 }
 
@@ -160,9 +161,9 @@ static oct_status match_parts(const verification *v, oct_err *err)
  * small. */
 static oct_status name_draft(verification *v, oct_err *err)
 {
-    const char *name = tool_base(v->a->model);
+    const char *name = oct_path_base(v->a->x.model);
     if (v->m->n_maps > (v->m->from_file ? 1u : 0u)) {
-        v->again.output = v->a->model;
+        v->again.output = v->a->x.model;
         return OCT_OK;
     }
     OCT_TRY(oct_scratch_create(strcmp(name, "-") == 0 ? "model.onnx" : name, "the model that is made again",
@@ -171,36 +172,29 @@ static oct_status name_draft(verification *v, oct_err *err)
     return OCT_OK;
 }
 
-static void take_manners(verification *v)
-{
-    oct_cli *own = &v->made.cli;
-    own->host = v->cli->host;
-    own->threads = v->cli->threads;
-    own->quiet = true;
-    own->is_data = v->cli->is_data;
-    own->out = v->cli->out;
-    own->err = v->cli->err;
-}
-
 static void pass_progress(void *cli, const char *what, int64_t done, int64_t total)
 {
     tool_say_progress(cli, what, done, total);
 }
 
+static oct_status load(void *cli, const char *path, oct_model **m, oct_err *err)
+{
+    return tool_load(cli, path, m, err);
+}
+
 /* Notes and warnings are not repeated. */
 static oct_status make_again(verification *v, oct_err *err)
 {
-    session *s = &v->s;
-    oct_status st = session_open(s, &v->made.cli, &v->again, err);
-    s->c.o.listener = (oct_convert_listener){ .progress = pass_progress, .arg = v->cli };
-    if (st == OCT_OK)
-        st = match_parts(v, err);
-    if (st == OCT_OK)
-        st = session_decide(s, err);
-    OCT_TRY(st);
+    oct_session *s = &v->s;
+    const oct_session_host host = { .voice = { .progress = pass_progress, .arg = v->cli },
+                                    .load = load,
+                                    .recorded = v->command };
+    OCT_TRY(oct_session_open(s, &v->again, &host, err));
+    OCT_TRY(match_parts(v, err));
+    OCT_TRY(oct_session_decide(s, err));
     if (v->record.part[OCT_RECORD_SAMPLES].there || s->c.read.there)
-        OCT_TRY(match_part(v, OCT_RECORD_SAMPLES, v->a->data.specs.n ? v->a->data.specs.v[0] : v->a->model, &s->c.read,
-                           err));
+        OCT_TRY(match_part(v, OCT_RECORD_SAMPLES, v->a->data.specs.n ? v->a->data.specs.v[0] : v->a->x.model,
+                           &s->c.read, err));
     OCT_TRY(oct_conversion_make(&s->c, s->output, v->command, false, err));
     return oct_conversion_draft(&s->c, s->output, &v->draft, err);
 }
@@ -211,12 +205,12 @@ static oct_status compare(const verification *v, oct_err *err)
     oct_buf where = OCT_BUF_INIT;
     OCT_TRY(oct_model_draft_load(v->draft, &again, err));
     if (!again)
-        return oct_fail(err, OCT_EUSAGE, "%s: the model that was made again cannot be read back", v->a->model);
+        return oct_fail(err, OCT_EUSAGE, "%s: the model that was made again cannot be read back", v->a->x.model);
     oct_status st = OCT_OK;
     if (oct_model_differs(v->m, again, &where)) {
         st = where.failed ? oct_nomem(err)
                           : oct_fail(err, OCT_EGOAL, "%s: it is not what its record says. First difference: %.700s",
-                                     v->a->model, oct_buf_str(&where));
+                                     v->a->x.model, oct_buf_str(&where));
         if (st == OCT_EGOAL)
             oct_hint(err, "the model or its record was changed after it was written");
     }
@@ -232,7 +226,7 @@ static void put_part(const verification *v, FILE *f, oct_record_part p, const ch
     const oct_record_entry *e = &v->record.part[p];
     if (!e->there)
         return;
-    oct_print(f, "  %s %s, ", oct_record_words(p), path ? tool_base(path) : "");
+    oct_print(f, "  %s %s, ", oct_record_words(p), path ? oct_path_base(path) : "");
     if (p == OCT_RECORD_SAMPLES)
         oct_print(f, "%llu, ", (unsigned long long)e->n);
     oct_print(f, strcmp(e->sha256, "-") == 0 ? "read once, so its hash is not known\n" : "sha256 %s\n", e->sha256);
@@ -241,7 +235,7 @@ static void put_part(const verification *v, FILE *f, oct_record_part p, const ch
 static void print(const verification *v, FILE *f)
 {
     const convert_args *a = v->a;
-    oct_print(f, "verified: %s is, to its last byte (%llu), what octet %s makes of:\n", a->model,
+    oct_print(f, "verified: %s is, to its last byte (%llu), what octet %s makes of:\n", a->x.model,
               (unsigned long long)oct_model_bytes(v->m), OCT_VERSION);
     const char *path[OCT_RECORD_PARTS];
     list_paths(a, path);
@@ -265,8 +259,8 @@ static oct_status write_json(const verification *v, bool same, const oct_err *wh
 {
     oct_buf b = OCT_BUF_INIT;
     oct_json j = OCT_JSON_INIT(&b);
-    tool_json_open(&j, "octet-verify-1");
-    oct_json_str(&j, "model", v->a->model);
+    oct_report_open(&j, "octet-verify-1");
+    oct_json_str(&j, "model", v->a->x.model);
     oct_json_bool(&j, "verified", same);
     oct_json_str(&j, "difference", same ? NULL : why->text);
     oct_json_int(&j, "bytes", (int64_t)oct_model_bytes(v->m));
@@ -284,26 +278,30 @@ static oct_status write_json(const verification *v, bool same, const oct_err *wh
 static oct_status check_outputs(const verification *v, oct_err *err)
 {
     const convert_args *a = v->a;
-    const char *const
-        in[] = { a->model,     a->source, a->calib, a->policy, a->data.labels, a->truth, tool_rule_file(a->decode),
-                 a->evaluation },
-        *const out[] = { v->cli->json, a->statement };
+    const char *const in[] = { a->x.model,
+                               a->source,
+                               a->x.calib,
+                               a->x.policy,
+                               a->data.labels,
+                               a->x.truth,
+                               oct_rule_file(a->x.decode),
+                               a->evaluation },
+                      *const out[] = { v->cli->json, a->statement };
     for (size_t i = 0; i < OCT_COUNT(out); i++) {
-        OCT_TRY(tool_check_output(out[i], in, OCT_COUNT(in), err));
-        OCT_TRY(tool_check_output(out[i], a->data.specs.v, a->data.specs.n, err));
-        OCT_TRY(tool_check_model_output(out[i], v->m, err));
+        OCT_TRY(oct_check_output(out[i], in, OCT_COUNT(in), err));
+        OCT_TRY(oct_check_output(out[i], a->data.specs.v, a->data.specs.n, err));
+        OCT_TRY(oct_check_model_output(out[i], v->m, err));
     }
     return OCT_OK;
 }
 
 static oct_status verify(verification *v, oct_err *err)
 {
-    OCT_TRY(tool_load(v->cli, v->a->model, &v->m, err));
+    OCT_TRY(tool_load(v->cli, v->a->x.model, &v->m, err));
     OCT_TRY(check_outputs(v, err));
     OCT_TRY(read_record(v, err));
     OCT_TRY(match_options(v, err));
     put_files(v);
-    take_manners(v);
     OCT_TRY(name_draft(v, err));
     OCT_TRY(make_again(v, err));
     const oct_status same = compare(v, err);
@@ -318,12 +316,12 @@ static oct_status verify(verification *v, oct_err *err)
 
 oct_status qconvert_verify(oct_cli *cli, const convert_args *a, oct_err *err)
 {
-    verification v = { .cli = cli, .a = a };
+    verification v = { .cli = cli, .a = a, .s.memory = -1 };
     if (!(v.arena = oct_arena_create()))
         return oct_nomem(err);
     const oct_status st = verify(&v, err);
     oct_model_draft_abort(v.draft);
-    session_close(&v.s);
+    oct_session_close(&v.s);
     oct_scratch_remove(v.scratch);
     oct_model_free(v.m);
     oct_arena_destroy(v.made.cli.arena);

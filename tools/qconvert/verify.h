@@ -9,6 +9,7 @@
 typedef struct recorded {
     oct_cli cli; /* which options were given */
     convert_args a;
+    octet_convert_options x; /* what they stand for */
 } recorded;
 
 typedef struct verification {
@@ -19,8 +20,8 @@ typedef struct verification {
     const char *command; /* its metadata octet.command */
     oct_record record;
     recorded made;
-    convert_args again;          /* the recorded options, with the files that were given */
-    session s;                   /* the repeated conversion */
+    octet_convert_options again; /* the recorded options, with the files that were given */
+    oct_session s;               /* the repeated conversion */
     struct oct_scratch *scratch; /* holds the draft; NULL: it is beside the model */
     oct_model_draft *draft;
 } verification;

@@ -1,101 +1,12 @@
 /* qconvert MODEL: the whole conversion, and its messages. */
-#define _XOPEN_SOURCE 700
 #include "qconvert/qconvert.h"
-
-#include "base/utf8.h"
-#include "cli/textfmt.h"
-#include "eval/report/report.h"
-
-#include <string.h>
-#include <unistd.h>
-
-/* model.int8.onnx -> model.int8.best.onnx: the name for a model that missed its goal. NULL: memory ran out. */
-static char *best_name(const session *s)
-{
-    size_t n = strlen(s->output);
-    if (n > 5 && strcmp(s->output + n - 5, ".onnx") == 0)
-        n -= 5;
-    return oct_arena_printf(s->c.arena, "%.*s.best.onnx", (int)n, s->output);
-}
-
-/* Whether it is a file of external data as oct_model_save names it after its model. */
-static bool is_data_of(const char *path, const char *model)
-{
-    const char *base = tool_base(path), *name = tool_base(model);
-    const size_t n = strlen(name);
-    return strncmp(base, name, n) == 0 && base[n] == '.' && strspn(base + n + 1, "0123456789abcdef") == 16 &&
-           strcmp(base + n + 17, ".data") == 0;
-}
-
-/* Removes the model that an earlier run has written beside the output because it missed its goal, if it is one of
- * ours. */
-static void remove_best(const session *s)
-{
-    const char *path = best_name(s);
-    oct_model *m = NULL;
-    if (!path || oct_path_is_stream(s->output) || !oct_path_exists(path) || oct_same_file(path, s->a->model) ||
-        oct_model_load(path, &m, NULL) != OCT_OK)
-        return;
-    if (oct_model_meta(m, "octet.version")) {
-        for (size_t i = 1; i < m->n_maps; i++)
-            if (is_data_of(m->maps[i].path, path))
-                unlink(m->maps[i].path);
-        if (unlink(path) == 0)
-            oct_cli_note(s->cli, 0, "%s, of a run that missed its goal, was removed", path);
-    }
-    oct_model_free(m);
-}
-
-/* Writes the decisions as a policy table. A conversion with that table makes the same decisions. */
-static oct_status dump_policy(const session *s, const char *command, oct_err *err)
-{
-    oct_buf b = OCT_BUF_INIT;
-    oct_buf_puts(&b, "# octet policy 1 -- the decisions of: ");
-    oct_text_clean(&b, command, false);
-    oct_buf_puts(&b, "\n");
-    oct_conversion_put_policy(&s->c, &b);
-    oct_status st = tool_write_text(s->a->dump_policy, &b, err);
-    oct_buf_free(&b);
-    return st;
-}
-
-/* Whether a goal was missed, or with --strict more is lost than necessary. */
-static bool is_refused(const session *s)
-{
-    return s->c.missed || (s->a->strict && (s->c.lossy || s->c.unjudged));
-}
-
-/* Judges before writing, so that a model that misses its goal is written to another name. */
-static oct_status save(session *s, oct_err *err)
-{
-    OCT_TRY(oct_conversion_judge(&s->c, s->output, err));
-    if (is_refused(s) && !(s->output = best_name(s)))
-        return oct_nomem(err);
-    OCT_TRY(oct_conversion_write(&s->c, s->output, err));
-    if ((s->n_goals || s->a->strict) && !is_refused(s))
-        remove_best(s);
-    return OCT_OK;
-}
-
-static oct_status make(session *s, oct_err *err)
-{
-    oct_buf command = OCT_BUF_INIT;
-    session_command(s, true, &command);
-    oct_status st = command.failed ? oct_nomem(err) : OCT_OK;
-    if (st == OCT_OK && s->a->dump_policy)
-        st = dump_policy(s, oct_buf_str(&command), err);
-    if (st == OCT_OK)
-        st = oct_conversion_make(&s->c, s->output, oct_buf_str(&command), !s->a->dry_run, err);
-    oct_buf_free(&command);
-    return st == OCT_OK && !s->a->dry_run ? save(s, err) : st;
-}
 
 /* Makes the report and writes it as JSON, where one is asked for; with text also for people. */
 static oct_status write_report(const session *s, bool text, oct_err *err)
 {
     oct_document *d = oct_document_create();
     if (d)
-        report_document(s, d);
+        oct_session_report(&s->of, d);
     const oct_item *report = oct_document_root(d);
     oct_status st = report ? tool_write_report(s->cli->json, oct_json_text, report, err) : oct_nomem(err);
     if (st == OCT_OK && text)
@@ -108,80 +19,31 @@ static oct_status write_report(const session *s, bool text, oct_err *err)
 
 static oct_status convert(session *s, oct_err *err)
 {
-    OCT_TRY(make(s, err));
+    const oct_status fits = oct_session_fits(&s->of, err);
+    if (fits != OCT_OK) {
+        OCT_TRY(write_report(s, false, err));
+        return fits;
+    }
+    OCT_TRY(oct_session_make(&s->of, err));
     if (s->a->print_graph)
         return tool_write_text("-", &s->graph_text, err);
     OCT_TRY(write_report(s, true, err));
-    if (s->cli->quiet)
-        return OCT_OK;
-    verdict_goals(s, oct_cli_result(s->cli));
-    dry_report_print(s, oct_cli_result(s->cli));
-    return advice_print(s, err);
-}
-
-/* A missed goal is reported last, and determines the exit code. */
-static oct_status goal(const session *s, oct_err *err)
-{
-    if (!is_refused(s))
-        return OCT_OK;
-    if (!s->c.missed) {
-        oct_fail(err, OCT_EGOAL, "--strict: %s",
-                 s->c.unjudged ? s->c.unjudged : "more is lost than a warning lets pass");
-        oct_hint(err, "the model is in %s; the path given to -o was not touched", s->output);
-        return OCT_EGOAL;
+    if (!s->cli->quiet) {
+        verdict_goals(s, oct_cli_result(s->cli));
+        dry_report_print(s, oct_cli_result(s->cli));
+        OCT_TRY(advice_print(s, err));
     }
-    char text[OCT_GATE_TEXT];
-    oct_buf b = OCT_BUF_INIT, samples = OCT_BUF_INIT;
-    uint64_t n = 0;
-    for (size_t i = 0; i < s->n_goals; i++) {
-        const oct_eval_score x = oct_conversion_goal_score(&s->c, i);
-        if (!oct_eval_judge(&x, &s->goals[i].limit).missed)
-            continue;
-        oct_buf_printf(&b, "%s%s", b.len ? "; " : "", oct_goal_text(text, &s->goals[i], &x));
-        n = x.n;
-    }
-    verdict_samples(s, n, &samples);
-    oct_fail(err, OCT_EGOAL, "%s; judged%s", oct_buf_str(&b), oct_buf_str(&samples));
-    oct_buf_free(&b);
-    oct_buf_free(&samples);
-    oct_hint(err, "the best model that was found is in %s; the path given to -o was not touched", s->output);
-    return OCT_EGOAL;
-}
-
-/* Fails if no choice of schemes has the requested size: then nothing is written. */
-static oct_status size_reached(const session *s, oct_err *err)
-{
-    const oct_size_choice *x = &s->c.size;
-    char least[32];
-    if (!x->missed)
-        return OCT_OK;
-    OCT_TRY(write_report(s, false, err));
-    oct_fail(
-        err, OCT_EGOAL,
-        "the file cannot be so small: %llu bytes are allowed, and the fewest that were found are %llu (%s, %.1f %% of the float file)",
-        (unsigned long long)x->limit, (unsigned long long)x->least, oct_fmt_bytes(least, x->least),
-        100 * (double)x->least / (double)s->c.size_before);
-    oct_hint(
-        err,
-        "allow that size, or remove rules that keep layers as they are; only products of matrices have forms of 4 bits; nothing was written");
-    return OCT_EGOAL;
-}
-
-static oct_status finish(session *s, oct_err *err)
-{
-    OCT_TRY(size_reached(s, err));
-    OCT_TRY(convert(s, err));
-    return goal(s, err);
+    return oct_session_goal(&s->of, err);
 }
 
 oct_status qconvert_run(oct_cli *cli, const convert_args *a, oct_err *err)
 {
     session s;
-    oct_status st = session_open(&s, cli, a, err);
+    oct_status st = session_open(&s, cli, a, false, err);
     if (st == OCT_OK)
-        st = session_decide(&s, err);
+        st = oct_session_decide(&s.of, err);
     if (st == OCT_OK)
-        st = finish(&s, err);
+        st = convert(&s, err);
     session_close(&s);
     return st;
 }

@@ -80,7 +80,7 @@ oct_status qeval_put_asked(const qeval_args *a, oct_model *const *loaded, int64_
                            oct_err *err)
 {
     oct_json j = OCT_JSON_INIT(b);
-    tool_json_open(&j, schema_name);
+    oct_report_open(&j, schema_name);
     put_run(&j, a, loaded);
     oct_json_str(&j, "compute", a->compute);
     OCT_TRY(put_file(&j, "labels", a->data.labels, err));

@@ -175,7 +175,7 @@ oct_status qeval_look_inside(const qeval_args *a, const oct_eval_model *m, oct_p
     for (size_t i = 0; i < a->dump.n; i++)
         OCT_TRY(take(&d, m->graph, a->dump.v[i], err));
     for (size_t i = 0; i < d.n; i++)
-        OCT_TRY(tool_check_output(d.v[i].path, &a->model, 1, err));
+        OCT_TRY(oct_check_output(d.v[i].path, &a->model, 1, err));
     const oct_plan_opts o = { .pool = pool, .taps = d.taps, .n_taps = d.n, .bf16 = m->bf16 };
     oct_status s = oct_runner_create(m->graph, &o, NULL, 0, &r, err);
     if (s == OCT_OK) {

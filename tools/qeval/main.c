@@ -113,24 +113,31 @@ static oct_status load_models(session *s, oct_err *err)
 
 /* ---- data ---- */
 
-static oct_status open_data(session *s, oct_err *err)
+/* Opens the samples for the inputs of all models. */
+static oct_status open_source(const session *s, oct_samples *d, oct_source **src, oct_err *err)
 {
-    const qeval_args *a = s->a;
+    const tool_data *a = &s->a->data;
     oct_input_desc *inputs;
     size_t n;
     OCT_TRY(oct_eval_inputs(s->models, s->n_models, s->arena, &inputs, &n, err));
-    tool_data d = a->data;
-    OCT_TRY(tool_read_states(s->models[0].graph, &d, err));
-    d.first |= d.n_state && d.samples; /* states need all samples in between */
-    tool_warn_pixels(s->cli, s->models[0].graph, &d.preprocess);
-    OCT_TRY(tool_open_inputs(inputs, n, &d, 0, &s->src, err));
+    *d = (oct_samples){ .of = tool_samples(s->cli, a), .shard_i = a->shard_i, .shard_n = a->shard_n };
+    OCT_TRY(oct_samples_read_states(s->models[0].graph, d, err));
+    d->of.first |= d->n_state && d->of.samples; /* states need all samples in between */
+    return oct_samples_open_inputs(inputs, n, d, 0, src, err);
+}
+
+static oct_status open_data(session *s, oct_err *err)
+{
+    oct_samples d;
+    oct_samples_warn_pixels(tool_voice(s->cli), s->models[0].graph, tool_texts(s->a->data.preprocess));
+    OCT_TRY(open_source(s, &d, &s->src, err));
     s->n_states = d.n_state;
     if (!(s->states = oct_arena_memdup(s->arena, d.state, sizeof d.state)))
         return oct_nomem(err);
     const char *words = oct_source_preprocess_words(s->src);
     if (words && words[0])
         oct_cli_note(s->cli, 1, "preprocessing: %s", words);
-    tool_say_samples(s->cli, s->src);
+    oct_samples_say_chosen(tool_voice(s->cli), s->src);
     return OCT_OK;
 }
 
@@ -313,15 +320,10 @@ static oct_status pick_metrics(const session *s, const oct_metric ***metrics, oc
 static oct_status run_sweep(const session *s, oct_eval_result *r, oct_err *err)
 {
     oct_source *src;
-    oct_input_desc *inputs;
-    size_t n;
+    oct_samples d;
     if (!s->a->sweep)
         return OCT_OK;
-    OCT_TRY(oct_eval_inputs(s->models, s->n_models, s->arena, &inputs, &n, err));
-    tool_data d = s->a->data;
-    OCT_TRY(tool_read_states(s->models[0].graph, &d, err));
-    d.first |= d.n_state && d.samples;
-    OCT_TRY(tool_open_inputs(inputs, n, &d, 0, &src, err));
+    OCT_TRY(open_source(s, &d, &src, err));
     const oct_status st = oct_eval_sweep(s->models, s->n_models, src, (int)s->cli->threads, r, err);
     oct_source_close(src);
     return st;
@@ -403,7 +405,7 @@ static oct_status compare(session *s, oct_err *err)
     OCT_TRY(add_metrics(s, &o, err));
     OCT_TRY(oct_eval(s->models, s->n_models, s->src, &o, &r, err));
     c.preprocess = oct_source_preprocess(s->src);
-    tool_say_bad(s->cli, s->src);
+    oct_samples_say_bad(tool_voice(s->cli), s->src);
     oct_status st = collect_bad(s, &bad, &c.n_bad, err);
     c.bad = bad;
     if (st == OCT_OK)
@@ -430,7 +432,7 @@ static oct_status write_part(session *s, oct_err *err)
     if (st == OCT_OK)
         st = oct_eval_part(s->models, s->n_models, s->src, &o, &p, &samples, err);
     OCT_TRY(st);
-    tool_say_bad(s->cli, s->src);
+    oct_samples_say_bad(tool_voice(s->cli), s->src);
     if (!samples)
         oct_cli_warn(s->cli, "shard %lld/%lld holds no samples", part, parts);
     oct_cli_note(s->cli, 0, "%s: part %lld/%lld, %lld samples%s", a->part, part, parts, (long long)samples,
@@ -480,7 +482,7 @@ static oct_status write_outputs(session *s, oct_err *err)
     if (st == OCT_EUNSUPPORTED || st == OCT_ENUMERIC)
         oct_within(err, "%s", s->a->model);
     OCT_TRY(st);
-    tool_say_bad(s->cli, s->src);
+    oct_samples_say_bad(tool_voice(s->cli), s->src);
     oct_cli_note(s->cli, 0, "%s: outputs of %lld samples%s", s->a->outputs, (long long)samples,
                  shares && batch > 1 ? "; the model quantizes dynamically, so they depend on --batch" : "");
     return OCT_OK;
@@ -540,13 +542,13 @@ static oct_status check_cases(session *s, oct_err *err)
 static oct_status check_outputs(const qeval_args *a, const oct_cli *cli, oct_err *err)
 {
     const char *const outs[] = { a->part, a->outputs, a->html, a->junit, a->markdown, cli->json };
-    const char *const one[] = { a->model, a->data.labels, a->truth, tool_rule_file(a->decode), a->sensitivity_file,
+    const char *const one[] = { a->model, a->data.labels, a->truth, oct_rule_file(a->decode), a->sensitivity_file,
                                 a->gates, a->baseline };
     for (size_t i = 0; i < OCT_COUNT(outs); i++) {
-        OCT_TRY(tool_check_output(outs[i], one, OCT_COUNT(one), err));
-        OCT_TRY(tool_check_output(outs[i], a->others.v, a->others.n, err));
-        OCT_TRY(tool_check_output(outs[i], a->data.specs.v, a->data.specs.n, err));
-        OCT_TRY(tool_check_output(outs[i], a->parts.v, a->parts.n, err));
+        OCT_TRY(oct_check_output(outs[i], one, OCT_COUNT(one), err));
+        OCT_TRY(oct_check_output(outs[i], a->others.v, a->others.n, err));
+        OCT_TRY(oct_check_output(outs[i], a->data.specs.v, a->data.specs.n, err));
+        OCT_TRY(oct_check_output(outs[i], a->parts.v, a->parts.n, err));
         if (outs[i] && a->sensitivity_file &&
             oct_same_output(outs[i], a->sensitivity_file)) /* the file may not exist yet */
             return oct_fail(err, OCT_EUSAGE, "%s: two outputs would be written there", outs[i]);
@@ -573,7 +575,7 @@ static oct_status evaluate(session *s, qeval_args *a, oct_err *err)
         s->joining.gates = (oct_gates){ 0 };
     }
     OCT_TRY(qeval_read_baseline(a, s->arena, &s->baseline, err));
-    OCT_TRY(tool_open_judging(s->a->decode, s->a->truth, &s->decode, &s->truth, err));
+    OCT_TRY(oct_judging_open(s->a->decode, s->a->truth, &s->decode, &s->truth, err));
     if (!(s->pool = oct_pool_create((int)cli->threads)))
         return oct_pool_fail((int)cli->threads, err);
     s->remote = (oct_remote_opts){ a->runner, oct_pool_threads(s->pool), a->runner_timeout };
@@ -675,7 +677,7 @@ int qeval_main(int argc, char **argv, const oct_cli_host *host)
         OPT_STR(0, "metric-cmd", &a.command.command, "CMD",
                 "a command that prints a metric of the outputs in the .npz it is given; it comes first"),
         OPT_FLAG(0, "less-is-better", &a.command.smaller_is_better, "smaller numbers of --metric-cmd are better"),
-        TOOL_OPT_METRIC_TIMEOUT(&a),
+        TOOL_OPT_METRIC_TIMEOUT(&a.command.seconds),
         OPT_FLAG(0, "layers", &a.layers, "compare all layers over all samples"),
         OPT_FLAG(0, "latency", &a.latency, "time the models longer, in turn on one sample"),
         OPT_INT(0, "runs", &a.runs, 1, 1000, "time at least N runs of each model"),

@@ -17,7 +17,7 @@ static const oct_item *models_of(const oct_item *report)
 
 static const char *name_of(const oct_item *model)
 {
-    return tool_base(oct_item_text(model, "path"));
+    return oct_path_base(oct_item_text(model, "path"));
 }
 
 /* "model" if there is no other, else "float", "quant" or "quant 2". */
@@ -108,7 +108,8 @@ static void print_gates(const oct_item *report, FILE *f)
     for (const oct_item *g = NULL; (g = oct_item_next(gates, g));) {
         const bool met = oct_item_true(g, "met"), unsure = oct_item_true(g, "unsure");
         if (oct_item_whole(g, "model_number") != of)
-            oct_print(f, only_quant(report) ? "\ngates\n" : "\ngates of %s\n", tool_base(oct_item_text(g, "model")));
+            oct_print(f, only_quant(report) ? "\ngates\n" : "\ngates of %s\n",
+                      oct_path_base(oct_item_text(g, "model")));
         of = oct_item_whole(g, "model_number");
         oct_print(f, "  %-7s %s\n",
                   unsure ? met ? "met?" : "MISSED?"

@@ -108,7 +108,7 @@ oct_status qeval_print_classes(const oct_item *report, const oct_item *model, FI
     const bool small = oct_item_count(classes, "") <= MOST_MATRIX;
     if (!oct_item_count(classes, ""))
         return OCT_OK;
-    oct_print(out, "\nclasses of %s\n", tool_base(oct_item_text(model, "path")));
+    oct_print(out, "\nclasses of %s\n", oct_path_base(oct_item_text(model, "path")));
     OCT_TRY(print_rows(oct_item_at(oct_item_of(oct_item_at(report, "models"), 0), "classes"), model, out, err));
     if (!oct_item_count(confusion, ""))
         return OCT_OK;

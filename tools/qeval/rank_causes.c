@@ -2,6 +2,7 @@
 #include "qeval.h"
 
 #include "cli/textfmt.h"
+#include "api/session.h"
 #include "common/print_causes.h"
 #include "eval/run/scaled.h"
 
@@ -43,10 +44,11 @@ static oct_status measure(session *s, oct_err *err)
     OCT_TRY(oct_target_open("octet", &s->target, err));
     s->c.o.job.target = s->target;
     oct_conversion_take(&s->c, s->model);
-    OCT_TRY(tool_open_data(s->model->graph, &a->data, 0, &s->src, err));
-    tool_say_samples(s->cli, s->src);
+    oct_samples samples = { .of = tool_samples(s->cli, &a->data) };
+    OCT_TRY(oct_samples_open(s->model->graph, &samples, 0, &s->src, err));
+    oct_samples_say_chosen(tool_voice(s->cli), s->src);
     OCT_TRY(oct_conversion_adopt(&s->c, s->src, s->quantized->graph, &s->found, err));
-    tool_say_bad(s->cli, s->src);
+    oct_samples_say_bad(tool_voice(s->cli), s->src);
     return OCT_OK;
 }
 
@@ -74,14 +76,14 @@ static void print_culprits(const oct_culprits *k, FILE *f)
 static void put_report(const session *s, oct_document *to)
 {
     oct_json j = { .to = to };
-    tool_json_open(&j, "octet-sensitivity-1");
+    oct_report_open(&j, "octet-sensitivity-1");
     oct_json_str(&j, "float", s->a->model);
     oct_json_str(&j, "quant", s->a->others.v[0]);
     oct_json_int(&j, "values", (int64_t)s->found.values);
     oct_json_int(&j, "layers", (int64_t)s->found.layers);
     oct_json_int(&j, "values_without_counterpart", (int64_t)s->found.other_values);
     oct_json_int(&j, "layers_without_counterpart", (int64_t)s->found.other_layers);
-    tool_json_causes(&j, &s->c.causes);
+    oct_report_causes(&j, &s->c.causes);
     oct_json_close(&j);
 }
 

@@ -1,9 +1,10 @@
-/* Opens the samples of a command line. */
-#include "common/common.h"
+/* Opens samples, and says of them what is to be known. */
+#include "api/samples.h"
 
 #include "base/mem.h"
-#include "cli/textfmt.h"
+#include "base/number_text.h"
 #include "passes/input_pixels.h"
+#include "quant/convert/convert.h"
 #include "runtime/runner.h"
 
 #include <math.h>
@@ -36,7 +37,7 @@ static bool read_state(const oct_graph *g, const char *text, oct_state *s)
     return false;
 }
 
-static oct_status check_state(const oct_graph *g, const tool_data *d, const oct_state *s, oct_err *err)
+static oct_status check_state(const oct_graph *g, oct_samples *d, const oct_state *s, oct_err *err)
 {
     const oct_value *out = &g->value[g->output[s->output]], *in = &g->value[g->input[s->input]];
     for (size_t k = 0; k < d->n_state; k++)
@@ -51,16 +52,16 @@ static oct_status check_state(const oct_graph *g, const tool_data *d, const oct_
     return OCT_OK;
 }
 
-oct_status tool_read_states(const oct_graph *g, tool_data *d, oct_err *err)
+oct_status oct_samples_read_states(const oct_graph *g, oct_samples *d, oct_err *err)
 {
     d->n_state = 0;
-    if (d->states.n > TOOL_STATES)
-        return oct_fail(err, OCT_EUSAGE, "more than %d states", TOOL_STATES);
-    for (size_t i = 0; i < d->states.n; i++) {
+    if (d->of.states.n > OCT_STATES_MAX)
+        return oct_fail(err, OCT_EUSAGE, "more than %d states", OCT_STATES_MAX);
+    for (size_t i = 0; i < d->of.states.n; i++) {
         oct_state s;
-        if (!read_state(g, d->states.v[i], &s)) {
+        if (!read_state(g, d->of.states.v[i], &s)) {
             oct_fail(err, OCT_EUSAGE,
-                     "--state %s: this is not an output and an input of the model, joined by =", d->states.v[i]);
+                     "--state %s: this is not an output and an input of the model, joined by =", d->of.states.v[i]);
             if (g->n_output && g->n_input)
                 oct_hint(err, "its first output is '%s', its last input '%s'", g->value[g->output[0]].name,
                          g->value[g->input[g->n_input - 1]].name);
@@ -72,43 +73,43 @@ oct_status tool_read_states(const oct_graph *g, tool_data *d, oct_err *err)
     return OCT_OK;
 }
 
-oct_status tool_open_inputs(const oct_input_desc *in, size_t n, const tool_data *d, int threads, oct_source **src,
-                            oct_err *err)
+oct_status oct_samples_open_inputs(const oct_input_desc *in, size_t n, oct_samples *d, int threads, oct_source **src,
+                                   oct_err *err)
 {
-    const char *states[TOOL_STATES];
+    const char *states[OCT_STATES_MAX];
     for (size_t i = 0; i < d->n_state; i++)
         states[i] = in[d->state[i].input].name;
     oct_source_options o = { .states = states,
                              .n_states = d->n_state,
-                             .specs = d->specs.v,
-                             .n_specs = d->specs.n,
-                             .preprocess = d->preprocess.v,
-                             .n_preprocess = d->preprocess.n,
+                             .specs = d->of.data.v,
+                             .n_specs = d->of.data.n,
+                             .preprocess = d->of.preprocess.v,
+                             .n_preprocess = d->of.preprocess.n,
                              .inputs = in,
                              .n_inputs = n,
-                             .labels = d->labels,
-                             .skip_bad = d->skip_bad,
-                             .samples = d->samples,
-                             .first = d->first,
-                             .seed = (uint64_t)d->seed,
+                             .labels = d->of.labels,
+                             .skip_bad = d->of.skip_bad,
+                             .samples = d->of.samples,
+                             .first = d->of.first,
+                             .seed = d->of.seed < 0 ? 0 : (uint64_t)d->of.seed,
                              .hold = d->hold,
                              .shard_i = d->shard_i,
                              .shard_n = d->shard_n,
                              .threads = threads,
-                             .synthetic = d->synthetic };
+                             .synthetic = d->synthetic,
+                             .given = d->of.get ? &d->given : NULL };
     return oct_source_open(&o, src, err);
 }
 
-oct_status tool_open_data(const oct_graph *g, const tool_data *asked, int threads, oct_source **src, oct_err *err)
+oct_status oct_samples_open(const oct_graph *g, oct_samples *d, int threads, oct_source **src, oct_err *err)
 {
-    tool_data read = *asked, *d = &read;
-    OCT_TRY(tool_read_states(g, d, err));
+    OCT_TRY(oct_samples_read_states(g, d, err));
     oct_arena *a = oct_arena_create();
     oct_input_desc *in;
     size_t n;
     oct_status s = a ? oct_inputs_describe(&g, 1, a, &in, &n, err) : oct_nomem(err);
     if (s == OCT_OK)
-        s = tool_open_inputs(in, n, d, threads, src, err);
+        s = oct_samples_open_inputs(in, n, d, threads, src, err);
     if (s == OCT_OK && d->n_state && (s = oct_follow(*src, g, d->state, d->n_state, err)) != OCT_OK) {
         oct_source_close(*src);
         *src = NULL;
@@ -132,7 +133,7 @@ static void range_of(const oct_steps *s, double *lo, double *hi)
     }
 }
 
-static void warn_of_input(oct_cli *cli, const oct_graph *g, int input, const oct_steps *s)
+static void warn_of_input(oct_voice v, const oct_graph *g, int input, const oct_steps *s)
 {
     static const double least[] = { [OCT_PIXELS_BYTES] = 0, [OCT_PIXELS_UNIT] = 0, [OCT_PIXELS_SIGNED] = -1 },
                         most[] = { [OCT_PIXELS_BYTES] = 255, [OCT_PIXELS_UNIT] = 1, [OCT_PIXELS_SIGNED] = 1 };
@@ -149,13 +150,13 @@ static void warn_of_input(oct_cli *cli, const oct_graph *g, int input, const oct
     range_of(s, &lo, &hi);
     const double near = 0.1 * (most[p] - least[p]);
     if (!(fabs(lo - least[p]) <= near && fabs(hi - most[p]) <= near))
-        oct_cli_warn(
-            cli,
+        oct_say(
+            v, OCT_NOTE_WARNING,
             "the model scales the pixels of input '%s' itself and takes %g to %g, but --preprocess makes %.4g to %.4g of them before: %s, or they are scaled twice",
             g->value[input].name, least[p], most[p], lo, hi, remedy[p]);
 }
 
-void tool_warn_pixels(oct_cli *cli, const oct_graph *g, const oct_cli_list *preprocess)
+void oct_samples_warn_pixels(oct_voice v, const oct_graph *g, octet_texts preprocess)
 {
     oct_steps *steps = oct_calloc(g->n_input + 1, sizeof *steps);
     const char **names = oct_calloc(g->n_input + 1, sizeof *names);
@@ -163,57 +164,66 @@ void tool_warn_pixels(oct_cli *cli, const oct_graph *g, const oct_cli_list *prep
     bool good = steps && names;
     for (size_t i = 0; i < g->n_input && good; i++)
         names[i] = g->value[g->input[i]].name;
-    for (size_t i = 0; i < preprocess->n && good; i++)
-        good = oct_steps_parse(preprocess->v[i], names, g->n_input, steps, &err) == OCT_OK;
+    for (size_t i = 0; i < preprocess.n && good; i++)
+        good = oct_steps_parse(preprocess.v[i], names, g->n_input, steps, &err) == OCT_OK;
     for (size_t i = 0; i < g->n_input && good; i++)
-        warn_of_input(cli, g, g->input[i], &steps[i]);
+        warn_of_input(v, g, g->input[i], &steps[i]);
     oct_free(steps);
     oct_free(names);
 }
 
-void tool_say_samples(oct_cli *cli, const oct_source *src)
+void oct_samples_warn_incomplete(oct_voice v, const char *path, const oct_calib *c)
+{
+    oct_buf missing = OCT_BUF_INIT;
+    if (oct_calib_missing(c, &missing))
+        oct_say(v, OCT_NOTE_WARNING, "%s is made from part of its samples: it lacks %s", path, oct_buf_str(&missing));
+    oct_buf_free(&missing);
+}
+
+void oct_samples_say_chosen(oct_voice v, const oct_source *src)
 {
     const oct_source_choice c = oct_source_chosen(src);
     const long long asked = (long long)c.asked, total = (long long)c.total, chosen = (long long)c.chosen;
     char bytes[32];
     if (c.asked && c.total >= 0 && c.total < c.asked)
-        oct_cli_note(cli, 0, "samples: there are %lld, not %lld", total, asked);
+        oct_say(v, 0, "samples: there are %lld, not %lld", total, asked);
     if (c.how == OCT_CHOICE_FIRST && c.total < 0)
-        oct_cli_note(cli, 0, "samples: the first %lld", asked);
+        oct_say(v, 0, "samples: the first %lld", asked);
     else if (c.how == OCT_CHOICE_FIRST && c.chosen < c.total)
-        oct_cli_note(cli, 0, "samples: the first %lld of %lld", chosen, total);
+        oct_say(v, 0, "samples: the first %lld of %lld", chosen, total);
     else if (c.how == OCT_CHOICE_SPREAD && c.chosen < c.total)
-        oct_cli_note(cli, 0, "samples: %lld of %lld, spread over all", chosen, total);
+        oct_say(v, 0, "samples: %lld of %lld, spread over all", chosen, total);
     else if (c.how == OCT_CHOICE_STREAM && c.chosen < c.total)
-        oct_cli_note(cli, 0, "samples: %lld of the stream's %lld, by hashes of their places (%s kept in memory)",
-                     chosen, total, oct_fmt_bytes(bytes, c.stored));
+        oct_say(v, 0, "samples: %lld of the stream's %lld, by hashes of their places (%s kept in memory)", chosen,
+                total, oct_fmt_bytes(bytes, c.stored));
     if (c.how == OCT_CHOICE_STREAM && c.chosen < c.asked && c.chosen + c.aside < c.total)
-        oct_cli_warn(cli, "only %lld of the %lld samples asked for fit in memory; --first takes any number of a stream",
-                     chosen, asked);
+        oct_say(v, OCT_NOTE_WARNING,
+                "only %lld of the %lld samples asked for fit in memory; --first takes any number of a stream", chosen,
+                asked);
 }
 
-void tool_say_bad(oct_cli *cli, const oct_source *src)
+void oct_samples_say_bad(oct_voice v, const oct_source *src)
 {
     int64_t n = oct_source_bad_count(src);
     const char *where, *left;
     for (size_t i = 0; (left = oct_source_left_out(src, i, &where)); i++)
-        oct_cli_warn(cli, "%s: %s", where, left);
+        oct_say(v, OCT_NOTE_WARNING, "%s: %s", where, left);
     if (n == 0)
         return;
-    oct_cli_warn(cli, "%lld broken sample%s left out", (long long)n, n == 1 ? " was" : "s were");
+    oct_say(v, OCT_NOTE_WARNING, "%lld broken sample%s left out", (long long)n, n == 1 ? " was" : "s were");
     const char *text;
-    for (size_t i = 0; (text = oct_source_bad_text(src, i)) && (i < 5 || cli->verbose); i++)
-        oct_cli_note(cli, 0, "  %s", text);
+    for (size_t i = 0; (text = oct_source_bad_text(src, i)) && i < 100; i++)
+        oct_say(v, i < 5 ? 0 : 1, "  %s", text);
 }
 
 /* ---- how results are judged ---- */
 
-const char *tool_rule_file(const char *decode)
+const char *oct_rule_file(const char *decode)
 {
     return decode && strchr(decode, '/') ? decode : NULL;
 }
 
-oct_status tool_open_judging(const char *decode, const char *truth, oct_decode **rule, oct_truth **t, oct_err *err)
+oct_status oct_judging_open(const char *decode, const char *truth, oct_decode **rule, oct_truth **t, oct_err *err)
 {
     if (decode)
         OCT_TRY(oct_decode_open(decode, rule, err));

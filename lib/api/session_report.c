@@ -1,7 +1,6 @@
 /* The report of a conversion, of schema "octet-convert-1". */
-#include "qconvert/qconvert.h"
+#include "api/session.h"
 
-#include "common/print_causes.h"
 #include "eval/metrics/metric.h"
 
 #include <math.h>
@@ -24,13 +23,13 @@ static void put_decision(oct_json *j, const oct_layer *l, const char *why)
     oct_json_str(j, "why", why);
 }
 
-void report_decision(oct_json *j, const void *row)
+void oct_report_decision(oct_json *j, const void *row)
 {
     const oct_layer *l = row;
     put_decision(j, l, l->d.why);
 }
 
-void report_layer(oct_json *j, const oct_layer *l, const char *why)
+void oct_report_layer(oct_json *j, const oct_layer *l, const char *why)
 {
     const oct_layer_decision *d = &l->d;
     put_decision(j, l, why);
@@ -67,7 +66,7 @@ void report_layer(oct_json *j, const oct_layer *l, const char *why)
 static void put_layer(oct_json *j, const void *row)
 {
     const oct_layer *l = row;
-    report_layer(j, l, l->d.why);
+    oct_report_layer(j, l, l->d.why);
 }
 
 static void put_score(oct_json *j, const oct_goal *g, const oct_eval_score *x)
@@ -88,7 +87,7 @@ static void put_score(oct_json *j, const oct_goal *g, const oct_eval_score *x)
     oct_json_close(j);
 }
 
-static void put_trial(oct_json *j, const session *s, const oct_goal_trial *t)
+static void put_trial(oct_json *j, const oct_session *s, const oct_goal_trial *t)
 {
     oct_json_open(j, NULL, '{');
     oct_json_int(j, "layers_left_float", (int64_t)t->layers);
@@ -106,7 +105,7 @@ static void put_trial(oct_json *j, const session *s, const oct_goal_trial *t)
 }
 
 /* Writes the goals, how the result compares with them, and the trials. */
-static void put_goals(oct_json *j, const session *s)
+static void put_goals(oct_json *j, const oct_session *s)
 {
     uint64_t needed = 0;
     bool unsure = false;
@@ -132,7 +131,7 @@ static void put_goals(oct_json *j, const session *s)
 }
 
 /* Writes on which samples the result is judged, and on how many. */
-static void put_judged(oct_json *j, const session *s)
+static void put_judged(oct_json *j, const oct_session *s)
 {
     static const char *const names[] = {
         [OCT_JUDGED_OTHERS] = "unseen", [OCT_JUDGED_SAME] = "calibration", [OCT_JUDGED_ANY] = "any"
@@ -145,7 +144,7 @@ static void put_judged(oct_json *j, const session *s)
     oct_json_close(j);
 }
 
-static void put_verdict(oct_json *j, const session *s)
+static void put_verdict(oct_json *j, const oct_session *s)
 {
     if (s->c.unjudged)
         oct_json_str(j, "not_judged", s->c.unjudged);
@@ -232,12 +231,12 @@ static void put_change(oct_json *j, const void *row)
     oct_json_str(j, "node", c->node);
 }
 
-void report_passes(oct_json *j, const oct_conversion *c)
+void oct_report_passes(oct_json *j, const oct_conversion *c)
 {
     oct_json_rows(j, "passes", c->changes, c->n_changes, sizeof *c->changes, put_change);
 }
 
-void report_methods(oct_json *j, const oct_conversion *c)
+void oct_report_methods(oct_json *j, const oct_conversion *c)
 {
     oct_json_rows(j, "methods", c->methods, c->n_methods, sizeof *c->methods, put_method);
 }
@@ -287,7 +286,7 @@ static void put_pinned(oct_json *j, const oct_conversion *c)
 }
 
 /* Writes the expected times, for each table of the target. */
-static void put_expected(oct_json *j, const session *s)
+static void put_expected(oct_json *j, const oct_session *s)
 {
     const oct_target_times x = oct_qjob_expected(s->c.job);
     oct_json_open(j, "expected", '[');
@@ -313,22 +312,102 @@ static void put_in_onnxruntime(oct_json *j, const oct_in_onnxruntime *x)
     oct_json_close(j);
 }
 
+/* An expected SQNR; infinite ones are null, with a note beside. */
+static void put_sqnr(oct_json *j, double sqnr)
+{
+    if (!isnan(sqnr))
+        oct_json_num(j, "sqnr_db", sqnr);
+    if (isinf(sqnr))
+        oct_json_bool(j, "exact", sqnr > 0);
+}
+
+static void put_size_point(oct_json *j, const void *row)
+{
+    const oct_size_point *p = row;
+    oct_json_str(j, "layer", *p->layer ? p->layer : NULL);
+    oct_json_str(j, "form", *p->form ? p->form : NULL);
+    oct_json_int(j, "bytes", (int64_t)p->bytes);
+    put_sqnr(j, p->sqnr);
+    oct_json_bool(j, "taken", p->taken);
+}
+
+static void put_size_rival(oct_json *j, const void *row)
+{
+    const oct_size_rival *r = row;
+    oct_json_str(j, "form", *r->form ? r->form : NULL);
+    oct_json_bool(j, "float_between", r->between);
+    oct_json_int(j, "bytes", (int64_t)r->bytes);
+    put_sqnr(j, r->sqnr);
+}
+
+void oct_report_size(oct_json *j, const oct_conversion *c)
+{
+    const oct_size_choice *x = &c->size;
+    if (!x->n)
+        return;
+    oct_json_open(j, "size", '{');
+    oct_json_int(j, "limit", (int64_t)x->limit);
+    oct_json_int(j, "least", (int64_t)x->least);
+    oct_json_bool(j, "missed", x->missed);
+    oct_json_bool(j, "measured", x->measured);
+    put_sqnr(j, x->sqnr);
+    oct_json_int(j, "samples", (int64_t)x->samples);
+    oct_json_int(j, "taken", (int64_t)x->taken);
+    oct_json_rows(j, "compared", x->rival, x->n_rivals, sizeof *x->rival, put_size_rival);
+    oct_json_rows(j, "curve", x->point, x->n, sizeof *x->point, put_size_point);
+    oct_json_close(j);
+}
+
+static void decibels(oct_json *j, const char *key, double v)
+{
+    if (!isnan(v))
+        oct_json_num(j, key, v); /* null: nothing is lost */
+}
+
+static void put_cause(oct_json *j, const void *row)
+{
+    const oct_cause *c = row;
+    oct_json_str(j, "layer", c->layer);
+    oct_json_str(j, "op", c->op);
+    oct_json_str(j, "value", c->value);
+    oct_json_num(j, "share", c->share);
+    oct_json_num(j, "sqnr_db", c->sqnr);
+    oct_json_num(j, "gain_db", c->gain);
+}
+
+void oct_report_causes(oct_json *j, const oct_causes *x)
+{
+    if (x->samples == 0)
+        return;
+    oct_json_open(j, "sensitivity", '{');
+    oct_json_int(j, "samples", (int64_t)x->samples);
+    decibels(j, "all_db", x->all);
+    decibels(j, "sum_db", x->sum);
+    decibels(j, "values_db", x->of_values);
+    decibels(j, "weights_db", x->of_weights);
+    oct_json_bool(j, "weights_measured", x->weights);
+    oct_json_num(j, "least_share", x->least);
+    oct_json_int(j, "not_told_apart", (int64_t)x->small);
+    oct_json_rows(j, "causes", x->cause, x->n, sizeof *x->cause, put_cause);
+    oct_json_close(j);
+}
+
 /* Writes the summary in one sentence. */
-static void put_sentence(oct_json *j, const session *s)
+static void put_sentence(oct_json *j, const oct_session *s)
 {
     oct_buf b = OCT_BUF_INIT;
-    report_sentence(s, &b);
+    oct_session_sentence(s, &b);
     oct_json_str(j, "text", oct_buf_str(&b));
     oct_buf_free(&b);
 }
 
-void report_document(const session *s, oct_document *to)
+void oct_session_report(const oct_session *s, oct_document *to)
 {
     const oct_layer_count n = oct_layers_count(s->c.layers, s->c.n_layers);
     oct_json j = { .to = to };
-    tool_json_open(&j, "octet-convert-1");
-    oct_json_str(&j, "model", s->a->model);
-    oct_json_str(&j, "output", s->a->dry_run ? NULL : s->output);
+    oct_report_open(&j, "octet-convert-1");
+    oct_json_str(&j, "model", s->x.model);
+    oct_json_str(&j, "output", s->x.dry_run || s->x.in_memory ? NULL : s->output);
     oct_json_str(&j, "target", oct_target_name(s->target));
     oct_json_bool(&j, "untested_on_device", oct_target_rules_of(s->target)->untested);
     oct_json_int(&j, "samples", s->c.calib ? (int64_t)s->c.calib->samples : 0);
@@ -344,8 +423,8 @@ void report_document(const session *s, oct_document *to)
     oct_json_int(&j, "after", (int64_t)s->c.size_after);
     oct_json_close(&j);
     oct_json_rows(&j, "float_bytes", s->c.floats, s->c.n_floats, sizeof *s->c.floats, put_floats);
-    if (s->a->dry_run) {
-        const dry_estimate x = dry_estimated(s);
+    if (s->x.dry_run) {
+        const oct_estimate x = oct_session_estimate(s);
         oct_json_open(&j, "estimate", '{');
         oct_json_num(&j, "seconds", x.seconds);
         oct_json_int(&j, "memory_bytes", (int64_t)x.memory);
@@ -356,9 +435,9 @@ void report_document(const session *s, oct_document *to)
     oct_json_int(&j, "int8_layers", (int64_t)n.integer);
     oct_json_int(&j, "half_layers", (int64_t)n.half);
     oct_json_int(&j, "weight_only_layers", (int64_t)(n.blocks4 + n.blocks8));
-    report_passes(&j, &s->c);
-    report_methods(&j, &s->c);
-    size_report_json(&j, s);
+    oct_report_passes(&j, &s->c);
+    oct_report_methods(&j, &s->c);
+    oct_report_size(&j, &s->c);
     oct_json_rows(&j, "promotions", s->c.promoted, s->c.n_promoted, sizeof *s->c.promoted, put_promotion);
     if (s->c.n_end)
         oct_json_rows(&j, "ends", s->c.end, s->c.n_end, sizeof *s->c.end, put_end);
@@ -368,7 +447,7 @@ void report_document(const session *s, oct_document *to)
     put_in_onnxruntime(&j, &s->c.in_onnxruntime);
     oct_json_texts(&j, "warnings", s->c.warnings, s->c.n_warnings);
     oct_json_bool(&j, "lossy", s->c.lossy);
-    tool_json_causes(&j, &s->c.causes);
+    oct_report_causes(&j, &s->c.causes);
     if (s->c.verdict && isnan(s->c.sqnr)) /* measured, but no output has numbers that correspond */
         oct_json_num(&j, "output_sqnr_db", s->c.sqnr);
     number(&j, "output_sqnr_db", s->c.sqnr);

@@ -1,0 +1,103 @@
+/* lib/api/session.h -- a whole conversion from typed options (include/octet/octet.h) to model and report. The functions
+ * are called in the order in which they stand. */
+#ifndef OCT_API_SESSION_H
+#define OCT_API_SESSION_H
+
+#include "api/files.h"
+#include "api/samples.h"
+#include "eval/gates/gates.h"
+#include "quant/convert/convert.h"
+
+/* Who runs a session, and what it wants of it besides. */
+typedef struct oct_session_host {
+    oct_voice voice;
+    /* loads the model, in place of oct_load_checked; NULL: no other way */
+    oct_status (*load)(void *arg, const char *path, oct_model **m, oct_err *err);
+    const char *const *written; /* [n_written]: other files that this run writes, checked as the outputs are; each may
+                                   be NULL */
+    size_t n_written;
+    const char *recorded;  /* the command to record instead of these options; NULL: record these */
+    bool no_save;          /* nothing will be written, so inputs need no digests */
+    int64_t layer_samples; /* as in oct_convert_opts */
+    void (*graph)(void *graph_arg, const char *step, const oct_graph *g);
+    void *graph_arg;
+    oct_given_samples given; /* for x.samples.get */
+} oct_session_host;
+
+typedef struct oct_session {
+    octet_convert_options x; /* what was asked for; texts are borrowed */
+    oct_session_host h;
+    oct_conversion c; /* the conversion */
+    oct_model *m;     /* as loaded; what is made of it is c.m */
+    oct_target *target;
+    oct_samples samples;
+    oct_source *src;               /* NULL without samples */
+    char *output;                  /* its path, also if nothing will be written */
+    const char *to;                /* where the model is written: output, or for x.in_memory a descriptor's name */
+    int memory;                    /* that descriptor; -1: none */
+    oct_goal goals[OCT_GOALS_MAX]; /* max_drop, min_sqnr, min_agreement */
+    size_t n_goals;
+    oct_gates gates; /* max_drop as parsed */
+    oct_metric_command command;
+    oct_decode *rule; /* how results are judged; NULL: no rule is given */
+    oct_truth *truth;
+    double budget;     /* as a share */
+    double began;      /* the time of the start, from oct_now() */
+    oct_buf made_by;   /* the command that will be recorded; it is needed early because its length counts */
+    oct_record record; /* digests of inputs that will be recorded */
+} oct_session;
+
+/* Opens options and the model. Call oct_session_close also after a failure. */
+oct_status oct_session_open(oct_session *s, const octet_convert_options *x, const oct_session_host *h, oct_err *err);
+/* Takes table and samples, and decides. */
+oct_status oct_session_decide(oct_session *s, oct_err *err);
+/* OCT_EGOAL: no choice of schemes has the requested size; then nothing is to be made. */
+oct_status oct_session_fits(const oct_session *s, oct_err *err);
+/* Makes the model, judges it and writes it, unless it is a dry run. */
+oct_status oct_session_make(oct_session *s, oct_err *err);
+/* Makes the report of what was decided and made, of schema octet-convert-1. */
+void oct_session_report(const oct_session *s, oct_document *to);
+/* OCT_EGOAL, with a text for it: a goal was missed, or a strict session lost too much. */
+oct_status oct_session_goal(const oct_session *s, oct_err *err);
+void oct_session_close(oct_session *s);
+
+/* session.c: the target's name, where "auto" means this machine's; or its file, which oct_session_target_file gives
+ * alone, else NULL. */
+const char *oct_session_target(const octet_convert_options *x);
+const char *oct_session_target_file(const octet_convert_options *x);
+/* How many goals there are. */
+size_t oct_session_goals(const octet_convert_options *x);
+/* The layers of g, which holds the session's model, as they would be with samples. They exist as long as *job, which
+ * the caller destroys, also after a failure. */
+oct_status oct_session_preview(const oct_session *s, oct_graph *g, oct_qjob **job, oct_layer **layers, size_t *n,
+                               oct_err *err);
+
+/* session_command.c: the command of qconvert that does the same, in a form that is independent of everything that
+ * cannot change the model. bare: without the folders of files, as it is written to the model; else with the paths as
+ * given. Release it with oct_buf_free. */
+void oct_session_command(const octet_convert_options *x, bool bare, oct_buf *b);
+/* Whether a command equals that text, if folders are ignored. */
+bool oct_command_is_like(const char *command, const char *bare);
+
+/* session_text.c: what was made, in one sentence. */
+void oct_session_sentence(const oct_session *s, oct_buf *b);
+/* " on 64 samples that calibration did not see" */
+void oct_session_samples(const oct_session *s, uint64_t n, oct_buf *b);
+
+/* session_report.c: the decision about a layer, for a row of a report. */
+void oct_report_decision(oct_json *j, const void *layer);
+/* The same with all that is known of the layer, and the reason in these words; and lists of what passes changed, of
+ * methods, of the choice for a size, and of what rounding each value and each layer costs. */
+void oct_report_layer(oct_json *j, const oct_layer *l, const char *why);
+void oct_report_passes(oct_json *j, const oct_conversion *c);
+void oct_report_methods(oct_json *j, const oct_conversion *c);
+void oct_report_size(oct_json *j, const oct_conversion *c);
+void oct_report_causes(oct_json *j, const oct_causes *x);
+
+/* session_estimate.c: what a run that is not dry takes on this machine, from what this run has taken so far. */
+typedef struct oct_estimate {
+    double seconds, memory; /* memory: the most bytes at a time */
+} oct_estimate;
+oct_estimate oct_session_estimate(const oct_session *s);
+
+#endif
