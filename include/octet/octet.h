@@ -200,7 +200,29 @@ typedef struct octet_convert_options {
 } octet_convert_options;
 
 /* Sets what a conversion does unless it is told otherwise. size: sizeof *options. */
-void octet_convert_init(octet_convert_options *options, size_t size);
+OCTET_API void octet_convert_init(octet_convert_options *options, size_t size);
+
+/* What a conversion has done. It belongs to the caller and may outlive the octet. */
+typedef struct octet_result octet_result;
+
+/* Converts a model. *result is set also where a goal or a size was not reached (OCTET_GOAL), and NULL after other
+ * failures; release it with octet_result_free. Waits for other commands, as octet_convert does, writes the same files,
+ * and records in the model the command of qconvert that does the same; the caller's samples are called "samples" there.
+ * Errors: OCTET_USAGE, OCTET_IO, OCTET_MALFORMED, OCTET_UNSUPPORTED, OCTET_NUMERIC, OCTET_NOMEM, OCTET_STOPPED. */
+OCTET_API octet_status octet_convert_model(octet *o, const octet_convert_options *options, octet_result **result);
+OCTET_API void octet_result_free(octet_result *r); /* r may be NULL */
+
+/* The report, as JSON. */
+OCTET_API const char *octet_result_json(const octet_result *r);
+/* The bytes of the model where they were asked for (in_memory), else NULL. A model of more than 2 GB has no bytes
+ * without a file: OCTET_UNSUPPORTED. */
+OCTET_API const void *octet_result_model(const octet_result *r, size_t *size);
+/* A value of the report by its path, as "size_bytes.after", "layers.0.name", "warnings.2" or "text": a text, a number
+ * (true is 1; NaN where the report has null), and how many values a list has. What is not there is NULL, NaN and 0. The
+ * schema octet-convert-1 says what there is, and units. */
+OCTET_API const char *octet_result_text(const octet_result *r, const char *path);
+OCTET_API double octet_result_number(const octet_result *r, const char *path);
+OCTET_API size_t octet_result_count(const octet_result *r, const char *path);
 
 /* ---- running a model ---- */
 

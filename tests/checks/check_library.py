@@ -114,6 +114,10 @@ def check_examples(c, made, env, folder, want, kind):
         how = "another tool" if name == MODEL else "qconvert demo.onnx --calib out.onnx.calib"
         c.hold(f"{kind}: inspect {Path(name).name}", said[1:3] == ["input image float32 [?,3,32,32]", "output prob float32 [?,10]"] and
                said[3].startswith(f"made by {how}"), said)
+    said = command(made["convert"], MODEL, "memory.onnx", cwd=at, env=env)
+    layers = {n.name for n in onnx.load(MODEL).graph.node}
+    c.hold(f"{kind}: convert from memory", onnx.load(at / "memory.onnx") and f"to {(at / 'memory.onnx').stat().st_size} bytes" in said and
+           {w[2:].split(":")[0] for w in said.splitlines() if w.startswith("  ")} <= layers, said)
     refused = subprocess.run([made["quantize"], "none.onnx", CALIB, STEPS, "no.onnx"], cwd=at, env=env, capture_output=True, text=True, check=False)
     c.hold(f"{kind}: a model that is not there", refused.returncode == 3 and "none.onnx" in refused.stderr and not (at / "no.onnx").exists(),
            refused.stderr)

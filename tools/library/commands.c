@@ -16,47 +16,46 @@
 
 static _Thread_local bool inside; /* this thread is in a callback */
 
-/* The caller's functions have the caller's locale. They may be called by threads of a pool. */
-typedef struct visit {
-    locale_t locale;
-    bool inside;
-} visit;
+bool octet_in_callback(void)
+{
+    return inside;
+}
 
-static visit begin_visit(octet *o)
+octet_visit octet_visit_begin(octet *o)
 {
     pthread_mutex_lock(&o->speaking);
-    const visit v = { uselocale(o->locale), inside };
+    const octet_visit v = { uselocale(o->locale), inside };
     inside = true;
     return v;
 }
 
-static void end_visit(octet *o, visit v)
+void octet_visit_end(octet *o, octet_visit v)
 {
     inside = v.inside;
     uselocale(v.locale);
     pthread_mutex_unlock(&o->speaking);
 }
 
-static void say(void *arg, bool warning, const char *text)
+void octet_say(void *arg, bool warning, const char *text)
 {
     octet *o = arg;
     char line[2000] = "";
     if (!o->message)
         return;
     octet_clean(line, sizeof line, text);
-    const visit v = begin_visit(o);
+    const octet_visit v = octet_visit_begin(o);
     o->message(o->message_arg, warning, line);
-    end_visit(o, v);
+    octet_visit_end(o, v);
 }
 
-static void progress(void *arg, const char *what, int64_t done, int64_t total)
+void octet_tell_progress(void *arg, const char *what, int64_t done, int64_t total)
 {
     octet *o = arg;
     if (!o->progress)
         return;
-    const visit v = begin_visit(o);
+    const octet_visit v = octet_visit_begin(o);
     o->progress(o->progress_arg, what ? what : "working", done, total);
-    end_visit(o, v);
+    octet_visit_end(o, v);
 }
 
 /* ---- SIGPIPE ---- */
@@ -140,6 +139,17 @@ static void end_turn(void)
     oct_unlock(OCT_LOCK_TURN);
 }
 
+oct_status octet_alone(octet *o, bool in_callback, octet_work_fn work, void *arg, oct_err *err)
+{
+    pipes p;
+    OCT_TRY(take_turn(in_callback, err));
+    block_pipes(&p);
+    const oct_status s = work(o, arg, err);
+    restore_pipes(&p);
+    end_turn();
+    return s;
+}
+
 /* ---- a run of a tool ---- */
 
 typedef struct command {
@@ -147,14 +157,8 @@ typedef struct command {
     int (*tool)(int argc, char **argv, const oct_cli_host *host);
     const char *const *arguments;
     bool in_callback; /* the caller is: another thread may do the work, as in that of a pool, whose stack is small */
+    FILE *out;
 } command;
-
-static void forget_last(octet *o)
-{
-    oct_buf_free(&o->report);
-    free(o->text);
-    o->text = NULL;
-}
 
 /* The strings are borrowed. */
 static char **line_of(const command *c, int *argc)
@@ -171,38 +175,33 @@ static char **line_of(const command *c, int *argc)
     return argv;
 }
 
-static oct_status run_tool(octet *o, const command *c, FILE *out, oct_err *err)
+static oct_status run_tool(octet *o, void *arg, oct_err *err)
 {
-    const oct_cli_host host = { say, progress, o, out, &o->report, err };
+    const command *c = arg;
+    const oct_cli_host host = { octet_say, octet_tell_progress, o, c->out, &o->report, err };
     int argc = 0;
-    pipes p;
     char **argv = line_of(c, &argc);
     if (!argv)
         return oct_nomem(err);
-    block_pipes(&p);
     const oct_status s = (oct_status)c->tool(argc, argv, &host);
-    restore_pipes(&p);
     oct_free(argv);
     return s;
 }
 
 static oct_status run_command(octet *o, void *arg, oct_err *err)
 {
-    const command *c = arg;
+    command *c = arg;
     size_t size;
-    forget_last(o);
+    oct_buf_free(&o->report);
+    free(o->text);
+    o->text = NULL;
     if (!c->arguments)
         return oct_fail(err, OCT_EUSAGE, "the list of arguments is NULL");
-    FILE *out = open_memstream(&o->text, &size);
-    if (!out)
+    if (!(c->out = open_memstream(&o->text, &size)))
         return oct_nomem(err);
-    oct_status s = take_turn(c->in_callback, err);
-    if (s == OCT_OK) {
-        s = run_tool(o, c, out, err);
-        end_turn();
-    }
-    if (fclose(out) != 0 && s == OCT_OK)
-        s = oct_nomem(err);
+    const oct_status s = octet_alone(o, c->in_callback, run_tool, c, err);
+    if (fclose(c->out) != 0 && s == OCT_OK)
+        return oct_nomem(err);
     return s;
 }
 

@@ -37,4 +37,22 @@ octet_status octet_do(octet *o, octet_work_fn work, void *arg);
  * hold anything. */
 void octet_clean(char *dst, size_t size, const char *s);
 
+/* ---- commands.c ---- */
+
+/* A visit to the caller's functions, which have the caller's locale and are called one at a time, maybe by threads of
+ * a pool. */
+typedef struct octet_visit {
+    locale_t locale;
+    bool inside;
+} octet_visit;
+octet_visit octet_visit_begin(octet *o);
+void octet_visit_end(octet *o, octet_visit v);
+bool octet_in_callback(void); /* whether this thread is on such a visit */
+/* Visits with a line, and with progress; o: octet *. */
+void octet_say(void *o, bool warning, const char *text);
+void octet_tell_progress(void *o, const char *what, int64_t done, int64_t total);
+/* Does work that is a command's: one at a time in this process, with SIGPIPE blocked. in_callback: of the thread that
+ * called. */
+oct_status octet_alone(octet *o, bool in_callback, octet_work_fn work, void *arg, oct_err *err);
+
 #endif

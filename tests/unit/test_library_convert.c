@@ -1,0 +1,309 @@
+/* The library's conversions by typed options: they write what the command writes, from files as from memory, and wrong
+ * options have a status. */
+#include "unit.h"
+
+#include "library_case.h"
+
+#include <math.h>
+
+enum { SIDE = 32, PIXELS = 3 * SIDE * SIDE, COUNT = 20 };
+
+static void *read_whole(const char *name, size_t *n)
+{
+    FILE *f = fopen(name, "rb");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    *n = (size_t)ftell(f);
+    rewind(f);
+    char *data = malloc(*n + 1);
+    assert_int_equal(fread(data, 1, *n, f), *n);
+    fclose(f);
+    return data;
+}
+
+static octet_convert_options options(void)
+{
+    octet_convert_options x;
+    octet_convert_init(&x, sizeof x);
+    x.model = lib.model;
+    return x;
+}
+
+/* Every option that changes what is written, against the command with the same words. */
+static void writes_what_the_command_writes(void **state)
+{
+    static const char *const steps[] = { "mean=127.5:std=127.5" }, *const rules[] = { "op:Gemm=dynamic" },
+                             *const off[] = { "mixed-precision" }, *const drop[] = { "sqnr=40%" };
+    const char *data[] = { lib.samples + strlen("--data=") };
+    const char *words[] = { lib.model,
+                            lib.samples,
+                            "--preprocess=mean=127.5:std=127.5",
+                            "-n",
+                            "24",
+                            "--seed=3",
+                            "--no-method",
+                            "mixed-precision",
+                            "--set=op:Gemm=dynamic",
+                            "--budget=2.5",
+                            "--max-drop=sqnr=40%",
+                            "--trials=1",
+                            "--target=octet",
+                            "--output=a.onnx",
+                            NULL };
+    octet *o = octet_open();
+    octet_result *r;
+    octet_convert_options x = options();
+    x.samples.data = (octet_texts){ data, 1 };
+    x.samples.preprocess = (octet_texts){ steps, 1 };
+    x.samples.samples = 24;
+    x.samples.seed = 3;
+    x.no_methods = (octet_texts){ off, 1 };
+    x.rules = (octet_texts){ rules, 1 };
+    x.budget = 2.5;
+    x.max_drop = (octet_texts){ drop, 1 };
+    x.trials = 1;
+    x.target = "octet";
+    x.output = "b.onnx";
+    assert_int_equal(octet_convert(o, words), OCTET_OK);
+    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_OK);
+    size_t n, m;
+    char *a = read_whole("a.onnx", &n), *b = read_whole("b.onnx", &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(a, b, n);
+    assert_true(octet_result_number(r, "size_bytes.after") == (double)n);
+    assert_string_equal(octet_result_text(r, "output"), "b.onnx");
+    assert_string_equal(octet_result_text(r, "layers.0.name"), "conv1");
+    assert_true(octet_result_number(r, "goals.0.met") == 1 && octet_result_number(r, "goal_unsure") <= 1);
+    assert_true(octet_result_count(r, "layers") > 20 && octet_result_count(r, "none") == 0);
+    assert_true(isnan(octet_result_number(r, "none")) && !octet_result_text(r, "none"));
+    assert_null(octet_result_model(r, &n));
+    assert_int_equal(n, 0);
+    octet_result_free(r);
+    free(a);
+    free(b);
+    octet_close(o);
+}
+
+typedef struct giver {
+    float x[COUNT][PIXELS];
+    int asked, fails_at;
+    bool batch; /* with the dimension of the batch */
+} giver;
+
+static int give(void *arg, int64_t i, octet_array *in, size_t n)
+{
+    giver *g = arg;
+    g->asked++;
+    if (n != 1 || strcmp(in[0].name, "image") != 0 || i < 0 || i >= COUNT || g->asked == g->fails_at)
+        return 7;
+    const int64_t dims[] = { 1, 3, SIDE, SIDE };
+    in[0].type = OCTET_FLOAT32;
+    in[0].rank = 3 + g->batch;
+    memcpy(in[0].dims, dims + !g->batch, sizeof dims - !g->batch * sizeof *dims);
+    in[0].data = g->x[i];
+    return 0;
+}
+
+static giver *noise(void)
+{
+    static giver g;
+    uint32_t seed = 1;
+    g.fails_at = -1;
+    g.asked = 0;
+    g.batch = false;
+    for (size_t i = 0; i < COUNT; i++)
+        for (size_t k = 0; k < PIXELS; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            g.x[i][k] = (float)(seed >> 8) / (float)(1 << 23) - 1;
+        }
+    return &g;
+}
+
+/* An .npy of the same samples. */
+static void write_npy(const giver *g)
+{
+    char head[128];
+    memset(head, ' ', sizeof head);
+    memcpy(head, "\x93NUMPY\x01\x00\x76\x00", 10);
+    const int n = snprintf(head + 10, sizeof head - 10,
+                           "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 3, %d, %d), }", COUNT, SIDE, SIDE);
+    head[10 + n] = ' ';
+    head[127] = '\n';
+    FILE *f = fopen("samples.npy", "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(head, 1, sizeof head, f), sizeof head);
+    assert_int_equal(fwrite(g->x, 1, sizeof g->x, f), sizeof g->x);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* From memory to memory: the record holds, and the model is made again from files, to its last byte. */
+static void memory_is_as_files(void **state)
+{
+    octet *o = octet_open();
+    giver *g = noise();
+    size_t size, n, again;
+    void *model = read_whole(lib.model, &size);
+    octet_result *r, *s;
+    octet_convert_options x = options();
+    x.model = "demo.onnx";
+    x.model_data = model;
+    x.model_size = size;
+    x.samples.get = give;
+    x.samples.get_arg = g;
+    x.samples.count = COUNT;
+    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_OK);
+    const void *made = octet_result_model(r, &n);
+    assert_non_null(made);
+    assert_true(n < size && g->asked > COUNT);
+    assert_true(octet_result_number(r, "size_bytes.after") == (double)n);
+    g->batch = true;
+    assert_int_equal(octet_convert_model(o, &x, &s), OCTET_OK);
+    assert_memory_equal(octet_result_model(s, &again), made, n);
+    assert_int_equal(again, n);
+    write_file("made.onnx", made, n);
+    write_npy(g);
+    const char *verify[] = { "verify", "made.onnx", "--source", lib.model, "--data", "samples.npy", NULL };
+    assert_int_equal(octet_convert(o, verify), OCTET_OK);
+    g->x[3][5] += 0.25f; /* other samples are other samples */
+    write_npy(g);
+    assert_int_equal(octet_convert(o, verify), OCTET_USAGE);
+    octet_close(o); /* results may outlive it */
+    assert_int_equal(*octet_result_json(r), '{');
+    octet_result_free(r);
+    octet_result_free(s);
+    free(model);
+}
+
+static void goals_that_are_missed_have_results(void **state)
+{
+    octet *o = octet_open();
+    octet_result *r;
+    octet_convert_options x = options();
+    x.samples.get = give;
+    x.samples.get_arg = noise();
+    x.samples.count = COUNT;
+    x.in_memory = true;
+    x.min_sqnr = 200;
+    x.trials = 0;
+    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_GOAL);
+    assert_true(octet_result_number(r, "goal_met") == 0 && octet_result_number(r, "goals.0.met") == 0);
+    assert_non_null(strstr(octet_error(o), "200"));
+    assert_non_null(octet_result_model(r, NULL));
+    octet_result_free(r);
+    x = options(); /* no choice is that small: nothing is made */
+    x.in_memory = true;
+    x.target_size = "1000";
+    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_GOAL);
+    assert_true(octet_result_number(r, "size.missed") == 1);
+    assert_null(octet_result_model(r, NULL));
+    octet_result_free(r);
+    octet_close(o);
+}
+
+static void expect(octet *o, const octet_convert_options *x, octet_status want, const char *word)
+{
+    octet_result *r = (octet_result *)o;
+    assert_int_equal(octet_convert_model(o, x, &r), want);
+    assert_null(r);
+    if (!strstr(octet_error(o), word))
+        fail_msg("the error is '%s', without '%s'", octet_error(o), word);
+}
+
+static void wrong_options_have_a_status(void **state)
+{
+    static const char *const bad[] = { NULL }, *const stream[] = { "-" };
+    octet *o = octet_open();
+    giver *g = noise();
+    octet_result *r;
+    octet_convert_options x = options();
+    assert_int_equal(octet_convert_model(NULL, &x, &r), OCTET_USAGE);
+    assert_int_equal(octet_convert_model(o, &x, NULL), OCTET_USAGE);
+    expect(o, NULL, OCTET_USAGE, "octet_convert_init");
+#define WRONG(set, word) \
+    x = options();       \
+    x.in_memory = true;  \
+    set;                 \
+    expect(o, &x, OCTET_USAGE, word)
+    WRONG(x.size = 0, "octet_convert_init");
+    WRONG(x.model = NULL, "model");
+    WRONG(x.model = "-", "streams");
+    WRONG(x.samples.data = ((octet_texts){ stream, 1 }), "streams");
+    WRONG(x.rules = ((octet_texts){ bad, 1 }), "NULL");
+    WRONG(x.rules = ((octet_texts){ NULL, 1 }), "NULL");
+    WRONG(x.scheme = "int9", "int9");
+    WRONG(x.target = "nowhere", "nowhere");
+    WRONG(x.format = "qxq", "qxq");
+    WRONG(x.effort = "low", "low");
+    WRONG(x.input_layout = "hwc", "hwc");
+    WRONG((x.scheme = "weight-only", x.bits = 3), "3 bits");
+    WRONG((x.scheme = "weight-only", x.block_size = 48), "blocks of 48");
+    WRONG(x.bits = 4, "--bits");
+    WRONG((x.scheme = "weight-only", x.accuracy_level = 2), "accuracy-level");
+    WRONG(x.threads = 5000, "threads");
+    WRONG(x.budget = 101, "range");
+    WRONG(x.target_bits = NAN, "range");
+    WRONG(x.min_sqnr = 30, "no samples");
+    WRONG((x.samples.get = give, x.samples.count = -1), "below 0");
+    WRONG((x.samples.get = give, x.calib = "t.calib"), "table");
+    WRONG((x.target_size = "12%", x.scheme = "dynamic"), "--target-size");
+#undef WRONG
+    x = options();
+    x.in_memory = true;
+    x.samples.get = give;
+    x.samples.get_arg = g;
+    x.samples.count = COUNT;
+    g->fails_at = 3;
+    expect(o, &x, OCTET_IO, "returned 7");
+    x = options();
+    x.model = "none.onnx";
+    expect(o, &x, OCTET_IO, "none.onnx");
+    x.model_data = "no model";
+    x.model_size = 8;
+    expect(o, &x, OCTET_MALFORMED, "none.onnx");
+    assert_int_equal(access("none.int8.onnx", F_OK), -1);
+    octet_result_free(NULL);
+    assert_string_equal(octet_result_json(NULL), "");
+    assert_null(octet_result_model(NULL, NULL));
+    assert_true(isnan(octet_result_number(NULL, "text")) && !octet_result_text(NULL, "text"));
+    octet_close(o);
+}
+
+/* A caller that was compiled for an older header, and one for a newer one. */
+static void sizes_tell_versions(void **state)
+{
+    octet *o = octet_open();
+    octet_result *r;
+    struct {
+        octet_convert_options x;
+        int newer[8];
+    } y;
+    octet_convert_init(&y.x, sizeof y);
+    assert_int_equal(y.newer[7], 0);
+    y.x.model = lib.model;
+    y.x.in_memory = true;
+    assert_int_equal(octet_convert_model(o, &y.x, &r), OCTET_OK);
+    octet_result_free(r);
+    y.newer[7] = 1;
+    assert_int_equal(octet_convert_model(o, &y.x, &r), OCTET_USAGE);
+    octet_convert_options x;
+    memset(&x, 0x5a, sizeof x);
+    octet_convert_init(&x, offsetof(octet_convert_options, min_sqnr)); /* what is behind it is not touched */
+    assert_int_equal(((unsigned char *)&x)[sizeof x - 1], 0x5a);
+    x.model = lib.model;
+    x.in_memory = true;
+    assert_int_equal(octet_convert_model(o, &x, &r), OCTET_OK);
+    octet_result_free(r);
+    octet_close(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(writes_what_the_command_writes, library_set_up, library_tear_down),
+        cmocka_unit_test_setup_teardown(memory_is_as_files, library_set_up, library_tear_down),
+        cmocka_unit_test_setup_teardown(goals_that_are_missed_have_results, library_set_up, library_tear_down),
+        cmocka_unit_test_setup_teardown(wrong_options_have_a_status, library_set_up, library_tear_down),
+        cmocka_unit_test_setup_teardown(sizes_tell_versions, library_set_up, library_tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
