@@ -1,5 +1,5 @@
 /* Converts a model that is in memory by samples that the program makes, and keeps the result in memory until it is
- * judged. A fifth of the samples tell what is lost.
+ * judged. A fifth of the samples tell what is lost. The calibration table OUT.calib has the ranges of all of them.
  *
  *     cc convert.c $(pkg-config --cflags --libs octet) -o convert
  *     ./convert model.onnx out.onnx
@@ -112,6 +112,26 @@ static octet_status convert(octet *o, const maker *made, const void *data, size_
     return s;
 }
 
+/* Tables hold what is needed to convert for another target, later and without samples. */
+static octet_status calibrate(octet *o, const maker *made, const char *model, const char *name)
+{
+    char table[4096];
+    octet_calibrate_options x;
+    octet_result *r;
+    snprintf(table, sizeof table, "%s.calib", name);
+    octet_calibrate_init(&x, sizeof x);
+    x.model = model;
+    x.output = table;
+    x.samples.get = make_sample;
+    x.samples.get_arg = (void *)made;
+    x.samples.count = SAMPLES;
+    const octet_status s = octet_calibrate_model(o, &x, &r);
+    if (s == OCTET_OK)
+        printf("%zu ranges of %.0f samples\n", octet_result_count(r, "tensors"), octet_result_number(r, "samples"));
+    octet_result_free(r);
+    return s;
+}
+
 int main(int argc, char **argv)
 {
     size_t size = 0;
@@ -125,6 +145,8 @@ int main(int argc, char **argv)
     octet_status s = o && data && made.x ? octet_model_load_memory(o, data, size, 0, &made.model) : OCTET_NOMEM;
     if (s == OCTET_OK)
         s = convert(o, &made, data, size, argv[2]);
+    if (s == OCTET_OK)
+        s = calibrate(o, &made, argv[1], argv[2]);
     if (s != OCTET_OK)
         fprintf(stderr, "%s\n%s\n", octet_error(o), octet_hint(o));
     octet_model_free(made.model);

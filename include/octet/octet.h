@@ -123,7 +123,7 @@ OCTET_API const char *octet_report(const octet *o);
 /* The text for people that the command would have printed in the last of these calls. */
 OCTET_API const char *octet_text(const octet *o);
 
-/* ---- conversions by typed options ---- */
+/* ---- calibrations and conversions by typed options ---- */
 
 /* A list of texts. */
 typedef struct octet_texts {
@@ -153,6 +153,22 @@ typedef struct octet_samples {
     octet_texts states;     /* "OUT=IN" */
     const char *labels;     /* a file, or NULL */
 } octet_samples;
+
+/* What a calibration is to do, as qcalib(1). octet_calibrate_init sets all members. Borrowed for the call. */
+typedef struct octet_calibrate_options {
+    size_t size;            /* of this structure, as the caller knows it: set by octet_calibrate_init */
+    const char *model;      /* the file of a float ONNX model, with data also what the model is called */
+    const void *model_data; /* its bytes, in place of the file */
+    size_t model_size;
+    octet_samples samples;
+    int64_t shard, shards; /* use part shard, counted from 0, of that many parts of the samples; 0, 0: all */
+    const char *output;    /* the table to write; its name may end in .gz */
+    bool resume;           /* keep a checkpoint beside it, and go on from one that is there */
+    int threads;           /* at most 1024; 0: one for each processor */
+} octet_calibrate_options;
+
+/* Sets what a calibration does unless it is told otherwise. size: sizeof *options. */
+OCTET_API void octet_calibrate_init(octet_calibrate_options *options, size_t size);
 
 /* What a conversion is to do. octet_convert_init sets all members, and those that are not changed afterwards leave the
  * choice to the library. Members are named after the options of qconvert(1), which has the details and the names that
@@ -202,7 +218,7 @@ typedef struct octet_convert_options {
 /* Sets what a conversion does unless it is told otherwise. size: sizeof *options. */
 OCTET_API void octet_convert_init(octet_convert_options *options, size_t size);
 
-/* What a conversion has done. It belongs to the caller and may outlive the octet. */
+/* What a call has done. It belongs to the caller and may outlive the octet. */
 typedef struct octet_result octet_result;
 
 /* Converts a model. *result is set also where a goal or a size was not reached (OCTET_GOAL), and NULL after other
@@ -210,6 +226,9 @@ typedef struct octet_result octet_result;
  * and records in the model the command of qconvert that does the same; the caller's samples are called "samples" there.
  * Errors: OCTET_USAGE, OCTET_IO, OCTET_MALFORMED, OCTET_UNSUPPORTED, OCTET_NUMERIC, OCTET_NOMEM, OCTET_STOPPED. */
 OCTET_API octet_status octet_convert_model(octet *o, const octet_convert_options *options, octet_result **result);
+/* Writes a calibration table: the same as octet_calibrate does, with the same errors as octet_convert_model but for
+ * OCTET_GOAL. The report is that of the table, of schema octet-calibration-1. */
+OCTET_API octet_status octet_calibrate_model(octet *o, const octet_calibrate_options *options, octet_result **result);
 OCTET_API void octet_result_free(octet_result *r); /* r may be NULL */
 
 /* The report, as JSON. */
@@ -219,7 +238,7 @@ OCTET_API const char *octet_result_json(const octet_result *r);
 OCTET_API const void *octet_result_model(const octet_result *r, size_t *size);
 /* A value of the report by its path, as "size_bytes.after", "layers.0.name", "warnings.2" or "text": a text, a number
  * (true is 1; NaN where the report has null), and how many values a list has. What is not there is NULL, NaN and 0. The
- * schema octet-convert-1 says what there is, and units. */
+ * schema says what there is, and units. */
 OCTET_API const char *octet_result_text(const octet_result *r, const char *path);
 OCTET_API double octet_result_number(const octet_result *r, const char *path);
 OCTET_API size_t octet_result_count(const octet_result *r, const char *path);

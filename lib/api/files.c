@@ -3,7 +3,6 @@
 #include "api/files.h"
 
 #include "passes/pass.h"
-#include "quant/convert/convert.h"
 
 #include <fnmatch.h>
 #include <string.h>

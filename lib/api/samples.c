@@ -4,11 +4,19 @@
 #include "base/mem.h"
 #include "base/number_text.h"
 #include "passes/input_pixels.h"
-#include "quant/convert/convert.h"
 #include "runtime/runner.h"
 
 #include <math.h>
 #include <string.h>
+
+oct_status oct_samples_check(const octet_samples *s, oct_err *err)
+{
+    if (s->samples < 0 || s->count < 0)
+        return oct_fail(err, OCT_EUSAGE, "a number of samples is below 0");
+    if (s->get && s->data.n)
+        return oct_fail(err, OCT_EUSAGE, "samples are given twice: as data, and by a function");
+    return OCT_OK;
+}
 
 /* ---- states ---- */
 

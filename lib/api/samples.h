@@ -29,6 +29,8 @@ static inline bool oct_samples_any(const octet_samples *s)
     return s->data.n || s->get;
 }
 
+/* OCT_EUSAGE: numbers out of their range, or samples that are given twice. */
+oct_status oct_samples_check(const octet_samples *s, oct_err *err);
 /* Finds the states of s->of in the model. OCT_EUSAGE: there are no such outputs and inputs, or they do not match. */
 oct_status oct_samples_read_states(const oct_graph *g, oct_samples *s, oct_err *err);
 /* Opens the samples for n inputs. The states must have been read. s->given must outlive the source. */

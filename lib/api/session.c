@@ -354,10 +354,7 @@ static oct_status check_ranges(const octet_convert_options *x, oct_err *err)
         return oct_fail(err, OCT_EUSAGE, "there is no model: its name is NULL");
     if (x->threads < 0 || x->threads > 1024)
         return oct_fail(err, OCT_EUSAGE, "%d threads: not between 0 and 1024", x->threads);
-    if (x->samples.samples < 0 || x->samples.count < 0)
-        return oct_fail(err, OCT_EUSAGE, "a number of samples is below 0");
-    if (x->samples.get && x->samples.data.n)
-        return oct_fail(err, OCT_EUSAGE, "samples are given twice: as data, and by a function");
+    OCT_TRY(oct_samples_check(&x->samples, err));
     if (x->calib && oct_samples_any(&x->samples))
         return oct_fail(err, OCT_EUSAGE, "there are samples and a calibration table: one of them finds ranges");
     if (!(x->target_bits >= 0 && x->target_bits <= 32) || !(x->time_limit >= 0) || !(x->metric_timeout >= 0) ||

@@ -11,4 +11,7 @@
  * A library that takes a callback accepts NULL for none. */
 typedef void (*oct_progress_fn)(void *arg, const char *what, int64_t done, int64_t total);
 
+/* The level of a line that is a warning; other lines have levels from 0, for everybody, upwards. */
+enum { OCT_NOTE_WARNING = -1 };
+
 #endif

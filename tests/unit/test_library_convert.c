@@ -1,5 +1,5 @@
-/* The library's conversions by typed options: they write what the command writes, from files as from memory, and wrong
- * options have a status. */
+/* The library's conversions and calibrations by typed options: they write what the commands write, from files as from
+ * memory, and wrong options have a status. */
 #include "unit.h"
 
 #include "library_case.h"
@@ -268,6 +268,64 @@ static void wrong_options_have_a_status(void **state)
     octet_close(o);
 }
 
+/* A table of the caller's samples is that of the same samples in a file, but for their name; parts are parts. */
+static void tables_are_those_of_the_command(void **state)
+{
+    octet *o = octet_open();
+    giver *g = noise();
+    octet_result *r;
+    octet_calibrate_options x;
+    size_t n, m;
+    write_npy(g);
+    const char *words[] = { lib.model, "--data", "samples.npy", "-o", "a.calib", NULL },
+               *part[] = { lib.model, "--data", "samples.npy", "--shard=1/3", "-o", "c.calib", NULL };
+    const char *data[] = { "samples.npy" };
+    octet_calibrate_init(&x, sizeof x);
+    x.model = lib.model;
+    x.output = "b.calib";
+    x.samples.data = (octet_texts){ data, 1 };
+    assert_int_equal(octet_calibrate(o, words), OCTET_OK);
+    assert_int_equal(octet_calibrate_model(o, &x, &r), OCTET_OK);
+    char *a = read_whole("a.calib", &n), *b = read_whole("b.calib", &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(a, b, n);
+    free(a);
+    free(b);
+    assert_true(octet_result_number(r, "samples") == COUNT && octet_result_count(r, "tensors") > 10);
+    const double most = octet_result_number(r, "tensors.0.max");
+    octet_result_free(r);
+    x.samples.data.n = 0;
+    x.samples.get = give;
+    x.samples.get_arg = g;
+    x.samples.count = COUNT;
+    assert_int_equal(octet_calibrate_model(o, &x, &r), OCTET_OK);
+    assert_string_equal(octet_result_text(r, "shards.0.set"), "samples");
+    assert_true(octet_result_number(r, "tensors.0.max") == most);
+    octet_result_free(r);
+    x.samples.get = NULL;
+    x.samples.data.n = 1;
+    x.shard = 1;
+    x.shards = 3;
+    assert_int_equal(octet_calibrate(o, part), OCTET_OK);
+    assert_int_equal(octet_calibrate_model(o, &x, &r), OCTET_OK);
+    a = read_whole("c.calib", &n), b = read_whole("b.calib", &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(a, b, n);
+    free(a);
+    free(b);
+    octet_result_free(r);
+    x.shard = 3;
+    assert_int_equal(octet_calibrate_model(o, &x, &r), OCTET_USAGE);
+    assert_non_null(strstr(octet_error(o), "part 3 of 3"));
+    assert_null(r);
+    x.shard = 0;
+    x.output = NULL;
+    assert_int_equal(octet_calibrate_model(o, &x, &r), OCTET_USAGE);
+    x.output = "/dev/stdout";
+    assert_int_equal(octet_calibrate_model(o, &x, &r), OCTET_USAGE);
+    octet_close(o);
+}
+
 /* A caller that was compiled for an older header, and one for a newer one. */
 static void sizes_tell_versions(void **state)
 {
@@ -301,6 +359,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(writes_what_the_command_writes, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(memory_is_as_files, library_set_up, library_tear_down),
+        cmocka_unit_test_setup_teardown(tables_are_those_of_the_command, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(goals_that_are_missed_have_results, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(wrong_options_have_a_status, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(sizes_tell_versions, library_set_up, library_tear_down),

@@ -3,6 +3,32 @@
 
 #include "encodings/encodings.h"
 
+static oct_status load(void *cli, const char *path, oct_model **m, oct_err *err)
+{
+    return tool_load(cli, path, m, err);
+}
+
+static oct_status write_report(void *cli, const oct_calib *c, oct_err *err)
+{
+    return qcalib_json(((oct_cli *)cli)->json, c, err);
+}
+
+static oct_status calibrate(oct_cli *cli, calib_args *a, oct_err *err)
+{
+    const oct_calibration_host h = {
+        .voice = tool_voice(cli), .load = load, .written = cli->json, .made = write_report, .arg = cli
+    };
+    OCT_TRY(tool_read_shard(&a->data, err));
+    const octet_calibrate_options x = { .model = a->model,
+                                        .samples = tool_samples(cli, &a->data),
+                                        .shard = a->data.shard_i,
+                                        .shards = a->data.shard_n,
+                                        .output = a->output,
+                                        .resume = a->resume,
+                                        .threads = (int)cli->threads };
+    return oct_calibration_run(&x, &h, err);
+}
+
 int qcalib_main(int argc, char **argv, const oct_cli_host *host)
 {
     calib_args c = { 0 };
@@ -99,7 +125,7 @@ int qcalib_main(int argc, char **argv, const oct_cli_host *host)
     if (s == OCT_OK && !cli.done)
         s = tool_start(&cli, &err);
     if (s == OCT_OK && !cli.done)
-        s = !cli.command                  ? qcalib_run(&cli, &c, &err)
+        s = !cli.command                  ? calibrate(&cli, &c, &err)
             : cli.command == &commands[0] ? qcalib_merge(&cli, &t, &err)
             : cli.command == &commands[1] ? qcalib_show(&cli, &t, &err)
             : cli.command == &commands[2] ? qcalib_diff(&cli, &t, &err)

@@ -2,6 +2,7 @@
 #ifndef OCT_TOOLS_QCALIB_H
 #define OCT_TOOLS_QCALIB_H
 
+#include "api/calibration.h"
 #include "common/common.h"
 
 typedef struct calib_args {
@@ -26,15 +27,12 @@ typedef struct pack_args {
     int64_t count;
 } pack_args;
 
-oct_status qcalib_run(oct_cli *cli, calib_args *a, oct_err *err);
 oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err);
 oct_status qcalib_show(oct_cli *cli, const table_args *a, oct_err *err);
 oct_status qcalib_diff(oct_cli *cli, const table_args *a, oct_err *err);
 oct_status qcalib_import(oct_cli *cli, const foreign_args *a, oct_err *err);
 oct_status qcalib_export(oct_cli *cli, const foreign_args *a, oct_err *err);
 oct_status qcalib_pack(oct_cli *cli, const pack_args *a, oct_err *err);
-/* Warns of ranges that come from a handful of samples. Parts are few by nature: of a whole only. */
-void qcalib_warn_few(oct_cli *cli, const oct_calib *c);
 /* Writes a table as JSON. path NULL: does nothing. */
 oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err);
 

@@ -5,12 +5,8 @@
 #include "cli/chart.h"
 #include "cli/text_table.h"
 #include "cli/textfmt.h"
-#include "observers/exercise.h"
 
 #include <assert.h>
-#include <math.h>
-
-enum { COLUMNS = 32 };
 
 /* A merged table that lacks samples is refused unless the user allows it. */
 static oct_status check_whole(oct_cli *cli, const table_args *a, const oct_calib *sum, oct_err *err)
@@ -29,16 +25,6 @@ static oct_status check_whole(oct_cli *cli, const table_args *a, const oct_calib
         s = oct_nomem(err);
     oct_buf_free(&missing);
     return s;
-}
-
-void qcalib_warn_few(oct_cli *cli, const oct_calib *c)
-{
-    oct_buf missing = OCT_BUF_INIT, few = OCT_BUF_INIT;
-    oct_exercise_few(c, &few);
-    if (few.len && !oct_calib_missing(c, &missing))
-        oct_cli_warn(cli, "%s", oct_buf_str(&few));
-    oct_buf_free(&few);
-    oct_buf_free(&missing);
 }
 
 /* Copied files have other times of change, too: this alone refuses nothing. */
@@ -77,7 +63,7 @@ oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
     if (s == OCT_OK)
         s = qcalib_json(cli->json, sum, err);
     if (s == OCT_OK)
-        qcalib_warn_few(cli, sum);
+        oct_calibration_warn_few(tool_voice(cli), sum);
     if (s == OCT_OK)
         oct_cli_note(cli, 0, "%s: %zu tensors over %llu samples", a->output, sum->n_tensors,
                      (unsigned long long)sum->samples);
@@ -85,175 +71,93 @@ oct_status qcalib_merge(oct_cli *cli, const table_args *a, oct_err *err)
     return s;
 }
 
-/* Counts values between lo and hi in equal steps. A bin is counted at its middle, and the outermost ones where their
- * values are. */
-static void histogram(const oct_stats *s, double lo, double hi, uint64_t count[COLUMNS])
-{
-    oct_bin b;
-    for (size_t at = 0; oct_stats_next(s, &at, &b);) {
-        const double x = ((b.lo + b.hi) / 2 - lo) / (hi - lo) * COLUMNS;
-        if (b.lo <= hi && b.hi >= lo)
-            count[x >= COLUMNS ? COLUMNS - 1 : x > 0 ? (int)x : 0] += b.count;
-    }
-}
-
-/* The interval that is drawn, without values that are used as masks. */
-static void drawn_range(const oct_stats *s, double *lo, double *hi)
-{
-    double bound = oct_stats_masks(s, NULL);
-    oct_bin b;
-    *lo = *hi = 0;
-    for (size_t at = 0; oct_stats_next(s, &at, &b);)
-        if (b.lo > -bound && b.hi <= bound) {
-            *lo = fmin(*lo, b.lo);
-            *hi = fmax(*hi, b.hi);
-        }
-    *lo = fmax(*lo, fmin((double)s->min, 0));
-    *hi = fmin(*hi, fmax((double)s->max, 0));
-}
-
-static void pin_cell(oct_table *t, const oct_calib_tensor *x)
+static void pin_cell(oct_table *t, const oct_item *x)
 {
     char scale[32];
-    if (x->exact.bits)
-        oct_table_cell(t, "pinned %.5g .. %.5g, scale %s, zero point %d of u%d", (double)x->pin.lo, (double)x->pin.hi,
-                       oct_f32_text(scale, x->exact.scale), (int)x->exact.zero, x->exact.bits);
+    const double lo = oct_item_number(x, "pin.0"), hi = oct_item_number(x, "pin.1");
+    if (oct_item_at(x, "exact"))
+        oct_table_cell(t, "pinned %.5g .. %.5g, scale %s, zero point %d of u%d", lo, hi,
+                       oct_f32_text(scale, (float)oct_item_number(x, "exact.scale")),
+                       (int)oct_item_whole(x, "exact.zero_point"), (int)oct_item_whole(x, "exact.bits"));
     else
-        oct_table_cell(t, "pinned %.5g .. %.5g", (double)x->pin.lo, (double)x->pin.hi);
+        oct_table_cell(t, "pinned %.5g .. %.5g", lo, hi);
 }
 
-static void show_row(oct_table *t, const oct_calib_tensor *x, bool utf8)
+static void show_row(oct_table *t, const oct_item *x, bool utf8)
 {
-    uint64_t finite = oct_stats_finite(&x->stats), count[COLUMNS] = { 0 };
-    double lo, hi;
+    const int64_t infinite = oct_item_whole(x, "infinite"), finite = oct_item_whole(x, "values") - infinite;
+    const bool off = oct_item_true(x, "off"), pinned = oct_item_at(x, "pin");
+    uint64_t count[OCT_CALIBRATION_BINS] = { 0 };
+    size_t n = 0;
     char text[32];
     oct_buf line = OCT_BUF_INIT;
     oct_table_row(t);
-    oct_table_cell(t, "%s", x->name);
-    if (x->off || finite == 0) {
-        oct_table_cell(t, "%s", x->off ? "off" : x->pinned ? "" : "no values");
-        for (int i = 0; x->pinned && !x->off && i < 3; i++)
+    oct_table_cell(t, "%s", oct_item_text(x, "name"));
+    if (off || finite == 0) {
+        oct_table_cell(t, "%s", off ? "off" : pinned ? "" : "no values");
+        for (int i = 0; pinned && !off && i < 3; i++)
             oct_table_cell(t, "%s", "");
-        if (x->pinned && !x->off)
+        if (pinned && !off)
             pin_cell(t, x);
         return;
     }
-    oct_table_cell(t, "%.5g", (double)x->stats.min);
-    oct_table_cell(t, "%.5g", (double)x->stats.max);
-    oct_table_cell(t, "%s", oct_fmt_percent(text, (double)x->stats.zeros / (double)finite));
-    drawn_range(&x->stats, &lo, &hi);
-    if (hi > lo)
-        histogram(&x->stats, lo, hi, count);
-    oct_chart_spark(&line, count, COLUMNS, COLUMNS, true, utf8);
+    oct_table_cell(t, "%.5g", oct_item_number(x, "min"));
+    oct_table_cell(t, "%.5g", oct_item_number(x, "max"));
+    oct_table_cell(t, "%s", oct_fmt_percent(text, oct_item_number(x, "zeros") / (double)finite));
+    const oct_item *counts = oct_item_at(x, "histogram.counts");
+    for (const oct_item *c = NULL; n < OCT_CALIBRATION_BINS && (c = oct_item_next(counts, c));)
+        count[n++] = (uint64_t)oct_item_whole(c, "");
+    oct_chart_spark(&line, count, OCT_CALIBRATION_BINS, OCT_CALIBRATION_BINS, true, utf8);
     oct_table_cell(t, "%s", oct_buf_str(&line));
     oct_buf_free(&line);
-    if (x->pinned)
+    if (pinned)
         pin_cell(t, x);
-    else if (x->stats.inf[0] || x->stats.inf[1])
-        oct_table_cell(t, "%llu infinite", (unsigned long long)x->stats.inf[0] + (unsigned long long)x->stats.inf[1]);
+    else if (infinite)
+        oct_table_cell(t, "%lld infinite", (long long)infinite);
 }
 
-static oct_status show_table(oct_cli *cli, const oct_calib *c, oct_err *err)
+static oct_status show_table(oct_cli *cli, const oct_item *r, oct_err *err)
 {
     FILE *f = oct_cli_result(cli);
-    oct_table *t = oct_table_create();
-    oct_print(f, "model %s (%016llx), %llu samples", c->model, (unsigned long long)c->model_hash,
-              (unsigned long long)c->samples);
-    oct_print(f, "%s%s\n", *c->preprocess ? ", preprocessing " : "", c->preprocess);
-    for (size_t i = 0; i < c->n_shards; i++)
-        if (c->shards[i].count == 1)
-            oct_print(f, "all of '%s'\n", c->shards[i].set);
+    const oct_item *shards = oct_item_at(r, "shards"), *tensors = oct_item_at(r, "tensors");
+    const char *preprocess = oct_item_text(r, "preprocess"), *missing = oct_item_text(r, "missing");
+    oct_print(f, "model %s (%s), %lld samples", oct_item_text(r, "model"), oct_item_text(r, "model_hash"),
+              (long long)oct_item_whole(r, "samples"));
+    oct_print(f, "%s%s\n", *preprocess ? ", preprocessing " : "", preprocess);
+    for (const oct_item *s = NULL; (s = oct_item_next(shards, s));)
+        if (oct_item_whole(s, "count") == 1)
+            oct_print(f, "all of '%s'\n", oct_item_text(s, "set"));
         else
-            oct_print(f, "shard %u/%u of '%s'\n", c->shards[i].index, c->shards[i].count, c->shards[i].set);
-    oct_buf missing = OCT_BUF_INIT;
-    if (oct_calib_missing(c, &missing))
-        oct_print(f, "incomplete: lacks %s\n", oct_buf_str(&missing));
-    oct_buf_free(&missing);
-    oct_table_column(t, "tensor", OCT_LEFT);
-    oct_table_column(t, "min", OCT_RIGHT);
-    oct_table_column(t, "max", OCT_RIGHT);
-    oct_table_column(t, "zeros", OCT_RIGHT);
-    oct_table_column(t, "min to max, log counts", OCT_LEFT);
-    oct_table_column(t, "", OCT_LEFT);
-    for (size_t i = 0; i < c->n_tensors; i++)
-        show_row(t, c->tensors[i], oct_term_utf8(f));
+            oct_print(f, "shard %lld/%lld of '%s'\n", (long long)oct_item_whole(s, "index"),
+                      (long long)oct_item_whole(s, "count"), oct_item_text(s, "set"));
+    if (missing)
+        oct_print(f, "incomplete: lacks %s\n", missing);
+    oct_table *t =
+        oct_table_of("lrrrll", (const char *[]){ "tensor", "min", "max", "zeros", "min to max, log counts", "" });
+    for (const oct_item *x = NULL; (x = oct_item_next(tensors, x));)
+        show_row(t, x, oct_term_utf8(f));
     oct_status s = oct_table_print(t, f, err);
     oct_table_destroy(t);
     return s;
 }
 
-static void put_tensor(oct_json *j, const void *row)
+/* Writes the report of a table as JSON, if one is asked for, and shows it. */
+static oct_status write_report(oct_cli *cli, const char *json, const oct_calib *c, bool show, oct_err *err)
 {
-    const oct_calib_tensor *x = *(oct_calib_tensor *const *)row;
-    uint64_t count[COLUMNS] = { 0 };
-    double lo, hi;
-    oct_json_str(j, "name", x->name);
-    oct_json_bool(j, "off", x->off);
-    oct_json_int(j, "values", (int64_t)x->stats.n);
-    oct_json_int(j, "zeros", (int64_t)x->stats.zeros);
-    oct_json_int(j, "infinite", (int64_t)(x->stats.inf[0] + x->stats.inf[1]));
-    oct_json_num(j, "min", (double)x->stats.min);
-    oct_json_num(j, "max", (double)x->stats.max);
-    if (x->pinned) {
-        oct_json_open(j, "pin", '[');
-        oct_json_num(j, NULL, (double)x->pin.lo);
-        oct_json_num(j, NULL, (double)x->pin.hi);
-        oct_json_close(j);
-    }
-    if (x->pinned && x->exact.bits) {
-        oct_json_open(j, "exact", '{');
-        oct_json_int(j, "bits", x->exact.bits);
-        oct_json_num(j, "scale", (double)x->exact.scale);
-        oct_json_int(j, "zero_point", x->exact.zero);
-        oct_json_close(j);
-    }
-    drawn_range(&x->stats, &lo, &hi);
-    if (oct_stats_finite(&x->stats) && hi > lo) {
-        histogram(&x->stats, lo, hi, count);
-        oct_json_open(j, "histogram", '{');
-        oct_json_num(j, "low", lo);
-        oct_json_num(j, "high", hi);
-        oct_json_open(j, "counts", '[');
-        for (int i = 0; i < COLUMNS; i++)
-            oct_json_int(j, NULL, (int64_t)count[i]);
-        oct_json_close(j);
-        oct_json_close(j);
-    }
-}
-
-static void put_shard(oct_json *j, const void *row)
-{
-    const oct_calib_shard *s = row;
-    oct_json_str(j, "set", s->set);
-    oct_json_int(j, "index", s->index);
-    oct_json_int(j, "count", s->count);
-}
-
-static void json_shards(oct_json *j, const oct_calib *c)
-{
-    oct_buf missing = OCT_BUF_INIT;
-    oct_json_rows(j, "shards", c->shards, c->n_shards, sizeof *c->shards, put_shard);
-    oct_json_str(j, "missing", oct_calib_missing(c, &missing) ? oct_buf_str(&missing) : NULL);
-    j->out->failed |= missing.failed;
-    oct_buf_free(&missing);
+    oct_document *d = oct_document_create();
+    if (d)
+        oct_calibration_report(c, d);
+    const oct_item *report = oct_document_root(d);
+    oct_status s = report ? tool_write_report(json, oct_json_text, report, err) : oct_nomem(err);
+    if (s == OCT_OK && show)
+        s = show_table(cli, report, err);
+    oct_document_destroy(d);
+    return s;
 }
 
 oct_status qcalib_json(const char *path, const oct_calib *c, oct_err *err)
 {
-    if (!path)
-        return OCT_OK;
-    char hash[20];
-    oct_buf b = OCT_BUF_INIT;
-    oct_json j = OCT_JSON_INIT(&b);
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)c->model_hash);
-    oct_report_open(&j, "octet-calibration-1");
-    oct_json_str(&j, "model", c->model);
-    oct_json_str(&j, "model_hash", hash);
-    oct_json_str(&j, "preprocess", c->preprocess);
-    oct_json_int(&j, "samples", (int64_t)c->samples);
-    json_shards(&j, c);
-    oct_json_rows(&j, "tensors", c->tensors, c->n_tensors, sizeof *c->tensors, put_tensor);
-    return tool_write_json(path, &j, err);
+    return path ? write_report(NULL, path, c, false, err) : OCT_OK;
 }
 
 oct_status qcalib_show(oct_cli *cli, const table_args *a, oct_err *err)
@@ -261,9 +165,7 @@ oct_status qcalib_show(oct_cli *cli, const table_args *a, oct_err *err)
     oct_calib *c = NULL;
     OCT_TRY(oct_check_output(cli->json, &a->table, 1, err));
     OCT_TRY(oct_calib_load(a->table, &c, err));
-    oct_status s = qcalib_json(cli->json, c, err);
-    if (s == OCT_OK && !cli->quiet)
-        s = show_table(cli, c, err);
+    const oct_status s = write_report(cli, cli->json, c, !cli->quiet, err);
     oct_calib_destroy(c);
     return s;
 }

@@ -39,7 +39,6 @@ typedef struct oct_convert_listener {
     void *graph_arg;
     void *arg;
 } oct_convert_listener;
-enum { OCT_NOTE_WARNING = -1 };
 
 /* A metric that may get worse by no more than a limit. An SQNR of at least D dB is stated as a drop of at most
  * 10^(-D/10), an agreement of at least P as a drop of at most 1 - P. */

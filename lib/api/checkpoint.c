@@ -1,7 +1,7 @@
 /* The checkpoints of qcalib --resume. The file has: a first line that identifies it, with a hash of everything that
  * follows; lines that say which run it belongs to; the position of reading; messages about broken samples; and what was
  * gathered, as a calibration table. */
-#include "qcalib/checkpoint.h"
+#include "api/checkpoint.h"
 
 #include "base/io.h"
 #include "base/mem.h"
@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,9 +19,9 @@ enum { BAD_TEXTS = 100 }; /* as many as a source keeps */
 
 static const double FIRST = 0.2, SHARE = 0.1, COSTS = 50, LONGEST = 60;
 
-oct_status checkpoint_open(checkpoint *p, oct_cli *cli, const char *table, oct_err *err)
+oct_status oct_checkpoint_open(oct_checkpoint *p, oct_voice voice, const char *table, oct_err *err)
 {
-    *p = (checkpoint){ .cli = cli, .run = OCT_BUF_INIT, .begin = oct_now() };
+    *p = (oct_checkpoint){ .voice = voice, .run = OCT_BUF_INIT, .begin = oct_now() };
     p->last = p->begin;
     const size_t n = strlen(table);
     if (!(p->path = oct_alloc(n + sizeof ".checkpoint")))
@@ -30,14 +31,14 @@ oct_status checkpoint_open(checkpoint *p, oct_cli *cli, const char *table, oct_e
     return OCT_OK;
 }
 
-void checkpoint_bind(checkpoint *p, const char *name, const char *value)
+void oct_checkpoint_bind(oct_checkpoint *p, const char *name, const char *value)
 {
     oct_buf_printf(&p->run, "%s ", name);
     oct_text_clean(&p->run, value, false);
     oct_buf_puts(&p->run, "\n");
 }
 
-void checkpoint_bind_hash(checkpoint *p, const char *name, uint64_t value)
+void oct_checkpoint_bind_hash(oct_checkpoint *p, const char *name, uint64_t value)
 {
     oct_buf_printf(&p->run, "%s %016llx\n", name, (unsigned long long)value);
 }
@@ -56,7 +57,7 @@ static bool next_line(const char **at, const char *end, const char **line, size_
     return true;
 }
 
-static oct_status other_run(const checkpoint *p, const char *was, size_t n_was, const char *is, size_t n_is,
+static oct_status other_run(const oct_checkpoint *p, const char *was, size_t n_was, const char *is, size_t n_is,
                             oct_err *err)
 {
     size_t name = 0;
@@ -71,7 +72,7 @@ static oct_status other_run(const checkpoint *p, const char *was, size_t n_was, 
 }
 
 /* Compares this run with the killed one, line by line. */
-static oct_status check_run(const checkpoint *p, const char **at, const char *end, oct_err *err)
+static oct_status check_run(const oct_checkpoint *p, const char **at, const char *end, oct_err *err)
 {
     const char *mine = oct_buf_str(&p->run), *stop = mine + p->run.len, *is, *was;
     size_t n_is, n_was;
@@ -84,7 +85,7 @@ static oct_status check_run(const checkpoint *p, const char **at, const char *en
     return OCT_OK;
 }
 
-static oct_status damaged(const checkpoint *p, oct_err *err)
+static oct_status damaged(const oct_checkpoint *p, oct_err *err)
 {
     oct_fail(err, OCT_EMALFORMED, "%s: this is not a checkpoint, or it is damaged", p->path);
     oct_hint(err, "remove it to start over");
@@ -112,7 +113,7 @@ static bool read_mark(const char *line, size_t n, oct_source_mark *m)
 }
 
 /* Reads what follows the lines of the run. */
-static oct_status take(const checkpoint *p, const char *at, const char *end, oct_source *src, oct_calib *c,
+static oct_status take(const oct_checkpoint *p, const char *at, const char *end, oct_source *src, oct_calib *c,
                        oct_err *err)
 {
     oct_source_mark m = { 0 };
@@ -137,7 +138,7 @@ static oct_status take(const checkpoint *p, const char *at, const char *end, oct
     return s;
 }
 
-oct_status checkpoint_take(checkpoint *p, oct_source *src, oct_calib *c, oct_err *err)
+oct_status oct_checkpoint_take(oct_checkpoint *p, oct_source *src, oct_calib *c, oct_err *err)
 {
     oct_path_kind kind;
     char *text, hash[40];
@@ -160,16 +161,16 @@ oct_status checkpoint_take(checkpoint *p, oct_source *src, oct_calib *c, oct_err
     if (s == OCT_OK)
         s = take(p, at, end, src, c, err);
     if (s == OCT_OK)
-        oct_cli_note(p->cli, 0, "going on after %llu samples (%s)", (unsigned long long)c->samples, p->path);
+        oct_say(p->voice, 0, "going on after %llu samples (%s)", (unsigned long long)c->samples, p->path);
     oct_free(text);
     return s;
 }
 
 /* ---- writing ---- */
 
-bool checkpoint_due(void *arg)
+bool oct_checkpoint_due(void *arg)
 {
-    checkpoint *p = arg;
+    oct_checkpoint *p = arg;
     const double now = oct_now(), passed = now - p->begin;
     double wait = passed * SHARE < LONGEST ? passed * SHARE : LONGEST;
     wait = wait < FIRST ? FIRST : wait;
@@ -189,7 +190,7 @@ static void put_bad(oct_buf *b, const oct_source *src)
     }
 }
 
-static oct_status write_file(const checkpoint *p, const oct_calib *so_far, const oct_source *src, oct_err *err)
+static oct_status write_file(const oct_checkpoint *p, const oct_calib *so_far, const oct_source *src, oct_err *err)
 {
     const oct_source_mark m = oct_source_where(src);
     oct_buf b = OCT_BUF_INIT;
@@ -212,29 +213,28 @@ static oct_status write_file(const checkpoint *p, const oct_calib *so_far, const
     return s;
 }
 
-void checkpoint_keep(void *arg, const oct_calib *so_far, const oct_source *src)
+void oct_checkpoint_keep(void *arg, const oct_calib *so_far, const oct_source *src)
 {
-    checkpoint *p = arg;
+    oct_checkpoint *p = arg;
     oct_err err = OCT_ERR_INIT;
     if (so_far->samples == 0)
         return;
     if (write_file(p, so_far, src, &err) != OCT_OK && !p->failed) {
         p->failed = true;
-        oct_cli_warn(p->cli, "no checkpoint: %s", err.text);
+        oct_say(p->voice, OCT_NOTE_WARNING, "no checkpoint: %s", err.text);
     }
     p->last = oct_now();
     p->cost = p->last - p->asked;
-    oct_cli_note(p->cli, 2, "checkpoint after %llu samples, %.1f ms", (unsigned long long)so_far->samples,
-                 p->cost * 1e3);
+    oct_say(p->voice, 2, "checkpoint after %llu samples, %.1f ms", (unsigned long long)so_far->samples, p->cost * 1e3);
 }
 
-void checkpoint_done(checkpoint *p)
+void oct_checkpoint_done(oct_checkpoint *p)
 {
     if (p->path)
         unlink(p->path);
 }
 
-void checkpoint_close(checkpoint *p)
+void oct_checkpoint_close(oct_checkpoint *p)
 {
     oct_free(p->path);
     oct_buf_free(&p->run);

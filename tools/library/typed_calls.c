@@ -1,0 +1,334 @@
+/* Conversions and calibrations from typed options to a result. */
+#include "model_int.h"
+
+#include "api/calibration.h"
+#include "api/session.h"
+#include "base/io.h"
+
+#include <string.h>
+#include <unistd.h>
+
+struct octet_result {
+    oct_document *report;
+    oct_buf json, model; /* model: its bytes; empty: they were not asked for, or nothing was made */
+};
+
+/* A call with options of one kind or the other. */
+typedef struct typed {
+    const void *options;
+    octet_result *result, **to;
+    bool in_callback; /* the caller is */
+    octet *o;
+    const octet_samples *samples;
+    octet_convert_options convert; /* the options with all members that are known here */
+    octet_calibrate_options calibrate;
+    oct_session s;
+} typed;
+
+/* ---- options ---- */
+
+/* The options as this version knows them: what an older caller does not know is as usual. x: the usual ones, of `known`
+ * bytes; the first member is the size. */
+static oct_status take_options(const void *given, void *x, size_t known, oct_err *err)
+{
+    size_t size = 0;
+    if (given)
+        memcpy(&size, given, sizeof size);
+    if (size < sizeof size)
+        return oct_fail(err, OCT_EUSAGE, "the options were not set by octet_convert_init or octet_calibrate_init");
+    for (size_t i = known; i < size; i++)
+        if (((const unsigned char *)given)[i])
+            return oct_fail(err, OCT_EUSAGE, "an option is set that this version of the library does not have");
+    memcpy(x, given, size < known ? size : known);
+    return OCT_OK;
+}
+
+static oct_status check_texts(const octet_texts *list, size_t n, oct_err *err)
+{
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < list[k].n; i++)
+            if (!list[k].v || !list[k].v[i])
+                return oct_fail(err, OCT_EUSAGE, "a list of %zu texts has one that is NULL", list[k].n);
+    return OCT_OK;
+}
+
+/* The streams are the process's own. */
+static oct_status check_stream(const char *path, oct_err *err)
+{
+    const int fd = path ? oct_path_fd(path) : -1;
+    if (path && (strcmp(path, "-") == 0 || (fd >= 0 && fd <= 2)))
+        return oct_fail(err, OCT_EUSAGE, "'%s': the library reads and writes files, not the streams of its process",
+                        path);
+    return OCT_OK;
+}
+
+static oct_status check_files(const char *const *path, size_t n, const octet_samples *d, const void *data, size_t size,
+                              oct_err *err)
+{
+    const octet_texts lists[] = { d->data, d->preprocess, d->states };
+    OCT_TRY(check_texts(lists, OCT_COUNT(lists), err));
+    for (size_t i = data ? 1 : 0; i < n; i++) /* the first is the model's, or what it is called */
+        OCT_TRY(check_stream(path[i], err));
+    for (size_t i = 0; i < d->data.n; i++)
+        OCT_TRY(check_stream(d->data.v[i], err));
+    return check_stream(d->labels, err) == OCT_OK && (data || !size)
+               ? OCT_OK
+               : oct_fail(err, OCT_EUSAGE, "labels are read from a file, and %zu bytes of the model from memory", size);
+}
+
+static oct_status check_convert(const octet_convert_options *x, oct_err *err)
+{
+    const octet_texts lists[] = { x->rules,    x->disabled_passes, x->methods,     x->no_methods,
+                                  x->max_drop, x->input_types,     x->output_types };
+    const char *const paths[] = { x->model,
+                                  x->output,
+                                  x->calib,
+                                  x->policy,
+                                  x->truth,
+                                  x->dump_policy,
+                                  x->sensitivity_file,
+                                  oct_session_target_file(x),
+                                  oct_rule_file(x->decode) };
+    OCT_TRY(check_texts(lists, OCT_COUNT(lists), err));
+    return check_files(paths, OCT_COUNT(paths), &x->samples, x->model_data, x->model_size, err);
+}
+
+/* ---- what the caller is asked and told ---- */
+
+static void note(void *arg, int level, const char *text)
+{
+    if (level <= 0)
+        octet_say(arg, level == OCT_NOTE_WARNING, text);
+}
+
+static void leftover(void *arg, const char *path)
+{
+    oct_say((oct_voice){ .note = note, .arg = arg }, OCT_NOTE_WARNING,
+            "%s was left by a run that was killed; it can be removed", path);
+}
+
+static oct_status get_sample(void *arg, int64_t i, const oct_input_desc *inputs, size_t n, oct_array *array,
+                             oct_err *err)
+{
+    const typed *c = arg;
+    octet_array *given = oct_calloc(n + 1, sizeof *given);
+    if (!given)
+        return oct_nomem(err);
+    for (size_t k = 0; k < n; k++)
+        given[k].name = inputs[k].name;
+    const octet_visit v = octet_visit_begin(c->o);
+    const int failed = c->samples->get(c->samples->get_arg, i, given, n);
+    octet_visit_end(c->o, v);
+    oct_status s = failed ? oct_fail(err, OCT_EIO, "the function that gives samples returned %d", failed) : OCT_OK;
+    for (size_t k = 0; k < n && s == OCT_OK; k++)
+        s = octet_take_array(&given[k], "input", inputs[k].name, &array[k], err);
+    oct_free(given);
+    return s;
+}
+
+/* ---- the conversion ---- */
+
+static oct_status read_model(const typed *c, oct_err *err)
+{
+    char block[1 << 16];
+    ssize_t n = 0;
+    if (c->s.memory < 0)
+        return OCT_OK;
+    if (lseek(c->s.memory, 0, SEEK_SET) != 0)
+        return oct_fail_errno(err, "the model in memory");
+    while ((n = oct_file_read(c->s.memory, block, sizeof block)) > 0)
+        oct_buf_add(&c->result->model, block, (size_t)n);
+    return n < 0 ? oct_fail_errno(err, "the model in memory") : c->result->model.failed ? oct_nomem(err) : OCT_OK;
+}
+
+/* The report as text, too. */
+static oct_status keep_report(octet_result *r, oct_err *err)
+{
+    const oct_item *root = oct_document_root(r->report);
+    if (root)
+        oct_json_text(root, &r->json);
+    return root && !r->json.failed ? OCT_OK : oct_nomem(err);
+}
+
+/* A missed goal has a report, too. */
+static oct_status decide_and_make(typed *c, oct_err *err)
+{
+    oct_session *s = &c->s;
+    OCT_TRY(oct_session_decide(s, err));
+    const oct_status fits = oct_session_fits(s, err);
+    if (fits == OCT_OK) {
+        OCT_TRY(oct_session_make(s, err));
+        OCT_TRY(read_model(c, err));
+    } else if (fits != OCT_EGOAL) {
+        return fits;
+    }
+    oct_session_report(s, c->result->report);
+    OCT_TRY(keep_report(c->result, fits == OCT_OK ? err : NULL));
+    return fits == OCT_OK ? oct_session_goal(s, err) : fits;
+}
+
+static oct_status convert(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    const oct_session_host host = { .voice = { note, octet_tell_progress, o },
+                                    .given = { get_sample, c, c->samples->count } };
+    oct_status s = oct_session_open(&c->s, &c->convert, &host, err);
+    if (s == OCT_OK)
+        s = decide_and_make(c, err);
+    oct_session_close(&c->s);
+    return s;
+}
+
+/* ---- a calibration ---- */
+
+static oct_status report_table(void *arg, const oct_calib *table, oct_err *err)
+{
+    octet_result *r = ((typed *)arg)->result;
+    oct_calibration_report(table, r->report);
+    return keep_report(r, err);
+}
+
+static oct_status calibrate(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    const oct_calibration_host host = { .voice = { note, octet_tell_progress, o },
+                                        .made = report_table,
+                                        .arg = c,
+                                        .given = { get_sample, c, c->samples->count } };
+    return oct_calibration_run(&c->calibrate, &host, err);
+}
+
+/* ---- a call ---- */
+
+typedef struct turn {
+    typed *c;
+    octet_work_fn work;
+} turn;
+
+/* Work beside which no other command runs. */
+static oct_status take_turn(octet *o, void *arg, oct_err *err)
+{
+    const turn *t = arg;
+    oct_out_on_leftover(leftover, o);
+    const oct_status s = t->work(o, t->c, err);
+    oct_out_on_leftover(NULL, NULL);
+    oct_out_unclaim();
+    return s;
+}
+
+static oct_status call(octet *o, typed *c, octet_work_fn work, oct_err *err)
+{
+    octet_result *r = c->result = oct_calloc(1, sizeof *r);
+    if (!r || !(r->report = oct_document_create())) {
+        octet_result_free(r);
+        return oct_nomem(err);
+    }
+    c->o = o;
+    const oct_status s = octet_alone(o, c->in_callback, take_turn, &(turn){ c, work }, err);
+    if (s == OCT_OK || s == OCT_EGOAL)
+        *c->to = r;
+    else
+        octet_result_free(r);
+    return s;
+}
+
+static oct_status no_place(oct_err *err)
+{
+    return oct_fail(err, OCT_EUSAGE, "there is no place for the result: it is NULL");
+}
+
+static oct_status convert_model(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    octet_convert_options *x = &c->convert;
+    octet_convert_init(x, sizeof *x);
+    if (!c->to)
+        return no_place(err);
+    OCT_TRY(take_options(c->options, x, sizeof *x, err));
+    OCT_TRY(check_convert(x, err));
+    x->in_memory |= x->model_data && !x->output && !x->dry_run;
+    c->samples = &x->samples;
+    return call(o, c, convert, err);
+}
+
+static oct_status calibrate_model(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    octet_calibrate_options *x = &c->calibrate;
+    octet_calibrate_init(x, sizeof *x);
+    if (!c->to)
+        return no_place(err);
+    OCT_TRY(take_options(c->options, x, sizeof *x, err));
+    OCT_TRY(
+        check_files((const char *const[]){ x->model, x->output }, 2, &x->samples, x->model_data, x->model_size, err));
+    c->samples = &x->samples;
+    return call(o, c, calibrate, err);
+}
+
+static octet_status call_typed(octet *o, const void *options, octet_result **result, octet_work_fn work)
+{
+    if (result)
+        *result = NULL;
+    typed *c = oct_calloc(1, sizeof *c); /* too large for small stacks */
+    if (!c)
+        return OCTET_NOMEM;
+    *c = (typed){ .options = options, .to = result, .in_callback = octet_in_callback() };
+    const octet_status s = octet_do(o, work, c);
+    oct_free(c);
+    return s;
+}
+
+octet_status octet_convert_model(octet *o, const octet_convert_options *options, octet_result **result)
+{
+    return call_typed(o, options, result, convert_model);
+}
+
+octet_status octet_calibrate_model(octet *o, const octet_calibrate_options *options, octet_result **result)
+{
+    return call_typed(o, options, result, calibrate_model);
+}
+
+/* ---- the result ---- */
+
+void octet_result_free(octet_result *r)
+{
+    if (!r)
+        return;
+    oct_document_destroy(r->report);
+    oct_buf_free(&r->json);
+    oct_buf_free(&r->model);
+    oct_free(r);
+}
+
+static const oct_item *root_of(const octet_result *r)
+{
+    return r ? oct_document_root(r->report) : NULL;
+}
+
+const char *octet_result_json(const octet_result *r)
+{
+    return r ? oct_buf_str(&r->json) : "";
+}
+
+const void *octet_result_model(const octet_result *r, size_t *size)
+{
+    const size_t n = r ? r->model.len : 0;
+    if (size)
+        *size = n;
+    return n ? oct_buf_str(&r->model) : NULL;
+}
+
+const char *octet_result_text(const octet_result *r, const char *path)
+{
+    return path ? oct_item_text(root_of(r), path) : NULL;
+}
+
+double octet_result_number(const octet_result *r, const char *path)
+{
+    return oct_item_number(path ? root_of(r) : NULL, path ? path : "");
+}
+
+size_t octet_result_count(const octet_result *r, const char *path)
+{
+    return path ? oct_item_count(root_of(r), path) : 0;
+}
