@@ -211,6 +211,48 @@ def ultraface(net):
     net.out(shares(net, boxes, "corners"))
 
 
+def end_to_end(net, boxes, rest, more=()):
+    """The best rows with their class, as the graphs of YOLOv10 and YOLO26 end: [1,MOST_FOUND,6 + more]"""
+    turn = np.float32([[1, 0, -0.5, 0], [0, 1, 0, -0.5], [1, 0, 0.5, 0], [0, 1, 0, 0.5]])
+    corners, scores = net.turned(net.add("MatMul", net.constant(turn), boxes)), net.turned(net.scores(rest))
+    def count(*v):
+        return net.constant(np.array(v))
+    best = net.add("Reshape", scores, count(1, -1))
+    net.nodes.append(helper.make_node("TopK", [best, count(MOST_FOUND)], ["best", "at"], axis=1))
+    cell, number = net.add("Div", "at", net.constant(np.array(CLASSES))), net.add("Mod", "at", net.constant(np.array(CLASSES)))
+    def chosen(x, columns):
+        return net.add("GatherElements", x, net.add("Tile", net.add("Unsqueeze", cell, count(2)), count(1, 1, columns)), axis=1)
+    parts = [chosen(corners, 4), net.add("Unsqueeze", "best", count(2)), net.add("Unsqueeze", net.add("Cast", number, to=TensorProto.FLOAT), count(2))]
+    net.out(net.add("Concat", *parts, *(chosen(net.turned(x), columns) for x, columns in more), axis=2))
+
+
+def yolov10(net):
+    end_to_end(net, *around_cells(net, 4 + CLASSES))
+
+
+def yolov10_table(outputs):
+    return taskscores.yolov10(outputs, WIDTH, HEIGHT)
+
+
+def rtdetr(net):
+    boxes, rest = around_cells(net, 6 + CLASSES)
+    net.out(net.scaled(net.turned(rest), 3, -2), "logits")
+    net.out(shares(net, boxes, "centres"), "pred_boxes")
+
+
+def blazeface(net):
+    """Rows of a cell are adjacent; those of stride 16 come last."""
+    raw, logits = [], []
+    for s, times in ((8, 2), (16, 6)):
+        for parts, columns in ((raw, 16), (logits, 1)):
+            head = net.add("Transpose", net.head(s, times * columns), perm=[0, 2, 3, 1])
+            parts.append(net.add("Reshape", head, net.constant(np.array([1, -1, columns]))))
+    net.out(net.scaled(net.add("Concat", *logits, axis=1), 2, -2))
+    grow, base = np.full(16, 4, np.float32), np.zeros(16, np.float32)
+    base[2:4] = 20
+    net.out(net.add("Add", net.add("Mul", net.add("Concat", *raw, axis=1), net.constant(grow)), net.constant(base)))
+
+
 class Family:
     """least, limit, most and so on are those of the rule in share/decode, or what `more` makes of them."""
 
@@ -236,12 +278,15 @@ FAMILIES = [
     Family("yolov5", yolov5, taskscores.yolov5, 0.001, 0.6),
     Family("yolov7-raw", yolov7_raw, taskscores.yolov7_raw, 0.05, 0.45, 100, ":score=0.05:nms=0.45:most=100"),
     Family("yolov8", yolov8, taskscores.yolov8, 0.05, 0.7, 300, ":score=0.05"),
+    Family("yolov10", yolov10, None, 0.001, None, 300, table=yolov10_table),
     Family("yolox", yolox, taskscores.yolox, 0.001, 0.65),
     Family("ssd", ssd, taskscores.ssd, 0.01, 0.45, 200),
     Family("retinanet", retinanet, taskscores.retinanet, 0.2, 0.5, 300, ":score=0.2"),
     Family("retinanet-levels", retinanet_levels, taskscores.retinanet_levels, 0.2, 0.5, 100, ":score=0.2"),
     Family("detr", detr, taskscores.detr, 0.01, None, 100, best_alone=True),
+    Family("rtdetr", rtdetr, taskscores.rtdetr, 0.001, None, 300),
     Family("torchvision", torchvision, None, 0.01, None, 100, table=torchvision_table),
     Family("tensorflow", tensorflow, None, 0.01, None, 100, table=tensorflow_table),
     Family("ultraface", ultraface, taskscores.ssd, 0.7, 0.3, 10000, f1_least=0.7),
+    Family("blazeface", blazeface, taskscores.blazeface, 0.5, 0.3, 100),
 ]

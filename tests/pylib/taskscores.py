@@ -190,6 +190,28 @@ def detr(outputs, width, height):
     return corners(*(boxes * [width, height, width, height]).T), softmax(scores)[:, :-1]
 
 
+def yolov10(outputs, width, height):
+    """Rows that the graph has chosen: [n][6], best first."""
+    o = only(outputs)
+    return o[np.argsort(-o[:, 4], kind="stable")]
+
+
+def rtdetr(outputs, width, height):
+    boxes, logits = (next(o for o in outputs.values() if (o.shape[-1] == 4) == four).astype(np.float64) for four in (True, False))
+    return corners(*(boxes * [width, height, width, height]).T), sigmoid(logits)
+
+
+def blazeface(outputs, width, height):
+    """Anchors of a cell are the same point: two of stride 8, six of stride 16."""
+    raw, logits = (next(o for o in outputs.values() if (o.shape[-1] == 16) == wide).astype(np.float64) for wide in (True, False))
+    points = []
+    for s, times in ((8, 2), (16, 6)):
+        x, y = grid(width, height, s)
+        points.append(np.repeat((np.stack([x, y], 1) + 0.5) * s, times, axis=0))
+    centre = np.concatenate(points) + raw[:, :2]
+    return corners(*centre.T, raw[:, 2], raw[:, 3]), sigmoid(logits)
+
+
 # ---- suppression ----
 
 def overlaps(box, boxes):

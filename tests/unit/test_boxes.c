@@ -99,6 +99,15 @@ static void columns(void **state)
     assert_int_equal(b.n, 2);
     expect_box(&b, 0, (const double[]){ 18, 6, 22, 10 }, 0.9f, 1);
     expect_box(&b, 1, (const double[]){ 4, 2, 12, 8 }, 0.5 * 0.8f, 0);
+    /* the same columns, counted from the last */
+    assert_int_equal(decode("boxes [*,n] -7..-4\nobjectness [*,n] 4..-3\nscores [*,n] -2..\nform cxcywh\nscore 0.15\n",
+                            &o, 1, NULL, 0, &b, &err),
+                     OCT_OK);
+    assert_int_equal(b.n, 2);
+    expect_box(&b, 0, (const double[]){ 18, 6, 22, 10 }, 0.9f, 1);
+    expect_box(&b, 1, (const double[]){ 4, 2, 12, 8 }, 0.5 * 0.8f, 0);
+    assert_int_equal(decode("boxes [*,n] 0..3\nscores [*,n] -8..\nform cxcywh", &o, 1, NULL, 0, &b, &err), OCT_EUSAGE);
+    assert_int_equal(decode("boxes [*,n] 0..3\nscores [*,n] 4..-4\nform cxcywh", &o, 1, NULL, 0, &b, &err), OCT_EUSAGE);
     assert_int_equal(decode("boxes [*,n] 0..3\nscores [*,n] 5..7\nform cxcywh", &o, 1, NULL, 0, &b, &err), OCT_EUSAGE);
     assert_int_equal(decode("boxes x [*,n] 0..3\nscores [*,n] 5..\nform cxcywh", &o, 1, NULL, 0, &b, &err), OCT_EUSAGE);
     assert_non_null(strstr(err.text, "'x'"));

@@ -89,7 +89,7 @@ static void insert_part(table *t, const part *p)
 
 static bool is_whole(const oct_decode_output *o)
 {
-    return o->first == 0 && o->last < 0;
+    return o->first == 0 && o->last == -1;
 }
 
 static bool has_part(const table *t, const float *v)
@@ -120,11 +120,13 @@ static oct_status open_table(const oct_decode_output *o, const char *what, const
         OCT_TRY(oct_output_find(o, 0, out, n_out, &near, err));
         return oct_fail(err, OCT_EUSAGE, "--decode: %s: the rows of output '%s' are not contiguous", what, near->name);
     }
-    if ((uint64_t)o->first >= t->columns || o->last >= (int64_t)t->columns)
+    const int64_t n = (int64_t)t->columns, first = o->first < 0 ? n + o->first : o->first,
+                  last = o->last < 0 ? n + o->last : o->last;
+    if (first < 0 || first > last || last >= n)
         return oct_fail(err, OCT_EUSAGE, "--decode: %s: there are %zu columns, counted from 0", what, t->columns);
     for (int i = 0; i < t->n; i++)
-        t->p[i].v += (size_t)o->first * t->p[i].inner;
-    t->columns = (size_t)((o->last < 0 ? (int64_t)t->columns - 1 : o->last) - o->first + 1);
+        t->p[i].v += (size_t)first * t->p[i].inner;
+    t->columns = (size_t)(last - first + 1);
     return OCT_OK;
 }
 
@@ -160,12 +162,17 @@ static size_t cells_across(double side, double stride)
     return n < 1 ? 1 : (size_t)n;
 }
 
+static size_t rows_of_cell(const oct_box_rule *b, int level)
+{
+    return b->n_per_cell ? (size_t)b->per_cell[level] : b->n_anchors ? (size_t)b->n_anchors : 1;
+}
+
 static cell cell_of(const oct_box_rule *b, double w, double h, size_t row)
 {
-    const size_t anchors = b->n_anchors ? (size_t)b->n_anchors : 1;
     int level = 0;
-    size_t across, down;
+    size_t across, down, anchors;
     for (;; level++) {
+        anchors = rows_of_cell(b, level);
         across = cells_across(w, b->stride[level]);
         down = cells_across(h, b->stride[level]);
         if (row < across * down * anchors || level + 1 == b->n_strides)
@@ -177,8 +184,10 @@ static cell cell_of(const oct_box_rule *b, double w, double h, size_t row)
     cell c = { .x = (double)(place % across), .y = (double)(place / across), .stride = b->stride[level] };
     c.cx = (c.x + b->offset) * c.stride + b->shift;
     c.cy = (c.y + b->offset) * c.stride + b->shift;
-    c.aw = b->anchor[level][2 * anchor];
-    c.ah = b->anchor[level][2 * anchor + 1];
+    if (b->n_anchors) {
+        c.aw = b->anchor[level][2 * anchor];
+        c.ah = b->anchor[level][2 * anchor + 1];
+    }
     return c;
 }
 
@@ -186,7 +195,7 @@ static size_t count_cells(const oct_box_rule *b, double w, double h)
 {
     size_t n = 0;
     for (int i = 0; i < b->n_strides; i++)
-        n += cells_across(w, b->stride[i]) * cells_across(h, b->stride[i]) * (b->n_anchors ? (size_t)b->n_anchors : 1);
+        n += cells_across(w, b->stride[i]) * cells_across(h, b->stride[i]) * rows_of_cell(b, i);
     return n;
 }
 
@@ -262,6 +271,7 @@ static void set_box(const oct_box_rule *b, const cell *c, double w, double h, co
         set_centred(x, (s[0] - 0.5 + c->x) * c->stride, (s[1] - 0.5 + c->y) * c->stride, s[2] * s[2] * c->aw,
                     s[3] * s[3] * c->ah);
         return;
+    case OCT_FORM_OFFSETS: set_centred(x, c->cx + d[0] * ux, c->cy + d[1] * uy, d[2] * ux, d[3] * uy); return;
     case OCT_FORM_DELTAS:
         set_centred(x, c->cx + d[0] * b->variance[0] * c->aw, c->cy + d[1] * b->variance[1] * c->ah,
                     c->aw * oct_exp(d[2] * b->variance[2]), c->ah * oct_exp(d[3] * b->variance[3]));

@@ -31,7 +31,7 @@ typedef struct oct_decode_output {
      * output; 0: none */
     int64_t boxes;
     int joined;
-    int64_t first, last; /* columns; last is -1 for the last column */
+    int64_t first, last; /* columns; negative ones are counted from the end: -1 is the last column */
 } oct_decode_output;
 enum { OCT_OUTPUT_ANY = -1, OCT_OUTPUT_ROWS = -2 };
 
@@ -43,10 +43,11 @@ typedef enum oct_box_form {
     OCT_FORM_YXYX,
     OCT_FORM_XYWH,
     OCT_FORM_CXCYWH,
-    OCT_FORM_LTRB,  /* distances from a cell's point to the sides of the box */
-    OCT_FORM_GRID,  /* the centre from a cell's corner, and logarithms of the size, in strides (YOLOX) */
-    OCT_FORM_YOLO,  /* sigmoids, relative to a cell and an anchor (YOLOv5, v7) */
-    OCT_FORM_DELTAS /* shifts relative to a prior, and logarithms of the factors on its size (SSD, RetinaNet) */
+    OCT_FORM_LTRB,    /* distances from a cell's point to the sides of the box */
+    OCT_FORM_GRID,    /* the centre from a cell's corner, and logarithms of the size, in strides (YOLOX) */
+    OCT_FORM_YOLO,    /* sigmoids, relative to a cell and an anchor (YOLOv5, v7) */
+    OCT_FORM_OFFSETS, /* the centre from a cell's point, and the size (BlazeFace) */
+    OCT_FORM_DELTAS   /* shifts relative to a prior, and logarithms of the factors on its size (SSD, RetinaNet) */
 } oct_box_form;
 typedef enum oct_box_unit { OCT_UNIT_PIXELS, OCT_UNIT_INPUT, OCT_UNIT_STRIDE } oct_box_unit;
 
@@ -57,8 +58,10 @@ typedef struct oct_box_rule {
     double stride[OCT_DECODE_LEVELS];
     int n_strides;
     double anchor[OCT_DECODE_LEVELS][2 * OCT_DECODE_ANCHORS]; /* for each stride, widths and heights in pixels */
-    int n_anchors;        /* the number of anchors of a cell, the same for all strides; 0: none */
-    bool anchor_major;    /* the order is all cells of the first anchor, then all cells of the next */
+    int per_cell[OCT_DECODE_LEVELS]; /* how many rows a cell of each stride has without anchors */
+    int n_per_cell;                  /* 0: one each */
+    int n_anchors;                   /* the number of anchors of a cell, the same for all strides; 0: none */
+    bool anchor_major;               /* the order is all cells of the first anchor, then all cells of the next */
     const char *priors;   /* path of an .npy file with [n,4]: centre and size as shares of the input; NULL: none */
     double offset, shift; /* a cell's point: (i + offset) * stride + shift */
     double variance[4];

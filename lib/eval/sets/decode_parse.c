@@ -13,6 +13,8 @@ enum {
     BOXES = 1 << OCT_SET_BOXES
 };
 
+enum { MOST_COLUMNS = 1 << 30 };
+
 /* ---- outputs ---- */
 
 /* A dimension: "n", "*", "85"; or "9x4" or "9x*", which become two. NULL: it is none of these. */
@@ -54,12 +56,12 @@ static oct_status read_pattern(const oct_words *w, const char *at, const char *t
     return oct_words_fault(w, at, err, "'%.60s' is no pattern such as [n,85], [84,n], [*,80] or [9x4,n,n]", text);
 }
 
-/* "4", "5..", "0..3" */
+/* "4", "5..", "0..3"; "4..-33" and "-32..", where -1 is the last column */
 static bool read_columns(const char *text, oct_decode_output *p)
 {
     char *end;
     p->first = p->last = strtoll(text, &end, 10);
-    if (end == text || p->first < 0)
+    if (end == text || p->first < -MOST_COLUMNS || p->first > MOST_COLUMNS)
         return false;
     if (strncmp(end, "..", 2) != 0)
         return !*end;
@@ -68,7 +70,8 @@ static bool read_columns(const char *text, oct_decode_output *p)
     if (!*text)
         return true;
     p->last = strtoll(text, &end, 10);
-    return end != text && !*end && p->last >= p->first;
+    return end != text && !*end && p->last >= -MOST_COLUMNS && p->last <= MOST_COLUMNS &&
+           ((p->first < 0) != (p->last < 0) || p->last >= p->first);
 }
 
 /* A name, a pattern, and columns, of which not all need be there. */
@@ -179,6 +182,16 @@ KEY(anchors)
     return OCT_OK;
 }
 
+KEY(per_cell)
+{
+    oct_box_rule *b = &((oct_decode *)self)->box;
+    double v[OCT_DECODE_LEVELS];
+    OCT_TRY(read_numbers(w, 1, OCT_DECODE_LEVELS, 1, OCT_DECODE_ANCHORS, v, &b->n_per_cell, err));
+    for (int i = 0; i < b->n_per_cell; i++)
+        b->per_cell[i] = (int)v[i];
+    return OCT_OK;
+}
+
 KEY(variances)
 {
     int n;
@@ -263,10 +276,12 @@ static const oct_words_key keys[] = {
     { "objectness", .of = BOXES, .read = read_objectness },
     { "classes", .of = BOXES, .read = read_classes },
     { "count", .of = BOXES, .read = read_count },
-    { "form", .of = BOXES, ONE_OF(box.form, "xyxy", "yxyx", "xywh", "cxcywh", "ltrb", "grid", "yolo", "deltas") },
+    { "form", .of = BOXES,
+      ONE_OF(box.form, "xyxy", "yxyx", "xywh", "cxcywh", "ltrb", "grid", "yolo", "offsets", "deltas") },
     { "unit", .of = BOXES, ONE_OF(box.unit, "pixels", "input", "stride") },
     { "strides", .of = BOXES, .read = read_strides },
     { "anchors", .of = BOXES, .read = read_anchors },
+    { "per-cell", .of = BOXES, .read = read_per_cell },
     { "order", .of = BOXES, ONE_OF(box.anchor_major, "cell", "anchor") },
     { "priors", .of = BOXES, .read = read_priors },
     { "offset", .of = BOXES, NUMBER(box.offset, -1, 1) },
@@ -301,7 +316,7 @@ static oct_status allow(const oct_words *w, const char *at, const oct_words_key 
 static bool needs_cells(const oct_box_rule *b)
 {
     return b->form == OCT_FORM_LTRB || b->form == OCT_FORM_GRID || b->form == OCT_FORM_YOLO ||
-           b->unit == OCT_UNIT_STRIDE;
+           b->form == OCT_FORM_OFFSETS || b->unit == OCT_UNIT_STRIDE;
 }
 
 static oct_status refuse(const char *label, const char *why, const char *hint, oct_err *err)
@@ -323,6 +338,9 @@ static oct_status check(const oct_decode *r, const char *label, oct_err *err)
                       "boxes OUTPUT and scores OUTPUT, each a name or a pattern such as [n,4]", err);
     if (needs_cells(b) && !b->n_strides && !b->priors)
         return refuse(label, "boxes against cells need strides", "strides 8 16 32", err);
+    if (b->n_per_cell && (b->n_anchors || b->n_per_cell != b->n_strides))
+        return refuse(label, "rows of a cell are given for each stride, where there are no anchors", "per-cell 2 6",
+                      err);
     if (b->form == OCT_FORM_YOLO && !b->n_anchors)
         return refuse(label, "the form yolo needs anchors", "anchors 8 10 13 16 30 33 23, a line for each stride", err);
     for (int i = 0; i < b->n_strides && b->n_anchors; i++)
