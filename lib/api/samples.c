@@ -235,5 +235,6 @@ oct_status oct_judging_open(const char *decode, const char *truth, oct_decode **
 {
     if (decode)
         OCT_TRY(oct_decode_open(decode, rule, err));
-    return truth ? oct_truth_open(truth, t, err) : OCT_OK;
+    const int points = decode && (*rule)->box.keypoints.given ? (*rule)->box.point_size : 0;
+    return truth ? oct_truth_open(truth, points, t, err) : OCT_OK;
 }

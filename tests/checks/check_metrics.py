@@ -35,7 +35,7 @@ from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 import check_states
-from pylib import detectors, peer, taskscores, tool, zoo
+from pylib import detectors, objects, peer, taskscores, tool, zoo
 from pylib.judge import Checker, options, relative_error, run_ort
 from pylib.samples import open_samples
 
@@ -249,6 +249,151 @@ def check_detector(c, family, pictures, seed):
     if said := [coco_says(c.folder / "truth.json", who, number) for who in found[:2]]:
         if said[0]:
             hold_scores(c, f"{family.rule}, pycocotools", got, {"map": [s[0] for s in said], "ap50": [s[1] for s in said]})
+
+
+# ---- masks and keypoints ----
+
+def blob(rng, box):
+    """A polygon about the middle of a box, as a list of x and y."""
+    angle = np.sort(rng.random(int(rng.integers(5, 14)))) * 2 * np.pi
+    reach = rng.uniform(0.3, 0.55, len(angle))
+    x = (box[0] + box[2]) / 2 + np.cos(angle) * reach * (box[2] - box[0])
+    y = (box[1] + box[3]) / 2 + np.sin(angle) * reach * (box[3] - box[1])
+    return np.stack([x, y], 1).ravel().tolist()
+
+
+def annotate_mask(rng, k, mask, box, size, outlines):
+    """An extent near a mask: runs as text, runs as numbers, or polygons where there are tools for these. (what the file says, pixels)"""
+    if outlines or k % 3 == 2:
+        polygons = [blob(rng, box)] + ([blob(rng, box * 0.9 + 3)] if k % 2 and not outlines else [])
+        pixels = objects.pixels_of_polygons(polygons, size)
+        if pixels is not None or outlines:
+            return polygons, pixels
+    moved = np.roll(mask, rng.integers(-2, 3, 2), (0, 1)) ^ (rng.random(mask.shape) < 0.02)
+    runs = objects.runs_of(moved)
+    return {"size": [size[1], size[0]], "counts": objects.text_of(runs) if k % 3 else runs}, moved
+
+
+def annotate_points(rng, k, found, box):
+    side = np.sqrt((box[2] - box[0]) * (box[3] - box[1]))
+    points = np.column_stack([found + rng.normal(0, rng.uniform(0.01, 0.1) * side, found.shape), rng.integers(0, 3, len(found))])
+    points[points[:, 2] == 0, :2] = 0
+    if k % 5 == 4:
+        points[:] = 0       # none is labelled: it need not be found
+    return points.ravel().tolist()
+
+
+def objects_found(family, outputs, scale, shift, size):
+    """[(box in the picture, score, class, mask or points)], best first."""
+    table, extra = family.found(outputs, family.more)
+    found = []
+    for row in table:
+        box = (row[:4] - shift) / scale
+        if family.masks:
+            what = objects.mask_of(extra[int(row[4])], outputs, box, size, scale, shift)
+        else:
+            what = (extra[int(row[4])].reshape(-1, 3)[:, :2] - shift[:2]) / scale[:2]
+        found.append((box, row[5], int(row[6]), what))
+    return found
+
+
+def make_objects(family, found, sizes, rng, outlines):
+    """Annotations as COCO has them, and their pixels, of each picture. outlines: only what lines of text can say."""
+    truth = []
+    for i, (of_picture, size) in enumerate(zip(found, sizes)):
+        rows = []
+        for k, (box, _, number, what) in enumerate(of_picture[:12:2]):
+            number = number if rng.random() < 0.8 else 0
+            near = box + rng.normal(0, 0.05, 4) * np.tile(box[2:] - box[:2], 2)
+            o = {"id": 1 + 100 * i + k, "image_id": i + 1, "category_id": number + 1, "iscrowd": int(not outlines and rng.random() < 0.1),
+                 "bbox": [near[0], near[1], near[2] - near[0], near[3] - near[1]]}
+            o["area"] = o["bbox"][2] * o["bbox"][3] * 0.53
+            if family.masks:
+                o["segmentation"], pixels = annotate_mask(rng, k, what, near, size, outlines)
+            else:
+                o["keypoints"], pixels = annotate_points(rng, k, what, near), None
+                o["num_keypoints"] = int((np.array(o["keypoints"])[2::3] > 0).sum())
+            rows.append((o, pixels))
+        truth.append(rows)
+    return truth
+
+
+def object_precisions(family, found, truth):
+    pictures = []
+    for of_picture, rows in zip(found, truth):
+        mine = of_picture
+        overlaps = np.array([[objects.overlap(f[3], pixels, o["iscrowd"]) if family.masks else objects.similarity(f[3], o) for o, pixels in rows] for f in mine])
+        ignored = np.array([o["iscrowd"] or (not family.masks and not o["num_keypoints"]) for o, _ in rows], bool)
+        pictures.append((np.array([f[1] for f in mine]), np.array([f[2] for f in mine]), overlaps.reshape(len(mine), len(rows)),
+                         np.array([o["category_id"] - 1 for o, _ in rows], int), ignored, np.array([o["iscrowd"] for o, _ in rows], bool)))
+    ap = objects.precisions(pictures, 100 if family.masks else 20)
+    return ap.mean(), ap[:, 0].mean()
+
+
+def results_of(family, found):
+    """As pycocotools takes them."""
+    rows = []
+    for i, of_picture in enumerate(found):
+        for box, score, number, what in of_picture:
+            row = {"image_id": i + 1, "category_id": number + 1, "score": score}
+            if family.masks:
+                row["segmentation"] = {"size": list(what.shape), "counts": objects.text_of(objects.runs_of(what))}
+            else:
+                row["keypoints"] = np.column_stack([what, np.ones(len(what))]).ravel().tolist()
+            rows.append(row)
+    return rows
+
+
+def write_lines(folder, family, truth, sizes):
+    """As for training YOLO: class and outline, or class, box and keypoints, in shares."""
+    folder.mkdir(exist_ok=True)
+    for i, (rows, (w, h)) in enumerate(zip(truth, sizes)):
+        lines = []
+        for o, _ in rows:
+            x, y, bw, bh = o["bbox"]
+            if family.masks:
+                words = (np.array(o["segmentation"][0]).reshape(-1, 2) / [w, h]).ravel()
+            else:
+                words = np.concatenate([[(x + bw / 2) / w, (y + bh / 2) / h, bw / w, bh / h], (np.array(o["keypoints"]).reshape(-1, 3) / [w, h, 1]).ravel()])
+            lines.append(" ".join([str(o["category_id"] - 1), *(repr(float(v)) for v in words)]))
+        (folder / f"p{i:02}.txt").write_text("\n".join(lines) + "\n")
+
+
+def check_objects(c, family, pictures, sizes, seed):
+    model, quant = c.folder / f"{family.rule}.onnx", c.folder / f"{family.rule}.q.onnx"
+    net = detectors.Net(seed)
+    family.build(net)
+    net.save(model)
+    steps = f"letterbox={detectors.WIDTH}x{detectors.HEIGHT}:{STEPS}"
+    c.convert(model, quant, "--data", pictures, "-p", steps)
+    names, files = [o.name for o in peer.session(model).get_outputs()], sorted(pictures.glob("*.png"))
+    ours, found = [each_output(c, m, None, pictures, steps, names) for m in (model, quant)], ([], [])
+    for i, path in enumerate(files):
+        _, scale, shift = letterboxed(path)
+        for of, o in zip(found, ours):
+            of.append(objects_found(family, o[i], scale, shift, sizes[i]))
+    prefix, kind = ("mask", "segm") if family.masks else ("keypoint", "keypoints")
+    for outlines in (False, True):
+        if outlines and family.masks and objects.pixels_of_polygons([[0, 0, 4, 0, 4, 4]], (8, 8)) is None:
+            continue
+        truth = make_objects(family, found[0], sizes, np.random.default_rng(seed), outlines)
+        numbers = sorted({o["category_id"] for rows in truth for o, _ in rows} | set(range(1, 1 + objects.classes_of(family.more))))
+        file = objects.save(c.folder / "objects.json", {
+            "images": [{"id": i + 1, "file_name": f"p{i:02}.png", "width": w, "height": h} for i, (w, h) in enumerate(sizes)],
+            "categories": [{"id": n, "name": str(n)} for n in numbers], "annotations": [o for rows in truth for o, _ in rows]})
+        said = [objects.coco_says(file, results_of(family, who), kind) for who in found]
+        if outlines:
+            write_lines(c.folder / f"{family.rule}_lines", family, truth, sizes)
+            file = c.folder / f"{family.rule}_lines"
+        got, drop = evaluate(c, model, quant, pictures, "-p", steps, "--decode", f"{family.rule}:score=0.05", "--truth", file)
+        want = [object_precisions(family, who, truth) for who in found]
+        what = f"{family.rule}, {'lines' if outlines else 'COCO'}"
+        hold_scores(c, what, got, {f"{prefix}-map": [w[0] for w in want], f"{prefix}-ap50": [w[1] for w in want]})
+        c.hold(f"{what}: neither all nor nothing", 0.02 < want[0][1] < 0.98, str(want))
+        d = drop[f"{prefix}-map"]
+        c.hold(f"{what}: interval", d["low"] <= d["value"] <= d["high"] and d["samples"] == len(files), str(d))
+        if said[0]:
+            hold_scores(c, f"{what}, pycocotools", got, {f"{prefix}-map": [s[0] for s in said], f"{prefix}-ap50": [s[1] for s in said]})
 
 
 # ---- other tasks ----
@@ -512,10 +657,13 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-metrics-") as folder:
         c = Judge(args, Path(folder))
-        pictures, _ = write_pictures(Path(folder), 12)
+        pictures, sizes = write_pictures(Path(folder), 12)
         for seed, family in enumerate(detectors.FAMILIES):
             if fnmatch(family.rule, args.only):
                 check_detector(c, family, pictures, seed)
+        for seed, family in enumerate(objects.FAMILIES, 50):
+            if fnmatch(family.rule, args.only):
+                check_objects(c, family, pictures, sizes, seed)
         for name, check in (("classes", lambda: [check_classes(c, *how) for how in ((7, "Softmax"), (7, ""), (2, "Softmax"), (1, "Sigmoid"))]),
                             ("pairs", lambda: check_pairs(c)), ("tokens", lambda: check_tokens(c)), ("maps", lambda: check_maps(c)),
                             ("minilm", lambda: check_sentences(c, args.minilm, args.shared) if args.minilm else None),

@@ -211,7 +211,7 @@ def ultraface(net):
     net.out(shares(net, boxes, "corners"))
 
 
-def end_to_end(net, boxes, rest, more=()):
+def end_to_end(net, boxes, rest, more=(), classes=CLASSES):
     """The best rows with their class, as the graphs of YOLOv10 and YOLO26 end: [1,MOST_FOUND,6 + more]"""
     turn = np.float32([[1, 0, -0.5, 0], [0, 1, 0, -0.5], [1, 0, 0.5, 0], [0, 1, 0, 0.5]])
     corners, scores = net.turned(net.add("MatMul", net.constant(turn), boxes)), net.turned(net.scores(rest))
@@ -219,7 +219,7 @@ def end_to_end(net, boxes, rest, more=()):
         return net.constant(np.array(v))
     best = net.add("Reshape", scores, count(1, -1))
     net.nodes.append(helper.make_node("TopK", [best, count(MOST_FOUND)], ["best", "at"], axis=1))
-    cell, number = net.add("Div", "at", net.constant(np.array(CLASSES))), net.add("Mod", "at", net.constant(np.array(CLASSES)))
+    cell, number = net.add("Div", "at", net.constant(np.array(classes))), net.add("Mod", "at", net.constant(np.array(classes)))
     def chosen(x, columns):
         return net.add("GatherElements", x, net.add("Tile", net.add("Unsqueeze", cell, count(2)), count(1, 1, columns)), axis=1)
     parts = [chosen(corners, 4), net.add("Unsqueeze", "best", count(2)), net.add("Unsqueeze", net.add("Cast", number, to=TensorProto.FLOAT), count(2))]

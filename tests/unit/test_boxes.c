@@ -306,7 +306,7 @@ static void precisions(void **state)
     oct_truth *t;
     oct_decode *r;
     oct_err err = OCT_ERR_INIT;
-    assert_int_equal(oct_truth_open(truth_file, &t, &err), OCT_OK);
+    assert_int_equal(oct_truth_open(truth_file, 0, &t, &err), OCT_OK);
     assert_int_equal(oct_decode_parse("judges boxes\nboxes [n,4]\nscores [n,1]\nform xyxy\n", "r", "", &r, &err),
                      OCT_OK);
     const oct_judging j = { .rule = r, .truth = t };

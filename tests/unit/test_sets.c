@@ -161,7 +161,7 @@ static void pairs(void **state)
         judged x;
         oct_truth *t;
         begin(&x, OCT_SET_PAIRS);
-        assert_int_equal(oct_truth_open(file_of("t.csv", truths[k]), &t, NULL), OCT_OK);
+        assert_int_equal(oct_truth_open(file_of("t.csv", truths[k]), 0, &t, NULL), OCT_OK);
         x.j.truth = t;
         for (size_t i = 0; i < OCT_COUNT(v); i++)
             add(&x, -1, v[i], 2);
@@ -223,7 +223,7 @@ static void maps(void **state)
     oct_truth *t;
     char path[128];
     snprintf(path, sizeof path, "%s/t.npy", folder);
-    assert_int_equal(oct_truth_open(path, &t, NULL), OCT_OK);
+    assert_int_equal(oct_truth_open(path, 0, &t, NULL), OCT_OK);
     assert_int_equal(oct_truth_kind(t), OCT_SET_MAPS);
     judged x;
     begin(&x, OCT_SET_MAPS);
@@ -373,7 +373,7 @@ static void boxes_of_csv(void **state)
     size_t n;
     const char *text =
         "file,class,x1,y1,x2,y2,crowd\nb.png,2,1,2,3,4,\nx/a.png,0,0,0,5,5,1\nb.png,1,9,9,10,10,0\nempty.png,,,,,,\n";
-    assert_int_equal(oct_truth_open(file_of("t.csv", text), &t, &err), OCT_OK);
+    assert_int_equal(oct_truth_open(file_of("t.csv", text), 0, &t, &err), OCT_OK);
     assert_int_equal(oct_truth_kind(t), OCT_SET_BOXES);
     assert_int_equal(oct_truth_classes(t), 3);
     assert_true(oct_truth_objects(t, "data/b.png", 0, &o, &n) && n == 2 && o[0].class_place == 2 && o[1].x1 == 9 &&
@@ -382,10 +382,10 @@ static void boxes_of_csv(void **state)
     assert_true(oct_truth_objects(t, "empty.png", 0, &o, &n) && n == 0);
     assert_true(oct_truth_objects(t, "other.png", 0, &o, &n) && n == 0); /* has none */
     oct_truth_close(t);
-    assert_int_equal(oct_truth_open(file_of("t.csv", "sample,class,x1,y1,x2,y2\n3,0,1,1,2,2\n"), &t, &err), OCT_OK);
+    assert_int_equal(oct_truth_open(file_of("t.csv", "sample,class,x1,y1,x2,y2\n3,0,1,1,2,2\n"), 0, &t, &err), OCT_OK);
     assert_true(oct_truth_objects(t, "?", 3, &o, &n) && n == 1 && oct_truth_objects(t, "?", 2, &o, &n) && n == 0);
     oct_truth_close(t);
-    assert_int_equal(oct_truth_open(file_of("t.csv", "file,class,x1,y1,x2,y2\na,0.5,1,1,2,2\n"), &t, &err),
+    assert_int_equal(oct_truth_open(file_of("t.csv", "file,class,x1,y1,x2,y2\na,0.5,1,1,2,2\n"), 0, &t, &err),
                      OCT_EMALFORMED);
     assert_non_null(strstr(err.text, "t.csv:2: "));
     static const struct {
@@ -405,7 +405,7 @@ static void boxes_of_csv(void **state)
     };
     for (size_t i = 0; i < OCT_COUNT(bad); i++) {
         err = (oct_err)OCT_ERR_INIT;
-        assert_int_equal(oct_truth_open(file_of("t.csv", bad[i].text), &t, &err), OCT_EMALFORMED);
+        assert_int_equal(oct_truth_open(file_of("t.csv", bad[i].text), 0, &t, &err), OCT_EMALFORMED);
         if (!strstr(err.text, bad[i].says))
             fail_msg("'%s' lacks '%s'", err.text, bad[i].says);
     }
@@ -422,7 +422,7 @@ static void boxes_of_coco(void **state)
         " \"categories\": [{\"id\": 18}, {\"id\": 5}],"
         " \"annotations\": [{\"image_id\": 3, \"category_id\": 18, \"bbox\": [1, 2, 3, 4], \"iscrowd\": 1},"
         " {\"image_id\": 3, \"category_id\": 5, \"bbox\": [0, 0, 1, 1]}]}";
-    const oct_status s = oct_truth_open(file_of("t.json", text), &t, &err);
+    const oct_status s = oct_truth_open(file_of("t.json", text), 0, &t, &err);
     if (s == OCT_EUNSUPPORTED) {
         print_message("# skipped: a build without jansson\n");
         return;
@@ -439,7 +439,103 @@ static void boxes_of_coco(void **state)
                                        "{\"images\": [{\"id\": 1}], \"categories\": [], \"annotations\": []}",
                                        "{\"images\": [], \"categories\": [], \"annotations\": [{\"image_id\": 1}]}" };
     for (size_t i = 0; i < OCT_COUNT(bad); i++)
-        assert_int_equal(oct_truth_open(file_of("t.json", bad[i]), &t, &err), OCT_EMALFORMED);
+        assert_int_equal(oct_truth_open(file_of("t.json", bad[i]), 0, &t, &err), OCT_EMALFORMED);
+}
+
+/* One annotation beside its box: "segmentation": ... */
+static oct_status open_annotation(const char *more, oct_truth **t, oct_err *err)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"images\": [{\"id\": 1, \"file_name\": \"a.jpg\"}], \"categories\": [{\"id\": 1}], \"annotations\": "
+             "[{\"image_id\": 1, \"category_id\": 1, \"bbox\": [1, 1, 2, 2], %s}]}",
+             more);
+    return oct_truth_open(file_of("t.json", text), 0, t, err);
+}
+
+/* The pixels of an annotation's mask in a picture of 4 x 3, in rows. */
+static void expect_mask(const char *more, const char *want)
+{
+    oct_truth *t;
+    oct_err err = OCT_ERR_INIT;
+    const oct_object *o;
+    size_t n;
+    oct_mask m = { 0 };
+    char got[13] = "............";
+    if (open_annotation(more, &t, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    assert_true(oct_truth_objects(t, "a.jpg", 0, &o, &n) && n == 1 && o->shape);
+    if (oct_mask_of_object(o->shape, 1, 1, 4, 3, &m, &err) != OCT_OK)
+        fail_msg("%s", err.text);
+    uint64_t at = 0, area = 0;
+    for (size_t i = 0; i < m.n; i++)
+        for (uint32_t k = 0; k < m.run[i]; k++, at++)
+            if (i % 2) {
+                got[at % 3 * 4 + at / 3] = '#';
+                area++;
+            }
+    assert_int_equal(at, 12);
+    assert_int_equal(m.area, area);
+    assert_string_equal(got, want);
+    oct_mask_free(&m);
+    oct_truth_close(t);
+}
+
+static void masks_of_coco(void **state)
+{
+    oct_truth *t;
+    oct_err err = OCT_ERR_INIT;
+    if (open_annotation("\"area\": 1", &t, &err) == OCT_EUNSUPPORTED) {
+        print_message("# skipped: a build without jansson\n");
+        return;
+    }
+    oct_truth_close(t);
+    /* the pixels whose middle is inside, and the union of two */
+    expect_mask("\"segmentation\": [[1, 1, 3, 1, 3, 3, 1, 3]]", "...."
+                                                                ".##."
+                                                                ".##.");
+    expect_mask("\"segmentation\": [[0, 0, 1, 0, 1, 3, 0, 3], [3, 0, 9, 0, 9, 2, 3, 2]]", "#..#"
+                                                                                          "#..#"
+                                                                                          "#...");
+    expect_mask("\"segmentation\": [[1, 1, 2, 2]]", "............"); /* a line has no extent */
+    expect_mask("\"segmentation\": {\"size\": [3, 4], \"counts\": [1, 2, 3, 1, 5]}", "..#."
+                                                                                     "#..."
+                                                                                     "#...");
+    /* the same as text: from the fourth on differences from the run before the last; 1 and 5 from 2 and 3 */
+    expect_mask("\"segmentation\": {\"size\": [3, 4], \"counts\": \"123O2\"}", "..#."
+                                                                               "#..."
+                                                                               "#...");
+    static const char *const bad[] = {
+        "\"segmentation\": [[1, 1, 2, 2, 3]]",
+        "\"segmentation\": [[1, 1, 2, 2, 3, \"x\"]]",
+        "\"segmentation\": [7]",
+        "\"segmentation\": 7",
+        "\"segmentation\": {\"size\": [3, 4], \"counts\": [1, 2]}",
+        "\"segmentation\": {\"size\": [3, 4], \"counts\": [1, -2, 13]}",
+        "\"segmentation\": {\"size\": [3, 4], \"counts\": [1, 4294967295, 12]}",
+        "\"segmentation\": {\"size\": [3], \"counts\": [12]}",
+        "\"segmentation\": {\"size\": [1e9, 1e9], \"counts\": [12]}",
+        "\"segmentation\": {\"size\": [3, 4], \"counts\": \"\"}",
+        "\"segmentation\": {\"size\": [3, 4], \"counts\": \"123O3\"}",
+        "\"segmentation\": {\"size\": [3, 4], \"counts\": \"oooooooooooooooooo\"}", /* a number without end */
+        "\"segmentation\": {\"size\": [3, 4], \"counts\": \"@\"}",                  /* below 0 */
+        "\"keypoints\": [1, 2]",
+        "\"keypoints\": 3",
+    };
+    for (size_t i = 0; i < OCT_COUNT(bad); i++)
+        if (open_annotation(bad[i], &t, &err) != OCT_EMALFORMED)
+            fail_msg("%s", bad[i]);
+    /* corners far away, and runs of another size */
+    oct_mask m = { 0 };
+    const double far[] = { 0, 0, 1e15, 0, 0, 1e15 };
+    const size_t corners = 3;
+    const uint32_t run[] = { 12 };
+    const oct_object_mask wide = { .xy = far, .corners = &corners, .n_polygons = 1 },
+                          other = { .run = run, .n_runs = 1, .w = 3, .h = 4 };
+    assert_int_equal(oct_mask_of_object(&wide, 1, 1, 4, 3, &m, &err), OCT_EMALFORMED);
+    assert_int_equal(oct_mask_of_object(&other, 1, 1, 4, 3, &m, &err), OCT_EMALFORMED);
+    assert_int_equal(oct_mask_of_object(&other, 1, 1, INT64_MAX / 2, 3, &m, &err), OCT_EUNSUPPORTED);
+    oct_mask_free(&m);
 }
 
 static int make_folder(void **state)
@@ -473,6 +569,7 @@ int main(void)
         cmocka_unit_test(rules),
         cmocka_unit_test(boxes_of_csv),
         cmocka_unit_test(boxes_of_coco),
+        cmocka_unit_test(masks_of_coco),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -436,6 +436,16 @@ static bool is_detected(const oct_metric_case *c)
     return c->set == OCT_SET_BOXES && c->truth;
 }
 
+static bool has_masks(const oct_metric_case *c)
+{
+    return is_detected(c) && c->masks;
+}
+
+static bool has_keypoints(const oct_metric_case *c)
+{
+    return is_detected(c) && c->keypoints;
+}
+
 /* Without a truth, the boxes of the float model are the objects. This is meaningful only if there is another model. */
 static bool has_boxes(const oct_metric_case *c)
 {
@@ -495,6 +505,15 @@ static const oct_metric metrics[] = {
       OCT_METRIC_SET, true, false, is_detected, .truth = true, .set = { [OCT_SET_BOXES] = oct_boxes_ap50 } },
     { "map", "mean of average precisions at overlaps of 0.50, 0.55 ... 0.95, as COCO has it", "%", NULL, NULL,
       OCT_METRIC_SET, true, false, is_detected, .truth = true, .set = { [OCT_SET_BOXES] = oct_boxes_map } },
+    { "mask-ap50", "the same as ap50 for masks, by the overlap of their pixels", "%", NULL, NULL, OCT_METRIC_SET, true,
+      false, has_masks, .truth = true, .needs = OCT_NEEDS_MASKS, .set = { [OCT_SET_BOXES] = oct_masks_ap50 } },
+    { "mask-map", "the same as map for masks", "%", NULL, NULL, OCT_METRIC_SET, true, false, has_masks, .truth = true,
+      .needs = OCT_NEEDS_MASKS, .set = { [OCT_SET_BOXES] = oct_masks_map } },
+    { "keypoint-ap50", "the same as ap50 for keypoints, by their similarity (OKS) at 0.5", "%", NULL, NULL,
+      OCT_METRIC_SET, true, false, has_keypoints, .truth = true, .needs = OCT_NEEDS_KEYPOINTS,
+      .set = { [OCT_SET_BOXES] = oct_keypoints_ap50 } },
+    { "keypoint-map", "the same as map for keypoints", "%", NULL, NULL, OCT_METRIC_SET, true, false, has_keypoints,
+      .truth = true, .needs = OCT_NEEDS_KEYPOINTS, .set = { [OCT_SET_BOXES] = oct_keypoints_map } },
     { "f1",
       "F1: the mean over classes, or that of the second class where there are two; of boxes at an overlap of 0.5, at the score that the rule gives or where it is best",
       "%", NULL, NULL, OCT_METRIC_SET, true, false, has_boxes,
@@ -632,6 +651,16 @@ oct_status oct_metric_suits(const oct_metric *m, const oct_judging *j, oct_err *
                                           [OCT_SET_BOXES] = "boxes" };
     if (m->kind != OCT_METRIC_SET || m->set[OCT_SET_VALUES])
         return OCT_OK;
+    if (m->needs && oct_judging_kind(j) == OCT_SET_BOXES) {
+        const bool masks = m->needs == OCT_NEEDS_MASKS;
+        if (!j->rule || !(masks ? j->rule->box.prototypes.given : j->rule->box.keypoints.given)) {
+            oct_fail(err, OCT_EUSAGE, "metric '%s' is of %s, and the rule does not say where these are", m->name,
+                     masks ? "masks" : "keypoints");
+            oct_hint(err, masks ? "--decode yolov8-seg, or the keys coefficients and prototypes"
+                                : "--decode yolov8-pose, or the key keypoints");
+            return OCT_EUSAGE;
+        }
+    }
     if (m->set[oct_judging_kind(j)])
         return m->truth && !j->truth
                    ? oct_fail(err, OCT_EUSAGE, "metric '%s' needs what is true of the samples: --truth", m->name)

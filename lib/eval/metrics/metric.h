@@ -74,6 +74,7 @@ typedef struct oct_metric_case {
     bool compared;               /* there are other models than the float model */
     oct_set_kind set;            /* the kind of set for the task */
     bool truth;                  /* there is a truth other than labels */
+    bool masks, keypoints;       /* the rule says where those of boxes are */
 } oct_metric_case;
 
 typedef enum oct_metric_kind {
@@ -98,10 +99,11 @@ typedef struct oct_metric {
     double (*score)(const oct_sample_view *s);
     /* For OCT_METRIC_TOKENS: how many tokens the score is about. */
     double (*weight)(const oct_sample_view *s);
-    size_t k;           /* for top-k */
-    bool truth;         /* it needs a truth other than labels */
-    bool distributions; /* it needs oct_sample_view.width */
-    bool of_all;        /* its scores are of all outputs, not of the first alone */
+    size_t k;                                                             /* for top-k */
+    bool truth;                                                           /* it needs a truth other than labels */
+    enum { OCT_NEEDS_BOXES, OCT_NEEDS_MASKS, OCT_NEEDS_KEYPOINTS } needs; /* what the rule is to say of boxes */
+    bool distributions;                                                   /* it needs oct_sample_view.width */
+    bool of_all; /* its scores are of all outputs, not of the first alone */
     const struct oct_metric *(*as)(const oct_metric_case *c); /* the record that this name stands for with such outputs;
                                                                  NULL, or returns NULL: this one */
     /* For OCT_METRIC_SET: functions for the value, by the kinds of sets for which it is defined. If the metric says

@@ -511,7 +511,9 @@ static void decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
                             .reconstruction = e->in_f32 != NULL,
                             .compared = e->n_subject > 1 || e->o->only_float,
                             .set = oct_judging_kind(&e->judging),
-                            .truth = e->judging.truth != NULL };
+                            .truth = e->judging.truth != NULL,
+                            .masks = e->judging.rule->box.prototypes.given,
+                            .keypoints = e->judging.rule->box.keypoints.given };
     c->list = scores && wide == 1 && (e->by_row[0] || rows == 0);
     c->classes = c->list && out->rank >= 2 ? (size_t)last : 0;
     c->positions =

@@ -3,7 +3,7 @@
 
 #include "data/arrays/array_files.h"
 #include "eval/metrics/correlation.h"
-#include "eval/sets/match_boxes.h"
+#include "eval/sets/object_overlaps.h"
 #include "eval/parts/part_bytes.h"
 
 #include "base/mem.h"
@@ -12,20 +12,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OF_CLASS = 100 }; /* how many boxes of a class count for average precision in a picture */
+enum {
+    MOST_OF_CLASS = 100,
+    MOST_WITH_POINTS = 20
+}; /* how many boxes of a class count for average precision in a picture */
 
 typedef struct found {
     double score;
     uint32_t sample, at; /* at: the position in the original order */
     int32_t class_place;
-    oct_match match;
-    bool beyond; /* its picture has MOST_OF_CLASS better boxes of this class */
+    oct_match match[OCT_MATCHED_KINDS]; /* zeros where the rule does not say how to compare */
+    bool beyond, beyond_points;         /* its picture has MOST_OF_CLASS, MOST_WITH_POINTS better boxes of this class */
 } found;
 
 typedef struct wanted {
     uint32_t sample;
     int32_t class_place;
-    uint32_t count;
+    uint32_t count[OCT_MATCHED_KINDS];
 } wanted;
 
 typedef struct detections {
@@ -36,8 +39,8 @@ typedef struct detections {
     size_t n_f, cap_f, n_w, cap_w;
     oct_boxes boxes, truth; /* of the current sample */
     oct_object *objects;    /* those of one class */
-    oct_match *match;
-    size_t cap_objects, cap_match;
+    oct_match *match[OCT_MATCHED_KINDS];
+    size_t cap_objects, cap_match[OCT_MATCHED_KINDS];
     oct_array priors;
     size_t most; /* the largest number of boxes of a class */
 } detections;
@@ -85,7 +88,9 @@ static oct_status objects_of_float(detections *d, const oct_set_view *v, double 
             continue;
         if (!OCT_SET_GROW(d->objects, *n, d->cap_objects))
             return oct_nomem(err);
-        d->objects[(*n)++] = (oct_object){ b->v[i].class_place, b->v[i].x1, b->v[i].y1, b->v[i].x2, b->v[i].y2, false };
+        d->objects[(*n)++] = (oct_object){
+            .class_place = b->v[i].class_place, .x1 = b->v[i].x1, .y1 = b->v[i].y1, .x2 = b->v[i].x2, .y2 = b->v[i].y2
+        };
     }
     *o = d->objects;
     return OCT_OK;
@@ -113,14 +118,15 @@ static int objects_by_class(const void *a, const void *b)
 
 static oct_status add_wanted(detections *d, int64_t class_place, const oct_object *o, size_t n, oct_err *err)
 {
-    uint32_t count = 0;
+    wanted w = { .sample = (uint32_t)d->base.n, .class_place = (int32_t)class_place };
     for (size_t i = 0; i < n; i++)
-        count += !o[i].crowd;
-    if (!count)
+        for (int by = 0; by < OCT_MATCHED_KINDS; by++)
+            w.count[by] += oct_overlaps_known(d->base.judging, by) && !oct_object_is_ignored(&o[i], by);
+    if (!w.count[OCT_MATCHED_BOXES])
         return OCT_OK;
     if (!OCT_SET_GROW(d->w, d->n_w, d->cap_w))
         return oct_nomem(err);
-    d->w[d->n_w++] = (wanted){ (uint32_t)d->base.n, (int32_t)class_place, count };
+    d->w[d->n_w++] = w;
     return OCT_OK;
 }
 
@@ -129,15 +135,44 @@ static oct_status add_found(detections *d, const oct_box *b, size_t n, oct_err *
     for (size_t i = 0; i < n; i++) {
         if (!OCT_SET_GROW(d->f, d->n_f, d->cap_f))
             return oct_nomem(err);
-        d->f[d->n_f] = (found){ b[i].score,  (uint32_t)d->base.n, (uint32_t)d->n_f, (int32_t)b[i].class_place,
-                                d->match[i], i >= MOST_OF_CLASS };
-        d->n_f++;
+        found *f = &d->f[d->n_f];
+        *f = (found){ .score = b[i].score,
+                      .sample = (uint32_t)d->base.n,
+                      .at = (uint32_t)d->n_f++,
+                      .class_place = (int32_t)b[i].class_place,
+                      .beyond = i >= MOST_OF_CLASS,
+                      .beyond_points = i >= MOST_WITH_POINTS };
+        for (int by = 0; by < OCT_MATCHED_KINDS; by++)
+            f->match[by] = d->match[by][i];
     }
     return OCT_OK;
 }
 
-/* Matches class by class. b and o are sorted by class. */
-static oct_status add_classes(detections *d, const oct_boxes *b, const oct_object *o, size_t n, oct_err *err)
+/* Matches the boxes of one class with its objects by what the rule says how to compare. */
+static oct_status match_class(detections *d, const oct_overlap_case *c, const oct_box *b, size_t n_b,
+                              const oct_object *o, size_t n_o, oct_err *err)
+{
+    const size_t compared = n_b < MOST_OF_CLASS ? n_b : MOST_OF_CLASS;
+    OCT_TRY(oct_match_boxes(b, n_b, o, n_o, d->match[OCT_MATCHED_BOXES], err));
+    for (int by = OCT_MATCHED_BOXES + 1; by < OCT_MATCHED_KINDS; by++) {
+        if (n_b)
+            memset(d->match[by], 0, n_b * sizeof *d->match[by]);
+        if (!n_b || !n_o || !oct_overlaps_known(d->base.judging, by))
+            continue;
+        size_t n;
+        double *overlap = oct_mul_size(compared, n_o, &n) ? oct_calloc(n, sizeof *overlap) : NULL;
+        oct_status s = overlap ? oct_object_overlaps(c, by, b, compared, o, n_o, overlap, err) : oct_nomem(err);
+        if (s == OCT_OK)
+            s = oct_match_overlaps(by, overlap, compared, o, n_o, d->match[by], err);
+        oct_free(overlap);
+        OCT_TRY(s);
+    }
+    return OCT_OK;
+}
+
+/* Class by class. b and o are sorted by class. */
+static oct_status add_classes(detections *d, const oct_overlap_case *c, const oct_boxes *b, const oct_object *o,
+                              size_t n, oct_err *err)
 {
     for (size_t i = 0, k = 0, i_end, k_end; i < b->n || k < n; i = i_end, k = k_end) {
         const int64_t first =
@@ -146,28 +181,51 @@ static oct_status add_classes(detections *d, const oct_boxes *b, const oct_objec
             ;
         for (k_end = k; k_end < n && o[k_end].class_place == first; k_end++)
             ;
-        while (d->cap_match < i_end - i)
-            if (!OCT_SET_GROW(d->match, d->cap_match, d->cap_match))
-                return oct_nomem(err);
-        OCT_TRY(oct_match_boxes(b->v + i, i_end - i, o + k, k_end - k, d->match, err));
+        for (int by = 0; by < OCT_MATCHED_KINDS; by++)
+            while (d->cap_match[by] < i_end - i)
+                if (!OCT_SET_GROW(d->match[by], d->cap_match[by], d->cap_match[by]))
+                    return oct_nomem(err);
+        OCT_TRY(match_class(d, c, b->v + i, i_end - i, o + k, k_end - k, err));
         OCT_TRY(add_found(d, b->v + i, i_end - i, err));
         OCT_TRY(add_wanted(d, first, o + k, k_end - k, err));
     }
     return OCT_OK;
 }
 
-/* Copies the objects of the truth, in pixels of the picture. w and h: the size of the input if there was no picture. */
-static oct_status objects_of_truth(detections *d, const oct_set_view *v, double w, double h, const oct_object *o,
-                                   size_t n, oct_err *err)
+/* How the input lies in the picture; w and h: the size of the input. */
+static oct_overlap_case case_of(const oct_judging *j, const oct_set_view *v, double w, double h)
 {
-    const oct_picture_size p = v->batch->pictures[v->row];
-    const bool shares = oct_truth_in_shares(d->base.judging->truth);
-    const double x = !shares ? 1 : p.w ? p.w : w, y = !shares ? 1 : p.h ? p.h : h;
+    const oct_picture_size p = v->batch->pictures ? v->batch->pictures[v->row] : (oct_picture_size){ 0 };
+    const bool shares = j->truth && oct_truth_in_shares(j->truth);
+    oct_overlap_case c = { .judging = j,
+                           .out = v->out,
+                           .n_out = v->n_out,
+                           .w = w,
+                           .h = h,
+                           .picture_w = p.w ? p.w : w,
+                           .picture_h = p.h ? p.h : h,
+                           .placing = { .sx = 1, .sy = 1 } };
+    if (v->source)
+        c.placing = oct_source_placing(v->source, p);
+    c.unit_x = shares ? c.picture_w : 1;
+    c.unit_y = shares ? c.picture_h : 1;
+    return c;
+}
+
+/* Copies the objects of the truth, in pixels of the picture. */
+static oct_status objects_of_truth(detections *d, const oct_overlap_case *c, const oct_object *o, size_t n,
+                                   oct_err *err)
+{
+    const double x = c->unit_x, y = c->unit_y;
     for (size_t i = 0; i < n; i++) {
         if (!OCT_SET_GROW(d->objects, i, d->cap_objects))
             return oct_nomem(err);
-        d->objects[i] =
-            (oct_object){ o[i].class_place, o[i].x1 * x, o[i].y1 * y, o[i].x2 * x, o[i].y2 * y, o[i].crowd };
+        d->objects[i] = o[i];
+        d->objects[i].x1 *= x;
+        d->objects[i].x2 *= x;
+        d->objects[i].y1 *= y;
+        d->objects[i].y2 *= y;
+        d->objects[i].area *= x * y;
     }
     return OCT_OK;
 }
@@ -187,9 +245,10 @@ static oct_status boxes_add(oct_set *s, const oct_set_view *v, oct_err *err)
     OCT_TRY(oct_boxes_input_size(v, &w, &h, err));
     OCT_TRY(oct_boxes_decode(j, v->out, v->n_out, w, h, d->priors.data, d->priors.rank ? (size_t)d->priors.dims[0] : 0,
                              &d->boxes, err));
+    const oct_overlap_case c = case_of(j, v, w, h);
     if (j->truth) {
         to_picture(v, &d->boxes);
-        OCT_TRY(objects_of_truth(d, v, w, h, o, n, err));
+        OCT_TRY(objects_of_truth(d, &c, o, n, err));
     } else {
         OCT_TRY(objects_of_float(d, v, w, h, &o, &n, err));
     }
@@ -197,7 +256,7 @@ static oct_status boxes_add(oct_set *s, const oct_set_view *v, oct_err *err)
         qsort(d->boxes.v, d->boxes.n, sizeof *d->boxes.v, by_class);
     if (n)
         qsort(d->objects, n, sizeof *d->objects, objects_by_class);
-    OCT_TRY(add_classes(d, &d->boxes, d->objects, n, err));
+    OCT_TRY(add_classes(d, &c, &d->boxes, d->objects, n, err));
     s->n++;
     return OCT_OK;
 }
@@ -258,7 +317,8 @@ static void boxes_release(oct_set *s)
     oct_free(d->w);
     oct_free(d->by_score);
     oct_free(d->objects);
-    oct_free(d->match);
+    for (int by = 0; by < OCT_MATCHED_KINDS; by++)
+        oct_free(d->match[by]);
 }
 
 /* Writes the boxes and the objects of the samples, in order. */
@@ -271,13 +331,17 @@ static void boxes_save(oct_set *s, oct_buf *b)
         const found *f = &d->f[i];
         ev_put_f64(b, f->score);
         ev_put_u32(b, (uint32_t)f->class_place);
-        ev_put_u32(b, f->match.hit | (uint32_t)f->match.ignored << 16);
-        ev_put_u32(b, f->beyond);
+        for (int by = 0; by < OCT_MATCHED_KINDS; by++)
+            if (oct_overlaps_known(s->judging, by))
+                ev_put_u32(b, f->match[by].hit | (uint32_t)f->match[by].ignored << 16);
+        ev_put_u32(b, f->beyond | (uint32_t)f->beyond_points << 1);
     }
     ev_put_u64(b, d->n_w);
     for (size_t i = 0; i < d->n_w; i++) {
         ev_put_u32(b, (uint32_t)d->w[i].class_place);
-        ev_put_u32(b, d->w[i].count);
+        for (int by = 0; by < OCT_MATCHED_KINDS; by++)
+            if (oct_overlaps_known(s->judging, by))
+                ev_put_u32(b, d->w[i].count[by]);
     }
     s->n = d->n_f = d->n_w = 0;
 }
@@ -288,9 +352,13 @@ static oct_status load_found(detections *d, ev_bytes *r, oct_err *err)
         found f = { .sample = (uint32_t)d->base.n, .at = (uint32_t)d->n_f };
         f.score = ev_take_f64(r);
         f.class_place = (int32_t)ev_take_u32(r);
-        const uint32_t match = ev_take_u32(r);
-        f.match = (oct_match){ (uint16_t)match, (uint16_t)(match >> 16) };
-        f.beyond = ev_take_u32(r) != 0;
+        for (int by = 0; by < OCT_MATCHED_KINDS; by++) {
+            const uint32_t match = oct_overlaps_known(d->base.judging, by) ? ev_take_u32(r) : 0;
+            f.match[by] = (oct_match){ (uint16_t)match, (uint16_t)(match >> 16) };
+        }
+        const uint32_t beyond = ev_take_u32(r);
+        f.beyond = beyond & 1;
+        f.beyond_points = beyond >> 1 & 1;
         if (!OCT_SET_GROW(d->f, d->n_f, d->cap_f))
             return oct_nomem(err);
         d->f[d->n_f++] = f;
@@ -310,7 +378,9 @@ static oct_status boxes_load(oct_set *s, ev_bytes *r, oct_err *err)
             return oct_nomem(err);
         d->w[d->n_w].sample = (uint32_t)s->n;
         d->w[d->n_w].class_place = (int32_t)ev_take_u32(r);
-        d->w[d->n_w++].count = ev_take_u32(r);
+        for (int by = 0; by < OCT_MATCHED_KINDS; by++)
+            d->w[d->n_w].count[by] = oct_overlaps_known(s->judging, by) ? ev_take_u32(r) : 0;
+        d->n_w++;
     }
     r->bad |= !samples && (d->n_f > found_before || d->n_w > wanted_before);
     s->n += r->bad ? 0 : (size_t)samples;
@@ -331,15 +401,16 @@ static double weight(const double *draws, uint32_t sample)
 
 /* For f[n], which are of one class and best first, at the t-th overlap, with so many `objects`. recall, precision: [n]
  * each. */
-static double average_precision(const found *f, size_t n, int t, double objects, const double *draws, double *recall,
-                                double *precision)
+static double average_precision(oct_matched by, const found *f, size_t n, int t, double objects, const double *draws,
+                                double *recall, double *precision)
 {
     double right = 0, wrong = 0, sum = 0, most = 0;
     for (size_t i = 0; i < n; i++) {
-        const double w = f[i].beyond ? 0 : weight(draws, f[i].sample);
-        if (f[i].match.hit >> t & 1)
+        const bool beyond = by == OCT_MATCHED_POINTS ? f[i].beyond_points : f[i].beyond;
+        const double w = beyond ? 0 : weight(draws, f[i].sample);
+        if (f[i].match[by].hit >> t & 1)
             right += w;
-        else if (!(f[i].match.ignored >> t & 1))
+        else if (!(f[i].match[by].ignored >> t & 1))
             wrong += w;
         recall[i] = right / objects;
         precision[i] = right + wrong > 0 ? right / (right + wrong + 0x1p-52) : 0; /* COCO adds np.spacing(1) */
@@ -362,7 +433,7 @@ typedef struct of_class {
     int32_t place;
     const found *f;
     size_t n; /* of f */
-    double objects;
+    double objects[OCT_MATCHED_KINDS];
     size_t next_f, next_w;
 } of_class;
 
@@ -376,8 +447,11 @@ static bool next_class(const detections *d, const double *draws, of_class *c)
     c->f = d->f + f;
     while (f < d->n_f && d->f[f].class_place == c->place)
         f++;
-    for (c->objects = 0; w < d->n_w && d->w[w].class_place == c->place; w++)
-        c->objects += weight(draws, d->w[w].sample) * d->w[w].count;
+    for (int by = 0; by < OCT_MATCHED_KINDS; by++)
+        c->objects[by] = 0;
+    for (; w < d->n_w && d->w[w].class_place == c->place; w++)
+        for (int by = 0; by < OCT_MATCHED_KINDS; by++)
+            c->objects[by] += weight(draws, d->w[w].sample) * d->w[w].count[by];
     c->n = f - c->next_f;
     c->next_f = f;
     c->next_w = w;
@@ -385,15 +459,15 @@ static bool next_class(const detections *d, const double *draws, of_class *c)
 }
 
 /* The mean over the classes that have objects, for the first n overlaps. */
-static double mean_precision(const oct_set *s, int overlaps, const double *draws, double *scratch)
+static double mean_precision(const oct_set *s, oct_matched by, int overlaps, const double *draws, double *scratch)
 {
     const detections *d = (const detections *)s;
     double sum = 0, classes = 0;
     for (of_class c = { 0 }; next_class(d, draws, &c);) {
-        if (!(c.objects > 0))
+        if (!(c.objects[by] > 0))
             continue;
         for (int t = 0; t < overlaps; t++)
-            sum += average_precision(c.f, c.n, t, c.objects, draws, scratch, scratch + d->most);
+            sum += average_precision(by, c.f, c.n, t, c.objects[by], draws, scratch, scratch + d->most);
         classes++;
     }
     return classes > 0 ? sum / (classes * overlaps) : NAN;
@@ -401,12 +475,32 @@ static double mean_precision(const oct_set *s, int overlaps, const double *draws
 
 double oct_boxes_ap50(const oct_set *s, const double *draws, double *scratch)
 {
-    return mean_precision(s, 1, draws, scratch);
+    return mean_precision(s, OCT_MATCHED_BOXES, 1, draws, scratch);
 }
 
 double oct_boxes_map(const oct_set *s, const double *draws, double *scratch)
 {
-    return mean_precision(s, OCT_OVERLAPS, draws, scratch);
+    return mean_precision(s, OCT_MATCHED_BOXES, OCT_OVERLAPS, draws, scratch);
+}
+
+double oct_masks_ap50(const oct_set *s, const double *draws, double *scratch)
+{
+    return mean_precision(s, OCT_MATCHED_MASKS, 1, draws, scratch);
+}
+
+double oct_masks_map(const oct_set *s, const double *draws, double *scratch)
+{
+    return mean_precision(s, OCT_MATCHED_MASKS, OCT_OVERLAPS, draws, scratch);
+}
+
+double oct_keypoints_ap50(const oct_set *s, const double *draws, double *scratch)
+{
+    return mean_precision(s, OCT_MATCHED_POINTS, 1, draws, scratch);
+}
+
+double oct_keypoints_map(const oct_set *s, const double *draws, double *scratch)
+{
+    return mean_precision(s, OCT_MATCHED_POINTS, OCT_OVERLAPS, draws, scratch);
 }
 
 /* ---- one score for all classes ---- */
@@ -429,7 +523,7 @@ static counts counts_of(const oct_set *s, const double *draws, double *at)
     const double least = s->judging->rule->box.f1_score;
     counts c = { 0 }, best;
     for (size_t i = 0; i < d->n_w; i++)
-        c.objects += weight(draws, d->w[i].sample) * d->w[i].count;
+        c.objects += weight(draws, d->w[i].sample) * d->w[i].count[OCT_MATCHED_BOXES];
     best = c;
     if (at)
         *at = least >= 0 ? least : INFINITY;
@@ -438,8 +532,8 @@ static counts counts_of(const oct_set *s, const double *draws, double *at)
         const double w = weight(draws, f->sample);
         if (f->score < least)
             break;
-        c.right += f->match.hit & 1 ? w : 0;
-        c.wrong += (f->match.hit | f->match.ignored) & 1 ? 0 : w;
+        c.right += f->match[OCT_MATCHED_BOXES].hit & 1 ? w : 0;
+        c.wrong += (f->match[OCT_MATCHED_BOXES].hit | f->match[OCT_MATCHED_BOXES].ignored) & 1 ? 0 : w;
         const bool last = i + 1 == d->n_f || d->f[d->by_score[i + 1]].score < f->score;
         if (!last || (least < 0 && !(f1_of(&c) > f1_of(&best))))
             continue;
@@ -483,12 +577,15 @@ oct_status oct_boxes_table(const oct_set *s, oct_arena *arena, oct_class_table *
     for (of_class c = { 0 }; next_class(d, NULL, &c);) {
         double right = 0, wrong = 0;
         for (size_t i = 0; i < c.n && c.f[i].score >= least; i++) {
-            right += c.f[i].match.hit & 1;
-            wrong += !((c.f[i].match.hit | c.f[i].match.ignored) & 1);
+            right += c.f[i].match[OCT_MATCHED_BOXES].hit & 1;
+            wrong += !((c.f[i].match[OCT_MATCHED_BOXES].hit | c.f[i].match[OCT_MATCHED_BOXES].ignored) & 1);
         }
-        oct_class_row_add(t, oct_truth_class_id(s->judging->truth, c.place), right, wrong, c.objects - right,
-                          c.objects > 0 ? average_precision(c.f, c.n, 0, c.objects, NULL, scratch, scratch + d->most)
-                                        : NAN);
+        oct_class_row_add(t, oct_truth_class_id(s->judging->truth, c.place), right, wrong,
+                          c.objects[OCT_MATCHED_BOXES] - right,
+                          c.objects[OCT_MATCHED_BOXES] > 0
+                              ? average_precision(OCT_MATCHED_BOXES, c.f, c.n, 0, c.objects[OCT_MATCHED_BOXES], NULL,
+                                                  scratch, scratch + d->most)
+                              : NAN);
     }
     return OCT_OK;
 }

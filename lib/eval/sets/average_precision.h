@@ -12,6 +12,11 @@ extern const oct_set_type oct_set_of_boxes;
  * the mean over 0.50, 0.55 ... 0.95. */
 double oct_boxes_ap50(const oct_set *s, const double *draws, double *scratch);
 double oct_boxes_map(const oct_set *s, const double *draws, double *scratch);
+/* The same by the overlap of masks, and by the similarity of keypoints (OKS). NaN: the rule has none. */
+double oct_masks_ap50(const oct_set *s, const double *draws, double *scratch);
+double oct_masks_map(const oct_set *s, const double *draws, double *scratch);
+double oct_keypoints_ap50(const oct_set *s, const double *draws, double *scratch);
+double oct_keypoints_map(const oct_set *s, const double *draws, double *scratch);
 /* Of all classes together, at an overlap of 0.5. They use boxes whose score is at least the rule's f1-score, or the
  * score with the best F1. */
 double oct_boxes_f1(const oct_set *s, const double *draws, double *scratch);

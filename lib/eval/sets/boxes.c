@@ -444,6 +444,27 @@ oct_status oct_boxes_decode(const oct_judging *j, const oct_set_tensor *out, siz
     return s;
 }
 
+oct_status oct_boxes_columns(const oct_decode_output *o, const char *what, const oct_set_tensor *out, size_t n_out,
+                             const oct_box *boxes, size_t n_boxes, double **v, size_t *columns, oct_err *err)
+{
+    table t;
+    size_t n;
+    OCT_TRY(open_table(o, what, NULL, out, n_out, &t, err));
+    *columns = t.columns;
+    if (!oct_mul_size(t.columns, n_boxes, &n) || !(*v = oct_calloc(n + 1, sizeof **v)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < n_boxes; i++) {
+        if (boxes[i].row >= t.rows) {
+            oct_free(*v);
+            return oct_fail(err, OCT_EUSAGE, "--decode: a box is in row %zu, and there are %zu rows of %s",
+                            boxes[i].row, t.rows, what);
+        }
+        for (size_t k = 0; k < t.columns; k++)
+            (*v)[i * t.columns + k] = at(&t, boxes[i].row, k);
+    }
+    return OCT_OK;
+}
+
 static bool are_channels(int64_t n)
 {
     return n == 1 || n == 3 || n == 4;

@@ -26,6 +26,11 @@ oct_status oct_boxes_input_size(const oct_set_view *v, double *w, double *h, oct
 oct_status oct_boxes_decode(const oct_judging *j, const oct_set_tensor *out, size_t n_out, double w, double h,
                             const float *priors, size_t n_priors, oct_boxes *b, oct_err *err);
 
+/* The columns that the rule names beside the box, in the rows of boxes[n_boxes]: *v is f64[n_boxes][*columns], to be
+ * released with oct_free. what: their name in messages. */
+oct_status oct_boxes_columns(const oct_decode_output *o, const char *what, const oct_set_tensor *out, size_t n_out,
+                             const oct_box *boxes, size_t n_boxes, double **v, size_t *columns, oct_err *err);
+
 /* Intersection over union. For a crowd: intersection over the area of the box. */
 double oct_overlap(const oct_box *a, const oct_box *b);
 double oct_overlap_crowd(const oct_box *a, const oct_box *crowd);

@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "eval/sets/sample_set.h"
 
-enum { OCT_DECODE_RANK = 6, OCT_DECODE_LEVELS = 16, OCT_DECODE_ANCHORS = 32 };
+enum { OCT_DECODE_RANK = 6, OCT_DECODE_LEVELS = 16, OCT_DECODE_ANCHORS = 32, OCT_DECODE_POINTS = 256 };
 
 /* Selects an output, or several that belong together, and columns of it: by name, by a pattern of its dimensions
  * without the batch, or by both. */
@@ -53,6 +53,11 @@ typedef enum oct_box_unit { OCT_UNIT_PIXELS, OCT_UNIT_INPUT, OCT_UNIT_STRIDE } o
 
 typedef struct oct_box_rule {
     oct_decode_output boxes, scores, objectness, classes, count;
+    oct_decode_output coefficients, prototypes; /* a mask is the sum of prototypes by these coefficients, above 0 */
+    oct_decode_output keypoints;                /* in pixels of the input */
+    int point_size;                             /* how many numbers each has, of which the first two are x and y */
+    double sigma[OCT_DECODE_POINTS];            /* OKS's constants of the keypoints */
+    int n_sigmas;                               /* 0: COCO's for 17 keypoints, else one over their number */
     oct_box_form form;
     oct_box_unit unit;
     double stride[OCT_DECODE_LEVELS];

@@ -136,6 +136,21 @@ KEY(classes)
     return read_place(w, &((oct_decode *)self)->box.classes, err);
 }
 
+KEY(coefficients)
+{
+    return read_place(w, &((oct_decode *)self)->box.coefficients, err);
+}
+
+KEY(prototypes)
+{
+    return read_place(w, &((oct_decode *)self)->box.prototypes, err);
+}
+
+KEY(keypoints)
+{
+    return read_place(w, &((oct_decode *)self)->box.keypoints, err);
+}
+
 KEY(count)
 {
     return read_place(w, &((oct_decode *)self)->box.count, err);
@@ -180,6 +195,12 @@ KEY(anchors)
         return oct_words_fault(w, at, err, "another stride has %d anchors", b->n_anchors);
     b->n_anchors = n / 2;
     return OCT_OK;
+}
+
+KEY(sigmas)
+{
+    oct_box_rule *b = &((oct_decode *)self)->box;
+    return read_numbers(w, 1, OCT_DECODE_POINTS, 1e-6, 1e6, b->sigma, &b->n_sigmas, err);
 }
 
 KEY(per_cell)
@@ -276,6 +297,11 @@ static const oct_words_key keys[] = {
     { "objectness", .of = BOXES, .read = read_objectness },
     { "classes", .of = BOXES, .read = read_classes },
     { "count", .of = BOXES, .read = read_count },
+    { "coefficients", .of = BOXES, .read = read_coefficients },
+    { "prototypes", .of = BOXES, .read = read_prototypes },
+    { "keypoints", .of = BOXES, .read = read_keypoints },
+    { "keypoint-size", .of = BOXES, WHOLE(box.point_size, 2, 16) },
+    { "sigmas", .of = BOXES, .read = read_sigmas },
     { "form", .of = BOXES,
       ONE_OF(box.form, "xyxy", "yxyx", "xywh", "cxcywh", "ltrb", "grid", "yolo", "offsets", "deltas") },
     { "unit", .of = BOXES, ONE_OF(box.unit, "pixels", "input", "stride") },
@@ -336,6 +362,9 @@ static oct_status check(const oct_decode *r, const char *label, oct_err *err)
     if (!b->boxes.given || !b->scores.given)
         return refuse(label, "boxes need their outputs",
                       "boxes OUTPUT and scores OUTPUT, each a name or a pattern such as [n,4]", err);
+    if (b->coefficients.given != b->prototypes.given)
+        return refuse(label, "masks need coefficients and prototypes",
+                      "coefficients OUTPUT with a column for each prototype, and prototypes [*,*,*]", err);
     if (needs_cells(b) && !b->n_strides && !b->priors)
         return refuse(label, "boxes against cells need strides", "strides 8 16 32", err);
     if (b->n_per_cell && (b->n_anchors || b->n_per_cell != b->n_strides))
@@ -356,7 +385,7 @@ void oct_decode_defaults(oct_decode *r)
     r->threshold = 0.5;
     r->ignore = 255;
     r->box = (oct_box_rule){
-        .offset = 0.5, .variance = { 1, 1, 1, 1 }, .score = 0.05, .nms = 2, .most = 100, .f1_score = -1
+        .offset = 0.5, .variance = { 1, 1, 1, 1 }, .score = 0.05, .nms = 2, .most = 100, .f1_score = -1, .point_size = 3
     };
 }
 

@@ -185,7 +185,7 @@ static oct_status read_any(oct_truth *t, oct_err *err)
     return OCT_OK;
 }
 
-oct_status oct_truth_open(const char *path, oct_truth **out, oct_err *err)
+oct_status oct_truth_open(const char *path, int point_size, oct_truth **out, oct_err *err)
 {
     oct_arena *a = oct_arena_create();
     oct_truth *t = a ? oct_arena_calloc(a, 1, sizeof *t) : NULL;
@@ -194,6 +194,7 @@ oct_status oct_truth_open(const char *path, oct_truth **out, oct_err *err)
         return oct_nomem(err);
     }
     t->arena = a;
+    t->point_size = point_size;
     const oct_status s = read_any(t, err);
     if (s != OCT_OK) {
         oct_truth_close(t);

@@ -3,15 +3,21 @@
 #ifndef OCT_EVAL_TRUTH_H
 #define OCT_EVAL_TRUTH_H
 
+#include "eval/sets/mask.h"
 #include "eval/sets/sample_set.h"
 
 typedef struct oct_truth oct_truth;
 
 /* An object. Its box is in pixels of the stored picture. */
 typedef struct oct_object {
-    int64_t class_place;   /* the position of its class among those of the truth, from 0 */
-    double x1, y1, x2, y2; /* if oct_truth_in_shares: as shares of the picture's size */
-    bool crowd;            /* a crowd: many objects that need not be found */
+    int64_t class_place;          /* the position of its class among those of the truth, from 0 */
+    double x1, y1, x2, y2;        /* if oct_truth_in_shares: as shares of the picture's size */
+    bool crowd;                   /* a crowd: many objects that need not be found */
+    const oct_object_mask *shape; /* its extent, in the units of the box; NULL: unknown */
+    const double *point;          /* [n_points]: x, y, and above 0 if the keypoint is labelled; NULL: unknown */
+    size_t n_points, n_visible;
+    bool needs_points; /* its keypoints are to be found */
+    double area;       /* in the same units, for keypoints */
 } oct_object;
 
 /* What `path` holds, by its name and contents:
@@ -20,8 +26,10 @@ typedef struct oct_object {
  * whose class is empty names a picture without any; with a column score and perhaps a and b (positions): pairs .npy of
  * rank 1: scores of pairs (samples 2 i and 2 i + 1 are pair i); of rank 3: maps [N,H,W] .npz     its array `scores`, of
  * pairs a folder: of .png or .npy maps by the samples' names, of .txt objects, a line each: class, centre x, centre y,
- * width, height as shares OCT_EMALFORMED with file and line, OCT_EUNSUPPORTED for JSON in a build without jansson. */
-oct_status oct_truth_open(const char *path, oct_truth **t, oct_err *err);
+ * width, height as shares; or class and the corners of its outline
+ * point_size: the rule for outputs has keypoints of so many numbers, which stand behind the boxes of .txt; 0: none
+ * OCT_EMALFORMED with file and line, OCT_EUNSUPPORTED for JSON in a build without jansson. */
+oct_status oct_truth_open(const char *path, int point_size, oct_truth **t, oct_err *err);
 void oct_truth_close(oct_truth *t); /* NULL allowed */
 /* The kind of the truth: OCT_SET_BOXES, OCT_SET_MAPS or OCT_SET_PAIRS. */
 oct_set_kind oct_truth_kind(const oct_truth *t);

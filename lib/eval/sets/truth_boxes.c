@@ -70,7 +70,7 @@ static oct_status read_images(oct_truth *t, oct_tree *images, oct_err *err)
     return OCT_OK;
 }
 
-static oct_status read_object(const oct_truth *t, oct_tree *a, size_t i, oct_object *o, oct_err *err)
+static oct_status read_object(oct_truth *t, oct_tree *a, size_t i, oct_object *o, oct_err *err)
 {
     oct_tree *box = oct_tree_member(a, "bbox");
     double v[4], crowd = 0;
@@ -81,7 +81,7 @@ static oct_status read_object(const oct_truth *t, oct_tree *a, size_t i, oct_obj
         return oct_fail(err, OCT_EMALFORMED, "%s: annotations[%zu] has no bbox of four numbers", t->path, i);
     oct_tree_number(oct_tree_member(a, "iscrowd"), &crowd);
     *o = (oct_object){ .x1 = v[0], .y1 = v[1], .x2 = v[0] + v[2], .y2 = v[1] + v[3], .crowd = crowd != 0 };
-    return OCT_OK;
+    return oct_truth_read_shapes(t, a, i, o, err);
 }
 
 /* Finds the picture and the class of each annotation, and counts the objects of each picture. */
@@ -200,7 +200,9 @@ static oct_status read_row(const oct_csv *c, const int column[COLUMNS], row *r, 
     for (int k = X1; k < COLUMNS; k++)
         if (column[k] >= 0 && (k != CROWD || *c->field[column[k]]))
             OCT_TRY(oct_csv_number(c, column[k], columns[k], &v[k], err));
-    r->o = (oct_object){ r->o.class_place, v[X1], v[Y1], v[X2], v[Y2], v[CROWD] != 0 };
+    r->o = (oct_object){
+        .class_place = r->o.class_place, .x1 = v[X1], .y1 = v[Y1], .x2 = v[X2], .y2 = v[Y2], .crowd = v[CROWD] != 0
+    };
     return OCT_OK;
 }
 

@@ -31,6 +31,7 @@ struct oct_truth {
     size_t n_classes;
     bool all;       /* samples that are not named have no objects */
     bool in_shares; /* boxes are given as shares of the picture's size */
+    int point_size; /* how many numbers a keypoint has in lines of text; 0: there are none */
     bool by_stem;   /* names are those of the samples without the extension */
     /* for pairs: */
     oct_truth_pair *pair;
@@ -48,7 +49,11 @@ const oct_truth_named *oct_truth_find(const oct_truth *t, const char *name, int6
 
 /* truth_boxes.c */
 oct_status oct_truth_read_coco(oct_truth *t, const char *text, size_t size, oct_err *err);
-/* Reads boxes from a CSV file whose header has x1. */
+/* truth_shapes.c: what annotation i says beside the box, which is known already. */
+struct json_t;
+oct_status oct_truth_read_shapes(oct_truth *t, struct json_t *annotation, size_t i, oct_object *o, oct_err *err);
+/* truth_boxes.c
+ * Reads boxes from a CSV file whose header has x1. */
 oct_status oct_truth_read_boxes(oct_truth *t, oct_csv *c, oct_err *err);
 /* truth_yolo.c */
 oct_status oct_truth_read_yolo(oct_truth *t, const oct_names *names, oct_err *err);
