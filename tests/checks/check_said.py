@@ -3,7 +3,7 @@
 
     check_said.py [--models N] [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
-Heads that join boxes in pixels with scores are converted for every target: each part of the output keeps what it says, or a warning names a node. Layers that stay
+Heads that join boxes in pixels with scores, and the ends of detectors' families (chosen rows, masks, keypoints, levels), are converted for every target: each part of the output keeps what it says, or a warning names a node. Layers that stay
 float between others give in ONNX Runtime what they give here, and the float layers are those that were announced. Goals reach operators without weights. A
 model that came quantized, with weights that may saturate, and one with operators that the target lacks are converted with a warning, which --strict counts, and whose option makes the weights safe.
 
@@ -57,6 +57,25 @@ def check_heads(c, seed):
             index = (slice(None),) * h.axis + (where,)
             db = part_db(floats[index], got[index])
             c.hold(f"head {seed} for {target}: {part} are there", db > LEAST_DB or said(report), f"{db:.1f} dB, wanted {LEAST_DB}; warnings {report['warnings']}")
+
+
+def check_end(c, name, seed):
+    """The ends of detectors' families, for every target: each part keeps what it says. Where the graph chooses rows, another order of nearly equal ones is no loss, so values are compared sorted.
+    What keeps a part in float is told with its reason."""
+    h = heads.end(c.folder / "end.onnx", name, seed)
+    data, out = c.folder / "end.npy", c.folder / "end.int8.onnx"
+    np.save(data, np.stack(h.samples))
+    floats, rows = np.concatenate(run_ort(h.path, h.samples)[0]), 3 - h.axis
+    for target in TARGETS:
+        report = c.convert(h.path, out, "--target", target, "--data", data)
+        ours, theirs = c.run_ours(out, h.samples)[0].reshape(floats.shape), np.concatenate(run_ort(out, h.samples)[0])
+        for part, where in h.parts.items():
+            index = (slice(None),) * h.axis + (where,)
+            for who, got in (("ours", ours), ("ONNX Runtime", theirs)):
+                db = part_db(np.sort(floats[index], rows), np.sort(got[index], rows))
+                c.hold(f"{name} {seed} for {target}, {who}: {part} are there", db > LEAST_DB, f"{db:.1f} dB, wanted {LEAST_DB}; {report['warnings']}")
+        joins = [x for x in report["layers"] if x["op"] == "Concat"]
+        c.hold(f"{name} {seed} for {target}: float joins have a reason", all(x["integer"] or x["why"] for x in joins), str(joins))
 
 
 def check_mixture(c, seed):
@@ -255,6 +274,8 @@ def main():
         check_given_weights(c)
         check_given_bias(c)
         check_foreign(c)
+        for seed, name in enumerate(heads.ENDS):
+            check_end(c, name, seed)
         for seed in range(args.models):
             check_heads(c, seed)
             check_mixture(c, seed)

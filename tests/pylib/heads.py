@@ -69,6 +69,97 @@ def head(path, seed):
     return Head(path, [_picture(n.rng, 16) for _ in range(24)], parts, axis)
 
 
+# ---- ends as the families of detectors have them ----
+
+def _decoded(n, x, cells, kind, columns, size):
+    """[1, columns, cells] of a map [1, 12, ., .]: what a head of that kind gives."""
+    bias = {"scores": -2, "ids": 0, "logits": -4}.get(kind, 0)
+    y = n.node("Reshape", [conv(n, x, 12, columns, 1, bias=bias), n.const(np.array([1, columns, cells]))])
+    if kind in ("scores", "shares"):
+        return n.node("Sigmoid", [y])
+    if kind == "logits":  # of one side and far from the boxes' size
+        return n.node("Mul", [y, n.const(np.float32(6))])
+    if kind == "coefficients":
+        return n.node("Tanh", [y])
+    side = int(round(cells ** 0.5))
+    at = np.tile(np.stack(np.divmod(np.arange(cells), side))[:, :], (columns // 2, 1))[None].astype(np.float32)
+    return n.node("Mul", [n.node("Add", [y, n.const(at)]), n.const(np.float32(size / side))])
+
+
+def _turned(n, x):
+    return n.node("Transpose", [x], perm=[0, 2, 1])
+
+
+def _best(n, parts, k):
+    """The rows with the best scores, as the graphs of YOLOv10, YOLO26 and RT-DETR choose them; parts: kind -> [1, columns, CELLS]."""
+    scores = _turned(n, parts.pop("scores"))
+    best = n.node("ReduceMax", [scores], axes=[2], keepdims=0)
+    n.nodes.append(helper.make_node("TopK", [best, n.const(np.array([k]))], ["best_of_rows", "rows"], axis=1))
+    at = n.node("Unsqueeze", ["rows", n.const(np.array([2]))])
+    made = {}
+    for kind, x in parts.items():
+        columns = n.columns[kind]
+        made[kind] = n.node("GatherElements", [_turned(n, x), n.node("Tile", [at, n.const(np.array([1, 1, columns]))])], axis=1)
+    made["scores"] = n.node("Unsqueeze", ["best_of_rows", n.const(np.array([2]))])
+    return made
+
+
+def _levels(n, x, kinds, size):
+    """Each level joins its parts, and all levels are joined."""
+    joined = []
+    for cells in (64, 16):
+        joined.append(n.node("Concat", [_decoded(n, x, cells, kind, columns, size) for kind, columns in kinds], axis=1))
+        x = n.node("Relu", [conv(n, x, 12, 12, stride=2)])
+    return n.node("Concat", joined, axis=2)
+
+
+def _nested(n, x, kinds, size):
+    """Joined two by two, moved between."""
+    y = _turned(n, _decoded(n, x, CELLS, *kinds[0], size))
+    for kind, columns in kinds[1:]:
+        y = n.node("Concat", [y, _turned(n, _decoded(n, x, CELLS, kind, columns, size))], axis=2)
+        y = n.node("Reshape", [n.node("Unsqueeze", [y, n.const(np.array([0]))]), n.const(np.array([1, CELLS, -1]))])
+    return _turned(n, y)
+
+
+ENDS = {
+    "end to end": (("boxes", 4), ("scores", 5)),
+    "end to end with masks": (("boxes", 4), ("scores", 5), ("coefficients", 8)),
+    "end to end with keypoints": (("boxes", 4), ("scores", 1), ("points", 10)),
+    "masks": (("boxes", 4), ("scores", 5), ("coefficients", 8)),
+    "keypoints": (("boxes", 4), ("scores", 1), ("points", 10)),
+    "levels": (("boxes", 4), ("scores", 5)),
+    "levels with masks": (("boxes", 4), ("scores", 5), ("coefficients", 8)),
+    "nested": (("boxes", 4), ("scores", 3), ("points", 4), ("coefficients", 4)),
+    "pair": (("logits", 5), ("shares", 4)),
+    "pair, chosen": (("scores", 5), ("shares", 4), ("logits", 5)),
+}
+
+
+def end(path, name, seed):
+    """The end of that name. Rows that a graph chooses are the best of all."""
+    n = smallnets.Net(seed)
+    x = n.node("Relu", [conv(n, "x", 3, 12, stride=2)])
+    size, kinds = float(np.random.default_rng(3000 + seed).choice([320, 640, 1280])), ENDS[name]
+    n.columns, order, axis = dict(kinds), [k for k, _ in kinds], 1
+    if "end to end" in name or "chosen" in name:
+        made = _best(n, {kind: _decoded(n, x, CELLS, kind, columns, size) for kind, columns in kinds}, 20)
+        order, axis, n.columns["scores"] = list(made), 2, 1
+        y = n.node("Concat", list(made.values()), axis=2)
+    elif "levels" in name:
+        y = _levels(n, x, kinds, size)
+    elif name == "nested":
+        y = _nested(n, x, kinds, size)
+    else:
+        y = n.node("Concat", [_decoded(n, x, CELLS, kind, columns, size) for kind, columns in kinds], axis=1)
+    parts, at = {}, 0
+    for kind in order:
+        parts[kind] = slice(at, at + n.columns[kind])
+        at += n.columns[kind]
+    n.save(path, [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])], [y])
+    return Head(path, [_picture(n.rng, 16) for _ in range(24)], parts, axis)
+
+
 def _picture(rng, size):
     """A blurred picture, so that not all cells are alike."""
     return np.kron(rng.random((1, 3, 4, 4)), np.ones((1, 1, size // 4, size // 4))).astype(np.float32)
