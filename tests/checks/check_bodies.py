@@ -4,7 +4,7 @@
     check_bodies.py [--qconvert PROGRAM] [--qeval PROGRAM] [--shared FOLDER] [-v]
 
 Small networks with random weights are made: both branches of an If (once with the same names in both), a Loop, a Scan, an LSTM
-inside an If inside a Loop, an LSTM spelled out in a Loop, branches that read one matrix; with --shared also silero_vad_16k. Each is converted by every scheme. The output must pass the ONNX checker, its
+inside an If inside a Loop, an LSTM spelled out in a Loop, branches that read one matrix, two products in each kind of body; with --shared also silero_vad_16k. Each is converted by every scheme. The output must pass the ONNX checker, its
 bodies must hold the operators of the scheme, and no product in them may have kept float weights that the scheme quantizes; the report
 must list every node of every body; ONNX Runtime's outputs must be near to those of the float model, and ours to ONNX Runtime's; the
 file must not depend on the number of threads.
@@ -155,6 +155,31 @@ def check_forecast(c):
     c.hold("forecast of the size", found and abs(foretold / size - 1) < 0.25, f"{found and found[0]}, it is {size:.1f} kB")
 
 
+def check_rounding(c):
+    """With samples, weights in blocks lose in a body what they lose outside of it, and both branches keep one matrix."""
+    lost, sizes = {}, {}
+    for place in ("main", "if", "branches", "loop", "scan"):
+        model, out, data = (c.folder / f"rounded.{place}.{end}" for end in ("onnx", "q.onnx", "npy"))
+        samples = bodies.two_products(model, place)
+        np.save(data, np.stack(samples[:64]))
+        c.convert(model, out, "--scheme", "weight-only")
+        nearest = sqnr(run_ort(model, samples[64:]), run_ort(out, samples[64:]))
+        report = c.convert(model, out, "--scheme", "weight-only", "--data", data, "--threads", "1")
+        c.convert(model, c.folder / "again.onnx", "--scheme", "weight-only", "--data", data, "--threads", "2")
+        c.hold(f"rounding in {place}: the same with two threads", constants_of(out) == constants_of(c.folder / "again.onnx"))
+        lost[place] = sqnr(run_ort(model, samples[64:]), run_ort(out, samples[64:]))
+        sizes[place] = out.stat().st_size
+        c.hold(f"rounding in {place}: better than to the nearest", lost[place] > nearest + 3, f"{nearest:.1f} dB, then {lost[place]:.1f} dB")
+        c.hold(f"rounding in {place}: as outside", abs(lost[place] - lost["main"]) < 0.5, f"{lost[place]:.1f} dB, outside {lost['main']:.1f} dB")
+        ran = {m["name"]: m for m in report["methods"]}.get("block-rounding", {})
+        c.hold(f"rounding in {place}: is reported", ran.get("ran") is True, str(ran))
+    c.hold("rounding: branches keep one matrix", sizes["branches"] < sizes["if"] + 1500, str(sizes))
+
+
+def constants_of(path):
+    return sorted(t.raw_data for t in onnx.load(path).graph.initializer)
+
+
 def check_inside(c):
     """Reports, rules and evaluations name the nodes of bodies alike, and a branch counts that few samples take."""
     model, out, rules, data = c.folder / "inside.onnx", c.folder / "inside.q.onnx", c.folder / "rules.txt", c.folder / "inside.npy"
@@ -213,6 +238,7 @@ def main():
         for name, (make, expected) in NETS.items():
             check(c, name, make, expected)
         check_forecast(c)
+        check_rounding(c)
         check_inside(c)
         silero = args.shared / "models" / "silero_vad_16k.onnx"
         if silero.exists():

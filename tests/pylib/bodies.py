@@ -169,6 +169,39 @@ def one_matrix(path, seed=17):
     return _samples(n, 24, 1, 96)
 
 
+def two_products(path, place, seed=18):
+    """Relu(x A) B, in the main graph, a branch of an If, both of its branches, or the body of a Loop or a Scan (`place`). The channels of
+    the samples are correlated, as those of real layers are. Samples float32[8][64]."""
+    n = Outer(seed)
+    turn = np.linalg.qr(n.rng.standard_normal((64, 64)))[0]
+    mix = (turn * np.geomspace(10, 0.01, 64)) @ turn.T
+    a, b = n.const(n.weights(64, 64), "first.weight"), n.const(n.weights(64, 64), "second.weight")
+
+    def layers(body, x):
+        return body.node("MatMul", [body.node("Relu", [body.node("MatMul", [x, a], "first")]), b], "second")
+
+    if place in ("if", "branches"):
+        then, other = Body(n, "then/"), Body(n, "else/")
+        y = other.node("Neg", [layers(other, "x")]) if place == "branches" else other.node("Neg", ["x"])
+        ends = then.graph([], [(layers(then, "x"), F32, [8, 64])]), other.graph([], [(y, F32, [8, 64])])
+        low = n.node("Less", [n.node("ReduceMean", ["x"], keepdims=0), n.const(np.float32(0 if place == "branches" else 1e6))])
+        y = n.node("If", [low], "choose", then_branch=ends[0], else_branch=ends[1])
+    elif place == "loop":  # one row in each iteration
+        body = Body(n, "loop/")
+        row = layers(body, body.node("Gather", ["x", body.node("Unsqueeze", ["i", body.const(np.array([0]))])], axis=0))
+        graph = body.graph(_loop_inputs(), [(body.node("Identity", ["go"]), BOOL, []), (row, F32, [1, 64])])
+        y = n.node("Squeeze", [n.node("Loop", [n.const(np.int64(8)), ""], "rows", body=graph), n.const(np.array([1]))])
+    elif place == "scan":
+        body = Body(n, "row/")
+        row = layers(body, body.node("Unsqueeze", ["r", body.const(np.array([0]))]))
+        graph = body.graph([floats("r", 64)], [(row, F32, [1, 64])])
+        y = n.node("Squeeze", [n.node("Scan", ["x"], "rows", body=graph, num_scan_inputs=1), n.const(np.array([1]))])
+    else:
+        y = layers(n, "x")
+    n.save_shaped(path, [floats("x", 8, 64)], [(y, [8, 64])])
+    return [np.asarray(n.rng.standard_normal((8, 64)) @ mix, np.float32) for _ in range(96)]
+
+
 def each_node(graph, path=""):
     """(path of the graph, node) of a graph and those nested in it."""
     for node in graph.node:

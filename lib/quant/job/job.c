@@ -207,6 +207,8 @@ bool oct_qjob_has_blocks(const oct_qjob *j)
     bool any = false;
     for (size_t i = 0; i < j->n_layer && !any; i++)
         any = j->node[j->layer[i]].scheme == OCT_SCHEME_WEIGHT_ONLY && oct_op_of(j->g, j->layer[i])->weights.blocks;
+    for (size_t i = 0; i < j->n_body && !any; i++)
+        any = oct_qjob_has_blocks(j->body[i].job);
     return any;
 }
 

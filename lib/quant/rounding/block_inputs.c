@@ -20,10 +20,16 @@ typedef struct track {
     bool *passed;          /* [samples][names]: the values that were shown before that point */
 } track;
 
+/* What a run has shown of a sample, for an input of the group. */
+typedef struct progress {
+    int64_t seen, taken; /* how many positions counted, and how many of the sample's rows are filled */
+} progress;
+
 typedef struct worker {
     oct_block_inputs *b;
     size_t sample;
-    bool *passed; /* [names] */
+    bool *passed;    /* [names] */
+    progress *shown; /* [n_group] */
 } worker;
 
 struct oct_block_inputs {
@@ -118,11 +124,32 @@ static void take_position(const oct_block_input *x, float *to, const oct_operand
         to[k * OCT_BLOCK_ROWS + row] = data[offset + k * strides[axis]];
 }
 
-/* Selects positions evenly among those of the sample that count, as many as the sample's share of the rows. */
-static void collect(const oct_block_inputs *b, const oct_block_input *x, float *to, size_t sample, const oct_operand *t)
+static uint64_t mix(uint64_t x) /* the finalizer of splitmix64 */
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+    return x ^ (x >> 31);
+}
+
+/* The row of the sample for the next position that counts in a later iteration of a body; -1: none. Each position that
+ * was seen so far is equally likely to be among the rows (reservoir sampling), in both models the same ones. */
+static int64_t next_row(progress *h, size_t sample, int64_t room)
+{
+    const int64_t k = h->seen++;
+    if (h->taken < room)
+        return h->taken++;
+    const int64_t row = (int64_t)(mix(((uint64_t)sample << 40) + (uint64_t)k) % (uint64_t)(k + 1));
+    return row < room ? row : -1;
+}
+
+/* Selects positions among those of the sample that count, as many as the sample's share of the rows: evenly from what
+ * is shown first. */
+static void collect(const oct_block_inputs *b, const oct_block_input *x, progress *h, size_t sample,
+                    const oct_operand *t)
 {
     const int axis = x->axis < 0 ? t->rank + x->axis : x->axis;
-    int64_t strides[OCT_MAX_RANK], all = 0, seen = 0, taken = 0;
+    float *to = x->x[b->now];
+    int64_t strides[OCT_MAX_RANK], all = 0, seen = 0;
     if (t->dtype != OCT_F32 || axis < 0 || axis >= t->rank || t->dims[axis] != x->depth || t->count == 0)
         return;
     const int64_t positions = t->count / x->depth, first = (int64_t)(sample * OCT_BLOCK_ROWS / b->n_samples);
@@ -131,14 +158,26 @@ static void collect(const oct_block_inputs *b, const oct_block_input *x, float *
     for (int64_t p = 0; p < positions; p++)
         all += counts(mask, p);
     const int64_t n = all < room ? all : room;
+    const bool again = h->seen > 0;
     oct_operand_strides(t, strides);
-    for (int64_t p = 0; p < positions && taken < n; p++) {
+    for (int64_t p = 0; p < positions && (again || h->taken < n); p++) {
         if (!counts(mask, p))
             continue;
-        if (taken * all / n == seen)
-            take_position(x, to, t, strides, axis, p, first + taken++);
+        const int64_t row = again ? next_row(h, sample, room) : h->taken * all / n == seen ? h->taken++ : -1;
+        if (row >= 0)
+            take_position(x, to, t, strides, axis, p, first + row);
         seen++;
     }
+    if (!again)
+        h->seen = all;
+}
+
+static bool is_named(const oct_block_input *x, size_t name)
+{
+    bool any = false;
+    for (size_t i = 0; i < x->n_names && !any; i++)
+        any = x->name[i] == name;
+    return any;
 }
 
 static oct_status show(void *arg, size_t name, const oct_operand *t, oct_err *err)
@@ -147,8 +186,8 @@ static oct_status show(void *arg, size_t name, const oct_operand *t, oct_err *er
     const oct_block_inputs *b = w->b;
     w->passed[name] = true;
     for (size_t i = 0; i < b->n_group; i++)
-        if (b->group[i].name == name)
-            collect(b, &b->group[i], b->group[i].x[b->now], w->sample, t);
+        if (is_named(&b->group[i], name))
+            collect(b, &b->group[i], &w->shown[i], w->sample, t);
     return OCT_OK;
 }
 
@@ -156,7 +195,7 @@ static bool is_wanted(const oct_block_inputs *b, size_t name)
 {
     bool any = false;
     for (size_t i = 0; i < b->n_group && !any; i++)
-        any = b->group[i].name == name;
+        any = is_named(&b->group[i], name);
     return any;
 }
 
@@ -206,6 +245,7 @@ static oct_status run_sample(void *arg, size_t i, size_t thread, oct_err *err)
     size_t last = b->n_names;
     bool shown;
     w->sample = i;
+    memset(w->shown, 0, b->n_group * sizeof *w->shown);
     oct_runner_set_tap(r, show, w);
     const oct_status s = begin(w, r, &plan, err);
     if (s == OCT_EUNSUPPORTED)
@@ -249,6 +289,11 @@ oct_status oct_block_inputs_take(oct_block_inputs *b, oct_block_input *group, si
     b->n_group = n;
     for (size_t i = 0; i < n; i++)
         rounded |= group[i].x[1] != NULL;
+    for (size_t i = 0; i < b->threads; i++) {
+        oct_free(b->worker[i].shown);
+        if (!(b->worker[i].shown = oct_calloc(n + 1, sizeof *b->worker[i].shown)))
+            return oct_nomem(err);
+    }
     OCT_TRY(run_track(b, 0, b->c->m->graph, err));
     if (!rounded)
         return OCT_OK;
@@ -322,6 +367,8 @@ void oct_block_inputs_close(oct_block_inputs *b)
         for (size_t i = 0; b->track[k].state && i < b->n_samples; i++)
             oct_plan_state_free(&b->track[k].state[i]);
     }
+    for (size_t i = 0; b->worker && i < b->threads; i++)
+        oct_free(b->worker[i].shown);
     oct_pool_destroy(b->pool);
     oct_arena_destroy(b->arena);
 }

@@ -13,9 +13,11 @@
 /* How many positions of a value are kept. They are spread evenly over the samples. */
 enum { OCT_BLOCK_ROWS = 8192 };
 
-/* A value that layers read, for which inputs are gathered. */
+/* A value that layers read, for which inputs are gathered. The iterations of a body are gathered, too. */
 typedef struct oct_block_input {
-    size_t name;   /* its index among the names that oct_block_inputs_open was given */
+    const size_t *name; /* [n_names]: indices among the names that oct_block_inputs_open was given; several if layers
+                           of several graphs have the same weights, whose inputs are then gathered together */
+    size_t n_names;
     int axis;      /* the dimension that holds its channels; -1: the last */
     int64_t depth; /* how many channels */
     float *x[2]; /* [depth][OCT_BLOCK_ROWS], zeroed by the caller. x[0]: inputs in the float model; x[1]: inputs in the

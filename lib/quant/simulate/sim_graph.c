@@ -105,6 +105,25 @@ static oct_status round_layer(const oct_qjob *j, oct_graph *g, int id, int *last
     return bias && oct_is_product(j, id) ? round_bias(g, id, bias, err) : OCT_OK;
 }
 
+/* Rounds the weights in blocks of the bodies that nodes hold. */
+static oct_status round_bodies(const oct_qjob *j, oct_graph *g, oct_err *err)
+{
+    for (size_t i = 0; i < j->n_body; i++) {
+        const qbody *b = &j->body[i];
+        const oct_qjob *own = b->job;
+        oct_graph *nested = oct_node_graph_at(&g->node[b->node], b->at);
+        int *last = oct_calloc(nested->n_value + 1, sizeof *last);
+        oct_status s = last ? round_bodies(own, nested, err) : oct_nomem(err);
+        for (size_t k = 0; k < own->n_layer && s == OCT_OK; k++)
+            if (oct_scheme_of(own, own->layer[k]) == OCT_SCHEME_WEIGHT_ONLY)
+                s = round_layer(own, nested, own->layer[k], last, err);
+        oct_free(last);
+        OCT_TRY(s);
+        OCT_TRY(oct_graph_set_captures(g, b->node, err));
+    }
+    return OCT_OK;
+}
+
 /* Rounds a constant operand of an integer operator. */
 static oct_status round_constant(const oct_qjob *j, oct_graph *g, int v, oct_err *err)
 {
@@ -242,6 +261,8 @@ static oct_status build(const oct_qjob *j, oct_graph *g, const bool *rounds, boo
     for (size_t i = 0; i < j->n_layer; i++)
         if (!rounds || rounds[j->layer[i]])
             OCT_TRY(round_layer(j, g, j->layer[i], last, err));
+    if (!rounds)
+        OCT_TRY(round_bodies(j, g, err));
     OCT_TRY(add_taps(j, g, constants, arena, tap, err));
     OCT_TRY(take_reals(j->g, g, tap, arena, rows, err));
     return oct_graph_sort(g, err);

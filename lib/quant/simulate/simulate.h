@@ -4,8 +4,8 @@
  * A plan of the float model shows the values that the job quantizes to a tap. The tap rounds them in place. So a single
  * plan can measure any choice of values, without rewriting the graph or packing weights again. Results differ from
  * those of integer kernels only in the last digits. What can be rounded are values and weights of the outermost graph
- * that have quantization parameters. The bodies of control flow, recurrent layers and weights in blocks are not
- * rounded.
+ * that have quantization parameters, and all weights in blocks, also those of bodies. Nothing else in the bodies of
+ * control flow is rounded, nor are recurrent layers.
  *
  * Results are deterministic: sums are formed sample by sample, no matter which thread ran the sample. */
 #ifndef OCT_QUANT_SIMULATE_H
