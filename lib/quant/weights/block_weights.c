@@ -1,6 +1,7 @@
 /* Decides which products get weights in blocks, and in which form. */
 #include "quant/weights/blocks.h"
 
+#include "passes/match.h"
 #include "quant/job/job.h"
 #include "quant/weights/constants.h"
 #include "quant/weights/weights.h"
@@ -29,13 +30,40 @@ static size_t block_of(oct_nbits_form f)
     return best;
 }
 
+/* Whether a graph around this one picks rows of a constant matrix. */
+static bool is_picked_outside(const oct_graph *g)
+{
+    bool any = false;
+    for (const oct_graph *o = g->outer; o && !any; o = o->outer)
+        for (size_t i = 0; i < o->n_order && !any; i++) {
+            const oct_op *op = oct_op_of(o, o->order[i]);
+            const int v = oct_input_at(&o->node[o->order[i]], 0);
+            const oct_tensor *t = op && op->picks && v >= 0 ? o->value[v].constant : NULL;
+            any = t && t->dtype == OCT_F32 && t->rank == 2;
+        }
+    return any;
+}
+
 /* Whether rows are picked from tables. Then the model works on tokens or the like. */
 static bool picks_rows(const oct_qjob *j)
 {
     bool is_table = false;
     for (size_t i = 0; i < j->n_picker && !is_table; i++)
         (void)oct_no_table(j, j->picker[i], &is_table);
-    return is_table;
+    return is_table || is_picked_outside(j->g);
+}
+
+/* Whether an output has the name and the form of scores for tokens. A decoder that is given embeddings picks none. */
+static bool is_logits(const oct_value *v)
+{
+    return strcmp(v->name, "logits") == 0 && v->shape.rank == 3;
+}
+
+/* Whether an output is a part of a cache: by its name, or because the columns of the product are split into heads. */
+static bool is_cache(const oct_value *v, int64_t columns)
+{
+    const int64_t last = v->shape.rank > 0 ? v->shape.d[v->shape.rank - 1].n : 0;
+    return strncmp(v->name, "present", 7) == 0 || (last > 0 && last != columns);
 }
 
 /* Whether a product or attention computes with a value, or with what only moves or converts its elements. *left bounds
@@ -58,7 +86,7 @@ static bool is_computed_with(const oct_graph *g, int v, int *left)
 
 /* Whether a product computes the output of a token model, such as logits, also if it is converted to another float
  * type. A product that is tied to a table does not count, because each of its bits counts twice. Keys and values that a
- * decoder gives out for its next step do not count either: the attention beside them reads them like those of any
+ * model gives out do not count either: attention, here or in the decoder that takes them, reads them like those of any
  * layer. */
 static bool is_head(const oct_qjob *j, int node)
 {
@@ -69,7 +97,10 @@ static bool is_head(const oct_qjob *j, int node)
             return false;
         v = j->g->node[x->uses[0].node].out[0];
     }
-    return !is_computed_with(j->g, v, &left) && picks_rows(j) && !oct_is_tied(j, node);
+    oct_weight_layout l;
+    const oct_value *x = &j->g->value[v];
+    return !is_computed_with(j->g, v, &left) && oct_layer_layout(j->g, node, &l) && !is_cache(x, l.outs) &&
+           (picks_rows(j) || is_logits(x)) && !oct_is_tied(j, node);
 }
 
 /* The form that the policy, or else the job, wants for the matrix of a node. */
