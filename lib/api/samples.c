@@ -210,10 +210,21 @@ void oct_samples_say_chosen(oct_voice v, const oct_source *src)
                 asked);
 }
 
+static void say_empty(oct_voice v, const oct_source *src)
+{
+    const char *name;
+    const size_t n = oct_source_empty_caches(src, &name);
+    if (n > 1)
+        oct_say(v, 0, "samples: %zu caches such as '%s' are empty, as nothing was given for them", n, name);
+    else if (n)
+        oct_say(v, 0, "samples: the cache '%s' is empty, as nothing was given for it", name);
+}
+
 void oct_samples_say_bad(oct_voice v, const oct_source *src)
 {
     int64_t n = oct_source_bad_count(src);
     const char *where, *left;
+    say_empty(v, src);
     for (size_t i = 0; (left = oct_source_left_out(src, i, &where)); i++)
         oct_say(v, OCT_NOTE_WARNING, "%s: %s", where, left);
     if (n == 0)

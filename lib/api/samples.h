@@ -45,7 +45,8 @@ oct_status oct_samples_open(const oct_graph *g, oct_samples *s, int threads, oct
 void oct_samples_warn_pixels(oct_voice v, const oct_graph *g, octet_texts preprocess);
 /* Says which samples were chosen, if not all are used. */
 void oct_samples_say_chosen(oct_voice v, const oct_source *src);
-/* Says how many samples were broken, and which, and how many files of which kinds were left out. */
+/* Says how many samples were broken, and which, how many files of which kinds were left out, and which inputs that are
+ * caches were left empty. */
 void oct_samples_say_bad(oct_voice v, const oct_source *src);
 /* Warns if a calibration table lacks shards, and names them. */
 void oct_samples_warn_incomplete(oct_voice v, const char *path, const oct_calib *c);

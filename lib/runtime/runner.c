@@ -103,6 +103,31 @@ static bool is_read(const oct_value *v)
     return v->n_uses > 0 || v->is_output || v->dtype == OCT_STRING;
 }
 
+/* Whether a word occurs in a name. */
+static bool says(const char *name, const char *word)
+{
+    return name && strstr(name, word);
+}
+
+/* The dimension that counts the positions of a cache of keys and values, from 1: the free one whose own name speaks of
+ * the past, or, if the input's name does, the last free one that is not the first; 0: the input is no such cache.
+ * Beyond the rank: the flag of a merged decoder that says whether there is a cache, which is false without one. */
+static int past_of(const oct_value *v)
+{
+    const bool is_float = v->dtype == OCT_F32 || v->dtype == OCT_F16 || v->dtype == OCT_BF16;
+    int last = 0;
+    if (v->dtype == OCT_BOOL && strcmp(v->name, "use_cache_branch") == 0)
+        return v->shape.rank < 0 ? 1 : v->shape.rank + 1;
+    if (!is_float || v->shape.rank < 3)
+        return 0;
+    for (int k = 1; k < v->shape.rank; k++) {
+        if (v->shape.d[k].n < 0 && says(v->shape.d[k].sym, "past"))
+            return k + 1;
+        last = v->shape.d[k].n < 0 ? k + 1 : last;
+    }
+    return says(v->name, "past") ? last : 0;
+}
+
 oct_status oct_inputs_describe(const oct_graph *const *g, size_t n, oct_arena *arena, oct_input_desc **inputs,
                                size_t *n_inputs, oct_err *err)
 {
@@ -126,7 +151,7 @@ oct_status oct_inputs_describe(const oct_graph *const *g, size_t n, oct_arena *a
             merge_dims(dims, v->shape.rank, &g[m]->value[at]);
             read |= is_read(&g[m]->value[at]);
         }
-        d[i] = (oct_input_desc){ v->name, v->dtype, v->shape.rank, dims, !read };
+        d[i] = (oct_input_desc){ v->name, v->dtype, v->shape.rank, dims, !read, past_of(v) };
     }
     *inputs = d;
     *n_inputs = g[0]->n_input;

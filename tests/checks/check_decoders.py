@@ -4,11 +4,14 @@
     check_decoders.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
 
 Small decoders with random weights are made in the forms of exporters. Heads have 8 bits and nothing else has; a matrix that both branches
-of a merged decoder read is in the file once.
+of a merged decoder read is in the file once. Caches that samples leave out are empty, and those that they give are taken, in every form of
+samples: perplexity and outputs are those of ONNX Runtime.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
+import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -17,10 +20,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
 from pylib import packages
 
 packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
 import onnx
 
-from pylib import decoders
-from pylib.judge import Checker, options
+from pylib import decoders, peer, tokennet, tool
+from pylib.judge import Checker, options, sqnr
 
 
 def heads(check):
@@ -37,11 +41,105 @@ def heads(check):
     check.hold("merged: each matrix once", sizes["merged"] < 1.02 * sizes["past"] + 4096, str(sizes))
 
 
+def texts(net, count=96, length=24, seed=5):
+    """Rows of ids that the decoder itself wrote, so that it expects them."""
+    session = peer.session(str(net))
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(0, 400, (count, 1))
+    while ids.shape[1] < length:
+        logits = session.run(["logits"], {"input_ids": ids})[0][:, -1]
+        noise = rng.gumbel(size=logits.shape)
+        ids = np.concatenate([ids, (logits + noise).argmax(-1)[:, None]], 1)
+    return ids
+
+
+def empty(count, layers=2):
+    return {f"past_key_values.{layer}.{kind}": np.zeros((count, 4, 0, 16), np.float32) for layer in range(layers) for kind in ("key", "value")}
+
+
+def write_samples(check, ids):
+    """The texts in every form: {what: path}, with and without caches that are empty."""
+    folder = check.folder
+    with (folder / "texts.jsonl").open("w") as f:
+        f.writelines(json.dumps({"input_ids": row.tolist()}) + "\n" for row in ids)
+    np.savez(folder / "texts.npz", input_ids=ids)
+    np.savez(folder / "empty.npz", input_ids=ids, **empty(len(ids)))
+    np.savez_compressed(folder / "packed.npz", input_ids=ids, **empty(len(ids)))
+    (folder / "arrays").mkdir()
+    np.save(folder / "arrays" / "input_ids.npy", ids)
+    for k, row in enumerate(ids):
+        case = folder / "cases" / f"test_data_set_{k}"
+        case.mkdir(parents=True)
+        (case / "input_0.pb").write_bytes(onnx.numpy_helper.from_array(row[None], "input_ids").SerializeToString())
+    return {form: folder / form for form in ("texts.jsonl", "texts.npz", "empty.npz", "packed.npz", "arrays", "cases")}
+
+
+def perplexity(check, model, data, *more):
+    report = check.folder / "eval.json"
+    said = subprocess.run([check.qeval, model, "--data", data, "--metric", "perplexity", "-q", "--json", report, *more],
+                          capture_output=True, text=True)
+    return json.loads(report.read_text())["models"][0]["metrics"]["perplexity"] if said.returncode == 0 else said.stderr
+
+
+def caches(check):
+    model, first, merged = (check.folder / f"{form}.onnx" for form in ("past", "first", "merged"))
+    for form in (model, first, merged):
+        decoders.Decoder().write(form, form.stem)
+    ids = texts(first)
+    want = tokennet.perplexity(peer.session(str(first)).run(["logits"], {"input_ids": ids})[0], ids)
+    for form, path in write_samples(check, ids).items():
+        got = perplexity(check, model, path)
+        check.hold(f"perplexity of {form}", isinstance(got, float) and abs(got / want - 1) < 1e-4, f"{got}, ONNX Runtime {want:.6g}")
+        got = perplexity(check, model, path, "--batch", "4")
+        check.hold(f"perplexity of {form} in batches", isinstance(got, float) and abs(got / want - 1) < 1e-4, f"{got}")
+    got = perplexity(check, merged, check.folder / "texts.jsonl")
+    check.hold("perplexity of a merged decoder", isinstance(got, float) and abs(got / want - 1) < 1e-4, f"{got}")
+    conversions(check, model, merged)
+    given(check, model, ids)
+
+
+def conversions(check, model, merged):
+    """Samples round the weights of each form; what was empty is said once."""
+    for path in (model, merged):
+        out, near = check.folder / "given.onnx", check.folder / "near.onnx"
+        said = subprocess.run([check.qconvert, path, "--scheme", "weight-only", "--data", check.folder / "texts.jsonl", "-o", out],
+                              capture_output=True, text=True, check=True).stderr
+        check.hold(f"{path.stem}: empty caches are said once", said.count("are empty, as nothing was given") == 1, said[-300:])
+        check.convert(path, near, "--scheme", "weight-only")
+        base = perplexity(check, path, check.folder / "texts.jsonl")
+        rise, plain = (perplexity(check, q, check.folder / "texts.jsonl") - base for q in (out, near))
+        check.hold(f"{path.stem}: perplexity rises less with samples", rise < plain, f"{plain:.3f} without, {rise:.3f}")
+
+
+def given(check, model, ids):
+    """A cache that samples give, and states that grow from nothing: outputs as those of ONNX Runtime."""
+    session = peer.session(str(model))
+    names = [o.name for o in session.get_outputs()]
+    before = session.run(None, {"input_ids": ids[:, :6], **empty(len(ids))})
+    cache = {name.replace("present", "past_key_values"): array for name, array in zip(names[1:], before[1:])}
+    want = session.run(None, {"input_ids": ids[:, 6:], **cache})[0]
+    data, out = check.folder / "cache.npz", check.folder / "out.npz"
+    np.savez(data, input_ids=ids[:, 6:], **cache)
+    got = tool.run_qeval(check.qeval, model, data, out)["logits"].reshape(want.shape)
+    check.hold("a cache that is given", sqnr([want], [got]) > 90, f"{sqnr([want], [got]):.1f} dB")
+    steps = check.folder / "steps.npz"
+    np.savez(steps, input_ids=ids[0].reshape(-1, 1))
+    grown = [v for name in names[1:] for v in ("--state", f"{name}={name.replace('present', 'past_key_values')}")]
+    tool.run([check.qeval, model, "--data", steps, "--outputs", out, "-q", *grown])
+    want = session.run(None, {"input_ids": ids[:1], **empty(1)})[0]
+    got = np.load(out)["logits"].reshape(want.shape)
+    check.hold("states that begin empty and grow", sqnr([want], [got]) > 90, f"{sqnr([want], [got]):.1f} dB")
+    report = check.convert(model, check.folder / "grown.onnx", "--scheme", "weight-only", "--data", steps, *grown)
+    ran = {m["name"]: m for m in report["methods"]}.get("block-rounding", {})
+    check.hold("states that grow prepare a conversion", ran.get("ran") is True, str(ran))
+
+
 def main():
     args = options(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-decoders-") as folder:
         check = Checker(args, Path(folder))
         heads(check)
+        caches(check)
         return check.finish()
 
 

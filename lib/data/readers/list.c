@@ -20,6 +20,7 @@ oct_list *oct_list_create(const oct_feed_ctx *ctx)
     l->arena = a;
     l->ctx = ctx;
     l->n_inputs = ctx->n;
+    l->n_all = ctx->n + ctx->n_extra;
     if (oct_sounds_init(&l->sounds, ctx, NULL) == OCT_OK)
         return l;
     oct_list_close(l);
@@ -33,7 +34,7 @@ oct_entry *oct_list_add(oct_list *l, const char *name)
     oct_entry *e = &l->v[l->n];
     *e = (oct_entry){ .label = -1 };
     e->name = oct_arena_strdup(l->arena, name);
-    e->paths = oct_arena_calloc(l->arena, l->n_inputs, sizeof *e->paths);
+    e->paths = oct_arena_calloc(l->arena, l->n_all, sizeof *e->paths);
     if (!e->name || !e->paths)
         return NULL;
     l->n++;
@@ -75,7 +76,7 @@ int64_t oct_list_count(void *self)
 
 static oct_status fill_part(oct_list *l, const oct_entry *e, size_t i, oct_part *part, oct_err *err)
 {
-    if (l->sounds.sound[i])
+    if (i < l->n_inputs && l->sounds.sound[i])
         return oct_sound_window(l->sounds.sound[i], l->sounds.window, part, err);
     if (!e->paths[i])
         return OCT_OK;
@@ -106,7 +107,7 @@ oct_status oct_list_next(void *self, bool want, oct_item *item, bool *end, oct_e
                                            : oct_strdup(e->name);
         s = item->name ? OCT_OK : oct_nomem(err);
     }
-    for (size_t i = 0; s == OCT_OK && want && i < l->n_inputs; i++)
+    for (size_t i = 0; s == OCT_OK && want && i < l->n_all; i++)
         s = fill_part(l, e, i, &item->parts[i], err);
     if (s != OCT_OK)
         oct_sounds_close(&l->sounds);
@@ -120,7 +121,7 @@ uint64_t oct_list_stamp(void *self, uint64_t h)
 {
     const oct_list *l = self;
     for (size_t i = 0; i < l->n; i++)
-        for (size_t k = 0; k < l->n_inputs; k++)
+        for (size_t k = 0; k < l->n_all; k++)
             h = l->v[i].paths[k] ? oct_file_stamp(h, l->v[i].paths[k]) : h;
     return h;
 }

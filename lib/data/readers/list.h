@@ -10,7 +10,7 @@
 
 typedef struct oct_entry {
     char *name;
-    char **paths; /* one per input, NULL where there is none */
+    char **paths; /* one per input, then one per extra input; NULL where there is none */
     int64_t label;
 } oct_entry;
 
@@ -18,8 +18,8 @@ typedef struct oct_list {
     oct_arena *arena; /* holds everything, the list too */
     oct_entry *v;
     size_t n, cap, at;
-    size_t n_inputs;
-    size_t folders; /* walked through */
+    size_t n_inputs, n_all; /* n_all: with the extra ones */
+    size_t folders;         /* walked through */
     const oct_feed_ctx *ctx;
     oct_sounds sounds; /* of entry `at` */
 } oct_list;

@@ -7,7 +7,7 @@
 
 typedef struct columns {
     int label;
-    int *input; /* column of each input */
+    int *input; /* column of each input, then of each extra one; -1: there is none of an extra one */
 } columns;
 
 static oct_status find_columns(const oct_feed_ctx *ctx, const oct_csv *c, columns *at, oct_err *err)
@@ -26,6 +26,8 @@ static oct_status find_columns(const oct_feed_ctx *ctx, const oct_csv *c, column
             return OCT_EMALFORMED;
         }
     }
+    for (size_t i = 0; i < ctx->n_extra; i++)
+        at->input[ctx->n + i] = oct_csv_column(c, ctx->extra[i].name);
     return OCT_OK;
 }
 
@@ -38,7 +40,9 @@ static char *join(oct_arena *a, const char *csv, size_t dir, const char *path)
 static oct_status read_row(oct_list *l, const columns *at, const oct_csv *c, size_t dir, oct_err *err)
 {
     oct_entry *e = NULL;
-    for (size_t i = 0; i < l->n_inputs; i++) {
+    for (size_t i = 0; i < l->n_all; i++) {
+        if (at->input[i] < 0)
+            continue;
         const char *file = c->field[at->input[i]];
         if (!*file)
             return oct_csv_fault(c, err, "no file name");
@@ -54,7 +58,7 @@ static oct_status read_rows(oct_list *l, const oct_feed_ctx *ctx, oct_csv *c, oc
 {
     const char *slash = strrchr(c->path, '/');
     const size_t dir = slash ? (size_t)(slash + 1 - c->path) : 0;
-    columns at = { .input = oct_arena_calloc(l->arena, ctx->n + 1, sizeof *at.input) };
+    columns at = { .input = oct_arena_calloc(l->arena, ctx->n + ctx->n_extra + 1, sizeof *at.input) };
     if (!at.input)
         return oct_nomem(err);
     OCT_TRY(find_columns(ctx, c, &at, err));

@@ -98,21 +98,23 @@ static oct_status list_folder(oct_list *l, oct_left_out *left, const char *dir, 
     return OCT_EMALFORMED;
 }
 
-/* INPUT.npy for every input of the model; characters that file names cannot hold are underscores. */
+/* INPUT.npy for every input of the model that needs one; characters that file names cannot hold are underscores. */
 static oct_status find_named_arrays(const oct_feed_ctx *ctx, const char *dir, oct_arena *arena, char **paths, bool *all,
                                     oct_err *err)
 {
     oct_path_kind kind;
     *all = ctx->n > 0;
-    for (size_t i = 0; *all && i < ctx->n; i++) {
-        paths[i] = oct_arena_printf(arena, "%s/%s.npy", dir, ctx->inputs[i].name);
+    for (size_t i = 0; *all && i < ctx->n + ctx->n_extra; i++) {
+        paths[i] =
+            oct_arena_printf(arena, "%s/%s.npy", dir, i < ctx->n ? ctx->inputs[i].name : ctx->extra[i - ctx->n].name);
         if (!paths[i])
             return oct_nomem(err);
         for (char *c = paths[i] + strlen(dir) + 1; *c; c++)
             if (*c == '/' || *c == ':')
                 *c = '_';
         OCT_TRY(oct_path_look(paths[i], &kind, err));
-        *all = kind != OCT_PATH_NONE;
+        *all = kind != OCT_PATH_NONE || i >= ctx->n;
+        paths[i] = kind != OCT_PATH_NONE ? paths[i] : NULL;
     }
     return OCT_OK;
 }
@@ -138,7 +140,7 @@ static oct_status open_kind(const oct_feed_ctx *ctx, const char *path, folder *f
     while (n > 1 && path[n - 1] == '/')
         n--;
     char *dir = oct_arena_strndup(arena, path, n), *csv = dir ? oct_arena_printf(arena, "%s/labels.csv", dir) : NULL;
-    char **paths = oct_arena_calloc(arena, ctx->n + 1, sizeof *paths);
+    char **paths = oct_arena_calloc(arena, ctx->n + ctx->n_extra + 1, sizeof *paths);
     oct_names names;
     if (!csv || !paths)
         return oct_nomem(err);

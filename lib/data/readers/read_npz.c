@@ -159,9 +159,12 @@ static oct_status plan(set *r, const oct_feed_ctx *ctx, oct_err *err)
             s = oct_fail(err, OCT_EUNSUPPORTED, "array '%s' is in Fortran order", r->names[r->feeds[i].array]);
             oct_hint(err, "store it with numpy.ascontiguousarray, or as an .npy of its own");
         }
-        if (s == OCT_OK && m->head.count == 0 && r->count)
-            s = oct_fail(err, OCT_EMALFORMED, "array '%s' holds no elements", r->names[r->feeds[i].array]);
     }
+    bool any = r->count == 0 || ctx->n == 0; /* a cache may be empty, not everything */
+    for (size_t i = 0; s == OCT_OK && i < ctx->n && !any; i++)
+        any = r->members[r->feeds[i].array].head.count > 0;
+    if (s == OCT_OK && !any)
+        s = oct_fail(err, OCT_EMALFORMED, "array '%s' holds no elements", r->names[r->feeds[0].array]);
     oct_free(names);
     oct_free(heads);
     return s;
@@ -247,14 +250,14 @@ static bool has_member(const set *r, const char *name)
 }
 
 /* Sets the inputs that the archive feeds, and their parts in a sample. */
-static oct_status take_inputs(set *r, const oct_feed_ctx *ctx, bool extra, oct_err *err)
+static oct_status take_inputs(set *r, const oct_feed_ctx *ctx, oct_err *err)
 {
     r->inputs = oct_calloc(ctx->n + ctx->n_extra + 1, sizeof *r->inputs);
     r->part = oct_calloc(ctx->n + ctx->n_extra + 1, sizeof *r->part);
     if (!r->inputs || !r->part)
         return oct_nomem(err);
     r->n_inputs = 0;
-    for (size_t i = 0; i < ctx->n + (extra ? ctx->n_extra : 0); i++) {
+    for (size_t i = 0; i < ctx->n + ctx->n_extra; i++) {
         const oct_input_desc *in = i < ctx->n ? &ctx->inputs[i] : &ctx->extra[i - ctx->n];
         if (i >= ctx->n && !has_member(r, in->name))
             continue;
@@ -273,7 +276,7 @@ static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, v
         set_close(r);
         return s;
     }
-    if ((s = list_archive(r, ctx, err)) == OCT_OK && (s = take_inputs(r, ctx, true, err)) == OCT_OK)
+    if ((s = list_archive(r, ctx, err)) == OCT_OK && (s = take_inputs(r, ctx, err)) == OCT_OK)
         s = plan(r, &(oct_feed_ctx){ .inputs = r->inputs, .n = r->n_inputs }, err);
     return finish(s, r, self, err);
 }
@@ -292,11 +295,17 @@ oct_status oct_set_open_files(const oct_feed_ctx *ctx, const char *dir, char *co
 {
     set *r = NULL;
     OCT_TRY(create(ctx, dir, &r, err));
-    oct_status s = alloc_members(r, ctx->n, err);
-    for (size_t i = 0; s == OCT_OK && i < ctx->n; i++) {
+    oct_status s = alloc_members(r, ctx->n + ctx->n_extra, err);
+    r->n = 0;
+    for (size_t k = 0; s == OCT_OK && k < ctx->n + ctx->n_extra; k++) {
+        const char *name = k < ctx->n ? ctx->inputs[k].name : ctx->extra[k - ctx->n].name;
+        const size_t i = r->n;
         member *m = &r->members[i];
-        strncpy(r->names[i], ctx->inputs[i].name, sizeof r->names[i] - 1);
-        if ((s = oct_map_open(&m->own, paths[i], err)) != OCT_OK)
+        if (!paths[k])
+            continue;
+        r->n++;
+        strncpy(r->names[i], name, sizeof r->names[i] - 1);
+        if ((s = oct_map_open(&m->own, paths[k], err)) != OCT_OK)
             break;
         m->data = m->own.data;
         m->size = m->packed = m->own.size;
@@ -304,9 +313,9 @@ oct_status oct_set_open_files(const oct_feed_ctx *ctx, const char *dir, char *co
             oct_within(err, "array '%s'", r->names[i]);
     }
     if (s == OCT_OK)
-        s = take_inputs(r, ctx, false, err);
+        s = take_inputs(r, ctx, err);
     if (s == OCT_OK)
-        s = plan(r, ctx, err);
+        s = plan(r, &(oct_feed_ctx){ .inputs = r->inputs, .n = r->n_inputs }, err);
     return finish(s, r, self, err);
 }
 
@@ -382,7 +391,7 @@ static oct_status pass_input(set *r, size_t input, int64_t *n, oct_err *err)
     const uint64_t before = m->made;
     oct_status s = inflate_next(m, NULL, (uint64_t)*n * p.array.bytes, err);
     if (s != OCT_OK) {
-        const int64_t whole = (int64_t)((m->made - before) / p.array.bytes);
+        const int64_t whole = p.array.bytes ? (int64_t)((m->made - before) / p.array.bytes) : 0;
         *n = whole < *n ? whole : *n - 1; /* a wrong checksum shows behind the last one */
         oct_within(err, "%s: array '%s'", r->path, r->names[f->array]);
     }

@@ -50,19 +50,27 @@ bool oct_is_testset(const oct_names *names)
     return holds(names, is_input) || holds(names, is_set_name);
 }
 
+static const oct_input_desc *input_at(const oct_feed_ctx *ctx, size_t i)
+{
+    return i < ctx->n ? &ctx->inputs[i] : &ctx->extra[i - ctx->n];
+}
+
 /* The input a tensor file feeds: by the name inside when the model has it, else by its number. */
 static oct_status place(const oct_feed_ctx *ctx, const char *path, int number, oct_entry *e, oct_err *err)
 {
     oct_array a;
     char *name;
     OCT_TRY(oct_pb_load(path, &a, &name, err));
-    size_t at = (size_t)number;
-    for (size_t i = 0; i < ctx->n; i++)
-        if (strcmp(ctx->inputs[i].name, name) == 0)
-            at = i;
+    const size_t all = ctx->n + ctx->n_extra;
+    size_t at = all, by_name = all;
+    for (size_t i = 0; i < all; i++) {
+        at = (ctx->number ? ctx->number[i] : i) == (size_t)number ? i : at;
+        by_name = strcmp(input_at(ctx, i)->name, name) == 0 ? i : by_name;
+    }
+    at = by_name < all ? by_name : at;
     oct_free(name);
     oct_array_free(&a);
-    if (at < ctx->n)
+    if (at < all)
         e->paths[at] = (char *)(uintptr_t)path;
     return OCT_OK;
 }

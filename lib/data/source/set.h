@@ -4,7 +4,8 @@
 
 #include "data/readers/readers.h"
 
-/* Opens paths[i] (.npy) for input i; *self is for the functions of oct_read_npz. */
+/* Opens paths[i] (.npy) for input i, the extra ones last, whose path may be NULL; *self is for the functions of
+ * oct_read_npz. */
 oct_status oct_set_open_files(const oct_feed_ctx *ctx, const char *dir, char *const *paths, void **self, oct_err *err);
 
 /* The arrays inside a zip archive in memory (views): their names without .npy, and where their bytes are. */

@@ -44,7 +44,7 @@ static void decode_part(const oct_source *s, oct_slot *t, size_t i)
 {
     const oct_part *p = &t->item.parts[s->part[i]];
     oct_picture_size seen;
-    if (p->kind == OCT_PART_NONE && s->role[i] == OCT_ROLE_STATE)
+    if (p->kind == OCT_PART_NONE && (s->role[i] == OCT_ROLE_STATE || s->role[i] == OCT_ROLE_PAST))
         return;
     t->status = oct_part_decode(&s->inputs[i], &s->steps[i], p, &t->out[i], &t->stack[i], &t->setup, &seen, &t->err);
     t->shared[i] = p->shared;
@@ -506,6 +506,12 @@ oct_placing oct_source_placing(const oct_source *s, oct_picture_size size)
 bool oct_source_has_labels(const oct_source *s)
 {
     return s->any_label;
+}
+
+size_t oct_source_empty_caches(const oct_source *s, const char **first)
+{
+    *first = s->empty;
+    return s->n_empty;
 }
 
 int64_t oct_source_bad_count(const oct_source *s)

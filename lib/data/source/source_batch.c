@@ -194,6 +194,16 @@ static oct_status find_label(const oct_source *s, const oct_slot *t, int64_t *la
                     s->labels_path, (long long)n, (long long)t->index, t->item.name);
 }
 
+static void note_empty(oct_source *s, const oct_slot *t)
+{
+    s->n_empty = 0;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (s->role[i] == OCT_ROLE_PAST && oct_array_count(&t->out[i]) == 0) {
+            s->n_empty++;
+            s->empty = s->inputs[i].name;
+        }
+}
+
 static oct_status append(oct_source *s, oct_slot *t, oct_batch *b, size_t cap, oct_err *err)
 {
     store *st = b->store;
@@ -216,7 +226,8 @@ static oct_status append(oct_source *s, oct_slot *t, oct_batch *b, size_t cap, o
     b->names[b->n] = t->item.name;
     t->item.name = NULL;
     st->names = ++b->n;
-    s->given++;
+    if (s->given++ == 0)
+        note_empty(s, t);
     return OCT_OK;
 }
 

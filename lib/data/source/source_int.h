@@ -39,6 +39,7 @@ typedef struct oct_slot {
 typedef enum oct_role {
     OCT_ROLE_DATA,  /* samples fill it */
     OCT_ROLE_STATE, /* state: zeros, or the arrays of samples that have its name */
+    OCT_ROLE_PAST,  /* a cache: empty, or the arrays of samples that have its name */
     OCT_ROLE_VALUE  /* a constant: that of value=, or zeros if no node reads the input */
 } oct_role;
 
@@ -49,7 +50,7 @@ struct oct_source {
     oct_steps *steps; /* [n_inputs] */
     oct_role *role;
     size_t *part;     /* index of the input's part among the parts of a sample; SIZE_MAX: it has none */
-    oct_feed_ctx ctx; /* the inputs as readers see them: OCT_ROLE_DATA; extra: OCT_ROLE_STATE */
+    oct_feed_ctx ctx; /* the inputs as readers see them: OCT_ROLE_DATA; extra: OCT_ROLE_STATE, OCT_ROLE_PAST */
     oct_visit_fn visit;
     void (*visit_done)(void *arg);
     void *visit_arg;
@@ -99,6 +100,8 @@ struct oct_source {
     bool any_label;
     int picture_input; /* 1 + the first input that took a picture; 0: none so far */
     int64_t given, bad;
+    size_t n_empty; /* caches that the first given sample left empty, and the last of these */
+    const char *empty;
     oct_sample_sum *sum; /* NULL: no digest was asked for */
     char *bad_text[OCT_SOURCE_BAD_TEXTS];
     int64_t bad_index[OCT_SOURCE_BAD_TEXTS];

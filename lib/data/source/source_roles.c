@@ -17,20 +17,23 @@ static oct_role role_of(const oct_source *s, const oct_source_options *o, size_t
     const oct_input_desc *in = &s->inputs[i];
     if (is_state(o, in->name))
         return OCT_ROLE_STATE;
-    return s->steps[i].has_value || (in->unread && !needs_all) ? OCT_ROLE_VALUE : OCT_ROLE_DATA;
+    if (s->steps[i].has_value || (in->unread && !needs_all))
+        return OCT_ROLE_VALUE;
+    return in->past && !needs_all ? OCT_ROLE_PAST : OCT_ROLE_DATA;
 }
 
 oct_status oct_source_assign(oct_source *s, const oct_source_options *o, oct_err *err)
 {
     const size_t n = s->n_inputs;
+    size_t *number = oct_arena_calloc(s->arena, n + 1, sizeof *number);
     oct_input_desc *data = oct_arena_calloc(s->arena, n + 1, sizeof *data),
                    *extra = oct_arena_calloc(s->arena, n + 1, sizeof *extra);
     oct_steps *steps = oct_arena_calloc(s->arena, n + 1, sizeof *steps);
     s->role = oct_arena_calloc(s->arena, n + 1, sizeof *s->role);
     s->part = oct_arena_calloc(s->arena, n + 1, sizeof *s->part);
-    if (!data || !extra || !steps || !s->role || !s->part)
+    if (!number || !data || !extra || !steps || !s->role || !s->part)
         return oct_nomem(err);
-    s->ctx = (oct_feed_ctx){ .inputs = data, .steps = steps, .extra = extra };
+    s->ctx = (oct_feed_ctx){ .inputs = data, .steps = steps, .extra = extra, .number = number };
     size_t n_read = 0;
     for (size_t i = 0; i < n; i++)
         n_read += role_of(s, o, i, false) == OCT_ROLE_DATA;
@@ -43,13 +46,14 @@ oct_status oct_source_assign(oct_source *s, const oct_source_options *o, oct_err
         if (s->role[i] != OCT_ROLE_DATA)
             continue;
         steps[s->ctx.n] = s->steps[i];
+        number[s->ctx.n] = i;
         data[s->part[i] = s->ctx.n++] = s->inputs[i];
     }
     for (size_t i = 0; i < n; i++)
-        if (s->role[i] == OCT_ROLE_STATE) {
-            s->part[i] = s->ctx.n + s->ctx.n_extra;
+        if (s->role[i] == OCT_ROLE_STATE || s->role[i] == OCT_ROLE_PAST) {
+            number[s->part[i] = s->ctx.n + s->ctx.n_extra] = i;
             extra[s->ctx.n_extra++] = s->inputs[i];
-            s->n_states++;
+            s->n_states += s->role[i] == OCT_ROLE_STATE;
         }
     if (s->ctx.n)
         return OCT_OK;
@@ -57,7 +61,8 @@ oct_status oct_source_assign(oct_source *s, const oct_source_options *o, oct_err
     return OCT_EUSAGE;
 }
 
-/* The shape of an input without data: free dimensions are those of the first array with the same rank, else 1. */
+/* The shape of an input without data: free dimensions are those of the first array with the same rank, else 1. A cache
+ * is empty. */
 static void shape_of(const oct_source *s, const oct_slot *t, size_t i, oct_array *a)
 {
     const oct_input_desc *in = &s->inputs[i];
@@ -67,7 +72,7 @@ static void shape_of(const oct_source *s, const oct_slot *t, size_t i, oct_array
             like = &t->out[k];
     *a = (oct_array){ .dtype = in->dtype, .rank = in->rank > 0 ? in->rank : 0 };
     for (int d = 0; d < a->rank; d++)
-        a->dims[d] = in->dims[d] >= 0 ? in->dims[d] : like ? like->dims[d] : 1;
+        a->dims[d] = in->dims[d] >= 0 ? in->dims[d] : like ? like->dims[d] : in->past == d + 1 ? 0 : 1;
 }
 
 static oct_status set_all(const oct_input_desc *in, double value, oct_array *a, oct_err *err)
@@ -91,8 +96,9 @@ static oct_status fill(const oct_source *s, oct_slot *t, size_t i)
     oct_array shape;
     shape_of(s, t, i, &shape);
     OCT_TRY(oct_array_create(&t->out[i], shape.dtype, shape.rank, shape.dims, &t->err));
-    t->stack[i] = s->role[i] == OCT_ROLE_VALUE && shape.rank > 0 && shape.dims[0] == 1;
-    t->shared[i] = !t->stack[i];
+    const bool row = s->role[i] == OCT_ROLE_VALUE || s->role[i] == OCT_ROLE_PAST;
+    t->stack[i] = row && shape.rank > 0 && shape.dims[0] == 1;
+    t->shared[i] = !t->stack[i] && s->role[i] != OCT_ROLE_PAST; /* a cache with the batch elsewhere is for one sample */
     const oct_status st = set_all(&s->inputs[i], s->steps[i].value, &t->out[i], &t->err);
     if (st != OCT_OK)
         oct_within(&t->err, "value= of input '%s'", s->inputs[i].name);

@@ -1,8 +1,10 @@
-/* Computes the states of recorded samples. */
+/* Computes the states of recorded samples. A state may grow from sample to sample, as a cache does. */
 #include "eval/run/follow.h"
 
 #include "base/mem.h"
 #include "runtime/runner.h"
+
+#include <string.h>
 
 typedef struct follower {
     oct_graph *g;
@@ -26,13 +28,13 @@ static void done(void *arg)
 
 static oct_status take_state(const oct_array *from, oct_array *to, oct_err *err)
 {
-    char was[96], is[96];
     if (from->data == to->data)
         return OCT_OK;
-    if (oct_array_count(from) != oct_array_count(to))
-        return oct_fail(err, OCT_EUNSUPPORTED,
-                        "a state of shape %s becomes one of %s: states that grow cannot be prepared for conversion",
-                        oct_dims_text(was, to->rank, to->dims), oct_dims_text(is, from->rank, from->dims));
+    if (from->rank != to->rank || memcmp(from->dims, to->dims, (size_t)to->rank * sizeof to->dims[0]) != 0) {
+        const oct_dtype type = to->dtype;
+        oct_array_free(to);
+        OCT_TRY(oct_array_create(to, type, from->rank, from->dims, err));
+    }
     return oct_array_convert(from->dtype, from->data, to->dtype, to->data, (size_t)oct_array_count(from), err);
 }
 
