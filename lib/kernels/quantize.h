@@ -54,5 +54,7 @@ int32_t oct_quantize_value(float x, float scale, int32_t zp, int32_t lo, int32_t
 /* ONNX DynamicQuantizeLinear on f32[n], with lo and hi as oct_min_max_f32 finds them: scale = (max(0, hi) - min(0, lo))
  * / 255 (1 when that is 0), zp = zero's quantized value. */
 void oct_dynamic_quantize_u8(oct_pool *pool, const float *x, size_t n, uint8_t *q, float *scale, uint8_t *zp);
+/* y f32[n]: the real numbers that the same quantized values stand for; y may be x. */
+void oct_fake_dynamic_quantize_f32(const float *x, size_t n, float *y);
 
 #endif

@@ -143,6 +143,15 @@ void oct_dynamic_quantize_u8(oct_pool *pool, const float *x, size_t n, uint8_t *
     oct_quantize_f32(pool, OCT_U8, x, n, *scale, z, q);
 }
 
+void oct_fake_dynamic_quantize_f32(const float *x, size_t n, float *y)
+{
+    float lo, hi, scale;
+    int32_t z;
+    oct_min_max_f32(x, n, &lo, &hi);
+    dynamic_params(lo, hi, &scale, &z);
+    oct_fake_quantize_f32(OCT_U8, x, n, scale, z, y);
+}
+
 void oct_qparams_sums_f32(const float *x, size_t n, oct_column_qparams *g)
 {
     oct_elem()->qparams_sums(x, n, g);

@@ -170,8 +170,7 @@ static oct_status drop_clamps(const oct_qjob *j, oct_graph *g, oct_err *err)
 
 /* ---- activations ---- */
 
-/* Makes nodes that read value v with the parameters q (NULL: any) read value `to` instead. */
-static oct_status redirect_as(const oct_qjob *j, oct_graph *g, int v, const oct_quant *q, int to, oct_err *err)
+oct_status oct_redirect(const oct_qjob *j, oct_graph *g, int v, const oct_quant *q, int to, oct_err *err)
 {
     for (size_t i = 0; i < g->value[v].n_uses;) {
         oct_use u = g->value[v].uses[i];
@@ -181,11 +180,6 @@ static oct_status redirect_as(const oct_qjob *j, oct_graph *g, int v, const oct_
             i++;
     }
     return OCT_OK;
-}
-
-oct_status oct_redirect(const oct_qjob *j, oct_graph *g, int v, int to, oct_err *err)
-{
-    return redirect_as(j, g, v, NULL, to, err);
 }
 
 /* Quantizes a constant operand of an integer operator. */
@@ -202,7 +196,7 @@ static oct_status annotate_constant(const oct_qjob *j, oct_graph *g, int v, cons
         return oct_nomem(err);
     q->qvals = qvals;
     OCT_TRY(new_value(g, g->value[v].name, "_quantized", q, -1, &to, err));
-    return redirect_as(j, g, v, shared, to, err);
+    return oct_redirect(j, g, v, shared, to, err);
 }
 
 static bool any_reads_as(const oct_qjob *j, const oct_graph *g, int v, const oct_quant *q)
@@ -221,7 +215,7 @@ static oct_status add_border(const oct_qjob *j, oct_graph *g, int v, const oct_q
     const int before = oct_edit_after(g, g->value[v].producer);
     int to;
     OCT_TRY(new_value(g, g->value[v].name, "_quantized", q, v, &to, err));
-    OCT_TRY(redirect_as(j, g, v, q, to, err));
+    OCT_TRY(oct_redirect(j, g, v, q, to, err));
     return oct_edit_node(g, "QuantizeLinear", &v, 1, to, before, NULL, err);
 }
 
@@ -313,8 +307,8 @@ static oct_status annotate(const oct_qjob *j, oct_graph *g, oct_err *err)
 
 /* ---- 16-bit floats, and the whole graph ---- */
 
-/* *any: whether a node computes in 16-bit floats. */
-static oct_status half_opts(const oct_qjob *j, oct_half_opts *o, bool *any, oct_err *err)
+/* chosen: by node, which may compute in 16-bit floats; NULL: all. *any: whether one does. */
+static oct_status half_opts(const oct_qjob *j, const bool *chosen, oct_half_opts *o, bool *any, oct_err *err)
 {
     oct_dtype *type = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *type);
     const oct_dtype ends = j->opts.scheme == OCT_SCHEME_BF16 ? OCT_BF16 : OCT_F16;
@@ -322,7 +316,7 @@ static oct_status half_opts(const oct_qjob *j, oct_half_opts *o, bool *any, oct_
     if (!type)
         return oct_nomem(err);
     for (size_t i = 0; i < j->n_nodes; i++)
-        *any |= (type[i] = oct_half_type(j, (int)i)) != OCT_UNDEFINED;
+        *any |= (!chosen || chosen[i]) && (type[i] = oct_half_type(j, (int)i)) != OCT_UNDEFINED;
     *o = (oct_half_opts){ type, j->n_nodes, j->opts.half_io ? ends : OCT_UNDEFINED,
                           oct_target_rules_of(j->opts.target)->bfloat16 != OCT_BFLOAT16_YES };
     return OCT_OK;
@@ -350,7 +344,7 @@ static oct_status halve(const oct_qjob *j, oct_graph *g, oct_err *err)
     oct_half_opts o;
     bool any;
     OCT_TRY(oct_bodies_do(j, g, halve, err));
-    OCT_TRY(half_opts(j, &o, &any, err));
+    OCT_TRY(half_opts(j, NULL, &o, &any, err));
     for (size_t i = 0; any && i < j->n_nodes; i++)
         if (o.type[i] != OCT_UNDEFINED)
             OCT_TRY(check_numbers(g, (int)i, err));
@@ -366,7 +360,7 @@ static oct_status write_forms(const oct_qjob *j, oct_graph *g, oct_err *err)
     oct_half_opts half;
     bool any;
     OCT_TRY(oct_bodies_do(j, g, write_forms, err));
-    OCT_TRY(half_opts(j, &half, &any, err));
+    OCT_TRY(half_opts(j, NULL, &half, &any, err));
     OCT_TRY(oct_forms_write(g, &(oct_forms_write_opts){ j->opts.blocks_qdq, j->opts.operators, &half }, err));
     if (!oct_target_rules_of(j->opts.target)->never_in_ort)
         OCT_TRY(oct_keep_real_layers(g, err));
@@ -382,6 +376,62 @@ static oct_status annotate_all(const oct_qjob *j, oct_graph *g, oct_err *err)
     OCT_TRY(annotate(j, g, err));
     return halve(j, g, err);
 }
+
+/* ---- some nodes of a float graph ---- */
+
+static bool rounds_any(const oct_qjob *j)
+{
+    for (size_t i = 0; i < j->n_layer; i++)
+        if (oct_scheme_of(j, j->layer[i]) != OCT_SCHEME_FLOAT || oct_rounds_inputs(j, j->layer[i]) ||
+            oct_has_own_form(j, j->layer[i]))
+            return true;
+    return false;
+}
+
+bool oct_has_own_form(const oct_qjob *j, int node)
+{
+    oct_qconstant c;
+    bool any = oct_is_dynamic_recurrent(j, node) || oct_half_type(j, node) != OCT_UNDEFINED;
+    for (int slot = 0; slot < OCT_CONSTANT_SLOTS; slot++)
+        any |= oct_constant_of(j, node, slot, &c) && c.use != OCT_CONSTANT_OPERAND;
+    for (size_t i = 0; i < j->n_body && !any; i++)
+        any = j->body[i].node == node && rounds_any(j->body[i].job);
+    return any;
+}
+
+static oct_status give_bodies(const oct_qjob *j, oct_graph *g, const bool *chosen, oct_err *err)
+{
+    for (size_t i = 0; i < j->n_body; i++) {
+        const qbody *b = &j->body[i];
+        if (chosen && !chosen[b->node])
+            continue;
+        OCT_TRY_WITHIN(annotate_all(b->job, oct_node_graph_at(&g->node[b->node], b->at), err), err, "in '%s'",
+                       b->job->where);
+        OCT_TRY(oct_graph_set_captures(g, b->node, err));
+    }
+    return OCT_OK;
+}
+
+oct_status oct_give_own_forms(const oct_qjob *j, oct_graph *g, const bool *chosen, oct_err *err)
+{
+    static const oct_constant_use uses[] = { OCT_CONSTANT_OPERAND, OCT_CONSTANT_ROWS, OCT_CONSTANT_REALS };
+    oct_half_opts half;
+    bool any;
+    int *made = oct_arena_calloc(g->arena, j->n_values + 1, sizeof *made);
+    if (!made)
+        return oct_nomem(err);
+    OCT_TRY(give_bodies(j, g, chosen, err));
+    for (size_t u = 0; u < OCT_COUNT(uses); u++)
+        for (size_t i = 0; i < j->n_layer; i++)
+            if ((!chosen || chosen[j->layer[i]]) &&
+                (uses[u] != OCT_CONSTANT_OPERAND || oct_is_dynamic_recurrent(j, j->layer[i])))
+                OCT_TRY(annotate_constants(j, g, j->layer[i], uses[u], made, NULL, err));
+    OCT_TRY(half_opts(j, chosen, &half, &any, err));
+    half.ends = OCT_UNDEFINED;
+    return any ? oct_half_write(g, &half, err) : OCT_OK;
+}
+
+/* ---- all ---- */
 
 oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err)
 {

@@ -33,6 +33,21 @@ bool oct_is_product(const oct_qjob *j, int node)
     return oct_is_static(j, node) && oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
 }
 
+bool oct_is_dynamic(const oct_qjob *j, int node)
+{
+    return node >= 0 && node < (int)j->n_nodes && j->node[node].scheme == OCT_SCHEME_DYNAMIC;
+}
+
+bool oct_is_dynamic_product(const oct_qjob *j, int node)
+{
+    return oct_is_dynamic(j, node) && oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
+}
+
+bool oct_is_dynamic_recurrent(const oct_qjob *j, int node)
+{
+    return oct_is_dynamic(j, node) && oct_op_of(j->g, node)->quant == OCT_QUANT_RECURRENT;
+}
+
 bool oct_is_stored(const oct_qjob *j, int node)
 {
     const oct_scheme scheme = oct_scheme_of(j, node);
@@ -120,6 +135,15 @@ int oct_moved_root(const oct_qjob *j, int value)
 bool oct_is_wanted(const oct_qjob *j, int value)
 {
     return j->value[value].wanted;
+}
+
+bool oct_is_rounded_at_run(const oct_qjob *j, int value)
+{
+    const oct_value *v = &j->g->value[value];
+    bool any = false;
+    for (size_t i = 0; i < v->n_uses && !any; i++)
+        any = v->uses[i].slot == 0 && oct_is_dynamic_product(j, v->uses[i].node);
+    return any;
 }
 
 bool oct_is_observed(const oct_qjob *j, int value)

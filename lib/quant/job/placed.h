@@ -18,6 +18,11 @@ bool oct_is_absorbed(const oct_qjob *j, int node);
 bool oct_is_static(const oct_qjob *j, int node);
 /* The same for matrix products and convolutions. */
 bool oct_is_product(const oct_qjob *j, int node);
+/* Whether it computes on integers whose parameters are found when it runs; a recurrent layer requantizes its state,
+ * too. */
+bool oct_is_dynamic(const oct_qjob *j, int node);
+bool oct_is_dynamic_product(const oct_qjob *j, int node);
+bool oct_is_dynamic_recurrent(const oct_qjob *j, int node);
 /* Whether it computes in float, on weights that are stored in 8 bits. */
 bool oct_is_stored(const oct_qjob *j, int node);
 /* Whether a node reads quantized values although it computes in float (place_around.c). */
@@ -53,6 +58,8 @@ int oct_params_root(const oct_qjob *j, int value);
 /* The root of those that share them because their elements are moved, and not joined by a Concat. */
 int oct_moved_root(const oct_qjob *j, int value);
 bool oct_is_wanted(const oct_qjob *j, int value); /* a quantizer is placed on it */
+/* Whether a dynamic product rounds it when it runs. */
+bool oct_is_rounded_at_run(const oct_qjob *j, int value);
 /* Whether the job asks for statistics of a value. */
 bool oct_is_observed(const oct_qjob *j, int value);
 /* Asks for statistics of a value, whose range decides whether it fits 16-bit floats. */

@@ -279,13 +279,13 @@ static oct_status charge_all(search *x, size_t samples, oct_err *err)
         return oct_nomem(err);
     memset(tap_of, -1, g->n_value * sizeof *tap_of);
     for (size_t i = 0; i < x->taps; i++) {
-        const int v = oct_graph_find(g, x->core->tap[i]);
+        const int v = oct_sim_way(x->j, x->core->tapped[i]) == OCT_SIM_OWN ? oct_graph_find(g, x->core->tap[i]) : -1;
         if (v >= 0) /* those behind the values on which errors are measured are not in the graph, and cost nothing */
             tap_of[v] = (int)i;
     }
     for (size_t i = 0; i < x->taps; i++) {
         double signal = 0, noise[N] = { 0 };
-        const int v = oct_graph_find(g, x->core->tap[i]);
+        const int v = oct_sim_way(x->j, x->core->tapped[i]) == OCT_SIM_OWN ? oct_graph_find(g, x->core->tap[i]) : -1;
         if (v < 0)
             continue;
         for (size_t s = 0; s < samples; s++) {

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "quant/job/placed.h"
+#include "quant/place/place.h"
 #include "quant/simulate/simulate_int.h"
 #include "quant/weights/constants.h"
 
@@ -50,18 +51,29 @@ static uint64_t hash_quant(uint64_t h, const oct_quant *q)
     return h;
 }
 
-uint64_t oct_memo_key(const oct_conversion *c, const oct_sim *s)
+static uint64_t hash_node(uint64_t h, const oct_qjob *j, int node)
 {
-    const oct_qjob *j = c->job;
-    const uint64_t model = oct_model_hash(c->m);
-    uint64_t h = oct_hash(OCT_HASH_INIT, &model, sizeof model);
+    const int form[] = { (int)oct_scheme_of(j, node), (int)oct_half_type(j, node) };
+    oct_qconstant c;
+    h = oct_hash(h, form, sizeof form);
+    for (int slot = 0; slot < OCT_CONSTANT_SLOTS; slot++)
+        if (oct_constant_of(j, node, slot, &c) && c.use != OCT_CONSTANT_OPERAND)
+            h = hash_quant(h, c.quant);
+    return h;
+}
+
+static uint64_t hash_job(uint64_t h, const oct_qjob *j)
+{
     for (size_t v = 0; v < j->n_values; v++) {
         const int root = oct_params_root(j, (int)v);
         h = oct_hash(h, &root, sizeof root);
         h = hash_quant(h, oct_quant_of(j, v));
+        for (size_t k = 0; k < OCT_READ_TYPES; k++)
+            h = hash_quant(h, oct_quant_as(j, (int)v, k));
     }
     for (size_t i = 0; i < j->n_layer; i++) {
         const qconstants *n = &j->constants[j->layer[i]];
+        h = hash_node(h, j, j->layer[i]);
         for (size_t k = 0; k < OCT_COUNT(n->weights); k++) {
             h = hash_quant(h, n->weights[k] ? &n->weights[k]->quant : NULL);
             if (n->weights[k] && n->weights[k]->qvals)
@@ -69,6 +81,15 @@ uint64_t oct_memo_key(const oct_conversion *c, const oct_sim *s)
         }
         h = hash_quant(h, n->bias);
     }
+    for (size_t i = 0; i < j->n_body; i++)
+        h = hash_job(h, j->body[i].job);
+    return h;
+}
+
+uint64_t oct_memo_key(const oct_conversion *c, const oct_sim *s)
+{
+    const uint64_t model = oct_model_hash(c->m);
+    uint64_t h = hash_job(oct_hash(OCT_HASH_INIT, &model, sizeof model), c->job);
     for (size_t i = 0; i < s->n_samples; i++)
         for (size_t k = 0; k < s->core->n_inputs; k++)
             h = oct_hash(h, s->sample[i]->input[k].data, s->sample[i]->input[k].bytes);

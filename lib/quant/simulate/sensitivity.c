@@ -161,10 +161,17 @@ static int by_noise(const void *a, const void *b)
 static size_t list_values(const oct_qjob *j, oct_site *site)
 {
     size_t n = 0;
-    for (size_t v = 0; v < j->n_values; v++)
-        if (oct_quant_of(j, v) && !j->g->value[v].constant && oct_params_root(j, (int)v) == (int)v)
-            site[n++] = (oct_site){ (int)v, -1, 0 };
+    for (size_t v = 0; v < j->n_values; v++) {
+        const bool own = oct_quant_of(j, v) && oct_params_root(j, (int)v) == (int)v;
+        if (!j->g->value[v].dead && !j->g->value[v].constant && (own || oct_is_rounded_at_run(j, (int)v)))
+            site[n++] = (oct_site){ .value = (int)v, .node = -1 };
+    }
     return n;
+}
+
+static oct_site layer_site(const oct_qjob *j, int node)
+{
+    return (oct_site){ .value = -1, .node = node, .scheme = oct_scheme_of(j, node) };
 }
 
 static size_t list_layers(const oct_qjob *j, oct_site *site)
@@ -172,7 +179,7 @@ static size_t list_layers(const oct_qjob *j, oct_site *site)
     size_t n = 0;
     for (size_t i = 0; i < j->n_layer; i++)
         if (oct_sim_rounds(j, j->layer[i]))
-            site[n++] = (oct_site){ -1, j->layer[i], 0 };
+            site[n++] = layer_site(j, j->layer[i]);
     return n;
 }
 
@@ -244,12 +251,26 @@ oct_status oct_sensitivity_of_weights(oct_sim *s, oct_qjob *j, const bool *layer
     return OCT_OK;
 }
 
-/* The noise that remains without the sites that cause at least `share` of it. */
-static double left_without_worst(const search *x, double all, double share)
+/* Appends the recurrent layers on integers to the sites, each measured. */
+static oct_status measure_recurrent(const search *x, const oct_qjob *j, size_t *n, oct_err *err)
+{
+    search one = *x;
+    for (size_t i = *n = 0; i < j->n_layer; i++) {
+        if (!oct_is_dynamic_recurrent(j, j->layer[i]))
+            continue;
+        const size_t at = x->n + (*n)++;
+        x->site[at] = layer_site(j, j->layer[i]);
+        OCT_TRY(measure(&one, at, at + 1, &x->site[at].noise, err));
+    }
+    return OCT_OK;
+}
+
+/* The noise that remains without the sites, n of them, that cause at least `share` of it. */
+static double left_without_worst(const search *x, size_t n, double all, double share)
 {
     for (double left = all;;) {
         double rest = all;
-        for (size_t i = 0; i < x->n; i++)
+        for (size_t i = 0; i < n; i++)
             rest -= x->site[i].noise >= share * left ? x->site[i].noise : 0;
         rest = fmax(rest, LEAST_LEFT * all);
         if (!(rest < left))
@@ -273,15 +294,17 @@ oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, oct
                                       oct_err *err)
 {
     search x;
+    size_t recurrent;
     OCT_TRY(begin(&x, s, j, NULL, arena, out, err));
     x.width = width_of(&x);
+    OCT_TRY(measure_recurrent(&x, j, &recurrent, err));
     for (double left = out->all.noise, before = INFINITY; left < before;) {
         x.least = MARGIN * share * left;
         OCT_TRY(divide(&x, err));
         before = left;
-        left = left_without_worst(&x, out->all.noise, share);
+        left = left_without_worst(&x, x.n + recurrent, out->all.noise, share);
     }
-    out->n = x.n;
+    out->n = x.n + recurrent;
     out->least = out->values.noise > 0 ? fmin(x.untold / out->values.noise, 1) : 0;
     qsort(out->site, out->n, sizeof *out->site, by_noise);
     return OCT_OK;
@@ -290,6 +313,8 @@ oct_status oct_sensitivity_find_worst(oct_sim *s, oct_qjob *j, double share, oct
 bool oct_site_touches(const oct_qjob *j, int id, int root)
 {
     const oct_node *n = &j->g->node[id];
+    if (oct_is_dynamic_product(j, id) && n->in[0] == root)
+        return true;
     for (int k = 0; k < n->n_in; k++)
         if (n->in[k] >= 0 && oct_is_wanted(j, n->in[k]) && oct_params_root(j, n->in[k]) == root)
             return true;
@@ -303,7 +328,9 @@ bool oct_site_touches(const oct_qjob *j, int id, int root)
 
 bool oct_site_counts(const oct_qjob *j, const oct_site *s)
 {
-    return s->noise > 0 && (s->value < 0 || oct_quant_of(j, s->value));
+    if (s->value < 0)
+        return s->noise > 0 && oct_scheme_of(j, s->node) == s->scheme;
+    return s->noise > 0 && (oct_quant_of(j, s->value) || oct_is_rounded_at_run(j, s->value));
 }
 
 double oct_sensitivity_left(const oct_qjob *j, const oct_sensitivity *s)

@@ -79,13 +79,27 @@ static oct_status round_bias(oct_graph *g, int id, const oct_quant *bias, oct_er
     return s == OCT_OK ? oct_graph_set_input(g, id, 2, v, err) : s;
 }
 
-bool oct_sim_rounds(const oct_qjob *j, int node)
+static bool rounds_weights(const oct_qjob *j, int node)
 {
     const oct_scheme scheme = oct_scheme_of(j, node);
-    const bool blocks =
-        scheme == OCT_SCHEME_WEIGHT_ONLY && j->constants[node].weights[0] && j->constants[node].weights[0]->quant.block;
-    return (oct_is_product(j, node) || scheme == OCT_SCHEME_DYNAMIC || blocks) && j->constants[node].weights[0] &&
-           oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
+    return (oct_is_product(j, node) || scheme == OCT_SCHEME_DYNAMIC || scheme == OCT_SCHEME_WEIGHT_ONLY) &&
+           j->constants[node].weights[0] && oct_op_of(j->g, node)->quant == OCT_QUANT_WEIGHTED;
+}
+
+bool oct_sim_rounds(const oct_qjob *j, int node)
+{
+    return rounds_weights(j, node) || oct_has_own_form(j, node);
+}
+
+bool oct_sim_leaves_out(const oct_qjob *j, int node)
+{
+    const oct_scheme scheme = oct_scheme_of(j, node);
+    oct_weight_layout l;
+    if (scheme == OCT_SCHEME_FLOAT || oct_is_absorbed(j, node) || oct_has_own_form(j, node))
+        return false;
+    if (scheme == OCT_SCHEME_STATIC && !(oct_is_product(j, node) && oct_layer_weights(j->g, node)))
+        return false; /* its values are rounded, if anything */
+    return !rounds_weights(j, node) || !oct_layer_layout(j->g, node, &l);
 }
 
 /* Layers that share a matrix and its quantized form share its rounded numbers. last: by matrix, 1 + the layer that was
@@ -94,7 +108,7 @@ static oct_status round_layer(const oct_qjob *j, oct_graph *g, int id, int *last
 {
     const oct_quant *bias = j->constants[id].bias;
     oct_weight_layout l;
-    if (!oct_sim_rounds(j, id) || !oct_layer_layout(g, id, &l))
+    if (!rounds_weights(j, id) || !oct_layer_layout(g, id, &l))
         return OCT_OK;
     int *before = &last[g->node[id].in[1]];
     if (*before && j->constants[*before - 1].weights[0] == j->constants[id].weights[0])
@@ -105,27 +119,39 @@ static oct_status round_layer(const oct_qjob *j, oct_graph *g, int id, int *last
     return bias && oct_is_product(j, id) ? round_bias(g, id, bias, err) : OCT_OK;
 }
 
-/* Rounds the weights in blocks of the bodies that nodes hold. */
-static oct_status round_bodies(const oct_qjob *j, oct_graph *g, oct_err *err)
+/* ---- ways ---- */
+
+/* The parameters with which readers round a value in a way; NULL: there are none. */
+static const oct_quant *params_of(const oct_qjob *j, int v, size_t way)
 {
-    for (size_t i = 0; i < j->n_body; i++) {
-        const qbody *b = &j->body[i];
-        const oct_qjob *own = b->job;
-        oct_graph *nested = oct_node_graph_at(&g->node[b->node], b->at);
-        int *last = oct_calloc(nested->n_value + 1, sizeof *last);
-        oct_status s = last ? round_bodies(own, nested, err) : oct_nomem(err);
-        for (size_t k = 0; k < own->n_layer && s == OCT_OK; k++)
-            if (oct_scheme_of(own, own->layer[k]) == OCT_SCHEME_WEIGHT_ONLY)
-                s = round_layer(own, nested, own->layer[k], last, err);
-        oct_free(last);
-        OCT_TRY(s);
-        OCT_TRY(oct_graph_set_captures(g, b->node, err));
+    return way == OCT_SIM_OWN ? oct_quant_of(j, v) : way < OCT_SIM_AT_RUN ? oct_quant_as(j, v, way - 1) : NULL;
+}
+
+static bool reads(const oct_qjob *j, int v, oct_use u, size_t way)
+{
+    if (way == OCT_SIM_AT_RUN)
+        return u.slot == 0 && oct_is_dynamic_product(j, u.node);
+    return oct_reads_quantized(j, u.node, u.slot) &&
+           (way == OCT_SIM_OWN || oct_read_as(j, u.node, u.slot) == params_of(j, v, way));
+}
+
+/* Makes the nodes that read value v in a way read value `to`. */
+static oct_status redirect(const oct_qjob *j, oct_graph *g, int v, size_t way, int to, oct_err *err)
+{
+    if (way != OCT_SIM_AT_RUN)
+        return oct_redirect(j, g, v, way == OCT_SIM_OWN ? NULL : params_of(j, v, way), to, err);
+    for (size_t i = 0; i < g->value[v].n_uses;) {
+        const oct_use u = g->value[v].uses[i];
+        if (reads(j, v, u, way))
+            OCT_TRY(oct_graph_set_input(g, u.node, u.slot, to, err));
+        else
+            i++;
     }
     return OCT_OK;
 }
 
-/* Rounds a constant operand of an integer operator. */
-static oct_status round_constant(const oct_qjob *j, oct_graph *g, int v, oct_err *err)
+/* Rounds a constant operand of integer operators that read it in one way. */
+static oct_status round_constant(const oct_qjob *j, oct_graph *g, int v, size_t way, oct_err *err)
 {
     const oct_tensor *t = g->value[v].constant;
     float *real = oct_calloc((size_t)t->count + 1, sizeof *real);
@@ -133,57 +159,58 @@ static oct_status round_constant(const oct_qjob *j, oct_graph *g, int v, oct_err
     if (!real)
         return oct_nomem(err);
     memcpy(real, t->data, (size_t)t->count * sizeof *real);
-    oct_sim_round(j, v, &(oct_operand){ .dtype = OCT_F32, .count = t->count, .data = real });
+    oct_sim_round(j, oct_sim_rounding(j, v, way), &(oct_operand){ .dtype = OCT_F32, .count = t->count, .data = real });
     oct_status s = oct_edit_const(g, g->value[v].name, "_rounded", OCT_F32, t->rank, t->dims, real, &to, err);
     oct_free(real);
-    return s == OCT_OK ? oct_redirect(j, g, v, to, err) : s;
+    return s == OCT_OK ? redirect(j, g, v, way, to, err) : s;
 }
 
 /* ---- values ---- */
 
-/* Makes the copy that integer operators read of a value that is not computed on integers, because others read the value
- * in float. */
-static oct_status copy_value(const oct_qjob *j, oct_graph *g, int v, int *to, oct_err *err)
+/* Makes the copy that nodes read which round a value in one way. Others read the value as it is. */
+static oct_status copy_value(const oct_qjob *j, oct_graph *g, int v, size_t way, int *to, oct_err *err)
 {
     static const float one = 1;
     int c;
     OCT_TRY(oct_graph_new_const_f32(g, "one", 0, NULL, &one, &c, err));
-    OCT_TRY(oct_edit_value(g, g->value[v].name, "_rounded", OCT_F32, v, to, err));
-    OCT_TRY(oct_redirect(j, g, v, *to, err));
+    OCT_TRY(oct_edit_value(g, g->value[v].name, way == OCT_SIM_AT_RUN ? "_rounded_at_run" : "_rounded", OCT_F32, v, to,
+                           err));
+    OCT_TRY(redirect(j, g, v, way, *to, err));
     return oct_edit_node(g, "Mul", (int[]){ v, c }, 2, *to, oct_edit_after(g, g->value[v].producer), NULL, err);
 }
 
-/* Whether a node reads the quantized value. If a value only has a quantizer because the target wants one everywhere,
- * its readers read it in float. */
-static bool has_quantized_reader(const oct_qjob *j, const oct_graph *g, int v)
+/* If a value only has a quantizer because the target wants one everywhere, its readers read it in float. */
+static bool has_reader(const oct_qjob *j, const oct_graph *g, int v, size_t way)
 {
     bool any = false;
     for (size_t i = 0; i < g->value[v].n_uses && !any; i++)
-        any = oct_reads_quantized(j, g->value[v].uses[i].node, g->value[v].uses[i].slot);
+        any = reads(j, v, g->value[v].uses[i], way);
     return any;
+}
+
+static oct_status add_tap(const oct_qjob *j, oct_graph *g, int v, size_t way, bool constants, oct_arena *arena,
+                          const char **tap, oct_err *err)
+{
+    int to = v;
+    if (g->value[v].constant)
+        return constants && has_reader(j, g, v, way) ? round_constant(j, g, v, way, err) : OCT_OK;
+    const bool made = way == OCT_SIM_OWN && oct_is_static(j, oct_maker_node(j, v));
+    if (!made && !has_reader(j, g, v, way))
+        return OCT_OK;
+    if (!made)
+        OCT_TRY(copy_value(j, g, v, way, &to, err));
+    tap[oct_sim_rounding(j, v, way)] = oct_arena_strdup(arena, g->value[to].name);
+    return tap[oct_sim_rounding(j, v, way)] ? OCT_OK : oct_nomem(err);
 }
 
 static oct_status add_taps(const oct_qjob *j, oct_graph *g, bool constants, oct_arena *arena, const char **tap,
                            oct_err *err)
 {
-    for (size_t v = 0; v < j->n_values; v++) {
-        int to = (int)v;
-        tap[v] = NULL;
-        if (!oct_quant_of(j, v) || g->value[v].dead)
-            continue;
-        if (g->value[v].constant) {
-            if (constants)
-                OCT_TRY(round_constant(j, g, to, err));
-            continue;
-        }
-        const bool made = oct_is_static(j, oct_maker_node(j, to));
-        if (!made && !has_quantized_reader(j, g, to))
-            continue;
-        if (!made)
-            OCT_TRY(copy_value(j, g, (int)v, &to, err));
-        if (!(tap[v] = oct_arena_strdup(arena, g->value[to].name)))
-            return oct_nomem(err);
-    }
+    memset(tap, 0, j->n_values * OCT_SIM_WAYS * sizeof *tap);
+    for (size_t v = 0; v < j->n_values; v++)
+        for (size_t way = OCT_SIM_WAYS; way-- > 0 && !g->value[v].dead;) /* that of all other readers is the last */
+            if (way == OCT_SIM_AT_RUN || params_of(j, (int)v, way))
+                OCT_TRY(add_tap(j, g, (int)v, way, constants, arena, tap, err));
     return OCT_OK;
 }
 
@@ -261,9 +288,8 @@ static oct_status build(const oct_qjob *j, oct_graph *g, const bool *rounds, boo
     for (size_t i = 0; i < j->n_layer; i++)
         if (!rounds || rounds[j->layer[i]])
             OCT_TRY(round_layer(j, g, j->layer[i], last, err));
-    if (!rounds)
-        OCT_TRY(round_bodies(j, g, err));
     OCT_TRY(add_taps(j, g, constants, arena, tap, err));
+    OCT_TRY(oct_give_own_forms(j, g, rounds, err));
     OCT_TRY(take_reals(j->g, g, tap, arena, rows, err));
     return oct_graph_sort(g, err);
 }
@@ -283,13 +309,16 @@ oct_status oct_sim_graph(const oct_qjob *j, const bool *rounds, bool constants, 
     return s;
 }
 
-void oct_sim_round_to(const oct_qjob *j, int v, const float *x, size_t n, float *y)
+void oct_sim_round_to(const oct_qjob *j, int rounding, const float *x, size_t n, float *y)
 {
-    const oct_quant *q = oct_quant_of(j, v);
-    oct_fake_quantize_f32(q->dtype, x, n, q->scale[0], q->zp[0], y);
+    const oct_quant *q = params_of(j, oct_sim_value(j, rounding), oct_sim_way(j, rounding));
+    if (q)
+        oct_fake_quantize_f32(q->dtype, x, n, q->scale[0], q->zp[0], y);
+    else
+        oct_fake_dynamic_quantize_f32(x, n, y);
 }
 
-void oct_sim_round(const oct_qjob *j, int v, const oct_operand *t)
+void oct_sim_round(const oct_qjob *j, int rounding, const oct_operand *t)
 {
-    oct_sim_round_to(j, v, t->data, (size_t)t->count, t->data);
+    oct_sim_round_to(j, rounding, t->data, (size_t)t->count, t->data);
 }

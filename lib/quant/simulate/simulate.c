@@ -16,7 +16,8 @@ static oct_status round_value(void *arg, size_t tap, const oct_operand *t, oct_e
     const oct_sim_core *s = w->s;
     if (s->show) {
         w->passed[tap] = true;
-        s->show(s->show_arg, w->sample, tap, t);
+        if (oct_sim_way(s->c->job, s->tapped[tap]) == OCT_SIM_OWN)
+            s->show(s->show_arg, w->sample, tap, t);
         return OCT_OK;
     }
     if (s->keep || s->mask->no_values || t->dtype != OCT_F32)
@@ -190,15 +191,15 @@ oct_status oct_sim_follow(oct_sim_core *s, oct_err *err)
 
 static oct_status list_taps(oct_sim_core *s, const char **name, oct_err *err)
 {
-    const size_t n = s->c->job->n_values;
+    const size_t n = s->c->job->n_values * OCT_SIM_WAYS;
     const char **tap = oct_arena_calloc(s->decided, n + 1, sizeof *tap);
     s->tapped = oct_arena_calloc(s->decided, n + 1, sizeof *s->tapped);
     if (!tap || !s->tapped)
         return oct_nomem(err);
-    for (size_t v = 0; v < n; v++)
-        if (name[v]) {
-            tap[s->n_taps] = name[v];
-            s->tapped[s->n_taps++] = (int)v;
+    for (size_t i = 0; i < n; i++)
+        if (name[i]) {
+            tap[s->n_taps] = name[i];
+            s->tapped[s->n_taps++] = (int)i;
         }
     s->tap = tap;
     return OCT_OK;
@@ -210,7 +211,7 @@ oct_status oct_sim_make_graph(oct_sim_core *s, sim_constants kind, const bool *r
     sim_graph *g = &s->graph[kind];
     if (g->g)
         return OCT_OK;
-    const char **tap = oct_arena_calloc(s->decided, j->n_values + 1, sizeof *tap);
+    const char **tap = oct_arena_calloc(s->decided, j->n_values * OCT_SIM_WAYS + 1, sizeof *tap);
     const bool *none = oct_arena_calloc(s->decided, j->n_nodes + 1, sizeof *none);
     g->runner = oct_calloc(s->threads, sizeof(oct_runner *));
     if (!tap || !none || !g->runner)

@@ -3,21 +3,38 @@
  *
  * A plan of the float model shows the values that the job quantizes to a tap. The tap rounds them in place. So a single
  * plan can measure any choice of values, without rewriting the graph or packing weights again. Results differ from
- * those of integer kernels only in the last digits. What can be rounded are values and weights of the outermost graph
- * that have quantization parameters, and all weights in blocks, also those of bodies. Nothing else in the bodies of
- * control flow is rounded, nor are recurrent layers.
+ * those of integer kernels only in the last digits. Inputs of dynamic products are rounded as the runtime does it, with
+ * parameters of the value itself. What is no float node between roundings has its own form in the graph and counts as
+ * the weights of its node: recurrent layers on integers, which requantize their state, bodies of control flow, rows of
+ * tables, stored weights and 16-bit floats.
  *
  * Results are deterministic: sums are formed sample by sample, no matter which thread ran the sample. */
 #ifndef OCT_QUANT_SIMULATE_H
 #define OCT_QUANT_SIMULATE_H
 
 #include "quant/convert/convert.h"
-#include "quant/job/scope.h"
+#include "quant/job/placed.h"
 
 typedef struct oct_sim oct_sim;
 
+/* The ways in which a value is rounded: with its parameters; with those for readers of each other type; by dynamic
+ * products, when they run. One of a value is identified by a number. */
+enum { OCT_SIM_OWN, OCT_SIM_AT_RUN = 1 + OCT_READ_TYPES, OCT_SIM_WAYS };
+static inline int oct_sim_rounding(const oct_qjob *j, int value, size_t way)
+{
+    return (int)(way * j->n_values) + value;
+}
+static inline int oct_sim_value(const oct_qjob *j, int rounding)
+{
+    return (int)((size_t)rounding % j->n_values);
+}
+static inline size_t oct_sim_way(const oct_qjob *j, int rounding)
+{
+    return (size_t)rounding / j->n_values;
+}
+
 /* What is rounded. value[n_values]: indexed by the values of the job's graph, where the root decides for all values
- * that share parameters. NULL: all values. */
+ * that share parameters, and the value itself for dynamic products. NULL: all values. */
 typedef enum oct_sim_weights { OCT_SIM_FLOAT_WEIGHTS, OCT_SIM_ROUNDED_WEIGHTS, OCT_SIM_SOME_WEIGHTS } oct_sim_weights;
 typedef struct oct_sim_mask {
     const bool *value;
@@ -54,7 +71,8 @@ oct_status oct_conversion_sim(oct_conversion *c, oct_sim_size size, int half, oc
 
 oct_status oct_sim_measure(oct_sim *s, const oct_sim_mask *m, oct_sim_loss *loss, oct_err *err);
 
-/* The tap that shows a value of the job's graph; OCT_NO_TAP: it is not shown. It is the same until decisions change. */
+/* The tap that shows a value of the job's graph, where it has parameters; OCT_NO_TAP: it is not shown. It is the same
+ * until decisions change. */
 size_t oct_sim_tap(const oct_sim *s, int value);
 /* Runs the float model on the samples, and shows values of the job's graph (value[n_values]), among others, by
  * their taps, on any thread. The run of a sample ends at the last of these values. It starts where
@@ -66,18 +84,20 @@ oct_status oct_sim_show(oct_sim *s, const bool *value,
 
 /* The graph that such a plan runs: a copy of the job's graph in which integer operators read float values through
  * values of their own. rounds[node]: whether the weights and bias of the node are rounded; NULL: all are. constants:
- * the same for constants of other operators. tap[v], allocated in arena: the name of the value that is rounded instead
- * of v; NULL: none. Its outputs are the values on which errors are measured: the outputs of the job's graph, or real
- * numbers before them. (*rows)[n_output], allocated in arena: whether the rows of such an output are in an order that
- * values chose. */
+ * the same for constants of other operators. tap[n_values * OCT_SIM_WAYS], allocated in arena: by rounding, the name of
+ * the value that is rounded; NULL: none. Its outputs are the values on which errors are measured: the outputs of the
+ * job's graph, or real numbers before them. (*rows)[n_output], allocated in arena: whether the rows of such an output
+ * are in an order that values chose. */
 oct_status oct_sim_graph(const oct_qjob *j, const bool *rounds, bool constants, oct_arena *arena, oct_graph **g,
                          const char **tap, bool **rows, oct_err *err);
-/* Whether the simulation can round the weights of a node: the job rounds them with scales for channels or with one
- * scale. */
+/* Whether the job rounds the weights of a node, or gives it an own form. */
 bool oct_sim_rounds(const oct_qjob *j, int node);
-/* Rounds the values of t, float32 in its own layout, by the quantization parameters of value v, in place. */
-void oct_sim_round(const oct_qjob *j, int v, const oct_operand *t);
+/* Whether the job rounds something at a node that the simulation does not: everything that is decided should be
+ * simulated. */
+bool oct_sim_leaves_out(const oct_qjob *j, int node);
+/* Rounds the values of t, float32 in its own layout, in place. */
+void oct_sim_round(const oct_qjob *j, int rounding, const oct_operand *t);
 /* Rounds x f32[n] in the same way into y, which may be x. */
-void oct_sim_round_to(const oct_qjob *j, int v, const float *x, size_t n, float *y);
+void oct_sim_round_to(const oct_qjob *j, int rounding, const float *x, size_t n, float *y);
 
 #endif

@@ -57,7 +57,7 @@ struct oct_sim_core {
     uint64_t revision;
     oct_arena *decided;
     const char **tap; /* [n_taps] */
-    int *tapped;      /* the corresponding value of the job */
+    int *tapped;      /* the corresponding rounding (simulate.h) */
     size_t n_taps;
     sim_graph graph[SIM_GRAPHS];
     bool *rows; /* [n_outputs]: the rows are in an order that values chose; the same in all graphs */
@@ -89,6 +89,8 @@ void oct_sim_drop_states(oct_sim_core *s);
 /* Runs the sample of a worker, starting from the kept state if possible. */
 oct_status oct_sim_run_sample(sim_worker *w, oct_runner *r, oct_plan **plan, oct_err *err);
 bool oct_sim_is_on(const oct_sim_core *s, size_t tap); /* the measurement rounds this value */
+/* Whether it is shown: the value has parameters, and oct_sim_show was asked for it. */
+bool oct_sim_is_shown(const oct_sim_core *s, size_t tap);
 /* oct_sim_pass: a tap was shown, and its value is not rounded. oct_sim_end_real: a value is about to be rounded for the
  * first time in the run. */
 void oct_sim_pass(sim_worker *w, size_t tap);
