@@ -370,6 +370,8 @@ static void put_cause(oct_json *j, const void *row)
     oct_json_str(j, "layer", c->layer);
     oct_json_str(j, "op", c->op);
     oct_json_str(j, "value", c->value);
+    if (c->whole)
+        oct_json_bool(j, "whole", true);
     oct_json_num(j, "share", c->share);
     oct_json_num(j, "sqnr_db", c->sqnr);
     oct_json_num(j, "gain_db", c->gain);
@@ -388,6 +390,7 @@ void oct_report_causes(oct_json *j, const oct_causes *x)
     oct_json_bool(j, "weights_measured", x->weights);
     oct_json_num(j, "least_share", x->least);
     oct_json_int(j, "not_told_apart", (int64_t)x->small);
+    oct_json_texts(j, "not_simulated", x->left_out, x->n_left_out);
     oct_json_rows(j, "causes", x->cause, x->n, sizeof *x->cause, put_cause);
     oct_json_close(j);
 }

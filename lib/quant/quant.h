@@ -152,6 +152,10 @@ const char *const *oct_qjob_values(const oct_qjob *j, const int **axes, size_t *
 /* Whether parameters are chosen from statistics, so that methods (methods.h) can tune and correct them. If not,
  * statistics at most decide about ranges. */
 bool oct_qjob_has_qparams(const oct_qjob *j);
+/* Whether a node of the outermost graph quantizes its inputs when it runs. */
+bool oct_qjob_has_dynamic(const oct_qjob *j);
+/* Whether anything is rounded: values, weights or stored constants, to integers or 16-bit floats. */
+bool oct_qjob_rounds(const oct_qjob *j);
 
 /* Whether a layer of the outermost graph is intended to have weights in blocks. */
 bool oct_qjob_has_blocks(const oct_qjob *j);

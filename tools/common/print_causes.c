@@ -19,7 +19,7 @@ static const char *layer_cell(char dst[TOOL_CELL], const oct_item *row, const ch
 static const char *value_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)
 {
     const char *value = oct_item_text(row, path);
-    return value ? value : "(weights)";
+    return value ? value : oct_item_true(row, "whole") ? "(weights, inputs)" : "(weights)";
 }
 
 static const char *share_cell(char dst[TOOL_CELL], const oct_item *row, const char *path)

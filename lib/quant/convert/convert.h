@@ -191,6 +191,7 @@ typedef struct oct_change {
 /* A value, or the weights of a layer, and what rounding it costs at the outputs while everything else stays float. */
 typedef struct oct_cause {
     const char *value; /* the name of the value; NULL: the weights and the bias of the layer */
+    bool whole;        /* without a value: everything about the layer, its inputs too */
     const char *layer; /* the name of the node that makes the value; "": the value is an input of the model */
     const char *op;    /* the operator of the layer; "" if there is no layer */
     int node;          /* the node of the layer in the job's graph, or -1 */
@@ -223,7 +224,11 @@ typedef struct oct_causes {
     /* SQNR of the outputs in dB with everything rounded, with the values alone, and with the weights alone; NaN: not
      * measured */
     double all, of_values, of_weights;
-    double sum; /* SQNR of the outputs in dB if the errors of all causes were independent */
+    double sum;          /* SQNR of the outputs in dB if the errors of all causes were independent */
+    double worst_output; /* of `all`: the SQNR of the output that loses most; NaN: not measured */
+    const char *
+        *left_out; /* [n_left_out]: the names of the nodes at which something is rounded that was not simulated */
+    size_t n_left_out;
 } oct_causes;
 
 /* A few quantized layers that cause most of the loss. */

@@ -97,6 +97,8 @@ void oct_statistics_warn_few(oct_conversion *c);
 void oct_statistics_warn(oct_conversion *c);
 /* The reason why nothing can be measured by running the model, although there are samples; NULL: it can. */
 const char *oct_no_measuring(const oct_conversion *c);
+/* The same for measurements of whatever is rounded. */
+const char *oct_no_simulating(const oct_conversion *c);
 /* The same for measurements of weights alone, which need no ranges. */
 const char *oct_no_running(const oct_conversion *c);
 extern const char oct_no_ranges[]; /* one of these reasons: statistics do not choose anything */

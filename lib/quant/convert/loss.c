@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define GOOD_DB 30       /* dB at the outputs: a loss above this is not worth a warning */
+#define MUCH_APART_DB 3  /* dB between the simulation and the result */
 #define MUCH_DB 6        /* dB: a few layers must cause at least so much loss */
 #define LEAST_SHARE 0.08 /* share of the loss: a site that causes less is no suspect */
 #define LIKELY_SHARE 0.5 /* share of the loss of all suspects: if it is smaller, they are not measured */
@@ -31,7 +32,7 @@ typedef struct suspects {
 
 static bool would_be_float(const suspects *x, const oct_site *s, int id)
 {
-    return oct_is_static(x->j, id) && !x->floats[id] &&
+    return (oct_is_static(x->j, id) || oct_is_dynamic(x->j, id)) && !x->floats[id] &&
            (s->node == id || (s->value >= 0 && oct_site_touches(x->j, id, s->value)));
 }
 
@@ -40,7 +41,8 @@ static void suspect(suspects *x, const oct_site *s, size_t most)
 {
     size_t more = 0;
     for (size_t i = 0; i < x->j->n_layer; i++)
-        more += oct_is_product(x->j, x->j->layer[i]) && would_be_float(x, s, x->j->layer[i]);
+        more += (oct_is_product(x->j, x->j->layer[i]) || oct_is_dynamic(x->j, x->j->layer[i])) &&
+                would_be_float(x, s, x->j->layer[i]);
     if (x->n + more > most)
         return;
     for (size_t i = 0; i < x->j->n_layer; i++) {
@@ -60,7 +62,7 @@ static size_t count_products(const oct_qjob *j)
 {
     size_t n = 0;
     for (size_t i = 0; i < j->n_layer; i++)
-        n += oct_op_of(j->g, j->layer[i])->quant == OCT_QUANT_WEIGHTED;
+        n += oct_op_of(j->g, j->layer[i])->quant == OCT_QUANT_WEIGHTED || oct_is_dynamic_recurrent(j, j->layer[i]);
     return n;
 }
 
@@ -187,6 +189,24 @@ static void warn_of_culprits(oct_conversion *c)
                        k->n, one ? "" : "s", one ? "s" : "", k->names, oct_culprits_text(text, k), one ? "it" : "them");
 }
 
+/* What was measured part by part must explain the result. */
+static void compare_with_result(oct_conversion *c)
+{
+    const oct_causes *x = &c->causes;
+    oct_buf b = OCT_BUF_INIT;
+    if (!x->samples || !isfinite(x->worst_output) || !isfinite(c->sqnr) ||
+        fabs(x->worst_output - c->sqnr) <= MUCH_APART_DB)
+        return;
+    for (size_t i = 0; i < x->n_left_out; i++)
+        oct_buf_printf(&b, "%s%s", i ? ", " : "not simulated: ", x->left_out[i]);
+    oct_conversion_say(c, x->n_left_out ? OCT_NOTE_WARNING : 0,
+                       "with everything rounded the simulation has %.1f dB, and the result %.1f dB; %s",
+                       x->worst_output, c->sqnr,
+                       x->n_left_out ? oct_buf_str(&b)
+                                     : "all of it was simulated, on other samples and before functions like Softmax");
+    oct_buf_free(&b);
+}
+
 void oct_conversion_warn_of_loss(oct_conversion *c)
 {
     const oct_eval_score *x = oct_conversion_score(c);
@@ -217,6 +237,7 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
             "output SQNR is %s on samples that calibration saw, and %.1f dB on others: ranges and choices fit the samples too closely; "
             "give more of them, or samples that differ more",
             seen, c->sqnr);
+    compare_with_result(c);
     if (k->names)
         warn_of_culprits(c);
     c->lossy |= worse || broken || poor || lengths || k->names;

@@ -52,10 +52,16 @@ oct_pick oct_pick_half(const oct_conversion *c, int h, int64_t most)
 }
 
 const char oct_no_ranges[] = "nothing has a range to choose";
+static const char oct_no_rounding[] = "nothing is rounded";
 
 const char *oct_no_measuring(const oct_conversion *c)
 {
     return oct_qjob_has_qparams(c->job) ? oct_no_running(c) : oct_no_ranges;
+}
+
+const char *oct_no_simulating(const oct_conversion *c)
+{
+    return oct_qjob_rounds(c->job) ? oct_no_running(c) : oct_no_rounding;
 }
 
 const char *oct_no_running(const oct_conversion *c)

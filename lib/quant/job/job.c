@@ -197,6 +197,24 @@ bool oct_qjob_has_qparams(const oct_qjob *j)
     return false;
 }
 
+bool oct_qjob_has_dynamic(const oct_qjob *j)
+{
+    bool any = false;
+    for (size_t i = 0; i < j->n_layer && !any; i++)
+        any = oct_is_dynamic(j, j->layer[i]);
+    return any;
+}
+
+bool oct_qjob_rounds(const oct_qjob *j)
+{
+    bool any = oct_qjob_has_qparams(j);
+    for (size_t i = 0; i < j->n_layer && !any; i++)
+        any = oct_scheme_of(j, j->layer[i]) != OCT_SCHEME_FLOAT || oct_half_type(j, j->layer[i]) != OCT_UNDEFINED;
+    for (size_t i = 0; i < j->n_body && !any; i++)
+        any = oct_qjob_rounds(j->body[i].job);
+    return any;
+}
+
 oct_target_times oct_qjob_expected(const oct_qjob *j)
 {
     return j->expected;

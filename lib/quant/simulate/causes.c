@@ -35,6 +35,7 @@ static oct_status set_cause(oct_conversion *c, const oct_site *s, double all, oc
         return oct_nomem(err);
     if (s->value >= 0 && !(x->value = oct_arena_strdup(c->arena, oct_value_name(j->g, s->value))))
         return oct_nomem(err);
+    x->whole = s->node >= 0 && (oct_is_dynamic_recurrent(j, s->node) || oct_node_graph_at(&j->g->node[s->node], 0));
     x->gain = x->share < 1 ? -10 * log10(1 - x->share) : INFINITY;
     return OCT_OK;
 }
@@ -57,13 +58,29 @@ static double sum_of(const oct_qjob *j, const oct_sensitivity *s)
     return sum;
 }
 
+static oct_status list_left_out(oct_conversion *c, oct_causes *x, oct_err *err)
+{
+    const oct_qjob *j = c->job;
+    if (!(x->left_out = oct_arena_calloc(c->arena, j->n_layer + 1, sizeof *x->left_out)))
+        return oct_nomem(err);
+    for (size_t i = 0; i < j->n_layer; i++)
+        if (oct_sim_leaves_out(j, j->layer[i]) &&
+            !(x->left_out[x->n_left_out++] = oct_arena_strdup(c->arena, oct_node_label(j->g, j->layer[i]))))
+            return oct_nomem(err);
+    return OCT_OK;
+}
+
 static oct_status record(oct_conversion *c, const oct_sensitivity *s, oct_err *err)
 {
     oct_causes *x = &c->causes;
     const double left = oct_sensitivity_left(c->job, s), sum = sum_of(c->job, s), all = fmax(left, sum);
-    *x = (oct_causes){
-        .least = s->least, .weights = s->of_layers, .samples = s->samples, .all = decibels(left), .sum = decibels(sum)
-    };
+    *x = (oct_causes){ .least = s->least,
+                       .weights = s->of_layers,
+                       .samples = s->samples,
+                       .all = decibels(left),
+                       .sum = decibels(sum),
+                       .worst_output = c->o.sensitivity ? s->all.sqnr : NAN };
+    OCT_TRY(list_left_out(c, x, err));
     if (!(x->cause = oct_arena_calloc(c->arena, s->n + 1, sizeof *x->cause)))
         return oct_nomem(err);
     for (size_t i = 0; i < s->n; i++) {
@@ -97,7 +114,7 @@ oct_status oct_conversion_find_causes(oct_conversion *c, oct_err *err)
     oct_sensitivity s;
     if (!c->o.sensitivity)
         return c->sensitivity ? record(c, c->sensitivity, err) : OCT_OK;
-    const char *why = c->src ? oct_no_measuring(c) : "there are no samples";
+    const char *why = c->src ? oct_no_simulating(c) : "there are no samples";
     if (why) {
         oct_conversion_say(c, OCT_NOTE_WARNING, "what each value and layer costs was not measured: %s", why);
         return OCT_OK;
