@@ -169,7 +169,9 @@ static const char *lacks(const oct_conversion *c, const oct_method *m)
                : c->src                     ? oct_no_running(c)
                                             : "it needs samples";
     if (needs == OCT_NEEDS_SAMPLES)
-        return c->src ? oct_no_measuring(c) : "it needs samples";
+        return !c->src                                         ? "it needs samples"
+               : m->of_dynamic && oct_qjob_has_dynamic(c->job) ? oct_no_running(c)
+                                                               : oct_no_measuring(c);
     if (needs == OCT_NEEDS_STATISTICS)
         return !c->calib ? "it needs samples or a table" : oct_qjob_has_qparams(c->job) ? NULL : oct_no_ranges;
     return NULL;

@@ -45,6 +45,15 @@ static bool rounds_blocks(const oct_conversion *c)
     return any && oct_qjob_has_blocks(c->job) && !oct_no_running(c);
 }
 
+/* Whether samples determine which layers quantize their inputs when they run. */
+static bool chooses_dynamic(const oct_conversion *c)
+{
+    bool any = false;
+    for (size_t i = 0; i < c->n_methods; i++)
+        any |= c->o.methods.on[i] && c->methods[i].method->of_dynamic;
+    return any && oct_qjob_has_dynamic(c->job) && !oct_no_running(c);
+}
+
 oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
 {
     size_t n;
@@ -53,7 +62,7 @@ oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
         return oct_nomem(err);
     if (*oct_source_preprocess_words(c->src))
         oct_conversion_say(c, 0, "preprocessing: %s", oct_source_preprocess_words(c->src));
-    oct_conversion_keep_aside(c, n > 0 || rounds_blocks(c));
+    oct_conversion_keep_aside(c, n > 0 || rounds_blocks(c) || chooses_dynamic(c));
     c->gathered = n == 0;
     return OCT_OK;
 }

@@ -52,8 +52,9 @@ typedef struct oct_method {
     oct_method_step step;
     oct_method_needs needs;
     bool by_default;
-    bool of_blocks; /* it works on weights in blocks, which need no ranges */
-    bool high;      /* it takes so long that it is used only with --effort high */
+    bool of_blocks;  /* it works on weights in blocks, which need no ranges */
+    bool of_dynamic; /* it also works on layers that quantize their inputs when they run, which need no ranges */
+    bool high;       /* it takes so long that it is used only with --effort high */
     /* Sets what the job must know from the start. NULL: nothing. */
     void (*prepare)(struct oct_qjob_opts *o);
     /* Runs the method in its step; what the method needs is there (convert_int.h). A method of ranges may gather

@@ -22,6 +22,7 @@
 #include "quant/methods/trial.h"
 #include "quant/place/place.h"
 #include "quant/simulate/sensitivity.h"
+#include "quant/weights/weights.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,10 +48,10 @@ static const char nothing[] = "no few values cause the loss";
 
 /* The reason why a node stays float or has 16 bits. */
 typedef struct reason {
-    int root;           /* the value that causes the loss */
-    double share, gain; /* share of the loss at the outputs; dB of the loss that remained when it was chosen */
-    double macs;        /* multiply-accumulates of the nodes around that value */
-    bool beyond;        /* it exceeds the budget */
+    const oct_site *site; /* what causes the loss */
+    double share, gain;   /* share of the loss at the outputs; dB of the loss that remained when it was chosen */
+    double macs;          /* multiply-accumulates of the nodes around that value */
+    bool beyond;          /* it exceeds the budget */
 } reason;
 
 /* What an attempt may choose. */
@@ -74,81 +75,119 @@ typedef struct choice {
     const oct_calib *calib;
     struct {
         double spent, must_gain; /* dB */
-        int dear, value;         /* beyond the budget: the number of layers, and the last value, or -1 */
+        int dear, place;         /* beyond the budget: the number of layers, and the place of the last site, or -1 */
         bool may_widen, widened;
     } now;         /* for the current attempt */
-    bool *refused; /* by value: tried alone beyond the budget, and it did not gain enough */
+    bool *refused; /* by place (place_of): tried alone beyond the budget, and it did not gain enough */
 } choice;
 
-static bool would_take(const choice *x, int id, int root)
+/* A number for each value and node. */
+static int place_of(const choice *x, const oct_site *s)
 {
-    return oct_is_static(x->j, id) && !x->floats[id] && x->wides[id] != x->attempt && oct_site_touches(x->j, id, root);
+    return s->value >= 0 ? s->value : (int)x->j->n_values + s->node;
+}
+
+static bool is_around(const choice *x, int id, const oct_site *s)
+{
+    return s->value >= 0 ? oct_site_touches(x->j, id, s->value) : id == s->node;
+}
+
+static bool would_take(const choice *x, int id, const oct_site *s)
+{
+    return (oct_is_static(x->j, id) || oct_is_dynamic(x->j, id)) && !x->floats[id] && x->wides[id] != x->attempt &&
+           is_around(x, id, s);
 }
 
 /* If the target wants quantizers around all nodes, nodes that compute in float round to 8 bits too. */
-static bool would_widen(const choice *x, int id, int root)
+static bool would_widen(const choice *x, int id, const oct_site *s)
 {
     return x->now.may_widen && !oct_row_of(x->j, id)->typed && !x->floats[id] && !x->wides[id] &&
-           oct_may_be_wide(x->j, id) && oct_site_touches(x->j, id, root);
+           oct_may_be_wide(x->j, id) && is_around(x, id, s);
 }
 
 /* Whether the nodes around a value can be widened together, without one that would have to be float. */
-static bool widens(const choice *x, int root)
+static bool widens(const choice *x, const oct_site *s)
 {
     bool all = true;
     for (size_t i = 0; i < x->j->n_layer; i++)
-        all &= !would_take(x, x->j->layer[i], root) || would_widen(x, x->j->layer[i], root);
+        all &= !would_take(x, x->j->layer[i], s) || would_widen(x, x->j->layer[i], s);
     return all;
 }
 
 /* The multiply-accumulates of the layers around a value, and the number of these layers. Returns the number of nodes.
  * It is 0 if the policy demands by name that one of them runs on integers of its type, because then the value would be
  * rounded in any case. */
-static int cost_of(const choice *x, int root, double *macs, int *layers)
+static int cost_of(const choice *x, const oct_site *s, double *macs, int *layers)
 {
-    const bool wide = widens(x, root);
+    const bool wide = widens(x, s);
     int n = 0;
     *macs = 0;
     *layers = 0;
     for (size_t i = 0; i < x->j->n_layer; i++) {
         const int id = x->j->layer[i];
-        if (!would_take(x, id, root) && !(wide && would_widen(x, id, root)))
+        if (!would_take(x, id, s) && !(wide && would_widen(x, id, s)))
             continue;
         if (oct_row_of(x->j, id)->named)
             return 0;
         *macs += oct_work_share(x->j, id);
-        *layers += oct_is_product(x->j, id);
+        *layers += oct_is_product(x->j, id) || oct_is_dynamic(x->j, id);
         n++;
     }
     return n;
 }
 
+/* The value whose rounding a reason is about: a recurrent layer rounds its input, and its state like that. */
+static int value_of(const choice *x, const reason *r)
+{
+    return r->site->value >= 0 ? r->site->value : x->j->g->node[r->site->node].in[0];
+}
+
+/* A layer that quantizes its inputs when it runs keeps 8-bit weights, whatever its inputs cost. */
+static bool keeps_weights(const choice *x, int id)
+{
+    return oct_is_dynamic(x->j, id) && !oct_no_stored(x->j, id);
+}
+
+static oct_constraint constraint_of(const choice *x, int id, bool wide, const char *why)
+{
+    oct_constraint c = { .kind = wide ? OCT_CONSTRAINT_WIDE : OCT_CONSTRAINT_FLOAT,
+                         .from = OCT_FROM_MIXED_PRECISION,
+                         .node = id,
+                         .why = why };
+    if (keeps_weights(x, id) && oct_is_dynamic_product(x->j, id)) { /* recurrent layers do so in float */
+        c.kind = OCT_CONSTRAINT_FORM;
+        c.scheme = OCT_SCHEME_STORED;
+    }
+    return c;
+}
+
 static oct_status take(choice *x, const reason *r, oct_err *err)
 {
     char macs[OCT_MACS_TEXT];
-    const char *name = oct_value_name(x->j->g, r->root);
+    const char *name = oct_value_name(x->j->g, value_of(x, r)), *and = r->site->value >= 0 ? "" : " and the state";
     const char *why =
         isfinite(r->gain)
             ? oct_arena_printf(x->j->arena,
-                               "rounding '%s' alone would cause %.0f %% of the loss at the outputs (about "
+                               "rounding '%s'%s alone would cause %.0f %% of the loss at the outputs (about "
                                "%.1f dB are gained, for %s)",
-                               name, 100 * r->share, r->gain, oct_macs_text(macs, r->macs))
-            : oct_arena_printf(x->j->arena, "rounding '%s' alone would make outputs that are infinite or no numbers",
-                               name);
+                               name, and, 100 * r->share, r->gain, oct_macs_text(macs, r->macs))
+            : oct_arena_printf(x->j->arena, "rounding '%s'%s alone would make outputs that are infinite or no numbers",
+                               name, and);
     const char *as_float = why ? oct_arena_printf(x->j->arena, "left float: %s", why) : NULL;
+    const char *as_stored = why ? oct_arena_printf(x->j->arena, "float, with weights stored in 8 bits: %s", why) : NULL;
     const char *as_wide = why ? oct_arena_printf(x->j->arena, "activations of 16 bits: %s", why) : NULL;
-    if (!as_float || !as_wide)
+    if (!as_float || !as_wide || !as_stored)
         return oct_nomem(err);
-    const bool wide = widens(x, r->root);
-    oct_constraint c = { .kind = wide ? OCT_CONSTRAINT_WIDE : OCT_CONSTRAINT_FLOAT,
-                         .from = OCT_FROM_MIXED_PRECISION,
-                         .why = wide ? as_wide : as_float };
+    const bool wide = widens(x, r->site);
     for (size_t i = 0; i < x->j->n_layer; i++) {
         const int id = x->j->layer[i];
-        if (wide ? !would_widen(x, id, r->root) : !would_take(x, id, r->root))
+        if (wide ? !would_widen(x, id, r->site) : !would_take(x, id, r->site))
             continue;
         *(wide ? &x->wides[id] : &x->floats[id]) = x->attempt;
-        c.node = id;
+        const oct_constraint c = constraint_of(x, id, wide,
+                                               wide                   ? as_wide
+                                               : keeps_weights(x, id) ? as_stored
+                                                                      : as_float);
         OCT_TRY(oct_constrain(&x->j->constraints, &c, err));
         x->reason[id] = *r;
         x->now.widened |= wide;
@@ -173,12 +212,13 @@ static oct_status is_delicate(const choice *x, int root, bool *delicate, oct_err
 }
 
 /* Whether a value may be chosen, and whether it exceeds the budget. */
-static oct_status may_take(choice *x, int root, double macs, int layers, bool *may, bool *beyond, oct_err *err)
+static oct_status may_take(choice *x, const oct_site *s, double macs, int layers, bool *may, bool *beyond, oct_err *err)
 {
+    const int place = place_of(x, s);
     *beyond = x->spent + x->now.spent + macs > x->budget;
     *may =
         !*beyond || (x->dear + x->now.dear + layers <= MOST_DEAR &&
-                     (x->extent == ALL_BEYOND || (x->extent == ONE_BEYOND && x->now.value < 0 && !x->refused[root])));
+                     (x->extent == ALL_BEYOND || (x->extent == ONE_BEYOND && x->now.place < 0 && !x->refused[place])));
     if (!*may)
         return OCT_OK;
     if (!*beyond) {
@@ -186,8 +226,8 @@ static oct_status may_take(choice *x, int root, double macs, int layers, bool *m
         return OCT_OK;
     }
     bool delicate;
-    OCT_TRY(is_delicate(x, root, &delicate, err));
-    x->now.value = root;
+    OCT_TRY(is_delicate(x, value_of(x, &(reason){ .site = s }), &delicate, err));
+    x->now.place = place;
     x->now.dear += layers;
     x->now.must_gain += layers * (delicate ? DELICATE_GAIN : DEAR_GAIN);
     return OCT_OK;
@@ -201,25 +241,24 @@ static oct_status choose(choice *x, oct_err *err)
     bool may, beyond;
     x->now.spent = x->now.must_gain = 0;
     x->now.dear = 0;
-    x->now.value = -1;
+    x->now.place = -1;
     for (size_t i = 0; i < s->n && s->site[i].noise > 0; i++) {
         if (!oct_site_counts(x->j, &s->site[i]))
             continue;
         if (s->site[i].noise < LEAST_SHARE * left || -10 * log10(left) > GOOD_DB)
             break;
-        if (cost_of(x, s->site[i].value, &macs, &layers) == 0)
+        if (cost_of(x, &s->site[i], &macs, &layers) == 0)
             continue;
-        OCT_TRY(may_take(x, s->site[i].value, macs, layers, &may, &beyond, err));
+        OCT_TRY(may_take(x, &s->site[i], macs, layers, &may, &beyond, err));
         if (!may)
             continue;
         /* Errors need not add up: the remaining noise is at least what the next value causes. */
         const double next = i + 1 < s->n ? s->site[i + 1].noise : 0, before = left;
         left = isinf(left) ? next : fmax(fmax(left - s->site[i].noise, left * 1e-3), next);
         const double share = isinf(before) ? 1 : fmin(1, s->site[i].noise / s->all.noise);
-        OCT_TRY(take(x,
-                     &(reason){ s->site[i].value, share, isinf(before) ? INFINITY : 10 * log10(before / left), macs,
-                                beyond },
-                     err));
+        OCT_TRY(
+            take(x, &(reason){ &s->site[i], share, isinf(before) ? INFINITY : 10 * log10(before / left), macs, beyond },
+                 err));
     }
     return OCT_OK;
 }
@@ -249,6 +288,7 @@ static void forget(choice *x)
         if (x->floats[id] == x->attempt) {
             x->floats[id] = 0;
             oct_constraints_drop(&x->j->constraints, OCT_CONSTRAINT_FLOAT, OCT_FROM_MIXED_PRECISION, (int)id);
+            oct_constraints_drop(&x->j->constraints, OCT_CONSTRAINT_FORM, OCT_FROM_MIXED_PRECISION, (int)id);
         } else if (x->wides[id] == x->attempt) {
             x->wides[id] = 0;
             oct_constraints_drop(&x->j->constraints, OCT_CONSTRAINT_WIDE, OCT_FROM_MIXED_PRECISION, (int)id);
@@ -269,7 +309,7 @@ static oct_status take_some(oct_trial *t, oct_conversion *c, oct_method_result *
     OCT_TRY(choose(x, err));
     t->gain = fmax(LEAST_GAIN, x->now.must_gain);
     t->attempts = x->now.widened ? 2 : t->attempts;
-    if (x->extent == WITHIN_BUDGET ? has_chosen(x) : x->now.value >= 0) {
+    if (x->extent == WITHIN_BUDGET ? has_chosen(x) : x->now.place >= 0) {
         oct_conversion_changed(c);
     } else {
         forget(x); /* there is nothing beyond the budget, and the choice within it was tried before */
@@ -304,7 +344,7 @@ static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
                               .beyond_budget = r->beyond,
                               .wide = !x->floats[id] };
         p->layer = oct_arena_strdup(c->arena, oct_node_label(x->j->g, id));
-        p->value = oct_arena_strdup(c->arena, oct_value_name(x->j->g, r->root));
+        p->value = oct_arena_strdup(c->arena, oct_value_name(x->j->g, value_of(x, r)));
         if (!p->layer || !p->value)
             return oct_nomem(err);
     }
@@ -322,8 +362,8 @@ static oct_status attempt(oct_conversion *c, oct_trial *t, extent most, oct_meth
     if (t->won) {
         x->spent += x->now.spent;
         x->dear += x->now.dear;
-    } else if (x->now.value >= 0) {
-        x->refused[x->now.value] = true;
+    } else if (x->now.place >= 0) {
+        x->refused[x->now.place] = true;
     }
     return OCT_OK;
 }
@@ -337,13 +377,13 @@ static oct_status attempt_all(oct_conversion *c, oct_trial *t, oct_method_result
         return oct_nomem(err);
     OCT_TRY(measure(c, s, err));
     x->s = c->sensitivity = s;
-    memset(x->refused, 0, x->j->n_values * sizeof *x->refused);
+    memset(x->refused, 0, (x->j->n_values + x->j->n_nodes) * sizeof *x->refused);
     OCT_TRY(attempt(c, t, WITHIN_BUDGET, r, err));
     const double before = r->before;
     int refused = 0;
-    for (int n = 0; x->budget > 0 && n < MOST_TRIES && r->after < POOR_DB && (n == 0 || x->now.value >= 0); n++) {
+    for (int n = 0; x->budget > 0 && n < MOST_TRIES && r->after < POOR_DB && (n == 0 || x->now.place >= 0); n++) {
         OCT_TRY(attempt(c, t, ONE_BEYOND, r, err));
-        refused += x->now.value >= 0 && !t->won;
+        refused += x->now.place >= 0 && !t->won;
     }
     if (refused > 1 && r->after < POOR_DB)
         OCT_TRY(attempt(c, t, ALL_BEYOND, r, err));
@@ -370,7 +410,7 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
     x.floats = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.floats);
     x.wides = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.wides);
     x.reason = oct_arena_calloc(c->arena, x.j->n_nodes + 1, sizeof *x.reason);
-    x.refused = oct_arena_calloc(c->arena, x.j->n_values + 1, sizeof *x.refused);
+    x.refused = oct_arena_calloc(c->arena, x.j->n_values + x.j->n_nodes + 1, sizeof *x.refused);
     if (!x.floats || !x.wides || !x.reason || !x.refused)
         return oct_nomem(err);
     OCT_TRY(choose_floats(c, &t, r, err));
@@ -392,5 +432,6 @@ const oct_method oct_method_mixed_precision = {
     .step = OCT_STEP_CHOICE,
     .needs = OCT_NEEDS_SAMPLES,
     .by_default = true,
+    .of_dynamic = true,
     .run = run,
 };
