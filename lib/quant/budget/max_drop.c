@@ -18,6 +18,7 @@
 #include "quant/job/placed.h"
 #include "quant/place/place.h"
 #include "quant/simulate/sensitivity.h"
+#include "quant/weights/weights.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -102,10 +103,16 @@ typedef struct tuning {
     bool aside; /* samples were kept aside */
 } tuning;
 
-/* Whether a node rounds its inputs and outputs, on integers or in float between quantizers. */
+/* Whether a node rounds its inputs, on integers or in float between quantizers. */
 static bool rounds(const oct_qjob *j, int id)
 {
-    return oct_is_static(j, id) || oct_rounds_inputs(j, id);
+    return oct_is_static(j, id) || oct_is_dynamic(j, id) || oct_rounds_inputs(j, id);
+}
+
+/* Whether it is a layer that may become float because of its weights. */
+static bool has_weights(const oct_qjob *j, int id)
+{
+    return oct_is_product(j, id) || oct_is_dynamic(j, id);
 }
 
 static bool takes(const move *m, int id)
@@ -156,7 +163,7 @@ static bool frees(const tuning *t, const move *m, const place *p)
 static double cost_of(const tuning *t, const move *m, int id)
 {
     const double whole =
-        oct_work_share(t->j, id) + (oct_is_product(t->j, id) ? 1 : 0.1) / (double)(t->products ? t->products : 1);
+        oct_work_share(t->j, id) + (has_weights(t->j, id) ? 1 : 0.1) / (double)(t->products ? t->products : 1);
     return whole * (m->wide ? WIDE_COST : t->moved[id] == WIDE ? 1 - WIDE_COST : 1);
 }
 
@@ -227,7 +234,7 @@ static oct_status order_moves(tuning *t, oct_err *err)
             for (int wide = 1; t->place[k].noise > 0 && wide >= 0; wide--)
                 consider(t, &(move){ -1, &t->place[k], wide }, &best, &most, &noise);
         for (size_t i = 0; i < t->j->n_layer; i++)
-            if (oct_is_product(t->j, t->j->layer[i]))
+            if (has_weights(t->j, t->j->layer[i]))
                 consider(t, &(move){ .layer = t->j->layer[i] }, &best, &most, &noise);
         if (!(most > 0))
             return OCT_OK;
@@ -356,13 +363,32 @@ oct_status oct_goal_prepare(oct_conversion *c, oct_err *err)
     return d ? keep(c, c->arena, d, err) : oct_nomem(err);
 }
 
-/* The reason of the move, among the first n, that leaves a node float or widens it; NULL: there is none. */
-static const char *moved_by(const tuning *t, int n, size_t id, bool wide)
+/* The reason of the move, among the first n, that leaves a node float or widens it; NULL: there is none. *weights (may
+ * be NULL): whether one of them does so because of its weights. */
+static const char *moved_by(const tuning *t, int n, size_t id, bool wide, bool *weights)
 {
-    for (int i = 0; i < n; i++)
-        if (t->moves[t->order[i]].wide == wide && takes(&t->moves[t->order[i]], (int)id))
-            return t->why[t->order[i]];
-    return NULL;
+    const char *why = NULL;
+    for (int i = n; i-- > 0;)
+        if (t->moves[t->order[i]].wide == wide && takes(&t->moves[t->order[i]], (int)id)) {
+            why = t->why[t->order[i]];
+            if (weights)
+                *weights |= t->moves[t->order[i]].layer >= 0;
+        }
+    return why;
+}
+
+/* A layer that quantizes its inputs when it runs keeps 8-bit weights if these are not the cause. (Recurrent layers keep
+ * them in any case.) */
+static oct_constraint constraint_of(const tuning *t, int id, bool wide, bool weights, const char *why)
+{
+    oct_constraint c = {
+        .kind = wide ? OCT_CONSTRAINT_WIDE : OCT_CONSTRAINT_FLOAT, .from = OCT_FROM_GOALS, .node = id, .why = why
+    };
+    if (!wide && !weights && oct_is_dynamic_product(t->j, id) && !oct_no_stored(t->j, id)) {
+        c.kind = OCT_CONSTRAINT_FORM;
+        c.scheme = OCT_SCHEME_STORED;
+    }
+    return c;
 }
 
 /* Decides with the first n moves. */
@@ -371,14 +397,12 @@ static oct_status decide(tuning *t, int n, oct_err *err)
     oct_conversion *c = t->c;
     OCT_TRY(restore(t, c->before_rounding, err));
     for (size_t id = 0; id < t->j->n_nodes; id++) {
-        const char *floats = moved_by(t, n, id, false), *widens = floats ? NULL : moved_by(t, n, id, true);
-        if (floats || widens)
-            OCT_TRY(oct_constrain(&t->j->constraints,
-                                  &(oct_constraint){ .kind = floats ? OCT_CONSTRAINT_FLOAT : OCT_CONSTRAINT_WIDE,
-                                                     .from = OCT_FROM_GOALS,
-                                                     .node = (int)id,
-                                                     .why = floats ? floats : widens },
-                                  err));
+        bool weights = false;
+        const char *floats = moved_by(t, n, id, false, &weights),
+                   *widens = floats ? NULL : moved_by(t, n, id, true, NULL);
+        const oct_constraint now = constraint_of(t, (int)id, !floats, weights, floats ? floats : widens);
+        if (now.why)
+            OCT_TRY(oct_constrain(&t->j->constraints, &now, err));
     }
     oct_conversion_changed(c);
     OCT_TRY(oct_conversion_settle(c, err));
@@ -431,7 +455,7 @@ static unsigned char made_of(const tuning *t, int n, bool quantized, size_t id)
 {
     if (!quantized)
         return AS_IT_WAS;
-    return moved_by(t, n, id, false) ? FLOATS : moved_by(t, n, id, true) ? WIDE : AS_IT_WAS;
+    return moved_by(t, n, id, false, NULL) ? FLOATS : moved_by(t, n, id, true, NULL) ? WIDE : AS_IT_WAS;
 }
 
 /* *at: the trial of the first n moves, or an earlier trial that made the same of all nodes. */
@@ -445,9 +469,10 @@ static oct_status try_moves(tuning *t, int n, const decisions *first, size_t *at
     *x = (oct_goal_trial){ .layers = 0 };
     for (size_t id = 0; id < t->j->n_nodes; id++) {
         set[id] = made_of(t, n, oct_kept_quantized(&first->of, (int)id), id);
-        if (set[id] == AS_IT_WAS || oct_kept_scheme(&first->of, (int)id) != OCT_SCHEME_STATIC)
+        const oct_scheme was = oct_kept_scheme(&first->of, (int)id);
+        if (set[id] == AS_IT_WAS || (was != OCT_SCHEME_STATIC && was != OCT_SCHEME_DYNAMIC))
             continue;
-        const bool weighted = oct_op_of(t->j->g, (int)id)->quant == OCT_QUANT_WEIGHTED;
+        const bool weighted = was == OCT_SCHEME_DYNAMIC || oct_op_of(t->j->g, (int)id)->quant == OCT_QUANT_WEIGHTED;
         *(set[id] == WIDE ? &x->wide : &x->layers) += weighted;
         x->others += set[id] == FLOATS && !weighted;
         x->macs += set[id] == WIDE ? 0 : oct_work_share(t->j, (int)id);
@@ -625,7 +650,7 @@ oct_status oct_goal_reach(oct_conversion *c, oct_err *err)
     tuning t = { .c = c, .j = c->job, .aside = c->judged == OCT_JUDGED_OTHERS };
     bool rounding = false;
     for (size_t i = 0; i < t.j->n_layer; i++) {
-        t.products += oct_is_product(t.j, t.j->layer[i]);
+        t.products += has_weights(t.j, t.j->layer[i]);
         rounding |= rounds(t.j, t.j->layer[i]);
     }
     if (!has_trials(c) || !rounding || oct_conversion_unjudged(c, c->job->g))

@@ -42,5 +42,5 @@ const oct_policy_row *oct_kept_row(const oct_decisions *d, int node)
 bool oct_kept_quantized(const oct_decisions *d, int node)
 {
     const qnode *q = &d->node[node];
-    return !q->absorbed && (q->scheme == OCT_SCHEME_STATIC || q->rounds);
+    return !q->absorbed && (q->scheme == OCT_SCHEME_STATIC || q->scheme == OCT_SCHEME_DYNAMIC || q->rounds);
 }

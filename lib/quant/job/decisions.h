@@ -22,6 +22,7 @@ oct_status oct_decisions_restore(oct_qjob *j, const oct_decisions *d, oct_err *e
 /* What was kept of a node; as oct_scheme_of, oct_row_of and oct_rounds_inputs. */
 oct_scheme oct_kept_scheme(const oct_decisions *d, int node);
 const oct_policy_row *oct_kept_row(const oct_decisions *d, int node);
-bool oct_kept_quantized(const oct_decisions *d, int node); /* it ran on integers, or between quantizers */
+bool oct_kept_quantized(const oct_decisions *d,
+                        int node); /* it ran on integers, dynamic ones too, or between quantizers */
 
 #endif
