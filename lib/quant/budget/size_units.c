@@ -281,16 +281,19 @@ static bool can_measure(const oct_conversion *c)
     return c->src && !c->o.synthetic && oct_runnable_whole(c->m->graph) && !oct_source_is_once(c->src);
 }
 
+static bool is_around(const oct_size_units *u, int id, const oct_site *s)
+{
+    return (oct_is_static(u->j, id) || oct_is_dynamic(u->j, id)) && oct_site_touches(u->j, id, s->value);
+}
+
 /* Divides the noise of a value equally among the layers around it. */
 static void add_value(oct_size_units *u, const oct_site *s, int form)
 {
     size_t n = 0;
     for (size_t i = 0; i < u->j->n_layer; i++)
-        n += unit_of(u, u->j->layer[i]) && oct_is_static(u->j, u->j->layer[i]) &&
-             oct_site_touches(u->j, u->j->layer[i], s->value);
+        n += unit_of(u, u->j->layer[i]) && is_around(u, u->j->layer[i], s);
     for (size_t i = 0; i < u->j->n_layer; i++)
-        if (unit_of(u, u->j->layer[i]) && oct_is_static(u->j, u->j->layer[i]) &&
-            oct_site_touches(u->j, u->j->layer[i], s->value))
+        if (unit_of(u, u->j->layer[i]) && is_around(u, u->j->layer[i], s))
             unit_of(u, u->j->layer[i])->option[form].noise += s->noise / (double)n;
 }
 
@@ -303,6 +306,11 @@ static void raise_to(oct_size_units *u, int form, double all)
         sum += u->unit[i].aside ? 0 : u->unit[i].option[form].noise;
     for (size_t i = 0; i < u->n && sum > 0 && sum < all && isfinite(all); i++)
         u->unit[i].option[form].noise *= all / sum;
+}
+
+static bool is_recurrent(const oct_size_units *u, const oct_size_unit *x)
+{
+    return oct_op_of(u->j->g, x->first)->quant == OCT_QUANT_RECURRENT;
 }
 
 /* The ratio of the noise at the outputs to the error of the weights, as measured in a form; 0: it was not measured. */
@@ -349,7 +357,7 @@ static oct_status measure(oct_size_units *u, int form, oct_err *err)
     for (size_t i = 0; i < u->n; i++)
         u->unit[i].option[form].noise = 0;
     OCT_TRY(measure_weights(u, sim, form, err));
-    if (form == PROBE)
+    if (form != POLICY)
         return OCT_OK;
     OCT_TRY(oct_sensitivity_measure(sim, u->j, LEAST, false, NULL, u->a, &s, err));
     for (size_t i = 0; i < s.n; i++)
@@ -359,7 +367,7 @@ static oct_status measure(oct_size_units *u, int form, oct_err *err)
     return OCT_OK;
 }
 
-/* The noise from the inputs of a unit's layers. The measured noise of the policy's static form contains it. */
+/* The noise from the inputs of a unit's layers. The measured noise of the policy's form contains it. */
 static double inputs_noise(const oct_size_units *u, const oct_size_unit *x, oct_scheme scheme)
 {
     double noise = 0;
@@ -371,18 +379,39 @@ static double inputs_noise(const oct_size_units *u, const oct_size_unit *x, oct_
 /* Computes what was not measured from the errors of the weights, and of inputs in 8 bits. */
 static void expect(const oct_size_units *u, oct_size_unit *x)
 {
-    const double told = gain_of(x, x->option[PROBE].there ? PROBE : POLICY), gain = told > 0 ? told : 1;
-    const bool known = told > 0;
     const oct_scheme scheme = oct_kept_scheme(&u->first, x->first);
+    const bool stored = scheme == OCT_SCHEME_DYNAMIC && is_recurrent(u, x) && gain_of(x, STORED) > 0;
+    const double told = gain_of(x, x->option[PROBE].there ? PROBE
+                                   : stored               ? STORED
+                                                          : POLICY),
+                 gain = told > 0 ? told : 1;
+    const bool known = told > 0, whole = known && (scheme == OCT_SCHEME_STATIC || scheme == OCT_SCHEME_DYNAMIC);
     for (int f = 0; f < OCT_SIZE_FORMS; f++) {
         oct_size_option *o = &x->option[f];
         if (f != PROBE && (f != POLICY || !x->told))
             o->noise = gain * o->error;
         else if (!known)
             o->noise = o->error;
-        if (f == DYNAMIC || (f == POLICY && !(known && scheme == OCT_SCHEME_STATIC)))
+        if (f == DYNAMIC && whole && scheme == OCT_SCHEME_DYNAMIC && x->option[POLICY].there)
+            o->noise = x->option[POLICY].noise;
+        else if (f == DYNAMIC || (f == POLICY && !whole))
             o->noise += gain * inputs_noise(u, x, f == DYNAMIC ? OCT_SCHEME_DYNAMIC : scheme);
     }
+}
+
+/* Whether the policy has a recurrent layer on integers: what its weights cost alone is measured where these are
+ * stored. */
+static bool has_dynamic_recurrent(const oct_size_units *u)
+{
+    bool any = false;
+    for (size_t i = 0; i < u->n; i++)
+        any |= is_recurrent(u, &u->unit[i]) && oct_kept_scheme(&u->first, u->unit[i].first) == OCT_SCHEME_DYNAMIC;
+    return any;
+}
+
+static bool is_measured(const oct_size_units *u, int form)
+{
+    return (form == PROBE || form == POLICY || (form == STORED && has_dynamic_recurrent(u))) && can_measure(u->c);
 }
 
 static oct_status try_form(oct_size_units *u, int form, oct_err *err)
@@ -402,7 +431,7 @@ static oct_status try_form(oct_size_units *u, int form, oct_err *err)
         collect(u, form);
     if (s == OCT_OK)
         s = oct_conversion_size(u->c, &u->file[form], err);
-    if (s == OCT_OK && (form == PROBE || form == POLICY) && can_measure(u->c))
+    if (s == OCT_OK && is_measured(u, form))
         s = measure(u, form, err);
     const oct_status restored = oct_size_restore(u, s == OCT_OK ? err : NULL);
     oct_arena_destroy(j->lasting);
