@@ -193,6 +193,10 @@ static void put_method(oct_json *j, const void *row)
         number(j, "after", r->after);
         if (oct_method_is_worse(r) && r->although)
             oct_json_str(j, "although", r->although);
+        if (r->next) {
+            oct_json_str(j, "next", r->next);
+            number(j, "next_value", r->next_value);
+        }
     }
     if (r->ran) {
         oct_buf text = OCT_BUF_INIT;

@@ -68,6 +68,10 @@ void oct_method_text(const oct_method_result *r, oct_buf *out)
     put_measured(out, r->before, r->unit);
     if (oct_method_is_worse(r))
         oct_buf_printf(out, "; kept, as %s", r->although ? r->although : "other measures are better");
+    if (r->next) {
+        oct_buf_printf(out, "; next best: %s with ", r->next);
+        put_measured(out, r->next_value, r->unit);
+    }
     oct_buf_puts(out, ")");
 }
 

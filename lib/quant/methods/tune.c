@@ -42,6 +42,7 @@ enum { N = sizeof candidates / sizeof candidates[0], ROOMY = N - 1, USUAL = 2 };
 #define CLEARLY \
     0.9 /* a factor on the cost of the candidate for the whole model: a tensor gets another one only below it */
 #define MARGIN_DB 0.5 /* dB at the outputs that another candidate for the whole model must gain */
+#define TIE_DB 0.1    /* dB: of candidates that are closer the first one is chosen */
 #define FEW_DB 0.3    /* dB more for each time that there are more samples than make the noise */
 #define EACH_DB                                                                                                  \
     2.0 /* dB that a choice for each tensor must gain over that, because it fits these samples more closely than \
@@ -434,25 +435,47 @@ static int widest(const search *x)
     return x->n > ROOMY ? ROOMY : 0;
 }
 
-/* Chooses the candidate for the whole model: a narrower one if it is better. The second half is measured if the first
- * one shows a gain. */
+/* The number that is reported: dB, the mean of both halves. */
+static double number_of(const outcome *o)
+{
+    return (o->sqnr[0] + o->sqnr[1]) / 2;
+}
+
+static bool is_measured(const outcome *o)
+{
+    return o->noise[0] && o->noise[1];
+}
+
+/* The candidate that others must beat. The widest one is safest for other samples, unless its own number is worse than
+ * that of the usual observer, which a conversion has without a search. Ranges of 16 bits are an exception: they have
+ * room. */
+static int first_choice(const search *x, const outcome *o)
+{
+    const int wide = widest(x);
+    return wide != ROOMY && number_of(&o[wide]) < number_of(&o[USUAL]) - TIE_DB ? USUAL : wide;
+}
+
+/* Chooses the candidate for the whole model: of all that beat the first choice, the one with the best number; of equal
+ * ones the widest. The second half is measured if the first one does not show a loss. */
 static oct_status choose_one(search *x, outcome *o, oct_err *err)
 {
-    int best = widest(x);
-    OCT_TRY(measure_both(x, best, &o[best], err));
+    const int wide = widest(x);
+    OCT_TRY(measure_both(x, wide, &o[wide], err));
     OCT_TRY(measure_both(x, USUAL, &o[USUAL], err));
+    const int first = first_choice(x, o);
+    x->suits = first;
     for (int k = 0; k < ROOMY; k++) {
-        if (k == best)
+        if (k == first)
             continue;
         if (!o[k].noise[0])
             OCT_TRY(measure(x, 0, k, &o[k], err));
-        if (sum_of(x, 0, &o[k]) > pow(10, BEHIND_DB / 10) * sum_of(x, 0, &o[best]))
+        if (sum_of(x, 0, &o[k]) > pow(10, BEHIND_DB / 10) * sum_of(x, 0, &o[x->suits]))
             continue;
         OCT_TRY(measure_both(x, k, &o[k], err));
-        if (wins(x, 0, &o[best], &o[k], MARGIN_DB))
-            best = k;
+        if (wins(x, 0, &o[first], &o[k], MARGIN_DB) &&
+            (x->suits == first || number_of(&o[k]) > number_of(&o[x->suits]) + TIE_DB))
+            x->suits = k;
     }
-    x->suits = best;
     return OCT_OK;
 }
 
@@ -540,6 +563,20 @@ static oct_status choose_tensors(search *x, outcome *chosen, oct_err *err)
     return refine(x, chosen, err);
 }
 
+/* Records the best of the candidates that were not chosen. own: tensors have candidates of their own, so that the
+ * candidate for the whole model was not chosen, either. */
+static void note_next(const search *x, const outcome *o, bool own, oct_method_result *r)
+{
+    int next = -1;
+    for (int k = 0; k < x->n; k++)
+        if (is_measured(&o[k]) && (own || k != x->suits) && (next < 0 || number_of(&o[k]) > number_of(&o[next])))
+            next = k;
+    if (next < 0)
+        return;
+    r->next = candidates[next];
+    r->next_value = number_of(&o[next]);
+}
+
 static oct_status choose(search *x, oct_method_result *r, oct_err *err)
 {
     outcome o[N] = { { { NULL } } };
@@ -549,11 +586,16 @@ static oct_status choose(search *x, oct_method_result *r, oct_err *err)
         OCT_TRY(choose_tensors(x, &chosen, err));
     else
         memset(x->choice, x->suits, x->j->n_values);
+    bool own = false; /* a tensor has a candidate of its own */
+    for (size_t v = 0; v < x->j->n_values; v++)
+        own |= is_searched(x, v) && x->choice[oct_params_root(x->j, (int)v)] != x->suits;
     r->measure = "output SQNR";
     r->unit = "dB";
-    r->before = (o[USUAL].sqnr[0] + o[USUAL].sqnr[1]) / 2;
-    r->after = (chosen.sqnr[0] + chosen.sqnr[1]) / 2;
-    r->although = "wide ranges are safer for other samples, and narrower ones do not gain more than chance";
+    r->before = number_of(&o[USUAL]);
+    r->after = number_of(&chosen);
+    r->although = r->after >= r->before - TIE_DB ? "of equal ones the widest is safer for other samples"
+                                                 : "16 bits have room for values that these samples do not have";
+    note_next(x, o, own, r);
     return OCT_OK;
 }
 
