@@ -870,6 +870,86 @@ static void values_win_together(void **state)
     free_work(w);
 }
 
+/* A chain of 1x1 layers, between which a first channel is far larger than the others, and nothing reads it behind the
+ * chain. Each value causes the same share of the loss. The layer behind the chain has most of the
+ * multiply-accumulates. */
+static work *converted_row(uint32_t seed, int layers, int channels, int outs, const double *budget)
+{
+    work *w = new_work();
+    oct_graph *g = w->m.graph;
+    char dims[30];
+    snprintf(dims, sizeof dims, "1,%d,8,8", channels);
+    set_input(w, dims);
+    const float large = 40 + 10 * (float)(seed % 3);
+    for (int r = 0; r < ROWS; r++) {
+        net_fill(w->x[r], w->size, 100 * seed + (uint32_t)r);
+        for (int i = 0; i < 64; i++)
+            w->x[r][i] *= large;
+    }
+    int y = g->input[0];
+    for (int k = 0; k < layers; k++) {
+        char name[3][20];
+        snprintf(dims, sizeof dims, "%d,%d,1,1", channels, channels);
+        snprintf(name[0], sizeof name[0], "w%d", k);
+        snprintf(name[1], sizeof name[1], "chain%d", k);
+        snprintf(name[2], sizeof name[2], "c%d", k);
+        const int v = net_random(g, name[0], dims, seed + (uint32_t)k);
+        float *m = (float *)(uintptr_t)g->value[v].constant->data;
+        for (int i = 0; i < channels * channels; i++) /* as it is, but for little of other small channels */
+            m[i] = i / channels == 0 || i % channels == 0 ? i == 0 && k + 1 < layers
+                   : i / channels == i % channels         ? 1
+                                                          : m[i] / 8;
+        y = NET_NODE(g, "Conv", name[1], name[2], y, v);
+    }
+    snprintf(dims, sizeof dims, "%d,%d,3,3", outs, channels);
+    const int body = net_random(g, "bw", dims, seed + 50);
+    net_output(g, NET_NODE(g, "Conv", "body", "y", y, body));
+    w->o.budget = budget;
+    on(w, "mixed-precision");
+    decide(w);
+    return w;
+}
+
+/* Values of which none is worth its layers, but all together are, for 6 dB for each 5 % of the multiply-accumulates
+ * beyond the budget. */
+static void sets_win_together(void **state)
+{
+    const double none = 0;
+    for (uint32_t seed = 1; seed <= 6; seed++) {
+        const int layers = 4 + (int)(seed % 3), channels = 4 + (int)(seed % 2);
+        work *plain = converted_row(seed, layers, channels, 9 * channels, &none),
+             *w = converted_row(seed, layers, channels, 9 * channels, NULL);
+        const double before = to_db(real_noise(plain, "y", 1)), after = to_db(real_noise(w, "y", 1));
+        double share, none_share;
+        assert_true(float_layers(plain, &none_share) == 0 && float_layers(w, &share) == layers);
+        for (size_t i = 0; i < w->c.n_promoted; i++)
+            assert_true(strcmp(w->c.promoted[i].layer, "body") != 0);
+        assert_true(before < 20 && share > 0.08 && share < 0.12);
+        assert_true(after > 20 && after - before >= 6 * (share - 0.03) / 0.05);
+        assert_true(w->c.remedy.budget == 0);
+        free_work(plain);
+        free_work(w);
+    }
+}
+
+/* What would be too dear stays on integers, and the record has a budget with which the outputs are of use. */
+static void larger_budgets_are_tried(void **state)
+{
+    for (uint32_t seed = 1; seed <= 5; seed++) {
+        const int layers = 6 + (int)(seed % 3), channels = 4 + (int)(seed % 2);
+        work *w = converted_row(seed, layers, channels, 2, NULL);
+        double share;
+        assert_true(float_layers(w, &share) == 0 && to_db(real_noise(w, "y", 1)) < 20);
+        const oct_remedy found = w->c.remedy;
+        assert_true(found.budget > 0.28 && found.budget < 1 && found.sqnr >= 20);
+        free_work(w);
+        w = converted_row(seed, layers, channels, 2, &found.budget);
+        assert_true(float_layers(w, &share) > 0 && fabs(share - found.budget) < 1e-9);
+        assert_true(fabs(to_db(real_noise(w, "y", 1)) - found.sqnr) < 1);
+        free_work(w);
+    }
+}
+
 /* Without a budget nothing is left float, and one that is large enough needs no exception. */
 static void budgets(void **state)
 {
@@ -2195,6 +2275,8 @@ int main(void)
         cmocka_unit_test(what_was_not_measured_does_not_stay),
         cmocka_unit_test(hidden_cause_stays_float),
         cmocka_unit_test(values_win_together),
+        cmocka_unit_test(sets_win_together),
+        cmocka_unit_test(larger_budgets_are_tried),
         cmocka_unit_test(budgets),
         cmocka_unit_test(layers_with_rules_of_their_own_are_left_alone),
         cmocka_unit_test(harmless_network_stays_integer),

@@ -239,6 +239,12 @@ typedef struct oct_culprits {
     double gain; /* dB that the outputs gain without them, measured on other samples than those that found the layers */
 } oct_culprits;
 
+/* A larger budget of mixed precision with which the outputs would be of use, tried in the simulation. */
+typedef struct oct_remedy {
+    double budget; /* share of the multiply-accumulates; 0: none was found, or none was needed */
+    double sqnr;   /* dB that the outputs had */
+} oct_remedy;
+
 /* "with them in float the outputs gain 7.3 dB, for 1.2 % of the multiply-accumulates", or that the outputs would be the
  * float model's. Returns dst. */
 enum { OCT_CULPRITS_TEXT = 160 };
@@ -328,6 +334,7 @@ typedef struct oct_conversion {
     const struct oct_sensitivity *sensitivity; /* the sensitivities of values, if a method has measured them; or NULL */
     oct_causes causes;                         /* n is 0 if nothing was measured */
     oct_culprits culprits;
+    oct_remedy remedy;
     oct_promotion *promoted;
     size_t n_promoted;
     uint64_t size_before, size_after; /* bytes of the files, external data included */

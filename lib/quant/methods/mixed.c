@@ -8,6 +8,11 @@
  * network, a Fourier transform more than a third. Around a value that is known to be delicate, because a few of its
  * elements are many times larger than the others, 3 dB suffice: clipping may have hidden half of the loss.
  *
+ * Sets of values come last: in the order of the noise that they cause for each multiply-accumulate, as many as fit into
+ * budgets that grow by 5 % of the multiply-accumulates, up to 25 %. A set stays if all that exceeds the budget gains 6
+ * dB for each 5 %. So values that gain little alone, but much together, are found. If the outputs are still of little
+ * use, larger budgets are tried, so that a warning can name one that helps; what they choose does not stay.
+ *
  * The choice is measured on other samples, and is kept only if it helps: first everything within the budget together,
  * then the values beyond it one by one, each together with what it makes worthwhile within the budget. Values that do
  * not help alone may help together: if two values clip the same elements, as along a power spectrum, one alone gains
@@ -31,18 +36,25 @@
 #define BUDGET 0.03       /* share of the multiply-accumulates, if the user gives none */
 #define GOOD_DB 30        /* expected dB at the outputs: nothing more is chosen above this */
 #define POOR_DB 20        /* dB: below this, the budget may be exceeded */
+#define ENOUGH_DB 26      /* expected dB: no set has more than it needs for this */
 #define LEAST_SHARE 0.08  /* share of the remaining noise that a value must cause to be chosen */
 #define LEAST_GAIN 1.0    /* dB that all chosen values together must gain */
 #define DEAR_GAIN 6.0     /* dB that each layer beyond the budget must gain */
 #define DELICATE_GAIN 3.0 /* dB that each of these must gain around a delicate value */
+#define STEP_GAIN 6.0     /* dB that a set must gain for each STEP_SHARE that it exceeds the budget */
+#define STEP_SHARE 0.05   /* share of the multiply-accumulates */
+#define FINE_SHARE 0.02   /* share of the remaining noise that a value of a set must cause */
+#define LEAST_COST 0.002  /* share of the multiply-accumulates: what costs less is as if it did this */
 #define HIDING_DB                                                                                                  \
     3.0            /* dB gained: so large a loss hid the loss by ranges elsewhere, so that ranges are chosen again \
                     */
 #define DELICATE 8 /* times the bound of nine tenths of the elements */
 enum {
-    MOST_DEAR = 4, /* the most layers beyond the budget */
-    MOST_TRIES = 6 /* the most values that are tried beyond the budget */
+    MOST_DEAR = 4,  /* the most layers beyond the budget */
+    MOST_TRIES = 6, /* the most values that are tried beyond the budget */
+    STEPS = 5       /* how often the budget of sets grows */
 };
+static const double larger[] = { 0.5, 1 }; /* budgets that are tried for a warning */
 
 static const char nothing[] = "no few values cause the loss";
 
@@ -58,7 +70,9 @@ typedef struct reason {
 typedef enum extent {
     WITHIN_BUDGET,
     ONE_BEYOND, /* one value that was not refused before */
-    ALL_BEYOND
+    ALL_BEYOND,
+    A_SET, /* values in the order of noise and cost, within `limit` */
+    A_TRY  /* the same, but nothing stays */
 } extent;
 
 typedef struct choice {
@@ -70,8 +84,11 @@ typedef struct choice {
     extent extent;
     reason *reason; /* by node */
     double budget;
-    double spent; /* those of the layers chosen within the budget */
-    int dear;     /* the number of layers chosen beyond the budget */
+    double spent;        /* those of the layers chosen within the budget, or in sets */
+    double limit, tried; /* of a set: the budget; what the last one has spent */
+    double base, at;     /* dB before the first set, and now */
+    size_t *order;       /* [s->n]: the sites in the order in which they are considered */
+    int dear;            /* the number of layers chosen beyond the budget */
     const oct_calib *calib;
     struct {
         double spent, must_gain; /* dB */
@@ -216,6 +233,11 @@ static oct_status may_take(choice *x, const oct_site *s, double macs, int layers
 {
     const int place = place_of(x, s);
     *beyond = x->spent + x->now.spent + macs > x->budget;
+    if (x->extent >= A_SET) {
+        *may = x->spent + x->now.spent + macs <= x->limit;
+        x->now.spent += *may ? macs : 0;
+        return OCT_OK;
+    }
     *may =
         !*beyond || (x->dear + x->now.dear + layers <= MOST_DEAR &&
                      (x->extent == ALL_BEYOND || (x->extent == ONE_BEYOND && x->now.place < 0 && !x->refused[place])));
@@ -233,31 +255,62 @@ static oct_status may_take(choice *x, const oct_site *s, double macs, int layers
     return OCT_OK;
 }
 
+static double density(const choice *x, const oct_site *site)
+{
+    double macs;
+    int layers;
+    return cost_of(x, site, &macs, &layers) == 0 ? 0 : site->noise / fmax(macs, LEAST_COST);
+}
+
+/* Considers the sites in the order of their noise, and for a set in that of the noise for each multiply-accumulate. */
+static oct_status arrange(choice *x, oct_err *err)
+{
+    const oct_sensitivity *s = x->s;
+    double *key = oct_calloc(s->n + 1, sizeof *key);
+    if (!key)
+        return oct_nomem(err);
+    for (size_t i = 0; i < s->n; i++) {
+        size_t at = i;
+        x->order[i] = i;
+        key[i] = x->extent < A_SET || !(s->site[i].noise > 0) ? 0 : density(x, &s->site[i]);
+        for (; at > 0 && key[x->order[at - 1]] < key[i]; at--)
+            x->order[at] = x->order[at - 1];
+        x->order[at] = i;
+    }
+    oct_free(key);
+    return OCT_OK;
+}
+
 static oct_status choose(choice *x, oct_err *err)
 {
     const oct_sensitivity *s = x->s;
+    const double least = x->extent < A_SET ? LEAST_SHARE : FINE_SHARE, enough = x->extent < A_SET ? GOOD_DB : ENOUGH_DB;
     double left = oct_sensitivity_left(x->j, s), macs;
     int layers;
     bool may, beyond;
+    OCT_TRY(arrange(x, err));
     x->now.spent = x->now.must_gain = 0;
     x->now.dear = 0;
     x->now.place = -1;
-    for (size_t i = 0; i < s->n && s->site[i].noise > 0; i++) {
-        if (!oct_site_counts(x->j, &s->site[i]))
-            continue;
-        if (s->site[i].noise < LEAST_SHARE * left || -10 * log10(left) > GOOD_DB)
+    for (size_t i = 0; i < s->n; i++) {
+        const oct_site *site = &s->site[x->order[i]];
+        if (!(site->noise > 0))
             break;
-        if (cost_of(x, &s->site[i], &macs, &layers) == 0)
+        if (!oct_site_counts(x->j, site))
             continue;
-        OCT_TRY(may_take(x, &s->site[i], macs, layers, &may, &beyond, err));
+        if (-10 * log10(left) > enough || (x->extent < A_SET && site->noise < least * left))
+            break;
+        if (site->noise < least * left || cost_of(x, site, &macs, &layers) == 0)
+            continue;
+        OCT_TRY(may_take(x, site, macs, layers, &may, &beyond, err));
         if (!may)
             continue;
         /* Errors need not add up: the remaining noise is at least what the next value causes. */
-        const double next = i + 1 < s->n ? s->site[i + 1].noise : 0, before = left;
-        left = isinf(left) ? next : fmax(fmax(left - s->site[i].noise, left * 1e-3), next);
-        const double share = isinf(before) ? 1 : fmin(1, s->site[i].noise / s->all.noise);
+        const double next = i + 1 < s->n ? s->site[x->order[i + 1]].noise : 0, before = left;
+        left = isinf(left) ? next : fmax(fmax(left - site->noise, left * 1e-3), next);
+        const double share = isinf(before) ? 1 : fmin(1, site->noise / s->all.noise);
         OCT_TRY(
-            take(x, &(reason){ &s->site[i], share, isinf(before) ? INFINITY : 10 * log10(before / left), macs, beyond },
+            take(x, &(reason){ site, share, isinf(before) ? INFINITY : 10 * log10(before / left), macs, beyond },
                  err));
     }
     return OCT_OK;
@@ -309,7 +362,13 @@ static oct_status take_some(oct_trial *t, oct_conversion *c, oct_method_result *
     OCT_TRY(choose(x, err));
     t->gain = fmax(LEAST_GAIN, x->now.must_gain);
     t->attempts = x->now.widened ? 2 : t->attempts;
-    if (x->extent == WITHIN_BUDGET ? has_chosen(x) : x->now.place >= 0) {
+    const bool set = x->extent >= A_SET;
+    if (x->extent == A_SET)
+        t->gain = fmax(LEAST_GAIN, STEP_GAIN * (x->spent + x->now.spent - x->budget) / STEP_SHARE - (x->at - x->base));
+    if (set                          ? has_chosen(x) && (t->attempt > 0 || x->now.spent != x->tried)
+        : x->extent == WITHIN_BUDGET ? has_chosen(x)
+                                     : x->now.place >= 0) {
+        x->tried = x->now.spent;
         oct_conversion_changed(c);
     } else {
         forget(x); /* there is nothing beyond the budget, and the choice within it was tried before */
@@ -318,11 +377,17 @@ static oct_status take_some(oct_trial *t, oct_conversion *c, oct_method_result *
     return OCT_OK;
 }
 
-static oct_status measure(oct_conversion *c, oct_sensitivity *out, oct_err *err)
+/* Measures what values cause at least this share of the noise. */
+static oct_status measure(oct_conversion *c, choice *x, double share, oct_err *err)
 {
-    oct_sim *s;
-    OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 0, &s, err));
-    return oct_sensitivity_find_worst(s, c->job, LEAST_SHARE, c->arena, out, err);
+    oct_sim *sim;
+    oct_sensitivity *s = oct_arena_calloc(c->arena, 1, sizeof *s);
+    if (!s)
+        return oct_nomem(err);
+    OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 0, &sim, err));
+    OCT_TRY(oct_sensitivity_find_worst(sim, c->job, share, c->arena, s, err));
+    x->s = c->sensitivity = s;
+    return (x->order = oct_arena_calloc(c->arena, s->n + 1, sizeof *x->order)) ? OCT_OK : oct_nomem(err);
 }
 
 /* Records the nodes that stay float or have 16 bits, with names that outlive the graph. */
@@ -359,7 +424,9 @@ static oct_status attempt(oct_conversion *c, oct_trial *t, extent most, oct_meth
     t->attempts = 0;
     r->why = NULL;
     OCT_TRY(oct_conversion_try(c, t, r, err));
+    x->at = r->after;
     if (t->won) {
+        x->tried = -1;
         x->spent += x->now.spent;
         x->dear += x->now.dear;
     } else if (x->now.place >= 0) {
@@ -368,15 +435,45 @@ static oct_status attempt(oct_conversion *c, oct_trial *t, extent most, oct_meth
     return OCT_OK;
 }
 
+/* Tries larger budgets than sets may have, so that a warning can name one with which the outputs are of use. */
+static oct_status look_for_remedy(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
+{
+    choice *x = t->arg;
+    const double before = r->after, spent = x->spent;
+    for (size_t i = 0; i < OCT_COUNT(larger) && c->remedy.budget == 0; i++) {
+        x->limit = larger[i];
+        OCT_TRY(attempt(c, t, A_TRY, r, err));
+        if (t->won && r->after >= POOR_DB)
+            c->remedy = (oct_remedy){ .budget = x->spent, .sqnr = r->after };
+        if (t->won)
+            give_back(t, c);
+        x->spent = spent;
+    }
+    r->after = x->at = before;
+    return OCT_OK;
+}
+
+/* Tries sets of values beyond the budget, until the outputs are of use. */
+static oct_status attempt_sets(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
+{
+    choice *x = t->arg;
+    if (!(x->budget > 0) || !(r->after < POOR_DB))
+        return OCT_OK;
+    OCT_TRY(measure(c, x, FINE_SHARE, err));
+    x->base = x->at = r->after;
+    x->tried = -1;
+    for (int k = 0; k <= STEPS && r->after < POOR_DB; k++) {
+        x->limit = x->budget + k * STEP_SHARE;
+        OCT_TRY(attempt(c, t, A_SET, r, err));
+    }
+    return r->after < POOR_DB ? look_for_remedy(c, t, r, err) : OCT_OK;
+}
+
 /* Measures the remaining loss, and makes attempts based on it. r->before: the loss before the first attempt. */
 static oct_status attempt_all(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
 {
     choice *x = t->arg;
-    oct_sensitivity *s = oct_arena_calloc(c->arena, 1, sizeof *s);
-    if (!s)
-        return oct_nomem(err);
-    OCT_TRY(measure(c, s, err));
-    x->s = c->sensitivity = s;
+    OCT_TRY(measure(c, x, LEAST_SHARE, err));
     memset(x->refused, 0, (x->j->n_values + x->j->n_nodes) * sizeof *x->refused);
     OCT_TRY(attempt(c, t, WITHIN_BUDGET, r, err));
     const double before = r->before;
@@ -394,11 +491,12 @@ static oct_status attempt_all(oct_conversion *c, oct_trial *t, oct_method_result
 static oct_status choose_floats(oct_conversion *c, oct_trial *t, oct_method_result *r, oct_err *err)
 {
     OCT_TRY(attempt_all(c, t, r, err));
-    if (r->after < r->before + HIDING_DB)
-        return OCT_OK;
     const double before = r->before;
-    OCT_TRY(c->run_methods(c, OCT_STEP_RANGES, err));
-    OCT_TRY(attempt_all(c, t, r, err));
+    if (r->after >= before + HIDING_DB) {
+        OCT_TRY(c->run_methods(c, OCT_STEP_RANGES, err));
+        OCT_TRY(attempt_all(c, t, r, err));
+    }
+    OCT_TRY(attempt_sets(c, t, r, err));
     r->before = before;
     return OCT_OK;
 }
