@@ -950,6 +950,55 @@ static void larger_budgets_are_tried(void **state)
     }
 }
 
+/* A layer of 64 channels reads an input of which the first channel is far larger than the others, and four that have
+ * most of the multiply-accumulates follow. read: the layer reads the first channel, by weights that are as much
+ * smaller. */
+static work *converted_stem(uint32_t seed, bool read)
+{
+    work *w = new_work();
+    oct_graph *g = w->m.graph;
+    const float large = 200 + 50 * (float)(seed % 3);
+    set_input(w, "1,64,4,4");
+    for (int r = 0; r < ROWS; r++) {
+        net_fill(w->x[r], w->size, 100 * seed + (uint32_t)r);
+        for (int i = 0; i < 16; i++)
+            w->x[r][i] *= large;
+    }
+    const int stem = net_random(g, "sw", "64,64,1,1", seed);
+    for (int o = 0; o < 64; o++) {
+        float *v = (float *)(uintptr_t)g->value[stem].constant->data + (size_t)o * 64;
+        v[0] = read ? 8 * v[0] / large : 0;
+    }
+    int y = NET_NODE(g, "Conv", "stem", "s", g->input[0], stem);
+    for (int k = 0; k < 4; k++) {
+        char name[3][20];
+        snprintf(name[0], sizeof name[0], "body%d", k);
+        snprintf(name[1], sizeof name[1], "b%d", k);
+        snprintf(name[2], sizeof name[2], "w%d", k);
+        y = NET_NODE(g, "Conv", name[0], name[1], y, net_random(g, name[2], "64,64,3,3", seed + 7 + (uint32_t)k));
+        NET_INTS(g, "pads", 1, 1, 1, 1);
+    }
+    net_output(g, y);
+    on(w, "mixed-precision");
+    decide(w);
+    return w;
+}
+
+/* A layer that is float for the sake of what it reads has weights in 8 bits, unless these cause the loss, too. */
+static void float_layers_have_stored_weights(void **state)
+{
+    for (uint32_t seed = 1; seed <= 6; seed++) {
+        const bool read = seed % 2;
+        work *w = converted_stem(seed, read);
+        const int stem = node_named(w, "stem");
+        assert_true(w->c.n_promoted == 1 && strcmp(w->c.promoted[0].layer, "stem") == 0);
+        assert_non_null(strstr(oct_why_of(w->c.job, stem), "left float: rounding 'x' alone"));
+        assert_int_equal(oct_scheme_of(w->c.job, stem), read ? OCT_SCHEME_FLOAT : OCT_SCHEME_STORED);
+        assert_true(fabs(to_db(real_noise(w, "b3", 1)) - method(w, "mixed-precision")->after) < 1);
+        free_work(w);
+    }
+}
+
 /* Without a budget nothing is left float, and one that is large enough needs no exception. */
 static void budgets(void **state)
 {
@@ -2277,6 +2326,7 @@ int main(void)
         cmocka_unit_test(values_win_together),
         cmocka_unit_test(sets_win_together),
         cmocka_unit_test(larger_budgets_are_tried),
+        cmocka_unit_test(float_layers_have_stored_weights),
         cmocka_unit_test(budgets),
         cmocka_unit_test(layers_with_rules_of_their_own_are_left_alone),
         cmocka_unit_test(harmless_network_stays_integer),

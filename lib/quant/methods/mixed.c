@@ -45,6 +45,7 @@
 #define STEP_SHARE 0.05   /* share of the multiply-accumulates */
 #define FINE_SHARE 0.02   /* share of the remaining noise that a value of a set must cause */
 #define LEAST_COST 0.002  /* share of the multiply-accumulates: what costs less is as if it did this */
+#define STORED_NOISE 0.12 /* of the remaining noise (0.5 dB): what stored weights of layers left float may add */
 #define HIDING_DB                                                                                                  \
     3.0            /* dB gained: so large a loss hid the loss by ranges elsewhere, so that ranges are chosen again \
                     */
@@ -501,6 +502,53 @@ static oct_status choose_floats(oct_conversion *c, oct_trial *t, oct_method_resu
     return OCT_OK;
 }
 
+/* ---- stored weights ---- */
+
+/* Measures what the rounded weights of these layers cost at the outputs, with all layers on integers again. The
+ * constraints are dropped for that. */
+static oct_status measure_weights(oct_conversion *c, const bool *layer, oct_sensitivity *out, oct_err *err)
+{
+    oct_sim *sim;
+    oct_constraints_drop(&c->job->constraints, OCT_CONSTRAINT_FLOAT, OCT_FROM_MIXED_PRECISION, -1);
+    oct_conversion_changed(c);
+    OCT_TRY(oct_conversion_sim(c, OCT_SIM_MANY_RUNS, 0, &sim, err));
+    return oct_sensitivity_of_weights(sim, c->job, layer, c->arena, out, err);
+}
+
+/* Layers that are float for the sake of their activations keep weights in 8 bits: those that add least, as long as all
+ * of them add little to the noise that is left. */
+static oct_status store_weights(oct_conversion *c, const choice *x, double after, oct_err *err)
+{
+    const oct_qjob *j = x->j;
+    oct_constraint *kept = oct_arena_calloc(c->arena, j->n_nodes + 1, sizeof *kept);
+    bool *layer = oct_arena_calloc(c->arena, j->n_nodes + 1, sizeof *layer);
+    oct_sensitivity s;
+    size_t n = 0;
+    if (!kept || !layer)
+        return oct_nomem(err);
+    for (size_t id = 0; id < j->n_nodes; id++) {
+        const oct_constraint *k = oct_constraint_on(&j->constraints, (int)id, OCT_CONSTRAINT_FLOAT);
+        if (!x->floats[id] || !k || k->from != OCT_FROM_MIXED_PRECISION)
+            continue;
+        kept[id] = *k;
+        layer[id] = oct_op_of(j->g, (int)id)->quant == OCT_QUANT_WEIGHTED && !oct_no_stored(j, (int)id);
+        n += layer[id];
+    }
+    if (n == 0 || !isfinite(after))
+        return OCT_OK;
+    OCT_TRY(measure_weights(c, layer, &s, err));
+    double room = STORED_NOISE * pow(10, -after / 10);
+    for (size_t i = s.n; i-- > 0 && s.site[i].noise <= room;) {
+        room -= s.site[i].noise;
+        kept[s.site[i].node].scheme = OCT_SCHEME_STORED;
+    }
+    for (size_t id = 0; id < j->n_nodes; id++)
+        if (kept[id].why)
+            OCT_TRY(oct_constrain(&c->job->constraints, &kept[id], err));
+    oct_conversion_changed(c);
+    return OCT_OK;
+}
+
 static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
 {
     choice x = { .j = c->job, .calib = c->calib, .budget = c->o.budget ? *c->o.budget : BUDGET };
@@ -513,6 +561,8 @@ static oct_status run(oct_conversion *c, oct_method_result *r, oct_err *err)
         return oct_nomem(err);
     OCT_TRY(choose_floats(c, &t, r, err));
     const size_t n = count(&x, false), wide = count(&x, true);
+    if (n)
+        OCT_TRY(store_weights(c, &x, r->after, err));
     r->why = n || wide ? NULL : nothing;
     r->measure = n || wide ? r->measure : NULL; /* what was measured is not what the model has */
     *r->choice = '\0';

@@ -9,7 +9,7 @@
 #include "quant/quant.h"
 
 typedef enum oct_constraint_kind {
-    OCT_CONSTRAINT_FLOAT,       /* the node computes in float32 */
+    OCT_CONSTRAINT_FLOAT,       /* the node computes in float32; `scheme` stored: with weights in 8 bits, if it can */
     OCT_CONSTRAINT_NO_RANGES,   /* something that it reads or makes has no statistics: it is not static */
     OCT_CONSTRAINT_WIDE,        /* if it runs on integers, its activations have 16 bits */
     OCT_CONSTRAINT_COST,        /* `scheme` takes the place of the policy's scheme, and `wide` may widen activations */

@@ -350,6 +350,12 @@ void oct_place_clamp_back(oct_qjob *j, int clamp)
     v->clamp_hi = INFINITY;
 }
 
+/* Whether a node that is kept in float has weights in 8 bits all the same. */
+static bool is_stored_beside(const oct_qjob *j, int id)
+{
+    return oct_constraint_on(&j->constraints, id, OCT_CONSTRAINT_FLOAT)->scheme == OCT_SCHEME_STORED;
+}
+
 void oct_place_schemes(oct_qjob *j)
 {
     for (size_t i = 0; i < j->g->n_order; i++) {
@@ -363,8 +369,11 @@ void oct_place_schemes(oct_qjob *j)
             choose_recurrent(j, id);
         if (op && op->picks && !oct_kept_float(&j->constraints, id))
             choose_table(j, id);
-        if (oct_kept_float(&j->constraints, id))
-            j->node[id].why = oct_kept_float(&j->constraints, id);
+        if (!oct_kept_float(&j->constraints, id))
+            continue;
+        j->node[id].why = oct_kept_float(&j->constraints, id);
+        if (op && op->quant == OCT_QUANT_WEIGHTED && is_stored_beside(j, id) && !oct_no_stored(j, id))
+            j->node[id].scheme = OCT_SCHEME_STORED;
     }
     if (j->opts.have_data)
         choose_others(j);
