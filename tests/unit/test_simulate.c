@@ -1283,7 +1283,7 @@ static void losses_are_warned_of(void **state)
         double sqnr;
         const char *culprits, *says;
         bool judged;
-    } cases[] = { { 25, NULL, NULL, true },         { 12, NULL, NULL, true },
+    } cases[] = { { 25, NULL, NULL, true },         { 20, NULL, NULL, true },
                   { 11.9, NULL, "below 12", true }, { -INFINITY, NULL, "below 12", true },
                   { INFINITY, NULL, NULL, true },   { NAN, NULL, "not finite", true },
                   { NAN, NULL, NULL, false },       { 25, "conv", "conv", true } };
@@ -1299,6 +1299,75 @@ static void losses_are_warned_of(void **state)
         assert_int_equal(c.lossy, cases[i].says != NULL);
         assert_int_equal(c.n_warnings, cases[i].says != NULL);
         assert_true(!cases[i].says || strstr(c.warnings[0], cases[i].says));
+        oct_arena_destroy(c.arena);
+    }
+}
+
+/* Below 20 dB there is a warning that fails nothing, and it names what was tried, or marks a guess. */
+static void remedies_are_named(void **state)
+{
+    oct_sensitivity weak = { .weights = { .sqnr = 19 } }, good = { .weights = { .sqnr = 31.24 } };
+    const struct {
+        oct_remedy found;
+        const oct_sensitivity *s;
+        const char *says;
+    } cases[] = { { { 0.312, 22.04 }, &good, "below 20; --budget 32 leaves more layers float, with 22.0 dB" },
+                  { { 0, 0 }, &good, "--scheme stored leaves activations float, with 31.2 dB" },
+                  { { 0, 0 }, &weak, "--scheme fp16 loses less (a guess)" },
+                  { { 0, 0 }, NULL, "(a guess)" } };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++)
+        for (int poor = 0; poor < 2; poor++) {
+            oct_conversion c = { .sqnr = poor ? 11 : 19.4,
+                                 .arena = oct_arena_create(),
+                                 .remedy = cases[i].found,
+                                 .sensitivity = cases[i].s };
+            oct_conversion_warn_of_loss(&c);
+            assert_true(c.n_warnings == 1 && c.lossy == poor);
+            assert_non_null(
+                strstr(c.warnings[0], strchr(cases[i].says, '-') ? strchr(cases[i].says, '-') : "(a guess)"));
+            assert_true(poor || strstr(c.warnings[0], "output SQNR 19.4 dB is below 20; "));
+            oct_arena_destroy(c.arena);
+        }
+}
+
+static void keep_note(void *arg, int level, const char *text)
+{
+    assert_int_equal(level, 0);
+    snprintf(arg, 400, "%s", text);
+}
+
+/* Intervals that allow a loss which counts are said, with how many samples would exclude it: of 12 samples without a
+ * change 5 points would need 12 * 24.2 / 5 = 58, of 100 with one of 2 points 100 * ((6 - 2) / 1)^2 = 1600. */
+static void few_samples_are_said(void **state)
+{
+    static const struct {
+        const char *metric;
+        double drop, lo, hi;
+        uint64_t n;
+        const char *says;
+    } cases[] = {
+        { "agreement", 0, 0, 0.242, 12, "12 samples allow a loss of agreement of up to 24.2 points (95 %): about 59 " },
+        { "agreement", 0, 0, 0.049, 75, NULL },
+        { "top1", 0.02, -0.02, 0.06, 100, "100 samples allow a loss of top1 of up to 6.0 points (95 %): about 1600 " },
+        { "top1", -0.02, -0.05, 0.02, 100, "about 1600 " },
+        { "top1", 0, -0.005, 0.009, 900, NULL },
+        { "agreement", 0, NAN, NAN, 2, NULL }
+    };
+    for (size_t i = 0; i < OCT_COUNT(cases); i++) {
+        char said[400] = "";
+        oct_eval_score score = {
+            .drop = cases[i].drop, .lo = cases[i].lo, .hi = cases[i].hi, .n = cases[i].n, .within_noise = true
+        };
+        oct_eval_model_result models[2] = { { 0 }, { .scores = &score } };
+        oct_eval_result r = { .models = models, .n_models = 2, .n_scores = 1 };
+        oct_conversion c = { .verdict = &r, .sqnr = 35, .arena = oct_arena_create() };
+        c.o.listener.note = keep_note;
+        c.o.listener.arg = said;
+        GOOD(oct_metric_find(cases[i].metric, &score.metric, err));
+        oct_conversion_warn_of_loss(&c);
+        assert_true(!c.lossy && c.n_warnings == 0);
+        if (cases[i].says ? !strstr(said, cases[i].says) : *said)
+            fail_msg("case %zu: %s", i, said);
         oct_arena_destroy(c.arena);
     }
 }
@@ -2341,6 +2410,8 @@ int main(void)
         cmocka_unit_test(causes_are_ranked),
         cmocka_unit_test(close_calls_are_no_loss),
         cmocka_unit_test(losses_are_warned_of),
+        cmocka_unit_test(remedies_are_named),
+        cmocka_unit_test(few_samples_are_said),
         cmocka_unit_test(causes_of_a_method),
         cmocka_unit_test(measurements_are_kept),
         cmocka_unit_test(rounding_is_that_of_the_reference),

@@ -17,7 +17,11 @@
 #define FEW 0.03         /* share of the layers with weights that counts as few */
 #define CLOSE_CALLS 0.1  /* share of samples whose class may change without being counted as a loss */
 enum { POOR_DB = 12 };   /* dB at the outputs: the noise has a quarter of their amplitude */
-enum { LEAST_FEW = 2 };  /* layers: the one that computes a value, and one that reads it */
+enum { USEFUL_DB = 20 }; /* dB: below this, the loss is said with what helps, but it fails nothing */
+#define A_POINT 0.01     /* a share of the samples: an interval that allows a larger loss is said */
+#define FIVE_POINTS 0.05 /* the same for samples without labels, where close decisions change in both directions */
+enum { MOST_NEEDED = 100000 };
+enum { LEAST_FEW = 2 }; /* layers: the one that computes a value, and one that reads it */
 
 /* ---- a few layers ---- */
 
@@ -207,11 +211,58 @@ static void compare_with_result(oct_conversion *c)
     oct_buf_free(&b);
 }
 
+/* ---- what helps ---- */
+
+enum { REMEDY_TEXT = 160 };
+
+/* An option that would win back what was lost. What was tried in the simulation comes with its number; the rest is a
+ * guess, and says so. */
+static const char *remedy(const oct_conversion *c, char text[REMEDY_TEXT])
+{
+    const oct_sensitivity *s = c->sensitivity;
+    const bool stored = s && s->weights.sqnr >= USEFUL_DB && s->weights.sqnr > c->sqnr;
+    if (c->remedy.budget > 0)
+        snprintf(text, REMEDY_TEXT, "--budget %.0f leaves more layers float, with %.1f dB when it was tried",
+                 ceil(100 * c->remedy.budget), c->remedy.sqnr);
+    else if (stored)
+        snprintf(text, REMEDY_TEXT, "--scheme stored leaves activations float, with %.1f dB when it was tried",
+                 s->weights.sqnr);
+    else
+        snprintf(text, REMEDY_TEXT, "--scheme fp16 loses less (a guess)");
+    return text;
+}
+
+/* How many samples would show that a score has lost less than `points`: intervals shrink with the root of their number,
+ * and where nothing changed, with their number. */
+static double samples_needed(const oct_eval_score *x, double points)
+{
+    const double above = (x->hi - x->drop) / points;
+    return ceil((double)x->n * (x->drop == 0 ? above : above * above));
+}
+
+/* Says that the samples are too few to exclude a loss that counts. */
+static void say_uncertain(oct_conversion *c, const oct_eval_score *x)
+{
+    const double points = x && x->metric->relative ? FIVE_POINTS : A_POINT;
+    if (!x || !oct_metric_in_percent(x->metric) || isnan(x->hi) || !(x->hi > points && x->hi - x->drop > points))
+        return;
+    const double n = samples_needed(x, points);
+    oct_conversion_say(
+        c, 0,
+        "%llu samples allow a loss of %s of up to %.1f points (95 %%): %s%.0f would tell %.0f point%s apart; "
+        "give more with --data, or a limit with %s",
+        (unsigned long long)x->n, x->metric->name, 100 * x->hi, n > MOST_NEEDED ? "more than " : "about ",
+        fmin(n, MOST_NEEDED), 100 * points, points > A_POINT ? "s" : "",
+        x->metric->relative ? "--min-agreement 95%" : "--max-drop 1%");
+}
+
 void oct_conversion_warn_of_loss(oct_conversion *c)
 {
     const oct_eval_score *x = oct_conversion_score(c);
     const oct_culprits *k = &c->culprits;
-    const char *hint = "--sensitivity shows what causes it, --policy FILE leaves layers float";
+    char helps[REMEDY_TEXT], hint[REMEDY_TEXT + 80];
+    snprintf(hint, sizeof hint, "%s; --sensitivity shows what causes it, --policy FILE leaves layers float",
+             remedy(c, helps));
     const bool worse = is_worse(x), broken = c->verdict && c->verdict->models[1].broken, lengths = warn_of_lengths(c),
                poor = c->sqnr < POOR_DB;
     if (worse && x->metric->relative)
@@ -228,6 +279,10 @@ void oct_conversion_warn_of_loss(oct_conversion *c)
         oct_conversion_say(c, OCT_NOTE_WARNING,
                            "output SQNR %.1f dB is below %d: little of what the float model says is left; %s", c->sqnr,
                            POOR_DB, hint);
+    else if (c->sqnr < USEFUL_DB)
+        oct_conversion_say(c, OCT_NOTE_WARNING, "output SQNR %.1f dB is below %d; %s", c->sqnr, USEFUL_DB, helps);
+    if (!worse)
+        say_uncertain(c, x);
     char seen[32] = "exact";
     if (isfinite(c->seen_gap))
         snprintf(seen, sizeof seen, "%.1f dB", c->sqnr + c->seen_gap);
