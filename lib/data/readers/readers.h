@@ -17,7 +17,7 @@ typedef struct oct_feed_ctx {
         *extra; /* n_extra more inputs, which have default values; arrays of their names override these */
     size_t n_extra;
     const size_t *number; /* [n + n_extra]: their places among the inputs of the model; NULL: the same order */
-    bool as_files;                  /* recordings are delivered as files, not decoded */
+    bool as_files;        /* recordings are delivered as files, not decoded */
     const oct_given_samples *given; /* those of the caller, or NULL */
 } oct_feed_ctx;
 

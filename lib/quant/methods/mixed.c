@@ -311,8 +311,7 @@ static oct_status choose(choice *x, oct_err *err)
         left = isinf(left) ? next : fmax(fmax(left - site->noise, left * 1e-3), next);
         const double share = isinf(before) ? 1 : fmin(1, site->noise / s->all.noise);
         OCT_TRY(
-            take(x, &(reason){ site, share, isinf(before) ? INFINITY : 10 * log10(before / left), macs, beyond },
-                 err));
+            take(x, &(reason){ site, share, isinf(before) ? INFINITY : 10 * log10(before / left), macs, beyond }, err));
     }
     return OCT_OK;
 }
