@@ -106,6 +106,11 @@ OCTET_API void octet_on_progress(octet *o, octet_progress_fn fn, void *arg);
 typedef void (*octet_message_fn)(void *arg, int is_warning, const char *text);
 OCTET_API void octet_on_message(octet *o, octet_message_fn fn, void *arg);
 
+/* Restricts the instruction sets of the whole process to a level and those that it includes, such as "avx2"; "scalar":
+ * plain C; "native": all that the processor has. It takes effect for what models prepare from then on. Results do not
+ * depend on it. Errors: OCTET_USAGE for an unknown name, OCTET_UNSUPPORTED for a level that the processor lacks. */
+OCTET_API octet_status octet_use_isa(octet *o, const char *name);
+
 /* ---- the commands ---- */
 
 /* Each of these runs a command. `arguments` are those of its command line without the command's name, followed by NULL:
@@ -314,6 +319,21 @@ OCTET_API octet_status octet_model_run(octet *o, octet_model *m, const octet_arr
  * weights for the processor. Otherwise the first such run does that. What does not depend on the values of a run fails
  * here already. Errors: those of octet_model_run. */
 OCTET_API octet_status octet_model_prepare(octet *o, octet_model *m, const octet_array *in, size_t n_in);
+
+/* Measures the steps of m's runs from now on; on 0: no more. What was measured before is dropped. Errors: OCTET_USAGE.
+ */
+OCTET_API octet_status octet_model_profile(octet *o, octet_model *m, int on);
+/* What the runs of m spent in a step. Texts belong to m; those that do not apply are "". */
+typedef struct octet_step {
+    const char *name, *op; /* of the node; "" and "Reorder": the library added it */
+    const char *scheme;    /* "int8", "float" and the like: what it computes with */
+    const char *algorithm, *kernel;
+    double seconds;       /* of all its calls */
+    uint64_t calls, macs; /* macs: multiply-accumulates of a call */
+} octet_step;
+/* Sets *step to the i-th step of the plans that m keeps, one plan after the other in order of execution. Returns 0
+ * behind the last, and if m or step is NULL. No run may be using m. */
+OCTET_API int octet_model_step(const octet_model *m, size_t i, octet_step *step);
 
 /* Makes another model of what m has loaded, for another thread: the two may run at the same time, and have inputs and
  * outputs of their own. They share the weights, also those that were arranged for the processor, and the threads. While

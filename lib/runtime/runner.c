@@ -14,6 +14,7 @@ struct oct_runner {
     rt_kept kept; /* ragged data: the oldest plan goes when another shape comes */
     oct_tap_fn tap;
     void *tap_arg;
+    bool profile;
 };
 
 oct_status oct_runner_create(const oct_graph *g, const oct_plan_opts *opts, const oct_input_desc *feed, size_t n_feed,
@@ -59,6 +60,8 @@ oct_status oct_runner_plan(oct_runner *r, const oct_array *arrays, oct_plan **pl
     }
     OCT_TRY(rt_kept_plan(&r->kept, &r->like, plan, err));
     oct_plan_set_tap(*plan, r->tap, r->tap_arg);
+    if (r->profile && !(*plan)->profile)
+        oct_plan_profile(*plan, true);
     return OCT_OK;
 }
 
@@ -84,6 +87,22 @@ void oct_runner_set_tap(oct_runner *r, oct_tap_fn fn, void *arg)
 {
     r->tap = fn;
     r->tap_arg = arg;
+}
+
+void oct_runner_profile(oct_runner *r, bool on)
+{
+    r->profile = on;
+    for (size_t i = 0; i < RT_KEPT; i++)
+        if (r->kept.of[i].plan)
+            oct_plan_profile(r->kept.of[i].plan, on);
+}
+
+const oct_plan *oct_runner_kept(const oct_runner *r, size_t i)
+{
+    for (size_t k = 0; k < RT_KEPT; k++)
+        if (r->kept.of[k].plan && i-- == 0)
+            return r->kept.of[k].plan;
+    return NULL;
 }
 
 /* ---- inputs ---- */

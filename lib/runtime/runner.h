@@ -25,6 +25,11 @@ oct_status oct_runner_run(oct_runner *r, const oct_array *arrays, oct_plan **pla
  * ended. */
 oct_status oct_runner_begin(oct_runner *r, const oct_array *arrays, oct_plan **plan, oct_err *err);
 
+/* Profiles all plans of this runner (oct_plan_profile), also those to come. */
+void oct_runner_profile(oct_runner *r, bool on);
+/* The plans that are kept, in any order; NULL behind the last. */
+const oct_plan *oct_runner_kept(const oct_runner *r, size_t i);
+
 /* Sets the tap of all plans of this runner, from the next run on (oct_plan_set_tap); fn NULL: none. */
 void oct_runner_set_tap(oct_runner *r, oct_tap_fn fn, void *arg);
 

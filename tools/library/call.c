@@ -6,6 +6,7 @@
 #include "base/stack.h"
 #include "base/stop.h"
 #include "base/utf8.h"
+#include "kernels/cpu.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,4 +135,14 @@ octet_status octet_do(octet *o, octet_work_fn work, void *arg)
     keep_error(o, &c);
     atomic_store(&o->busy, false);
     return (octet_status)c.status;
+}
+
+static oct_status use_isa(octet *o, void *arg, oct_err *err)
+{
+    return arg ? oct_isa_limit(arg, err) : oct_fail(err, OCT_EUSAGE, "the name of the instruction set is NULL");
+}
+
+octet_status octet_use_isa(octet *o, const char *name)
+{
+    return octet_do(o, use_isa, (void *)(uintptr_t)name);
 }

@@ -33,6 +33,7 @@ struct octet_model {
     oct_runner *runner;
     oct_pool *others; /* threads of the caller's that the runner uses; NULL: it uses the core's */
     octet_parallel_fn others_fn;
+    bool profile;
     oct_array *fed;    /* [n_in] */
     octet_array *made; /* [n_out] */
     octet_copy *copy;  /* [n_out] */

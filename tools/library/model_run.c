@@ -200,3 +200,44 @@ octet_status octet_model_prepare(octet *o, octet_model *m, const octet_array *in
 {
     return octet_do(o, prepare_shapes, &(given){ .m = m, .in = in, .n_in = n_in });
 }
+
+/* ---- measuring ---- */
+
+typedef struct profiling {
+    octet_model *m;
+    bool on;
+} profiling;
+
+static oct_status profile(octet *o, void *arg, oct_err *err)
+{
+    const profiling *x = arg;
+    if (!x->m)
+        return oct_fail(err, OCT_EUSAGE, "the model is NULL");
+    if (atomic_exchange(&x->m->busy, true))
+        return oct_fail(err, OCT_EUSAGE, "the model is in use by another call");
+    x->m->profile = x->on;
+    oct_runner_profile(x->m->runner, x->on);
+    atomic_store(&x->m->busy, false);
+    return OCT_OK;
+}
+
+octet_status octet_model_profile(octet *o, octet_model *m, int on)
+{
+    return octet_do(o, profile, &(profiling){ m, on != 0 });
+}
+
+int octet_model_step(const octet_model *m, size_t i, octet_step *step)
+{
+    const oct_plan *p;
+    for (size_t k = 0; m && step && (p = oct_runner_kept(m->runner, k)); k++) {
+        const size_t n = oct_plan_n_steps(p);
+        if (i >= n) {
+            i -= n;
+            continue;
+        }
+        const oct_step_info s = oct_plan_step(p, i);
+        *step = (octet_step){ s.name, s.op, s.scheme, s.algorithm, s.kernel, s.seconds, s.calls, s.macs };
+        return 1;
+    }
+    return 0;
+}

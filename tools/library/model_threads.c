@@ -37,6 +37,7 @@ static oct_status set_lanes(octet_model *m, const lending *x, oct_err *err)
     m->runner = r;
     m->others = p;
     m->others_fn = x->fn;
+    oct_runner_profile(m->runner, m->profile);
     return OCT_OK;
 }
 
