@@ -2,6 +2,7 @@
 #include "graph_bytes.h"
 #include "provider_int.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,8 @@ static ort_status *another_state(program *x, state **out)
     ort_status *failed = s ? NULL : no_memory(api);
     if (!failed && octet_model_share(s->o, x->model, &s->model) != OCTET_OK)
         failed = fail_with(api, s->o);
+    if (!failed && x->provider->options.profile && octet_model_profile(s->o, s->model, 1) != OCTET_OK)
+        failed = fail_with(api, s->o);
     if (failed) {
         free_state(s);
         return failed;
@@ -198,6 +201,36 @@ static void release_state(ort_compute_info *base, void *unused)
 {
 }
 
+/* ---- profiles ---- */
+
+/* A field, with blanks for what would end it. */
+static void put_field(FILE *f, const char *s)
+{
+    for (; *s; s++)
+        fputc((unsigned char)*s < ' ' ? ' ' : *s, f);
+    fputc('\t', f);
+}
+
+/* A line for each step that ran. What cannot be written is lost: a session that ends tells nobody. */
+static void put_profile(const program *x, const state *s)
+{
+    FILE *f = x->provider->options.profile;
+    octet_step step;
+    flockfile(f); /* lines of one state stand together */
+    for (size_t i = 0; octet_model_step(s->model, i, &step); i++) {
+        if (!step.calls)
+            continue;
+        put_field(f, octet_model_output(x->model, 0)->name);
+        put_field(f, step.name);
+        put_field(f, step.op);
+        put_field(f, step.scheme);
+        put_field(f, step.algorithm);
+        put_field(f, step.kernel);
+        fprintf(f, "%" PRIu64 "\t%.6f\t%" PRIu64 "\n", step.calls, step.seconds * 1e3, step.macs);
+    }
+    funlockfile(f);
+}
+
 /* ---- programs ---- */
 
 static void free_program(program *x)
@@ -206,6 +239,8 @@ static void free_program(program *x)
         return;
     for (state *s; (s = x->idle);) {
         x->idle = s->next;
+        if (x->provider->options.profile)
+            put_profile(x, s);
         free_state(s);
     }
     octet_model_free(x->model);

@@ -64,10 +64,12 @@ static ort_status *create_provider(ort_ep_factory *base, const ort_device *const
     const ort_api *api = &((factory *)base)->api;
     options o;
     *out = NULL;
-    TRY(options_read(api, session, &o));
-    provider *p = calloc(1, sizeof *p);
-    if (!p)
-        return no_memory(api);
+    ort_status *s = options_read(api, session, &o);
+    provider *p = s ? NULL : calloc(1, sizeof *p);
+    if (!p) {
+        options_free(&o);
+        return s ? s : no_memory(api);
+    }
     *p = (provider){ .base = { .ort_version_supported = ORT_API_VERSION,
                                .GetName = provider_name,
                                .GetCapability = provider_claim,
@@ -83,9 +85,12 @@ static ort_status *create_provider(ort_ep_factory *base, const ort_device *const
 
 static void release_provider(ort_ep_factory *base, ort_ep *ep)
 {
-    if (ep)
-        provider_drop_programs((provider *)ep);
-    free((provider *)ep);
+    provider *p = (provider *)ep;
+    if (!p)
+        return;
+    provider_drop_programs(p);
+    options_free(&p->options);
+    free(p);
 }
 
 /* ---- the factory ---- */

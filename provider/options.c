@@ -26,6 +26,30 @@ static ort_status *read_claim(const ort_api *api, const char *value, bool *all)
                                                 : fail(api, "option claim: '%s' is neither 'paying' nor 'all'", value);
 }
 
+/* Holds for the whole process, in which all sessions share packed weights. */
+static ort_status *use_isa(const ort_api *api, const char *value)
+{
+    octet *o = octet_open();
+    if (!o)
+        return no_memory(api);
+    ort_status *s = NULL;
+    if (octet_use_isa(o, value) != OCTET_OK)
+        s = fail(api, "option isa: '%s': %s; %s", value, octet_error(o), octet_hint(o));
+    octet_close(o);
+    return s;
+}
+
+static ort_status *open_profile(const ort_api *api, const char *path, options *o)
+{
+    if (o->profile)
+        fclose(o->profile);
+    o->profile = fopen(path, "we");
+    if (!o->profile)
+        return fail(api, "option profile: '%s': %s", path, strerror(errno));
+    fputs("group\tnode\toperator\tscheme\talgorithm\tkernel\truns\tms\tmac\n", o->profile);
+    return NULL;
+}
+
 static ort_status *read_option(const ort_api *api, const char *name, const char *value, options *o)
 {
     int on = 0;
@@ -33,8 +57,12 @@ static ort_status *read_option(const ort_api *api, const char *name, const char 
         return read_number(api, name, value, MOST_THREADS, &o->threads);
     if (strcmp(name, "claim") == 0)
         return read_claim(api, value, &o->all);
+    if (strcmp(name, "isa") == 0)
+        return use_isa(api, value);
+    if (strcmp(name, "profile") == 0)
+        return open_profile(api, value, o);
     if (strcmp(name, "float") != 0)
-        return fail(api, "there is no option %s='%s'; there are threads, float and claim", name, value);
+        return fail(api, "there is no option %s='%s'; there are threads, float, claim, isa and profile", name, value);
     TRY(read_number(api, name, value, 1, &on));
     o->with_float = on;
     return NULL;
@@ -55,4 +83,11 @@ ort_status *options_read(const ort_api *api, const ort_session_options *session,
             s = read_option(api, keys[i] + skip, values[i], o);
     api->ReleaseKeyValuePairs(pairs);
     return s;
+}
+
+void options_free(options *o)
+{
+    if (o->profile)
+        fclose(o->profile);
+    o->profile = NULL;
 }

@@ -5,6 +5,8 @@
 #include "octet/octet.h"
 #include "ort_abi.h"
 
+#include <stdio.h>
+
 /* The number of strings as an element type, which octet_type leaves out. */
 enum { TYPE_STRING = 8 };
 
@@ -29,9 +31,12 @@ typedef struct options {
     int threads;     /* of our own; 0: those of the session */
     bool with_float; /* claims parts that pay by work in float, too */
     bool all;        /* claims everything that can be computed */
+    FILE *profile;   /* what steps take is written here; NULL: nowhere. The provider closes it */
 } options;
 
+/* *o is to be released with options_free, also after a failure. */
 ort_status *options_read(const ort_api *api, const ort_session_options *session, options *o);
+void options_free(options *o);
 
 /* What runs the nodes of a part (compile.c). */
 typedef struct program program;

@@ -304,6 +304,8 @@ static void refuses_wrong_options(void **state)
         { OPTION("threads"), "2x", "threads: '2x'" },
         { OPTION("float"), "2", "float: '2'" },
         { OPTION("claim"), "most", "claim: 'most'" },
+        { OPTION("isa"), "sse2", "isa: 'sse2'" },
+        { OPTION("profile"), "none/file", "profile: 'none/file'" },
         { OPTION("thread"), "1", "thread='1'" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -328,6 +330,39 @@ static void takes_options(void **state)
         check_run(s, &w, settings[i][0]);
         standin_close(s);
     }
+    free_wanted(&w);
+}
+
+/* Results do not depend on the instruction set; the file has a line for each step, with its runs and its kernel. */
+static void profiles_runs(void **state)
+{
+    static const char *const settings[] = { OPTION("claim"),   "all",         OPTION("isa"), "scalar",
+                                            OPTION("profile"), "profile.tsv", NULL };
+    char line[512];
+    int convolutions = 0, lines = 0;
+    wanted w;
+    octet *o = octet_open();
+    assert_true(find_wanted(lib.model, 2, &w));
+    standin_session *s = must_open(load_ir(lib.model), &(standin_options){ settings });
+    check_run(s, &w, "first");
+    check_run(s, &w, "second");
+    standin_close(s);
+    FILE *f = fopen("profile.tsv", "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        int tabs = 0;
+        for (const char *at = line; (at = strchr(at, '\t')); at++)
+            tabs++;
+        assert_int_equal(tabs, 8);
+        lines++;
+        convolutions += strstr(line, "\tConv\t") && strstr(line, "__ref\t2\t");
+    }
+    fclose(f);
+    assert_in_range(lines, 3, 100);
+    assert_in_range(convolutions, 1, 100);
+    assert_int_equal(octet_use_isa(o, "native"), OCTET_OK);
+    assert_int_equal(octet_use_isa(o, NULL), OCTET_USAGE);
+    octet_close(o);
     free_wanted(&w);
 }
 
@@ -767,6 +802,7 @@ int main(void)
         cmocka_unit_test(computes_parts_of_wrong_declarations),
         cmocka_unit_test(refuses_wrong_options),
         cmocka_unit_test(takes_options),
+        cmocka_unit_test(profiles_runs),
         cmocka_unit_test(leaves_what_it_cannot_read),
         cmocka_unit_test(calls_fail),
         cmocka_unit_test(takes_inputs_of_unknown_shape),
