@@ -107,6 +107,19 @@ static ort_status *take_input(const ort_api *api, const ort_context *c, size_t a
     return NULL;
 }
 
+/* ONNX Runtime makes an output of the type that the graph says, and believes a file more than its operators. */
+static ort_status *check_type(const ort_api *api, const ort_value *v, const octet_array *a)
+{
+    ort_tensor_info *t;
+    int type;
+    TRY(api->GetTensorTypeAndShape(v, &t));
+    ort_status *s = api->GetTensorElementType(t, &type);
+    api->ReleaseTensorTypeAndShapeInfo(t);
+    if (!s && type != (int)a->type)
+        s = fail(api, "output '%s' has elements of type %d, but the model says %d", a->name, (int)a->type, type);
+    return s;
+}
+
 static ort_status *give_output(const ort_api *api, ort_context *c, size_t at, const octet_array *a)
 {
     ort_value *v = NULL;
@@ -117,6 +130,7 @@ static ort_status *give_output(const ort_api *api, ort_context *c, size_t at, co
     TRY(api->KernelContext_GetOutput(c, at, a->dims, (size_t)a->rank, &v));
     if (!v) /* nobody reads it */
         return NULL;
+    TRY(check_type(api, v, a));
     TRY(api->GetTensorMutableData(v, &data));
     if (size)
         memcpy(data, a->data, size);

@@ -561,6 +561,23 @@ static bool may_be_unnoticed(const char *function)
     return may;
 }
 
+/* A file that declares bytes for what is float, and whose types cannot all be inferred: ONNX Runtime would make an
+ * output of bytes, too small for the result. */
+static void refuses_outputs_of_another_type(void **state)
+{
+    wanted w;
+    char path[4200];
+    standin_outputs got;
+    snprintf(path, sizeof path, "%s/tests/fuzz/fixed/provider/output-of-another-type", getenv("OCT_SOURCE"));
+    assert_true(find_wanted(path, 3, &w));
+    standin_session *s = must_open(load_ir(path), &(standin_options){ .whole = true });
+    assert_false(standin_run(s, w.f.in, w.f.n, &got, error));
+    if (!strstr(error, "output 'y0' has elements of type 1, but the model says 2"))
+        fail_msg("%s", error);
+    standin_close(s);
+    free_wanted(&w);
+}
+
 /* Each call that can fail does. A session fails only where its options cannot be read. */
 static void calls_fail(void **state)
 {
@@ -804,6 +821,7 @@ int main(void)
         cmocka_unit_test(takes_options),
         cmocka_unit_test(profiles_runs),
         cmocka_unit_test(leaves_what_it_cannot_read),
+        cmocka_unit_test(refuses_outputs_of_another_type),
         cmocka_unit_test(calls_fail),
         cmocka_unit_test(takes_inputs_of_unknown_shape),
         cmocka_unit_test(registering_fails),
