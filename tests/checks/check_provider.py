@@ -157,6 +157,26 @@ def grown(call, n):
     return resident() - before
 
 
+def programs(count, ort, library, made, at):
+    """The example in C, which is C++, too, with the library of this wheel."""
+    import shutil
+    import numpy as np
+    capi = Path(ort.__file__).parent / "capi"
+    shared = next(iter(sorted(capi.glob("libonnxruntime.so*"))), None)
+    if shared:
+        (at / "libonnxruntime.so.1").symlink_to(shared)  # as it is installed elsewhere
+    s = session(ort, made, 99, True)
+    name = s.get_inputs()[0].name
+    want = float(np.sum(s.run(None, {name: np.zeros((1, 3, 32, 32), "f4")})[0], dtype="f8"))
+    for compiler in (("cc", "-std=c11"), ("c++", "-x", "c++", "-std=c++17")):
+        if not shared or not shutil.which(compiler[0]):
+            print(f"skipped: {compiler[0]}, or the library of the wheel, is missing")
+            continue
+        installed.must(*compiler, "-Wall", "-Wextra", "-Werror", f"-I{HERE.parent / 'provider'}", HERE.parents[1] / "examples/onnxruntime.c", "-x", "none", shared, "-o", at / "example")
+        done = subprocess.run([str(at / "example"), library, made], env=os.environ | {"LD_LIBRARY_PATH": f"{at}:{capi}"}, capture_output=True, text=True, check=False)
+        count.hold(f"the example by {compiler[0]}", done.returncode == 0 and abs(float(done.stdout) - want) <= 1e-6 * abs(want), f"{done.stdout}{done.stderr[:300]}, not {want}")
+
+
 def uses(args, count, ort, library, at):
     """What an application does with a session: threads, many sessions and runs, a child, registering again; wrong options."""
     import numpy as np
@@ -174,6 +194,7 @@ def uses(args, count, ort, library, at):
         session(ort, str(HERE.parents[1] / "testdata/models/function.onnx"), 99, True, {"claim": "all"})
     said = SAID.findall((at / "log").read_text(errors="replace"))
     count.hold("a model with functions is asked about twice, and claimed", len(said) == 2 and said[1][0] == said[1][1], str(said))
+    programs(count, ort, library, made, at)
     count.hold("threads on one session", threads_agree(ort, made, name, inputs))
     more = grown(lambda: session(ort, made, 99, True).run(None, {name: inputs[0]}), 200)
     count.hold("200 sessions keep nothing", more < 4, f"{more:.1f} MB")
