@@ -217,7 +217,8 @@ typedef struct octet_convert_options {
     const char *input_layout;
     bool keep_io_types; /* true */
     const char *dump_policy;
-    int threads; /* at most 1024; 0: one for each processor */
+    const char *html; /* a page for a browser */
+    int threads;      /* at most 1024; 0: one for each processor */
 } octet_convert_options;
 
 /* Sets what a conversion does unless it is told otherwise. size: sizeof *options. */

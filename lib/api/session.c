@@ -106,10 +106,11 @@ static oct_status open_memory(oct_session *s, oct_err *err)
 /* Checks every file that this run writes against every file that it reads. */
 static oct_status check_outputs(const oct_session *s, oct_err *err)
 {
-    enum { OWN = 2, MOST = 8 };
+    enum { OWN = 3, MOST = 8 };
     const octet_convert_options *x = &s->x;
     const octet_texts data = x->samples.data;
-    const char *out[OWN + MOST] = { x->dry_run || s->h.no_save || x->in_memory ? NULL : s->output, x->dump_policy };
+    const char *out[OWN + MOST] = { x->dry_run || s->h.no_save || x->in_memory ? NULL : s->output, x->dump_policy,
+                                    x->html };
     const char *in[] = { x->model_data ? NULL : x->model,
                          x->calib,
                          x->policy,
@@ -376,7 +377,7 @@ static oct_status check_ranges(const octet_convert_options *x, oct_err *err)
 
 static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err)
 {
-    enum { TRIALS = 8 };
+    enum { TRIALS = 8, PAGE_SAMPLES = 16 }; /* how many samples a page uses to compare layers */
     static const char *const formats[] = { "qdq", "qoperator" };
     static const double budget = 3; /* percent */
     const octet_convert_options *x = &s->x;
@@ -413,7 +414,7 @@ static oct_status read_options(oct_session *s, oct_convert_opts *o, oct_err *err
     OCT_TRY(asks_synthetic(s, &o->synthetic, err));
     s->command = (oct_metric_command){ x->metric_command, x->less_is_better, x->metric_timeout };
     o->command = x->metric_command ? &s->command : NULL;
-    o->layer_samples = s->h.layer_samples;
+    o->layer_samples = x->html ? PAGE_SAMPLES : 0;
     o->goals = s->goals;
     o->n_goals = s->n_goals;
     o->trials = x->trials < 0 ? TRIALS : (int)x->trials;

@@ -16,9 +16,9 @@ typedef struct oct_session_host {
     const char *const *written; /* [n_written]: other files that this run writes, checked as the outputs are; each may
                                    be NULL */
     size_t n_written;
-    const char *recorded;  /* the command to record instead of these options; NULL: record these */
-    bool no_save;          /* nothing will be written, so inputs need no digests */
-    int64_t layer_samples; /* as in oct_convert_opts */
+    const char *recorded; /* the command to record instead of these options; NULL: record these */
+    bool no_save;         /* nothing will be written, so inputs need no digests */
+    const char *command;  /* the command line, for the page; NULL: that of the options */
     void (*graph)(void *graph_arg, const char *step, const oct_graph *g);
     void *graph_arg;
     oct_given_samples given; /* for x.samples.get */
@@ -57,6 +57,8 @@ oct_status oct_session_fits(const oct_session *s, oct_err *err);
 oct_status oct_session_make(oct_session *s, oct_err *err);
 /* Makes the report of what was decided and made, of schema octet-convert-1. */
 void oct_session_report(const oct_session *s, oct_document *to);
+/* Writes the page for a browser, if the options ask for one. */
+oct_status oct_session_page(const oct_session *s, oct_err *err);
 /* OCT_EGOAL, with a text for it: a goal was missed, or a strict session lost too much. */
 oct_status oct_session_goal(const oct_session *s, oct_err *err);
 void oct_session_close(oct_session *s);

@@ -52,7 +52,7 @@ static void read_command(const char *text, const oct_record *record)
     const oct_status s = recorded_read(&r, "fuzz", text, record, a, &err);
     check_status(s);
     if (s == OCT_OK &&
-        (!r.x.model || r.x.output || r.a.html || r.x.dump_policy || r.cli.json || r.cli.out || r.cli.err))
+        (!r.x.model || r.x.output || r.x.html || r.x.dump_policy || r.cli.json || r.cli.out || r.cli.err))
         abort();
     oct_arena_destroy(r.cli.arena);
     oct_arena_destroy(a);

@@ -64,6 +64,7 @@ static void writes_what_the_command_writes(void **state)
     x.trials = 1;
     x.target = "octet";
     x.output = "b.onnx";
+    x.html = "b.html";
     assert_int_equal(octet_convert(o, words), OCTET_OK);
     assert_int_equal(octet_convert_model(o, &x, &r), OCTET_OK);
     size_t n, m;
@@ -72,6 +73,10 @@ static void writes_what_the_command_writes(void **state)
     assert_memory_equal(a, b, n);
     assert_true(octet_result_number(r, "size_bytes.after") == (double)n);
     assert_string_equal(octet_result_text(r, "output"), "b.onnx");
+    char *page = read_whole("b.html", &m);
+    page[m] = '\0';
+    assert_non_null(strstr(page, "--budget 2.5")); /* the command that does the same */
+    free(page);
     assert_string_equal(octet_result_text(r, "layers.0.name"), "conv1");
     assert_true(octet_result_number(r, "goals.0.met") == 1 && octet_result_number(r, "goal_unsure") <= 1);
     assert_true(octet_result_count(r, "layers") > 20 && octet_result_count(r, "none") == 0);

@@ -88,7 +88,8 @@ static oct_status check_convert(const octet_convert_options *x, oct_err *err)
                                   x->dump_policy,
                                   x->sensitivity_file,
                                   oct_session_target_file(x),
-                                  oct_rule_file(x->decode) };
+                                  oct_rule_file(x->decode),
+                                  x->html };
     OCT_TRY(check_texts(lists, OCT_COUNT(lists), err));
     return check_files(paths, OCT_COUNT(paths), &x->samples, x->model_data, x->model_size, err);
 }
@@ -159,6 +160,7 @@ static oct_status decide_and_make(typed *c, oct_err *err)
     if (fits == OCT_OK) {
         OCT_TRY(oct_session_make(s, err));
         OCT_TRY(read_model(c, err));
+        OCT_TRY(oct_session_page(s, err));
     } else if (fits != OCT_EGOAL) {
         return fits;
     }

@@ -51,18 +51,20 @@ static void keep_graph(void *arg, const char *step, const oct_graph *g)
 
 oct_status session_open(session *s, oct_cli *cli, const convert_args *a, bool no_save, oct_err *err)
 {
-    enum { PAGE_SAMPLES = 16 }; /* how many samples a page uses to compare layers */
-    const char *const written[] = { cli->json, a->sarif, a->html };
+    *s = (session){ .cli = cli, .a = a, .of.memory = -1 };
+    tool_command_line(&s->command, cli, a->argc, a->argv);
+    if (s->command.failed)
+        return oct_nomem(err);
+    const char *const written[] = { cli->json, a->sarif };
     const octet_convert_options x = convert_options(cli, a);
     const oct_session_host host = { .voice = tool_voice(cli),
                                     .load = load,
                                     .written = written,
                                     .n_written = OCT_COUNT(written),
                                     .no_save = no_save,
-                                    .layer_samples = a->html ? PAGE_SAMPLES : 0,
+                                    .command = oct_buf_str(&s->command),
                                     .graph = a->print_graph ? keep_graph : NULL,
                                     .graph_arg = s };
-    *s = (session){ .cli = cli, .a = a };
     const oct_status st = oct_session_open(&s->of, &x, &host, err);
     cli->output_taken = strcmp(x.model, "-") == 0 && !x.output && !x.dry_run && !no_save;
     return st;
@@ -72,4 +74,5 @@ void session_close(session *s)
 {
     oct_session_close(&s->of);
     oct_buf_free(&s->graph_text);
+    oct_buf_free(&s->command);
 }

@@ -302,7 +302,7 @@ int qconvert_main(int argc, char **argv, const oct_cli_host *host)
                  "print the graph as it is behind a step of the conversion, and write nothing"),
         OPT_FLAG(0, "dot", &a.dot, "print it for Graphviz"),
         OPT_OUT(0, "dump-policy", &a.x.dump_policy, "write the decisions as a policy table"),
-        OPT_OUT(0, "html", &a.html,
+        OPT_OUT(0, "html", &a.x.html,
                 "write a page for the browser: verdict, errors and ranges by layer, what stayed float and why"),
         OPT_ACTION(0, "print-policy", &a.print_policy, "print the built-in policy table"),
         OPT_ACTION(0, "list-passes", &a.list_passes, "print the graph passes"),

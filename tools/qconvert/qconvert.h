@@ -18,8 +18,7 @@ typedef struct convert_args {
     oct_cli_list disabled;                          /* disabled passes */
     oct_cli_list methods, no_methods, rules;        /* methods that are on and off, and the rules of --set */
     oct_cli_list input_types, output_types;         /* [NAME=]TYPE */
-    const char *html;
-    int argc; /* the command line, for the page */
+    int argc;                                       /* the command line, for the page */
     char *const *argv;
     const char *print_graph; /* a step, or NULL */
     bool dot, print_policy, list_passes, list_targets, list_methods;
@@ -30,6 +29,7 @@ typedef struct session {
     const convert_args *a;
     oct_session of;     /* the conversion */
     oct_buf graph_text; /* for --print-graph */
+    oct_buf command;    /* the command line, for the page */
 } session;
 
 /* arguments.c: the options of the library that the arguments stand for. */
@@ -48,13 +48,8 @@ void verdict_goals(const session *s, FILE *f);
 /* report.c: prints the report as text, as the options say how much of it. */
 oct_status report_print(const session *s, const oct_item *report, oct_err *err);
 
-/* page.c: writes the page for a browser, if --html asks for it. */
-oct_status page_write(const session *s, oct_err *err);
-
 /* size_report.c: prints the curve of size against loss, if schemes were chosen for a size. */
 oct_status size_report_print(const oct_item *report, bool every, FILE *f, oct_err *err);
-/* dry_report.c: prints what a run without --dry-run takes; nothing without --dry-run. */
-void dry_report_print(const session *s, FILE *f);
 /* times_report.c: prints expected times, unless a run takes less than half a millisecond. */
 oct_status times_report_print(const oct_item *report, bool every, FILE *f, oct_err *err);
 /* The same: what ONNX Runtime takes with Octet's provider and without, if that is known. */

@@ -268,6 +268,16 @@ static void print_methods(const oct_item *report, bool every, FILE *f)
     }
 }
 
+/* Prints what a run without --dry-run takes. */
+static void print_estimate(const oct_item *report, FILE *f)
+{
+    char seconds[32], memory[32];
+    if (oct_item_at(report, "estimate"))
+        oct_print(f, "Estimate: to convert it takes about %s and %s of memory here.\n",
+                  oct_fmt_seconds(seconds, oct_item_number(report, "estimate.seconds")),
+                  oct_fmt_bytes(memory, (uint64_t)oct_item_whole(report, "estimate.memory_bytes")));
+}
+
 oct_status report_print(const session *s, const oct_item *report, oct_err *err)
 {
     FILE *f = oct_cli_result(s->cli);
@@ -288,5 +298,6 @@ oct_status report_print(const session *s, const oct_item *report, oct_err *err)
     if (s->a->x.calib && oct_methods_any_needing(&s->of.c.o.methods, OCT_NEEDS_SAMPLES))
         fputs("From a table alone nothing could be measured; --data also finds which ranges and biases lose least.\n",
               f);
+    print_estimate(report, f);
     return OCT_OK;
 }

@@ -10,7 +10,7 @@ static oct_status write_report(const session *s, bool text, oct_err *err)
     const oct_item *report = oct_document_root(d);
     oct_status st = report ? tool_write_report(s->cli->json, oct_json_text, report, err) : oct_nomem(err);
     if (st == OCT_OK && text)
-        st = page_write(s, err);
+        st = oct_session_page(&s->of, err);
     if (st == OCT_OK && text && !s->cli->quiet)
         st = report_print(s, report, err);
     oct_document_destroy(d);
@@ -30,7 +30,6 @@ static oct_status convert(session *s, oct_err *err)
     OCT_TRY(write_report(s, true, err));
     if (!s->cli->quiet) {
         verdict_goals(s, oct_cli_result(s->cli));
-        dry_report_print(s, oct_cli_result(s->cli));
         OCT_TRY(advice_print(s, err));
     }
     return oct_session_goal(&s->of, err);

@@ -3,7 +3,7 @@
 #include "qeval/qeval.h"
 
 #include "base/name_map.h"
-#include "common/page_findings.h"
+#include "api/page_findings.h"
 #include "ops/op.h"
 
 #include <stdio.h>
@@ -116,7 +116,7 @@ static oct_status put_model(oct_json *j, const qeval_page *p, size_t k, oct_err 
         st = put_passes(j, p->models[0].graph, lint->read, p->arena, err);
     if (st == OCT_OK) {
         oct_json_open(j, "findings", '[');
-        tool_put_findings(j, lint, &v, p->target);
+        oct_put_findings(j, lint, &v, p->target);
         oct_json_close(j);
     }
     oct_lint_close(lint);
