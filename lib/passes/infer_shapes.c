@@ -87,15 +87,14 @@ void oct_forget_shapes(oct_graph *g)
 /* The usual size of an open dimension, such as the length of a sequence, or height and width. */
 enum { USUAL = 128 };
 
-oct_status oct_set_usual_shapes(oct_graph *g, const oct_array *sample, oct_err *err)
+oct_status oct_set_usual_shapes(oct_graph *g, oct_err *err)
 {
     for (size_t i = 0; i < g->n_input; i++) {
         oct_dim d[OCT_MAX_RANK];
         const oct_shape *s = &g->value[g->input[i]].shape;
         const int rank = s->rank;
-        const oct_array *seen = sample && sample[i].rank == rank ? &sample[i] : NULL;
         for (int k = 0; k < rank && k < OCT_MAX_RANK; k++)
-            d[k] = (oct_dim){ .n = s->d[k].n >= 0 ? s->d[k].n : seen ? seen->dims[k] : k ? USUAL : 1 };
+            d[k] = (oct_dim){ .n = s->d[k].n >= 0 ? s->d[k].n : k ? USUAL : 1 };
         if (rank > 0 && rank <= OCT_MAX_RANK)
             OCT_TRY(oct_graph_set_shape(g, g->input[i], rank, d, err));
     }

@@ -5,7 +5,6 @@
 #ifndef OCT_PASSES_PASS_H
 #define OCT_PASSES_PASS_H
 
-#include "base/array.h"
 #include "graph/graph.h"
 
 /* Receives what a pass did to a node, for the report: "Conv+BatchNormalization", "conv1", ... Optional. */
@@ -62,10 +61,9 @@ oct_status oct_check_types(const oct_graph *g, oct_err *err);
  * Shapes declared in the model are used where nothing can be inferred. Outputs of nodes without a record stay as
  * declared, except for types that follow from their readers. Errors name the node. */
 oct_status oct_infer_shapes(oct_graph *g, oct_err *err);
-/* Gives sizes to open dimensions of inputs, and infers shapes anew: those of `sample`, an array for each input of which
- * only rank and dimensions count; where that is NULL, or has another rank, 1 for the batch, which is the first
- * dimension, and 128 for others. Fails where the sizes do not suit all nodes. */
-oct_status oct_set_usual_shapes(oct_graph *g, const oct_array *sample, oct_err *err);
+/* Sets the batch, which is the first dimension of inputs, to 1 where it is open, and other open dimensions of inputs to
+ * 128, and infers shapes anew. Fails where that does not suit all nodes. */
+oct_status oct_set_usual_shapes(oct_graph *g, oct_err *err);
 /* Clears the shapes of the outputs of nodes with a record, because shapes that were declared, or inferred for other
  * inputs, may be wrong. */
 void oct_forget_shapes(oct_graph *g);

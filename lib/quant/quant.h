@@ -73,9 +73,6 @@ typedef struct oct_qjob_opts {
     const char *const *disabled; /* graph passes */
     size_t n_disabled;
     const oct_pass_log *log; /* gets the changes that passes make, as long as the job exists; may be NULL */
-    /* A sample: an array for each input, of which only rank and dimensions count. Dimensions that the model leaves open
-     * have its sizes where work, costs and budgets are counted. Borrowed; NULL: usual sizes. */
-    const oct_array *sample;
     bool have_data;    /* statistics will be available, so layers can be static; false: only dynamic and weight-only */
     bool bias_weights; /* biases compensate the mean error of rounded weights, if the table has the means of the inputs
                         */
@@ -159,8 +156,6 @@ bool oct_qjob_rounds(const oct_qjob *j);
 
 /* Whether a layer of the outermost graph is intended to have weights in blocks. */
 bool oct_qjob_has_blocks(const oct_qjob *j);
-/* Whether the work of layers is counted in weights, as the sizes of some are not known. */
-bool oct_qjob_counts_weights(const oct_qjob *j);
 
 /* Chooses parameters from the statistics, quantizes weights and biases, and proves or prevents saturation. c may be
  * NULL if no statistics are needed. If a value is missing in the table or commented out, it stays float together with

@@ -266,7 +266,7 @@ static oct_status copy_sized(const oct_graph *g, oct_graph **copy, oct_err *err)
 {
     oct_err ignored = OCT_ERR_INIT;
     OCT_TRY(oct_graph_clone(g, copy, err));
-    if (oct_set_usual_shapes(*copy, NULL, &ignored) == OCT_OK)
+    if (oct_set_usual_shapes(*copy, &ignored) == OCT_OK)
         return OCT_OK;
     oct_graph_destroy(*copy);
     *copy = NULL;

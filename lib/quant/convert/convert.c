@@ -149,10 +149,6 @@ static oct_status open_job(oct_conversion *c, oct_err *err)
     c->n_prepared = c->m->graph->n_node;
     oct_conversion_show(c, "prepared", c->m->graph);
     say_target(c);
-    if (c->src && oct_qjob_counts_weights(c->job))
-        oct_conversion_say(
-            c, 0,
-            "the sizes of some layers are not known: shares and budgets count weights in place of multiply-accumulates");
     say_unmet(c);
     OCT_TRY(say_void(c, err));
     return oct_policy_check(c->policy, c->m->graph, absent, c, err);
@@ -332,41 +328,9 @@ static oct_status check_measured(const oct_conversion *c, oct_err *err)
     return OCT_EUSAGE;
 }
 
-static bool has_open_inputs(const oct_graph *g)
-{
-    bool any = false;
-    for (size_t i = 0; i < g->n_input; i++) {
-        const oct_shape *s = &g->value[g->input[i]].shape;
-        for (int d = 0; d < s->rank; d++)
-            any |= s->d[d].n < 0;
-    }
-    return any;
-}
-
-/* Sizes for dimensions that the model leaves open, from the first sample. One that cannot be read is reported later,
- * when samples are needed. */
-static oct_status look_at_sizes(oct_conversion *c, oct_err *err)
-{
-    oct_err ignored = OCT_ERR_INIT;
-    oct_batch b = OCT_BATCH_INIT;
-    if (!c->src || c->o.synthetic || oct_source_is_once(c->src) || !has_open_inputs(c->m->graph))
-        return OCT_OK;
-    oct_status s = OCT_OK;
-    if (oct_source_next(c->src, 1, &b, &ignored) == OCT_OK && b.n && b.n_tensors == c->m->graph->n_input) {
-        oct_array *sizes = oct_arena_memdup(c->arena, b.tensors, b.n_tensors * sizeof *sizes);
-        for (size_t i = 0; sizes && i < b.n_tensors; i++)
-            sizes[i].data = NULL;
-        c->o.job.sample = sizes;
-        s = sizes ? OCT_OK : oct_nomem(err);
-    }
-    oct_batch_free(&b);
-    return s == OCT_OK ? oct_source_reset(c->src, err) : s;
-}
-
 oct_status oct_conversion_run(oct_conversion *c, oct_source *src, oct_err *err)
 {
     c->src = src;
-    OCT_TRY(look_at_sizes(c, err));
     if (src && c->o.record && !c->o.synthetic)
         OCT_TRY(oct_source_sum(src, err));
     OCT_TRY(check_measured(c, err));

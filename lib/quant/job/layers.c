@@ -120,10 +120,7 @@ oct_status oct_layers_list(const oct_qjob *j, oct_arena *arena, oct_layer **laye
     OCT_TRY(oct_graph_clone(j->g, &copy, err));
     oct_status s = oct_forms_read(copy, NULL, NULL, err);
     if (s == OCT_OK) {
-        oct_err unsuited = OCT_ERR_INIT; /* what follows such a node stays unknown */
         oct_graph_prune(copy);
-        if (j->opts.sample)
-            (void)oct_set_usual_shapes(copy, j->opts.sample, &unsuited);
         s = list(j, copy, arena, *layers, n, err);
     }
     oct_graph_destroy(copy);

@@ -12,8 +12,8 @@ typedef struct oct_layer {
     bool product;         /* it is a Conv, Gemm, MatMul or recurrent layer with constant weights */
     int64_t weight_count; /* the number of its constant weights; 0 if it has none */
     int64_t depth;        /* oct_node_depth: how many products are summed for an output element; 0: unknown or none */
-    int64_t macs; /* multiply-accumulates of one run, where dimensions that the model leaves open have the sizes of the
-                     first sample, if there is one, and a batch size is else one; 0: unknown or none */
+    int64_t macs; /* multiply-accumulates of one run, where a batch size that is not fixed counts as one; 0: unknown or
+                     none */
     double loss;  /* share of the loss at the outputs that rounding its output and its weights causes; 0 if that was not
                      measured */
 } oct_layer;

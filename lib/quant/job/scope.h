@@ -43,9 +43,8 @@ struct oct_qjob {
     struct qnode *node;           /* [n_nodes], indexed by the node of g: records.h */
     struct qconstants *constants; /* [n_nodes]: constants.h */
     oct_constraints constraints;
-    double *work;         /* [n_nodes]: multiply-accumulates, with the sizes of usual_shapes.c for open dimensions */
-    double all_work;      /* of all layers */
-    bool in_weights;      /* these are numbers of weights, as the sizes of some layers are unknown */
+    double *work;    /* [n_nodes]: multiply-accumulates, with usual sizes for dimensions that the model leaves open */
+    double all_work; /* of all layers */
     struct qvalue *value; /* [n_values]: records.h */
     struct qfacts *facts; /* [n_values]: constants.h */
     size_t n_nodes, n_values;

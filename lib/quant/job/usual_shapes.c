@@ -25,7 +25,7 @@ oct_status oct_usual_shapes(const oct_qjob *j, oct_graph **copy, oct_err *err)
     if (*j->where || shapes_are_known(j->g)) /* values that bodies take from outside have no shape in a copy */
         return OCT_OK;
     OCT_TRY(oct_graph_clone(j->g, copy, err));
-    if (oct_set_usual_shapes(*copy, j->opts.sample, &ignored) != OCT_OK) {
+    if (oct_set_usual_shapes(*copy, &ignored) != OCT_OK) {
         oct_graph_destroy(*copy);
         *copy = NULL;
     }
@@ -42,7 +42,7 @@ static bool lacks_counts(const oct_graph *g)
     return any;
 }
 
-/* Notes the multiply-accumulates of each node in g, and returns those of all layers. */
+/* Notes the multiply-accumulates of each node in g, and returns those of all layers; 1 if none are known. */
 static double count(oct_qjob *j, const oct_graph *g)
 {
     for (size_t i = 0; i < j->g->n_order; i++)
@@ -68,16 +68,11 @@ oct_status oct_job_count_work(oct_qjob *j, oct_err *err)
         return oct_nomem(err);
     if (lacks_counts(j->g))
         OCT_TRY(oct_usual_shapes(j, &copy, err));
-    /* Layers of unknown size would seem to cost nothing beside the others. */
-    j->in_weights = lacks_counts(copy ? copy : j->g);
-    j->all_work = j->in_weights ? count_weights(j) : count(j, copy ? copy : j->g);
+    j->all_work = count(j, copy ? copy : j->g);
+    if (j->all_work <= 1) /* nothing is known: every weight counts once */
+        j->all_work = count_weights(j);
     oct_graph_destroy(copy);
     return OCT_OK;
-}
-
-bool oct_qjob_counts_weights(const oct_qjob *j)
-{
-    return j->in_weights;
 }
 
 int64_t oct_graph_macs(const oct_graph *g)
