@@ -94,6 +94,8 @@ typedef struct oct_qjob_opts {
     size_t n_given_weights;
     const oct_given_params *given; /* [n_given]; values of bodies cannot be given */
     size_t n_given;
+    const oct_shape *seen; /* [n_seen]: the shapes of the graph's inputs in a sample; n_seen 0: no sample was seen */
+    size_t n_seen;
     int threads;        /* threads for rounding weights in blocks; 0: one for each processor */
     oct_dtype source;   /* the float type of the model, if an earlier job read it as float32 (oct_qjob_source); else
                            OCT_UNDEFINED */
@@ -106,7 +108,7 @@ typedef struct oct_qjob_opts {
 
 /* How long a run of the model takes in the target on one thread, by each of its tables of costs (targets/target.h):
  * nanoseconds in float, and as it is decided. Nodes that no table knows are left out of both. A batch size that is not
- * known counts as 1, and other dimensions as 128. */
+ * known counts as 1, and other dimensions as 128, where no sample tells them. */
 typedef struct oct_target_times {
     size_t n;     /* how many tables; 0: the target has none */
     size_t least; /* the table with which the model gains least */

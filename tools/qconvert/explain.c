@@ -113,6 +113,8 @@ static void put_decision(FILE *f, const session *s, const oct_layer *l)
                   d->observer ? d->observer : "-");
     if (!isnan(d->sqnr_output))
         oct_print(f, "           expected SQNR %s\n", oct_fmt_db(text, d->sqnr_output));
+    if (l->product && !l->macs)
+        fputs("work       unknown: its size depends on dimensions that the model leaves open, or on values\n", f);
     if (l->macs)
         oct_print(f, "work       %s multiplications in a run, of one sample where the batch is free\n",
                   oct_fmt_count(text, l->macs));

@@ -90,6 +90,8 @@ oct_status oct_conversion_reopen(oct_conversion *c, oct_err *err)
     oct_qjob_opts o = oct_conversion_job_opts(c);
     o.log = &c->log;
     o.have_data = c->src || c->calib;
+    o.seen = c->seen;
+    o.n_seen = c->n_seen;
     if (c->end_sim) /* it refers to the job */
         c->end_sim(c);
     oct_qjob_destroy(c->job);

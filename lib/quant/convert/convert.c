@@ -223,6 +223,7 @@ static oct_status begin_statistics(oct_conversion *c, oct_err *err)
 {
     if (c->src) {
         OCT_TRY(oct_statistics_begin(c, err));
+        OCT_TRY(oct_statistics_see_shapes(c, err));
         return oct_conversion_check_metrics(c, err);
     }
     if (c->calib && !oct_qjob_has_qparams(c->job))

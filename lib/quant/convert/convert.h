@@ -207,7 +207,7 @@ typedef struct oct_cause {
  * much. */
 typedef struct oct_promotion {
     const char *layer, *value; /* the names of the node and of the value */
-    double macs;               /* share of the multiply-accumulates of the model */
+    double macs;               /* share of the multiply-accumulates of the model; NaN: unknown */
     double loss, gain; /* loss: the share of the loss that the value causes; gain: approximately how many dB the outputs
                           gain without it */
     bool beyond_budget, wide;
@@ -281,8 +281,10 @@ typedef struct oct_conversion {
     oct_convert_opts o;
     oct_arena *arena;
     oct_policy *policy;
-    oct_model *m;      /* borrowed, or a copy of what was taken (oct_conversion_take_ends): it is what is made */
-    oct_source *src;   /* borrowed; NULL without samples */
+    oct_model *m;    /* borrowed, or a copy of what was taken (oct_conversion_take_ends): it is what is made */
+    oct_source *src; /* borrowed; NULL without samples */
+    oct_shape *seen; /* [n_seen]: the shapes of inputs in the first chosen sample; NULL: none was looked at */
+    size_t n_seen;
     const char *table; /* path of the table that was read; borrowed; NULL: none was */
     oct_calib *calib;  /* NULL without samples and without a table */
     oct_encodings_match

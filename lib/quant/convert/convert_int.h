@@ -79,6 +79,9 @@ oct_status oct_statistics_begin(oct_conversion *c, oct_err *err);
 /* Reads all chosen samples once. Fills the table with what the job asks for, and if something will be measured, also a
  * table for each half of the samples. */
 oct_status oct_statistics_gather(oct_conversion *c, oct_err *err);
+/* Finds the shapes that inputs have in a sample. If these are not what was assumed for dimensions that the model leaves
+ * open, the job is opened anew with them. All chosen samples are picked afterwards. */
+oct_status oct_statistics_see_shapes(oct_conversion *c, oct_err *err);
 /* Gathers statistics of a few values over a few samples of the half that chooses, into a new table. The caller owns the
  * table, also after a failure. */
 typedef struct oct_few {

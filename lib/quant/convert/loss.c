@@ -92,7 +92,7 @@ static oct_status name_culprits(oct_conversion *c, const suspects *x, double gai
         if (!x->floats[id])
             continue;
         oct_buf_printf(&b, "%s%s", k->n++ ? ", " : "", oct_node_label(x->j->g, id));
-        k->macs += oct_work_share(x->j, id);
+        k->macs += oct_known_work_share(x->j, id);
     }
     k->names = b.failed ? NULL : oct_arena_strdup(c->arena, oct_buf_str(&b));
     oct_buf_free(&b);

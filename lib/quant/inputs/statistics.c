@@ -67,6 +67,57 @@ oct_status oct_statistics_begin(oct_conversion *c, oct_err *err)
     return OCT_OK;
 }
 
+/* Whether a sample tells a size that is not assumed anyway: a first dimension that is open is taken for the batch. */
+static bool leaves_open(const oct_graph *g)
+{
+    bool any = false;
+    for (size_t i = 0; i < g->n_input; i++) {
+        const oct_shape *s = &g->value[g->input[i]].shape;
+        any |= s->rank < 0;
+        for (int d = 0; d < s->rank; d++)
+            any |= d > 0 && s->d[d].n < 0;
+    }
+    return any;
+}
+
+static oct_status take_shapes(oct_conversion *c, const oct_batch *b, oct_err *err)
+{
+    oct_shape *seen = oct_arena_calloc(c->arena, b->n_tensors + 1, sizeof *seen);
+    if (!seen)
+        return oct_nomem(err);
+    for (size_t i = 0; i < b->n_tensors; i++) {
+        oct_dim *d = oct_arena_calloc(c->arena, (size_t)b->tensors[i].rank + 1, sizeof *d);
+        if (!d)
+            return oct_nomem(err);
+        for (int k = 0; k < b->tensors[i].rank; k++)
+            d[k].n = b->tensors[i].dims[k];
+        seen[i] = (oct_shape){ b->tensors[i].rank, d };
+    }
+    c->seen = seen;
+    c->n_seen = b->n_tensors;
+    return OCT_OK;
+}
+
+oct_status oct_statistics_see_shapes(oct_conversion *c, oct_err *err)
+{
+    oct_batch b = OCT_BATCH_INIT;
+    oct_err why = OCT_ERR_INIT; /* what fails will fail where it counts */
+    size_t n;
+    if (c->seen || (c->gathered && c->was_quantized) || oct_source_is_once(c->src) || !leaves_open(c->m->graph))
+        return OCT_OK;
+    OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .most = 1 }, err));
+    oct_status s = oct_source_next(c->src, 1, &b, &why) == OCT_OK && b.n ? take_shapes(c, &b, err) : OCT_OK;
+    oct_batch_free(&b);
+    if (s == OCT_OK)
+        s = oct_source_pick(c->src, &(oct_pick){ 0 }, err);
+    if (s != OCT_OK || !c->seen)
+        return s;
+    OCT_TRY(oct_conversion_reopen(c, err));
+    oct_qjob_values(c->job, NULL, &n);
+    c->gathered = n == 0;
+    return OCT_OK;
+}
+
 static void warn_of(oct_conversion *c, oct_buf *b)
 {
     if (b->len)

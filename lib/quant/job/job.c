@@ -110,6 +110,8 @@ oct_status oct_qjob_create(oct_graph *g, const oct_qjob_opts *opts, oct_qjob **j
     if (!a)
         return oct_nomem(err);
     oct_status s = oct_job_open(a, g, opts, "", &j, err);
+    if (s == OCT_OK && j->n_body) /* in bodies the sizes follow from what is around them */
+        s = oct_job_count_work(j, err);
     if (s == OCT_OK)
         s = oct_bodies_list(j, err);
     if (s == OCT_OK) {

@@ -22,11 +22,12 @@ oct_status oct_bodies_decide(oct_qjob *j, const oct_calib *c, oct_err *err);
 oct_status oct_bodies_do(const oct_qjob *j, oct_graph *g, oct_status (*step)(const oct_qjob *, oct_graph *, oct_err *),
                          oct_err *err);
 
-/* usual_shapes.c: counts the multiply-accumulates of the nodes, once in the life of a job. If nothing is known of the
- * sizes, every weight counts once. */
+/* usual_shapes.c: counts the multiply-accumulates of the nodes and of those of its bodies, once in the life of a job.
+ * Where sizes depend on values, every weight counts as often as those of the other layers do on average, or once. */
 oct_status oct_job_count_work(oct_qjob *j, oct_err *err);
-/* A copy of the job's graph in which dimensions of inputs that are open have usual sizes: one sample, and 128 of
- * everything else. *copy is NULL if all sizes are known, if such sizes contradict each other, or for a body. */
+/* A copy of the job's graph in which dimensions of inputs that are open have the sizes of the sample that was seen, or
+ * usual ones: one sample, and 128 of everything else. *copy is NULL if all sizes are known, if such sizes contradict
+ * each other, or for a body. */
 oct_status oct_usual_shapes(const oct_qjob *j, oct_graph **copy, oct_err *err);
 /* transpose_products.c: rewrites products whose constant is the first factor so that the constant is the second, if
  * they shall be dynamic or have weights in blocks. The nodes and values added for this have no records in the job.

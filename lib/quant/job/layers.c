@@ -20,7 +20,9 @@ static int64_t samples_of_run(const oct_graph *g)
 const char *oct_macs_text(char dst[OCT_MACS_TEXT], double share)
 {
     static const char of[] = "multiply-accumulates";
-    if (!(share > 0))
+    if (isnan(share))
+        snprintf(dst, OCT_MACS_TEXT, "an unknown part of the %s", of);
+    else if (!(share > 0))
         snprintf(dst, OCT_MACS_TEXT, "no %s", of);
     else if (share < 0.001)
         snprintf(dst, OCT_MACS_TEXT, "less than 0.1 %% of the %s", of);
@@ -74,6 +76,8 @@ static oct_status fill(oct_layer *l, const oct_qjob *j, const oct_graph *read, c
     l->product = oct_node_has_weights(read, d->node);
     l->depth = oct_node_depth(read, d->node);
     l->macs = l->product ? oct_node_macs(read, d->node) : 0;
+    if (l->product && d->graph == j->g && j->opts.n_seen && d->node < (int)j->n_nodes)
+        l->macs = j->guessed[d->node] ? 0 : (int64_t)j->work[d->node];
     l->weight_count = oct_layer_weight_count(read, d->node);
     l->d.why = l->d.why ? l->d.why : "";
     return l->name ? OCT_OK : oct_nomem(err);

@@ -10,6 +10,8 @@
 #include "quant/place/constraints.h"
 #include "quant/quant.h"
 
+#include <math.h>
+
 /* A subgraph that a node holds. */
 typedef struct qbody {
     int node;
@@ -43,8 +45,10 @@ struct oct_qjob {
     struct qnode *node;           /* [n_nodes], indexed by the node of g: records.h */
     struct qconstants *constants; /* [n_nodes]: constants.h */
     oct_constraints constraints;
-    double *work;    /* [n_nodes]: multiply-accumulates, with usual sizes for dimensions that the model leaves open */
-    double all_work; /* of all layers */
+    double *work;  /* [n_nodes]: multiply-accumulates, with the sizes of a sample or usual ones for dimensions that the
+                      model leaves open */
+    bool *guessed; /* [n_nodes]: they are not known, but estimated */
+    double all_work;      /* of all layers */
     struct qvalue *value; /* [n_values]: records.h */
     struct qfacts *facts; /* [n_values]: constants.h */
     size_t n_nodes, n_values;
@@ -69,6 +73,12 @@ static inline bool oct_is_f32(const oct_qjob *j, int value)
 static inline double oct_work_share(const oct_qjob *j, int node)
 {
     return j->work[node] / j->all_work;
+}
+
+/* The same for reports; NaN: it is not known. */
+static inline double oct_known_work_share(const oct_qjob *j, int node)
+{
+    return j->guessed[node] ? NAN : oct_work_share(j, node);
 }
 
 #endif

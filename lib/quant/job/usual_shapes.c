@@ -18,6 +18,22 @@ static bool shapes_are_known(const oct_graph *g)
     return true;
 }
 
+/* Gives open dimensions of inputs the sizes that a sample has. */
+static oct_status set_seen(oct_graph *g, const oct_shape *seen, oct_err *err)
+{
+    for (size_t i = 0; i < g->n_input; i++) {
+        oct_dim d[OCT_MAX_RANK];
+        const oct_shape *s = &g->value[g->input[i]].shape;
+        const int rank = s->rank < 0 ? seen[i].rank : s->rank;
+        if (rank <= 0 || rank != seen[i].rank || rank > OCT_MAX_RANK)
+            continue;
+        for (int k = 0; k < rank; k++)
+            d[k] = (oct_dim){ .n = s->rank >= 0 && s->d[k].n >= 0 ? s->d[k].n : seen[i].d[k].n };
+        OCT_TRY(oct_graph_set_shape(g, g->input[i], rank, d, err));
+    }
+    return OCT_OK;
+}
+
 oct_status oct_usual_shapes(const oct_qjob *j, oct_graph **copy, oct_err *err)
 {
     oct_err ignored = { 0 };
@@ -25,6 +41,8 @@ oct_status oct_usual_shapes(const oct_qjob *j, oct_graph **copy, oct_err *err)
     if (*j->where || shapes_are_known(j->g)) /* values that bodies take from outside have no shape in a copy */
         return OCT_OK;
     OCT_TRY(oct_graph_clone(j->g, copy, err));
+    if (j->opts.n_seen == j->g->n_input && j->opts.n_seen)
+        OCT_TRY(set_seen(*copy, j->opts.seen, err));
     if (oct_set_usual_shapes(*copy, &ignored) != OCT_OK) {
         oct_graph_destroy(*copy);
         *copy = NULL;
@@ -36,43 +54,78 @@ oct_status oct_usual_shapes(const oct_qjob *j, oct_graph **copy, oct_err *err)
 
 static bool lacks_counts(const oct_graph *g)
 {
+    oct_graph *nested;
     bool any = false;
-    for (size_t i = 0; i < g->n_order; i++)
-        any |= oct_node_has_weights(g, g->order[i]) && oct_node_macs(g, g->order[i]) == 0;
+    for (size_t i = 0; i < g->n_order && !any; i++) {
+        any = oct_node_has_weights(g, g->order[i]) && oct_node_macs(g, g->order[i]) == 0;
+        for (size_t k = 0; (nested = oct_node_graph_at(&g->node[g->order[i]], k)) && !any; k++)
+            any = lacks_counts(nested);
+    }
     return any;
 }
 
-/* Notes the multiply-accumulates of each node in g, and returns those of all layers; 1 if none are known. */
-static double count(oct_qjob *j, const oct_graph *g)
+/* With a sample's shapes, a first dimension that is still open is no batch, but depends on values. */
+static bool is_open(const oct_graph *g, int id)
 {
-    for (size_t i = 0; i < j->g->n_order; i++)
-        j->work[j->g->order[i]] = (double)oct_node_macs(g, j->g->order[i]);
-    return (double)oct_graph_macs(g);
+    const oct_node *n = &g->node[id];
+    const oct_shape *s = n->n_out && n->out[0] >= 0 ? &g->value[n->out[0]].shape : NULL;
+    bool open = !s || s->rank < 0;
+    for (int d = 0; s && d < s->rank; d++)
+        open |= s->d[d].n < 0;
+    return open;
 }
 
-/* The same of the weights alone. */
-static double count_weights(oct_qjob *j)
+/* Estimates what is not known: every weight counts as often as those that are known do on average, or once. */
+static void guess(oct_qjob *j)
 {
-    double all = 0;
+    double macs = 0, weights = 0;
     for (size_t i = 0; i < j->g->n_order; i++)
-        if (oct_node_has_weights(j->g, j->g->order[i]))
-            all += j->work[j->g->order[i]] = (double)oct_layer_weight_count(j->g, j->g->order[i]);
-    return all > 0 ? all : 1;
+        if (j->work[j->g->order[i]] > 0 && oct_node_has_weights(j->g, j->g->order[i])) {
+            macs += j->work[j->g->order[i]];
+            weights += (double)oct_layer_weight_count(j->g, j->g->order[i]);
+        }
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        const int id = j->g->order[i];
+        if (j->work[id] > 0 || !oct_node_has_weights(j->g, id))
+            continue;
+        j->guessed[id] = true;
+        j->work[id] = (double)oct_layer_weight_count(j->g, id) * (macs > 0 && weights > 0 ? macs / weights : 1);
+        j->all_work += j->work[id];
+    }
+}
+
+static oct_status allocate(oct_qjob *j, oct_err *err)
+{
+    j->work = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->work);
+    j->guessed = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->guessed);
+    return j->work && j->guessed ? OCT_OK : oct_nomem(err);
+}
+
+/* Notes the multiply-accumulates of each node in g, which is the job's graph or a copy of it. */
+static oct_status count(oct_qjob *j, const oct_graph *g, oct_err *err)
+{
+    OCT_TRY(allocate(j, err));
+    j->all_work = 0;
+    for (size_t i = 0; i < j->g->n_order; i++) {
+        const int id = j->g->order[i];
+        j->work[id] = j->opts.n_seen && is_open(g, id) ? 0 : (double)oct_node_macs(g, id);
+        j->all_work += oct_node_has_weights(g, id) ? j->work[id] : 0;
+    }
+    guess(j);
+    j->all_work = j->all_work > 0 ? j->all_work : 1;
+    for (size_t i = 0; i < j->n_body; i++)
+        OCT_TRY(count(j->body[i].job, oct_node_graph_at(&g->node[j->body[i].node], j->body[i].at), err));
+    return OCT_OK;
 }
 
 oct_status oct_job_count_work(oct_qjob *j, oct_err *err)
 {
     oct_graph *copy = NULL;
-    j->work = oct_arena_calloc(j->arena, j->n_nodes + 1, sizeof *j->work);
-    if (!j->work)
-        return oct_nomem(err);
-    if (lacks_counts(j->g))
+    if (lacks_counts(j->g) || (j->opts.n_seen && !shapes_are_known(j->g)))
         OCT_TRY(oct_usual_shapes(j, &copy, err));
-    j->all_work = count(j, copy ? copy : j->g);
-    if (j->all_work <= 1) /* nothing is known: every weight counts once */
-        j->all_work = count_weights(j);
+    const oct_status s = count(j, copy ? copy : j->g, err);
     oct_graph_destroy(copy);
-    return OCT_OK;
+    return s;
 }
 
 int64_t oct_graph_macs(const oct_graph *g)

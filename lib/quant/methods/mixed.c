@@ -63,7 +63,7 @@ static const char nothing[] = "no few values cause the loss";
 typedef struct reason {
     const oct_site *site; /* what causes the loss */
     double share, gain;   /* share of the loss at the outputs; dB of the loss that remained when it was chosen */
-    double macs;          /* multiply-accumulates of the nodes around that value */
+    double macs;          /* multiply-accumulates of the nodes around that value; NaN: they are not known */
     bool beyond;          /* it exceeds the budget */
 } reason;
 
@@ -132,14 +132,15 @@ static bool widens(const choice *x, const oct_site *s)
     return all;
 }
 
-/* The multiply-accumulates of the layers around a value, and the number of these layers. Returns the number of nodes.
+/* The multiply-accumulates of the layers around a value, estimated and (NaN: they are not known) for reports, and the
+ * number of these layers. Returns the number of nodes.
  * It is 0 if the policy demands by name that one of them runs on integers of its type, because then the value would be
  * rounded in any case. */
-static int cost_of(const choice *x, const oct_site *s, double *macs, int *layers)
+static int cost_of(const choice *x, const oct_site *s, double *macs, double *known, int *layers)
 {
     const bool wide = widens(x, s);
     int n = 0;
-    *macs = 0;
+    *macs = *known = 0;
     *layers = 0;
     for (size_t i = 0; i < x->j->n_layer; i++) {
         const int id = x->j->layer[i];
@@ -148,6 +149,7 @@ static int cost_of(const choice *x, const oct_site *s, double *macs, int *layers
         if (oct_row_of(x->j, id)->named)
             return 0;
         *macs += oct_work_share(x->j, id);
+        *known += oct_known_work_share(x->j, id);
         *layers += oct_is_product(x->j, id) || oct_is_dynamic(x->j, id);
         n++;
     }
@@ -233,7 +235,7 @@ static oct_status is_delicate(const choice *x, int root, bool *delicate, oct_err
 static oct_status may_take(choice *x, const oct_site *s, double macs, int layers, bool *may, bool *beyond, oct_err *err)
 {
     const int place = place_of(x, s);
-    *beyond = x->spent + x->now.spent + macs > x->budget;
+    *beyond = x->budget <= 0 || x->spent + x->now.spent + macs > x->budget; /* without a budget, what is free neither */
     if (x->extent >= A_SET) {
         *may = x->spent + x->now.spent + macs <= x->limit;
         x->now.spent += *may ? macs : 0;
@@ -258,9 +260,9 @@ static oct_status may_take(choice *x, const oct_site *s, double macs, int layers
 
 static double density(const choice *x, const oct_site *site)
 {
-    double macs;
+    double macs, known;
     int layers;
-    return cost_of(x, site, &macs, &layers) == 0 ? 0 : site->noise / fmax(macs, LEAST_COST);
+    return cost_of(x, site, &macs, &known, &layers) == 0 ? 0 : site->noise / fmax(macs, LEAST_COST);
 }
 
 /* Considers the sites in the order of their noise, and for a set in that of the noise for each multiply-accumulate. */
@@ -286,7 +288,7 @@ static oct_status choose(choice *x, oct_err *err)
 {
     const oct_sensitivity *s = x->s;
     const double least = x->extent < A_SET ? LEAST_SHARE : FINE_SHARE, enough = x->extent < A_SET ? GOOD_DB : ENOUGH_DB;
-    double left = oct_sensitivity_left(x->j, s), macs;
+    double left = oct_sensitivity_left(x->j, s), macs, known;
     int layers;
     bool may, beyond;
     OCT_TRY(arrange(x, err));
@@ -301,7 +303,7 @@ static oct_status choose(choice *x, oct_err *err)
             continue;
         if (-10 * log10(left) > enough || (x->extent < A_SET && site->noise < least * left))
             break;
-        if (site->noise < least * left || cost_of(x, site, &macs, &layers) == 0)
+        if (site->noise < least * left || cost_of(x, site, &macs, &known, &layers) == 0)
             continue;
         OCT_TRY(may_take(x, site, macs, layers, &may, &beyond, err));
         if (!may)
@@ -310,8 +312,8 @@ static oct_status choose(choice *x, oct_err *err)
         const double next = i + 1 < s->n ? s->site[x->order[i + 1]].noise : 0, before = left;
         left = isinf(left) ? next : fmax(fmax(left - site->noise, left * 1e-3), next);
         const double share = isinf(before) ? 1 : fmin(1, site->noise / s->all.noise);
-        OCT_TRY(
-            take(x, &(reason){ site, share, isinf(before) ? INFINITY : 10 * log10(before / left), macs, beyond }, err));
+        OCT_TRY(take(x, &(reason){ site, share, isinf(before) ? INFINITY : 10 * log10(before / left), known, beyond },
+                     err));
     }
     return OCT_OK;
 }
@@ -403,7 +405,7 @@ static oct_status record(oct_conversion *c, const choice *x, oct_err *err)
         if (!x->floats[id] && !x->wides[id])
             continue;
         oct_promotion *p = &c->promoted[c->n_promoted++];
-        *p = (oct_promotion){ .macs = oct_work_share(x->j, id),
+        *p = (oct_promotion){ .macs = oct_known_work_share(x->j, id),
                               .loss = r->share,
                               .gain = r->gain,
                               .beyond_budget = r->beyond,
