@@ -35,7 +35,7 @@ from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
 import check_states
-from pylib import detectors, objects, peer, taskscores, tool, zoo
+from pylib import detectors, objects, peer, sequences, taskscores, tool, zoo
 from pylib.judge import Checker, options, relative_error, run_ort
 from pylib.samples import open_samples
 
@@ -485,6 +485,113 @@ def check_tokens(c):
         hold_scores(c, rule, got, {"spearman": [s[0] for s in said], "pearson": [s[1] for s in said]})
 
 
+def make_places(c, name, rng, length, width, labels):
+    """Scores of labels at each place, [n,length,labels], of numbers [n,length,width]."""
+    model, quant, data = c.folder / f"{name}.onnx", c.folder / f"{name}.q.onnx", c.folder / f"{name}.npy"
+    save_net(model, [helper.make_node("MatMul", ["x", "w"], ["y"], name="dense")], [("x", TensorProto.FLOAT, ["n", length, width])],
+             [("y", TensorProto.FLOAT, ["n", length, labels])], {"w": rng.normal(0, 0.5, (width, labels)).astype(np.float32)})
+    np.save(data, rng.normal(0, 1, (40, length, width)).astype(np.float32))
+    c.convert(model, quant, "--data", data)
+    return model, quant, data, both_outputs(c, model, quant, data)
+
+
+def disturbed(rng, labels, share, most):
+    return np.where(rng.random(labels.shape) < share, rng.integers(0, most, labels.shape), labels)
+
+
+def check_labels(c):
+    """Labels of places as an array and as lines, with tags and without; entities that models begin with I are counted as conlleval does."""
+    rng, tags = np.random.default_rng(21), ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+    model, quant, data, outputs = make_places(c, "tagger", rng, 13, 8, len(tags))
+    truth = disturbed(rng, outputs[0].argmax(2), 0.2, len(tags))
+    truth[rng.random(truth.shape) < 0.1] = -100
+    found = [o.argmax(2) for o in outputs]
+    np.save(c.folder / "places.npy", truth)
+    lines = c.folder / "places.jsonl"
+    lines.write_text("".join(json.dumps({"labels": row.tolist()[:9 if i % 3 else 13]}) + "\n" for i, row in enumerate(truth)))
+    short = np.array([[v if k < (9 if i % 3 else 13) else -1 for k, v in enumerate(row)] for i, row in enumerate(truth)])
+    for file, of in ((c.folder / "places.npy", truth), (lines, short)):
+        got, _ = evaluate(c, model, quant, data, "--decode", "labels", "--truth", file, "--per-class")
+        hold_scores(c, f"labels, {file.name}", got, {"token-f1": [sequences.token_f1(of, f) for f in found]})
+        got, drop = evaluate(c, model, quant, data, "--decode", "labels:tags=" + " ".join(tags), "--truth", file)
+        keep = [[i >= 0 for i in row] for row in of]
+        words = [[[tags[v] for v, k in zip(row, kept) if k] for row, kept in zip(rows, keep)] for rows in (of, *found)]
+        said = [sequences.entity_f1(words[0], w) for w in words[1:]]
+        hold_scores(c, f"tags, {file.name}", got, {"token-f1": [sequences.token_f1(of, f, (0,)) for f in found], "entity-f1": [s[0] for s in said]})
+        if said[0][1] is not None:
+            hold_scores(c, f"seqeval, {file.name}", got, {"entity-f1": [s[1] for s in said]})
+        c.hold("tags: interval", drop["entity-f1"]["low"] <= drop["entity-f1"]["value"] <= drop["entity-f1"]["high"], str(drop))
+
+
+def check_texts(c):
+    """Errors in words and characters, of several bytes too, of labels as they are up to an end and of CTC."""
+    rng, symbols = np.random.default_rng(22), ["", "|", "a", "b", "é", "漢", "\u2581d", "e"]
+    model, quant, data, outputs = make_places(c, "reader", rng, 24, 8, len(symbols))
+    (c.folder / "symbols.txt").write_text("\n".join(symbols) + "\n", encoding="utf-8")
+    spelled = [s.replace("|", " ").replace("\u2581", " ") for s in symbols]
+    for rule, read in (("ctc", sequences.ctc), ("labels", lambda row: row[: list(row).index(7)] if 7 in row else row)):
+        texts = [["".join(spelled[i] for i in read(row.tolist())) for row in o.argmax(2)] for o in outputs]
+        truth = ["".join(spelled[i] for i in read(disturbed(rng, row, 0.15, len(symbols)).tolist())) for row in outputs[0].argmax(2)]
+        truth = [t if t.split() else "ab a" for t in truth]
+        (c.folder / "texts.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in truth))
+        word = f"{rule}:symbols={c.folder / 'symbols.txt'}" + (":end=7" if rule == "labels" else "")
+        got, _ = evaluate(c, model, quant, data, "--decode", word, "--truth", c.folder / "texts.jsonl")
+        said = [sequences.errors(truth, t) for t in texts]
+        for what, k in (("Python", 0), ("jiwer", 1)):
+            if said[0][k]:
+                hold_scores(c, f"texts, {rule}, {what}", got, {"wer": [s[k][0] for s in said], "cer": [s[k][1] for s in said]})
+        c.hold(f"texts, {rule}: neither all nor nothing", 0.02 < said[0][0][0] < 1.5, str(said))
+
+
+def check_retrieval(c):
+    rng = np.random.default_rng(23)
+    model, quant, data = make_dense(c, "finder", rng, 16, 4, "")
+    outputs = both_outputs(c, model, quant, data)
+    e = outputs[0].astype(np.float64)
+    e /= np.linalg.norm(e, axis=1, keepdims=True)
+    pairs = []
+    for a in range(0, 30):
+        near = 30 + np.argsort(-(e[30:] @ e[a]))
+        chosen = {int(near[min(int(k), 59)]): int(rng.integers(0, 4)) for k in rng.exponential(6, 4)}
+        pairs += [(a, b, s) for b, s in chosen.items()]
+    (c.folder / "relevant.csv").write_text("a,b,score\n" + "".join(f"{a},{b},{s}\n" for a, b, s in pairs))
+    want = [sequences.retrieval(o, pairs) for o in outputs]
+    names = list(want[0])
+    got, drop = evaluate(c, model, quant, data, "--decode", "retrieval", "--truth", c.folder / "relevant.csv", "--metric", ",".join(names))
+    hold_scores(c, "retrieval", got, {n: [w[n] for w in want] for n in names})
+    d = drop["ndcg@10"]
+    c.hold("retrieval: interval over queries", d["low"] <= d["value"] <= d["high"] and d["samples"] == len({a for a, _, s in pairs if s > 0}), str(d))
+    # of tokens, each sample's one token
+    tokens, quant2, data2 = c.folder / "finder2.onnx", c.folder / "finder2.q.onnx", c.folder / "finder2.npy"
+    save_net(tokens, [helper.make_node("MatMul", ["x", "w"], ["y"], name="dense")], [("x", TensorProto.FLOAT, ["n", 5, 16])], [("y", TensorProto.FLOAT, ["n", 5, 4])],
+             {"w": rng.normal(0, 0.5, (16, 4)).astype(np.float32)})
+    np.save(data2, rng.normal(0, 1, (90, 5, 16)).astype(np.float32))
+    c.convert(tokens, quant2, "--data", data2)
+    rows = [next(iter(tool.run_qeval(c.qeval, m, data2, c.folder / "out.npz").values())).astype(np.float64).mean(1) for m in (tokens, quant2)]
+    got, _ = evaluate(c, tokens, quant2, data2, "--decode", "retrieval-mean", "--truth", c.folder / "relevant.csv")
+    want = [sequences.retrieval(o, pairs) for o in rows]
+    hold_scores(c, "retrieval, tokens", got, {n: [w[n] for w in want] for n in ("recall@1", "recall@10", "ndcg@10", "mrr")})
+
+
+def check_padding(c):
+    """Agreement over positions leaves out what the attention mask says is padding: of ids and of float inputs."""
+    rng, rows, length, words = np.random.default_rng(24), 200, 9, 96
+    model, quant, data = c.folder / "padded.onnx", c.folder / "padded.q.onnx", c.folder / "padded.npz"
+    save_net(model, [helper.make_node("Gather", ["table", "input_ids"], ["e"]), helper.make_node("Cast", ["attention_mask"], ["f"], to=TensorProto.FLOAT),
+                     helper.make_node("Unsqueeze", ["f", "axes"], ["m"]), helper.make_node("Mul", ["e", "m"], ["h"]), helper.make_node("MatMul", ["h", "w"], ["y"], name="dense")],
+             [("input_ids", TensorProto.INT64, ["n", length]), ("attention_mask", TensorProto.INT64, ["n", length])], [("y", TensorProto.FLOAT, ["n", length, words])],
+             {"table": rng.normal(0, 1, (words, 6)).astype(np.float32), "axes": np.array([2]), "w": rng.normal(0, 0.5, (6, words)).astype(np.float32)})
+    mask = (np.arange(length) < rng.integers(1, length + 1, (rows, 1))).astype(np.int64)
+    np.savez(data, input_ids=rng.integers(0, words, (rows, length)), attention_mask=mask)
+    c.convert(model, quant, "--data", data)
+    outputs = [next(iter(tool.run_qeval(c.qeval, m, data, c.folder / "out.npz").values())).argmax(2) for m in (model, quant)]
+    same = outputs[0] == outputs[1]
+    share = float(((same * mask).sum(1) / mask.sum(1)).mean())
+    got = metrics_of_both(c, model, quant, data, "--metric", "agreement")
+    hold_scores(c, "padding", got, {"agreement": [None, share]})
+    c.hold("padding: makes a difference", abs(share - same.mean()) > 1e-4, f"{share}, {same.mean()}")
+
+
 def check_maps(c):
     rng, classes = np.random.default_rng(12), 5
     model, quant, data = c.folder / "maps.onnx", c.folder / "maps.q.onnx", c.folder / "maps.npy"
@@ -665,7 +772,9 @@ def main():
             if fnmatch(family.rule, args.only):
                 check_objects(c, family, pictures, sizes, seed)
         for name, check in (("classes", lambda: [check_classes(c, *how) for how in ((7, "Softmax"), (7, ""), (2, "Softmax"), (1, "Sigmoid"))]),
-                            ("pairs", lambda: check_pairs(c)), ("tokens", lambda: check_tokens(c)), ("maps", lambda: check_maps(c)),
+                            ("pairs", lambda: check_pairs(c)), ("tokens", lambda: check_tokens(c)), ("labels", lambda: check_labels(c)),
+                            ("texts", lambda: check_texts(c)), ("retrieval", lambda: check_retrieval(c)), ("padding", lambda: check_padding(c)),
+                            ("maps", lambda: check_maps(c)),
                             ("minilm", lambda: check_sentences(c, args.minilm, args.shared) if args.minilm else None),
                             ("whole", lambda: check_whole(c, args.shared) if args.whole else None),
                             ("shared", lambda: check_shared(c, args.shared) if (args.shared / "models/nanodet_m_416.onnx").exists() else None)):

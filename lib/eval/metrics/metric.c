@@ -7,6 +7,8 @@
 #include "eval/sets/average_precision.h"
 #include "eval/sets/judging.h"
 #include "eval/sets/maps.h"
+#include "eval/sets/retrieval.h"
+#include "eval/sets/sequences.h"
 #include "eval/sets/similarity.h"
 #include "eval/sets/value_set.h"
 #include "kernels/math.h"
@@ -160,11 +162,15 @@ static double score_agreement(const oct_sample_view *s)
     return found != OCT_NO_CLASS && found == oct_class_of(s->ref, s->n_out, s->threshold);
 }
 
-/* The share of positions at which both models give the largest score to the same class. NaN gives it to none. */
+/* The share of positions at which both models give the largest score to the same class, without padding. NaN gives it
+ * to none. */
 static double score_positions(const oct_sample_view *s)
 {
-    size_t same = 0, n = 0;
-    for (size_t at = 0; s->width && at + s->width <= s->n_out; at += s->width, n++) {
+    size_t same = 0, n = 0, place = 0;
+    for (size_t at = 0; s->width && at + s->width <= s->n_out; at += s->width, place++) {
+        if (s->present && !s->present[place])
+            continue;
+        n++;
         const size_t a = oct_class_of(s->ref + at, s->width, s->threshold),
                      b = oct_class_of(s->out + at, s->width, s->threshold);
         same += a == b && a < s->width && !isnan(s->ref[at + a]) && !isnan(s->out[at + a]);
@@ -431,6 +437,26 @@ static bool is_paired(const oct_metric_case *c)
     return c->set == OCT_SET_PAIRS && c->truth;
 }
 
+static bool is_retrieved(const oct_metric_case *c)
+{
+    return c->set == OCT_SET_RETRIEVAL && c->truth;
+}
+
+static bool is_labelled(const oct_metric_case *c)
+{
+    return c->set == OCT_SET_SEQUENCES && c->truth && !c->texts;
+}
+
+static bool is_tagged(const oct_metric_case *c)
+{
+    return is_labelled(c) && c->tags;
+}
+
+static bool is_spelled(const oct_metric_case *c)
+{
+    return c->set == OCT_SET_SEQUENCES && c->truth && c->texts;
+}
+
 static bool is_detected(const oct_metric_case *c)
 {
     return c->set == OCT_SET_BOXES && c->truth;
@@ -463,7 +489,7 @@ static bool is_mapped(const oct_metric_case *c)
 /* Agreement where each sample has a class at each of its positions. */
 static const oct_metric agreement_of_positions = {
     "agreement",
-    "share of positions where the largest output is the float model's, mean over samples",
+    "share of positions where the largest output is the float model's, without those that attention_mask says are padding, mean over samples",
     "%",
     .kind = OCT_METRIC_MEAN,
     .larger_is_better = true,
@@ -529,6 +555,32 @@ static const oct_metric metrics[] = {
       OCT_METRIC_SET, true, false, is_paired, .truth = true, .set = { [OCT_SET_PAIRS] = oct_pairs_spearman } },
     { "pearson", "linear correlation of the same", "", NULL, NULL, OCT_METRIC_SET, true, false, is_paired,
       .truth = true, .set = { [OCT_SET_PAIRS] = oct_pairs_pearson } },
+    { "recall@1", "share of a query's relevant documents that is found first, mean over queries", "%", NULL, NULL,
+      OCT_METRIC_SET, true, false, is_retrieved, .truth = true,
+      .set = { [OCT_SET_RETRIEVAL] = oct_retrieval_recall_1 } },
+    { "recall@5", "the same among the first 5", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_asked, .truth = true,
+      .set = { [OCT_SET_RETRIEVAL] = oct_retrieval_recall_5 } },
+    { "recall@10", "the same among the first 10", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_retrieved,
+      .truth = true, .set = { [OCT_SET_RETRIEVAL] = oct_retrieval_recall_10 } },
+    { "recall@100", "the same among the first 100", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_asked,
+      .truth = true, .set = { [OCT_SET_RETRIEVAL] = oct_retrieval_recall_100 } },
+    { "ndcg@10", "discounted cumulative gain of the first 10 documents relative to the best order, mean over queries",
+      "%", NULL, NULL, OCT_METRIC_SET, true, false, is_retrieved, .truth = true,
+      .set = { [OCT_SET_RETRIEVAL] = oct_retrieval_ndcg_10 } },
+    { "ndcg@100", "the same of the first 100", "%", NULL, NULL, OCT_METRIC_SET, true, false, is_asked, .truth = true,
+      .set = { [OCT_SET_RETRIEVAL] = oct_retrieval_ndcg_100 } },
+    { "mrr", "inverse of the rank of the first relevant document, mean over queries", "", NULL, NULL, OCT_METRIC_SET,
+      true, false, is_retrieved, .truth = true, .set = { [OCT_SET_RETRIEVAL] = oct_retrieval_mrr } },
+    { "token-f1", "F1 of the labels of places, mean over labels without the tag O", "%", NULL, NULL, OCT_METRIC_SET,
+      true, false, is_labelled, .truth = true, .set = { [OCT_SET_SEQUENCES] = oct_sequences_token_f1 } },
+    { "entity-f1",
+      "F1 of entities with the same bounds and type, by tags such as B-PER, as conlleval and seqeval count", "%", NULL,
+      NULL, OCT_METRIC_SET, true, false, is_tagged, .truth = true,
+      .set = { [OCT_SET_SEQUENCES] = oct_sequences_entity_f1 } },
+    { "wer", "word error rate: words substituted, inserted and left out, per word of the truth", "%", NULL, NULL,
+      OCT_METRIC_SET, false, false, is_spelled, .truth = true, .set = { [OCT_SET_SEQUENCES] = oct_sequences_wer } },
+    { "cer", "character error rate: the same of characters", "%", NULL, NULL, OCT_METRIC_SET, false, false, is_spelled,
+      .truth = true, .set = { [OCT_SET_SEQUENCES] = oct_sequences_cer } },
     { "mse",
       "mean squared error: of the reconstruction when the output has the input's shape, else to the float output", "",
       NUMBERS, has_numbers, OCT_METRIC_MEAN, false, false, is_reconstruction, score_mse, NULL, .as = mse_as },
@@ -645,10 +697,10 @@ static size_t k_of(const char *name)
 
 oct_status oct_metric_suits(const oct_metric *m, const oct_judging *j, oct_err *err)
 {
-    static const char *const things[] = { [OCT_SET_CLASSES] = "classes",
-                                          [OCT_SET_MAPS] = "maps of classes",
-                                          [OCT_SET_PAIRS] = "pairs of samples",
-                                          [OCT_SET_BOXES] = "boxes" };
+    static const char *const things[] = {
+        [OCT_SET_CLASSES] = "classes", [OCT_SET_MAPS] = "maps of classes", [OCT_SET_PAIRS] = "pairs of samples",
+        [OCT_SET_BOXES] = "boxes",     [OCT_SET_SEQUENCES] = "sequences",  [OCT_SET_RETRIEVAL] = "queries and documents"
+    };
     if (m->kind != OCT_METRIC_SET || m->set[OCT_SET_VALUES])
         return OCT_OK;
     if (m->needs && oct_judging_kind(j) == OCT_SET_BOXES) {

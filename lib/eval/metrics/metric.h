@@ -43,13 +43,14 @@ typedef struct oct_sample_view {
     const oct_match_count
         *match; /* one per output: of codes and rows, how much of them was found again; NULL: there are none */
     size_t n_errors;
-    bool codes;          /* the first output is an answer itself (oct_output_form), and no score */
-    int64_t label;       /* -1: there is none */
-    const int64_t *next; /* [tokens]: the token that the values at each position predict (n_out / tokens values); -1:
-                            that position does not count */
-    size_t tokens;       /* 0: the outputs are not about tokens */
-    size_t k;            /* for top-k: oct_metric.k */
-    double threshold;    /* for outputs with one value: above it is class 1 */
+    bool codes;             /* the first output is an answer itself (oct_output_form), and no score */
+    int64_t label;          /* -1: there is none */
+    const int64_t *next;    /* [tokens]: the token that the values at each position predict (n_out / tokens values); -1:
+                               that position does not count */
+    size_t tokens;          /* 0: the outputs are not about tokens */
+    const int64_t *present; /* [n_out / width]: 0 at places that are padding; NULL: all are there */
+    size_t k;               /* for top-k: oct_metric.k */
+    double threshold;       /* for outputs with one value: above it is class 1 */
     size_t width; /* how many values form a distribution, or are the scores of one position; it divides n_out. 0: there
                      are none */
     bool logits;  /* the distributions are the softmax of these values */
@@ -74,6 +75,7 @@ typedef struct oct_metric_case {
     bool compared;               /* there are other models than the float model */
     oct_set_kind set;            /* the kind of set for the task */
     bool truth;                  /* there is a truth other than labels */
+    bool texts, tags;            /* of sequences: the truth has texts; the rule has tags */
     bool masks, keypoints;       /* the rule says where those of boxes are */
 } oct_metric_case;
 

@@ -87,7 +87,8 @@ static oct_status reserve(oct_tokens *t, size_t n, oct_err *err)
 {
     if (n <= t->cap)
         return OCT_OK;
-    oct_tokens_free(t);
+    oct_free(t->next);
+    oct_free(t->made);
     t->next = oct_calloc(n, sizeof *t->next);
     t->made = oct_calloc(n, sizeof *t->made);
     t->cap = t->next && t->made ? n : 0;
@@ -98,6 +99,7 @@ void oct_tokens_free(oct_tokens *t)
 {
     oct_free(t->next);
     oct_free(t->made);
+    oct_free(t->present);
     *t = (oct_tokens){ 0 };
 }
 
@@ -149,5 +151,27 @@ oct_status oct_tokens_take(oct_tokens *t, const oct_graph *g, const oct_input_de
         for (int64_t r = 0; r < dims[0]; r++)
             mask_row(t->made + r * dims[1], t->next + r * dims[1], dims[1]);
     }
+    return OCT_OK;
+}
+
+oct_status oct_tokens_find_present(oct_tokens *t, const oct_input_desc *inputs, const oct_batch *b, int rank,
+                                   const int64_t *dims, oct_err *err)
+{
+    int mask = rank == 3 ? find_mask(inputs, b, "decoder_attention_mask", dims) : -1;
+    if (rank == 3 && mask < 0)
+        mask = find_mask(inputs, b, "attention_mask", dims);
+    t->n_present = 0;
+    if (mask < 0)
+        return OCT_OK;
+    const size_t n = (size_t)(dims[0] * dims[1]);
+    if (n > t->cap_present) {
+        oct_free(t->present);
+        t->present = oct_calloc(n, sizeof *t->present);
+        t->cap_present = t->present ? n : 0;
+    }
+    if (n && !t->present)
+        return oct_nomem(err);
+    OCT_TRY(oct_array_convert(b->tensors[mask].dtype, b->tensors[mask].data, OCT_S64, t->present, n, err));
+    t->n_present = n;
     return OCT_OK;
 }

@@ -15,7 +15,9 @@ typedef struct oct_tokens {
     /* [N][L]: the id at the next position. It is -1 at the last position, where the id is negative, and where the mask
      * of one of the two positions is 0 */
     int64_t *next;
-    size_t length; /* L; 0: the outputs are not about tokens */
+    size_t length;    /* L; 0: the outputs are not about tokens */
+    int64_t *present; /* [N][L]: 0 where the mask says that there is no token; valid while n_present is not 0 */
+    size_t n_present, cap_present;
     int64_t *made; /* memory for ids and masks */
     size_t cap;
 } oct_tokens;
@@ -25,6 +27,10 @@ typedef struct oct_tokens {
  * hold them) have none. OCT_EMALFORMED: an id is V or more. OCT_EUSAGE: several inputs could hold the ids. */
 oct_status oct_tokens_take(oct_tokens *t, const oct_graph *g, const oct_input_desc *inputs, const oct_batch *b,
                            int rank, const int64_t *dims, bool asked, oct_err *err);
+/* Finds which places of outputs [N, L, C] have a token: by the input `decoder_attention_mask` or `attention_mask` of
+ * shape [N, L]. Without one, n_present is 0. */
+oct_status oct_tokens_find_present(oct_tokens *t, const oct_input_desc *inputs, const oct_batch *b, int rank,
+                                   const int64_t *dims, oct_err *err);
 void oct_tokens_free(oct_tokens *t);
 
 #endif

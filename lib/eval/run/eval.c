@@ -294,6 +294,14 @@ static oct_status take_input(ev_evaluation *e, const oct_batch *b, const oct_ope
     return OCT_OK;
 }
 
+/* Which places of n values of row i of a batch have a token; NULL: nothing says that some have not. */
+static const int64_t *present_of(const ev_evaluation *e, size_t n, size_t i, size_t rows)
+{
+    const size_t places = e->width ? n / e->width : 0;
+    const bool fit = places && (i + 1) * places <= e->tokens.n_present && (e->by_row[0] || rows == 1);
+    return fit ? e->tokens.present + i * places : NULL;
+}
+
 static oct_sample_view view_of(const ev_evaluation *e, const ev_subject *s, const oct_batch *b, size_t i)
 {
     size_t n = (size_t)e->row[0], at = e->by_row[0] ? i * n : 0;
@@ -309,6 +317,7 @@ static oct_sample_view view_of(const ev_evaluation *e, const ev_subject *s, cons
         .label = b->labels ? b->labels[i] : -1,
         .next = e->of_tokens && e->tokens.length ? e->tokens.next + i * e->tokens.length : NULL,
         .tokens = e->of_tokens ? e->tokens.length : 0,
+        .present = present_of(e, n, b->n == 1 ? 0 : i, b->n),
         .threshold = e->judging.rule->threshold,
         .width = e->width,
         .logits = e->logits,
@@ -397,6 +406,7 @@ static oct_status score_sample(ev_evaluation *e, const oct_batch *b, size_t i, o
 /* Finds the tokens that logits should predict, if a metric needs them. */
 static oct_status take_tokens(ev_evaluation *e, const oct_batch *b, const oct_operand *out, oct_err *err)
 {
+    OCT_TRY(oct_tokens_find_present(&e->tokens, e->inputs, b, out->rank, out->dims, err));
     if (!e->of_tokens)
         return OCT_OK;
     OCT_TRY(oct_tokens_take(&e->tokens, e->models[0].graph, e->inputs, b, out->rank, out->dims, e->need_tokens, err));
@@ -514,6 +524,10 @@ static void decide_case(ev_evaluation *e, const oct_operand *out, int64_t rows)
                             .truth = e->judging.truth != NULL,
                             .masks = e->judging.rule->box.prototypes.given,
                             .keypoints = e->judging.rule->box.keypoints.given };
+    const oct_truth_sequence *first =
+        c->truth && c->set == OCT_SET_SEQUENCES ? oct_truth_sequence_of(e->judging.truth, 0) : NULL;
+    c->texts = first && first->text;
+    c->tags = e->judging.rule->n_tags > 0;
     c->list = scores && wide == 1 && (e->by_row[0] || rows == 0);
     c->classes = c->list && out->rank >= 2 ? (size_t)last : 0;
     c->positions =

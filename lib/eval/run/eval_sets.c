@@ -1,6 +1,7 @@
 /* The sets of an evaluation, on which some metrics are defined, for each model. */
 #include "eval/run/eval_int.h"
 #include "eval/sets/maps.h"
+#include "eval/sets/sequences.h"
 #include "eval/sets/average_precision.h"
 #include "eval/parts/part_bytes.h"
 
@@ -40,7 +41,9 @@ oct_status ev_sets_create(const oct_judging *j, const oct_metric *const *metric,
                           size_t n_models, ev_sets **out, oct_err *err)
 {
     const oct_set_kind kind = oct_judging_kind(j);
-    bool task = per_class && (kind == OCT_SET_CLASSES || kind == OCT_SET_BOXES || kind == OCT_SET_MAPS), values = false;
+    bool task = per_class &&
+                (kind == OCT_SET_CLASSES || kind == OCT_SET_BOXES || kind == OCT_SET_MAPS || kind == OCT_SET_SEQUENCES),
+         values = false;
     for (size_t i = 0; i < n_metric; i++) {
         task |= metric[i]->set[kind] != NULL;
         values |= metric[i]->set[OCT_SET_VALUES] != NULL;
@@ -153,6 +156,7 @@ oct_status ev_sets_classes(const ev_sets *s, size_t k, oct_arena *arena, oct_cla
     switch (s->of_task ? s->kind : OCT_SET_VALUES) {
     case OCT_SET_CLASSES: return oct_classes_table(s->of_task[k], arena, t, err);
     case OCT_SET_BOXES: return oct_boxes_table(s->of_task[k], arena, t, err);
+    case OCT_SET_SEQUENCES: return oct_sequences_table(s->of_task[k], arena, t, err);
     case OCT_SET_MAPS: return oct_maps_table(s->of_task[k], arena, t, err);
     default: return OCT_OK;
     }

@@ -99,6 +99,14 @@ typedef struct oct_decode {
     int64_t ignore;           /* the label of pixels that do not count */
     bool bilinear;            /* for maps: interpolate scores to the size of the truth; false: take the nearest pixel */
     oct_pooling pooling;
+    /* for sequences: */
+    const char *const *tag; /* [n_tags]: of labels, such as B-PER */
+    int n_tags;
+    const char *const *symbol; /* [n_symbols]: what labels spell */
+    int64_t n_symbols;
+    bool ctc;      /* runs of a label are one symbol, and the blank is none */
+    int64_t blank; /* -1: the last */
+    int64_t end;   /* the label that ends a text; -1: none */
     oct_box_rule box;
 } oct_decode;
 

@@ -1,4 +1,5 @@
 /* Parses the text of rules. */
+#include "base/io.h"
 #include "base/words.h"
 #include "eval/sets/decode.h"
 
@@ -10,7 +11,9 @@ enum {
     CLASSES = 1 << OCT_SET_CLASSES,
     MAPS = 1 << OCT_SET_MAPS,
     PAIRS = 1 << OCT_SET_PAIRS,
-    BOXES = 1 << OCT_SET_BOXES
+    BOXES = 1 << OCT_SET_BOXES,
+    SEQUENCES = 1 << OCT_SET_SEQUENCES,
+    RETRIEVAL = 1 << OCT_SET_RETRIEVAL
 };
 
 enum { MOST_COLUMNS = 1 << 30 };
@@ -213,6 +216,72 @@ KEY(per_cell)
     return OCT_OK;
 }
 
+/* The words of a line. */
+KEY(tags)
+{
+    enum { MOST_TAGS = 4096 };
+    oct_decode *r = self;
+    const char **tag = oct_arena_calloc(w->arena, MOST_TAGS, sizeof *tag), *at;
+    if (!tag)
+        return oct_nomem(err);
+    for (r->n_tags = 0; !oct_words_done(w); r->n_tags++) {
+        if (r->n_tags == MOST_TAGS)
+            return oct_words_fault(w, w->at, err, "there are more than %d tags", MOST_TAGS);
+        OCT_TRY(oct_words_next(w, &tag[r->n_tags], &at, err));
+    }
+    r->tag = tag;
+    return r->n_tags ? OCT_OK : oct_words_fault(w, w->at, err, "tags are missing, as in O B-PER I-PER");
+}
+
+/* A line as a symbol: the marks that stand for a blank become one. NULL: memory ran out. */
+static const char *make_symbol(oct_arena *arena, const char *s, size_t n)
+{
+    static const char mark[] = "\xe2\x96\x81"; /* as SentencePiece writes it */
+    char *to = oct_arena_calloc(arena, n + 1, 1);
+    for (size_t i = 0, k = 0; to && i < n; k++) {
+        const bool marked = n - i >= 3 && memcmp(s + i, mark, 3) == 0;
+        to[k] = marked || s[i] == '|' ? ' ' : s[i];
+        i += marked ? 3 : 1;
+    }
+    return to;
+}
+
+static oct_status split_symbols(oct_decode *r, oct_arena *arena, const char *text, oct_err *err)
+{
+    enum { MOST_SYMBOLS = 1 << 20 };
+    const char **symbol = NULL;
+    size_t n = 0, cap = 0;
+    for (const char *s = text, *end; *s && n < MOST_SYMBOLS; s = end) {
+        const size_t len = strcspn(s, "\r\n");
+        end = s + len + (s[len] == '\r');
+        end += *end == '\n';
+        if (!OCT_GROW(arena, symbol, n, cap) || !(symbol[n++] = make_symbol(arena, s, len)))
+            return oct_nomem(err);
+    }
+    r->symbol = symbol;
+    r->n_symbols = (int64_t)n;
+    return OCT_OK;
+}
+
+/* A file with the symbol of a label in each line. */
+KEY(symbols)
+{
+    enum { MOST_TEXT = 1 << 26 };
+    oct_decode *r = self;
+    const char *at, *path;
+    char *text;
+    OCT_TRY(oct_words_next(w, &path, &at, err));
+    if (!*path)
+        return oct_words_fault(w, at, err, "a path is missing");
+    path = *path == '/' ? path : oct_arena_printf(w->arena, "%s%s", r->folder, path);
+    if (!path)
+        return oct_nomem(err);
+    OCT_TRY(oct_read_text(path, MOST_TEXT, "a list of symbols", &text, err));
+    const oct_status s = split_symbols(r, w->arena, text, err);
+    oct_free(text);
+    return s;
+}
+
 KEY(variances)
 {
     int n;
@@ -282,16 +351,22 @@ KEY(f1_score)
 
 static const oct_words_key keys[] = {
     { "summary" },
-    { "judges", ONE_OF(judges, "classes", "maps", "pairs", "boxes"), .first = OCT_SET_CLASSES },
+    { "judges", ONE_OF(judges, "classes", "maps", "pairs", "boxes", "sequences", "retrieval"),
+      .first = OCT_SET_CLASSES },
     { "peak", NUMBER(peak, 1e-30, 1e30) },
-    { "output", .of = CLASSES | MAPS | PAIRS, .read = read_output },
+    { "output", .of = CLASSES | MAPS | PAIRS | SEQUENCES | RETRIEVAL, .read = read_output },
     { "threshold", .of = CLASSES, .read = read_threshold },
     { "average", .of = CLASSES, ONE_OF(macro, "auto", "macro") },
     { "values", .of = CLASSES, ONE_OF(scores, "auto", "probabilities", "logits") },
     { "layout", .of = MAPS, ONE_OF(classes_last, "nchw", "nhwc") },
     { "ignore", .of = MAPS, WHOLE(ignore, -1, 1e6) },
     { "resize", .of = MAPS, ONE_OF(bilinear, "nearest", "bilinear") },
-    { "pooling", .of = PAIRS, ONE_OF(pooling, "none", "mean", "cls") },
+    { "tags", .of = SEQUENCES, .read = read_tags },
+    { "symbols", .of = SEQUENCES, .read = read_symbols },
+    { "alignment", .of = SEQUENCES, ONE_OF(ctc, "places", "ctc") },
+    { "blank", .of = SEQUENCES, WHOLE(blank, -1, 1e6) },
+    { "end", .of = SEQUENCES, WHOLE(end, -1, 1e6) },
+    { "pooling", .of = PAIRS | RETRIEVAL, ONE_OF(pooling, "none", "mean", "cls") },
     { "boxes", .of = BOXES, .read = read_boxes },
     { "scores", .of = BOXES, .read = read_scores },
     { "objectness", .of = BOXES, .read = read_objectness },
@@ -330,8 +405,9 @@ static oct_status allow(const oct_words *w, const char *at, const oct_words_key 
 {
     const oct_decode *r = self;
     if (key->of && !r->judges)
-        return oct_words_fault(w, at, err,
-                               "what the rule judges is to be said first: judges boxes, classes, maps or pairs");
+        return oct_words_fault(
+            w, at, err,
+            "what the rule judges is to be said first: judges boxes, classes, maps, pairs, sequences or retrieval");
     if (key->of && !(key->of >> r->judges & 1))
         return oct_words_fault(w, at, err, "'%s' says nothing of what this rule judges", key->word);
     return OCT_OK;
@@ -356,7 +432,8 @@ static oct_status check(const oct_decode *r, const char *label, oct_err *err)
 {
     const oct_box_rule *b = &r->box;
     if (!r->judges)
-        return refuse(label, "nothing says what the rule judges", "judges boxes, classes, maps or pairs", err);
+        return refuse(label, "nothing says what the rule judges",
+                      "judges boxes, classes, maps, pairs, sequences or retrieval", err);
     if (r->judges != OCT_SET_BOXES)
         return OCT_OK;
     if (!b->boxes.given || !b->scores.given)
@@ -384,6 +461,7 @@ void oct_decode_defaults(oct_decode *r)
 {
     r->threshold = 0.5;
     r->ignore = 255;
+    r->end = -1;
     r->box = (oct_box_rule){
         .offset = 0.5, .variance = { 1, 1, 1, 1 }, .score = 0.05, .nms = 2, .most = 100, .f1_score = -1, .point_size = 3
     };

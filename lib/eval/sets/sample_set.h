@@ -41,11 +41,13 @@ typedef struct oct_set_view {
 /* The kinds of tasks. Each has its own kind of set. */
 typedef enum oct_set_kind {
     OCT_SET_NONE,
-    OCT_SET_CLASSES, /* a class for each sample */
-    OCT_SET_MAPS,    /* a class for each pixel */
-    OCT_SET_PAIRS,   /* similarity of pairs of samples */
-    OCT_SET_BOXES,   /* objects in pictures */
-    OCT_SET_VALUES,  /* numbers, compared with those of the float model; for any task */
+    OCT_SET_CLASSES,   /* a class for each sample */
+    OCT_SET_MAPS,      /* a class for each pixel */
+    OCT_SET_PAIRS,     /* similarity of pairs of samples */
+    OCT_SET_BOXES,     /* objects in pictures */
+    OCT_SET_SEQUENCES, /* a label for each place of a sample, or a text */
+    OCT_SET_RETRIEVAL, /* documents found for queries */
+    OCT_SET_VALUES,    /* numbers, compared with those of the float model; for any task */
     OCT_SET_KINDS
 } oct_set_kind;
 

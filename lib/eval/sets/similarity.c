@@ -2,6 +2,8 @@
  * are. */
 #include "eval/sets/similarity.h"
 
+#include "eval/sets/similarity_int.h"
+
 #include "eval/metrics/correlation.h"
 #include "eval/sets/judging.h"
 #include "eval/parts/part_bytes.h"
@@ -10,21 +12,6 @@
 
 #include <math.h>
 #include <string.h>
-
-typedef struct embedding {
-    int64_t index; /* the position of the sample */
-    double *v;     /* [n] */
-    size_t n;
-} embedding;
-
-typedef struct pairs {
-    oct_set base;
-    double *x, *y; /* [base.n]: cosines, and given scores */
-    size_t cap_x, cap_y;
-    uint32_t *by_x, *by_y; /* [base.n]: indices in ascending order */
-    embedding *kept;       /* by the positions of the samples */
-    size_t n_kept, cap_kept;
-} pairs;
 
 /* ---- embeddings ---- */
 
@@ -69,7 +56,7 @@ static oct_status mean_rows(const oct_set_view *v, const oct_set_tensor *t, doub
     return s;
 }
 
-static oct_status make_embedding(const oct_set *s, const oct_set_view *v, embedding *e, oct_err *err)
+static oct_status make_embedding(const oct_set *s, const oct_set_view *v, oct_embedding *e, oct_err *err)
 {
     const oct_decode *r = s->judging->rule;
     const oct_set_tensor *t;
@@ -92,7 +79,7 @@ static oct_status make_embedding(const oct_set *s, const oct_set_view *v, embedd
     return OCT_OK;
 }
 
-static double cosine(const embedding *a, const embedding *b)
+double oct_embedding_cosine(const oct_embedding *a, const oct_embedding *b)
 {
     double aa = 0, bb = 0, ab = 0;
     for (size_t i = 0; i < a->n && i < b->n; i++) {
@@ -106,31 +93,31 @@ static double cosine(const embedding *a, const embedding *b)
 
 /* ---- the set ---- */
 
-static oct_status add_pair(pairs *p, const embedding *a, const embedding *b, double score, oct_err *err)
+static oct_status add_pair(oct_pairs *p, const oct_embedding *a, const oct_embedding *b, double score, oct_err *err)
 {
     if (!OCT_SET_GROW(p->x, p->base.n, p->cap_x) || !OCT_SET_GROW(p->y, p->base.n, p->cap_y))
         return oct_nomem(err);
-    const double c = cosine(a, b);
+    const double c = oct_embedding_cosine(a, b);
     p->x[p->base.n] = isnan(c) ? 0 : c;
     p->y[p->base.n++] = score;
     return OCT_OK;
 }
 
-static void drop_kept(pairs *p)
+static void drop_kept(oct_pairs *p)
 {
     while (p->n_kept)
         oct_free(p->kept[--p->n_kept].v);
 }
 
 /* Joins the second half of a pair, which came last, with the first. */
-static oct_status join_last(pairs *p, oct_err *err)
+static oct_status join_last(oct_pairs *p, oct_err *err)
 {
     size_t n;
     const oct_truth *t = p->base.judging->truth;
     const oct_truth_pair *truth = oct_truth_pairs(t, &n);
-    const embedding *e = &p->kept[p->n_kept - 1];
+    const oct_embedding *e = &p->kept[p->n_kept - 1];
     oct_status st = OCT_OK;
-    if (!oct_truth_consecutive(t))
+    if (!oct_truth_consecutive(t) || p->base.type != &oct_set_of_pairs)
         return OCT_OK;
     if (p->n_kept == 2 && e->index % 2 && e[-1].index == e->index - 1) {
         if ((uint64_t)e->index / 2 >= n)
@@ -147,9 +134,9 @@ static oct_status join_last(pairs *p, oct_err *err)
     return st;
 }
 
-static oct_status pairs_add(oct_set *s, const oct_set_view *v, oct_err *err)
+oct_status oct_pairs_add(oct_set *s, const oct_set_view *v, oct_err *err)
 {
-    pairs *p = (pairs *)s;
+    oct_pairs *p = (oct_pairs *)s;
     size_t n = 0;
     if (s->judging->truth)
         oct_truth_pairs(s->judging->truth, &n);
@@ -158,14 +145,14 @@ static oct_status pairs_add(oct_set *s, const oct_set_view *v, oct_err *err)
                         "pairs of samples need their scores: --truth scores.npy, or a CSV with a column score");
     if (!OCT_SET_GROW(p->kept, p->n_kept, p->cap_kept))
         return oct_nomem(err);
-    embedding *e = &p->kept[p->n_kept];
-    *e = (embedding){ 0 };
+    oct_embedding *e = &p->kept[p->n_kept];
+    *e = (oct_embedding){ 0 };
     p->n_kept++;
     OCT_TRY(make_embedding(s, v, e, err));
     return s->apart ? OCT_OK : join_last(p, err);
 }
 
-static const embedding *find_kept(const pairs *p, int64_t index)
+const oct_embedding *oct_pairs_kept(const oct_pairs *p, int64_t index)
 {
     size_t lo = 0, hi = p->n_kept;
     while (lo < hi) {
@@ -178,12 +165,12 @@ static const embedding *find_kept(const pairs *p, int64_t index)
     return lo < p->n_kept && p->kept[lo].index == index ? &p->kept[lo] : NULL;
 }
 
-static oct_status join_listed(pairs *p, oct_err *err)
+static oct_status join_listed(oct_pairs *p, oct_err *err)
 {
     size_t n;
     const oct_truth_pair *truth = oct_truth_pairs(p->base.judging->truth, &n);
     for (size_t i = 0; i < n; i++) {
-        const embedding *a = find_kept(p, truth[i].a), *b = find_kept(p, truth[i].b);
+        const oct_embedding *a = oct_pairs_kept(p, truth[i].a), *b = oct_pairs_kept(p, truth[i].b);
         if (a && b)
             OCT_TRY(add_pair(p, a, b, truth[i].score, err));
     }
@@ -192,7 +179,7 @@ static oct_status join_listed(pairs *p, oct_err *err)
 
 static oct_status pairs_finish(oct_set *s, oct_err *err)
 {
-    pairs *p = (pairs *)s;
+    oct_pairs *p = (oct_pairs *)s;
     if (!oct_truth_consecutive(s->judging->truth))
         OCT_TRY(join_listed(p, err));
     if (!s->n)
@@ -209,9 +196,9 @@ static oct_status pairs_finish(oct_set *s, oct_err *err)
     return oct_order_of(p->y, s->n, p->by_y, err);
 }
 
-static void pairs_release(oct_set *s)
+void oct_pairs_release(oct_set *s)
 {
-    pairs *p = (pairs *)s;
+    oct_pairs *p = (oct_pairs *)s;
     drop_kept(p);
     oct_free(p->kept);
     oct_free(p->x);
@@ -221,9 +208,9 @@ static void pairs_release(oct_set *s)
 }
 
 /* Writes the embeddings themselves, because the other half of a pair may be in another part. */
-static void pairs_save(oct_set *s, oct_buf *b)
+void oct_pairs_save(oct_set *s, oct_buf *b)
 {
-    pairs *p = (pairs *)s;
+    oct_pairs *p = (oct_pairs *)s;
     ev_put_u64(b, p->n_kept);
     for (size_t i = 0; i < p->n_kept; i++) {
         ev_put_u64(b, (uint64_t)p->kept[i].index);
@@ -234,9 +221,9 @@ static void pairs_save(oct_set *s, oct_buf *b)
     drop_kept(p);
 }
 
-static oct_status pairs_load(oct_set *s, ev_bytes *r, oct_err *err)
+oct_status oct_pairs_load(oct_set *s, ev_bytes *r, oct_err *err)
 {
-    pairs *p = (pairs *)s;
+    oct_pairs *p = (oct_pairs *)s;
     const uint64_t samples = ev_take_u64(r), index = samples ? ev_take_u64(r) : 0;
     const size_t n = samples ? ev_take_count(r, 8) : 0, known = p->n_kept;
     r->bad |= !s->judging->truth || samples > 1 || index > INT64_MAX ||
@@ -245,8 +232,8 @@ static oct_status pairs_load(oct_set *s, ev_bytes *r, oct_err *err)
         return OCT_OK;
     if (!OCT_SET_GROW(p->kept, p->n_kept, p->cap_kept))
         return oct_nomem(err);
-    embedding *e = &p->kept[p->n_kept];
-    *e = (embedding){ .index = (int64_t)index, .n = n, .v = oct_calloc(n + 1, sizeof *e->v) };
+    oct_embedding *e = &p->kept[p->n_kept];
+    *e = (oct_embedding){ .index = (int64_t)index, .n = n, .v = oct_calloc(n + 1, sizeof *e->v) };
     if (!e->v)
         return oct_nomem(err);
     p->n_kept++;
@@ -255,19 +242,20 @@ static oct_status pairs_load(oct_set *s, ev_bytes *r, oct_err *err)
     return join_last(p, err);
 }
 
-const oct_set_type oct_set_of_pairs = { sizeof(pairs), pairs_add, pairs_finish, pairs_release, pairs_save, pairs_load };
+const oct_set_type oct_set_of_pairs = { sizeof(oct_pairs), oct_pairs_add,  pairs_finish,
+                                        oct_pairs_release, oct_pairs_save, oct_pairs_load };
 
 /* ---- values ---- */
 
 double oct_pairs_pearson(const oct_set *s, const double *draws, double *scratch)
 {
-    const pairs *p = (const pairs *)s;
+    const oct_pairs *p = (const oct_pairs *)s;
     return oct_pearson(p->x, p->y, draws, s->n);
 }
 
 double oct_pairs_spearman(const oct_set *s, const double *draws, double *scratch)
 {
-    const pairs *p = (const pairs *)s;
+    const oct_pairs *p = (const oct_pairs *)s;
     oct_ranks(p->x, p->by_x, draws, s->n, scratch);
     oct_ranks(p->y, p->by_y, draws, s->n, scratch + s->n);
     return oct_pearson(scratch, scratch + s->n, draws, s->n);

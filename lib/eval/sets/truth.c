@@ -81,10 +81,13 @@ static oct_status read_array(oct_truth *t, oct_err *err)
     oct_status s = OCT_OK;
     if (a.rank == 1)
         s = pairs_of_array(t, &a, err);
+    else if (a.rank == 2)
+        s = oct_truth_sequences_of_array(t, &a, err);
     else
-        s = oct_fail(err, OCT_EMALFORMED,
-                     "an array of shape %s is neither scores of pairs [P] nor maps of classes [N,H,W]",
-                     oct_dims_text(text, a.rank, a.dims));
+        s = oct_fail(
+            err, OCT_EMALFORMED,
+            "an array of shape %s is neither scores of pairs [P] nor labels of places [N,L] nor maps of classes [N,H,W]",
+            oct_dims_text(text, a.rank, a.dims));
     oct_array_free(&a);
     return s;
 }
@@ -173,6 +176,8 @@ static oct_status read_any(oct_truth *t, oct_err *err)
         return read_folder(t, err);
     if (oct_has_suffix(t->path, ".json"))
         return read_json(t, err);
+    if (oct_has_suffix(t->path, ".jsonl"))
+        return oct_truth_read_sequences(t, err);
     if (oct_has_suffix(t->path, ".csv"))
         return read_csv(t, err);
     if (oct_has_suffix(t->path, ".npz"))
@@ -180,7 +185,8 @@ static oct_status read_any(oct_truth *t, oct_err *err)
     if (oct_has_suffix(t->path, ".npy"))
         OCT_TRY_WITHIN(read_array(t, err), err, "%s", t->path);
     else
-        return oct_fail(err, OCT_EUSAGE, "%s: the truth about samples is read from .json, .csv, .npy, .npz or a folder",
+        return oct_fail(err, OCT_EUSAGE,
+                        "%s: the truth about samples is read from .json, .jsonl, .csv, .npy, .npz or a folder",
                         t->path);
     return OCT_OK;
 }

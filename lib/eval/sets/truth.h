@@ -21,14 +21,15 @@ typedef struct oct_object {
 } oct_object;
 
 /* What `path` holds, by its name and contents:
+ *   .jsonl   a sample a line: an object with labels, a list of numbers, or text
  *   .json    objects as COCO has them (images, annotations, categories)
  *   .csv     with columns file (or sample, a position), class, x1, y1, x2, y2 and perhaps crowd: objects, where a line
  * whose class is empty names a picture without any; with a column score and perhaps a and b (positions): pairs .npy of
- * rank 1: scores of pairs (samples 2 i and 2 i + 1 are pair i); of rank 3: maps [N,H,W] .npz     its array `scores`, of
- * pairs a folder: of .png or .npy maps by the samples' names, of .txt objects, a line each: class, centre x, centre y,
- * width, height as shares; or class and the corners of its outline
- * point_size: the rule for outputs has keypoints of so many numbers, which stand behind the boxes of .txt; 0: none
- * OCT_EMALFORMED with file and line, OCT_EUNSUPPORTED for JSON in a build without jansson. */
+ * rank 1: scores of pairs (samples 2 i and 2 i + 1 are pair i); of rank 2: labels of places [N,L]; of rank 3: maps
+ * [N,H,W] .npz     its array `scores`, of pairs a folder: of .png or .npy maps by the samples' names, of .txt objects,
+ * a line each: class, centre x, centre y, width, height as shares; or class and the corners of its outline point_size:
+ * the rule for outputs has keypoints of so many numbers, which stand behind the boxes of .txt; 0: none OCT_EMALFORMED
+ * with file and line, OCT_EUNSUPPORTED for JSON in a build without jansson. */
 oct_status oct_truth_open(const char *path, int point_size, oct_truth **t, oct_err *err);
 void oct_truth_close(oct_truth *t); /* NULL allowed */
 /* The kind of the truth: OCT_SET_BOXES, OCT_SET_MAPS or OCT_SET_PAIRS. */
@@ -57,6 +58,17 @@ typedef struct oct_truth_pair {
 const oct_truth_pair *oct_truth_pairs(const oct_truth *t, size_t *n);
 /* Whether pair i consists of samples 2 i and 2 i + 1. */
 bool oct_truth_consecutive(const oct_truth *t);
+
+/* ---- sequences ---- */
+
+/* Labels of places (below 0: the place does not count), or a text. */
+typedef struct oct_truth_sequence {
+    const int32_t *label; /* [n] */
+    size_t n;
+    const char *text; /* NULL: there are labels */
+} oct_truth_sequence;
+/* That of the sample at a position; NULL: there is none. */
+const oct_truth_sequence *oct_truth_sequence_of(const oct_truth *t, int64_t index);
 
 /* ---- maps ---- */
 

@@ -37,6 +37,9 @@ struct oct_truth {
     oct_truth_pair *pair;
     size_t n_pairs;
     bool consecutive;
+    /* for sequences: */
+    oct_truth_sequence *sequence;
+    size_t n_sequences;
     /* for maps: */
     oct_array maps; /* [N,H,W], or empty */
 };
@@ -57,6 +60,9 @@ oct_status oct_truth_read_shapes(oct_truth *t, struct json_t *annotation, size_t
 oct_status oct_truth_read_boxes(oct_truth *t, oct_csv *c, oct_err *err);
 /* truth_yolo.c */
 oct_status oct_truth_read_yolo(oct_truth *t, const oct_names *names, oct_err *err);
+/* truth_sequences.c: an array [N,L]; lines of JSON, from t->path */
+oct_status oct_truth_sequences_of_array(oct_truth *t, const oct_array *a, oct_err *err);
+oct_status oct_truth_read_sequences(oct_truth *t, oct_err *err);
 /* truth_maps.c */
 oct_status oct_truth_read_maps(oct_truth *t, const oct_names *names, oct_err *err);
 
