@@ -527,6 +527,181 @@ static void observers_are_chosen_by_their_number(void **state)
     }
 }
 
+/* ---- what decides ---- */
+
+/* A detector's scores: most of few places per sample run far below 0, because of what is rare in the input, and only
+ * those near 0 decide. */
+static void build_scores(work *w, uint32_t seed, const char *last)
+{
+    static const char *const shapes[] = { "1,3,20,20", "1,4,16,18", "1,6,14,14" };
+    oct_graph *g = w->m.graph;
+    const int channels = seed % 3 == 0 ? 3 : seed % 3 == 1 ? 4 : 6;
+    char dims[30];
+    set_input(w, shapes[seed % 3]);
+    for (int r = 0; r < ROWS; r++) {
+        uint32_t state = 77 * seed + (uint32_t)r;
+        net_fill(w->x[r], w->size, 1000 * seed + (uint32_t)r);
+        for (size_t i = 0; i < w->size; i++)
+            w->x[r][i] = fabsf(w->x[r][i]) * (net_next(&state) % 3001 < 2 ? 150 + 20 * (float)(seed % 4) : 1);
+    }
+    snprintf(dims, sizeof dims, "2,%d,1,1", channels);
+    const int v = net_random(g, "hw", dims, seed);
+    for (int i = 0; i < 2 * channels; i++) {
+        float *m = (float *)(uintptr_t)g->value[v].constant->data + i;
+        *m = -0.5f - fabsf(*m);
+    }
+    const float half = 0.4f * (float)channels;
+    int y = NET_NODE(g, "Conv", "head", "logits", g->input[0], v, NET_F32(g, "hb", "2", half, half + 0.2f));
+    y = NET_NODE(g, "Flatten", "flat", "scores", y);
+    if (last)
+        y = NET_NODE(g, last, "last", "y", y);
+    net_output(g, y);
+}
+
+/* How many scores of all samples are on the other side of 0 than the float model's, of how many that are above it. */
+static int flips(work *w, int *above)
+{
+    static float y[MOST], yq[MOST];
+    int n = 0;
+    oct_graph *q;
+    GOOD(oct_quantized_copy(w->c.job, &q, err));
+    *above = 0;
+    for (int r = 0; r < ROWS; r++) {
+        const size_t count = value_of(w->c.job->g, "scores", w->x[r], y);
+        assert_int_equal(value_of(q, "scores", w->x[r], yq), count);
+        for (size_t i = 0; i < count; i++) {
+            n += (y[i] > 0) != (yq[i] > 0);
+            *above += y[i] > 0;
+        }
+    }
+    oct_graph_destroy(q);
+    return n;
+}
+
+/* The noise relative to the signal of what a test makes of the numbers of a value, on the samples of a half. */
+static double noise_seen(work *w, const char *name, int half, void (*see)(const float *real, float *x, size_t n))
+{
+    static float y[MOST], yq[MOST], real[MOST];
+    double signal = 0, noise = 0;
+    oct_graph *q;
+    GOOD(oct_quantized_copy(w->c.job, &q, err));
+    for (int k = 0; k < w->rows[half]; k++) {
+        const float *x = w->x[w->row[half][k]];
+        const size_t n = value_of(w->c.job->g, name, x, y);
+        assert_int_equal(value_of(q, name, x, yq), n);
+        memcpy(real, y, sizeof real);
+        see(real, y, n);
+        see(real, yq, n);
+        for (size_t i = 0; i < n; i++) {
+            signal += (double)y[i] * (double)y[i];
+            noise += ((double)y[i] - (double)yq[i]) * ((double)y[i] - (double)yq[i]);
+        }
+    }
+    oct_graph_destroy(q);
+    return noise / signal;
+}
+
+static void behind_a_sigmoid(const float *real, float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = 1 / (1 + expf(-x[i] / 2));
+}
+
+static void one_sided_logits_are_seen_behind_a_sigmoid(void **state)
+{
+    for (uint32_t seed = 1; seed <= 5; seed++) {
+        work *w = new_work();
+        build_scores(w, seed, seed % 2 ? "Sigmoid" : NULL);
+        decide(w);
+        const oct_sim_loss loss = measured(w, 0, &everything);
+        assert_true(fabs(loss.sqnr - to_db(noise_seen(w, "scores", 0, behind_a_sigmoid))) < 0.1);
+        assert_true(fabs(loss.sqnr - to_db(real_noise(w, "scores", 0))) > 0.3);
+        free_work(w);
+    }
+}
+
+/* Levels in dB run as far below 0, but all of them count. */
+static void levels_are_judged_as_they_are(void **state)
+{
+    for (uint32_t seed = 1; seed <= 5; seed++) {
+        work *w = new_work();
+        oct_graph *g = w->m.graph;
+        float offset[20];
+        set_input(w, "1,24");
+        for (int i = 0; i < 20; i++)
+            offset[i] = -30 - 2 * (float)seed - (float)i / 2;
+        const int v = net_random(g, "w", "24,20", seed);
+        for (int i = 0; i < 480; i++)
+            ((float *)(uintptr_t)g->value[v].constant->data)[i] *= 6;
+        const int b = net_const(g, "b", OCT_F32, "20", offset);
+        net_output(g, NET_NODE(g, "Gemm", "levels", "y", g->input[0], v, b));
+        decide(w);
+        assert_true(fabs(measured(w, 0, &everything).sqnr - to_db(real_noise(w, "y", 0))) < 0.1);
+        free_work(w);
+    }
+}
+
+/* Corners x1 y1 x2 y2 of 24 boxes, of a centre and a side; the sides are of very different lengths (`alike`: of one).
+ */
+static void build_boxes(work *w, uint32_t seed, bool alike)
+{
+    static const float corners[2][4] = { { 1, 1, 1, 1 }, { -0.5f, -0.5f, 0.5f, 0.5f } };
+    oct_graph *g = w->m.graph;
+    set_input(w, "1,24,2");
+    for (int r = 0; r < ROWS; r++) {
+        uint32_t state = 99 * seed + (uint32_t)r;
+        for (int i = 0; i < 24; i++) {
+            w->x[r][2 * i] = (float)(net_next(&state) % 600);
+            w->x[r][2 * i + 1] = alike ? 50 : 5 * powf(2, (float)(net_next(&state) % 7));
+        }
+    }
+    net_output(g, NET_NODE(g, "MatMul", "corners", "boxes", g->input[0], net_const(g, "cw", OCT_F32, "2,4", corners)));
+}
+
+static void by_their_size(const float *real, float *x, size_t n)
+{
+    double size[600];
+    for (size_t r = 0; r < n / 4; r++)
+        size[r] = ((double)real[4 * r + 2] - (double)real[4 * r]) * ((double)real[4 * r + 3] - (double)real[4 * r + 1]);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)((double)x[i] / sqrt(size[i / 4]));
+}
+
+static void boxes_are_seen_by_their_size(void **state)
+{
+    for (uint32_t seed = 1; seed <= 5; seed++)
+        for (int alike = 0; alike < 2; alike++) {
+            work *w = new_work();
+            build_boxes(w, seed, alike);
+            decide(w);
+            const oct_sim_loss loss = measured(w, 0, &everything);
+            const double plain = to_db(real_noise(w, "boxes", 0)),
+                         seen = to_db(noise_seen(w, "boxes", 0, by_their_size));
+            assert_true(fabs(loss.sqnr - (alike ? plain : seen)) < 0.1 && (alike || fabs(plain - seen) > 0.3));
+            free_work(w);
+        }
+}
+
+/* Raw SQNR prefers ranges that hold what is rare; what decides is lost in them. */
+static void one_sided_logits_are_judged_by_what_decides(void **state)
+{
+    for (uint32_t seed = 1; seed <= 6; seed++) {
+        int n[2], above;
+        for (int k = 0; k < 2; k++) {
+            work *w = new_work();
+            build_scores(w, seed, seed % 2 ? "Sigmoid" : NULL);
+            w->o.observer = k ? "minmax" : NULL;
+            on(w, "observer-search");
+            decide(w);
+            n[k] = flips(w, &above);
+            assert_true(k || strstr(method(w, "observer-search")->choice, "hist-percentile"));
+            assert_true(above > 100);
+            free_work(w);
+        }
+        assert_true(5 * n[0] < n[1]);
+    }
+}
+
 /* ---- sensitivity and mixed precision ---- */
 
 /* A 1x1 layer reads an input whose first channel is `outlier` times as large and counts as much less; `wide`: it has
@@ -2385,6 +2560,10 @@ int main(void)
         cmocka_unit_test(unread_peaks_are_clipped),
         cmocka_unit_test(ranges_are_judged_on_other_samples),
         cmocka_unit_test(observers_are_chosen_by_their_number),
+        cmocka_unit_test(one_sided_logits_are_judged_by_what_decides),
+        cmocka_unit_test(one_sided_logits_are_seen_behind_a_sigmoid),
+        cmocka_unit_test(boxes_are_seen_by_their_size),
+        cmocka_unit_test(levels_are_judged_as_they_are),
         cmocka_unit_test(planted_value_is_first),
         cmocka_unit_test(worst_values_are_found),
         cmocka_unit_test(planted_cause_stays_float),

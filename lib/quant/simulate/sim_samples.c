@@ -29,7 +29,8 @@ static oct_status keep_sample(oct_sim_core *s, oct_sim *h, const oct_batch *b, o
     x->output = oct_arena_calloc(s->arena, s->n_outputs + 1, sizeof *x->output);
     x->count = oct_arena_calloc(s->arena, s->n_outputs + 1, sizeof *x->count);
     x->error = oct_arena_calloc(s->arena, s->n_outputs + 1, sizeof *x->error);
-    if (!x->input || !x->output || !x->count || !x->error)
+    x->weight = oct_arena_calloc(s->arena, s->n_outputs + 1, sizeof *x->weight);
+    if (!x->input || !x->output || !x->count || !x->error || !x->weight)
         return oct_nomem(err);
     for (size_t i = 0; i < b->n_tensors; i++) {
         x->input[i] = b->tensors[i];
@@ -102,8 +103,10 @@ oct_status oct_sim_need_half(oct_sim_core *s, int half, oct_err *err)
     OCT_TRY(read_samples(s, h, samples, err));
     OCT_TRY(drop_samples(s, h, err));
     s->keep = true;
-    const oct_status st = oct_sim_run(s, h, &s->graph[SIM_REAL], err);
+    oct_status st = oct_sim_run(s, h, &s->graph[SIM_REAL], err);
     s->keep = false;
+    if (st == OCT_OK)
+        st = oct_sim_view_outputs(s, h, err);
     if (st == OCT_OK)
         h->core = s;
     return st;

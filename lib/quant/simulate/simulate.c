@@ -65,15 +65,16 @@ static oct_status sort_rows(sim_worker *w, const float *real, const oct_operand 
 }
 
 /* Of outputs of two lengths the shared part counts; all is lost if there is none. */
-static oct_status compare_lengths(sim_worker *w, oct_error *e, const float *real, int64_t n, const oct_operand *y,
-                                  oct_err *err)
+static oct_status compare_lengths(sim_worker *w, sim_sample *x, size_t k, const oct_operand *y, oct_err *err)
 {
+    const int64_t n = x->count[k];
     const int64_t shared = n < y->count ? n : y->count;
     OCT_TRY(reserve(w, n > y->count ? n : y->count, err));
     OCT_TRY(oct_operand_to_f32(y, w->plain, err));
+    oct_sim_view(w->s, x, k, w->plain, y->count);
     if (shared == 0)
         memset(w->plain, 0, (size_t)n * sizeof(float));
-    oct_error_add(e, real, w->plain, (size_t)(shared ? shared : n));
+    oct_error_add(&x->error[k], x->output[k], w->plain, (size_t)(shared ? shared : n));
     return OCT_OK;
 }
 
@@ -85,7 +86,7 @@ static oct_status compare(sim_worker *w, sim_sample *x, const oct_plan *plan, oc
         if (!x->count[k])
             continue;
         if (y->count != x->count[k]) {
-            OCT_TRY(compare_lengths(w, &x->error[k], x->output[k], x->count[k], y, err));
+            OCT_TRY(compare_lengths(w, x, k, y, err));
             continue;
         }
         if (w->s->rows[k]) {
@@ -93,6 +94,7 @@ static oct_status compare(sim_worker *w, sim_sample *x, const oct_plan *plan, oc
         } else {
             OCT_TRY(reserve(w, y->count, err));
             OCT_TRY(oct_operand_to_f32(y, w->plain, err));
+            oct_sim_view(w->s, x, k, w->plain, y->count);
         }
         oct_error_add(&x->error[k], x->output[k], w->plain, (size_t)y->count);
     }

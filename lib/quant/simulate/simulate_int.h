@@ -11,13 +11,20 @@ typedef struct oct_sim_core oct_sim_core;
 
 typedef struct sim_sample {
     oct_array *input; /* [inputs] */
-    float **output;   /* [outputs] of the float model */
+    float **output;   /* [outputs] of the float model, as they are seen (sim_views.c) */
     int64_t *count; /* [outputs]: how many elements each has; 0 if an output is not finite, so that it does not count */
+    float **weight; /* [outputs][rows]: by how much the errors of a box count; NULL: no boxes */
     oct_error *error;     /* [outputs] of the measurement in progress */
     oct_plan_state state; /* the state of the float graph at the point where a measurement rounded its first value, or
                              where a show ended */
     bool *passed;         /* [n_taps]: the values that were shown before that point */
 } sim_sample;
+
+/* How an output is seen before its error is measured. */
+typedef struct sim_view {
+    enum { SIM_VIEW_PLAIN, SIM_VIEW_LOGITS, SIM_VIEW_BOXES } kind;
+    double typical; /* of boxes: the median of their areas */
+} sim_view;
 
 /* The graphs of a simulation, which differ in their constants. */
 typedef enum sim_constants { SIM_REAL, SIM_ROUNDED, SIM_SOME, SIM_GRAPHS } sim_constants;
@@ -52,6 +59,7 @@ struct oct_sim_core {
     size_t threads, n_inputs, n_outputs;
     sim_worker *worker;
     oct_sim half[2]; /* all samples that are kept */
+    sim_view *view;  /* [outputs]; NULL: no half is kept so far */
     int64_t macs;    /* multiply-accumulates of a run; more than the graph says if only samples tell the shapes */
     /* these depend on decisions: */
     uint64_t revision;
@@ -95,6 +103,11 @@ bool oct_sim_is_shown(const oct_sim_core *s, size_t tap);
  * first time in the run. */
 void oct_sim_pass(sim_worker *w, size_t tap);
 void oct_sim_end_real(sim_worker *w);
+
+/* sim_views.c: chooses how outputs are seen, by the samples of the half that is kept first, and shows those of a half
+ * so. Then: the same for n numbers of output k in a measurement, in place. */
+oct_status oct_sim_view_outputs(oct_sim_core *s, const oct_sim *h, oct_err *err);
+void oct_sim_view(const oct_sim_core *s, const sim_sample *x, size_t k, float *y, int64_t n);
 
 /* sim_samples.c: makes sure that the samples of a half are kept, with the outputs of the float model. */
 oct_status oct_sim_need_half(oct_sim_core *s, int half, oct_err *err);
