@@ -371,6 +371,13 @@ static oct_status add_to_sets(ev_evaluation *e, const oct_batch *b, size_t i, oc
     return OCT_OK;
 }
 
+/* The score of an output of another length than the float model's. It agrees with nothing: left out, it would make a
+ * model better. Of errors there is no largest, and the others are told apart by how many there are. */
+static double score_apart(const oct_metric *m)
+{
+    return oct_metric_in_percent(m) && m->larger_is_better ? 0 : NAN;
+}
+
 static oct_status score_sample(ev_evaluation *e, const oct_batch *b, size_t i, oct_err *err)
 {
     int64_t label = b->labels ? b->labels[i] : -1;
@@ -387,7 +394,8 @@ static oct_status score_sample(ev_evaluation *e, const oct_batch *b, size_t i, o
         for (size_t k = 0; k < e->n_subject; k++) {
             oct_sample_view v = view_of(e, &e->subject[k], b, i);
             v.k = e->metric[m]->k;
-            double score = e->subject[k].apart[0] && !e->metric[m]->of_all ? NAN : e->metric[m]->score(&v);
+            double score =
+                e->subject[k].apart[0] && !e->metric[m]->of_all ? score_apart(e->metric[m]) : e->metric[m]->score(&v);
             if (k == 0 && e->metric[m]->relative &&
                 !isnan(score)) /* what equal outputs have, also where its own are NaN */
                 score = e->metric[m]->larger_is_better;

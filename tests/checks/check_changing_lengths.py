@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Models whose outputs have as many elements as the values say: they convert, reach goals and are evaluated, and reports count the samples.
+
+    check_changing_lengths.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+A decoder that stops at its end token, with what it wrote as scan outputs; a detector with NonMaxSuppression; scores above a threshold (NonZero,
+Compress, TopK of a computed number); a loop that stops when a sum is reached; a classifier beside such an output. For each, ONNX Runtime says on
+how many samples the lengths differ. A conversion writes a file, by default, with goals, with labels and with a command as metric, and it and qeval
+say that number; a sample that no metric can compare counts as disagreeing.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from pylib import peer, tool
+from pylib.judge import Checker, options
+
+F, I64, COUNT = TensorProto.FLOAT, TensorProto.INT64, 48
+info = helper.make_tensor_value_info
+
+
+class Made:
+    def __init__(self, seed):
+        self.rng, self.nodes, self.inits = np.random.default_rng(seed), [], []
+
+    def const(self, name, a):
+        self.inits.append(numpy_helper.from_array(np.asarray(a), name))
+        return name
+
+    def weights(self, name, *shape, by=1.0):
+        return self.const(name, (self.rng.standard_normal(shape) * by / np.sqrt(np.prod(shape[1:]) if len(shape) > 2 else shape[0])).astype(np.float32))
+
+    def node(self, op, inputs, out, **attributes):
+        self.nodes.append(helper.make_node(op, inputs, out if isinstance(out, list) else [out], name=f"{op}_{len(self.nodes)}", **attributes))
+        return out
+
+    def features(self, x="x"):
+        """8 x 8 places with 16 channels."""
+        self.node("Conv", [x, self.weights("w1", 16, 3, 3, 3, by=2)], "f1", pads=[1] * 4, strides=[2, 2])
+        self.node("Relu", ["f1"], "f2")
+        self.node("Conv", ["f2", self.weights("w2", 16, 16, 3, 3, by=2)], "f3", pads=[1] * 4)
+        return self.node("Relu", ["f3"], "f4")
+
+    def scores(self):
+        """64 of them."""
+        self.node("Conv", [self.features(), self.weights("ws", 1, 16, 1, 1, by=2)], "s1")
+        return self.node("Reshape", ["s1", self.const("flat", np.int64([-1]))], "scores")
+
+    def save(self, path, outputs):
+        g = helper.make_graph(self.nodes, "made", [info("x", F, [1, 3, 16, 16])], [info(n, t, s) for n, t, s in outputs], self.inits)
+        onnx.save(helper.make_model(g, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), path)
+
+
+def decoder(path):
+    """As of table recognisers: a Loop whose state and last token make the next one, until that is 0; logits and tokens are scan outputs."""
+    m = Made(1)
+    m.node("ReduceMean", [m.features()], "g", axes=[2, 3], keepdims=0)
+    m.node("MatMul", ["g", m.weights("w0", 16, 32, by=4)], "h0")
+    m.weights("wh", 32, 32, by=1.6)
+    m.weights("wv", 32, 8, by=3)
+    m.weights("emb", 8, 32)
+    m.const("zero", np.int64([0]))
+    nodes = [helper.make_node("Gather", ["emb", "token"], ["e"], name="embed"), helper.make_node("MatMul", ["h", "wh"], ["i1"], name="inner"),
+             helper.make_node("Add", ["i1", "e"], ["i2"], name="add"), helper.make_node("Tanh", ["i2"], ["h1"], name="tanh"),
+             helper.make_node("MatMul", ["h1", "wv"], ["logits1"], name="vocabulary"), helper.make_node("ArgMax", ["logits1"], ["next"], axis=1, keepdims=0, name="argmax"),
+             helper.make_node("Equal", ["next", "zero"], ["same"], name="equal"), helper.make_node("Not", ["same"], ["on1"], name="not"),
+             helper.make_node("Squeeze", ["on1", "zero"], ["on"], name="squeeze")]
+    nodes += [helper.make_node("Identity", ["next"], ["wrote"], name="wrote")]
+    g = helper.make_graph(nodes, "body", [info("n", I64, []), info("c", TensorProto.BOOL, []), info("h", F, [1, 32]), info("token", I64, [1])],
+                          [info("on", TensorProto.BOOL, []), info("h1", F, [1, 32]), info("next", I64, [1]), info("logits1", F, [1, 8]), info("wrote", I64, [1])])
+    m.const("first", np.int64([1]))
+    m.node("Loop", [m.const("most", np.int64(20)), m.const("yes", np.array(True)), "h0", "first"], ["hn", "tn", "logits", "tokens"], body=g)
+    m.save(path, [("logits", F, ["n", 1, 8]), ("tokens", I64, ["n", 1])])
+
+
+def detector(path):
+    m = Made(2)
+    m.node("Conv", [m.features(), m.weights("wb", 5, 16, 1, 1, by=1.5)], "o")
+    m.node("Reshape", ["o", m.const("rows", np.int64([1, 5, -1]))], "r")
+    m.node("Split", ["r", m.const("parts", np.int64([4, 1]))], ["b", "s"], axis=1)
+    m.node("Transpose", ["b"], "boxes", perm=[0, 2, 1])
+    m.node("Sigmoid", ["s"], "p")
+    m.node("NonMaxSuppression", ["boxes", "p", m.const("most", np.int64([50])), m.const("iou", np.float32([0.5])), m.const("least", np.float32([0.5]))], "chosen",
+           center_point_box=1)
+    m.node("Gather", ["chosen", m.const("two", np.int64(2))], "i", axis=1)
+    m.node("Squeeze", ["boxes", m.const("zero", np.int64([0]))], "b2")
+    m.node("Gather", ["b2", "i"], "out_boxes", axis=0)
+    m.node("Reshape", ["p", m.const("flat", np.int64([-1]))], "p2")
+    m.node("Gather", ["p2", "i"], "out_scores", axis=0)
+    m.save(path, [("out_boxes", F, ["n", 4]), ("out_scores", F, ["n"])])
+
+
+def above(path):
+    """The places of scores above a threshold, and these."""
+    m = Made(3)
+    m.node("Greater", [m.scores(), m.const("least", np.float32(0.4))], "which")
+    m.node("NonZero", ["which"], "places")
+    m.node("Compress", ["scores", "which"], "picked", axis=0)
+    m.save(path, [("places", I64, [1, "n"]), ("picked", F, ["n"])])
+
+
+def top(path):
+    """As many of the largest as lie above a threshold."""
+    m = Made(4)
+    m.node("Greater", [m.scores(), m.const("least", np.float32(0.4))], "which")
+    m.node("Cast", ["which"], "one", to=I64)
+    m.node("ReduceSum", ["one"], "k0", keepdims=1)
+    m.node("TopK", ["scores", "k0"], ["best", "where"], axis=0)
+    m.save(path, [("best", F, ["n"]), ("where", I64, ["n"])])
+
+
+def stopping(path):
+    """A loop that adds a product until its sum is large, and tells each sum."""
+    m = Made(5)
+    m.node("ReduceMean", [m.features()], "g", axes=[2, 3], keepdims=0)
+    m.weights("wa", 16, 16)
+    m.const("large", np.float32(60))
+    nodes = [helper.make_node("MatMul", ["g", "wa"], ["p"], name="inside"), helper.make_node("Relu", ["p"], ["p1"], name="relu"),
+             helper.make_node("Add", ["h", "p1"], ["h1"], name="add"), helper.make_node("ReduceSum", ["h1"], ["sum"], keepdims=0, name="sum"),
+             helper.make_node("Less", ["sum", "large"], ["on"], name="less"), helper.make_node("Identity", ["h1"], ["o"], name="copy")]
+    g = helper.make_graph(nodes, "body", [info("n", I64, []), info("c", TensorProto.BOOL, []), info("h", F, [1, 16])],
+                          [info("on", TensorProto.BOOL, []), info("h1", F, [1, 16]), info("o", F, [1, 16])])
+    m.node("Loop", [m.const("most", np.int64(40)), m.const("yes", np.array(True)), m.const("zeros", np.zeros((1, 16), np.float32))], ["hn", "y"], body=g)
+    m.save(path, [("y", F, ["n", 1, 16])])
+
+
+def classifier(path):
+    """Classes, and beside them the scores above a threshold."""
+    m = Made(6)
+    m.node("Greater", [m.scores(), m.const("least", np.float32(0.4))], "which")
+    m.node("Compress", ["scores", "which"], "picked", axis=0)
+    m.node("ReduceMean", ["f4"], "g", axes=[2, 3], keepdims=0)
+    m.node("MatMul", ["g", m.weights("wc", 16, 6, by=4)], "classes")
+    m.save(path, [("classes", F, [1, 6]), ("picked", F, ["n"])])
+
+
+CASES = {f.__name__: f for f in (decoder, detector, above, top, stopping, classifier)}
+NUMBERS = ("decoder", "stopping", "classifier")     # their first output is one of numbers in fixed places, if its length is the same
+CLOSE = 1       # samples on which the two runtimes may differ, because a value lies at a threshold
+COMMAND = "print(1)\n"
+
+
+def runs(model, samples):
+    session = peer.session(model)
+    return [session.run(None, {"x": x[None]}) for x in samples]
+
+
+def run(c, *command):
+    done = subprocess.run([str(w) for w in command], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def agreement(want, got):
+    """The mean share of positions with the same class; none of a sample of another length."""
+    return np.mean([(w[0].argmax(-1) == g[0].argmax(-1)).mean() if w[0].shape == g[0].shape else 0 for w, g in zip(want, got, strict=True)])
+
+
+def check_result(c, what, model, out, data, samples, want, metric):
+    got = runs(out, samples)
+    apart = [sum(g[k].shape != w[k].shape for g, w in zip(got, want, strict=True)) for k in range(len(want[0]))]
+    rc, said = run(c, c.qeval, model, out, "--data", data, "--json", c.folder / "e.json", *(["--metric", "agreement"] if metric else []))
+    c.hold(f"{what}: qeval", rc == 0, f"{rc}: {said[-400:]}")
+    if rc:
+        return
+    result = json.loads((c.folder / "e.json").read_text())["models"][1]
+    told = [o["other_length"] for o in result["outputs"]]
+    c.hold(f"{what}: samples of another length", all(abs(a - b) <= CLOSE for a, b in zip(told, apart, strict=True)), f"{told}, in ONNX Runtime {apart}")
+    c.hold(f"{what}: said", "other length" in said or not any(apart), said[:300])
+    if metric:
+        expected = agreement(want, got)
+        c.hold(f"{what}: agreement", abs(result["metrics"]["agreement"] - expected) < 0.03, f"{result['metrics']['agreement']:.3f}, in ONNX Runtime {expected:.3f}")
+
+
+def check_case(c, name, made):
+    model, out = c.folder / f"{name}.onnx", c.folder / f"{name}.q.onnx"
+    made(model)
+    samples = np.random.default_rng(9).standard_normal((COUNT, 3, 16, 16)).astype(np.float32)
+    data, labels = c.folder / "x.npy", c.folder / "labels.npy"
+    np.save(data, samples)
+    want = runs(model, samples)
+    np.save(labels, np.int64([np.argmax(w[0]) % 6 if w[0].size else 0 for w in want]))
+    c.hold(f"{name}: lengths differ", len({w[-1].shape for w in want}) > 2, str({w[-1].shape for w in want}))
+    ways = {"default": [], "rounded": ["--no-recover"], "dynamic": ["--scheme", "dynamic"], "goal": ["--max-drop", "0.3", "--trials", "3"],
+            "command": ["--metric-cmd", f"{sys.executable} {c.folder / 'score.py'}", "--max-drop", "command=0.5"]}
+    if name in NUMBERS:
+        ways |= {"agreement": ["--min-agreement", "0.4"], "decibels": ["--min-sqnr", "3", "--trials", "2"]}
+    if name == "classifier":
+        ways["labels"] = ["--labels", labels, "--metric", "top1", "--max-drop", "top1=0.5"]
+    for way, words in ways.items():
+        out.unlink(missing_ok=True)
+        rc, said = run(c, c.qconvert, model, "--data", data, "-o", out, *words)
+        c.hold(f"{name}, {way}: converted", rc in (0, 1) and out.exists(), f"{rc}: {said[-400:]}")
+        if out.exists():
+            check_result(c, f"{name}, {way}", model, out, data, samples, want, name in NUMBERS)
+    for words in () if name in NUMBERS else (["--min-agreement", "0.4"],):      # refused before the work, with what takes its place
+        rc, said = run(c, c.qconvert, model, "--data", data, "-o", out, *words)
+        c.hold(f"{name}: {words[0]}", rc == 2 and "'matched'" in said, f"{rc}: {said[-200:]}")
+
+
+def main():
+    args = options(__doc__).parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        c = Checker(args, Path(folder))
+        (c.folder / "score.py").write_text(COMMAND)
+        for name, made in CASES.items():
+            check_case(c, name, made)
+        return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
