@@ -3,6 +3,7 @@
  *     cc run.c $(pkg-config --cflags --libs octet) -o run
  *     ./run model.onnx        # a thread for each processor
  *     ./run model.onnx 2      # two threads: the same results
+ *     ./run model.onnx 1 avx2 # no instructions beyond AVX2: the same results, and what each step takes
  *
  * Exit: the status of what failed. */
 #include <octet/octet.h>
@@ -37,7 +38,14 @@ static void print(const octet_array *a)
     printf("\n");
 }
 
-static octet_status run(octet *o, octet_model *m)
+static void print_steps(const octet_model *m)
+{
+    octet_step s;
+    for (size_t i = 0; octet_model_step(m, i, &s); i++)
+        fprintf(stderr, "%8.4f ms  %s %s, %s %s\n", s.seconds * 1e3, s.op, s.name, s.scheme, s.kernel);
+}
+
+static octet_status run(octet *o, octet_model *m, int measure)
 {
     octet_array in[MOST_INPUTS];
     const octet_array *out;
@@ -45,25 +53,33 @@ static octet_status run(octet *o, octet_model *m)
     size_t n_in = 0, n_out = 0;
     while (n_in < MOST_INPUTS && (p = octet_model_input(m, n_in)) && fill(&in[n_in], p))
         n_in++;
-    const octet_status s = octet_model_run(o, m, in, n_in, &out, &n_out);
+    octet_status s = measure ? octet_model_profile(o, m, 1) : OCTET_OK;
+    if (s == OCTET_OK) /* what the first run would do otherwise */
+        s = octet_model_prepare(o, m, in, n_in);
+    if (s == OCTET_OK)
+        s = octet_model_run(o, m, in, n_in, &out, &n_out);
     for (size_t i = 0; i < n_out; i++)
         print(&out[i]);
     for (size_t i = 0; i < n_in; i++)
         free((void *)in[i].data);
+    if (measure)
+        print_steps(m);
     return s;
 }
 
 int main(int argc, char **argv)
 {
-    octet *o = argc == 2 || argc == 3 ? octet_open() : NULL;
-    octet_model *m;
+    octet *o = argc >= 2 && argc <= 4 ? octet_open() : NULL;
+    octet_model *m = NULL;
     if (!o) {
-        fprintf(stderr, "usage: run MODEL [THREADS]\n");
+        fprintf(stderr, "usage: run MODEL [THREADS [ISA]]\n");
         return OCTET_USAGE;
     }
-    octet_status s = octet_model_load(o, argv[1], argc == 3 ? atoi(argv[2]) : 0, &m);
+    octet_status s = argc > 3 ? octet_use_isa(o, argv[3]) : OCTET_OK;
     if (s == OCTET_OK)
-        s = run(o, m);
+        s = octet_model_load(o, argv[1], argc > 2 ? atoi(argv[2]) : 0, &m);
+    if (s == OCTET_OK)
+        s = run(o, m, argc > 3);
     if (s != OCTET_OK)
         fprintf(stderr, "%s\n%s\n", octet_error(o), octet_hint(o));
     octet_model_free(m);

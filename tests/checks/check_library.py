@@ -106,6 +106,7 @@ def check_examples(c, made, env, folder, want, kind):
         (y,) = session.run(None, {i.name: np.zeros([d if isinstance(d, int) else 1 for d in i.shape], np.float32)})
         c.hold(f"{kind}: run {Path(name).name}", np.allclose(np.array(said[2:], float), y.ravel(), atol=1e-5), said)
         c.hold(f"{kind}: run {Path(name).name} with two threads", command(made["run"], name, 2, cwd=at, env=env).split() == said)
+        c.hold(f"{kind}: run {Path(name).name} in plain C, measured", command(made["run"], name, 1, "scalar", cwd=at, env=env).split() == said)
         answers = command(made["serve"], name, 3, cwd=at, env=env).splitlines()
         nodes = len(onnx.load(at / name).graph.node)
         first = f"{0 if name == MODEL else nodes} of {nodes} nodes are worth taking over"

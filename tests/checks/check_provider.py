@@ -172,7 +172,7 @@ def programs(count, ort, library, made, at):
         if not shared or not shutil.which(compiler[0]):
             print(f"skipped: {compiler[0]}, or the library of the wheel, is missing")
             continue
-        installed.must(*compiler, "-Wall", "-Wextra", "-Werror", f"-I{HERE.parent / 'provider'}", HERE.parents[1] / "examples/onnxruntime.c", "-x", "none", shared, "-o", at / "example")
+        installed.must(*compiler, "-Wall", "-Wextra", "-Werror", f"-I{HERE.parent / 'provider'}", HERE.parents[1] / "examples/onnxruntime/session.c", "-x", "none", shared, "-o", at / "example")
         done = subprocess.run([str(at / "example"), library, made], env=os.environ | {"LD_LIBRARY_PATH": f"{at}:{capi}"}, capture_output=True, text=True, check=False)
         count.hold(f"the example by {compiler[0]}", done.returncode == 0 and abs(float(done.stdout) - want) <= 1e-6 * abs(want), f"{done.stdout}{done.stderr[:300]}, not {want}")
 

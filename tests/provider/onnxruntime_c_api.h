@@ -1,5 +1,5 @@
-/* tests/provider/onnxruntime_c_api.h -- what examples/onnxruntime.c uses of ONNX Runtime's header of that name, which
- * no package that pip reaches brings: our own transcription of places in a table and of signatures. */
+/* tests/provider/onnxruntime_c_api.h -- what examples/onnxruntime/session.c uses of ONNX Runtime's header of that name,
+ * which no package that pip reaches brings: our own transcription of places in a table and of signatures. */
 #ifndef OCT_TESTS_ONNXRUNTIME_C_API_H
 #define OCT_TESTS_ONNXRUNTIME_C_API_H
 

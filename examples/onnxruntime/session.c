@@ -1,6 +1,6 @@
 /* Runs a model in ONNX Runtime with Octet's provider, on zeros, and prints the sum of its first output.
  *
- *     cc onnxruntime.c -lonnxruntime -o run
+ *     cc session.c -lonnxruntime -o run
  *     ./run /usr/lib/x86_64-linux-gnu/libonnxruntime_ep_octet.so model.int8.onnx
  *
  * The model has one input and one output, float32; dimensions that it leaves open are 1. Three calls of an application
