@@ -5,7 +5,7 @@ from bytes, with the oldest ONNX Runtime that takes plug-ins and with the instal
     check_provider.py BUILD [-v] [--only PATTERN] [--whole]
 
 A graph that the provider claims as a whole gives what our runtime gives, to the bit, where ONNX Runtime does not rewrite it first (level 0); everything else agrees
-with ONNX Runtime's own provider as the integers of docs/arithmetic.md do. --whole: also the networks of make_zoo.py and of ../shared, and NNCF.
+with ONNX Runtime's own provider as the integers of docs/arithmetic.md do. --whole: also all networks of make_zoo.py, those of ../shared, and NNCF.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -30,6 +30,7 @@ OLDEST = "1.23.0"
 NAME = "OctetExecutionProvider"
 KINDS = ("float", "ours, QDQ", "ours, operators", "ours, dynamic", "ORT, QDQ", "ORT, operators", "ORT, dynamic")
 LEVELS = (0, 1, 2, 99)
+NETWORKS = ("zoo/alexnet", "zoo/mobilenet_v3", "zoo/style", "zoo/vit_hybrid")  # without --whole
 LEAST_DB = 40.0  # between sessions that both compute on integers and round some of them to the other neighbour
 SAID = re.compile(r"octet claims (\d+) of (\d+) nodes")
 
@@ -299,8 +300,9 @@ def inside(args, count):
         def wanted(name):
             return fnmatch.fnmatch(name, args.only)
         models = [*digest_models.bundled(at), *digest_models.small(at, wanted)]
+        models += digest_models.networks(at, None, 2, lambda name: wanted(name) and (args.whole or name in NETWORKS))
         if args.whole:
-            models += [*digest_models.networks(at, None, 2, wanted), *digest_models.trained(at, HERE.parents[2] / "shared", wanted)]
+            models += [*digest_models.trained(at, HERE.parents[2] / "shared", wanted)]
         for m in models:
             if not m.data or not wanted(m.name):
                 continue
