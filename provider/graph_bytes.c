@@ -566,6 +566,38 @@ static ort_status *put_values(const writer *w, bytes *b, unsigned field, const o
     return s;
 }
 
+typedef struct named {
+    const char *name;
+    size_t at;
+} named;
+
+static int by_name(const void *a, const void *b)
+{
+    const named *x = a, *y = b;
+    const int order = strcmp(x->name, y->name);
+    return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+/* In a view of ONNX Runtime 1.23 an input stands in the list as often as nodes read it. */
+static ort_status *drop_repeated(const ort_api *api, const ort_value_info **list, size_t n)
+{
+    named *all = calloc(n + 1, sizeof *all);
+    ort_status *s = all ? NULL : no_memory(api);
+    size_t k = 0;
+    for (size_t i = 0; i < n && !s; i++)
+        if (list[i]) {
+            all[k].at = i;
+            s = api->GetValueInfoName(list[i], &all[k++].name);
+        }
+    if (!s)
+        qsort(all, k, sizeof *all, by_name);
+    for (size_t i = 1; i < k && !s; i++)
+        if (strcmp(all[i].name, all[i - 1].name) == 0)
+            list[all[i].at] = NULL;
+    free(all);
+    return s;
+}
+
 static ort_status *put_inputs(const writer *w, bytes *b, const ort_graph *g)
 {
     const ort_api *api = w->api;
@@ -578,6 +610,7 @@ static ort_status *put_inputs(const writer *w, bytes *b, const ort_graph *g)
         s = api->ValueInfo_IsConstantInitializer(list[i], &constant);
         list[i] = constant ? NULL : list[i];
     }
+    s = s ? s : drop_repeated(api, list, n);
     s = s ? s : put_values(w, b, 11, list, n);
     free(list);
     return s;

@@ -617,6 +617,8 @@ static ort_status *Graph_GetGraphView(const ort_graph *g, const ort_node **nodes
             if (g->nodes.at[i] == nodes[k])
                 add(a, &(*view)->nodes, nodes[k]);
     set_border(a, *view, g);
+    if ((*view)->inputs.n) /* as 1.23 does where several nodes read an input */
+        add(a, &(*view)->inputs, (*view)->inputs.at[0]);
     standin_inside = inside;
     atomic_fetch_add(&now.live, 1);
     return NULL;
