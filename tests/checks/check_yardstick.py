@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Runs scripts/yardstick over a list of its own, and holds its page against NumPy's numbers.
+
+    check_yardstick.py [--qconvert PROGRAM] [--qeval PROGRAM] [-v]
+
+A classifier of which the labels are known, as .csv and as .toml: values, drops, counts and sizes of each tool are those of its files. A model that cannot be read fails the run and not the others; rows whose
+samples are not there are left out and told.
+
+Needs Python packages: runs itself with OCT_PYTHON when that is set.
+Exit: 0 when all hold, 1 when not, 77 without the packages.
+"""
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for pylib
+from pylib import packages
+
+packages.need("numpy", "onnx", "onnxruntime")
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from pylib import peer
+from pylib.judge import Checker, options
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts/yardstick"
+WIDTH, CLASSES = 24, 6
+
+
+def write_model(folder):
+    rng = np.random.default_rng(1)
+    w = [rng.normal(0, 0.3, s).astype(np.float32) for s in ((WIDTH, 40), (40, CLASSES))]
+    nodes = [helper.make_node("MatMul", ["x", "a"], ["h"], name="first"), helper.make_node("Relu", ["h"], ["r"]), helper.make_node("MatMul", ["r", "b"], ["y"], name="last")]
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "net", [value("x", TensorProto.FLOAT, ["n", WIDTH])], [value("y", TensorProto.FLOAT, ["n", CLASSES])],
+                              [numpy_helper.from_array(v, n) for v, n in zip(w, "ab")])
+    onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 13)]), folder / "net.onnx")
+    for name, n in (("calib", 64), ("eval", 300)):
+        np.save(folder / f"{name}.npy", rng.normal(0, 1, (n, WIDTH)).astype(np.float32))
+    x = np.load(folder / "eval.npy")
+    y = np.maximum(x @ w[0], 0) @ w[1]
+    labels = np.where(rng.random(len(x)) < 0.85, y.argmax(1), rng.integers(0, CLASSES, len(x)))
+    np.save(folder / "labels.npy", labels)
+    return x, labels
+
+
+def run(c, *words):
+    page = c.folder / "page.md"
+    page.unlink(missing_ok=True)
+    done = subprocess.run([sys.executable, SCRIPT, "--qconvert", c.qconvert, "--qeval", c.qeval, "--tools", "octet,ort-static,ort-dynamic", "-o", page, *map(str, words)],
+                          capture_output=True, text=True, check=False)
+    return done, page.read_text() if page.exists() else ""
+
+
+def rows_of(page, columns):
+    cells = [[w.strip() for w in line.strip("| \n").split(" | ")] for line in page.splitlines() if line.startswith("| ")]
+    return [r for r in cells if len(r) == columns and not r[0].startswith("---") and r[0] != "model"]
+
+
+def main():
+    args = options(__doc__).parse_args()
+    with tempfile.TemporaryDirectory(prefix="octet-yardstick-") as name:
+        c = Checker(args, Path(name))
+        x, labels = write_model(c.folder)
+        header = "name,model,calib,data,labels,metric\n"
+        (c.folder / "list.csv").write_text(header + "net,net.onnx,calib.npy,eval.npy,labels.npy,top1\n")
+        (c.folder / "list.toml").write_text('[[model]]\nname = "net"\nmodel = "net.onnx"\ncalib = "calib.npy"\ndata = "eval.npy"\nlabels = "labels.npy"\nmetric = "top1"\n')
+        exact = float((peer.session(c.folder / "net.onnx").run(None, {"x": x})[0].argmax(1) == labels).mean())
+        pages = []
+        for path in ("list.csv", "list.toml"):
+            done, page = run(c, c.folder / path)
+            c.hold(f"{path}: exit", done.returncode == 0, done.stderr[-400:])
+            pages.append(rows_of(page, 8))
+            head = next(iter(rows_of(page, 7)), [""] * 7)
+            c.hold(f"{path}: float and n", head[2:5] == ["top1", "300", f"{100 * exact:.2f} %"], str(head))
+        c.hold("each tool has a row", [r[1] for r in pages[0]] == ["Octet", "ONNX Runtime, static", "ONNX Runtime, dynamic"], str(pages[0]))
+        c.hold("both lists say the same", [[r[i] for i in (0, 1, 2, 3, 4, 5)] for r in pages[0]] == [[r[i] for i in (0, 1, 2, 3, 4, 5)] for r in pages[1]], str(pages))
+        out = c.folder / "ours.onnx"
+        c.convert(c.folder / "net.onnx", out, "--data", c.folder / "calib.npy", "-n", 64)
+        value = float((peer.session(out, exact=True).run(None, {"x": x})[0].argmax(1) == labels).mean())
+        size = out.stat().st_size / (c.folder / "net.onnx").stat().st_size
+        ours = pages[0][0]
+        c.hold("ours: value, drop and layers", ours[2] == f"{100 * value:.2f} %" and ours[3].startswith(f"{100 * (exact - value):+.2f} % [") and ours[5] == "2 of 2", str(ours))
+        c.hold("ours: size", abs(float(ours[4]) - size) < 0.1, f"{ours[4]} for {size}")
+        (c.folder / "bad.onnx").write_bytes(b"no model")
+        (c.folder / "worse.csv").write_text(header + "bad,bad.onnx,calib.npy,eval.npy,labels.npy,top1\nnet,net.onnx,calib.npy,eval.npy,labels.npy,top1\n"
+                                            + "far,net.onnx,imagenet:calib,imagenet:eval,labels.npy,top1\n")
+        done, page = run(c, c.folder / "worse.csv")
+        c.hold("a model that cannot be read", done.returncode == 1 and "bad: " in done.stderr and len(rows_of(page, 8)) == 3, done.stderr[-300:])
+        c.hold("what is not there is left out", "far: left out, for want of imagenet:calib" in done.stderr, done.stderr[-300:])
+        return c.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
