@@ -5,7 +5,8 @@
 
 Small decoders with random weights are made in the forms of exporters. Heads have 8 bits and nothing else has; a matrix that both branches
 of a merged decoder read is in the file once. Caches that samples leave out are empty, and those that they give are taken, in every form of
-samples: perplexity and outputs are those of ONNX Runtime.
+samples: perplexity and outputs are those of ONNX Runtime. What is float16 stays float16: in blocks of either form a decoder has as many Casts
+between floats as before, which is what ONNX Runtime's own quantizer leaves.
 
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
@@ -134,12 +135,75 @@ def given(check, model, ids):
     check.hold("states that grow prepare a conversion", ran.get("ran") is True, str(ran))
 
 
+def float_casts(path):
+    """How many Casts change a float into another type of float. Rows of a table in 8 bits are cast, too."""
+    model = onnx.load(path)
+    types = {t.name: t.data_type for t in model.graph.initializer} | {v.name: v.type.tensor_type.elem_type for v in model.graph.input}
+    made = {o: n for n in model.graph.node for o in n.output}
+
+    def is_number(name):  # of integers that a Gather picked
+        while name in made and made[name].op_type in ("Gather", "Reshape", "Transpose"):
+            name = made[name].input[0]
+        return types.get(name) in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8, onnx.TensorProto.INT64)
+
+    to = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16)
+    return sum(n.op_type == "Cast" and n.attribute[0].i in to and not is_number(n.input[0]) for n in model.graph.node)
+
+
+def theirs(model, out):
+    """The Casts that remain when ONNX Runtime's quantizer writes 4 bits; None where it does not run."""
+    try:
+        from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+    except ImportError:
+        return None
+    quantizer = MatMulNBitsQuantizer(onnx.load(model), block_size=32, is_symmetric=False)
+    quantizer.process()
+    quantizer.model.save_model_to_file(str(out))
+    return float_casts(out)
+
+
+def halves(check):
+    """float16 stays float16."""
+    feeds = {"input_ids": np.random.default_rng(2).integers(0, 400, (3, 10))}
+    for name, form, wide in (("first", "first", False), ("past", "past", False), ("past, norms in float32", "past", True), ("genai", "genai", False)):
+        model, peers, out = (check.folder / f"half.{end}.onnx" for end in ("float", "peer", "blocks"))
+        decoders.Decoder(dtype="float16", wide_norms=wide).write(model, form)
+        casts = float_casts(model)
+        most = theirs(model, peers)
+        most = casts if most is None else most
+        feed = dict(feeds)
+        if form != "first":
+            feed |= {k: v.astype(np.float16) for k, v in empty(3).items()}
+        if form == "genai":
+            feed["attention_mask"] = np.ones((3, 10), np.int64)
+        want = peer.session(str(model)).run(None, feed)
+        for kind in ([], ["--format", "qdq"]):
+            check.convert(model, out, "--scheme", "weight-only", *kind)
+            what = f"float16, {name}{' qdq' if kind else ''}"
+            made = onnx.load(out)
+            check.hold(f"{what}: Casts", float_casts(out) <= most, f"{float_casts(out)}, ONNX Runtime's quantizer {most}, before {casts}")
+            scales = {t.data_type for t in made.graph.initializer if t.name.endswith("_scale")}
+            check.hold(f"{what}: scales", scales == {onnx.TensorProto.FLOAT16}, str(scales))
+            ends = [[v.type.tensor_type.elem_type for v in side] for m in (onnx.load(model), made) for side in (m.graph.input, m.graph.output)]
+            check.hold(f"{what}: inputs and outputs", ends[:2] == ends[2:], str(ends))
+            got = peer.session(str(out)).run(None, feed)
+            near = sqnr([want[0].astype(np.float32)], [got[0].astype(np.float32)])
+            check.hold(f"{what}: logits", near > 14, f"{near:.1f} dB")
+            wide_out = check.folder / "half.wide.onnx"
+            decoders.Decoder(wide_norms=wide).write(check.folder / "wide.onnx", form)
+            check.convert(check.folder / "wide.onnx", wide_out, "--scheme", "weight-only", *kind)
+            full = peer.session(str(wide_out)).run(None, {k: v.astype(np.float32) if v.dtype == np.float16 else v for k, v in feed.items()})
+            same = sqnr([full[0]], [got[0].astype(np.float32)])
+            check.hold(f"{what}: as float32 in the same bits", same > 30, f"{same:.1f} dB")
+
+
 def main():
     args = options(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="octet-decoders-") as folder:
         check = Checker(args, Path(folder))
         heads(check)
         caches(check)
+        halves(check)
         return check.finish()
 
 

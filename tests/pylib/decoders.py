@@ -28,8 +28,10 @@ class Graph:
 class Decoder:
     """A transformer of `layers` with a head of its own. Weights are those of `seed`, whatever the form."""
 
-    def __init__(self, width=64, heads=4, words=400, layers=2, seed=0, dtype="float32"):
+    def __init__(self, width=64, heads=4, words=400, layers=2, seed=0, dtype="float32", wide_norms=False):
+        """wide_norms: normalization and logits are computed in float32 between Casts, as exporters of float16 write them."""
         self.width, self.heads, self.words, self.layers, self.seed = width, heads, words, layers, seed
+        self.wide_norms = wide_norms
         self.type, self.dtype = FLOATS[dtype], np.dtype(dtype)
 
     def weights(self, layer, kind, k, n, gain=1.0):
@@ -42,6 +44,12 @@ class Decoder:
         return g.node("MatMul", [x, g.const(name, self.weights(layer, kind, k, n, gain))], name=f"/model/layers.{layer}/{kind}/MatMul")
 
     def norm(self, g, x):
+        if self.wide_norms:
+            wide = g.node("Cast", [x], to=TensorProto.FLOAT)
+            mean = g.node("ReduceMean", [g.node("Pow", [wide, g.const("two", np.float32(2))])], axes=[-1], keepdims=1)
+            root = g.node("Sqrt", [g.node("Add", [mean, g.const("epsilon", np.float32(1e-6))])])
+            normal = g.node("Mul", [wide, g.node("Div", [g.const("one32", np.float32(1)), root])])
+            return g.node("Mul", [g.const("norm.scale", np.ones(self.width, self.dtype)), g.node("Cast", [normal], to=self.type)])
         one, zero = np.ones(self.width, self.dtype), np.zeros(self.width, self.dtype)
         return g.node("LayerNormalization", [x, g.const("norm.scale", one), g.const("norm.shift", zero)], axis=-1)
 
@@ -79,8 +87,40 @@ class Decoder:
             u = self.linear(g, self.norm(g, x), layer, "up_proj", self.width, 4 * self.width)
             u = g.node("Mul", [u, g.node("Sigmoid", [u])])
             x = g.node("Add", [x, self.linear(g, u, layer, "down_proj", 4 * self.width, self.width)])
-        return g.node("MatMul", [self.norm(g, x), g.const("lm_head.weight", self.weights(self.layers, "lm_head", self.width, self.words, 4.0))],
-                      out=out, name="/lm_head/MatMul")
+        head = g.const("lm_head.weight", self.weights(self.layers, "lm_head", self.width, self.words, 4.0))
+        y = g.node("MatMul", [self.norm(g, x), head], out=None if self.wide_norms else out, name="/lm_head/MatMul")
+        return g.node("Cast", [y], out=out, to=TensorProto.FLOAT) if self.wide_norms else y
+
+    def genai_layers(self, g):
+        """As onnxruntime-genai's builder writes them: fused attention with its cache, fused sums and norms."""
+        one = g.const("norm.scale", np.ones(self.width, self.dtype))
+        valid = g.node("ReduceSum", ["attention_mask", g.const("last", np.array([1]))], keepdims=0)
+        lengths = g.node("Cast", [g.node("Sub", [valid, g.const("one", np.array(1))])], to=TensorProto.INT32)
+        total = g.node("Cast", [g.node("Gather", [g.node("Shape", ["attention_mask"]), g.const("second", np.array(1))])], to=TensorProto.INT32)
+        x, n = self.embed(g), None
+        for layer in range(self.layers):
+            if layer == 0:
+                n = g.node("SimplifiedLayerNormalization", [x, one], axis=-1, epsilon=1e-6)
+            else:
+                n, x = self.add_norm(g, x, d, one)
+            q, k, v = (self.linear(g, n, layer, f"{c}_proj", self.width, self.width) for c in "qkv")
+            past = [f"past_key_values.{layer}.{kind}" for kind in ("key", "value")]
+            outs = [f"attended{layer}", f"present.{layer}.key", f"present.{layer}.value"]
+            g.nodes.append(helper.make_node("GroupQueryAttention", [q, k, v, *past, lengths, total], outs, name=f"/attn{layer}", domain="com.microsoft",
+                                            num_heads=self.heads, kv_num_heads=self.heads))
+            n, x = self.add_norm(g, x, self.linear(g, outs[0], layer, "o_proj", self.width, self.width), one)
+            u = self.linear(g, n, layer, "up_proj", self.width, 4 * self.width)
+            d = self.linear(g, g.node("Mul", [u, g.node("Sigmoid", [u])]), layer, "down_proj", 4 * self.width, self.width)
+        n, _ = self.add_norm(g, x, d, one)
+        head = g.const("lm_head.weight", self.weights(self.layers, "lm_head", self.width, self.words, 4.0))
+        g.node("MatMul", [n, head], out="logits", name="/lm_head/MatMul")
+
+    def add_norm(self, g, x, y, scale):
+        """The normalized sum, and the sum."""
+        at = f"skip{len(g.nodes)}"
+        g.nodes.append(helper.make_node("SkipSimplifiedLayerNormalization", [x, y, scale], [f"{at}_n", "", "", f"{at}_sum"], name=at,
+                                        domain="com.microsoft", epsilon=1e-6))
+        return f"{at}_n", f"{at}_sum"
 
     def embed(self, g, ids="input_ids"):
         table = np.asarray(np.random.default_rng([self.seed, 99]).standard_normal((self.words, self.width)), self.dtype)
@@ -96,16 +136,19 @@ class Decoder:
     def save(self, g, path, inputs, outputs, **how):
         constants = [numpy_helper.from_array(a, n) for n, a in g.constants.items()]
         graph = helper.make_graph(g.nodes, "decoder", inputs, outputs, constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-        onnx.checker.check_model(model)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=8)
+        if not any(n.domain or n.op_type == "SimplifiedLayerNormalization" for n in g.nodes):
+            onnx.checker.check_model(model)
         onnx.save(model, path, **how)
 
     def write(self, path, form="past", **how):
         """form: `first` (the prompt alone), `past` (a cache goes in and out), `merged` (an If of both), `keys` (an encoder that gives out the
-        keys and values of attention in another file), `embeds` (rows of the table are given)."""
+        keys and values of attention in another file), `embeds` (rows of the table are given), `genai`
+        (operators of com.microsoft)."""
         g = Graph()
         ids = helper.make_tensor_value_info("input_ids", I64, ["batch", "sequence"])
-        ends = [self.value("logits", ["batch", "sequence", self.words]), *self.caches("present", "total")]
+        logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT if self.wide_norms else self.type, ["batch", "sequence", self.words])
+        ends = [logits, *self.caches("present", "total")]
         past = self.caches("past_key_values", "past")
         if form == "merged":
             flag = helper.make_tensor_value_info("use_cache_branch", BOOL, [1])
@@ -114,7 +157,7 @@ class Decoder:
                 b = Graph("with/" if with_past else "first/", g)
                 suffix = ".with" if with_past else ".first"
                 self.layers_of(b, self.embed(b), with_past, suffix, f"logits{suffix}")
-                outs = [self.value(f"logits{suffix}", ends[0].type.tensor_type.shape and ["batch", "sequence", self.words]),
+                outs = [helper.make_tensor_value_info(f"logits{suffix}", logits.type.tensor_type.elem_type, ["batch", "sequence", self.words]),
                         *self.caches("present", "total", suffix)]
                 bodies.append(helper.make_graph(b.nodes, b.prefix.rstrip("/"), [], outs))
             g.nodes.append(helper.make_node("If", ["use_cache_branch"], [e.name for e in ends], name="branch", then_branch=bodies[0], else_branch=bodies[1]))
@@ -125,6 +168,10 @@ class Decoder:
                 for c, kind in (("k", "key"), ("v", "value")):
                     self.split(g, self.linear(g, x, layer, f"{c}_proj", self.width, self.width), f"cross.{layer}.{kind}")
             return self.save(g, path, [ids], self.caches("cross", "sequence"), **how)
+        if form == "genai":
+            self.genai_layers(g)
+            mask = helper.make_tensor_value_info("attention_mask", I64, ["batch", "total"])
+            return self.save(g, path, [ids, mask, *past], ends, **how)
         if form == "embeds":
             self.layers_of(g, "inputs_embeds", True)
             return self.save(g, path, [self.value("inputs_embeds", ["batch", "sequence", self.width]), *past], ends, **how)

@@ -93,6 +93,11 @@ oct_status oct_write_defaults(oct_graph *g, oct_err *err);
  * computed are rounded to that type, if it can represent them. Runtimes compute the Cast once. */
 oct_status oct_source_write(oct_graph *g, oct_dtype type, oct_err *err);
 
+/* In a written graph: the nodes whose results were of float16 before the graph was read as float32 compute in float16
+ * again, where their operators take it and it represents their constants; stays: by node, those that do not. Shapes
+ * must have been inferred. Casts that this makes void are removed. Subgraphs are not changed. */
+oct_status oct_own_type_write(oct_graph *g, const bool *stays, oct_err *err);
+
 /* The reason why a GRU or RNN with quantized matrices cannot be written in this form, or NULL. */
 const char *oct_no_body(const oct_graph *g, int node);
 

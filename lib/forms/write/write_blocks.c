@@ -24,6 +24,7 @@ static oct_status operator_constants(oct_writer *w, int b, const oct_nbits_form 
     OCT_TRY(oct_blocks_weights(q, f, w->g->arena, &by_columns, err));
     OCT_TRY(oct_write_qvals(w, b, q->qvals, &w->value[b].written[0], err));
     OCT_TRY(oct_edit_refer_matrix(w->g, base, "_scale", OCT_F32, f->n, oct_nbits_blocks(f), by_columns.scale, &v, err));
+    w->g->value[v].was_f16 = w->g->value[b].was_f16;
     return by_columns.zero ? oct_edit_refer_matrix(w->g, base, "_zero_point", OCT_U8, f->n, oct_nbits_zero_bytes(f),
                                                    by_columns.zero, &v, err)
                            : OCT_OK;

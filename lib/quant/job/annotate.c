@@ -441,12 +441,28 @@ oct_status oct_qjob_annotate(oct_qjob *j, oct_err *err)
 /* If several bodies read the same matrix from outside, each has quantized it. This merges the copies. */
 enum { LEAST_SHARED = 256 };
 
+/* Layers stay float16 where the model was, except where the target fails on such nodes. */
+static oct_status write_own_type(const oct_qjob *j, oct_graph *g, oct_err *err)
+{
+    OCT_TRY(oct_infer_shapes(g, err));
+    bool *stays = oct_calloc(g->n_node + 1, sizeof *stays);
+    if (!stays)
+        return oct_nomem(err);
+    for (size_t i = 0; i < g->n_order; i++)
+        stays[g->order[i]] = oct_target_trap(j->opts.target, g, g->order[i]) != NULL;
+    const oct_status s = oct_own_type_write(g, stays, err);
+    oct_free(stays);
+    return s;
+}
+
 static oct_status rewrite(const oct_qjob *j, oct_graph *g, const oct_pass_log *log, oct_err *err)
 {
     OCT_TRY(oct_job_unfold(j, g, log, err));
     OCT_TRY(annotate(j, g, err));
     OCT_TRY(write_forms(j, g, err));
     OCT_TRY(halve(j, g, err)); /* between written quantizers, because Casts are named after their results */
+    if (j->opts.source == OCT_F16 && j->opts.scheme == OCT_SCHEME_WEIGHT_ONLY)
+        OCT_TRY(write_own_type(j, g, err));
     OCT_TRY(oct_graph_share_constants(g, LEAST_SHARED, err));
     if (j->opts.source == OCT_F16 ||
         (j->opts.source == OCT_BF16 && oct_target_rules_of(j->opts.target)->bfloat16 != OCT_BFLOAT16_NEVER))
