@@ -22,6 +22,7 @@ typedef struct oct_input_desc {
     int rank;            /* -1: unknown */
     const int64_t *dims; /* [rank], -1 for a free one; borrowed */
     bool unread;         /* no node reads it, so it holds zeros unless something else is asked for */
+    bool takes_nan;      /* whatever reads it replaces NaN or tests for it, so that samples may have it */
     int past; /* 1 + the dimension that counts what a cache holds, which is empty if samples leave it out, or the rank
                  for the flag that says whether there is one; 0: neither */
 } oct_input_desc;

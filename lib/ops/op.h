@@ -234,7 +234,8 @@ struct oct_op {
                         table, if axis is 0 */
     bool joins;   /* output 0 joins the inputs along `axis`; inputs with a pitch are in their place already (Concat) */
     bool pitched; /* output 0 may have a pitch if it is float32, or has 8 bits with one scale */
-    bool moves;   /* run moves elements without interpreting them, so that they can be strings (oct_op_run_alone) */
+    bool takes_nan; /* NaN is a value that it replaces or tests for (Imputer, IsNaN) */
+    bool moves;     /* run moves elements without interpreting them, so that they can be strings (oct_op_run_alone) */
 
     /* Whether a step can run on integers; `s` has shapes and attributes, operands have dtype and q. NULL: never. */
     bool (*integer)(const oct_step *s);

@@ -107,6 +107,8 @@ const oct_plan *oct_runner_kept(const oct_runner *r, size_t i)
 
 /* ---- inputs ---- */
 
+enum { MOST_READERS = 64 };
+
 /* Takes over what another graph fixes. */
 static void merge_dims(int64_t *dims, int rank, const oct_value *v)
 {
@@ -120,6 +122,22 @@ static void merge_dims(int64_t *dims, int rank, const oct_value *v)
 static bool is_read(const oct_value *v)
 {
     return v->n_uses > 0 || v->is_output || v->dtype == OCT_STRING;
+}
+
+/* Whether all that reads a value, or what only moves its elements, takes NaN. *left bounds how many values are looked
+ * at; at 0 the answer is no. */
+static bool takes_nan(const oct_graph *g, int v, int *left)
+{
+    const oct_value *x = &g->value[v];
+    bool all = x->n_uses > 0 && !x->is_output && (*left)-- > 0;
+    for (size_t i = 0; i < x->n_uses && all; i++) {
+        const oct_use u = x->uses[i];
+        const oct_op *op = u.slot >= 0 ? oct_op_of(g, u.node) : NULL;
+        all = op && (op->takes_nan || op->alias || op->moves || op->quant == OCT_QUANT_JOIN);
+        for (int k = 0; all && !op->takes_nan && k < g->node[u.node].n_out; k++)
+            all = g->node[u.node].out[k] < 0 || takes_nan(g, g->node[u.node].out[k], left);
+    }
+    return all;
 }
 
 /* Whether a word occurs in a name. */
@@ -161,6 +179,8 @@ oct_status oct_inputs_describe(const oct_graph *const *g, size_t n, oct_arena *a
         for (int k = 0; k < v->shape.rank; k++)
             dims[k] = v->shape.d[k].n;
         bool read = is_read(v);
+        int left = MOST_READERS;
+        const bool nan = v->dtype == OCT_F32 && takes_nan(g[0], g[0]->input[i], &left);
         for (size_t m = 1; m < n; m++) {
             int at = oct_graph_find(g[m], v->name);
             if (at < 0 && i < g[m]->n_input)
@@ -170,7 +190,7 @@ oct_status oct_inputs_describe(const oct_graph *const *g, size_t n, oct_arena *a
             merge_dims(dims, v->shape.rank, &g[m]->value[at]);
             read |= is_read(&g[m]->value[at]);
         }
-        d[i] = (oct_input_desc){ v->name, v->dtype, v->shape.rank, dims, !read, past_of(v) };
+        d[i] = (oct_input_desc){ v->name, v->dtype, v->shape.rank, dims, !read, nan, past_of(v) };
     }
     *inputs = d;
     *n_inputs = g[0]->n_input;

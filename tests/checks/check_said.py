@@ -263,6 +263,30 @@ def check_foreign(c):
             c.hold(f"FastGelu for {target}, {scheme}: what fits", fits[target] != lacks, fits)
 
 
+def check_missing(c):
+    """NaN is a value for an Imputer, also behind what moves elements, and for nothing else."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((64, 8)).astype(np.float32)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    path, data, out = c.folder / "missing.onnx", c.folder / "missing.npy", c.folder / "missing.int8.onnx"
+    np.save(data, x)
+    weights = [onnx.numpy_helper.from_array(np.asarray(rng.standard_normal(dims) * 0.4, np.float32), name) for name, dims in (("w1", (8, 32)), ("w2", (32, 4)))]
+    for fills in (True, False):
+        first = helper.make_node("Imputer", ["xt"], ["f"], "fill", domain="ai.onnx.ml", imputed_value_floats=[0.5] * 8, replaced_value_float=float("nan"))
+        first = first if fills else helper.make_node("Identity", ["xt"], ["f"], "fill")
+        nodes = [helper.make_node("Identity", ["x"], ["xt"], "same"), first, helper.make_node("MatMul", ["f", "w1"], ["p"], "p"),
+                 helper.make_node("Relu", ["p"], ["r"], "r"), helper.make_node("MatMul", ["r", "w2"], ["y"], "y")]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 8])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 4])], weights)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)], ir_version=8), path)
+        run = subprocess.run([c.qconvert, path, "--data", data, "-o", out, "-q"], capture_output=True, text=True)
+        c.hold(f"NaN {'for' if fills else 'without'} an Imputer", (run.returncode == 0) == fills, f"exit {run.returncode}: {run.stderr[-200:]}")
+        if fills and run.returncode == 0:
+            batch = [x[i:i + 1] for i in range(16)]
+            db = sqnr(run_ort(path, batch), run_ort(out, batch))
+            c.hold("NaN for an Imputer: accuracy", db > 25, f"{db:.1f} dB")
+
+
 def main():
     parser = options(__doc__)
     parser.add_argument("--models", type=int, default=20, help="of each kind")
@@ -276,6 +300,7 @@ def main():
         check_foreign(c)
         for seed, name in enumerate(heads.ENDS):
             check_end(c, name, seed)
+        check_missing(c)
         for seed in range(args.models):
             check_heads(c, seed)
             check_mixture(c, seed)

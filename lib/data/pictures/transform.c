@@ -536,7 +536,7 @@ oct_status oct_part_decode(const oct_input_desc *in, const oct_steps *steps, con
     *stack = *setup = false;
     oct_status s = decode(&t, part, out, stack, err);
     if (s == OCT_OK) {
-        int64_t at = oct_array_find_nan(out);
+        int64_t at = in->takes_nan ? -1 : oct_array_find_nan(out);
         if (at >= 0)
             s = oct_fail(err, OCT_ENUMERIC, "NaN for input '%s' at index %lld of the sample", in->name, (long long)at);
     }

@@ -141,5 +141,6 @@ const oct_op oct_op_imputer = {
     OCT_SCHEMA("Imputer", ML, 1, 1, 1, 1, 1),
     .infer = oct_infer_like,
     .prepare = imputer_prepare,
+    .takes_nan = true,
     .run = imputer_run,
 };
