@@ -9,6 +9,7 @@ those of the same weights with float activations.
 Needs Python packages: runs itself with OCT_PYTHON when that is set.
 Exit: 0 when all hold, 1 when not, 77 without the packages.
 """
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +20,7 @@ from pylib import packages
 packages.need("numpy", "onnx", "onnxruntime")
 import numpy as np
 import onnx
+import onnxruntime
 
 from pylib.judge import Checker, options, run_ort, sqnr
 from pylib.plainnet import Net
@@ -60,6 +62,23 @@ def compare(check, path, data, form):
     check.hold(f"{what}: activations by block", theirs - SLACK < ours < 60, f"{ours:.2f} dB, ONNX Runtime {theirs:.2f} dB")
 
 
+def dequantized(check, path, data):
+    """In the form of DequantizeLinear ONNX Runtime rounds activations to 8 bits unless its session says otherwise: that is said."""
+    out = check.folder / "dequantized.onnx"
+    said = {}
+    for form in ("qdq", "qoperator"):
+        run = subprocess.run([check.qconvert, path, "--scheme", "weight-only", "--format", form, "-o", out if form == "qdq" else check.folder / "other.onnx"],
+                             capture_output=True, text=True, check=True)
+        said[form] = "session.qdq_matmulnbits_accuracy_level 1" in " ".join(run.stderr.split())
+    check.hold("8-bit activations are said where they are", said == {"qdq": True, "qoperator": False}, str(said))
+    ours = check.run_ours(out, data)
+    real = run_ort(str(out), data)  # with the option
+    session = onnxruntime.InferenceSession(str(out), providers=["CPUExecutionProvider"])
+    plain = [np.stack([session.run(None, {"x": x})[0] for x in data])]
+    check.hold("with the option ONNX Runtime computes what is measured here", sqnr(ours, real) > 90, f"{sqnr(ours, real):.1f} dB")
+    check.hold("without it activations are rounded", sqnr(ours, plain) < 60, f"{sqnr(ours, plain):.1f} dB")
+
+
 def main():
     args = options(__doc__).parse_args()
     rng = np.random.default_rng(8)
@@ -70,6 +89,7 @@ def main():
         two_products(path)
         for form in FORMS:
             compare(check, path, data, form)
+        dequantized(check, path, data)
         return check.finish()
 
 

@@ -87,6 +87,16 @@ static void absent_value(void *arg, const char *place, const char *pattern)
     oct_conversion_say(arg, OCT_NOTE_WARNING, "%s: no value is named '%s'", place, pattern);
 }
 
+/* ONNX Runtime makes MatMulNBits of DequantizeLinear and MatMul when it loads the file. */
+static void say_blocks(oct_conversion *c)
+{
+    if (c->o.job.blocks_qdq && oct_qjob_has_blocks(c->job) && !oct_target_rules_of(c->o.job.target)->never_in_ort)
+        oct_conversion_say(
+            c, 0,
+            "ONNX Runtime rounds the activations of weights in blocks to 8 bits in this form, unless its "
+            "session has session.qdq_matmulnbits_accuracy_level 1; here they are float");
+}
+
 /* Reports the requirements of the target, and how well it is known. */
 static void say_target(oct_conversion *c)
 {
@@ -149,6 +159,7 @@ static oct_status open_job(oct_conversion *c, oct_err *err)
     c->n_prepared = c->m->graph->n_node;
     oct_conversion_show(c, "prepared", c->m->graph);
     say_target(c);
+    say_blocks(c);
     say_unmet(c);
     OCT_TRY(say_void(c, err));
     return oct_policy_check(c->policy, c->m->graph, absent, c, err);
