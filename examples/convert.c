@@ -132,6 +132,26 @@ static octet_status calibrate(octet *o, const maker *made, const char *model, co
     return s;
 }
 
+/* What the result of the conversion is worth against the model. */
+static octet_status evaluate(octet *o, const maker *made, const char *model, const char *name)
+{
+    const char *const quantized[] = { name };
+    octet_evaluate_options x;
+    octet_result *r;
+    octet_evaluate_init(&x, sizeof x);
+    x.model = model;
+    x.quantized = (octet_texts){ quantized, 1 };
+    x.samples.get = make_sample;
+    x.samples.get_arg = (void *)made;
+    x.samples.count = SAMPLES;
+    x.layers = x.latency = 0;
+    const octet_status s = octet_evaluate_model(o, &x, &r);
+    if (s == OCTET_OK)
+        printf("output SQNR %.1f dB\n", octet_result_number(r, "models.1.output_sqnr_db"));
+    octet_result_free(r);
+    return s;
+}
+
 int main(int argc, char **argv)
 {
     size_t size = 0;
@@ -147,6 +167,8 @@ int main(int argc, char **argv)
         s = convert(o, &made, data, size, argv[2]);
     if (s == OCTET_OK)
         s = calibrate(o, &made, argv[1], argv[2]);
+    if (s == OCTET_OK)
+        s = evaluate(o, &made, argv[1], argv[2]);
     if (s != OCTET_OK)
         fprintf(stderr, "%s\n%s\n", octet_error(o), octet_hint(o));
     octet_model_free(made.model);

@@ -128,7 +128,7 @@ OCTET_API const char *octet_report(const octet *o);
 /* The text for people that the command would have printed in the last of these calls. */
 OCTET_API const char *octet_text(const octet *o);
 
-/* ---- calibrations and conversions by typed options ---- */
+/* ---- calibrations, conversions and evaluations by typed options ---- */
 
 /* A list of texts. */
 typedef struct octet_texts {
@@ -224,6 +224,35 @@ typedef struct octet_convert_options {
 /* Sets what a conversion does unless it is told otherwise. size: sizeof *options. */
 OCTET_API void octet_convert_init(octet_convert_options *options, size_t size);
 
+/* What an evaluation is to do, with members as the options of qeval(1). octet_evaluate_init sets all members. Borrowed
+ * for the call. */
+typedef struct octet_evaluate_options {
+    size_t size;           /* of this structure, as the caller knows it: set by octet_evaluate_init */
+    const char *model;     /* the file of the float ONNX model, to which the others are compared */
+    octet_texts quantized; /* files of quantized models */
+    octet_samples samples;
+    int64_t shard, shards; /* use part shard, counted from 0, of that many parts of the samples; 0, 0: all */
+    octet_texts metrics;   /* none: those that apply */
+    const char *decode, *truth;
+    const char *metric_command; /* as --metric-cmd */
+    bool less_is_better;
+    double metric_timeout; /* seconds; 0: an hour */
+    octet_texts max_drop;  /* gates; NULL: not asked for */
+    const char *min_agreement, *min_sqnr, *min_speedup, *max_latency, *max_size, *max_memory;
+    const char *gates, *baseline;    /* files: a list of gates, an earlier report */
+    int64_t batch, runs;             /* 0: the usual ones */
+    const char *compute;             /* "bf16" */
+    const char *runner, *runner_for; /* a command that runs models, and which ones: "all", "quant" */
+    double runner_timeout;           /* seconds; 0: two minutes */
+    int layers, latency;             /* 1: at length; 0: not at all; below 0: briefly, unless the other is asked for */
+    bool per_class, sweep, profile;
+    const char *html; /* a page for a browser */
+    int threads;      /* at most 1024; 0: one for each processor */
+} octet_evaluate_options;
+
+/* Sets what an evaluation does unless it is told otherwise. size: sizeof *options. */
+OCTET_API void octet_evaluate_init(octet_evaluate_options *options, size_t size);
+
 /* What a call has done. It belongs to the caller and may outlive the octet. */
 typedef struct octet_result octet_result;
 
@@ -235,6 +264,9 @@ OCTET_API octet_status octet_convert_model(octet *o, const octet_convert_options
 /* Writes a calibration table: the same as octet_calibrate does, with the same errors as octet_convert_model but for
  * OCTET_GOAL. The report is that of the table, of schema octet-calibration-1. */
 OCTET_API octet_status octet_calibrate_model(octet *o, const octet_calibrate_options *options, octet_result **result);
+/* Compares models: the same as octet_evaluate does, with the same errors as octet_convert_model; OCTET_GOAL: a gate was
+ * missed. The report is of schema octet-eval-1. */
+OCTET_API octet_status octet_evaluate_model(octet *o, const octet_evaluate_options *options, octet_result **result);
 OCTET_API void octet_result_free(octet_result *r); /* r may be NULL */
 
 /* The report, as JSON. */

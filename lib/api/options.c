@@ -31,3 +31,9 @@ void octet_calibrate_init(octet_calibrate_options *options, size_t size)
     const octet_calibrate_options usual = { .samples.seed = -1 };
     set(options, size, &usual, sizeof usual);
 }
+
+void octet_evaluate_init(octet_evaluate_options *options, size_t size)
+{
+    const octet_evaluate_options usual = { .samples.seed = -1, .layers = -1, .latency = -1 };
+    set(options, size, &usual, sizeof usual);
+}

@@ -1,5 +1,5 @@
-/* The library's conversions and calibrations by typed options: they write what the commands write, from files as from
- * memory, and wrong options have a status. */
+/* The library's conversions, calibrations and evaluations by typed options: they write what the commands write, from
+ * files as from memory, and wrong options have a status. */
 #include "unit.h"
 
 #include "library_case.h"
@@ -99,7 +99,8 @@ static int give(void *arg, int64_t i, octet_array *in, size_t n)
 {
     giver *g = arg;
     g->asked++;
-    if (n != 1 || strcmp(in[0].name, "image") != 0 || i < 0 || i >= COUNT || g->asked == g->fails_at)
+    if (n != 1 || strcmp(in[0].name, "image") != 0 || i < 0 || i >= COUNT ||
+        (g->fails_at > 0 && g->asked >= g->fails_at))
         return 7;
     const int64_t dims[] = { 1, 3, SIDE, SIDE };
     in[0].type = OCTET_FLOAT32;
@@ -331,6 +332,59 @@ static void tables_are_those_of_the_command(void **state)
     octet_close(o);
 }
 
+/* The whole report is that of the command, but for what it says of the call and of the machine. */
+static void evaluations_are_those_of_the_command(void **state)
+{
+    static const char *const names[] = { "output_sqnr_db", "agreement", "size_bytes", "peak_bytes" };
+    octet *o = octet_open();
+    octet_result *r;
+    octet_convert_options c = options();
+    octet_evaluate_options x;
+    c.output = "q.onnx";
+    c.scheme = "dynamic";
+    assert_int_equal(octet_convert_model(o, &c, &r), OCTET_OK);
+    octet_result_free(r);
+    write_npy(noise());
+    const char *words[] = { lib.model, "q.onnx", "--data", "samples.npy", "--no-latency", "--no-layers", NULL };
+    const char *quantized[] = { "q.onnx" };
+    assert_int_equal(octet_evaluate(o, words), OCTET_OK);
+    octet_evaluate_init(&x, sizeof x);
+    x.model = lib.model;
+    x.quantized = (octet_texts){ quantized, 1 };
+    x.samples.get = give;
+    x.samples.get_arg = noise();
+    x.samples.count = COUNT;
+    x.layers = x.latency = 0;
+    x.html = "e.html";
+    assert_int_equal(octet_evaluate_model(o, &x, &r), OCTET_OK);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[64], key[64];
+        snprintf(path, sizeof path, "models.1.%s", names[i]);
+        snprintf(key, sizeof key, "\"%s\":", names[i]);
+        const char *at = strstr(octet_report(o), key), *next;
+        assert_non_null(at);
+        while ((next = strstr(at + 1, key))) /* the float model may have one, too */
+            at = next;
+        assert_true(octet_result_number(r, path) == strtod(at + strlen(key), NULL));
+    }
+    octet_result_free(r);
+    assert_int_equal(access("e.html", F_OK), 0);
+    x.min_sqnr = "200";
+    assert_int_equal(octet_evaluate_model(o, &x, &r), OCTET_GOAL);
+    assert_int_equal(*octet_result_json(r), '{');
+    octet_result_free(r);
+    x.quantized.n = 0;
+    assert_int_equal(octet_evaluate_model(o, &x, &r), OCTET_USAGE);
+    assert_null(r);
+    x.min_sqnr = NULL;
+    x.compute = "bf17";
+    assert_int_equal(octet_evaluate_model(o, &x, &r), OCTET_USAGE);
+    x.compute = NULL;
+    x.html = lib.model; /* no output is an input */
+    assert_int_equal(octet_evaluate_model(o, &x, &r), OCTET_USAGE);
+    octet_close(o);
+}
+
 /* A caller that was compiled for an older header, and one for a newer one. */
 static void sizes_tell_versions(void **state)
 {
@@ -365,6 +419,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(writes_what_the_command_writes, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(memory_is_as_files, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(tables_are_those_of_the_command, library_set_up, library_tear_down),
+        cmocka_unit_test_setup_teardown(evaluations_are_those_of_the_command, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(goals_that_are_missed_have_results, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(wrong_options_have_a_status, library_set_up, library_tear_down),
         cmocka_unit_test_setup_teardown(sizes_tell_versions, library_set_up, library_tear_down),

@@ -1,7 +1,8 @@
-/* Conversions and calibrations from typed options to a result. */
+/* Conversions, calibrations and evaluations from typed options to a result. */
 #include "model_int.h"
 
 #include "api/calibration.h"
+#include "api/evaluation.h"
 #include "api/session.h"
 #include "base/io.h"
 
@@ -22,7 +23,9 @@ typedef struct typed {
     const octet_samples *samples;
     octet_convert_options convert; /* the options with all members that are known here */
     octet_calibrate_options calibrate;
+    octet_evaluate_options evaluate;
     oct_session s;
+    oct_evaluation e;
 } typed;
 
 /* ---- options ---- */
@@ -35,7 +38,7 @@ static oct_status take_options(const void *given, void *x, size_t known, oct_err
     if (given)
         memcpy(&size, given, sizeof size);
     if (size < sizeof size)
-        return oct_fail(err, OCT_EUSAGE, "the options were not set by octet_convert_init or octet_calibrate_init");
+        return oct_fail(err, OCT_EUSAGE, "the options were not set by octet_convert_init or the like");
     for (size_t i = known; i < size; i++)
         if (((const unsigned char *)given)[i])
             return oct_fail(err, OCT_EUSAGE, "an option is set that this version of the library does not have");
@@ -200,6 +203,58 @@ static oct_status calibrate(octet *o, void *arg, oct_err *err)
     return oct_calibration_run(&c->calibrate, &host, err);
 }
 
+/* ---- an evaluation ---- */
+
+static oct_status write_page(const typed *c, oct_err *err)
+{
+    oct_buf page = OCT_BUF_INIT;
+    if (!c->evaluate.html)
+        return OCT_OK;
+    oct_report_html(oct_document_root(c->result->report), &page);
+    const oct_status s = oct_write_text(c->evaluate.html, &page, err);
+    oct_buf_free(&page);
+    return s;
+}
+
+static void missed(void *arg, const char *model, const char *text)
+{
+    oct_say((oct_voice){ .note = note, .arg = arg }, OCT_NOTE_WARNING, "%s: %s", model, text);
+}
+
+static oct_status compare(typed *c, oct_eval_result **r, oct_err *err)
+{
+    oct_report_context context;
+    OCT_TRY(oct_evaluation_run(&c->e, r, &context, err));
+    OCT_TRY(oct_evaluation_judge(&c->e, *r, &context, err));
+    OCT_TRY(oct_evaluation_report(&c->e, *r, &context, c->result->report, err));
+    OCT_TRY(keep_report(c->result, err));
+    OCT_TRY(write_page(c, err));
+    return oct_evaluation_gates(&c->e, *r, &context, err);
+}
+
+static oct_status evaluate(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    const octet_evaluate_options *x = &c->evaluate;
+    const oct_evaluation_host host = { .voice = { note, octet_tell_progress, o },
+                                       .missed = missed,
+                                       .given = { get_sample, c, c->samples->count } };
+    oct_eval_result *r = NULL;
+    oct_status s =
+        oct_check_output(x->html, (const char *const[]){ x->model, x->samples.labels, x->truth, x->baseline }, 4, err);
+    if (s == OCT_OK)
+        s = oct_check_output(x->html, x->quantized.v, x->quantized.n, err);
+    if (s == OCT_OK)
+        s = oct_check_output(x->html, x->samples.data.v, x->samples.data.n, err);
+    if (s == OCT_OK)
+        s = oct_evaluation_open(&c->e, x, &host, err);
+    if (s == OCT_OK)
+        s = compare(c, &r, err);
+    oct_eval_free(r);
+    oct_evaluation_close(&c->e);
+    return s;
+}
+
 /* ---- a call ---- */
 
 typedef struct turn {
@@ -267,6 +322,24 @@ static oct_status calibrate_model(octet *o, void *arg, oct_err *err)
     return call(o, c, calibrate, err);
 }
 
+static oct_status evaluate_model(octet *o, void *arg, oct_err *err)
+{
+    typed *c = arg;
+    octet_evaluate_options *x = &c->evaluate;
+    octet_evaluate_init(x, sizeof *x);
+    if (!c->to)
+        return no_place(err);
+    OCT_TRY(take_options(c->options, x, sizeof *x, err));
+    const octet_texts lists[] = { x->quantized, x->metrics, x->max_drop };
+    const char *const paths[] = { x->model, x->truth, x->gates, x->baseline, x->html, oct_rule_file(x->decode) };
+    OCT_TRY(check_texts(lists, OCT_COUNT(lists), err));
+    for (size_t i = 0; i < x->quantized.n; i++)
+        OCT_TRY(check_stream(x->quantized.v[i], err));
+    OCT_TRY(check_files(paths, OCT_COUNT(paths), &x->samples, NULL, 0, err));
+    c->samples = &x->samples;
+    return call(o, c, evaluate, err);
+}
+
 static octet_status call_typed(octet *o, const void *options, octet_result **result, octet_work_fn work)
 {
     if (result)
@@ -288,6 +361,11 @@ octet_status octet_convert_model(octet *o, const octet_convert_options *options,
 octet_status octet_calibrate_model(octet *o, const octet_calibrate_options *options, octet_result **result)
 {
     return call_typed(o, options, result, calibrate_model);
+}
+
+octet_status octet_evaluate_model(octet *o, const octet_evaluate_options *options, octet_result **result)
+{
+    return call_typed(o, options, result, evaluate_model);
 }
 
 /* ---- the result ---- */

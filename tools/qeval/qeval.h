@@ -2,11 +2,9 @@
 #ifndef OCT_TOOLS_QEVAL_H
 #define OCT_TOOLS_QEVAL_H
 
+#include "api/evaluation.h"
 #include "common/common.h"
 #include "common/print_rows.h"
-#include "eval/gates/baseline.h"
-#include "eval/report/report.h"
-#include "quant/lint/examine.h"
 
 typedef struct qeval_args {
     const char *model;   /* the float model, or the only one */
@@ -52,27 +50,8 @@ typedef struct qeval_joining {
 oct_status qeval_take_asked(const oct_part *p, oct_arena *arena, qeval_args *a, qeval_joining *q, oct_err *err);
 oct_status qeval_changed(const char *path, oct_err *err); /* Fails with OCT_EUSAGE: the file has changed */
 
-/* page_notes.c: what the page says about the models beside what was measured; oct_report_context.put_notes. */
-typedef struct qeval_page {
-    const oct_eval_model *models;
-    oct_model *const *loaded;
-    const oct_eval_result *r;
-    oct_arena *arena;
-    oct_target *target; /* opened when it is needed; the caller closes it */
-    oct_status st;      /* of the first failure, with its reason in *err */
-    oct_err *err;
-} qeval_page;
-void qeval_page_put(oct_json *j, size_t k, const void *page);
-
 /* print_classes.c: prints each class of a model and which classes are confused, if that was requested. */
 oct_status qeval_print_classes(const oct_item *report, const oct_item *model, FILE *f, oct_err *err);
-
-/* gate_options.c: gates from options and from --gates. OCT_EUSAGE: it is clear in advance that one cannot be judged. */
-oct_status qeval_read_gates(const qeval_args *a, const oct_cli *cli, oct_gates *g, oct_err *err);
-/* The report of --baseline, in arena. *b stays NULL if the option is not given. */
-oct_status qeval_read_baseline(const qeval_args *a, oct_arena *arena, oct_baseline **b, oct_err *err);
-/* Prints a line for each missed gate except the last, which becomes the error. OCT_EGOAL: a gate was missed. */
-oct_status qeval_judge_gates(oct_cli *cli, const oct_eval_result *r, const oct_report_context *c, oct_err *err);
 
 /* rank_causes.c: measures the cost of quantizing each value and each layer of the quantized model, prints it and writes
  * the JSON. */

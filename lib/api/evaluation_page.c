@@ -1,9 +1,9 @@
 /* Additional contents for the page about the models: how each node runs and why, which operators are gone, and what
  * made the file. */
-#include "qeval/qeval.h"
+#include "api/evaluation.h"
 
-#include "base/name_map.h"
 #include "api/page_findings.h"
+#include "base/name_map.h"
 #include "ops/op.h"
 
 #include <stdio.h>
@@ -103,35 +103,35 @@ static oct_status put_passes(oct_json *j, const oct_graph *was, const oct_graph 
 
 /* ---- a model ---- */
 
-static oct_status put_model(oct_json *j, const qeval_page *p, size_t k, oct_err *err)
+static oct_status put_model(oct_json *j, const oct_evaluation_notes *p, size_t k, oct_err *err)
 {
     oct_lint *lint = NULL;
     oct_lint_verdict v;
-    oct_status st = oct_lint_open(p->models[k].graph, NULL, &lint, err);
+    oct_status st = oct_lint_open(p->e->models[k].graph, NULL, &lint, err);
     if (st == OCT_OK)
         st = oct_lint_judge(lint, p->target, &v, err);
     if (st == OCT_OK && !p->r->models[k].runner) /* the reasons are about our runtime */
-        st = put_nodes(j, &p->r->models[k], &v, p->arena, err);
+        st = put_nodes(j, &p->r->models[k], &v, p->e->arena, err);
     if (st == OCT_OK)
-        st = put_passes(j, p->models[0].graph, lint->read, p->arena, err);
+        st = put_passes(j, p->e->models[0].graph, lint->read, p->e->arena, err);
     if (st == OCT_OK) {
         oct_json_open(j, "findings", '[');
         oct_put_findings(j, lint, &v, p->target);
         oct_json_close(j);
     }
     oct_lint_close(lint);
-    OCT_TRY_WITHIN(st, err, "%s", p->models[k].name);
+    OCT_TRY_WITHIN(st, err, "%s", p->e->models[k].name);
     return OCT_OK;
 }
 
-void qeval_page_put(oct_json *j, size_t k, const void *notes)
+void oct_evaluation_put_notes(oct_json *j, size_t k, const void *notes)
 {
-    qeval_page *p = (qeval_page *)notes;
+    oct_evaluation_notes *p = (oct_evaluation_notes *)notes;
     if (p->st == OCT_OK && !p->target)
         p->st = oct_target_open(target_name, &p->target, p->err);
-    if (p->st == OCT_OK && k && !p->models[k].bf16)
+    if (p->st == OCT_OK && k && !p->e->models[k].bf16)
         p->st = put_model(j, p, k, p->err);
-    const char *command = p->loaded[k] ? oct_model_meta(p->loaded[k], "octet.command") : NULL;
+    const char *command = p->e->loaded[k] ? oct_model_meta(p->e->loaded[k], "octet.command") : NULL;
     if (command)
         oct_json_str(j, "made_by", command);
 }
