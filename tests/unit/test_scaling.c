@@ -320,7 +320,17 @@ static void factors_leave_the_function(void **state)
 /* ---- what stands in the way ---- */
 
 /* A layer, what `spoil` puts behind it, and a layer. */
-typedef enum spoil { NOTHING, SIGMOID, RELU6, SUM_WITH_CONSTANT, SHOWN, SHARED_WEIGHTS, JOINED, CAPTURED, TINY } spoil;
+typedef enum spoil {
+    NOTHING,
+    SIGMOID,
+    HARD_TANH,
+    SUM_WITH_CONSTANT,
+    SHOWN,
+    SHARED_WEIGHTS,
+    JOINED,
+    CAPTURED,
+    TINY
+} spoil;
 
 static size_t sets_with(spoil how)
 {
@@ -339,8 +349,8 @@ static size_t sets_with(spoil how)
         GOOD(oct_graph_set_captures(g, net_last, err));
         net_output(g, less);
     }
-    v = how == SIGMOID ? NET_NODE(g, "Sigmoid", "act", "r", v)
-        : how == RELU6 ? NET_NODE(g, "Clip", "act", "r", v, NET_F32(g, "least", "", 0), NET_F32(g, "most", "", 6))
+    v = how == SIGMOID     ? NET_NODE(g, "Sigmoid", "act", "r", v)
+        : how == HARD_TANH ? NET_NODE(g, "Clip", "act", "r", v, NET_F32(g, "least", "", -1), NET_F32(g, "most", "", 6))
         : how == SUM_WITH_CONSTANT ? NET_NODE(g, "Add", "act", "r", v, net_random(g, "k", "4,1,1", 9))
                                    : NET_NODE(g, "Relu", "act", "r", v);
     if (how == JOINED) {
@@ -363,6 +373,34 @@ static void readers_that_cannot_scale_stand_in_the_way(void **state)
             fail_msg("case %d", (int)how);
 }
 
+/* The least bound counts, and what clamps make is known: in each channel values are 0 or more. */
+static void bounds_of_clamps_are_kept(void **state)
+{
+    static const struct {
+        float first, second, bound;
+    } pair[] = { { 6, 20, 6 }, { 20, 1, 1 }, { 6, INFINITY, 6 }, { INFINITY, INFINITY, INFINITY } };
+    for (size_t i = 0; i < OCT_COUNT(pair); i++) {
+        oct_graph *g = net_graph(13);
+        oct_scaling *s;
+        size_t n, clamped = 0;
+        int v = conv(g, "a", "a_out", net_input(g, "x", OCT_F32, "1,4,6,6"), "4,4,1,1", 1, 0);
+        const float bound[2] = { pair[i].first, pair[i].second };
+        for (int k = 0; k < 2; k++) {
+            const int least = NET_F32(g, k ? "l1" : "l0", "", 0);
+            const int most = isfinite(bound[k]) ? net_const(g, k ? "m1" : "m0", OCT_F32, "", &bound[k]) : -1;
+            v = NET_NODE(g, "Clip", k ? "c1" : "c0", k ? "v1" : "v0", v, least, most);
+        }
+        net_output(g, conv(g, "b", "y", v, "4,4,1,1", 1, 0));
+        GOOD(oct_infer_shapes(g, err));
+        GOOD(oct_scalings_find(g, g->arena, &s, &n, err));
+        assert_true(n == 1 && s[0].n_values == 3 && s[0].bound == pair[i].bound);
+        for (size_t k = 0; k < 3; k++)
+            clamped += s[0].value[k].clamped;
+        assert_int_equal(clamped, isfinite(bound[0]) + isfinite(bound[1]));
+        oct_graph_destroy(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +412,7 @@ int main(void)
         cmocka_unit_test(sets_hold_all_that_takes_a_factor),
         cmocka_unit_test(factors_leave_the_function),
         cmocka_unit_test(readers_that_cannot_scale_stand_in_the_way),
+        cmocka_unit_test(bounds_of_clamps_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

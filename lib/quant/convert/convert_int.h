@@ -89,6 +89,7 @@ typedef struct oct_few {
     const int *axes;           /* [n], as oct_calibrate_opts has them */
     size_t n;
     bool channels; /* only moments, of all positions */
+    int64_t all;   /* up to so many samples of both halves; 0: a few of the half that chooses */
 } oct_few;
 oct_status oct_statistics_few(const oct_conversion *c, const oct_few *what, oct_calib **into, oct_err *err);
 /* Picks samples of half h (0: the half that chooses, 1: the half that judges) among the chosen samples, at most `most`

@@ -146,7 +146,7 @@ void oct_statistics_warn_few(oct_conversion *c)
 oct_status oct_statistics_few(const oct_conversion *c, const oct_few *what, oct_calib **into, oct_err *err)
 {
     const int64_t fit = 1200000000 / oct_sample_macs(c->m->graph), n = fit < 4 ? 4 : fit > 16 ? 16 : fit;
-    const oct_pick pick = oct_pick_half(c, 0, n);
+    const oct_pick pick = what->all ? (oct_pick){ .most = what->all } : oct_pick_half(c, 0, n);
     const oct_calibrate_opts o = { .values = what->values,
                                    .axes = what->axes,
                                    .n = what->n,

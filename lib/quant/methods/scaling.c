@@ -70,6 +70,13 @@ static bool reads(const walk *w, oct_use u, int axis, int rank, oct_scaled_layer
 
 /* ---- values ---- */
 
+/* The upper bound of a clamp that begins at 0; INFINITY: the node is none. */
+static float bound_of(const oct_graph *g, int node)
+{
+    float lo, hi;
+    return oct_op_clamp(g, node, &lo, &hi) && lo == 0 && hi > 0 ? hi : INFINITY;
+}
+
 static void meet(walk *w, int v, int axis)
 {
     const oct_value *x = v >= 0 ? &w->g->value[v] : NULL;
@@ -85,7 +92,7 @@ static void meet(walk *w, int v, int axis)
     if (w->of[v])
         return;
     w->of[v] = w->mark;
-    s->value[s->n_values++] = (oct_scaled){ v, axis };
+    s->value[s->n_values++] = (oct_scaled){ v, axis, x->producer >= 0 && isfinite(bound_of(w->g, x->producer)) };
 }
 
 /* The dimension of input `slot` that becomes dimension `axis` of output 0; -1: none. */
@@ -98,10 +105,20 @@ static int axis_behind(const oct_graph *g, int node, int slot, int axis)
     return -1;
 }
 
+/* The inputs in which a node is homogeneous, as long as no bound is reached. */
+static uint32_t homogeneous_in(walk *w, int node)
+{
+    const float bound = bound_of(w->g, node);
+    if (!isfinite(bound))
+        return oct_homogeneous_in(w->g, node);
+    w->s->bound = fminf(w->s->bound, bound);
+    return 1;
+}
+
 static void meet_inputs(walk *w, int node, int axis)
 {
     const oct_node *n = &w->g->node[node];
-    const uint32_t slots = oct_homogeneous_in(w->g, node);
+    const uint32_t slots = homogeneous_in(w, node);
     w->ok &= slots != 0 && n->n_in <= 32;
     for (int i = 0; w->ok && i < n->n_in; i++)
         if (slots >> i & 1 && n->in[i] >= 0)
@@ -124,7 +141,7 @@ static void go_on(walk *w, oct_scaled at)
         const oct_use u = x->uses[i];
         if (reads(w, u, at.axis, rank, &w->s->reader[w->s->n_readers]))
             w->s->n_readers++;
-        else if (u.slot >= 0 && u.slot < 32 && oct_homogeneous_in(w->g, u.node) >> u.slot & 1)
+        else if (u.slot >= 0 && u.slot < 32 && homogeneous_in(w, u.node) >> u.slot & 1)
             meet(w, w->g->node[u.node].out[0], oct_kept_axis(w->g, u.node, u.slot, at.axis));
         else
             w->ok = false;
@@ -169,6 +186,7 @@ oct_status oct_scalings_find(const oct_graph *g, oct_arena *arena, oct_scaling *
             continue;
         oct_scaling s = next;
         s.channels = l.weights.outs;
+        s.bound = INFINITY;
         w.s = &s;
         w.mark++;
         find_from(&w, node->out[0], made_axis(g, l.node));

@@ -1,6 +1,7 @@
 /* lib/quant/methods/scaling.h -- channels whose values can be scaled without changing what the graph computes (positive
  * homogeneity: Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, 2019,
- * section 4.1).
+ * section 4.1). A clamp from 0 to a bound (ReLU6) is homogeneous for channels that do not reach the bound, neither
+ * before they are scaled nor after it.
  *
  * A scaling consists of everything that must get the same factors: the values that homogeneous operators connect (ReLU,
  * sums, pools), the layers that compute them, and the layers that read them. Factors are powers of two, so float
@@ -13,6 +14,7 @@
 
 typedef struct oct_scaled {
     int value, axis; /* the dimension that holds its channels */
+    bool clamped;    /* a clamp with a bound makes it */
 } oct_scaled;
 
 typedef struct oct_scaled_layer {
@@ -25,6 +27,7 @@ typedef struct oct_scaling {
     oct_scaled *value;
     oct_scaled_layer *maker, *reader;
     size_t n_values, n_makers, n_readers;
+    float bound; /* the least bound of its clamps: a scaled channel must not reach it; INFINITY: there is none */
 } oct_scaling;
 
 /* Finds all scalings of g that have at least one maker and one reader, in the order of the graph; in arena.
