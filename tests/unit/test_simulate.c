@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include "unit.h"
 
+#include "eval/metrics/summary.h"
 #include "eval/run/scaled.h"
 #include "net.h"
 #include "onnx/model.h"
@@ -1640,6 +1641,24 @@ static void close_calls_are_no_loss(void **state)
     }
 }
 
+/* As many samples judge a small model as show that 5 points were not lost, where nothing has changed; fewer could not.
+ */
+static void enough_samples_judge(void **state)
+{
+    work *w = new_work();
+    build_product(w);
+    const int64_t enough = oct_enough_to_judge(w->m.graph);
+    oct_paired p[2] = { { 0 }, { 0 } };
+    for (int64_t i = 0; i < enough; i++)
+        oct_paired_add(&p[0], 1, 1);
+    for (int i = 0; i < 64; i++)
+        oct_paired_add(&p[1], 1, 1);
+    assert_true(oct_paired_proportion(&p[0]).lo > -0.05 && oct_paired_proportion(&p[1]).lo < -0.05);
+    oct_graph_destroy(w->m.graph);
+    oct_target_close(w->target);
+    free(w);
+}
+
 /* A method's measurements are recorded without weights, and without what is float now. */
 static void causes_of_a_method(void **state)
 {
@@ -2661,6 +2680,7 @@ int main(void)
         cmocka_unit_test(losses_are_warned_of),
         cmocka_unit_test(remedies_are_named),
         cmocka_unit_test(few_samples_are_said),
+        cmocka_unit_test(enough_samples_judge),
         cmocka_unit_test(causes_of_a_method),
         cmocka_unit_test(measurements_are_kept),
         cmocka_unit_test(rounding_is_that_of_the_reference),

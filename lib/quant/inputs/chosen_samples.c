@@ -31,12 +31,14 @@ void oct_conversion_keep_aside(oct_conversion *c, bool calibrates)
     c->judged = !calibrates ? OCT_JUDGED_ANY : x.aside > 0 ? OCT_JUDGED_OTHERS : OCT_JUDGED_SAME;
 }
 
+enum { SHOW_FIVE_POINTS = 80 }; /* samples without a change: 73 and more exclude a loss of 5 points */
+
 /* How many samples judge if no goal is set: enough for a conclusion, and fewer for large models. This is a count and
  * not a time, because a report must not depend on how busy the machine is. */
 int64_t oct_enough_to_judge(const oct_graph *g)
 {
-    const int64_t n = 100000000000 / oct_sample_macs(g);
-    return n < 16 ? 16 : n > 64 ? 64 : n;
+    const int64_t macs = oct_sample_macs(g), n = 100000000000 / macs;
+    return macs <= 5000000000 / SHOW_FIVE_POINTS ? SHOW_FIVE_POINTS : n < 16 ? 16 : n > 64 ? 64 : n;
 }
 
 oct_pick oct_pick_judging(const oct_conversion *c, const oct_graph *fl)
