@@ -85,12 +85,28 @@ static ort_status *say_reasons(const asked *a)
     return NULL;
 }
 
+/* ONNX Runtime 1.23 takes any plug-in for another device, puts copies where a part reads or feeds other nodes, and
+ * finds nobody who makes them: the session fails. So there it is the whole graph, or nothing. */
+static void leave_parts(asked *a)
+{
+    bool whole = true;
+    for (size_t i = 0; i < a->n; i++)
+        whole &= a->part[i] == 0;
+    for (size_t i = 0; i < a->n && !whole; i++)
+        if (a->part[i] >= 0) {
+            a->part[i] = -1;
+            a->why[i] = "ONNX Runtime 1.23 cannot divide a graph between its own provider and a plug-in";
+        }
+}
+
 static ort_status *claim_nodes(asked *a, const octet_claim *claims, const graph_bytes *b)
 {
     for (size_t i = 0; i < a->n; i++) {
         a->part[i] = claims[i].part;
         a->why[i] = b->unread[i] ? b->unread[i] : claims[i].reason;
     }
+    if (!a->p->divides)
+        leave_parts(a);
     TRY(a->p->api->Graph_GetNodes(a->g, a->nodes, a->n));
     TRY(claim_parts(a));
     return say_reasons(a);

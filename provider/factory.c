@@ -77,6 +77,7 @@ static ort_status *create_provider(ort_ep_factory *base, const ort_device *const
                                .ReleaseNodeComputeInfos = provider_release_programs },
                      .api = api,
                      .tells_parents = ((factory *)base)->tells_parents,
+                     .divides = ((factory *)base)->tells_parents,
                      .logger = logger,
                      .options = o };
     *out = &p->base;

@@ -46,6 +46,7 @@ typedef struct provider {
     ort_ep base; /* first member: ONNX Runtime holds its address */
     const ort_api *api;
     bool tells_parents;
+    bool divides;      /* ONNX Runtime: a graph between providers of the processor. From 1.24 on, too */
     bool has_compiled; /* parts of some graph */
     program *claimed;  /* of the parts that were claimed last, until they are compiled */
     const ort_logger *logger;

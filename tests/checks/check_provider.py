@@ -30,7 +30,7 @@ OLDEST = "1.23.0"
 NAME = "OctetExecutionProvider"
 KINDS = ("float", "ours, QDQ", "ours, operators", "ours, dynamic", "ORT, QDQ", "ORT, operators", "ORT, dynamic")
 LEVELS = (0, 1, 2, 99)
-NETWORKS = ("zoo/alexnet", "zoo/mobilenet_v3", "zoo/style", "zoo/vit_hybrid")  # without --whole
+NETWORKS = ("zoo/alexnet", "zoo/mobilenet_v3", "zoo/style", "zoo/video3d", "zoo/vit_hybrid")  # without --whole
 LEAST_DB = 40.0  # between sessions that both compute on integers and round some of them to the other neighbour
 SAID = re.compile(r"octet claims (\d+) of (\d+) nodes")
 
