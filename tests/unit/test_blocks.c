@@ -416,14 +416,14 @@ static void stays_float(void **state)
 }
 
 /* A token model: a table, then products to logits (converted to 16 bits or not), and to keys that attention reads and
- * that are given out. */
-static oct_graph *tokens(bool half, bool keys_are_read)
+ * that are given out under a name. */
+static oct_graph *tokens(bool half, bool keys_are_read, const char *name)
 {
     oct_graph *g = net_graph(17);
     const int ids = net_input(g, "ids", OCT_S64, "5"),
               x = NET_NODE(g, "Gather", "table", "x", net_random(g, "rows", "300,64", 1), ids);
     const int k = NET_NODE(g, "MatMul", "key", "k", x, net_random(g, "wk", "64,64", 2));
-    const int present = NET_NODE(g, "Transpose", "turn", "present", k);
+    const int present = NET_NODE(g, "Transpose", "turn", keys_are_read ? "keys" : name, k);
     const int read = keys_are_read ? NET_NODE(g, "MatMul", "attend", "attend", x, present)
                                    : NET_NODE(g, "ReduceMean", "mean", "mean", present);
     const int h = NET_NODE(g, "Add", "sum", "h", x, NET_NODE(g, "ReduceMean", "reduce", "reduced", read));
@@ -438,15 +438,16 @@ static oct_graph *tokens(bool half, bool keys_are_read)
 }
 
 /* The product of the logits is a head and gets 8 bits, also if its output is converted or if the largest is picked from
- * it. Keys are none, if attention reads them beside the output. */
+ * it, and so does another output. Keys are none, if attention reads them beside the output or the output is named so.
+ */
 static void heads_are_told(void **state)
 {
-    for (int form = 0; form < 4; form++) {
-        const bool half = form & 1, read = form & 2;
-        oct_graph *g = tokens(half, read);
+    for (int form = 0; form < 6; form++) {
+        const bool half = form & 1, read = form & 2, named = form & 4;
+        oct_graph *g = tokens(half, read, named ? "present" : "scores");
         work w = convert(g, (oct_qjob_opts){ 0 }, NULL);
         assert_int_equal(layer(&w, "head")->weights, OCT_U8);
-        assert_int_equal(layer(&w, "key")->weights, read ? OCT_U4 : OCT_U8);
+        assert_int_equal(layer(&w, "key")->weights, read || named ? OCT_U4 : OCT_U8);
         done(&w, g);
     }
 }

@@ -59,11 +59,15 @@ static bool is_logits(const oct_value *v)
     return strcmp(v->name, "logits") == 0 && v->shape.rank == 3;
 }
 
-/* Whether an output is a part of a cache: by its name, or because the columns of the product are split into heads. */
+/* Whether an output is a part of a cache: by its name, or because the columns of the product are split into heads, so
+ * that none of its dimensions has as many. */
 static bool is_cache(const oct_value *v, int64_t columns)
 {
     const int64_t last = v->shape.rank > 0 ? v->shape.d[v->shape.rank - 1].n : 0;
-    return strncmp(v->name, "present", 7) == 0 || (last > 0 && last != columns);
+    bool whole = last <= 0;
+    for (int d = 0; d < v->shape.rank && !whole; d++)
+        whole = v->shape.d[d].n == columns;
+    return strncmp(v->name, "present", 7) == 0 || !whole;
 }
 
 /* Whether a product or attention computes with a value, or with what only moves or converts its elements. *left bounds
