@@ -59,7 +59,7 @@ static void shares(void **state)
 {
     char text[OCT_MACS_TEXT];
     assert_string_equal(oct_macs_text(text, 0), "no multiply-accumulates");
-    assert_string_equal(oct_macs_text(text, NAN), "no multiply-accumulates");
+    assert_string_equal(oct_macs_text(text, NAN), "an unknown part of the multiply-accumulates");
     assert_string_equal(oct_macs_text(text, 4e-4), "less than 0.1 % of the multiply-accumulates");
     assert_string_equal(oct_macs_text(text, 0.1234), "12.3 % of the multiply-accumulates");
     assert_string_equal(oct_macs_text(text, 0.999), "99.9 % of the multiply-accumulates");

@@ -42,7 +42,7 @@ enum { N = sizeof candidates / sizeof candidates[0], ROOMY = N - 1, USUAL = 2 };
 #define CLEARLY \
     0.9 /* a factor on the cost of the candidate for the whole model: a tensor gets another one only below it */
 #define MARGIN_DB 0.5 /* dB at the outputs that another candidate for the whole model must gain */
-#define TIE_DB 0.1    /* dB: of candidates that are closer the first one is chosen */
+#define TIE_DB 0.1    /* dB: of candidates that are closer none is the better one */
 #define FEW_DB 0.3    /* dB more for each time that there are more samples than make the noise */
 #define EACH_DB                                                                                                  \
     2.0 /* dB that a choice for each tensor must gain over that, because it fits these samples more closely than \
@@ -446,36 +446,28 @@ static bool is_measured(const outcome *o)
     return o->noise[0] && o->noise[1];
 }
 
-/* The candidate that others must beat. The widest one is safest for other samples, unless its own number is worse than
- * that of the usual observer, which a conversion has without a search. Ranges of 16 bits are an exception: they have
- * room. */
-static int first_choice(const search *x, const outcome *o)
-{
-    const int wide = widest(x);
-    return wide != ROOMY && number_of(&o[wide]) < number_of(&o[USUAL]) - TIE_DB ? USUAL : wide;
-}
-
-/* Chooses the candidate for the whole model: of all that beat the first choice, the one with the best number; of equal
- * ones the widest. The second half is measured if the first one does not show a loss. */
+/* Chooses the candidate for the whole model: the widest one, which is safest for other samples, or a narrower one that
+ * gains more than chance. The second half is measured if the first one does not show a loss. The usual observer, which
+ * a conversion has without a search, takes the place of one whose number is worse; ranges of 16 bits are an exception,
+ * as they have room. */
 static oct_status choose_one(search *x, outcome *o, oct_err *err)
 {
-    const int wide = widest(x);
-    OCT_TRY(measure_both(x, wide, &o[wide], err));
+    x->suits = widest(x);
+    OCT_TRY(measure_both(x, x->suits, &o[x->suits], err));
     OCT_TRY(measure_both(x, USUAL, &o[USUAL], err));
-    const int first = first_choice(x, o);
-    x->suits = first;
     for (int k = 0; k < ROOMY; k++) {
-        if (k == first)
+        if (k == x->suits)
             continue;
         if (!o[k].noise[0])
             OCT_TRY(measure(x, 0, k, &o[k], err));
         if (sum_of(x, 0, &o[k]) > pow(10, BEHIND_DB / 10) * sum_of(x, 0, &o[x->suits]))
             continue;
         OCT_TRY(measure_both(x, k, &o[k], err));
-        if (wins(x, 0, &o[first], &o[k], MARGIN_DB) &&
-            (x->suits == first || number_of(&o[k]) > number_of(&o[x->suits]) + TIE_DB))
+        if (wins(x, 0, &o[x->suits], &o[k], MARGIN_DB))
             x->suits = k;
     }
+    if (x->suits != ROOMY && number_of(&o[x->suits]) < number_of(&o[USUAL]) - TIE_DB)
+        x->suits = USUAL;
     return OCT_OK;
 }
 
