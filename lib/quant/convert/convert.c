@@ -233,8 +233,8 @@ static oct_status run_methods(oct_conversion *c, oct_method_step kind, oct_err *
 static oct_status begin_statistics(oct_conversion *c, oct_err *err)
 {
     if (c->src) {
+        OCT_TRY(oct_statistics_see_shapes(c, err)); /* first: sizes decide what needs ranges */
         OCT_TRY(oct_statistics_begin(c, err));
-        OCT_TRY(oct_statistics_see_shapes(c, err));
         return oct_conversion_check_metrics(c, err);
     }
     if (c->calib && !oct_qjob_has_qparams(c->job))

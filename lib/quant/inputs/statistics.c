@@ -103,19 +103,15 @@ oct_status oct_statistics_see_shapes(oct_conversion *c, oct_err *err)
     oct_batch b = OCT_BATCH_INIT;
     oct_err why = OCT_ERR_INIT; /* what fails will fail where it counts */
     size_t n;
-    if (c->seen || (c->gathered && c->was_quantized) || oct_source_is_once(c->src) || !leaves_open(c->m->graph))
+    oct_qjob_values(c->job, NULL, &n);
+    if (c->seen || (n == 0 && c->was_quantized) || oct_source_is_once(c->src) || !leaves_open(c->m->graph))
         return OCT_OK;
     OCT_TRY(oct_source_pick(c->src, &(oct_pick){ .most = 1 }, err));
     oct_status s = oct_source_next(c->src, 1, &b, &why) == OCT_OK && b.n ? take_shapes(c, &b, err) : OCT_OK;
     oct_batch_free(&b);
     if (s == OCT_OK)
         s = oct_source_pick(c->src, &(oct_pick){ 0 }, err);
-    if (s != OCT_OK || !c->seen)
-        return s;
-    OCT_TRY(oct_conversion_reopen(c, err));
-    oct_qjob_values(c->job, NULL, &n);
-    c->gathered = n == 0;
-    return OCT_OK;
+    return s == OCT_OK && c->seen ? oct_conversion_reopen(c, err) : s;
 }
 
 static void warn_of(oct_conversion *c, oct_buf *b)
