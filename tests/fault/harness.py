@@ -87,7 +87,7 @@ MEASURED = re.compile(r"second|time|latency|(^|_)ms$|^costs$|^wide$|_us|load|spe
 def known(v, path=""):
     """What a report as JSON says but for what was timed or measured of the machine, and for the command: pairs of path and value."""
     if isinstance(v, dict):
-        timed = {"share"} if "ms" in v else {"text"} if "load" in v else set()  # what is said of a time, or of the machine
+        timed = {"share", "roof"} if "ms" in v else {"text"} if "load" in v else set()  # what is said of a time, or of the machine
         return [p for k, x in v.items() if not MEASURED.search(k) and k not in timed for p in known(x, f"{path}/{k}")]
     return [p for i, x in enumerate(v) for p in known(x, f"{path}/{i}")] if isinstance(v, list) else [(path, v)]
 
