@@ -233,6 +233,8 @@ def mpi(check):
 def slurm_array(check):
     if slurm.missing():
         raise Skipped(f"packages are missing: {' '.join(slurm.missing())}")
+    if slurm.lacks(check.env):
+        raise Skipped(slurm.lacks(check.env))
     place = check.folder / "slurm"
     place.mkdir()
     with slurm.Cluster(place, ["n1", "n2"], check.env) as cluster:

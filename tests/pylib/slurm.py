@@ -46,10 +46,19 @@ SlurmdParameters=config_overrides
 """
 
 
+def searched(env):
+    """The PATH of env and where the daemons are, which is not always in it."""
+    return os.pathsep.join([env.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+
 def missing():
     """What has to be installed, as packages of Debian."""
-    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-    return sorted(package for program, package in PROGRAMS.items() if not shutil.which(program, path=path))
+    return sorted(package for program, package in PROGRAMS.items() if not shutil.which(program, path=searched(os.environ)))
+
+
+def lacks(env):
+    """What this machine lacks for a node, in words, or "". Before 23.11 a node insists on control groups; later they can be switched off."""
+    return "" if version(env) >= (23, 11) or os.path.ismount("/sys/fs/cgroup") else "this Slurm wants control groups, and nothing is mounted on /sys/fs/cgroup"
 
 
 def free_ports(count):
@@ -62,7 +71,7 @@ def free_ports(count):
 
 def version(env):
     """(year, month) of Slurm."""
-    said = subprocess.run(["slurmd", "-V"], env=env, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([shutil.which("slurmd", path=searched(env)), "-V"], env=env, capture_output=True, text=True, check=True).stdout
     return tuple(int(n) for n in re.search(r"(\d+)\.(\d+)", said).groups())
 
 
@@ -101,7 +110,7 @@ class Cluster:
     def __init__(self, folder, nodes, env, cpus=32):
         self.folder, self.nodes, self.daemons = Path(folder).resolve(), nodes, {}
         self.conf = self.folder / "slurm.conf"
-        self.env = env | {"SLURM_CONF": str(self.conf), "PATH": os.pathsep.join([env["PATH"], "/usr/sbin", "/sbin"])}
+        self.env = env | {"SLURM_CONF": str(self.conf), "PATH": searched(env)}
         host, ports = socket.gethostname().split(".")[0], free_ports(len(nodes) + 1)
         address, where = listens(host)
         lines = [f"NodeName={n} NodeHostname={host} NodeAddr={address} Port={p} CPUs={cpus} RealMemory=1000000" for n, p in zip(nodes, ports[1:], strict=True)]
@@ -109,7 +118,7 @@ class Cluster:
         for name in ("state", *nodes):
             (self.folder / name).mkdir()
         user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
-        if version(self.env) >= (23, 11):  # from then on a node insists on control groups, which containers may lack
+        if version(self.env) >= (23, 11):  # containers may lack control groups
             (self.folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
         self.conf.write_text(CONF.format(host=host, address=address, where=where, ports=ports, folder=self.folder, user=user) + "\n".join(lines) + "\n")
 
