@@ -9,7 +9,7 @@ Networks: those of pylib/bodies.py, and of pylib/architectures.py, each in one w
 and octet.trials of the metadata. The size that --dry-run foretells must be that of the file, and the memory within a factor of two of what a run takes.
 
 --targets: the same of a conversion by default for the built-in targets, over the networks of pylib/smallnets.py and pylib/bodies.py, those of make_nasty.py
-and the models of testdata, each network for every fourth target; of those with tables of words (pylib/sized.py) with 4 bits, too. --all: for all targets. Models
+and the models of testdata, each network for every eighth target; of those with tables of words (pylib/sized.py) with 4 bits, too. --all: for all targets. Models
 that a target refuses are counted.
 
 --target-size: the file must not be larger, must load in ONNX Runtime, and at the size of 4 and of 8 bits in blocks a Llama-like network must
@@ -53,7 +53,7 @@ WAYS = {
     "stored": (["--scheme", "stored"], False, ["--scheme", "stored"]),
 }
 THIN = 6
-EVERY = 4  # of the targets
+EVERY = 8  # of the targets
 TABLES = ("Llama", "tied")  # of words, which a product multiplies by, too
 BODIES = ("branches", "loop", "lstm", "nested", "one_matrix", "scan")
 TESTDATA = Path(__file__).resolve().parents[2] / "testdata" / "models"
