@@ -1,14 +1,14 @@
 # Read by scripts/test and scripts/demo: installs what the build needs from the distribution's packages.
 
 build_packages='gcc libc6-dev meson ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev zlib1g-dev
-    libjpeg-dev libpng-dev libwebp-dev libarchive-dev libjansson-dev'
+    libjpeg-dev libpng-dev libwebp-dev libarchive-dev libjansson-dev libutf8proc-dev libpcre2-dev'
 test_packages='libcmocka-dev libsimde-dev mandoc valgrind zsh fish curl parallel openmpi-bin python3 python3-venv'
 # These start services where there is systemd.
 slurm_packages='munge slurmctld slurmd slurm-client'
 browser_packages='chromium-headless-shell'
 deb_packages='debhelper dh-python dpkg-dev'
 # The static libraries that a wheel brings with it.
-wheel_packages='binutils dpkg-dev python3 python3-venv libjpeg62-turbo-dev libbz2-dev liblzma-dev libzstd-dev liblz4-dev'
+wheel_packages='binutils dpkg-dev python3 python3-venv libjpeg62-turbo-dev libutf8proc-dev libpcre2-dev libbz2-dev liblzma-dev libzstd-dev liblz4-dev'
 cross_packages='gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user'
 
 say() {

@@ -18,6 +18,8 @@ DEPS = {
     "libjpeg": ("libjpeg62-turbo-dev", ["jpeg"], "", []),
     "libpng": ("libpng-dev", ["png16"], "/libpng16", ["zlib"]),
     "libwebp": ("libwebp-dev", ["webp"], "", []),
+    "libutf8proc": ("libutf8proc-dev", ["utf8proc"], "", []),
+    "libpcre2-8": ("libpcre2-dev", ["pcre2-8"], "", []),
     "libarchive": ("libarchive-dev", ["archive"], "", ["zlib", "bzip2", "liblzma", "libzstd", "liblz4"]),
     "bzip2": ("libbz2-dev", ["bz2"], "", []),
     "liblzma": ("liblzma-dev", ["lzma"], "", []),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes the first inputs of fuzz targets whose input is a message, of sequences of calls, of files of gates, of earlier reports, of records and of ranges in
-other tools' forms: testdata/fuzz/baseline/, calls/, external/, functions/, gates/, record/, stored/ and encodings/.
+other tools' forms, and of tokenizers: testdata/fuzz/baseline/, calls/, external/, functions/, gates/, record/, stored/, encodings/ and tokenizer/.
 
 With a built qeval as argument also parts of evaluations: part/. No file depends on the date or the machine. tests/fuzz/fuzz_external.c says how a model tells what files lie beside it."""
 import hashlib
@@ -169,12 +169,49 @@ def calls():
         path.write_bytes(bytes(sequence))
 
 
+def tokenizers():
+    """A text, a zero, and the file; one of each model, and of each stage."""
+    def plain(type_, **more):
+        return {"type": type_, **more}
+
+    def model(type_, vocab, **more):
+        return plain(type_, vocab=vocab if isinstance(vocab, list) else {w: i for i, w in enumerate(vocab.split(" "))}, **more)
+
+    bert = {"normalizer": plain("BertNormalizer", clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=True),
+            "pre_tokenizer": plain("BertPreTokenizer"), "post_processor": plain("BertProcessing", sep=["[SEP]", 3], cls=["[CLS]", 2]),
+            "truncation": {"max_length": 12, "direction": "Left"}, "padding": {"pad_id": 0},
+            "added_tokens": [{"id": 4, "content": "[MASK]", "special": True, "lstrip": True, "rstrip": True}],
+            "model": model("WordPiece", "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##b ##c ab , \u4e2d", unk_token="[UNK]", continuing_subword_prefix="##", max_input_chars_per_word=20)}
+    gpt = {"pre_tokenizer": plain("Sequence", pretokenizers=[plain("Split", pattern={"Regex": "\\p{N}{1,3}|'s"}, behavior="Isolated"), plain("ByteLevel", add_prefix_space=True)]),
+           "normalizer": plain("Sequence", normalizers=[plain("NFC"), plain("Replace", pattern={"String": "  "}, content=" ")]),
+           "post_processor": plain("Sequence", processors=[plain("ByteLevel"), plain("RobertaProcessing", sep=["b", 1], cls=["a", 0])]),
+           "added_tokens": [{"id": 9, "content": "new", "single_word": True}],
+           "model": model("BPE", "a b c \u0120 \u0120a ab abc", merges=["\u0120 a", ["a", "b"], "ab c"], ignore_merges=True)}
+    clip = {"normalizer": plain("Lowercase"), "pre_tokenizer": plain("Punctuation", behavior="MergedWithPrevious"),
+            "model": model("BPE", "a b a</w> b</w> ab</w> ? <0x41> <0xC3> <0xA9>", merges=["a b</w>"], unk_token="?", fuse_unk=True, end_of_word_suffix="</w>", byte_fallback=True)}
+    t5 = {"normalizer": plain("Sequence", normalizers=[plain("Nmt"), plain("NFKC"), plain("Strip"), plain("StripAccents"), plain("Prepend", prepend="\u2581")]),
+          "pre_tokenizer": plain("Metaspace", replacement="\u2581", prepend_scheme="first", split=True),
+          "post_processor": plain("TemplateProcessing", single=[{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}],
+                                  pair=[{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}], special_tokens={"</s>": {"ids": [0]}}),
+          "model": model("Unigram", [["</s>", 0], ["<unk>", 0], ["a", -1.5], ["\u2581a", -2], ["ab", -3], ["<0x62>", -9]], unk_id=1, byte_fallback=True)}
+    mapped = {"normalizer": plain("Precompiled", precompiled_charsmap="EAAAAAAEAAAAAAAAAAAAAAAAAABhAA=="), "pre_tokenizer": plain("Digits", individual_digits=True),
+              "model": model("WordLevel", "a b ?", unk_token="?")}
+    words = {"pre_tokenizer": plain("Sequence", pretokenizers=[plain("Whitespace"), plain("WhitespaceSplit"), plain("CharDelimiterSplit", delimiter="-")]),
+             "model": model("WordLevel", "a b ?", unk_token="?")}
+    text = "ab [MASK] a-b's  new \u00e9\u4e2d 123, \u2603".encode() + b"\0"
+    folder = OUT / "tokenizer"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, one in {"bert": bert, "gpt": gpt, "clip": clip, "t5": t5, "mapped": mapped, "words": words}.items():
+        (folder / name).write_bytes(text + json.dumps(one, separators=(",", ":")).encode())
+
+
 def main():
     calls()
     if len(sys.argv) > 1:
         parts(Path(sys.argv[1]).resolve())
     stored()
     encodings()
+    tokenizers()
     gates()
     baselines()
     records()

@@ -18,9 +18,9 @@ static const struct {
 const char *const oct_interp_names[] = { "bilinear", "linear", "bicubic", "nearest" };
 const char *const oct_order_names[] = { "rgb", "bgr", "gray" };
 const char *const oct_layout_names[] = { "nchw", "nhwc" };
-static const char *const keys[] = { "resize",  "interp",    "crop", "order",  "mean",  "std", "layout",
-                                    "precrop", "letterbox", "pad",  "rate",   "frame", "hop", "lead",
-                                    "channel", "value",     "ids",  "length", "pad-id" };
+static const char *const keys[] = { "resize",  "interp",    "crop", "order",  "mean",   "std",      "layout",
+                                    "precrop", "letterbox", "pad",  "rate",   "frame",  "hop",      "lead",
+                                    "channel", "value",     "ids",  "length", "pad-id", "tokenizer" };
 const oct_ids_name oct_ids_names[] = { { "u8", OCT_U8 },   { "u16", OCT_U16 }, { "u32", OCT_U32 },
                                        { "i32", OCT_S32 }, { "i64", OCT_S64 }, { NULL, OCT_UNDEFINED } };
 
@@ -36,7 +36,7 @@ static void hint_nearest(oct_err *err, const char *word)
         oct_hint(
             err,
             "steps are precrop=, resize=, letterbox=, pad=, interp=, crop=, order=, mean=, std=, layout=, and of recordings "
-            "channel=, rate=, lead=, frame=, hop=, and of token ids ids=, length=, pad-id=; INPUT/value= gives an input a number; presets are imagenet, imagenet-tf, caffe, unit");
+            "channel=, rate=, lead=, frame=, hop=, and of token ids ids=, length=, pad-id=, tokenizer=; INPUT/value= gives an input a number; presets are imagenet, imagenet-tf, caffe, unit");
 }
 
 /* 1..MAX_SIDE; the character after the number goes to *rest. */
@@ -216,6 +216,16 @@ static bool set_pad_id(oct_steps *s, const char *value)
     return true;
 }
 
+static bool set_tokenizer(oct_steps *s, const char *value)
+{
+    const size_t n = strcmp(value, "none") == 0 ? 0 : strlen(value);
+    if (n >= sizeof s->tokenizer || !*value)
+        return false;
+    memcpy(s->tokenizer, value, n);
+    s->tokenizer[n] = 0;
+    return true;
+}
+
 static bool set_std(oct_steps *s, const char *value)
 {
     if (!parse_floats(value, s->std, &s->n_std))
@@ -256,6 +266,7 @@ static bool set_key(oct_steps *s, int key, const char *value)
     case 16: return set_ids(s, value);
     case 17: return set_length(s, value);
     case 18: return set_pad_id(s, value);
+    case 19: return set_tokenizer(s, value);
     default:
         if ((at = find_name(value, oct_layout_names, OCT_COUNT(oct_layout_names))) >= 0) {
             s->layout = (oct_layout)at;
@@ -285,6 +296,7 @@ static const char *const expected[] = {
     "ids=u8, u16, u32, i32 or i64",
     "length=128 (tokens of a sample, 1 to 1048576) or length=none",
     "pad-id=0 (the id that fills up) or pad-id=none",
+    "tokenizer=tokenizer.json (a file of at most 255 bytes in its name) or tokenizer=none",
 };
 
 static oct_status one_step(char *step, oct_steps *s, oct_err *err)

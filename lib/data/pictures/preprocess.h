@@ -3,12 +3,14 @@
  *   [PRESET:]precrop=0.875:resize=256:interp=bilinear:crop=224:order=rgb:mean=0:std=255:layout=nchw
  *   channel=0:rate=16000:lead=64:frame=512:hop=512
  *   ids=u16:length=128:pad-id=0
+ *   tokenizer=tokenizer.json:length=128
  *
  * The order of the steps is fixed, whatever their order in the text: precrop, resize or letterbox, crop, order, (x -
  * mean) / std, layout. mean and std are on pixel values 0..255 and in the order of channels that `order` gives.
  * Recordings have channel, rate, lead, frame and hop (sound.h), then mean and std on values from -1 to 1. Files of
- * token ids have their element type, the number of tokens in a sample, and the id for padding (token_rows.h).
- * INPUT/value=16000 is used alone: the input has this value in every sample. Later keys override. */
+ * token ids have their element type, the number of tokens in a sample, and the id for padding (token_rows.h); texts
+ * have the file of their tokenizer, whose name has no colon. INPUT/value=16000 is used alone: the input has this value
+ * in every sample. Later keys override. */
 #ifndef OCT_DATA_PREPROCESS_H
 #define OCT_DATA_PREPROCESS_H
 
@@ -49,7 +51,8 @@ typedef struct oct_steps {
     int length;           /* number of tokens in a sample; 0: all of them */
     bool has_pad_id;      /* shorter samples are filled up */
     int64_t pad_id;
-    bool has_value; /* the input has this value in every sample, so that the data need not contain it */
+    char tokenizer[256]; /* the file that says how texts become ids; "": samples are ids */
+    bool has_value;      /* the input has this value in every sample, so that the data need not contain it */
     double value;
 } oct_steps;
 

@@ -23,7 +23,7 @@ bool oct_steps_of_sound(const oct_steps *s)
 
 bool oct_steps_of_tokens(const oct_steps *s)
 {
-    return s->ids || s->length || s->has_pad_id;
+    return s->ids || s->length || s->has_pad_id || *s->tokenizer;
 }
 
 static void put(oct_buf *out, const char *prefix, const char *key, bool *first)
@@ -91,6 +91,10 @@ static void put_tokens(const oct_steps *s, const char *prefix, bool *first, oct_
     if (s->has_pad_id) {
         put(out, prefix, "pad-id", first);
         oct_buf_printf(out, "%lld", (long long)s->pad_id);
+    }
+    if (*s->tokenizer) {
+        put(out, prefix, "tokenizer", first);
+        oct_buf_puts(out, s->tokenizer);
     }
 }
 
@@ -160,6 +164,8 @@ static void sound_words(const oct_steps *s, oct_buf *out)
 
 static void token_words(const oct_steps *s, oct_buf *out)
 {
+    if (*s->tokenizer)
+        oct_buf_printf(out, "tokens by %s, ", s->tokenizer);
     if (s->ids)
         oct_buf_printf(out, "token ids of %s, ", oct_dtype_name(s->ids));
     if (s->length)

@@ -1,10 +1,11 @@
-/* lib/data/readers/read_token_lines.c -- reader: a text of token ids a line: JSON with a list for each input, or the
- * ids alone. */
+/* lib/data/readers/read_token_lines.c -- reader: a sample a line: JSON with a list for each input, token ids alone, or,
+ * with a tokenizer, a text. */
 #include "data/text/token_rows.h"
 
 #include "base/io.h"
 #include "base/json_tree.h"
 #include "base/mem.h"
+#include "data/text/tokenizer.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,7 +17,9 @@ typedef struct lines {
     oct_map map;
     size_t ids; /* the input that takes them */
     size_t at, forgotten;
-    int64_t line; /* the number of the last line that was read, from 1 */
+    int64_t line;             /* the number of the last line that was read, from 1 */
+    oct_tokenizer *tokenizer; /* NULL: lines are ids */
+    bool plain;               /* lines are texts, not JSON */
 } lines;
 
 static void lines_close(void *self)
@@ -24,6 +27,7 @@ static void lines_close(void *self)
     if (!self)
         return;
     oct_map_close(&((lines *)self)->map);
+    oct_tokenizer_close(((lines *)self)->tokenizer);
     oct_free(self);
 }
 
@@ -36,6 +40,10 @@ static oct_status lines_open(const oct_feed_ctx *ctx, const char *path, void **s
     oct_status s = oct_map_open(&r->map, path, err);
     if (s == OCT_OK && (s = oct_token_input(ctx, &r->ids, err)) != OCT_OK)
         oct_within(err, "%s", path);
+    if (s == OCT_OK && *ctx->steps[r->ids].tokenizer) {
+        s = oct_tokenizer_open(ctx->steps[r->ids].tokenizer, &r->tokenizer, err);
+        r->plain = oct_has_suffix(path, ".txt");
+    }
     if (s == OCT_OK)
         *self = r;
     else
@@ -156,6 +164,49 @@ static const oct_tree *find_member(const lines *r, size_t i, const oct_tree *roo
     return t || i != r->ids ? t : oct_tree_member(root, "input_ids");
 }
 
+/* ---- a text ---- */
+
+/* The most tokens that the model takes; 0: any. */
+static size_t most_tokens(const lines *r)
+{
+    return (size_t)oct_token_length(&r->ctx->inputs[r->ids], r->ctx->steps[r->ids].length);
+}
+
+static oct_status encode(const lines *r, const oct_tokenizer_text *text, oct_item *item, oct_err *err)
+{
+    const int64_t *ids, *types;
+    size_t n;
+    OCT_TRY(oct_tokenizer_encode(r->tokenizer, text, most_tokens(r), &ids, &types, &n, err));
+    for (size_t i = 0; i < r->ctx->n; i++) {
+        oct_part *part = &item->parts[i];
+        if ((i != r->ids && !oct_token_types(r->ctx, i)) || part->kind != OCT_PART_NONE)
+            continue;
+        OCT_TRY(oct_token_row(r->ctx, r->ids, i, (int64_t)n, part, err));
+        if (n)
+            memcpy(part->array.data, i == r->ids ? ids : types, n * sizeof *ids);
+        if (i == r->ids)
+            part->pad_id = oct_tokenizer_pad(r->tokenizer);
+    }
+    return OCT_OK;
+}
+
+/* The members `text` and `text_pair`. */
+static oct_status parse_texts(const lines *r, const oct_tree *root, oct_item *item, oct_err *err)
+{
+    oct_tokenizer_text text = { .text = oct_tree_text(oct_tree_member(root, "text")),
+                                .pair = oct_tree_text(oct_tree_member(root, "text_pair")) };
+    if (!text.text) {
+        oct_fail(err, OCT_EMALFORMED, "no 'text' for the tokenizer");
+        oct_hint(
+            err,
+            "a line is {\"text\": \"...\"}, with \"text_pair\" and \"label\" where there are any; in a .txt it is the text alone");
+        return OCT_EMALFORMED;
+    }
+    text.n = strlen(text.text);
+    text.n_pair = text.pair ? strlen(text.pair) : 0;
+    return encode(r, &text, item, err);
+}
+
 static oct_status parse_object(const lines *r, const char *t, size_t n, oct_item *item, oct_err *err)
 {
     oct_tree *root;
@@ -167,6 +218,8 @@ static oct_status parse_object(const lines *r, const char *t, size_t n, oct_item
         if (list)
             s = parse_list(r, i, list, &item->parts[i], err);
     }
+    if (s == OCT_OK && r->tokenizer && item->parts[r->ids].kind == OCT_PART_NONE)
+        s = parse_texts(r, root, item, err);
     if (whole(oct_tree_member(root, "label"), &label) && label >= -1)
         item->label = label;
     oct_tree_free(root);
@@ -181,7 +234,10 @@ static oct_status parse_line(const lines *r, const char *t, size_t n, oct_item *
         return OCT_EMALFORMED;
     }
     const size_t blank = strspn(t, " \t");
-    OCT_TRY(t[blank] == '{' ? parse_object(r, t, n, item, err) : parse_ids(r, t, n, item->parts, err));
+    if (r->plain)
+        OCT_TRY(encode(r, &(oct_tokenizer_text){ .text = t, .n = n - (n > 0 && t[n - 1] == '\r') }, item, err));
+    else
+        OCT_TRY(t[blank] == '{' ? parse_object(r, t, n, item, err) : parse_ids(r, t, n, item->parts, err));
     return oct_token_complete(r->ctx, r->ids, item->parts, err);
 }
 

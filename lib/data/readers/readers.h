@@ -47,6 +47,7 @@ typedef struct oct_part {
     oct_fill fill; /* for texts: a row of OCT_S64 that is cut or padded to length; 0: to the length that the model fixes
                       (token_rows.h) */
     int length;
+    int64_t pad_id; /* of such a row where the steps give none; -1: none */
 } oct_part;
 
 typedef struct oct_item {

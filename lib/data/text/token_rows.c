@@ -28,6 +28,12 @@ static int made_as(const char *input)
     return -1;
 }
 
+bool oct_token_types(const oct_feed_ctx *ctx, size_t i)
+{
+    return oct_token_named(ctx->inputs[i].name, "token_type_ids") ||
+           oct_token_named(ctx->inputs[i].name, "segment_ids");
+}
+
 static oct_status check_rank(const oct_input_desc *in, oct_err *err)
 {
     char text[96];
@@ -67,6 +73,7 @@ oct_status oct_token_row(const oct_feed_ctx *ctx, size_t ids, size_t i, int64_t 
     part->kind = OCT_PART_ROW;
     part->fill = i == ids ? OCT_FILL_ID : OCT_FILL_ZEROS;
     part->length = ctx->steps[ids].length;
+    part->pad_id = -1;
     return OCT_OK;
 }
 
@@ -127,7 +134,7 @@ static oct_status check_length(const oct_input_desc *in, const oct_steps *steps,
         oct_hint(err, "length=%lld in --preprocess cuts longer texts", (long long)want);
         return OCT_EMALFORMED;
     }
-    if (n < want && part->fill == OCT_FILL_ID && !steps->has_pad_id) {
+    if (n < want && part->fill == OCT_FILL_ID && !steps->has_pad_id && part->pad_id < 0) {
         oct_fail(err, OCT_EMALFORMED, "%lld tokens, a sample for input '%s' has %lld", (long long)n, in->name,
                  (long long)want);
         oct_hint(err, "pad-id=N in --preprocess fills shorter texts up with that id, and attention_mask with zeros");
@@ -146,10 +153,8 @@ oct_status oct_token_fit(const oct_input_desc *in, const oct_steps *steps, const
     *setup = false;
     OCT_TRY(oct_array_create(out, OCT_S64, 1, &want, err));
     int64_t *to = out->data;
+    const int64_t pad_id = steps->has_pad_id ? steps->pad_id : part->pad_id;
     for (int64_t k = 0; k < want; k++)
-        to[k] = k < n                          ? from[k]
-                : part->fill == OCT_FILL_ID    ? steps->pad_id
-                : part->fill == OCT_FILL_COUNT ? to[k - 1] + 1
-                                               : 0;
+        to[k] = k < n ? from[k] : part->fill == OCT_FILL_ID ? pad_id : part->fill == OCT_FILL_COUNT ? to[k - 1] + 1 : 0;
     return OCT_OK;
 }

@@ -10,7 +10,7 @@
 #include "data/readers/readers.h"
 
 #define OCT_TOKENIZER_HINT \
-    "the model's tokenizer makes ids of text; a line holds them as whole numbers, or as a JSON object with a list for each input"
+    "tokenizer=tokenizer.json in --preprocess makes ids of text; without, a line holds ids as whole numbers, or as a JSON object with a list for each input"
 
 /* Finds the input of the ids. OCT_EUNSUPPORTED if none or several are possible, or if it is not [samples, tokens]. */
 oct_status oct_token_input(const oct_feed_ctx *ctx, size_t *at, oct_err *err);
@@ -19,6 +19,8 @@ bool oct_token_named(const char *input, const char *name);
 
 /* A row for s64[n] of input i, to be filled by the caller: owned by the part. OCT_ENOMEM. */
 oct_status oct_token_row(const oct_feed_ctx *ctx, size_t ids, size_t i, int64_t n, oct_part *part, oct_err *err);
+/* Whether input i takes the number of the text that each token belongs to. */
+bool oct_token_types(const oct_feed_ctx *ctx, size_t i);
 /* Generates the rows that are missing in parts. OCT_EMALFORMED: there are no tokens, a row has not the length of the
  * ids, or an input cannot be generated. */
 oct_status oct_token_complete(const oct_feed_ctx *ctx, size_t ids, oct_part *parts, oct_err *err);
