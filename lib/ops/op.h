@@ -149,11 +149,13 @@ typedef enum oct_growth {
  * or moves them. */
 typedef enum oct_decision {
     OCT_DECIDES_NOT = 0,
-    OCT_DECIDES, /* each element is one of a few answers: a truth value, a class, an index (Greater, ArgMax) */
-    OCT_LISTS,   /* also the number or the order of the outputs' rows depends on values (NonZero, NonMaxSuppression) */
-    OCT_SORTS,   /* output 0 has the values in sorted order, output 1 their indices (TopK) */
-    OCT_RETURNS  /* puts elements back to their indices, so that an order that depends on values ends here
-                    (ScatterElements) */
+    OCT_DECIDES,    /* each element is one of a few answers: a truth value, a class, an index (Greater, ArgMax) */
+    OCT_CLASSIFIES, /* each element of output 0 is one of a few answers, the other outputs are numbers
+                       (LinearClassifier) */
+    OCT_LISTS,  /* also the number or the order of the outputs' rows depends on values (NonZero, NonMaxSuppression) */
+    OCT_SORTS,  /* output 0 has the values in sorted order, output 1 their indices (TopK) */
+    OCT_RETURNS /* puts elements back to their indices, so that an order that depends on values ends here
+                   (ScatterElements) */
 } oct_decision;
 
 /* ------------------------------------------------------------------ the record */

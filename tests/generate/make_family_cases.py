@@ -786,6 +786,51 @@ def trees():
     no("Normalizer", 1, [y], y, norm="L3", **ml)
     no("Imputer", 1, [y], y, **ml)
     no("Imputer", 1, [y], y, imputed_value_floats=[1.0, 2.0], **ml)
+    table()
+    old_trees()
+
+
+def table():
+    """What stands around features: FeatureVectorizer, LinearRegressor, and ZipMap, whose maps are held as the table of their values."""
+    ml = {"domain": "ai.onnx.ml"}
+    a, b = f32(3, 4), ints(3, 2)
+    own("FeatureVectorizer", 1, [a, b], [np.concatenate([a, b.astype(np.float32)], 1)], inputdimensions=[4, 2], **ml)
+    own("FeatureVectorizer", 1, [b, a], [np.concatenate([b, np.zeros((3, 1)), a[:, :2]], 1).astype(np.float32)], inputdimensions=[3, 2], **ml)
+    own("FeatureVectorizer", 1, [a[0]], [a[:1]], inputdimensions=[4], **ml)
+    no("FeatureVectorizer", 1, [a, b[:2]], a, inputdimensions=[4, 2], **ml)
+    no("FeatureVectorizer", 1, [a], a, inputdimensions=[4, 2], **ml)
+    w, t = f32(2, 4), f32(2)
+    sums = a.astype(np.float64) @ w.astype(np.float64).T + t
+    grown = np.exp(sums - sums.max(-1, keepdims=True))
+    for post, want in (("NONE", sums), ("LOGISTIC", 1 / (1 + np.exp(-sums))), ("SOFTMAX", grown / grown.sum(-1, keepdims=True))):
+        own("LinearRegressor", 1, [a], [want.astype(np.float32)], tol=(1e-6, 1e-7), targets=2, coefficients=w.ravel().tolist(), intercepts=t.tolist(), post_transform=post, **ml)
+    own("LinearRegressor", 1, [b], [(b @ np.array([[0.5], [2.0]])).astype(np.float32)], coefficients=[0.5, 2.0], **ml)
+    own("LinearRegressor", 1, [b[0]], [(b[:1] @ np.array([[0.5], [2.0]])).astype(np.float32)], coefficients=[0.5, 2.0], **ml)
+    no("LinearRegressor", 1, [a], a, coefficients=[1.0] * 3, **ml)
+    no("LinearRegressor", 1, [a], a, coefficients=[1.0] * 4, intercepts=[1.0] * 2, **ml)
+    no("LinearRegressor", 1, [a], a, coefficients=[1.0] * 4, post_transform="CUBE", **ml)
+    own("ZipMap", 1, [a], [a], classlabels_int64s=[3, 1, 4, 1], **ml)
+    own("ZipMap", 1, [a[0]], [a[0]], classlabels_int64s=[3, 1, 4, 1], **ml)
+    no("ZipMap", 1, [a], a, classlabels_int64s=[3, 1, 4], **ml)
+    no("ZipMap", 1, [a], a, **ml)
+
+
+def old_trees():
+    """Two trees by their node lists; a value that is missing goes to the right in the first, to the left in the second."""
+    ml = {"domain": "ai.onnx.ml"}
+    forest = dict(nodes_treeids=[0, 0, 0, 1, 1, 1], nodes_nodeids=[7, 2, 5, 0, 1, 2], nodes_featureids=[0, 0, 0, 1, 0, 0], nodes_values=[0.5, 0.0, 0.0, -1.0, 0.0, 0.0],
+                  nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_GT", "LEAF", "LEAF"], nodes_truenodeids=[2, 0, 0, 1, 0, 0], nodes_falsenodeids=[5, 0, 0, 2, 0, 0],
+                  nodes_missing_value_tracks_true=[0, 0, 0, 1, 0, 0], target_treeids=[0, 0, 0, 1, 1], target_nodeids=[2, 5, 5, 1, 2], target_ids=[0, 0, 1, 0, 1],
+                  target_weights=[1.0, 2.0, 4.0, 8.0, 16.0], n_targets=2)
+    x = np.array([[0.5, -1.0], [0.6, 0.0], [np.nan, np.nan], [-9.0, np.inf]], np.float32)
+    sums = np.array([[1, 16], [10, 4], [10, 4], [9, 0]], np.float64)
+    own("TreeEnsembleRegressor", 1, [x], [sums.astype(np.float32)], **forest, **ml)
+    own("TreeEnsembleRegressor", 3, [x.astype(np.float64)], [(sums / 2 + [0.5, -3]).astype(np.float32)], aggregate_function="AVERAGE", base_values=[0.5, -3.0], **forest, **ml)
+    own("TreeEnsembleRegressor", 1, [x], [np.array([[1, 16], [2, 4], [2, 4], [1, 0]], np.float32)], aggregate_function="MIN", **forest, **ml)
+    own("TreeEnsembleRegressor", 1, [x], [np.array([[1, 16], [8, 4], [8, 4], [8, 0]], np.float32)], aggregate_function="MAX", **forest, **ml)
+    for bad in ({"nodes_truenodeids": [2, 0, 0, 9, 0, 0]}, {"nodes_featureids": [0, 0, 0, 2, 0, 0]}, {"target_ids": [0, 0, 2, 0, 1]}, {"target_nodeids": [2, 5, 6, 1, 2]},
+                {"nodes_modes": ["BRANCH_LEQ"] * 6}, {"nodes_values": [0.5]}, {"nodes_nodeids": [7, 2, 2, 0, 1, 2]}, {"base_values": [1.0]}):
+        no("TreeEnsembleRegressor", 1, [x], sums.astype(np.float32), **{**forest, **bad}, **ml)
 
 
 def cell(op, gates, h, c, p, lbr, clip, forget):

@@ -139,7 +139,8 @@ static facts find_facts(const oct_graph *g, const facts *f, int node, int out)
     if (v->constant || !op)
         return (facts){ .kind = v->constant || !oct_dtype_is_real(v->dtype) ? EXACT : REAL };
     facts x = join_inputs(g, f, node, op, &floats);
-    if (op->decision == OCT_DECIDES || op->decision == OCT_LISTS || op->decision == OCT_SORTS)
+    if (op->decision == OCT_DECIDES || (op->decision == OCT_CLASSIFIES && out == 0) || op->decision == OCT_LISTS ||
+        op->decision == OCT_SORTS)
         return decide(g, node, op, x, out);
     if (has_body(&g->node[node])) { /* what a body takes from the graph around it is no input, so that a condition is
                                        not all that it computes from */

@@ -3,30 +3,20 @@
  * Splits and features are compared as doubles, which hold every value of the operator's types; weights add in double,
  * trees in order, and are rounded once. Transforms are numbered as the specification does it; ONNX Runtime 1.31 takes 1
  * and 2 for each other. */
-#include "kernels/math.h"
 #include "ops/core/elem.h"
-#include "ops/core/infer.h"
+#include "ops/ml/class_scores.h"
+#include "ops/ml/tree.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { LEQ, LT, GTE, GT, EQ, NEQ, MEMBER, MODES };
 enum { AVERAGE, SUM, LEAST, MOST, AGGREGATES };
-enum { NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO, TRANSFORMS };
-
-typedef struct fork {
-    double split;
-    int64_t feature, child[2]; /* [1]: where the test is true */
-    const double *set;         /* MEMBER: n_set values */
-    int64_t n_set;
-    uint8_t mode;
-    bool leaf[2], nan_is_true;
-} fork;
 
 typedef struct forest {
     int64_t n_nodes, n_leaves, n_trees, targets;
-    int aggregate, transform;
-    const fork *node;
+    int aggregate;
+    oct_ml_transform transform;
+    const oct_tree_fork *node;
     const int64_t *root, *target;
     const double *weight;
 } forest;
@@ -63,7 +53,7 @@ static oct_status numbers(const oct_node *n, const char *name, int64_t want, oct
     return OCT_OK;
 }
 
-static oct_status read_child(const forest *f, fork *k, int side, int64_t leaf, int64_t child, oct_err *err)
+static oct_status read_child(const forest *f, oct_tree_fork *k, int side, int64_t leaf, int64_t child, oct_err *err)
 {
     k->leaf[side] = leaf != 0;
     k->child[side] = child;
@@ -74,13 +64,13 @@ static oct_status read_child(const forest *f, fork *k, int side, int64_t leaf, i
 }
 
 /* The sets of the nodes that ask for membership, in the order of these, each ended by a NaN. */
-static oct_status read_sets(const oct_node *n, forest *f, fork *node, oct_arena *arena, oct_err *err)
+static oct_status read_sets(const oct_node *n, forest *f, oct_tree_fork *node, oct_arena *arena, oct_err *err)
 {
     double *v;
     int64_t count, at = 0;
     OCT_TRY(numbers(n, "membership_values", -1, arena, &v, &count, err));
     for (int64_t i = 0; i < f->n_nodes; i++) {
-        if (node[i].mode != MEMBER)
+        if (node[i].mode != OCT_TREE_MEMBER)
             continue;
         if (at >= count)
             return oct_fail(err, OCT_EMALFORMED, "'membership_values' has no set for node %lld", (long long)i);
@@ -107,14 +97,14 @@ static oct_status read_nodes(const oct_node *n, forest *f, oct_arena *arena, oct
     OCT_TRY(ints(n, "nodes_truenodeids", f->n_nodes, &child[1], err));
     if (oct_node_attr(n, "nodes_missing_value_tracks_true"))
         OCT_TRY(ints(n, "nodes_missing_value_tracks_true", f->n_nodes, &tracks, err));
-    fork *node = oct_arena_calloc(arena, (size_t)f->n_nodes + 1, sizeof *node);
+    oct_tree_fork *node = oct_arena_calloc(arena, (size_t)f->n_nodes + 1, sizeof *node);
     if (!node)
         return oct_nomem(err);
     for (int64_t i = 0; i < f->n_nodes; i++) {
-        if (!(mode[i] >= 0 && mode[i] < MODES) || feature[i] < 0)
+        if (!(mode[i] >= 0 && mode[i] < OCT_TREE_MODES) || feature[i] < 0)
             return oct_fail(err, OCT_EMALFORMED, "node %lld has mode %g and feature %lld", (long long)i, mode[i],
                             (long long)feature[i]);
-        node[i] = (fork){
+        node[i] = (oct_tree_fork){
             .split = split[i], .feature = feature[i], .mode = (uint8_t)mode[i], .nan_is_true = tracks && tracks[i] != 0
         };
         for (int side = 0; side < 2; side++)
@@ -141,15 +131,15 @@ static oct_status read_forest(const oct_node *n, forest *f, oct_arena *arena, oc
 {
     int count;
     const int64_t aggregate = oct_node_int(n, "aggregate_function", SUM),
-                  transform = oct_node_int(n, "post_transform", NONE);
+                  transform = oct_node_int(n, "post_transform", OCT_ML_NONE);
     *f = (forest){ .targets = oct_node_int(n, "n_targets", 1) };
     if (aggregate < 0 || aggregate >= AGGREGATES || f->targets < 1)
         return oct_fail(err, OCT_EMALFORMED, "aggregate function %lld, %lld targets", (long long)aggregate,
                         (long long)f->targets);
-    if (transform < 0 || transform >= TRANSFORMS)
+    if (transform < 0 || transform >= OCT_ML_TRANSFORMS)
         return oct_fail(err, OCT_EUNSUPPORTED, "post_transform %lld", (long long)transform);
     f->aggregate = (int)aggregate;
-    f->transform = (int)transform;
+    f->transform = (oct_ml_transform)transform;
     oct_node_ints(n, "nodes_featureids", &count);
     f->n_nodes = count;
     oct_node_ints(n, "leaf_targetids", &count);
@@ -199,67 +189,13 @@ static oct_status tree_prepare(oct_step *s, const oct_prep *p, oct_err *err)
     return oct_mul_size((size_t)f->targets, 2 * sizeof(double), &s->scratch) ? OCT_OK : oct_nomem(err);
 }
 
-static bool test(const fork *k, double v)
-{
-    bool member = false;
-    if (isnan(v) && k->nan_is_true)
-        return true;
-    switch (k->mode) {
-    case LEQ: return v <= k->split;
-    case LT: return v < k->split;
-    case GTE: return v >= k->split;
-    case GT: return v > k->split;
-    case EQ: return v == k->split;
-    case NEQ: return v != k->split;
-    default:
-        for (int64_t i = 0; i < k->n_set; i++)
-            member |= k->set[i] == v;
-        return member;
-    }
-}
-
-/* The leaf that a sample comes to; -1 where nodes lead in a circle. */
-static int64_t leaf_of(const forest *f, int64_t at, const oct_operand *x, int64_t row)
-{
-    for (int64_t i = 0; i < f->n_nodes; i++) {
-        const fork *k = &f->node[at];
-        const bool side = test(k, oct_elem_double(x, row * x->dims[1] + k->feature));
-        at = k->child[side];
-        if (k->leaf[side])
-            return at;
-    }
-    return -1;
-}
-
-/* exp(x - most) over their sum; zeros stay where `keep_zeros`. */
-static void softmax(double *v, int64_t n, bool keep_zeros)
-{
-    double most = -(double)INFINITY, sum = 0.0;
-    for (int64_t i = 0; i < n; i++)
-        most = v[i] > most ? v[i] : most;
-    for (int64_t i = 0; i < n; i++) {
-        v[i] = keep_zeros && v[i] == 0.0 ? 0.0 : oct_exp(v[i] - most);
-        sum += v[i];
-    }
-    for (int64_t i = 0; i < n && sum > 0.0; i++)
-        v[i] /= sum;
-}
-
-static void transform(const forest *f, double *v)
-{
-    if (f->transform == SOFTMAX || f->transform == SOFTMAX_ZERO)
-        softmax(v, f->targets, f->transform == SOFTMAX_ZERO);
-    for (int64_t i = 0; f->transform == LOGISTIC && i < f->targets; i++)
-        v[i] = 1.0 / (1.0 + oct_exp(-v[i]));
-}
-
 /* Results of a sample, by target, into v; seen counts a target's leaves. */
 static bool sample(const forest *f, const oct_operand *x, int64_t row, double *v, double *seen)
 {
     memset(v, 0, (size_t)f->targets * sizeof *v);
     memset(seen, 0, (size_t)f->targets * sizeof *seen);
     for (int64_t t = 0; t < f->n_trees; t++) {
-        const int64_t leaf = leaf_of(f, f->root[t], x, row);
+        const int64_t leaf = oct_tree_leaf_of(f->node, f->n_nodes, f->root[t], x, row);
         if (leaf < 0)
             return false;
         const int64_t to = f->target[leaf];
@@ -272,7 +208,7 @@ static bool sample(const forest *f, const oct_operand *x, int64_t row, double *v
     }
     for (int64_t i = 0; f->aggregate == AVERAGE && i < f->targets; i++)
         v[i] /= (double)f->n_trees;
-    transform(f, v);
+    oct_ml_transform_scores(f->transform, v, f->targets);
     return true;
 }
 
@@ -291,6 +227,7 @@ static oct_status tree_run(const oct_step *s, const oct_run *r, oct_err *err)
 const oct_op oct_op_tree_ensemble = {
     OCT_SCHEMA("TreeEnsemble", "ai.onnx.ml", 5, 1, 1, 1, 1),
     .work = OCT_WORK_PAIRS,
+    .takes_nan = true,
     .infer = tree_infer,
     .prepare = tree_prepare,
     .run = tree_run,
