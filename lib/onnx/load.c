@@ -74,9 +74,14 @@ static oct_status declared_shape(load_graph *b, int v, const Onnx__TensorShapePr
     return oct_graph_set_shape(b->g, v, (int)s->n_dim, d, b->err);
 }
 
-/* Sequences and optionals; other kinds of values have no name here. */
+/* Sequences and optionals; other kinds of values have no name here. A sequence of maps is held as the table of their
+ * values (ZipMap). */
 static void declare_kind(oct_value *v, const Onnx__TypeProto *t)
 {
+    const Onnx__TypeProto *of =
+        t->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE ? t->sequence_type->elem_type : NULL;
+    if (of && of->value_case == ONNX__TYPE_PROTO__VALUE_MAP_TYPE)
+        return;
     if (t->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE) {
         v->kind = OCT_VALUE_OPTIONAL;
         t = t->optional_type->elem_type;
