@@ -248,7 +248,7 @@ static bool reads_varying(const oct_plan *p, const oct_node *n)
 static bool runs_alone(const oct_plan *p, int id)
 {
     const oct_op *op = oct_op_of(p->g, id);
-    if (oct_node_has_weights(p->g, id) && reads_varying(p, &p->g->node[id]))
+    if (oct_node_has_weights(p->g, id) && !p->staged->all_in)
         return false;
     return (op->run || op->exec) && !op->is_qdq && runs_on_reals(p->g, &p->g->node[id], op);
 }
