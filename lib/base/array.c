@@ -9,6 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+bool oct_array_bytes(oct_dtype t, int64_t n, size_t *bytes)
+{
+    return t == OCT_STRING ? n >= 0 && oct_mul_size((size_t)n, sizeof(oct_str), bytes) : oct_dtype_bytes(t, n, bytes);
+}
+
 oct_status oct_array_create(oct_array *a, oct_dtype dtype, int rank, const int64_t *dims, oct_err *err)
 {
     *a = (oct_array){ .dtype = dtype, .rank = rank, .owned = true };
@@ -21,10 +26,10 @@ oct_status oct_array_create(oct_array *a, oct_dtype dtype, int rank, const int64
     if (rank)
         memcpy(a->dims, dims, (size_t)rank * sizeof *dims);
     int64_t n;
-    if (oct_dtype_bits(dtype) == 0)
+    if (oct_dtype_bits(dtype) == 0 && dtype != OCT_STRING)
         return oct_fail(err, OCT_EUNSUPPORTED, "element type %s is not supported for sample data",
                         oct_dtype_name(dtype));
-    if (!oct_count(dims, rank, &n) || !oct_dtype_bytes(dtype, n, &a->bytes))
+    if (!oct_count(dims, rank, &n) || !oct_array_bytes(dtype, n, &a->bytes))
         return oct_fail(err, OCT_EMALFORMED, "shape %s has no valid size", oct_dims_text(text, rank, dims));
     if (!(a->data = oct_alloc(a->bytes)))
         return oct_nomem(err);
@@ -242,7 +247,7 @@ static oct_status convert_ints_to_floats(oct_dtype from, const void *src, oct_dt
 oct_status oct_array_convert(oct_dtype from, const void *src, oct_dtype to, void *dst, size_t n, oct_err *err)
 {
     size_t bytes;
-    if (from == to && oct_dtype_bytes(to, (int64_t)n, &bytes)) {
+    if (from == to && oct_array_bytes(to, (int64_t)n, &bytes)) {
         if (bytes)
             memcpy(dst, src, bytes);
         return OCT_OK;

@@ -10,7 +10,8 @@ typedef struct oct_array {
     oct_dtype dtype;
     int rank;
     int64_t dims[OCT_ARRAY_RANK];
-    void *data; /* bytes in C order; aligned to 64 bytes when owned, of any alignment otherwise */
+    void *data; /* bytes in C order; aligned to 64 bytes when owned, of any alignment otherwise. Of OCT_STRING: oct_str
+                   whose texts the array does not own (data/text/interned.h) */
     size_t bytes;
     bool owned; /* data is released by oct_array_free; otherwise it is a view */
 } oct_array;
@@ -32,6 +33,8 @@ typedef struct oct_input_desc {
 oct_status oct_array_create(oct_array *a, oct_dtype dtype, int rank, const int64_t *dims, oct_err *err);
 void oct_array_free(oct_array *a);           /* leaves a zeroed; NULL and views allowed */
 int64_t oct_array_count(const oct_array *a); /* elements */
+/* Bytes of n elements in an array: as oct_dtype_bytes, and of strings n oct_str. */
+bool oct_array_bytes(oct_dtype t, int64_t n, size_t *bytes);
 
 /* "[3,224,224]" into dst; dims of -1 print as ?. Returns dst. */
 char *oct_dims_text(char dst[96], int rank, const int64_t *dims);

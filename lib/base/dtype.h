@@ -35,6 +35,12 @@ typedef enum oct_dtype {
     OCT_DTYPE_COUNT = 27
 } oct_dtype;
 
+/* An element of a tensor of strings: n arbitrary bytes. */
+typedef struct oct_str {
+    const char *s;
+    size_t n;
+} oct_str;
+
 /* Bits of one element; 0 for undefined and string. */
 int oct_dtype_bits(oct_dtype t);
 /* Bytes to which elements must be aligned to be read in place: their size, that of a part for complex numbers. */

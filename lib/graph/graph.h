@@ -31,12 +31,6 @@ typedef struct oct_shape {
     oct_dim *d;
 } oct_shape;
 
-/* An element of a string tensor: n arbitrary bytes. */
-typedef struct oct_str {
-    const char *s;
-    size_t n;
-} oct_str;
-
 /* A constant. data: `bytes` bytes, little endian, C order, 4-bit and 2-bit types packed; oct_str[count] of strings. */
 typedef struct oct_tensor {
     oct_dtype dtype;

@@ -92,6 +92,22 @@ static bool eat_dim(cursor *c, int64_t *v)
     return true;
 }
 
+/* Texts of a fixed length: U and a number of characters, or S and one of bytes. */
+static bool parse_text_type(const char *name, oct_npy *h)
+{
+    enum { MOST = 1 << 20 };
+    const char *at = name + 1;
+    size_t n = 0;
+    for (; *at >= '0' && *at <= '9' && n <= MOST; at++)
+        n = 10 * n + (size_t)(*at - '0');
+    if ((name[0] != 'U' && name[0] != 'S') || at == name + 1 || *at || n > MOST)
+        return false;
+    h->dtype = OCT_STRING;
+    h->utf32 = name[0] == 'U';
+    h->text = h->utf32 ? 4 * n : n;
+    return true;
+}
+
 static oct_status parse_descr(cursor *c, oct_npy *h, oct_err *err)
 {
     char d[64];
@@ -108,9 +124,11 @@ static oct_status parse_descr(cursor *c, oct_npy *h, oct_err *err)
             h->dtype = descrs[i].type;
             return OCT_OK;
         }
+    if (parse_text_type(name, h))
+        return OCT_OK;
     oct_fail(err, OCT_EUNSUPPORTED, "element type '%s' is not supported", d);
-    oct_hint(err,
-             "numbers of bool, 8 to 64-bit integers, float16, float32 and float64 are; strings and objects are not");
+    oct_hint(err, "numbers of bool, 8 to 64-bit integers, float16, float32 and float64 are, and texts for inputs of "
+                  "strings; objects are not: x.astype(str) makes texts of them");
     return OCT_EUNSUPPORTED;
 }
 
@@ -134,7 +152,13 @@ static oct_status parse_shape(cursor *c, oct_npy *h, oct_err *err)
     return OCT_OK;
 }
 
-oct_status oct_npy_parse(const void *p, size_t n, oct_npy *h, oct_err *err)
+static bool bytes_of(const oct_npy *h, size_t *bytes)
+{
+    return h->dtype == OCT_STRING ? oct_mul_size((size_t)h->count, h->text, bytes)
+                                  : oct_dtype_bytes(h->dtype, h->count, bytes);
+}
+
+oct_status oct_npy_parse_any(const void *p, size_t n, oct_npy *h, oct_err *err)
 {
     *h = (oct_npy){ 0 };
     size_t size = oct_npy_header_size(p, n);
@@ -179,10 +203,63 @@ oct_status oct_npy_parse(const void *p, size_t n, oct_npy *h, oct_err *err)
     if (h->rank <= 1)
         h->fortran = false; /* the same bytes */
     char text[96];
-    if (!oct_count(h->dims, h->rank, &h->count) || !oct_dtype_bytes(h->dtype, h->count, &h->bytes))
+    if (!oct_count(h->dims, h->rank, &h->count) || !bytes_of(h, &h->bytes))
         return oct_fail(err, OCT_EMALFORMED, "shape %s has no valid size", oct_dims_text(text, h->rank, h->dims));
     h->offset = size;
     return OCT_OK;
+}
+
+oct_status oct_npy_parse(const void *p, size_t n, oct_npy *h, oct_err *err)
+{
+    OCT_TRY(oct_npy_parse_any(p, n, h, err));
+    return h->dtype == OCT_STRING ? oct_fail(err, OCT_EUNSUPPORTED, "an array of texts, expected numbers") : OCT_OK;
+}
+
+size_t oct_npy_element(const oct_npy *h)
+{
+    return h->dtype == OCT_STRING ? h->text : (size_t)oct_dtype_bits(h->dtype) / 8;
+}
+
+/* Appends a character; false if there is none of this number. */
+static bool put_char(char *to, size_t *n, uint32_t c)
+{
+    if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000))
+        return false;
+    if (c < 0x80) {
+        to[(*n)++] = (char)c;
+        return true;
+    }
+    const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    to[(*n)++] = (char)((0xFF00 >> (more + 1) & 0xFF) | c >> 6 * more);
+    for (int k = more; k-- > 0;)
+        to[(*n)++] = (char)(0x80 | (c >> 6 * k & 0x3F));
+    return true;
+}
+
+oct_status oct_npy_texts(const oct_npy *h, const uint8_t *data, int64_t n, oct_interned *texts, oct_str *to,
+                         oct_err *err)
+{
+    char *text = oct_alloc(h->text + 1); /* UTF-8 takes no more bytes than UTF-32 */
+    if (!text)
+        return oct_nomem(err);
+    oct_status s = OCT_OK;
+    for (int64_t i = 0; i < n && s == OCT_OK; i++) {
+        const uint8_t *from = data + (size_t)i * h->text;
+        size_t length = h->text, bytes = 0;
+        while (length && !from[length - 1])
+            length--;
+        for (size_t k = 0; h->utf32 && k < length && s == OCT_OK; k += 4) {
+            const uint32_t c =
+                from[k] | (uint32_t)from[k + 1] << 8 | (uint32_t)from[k + 2] << 16 | (uint32_t)from[k + 3] << 24;
+            if (!put_char(text, &bytes, c))
+                s = oct_fail(err, OCT_EMALFORMED, "text %lld of a sample has 0x%x, which is no character", (long long)i,
+                             (unsigned)c);
+        }
+        if (s == OCT_OK)
+            s = oct_intern(texts, h->utf32 ? text : (const char *)from, h->utf32 ? bytes : length, &to[i], err);
+    }
+    oct_free(text);
+    return s;
 }
 
 static bool put_header(oct_buf *out, const char *descr, int rank, const int64_t *dims, size_t min_size)
@@ -224,7 +301,7 @@ bool oct_npy_header_text(oct_buf *out, size_t width, int64_t n, size_t min_size)
 
 void oct_npy_gather(const oct_npy *h, const uint8_t *data, int64_t index, void *dst)
 {
-    const size_t size = (size_t)oct_dtype_bits(h->dtype) / 8;
+    const size_t size = oct_npy_element(h);
     int64_t at[OCT_ARRAY_RANK] = { index }, n = 1;
     for (int i = 1; i < h->rank; i++)
         n *= h->dims[i];

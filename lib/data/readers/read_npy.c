@@ -16,6 +16,7 @@ typedef struct npy {
     oct_array shape;
     int64_t count, at, forgotten; /* samples before this one need not be in memory */
     size_t n_inputs;
+    oct_interned *texts;
 } npy;
 
 static void npy_close(void *self)
@@ -29,7 +30,7 @@ static void npy_close(void *self)
 
 static oct_status check_file(npy *r, const oct_feed_ctx *ctx, oct_err *err)
 {
-    OCT_TRY(oct_npy_parse(r->map.data, r->map.size, &r->head, err));
+    OCT_TRY(oct_npy_parse_any(r->map.data, r->map.size, &r->head, err));
     if (r->map.size - r->head.offset < r->head.bytes)
         return oct_fail(err, OCT_EMALFORMED, "cut short: %zu bytes of data, the header says %zu",
                         r->map.size - r->head.offset, r->head.bytes);
@@ -42,6 +43,11 @@ static oct_status check_file(npy *r, const oct_feed_ctx *ctx, oct_err *err)
     memcpy(r->shape.dims, r->head.dims, sizeof r->shape.dims);
     const char *name = ctx->inputs[0].name;
     OCT_TRY(oct_feed_plan(ctx, &name, &r->shape, 1, &r->feed, &r->count, err));
+    if (r->head.dtype == OCT_STRING && r->head.fortran) {
+        oct_fail(err, OCT_EUNSUPPORTED, "texts in Fortran order");
+        oct_hint(err, "store them with numpy.ascontiguousarray");
+        return OCT_EUNSUPPORTED;
+    }
     if (r->head.count == 0 && r->count)
         return oct_fail(err, OCT_EMALFORMED, "the array holds no elements");
     return OCT_OK;
@@ -53,6 +59,7 @@ static oct_status open_from(const oct_feed_ctx *ctx, int fd, const char *path, v
     if (!r)
         return oct_nomem(err);
     r->n_inputs = ctx->n;
+    r->texts = ctx->texts;
     oct_status s = fd < 0 ? oct_map_open(&r->map, path, err) : oct_map_fd(&r->map, fd, path, err);
     if (s == OCT_OK && (s = check_file(r, ctx, err)) != OCT_OK)
         oct_within(err, "%s", path);
@@ -96,6 +103,13 @@ static oct_status gather(const npy *r, int64_t index, oct_part *part, oct_err *e
     return OCT_OK;
 }
 
+static oct_status take_texts(const npy *r, const uint8_t *data, oct_array *a, oct_err *err)
+{
+    const oct_array shape = *a;
+    OCT_TRY(oct_array_create(a, OCT_STRING, shape.rank, shape.dims, err));
+    return oct_npy_texts(&r->head, data, oct_array_count(a), r->texts, a->data, err);
+}
+
 static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct_err *err)
 {
     npy *r = self;
@@ -112,9 +126,11 @@ static oct_status npy_next(void *self, bool want, oct_item *item, bool *end, oct
     oct_feed_shape(&r->feed, &r->shape, &item->parts[0]);
     if (r->head.fortran && item->parts[0].array.bytes)
         return gather(r, i, &item->parts[0], err);
-    const size_t bytes = item->parts[0].array.bytes;
+    const size_t bytes = (size_t)oct_array_count(&item->parts[0].array) * oct_npy_element(&r->head);
     const uint8_t *data = r->map.data + r->head.offset + (size_t)i * bytes;
     item->parts[0].array.data = (void *)(uintptr_t)data;
+    if (r->head.dtype == OCT_STRING)
+        OCT_TRY(take_texts(r, data, &item->parts[0].array, err));
     if (i - BEHIND > r->forgotten && (size_t)(i - BEHIND - r->forgotten) >=
                                          FORGET / (bytes + 1)) { /* readers of later samples have finished with them;
                                                                     otherwise they are read from the file again */

@@ -28,6 +28,7 @@ typedef struct member {
 typedef struct set {
     oct_map map;
     char *path;
+    oct_interned *texts;
     size_t n, n_inputs;
     oct_input_desc *inputs; /* [n_inputs] of an archive: the required inputs, and the extra ones that it contains */
     size_t *part;           /* [n_inputs] of a sample */
@@ -123,7 +124,7 @@ static oct_status read_head(member *m, oct_err *err)
 {
     uint8_t buf[12 + MAX_HEADER];
     if (!m->deflated) {
-        OCT_TRY(oct_npy_parse(m->data, (size_t)m->size, &m->head, err));
+        OCT_TRY(oct_npy_parse_any(m->data, (size_t)m->size, &m->head, err));
     } else {
         OCT_TRY(restart(m, err));
         size_t first = m->size < 12 ? (size_t)m->size : 12;
@@ -131,7 +132,7 @@ static oct_status read_head(member *m, oct_err *err)
         size_t size = oct_npy_header_size(buf, first);
         if (size > first && size <= m->size && size <= sizeof buf)
             OCT_TRY(inflate_next(m, buf + first, size - first, err));
-        OCT_TRY(oct_npy_parse(buf, size > m->size ? first : size, &m->head, err));
+        OCT_TRY(oct_npy_parse_any(buf, size > m->size ? first : size, &m->head, err));
     }
     if (m->size - m->head.offset < m->head.bytes)
         return oct_fail(err, OCT_EMALFORMED, "cut short: %llu bytes of data, the header says %zu",
@@ -226,6 +227,7 @@ static oct_status create(const oct_feed_ctx *ctx, const char *path, set **out, o
         return oct_nomem(err);
     }
     r->n_inputs = ctx->n;
+    r->texts = ctx->texts;
     *out = r;
     return OCT_OK;
 }
@@ -325,12 +327,12 @@ static int64_t set_count(void *self)
 }
 
 /* The array that every sample uses, inflated once. */
-static oct_status shared_data(member *m, oct_part *part, oct_err *err)
+static oct_status shared_data(member *m, oct_part *part, size_t bytes, oct_err *err)
 {
     if (!m->shared) {
-        if (!(m->shared = oct_alloc(part->array.bytes)))
+        if (!(m->shared = oct_alloc(bytes)))
             return oct_nomem(err);
-        oct_status s = inflate_next(m, m->shared, part->array.bytes, err);
+        oct_status s = inflate_next(m, m->shared, bytes, err);
         if (s != OCT_OK) {
             oct_free(m->shared);
             m->shared = NULL;
@@ -341,30 +343,52 @@ static oct_status shared_data(member *m, oct_part *part, oct_err *err)
     return OCT_OK;
 }
 
+/* Bytes that a sample takes in the file. */
+static size_t stored_bytes(const member *m, const oct_part *p)
+{
+    return (size_t)oct_array_count(&p->array) * oct_npy_element(&m->head);
+}
+
+/* Texts in place of the bytes of the file, which are released if they are owned. */
+static oct_status take_texts(const set *r, const member *m, oct_part *p, oct_err *err)
+{
+    oct_array raw = p->array;
+    oct_status s = oct_array_create(&p->array, OCT_STRING, raw.rank, raw.dims, err);
+    if (s == OCT_OK)
+        s = oct_npy_texts(&m->head, raw.data, oct_array_count(&raw), r->texts, p->array.data, err);
+    if (s != OCT_OK)
+        oct_array_free(&p->array);
+    oct_array_free(&raw);
+    return s;
+}
+
 static oct_status fill(set *r, size_t input, int64_t index, bool want, oct_part *part, oct_err *err)
 {
     const oct_feed *f = &r->feeds[input];
     member *m = &r->members[f->array];
     oct_part p = { 0 };
     oct_feed_shape(f, &m->shape, &p);
-    const size_t bytes = p.array.bytes;
+    const size_t bytes = stored_bytes(m, &p);
     const bool one = f->mode == OCT_FEED_SHARED || f->mode == OCT_FEED_ONE;
     if (!m->deflated) {
         p.array.data = (void *)(uintptr_t)(m->data + m->head.offset + (one ? 0 : (size_t)index * bytes));
     } else if (one) {
-        OCT_TRY(shared_data(m, &p, err));
+        OCT_TRY(shared_data(m, &p, bytes, err));
     } else if (!want) {
         return inflate_next(m, NULL, bytes, err);
     } else {
-        oct_array a;
-        OCT_TRY(oct_array_create(&a, p.array.dtype, p.array.rank, p.array.dims, err));
-        p.array = a;
-        oct_status s = inflate_next(m, a.data, bytes, err);
+        p.array.bytes = bytes;
+        p.array.owned = true;
+        if (!(p.array.data = oct_alloc(bytes)))
+            return oct_nomem(err);
+        oct_status s = inflate_next(m, p.array.data, bytes, err);
         if (s != OCT_OK) {
-            oct_array_free(&a);
+            oct_array_free(&p.array);
             return s;
         }
     }
+    if (want && m->head.dtype == OCT_STRING)
+        OCT_TRY(take_texts(r, m, &p, err));
     if (want)
         *part = p;
     return OCT_OK;
@@ -389,9 +413,10 @@ static oct_status pass_input(set *r, size_t input, int64_t *n, oct_err *err)
     if (!m->deflated || f->mode == OCT_FEED_SHARED || f->mode == OCT_FEED_ONE)
         return OCT_OK;
     const uint64_t before = m->made;
-    oct_status s = inflate_next(m, NULL, (uint64_t)*n * p.array.bytes, err);
+    const size_t bytes = stored_bytes(m, &p);
+    oct_status s = inflate_next(m, NULL, (uint64_t)*n * bytes, err);
     if (s != OCT_OK) {
-        const int64_t whole = p.array.bytes ? (int64_t)((m->made - before) / p.array.bytes) : 0;
+        const int64_t whole = bytes ? (int64_t)((m->made - before) / bytes) : 0;
         *n = whole < *n ? whole : *n - 1; /* a wrong checksum shows behind the last one */
         oct_within(err, "%s: array '%s'", r->path, r->names[f->array]);
     }

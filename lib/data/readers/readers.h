@@ -5,6 +5,7 @@
 #ifndef OCT_DATA_READERS_H
 #define OCT_DATA_READERS_H
 
+#include "data/text/interned.h"
 #include "data/data.h"
 #include "data/readers/stream.h"
 
@@ -19,6 +20,7 @@ typedef struct oct_feed_ctx {
     const size_t *number; /* [n + n_extra]: their places among the inputs of the model; NULL: the same order */
     bool as_files;        /* recordings are delivered as files, not decoded */
     const oct_given_samples *given; /* those of the caller, or NULL */
+    oct_interned *texts;            /* for arrays of strings; it outlives the samples */
 } oct_feed_ctx;
 
 typedef enum oct_part_kind {

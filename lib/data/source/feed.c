@@ -139,5 +139,5 @@ void oct_feed_shape(const oct_feed *f, const oct_array *head, oct_part *part)
     part->array = (oct_array){ .dtype = head->dtype, .rank = head->rank - skip };
     if (part->array.rank)
         memcpy(part->array.dims, head->dims + skip, (size_t)part->array.rank * sizeof head->dims[0]);
-    oct_dtype_bytes(head->dtype, oct_array_count(&part->array), &part->array.bytes);
+    oct_array_bytes(head->dtype, oct_array_count(&part->array), &part->array.bytes);
 }

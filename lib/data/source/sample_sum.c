@@ -37,6 +37,19 @@ static bool mark(oct_sample_sum *s, uint64_t place, bool *is_new)
     return true;
 }
 
+static void add_elements(oct_sha256 *h, const oct_array *a)
+{
+    const oct_str *s = a->data;
+    if (a->dtype != OCT_STRING) {
+        oct_sha256_add(h, a->data, a->bytes);
+        return;
+    }
+    for (size_t i = 0; i < a->bytes / sizeof *s; i++) {
+        add_number(h, s[i].n);
+        oct_sha256_add(h, s[i].s, s[i].n);
+    }
+}
+
 oct_status oct_sample_sum_add(oct_sample_sum *s, int64_t place, const oct_array *arrays, size_t n, oct_err *err)
 {
     enum { LANES_A_DIGEST = OCT_SHA256_BYTES / 2 };
@@ -55,7 +68,7 @@ oct_status oct_sample_sum_add(oct_sample_sum *s, int64_t place, const oct_array 
         add_number(&h, (uint64_t)arrays[i].rank);
         for (int k = 0; k < arrays[i].rank; k++)
             add_number(&h, (uint64_t)arrays[i].dims[k]);
-        oct_sha256_add(&h, arrays[i].data, arrays[i].bytes);
+        add_elements(&h, &arrays[i]);
     }
     oct_sha256_end(&h, seed);
     for (size_t at = 0; at < OCT_SAMPLE_LANES; at += LANES_A_DIGEST) {

@@ -336,6 +336,7 @@ static oct_status set_up(oct_source *s, const oct_source_options *o, oct_err *er
     OCT_TRY(copy_inputs(s, o, err));
     OCT_TRY(parse_steps(s, o, err));
     OCT_TRY(oct_source_assign(s, o, err));
+    OCT_TRY(oct_interned_create(&s->ctx.texts, err));
     OCT_TRY(describe_steps(s, err));
     for (size_t i = 0; i < o->n_specs; i++)
         OCT_TRY(o->synthetic && strcmp(o->specs[i], OCT_SYNTHETIC) == 0
@@ -415,6 +416,7 @@ void oct_source_close(oct_source *s)
     if (s->sum)
         oct_sample_sum_free(s->sum);
     forget_bad(s);
+    oct_interned_destroy(s->ctx.texts);
     pthread_cond_destroy(&s->room);
     pthread_cond_destroy(&s->arrived);
     pthread_mutex_destroy(&s->lock);
