@@ -11,6 +11,7 @@ struct oct_output_writer {
     oct_array *chunk;   /* [n + 2]: outputs, names and labels of samples */
     size_t n;
     bool samples;
+    oct_arena *texts; /* of the chunks of strings */
 };
 
 static oct_status set_up(oct_output_writer *w, const oct_graph *g, const size_t *from, const char *path, bool samples,
@@ -55,17 +56,42 @@ oct_status oct_output_writer_open(const oct_graph *g, const size_t *from, const 
     return s;
 }
 
+/* Texts of an output, one for each row, as the writer takes them. */
+static oct_status take_texts(oct_output_writer *w, size_t i, const oct_operand *t, int64_t rows, const oct_batch *b,
+                             oct_err *err)
+{
+    const oct_str *s = t->data;
+    const int64_t n = rows > 0 && t->count == rows && b->n < (size_t)rows ? (int64_t)b->n : t->count;
+    size_t bytes;
+    w->texts = w->texts ? w->texts : oct_arena_create();
+    char **text =
+        w->texts && oct_mul_size((size_t)n + 1, sizeof *text, &bytes) ? oct_arena_alloc(w->texts, bytes) : NULL;
+    if (!text)
+        return oct_nomem(err);
+    for (int64_t k = 0; k < n; k++)
+        if (!(text[k] = oct_arena_strndup(w->texts, s[k].n ? s[k].s : "", s[k].n)))
+            return oct_nomem(err);
+    w->chunk[i] = (oct_array){ .dtype = OCT_STRING, .rank = 1, .dims = { n }, .data = text };
+    return OCT_OK;
+}
+
 /* Appends the rows of an output that belong to samples. If the model fixes the batch size, the last rows may be
  * repetitions. */
 oct_status oct_output_writer_add(oct_output_writer *w, const oct_engine *e, const oct_source *src, const oct_batch *b,
                                  oct_err *err)
 {
     const int64_t rows = oct_batch_rows(src, b);
+    oct_arena_destroy(w->texts);
+    w->texts = NULL;
     for (size_t i = 0; i < w->n; i++) {
         const oct_operand *t = oct_engine_output(e, w->from[i]);
         oct_array *c = &w->chunk[i];
         *c = (oct_array){ .dtype = t->dtype, .rank = t->rank, .data = t->data };
         memcpy(c->dims, t->dims, (size_t)t->rank * sizeof c->dims[0]);
+        if (t->dtype == OCT_STRING && t->rank == 1) {
+            OCT_TRY(take_texts(w, i, t, rows, b, err));
+            continue;
+        }
         if (!oct_dtype_bytes(t->dtype, t->count, &c->bytes))
             return oct_fail(err, OCT_EUNSUPPORTED, "output '%s' of type %s cannot be written", w->names[i],
                             oct_dtype_name(t->dtype));
@@ -98,6 +124,7 @@ void oct_output_writer_abort(oct_output_writer *w)
     if (!w)
         return;
     oct_npz_writer_abort(w->npz);
+    oct_arena_destroy(w->texts);
     oct_arena_destroy(w->arena);
 }
 
